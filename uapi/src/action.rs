@@ -1,0 +1,450 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
+
+//! Actions and aggregating functions, with the arithmetic of their buckets, which engine and consumer share.
+//!
+//! The high byte of an action's number is its class; the class says who may use it and where it may stand.
+
+use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
+
+/// Class of actions that stop, signal or start processes: destructive.
+pub const CLASS_PROC_DESTRUCTIVE: u32 = 0x0200;
+/// Class of actions that stop the kernel: destructive.
+pub const CLASS_KERNEL_DESTRUCTIVE: u32 = 0x0500;
+/// Class of speculative actions.
+pub const CLASS_SPECULATIVE: u32 = 0x0600;
+/// Class of aggregating functions.
+pub const CLASS_AGGREGATION: u32 = 0x0700;
+
+/// What an ECB does.
+#[repr(u32)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    TryFromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
+)]
+pub enum Action {
+    /// Nothing: the empty clause.
+    None = 0,
+    /// Record the value of an expression.
+    Difexpr = 1,
+    /// End the tracing with a status.
+    Exit = 2,
+    /// Print a format: one record for each argument.
+    Printf = 3,
+    /// Print an aggregation.
+    Printa = 4,
+    /// Left to the consumer.
+    Libact = 5,
+    /// Record a piece of memory.
+    Tracemem = 6,
+    /// Record a piece of memory whose size is computed.
+    TracememDynsize = 7,
+    /// Record a user stack.
+    Ustack = 0x101,
+    /// Record a user stack with the strings of the process' helper.
+    Jstack = 0x102,
+    /// Record a user address, to be shown as a symbol.
+    Usym = 0x103,
+    /// Record a user address, to be shown as a module.
+    Umod = 0x104,
+    /// Record a user address.
+    Uaddr = 0x105,
+    /// Stop the current process.
+    Stop = 0x201,
+    /// Send the current process a signal.
+    Raise = 0x202,
+    /// Run a command in the consumer.
+    System = 0x203,
+    /// Redirect the consumer's output.
+    Freopen = 0x204,
+    /// Record a kernel stack.
+    Stack = 0x401,
+    /// Record a kernel address, to be shown as a symbol.
+    Sym = 0x402,
+    /// Record a kernel address, to be shown as a module.
+    Mod = 0x403,
+    /// Enter the kernel's debugger.
+    Breakpoint = 0x501,
+    /// Panic.
+    Panic = 0x502,
+    /// Spin for a while.
+    Chill = 0x503,
+    /// Record into a speculation from here on.
+    Speculate = 0x601,
+    /// Keep what a speculation holds.
+    Commit = 0x602,
+    /// Throw a speculation away.
+    Discard = 0x603,
+    /// Aggregate: number of calls.
+    Count = 0x701,
+    /// Aggregate: least value.
+    Min = 0x702,
+    /// Aggregate: greatest value.
+    Max = 0x703,
+    /// Aggregate: mean.
+    Avg = 0x704,
+    /// Aggregate: sum.
+    Sum = 0x705,
+    /// Aggregate: standard deviation.
+    Stddev = 0x706,
+    /// Aggregate: distribution over powers of two.
+    Quantize = 0x707,
+    /// Aggregate: distribution over equal steps.
+    Lquantize = 0x708,
+    /// Aggregate: distribution over equal steps within orders of magnitude.
+    Llquantize = 0x709,
+}
+
+impl Action {
+    /// The action that `raw` numbers, or `None`.
+    pub fn from_raw(raw: u32) -> Option<Self> {
+        Self::try_read_from_bytes(&raw.to_ne_bytes()).ok()
+    }
+
+    /// The action's class.
+    pub const fn class(self) -> u32 {
+        self as u32 & 0xff00
+    }
+
+    /// Whether only a destructive consumer may use the action. `system()` and `freopen()` are among these:
+    /// they change the world too, in the consumer.
+    pub const fn is_destructive(self) -> bool {
+        matches!(
+            self.class(),
+            CLASS_PROC_DESTRUCTIVE | CLASS_KERNEL_DESTRUCTIVE
+        )
+    }
+
+    /// Whether this is an aggregating function.
+    pub const fn is_aggregation(self) -> bool {
+        self.class() == CLASS_AGGREGATION
+    }
+
+    /// Whether this is `speculate()`, `commit()` or `discard()`.
+    pub const fn is_speculative(self) -> bool {
+        self.class() == CLASS_SPECULATIVE
+    }
+
+    /// Whether the action carries a format and a record for each of its arguments.
+    pub const fn is_printf_like(self) -> bool {
+        matches!(
+            self,
+            Self::Printf | Self::Printa | Self::System | Self::Freopen
+        )
+    }
+}
+
+/// What [`Action::Libact`] asks of the consumer, in the action's `arg`.
+#[repr(u32)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    TryFromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
+)]
+pub enum Libact {
+    /// Not an action.
+    Bad = 0,
+    /// `printa()` without a format.
+    Printa = 1,
+    /// `clear()`.
+    Clear = 2,
+    /// `normalize()`.
+    Normalize = 3,
+    /// `denormalize()`.
+    Denormalize = 4,
+    /// `trunc()`.
+    Trunc = 5,
+    /// `setopt()`.
+    Setopt = 6,
+    /// `ftruncate()`.
+    Ftruncate = 7,
+    /// `print()`.
+    Print = 8,
+}
+
+impl Libact {
+    /// The consumer's action that `raw` numbers, or `None`.
+    pub fn from_raw(raw: u32) -> Option<Self> {
+        Self::try_read_from_bytes(&raw.to_ne_bytes()).ok()
+    }
+}
+
+/// Packs the `arg` of [`Action::Ustack`]: frames and size of the strings.
+pub const fn ustack_arg(frames: u32, strsize: u32) -> u64 {
+    (strsize as u64) << 32 | frames as u64
+}
+
+/// Frames of a user stack's `arg`.
+pub const fn ustack_frames(arg: u64) -> u32 {
+    arg as u32
+}
+
+/// Size of the strings of a user stack's `arg`, bytes.
+pub const fn ustack_strsize(arg: u64) -> u32 {
+    (arg >> 32) as u32
+}
+
+/// Buckets of `quantize()`.
+pub const QUANTIZE_NBUCKETS: usize = 127;
+/// The bucket of zero.
+pub const QUANTIZE_ZEROBUCKET: usize = 63;
+
+/// The bucket of `quantize()` that `value` falls into.
+pub const fn quantize_bucket(value: i64) -> usize {
+    match value {
+        0 => QUANTIZE_ZEROBUCKET,
+        1.. => QUANTIZE_ZEROBUCKET + 1 + value.ilog2() as usize,
+        // i64::MIN shares the lowest bucket, whose value is -(1 << 62).
+        _ => {
+            let log = value.unsigned_abs().ilog2() as usize;
+            QUANTIZE_ZEROBUCKET - 1 - if log > 62 { 62 } else { log }
+        }
+    }
+}
+
+/// The value that stands for `bucket` of `quantize()`: the one of its values that is nearest to zero.
+pub const fn quantize_value(bucket: usize) -> i64 {
+    match bucket {
+        QUANTIZE_ZEROBUCKET => 0,
+        0..QUANTIZE_ZEROBUCKET => -(1 << (QUANTIZE_ZEROBUCKET - 1 - bucket)),
+        QUANTIZE_NBUCKETS.. => i64::MAX,
+        _ => 1 << (bucket - QUANTIZE_ZEROBUCKET - 1),
+    }
+}
+
+/// The parameters of `lquantize(value, base, limit, step)`, packed in the action's `arg`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lquantize {
+    /// Lowest value of the first bucket.
+    pub base: i32,
+    /// Width of a bucket; not 0 in a valid action.
+    pub step: u16,
+    /// Buckets between the underflow and the overflow bucket.
+    pub levels: u16,
+}
+
+impl Lquantize {
+    /// Unpacks an action's `arg`.
+    pub const fn unpack(arg: u64) -> Self {
+        Self {
+            base: arg as u32 as i32,
+            step: (arg >> 48) as u16,
+            levels: (arg >> 32) as u16,
+        }
+    }
+
+    /// Packs an action's `arg`.
+    pub const fn pack(self) -> u64 {
+        (self.step as u64) << 48 | (self.levels as u64) << 32 | self.base as u32 as u64
+    }
+
+    /// Words of the aggregation's data: the packed `arg`, underflow, levels, overflow.
+    pub const fn words(self) -> usize {
+        self.levels as usize + 3
+    }
+
+    /// Index of `value`'s bucket among underflow (0), levels and overflow (`levels + 1`).
+    pub const fn bucket(self, value: i64) -> usize {
+        let offset = value as i128 - self.base as i128;
+        if offset < 0 || self.step == 0 {
+            return 0;
+        }
+        let level = offset / self.step as i128;
+        if level >= self.levels as i128 {
+            self.levels as usize + 1
+        } else {
+            level as usize + 1
+        }
+    }
+}
+
+/// The parameters of `llquantize(value, factor, low, high, nsteps)`, packed in the action's `arg`.
+///
+/// Buckets: one below `factor^low`, then for each magnitude `m` from `low` to `high` the range from `factor^m`
+/// to `factor^(m+1)` in steps of `factor^(m+1) / nsteps` (of 1, where that would be less), then one overflow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Llquantize {
+    /// Ratio of two magnitudes.
+    pub factor: u16,
+    /// Lowest magnitude.
+    pub low: u16,
+    /// Highest magnitude.
+    pub high: u16,
+    /// Steps within a magnitude.
+    pub nsteps: u16,
+}
+
+impl Llquantize {
+    /// Unpacks an action's `arg`.
+    pub const fn unpack(arg: u64) -> Self {
+        Self {
+            factor: (arg >> 48) as u16,
+            low: (arg >> 32) as u16,
+            high: (arg >> 16) as u16,
+            nsteps: arg as u16,
+        }
+    }
+
+    /// Packs an action's `arg`.
+    pub const fn pack(self) -> u64 {
+        (self.factor as u64) << 48
+            | (self.low as u64) << 32
+            | (self.high as u64) << 16
+            | self.nsteps as u64
+    }
+
+    /// Whether the parameters describe buckets of whole steps: at least two for the factor, a range that is not
+    /// empty, steps that divide every magnitude, and nothing beyond 64 bits.
+    pub const fn is_valid(self) -> bool {
+        if self.factor < 2
+            || self.low >= self.high
+            || self.nsteps < self.factor
+            || self.nsteps % self.factor != 0
+        {
+            return false;
+        }
+        let mut power: i64 = self.factor as i64;
+        while power < self.nsteps as i64 {
+            power = match power.checked_mul(self.factor as i64) {
+                Some(power) => power,
+                None => return false,
+            };
+        }
+        power % self.nsteps as i64 == 0
+            && (self.factor as i64)
+                .checked_pow(self.high as u32 + 1)
+                .is_some()
+    }
+
+    /// Index of `value`'s bucket, 0 for values below the lowest magnitude. Bounded by 64 steps, as a valid
+    /// factor of at least 2 is raised to below 2^63.
+    pub const fn bucket(self, value: i64) -> usize {
+        let factor = self.factor as i64;
+        let mut this = 1i64;
+        let mut order = 0;
+        while order < self.low {
+            this = this.saturating_mul(factor);
+            order += 1;
+        }
+        if value < this {
+            return 0;
+        }
+        let mut last;
+        let mut base = 1usize;
+        while order <= self.high {
+            last = this;
+            this = this.saturating_mul(factor);
+            let nbuckets = if this < self.nsteps as i64 {
+                this
+            } else {
+                self.nsteps as i64
+            };
+            let step = if nbuckets == 0 { 1 } else { this / nbuckets };
+            if step == 0 {
+                return base;
+            }
+            if value < this {
+                return base + ((value - last) / step) as usize;
+            }
+            base += (nbuckets - nbuckets / factor) as usize;
+            order += 1;
+        }
+        base
+    }
+
+    /// Words of the aggregation's data: the packed `arg` and every bucket.
+    pub const fn words(self) -> usize {
+        self.bucket(i64::MAX) + 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantize_buckets_agree_with_their_values() {
+        for bucket in 0..QUANTIZE_NBUCKETS {
+            assert_eq!(quantize_bucket(quantize_value(bucket)), bucket);
+        }
+        assert_eq!(quantize_bucket(-1), QUANTIZE_ZEROBUCKET - 1);
+        assert_eq!(quantize_bucket(3), QUANTIZE_ZEROBUCKET + 2);
+        assert_eq!(quantize_bucket(i64::MIN), 0);
+        assert_eq!(quantize_bucket(i64::MAX), QUANTIZE_NBUCKETS - 1);
+    }
+
+    #[test]
+    fn lquantize_packs_and_sorts() {
+        let lq = Lquantize {
+            base: -10,
+            step: 5,
+            levels: 4,
+        };
+        assert_eq!(Lquantize::unpack(lq.pack()), lq);
+        assert_eq!(
+            [-11, -10, -6, -5, 0, 9, 10, i64::MAX].map(|v| lq.bucket(v)),
+            [0, 1, 1, 2, 3, 4, 5, 5]
+        );
+        assert_eq!(lq.bucket(i64::MIN), 0);
+        assert_eq!(lq.words(), 7);
+    }
+
+    #[test]
+    fn llquantize_packs_and_sorts() {
+        let llq = Llquantize {
+            factor: 10,
+            low: 0,
+            high: 2,
+            nsteps: 10,
+        };
+        assert_eq!(Llquantize::unpack(llq.pack()), llq);
+        assert!(llq.is_valid());
+        // 0 | 1..9 | 10, 20, … 90 | 100, 200, … 900 | 1000 and more
+        assert_eq!(
+            [0, 1, 9, 10, 19, 20, 99, 100, 999].map(|v| llq.bucket(v)),
+            [0, 1, 9, 10, 10, 11, 18, 19, 27]
+        );
+        assert_eq!([1000, i64::MAX].map(|v| llq.bucket(v)), [28, 28]);
+        assert_eq!(llq.words(), 30);
+        assert!(!Llquantize {
+            factor: 10,
+            low: 0,
+            high: 20,
+            nsteps: 10
+        }
+        .is_valid());
+        assert!(!Llquantize {
+            factor: 10,
+            low: 3,
+            high: 3,
+            nsteps: 10
+        }
+        .is_valid());
+        assert!(!Llquantize {
+            factor: 10,
+            low: 0,
+            high: 3,
+            nsteps: 15
+        }
+        .is_valid());
+    }
+}

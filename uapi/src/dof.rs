@@ -1,0 +1,434 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
+
+//! The DTrace Object Format: how an enabling reaches the kernel.
+//!
+//! An image is a header, a table of section headers, and the sections. Sections name each other by their index
+//! ([`SecIdx`]) and strings by their offset in a string table ([`StrIdx`]). The reader believes none of it.
+
+use crate::types::DifType;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
+
+/// Index of a section.
+pub type SecIdx = u32;
+/// Offset in a string table.
+pub type StrIdx = u32;
+
+/// No section.
+pub const SECIDX_NONE: SecIdx = u32::MAX;
+/// No string.
+pub const STRIDX_NONE: StrIdx = u32::MAX;
+
+/// First bytes of an image.
+pub const MAGIC: [u8; 4] = [0x7f, b'D', b'O', b'F'];
+/// Index in [`Hdr::ident`] of the data model.
+pub const ID_MODEL: usize = 4;
+/// Index in [`Hdr::ident`] of the byte order.
+pub const ID_ENCODING: usize = 5;
+/// Index in [`Hdr::ident`] of the version of DOF.
+pub const ID_VERSION: usize = 6;
+/// Index in [`Hdr::ident`] of the version of DIF.
+pub const ID_DIFVERS: usize = 7;
+/// Index in [`Hdr::ident`] of the number of integer registers used.
+pub const ID_DIFIREG: usize = 8;
+/// Index in [`Hdr::ident`] of the number of tuple registers used.
+pub const ID_DIFTREG: usize = 9;
+/// Index in [`Hdr::ident`] of the first byte that must be zero.
+pub const ID_PAD: usize = 10;
+/// Data model: `int` of 32 bits, `long` and pointers of 64.
+pub const MODEL_LP64: u8 = 2;
+/// Data model: `int`, `long` and pointers of 32 bits.
+pub const MODEL_ILP32: u8 = 1;
+/// Byte order: least significant first.
+pub const ENCODE_LSB: u8 = 1;
+/// Byte order: most significant first.
+pub const ENCODE_MSB: u8 = 2;
+/// First version of DOF.
+pub const VERSION_1: u8 = 1;
+/// Version of DOF with is-enabled probes; what this project writes.
+pub const VERSION_2: u8 = 2;
+
+/// [`Sec::flags`]: the kernel loads the section.
+pub const SECF_LOAD: u32 = 1;
+
+/// [`RelocDesc::ty`]: nothing to do.
+pub const RELO_NONE: u32 = 0;
+/// [`RelocDesc::ty`]: add the symbol's address to an integer of the integer table.
+pub const RELO_SETX: u32 = 1;
+/// [`RelocDesc::ty`]: make an offset relative to the image's load address.
+pub const RELO_DOFREL: u32 = 2;
+
+/// What a section holds.
+#[repr(u32)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    TryFromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
+)]
+pub enum SecType {
+    /// Nothing.
+    None = 0,
+    /// Holds `text`.
+    Comments = 1,
+    /// Holds `text`.
+    Source = 2,
+    /// Holds `dof_ecbdesc`.
+    EcbDesc = 3,
+    /// Holds `dof_probedesc`.
+    ProbeDesc = 4,
+    /// Holds `dof_actdesc[]`.
+    ActDesc = 5,
+    /// Holds `dof_difohdr + links`.
+    DifoHdr = 6,
+    /// Holds `u32[]`.
+    Dif = 7,
+    /// Holds `bytes`.
+    Strtab = 8,
+    /// Holds `dtrace_difv[]`.
+    Vartab = 9,
+    /// Holds `dof_relodesc[]`.
+    Reltab = 10,
+    /// Holds `dtrace_diftype[]`.
+    Typtab = 11,
+    /// Holds `dof_relohdr`.
+    UrelHdr = 12,
+    /// Holds `dof_relohdr`.
+    KrelHdr = 13,
+    /// Holds `dof_optdesc[]`.
+    OptDesc = 14,
+    /// Holds `dof_provider`.
+    Provider = 15,
+    /// Holds `dof_probe[]`.
+    Probes = 16,
+    /// Holds `u8[]`.
+    Prargs = 17,
+    /// Holds `u32[]`.
+    Proffs = 18,
+    /// Holds `u64[]`.
+    Inttab = 19,
+    /// Holds `struct utsname`.
+    Utsname = 20,
+    /// Holds `dof_xlref[]`.
+    Xltab = 21,
+    /// Holds `dof_xlmember[]`.
+    Xlmembers = 22,
+    /// Holds `dof_xlator`.
+    Xlimport = 23,
+    /// Holds `dof_xlator`.
+    Xlexport = 24,
+    /// Holds `u32[]`.
+    Prexport = 25,
+    /// Holds `u32[]`.
+    Prenoffs = 26,
+}
+
+impl SecType {
+    /// The type that `raw` numbers, or `None`.
+    pub fn from_raw(raw: u32) -> Option<Self> {
+        Self::try_read_from_bytes(&raw.to_ne_bytes()).ok()
+    }
+
+    /// Whether the kernel has a use for sections of this type; the others must not have [`SECF_LOAD`].
+    pub const fn is_loadable(self) -> bool {
+        !matches!(
+            self,
+            Self::None | Self::Comments | Self::Source | Self::Utsname
+        )
+    }
+}
+
+/// The image's header (`dof_hdr_t`).
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct Hdr {
+    /// Magic, model, byte order, versions and register counts: see the `ID_*` constants.
+    pub ident: [u8; 16],
+    /// Zero.
+    pub flags: u32,
+    /// Size of this header, bytes.
+    pub hdrsize: u32,
+    /// Size of a section header, bytes.
+    pub secsize: u32,
+    /// Number of section headers.
+    pub secnum: u32,
+    /// Offset of the first section header.
+    pub secoff: u64,
+    /// Size of the part that the kernel loads, bytes.
+    pub loadsz: u64,
+    /// Size of the whole image, bytes.
+    pub filesz: u64,
+    /// Zero.
+    pub pad: u64,
+}
+
+/// A section's header (`dof_sec_t`).
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct Sec {
+    /// A [`SecType`].
+    pub ty: u32,
+    /// Alignment of the data, a power of two.
+    pub align: u32,
+    /// [`SECF_LOAD`].
+    pub flags: u32,
+    /// Size of an entry of a table, bytes; 0 where the section is none.
+    pub entsize: u32,
+    /// Offset of the data in the image.
+    pub offset: u64,
+    /// Size of the data, bytes.
+    pub size: u64,
+}
+
+/// An ECB: a probe description, a predicate and actions (`dof_ecbdesc_t`).
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct EcbDesc {
+    /// A [`SecType::ProbeDesc`].
+    pub probes: SecIdx,
+    /// A [`SecType::DifoHdr`] or none.
+    pub pred: SecIdx,
+    /// A [`SecType::ActDesc`] or none.
+    pub actions: SecIdx,
+    /// Zero.
+    pub pad: u32,
+    /// The consumer's note.
+    pub uarg: u64,
+}
+
+/// Which probes an ECB is for (`dof_probedesc_t`).
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct ProbeDesc {
+    /// The strings of the following.
+    pub strtab: SecIdx,
+    /// Glob for the provider.
+    pub provider: StrIdx,
+    /// Glob for the module.
+    pub module: StrIdx,
+    /// Glob for the function.
+    pub func: StrIdx,
+    /// Glob for the name.
+    pub name: StrIdx,
+    /// The probe's id, or 0.
+    pub id: u32,
+}
+
+/// An action (`dof_actdesc_t`).
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct ActDesc {
+    /// A [`SecType::DifoHdr`] or none.
+    pub difo: SecIdx,
+    /// The strings of a format, or none.
+    pub strtab: SecIdx,
+    /// An [`Action`](crate::action::Action).
+    pub kind: u32,
+    /// Of an aggregation: how many of the preceding actions are its tuple.
+    pub ntuple: u32,
+    /// The action's argument, of a printf-like one the offset of its format.
+    pub arg: u64,
+    /// The consumer's note.
+    pub uarg: u64,
+}
+
+/// Head of a DIFO; links to its sections, one [`SecIdx`] each, follow (`dof_difohdr_t`).
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct DifoHdr {
+    /// Type of what the DIFO returns.
+    pub rtype: DifType,
+}
+
+/// Head of relocations (`dof_relohdr_t`).
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct RelocHdr {
+    /// Names of symbols.
+    pub strtab: SecIdx,
+    /// The [`SecType::Reltab`].
+    pub relsec: SecIdx,
+    /// The section to change.
+    pub tgtsec: SecIdx,
+}
+
+/// A relocation (`dof_relodesc_t`).
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct RelocDesc {
+    /// The symbol.
+    pub name: StrIdx,
+    /// `RELO_*`.
+    pub ty: u32,
+    /// Where in the target.
+    pub offset: u64,
+    /// Addend.
+    pub data: u64,
+}
+
+/// An option's setting (`dof_optdesc_t`).
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct OptDesc {
+    /// An [`Opt`](crate::option::Opt).
+    pub option: u32,
+    /// Strings, or none.
+    pub strtab: SecIdx,
+    /// The value.
+    pub value: u64,
+}
+
+/// A provider of user-level probes (`dof_provider_t`); version 1 of DOF ends before `prenoffs`.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct Provider {
+    /// Strings of the provider.
+    pub strtab: SecIdx,
+    /// The [`SecType::Probes`].
+    pub probes: SecIdx,
+    /// The [`SecType::Prargs`].
+    pub prargs: SecIdx,
+    /// The [`SecType::Proffs`].
+    pub proffs: SecIdx,
+    /// The provider's name.
+    pub name: StrIdx,
+    /// Attribute word of the provider: name << 24, data << 16, class << 8.
+    pub provattr: u32,
+    /// Attribute word of the modules.
+    pub modattr: u32,
+    /// Attribute word of the functions.
+    pub funcattr: u32,
+    /// Attribute word of the names.
+    pub nameattr: u32,
+    /// Attribute word of the arguments.
+    pub argsattr: u32,
+    /// The [`SecType::Prenoffs`].
+    pub prenoffs: SecIdx,
+}
+
+/// A user-level probe (`dof_probe_t`).
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct Probe {
+    /// Address of the function.
+    pub addr: u64,
+    /// Name of the function.
+    pub func: StrIdx,
+    /// Name of the probe.
+    pub name: StrIdx,
+    /// Types of the native arguments.
+    pub nargv: StrIdx,
+    /// Types of the translated arguments.
+    pub xargv: StrIdx,
+    /// First entry in the argument map.
+    pub argidx: u32,
+    /// First entry in the table of offsets.
+    pub offidx: u32,
+    /// Number of native arguments.
+    pub nargc: u8,
+    /// Number of translated arguments.
+    pub xargc: u8,
+    /// Number of offsets.
+    pub noffs: u16,
+    /// First entry in the table of is-enabled offsets.
+    pub enoffidx: u32,
+    /// Number of is-enabled offsets.
+    pub nenoffs: u16,
+    /// Zero.
+    pub pad1: u16,
+    /// Zero.
+    pub pad2: u32,
+}
+
+/// A translator (`dof_xlator_t`).
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct Xlator {
+    /// The [`SecType::Xlmembers`].
+    pub members: SecIdx,
+    /// Strings of the translator.
+    pub strtab: SecIdx,
+    /// Types of the input.
+    pub argv: StrIdx,
+    /// Number of inputs.
+    pub argc: u32,
+    /// Type of the output.
+    pub ty: StrIdx,
+    /// Attribute word.
+    pub attr: u32,
+}
+
+/// A member of a translator (`dof_xlmember_t`).
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct XlMember {
+    /// The [`SecType::DifoHdr`] that computes it.
+    pub difo: SecIdx,
+    /// The member's name.
+    pub name: StrIdx,
+    /// The member's type.
+    pub ty: DifType,
+}
+
+/// A reference to a translator's member (`dof_xlref_t`).
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct XlRef {
+    /// The translator.
+    pub xlator: SecIdx,
+    /// The member's index.
+    pub member: u32,
+    /// The argument's number.
+    pub argn: u32,
+}
+
+const _: () = assert!(size_of::<Hdr>() == 64);
+const _: () = assert!(size_of::<Sec>() == 32);
+const _: () = assert!(size_of::<EcbDesc>() == 24);
+const _: () = assert!(size_of::<ProbeDesc>() == 24);
+const _: () = assert!(size_of::<ActDesc>() == 32);
+const _: () = assert!(size_of::<DifoHdr>() == 8);
+const _: () = assert!(size_of::<RelocHdr>() == 12);
+const _: () = assert!(size_of::<RelocDesc>() == 24);
+const _: () = assert!(size_of::<OptDesc>() == 16);
+const _: () = assert!(size_of::<Provider>() == 44);
+const _: () = assert!(size_of::<Probe>() == 48);
+const _: () = assert!(size_of::<Xlator>() == 24);
+const _: () = assert!(size_of::<XlMember>() == 16);
+const _: () = assert!(size_of::<XlRef>() == 12);

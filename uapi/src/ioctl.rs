@@ -1,0 +1,388 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
+
+//! The control calls of `/dev/dtrace` and what they exchange.
+//!
+//! Encodings are FreeBSD's (type `'x'`, the same numbers) with Linux' direction bits; where FreeBSD passes a
+//! pointer to a pointer the argument here is the structure's address itself. Pointers travel as `u64`.
+
+use crate::limits::{ARGTYPELEN, FUNCNAMELEN, MODNAMELEN, NAMELEN, PROVNAMELEN, REASONLEN};
+use crate::types::{AggId, Epid, ProbeId, ProviderAttributes};
+use core::mem::offset_of;
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// Type of the control calls of `/dev/dtrace`.
+pub const IOC_TYPE: u8 = b'x';
+/// Type of the control calls of `/dev/dtrace/helper`; Oracle's, so that what is built with its drti.o registers here.
+pub const HELPER_IOC_TYPE: u8 = 0xd8;
+
+const WRITE: u32 = 1;
+const READ: u32 = 2;
+
+/// Linux' `_IOC()`: include/uapi/asm-generic/ioctl.h.
+const fn ioc(dir: u32, ty: u8, nr: u8, size: usize) -> u32 {
+    dir << 30 | (size as u32) << 16 | (ty as u32) << 8 | nr as u32
+}
+
+/// Fills in a [`ProviderDesc`] by its name. ESRCH: no such provider.
+pub const PROVIDER: u32 = ioc(READ | WRITE, IOC_TYPE, 1, size_of::<ProviderDesc>());
+/// Replaces a [`ProbeDesc`] by that of the next probe whose id is greater. ESRCH: there is none.
+pub const PROBES: u32 = ioc(READ | WRITE, IOC_TYPE, 2, size_of::<ProbeDesc>());
+/// Switches a CPU's principal buffer and copies the full one into a [`BufDesc`]. ENOENT: no buffer there.
+pub const BUFSNAP: u32 = ioc(READ | WRITE, IOC_TYPE, 4, size_of::<BufDesc>());
+/// As [`PROBES`], of the probes that the description's globs match.
+pub const PROBEMATCH: u32 = ioc(READ | WRITE, IOC_TYPE, 5, size_of::<ProbeDesc>());
+/// Enables the DOF image of an [`Enable`]. EBUSY: the state is active already; EINVAL: a bad image.
+pub const ENABLE: u32 = ioc(READ | WRITE, IOC_TYPE, 6, size_of::<Enable>());
+/// As [`BUFSNAP`], of the aggregation buffer.
+pub const AGGSNAP: u32 = ioc(READ | WRITE, IOC_TYPE, 7, size_of::<BufDesc>());
+/// Fills in an [`EprobeDesc`] by its EPID, and as many records as it has room for. EINVAL: no such EPID.
+pub const EPROBE: u32 = ioc(READ | WRITE, IOC_TYPE, 8, size_of::<EprobeDesc>());
+/// Fills in an [`ArgDesc`] by probe and index.
+pub const PROBEARG: u32 = ioc(READ | WRITE, IOC_TYPE, 9, size_of::<ArgDesc>());
+/// Fills in a [`Conf`].
+pub const CONF: u32 = ioc(READ, IOC_TYPE, 10, size_of::<Conf>());
+/// Fills in a [`Status`]. ENOENT: not started yet.
+pub const STATUS: u32 = ioc(READ, IOC_TYPE, 11, size_of::<Status>());
+/// Starts the tracing; gives the CPU that fired `BEGIN`.
+pub const GO: u32 = ioc(READ, IOC_TYPE, 12, size_of::<u32>());
+/// Ends the tracing; gives the CPU that fired `END`.
+pub const STOP: u32 = ioc(READ | WRITE, IOC_TYPE, 13, size_of::<u32>());
+/// Fills in an [`AggDesc`] by its id, and as many records as it has room for. EINVAL: no such aggregation.
+pub const AGGDESC: u32 = ioc(READ | WRITE, IOC_TYPE, 15, size_of::<AggDesc>());
+/// Gives a [`FmtDesc`]'s length, or, when it is given back with room enough, its string.
+pub const FORMAT: u32 = ioc(READ | WRITE, IOC_TYPE, 16, size_of::<FmtDesc>());
+/// Copies the options as a DOF image to the address of a [`crate::dof::Hdr`] whose `loadsz` is the room there.
+pub const DOFGET: u32 = ioc(READ | WRITE, IOC_TYPE, 17, size_of::<crate::dof::Hdr>());
+/// Copies the enablings of a [`ReplDesc`]'s first description to its second.
+pub const REPLICATE: u32 = ioc(WRITE, IOC_TYPE, 18, size_of::<ReplDesc>());
+/// Linux' own: why the last control call on this file failed, as a [`Reason`].
+pub const REASON: u32 = ioc(READ, IOC_TYPE, 64, size_of::<Reason>());
+
+/// A probe's description, or globs for one (`dtrace_probedesc_t`). Strings end with NUL.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub struct ProbeDesc {
+    /// The probe's id.
+    pub id: ProbeId,
+    /// Its provider.
+    pub provider: [u8; PROVNAMELEN],
+    /// Its module.
+    pub module: [u8; MODNAMELEN],
+    /// Its function.
+    pub func: [u8; FUNCNAMELEN],
+    /// Its name.
+    pub name: [u8; NAMELEN],
+}
+
+/// A pair of descriptions (`dtrace_repldesc_t`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub struct ReplDesc {
+    /// Enablings of this description …
+    pub matching: ProbeDesc,
+    /// … are copied to this one.
+    pub create: ProbeDesc,
+}
+
+/// An image to enable.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct Enable {
+    /// Address of the DOF image.
+    pub dof: u64,
+    /// Out: how many probes it matched.
+    pub n_matched: u32,
+    /// Zero.
+    pub pad: u32,
+}
+
+/// A record within an ECB's data (`dtrace_recdesc_t`).
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct RecDesc {
+    /// The [`Action`](crate::action::Action) that makes it.
+    pub action: u32,
+    /// Its size, bytes.
+    pub size: u32,
+    /// Its offset from the beginning of the ECB's data.
+    pub offset: u32,
+    /// Its alignment, bytes.
+    pub alignment: u16,
+    /// The number of its format, or 0.
+    pub format: u16,
+    /// The action's argument.
+    pub arg: u64,
+    /// The consumer's note on the action.
+    pub uarg: u64,
+}
+
+/// Head of an enabled probe's description; [`RecDesc`]s follow (`dtrace_eprobedesc_t`).
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct EprobeDesc {
+    /// The enabled probe.
+    pub epid: Epid,
+    /// Its probe.
+    pub probeid: ProbeId,
+    /// The consumer's note on the ECB.
+    pub uarg: u64,
+    /// Size of its data, with the [`RecHdr`], bytes.
+    pub size: u32,
+    /// In: room for records; out: how many there are.
+    pub nrecs: i32,
+}
+
+/// Head of an aggregation's description; [`RecDesc`]s follow (`dtrace_aggdesc_t`).
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct AggDesc {
+    /// The consumer's: address of the name.
+    pub name: u64,
+    /// The consumer's: id of the variable.
+    pub varid: i64,
+    /// The consumer's.
+    pub flags: i32,
+    /// The aggregation.
+    pub id: AggId,
+    /// The enabled probe that feeds it.
+    pub epid: Epid,
+    /// Size of its data, with the id in front, bytes.
+    pub size: u32,
+    /// In: room for records; out: how many there are.
+    pub nrecs: i32,
+    /// Zero.
+    pub pad: u32,
+}
+
+/// A format (`dtrace_fmtdesc_t`).
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct FmtDesc {
+    /// Address for the string.
+    pub string: u64,
+    /// In: room there; out: length with the NUL.
+    pub length: i32,
+    /// The format's number.
+    pub format: u16,
+    /// Zero.
+    pub pad: u16,
+}
+
+/// A snapshot of one CPU's buffer (`dtrace_bufdesc_t`).
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct BufDesc {
+    /// In: room at `data`; out: size of the records there, bytes.
+    pub size: u64,
+    /// The CPU.
+    pub cpu: u32,
+    /// Out: faults since the last snapshot.
+    pub errors: u32,
+    /// Out: records dropped since the last snapshot.
+    pub drops: u64,
+    /// Address for the records.
+    pub data: u64,
+    /// Out: offset of the oldest record.
+    pub oldest: u64,
+    /// Out: time of the snapshot, ns.
+    pub timestamp: u64,
+}
+
+/// Head of each record in a principal buffer (`dtrace_rechdr_t`). An EPID of 0 alone is padding of four bytes.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct RecHdr {
+    /// The enabled probe that made the record.
+    pub epid: Epid,
+    /// High half of its time, ns.
+    pub timestamp_hi: u32,
+    /// Low half of its time, ns.
+    pub timestamp_lo: u32,
+}
+
+impl RecHdr {
+    /// The head of a record of `epid` at `timestamp`.
+    pub const fn new(epid: Epid, timestamp: u64) -> Self {
+        Self {
+            epid,
+            timestamp_hi: (timestamp >> 32) as u32,
+            timestamp_lo: timestamp as u32,
+        }
+    }
+
+    /// The record's time, ns.
+    pub const fn timestamp(&self) -> u64 {
+        (self.timestamp_hi as u64) << 32 | self.timestamp_lo as u64
+    }
+}
+
+/// What happened to a consumer's tracing so far (`dtrace_status_t`).
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct Status {
+    /// Dynamic variables dropped: no space.
+    pub dyndrops: u64,
+    /// Dynamic variables dropped: the space is being rinsed.
+    pub dyndrops_rinsing: u64,
+    /// Dynamic variables dropped: the space is dirty.
+    pub dyndrops_dirty: u64,
+    /// Speculative records dropped.
+    pub specdrops: u64,
+    /// Speculations refused: buffers busy.
+    pub specdrops_busy: u64,
+    /// Speculations refused: none free.
+    pub specdrops_unavail: u64,
+    /// Faults.
+    pub errors: u64,
+    /// Fill buffers that are full.
+    pub filled: u64,
+    /// Overflows of the strings of stacks.
+    pub stkstroverflows: u64,
+    /// Faults within the handling of a fault.
+    pub dblerrors: u64,
+    /// The kernel has ended the tracing.
+    pub killed: u8,
+    /// `exit()` was called.
+    pub exiting: u8,
+    /// Zero.
+    pub pad: [u8; 6],
+}
+
+/// What the kernel's DIF machine is like (`dtrace_conf_t`).
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct Conf {
+    /// Version of DIF.
+    pub difversion: u32,
+    /// Integer registers.
+    pub difintregs: u32,
+    /// Tuple registers.
+    pub diftupregs: u32,
+    /// Data model of the kernel, as in a DOF image.
+    pub ctfmodel: u32,
+    /// Zero.
+    pub pad: [u32; 8],
+}
+
+/// [`ArgDesc::ndx`]: the probe has no such argument.
+pub const ARG_NONE: i32 = -1;
+
+/// Type of a probe's argument (`dtrace_argdesc_t`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub struct ArgDesc {
+    /// The probe.
+    pub id: ProbeId,
+    /// In: which of `args[]`; out: the same, or [`ARG_NONE`].
+    pub ndx: i32,
+    /// Which native argument it comes from.
+    pub mapping: i32,
+    /// Native type.
+    pub native: [u8; ARGTYPELEN],
+    /// Translated type; empty where it is the native one.
+    pub xlate: [u8; ARGTYPELEN],
+}
+
+/// [`ProviderPrivileges::flags`]: needs rights over the kernel.
+pub const PRIV_KERNEL: u32 = 1;
+/// [`ProviderPrivileges::flags`]: needs rights over users.
+pub const PRIV_USER: u32 = 2;
+/// [`ProviderPrivileges::flags`]: needs rights over processes.
+pub const PRIV_PROC: u32 = 4;
+/// [`ProviderPrivileges::flags`]: only the owner's probes.
+pub const PRIV_OWNER: u32 = 8;
+
+/// What a consumer needs to use a provider (`dtrace_ppriv_t`).
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct ProviderPrivileges {
+    /// `PRIV_*`.
+    pub flags: u32,
+    /// The owner.
+    pub uid: u32,
+    /// The owner's container.
+    pub zoneid: u32,
+}
+
+/// A provider (`dtrace_providerdesc_t`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub struct ProviderDesc {
+    /// Its name, ending with NUL.
+    pub name: [u8; PROVNAMELEN],
+    /// Stability of its probes' names.
+    pub attr: ProviderAttributes,
+    /// Zero.
+    pub pad: u8,
+    /// What it needs.
+    pub privileges: ProviderPrivileges,
+}
+
+/// Why the last control call failed: a line of text that ends with NUL, empty where there is nothing to say.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub struct Reason {
+    /// The text.
+    pub text: [u8; REASONLEN],
+}
+
+/// A user-level object's DOF (`dof_helper_t`).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub struct DofHelper {
+    /// Name of the object.
+    pub module: [u8; MODNAMELEN],
+    /// Its load address.
+    pub addr: u64,
+    /// Address of the DOF.
+    pub dof: u64,
+}
+
+/// Helper call: removes what [`HELPER_ADDDOF`] added.
+pub const HELPER_REMOVE: u32 = ioc(WRITE, HELPER_IOC_TYPE, 2, size_of::<u32>());
+/// Helper call: adds a [`DofHelper`].
+pub const HELPER_ADDDOF: u32 = ioc(WRITE, HELPER_IOC_TYPE, 3, size_of::<DofHelper>());
+
+const _: () = assert!(size_of::<ProbeDesc>() == 388);
+const _: () = assert!(offset_of!(ProbeDesc, module) == 68);
+const _: () = assert!(offset_of!(ProbeDesc, func) == 132);
+const _: () = assert!(offset_of!(ProbeDesc, name) == 324);
+const _: () = assert!(size_of::<ReplDesc>() == 776);
+const _: () = assert!(size_of::<Enable>() == 16);
+const _: () = assert!(size_of::<RecDesc>() == 32);
+const _: () = assert!(offset_of!(RecDesc, arg) == 16);
+const _: () = assert!(size_of::<EprobeDesc>() == 24);
+const _: () = assert!(size_of::<AggDesc>() == 40);
+const _: () = assert!(offset_of!(AggDesc, epid) == 24);
+const _: () = assert!(size_of::<FmtDesc>() == 16);
+const _: () = assert!(size_of::<BufDesc>() == 48);
+const _: () = assert!(offset_of!(BufDesc, data) == 24);
+const _: () = assert!(size_of::<RecHdr>() == 12);
+const _: () = assert!(size_of::<Status>() == 88);
+const _: () = assert!(offset_of!(Status, killed) == 80);
+const _: () = assert!(size_of::<Conf>() == 48);
+const _: () = assert!(size_of::<ArgDesc>() == 268);
+const _: () = assert!(size_of::<ProviderDesc>() == 92);
+const _: () = assert!(offset_of!(ProviderDesc, privileges) == 80);
+const _: () = assert!(size_of::<DofHelper>() == 80);

@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
+
+//! Options that a consumer sets in DOF's `OPTDESC` sections.
+//!
+//! Up to `zone` the numbers are illumos'; 200 and above are Linux' own.
+
+use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
+
+/// Value of an option that nobody has set.
+pub const UNSET: u64 = -2i64 as u64;
+/// How many options of the common numbering there are.
+pub const MAX: usize = 32;
+
+/// Value of [`Opt::Bufpolicy`]: keep the newest records.
+pub const BUFPOLICY_RING: u64 = 0;
+/// Value of [`Opt::Bufpolicy`]: stop at the first full buffer.
+pub const BUFPOLICY_FILL: u64 = 1;
+/// Value of [`Opt::Bufpolicy`]: two buffers, switched by the consumer.
+pub const BUFPOLICY_SWITCH: u64 = 2;
+/// Value of [`Opt::Bufresize`]: halve the size until the allocation succeeds.
+pub const BUFRESIZE_AUTO: u64 = 0;
+/// Value of [`Opt::Bufresize`]: fail where memory is short.
+pub const BUFRESIZE_MANUAL: u64 = 1;
+
+/// Options.
+#[repr(u32)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    TryFromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
+)]
+pub enum Opt {
+    /// Size of a CPU's principal buffer, bytes.
+    Bufsize = 0,
+    /// What happens when it is full.
+    Bufpolicy = 1,
+    /// Size of the dynamic variables' space, bytes.
+    Dynvarsize = 2,
+    /// Size of a CPU's aggregation buffer, bytes.
+    Aggsize = 3,
+    /// Size of a speculation's buffer, bytes.
+    Specsize = 4,
+    /// Number of speculations.
+    Nspec = 5,
+    /// Size of a string, bytes, with its NUL.
+    Strsize = 6,
+    /// Time between two cleanings of dynamic variables, ns.
+    Cleanrate = 7,
+    /// The only CPU to trace.
+    Cpu = 8,
+    /// What happens when memory is short.
+    Bufresize = 9,
+    /// Claim the anonymous state.
+    Grabanon = 10,
+    /// Indent function entry and return.
+    Flowindent = 11,
+    /// Print only what is asked for.
+    Quiet = 12,
+    /// Frames of `stack()`.
+    Stackframes = 13,
+    /// Frames of `ustack()`.
+    Ustackframes = 14,
+    /// Time between two readings of aggregations, ns.
+    Aggrate = 15,
+    /// Time between two readings of principal buffers, ns.
+    Switchrate = 16,
+    /// Time between two readings of the status, ns.
+    Statusrate = 17,
+    /// Destructive actions are allowed.
+    Destructive = 18,
+    /// Blanks before a frame of a stack.
+    Stackindent = 19,
+    /// Print bytes as hexadecimal always.
+    Rawbytes = 20,
+    /// Frames of `jstack()`.
+    Jstackframes = 21,
+    /// Size of `jstack()`'s strings, bytes.
+    Jstackstrsize = 22,
+    /// Sort aggregations by key.
+    Aggsortkey = 23,
+    /// Sort the other way round.
+    Aggsortrev = 24,
+    /// Which of several aggregations to sort by.
+    Aggsortpos = 25,
+    /// Which key to sort by.
+    Aggsortkeypos = 26,
+    /// Print records in the order of time over all CPUs.
+    Temporal = 27,
+    /// Print aggregations as histograms.
+    Agghist = 28,
+    /// Print quantizations packed.
+    Aggpack = 29,
+    /// Scale the largest bar to the full width.
+    Aggzoom = 30,
+    /// Trace one container only.
+    Zone = 31,
+}
+
+/// Every option with the name that `-x` gives it.
+pub const NAMES: &[(Opt, &str)] = &[
+    (Opt::Bufsize, "bufsize"),
+    (Opt::Bufpolicy, "bufpolicy"),
+    (Opt::Dynvarsize, "dynvarsize"),
+    (Opt::Aggsize, "aggsize"),
+    (Opt::Specsize, "specsize"),
+    (Opt::Nspec, "nspec"),
+    (Opt::Strsize, "strsize"),
+    (Opt::Cleanrate, "cleanrate"),
+    (Opt::Cpu, "cpu"),
+    (Opt::Bufresize, "bufresize"),
+    (Opt::Grabanon, "grabanon"),
+    (Opt::Flowindent, "flowindent"),
+    (Opt::Quiet, "quiet"),
+    (Opt::Stackframes, "stackframes"),
+    (Opt::Ustackframes, "ustackframes"),
+    (Opt::Aggrate, "aggrate"),
+    (Opt::Switchrate, "switchrate"),
+    (Opt::Statusrate, "statusrate"),
+    (Opt::Destructive, "destructive"),
+    (Opt::Stackindent, "stackindent"),
+    (Opt::Rawbytes, "rawbytes"),
+    (Opt::Jstackframes, "jstackframes"),
+    (Opt::Jstackstrsize, "jstackstrsize"),
+    (Opt::Aggsortkey, "aggsortkey"),
+    (Opt::Aggsortrev, "aggsortrev"),
+    (Opt::Aggsortpos, "aggsortpos"),
+    (Opt::Aggsortkeypos, "aggsortkeypos"),
+    (Opt::Temporal, "temporal"),
+    (Opt::Agghist, "agghist"),
+    (Opt::Aggpack, "aggpack"),
+    (Opt::Aggzoom, "aggzoom"),
+    (Opt::Zone, "zone"),
+];
+
+impl Opt {
+    /// The option that `raw` numbers, or `None`.
+    pub fn from_raw(raw: u32) -> Option<Self> {
+        Self::try_read_from_bytes(&raw.to_ne_bytes()).ok()
+    }
+
+    /// The option's name in `-x` and `#pragma D option`.
+    pub fn name(self) -> &'static str {
+        NAMES
+            .iter()
+            .find(|(opt, _)| *opt == self)
+            .map_or("", |(_, name)| name)
+    }
+}

@@ -1,0 +1,210 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
+
+//! Subroutine numbers: what `call` names.
+//!
+//! 0 to 43 are the same in every DTrace; 44 to 48 are illumos'; 200 and above are Linux' own.
+
+use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
+
+/// Subroutines of the DIF machine.
+#[repr(u16)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    TryFromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
+)]
+pub enum Subr {
+    /// `rand`: `int()`.
+    Rand = 0,
+    /// `mutex_owned`: `int(lock *)`.
+    MutexOwned = 1,
+    /// `mutex_owner`: `thread *(lock *)`.
+    MutexOwner = 2,
+    /// `mutex_type_adaptive`: `int(lock *)`.
+    MutexTypeAdaptive = 3,
+    /// `mutex_type_spin`: `int(lock *)`.
+    MutexTypeSpin = 4,
+    /// `rw_read_held`: `int(lock *)`.
+    RwReadHeld = 5,
+    /// `rw_write_held`: `int(lock *)`.
+    RwWriteHeld = 6,
+    /// `rw_iswriter`: `int(lock *)`.
+    RwIswriter = 7,
+    /// `copyin`: `void *(uintptr_t, size_t)`.
+    Copyin = 8,
+    /// `copyinstr`: `string(uintptr_t, [size_t])`.
+    Copyinstr = 9,
+    /// `speculation`: `int()`.
+    Speculation = 10,
+    /// `progenyof`: `int(pid_t)`.
+    Progenyof = 11,
+    /// `strlen`: `size_t(const char *)`.
+    Strlen = 12,
+    /// `copyout`: `void(void *, uintptr_t, size_t)`.
+    Copyout = 13,
+    /// `copyoutstr`: `void(char *, uintptr_t, size_t)`.
+    Copyoutstr = 14,
+    /// `alloca`: `void *(size_t)`.
+    Alloca = 15,
+    /// `bcopy`: `void(void *, void *, size_t)`.
+    Bcopy = 16,
+    /// `copyinto`: `void(uintptr_t, size_t, void *)`.
+    Copyinto = 17,
+    /// `msgdsize`: `size_t(mblk_t *)`.
+    Msgdsize = 18,
+    /// `msgsize`: `size_t(mblk_t *)`.
+    Msgsize = 19,
+    /// `getmajor`: `major_t(dev_t)`.
+    Getmajor = 20,
+    /// `getminor`: `minor_t(dev_t)`.
+    Getminor = 21,
+    /// `ddi_pathname`: `string(void *, int64_t)`.
+    DdiPathname = 22,
+    /// `strjoin`: `string(const char *, const char *)`.
+    Strjoin = 23,
+    /// `lltostr`: `string(int64_t, [int])`.
+    Lltostr = 24,
+    /// `basename`: `string(const char *)`.
+    Basename = 25,
+    /// `dirname`: `string(const char *)`.
+    Dirname = 26,
+    /// `cleanpath`: `string(const char *)`.
+    Cleanpath = 27,
+    /// `strchr`: `string(const char *, char)`.
+    Strchr = 28,
+    /// `strrchr`: `string(const char *, char)`.
+    Strrchr = 29,
+    /// `strstr`: `string(const char *, const char *)`.
+    Strstr = 30,
+    /// `strtok`: `string(const char *, const char *)`.
+    Strtok = 31,
+    /// `substr`: `string(const char *, int, [int])`.
+    Substr = 32,
+    /// `index`: `int(const char *, const char *, [int])`.
+    Index = 33,
+    /// `rindex`: `int(const char *, const char *, [int])`.
+    Rindex = 34,
+    /// `htons`: `uint16_t(uint16_t)`.
+    Htons = 35,
+    /// `htonl`: `uint32_t(uint32_t)`.
+    Htonl = 36,
+    /// `htonll`: `uint64_t(uint64_t)`.
+    Htonll = 37,
+    /// `ntohs`: `uint16_t(uint16_t)`.
+    Ntohs = 38,
+    /// `ntohl`: `uint32_t(uint32_t)`.
+    Ntohl = 39,
+    /// `ntohll`: `uint64_t(uint64_t)`.
+    Ntohll = 40,
+    /// `inet_ntop`: `string(int, void *)`.
+    InetNtop = 41,
+    /// `inet_ntoa`: `string(ipaddr_t *)`.
+    InetNtoa = 42,
+    /// `inet_ntoa6`: `string(in6_addr_t *)`.
+    InetNtoa6 = 43,
+    /// `toupper`: `string(const char *)`.
+    Toupper = 44,
+    /// `tolower`: `string(const char *)`.
+    Tolower = 45,
+    /// `getf`: `file_t *(int)`.
+    Getf = 46,
+    /// `json`: `string(const char *, const char *)`.
+    Json = 47,
+    /// `strtoll`: `int64_t(const char *, [int])`.
+    Strtoll = 48,
+    /// `d_path`: `string(struct path *)`.
+    DPath = 200,
+    /// `link_ntop`: `string(int, void *)`.
+    LinkNtop = 201,
+    /// `uuidstr`: `string(void *)`.
+    Uuidstr = 202,
+    /// `strip`: `ptr(ptr, int)`.
+    Strip = 203,
+}
+
+/// Every subroutine with the name that D gives it.
+pub const NAMES: &[(Subr, &str)] = &[
+    (Subr::Rand, "rand"),
+    (Subr::MutexOwned, "mutex_owned"),
+    (Subr::MutexOwner, "mutex_owner"),
+    (Subr::MutexTypeAdaptive, "mutex_type_adaptive"),
+    (Subr::MutexTypeSpin, "mutex_type_spin"),
+    (Subr::RwReadHeld, "rw_read_held"),
+    (Subr::RwWriteHeld, "rw_write_held"),
+    (Subr::RwIswriter, "rw_iswriter"),
+    (Subr::Copyin, "copyin"),
+    (Subr::Copyinstr, "copyinstr"),
+    (Subr::Speculation, "speculation"),
+    (Subr::Progenyof, "progenyof"),
+    (Subr::Strlen, "strlen"),
+    (Subr::Copyout, "copyout"),
+    (Subr::Copyoutstr, "copyoutstr"),
+    (Subr::Alloca, "alloca"),
+    (Subr::Bcopy, "bcopy"),
+    (Subr::Copyinto, "copyinto"),
+    (Subr::Msgdsize, "msgdsize"),
+    (Subr::Msgsize, "msgsize"),
+    (Subr::Getmajor, "getmajor"),
+    (Subr::Getminor, "getminor"),
+    (Subr::DdiPathname, "ddi_pathname"),
+    (Subr::Strjoin, "strjoin"),
+    (Subr::Lltostr, "lltostr"),
+    (Subr::Basename, "basename"),
+    (Subr::Dirname, "dirname"),
+    (Subr::Cleanpath, "cleanpath"),
+    (Subr::Strchr, "strchr"),
+    (Subr::Strrchr, "strrchr"),
+    (Subr::Strstr, "strstr"),
+    (Subr::Strtok, "strtok"),
+    (Subr::Substr, "substr"),
+    (Subr::Index, "index"),
+    (Subr::Rindex, "rindex"),
+    (Subr::Htons, "htons"),
+    (Subr::Htonl, "htonl"),
+    (Subr::Htonll, "htonll"),
+    (Subr::Ntohs, "ntohs"),
+    (Subr::Ntohl, "ntohl"),
+    (Subr::Ntohll, "ntohll"),
+    (Subr::InetNtop, "inet_ntop"),
+    (Subr::InetNtoa, "inet_ntoa"),
+    (Subr::InetNtoa6, "inet_ntoa6"),
+    (Subr::Toupper, "toupper"),
+    (Subr::Tolower, "tolower"),
+    (Subr::Getf, "getf"),
+    (Subr::Json, "json"),
+    (Subr::Strtoll, "strtoll"),
+    (Subr::DPath, "d_path"),
+    (Subr::LinkNtop, "link_ntop"),
+    (Subr::Uuidstr, "uuidstr"),
+    (Subr::Strip, "strip"),
+];
+
+impl Subr {
+    /// The subroutine that `raw` numbers, or `None`.
+    pub fn from_raw(raw: u16) -> Option<Self> {
+        Self::try_read_from_bytes(&raw.to_ne_bytes()).ok()
+    }
+
+    /// The subroutine's name in D.
+    pub fn name(self) -> &'static str {
+        NAMES
+            .iter()
+            .find(|(subr, _)| *subr == self)
+            .map_or("", |(_, name)| name)
+    }
+
+    /// Whether the subroutine changes what it traces, so that only a destructive consumer may call it.
+    pub fn is_destructive(self) -> bool {
+        matches!(self, Self::Copyout | Self::Copyoutstr)
+    }
+}
