@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! The way from a provider into the consumers: [`fire`].
+//!
+//! A probe may fire wherever the kernel runs. The first thing done is therefore to take this CPU
+//! ([`CpuGuard::enter`]): interrupts go off and a per-CPU flag goes up. Where the flag was up already, the probe was hit by our own
+//! work (a traced function that the machine calls, a page fault of a load) or by an NMI on top of it; the
+//! firing is counted and left. Behind the guard this CPU's buffers are ours alone, so nothing below takes a lock.
+//!
+//! With interrupts off we are also within an RCU read-side critical section: the list of ECBs cannot be
+//! freed under us. That holds only where RCU is watching, which is why a provider must not call [`fire`] from
+//! code that runs outside RCU's sight (ftrace: `FTRACE_OPS_FL_RCU`).
+//!
+//! Arguments are not fetched here. [`FireArgs`] says where they are, and the machine takes those that the program
+//! asks for, so that a probe whose predicate looks at `pid` alone pays for nothing else.
+
+use super::ecb;
+use super::machine::KernelMachine;
+use super::probe::ProbeRef;
+use crate::sys::percpu::CpuGuard;
+use crate::sys::regs::Regs;
+
+/// Where a firing's arguments are.
+#[derive(Clone, Copy)]
+pub enum Args<'a> {
+    /// At hand; those beyond the slice are 0.
+    Words(&'a [u64]),
+    /// In the registers and on the stack of a kernel function that has just been called.
+    Function(&'a Regs),
+    /// In the registers that a task entered the kernel with: `arg0` to `arg5` of a system call.
+    Syscall(&'a Regs),
+}
+
+/// What a provider tells of one firing.
+#[derive(Clone, Copy)]
+pub struct FireArgs<'a> {
+    /// The arguments.
+    pub args: Args<'a>,
+    /// The kernel address that `stack()` begins with and `caller` gives: for a function's entry and return the
+    /// address it returns to, for a sample the interrupted instruction. 0 stands for unknown: the
+    /// stack then begins where our own frames end.
+    pub caller: u64,
+}
+
+impl<'a> FireArgs<'a> {
+    /// A firing with `args` and an unknown caller.
+    pub const fn words(args: &'a [u64]) -> Self {
+        Self {
+            args: Args::Words(args),
+            caller: 0,
+        }
+    }
+}
+
+/// Fires `probe` for every consumer that has enabled it.
+///
+/// May be called in any context in which RCU is watching, NMI included. Takes no lock, does not sleep or allocate.
+#[inline]
+pub fn fire(probe: ProbeRef, args: &FireArgs<'_>) {
+    let Some(guard) = CpuGuard::enter() else {
+        return;
+    };
+    ecb::fire_all(&guard, &KernelMachine::new(&guard, probe, args));
+}

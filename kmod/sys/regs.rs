@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Saved registers, read by the calling conventions of kernel functions and of system calls.
+//!
+//! This is the one place that knows the names of an architecture's registers.
+
+use super::nofault;
+use kernel::bindings;
+
+/// A saved register set (`struct pt_regs`); of an ftrace callback only the registers that carry arguments are valid.
+#[repr(transparent)]
+pub struct Regs(bindings::pt_regs);
+
+impl Regs {
+    /// Registers behind a pointer that the kernel gave.
+    ///
+    /// # Safety
+    ///
+    /// `ptr` must be valid for reads for `'a`, and nobody writes to it meanwhile.
+    #[inline]
+    pub unsafe fn from_ptr<'a>(ptr: *const bindings::pt_regs) -> &'a Self {
+        // SAFETY: By the caller's promise; `Self` is transparent.
+        unsafe { &*ptr.cast() }
+    }
+
+    /// Argument `n` of a C function at whose first instruction the registers were saved. Those on the stack are
+    /// loaded without faulting; what cannot be loaded is 0.
+    #[inline]
+    pub fn function_arg(&self, n: usize) -> u64 {
+        match n {
+            0 => self.0.di,
+            1 => self.0.si,
+            2 => self.0.dx,
+            3 => self.0.cx,
+            4 => self.0.r8,
+            5 => self.0.r9,
+            // Above the return address.
+            _ => {
+                let slot = (n as u64).wrapping_sub(5).wrapping_mul(8);
+                nofault::load_u64(self.0.sp.wrapping_add(slot)).unwrap_or(0)
+            }
+        }
+    }
+
+    /// Argument `n` of the system call that the registers entered the kernel with; 0 beyond the sixth.
+    #[inline]
+    pub fn syscall_arg(&self, n: usize) -> u64 {
+        match n {
+            0 => self.0.di,
+            1 => self.0.si,
+            2 => self.0.dx,
+            3 => self.0.r10,
+            4 => self.0.r8,
+            5 => self.0.r9,
+            _ => 0,
+        }
+    }
+
+    /// The instruction pointer.
+    #[inline]
+    pub fn ip(&self) -> u64 {
+        self.0.ip
+    }
+
+    /// The stack pointer.
+    #[inline]
+    pub fn sp(&self) -> u64 {
+        self.0.sp
+    }
+
+    /// The frame pointer, where the code keeps one.
+    #[inline]
+    pub fn fp(&self) -> u64 {
+        self.0.bp
+    }
+
+    /// Whether the registers are those of user code.
+    #[inline]
+    pub fn user_mode(&self) -> bool {
+        self.0.__bindgen_anon_cs() & 3 == 3
+    }
+}
