@@ -20,6 +20,7 @@
 
 pub mod action;
 pub mod dif;
+pub mod disasm;
 pub mod dof;
 pub mod fault;
 pub mod ioctl;
