@@ -19,7 +19,18 @@ pub const CLASS_AGGREGATION: u32 = 0x0700;
 /// What an ECB does.
 #[repr(u32)]
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TryFromBytes, IntoBytes, Immutable, KnownLayout,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    TryFromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
 )]
 pub enum Action {
     /// Nothing: the empty clause.
@@ -108,7 +119,10 @@ impl Action {
     /// Whether only a destructive consumer may use the action. `system()` and `freopen()` are among these:
     /// they change the world too, in the consumer.
     pub const fn is_destructive(self) -> bool {
-        matches!(self.class(), CLASS_PROC_DESTRUCTIVE | CLASS_KERNEL_DESTRUCTIVE)
+        matches!(
+            self.class(),
+            CLASS_PROC_DESTRUCTIVE | CLASS_KERNEL_DESTRUCTIVE
+        )
     }
 
     /// Whether this is an aggregating function.
@@ -123,14 +137,28 @@ impl Action {
 
     /// Whether the action carries a format and a record for each of its arguments.
     pub const fn is_printf_like(self) -> bool {
-        matches!(self, Self::Printf | Self::Printa | Self::System | Self::Freopen)
+        matches!(
+            self,
+            Self::Printf | Self::Printa | Self::System | Self::Freopen
+        )
     }
 }
 
 /// What [`Action::Libact`] asks of the consumer, in the action's `arg`.
 #[repr(u32)]
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TryFromBytes, IntoBytes, Immutable, KnownLayout,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    TryFromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
 )]
 pub enum Libact {
     /// Not an action.
@@ -217,7 +245,11 @@ pub struct Lquantize {
 impl Lquantize {
     /// Unpacks an action's `arg`.
     pub const fn unpack(arg: u64) -> Self {
-        Self { base: arg as u32 as i32, step: (arg >> 48) as u16, levels: (arg >> 32) as u16 }
+        Self {
+            base: arg as u32 as i32,
+            step: (arg >> 48) as u16,
+            levels: (arg >> 32) as u16,
+        }
     }
 
     /// Packs an action's `arg`.
@@ -274,7 +306,10 @@ impl Llquantize {
 
     /// Packs an action's `arg`.
     pub const fn pack(self) -> u64 {
-        (self.factor as u64) << 48 | (self.low as u64) << 32 | (self.high as u64) << 16 | self.nsteps as u64
+        (self.factor as u64) << 48
+            | (self.low as u64) << 32
+            | (self.high as u64) << 16
+            | self.nsteps as u64
     }
 
     /// Whether the parameters describe buckets of whole steps: at least two for the factor, a range that is not
@@ -294,7 +329,10 @@ impl Llquantize {
                 None => return false,
             };
         }
-        power % self.nsteps as i64 == 0 && (self.factor as i64).checked_pow(self.high as u32 + 1).is_some()
+        power % self.nsteps as i64 == 0
+            && (self.factor as i64)
+                .checked_pow(self.high as u32 + 1)
+                .is_some()
     }
 
     /// Index of `value`'s bucket, 0 for values below the lowest magnitude. Bounded by 64 steps, as a valid
@@ -315,7 +353,11 @@ impl Llquantize {
         while order <= self.high {
             last = this;
             this = this.saturating_mul(factor);
-            let nbuckets = if this < self.nsteps as i64 { this } else { self.nsteps as i64 };
+            let nbuckets = if this < self.nsteps as i64 {
+                this
+            } else {
+                self.nsteps as i64
+            };
             let step = if nbuckets == 0 { 1 } else { this / nbuckets };
             if step == 0 {
                 return base;
@@ -352,16 +394,28 @@ mod tests {
 
     #[test]
     fn lquantize_packs_and_sorts() {
-        let lq = Lquantize { base: -10, step: 5, levels: 4 };
+        let lq = Lquantize {
+            base: -10,
+            step: 5,
+            levels: 4,
+        };
         assert_eq!(Lquantize::unpack(lq.pack()), lq);
-        assert_eq!([-11, -10, -6, -5, 0, 9, 10, i64::MAX].map(|v| lq.bucket(v)), [0, 1, 1, 2, 3, 4, 5, 5]);
+        assert_eq!(
+            [-11, -10, -6, -5, 0, 9, 10, i64::MAX].map(|v| lq.bucket(v)),
+            [0, 1, 1, 2, 3, 4, 5, 5]
+        );
         assert_eq!(lq.bucket(i64::MIN), 0);
         assert_eq!(lq.words(), 7);
     }
 
     #[test]
     fn llquantize_packs_and_sorts() {
-        let llq = Llquantize { factor: 10, low: 0, high: 2, nsteps: 10 };
+        let llq = Llquantize {
+            factor: 10,
+            low: 0,
+            high: 2,
+            nsteps: 10,
+        };
         assert_eq!(Llquantize::unpack(llq.pack()), llq);
         assert!(llq.is_valid());
         // 0 | 1..9 | 10, 20, … 90 | 100, 200, … 900 | 1000 and more
@@ -371,8 +425,26 @@ mod tests {
         );
         assert_eq!([1000, i64::MAX].map(|v| llq.bucket(v)), [28, 28]);
         assert_eq!(llq.words(), 30);
-        assert!(!Llquantize { factor: 10, low: 0, high: 20, nsteps: 10 }.is_valid());
-        assert!(!Llquantize { factor: 10, low: 3, high: 3, nsteps: 10 }.is_valid());
-        assert!(!Llquantize { factor: 10, low: 0, high: 3, nsteps: 15 }.is_valid());
+        assert!(!Llquantize {
+            factor: 10,
+            low: 0,
+            high: 20,
+            nsteps: 10
+        }
+        .is_valid());
+        assert!(!Llquantize {
+            factor: 10,
+            low: 3,
+            high: 3,
+            nsteps: 10
+        }
+        .is_valid());
+        assert!(!Llquantize {
+            factor: 10,
+            low: 0,
+            high: 3,
+            nsteps: 15
+        }
+        .is_valid());
     }
 }

@@ -27,7 +27,18 @@ pub const DIF_RLD_DELTA: u8 = Op::Rldsb as u8 - Op::Ldsb as u8;
 /// Operation codes.
 #[repr(u8)]
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TryFromBytes, IntoBytes, Immutable, KnownLayout,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    TryFromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
 )]
 pub enum Op {
     /// `or` R3: r1,r2,rd (rd!=0).

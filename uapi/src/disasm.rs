@@ -11,7 +11,8 @@ use crate::dif::{Instr, Op};
 use crate::subr::Subr;
 use crate::types::{
     DifType, DifVar, DIFV_F_MOD, DIFV_F_REF, DIFV_KIND_ARRAY, DIFV_KIND_SCALAR, DIFV_SCOPE_GLOBAL,
-    DIFV_SCOPE_LOCAL, DIFV_SCOPE_THREAD, DIF_TF_BYREF, DIF_TF_BYUREF, DIF_TYPE_CTF, DIF_TYPE_STRING,
+    DIFV_SCOPE_LOCAL, DIFV_SCOPE_THREAD, DIF_TF_BYREF, DIF_TF_BYUREF, DIF_TYPE_CTF,
+    DIF_TYPE_STRING,
 };
 use crate::var::{Var, ARRAY_UBASE, OTHER_MIN, OTHER_UBASE};
 use core::fmt::{self, Display, Formatter};
@@ -41,13 +42,19 @@ impl<'a> Listing<'a> {
 
     /// One instruction as text.
     pub fn instr(&'a self, instr: Instr) -> impl Display + 'a {
-        Line { listing: self, instr }
+        Line {
+            listing: self,
+            instr,
+        }
     }
 
     /// The name that the program or D itself gives the variable `id` of `scope`.
     fn var_name(&self, id: u16, scope: u8) -> Option<&'a str> {
         let builtin = id < ARRAY_UBASE || (OTHER_MIN..OTHER_UBASE).contains(&id);
-        let own = self.vars.iter().find(|v| v.id == id.into() && v.scope == scope);
+        let own = self
+            .vars
+            .iter()
+            .find(|v| v.id == id.into() && v.scope == scope);
         match own.and_then(|v| self.string(v.name)) {
             Some(name) => Some(name),
             None if builtin => Var::from_raw(id).map(Var::name),
@@ -82,7 +89,11 @@ impl Display for Listing<'_> {
             let written = if var.flags & DIFV_F_MOD != 0 { "w" } else { "" };
             let flags = [read, written];
             let width = 4usize.saturating_sub(read.len() + written.len());
-            write!(f, "{name:<16} {:<4x} {kind} {scope} {}{}{:width$} ", var.id, flags[0], flags[1], "")?;
+            write!(
+                f,
+                "{name:<16} {:<4x} {kind} {scope} {}{}{:width$} ",
+                var.id, flags[0], flags[1], ""
+            )?;
             writeln!(f, "{}", TypeName(var.ty))?;
         }
         Ok(())
@@ -95,8 +106,8 @@ pub struct TypeName(pub DifType);
 
 /// Names of the consumer's kinds of types, by number: those of the Compact C Type Format.
 const CKINDS: [&str; 14] = [
-    "unknown", "integer", "float", "pointer", "array", "function", "struct", "union", "enum", "forward",
-    "typedef", "volatile", "const", "restrict",
+    "unknown", "integer", "float", "pointer", "array", "function", "struct", "union", "enum",
+    "forward", "typedef", "volatile", "const", "restrict",
 ];
 
 impl Display for TypeName {
@@ -131,13 +142,13 @@ pub const fn mnemonic(op: Op) -> &'static str {
 }
 
 const MNEMONICS: [&str; Op::Xlarg as usize] = [
-    "or", "xor", "and", "sll", "srl", "sub", "add", "mul", "sdiv", "udiv", "srem", "urem", "not", "mov",
-    "cmp", "tst", "ba", "be", "bne", "bg", "bgu", "bge", "bgeu", "bl", "blu", "ble", "bleu", "ldsb", "ldsh",
-    "ldsw", "ldub", "lduh", "lduw", "ldx", "ret", "nop", "setx", "sets", "scmp", "ldga", "ldgs", "stgs",
-    "ldta", "ldts", "stts", "sra", "call", "pushtr", "pushtv", "popts", "flushts", "ldgaa", "ldtaa", "stgaa",
-    "sttaa", "ldls", "stls", "allocs", "copys", "stb", "sth", "stw", "stx", "uldsb", "uldsh", "uldsw",
-    "uldub", "ulduh", "ulduw", "uldx", "rldsb", "rldsh", "rldsw", "rldub", "rlduh", "rlduw", "rldx", "xlate",
-    "xlarg",
+    "or", "xor", "and", "sll", "srl", "sub", "add", "mul", "sdiv", "udiv", "srem", "urem", "not",
+    "mov", "cmp", "tst", "ba", "be", "bne", "bg", "bgu", "bge", "bgeu", "bl", "blu", "ble", "bleu",
+    "ldsb", "ldsh", "ldsw", "ldub", "lduh", "lduw", "ldx", "ret", "nop", "setx", "sets", "scmp",
+    "ldga", "ldgs", "stgs", "ldta", "ldts", "stts", "sra", "call", "pushtr", "pushtv", "popts",
+    "flushts", "ldgaa", "ldtaa", "stgaa", "sttaa", "ldls", "stls", "allocs", "copys", "stb", "sth",
+    "stw", "stx", "uldsb", "uldsh", "uldsw", "uldub", "ulduh", "ulduw", "uldx", "rldsb", "rldsh",
+    "rldsw", "rldub", "rlduh", "rlduw", "rldx", "xlate", "xlarg",
 ];
 
 impl Display for Line<'_> {
@@ -150,7 +161,8 @@ impl Display for Line<'_> {
         let name = mnemonic(op);
         let (r1, r2, rd, index) = (i.r1(), i.r2(), i.rd(), i.index());
         match op {
-            Or | Xor | And | Sll | Srl | Sra | Sub | Add | Mul | Sdiv | Udiv | Srem | Urem | Copys => {
+            Or | Xor | And | Sll | Srl | Sra | Sub | Add | Mul | Sdiv | Udiv | Srem | Urem
+            | Copys => {
                 write!(f, "{name:<4} %r{r1}, %r{r2}, %r{rd}")
             }
             Not | Mov | Allocs => write!(f, "{name:<4} %r{r1}, %r{rd}"),
@@ -159,8 +171,8 @@ impl Display for Line<'_> {
             Ba | Be | Bne | Bg | Bgu | Bge | Bgeu | Bl | Blu | Ble | Bleu => {
                 write!(f, "{name:<4} {}", i.label())
             }
-            Ldsb | Ldsh | Ldsw | Ldub | Lduh | Lduw | Ldx | Uldsb | Uldsh | Uldsw | Uldub | Ulduh | Ulduw
-            | Uldx | Rldsb | Rldsh | Rldsw | Rldub | Rlduh | Rlduw | Rldx => {
+            Ldsb | Ldsh | Ldsw | Ldub | Lduh | Lduw | Ldx | Uldsb | Uldsh | Uldsw | Uldub
+            | Ulduh | Ulduw | Uldx | Rldsb | Rldsh | Rldsw | Rldub | Rlduh | Rlduw | Rldx => {
                 write!(f, "{name:<4} [%r{r1}], %r{rd}")
             }
             Stb | Sth | Stw | Stx => write!(f, "{name:<4} %r{r1}, [%r{rd}]"),
@@ -200,8 +212,15 @@ impl Display for Line<'_> {
                 }
             }
             Pushtr | Pushtv => {
-                let kind = if r1 == DIF_TYPE_STRING { "string" } else { "D type" };
-                write!(f, "{name:<4} DT_TYPE({r1}), %r{r2}, %r{rd}\t! DT_TYPE({r1}) = {kind}")
+                let kind = if r1 == DIF_TYPE_STRING {
+                    "string"
+                } else {
+                    "D type"
+                };
+                write!(
+                    f,
+                    "{name:<4} DT_TYPE({r1}), %r{r2}, %r{rd}\t! DT_TYPE({r1}) = {kind}"
+                )
             }
             Xlate | Xlarg => write!(f, "{name:<4} DT_XLREF[{index}], %r{rd}"),
         }
@@ -245,7 +264,13 @@ mod tests {
             kind: DIFV_KIND_SCALAR,
             scope: DIFV_SCOPE_THREAD,
             flags: DIFV_F_REF | DIFV_F_MOD,
-            ty: DifType { kind: DIF_TYPE_CTF, ckind: 1, flags: 0, pad: 0, size: 8 },
+            ty: DifType {
+                kind: DIF_TYPE_CTF,
+                ckind: 1,
+                flags: 0,
+                pad: 0,
+                size: 8,
+            },
         }];
         let text = [
             Instr::indexed(Op::Ldgs, Var::Arg0 as u16, 1),
@@ -287,11 +312,26 @@ ts               500  scl tls rw   D type (integer) (size 8)
 
     #[test]
     fn what_is_not_valid_is_shown_all_the_same() {
-        let listing = Listing { strings: b"open", ..Listing::default() };
+        let listing = Listing {
+            strings: b"open",
+            ..Listing::default()
+        };
         let line = |i: Instr| listing.instr(i).to_string();
-        assert_eq!(line(Instr::indexed(Op::Setx, 9, 1)), "setx DT_INTEGER[9], %r1");
-        assert_eq!(line(Instr::indexed(Op::Sets, 0, 1)), "sets DT_STRING[0], %r1");
-        assert_eq!(line(Instr::indexed(Op::Ldgs, 0x4ff, 1)), "ldgs DT_VAR(1279), %r1");
-        assert_eq!(line(Instr::indexed(Op::Call, 999, 1)), "call DIF_SUBR(999), %r1");
+        assert_eq!(
+            line(Instr::indexed(Op::Setx, 9, 1)),
+            "setx DT_INTEGER[9], %r1"
+        );
+        assert_eq!(
+            line(Instr::indexed(Op::Sets, 0, 1)),
+            "sets DT_STRING[0], %r1"
+        );
+        assert_eq!(
+            line(Instr::indexed(Op::Ldgs, 0x4ff, 1)),
+            "ldgs DT_VAR(1279), %r1"
+        );
+        assert_eq!(
+            line(Instr::indexed(Op::Call, 999, 1)),
+            "call DIF_SUBR(999), %r1"
+        );
     }
 }

@@ -61,7 +61,18 @@ pub const RELO_DOFREL: u32 = 2;
 /// What a section holds.
 #[repr(u32)]
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TryFromBytes, IntoBytes, Immutable, KnownLayout,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    TryFromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
 )]
 pub enum SecType {
     /// Nothing.
@@ -128,13 +139,18 @@ impl SecType {
 
     /// Whether the kernel has a use for sections of this type; the others must not have [`SECF_LOAD`].
     pub const fn is_loadable(self) -> bool {
-        !matches!(self, Self::None | Self::Comments | Self::Source | Self::Utsname)
+        !matches!(
+            self,
+            Self::None | Self::Comments | Self::Source | Self::Utsname
+        )
     }
 }
 
 /// The image's header (`dof_hdr_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct Hdr {
     /// Magic, model, byte order, versions and register counts: see the `ID_*` constants.
     pub ident: [u8; 16],
@@ -158,7 +174,9 @@ pub struct Hdr {
 
 /// A section's header (`dof_sec_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct Sec {
     /// A [`SecType`].
     pub ty: u32,
@@ -176,7 +194,9 @@ pub struct Sec {
 
 /// An ECB: a probe description, a predicate and actions (`dof_ecbdesc_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct EcbDesc {
     /// A [`SecType::ProbeDesc`].
     pub probes: SecIdx,
@@ -192,7 +212,9 @@ pub struct EcbDesc {
 
 /// Which probes an ECB is for (`dof_probedesc_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct ProbeDesc {
     /// The strings of the following.
     pub strtab: SecIdx,
@@ -210,7 +232,9 @@ pub struct ProbeDesc {
 
 /// An action (`dof_actdesc_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct ActDesc {
     /// A [`SecType::DifoHdr`] or none.
     pub difo: SecIdx,
@@ -228,7 +252,9 @@ pub struct ActDesc {
 
 /// Head of a DIFO; links to its sections, one [`SecIdx`] each, follow (`dof_difohdr_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct DifoHdr {
     /// Type of what the DIFO returns.
     pub rtype: DifType,
@@ -236,7 +262,9 @@ pub struct DifoHdr {
 
 /// Head of relocations (`dof_relohdr_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct RelocHdr {
     /// Names of symbols.
     pub strtab: SecIdx,
@@ -248,7 +276,9 @@ pub struct RelocHdr {
 
 /// A relocation (`dof_relodesc_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct RelocDesc {
     /// The symbol.
     pub name: StrIdx,
@@ -262,7 +292,9 @@ pub struct RelocDesc {
 
 /// An option's setting (`dof_optdesc_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct OptDesc {
     /// An [`Opt`](crate::option::Opt).
     pub option: u32,
@@ -274,7 +306,9 @@ pub struct OptDesc {
 
 /// A provider of user-level probes (`dof_provider_t`); version 1 of DOF ends before `prenoffs`.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct Provider {
     /// Strings of the provider.
     pub strtab: SecIdx,
@@ -302,7 +336,9 @@ pub struct Provider {
 
 /// A user-level probe (`dof_probe_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct Probe {
     /// Address of the function.
     pub addr: u64,
@@ -336,7 +372,9 @@ pub struct Probe {
 
 /// A translator (`dof_xlator_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct Xlator {
     /// The [`SecType::Xlmembers`].
     pub members: SecIdx,
@@ -354,7 +392,9 @@ pub struct Xlator {
 
 /// A member of a translator (`dof_xlmember_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct XlMember {
     /// The [`SecType::DifoHdr`] that computes it.
     pub difo: SecIdx,
@@ -366,7 +406,9 @@ pub struct XlMember {
 
 /// A reference to a translator's member (`dof_xlref_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct XlRef {
     /// The translator.
     pub xlator: SecIdx,

@@ -8,7 +8,18 @@ use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 /// What went wrong in probe context.
 #[repr(u32)]
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TryFromBytes, IntoBytes, Immutable, KnownLayout,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    TryFromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
 )]
 pub enum Fault {
     /// Not known.

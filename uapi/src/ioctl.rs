@@ -87,7 +87,9 @@ pub struct ReplDesc {
 
 /// An image to enable.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct Enable {
     /// Address of the DOF image.
     pub dof: u64,
@@ -99,7 +101,9 @@ pub struct Enable {
 
 /// A record within an ECB's data (`dtrace_recdesc_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct RecDesc {
     /// The [`Action`](crate::action::Action) that makes it.
     pub action: u32,
@@ -119,7 +123,9 @@ pub struct RecDesc {
 
 /// Head of an enabled probe's description; [`RecDesc`]s follow (`dtrace_eprobedesc_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct EprobeDesc {
     /// The enabled probe.
     pub epid: Epid,
@@ -135,7 +141,9 @@ pub struct EprobeDesc {
 
 /// Head of an aggregation's description; [`RecDesc`]s follow (`dtrace_aggdesc_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct AggDesc {
     /// The consumer's: address of the name.
     pub name: u64,
@@ -157,7 +165,9 @@ pub struct AggDesc {
 
 /// A format (`dtrace_fmtdesc_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct FmtDesc {
     /// Address for the string.
     pub string: u64,
@@ -171,7 +181,9 @@ pub struct FmtDesc {
 
 /// A snapshot of one CPU's buffer (`dtrace_bufdesc_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct BufDesc {
     /// In: room at `data`; out: size of the records there, bytes.
     pub size: u64,
@@ -191,7 +203,9 @@ pub struct BufDesc {
 
 /// Head of each record in a principal buffer (`dtrace_rechdr_t`). An EPID of 0 alone is padding of four bytes.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct RecHdr {
     /// The enabled probe that made the record.
     pub epid: Epid,
@@ -204,7 +218,11 @@ pub struct RecHdr {
 impl RecHdr {
     /// The head of a record of `epid` at `timestamp`.
     pub const fn new(epid: Epid, timestamp: u64) -> Self {
-        Self { epid, timestamp_hi: (timestamp >> 32) as u32, timestamp_lo: timestamp as u32 }
+        Self {
+            epid,
+            timestamp_hi: (timestamp >> 32) as u32,
+            timestamp_lo: timestamp as u32,
+        }
     }
 
     /// The record's time, ns.
@@ -215,7 +233,9 @@ impl RecHdr {
 
 /// What happened to a consumer's tracing so far (`dtrace_status_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct Status {
     /// Dynamic variables dropped: no space.
     pub dyndrops: u64,
@@ -247,7 +267,9 @@ pub struct Status {
 
 /// What the kernel's DIF machine is like (`dtrace_conf_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct Conf {
     /// Version of DIF.
     pub difversion: u32,
@@ -291,7 +313,9 @@ pub const PRIV_OWNER: u32 = 8;
 
 /// What a consumer needs to use a provider (`dtrace_ppriv_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct ProviderPrivileges {
     /// `PRIV_*`.
     pub flags: u32,

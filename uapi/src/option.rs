@@ -26,7 +26,18 @@ pub const BUFRESIZE_MANUAL: u64 = 1;
 /// Options.
 #[repr(u32)]
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TryFromBytes, IntoBytes, Immutable, KnownLayout,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    TryFromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
 )]
 pub enum Opt {
     /// Size of a CPU's principal buffer, bytes.
@@ -139,6 +150,9 @@ impl Opt {
 
     /// The option's name in `-x` and `#pragma D option`.
     pub fn name(self) -> &'static str {
-        NAMES.iter().find(|(opt, _)| *opt == self).map_or("", |(_, name)| name)
+        NAMES
+            .iter()
+            .find(|(opt, _)| *opt == self)
+            .map_or("", |(_, name)| name)
     }
 }

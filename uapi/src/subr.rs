@@ -10,7 +10,18 @@ use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 /// Subroutines of the DIF machine.
 #[repr(u16)]
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TryFromBytes, IntoBytes, Immutable, KnownLayout,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    TryFromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
 )]
 pub enum Subr {
     /// `rand`: `int()`.
@@ -186,7 +197,10 @@ impl Subr {
 
     /// The subroutine's name in D.
     pub fn name(self) -> &'static str {
-        NAMES.iter().find(|(subr, _)| *subr == self).map_or("", |(_, name)| name)
+        NAMES
+            .iter()
+            .find(|(subr, _)| *subr == self)
+            .map_or("", |(_, name)| name)
     }
 
     /// Whether the subroutine changes what it traces, so that only a destructive consumer may call it.

@@ -39,7 +39,9 @@ pub const DIFV_F_MOD: u16 = 2;
 
 /// The type of what a DIFO returns, or of a variable (`dtrace_diftype_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct DifType {
     /// [`DIF_TYPE_CTF`] or [`DIF_TYPE_STRING`].
     pub kind: u8,
@@ -55,7 +57,9 @@ pub struct DifType {
 
 /// A variable that a DIFO uses (`dtrace_difv_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct DifVar {
     /// Offset of the name in the DIFO's string table.
     pub name: u32,
@@ -77,7 +81,18 @@ const _: () = assert!(size_of::<DifVar>() == 20);
 /// How far a name or its data may be relied on (`dtrace_stability_t`).
 #[repr(u8)]
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TryFromBytes, IntoBytes, Immutable, KnownLayout,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    TryFromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
 )]
 pub enum Stability {
     /// Private to DTrace itself.
@@ -101,7 +116,18 @@ pub enum Stability {
 /// Which machines a name or its data exists on (`dtrace_class_t`).
 #[repr(u8)]
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TryFromBytes, IntoBytes, Immutable, KnownLayout,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    TryFromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
 )]
 pub enum Class {
     /// Not known.
@@ -134,7 +160,9 @@ impl Class {
 
 /// Stability of a name, its data, and its dependency class (`dtrace_attribute_t`), as raw numbers.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct Attribute {
     /// A [`Stability`].
     pub name: u8,
@@ -147,13 +175,19 @@ pub struct Attribute {
 impl Attribute {
     /// An attribute from its three parts.
     pub const fn new(name: Stability, data: Stability, class: Class) -> Self {
-        Self { name: name as u8, data: data as u8, class: class as u8 }
+        Self {
+            name: name as u8,
+            data: data as u8,
+            class: class as u8,
+        }
     }
 }
 
 /// The attributes of a provider, part by part of its probes' names (`dtrace_pattr_t`).
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
 pub struct ProviderAttributes {
     /// Of the provider's name.
     pub provider: Attribute,

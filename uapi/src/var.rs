@@ -22,7 +22,18 @@ pub const OTHER_MAX: u16 = 0xffff;
 /// Built-in variables.
 #[repr(u16)]
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, TryFromBytes, IntoBytes, Immutable, KnownLayout,
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    TryFromBytes,
+    IntoBytes,
+    Immutable,
+    KnownLayout,
 )]
 pub enum Var {
     /// The probe's arguments, as an array.
@@ -153,6 +164,9 @@ impl Var {
 
     /// The variable's name in D.
     pub fn name(self) -> &'static str {
-        NAMES.iter().find(|(var, _)| *var == self).map_or("", |(_, name)| name)
+        NAMES
+            .iter()
+            .find(|(var, _)| *var == self)
+            .map_or("", |(_, name)| name)
     }
 }
