@@ -1,4 +1,6 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! See ARCHITECTURE.md.
+//! libdtrace: compiles D and consumes what `dtrace.ko` records. See ARCHITECTURE.md.
+
+pub mod format;

@@ -1,0 +1,466 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The one parser of D's printf formats.
+//!
+//! The compiler checks a format's conversions against the types of the arguments, and the consumer prints
+//! records with it; both read the same parsed form, so a format that compiled cannot surprise the consumer.
+//! A format is a sequence of [`Item`]s: literal text (escapes were already resolved by the lexer) and
+//! conversions. D adds to C's conversions `%a` (kernel address), `%A` (user address), `%k` (stack), `%S`
+//! (escaped string), `%P` (port), `%T` and `%Y` (times), the width `?` (a pointer's digits) and the flag `@`
+//! (the value of an aggregation).
+//!
+//! Invariant: every `Conversion::kind` is a member of [`KINDS`].
+
+use std::fmt;
+
+/// The conversion letters that D knows.
+pub const KINDS: &str = "aAcCdeEfFgGIikoOpPsSTuxXY";
+
+/// The width that `?` stands for: the hexadecimal digits of a pointer.
+pub const POINTER_DIGITS: usize = 16;
+
+/// The largest width or precision: no terminal is wider, and memory stays bounded.
+pub const MAX_COUNT: usize = 65_535;
+
+/// A parsed format.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Format {
+    /// Literals and conversions in order.
+    pub items: Vec<Item>,
+}
+
+/// A piece of a format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// Text that is printed as it stands.
+    Literal(String),
+    /// A place where an argument is printed.
+    Conv(Conversion),
+}
+
+/// A width or a precision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Count {
+    /// A number in the format.
+    Fixed(usize),
+    /// `*`: an argument of its own.
+    Star,
+}
+
+/// The size prefix of a conversion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Size {
+    /// No prefix: the argument's own size decides.
+    #[default]
+    Natural,
+    /// `hh`
+    Char,
+    /// `h`
+    Short,
+    /// `l`
+    Long,
+    /// `ll`
+    LongLong,
+    /// `L`
+    LongDouble,
+    /// `w`: wide characters, which D treats as plain ones
+    Wide,
+}
+
+/// The flags of a conversion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// `-`: pad on the right
+    pub left: bool,
+    /// `+`: always a sign
+    pub plus: bool,
+    /// a space in the place of a plus sign
+    pub space: bool,
+    /// `#`: the alternate form
+    pub alt: bool,
+    /// `0`: pad with zeros
+    pub zero: bool,
+    /// `'`: group thousands
+    pub group: bool,
+}
+
+/// One conversion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conversion {
+    /// Its flags.
+    pub flags: Flags,
+    /// The least number of characters.
+    pub width: Option<Count>,
+    /// Digits or characters at most.
+    pub precision: Option<Count>,
+    /// The size prefix.
+    pub size: Size,
+    /// `@`: prints the value of an aggregation, not a key.
+    pub agg: bool,
+    /// The conversion letter, one of [`KINDS`].
+    pub kind: char,
+}
+
+impl Conversion {
+    /// The arguments that this conversion takes: itself and one for each `*`.
+    pub fn args(&self) -> usize {
+        let star = |c: Option<Count>| usize::from(c == Some(Count::Star));
+        1 + star(self.width) + star(self.precision)
+    }
+
+    /// Whether it prints a signed integer.
+    pub fn is_signed(&self) -> bool {
+        matches!(self.kind, 'd' | 'i')
+    }
+
+    /// Whether it prints any integer.
+    pub fn is_integer(&self) -> bool {
+        matches!(self.kind, 'd' | 'i' | 'o' | 'O' | 'u' | 'x' | 'X' | 'p')
+    }
+
+    /// Whether it prints a floating-point number.
+    pub fn is_float(&self) -> bool {
+        matches!(self.kind, 'e' | 'E' | 'f' | 'F' | 'g' | 'G')
+    }
+
+    /// The name that error messages use: size prefix and letter.
+    pub fn name(&self) -> String {
+        let prefix = match self.size {
+            Size::Natural => "",
+            Size::Char => "hh",
+            Size::Short => "h",
+            Size::Long => "l",
+            Size::LongLong => "ll",
+            Size::LongDouble => "L",
+            Size::Wide => "w",
+        };
+        format!("{prefix}{}", self.kind)
+    }
+}
+
+/// Why a format is refused; conversions are counted from 1.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FormatError {
+    /// The conversion.
+    pub index: usize,
+    /// What is wrong with it.
+    pub kind: FormatErrorKind,
+}
+
+/// What is wrong with a conversion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FormatErrorKind {
+    /// The format ends inside it.
+    Truncated,
+    /// D does not know it.
+    Undefined(char),
+    /// `%%` with flags, width or size.
+    Percent,
+    /// `%n$`.
+    Positional,
+    /// A second `.`.
+    Dots,
+    /// A second `*` in the width or the precision, as named.
+    Stars(&'static str),
+    /// A width or precision above [`MAX_COUNT`].
+    Count,
+}
+
+impl fmt::Display for FormatError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "format conversion #{} ", self.index)?;
+        match &self.kind {
+            FormatErrorKind::Truncated => write!(f, "name expected before end of format string"),
+            FormatErrorKind::Undefined(c) => write!(f, "is undefined: %{c}"),
+            FormatErrorKind::Percent => write!(f, "cannot be combined with other format flags: %%"),
+            FormatErrorKind::Positional => write!(f, "uses unsupported positional format (%n$)"),
+            FormatErrorKind::Dots => write!(f, "has more than one '.' specified"),
+            FormatErrorKind::Stars(what) => {
+                write!(f, "has more than one '*' specified for the output {what}")
+            }
+            FormatErrorKind::Count => write!(f, "has a width or precision out of range"),
+        }
+    }
+}
+
+impl std::error::Error for FormatError {}
+
+impl Format {
+    /// Parses `text`.
+    pub fn parse(text: &str) -> Result<Self, FormatError> {
+        let mut items = Vec::new();
+        let mut literal = String::new();
+        let mut chars = Scanner {
+            rest: text,
+            index: 0,
+        };
+        while let Some(c) = chars.next() {
+            if c != '%' {
+                literal.push(c);
+                continue;
+            }
+            if chars.eat('%') {
+                literal.push('%');
+                continue;
+            }
+            if !literal.is_empty() {
+                items.push(Item::Literal(std::mem::take(&mut literal)));
+            }
+            items.push(Item::Conv(chars.conversion()?));
+        }
+        if !literal.is_empty() {
+            items.push(Item::Literal(literal));
+        }
+        Ok(Self { items })
+    }
+
+    /// The conversions, in order.
+    pub fn conversions(&self) -> impl Iterator<Item = &Conversion> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Conv(conversion) => Some(conversion),
+            Item::Literal(_) => None,
+        })
+    }
+}
+
+/// What is left of the text, and how many conversions were seen.
+struct Scanner<'a> {
+    rest: &'a str,
+    index: usize,
+}
+
+impl Scanner<'_> {
+    fn peek(&self) -> Option<char> {
+        self.rest.chars().next()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let c = self.peek()?;
+        self.rest = &self.rest[c.len_utf8()..];
+        Some(c)
+    }
+
+    fn eat(&mut self, c: char) -> bool {
+        let hit = self.peek() == Some(c);
+        if hit {
+            self.next();
+        }
+        hit
+    }
+
+    fn error(&self, kind: FormatErrorKind) -> FormatError {
+        FormatError {
+            index: self.index,
+            kind,
+        }
+    }
+
+    /// Reads a conversion after its `%`.
+    fn conversion(&mut self) -> Result<Conversion, FormatError> {
+        self.index += 1;
+        let mut agg = false;
+        let flags = self.flags(&mut agg);
+        let width = self.count("width")?;
+        agg |= self.eat('@');
+        let precision = if self.eat('.') {
+            Some(self.count("precision")?.unwrap_or(Count::Fixed(0)))
+        } else {
+            None
+        };
+        agg |= self.eat('@');
+        let size = self.size();
+        let kind = match self.next() {
+            None => return Err(self.error(FormatErrorKind::Truncated)),
+            Some('.') => return Err(self.error(FormatErrorKind::Dots)),
+            Some('$') => return Err(self.error(FormatErrorKind::Positional)),
+            Some('%') => return Err(self.error(FormatErrorKind::Percent)),
+            Some(c) if !KINDS.contains(c) => return Err(self.error(FormatErrorKind::Undefined(c))),
+            Some(c) => c,
+        };
+        Ok(Conversion {
+            flags,
+            width,
+            precision,
+            size,
+            agg,
+            kind,
+        })
+    }
+
+    fn flags(&mut self, agg: &mut bool) -> Flags {
+        let mut flags = Flags::default();
+        loop {
+            match self.peek() {
+                Some('-') => flags.left = true,
+                Some('+') => flags.plus = true,
+                Some(' ') => flags.space = true,
+                Some('#') => flags.alt = true,
+                Some('0') => flags.zero = true,
+                Some('\'') => flags.group = true,
+                Some('@') => *agg = true,
+                _ => return flags,
+            }
+            self.next();
+        }
+    }
+
+    fn count(&mut self, what: &'static str) -> Result<Option<Count>, FormatError> {
+        if self.eat('*') {
+            return if self.eat('*') {
+                Err(self.error(FormatErrorKind::Stars(what)))
+            } else {
+                Ok(Some(Count::Star))
+            };
+        }
+        if self.eat('?') {
+            return Ok(Some(Count::Fixed(POINTER_DIGITS)));
+        }
+        let mut value = None;
+        while let Some(digit) = self.peek().and_then(|c| c.to_digit(10)) {
+            self.next();
+            let next = value
+                .unwrap_or(0usize)
+                .saturating_mul(10)
+                .saturating_add(digit as usize);
+            value = Some(next);
+        }
+        if value.is_some_and(|value| value > MAX_COUNT) {
+            return Err(self.error(FormatErrorKind::Count));
+        }
+        Ok(value.map(Count::Fixed))
+    }
+
+    fn size(&mut self) -> Size {
+        if self.eat('h') {
+            return if self.eat('h') {
+                Size::Char
+            } else {
+                Size::Short
+            };
+        }
+        if self.eat('l') {
+            return if self.eat('l') {
+                Size::LongLong
+            } else {
+                Size::Long
+            };
+        }
+        if self.eat('L') {
+            return Size::LongDouble;
+        }
+        if self.eat('w') {
+            return Size::Wide;
+        }
+        Size::Natural
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conv(text: &str) -> Conversion {
+        let format = Format::parse(text).unwrap();
+        let [Item::Conv(conversion)] = &format.items[..] else {
+            panic!("{text}: {format:?}")
+        };
+        conversion.clone()
+    }
+
+    #[test]
+    fn literals_and_conversions_alternate() {
+        let format = Format::parse("a%d%%b%-5s\n").unwrap();
+        assert_eq!(format.items.len(), 5);
+        assert_eq!(format.items[0], Item::Literal("a".into()));
+        assert_eq!(format.items[4], Item::Literal("\n".into()));
+        let Item::Conv(last) = &format.items[3] else {
+            panic!()
+        };
+        assert_eq!(
+            (last.kind, last.flags.left, last.width),
+            ('s', true, Some(Count::Fixed(5)))
+        );
+    }
+
+    #[test]
+    fn literal_percent_joins_its_neighbours() {
+        assert_eq!(
+            Format::parse("a%%b").unwrap().items,
+            [Item::Literal("a%b".into())]
+        );
+    }
+
+    #[test]
+    fn flags_width_precision_and_size() {
+        let c = conv("%+ #0'-12.3lld");
+        assert!(
+            c.flags.plus
+                && c.flags.space
+                && c.flags.alt
+                && c.flags.zero
+                && c.flags.group
+                && c.flags.left
+        );
+        assert_eq!(
+            (c.width, c.precision, c.size),
+            (
+                Some(Count::Fixed(12)),
+                Some(Count::Fixed(3)),
+                Size::LongLong
+            )
+        );
+        assert_eq!(c.name(), "lld");
+        let c = conv("%*.*hhx");
+        assert_eq!(
+            (c.width, c.precision, c.args()),
+            (Some(Count::Star), Some(Count::Star), 3)
+        );
+        assert_eq!(conv("%.s").precision, Some(Count::Fixed(0)));
+        assert_eq!(conv("%?p").width, Some(Count::Fixed(16)));
+    }
+
+    #[test]
+    fn the_aggregation_flag_may_stand_before_or_after_the_width() {
+        for text in ["%@8u", "%8@u", "%@-8u", "%-8@u"] {
+            let c = conv(text);
+            assert!(
+                c.agg && c.kind == 'u' && c.width == Some(Count::Fixed(8)),
+                "{text}"
+            );
+        }
+        assert!(!conv("%8u").agg);
+    }
+
+    #[test]
+    fn bad_formats_say_which_conversion_and_why() {
+        for (text, message) in [
+            ("%d %", "#2 name expected before end of format string"),
+            ("%ll", "#1 name expected before end of format string"),
+            ("%d %Z", "#2 is undefined: %Z"),
+            ("%n", "#1 is undefined: %n"),
+            ("%1$d", "#1 uses unsupported positional format (%n$)"),
+            ("%5%", "#1 cannot be combined with other format flags: %%"),
+            ("%.3.2d", "#1 has more than one '.' specified"),
+            (
+                "%**d",
+                "#1 has more than one '*' specified for the output width",
+            ),
+            (
+                "%.**d",
+                "#1 has more than one '*' specified for the output precision",
+            ),
+            (
+                "%99999999999999999999999d",
+                "#1 has a width or precision out of range",
+            ),
+        ] {
+            let error = Format::parse(text).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                format!("format conversion {message}"),
+                "{text}"
+            );
+        }
+    }
+}
