@@ -4,3 +4,4 @@
 //! libdtrace: compiles D and consumes what `dtrace.ko` records. See ARCHITECTURE.md.
 
 pub mod format;
+pub mod options;

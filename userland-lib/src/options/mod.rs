@@ -1,0 +1,304 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Options: what `-x`, `#pragma D option` and `setopt()` may set, and how their values are written.
+//!
+//! There are three kinds. *Compile-time* options steer the compiler and are unknown to the kernel; *run-time*
+//! options travel to the kernel in the DOF image and are fixed once tracing begins; *dynamic* options belong to
+//! the consumer alone and may change while it runs (`setopt("quiet")`). A value's syntax depends on the option,
+//! not on where it is set, so one table names every option with its kind and its syntax.
+//!
+//! Invariant: [`Options::get`] returns only values that passed the option's syntax.
+
+mod compile;
+mod value;
+
+pub use compile::CompileOptions;
+pub use value::{parse_flag, parse_number, parse_rate, parse_size};
+
+use dtrace_uapi::limits;
+use dtrace_uapi::option::{self, Opt};
+use std::fmt;
+
+/// Who sets an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setter {
+    /// The command line, or a program that uses the library.
+    User,
+    /// `#pragma D option` of a script.
+    Pragma,
+    /// `setopt()`, or anyone else while tracing is active.
+    Running,
+}
+
+/// Why an option is refused, in DTrace's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptionError {
+    /// No option has this name.
+    Name,
+    /// The value does not follow the option's syntax.
+    Value,
+    /// A script may not set it.
+    Context,
+    /// It is fixed while tracing is active.
+    Active,
+}
+
+impl fmt::Display for OptionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Name => "Invalid option name",
+            Self::Value => "Invalid value for specified option",
+            Self::Context => "Option cannot be used from within a D program",
+            Self::Active => "Operation illegal when tracing is active",
+        })
+    }
+}
+
+impl std::error::Error for OptionError {}
+
+/// How the value of a run-time or dynamic option is written.
+#[derive(Clone, Copy)]
+enum Syntax {
+    /// A switch: nothing, or a word such as `on` or `off`.
+    Flag,
+    /// A number.
+    Number,
+    /// A number of bytes: `64k`.
+    Size,
+    /// A time between two events: `10hz`, `1sec`.
+    Rate,
+    /// One of these words.
+    Word(&'static [(&'static str, u64)]),
+}
+
+const POLICIES: &[(&str, u64)] = &[
+    ("ring", option::BUFPOLICY_RING),
+    ("fill", option::BUFPOLICY_FILL),
+    ("switch", option::BUFPOLICY_SWITCH),
+];
+const RESIZES: &[(&str, u64)] = &[
+    ("auto", option::BUFRESIZE_AUTO),
+    ("manual", option::BUFRESIZE_MANUAL),
+];
+
+/// The syntax of an option, and whether it may change while tracing is active.
+fn rules(opt: Opt) -> (Syntax, bool) {
+    match opt {
+        Opt::Bufsize | Opt::Aggsize | Opt::Specsize | Opt::Dynvarsize => (Syntax::Size, false),
+        Opt::Strsize | Opt::Jstackstrsize => (Syntax::Size, false),
+        Opt::Cleanrate => (Syntax::Rate, false),
+        Opt::Statusrate => (Syntax::Rate, false),
+        Opt::Aggrate | Opt::Switchrate => (Syntax::Rate, true),
+        Opt::Bufpolicy => (Syntax::Word(POLICIES), false),
+        Opt::Bufresize => (Syntax::Word(RESIZES), false),
+        Opt::Nspec | Opt::Cpu | Opt::Zone => (Syntax::Number, false),
+        Opt::Stackframes | Opt::Ustackframes | Opt::Jstackframes => (Syntax::Number, false),
+        Opt::Destructive | Opt::Grabanon | Opt::Temporal => (Syntax::Flag, false),
+        Opt::Stackindent | Opt::Aggsortpos | Opt::Aggsortkeypos => (Syntax::Number, true),
+        Opt::Flowindent | Opt::Quiet | Opt::Rawbytes => (Syntax::Flag, true),
+        Opt::Aggsortkey | Opt::Aggsortrev => (Syntax::Flag, true),
+        Opt::Agghist | Opt::Aggpack | Opt::Aggzoom => (Syntax::Flag, true),
+    }
+}
+
+/// The options of one consumer.
+#[derive(Clone, Debug)]
+pub struct Options {
+    values: [u64; option::MAX],
+    /// What the compiler is told.
+    pub compile: CompileOptions,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let mut options = Self {
+            values: [option::UNSET; option::MAX],
+            compile: CompileOptions::default(),
+        };
+        for (opt, value) in [
+            (Opt::Aggrate, limits::RATE_DEFAULT),
+            (Opt::Switchrate, limits::RATE_DEFAULT),
+            (Opt::Statusrate, limits::RATE_DEFAULT),
+            (Opt::Strsize, limits::STRSIZE_DEFAULT),
+            (Opt::Stackframes, limits::STACKFRAMES_DEFAULT),
+            (Opt::Ustackframes, limits::STACKFRAMES_DEFAULT),
+            (Opt::Jstackframes, limits::JSTACKFRAMES_DEFAULT),
+            (Opt::Jstackstrsize, limits::JSTACKSTRSIZE_DEFAULT),
+            (Opt::Bufsize, limits::BUFSIZE_DEFAULT),
+            (Opt::Aggsize, limits::BUFSIZE_DEFAULT),
+            (Opt::Stackindent, STACKINDENT_DEFAULT),
+        ] {
+            options.values[opt as usize] = value;
+        }
+        options
+    }
+}
+
+/// `stackindent` unless set.
+const STACKINDENT_DEFAULT: u64 = 14;
+
+/// Options that the kernel has a part in; the others are the consumer's own business.
+const KERNEL: &[Opt] = &[
+    Opt::Bufsize,
+    Opt::Bufpolicy,
+    Opt::Dynvarsize,
+    Opt::Aggsize,
+    Opt::Specsize,
+    Opt::Nspec,
+    Opt::Strsize,
+    Opt::Cleanrate,
+    Opt::Cpu,
+    Opt::Bufresize,
+    Opt::Grabanon,
+    Opt::Destructive,
+    Opt::Stackframes,
+    Opt::Ustackframes,
+    Opt::Jstackframes,
+    Opt::Jstackstrsize,
+    Opt::Statusrate,
+    Opt::Switchrate,
+    Opt::Aggrate,
+    Opt::Temporal,
+    Opt::Zone,
+];
+
+impl Options {
+    /// Sets the option `name` to `value`; no value means that the option is switched on.
+    pub fn set(
+        &mut self,
+        name: &str,
+        value: Option<&str>,
+        setter: Setter,
+    ) -> Result<(), OptionError> {
+        if let Some((opt, _)) = option::NAMES.iter().find(|(_, known)| *known == name) {
+            return self.set_opt(*opt, value, setter);
+        }
+        self.compile.set(name, value, setter)
+    }
+
+    fn set_opt(
+        &mut self,
+        opt: Opt,
+        value: Option<&str>,
+        setter: Setter,
+    ) -> Result<(), OptionError> {
+        let (syntax, dynamic) = rules(opt);
+        let value = match syntax {
+            Syntax::Flag => parse_flag(value).map(|on| if on { 1 } else { option::UNSET }),
+            Syntax::Number => value.and_then(parse_number),
+            Syntax::Size => value.and_then(parse_size),
+            Syntax::Rate => value.and_then(parse_rate),
+            Syntax::Word(words) => words
+                .iter()
+                .find(|(word, _)| Some(*word) == value)
+                .map(|(_, number)| *number),
+        };
+        let value = value.ok_or(OptionError::Value)?;
+        if setter == Setter::Running && !dynamic {
+            return Err(OptionError::Active);
+        }
+        self.values[opt as usize] = value;
+        Ok(())
+    }
+
+    /// The value of `opt`, if it is set.
+    pub fn get(&self, opt: Opt) -> Option<u64> {
+        Some(self.values[opt as usize]).filter(|value| *value != option::UNSET)
+    }
+
+    /// Whether the switch `opt` is on.
+    pub fn is_on(&self, opt: Opt) -> bool {
+        self.get(opt).is_some()
+    }
+
+    /// What the kernel is told: every option set that it has a part in.
+    pub fn for_kernel(&self) -> Vec<(Opt, u64)> {
+        KERNEL
+            .iter()
+            .filter_map(|opt| Some((*opt, self.get(*opt)?)))
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(name: &str, value: Option<&str>) -> Result<Options, OptionError> {
+        let mut options = Options::default();
+        options.set(name, value, Setter::User).map(|()| options)
+    }
+
+    #[test]
+    fn every_option_of_the_contract_has_a_syntax_that_accepts_something() {
+        for (opt, name) in option::NAMES {
+            let value = match rules(*opt).0 {
+                Syntax::Flag => None,
+                Syntax::Number => Some("3"),
+                Syntax::Size => Some("64k"),
+                Syntax::Rate => Some("10hz"),
+                Syntax::Word(words) => Some(words[0].0),
+            };
+            assert!(set(name, value).unwrap().is_on(*opt), "{name}");
+        }
+    }
+
+    #[test]
+    fn flags_are_switched_off_again() {
+        let mut options = set("quiet", None).unwrap();
+        assert_eq!(options.get(Opt::Quiet), Some(1));
+        options.set("quiet", Some("no"), Setter::Running).unwrap();
+        assert!(!options.is_on(Opt::Quiet));
+    }
+
+    #[test]
+    fn refusals_use_the_words_of_dtrace() {
+        let message = |name, value, setter| {
+            Options::default()
+                .set(name, value, setter)
+                .unwrap_err()
+                .to_string()
+        };
+        assert_eq!(
+            message("Nixon", Some("1"), Setter::User),
+            "Invalid option name"
+        );
+        assert_eq!(
+            message("quiet", Some("um, no"), Setter::Running),
+            "Invalid value for specified option"
+        );
+        assert_eq!(
+            message("aggrate", Some("0.5hz"), Setter::Running),
+            "Invalid value for specified option"
+        );
+        assert_eq!(
+            message("bufsize", None, Setter::User),
+            "Invalid value for specified option"
+        );
+        assert_eq!(
+            message("bufpolicy", Some("best"), Setter::User),
+            "Invalid value for specified option"
+        );
+        assert_eq!(
+            message("bufsize", Some("1m"), Setter::Running),
+            "Operation illegal when tracing is active"
+        );
+        assert_eq!(
+            message("libdir", Some("/tmp"), Setter::Pragma),
+            "Option cannot be used from within a D program"
+        );
+    }
+
+    #[test]
+    fn the_kernel_is_told_only_what_is_set_and_concerns_it() {
+        let mut options = set("bufpolicy", Some("ring")).unwrap();
+        options.set("quiet", None, Setter::User).unwrap();
+        let told = options.for_kernel();
+        assert!(told.contains(&(Opt::Bufpolicy, option::BUFPOLICY_RING)));
+        assert!(told.contains(&(Opt::Bufsize, limits::BUFSIZE_DEFAULT)));
+        assert!(!told
+            .iter()
+            .any(|(opt, _)| matches!(opt, Opt::Quiet | Opt::Nspec)));
+    }
+}
