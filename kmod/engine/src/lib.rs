@@ -3,3 +3,8 @@
 
 #![cfg_attr(not(feature = "std"), no_std)]
 //! The portable heart of dtrace.ko.
+
+#[cfg(any(feature = "std", test))]
+extern crate std;
+
+pub mod text;

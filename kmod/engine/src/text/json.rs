@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! `json()`: one element of a JSON text.
+//!
+//! The text is walked once, without building anything: a cursor goes down along the path and steps over every value
+//! that lies beside it. Values are stepped over by counting brackets, so nesting costs no stack, and every step
+//! consumes input, so a malformed text ends the walk early and never holds it up.
+
+use super::Out;
+
+/// Writes the element of `text` at `path`: `name`, `name.inner`, `list[2].name`, `[0]`.
+///
+/// A string is written without its quotes and with its escapes as they stand, a number, `true`, `false` or `null` as
+/// it stands. Returns `false`, with `out` as it was, where there is no such element, where it is an object or an
+/// array, or where the text is not JSON as far as it was read.
+pub fn find(text: &[u8], path: &[u8], out: &mut Out<'_>) -> bool {
+    match descend(text, path) {
+        Some(value) => {
+            out.extend(value);
+            true
+        }
+        None => false,
+    }
+}
+
+fn descend<'a>(text: &'a [u8], path: &[u8]) -> Option<&'a [u8]> {
+    let mut cursor = Cursor { rest: text };
+    let mut path = path;
+    cursor.skip_blanks();
+    while !path.is_empty() {
+        path = if let Some(tail) = path.strip_prefix(b"[") {
+            let end = tail.iter().position(|&b| b == b']')?;
+            cursor.enter_array(decimal(tail.get(..end)?)?)?;
+            tail.get(end + 1..)?
+        } else {
+            let name = path.strip_prefix(b".").unwrap_or(path);
+            let end = name
+                .iter()
+                .position(|&b| b == b'.' || b == b'[')
+                .unwrap_or(name.len());
+            cursor.enter_object(name.get(..end)?)?;
+            name.get(end..)?
+        };
+    }
+    match cursor.rest.first()? {
+        b'"' => cursor.string(),
+        b'{' | b'[' => None,
+        _ => cursor.word(),
+    }
+}
+
+fn decimal(digits: &[u8]) -> Option<usize> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0usize, |acc, &b| {
+        let digit = (b as char).to_digit(10)?;
+        acc.checked_mul(10)?.checked_add(digit as usize)
+    })
+}
+
+/// The part of the text that is still to be read.
+struct Cursor<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Cursor<'a> {
+    fn skip_blanks(&mut self) {
+        self.rest = self.rest.trim_ascii_start();
+    }
+
+    /// Takes `byte` and the blanks after it.
+    fn take(&mut self, byte: u8) -> Option<()> {
+        self.rest = self.rest.strip_prefix(&[byte])?;
+        self.skip_blanks();
+        Some(())
+    }
+
+    fn advance(&mut self, n: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.rest.split_at_checked(n)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    /// Takes a string and returns what stands between its quotes.
+    fn string(&mut self) -> Option<&'a [u8]> {
+        let body = self.rest.strip_prefix(b"\"")?;
+        let mut escaped = false;
+        let end = body.iter().position(|&b| {
+            let ends = b == b'"' && !escaped;
+            escaped = b == b'\\' && !escaped;
+            ends
+        })?;
+        self.advance(end + 2)?.get(1..=end)
+    }
+
+    /// Takes a number or a word.
+    fn word(&mut self) -> Option<&'a [u8]> {
+        let is_word = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.');
+        let end = self
+            .rest
+            .iter()
+            .position(|b| !is_word(b))
+            .unwrap_or(self.rest.len());
+        self.advance(end).filter(|word| !word.is_empty())
+    }
+
+    /// Steps over one value of any kind.
+    fn skip_value(&mut self) -> Option<()> {
+        let mut depth = 0usize;
+        loop {
+            match self.rest.first()? {
+                b'"' => {
+                    self.string()?;
+                }
+                b'{' | b'[' => {
+                    depth += 1;
+                    self.advance(1)?;
+                }
+                b'}' | b']' => {
+                    depth = depth.checked_sub(1)?;
+                    self.advance(1)?;
+                }
+                b',' | b':' if depth > 0 => {
+                    self.advance(1)?;
+                }
+                _ => {
+                    self.word()?;
+                }
+            }
+            self.skip_blanks();
+            if depth == 0 {
+                return Some(());
+            }
+        }
+    }
+
+    /// Goes to the value of member `name` of the object here.
+    fn enter_object(&mut self, name: &[u8]) -> Option<()> {
+        self.take(b'{')?;
+        loop {
+            let key = self.string()?;
+            self.skip_blanks();
+            self.take(b':')?;
+            if key == name {
+                return Some(());
+            }
+            self.skip_value()?;
+            self.take(b',')?;
+        }
+    }
+
+    /// Goes to element `index` of the array here.
+    fn enter_array(&mut self, index: usize) -> Option<()> {
+        self.take(b'[')?;
+        for _ in 0..index {
+            self.skip_value()?;
+            self.take(b',')?;
+        }
+        Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::written;
+    use super::*;
+
+    const TEXT: &str = r#" { "name": "a \"b\"", "n": -1.5e3, "t":true, "o": {"x": [1, [2, 3], {"y": null}]}, "e": "" } "#;
+
+    fn get(text: &str, path: &str) -> Option<std::string::String> {
+        let mut found = false;
+        let value = written(|out| found = find(text.as_bytes(), path.as_bytes(), out));
+        found.then_some(value)
+    }
+
+    #[test]
+    fn elements_are_found_along_their_path() {
+        for (path, value) in [
+            ("name", r#"a \"b\""#),
+            ("n", "-1.5e3"),
+            ("t", "true"),
+            ("o.x[0]", "1"),
+            ("o.x[1][1]", "3"),
+            ("o.x[2].y", "null"),
+            ("e", ""),
+        ] {
+            assert_eq!(get(TEXT, path).as_deref(), Some(value), "{path}");
+        }
+        assert_eq!(get("[\"a\", 7]", "[1]").as_deref(), Some("7"));
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_found() {
+        for path in [
+            "x",
+            "o",
+            "o.x",
+            "o.x[3]",
+            "o.x[",
+            "o.x[]",
+            "name.x",
+            "[0]",
+            "o.x[99999999999999999999]",
+            "",
+        ] {
+            assert_eq!(get(TEXT, path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_malformed_text_ends_the_walk() {
+        for text in [
+            "",
+            "{",
+            "{\"a\"",
+            "{\"a\":",
+            "{\"b\":]",
+            "{\"b\" 1,\"a\":2}",
+            "[[[[[[",
+            "{\"b\":\"\\",
+        ] {
+            assert_eq!(get(text, "a"), None, "{text}");
+        }
+    }
+}

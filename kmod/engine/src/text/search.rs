@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! `strstr()`, `index()`, `rindex()`, `substr()` and `strtok()`.
+//!
+//! Searching compares at every position: quadratic at worst, with both lengths bounded by `strsize`.
+
+/// Offset of the first occurrence of `needle`; that of an empty one is 0.
+pub fn strstr(hay: &[u8], needle: &[u8]) -> Option<usize> {
+    (0..=hay.len()).find(|&at| starts_at(hay, needle, at))
+}
+
+fn starts_at(hay: &[u8], needle: &[u8], at: usize) -> bool {
+    hay.get(at..).is_some_and(|tail| tail.starts_with(needle))
+}
+
+/// Offset of the first occurrence at or after `pos`, or -1. A position before the beginning is the beginning; an
+/// empty needle is found at the position itself, or at the end where that comes first.
+pub fn index(hay: &[u8], needle: &[u8], pos: i64) -> i64 {
+    let from = usize::try_from(pos).unwrap_or(0).min(hay.len());
+    let found = (from..=hay.len()).find(|&at| starts_at(hay, needle, at));
+    found.map_or(-1, |at| at as i64)
+}
+
+/// Offset of the last occurrence at or before `pos`, or -1; without a position, of the last of all. Before the
+/// beginning there is nothing but the empty needle, at 0.
+pub fn rindex(hay: &[u8], needle: &[u8], pos: Option<i64>) -> i64 {
+    let to = match pos {
+        Some(pos) if pos < 0 => return if needle.is_empty() { 0 } else { -1 },
+        Some(pos) => usize::try_from(pos).unwrap_or(usize::MAX).min(hay.len()),
+        None => hay.len(),
+    };
+    let found = (0..=to).rev().find(|&at| starts_at(hay, needle, at));
+    found.map_or(-1, |at| at as i64)
+}
+
+/// The part of `s` from `start` on, of `len` bytes or all. A negative start counts from the end, a negative length
+/// leaves so many bytes off the end.
+pub fn substr(s: &[u8], start: i64, len: Option<i64>) -> &[u8] {
+    let size = s.len() as i64;
+    let first = if start < 0 {
+        start.saturating_add(size)
+    } else {
+        start
+    };
+    let end = match len {
+        Some(len) if len < 0 => size.saturating_add(len),
+        Some(len) => first.saturating_add(len).min(size),
+        None => size,
+    };
+    let (first, end) = (first.max(0), end.max(0));
+    s.get(first as usize..end as usize).unwrap_or(&[])
+}
+
+/// Bounds in `s` of the first token at or after `from`: the longest run without a byte of `delims`.
+pub fn token(s: &[u8], delims: &[u8], from: usize) -> Option<(usize, usize)> {
+    let delims = ByteSet::new(delims);
+    let tail = s.get(from..)?;
+    let start = from + tail.iter().position(|&b| !delims.contains(b))?;
+    let run = s.get(start..)?;
+    let end = run
+        .iter()
+        .position(|&b| delims.contains(b))
+        .map_or(s.len(), |n| start + n);
+    Some((start, end))
+}
+
+/// A set of bytes, a bit each.
+struct ByteSet([u64; 4]);
+
+impl ByteSet {
+    fn new(bytes: &[u8]) -> Self {
+        let mut set = [0u64; 4];
+        for &byte in bytes {
+            set[usize::from(byte >> 6)] |= 1 << (byte & 63);
+        }
+        Self(set)
+    }
+
+    fn contains(&self, byte: u8) -> bool {
+        self.0[usize::from(byte >> 6)] >> (byte & 63) & 1 != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strstr_finds_the_first() {
+        assert_eq!(strstr(b"abcabc", b"ca"), Some(2));
+        assert_eq!(strstr(b"abc", b""), Some(0));
+        assert_eq!(strstr(b"abc", b"abcd"), None);
+        assert_eq!(strstr(b"", b""), Some(0));
+    }
+
+    #[test]
+    fn index_and_rindex_clamp_their_positions() {
+        let s = b"canal";
+        assert_eq!(
+            [index(s, b"a", 0), index(s, b"a", 2), index(s, b"a", 4)],
+            [1, 3, -1]
+        );
+        assert_eq!(
+            [index(s, b"a", -7), index(s, b"", 3), index(s, b"", 99)],
+            [1, 3, 5]
+        );
+        assert_eq!(index(s, b"", i64::MIN), 0);
+        assert_eq!(
+            [
+                rindex(s, b"a", None),
+                rindex(s, b"a", Some(2)),
+                rindex(s, b"a", Some(0))
+            ],
+            [3, 1, -1]
+        );
+        assert_eq!(
+            [
+                rindex(s, b"a", Some(-1)),
+                rindex(s, b"", Some(-1)),
+                rindex(s, b"", None)
+            ],
+            [-1, 0, 5]
+        );
+        assert_eq!(rindex(s, b"l", Some(i64::MAX)), 4);
+    }
+
+    #[test]
+    fn substr_counts_from_either_end() {
+        let s = b"abcdef";
+        assert_eq!(substr(s, 2, None), b"cdef");
+        assert_eq!(substr(s, 2, Some(2)), b"cd");
+        assert_eq!(substr(s, -3, Some(2)), b"de");
+        assert_eq!(substr(s, 1, Some(-2)), b"bcd");
+        assert_eq!(substr(s, -8, Some(4)), b"ab");
+        assert_eq!(substr(s, 6, None), b"");
+        assert_eq!(substr(s, 7, None), b"");
+        assert_eq!(substr(s, 4, Some(-4)), b"");
+        assert_eq!(substr(s, i64::MIN, Some(i64::MIN)), b"");
+        assert_eq!(substr(s, i64::MAX, Some(i64::MAX)), b"");
+    }
+
+    #[test]
+    fn token_skips_and_stops_at_delimiters() {
+        let s = b"::ab:c";
+        assert_eq!(token(s, b":", 0), Some((2, 4)));
+        assert_eq!(token(s, b":", 4), Some((5, 6)));
+        assert_eq!(token(s, b":", 6), None);
+        assert_eq!(token(s, b":", 60), None);
+        assert_eq!(token(b"ab", b"", 0), Some((0, 2)));
+        assert_eq!(token(b"a\xffb", b"\xff", 0), Some((0, 1)));
+    }
+}
