@@ -4,4 +4,5 @@
 //! libdtrace: compiles D and consumes what `dtrace.ko` records. See ARCHITECTURE.md.
 
 pub mod format;
+pub mod handle;
 pub mod options;

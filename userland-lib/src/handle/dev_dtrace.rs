@@ -1,0 +1,262 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! `/dev/dtrace` itself: the control calls behind [`Device`].
+//!
+//! This is the only module of the library that hands memory to the kernel, and the only one with `unsafe`. Each
+//! call passes one structure of the contract whose size is encoded in the call's number; structures that carry an
+//! address (snapshots, images) get it from a slice that outlives the call.
+
+#![allow(unsafe_code)]
+
+use super::device::{fill, text, Buffer, Device};
+use dtrace_uapi::ioctl::{
+    self, AggDesc, ArgDesc, BufDesc, Conf, Enable, EprobeDesc, ProbeDesc, ProviderDesc, Reason,
+    RecDesc, Status,
+};
+use dtrace_uapi::types::{AggId, Epid, ProbeId};
+use nix::errno::Errno;
+use nix::libc;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+
+/// Where the module's device is.
+pub const PATH: &str = "/dev/dtrace";
+
+/// Records asked for at first; most probes have fewer.
+const RECORDS: usize = 16;
+
+/// An open `/dev/dtrace`: one consumer.
+#[derive(Debug)]
+pub struct DevDtrace {
+    file: File,
+    cpus: u32,
+}
+
+impl DevDtrace {
+    /// Opens the device at `path`.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        Ok(Self {
+            file,
+            cpus: possible_cpus(),
+        })
+    }
+
+    /// Makes the control call `request`, whose argument is a `T`.
+    fn call<T>(&self, request: u32, argument: &mut T) -> Result<(), Errno>
+    where
+        T: IntoBytes + FromBytes + Immutable + KnownLayout,
+    {
+        self.call_bytes(request, argument.as_mut_bytes())
+    }
+
+    /// Makes the control call `request` on bytes that are at least as long as the request's size says.
+    fn call_bytes(&self, request: u32, argument: &mut [u8]) -> Result<(), Errno> {
+        let size = (request >> 16 & 0x3fff) as usize;
+        if argument.len() < size {
+            return Err(Errno::EINVAL);
+        }
+        // SAFETY: the descriptor is open; the kernel reads and writes `size` bytes at the argument and, for
+        // calls that return records, no more of them than the head says there is room for behind it, all within
+        // `argument`. Addresses inside the structures were taken from slices that outlive this call.
+        let result = unsafe {
+            libc::ioctl(
+                self.file.as_raw_fd(),
+                request as libc::Ioctl,
+                argument.as_mut_ptr(),
+            )
+        };
+        Errno::result(result).map(drop)
+    }
+
+    /// Makes a call that fills in a head of type `H` and the records behind it, with room enough for them all.
+    fn call_records<H>(
+        &self,
+        request: u32,
+        mut head: H,
+        nrecs: fn(&mut H) -> &mut i32,
+    ) -> io::Result<(H, Vec<RecDesc>)>
+    where
+        H: IntoBytes + FromBytes + Immutable + KnownLayout + Copy,
+    {
+        let original = head;
+        let mut room = RECORDS;
+        loop {
+            head = original;
+            *nrecs(&mut head) = i32::try_from(room).map_err(|_| Errno::EINVAL)?;
+            let mut bytes = head.as_bytes().to_vec();
+            bytes.resize(size_of::<H>() + room * size_of::<RecDesc>(), 0);
+            self.call_bytes(request, &mut bytes)?;
+            let (mut head, rest) = H::read_from_prefix(&bytes).map_err(|_| Errno::EINVAL)?;
+            let count = usize::try_from(*nrecs(&mut head)).map_err(|_| Errno::EINVAL)?;
+            if count > room {
+                if count > dtrace_uapi::limits::ACTIONS_MAX {
+                    return Err(Errno::EINVAL.into());
+                }
+                room = count;
+                continue;
+            }
+            let mut records = vec![RecDesc::new_zeroed(); count];
+            let bytes = &rest[..count * size_of::<RecDesc>()];
+            records.as_mut_bytes().copy_from_slice(bytes);
+            return Ok((head, records));
+        }
+    }
+}
+
+impl Device for DevDtrace {
+    fn conf(&self) -> io::Result<Conf> {
+        let mut conf = Conf::default();
+        self.call(ioctl::CONF, &mut conf)?;
+        Ok(conf)
+    }
+
+    fn cpus(&self) -> u32 {
+        self.cpus
+    }
+
+    fn provider(&self, name: &str) -> io::Result<Option<ProviderDesc>> {
+        let mut desc = ProviderDesc::new_zeroed();
+        let Some(name) = fill(name) else {
+            return Ok(None);
+        };
+        desc.name = name;
+        found(self.call(ioctl::PROVIDER, &mut desc), desc)
+    }
+
+    fn next_probe(&self, pattern: &ProbeDesc) -> io::Result<Option<ProbeDesc>> {
+        let mut desc = *pattern;
+        let result = self.call(ioctl::PROBEMATCH, &mut desc);
+        found(result, desc)
+    }
+
+    fn argument(&self, probe: ProbeId, index: u32) -> io::Result<Option<ArgDesc>> {
+        let mut desc = ArgDesc::new_zeroed();
+        desc.id = probe;
+        desc.ndx = i32::try_from(index).map_err(|_| Errno::EINVAL)?;
+        let result = self.call(ioctl::PROBEARG, &mut desc);
+        Ok(found(result, desc)?.filter(|desc| desc.ndx != ioctl::ARG_NONE))
+    }
+
+    fn enable(&self, dof: &[u8]) -> io::Result<u32> {
+        let mut enable = Enable {
+            dof: dof.as_ptr() as u64,
+            ..Enable::default()
+        };
+        self.call(ioctl::ENABLE, &mut enable)?;
+        Ok(enable.n_matched)
+    }
+
+    fn enabled_probe(&self, epid: Epid) -> io::Result<(EprobeDesc, Vec<RecDesc>)> {
+        let head = EprobeDesc {
+            epid,
+            ..EprobeDesc::default()
+        };
+        self.call_records(ioctl::EPROBE, head, |head| &mut head.nrecs)
+    }
+
+    fn aggregation(&self, id: AggId) -> io::Result<(AggDesc, Vec<RecDesc>)> {
+        let head = AggDesc {
+            id,
+            ..AggDesc::default()
+        };
+        self.call_records(ioctl::AGGDESC, head, |head| &mut head.nrecs)
+    }
+
+    fn go(&self) -> io::Result<u32> {
+        let mut cpu = 0u32;
+        self.call(ioctl::GO, &mut cpu)?;
+        Ok(cpu)
+    }
+
+    fn stop(&self) -> io::Result<u32> {
+        let mut cpu = 0u32;
+        self.call(ioctl::STOP, &mut cpu)?;
+        Ok(cpu)
+    }
+
+    fn status(&self) -> io::Result<Status> {
+        let mut status = Status::default();
+        self.call(ioctl::STATUS, &mut status)?;
+        Ok(status)
+    }
+
+    fn snapshot(&self, which: Buffer, cpu: u32, room: &mut [u8]) -> io::Result<Option<BufDesc>> {
+        let request = match which {
+            Buffer::Principal => ioctl::BUFSNAP,
+            Buffer::Aggregation => ioctl::AGGSNAP,
+        };
+        let mut desc = BufDesc {
+            size: room.len() as u64,
+            cpu,
+            data: room.as_mut_ptr() as u64,
+            ..BufDesc::default()
+        };
+        match self.call(request, &mut desc) {
+            // A CPU that is not traced or not there has no buffer.
+            Err(Errno::ENOENT) => Ok(None),
+            Err(errno) => Err(errno.into()),
+            Ok(()) => {
+                desc.size = desc.size.min(room.len() as u64);
+                Ok(Some(desc))
+            }
+        }
+    }
+
+    fn reason(&self) -> String {
+        let mut reason = Reason::new_zeroed();
+        match self.call(ioctl::REASON, &mut reason) {
+            Ok(()) => text(&reason.text),
+            Err(_) => String::new(),
+        }
+    }
+}
+
+/// What a lookup found; ESRCH says that there is nothing.
+fn found<T>(result: Result<(), Errno>, desc: T) -> io::Result<Option<T>> {
+    match result {
+        Ok(()) => Ok(Some(desc)),
+        Err(Errno::ESRCH) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// The highest number that a CPU of this machine may get, plus one.
+fn possible_cpus() -> u32 {
+    std::fs::read_to_string("/sys/devices/system/cpu/possible")
+        .ok()
+        .and_then(|list| last_cpu(&list))
+        .map_or(1, |last| last + 1)
+}
+
+/// The last CPU of a list such as `0-3,8`.
+fn last_cpu(list: &str) -> Option<u32> {
+    list.trim().rsplit([',', '-']).next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_cpus() {
+        assert_eq!(last_cpu("0\n"), Some(0));
+        assert_eq!(last_cpu("0-3\n"), Some(3));
+        assert_eq!(last_cpu("0-3,8,10-11\n"), Some(11));
+        assert_eq!(last_cpu(""), None);
+    }
+
+    #[test]
+    fn a_missing_device_is_an_error_and_a_file_that_is_none_answers_no_call() {
+        assert!(DevDtrace::open(Path::new("/nonexistent/dtrace")).is_err());
+        let null = DevDtrace::open(Path::new("/dev/null")).unwrap();
+        assert!(null.conf().is_err());
+        assert!(null.enabled_probe(1).is_err());
+        assert!(null.snapshot(Buffer::Principal, 0, &mut [0; 16]).is_err());
+        assert_eq!(null.reason(), "");
+    }
+}

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What the library needs of the kernel, as a trait.
+//!
+//! [`Device`] is `/dev/dtrace` seen from above: probes that can be listed, an image that can be enabled, tracing
+//! that is started and stopped, and buffers that are read. The real one is [`super::DevDtrace`]; tests put the
+//! engine itself behind the trait, so that all of the library runs without a kernel.
+//!
+//! Invariant: nothing that a device returns is trusted to be consistent; sizes and offsets are checked where
+//! they are used.
+
+use dtrace_uapi::ioctl::{
+    AggDesc, ArgDesc, BufDesc, Conf, EprobeDesc, ProbeDesc, ProviderDesc, RecDesc, Status,
+};
+use dtrace_uapi::types::{AggId, Epid, ProbeId};
+use std::io;
+
+/// Which of a CPU's buffers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Buffer {
+    /// The records of probes.
+    Principal,
+    /// Aggregations.
+    Aggregation,
+}
+
+/// The kernel's side of one consumer.
+pub trait Device {
+    /// What its DIF machine is like.
+    fn conf(&self) -> io::Result<Conf>;
+
+    /// How many CPUs it may ever number.
+    fn cpus(&self) -> u32;
+
+    /// The provider `name`, if there is one.
+    fn provider(&self, name: &str) -> io::Result<Option<ProviderDesc>>;
+
+    /// The first probe after the one numbered `pattern.id` that matches `pattern`'s globs.
+    fn next_probe(&self, pattern: &ProbeDesc) -> io::Result<Option<ProbeDesc>>;
+
+    /// The type of argument `index` of a probe, if it has one.
+    fn argument(&self, probe: ProbeId, index: u32) -> io::Result<Option<ArgDesc>>;
+
+    /// Enables a DOF image; how many probes it matched.
+    fn enable(&self, dof: &[u8]) -> io::Result<u32>;
+
+    /// An enabled probe and its records.
+    fn enabled_probe(&self, epid: Epid) -> io::Result<(EprobeDesc, Vec<RecDesc>)>;
+
+    /// An aggregation and its records.
+    fn aggregation(&self, id: AggId) -> io::Result<(AggDesc, Vec<RecDesc>)>;
+
+    /// Starts tracing; the CPU that fired `BEGIN`.
+    fn go(&self) -> io::Result<u32>;
+
+    /// Ends tracing; the CPU that fired `END`.
+    fn stop(&self) -> io::Result<u32>;
+
+    /// What happened so far.
+    fn status(&self) -> io::Result<Status>;
+
+    /// Moves what one buffer of `cpu` holds into `room` (as much as fits) and tells how it stands; `None` if the
+    /// CPU has no such buffer. The description's `size` is at most `room.len()`.
+    fn snapshot(&self, which: Buffer, cpu: u32, room: &mut [u8]) -> io::Result<Option<BufDesc>>;
+
+    /// Why the last call failed, in the kernel's words; empty if it has none.
+    fn reason(&self) -> String;
+}
+
+/// The text of a C string in a fixed array; bytes that are no UTF-8 are replaced.
+pub fn text(bytes: &[u8]) -> String {
+    let end = bytes
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+/// Copies `text` into a fixed array with its NUL; `None` if it is too long.
+pub fn fill<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let mut bytes = [0; N];
+    let room = bytes.get_mut(..text.len())?;
+    room.copy_from_slice(text.as_bytes());
+    (text.len() < N).then_some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_of_fixed_size() {
+        assert_eq!(text(b"ab\0cd"), "ab");
+        assert_eq!(text(b"abcd"), "abcd");
+        assert_eq!(fill::<4>("abc"), Some(*b"abc\0"));
+        assert_eq!(fill::<4>("abcd"), None);
+        assert_eq!(fill::<4>("abcde"), None);
+    }
+}
