@@ -2,9 +2,33 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 #![cfg_attr(not(feature = "std"), no_std)]
-//! The portable heart of dtrace.ko.
+#![deny(unsafe_code)]
+//! The portable heart of dtrace.ko: from a DOF image to records in buffers.
+//!
+//! The way through the crate: [`Enabling::parse`] reads a DOF image into clauses and options; a [`Consumer`] verifies
+//! and prepares each clause once and binds it to any number of probes; [`Consumer::go`] allocates all that firing will
+//! need; [`Consumer::fire`] is the whole of probe context for one ECB; snapshots take the records out.
+//!
+//! The crate knows the kernel only through [`Machine`] and two platform functions for memory
+//! (`dtrace_engine_alloc`, `dtrace_engine_free`), so the same source runs in the module and in host tests.
+//!
+//! Invariants:
+//! - nothing is allocated, freed or waited for while a probe fires;
+//! - nothing that comes from outside (DOF, DIF, addresses) can make it panic, loop or touch memory that is not its own;
+//! - `unsafe` stands in [`mem`] alone, and the caller owes one promise: that of [`Cpu::claim`].
 
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
+pub mod consumer;
+pub mod dof;
+pub mod error;
+pub mod machine;
+pub mod mem;
 pub mod text;
+
+pub use consumer::{Activity, ClauseId, Config, Consumer, Ecb, FaultReport, Features, Privileges};
+pub use dof::{Clause, Enabling};
+pub use error::{Errno, Reason, Trap};
+pub use machine::{BadAddr, Machine, ProbeName};
+pub use mem::sync::Cpu;

@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The kernel as the engine sees it from probe context.
+//!
+//! [`Machine`] is the only way out of the engine while a probe fires. It is a generic parameter of
+//! [`Consumer::fire`](crate::Consumer::fire), so every call is resolved at compile time and a test machine costs the
+//! kernel nothing. Everything that an implementation does must be legal with interrupts off, in any context that
+//! ftrace reaches: no sleeping, no locks that other code takes, no allocation, no tracing of itself.
+//!
+//! Addresses that DIF computes are of two worlds: the engine's own memory has addresses in a range that no processor
+//! can use (see the module `var::addr`), and every other address is the kernel's or, for `uld*` and the `copyin()` family,
+//! the user's, and goes through this trait. A load reports failure by [`BadAddr`]; it never faults.
+
+/// A load or store failed at this address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BadAddr(pub u64);
+
+/// The four parts of the name of the firing probe, without NULs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProbeName<'a> {
+    /// Provider.
+    pub provider: &'a [u8],
+    /// Module.
+    pub module: &'a [u8],
+    /// Function.
+    pub func: &'a [u8],
+    /// Name.
+    pub name: &'a [u8],
+}
+
+/// The kernel in probe context, for one firing of one probe.
+pub trait Machine {
+    /// Whether a load whose address is not a multiple of its size is a BADALIGN fault. Stores always check.
+    const STRICT_ALIGN: bool = false;
+
+    /// The firing probe's names.
+    fn probe(&self) -> ProbeName<'_>;
+    /// Nanoseconds of a clock that never steps back.
+    fn timestamp(&self) -> u64;
+    /// Nanoseconds since 1970.
+    fn walltimestamp(&self) -> u64;
+    /// Nanoseconds that the current thread has spent on a CPU.
+    fn vtimestamp(&self) -> u64;
+    /// `arg0` to `arg9`, and `args[n]` of any n; 0 where the probe has no such argument.
+    fn arg(&self, n: u64) -> u64;
+    /// Register `n` of the interrupted kernel context, `None` where there is none.
+    fn reg(&self, n: u64) -> Option<u64>;
+    /// Register `n` of the current thread's user context, `None` where there is none.
+    fn ureg(&self, n: u64) -> Option<u64>;
+    /// Address of the current `task_struct`.
+    fn curthread(&self) -> u64;
+    /// What names the thread-local storage: differs between threads, and between a thread and the interrupts in it.
+    fn thread_key(&self) -> u64;
+    /// Process id.
+    fn pid(&self) -> u32;
+    /// Thread id.
+    fn tid(&self) -> u32;
+    /// Process id of the parent.
+    fn ppid(&self) -> u32;
+    /// Real user id.
+    fn uid(&self) -> u32;
+    /// Real group id.
+    fn gid(&self) -> u32;
+    /// Name of the process, ending with NUL.
+    fn execname(&self) -> [u8; 16];
+    /// Error of the current system call.
+    fn errno(&self) -> i32;
+    /// 0 in a thread, more in interrupts.
+    fn ipl(&self) -> u32;
+    /// Return address of the probed function.
+    fn caller(&self) -> u64;
+    /// Return address of the user function.
+    fn ucaller(&self) -> u64;
+    /// Frames of the kernel stack.
+    fn stackdepth(&self) -> u32;
+    /// Frames of the user stack.
+    fn ustackdepth(&self) -> u32;
+    /// Fills in program counters of the kernel stack, innermost first; returns how many. The rest is left alone.
+    fn stack(&self, pcs: &mut [u64]) -> usize;
+    /// Fills in program counters of the user stack, innermost first; returns how many. The rest is left alone.
+    fn ustack(&self, pcs: &mut [u64]) -> usize;
+    /// Whether the current process is `pid` or descends from it.
+    fn progenyof(&self, pid: u64) -> bool;
+    /// Whether the current process belongs to the consumer's user; asked only where the consumer may not see others.
+    fn owned(&self) -> bool;
+
+    /// Loads `out.len()` bytes of kernel memory. [`BadAddr`] holds the first byte that could not be read, or `addr`.
+    fn load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr>;
+    /// Loads a byte of kernel memory.
+    #[inline]
+    fn load_u8(&self, addr: u64) -> Result<u8, BadAddr> {
+        let mut b = [0; 1];
+        self.load(addr, &mut b).map(|()| b[0])
+    }
+    /// Loads two bytes of kernel memory.
+    #[inline]
+    fn load_u16(&self, addr: u64) -> Result<u16, BadAddr> {
+        let mut b = [0; 2];
+        self.load(addr, &mut b).map(|()| u16::from_ne_bytes(b))
+    }
+    /// Loads four bytes of kernel memory.
+    #[inline]
+    fn load_u32(&self, addr: u64) -> Result<u32, BadAddr> {
+        let mut b = [0; 4];
+        self.load(addr, &mut b).map(|()| u32::from_ne_bytes(b))
+    }
+    /// Loads eight bytes of kernel memory.
+    #[inline]
+    fn load_u64(&self, addr: u64) -> Result<u64, BadAddr> {
+        let mut b = [0; 8];
+        self.load(addr, &mut b).map(|()| u64::from_ne_bytes(b))
+    }
+    /// Loads a kernel string: bytes up to the first NUL, or as many as `out` holds. Returns how many came before
+    /// the NUL; it need not write the NUL.
+    fn load_str(&self, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr>;
+    /// Loads user memory.
+    fn user_load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr>;
+    /// Loads a user string, as [`load_str`](Self::load_str).
+    fn user_load_str(&self, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr>;
+    /// Stores into user memory; only destructive consumers get here.
+    fn user_store(&self, addr: u64, data: &[u8]) -> Result<(), BadAddr>;
+
+    /// Stops the current process; only destructive consumers get here, as with all that follow.
+    fn stop(&self);
+    /// Sends the current process a signal.
+    fn raise(&self, signal: u64);
+    /// Enters the kernel's debugger.
+    fn breakpoint(&self);
+    /// Panics the kernel.
+    fn panic(&self);
+    /// Spins for that many nanoseconds.
+    fn chill(&self, ns: u64);
+}

@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Where memory comes from: two functions that the platform defines.
+//!
+//! In the kernel they are kvzalloc and kvfree, exported by the module under these names. On the host (`std`) they are
+//! here, count what lives, and can be told to fail, so that tests reach every path on which memory is short.
+
+use core::ptr::NonNull;
+
+/// Alignment of every allocation, bytes: what the kernel promises for any size. Types that need more are refused at
+/// compile time.
+pub const ALIGN: usize = 8;
+
+#[cfg(not(feature = "std"))]
+mod platform {
+    extern "C" {
+        fn dtrace_engine_alloc(size: usize) -> *mut u8;
+        fn dtrace_engine_free(ptr: *mut u8, size: usize);
+    }
+
+    pub fn alloc(size: usize) -> *mut u8 {
+        // SAFETY: the platform's function takes any size; it returns null or zeroed memory aligned to `ALIGN`.
+        unsafe { dtrace_engine_alloc(size) }
+    }
+
+    /// # Safety
+    ///
+    /// `ptr` came from `alloc(size)` and is not used any more.
+    pub unsafe fn free(ptr: *mut u8, size: usize) {
+        // SAFETY: as the caller promises.
+        unsafe { dtrace_engine_free(ptr, size) }
+    }
+}
+
+#[cfg(feature = "std")]
+mod platform {
+    use core::cell::Cell;
+    use std::alloc::{alloc_zeroed, dealloc, Layout};
+
+    std::thread_local! {
+        static LIVE: Cell<usize> = const { Cell::new(0) };
+        static LEFT: Cell<Option<usize>> = const { Cell::new(None) };
+    }
+
+    /// Bytes that this thread has allocated and not freed.
+    pub fn live() -> usize {
+        LIVE.get()
+    }
+
+    /// Lets `n` more allocations of this thread succeed, then fails all; `None` lifts the limit.
+    pub fn fail_after(n: Option<usize>) {
+        LEFT.set(n);
+    }
+
+    pub fn alloc(size: usize) -> *mut u8 {
+        match LEFT.get() {
+            Some(0) => return core::ptr::null_mut(),
+            Some(n) => LEFT.set(Some(n - 1)),
+            None => {}
+        }
+        let Ok(layout) = Layout::from_size_align(size, super::ALIGN) else {
+            return core::ptr::null_mut();
+        };
+        // SAFETY: `Region::new` never asks for nothing, so the layout's size is not zero.
+        let ptr = unsafe { alloc_zeroed(layout) };
+        if !ptr.is_null() {
+            LIVE.set(LIVE.get().wrapping_add(size));
+        }
+        ptr
+    }
+
+    /// # Safety
+    ///
+    /// `ptr` came from `alloc(size)` and is not used any more.
+    pub unsafe fn free(ptr: *mut u8, size: usize) {
+        LIVE.set(LIVE.get().wrapping_sub(size));
+        if let Ok(layout) = Layout::from_size_align(size, super::ALIGN) {
+            // SAFETY: `alloc` made it with this very layout, as the caller promises.
+            unsafe { dealloc(ptr, layout) }
+        }
+    }
+}
+
+#[cfg(feature = "std")]
+pub use platform::{fail_after, live};
+
+use crate::error::NoMem;
+
+/// A zeroed piece of memory, freed when dropped. Dangling where its size is 0.
+#[derive(Debug)]
+pub struct Region {
+    ptr: NonNull<u8>,
+    size: usize,
+}
+
+// SAFETY: the region is plain memory without thread affinity; access to it is the business of its wrappers.
+unsafe impl Send for Region {}
+// SAFETY: a shared region gives away only its address and size.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// A region without memory.
+    pub const fn empty() -> Self {
+        Self {
+            ptr: NonNull::<u64>::dangling().cast(),
+            size: 0,
+        }
+    }
+
+    /// Allocates `size` zeroed bytes.
+    pub fn new(size: usize) -> Result<Self, NoMem> {
+        if size == 0 {
+            return Ok(Self::empty());
+        }
+        if size > isize::MAX as usize {
+            return Err(NoMem);
+        }
+        let ptr = NonNull::new(platform::alloc(size)).ok_or(NoMem)?;
+        Ok(Self { ptr, size })
+    }
+
+    /// Where it begins.
+    #[inline(always)]
+    pub fn ptr(&self) -> *mut u8 {
+        self.ptr.as_ptr()
+    }
+
+    /// Its size, bytes.
+    #[inline(always)]
+    pub fn size(&self) -> usize {
+        self.size
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if self.size != 0 {
+            // SAFETY: `new` allocated it with this size, and nothing borrows from a region that is dropped.
+            unsafe { platform::free(self.ptr.as_ptr(), self.size) }
+        }
+    }
+}
+
+/// Bytes that one owner reads and writes: a region as a slice.
+#[derive(Debug)]
+pub struct Bytes(Region);
+
+impl Bytes {
+    /// No bytes.
+    pub const fn empty() -> Self {
+        Self(Region::empty())
+    }
+
+    /// Allocates `size` zeroed bytes.
+    pub fn new(size: usize) -> Result<Self, NoMem> {
+        Region::new(size).map(Self)
+    }
+}
+
+impl core::ops::Deref for Bytes {
+    type Target = [u8];
+    #[inline(always)]
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the region holds `size` initialised bytes, and `&self` keeps writers away.
+        unsafe { core::slice::from_raw_parts(self.0.ptr(), self.0.size()) }
+    }
+}
+
+impl core::ops::DerefMut for Bytes {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `deref`, and `&mut self` keeps everybody else away.
+        unsafe { core::slice::from_raw_parts_mut(self.0.ptr(), self.0.size()) }
+    }
+}

@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Sharing between the control path and the CPUs, without waiting.
+
+use super::vec::{Boxed, Vec};
+use crate::error::NoMem;
+use core::cell::UnsafeCell;
+use core::ops::{Deref, DerefMut};
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+
+/// Claim to be the only thread of execution on a CPU. The engine's per-CPU memory hangs on it.
+#[derive(Debug)]
+pub struct Cpu(usize);
+
+impl Cpu {
+    /// Claims CPU `index`.
+    ///
+    /// # Safety
+    ///
+    /// While the value lives, no other `Cpu` of the same index may exist in another thread of execution that can run
+    /// at the same time: the caller runs on that CPU with interrupts off, or the CPU is offline and cannot come back.
+    /// A claim *nested* in this one on the same CPU (an NMI) is allowed; the engine refuses it by itself.
+    pub unsafe fn claim(index: usize) -> Self {
+        Self(index)
+    }
+
+    /// The CPU's number.
+    #[inline(always)]
+    pub fn index(&self) -> usize {
+        self.0
+    }
+}
+
+/// A value that is set at most once and then read by everybody.
+#[derive(Debug)]
+pub struct Once<T> {
+    state: AtomicU8,
+    value: UnsafeCell<Option<Boxed<T>>>,
+}
+
+const UNSET: u8 = 0;
+const SETTING: u8 = 1;
+const SET: u8 = 2;
+
+// SAFETY: the value is written by the one thread that moves the state out of UNSET, before the state becomes SET with
+// Release; everybody else reads it only after seeing SET with Acquire.
+unsafe impl<T: Send + Sync> Sync for Once<T> {}
+
+impl<T> Once<T> {
+    /// A value that is not set.
+    pub const fn new() -> Self {
+        Self {
+            state: AtomicU8::new(UNSET),
+            value: UnsafeCell::new(None),
+        }
+    }
+
+    /// The value, if it is set.
+    #[inline(always)]
+    pub fn get(&self) -> Option<&T> {
+        if self.state.load(Ordering::Acquire) != SET {
+            return None;
+        }
+        // SAFETY: in state SET nobody writes the cell any more.
+        unsafe { (*self.value.get()).as_deref() }
+    }
+
+    /// Sets the value, unless it has been set; returns it where it was.
+    pub fn set(&self, value: Boxed<T>) -> Result<&T, Boxed<T>> {
+        if self
+            .state
+            .compare_exchange(UNSET, SETTING, Ordering::Acquire, Ordering::Relaxed)
+            .is_err()
+        {
+            return Err(value);
+        }
+        // SAFETY: the exchange made this thread the only one in SETTING, and nobody reads the cell before SET.
+        let value = unsafe { (*self.value.get()).insert(value) };
+        self.state.store(SET, Ordering::Release);
+        Ok(value)
+    }
+}
+
+impl<T> Default for Once<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A value for the control path: whoever finds it taken is refused. The framework serialises its control calls, so a
+/// refusal shows a mistake there, and is no reason to spin with a mutex held.
+#[derive(Debug)]
+pub struct TryLock<T> {
+    taken: AtomicBool,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: `taken` lets one guard exist at a time, and the guard is the only way to the value.
+unsafe impl<T: Send> Sync for TryLock<T> {}
+
+impl<T> TryLock<T> {
+    /// A free lock around `value`.
+    pub const fn new(value: T) -> Self {
+        Self {
+            taken: AtomicBool::new(false),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// Takes the value, unless somebody has it.
+    pub fn take(&self) -> Option<Guard<'_, T>> {
+        self.taken
+            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
+            .ok()?;
+        Some(Guard {
+            flag: &self.taken,
+            value: self.value.get(),
+        })
+    }
+}
+
+/// Exclusive access to a guarded value; gives it back when dropped.
+#[derive(Debug)]
+pub struct Guard<'a, T> {
+    flag: &'a AtomicBool,
+    value: *mut T,
+}
+
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: while the flag is set, this guard is the only one with access.
+        unsafe { &*self.value }
+    }
+}
+
+impl<T> DerefMut for Guard<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: as in `deref`, and the borrow of the guard is exclusive.
+        unsafe { &mut *self.value }
+    }
+}
+
+impl<T> Drop for Guard<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.flag.store(false, Ordering::Release);
+    }
+}
+
+/// One value for each CPU, reached only with a claim to that CPU.
+///
+/// Invariant: a slot's value is accessed only between setting and clearing `busy`, by the one thread of execution that
+/// holds the CPU's claim. A nested claim (an NMI within the claim) finds `busy` set and is refused; plain loads and
+/// stores suffice for that, as both run on the same CPU.
+#[derive(Debug)]
+pub struct PerCpu<T>(Vec<Slot<T>>);
+
+#[derive(Debug)]
+struct Slot<T> {
+    busy: AtomicBool,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: by the invariant above; the values move between threads only through claims.
+unsafe impl<T: Send> Sync for PerCpu<T> {}
+// SAFETY: owning the whole means owning the values.
+unsafe impl<T: Send> Send for PerCpu<T> {}
+
+impl<T> PerCpu<T> {
+    /// A value for each of `ncpus` CPUs.
+    pub fn new<E: From<NoMem>>(
+        ncpus: usize,
+        mut make: impl FnMut(usize) -> Result<T, E>,
+    ) -> Result<Self, E> {
+        Vec::try_from_fn(ncpus, |i| {
+            make(i).map(|value| Slot {
+                busy: AtomicBool::new(false),
+                value: UnsafeCell::new(value),
+            })
+        })
+        .map(Self)
+    }
+
+    /// The value of `cpu`; `None` where the CPU has no slot, or its slot is in use by what this one interrupted.
+    #[inline(always)]
+    pub fn enter<'a>(&'a self, cpu: &'a Cpu) -> Option<Guard<'a, T>> {
+        let slot = self.0.get(cpu.index())?;
+        if slot.busy.load(Ordering::Acquire) {
+            return None;
+        }
+        slot.busy.store(true, Ordering::Relaxed);
+        core::sync::atomic::compiler_fence(Ordering::Acquire);
+        Some(Guard {
+            flag: &slot.busy,
+            value: slot.value.get(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn once_keeps_the_first_value() {
+        let once = Once::new();
+        assert!(once.get().is_none());
+        assert_eq!(*once.set(Boxed::new(1).unwrap()).unwrap(), 1);
+        assert_eq!(*once.set(Boxed::new(2).unwrap()).unwrap_err(), 2);
+        assert_eq!(once.get(), Some(&1));
+    }
+
+    #[test]
+    fn locks_refuse_a_second_taker() {
+        let lock = TryLock::new(5);
+        let guard = lock.take().unwrap();
+        assert!(lock.take().is_none());
+        drop(guard);
+        *lock.take().unwrap() = 6;
+        assert_eq!(*lock.take().unwrap(), 6);
+    }
+
+    #[test]
+    fn a_nested_claim_is_refused() {
+        let slots = PerCpu::new::<NoMem>(2, Ok).unwrap();
+        // SAFETY: the test is single-threaded.
+        let (outer, nested) = unsafe { (Cpu::claim(1), Cpu::claim(1)) };
+        let guard = slots.enter(&outer).unwrap();
+        assert_eq!(*guard, 1);
+        assert!(slots.enter(&nested).is_none());
+        drop(guard);
+        assert!(slots.enter(&nested).is_some());
+        // SAFETY: as above.
+        assert!(slots.enter(&unsafe { Cpu::claim(2) }).is_none());
+    }
+}

@@ -1,0 +1,226 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! A growing array and an owned value, both with fallible allocation.
+
+use super::alloc::{Region, ALIGN};
+use crate::error::NoMem;
+use core::marker::PhantomData;
+use core::ops::{Deref, DerefMut};
+
+/// A growing array.
+///
+/// Invariant: the region holds at least `len * size_of::<T>()` bytes, and the first `len` elements are initialised.
+#[derive(Debug)]
+pub struct Vec<T> {
+    mem: Region,
+    len: usize,
+    of: PhantomData<T>,
+}
+
+impl<T> Default for Vec<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Vec<T> {
+    const FITS: () = assert!(align_of::<T>() <= ALIGN);
+
+    /// An array without elements or memory.
+    pub const fn new() -> Self {
+        Self {
+            mem: Region::empty(),
+            len: 0,
+            of: PhantomData,
+        }
+    }
+
+    /// An array with room for `capacity` elements.
+    pub fn with_capacity(capacity: usize) -> Result<Self, NoMem> {
+        let () = Self::FITS;
+        let size = capacity.checked_mul(size_of::<T>()).ok_or(NoMem)?;
+        Ok(Self {
+            mem: Region::new(size)?,
+            len: 0,
+            of: PhantomData,
+        })
+    }
+
+    /// An array of `len` elements that `make` makes.
+    pub fn try_from_fn<E: From<NoMem>>(
+        len: usize,
+        mut make: impl FnMut(usize) -> Result<T, E>,
+    ) -> Result<Self, E> {
+        let mut this = Self::with_capacity(len)?;
+        for i in 0..len {
+            this.push(make(i)?)?;
+        }
+        Ok(this)
+    }
+
+    fn capacity(&self) -> usize {
+        self.mem
+            .size()
+            .checked_div(size_of::<T>())
+            .unwrap_or(usize::MAX)
+    }
+
+    /// Makes room for `more` elements beyond those that are there.
+    pub fn reserve(&mut self, more: usize) -> Result<(), NoMem> {
+        let need = self.len.checked_add(more).ok_or(NoMem)?;
+        if need <= self.capacity() {
+            return Ok(());
+        }
+        let grown = Self::with_capacity(need.max(self.len.saturating_mul(2)).max(4))?;
+        // SAFETY: both regions hold `len` elements at least, and are different ones.
+        unsafe {
+            core::ptr::copy_nonoverlapping(
+                self.mem.ptr().cast_const(),
+                grown.mem.ptr(),
+                self.len * size_of::<T>(),
+            );
+        }
+        let len = self.len;
+        // The elements have moved out; only the old memory is to be dropped.
+        self.len = 0;
+        *self = grown;
+        self.len = len;
+        Ok(())
+    }
+
+    /// Appends an element.
+    pub fn push(&mut self, value: T) -> Result<(), NoMem> {
+        self.reserve(1)?;
+        // SAFETY: `reserve` made room for the element at `len`, which is not initialised yet.
+        unsafe { self.mem.ptr().cast::<T>().add(self.len).write(value) }
+        self.len += 1;
+        Ok(())
+    }
+
+    /// Takes the last element away.
+    pub fn pop(&mut self) -> Option<T> {
+        self.len = self.len.checked_sub(1)?;
+        // SAFETY: the element at the new `len` is initialised, and is forgotten by the shorter length.
+        Some(unsafe { self.mem.ptr().cast::<T>().add(self.len).read() })
+    }
+
+    /// Drops the elements from `len` on.
+    pub fn truncate(&mut self, len: usize) {
+        while self.len > len {
+            self.pop();
+        }
+    }
+}
+
+impl<T: Copy> Vec<T> {
+    /// A copy of `from`.
+    pub fn copy_of(from: &[T]) -> Result<Self, NoMem> {
+        let mut this = Self::new();
+        this.extend(from)?;
+        Ok(this)
+    }
+
+    /// Appends a copy of `from`.
+    pub fn extend(&mut self, from: &[T]) -> Result<(), NoMem> {
+        self.reserve(from.len())?;
+        // SAFETY: `reserve` made room; `from` cannot overlap memory that `&mut self` owns.
+        unsafe {
+            core::ptr::copy_nonoverlapping(
+                from.as_ptr(),
+                self.mem.ptr().cast::<T>().add(self.len),
+                from.len(),
+            );
+        }
+        self.len += from.len();
+        Ok(())
+    }
+}
+
+impl<T> Drop for Vec<T> {
+    fn drop(&mut self) {
+        self.truncate(0);
+    }
+}
+
+impl<T> Deref for Vec<T> {
+    type Target = [T];
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        // SAFETY: by the invariant; an empty region's pointer is aligned and not null.
+        unsafe { core::slice::from_raw_parts(self.mem.ptr().cast(), self.len) }
+    }
+}
+
+impl<T> DerefMut for Vec<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `deref`, and the borrow is exclusive.
+        unsafe { core::slice::from_raw_parts_mut(self.mem.ptr().cast(), self.len) }
+    }
+}
+
+/// A value of its own in memory of its own, whose address never changes.
+#[derive(Debug)]
+pub struct Boxed<T>(Vec<T>);
+
+impl<T> Boxed<T> {
+    /// Moves `value` into memory of its own.
+    pub fn new(value: T) -> Result<Self, NoMem> {
+        let mut one = Vec::with_capacity(1)?;
+        one.push(value)?;
+        Ok(Self(one))
+    }
+}
+
+impl<T> Deref for Boxed<T> {
+    type Target = T;
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: `new` is the only constructor, and the array never shrinks below its one element.
+        unsafe { &*self.0.mem.ptr().cast::<T>() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mem::alloc::{fail_after, live};
+    use std::rc::Rc;
+
+    #[test]
+    fn grows_and_drops_each_element_once() {
+        let before = live();
+        let probe = Rc::new(());
+        {
+            let mut v = Vec::new();
+            for _ in 0..100 {
+                v.push(probe.clone()).unwrap();
+            }
+            assert_eq!(Rc::strong_count(&probe), 101);
+            v.truncate(40);
+            assert_eq!(Rc::strong_count(&probe), 41);
+        }
+        assert_eq!(Rc::strong_count(&probe), 1);
+        assert_eq!(live(), before);
+    }
+
+    #[test]
+    fn reports_the_lack_of_memory() {
+        let mut v = Vec::copy_of(&[1u32, 2, 3, 4]).unwrap();
+        fail_after(Some(0));
+        assert_eq!(v.push(5), Err(NoMem));
+        fail_after(None);
+        assert_eq!(&v[..], &[1, 2, 3, 4]);
+        assert_eq!(Vec::<u64>::with_capacity(usize::MAX).unwrap_err(), NoMem);
+    }
+
+    #[test]
+    fn holds_types_without_size() {
+        let mut v = Vec::new();
+        for _ in 0..1000 {
+            v.push(()).unwrap();
+        }
+        assert_eq!(v.len(), 1000);
+    }
+}
