@@ -6,3 +6,4 @@
 pub mod format;
 pub mod handle;
 pub mod options;
+pub mod symbols;

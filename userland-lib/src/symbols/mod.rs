@@ -1,0 +1,10 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Names for addresses, of the kernel and of processes.
+
+mod kernel;
+mod user;
+
+pub use kernel::{KernelSymbols, Symbol, VMLINUX};
+pub use user::{UserSymbol, UserSymbols};

@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Symbols of user processes.
+//!
+//! Names come from blazesym, which reads the ELF files that a process has mapped and keeps them; the object that
+//! an address lies in comes from the process' own list of mappings, because an address without a symbol still has
+//! an object. Nothing is read before the first user address is printed.
+//!
+//! By the time a record is consumed its process may be gone. What was learned about a process while it lived is
+//! kept for a while; one that was never seen alive has no symbols, and its addresses are shown as numbers.
+
+use blazesym::symbolize::source::{Process, Source};
+use blazesym::symbolize::{Input, Symbolized, Symbolizer};
+use blazesym::Pid;
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+
+/// Processes that are remembered; with more of them all are forgotten and read again.
+const PROCESSES_MAX: usize = 256;
+/// Addresses that are remembered for one process.
+const ADDRESSES_MAX: usize = 65_536;
+
+/// What an address of a process is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UserSymbol {
+    /// The file name of the object that it lies in.
+    pub object: Option<String>,
+    /// The function's name and the distance from its beginning.
+    pub function: Option<(String, u64)>,
+}
+
+/// The symbols of all processes.
+#[derive(Default)]
+pub struct UserSymbols {
+    symbolizer: OnceCell<Symbolizer>,
+    processes: RefCell<HashMap<u32, ProcessSymbols>>,
+}
+
+impl std::fmt::Debug for UserSymbols {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("UserSymbols").finish_non_exhaustive()
+    }
+}
+
+/// What is known of one process.
+#[derive(Default)]
+struct ProcessSymbols {
+    mappings: Vec<Mapping>,
+    known: HashMap<u64, UserSymbol>,
+}
+
+impl UserSymbols {
+    /// What `address` is in the process `pid`.
+    pub fn by_address(&self, pid: u32, address: u64) -> UserSymbol {
+        let mut processes = self.processes.borrow_mut();
+        if processes.len() >= PROCESSES_MAX && !processes.contains_key(&pid) {
+            processes.clear();
+        }
+        let process = processes.entry(pid).or_default();
+        if let Some(symbol) = process.known.get(&address) {
+            return symbol.clone();
+        }
+        let symbol = UserSymbol {
+            object: process.object(pid, address),
+            function: self.function(pid, address),
+        };
+        if process.known.len() >= ADDRESSES_MAX {
+            process.known.clear();
+        }
+        process.known.insert(address, symbol.clone());
+        symbol
+    }
+
+    fn function(&self, pid: u32, address: u64) -> Option<(String, u64)> {
+        let symbolizer = self.symbolizer.get_or_init(|| {
+            Symbolizer::builder()
+                .enable_code_info(false)
+                .enable_inlined_fns(false)
+                .build()
+        });
+        let mut process = Process::new(Pid::from(pid));
+        // The ELF symbol tables name functions; reading DWARF for the same names would cost seconds.
+        process.debug_syms = false;
+        let source = Source::Process(process);
+        match symbolizer
+            .symbolize_single(&source, Input::AbsAddr(address))
+            .ok()?
+        {
+            Symbolized::Sym(symbol) => Some((symbol.name.into_owned(), symbol.offset as u64)),
+            Symbolized::Unknown(_) => None,
+        }
+    }
+}
+
+impl ProcessSymbols {
+    /// The object that `address` lies in. A process maps objects while it runs, so a miss reads the list again.
+    fn object(&mut self, pid: u32, address: u64) -> Option<String> {
+        if find(&self.mappings, address).is_none() {
+            let fresh =
+                std::fs::read_to_string(format!("/proc/{pid}/maps")).map(|text| mappings(&text));
+            // The list of a process that is gone is empty or not there: what was known stays.
+            if let Ok(fresh) = fresh {
+                if !fresh.is_empty() {
+                    self.mappings = fresh;
+                }
+            }
+        }
+        find(&self.mappings, address).map(|mapping| mapping.object.clone())
+    }
+}
+
+/// A range of addresses that an object is mapped to.
+#[derive(Debug, PartialEq, Eq)]
+struct Mapping {
+    start: u64,
+    end: u64,
+    object: String,
+}
+
+fn find(mappings: &[Mapping], address: u64) -> Option<&Mapping> {
+    mappings
+        .iter()
+        .find(|mapping| (mapping.start..mapping.end).contains(&address))
+}
+
+/// The mappings of objects in the text of `/proc/PID/maps`.
+fn mappings(text: &str) -> Vec<Mapping> {
+    text.lines().filter_map(mapping).collect()
+}
+
+fn mapping(line: &str) -> Option<Mapping> {
+    let (range, rest) = line.split_once(' ')?;
+    let (start, end) = range.split_once('-')?;
+    // Permissions, offset, device and inode stand before the path, which may hold blanks.
+    let path = rest.splitn(5, ' ').nth(4)?.trim_start();
+    let path = path.strip_suffix(" (deleted)").unwrap_or(path);
+    let object = path
+        .strip_prefix('/')
+        .map(|_| path.rsplit('/').next().unwrap_or(path))?;
+    Some(Mapping {
+        start: u64::from_str_radix(start, 16).ok()?,
+        end: u64::from_str_radix(end, 16).ok()?,
+        object: object.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maps_list_objects_with_blanks_and_deleted_ones() {
+        let text = "\
+55d0e0000000-55d0e0001000 r-xp 00001000 fd:00 123456                     /usr/bin/my prog
+7f0000000000-7f0000002000 r-xp 00000000 fd:00 77                         /usr/lib/libgone.so (deleted)
+7ffd00000000-7ffd00021000 rw-p 00000000 00:00 0                          [stack]
+7ffd00030000-7ffd00031000 rw-p 00000000 00:00 0 
+";
+        let all = mappings(text);
+        assert_eq!(all.len(), 2);
+        assert_eq!(find(&all, 0x55d0e0000fff).unwrap().object, "my prog");
+        assert_eq!(find(&all, 0x7f0000000000).unwrap().object, "libgone.so");
+        assert!(find(&all, 0x55d0e0001000).is_none());
+    }
+
+    #[test]
+    fn this_process_has_symbols_and_one_that_is_gone_has_none() {
+        let symbols = UserSymbols::default();
+        let address = mapping as fn(&str) -> Option<Mapping> as usize as u64;
+        let symbol = symbols.by_address(std::process::id(), address);
+        assert!(symbol.object.unwrap().starts_with("dtrace"));
+        let (name, offset) = symbol.function.unwrap();
+        assert!(name.contains("mapping"), "{name}");
+        assert_eq!(offset, 0);
+        assert_eq!(
+            symbols.by_address(u32::MAX - 1, address),
+            UserSymbol::default()
+        );
+    }
+}
