@@ -6,4 +6,5 @@
 pub mod format;
 pub mod handle;
 pub mod options;
+pub mod proc;
 pub mod symbols;

@@ -1,0 +1,284 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The processes that a consumer watches: `-c` creates one, `-p` grabs one.
+//!
+//! A created process must not run before tracing does, and must have its own program by then: it asks to be
+//! traced before its `exec`, so the kernel stops it at the first instruction of the new program, and
+//! [`Target::release`] lets it go after tracing has begun. Nothing can be missed, and nothing is polled: a process
+//! file descriptor becomes readable when the process ends, created or grabbed, and cannot mean another process
+//! that was given the same number later.
+//!
+//! Invariant: a created process does not outlive its [`Target`]; a grabbed one is never touched.
+
+#![allow(unsafe_code)]
+
+mod words;
+
+pub use words::split;
+
+use nix::sys::ptrace;
+use nix::sys::signal::Signal;
+use nix::sys::wait::{waitpid, WaitPidFlag, WaitStatus};
+use nix::unistd::Pid;
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::process::{pidfd_open, PidfdFlags};
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command};
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// With status 0, or a grabbed process in a way that only its parent knows.
+    Exited,
+    /// With this status, which is not 0.
+    Status(i32),
+    /// By this signal.
+    Signal(i32),
+}
+
+/// The end of a watched process, in DTrace's words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// The process.
+    pub pid: u32,
+    /// How it ended.
+    pub ending: Ending,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let pid = self.pid;
+        match self.ending {
+            Ending::Exited => write!(f, "pid {pid} has exited"),
+            Ending::Status(status) => write!(f, "pid {pid} exited with status {status}"),
+            Ending::Signal(number) => match Signal::try_from(number) {
+                Ok(signal) => write!(f, "pid {pid} terminated by {signal}"),
+                Err(_) => write!(f, "pid {pid} terminated by signal {number}"),
+            },
+        }
+    }
+}
+
+/// A watched process.
+#[derive(Debug)]
+pub struct Target {
+    pid: u32,
+    descriptor: OwnedFd,
+    child: Option<Child>,
+    stopped: bool,
+}
+
+impl Target {
+    /// Creates a process from a command line, stopped at the first instruction of its program.
+    pub fn create(command: &str) -> io::Result<Self> {
+        let words = split(command).ok_or_else(|| invalid("unbalanced quotes in the command"))?;
+        let (program, arguments) = words
+            .split_first()
+            .ok_or_else(|| invalid("empty command"))?;
+        let mut command = Command::new(program);
+        command.args(arguments);
+        // SAFETY: between fork and exec the closure makes one system call and allocates nothing.
+        unsafe { command.pre_exec(|| ptrace::traceme().map_err(Into::into)) };
+        let child = command.spawn()?;
+        let pid = child.id();
+        let mut target = Self {
+            pid,
+            descriptor: open(pid)?,
+            child: Some(child),
+            stopped: true,
+        };
+        target.await_exec()?;
+        Ok(target)
+    }
+
+    /// Watches the process `pid`.
+    pub fn grab(pid: u32) -> io::Result<Self> {
+        Ok(Self {
+            pid,
+            descriptor: open(pid)?,
+            child: None,
+            stopped: false,
+        })
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Lets a created process run. Does nothing for others, nor the second time.
+    pub fn release(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.stopped) {
+            ptrace::detach(self.nix_pid(), None)?;
+        }
+        Ok(())
+    }
+
+    /// How it ended, if it has.
+    pub fn ended(&mut self) -> io::Result<Option<Ended>> {
+        if self.stopped {
+            return Ok(None);
+        }
+        let ending = match &mut self.child {
+            Some(child) => child
+                .try_wait()?
+                .map(|status| match (status.code(), status.signal()) {
+                    (Some(0), _) => Ending::Exited,
+                    (Some(code), _) => Ending::Status(code),
+                    (None, Some(signal)) => Ending::Signal(signal),
+                    (None, None) => Ending::Exited,
+                }),
+            None => {
+                let mut ready = [PollFd::new(&self.descriptor, PollFlags::IN)];
+                let now = Timespec {
+                    tv_sec: 0,
+                    tv_nsec: 0,
+                };
+                (poll(&mut ready, Some(&now))? > 0).then_some(Ending::Exited)
+            }
+        };
+        Ok(ending.map(|ending| Ended {
+            pid: self.pid,
+            ending,
+        }))
+    }
+
+    fn nix_pid(&self) -> Pid {
+        // A process that was created or opened has a number that fits.
+        Pid::from_raw(i32::try_from(self.pid).unwrap_or(i32::MAX))
+    }
+
+    /// Waits for the stop at exec; from there on the process dies with us while it is ours.
+    fn await_exec(&mut self) -> io::Result<()> {
+        match waitpid(self.nix_pid(), Some(WaitPidFlag::WUNTRACED))? {
+            WaitStatus::Stopped(pid, Signal::SIGTRAP) => {
+                ptrace::setoptions(pid, ptrace::Options::PTRACE_O_EXITKILL)?;
+                Ok(())
+            }
+            other => Err(io::Error::other(format!(
+                "the process did not stop at exec: {other:?}"
+            ))),
+        }
+    }
+}
+
+impl AsFd for Target {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            // An error says that it has ended already, which is what is wanted.
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A descriptor of the process `pid`.
+fn open(pid: u32) -> io::Result<OwnedFd> {
+    let raw = i32::try_from(pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
+    let pid = raw.ok_or_else(|| invalid("not a process id"))?;
+    Ok(pidfd_open(pid, PidfdFlags::empty())?)
+}
+
+fn invalid(message: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wait(target: &mut Target) -> Ended {
+        let mut ready = [PollFd::new(&target.descriptor, PollFlags::IN)];
+        let limit = Timespec {
+            tv_sec: 20,
+            tv_nsec: 0,
+        };
+        assert!(
+            poll(&mut ready, Some(&limit)).unwrap() > 0,
+            "the process did not end"
+        );
+        target.ended().unwrap().unwrap()
+    }
+
+    #[test]
+    fn a_created_process_runs_only_when_released() {
+        let file = std::env::temp_dir().join(format!("dtrace-proc-{}", std::process::id()));
+        let _ = std::fs::remove_file(&file);
+        let mut target = Target::create(&format!("touch '{}'", file.display())).unwrap();
+        assert_eq!(target.ended().unwrap(), None);
+        let comm = std::fs::read_to_string(format!("/proc/{}/comm", target.pid())).unwrap();
+        assert_eq!(
+            comm, "touch\n",
+            "it has its own program while it is stopped"
+        );
+        assert!(!file.exists());
+        target.release().unwrap();
+        let ended = wait(&mut target);
+        assert_eq!(
+            ended.to_string(),
+            format!("pid {} has exited", target.pid())
+        );
+        assert!(file.exists());
+        std::fs::remove_file(&file).unwrap();
+    }
+
+    #[test]
+    fn endings_are_told_apart() {
+        let mut target = Target::create("sh -c 'exit 3'").unwrap();
+        target.release().unwrap();
+        assert_eq!(wait(&mut target).ending, Ending::Status(3));
+        let mut target = Target::create("sh -c 'kill -KILL $$'").unwrap();
+        target.release().unwrap();
+        let ended = wait(&mut target);
+        assert_eq!(
+            ended.to_string(),
+            format!("pid {} terminated by SIGKILL", target.pid())
+        );
+    }
+
+    #[test]
+    fn a_grabbed_process_is_watched_and_left_alone() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let mut target = Target::grab(child.id()).unwrap();
+        target.release().unwrap();
+        assert_eq!(target.ended().unwrap(), None);
+        drop(target);
+        assert_eq!(child.try_wait().unwrap(), None);
+        let mut target = Target::grab(child.id()).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(wait(&mut target).ending, Ending::Exited);
+    }
+
+    #[test]
+    fn what_cannot_be_started_or_found_is_an_error() {
+        assert_eq!(
+            Target::create("/nonexistent/x").unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
+        assert!(Target::create("  ").is_err());
+        assert!(Target::create("sh -c 'x").is_err());
+        assert!(Target::grab(0).is_err());
+        assert!(Target::grab(u32::MAX).is_err());
+    }
+
+    #[test]
+    fn a_created_process_does_not_outlive_its_target() {
+        let target = Target::create("sleep 60").unwrap();
+        let path = format!("/proc/{}", target.pid());
+        drop(target);
+        assert!(!std::path::Path::new(&path).exists());
+    }
+}
