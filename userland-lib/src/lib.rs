@@ -7,4 +7,5 @@ pub mod format;
 pub mod handle;
 pub mod options;
 pub mod proc;
+pub mod statement;
 pub mod symbols;

@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What the consumer does with records: the part of a compiled program that never reaches the kernel.
+//!
+//! Every action that makes a record carries the number of its [`Statement`] in its `uarg` (see [`uarg`]); the
+//! kernel gives it back in the record's description, and the consumer finds here what the record means in D: its
+//! type, the format it is printed with, the aggregation that it speaks of. All records of one call (the arguments
+//! of `printf()`, the keys of an aggregation) carry the same number. A record without a number is somebody else's
+//! (an image from a file) and is printed by its action and size alone.
+//!
+//! Invariant: the numbers in a program's image are those of its table.
+
+use crate::format::Format;
+use dtrace_uapi::action::Action;
+
+/// An aggregation's variable, numbered from 1 in the order of appearance in all of a consumer's programs.
+pub type AggVarId = u32;
+
+/// The type of a recorded value, as far as printing needs it. Its size is the record's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A signed integer.
+    Signed,
+    /// An unsigned integer, or a pointer.
+    Unsigned,
+    /// A string: ends at its first NUL.
+    String,
+    /// Anything else that has bytes: arrays, structures.
+    Bytes,
+    /// Not a value of D's but what its action makes: a stack, a symbol.
+    Action,
+}
+
+/// A call of `printf()` and its kin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Print {
+    /// The format.
+    pub format: Format,
+    /// Types of the arguments, one for each record.
+    pub args: Vec<Kind>,
+}
+
+/// What a record, or a group of records, is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Statement {
+    /// `trace()`.
+    Trace(Kind),
+    /// `tracemem()`.
+    Tracemem,
+    /// `stack()`, `ustack()`, `sym()` and all others that their action alone describes.
+    Action,
+    /// `printf()`.
+    Printf(Print),
+    /// `system()`.
+    System(Print),
+    /// `freopen()`; without arguments and with an empty format the output goes back to where it was.
+    Freopen(Print),
+    /// `printa()`.
+    Printa {
+        /// The format, if there is one.
+        format: Option<Format>,
+        /// The aggregations, joined by their keys.
+        aggs: Vec<AggVarId>,
+    },
+    /// `exit()`; the record is the status.
+    Exit,
+    /// `clear()`.
+    Clear(AggVarId),
+    /// `trunc()`; the record is how many entries stay, if it has a size (8), and none stay otherwise.
+    Trunc(AggVarId),
+    /// `normalize()`; the record is the factor (8 bytes).
+    Normalize(AggVarId),
+    /// `denormalize()`.
+    Denormalize(AggVarId),
+    /// `setopt()`, whose arguments are constants.
+    Setopt {
+        /// The option.
+        name: String,
+        /// Its value.
+        value: Option<String>,
+    },
+    /// `ftruncate()`.
+    Ftruncate,
+    /// An aggregating function.
+    Aggregate {
+        /// The variable.
+        var: AggVarId,
+        /// Types of the keys, one for each record.
+        keys: Vec<Kind>,
+    },
+    /// `speculate()`, `commit()`, `discard()`: nothing to print.
+    Speculative,
+    /// The library's own clause of `dtrace:::ERROR`: five records, `arg1` to `arg5`.
+    Error,
+}
+
+/// An aggregation's variable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AggVar {
+    /// Its number.
+    pub id: AggVarId,
+    /// Its name, without `@`; `_` for the one without a name.
+    pub name: String,
+    /// The aggregating function.
+    pub func: Action,
+}
+
+/// The `uarg` of the actions of statement `index`.
+pub fn uarg(index: usize) -> u64 {
+    index as u64 + 1
+}
+
+/// The statement that `uarg` names, if it names any.
+pub fn find(statements: &[Statement], uarg: u64) -> Option<&Statement> {
+    statements.get(usize::try_from(uarg.checked_sub(1)?).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_name_statements_and_strays_none() {
+        let table = [Statement::Exit, Statement::Tracemem];
+        assert_eq!(find(&table, uarg(0)), Some(&Statement::Exit));
+        assert_eq!(find(&table, uarg(1)), Some(&Statement::Tracemem));
+        for stray in [0, 3, u64::MAX] {
+            assert_eq!(find(&table, stray), None);
+        }
+    }
+}
