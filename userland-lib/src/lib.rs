@@ -3,9 +3,13 @@
 
 //! libdtrace: compiles D and consumes what `dtrace.ko` records. See ARCHITECTURE.md.
 
+pub mod diag;
 pub mod format;
 pub mod handle;
 pub mod options;
 pub mod proc;
+pub mod program;
+pub mod source;
 pub mod statement;
 pub mod symbols;
+pub mod world;

@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What is wrong with a program.
+//!
+//! A [`Diagnostic`] is a value: a tag that scripts may rely on (shown under `-xerrtags`), a message in DTrace's
+//! words, the place, and notes. Its first line when rendered is exactly DTrace's; the source line with a caret and
+//! the notes come after it, so that whoever greps the first line is not disturbed.
+
+use crate::source::{Source, Span};
+use std::fmt;
+
+/// One error in a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// `D_SYNTAX`, `D_PDESC_ZERO`, …
+    pub tag: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// Where.
+    pub span: Span,
+    /// Further help: suggestions, earlier declarations.
+    pub notes: Vec<String>,
+}
+
+/// Result of a step of the compiler.
+pub type Result<T, E = Box<Diagnostic>> = std::result::Result<T, E>;
+
+impl Diagnostic {
+    /// An error at `span`.
+    pub fn new(tag: &'static str, span: Span, message: impl Into<String>) -> Box<Self> {
+        Box::new(Self {
+            tag,
+            message: message.into(),
+            span,
+            notes: Vec::new(),
+        })
+    }
+
+    /// The same with a note.
+    pub fn note(mut self: Box<Self>, note: impl Into<String>) -> Box<Self> {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// DTrace's own line: `[TAG] line N: message`, the tag only where `tags` asks for it.
+    pub fn headline(&self, source: &Source, tags: bool) -> String {
+        let line = source.position(self.span.start).line;
+        if tags {
+            format!("[{}] line {line}: {}", self.tag, self.message)
+        } else {
+            format!("line {line}: {}", self.message)
+        }
+    }
+
+    /// The source line with a mark under the place, and the notes: what follows the headline. Ends with a newline.
+    pub fn snippet(&self, source: &Source) -> String {
+        let position = source.position(self.span.start);
+        let line = source.line(self.span.start);
+        let gutter = position.line.to_string();
+        let lead: String = line
+            .chars()
+            .take(position.column as usize - 1)
+            .map(|c| if c == '\t' { '\t' } else { ' ' })
+            .collect();
+        let room = line.chars().count().saturating_sub(lead.chars().count());
+        let width = source
+            .slice(self.span)
+            .chars()
+            .take_while(|c| *c != '\n')
+            .count();
+        let mut text = format!(
+            "{gutter} | {line}\n{} | {lead}{}\n",
+            " ".repeat(gutter.len()),
+            "^".repeat(width.clamp(1, room.max(1)))
+        );
+        for note in &self.notes {
+            text.push_str(&format!("{} = {note}\n", " ".repeat(gutter.len())));
+        }
+        text
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}] {}", self.tag, self.message)
+    }
+}
+
+impl std::error::Error for Diagnostic {}
+
+/// The candidate nearest to `name`, if it is near enough to be what a hurried typist meant.
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = 1 + name.len() / 4;
+    candidates
+        .filter(|candidate| candidate.len().abs_diff(name.len()) <= limit)
+        .map(|candidate| (distance(name, candidate), candidate))
+        .filter(|(distance, _)| *distance <= limit)
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// Insertions, deletions, replacements and swaps of neighbours between `a` and `b`.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut rows = vec![vec![0usize; b.len() + 1]; a.len() + 1];
+    for (i, row) in rows.iter_mut().enumerate() {
+        row[0] = i;
+    }
+    for (j, cell) in rows[0].iter_mut().enumerate() {
+        *cell = j;
+    }
+    for i in 1..=a.len() {
+        for j in 1..=b.len() {
+            let replace = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = replace.min(rows[i - 1][j] + 1).min(rows[i][j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            rows[i][j] = best;
+        }
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_is_dtraces_and_a_caret_follows() {
+        let source = Source::file("x.d", "BEGIN\n{\n\ttrace(foo);\n}\n");
+        let start = source.text.find("foo").unwrap() as u32;
+        let error = Diagnostic::new(
+            "D_IDENT_UNDEF",
+            Span::new(start, start + 3),
+            "failed to resolve foo: Unknown variable name",
+        )
+        .note("did you mean `fop`?");
+        assert_eq!(
+            error.headline(&source, true),
+            "[D_IDENT_UNDEF] line 3: failed to resolve foo: Unknown variable name"
+        );
+        assert_eq!(
+            error.snippet(&source),
+            "3 | \ttrace(foo);\n  | \t      ^^^\n  = did you mean `fop`?\n"
+        );
+    }
+
+    #[test]
+    fn suggestions_are_near_or_absent() {
+        let names = ["timestamp", "execname", "pid", "ppid"];
+        assert_eq!(nearest("exename", names.into_iter()), Some("execname"));
+        assert_eq!(nearest("timestmap", names.into_iter()), Some("timestamp"));
+        assert_eq!(nearest("bogus", names.into_iter()), None);
+    }
+}

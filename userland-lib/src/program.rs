@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! A compiled program: the compiler's result and the consumer's map.
+//!
+//! One half of a [`Program`] goes to the kernel: clauses with predicates and actions, which [`crate::dof::emit`]
+//! writes as DOF. The other half stays: every record that an action makes carries in its `uarg` the number of
+//! the [`Statement`] that it belongs to, and the statement says how to show it.
+//!
+//! Shapes of records, in the order in which a statement makes them:
+//! - `trace`, `exit`, `stack`, `sym` and their kin, `raise`, `chill`, `speculate`, …: one record;
+//! - `printf`, `system`, `freopen`: one record for each argument, at least one (of size 0 where the format takes no
+//!   argument); the first carries the format;
+//! - `printa`, `clear`, `denormalize`, `setopt`, `ftruncate`: one record of size 0;
+//! - `trunc`, `normalize`: one record, 8 bytes of count or factor, or size 0;
+//! - `print`: one `LIBACT` record with the value;
+//! - `tracemem` with a dynamic size: a `TRACEMEM_DYNSIZE` record with the 8-byte size, then the `TRACEMEM` record;
+//! - an aggregation: in the aggregation buffer, the keys and the aggregation's data; an increment given to a
+//!   quantization is a record of size 0 between them.
+//!
+//! Invariant: statement numbers are unique among all programs of one `Compiler`, and follow each
+//! other, so that programs can be enabled one by one on the same device.
+
+use crate::source::Span;
+use crate::statement::{AggVar, Statement};
+use crate::world::ProbePattern;
+use dtrace_uapi::action::Action;
+use dtrace_uapi::dif::Instr;
+use dtrace_uapi::types::{DifType, DifVar};
+
+/// A compiled program.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    /// What to enable.
+    pub clauses: Vec<Clause>,
+    /// What records mean: entry `uarg - first_uarg`. Use [`Program::statement`].
+    pub statements: Vec<Statement>,
+    /// For each statement its place in the source.
+    pub spans: Vec<Span>,
+    /// Number of the first statement; 1 or more, so that 0 can mean "nobody's".
+    pub first_uarg: u64,
+    /// The aggregations that the compiler has seen up to the end of this program.
+    pub aggs: Vec<AggVar>,
+    /// Settings by `#pragma D option`, in order.
+    pub options: Vec<OptionPragma>,
+    /// `#pragma D depends_on provider|module|library NAME`, in order.
+    pub depends: Vec<(String, String)>,
+}
+
+impl Program {
+    /// The statement that a record's `uarg` names.
+    pub fn statement(&self, uarg: u64) -> Option<&Statement> {
+        let index = uarg.checked_sub(self.first_uarg)?;
+        self.statements.get(usize::try_from(index).ok()?)
+    }
+}
+
+/// `#pragma D option name[=value]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionPragma {
+    /// The option's name, not yet checked.
+    pub name: String,
+    /// Its value, not yet parsed.
+    pub value: Option<String>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A probe description with what happens when a probe of it fires. A source clause with a list of descriptions
+/// becomes a clause for each.
+#[derive(Clone, Debug)]
+pub struct Clause {
+    /// Which probes.
+    pub probes: ProbePattern,
+    /// The condition.
+    pub predicate: Option<Difo>,
+    /// The actions; none at all is the default action.
+    pub actions: Vec<ActionDesc>,
+    /// Number of the clause in its source text.
+    pub index: u32,
+    /// Place of the description.
+    pub span: Span,
+}
+
+/// One action of a clause.
+#[derive(Clone, Debug)]
+pub struct ActionDesc {
+    /// What to do.
+    pub kind: Action,
+    /// Computes the action's value.
+    pub difo: Option<Difo>,
+    /// Format of the first action of a printf-like statement.
+    pub format: Option<String>,
+    /// Of an aggregating action: how many of the actions before it are its tuple.
+    pub ntuple: u32,
+    /// The action's argument.
+    pub arg: u64,
+    /// Number of the statement.
+    pub uarg: u64,
+}
+
+/// A DIF object: code with its tables.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Difo {
+    /// Instructions.
+    pub text: Vec<Instr>,
+    /// What `setx` loads.
+    pub ints: Vec<u64>,
+    /// What `sets` loads: strings, each ending with NUL; the first is empty.
+    pub strings: Vec<u8>,
+    /// The variables that the code uses.
+    pub vars: Vec<DifVar>,
+    /// Type of the result.
+    pub rtype: DifType,
+    /// For each instruction the source it was made for.
+    pub spans: Vec<Span>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_find_their_statement() {
+        let program = Program {
+            first_uarg: 5,
+            statements: vec![Statement::Exit],
+            ..Program::default()
+        };
+        assert_eq!(program.statement(5), Some(&Statement::Exit));
+        assert_eq!(program.statement(0), None);
+        assert_eq!(program.statement(6), None);
+    }
+}

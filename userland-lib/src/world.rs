@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What the compiler asks of the world: probes, types and symbols.
+//!
+//! The compiler itself opens no file and no device. It reaches the running kernel through these three traits, all
+//! of them lazy, so that a program that needs no kernel type costs no reading of BTF, and so that tests compile
+//! against fixtures.
+
+use dtrace_uapi::types::ProbeId;
+use std::sync::Arc;
+
+/// A probe description: four patterns, an empty one matching everything, or an id.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct ProbePattern {
+    /// The probe's id, or 0 where the patterns decide.
+    pub id: ProbeId,
+    /// Glob for the provider.
+    pub provider: String,
+    /// Glob for the module.
+    pub module: String,
+    /// Glob for the function.
+    pub func: String,
+    /// Glob for the name.
+    pub name: String,
+}
+
+impl std::fmt::Display for ProbePattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.id != 0 {
+            return write!(f, "{}", self.id);
+        }
+        write!(
+            f,
+            "{}:{}:{}:{}",
+            self.provider, self.module, self.func, self.name
+        )
+    }
+}
+
+/// A probe that a pattern matched.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ProbeInfo {
+    /// The probe's id.
+    pub id: ProbeId,
+    /// Its provider.
+    pub provider: String,
+    /// Its module, empty where it has none.
+    pub module: String,
+    /// Its function, empty where it has none.
+    pub func: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// Type of one of a probe's `args[]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArgInfo {
+    /// Which of the probe's native arguments it is.
+    pub mapping: u32,
+    /// The native type, in C's words.
+    pub native: String,
+    /// The type that `args[]` has, where a translator stands between; else empty.
+    pub translated: String,
+}
+
+/// The probes of the running kernel.
+pub trait ProbeSource {
+    /// The first `limit` probes that match `pattern`; making probes to order where a provider can.
+    fn matching(&self, pattern: &ProbePattern, limit: usize) -> Vec<ProbeInfo>;
+
+    /// Type of argument `index` of probe `id`, or `None` where it has no such argument.
+    fn argument(&self, id: ProbeId, index: u32) -> Option<ArgInfo>;
+}
+
+/// The kernel's types: BTF as the kernel publishes it.
+pub trait TypeSource {
+    /// The BTF of `module`, `vmlinux` being the kernel itself; `None` where there is none.
+    fn btf(&self, module: &str) -> Option<Arc<[u8]>>;
+
+    /// Names of the loaded modules that have BTF, without `vmlinux`.
+    fn modules(&self) -> Vec<String>;
+}
+
+/// A kernel symbol.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symbol {
+    /// Its address.
+    pub address: u64,
+    /// The module that defines it: `vmlinux` or a module's name.
+    pub module: String,
+}
+
+/// The kernel's symbols.
+pub trait SymbolSource {
+    /// The symbol `name`, of `module` only where given.
+    fn symbol(&self, module: Option<&str>, name: &str) -> Option<Symbol>;
+}
+
+/// All that the compiler asks of the world.
+pub trait World: ProbeSource + TypeSource + SymbolSource {}
+
+impl<T: ProbeSource + TypeSource + SymbolSource> World for T {}
+
+/// A world without probes, types and symbols, in which every description is taken to match: what `-n` programs
+/// that are only compiled, and unit tests, need.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nowhere;
+
+impl ProbeSource for Nowhere {
+    fn matching(&self, pattern: &ProbePattern, _limit: usize) -> Vec<ProbeInfo> {
+        vec![ProbeInfo {
+            id: 1,
+            provider: pattern.provider.clone(),
+            module: pattern.module.clone(),
+            func: pattern.func.clone(),
+            name: pattern.name.clone(),
+        }]
+    }
+
+    fn argument(&self, _id: ProbeId, _index: u32) -> Option<ArgInfo> {
+        None
+    }
+}
+
+impl TypeSource for Nowhere {
+    fn btf(&self, _module: &str) -> Option<Arc<[u8]>> {
+        None
+    }
+
+    fn modules(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl SymbolSource for Nowhere {
+    fn symbol(&self, _module: Option<&str>, _name: &str) -> Option<Symbol> {
+        None
+    }
+}
