@@ -5,7 +5,8 @@
 //!
 //! The high byte of an action's number is its class; the class says who may use it and where it may stand.
 
-use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
+use zerocopy::TryFromBytes;
+use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// Class of actions that stop, signal or start processes: destructive.
 pub const CLASS_PROC_DESTRUCTIVE: u32 = 0x0200;

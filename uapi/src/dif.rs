@@ -7,7 +7,8 @@
 //! index in place of the operands; loads of variables, integers and strings and calls keep a 16-bit index in
 //! place of `r1 r2`. Register 0 reads as zero and cannot be written.
 
-use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
+use zerocopy::TryFromBytes;
+use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// The version of DIF that this contract describes.
 pub const DIF_VERSION: u8 = 2;

@@ -7,7 +7,8 @@
 //! ([`SecIdx`]) and strings by their offset in a string table ([`StrIdx`]). The reader believes none of it.
 
 use crate::types::DifType;
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
+use zerocopy::TryFromBytes;
+use zerocopy_derive::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// Index of a section.
 pub type SecIdx = u32;

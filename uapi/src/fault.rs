@@ -3,7 +3,8 @@
 
 //! Faults of the DIF machine, as the `ERROR` probe reports them.
 
-use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
+use zerocopy::TryFromBytes;
+use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// What went wrong in probe context.
 #[repr(u32)]

@@ -9,7 +9,7 @@
 use crate::limits::{ARGTYPELEN, FUNCNAMELEN, MODNAMELEN, NAMELEN, PROVNAMELEN, REASONLEN};
 use crate::types::{AggId, Epid, ProbeId, ProviderAttributes};
 use core::mem::offset_of;
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
+use zerocopy_derive::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Type of the control calls of `/dev/dtrace`.
 pub const IOC_TYPE: u8 = b'x';

@@ -5,7 +5,8 @@
 //!
 //! Up to `zone` the numbers are illumos'; 200 and above are Linux' own.
 
-use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
+use zerocopy::TryFromBytes;
+use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// Value of an option that nobody has set.
 pub const UNSET: u64 = -2i64 as u64;

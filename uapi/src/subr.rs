@@ -5,7 +5,8 @@
 //!
 //! 0 to 43 are the same in every DTrace; 44 to 48 are illumos'; 200 and above are Linux' own.
 
-use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
+use zerocopy::TryFromBytes;
+use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// Subroutines of the DIF machine.
 #[repr(u16)]

@@ -3,7 +3,8 @@
 
 //! Types that DIF, DOF and the control calls share.
 
-use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
+use zerocopy::TryFromBytes;
+use zerocopy_derive::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// Identifies a probe; 0 is none.
 pub type ProbeId = u32;

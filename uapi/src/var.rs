@@ -6,7 +6,8 @@
 //! Ids below 0x100 are arrays, the rest scalars and associative arrays; a program's own variables start at
 //! [`ARRAY_UBASE`] and [`OTHER_UBASE`]. Built-ins up to `errno` have illumos' numbers; 0x0200 and above are Linux'.
 
-use zerocopy::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
+use zerocopy::TryFromBytes;
+use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// Greatest id of an array.
 pub const ARRAY_MAX: u16 = 0x00ff;
