@@ -12,4 +12,5 @@ pub mod program;
 pub mod source;
 pub mod statement;
 pub mod symbols;
+pub mod syntax;
 pub mod world;

@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Clauses: probe descriptions, predicates and statements.
+
+use super::ast::{Clause, ExprKind, Stmt};
+use super::lexer::Tok;
+use super::parser::Parser;
+use crate::diag::{Diagnostic, Result};
+use crate::source::Span;
+
+impl Parser<'_> {
+    /// A clause; the lexer stands before its first description.
+    pub(super) fn clause(&mut self) -> Result<Clause> {
+        let probes = self.descriptions()?;
+        let span = probes
+            .iter()
+            .fold(probes[0].1, |span, (_, next)| span.to(*next));
+        let mut clause = Clause {
+            probes,
+            predicate: None,
+            body: Vec::new(),
+            span,
+        };
+        self.advance()?;
+        let bare = !self.at("/") && !self.at("{");
+        if bare {
+            return match self.token {
+                Tok::End if self.from_argument() => Ok(clause),
+                Tok::End => Err(Diagnostic::new(
+                    "D_SYNTAX",
+                    clause.span,
+                    "expected predicate and/or actions following probe description",
+                )),
+                _ => Err(self.unexpected()),
+            };
+        }
+        if self.at("/") {
+            clause.predicate = Some(self.predicate()?);
+        }
+        match self.token {
+            Tok::Punct("{") => {
+                self.advance()?;
+                clause.body = self.statements()?;
+                if !self.at("}") {
+                    return Err(self.unexpected());
+                }
+                self.leave_tokens();
+            }
+            // A predicate alone: the default action under a condition.
+            Tok::End => (),
+            Tok::Punct(";") => self.leave_tokens(),
+            _ => return Err(self.unexpected()),
+        }
+        Ok(clause)
+    }
+
+    fn descriptions(&mut self) -> Result<Vec<(String, Span)>> {
+        let mut probes = Vec::new();
+        loop {
+            let (text, span) = self.lexer.probe_description()?;
+            if span.start == span.end {
+                self.advance()?;
+                return Err(self.unexpected());
+            }
+            probes.push((text, span));
+            self.lexer.skip_trivia()?;
+            if !self.lexer.remaining().starts_with(',') {
+                return Ok(probes);
+            }
+            self.lexer.rewind(self.lexer.position() + 1);
+            self.lexer.skip_trivia()?;
+            // Descriptions may end with a comma.
+            if self.lexer.remaining().starts_with(['/', '{']) {
+                return Ok(probes);
+            }
+        }
+    }
+
+    fn predicate(&mut self) -> Result<super::ast::Expr> {
+        self.in_predicate = true;
+        let parsed = self.advance().and_then(|()| self.expression());
+        self.in_predicate = false;
+        let parsed = parsed?;
+        if self.token != Tok::EndPredicate {
+            return Err(self.unexpected());
+        }
+        self.advance()?;
+        Ok(parsed)
+    }
+
+    /// Statements up to the closing brace, which is left to be read.
+    fn statements(&mut self) -> Result<Vec<Stmt>> {
+        let mut statements = Vec::new();
+        while !self.at("}") {
+            if self.eat(";")? {
+                continue;
+            }
+            let statement = self.nested(Self::statement)?;
+            statements.extend(statement);
+        }
+        Ok(statements)
+    }
+
+    fn statement(&mut self) -> Result<Vec<Stmt>> {
+        if self.at("{") {
+            self.advance()?;
+            let block = self.statements()?;
+            self.expect("}")?;
+            return Ok(block);
+        }
+        if self.at_word("if") {
+            return Ok(vec![self.conditional()?]);
+        }
+        let expr = self.expression()?;
+        // The last statement needs no semicolon.
+        if !self.at("}") {
+            self.expect(";")?;
+        }
+        // `a, b;` is two statements: each may be an action.
+        let mut statements = Vec::new();
+        split_commas(expr, &mut statements);
+        Ok(statements)
+    }
+
+    fn conditional(&mut self) -> Result<Stmt> {
+        self.advance()?;
+        self.expect("(")?;
+        let condition = self.expression()?;
+        self.expect(")")?;
+        let then = self.nested(Self::branch)?;
+        let otherwise = if self.eat_word("else")? {
+            self.nested(Self::branch)?
+        } else {
+            Vec::new()
+        };
+        Ok(Stmt::If {
+            condition,
+            then,
+            otherwise,
+        })
+    }
+
+    fn branch(&mut self) -> Result<Vec<Stmt>> {
+        if self.eat(";")? {
+            return Ok(Vec::new());
+        }
+        self.statement()
+    }
+}
+
+fn split_commas(expr: super::ast::Expr, statements: &mut Vec<Stmt>) {
+    match expr.kind {
+        ExprKind::Comma(first, second) => {
+            split_commas(*first, statements);
+            split_commas(*second, statements);
+        }
+        _ => statements.push(Stmt::Expr(expr)),
+    }
+}

@@ -1,0 +1,440 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! From characters to tokens.
+//!
+//! D is read in two modes. At the top of a program a run of characters such as `syscall::open*:entry` is a probe
+//! description; inside clauses and declarations the tokens are C's with D's additions. The parser knows which mode it is
+//! in and asks for one or the other, so the lexer keeps no state but its place. One ambiguity is resolved here: a
+//! `/` in a predicate closes it if what follows cannot continue an expression.
+//!
+//! Invariant: the lexer always advances or reports the end; errors carry the place of what offends.
+
+use super::ast::{IntSuffix, Pragma};
+use super::literal;
+use super::macros::Macros;
+use crate::diag::{Diagnostic, Result};
+use crate::source::Span;
+
+/// A token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tok {
+    /// A name or keyword.
+    Ident(String),
+    /// An integer or character constant.
+    Int(u64, IntSuffix),
+    /// A string constant.
+    Str(Vec<u8>),
+    /// `@name`; the name may be empty.
+    Agg(String),
+    /// An operator or separator.
+    Punct(&'static str),
+    /// The `/` that ends a predicate.
+    EndPredicate,
+    /// The end of the text.
+    End,
+}
+
+/// Operators and separators, longest first.
+const PUNCTUATORS: &[&str] = &[
+    "<<=", ">>=", "...", "^^=", "->", "++", "--", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||",
+    "^^", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "+", "-", "*", "/", "%", "&", "|", "^",
+    "~", "!", "<", ">", "=", "?", ":", ";", ",", ".", "(", ")", "[", "]", "{", "}", "`",
+];
+
+/// Reads tokens.
+#[derive(Clone)]
+pub struct Lexer<'a> {
+    text: &'a str,
+    pos: usize,
+    macros: &'a Macros,
+    /// `#pragma D` lines met so far.
+    pub pragmas: Vec<Pragma>,
+}
+
+impl<'a> Lexer<'a> {
+    /// A lexer at the start of `text`.
+    pub fn new(text: &'a str, macros: &'a Macros) -> Self {
+        Self {
+            text,
+            pos: 0,
+            macros,
+            pragmas: Vec::new(),
+        }
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.pos..]
+    }
+
+    fn byte(&self, ahead: usize) -> u8 {
+        *self.text.as_bytes().get(self.pos + ahead).unwrap_or(&0)
+    }
+
+    /// The place from `start` to where the lexer is.
+    pub fn span_from(&self, start: usize) -> Span {
+        Span::new(start as u32, self.pos as u32)
+    }
+
+    /// Skips blanks, comments and control lines.
+    pub fn skip_trivia(&mut self) -> Result<()> {
+        loop {
+            let rest = self.rest();
+            let blank = rest.len()
+                - rest
+                    .trim_start_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c'])
+                    .len();
+            self.pos += blank;
+            let rest = self.rest();
+            if rest.starts_with("/*") {
+                let Some(end) = rest[2..].find("*/") else {
+                    let span = Span::new(self.pos as u32, self.pos as u32 + 2);
+                    self.pos = self.text.len();
+                    return Err(Diagnostic::new(
+                        "D_SYNTAX",
+                        span,
+                        "end-of-file encountered before matching */",
+                    ));
+                };
+                self.pos += end + 4;
+            } else if rest.starts_with('#') && self.at_line_start() {
+                self.control_line()?;
+            } else if rest.starts_with("//") && self.comment_to_line_end(rest) {
+                self.pos += rest.find('\n').unwrap_or(rest.len());
+            } else if rest.starts_with("\\\n") {
+                self.pos += 2;
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    /// `//` begins a comment wherever no expression could: an empty predicate is an error anyway.
+    fn comment_to_line_end(&self, _rest: &str) -> bool {
+        self.at_line_start()
+    }
+
+    fn at_line_start(&self) -> bool {
+        let before = &self.text[..self.pos];
+        let line = before.rfind('\n').map_or(0, |at| at + 1);
+        before[line..].trim().is_empty()
+    }
+
+    fn control_line(&mut self) -> Result<()> {
+        let start = self.pos;
+        let mut line = String::new();
+        loop {
+            let rest = self.rest();
+            let end = rest.find('\n').unwrap_or(rest.len());
+            self.pos += end;
+            let part = rest[..end].trim_end_matches('\r');
+            match part.strip_suffix('\\') {
+                Some(part) if end < rest.len() => {
+                    line.push_str(part);
+                    line.push(' ');
+                    self.pos += 1;
+                }
+                _ => {
+                    line.push_str(part);
+                    break;
+                }
+            }
+        }
+        let span = self.span_from(start);
+        if let Some(pragma) = super::pragma::parse(&line, start, span, self.macros)? {
+            self.pragmas.push(pragma);
+        }
+        Ok(())
+    }
+
+    /// Reads a probe description: the run of characters that may stand in one, with macro variables replaced.
+    /// Empty where there is none.
+    pub fn probe_description(&mut self) -> Result<(String, Span)> {
+        self.skip_trivia()?;
+        let start = self.pos;
+        let mut bracket = false;
+        let length = self
+            .rest()
+            .char_indices()
+            .find(|(_, c)| {
+                match c {
+                    '[' => bracket = true,
+                    ']' => bracket = false,
+                    _ => (),
+                }
+                let plain = c.is_ascii_alphanumeric() || "-:_.?*\\[]!$`+@<>".contains(*c);
+                let inside = bracket && !c.is_whitespace() && *c != ';';
+                !(plain || inside || !c.is_ascii())
+            })
+            .map_or(self.rest().len(), |(at, _)| at);
+        let raw = &self.rest()[..length];
+        self.pos += length;
+        let span = self.span_from(start);
+        Ok((self.macros.expand_description(raw, span)?, span))
+    }
+
+    /// Where the lexer is.
+    pub fn position(&self) -> usize {
+        self.pos
+    }
+
+    /// Goes back to an earlier place.
+    pub fn rewind(&mut self, position: usize) {
+        self.pos = position;
+    }
+
+    /// The rest of the text, unread.
+    pub fn remaining(&self) -> &'a str {
+        self.rest()
+    }
+
+    /// Reads a token. In a predicate a `/` may be its end.
+    pub fn token(&mut self, in_predicate: bool) -> Result<(Tok, Span)> {
+        self.skip_trivia()?;
+        let start = self.pos;
+        let Some(first) = self.rest().chars().next() else {
+            return Ok((Tok::End, self.span_from(start)));
+        };
+        let token = match first {
+            'a'..='z' | 'A'..='Z' | '_' => Tok::Ident(self.word().to_owned()),
+            '0'..='9' => self.number()?,
+            '"' => self.string()?,
+            '\'' => self.character()?,
+            '$' => return self.macro_variable(start),
+            '@' => {
+                self.pos += 1;
+                Tok::Agg(self.word().to_owned())
+            }
+            '/' if in_predicate && self.closes_predicate() => {
+                self.pos += 1;
+                Tok::EndPredicate
+            }
+            _ => self.punctuator(first)?,
+        };
+        Ok((token, self.span_from(start)))
+    }
+
+    fn word(&mut self) -> &'a str {
+        let rest = self.rest();
+        let end = rest
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .unwrap_or(rest.len());
+        self.pos += end;
+        &rest[..end]
+    }
+
+    fn punctuator(&mut self, first: char) -> Result<Tok> {
+        match PUNCTUATORS.iter().find(|p| self.rest().starts_with(**p)) {
+            Some(punctuator) => {
+                self.pos += punctuator.len();
+                Ok(Tok::Punct(punctuator))
+            }
+            None => {
+                let start = self.pos;
+                self.pos += first.len_utf8();
+                Err(Diagnostic::new(
+                    "D_SYNTAX",
+                    self.span_from(start),
+                    format!("syntax error near \"{first}\""),
+                ))
+            }
+        }
+    }
+
+    /// Whether the `/` here is followed by something that cannot go on with an expression.
+    fn closes_predicate(&self) -> bool {
+        let mut ahead = self.clone();
+        ahead.pos += 1;
+        match ahead.skip_trivia() {
+            Ok(()) => matches!(ahead.byte(0), 0 | b'{' | b';' | b'/'),
+            Err(_) => false,
+        }
+    }
+
+    fn number(&mut self) -> Result<Tok> {
+        let start = self.pos;
+        let word = self.word();
+        let span = self.span_from(start);
+        let float = self.byte(0) == b'.' && self.byte(1).is_ascii_digit();
+        if float {
+            return Err(Diagnostic::new(
+                "D_SYNTAX",
+                span,
+                "floating-point constants are not permitted",
+            ));
+        }
+        literal::integer(word, span).map(|(value, suffix)| Tok::Int(value, suffix))
+    }
+
+    fn quoted(&mut self, quote: u8, what: [&'static str; 3]) -> Result<Vec<u8>> {
+        let start = self.pos;
+        self.pos += 1;
+        let body = self.pos;
+        loop {
+            match self.byte(0) {
+                0 if self.rest().is_empty() => {
+                    return Err(Diagnostic::new("D_STR_EOF", self.span_from(start), what[2]))
+                }
+                b'\\' if self.pos + 1 < self.text.len() => {
+                    self.pos += 1;
+                    self.pos += self.rest().chars().next().map_or(1, char::len_utf8);
+                }
+                b'\n' => {
+                    return Err(Diagnostic::new(what[0], self.span_from(start), what[1]));
+                }
+                c if c == quote => break,
+                _ => self.pos += 1,
+            }
+        }
+        let bytes = literal::unescape(&self.text[body..self.pos]);
+        self.pos += 1;
+        Ok(bytes)
+    }
+
+    fn string(&mut self) -> Result<Tok> {
+        self.quoted(
+            b'"',
+            [
+                "D_STR_NL",
+                "newline encountered in string literal",
+                "end-of-file encountered before end of string literal",
+            ],
+        )
+        .map(Tok::Str)
+    }
+
+    fn character(&mut self) -> Result<Tok> {
+        let start = self.pos;
+        let bytes = self.quoted(
+            b'\'',
+            [
+                "D_CHR_NL",
+                "newline encountered in character constant",
+                "end-of-file encountered before end of character constant",
+            ],
+        )?;
+        let value = literal::character(&bytes, self.span_from(start))?;
+        Ok(Tok::Int(value, IntSuffix::default()))
+    }
+
+    fn macro_variable(&mut self, start: usize) -> Result<(Tok, Span)> {
+        self.pos += 1;
+        let quoted = self.byte(0) == b'$';
+        if quoted {
+            self.pos += 1;
+        }
+        let name = self.word();
+        let span = self.span_from(start);
+        let value = self.macros.value(name, quoted, span)?;
+        if quoted {
+            return Ok((Tok::Str(value.into_bytes()), span));
+        }
+        // A negative number becomes one token, as if it had been computed.
+        if let Some(digits) = value.strip_prefix('-') {
+            if digits.starts_with(|c: char| c.is_ascii_digit()) {
+                let (value, suffix) = literal::integer(digits, span)?;
+                let suffix = IntSuffix {
+                    longs: suffix.longs.max(1),
+                    ..suffix
+                };
+                return Ok((Tok::Int(value.wrapping_neg(), suffix), span));
+            }
+        }
+        if value.starts_with(|c: char| c.is_ascii_digit()) {
+            let (value, suffix) = literal::integer(&value, span)?;
+            return Ok((Tok::Int(value, suffix), span));
+        }
+        Ok((Tok::Ident(value), span))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tokens(text: &str) -> Vec<Tok> {
+        let macros = Macros::default();
+        let mut lexer = Lexer::new(text, &macros);
+        let mut tokens = Vec::new();
+        loop {
+            match lexer.token(false).expect("tokens").0 {
+                Tok::End => return tokens,
+                token => tokens.push(token),
+            }
+        }
+    }
+
+    fn error(text: &str) -> String {
+        let macros = Macros::default();
+        let mut lexer = Lexer::new(text, &macros);
+        loop {
+            match lexer.token(false) {
+                Ok((Tok::End, _)) => panic!("no error in {text}"),
+                Ok(_) => (),
+                Err(error) => return error.to_string(),
+            }
+        }
+    }
+
+    #[test]
+    fn the_longest_operator_wins() {
+        assert_eq!(
+            tokens("a+++b >>= c^^d"),
+            [
+                Tok::Ident("a".into()),
+                Tok::Punct("++"),
+                Tok::Punct("+"),
+                Tok::Ident("b".into()),
+                Tok::Punct(">>="),
+                Tok::Ident("c".into()),
+                Tok::Punct("^^"),
+                Tok::Ident("d".into()),
+            ]
+        );
+    }
+
+    #[test]
+    fn comments_and_control_lines_vanish() {
+        assert_eq!(
+            tokens("#!/usr/sbin/dtrace -s\n/* a\n b */ 1 /**/\n# 3 \"file\"\n2"),
+            [
+                Tok::Int(1, IntSuffix::default()),
+                Tok::Int(2, IntSuffix::default())
+            ]
+        );
+    }
+
+    #[test]
+    fn predicates_end_where_division_could_not() {
+        let macros = Macros::default();
+        let mut lexer = Lexer::new("/ 2 /* c */ /\n{", &macros);
+        assert_eq!(lexer.token(true).unwrap().0, Tok::Punct("/"));
+        assert_eq!(
+            lexer.token(true).unwrap().0,
+            Tok::Int(2, IntSuffix::default())
+        );
+        assert_eq!(lexer.token(true).unwrap().0, Tok::EndPredicate);
+    }
+
+    #[test]
+    fn bad_tokens_are_named() {
+        assert_eq!(
+            error("x = \"abc\n\""),
+            "[D_STR_NL] newline encountered in string literal"
+        );
+        assert_eq!(error("''"), "[D_CHR_NULL] empty character constant");
+        assert_eq!(
+            error("0x10000000000000000"),
+            "[D_INT_OFLOW] constant 0x10000000000000000 results in integer overflow"
+        );
+        assert_eq!(
+            error("089"),
+            "[D_INT_DIGIT] constant 089 contains invalid digit 8"
+        );
+        assert_eq!(
+            error("/* never"),
+            "[D_SYNTAX] end-of-file encountered before matching */"
+        );
+        assert_eq!(error("a # b"), "[D_SYNTAX] syntax error near \"#\"");
+    }
+}

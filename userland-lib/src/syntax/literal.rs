@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Values of constants: integers with bases and suffixes, characters, and the escapes of both quotes.
+
+use super::ast::IntSuffix;
+use crate::diag::{Diagnostic, Result};
+use crate::source::Span;
+
+/// The value of an integer constant as written.
+pub fn integer(word: &str, span: Span) -> Result<(u64, IntSuffix)> {
+    let body = word.trim_end_matches(['u', 'U', 'l', 'L']);
+    let (digits, radix) = match body.get(..2) {
+        Some("0x" | "0X") => (&body[2..], 16),
+        // The suffix of 0u leaves an octal without digits: a plain zero.
+        Some(_) if body.starts_with('0') => (&body[1..], 8),
+        _ => (body, 10),
+    };
+    if let Some(bad) = digits.chars().find(|c| !c.is_digit(radix)) {
+        return Err(Diagnostic::new(
+            "D_INT_DIGIT",
+            span,
+            format!("constant {word} contains invalid digit {bad}"),
+        ));
+    }
+    if digits.is_empty() {
+        return Err(Diagnostic::new(
+            "D_SYNTAX",
+            span,
+            format!("syntax error near \"{word}\""),
+        ));
+    }
+    let value = u64::from_str_radix(digits, radix).map_err(|_| {
+        Diagnostic::new(
+            "D_INT_OFLOW",
+            span,
+            format!("constant {word} results in integer overflow"),
+        )
+    })?;
+    let suffix = word[body.len()..].to_ascii_lowercase();
+    let suffix = IntSuffix {
+        unsigned: suffix.contains('u'),
+        longs: suffix.matches('l').count().min(2) as u8,
+        based: radix != 10,
+    };
+    Ok((value, suffix))
+}
+
+/// The value of a character constant's bytes: several make a number, first byte highest.
+pub fn character(bytes: &[u8], span: Span) -> Result<u64> {
+    match bytes {
+        [] => Err(Diagnostic::new(
+            "D_CHR_NULL",
+            span,
+            "empty character constant",
+        )),
+        [one] => Ok(*one as i8 as i64 as u64),
+        _ if bytes.len() > 8 => Err(Diagnostic::new(
+            "D_CHR_OFLOW",
+            span,
+            "character constant is too long",
+        )),
+        _ => Ok(bytes
+            .iter()
+            .fold(0, |value, byte| value << 8 | u64::from(*byte))),
+    }
+}
+
+/// Replaces C's escapes.
+pub fn unescape(text: &str) -> Vec<u8> {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at] != b'\\' || at + 1 == bytes.len() {
+            out.push(bytes[at]);
+            at += 1;
+            continue;
+        }
+        let escaped = bytes[at + 1];
+        at += 2;
+        match escaped {
+            b'a' => out.push(7),
+            b'b' => out.push(8),
+            b'f' => out.push(12),
+            b'n' => out.push(b'\n'),
+            b'r' => out.push(b'\r'),
+            b't' => out.push(b'\t'),
+            b'v' => out.push(11),
+            // A backslash at the end of a line joins it with the next.
+            b'\n' => (),
+            b'x' => at += number(&bytes[at..], 16, usize::MAX, &mut out, b'x'),
+            b'0'..=b'7' => {
+                at -= 1;
+                at += number(&bytes[at..], 8, 3, &mut out, escaped);
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// Reads at most `most` digits and pushes the byte that they make, or `instead` where there is none.
+fn number(bytes: &[u8], radix: u32, most: usize, out: &mut Vec<u8>, instead: u8) -> usize {
+    let digits = bytes
+        .iter()
+        .take(most)
+        .take_while(|b| char::from(**b).is_digit(radix))
+        .count();
+    if digits == 0 {
+        out.push(instead);
+        return 0;
+    }
+    let value = bytes[..digits].iter().fold(0u32, |value, b| {
+        value.wrapping_mul(radix) + char::from(*b).to_digit(radix).unwrap_or(0)
+    });
+    out.push(value as u8);
+    digits
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_are_those_of_c() {
+        assert_eq!(unescape(r#"a\n\t\"\\\x41\1012\0"#), b"a\n\t\"\\A\x412\0");
+        assert_eq!(unescape("a\\\nb"), b"ab");
+        assert_eq!(unescape(r"\q\x"), b"qx");
+    }
+
+    #[test]
+    fn integers_know_base_and_suffix() {
+        let read = |word| integer(word, Span::default()).expect("a number");
+        assert_eq!(read("0").0, 0);
+        assert_eq!(read("0u").0, 0);
+        assert_eq!(read("017").0, 15);
+        assert_eq!(read("0xFFull").0, 255);
+        assert_eq!(
+            read("0xFFull").1,
+            IntSuffix {
+                unsigned: true,
+                longs: 2,
+                based: true
+            }
+        );
+        assert_eq!(read("18446744073709551615").0, u64::MAX);
+    }
+
+    #[test]
+    fn characters_are_signed_and_may_be_several() {
+        let read = |bytes| character(bytes, Span::default()).expect("a character");
+        assert_eq!(read(b"A"), 65);
+        assert_eq!(read(b"\xff"), u64::MAX);
+        assert_eq!(read(b"ab"), 0x6162);
+    }
+}

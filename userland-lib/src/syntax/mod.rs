@@ -1,0 +1,23 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! From text to syntax tree.
+//!
+//! [`lexer`] makes tokens, [`parse`] builds the tree of [`ast`] by recursive descent, expressions by binding power.
+//! D's grammar needs one thing from outside: whether a name is a type, for `(name)x` and `sizeof (name)`; that is
+//! asked through [`TypeNames`] and only where it matters.
+//!
+//! Invariant: nothing here looks up a variable, a function or a probe.
+
+pub mod ast;
+mod clause;
+mod declaration;
+mod expression;
+pub mod lexer;
+pub mod literal;
+pub mod macros;
+mod parser;
+mod pragma;
+mod translator;
+
+pub use parser::{parse, TypeNames};

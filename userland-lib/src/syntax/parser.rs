@@ -1,0 +1,326 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The parser's frame: tokens with one of look-ahead, places to go back to, errors; and the top of a program.
+//!
+//! Invariant: every loop consumes a token or returns, and nesting is bounded by [`MAX_DEPTH`], so parsing ends on
+//! every input.
+
+use super::ast::{Ast, BaseKind, Item, Storage};
+use super::lexer::{Lexer, Tok};
+use super::macros::Macros;
+use crate::diag::{Diagnostic, Result};
+use crate::source::{Origin, Source, Span};
+use std::collections::HashSet;
+
+/// How deep expressions, statements and declarators may nest.
+const MAX_DEPTH: u32 = 200;
+
+/// Knows which names are types.
+pub trait TypeNames {
+    /// Whether `name` is a typedef, in `module` where one is given.
+    fn is_type(&mut self, module: Option<&str>, name: &str) -> bool;
+}
+
+/// Parses the text of `source`.
+pub fn parse(source: &Source, macros: &Macros, names: &mut dyn TypeNames) -> Result<Ast> {
+    let mut parser = Parser {
+        lexer: Lexer::new(&source.text, macros),
+        source,
+        names,
+        typedefs: HashSet::new(),
+        token: Tok::End,
+        span: Span::default(),
+        last: Span::default(),
+        in_predicate: false,
+        depth: 0,
+    };
+    let mut ast = Ast::default();
+    parser.lexer.skip_trivia()?;
+    while !parser.lexer.remaining().is_empty() {
+        let items = parser.item()?;
+        ast.items.extend(items);
+        parser.lexer.skip_trivia()?;
+    }
+    ast.pragmas = std::mem::take(&mut parser.lexer.pragmas);
+    // Looking ahead may have read a control line twice.
+    ast.pragmas.sort_by_key(|pragma| pragma.span.start);
+    ast.pragmas.dedup_by_key(|pragma| pragma.span.start);
+    Ok(ast)
+}
+
+pub(super) struct Parser<'a> {
+    pub(super) lexer: Lexer<'a>,
+    pub(super) source: &'a Source,
+    names: &'a mut dyn TypeNames,
+    typedefs: HashSet<String>,
+    /// The token to be read next, and its place.
+    pub(super) token: Tok,
+    pub(super) span: Span,
+    /// Place of the token read last.
+    pub(super) last: Span,
+    pub(super) in_predicate: bool,
+    depth: u32,
+}
+
+/// A place to go back to.
+pub(super) struct Mark {
+    position: usize,
+    token: Tok,
+    span: Span,
+    last: Span,
+}
+
+impl Parser<'_> {
+    /// Reads the next token in.
+    pub(super) fn advance(&mut self) -> Result<()> {
+        self.last = self.span;
+        (self.token, self.span) = self.lexer.token(self.in_predicate)?;
+        Ok(())
+    }
+
+    pub(super) fn mark(&self) -> Mark {
+        Mark {
+            position: self.lexer.position(),
+            token: self.token.clone(),
+            span: self.span,
+            last: self.last,
+        }
+    }
+
+    pub(super) fn reset(&mut self, mark: Mark) {
+        self.lexer.rewind(mark.position);
+        self.token = mark.token;
+        self.span = mark.span;
+        self.last = mark.last;
+    }
+
+    /// The token after the next one.
+    pub(super) fn second(&mut self) -> Result<Tok> {
+        let mut ahead = self.lexer.clone();
+        Ok(ahead.token(self.in_predicate)?.0)
+    }
+
+    pub(super) fn at(&self, punctuator: &str) -> bool {
+        matches!(self.token, Tok::Punct(p) if p == punctuator)
+    }
+
+    pub(super) fn eat(&mut self, punctuator: &str) -> Result<bool> {
+        let hit = self.at(punctuator);
+        if hit {
+            self.advance()?;
+        }
+        Ok(hit)
+    }
+
+    pub(super) fn expect(&mut self, punctuator: &str) -> Result<()> {
+        if self.eat(punctuator)? {
+            return Ok(());
+        }
+        Err(self.unexpected().note(format!("`{punctuator}` expected")))
+    }
+
+    pub(super) fn at_word(&self, word: &str) -> bool {
+        matches!(&self.token, Tok::Ident(w) if w == word)
+    }
+
+    pub(super) fn eat_word(&mut self, word: &str) -> Result<bool> {
+        let hit = self.at_word(word);
+        if hit {
+            self.advance()?;
+        }
+        Ok(hit)
+    }
+
+    pub(super) fn ident(&mut self) -> Result<String> {
+        match &self.token {
+            Tok::Ident(name) if !is_reserved(name) => {
+                let name = name.clone();
+                self.advance()?;
+                Ok(name)
+            }
+            _ => Err(self.unexpected()),
+        }
+    }
+
+    /// The error that the next token does not fit.
+    pub(super) fn unexpected(&self) -> Box<Diagnostic> {
+        let near = match self.token {
+            Tok::End => "end of input".to_owned(),
+            _ => format!("\"{}\"", self.source.slice(self.span)),
+        };
+        Diagnostic::new("D_SYNTAX", self.span, format!("syntax error near {near}"))
+    }
+
+    /// Runs `parse` one level deeper.
+    pub(super) fn nested<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        if self.depth >= MAX_DEPTH {
+            return Err(Diagnostic::new(
+                "D_SYNTAX",
+                self.span,
+                format!("nesting deeper than {MAX_DEPTH} levels"),
+            ));
+        }
+        self.depth += 1;
+        let result = parse(self);
+        self.depth -= 1;
+        result
+    }
+
+    pub(super) fn is_type(&mut self, module: Option<&str>, name: &str) -> bool {
+        (module.is_none() && self.typedefs.contains(name)) || self.names.is_type(module, name)
+    }
+
+    pub(super) fn from_argument(&self) -> bool {
+        self.source.origin == Origin::Argument
+    }
+
+    /// A declaration or a clause. What stands here tells which: a keyword of declarations, or a name that another
+    /// name or a star follows, begins a declaration; all else is a probe description.
+    fn item(&mut self) -> Result<Vec<Item>> {
+        if !self.declaration_ahead()? {
+            return Ok(vec![Item::Clause(self.clause()?)]);
+        }
+        self.advance()?;
+        if self.at(";") {
+            self.leave_tokens();
+            return Ok(Vec::new());
+        }
+        if self.at_word("translator") {
+            return Ok(vec![Item::Translator(self.translator()?)]);
+        }
+        let declaration = self.declaration()?;
+        if declaration.storage == Storage::Typedef {
+            for declared in &declaration.declarators {
+                self.typedefs.insert(declared.declarator.name.clone());
+            }
+        }
+        Ok(vec![Item::Declaration(declaration)])
+    }
+
+    /// Forgets the token that is read ahead: its text has not been consumed by what was parsed. Call it with the
+    /// last token of an item as the current one.
+    pub(super) fn leave_tokens(&mut self) {
+        self.lexer.rewind(self.span.end as usize);
+        self.last = self.span;
+    }
+
+    fn declaration_ahead(&mut self) -> Result<bool> {
+        let mut ahead = self.lexer.clone();
+        let start = ahead.position();
+        if ahead.remaining().starts_with(';') {
+            return Ok(true);
+        }
+        let (Tok::Ident(word), span) = (match ahead.token(false) {
+            Ok(token) => token,
+            // Not a token of declarations: let the description's parser speak.
+            Err(_) => return Ok(false),
+        }) else {
+            return Ok(false);
+        };
+        let end = span.end as usize - start;
+        let after = self.lexer.remaining()[end..].chars().next();
+        if matches!(after, Some(':' | '-' | '.' | '?' | '[' | '\\' | '!' | '$')) {
+            return Ok(false);
+        }
+        if begins_declaration(&word) || after == Some('`') {
+            return Ok(true);
+        }
+        if after == Some('*') {
+            // `read*` is a description; `foo_t*x` needs a name right after the star.
+            return Ok(self.is_type(None, &word));
+        }
+        Ok(match ahead.token(false) {
+            Ok((Tok::Ident(_), _)) => true,
+            Ok((Tok::Punct("*"), _)) => self.is_type(None, &word),
+            _ => false,
+        })
+    }
+}
+
+/// Words that begin a declaration and cannot be a probe's name there.
+fn begins_declaration(word: &str) -> bool {
+    matches!(
+        word,
+        "auto"
+            | "char"
+            | "const"
+            | "double"
+            | "enum"
+            | "extern"
+            | "float"
+            | "inline"
+            | "int"
+            | "long"
+            | "register"
+            | "restrict"
+            | "self"
+            | "short"
+            | "signed"
+            | "static"
+            | "string"
+            | "struct"
+            | "this"
+            | "translator"
+            | "typedef"
+            | "union"
+            | "unsigned"
+            | "userland"
+            | "void"
+            | "volatile"
+    )
+}
+
+/// Words that cannot be names.
+pub(super) fn is_reserved(word: &str) -> bool {
+    begins_declaration(word) && word != "self" && word != "this"
+        || matches!(
+            word,
+            "break"
+                | "case"
+                | "continue"
+                | "counter"
+                | "default"
+                | "do"
+                | "else"
+                | "for"
+                | "goto"
+                | "if"
+                | "import"
+                | "offsetof"
+                | "probe"
+                | "provider"
+                | "return"
+                | "self"
+                | "sizeof"
+                | "stringof"
+                | "switch"
+                | "this"
+                | "while"
+                | "xlate"
+        )
+}
+
+/// Whether specifiers of a type begin with this keyword.
+pub(super) fn begins_type(word: &str) -> bool {
+    begins_declaration(word)
+        && !matches!(
+            word,
+            "auto"
+                | "extern"
+                | "inline"
+                | "register"
+                | "self"
+                | "static"
+                | "this"
+                | "translator"
+                | "typedef"
+        )
+}
+
+impl BaseKind {
+    /// Whether the specifiers define or name a struct, union or enum, so that no declarator need follow.
+    pub(super) fn stands_alone(&self) -> bool {
+        matches!(self, Self::Record { .. } | Self::Enum { .. })
+    }
+}
