@@ -35,21 +35,45 @@ pub enum Args<'a> {
 /// What a provider tells of one firing.
 #[derive(Clone, Copy)]
 pub struct FireArgs<'a> {
-    /// The arguments.
-    pub args: Args<'a>,
-    /// The kernel address that `stack()` begins with and `caller` gives: for a function's entry and return the
-    /// address it returns to, for a sample the interrupted instruction. 0 stands for unknown: the
-    /// stack then begins where our own frames end.
-    pub caller: u64,
+    pub(super) args: Args<'a>,
+    pub(super) caller: u64,
+    pub(super) errno: i32,
+    pub(super) regs: Option<&'a Regs>,
 }
 
 impl<'a> FireArgs<'a> {
-    /// A firing with `args` and an unknown caller.
-    pub const fn words(args: &'a [u64]) -> Self {
+    /// A firing with `args`, of which nothing else is known.
+    #[inline]
+    pub const fn new(args: Args<'a>) -> Self {
         Self {
-            args: Args::Words(args),
+            args,
             caller: 0,
+            errno: 0,
+            regs: None,
         }
+    }
+
+    /// The kernel address that `stack()` begins with and `caller` gives: for a function's entry and return the
+    /// address it returns to, for a sample the interrupted instruction. Unless set, the stack begins where our own
+    /// frames end.
+    #[inline]
+    pub const fn caller(mut self, addr: u64) -> Self {
+        self.caller = addr;
+        self
+    }
+
+    /// The error of the system call that returns.
+    #[inline]
+    pub const fn errno(mut self, errno: i32) -> Self {
+        self.errno = errno;
+        self
+    }
+
+    /// The interrupted kernel registers, for `regs[]`; all of them are valid.
+    #[inline]
+    pub const fn regs(mut self, regs: &'a Regs) -> Self {
+        self.regs = Some(regs);
+        self
     }
 }
 

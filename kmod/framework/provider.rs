@@ -18,9 +18,9 @@
 
 use super::probe::ProbeRef;
 use super::table::{NewProbe, Table};
-use crate::sys::vec::Vec;
-use dtrace_uapi::ioctl::ArgDesc;
+use dtrace_uapi::ioctl::{ArgDesc, ProbeDesc};
 use dtrace_uapi::types::ProviderAttributes;
+use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
 /// A source of probes.
@@ -58,7 +58,7 @@ pub trait Provider: Send + Sync {
 }
 
 /// The four parts of a probe's description, as a consumer wrote them.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Description<'a> {
     /// The provider, or a glob for it; empty for any.
     pub provider: &'a [u8],
@@ -70,21 +70,56 @@ pub struct Description<'a> {
     pub name: &'a [u8],
 }
 
+impl<'a> Description<'a> {
+    /// The parts in their order.
+    pub fn parts(&self) -> [&'a [u8]; 4] {
+        [self.provider, self.module, self.func, self.name]
+    }
+}
+
+impl<'a> From<&'a ProbeDesc> for Description<'a> {
+    fn from(desc: &'a ProbeDesc) -> Self {
+        fn text(field: &[u8]) -> &[u8] {
+            let end = field.iter().position(|c| *c == 0).unwrap_or(field.len());
+            field.get(..end).unwrap_or_default()
+        }
+        Self {
+            provider: text(&desc.provider),
+            module: text(&desc.module),
+            func: text(&desc.func),
+            name: text(&desc.name),
+        }
+    }
+}
+
 /// The creation of probes of one provider, with the framework's mutex held.
 pub struct Batch<'a> {
     table: &'a mut Table,
     provider: u32,
+    name: &'static str,
+    created: KVVec<ProbeRef>,
 }
 
 impl<'a> Batch<'a> {
-    pub(super) fn new(table: &'a mut Table, provider: u32) -> Self {
-        Self { table, provider }
+    pub(super) fn new(table: &'a mut Table, provider: u32, name: &'static str) -> Self {
+        Self {
+            table,
+            provider,
+            name,
+            created: KVVec::new(),
+        }
+    }
+
+    /// What was created.
+    pub(super) fn created(self) -> KVVec<ProbeRef> {
+        self.created
     }
 
     /// Creates a probe. `cookie` is the provider's own, given back by [`Probe::cookie`](super::probe::Probe::cookie).
     ///
-    /// Parts that do not fit the contract's lengths are refused with `ENAMETOOLONG`. A probe of the same
-    /// name that was [removed](super::Registration::remove) comes to life again under its old id.
+    /// Parts that do not fit the contract's lengths are refused with `E2BIG`. A probe of the same
+    /// name that was [removed](super::Registration::remove) comes to life again under its old id. Several live probes may have
+    /// one name, as static functions do.
     pub fn create(
         &mut self,
         module: &[u8],
@@ -92,31 +127,35 @@ impl<'a> Batch<'a> {
         name: &[u8],
         cookie: u64,
     ) -> Result<ProbeRef> {
-        self.table.create(&NewProbe {
+        self.created.reserve(1, GFP_KERNEL)?;
+        let probe = self.table.create(&NewProbe {
             provider: self.provider,
+            provider_name: self.name.as_bytes(),
             module,
             func,
             name,
             cookie,
-        })
+        })?;
+        self.created.push(probe, GFP_KERNEL)?;
+        Ok(probe)
     }
 
     /// The provider's live probe of this very name.
     pub fn find(&self, module: &[u8], func: &[u8], name: &[u8]) -> Option<ProbeRef> {
-        self.table.find(self.provider, module, func, name)
+        self.table.find([self.name.as_bytes(), module, func, name])
     }
 }
 
 /// The probes that an [`enable`](Provider::enable) could not arm, and why.
 pub struct Failed {
     // Has room for every probe of the batch from the beginning, so that noting a failure cannot fail.
-    list: Vec<(ProbeRef, Error)>,
+    list: KVVec<(ProbeRef, Error)>,
 }
 
 impl Failed {
     pub(super) fn with_capacity(n: usize) -> Result<Self> {
         Ok(Self {
-            list: Vec::with_capacity(n)?,
+            list: KVVec::with_capacity(n, GFP_KERNEL)?,
         })
     }
 

@@ -29,16 +29,16 @@ impl Regs {
     #[inline]
     pub fn function_arg(&self, n: usize) -> u64 {
         match n {
-            0 => self.0.di,
-            1 => self.0.si,
-            2 => self.0.dx,
-            3 => self.0.cx,
-            4 => self.0.r8,
-            5 => self.0.r9,
+            0 => self.0.di as u64,
+            1 => self.0.si as u64,
+            2 => self.0.dx as u64,
+            3 => self.0.cx as u64,
+            4 => self.0.r8 as u64,
+            5 => self.0.r9 as u64,
             // Above the return address.
             _ => {
                 let slot = (n as u64).wrapping_sub(5).wrapping_mul(8);
-                nofault::load_u64(self.0.sp.wrapping_add(slot)).unwrap_or(0)
+                nofault::load_u64(self.sp().wrapping_add(slot)).unwrap_or(0)
             }
         }
     }
@@ -47,37 +47,39 @@ impl Regs {
     #[inline]
     pub fn syscall_arg(&self, n: usize) -> u64 {
         match n {
-            0 => self.0.di,
-            1 => self.0.si,
-            2 => self.0.dx,
-            3 => self.0.r10,
-            4 => self.0.r8,
-            5 => self.0.r9,
+            0 => self.0.di as u64,
+            1 => self.0.si as u64,
+            2 => self.0.dx as u64,
+            3 => self.0.r10 as u64,
+            4 => self.0.r8 as u64,
+            5 => self.0.r9 as u64,
             _ => 0,
         }
+    }
+
+    /// Register `n`, in the order of `struct pt_regs`.
+    pub fn get(&self, n: u64) -> Option<u64> {
+        const REGS: usize = size_of::<bindings::pt_regs>() / 8;
+        let n = usize::try_from(n).ok().filter(|n| *n < REGS)?;
+        // SAFETY: The set consists of that many words.
+        Some(unsafe { core::ptr::from_ref(&self.0).cast::<u64>().add(n).read() })
     }
 
     /// The instruction pointer.
     #[inline]
     pub fn ip(&self) -> u64 {
-        self.0.ip
+        self.0.ip as u64
     }
 
     /// The stack pointer.
     #[inline]
     pub fn sp(&self) -> u64 {
-        self.0.sp
+        self.0.sp as u64
     }
 
     /// The frame pointer, where the code keeps one.
     #[inline]
     pub fn fp(&self) -> u64 {
-        self.0.bp
-    }
-
-    /// Whether the registers are those of user code.
-    #[inline]
-    pub fn user_mode(&self) -> bool {
-        self.0.__bindgen_anon_cs() & 3 == 3
+        self.0.bp as u64
     }
 }

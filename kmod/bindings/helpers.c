@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+/*
+ * The bodies of helpers.h. No logic of DTrace's own lives here: each function is one that the kernel offers as an
+ * inline function or a macro, made callable, or a loop of such that must not be traced.
+ */
+
+#include <linux/context_tracking.h>
+#include <linux/cpumask.h>
+#include <linux/cred.h>
+#include <linux/irqflags.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/sched/clock.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task_stack.h>
+#include <linux/timekeeping.h>
+#include <linux/uaccess.h>
+#include <linux/irq_work.h>
+
+#include "helpers.h"
+
+static DEFINE_PER_CPU(struct dtrace_cpu, dtrace_cpus);
+
+struct dtrace_cpu *dtrace_cpu_of(unsigned int cpu)
+{
+	return per_cpu_ptr(&dtrace_cpus, cpu);
+}
+
+/*
+ * The raw flavours throughout: the others tell lockdep and the irqsoff tracer, which may be traced themselves.
+ */
+struct dtrace_cpu *dtrace_cpu_enter(void)
+{
+	struct dtrace_cpu *c;
+	unsigned long flags;
+
+	raw_local_irq_save(flags);
+	c = raw_cpu_ptr(&dtrace_cpus);
+	/* Out of RCU's sight (the idle loop, entry code) nothing would keep the lists of ECBs alive. */
+	if (unlikely(c->busy || !rcu_is_watching_curr_cpu())) {
+		c->recursions++;
+		raw_local_irq_restore(flags);
+		return NULL;
+	}
+	WRITE_ONCE(c->busy, 1);
+	barrier();
+	c->flags = flags;
+	return c;
+}
+
+void dtrace_cpu_exit(struct dtrace_cpu *c)
+{
+	unsigned long flags = c->flags;
+
+	barrier();
+	WRITE_ONCE(c->busy, 0);
+	raw_local_irq_restore(flags);
+}
+
+struct task_struct *dtrace_current(void)
+{
+	return current;
+}
+
+/* The registers a task entered the kernel with; none of a kernel thread. */
+struct pt_regs *dtrace_user_regs(struct task_struct *task)
+{
+	struct pt_regs *regs;
+
+	if (!task->mm || (task->flags & (PF_KTHREAD | PF_USER_WORKER)))
+		return NULL;
+	regs = task_pt_regs(task);
+	return user_mode(regs) ? regs : NULL;
+}
+
+/* Interrupts are off here, which is an RCU read-side critical section. */
+unsigned int dtrace_ppid(struct task_struct *task)
+{
+	return rcu_dereference_raw(task->real_parent)->tgid;
+}
+
+unsigned int dtrace_uid(struct task_struct *task)
+{
+	return __kuid_val(rcu_dereference_raw(task->real_cred)->uid);
+}
+
+unsigned int dtrace_gid(struct task_struct *task)
+{
+	return __kgid_val(rcu_dereference_raw(task->real_cred)->gid);
+}
+
+unsigned int dtrace_irq_level(void)
+{
+	unsigned long pc = preempt_count();
+
+	if (pc & NMI_MASK)
+		return 3;
+	if (pc & HARDIRQ_MASK)
+		return 2;
+	return pc & SOFTIRQ_OFFSET ? 1 : 0;
+}
+
+/*
+ * What the scheduler has accounted plus the time since. The run-queue lock that would make it exact may be
+ * held by the code that the probe stopped.
+ */
+u64 dtrace_vtime(struct task_struct *task)
+{
+	u64 sum = READ_ONCE(task->se.sum_exec_runtime);
+	s64 since = local_clock() - READ_ONCE(task->se.exec_start);
+
+	return since > 0 ? sum + since : sum;
+}
+
+bool dtrace_progenyof(struct task_struct *task, u64 pid)
+{
+	unsigned int hops;
+
+	/* Bounded, for reparenting may run at the same time. */
+	for (hops = 0; hops < 4096; hops++) {
+		if (task->tgid == pid)
+			return true;
+		if (task->tgid <= 1)
+			return false;
+		task = rcu_dereference_raw(task->real_parent);
+	}
+	return false;
+}
+
+int dtrace_load_u64(u64 *out, u64 addr)
+{
+	return copy_from_kernel_nofault(out, (void *)addr, sizeof(*out));
+}
+
+/*
+ * Copies a string of at most size bytes without its NUL and returns its length, or a negative errno. Reads by aligned
+ * words, which never cross into a page that the string does not reach.
+ */
+long dtrace_load_str(char *out, u64 addr, size_t size)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		u64 at = addr + done;
+		size_t n = min_t(size_t, 8 - (at & 7), size - done);
+		char word[8];
+		size_t i;
+
+		if (copy_from_kernel_nofault(word, (void *)at, n))
+			return -EFAULT;
+		for (i = 0; i < n; i++) {
+			if (!word[i])
+				return done + i;
+			out[done + i] = word[i];
+		}
+		done += n;
+	}
+	return done;
+}
+
+/* Whether user addresses mean anything here: a task of user space, and not in an NMI, which may have any page table. */
+bool dtrace_user_ok(void)
+{
+	return !in_nmi() && current->mm && !(current->flags & PF_KTHREAD);
+}
+
+long dtrace_user_load_str(char *out, u64 addr, size_t size)
+{
+	long n;
+
+	if (!dtrace_user_ok())
+		return -EFAULT;
+	pagefault_disable();
+	n = strncpy_from_user(out, (const char __user *)addr, size);
+	pagefault_enable();
+	return n;
+}
+
+void dtrace_chill(u64 ns)
+{
+	u64 from = ktime_get_mono_fast_ns();
+
+	while (ktime_get_mono_fast_ns() - from < ns)
+		cpu_relax();
+}
+
+unsigned int dtrace_nr_cpus(void)
+{
+	return nr_cpu_ids;
+}
+
+bool dtrace_cpu_possible(unsigned int cpu)
+{
+	return cpu < nr_cpu_ids && cpu_possible(cpu);
+}
+
+bool dtrace_cpu_online(unsigned int cpu)
+{
+	return cpu < nr_cpu_ids && cpu_online(cpu);
+}
+
+/*
+ * Signals from probe context. The locks of signal delivery may be held by the code that the probe stopped, so the
+ * signal waits for an interrupt on this CPU. One per CPU may wait; another in the meantime is refused.
+ */
+struct dtrace_signal {
+	struct irq_work work;
+	struct task_struct *task;
+	int sig;
+};
+
+static void dtrace_signal_send(struct irq_work *work)
+{
+	struct dtrace_signal *s = container_of(work, struct dtrace_signal, work);
+	struct task_struct *task = s->task;
+
+	send_sig(s->sig, task, 1);
+	s->task = NULL;
+	put_task_struct(task);
+}
+
+static DEFINE_PER_CPU(struct dtrace_signal, dtrace_signals) = {
+	.work = IRQ_WORK_INIT_HARD(dtrace_signal_send),
+};
+
+/* Called with the CPU entered, so that nothing but the interrupt itself touches the slot. */
+bool dtrace_signal_current(int sig)
+{
+	struct dtrace_signal *s = raw_cpu_ptr(&dtrace_signals);
+
+	if (!valid_signal(sig) || !sig || s->task)
+		return false;
+	s->sig = sig;
+	s->task = get_task_struct(current);
+	irq_work_queue(&s->work);
+	return true;
+}
+
+/* Waits until no signal is under way. */
+void dtrace_signal_sync(void)
+{
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu)
+		irq_work_sync(&per_cpu_ptr(&dtrace_signals, cpu)->work);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+/*
+ * What the kernel's Rust bindings lack and a C header has only as an inline function or a macro.
+ * bindgen reads this file; helpers.c holds the bodies. Nothing here may be traced by ftrace: most of it runs in
+ * probe context.
+ */
+#ifndef _DTRACE_HELPERS_H
+#define _DTRACE_HELPERS_H
+
+#include <linux/types.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+
+/* One CPU's part of the framework. Only that CPU touches it, with interrupts off. */
+struct dtrace_cpu {
+	/* Probe context is entered. */
+	u32 busy;
+	u32 cpu;
+	/* Interrupt flags of the code that the probe stopped. */
+	unsigned long flags;
+	/* Firings that found busy set. */
+	u64 recursions;
+	/* Room for the raw frames of a kernel stack. */
+	unsigned long *frames;
+	unsigned int nr_frames;
+};
+
+struct dtrace_cpu *dtrace_cpu_of(unsigned int cpu);
+struct dtrace_cpu *dtrace_cpu_enter(void);
+void dtrace_cpu_exit(struct dtrace_cpu *c);
+
+struct task_struct *dtrace_current(void);
+struct pt_regs *dtrace_user_regs(struct task_struct *task);
+unsigned int dtrace_ppid(struct task_struct *task);
+unsigned int dtrace_uid(struct task_struct *task);
+unsigned int dtrace_gid(struct task_struct *task);
+unsigned int dtrace_irq_level(void);
+u64 dtrace_vtime(struct task_struct *task);
+bool dtrace_progenyof(struct task_struct *task, u64 pid);
+
+int dtrace_load_u64(u64 *out, u64 addr);
+long dtrace_load_str(char *out, u64 addr, size_t size);
+bool dtrace_user_ok(void);
+long dtrace_user_load_str(char *out, u64 addr, size_t size);
+void dtrace_chill(u64 ns);
+bool dtrace_signal_current(int sig);
+void dtrace_signal_sync(void);
+
+unsigned int dtrace_nr_cpus(void);
+bool dtrace_cpu_possible(unsigned int cpu);
+bool dtrace_cpu_online(unsigned int cpu);
+
+#endif

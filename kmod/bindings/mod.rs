@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! The kernel's bindings and our own, which bindgen makes of `bindings.h`.
+
+#![allow(
+    missing_docs,
+    unsafe_code,
+    unreachable_pub,
+    non_camel_case_types,
+    dead_code
+)]
+#![allow(clippy::all)]
+
+pub use generated::*;
+pub use kernel::bindings::*;
+
+mod generated {
+    include!(env!("DTRACE_BINDINGS"));
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! dtrace.ko: load and unload.
+//!
+//! What is loaded, in order: memory of probe context, the framework, the providers with their probes, and last the device,
+//! which lets consumers in. Unloading goes the other way, and can only begin when no file is open, since an open
+//! file holds the module.
+
+#![deny(unsafe_code)]
+#![deny(missing_docs)]
+
+use framework::device::{self, Device};
+use framework::Framework;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+use sys::percpu::CpuScratch;
+
+mod bindings;
+mod framework;
+mod providers;
+mod sys;
+
+module! {
+    type: Dtrace,
+    name: "dtrace",
+    authors: ["The DTrace for Linux authors"],
+    description: "DTrace",
+    license: "GPL v2",
+}
+
+/// The loaded module. Fields are dropped in their order: consumers' way in, providers, what they fire into, its memory.
+struct Dtrace {
+    _device: Pin<KBox<Device>>,
+    _providers: providers::Providers,
+    _framework: Arc<Framework>,
+    _scratch: CpuScratch,
+}
+
+impl kernel::Module for Dtrace {
+    fn init(module: &'static ThisModule) -> Result<Self> {
+        let scratch = CpuScratch::new()?;
+        let framework = Framework::new(sys::once::parts())?;
+        let providers = providers::register_all(&framework)?;
+        let device = KBox::pin_init(device::register(module, framework.clone()), GFP_KERNEL)?;
+        Ok(Self {
+            _device: device,
+            _providers: providers,
+            _framework: framework,
+            _scratch: scratch,
+        })
+    }
+}

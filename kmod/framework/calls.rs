@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! The control calls but those that run or read a tracing ([`snapshot`](super::snapshot)).
+//!
+//! Whatever comes from user space is copied once and then checked; what goes back is built whole before it is copied. A
+//! refused call changes nothing.
+
+use super::device::Open;
+use super::provider::Description;
+use super::text::{refuse, Refusal, Text};
+use super::user;
+use core::mem::size_of;
+use dtrace_engine::consumer::Which;
+use dtrace_engine::Enabling;
+use dtrace_uapi::ioctl::{
+    self, AggDesc, ArgDesc, Conf, Enable, EprobeDesc, FmtDesc, ProbeDesc, ProviderDesc,
+    ProviderPrivileges, RecDesc, ReplDesc,
+};
+use dtrace_uapi::limits::{DOF_MAX, PROVNAMELEN};
+use dtrace_uapi::option::{NAMES, UNSET};
+use dtrace_uapi::{dif, dof};
+use kernel::alloc::KVVec;
+use kernel::prelude::*;
+use zerocopy::{FromZeros, Immutable, IntoBytes};
+
+/// What a control call gives.
+pub type Answer = Result<isize, Refusal>;
+
+impl Open {
+    /// A control call. What there is to say about it is left in `last`.
+    pub fn call(&self, cmd: u32, arg: u64, last: &mut Text) -> Result<isize> {
+        if cmd == ioctl::REASON {
+            user::put(arg, &last.to_reason())?;
+            return Ok(0);
+        }
+        *last = Text::new();
+        self.dispatch(cmd, arg, last).map_err(|refusal| {
+            *last = refusal.text;
+            refusal.errno
+        })
+    }
+
+    fn dispatch(&self, cmd: u32, arg: u64, note: &mut Text) -> Answer {
+        match cmd {
+            ioctl::PROVIDER => self.provider(arg),
+            ioctl::PROBES => self.probes(arg),
+            ioctl::PROBEMATCH => self.probematch(arg),
+            ioctl::PROBEARG => self.probearg(arg),
+            ioctl::CONF => conf(arg),
+            ioctl::ENABLE => self.enable(arg, note),
+            ioctl::REPLICATE => self.replicate(arg, note),
+            ioctl::EPROBE => self.eprobe(arg),
+            ioctl::AGGDESC => self.aggdesc(arg),
+            ioctl::FORMAT => self.format(arg),
+            ioctl::DOFGET => self.dofget(arg),
+            ioctl::GO => self.go(arg),
+            ioctl::STOP => self.stop(arg),
+            ioctl::STATUS => self.status(arg),
+            ioctl::BUFSNAP => self.bufsnap(arg, Which::Principal),
+            ioctl::AGGSNAP => self.bufsnap(arg, Which::Aggregation),
+            _ => Err(refuse(ENOTTY)),
+        }
+    }
+
+    fn provider(&self, arg: u64) -> Answer {
+        let mut desc: ProviderDesc = user::get(arg)?;
+        let end = desc
+            .name
+            .iter()
+            .position(|c| *c == 0)
+            .unwrap_or(PROVNAMELEN);
+        let name = desc.name.get(..end).unwrap_or_default();
+        let provider = self.consumer.framework.state.lock().provider(name);
+        let provider = provider.ok_or(refuse(ESRCH))?;
+        desc.attr = provider.attributes();
+        desc.pad = 0;
+        desc.privileges = ProviderPrivileges {
+            flags: provider.privileges(),
+            uid: 0,
+            zoneid: 0,
+        };
+        user::put(arg, &desc)?;
+        Ok(0)
+    }
+
+    fn probes(&self, arg: u64) -> Answer {
+        let desc: ProbeDesc = user::get(arg)?;
+        let everything = Description {
+            provider: b"",
+            module: b"",
+            func: b"",
+            name: b"",
+        };
+        self.next_probe(arg, &everything, desc.id)
+    }
+
+    fn probematch(&self, arg: u64) -> Answer {
+        let desc: ProbeDesc = user::get(arg)?;
+        let parts = Description::from(&desc);
+        if desc.id == 0 {
+            self.consumer.framework.state.lock().provide(&parts)?;
+        }
+        self.next_probe(arg, &parts, desc.id)
+    }
+
+    fn next_probe(&self, arg: u64, parts: &Description<'_>, after: u32) -> Answer {
+        let state = self.consumer.framework.state.lock();
+        let probe = state.table.next_match(&state.table.pattern(parts), after);
+        drop(state);
+        user::put(arg, &probe.ok_or(refuse(ESRCH))?.desc())?;
+        Ok(0)
+    }
+
+    fn probearg(&self, arg: u64) -> Answer {
+        let asked: ArgDesc = user::get(arg)?;
+        let state = self.consumer.framework.state.lock();
+        let probe = state.table.get(asked.id).ok_or(refuse(EINVAL))?;
+        let provider = state.provider_at(probe.provider());
+        drop(state);
+        let mut desc = ArgDesc {
+            id: asked.id,
+            ndx: asked.ndx,
+            mapping: asked.ndx,
+            ..ArgDesc::new_zeroed()
+        };
+        let known = match (u32::try_from(asked.ndx), provider) {
+            (Ok(n), Some(provider)) => provider.argdesc(probe, n, &mut desc),
+            _ => false,
+        };
+        if !known {
+            desc = ArgDesc {
+                id: asked.id,
+                ndx: ioctl::ARG_NONE,
+                ..ArgDesc::new_zeroed()
+            };
+        }
+        user::put(arg, &desc)?;
+        Ok(0)
+    }
+
+    fn enable(&self, arg: u64, note: &mut Text) -> Answer {
+        let mut request: Enable = user::get(arg)?;
+        let image = read_image(request.dof)?;
+        let enabling = Enabling::parse(&image)?;
+        drop(image);
+        let matched =
+            self.consumer
+                .framework
+                .state
+                .lock()
+                .enable(&self.consumer.tracer, &enabling, note)?;
+        request.n_matched = matched;
+        user::put(arg, &request)?;
+        Ok(0)
+    }
+
+    fn replicate(&self, arg: u64, note: &mut Text) -> Answer {
+        let repl: ReplDesc = user::get(arg)?;
+        self.consumer
+            .framework
+            .state
+            .lock()
+            .replicate(&self.consumer.tracer, &repl, note)?;
+        Ok(0)
+    }
+
+    fn eprobe(&self, arg: u64) -> Answer {
+        let asked: EprobeDesc = user::get(arg)?;
+        let (desc, recs) = self
+            .consumer
+            .tracer
+            .engine
+            .eprobe(asked.epid, |desc, recs| (*desc, copy(recs)))?;
+        put_described(arg, &desc, size_of::<EprobeDesc>(), &recs?, asked.nrecs)
+    }
+
+    fn aggdesc(&self, arg: u64) -> Answer {
+        let asked: AggDesc = user::get(arg)?;
+        let (mut desc, recs) = self
+            .consumer
+            .tracer
+            .engine
+            .aggdesc(asked.id, |desc, recs| (*desc, copy(recs)))?;
+        // The consumer's own notes come back to it.
+        (desc.name, desc.varid, desc.flags) = (asked.name, asked.varid, asked.flags);
+        put_described(arg, &desc, size_of::<AggDesc>(), &recs?, asked.nrecs)
+    }
+
+    fn format(&self, arg: u64) -> Answer {
+        let mut desc: FmtDesc = user::get(arg)?;
+        let text = self.consumer.tracer.engine.format(desc.format, |text| {
+            let mut copy = KVVec::with_capacity(text.len().saturating_add(1), GFP_KERNEL)?;
+            copy.extend_from_slice(text, GFP_KERNEL)?;
+            copy.push(0, GFP_KERNEL)?;
+            Ok::<_, Error>(copy)
+        })??;
+        let length = i32::try_from(text.len()).map_err(|_| refuse(E2BIG))?;
+        if desc.length >= length {
+            user::put(desc.string, text.as_slice())?;
+        }
+        desc.length = length;
+        user::put(arg, &desc)?;
+        Ok(0)
+    }
+
+    /// The options as a DOF image: a header, one section's header, and the options that are set.
+    fn dofget(&self, arg: u64) -> Answer {
+        let room: dof::Hdr = user::get(arg)?;
+        let mut options =
+            KVVec::with_capacity(NAMES.len(), GFP_KERNEL).map_err(|_| refuse(ENOMEM))?;
+        for (option, _) in NAMES {
+            let value = self.consumer.tracer.engine.option(*option);
+            if value != UNSET {
+                let desc = dof::OptDesc {
+                    option: *option as u32,
+                    strtab: dof::SECIDX_NONE,
+                    value,
+                };
+                options.push(desc, GFP_KERNEL).map_err(|_| refuse(ENOMEM))?;
+            }
+        }
+        let from = size_of::<dof::Hdr>() + size_of::<dof::Sec>();
+        let total = from as u64 + options.as_bytes().len() as u64;
+        let sec = dof::Sec {
+            ty: dof::SecType::OptDesc as u32,
+            align: 8,
+            flags: dof::SECF_LOAD,
+            entsize: size_of::<dof::OptDesc>() as u32,
+            offset: from as u64,
+            size: options.as_bytes().len() as u64,
+        };
+        let hdr = dof_header(1, total);
+        if room.loadsz >= total {
+            user::put(user::offset(arg, size_of::<dof::Hdr>())?, &sec)?;
+            user::put(user::offset(arg, from)?, options.as_slice())?;
+        }
+        user::put(arg, &hdr)?;
+        Ok(0)
+    }
+}
+
+fn conf(arg: u64) -> Answer {
+    let conf = Conf {
+        difversion: u32::from(dif::DIF_VERSION),
+        difintregs: u32::from(dif::DIF_NREGS),
+        diftupregs: u32::from(dif::DIF_NTREGS),
+        ctfmodel: u32::from(dof::MODEL_LP64),
+        pad: [0; 8],
+    };
+    user::put(arg, &conf)?;
+    Ok(0)
+}
+
+/// The header of an image that we write, with `secnum` sections and `size` bytes.
+fn dof_header(secnum: u32, size: u64) -> dof::Hdr {
+    let encoding = if cfg!(target_endian = "little") {
+        dof::ENCODE_LSB
+    } else {
+        dof::ENCODE_MSB
+    };
+    let mut ident = [0; 16];
+    let known = [
+        dof::MODEL_LP64,
+        encoding,
+        dof::VERSION_2,
+        dif::DIF_VERSION,
+        dif::DIF_NREGS,
+        dif::DIF_NTREGS,
+    ];
+    for (to, from) in ident
+        .iter_mut()
+        .zip([&dof::MAGIC[..], &known].into_iter().flatten())
+    {
+        *to = *from;
+    }
+    dof::Hdr {
+        ident,
+        flags: 0,
+        hdrsize: size_of::<dof::Hdr>() as u32,
+        secsize: size_of::<dof::Sec>() as u32,
+        secnum,
+        secoff: size_of::<dof::Hdr>() as u64,
+        loadsz: size,
+        filesz: size,
+        pad: 0,
+    }
+}
+
+/// Copies a DOF image in: as much as its header says is to be loaded.
+fn read_image(addr: u64) -> Result<KVVec<u8>, Refusal> {
+    let hdr: dof::Hdr = user::get(addr)?;
+    let size = usize::try_from(hdr.loadsz).unwrap_or(usize::MAX);
+    if size < size_of::<dof::Hdr>() {
+        return Err(Refusal::new(EINVAL, "DOF image is shorter than its header"));
+    }
+    if size > DOF_MAX {
+        return Err(Refusal::new(E2BIG, "DOF image is too large"));
+    }
+    let mut image = KVVec::from_elem(0u8, size, GFP_KERNEL).map_err(|_| refuse(ENOMEM))?;
+    user::read(addr, &mut image)?;
+    // The header may have changed in between; what was checked is what counts.
+    for (to, from) in image.iter_mut().zip(hdr.as_bytes()) {
+        *to = *from;
+    }
+    Ok(image)
+}
+
+/// Writes a description and as many of its records as there is room for, behind it.
+fn put_described<T: IntoBytes + Immutable>(
+    arg: u64,
+    desc: &T,
+    size: usize,
+    recs: &[RecDesc],
+    room: i32,
+) -> Answer {
+    let n = usize::try_from(room).unwrap_or(0).min(recs.len());
+    let some = recs.get(..n).unwrap_or_default();
+    user::put(user::offset(arg, size)?, some)?;
+    user::put(arg, desc)?;
+    Ok(0)
+}
+
+fn copy(recs: &[RecDesc]) -> Result<KVVec<RecDesc>, Refusal> {
+    let mut copy = KVVec::new();
+    copy.extend_from_slice(recs, GFP_KERNEL)
+        .map_err(|_| refuse(ENOMEM))?;
+    Ok(copy)
+}

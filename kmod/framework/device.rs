@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! `/dev/dtrace`: an open file is a consumer.
+//!
+//! Opening makes a consumer without enablings; control calls ([`calls`](super::calls)) follow one another under the file's mutex;
+//! closing, however it comes about, takes back everything. The reason of the last refusal is kept with the file.
+
+use super::ecb::Tracer;
+use super::machine::FEATURES;
+use super::text::Text;
+use super::Framework;
+use crate::sys::{clock, device, percpu, privilege};
+use dtrace_engine::{Config, Consumer, Privileges};
+use kernel::alloc::KBox;
+use kernel::fs::File;
+use kernel::miscdevice::{MiscDevice, MiscDeviceRegistration};
+use kernel::prelude::*;
+use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// The registered `/dev/dtrace`.
+pub type Device = device::Device<Open>;
+
+/// Registers `/dev/dtrace`, for root alone.
+pub fn register(
+    module: &'static ThisModule,
+    framework: Arc<Framework>,
+) -> impl PinInit<Device, Error> {
+    Device::register(c"dtrace", 0o600, module, framework)
+}
+
+/// An open file: a consumer.
+#[pin_data]
+pub struct Open {
+    pub(super) consumer: Attachment,
+    /// What was to be said about the last control call; makes the calls follow one another.
+    #[pin]
+    pub(super) last: Mutex<Text>,
+}
+
+impl device::WithContext for Open {
+    type Context = Arc<Framework>;
+}
+
+#[vtable]
+impl MiscDevice for Open {
+    type Ptr = Pin<KBox<Self>>;
+
+    fn open(_file: &File, misc: &MiscDeviceRegistration<Self>) -> Result<Self::Ptr> {
+        if !privilege::may_trace() {
+            return Err(EPERM);
+        }
+        let framework = Device::context(misc).clone();
+        let ends = framework.ends;
+        let engine = Consumer::new(Config {
+            ncpus: percpu::nr_cpus(),
+            privileges: Privileges::ALL,
+            features: FEATURES,
+            begin: ends.begin.id(),
+            end: ends.end.id(),
+            error: ends.error.id(),
+            seed: clock::monotonic(),
+        })
+        .map_err(|reason| Error::from_errno(reason.errno.0.wrapping_neg()))?;
+        let tracer = Arc::new(
+            Tracer {
+                engine,
+                error: ends.error,
+            },
+            GFP_KERNEL,
+        )?;
+        let consumer = Attachment::new(framework, tracer)?;
+        KBox::pin_init(
+            pin_init!(Self {
+                consumer,
+                last <- new_mutex!(Text::new(), "dtrace::Open"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    fn ioctl(open: Pin<&Self>, _file: &File, cmd: u32, arg: usize) -> Result<isize> {
+        let mut last = open.last.lock();
+        open.call(cmd, arg as u64, &mut last)
+    }
+}
+
+/// A consumer that the framework knows; dropping it makes the framework forget everything about it.
+pub struct Attachment {
+    pub(super) framework: Arc<Framework>,
+    pub(super) tracer: Arc<Tracer>,
+}
+
+impl Attachment {
+    fn new(framework: Arc<Framework>, tracer: Arc<Tracer>) -> Result<Self> {
+        framework.state.lock().attach(tracer.clone())?;
+        Ok(Self { framework, tracer })
+    }
+}
+
+impl Drop for Attachment {
+    fn drop(&mut self) {
+        let gone = self.framework.state.lock().detach(&self.tracer);
+        // Waits for a grace period, without the framework's mutex.
+        drop(gone);
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Enabling control blocks: what hangs at a probe, and the walk over it.
+//!
+//! An ECB is one clause of one consumer at one probe. The framework's half of it, [`EcbRef`], says whose it is; the engine knows
+//! the rest.
+
+use super::fire::{Args, FireArgs};
+use super::machine::KernelMachine;
+use super::probe::ProbeRef;
+use crate::sys::percpu::CpuGuard;
+use dtrace_engine::{Consumer, Ecb, FaultReport};
+use kernel::sync::Arc;
+
+/// A consumer as probe context knows it.
+pub struct Tracer {
+    /// What does the tracing.
+    pub engine: Consumer,
+    /// `dtrace:::ERROR`.
+    pub error: ProbeRef,
+}
+
+/// An ECB at a probe.
+pub struct EcbRef {
+    /// Whose it is.
+    pub tracer: Arc<Tracer>,
+    /// What the engine calls it.
+    pub ecb: Ecb,
+}
+
+/// Fires the machine's probe for every consumer that has enabled it.
+#[inline]
+pub fn fire_all(guard: &CpuGuard, machine: &KernelMachine<'_>) {
+    for at in machine.probe().ecbs().iter(guard) {
+        fire_one(guard, at, machine);
+    }
+}
+
+/// Fires the machine's probe for `tracer` alone.
+pub fn fire_for(guard: &CpuGuard, tracer: &Arc<Tracer>, machine: &KernelMachine<'_>) {
+    for at in machine.probe().ecbs().iter(guard) {
+        if Arc::ptr_eq(&at.tracer, tracer) {
+            fire_one(guard, at, machine);
+        }
+    }
+}
+
+#[inline]
+fn fire_one(guard: &CpuGuard, at: &EcbRef, machine: &KernelMachine<'_>) {
+    if let Some(fault) = at.tracer.engine.fire(guard.cpu(), at.ecb, machine) {
+        fire_error(guard, &at.tracer, machine, &fault);
+    }
+}
+
+/// Fires `dtrace:::ERROR` for the consumer whose clause faulted; the others are not concerned. The engine ends what
+/// faults within.
+#[cold]
+fn fire_error(
+    guard: &CpuGuard,
+    tracer: &Arc<Tracer>,
+    machine: &KernelMachine<'_>,
+    fault: &FaultReport,
+) {
+    let words = [
+        0,
+        u64::from(fault.epid),
+        u64::from(fault.action),
+        u64::from(fault.offset),
+        fault.fault as u64,
+        fault.value,
+    ];
+    let args = FireArgs {
+        args: Args::Words(&words),
+        ..*machine.args()
+    };
+    for at in tracer.error.ecbs().iter(guard) {
+        if Arc::ptr_eq(&at.tracer, tracer) {
+            let machine = KernelMachine::new(guard, tracer.error, &args);
+            // A fault within ERROR is counted by the engine; there is nothing more to fire.
+            let _ = at.tracer.engine.fire(guard.cpu(), at.ecb, &machine);
+        }
+    }
+}

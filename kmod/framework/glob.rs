@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Globs as DTrace's probe descriptions know them.
+//!
+//! `*` is any text, `?` any byte, `[abc]`, `[a-z]` and `[!a-z]` sets, and `\` takes the next byte literally. A `[` that is never
+//! closed is a plain bracket. The matcher keeps one place to come back to, the last `*`, which is enough: if the text
+//! after a later star cannot match, moving an earlier star cannot help. So it needs no recursion, and at most pattern times
+//! text steps.
+
+/// Whether `pattern` has a character that stands for others.
+pub fn is_glob(pattern: &[u8]) -> bool {
+    pattern
+        .iter()
+        .any(|c| matches!(c, b'*' | b'?' | b'[' | b'\\'))
+}
+
+/// Whether `text` as a whole is matched by `pattern`.
+pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
+    let (mut p, mut t) = (pattern, text);
+    // After the last star: the pattern there, and the text that the star has not taken yet.
+    let mut star: Option<(&[u8], &[u8])> = None;
+    loop {
+        if let Some((b'*', rest)) = p.split_first() {
+            if rest.is_empty() {
+                return true;
+            }
+            star = Some((rest, t));
+            p = rest;
+            continue;
+        }
+        match (t.split_first(), one(p)) {
+            (None, _) if p.is_empty() => return true,
+            (Some((c, text)), Some((set, rest))) if set.has(*c) => {
+                t = text;
+                p = rest;
+            }
+            _ => {
+                // The star takes one more byte.
+                let Some((after, from)) = star else {
+                    return false;
+                };
+                let Some((_, from)) = from.split_first() else {
+                    return false;
+                };
+                star = Some((after, from));
+                p = after;
+                t = from;
+            }
+        }
+    }
+}
+
+/// What one place of a pattern stands for.
+enum One<'a> {
+    Any,
+    Byte(u8),
+    Set { not: bool, members: &'a [u8] },
+}
+
+impl One<'_> {
+    fn has(&self, c: u8) -> bool {
+        match self {
+            One::Any => true,
+            One::Byte(b) => *b == c,
+            One::Set { not, members } => in_set(members, c) != *not,
+        }
+    }
+}
+
+/// The first place of `p`, which is no star, and what follows it.
+fn one(p: &[u8]) -> Option<(One<'_>, &[u8])> {
+    let (first, rest) = p.split_first()?;
+    Some(match first {
+        b'?' => (One::Any, rest),
+        b'\\' => match rest.split_first() {
+            Some((c, rest)) => (One::Byte(*c), rest),
+            None => (One::Byte(b'\\'), rest),
+        },
+        b'[' => match set(rest) {
+            Some(found) => found,
+            None => (One::Byte(b'['), rest),
+        },
+        c => (One::Byte(*c), rest),
+    })
+}
+
+/// The set whose opening bracket stands before `p`.
+fn set(p: &[u8]) -> Option<(One<'_>, &[u8])> {
+    let (not, p) = match p.split_first() {
+        Some((b'!', rest)) => (true, rest),
+        _ => (false, p),
+    };
+    let mut escaped = false;
+    let end = p.iter().enumerate().position(|(i, c)| {
+        // A bracket at the very beginning is a member.
+        let closes = *c == b']' && i > 0 && !escaped;
+        escaped = *c == b'\\' && !escaped;
+        closes
+    })?;
+    let (members, rest) = p.split_at(end);
+    Some((One::Set { not, members }, rest.get(1..)?))
+}
+
+fn in_set(mut members: &[u8], c: u8) -> bool {
+    while let Some((low, rest)) = member(members) {
+        members = rest;
+        let high = match rest.split_first() {
+            Some((b'-', after)) => member(after),
+            _ => None,
+        };
+        match high {
+            Some((high, after)) => {
+                if (low..=high).contains(&c) {
+                    return true;
+                }
+                members = after;
+            }
+            None if low == c => return true,
+            None => {}
+        }
+    }
+    false
+}
+
+fn member(members: &[u8]) -> Option<(u8, &[u8])> {
+    match members {
+        [b'\\', c, rest @ ..] | [c, rest @ ..] => Some((*c, rest)),
+        [] => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    fn check(pattern: &str, yes: &[&str], no: &[&str]) {
+        for text in yes {
+            assert!(
+                matches(pattern.as_bytes(), text.as_bytes()),
+                "{pattern} {text}"
+            );
+        }
+        for text in no {
+            assert!(
+                !matches(pattern.as_bytes(), text.as_bytes()),
+                "{pattern} {text}"
+            );
+        }
+    }
+
+    #[test]
+    fn stars() {
+        check("*", &["", "a", "vfs_read"], &[]);
+        check("vfs_*", &["vfs_", "vfs_read"], &["vfs", "xvfs_read"]);
+        check("*read", &["read", "vfs_read", "readread"], &["reads"]);
+        check(
+            "a*b*c",
+            &["abc", "aXbYc", "abcbc", "abbcc"],
+            &["acb", "ab", "abcX"],
+        );
+        check("*a*", &["a", "xax"], &["", "x"]);
+        check("**a", &["a", "ba"], &["b"]);
+    }
+
+    #[test]
+    fn single_places() {
+        check("?", &["a"], &["", "ab"]);
+        check("sys_?ead", &["sys_read"], &["sys_ead", "sys_rread"]);
+        check("tick-?", &["tick-1"], &["tick-10"]);
+    }
+
+    #[test]
+    fn sets() {
+        check("[ab]x", &["ax", "bx"], &["cx", "x", "abx"]);
+        check("[a-c][0-9]", &["a0", "c9"], &["d0", "aa"]);
+        check("[!a-c]", &["d", "!"], &["a", "b", ""]);
+        check("[]a]", &["]", "a"], &["b"]);
+        check("[a-]", &["a", "-"], &["b"]);
+        check("[\\]x]", &["]", "x"], &["\\"]);
+        check("[z-a]", &[], &["z", "a", "m"]);
+        check("[abc", &["[abc"], &["a"]);
+        check("[", &["["], &[""]);
+    }
+
+    #[test]
+    fn escapes() {
+        check("a\\*b", &["a*b"], &["aXb", "a\\*b"]);
+        check("a\\?", &["a?"], &["ab"]);
+        check("\\", &["\\"], &[""]);
+        check("*\\[", &["x["], &["x"]);
+    }
+
+    #[test]
+    fn plain_text_is_compared_whole() {
+        check("entry", &["entry"], &["entr", "entryx", "Entry"]);
+        check("", &[""], &["a"]);
+    }
+
+    #[test]
+    fn hostile_patterns_end_soon() {
+        let text = [b'a'; 191];
+        let mut pattern = b"a*".repeat(90);
+        pattern.push(b'b');
+        assert!(!matches(&pattern, &text));
+    }
+}

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! The kernel as the engine sees it: [`KernelMachine`] is one firing of one probe on this CPU.
+//!
+//! Making one costs a few words on the stack; everything is fetched when the program asks. Nothing here sleeps, locks or
+//! allocates, and whatever loads from an address goes through [`nofault`](crate::sys::nofault).
+
+use super::fire::{Args, FireArgs};
+use super::probe::ProbeRef;
+use crate::sys::percpu::CpuGuard;
+use crate::sys::task::{irq_level, Current};
+use crate::sys::{clock, control, nofault, stack};
+use dtrace_engine::{BadAddr, Features, Machine, ProbeName};
+
+/// What this machine can do.
+pub const FEATURES: Features = Features {
+    signals: true,
+    ustack: true,
+    breakpoint: false,
+    panic: true,
+    chill: true,
+    user_store: true,
+    regs: true,
+    uregs: true,
+};
+
+/// One firing on this CPU.
+pub struct KernelMachine<'a> {
+    guard: &'a CpuGuard,
+    probe: ProbeRef,
+    args: &'a FireArgs<'a>,
+}
+
+impl<'a> KernelMachine<'a> {
+    /// The firing of `probe` with `args`.
+    #[inline]
+    pub fn new(guard: &'a CpuGuard, probe: ProbeRef, args: &'a FireArgs<'a>) -> Self {
+        Self { guard, probe, args }
+    }
+
+    /// The probe.
+    #[inline]
+    pub fn probe(&self) -> ProbeRef {
+        self.probe
+    }
+
+    /// What its provider told.
+    #[inline]
+    pub fn args(&self) -> &'a FireArgs<'a> {
+        self.args
+    }
+
+    #[inline]
+    fn task(&self) -> Current<'a> {
+        Current::get(self.guard)
+    }
+
+    fn copy_frames(&self, pcs: &mut [u64]) -> usize {
+        stack::kernel(self.guard, self.args.caller, |frames| {
+            for (to, from) in pcs.iter_mut().zip(frames) {
+                *to = *from as u64;
+            }
+            frames.len().min(pcs.len())
+        })
+    }
+}
+
+impl Machine for KernelMachine<'_> {
+    fn probe(&self) -> ProbeName<'_> {
+        self.probe.names()
+    }
+
+    #[inline]
+    fn timestamp(&self) -> u64 {
+        clock::monotonic()
+    }
+
+    fn walltimestamp(&self) -> u64 {
+        clock::wall()
+    }
+
+    fn vtimestamp(&self) -> u64 {
+        self.task().vtime()
+    }
+
+    #[inline]
+    fn arg(&self, n: u64) -> u64 {
+        let Ok(n) = usize::try_from(n) else {
+            return 0;
+        };
+        match self.args.args {
+            Args::Words(words) => words.get(n).copied().unwrap_or(0),
+            Args::Function(regs) => regs.function_arg(n),
+            Args::Syscall(regs) => regs.syscall_arg(n),
+        }
+    }
+
+    fn reg(&self, n: u64) -> Option<u64> {
+        self.args.regs?.get(n)
+    }
+
+    fn ureg(&self, n: u64) -> Option<u64> {
+        self.task().user_regs()?.get(n)
+    }
+
+    fn curthread(&self) -> u64 {
+        self.task().addr()
+    }
+
+    /// A thread's id comes back after its death, its start time does not; the idle threads share both, and differ by CPU. An
+    /// interrupt has variables of its own, apart from those of the thread it interrupts.
+    fn thread_key(&self) -> u64 {
+        let task = self.task();
+        let who = match task.pid() {
+            0 => self.guard.cpu().index() as u64,
+            pid => task.start_time() << 22 | u64::from(pid),
+        };
+        who << 2 | u64::from(irq_level() & 3)
+    }
+
+    #[inline]
+    fn pid(&self) -> u32 {
+        self.task().tgid()
+    }
+
+    #[inline]
+    fn tid(&self) -> u32 {
+        self.task().pid()
+    }
+
+    fn ppid(&self) -> u32 {
+        self.task().ppid()
+    }
+
+    fn uid(&self) -> u32 {
+        self.task().uid()
+    }
+
+    fn gid(&self) -> u32 {
+        self.task().gid()
+    }
+
+    #[inline]
+    fn execname(&self) -> [u8; 16] {
+        self.task().comm()
+    }
+
+    fn errno(&self) -> i32 {
+        self.args.errno
+    }
+
+    fn ipl(&self) -> u32 {
+        irq_level()
+    }
+
+    fn caller(&self) -> u64 {
+        match self.args.caller {
+            0 => stack::kernel(self.guard, 0, |frames| {
+                frames.first().map_or(0, |pc| *pc as u64)
+            }),
+            caller => caller,
+        }
+    }
+
+    /// The second frame: the user code that called what entered the kernel.
+    fn ucaller(&self) -> u64 {
+        let mut pcs = [0; 2];
+        self.ustack(&mut pcs);
+        pcs[1]
+    }
+
+    fn stackdepth(&self) -> u32 {
+        stack::kernel(self.guard, self.args.caller, |frames| frames.len() as u32)
+    }
+
+    fn ustackdepth(&self) -> u32 {
+        let mut depth = 0u32;
+        if let Some(regs) = self.task().user_regs() {
+            stack::user(regs, |_| {
+                depth = depth.saturating_add(1);
+                true
+            });
+        }
+        depth
+    }
+
+    fn stack(&self, pcs: &mut [u64]) -> usize {
+        self.copy_frames(pcs)
+    }
+
+    fn ustack(&self, pcs: &mut [u64]) -> usize {
+        let Some(regs) = self.task().user_regs() else {
+            return 0;
+        };
+        let mut n = 0usize;
+        stack::user(regs, |pc| match pcs.get_mut(n) {
+            Some(slot) => {
+                *slot = pc;
+                n = n.saturating_add(1);
+                true
+            }
+            None => false,
+        });
+        n
+    }
+
+    fn progenyof(&self, pid: u64) -> bool {
+        self.task().descends_from(pid)
+    }
+
+    /// Only consumers that may see all users can open the device, so that nobody asks; and who may not is denied.
+    fn owned(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr> {
+        nofault::load(addr, out).map_err(|_| BadAddr(addr))
+    }
+
+    #[inline]
+    fn load_u64(&self, addr: u64) -> Result<u64, BadAddr> {
+        nofault::load_u64(addr).map_err(|_| BadAddr(addr))
+    }
+
+    fn load_str(&self, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr> {
+        nofault::load_str(addr, out).map_err(|_| BadAddr(addr))
+    }
+
+    fn user_load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr> {
+        nofault::user_load(addr, out).map_err(|_| BadAddr(addr))
+    }
+
+    fn user_load_str(&self, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr> {
+        nofault::user_load_str(addr, out).map_err(|_| BadAddr(addr))
+    }
+
+    fn user_store(&self, addr: u64, data: &[u8]) -> Result<(), BadAddr> {
+        nofault::user_store(addr, data).map_err(|_| BadAddr(addr))
+    }
+
+    fn stop(&self) {
+        self.task().signal(control::SIGSTOP);
+    }
+
+    fn raise(&self, signal: u64) {
+        self.task().signal(signal);
+    }
+
+    /// Refused when the program is enabled: the kernel exports no way into its debugger.
+    fn breakpoint(&self) {}
+
+    fn panic(&self) {
+        control::panic();
+    }
+
+    fn chill(&self, ns: u64) {
+        clock::spin(ns);
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Why a control call was refused: an errno, and a line that the consumer can fetch and print.
+
+use core::fmt::{self, Write};
+use dtrace_engine::Reason;
+use dtrace_uapi::ioctl;
+use dtrace_uapi::limits::REASONLEN;
+use kernel::prelude::*;
+
+/// A line of text of limited length.
+pub struct Text {
+    bytes: [u8; REASONLEN],
+    len: usize,
+}
+
+impl Text {
+    /// No text.
+    pub const fn new() -> Self {
+        Self {
+            bytes: [0; REASONLEN],
+            len: 0,
+        }
+    }
+
+    /// As the consumer gets it.
+    pub fn to_reason(&self) -> ioctl::Reason {
+        ioctl::Reason { text: self.bytes }
+    }
+}
+
+impl Write for Text {
+    /// Appends as much as there is room for, with the last byte left to the NUL.
+    fn write_str(&mut self, s: &str) -> fmt::Result {
+        let room = self
+            .bytes
+            .get_mut(self.len..REASONLEN - 1)
+            .unwrap_or_default();
+        let n = s.len().min(room.len());
+        for (to, from) in room.iter_mut().zip(s.bytes()) {
+            *to = from;
+        }
+        self.len = self.len.saturating_add(n);
+        if n < s.len() {
+            return Err(fmt::Error);
+        }
+        Ok(())
+    }
+}
+
+/// A refused control call.
+pub struct Refusal {
+    /// What the call returns.
+    pub errno: Error,
+    /// What the consumer may print; empty where the errno says it all.
+    pub text: Text,
+}
+
+impl Refusal {
+    /// A refusal with a text.
+    pub fn new(errno: Error, text: &str) -> Self {
+        let mut line = Text::new();
+        let _ = line.write_str(text);
+        Self { errno, text: line }
+    }
+}
+
+/// A refusal that needs no words.
+pub fn refuse(errno: Error) -> Refusal {
+    Refusal {
+        errno,
+        text: Text::new(),
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(errno: Error) -> Self {
+        refuse(errno)
+    }
+}
+
+impl From<Reason> for Refusal {
+    fn from(reason: Reason) -> Self {
+        let mut text = Text::new();
+        let _ = write!(text, "{reason}");
+        Self {
+            errno: Error::from_errno(reason.errno.0.wrapping_neg()),
+            text,
+        }
+    }
+}

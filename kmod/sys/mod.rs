@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Safe wrappers over what the `kernel` crate lacks.
+//!
+//! This folder and `bindings` hold all of the module's `unsafe` code but the engine's own memory. Everything above relies on
+//! two proofs that are values: a [`percpu::CpuGuard`] means probe context on this CPU, and a [`rculist::Writer`] means
+//! the right to change what probe context reads. Lines that depend on the kernel's version or on the
+//! architecture are here too.
+
+#![allow(unsafe_code)]
+
+pub mod arena;
+pub mod clock;
+pub mod control;
+pub mod crosscall;
+pub mod device;
+pub mod mem;
+pub mod nofault;
+pub mod once;
+pub mod percpu;
+pub mod privilege;
+pub mod rculist;
+pub mod regs;
+pub mod stack;
+pub mod task;

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Loads of any address, which fail where others fault.
+//!
+//! The kernel refuses user addresses here, non-canonical ones and what is not mapped; the exception table does the
+//! rest. User memory is reached only from a task that has some, and only where its page tables are
+//! certainly those in use, which an NMI cannot tell.
+
+use crate::bindings;
+use core::ffi::c_void;
+
+/// The access failed.
+#[derive(Debug, Clone, Copy)]
+pub struct Unreachable;
+
+/// Loads a word of kernel memory.
+#[inline]
+pub fn load_u64(addr: u64) -> Result<u64, Unreachable> {
+    let mut word = 0u64;
+    // SAFETY: `word` is valid for the write; the load does not fault.
+    let ret = unsafe { bindings::dtrace_load_u64(&mut word, addr) };
+    if ret == 0 {
+        Ok(word)
+    } else {
+        Err(Unreachable)
+    }
+}
+
+/// Loads kernel memory.
+#[inline]
+pub fn load(addr: u64, out: &mut [u8]) -> Result<(), Unreachable> {
+    // SAFETY: `out` is valid for that many bytes; the load does not fault.
+    let ret = unsafe {
+        bindings::copy_from_kernel_nofault(
+            out.as_mut_ptr().cast::<c_void>(),
+            addr as *const c_void,
+            out.len(),
+        )
+    };
+    check(ret as isize).map(|_| ())
+}
+
+/// Loads a string of kernel memory as far as there is room; its length, without the NUL, which is not stored.
+pub fn load_str(addr: u64, out: &mut [u8]) -> Result<usize, Unreachable> {
+    // SAFETY: `out` is valid for that many bytes; the load does not fault.
+    check(unsafe { bindings::dtrace_load_str(out.as_mut_ptr().cast(), addr, out.len()) } as isize)
+}
+
+/// Loads memory of the current task.
+pub fn user_load(addr: u64, out: &mut [u8]) -> Result<(), Unreachable> {
+    // SAFETY: `out` is valid for that many bytes; the load does not fault.
+    let ret = unsafe {
+        if !bindings::dtrace_user_ok() {
+            return Err(Unreachable);
+        }
+        bindings::copy_from_user_nofault(
+            out.as_mut_ptr().cast::<c_void>(),
+            addr as *const c_void,
+            out.len(),
+        )
+    };
+    check(ret).map(|_| ())
+}
+
+/// Loads a string of the current task as far as there is room; its length, without the NUL.
+pub fn user_load_str(addr: u64, out: &mut [u8]) -> Result<usize, Unreachable> {
+    // SAFETY: `out` is valid for that many bytes; the load does not fault.
+    let ret = unsafe { bindings::dtrace_user_load_str(out.as_mut_ptr().cast(), addr, out.len()) };
+    check(ret as isize)
+}
+
+/// Stores into memory of the current task.
+pub fn user_store(addr: u64, data: &[u8]) -> Result<(), Unreachable> {
+    // SAFETY: `data` is valid for that many bytes; the store does not fault.
+    let ret = unsafe {
+        if !bindings::dtrace_user_ok() {
+            return Err(Unreachable);
+        }
+        bindings::copy_to_user_nofault(
+            addr as *mut c_void,
+            data.as_ptr().cast::<c_void>(),
+            data.len(),
+        )
+    };
+    check(ret).map(|_| ())
+}
+
+#[inline]
+fn check(ret: isize) -> Result<usize, Unreachable> {
+    usize::try_from(ret).map_err(|_| Unreachable)
+}

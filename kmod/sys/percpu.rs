@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! This CPU, taken for probe context.
+//!
+//! [`CpuGuard`] is the proof that the code behind it runs on one CPU, with interrupts off, and that no other code of
+//! ours does so on that CPU below it: neither an interrupted probe nor an NMI on top, since whoever finds the
+//! flag up leaves at once and is counted. All per-CPU memory hangs on this proof, so nothing in probe context needs a lock.
+
+use crate::bindings;
+use core::marker::PhantomData;
+use dtrace_engine::Cpu;
+use kernel::alloc::KVVec;
+use kernel::prelude::*;
+
+/// Raw frames that a stack walk may see, with our own on top of those asked for.
+const FRAMES: usize = 160;
+
+/// Probe context on this CPU; dropping it leaves.
+pub struct CpuGuard {
+    raw: *mut bindings::dtrace_cpu,
+    cpu: Cpu,
+    // Not to be sent to another CPU.
+    _here: PhantomData<*mut ()>,
+}
+
+impl CpuGuard {
+    /// Takes this CPU, or counts the attempt where it is taken already.
+    #[inline]
+    pub fn enter() -> Option<Self> {
+        // SAFETY: Needs nothing.
+        let raw = unsafe { bindings::dtrace_cpu_enter() };
+        if raw.is_null() {
+            return None;
+        }
+        // SAFETY: Until `dtrace_cpu_exit`, the pointee is ours alone.
+        let index = unsafe { (*raw).cpu } as usize;
+        Some(Self {
+            raw,
+            // SAFETY: Interrupts are off until `drop`, and `busy` keeps NMIs out.
+            cpu: unsafe { Cpu::claim(index) },
+            _here: PhantomData,
+        })
+    }
+
+    /// The engine's view of this claim.
+    #[inline]
+    pub fn cpu(&self) -> &Cpu {
+        &self.cpu
+    }
+
+    /// Room for a stack walk. The closure must not ask for it again.
+    #[inline]
+    pub fn with_frames<R>(&self, f: impl FnOnce(&mut [usize]) -> R) -> R {
+        // SAFETY: The pointee is ours alone while the guard lives. The room is taken out for the time of the call, so that
+        // a nested call finds none.
+        let (ptr, len) = unsafe {
+            let len = (*self.raw).nr_frames as usize;
+            (*self.raw).nr_frames = 0;
+            ((*self.raw).frames, len)
+        };
+        let room: &mut [usize] = if ptr.is_null() || len == 0 {
+            &mut []
+        } else {
+            // SAFETY: `CpuScratch` allocated that many words, and took them out of nobody else's hands.
+            unsafe { core::slice::from_raw_parts_mut(ptr.cast::<usize>(), len) }
+        };
+        let result = f(room);
+        // SAFETY: As above.
+        unsafe { (*self.raw).nr_frames = len as u32 };
+        result
+    }
+}
+
+impl Drop for CpuGuard {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: `raw` came from `dtrace_cpu_enter` on this CPU, and is given back once.
+        unsafe { bindings::dtrace_cpu_exit(self.raw) };
+    }
+}
+
+/// The memory that probe context has on each CPU. Lives as long as probes may fire.
+pub struct CpuScratch {
+    _frames: KVVec<usize>,
+}
+
+impl CpuScratch {
+    /// Allocates and hands out the memory. To be called once, before any probe exists.
+    pub fn new() -> Result<Self> {
+        let cpus = nr_cpus();
+        let mut frames =
+            KVVec::from_elem(0usize, cpus.checked_mul(FRAMES).ok_or(ENOMEM)?, GFP_KERNEL)?;
+        for (cpu, part) in frames.chunks_exact_mut(FRAMES).enumerate() {
+            // SAFETY: Needs nothing.
+            if unsafe { bindings::dtrace_cpu_possible(cpu as u32) } {
+                // SAFETY: The CPU is possible; no probe fires yet, so nobody else touches the pointee.
+                unsafe {
+                    let raw = bindings::dtrace_cpu_of(cpu as u32);
+                    (*raw).cpu = cpu as u32;
+                    (*raw).frames = part.as_mut_ptr().cast();
+                    (*raw).nr_frames = FRAMES as u32;
+                }
+            }
+        }
+        Ok(Self { _frames: frames })
+    }
+}
+
+impl Drop for CpuScratch {
+    fn drop(&mut self) {
+        // SAFETY: Needs nothing; no probe fires any more, so no new signal is queued.
+        unsafe { bindings::dtrace_signal_sync() };
+    }
+}
+
+/// Firings that found their CPU taken, over all CPUs, since the module was loaded.
+pub fn recursions() -> u64 {
+    let mut sum = 0u64;
+    for cpu in (0..nr_cpus() as u32).filter(|cpu| possible(*cpu)) {
+        // SAFETY: The CPU is possible; the counter is read whole on a 64-bit machine, and may be a moment old.
+        sum = sum.wrapping_add(unsafe {
+            (&raw const (*bindings::dtrace_cpu_of(cpu)).recursions).read_volatile()
+        });
+    }
+    sum
+}
+
+/// One more than the greatest CPU number.
+pub fn nr_cpus() -> usize {
+    // SAFETY: Needs nothing.
+    unsafe { bindings::dtrace_nr_cpus() as usize }
+}
+
+/// Whether there may ever be a CPU of this number.
+pub fn possible(cpu: u32) -> bool {
+    // SAFETY: Needs nothing.
+    unsafe { bindings::dtrace_cpu_possible(cpu) }
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Lists that probe context reads while others change them.
+//!
+//! A [`Head`] is a list's beginning, at a probe. Its nodes belong to somebody else: each consumer keeps all of its own in
+//! one [`Links`], a few large blocks, however many lists they are on. A change is one store of one pointer, made by whoever
+//! holds the [`Writer`]; a reader sees the list before or after it. An unlinked node still leads on, so a reader
+//! that stands on it finds its way; it is freed after every reader of that time has gone.
+//!
+//! Why consumers can go in any order: a node that is unlinked but not freed may still point to one that is unlinked later.
+//! A reader that follows it began before the first unlinking, so the grace period of the second one waits for it as well.
+
+use super::percpu::CpuGuard;
+use crate::bindings;
+use core::ptr;
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use kernel::alloc::KVVec;
+use kernel::prelude::*;
+
+/// The right to change lists. There is one; a mutex guards it.
+pub struct Writer(());
+
+impl Writer {
+    /// The right.
+    ///
+    /// # Safety
+    ///
+    /// Must be called once in the module's life.
+    pub const unsafe fn new() -> Self {
+        Self(())
+    }
+}
+
+/// A list's beginning.
+pub struct Head<T: 'static> {
+    first: AtomicPtr<Node<T>>,
+}
+
+/// # Invariants
+///
+/// A node that a list reaches is alive, and so is every node that its `next` leads to, until a grace period after it
+/// has been unlinked.
+struct Node<T: 'static> {
+    next: AtomicPtr<Node<T>>,
+    head: &'static Head<T>,
+    linked: AtomicBool,
+    value: T,
+}
+
+// SAFETY: A head gives away only `&T`.
+unsafe impl<T: Sync + Send> Sync for Head<T> {}
+// SAFETY: As above.
+unsafe impl<T: Sync + Send> Send for Head<T> {}
+
+impl<T: Sync + Send> Head<T> {
+    /// An empty list.
+    pub const fn new() -> Self {
+        Self {
+            first: AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+
+    /// The values, oldest first.
+    #[inline]
+    pub fn iter<'a>(&self, _guard: &'a CpuGuard) -> impl Iterator<Item = &'a T> {
+        let mut at = self.first.load(Ordering::Acquire);
+        core::iter::from_fn(move || {
+            // SAFETY: By the invariant of `Node`; interrupts are off for `'a`, so no grace period ends meanwhile.
+            let node: &'a Node<T> = unsafe { at.as_ref() }?;
+            at = node.next.load(Ordering::Acquire);
+            Some(&node.value)
+        })
+    }
+
+    /// Whether there are no values.
+    pub fn is_empty(&self, _writer: &Writer) -> bool {
+        self.first.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Empties the list. The nodes stay with their owners.
+    pub fn unlink_all(&self, _writer: &mut Writer) {
+        let mut at = self.first.swap(ptr::null_mut(), Ordering::Release);
+        // SAFETY: By the invariant of `Node`: nodes are freed by the holder of the writer only.
+        while let Some(node) = unsafe { at.as_ref() } {
+            node.linked.store(false, Ordering::Relaxed);
+            at = node.next.load(Ordering::Relaxed);
+        }
+    }
+
+    /// The pointer that leads to `wanted`, or the last one of the list.
+    fn slot_of(&self, wanted: *mut Node<T>) -> &AtomicPtr<Node<T>> {
+        let mut slot = &self.first;
+        loop {
+            let at = slot.load(Ordering::Relaxed);
+            if at == wanted {
+                return slot;
+            }
+            // SAFETY: By the invariant of `Node`, and the callers hold the writer.
+            match unsafe { at.as_ref() } {
+                Some(node) => slot = &node.next,
+                None => return slot,
+            }
+        }
+    }
+}
+
+/// One owner's nodes. They must be [unlinked](Self::unlink_if) before the links are dropped; what is still
+/// linked then is leaked rather than freed under a reader.
+pub struct Links<T: Sync + Send + 'static> {
+    blocks: KVVec<KVVec<Node<T>>>,
+}
+
+impl<T: Sync + Send + 'static> Links<T> {
+    /// No nodes.
+    pub const fn new() -> Self {
+        Self {
+            blocks: KVVec::new(),
+        }
+    }
+
+    /// Makes room for `n` more nodes, so that as many [`push`](Self::push) succeed.
+    pub fn reserve(&mut self, n: usize) -> Result {
+        let block = KVVec::with_capacity(n, GFP_KERNEL)?;
+        self.blocks.push(block, GFP_KERNEL)?;
+        Ok(())
+    }
+
+    /// Appends `value` to a list.
+    pub fn push(&mut self, _writer: &mut Writer, head: &'static Head<T>, value: T) -> Result {
+        let block = self.blocks.last_mut().ok_or(ENOSPC)?;
+        block
+            .push_within_capacity(Node {
+                next: AtomicPtr::new(ptr::null_mut()),
+                head,
+                linked: AtomicBool::new(true),
+                value,
+            })
+            .map_err(|_| ENOSPC)?;
+        let at = block.len() - 1;
+        // The node never moves: the block does not grow beyond its capacity. Pointers to it come from the block's own pointer,
+        // not from a reference to one node.
+        let node = block.as_mut_ptr().wrapping_add(at);
+        head.slot_of(ptr::null_mut()).store(node, Ordering::Release);
+        Ok(())
+    }
+
+    /// How many nodes are linked.
+    pub fn linked(&self) -> usize {
+        let linked = |block: &KVVec<Node<T>>| {
+            block
+                .iter()
+                .filter(|n| n.linked.load(Ordering::Relaxed))
+                .count()
+        };
+        self.blocks.iter().map(linked).sum()
+    }
+
+    /// Takes the nodes for which `which` holds off their lists.
+    pub fn unlink_if(&mut self, _writer: &mut Writer, mut which: impl FnMut(&T) -> bool) {
+        for block in &mut self.blocks {
+            let base = block.as_mut_ptr();
+            for at in 0..block.len() {
+                let ptr = base.wrapping_add(at);
+                // SAFETY: `at` is within the block; readers share the node, so it is only read here.
+                let node = unsafe { &*ptr };
+                if node.linked.load(Ordering::Relaxed) && which(&node.value) {
+                    node.linked.store(false, Ordering::Relaxed);
+                    let slot = node.head.slot_of(ptr);
+                    slot.store(node.next.load(Ordering::Relaxed), Ordering::Release);
+                }
+            }
+        }
+    }
+}
+
+impl<T: Sync + Send + 'static> Drop for Links<T> {
+    fn drop(&mut self) {
+        if self.linked() > 0 {
+            pr_err!("enabled probes dropped while linked\n");
+            core::mem::forget(core::mem::take(&mut self.blocks));
+        } else if !self.blocks.is_empty() {
+            synchronize();
+        }
+    }
+}
+
+/// Waits until every CPU has left the probe context that it is in.
+pub fn synchronize() {
+    // SAFETY: Called from process context, without locks that an RCU reader may take.
+    unsafe { bindings::synchronize_rcu() };
+}

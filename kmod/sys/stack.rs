@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Kernel and user stacks from probe context.
+
+use super::nofault;
+use super::percpu::CpuGuard;
+use super::regs::Regs;
+use crate::bindings;
+
+/// Walks the kernel stack into `f`, innermost frame first, from the frame whose address is `from` on. Where
+/// there is no such frame (or `from` is 0) the walk begins with the first one that it finds.
+///
+/// The frames above `from` are ours and the mechanism's that called us; how many there are depends on the mechanism and
+/// the compiler, so they are found by address and not counted.
+pub fn kernel<R>(guard: &CpuGuard, from: u64, f: impl FnOnce(&[usize]) -> R) -> R {
+    guard.with_frames(|room| {
+        // SAFETY: `room` is valid for that many words; the walk takes no locks.
+        let n = unsafe {
+            bindings::stack_trace_save(room.as_mut_ptr().cast(), room.len() as u32, 0) as usize
+        };
+        let all = room.get(..n).unwrap_or_default();
+        let first = all.iter().position(|pc| *pc as u64 == from).unwrap_or(0);
+        f(all.get(first..).unwrap_or_default())
+    })
+}
+
+/// Most frames of a user stack that are walked.
+const USER_FRAMES: usize = 512;
+
+/// Walks the user stack by frame pointers, innermost frame first, giving each program counter to `f` until it
+/// returns `false`, the chain ends or memory is not there.
+pub fn user(regs: &Regs, mut f: impl FnMut(u64) -> bool) {
+    if !f(regs.ip()) {
+        return;
+    }
+    let mut fp = regs.fp();
+    for _ in 1..USER_FRAMES {
+        let mut frame = [0u8; 16];
+        if fp == 0 || fp % 8 != 0 || nofault::user_load(fp, &mut frame).is_err() {
+            return;
+        }
+        let (next, ret) = frame.split_at(8);
+        let word = |b: &[u8]| b.try_into().map_or(0, u64::from_ne_bytes);
+        let (next, ret) = (word(next), word(ret));
+        if ret == 0 || !f(ret) || next <= fp {
+            return;
+        }
+        fp = next;
+    }
+}
