@@ -9,6 +9,7 @@ pub mod handle;
 pub mod options;
 pub mod proc;
 pub mod program;
+pub mod render;
 pub mod source;
 pub mod statement;
 pub mod symbols;

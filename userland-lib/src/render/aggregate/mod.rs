@@ -1,0 +1,412 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The consumer's aggregations: what the CPUs' snapshots add up to.
+//!
+//! A snapshot empties the kernel's buffer, so its rows are increments: each is merged into the row of the same
+//! key, and what is kept here is the only copy of the total. Addresses that stand for a symbol or a module are
+//! replaced by one address for all of the symbol before they are looked up, so that `@[sym(arg0)]` has a row for
+//! each symbol.
+//!
+//! What the D program then does to an aggregation (`clear`, `trunc`, `normalize`) applies to the rows that
+//! exist at that moment.
+
+use std::collections::{BTreeMap, HashMap};
+
+use dtrace_uapi::action::Action;
+use thiserror::Error;
+
+use super::{Datum, Kind, Symbolizer};
+use crate::statement::AggVarId;
+
+mod sort;
+mod value;
+
+pub use sort::Sort;
+pub(super) use sort::{joined, sorted};
+pub(super) use value::{average, divide, stddev};
+
+/// A row that cannot be merged.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("aggregation {id} has a row of {size} bytes that does not fit its function")]
+pub struct Misfit {
+    /// The aggregation.
+    pub id: AggVarId,
+    /// The size of its value.
+    pub size: usize,
+}
+
+/// A value of a row's key.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Key {
+    kind: Kind,
+    data: Box<[u8]>,
+}
+
+impl Key {
+    /// The key as a value that can be printed.
+    pub fn datum(&self) -> Datum<'_> {
+        Datum::new(self.kind, &self.data)
+    }
+}
+
+/// What a row holds besides its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The aggregating function's data.
+    pub words: Vec<u64>,
+    /// What the value is divided by when it is printed.
+    pub normal: u64,
+    /// Whether nothing was aggregated since `clear()`: the data is zero, which is no value of `min()`.
+    cleared: bool,
+}
+
+/// One aggregation.
+#[derive(Clone, Debug)]
+pub struct Aggregation {
+    func: Action,
+    arg: u64,
+    rows: HashMap<Vec<Key>, Row>,
+    printed: bool,
+}
+
+impl Aggregation {
+    fn new(func: Action, arg: u64) -> Self {
+        Self {
+            func,
+            arg,
+            rows: HashMap::new(),
+            printed: false,
+        }
+    }
+
+    /// The aggregating function.
+    pub fn func(&self) -> Action {
+        self.func
+    }
+
+    /// The rows, in no order.
+    pub fn rows(&self) -> impl Iterator<Item = (&[Key], &Row)> {
+        self.rows.iter().map(|(key, row)| (key.as_slice(), row))
+    }
+
+    /// The row of a key that was never aggregated.
+    fn zero(&self) -> Row {
+        Row {
+            words: value::zero(self.func, self.arg),
+            normal: 1,
+            cleared: true,
+        }
+    }
+}
+
+/// All aggregations of a consumer, by the id that the compiler gave them.
+#[derive(Clone, Debug, Default)]
+pub struct Aggregations {
+    by_id: BTreeMap<AggVarId, Aggregation>,
+    /// The address that stands for all of an object, by process and object.
+    objects: HashMap<(Option<u32>, String), u64>,
+}
+
+impl Aggregations {
+    /// Makes an aggregation known, so that one without rows still has a value of zero beside others.
+    pub fn declare(&mut self, id: AggVarId, func: Action, arg: u64) {
+        self.by_id
+            .entry(id)
+            .or_insert_with(|| Aggregation::new(func, arg));
+    }
+
+    /// The aggregation `id`.
+    pub fn get(&self, id: AggVarId) -> Option<&Aggregation> {
+        self.by_id.get(&id)
+    }
+
+    /// Adds a row of a snapshot. `value` is the function's data as the kernel wrote it.
+    pub fn merge(
+        &mut self,
+        id: AggVarId,
+        func: Action,
+        keys: &[Datum<'_>],
+        value: &[u8],
+        symbols: &dyn Symbolizer,
+    ) -> Result<(), Misfit> {
+        let misfit = Misfit {
+            id,
+            size: value.len(),
+        };
+        let words: Vec<u64> = super::value::words(value).collect();
+        if value.len() % 8 != 0 || !value::is_well_formed(func, &words) {
+            return Err(misfit);
+        }
+        let arg = words.first().copied().unwrap_or(0);
+        let key: Vec<Key> = keys.iter().map(|k| self.canonical(k, symbols)).collect();
+        let aggregation = self
+            .by_id
+            .entry(id)
+            .or_insert_with(|| Aggregation::new(func, arg));
+        if aggregation.func != func {
+            return Err(misfit);
+        }
+        match aggregation.rows.get_mut(&key) {
+            None => {
+                let row = Row {
+                    words,
+                    normal: 1,
+                    cleared: false,
+                };
+                aggregation.rows.insert(key, row);
+            }
+            Some(row) if row.words.len() != words.len() => return Err(misfit),
+            Some(row) if row.cleared => {
+                row.words = words;
+                row.cleared = false;
+            }
+            Some(row) => value::merge(func, &mut row.words, &words),
+        }
+        Ok(())
+    }
+
+    /// A key as it is looked up: strings without what follows their end, one address for each symbol and object.
+    fn canonical(&mut self, datum: &Datum<'_>, symbols: &dyn Symbolizer) -> Key {
+        let mut data: Box<[u8]> = match datum.kind {
+            Kind::Str => datum.text().into(),
+            _ => datum.data.into(),
+        };
+        let is_symbol = matches!(datum.kind, Kind::Sym | Kind::Usym);
+        let is_object = matches!(datum.kind, Kind::Mod | Kind::Umod);
+        if let (true, Some((pid, pc))) = (is_symbol || is_object, datum.address()) {
+            let location = match pid {
+                Some(_) => symbols.user(pid, pc),
+                None => symbols.kernel(pc),
+            };
+            let start = match location {
+                Some(location) if is_object => {
+                    *self.objects.entry((pid, location.object)).or_insert(pc)
+                }
+                Some(location) => pc.wrapping_sub(location.symbol.map_or(0, |(_, offset)| offset)),
+                None => pc,
+            };
+            // An address is the last word of its record.
+            if let Some(word) = data.last_chunk_mut::<8>() {
+                *word = start.to_ne_bytes();
+            }
+        }
+        Key {
+            kind: datum.kind,
+            data,
+        }
+    }
+
+    /// `clear()`: the values go back to zero, the keys stay.
+    pub fn clear(&mut self, id: AggVarId) {
+        if let Some(aggregation) = self.by_id.get_mut(&id) {
+            let zero = aggregation.zero().words;
+            for row in aggregation.rows.values_mut() {
+                row.words.clone_from(&zero);
+                row.cleared = true;
+            }
+        }
+    }
+
+    /// `trunc()`: keeps the `keep` rows of the greatest values, for a negative number those of the least.
+    pub fn trunc(&mut self, id: AggVarId, keep: i64) {
+        let Some(aggregation) = self.by_id.get_mut(&id) else {
+            return;
+        };
+        let order = Sort {
+            reverse: keep >= 0,
+            ..Sort::default()
+        };
+        let limit = usize::try_from(keep.unsigned_abs()).unwrap_or(usize::MAX);
+        let doomed: Vec<Vec<Key>> = sorted(aggregation, &order)
+            .into_iter()
+            .skip(limit)
+            .map(|(key, _)| key.to_vec())
+            .collect();
+        for key in doomed {
+            aggregation.rows.remove(&key);
+        }
+    }
+
+    /// `normalize()`: prints the values of the present rows divided by `factor`.
+    pub fn normalize(&mut self, id: AggVarId, factor: u64) {
+        if let Some(aggregation) = self.by_id.get_mut(&id) {
+            for row in aggregation.rows.values_mut() {
+                row.normal = factor;
+            }
+        }
+    }
+
+    /// `denormalize()`: undoes `normalize()`.
+    pub fn denormalize(&mut self, id: AggVarId) {
+        self.normalize(id, 1);
+    }
+
+    /// The aggregations that no `printa()` has printed, in the order of their ids.
+    pub(super) fn unprinted(&self) -> impl DoubleEndedIterator<Item = &Aggregation> {
+        self.by_id.values().filter(|a| !a.printed)
+    }
+
+    /// Notes that rows of an aggregation were printed.
+    pub(super) fn note_printed(&mut self, id: AggVarId) {
+        if let Some(aggregation) = self.by_id.get_mut(&id) {
+            aggregation.printed |= !aggregation.rows.is_empty();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{testing::Fixture, NoSymbols};
+    use super::*;
+    use dtrace_uapi::action::Lquantize;
+
+    const INT: Kind = Kind::Int { signed: true };
+
+    fn bytes(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|w| w.to_ne_bytes()).collect()
+    }
+
+    fn add(aggs: &mut Aggregations, func: Action, key: u64, words: &[u64]) {
+        let key = key.to_ne_bytes();
+        aggs.merge(1, func, &[Datum::new(INT, &key)], &bytes(words), &NoSymbols)
+            .unwrap();
+    }
+
+    /// The first words of all rows, sorted.
+    fn firsts(aggs: &Aggregations) -> Vec<i64> {
+        let rows = aggs.get(1).unwrap().rows();
+        let mut firsts: Vec<_> = rows.map(|(_, row)| row.words[0] as i64).collect();
+        firsts.sort_unstable();
+        firsts
+    }
+
+    #[test]
+    fn rows_of_a_key_are_merged() {
+        let mut aggs = Aggregations::default();
+        add(&mut aggs, Action::Count, 1, &[2]);
+        add(&mut aggs, Action::Count, 1, &[3]);
+        add(&mut aggs, Action::Count, 2, &[4]);
+        assert_eq!(firsts(&aggs), [4, 5]);
+    }
+
+    #[test]
+    fn clear_keeps_keys_and_forgets_values() {
+        let mut aggs = Aggregations::default();
+        add(&mut aggs, Action::Min, 1, &[5]);
+        aggs.clear(1);
+        assert_eq!(firsts(&aggs), [0]);
+        add(&mut aggs, Action::Min, 1, &[9]);
+        assert_eq!(firsts(&aggs), [9]);
+        let arg = Lquantize {
+            base: 0,
+            step: 1,
+            levels: 1,
+        };
+        let mut aggs = Aggregations::default();
+        add(&mut aggs, Action::Lquantize, 1, &[arg.pack(), 1, 2, 3]);
+        aggs.clear(1);
+        let (_, row) = aggs.get(1).unwrap().rows().next().unwrap();
+        assert_eq!(row.words, [arg.pack(), 0, 0, 0]);
+    }
+
+    #[test]
+    fn trunc_keeps_the_top_or_the_bottom() {
+        let mut all = Aggregations::default();
+        for (key, value) in [(1, 10), (2, -5i64 as u64), (3, 20), (4, 0)] {
+            add(&mut all, Action::Sum, key, &[value]);
+        }
+        for (keep, expected) in [
+            (2, &[10, 20][..]),
+            (-2, &[-5, 0]),
+            (0, &[]),
+            (9, &[-5, 0, 10, 20]),
+            (i64::MIN, &[-5, 0, 10, 20]),
+        ] {
+            let mut aggs = all.clone();
+            aggs.trunc(1, keep);
+            assert_eq!(firsts(&aggs), expected, "{keep}");
+        }
+    }
+
+    #[test]
+    fn normalize_applies_to_present_rows() {
+        let mut aggs = Aggregations::default();
+        let normals = |aggs: &Aggregations| {
+            let mut all: Vec<_> = aggs.get(1).unwrap().rows().map(|(_, r)| r.normal).collect();
+            all.sort_unstable();
+            all
+        };
+        add(&mut aggs, Action::Count, 1, &[1]);
+        aggs.normalize(1, 10);
+        add(&mut aggs, Action::Count, 1, &[1]);
+        add(&mut aggs, Action::Count, 2, &[1]);
+        assert_eq!(normals(&aggs), [1, 10]);
+        aggs.denormalize(1);
+        assert_eq!(normals(&aggs), [1, 1]);
+        aggs.normalize(99, 2);
+    }
+
+    #[test]
+    fn addresses_of_a_symbol_or_object_share_a_row() {
+        let mut aggs = Aggregations::default();
+        let mut merge = |id, kind, pc: u64| {
+            let key = pc.to_ne_bytes();
+            aggs.merge(
+                id,
+                Action::Count,
+                &[Datum::new(kind, &key)],
+                &bytes(&[1]),
+                &Fixture,
+            )
+            .unwrap();
+        };
+        merge(1, Kind::Sym, 0x2004);
+        merge(1, Kind::Sym, 0x2008);
+        merge(1, Kind::Sym, 0x9000);
+        merge(2, Kind::Mod, 0x2004);
+        merge(2, Kind::Mod, 0x3008);
+        merge(3, INT, 0x2004);
+        merge(3, INT, 0x2008);
+        assert_eq!(
+            [1, 2, 3].map(|id| aggs.get(id).unwrap().rows().count()),
+            [2, 1, 2]
+        );
+    }
+
+    #[test]
+    fn strings_are_equal_up_to_their_end() {
+        let mut aggs = Aggregations::default();
+        for text in [&b"sh\0\0"[..], b"sh\0x", b"sh"] {
+            aggs.merge(
+                1,
+                Action::Count,
+                &[Datum::new(Kind::Str, text)],
+                &bytes(&[1]),
+                &NoSymbols,
+            )
+            .unwrap();
+        }
+        assert_eq!(firsts(&aggs), [3]);
+    }
+
+    #[test]
+    fn rows_that_do_not_fit_are_refused() {
+        let mut aggs = Aggregations::default();
+        add(&mut aggs, Action::Count, 1, &[1]);
+        for (func, value) in [
+            (Action::Count, vec![0; 7]),
+            (Action::Count, vec![0; 16]),
+            (Action::Count, vec![]),
+            (Action::Sum, vec![0; 8]),
+            (Action::Quantize, vec![0; 8]),
+            (Action::Lquantize, vec![0; 16]),
+            (Action::Llquantize, vec![0xff; 16]),
+            (Action::Printf, vec![0; 8]),
+        ] {
+            let result = aggs.merge(1, func, &[], &value, &NoSymbols);
+            let size = value.len();
+            assert_eq!(result, Err(Misfit { id: 1, size }), "{func:?}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The arithmetic of aggregating functions' data.
+//!
+//! Sums wrap, as they do in the kernel. The data of `avg()` is count and sum; that of `stddev()` adds the sum of
+//! squares as a 128-bit number, low word first.
+
+use dtrace_uapi::action::{Action, Llquantize, Lquantize, QUANTIZE_NBUCKETS};
+
+/// Whether `words` are data of `func`.
+pub fn is_well_formed(func: Action, words: &[u64]) -> bool {
+    let arg = words.first().copied();
+    let expected = match func {
+        Action::Count | Action::Sum | Action::Min | Action::Max => 1,
+        Action::Avg => 2,
+        Action::Stddev => 4,
+        Action::Quantize => QUANTIZE_NBUCKETS,
+        Action::Lquantize => arg.map_or(0, |arg| Lquantize::unpack(arg).words()),
+        Action::Llquantize => match arg.map(Llquantize::unpack) {
+            Some(parameters) if parameters.is_valid() => parameters.words(),
+            _ => 0,
+        },
+        _ => 0,
+    };
+    expected != 0 && words.len() == expected
+}
+
+/// The data of `func` when nothing was aggregated; `arg` is the parameters of a distribution.
+pub fn zero(func: Action, arg: u64) -> Vec<u64> {
+    let (words, arg) = match func {
+        Action::Avg => (2, 0),
+        Action::Stddev => (4, 0),
+        Action::Quantize => (QUANTIZE_NBUCKETS, 0),
+        Action::Lquantize => (Lquantize::unpack(arg).words(), arg),
+        Action::Llquantize if Llquantize::unpack(arg).is_valid() => {
+            (Llquantize::unpack(arg).words(), arg)
+        }
+        _ => (1, 0),
+    };
+    let mut zero = vec![0; words];
+    zero[0] = arg;
+    zero
+}
+
+/// Adds `new` to `words`, both well-formed data of `func` and of one length.
+pub fn merge(func: Action, words: &mut [u64], new: &[u64]) {
+    // The parameters of a distribution are not summed.
+    let skip = usize::from(matches!(func, Action::Lquantize | Action::Llquantize));
+    for (word, &new) in words.iter_mut().zip(new).skip(skip) {
+        *word = match func {
+            Action::Min => (*word as i64).min(new as i64) as u64,
+            Action::Max => (*word as i64).max(new as i64) as u64,
+            Action::Stddev => continue,
+            _ => word.wrapping_add(new),
+        };
+    }
+    if let (Action::Stddev, [count, sum, low, high], [c, s, l, h]) = (func, words, new) {
+        let squares = wide(*low, *high).wrapping_add(wide(*l, *h));
+        *count = count.wrapping_add(*c);
+        *sum = sum.wrapping_add(*s);
+        *low = squares as u64;
+        *high = (squares >> 64) as u64;
+    }
+}
+
+fn wide(low: u64, high: u64) -> u128 {
+    u128::from(high) << 64 | u128::from(low)
+}
+
+/// `value` divided by a factor of `normalize()`, towards zero. A factor of zero divides nothing.
+pub fn divide(value: i64, normal: u64) -> i64 {
+    let quotient = i128::from(value) / i128::from(normal.max(1));
+    // Not beyond `value`.
+    quotient as i64
+}
+
+/// The mean that data of `avg()` or `stddev()` holds; 0 without values.
+pub fn average(words: &[u64], normal: u64) -> i64 {
+    match *words {
+        [count, sum, ..] if count != 0 => divide(divide(sum as i64, normal), count),
+        _ => 0,
+    }
+}
+
+/// The standard deviation: the root of the mean square less the square of the mean; 0 without values.
+pub fn stddev(words: &[u64], normal: u64) -> u64 {
+    let [count, _, low, high] = *words else {
+        return 0;
+    };
+    if count == 0 {
+        return 0;
+    }
+    let normal = u128::from(normal.max(1));
+    let mean_square = wide(low, high) / normal / normal / u128::from(count);
+    let mean = u128::from(average(words, normal as u64).unsigned_abs());
+    // The mean is rounded towards zero, so its square is not above the mean square except after wrapped sums.
+    mean_square.saturating_sub(mean * mean).isqrt() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The data of `stddev()` of `values`, split in two and merged.
+    fn stddev_of(values: &[i64], normal: u64) -> u64 {
+        let mut total = zero(Action::Stddev, 0);
+        for value in values {
+            let square = u128::from(value.unsigned_abs()).pow(2);
+            let new = [1, *value as u64, square as u64, (square >> 64) as u64];
+            merge(Action::Stddev, &mut total, &new);
+        }
+        assert!(is_well_formed(Action::Stddev, &total));
+        stddev(&total, normal)
+    }
+
+    #[test]
+    fn standard_deviations() {
+        assert_eq!(stddev_of(&[], 1), 0);
+        assert_eq!(stddev_of(&[5], 1), 0);
+        assert_eq!(stddev_of(&[2, 4, 4, 4, 5, 5, 7, 9], 1), 2);
+        assert_eq!(stddev_of(&[-20, 20], 1), 20);
+        assert_eq!(stddev_of(&[-20, 20], 10), 2);
+        assert_eq!(stddev_of(&[i64::MIN], 1), 0);
+        assert_eq!(stddev_of(&[i64::MAX, -i64::MAX], 1), i64::MAX as u64);
+    }
+
+    #[test]
+    fn means_round_towards_zero() {
+        for (count, sum, normal, expected) in [
+            (0, 5, 1, 0),
+            (2, 5, 1, 2),
+            (2, -5, 1, -2),
+            (2, 1000, 10, 50),
+            (1, i64::MIN, 1, i64::MIN),
+            (u64::MAX, i64::MIN, u64::MAX, 0),
+        ] {
+            assert_eq!(average(&[count, sum as u64], normal), expected);
+        }
+    }
+
+    #[test]
+    fn division_never_fails() {
+        assert_eq!(divide(i64::MIN, 0), i64::MIN);
+        assert_eq!(divide(i64::MIN, 1), i64::MIN);
+        assert_eq!(divide(-7, 2), -3);
+        assert_eq!(divide(-1, u64::MAX), 0);
+    }
+
+    #[test]
+    fn merging_follows_the_function() {
+        let check = |func, a: &[i64], b: &[i64], expected: &[i64]| {
+            let mut words: Vec<u64> = a.iter().map(|&w| w as u64).collect();
+            let new: Vec<u64> = b.iter().map(|&w| w as u64).collect();
+            merge(func, &mut words, &new);
+            let words: Vec<i64> = words.iter().map(|&w| w as i64).collect();
+            assert_eq!(words, expected, "{func:?}");
+        };
+        check(Action::Count, &[2], &[3], &[5]);
+        check(Action::Sum, &[i64::MAX], &[1], &[i64::MIN]);
+        check(Action::Min, &[-3], &[2], &[-3]);
+        check(Action::Max, &[-3], &[2], &[2]);
+        check(Action::Avg, &[1, 10], &[2, -4], &[3, 6]);
+        let arg = Lquantize {
+            base: 0,
+            step: 1,
+            levels: 1,
+        }
+        .pack() as i64;
+        check(
+            Action::Lquantize,
+            &[arg, 1, 2, 3],
+            &[arg, 1, 1, 1],
+            &[arg, 2, 3, 4],
+        );
+        // The carry of the sum of squares.
+        check(Action::Stddev, &[1, 1, -1, 0], &[1, 1, 1, 0], &[2, 2, 0, 1]);
+    }
+}

@@ -1,0 +1,513 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Distributions: `quantize()`, `lquantize()` and `llquantize()` as bars.
+//!
+//! The three differ only in what their buckets stand for, so each becomes a list of [`Bucket`]s, and one
+//! function prints lists. Buckets at both ends that are empty are left out, but for one as a margin. Counts may
+//! be negative (an increment may be); then the bars grow to the left of a line.
+//!
+//! Lengths of bars are computed in integers, rounding halves up, so that they are the same everywhere.
+
+use dtrace_uapi::action::{
+    quantize_value, Action, Llquantize, Lquantize, QUANTIZE_NBUCKETS, QUANTIZE_ZEROBUCKET,
+};
+
+/// Characters of the longest bar.
+const BAR: u128 = 40;
+/// With `aggzoom` the longest bar takes this many hundredths of the column.
+const ZOOM_PERCENT: u128 = 95;
+
+/// What a bucket stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Label {
+    /// The values from here to the next bucket (below zero: from here to the one before).
+    Value(i64),
+    /// The values below.
+    Below(i64),
+    /// The values from here on.
+    AtLeast(i64),
+}
+
+/// A bucket and what it has counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    /// What it stands for.
+    pub label: Label,
+    /// The sum of its increments.
+    pub count: i64,
+}
+
+impl Bucket {
+    /// The value that stands for the bucket's values in a sum.
+    pub fn value(&self) -> i128 {
+        match self.label {
+            Label::Value(value) => value.into(),
+            Label::Below(value) => i128::from(value) - 1,
+            Label::AtLeast(value) => i128::from(value) + 1,
+        }
+    }
+}
+
+/// The buckets of an aggregation's data; `None` if it is no distribution or its size is wrong.
+pub fn buckets(func: Action, words: &[u64]) -> Option<Vec<Bucket>> {
+    let (labels, counts): (Vec<Label>, &[u64]) = match func {
+        Action::Quantize => {
+            let labels = (0..QUANTIZE_NBUCKETS).map(|i| Label::Value(quantize_value(i)));
+            (labels.collect(), words)
+        }
+        Action::Lquantize => {
+            let (&arg, counts) = words.split_first()?;
+            (lquantize_labels(Lquantize::unpack(arg)), counts)
+        }
+        Action::Llquantize => {
+            let (&arg, counts) = words.split_first()?;
+            let parameters = Llquantize::unpack(arg);
+            if !parameters.is_valid() {
+                return None;
+            }
+            (llquantize_labels(parameters), counts)
+        }
+        _ => return None,
+    };
+    if labels.len() != counts.len() {
+        return None;
+    }
+    let bucket = |(label, &count): (Label, &u64)| Bucket {
+        label,
+        count: count as i64,
+    };
+    Some(labels.into_iter().zip(counts).map(bucket).collect())
+}
+
+fn lquantize_labels(parameters: Lquantize) -> Vec<Label> {
+    let at =
+        |level: u16| i64::from(parameters.base) + i64::from(level) * i64::from(parameters.step);
+    let mut labels = vec![Label::Below(at(0))];
+    labels.extend((0..parameters.levels).map(|level| Label::Value(at(level))));
+    labels.push(Label::AtLeast(at(parameters.levels)));
+    labels
+}
+
+/// Valid parameters only: then no power overflows and each step is at least 1.
+fn llquantize_labels(parameters: Llquantize) -> Vec<Label> {
+    let factor = i64::from(parameters.factor);
+    let nsteps = i64::from(parameters.nsteps);
+    let mut value = factor.saturating_pow(parameters.low.into());
+    let mut labels = vec![Label::Below(value)];
+    for _ in parameters.low..=parameters.high {
+        let next = value.saturating_mul(factor);
+        let step = (next / nsteps).max(1);
+        while value < next {
+            labels.push(Label::Value(value));
+            value = value.saturating_add(step);
+        }
+        value = next;
+    }
+    labels.push(Label::AtLeast(value));
+    labels
+}
+
+/// The buckets worth printing: those that are not zero with a neighbour at each end; without any, some around
+/// zero or at the beginning.
+fn trim(func: Action, buckets: &[Bucket]) -> &[Bucket] {
+    let is_used = |bucket: &Bucket| bucket.count != 0;
+    let (first, last) = match (
+        buckets.iter().position(is_used),
+        buckets.iter().rposition(is_used),
+    ) {
+        (Some(first), Some(last)) => (first.saturating_sub(1), last + 1),
+        _ if func == Action::Quantize => (QUANTIZE_ZEROBUCKET - 1, QUANTIZE_ZEROBUCKET + 1),
+        _ => (0, 2),
+    };
+    let end = (last + 1).min(buckets.len());
+    buckets.get(first..end).unwrap_or(buckets)
+}
+
+/// The scale of the bars: a count of `total` hundredths fills the column.
+struct Scale {
+    total: u128,
+    positive: bool,
+    negative: bool,
+}
+
+impl Scale {
+    fn new(buckets: &[Bucket], zoom: bool) -> Self {
+        let magnitudes = buckets.iter().map(|b| u128::from(b.count.unsigned_abs()));
+        let total = if zoom {
+            magnitudes.max().unwrap_or(0) * 100 * 100 / ZOOM_PERCENT
+        } else {
+            magnitudes.sum::<u128>() * 100
+        };
+        Self {
+            total,
+            positive: buckets.iter().any(|b| b.count > 0),
+            negative: buckets.iter().any(|b| b.count < 0),
+        }
+    }
+
+    /// The characters of a bar in a column of `width`.
+    fn bar(&self, count: i64, width: u128) -> usize {
+        if self.total == 0 {
+            return 0;
+        }
+        let scaled = u128::from(count.unsigned_abs()) * 100 * width;
+        ((2 * scaled + self.total) / (2 * self.total)).min(width) as usize
+    }
+}
+
+/// Appends a distribution, from the newline before its header on; nothing if the data's size is wrong.
+pub fn print(out: &mut Vec<u8>, func: Action, words: &[u64], normal: u64, zoom: bool) {
+    let Some(buckets) = buckets(func, words) else {
+        return;
+    };
+    let buckets = trim(func, &buckets);
+    let scale = Scale::new(buckets, zoom);
+    put!(
+        out,
+        "\n{:>16} {:>41} {:<9}\n",
+        "value",
+        "------------- Distribution -------------",
+        "count"
+    );
+    for bucket in buckets {
+        let label = match bucket.label {
+            Label::Value(value) => value.to_string(),
+            Label::Below(value) => format!("< {value}"),
+            Label::AtLeast(value) => format!(">= {value}"),
+        };
+        let count = super::aggregate::divide(bucket.count, normal);
+        put!(
+            out,
+            "{label:>16} {} {count:<9}\n",
+            bar(&scale, bucket.count)
+        );
+    }
+}
+
+/// The column of a bar: to the right of its line, to the left if nothing is positive, or to either side.
+fn bar(scale: &Scale, count: i64) -> String {
+    let ats = |n| "@".repeat(n);
+    let width = BAR as usize;
+    let half = width / 2;
+    match (scale.negative, scale.positive) {
+        (false, _) => format!("|{:<width$}", ats(scale.bar(count, BAR))),
+        (true, false) => format!("{:>width$}|", ats(scale.bar(count, BAR))),
+        (true, true) => {
+            let bar = ats(scale.bar(count, BAR / 2));
+            let (left, right) = if count <= 0 {
+                (bar, String::new())
+            } else {
+                (String::new(), bar)
+            };
+            format!("{left:>half$}|{right:<half$}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::visible;
+    use super::*;
+    use dtrace_uapi::action::quantize_bucket;
+    use expect_test::{expect, Expect};
+
+    /// The data of a distribution with `increments` added.
+    fn words(func: Action, arg: u64, increments: &[(i64, i64)]) -> Vec<u64> {
+        let (mut words, offset) = match func {
+            Action::Quantize => (vec![0; QUANTIZE_NBUCKETS], 0),
+            Action::Lquantize => (vec![0; Lquantize::unpack(arg).words()], 1),
+            _ => (vec![0; Llquantize::unpack(arg).words()], 1),
+        };
+        if offset == 1 {
+            words[0] = arg;
+        }
+        for &(value, increment) in increments {
+            let bucket = match func {
+                Action::Quantize => quantize_bucket(value),
+                Action::Lquantize => Lquantize::unpack(arg).bucket(value),
+                _ => Llquantize::unpack(arg).bucket(value),
+            };
+            let word: &mut u64 = &mut words[bucket + offset];
+            *word = word.wrapping_add(increment as u64);
+        }
+        words
+    }
+
+    fn check(func: Action, arg: u64, increments: &[(i64, i64)], expected: Expect) {
+        let mut out = Vec::new();
+        print(&mut out, func, &words(func, arg, increments), 1, false);
+        expected.assert_eq(&visible(&String::from_utf8(out).unwrap()));
+    }
+
+    #[test]
+    fn quantize() {
+        check(
+            Action::Quantize,
+            0,
+            &[(0, 1), (1, 3), (5, 10), (1000, 2)],
+            expect![[r#"
+                |$
+                |           value  ------------- Distribution ------------- count    $
+                |              -1 |                                         0        $
+                |               0 |@@@                                      1        $
+                |               1 |@@@@@@@@                                 3        $
+                |               2 |                                         0        $
+                |               4 |@@@@@@@@@@@@@@@@@@@@@@@@@                10       $
+                |               8 |                                         0        $
+                |              16 |                                         0        $
+                |              32 |                                         0        $
+                |              64 |                                         0        $
+                |             128 |                                         0        $
+                |             256 |                                         0        $
+                |             512 |@@@@@                                    2        $
+                |            1024 |                                         0        $
+            "#]],
+        );
+    }
+
+    #[test]
+    fn quantize_at_its_ends() {
+        check(
+            Action::Quantize,
+            0,
+            &[(i64::MIN, 1)],
+            expect![[r#"
+                |$
+                |           value  ------------- Distribution ------------- count    $
+                |-4611686018427387904 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@ 1        $
+                |-2305843009213693952 |                                         0        $
+            "#]],
+        );
+        check(
+            Action::Quantize,
+            0,
+            &[(i64::MAX, 1)],
+            expect![[r#"
+                |$
+                |           value  ------------- Distribution ------------- count    $
+                |2305843009213693952 |                                         0        $
+                |4611686018427387904 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@ 1        $
+            "#]],
+        );
+    }
+
+    #[test]
+    fn quantize_without_data() {
+        check(
+            Action::Quantize,
+            0,
+            &[],
+            expect![[r#"
+                |$
+                |           value  ------------- Distribution ------------- count    $
+                |              -1 |                                         0        $
+                |               0 |                                         0        $
+                |               1 |                                         0        $
+            "#]],
+        );
+    }
+
+    #[test]
+    fn negative_counts_grow_to_the_left() {
+        check(
+            Action::Quantize,
+            0,
+            &[(1, -1), (2, -3)],
+            expect![[r#"
+                |$
+                |           value  ------------- Distribution ------------- count    $
+                |               0                                         | 0        $
+                |               1                               @@@@@@@@@@| -1       $
+                |               2           @@@@@@@@@@@@@@@@@@@@@@@@@@@@@@| -3       $
+                |               4                                         | 0        $
+            "#]],
+        );
+        check(
+            Action::Quantize,
+            0,
+            &[(1, -1), (2, 3)],
+            expect![[r#"
+                |$
+                |           value  ------------- Distribution ------------- count    $
+                |               0                     |                     0        $
+                |               1                @@@@@|                     -1       $
+                |               2                     |@@@@@@@@@@@@@@@      3        $
+                |               4                     |                     0        $
+            "#]],
+        );
+    }
+
+    #[test]
+    fn lquantize_has_open_ends() {
+        let arg = Lquantize {
+            base: -10,
+            step: 10,
+            levels: 3,
+        };
+        check(
+            Action::Lquantize,
+            arg.pack(),
+            &[(-11, 1), (0, 2), (20, 1)],
+            expect![[r#"
+                |$
+                |           value  ------------- Distribution ------------- count    $
+                |           < -10 |@@@@@@@@@@                               1        $
+                |             -10 |                                         0        $
+                |               0 |@@@@@@@@@@@@@@@@@@@@                     2        $
+                |              10 |                                         0        $
+                |           >= 20 |@@@@@@@@@@                               1        $
+            "#]],
+        );
+        check(
+            Action::Lquantize,
+            arg.pack(),
+            &[(5, 1)],
+            expect![[r#"
+                |$
+                |           value  ------------- Distribution ------------- count    $
+                |             -10 |                                         0        $
+                |               0 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@ 1        $
+                |              10 |                                         0        $
+            "#]],
+        );
+        check(
+            Action::Lquantize,
+            arg.pack(),
+            &[],
+            expect![[r#"
+                |$
+                |           value  ------------- Distribution ------------- count    $
+                |           < -10 |                                         0        $
+                |             -10 |                                         0        $
+                |               0 |                                         0        $
+            "#]],
+        );
+    }
+
+    #[test]
+    fn llquantize_has_steps_within_magnitudes() {
+        let arg = Llquantize {
+            factor: 10,
+            low: 0,
+            high: 2,
+            nsteps: 20,
+        };
+        check(
+            Action::Llquantize,
+            arg.pack(),
+            &[(0, 1), (1, 1), (12, 1), (15, 3), (1000, 2)],
+            expect![[r#"
+                |$
+                |           value  ------------- Distribution ------------- count    $
+                |             < 1 |@@@@@                                    1        $
+                |               1 |@@@@@                                    1        $
+                |               2 |                                         0        $
+                |               3 |                                         0        $
+                |               4 |                                         0        $
+                |               5 |                                         0        $
+                |               6 |                                         0        $
+                |               7 |                                         0        $
+                |               8 |                                         0        $
+                |               9 |                                         0        $
+                |              10 |@@@@@                                    1        $
+                |              15 |@@@@@@@@@@@@@@@                          3        $
+                |              20 |                                         0        $
+                |              25 |                                         0        $
+                |              30 |                                         0        $
+                |              35 |                                         0        $
+                |              40 |                                         0        $
+                |              45 |                                         0        $
+                |              50 |                                         0        $
+                |              55 |                                         0        $
+                |              60 |                                         0        $
+                |              65 |                                         0        $
+                |              70 |                                         0        $
+                |              75 |                                         0        $
+                |              80 |                                         0        $
+                |              85 |                                         0        $
+                |              90 |                                         0        $
+                |              95 |                                         0        $
+                |             100 |                                         0        $
+                |             150 |                                         0        $
+                |             200 |                                         0        $
+                |             250 |                                         0        $
+                |             300 |                                         0        $
+                |             350 |                                         0        $
+                |             400 |                                         0        $
+                |             450 |                                         0        $
+                |             500 |                                         0        $
+                |             550 |                                         0        $
+                |             600 |                                         0        $
+                |             650 |                                         0        $
+                |             700 |                                         0        $
+                |             750 |                                         0        $
+                |             800 |                                         0        $
+                |             850 |                                         0        $
+                |             900 |                                         0        $
+                |             950 |                                         0        $
+                |         >= 1000 |@@@@@@@@@@                               2        $
+            "#]],
+        );
+    }
+
+    #[test]
+    fn the_labels_of_llquantize_agree_with_its_buckets() {
+        for (factor, low, high, nsteps) in
+            [(10, 0, 6, 20), (2, 3, 20, 8), (10, 2, 17, 10), (3, 0, 4, 9)]
+        {
+            let parameters = Llquantize {
+                factor,
+                low,
+                high,
+                nsteps,
+            };
+            let labels = llquantize_labels(parameters);
+            assert_eq!(labels.len() + 1, parameters.words(), "{parameters:?}");
+            for (i, label) in labels.iter().enumerate() {
+                let value = match *label {
+                    Label::Below(value) => value - 1,
+                    Label::Value(value) | Label::AtLeast(value) => value,
+                };
+                assert_eq!(parameters.bucket(value), i, "{parameters:?} {label:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn zoom_and_normalisation() {
+        let data = words(Action::Quantize, 0, &[(1, 100), (2, 50)]);
+        let mut out = Vec::new();
+        print(&mut out, Action::Quantize, &data, 10, true);
+        expect![[r#"
+            |$
+            |           value  ------------- Distribution ------------- count    $
+            |               0 |                                         0        $
+            |               1 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@   10       $
+            |               2 |@@@@@@@@@@@@@@@@@@@                      5        $
+            |               4 |                                         0        $
+        "#]]
+        .assert_eq(&visible(&String::from_utf8(out).unwrap()));
+    }
+
+    #[test]
+    fn data_of_a_wrong_size_is_not_printed() {
+        let invalid = Llquantize {
+            factor: 0,
+            low: 0,
+            high: u16::MAX,
+            nsteps: 0,
+        };
+        for (func, words) in [
+            (Action::Quantize, vec![0; 126]),
+            (Action::Lquantize, vec![]),
+            (Action::Lquantize, vec![u64::MAX; 3]),
+            (Action::Llquantize, vec![invalid.pack(), 0, 0]),
+            (Action::Count, vec![1]),
+        ] {
+            let mut out = Vec::new();
+            print(&mut out, func, &words, 1, false);
+            assert!(out.is_empty(), "{func:?}");
+        }
+    }
+}

@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What the consumer says about faults and about what was lost.
+//!
+//! The texts are those that dtrace(1) prints after `dtrace: `, with the newline that ends them.
+
+use dtrace_uapi::{fault::Fault, ioctl::Status};
+
+/// The name of a fault.
+pub fn fault(fault: Fault) -> &'static str {
+    match fault {
+        Fault::Unknown => "unknown fault",
+        Fault::BadAddr => "invalid address",
+        Fault::BadAlign => "invalid alignment",
+        Fault::IllOp => "illegal operation",
+        Fault::DivZero => "divide-by-zero",
+        Fault::NoScratch => "out of scratch space",
+        Fault::Kpriv => "invalid kernel access",
+        Fault::Upriv => "invalid user access",
+        Fault::TupOflow => "tuple stack overflow",
+        Fault::BadStack => "bad stack",
+        Fault::BadSize => "bad size",
+        Fault::BadIndex => "bad index",
+        Fault::Library => "library-level fault",
+    }
+}
+
+/// An enabled probe, as messages name it.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe<'a> {
+    /// The enabled probe's id.
+    pub epid: u32,
+    /// The probe's id.
+    pub id: u32,
+    /// Provider, module, function and name.
+    pub name: [&'a str; 4],
+}
+
+impl Probe<'_> {
+    fn text(&self) -> String {
+        let [provider, module, func, name] = self.name;
+        format!(
+            "error on enabled probe ID {} (ID {}: {provider}:{module}:{func}:{name})",
+            self.epid, self.id
+        )
+    }
+}
+
+/// What the `ERROR` probe tells: its arguments.
+#[derive(Clone, Copy, Debug)]
+pub struct Error {
+    /// The action, from 1; 0 is the predicate.
+    pub action: u32,
+    /// Where in the DIF, if it is known.
+    pub offset: Option<u32>,
+    /// The fault.
+    pub fault: Fault,
+    /// The address that could not be used.
+    pub addr: u64,
+}
+
+/// A fault in probe context.
+pub fn error(probe: &Probe<'_>, error: &Error) -> String {
+    let details = match error.fault {
+        Fault::BadAddr | Fault::BadAlign | Fault::BadStack => format!(" ({:#x})", error.addr),
+        _ => String::new(),
+    };
+    let place = match error.action {
+        0 => "predicate".into(),
+        n => format!("action #{n}"),
+    };
+    let offset = match error.offset {
+        Some(offset) => format!(" at DIF offset {offset}"),
+        None => String::new(),
+    };
+    format!(
+        "{}: {}{details} in {place}{offset}\n",
+        probe.text(),
+        fault(error.fault)
+    )
+}
+
+/// A fault of the consumer itself, while it handled a record.
+pub fn library_error(probe: &Probe<'_>, reason: &str) -> String {
+    format!("{}: {reason}\n", probe.text())
+}
+
+fn plural(n: u64) -> &'static str {
+    if n > 1 {
+        "s"
+    } else {
+        ""
+    }
+}
+
+/// Records lost from a CPU's principal buffer.
+pub fn principal_drops(n: u64, cpu: u32) -> String {
+    format!("{n} drop{} on CPU {cpu}\n", plural(n))
+}
+
+/// Records lost from a CPU's aggregation buffer.
+pub fn aggregation_drops(n: u64, cpu: u32) -> String {
+    format!("{n} aggregation drop{} on CPU {cpu}\n", plural(n))
+}
+
+/// What was lost between two states of a consumer, a message for each kind.
+pub fn status_drops(old: &Status, new: &Status) -> Vec<String> {
+    let kinds = [
+        (old.dyndrops, new.dyndrops, "dynamic variable drop", ""),
+        (
+            old.dyndrops_rinsing,
+            new.dyndrops_rinsing,
+            "dynamic variable drop",
+            " with non-empty rinsing list",
+        ),
+        (
+            old.dyndrops_dirty,
+            new.dyndrops_dirty,
+            "dynamic variable drop",
+            " with non-empty dirty list",
+        ),
+        (old.specdrops, new.specdrops, "speculative drop", ""),
+        (
+            old.specdrops_busy,
+            new.specdrops_busy,
+            "failed speculation",
+            " (available buffer(s) still busy)",
+        ),
+        (
+            old.specdrops_unavail,
+            new.specdrops_unavail,
+            "failed speculation",
+            " (no speculative buffer available)",
+        ),
+        (
+            old.stkstroverflows,
+            new.stkstroverflows,
+            "jstack()/ustack() string table overflow",
+            "",
+        ),
+        (
+            old.dblerrors,
+            new.dblerrors,
+            "error",
+            " in ERROR probe enabling",
+        ),
+    ];
+    kinds
+        .into_iter()
+        .filter(|(old, new, ..)| new > old)
+        .map(|(old, new, what, how)| {
+            let n = new - old;
+            format!("{n} {what}{}{how}\n", plural(n))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use expect_test::expect;
+    use zerocopy::FromZeros;
+
+    const PROBE: Probe<'_> = Probe {
+        epid: 3,
+        id: 1,
+        name: ["dtrace", "", "", "BEGIN"],
+    };
+
+    #[test]
+    fn faults_say_where_and_why() {
+        let mut text = String::new();
+        for (action, offset, fault, addr) in [
+            (1, Some(16), Fault::BadAddr, 0),
+            (2, Some(4), Fault::BadAlign, 0xffff_8880_0000_0001),
+            (0, Some(8), Fault::DivZero, 7),
+            (5, None, Fault::BadStack, 1),
+        ] {
+            text += &error(
+                &PROBE,
+                &Error {
+                    action,
+                    offset,
+                    fault,
+                    addr,
+                },
+            );
+        }
+        text += &library_error(&PROBE, "no such option");
+        expect![[r#"
+            error on enabled probe ID 3 (ID 1: dtrace:::BEGIN): invalid address (0x0) in action #1 at DIF offset 16
+            error on enabled probe ID 3 (ID 1: dtrace:::BEGIN): invalid alignment (0xffff888000000001) in action #2 at DIF offset 4
+            error on enabled probe ID 3 (ID 1: dtrace:::BEGIN): divide-by-zero in predicate at DIF offset 8
+            error on enabled probe ID 3 (ID 1: dtrace:::BEGIN): bad stack (0x1) in action #5
+            error on enabled probe ID 3 (ID 1: dtrace:::BEGIN): no such option
+        "#]]
+        .assert_eq(&text);
+    }
+
+    #[test]
+    fn drops_are_counted_by_kind() {
+        let mut old = Status::new_zeroed();
+        assert!(status_drops(&old, &old).is_empty());
+        old.dyndrops = 10;
+        let mut new = Status::new_zeroed();
+        new.dyndrops = 11;
+        new.dyndrops_rinsing = 2;
+        new.dyndrops_dirty = 1;
+        new.specdrops = 38;
+        new.specdrops_busy = 1;
+        new.specdrops_unavail = 2;
+        new.stkstroverflows = 2;
+        new.dblerrors = 2;
+        let mut text = status_drops(&old, &new).concat();
+        text += &principal_drops(1, 0);
+        text += &principal_drops(2, 31);
+        text += &aggregation_drops(u64::MAX, 1);
+        expect![[r#"
+            1 dynamic variable drop
+            2 dynamic variable drops with non-empty rinsing list
+            1 dynamic variable drop with non-empty dirty list
+            38 speculative drops
+            1 failed speculation (available buffer(s) still busy)
+            2 failed speculations (no speculative buffer available)
+            2 jstack()/ustack() string table overflows
+            2 errors in ERROR probe enabling
+            1 drop on CPU 0
+            2 drops on CPU 31
+            18446744073709551615 aggregation drops on CPU 1
+        "#]]
+        .assert_eq(&text);
+    }
+}

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! From values to text, byte for byte as dtrace(1) prints it.
+//!
+//! Everything here is a function from recorded bytes to output bytes: no record is walked, nothing is read from
+//! the kernel. What the text depends on besides the value (options, symbols, the time zone) is gathered in
+//! [`Renderer`], so that every layout is tested on the host. Output goes into a `Vec<u8>`, not a `String`:
+//! traced strings are whatever bytes the traced program had, and they pass through untouched.
+//!
+//! Invariant: recorded data comes from outside; no content or length of it makes a function here panic or
+//! allocate more than a bounded multiple of its input and of the format's widths.
+
+/// Appends formatted text to a `Vec<u8>`, which takes everything.
+macro_rules! put {
+    ($out:expr, $($arg:tt)*) => {{
+        // Writing to a Vec cannot fail.
+        let _ = std::io::Write::write_fmt($out, format_args!($($arg)*));
+    }};
+}
+
+pub mod aggregate;
+mod bytes;
+mod float;
+mod histogram;
+pub mod line;
+pub mod message;
+mod pad;
+mod printa;
+mod printf;
+mod stack;
+pub mod symbol;
+pub mod time;
+mod trace;
+pub mod value;
+
+pub use aggregate::{Aggregations, Sort};
+pub use printf::RenderError;
+pub use symbol::{Location, NoSymbols, Symbolizer};
+pub use time::Zone;
+pub use value::{Datum, Kind};
+
+/// The options that change how values are printed.
+#[derive(Clone, Debug, Default)]
+pub struct Style {
+    /// `quiet`: values of `trace()` stand without columns.
+    pub quiet: bool,
+    /// `rawbytes`: byte arrays are always dumped, never shown as strings.
+    pub rawbytes: bool,
+    /// `stackindent`: columns before a stack's frames.
+    pub stackindent: Option<usize>,
+    /// `aggzoom`: the longest bar of a distribution is scaled to the column's width.
+    pub aggzoom: bool,
+    /// The order in which aggregations are printed.
+    pub sort: Sort,
+}
+
+/// What a value's text depends on besides the value.
+#[derive(Clone, Copy)]
+pub struct Renderer<'a> {
+    /// The options.
+    pub style: &'a Style,
+    /// Names of addresses.
+    pub symbols: &'a dyn Symbolizer,
+    /// The zone of times.
+    pub zone: &'a Zone,
+}
+
+#[cfg(test)]
+mod testing {
+    use super::{Location, Renderer, Style, Symbolizer, Zone};
+
+    /// Knows two kernel functions and one of a process.
+    pub struct Fixture;
+
+    impl Symbolizer for Fixture {
+        fn kernel(&self, pc: u64) -> Option<Location> {
+            match pc {
+                0x1000..=0x10ff => Some(Location::symbol("vmlinux", "vfs_read", pc - 0x1000)),
+                0x2000..=0x20ff => Some(Location::symbol("ext4", "ext4_map_blocks", pc - 0x2000)),
+                0x3000..=0x30ff => Some(Location::object("ext4")),
+                _ => None,
+            }
+        }
+
+        fn user(&self, pid: Option<u32>, pc: u64) -> Option<Location> {
+            match (pid, pc) {
+                (Some(42), 0x400000..=0x4000ff) => {
+                    Some(Location::symbol("libc.so.6", "malloc", pc - 0x400000))
+                }
+                (Some(42), 0x500000..=0x5000ff) => Some(Location::object("a.out")),
+                _ => None,
+            }
+        }
+
+        fn port(&self, port: u16) -> Option<String> {
+            (port == 22).then(|| "ssh".into())
+        }
+    }
+
+    /// Shows the ends of lines and the blanks at their ends.
+    pub fn visible(text: &str) -> String {
+        let line = |line: &str| match line.strip_suffix('\n') {
+            Some(line) => format!("|{line}$\n"),
+            None => format!("|{line}"),
+        };
+        text.split_inclusive('\n').map(line).collect()
+    }
+
+    /// Renders with `style` and the fixture's symbols, in UTC.
+    pub fn render(style: &Style, f: impl FnOnce(Renderer<'_>, &mut Vec<u8>)) -> String {
+        let zone = Zone::utc();
+        let mut out = Vec::new();
+        f(
+            Renderer {
+                style,
+                symbols: &Fixture,
+                zone: &zone,
+            },
+            &mut out,
+        );
+        String::from_utf8(out).expect("the test prints UTF-8")
+    }
+}

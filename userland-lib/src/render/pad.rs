@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! C's integer and string conversions: sign, prefix, precision, padding.
+//!
+//! A [`Spec`] is a conversion whose `*` are resolved. Numbers come as sign and magnitude, so that `i64::MIN`
+//! and `u64::MAX` go the same way.
+
+use crate::format::{Flags, MAX_COUNT};
+
+/// A conversion's flags, width and precision.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spec {
+    /// The flags; of these `-` may come from a negative `*`.
+    pub flags: Flags,
+    /// The least number of bytes.
+    pub width: usize,
+    /// Digits at least, bytes at most.
+    pub precision: Option<usize>,
+}
+
+/// How digits are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Radix {
+    /// Decimal.
+    Dec,
+    /// Octal.
+    Oct,
+    /// Hexadecimal.
+    Hex,
+    /// Hexadecimal in capitals.
+    HexUpper,
+}
+
+/// Appends `n` copies of `byte`.
+pub fn fill(out: &mut Vec<u8>, byte: u8, n: usize) {
+    out.resize(out.len() + n, byte);
+}
+
+/// Appends `text`, padded with spaces to `width`: on the right if `left`-adjusted.
+pub fn pad(out: &mut Vec<u8>, text: &[u8], width: usize, left: bool) {
+    let n = width.min(MAX_COUNT).saturating_sub(text.len());
+    if !left {
+        fill(out, b' ', n);
+    }
+    out.extend_from_slice(text);
+    if left {
+        fill(out, b' ', n);
+    }
+}
+
+/// Appends at most `precision` bytes of `text`, padded.
+pub fn string(out: &mut Vec<u8>, spec: &Spec, text: &[u8]) {
+    let n = spec.precision.unwrap_or(text.len()).min(text.len());
+    pad(out, &text[..n], spec.width, spec.flags.left);
+}
+
+/// What stands before a signed number's digits.
+fn sign(spec: &Spec, negative: bool) -> &'static str {
+    if negative {
+        "-"
+    } else if spec.flags.plus {
+        "+"
+    } else if spec.flags.space {
+        " "
+    } else {
+        ""
+    }
+}
+
+/// Appends a signed number in decimal.
+pub fn signed(out: &mut Vec<u8>, spec: &Spec, value: i64) {
+    let digits = digits(spec, value.unsigned_abs(), Radix::Dec);
+    number(out, spec, sign(spec, value < 0), &digits);
+}
+
+/// Appends an unsigned number.
+pub fn unsigned(out: &mut Vec<u8>, spec: &Spec, value: u64, radix: Radix) {
+    let mut digits = digits(spec, value, radix);
+    let prefix = match radix {
+        Radix::Hex if spec.flags.alt && value != 0 => "0x",
+        Radix::HexUpper if spec.flags.alt && value != 0 => "0X",
+        Radix::Oct if spec.flags.alt && !digits.starts_with('0') => {
+            // The prefix of octal counts as a digit.
+            digits.insert(0, '0');
+            ""
+        }
+        _ => "",
+    };
+    number(out, spec, prefix, &digits);
+}
+
+/// Appends a floating-point number's sign and body; infinities are not padded with zeros.
+pub fn float(out: &mut Vec<u8>, spec: &Spec, negative: bool, body: &str, finite: bool) {
+    let mut spec = *spec;
+    // A float's precision is already in its digits; here it would switch zeros off.
+    spec.precision = None;
+    spec.flags.zero &= finite;
+    number(out, &spec, sign(&spec, negative), body);
+}
+
+/// The digits, at least as many as the precision asks; none for a zero of precision zero.
+fn digits(spec: &Spec, value: u64, radix: Radix) -> String {
+    let least = spec.precision.unwrap_or(1).min(MAX_COUNT);
+    if value == 0 && least == 0 {
+        return String::new();
+    }
+    match radix {
+        Radix::Dec => format!("{value:0>least$}"),
+        Radix::Oct => format!("{value:0>least$o}"),
+        Radix::Hex => format!("{value:0>least$x}"),
+        Radix::HexUpper => format!("{value:0>least$X}"),
+    }
+}
+
+fn number(out: &mut Vec<u8>, spec: &Spec, prefix: &str, digits: &str) {
+    let width = spec.width.min(MAX_COUNT);
+    let n = width.saturating_sub(prefix.len() + digits.len());
+    let zeros = spec.flags.zero && !spec.flags.left && spec.precision.is_none();
+    if !zeros && !spec.flags.left {
+        fill(out, b' ', n);
+    }
+    out.extend_from_slice(prefix.as_bytes());
+    if zeros {
+        fill(out, b'0', n);
+    }
+    out.extend_from_slice(digits.as_bytes());
+    if spec.flags.left {
+        fill(out, b' ', n);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{Count, Format};
+
+    fn spec(text: &str) -> Spec {
+        let format = Format::parse(text).unwrap();
+        let conv = format.conversions().next().unwrap();
+        let count = |c| match c {
+            Some(Count::Fixed(n)) => Some(n),
+            _ => None,
+        };
+        Spec {
+            flags: conv.flags,
+            width: count(conv.width).unwrap_or(0),
+            precision: count(conv.precision),
+        }
+    }
+
+    fn text(f: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        f(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn signed_numbers_as_in_c() {
+        for (format, value, expected) in [
+            ("%d", 0, "0"),
+            ("%d", i64::MIN, "-9223372036854775808"),
+            ("%d", i64::MAX, "9223372036854775807"),
+            ("%5d", -42, "  -42"),
+            ("%-5d|", -42, "-42  "),
+            ("%05d", -42, "-0042"),
+            ("%-05d", -42, "-42  "),
+            ("%+d", 42, "+42"),
+            ("% d", 42, " 42"),
+            ("%+ d", 42, "+42"),
+            ("%.5d", -42, "-00042"),
+            ("%8.5d", -42, "  -00042"),
+            ("%08.5d", -42, "  -00042"),
+            ("%.0d", 0, ""),
+            ("%3.0d", 0, "   "),
+            ("%+.0d", 0, "+"),
+        ] {
+            assert_eq!(
+                text(|o| signed(o, &spec(format), value)),
+                expected,
+                "{format}"
+            );
+        }
+    }
+
+    #[test]
+    fn unsigned_numbers_as_in_c() {
+        use Radix::{Dec, Hex, HexUpper, Oct};
+        for (format, value, radix, expected) in [
+            ("%u", u64::MAX, Dec, "18446744073709551615"),
+            ("%+u", 1, Dec, "1"),
+            ("%x", 0xbeef, Hex, "beef"),
+            ("%X", 0xbeef, HexUpper, "BEEF"),
+            ("%#x", 0xbeef, Hex, "0xbeef"),
+            ("%#X", 0xbeef, HexUpper, "0XBEEF"),
+            ("%#x", 0, Hex, "0"),
+            ("%#10x", 0xbeef, Hex, "    0xbeef"),
+            ("%#010x", 0xbeef, Hex, "0x0000beef"),
+            ("%#-10x", 0xbeef, Hex, "0xbeef    "),
+            ("%#.8x", 0xbeef, Hex, "0x0000beef"),
+            ("%o", 8, Oct, "10"),
+            ("%#o", 8, Oct, "010"),
+            ("%#.5o", 8, Oct, "00010"),
+            ("%#o", 0, Oct, "0"),
+            ("%#.0o", 0, Oct, "0"),
+            ("%?x", 0xff, Hex, "              ff"),
+        ] {
+            let out = text(|o| unsigned(o, &spec(format), value, radix));
+            assert_eq!(out, expected, "{format}");
+        }
+    }
+
+    #[test]
+    fn strings_are_cut_and_padded_as_bytes() {
+        let mut out = Vec::new();
+        string(&mut out, &spec("%5.2s"), b"\xff\xfe\xfd");
+        string(&mut out, &spec("%-5s"), b"\xff");
+        assert_eq!(out, b"   \xff\xfe\xff    ");
+        assert_eq!(text(|o| string(o, &spec("%.0s"), b"abc")), "");
+        assert_eq!(text(|o| string(o, &spec("%2s"), b"abc")), "abc");
+    }
+
+    #[test]
+    fn widths_are_capped() {
+        let mut spec = Spec {
+            width: usize::MAX,
+            precision: Some(usize::MAX),
+            ..Spec::default()
+        };
+        assert_eq!(text(|o| unsigned(o, &spec, 1, Radix::Dec)).len(), MAX_COUNT);
+        spec.precision = None;
+        assert_eq!(text(|o| string(o, &spec, b"a")).len(), MAX_COUNT);
+    }
+}

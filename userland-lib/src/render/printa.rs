@@ -1,0 +1,374 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! `printa()`, and the aggregations that are printed at the end.
+//!
+//! By default a row is its keys in columns, the values, and a newline; a `printa()` without a format puts an
+//! empty line before its rows. With a format the rows are what the format makes of them and nothing else.
+//! Several aggregations are joined: a row for each key that any of them has.
+
+use dtrace_uapi::action::Action;
+
+use super::{
+    aggregate::{self, average, divide, stddev, Aggregation, Aggregations, Key, Row},
+    histogram,
+    pad::{self, Radix, Spec},
+    Datum, RenderError, Renderer,
+};
+use crate::{
+    format::{Conversion, Format},
+    statement::AggVarId,
+};
+
+impl Renderer<'_> {
+    /// Appends every aggregation that no `printa()` has printed, as the consumer does when it ends.
+    pub fn aggregations(&self, out: &mut Vec<u8>, aggregations: &Aggregations) {
+        let order = &self.style.sort;
+        let mut all: Vec<&Aggregation> = aggregations.unprinted().collect();
+        if order.reverse {
+            all.reverse();
+        }
+        for aggregation in all {
+            for (key, row) in aggregate::sorted(aggregation, order) {
+                self.row(out, key, &[(aggregation.func(), row)]);
+            }
+        }
+    }
+
+    /// Appends what `printa()` of the aggregations `ids` prints.
+    pub fn printa(
+        &self,
+        out: &mut Vec<u8>,
+        aggregations: &mut Aggregations,
+        ids: &[AggVarId],
+        format: Option<&Format>,
+    ) -> Result<(), RenderError> {
+        if format.is_none() {
+            out.push(b'\n');
+        }
+        let chosen: Vec<&Aggregation> = ids.iter().filter_map(|&id| aggregations.get(id)).collect();
+        for joined in aggregate::joined(&chosen, &self.style.sort) {
+            let values: Vec<(Action, &Row)> = chosen
+                .iter()
+                .zip(&joined.rows)
+                .map(|(aggregation, row)| (aggregation.func(), row.as_ref()))
+                .collect();
+            match format {
+                None => self.row(out, joined.key, &values),
+                Some(format) => self.formatted_row(out, format, joined.key, &values)?,
+            }
+        }
+        for &id in ids {
+            aggregations.note_printed(id);
+        }
+        Ok(())
+    }
+
+    /// A row in its default form.
+    fn row(&self, out: &mut Vec<u8>, key: &[Key], values: &[(Action, &Row)]) {
+        for key in key {
+            self.key(out, &key.datum());
+        }
+        for &(func, row) in values {
+            match value(func, row) {
+                Some(value) => put!(out, " {value:16}"),
+                None => histogram::print(out, func, &row.words, row.normal, self.style.aggzoom),
+            }
+        }
+        out.push(b'\n');
+    }
+
+    /// A row as a format makes it: plain conversions take the keys in turn, those with `@` the values. Beyond the
+    /// last value the first comes again.
+    fn formatted_row(
+        &self,
+        out: &mut Vec<u8>,
+        format: &Format,
+        key: &[Key],
+        values: &[(Action, &Row)],
+    ) -> Result<(), RenderError> {
+        let keys: Vec<Datum<'_>> = key.iter().map(Key::datum).collect();
+        let mut keys = keys.iter();
+        let mut values = values.iter().cycle();
+        self.format(out, format, |_, spec, conv, out| {
+            let spec = spec.resolve(&mut keys)?;
+            if conv.agg {
+                let &(func, row) = values.next().ok_or(None)?;
+                self.aggregated(out, conv, &spec, func, row);
+                return Ok(());
+            }
+            let datum = keys.next().ok_or(None)?;
+            self.convert(out, conv.kind, conv.size, &spec, datum)
+                .map_err(|_| Some(datum.data.len()))
+        })
+    }
+
+    /// A value in a conversion; a distribution looks the same in every one.
+    fn aggregated(
+        &self,
+        out: &mut Vec<u8>,
+        conv: &Conversion,
+        spec: &Spec,
+        func: Action,
+        row: &Row,
+    ) {
+        let Some(value) = value(func, row) else {
+            return histogram::print(out, func, &row.words, row.normal, self.style.aggzoom);
+        };
+        let radix = match conv.kind {
+            'u' => Radix::Dec,
+            'o' | 'O' => Radix::Oct,
+            'x' | 'p' => Radix::Hex,
+            'X' => Radix::HexUpper,
+            _ => return pad::signed(out, spec, value),
+        };
+        pad::unsigned(out, spec, value as u64, radix);
+    }
+}
+
+/// The number that an aggregation's data amounts to; `None` for a distribution.
+fn value(func: Action, row: &Row) -> Option<i64> {
+    Some(match func {
+        Action::Avg => average(&row.words, row.normal),
+        Action::Stddev => stddev(&row.words, row.normal) as i64,
+        Action::Quantize | Action::Lquantize | Action::Llquantize => return None,
+        _ => divide(row.words.first().map_or(0, |&word| word as i64), row.normal),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{
+        aggregate::Sort,
+        testing::{render, visible, Fixture},
+        Kind, Style,
+    };
+    use super::*;
+    use dtrace_uapi::action::{quantize_bucket, QUANTIZE_NBUCKETS};
+    use expect_test::{expect, Expect};
+
+    const INT: Kind = Kind::Int { signed: true };
+
+    fn merge(
+        aggs: &mut Aggregations,
+        id: AggVarId,
+        func: Action,
+        keys: &[(Kind, &[u8])],
+        words: &[u64],
+    ) {
+        let keys: Vec<_> = keys.iter().map(|&(k, d)| Datum::new(k, d)).collect();
+        let value: Vec<u8> = words.iter().flat_map(|w| w.to_ne_bytes()).collect();
+        aggs.merge(id, func, &keys, &value, &Fixture).unwrap();
+    }
+
+    /// Two aggregations over name and number; the second lacks one key and has another.
+    fn two() -> Aggregations {
+        let mut aggs = Aggregations::default();
+        for (id, func, name, number, words) in [
+            (1, Action::Count, "sh", 7u64, vec![3]),
+            (1, Action::Count, "ls", 8, vec![12]),
+            (2, Action::Avg, "sh", 7, vec![2, -5i64 as u64]),
+            (2, Action::Avg, "cc", 9, vec![3, 300]),
+        ] {
+            let number = number.to_ne_bytes();
+            let keys = [(Kind::Str, name.as_bytes()), (INT, &number[..])];
+            merge(&mut aggs, id, func, &keys, &words);
+        }
+        aggs
+    }
+
+    fn printa(aggs: &mut Aggregations, ids: &[AggVarId], format: Option<&str>, expected: Expect) {
+        let format = format.map(|f| Format::parse(f).unwrap());
+        let text = render(&Style::default(), |r, out| {
+            r.printa(out, aggs, ids, format.as_ref()).unwrap();
+        });
+        expected.assert_eq(&visible(&text));
+    }
+
+    #[test]
+    fn default_rows_stand_in_columns() {
+        printa(
+            &mut two(),
+            &[1],
+            None,
+            expect![[r#"
+                |$
+                |  sh                                                                7                3$
+                |  ls                                                                8               12$
+            "#]],
+        );
+        printa(
+            &mut two(),
+            &[1, 2],
+            None,
+            expect![[r#"
+                |$
+                |  cc                                                                9                0              100$
+                |  sh                                                                7                3               -2$
+                |  ls                                                                8               12                0$
+            "#]],
+        );
+        printa(
+            &mut two(),
+            &[9],
+            None,
+            expect![[r#"
+            |$
+        "#]],
+        );
+    }
+
+    #[test]
+    fn formats_choose_keys_and_values() {
+        printa(
+            &mut two(),
+            &[1],
+            Some("%s:%d %@d\n"),
+            expect![[r#"
+                |sh:7 3$
+                |ls:8 12$
+            "#]],
+        );
+        printa(
+            &mut two(),
+            &[1, 2],
+            Some("%@5d|%@-5d|%@5u %-4s|\n"),
+            expect![[r#"
+                |    0|100  |    0 cc  |$
+                |    3|-2   |    3 sh  |$
+                |   12|0    |   12 ls  |$
+            "#]],
+        );
+        printa(&mut two(), &[1], Some("%@#x "), expect!["|0x3 0xc "]);
+        printa(&mut two(), &[9], Some("%@d\n"), expect![""]);
+    }
+
+    #[test]
+    fn formats_that_want_too_many_keys_are_errors() {
+        let format = Format::parse("%s %d %d %@d").unwrap();
+        let text = render(&Style::default(), |r, out| {
+            let error = r.printa(out, &mut two(), &[1], Some(&format));
+            assert_eq!(error, Err(RenderError::Missing(3)));
+        });
+        assert_eq!(text, "");
+    }
+
+    #[test]
+    fn the_end_prints_what_was_not_printed() {
+        let mut aggs = two();
+        let text = render(&Style::default(), |r, out| {
+            let mut printed = Vec::new();
+            r.printa(&mut printed, &mut aggs, &[1], None).unwrap();
+            r.aggregations(out, &aggs);
+        });
+        expect![[r#"
+            |  sh                                                                7               -2$
+            |  cc                                                                9              100$
+        "#]]
+        .assert_eq(&visible(&text));
+        let style = Style {
+            sort: Sort {
+                reverse: true,
+                ..Sort::default()
+            },
+            ..Style::default()
+        };
+        let text = render(&style, |r, out| r.aggregations(out, &two()));
+        expect![[r#"
+            |  cc                                                                9              100$
+            |  sh                                                                7               -2$
+            |  ls                                                                8               12$
+            |  sh                                                                7                3$
+        "#]]
+        .assert_eq(&visible(&text));
+    }
+
+    #[test]
+    fn values_are_normalised() {
+        let mut aggs = Aggregations::default();
+        merge(&mut aggs, 1, Action::Sum, &[], &[-1000i64 as u64]);
+        merge(&mut aggs, 2, Action::Stddev, &[], &[2, 0, 800, 0]);
+        merge(&mut aggs, 3, Action::Max, &[], &[i64::MIN as u64]);
+        aggs.normalize(1, 300);
+        aggs.normalize(2, 10);
+        let text = render(&Style::default(), |r, out| r.aggregations(out, &aggs));
+        expect![[r#"
+            |               -3$
+            |                2$
+            | -9223372036854775808$
+        "#]]
+        .assert_eq(&visible(&text));
+    }
+
+    #[test]
+    fn distributions_follow_their_key() {
+        let mut aggs = Aggregations::default();
+        let mut words = vec![0; QUANTIZE_NBUCKETS];
+        words[quantize_bucket(3)] = 2;
+        merge(
+            &mut aggs,
+            1,
+            Action::Quantize,
+            &[(Kind::Str, b"sh")],
+            &words,
+        );
+        printa(
+            &mut aggs,
+            &[1],
+            None,
+            expect![[r#"
+                |$
+                |  sh                                                $
+                |           value  ------------- Distribution ------------- count    $
+                |               1 |                                         0        $
+                |               2 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@ 2        $
+                |               4 |                                         0        $
+                |$
+            "#]],
+        );
+        printa(
+            &mut aggs,
+            &[1],
+            Some("%s%@d"),
+            expect![[r#"
+                |sh$
+                |           value  ------------- Distribution ------------- count    $
+                |               1 |                                         0        $
+                |               2 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@ 2        $
+                |               4 |                                         0        $
+            "#]],
+        );
+    }
+
+    #[test]
+    fn stacks_and_symbols_are_keys() {
+        let mut aggs = Aggregations::default();
+        let stack = [0x1010u64, 0x2000, 0].map(u64::to_ne_bytes).concat();
+        let symbol = 0x2008u64.to_ne_bytes();
+        let keys = [(Kind::Stack, &stack[..]), (Kind::Sym, &symbol[..])];
+        merge(&mut aggs, 1, Action::Count, &keys, &[1]);
+        printa(
+            &mut aggs,
+            &[1],
+            None,
+            expect![[r#"
+                |$
+                |$
+                |              vmlinux`vfs_read+0x10$
+                |              ext4`ext4_map_blocks$
+                |  ext4`ext4_map_blocks                                              1$
+            "#]],
+        );
+        printa(
+            &mut aggs,
+            &[1],
+            Some("%k%a %@d\n"),
+            expect![[r#"
+                |$
+                |vmlinux`vfs_read+0x10$
+                |ext4`ext4_map_blocks$
+                |ext4`ext4_map_blocks 1$
+            "#]],
+        );
+    }
+}

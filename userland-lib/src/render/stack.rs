@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Stacks: a line for each frame, behind an indentation.
+//!
+//! A stack ends at its first address that is zero. A user stack may bring a string for each frame, which the
+//! process' helper made: it replaces an address that has no symbol, and one that begins with `@` is an
+//! annotation on a line of its own.
+
+use super::pad::{self, Spec};
+use super::{
+    symbol,
+    value::{until_nul, words},
+    Datum, Kind, Renderer,
+};
+
+/// Columns before a frame, unless `stackindent` says otherwise.
+const INDENT: usize = 14;
+/// The most that an option may indent.
+const MAX_INDENT: usize = crate::format::MAX_COUNT;
+
+impl Renderer<'_> {
+    /// Appends a stack; `spec` is of the `%k` that asks for it, if one does.
+    pub(super) fn stack(&self, out: &mut Vec<u8>, datum: &Datum<'_>, spec: Option<&Spec>) {
+        let indent = match spec {
+            None => self.style.stackindent.unwrap_or(INDENT).min(MAX_INDENT),
+            // One conversion formats many lines: its width indents them if it is left-adjusted.
+            Some(spec) if spec.flags.left => spec.width.min(MAX_INDENT),
+            Some(_) => 0,
+        };
+        let layout = Layout {
+            indent,
+            spec: spec.copied().unwrap_or_default(),
+        };
+        out.push(b'\n');
+        match datum.kind {
+            Kind::Ustack { frames } => self.user_frames(out, datum.data, frames, &layout),
+            _ => {
+                for pc in words(datum.data).take_while(|&pc| pc != 0) {
+                    let text = symbol::address(pc, self.symbols.kernel(pc).as_ref());
+                    layout.line(out, text.as_bytes());
+                }
+            }
+        }
+    }
+
+    fn user_frames(&self, out: &mut Vec<u8>, data: &[u8], frames: usize, layout: &Layout) {
+        let Some(pid) = words(data).next() else {
+            return;
+        };
+        let mut strings = data
+            .get((frames + 1).saturating_mul(8)..)
+            .unwrap_or_default();
+        for pc in words(data).skip(1).take(frames).take_while(|&pc| pc != 0) {
+            let string = until_nul(strings);
+            strings = strings.get(string.len() + 1..).unwrap_or_default();
+            let location = self.symbols.user(Some(pid as u32), pc);
+            let named = location.as_ref().is_some_and(|l| l.symbol.is_some());
+            match string.strip_prefix(b"@") {
+                None if !string.is_empty() && !named => layout.line(out, string),
+                annotation => {
+                    layout.line(out, symbol::address(pc, location.as_ref()).as_bytes());
+                    if let Some(text) = annotation {
+                        layout.line(out, &[b"  [ ", text, b" ]"].concat());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// How the lines of a stack are set.
+struct Layout {
+    indent: usize,
+    spec: Spec,
+}
+
+impl Layout {
+    fn line(&self, out: &mut Vec<u8>, text: &[u8]) {
+        pad::fill(out, b' ', self.indent);
+        pad::string(out, &self.spec, text);
+        out.push(b'\n');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{
+        testing::{render, visible},
+        Style,
+    };
+    use super::*;
+    use crate::format::Flags;
+    use expect_test::{expect, Expect};
+
+    fn bytes(words: &[u64]) -> Vec<u8> {
+        words.iter().flat_map(|w| w.to_ne_bytes()).collect()
+    }
+
+    fn check(kind: Kind, data: &[u8], style: Style, spec: Option<Spec>, expected: Expect) {
+        let text = render(&style, |r, out| {
+            r.stack(out, &Datum::new(kind, data), spec.as_ref());
+        });
+        expected.assert_eq(&visible(&text));
+    }
+
+    #[test]
+    fn kernel_stacks_end_at_zero() {
+        let data = bytes(&[0x1010, 0x2000, 0x3004, 0xffff_ffff_8000_0000, 0, 0x1010]);
+        check(
+            Kind::Stack,
+            &data,
+            Style::default(),
+            None,
+            expect![[r#"
+                |$
+                |              vmlinux`vfs_read+0x10$
+                |              ext4`ext4_map_blocks$
+                |              ext4`0x3004$
+                |              0xffffffff80000000$
+            "#]],
+        );
+        let style = Style {
+            stackindent: Some(2),
+            ..Style::default()
+        };
+        check(
+            Kind::Stack,
+            &data[..8],
+            style,
+            None,
+            expect![[r#"
+                |$
+                |  vmlinux`vfs_read+0x10$
+            "#]],
+        );
+        check(
+            Kind::Stack,
+            &[],
+            Style::default(),
+            None,
+            expect![[r#"
+                |$
+            "#]],
+        );
+    }
+
+    #[test]
+    fn user_stacks_begin_with_the_process() {
+        let data = bytes(&[42, 0x400008, 0x500000, 0x9000, 0]);
+        check(
+            Kind::Ustack { frames: 4 },
+            &data,
+            Style::default(),
+            None,
+            expect![[r#"
+                |$
+                |              libc.so.6`malloc+0x8$
+                |              a.out`0x500000$
+                |              0x9000$
+            "#]],
+        );
+        // No more frames than the record has, whatever was said.
+        check(
+            Kind::Ustack { frames: 100 },
+            &data[..16],
+            Style::default(),
+            None,
+            expect![[r#"
+                |$
+                |              libc.so.6`malloc+0x8$
+            "#]],
+        );
+        check(
+            Kind::Ustack {
+                frames: usize::MAX - 1,
+            },
+            &[],
+            Style::default(),
+            None,
+            expect![[r#"
+                |$
+            "#]],
+        );
+    }
+
+    #[test]
+    fn strings_replace_or_annotate_frames() {
+        let mut data = bytes(&[42, 0x400008, 0x9000, 0x9004, 0x9008]);
+        data.extend(b"ignored\0Main.run()\0@note\0");
+        check(
+            Kind::Ustack { frames: 4 },
+            &data,
+            Style::default(),
+            None,
+            expect![[r#"
+                |$
+                |              libc.so.6`malloc+0x8$
+                |              Main.run()$
+                |              0x9004$
+                |                [ note ]$
+                |              0x9008$
+            "#]],
+        );
+    }
+
+    #[test]
+    fn the_conversion_sets_indent_and_width() {
+        let data = bytes(&[0x2000]);
+        let spec = |left, width| {
+            Some(Spec {
+                flags: Flags {
+                    left,
+                    ..Flags::default()
+                },
+                width,
+                precision: None,
+            })
+        };
+        check(
+            Kind::Stack,
+            &data,
+            Style::default(),
+            spec(false, 24),
+            expect![[r#"
+                |$
+                |    ext4`ext4_map_blocks$
+            "#]],
+        );
+        check(
+            Kind::Stack,
+            &data,
+            Style::default(),
+            spec(true, 3),
+            expect![[r#"
+                |$
+                |   ext4`ext4_map_blocks$
+            "#]],
+        );
+    }
+}

@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! A recorded value: its bytes, and what the D program says they are.
+//!
+//! A record tells only its size; whether four bytes are a signed number or an address is known to the compiler
+//! alone. A [`Datum`] joins the two and is what every function of rendering takes: values of `trace()`,
+//! arguments of `printf()` and keys of aggregations are all the same to it.
+
+use dtrace_uapi::action::Action;
+
+use crate::statement;
+
+/// What recorded bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// An integer of 1, 2, 4 or 8 bytes; a pointer is an unsigned one.
+    Int {
+        /// Whether D's type is signed.
+        signed: bool,
+    },
+    /// A floating-point number of 4, 8 or 16 bytes.
+    Float,
+    /// A D string: the bytes before the first NUL.
+    Str,
+    /// An array or structure.
+    Bytes,
+    /// Memory that `tracemem()` recorded.
+    Memory,
+    /// Kernel addresses.
+    Stack,
+    /// A process id, that many addresses, and strings for them.
+    Ustack {
+        /// Addresses.
+        frames: usize,
+    },
+    /// A kernel address that stands for its symbol.
+    Sym,
+    /// A kernel address that stands for its module.
+    Mod,
+    /// A process id and an address that stands for its symbol.
+    Usym,
+    /// A process id and an address that stands for its object.
+    Umod,
+    /// A process id and an address.
+    Uaddr,
+}
+
+impl Kind {
+    /// What a record of `action` is, whose D type is `declared`; `arg` is the action's.
+    pub fn of_record(declared: statement::Kind, action: Option<Action>, arg: u64) -> Self {
+        match declared {
+            statement::Kind::Signed => Self::Int { signed: true },
+            statement::Kind::Unsigned => Self::Int { signed: false },
+            statement::Kind::String => Self::Str,
+            statement::Kind::Bytes => Self::Bytes,
+            statement::Kind::Action => action
+                .and_then(|action| Self::of_action(action, arg))
+                .unwrap_or(Self::Bytes),
+        }
+    }
+
+    /// The kind that a recording action implies by itself, or `None` where D's type decides.
+    fn of_action(action: Action, arg: u64) -> Option<Self> {
+        let frames = dtrace_uapi::action::ustack_frames(arg) as usize;
+        Some(match action {
+            Action::Tracemem | Action::TracememDynsize => Self::Memory,
+            Action::Stack => Self::Stack,
+            Action::Ustack | Action::Jstack => Self::Ustack { frames },
+            Action::Sym => Self::Sym,
+            Action::Mod => Self::Mod,
+            Action::Usym => Self::Usym,
+            Action::Umod => Self::Umod,
+            Action::Uaddr => Self::Uaddr,
+            _ => return None,
+        })
+    }
+}
+
+/// A recorded value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datum<'a> {
+    /// What the bytes are.
+    pub kind: Kind,
+    /// The bytes.
+    pub data: &'a [u8],
+}
+
+impl<'a> Datum<'a> {
+    /// A value of `kind`.
+    pub const fn new(kind: Kind, data: &'a [u8]) -> Self {
+        Self { kind, data }
+    }
+
+    /// The value as an unsigned integer of its own size; `None` for sizes that integers do not have.
+    pub fn unsigned(&self) -> Option<u64> {
+        let data = self.data;
+        Some(match data.len() {
+            1 => u64::from(data[0]),
+            2 => u64::from(u16::from_ne_bytes(data.try_into().ok()?)),
+            4 => u64::from(u32::from_ne_bytes(data.try_into().ok()?)),
+            8 => u64::from_ne_bytes(data.try_into().ok()?),
+            _ => return None,
+        })
+    }
+
+    /// The value as a signed integer of its own size.
+    pub fn signed(&self) -> Option<i64> {
+        let bits = 64 - 8 * u32::try_from(self.data.len()).ok()?.min(8);
+        Some((self.unsigned()? << bits) as i64 >> bits)
+    }
+
+    /// Whether D's type is a signed integer.
+    pub fn is_signed(&self) -> bool {
+        self.kind == Kind::Int { signed: true }
+    }
+
+    /// The bytes before the first NUL.
+    pub fn text(&self) -> &'a [u8] {
+        until_nul(self.data)
+    }
+
+    /// The address that the value is, with the process that it belongs to, if any.
+    pub fn address(&self) -> Option<(Option<u32>, u64)> {
+        match self.kind {
+            Kind::Usym | Kind::Umod | Kind::Uaddr => {
+                let mut words = words(self.data);
+                let pid = words.next()?;
+                Some((Some(pid as u32), words.next()?))
+            }
+            _ => Some((None, self.unsigned()?)),
+        }
+    }
+}
+
+/// The bytes before the first NUL.
+pub fn until_nul(data: &[u8]) -> &[u8] {
+    data.split(|&b| b == 0).next().unwrap_or_default()
+}
+
+/// The whole 8-byte words of `data`.
+pub fn words(data: &[u8]) -> impl Iterator<Item = u64> + '_ {
+    data.chunks_exact(8)
+        .map(|chunk| u64::from_ne_bytes(chunk.try_into().unwrap_or_default()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INT: Kind = Kind::Int { signed: true };
+
+    #[test]
+    fn integers_have_the_sign_of_their_own_size() {
+        for (data, signed, unsigned) in [
+            (&[0xff][..], Some(-1), Some(0xff)),
+            (&(-2i16).to_ne_bytes(), Some(-2), Some(0xfffe)),
+            (
+                &i32::MIN.to_ne_bytes(),
+                Some(i32::MIN.into()),
+                Some(1 << 31),
+            ),
+            (&i64::MIN.to_ne_bytes(), Some(i64::MIN), Some(1 << 63)),
+            (&7i64.to_ne_bytes(), Some(7), Some(7)),
+            (&[], None, None),
+            (&[1, 2, 3], None, None),
+            (&[0; 16], None, None),
+        ] {
+            let datum = Datum::new(INT, data);
+            assert_eq!((datum.signed(), datum.unsigned()), (signed, unsigned));
+        }
+    }
+
+    #[test]
+    fn the_declared_type_decides_and_then_the_action() {
+        let arg = dtrace_uapi::action::ustack_arg(5, 100);
+        for (declared, action, kind) in [
+            (statement::Kind::Signed, None, INT),
+            (statement::Kind::String, Some(Action::Difexpr), Kind::Str),
+            (
+                statement::Kind::Action,
+                Some(Action::Jstack),
+                Kind::Ustack { frames: 5 },
+            ),
+            (statement::Kind::Action, Some(Action::Mod), Kind::Mod),
+            (statement::Kind::Action, Some(Action::Difexpr), Kind::Bytes),
+            (statement::Kind::Action, None, Kind::Bytes),
+        ] {
+            assert_eq!(Kind::of_record(declared, action, arg), kind);
+        }
+    }
+
+    #[test]
+    fn text_ends_at_the_first_nul_or_at_the_end() {
+        let text = |data| Datum::new(Kind::Str, data).text();
+        assert_eq!(text(b"ab\0c"), b"ab");
+        assert_eq!(text(b"abc"), b"abc");
+        assert_eq!(text(b""), b"");
+    }
+
+    #[test]
+    fn addresses_carry_their_process() {
+        let user: Vec<u8> = [42u64, 0x1234]
+            .iter()
+            .flat_map(|w| w.to_ne_bytes())
+            .collect();
+        let address = |kind, data| Datum::new(kind, data).address();
+        assert_eq!(address(Kind::Usym, &user), Some((Some(42), 0x1234)));
+        assert_eq!(address(Kind::Usym, &user[..8]), None);
+        assert_eq!(address(Kind::Sym, &user[8..]), Some((None, 0x1234)));
+    }
+}
