@@ -3,7 +3,9 @@
 
 //! libdtrace: compiles D and consumes what `dtrace.ko` records. See ARCHITECTURE.md.
 
+pub mod codegen;
 pub mod diag;
+pub mod dof;
 pub mod format;
 pub mod handle;
 pub mod options;

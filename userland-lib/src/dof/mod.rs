@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! A program becomes a DOF image, which is how the kernel takes it.
+//!
+//! An image is a header, the table of section headers, and the sections' data. Sections name each other by index, so
+//! each is written after those that it refers to. Equal DIF objects, which clauses with several probe descriptions
+//! are full of, are written once.
+
+use crate::program::{ActionDesc, Clause, Difo, Program};
+use dtrace_uapi::dif::{DIF_NREGS, DIF_NTREGS, DIF_VERSION};
+use dtrace_uapi::dof::{
+    ActDesc, DifoHdr, EcbDesc, Hdr, OptDesc, ProbeDesc, Sec, SecIdx, SecType, StrIdx, ENCODE_LSB,
+    ENCODE_MSB, ID_DIFIREG, ID_DIFTREG, ID_DIFVERS, ID_ENCODING, ID_MODEL, ID_VERSION, MAGIC,
+    MODEL_LP64, SECF_LOAD, SECIDX_NONE, VERSION_2,
+};
+use dtrace_uapi::option::Opt;
+use std::collections::HashMap;
+use zerocopy::{Immutable, IntoBytes};
+
+/// Writes `program` and the kernel's options as a DOF image.
+///
+/// The image holds an `ECBDESC` for each clause in order, and an `OPTDESC` if there are options.
+pub fn emit(program: &Program, options: &[(Opt, u64)]) -> Vec<u8> {
+    let mut image = Image::default();
+    // Every string of the program is in one table, which is therefore complete before anything refers to it.
+    let mut strings = Strings::default();
+    for clause in &program.clauses {
+        strings.add_clause(clause);
+    }
+    let strtab = image.section(SecType::Strtab, 1, 0, strings.bytes.clone());
+    for clause in &program.clauses {
+        image.clause(clause, strtab, &strings);
+    }
+    if !options.is_empty() {
+        let table: Vec<OptDesc> = options
+            .iter()
+            .map(|&(option, value)| OptDesc {
+                option: option as u32,
+                strtab: SECIDX_NONE,
+                value,
+            })
+            .collect();
+        image.table(SecType::OptDesc, &table);
+    }
+    image.finish()
+}
+
+/// A string table, its first entry the empty string.
+struct Strings {
+    bytes: Vec<u8>,
+    offsets: HashMap<String, StrIdx>,
+}
+
+impl Default for Strings {
+    fn default() -> Self {
+        Self {
+            bytes: vec![0],
+            offsets: HashMap::from([(String::new(), 0)]),
+        }
+    }
+}
+
+impl Strings {
+    fn add(&mut self, text: &str) {
+        if !self.offsets.contains_key(text) {
+            self.offsets
+                .insert(text.to_owned(), self.bytes.len() as StrIdx);
+            self.bytes.extend_from_slice(text.as_bytes());
+            self.bytes.push(0);
+        }
+    }
+
+    fn add_clause(&mut self, clause: &Clause) {
+        let probes = &clause.probes;
+        for part in [&probes.provider, &probes.module, &probes.func, &probes.name] {
+            self.add(part);
+        }
+        for format in clause
+            .actions
+            .iter()
+            .filter_map(|action| action.format.as_deref())
+        {
+            self.add(format);
+        }
+    }
+
+    fn offset(&self, text: &str) -> StrIdx {
+        self.offsets[text]
+    }
+}
+
+/// An image in the making: complete sections with the offset of each within the data.
+#[derive(Default)]
+struct Image {
+    headers: Vec<Sec>,
+    data: Vec<u8>,
+    difos: HashMap<Vec<u8>, SecIdx>,
+}
+
+impl Image {
+    /// Adds a section; its offset is relative to the data until [`finish`](Self::finish).
+    fn section(&mut self, ty: SecType, align: u32, entsize: u32, bytes: Vec<u8>) -> SecIdx {
+        self.data
+            .resize(self.data.len().next_multiple_of(align as usize), 0);
+        self.headers.push(Sec {
+            ty: ty as u32,
+            align,
+            flags: SECF_LOAD,
+            entsize,
+            offset: self.data.len() as u64,
+            size: bytes.len() as u64,
+        });
+        self.data.extend_from_slice(&bytes);
+        (self.headers.len() - 1) as SecIdx
+    }
+
+    /// Adds a section that holds entries of one type.
+    fn table<T: IntoBytes + Immutable>(&mut self, ty: SecType, entries: &[T]) -> SecIdx {
+        let (align, size) = (align_of::<T>() as u32, size_of::<T>() as u32);
+        self.section(ty, align, size, entries.as_bytes().to_vec())
+    }
+
+    fn clause(&mut self, clause: &Clause, strtab: SecIdx, strings: &Strings) {
+        let probes = &clause.probes;
+        let desc = ProbeDesc {
+            strtab,
+            provider: strings.offset(&probes.provider),
+            module: strings.offset(&probes.module),
+            func: strings.offset(&probes.func),
+            name: strings.offset(&probes.name),
+            id: probes.id,
+        };
+        let desc = self.table(SecType::ProbeDesc, &[desc]);
+        let pred = clause
+            .predicate
+            .as_ref()
+            .map_or(SECIDX_NONE, |difo| self.difo(difo));
+        let actions: Vec<ActDesc> = clause
+            .actions
+            .iter()
+            .map(|action| self.action(action, strtab, strings))
+            .collect();
+        let actions = match actions.as_slice() {
+            [] => SECIDX_NONE,
+            actions => self.table(SecType::ActDesc, actions),
+        };
+        let ecb = EcbDesc {
+            probes: desc,
+            pred,
+            actions,
+            pad: 0,
+            uarg: clause.index.into(),
+        };
+        self.table(SecType::EcbDesc, &[ecb]);
+    }
+
+    fn action(&mut self, action: &ActionDesc, strtab: SecIdx, strings: &Strings) -> ActDesc {
+        let (strtab, arg) = match &action.format {
+            Some(format) => (strtab, strings.offset(format).into()),
+            None => (SECIDX_NONE, action.arg),
+        };
+        ActDesc {
+            difo: action
+                .difo
+                .as_ref()
+                .map_or(SECIDX_NONE, |difo| self.difo(difo)),
+            strtab,
+            kind: action.kind as u32,
+            ntuple: action.ntuple,
+            arg,
+            uarg: action.uarg,
+        }
+    }
+
+    /// Adds a DIF object: its sections and the header that links them.
+    fn difo(&mut self, difo: &Difo) -> SecIdx {
+        let text: Vec<u32> = difo.text.iter().map(|instr| instr.0).collect();
+        let mut identity = DifoHdr { rtype: difo.rtype }.as_bytes().to_vec();
+        for part in [
+            text.as_bytes(),
+            difo.ints.as_bytes(),
+            &difo.strings,
+            difo.vars.as_bytes(),
+        ] {
+            identity.extend_from_slice(part.len().as_bytes());
+            identity.extend_from_slice(part);
+        }
+        if let Some(&section) = self.difos.get(&identity) {
+            return section;
+        }
+        let mut links = vec![self.table(SecType::Dif, &text)];
+        if !difo.ints.is_empty() {
+            links.push(self.table(SecType::Inttab, &difo.ints));
+        }
+        if !difo.strings.is_empty() {
+            links.push(self.section(SecType::Strtab, 1, 0, difo.strings.clone()));
+        }
+        if !difo.vars.is_empty() {
+            links.push(self.table(SecType::Vartab, &difo.vars));
+        }
+        let mut head = DifoHdr { rtype: difo.rtype }.as_bytes().to_vec();
+        head.extend_from_slice(links.as_bytes());
+        let section = self.section(SecType::DifoHdr, 4, 0, head);
+        self.difos.insert(identity, section);
+        section
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        let head = size_of::<Hdr>() + self.headers.len() * size_of::<Sec>();
+        // The greatest alignment there is: aligned data stays aligned behind it.
+        let head = head.next_multiple_of(8);
+        for header in &mut self.headers {
+            header.offset += head as u64;
+        }
+        let size = (head + self.data.len()) as u64;
+        let mut ident = [0; 16];
+        ident[..MAGIC.len()].copy_from_slice(&MAGIC);
+        ident[ID_MODEL] = MODEL_LP64;
+        ident[ID_ENCODING] = if cfg!(target_endian = "big") {
+            ENCODE_MSB
+        } else {
+            ENCODE_LSB
+        };
+        ident[ID_VERSION] = VERSION_2;
+        ident[ID_DIFVERS] = DIF_VERSION;
+        ident[ID_DIFIREG] = DIF_NREGS;
+        ident[ID_DIFTREG] = DIF_NTREGS;
+        let hdr = Hdr {
+            ident,
+            hdrsize: size_of::<Hdr>() as u32,
+            secsize: size_of::<Sec>() as u32,
+            secnum: self.headers.len() as u32,
+            secoff: size_of::<Hdr>() as u64,
+            loadsz: size,
+            filesz: size,
+            ..Hdr::default()
+        };
+        let mut image = hdr.as_bytes().to_vec();
+        image.extend_from_slice(self.headers.as_bytes());
+        image.resize(head, 0);
+        image.extend_from_slice(&self.data);
+        image
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Span;
+    use crate::world::ProbePattern;
+    use dtrace_uapi::action::Action;
+    use dtrace_uapi::dif::{Instr, Op};
+    use zerocopy::FromBytes;
+
+    fn sections(image: &[u8]) -> Vec<(Sec, &[u8])> {
+        let (hdr, rest) = Hdr::read_from_prefix(image).expect("a header");
+        assert_eq!(
+            (hdr.loadsz, hdr.filesz),
+            (image.len() as u64, image.len() as u64)
+        );
+        let bytes = &rest[..hdr.secnum as usize * size_of::<Sec>()];
+        let read = |sec: &[u8]| Sec::read_from_bytes(sec).expect("a section header");
+        bytes
+            .chunks(size_of::<Sec>())
+            .map(read)
+            .map(|sec| {
+                assert_eq!(sec.offset % u64::from(sec.align), 0);
+                (sec, &image[sec.offset as usize..][..sec.size as usize])
+            })
+            .collect()
+    }
+
+    fn difo(value: u64) -> Difo {
+        Difo {
+            text: vec![Instr::indexed(Op::Setx, 0, 1), Instr::fmt(Op::Ret, 0, 0, 1)],
+            ints: vec![value],
+            ..Difo::default()
+        }
+    }
+
+    fn clause(func: &str, value: u64) -> Clause {
+        let action = ActionDesc {
+            kind: Action::Printf,
+            difo: Some(difo(value)),
+            format: Some("%d\n".into()),
+            ntuple: 0,
+            arg: 0,
+            uarg: 1,
+        };
+        Clause {
+            probes: ProbePattern {
+                provider: "syscall".into(),
+                func: func.into(),
+                ..ProbePattern::default()
+            },
+            predicate: None,
+            actions: vec![action],
+            index: 0,
+            span: Span::default(),
+        }
+    }
+
+    #[test]
+    fn sections_are_aligned_and_linked() {
+        let program = Program {
+            clauses: vec![clause("read", 1)],
+            ..Program::default()
+        };
+        let image = emit(&program, &[(Opt::Bufsize, 4096)]);
+        let sections = sections(&image);
+        let types: Vec<_> = sections
+            .iter()
+            .map(|(sec, _)| SecType::from_raw(sec.ty))
+            .collect();
+        use SecType::*;
+        let expected = [
+            Strtab, ProbeDesc, Dif, Inttab, DifoHdr, ActDesc, EcbDesc, OptDesc,
+        ];
+        assert_eq!(types, expected.map(Some));
+        let ecb = super::EcbDesc::read_from_bytes(sections[6].1).expect("an ECB");
+        assert_eq!((ecb.probes, ecb.pred, ecb.actions), (1, SECIDX_NONE, 5));
+        let action = super::ActDesc::read_from_bytes(sections[5].1).expect("an action");
+        assert_eq!((action.difo, action.strtab), (4, 0));
+        assert!(sections[0].1[action.arg as usize..].starts_with(b"%d\n\0"));
+    }
+
+    #[test]
+    fn equal_objects_are_written_once() {
+        let clauses = vec![clause("read", 1), clause("write", 1), clause("open", 2)];
+        let image = emit(
+            &Program {
+                clauses,
+                ..Program::default()
+            },
+            &[],
+        );
+        let count = |ty: SecType| {
+            sections(&image)
+                .iter()
+                .filter(|(sec, _)| sec.ty == ty as u32)
+                .count()
+        };
+        assert_eq!(count(SecType::DifoHdr), 2);
+        assert_eq!(count(SecType::EcbDesc), 3);
+    }
+
+    #[test]
+    fn an_empty_clause_has_no_actions() {
+        let clauses = vec![Clause {
+            actions: vec![],
+            ..clause("read", 1)
+        }];
+        let image = emit(
+            &Program {
+                clauses,
+                ..Program::default()
+            },
+            &[],
+        );
+        let (_, bytes) = *sections(&image).last().expect("the ECB is last");
+        let ecb = EcbDesc::read_from_bytes(bytes).expect("an ECB");
+        assert_eq!(ecb.actions, SECIDX_NONE);
+    }
+}
