@@ -3,8 +3,15 @@
 
 //! One consumer of DTrace.
 
+mod clock;
 mod dev_dtrace;
 mod device;
+mod error;
+mod names;
+mod world;
 
 pub use dev_dtrace::{DevDtrace, PATH};
 pub use device::{fill, text, Buffer, Device};
+pub use error::{open_error, plain, Error};
+pub use names::Names;
+pub use world::{probe_desc, probes, KernelWorld};

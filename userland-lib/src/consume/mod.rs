@@ -1,0 +1,281 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! From the kernel's buffers to text.
+//!
+//! A [`Consumer`] reads snapshots of all CPUs ([`records`]), brings their records into one order ([`order`]), and
+//! walks each record's fields: what a field means is looked up in the program's statements, how it looks is
+//! [`crate::render`]'s business. Aggregations are kept here for as long as tracing lasts, because the kernel only
+//! ever hands out what was added since the last time.
+//!
+//! Nothing is printed to where the library's user did not ask for it: records become text in the given writer,
+//! and everything that is *about* tracing (faults, drops, failed options) becomes an [`Event`].
+
+mod aggregations;
+mod layout;
+mod order;
+mod output;
+mod records;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+pub use layout::{EnabledProbe, ProbeName};
+
+use crate::handle::{plain, Buffer, Device};
+use crate::options::Options;
+use crate::render::line::Flow;
+use crate::render::{message, Aggregations, Symbolizer, Zone};
+use crate::statement::Statement;
+use dtrace_uapi::fault::Fault;
+use dtrace_uapi::ioctl::Status;
+use dtrace_uapi::option::Opt;
+use layout::Layouts;
+use nix::errno::Errno;
+use order::Queue;
+use output::Redirect;
+use records::Snapshot;
+use std::io::{self, Write};
+
+/// Why consuming ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum ConsumeError {
+    /// The device failed.
+    #[error("{}", plain(.0))]
+    Device(#[from] io::Error),
+    /// The device's data contradict each other.
+    #[error("inconsistent data from the kernel: {0}")]
+    Layout(&'static str),
+    /// The output cannot be written.
+    #[error("failed to write output: {}", plain(.0))]
+    Output(#[source] io::Error),
+}
+
+/// Something that happened besides the records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A fault in probe context.
+    Fault(String),
+    /// Records, aggregations or variables were lost.
+    Drop(String),
+    /// A fault of the library while it handled a record.
+    Library(String),
+    /// A watched process ended.
+    Ended(crate::proc::Ended),
+}
+
+impl std::fmt::Display for Event {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Fault(text) | Self::Drop(text) | Self::Library(text) => {
+                f.write_str(text.trim_end())
+            }
+            Self::Ended(ended) => ended.fmt(f),
+        }
+    }
+}
+
+/// Where records and events go.
+pub struct Sink<'a> {
+    /// The text.
+    pub out: &'a mut dyn Write,
+    /// What else happens.
+    pub event: &'a mut dyn FnMut(Event),
+}
+
+/// What a program means, and how addresses and times look: all that records are read with.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The device.
+    pub device: &'a dyn Device,
+    /// The statements of all programs, in the order of their numbers.
+    pub statements: &'a [Statement],
+    /// Names of addresses.
+    pub symbols: &'a dyn Symbolizer,
+    /// The zone of times.
+    pub zone: &'a Zone,
+}
+
+/// The state of consuming.
+#[derive(Default)]
+pub struct Consumer {
+    layouts: Layouts,
+    queue: Queue,
+    aggregations: Aggregations,
+    redirect: Redirect,
+    flow: Vec<Flow>,
+    headed: bool,
+    exit_status: Option<i32>,
+    status: Status,
+    room: Vec<u8>,
+}
+
+impl Consumer {
+    /// The status that `exit()` was given, if its record was seen.
+    pub fn exit_status(&self) -> Option<i32> {
+        self.exit_status
+    }
+
+    /// Reports what was lost since the last time.
+    pub fn note_status(&mut self, status: Status, sink: &mut Sink<'_>) {
+        for text in message::status_drops(&self.status, &status) {
+            (sink.event)(Event::Drop(text));
+        }
+        self.status = status;
+    }
+
+    /// Takes in what the aggregation buffers hold.
+    pub fn read_aggregations(
+        &mut self,
+        context: Context<'_>,
+        options: &Options,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ConsumeError> {
+        for cpu in 0..context.device.cpus() {
+            let Some(read) = self.read(context.device, options, Buffer::Aggregation, cpu)? else {
+                continue;
+            };
+            if read.drops > 0 {
+                (sink.event)(Event::Drop(message::aggregation_drops(read.drops, cpu)));
+            }
+            aggregations::add(
+                context,
+                &mut self.layouts,
+                &mut self.aggregations,
+                &read.data,
+            )?;
+        }
+        Ok(())
+    }
+
+    /// Consumes what the principal buffers hold. While tracing goes on, records that are younger than another
+    /// CPU's snapshot wait for the next call; `last` is the CPU that fired `END`, when tracing has ended.
+    pub fn read_records(
+        &mut self,
+        context: Context<'_>,
+        options: &mut Options,
+        first: Option<u32>,
+        last: Option<u32>,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ConsumeError> {
+        let mut until = u64::MAX;
+        for cpu in 0..context.device.cpus() {
+            let Some(read) = self.read(context.device, options, Buffer::Principal, cpu)? else {
+                continue;
+            };
+            if read.drops > 0 {
+                (sink.event)(Event::Drop(message::principal_drops(read.drops, cpu)));
+            }
+            if last.is_none() && read.timestamp != 0 {
+                until = until.min(read.timestamp);
+            }
+            let snapshot =
+                Snapshot::parse(context.device, &mut self.layouts, read.data, read.oldest)?;
+            self.queue.push(cpu, snapshot);
+        }
+        // The queue is taken out while its records are walked, which changes everything else.
+        let mut queue = std::mem::take(&mut self.queue);
+        let temporal = options.is_on(Opt::Temporal);
+        let mut walk = |turn: order::Turn<'_>| self.walk(context, options, sink, &turn);
+        let result = if temporal {
+            queue.merge(until, &mut walk)
+        } else {
+            queue.by_cpu(first, last, &mut walk)
+        };
+        self.queue = queue;
+        result
+    }
+
+    /// Prints the aggregations that no `printa()` has printed.
+    pub fn print_aggregations(
+        &mut self,
+        context: Context<'_>,
+        options: &Options,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ConsumeError> {
+        let style = walk::style(options);
+        let renderer = walk::renderer(context, &style);
+        let mut text = Vec::new();
+        renderer.aggregations(&mut text, &self.aggregations);
+        self.redirect
+            .writer(sink.out)
+            .write_all(&text)
+            .map_err(ConsumeError::Output)
+    }
+
+    /// Reads one buffer; `None` if the CPU has none, or it cannot be read yet.
+    fn read(
+        &mut self,
+        device: &dyn Device,
+        options: &Options,
+        which: Buffer,
+        cpu: u32,
+    ) -> Result<Option<Read>, ConsumeError> {
+        let option = match which {
+            Buffer::Principal => Opt::Bufsize,
+            Buffer::Aggregation => Opt::Aggsize,
+        };
+        let size = usize::try_from(options.get(option).unwrap_or(0)).unwrap_or(usize::MAX);
+        if self.room.len() < size {
+            // Fresh zeroed memory costs nothing until the kernel writes to it.
+            self.room = vec![0; size];
+        }
+        let desc = match device.snapshot(which, cpu, &mut self.room[..size]) {
+            Ok(Some(desc)) => desc,
+            Ok(None) => return Ok(None),
+            // Ring and fill buffers are read when tracing has ended.
+            Err(error) if error.raw_os_error() == Some(Errno::EBUSY as i32) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let data = usize::try_from(desc.size)
+            .ok()
+            .and_then(|size| self.room.get(..size));
+        let data = data
+            .ok_or(ConsumeError::Layout("a snapshot exceeds its room"))?
+            .to_vec();
+        Ok(Some(Read {
+            data,
+            drops: desc.drops,
+            oldest: desc.oldest,
+            timestamp: desc.timestamp,
+        }))
+    }
+}
+
+/// What was read from one buffer.
+struct Read {
+    data: Vec<u8>,
+    drops: u64,
+    oldest: u64,
+    timestamp: u64,
+}
+
+/// The message for a fault on `probe`: `arg2` to `arg5` of `dtrace:::ERROR`.
+fn fault_text(probe: &EnabledProbe, [action, offset, fault, addr]: [u64; 4]) -> String {
+    let fault = u32::try_from(fault)
+        .ok()
+        .and_then(Fault::from_raw)
+        .unwrap_or(Fault::Unknown);
+    message::error(
+        &named(probe),
+        &message::Error {
+            action: u32::try_from(action).unwrap_or(u32::MAX),
+            offset: u32::try_from(offset)
+                .ok()
+                .filter(|offset| *offset != u32::MAX),
+            fault,
+            addr,
+        },
+    )
+}
+
+/// An enabled probe as messages name it.
+fn named(probe: &EnabledProbe) -> message::Probe<'_> {
+    let name = &probe.probe;
+    message::Probe {
+        epid: probe.epid,
+        id: name.id,
+        name: [&name.provider, &name.module, &name.func, &name.name],
+    }
+}

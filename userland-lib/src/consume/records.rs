@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Snapshots of principal buffers cut into records.
+//!
+//! A snapshot is a sequence of records that begin with a [`RecHdr`]; a word of zero where one could begin is
+//! padding. A ring buffer that has wrapped begins at its oldest record, runs to the end and goes on at the front.
+//! Nothing is copied: a [`Record`] is a place in its snapshot.
+//!
+//! Invariant: the bytes of a [`Record`] lie within the snapshot it was cut from.
+
+use super::layout::{EnabledProbe, Layouts};
+use super::ConsumeError;
+use crate::handle::Device;
+use dtrace_uapi::ioctl::RecHdr;
+use std::rc::Rc;
+use zerocopy::FromBytes;
+
+/// One record.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// When it was made, ns.
+    pub timestamp: u64,
+    /// What made it.
+    pub enabled: Rc<EnabledProbe>,
+    /// Where it begins.
+    pub offset: usize,
+}
+
+/// One CPU's snapshot and its records, oldest first.
+#[derive(Debug, Default)]
+pub struct Snapshot {
+    /// The bytes.
+    pub data: Vec<u8>,
+    /// The records.
+    pub records: Vec<Record>,
+}
+
+impl Snapshot {
+    /// Cuts `data`, whose oldest record begins at `oldest`.
+    pub fn parse(
+        device: &dyn Device,
+        layouts: &mut Layouts,
+        data: Vec<u8>,
+        oldest: u64,
+    ) -> Result<Self, ConsumeError> {
+        let oldest = usize::try_from(oldest)
+            .ok()
+            .filter(|oldest| *oldest <= data.len())
+            .ok_or(ConsumeError::Layout(
+                "the oldest record lies outside its buffer",
+            ))?;
+        let mut records = Vec::new();
+        cut(device, layouts, &data, oldest..data.len(), &mut records)?;
+        cut(device, layouts, &data, 0..oldest, &mut records)?;
+        Ok(Self { data, records })
+    }
+
+    /// The bytes of `record`, with its head.
+    pub fn bytes(&self, record: &Record) -> &[u8] {
+        &self.data[record.offset..record.offset + record.enabled.size]
+    }
+}
+
+fn cut(
+    device: &dyn Device,
+    layouts: &mut Layouts,
+    data: &[u8],
+    range: std::ops::Range<usize>,
+    records: &mut Vec<Record>,
+) -> Result<(), ConsumeError> {
+    let mut offset = range.start;
+    while let Some((epid, _)) = data
+        .get(offset..range.end)
+        .and_then(|rest| u32::read_from_prefix(rest).ok())
+    {
+        if epid == 0 {
+            offset += size_of::<u32>();
+            continue;
+        }
+        let enabled = match records.last() {
+            Some(last) if last.enabled.epid == epid => Rc::clone(&last.enabled),
+            _ => layouts.enabled(device, epid)?,
+        };
+        let end = offset
+            .checked_add(enabled.size)
+            .filter(|end| *end <= range.end);
+        let (Some(end), Ok((head, _))) = (end, RecHdr::read_from_prefix(&data[offset..])) else {
+            return Err(ConsumeError::Layout("a record exceeds its buffer"));
+        };
+        records.push(Record {
+            timestamp: head.timestamp(),
+            enabled,
+            offset,
+        });
+        offset = end;
+    }
+    Ok(())
+}

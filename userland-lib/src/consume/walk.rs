@@ -1,0 +1,354 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! One record: its line's head, its fields in order, its line's end.
+//!
+//! Fields of one statement stand together, so a record is walked in *groups* of fields with the same statement
+//! number. A group either prints (a value, a format with its arguments) or acts (on an aggregation, on an option,
+//! on the output).
+//!
+//! What fails here (an option that does not exist, a format that meets wrong data) is an [`Event`] and the walk
+//! goes on; only output that cannot be written ends it.
+
+use super::layout::{range, EnabledProbe};
+use super::order::Turn;
+use super::records::Record;
+use super::{fault_text, named, ConsumeError, Consumer, Context, Event, Sink};
+use crate::options::{Options, Setter};
+use crate::render::line::{self, Enabled, Flow};
+use crate::render::{message, Datum, Kind, Renderer, Sort, Style};
+use crate::statement::{self, Print, Statement};
+use dtrace_uapi::action::Action;
+use dtrace_uapi::ioctl::RecDesc;
+use dtrace_uapi::option::Opt;
+use std::process::Command;
+
+/// How values look under these options.
+pub fn style(options: &Options) -> Style {
+    let number = |opt| {
+        options
+            .get(opt)
+            .and_then(|value| usize::try_from(value).ok())
+    };
+    Style {
+        quiet: options.is_on(Opt::Quiet),
+        rawbytes: options.is_on(Opt::Rawbytes),
+        stackindent: number(Opt::Stackindent),
+        aggzoom: options.is_on(Opt::Aggzoom),
+        sort: Sort {
+            by_key: options.is_on(Opt::Aggsortkey),
+            reverse: options.is_on(Opt::Aggsortrev),
+            position: number(Opt::Aggsortpos).unwrap_or(0),
+            key_position: number(Opt::Aggsortkeypos).unwrap_or(0),
+        },
+    }
+}
+
+/// What renders values in this context.
+pub fn renderer<'a>(context: Context<'a>, style: &'a Style) -> Renderer<'a> {
+    Renderer {
+        style,
+        symbols: context.symbols,
+        zone: context.zone,
+    }
+}
+
+/// What `field` holds, given D's type for it.
+pub fn kind(ty: Option<statement::Kind>, field: &RecDesc) -> Kind {
+    let ty = ty.unwrap_or(match field.size {
+        1 | 2 | 4 | 8 if field.action == Action::Difexpr as u32 => statement::Kind::Signed,
+        _ => statement::Kind::Action,
+    });
+    Kind::of_record(ty, Action::from_raw(field.action), field.arg)
+}
+
+/// A group of a record's fields, and the bytes of the record.
+struct Group<'a> {
+    fields: &'a [RecDesc],
+    bytes: &'a [u8],
+}
+
+impl<'a> Group<'a> {
+    fn data(&self, index: usize) -> &'a [u8] {
+        self.fields
+            .get(index)
+            .and_then(|field| self.bytes.get(range(field)))
+            .unwrap_or_default()
+    }
+
+    /// The value of the first field as a number, if it has one.
+    fn number(&self) -> Option<i64> {
+        Datum::new(Kind::Int { signed: true }, self.data(0)).signed()
+    }
+
+    /// The arguments of a format. Fields of no size are calls without arguments.
+    fn args(&self, kinds: &[statement::Kind]) -> Vec<Datum<'a>> {
+        let sized = self
+            .fields
+            .iter()
+            .enumerate()
+            .filter(|(_, field)| field.size > 0);
+        sized
+            .map(|(at, field)| Datum::new(kind(kinds.get(at).copied(), field), self.data(at)))
+            .collect()
+    }
+}
+
+/// The length of the group that `fields` begin with.
+fn group(fields: &[RecDesc]) -> usize {
+    let Some(first) = fields.first() else {
+        return 0;
+    };
+    match first.uarg {
+        0 => 1,
+        uarg => fields.iter().take_while(|field| field.uarg == uarg).count(),
+    }
+}
+
+fn enabled(record: &Record) -> Enabled {
+    Enabled {
+        epid: record.enabled.epid,
+        probe: record.enabled.probe.id,
+    }
+}
+
+impl Consumer {
+    /// Turns one record into text and deeds.
+    pub(super) fn walk(
+        &mut self,
+        context: Context<'_>,
+        options: &mut Options,
+        sink: &mut Sink<'_>,
+        turn: &Turn<'_>,
+    ) -> Result<(), ConsumeError> {
+        let this = &turn.record.enabled;
+        if this.is_error(context.statements) {
+            return self.fault(context, sink, this, turn.bytes);
+        }
+        let mut text = Vec::new();
+        self.head(&mut text, options, turn);
+        let mut fields = &this.fields[..];
+        while !fields.is_empty() {
+            let (these, rest) = fields.split_at(group(fields));
+            fields = rest;
+            let group = Group {
+                fields: these,
+                bytes: turn.bytes,
+            };
+            self.group(context, options, sink, &mut text, this, &group)?;
+        }
+        if !options.is_on(Opt::Quiet) {
+            text.push(b'\n');
+        }
+        self.write(sink, &text)
+    }
+
+    fn write(&mut self, sink: &mut Sink<'_>, text: &[u8]) -> Result<(), ConsumeError> {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.redirect
+            .writer(sink.out)
+            .write_all(text)
+            .map_err(ConsumeError::Output)
+    }
+
+    /// The columns before a record's values, and once the header above them all.
+    fn head(&mut self, text: &mut Vec<u8>, options: &Options, turn: &Turn<'_>) {
+        let probe = &turn.record.enabled.probe;
+        if options.is_on(Opt::Flowindent) {
+            if !std::mem::replace(&mut self.headed, true) {
+                line::flow_header(text);
+            }
+            let cpu = turn.cpu as usize;
+            if self.flow.len() <= cpu {
+                self.flow.resize_with(cpu + 1, Flow::default);
+            }
+            let name = (&*probe.provider, &*probe.func, &*probe.name);
+            self.flow[cpu].step(
+                text,
+                turn.cpu,
+                enabled(turn.record),
+                name,
+                turn.following.map(enabled),
+            );
+        } else if !options.is_on(Opt::Quiet) {
+            if !std::mem::replace(&mut self.headed, true) {
+                line::header(text);
+            }
+            line::probe(text, turn.cpu, probe.id, &probe.func, &probe.name);
+        }
+    }
+
+    /// A record of the library's own clause of `dtrace:::ERROR`.
+    fn fault(
+        &mut self,
+        context: Context<'_>,
+        sink: &mut Sink<'_>,
+        this: &EnabledProbe,
+        bytes: &[u8],
+    ) -> Result<(), ConsumeError> {
+        let mut args = [0; 5];
+        for (arg, field) in args.iter_mut().zip(&this.fields) {
+            let data = bytes.get(range(field)).unwrap_or_default();
+            *arg = Datum::new(Kind::Int { signed: false }, data)
+                .unsigned()
+                .unwrap_or(0);
+        }
+        let [epid, rest @ ..] = args;
+        let epid =
+            u32::try_from(epid).map_err(|_| ConsumeError::Layout("a fault names no probe"))?;
+        let faulty = self.layouts.enabled(context.device, epid)?;
+        (sink.event)(Event::Fault(fault_text(&faulty, rest)));
+        Ok(())
+    }
+
+    fn group(
+        &mut self,
+        context: Context<'_>,
+        options: &mut Options,
+        sink: &mut Sink<'_>,
+        text: &mut Vec<u8>,
+        this: &EnabledProbe,
+        group: &Group<'_>,
+    ) -> Result<(), ConsumeError> {
+        let style = style(options);
+        let renderer = renderer(context, &style);
+        let statement = statement::find(context.statements, group.fields[0].uarg);
+        let failed = |sink: &mut Sink<'_>, reason: String| {
+            (sink.event)(Event::Library(message::library_error(
+                &named(this),
+                &reason,
+            )));
+        };
+        match statement {
+            Some(Statement::Printf(print)) => {
+                let args = group.args(&print.args);
+                if let Err(error) = renderer.printf(text, &print.format, &args) {
+                    failed(sink, error.to_string());
+                }
+            }
+            Some(Statement::System(print)) => {
+                let command = formatted(&renderer, print, group);
+                self.write(sink, text)?;
+                text.clear();
+                self.redirect
+                    .flush()
+                    .and_then(|()| sink.out.flush())
+                    .map_err(ConsumeError::Output)?;
+                if let Err(error) = command.and_then(|command| run(&command)) {
+                    failed(sink, error);
+                }
+            }
+            Some(Statement::Freopen(print)) => {
+                let path = formatted(&renderer, print, group);
+                self.write(sink, text)?;
+                text.clear();
+                let reopened = path.and_then(|path| {
+                    let result = self.redirect.reopen(&path);
+                    result.map_err(|error| format!("failed to freopen() \"{path}\": {error}"))
+                });
+                if let Err(error) = reopened {
+                    failed(sink, error);
+                }
+            }
+            Some(Statement::Ftruncate) => {
+                text.clear();
+                if let Err(error) = self.redirect.truncate() {
+                    failed(sink, format!("failed to ftruncate(): {error}"));
+                }
+            }
+            Some(Statement::Printa { format, aggs }) => {
+                let printed = renderer.printa(text, &mut self.aggregations, aggs, format.as_ref());
+                if let Err(error) = printed {
+                    failed(sink, error.to_string());
+                }
+            }
+            Some(Statement::Setopt { name, value }) => {
+                if let Err(error) = options.set(name, value.as_deref(), Setter::Running) {
+                    let value = value.as_deref().unwrap_or("1");
+                    failed(
+                        sink,
+                        format!("couldn't set option \"{name}\" to \"{value}\": {error}"),
+                    );
+                }
+            }
+            Some(Statement::Exit) => {
+                self.exit_status = group.number().and_then(|status| i32::try_from(status).ok());
+            }
+            Some(Statement::Clear(var)) => self.aggregations.clear(*var),
+            Some(Statement::Trunc(var)) => {
+                self.aggregations.trunc(*var, group.number().unwrap_or(0))
+            }
+            Some(Statement::Normalize(var)) => {
+                match group
+                    .number()
+                    .and_then(|factor| u64::try_from(factor).ok())
+                    .filter(|factor| *factor != 0)
+                {
+                    Some(factor) => self.aggregations.normalize(*var, factor),
+                    None => failed(sink, "Invalid normalization".to_owned()),
+                }
+            }
+            Some(Statement::Denormalize(var)) => self.aggregations.denormalize(*var),
+            Some(Statement::Speculative | Statement::Error | Statement::Aggregate { .. }) => {}
+            Some(Statement::Trace(_) | Statement::Tracemem | Statement::Action) | None => {
+                let ty = match statement {
+                    Some(Statement::Trace(ty)) => Some(*ty),
+                    _ => None,
+                };
+                trace(&renderer, text, ty, group);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The values of a `trace()` or of an action that its kind alone describes.
+fn trace(
+    renderer: &Renderer<'_>,
+    text: &mut Vec<u8>,
+    ty: Option<statement::Kind>,
+    group: &Group<'_>,
+) {
+    let mut limit = usize::MAX;
+    for (at, field) in group.fields.iter().enumerate() {
+        let data = group.data(at);
+        match Action::from_raw(field.action) {
+            // The size that a tracemem() computed stands before the memory, and cuts it.
+            Some(Action::TracememDynsize) => {
+                let size = Datum::new(Kind::Int { signed: false }, data).unsigned();
+                limit = size
+                    .and_then(|size| usize::try_from(size).ok())
+                    .unwrap_or(0);
+            }
+            Some(Action::Tracemem) => {
+                renderer.trace(
+                    text,
+                    &Datum::new(Kind::Memory, &data[..data.len().min(limit)]),
+                );
+            }
+            Some(Action::Exit | Action::None) => {}
+            _ if field.size == 0 => {}
+            _ => renderer.trace(text, &Datum::new(kind(ty, field), data)),
+        }
+    }
+}
+
+/// The text of a format that is not for printing.
+fn formatted(renderer: &Renderer<'_>, print: &Print, group: &Group<'_>) -> Result<String, String> {
+    let mut text = Vec::new();
+    let args = group.args(&print.args);
+    renderer
+        .printf(&mut text, &print.format, &args)
+        .map_err(|error| error.to_string())?;
+    String::from_utf8(text).map_err(|_| "the text of the call is no UTF-8".to_owned())
+}
+
+/// Runs a command of `system()` to its end. What it prints and how it ends is its own business.
+fn run(command: &str) -> Result<(), String> {
+    let result = Command::new("/bin/sh").arg("-c").arg(command).status();
+    result
+        .map(drop)
+        .map_err(|error| format!("failed to run \"{command}\": {error}"))
+}

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What a handle may fail with.
+
+use crate::consume::ConsumeError;
+use crate::diag::Diagnostic;
+use std::io;
+
+/// An error of a handle. Its text is what DTrace puts after the name of what was tried.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A program is wrong; the diagnostic needs its source to be shown.
+    #[error("{}", .0.message)]
+    Compile(Box<Diagnostic>),
+    /// The kernel refused, and said why.
+    #[error("{reason}")]
+    Refused {
+        /// The kernel's words.
+        reason: String,
+        /// Its error.
+        error: io::Error,
+    },
+    /// The kernel failed without a reason.
+    #[error("{}", plain(.0))]
+    Device(#[from] io::Error),
+    /// The module is of another version.
+    #[error("Library and kernel use different versions of DIF: the kernel has {0}")]
+    Version(u32),
+    /// Tracing made the system unresponsive, and the kernel ended it.
+    #[error("Abort due to systemic unresponsiveness")]
+    Killed,
+    /// Consuming failed.
+    #[error("{0}")]
+    Consume(#[from] ConsumeError),
+}
+
+impl Error {
+    /// Whether the reader of our output has gone away, which is no error to speak of.
+    pub fn is_broken_pipe(&self) -> bool {
+        matches!(self, Self::Consume(ConsumeError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe)
+    }
+}
+
+/// An error of the system in its own words, without Rust's number behind them.
+pub fn plain(error: &io::Error) -> String {
+    match error.raw_os_error() {
+        Some(number) => nix::errno::Errno::from_raw(number).desc().to_owned(),
+        None => error.to_string(),
+    }
+}
+
+/// What to say when the device cannot be opened.
+pub fn open_error(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            "DTrace device not available on system (is the module dtrace.ko loaded?)".to_owned()
+        }
+        io::ErrorKind::PermissionDenied => "DTrace requires additional privileges".to_owned(),
+        _ => plain(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages() {
+        let open = |kind: io::ErrorKind| open_error(&kind.into());
+        assert!(open(io::ErrorKind::NotFound).starts_with("DTrace device not available on system"));
+        assert_eq!(
+            open(io::ErrorKind::PermissionDenied),
+            "DTrace requires additional privileges"
+        );
+        let busy = io::Error::from_raw_os_error(nix::errno::Errno::EBUSY as i32);
+        assert_eq!(Error::Device(busy).to_string(), "Device or resource busy");
+    }
+
+    #[test]
+    fn only_a_closed_output_is_a_broken_pipe() {
+        let pipe = || io::Error::from(io::ErrorKind::BrokenPipe);
+        assert!(Error::Consume(ConsumeError::Output(pipe())).is_broken_pipe());
+        assert!(!Error::Device(pipe()).is_broken_pipe());
+    }
+}

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The names that rendering asks for, from the symbols of this machine.
+
+use crate::render::{Location, Symbolizer};
+use crate::symbols::{KernelSymbols, UserSymbols};
+use std::rc::Rc;
+
+/// Names of kernel and user addresses.
+#[derive(Debug)]
+pub struct Names {
+    kernel: Rc<KernelSymbols>,
+    user: UserSymbols,
+    /// The process that an address without one belongs to.
+    pub default_pid: Option<u32>,
+}
+
+impl Names {
+    /// Names from the kernel's symbols, and from those of whatever processes are asked for.
+    pub fn new(kernel: &Rc<KernelSymbols>) -> Self {
+        Self {
+            kernel: Rc::clone(kernel),
+            user: UserSymbols::default(),
+            default_pid: None,
+        }
+    }
+}
+
+impl Symbolizer for Names {
+    fn kernel(&self, pc: u64) -> Option<Location> {
+        let symbol = self.kernel.by_address(pc)?;
+        Some(Location::symbol(
+            symbol.module,
+            symbol.name,
+            pc - symbol.address,
+        ))
+    }
+
+    fn user(&self, pid: Option<u32>, pc: u64) -> Option<Location> {
+        let symbol = self.user.by_address(pid.or(self.default_pid)?, pc);
+        Some(Location {
+            object: symbol.object?,
+            symbol: symbol.function,
+        })
+    }
+
+    fn port(&self, port: u16) -> Option<String> {
+        let services = std::fs::read_to_string("/etc/services").ok()?;
+        service(&services, port)
+    }
+}
+
+/// The name of `port` in the text of `/etc/services`.
+fn service(services: &str, port: u16) -> Option<String> {
+    services.lines().find_map(|line| {
+        let line = line.split('#').next()?;
+        let mut words = line.split_ascii_whitespace();
+        let (name, number) = (words.next()?, words.next()?.split('/').next()?);
+        (number.parse() == Ok(port)).then(|| name.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn services_by_port() {
+        let text = "# comment 22/tcp\nssh 22/tcp # the shell\nhttp\t80/tcp www\nbroken\n";
+        assert_eq!(service(text, 22).as_deref(), Some("ssh"));
+        assert_eq!(service(text, 80).as_deref(), Some("http"));
+        assert_eq!(service(text, 81), None);
+    }
+}
