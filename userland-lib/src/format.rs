@@ -20,8 +20,8 @@ pub const KINDS: &str = "aAcCdeEfFgGIikoOpPsSTuxXY";
 /// The width that `?` stands for: the hexadecimal digits of a pointer.
 pub const POINTER_DIGITS: usize = 16;
 
-/// The largest width or precision: no terminal is wider, and memory stays bounded.
-pub const MAX_COUNT: usize = 65_535;
+/// The largest width or precision: memory stays bounded.
+pub const MAX_COUNT: usize = 1 << 24;
 
 /// A parsed format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

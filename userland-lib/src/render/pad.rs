@@ -80,9 +80,9 @@ pub fn unsigned(out: &mut Vec<u8>, spec: &Spec, value: u64, radix: Radix) {
     let prefix = match radix {
         Radix::Hex if spec.flags.alt && value != 0 => "0x",
         Radix::HexUpper if spec.flags.alt && value != 0 => "0X",
-        Radix::Oct if spec.flags.alt && !digits.starts_with('0') => {
+        Radix::Oct if spec.flags.alt && digits.zeros == 0 && digits.text != "0" => {
             // The prefix of octal counts as a digit.
-            digits.insert(0, '0');
+            digits.zeros = 1;
             ""
         }
         _ => "",
@@ -91,31 +91,43 @@ pub fn unsigned(out: &mut Vec<u8>, spec: &Spec, value: u64, radix: Radix) {
 }
 
 /// Appends a floating-point number's sign and body; infinities are not padded with zeros.
-pub fn float(out: &mut Vec<u8>, spec: &Spec, negative: bool, body: &str, finite: bool) {
+pub fn float(out: &mut Vec<u8>, spec: &Spec, negative: bool, body: String, finite: bool) {
     let mut spec = *spec;
     // A float's precision is already in its digits; here it would switch zeros off.
     spec.precision = None;
     spec.flags.zero &= finite;
-    number(out, &spec, sign(&spec, negative), body);
+    let body = Digits {
+        zeros: 0,
+        text: body,
+    };
+    number(out, &spec, sign(&spec, negative), &body);
+}
+
+/// A number's digits, behind zeros that the precision asks for.
+struct Digits {
+    zeros: usize,
+    text: String,
 }
 
 /// The digits, at least as many as the precision asks; none for a zero of precision zero.
-fn digits(spec: &Spec, value: u64, radix: Radix) -> String {
+fn digits(spec: &Spec, value: u64, radix: Radix) -> Digits {
+    let text = match (value, spec.precision, radix) {
+        (0, Some(0), _) => String::new(),
+        (_, _, Radix::Dec) => format!("{value}"),
+        (_, _, Radix::Oct) => format!("{value:o}"),
+        (_, _, Radix::Hex) => format!("{value:x}"),
+        (_, _, Radix::HexUpper) => format!("{value:X}"),
+    };
     let least = spec.precision.unwrap_or(1).min(MAX_COUNT);
-    if value == 0 && least == 0 {
-        return String::new();
-    }
-    match radix {
-        Radix::Dec => format!("{value:0>least$}"),
-        Radix::Oct => format!("{value:0>least$o}"),
-        Radix::Hex => format!("{value:0>least$x}"),
-        Radix::HexUpper => format!("{value:0>least$X}"),
+    Digits {
+        zeros: least.saturating_sub(text.len()),
+        text,
     }
 }
 
-fn number(out: &mut Vec<u8>, spec: &Spec, prefix: &str, digits: &str) {
+fn number(out: &mut Vec<u8>, spec: &Spec, prefix: &str, digits: &Digits) {
     let width = spec.width.min(MAX_COUNT);
-    let n = width.saturating_sub(prefix.len() + digits.len());
+    let n = width.saturating_sub(prefix.len() + digits.zeros + digits.text.len());
     let zeros = spec.flags.zero && !spec.flags.left && spec.precision.is_none();
     if !zeros && !spec.flags.left {
         fill(out, b' ', n);
@@ -124,7 +136,8 @@ fn number(out: &mut Vec<u8>, spec: &Spec, prefix: &str, digits: &str) {
     if zeros {
         fill(out, b'0', n);
     }
-    out.extend_from_slice(digits.as_bytes());
+    fill(out, b'0', digits.zeros);
+    out.extend_from_slice(digits.text.as_bytes());
     if spec.flags.left {
         fill(out, b' ', n);
     }
@@ -203,6 +216,7 @@ mod tests {
             ("%#.5o", 8, Oct, "00010"),
             ("%#o", 0, Oct, "0"),
             ("%#.0o", 0, Oct, "0"),
+            ("%#8o", 8, Oct, "     010"),
             ("%?x", 0xff, Hex, "              ff"),
         ] {
             let out = text(|o| unsigned(o, &spec(format), value, radix));

@@ -30,7 +30,7 @@ impl Renderer<'_> {
         }
         for aggregation in all {
             for (key, row) in aggregate::sorted(aggregation, order) {
-                self.row(out, key, &[(aggregation.func(), row)]);
+                self.row(out, key, &[(aggregation, row)]);
             }
         }
     }
@@ -48,11 +48,8 @@ impl Renderer<'_> {
         }
         let chosen: Vec<&Aggregation> = ids.iter().filter_map(|&id| aggregations.get(id)).collect();
         for joined in aggregate::joined(&chosen, &self.style.sort) {
-            let values: Vec<(Action, &Row)> = chosen
-                .iter()
-                .zip(&joined.rows)
-                .map(|(aggregation, row)| (aggregation.func(), row.as_ref()))
-                .collect();
+            let rows = joined.rows.iter().map(AsRef::as_ref);
+            let values: Vec<(&Aggregation, &Row)> = chosen.iter().copied().zip(rows).collect();
             match format {
                 None => self.row(out, joined.key, &values),
                 Some(format) => self.formatted_row(out, format, joined.key, &values)?,
@@ -65,14 +62,14 @@ impl Renderer<'_> {
     }
 
     /// A row in its default form.
-    fn row(&self, out: &mut Vec<u8>, key: &[Key], values: &[(Action, &Row)]) {
+    fn row(&self, out: &mut Vec<u8>, key: &[Key], values: &[(&Aggregation, &Row)]) {
         for key in key {
             self.key(out, &key.datum());
         }
-        for &(func, row) in values {
-            match value(func, row) {
+        for &(aggregation, row) in values {
+            match value(aggregation, row) {
                 Some(value) => put!(out, " {value:16}"),
-                None => histogram::print(out, func, &row.words, row.normal, self.style.aggzoom),
+                None => self.distribution(out, aggregation, row),
             }
         }
         out.push(b'\n');
@@ -85,7 +82,7 @@ impl Renderer<'_> {
         out: &mut Vec<u8>,
         format: &Format,
         key: &[Key],
-        values: &[(Action, &Row)],
+        values: &[(&Aggregation, &Row)],
     ) -> Result<(), RenderError> {
         let keys: Vec<Datum<'_>> = key.iter().map(Key::datum).collect();
         let mut keys = keys.iter();
@@ -93,8 +90,8 @@ impl Renderer<'_> {
         self.format(out, format, |_, spec, conv, out| {
             let spec = spec.resolve(&mut keys)?;
             if conv.agg {
-                let &(func, row) = values.next().ok_or(None)?;
-                self.aggregated(out, conv, &spec, func, row);
+                let &(aggregation, row) = values.next().ok_or(None)?;
+                self.aggregated(out, conv, &spec, aggregation, row);
                 return Ok(());
             }
             let datum = keys.next().ok_or(None)?;
@@ -109,11 +106,11 @@ impl Renderer<'_> {
         out: &mut Vec<u8>,
         conv: &Conversion,
         spec: &Spec,
-        func: Action,
+        aggregation: &Aggregation,
         row: &Row,
     ) {
-        let Some(value) = value(func, row) else {
-            return histogram::print(out, func, &row.words, row.normal, self.style.aggzoom);
+        let Some(value) = value(aggregation, row) else {
+            return self.distribution(out, aggregation, row);
         };
         let radix = match conv.kind {
             'u' => Radix::Dec,
@@ -124,15 +121,21 @@ impl Renderer<'_> {
         };
         pad::unsigned(out, spec, value as u64, radix);
     }
+
+    fn distribution(&self, out: &mut Vec<u8>, aggregation: &Aggregation, row: &Row) {
+        let (func, normal) = (aggregation.func(), aggregation.normal());
+        histogram::print(out, func, &row.words, normal, self.style.aggzoom);
+    }
 }
 
-/// The number that an aggregation's data amounts to; `None` for a distribution.
-fn value(func: Action, row: &Row) -> Option<i64> {
-    Some(match func {
-        Action::Avg => average(&row.words, row.normal),
-        Action::Stddev => stddev(&row.words, row.normal) as i64,
+/// The number that a row's data amounts to; `None` for a distribution.
+fn value(aggregation: &Aggregation, row: &Row) -> Option<i64> {
+    let normal = aggregation.normal();
+    Some(match aggregation.func() {
+        Action::Avg => average(&row.words, normal),
+        Action::Stddev => stddev(&row.words, normal) as i64,
         Action::Quantize | Action::Lquantize | Action::Llquantize => return None,
-        _ => divide(row.words.first().map_or(0, |&word| word as i64), row.normal),
+        _ => divide(row.words.first().map_or(0, |&word| word as i64), normal),
     })
 }
 

@@ -103,7 +103,7 @@ impl Renderer<'_> {
                 float::float(out, spec, value, kind);
             }
             's' | 'S' | 'C' | 'a' | 'A' | 'Y' | 'T' | 'I' | 'P' => {
-                pad::string(out, spec, &self.textual(kind, datum)?);
+                pad::string(out, spec, &self.textual(kind, size, datum)?);
             }
             _ => integer(out, kind, size, spec, datum)?,
         }
@@ -111,8 +111,14 @@ impl Renderer<'_> {
     }
 
     /// The text of a conversion that pads text.
-    fn textual<'d>(&self, kind: char, datum: &Datum<'d>) -> Result<Cow<'d, [u8]>, Unfit> {
+    fn textual<'d>(
+        &self,
+        kind: char,
+        size: Size,
+        datum: &Datum<'d>,
+    ) -> Result<Cow<'d, [u8]>, Unfit> {
         let text = match kind {
+            's' if matches!(size, Size::Long | Size::Wide) => wide_text(datum.data),
             's' => return Ok(self.text(datum)),
             'S' => escape(&self.text(datum)),
             'C' => escape(&[low_byte(datum)?]),
@@ -254,6 +260,15 @@ fn escape(text: &[u8]) -> String {
     out
 }
 
+/// A string of 4-byte characters, up to one that is zero; what is no character is replaced.
+fn wide_text(data: &[u8]) -> String {
+    data.chunks_exact(4)
+        .map(|chunk| u32::from_ne_bytes(chunk.try_into().unwrap_or_default()))
+        .take_while(|&c| c != 0)
+        .map(|c| char::from_u32(c).unwrap_or(char::REPLACEMENT_CHARACTER))
+        .collect()
+}
+
 /// An internet address of either version, as it lies in memory.
 fn internet_address(data: &[u8]) -> Result<String, Unfit> {
     if let Ok(v4) = <[u8; 4]>::try_from(data) {
@@ -376,6 +391,19 @@ mod tests {
         }
         let (out, result) = try_printf("%s%c", &[(Kind::Str, b"\xff\xfe\0"), (SIGNED, &[0])]);
         assert_eq!((out.as_slice(), result), (&b">\xff\xfe\0"[..], Ok(())));
+    }
+
+    #[test]
+    fn wide_strings_become_utf8() {
+        let text: Vec<u8> = ['ä', 'b', '\0', 'c']
+            .iter()
+            .flat_map(|&c| u32::from(c).to_ne_bytes())
+            .collect();
+        assert_eq!(
+            printf("%4ws|%ls", &[(Kind::Bytes, &text), (Kind::Bytes, &text)]),
+            " äb|äb"
+        );
+        assert_eq!(printf("%ws", &[(Kind::Bytes, &[0xff; 6])]), "\u{fffd}");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use super::{
 /// Columns before a frame, unless `stackindent` says otherwise.
 const INDENT: usize = 14;
 /// The most that an option may indent.
-const MAX_INDENT: usize = crate::format::MAX_COUNT;
+const MAX_INDENT: usize = 65_535;
 
 impl Renderer<'_> {
     /// Appends a stack; `spec` is of the `%k` that asks for it, if one does.

@@ -3,8 +3,12 @@
 
 //! The default form of a value: what `trace()` and keys of aggregations look like.
 //!
-//! The column is chosen by the value's size, not by its type: 4- and 8-byte integers are printed signed, 1- and
-//! 2-byte ones unsigned, as DTrace does. Without `quiet` a space goes before every column.
+//! `trace()` goes by D's type: the column fits every value of it, so an unsigned 8-byte integer has one more than a
+//! signed one. Keys have narrower columns that go by the size alone, and their 1- and 2-byte integers are printed
+//! unsigned. An array is dumped by `trace()`, and shown as the string that it may be as a key. The option
+//! `rawbytes` has all that `trace()` prints dumped.
+
+use std::fmt::Display;
 
 use super::{bytes, Datum, Kind, Renderer};
 
@@ -12,40 +16,70 @@ use super::{bytes, Datum, Kind, Renderer};
 const TRACE_WIDTH: usize = 33;
 /// Width of a string among an aggregation's keys.
 const KEY_WIDTH: usize = 50;
+/// Widths of integers of 1, 2, 4 and 8 bytes among an aggregation's keys.
+const KEY_COLUMNS: [usize; 4] = [3, 5, 8, 16];
 
 impl Renderer<'_> {
     /// Appends the value of a `trace()`, `tracemem()`, `stack()`, `ustack()`, `sym()` … statement.
     pub fn trace(&self, out: &mut Vec<u8>, datum: &Datum<'_>) {
-        self.default_form(out, datum, TRACE_WIDTH, self.style.quiet);
+        let quiet = self.style.quiet;
+        match (datum.kind, datum.signed(), datum.unsigned()) {
+            (Kind::Int { .. } | Kind::Str, ..) if self.style.rawbytes => {
+                bytes::dump(out, datum.data);
+            }
+            (Kind::Int { signed: true }, Some(value), _) => {
+                number(out, value, datum.data.len(), &[3, 5, 10, 19], quiet);
+            }
+            (Kind::Int { .. }, _, Some(value)) => {
+                number(out, value, datum.data.len(), &[3, 5, 10, 20], quiet);
+            }
+            (Kind::Str, ..) => bytes::string_column(out, datum.text(), TRACE_WIDTH, quiet),
+            _ => self.action(out, datum),
+        }
     }
 
     /// Appends a key of an aggregation; keys have their columns in quiet mode too.
     pub(super) fn key(&self, out: &mut Vec<u8>, datum: &Datum<'_>) {
-        self.default_form(out, datum, KEY_WIDTH, false);
+        let size = datum.data.len();
+        match (datum.kind, size, datum.signed(), datum.unsigned()) {
+            (Kind::Int { .. }, 4 | 8, Some(value), _) => {
+                number(out, value, size, &KEY_COLUMNS, false);
+            }
+            (Kind::Int { .. }, _, _, Some(value)) => {
+                number(out, value, size, &KEY_COLUMNS, false);
+            }
+            (Kind::Str, ..) => bytes::string_column(out, datum.text(), KEY_WIDTH, false),
+            (Kind::Bytes | Kind::Float, ..) => self.bytes(out, datum.data, KEY_WIDTH, false),
+            _ => self.action(out, datum),
+        }
     }
 
-    fn default_form(&self, out: &mut Vec<u8>, datum: &Datum<'_>, width: usize, quiet: bool) {
+    /// What looks the same everywhere.
+    fn action(&self, out: &mut Vec<u8>, datum: &Datum<'_>) {
         match datum.kind {
-            Kind::Str => bytes::string_column(out, datum.text(), width, quiet),
-            Kind::Memory => bytes::dump(out, datum.data),
             Kind::Stack | Kind::Ustack { .. } => self.stack(out, datum, None),
             Kind::Sym | Kind::Mod | Kind::Usym | Kind::Umod | Kind::Uaddr => {
                 self.location_column(out, datum);
             }
-            Kind::Int { .. } | Kind::Float | Kind::Bytes => {
-                match (datum.data.len(), datum.signed(), datum.unsigned()) {
-                    (8, Some(value), _) if quiet => put!(out, "{value}"),
-                    (8, Some(value), _) => put!(out, " {value:16}"),
-                    (4, Some(value), _) if quiet => put!(out, "{value}"),
-                    (4, Some(value), _) => put!(out, " {value:8}"),
-                    (1 | 2, _, Some(value)) if quiet => put!(out, "{value}"),
-                    (2, _, Some(value)) => put!(out, " {value:5}"),
-                    (1, _, Some(value)) => put!(out, " {value:3}"),
-                    _ => self.bytes(out, datum.data, width, quiet),
-                }
-            }
+            _ => bytes::dump(out, datum.data),
         }
     }
+}
+
+/// Appends a number in the column of its size: one for 1, 2, 4 and 8 bytes each.
+fn number(out: &mut Vec<u8>, value: impl Display, size: usize, columns: &[usize; 4], quiet: bool) {
+    if quiet {
+        put!(out, "{value}");
+        return;
+    }
+    let [byte, short, int, long] = *columns;
+    let width = match size {
+        1 => byte,
+        2 => short,
+        4 => int,
+        _ => long,
+    };
+    put!(out, " {value:>width$}");
 }
 
 #[cfg(test)]
@@ -63,25 +97,56 @@ mod tests {
         render(&style, |r, out| r.trace(out, &Datum::new(kind, data)))
     }
 
+    fn key(kind: Kind, data: &[u8]) -> String {
+        let style = Style {
+            quiet: true,
+            ..Style::default()
+        };
+        render(&style, |r, out| r.key(out, &Datum::new(kind, data)))
+    }
+
     #[test]
-    fn integers_have_columns_by_size() {
-        for (data, column, alone) in [
-            (&5u8.to_ne_bytes()[..], "   5", "5"),
-            (&(-1i8).to_ne_bytes(), " 255", "255"),
-            (&(-1i16).to_ne_bytes(), " 65535", "65535"),
-            (&7u16.to_ne_bytes(), "     7", "7"),
-            (&(-1i32).to_ne_bytes(), "       -1", "-1"),
-            (&i32::MIN.to_ne_bytes(), " -2147483648", "-2147483648"),
-            (&42u64.to_ne_bytes(), "               42", "42"),
+    fn traced_integers_have_columns_by_type() {
+        const UNSIGNED: Kind = Kind::Int { signed: false };
+        for (kind, data, column, alone) in [
+            (INT, &(-1i8).to_ne_bytes()[..], "  -1", "-1"),
+            (UNSIGNED, &(-1i8).to_ne_bytes(), " 255", "255"),
+            (INT, &(-1i16).to_ne_bytes(), "    -1", "-1"),
+            (UNSIGNED, &(-1i16).to_ne_bytes(), " 65535", "65535"),
+            (INT, &(-1i32).to_ne_bytes(), "         -1", "-1"),
             (
+                UNSIGNED,
+                &(-1i32).to_ne_bytes(),
+                " 4294967295",
+                "4294967295",
+            ),
+            (INT, &(-1i64).to_ne_bytes(), "                  -1", "-1"),
+            (UNSIGNED, &5u64.to_ne_bytes(), "                    5", "5"),
+            (
+                INT,
                 &i64::MIN.to_ne_bytes(),
                 " -9223372036854775808",
                 "-9223372036854775808",
             ),
-            (&u64::MAX.to_ne_bytes(), "               -1", "-1"),
         ] {
-            assert_eq!(trace(INT, data, false), column);
-            assert_eq!(trace(INT, data, true), alone);
+            assert_eq!(trace(kind, data, false), column);
+            assert_eq!(trace(kind, data, true), alone);
+        }
+    }
+
+    #[test]
+    fn integers_among_keys_have_columns_by_size() {
+        for (data, column) in [
+            (&(-1i8).to_ne_bytes()[..], " 255"),
+            (&(-1i16).to_ne_bytes(), " 65535"),
+            (&(-1i32).to_ne_bytes(), "       -1"),
+            (&i32::MIN.to_ne_bytes(), " -2147483648"),
+            (&42u64.to_ne_bytes(), "               42"),
+            (&u64::MAX.to_ne_bytes(), "               -1"),
+        ] {
+            for signed in [false, true] {
+                assert_eq!(key(Kind::Int { signed }, data), column);
+            }
         }
     }
 
@@ -98,17 +163,27 @@ mod tests {
 
     #[test]
     fn strings_among_keys_have_a_wider_column_even_in_quiet_mode() {
-        let style = Style {
-            quiet: true,
-            ..Style::default()
-        };
-        let text = render(&style, |r, out| r.key(out, &Datum::new(Kind::Str, b"sh\0")));
-        assert_eq!(text, format!("  {:<50}", "sh"));
+        assert_eq!(key(Kind::Str, b"sh\0"), format!("  {:<50}", "sh"));
+        assert_eq!(key(Kind::Bytes, b"sh\0"), format!("  {:<50}", "sh"));
     }
 
     #[test]
-    fn memory_is_dumped_even_if_it_is_text() {
-        assert!(trace(Kind::Memory, b"abcdefgh", true).contains(": 61 62"));
-        assert_eq!(trace(Kind::Bytes, b"abcdef", true), "abcdef");
+    fn memory_and_arrays_are_dumped_even_if_they_are_text() {
+        for kind in [Kind::Memory, Kind::Bytes] {
+            assert!(trace(kind, b"abcdefgh", true).contains(": 61 62"));
+        }
+        assert!(trace(Kind::Bytes, &[0x34], false).contains(" 34 "));
+    }
+
+    #[test]
+    fn rawbytes_dumps_what_is_traced() {
+        let style = Style {
+            rawbytes: true,
+            ..Style::default()
+        };
+        let text = render(&style, |r, out| {
+            r.trace(out, &Datum::new(Kind::Str, b"sh\0\0"))
+        });
+        assert!(text.contains(": 73 68 00 00"));
     }
 }

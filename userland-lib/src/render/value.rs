@@ -61,7 +61,7 @@ impl Kind {
     }
 
     /// The kind that a recording action implies by itself, or `None` where D's type decides.
-    fn of_action(action: Action, arg: u64) -> Option<Self> {
+    pub fn of_action(action: Action, arg: u64) -> Option<Self> {
         let frames = dtrace_uapi::action::ustack_frames(arg) as usize;
         Some(match action {
             Action::Tracemem | Action::TracememDynsize => Self::Memory,

@@ -8,8 +8,8 @@
 //! replaced by one address for all of the symbol before they are looked up, so that `@[sym(arg0)]` has a row for
 //! each symbol.
 //!
-//! What the D program then does to an aggregation (`clear`, `trunc`, `normalize`) applies to the rows that
-//! exist at that moment.
+//! What `clear()` and `trunc()` do applies to the rows that exist at that moment; `normalize()` holds for all rows
+//! until the next.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -55,8 +55,6 @@ impl Key {
 pub struct Row {
     /// The aggregating function's data.
     pub words: Vec<u64>,
-    /// What the value is divided by when it is printed.
-    pub normal: u64,
     /// Whether nothing was aggregated since `clear()`: the data is zero, which is no value of `min()`.
     cleared: bool,
 }
@@ -67,6 +65,7 @@ pub struct Aggregation {
     func: Action,
     arg: u64,
     rows: HashMap<Vec<Key>, Row>,
+    normal: u64,
     printed: bool,
 }
 
@@ -76,6 +75,7 @@ impl Aggregation {
             func,
             arg,
             rows: HashMap::new(),
+            normal: 1,
             printed: false,
         }
     }
@@ -83,6 +83,11 @@ impl Aggregation {
     /// The aggregating function.
     pub fn func(&self) -> Action {
         self.func
+    }
+
+    /// What values are divided by when they are printed.
+    pub fn normal(&self) -> u64 {
+        self.normal
     }
 
     /// The rows, in no order.
@@ -94,7 +99,6 @@ impl Aggregation {
     fn zero(&self) -> Row {
         Row {
             words: value::zero(self.func, self.arg),
-            normal: 1,
             cleared: true,
         }
     }
@@ -151,7 +155,6 @@ impl Aggregations {
             None => {
                 let row = Row {
                     words,
-                    normal: 1,
                     cleared: false,
                 };
                 aggregation.rows.insert(key, row);
@@ -228,12 +231,10 @@ impl Aggregations {
         }
     }
 
-    /// `normalize()`: prints the values of the present rows divided by `factor`.
+    /// `normalize()`: prints the values divided by `factor`, until told otherwise.
     pub fn normalize(&mut self, id: AggVarId, factor: u64) {
         if let Some(aggregation) = self.by_id.get_mut(&id) {
-            for row in aggregation.rows.values_mut() {
-                row.normal = factor;
-            }
+            aggregation.normal = factor;
         }
     }
 
@@ -330,20 +331,17 @@ mod tests {
     }
 
     #[test]
-    fn normalize_applies_to_present_rows() {
+    fn normalize_holds_until_the_next() {
         let mut aggs = Aggregations::default();
-        let normals = |aggs: &Aggregations| {
-            let mut all: Vec<_> = aggs.get(1).unwrap().rows().map(|(_, r)| r.normal).collect();
-            all.sort_unstable();
-            all
-        };
+        let normal = |aggs: &Aggregations| aggs.get(1).unwrap().normal();
         add(&mut aggs, Action::Count, 1, &[1]);
+        assert_eq!(normal(&aggs), 1);
         aggs.normalize(1, 10);
-        add(&mut aggs, Action::Count, 1, &[1]);
-        add(&mut aggs, Action::Count, 2, &[1]);
-        assert_eq!(normals(&aggs), [1, 10]);
+        aggs.normalize(1, 20);
+        aggs.clear(1);
+        assert_eq!(normal(&aggs), 20);
         aggs.denormalize(1);
-        assert_eq!(normals(&aggs), [1, 1]);
+        assert_eq!(normal(&aggs), 1);
         aggs.normalize(99, 2);
     }
 

@@ -5,7 +5,8 @@
 //!
 //! By value first and by key where values are equal, so that the order is total and output repeatable. Means and
 //! deviations are compared as such; distributions by the sum of their values, then by what their bucket of zero
-//! holds. Keys are compared as unsigned numbers, strings as bytes.
+//! holds. Keys are compared as numbers of their
+//! own sign, strings as bytes.
 
 use std::{
     cmp::Ordering,
@@ -25,9 +26,9 @@ pub struct Sort {
     /// `aggsortrev`: the other way round.
     pub reverse: bool,
     /// `aggsortpos`: which of several aggregations decides.
-    pub position: usize,
+    pub pos: usize,
     /// `aggsortkeypos`: which value of the key decides first.
-    pub key_position: usize,
+    pub keypos: usize,
 }
 
 impl Sort {
@@ -73,6 +74,7 @@ fn compare_value(a: &Key, b: &Key) -> Ordering {
     }
     let by_size = a.data.len().cmp(&b.data.len());
     by_size.then_with(|| match (a.kind, a.datum().unsigned()) {
+        (Kind::Int { signed: true }, Some(_)) => a.datum().signed().cmp(&b.datum().signed()),
         (_, Some(value)) => Some(value).cmp(&b.datum().unsigned()),
         (Kind::Usym | Kind::Umod | Kind::Uaddr, _) => words(&a.data).cmp(words(&b.data)),
         _ => a.data.cmp(&b.data),
@@ -81,8 +83,8 @@ fn compare_value(a: &Key, b: &Key) -> Ordering {
 
 /// Compares two keys, beginning with the value at the order's position and going round.
 fn compare_keys(a: &[Key], b: &[Key], order: &Sort) -> Ordering {
-    let position = if order.key_position < a.len() {
-        order.key_position
+    let position = if order.keypos < a.len() {
+        order.keypos
     } else {
         0
     };
@@ -152,7 +154,7 @@ pub fn joined<'a>(aggregations: &[&'a Aggregation], order: &Sort) -> Vec<Joined<
         let by_key = || compare_keys(left.key, right.key, order);
         // The position that decides, then the others from the first on.
         let by_value = || {
-            let decisive = a.get(order.position).cmp(&b.get(order.position));
+            let decisive = a.get(order.pos).cmp(&b.get(order.pos));
             decisive.then_with(|| a.cmp(b))
         };
         order.direct(if order.by_key {
@@ -202,11 +204,11 @@ mod tests {
             ("b", 3, vec![-1i64 as u64]),
             ("c", 4, vec![5]),
         ];
-        let with = |by_key, reverse, key_position| {
+        let with = |by_key, reverse, keypos| {
             let order = Sort {
                 by_key,
                 reverse,
-                key_position,
+                keypos,
                 ..Sort::default()
             };
             names(Action::Sum, &rows, order)
@@ -249,12 +251,17 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_unsigned() {
-        let key = |n: i64| Key {
-            kind: INT,
+    fn keys_have_the_sign_of_their_type() {
+        let typed = |signed, n: i64| Key {
+            kind: Kind::Int { signed },
             data: n.to_ne_bytes().into(),
         };
-        assert_eq!(compare_value(&key(-1), &key(1)), Ordering::Greater);
+        let key = |n| typed(true, n);
+        assert_eq!(compare_value(&key(-1), &key(1)), Ordering::Less);
+        assert_eq!(
+            compare_value(&typed(false, -1), &typed(false, 1)),
+            Ordering::Greater
+        );
         assert_eq!(compare_value(&key(0x100), &key(1)), Ordering::Greater);
         let short = Key {
             kind: INT,
@@ -291,7 +298,7 @@ mod tests {
         let both = [1, 2].map(|id| aggs.get(id).unwrap());
         let keys = |position| {
             let order = Sort {
-                position,
+                pos: position,
                 ..Sort::default()
             };
             let rows = joined(&both, &order);
