@@ -26,9 +26,9 @@ pub struct Sort {
     /// `aggsortrev`: the other way round.
     pub reverse: bool,
     /// `aggsortpos`: which of several aggregations decides.
-    pub pos: usize,
-    /// `aggsortkeypos`: which value of the key decides first.
-    pub keypos: usize,
+    pub position: usize,
+    /// `aggsortkey_position`: which value of the key decides first.
+    pub key_position: usize,
 }
 
 impl Sort {
@@ -83,8 +83,8 @@ fn compare_value(a: &Key, b: &Key) -> Ordering {
 
 /// Compares two keys, beginning with the value at the order's position and going round.
 fn compare_keys(a: &[Key], b: &[Key], order: &Sort) -> Ordering {
-    let position = if order.keypos < a.len() {
-        order.keypos
+    let position = if order.key_position < a.len() {
+        order.key_position
     } else {
         0
     };
@@ -154,7 +154,7 @@ pub fn joined<'a>(aggregations: &[&'a Aggregation], order: &Sort) -> Vec<Joined<
         let by_key = || compare_keys(left.key, right.key, order);
         // The position that decides, then the others from the first on.
         let by_value = || {
-            let decisive = a.get(order.pos).cmp(&b.get(order.pos));
+            let decisive = a.get(order.position).cmp(&b.get(order.position));
             decisive.then_with(|| a.cmp(b))
         };
         order.direct(if order.by_key {
@@ -204,11 +204,11 @@ mod tests {
             ("b", 3, vec![-1i64 as u64]),
             ("c", 4, vec![5]),
         ];
-        let with = |by_key, reverse, keypos| {
+        let with = |by_key, reverse, key_position| {
             let order = Sort {
                 by_key,
                 reverse,
-                keypos,
+                key_position,
                 ..Sort::default()
             };
             names(Action::Sum, &rows, order)
@@ -298,7 +298,7 @@ mod tests {
         let both = [1, 2].map(|id| aggs.get(id).unwrap());
         let keys = |position| {
             let order = Sort {
-                pos: position,
+                position,
                 ..Sort::default()
             };
             let rows = joined(&both, &order);
