@@ -188,6 +188,17 @@ void dtrace_chill(u64 ns)
 		cpu_relax();
 }
 
+void dtrace_periodic_init(struct delayed_work *work, work_func_t func)
+{
+	INIT_DELAYED_WORK(work, func);
+}
+
+/* On the long queue, since what is done periodically here waits for grace periods. */
+void dtrace_periodic_queue(struct delayed_work *work, u64 ns)
+{
+	queue_delayed_work(system_long_wq, work, nsecs_to_jiffies(ns));
+}
+
 unsigned int dtrace_nr_cpus(void)
 {
 	return nr_cpu_ids;

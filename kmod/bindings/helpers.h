@@ -12,6 +12,7 @@
 #include <linux/types.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
+#include <linux/workqueue.h>
 
 /* One CPU's part of the framework. Only that CPU touches it, with interrupts off. */
 struct dtrace_cpu {
@@ -45,6 +46,9 @@ long dtrace_load_str(char *out, u64 addr, size_t size);
 bool dtrace_user_ok(void);
 long dtrace_user_load_str(char *out, u64 addr, size_t size);
 void dtrace_chill(u64 ns);
+void dtrace_periodic_init(struct delayed_work *work, work_func_t func);
+void dtrace_periodic_queue(struct delayed_work *work, u64 ns);
+
 bool dtrace_signal_current(int sig);
 void dtrace_signal_sync(void);
 

@@ -6,7 +6,7 @@
 //! Whatever comes from user space is copied once and then checked; what goes back is built whole before it is copied. A
 //! refused call changes nothing.
 
-use super::device::Open;
+use super::device::{Control, Open};
 use super::provider::Description;
 use super::text::{refuse, Refusal, Text};
 use super::user;
@@ -28,34 +28,34 @@ use zerocopy::{FromZeros, Immutable, IntoBytes};
 pub type Answer = Result<isize, Refusal>;
 
 impl Open {
-    /// A control call. What there is to say about it is left in `last`.
-    pub fn call(&self, cmd: u32, arg: u64, last: &mut Text) -> Result<isize> {
+    /// A control call. What there is to say about it is left in `control`.
+    pub fn call(&self, cmd: u32, arg: u64, control: &mut Control) -> Result<isize> {
         if cmd == ioctl::REASON {
-            user::put(arg, &last.to_reason())?;
+            user::put(arg, &control.last.to_reason())?;
             return Ok(0);
         }
-        *last = Text::new();
-        self.dispatch(cmd, arg, last).map_err(|refusal| {
-            *last = refusal.text;
+        control.last = Text::new();
+        self.dispatch(cmd, arg, control).map_err(|refusal| {
+            control.last = refusal.text;
             refusal.errno
         })
     }
 
-    fn dispatch(&self, cmd: u32, arg: u64, note: &mut Text) -> Answer {
+    fn dispatch(&self, cmd: u32, arg: u64, control: &mut Control) -> Answer {
         match cmd {
             ioctl::PROVIDER => self.provider(arg),
             ioctl::PROBES => self.probes(arg),
             ioctl::PROBEMATCH => self.probematch(arg),
             ioctl::PROBEARG => self.probearg(arg),
             ioctl::CONF => conf(arg),
-            ioctl::ENABLE => self.enable(arg, note),
-            ioctl::REPLICATE => self.replicate(arg, note),
+            ioctl::ENABLE => self.enable(arg, &mut control.last),
+            ioctl::REPLICATE => self.replicate(arg, &mut control.last),
             ioctl::EPROBE => self.eprobe(arg),
             ioctl::AGGDESC => self.aggdesc(arg),
             ioctl::FORMAT => self.format(arg),
             ioctl::DOFGET => self.dofget(arg),
-            ioctl::GO => self.go(arg),
-            ioctl::STOP => self.stop(arg),
+            ioctl::GO => self.go(arg, control),
+            ioctl::STOP => self.stop(arg, control),
             ioctl::STATUS => self.status(arg),
             ioctl::BUFSNAP => self.bufsnap(arg, Which::Principal),
             ioctl::AGGSNAP => self.bufsnap(arg, Which::Aggregation),

@@ -8,6 +8,7 @@
 
 use super::ecb::Tracer;
 use super::machine::FEATURES;
+use super::snapshot::Cleaner;
 use super::text::Text;
 use super::Framework;
 use crate::sys::{clock, device, percpu, privilege};
@@ -16,6 +17,8 @@ use kernel::alloc::KBox;
 use kernel::fs::File;
 use kernel::miscdevice::{MiscDevice, MiscDeviceRegistration};
 use kernel::prelude::*;
+use kernel::seq_file::SeqFile;
+use kernel::seq_print;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
 /// The registered `/dev/dtrace`.
@@ -33,9 +36,17 @@ pub fn register(
 #[pin_data]
 pub struct Open {
     pub(super) consumer: Attachment,
-    /// What was to be said about the last control call; makes the calls follow one another.
+    /// Makes the control calls follow one another.
     #[pin]
-    pub(super) last: Mutex<Text>,
+    control: Mutex<Control>,
+}
+
+/// What control calls keep.
+pub struct Control {
+    /// What was to be said about the last one.
+    pub(super) last: Text,
+    /// Runs while the consumer traces.
+    pub(super) cleaner: Option<Cleaner>,
 }
 
 impl device::WithContext for Open {
@@ -70,18 +81,27 @@ impl MiscDevice for Open {
             GFP_KERNEL,
         )?;
         let consumer = Attachment::new(framework, tracer)?;
+        let control = Control {
+            last: Text::new(),
+            cleaner: None,
+        };
         KBox::pin_init(
             pin_init!(Self {
                 consumer,
-                last <- new_mutex!(Text::new(), "dtrace::Open"),
+                control <- new_mutex!(control, "dtrace::Open"),
             }),
             GFP_KERNEL,
         )
     }
 
     fn ioctl(open: Pin<&Self>, _file: &File, cmd: u32, arg: usize) -> Result<isize> {
-        let mut last = open.last.lock();
-        open.call(cmd, arg as u64, &mut last)
+        open.call(cmd, arg as u64, &mut open.control.lock())
+    }
+
+    fn show_fdinfo(open: Pin<&Self>, m: &SeqFile, _file: &File) {
+        let activity = open.consumer.tracer.engine.activity();
+        seq_print!(m, "dtrace-activity:\t{activity:?}\n");
+        seq_print!(m, "dtrace-recursions:\t{}\n", percpu::recursions());
     }
 }
 

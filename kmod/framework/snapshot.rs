@@ -10,33 +10,46 @@
 //! A buffer is switched on its own CPU, in the place of probe context, so that no firing is in the middle of it.
 
 use super::calls::Answer;
-use super::device::Open;
-use super::ecb;
+use super::device::{Control, Open};
+use super::ecb::{self, Tracer};
 use super::fire::{Args, FireArgs};
 use super::machine::KernelMachine;
 use super::probe::ProbeRef;
 use super::text::{refuse, Refusal};
 use super::user;
 use crate::sys::percpu::CpuGuard;
+use crate::sys::periodic::{Periodic, Task};
 use crate::sys::{clock, crosscall, rculist};
 use dtrace_engine::consumer::Which;
 use dtrace_engine::Activity;
 use dtrace_uapi::ioctl::{BufDesc, Status};
+use dtrace_uapi::limits::{CLEANRATE_DEFAULT, CLEANRATE_MAX, CLEANRATE_MIN};
 use dtrace_uapi::option::{Opt, UNSET};
 use kernel::prelude::*;
+use kernel::sync::Arc;
 
 impl Open {
     /// Starts the tracing.
-    pub fn go(&self, arg: u64) -> Answer {
-        self.consumer.tracer.engine.go()?;
-        let cpu = self.fire_end(self.consumer.framework.ends.begin)?;
-        self.consumer.tracer.engine.activate();
-        user::put(arg, &cpu)?;
+    pub fn go(&self, arg: u64, control: &mut Control) -> Answer {
+        let tracer = &self.consumer.tracer;
+        tracer.engine.go()?;
+        let begun = self.begin(control);
+        if begun.is_err() {
+            tracer.engine.kill();
+        }
+        user::put(arg, &begun?)?;
         Ok(0)
     }
 
+    fn begin(&self, control: &mut Control) -> Result<u32> {
+        control.cleaner = Some(Cleaning::start(self.consumer.tracer.clone())?);
+        let cpu = self.fire_end(self.consumer.framework.ends.begin)?;
+        self.consumer.tracer.engine.activate();
+        Ok(cpu)
+    }
+
     /// Ends the tracing.
-    pub fn stop(&self, arg: u64) -> Answer {
+    pub fn stop(&self, arg: u64, control: &mut Control) -> Answer {
         let engine = &self.consumer.tracer.engine;
         if !matches!(engine.activity(), Activity::Active | Activity::Draining) {
             return Err(Refusal::new(EINVAL, "the tracing is not running"));
@@ -46,6 +59,7 @@ impl Open {
         let cpu = self.fire_end(self.consumer.framework.ends.end)?;
         engine.stop();
         rculist::synchronize();
+        control.cleaner = None;
         user::put(arg, &cpu)?;
         Ok(0)
     }
@@ -90,15 +104,47 @@ impl Open {
         Ok(0)
     }
 
-    /// Fires `BEGIN` or `END` for this consumer alone, on this CPU, whose number it gives.
+    /// Fires `BEGIN` or `END` for this consumer alone, on the CPU that it traces or on this one; gives the CPU's number.
     fn fire_end(&self, probe: ProbeRef) -> Result<u32> {
-        let guard = CpuGuard::enter().ok_or(EBUSY)?;
         let args = FireArgs::new(Args::Words(&[]));
-        ecb::fire_for(
-            &guard,
-            &self.consumer.tracer,
-            &KernelMachine::new(&guard, probe, &args),
-        );
-        Ok(guard.cpu().index() as u32)
+        let fire = |guard: &CpuGuard| {
+            let machine = KernelMachine::new(guard, probe, &args);
+            ecb::fire_for(guard, &self.consumer.tracer, &machine);
+        };
+        let only = self.consumer.tracer.engine.option(Opt::Cpu);
+        if only == UNSET {
+            let guard = CpuGuard::enter().ok_or(EBUSY)?;
+            fire(&guard);
+            return Ok(guard.cpu().index() as u32);
+        }
+        let cpu = u32::try_from(only).map_err(|_| EINVAL)?;
+        crosscall::probe_on(cpu, &mut |guard| fire(guard))?;
+        Ok(cpu)
+    }
+}
+
+/// The cleaning of one consumer's dynamic variables, every `cleanrate` while it traces.
+pub struct Cleaning {
+    tracer: Arc<Tracer>,
+    rate: u64,
+}
+
+/// A running [`Cleaning`].
+pub type Cleaner = Pin<KBox<Periodic<Cleaning>>>;
+
+impl Task for Cleaning {
+    fn run(&mut self) -> u64 {
+        self.tracer.engine.clean(rculist::synchronize);
+        self.rate
+    }
+}
+
+impl Cleaning {
+    fn start(tracer: Arc<Tracer>) -> Result<Cleaner> {
+        let rate = match tracer.engine.option(Opt::Cleanrate) {
+            UNSET => CLEANRATE_DEFAULT,
+            rate => rate.clamp(CLEANRATE_MIN, CLEANRATE_MAX),
+        };
+        KBox::pin_init(Periodic::start(rate, Self { tracer, rate }), GFP_KERNEL)
     }
 }

@@ -3,42 +3,78 @@
 
 //! Running a closure on a CPU, in the place of probe context there.
 
-use super::percpu::CpuGuard;
+use super::percpu::{possible, CpuGuard};
 use crate::bindings;
 use core::ffi::c_void;
 use dtrace_engine::Cpu;
 use kernel::prelude::*;
 
 struct Call<'a> {
-    f: &'a mut dyn FnMut(&Cpu),
+    f: &'a mut dyn FnMut(&CpuGuard),
     done: bool,
 }
 
-/// Runs `f` on `cpu` with that CPU taken, and waits for it. An offline CPU fires no probe, but its buffers still hold
-/// records: `f` then runs here in its stead, while the CPU is kept from coming back.
-///
-/// `EINVAL`: there is no such CPU.
-pub fn on_cpu(cpu: u32, f: &mut dyn FnMut(&Cpu)) -> Result {
-    if !super::percpu::possible(cpu) {
+/// Keeps CPUs from going and coming.
+struct HotplugLock(());
+
+impl HotplugLock {
+    fn new() -> Self {
+        // SAFETY: Called from process context.
+        unsafe { bindings::cpus_read_lock() };
+        Self(())
+    }
+
+    fn online(&self, cpu: u32) -> bool {
+        // SAFETY: Needs nothing.
+        unsafe { bindings::dtrace_cpu_online(cpu) }
+    }
+}
+
+impl Drop for HotplugLock {
+    fn drop(&mut self) {
+        // SAFETY: `new` took it.
+        unsafe { bindings::cpus_read_unlock() };
+    }
+}
+
+/// Runs `f` on `cpu` as probe context, and waits for it. `EINVAL`: there is no such CPU; `ENXIO`: it is offline.
+pub fn probe_on(cpu: u32, f: &mut dyn FnMut(&CpuGuard)) -> Result {
+    if !possible(cpu) {
         return Err(EINVAL);
     }
+    let lock = HotplugLock::new();
+    if !lock.online(cpu) {
+        return Err(ENXIO);
+    }
+    call(&lock, cpu, f)
+}
+
+/// Runs `f` on `cpu` with that CPU claimed, and waits for it. An offline CPU fires no probe, but its buffers still hold
+/// records: `f` then runs here in its stead, while the CPU is kept from coming back. `EINVAL`: there is no such CPU.
+pub fn on_cpu(cpu: u32, f: &mut dyn FnMut(&Cpu)) -> Result {
+    if !possible(cpu) {
+        return Err(EINVAL);
+    }
+    let lock = HotplugLock::new();
+    if lock.online(cpu) {
+        return call(&lock, cpu, &mut |guard| f(guard.cpu()));
+    }
+    // SAFETY: The CPU is offline and the lock keeps it so. Two at a time are kept apart by the consumer's mutex, under which
+    // this is called; its buffers are all that the claim is used for.
+    f(&unsafe { Cpu::claim(cpu as usize) });
+    Ok(())
+}
+
+fn call(_lock: &HotplugLock, cpu: u32, f: &mut dyn FnMut(&CpuGuard)) -> Result {
     let mut call = Call { f, done: false };
-    // SAFETY: `run` gets the pointer to `call`, which outlives the call, since it waits. An offline CPU cannot
-    // run anything until the lock is given back, so its claim is ours.
+    // SAFETY: `run` gets the pointer to `call`, which outlives the call, since it waits.
     unsafe {
-        bindings::cpus_read_lock();
-        if bindings::dtrace_cpu_online(cpu) {
-            bindings::smp_call_function_single(
-                cpu as i32,
-                Some(run),
-                (&raw mut call).cast::<c_void>(),
-                1,
-            );
-        } else {
-            (call.f)(&Cpu::claim(cpu as usize));
-            call.done = true;
-        }
-        bindings::cpus_read_unlock();
+        bindings::smp_call_function_single(
+            cpu as i32,
+            Some(run),
+            (&raw mut call).cast::<c_void>(),
+            1,
+        );
     }
     // The CPU can only be found taken by an NMI, and an interrupt does not come on top of one.
     call.done.then_some(()).ok_or(EBUSY)
@@ -51,7 +87,7 @@ unsafe extern "C" fn run(info: *mut c_void) {
     // SAFETY: By the contract.
     let call = unsafe { &mut *info.cast::<Call<'_>>() };
     if let Some(guard) = CpuGuard::enter() {
-        (call.f)(guard.cpu());
+        (call.f)(&guard);
         call.done = true;
     }
 }

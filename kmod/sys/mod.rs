@@ -19,6 +19,7 @@ pub mod mem;
 pub mod nofault;
 pub mod once;
 pub mod percpu;
+pub mod periodic;
 pub mod privilege;
 pub mod rculist;
 pub mod regs;
