@@ -17,4 +17,5 @@ pub mod source;
 pub mod statement;
 pub mod symbols;
 pub mod syntax;
+pub mod types;
 pub mod world;

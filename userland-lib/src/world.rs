@@ -7,6 +7,7 @@
 //! of them lazy, so that a program that needs no kernel type costs no reading of BTF, and so that tests compile
 //! against fixtures.
 
+use crate::types::btf::{Btf, KernelBtf};
 use dtrace_uapi::types::ProbeId;
 use std::sync::Arc;
 
@@ -76,10 +77,21 @@ pub trait ProbeSource {
 /// The kernel's types: BTF as the kernel publishes it.
 pub trait TypeSource {
     /// The BTF of `module`, `vmlinux` being the kernel itself; `None` where there is none.
-    fn btf(&self, module: &str) -> Option<Arc<[u8]>>;
+    fn btf(&self, module: &str) -> Option<Arc<Btf>>;
 
     /// Names of the loaded modules that have BTF, without `vmlinux`.
     fn modules(&self) -> Vec<String>;
+}
+
+/// Files that cannot be read or hold nonsense are as good as none: a program that needs a type of theirs says so.
+impl TypeSource for KernelBtf {
+    fn btf(&self, module: &str) -> Option<Arc<Btf>> {
+        self.module(module).ok().flatten()
+    }
+
+    fn modules(&self) -> Vec<String> {
+        KernelBtf::modules(self)
+    }
 }
 
 /// A kernel symbol.
@@ -124,7 +136,7 @@ impl ProbeSource for Nowhere {
 }
 
 impl TypeSource for Nowhere {
-    fn btf(&self, _module: &str) -> Option<Arc<[u8]>> {
+    fn btf(&self, _module: &str) -> Option<Arc<Btf>> {
         None
     }
 

@@ -8,13 +8,13 @@
 
 use super::device::{fill, text, Device};
 use crate::symbols::KernelSymbols;
+use crate::types::btf::{Btf, KernelBtf};
 use crate::world::{
     ArgInfo, ProbeInfo, ProbePattern, ProbeSource, Symbol, SymbolSource, TypeSource,
 };
 use dtrace_uapi::ioctl::ProbeDesc;
 use dtrace_uapi::types::ProbeId;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
 use zerocopy::FromZeros;
@@ -23,7 +23,7 @@ use zerocopy::FromZeros;
 pub struct KernelWorld<'d> {
     device: &'d dyn Device,
     symbols: Rc<KernelSymbols>,
-    btf: PathBuf,
+    btf: KernelBtf,
 }
 
 impl<'d> KernelWorld<'d> {
@@ -37,7 +37,7 @@ impl<'d> KernelWorld<'d> {
         Self {
             device,
             symbols: Rc::new(symbols),
-            btf: btf.into(),
+            btf: KernelBtf::new(btf),
         }
     }
 
@@ -117,20 +117,12 @@ impl ProbeSource for KernelWorld<'_> {
 }
 
 impl TypeSource for KernelWorld<'_> {
-    fn btf(&self, module: &str) -> Option<Arc<[u8]>> {
-        // A module's name comes from a program; it must stay a name.
-        (!module.contains('/')).then_some(())?;
-        read_shared(&self.btf.join(module)).ok()
+    fn btf(&self, module: &str) -> Option<Arc<Btf>> {
+        TypeSource::btf(&self.btf, module)
     }
 
     fn modules(&self) -> Vec<String> {
-        let Ok(entries) = std::fs::read_dir(&self.btf) else {
-            return Vec::new();
-        };
-        entries
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|name| name != crate::symbols::VMLINUX)
-            .collect()
+        self.btf.modules()
     }
 }
 
@@ -142,16 +134,4 @@ impl SymbolSource for KernelWorld<'_> {
             module: symbol.module.to_owned(),
         })
     }
-}
-
-/// Reads a file into shared memory without a second copy of it.
-fn read_shared(path: &Path) -> std::io::Result<Arc<[u8]>> {
-    let mut file = std::fs::File::open(path)?;
-    let size = usize::try_from(file.metadata()?.len()).unwrap_or(0);
-    let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, size).collect();
-    match Arc::get_mut(&mut bytes) {
-        Some(room) => file.read_exact(room)?,
-        None => return Err(std::io::ErrorKind::OutOfMemory.into()),
-    }
-    Ok(bytes)
 }

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The bytes of a BTF: owned, or the kernel's own pages.
+//!
+//! `/sys/kernel/btf/vmlinux` is five megabytes. Reading it takes 1,350 system calls, for the kernel hands out a page
+//! at a time, and copies each byte twice; mapping it (possible since Linux 6.16) takes one, costs no memory, and is
+//! forty times faster. Modules' BTF cannot be mapped, and is small: it is read.
+
+use std::{fs::File, io, ops::Deref, path::Path, sync::Arc};
+
+/// Bytes that stay as they are.
+pub struct Image(Bytes);
+
+enum Bytes {
+    Owned(Arc<[u8]>),
+    Mapped(memmap2::Mmap),
+}
+
+impl Image {
+    /// The content of `path`, mapped.
+    ///
+    /// Fails where the file system cannot map: read the file then.
+    pub fn map_sysfs(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let length = usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?;
+        // SAFETY: the map would be unsound if the file changed under it. The callers' file is the BTF that the kernel
+        // was linked with: the pages are the kernel's read-only data, which nothing writes to or truncates.
+        let map = unsafe {
+            memmap2::MmapOptions::new()
+                .len(length)
+                .map_copy_read_only(&file)?
+        };
+        Ok(Self(Bytes::Mapped(map)))
+    }
+}
+
+impl From<Vec<u8>> for Image {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self(Bytes::Owned(bytes.into()))
+    }
+}
+
+impl From<Arc<[u8]>> for Image {
+    fn from(bytes: Arc<[u8]>) -> Self {
+        Self(Bytes::Owned(bytes))
+    }
+}
+
+impl Deref for Image {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.0 {
+            Bytes::Owned(bytes) => bytes,
+            Bytes::Mapped(map) => map,
+        }
+    }
+}

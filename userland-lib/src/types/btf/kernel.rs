@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The BTF of the running kernel and of its modules.
+//!
+//! The kernel shows them in one directory, a file for itself (`vmlinux`) and for every module. Nothing is opened
+//! before it is asked for, and everything stays once it is. A module that comes later is found when it is asked for.
+
+use super::{Btf, Error, Image, Kind, Malformed, TypeId};
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// The kernel's own file and name.
+const VMLINUX: &str = "vmlinux";
+
+/// A directory of BTF files.
+#[derive(Debug)]
+pub struct KernelBtf {
+    directory: PathBuf,
+    vmlinux: OnceLock<Option<Arc<Btf>>>,
+    modules: Mutex<HashMap<String, Arc<Btf>>>,
+}
+
+impl Default for KernelBtf {
+    fn default() -> Self {
+        Self::new("/sys/kernel/btf")
+    }
+}
+
+impl KernelBtf {
+    /// The BTF files of `directory`.
+    pub fn new(directory: impl Into<PathBuf>) -> Self {
+        Self {
+            directory: directory.into(),
+            vmlinux: OnceLock::new(),
+            modules: Mutex::default(),
+        }
+    }
+
+    /// The kernel's BTF; `None` where the kernel was built without.
+    pub fn vmlinux(&self) -> Result<Option<Arc<Btf>>, Error> {
+        if let Some(known) = self.vmlinux.get() {
+            return Ok(known.clone());
+        }
+        let read = read(&self.directory.join(VMLINUX), None)?;
+        Ok(self.vmlinux.get_or_init(|| read).clone())
+    }
+
+    /// The BTF of `module`, or of the kernel itself under its name; `None` where there is none.
+    pub fn module(&self, module: &str) -> Result<Option<Arc<Btf>>, Error> {
+        if module == VMLINUX {
+            return self.vmlinux();
+        }
+        if module.is_empty() || module.contains(['/', '\0']) {
+            return Ok(None);
+        }
+        let known = |modules: &HashMap<_, Arc<Btf>>| modules.get(module).cloned();
+        if let Some(btf) = known(&self.modules.lock().unwrap_or_else(PoisonError::into_inner)) {
+            return Ok(Some(btf));
+        }
+        let Some(base) = self.vmlinux()? else {
+            return Ok(None);
+        };
+        let Some(btf) = read(&self.directory.join(module), Some(base))? else {
+            return Ok(None);
+        };
+        let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(Some(
+            modules.entry(module.to_owned()).or_insert(btf).clone(),
+        ))
+    }
+
+    /// Names of the modules that have BTF, sorted, without the kernel's own.
+    pub fn modules(&self) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(&self.directory) else {
+            return Vec::new(); // a kernel without BTF has no directory
+        };
+        let mut names: Vec<String> = entries
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter(|name| name != VMLINUX)
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// The first type of this name and one of these kinds, in the kernel and then in its modules.
+    pub fn find(&self, name: &str, kinds: &[Kind]) -> Result<Option<(Arc<Btf>, TypeId)>, Error> {
+        let find = |module: &str| -> Result<Option<(Arc<Btf>, TypeId)>, Error> {
+            let Some(btf) = self.module(module)? else {
+                return Ok(None);
+            };
+            let found = btf
+                .find_own(name, kinds)
+                .map_err(|source| self.malformed(module, source))?;
+            Ok(found.map(|id| (btf, id)))
+        };
+        if let Some(found) = find(VMLINUX)? {
+            return Ok(Some(found));
+        }
+        for module in self.modules() {
+            if let Some(found) = find(&module)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    fn malformed(&self, module: &str, source: Malformed) -> Error {
+        Error::Malformed {
+            path: self.directory.join(module),
+            source,
+        }
+    }
+}
+
+/// The BTF in `path`, `None` where there is no such file. A kernel's own is mapped where that is possible.
+fn read(path: &Path, base: Option<Arc<Btf>>) -> Result<Option<Arc<Btf>>, Error> {
+    let mapped = match &base {
+        None if is_sysfs(path) => Image::map_sysfs(path).ok(),
+        _ => None,
+    };
+    let image = match mapped {
+        Some(image) => image,
+        None => match fs::read(path) {
+            Ok(bytes) => bytes.into(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(source) => {
+                return Err(Error::Io {
+                    path: path.to_owned(),
+                    source,
+                })
+            }
+        },
+    };
+    match Btf::parse(image, base) {
+        Ok(btf) => Ok(Some(Arc::new(btf))),
+        Err(source) => Err(Error::Malformed {
+            path: path.to_owned(),
+            source,
+        }),
+    }
+}
+
+/// Whether a file is the kernel's, so that nobody changes it.
+fn is_sysfs(path: &Path) -> bool {
+    nix::sys::statfs::statfs(path)
+        .is_ok_and(|fs| fs.filesystem_type() == nix::sys::statfs::SYSFS_MAGIC)
+}

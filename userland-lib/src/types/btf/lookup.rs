@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Types by name.
+//!
+//! Kernels since 7.1 sort the types of a BTF by name, nameless ones first: such a BTF is searched by halves, which
+//! costs a microsecond and no memory. Others are scanned, half a millisecond a time on a kernel's; from the
+//! [`SCANS`]th search on a hash table of the names is worth its five milliseconds. Whether a BTF is sorted is decided
+//! from a sample of its names: an order that holds for a sample of hundreds by chance does not exist, and one that
+//! was made to deceive only hides types.
+
+use super::{Btf, Kind, Malformed, TypeId, MAX_NAME};
+use std::cmp::Ordering;
+use std::sync::{
+    atomic::{AtomicU32, Ordering::Relaxed},
+    OnceLock,
+};
+
+/// Scans before a hash table is made.
+const SCANS: u32 = 8;
+
+/// How many names tell whether all are sorted.
+const SAMPLE: u32 = 512;
+
+/// What is known for searching by name.
+#[derive(Default)]
+pub struct Lookup {
+    sorted: OnceLock<bool>,
+    scans: AtomicU32,
+    table: OnceLock<Table>,
+}
+
+impl Btf {
+    /// The first type of this name and kind: its own, else its base's.
+    pub fn find(&self, name: &str, kind: Kind) -> Result<Option<TypeId>, Malformed> {
+        self.find_any(name, &[kind])
+    }
+
+    /// The first type of this name and one of these kinds: its own, else its base's.
+    pub fn find_any(&self, name: &str, kinds: &[Kind]) -> Result<Option<TypeId>, Malformed> {
+        if let Some(id) = self.find_own(name, kinds)? {
+            return Ok(Some(id));
+        }
+        match &self.base {
+            Some(base) => base.find_any(name, kinds),
+            None => Ok(None),
+        }
+    }
+
+    /// The first type of its own, not its base's, of this name and one of these kinds.
+    pub fn find_own(&self, name: &str, kinds: &[Kind]) -> Result<Option<TypeId>, Malformed> {
+        if name.is_empty() || name.as_bytes().contains(&0) {
+            return Ok(None); // the nameless have no name to be found by
+        }
+        let end = self.end()?;
+        let wanted = |id: &u32| kinds.iter().any(|&kind| self.is_kind(TypeId(*id), kind));
+        let found = if *self.lookup.sorted.get_or_init(|| self.is_sorted(end)) {
+            (self.lower_bound(name, end)..end)
+                .take_while(|&id| self.compare(TypeId(id), name).is_eq())
+                .find(wanted)
+        } else if self.lookup.scans.fetch_add(1, Relaxed) < SCANS {
+            (self.first..end).find(|id| wanted(id) && self.compare(TypeId(*id), name).is_eq())
+        } else {
+            let table = self.lookup.table.get_or_init(|| Table::new(self, end));
+            table
+                .candidates(name.as_bytes())
+                .filter(|id| wanted(id) && self.compare(TypeId(*id), name).is_eq())
+                .min()
+        };
+        Ok(found.map(TypeId))
+    }
+
+    fn is_kind(&self, id: TypeId, kind: Kind) -> bool {
+        self.record(id)
+            .is_ok_and(|record| record.info.kind() == kind as u8)
+    }
+
+    /// Compares a type's name with `name`, which holds no zero byte.
+    fn compare(&self, id: TypeId, name: &str) -> Ordering {
+        let theirs = self.name_bytes(id);
+        let name = name.as_bytes();
+        // Whichever ends first, its end decides: theirs has a zero byte there, or nothing.
+        for (at, &ours) in name.iter().enumerate() {
+            match theirs.get(at).copied().unwrap_or(0).cmp(&ours) {
+                Ordering::Equal => {}
+                order => return order,
+            }
+        }
+        theirs.get(name.len()).copied().unwrap_or(0).cmp(&0)
+    }
+
+    /// A type's name and the strings that follow it.
+    fn name_bytes(&self, id: TypeId) -> &[u8] {
+        self.record(id)
+            .ok()
+            .and_then(|record| self.string_bytes(record.name))
+            .unwrap_or_default()
+    }
+
+    /// A type's name up to its zero byte.
+    fn own_name(&self, id: TypeId) -> &[u8] {
+        let bytes = self.name_bytes(id);
+        let bytes = &bytes[..bytes.len().min(MAX_NAME + 1)];
+        bytes.split(|&byte| byte == 0).next().unwrap_or_default()
+    }
+
+    fn is_sorted(&self, end: u32) -> bool {
+        let step = ((end - self.first) / SAMPLE).max(1) as usize;
+        let sample = (self.first..end)
+            .step_by(step)
+            .map(|id| self.own_name(TypeId(id)));
+        sample.is_sorted()
+    }
+
+    /// The first of the types, sorted by name, whose name is not less than `name`.
+    fn lower_bound(&self, name: &str, end: u32) -> u32 {
+        let (mut low, mut high) = (self.first, end);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.compare(TypeId(middle), name).is_lt() {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+}
+
+/// A hash table of the types that have names: open addressing, 0 being an empty place.
+///
+/// Invariant: the length is a power of two, and at least one place is empty.
+struct Table(Vec<u32>);
+
+impl Table {
+    fn new(btf: &Btf, end: u32) -> Self {
+        let named = (btf.first..end).filter(|&id| !btf.own_name(TypeId(id)).is_empty());
+        let places = (named.clone().count() * 2 + 1).next_power_of_two();
+        let mut table = vec![0; places];
+        for id in named {
+            let mut at = hash(btf.own_name(TypeId(id))) & (places - 1);
+            while table[at] != 0 {
+                at = (at + 1) & (places - 1);
+            }
+            table[at] = id;
+        }
+        Self(table)
+    }
+
+    /// The types whose names may be `name`.
+    fn candidates(&self, name: &[u8]) -> impl Iterator<Item = u32> + '_ {
+        let start = hash(name) & (self.0.len() - 1);
+        let (before, after) = self.0.split_at(start);
+        after
+            .iter()
+            .chain(before)
+            .copied()
+            .take_while(|&id| id != 0)
+    }
+}
+
+/// FNV-1a.
+fn hash(name: &[u8]) -> usize {
+    let hash = name.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    (hash ^ hash >> 32) as usize
+}

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Prototypes of what can be traced.
+//!
+//! Functions have records of their own. A tracepoint `x` has none, but the kernel declares for every one the type of
+//! its callbacks, `btf_trace_x`: a pointer to a function whose first parameter is the callback's own and whose others
+//! are what the tracepoint passes. That type names no parameters; the function `__probestub_x`, where the compiler
+//! has left it, does.
+
+use super::{Btf, Kind, Malformed, Proto, Type, TypeId};
+
+/// A function.
+#[derive(Clone, Copy, Debug)]
+pub struct Function<'a> {
+    /// Its number.
+    pub id: TypeId,
+    /// Its name.
+    pub name: &'a str,
+    /// Its parameters and what it returns.
+    pub proto: Proto<'a>,
+}
+
+impl Btf {
+    /// The function of this name.
+    pub fn function(&self, name: &str) -> Result<Option<Function<'_>>, Malformed> {
+        match self.find(name, Kind::Func)? {
+            Some(id) => self.function_at(id).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The function of this number.
+    pub fn function_at(&self, id: TypeId) -> Result<Function<'_>, Malformed> {
+        let Type::Func { name, proto } = self.get(id)? else {
+            return Err(Malformed::Expected(id, "a function"));
+        };
+        Ok(Function {
+            id,
+            name,
+            proto: self.prototype(proto)?,
+        })
+    }
+
+    /// What the tracepoint of this name passes to its callbacks.
+    pub fn tracepoint(&self, name: &str) -> Result<Option<Proto<'_>>, Malformed> {
+        let Some(id) = self.find(&format!("btf_trace_{name}"), Kind::Typedef)? else {
+            return Ok(None);
+        };
+        let Type::Ptr(target) = self.get(self.resolve(id)?)? else {
+            return Err(Malformed::Expected(id, "a pointer to a function"));
+        };
+        let proto = self.prototype(target)?;
+        let named = self
+            .function(&format!("__probestub_{name}"))?
+            .map(|stub| stub.proto)
+            .filter(|stub| stub.params().map(|p| p.ty).eq(proto.params().map(|p| p.ty)));
+        Ok(Some(named.unwrap_or(proto).skip(1)))
+    }
+
+    /// The type of the variable of this name.
+    pub fn variable(&self, name: &str) -> Result<Option<TypeId>, Malformed> {
+        let Some(id) = self.find(name, Kind::Var)? else {
+            return Ok(None);
+        };
+        match self.get(id)? {
+            Type::Var { ty, .. } => Ok(Some(ty)),
+            _ => Err(Malformed::Expected(id, "a variable")),
+        }
+    }
+
+    fn prototype(&self, id: TypeId) -> Result<Proto<'_>, Malformed> {
+        match self.get(self.resolve(id)?)? {
+            Type::FuncProto(proto) => Ok(proto),
+            _ => Err(Malformed::Expected(id, "a prototype")),
+        }
+    }
+}

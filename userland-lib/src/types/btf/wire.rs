@@ -1,0 +1,227 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The BPF Type Format as its specification lays it out: header, kinds, sizes of records.
+//!
+//! Two sections follow the header: the type records, numbered from 1 in order, and the strings they name. A record
+//! is three words (name, info, size or type) and a tail whose length its kind and count give; nothing else tells
+//! where the next record starts. Since Linux 7.1 a third section may give the tails' sizes of every kind the encoder
+//! knew, so that a reader can step over kinds that it does not know; it is used for just that. The info word's count
+//! and kind have since then 24 and 7 bits; the bits that became used were always zero before, so one decoding
+//! serves both.
+//!
+//! Everything is read as unaligned bytes of the machine's own byte order: the kernel publishes its own.
+
+use super::error::Malformed;
+use std::ops::Range;
+
+const MAGIC: u16 = 0xeb9f;
+const VERSION: u8 = 1;
+
+/// Length of the header without the layout section's words.
+const HEADER: usize = 24;
+/// Length of the header with them.
+const HEADER_LAYOUT: usize = 32;
+
+/// Bytes of a type record before its tail.
+pub const RECORD: usize = 12;
+
+/// The kinds of types.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)] // they are C's own words
+#[repr(u8)]
+pub enum Kind {
+    Int = 1,
+    Ptr = 2,
+    Array = 3,
+    Struct = 4,
+    Union = 5,
+    Enum = 6,
+    Fwd = 7,
+    Typedef = 8,
+    Volatile = 9,
+    Const = 10,
+    Restrict = 11,
+    Func = 12,
+    FuncProto = 13,
+    Var = 14,
+    DataSec = 15,
+    Float = 16,
+    DeclTag = 17,
+    TypeTag = 18,
+    Enum64 = 19,
+}
+
+/// Every kind, by number less one.
+pub const KINDS: [Kind; 19] = [
+    Kind::Int,
+    Kind::Ptr,
+    Kind::Array,
+    Kind::Struct,
+    Kind::Union,
+    Kind::Enum,
+    Kind::Fwd,
+    Kind::Typedef,
+    Kind::Volatile,
+    Kind::Const,
+    Kind::Restrict,
+    Kind::Func,
+    Kind::FuncProto,
+    Kind::Var,
+    Kind::DataSec,
+    Kind::Float,
+    Kind::DeclTag,
+    Kind::TypeTag,
+    Kind::Enum64,
+];
+
+impl Kind {
+    /// The kind of this number, if it is one that this reader knows.
+    pub fn from_number(number: u8) -> Option<Self> {
+        KINDS.get(usize::from(number).checked_sub(1)?).copied()
+    }
+
+    /// Size of a record's tail: a fixed part, and a part for each of the things it counts.
+    const fn tail(self) -> Tail {
+        let (fixed, each) = match self {
+            Self::Int | Self::Var | Self::DeclTag => (4, 0),
+            Self::Array => (12, 0),
+            Self::Struct | Self::Union | Self::DataSec | Self::Enum64 => (0, 12),
+            Self::Enum | Self::FuncProto => (0, 8),
+            Self::Ptr
+            | Self::Fwd
+            | Self::Typedef
+            | Self::Volatile
+            | Self::Const
+            | Self::Restrict
+            | Self::Func
+            | Self::Float
+            | Self::TypeTag => (0, 0),
+        };
+        Tail { fixed, each }
+    }
+}
+
+/// Size of a tail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tail {
+    fixed: u8,
+    each: u8,
+}
+
+/// The info word of a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Info(pub u32);
+
+impl Info {
+    /// The kind's number.
+    pub const fn kind(self) -> u8 {
+        (self.0 >> 24) as u8 & 0x7f
+    }
+
+    /// How many things the tail holds.
+    pub const fn count(self) -> usize {
+        (self.0 & 0x00ff_ffff) as usize
+    }
+
+    /// The flag whose meaning depends on the kind.
+    pub const fn flag(self) -> bool {
+        self.0 >> 31 != 0
+    }
+}
+
+/// Sizes of the tails of all kinds, known and unknown.
+pub struct Tails([Option<Tail>; 128]);
+
+impl Tails {
+    /// The known kinds and those that the layout section `layout` adds.
+    pub fn new(layout: &[u8]) -> Self {
+        let mut tails = [None; 128];
+        for (slot, entry) in tails.iter_mut().zip(layout.chunks_exact(4)) {
+            *slot = Some(Tail {
+                fixed: entry[0],
+                each: entry[1],
+            });
+        }
+        tails[0] = None; // number 0 is no type
+        for kind in KINDS {
+            tails[kind as usize] = Some(kind.tail());
+        }
+        Self(tails)
+    }
+
+    /// Length of the tail that `info` announces, `None` for a kind of which nothing is known.
+    pub fn length(&self, info: Info) -> Option<usize> {
+        let tail = (*self.0.get(usize::from(info.kind()))?)?;
+        Some(usize::from(tail.fixed) + usize::from(tail.each) * info.count())
+    }
+}
+
+/// Where the sections are.
+///
+/// Invariant: all three ranges lie within the bytes that they were parsed from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sections {
+    /// The type records.
+    pub types: Range<usize>,
+    /// The strings.
+    pub strings: Range<usize>,
+    /// Sizes of the kinds' tails; often empty.
+    pub layout: Range<usize>,
+}
+
+impl Sections {
+    /// Reads the header and checks it against the length of `bytes`.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Malformed> {
+        let (magic, version) = match *bytes {
+            [a, b, version, _, ..] => (u16::from_ne_bytes([a, b]), version),
+            _ => return Err(Malformed::Short),
+        };
+        match magic {
+            MAGIC => {}
+            _ if magic == MAGIC.swap_bytes() => return Err(Malformed::ForeignOrder),
+            _ => return Err(Malformed::Magic(magic)),
+        }
+        if version != VERSION {
+            return Err(Malformed::Version(version));
+        }
+        let field = |at| word(bytes, at).ok_or(Malformed::Short);
+        let header = field(4)? as usize;
+        if header < HEADER {
+            return Err(Malformed::Header(header));
+        }
+        let section = |at: usize, name: &'static str| -> Result<Range<usize>, Malformed> {
+            let (start, length) = (field(at)? as usize, field(at + 4)? as usize);
+            let start = start.saturating_add(header);
+            let end = start.saturating_add(length);
+            if end > bytes.len() {
+                return Err(Malformed::Section(name));
+            }
+            Ok(start..end)
+        };
+        Ok(Self {
+            types: section(8, "type")?,
+            strings: section(16, "string")?,
+            layout: if header >= HEADER_LAYOUT {
+                section(24, "layout")?
+            } else {
+                0..0
+            },
+        })
+    }
+}
+
+/// The word at `at`.
+pub fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..at.checked_add(4)?)?;
+    Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+/// The words of `bytes`, three at a time or two, as the tail of a record is made.
+pub fn tuples<const N: usize>(
+    bytes: &[u8],
+) -> impl ExactSizeIterator<Item = [u32; N]> + Clone + '_ {
+    bytes
+        .chunks_exact(N * 4)
+        .map(|chunk| std::array::from_fn(|i| word(chunk, i * 4).unwrap_or(0)))
+}
