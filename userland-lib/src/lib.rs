@@ -6,9 +6,11 @@
 pub mod codegen;
 pub mod consume;
 pub mod diag;
+pub mod disassemble;
 pub mod dof;
 pub mod format;
 pub mod handle;
+pub mod list;
 pub mod options;
 pub mod proc;
 pub mod program;

@@ -3,8 +3,8 @@
 
 //! Snapshots of principal buffers cut into records.
 //!
-//! A snapshot is a sequence of records that begin with a [`RecHdr`]; a word of zero where one could begin is
-//! padding. A ring buffer that has wrapped begins at its oldest record, runs to the end and goes on at the front.
+//! A snapshot is a sequence of records that begin with a [`RecHdr`] at a word's boundary; a word of zero where one
+//! could begin is padding. A ring buffer that has wrapped begins at its oldest record, runs to the end and goes on at the front.
 //! Nothing is copied: a [`Record`] is a place in its snapshot.
 //!
 //! Invariant: the bytes of a [`Record`] lie within the snapshot it was cut from.
@@ -93,7 +93,8 @@ fn cut(
             enabled,
             offset,
         });
-        offset = end;
+        // The next one begins at a word.
+        offset = end.next_multiple_of(size_of::<u32>());
     }
     Ok(())
 }

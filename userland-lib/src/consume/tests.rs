@@ -258,6 +258,20 @@ fn printf_takes_the_fields_of_its_statement_and_exit_gives_the_status() {
 }
 
 #[test]
+fn records_of_odd_size_are_followed_by_the_next_word() {
+    let mut bench = Bench::new();
+    bench.set("quiet");
+    let statement = printf("%d\n", &[Kind::Unsigned]);
+    bench.probe(1, BEGIN, &[(statement, Action::Printf, &[1])]);
+    bench.record(0, 1, 1, &[&[7, 0xff, 0xff, 0xff]]);
+    bench.record(0, 1, 2, &[&[8]]);
+    bench.check(expect![[r#"
+        7
+        8
+    "#]]);
+}
+
+#[test]
 fn faults_and_drops_are_events() {
     let mut bench = Bench::new();
     bench.probe(1, BEGIN, &[]);
@@ -416,7 +430,7 @@ fn a_wrapped_ring_begins_at_its_oldest_record() {
     let mut bench = Bench::new();
     bench.probe(1, READ, &[]);
     let record = |time| RecHdr::new(1, time).as_bytes().to_vec();
-    let data = [record(3), record(1), record(2), vec![0; 8]].concat();
+    let data: Vec<u8> = [record(3), record(1), record(2), vec![0; 8]].concat();
     let mut layouts = Layouts::default();
     let snapshot = Snapshot::parse(&bench.tables, &mut layouts, data.clone(), 12).unwrap();
     let times: Vec<u64> = snapshot

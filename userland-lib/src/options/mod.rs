@@ -14,10 +14,11 @@ mod compile;
 mod value;
 
 pub use compile::CompileOptions;
+pub use dtrace_uapi::option::Opt;
 pub use value::{parse_flag, parse_number, parse_rate, parse_size};
 
 use dtrace_uapi::limits;
-use dtrace_uapi::option::{self, Opt};
+use dtrace_uapi::option;
 use std::fmt;
 
 /// Who sets an option.

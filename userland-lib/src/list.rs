@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Probes as `dtrace -l` lists them, and what `-v` adds of their providers and arguments.
+//!
+//! A kernel has some hundred thousand probes: a line is made straight from the device's description.
+
+use crate::handle::{text, Device};
+use dtrace_uapi::ioctl::{ProbeDesc, ProviderDesc};
+use dtrace_uapi::types::{Attribute, Class, Stability};
+use std::io::{self, Write};
+
+/// The line above the probes.
+pub fn header(out: &mut impl Write) -> io::Result<()> {
+    columns(out, "ID", "PROVIDER", "MODULE", "FUNCTION", "NAME")
+}
+
+/// A probe's line.
+pub fn row(out: &mut impl Write, probe: &ProbeDesc) -> io::Result<()> {
+    columns(
+        out,
+        probe.id,
+        &text(&probe.provider),
+        &text(&probe.module),
+        &text(&probe.func),
+        &text(&probe.name),
+    )
+}
+
+fn columns(
+    out: &mut impl Write,
+    id: impl std::fmt::Display,
+    provider: &str,
+    module: &str,
+    func: &str,
+    name: &str,
+) -> io::Result<()> {
+    writeln!(out, "{id:>5} {provider:>10} {module:>17} {func:>33} {name}")
+}
+
+/// What `-v` adds: the stability of the provider's names and arguments, and the arguments' types.
+pub fn details(out: &mut impl Write, device: &dyn Device, probe: &ProbeDesc) -> io::Result<()> {
+    if let Some(provider) = device.provider(&text(&probe.provider))? {
+        let ProviderDesc { attr, .. } = provider;
+        attributes(
+            out,
+            "Probe Description Attributes",
+            least([attr.provider, attr.module, attr.func, attr.name]),
+        )?;
+        attributes(out, "Argument Attributes", attr.args)?;
+    }
+    writeln!(out, "\n\tArgument Types")?;
+    let mut index = 0;
+    while let Some(argument) = device.argument(probe.id, index)? {
+        let (native, translated) = (text(&argument.native), text(&argument.xlate));
+        let name = if translated.is_empty() {
+            native
+        } else {
+            translated
+        };
+        writeln!(out, "\t\targs[{index}]: {name}")?;
+        index += 1;
+    }
+    if index == 0 {
+        writeln!(out, "\t\tNone")?;
+    }
+    writeln!(out)
+}
+
+fn attributes(out: &mut impl Write, title: &str, attribute: Attribute) -> io::Result<()> {
+    let stability = |raw| match Stability::from_raw(raw) {
+        Some(stability) => format!("{stability:?}"),
+        None => "Unknown".to_owned(),
+    };
+    let class = match Class::from_raw(attribute.class) {
+        Some(Class::Isa) => "ISA".to_owned(),
+        Some(Class::Cpu) => "CPU".to_owned(),
+        Some(class) => format!("{class:?}"),
+        None => "Unknown".to_owned(),
+    };
+    writeln!(out, "\n\t{title}")?;
+    writeln!(out, "\t\tIdentifier Names: {}", stability(attribute.name))?;
+    writeln!(out, "\t\tData Semantics:   {}", stability(attribute.data))?;
+    writeln!(out, "\t\tDependency Class: {class}")
+}
+
+/// The least of several attributes, part by part.
+fn least<const N: usize>(attributes: [Attribute; N]) -> Attribute {
+    let part = |get: fn(&Attribute) -> u8| attributes.iter().map(get).min().unwrap_or(0);
+    Attribute {
+        name: part(|a| a.name),
+        data: part(|a| a.data),
+        class: part(|a| a.class),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handle::fill;
+
+    #[test]
+    fn a_line_for_each_probe_under_the_header() {
+        let probe = ProbeDesc {
+            id: 12,
+            provider: fill("syscall").unwrap(),
+            module: fill("vmlinux").unwrap(),
+            func: fill("read").unwrap(),
+            name: fill("entry").unwrap(),
+        };
+        let mut out = Vec::new();
+        header(&mut out).unwrap();
+        row(&mut out, &probe).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "   ID   PROVIDER            MODULE                          FUNCTION NAME\n\
+             \x20  12    syscall           vmlinux                              read entry\n"
+        );
+    }
+
+    #[test]
+    fn attributes_are_named_and_the_least_counts() {
+        let evolving = Attribute::new(Stability::Evolving, Stability::Stable, Class::Isa);
+        let private = Attribute::new(Stability::Private, Stability::Unstable, Class::Common);
+        let mut out = Vec::new();
+        attributes(&mut out, "Argument Attributes", least([evolving, private])).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            "\n\tArgument Attributes\n\t\tIdentifier Names: Private\n\
+             \t\tData Semantics:   Unstable\n\t\tDependency Class: ISA\n"
+        );
+    }
+}
