@@ -280,8 +280,11 @@ impl Lquantize {
 
 /// The parameters of `llquantize(value, factor, low, high, nsteps)`, packed in the action's `arg`.
 ///
-/// Buckets: one below `factor^low`, then for each magnitude `m` from `low` to `high` the range from `factor^m`
-/// to `factor^(m+1)` in steps of `factor^(m+1) / nsteps` (of 1, where that would be less), then one overflow.
+/// Values are sorted by their distance from zero. One bucket holds those below `factor^low`. For each magnitude
+/// `m` from `low` to `high` the range from `factor^m` to `factor^(m+1)` has buckets that end at multiples of
+/// `factor^(m+1) / nsteps` (of 1, where that would be less). One more bucket holds what lies beyond. Negative
+/// values have the mirror image of all but the first: so the buckets are, in order, far below zero, the
+/// magnitudes from `-high` to `-low`, around zero, the magnitudes from `low` to `high`, far above zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Llquantize {
     /// Ratio of two magnitudes.
@@ -313,68 +316,99 @@ impl Llquantize {
             | self.nsteps as u64
     }
 
-    /// Whether the parameters describe buckets of whole steps: at least two for the factor, a range that is not
-    /// empty, steps that divide every magnitude, and nothing beyond 64 bits.
+    /// Whether the parameters describe buckets of whole steps: at least two for the factor, a range, steps that
+    /// divide the factor or are its multiples and divide every magnitude, and nothing beyond 64 bits.
     pub const fn is_valid(self) -> bool {
-        if self.factor < 2
-            || self.low >= self.high
-            || self.nsteps < self.factor
-            || self.nsteps % self.factor != 0
-        {
+        let (factor, nsteps) = (self.factor as i64, self.nsteps as i64);
+        if factor < 2 || self.low > self.high || nsteps == 0 {
             return false;
         }
-        let mut power: i64 = self.factor as i64;
-        while power < self.nsteps as i64 {
-            power = match power.checked_mul(self.factor as i64) {
-                Some(power) => power,
-                None => return false,
-            };
+        if factor.checked_pow(self.high as u32 + 1).is_none() {
+            return false;
         }
-        power % self.nsteps as i64 == 0
-            && (self.factor as i64)
-                .checked_pow(self.high as u32 + 1)
-                .is_some()
+        if nsteps <= factor {
+            return factor % nsteps == 0;
+        }
+        // The first magnitude that is divided into all steps; the later ones are its multiples.
+        let mut power = factor.saturating_pow(self.low as u32 + 1);
+        while power < nsteps {
+            power = power.saturating_mul(factor);
+        }
+        nsteps % factor == 0 && power % nsteps == 0
     }
 
-    /// Index of `value`'s bucket, 0 for values below the lowest magnitude. Bounded by 64 steps, as a valid
-    /// factor of at least 2 is raised to below 2^63.
-    pub const fn bucket(self, value: i64) -> usize {
-        let factor = self.factor as i64;
-        let mut this = 1i64;
-        let mut order = 0;
-        while order < self.low {
-            this = this.saturating_mul(factor);
-            order += 1;
-        }
-        if value < this {
+    /// The end of magnitude `order` and the width of its buckets. Parameters must be valid.
+    const fn magnitude(self, order: u16) -> (i64, i64) {
+        let end = (self.factor as i64).saturating_pow(order as u32 + 1);
+        let nsteps = self.nsteps as i64;
+        let step = if nsteps == 0 { 0 } else { end / nsteps };
+        (end, if step == 0 { 1 } else { step })
+    }
+
+    /// The distance of a value's bucket from the bucket around zero; the value is given by its distance from
+    /// zero. Bounded by 64 rounds, as a valid factor of at least 2 is raised to below 2^63.
+    const fn distance(self, magnitude: u64) -> usize {
+        let mut start = (self.factor as i64).saturating_pow(self.low as u32);
+        if magnitude < start as u64 {
             return 0;
         }
-        let mut last;
-        let mut base = 1usize;
+        let mut base = 1i64;
+        let mut order = self.low;
         while order <= self.high {
-            last = this;
-            this = this.saturating_mul(factor);
-            let nbuckets = if this < self.nsteps as i64 {
-                this
-            } else {
-                self.nsteps as i64
-            };
-            let step = if nbuckets == 0 { 1 } else { this / nbuckets };
-            if step == 0 {
-                return base;
+            let (end, step) = self.magnitude(order);
+            // Where the steps are wider than the start, the first bucket begins at the start.
+            let first = start / step;
+            if magnitude < end as u64 {
+                return (base + magnitude as i64 / step - first) as usize;
             }
-            if value < this {
-                return base + ((value - last) / step) as usize;
-            }
-            base += (nbuckets - nbuckets / factor) as usize;
+            base += (end + step - 1) / step - first;
+            start = end;
             order += 1;
         }
-        base
+        base as usize
+    }
+
+    /// Index of `value`'s bucket, 0 for values far below zero. Parameters must be valid.
+    pub const fn bucket(self, value: i64) -> usize {
+        let distance = self.distance(value.unsigned_abs());
+        let zero = self.zero_bucket();
+        if value < 0 {
+            zero - distance
+        } else {
+            zero + distance
+        }
+    }
+
+    /// Index of the bucket around zero.
+    pub const fn zero_bucket(self) -> usize {
+        self.distance(u64::MAX)
+    }
+
+    /// The least distances from zero of the buckets from the first of the lowest magnitude on, ending with the
+    /// one of what lies beyond the highest. Parameters must be valid.
+    pub fn bounds(self) -> impl Iterator<Item = i64> {
+        let start = (self.factor as i64).saturating_pow(self.low as u32);
+        let mut next = Some((start, self.low));
+        core::iter::from_fn(move || {
+            let (value, order) = next?;
+            next = if order > self.high {
+                None
+            } else {
+                let (end, step) = self.magnitude(order);
+                let following = (value / step).saturating_add(1).saturating_mul(step);
+                if following < end {
+                    Some((following, order))
+                } else {
+                    Some((end, order + 1))
+                }
+            };
+            Some(value)
+        })
     }
 
     /// Words of the aggregation's data: the packed `arg` and every bucket.
     pub const fn words(self) -> usize {
-        self.bucket(i64::MAX) + 2
+        2 * self.zero_bucket() + 2
     }
 }
 
@@ -409,43 +443,75 @@ mod tests {
         assert_eq!(lq.words(), 7);
     }
 
+    fn llquantize(factor: u16, low: u16, high: u16, nsteps: u16) -> Llquantize {
+        Llquantize {
+            factor,
+            low,
+            high,
+            nsteps,
+        }
+    }
+
     #[test]
     fn llquantize_packs_and_sorts() {
-        let llq = Llquantize {
-            factor: 10,
-            low: 0,
-            high: 2,
-            nsteps: 10,
-        };
+        let llq = llquantize(10, 0, 2, 10);
         assert_eq!(Llquantize::unpack(llq.pack()), llq);
-        assert!(llq.is_valid());
         // 0 | 1..9 | 10, 20, … 90 | 100, 200, … 900 | 1000 and more
+        assert_eq!((llq.zero_bucket(), llq.words()), (28, 58));
+        let distance = |v| llq.bucket(v) - 28;
         assert_eq!(
-            [0, 1, 9, 10, 19, 20, 99, 100, 999].map(|v| llq.bucket(v)),
+            [0, 1, 9, 10, 19, 20, 99, 100, 999].map(distance),
             [0, 1, 9, 10, 10, 11, 18, 19, 27]
         );
-        assert_eq!([1000, i64::MAX].map(|v| llq.bucket(v)), [28, 28]);
-        assert_eq!(llq.words(), 30);
-        assert!(!Llquantize {
-            factor: 10,
-            low: 0,
-            high: 20,
-            nsteps: 10
+        assert_eq!([1000, i64::MAX].map(distance), [28, 28]);
+        assert_eq!(
+            [-1, -19, -20, -999, -1000, i64::MIN].map(|v| llq.bucket(v)),
+            [27, 18, 17, 1, 0, 0]
+        );
+    }
+
+    #[test]
+    fn llquantize_bounds_begin_its_buckets() {
+        for llq in [
+            llquantize(10, 0, 6, 20),
+            llquantize(4, 0, 1, 2),
+            llquantize(4, 4, 6, 32),
+            llquantize(10, 0, 3, 1),
+            llquantize(4, 0, 0, 8),
+            llquantize(2, 3, 61, 8),
+            llquantize(10, 2, 17, 10),
+            llquantize(3, 3, 5, 27),
+        ] {
+            assert!(llq.is_valid(), "{llq:?}");
+            let zero = llq.zero_bucket();
+            assert_eq!(llq.bounds().count(), zero, "{llq:?}");
+            for (i, bound) in llq.bounds().enumerate() {
+                assert_eq!(llq.bucket(bound), zero + i + 1, "{llq:?} {bound}");
+                assert_eq!(llq.bucket(bound - 1), zero + i, "{llq:?} {bound}");
+                assert_eq!(llq.bucket(-bound), zero - i - 1, "{llq:?} {bound}");
+                assert_eq!(llq.bucket(1 - bound), zero - i, "{llq:?} {bound}");
+            }
         }
-        .is_valid());
-        assert!(!Llquantize {
-            factor: 10,
-            low: 3,
-            high: 3,
-            nsteps: 10
+    }
+
+    #[test]
+    fn llquantize_refuses_what_has_no_whole_steps() {
+        for (factor, low, high, nsteps) in [
+            (1, 0, 6, 20),
+            (0, 0, 0, 0),
+            (10, 4, 3, 20),
+            (10, 0, 30, 20),
+            (10, 0, u16::MAX, 10),
+            (10, 0, 6, 0),
+            (10, 0, 6, 3),
+            (10, 0, 6, 6),
+            (10, 0, 6, 15),
+            (10, 0, 6, 25),
+            (10, 0, 6, 30),
+            (10, 2, 6, 80),
+        ] {
+            let llq = llquantize(factor, low, high, nsteps);
+            assert!(!llq.is_valid(), "{llq:?}");
         }
-        .is_valid());
-        assert!(!Llquantize {
-            factor: 10,
-            low: 0,
-            high: 3,
-            nsteps: 15
-        }
-        .is_valid());
     }
 }

@@ -27,6 +27,10 @@ pub enum Label {
     Below(i64),
     /// The values from here on.
     AtLeast(i64),
+    /// The values down from here.
+    AtMost(i64),
+    /// The values that are nearer to zero.
+    Within(i64),
 }
 
 /// A bucket and what it has counted.
@@ -45,6 +49,8 @@ impl Bucket {
             Label::Value(value) => value.into(),
             Label::Below(value) => i128::from(value) - 1,
             Label::AtLeast(value) => i128::from(value) + 1,
+            Label::AtMost(value) => i128::from(value) - 1,
+            Label::Within(_) => 0,
         }
     }
 }
@@ -89,22 +95,17 @@ fn lquantize_labels(parameters: Lquantize) -> Vec<Label> {
     labels
 }
 
-/// Valid parameters only: then no power overflows and each step is at least 1.
+/// Valid parameters only.
 fn llquantize_labels(parameters: Llquantize) -> Vec<Label> {
-    let factor = i64::from(parameters.factor);
-    let nsteps = i64::from(parameters.nsteps);
-    let mut value = factor.saturating_pow(parameters.low.into());
-    let mut labels = vec![Label::Below(value)];
-    for _ in parameters.low..=parameters.high {
-        let next = value.saturating_mul(factor);
-        let step = (next / nsteps).max(1);
-        while value < next {
-            labels.push(Label::Value(value));
-            value = value.saturating_add(step);
-        }
-        value = next;
-    }
-    labels.push(Label::AtLeast(value));
+    let bounds: Vec<i64> = parameters.bounds().collect();
+    let (Some(&first), Some((&last, inner))) = (bounds.first(), bounds.split_last()) else {
+        return Vec::new();
+    };
+    let mut labels = vec![Label::AtMost(-last)];
+    labels.extend(inner.iter().rev().map(|&bound| Label::Value(-bound)));
+    labels.push(Label::Within(first));
+    labels.extend(inner.iter().map(|&bound| Label::Value(bound)));
+    labels.push(Label::AtLeast(last));
     labels
 }
 
@@ -117,8 +118,11 @@ fn trim(func: Action, buckets: &[Bucket]) -> &[Bucket] {
         buckets.iter().rposition(is_used),
     ) {
         (Some(first), Some(last)) => (first.saturating_sub(1), last + 1),
-        _ if func == Action::Quantize => (QUANTIZE_ZEROBUCKET - 1, QUANTIZE_ZEROBUCKET + 1),
-        _ => (0, 2),
+        _ => match func {
+            Action::Quantize => (QUANTIZE_ZEROBUCKET - 1, QUANTIZE_ZEROBUCKET + 1),
+            Action::Llquantize => (buckets.len() / 2, buckets.len() / 2 + 2),
+            _ => (0, 2),
+        },
     };
     let end = (last + 1).min(buckets.len());
     buckets.get(first..end).unwrap_or(buckets)
@@ -170,11 +174,16 @@ pub fn print(out: &mut Vec<u8>, func: Action, words: &[u64], normal: u64, zoom: 
         "------------- Distribution -------------",
         "count"
     );
-    for bucket in buckets {
+    for (i, bucket) in buckets.iter().enumerate() {
         let label = match bucket.label {
             Label::Value(value) => value.to_string(),
             Label::Below(value) => format!("< {value}"),
             Label::AtLeast(value) => format!(">= {value}"),
+            Label::AtMost(value) => format!("<= {value}"),
+            Label::Within(1) => "0".into(),
+            // Nothing negative is shown: then "abs()" would only confuse.
+            Label::Within(value) if i == 0 => format!("< {value}"),
+            Label::Within(value) => format!("abs() < {value}"),
         };
         let count = super::aggregate::divide(bucket.count, normal);
         put!(
@@ -400,7 +409,8 @@ mod tests {
             expect![[r#"
                 |$
                 |           value  ------------- Distribution ------------- count    $
-                |             < 1 |@@@@@                                    1        $
+                |              -1 |                                         0        $
+                |               0 |@@@@@                                    1        $
                 |               1 |@@@@@                                    1        $
                 |               2 |                                         0        $
                 |               3 |                                         0        $
@@ -452,10 +462,79 @@ mod tests {
     }
 
     #[test]
+    fn llquantize_mirrors_negative_values() {
+        let arg = Llquantize {
+            factor: 4,
+            low: 1,
+            high: 1,
+            nsteps: 4,
+        };
+        let all = [(-99, 1), (-8, 1), (-3, 1), (3, 1), (7, 1), (99, 1)];
+        check(
+            Action::Llquantize,
+            arg.pack(),
+            &all,
+            expect![[r#"
+            |$
+            |           value  ------------- Distribution ------------- count    $
+            |          <= -16 |@@@@@@@                                  1        $
+            |             -12 |                                         0        $
+            |              -8 |@@@@@@@                                  1        $
+            |              -4 |                                         0        $
+            |       abs() < 4 |@@@@@@@@@@@@@                            2        $
+            |               4 |@@@@@@@                                  1        $
+            |               8 |                                         0        $
+            |              12 |                                         0        $
+            |           >= 16 |@@@@@@@                                  1        $
+        "#]],
+        );
+        check(
+            Action::Llquantize,
+            arg.pack(),
+            &[(4, 1)],
+            expect![[r#"
+            |$
+            |           value  ------------- Distribution ------------- count    $
+            |             < 4 |                                         0        $
+            |               4 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@ 1        $
+            |               8 |                                         0        $
+        "#]],
+        );
+        check(
+            Action::Llquantize,
+            arg.pack(),
+            &[(1, 1)],
+            expect![[r#"
+            |$
+            |           value  ------------- Distribution ------------- count    $
+            |              -4 |                                         0        $
+            |       abs() < 4 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@ 1        $
+            |               4 |                                         0        $
+        "#]],
+        );
+        check(
+            Action::Llquantize,
+            arg.pack(),
+            &[],
+            expect![[r#"
+            |$
+            |           value  ------------- Distribution ------------- count    $
+            |             < 4 |                                         0        $
+            |               4 |                                         0        $
+            |               8 |                                         0        $
+        "#]],
+        );
+    }
+
+    #[test]
     fn the_labels_of_llquantize_agree_with_its_buckets() {
-        for (factor, low, high, nsteps) in
-            [(10, 0, 6, 20), (2, 3, 20, 8), (10, 2, 17, 10), (3, 0, 4, 9)]
-        {
+        for (factor, low, high, nsteps) in [
+            (10, 0, 6, 20),
+            (2, 3, 20, 8),
+            (10, 2, 17, 10),
+            (3, 0, 4, 9),
+            (4, 0, 1, 2),
+        ] {
             let parameters = Llquantize {
                 factor,
                 low,
@@ -466,8 +545,8 @@ mod tests {
             assert_eq!(labels.len() + 1, parameters.words(), "{parameters:?}");
             for (i, label) in labels.iter().enumerate() {
                 let value = match *label {
-                    Label::Below(value) => value - 1,
-                    Label::Value(value) | Label::AtLeast(value) => value,
+                    Label::Below(value) | Label::Within(value) => value - 1,
+                    Label::Value(value) | Label::AtLeast(value) | Label::AtMost(value) => value,
                 };
                 assert_eq!(parameters.bucket(value), i, "{parameters:?} {label:?}");
             }
