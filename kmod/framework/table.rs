@@ -217,14 +217,13 @@ impl Table {
     fn plan<'a>(&self, pattern: &Pattern<'a>) -> Plan<'a> {
         let mut best: Option<(Part, &'static Name)> = None;
         for (part, matcher) in Part::ALL.into_iter().zip(&pattern.0) {
-            match matcher {
-                Matcher::Exact(None) => return Plan::Nothing,
-                Matcher::Exact(Some(name)) => {
-                    if best.map_or(true, |(p, n)| name.count(part) < n.count(p)) {
-                        best = Some((part, name));
-                    }
+            if let Matcher::Exact(exact) = matcher {
+                let Some(name) = exact else {
+                    return Plan::Nothing;
+                };
+                if best.is_none_or(|(p, n)| name.count(part) < n.count(p)) {
+                    best = Some((part, *name));
                 }
-                _ => {}
             }
         }
         // A chain as long as all names is worse than a glob of the function, which is the part that differs most.

@@ -37,11 +37,7 @@ impl<T: Sync + 'static> Arena<T> {
 
     /// Adds a value.
     pub fn push(&mut self, value: T) -> Result<&'static T> {
-        if self
-            .chunks
-            .last()
-            .map_or(true, |c| c.len() >= self.per_chunk)
-        {
+        if self.chunks.last().is_none_or(|c| c.len() >= self.per_chunk) {
             let chunk = KVVec::with_capacity(self.per_chunk, GFP_KERNEL)?;
             self.chunks.push(chunk, GFP_KERNEL)?;
         }

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Tests of tables and lists.
+#![cfg(test)]
+
+use crate::ecb::EcbRef;
+use crate::names::Name;
+use crate::probe::{Probe, ProbeRef};
+use crate::provider::Description;
+use crate::sys::arena::{Arena, Strings};
+use crate::sys::percpu::CpuGuard;
+use crate::sys::rculist::{Links, Writer};
+use crate::table::{NewProbe, Table};
+use kernel::error::E2BIG;
+use std::mem::ManuallyDrop;
+
+/// A table that is never dropped, as the module's is not while anyone looks at its probes.
+fn table() -> ManuallyDrop<Table> {
+    // SAFETY: never dropped.
+    let (probes, texts, names): (Arena<Probe>, Strings, Arena<Name>) =
+        unsafe { (Arena::new(4), Strings::new(), Arena::new(4)) };
+    ManuallyDrop::new(Table::new(probes, texts, names))
+}
+
+fn add(table: &mut Table, name: &str) -> ProbeRef {
+    let mut parts = name.split(':').map(str::as_bytes);
+    let mut part = || parts.next().unwrap();
+    table
+        .create(&NewProbe {
+            provider: 0,
+            provider_name: part(),
+            module: part(),
+            func: part(),
+            name: part(),
+            cookie: 7,
+        })
+        .unwrap()
+}
+
+fn desc(name: &str) -> Description<'_> {
+    let mut parts = name.split(':').map(str::as_bytes);
+    let mut part = || parts.next().unwrap();
+    Description {
+        provider: part(),
+        module: part(),
+        func: part(),
+        name: part(),
+    }
+}
+
+/// The ids that a description matches, found both ways.
+fn ids(table: &Table, name: &str) -> Vec<u32> {
+    let desc = desc(name);
+    let pattern = table.pattern(&desc);
+    let found: Vec<u32> = table
+        .matches(&pattern)
+        .unwrap()
+        .iter()
+        .map(|p| p.id())
+        .collect();
+    let mut walked = Vec::new();
+    while let Some(probe) = table.next_match(&pattern, walked.last().copied().unwrap_or(0)) {
+        walked.push(probe.id());
+    }
+    assert_eq!(found, walked, "{name}: both ways of matching agree");
+    found
+}
+
+fn filled() -> ManuallyDrop<Table> {
+    let mut t = table();
+    for name in [
+        "dtrace:::BEGIN",
+        "dtrace:::END",
+        "fbt:vmlinux:vfs_read:entry",
+        "fbt:vmlinux:vfs_read:return",
+        "fbt:vmlinux:vfs_write:entry",
+        "fbt:ext4:ext4_read:entry",
+        "syscall:vmlinux:read:entry",
+        "syscall:vmlinux:read:return",
+    ] {
+        add(&mut t, name);
+    }
+    t
+}
+
+#[test]
+fn ids_are_dense_and_names_come_back() {
+    let t = filled();
+    for id in 1..=8 {
+        assert_eq!(t.get(id).unwrap().id(), id);
+    }
+    assert!(t.get(0).is_none() && t.get(9).is_none() && t.get(u32::MAX).is_none());
+    let probe = t.get(5).unwrap();
+    assert_eq!(probe.names().func, b"vfs_write");
+    assert_eq!(&probe.desc().module[..8], b"vmlinux\0");
+    assert_eq!(probe.cookie(), 7);
+}
+
+#[test]
+fn plain_descriptions() {
+    let t = filled();
+    assert_eq!(ids(&t, "fbt:vmlinux:vfs_read:entry"), [3]);
+    assert_eq!(ids(&t, ":::BEGIN"), [1]);
+    assert_eq!(ids(&t, "::read:"), [7, 8]);
+    assert_eq!(ids(&t, "syscall:::entry"), [7]);
+    assert_eq!(ids(&t, "::nosuch:"), []);
+    assert_eq!(ids(&t, "fbt:::BEGIN"), []);
+    assert_eq!(ids(&t, ":::"), [1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+#[test]
+fn globs() {
+    let t = filled();
+    assert_eq!(ids(&t, "fbt::vfs_*:"), [3, 4, 5]);
+    assert_eq!(ids(&t, "fbt::*read:entry"), [3, 6]);
+    assert_eq!(ids(&t, "*:::e*"), [3, 5, 6, 7]);
+    assert_eq!(ids(&t, "?bt:[!v]*::"), [6]);
+    assert_eq!(ids(&t, "dtrace:::*"), [1, 2]);
+    assert_eq!(ids(&t, "*:*:*:*"), [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(ids(&t, ":nosuch*::"), []);
+}
+
+#[test]
+fn probes_of_one_name_are_different() {
+    let mut t = filled();
+    let twin = add(&mut t, "fbt:vmlinux:vfs_read:entry");
+    assert_eq!(twin.id(), 9);
+    assert_eq!(ids(&t, "fbt:vmlinux:vfs_read:entry"), [3, 9]);
+}
+
+#[test]
+fn a_removed_probe_comes_back_under_its_id() {
+    let mut t = filled();
+    t.get(6).unwrap().kill();
+    assert!(t.get(6).is_none());
+    assert_eq!(ids(&t, "fbt:ext4::"), []);
+    assert_eq!(ids(&t, "::ext4*:"), []);
+    assert_eq!(add(&mut t, "fbt:ext4:ext4_read:entry").id(), 6);
+    assert_eq!(ids(&t, "fbt:ext4::"), [6]);
+    assert_eq!(add(&mut t, "fbt:ext4:ext4_read:return").id(), 9);
+}
+
+#[test]
+fn names_that_do_not_fit_are_refused() {
+    let mut t = table();
+    let long = [b'x'; 192];
+    let mut new = NewProbe {
+        provider: 0,
+        provider_name: b"p",
+        module: b"",
+        func: &long,
+        name: b"n",
+        cookie: 0,
+    };
+    assert_eq!(t.create(&new).err(), Some(E2BIG));
+    new.func = &long[1..];
+    assert!(t.create(&new).is_ok());
+}
+
+#[test]
+fn many_names() {
+    let mut t = table();
+    let n = if cfg!(miri) { 300 } else { 20_000 };
+    for i in 0..n {
+        add(&mut t, &format!("fbt:vmlinux:func_{i}:entry"));
+        add(&mut t, &format!("fbt:vmlinux:func_{i}:return"));
+    }
+    assert_eq!(ids(&t, "fbt::func_17:"), [35, 36]);
+    assert_eq!(ids(&t, "fbt::func_2?9:return").len(), 10);
+    assert_eq!(ids(&t, "fbt:::entry").len(), n);
+}
+
+fn values(probe: ProbeRef) -> Vec<u32> {
+    probe.ecbs().iter(&CpuGuard).map(|e| e.0).collect()
+}
+
+#[test]
+fn lists_of_several_owners() {
+    let t = filled();
+    let (a, b) = (t.get(1).unwrap(), t.get(2).unwrap());
+    // SAFETY: this test's lists are its own.
+    let mut w = unsafe { Writer::new() };
+    let (mut one, mut two) = (Links::new(), Links::new());
+    one.reserve(2).unwrap();
+    two.reserve(2).unwrap();
+    one.push(&mut w, a.ecbs(), EcbRef(1)).unwrap();
+    two.push(&mut w, a.ecbs(), EcbRef(2)).unwrap();
+    one.push(&mut w, b.ecbs(), EcbRef(3)).unwrap();
+    assert!(
+        one.push(&mut w, a.ecbs(), EcbRef(9)).is_err(),
+        "no room was reserved"
+    );
+    one.reserve(1).unwrap();
+    one.push(&mut w, a.ecbs(), EcbRef(4)).unwrap();
+    assert_eq!(values(a), [1, 2, 4]);
+    assert_eq!(one.linked(), 3);
+
+    one.unlink_if(&mut w, |e| e.0 == 1);
+    assert_eq!(values(a), [2, 4]);
+    two.unlink_if(&mut w, |_| true);
+    assert_eq!(values(a), [4]);
+    drop(two);
+    a.ecbs().unlink_all(&mut w);
+    assert!(a.ecbs().is_empty(&w));
+    assert_eq!(one.linked(), 1);
+    one.unlink_if(&mut w, |_| true);
+    assert!(b.ecbs().is_empty(&w));
+    assert_eq!(values(b), []);
+}

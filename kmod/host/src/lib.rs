@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! As much of the `kernel` crate as the framework's host tests need, with its names and signatures.
+//!
+//! The framework's tables and lists are kernel code; here they are compiled against this stand-in, so that their tests
+//! run on the host, under Miri too. Vectors keep the one property that matters to them: a vector that is not
+//! pushed beyond its capacity does not move.
+
+/// Allocation.
+pub mod alloc {
+    use crate::error::{Error, ENOMEM};
+    use core::ops::{Deref, DerefMut};
+    use std::mem::MaybeUninit;
+
+    /// Flags of an allocation; they mean nothing here.
+    #[derive(Clone, Copy)]
+    pub struct Flags;
+    /// May sleep.
+    pub const GFP_KERNEL: Flags = Flags;
+
+    /// An allocation failed.
+    #[derive(Debug)]
+    pub struct AllocError;
+
+    impl From<AllocError> for Error {
+        fn from(_: AllocError) -> Self {
+            ENOMEM
+        }
+    }
+
+    /// The kernel's fallible vector.
+    #[derive(Debug)]
+    pub struct KVVec<T>(Vec<T>);
+
+    impl<T> KVVec<T> {
+        /// No elements.
+        pub const fn new() -> Self {
+            Self(Vec::new())
+        }
+
+        /// Room for `n` elements.
+        pub fn with_capacity(n: usize, _flags: Flags) -> Result<Self, AllocError> {
+            let mut v = Vec::new();
+            v.try_reserve_exact(n).map_err(|_| AllocError)?;
+            Ok(Self(v))
+        }
+
+        /// `n` copies.
+        pub fn from_elem(value: T, n: usize, _flags: Flags) -> Result<Self, AllocError>
+        where
+            T: Clone,
+        {
+            Ok(Self(vec![value; n]))
+        }
+
+        /// How many fit without moving.
+        pub fn capacity(&self) -> usize {
+            self.0.capacity()
+        }
+
+        /// Appends.
+        pub fn push(&mut self, value: T, _flags: Flags) -> Result<(), AllocError> {
+            self.0.push(value);
+            Ok(())
+        }
+
+        /// Appends if there is room.
+        pub fn push_within_capacity(&mut self, value: T) -> Result<(), T> {
+            if self.0.len() == self.0.capacity() {
+                return Err(value);
+            }
+            self.0.push(value);
+            Ok(())
+        }
+
+        /// Makes room for `n` more.
+        pub fn reserve(&mut self, n: usize, _flags: Flags) -> Result<(), AllocError> {
+            self.0.try_reserve(n).map_err(|_| AllocError)
+        }
+
+        /// Appends copies.
+        pub fn extend_from_slice(&mut self, other: &[T], _flags: Flags) -> Result<(), AllocError>
+        where
+            T: Clone,
+        {
+            self.0.extend_from_slice(other);
+            Ok(())
+        }
+
+        /// Where the elements are.
+        pub fn as_mut_ptr(&mut self) -> *mut T {
+            self.0.as_mut_ptr()
+        }
+
+        /// Room after the elements.
+        pub fn spare_capacity_mut(&mut self) -> &mut [MaybeUninit<T>] {
+            self.0.spare_capacity_mut()
+        }
+
+        /// The elements.
+        pub fn as_slice(&self) -> &[T] {
+            &self.0
+        }
+    }
+
+    impl<T> Default for KVVec<T> {
+        fn default() -> Self {
+            Self::new()
+        }
+    }
+
+    impl<T> Deref for KVVec<T> {
+        type Target = [T];
+        fn deref(&self) -> &[T] {
+            &self.0
+        }
+    }
+
+    impl<T> DerefMut for KVVec<T> {
+        fn deref_mut(&mut self) -> &mut [T] {
+            &mut self.0
+        }
+    }
+
+    impl<'a, T> IntoIterator for &'a KVVec<T> {
+        type Item = &'a T;
+        type IntoIter = core::slice::Iter<'a, T>;
+        fn into_iter(self) -> Self::IntoIter {
+            self.0.iter()
+        }
+    }
+
+    impl<'a, T> IntoIterator for &'a mut KVVec<T> {
+        type Item = &'a mut T;
+        type IntoIter = core::slice::IterMut<'a, T>;
+        fn into_iter(self) -> Self::IntoIter {
+            self.0.iter_mut()
+        }
+    }
+}
+
+/// Error numbers.
+pub mod error {
+    /// An errno.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub struct Error(i32);
+
+    /// No such device.
+    pub const ENODEV: Error = Error(-19);
+    /// No memory.
+    pub const ENOMEM: Error = Error(-12);
+    /// Invalid.
+    pub const EINVAL: Error = Error(-22);
+    /// No space.
+    pub const ENOSPC: Error = Error(-28);
+    /// Too big.
+    pub const E2BIG: Error = Error(-7);
+
+    /// A result with an errno.
+    pub type Result<T = (), E = Error> = core::result::Result<T, E>;
+}
+
+/// What kernel code uses everywhere.
+pub mod prelude {
+    pub use crate::alloc::GFP_KERNEL;
+    pub use crate::error::*;
+    pub use crate::pr_err;
+}
+
+/// Prints to the console.
+#[macro_export]
+macro_rules! pr_err {
+    ($($arg:tt)*) => { std::eprint!($($arg)*) };
+}
