@@ -74,12 +74,13 @@ impl Source {
         }
     }
 
-    /// Line and column of byte `offset`.
+    /// Line and column of byte `offset`; line markers of the C preprocessor are obeyed.
     pub fn position(&self, offset: u32) -> Position {
         let before = self.before(offset);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let lines = before[..line_start].split_terminator('\n');
         Position {
-            line: 1 + before.matches('\n').count() as u32,
+            line: lines.fold(1, |number, line| marker(line).unwrap_or(number + 1)),
             column: 1 + before[line_start..].chars().count() as u32,
         }
     }
@@ -107,6 +108,13 @@ impl Source {
     }
 }
 
+/// The number that a line marker (`# 12 "file"`, `#line 12`) gives the line after it.
+fn marker(line: &str) -> Option<u32> {
+    let rest = line.strip_prefix('#')?.trim_start();
+    let rest = rest.strip_prefix("line").unwrap_or(rest);
+    rest.split_whitespace().next()?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,5 +126,18 @@ mod tests {
         assert_eq!(source.position(at), Position { line: 2, column: 6 });
         assert_eq!(source.line(at), "bé = c");
         assert_eq!(source.position(u32::MAX).line, 3);
+    }
+
+    #[test]
+    fn line_markers_number_the_lines_after_them() {
+        let source = Source::argument(
+            "# 0 \"<built-in>\"\n# 7 \"/dev/stdin\"\na\nb\n#line 40\nc\n#define 9\nd",
+        );
+        let line = |text: &str| {
+            source
+                .position(source.text.rfind(text).unwrap() as u32)
+                .line
+        };
+        assert_eq!(["a", "b", "c", "d"].map(line), [7, 8, 40, 42]);
     }
 }

@@ -8,10 +8,12 @@ mod dev_dtrace;
 mod device;
 mod error;
 mod names;
+mod preprocess;
 mod world;
 
 pub use dev_dtrace::{DevDtrace, PATH};
 pub use device::{fill, text, Buffer, Device};
 pub use error::{open_error, plain, Error};
 pub use names::Names;
+pub use preprocess::{preprocess, PreprocessError};
 pub use world::{probe_desc, probes, KernelWorld};

@@ -71,6 +71,7 @@ impl CompileOptions {
                 | "define"
                 | "undef"
                 | "incdir"
+                | "stdc"
         );
         if pragma && from_user_only {
             return Err(OptionError::Context);
@@ -92,6 +93,11 @@ impl CompileOptions {
             "define" => self.cppargs.push(format!("-D{}", text()?)),
             "undef" => self.cppargs.push(format!("-U{}", text()?)),
             "incdir" => self.cppargs.push(format!("-I{}", text()?)),
+            "stdc" => self.cppargs.push(match text()? {
+                "a" | "c" | "t" => "-std=c99".to_owned(),
+                "s" => "-traditional-cpp".to_owned(),
+                _ => return Err(OptionError::Value),
+            }),
             "cpphdrs" => self.cppargs.push("-H".to_owned()),
             "disasm" => {
                 self.disasm = value
@@ -136,11 +142,12 @@ mod tests {
             ("undef", Some("B")),
             ("libdir", Some("/a")),
             ("libdir", Some("/b")),
+            ("stdc", Some("s")),
         ] {
             options.set(name, value, Setter::User).unwrap();
         }
         assert!(options.errtags && options.zdefs && !options.empty);
-        assert_eq!(options.cppargs, ["-DA=1", "-UB"]);
+        assert_eq!(options.cppargs, ["-DA=1", "-UB", "-traditional-cpp"]);
         assert_eq!(options.libdirs, [PathBuf::from("/a"), PathBuf::from("/b")]);
     }
 
