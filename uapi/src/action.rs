@@ -265,12 +265,12 @@ impl Lquantize {
 
     /// Index of `value`'s bucket among underflow (0), levels and overflow (`levels + 1`).
     pub const fn bucket(self, value: i64) -> usize {
-        let offset = value as i128 - self.base as i128;
-        if offset < 0 || self.step == 0 {
+        if value < self.base as i64 || self.step == 0 {
             return 0;
         }
-        let level = offset / self.step as i128;
-        if level >= self.levels as i128 {
+        // The kernel has no 128-bit division: a difference beyond 63 bits is right as an unsigned number.
+        let level = (value.wrapping_sub(self.base as i64) as u64) / self.step as u64;
+        if level >= self.levels as u64 {
             self.levels as usize + 1
         } else {
             level as usize + 1

@@ -20,14 +20,21 @@
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
+pub mod buf;
 pub mod consumer;
+pub mod dif;
 pub mod dof;
+pub mod ecb;
 pub mod error;
 pub mod machine;
 pub mod mem;
+pub mod subr;
 pub mod text;
+pub mod var;
 
-pub use consumer::{Activity, ClauseId, Config, Consumer, Ecb, FaultReport, Features, Privileges};
+pub use consumer::{
+    Activity, ClauseId, Config, Consumer, Ecb, FaultReport, Features, Privileges, Snapshot, Which,
+};
 pub use dof::{Clause, Enabling};
 pub use error::{Errno, Reason, Trap};
 pub use machine::{BadAddr, Machine, ProbeName};

@@ -15,14 +15,26 @@
 //! A consumer may be dropped only when no CPU can be in `fire` any more (the framework removes its ECBs from all probes
 //! and waits for an RCU grace period).
 
+mod describe;
+mod options;
+mod run;
+
+use crate::dif::env::Env;
 use crate::dof::{Clause, Enabling};
+use crate::ecb::fire::{self, End, Failed, Outputs};
+use crate::ecb::{build, Prepared};
 use crate::error::{Errno, Reason};
 use crate::machine::Machine;
-use crate::mem::sync::Cpu;
+use crate::mem::sync::{Cpu, Growing, Guard, Once, TryLock};
+use crate::mem::{Boxed, Vec};
+use core::sync::atomic::{AtomicU64, AtomicU8, Ordering};
+pub use describe::Snapshot;
+use dtrace_uapi::dif::Instr;
 use dtrace_uapi::fault::Fault;
-use dtrace_uapi::ioctl::{AggDesc, EprobeDesc, RecDesc, Status};
-use dtrace_uapi::option::Opt;
-use dtrace_uapi::types::{AggId, Epid, ProbeId};
+use dtrace_uapi::option::{Opt, UNSET};
+use dtrace_uapi::types::{Epid, ProbeId};
+use options::Options;
+use run::{CpuState, Run};
 
 /// What the consumer's opener may see and do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,137 +153,320 @@ pub enum Which {
     Aggregation,
 }
 
-/// The inactive half of a CPU's buffer.
-#[derive(Clone, Copy, Debug)]
-pub struct Snapshot<'a> {
-    /// The records.
-    pub data: &'a [u8],
-    /// Records dropped since the last snapshot.
-    pub drops: u64,
-    /// Faults since the last snapshot.
-    pub errors: u32,
-    /// Offset of the oldest record.
-    pub oldest: u64,
-    /// When it was switched.
-    pub timestamp: u64,
+/// What the control calls work on.
+#[derive(Debug, Default)]
+struct Control {
+    options: Options,
+    shared: build::Shared,
+    /// Empty once started: then they are in [`Run`].
+    clauses: Vec<Boxed<Prepared>>,
+    nclauses: u32,
+    /// Probe and clause of each EPID, from 1.
+    ecbs: Vec<(ProbeId, ClauseId)>,
 }
 
 /// A consumer. See the [module](self)'s text.
 #[derive(Debug)]
 pub struct Consumer {
     config: Config,
+    activity: AtomicU8,
+    run: Once<Run>,
+    control: TryLock<Control>,
+    cleaning: TryLock<()>,
+    /// Size of the record of each EPID, for rings to step over.
+    record_sizes: Growing,
+    errors: AtomicU64,
+    double_errors: AtomicU64,
+    filled: AtomicU64,
+    /// Firings refused because they interrupted another one of this consumer on their CPU.
+    nested: AtomicU64,
 }
 
-const LATER: Reason = Reason::new(Errno::ENOENT, "not started");
+const BUSY: Reason = Reason::new(Errno::EBUSY, "another call is under way");
+const STARTED: Reason = Reason::new(Errno::EBUSY, "tracing has started");
+const NOT_STARTED: Reason = Reason::new(Errno::ENOENT, "tracing has not started");
 
 impl Consumer {
     /// A consumer without clauses.
     pub fn new(config: Config) -> Result<Self, Reason> {
-        Ok(Self { config })
+        Ok(Self {
+            config,
+            activity: AtomicU8::new(Activity::Inactive as u8),
+            run: Once::new(),
+            control: TryLock::new(Control::default()),
+            cleaning: TryLock::new(()),
+            record_sizes: Growing::default(),
+            errors: AtomicU64::new(0),
+            double_errors: AtomicU64::new(0),
+            filled: AtomicU64::new(0),
+            nested: AtomicU64::new(0),
+        })
+    }
+
+    fn control(&self) -> Result<Guard<'_, Control>, Reason> {
+        self.control.take().ok_or(BUSY)
+    }
+
+    fn control_before_go(&self) -> Result<Guard<'_, Control>, Reason> {
+        let control = self.control()?;
+        match self.run.get() {
+            Some(_) => Err(STARTED),
+            None => Ok(control),
+        }
     }
 
     /// Sets an option. `EBUSY` once started; `EINVAL` for a value that it cannot have; `EACCES` without privilege.
-    pub fn set_option(&self, _option: Opt, _value: u64) -> Result<(), Reason> {
-        Err(LATER)
+    pub fn set_option(&self, option: Opt, value: u64) -> Result<(), Reason> {
+        let mut control = self.control_before_go()?;
+        let fixed = control.nclauses != 0;
+        control
+            .options
+            .set(option, value, &self.config.privileges, fixed)
     }
 
-    /// An option's value, [`UNSET`](dtrace_uapi::option::UNSET) where nobody has set it. After `go`, the sizes that were got.
-    pub fn option(&self, _option: Opt) -> u64 {
-        dtrace_uapi::option::UNSET
+    /// An option's value, [`UNSET`] where nobody has set it. After `go`, the sizes that were got.
+    pub fn option(&self, option: Opt) -> u64 {
+        self.control().map_or(UNSET, |c| c.options.raw(option))
+    }
+
+    /// An option's value, or what it is where nobody has set it.
+    pub fn option_or_default(&self, option: Opt) -> u64 {
+        self.control().map_or(UNSET, |c| c.options.get(option))
     }
 
     /// Verifies and prepares a clause. `EBUSY` once started.
-    pub fn add_clause(&self, _clause: &Clause) -> Result<ClauseId, Reason> {
-        Err(LATER)
+    pub fn add_clause(&self, clause: &Clause) -> Result<ClauseId, Reason> {
+        let mut control = self.control_before_go()?;
+        control.add(clause, &self.config)
     }
 
     /// Sets an image's options and adds its clauses, all or (of the clauses) none: the ids are consecutive from the one
     /// returned.
-    pub fn add_enabling(&self, _enabling: &Enabling) -> Result<ClauseId, Reason> {
-        Err(LATER)
+    pub fn add_enabling(&self, enabling: &Enabling) -> Result<ClauseId, Reason> {
+        for (option, value) in enabling.options() {
+            self.set_option(*option, *value)?;
+        }
+        let mut control = self.control_before_go()?;
+        let first = ClauseId(control.nclauses);
+        for clause in enabling.clauses() {
+            if let Err(reason) = control.add(clause, &self.config) {
+                control.clauses.truncate(first.0 as usize);
+                control.nclauses = first.0;
+                return Err(reason);
+            }
+        }
+        Ok(first)
     }
 
     /// Binds a probe to a clause, which gives it an EPID.
-    pub fn bind(&self, _clause: ClauseId, _probe: ProbeId) -> Result<Ecb, Reason> {
-        Err(LATER)
+    pub fn bind(&self, clause: ClauseId, probe: ProbeId) -> Result<Ecb, Reason> {
+        let mut control = self.control()?;
+        let size = self
+            .with_clause(&control, clause, |clause| clause.size)
+            .ok_or(Reason::invalid("no such clause"))?;
+        let epid = u32::try_from(control.ecbs.len() + 1)
+            .map_err(|_| Reason::new(Errno::E2BIG, "too many enabled probes"))?;
+        self.record_sizes.set(epid as usize, size as u32)?;
+        control.ecbs.push((probe, clause))?;
+        Ok(Ecb {
+            epid,
+            probe,
+            clause,
+        })
     }
 
     /// Allocates all that firing needs and moves to `Warmup`. On an error nothing stays allocated and it may be tried
     /// again, with smaller options say.
     pub fn go(&self) -> Result<(), Reason> {
-        Err(LATER)
+        let mut control = self.control_before_go()?;
+        if self.activity() != Activity::Inactive {
+            return Err(STARTED);
+        }
+        let mut end_reserve = 0usize;
+        for (probe, clause) in control.ecbs.iter() {
+            if *probe == self.config.end {
+                let size = self.with_clause(&control, *clause, |c| c.size + c.align);
+                end_reserve = end_reserve.saturating_add(size.unwrap_or(0));
+            }
+        }
+        let run = run::start(&self.config, &mut control, end_reserve)?;
+        // Clauses are gone from the control path only with a run to hold them, and there is no other.
+        self.run.set(run).map_err(|_| STARTED)?;
+        self.advance(&[Activity::Inactive], Activity::Warmup);
+        Ok(())
+    }
+
+    fn advance(&self, from: &[Activity], to: Activity) {
+        for from in from {
+            let (from, to) = (*from as u8, to as u8);
+            let _ = self
+                .activity
+                .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
+        }
     }
 
     /// Ends `Warmup`: call it when `BEGIN` has fired.
-    pub fn activate(&self) {}
+    pub fn activate(&self) {
+        self.advance(&[Activity::Warmup], Activity::Active);
+    }
 
     /// Moves to `Draining`: call it before `END` is fired.
-    pub fn drain(&self) {}
+    pub fn drain(&self) {
+        self.advance(&[Activity::Warmup, Activity::Active], Activity::Draining);
+    }
 
     /// Moves to `Stopped`: call it when `END` has fired.
-    pub fn stop(&self) {}
+    pub fn stop(&self) {
+        self.advance(
+            &[Activity::Warmup, Activity::Active, Activity::Draining],
+            Activity::Stopped,
+        );
+    }
 
     /// Ends it from outside (a deadman).
-    pub fn kill(&self) {}
+    pub fn kill(&self) {
+        self.activity
+            .store(Activity::Killed as u8, Ordering::Release);
+    }
 
     /// Where it is in its life.
     pub fn activity(&self) -> Activity {
-        Activity::Inactive
+        match self.activity.load(Ordering::Acquire) {
+            1 => Activity::Warmup,
+            2 => Activity::Active,
+            3 => Activity::Draining,
+            5 => Activity::Stopped,
+            6 => Activity::Killed,
+            _ => Activity::Inactive,
+        }
+    }
+
+    /// Whether `probe` may fire although the consumer is not `Active`.
+    #[cold]
+    fn fires_inactive(&self, probe: ProbeId) -> bool {
+        let Config {
+            begin, end, error, ..
+        } = self.config;
+        match self.activity() {
+            // Once `BEGIN` has called exit(), its other clauses are not run.
+            Activity::Warmup => probe == begin || probe == error,
+            Activity::Draining => probe == end || probe == error,
+            Activity::Active => true,
+            Activity::Inactive | Activity::Stopped | Activity::Killed => false,
+        }
     }
 
     /// Fires `ecb` on `cpu`: predicate, actions, records, aggregations. A fault is returned for the framework to fire
     /// `ERROR` for this consumer, with interrupts still off; a fault within `ERROR` is counted instead.
     #[inline]
-    pub fn fire<M: Machine>(&self, cpu: &Cpu, _ecb: Ecb, _m: &M) -> Option<FaultReport> {
-        let _ = (cpu, self.config.ncpus);
-        None
+    pub fn fire<M: Machine>(&self, cpu: &Cpu, ecb: Ecb, m: &M) -> Option<FaultReport> {
+        if self.activity.load(Ordering::Relaxed) != Activity::Active as u8
+            && !self.fires_inactive(ecb.probe)
+        {
+            return None;
+        }
+        let run = self.run.get()?;
+        let clause = run.clauses.get(ecb.clause.0 as usize)?;
+        let Some(mut state) = run.cpus.enter(cpu) else {
+            self.nested.fetch_add(1, Ordering::Relaxed);
+            return None;
+        };
+        let CpuState { vm, out } = state.as_mut()?;
+        vm.reset();
+        let mut env = Env {
+            m,
+            core: &run.core,
+            vm,
+            cpu: cpu.index(),
+            epid: ecb.epid,
+            probe: ecb.probe,
+        };
+        let last = ecb.probe == self.config.end;
+        let size_at = |record: &[u8]| self.size_at(record);
+        match fire::run(clause, &mut env, out, last, size_at) {
+            Ok(End::Done) => None,
+            Ok(end) => {
+                self.ended(end, out);
+                None
+            }
+            Err(failed) => self.failed(failed, ecb, out),
+        }
     }
 
-    /// Switches the halves of a buffer of `cpu`, so that the full one can be read. Runs on that CPU, or for an offline one.
-    /// `EBUSY` for ring and fill buffers until stopped, and while a snapshot reads the other half.
-    pub fn switch(&self, _cpu: &Cpu, _which: Which, _now: u64) -> Result<(), Reason> {
-        Err(LATER)
+    #[cold]
+    fn ended(&self, end: End, out: &mut Outputs) {
+        match end {
+            End::Exit => self.drain(),
+            _ if out.principal.newly_full() => {
+                self.filled.fetch_add(1, Ordering::Relaxed);
+            }
+            _ => {}
+        }
     }
 
-    /// Reads the half that the last `switch` put aside. It stays as it is until the next switch.
-    pub fn snapshot<R>(
-        &self,
-        _cpu: usize,
-        _which: Which,
-        _read: impl FnOnce(Snapshot<'_>) -> R,
-    ) -> Result<R, Reason> {
-        Err(LATER)
+    /// Size of the record at the beginning of `record`; that of padding is 4.
+    fn size_at(&self, record: &[u8]) -> usize {
+        let epid = record.first_chunk().map_or(0, |b| u32::from_ne_bytes(*b));
+        (self.record_sizes.get(epid as usize) as usize).max(4)
     }
 
-    /// Describes an enabled probe. `EINVAL` where there is none.
-    pub fn eprobe<R>(
-        &self,
-        _epid: Epid,
-        _read: impl FnOnce(&EprobeDesc, &[RecDesc]) -> R,
-    ) -> Result<R, Reason> {
-        Err(LATER)
-    }
-
-    /// Describes an aggregation. `EINVAL` where there is none.
-    pub fn aggdesc<R>(
-        &self,
-        _id: AggId,
-        _read: impl FnOnce(&AggDesc, &[RecDesc]) -> R,
-    ) -> Result<R, Reason> {
-        Err(LATER)
-    }
-
-    /// Gives a format, without NUL. `EINVAL` where there is none.
-    pub fn format<R>(&self, _format: u16, _read: impl FnOnce(&[u8]) -> R) -> Result<R, Reason> {
-        Err(LATER)
-    }
-
-    /// Drops and errors so far. `ENOENT` before `go`.
-    pub fn status(&self) -> Result<Status, Reason> {
-        Err(LATER)
+    #[cold]
+    fn failed(&self, failed: Failed, ecb: Ecb, out: &mut Outputs) -> Option<FaultReport> {
+        out.principal.count_error();
+        if ecb.probe == self.config.error {
+            self.double_errors.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        self.errors.fetch_add(1, Ordering::Relaxed);
+        Some(FaultReport {
+            epid: ecb.epid,
+            action: failed.action,
+            offset: failed.stopped.pc.wrapping_mul(size_of::<Instr>() as u32),
+            fault: failed.stopped.trap.fault,
+            value: failed.stopped.trap.value,
+        })
     }
 
     /// Cleans deleted dynamic variables for reuse; to be called every `cleanrate`. `grace` must return only after every
     /// CPU that was in [`fire`](Self::fire) when it was called has left it (synchronize_rcu()).
-    pub fn clean(&self, _grace: impl FnOnce()) {}
+    pub fn clean(&self, grace: impl FnOnce()) {
+        if let (Some(run), Some(_cleaning)) = (self.run.get(), self.cleaning.take()) {
+            if let Some(dynamics) = &run.core.dynamics {
+                dynamics.clean(grace);
+            }
+        }
+    }
+
+    fn with_clause<R>(
+        &self,
+        control: &Control,
+        id: ClauseId,
+        read: impl FnOnce(&Prepared) -> R,
+    ) -> Option<R> {
+        let clauses = self.run.get().map_or(&control.clauses, |run| &run.clauses);
+        clauses.get(id.0 as usize).map(|clause| read(clause))
+    }
+}
+
+impl Control {
+    fn add(&mut self, clause: &Clause, config: &Config) -> Result<ClauseId, Reason> {
+        let Self {
+            options,
+            shared,
+            clauses,
+            ..
+        } = self;
+        let cx = build::Context {
+            privileges: config.privileges,
+            features: config.features,
+            destructive: config.privileges.destructive && options.flag(Opt::Destructive),
+            strsize: options.get(Opt::Strsize) as usize,
+            option: &|opt| options.get(opt),
+        };
+        let prepared = Boxed::new(build::build(clause, &cx, shared)?)?;
+        clauses.push(prepared)?;
+        let id = ClauseId(self.nclauses);
+        self.nclauses += 1;
+        Ok(id)
+    }
 }

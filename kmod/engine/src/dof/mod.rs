@@ -4,18 +4,25 @@
 //! Reading of DOF images: untrusted bytes in, owned clauses and options out.
 //!
 //! [`image`] checks header and section table once, so that everything after it can ask for a section by index and gets
-//! either bytes that lie within the image or a reason. [`reloc`] applies relocations to a private copy. [`difo`] copies
-//! one DIF object out. What comes out shares nothing with the image, and what was allocated for an image that turns out
-//! bad is freed with it.
+//! either bytes that lie within the image or a reason. [`difo`] copies one DIF object out and applies relocations to the
+//! copy. What comes out shares nothing with the image, and what was allocated for an image that turns out bad is freed
+//! with it.
 
 pub mod difo;
+pub mod image;
 
-use crate::error::Reason;
+use crate::error::{Errno, Reason};
 use crate::mem::{Boxed, Vec};
 pub use difo::Difo;
 use dtrace_uapi::action::Action;
+use dtrace_uapi::dof::{
+    self, ActDesc, EcbDesc, OptDesc, SecIdx, SecType, SECIDX_NONE, STRIDX_NONE,
+};
 use dtrace_uapi::ioctl::ProbeDesc;
+use dtrace_uapi::limits::ACTIONS_MAX;
 use dtrace_uapi::option::Opt;
+use image::Image;
+use zerocopy::FromZeros;
 
 /// One action of a clause, as it came.
 #[derive(Debug)]
@@ -47,6 +54,99 @@ pub struct Clause {
     pub uarg: u64,
 }
 
+impl ActionSpec {
+    fn read(image: &Image<'_>, desc: &ActDesc, section: SecIdx) -> Result<Self, Reason> {
+        let kind = Action::from_raw(desc.kind)
+            .ok_or(Reason::section("unknown kind of action", section))?;
+        let mut format = None;
+        if kind.is_printf_like() && desc.strtab != SECIDX_NONE {
+            let text = image.string(desc.strtab, desc.arg)?;
+            image.spend(text.len())?;
+            format = Some(Vec::copy_of(text)?);
+        }
+        let difo = match desc.difo {
+            SECIDX_NONE => None,
+            index => Some(Difo::read(image, index)?),
+        };
+        Ok(Self {
+            kind,
+            difo,
+            ntuple: desc.ntuple,
+            // A format's offset means nothing outside of the image.
+            arg: if kind.is_printf_like() { 0 } else { desc.arg },
+            uarg: desc.uarg,
+            format,
+        })
+    }
+}
+
+impl Clause {
+    fn read(image: &Image<'_>, index: SecIdx) -> Result<Self, Reason> {
+        let desc: EcbDesc = image.head(index, SecType::EcbDesc)?;
+        let mut this = Self {
+            probe: read_probe(image, desc.probes)?,
+            predicate: None,
+            actions: Vec::new(),
+            uarg: desc.uarg,
+        };
+        if desc.pred != SECIDX_NONE {
+            this.predicate = Some(Difo::read(image, desc.pred)?);
+        }
+        if desc.actions != SECIDX_NONE {
+            let descs: Vec<ActDesc> = image.table(desc.actions, SecType::ActDesc)?;
+            if descs.len() > ACTIONS_MAX {
+                return Err(Reason::new(Errno::E2BIG, "too many actions"));
+            }
+            for desc_of_action in descs.iter() {
+                let action = ActionSpec::read(image, desc_of_action, desc.actions)?;
+                this.actions.push(action)?;
+            }
+        }
+        Ok(this)
+    }
+}
+
+fn read_probe(image: &Image<'_>, index: SecIdx) -> Result<ProbeDesc, Reason> {
+    let desc: dof::ProbeDesc = image.head(index, SecType::ProbeDesc)?;
+    let mut out = ProbeDesc::new_zeroed();
+    out.id = desc.id;
+    let parts = [
+        (desc.provider, &mut out.provider[..]),
+        (desc.module, &mut out.module[..]),
+        (desc.func, &mut out.func[..]),
+        (desc.name, &mut out.name[..]),
+    ];
+    for (offset, to) in parts {
+        if offset == STRIDX_NONE {
+            continue;
+        }
+        let from = image.string(desc.strtab, u64::from(offset))?;
+        match to.get_mut(..from.len()) {
+            Some(head) => head.copy_from_slice(from),
+            None => return Err(Reason::section("name of a probe is too long", index)),
+        }
+        if to.last().is_some_and(|b| *b != 0) {
+            return Err(Reason::section("name of a probe is too long", index));
+        }
+    }
+    Ok(out)
+}
+
+fn read_options(image: &Image<'_>, index: SecIdx, out: &mut Vec<(Opt, u64)>) -> Result<(), Reason> {
+    let descs: Vec<OptDesc> = image.table(index, SecType::OptDesc)?;
+    for desc in descs.iter() {
+        let option = Opt::from_raw(desc.option).ok_or(Reason::section("unknown option", index))?;
+        if desc.strtab != SECIDX_NONE {
+            return Err(Reason::section("options have no strings", index).about(option.name()));
+        }
+        if desc.value == dtrace_uapi::option::UNSET {
+            return Err(Reason::section("option is set to nothing", index).about(option.name()));
+        }
+        out.push((option, desc.value))?;
+    }
+    Ok(())
+}
+
 /// What a DOF image asks for.
 #[derive(Debug, Default)]
 pub struct Enabling {
@@ -59,10 +159,24 @@ impl Enabling {
     ///
     /// Errors: `E2BIG` where it or its list of actions is too long, `ENOMEM`, and `EINVAL` with a reason for all else.
     pub fn parse(image: &[u8]) -> Result<Self, Reason> {
-        if image.is_empty() {
-            return Err(Reason::invalid("image is shorter than its header"));
+        let image = Image::new(image)?;
+        let mut this = Self::default();
+        let mut actions = 0usize;
+        for index in 0..image.sections() {
+            match image.kind(index) {
+                Some(SecType::EcbDesc) => {
+                    let clause = Clause::read(&image, index)?;
+                    actions = actions.saturating_add(clause.actions.len().max(1));
+                    if actions > ACTIONS_MAX {
+                        return Err(Reason::new(Errno::E2BIG, "too many actions"));
+                    }
+                    this.clauses.push(clause)?;
+                }
+                Some(SecType::OptDesc) => read_options(&image, index, &mut this.options)?,
+                _ => {}
+            }
         }
-        Ok(Self::default())
+        Ok(this)
     }
 
     /// The clauses in the order of the program.

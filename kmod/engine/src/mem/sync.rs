@@ -3,6 +3,7 @@
 
 //! Sharing between the control path and the CPUs, without waiting.
 
+use super::shared::Shared;
 use super::vec::{Boxed, Vec};
 use crate::error::NoMem;
 use core::cell::UnsafeCell;
@@ -201,6 +202,48 @@ impl<T> PerCpu<T> {
     }
 }
 
+/// A growing table of numbers that is read on any CPU while it grows: chunk `k` has `FIRST << k` entries and is never
+/// moved.
+#[derive(Debug, Default)]
+pub struct Growing {
+    chunks: [Once<Shared>; CHUNKS],
+}
+
+const FIRST: usize = 256;
+const CHUNKS: usize = 20;
+
+impl Growing {
+    fn place(index: usize) -> Option<(usize, usize)> {
+        let chunk = (index / FIRST + 1).ilog2() as usize;
+        let begin = FIRST * ((1 << chunk) - 1);
+        (chunk < CHUNKS).then(|| (chunk, (index - begin) * 4))
+    }
+
+    /// Number `index`; 0 where it was never set.
+    pub fn get(&self, index: usize) -> u32 {
+        Self::place(index)
+            .and_then(|(chunk, at)| self.chunks.get(chunk)?.get()?.u32(at))
+            .map_or(0, |number| number.load(Ordering::Relaxed))
+    }
+
+    /// Sets number `index`. Calls must not overlap.
+    pub fn set(&self, index: usize, value: u32) -> Result<(), NoMem> {
+        let (chunk, at) = Self::place(index).ok_or(NoMem)?;
+        let once = self.chunks.get(chunk).ok_or(NoMem)?;
+        let numbers = match once.get() {
+            Some(numbers) => numbers,
+            None => once
+                .set(Boxed::new(Shared::new((FIRST << chunk) * 4)?)?)
+                .map_err(|_| NoMem)?,
+        };
+        numbers
+            .u32(at)
+            .ok_or(NoMem)?
+            .store(value, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,6 +265,17 @@ mod tests {
         drop(guard);
         *lock.take().unwrap() = 6;
         assert_eq!(*lock.take().unwrap(), 6);
+    }
+
+    #[test]
+    fn numbers_keep_their_places_while_the_table_grows() {
+        let t = Growing::default();
+        for i in 0..3000 {
+            t.set(i, i as u32 + 1).unwrap();
+        }
+        assert!((0..3000).all(|i| t.get(i) == i as u32 + 1));
+        assert_eq!((t.get(3000), t.get(usize::MAX / 2)), (0, 0));
+        assert!(t.set(usize::MAX / 2, 1).is_err());
     }
 
     #[test]

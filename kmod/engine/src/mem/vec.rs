@@ -167,9 +167,26 @@ pub struct Boxed<T>(Vec<T>);
 impl<T> Boxed<T> {
     /// Moves `value` into memory of its own.
     pub fn new(value: T) -> Result<Self, NoMem> {
-        let mut one = Vec::with_capacity(1)?;
-        one.push(value)?;
-        Ok(Self(one))
+        Ok(Room::new()?.fill(value))
+    }
+}
+
+/// Memory for a value that is not there yet, so that moving it in cannot fail.
+#[derive(Debug)]
+pub struct Room<T>(Vec<T>);
+
+impl<T> Room<T> {
+    /// Memory for one value.
+    pub fn new() -> Result<Self, NoMem> {
+        Vec::with_capacity(1).map(Self)
+    }
+
+    /// Moves the value in.
+    pub fn fill(mut self, value: T) -> Boxed<T> {
+        // SAFETY: `new` allocated memory for one element, and this is the first.
+        unsafe { self.0.mem.ptr().cast::<T>().write(value) }
+        self.0.len = 1;
+        Boxed(self.0)
     }
 }
 

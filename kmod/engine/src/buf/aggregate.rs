@@ -1,0 +1,203 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The aggregation buffer: one entry for each aggregation and key, found by hash and updated in place.
+//!
+//! Entries (aggregation id, key records, data) grow from the bottom, exactly as the consumer will read them; the index
+//! that finds them (16 bytes an entry) grows from the top, so that a buffer's size bounds all that depends on the number
+//! of keys. The table of buckets is apart. A switch forgets all entries at once by a new generation number: nothing is
+//! cleared with interrupts off.
+
+use super::{set_half, set_word, word, Aside};
+use crate::error::NoMem;
+use crate::mem::alloc::Bytes;
+
+/// Bytes of an entry's index: hash (8), offset of the entry (4), next entry of the bucket (4).
+const INDEX: usize = 16;
+
+/// The half of a CPU's aggregation buffer that is being filled.
+#[derive(Debug)]
+pub struct Aggregations {
+    mem: Bytes,
+    used: usize,
+    entries: usize,
+    /// Words of generation (high half) and last entry plus 1 (low half).
+    buckets: Bytes,
+    generation: u32,
+    drops: u64,
+}
+
+/// Where an entry is, and whether it is new: then its data are to be initialised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Offset of the entry.
+    pub at: usize,
+    /// Nobody has written its data yet.
+    pub new: bool,
+}
+
+impl Aggregations {
+    /// An empty buffer of `size` bytes.
+    pub fn new(size: usize) -> Result<Self, NoMem> {
+        let size = size & !7;
+        let nbuckets = (size / 128).max(1).next_power_of_two();
+        Ok(Self {
+            mem: Bytes::new(size)?,
+            used: 0,
+            entries: 0,
+            buckets: Bytes::new(nbuckets * 8)?,
+            generation: 1,
+            drops: 0,
+        })
+    }
+
+    /// The buffer's bytes.
+    #[inline(always)]
+    pub fn bytes(&mut self) -> &mut [u8] {
+        &mut self.mem
+    }
+
+    #[inline(always)]
+    fn index(&self, entry: usize) -> usize {
+        self.mem.len().wrapping_sub(entry.wrapping_mul(INDEX))
+    }
+
+    /// Finds the entry that `same` recognises among those with `hash`.
+    #[inline(always)]
+    pub fn find(&self, hash: u64, same: impl Fn(&[u8]) -> bool) -> Option<usize> {
+        let bucket = self.bucket(hash);
+        let head = word(&self.buckets, bucket);
+        if (head >> 32) as u32 != self.generation {
+            return None;
+        }
+        let mut entry = head as u32 as usize;
+        // A chain is no longer than there are entries.
+        for _ in 0..self.entries {
+            if entry == 0 {
+                return None;
+            }
+            let index = self.index(entry);
+            let at_next = word(&self.mem, index + 8);
+            let at = at_next as u32 as usize;
+            if word(&self.mem, index) == hash && self.mem.get(at..).is_some_and(&same) {
+                return Some(at);
+            }
+            entry = (at_next >> 32) as usize;
+        }
+        None
+    }
+
+    #[inline(always)]
+    fn bucket(&self, hash: u64) -> usize {
+        // The number of buckets is a power of two, so this is a mask of a multiple of 8.
+        ((hash ^ hash >> 32) as usize).wrapping_mul(8) & (self.buckets.len() - 1) & !7
+    }
+
+    /// Adds an entry of `size` bytes under `hash`, whose first `key.len()` bytes are `key`. `None`: dropped, and counted.
+    pub fn add(&mut self, hash: u64, key: &[u8], size: usize) -> Option<usize> {
+        let at = self.used.next_multiple_of(8);
+        let end = at + size;
+        let index = self.index(self.entries + 1);
+        if end > index || index > self.mem.len() {
+            self.drops += 1;
+            return None;
+        }
+        let mut pad = self.used;
+        while pad < at {
+            set_half(&mut self.mem, pad, 0);
+            pad += 4;
+        }
+        if let Some(to) = self.mem.get_mut(at..at + key.len()) {
+            to.copy_from_slice(key);
+        }
+        let bucket = self.bucket(hash);
+        let head = word(&self.buckets, bucket);
+        let next = if (head >> 32) as u32 == self.generation {
+            head & 0xffff_ffff
+        } else {
+            0
+        };
+        self.entries += 1;
+        self.used = end;
+        set_word(&mut self.mem, index, hash);
+        set_word(&mut self.mem, index + 8, next << 32 | at as u64);
+        let head = u64::from(self.generation) << 32 | self.entries as u64;
+        set_word(&mut self.buckets, bucket, head);
+        Some(at)
+    }
+
+    /// Exchanges this half with the one that was put aside, and forgets all entries.
+    pub fn switch(&mut self, aside: &mut Aside, now: u64) {
+        core::mem::swap(&mut self.mem, &mut aside.mem);
+        aside.used = core::mem::take(&mut self.used);
+        aside.drops = core::mem::take(&mut self.drops);
+        aside.errors = 0;
+        aside.oldest = 0;
+        aside.timestamp = now;
+        self.entries = 0;
+        self.generation = self.generation.wrapping_add(1);
+        if self.generation == 0 {
+            // Once in four billion switches, old generations would come alive again.
+            self.buckets.fill(0);
+            self.generation = 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn touch(a: &mut Aggregations, key: u32) -> bool {
+        let hash = u64::from(key % 7);
+        let bytes = key.to_ne_bytes();
+        let at = match a.find(hash, |e| e[..4] == bytes) {
+            Some(at) => at,
+            None => match a.add(hash, &bytes, 16) {
+                Some(at) => {
+                    set_word(a.bytes(), at + 8, 0);
+                    at
+                }
+                None => return false,
+            },
+        };
+        let n = word(a.bytes(), at + 8);
+        set_word(a.bytes(), at + 8, n + 1);
+        true
+    }
+
+    #[test]
+    fn keys_are_found_again_and_overflow_is_counted() {
+        let mut a = Aggregations::new(1024).unwrap();
+        let aside = Aside::new(1024).unwrap();
+        let mut aside = aside.take().unwrap();
+        for generation in 0..3 {
+            let mut dropped = 0;
+            for round in 0..3u64 {
+                for key in 1..50 {
+                    if !touch(&mut a, key) {
+                        dropped += 1;
+                    } else {
+                        let at = a
+                            .find(u64::from(key % 7), |e| e[..4] == key.to_ne_bytes())
+                            .unwrap();
+                        assert_eq!(word(a.bytes(), at + 8), round + 1);
+                    }
+                }
+            }
+            // 32 bytes an entry with its index.
+            assert_eq!(dropped, 3 * (49 - 32));
+            a.switch(&mut aside, generation);
+            assert_eq!((aside.drops, aside.data().len()), (dropped, 32 * 16));
+        }
+    }
+
+    #[test]
+    fn tiny_buffers_drop_everything() {
+        for size in 0..31 {
+            let mut a = Aggregations::new(size).unwrap();
+            assert!(!touch(&mut a, 1), "size {size}");
+        }
+        assert!(touch(&mut Aggregations::new(32).unwrap(), 1));
+    }
+}

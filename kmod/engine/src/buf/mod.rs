@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Per-CPU buffers: records in two halves, of which the CPU fills one while the consumer reads the other.
+//!
+//! Only the CPU itself, with its claim, touches the half that is being filled and decides to switch. The half that was
+//! put aside belongs to the control path until the next switch, which is refused while it is being read.
+
+pub mod aggregate;
+pub mod principal;
+
+use crate::error::NoMem;
+use crate::mem::alloc::Bytes;
+use crate::mem::sync::TryLock;
+
+/// The half that was put aside, with what is known about it.
+#[derive(Debug)]
+pub struct Aside {
+    mem: Bytes,
+    used: usize,
+    /// Records dropped while it was being filled.
+    pub drops: u64,
+    /// Faults while it was being filled.
+    pub errors: u32,
+    /// Offset of the oldest record.
+    pub oldest: usize,
+    /// When it was put aside.
+    pub timestamp: u64,
+}
+
+impl Aside {
+    /// An empty half of `size` bytes.
+    pub fn new(size: usize) -> Result<TryLock<Self>, NoMem> {
+        Ok(TryLock::new(Self {
+            mem: Bytes::new(size)?,
+            used: 0,
+            drops: 0,
+            errors: 0,
+            oldest: 0,
+            timestamp: 0,
+        }))
+    }
+
+    /// Its records.
+    pub fn data(&self) -> &[u8] {
+        self.mem.get(..self.used).unwrap_or(&[])
+    }
+}
+
+/// The eight bytes at `at`, 0 outside of `mem`.
+#[inline(always)]
+pub(crate) fn word(mem: &[u8], at: usize) -> u64 {
+    mem.get(at..)
+        .and_then(|rest| rest.first_chunk::<8>())
+        .map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+}
+
+/// Writes the eight bytes at `at`; nothing outside of `mem`.
+#[inline(always)]
+pub(crate) fn set_word(mem: &mut [u8], at: usize, value: u64) {
+    if let Some(bytes) = mem
+        .get_mut(at..)
+        .and_then(|rest| rest.first_chunk_mut::<8>())
+    {
+        *bytes = value.to_ne_bytes();
+    }
+}
+
+/// Writes the four bytes at `at`; nothing outside of `mem`.
+#[inline(always)]
+pub(crate) fn set_half(mem: &mut [u8], at: usize, value: u32) {
+    if let Some(bytes) = mem
+        .get_mut(at..)
+        .and_then(|rest| rest.first_chunk_mut::<4>())
+    {
+        *bytes = value.to_ne_bytes();
+    }
+}

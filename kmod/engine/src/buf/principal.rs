@@ -1,0 +1,343 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The principal buffer: records one after the other, with four-byte zeros (EPID 0) as padding.
+//!
+//! A record is reserved, written and then committed; a fault in between leaves no trace of it. What is full depends on the
+//! policy: a *switch* buffer drops until it is switched; a *fill* buffer stops recording for good; a *ring* buffer
+//! wraps around and lets the oldest records go.
+
+use super::{set_half, Aside};
+use crate::error::NoMem;
+use crate::mem::alloc::Bytes;
+use dtrace_uapi::option::{BUFPOLICY_FILL, BUFPOLICY_RING, BUFPOLICY_SWITCH};
+
+/// What happens when a buffer is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// The oldest records go.
+    Ring,
+    /// Recording ends.
+    Fill,
+    /// Records are dropped until the consumer switches.
+    Switch,
+}
+
+impl Policy {
+    /// The policy that an option's value means.
+    pub fn from_option(value: u64) -> Option<Self> {
+        match value {
+            BUFPOLICY_RING => Some(Self::Ring),
+            BUFPOLICY_FILL => Some(Self::Fill),
+            BUFPOLICY_SWITCH => Some(Self::Switch),
+            _ => None,
+        }
+    }
+}
+
+/// The half of a CPU's principal buffer that is being filled.
+#[derive(Debug)]
+pub struct Principal {
+    mem: Bytes,
+    used: usize,
+    policy: Policy,
+    /// Ring: offset of the oldest record, once it has wrapped.
+    wrapped: Option<usize>,
+    /// Ring: where the records of the last round end.
+    end: usize,
+    /// Fill: it is full.
+    full: bool,
+    full_told: bool,
+    /// Bytes that only `END` may use (fill).
+    reserve: usize,
+    drops: u64,
+    errors: u32,
+}
+
+/// Room for a record: its bytes are `at..at + size` once written, and `end` is what [`Principal::commit`] needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    /// Offset of the record.
+    pub at: usize,
+    end: usize,
+}
+
+impl Principal {
+    /// An empty buffer of `size` bytes.
+    pub fn new(size: usize, policy: Policy, reserve: usize) -> Result<Self, NoMem> {
+        Ok(Self {
+            mem: Bytes::new(size)?,
+            used: 0,
+            policy,
+            wrapped: None,
+            end: 0,
+            full: false,
+            full_told: false,
+            reserve: reserve.min(size),
+            drops: 0,
+            errors: 0,
+        })
+    }
+
+    /// The buffer's bytes.
+    #[inline(always)]
+    pub fn bytes(&mut self) -> &mut [u8] {
+        &mut self.mem
+    }
+
+    /// Counts a fault.
+    pub fn count_error(&mut self) {
+        self.errors = self.errors.wrapping_add(1);
+    }
+
+    /// Whether a fill buffer has become full since this was last asked.
+    pub fn newly_full(&mut self) -> bool {
+        let new = self.full && !self.full_told;
+        self.full_told |= new;
+        new
+    }
+
+    /// Room for a record of `size` bytes, aligned to `align`, a power of two of at least 4. `last` may use the reserve.
+    /// `None`: dropped, and counted. `oldest_size` tells the size of the record at an offset, for the ring to let it go.
+    #[inline(always)]
+    pub fn reserve(
+        &mut self,
+        size: usize,
+        align: usize,
+        last: bool,
+        oldest_size: impl Fn(&[u8]) -> usize,
+    ) -> Option<Room> {
+        let at = (self.used + (align - 1)) & !(align - 1);
+        let end = at + size;
+        let limit = self.mem.len() - if last { 0 } else { self.reserve };
+        if end <= limit && self.wrapped.is_none() && !self.full {
+            self.pad(at);
+            return Some(Room { at, end });
+        }
+        self.reserve_slow(size, align, last, oldest_size)
+    }
+
+    #[cold]
+    fn reserve_slow(
+        &mut self,
+        size: usize,
+        align: usize,
+        last: bool,
+        oldest_size: impl Fn(&[u8]) -> usize,
+    ) -> Option<Room> {
+        match self.policy {
+            Policy::Switch => {
+                self.drops += 1;
+                None
+            }
+            Policy::Fill => {
+                let at = self.used.next_multiple_of(align);
+                if last && at + size <= self.mem.len() {
+                    self.pad(at);
+                    return Some(Room { at, end: at + size });
+                }
+                self.full = true;
+                self.drops += 1;
+                None
+            }
+            Policy::Ring => self.reserve_ring(size, align, oldest_size),
+        }
+    }
+
+    /// Advances the oldest record until the new one has room between it and the last.
+    fn reserve_ring(
+        &mut self,
+        size: usize,
+        align: usize,
+        oldest_size: impl Fn(&[u8]) -> usize,
+    ) -> Option<Room> {
+        if size > self.mem.len() {
+            self.drops += 1;
+            return None;
+        }
+        let mut at = self.used.next_multiple_of(align);
+        if at + size > self.mem.len() {
+            // Around: what follows the last record is padding.
+            self.end = self.used;
+            let used = self.used;
+            if let Some(rest) = self.mem.get_mut(used..) {
+                rest.fill(0);
+            }
+            self.used = 0;
+            at = 0;
+            self.wrapped = Some(0);
+        }
+        if let Some(mut oldest) = self.wrapped {
+            while oldest < at + size && oldest < self.end {
+                let record = self.mem.get(oldest..self.end).unwrap_or(&[]);
+                oldest += oldest_size(record).max(4);
+            }
+            // Nothing is left of the last round: the oldest record is the first of this one.
+            self.wrapped = (oldest < self.end).then_some(oldest);
+            if self.wrapped.is_none() {
+                self.end = 0;
+            }
+        }
+        self.pad(at);
+        Some(Room { at, end: at + size })
+    }
+
+    #[inline(always)]
+    fn pad(&mut self, to: usize) {
+        let mut at = self.used;
+        while at < to {
+            set_half(&mut self.mem, at, 0);
+            at += 4;
+        }
+    }
+
+    /// Keeps the record that was written to `room`.
+    #[inline(always)]
+    pub fn commit(&mut self, room: Room) {
+        self.used = room.end;
+    }
+
+    /// Whether `switch` is possible while tracing.
+    pub fn switches(&self) -> bool {
+        self.policy == Policy::Switch
+    }
+
+    /// Exchanges this half with the one that was put aside.
+    pub fn switch(&mut self, aside: &mut Aside, now: u64) {
+        core::mem::swap(&mut self.mem, &mut aside.mem);
+        if let (Some(oldest), Some(gap)) = (self.wrapped, aside.mem.get_mut(self.used..)) {
+            // Between the newest and the oldest record of a ring lies what is left of overwritten ones.
+            let gap_len = oldest.saturating_sub(self.used).min(gap.len());
+            if let Some(gap) = gap.get_mut(..gap_len) {
+                gap.fill(0);
+            }
+        }
+        aside.used = if self.wrapped.is_some() {
+            aside.mem.len()
+        } else {
+            self.used
+        };
+        aside.oldest = self.wrapped.unwrap_or(0);
+        aside.drops = core::mem::take(&mut self.drops);
+        aside.errors = core::mem::take(&mut self.errors);
+        aside.timestamp = now;
+        self.used = 0;
+        self.wrapped = None;
+        self.end = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    /// Records here are a length and a number.
+    fn put(b: &mut Principal, size: usize, n: u32) -> bool {
+        let measure = |rec: &[u8]| match u32::from_ne_bytes(rec[..4].try_into().unwrap()) {
+            0 => 4,
+            size => size as usize,
+        };
+        let Some(room) = b.reserve(size, 4, false, measure) else {
+            return false;
+        };
+        set_half(b.bytes(), room.at, size as u32);
+        set_half(b.bytes(), room.at + 4, n);
+        b.commit(room);
+        true
+    }
+
+    fn read(data: &[u8], oldest: usize) -> Vec<u32> {
+        let order: Vec<u8> = data[oldest..]
+            .iter()
+            .chain(&data[..oldest])
+            .copied()
+            .collect();
+        let (mut at, mut out) = (0, Vec::new());
+        let half = |at: usize| u32::from_ne_bytes(order[at..at + 4].try_into().unwrap());
+        while at < order.len() {
+            match half(at) {
+                0 => at += 4,
+                size => {
+                    out.push(half(at + 4));
+                    at += size as usize;
+                }
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn switch_buffers_count_every_drop() {
+        let mut b = Principal::new(64, Policy::Switch, 0).unwrap();
+        let aside = Aside::new(64).unwrap();
+        for n in 0..10 {
+            assert_eq!(put(&mut b, 16, n), n < 4);
+        }
+        let mut aside = aside.take().unwrap();
+        b.switch(&mut aside, 77);
+        assert_eq!((aside.drops, aside.timestamp, aside.oldest), (6, 77, 0));
+        assert_eq!(read(aside.data(), 0), [0, 1, 2, 3]);
+        assert!(put(&mut b, 16, 10));
+        b.switch(&mut aside, 78);
+        assert_eq!((aside.drops, read(aside.data(), 0)), (0, Vec::from([10])));
+    }
+
+    #[test]
+    fn records_are_aligned_and_gaps_read_as_padding() {
+        let mut b = Principal::new(64, Policy::Switch, 0).unwrap();
+        b.bytes().fill(0xff);
+        let room = b.reserve(12, 8, false, |_| 4).unwrap();
+        b.commit(room);
+        let room = b.reserve(8, 8, false, |_| 4).unwrap();
+        assert_eq!(room.at, 16);
+        assert_eq!(b.bytes()[12..16], [0; 4]);
+        // Not committed: the next record takes its place.
+        assert_eq!(b.reserve(8, 8, false, |_| 4), Some(room));
+    }
+
+    #[test]
+    fn fill_buffers_keep_a_reserve_for_the_end() {
+        let mut b = Principal::new(64, Policy::Fill, 16).unwrap();
+        for n in 0..6 {
+            assert_eq!(put(&mut b, 16, n), n < 3);
+        }
+        assert!(b.newly_full() && !b.newly_full());
+        assert!(b.reserve(16, 4, true, |_| 4).is_some());
+        assert!(b.reserve(32, 4, true, |_| 4).is_none());
+    }
+
+    #[test]
+    fn rings_keep_the_newest_records() {
+        for sizes in [[16usize, 16, 16], [12, 20, 8], [24, 8, 40]] {
+            let mut b = Principal::new(100, Policy::Ring, 0).unwrap();
+            let aside = Aside::new(100).unwrap();
+            let mut aside = aside.take().unwrap();
+            for n in 1..200u32 {
+                assert!(put(&mut b, sizes[n as usize % 3], n));
+                if n % 37 == 0 || n < 12 {
+                    let copy = Principal {
+                        mem: {
+                            let mut m = Bytes::new(100).unwrap();
+                            m.copy_from_slice(b.bytes());
+                            m
+                        },
+                        ..Principal::new(0, Policy::Ring, 0).unwrap()
+                    };
+                    let mut probe = Principal {
+                        used: b.used,
+                        wrapped: b.wrapped,
+                        end: b.end,
+                        ..copy
+                    };
+                    probe.switch(&mut aside, 0);
+                    let got = read(aside.data(), aside.oldest);
+                    let want: Vec<u32> = (n + 1 - got.len() as u32..=n).collect();
+                    assert_eq!(got, want, "after {n}");
+                    assert!(!got.is_empty());
+                    aside.mem = Bytes::new(100).unwrap();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What the consumer's process asks for: snapshots of buffers, descriptions of what is in them, the status.
+
+use super::{Activity, ClauseId, Consumer, Which, NOT_STARTED};
+use crate::buf::Aside;
+use crate::error::{Errno, Reason};
+use crate::mem::sync::{Cpu, TryLock};
+use core::sync::atomic::Ordering;
+use dtrace_uapi::ioctl::{AggDesc, EprobeDesc, RecDesc, Status};
+use dtrace_uapi::types::{AggId, Epid};
+
+/// The half of a CPU's buffer that was put aside.
+#[derive(Clone, Copy, Debug)]
+pub struct Snapshot<'a> {
+    /// The records.
+    pub data: &'a [u8],
+    /// Records dropped since the last snapshot.
+    pub drops: u64,
+    /// Faults since the last snapshot.
+    pub errors: u32,
+    /// Offset of the oldest record.
+    pub oldest: u64,
+    /// When it was switched.
+    pub timestamp: u64,
+}
+
+const NO_BUFFER: Reason = Reason::new(Errno::ENOENT, "CPU has no buffer");
+
+impl Consumer {
+    fn side(&self, cpu: usize, which: Which) -> Result<&TryLock<Aside>, Reason> {
+        let run = self.run.get().ok_or(NOT_STARTED)?;
+        let sides = run
+            .sides
+            .get(cpu)
+            .ok_or(Reason::invalid("no such CPU"))?
+            .as_ref()
+            .ok_or(NO_BUFFER)?;
+        Ok(match which {
+            Which::Principal => &sides.principal,
+            Which::Aggregation => &sides.aggregation,
+        })
+    }
+
+    /// Switches the halves of a buffer of `cpu`, so that the full one can be read. Runs on that CPU, or for an offline one.
+    /// `EBUSY` for ring and fill buffers until stopped, and while a snapshot reads the other half.
+    pub fn switch(&self, cpu: &Cpu, which: Which, now: u64) -> Result<(), Reason> {
+        let run = self.run.get().ok_or(NOT_STARTED)?;
+        let stopped = matches!(self.activity(), Activity::Stopped | Activity::Killed);
+        let mut aside = self
+            .side(cpu.index(), which)?
+            .take()
+            .ok_or(Reason::new(Errno::EBUSY, "buffer is being read"))?;
+        let mut state = run
+            .cpus
+            .enter(cpu)
+            .ok_or(Reason::new(Errno::EBUSY, "buffer is being written"))?;
+        let out = &mut state.as_mut().ok_or(NO_BUFFER)?.out;
+        match which {
+            Which::Principal if !out.principal.switches() && !stopped => {
+                return Err(Reason::new(
+                    Errno::EBUSY,
+                    "buffer of this policy is read when tracing has stopped",
+                ))
+            }
+            Which::Principal => {
+                out.principal.switch(&mut aside, now);
+                aside.drops += self.nested.swap(0, Ordering::Relaxed);
+            }
+            Which::Aggregation => out.aggregations.switch(&mut aside, now),
+        }
+        Ok(())
+    }
+
+    /// Reads the half that the last `switch` put aside. It stays as it is until the next switch.
+    pub fn snapshot<R>(
+        &self,
+        cpu: usize,
+        which: Which,
+        read: impl FnOnce(Snapshot<'_>) -> R,
+    ) -> Result<R, Reason> {
+        let aside = self
+            .side(cpu, which)?
+            .take()
+            .ok_or(Reason::new(Errno::EBUSY, "buffer is being switched"))?;
+        Ok(read(Snapshot {
+            data: aside.data(),
+            drops: aside.drops,
+            errors: aside.errors,
+            oldest: aside.oldest as u64,
+            timestamp: aside.timestamp,
+        }))
+    }
+
+    /// Describes an enabled probe. `EINVAL` where there is none.
+    pub fn eprobe<R>(
+        &self,
+        epid: Epid,
+        read: impl FnOnce(&EprobeDesc, &[RecDesc]) -> R,
+    ) -> Result<R, Reason> {
+        let none = Reason::invalid("no such enabled probe");
+        let control = self.control()?;
+        let index = (epid as usize).checked_sub(1).ok_or(none)?;
+        let (probe, clause) = *control.ecbs.get(index).ok_or(none)?;
+        self.with_clause(&control, clause, |clause| {
+            let desc = EprobeDesc {
+                epid,
+                probeid: probe,
+                uarg: clause.uarg,
+                size: clause.size as u32,
+                nrecs: clause.records.len() as i32,
+            };
+            read(&desc, &clause.records)
+        })
+        .ok_or(none)
+    }
+
+    /// Describes an aggregation. `EINVAL` where there is none.
+    pub fn aggdesc<R>(
+        &self,
+        id: AggId,
+        read: impl FnOnce(&AggDesc, &[RecDesc]) -> R,
+    ) -> Result<R, Reason> {
+        let none = Reason::invalid("no such aggregation");
+        let control = self.control()?;
+        // An aggregation belongs to a clause; the first probe that was bound to it stands for all.
+        let feeder = |wanted: ClauseId| {
+            let at = control
+                .ecbs
+                .iter()
+                .position(|(_, clause)| *clause == wanted);
+            at.map_or(0, |index| index as u32 + 1)
+        };
+        let clauses = self.run.get().map_or(&control.clauses, |run| &run.clauses);
+        for (index, clause) in clauses.iter().enumerate() {
+            if let Some(aggregate) = clause.aggregates().find(|a| a.id == id) {
+                let desc = AggDesc {
+                    id,
+                    epid: feeder(ClauseId(index as u32)),
+                    size: aggregate.size as u32,
+                    nrecs: aggregate.records.len() as i32,
+                    ..AggDesc::default()
+                };
+                return Ok(read(&desc, &aggregate.records));
+            }
+        }
+        Err(none)
+    }
+
+    /// Gives a format, without NUL. `EINVAL` where there is none.
+    pub fn format<R>(&self, format: u16, read: impl FnOnce(&[u8]) -> R) -> Result<R, Reason> {
+        let control = self.control()?;
+        usize::from(format)
+            .checked_sub(1)
+            .and_then(|index| control.shared.formats.get(index))
+            .map(|text| read(text))
+            .ok_or(Reason::invalid("no such format"))
+    }
+
+    /// Drops and errors so far. `ENOENT` before `go`.
+    pub fn status(&self) -> Result<Status, Reason> {
+        let run = self.run.get().ok_or(NOT_STARTED)?;
+        let activity = self.activity();
+        let mut status = Status {
+            errors: self.errors.load(Ordering::Relaxed),
+            dblerrors: self.double_errors.load(Ordering::Relaxed),
+            filled: self.filled.load(Ordering::Relaxed),
+            killed: u8::from(activity == Activity::Killed),
+            exiting: u8::from(activity == Activity::Draining),
+            ..Status::default()
+        };
+        if let Some(dynamics) = &run.core.dynamics {
+            let drops = &dynamics.drops;
+            status.dyndrops = drops.full.load(Ordering::Relaxed);
+            status.dyndrops_rinsing = drops.rinsing.load(Ordering::Relaxed);
+            status.dyndrops_dirty = drops.dirty.load(Ordering::Relaxed);
+        }
+        Ok(status)
+    }
+}

@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Options: which values they can have, and what they are where nobody sets them.
+
+use super::Privileges;
+use crate::error::{Errno, Reason};
+use dtrace_uapi::limits::{
+    BUFSIZE_DEFAULT, CLEANRATE_DEFAULT, CLEANRATE_MAX, CLEANRATE_MIN, DYNVARSIZE_DEFAULT,
+    JSTACKFRAMES_DEFAULT, JSTACKSTRSIZE_DEFAULT, NSPEC_DEFAULT, RATE_DEFAULT, SPECSIZE_DEFAULT,
+    STACKFRAMES_DEFAULT, STATUSRATE_MAX, STRSIZE_DEFAULT,
+};
+use dtrace_uapi::option::{Opt, BUFPOLICY_SWITCH, BUFRESIZE_AUTO, MAX, UNSET};
+
+/// Greatest size of a string, bytes: a subroutine's work is bounded by it, with interrupts off.
+const STRSIZE_MAX: u64 = 64 << 10;
+/// Greatest buffer of a consumer without rights over the kernel, bytes.
+const UNPRIVILEGED_MAX: u64 = 16 << 20;
+/// Greatest buffer at all, bytes.
+const BUFFER_MAX: u64 = 16 << 30;
+
+/// A consumer's options.
+#[derive(Debug)]
+pub struct Options([u64; MAX]);
+
+impl Default for Options {
+    fn default() -> Self {
+        Self([UNSET; MAX])
+    }
+}
+
+/// What an option is where nobody sets it.
+fn default(option: Opt) -> u64 {
+    match option {
+        Opt::Bufsize | Opt::Aggsize => BUFSIZE_DEFAULT,
+        Opt::Bufpolicy => BUFPOLICY_SWITCH,
+        Opt::Bufresize => BUFRESIZE_AUTO,
+        Opt::Dynvarsize => DYNVARSIZE_DEFAULT,
+        Opt::Specsize => SPECSIZE_DEFAULT,
+        Opt::Nspec => NSPEC_DEFAULT,
+        Opt::Strsize => STRSIZE_DEFAULT,
+        Opt::Cleanrate => CLEANRATE_DEFAULT,
+        Opt::Stackframes | Opt::Ustackframes => STACKFRAMES_DEFAULT,
+        Opt::Jstackframes => JSTACKFRAMES_DEFAULT,
+        Opt::Jstackstrsize => JSTACKSTRSIZE_DEFAULT,
+        Opt::Aggrate | Opt::Statusrate | Opt::Switchrate => RATE_DEFAULT,
+        _ => UNSET,
+    }
+}
+
+/// The value that `value` becomes, or why it cannot be one.
+fn check(option: Opt, value: u64, privileges: &Privileges) -> Result<u64, Reason> {
+    let bad = |text| Err(Reason::invalid(text).about(option.name()));
+    match option {
+        Opt::Bufsize | Opt::Aggsize | Opt::Specsize | Opt::Dynvarsize => {
+            let limit = if privileges.kernel {
+                BUFFER_MAX
+            } else {
+                UNPRIVILEGED_MAX
+            };
+            if value > limit {
+                return Err(Reason::new(Errno::E2BIG, "size is too big").about(option.name()));
+            }
+        }
+        Opt::Bufpolicy if value > BUFPOLICY_SWITCH => return bad("no such policy"),
+        Opt::Bufresize if value > 1 => return bad("no such policy"),
+        Opt::Strsize if !(8..=STRSIZE_MAX).contains(&value) => {
+            return bad("size of strings is out of range")
+        }
+        Opt::Cleanrate => return Ok(value.clamp(CLEANRATE_MIN, CLEANRATE_MAX)),
+        Opt::Statusrate => return Ok(value.min(STATUSRATE_MAX)),
+        Opt::Destructive if !privileges.destructive => {
+            return Err(
+                Reason::new(Errno::EACCES, "no privilege for destructive actions")
+                    .about(option.name()),
+            )
+        }
+        _ => {}
+    }
+    Ok(value)
+}
+
+impl Options {
+    /// The value that was set, [`UNSET`] where none was.
+    pub fn raw(&self, option: Opt) -> u64 {
+        self.0.get(option as usize).copied().unwrap_or(UNSET)
+    }
+
+    /// The value, or the default.
+    pub fn get(&self, option: Opt) -> u64 {
+        match self.raw(option) {
+            UNSET => default(option),
+            value => value,
+        }
+    }
+
+    /// Whether a flag is set.
+    pub fn flag(&self, option: Opt) -> bool {
+        !matches!(self.raw(option), UNSET | 0)
+    }
+
+    /// Sets an option. `fixed` says that clauses have been built with those that shape them.
+    pub fn set(
+        &mut self,
+        option: Opt,
+        value: u64,
+        privileges: &Privileges,
+        fixed: bool,
+    ) -> Result<(), Reason> {
+        let value = check(option, value, privileges)?;
+        let shapes = matches!(
+            option,
+            Opt::Strsize
+                | Opt::Destructive
+                | Opt::Stackframes
+                | Opt::Ustackframes
+                | Opt::Jstackframes
+                | Opt::Jstackstrsize
+        );
+        if fixed && shapes && value != self.get(option) {
+            return Err(
+                Reason::new(Errno::EBUSY, "option has to be set before the first clause")
+                    .about(option.name()),
+            );
+        }
+        self.replace(option, value);
+        Ok(())
+    }
+
+    /// Puts a value in place, unchecked: sizes that were got instead of those that were asked for.
+    pub fn replace(&mut self, option: Opt, value: u64) {
+        if let Some(slot) = self.0.get_mut(option as usize) {
+            *slot = value;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_checked() {
+        let mut o = Options::default();
+        let all = Privileges::ALL;
+        assert_eq!((o.raw(Opt::Strsize), o.get(Opt::Strsize)), (UNSET, 256));
+        o.set(Opt::Strsize, 64, &all, false).unwrap();
+        assert_eq!(o.get(Opt::Strsize), 64);
+        assert_eq!(
+            o.set(Opt::Strsize, 65, &all, true).unwrap_err().errno,
+            Errno::EBUSY
+        );
+        o.set(Opt::Strsize, 64, &all, true).unwrap();
+        for (option, value) in [
+            (Opt::Strsize, 0),
+            (Opt::Strsize, 1 << 40),
+            (Opt::Bufpolicy, 3),
+            (Opt::Bufresize, 2),
+        ] {
+            assert_eq!(
+                o.set(option, value, &all, false).unwrap_err().errno,
+                Errno::EINVAL
+            );
+        }
+        assert_eq!(
+            o.set(Opt::Bufsize, 1 << 40, &all, false).unwrap_err().errno,
+            Errno::E2BIG
+        );
+        o.set(Opt::Cleanrate, 1, &all, false).unwrap();
+        assert_eq!(o.get(Opt::Cleanrate), CLEANRATE_MIN);
+        let user = Privileges {
+            kernel: false,
+            all_users: false,
+            destructive: false,
+        };
+        assert_eq!(
+            o.set(Opt::Destructive, 1, &user, false).unwrap_err().errno,
+            Errno::EACCES
+        );
+        assert_eq!(
+            o.set(Opt::Bufsize, 17 << 20, &user, false)
+                .unwrap_err()
+                .errno,
+            Errno::E2BIG
+        );
+    }
+}

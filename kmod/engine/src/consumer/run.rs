@@ -1,0 +1,280 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! All that firing needs, allocated in one go.
+
+use super::options::Options;
+use super::{Config, Control};
+use crate::buf::aggregate::Aggregations;
+use crate::buf::principal::{Policy, Principal};
+use crate::buf::Aside;
+use crate::dif::env::{Core, Vm};
+use crate::ecb::fire::Outputs;
+use crate::ecb::{Act, Datum, Prepared};
+use crate::error::{Errno, NoMem, Reason};
+use crate::mem::alloc::Bytes;
+use crate::mem::shared::Shared;
+use crate::mem::sync::{PerCpu, TryLock};
+use crate::mem::vec::Room;
+use crate::mem::{Boxed, Vec};
+use crate::var::dynamic::Dynamics;
+use dtrace_uapi::option::{Opt, BUFRESIZE_AUTO, UNSET};
+
+/// Scratch memory of a CPU, bytes, unless strings are very long.
+const SCRATCH: usize = 128 << 10;
+/// Strings of full size that scratch memory holds at least.
+const SCRATCH_STRINGS: usize = 16;
+/// Least buffer that halving ends at, bytes.
+const BUFFER_MIN: usize = 4096;
+
+/// What one CPU needs.
+#[derive(Debug)]
+pub struct CpuState {
+    /// For programs.
+    pub vm: Vm,
+    /// For data.
+    pub out: Outputs,
+}
+
+/// The halves that were put aside.
+#[derive(Debug)]
+pub struct Sides {
+    /// Of the principal buffer.
+    pub principal: TryLock<Aside>,
+    /// Of the aggregation buffer.
+    pub aggregation: TryLock<Aside>,
+}
+
+/// A consumer that may fire.
+#[derive(Debug)]
+pub struct Run {
+    /// What all CPUs share.
+    pub core: Core,
+    /// The clauses.
+    pub clauses: Vec<Boxed<Prepared>>,
+    /// What each CPU has; nothing where it is not traced.
+    pub cpus: PerCpu<Option<CpuState>>,
+    /// What was put aside, by CPU.
+    pub sides: Vec<Option<Sides>>,
+}
+
+/// Sizes that the clauses ask for.
+#[derive(Default)]
+struct Needs {
+    record: usize,
+    entry: usize,
+    key: usize,
+    keys: usize,
+    frames: usize,
+    dynamics: bool,
+}
+
+impl Needs {
+    fn of(control: &Control) -> Self {
+        let mut needs = Self {
+            dynamics: control.shared.table.has_dynamics(),
+            ..Self::default()
+        };
+        let frames = |datum: &Datum| match datum {
+            Datum::Stack { frames } | Datum::Ustack { frames } => *frames as usize,
+            _ => 0,
+        };
+        for clause in control.clauses.iter() {
+            needs.record = needs.record.max(clause.size);
+            for action in clause.actions.iter() {
+                match &action.act {
+                    Act::Record(field) => needs.frames = needs.frames.max(frames(&field.datum)),
+                    Act::Aggregate(aggregate) => {
+                        // With its index, and aligned.
+                        needs.entry = needs.entry.max(aggregate.size.next_multiple_of(8) + 16);
+                        needs.key = needs.key.max(aggregate.key_size);
+                        needs.keys = needs.keys.max(aggregate.keys.len());
+                        for field in aggregate.keys.iter() {
+                            needs.frames = needs.frames.max(frames(&field.datum));
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        needs
+    }
+}
+
+/// Sizes that memory is asked for.
+struct Sizes {
+    principal: usize,
+    aggregation: usize,
+    dynamics: usize,
+    reserve: usize,
+    policy: Policy,
+}
+
+impl Sizes {
+    fn new(options: &Options, needs: &Needs, reserve: usize) -> Result<Self, Reason> {
+        let value = |opt| usize::try_from(options.get(opt)).unwrap_or(usize::MAX);
+        let size = |opt, need: usize| match need {
+            0 => Ok(0),
+            need if value(opt) < need => Err(Reason::new(
+                Errno::ENOSPC,
+                "a record does not fit into a buffer of this size",
+            )
+            .about(opt.name())),
+            _ => Ok(value(opt)),
+        };
+        Ok(Self {
+            principal: size(Opt::Bufsize, needs.record)?,
+            aggregation: size(Opt::Aggsize, needs.entry)?,
+            dynamics: if needs.dynamics {
+                value(Opt::Dynvarsize)
+            } else {
+                0
+            },
+            reserve,
+            policy: Policy::from_option(options.get(Opt::Bufpolicy))
+                .ok_or(Reason::invalid("no such policy").about(Opt::Bufpolicy.name()))?,
+        })
+    }
+
+    /// Halves the greatest size that may be; false where none may.
+    fn halve(&mut self, needs: &Needs) -> bool {
+        let halves = |size: usize, need: usize| size / 2 >= need.max(BUFFER_MIN);
+        let mut sizes = [
+            (&mut self.principal, needs.record),
+            (&mut self.aggregation, needs.entry),
+            (&mut self.dynamics, 0),
+        ];
+        let greatest = sizes
+            .iter_mut()
+            .filter(|(size, need)| halves(**size, *need))
+            .max_by_key(|(size, _)| **size);
+        match greatest {
+            Some((size, _)) => {
+                **size /= 2;
+                true
+            }
+            None => false,
+        }
+    }
+}
+
+fn make_cpu(
+    index: usize,
+    config: &Config,
+    core: &Core,
+    control: &Control,
+    needs: &Needs,
+    sizes: &Sizes,
+) -> Result<CpuState, NoMem> {
+    let scratch = SCRATCH.max(core.strsize * SCRATCH_STRINGS);
+    let key_words = core.dynamics.as_ref().map_or(2, |d| d.key_words().max(2));
+    let seed = config
+        .seed
+        .wrapping_add((index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let locals = control.shared.table.locals_size();
+    Ok(CpuState {
+        vm: Vm::new(core, scratch, locals, key_words, seed)?,
+        out: Outputs {
+            principal: Principal::new(sizes.principal, sizes.policy, sizes.reserve)?,
+            aggregations: Aggregations::new(sizes.aggregation)?,
+            key: Bytes::new(needs.key.next_multiple_of(8))?,
+            used: Vec::try_from_fn(needs.keys, |_| Ok::<_, NoMem>(0))?,
+            pcs: Vec::try_from_fn(needs.frames, |_| Ok::<_, NoMem>(0))?,
+            chill: (0, 0),
+        },
+    })
+}
+
+/// Everything but what is moved out of the control path's hands.
+struct Parts {
+    core: Core,
+    cpus: PerCpu<Option<CpuState>>,
+    sides: Vec<Option<Sides>>,
+    room: Room<Run>,
+}
+
+fn allocate(
+    config: &Config,
+    control: &Control,
+    needs: &Needs,
+    sizes: &Sizes,
+    traced: &dyn Fn(usize) -> bool,
+) -> Result<Parts, Reason> {
+    let table = &control.shared.table;
+    let dynamics = if needs.dynamics {
+        // Two words before the tuple: the variable and the thread.
+        let key = 16 + control.shared.key_size;
+        let value = table.data_max();
+        Some(Dynamics::new(sizes.dynamics, key, value, config.ncpus)?)
+    } else {
+        None
+    };
+    let core = Core {
+        strings: Vec::new(),
+        globals: Shared::new(table.globals_size())?,
+        dynamics,
+        strsize: control.options.get(Opt::Strsize) as usize,
+        kernel: config.privileges.kernel,
+        all_users: config.privileges.all_users,
+    };
+    let sides = Vec::try_from_fn(config.ncpus, |cpu| {
+        if !traced(cpu) {
+            return Ok::<_, NoMem>(None);
+        }
+        Ok(Some(Sides {
+            principal: Aside::new(sizes.principal)?,
+            aggregation: Aside::new(sizes.aggregation & !7)?,
+        }))
+    })?;
+    let cpus = PerCpu::new::<NoMem>(config.ncpus, |cpu| {
+        if !traced(cpu) {
+            return Ok(None);
+        }
+        make_cpu(cpu, config, &core, control, needs, sizes).map(Some)
+    })?;
+    Ok(Parts {
+        core,
+        cpus,
+        sides,
+        room: Room::new()?,
+    })
+}
+
+/// Allocates everything for `control`'s clauses and moves them in; on an error `control` is as it was. Where the option
+/// `bufresize` allows it, sizes are halved until there is memory enough.
+pub(super) fn start(
+    config: &Config,
+    control: &mut Control,
+    end_reserve: usize,
+) -> Result<Boxed<Run>, Reason> {
+    let only = control.options.raw(Opt::Cpu);
+    if only != UNSET && only >= config.ncpus as u64 {
+        return Err(Reason::invalid("no such CPU").about(Opt::Cpu.name()));
+    }
+    let traced = |cpu: usize| only == UNSET || only == cpu as u64;
+    let needs = Needs::of(control);
+    let mut sizes = Sizes::new(&control.options, &needs, end_reserve)?;
+    let auto = control.options.get(Opt::Bufresize) == BUFRESIZE_AUTO;
+    let mut parts = loop {
+        match allocate(config, control, &needs, &sizes, &traced) {
+            Ok(parts) => break parts,
+            Err(e) if e.errno == Errno::ENOMEM && auto && sizes.halve(&needs) => {}
+            Err(e) => return Err(e),
+        }
+    };
+    let got = [
+        (Opt::Bufsize, needs.record != 0, sizes.principal),
+        (Opt::Aggsize, needs.entry != 0, sizes.aggregation),
+        (Opt::Dynvarsize, needs.dynamics, sizes.dynamics),
+    ];
+    for (option, _, size) in got.iter().filter(|(_, used, _)| *used) {
+        control.options.replace(*option, *size as u64);
+    }
+    parts.core.strings = core::mem::take(&mut control.shared.strings);
+    Ok(parts.room.fill(Run {
+        core: parts.core,
+        clauses: core::mem::take(&mut control.clauses),
+        cpus: parts.cpus,
+        sides: parts.sides,
+    }))
+}

@@ -1,0 +1,793 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The world of a DIF program at one firing: memory, variables, the tuple stack.
+//!
+//! Every effect of every instruction is a method of [`Env`], so the back ends differ only in how they decode. Loads of the
+//! engine's own addresses are indexes into its memory; all others go to the [`Machine`]. Stores reach scratch memory
+//! and the values of variables, nothing else.
+
+use super::prepare::{Dyn, Space, Static};
+use crate::error::Trap;
+use crate::machine::{BadAddr, Machine};
+use crate::mem::alloc::Bytes;
+use crate::mem::shared::Shared;
+use crate::mem::Vec;
+use crate::var::addr::{self, Region};
+use crate::var::dynamic::Dynamics;
+use crate::var::statics::NULL;
+use core::sync::atomic::Ordering;
+use dtrace_uapi::dif::DIF_NTREGS;
+use dtrace_uapi::fault::Fault;
+use dtrace_uapi::types::{Epid, ProbeId};
+use dtrace_uapi::var::Var;
+
+/// What all CPUs share while programs run.
+#[derive(Debug)]
+pub struct Core {
+    /// The strings of all programs.
+    pub strings: Vec<u8>,
+    /// The block of globals.
+    pub globals: Shared,
+    /// Thread-locals and associative arrays.
+    pub dynamics: Option<Dynamics>,
+    /// Size of a string, with its NUL.
+    pub strsize: usize,
+    /// Kernel memory and state may be read.
+    pub kernel: bool,
+    /// All users' processes may be read.
+    pub all_users: bool,
+}
+
+/// An entry of the tuple stack.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Entry {
+    /// The value, or the address of the data.
+    pub value: u64,
+    /// Size of the data by reference.
+    pub size: u64,
+    /// What `value` is.
+    pub kind: EntryKind,
+}
+
+/// What an entry's value is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EntryKind {
+    /// Itself.
+    #[default]
+    Value,
+    /// The address of data.
+    Bytes,
+    /// The address of a string.
+    String,
+}
+
+/// What one CPU needs to run programs.
+#[derive(Debug)]
+pub struct Vm {
+    /// Memory for the duration of a firing.
+    pub scratch: Bytes,
+    /// How much of it is in use.
+    pub used: usize,
+    /// The block of clause-locals.
+    pub locals: Bytes,
+    /// Strings that a subroutine works on, `strsize` bytes each.
+    pub tmp: [Bytes; 2],
+    /// The tuple stack.
+    pub tuple: [Entry; DIF_NTREGS as usize],
+    /// How many entries it has.
+    pub ntuple: usize,
+    /// The key of a dynamic variable.
+    pub key: Vec<u64>,
+    /// Free chunks of dynamic variables.
+    pub free: u32,
+    /// State of `rand()`.
+    pub random: u64,
+    /// Where `strtok()` goes on: address, and how many bytes of the string remain.
+    pub strtok: Option<(u64, usize)>,
+}
+
+impl Vm {
+    /// Memory for programs of `core` whose keys have up to `key_words` words.
+    pub fn new(
+        core: &Core,
+        scratch: usize,
+        locals: usize,
+        key_words: usize,
+        seed: u64,
+    ) -> Result<Self, crate::error::NoMem> {
+        Ok(Self {
+            scratch: Bytes::new(scratch)?,
+            used: 0,
+            locals: Bytes::new(locals)?,
+            tmp: [Bytes::new(core.strsize)?, Bytes::new(core.strsize)?],
+            tuple: [Entry::default(); DIF_NTREGS as usize],
+            ntuple: 0,
+            key: Vec::try_from_fn(key_words, |_| Ok::<_, crate::error::NoMem>(0))?,
+            free: 0,
+            // Not 0, where the generator would stay.
+            random: seed | 1,
+            strtok: None,
+        })
+    }
+
+    /// Forgets what the last firing left.
+    #[inline(always)]
+    pub fn reset(&mut self) {
+        self.used = 0;
+        self.ntuple = 0;
+        self.strtok = None;
+    }
+
+    /// Takes `size` bytes of scratch memory, aligned to 8; returns their offset.
+    pub fn alloc(&mut self, size: u64) -> Result<usize, Trap> {
+        let at = self.used.next_multiple_of(8);
+        let end = usize::try_from(size)
+            .ok()
+            .and_then(|size| at.checked_add(size))
+            .filter(|end| *end <= self.scratch.len())
+            .ok_or(Trap::new(Fault::NoScratch, 0))?;
+        self.used = end;
+        Ok(at)
+    }
+}
+
+/// What is readable: the engine's memory and, behind the machine, the kernel's.
+pub struct View<'a, M> {
+    m: &'a M,
+    core: &'a Core,
+    scratch: &'a [u8],
+    locals: &'a [u8],
+}
+
+/// A piece of the engine's memory, from an address to the end of its region.
+enum Own<'a> {
+    Plain(&'a [u8]),
+    Shared(&'a Shared, usize),
+}
+
+impl From<BadAddr> for Trap {
+    fn from(bad: BadAddr) -> Self {
+        Self::bad_addr(bad.0)
+    }
+}
+
+fn until_nul(bytes: &[u8]) -> usize {
+    bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len())
+}
+
+impl<'a, M: Machine> View<'a, M> {
+    fn own(&self, at: u64) -> Option<Own<'a>> {
+        let (region, offset) = addr::split(at)?;
+        let plain = |bytes: &'a [u8]| bytes.get(offset..).map(Own::Plain);
+        match region {
+            Region::Scratch => plain(self.scratch),
+            Region::Locals => plain(self.locals),
+            Region::Strings => plain(&self.core.strings),
+            Region::Globals => Some(Own::Shared(&self.core.globals, offset)),
+            Region::Dynamics => self
+                .core
+                .dynamics
+                .as_ref()
+                .map(|d| Own::Shared(d.values(), offset)),
+        }
+    }
+
+    /// Copies `out.len()` bytes from `at`.
+    pub fn read(&self, at: u64, out: &mut [u8]) -> Result<(), Trap> {
+        if addr::is_own(at) {
+            let good = match self.own(at) {
+                Some(Own::Plain(bytes)) => match bytes.get(..out.len()) {
+                    Some(from) => {
+                        out.copy_from_slice(from);
+                        true
+                    }
+                    None => false,
+                },
+                Some(Own::Shared(shared, offset)) => shared.read(offset, out),
+                None => false,
+            };
+            return if good {
+                Ok(())
+            } else {
+                Err(Trap::bad_addr(at))
+            };
+        }
+        if !self.core.kernel {
+            return Err(Trap::new(Fault::Kpriv, at));
+        }
+        Ok(self.m.load(at, out)?)
+    }
+
+    /// Copies a string from `at`, as much as fits; returns its length without NUL.
+    pub fn read_str(&self, at: u64, out: &mut [u8]) -> Result<usize, Trap> {
+        if addr::is_own(at) {
+            return match self.own(at) {
+                Some(Own::Plain(bytes)) => {
+                    let bytes = bytes.get(..out.len()).unwrap_or(bytes);
+                    let len = until_nul(bytes);
+                    if let (Some(to), Some(from)) = (out.get_mut(..len), bytes.get(..len)) {
+                        to.copy_from_slice(from);
+                    }
+                    Ok(len)
+                }
+                Some(Own::Shared(shared, offset)) if offset <= shared.size() => {
+                    Ok(shared.read_str(offset, out))
+                }
+                _ => Err(Trap::bad_addr(at)),
+            };
+        }
+        if !self.core.kernel {
+            return Err(Trap::new(Fault::Kpriv, at));
+        }
+        Ok(self.m.load_str(at, out)?.min(out.len()))
+    }
+}
+
+/// The world of a program at one firing.
+pub struct Env<'a, M> {
+    /// The kernel.
+    pub m: &'a M,
+    /// What all CPUs share.
+    pub core: &'a Core,
+    /// What is this CPU's.
+    pub vm: &'a mut Vm,
+    /// This CPU.
+    pub cpu: usize,
+    /// The enabled probe.
+    pub epid: Epid,
+    /// The probe.
+    pub probe: ProbeId,
+}
+
+impl<M: Machine> Env<'_, M> {
+    /// What is readable.
+    pub fn view(&self) -> View<'_, M> {
+        View {
+            m: self.m,
+            core: self.core,
+            scratch: &self.vm.scratch,
+            locals: &self.vm.locals,
+        }
+    }
+
+    /// Copies the string at `at` to temporary buffer `slot`; returns its length, less than `limit` and `strsize`.
+    pub fn fetch(&mut self, at: u64, slot: usize, limit: usize) -> Result<usize, Trap> {
+        let Vm {
+            scratch,
+            locals,
+            tmp,
+            ..
+        } = &mut *self.vm;
+        let view = View {
+            m: self.m,
+            core: self.core,
+            scratch,
+            locals,
+        };
+        let Some(out) = tmp.get_mut(slot) else {
+            return Ok(0);
+        };
+        let room = out.len().saturating_sub(1).min(limit);
+        let len = view.read_str(at, out.get_mut(..room).unwrap_or(&mut []))?;
+        Ok(len)
+    }
+
+    /// What [`fetch`](Self::fetch) got.
+    pub fn fetched(&self, slot: usize, len: usize) -> &[u8] {
+        self.vm
+            .tmp
+            .get(slot)
+            .and_then(|b| b.get(..len))
+            .unwrap_or(&[])
+    }
+
+    /// Loads `size` bytes of the engine's memory.
+    fn load_own(&self, size: u8, at: u64) -> Result<u64, Trap> {
+        let mut word = [0; 8];
+        self.view()
+            .read(at, word.get_mut(..usize::from(size)).unwrap_or(&mut []))?;
+        Ok(widen(size, word))
+    }
+
+    fn load_user(&self, size: u8, at: u64) -> Result<u64, Trap> {
+        self.check_user()?;
+        let mut word = [0u8; 8];
+        let n = usize::from(size);
+        self.m.user_load(at, word.get_mut(..n).unwrap_or(&mut []))?;
+        Ok(widen(size, word))
+    }
+
+    /// Loads `size` bytes at `at`.
+    #[inline]
+    pub fn load(&self, space: Space, size: u8, signed: bool, at: u64) -> Result<u64, Trap> {
+        if M::STRICT_ALIGN && at & (u64::from(size) - 1) != 0 {
+            return Err(Trap::new(Fault::BadAlign, at));
+        }
+        let value = match space {
+            Space::User => self.load_user(size, at)?,
+            _ if addr::is_own(at) => self.load_own(size, at)?,
+            Space::Restricted => return Err(Trap::new(Fault::Kpriv, at)),
+            Space::Kernel => match size {
+                1 => u64::from(self.m.load_u8(at)?),
+                2 => u64::from(self.m.load_u16(at)?),
+                4 => u64::from(self.m.load_u32(at)?),
+                _ => self.m.load_u64(at)?,
+            },
+        };
+        Ok(match (signed, size) {
+            (true, 1) => value as i8 as u64,
+            (true, 2) => value as i16 as u64,
+            (true, 4) => value as i32 as u64,
+            _ => value,
+        })
+    }
+
+    /// Writes `from` to `at`, which must be scratch memory or a variable's value.
+    pub fn write(&mut self, at: u64, from: &[u8]) -> Result<(), Trap> {
+        let good = match addr::split(at).filter(|_| addr::is_own(at)) {
+            Some((Region::Scratch, offset)) => write_plain(&mut self.vm.scratch, offset, from),
+            Some((Region::Locals, offset)) => write_plain(&mut self.vm.locals, offset, from),
+            Some((Region::Globals, offset)) => self.core.globals.write(offset, from),
+            Some((Region::Dynamics, offset)) => self
+                .core
+                .dynamics
+                .as_ref()
+                .is_some_and(|d| d.values().write(offset, from)),
+            _ => false,
+        };
+        if good {
+            Ok(())
+        } else {
+            Err(Trap::bad_addr(at))
+        }
+    }
+
+    /// Stores the low `size` bytes of `value` at `at`.
+    pub fn store(&mut self, size: u8, at: u64, value: u64) -> Result<(), Trap> {
+        if at & (u64::from(size) - 1) != 0 {
+            return Err(Trap::new(Fault::BadAlign, at));
+        }
+        match size {
+            1 => self.write(at, &(value as u8).to_ne_bytes()),
+            2 => self.write(at, &(value as u16).to_ne_bytes()),
+            4 => self.write(at, &(value as u32).to_ne_bytes()),
+            _ => self.write(at, &value.to_ne_bytes()),
+        }
+    }
+
+    /// Copies `size` bytes, or a string of up to `size` with its NUL, from `from` to `to`.
+    pub fn copy(&mut self, from: u64, to: u64, size: usize, string: bool) -> Result<(), Trap> {
+        // In pieces through a temporary buffer, as both ends may lie in the same memory.
+        let mut done = 0;
+        while done < size {
+            let Vm {
+                scratch,
+                locals,
+                tmp: [tmp, _],
+                ..
+            } = &mut *self.vm;
+            let view = View {
+                m: self.m,
+                core: self.core,
+                scratch,
+                locals,
+            };
+            let n = tmp.len().min(size - done);
+            let at = from.wrapping_add(done as u64);
+            let piece = tmp.get_mut(..n).unwrap_or(&mut []);
+            if n == 0 {
+                break;
+            }
+            let (len, last) = if string {
+                let len = view.read_str(at, piece)?;
+                match piece.get_mut(len) {
+                    // The NUL ends it; the last byte of the destination is one always.
+                    Some(end) => {
+                        *end = 0;
+                        (len + 1, true)
+                    }
+                    None => (len, false),
+                }
+            } else {
+                view.read(at, piece)?;
+                (n, false)
+            };
+            if string && done + len == size {
+                if let Some(end) = piece.last_mut() {
+                    *end = 0;
+                }
+            }
+            let tmp = core::mem::replace(&mut self.vm.tmp[0], Bytes::empty());
+            let wrote = self.write(to.wrapping_add(done as u64), tmp.get(..len).unwrap_or(&[]));
+            self.vm.tmp[0] = tmp;
+            wrote?;
+            if last {
+                break;
+            }
+            done += n;
+        }
+        Ok(())
+    }
+
+    /// Refuses user memory and state of other users' processes to those who may not see them.
+    #[inline]
+    pub fn check_user(&self) -> Result<(), Trap> {
+        if self.core.all_users || self.m.owned() {
+            Ok(())
+        } else {
+            Err(Trap::new(Fault::Upriv, 0))
+        }
+    }
+
+    fn check_kernel(&self) -> Result<(), Trap> {
+        if self.core.kernel {
+            Ok(())
+        } else {
+            Err(Trap::new(Fault::Kpriv, 0))
+        }
+    }
+
+    /// A built-in variable; a string is put into scratch memory first.
+    #[inline]
+    pub fn builtin(&mut self, var: Var) -> Result<u64, Trap> {
+        let m = self.m;
+        Ok(match var {
+            Var::Timestamp => m.timestamp(),
+            Var::Pid => u64::from(m.pid()),
+            Var::Tid => u64::from(m.tid()),
+            Var::Arg0 => m.arg(0),
+            Var::Arg1 => m.arg(1),
+            Var::Arg2 => m.arg(2),
+            Var::Arg3 => m.arg(3),
+            Var::Arg4 => m.arg(4),
+            Var::Arg5 => m.arg(5),
+            Var::Arg6 => m.arg(6),
+            Var::Arg7 => m.arg(7),
+            Var::Arg8 => m.arg(8),
+            Var::Arg9 => m.arg(9),
+            Var::Cpu => self.cpu as u64,
+            Var::Epid => u64::from(self.epid),
+            Var::Id => u64::from(self.probe),
+            Var::Vtimestamp => m.vtimestamp(),
+            Var::Walltimestamp => m.walltimestamp(),
+            Var::Ipl => u64::from(m.ipl()),
+            Var::Ppid => u64::from(m.ppid()),
+            Var::Uid => u64::from(m.uid()),
+            Var::Gid => u64::from(m.gid()),
+            Var::Errno => m.errno() as u64,
+            Var::Curthread => {
+                self.check_kernel()?;
+                m.curthread()
+            }
+            Var::Caller => {
+                self.check_kernel()?;
+                m.caller()
+            }
+            Var::Stackdepth => {
+                self.check_kernel()?;
+                u64::from(m.stackdepth())
+            }
+            Var::Ucaller => {
+                self.check_user()?;
+                m.ucaller()
+            }
+            Var::Ustackdepth => {
+                self.check_user()?;
+                u64::from(m.ustackdepth())
+            }
+            Var::Execname
+            | Var::Zonename
+            | Var::Probeprov
+            | Var::Probemod
+            | Var::Probefunc
+            | Var::Probename => self.builtin_in_scratch(var)?,
+            Var::Args | Var::Regs | Var::Uregs | Var::Execargs => {
+                return Err(Trap::new(Fault::IllOp, var as u64))
+            }
+        })
+    }
+
+    /// Gives the text of a built-in string to `read`, without NUL.
+    #[inline]
+    pub fn with_builtin_str<R>(&self, var: Var, read: impl FnOnce(&[u8]) -> R) -> R {
+        match var {
+            Var::Execname => {
+                let name = self.m.execname();
+                let len = until_nul(&name);
+                read(name.get(..len).unwrap_or(&[]))
+            }
+            Var::Probeprov => read(self.m.probe().provider),
+            Var::Probemod => read(self.m.probe().module),
+            Var::Probefunc => read(self.m.probe().func),
+            Var::Probename => read(self.m.probe().name),
+            // There is one zone: the whole system.
+            _ => read(b"global"),
+        }
+    }
+
+    fn builtin_in_scratch(&mut self, var: Var) -> Result<u64, Trap> {
+        let len = self
+            .with_builtin_str(var, <[u8]>::len)
+            .min(self.core.strsize - 1);
+        let at = self.vm.alloc(len as u64 + 1)?;
+        let mut scratch = core::mem::replace(&mut self.vm.scratch, Bytes::empty());
+        self.with_builtin_str(var, |text| {
+            if let (Some(to), Some(from)) = (scratch.get_mut(at..at + len), text.get(..len)) {
+                to.copy_from_slice(from);
+            }
+        });
+        if let Some(end) = scratch.get_mut(at + len) {
+            *end = 0;
+        }
+        self.vm.scratch = scratch;
+        Ok(addr::make(Region::Scratch, at))
+    }
+
+    /// Element `n` of a built-in array.
+    pub fn array(&mut self, var: Var, n: u64) -> Result<u64, Trap> {
+        match var {
+            Var::Args => Ok(self.m.arg(n)),
+            Var::Regs => {
+                self.check_kernel()?;
+                self.m.reg(n).ok_or(Trap::new(Fault::IllOp, n))
+            }
+            Var::Uregs => {
+                self.check_user()?;
+                self.m.ureg(n).ok_or(Trap::new(Fault::IllOp, n))
+            }
+            _ => Err(Trap::new(Fault::IllOp, n)),
+        }
+    }
+
+    fn static_word(&self, local: bool, offset: usize) -> u64 {
+        if local {
+            crate::buf::word(&self.vm.locals, offset)
+        } else {
+            self.core
+                .globals
+                .u64(offset)
+                .map_or(0, |w| w.load(Ordering::Relaxed))
+        }
+    }
+
+    fn set_static_word(&mut self, local: bool, offset: usize, value: u64) {
+        if local {
+            crate::buf::set_word(&mut self.vm.locals, offset, value);
+        } else if let Some(w) = self.core.globals.u64(offset) {
+            w.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// A global or clause-local: its value, or the address of its bytes, 0 where they are NULL.
+    #[inline]
+    pub fn load_static(&self, var: Static) -> u64 {
+        let offset = var.offset as usize;
+        let word = self.static_word(var.local, offset);
+        match var.by_ref {
+            None => word,
+            Some(_) if word == NULL => 0,
+            Some(_) => addr::make(static_region(var), offset + 8),
+        }
+    }
+
+    /// Assigns a global or clause-local.
+    #[inline]
+    pub fn store_static(&mut self, var: Static, value: u64) -> Result<(), Trap> {
+        let offset = var.offset as usize;
+        match var.by_ref {
+            None => self.set_static_word(var.local, offset, value),
+            Some(_) if value == 0 => self.set_static_word(var.local, offset, NULL),
+            Some(size) => {
+                let to = addr::make(static_region(var), offset + 8);
+                self.copy(value, to, size as usize, var.string)?;
+                self.set_static_word(var.local, offset, 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Pushes an entry to the tuple stack.
+    pub fn push(&mut self, entry: Entry) -> Result<(), Trap> {
+        match self.vm.tuple.get_mut(self.vm.ntuple) {
+            Some(slot) => {
+                *slot = entry;
+                self.vm.ntuple += 1;
+                Ok(())
+            }
+            None => Err(Trap::new(Fault::TupOflow, 0)),
+        }
+    }
+
+    /// Builds the key of a dynamic variable in `vm.key`; returns its length in words, `None` where it is too long.
+    fn make_key(&mut self, var: Dyn) -> Result<Option<usize>, Trap> {
+        let mut n = 2;
+        let head = [
+            u64::from(var.id) | u64::from(var.thread) << 32 | u64::from(var.array) << 33,
+            if var.thread { self.m.thread_key() } else { 0 },
+        ];
+        match self.vm.key.get_mut(..2) {
+            Some(key) => key.copy_from_slice(&head),
+            None => return Ok(None),
+        }
+        if !var.array {
+            return Ok(Some(n));
+        }
+        for i in 0..self.vm.ntuple {
+            let entry = self.vm.tuple.get(i).copied().unwrap_or_default();
+            n = match self.add_to_key(entry, n)? {
+                Some(n) => n,
+                None => return Ok(None),
+            };
+        }
+        Ok(Some(n))
+    }
+
+    fn add_to_key(&mut self, entry: Entry, at: usize) -> Result<Option<usize>, Trap> {
+        let len = match entry.kind {
+            EntryKind::Value => {
+                return Ok(self.vm.key.get_mut(at).map(|word| {
+                    *word = entry.value;
+                    at + 1
+                }))
+            }
+            EntryKind::String => self.fetch(entry.value, 0, usize::MAX)?,
+            EntryKind::Bytes => usize::try_from(entry.size).unwrap_or(usize::MAX),
+        };
+        let words = len.div_ceil(8);
+        let Vm {
+            scratch,
+            locals,
+            tmp: [tmp, _],
+            key,
+            ..
+        } = &mut *self.vm;
+        let Some(key) = at
+            .checked_add(1 + words)
+            .and_then(|end| key.get_mut(at..end))
+        else {
+            return Ok(None);
+        };
+        let Some((head, data)) = key.split_first_mut() else {
+            return Ok(None);
+        };
+        *head = len as u64;
+        let view = View {
+            m: self.m,
+            core: self.core,
+            scratch,
+            locals,
+        };
+        for (i, word) in data.iter_mut().enumerate() {
+            let mut bytes = [0u8; 8];
+            let n = (len - 8 * i).min(8);
+            let piece = bytes.get_mut(..n).unwrap_or(&mut []);
+            if entry.kind == EntryKind::String {
+                piece.copy_from_slice(tmp.get(8 * i..8 * i + n).unwrap_or(&[0; 8][..n]));
+            } else {
+                view.read(entry.value.wrapping_add(8 * i as u64), piece)?;
+            }
+            *word = u64::from_ne_bytes(bytes);
+        }
+        Ok(Some(at + 1 + words))
+    }
+
+    /// A thread-local or an element of an associative array; 0 where it was never assigned.
+    pub fn load_dyn(&mut self, var: Dyn) -> Result<u64, Trap> {
+        let Some(n) = self.make_key(var)? else {
+            return Ok(0);
+        };
+        let Some(dynamics) = &self.core.dynamics else {
+            return Ok(0);
+        };
+        let Some(chunk) = dynamics.find(self.vm.key.get(..n).unwrap_or(&[])) else {
+            return Ok(0);
+        };
+        let offset = dynamics.value_of(chunk);
+        Ok(match var.by_ref {
+            Some(_) => addr::make(Region::Dynamics, offset),
+            None => dynamics
+                .values()
+                .u64(offset)
+                .map_or(0, |w| w.load(Ordering::Relaxed)),
+        })
+    }
+
+    /// Assigns a thread-local or an element of an associative array; 0 deletes it. What does not fit is dropped, and
+    /// counted.
+    pub fn store_dyn(&mut self, var: Dyn, value: u64) -> Result<(), Trap> {
+        let n = self.make_key(var)?;
+        let Some(dynamics) = &self.core.dynamics else {
+            return Ok(());
+        };
+        let Some(n) = n else {
+            dynamics.drops.full.fetch_add(1, Ordering::Relaxed);
+            return Ok(());
+        };
+        let Vm { key, free, .. } = &mut *self.vm;
+        let key = key.get(..n).unwrap_or(&[]);
+        if value == 0 {
+            dynamics.remove(self.cpu, key);
+            return Ok(());
+        }
+        let chunk = match dynamics.find(key) {
+            Some(chunk) => chunk,
+            None => {
+                // A new value by reference begins as zeros: its bytes follow when the variable has a place.
+                let made = dynamics.insert(self.cpu, free, key, |values, at| {
+                    if let Some(w) = values.u64(at) {
+                        w.store(
+                            if var.by_ref.is_some() { 0 } else { value },
+                            Ordering::Relaxed,
+                        );
+                    }
+                });
+                match made {
+                    Ok(chunk) => chunk,
+                    Err(_) => return Ok(()),
+                }
+            }
+        };
+        let offset = dynamics.value_of(chunk);
+        match var.by_ref {
+            Some(size) => {
+                let to = addr::make(Region::Dynamics, offset);
+                self.copy(value, to, size as usize, var.string)
+            }
+            None => {
+                if let Some(w) = dynamics.values().u64(offset) {
+                    w.store(value, Ordering::Relaxed);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Compares two strings: less than, equal to or greater than 0.
+    pub fn compare(&mut self, a: u64, b: u64) -> Result<i64, Trap> {
+        // NULL compares like an empty string.
+        let na = if a == 0 {
+            0
+        } else {
+            self.fetch(a, 0, usize::MAX)?
+        };
+        let nb = if b == 0 {
+            0
+        } else {
+            self.fetch(b, 1, usize::MAX)?
+        };
+        let order = self.fetched(0, na).cmp(self.fetched(1, nb));
+        Ok(order as i64)
+    }
+}
+
+fn static_region(var: Static) -> Region {
+    if var.local {
+        Region::Locals
+    } else {
+        Region::Globals
+    }
+}
+
+fn write_plain(mem: &mut [u8], offset: usize, from: &[u8]) -> bool {
+    match offset
+        .checked_add(from.len())
+        .and_then(|end| mem.get_mut(offset..end))
+    {
+        Some(to) => {
+            to.copy_from_slice(from);
+            true
+        }
+        None => false,
+    }
+}
+
+/// The number that the first `size` bytes of `word` are.
+fn widen(size: u8, word: [u8; 8]) -> u64 {
+    match size {
+        1 => u64::from(word[0]),
+        2 => u64::from(u16::from_ne_bytes([word[0], word[1]])),
+        4 => u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]])),
+        _ => u64::from_ne_bytes(word),
+    }
+}

@@ -1,0 +1,207 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Execution of prepared programs.
+
+use super::env::{Entry, EntryKind, Env};
+use super::prepare::{Alu, Program, Reg, Step};
+use crate::error::Trap;
+use crate::machine::Machine;
+use crate::subr;
+use crate::var::addr::{self, Region};
+use dtrace_uapi::dif::DIF_NREGS;
+use dtrace_uapi::fault::Fault;
+
+/// A trap, and the index of the instruction that it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stopped {
+    /// The trap.
+    pub trap: Trap,
+    /// The instruction.
+    pub pc: u32,
+}
+
+/// Runs a program.
+#[inline]
+pub fn run<M: Machine>(program: &Program, env: &mut Env<'_, M>) -> Result<u64, Stopped> {
+    match program {
+        Program::Const(value) => Ok(*value),
+        Program::Builtin { var, pc } => env.builtin(*var).map_err(|trap| Stopped { trap, pc: *pc }),
+        Program::Select {
+            var,
+            pc,
+            cond,
+            with,
+            yes,
+            no,
+        } => match env.builtin(*var) {
+            Ok(value) => Ok(if cond.holds(value, *with) { *yes } else { *no }),
+            Err(trap) => Err(Stopped { trap, pc: *pc }),
+        },
+        Program::Steps(steps) => {
+            let mut pc = 0;
+            interpret(steps, env, &mut pc).map_err(|trap| Stopped {
+                trap,
+                pc: (pc as u32).wrapping_sub(1),
+            })
+        }
+    }
+}
+
+/// The registers. Verified numbers are below 8, so the mask changes nothing but the compiler's mind.
+pub(super) struct Regs([u64; DIF_NREGS as usize]);
+
+impl Regs {
+    pub(super) fn new() -> Self {
+        Self([0; DIF_NREGS as usize])
+    }
+
+    #[inline(always)]
+    pub(super) fn get(&self, r: Reg) -> u64 {
+        self.0[usize::from(r & (DIF_NREGS - 1))]
+    }
+
+    #[inline(always)]
+    pub(super) fn set(&mut self, r: Reg, value: u64) {
+        self.0[usize::from(r & (DIF_NREGS - 1))] = value;
+    }
+}
+
+/// Arithmetic of `a` and `b`.
+#[inline(always)]
+pub(super) fn compute(alu: Alu, a: u64, b: u64) -> Result<u64, Trap> {
+    const BY_ZERO: Trap = Trap::new(Fault::DivZero, 0);
+    let (sa, sb) = (a as i64, b as i64);
+    Ok(match alu {
+        Alu::Or => a | b,
+        Alu::Xor => a ^ b,
+        Alu::And => a & b,
+        Alu::Sll => a.wrapping_shl(b as u32),
+        Alu::Srl => a.wrapping_shr(b as u32),
+        Alu::Sra => sa.wrapping_shr(b as u32) as u64,
+        Alu::Sub => a.wrapping_sub(b),
+        Alu::Add => a.wrapping_add(b),
+        Alu::Mul => a.wrapping_mul(b),
+        Alu::Sdiv if sb != 0 => sa.wrapping_div(sb) as u64,
+        Alu::Srem if sb != 0 => sa.wrapping_rem(sb) as u64,
+        Alu::Udiv => a.checked_div(b).ok_or(BY_ZERO)?,
+        Alu::Urem => a.checked_rem(b).ok_or(BY_ZERO)?,
+        Alu::Sdiv | Alu::Srem => return Err(BY_ZERO),
+    })
+}
+
+fn interpret<M: Machine>(
+    steps: &[Step],
+    env: &mut Env<'_, M>,
+    at: &mut usize,
+) -> Result<u64, Trap> {
+    let mut regs = Regs::new();
+    // What the last comparison compared: the condition codes are made of it when a branch asks.
+    let mut compared = (0, 0);
+    let mut pc = 0;
+    // Branches only go forward: at most as many rounds as steps.
+    while let Some(step) = steps.get(pc) {
+        pc += 1;
+        *at = pc;
+        match *step {
+            Step::Alu { alu, r1, r2, rd } => {
+                let value = compute(alu, regs.get(r1), regs.get(r2))?;
+                regs.set(rd, value);
+            }
+            Step::Not { r1, rd } => regs.set(rd, !regs.get(r1)),
+            Step::Mov { r1, rd } => regs.set(rd, regs.get(r1)),
+            Step::Cmp { r1, r2 } => compared = (regs.get(r1), regs.get(r2)),
+            Step::CmpBranch { r1, r2, cond, to } => {
+                compared = (regs.get(r1), regs.get(r2));
+                pc = if cond.holds(compared.0, compared.1) {
+                    to as usize
+                } else {
+                    pc + 1
+                };
+            }
+            Step::Scmp { r1, r2 } => {
+                compared = (env.compare(regs.get(r1), regs.get(r2))? as u64, 0);
+            }
+            Step::Jump { to } => pc = to as usize,
+            Step::Branch { cond, to } => {
+                if cond.holds(compared.0, compared.1) {
+                    pc = to as usize;
+                }
+            }
+            Step::Ret { rd } => return Ok(regs.get(rd)),
+            Step::Const { rd, value } => regs.set(rd, value),
+            Step::Builtin { rd, var } => {
+                let value = env.builtin(var)?;
+                regs.set(rd, value);
+            }
+            _ => effect(*step, &mut regs, env)?,
+        }
+    }
+    Ok(0)
+}
+
+/// The steps that touch memory or variables, which both back ends share.
+pub(super) fn effect<M: Machine>(
+    step: Step,
+    regs: &mut Regs,
+    env: &mut Env<'_, M>,
+) -> Result<(), Trap> {
+    let (rd, value) = match step {
+        Step::Load {
+            space,
+            size,
+            signed,
+            r1,
+            rd,
+        } => (rd, env.load(space, size, signed, regs.get(r1))?),
+        Step::Store { size, r1, rd } => return env.store(size, regs.get(rd), regs.get(r1)),
+        Step::Builtin { rd, var } => (rd, env.builtin(var)?),
+        Step::Array { rd, var, r2 } => (rd, env.array(var, regs.get(r2))?),
+        Step::LoadStatic { rd, var } => (rd, env.load_static(var)),
+        Step::StoreStatic { rd, var } => return env.store_static(var, regs.get(rd)),
+        Step::LoadDyn { rd, var } => (rd, env.load_dyn(var)?),
+        Step::StoreDyn { rd, var } => return env.store_dyn(var, regs.get(rd)),
+        Step::Call { rd, subr } => (rd, subr::call(subr, env)?),
+        Step::PushRef { string, r2, rd } => {
+            return env.push(Entry {
+                value: regs.get(rd),
+                size: regs.get(r2),
+                kind: if string {
+                    EntryKind::String
+                } else {
+                    EntryKind::Bytes
+                },
+            })
+        }
+        Step::PushVal { rd } => {
+            return env.push(Entry {
+                value: regs.get(rd),
+                size: 0,
+                kind: EntryKind::Value,
+            })
+        }
+        Step::Pop => {
+            env.vm.ntuple = env.vm.ntuple.saturating_sub(1);
+            return Ok(());
+        }
+        Step::Flush => {
+            env.vm.ntuple = 0;
+            return Ok(());
+        }
+        Step::Alloc { r1, rd } => {
+            let size = regs.get(r1);
+            let offset = env.vm.alloc(size)?;
+            if let Some(bytes) = env.vm.scratch.get_mut(offset..env.vm.used) {
+                bytes.fill(0);
+            }
+            (rd, addr::make(Region::Scratch, offset))
+        }
+        Step::Copy { r1, r2, rd } => {
+            let size = usize::try_from(regs.get(r2)).unwrap_or(usize::MAX);
+            return env.copy(regs.get(r1), regs.get(rd), size, false);
+        }
+        _ => return Ok(()),
+    };
+    regs.set(rd, value);
+    Ok(())
+}

@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The aggregating functions: size, initial value and update of their data.
+
+use crate::buf::{set_word, word};
+use crate::error::Reason;
+use dtrace_uapi::action::{quantize_bucket, Action, Llquantize, Lquantize, QUANTIZE_NBUCKETS};
+
+/// An aggregating function with its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Function {
+    /// Number of calls.
+    Count,
+    /// Least value.
+    Min,
+    /// Greatest value.
+    Max,
+    /// Count and total.
+    Avg,
+    /// Total.
+    Sum,
+    /// Count, total, and a sum of squares of 128 bits.
+    Stddev,
+    /// Powers of two.
+    Quantize,
+    /// Equal steps.
+    Lquantize(Lquantize),
+    /// Equal steps within orders of magnitude.
+    Llquantize(Llquantize),
+}
+
+impl Function {
+    /// The function of an aggregating action.
+    pub fn new(action: Action, arg: u64) -> Result<Self, Reason> {
+        let bad = |name| Err(Reason::invalid("bad parameters").about(name));
+        Ok(match action {
+            Action::Count => Self::Count,
+            Action::Min => Self::Min,
+            Action::Max => Self::Max,
+            Action::Avg => Self::Avg,
+            Action::Sum => Self::Sum,
+            Action::Stddev => Self::Stddev,
+            Action::Quantize => Self::Quantize,
+            Action::Lquantize => {
+                let parameters = Lquantize::unpack(arg);
+                if parameters.step == 0 || parameters.levels == 0 {
+                    return bad("lquantize");
+                }
+                Self::Lquantize(parameters)
+            }
+            Action::Llquantize => {
+                let parameters = Llquantize::unpack(arg);
+                if !parameters.is_valid() {
+                    return bad("llquantize");
+                }
+                Self::Llquantize(parameters)
+            }
+            _ => return Err(Reason::invalid("not an aggregating function")),
+        })
+    }
+
+    /// Size of the data, bytes.
+    pub fn size(self) -> usize {
+        8 * match self {
+            Self::Count | Self::Min | Self::Max | Self::Sum => 1,
+            Self::Avg => 2,
+            Self::Stddev => 4,
+            Self::Quantize => QUANTIZE_NBUCKETS,
+            Self::Lquantize(parameters) => parameters.words(),
+            Self::Llquantize(parameters) => parameters.words(),
+        }
+    }
+
+    /// Initialises the data at `at`.
+    pub fn init(self, mem: &mut [u8], at: usize) {
+        let first = match self {
+            Self::Min => i64::MAX as u64,
+            Self::Max => i64::MIN as u64,
+            Self::Lquantize(parameters) => parameters.pack(),
+            Self::Llquantize(parameters) => parameters.pack(),
+            _ => 0,
+        };
+        if let Some(data) = mem.get_mut(at..at + self.size()) {
+            data.fill(0);
+        }
+        set_word(mem, at, first);
+    }
+
+    /// Adds `value` to the data at `at`.
+    #[inline(always)]
+    pub fn update(self, mem: &mut [u8], at: usize, value: u64) {
+        let add =
+            |mem: &mut [u8], at: usize, n: u64| set_word(mem, at, word(mem, at).wrapping_add(n));
+        match self {
+            Self::Count => add(mem, at, 1),
+            Self::Sum => add(mem, at, value),
+            Self::Min => {
+                let least = (word(mem, at) as i64).min(value as i64);
+                set_word(mem, at, least as u64);
+            }
+            Self::Max => {
+                let greatest = (word(mem, at) as i64).max(value as i64);
+                set_word(mem, at, greatest as u64);
+            }
+            Self::Avg => {
+                add(mem, at, 1);
+                add(mem, at + 8, value);
+            }
+            Self::Quantize => add(mem, at + 8 * quantize_bucket(value as i64), 1),
+            Self::Stddev => {
+                add(mem, at, 1);
+                add(mem, at + 8, value);
+                let size = u128::from((value as i64).unsigned_abs());
+                let sum = u128::from(word(mem, at + 16)) | u128::from(word(mem, at + 24)) << 64;
+                let sum = sum.wrapping_add(size * size);
+                set_word(mem, at + 16, sum as u64);
+                set_word(mem, at + 24, (sum >> 64) as u64);
+            }
+            Self::Lquantize(parameters) => {
+                add(mem, at + 8 * (1 + parameters.bucket(value as i64)), 1);
+            }
+            Self::Llquantize(parameters) => {
+                add(mem, at + 8 * (1 + parameters.bucket(value as i64)), 1);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(function: Function, values: &[i64]) -> std::vec::Vec<u64> {
+        let mut mem = std::vec![0xaa; function.size() + 16];
+        function.init(&mut mem, 8);
+        for value in values {
+            function.update(&mut mem, 8, *value as u64);
+        }
+        assert_eq!(mem[..8], [0xaa; 8]);
+        assert_eq!(mem[mem.len() - 8..], [0xaa; 8]);
+        (0..function.size() / 8)
+            .map(|i| word(&mem, 8 + 8 * i))
+            .collect()
+    }
+
+    #[test]
+    fn scalars() {
+        let values = [5, -3, 100];
+        assert_eq!(run(Function::Count, &values), [3]);
+        assert_eq!(run(Function::Sum, &values), [102]);
+        assert_eq!(run(Function::Min, &values), [-3i64 as u64]);
+        assert_eq!(run(Function::Max, &values), [100]);
+        assert_eq!(run(Function::Avg, &values), [3, 102]);
+        assert_eq!(run(Function::Stddev, &values), [3, 102, 25 + 9 + 10000, 0]);
+        assert_eq!(run(Function::Max, &[i64::MIN]), [i64::MIN as u64]);
+    }
+
+    #[test]
+    fn squares_have_128_bits() {
+        let got = run(Function::Stddev, &[i64::MIN, i64::MIN, i64::MAX]);
+        let want = 2 * (1u128 << 126) + (i64::MAX as u128).pow(2);
+        assert_eq!((got[2], got[3]), (want as u64, (want >> 64) as u64));
+    }
+
+    #[test]
+    fn distributions() {
+        let q = run(Function::Quantize, &[0, 1, -1, i64::MAX, i64::MIN]);
+        assert_eq!((q[63], q[64], q[62], q[126], q[0]), (1, 1, 1, 1, 1));
+        let parameters = Lquantize {
+            base: -5,
+            step: 10,
+            levels: 3,
+        };
+        let function = Function::Lquantize(parameters);
+        let q = run(function, &[-6, -5, 4, 5, 24, 25, i64::MAX, i64::MIN]);
+        assert_eq!(q, [parameters.pack(), 2, 2, 1, 1, 2]);
+        let parameters = Llquantize {
+            factor: 10,
+            low: 0,
+            high: 2,
+            nsteps: 10,
+        };
+        let q = run(Function::Llquantize(parameters), &[0, 1, 99, 5000]);
+        assert_eq!(q.len(), parameters.words());
+        assert_eq!(q.iter().skip(1).sum::<u64>(), 4);
+    }
+
+    #[test]
+    fn bad_parameters_are_refused() {
+        assert!(Function::new(Action::Lquantize, 0).is_err());
+        assert!(Function::new(Action::Llquantize, 0).is_err());
+        assert!(Function::new(Action::Printf, 0).is_err());
+    }
+}

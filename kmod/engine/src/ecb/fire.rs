@@ -1,0 +1,416 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Running a clause: predicate, actions, data.
+//!
+//! A key is built in a buffer of its own, with strings filled up with zeros to the next word, hashed and compared over
+//! what was used of it, and copied only when it is new.
+
+use super::{Act, Aggregate, Datum, Field, Prepared, Shape};
+use crate::buf::aggregate::Aggregations;
+use crate::buf::principal::Principal;
+use crate::buf::{set_half, set_word, word};
+use crate::dif::env::Env;
+use crate::dif::exec::{self, Stopped};
+use crate::dif::prepare::{is_string, Program};
+use crate::error::Trap;
+use crate::machine::Machine;
+use crate::mem::alloc::Bytes;
+use crate::mem::Vec;
+use crate::var::dynamic::mix;
+use dtrace_uapi::ioctl::RecHdr;
+use dtrace_uapi::limits::{CHILL_INTERVAL, CHILL_MAX};
+
+/// What a CPU needs besides the machine to run clauses.
+#[derive(Debug)]
+pub struct Outputs {
+    /// Records.
+    pub principal: Principal,
+    /// Aggregations.
+    pub aggregations: Aggregations,
+    /// The key of an aggregation.
+    pub key: Bytes,
+    /// How many bytes of each part of the key are used.
+    pub used: Vec<usize>,
+    /// Program counters of a stack.
+    pub pcs: Vec<u64>,
+    /// When the interval of `chill()` began, and how much was used of it.
+    pub chill: (u64, u64),
+}
+
+/// How a clause ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The predicate was false, or all is done.
+    Done,
+    /// `exit()` was called.
+    Exit,
+    /// There was no room for the record.
+    Dropped,
+}
+
+/// A fault: the action, from 1 (0 is the predicate), and where it stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// The action.
+    pub action: u32,
+    /// What happened there.
+    pub stopped: Stopped,
+}
+
+fn in_action(action: u32) -> impl Fn(Stopped) -> Failed {
+    move |stopped| Failed { action, stopped }
+}
+
+/// Runs a clause. `last` says that this is `END`; `size_at` tells the size of the record that begins a piece of the
+/// principal buffer.
+#[inline]
+pub fn run<M: Machine>(
+    clause: &Prepared,
+    env: &mut Env<'_, M>,
+    out: &mut Outputs,
+    last: bool,
+    size_at: impl Fn(&[u8]) -> usize,
+) -> Result<End, Failed> {
+    if let Some(predicate) = &clause.predicate {
+        if exec::run(predicate, env).map_err(in_action(0))? == 0 {
+            return Ok(End::Done);
+        }
+    }
+    let mut room = None;
+    if clause.size != 0 {
+        let Some(got) = out
+            .principal
+            .reserve(clause.size, clause.align, last, size_at)
+        else {
+            return Ok(End::Dropped);
+        };
+        let header = RecHdr::new(env.epid, env.m.timestamp());
+        let mem = out.principal.bytes();
+        set_half(mem, got.at, header.epid);
+        set_half(mem, got.at + 4, header.timestamp_hi);
+        set_half(mem, got.at + 8, header.timestamp_lo);
+        room = Some(got);
+    }
+    let base = room.map_or(0, |room| room.at);
+    let mut end = End::Done;
+    for action in clause.actions.iter() {
+        match &action.act {
+            Act::Aggregate(aggregate) => self::aggregate(aggregate, env, out)?,
+            Act::Record(field) => {
+                write_record(field, base, env, out)?;
+            }
+            Act::Exit(field) => {
+                write_record(field, base, env, out)?;
+                end = End::Exit;
+            }
+            Act::Nothing => {}
+            Act::Effect(program) => {
+                exec::run(program, env).map_err(in_action(action.number))?;
+            }
+            other => destructive(other, env, out).map_err(in_action(action.number))?,
+        }
+    }
+    if let Some(room) = room {
+        out.principal.commit(room);
+    }
+    Ok(end)
+}
+
+fn write_record<M: Machine>(
+    field: &Field,
+    base: usize,
+    env: &mut Env<'_, M>,
+    out: &mut Outputs,
+) -> Result<(), Failed> {
+    let Outputs { principal, pcs, .. } = out;
+    let at = base + field.offset;
+    let to = principal
+        .bytes()
+        .get_mut(at..at + field.size)
+        .unwrap_or(&mut []);
+    write(&field.datum, to, env, pcs)
+        .map(drop)
+        .map_err(in_action(field.action))
+}
+
+/// Writes a datum; returns how many of its bytes mean something. A string's last one is its NUL.
+#[inline]
+fn write<M: Machine>(
+    datum: &Datum,
+    to: &mut [u8],
+    env: &mut Env<'_, M>,
+    pcs: &mut [u64],
+) -> Result<usize, Stopped> {
+    match datum {
+        Datum::Expr { program, shape } => write_value(program, *shape, to, env),
+        Datum::Stack { frames } => {
+            if !env.core.kernel {
+                return Err(at_start(dtrace_uapi::fault::Fault::Kpriv));
+            }
+            let pcs = pcs.get_mut(..*frames as usize).unwrap_or(&mut []);
+            let n = env.m.stack(pcs).min(pcs.len());
+            put_pcs(to, 0, pcs.get(..n).unwrap_or(&[]));
+            Ok(to.len())
+        }
+        Datum::Ustack { frames } => {
+            env.check_user().map_err(|trap| Stopped { trap, pc: 0 })?;
+            let pcs = pcs.get_mut(..*frames as usize).unwrap_or(&mut []);
+            let n = env.m.ustack(pcs).min(pcs.len());
+            set_word(to, 0, u64::from(env.m.pid()));
+            put_pcs(to, 8, pcs.get(..n).unwrap_or(&[]));
+            Ok(to.len())
+        }
+        Datum::Address(program) => {
+            let value = exec::run(program, env)?;
+            set_word(to, 0, value);
+            Ok(8)
+        }
+        Datum::UserAddress(program) => {
+            let value = exec::run(program, env)?;
+            set_word(to, 0, u64::from(env.m.pid()));
+            set_word(to, 8, value);
+            Ok(16)
+        }
+    }
+}
+
+fn at_start(fault: dtrace_uapi::fault::Fault) -> Stopped {
+    Stopped {
+        trap: Trap::new(fault, 0),
+        pc: 0,
+    }
+}
+
+/// Writes program counters from `at` on, and zeros to the end.
+fn put_pcs(to: &mut [u8], at: usize, pcs: &[u64]) {
+    let Some(to) = to.get_mut(at..) else {
+        return;
+    };
+    let mut slots = to.chunks_exact_mut(8);
+    for pc in pcs {
+        if let Some(slot) = slots.next() {
+            slot.copy_from_slice(&pc.to_ne_bytes());
+        }
+    }
+    slots.for_each(|slot| slot.fill(0));
+}
+
+#[inline]
+fn write_value<M: Machine>(
+    program: &Program,
+    shape: Shape,
+    to: &mut [u8],
+    env: &mut Env<'_, M>,
+) -> Result<usize, Stopped> {
+    if let (Program::Builtin { var, .. }, Shape::String) = (program, shape) {
+        if is_string(*var) {
+            // Straight to its place, without a stop in scratch memory.
+            let n = env.with_builtin_str(*var, |text| {
+                let n = text.len().min(to.len().saturating_sub(1));
+                if let (Some(to), Some(from)) = (to.get_mut(..n), text.get(..n)) {
+                    copy_short(to, from);
+                }
+                n
+            });
+            return Ok(end_string(to, n));
+        }
+    }
+    let value = exec::run(program, env)?;
+    let trapped = |trap| Stopped {
+        trap,
+        pc: last_pc(program),
+    };
+    let room = to.len().saturating_sub(1);
+    match shape {
+        Shape::Value(8) => set_word(to, 0, value),
+        Shape::Value(4) => set_half(to, 0, value as u32),
+        Shape::Value(2) => to.copy_from_slice(&(value as u16).to_ne_bytes()),
+        Shape::Value(_) => to.fill(value as u8),
+        Shape::Bytes => env.view().read(value, to).map_err(trapped)?,
+        Shape::String => {
+            let n = env
+                .view()
+                .read_str(value, to.get_mut(..room).unwrap_or(&mut []))
+                .map_err(trapped)?;
+            return Ok(end_string(to, n));
+        }
+        Shape::UserBytes => env
+            .check_user()
+            .and_then(|()| Ok(env.m.user_load(value, to)?))
+            .map_err(trapped)?,
+        Shape::UserString => {
+            let room = to.get_mut(..room).unwrap_or(&mut []);
+            let n = env
+                .check_user()
+                .and_then(|()| Ok(env.m.user_load_str(value, room)?))
+                .map_err(trapped)?;
+            return Ok(end_string(to, n));
+        }
+    }
+    Ok(to.len())
+}
+
+/// Copies a short text by words where it is as long as one or two: comm names are.
+#[inline(always)]
+fn copy_short(to: &mut [u8], from: &[u8]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to = *from;
+    }
+}
+
+/// The instruction that returned the value.
+fn last_pc(program: &Program) -> u32 {
+    match program {
+        Program::Steps(steps) => (steps.len() as u32).saturating_sub(1),
+        _ => 0,
+    }
+}
+
+/// Ends a string of `n` bytes: a NUL, and zeros to the next word. Returns its length with the NUL.
+#[inline(always)]
+fn end_string(to: &mut [u8], n: usize) -> usize {
+    let n = n.min(to.len().saturating_sub(1));
+    let end = (n + 1).next_multiple_of(8).min(to.len());
+    if let Some(rest) = to.get_mut(n..end) {
+        for byte in rest {
+            *byte = 0;
+        }
+    }
+    n + 1
+}
+
+/// Hashes `used` bytes; those that fill up the last word are zeros, or belong to no other key.
+#[inline(always)]
+fn hash_bytes(mut hash: u64, bytes: &[u8]) -> u64 {
+    let mut chunks = bytes.chunks_exact(8);
+    for chunk in &mut chunks {
+        hash = mix(hash, word(chunk, 0));
+    }
+    let rest = chunks.remainder();
+    if !rest.is_empty() {
+        let last = rest
+            .iter()
+            .rev()
+            .fold(0u64, |last, byte| last << 8 | u64::from(*byte));
+        hash = mix(hash, last);
+    }
+    hash
+}
+
+/// Whether two pieces of equal length are equal, by words.
+#[inline(always)]
+fn same_bytes(a: &[u8], b: &[u8]) -> bool {
+    let (mut x, mut y) = (a.chunks_exact(8), b.chunks_exact(8));
+    for (a, b) in (&mut x).zip(&mut y) {
+        if word(a, 0) != word(b, 0) {
+            return false;
+        }
+    }
+    x.remainder().iter().zip(y.remainder()).all(|(a, b)| a == b)
+}
+
+#[inline]
+fn aggregate<M: Machine>(
+    aggregate: &Aggregate,
+    env: &mut Env<'_, M>,
+    out: &mut Outputs,
+) -> Result<(), Failed> {
+    let Outputs {
+        aggregations,
+        key,
+        used,
+        pcs,
+        ..
+    } = out;
+    set_half(key, 0, aggregate.id);
+    let mut hash = u64::from(aggregate.id);
+    for (field, used) in aggregate.keys.iter().zip(used.iter_mut()) {
+        let part = key
+            .get_mut(field.offset..field.offset + field.size)
+            .unwrap_or(&mut []);
+        if let Datum::Expr {
+            program: Program::Const(value),
+            shape: Shape::Value(size),
+        } = &field.datum
+        {
+            // A constant is the same in every entry of this aggregation: it takes no part in finding it.
+            let bytes = value.to_ne_bytes();
+            if *size == 8 {
+                set_word(part, 0, *value);
+            } else if *size == 4 {
+                set_half(part, 0, *value as u32);
+            } else if let Some(from) = bytes.get(..part.len()) {
+                part.copy_from_slice(from);
+            }
+            *used = 0;
+            continue;
+        }
+        *used = write(&field.datum, part, env, pcs).map_err(in_action(field.action))?;
+        hash = hash_bytes(hash, part.get(..*used).unwrap_or(&[]));
+    }
+    let value = match &aggregate.value {
+        Some(program) => exec::run(program, env).map_err(in_action(aggregate.action))?,
+        None => 0,
+    };
+    let key: &[u8] = key.get(..aggregate.key_size).unwrap_or(&[]);
+    let found = aggregations.find(hash, |entry| {
+        same_bytes(key.get(..4).unwrap_or(&[]), entry.get(..4).unwrap_or(&[]))
+            && aggregate.keys.iter().zip(used.iter()).all(|(field, used)| {
+                let range = field.offset..field.offset + *used;
+                match (key.get(range.clone()), entry.get(range)) {
+                    (Some(a), Some(b)) => same_bytes(a, b),
+                    _ => false,
+                }
+            })
+    });
+    let at = match found {
+        Some(at) => at,
+        None => match aggregations.add(hash, key, aggregate.size) {
+            Some(at) => {
+                aggregate
+                    .function
+                    .init(aggregations.bytes(), at + aggregate.offset);
+                at
+            }
+            None => return Ok(()),
+        },
+    };
+    aggregate
+        .function
+        .update(aggregations.bytes(), at + aggregate.offset, value);
+    Ok(())
+}
+
+/// Actions that change the system; the builder lets them through only for destructive consumers.
+#[cold]
+fn destructive<M: Machine>(
+    act: &Act,
+    env: &mut Env<'_, M>,
+    out: &mut Outputs,
+) -> Result<(), Stopped> {
+    match act {
+        Act::Stop => env.m.stop(),
+        Act::Raise(program) => {
+            let signal = exec::run(program, env)?;
+            env.m.raise(signal);
+        }
+        Act::Breakpoint => env.m.breakpoint(),
+        Act::Panic => env.m.panic(),
+        Act::Chill(program) => {
+            let ns = exec::run(program, env)?;
+            let now = env.m.timestamp();
+            let (since, spent) = &mut out.chill;
+            if now.wrapping_sub(*since) > CHILL_INTERVAL {
+                (*since, *spent) = (now, 0);
+            }
+            if ns > CHILL_MAX || spent.saturating_add(ns) > CHILL_MAX {
+                return Err(at_start(dtrace_uapi::fault::Fault::IllOp));
+            }
+            env.m.chill(ns);
+            *spent += ns;
+        }
+        _ => {}
+    }
+    Ok(())
+}

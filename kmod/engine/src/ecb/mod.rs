@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Clauses made ready to fire: actions, the layout of their records, aggregations.
+//!
+//! A clause is built once and shared by all probes that it is bound to; [`layout`] says where in a record each action's
+//! data lie, [`build`] puts programs and places together, [`fire`](self::fire) runs them, [`aggregation`] is the
+//! arithmetic of the aggregating functions.
+
+pub mod aggregation;
+pub mod build;
+pub mod fire;
+pub mod layout;
+
+use crate::dif::prepare::Program;
+use crate::mem::Vec;
+use aggregation::Function;
+use dtrace_uapi::ioctl::RecDesc;
+use dtrace_uapi::types::AggId;
+
+/// Why speculative actions are refused.
+pub const NO_SPECULATIONS: &str = "speculations are not supported yet";
+
+/// How an expression's result becomes data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// The value itself, in this many bytes.
+    Value(u8),
+    /// The bytes at the address.
+    Bytes,
+    /// The string at the address.
+    String,
+    /// The bytes at the user's address.
+    UserBytes,
+    /// The string at the user's address.
+    UserString,
+}
+
+/// What is written to a place in a record or in a key.
+#[derive(Debug)]
+pub enum Datum {
+    /// The result of an expression.
+    Expr {
+        /// The expression.
+        program: Program,
+        /// What is written of it.
+        shape: Shape,
+    },
+    /// A kernel stack of this many frames.
+    Stack {
+        /// How many.
+        frames: u32,
+    },
+    /// Process id and user stack, and room for strings.
+    Ustack {
+        /// How many.
+        frames: u32,
+    },
+    /// A kernel address.
+    Address(Program),
+    /// Process id and user address.
+    UserAddress(Program),
+}
+
+/// A datum and its place.
+#[derive(Debug)]
+pub struct Field {
+    /// What.
+    pub datum: Datum,
+    /// Where, from the beginning of the record or of the aggregation's entry.
+    pub offset: usize,
+    /// Its size, bytes.
+    pub size: usize,
+    /// The action that it belongs to, from 1.
+    pub action: u32,
+}
+
+/// An aggregating action.
+#[derive(Debug)]
+pub struct Aggregate {
+    /// Its id.
+    pub id: AggId,
+    /// Its key.
+    pub keys: Vec<Field>,
+    /// Size of id and key, bytes.
+    pub key_size: usize,
+    /// What is aggregated; nothing for `count()`.
+    pub value: Option<Program>,
+    /// The action of the value, from 1.
+    pub action: u32,
+    /// The function.
+    pub function: Function,
+    /// Offset of its data in the entry.
+    pub offset: usize,
+    /// Size of an entry, bytes.
+    pub size: usize,
+    /// The records of key and data, relative to the id.
+    pub records: Vec<RecDesc>,
+}
+
+/// What an action does.
+#[derive(Debug)]
+pub enum Act {
+    /// Writes data.
+    Record(Field),
+    /// Evaluates an expression for its effect.
+    Effect(Program),
+    /// Ends the tracing; the status is data too.
+    Exit(Field),
+    /// Aggregates.
+    Aggregate(Aggregate),
+    /// Stops the process.
+    Stop,
+    /// Signals the process.
+    Raise(Program),
+    /// Enters the debugger.
+    Breakpoint,
+    /// Panics.
+    Panic,
+    /// Spins.
+    Chill(Program),
+    /// Leaves all to the consumer.
+    Nothing,
+}
+
+/// An action and its number.
+#[derive(Debug)]
+pub struct Action {
+    /// From 1, as `ERROR` counts.
+    pub number: u32,
+    /// What it does.
+    pub act: Act,
+}
+
+/// A clause that is ready to fire.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The condition.
+    pub predicate: Option<Program>,
+    /// The actions.
+    pub actions: Vec<Action>,
+    /// Size of the record with its header; 0 where the clause records nothing.
+    pub size: usize,
+    /// Alignment of the record, a power of two.
+    pub align: usize,
+    /// Records of the principal buffer.
+    pub records: Vec<RecDesc>,
+    /// The consumer's note.
+    pub uarg: u64,
+}
+
+impl Prepared {
+    /// The aggregating actions.
+    pub fn aggregates(&self) -> impl Iterator<Item = &Aggregate> {
+        self.actions.iter().filter_map(|action| match &action.act {
+            Act::Aggregate(aggregate) => Some(aggregate),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Subroutines that copy memory, from the user and (destructive consumers only) to it.
+
+use super::{arg, optional};
+use crate::dif::env::Env;
+use crate::error::Trap;
+use crate::machine::Machine;
+use crate::var::addr::{self, Region};
+use dtrace_uapi::fault::Fault;
+use dtrace_uapi::subr::Subr;
+
+pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
+    let (a, b, c) = (arg(env, 0), arg(env, 1), arg(env, 2));
+    match subr {
+        Subr::Alloca => {
+            let at = env.vm.alloc(a)?;
+            Ok(addr::make(Region::Scratch, at))
+        }
+        Subr::Bcopy => {
+            scratch_range(env, b, c)?;
+            env.copy(a, b, c as usize, false)?;
+            Ok(0)
+        }
+        Subr::Copyin => {
+            env.check_user()?;
+            let at = env.vm.alloc(b)?;
+            let to = env.vm.scratch.get_mut(at..env.vm.used).unwrap_or(&mut []);
+            env.m.user_load(a, to)?;
+            Ok(addr::make(Region::Scratch, at))
+        }
+        Subr::Copyinto => {
+            env.check_user()?;
+            let range = scratch_range(env, c, b)?;
+            let to = env.vm.scratch.get_mut(range).unwrap_or(&mut []);
+            env.m.user_load(a, to)?;
+            Ok(0)
+        }
+        Subr::Copyinstr => copyinstr(env, a),
+        _ => copyout(subr, env, a, b, c),
+    }
+}
+
+/// The part of scratch memory that `size` bytes at `at` are; a fault where they are not.
+fn scratch_range<M: Machine>(
+    env: &Env<'_, M>,
+    at: u64,
+    size: u64,
+) -> Result<core::ops::Range<usize>, Trap> {
+    match addr::split(at).filter(|_| addr::is_own(at)) {
+        Some((Region::Scratch, offset)) => usize::try_from(size)
+            .ok()
+            .and_then(|size| offset.checked_add(size))
+            .filter(|end| *end <= env.vm.scratch.len())
+            .map(|end| offset..end)
+            .ok_or(Trap::bad_addr(at)),
+        _ => Err(Trap::bad_addr(at)),
+    }
+}
+
+/// A user string of up to the given size, or up to `strsize`, with its NUL.
+fn copyinstr<M: Machine>(env: &mut Env<'_, M>, from: u64) -> Result<u64, Trap> {
+    env.check_user()?;
+    let size = optional(env, 1).map_or(env.core.strsize, |size| {
+        usize::try_from(size).map_or(env.core.strsize, |size| size.min(env.core.strsize))
+    });
+    if size == 0 {
+        return Ok(0);
+    }
+    let at = env.vm.alloc(size as u64)?;
+    let to = env.vm.scratch.get_mut(at..at + size - 1).unwrap_or(&mut []);
+    let len = match env.m.user_load_str(from, to) {
+        Ok(len) => len.min(size - 1),
+        Err(bad) => {
+            env.vm.used = at;
+            return Err(bad.into());
+        }
+    };
+    if let Some(nul) = env.vm.scratch.get_mut(at + len) {
+        *nul = 0;
+    }
+    // Only the string itself stays allocated.
+    env.vm.used = at + len + 1;
+    Ok(addr::make(Region::Scratch, at))
+}
+
+/// Copies memory, or a string with its NUL, to the user.
+fn copyout<M: Machine>(
+    subr: Subr,
+    env: &mut Env<'_, M>,
+    from: u64,
+    to: u64,
+    size: u64,
+) -> Result<u64, Trap> {
+    env.check_user()?;
+    let bad = Trap::bad_addr(to);
+    if subr == Subr::Copyoutstr {
+        let limit = usize::try_from(size).unwrap_or(usize::MAX);
+        let len = env.fetch(from, 0, limit.saturating_sub(1))?;
+        if let Some(nul) = env.vm.tmp[0].get_mut(len) {
+            *nul = 0;
+        }
+        env.m.user_store(to, env.fetched(0, (len + 1).min(limit)))?;
+        return Ok(0);
+    }
+    if size > env.vm.scratch.len() as u64 {
+        return Err(Trap::new(Fault::BadSize, size));
+    }
+    let mut done = 0;
+    while done < size {
+        let n = (size - done).min(env.core.strsize as u64);
+        let mut tmp = core::mem::replace(&mut env.vm.tmp[0], crate::mem::alloc::Bytes::empty());
+        let piece = tmp.get_mut(..n as usize).unwrap_or(&mut []);
+        let copied = env
+            .view()
+            .read(from.wrapping_add(done), piece)
+            .and_then(|()| {
+                env.m
+                    .user_store(to.checked_add(done).ok_or(bad)?, piece)
+                    .map_err(Trap::from)
+            });
+        env.vm.tmp[0] = tmp;
+        copied?;
+        done += n;
+    }
+    Ok(0)
+}

@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Subroutines: what `call` does, one family a file.
+//!
+//! The meaning of the string subroutines is in [`text`](crate::text), as functions from slices to slices. Here their
+//! arguments are fetched from wherever DIF's addresses point to and their results put into scratch memory. A string
+//! argument is what can be read up to the first NUL or to `strsize`; a result is cut off at `strsize`.
+
+mod addresses;
+mod memory;
+mod numbers;
+mod strings;
+
+use crate::dif::env::Env;
+use crate::error::Trap;
+use crate::machine::Machine;
+use crate::mem::alloc::Bytes;
+use crate::text::Out;
+use crate::var::addr::{self, Region};
+use dtrace_uapi::fault::Fault;
+use dtrace_uapi::subr::Subr;
+
+/// How a subroutine is called, and whether it can be.
+#[derive(Clone, Copy, Debug)]
+pub struct Spec {
+    /// Least number of arguments.
+    pub min: u8,
+    /// Greatest number of arguments.
+    pub max: u8,
+    /// Why it cannot be called on this system.
+    pub missing: Option<&'static str>,
+}
+
+/// How `subr` is called.
+pub fn spec(subr: Subr) -> Spec {
+    use Subr::*;
+    const LOCKS: Option<&str> = Some("the state of locks cannot be read yet");
+    const STREAMS: Option<&str> = Some("Linux has no STREAMS messages");
+    let (min, max, missing) = match subr {
+        Rand => (0, 0, None),
+        Speculation => (0, 0, Some(crate::ecb::NO_SPECULATIONS)),
+        MutexOwned | MutexOwner | MutexTypeAdaptive | MutexTypeSpin | RwReadHeld | RwWriteHeld
+        | RwIswriter => (1, 1, LOCKS),
+        Msgdsize | Msgsize => (1, 1, STREAMS),
+        DdiPathname => (2, 2, Some("Linux has no such device paths")),
+        Getf => (1, 1, Some("file descriptors cannot be looked up yet")),
+        DPath => (1, 1, Some("paths cannot be walked in probe context yet")),
+        Copyin => (2, 2, None),
+        Copyinstr => (1, 2, None),
+        Copyout | Copyoutstr | Copyinto | Bcopy => (3, 3, None),
+        Progenyof | Strlen | Alloca | Getmajor | Getminor | Basename | Dirname | Cleanpath
+        | Toupper | Tolower | Htons | Htonl | Htonll | Ntohs | Ntohl | Ntohll | InetNtoa
+        | InetNtoa6 | Uuidstr => (1, 1, None),
+        Lltostr | Strtoll => (1, 2, None),
+        Strjoin | Strchr | Strrchr | Strstr | Strtok | InetNtop | LinkNtop | Json | Strip => {
+            (2, 2, None)
+        }
+        Substr | Index | Rindex => (2, 3, None),
+    };
+    Spec { min, max, missing }
+}
+
+/// Calls `subr` with the entries of the tuple stack.
+pub fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
+    use Subr::*;
+    match subr {
+        Strlen | Strjoin | Strchr | Strrchr | Strstr | Strtok | Substr | Index | Rindex
+        | Toupper | Tolower | Basename | Dirname | Cleanpath | Json => strings::call(subr, env),
+        Lltostr | Strtoll | Htons | Htonl | Htonll | Ntohs | Ntohl | Ntohll | Getmajor
+        | Getminor | Rand => numbers::call(subr, env),
+        InetNtop | InetNtoa | InetNtoa6 | LinkNtop | Uuidstr => addresses::call(subr, env),
+        Copyin | Copyinstr | Copyinto | Copyout | Copyoutstr | Alloca | Bcopy => {
+            memory::call(subr, env)
+        }
+        Progenyof => {
+            let pid = arg(env, 0);
+            Ok(u64::from(env.m.progenyof(pid)))
+        }
+        // Kernel pointers carry no authentication code on the machines that we know.
+        Strip => Ok(arg(env, 0)),
+        // Refused by the verifier.
+        MutexOwned | MutexOwner | MutexTypeAdaptive | MutexTypeSpin | RwReadHeld | RwWriteHeld
+        | RwIswriter | Msgdsize | Msgsize | DdiPathname | Getf | DPath | Speculation => {
+            Err(Trap::new(Fault::IllOp, 0))
+        }
+    }
+}
+
+/// Argument `n`; 0 where there is none.
+fn arg<M: Machine>(env: &Env<'_, M>, n: usize) -> u64 {
+    optional(env, n).unwrap_or(0)
+}
+
+/// Argument `n`, if it was given.
+fn optional<M: Machine>(env: &Env<'_, M>, n: usize) -> Option<u64> {
+    if n < env.vm.ntuple {
+        env.vm.tuple.get(n).map(|entry| entry.value)
+    } else {
+        None
+    }
+}
+
+/// Puts a string that `write` makes into scratch memory; returns its address.
+fn result<M: Machine>(
+    env: &mut Env<'_, M>,
+    write: impl FnOnce(&Env<'_, M>, &mut Out<'_>) -> bool,
+) -> Result<u64, Trap> {
+    let at = env.vm.used.next_multiple_of(8);
+    let end = env
+        .vm
+        .scratch
+        .len()
+        .min(at.saturating_add(env.core.strsize));
+    if at >= end {
+        return Err(Trap::new(Fault::NoScratch, 0));
+    }
+    let mut scratch = core::mem::replace(&mut env.vm.scratch, Bytes::empty());
+    // A byte is left for the NUL.
+    let mut out = Out::new(scratch.get_mut(at..end - 1).unwrap_or(&mut []));
+    let written = write(env, &mut out);
+    let len = out.len();
+    if let Some(nul) = scratch.get_mut(at + len) {
+        *nul = 0;
+    }
+    env.vm.scratch = scratch;
+    if !written {
+        return Ok(0);
+    }
+    env.vm.used = at + len + 1;
+    Ok(addr::make(Region::Scratch, at))
+}

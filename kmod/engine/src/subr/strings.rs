@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Subroutines that look into strings and cut them.
+//!
+//! What finds something within a string returns an address within *that* string; what makes a string, one in scratch.
+
+use super::{arg, optional, result};
+use crate::dif::env::Env;
+use crate::error::Trap;
+use crate::machine::Machine;
+use crate::text::{json, path, search};
+use dtrace_uapi::subr::Subr;
+
+const ALL: usize = usize::MAX;
+
+pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
+    if subr == Subr::Strtok {
+        return strtok(env);
+    }
+    let at = arg(env, 0);
+    let len = env.fetch(at, 0, ALL)?;
+    let second = arg(env, 1);
+    match subr {
+        Subr::Strlen => Ok(len as u64),
+        Subr::Strchr | Subr::Strrchr => {
+            let byte = second as u8;
+            let text = env.fetched(0, len);
+            let found = match (byte, subr) {
+                (0, _) => Some(len),
+                (_, Subr::Strchr) => text.iter().position(|b| *b == byte),
+                _ => text.iter().rposition(|b| *b == byte),
+            };
+            Ok(found.map_or(0, |n| at.wrapping_add(n as u64)))
+        }
+        Subr::Strstr | Subr::Index | Subr::Rindex => {
+            let needle = env.fetch(second, 1, ALL)?;
+            let (text, needle) = (env.fetched(0, len), env.fetched(1, needle));
+            let pos = optional(env, 2).map(|pos| i64::from(pos as i32));
+            Ok(match subr {
+                Subr::Strstr => {
+                    search::strstr(text, needle).map_or(0, |n| at.wrapping_add(n as u64))
+                }
+                Subr::Index => search::index(text, needle, pos.unwrap_or(0)) as u64,
+                _ => search::rindex(text, needle, pos) as u64,
+            })
+        }
+        Subr::Substr => {
+            let start = second as i64;
+            let size = optional(env, 2).map(|size| size as i64);
+            result(env, |env, out| {
+                out.extend(search::substr(env.fetched(0, len), start, size));
+                true
+            })
+        }
+        Subr::Strjoin => {
+            let other = env.fetch(second, 1, ALL)?;
+            result(env, |env, out| {
+                out.extend(env.fetched(0, len));
+                out.extend(env.fetched(1, other));
+                true
+            })
+        }
+        Subr::Json => {
+            let path = env.fetch(second, 1, ALL)?;
+            result(env, |env, out| {
+                json::find(env.fetched(0, len), env.fetched(1, path), out)
+            })
+        }
+        _ => result(env, |env, out| {
+            let text = env.fetched(0, len);
+            match subr {
+                Subr::Basename => out.extend(path::basename(text)),
+                Subr::Dirname => out.extend(path::dirname(text)),
+                Subr::Cleanpath => path::cleanpath(text, out),
+                Subr::Toupper => text.iter().for_each(|b| out.push(b.to_ascii_uppercase())),
+                _ => text.iter().for_each(|b| out.push(b.to_ascii_lowercase())),
+            }
+            true
+        }),
+    }
+}
+
+/// A new string begins with an address; NULL goes on with the last one, until its end.
+fn strtok<M: Machine>(env: &mut Env<'_, M>) -> Result<u64, Trap> {
+    let (at, limit) = match (arg(env, 0), env.vm.strtok) {
+        (0, None) => return Ok(0),
+        (0, Some(rest)) => rest,
+        (at, _) => (at, env.core.strsize - 1),
+    };
+    let len = env.fetch(at, 0, limit)?;
+    let delims = arg(env, 1);
+    let delims = env.fetch(delims, 1, ALL)?;
+    let bounds = search::token(env.fetched(0, len), env.fetched(1, delims), 0);
+    let Some((start, end)) = bounds else {
+        env.vm.strtok = None;
+        return Ok(0);
+    };
+    // What comes after the token and the delimiter behind it.
+    env.vm.strtok = (end < len).then(|| (at.wrapping_add(end as u64 + 1), limit - end - 1));
+    result(env, |env, out| {
+        out.extend(env.fetched(0, len).get(start..end).unwrap_or(&[]));
+        true
+    })
+}

@@ -1,0 +1,390 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Dynamic variables: thread-locals and associative arrays.
+//!
+//! All live in a fixed number of equal chunks, found through a hash table of chains. A chunk has a head (chain link,
+//! hash, key) in one block and a value in another; DIF can address only the values, so no program can damage the table.
+//!
+//! Reading takes no lock: a chain's chunks keep their key and link for as long as anybody may be looking at them.
+//! Changing a chain takes the lock bit of its bucket for a few instructions. The holder runs with interrupts off, and an
+//! NMI on top of it is refused by the consumer before it gets here, so the lock is never waited for on the CPU that holds
+//! it; who cannot get it from another CPU in a bounded number of tries gives up and counts a drop.
+//!
+//! A deleted chunk goes to the *dirty* list of the CPU that deleted it. The control path moves dirty lists to *rinsing*,
+//! waits until every CPU has left probe context once, and moves them to *clean*, from where the CPUs take them: a chunk
+//! is never reused while another CPU may still be looking at it, and nothing is waited for in probe context. The
+//! lists' links are a field of their own, as a reader may still be on the chain link.
+
+use crate::error::{NoMem, Reason};
+use crate::mem::shared::Shared;
+use crate::mem::Vec;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+const NEXT: usize = 0;
+const FREE: usize = 4;
+const HASH: usize = 8;
+const LEN: usize = 16;
+const KEY: usize = 24;
+
+/// The lock bit of a bucket; the low half is the first chunk plus 1, the bits above count the changes.
+const LOCK: u64 = 1 << 32;
+const VERSION: u64 = 1 << 33;
+const SPINS: u32 = 1 << 14;
+
+/// The lists of one CPU; each holds a chunk's number plus 1, 0 where it is empty.
+#[derive(Debug, Default)]
+struct Lists {
+    dirty: AtomicU32,
+    rinsing: AtomicU32,
+    clean: AtomicU32,
+}
+
+/// Why a variable could not be stored: counted already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dropped;
+
+/// Variables dropped, by what the space was like.
+#[derive(Debug, Default)]
+pub struct Drops {
+    /// No space at all.
+    pub full: AtomicU64,
+    /// Space that is being rinsed.
+    pub rinsing: AtomicU64,
+    /// Space that is dirty.
+    pub dirty: AtomicU64,
+}
+
+/// The dynamic variables of a consumer.
+#[derive(Debug)]
+pub struct Dynamics {
+    nchunks: u32,
+    head_size: usize,
+    value_size: usize,
+    mask: u64,
+    buckets: Shared,
+    heads: Shared,
+    values: Shared,
+    fresh: AtomicU32,
+    lists: Vec<Lists>,
+    /// What was dropped.
+    pub drops: Drops,
+}
+
+/// Mixes a word into a hash.
+#[inline(always)]
+pub fn mix(hash: u64, word: u64) -> u64 {
+    (hash ^ word)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        .rotate_left(29)
+}
+
+fn hash(key: &[u64]) -> u64 {
+    let hash = key
+        .iter()
+        .fold(key.len() as u64, |hash, word| mix(hash, *word));
+    hash ^ hash >> 32
+}
+
+impl Dynamics {
+    /// Space for keys of up to `key_size` and values of up to `value_size` bytes, both multiples of 8, within `total` bytes.
+    pub fn new(
+        total: usize,
+        key_size: usize,
+        value_size: usize,
+        ncpus: usize,
+    ) -> Result<Self, Reason> {
+        let head_size = KEY.checked_add(key_size).ok_or(NoMem)?;
+        let chunk = head_size.checked_add(value_size).ok_or(NoMem)? + 8;
+        let nchunks = u32::try_from(total / chunk)
+            .unwrap_or(u32::MAX)
+            .min(u32::MAX / 2) as usize;
+        if nchunks == 0 {
+            return Err(Reason::invalid("less than one dynamic variable fits").about("dynvarsize"));
+        }
+        // As many buckets as chunks, rounded down to a power of two: chains of one or two.
+        let nbuckets = 1usize << nchunks.ilog2();
+        Ok(Self {
+            nchunks: nchunks as u32,
+            head_size,
+            value_size,
+            mask: nbuckets as u64 - 1,
+            buckets: Shared::new(nbuckets * 8)?,
+            heads: Shared::new(nchunks.checked_mul(head_size).ok_or(NoMem)?)?,
+            values: Shared::new(nchunks.checked_mul(value_size).ok_or(NoMem)?)?,
+            fresh: AtomicU32::new(0),
+            lists: Vec::try_from_fn(ncpus, |_| Ok::<_, NoMem>(Lists::default()))?,
+            drops: Drops::default(),
+        })
+    }
+
+    /// How many words a key may have.
+    pub fn key_words(&self) -> usize {
+        (self.head_size - KEY) / 8
+    }
+
+    /// The values' memory.
+    #[inline(always)]
+    pub fn values(&self) -> &Shared {
+        &self.values
+    }
+
+    /// Offset of a chunk's value in [`values`](Self::values).
+    #[inline(always)]
+    pub fn value_of(&self, chunk: u32) -> usize {
+        chunk as usize * self.value_size
+    }
+
+    #[inline(always)]
+    fn word(&self, chunk: u32, field: usize) -> u64 {
+        self.heads
+            .u64(chunk as usize * self.head_size + field)
+            .map_or(0, |w| w.load(Ordering::Relaxed))
+    }
+
+    fn set_word(&self, chunk: u32, field: usize, value: u64) {
+        if let Some(w) = self.heads.u64(chunk as usize * self.head_size + field) {
+            w.store(value, Ordering::Relaxed);
+        }
+    }
+
+    #[inline(always)]
+    fn link(&self, chunk: u32, field: usize) -> u32 {
+        self.heads
+            .u32(chunk as usize * self.head_size + field)
+            .map_or(0, |l| l.load(Ordering::Acquire))
+    }
+
+    fn set_link(&self, chunk: u32, field: usize, to: u32) {
+        if let Some(l) = self.heads.u32(chunk as usize * self.head_size + field) {
+            l.store(to, Ordering::Release);
+        }
+    }
+
+    #[inline(always)]
+    fn bucket(&self, hash: u64) -> Option<&AtomicU64> {
+        self.buckets.u64((hash & self.mask) as usize * 8)
+    }
+
+    #[inline(always)]
+    fn matches(&self, chunk: u32, hash: u64, key: &[u64]) -> bool {
+        self.word(chunk, HASH) == hash
+            && self.word(chunk, LEN) == key.len() as u64
+            && key
+                .iter()
+                .enumerate()
+                .all(|(i, word)| self.word(chunk, KEY + 8 * i) == *word)
+    }
+
+    /// The chunk of `key` on the chain that begins with `link`.
+    #[inline(always)]
+    fn walk(&self, mut link: u32, hash: u64, key: &[u64]) -> Option<u32> {
+        // A chain cannot be longer than there are chunks; the bound holds even if it were damaged.
+        for _ in 0..self.nchunks {
+            let chunk = link.checked_sub(1)?;
+            if self.matches(chunk, hash, key) {
+                return Some(chunk);
+            }
+            link = self.link(chunk, NEXT);
+        }
+        None
+    }
+
+    /// The chunk of the variable with `key`.
+    #[inline]
+    pub fn find(&self, key: &[u64]) -> Option<u32> {
+        let hash = hash(key);
+        let head = self.bucket(hash)?.load(Ordering::Acquire) as u32;
+        self.walk(head, hash, key)
+    }
+
+    /// Takes a bucket's lock; returns its value without it.
+    fn lock(&self, bucket: &AtomicU64) -> Option<u64> {
+        for _ in 0..SPINS {
+            let seen = bucket.load(Ordering::Relaxed);
+            if seen & LOCK == 0
+                && bucket
+                    .compare_exchange_weak(seen, seen | LOCK, Ordering::Acquire, Ordering::Relaxed)
+                    .is_ok()
+            {
+                return Some(seen);
+            }
+            core::hint::spin_loop();
+        }
+        self.drops.full.fetch_add(1, Ordering::Relaxed);
+        None
+    }
+
+    /// Gives a bucket's lock back, with `head` as its first link.
+    fn unlock(bucket: &AtomicU64, was: u64, head: u32) {
+        let version = (was & !(VERSION - 1)).wrapping_add(VERSION);
+        bucket.store(version | u64::from(head), Ordering::Release);
+    }
+
+    /// Makes the variable with `key`, whose value `init` writes, unless it exists: then returns its chunk. `free` is the
+    /// private list of CPU `cpu`.
+    pub fn insert(
+        &self,
+        cpu: usize,
+        free: &mut u32,
+        key: &[u64],
+        init: impl FnOnce(&Shared, usize),
+    ) -> Result<u32, Dropped> {
+        if key.len() > self.key_words() {
+            self.drops.full.fetch_add(1, Ordering::Relaxed);
+            return Err(Dropped);
+        }
+        let hash = hash(key);
+        let bucket = self.bucket(hash).ok_or(Dropped)?;
+        let chunk = self.take(cpu, free)?;
+        self.set_word(chunk, HASH, hash);
+        self.set_word(chunk, LEN, key.len() as u64);
+        for (i, word) in key.iter().enumerate() {
+            self.set_word(chunk, KEY + 8 * i, *word);
+        }
+        init(&self.values, self.value_of(chunk));
+
+        let Some(was) = self.lock(bucket) else {
+            self.give_back(free, chunk);
+            return Err(Dropped);
+        };
+        if let Some(other) = self.walk(was as u32, hash, key) {
+            // Another CPU was faster. Nobody has seen our chunk.
+            Self::unlock(bucket, was, was as u32);
+            self.give_back(free, chunk);
+            return Ok(other);
+        }
+        self.set_link(chunk, NEXT, was as u32);
+        Self::unlock(bucket, was, chunk + 1);
+        Ok(chunk)
+    }
+
+    /// Deletes the variable with `key`, if there is one.
+    pub fn remove(&self, cpu: usize, key: &[u64]) {
+        if self.find(key).is_none() {
+            return;
+        }
+        let hash = hash(key);
+        let Some(bucket) = self.bucket(hash) else {
+            return;
+        };
+        let Some(was) = self.lock(bucket) else {
+            return;
+        };
+        let mut head = was as u32;
+        let mut before: Option<u32> = None;
+        let mut link = head;
+        let mut removed = None;
+        for _ in 0..self.nchunks {
+            let Some(chunk) = link.checked_sub(1) else {
+                break;
+            };
+            let next = self.link(chunk, NEXT);
+            if self.matches(chunk, hash, key) {
+                match before {
+                    Some(before) => self.set_link(before, NEXT, next),
+                    None => head = next,
+                }
+                removed = Some(chunk);
+                break;
+            }
+            before = Some(chunk);
+            link = next;
+        }
+        Self::unlock(bucket, was, head);
+        if let (Some(chunk), Some(lists)) = (removed, self.lists.get(cpu)) {
+            self.push_chain(&lists.dirty, chunk + 1, chunk);
+        }
+    }
+
+    /// Puts the chain from `first` to `last` in front of `list`.
+    fn push_chain(&self, list: &AtomicU32, first: u32, last: u32) {
+        let mut head = list.load(Ordering::Relaxed);
+        loop {
+            self.set_link(last, FREE, head);
+            // The only other writer takes the whole list away, so this succeeds at the second try at the latest.
+            match list.compare_exchange(head, first, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(now) => head = now,
+            }
+        }
+    }
+
+    fn give_back(&self, free: &mut u32, chunk: u32) {
+        self.set_link(chunk, FREE, *free);
+        *free = chunk + 1;
+    }
+
+    /// Takes a chunk that nobody uses.
+    fn take(&self, cpu: usize, free: &mut u32) -> Result<u32, Dropped> {
+        if *free == 0 {
+            *free = self.refill(cpu);
+        }
+        if let Some(chunk) = free.checked_sub(1) {
+            *free = self.link(chunk, FREE);
+            return Ok(chunk);
+        }
+        let any = |list: fn(&Lists) -> &AtomicU32| {
+            self.lists
+                .iter()
+                .any(|lists| list(lists).load(Ordering::Relaxed) != 0)
+        };
+        let counter = if any(|l| &l.rinsing) {
+            &self.drops.rinsing
+        } else if any(|l| &l.dirty) {
+            &self.drops.dirty
+        } else {
+            &self.drops.full
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
+        Err(Dropped)
+    }
+
+    /// A list of chunks for this CPU: its own clean ones, one that was never used, or another CPU's clean ones.
+    fn refill(&self, cpu: usize) -> u32 {
+        let own = self
+            .lists
+            .get(cpu)
+            .map_or(0, |l| l.clean.swap(0, Ordering::Acquire));
+        if own != 0 {
+            return own;
+        }
+        if self.fresh.load(Ordering::Relaxed) < self.nchunks {
+            let chunk = self.fresh.fetch_add(1, Ordering::Relaxed);
+            if chunk < self.nchunks {
+                self.set_link(chunk, FREE, 0);
+                return chunk + 1;
+            }
+        }
+        self.lists
+            .iter()
+            .map(|lists| lists.clean.swap(0, Ordering::Acquire))
+            .find(|list| *list != 0)
+            .unwrap_or(0)
+    }
+
+    /// Makes deleted chunks usable again; `grace` returns when no CPU is in probe context that was when it was called.
+    /// Calls must not overlap.
+    pub fn clean(&self, grace: impl FnOnce()) {
+        let mut any = false;
+        for lists in self.lists.iter() {
+            let dirty = lists.dirty.swap(0, Ordering::Acquire);
+            lists.rinsing.store(dirty, Ordering::Release);
+            any |= dirty != 0;
+        }
+        if !any {
+            return;
+        }
+        grace();
+        for lists in self.lists.iter() {
+            let first = lists.rinsing.swap(0, Ordering::Acquire);
+            let Some(mut last) = first.checked_sub(1) else {
+                continue;
+            };
+            while let Some(next) = self.link(last, FREE).checked_sub(1) {
+                last = next;
+            }
+            self.push_chain(&lists.clean, first, last);
+        }
+    }
+}

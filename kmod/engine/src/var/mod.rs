@@ -1,0 +1,12 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Variables: where they live and how DIF addresses what is by reference.
+//!
+//! Globals and clause-locals have a place of their own ([`statics`]), known when a clause is prepared. Thread-locals and
+//! associative arrays are made as they are assigned ([`dynamic`]). Whatever the engine owns has an address that DIF can
+//! compute with ([`addr`]).
+
+pub mod addr;
+pub mod dynamic;
+pub mod statics;

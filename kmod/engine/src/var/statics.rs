@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Globals and clause-locals: a table of declarations, and where each value lies.
+//!
+//! A value of up to 8 bytes takes one word. One by reference takes a word that says whether it is NULL, and then its
+//! bytes. Globals lie in one block that all CPUs share; clause-locals have the same layout in a block of each CPU.
+//! Thread-locals and associative arrays have a declaration here too, for their size, but no place.
+
+use crate::dif::verify::same_var;
+use crate::error::{Errno, Reason};
+use crate::mem::Vec;
+use dtrace_uapi::types::{
+    DifVar, DIFV_KIND_ARRAY, DIFV_SCOPE_GLOBAL, DIFV_SCOPE_LOCAL, DIFV_SCOPE_THREAD,
+};
+use dtrace_uapi::types::{DIF_TF_BYREF, DIF_TYPE_STRING};
+use dtrace_uapi::var::OTHER_UBASE;
+
+/// Value of the word before the bytes of a variable that was assigned NULL.
+pub const NULL: u64 = u64::MAX;
+
+/// Most bytes that the globals, and that a CPU's clause-locals, may take.
+const STATICS_MAX: usize = 16 << 20;
+
+/// A declared variable.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    var: DifVar,
+    /// Offset in its block, of the word.
+    pub offset: usize,
+    /// Size of its bytes, if it is by reference.
+    pub by_ref: Option<usize>,
+    /// It is a string.
+    pub string: bool,
+}
+
+/// All variables of a consumer.
+#[derive(Debug, Default)]
+pub struct Table {
+    places: Vec<Place>,
+    globals: usize,
+    locals: usize,
+    data_max: usize,
+}
+
+impl Table {
+    /// Declares a variable, or finds it declared. `EINVAL` where it was declared in another way.
+    pub fn declare(&mut self, var: &DifVar, strsize: usize) -> Result<(), Reason> {
+        if var.id < u32::from(OTHER_UBASE) {
+            return Ok(());
+        }
+        if let Some(place) = self.find(var.id, var.scope) {
+            if !same_var(&place.var, var) {
+                return Err(Reason::invalid(
+                    "variable was declared in another way before",
+                ));
+            }
+            return Ok(());
+        }
+        let string = var.ty.kind == DIF_TYPE_STRING;
+        let by_ref = (var.ty.flags & DIF_TF_BYREF != 0).then_some(if var.ty.size == 0 {
+            strsize
+        } else {
+            var.ty.size as usize
+        });
+        let size = by_ref.map_or(8, |size| 8 + size.next_multiple_of(8));
+        let mut offset = 0;
+        match (var.scope, var.kind) {
+            (DIFV_SCOPE_GLOBAL, kind) if kind != DIFV_KIND_ARRAY => {
+                offset = self.globals;
+                self.globals += size;
+            }
+            (DIFV_SCOPE_LOCAL, _) => {
+                offset = self.locals;
+                self.locals += size;
+            }
+            _ => self.data_max = self.data_max.max(by_ref.unwrap_or(8).next_multiple_of(8)),
+        }
+        if self.globals.max(self.locals) > STATICS_MAX {
+            return Err(Reason::new(Errno::ENOMEM, "too many big variables"));
+        }
+        self.places.push(Place {
+            var: *var,
+            offset,
+            by_ref,
+            string,
+        })?;
+        Ok(())
+    }
+
+    /// The place of variable `id` in `scope`.
+    pub fn find(&self, id: u32, scope: u8) -> Option<&Place> {
+        self.places
+            .iter()
+            .find(|place| place.var.id == id && place.var.scope == scope)
+    }
+
+    /// Whether there are thread-locals or associative arrays.
+    pub fn has_dynamics(&self) -> bool {
+        self.places
+            .iter()
+            .any(|p| p.var.scope == DIFV_SCOPE_THREAD || p.var.kind == DIFV_KIND_ARRAY)
+    }
+
+    /// Size of the block of globals, bytes.
+    pub fn globals_size(&self) -> usize {
+        self.globals
+    }
+
+    /// Size of a CPU's block of clause-locals, bytes.
+    pub fn locals_size(&self) -> usize {
+        self.locals
+    }
+
+    /// Size of the greatest dynamic variable, bytes.
+    pub fn data_max(&self) -> usize {
+        self.data_max.max(8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dtrace_uapi::types::DifType;
+
+    fn var(id: u32, scope: u8, size: u32) -> DifVar {
+        DifVar {
+            id,
+            scope,
+            kind: 1,
+            ty: DifType {
+                size,
+                flags: if size > 8 { DIF_TF_BYREF } else { 0 },
+                ..DifType::default()
+            },
+            ..DifVar::default()
+        }
+    }
+
+    #[test]
+    fn each_variable_has_a_place_of_its_own() {
+        let mut t = Table::default();
+        for v in [
+            var(0x500, 0, 8),
+            var(0x501, 0, 13),
+            var(0x502, 0, 4),
+            var(0x500, 2, 8),
+            var(0x503, 1, 100),
+        ] {
+            t.declare(&v, 256).unwrap();
+            t.declare(&v, 256).unwrap();
+        }
+        assert_eq!(t.find(0x501, 0).unwrap().offset, 8);
+        assert_eq!(t.find(0x502, 0).unwrap().offset, 8 + 8 + 16);
+        assert_eq!(
+            (t.globals_size(), t.locals_size(), t.data_max()),
+            (40, 8, 104)
+        );
+        assert!(t.has_dynamics());
+        assert!(t.declare(&var(0x500, 0, 100), 256).is_err());
+        assert!(t.find(0x500, 1).is_none());
+    }
+}

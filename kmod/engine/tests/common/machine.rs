@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! A machine whose kernel and user memory are two maps of pieces.
+
+use dtrace_engine::{BadAddr, Machine, ProbeName};
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+
+#[derive(Debug)]
+pub struct TestMachine {
+    pub kernel: BTreeMap<u64, Vec<u8>>,
+    pub user: RefCell<BTreeMap<u64, Vec<u8>>>,
+    pub args: [u64; 10],
+    pub pid: u32,
+    pub comm: &'static str,
+    pub now: Cell<u64>,
+    pub owned: bool,
+    pub thread: u64,
+    pub log: RefCell<Vec<String>>,
+}
+
+impl Default for TestMachine {
+    fn default() -> Self {
+        Self {
+            kernel: BTreeMap::new(),
+            user: RefCell::default(),
+            args: std::array::from_fn(|i| 100 + i as u64),
+            pid: 1234,
+            comm: "tester",
+            now: Cell::new(0x1_0000_0000),
+            owned: true,
+            thread: 0xffff_8880_0000_1000,
+            log: RefCell::default(),
+        }
+    }
+}
+
+fn find(map: &BTreeMap<u64, Vec<u8>>, addr: u64) -> Option<&[u8]> {
+    let (base, bytes) = map.range(..=addr).next_back()?;
+    bytes
+        .get(usize::try_from(addr - base).ok()?..)
+        .filter(|b| !b.is_empty())
+}
+
+fn load(map: &BTreeMap<u64, Vec<u8>>, addr: u64, out: &mut [u8]) -> Result<(), BadAddr> {
+    if out.is_empty() {
+        return Ok(());
+    }
+    let from = find(map, addr).and_then(|b| b.get(..out.len()));
+    out.copy_from_slice(from.ok_or(BadAddr(addr))?);
+    Ok(())
+}
+
+fn load_str(map: &BTreeMap<u64, Vec<u8>>, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr> {
+    let from = find(map, addr).ok_or(BadAddr(addr))?;
+    for (i, to) in out.iter_mut().enumerate() {
+        match from.get(i) {
+            Some(0) => return Ok(i),
+            Some(b) => *to = *b,
+            None => return Err(BadAddr(addr + i as u64)),
+        }
+    }
+    Ok(out.len())
+}
+
+impl Machine for TestMachine {
+    fn probe(&self) -> ProbeName<'_> {
+        ProbeName {
+            provider: b"test",
+            module: b"vmlinux",
+            func: b"do_it",
+            name: b"entry",
+        }
+    }
+    fn timestamp(&self) -> u64 {
+        self.now.set(self.now.get() + 1);
+        self.now.get()
+    }
+    fn walltimestamp(&self) -> u64 {
+        77
+    }
+    fn vtimestamp(&self) -> u64 {
+        88
+    }
+    fn arg(&self, n: u64) -> u64 {
+        self.args.get(n as usize).copied().unwrap_or(0)
+    }
+    fn reg(&self, n: u64) -> Option<u64> {
+        (n < 4).then_some(1000 + n)
+    }
+    fn ureg(&self, n: u64) -> Option<u64> {
+        (n < 4).then_some(2000 + n)
+    }
+    fn curthread(&self) -> u64 {
+        self.thread
+    }
+    fn thread_key(&self) -> u64 {
+        self.thread
+    }
+    fn pid(&self) -> u32 {
+        self.pid
+    }
+    fn tid(&self) -> u32 {
+        self.pid + 1
+    }
+    fn ppid(&self) -> u32 {
+        1
+    }
+    fn uid(&self) -> u32 {
+        501
+    }
+    fn gid(&self) -> u32 {
+        502
+    }
+    fn execname(&self) -> [u8; 16] {
+        let mut out = [0; 16];
+        out[..self.comm.len()].copy_from_slice(self.comm.as_bytes());
+        out
+    }
+    fn errno(&self) -> i32 {
+        2
+    }
+    fn ipl(&self) -> u32 {
+        0
+    }
+    fn caller(&self) -> u64 {
+        0xffff_ffff_8100_0000
+    }
+    fn ucaller(&self) -> u64 {
+        0x40_0000
+    }
+    fn stackdepth(&self) -> u32 {
+        3
+    }
+    fn ustackdepth(&self) -> u32 {
+        2
+    }
+    fn stack(&self, pcs: &mut [u64]) -> usize {
+        let n = pcs.len().min(3);
+        pcs[..n].copy_from_slice(&[11, 12, 13][..n]);
+        n
+    }
+    fn ustack(&self, pcs: &mut [u64]) -> usize {
+        let n = pcs.len().min(2);
+        pcs[..n].copy_from_slice(&[21, 22][..n]);
+        n
+    }
+    fn progenyof(&self, pid: u64) -> bool {
+        pid == 1 || pid == u64::from(self.pid)
+    }
+    fn owned(&self) -> bool {
+        self.owned
+    }
+    fn load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr> {
+        load(&self.kernel, addr, out)
+    }
+    fn load_str(&self, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr> {
+        load_str(&self.kernel, addr, out)
+    }
+    fn user_load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr> {
+        load(&self.user.borrow(), addr, out)
+    }
+    fn user_load_str(&self, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr> {
+        load_str(&self.user.borrow(), addr, out)
+    }
+    fn user_store(&self, addr: u64, data: &[u8]) -> Result<(), BadAddr> {
+        let mut user = self.user.borrow_mut();
+        let (base, bytes) = user.range_mut(..=addr).next_back().ok_or(BadAddr(addr))?;
+        let at = (addr - base) as usize;
+        bytes
+            .get_mut(at..at + data.len())
+            .ok_or(BadAddr(addr))?
+            .copy_from_slice(data);
+        Ok(())
+    }
+    fn stop(&self) {
+        self.log.borrow_mut().push("stop".into());
+    }
+    fn raise(&self, signal: u64) {
+        self.log.borrow_mut().push(format!("raise {signal}"));
+    }
+    fn breakpoint(&self) {
+        self.log.borrow_mut().push("breakpoint".into());
+    }
+    fn panic(&self) {
+        self.log.borrow_mut().push("panic".into());
+    }
+    fn chill(&self, ns: u64) {
+        self.log.borrow_mut().push(format!("chill {ns}"));
+    }
+}
