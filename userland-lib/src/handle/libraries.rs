@@ -1,0 +1,286 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The D libraries that are compiled before any program.
+//!
+//! Those of the system are part of the library itself, so that they always fit it and nothing need be installed;
+//! `syslibdir` puts a folder in their place, `libdir` (`-L`) adds folders before them, `nolibs` leaves all out.
+//!
+//! A library says what it needs by `#pragma D depends_on library|provider|module NAME`. Libraries come out after
+//! those that they need; one that needs what is not there is left out, as it is of no use here.
+
+use std::{borrow::Cow, fs, io, path::Path};
+
+use thiserror::Error;
+
+use crate::options::CompileOptions;
+
+/// The system's libraries.
+const BUILT_IN: [(&str, &str); 2] = [
+    ("errno.d", include_str!("../../dlib/errno.d")),
+    ("signal.d", include_str!("../../dlib/signal.d")),
+];
+
+/// The text of a library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Library {
+    /// Its file name, by which others depend on it.
+    pub name: String,
+    /// Its text.
+    pub text: Cow<'static, str>,
+}
+
+/// What a library needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need<'a> {
+    /// Another library.
+    Library(&'a str),
+    /// A provider.
+    Provider(&'a str),
+    /// A kernel module.
+    Module(&'a str),
+}
+
+/// Why the libraries cannot be read.
+#[derive(Debug, Error)]
+pub enum LibraryError {
+    /// A folder or file of them.
+    #[error("failed to read D library {path}: {error}")]
+    Read {
+        /// What was read.
+        path: String,
+        /// The system's error.
+        error: io::Error,
+    },
+    /// They need each other.
+    #[error("D library {0} depends on itself")]
+    Loop(String),
+}
+
+impl Library {
+    /// What it needs, in order.
+    fn needs(&self) -> impl Iterator<Item = Need<'_>> {
+        self.text.lines().filter_map(|line| {
+            let mut words = line.strip_prefix('#')?.split_whitespace();
+            if [words.next()?, words.next()?, words.next()?] != ["pragma", "D", "depends_on"] {
+                return None;
+            }
+            let (kind, name) = (words.next()?, words.next()?);
+            match kind {
+                "library" => Some(Need::Library(name)),
+                "provider" => Some(Need::Provider(name)),
+                "module" => Some(Need::Module(name)),
+                _ => None,
+            }
+        })
+    }
+}
+
+/// The libraries that `options` ask for, in the order of their compilation. `present` says whether there is a
+/// provider or module that one needs.
+pub fn libraries(
+    options: &CompileOptions,
+    present: impl Fn(Need<'_>) -> bool,
+) -> Result<Vec<Library>, LibraryError> {
+    if options.nolibs {
+        return Ok(Vec::new());
+    }
+    let mut found = Vec::new();
+    for folder in &options.libdirs {
+        read_folder(folder, &mut found)?;
+    }
+    match &options.syslibdir {
+        Some(folder) => read_folder(folder, &mut found)?,
+        None => {
+            for (name, text) in BUILT_IN {
+                add(&mut found, name, text.into());
+            }
+        }
+    }
+    order(found, present)
+}
+
+/// Adds a library unless one of its name is there: the folder that is searched first wins.
+fn add(found: &mut Vec<Library>, name: &str, text: Cow<'static, str>) {
+    if found.iter().all(|library| library.name != name) {
+        found.push(Library {
+            name: name.into(),
+            text,
+        });
+    }
+}
+
+/// Adds a folder's libraries, by name; other files are none of ours, and a folder that is not there has none.
+fn read_folder(folder: &Path, found: &mut Vec<Library>) -> Result<(), LibraryError> {
+    let failed = |path: &Path| {
+        let path = path.display().to_string();
+        move |error| LibraryError::Read { path, error }
+    };
+    let entries = match fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(failed(folder))?,
+    };
+    let mut paths: Vec<_> = entries
+        .into_iter()
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|e| e == "d") && path.is_file())
+        .collect();
+    paths.sort();
+    for path in paths {
+        let text = fs::read_to_string(&path).map_err(failed(&path))?;
+        if let Some(name) = path.file_name().and_then(|name| name.to_str()) {
+            add(found, name, text.into());
+        }
+    }
+    Ok(())
+}
+
+/// How far a library has got on its way into the order.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    New,
+    /// What it needs is being placed.
+    Open,
+    Placed,
+    Left,
+}
+
+fn order(
+    found: Vec<Library>,
+    present: impl Fn(Need<'_>) -> bool,
+) -> Result<Vec<Library>, LibraryError> {
+    let mut marks = vec![Mark::New; found.len()];
+    let mut placed = Vec::new();
+    for index in 0..found.len() {
+        place(index, &found, &present, &mut marks, &mut placed)?;
+    }
+    Ok(placed
+        .into_iter()
+        .map(|i: usize| found[i].clone())
+        .collect())
+}
+
+/// Places library `index` after what it needs; says whether it is placed.
+fn place(
+    index: usize,
+    found: &[Library],
+    present: &dyn Fn(Need<'_>) -> bool,
+    marks: &mut [Mark],
+    placed: &mut Vec<usize>,
+) -> Result<bool, LibraryError> {
+    let library = &found[index];
+    match marks[index] {
+        Mark::New => {}
+        Mark::Open => return Err(LibraryError::Loop(library.name.clone())),
+        mark => return Ok(mark == Mark::Placed),
+    }
+    marks[index] = Mark::Open;
+    let mut complete = true;
+    for need in library.needs() {
+        complete &= match need {
+            Need::Library(name) => match found.iter().position(|other| other.name == name) {
+                Some(other) => place(other, found, present, marks, placed)?,
+                None => false,
+            },
+            _ => present(need),
+        };
+    }
+    marks[index] = if complete { Mark::Placed } else { Mark::Left };
+    if complete {
+        placed.push(index);
+    }
+    Ok(complete)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn library(name: &str, needs: &[&str]) -> Library {
+        let needs = needs
+            .iter()
+            .map(|need| format!("#pragma D depends_on {need}\n"));
+        Library {
+            name: name.into(),
+            text: Cow::Owned(needs.collect()),
+        }
+    }
+
+    fn ordered(all: &[(&str, &[&str])]) -> Result<String, LibraryError> {
+        let found = all.iter().map(|(name, needs)| library(name, needs));
+        let present = |need: Need<'_>| need == Need::Provider("io");
+        let libraries = order(found.collect(), present)?;
+        let names: Vec<_> = libraries.into_iter().map(|library| library.name).collect();
+        Ok(names.join(" "))
+    }
+
+    #[test]
+    fn libraries_follow_what_they_need() {
+        for (all, expected) in [
+            (
+                &[("b.d", &["library a.d"][..]), ("a.d", &[])][..],
+                "a.d b.d",
+            ),
+            (
+                &[
+                    ("c.d", &["library b.d", "library a.d"]),
+                    ("b.d", &["library a.d"]),
+                    ("a.d", &["provider io"]),
+                ],
+                "a.d b.d c.d",
+            ),
+            // What is missing takes its dependents with it.
+            (
+                &[
+                    ("b.d", &["library a.d"]),
+                    ("a.d", &["module none"]),
+                    ("c.d", &[]),
+                    ("d.d", &["library none.d"]),
+                ],
+                "c.d",
+            ),
+        ] {
+            assert_eq!(ordered(all).unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn loops_are_named() {
+        let error = ordered(&[("a.d", &["library b.d"]), ("b.d", &["library a.d"])]);
+        let text = error.unwrap_err().to_string();
+        assert_eq!(text, "D library a.d depends on itself");
+    }
+
+    #[test]
+    fn options_choose_the_folders() {
+        let dir = std::env::temp_dir().join(format!("dtrace-libs-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        for (name, text) in [("errno.d", "mine"), ("zz.d", ""), ("note.txt", "")] {
+            fs::write(dir.join(name), text).unwrap();
+        }
+        let names = |options: &CompileOptions| {
+            let all = libraries(options, |_| false).unwrap();
+            let names: Vec<_> = all.iter().map(|library| library.name.as_str()).collect();
+            (
+                names.join(" "),
+                all.iter().any(|library| library.text == "mine"),
+            )
+        };
+        let mut options = CompileOptions::default();
+        assert_eq!(names(&options), ("errno.d signal.d".into(), false));
+        options.libdirs.push(dir.clone());
+        assert_eq!(names(&options), ("errno.d zz.d signal.d".into(), true));
+        options.libdirs.clear();
+        options.syslibdir = Some(dir.clone());
+        assert_eq!(names(&options), ("errno.d zz.d".into(), true));
+        options.nolibs = true;
+        assert_eq!(names(&options), (String::new(), false));
+        options.nolibs = false;
+        options.syslibdir = Some(dir.join("none"));
+        assert_eq!(names(&options), (String::new(), false));
+        options.syslibdir = Some(dir.join("note.txt"));
+        let error = libraries(&options, |_| false).unwrap_err().to_string();
+        assert!(error.starts_with("failed to read D library"), "{error}");
+        fs::remove_dir_all(&dir).unwrap();
+    }
+}
