@@ -281,16 +281,17 @@ impl State {
 
     /// Removes probes of a provider.
     pub fn remove(&mut self, index: u32, probes: &[ProbeRef]) {
-        for probe in probes
-            .iter()
-            .filter(|p| p.provider() == index && p.is_live())
-        {
+        let ours = |probe: &&ProbeRef| probe.provider() == index && probe.is_live();
+        let mut armed = KVVec::new();
+        for probe in probes.iter().filter(ours) {
             probe.kill();
             probe.ecbs().unlink_all(&mut self.writer);
-            if probe.is_armed() {
+            if probe.is_armed() && armed.push(*probe, GFP_KERNEL).is_err() {
+                // Slow, but sure.
                 self.disarm(&[*probe]);
             }
         }
+        self.disarm(&armed);
     }
 
     fn index_of(&self, tracer: &Arc<Tracer>) -> Option<usize> {
