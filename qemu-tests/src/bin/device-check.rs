@@ -1,0 +1,404 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Uses `/dev/dtrace` by hand, below the compiler and the consumer, and checks what it does. Runs in the VM as root:
+//! `device-check CHECK...`; prints a line for each check, and exits 1 if one failed.
+//!
+//! Programs are written in DIF here, so that a check fails for the kernel's reasons alone.
+
+use dtrace::dof;
+use dtrace::handle::{Buffer, DevDtrace, Device, PATH};
+use dtrace::program::{ActionDesc, Clause, Difo, Program};
+use dtrace::source::Span;
+use dtrace::world::ProbePattern;
+use dtrace_uapi::action::Action;
+use dtrace_uapi::dif::{Instr, Op};
+use dtrace_uapi::ioctl::{ProbeDesc, RecHdr};
+use dtrace_uapi::option::Opt;
+use dtrace_uapi::types::DifType;
+use dtrace_uapi::var::Var;
+use std::io;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use zerocopy::{FromBytes, FromZeros};
+
+type Check = fn() -> Result<(), String>;
+
+const CHECKS: &[(&str, Check)] = &[
+    ("probes", probes),
+    ("lifecycle", lifecycle),
+    ("error", error),
+    ("states", states),
+    ("hostile", hostile),
+    ("together", together),
+    ("killed", killed),
+];
+
+fn main() -> ExitCode {
+    let asked: Vec<String> = std::env::args().skip(1).collect();
+    if asked.first().is_some_and(|arg| arg == "hang") {
+        return hang();
+    }
+    let mut failed = false;
+    for (name, check) in CHECKS {
+        if !asked.is_empty() && !asked.iter().any(|a| a == name) {
+            continue;
+        }
+        match check() {
+            Ok(()) => println!("{name}: ok"),
+            Err(why) => {
+                failed = true;
+                println!("{name}: {why}");
+            }
+        }
+    }
+    ExitCode::from(u8::from(failed))
+}
+
+/// Fails with a message unless `condition` holds.
+macro_rules! ensure {
+    ($condition:expr, $($message:tt)*) => {
+        if !$condition {
+            return Err(format!($($message)*));
+        }
+    };
+}
+
+fn open() -> Result<DevDtrace, String> {
+    DevDtrace::open(Path::new(PATH)).map_err(|e| format!("{PATH}: {e}"))
+}
+
+/// What a call on `device` gave, with the kernel's reason in place of an error.
+fn done<T>(device: &DevDtrace, what: &str, result: io::Result<T>) -> Result<T, String> {
+    result.map_err(|e| format!("{what}: {e} ({})", device.reason()))
+}
+
+fn int() -> DifType {
+    DifType {
+        size: 8,
+        ..DifType::default()
+    }
+}
+
+fn difo(text: &[Instr], ints: &[u64]) -> Difo {
+    Difo {
+        text: text.to_vec(),
+        ints: ints.to_vec(),
+        strings: vec![0],
+        rtype: int(),
+        spans: vec![Span::default(); text.len()],
+        ..Difo::default()
+    }
+}
+
+/// `n`.
+fn constant(n: u64) -> Difo {
+    difo(
+        &[Instr::indexed(Op::Setx, 0, 1), Instr::fmt(Op::Ret, 0, 0, 1)],
+        &[n],
+    )
+}
+
+/// `*(uint64_t *)addr`.
+fn load(addr: u64) -> Difo {
+    difo(
+        &[
+            Instr::indexed(Op::Setx, 0, 1),
+            Instr::fmt(Op::Ldx, 1, 0, 1),
+            Instr::fmt(Op::Ret, 0, 0, 1),
+        ],
+        &[addr],
+    )
+}
+
+/// A built-in variable.
+fn variable(id: Var) -> Difo {
+    difo(
+        &[Instr::indexed(Op::Ldgs, id as u16, 1), Instr::fmt(Op::Ret, 0, 0, 1)],
+        &[],
+    )
+}
+
+fn action(kind: Action, difo: Difo) -> ActionDesc {
+    ActionDesc {
+        kind,
+        difo: Some(difo),
+        format: None,
+        ntuple: 0,
+        arg: 0,
+        uarg: 1,
+    }
+}
+
+/// A clause of `probes` (`provider:module:function:name`).
+fn clause(probes: &str, actions: Vec<ActionDesc>) -> Clause {
+    let mut parts = probes.split(':').map(String::from);
+    let mut part = || parts.next().unwrap_or_default();
+    Clause {
+        probes: ProbePattern {
+            id: 0,
+            provider: part(),
+            module: part(),
+            func: part(),
+            name: part(),
+        },
+        predicate: None,
+        actions,
+        index: 0,
+        span: Span::default(),
+    }
+}
+
+/// An image that traces `values` at each probe description.
+fn tracing(clauses: Vec<(&str, Vec<Difo>)>) -> Vec<u8> {
+    let trace = |difo| action(Action::Difexpr, difo);
+    let clauses = clauses
+        .into_iter()
+        .map(|(probes, values)| clause(probes, values.into_iter().map(trace).collect()))
+        .collect();
+    image(clauses)
+}
+
+fn image(clauses: Vec<Clause>) -> Vec<u8> {
+    let program = Program {
+        clauses,
+        first_uarg: 1,
+        ..Program::default()
+    };
+    let options = [(Opt::Bufsize, 64 << 10), (Opt::Aggsize, 64 << 10)];
+    dof::emit(&program, &options)
+}
+
+/// Reads every CPU's principal buffer; a record is its probe's name and its 8-byte values.
+fn records(device: &DevDtrace) -> Result<Vec<(u32, Vec<u64>)>, String> {
+    let mut found = Vec::new();
+    for cpu in 0..device.cpus() {
+        let mut room = vec![0; 64 << 10];
+        let taken = device.snapshot(Buffer::Principal, cpu, &mut room);
+        let Some(desc) = done(device, "snapshot", taken)? else {
+            continue;
+        };
+        ensure!(desc.drops == 0, "CPU {cpu} dropped {}", desc.drops);
+        let mut rest = &room[..desc.size as usize];
+        while let Ok((head, _)) = RecHdr::read_from_prefix(rest) {
+            if head.epid == 0 {
+                rest = &rest[4..];
+                continue;
+            }
+            let probe = device.enabled_probe(head.epid);
+            let (desc, recs) = done(device, "EPROBE", probe)?;
+            ensure!(desc.size as usize <= rest.len(), "a record is cut off");
+            let value = |offset: usize| {
+                let bytes = rest.get(offset..offset + 8)?;
+                Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+            };
+            let values = recs.iter().filter_map(|rec| value(rec.offset as usize));
+            found.push((desc.probeid, values.collect()));
+            rest = &rest[desc.size as usize..];
+        }
+    }
+    Ok(found)
+}
+
+fn name(device: &DevDtrace, id: u32) -> Result<String, String> {
+    let mut pattern = ProbeDesc::new_zeroed();
+    pattern.id = id - 1;
+    let probe = done(device, "PROBEMATCH", device.next_probe(&pattern))?;
+    let probe = probe.ok_or("no such probe")?;
+    Ok(dtrace::handle::text(&probe.name))
+}
+
+/// Ids are dense, PROBEMATCH finds what a description means, providers are known by name.
+fn probes() -> Result<(), String> {
+    let device = open()?;
+    let everything = ProbeDesc::new_zeroed();
+    let (mut at, mut count) = (everything, 0);
+    while let Some(mut found) = done(&device, "PROBEMATCH", device.next_probe(&at))? {
+        ensure!(found.id > count, "id {} after {count}", found.id);
+        count = found.id;
+        found.provider.fill(0);
+        (found.module, found.func, found.name) = (everything.module, everything.func, everything.name);
+        at = found;
+    }
+    ensure!(count >= 3, "only {count} probes");
+    for (id, expected) in [(1, "BEGIN"), (2, "END"), (3, "ERROR")] {
+        let found = name(&device, id)?;
+        ensure!(found == expected, "probe {id} is {found}");
+    }
+    let provider = done(&device, "PROVIDER", device.provider("dtrace"))?;
+    ensure!(provider.is_some(), "no provider dtrace");
+    let provider = done(&device, "PROVIDER", device.provider("nonesuch"))?;
+    ensure!(provider.is_none(), "a provider nonesuch");
+    Ok(())
+}
+
+/// BEGIN comes first, END last, each once.
+fn lifecycle() -> Result<(), String> {
+    let device = open()?;
+    let image = tracing(vec![
+        ("dtrace:::BEGIN", vec![constant(42), variable(Var::Id)]),
+        ("dtrace:::END", vec![constant(43), variable(Var::Id)]),
+    ]);
+    let matched = done(&device, "ENABLE", device.enable(&image))?;
+    ensure!(matched == 2, "{matched} probes matched");
+    done(&device, "GO", device.go())?;
+    let begun = records(&device)?;
+    ensure!(begun == [(1, vec![42, 1])], "after GO: {begun:?}");
+    done(&device, "STOP", device.stop())?;
+    let ended = records(&device)?;
+    ensure!(ended == [(2, vec![43, 2])], "after STOP: {ended:?}");
+    let status = done(&device, "STATUS", device.status())?;
+    ensure!(status.errors == 0, "{} errors", status.errors);
+    Ok(())
+}
+
+/// A fault fires ERROR for the consumer whose clause it is, with the address, and for no other.
+fn error() -> Result<(), String> {
+    let (device, other) = (open()?, open()?);
+    let quiet = tracing(vec![("dtrace:::ERROR", vec![constant(1)])]);
+    done(&other, "ENABLE", other.enable(&quiet))?;
+    done(&other, "GO", other.go())?;
+    let image = tracing(vec![
+        ("dtrace:::BEGIN", vec![constant(7), load(0x10)]),
+        ("dtrace:::ERROR", vec![variable(Var::Arg4), variable(Var::Arg5)]),
+        ("dtrace:::BEGIN", vec![constant(8)]),
+    ]);
+    done(&device, "ENABLE", device.enable(&image))?;
+    done(&device, "GO", device.go())?;
+    let found = records(&device)?;
+    ensure!(
+        found == [(3, vec![1, 0x10]), (1, vec![8])],
+        "records: {found:?}"
+    );
+    let status = done(&device, "STATUS", device.status())?;
+    ensure!(status.errors == 1, "{} errors", status.errors);
+    let found = records(&other)?;
+    ensure!(found.is_empty(), "the other consumer got {found:?}");
+    Ok(())
+}
+
+/// Calls out of their order are refused and change nothing.
+fn states() -> Result<(), String> {
+    let device = open()?;
+    ensure!(device.stop().is_err(), "STOP before GO");
+    ensure!(device.status().is_err(), "STATUS before GO");
+    ensure!(device.enabled_probe(1).is_err(), "EPROBE of nothing");
+    ensure!(device.aggregation(1).is_err(), "AGGDESC of nothing");
+    let image = tracing(vec![("dtrace:::BEGIN", vec![constant(42)])]);
+    done(&device, "ENABLE", device.enable(&image))?;
+    done(&device, "GO", device.go())?;
+    let again = device.enable(&image).map_err(|e| e.raw_os_error());
+    ensure!(again == Err(Some(16)), "ENABLE after GO: {again:?}");
+    ensure!(device.go().is_err(), "GO twice");
+    let mut room = vec![0; 64 << 10];
+    let nowhere = device.snapshot(Buffer::Principal, 100_000, &mut room);
+    ensure!(nowhere.is_err(), "a snapshot of CPU 100000");
+    let small = device.snapshot(Buffer::Principal, 0, &mut [0; 16]);
+    ensure!(small.is_err(), "a snapshot without room");
+    done(&device, "STOP", device.stop())?;
+    ensure!(device.stop().is_err(), "STOP twice");
+    Ok(())
+}
+
+/// Images with one word changed, and images cut short, are refused or harmless.
+fn hostile() -> Result<(), String> {
+    let good = tracing(vec![
+        ("dtrace:::BEGIN", vec![constant(42), variable(Var::Id)]),
+        ("dtrace:::END", vec![load(0x10)]),
+    ]);
+    let mut refused = 0u32;
+    for at in (0..good.len()).step_by(4) {
+        for word in [0u32, 1, 0x7fff_ffff, u32::MAX, 0x0001_0000] {
+            let mut bad = good.clone();
+            bad.splice(at..at + 4, word.to_ne_bytes());
+            let device = open()?;
+            match device.enable(&bad) {
+                Ok(_) => {
+                    let _ = device.go();
+                }
+                Err(e) => {
+                    refused += 1;
+                    let errno = e.raw_os_error();
+                    let known = [Some(22), Some(7), Some(14), Some(12)];
+                    ensure!(known.contains(&errno), "word {at}={word:#x}: {e}");
+                    ensure!(
+                        errno == Some(14) || !device.reason().is_empty(),
+                        "word {at}={word:#x}: {e} without a reason"
+                    );
+                }
+            }
+        }
+    }
+    ensure!(refused > 200, "only {refused} images were refused");
+    for size in [0u64, 1, 63, 64, 65, 100, good.len() as u64 - 1] {
+        let mut bad = good.clone();
+        bad[40..48].copy_from_slice(&size.to_ne_bytes());
+        bad[48..56].copy_from_slice(&size.to_ne_bytes());
+        ensure!(open()?.enable(&bad).is_err(), "an image of {size} bytes");
+    }
+    Ok(())
+}
+
+/// Several consumers trace at the same time, each its own.
+fn together() -> Result<(), String> {
+    let mut devices = Vec::new();
+    for n in 0..16u64 {
+        let device = open()?;
+        let image = tracing(vec![("dtrace:::", vec![constant(n)])]);
+        let matched = done(&device, "ENABLE", device.enable(&image))?;
+        ensure!(matched == 3, "{matched} probes matched");
+        done(&device, "GO", device.go())?;
+        devices.push(device);
+    }
+    for (n, device) in devices.iter().enumerate() {
+        let found = records(device)?;
+        ensure!(found == [(1, vec![n as u64])], "consumer {n}: {found:?}");
+    }
+    // Every other one goes; the rest still works.
+    let mut n = 0;
+    devices.retain(|_| {
+        n += 1;
+        n % 2 == 0
+    });
+    for (n, device) in devices.iter().enumerate() {
+        done(device, "STOP", device.stop())?;
+        let found = records(device)?;
+        ensure!(found == [(2, vec![2 * n as u64 + 1])], "consumer {n}: {found:?}");
+    }
+    Ok(())
+}
+
+/// A consumer that is killed while it traces everything leaves the module free.
+fn killed() -> Result<(), String> {
+    let itself = std::env::current_exe().map_err(|e| e.to_string())?;
+    for _ in 0..5 {
+        let mut child = Command::new(&itself)
+            .arg("hang")
+            .spawn()
+            .map_err(|e| e.to_string())?;
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        child.kill().map_err(|e| e.to_string())?;
+        child.wait().map_err(|e| e.to_string())?;
+    }
+    let modules = std::fs::read_to_string("/proc/modules").map_err(|e| e.to_string())?;
+    let users = modules
+        .lines()
+        .find_map(|line| line.strip_prefix("dtrace "))
+        .and_then(|rest| rest.split(' ').nth(1));
+    ensure!(users == Some("0"), "users of the module: {users:?}");
+    Ok(())
+}
+
+/// Traces until it is killed.
+fn hang() -> ExitCode {
+    let image = tracing(vec![("", vec![variable(Var::Id)])]);
+    let Ok(device) = open() else {
+        return ExitCode::FAILURE;
+    };
+    if device.enable(&image).and_then(|_| device.go()).is_err() {
+        return ExitCode::FAILURE;
+    }
+    loop {
+        std::thread::sleep(std::time::Duration::from_secs(1));
+    }
+}
