@@ -9,7 +9,7 @@
 //! from a sample of its names: an order that holds for a sample of hundreds by chance does not exist, and one that
 //! was made to deceive only hides types.
 
-use super::{Btf, Kind, Malformed, TypeId, MAX_NAME};
+use super::{Btf, Kind, Malformed, Type, TypeId, MAX_NAME};
 use std::cmp::Ordering;
 use std::sync::{
     atomic::{AtomicU32, Ordering::Relaxed},
@@ -68,6 +68,22 @@ impl Btf {
                 .min()
         };
         Ok(found.map(TypeId))
+    }
+
+    /// The first enumeration of its own that has the constant `name`, and the constant's value.
+    pub fn enumerator(&self, name: &str) -> Result<Option<(TypeId, i64)>, Malformed> {
+        let enums = (self.first..self.end()?)
+            .map(TypeId)
+            .filter(|&id| self.is_kind(id, Kind::Enum) || self.is_kind(id, Kind::Enum64));
+        for id in enums {
+            let Type::Enum(enumeration) = self.get(id)? else {
+                continue;
+            };
+            if let Some(found) = enumeration.enumerators().find(|found| found.name == name) {
+                return Ok(Some((id, found.value)));
+            }
+        }
+        Ok(None)
     }
 
     fn is_kind(&self, id: TypeId, kind: Kind) -> bool {

@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Arithmetic types: C's promotions and conversions, and which types go together.
+
+use super::{Kind, Opaque, Ty, Types};
+
+/// Size and sign of an integer type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct IntType {
+    /// Bytes.
+    pub size: u8,
+    /// Whether it has a sign.
+    pub signed: bool,
+}
+
+impl IntType {
+    /// `int`
+    pub const INT: Self = Self {
+        size: 4,
+        signed: true,
+    };
+}
+
+impl Types {
+    /// Size and sign of an integer or an enumeration.
+    pub fn int(&self, ty: Ty) -> Option<IntType> {
+        match self.base(ty) {
+            Kind::Int { int, .. } => Some(*int),
+            Kind::Enum(id) => Some(self.enums[id.0 as usize].int),
+            _ => None,
+        }
+    }
+
+    /// Whether arrays of `ty` are text.
+    pub fn is_char(&self, ty: Ty) -> bool {
+        matches!(self.base(ty), Kind::Int { is_char: true, .. })
+    }
+
+    /// Whether `ty` is a pointer.
+    pub fn is_pointer(&self, ty: Ty) -> bool {
+        matches!(self.base(ty), Kind::Pointer(_))
+    }
+
+    /// Whether `ty` is a number or a pointer: what a register holds.
+    pub fn is_scalar(&self, ty: Ty) -> bool {
+        self.int(ty).is_some() || self.is_pointer(ty)
+    }
+
+    /// Whether `ty` is D's string.
+    pub fn is_string(&self, ty: Ty) -> bool {
+        matches!(self.base(ty), Kind::String)
+    }
+
+    /// Whether a string can be made of a value of type `ty` as it stands: strings, arrays of and pointers to
+    /// characters.
+    pub fn is_string_like(&self, ty: Ty) -> bool {
+        self.is_string(ty)
+            || self
+                .pointee(ty)
+                .is_some_and(|element| self.is_char(element))
+    }
+
+    /// Whether nothing is known of `ty` yet.
+    pub fn is_dynamic(&self, ty: Ty) -> bool {
+        matches!(self.base(ty), Kind::Opaque(Opaque::Dynamic))
+    }
+
+    /// The type in which a single integer computes: at least an `int`.
+    pub fn promote(&self, ty: Ty) -> Ty {
+        match self.int(ty) {
+            Some(int) if int.size < 4 => Ty::INT,
+            Some(int) if matches!(self.base(ty), Kind::Enum(_)) => of_shape(int),
+            _ => ty,
+        }
+    }
+
+    /// The type in which two integers compute: the larger, and the unsigned of two equally large.
+    pub fn usual(&self, left: Ty, right: Ty) -> Option<Ty> {
+        let (left, right) = (self.promote(left), self.promote(right));
+        let (l, r) = (self.int(left)?, self.int(right)?);
+        Some(match l.size.cmp(&r.size) {
+            std::cmp::Ordering::Greater => left,
+            std::cmp::Ordering::Less => right,
+            std::cmp::Ordering::Equal if l.signed && !r.signed => right,
+            std::cmp::Ordering::Equal => left,
+        })
+    }
+
+    /// Whether two types are the same but for names and qualifiers, at every level.
+    pub fn same(&self, left: Ty, right: Ty) -> bool {
+        let (left, right) = (self.resolve(left), self.resolve(right));
+        if left == right {
+            return true;
+        }
+        match (self.kind(left), self.kind(right)) {
+            (Kind::Pointer(l), Kind::Pointer(r)) => self.same(*l, *r),
+            (Kind::Array(l, a), Kind::Array(r, b)) => a == b && self.same(*l, *r),
+            (Kind::Int { int: l, .. }, Kind::Int { int: r, .. }) => l == r,
+            (Kind::Record(_), Kind::Record(_)) => {
+                // The kernel may have the same structure once for itself and once for a module.
+                let (l, r) = (self.tag(left), self.tag(right));
+                l == r
+                    && l.is_some_and(|(_, name)| !name.is_empty())
+                    && self.size(left) == self.size(right)
+            }
+            (
+                Kind::Function {
+                    ret: l,
+                    params: a,
+                    variadic: v,
+                },
+                Kind::Function {
+                    ret: r,
+                    params: b,
+                    variadic: w,
+                },
+            ) => {
+                v == w
+                    && self.same(*l, *r)
+                    && a.len() == b.len()
+                    && a.iter().zip(b.iter()).all(|(a, b)| self.same(*a, *b))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether two pointers (or an array and a pointer) can be compared and assigned: they point to the same type, or
+    /// one of them to `void`.
+    pub fn pointers_agree(&self, left: Ty, right: Ty) -> bool {
+        match (self.pointee(left), self.pointee(right)) {
+            (Some(l), Some(r)) => {
+                let is_void = |ty| matches!(self.base(ty), Kind::Void);
+                is_void(l) || is_void(r) || self.same(l, r)
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether a value of type `from` can be given where `to` is expected: integers to integers, pointers that agree,
+    /// what strings are made of to strings, the same structure.
+    pub fn assignable(&self, to: Ty, from: Ty) -> bool {
+        if self.int(to).is_some() && self.int(from).is_some() {
+            return true;
+        }
+        if self.is_string(to) {
+            return self.is_string_like(from);
+        }
+        if self.is_pointer(to) {
+            let text = self.is_string(from)
+                && self
+                    .pointee(to)
+                    .is_some_and(|element| self.is_char(element));
+            return text || self.pointers_agree(to, from);
+        }
+        self.same(to, from)
+    }
+}
+
+/// C's own type of a shape that is at least an `int`'s.
+fn of_shape(int: IntType) -> Ty {
+    match (int.size > 4, int.signed) {
+        (false, true) => Ty::INT,
+        (false, false) => Ty::UINT,
+        (true, true) => Ty::LONG,
+        (true, false) => Ty::ULONG,
+    }
+}

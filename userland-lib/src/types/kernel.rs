@@ -1,0 +1,369 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The kernel's types, taken from BTF into the table as they are asked for.
+//!
+//! Every BTF type that comes in is remembered by its BTF and number, so that it comes in once; a type of `vmlinux`
+//! that a module refers to is `vmlinux`'. What a damaged BTF fails to describe is `void`: it has a name nowhere, and
+//! whoever uses it is told that it has no members.
+
+use super::btf::{self, Btf, Proto, Qualifier, Type, TypeId};
+use super::record::{Body, RecordEntry};
+use super::{Enum, Field, IntType, Kind, Member, Record, Tag, Ty, Types, MAX_DEPTH};
+use crate::world::TypeSource;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The kernel's own name among its modules.
+const VMLINUX: &str = "vmlinux";
+
+/// The names of D's and C's own scopes before a backquote.
+const OWN_SCOPES: [&str; 2] = ["D", "C"];
+
+/// What came from the kernel so far.
+#[derive(Debug, Default)]
+pub(super) struct Kernel {
+    /// The BTFs by name; `None` where there is none.
+    by_name: HashMap<String, Option<u32>>,
+    btfs: Vec<Arc<Btf>>,
+    imported: HashMap<Origin, Ty>,
+}
+
+/// A type of a BTF: the BTF that has it itself, and its number there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Origin {
+    btf: u32,
+    id: TypeId,
+}
+
+/// What a function takes and returns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    /// What it returns.
+    pub ret: Ty,
+    /// The parameters with their names, which may be empty.
+    pub params: Vec<(String, Ty)>,
+    /// Whether more may follow.
+    pub variadic: bool,
+}
+
+impl Kernel {
+    fn number(&mut self, btf: &Arc<Btf>) -> u32 {
+        let known = self.btfs.iter().position(|known| Arc::ptr_eq(known, btf));
+        known.unwrap_or_else(|| {
+            self.btfs.push(btf.clone());
+            self.btfs.len() - 1
+        }) as u32
+    }
+
+    /// The BTF of a module.
+    fn module(&mut self, world: &dyn TypeSource, name: &str) -> Option<u32> {
+        if let Some(&known) = self.by_name.get(name) {
+            return known;
+        }
+        let number = world.btf(name).map(|btf| self.number(&btf));
+        self.by_name.insert(name.to_owned(), number);
+        number
+    }
+}
+
+impl Types {
+    /// The type that the typedef `name`, or a word such as `bool`, stands for; of `module` only, where that is given
+    /// and not empty.
+    pub fn typedef(
+        &mut self,
+        world: &dyn TypeSource,
+        module: Option<&str>,
+        name: &str,
+    ) -> Option<Ty> {
+        if let Some(declared) = self
+            .own(module)
+            .then(|| self.declared_typedef(name))
+            .flatten()
+        {
+            return Some(declared);
+        }
+        self.kernel_type(world, module, name, &[btf::Kind::Typedef])
+    }
+
+    /// The structure, union or enumeration of this tag; of `module` only, where that is given and not empty.
+    pub fn tagged(
+        &mut self,
+        world: &dyn TypeSource,
+        module: Option<&str>,
+        tag: Tag,
+        name: &str,
+    ) -> Option<Ty> {
+        if let Some(declared) = self
+            .own(module)
+            .then(|| self.declared_tag(tag, name))
+            .flatten()
+        {
+            return Some(declared);
+        }
+        let kinds: &[btf::Kind] = match tag {
+            Tag::Struct => &[btf::Kind::Struct],
+            Tag::Union => &[btf::Kind::Union],
+            Tag::Enum => &[btf::Kind::Enum, btf::Kind::Enum64],
+        };
+        self.kernel_type(world, module, name, kinds)
+    }
+
+    /// Type of the kernel's variable `name`, where its BTF tells.
+    pub fn variable(
+        &mut self,
+        world: &dyn TypeSource,
+        module: Option<&str>,
+        name: &str,
+    ) -> Option<Ty> {
+        self.search(world, module, |types, number, btf| {
+            let ty = btf.variable(name).ok()??;
+            Some(types.import(number, ty))
+        })
+    }
+
+    /// What the kernel function `name` takes and returns.
+    pub fn signature(
+        &mut self,
+        world: &dyn TypeSource,
+        module: Option<&str>,
+        name: &str,
+    ) -> Option<Signature> {
+        self.search(world, module, |types, number, btf| {
+            Some(types.import_proto(number, btf.function(name).ok()??.proto))
+        })
+    }
+
+    /// What the kernel's tracepoint `name` passes.
+    pub fn tracepoint(
+        &mut self,
+        world: &dyn TypeSource,
+        module: Option<&str>,
+        name: &str,
+    ) -> Option<Signature> {
+        self.search(world, module, |types, number, btf| {
+            Some(types.import_proto(number, btf.tracepoint(name).ok()??))
+        })
+    }
+
+    /// The constant `name` of an enumeration of the kernel's own, with its type. Every enumeration is looked
+    /// through: ask when nothing else has the name.
+    pub fn kernel_constant(&mut self, world: &dyn TypeSource, name: &str) -> Option<(Ty, i64)> {
+        let number = self.kernel.module(world, VMLINUX)?;
+        let btf = self.kernel.btfs.get(number as usize)?.clone();
+        let (id, value) = btf.enumerator(name).ok()??;
+        Some((self.import(number, id), value))
+    }
+
+    /// Whether names of D and of the program are meant too.
+    fn own(&self, module: Option<&str>) -> bool {
+        module.is_none_or(|module| OWN_SCOPES.contains(&module))
+    }
+
+    fn kernel_type(
+        &mut self,
+        world: &dyn TypeSource,
+        module: Option<&str>,
+        name: &str,
+        kinds: &[btf::Kind],
+    ) -> Option<Ty> {
+        self.search(world, module, |types, number, btf| {
+            let id = btf.find_any(name, kinds).ok()??;
+            Some(types.import(number, id))
+        })
+    }
+
+    /// The first answer of the BTF of `module`, or of the kernel's and then of all modules'.
+    fn search<T>(
+        &mut self,
+        world: &dyn TypeSource,
+        module: Option<&str>,
+        mut ask: impl FnMut(&mut Self, u32, &Btf) -> Option<T>,
+    ) -> Option<T> {
+        let mut ask_one = |types: &mut Self, name: &str| {
+            let number = types.kernel.module(world, name)?;
+            let btf = types.kernel.btfs.get(number as usize)?.clone();
+            ask(types, number, &btf)
+        };
+        match module {
+            Some(module) if OWN_SCOPES.contains(&module) => None,
+            Some(module) if !module.is_empty() => ask_one(self, module),
+            _ => ask_one(self, VMLINUX).or_else(|| {
+                let modules = world.modules();
+                modules.iter().find_map(|name| ask_one(self, name))
+            }),
+        }
+    }
+
+    fn import_proto(&mut self, number: u32, proto: Proto<'_>) -> Signature {
+        let params = proto
+            .params()
+            .map(|param| (param.name.to_owned(), self.import(number, param.ty)))
+            .collect();
+        Signature {
+            ret: self.import(number, proto.ret),
+            params,
+            variadic: proto.variadic,
+        }
+    }
+
+    fn import(&mut self, number: u32, id: TypeId) -> Ty {
+        self.import_at(number, id, MAX_DEPTH)
+    }
+
+    /// The table's number of a BTF type.
+    fn import_at(&mut self, number: u32, id: TypeId, depth: u32) -> Ty {
+        let Some(depth) = depth.checked_sub(1) else {
+            return Ty::VOID;
+        };
+        if id == TypeId::VOID {
+            return Ty::VOID;
+        }
+        let Some(mut btf) = self.kernel.btfs.get(number as usize).cloned() else {
+            return Ty::VOID;
+        };
+        let mut number = number;
+        while let Some(base) = btf.base().filter(|_| id < btf.first()).cloned() {
+            number = self.kernel.number(&base);
+            btf = base;
+        }
+        let origin = Origin { btf: number, id };
+        if let Some(&known) = self.kernel.imported.get(&origin) {
+            return known;
+        }
+        let ty = match btf.get(id) {
+            Ok(ty) => self.convert(origin, &btf, ty, depth),
+            Err(_) => Ty::VOID,
+        };
+        self.kernel.imported.insert(origin, ty);
+        ty
+    }
+
+    fn convert(&mut self, origin: Origin, btf: &Btf, ty: Type<'_>, depth: u32) -> Ty {
+        match ty {
+            Type::Int(int) => self.integer(&int),
+            Type::Float { name, size } => self.enter(Kind::Float {
+                name: name.into(),
+                size: u8::try_from(size).unwrap_or(u8::MAX),
+            }),
+            Type::Ptr(target) => {
+                let target = self.import_at(origin.btf, target, depth);
+                self.pointer_to(target)
+            }
+            Type::Array(array) => {
+                let element = self.import_at(origin.btf, array.element, depth);
+                self.array_of(element, Some(array.count))
+            }
+            Type::Typedef { name, target } => {
+                let target = self.import_at(origin.btf, target, depth);
+                self.enter(Kind::Typedef(name.into(), target))
+            }
+            Type::Qualified(qualifier, target) => {
+                let target = self.import_at(origin.btf, target, depth);
+                let userland = qualifier == Qualifier::Tag("user");
+                self.qualified(target, qualifier == Qualifier::Const, userland)
+            }
+            Type::FuncProto(proto) => self.prototype(origin.btf, proto, depth),
+            Type::Struct(record) | Type::Union(record) => self.new_record(RecordEntry {
+                name: record.name.to_owned(),
+                is_union: matches!(ty, Type::Union(_)),
+                body: Body::Kernel(origin, u64::from(record.size)),
+            }),
+            Type::Fwd { name, is_union } => self.forward(origin, btf, name, is_union, depth),
+            Type::Enum(e) => self.new_enum(Enum {
+                name: e.name.to_owned(),
+                int: IntType {
+                    size: u8::try_from(e.size).unwrap_or(8).clamp(1, 8),
+                    signed: e.signed,
+                },
+                items: e
+                    .enumerators()
+                    .map(|e| (e.name.to_owned(), e.value))
+                    .collect(),
+            }),
+            _ => Ty::VOID,
+        }
+    }
+
+    /// An integer; under D's own name where D has it.
+    fn integer(&mut self, int: &btf::Int<'_>) -> Ty {
+        if let Some(own) = Self::from_words(int.name.split(' ')) {
+            if self.size(own) == Some(u64::from(int.size)) {
+                return own;
+            }
+        }
+        self.enter(Kind::Int {
+            name: int.name.into(),
+            int: IntType {
+                size: u8::try_from(int.size).unwrap_or(16),
+                signed: int.signed,
+            },
+            is_char: int.is_char,
+        })
+    }
+
+    fn prototype(&mut self, number: u32, proto: Proto<'_>, depth: u32) -> Ty {
+        let params: Vec<Ty> = proto
+            .params()
+            .map(|param| self.import_at(number, param.ty, depth))
+            .collect();
+        let ret = self.import_at(number, proto.ret, depth);
+        self.function_of(ret, &params, proto.variadic)
+    }
+
+    /// A structure that is only named here: the one that the same BTF, or its base, has elsewhere, if any.
+    fn forward(&mut self, origin: Origin, btf: &Btf, name: &str, is_union: bool, depth: u32) -> Ty {
+        let kind = if is_union {
+            btf::Kind::Union
+        } else {
+            btf::Kind::Struct
+        };
+        match btf.find(name, kind) {
+            Ok(Some(id)) => self.import_at(origin.btf, id, depth),
+            _ => self.new_record(RecordEntry {
+                name: name.to_owned(),
+                is_union,
+                body: Body::Incomplete,
+            }),
+        }
+    }
+
+    /// The members of a kernel structure.
+    pub(super) fn import_record(&mut self, origin: Origin) -> Option<Record> {
+        let btf = self.kernel.btfs.get(origin.btf as usize)?.clone();
+        let ty = btf.get(origin.id).ok()?;
+        let (Type::Struct(composite) | Type::Union(composite)) = ty else {
+            return None;
+        };
+        let members = composite
+            .members()
+            .map(|member| Member {
+                name: member.name.to_owned(),
+                field: self.import_field(origin.btf, &btf, &member),
+            })
+            .collect();
+        Some(Record {
+            name: composite.name.to_owned(),
+            is_union: matches!(ty, Type::Union(_)),
+            size: u64::from(composite.size),
+            members,
+        })
+    }
+
+    fn import_field(&mut self, number: u32, btf: &Btf, member: &btf::Member<'_>) -> Field {
+        let mut field = Field {
+            ty: self.import(number, member.ty),
+            bit_offset: u64::from(member.bit_offset),
+            bit_size: member.bit_size,
+        };
+        // Old encoders tell a bit-field's width by an integer type of its own.
+        let int = btf.resolve(member.ty).and_then(|id| btf.get(id));
+        if let (None, Ok(Type::Int(int))) = (field.bit_size, int) {
+            if u32::from(int.bits) < int.size.saturating_mul(8) && int.bits > 0 && !int.is_bool {
+                field.bit_offset += u64::from(int.bit_offset);
+                field.bit_size = Some(int.bits);
+            }
+        }
+        field
+    }
+}

@@ -1,0 +1,339 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Structures and unions: members, layout, look-up.
+//!
+//! A kernel structure has the layout that its BTF tells. A structure that a program declares is laid out here, as the
+//! kernel's compiler would do it (the x86-64 and arm64 ABIs agree): members at multiples of their alignment,
+//! bit-fields packed from the lowest bit on without crossing a unit of their type, the size rounded up to the largest
+//! alignment.
+
+use super::kernel::Origin;
+use super::{Kind, RecordId, Tag, Ty, Types, MAX_DEPTH};
+use std::rc::Rc;
+
+/// A structure or union whose members are known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// Its tag; empty where it has none.
+    pub name: String,
+    /// Whether it is a union.
+    pub is_union: bool,
+    /// Bytes.
+    pub size: u64,
+    /// The members in order.
+    pub members: Vec<Member>,
+}
+
+/// A member.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its name; empty for an anonymous structure or union, whose members count as the outer one's.
+    pub name: String,
+    /// Where it is.
+    pub field: Field,
+}
+
+/// A place within a structure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Its type.
+    pub ty: Ty,
+    /// Bits from the structure's start; little-endian, so that a bit-field's lowest bit is there.
+    pub bit_offset: u64,
+    /// Width of a bit-field.
+    pub bit_size: Option<u8>,
+}
+
+impl Field {
+    /// Bytes from the structure's start, of a member that is no bit-field.
+    pub fn offset(&self) -> u64 {
+        self.bit_offset / 8
+    }
+}
+
+/// An entry of the table of records.
+#[derive(Clone, Debug)]
+pub(super) struct RecordEntry {
+    pub name: String,
+    pub is_union: bool,
+    pub body: Body,
+}
+
+/// How much of a record is known.
+#[derive(Clone, Debug)]
+pub(super) enum Body {
+    /// Only the name.
+    Incomplete,
+    /// That the kernel has it, and its size.
+    Kernel(Origin, u64),
+    /// All.
+    Complete(Rc<Record>),
+}
+
+/// A record in the making: members are laid out one by one.
+#[derive(Debug)]
+pub struct Layout {
+    is_union: bool,
+    /// Where the next member may start, in bits.
+    next: u64,
+    /// Bits of the largest member so far.
+    end: u64,
+    /// The largest alignment so far, bytes.
+    align: u64,
+    members: Vec<Member>,
+}
+
+/// Why a member cannot be laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LayoutError {
+    /// Its type has no size.
+    Incomplete,
+    /// Its width is not that of a bit-field of its type.
+    Width,
+    /// The record is too large.
+    Large,
+    /// There is a member of that name.
+    Duplicate,
+}
+
+impl Layout {
+    /// No members yet.
+    pub fn new(is_union: bool) -> Self {
+        Self {
+            is_union,
+            next: 0,
+            end: 0,
+            align: 1,
+            members: Vec::new(),
+        }
+    }
+
+    /// Adds a member; an unnamed bit-field takes room alone, one of width 0 ends the unit.
+    pub fn add(
+        &mut self,
+        types: &mut Types,
+        name: &str,
+        ty: Ty,
+        width: Option<u32>,
+    ) -> Result<(), LayoutError> {
+        let open_array = matches!(types.base(ty), Kind::Array(_, None));
+        let size = types.size(ty).ok_or(LayoutError::Incomplete)?;
+        if !name.is_empty() && self.members.iter().any(|member| member.name == name) {
+            return Err(LayoutError::Duplicate);
+        }
+        let align = types.align(ty).max(1);
+        let bits = size.checked_mul(8).ok_or(LayoutError::Large)?;
+        let start = if self.is_union { 0 } else { self.next };
+        let (at, length, bit_size) = match width {
+            None if open_array => (round_up(start, align * 8)?, 0, None),
+            None => (round_up(start, align * 8)?, bits, None),
+            Some(0) if name.is_empty() => (round_up(start, bits)?, 0, None),
+            Some(width) => {
+                types.int(ty).ok_or(LayoutError::Width)?;
+                if width == 0 || u64::from(width) > bits {
+                    return Err(LayoutError::Width);
+                }
+                let crosses = start / bits != (start + u64::from(width) - 1) / bits;
+                let at = if crosses {
+                    round_up(start, bits)?
+                } else {
+                    start
+                };
+                (at, u64::from(width), Some(width as u8))
+            }
+        };
+        self.next = at.checked_add(length).ok_or(LayoutError::Large)?;
+        self.end = self.end.max(self.next);
+        if width.is_none() || !name.is_empty() {
+            self.align = self.align.max(align);
+            self.members.push(Member {
+                name: name.to_owned(),
+                field: Field {
+                    ty,
+                    bit_offset: at,
+                    bit_size,
+                },
+            });
+        }
+        Ok(())
+    }
+
+    /// The record of the members so far.
+    pub fn finish(self, name: &str) -> Result<Record, LayoutError> {
+        Ok(Record {
+            name: name.to_owned(),
+            is_union: self.is_union,
+            size: round_up(self.end, self.align * 8)? / 8,
+            members: self.members,
+        })
+    }
+}
+
+fn round_up(value: u64, unit: u64) -> Result<u64, LayoutError> {
+    value
+        .checked_next_multiple_of(unit.max(1))
+        .ok_or(LayoutError::Large)
+}
+
+impl Types {
+    /// A new record of which only the tag is known; it can be completed once.
+    pub fn declare_record(&mut self, is_union: bool, name: Option<&str>) -> Ty {
+        let ty = self.new_record(RecordEntry {
+            name: name.unwrap_or_default().to_owned(),
+            is_union,
+            body: Body::Incomplete,
+        });
+        if let Some(name) = name {
+            let tag = if is_union { Tag::Union } else { Tag::Struct };
+            self.tags.insert((tag, name.to_owned()), ty);
+        }
+        ty
+    }
+
+    /// Gives a declared record its members. `false` if it has them already, or is none.
+    pub fn complete_record(&mut self, ty: Ty, record: Record) -> bool {
+        let Kind::Record(RecordId(id)) = *self.base(ty) else {
+            return false;
+        };
+        let entry = &mut self.records[id as usize];
+        if !matches!(entry.body, Body::Incomplete) {
+            return false;
+        }
+        entry.body = Body::Complete(Rc::new(record));
+        true
+    }
+
+    pub(super) fn new_record(&mut self, entry: RecordEntry) -> Ty {
+        let id = RecordId(self.records.len() as u32);
+        self.records.push(entry);
+        self.enter(Kind::Record(id))
+    }
+
+    /// Whether `ty` is a structure or union.
+    pub fn is_record(&self, ty: Ty) -> bool {
+        matches!(self.base(ty), Kind::Record(_))
+    }
+
+    /// The tag of a structure, union or enumeration, empty where it has none.
+    pub fn tag(&self, ty: Ty) -> Option<(Tag, &str)> {
+        match *self.base(ty) {
+            Kind::Record(RecordId(id)) => {
+                let entry = &self.records[id as usize];
+                let tag = if entry.is_union {
+                    Tag::Union
+                } else {
+                    Tag::Struct
+                };
+                Some((tag, &entry.name))
+            }
+            Kind::Enum(id) => Some((Tag::Enum, &self.enums[id.0 as usize].name)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn record_size(&self, id: RecordId) -> Option<u64> {
+        match &self.records[id.0 as usize].body {
+            Body::Incomplete => None,
+            Body::Kernel(_, size) => Some(*size),
+            Body::Complete(record) => Some(record.size),
+        }
+    }
+
+    /// The structure or union that `ty` is; `None` if it is none or its members are not known.
+    pub fn record(&mut self, ty: Ty) -> Option<Rc<Record>> {
+        let Kind::Record(RecordId(id)) = *self.base(ty) else {
+            return None;
+        };
+        let origin = match &self.records[id as usize].body {
+            Body::Incomplete => return None,
+            Body::Complete(record) => return Some(record.clone()),
+            Body::Kernel(origin, _) => *origin,
+        };
+        let record = Rc::new(self.import_record(origin)?);
+        self.records[id as usize].body = Body::Complete(record.clone());
+        Some(record)
+    }
+
+    /// The member `name` of the structure or union `ty`, also where it is one of an anonymous member's.
+    pub fn member(&mut self, ty: Ty, name: &str) -> Option<Field> {
+        self.member_at(ty, name, 0, MAX_DEPTH)
+    }
+
+    fn member_at(&mut self, ty: Ty, name: &str, base: u64, depth: u32) -> Option<Field> {
+        let record = self.record(ty)?;
+        let shifted = |field: Field| {
+            Some(Field {
+                bit_offset: base.checked_add(field.bit_offset)?,
+                ..field
+            })
+        };
+        if let Some(member) = record.members.iter().find(|member| member.name == name) {
+            return shifted(member.field);
+        }
+        let depth = depth.checked_sub(1)?;
+        let anonymous = record
+            .members
+            .iter()
+            .filter(|member| member.name.is_empty());
+        for member in anonymous {
+            let base = shifted(member.field)?.bit_offset;
+            if let Some(field) = self.member_at(member.field.ty, name, base, depth) {
+                return Some(field);
+            }
+        }
+        None
+    }
+
+    /// Names of all members, those of anonymous members with the others': for suggestions.
+    pub fn member_names(&mut self, ty: Ty) -> Vec<String> {
+        let mut names = Vec::new();
+        let mut pending = vec![(ty, 0)];
+        while let Some((ty, depth)) = pending.pop() {
+            let Some(record) = self.record(ty) else {
+                continue;
+            };
+            for member in &record.members {
+                if !member.name.is_empty() {
+                    names.push(member.name.clone());
+                } else if depth < MAX_DEPTH {
+                    pending.push((member.field.ty, depth + 1));
+                }
+            }
+        }
+        names
+    }
+
+    /// What addresses of values are multiples of, bytes.
+    pub fn align(&mut self, ty: Ty) -> u64 {
+        self.align_at(ty, MAX_DEPTH)
+    }
+
+    fn align_at(&mut self, ty: Ty, depth: u32) -> u64 {
+        let Some(depth) = depth.checked_sub(1) else {
+            return 1;
+        };
+        match *self.base(ty) {
+            Kind::Array(element, _) => self.align_at(element, depth),
+            Kind::Record(_) => self.record_align(ty, depth),
+            Kind::String => 1,
+            _ => self.size(ty).unwrap_or(1).clamp(1, 16),
+        }
+    }
+
+    /// BTF tells no alignment: it is the largest that the members have and that places and size agree with.
+    fn record_align(&mut self, ty: Ty, depth: u32) -> u64 {
+        let Some(record) = self.record(ty) else {
+            return 1;
+        };
+        let mut align = 1;
+        for member in &record.members {
+            let own = self.align_at(member.field.ty, depth);
+            let fits = member.field.bit_size.is_some() || member.field.bit_offset % (own * 8) == 0;
+            if fits && record.size % own == 0 {
+                align = align.max(own);
+            }
+        }
+        align
+    }
+}

@@ -1,0 +1,499 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Tests of the table of types.
+
+use super::btf::fixture::{self, Builder};
+use super::btf::{self as b, Btf, TypeId};
+use super::record::LayoutError;
+use super::*;
+use crate::world::TypeSource;
+use std::cell::Cell;
+use std::sync::Arc;
+
+/// A kernel with one module, which counts how often it is asked.
+struct World {
+    vmlinux: Arc<Btf>,
+    module: Arc<Btf>,
+    asked: Cell<u32>,
+}
+
+impl World {
+    fn new() -> Self {
+        let vmlinux = fixture::kernel().build();
+        let task = vmlinux
+            .find("task_struct", b::Kind::Struct)
+            .unwrap()
+            .unwrap();
+        let int = vmlinux.find("int", b::Kind::Int).unwrap().unwrap();
+        let mut builder = Builder::on(&vmlinux);
+        let task = builder.ptr(task);
+        let sb = builder.record(
+            b::Kind::Struct,
+            "ext4_sb_info",
+            16,
+            &[("s_task", task, 0), ("s_flags", int, 64)],
+        );
+        let sb = builder.ptr(sb);
+        builder.func("ext4_sync_fs", int, &[("sb", sb)]);
+        Self {
+            module: builder.build(),
+            vmlinux,
+            asked: Cell::new(0),
+        }
+    }
+}
+
+impl TypeSource for World {
+    fn btf(&self, module: &str) -> Option<Arc<Btf>> {
+        self.asked.set(self.asked.get() + 1);
+        match module {
+            "vmlinux" => Some(self.vmlinux.clone()),
+            "ext4" => Some(self.module.clone()),
+            _ => None,
+        }
+    }
+
+    fn modules(&self) -> Vec<String> {
+        vec!["ext4".to_owned()]
+    }
+}
+
+fn world_of(builder: &Builder) -> World {
+    World {
+        vmlinux: builder.build(),
+        ..World::new()
+    }
+}
+
+#[test]
+fn the_constants_are_what_they_say() {
+    let types = Types::default();
+    for (ty, name) in [
+        (Ty::VOID, "void"),
+        (Ty::CHAR, "char"),
+        (Ty::USHORT, "unsigned short"),
+        (Ty::ULLONG, "unsigned long long"),
+        (Ty::BOOL, "_Bool"),
+        (Ty::LONG_DOUBLE, "long double"),
+        (Ty::STRING, "string"),
+        (Ty::STACK, "stack"),
+        (Ty::SYMBOL, "_symaddr"),
+        (Ty::USER_SYMBOL, "_usymaddr"),
+        (Ty::DYNAMIC, "<DYN>"),
+        (Ty::VOID_POINTER, "void *"),
+        (Ty::CHAR_POINTER, "char *"),
+        (Ty::INT8_T, "int8_t"),
+        (Ty::UINT64_T, "uint64_t"),
+        (Ty::UINTPTR_T, "uintptr_t"),
+        (Ty::SIZE_T, "size_t"),
+        (Ty::PID_T, "pid_t"),
+        (Ty::GID_T, "gid_t"),
+    ] {
+        assert_eq!(types.name(ty), name);
+    }
+    assert_eq!(types.size(Ty::STRING), Some(256));
+    assert_eq!(Types::new(64).size(Ty::STRING), Some(64));
+    assert_eq!(types.size(Ty::VOID), None);
+    assert_eq!(types.resolve(Ty::UINT64_T), Ty::ULONG);
+}
+
+#[test]
+fn words_in_any_order() {
+    let ty = |text: &str| Types::from_words(text.split(' '));
+    assert_eq!(ty("long unsigned int"), Some(Ty::ULONG));
+    assert_eq!(ty("unsigned"), Some(Ty::UINT));
+    assert_eq!(ty("int short signed"), Some(Ty::SHORT));
+    assert_eq!(ty("long long unsigned"), Some(Ty::ULLONG));
+    assert_eq!(ty("signed char"), Some(Ty::SCHAR));
+    assert_eq!(ty("long double"), Some(Ty::LONG_DOUBLE));
+    for wrong in [
+        "",
+        "unsigned signed",
+        "long char",
+        "long long long",
+        "void unsigned",
+        "short char",
+        "foo",
+    ] {
+        assert_eq!(ty(wrong), None, "{wrong}");
+    }
+}
+
+#[test]
+fn derived_types_are_entered_once() {
+    let mut types = Types::default();
+    assert_eq!(types.pointer_to(Ty::CHAR), Ty::CHAR_POINTER);
+    let a = types.array_of(Ty::INT, Some(3));
+    assert_eq!(types.array_of(Ty::INT, Some(3)), a);
+    assert_ne!(types.array_of(Ty::INT, Some(4)), a);
+    let c = types.qualified(Ty::CHAR, true, false);
+    let cu = types.qualified(c, false, true);
+    assert!(types.is_const(cu) && types.is_userland(cu));
+    assert!(types.is_const(c) && !types.is_userland(c));
+    assert_eq!(types.qualified(cu, true, true), cu);
+    assert_eq!(types.resolve(cu), Ty::CHAR);
+}
+
+#[test]
+fn texts() {
+    let mut types = Types::default();
+    let constant = types.qualified(Ty::CHAR, true, false);
+    let pointer = types.pointer_to(constant);
+    let fixed = types.qualified(pointer, true, false);
+    let function = types.function_of(Ty::INT, &[Ty::VOID_POINTER], true);
+    let callback = types.pointer_to(function);
+    let row = types.array_of(callback, Some(2));
+    let tag = types.declare_record(false, Some("foo"));
+    let open = types.array_of(tag, None);
+    assert_eq!(types.name(pointer), "const char *");
+    assert_eq!(types.declaration(fixed, "p"), "const char *const p");
+    assert_eq!(types.name(fixed), "const char *const");
+    assert_eq!(types.name(row), "int (*[2])(void *, ...)");
+    assert_eq!(types.declaration(open, "v"), "struct foo v[]");
+    let anonymous = types.declare_record(true, None);
+    assert_eq!(types.name(anonymous), "union {...}");
+}
+
+#[test]
+fn kernel_structures_come_in_as_they_are_used() {
+    let world = World::new();
+    let mut types = Types::default();
+    let before = types.kinds.len();
+    let task = types
+        .tagged(&world, None, Tag::Struct, "task_struct")
+        .unwrap();
+    assert_eq!(
+        types.kinds.len(),
+        before + 1,
+        "members before they were asked for"
+    );
+    assert_eq!(types.size(task), Some(80));
+    assert_eq!(
+        types.tagged(&world, None, Tag::Struct, "task_struct"),
+        Some(task)
+    );
+    let parent = types.member(task, "parent").unwrap();
+    assert_eq!(
+        (parent.offset(), types.name(parent.ty)),
+        (16, "struct task_struct *".to_owned())
+    );
+    assert_eq!(
+        types.pointee(parent.ty),
+        Some(task),
+        "a ring has one structure"
+    );
+    let comm = types.member(task, "comm").unwrap();
+    assert_eq!(types.name(comm.ty), "char [16]");
+    assert!(types.is_string_like(comm.ty));
+    let iowait = types.member(task, "in_iowait").unwrap();
+    assert_eq!((iowait.bit_offset, iowait.bit_size), (33, Some(2)));
+    let hidden = types.member(task, "rcu_word").unwrap();
+    assert_eq!((hidden.offset(), hidden.ty), (56, Ty::ULONG));
+    assert!(types.member(task, "nothing").is_none());
+    assert!(types.member_names(task).contains(&"rcu_users".to_owned()));
+    assert_eq!(types.align(task), 8);
+    assert!(types
+        .tagged(&world, None, Tag::Union, "task_struct")
+        .is_none());
+}
+
+#[test]
+fn modules_and_scopes() {
+    let world = World::new();
+    let mut types = Types::default();
+    let sb = types
+        .tagged(&world, None, Tag::Struct, "ext4_sb_info")
+        .unwrap();
+    assert_eq!(
+        types.tagged(&world, Some("ext4"), Tag::Struct, "ext4_sb_info"),
+        Some(sb)
+    );
+    assert_eq!(
+        types.tagged(&world, Some("vmlinux"), Tag::Struct, "ext4_sb_info"),
+        None
+    );
+    assert_eq!(
+        types.tagged(&world, Some("absent"), Tag::Struct, "ext4_sb_info"),
+        None
+    );
+    let task = types
+        .tagged(&world, Some("vmlinux"), Tag::Struct, "task_struct")
+        .unwrap();
+    let field = types.member(sb, "s_task").unwrap();
+    assert_eq!(
+        types.pointee(field.ty),
+        Some(task),
+        "a module's types are its base's"
+    );
+    assert_eq!(
+        types.tagged(&world, Some("ext4"), Tag::Struct, "task_struct"),
+        Some(task)
+    );
+
+    let own = types.declare_record(false, Some("task_struct"));
+    assert_eq!(
+        types.tagged(&world, None, Tag::Struct, "task_struct"),
+        Some(own)
+    );
+    assert_eq!(
+        types.tagged(&world, Some("D"), Tag::Struct, "task_struct"),
+        Some(own)
+    );
+    assert_eq!(
+        types.tagged(&world, Some(""), Tag::Struct, "task_struct"),
+        Some(task)
+    );
+    assert_eq!(
+        types.tagged(&world, Some("D"), Tag::Struct, "list_head"),
+        None
+    );
+}
+
+#[test]
+fn a_missing_module_is_asked_for_once() {
+    let world = World::new();
+    let mut types = Types::default();
+    for _ in 0..5 {
+        assert!(types.typedef(&world, Some("absent"), "u64").is_none());
+    }
+    assert_eq!(world.asked.get(), 1);
+    types.typedef(&world, None, "uint64_t").unwrap();
+    assert_eq!(world.asked.get(), 1, "D's own name needs no BTF");
+}
+
+#[test]
+fn typedefs_variables_and_constants() {
+    let world = World::new();
+    let mut types = Types::default();
+    let u64_ = types.typedef(&world, None, "u64").unwrap();
+    assert_eq!(
+        (types.name(u64_), types.resolve(u64_)),
+        ("u64".to_owned(), Ty::ULLONG)
+    );
+    assert_eq!(types.typedef(&world, None, "pid_t"), Some(Ty::PID_T));
+    assert_eq!(types.variable(&world, None, "jiffies_64"), Some(u64_));
+    assert_eq!(
+        types.variable(&world, Some("vmlinux"), "total_forks"),
+        Some(Ty::LONG)
+    );
+    assert!(types.variable(&world, None, "printk").is_none());
+    let (ty, value) = types.kernel_constant(&world, "PIDTYPE_TGID").unwrap();
+    assert_eq!((types.name(ty), value), ("enum pid_type".to_owned(), 1));
+    let (ty, value) = types.kernel_constant(&world, "TASK_NEGATIVE").unwrap();
+    assert_eq!((types.int(ty), value), (Some(IntType::INT), -1));
+    assert!(types.kernel_constant(&world, "PIDTYPE_NONE").is_none());
+    let own = types.declare_enum(Some("color"), vec![("RED".to_owned(), 3)]);
+    assert_eq!(types.declared_constant("RED"), Some((own, 3)));
+    assert_eq!(types.size(own), Some(4));
+    assert_eq!(types.tagged(&world, None, Tag::Enum, "color"), Some(own));
+}
+
+#[test]
+fn signatures() {
+    let world = World::new();
+    let mut types = Types::default();
+    let sync = types
+        .signature(&world, Some("ext4"), "ext4_sync_fs")
+        .unwrap();
+    assert_eq!(
+        (sync.ret, types.name(sync.params[0].1)),
+        (Ty::INT, "struct ext4_sb_info *".to_owned())
+    );
+    assert_eq!(types.signature(&world, None, "ext4_sync_fs"), Some(sync));
+    assert!(types
+        .signature(&world, Some("vmlinux"), "ext4_sync_fs")
+        .is_none());
+    let printk = types.signature(&world, None, "printk").unwrap();
+    assert!(printk.variadic);
+    assert_eq!(printk.params.len(), 1);
+    let switch = types.tracepoint(&world, None, "sched_switch").unwrap();
+    let texts: Vec<_> = switch
+        .params
+        .iter()
+        .map(|(name, ty)| types.declaration(*ty, name))
+        .collect();
+    assert_eq!(
+        texts,
+        [
+            "_Bool preempt",
+            "struct task_struct *prev",
+            "struct task_struct *next"
+        ]
+    );
+    assert!(types.tracepoint(&world, None, "nothing").is_none());
+}
+
+#[test]
+fn forward_declarations_find_their_structure() {
+    let mut builder = Builder::default();
+    let forward = builder.fwd("late", false);
+    let pointer = builder.ptr(forward);
+    builder.typedef("late_t", pointer);
+    let nowhere = builder.fwd("nowhere", true);
+    let nowhere = builder.ptr(nowhere);
+    builder.typedef("nowhere_t", nowhere);
+    builder.record(b::Kind::Struct, "late", 4, &[]);
+    let world = world_of(&builder);
+    let mut types = Types::default();
+    let late = types.typedef(&world, None, "late_t").unwrap();
+    let late = types.pointee(late).unwrap();
+    assert_eq!(types.size(late), Some(4));
+    let nowhere = types.typedef(&world, None, "nowhere_t").unwrap();
+    let nowhere = types.pointee(nowhere).unwrap();
+    assert_eq!(
+        (types.name(nowhere), types.size(nowhere)),
+        ("union nowhere".to_owned(), None)
+    );
+    assert!(types.record(nowhere).is_none());
+}
+
+#[test]
+fn damaged_btf_ends() {
+    let mut builder = Builder::default();
+    let ring = builder.next();
+    builder.ptr(ring);
+    builder.typedef("ring", ring);
+    let inner = builder.next();
+    builder.record(b::Kind::Struct, "self", 4, &[("", inner, 0)]);
+    builder.typedef("missing", TypeId(4000));
+    let world = world_of(&builder);
+    let mut types = Types::default();
+    types.typedef(&world, None, "ring").unwrap();
+    let inner = types.tagged(&world, None, Tag::Struct, "self").unwrap();
+    assert!(types.member(inner, "x").is_none());
+    assert!(types.member_names(inner).is_empty());
+    assert_eq!(types.align(inner), 1);
+    let missing = types.typedef(&world, None, "missing").unwrap();
+    assert_eq!(types.resolve(missing), Ty::VOID);
+}
+
+#[test]
+fn declared_structures_are_laid_out_as_c_does() {
+    let mut types = Types::default();
+    let mut layout = Layout::new(false);
+    let mut add = |layout: &mut Layout, name, ty, width| layout.add(&mut types, name, ty, width);
+    add(&mut layout, "c", Ty::CHAR, None).unwrap();
+    add(&mut layout, "l", Ty::LONG, None).unwrap();
+    add(&mut layout, "s", Ty::SHORT, None).unwrap();
+    add(&mut layout, "a", Ty::UINT, Some(3)).unwrap();
+    add(&mut layout, "b", Ty::UINT, Some(20)).unwrap();
+    add(&mut layout, "", Ty::UINT, Some(0)).unwrap();
+    add(&mut layout, "d", Ty::CHAR, None).unwrap();
+    assert_eq!(
+        add(&mut layout, "d", Ty::CHAR, None),
+        Err(LayoutError::Duplicate)
+    );
+    assert_eq!(
+        add(&mut layout, "v", Ty::VOID, None),
+        Err(LayoutError::Incomplete)
+    );
+    assert_eq!(
+        add(&mut layout, "w", Ty::CHAR, Some(9)),
+        Err(LayoutError::Width)
+    );
+    assert_eq!(
+        add(&mut layout, "w", Ty::CHAR_POINTER, Some(9)),
+        Err(LayoutError::Width)
+    );
+    let record = layout.finish("x").unwrap();
+    let offsets: Vec<_> = record
+        .members
+        .iter()
+        .map(|m| (m.name.as_str(), m.field.bit_offset))
+        .collect();
+    // gcc: l at 8, s at 16, a in the bits behind s, b in the next unit, d behind it
+    assert_eq!(
+        offsets,
+        [
+            ("c", 0),
+            ("l", 64),
+            ("s", 128),
+            ("a", 144),
+            ("b", 160),
+            ("d", 192)
+        ]
+    );
+    assert_eq!(record.size, 32);
+    let ty = types.declare_record(false, Some("x"));
+    assert_eq!(types.size(ty), None);
+    assert!(types.complete_record(ty, record.clone()));
+    assert!(!types.complete_record(ty, record));
+    assert_eq!((types.size(ty), types.align(ty)), (Some(32), 8));
+
+    let mut layout = Layout::new(true);
+    layout.add(&mut types, "i", Ty::INT, None).unwrap();
+    layout.add(&mut types, "x", ty, None).unwrap();
+    let open = types.array_of(Ty::CHAR, None);
+    layout.add(&mut types, "tail", open, None).unwrap();
+    let union = layout.finish("").unwrap();
+    assert_eq!(union.size, 32);
+    assert!(union
+        .members
+        .iter()
+        .all(|member| member.field.bit_offset == 0));
+}
+
+#[test]
+fn conversions() {
+    let types = Types::default();
+    assert_eq!(types.usual(Ty::CHAR, Ty::SHORT), Some(Ty::INT));
+    assert_eq!(types.usual(Ty::INT, Ty::UINT), Some(Ty::UINT));
+    assert_eq!(types.usual(Ty::UINT, Ty::LONG), Some(Ty::LONG));
+    assert_eq!(types.usual(Ty::LONG, Ty::UINT64_T), Some(Ty::UINT64_T));
+    assert_eq!(types.usual(Ty::LONG, Ty::STRING), None);
+    assert_eq!(types.promote(Ty::BOOL), Ty::INT);
+    assert_eq!(types.promote(Ty::UINT8_T), Ty::INT);
+    assert_eq!(types.promote(Ty::UINT64_T), Ty::UINT64_T);
+}
+
+#[test]
+fn what_goes_together() {
+    let mut types = Types::default();
+    let constant = types.qualified(Ty::CHAR, true, false);
+    let text = types.pointer_to(constant);
+    let int_pointer = types.pointer_to(Ty::INT);
+    let long_pointer = types.pointer_to(Ty::LONG);
+    let chars = types.array_of(Ty::CHAR, Some(8));
+    assert!(types.same(text, Ty::CHAR_POINTER));
+    assert!(!types.same(int_pointer, long_pointer));
+    assert!(types.pointers_agree(Ty::VOID_POINTER, long_pointer));
+    assert!(types.pointers_agree(chars, text));
+    assert!(types.assignable(Ty::STRING, chars) && types.assignable(Ty::STRING, text));
+    assert!(!types.assignable(Ty::STRING, Ty::INT));
+    assert!(types.assignable(Ty::CHAR, Ty::ULONG));
+    assert!(!types.assignable(int_pointer, long_pointer));
+    assert!(!types.assignable(int_pointer, Ty::INT));
+    let (a, b) = (
+        types.declare_record(false, None),
+        types.declare_record(false, None),
+    );
+    assert!(types.assignable(a, a) && !types.assignable(a, b));
+}
+
+#[test]
+fn what_kernel_and_consumer_are_told() {
+    let mut types = Types::default();
+    let chars = types.array_of(Ty::CHAR, Some(8));
+    let ints = types.array_of(Ty::INT, Some(8));
+    let string = types.dif_type(Ty::STRING);
+    assert_eq!(
+        (string.kind, string.flags, string.size),
+        (DIF_TYPE_STRING, DIF_TF_BYREF, 256)
+    );
+    let array = types.dif_type(ints);
+    assert_eq!(
+        (array.kind, array.flags, array.size),
+        (DIF_TYPE_CTF, DIF_TF_BYREF, 32)
+    );
+    let int = types.dif_type(Ty::UINT16_T);
+    assert_eq!((int.kind, int.flags, int.size), (DIF_TYPE_CTF, 0, 2));
+    assert_eq!(types.record_kind(chars), statement::Kind::String);
+    assert_eq!(types.record_kind(ints), statement::Kind::Bytes);
+    assert_eq!(types.record_kind(Ty::PID_T), statement::Kind::Signed);
+    assert_eq!(
+        types.record_kind(Ty::VOID_POINTER),
+        statement::Kind::Unsigned
+    );
+    assert_eq!(types.record_kind(Ty::STACK), statement::Kind::Action);
+}

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Types as C writes them, for messages.
+
+use super::{Kind, Opaque, Ty, Types};
+
+impl Types {
+    /// The type as C text: `struct task_struct *`, `int (*)(void *)`.
+    pub fn name(&self, ty: Ty) -> String {
+        self.declaration(ty, "")
+    }
+
+    /// A declaration of `name` with the type, as C text: `char comm[16]`.
+    pub fn declaration(&self, ty: Ty, name: &str) -> String {
+        let mut inner = name.to_owned();
+        let mut qualifiers = String::new();
+        let mut at = ty;
+        loop {
+            at = match self.kind(at) {
+                Kind::Qualified {
+                    target,
+                    is_const,
+                    userland,
+                } => {
+                    qualifiers.push_str(if *userland { "userland " } else { "" });
+                    qualifiers.push_str(if *is_const { "const " } else { "" });
+                    *target
+                }
+                Kind::Pointer(target) => {
+                    let words = std::mem::take(&mut qualifiers);
+                    let words = if inner.is_empty() {
+                        words.trim_end()
+                    } else {
+                        &words
+                    };
+                    inner = format!("*{words}{inner}");
+                    if matches!(self.kind(*target), Kind::Array(..) | Kind::Function { .. }) {
+                        inner = format!("({inner})");
+                    }
+                    *target
+                }
+                Kind::Array(element, count) => {
+                    let count = count.map(|count| count.to_string()).unwrap_or_default();
+                    inner.push_str(&format!("[{count}]"));
+                    *element
+                }
+                Kind::Function {
+                    ret,
+                    params,
+                    variadic,
+                } => {
+                    inner.push_str(&self.parameters(params, *variadic));
+                    *ret
+                }
+                kind => {
+                    let base = self.base_name(at, kind);
+                    let space = if inner.is_empty() { "" } else { " " };
+                    return format!("{qualifiers}{base}{space}{inner}");
+                }
+            };
+        }
+    }
+
+    fn parameters(&self, params: &[Ty], variadic: bool) -> String {
+        let mut texts: Vec<String> = params.iter().map(|&param| self.name(param)).collect();
+        if variadic {
+            texts.push("...".to_owned());
+        } else if texts.is_empty() {
+            texts.push("void".to_owned());
+        }
+        format!("({})", texts.join(", "))
+    }
+
+    /// The name of a type that no declarator makes.
+    fn base_name(&self, ty: Ty, kind: &Kind) -> String {
+        match kind {
+            Kind::Void => "void".to_owned(),
+            Kind::Int { name, .. } | Kind::Float { name, .. } | Kind::Typedef(name, _) => {
+                name.to_string()
+            }
+            Kind::String => "string".to_owned(),
+            Kind::Opaque(opaque) => match opaque {
+                Opaque::Stack => "stack",
+                Opaque::Symbol => "_symaddr",
+                Opaque::UserSymbol => "_usymaddr",
+                Opaque::Dynamic => "<DYN>",
+            }
+            .to_owned(),
+            _ => match self.tag(ty) {
+                Some((tag, "")) => format!("{} {{...}}", tag.word()),
+                Some((tag, name)) => format!("{} {name}", tag.word()),
+                None => String::new(),
+            },
+        }
+    }
+}
