@@ -87,9 +87,17 @@ impl Function {
         set_word(mem, at, first);
     }
 
-    /// Adds `value` to the data at `at`.
+    /// Whether the function counts, so that an increment other than 1 makes sense.
+    pub fn is_distribution(self) -> bool {
+        matches!(
+            self,
+            Self::Quantize | Self::Lquantize(_) | Self::Llquantize(_)
+        )
+    }
+
+    /// Adds `value` to the data at `at`, in a distribution `increment` times.
     #[inline(always)]
-    pub fn update(self, mem: &mut [u8], at: usize, value: u64) {
+    pub fn update(self, mem: &mut [u8], at: usize, value: u64, increment: u64) {
         let add =
             |mem: &mut [u8], at: usize, n: u64| set_word(mem, at, word(mem, at).wrapping_add(n));
         match self {
@@ -107,7 +115,7 @@ impl Function {
                 add(mem, at, 1);
                 add(mem, at + 8, value);
             }
-            Self::Quantize => add(mem, at + 8 * quantize_bucket(value as i64), 1),
+            Self::Quantize => add(mem, at + 8 * quantize_bucket(value as i64), increment),
             Self::Stddev => {
                 add(mem, at, 1);
                 add(mem, at + 8, value);
@@ -118,10 +126,18 @@ impl Function {
                 set_word(mem, at + 24, (sum >> 64) as u64);
             }
             Self::Lquantize(parameters) => {
-                add(mem, at + 8 * (1 + parameters.bucket(value as i64)), 1);
+                add(
+                    mem,
+                    at + 8 * (1 + parameters.bucket(value as i64)),
+                    increment,
+                );
             }
             Self::Llquantize(parameters) => {
-                add(mem, at + 8 * (1 + parameters.bucket(value as i64)), 1);
+                add(
+                    mem,
+                    at + 8 * (1 + parameters.bucket(value as i64)),
+                    increment,
+                );
             }
         }
     }
@@ -135,7 +151,7 @@ mod tests {
         let mut mem = std::vec![0xaa; function.size() + 16];
         function.init(&mut mem, 8);
         for value in values {
-            function.update(&mut mem, 8, *value as u64);
+            function.update(&mut mem, 8, *value as u64, 1);
         }
         assert_eq!(mem[..8], [0xaa; 8]);
         assert_eq!(mem[mem.len() - 8..], [0xaa; 8]);
@@ -184,6 +200,14 @@ mod tests {
         let q = run(Function::Llquantize(parameters), &[0, 1, 99, 5000]);
         assert_eq!(q.len(), parameters.words());
         assert_eq!(q.iter().skip(1).sum::<u64>(), 4);
+    }
+
+    #[test]
+    fn distributions_take_an_increment() {
+        let mut mem = [0; 8 * QUANTIZE_NBUCKETS];
+        Function::Quantize.update(&mut mem, 0, 1, 5);
+        Function::Quantize.update(&mut mem, 0, 1, -2i64 as u64);
+        assert_eq!(word(&mem, 8 * 64), 3);
     }
 
     #[test]

@@ -196,11 +196,11 @@ impl Builder<'_> {
 
     /// Size of the data of an object's result.
     fn result_size(&self, ty: &DifType, kind: Kind, arg: u64) -> Result<usize, Reason> {
-        if ty.size != 0 {
-            return Ok(ty.size as usize);
-        }
         if ty.kind == DIF_TYPE_STRING {
             return Ok(self.cx.strsize);
+        }
+        if ty.size != 0 {
+            return Ok(ty.size as usize);
         }
         if matches!(kind, Kind::Tracemem | Kind::TracememDynsize) {
             return usize::try_from(arg).map_err(|_| Reason::invalid("too much memory"));
@@ -418,11 +418,21 @@ impl Builder<'_> {
             Some(difo) => Some(self.program(difo)?),
             None => None,
         };
+        let mut increment = None;
         if let Some((last, others)) = keys.split_last() {
-            if last.kind == Kind::Difexpr && self.plan(last)?.size == 0 && value.is_none() {
-                value = Some(self.program(self.required(last)?)?);
+            // An expression without data at the end of the tuple is no key: it is the value, or, where the action has
+            // its value itself, the increment.
+            if last.kind == Kind::Difexpr && self.plan(last)?.size == 0 {
+                let program = self.program(self.required(last)?)?;
+                if value.is_none() {
+                    value = Some(program);
+                    action -= 1;
+                } else if function.is_distribution() {
+                    increment = Some(program);
+                } else {
+                    return Err(Reason::invalid("aggregating function takes no increment"));
+                }
                 keys = others;
-                action -= 1;
             }
         }
         if value.is_none() && function != Function::Count {
@@ -464,6 +474,7 @@ impl Builder<'_> {
             keys: fields,
             key_size,
             value,
+            increment,
             action,
             function,
             offset: record.offset as usize,

@@ -353,6 +353,10 @@ fn aggregate<M: Machine>(
         Some(program) => exec::run(program, env).map_err(in_action(aggregate.action))?,
         None => 0,
     };
+    let increment = match &aggregate.increment {
+        Some(program) => exec::run(program, env).map_err(in_action(aggregate.action))?,
+        None => 1,
+    };
     let key: &[u8] = key.get(..aggregate.key_size).unwrap_or(&[]);
     let found = aggregations.find(hash, |entry| {
         same_bytes(key.get(..4).unwrap_or(&[]), entry.get(..4).unwrap_or(&[]))
@@ -376,9 +380,12 @@ fn aggregate<M: Machine>(
             None => return Ok(()),
         },
     };
-    aggregate
-        .function
-        .update(aggregations.bytes(), at + aggregate.offset, value);
+    aggregate.function.update(
+        aggregations.bytes(),
+        at + aggregate.offset,
+        value,
+        increment,
+    );
     Ok(())
 }
 

@@ -86,6 +86,8 @@ pub struct Aggregate {
     pub key_size: usize,
     /// What is aggregated; nothing for `count()`.
     pub value: Option<Program>,
+    /// How often it counts in a distribution; once if nothing says otherwise.
+    pub increment: Option<Program>,
     /// The action of the value, from 1.
     pub action: u32,
     /// The function.

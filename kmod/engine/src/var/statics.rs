@@ -58,7 +58,7 @@ impl Table {
             return Ok(());
         }
         let string = var.ty.kind == DIF_TYPE_STRING;
-        let by_ref = (var.ty.flags & DIF_TF_BYREF != 0).then_some(if var.ty.size == 0 {
+        let by_ref = (var.ty.flags & DIF_TF_BYREF != 0).then_some(if string {
             strsize
         } else {
             var.ty.size as usize
