@@ -10,6 +10,7 @@
 #include <linux/cpumask.h>
 #include <linux/cred.h>
 #include <linux/irqflags.h>
+#include <linux/mm.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
@@ -17,6 +18,7 @@
 #include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task_stack.h>
+#include <linux/slab.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 #include <linux/irq_work.h>
@@ -186,6 +188,17 @@ void dtrace_chill(u64 ns)
 
 	while (ktime_get_mono_fast_ns() - from < ns)
 		cpu_relax();
+}
+
+/*
+ * A consumer asks for buffers of any size. What would take a quarter of the machine is refused at once, and what
+ * is not there is not worth killing a process for.
+ */
+void *dtrace_mem_alloc(size_t size)
+{
+	if (size >> PAGE_SHIFT > totalram_pages() / 4)
+		return NULL;
+	return kvzalloc(size, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 }
 
 void dtrace_periodic_init(struct delayed_work *work, work_func_t func)

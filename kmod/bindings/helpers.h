@@ -46,6 +46,7 @@ long dtrace_load_str(char *out, u64 addr, size_t size);
 bool dtrace_user_ok(void);
 long dtrace_user_load_str(char *out, u64 addr, size_t size);
 void dtrace_chill(u64 ns);
+void *dtrace_mem_alloc(size_t size);
 void dtrace_periodic_init(struct delayed_work *work, work_func_t func);
 void dtrace_periodic_queue(struct delayed_work *work, u64 ns);
 

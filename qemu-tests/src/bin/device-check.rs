@@ -114,7 +114,10 @@ fn load(addr: u64) -> Difo {
 /// A built-in variable.
 fn variable(id: Var) -> Difo {
     difo(
-        &[Instr::indexed(Op::Ldgs, id as u16, 1), Instr::fmt(Op::Ret, 0, 0, 1)],
+        &[
+            Instr::indexed(Op::Ldgs, id as u16, 1),
+            Instr::fmt(Op::Ret, 0, 0, 1),
+        ],
         &[],
     )
 }
@@ -217,7 +220,8 @@ fn probes() -> Result<(), String> {
         ensure!(found.id > count, "id {} after {count}", found.id);
         count = found.id;
         found.provider.fill(0);
-        (found.module, found.func, found.name) = (everything.module, everything.func, everything.name);
+        (found.module, found.func, found.name) =
+            (everything.module, everything.func, everything.name);
         at = found;
     }
     ensure!(count >= 3, "only {count} probes");
@@ -260,7 +264,10 @@ fn error() -> Result<(), String> {
     done(&other, "GO", other.go())?;
     let image = tracing(vec![
         ("dtrace:::BEGIN", vec![constant(7), load(0x10)]),
-        ("dtrace:::ERROR", vec![variable(Var::Arg4), variable(Var::Arg5)]),
+        (
+            "dtrace:::ERROR",
+            vec![variable(Var::Arg4), variable(Var::Arg5)],
+        ),
         ("dtrace:::BEGIN", vec![constant(8)]),
     ]);
     done(&device, "ENABLE", device.enable(&image))?;
@@ -363,7 +370,10 @@ fn together() -> Result<(), String> {
     for (n, device) in devices.iter().enumerate() {
         done(device, "STOP", device.stop())?;
         let found = records(device)?;
-        ensure!(found == [(2, vec![2 * n as u64 + 1])], "consumer {n}: {found:?}");
+        ensure!(
+            found == [(2, vec![2 * n as u64 + 1])],
+            "consumer {n}: {found:?}"
+        );
     }
     Ok(())
 }
