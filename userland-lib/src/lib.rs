@@ -15,6 +15,7 @@ pub mod options;
 pub mod proc;
 pub mod program;
 pub mod render;
+pub mod sema;
 pub mod source;
 pub mod statement;
 pub mod symbols;

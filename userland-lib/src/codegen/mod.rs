@@ -9,4 +9,5 @@
 
 pub mod asm;
 pub mod ir;
+pub mod lower;
 pub mod regs;

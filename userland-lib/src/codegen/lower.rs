@@ -1,0 +1,750 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! The typed tree becomes three-address code.
+//!
+//! Every expression leaves its value in a register of its own, as the typed tree defines values: an integer extended to
+//! 64 bits as its type says, or the address of an object. Arithmetic is done in 64 bits and extended anew where the
+//! type is narrower and the result may not be, so that C's widths hold.
+//!
+//! Conditions do not become values unless somebody wants the value: [`Lowering::branch_unless`] turns comparisons and
+//! short-circuit operators into branches.
+//!
+//! Keys and arguments go over one tuple stack that nested expressions need as well. So all of them are computed first,
+//! then the stack is emptied and they are pushed.
+
+use super::asm::{assemble, AsmError};
+use super::ir::{Func, Inst, Label, VReg, VarDecl};
+use crate::program::Difo;
+use crate::sema::hir::{Bits, Expr, ExprKind, Place, VarRef, VarScope};
+use crate::source::Span;
+use crate::syntax::ast::BinaryOp;
+use crate::types::{Kind, Ty, Types};
+use dtrace_uapi::dif::Op;
+use dtrace_uapi::subr::Subr;
+use dtrace_uapi::types::{
+    DifType, DIFV_KIND_ARRAY, DIFV_KIND_SCALAR, DIFV_SCOPE_GLOBAL, DIFV_SCOPE_LOCAL,
+    DIFV_SCOPE_THREAD, DIF_TF_BYREF, DIF_TF_BYUREF, DIF_TYPE_CTF, DIF_TYPE_STRING,
+};
+use dtrace_uapi::var::{Var, OTHER_MIN};
+
+/// The code that returns the value of `expr`.
+pub fn value(expr: &Expr, types: &Types) -> Result<Difo, AsmError> {
+    let mut lowering = Lowering::new(types);
+    let src = lowering.expr(expr);
+    let rtype = lowering.dif_type(expr.ty, expr.user);
+    lowering.finish(src, expr.span, rtype)
+}
+
+/// The code that evaluates `expr` for what it changes and returns nothing.
+pub fn effect(expr: &Expr, types: &Types) -> Result<Difo, AsmError> {
+    let mut lowering = Lowering::new(types);
+    lowering.expr(expr);
+    lowering.finish(VReg::ZERO, expr.span, DifType::default())
+}
+
+struct Lowering<'a> {
+    func: Func,
+    types: &'a Types,
+}
+
+/// What a value of some type is in a register.
+enum Shape {
+    /// An integer of `size` bytes.
+    Int { size: u64, signed: bool },
+    /// An address, or anything else of 64 bits.
+    Pointer,
+    /// The address of an object of `size` bytes.
+    Object { size: u64 },
+}
+
+/// A place whose address or keys are computed.
+enum Target<'a> {
+    Var(&'a VarRef),
+    Element(&'a VarRef, Vec<Key>),
+    Memory(VReg, Option<Bits>),
+}
+
+/// A computed key or argument.
+struct Key {
+    value: VReg,
+    ty: Ty,
+    user: bool,
+    span: Span,
+}
+
+impl<'a> Lowering<'a> {
+    fn new(types: &'a Types) -> Self {
+        Self {
+            func: Func::new(),
+            types,
+        }
+    }
+
+    fn finish(mut self, src: VReg, span: Span, rtype: DifType) -> Result<Difo, AsmError> {
+        self.func.push(Inst::Ret { src }, span);
+        assemble(&self.func, rtype)
+    }
+
+    fn shape(&self, ty: Ty) -> Shape {
+        if let Some(int) = self.types.int(ty) {
+            return Shape::Int {
+                size: int.size.into(),
+                signed: int.signed,
+            };
+        }
+        match self.types.base(ty) {
+            Kind::String | Kind::Record(_) | Kind::Array(..) => Shape::Object {
+                size: self.types.size(ty).unwrap_or(0),
+            },
+            _ => Shape::Pointer,
+        }
+    }
+
+    /// The type as DIF knows it, of an object at an address that may be in user space.
+    fn dif_type(&self, ty: Ty, user: bool) -> DifType {
+        let mut dif = self.types.dif_type(ty);
+        if user && dif.flags & DIF_TF_BYREF != 0 {
+            dif.flags = DIF_TF_BYUREF;
+        }
+        dif
+    }
+
+    /// Appends the instruction that `inst` makes for a fresh register, and returns the register.
+    fn emit(&mut self, span: Span, inst: impl FnOnce(VReg) -> Inst) -> VReg {
+        let dst = self.func.vreg();
+        self.func.push(inst(dst), span);
+        dst
+    }
+
+    fn constant(&mut self, value: u64, span: Span) -> VReg {
+        match value {
+            0 => VReg::ZERO,
+            value => self.emit(span, |dst| Inst::Const { dst, value }),
+        }
+    }
+
+    fn bin(&mut self, op: Op, a: VReg, b: VReg, span: Span) -> VReg {
+        self.emit(span, |dst| Inst::Bin { op, dst, a, b })
+    }
+
+    fn expr(&mut self, e: &Expr) -> VReg {
+        let span = e.span;
+        match &e.kind {
+            ExprKind::Int(value) => self.constant(*value, span),
+            ExprKind::Str(text) => {
+                let string = self.func.string(text);
+                self.emit(span, |dst| Inst::Str { dst, string })
+            }
+            ExprKind::Builtin(var) => {
+                self.declare_builtin(*var, e.ty, e.user);
+                self.emit(span, |dst| Inst::LoadVar {
+                    op: Op::Ldgs,
+                    dst,
+                    var: *var as u16,
+                })
+            }
+            ExprKind::BuiltinArray(var, index) => {
+                self.declare_builtin(*var, e.ty, e.user);
+                let index = self.expr(index);
+                // The ids of arrays are below 0x100.
+                let var = *var as u16 as u8;
+                self.emit(span, |dst| Inst::LoadArray {
+                    op: Op::Ldga,
+                    dst,
+                    var,
+                    index,
+                })
+            }
+            ExprKind::Var(var) => self.read(&Target::Var(var), e.ty, span),
+            ExprKind::Element(var, keys) => {
+                let keys = self.keys(keys);
+                self.read(&Target::Element(var, keys), e.ty, span)
+            }
+            ExprKind::Load { address, user } => {
+                let addr = self.expr(address);
+                let op = self.load_op(e.ty, *user);
+                self.emit(span, |dst| Inst::Load { op, dst, addr })
+            }
+            ExprKind::LoadBits {
+                address,
+                bits,
+                user,
+            } => {
+                let addr = self.expr(address);
+                self.load_bits(addr, *bits, *user, span)
+            }
+            ExprKind::Retype(inner) => self.expr(inner),
+            ExprKind::Convert(inner) => {
+                let value = self.expr(inner);
+                self.convert(value, inner, e.ty, span)
+            }
+            ExprKind::Neg(inner) => {
+                let value = self.expr(inner);
+                let value = self.bin(Op::Sub, VReg::ZERO, value, span);
+                self.extend(value, e.ty, span)
+            }
+            ExprKind::BitNot(inner) => {
+                let a = self.expr(inner);
+                let value = self.emit(span, |dst| Inst::Un {
+                    op: Op::Not,
+                    dst,
+                    a,
+                });
+                self.extend(value, e.ty, span)
+            }
+            ExprKind::Arith(op, left, right) => {
+                let (left, right) = (self.expr(left), self.expr(right));
+                self.arith(*op, left, right, e.ty, span)
+            }
+            ExprKind::Not(_)
+            | ExprKind::Compare { .. }
+            | ExprKind::CompareStr(..)
+            | ExprKind::Logic(..) => self.truth(e),
+            ExprKind::Cond(condition, yes, no) => self.conditional(condition, yes, no, span),
+            ExprKind::Comma(first, second) => {
+                self.expr(first);
+                self.expr(second)
+            }
+            ExprKind::Assign(place, value) => {
+                let value = self.expr(value);
+                let target = self.target(place);
+                self.write(&target, value, e.ty, span);
+                value
+            }
+            ExprKind::Update {
+                place,
+                op,
+                wide,
+                value,
+                post,
+            } => {
+                let target = self.target(place);
+                let old = self.read(&target, e.ty, span);
+                let right = self.expr(value);
+                let new = self.arith(*op, old, right, *wide, span);
+                let new = self.extend(new, e.ty, span);
+                self.write(&target, new, e.ty, span);
+                if *post {
+                    old
+                } else {
+                    new
+                }
+            }
+            ExprKind::Call(subr, args) => self.call(*subr, args, span),
+        }
+    }
+
+    fn conditional(&mut self, condition: &Expr, yes: &Expr, no: &Expr, span: Span) -> VReg {
+        let (otherwise, end) = (self.func.label(), self.func.label());
+        let dst = self.func.vreg();
+        self.branch_unless(condition, otherwise);
+        let a = self.expr(yes);
+        self.func.push(
+            Inst::Un {
+                op: Op::Mov,
+                dst,
+                a,
+            },
+            span,
+        );
+        self.func.push(
+            Inst::Branch {
+                op: Op::Ba,
+                label: end,
+            },
+            span,
+        );
+        self.func.push(Inst::Label(otherwise), span);
+        let a = self.expr(no);
+        self.func.push(
+            Inst::Un {
+                op: Op::Mov,
+                dst,
+                a,
+            },
+            span,
+        );
+        self.func.push(Inst::Label(end), span);
+        dst
+    }
+
+    /// The value 0 or 1 of a condition.
+    fn truth(&mut self, e: &Expr) -> VReg {
+        if let ExprKind::Logic(BinaryOp::LogXor, left, right) = &e.kind {
+            let (left, right) = (self.truth(left), self.truth(right));
+            return self.bin(Op::Xor, left, right, e.span);
+        }
+        let (otherwise, end) = (self.func.label(), self.func.label());
+        let dst = self.func.vreg();
+        self.branch_unless(e, otherwise);
+        self.func.push(Inst::Const { dst, value: 1 }, e.span);
+        self.func.push(
+            Inst::Branch {
+                op: Op::Ba,
+                label: end,
+            },
+            e.span,
+        );
+        self.func.push(Inst::Label(otherwise), e.span);
+        self.func.push(Inst::Const { dst, value: 0 }, e.span);
+        self.func.push(Inst::Label(end), e.span);
+        dst
+    }
+
+    /// Goes on if `e` is true, else branches to `label`.
+    fn branch_unless(&mut self, e: &Expr, label: Label) {
+        let span = e.span;
+        match &e.kind {
+            ExprKind::Compare {
+                op,
+                signed,
+                left,
+                right,
+            } => {
+                let (a, b) = (self.expr(left), self.expr(right));
+                self.func.push(Inst::Compare { op: Op::Cmp, a, b }, span);
+                self.func.push(
+                    Inst::Branch {
+                        op: inverse(*op, *signed),
+                        label,
+                    },
+                    span,
+                );
+            }
+            ExprKind::CompareStr(op, left, right) => {
+                let (a, b) = (self.expr(left), self.expr(right));
+                self.func.push(Inst::Compare { op: Op::Scmp, a, b }, span);
+                self.func.push(
+                    Inst::Branch {
+                        op: inverse(*op, true),
+                        label,
+                    },
+                    span,
+                );
+            }
+            ExprKind::Logic(BinaryOp::LogAnd, left, right) => {
+                self.branch_unless(left, label);
+                self.branch_unless(right, label);
+            }
+            ExprKind::Logic(BinaryOp::LogOr, left, right) => {
+                let (second, end) = (self.func.label(), self.func.label());
+                self.branch_unless(left, second);
+                self.func.push(
+                    Inst::Branch {
+                        op: Op::Ba,
+                        label: end,
+                    },
+                    span,
+                );
+                self.func.push(Inst::Label(second), span);
+                self.branch_unless(right, label);
+                self.func.push(Inst::Label(end), span);
+            }
+            ExprKind::Not(inner) => {
+                let yes = self.func.label();
+                self.branch_unless(inner, yes);
+                self.func.push(Inst::Branch { op: Op::Ba, label }, span);
+                self.func.push(Inst::Label(yes), span);
+            }
+            _ => {
+                let a = match &e.kind {
+                    ExprKind::Logic(..) => self.truth(e),
+                    _ => self.expr(e),
+                };
+                self.func.push(Inst::Test { a }, span);
+                self.func.push(Inst::Branch { op: Op::Be, label }, span);
+            }
+        }
+    }
+
+    fn arith(&mut self, op: BinaryOp, a: VReg, b: VReg, ty: Ty, span: Span) -> VReg {
+        let signed = matches!(self.shape(ty), Shape::Int { signed: true, .. });
+        let op = match op {
+            BinaryOp::Mul => Op::Mul,
+            BinaryOp::Div if signed => Op::Sdiv,
+            BinaryOp::Div => Op::Udiv,
+            BinaryOp::Rem if signed => Op::Srem,
+            BinaryOp::Rem => Op::Urem,
+            BinaryOp::Add => Op::Add,
+            BinaryOp::Sub => Op::Sub,
+            BinaryOp::Shl => Op::Sll,
+            BinaryOp::Shr if signed => Op::Sra,
+            BinaryOp::Shr => Op::Srl,
+            BinaryOp::And => Op::And,
+            BinaryOp::Xor => Op::Xor,
+            BinaryOp::Or => Op::Or,
+            BinaryOp::Lt
+            | BinaryOp::Le
+            | BinaryOp::Gt
+            | BinaryOp::Ge
+            | BinaryOp::Eq
+            | BinaryOp::Ne
+            | BinaryOp::LogAnd
+            | BinaryOp::LogXor
+            | BinaryOp::LogOr => unreachable!("the typed tree has other nodes for conditions"),
+        };
+        let value = self.bin(op, a, b, span);
+        // Of two extended operands these give an extended result; sdiv but for the least number by -1.
+        let narrow = matches!(
+            op,
+            Op::And | Op::Or | Op::Xor | Op::Udiv | Op::Urem | Op::Srem | Op::Sra | Op::Srl
+        );
+        if narrow {
+            value
+        } else {
+            self.extend(value, ty, span)
+        }
+    }
+
+    /// Extends the low bits of `value` to 64 as type `ty` says; nothing where they are 64.
+    fn extend(&mut self, value: VReg, ty: Ty, span: Span) -> VReg {
+        match self.shape(ty) {
+            Shape::Int { size, signed } if size < 8 => {
+                let bits = 64 - 8 * size;
+                self.shift_out(value, bits, bits, signed, span)
+            }
+            _ => value,
+        }
+    }
+
+    /// Shifts `value` left by `left` bits, then right by `right`.
+    fn shift_out(&mut self, value: VReg, left: u64, right: u64, signed: bool, span: Span) -> VReg {
+        let amount = self.constant(left, span);
+        let value = if left == 0 {
+            value
+        } else {
+            self.bin(Op::Sll, value, amount, span)
+        };
+        let amount = if left == right {
+            amount
+        } else {
+            self.constant(right, span)
+        };
+        let op = if signed { Op::Sra } else { Op::Srl };
+        if right == 0 {
+            value
+        } else {
+            self.bin(op, value, amount, span)
+        }
+    }
+
+    /// The value of `from` as an integer of type `to`.
+    fn convert(&mut self, value: VReg, from: &Expr, to: Ty, span: Span) -> VReg {
+        let fits = match (self.shape(from.ty), self.shape(to)) {
+            (Shape::Int { size: a, signed: x }, Shape::Int { size: b, signed: y }) => {
+                a < b && (!x || y) || a == b && x == y || b == 8
+            }
+            (Shape::Pointer, Shape::Int { size, .. }) => size == 8,
+            _ => true,
+        };
+        if fits {
+            value
+        } else {
+            self.extend(value, to, span)
+        }
+    }
+
+    fn load_op(&self, ty: Ty, user: bool) -> Op {
+        let (size, signed) = match self.shape(ty) {
+            Shape::Int { size, signed } => (size, signed),
+            _ => (8, false),
+        };
+        load_op(size, signed, user)
+    }
+
+    fn load_bits(&mut self, addr: VReg, bits: Bits, user: bool, span: Span) -> VReg {
+        let op = load_op(bits.word.into(), false, user);
+        let word = self.emit(span, |dst| Inst::Load { op, dst, addr });
+        let left = 64 - u64::from(bits.shift) - u64::from(bits.width);
+        self.shift_out(word, left, 64 - u64::from(bits.width), bits.signed, span)
+    }
+
+    /// Computes what of a place has to be computed.
+    fn target<'p>(&mut self, place: &'p Place) -> Target<'p> {
+        match place {
+            Place::Var(var) => Target::Var(var),
+            Place::Element(var, keys) => Target::Element(var, self.keys(keys)),
+            Place::Memory { address, bits } => Target::Memory(self.expr(address), *bits),
+        }
+    }
+
+    fn read(&mut self, target: &Target<'_>, ty: Ty, span: Span) -> VReg {
+        match target {
+            Target::Var(var) => {
+                self.declare(var);
+                let op = match var.scope {
+                    VarScope::Global => Op::Ldgs,
+                    VarScope::Thread => Op::Ldts,
+                    VarScope::Clause => Op::Ldls,
+                };
+                self.emit(span, |dst| Inst::LoadVar {
+                    op,
+                    dst,
+                    var: var.id,
+                })
+            }
+            Target::Element(var, keys) => {
+                self.declare(var);
+                self.push_all(keys);
+                let op = if var.scope == VarScope::Thread {
+                    Op::Ldtaa
+                } else {
+                    Op::Ldgaa
+                };
+                self.emit(span, |dst| Inst::LoadVar {
+                    op,
+                    dst,
+                    var: var.id,
+                })
+            }
+            Target::Memory(addr, Some(bits)) => self.load_bits(*addr, *bits, false, span),
+            Target::Memory(addr, None) => {
+                let op = self.load_op(ty, false);
+                self.emit(span, |dst| Inst::Load {
+                    op,
+                    dst,
+                    addr: *addr,
+                })
+            }
+        }
+    }
+
+    fn write(&mut self, target: &Target<'_>, src: VReg, ty: Ty, span: Span) {
+        match target {
+            Target::Var(var) => {
+                self.declare(var);
+                let op = match var.scope {
+                    VarScope::Global => Op::Stgs,
+                    VarScope::Thread => Op::Stts,
+                    VarScope::Clause => Op::Stls,
+                };
+                self.func.push(
+                    Inst::StoreVar {
+                        op,
+                        src,
+                        var: var.id,
+                    },
+                    span,
+                );
+            }
+            Target::Element(var, keys) => {
+                self.declare(var);
+                self.push_all(keys);
+                let op = if var.scope == VarScope::Thread {
+                    Op::Sttaa
+                } else {
+                    Op::Stgaa
+                };
+                self.func.push(
+                    Inst::StoreVar {
+                        op,
+                        src,
+                        var: var.id,
+                    },
+                    span,
+                );
+            }
+            Target::Memory(addr, Some(bits)) => self.store_bits(*addr, src, *bits, span),
+            Target::Memory(addr, None) => match self.shape(ty) {
+                Shape::Object { size } => {
+                    let size = self.constant(size, span);
+                    self.func.push(
+                        Inst::Copy {
+                            src,
+                            size,
+                            dst: *addr,
+                        },
+                        span,
+                    );
+                }
+                Shape::Int { size, .. } => {
+                    self.func.push(
+                        Inst::Store {
+                            op: store_op(size),
+                            src,
+                            addr: *addr,
+                        },
+                        span,
+                    );
+                }
+                Shape::Pointer => {
+                    self.func.push(
+                        Inst::Store {
+                            op: Op::Stx,
+                            src,
+                            addr: *addr,
+                        },
+                        span,
+                    );
+                }
+            },
+        }
+    }
+
+    /// Replaces the bits within their word.
+    fn store_bits(&mut self, addr: VReg, value: VReg, bits: Bits, span: Span) {
+        let ones = u64::MAX >> (64 - u32::from(bits.width).min(64));
+        let keep = self.constant(!(ones << bits.shift), span);
+        let ones = self.constant(ones, span);
+        let op = load_op(bits.word.into(), false, false);
+        let word = self.emit(span, |dst| Inst::Load { op, dst, addr });
+        let word = self.bin(Op::And, word, keep, span);
+        let value = self.bin(Op::And, value, ones, span);
+        let shift = self.constant(bits.shift.into(), span);
+        let value = self.bin(Op::Sll, value, shift, span);
+        let src = self.bin(Op::Or, word, value, span);
+        self.func.push(
+            Inst::Store {
+                op: store_op(bits.word.into()),
+                src,
+                addr,
+            },
+            span,
+        );
+    }
+
+    fn keys(&mut self, keys: &[Expr]) -> Vec<Key> {
+        keys.iter()
+            .map(|key| Key {
+                value: self.expr(key),
+                ty: key.ty,
+                user: key.user,
+                span: key.span,
+            })
+            .collect()
+    }
+
+    fn push_all(&mut self, keys: &[Key]) {
+        if let Some(first) = keys.first() {
+            self.func.push(Inst::Flush, first.span);
+        }
+        for key in keys {
+            let ty = self.dif_type(key.ty, key.user);
+            let (op, size) = match self.shape(key.ty) {
+                Shape::Object { size } => (Op::Pushtr, self.constant(size, key.span)),
+                _ => (Op::Pushtv, VReg::ZERO),
+            };
+            self.func.push(
+                Inst::Push {
+                    op,
+                    ty: ty.kind,
+                    size,
+                    value: key.value,
+                },
+                key.span,
+            );
+        }
+    }
+
+    fn call(&mut self, subr: Subr, args: &[Expr], span: Span) -> VReg {
+        let args = self.keys(args);
+        match (subr, args.as_slice()) {
+            // DIF has an instruction for it.
+            (Subr::Alloca, [size]) => {
+                let size = size.value;
+                self.emit(span, |dst| Inst::Alloc { dst, size })
+            }
+            (subr, []) => {
+                self.func.push(Inst::Flush, span);
+                self.emit(span, |dst| Inst::Call { dst, subr })
+            }
+            (subr, args) => {
+                self.push_all(args);
+                self.emit(span, |dst| Inst::Call { dst, subr })
+            }
+        }
+    }
+
+    fn declare(&mut self, var: &VarRef) {
+        let scope = match var.scope {
+            VarScope::Global => DIFV_SCOPE_GLOBAL,
+            VarScope::Thread => DIFV_SCOPE_THREAD,
+            VarScope::Clause => DIFV_SCOPE_LOCAL,
+        };
+        let kind = if var.keyed {
+            DIFV_KIND_ARRAY
+        } else {
+            DIFV_KIND_SCALAR
+        };
+        let ty = self.dif_type(var.ty, false);
+        self.func.variable(VarDecl {
+            name: var.name.clone(),
+            id: var.id,
+            kind,
+            scope,
+            ty,
+        });
+    }
+
+    fn declare_builtin(&mut self, var: Var, ty: Ty, user: bool) {
+        let id = var as u16;
+        let kind = if id < OTHER_MIN {
+            DIFV_KIND_ARRAY
+        } else {
+            DIFV_KIND_SCALAR
+        };
+        // A built-in is a register's worth, whatever the program takes it for, or a string.
+        let ty = match self.dif_type(ty, user) {
+            ty if ty.kind == DIF_TYPE_STRING => ty,
+            ty => DifType {
+                kind: DIF_TYPE_CTF,
+                ckind: ty.ckind,
+                flags: 0,
+                pad: 0,
+                size: 8,
+            },
+        };
+        self.func.variable(VarDecl {
+            name: var.name().into(),
+            id,
+            kind,
+            scope: DIFV_SCOPE_GLOBAL,
+            ty,
+        });
+    }
+}
+
+/// The branch that is taken where `left op right` does not hold.
+fn inverse(op: BinaryOp, signed: bool) -> Op {
+    match (op, signed) {
+        (BinaryOp::Lt, true) => Op::Bge,
+        (BinaryOp::Lt, false) => Op::Bgeu,
+        (BinaryOp::Le, true) => Op::Bg,
+        (BinaryOp::Le, false) => Op::Bgu,
+        (BinaryOp::Gt, true) => Op::Ble,
+        (BinaryOp::Gt, false) => Op::Bleu,
+        (BinaryOp::Ge, true) => Op::Bl,
+        (BinaryOp::Ge, false) => Op::Blu,
+        (BinaryOp::Ne, _) => Op::Be,
+        (_, _) => Op::Bne,
+    }
+}
+
+fn load_op(size: u64, signed: bool, user: bool) -> Op {
+    match (size, signed, user) {
+        (1, true, false) => Op::Ldsb,
+        (2, true, false) => Op::Ldsh,
+        (4, true, false) => Op::Ldsw,
+        (1, false, false) => Op::Ldub,
+        (2, false, false) => Op::Lduh,
+        (4, false, false) => Op::Lduw,
+        (_, _, false) => Op::Ldx,
+        (1, true, true) => Op::Uldsb,
+        (2, true, true) => Op::Uldsh,
+        (4, true, true) => Op::Uldsw,
+        (1, false, true) => Op::Uldub,
+        (2, false, true) => Op::Ulduh,
+        (4, false, true) => Op::Ulduw,
+        (_, _, true) => Op::Uldx,
+    }
+}
+
+fn store_op(size: u64) -> Op {
+    match size {
+        1 => Op::Stb,
+        2 => Op::Sth,
+        4 => Op::Stw,
+        _ => Op::Stx,
+    }
+}

@@ -1,0 +1,231 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The typed tree: expressions with every name resolved, every conversion explicit and every constant folded.
+//!
+//! Values are what a DIF register holds: an integer, sign- or zero-extended as its type says; a pointer; or, for
+//! strings, records and arrays ("objects"), the address of the bytes. [`Expr::user`] tells of an object's address
+//! that it is a user-space one.
+//!
+//! Invariant: the tree is well typed; code generation from it fails only for want of table space.
+
+use crate::source::Span;
+use crate::syntax::ast::BinaryOp;
+use crate::types::Ty;
+use dtrace_uapi::subr::Subr;
+use dtrace_uapi::var::Var;
+
+/// A typed expression.
+#[derive(Clone, Debug)]
+pub struct Expr {
+    /// What computes it.
+    pub kind: ExprKind,
+    /// Its type.
+    pub ty: Ty,
+    /// Of an object: whether its address is in user space.
+    pub user: bool,
+    /// Where it was written.
+    pub span: Span,
+}
+
+/// Where a variable lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum VarScope {
+    /// Everywhere.
+    Global,
+    /// `self->`
+    Thread,
+    /// `this->`
+    Clause,
+}
+
+/// A variable of the program's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VarRef {
+    /// Its name.
+    pub name: String,
+    /// Where it lives.
+    pub scope: VarScope,
+    /// Its number.
+    pub id: u16,
+    /// Type of its value, or of its elements.
+    pub ty: Ty,
+    /// Whether it is an associative array.
+    pub keyed: bool,
+}
+
+/// A field of bits in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bits {
+    /// Size of the word that holds it, bytes.
+    pub word: u8,
+    /// Its lowest bit in the word.
+    pub shift: u8,
+    /// Its width.
+    pub width: u8,
+    /// Whether its highest bit is a sign.
+    pub signed: bool,
+}
+
+/// Something that can be assigned to.
+#[derive(Clone, Debug)]
+pub enum Place {
+    /// A variable.
+    Var(VarRef),
+    /// An element of an associative array.
+    Element(VarRef, Vec<Expr>),
+    /// Memory at an address; scratch memory and variables' own storage, the kernel's is refused at run time.
+    Memory {
+        /// The address.
+        address: Box<Expr>,
+        /// The bits, where it is a bit-field.
+        bits: Option<Bits>,
+    },
+}
+
+/// Kinds of typed expressions.
+#[derive(Clone, Debug)]
+pub enum ExprKind {
+    /// A constant.
+    Int(u64),
+    /// A string constant.
+    Str(Vec<u8>),
+    /// A built-in variable.
+    Builtin(Var),
+    /// An element of a built-in array.
+    BuiltinArray(Var, Box<Expr>),
+    /// A variable's value.
+    Var(VarRef),
+    /// An element of an associative array.
+    Element(VarRef, Vec<Expr>),
+    /// The scalar at an address.
+    Load {
+        /// The address.
+        address: Box<Expr>,
+        /// Whether it is in user space.
+        user: bool,
+    },
+    /// The bit-field at an address.
+    LoadBits {
+        /// Address of the word.
+        address: Box<Expr>,
+        /// The bits.
+        bits: Bits,
+        /// Whether it is in user space.
+        user: bool,
+    },
+    /// The same register under another type.
+    Retype(Box<Expr>),
+    /// An integer cut or extended to the expression's type.
+    Convert(Box<Expr>),
+    /// `-e`
+    Neg(Box<Expr>),
+    /// `~e`
+    BitNot(Box<Expr>),
+    /// `!e`
+    Not(Box<Expr>),
+    /// Arithmetic; the expression's type tells the signedness.
+    Arith(BinaryOp, Box<Expr>, Box<Expr>),
+    /// Comparison of integers or pointers.
+    Compare {
+        /// The operator.
+        op: BinaryOp,
+        /// Whether as signed numbers.
+        signed: bool,
+        /// The left operand.
+        left: Box<Expr>,
+        /// The right operand.
+        right: Box<Expr>,
+    },
+    /// Comparison of strings.
+    CompareStr(BinaryOp, Box<Expr>, Box<Expr>),
+    /// `&&`, `||`, `^^`
+    Logic(BinaryOp, Box<Expr>, Box<Expr>),
+    /// `c ? a : b`
+    Cond(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// `a, b`
+    Comma(Box<Expr>, Box<Expr>),
+    /// `place = value`
+    Assign(Place, Box<Expr>),
+    /// `place op= value`, `place++` and its kin; the place is computed once.
+    Update {
+        /// The place.
+        place: Place,
+        /// The operator.
+        op: BinaryOp,
+        /// The type in which it computes.
+        wide: Ty,
+        /// The right operand, of type `wide`.
+        value: Box<Expr>,
+        /// Whether the expression's value is the old one.
+        post: bool,
+    },
+    /// A subroutine's result.
+    Call(Subr, Vec<Expr>),
+}
+
+impl Expr {
+    /// An expression of kernel-space or no address.
+    pub fn new(kind: ExprKind, ty: Ty, span: Span) -> Self {
+        Self {
+            kind,
+            ty,
+            user: false,
+            span,
+        }
+    }
+
+    /// An integer constant.
+    pub fn int(value: u64, ty: Ty, span: Span) -> Self {
+        Self::new(ExprKind::Int(value), ty, span)
+    }
+
+    /// The constant's value, if it is one.
+    pub fn constant(&self) -> Option<u64> {
+        match &self.kind {
+            ExprKind::Int(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    /// The same under another type.
+    pub fn retype(self, ty: Ty) -> Self {
+        let (span, user) = (self.span, self.user);
+        match self.kind {
+            ExprKind::Int(value) => Self::int(value, ty, span),
+            kind => Self {
+                kind: ExprKind::Retype(Box::new(Self {
+                    kind,
+                    ty: self.ty,
+                    user,
+                    span,
+                })),
+                ty,
+                user,
+                span,
+            },
+        }
+    }
+
+    /// Whether evaluating it changes anything.
+    pub fn has_effect(&self) -> bool {
+        match &self.kind {
+            ExprKind::Assign(..) | ExprKind::Update { .. } => true,
+            ExprKind::Call(subr, _) => {
+                matches!(
+                    subr,
+                    Subr::Copyout
+                        | Subr::Copyoutstr
+                        | Subr::Copyinto
+                        | Subr::Bcopy
+                        | Subr::Speculation
+                )
+            }
+            ExprKind::Retype(e) | ExprKind::Convert(e) => e.has_effect(),
+            ExprKind::Comma(a, b) => a.has_effect() || b.has_effect(),
+            ExprKind::Cond(_, a, b) => a.has_effect() || b.has_effect(),
+            ExprKind::Logic(_, a, b) => a.has_effect() || b.has_effect(),
+            _ => false,
+        }
+    }
+}
