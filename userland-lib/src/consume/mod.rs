@@ -27,7 +27,8 @@ use crate::handle::{plain, Buffer, Device};
 use crate::options::Options;
 use crate::render::line::Flow;
 use crate::render::{message, Aggregations, Symbolizer, Zone};
-use crate::statement::Statement;
+use crate::statement::{AggVarId, Statement};
+use dtrace_uapi::action::Action;
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::ioctl::Status;
 use dtrace_uapi::option::Opt;
@@ -109,12 +110,18 @@ pub struct Consumer {
     exit_status: Option<i32>,
     status: Status,
     room: Vec<u8>,
+    text: Vec<u8>,
 }
 
 impl Consumer {
     /// The status that `exit()` was given, if its record was seen.
     pub fn exit_status(&self) -> Option<i32> {
         self.exit_status
+    }
+
+    /// Makes an aggregation's variable known, so that it can be printed before anything was aggregated.
+    pub fn declare(&mut self, var: AggVarId, func: Action, arg: u64) {
+        self.aggregations.declare(var, func, arg);
     }
 
     /// Reports what was lost since the last time.

@@ -83,14 +83,16 @@ impl<'a> Group<'a> {
 
     /// The arguments of a format. Fields of no size are calls without arguments.
     fn args(&self, kinds: &[statement::Kind]) -> Vec<Datum<'a>> {
-        let sized = self
-            .fields
-            .iter()
-            .enumerate()
-            .filter(|(_, field)| field.size > 0);
-        sized
-            .map(|(at, field)| Datum::new(kind(kinds.get(at).copied(), field), self.data(at)))
-            .collect()
+        let mut args = Vec::with_capacity(self.fields.len());
+        for (at, field) in self.fields.iter().enumerate() {
+            if field.size > 0 {
+                args.push(Datum::new(
+                    kind(kinds.get(at).copied(), field),
+                    self.data(at),
+                ));
+            }
+        }
+        args
     }
 }
 
@@ -125,7 +127,9 @@ impl Consumer {
         if this.is_error(context.statements) {
             return self.fault(context, sink, this, turn.bytes);
         }
-        let mut text = Vec::new();
+        // One buffer serves all records.
+        let mut text = std::mem::take(&mut self.text);
+        text.clear();
         self.head(&mut text, options, turn);
         let mut fields = &this.fields[..];
         while !fields.is_empty() {
@@ -140,7 +144,9 @@ impl Consumer {
         if !options.is_on(Opt::Quiet) {
             text.push(b'\n');
         }
-        self.write(sink, &text)
+        let written = self.write(sink, &text);
+        self.text = text;
+        written
     }
 
     fn write(&mut self, sink: &mut Sink<'_>, text: &[u8]) -> Result<(), ConsumeError> {

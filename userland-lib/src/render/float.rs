@@ -36,7 +36,13 @@ pub fn float(out: &mut Vec<u8>, spec: &Spec, value: f64, kind: char) {
     } else {
         body
     };
-    pad::float(out, spec, value.is_sign_negative(), body, value.is_finite());
+    pad::float(
+        out,
+        spec,
+        value.is_sign_negative(),
+        &body,
+        value.is_finite(),
+    );
 }
 
 /// `d.ddd`; with `alt` the point stands even if no digit follows.

@@ -19,6 +19,22 @@ pub struct Spec {
     pub precision: Option<usize>,
 }
 
+impl Spec {
+    /// Whether it asks for nothing.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        let Flags {
+            left,
+            plus,
+            space,
+            alt,
+            zero,
+            group,
+        } = self.flags;
+        self.width == 0 && self.precision.is_none() && !(left | plus | space | alt | zero | group)
+    }
+}
+
 /// How digits are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Radix {
@@ -70,64 +86,102 @@ fn sign(spec: &Spec, negative: bool) -> &'static str {
 
 /// Appends a signed number in decimal.
 pub fn signed(out: &mut Vec<u8>, spec: &Spec, value: i64) {
-    let digits = digits(spec, value.unsigned_abs(), Radix::Dec);
-    number(out, spec, sign(spec, value < 0), &digits);
+    let digits = Digits::new(spec, value.unsigned_abs(), Radix::Dec);
+    if spec.is_plain() {
+        if value < 0 {
+            out.push(b'-');
+        }
+        out.extend_from_slice(digits.text());
+        return;
+    }
+    number(
+        out,
+        spec,
+        sign(spec, value < 0),
+        digits.zeros,
+        digits.text(),
+    );
 }
 
 /// Appends an unsigned number.
 pub fn unsigned(out: &mut Vec<u8>, spec: &Spec, value: u64, radix: Radix) {
-    let mut digits = digits(spec, value, radix);
+    let mut digits = Digits::new(spec, value, radix);
     let prefix = match radix {
         Radix::Hex if spec.flags.alt && value != 0 => "0x",
         Radix::HexUpper if spec.flags.alt && value != 0 => "0X",
-        Radix::Oct if spec.flags.alt && digits.zeros == 0 && digits.text != "0" => {
-            // The prefix of octal counts as a digit.
+        // The prefix of octal counts as a digit.
+        Radix::Oct if spec.flags.alt && digits.zeros == 0 && digits.text() != b"0" => {
             digits.zeros = 1;
             ""
         }
         _ => "",
     };
-    number(out, spec, prefix, &digits);
+    number(out, spec, prefix, digits.zeros, digits.text());
 }
 
 /// Appends a floating-point number's sign and body; infinities are not padded with zeros.
-pub fn float(out: &mut Vec<u8>, spec: &Spec, negative: bool, body: String, finite: bool) {
+pub fn float(out: &mut Vec<u8>, spec: &Spec, negative: bool, body: &str, finite: bool) {
     let mut spec = *spec;
     // A float's precision is already in its digits; here it would switch zeros off.
     spec.precision = None;
     spec.flags.zero &= finite;
-    let body = Digits {
-        zeros: 0,
-        text: body,
-    };
-    number(out, &spec, sign(&spec, negative), &body);
+    number(out, &spec, sign(&spec, negative), 0, body.as_bytes());
 }
 
-/// A number's digits, behind zeros that the precision asks for.
+/// Most digits of a number: 64 bits in octal.
+const DIGITS_MAX: usize = 22;
+
+/// A number's digits, and the zeros that a precision puts before them. On the stack, because numbers are most of
+/// what is printed.
 struct Digits {
+    bytes: [u8; DIGITS_MAX],
+    start: usize,
     zeros: usize,
-    text: String,
 }
 
-/// The digits, at least as many as the precision asks; none for a zero of precision zero.
-fn digits(spec: &Spec, value: u64, radix: Radix) -> Digits {
-    let text = match (value, spec.precision, radix) {
-        (0, Some(0), _) => String::new(),
-        (_, _, Radix::Dec) => format!("{value}"),
-        (_, _, Radix::Oct) => format!("{value:o}"),
-        (_, _, Radix::Hex) => format!("{value:x}"),
-        (_, _, Radix::HexUpper) => format!("{value:X}"),
-    };
-    let least = spec.precision.unwrap_or(1).min(MAX_COUNT);
-    Digits {
-        zeros: least.saturating_sub(text.len()),
-        text,
+impl Digits {
+    fn new(spec: &Spec, value: u64, radix: Radix) -> Self {
+        let mut digits = Self {
+            bytes: [0; DIGITS_MAX],
+            start: DIGITS_MAX,
+            zeros: 0,
+        };
+        match radix {
+            Radix::Dec => digits.write(value, 10, b"0123456789"),
+            Radix::Oct => digits.write(value, 8, b"01234567"),
+            Radix::Hex => digits.write(value, 16, b"0123456789abcdef"),
+            Radix::HexUpper => digits.write(value, 16, b"0123456789ABCDEF"),
+        }
+        let least = spec.precision.unwrap_or(1).min(MAX_COUNT);
+        if value == 0 && least == 0 {
+            // A zero of precision zero has no digit.
+            digits.start = DIGITS_MAX;
+        }
+        digits.zeros = least.saturating_sub(digits.text().len());
+        digits
+    }
+
+    /// Writes `value` from its last digit on.
+    #[inline(always)]
+    fn write(&mut self, mut value: u64, base: u64, letters: &[u8]) {
+        loop {
+            self.start -= 1;
+            self.bytes[self.start] = letters[(value % base) as usize];
+            value /= base;
+            if value == 0 {
+                return;
+            }
+        }
+    }
+
+    fn text(&self) -> &[u8] {
+        &self.bytes[self.start..]
     }
 }
 
-fn number(out: &mut Vec<u8>, spec: &Spec, prefix: &str, digits: &Digits) {
+fn number(out: &mut Vec<u8>, spec: &Spec, prefix: &str, leading: usize, digits: &[u8]) {
     let width = spec.width.min(MAX_COUNT);
-    let n = width.saturating_sub(prefix.len() + digits.zeros + digits.text.len());
+    let n = width.saturating_sub(prefix.len() + leading + digits.len());
     let zeros = spec.flags.zero && !spec.flags.left && spec.precision.is_none();
     if !zeros && !spec.flags.left {
         fill(out, b' ', n);
@@ -136,8 +190,8 @@ fn number(out: &mut Vec<u8>, spec: &Spec, prefix: &str, digits: &Digits) {
     if zeros {
         fill(out, b'0', n);
     }
-    fill(out, b'0', digits.zeros);
-    out.extend_from_slice(digits.text.as_bytes());
+    fill(out, b'0', leading);
+    out.extend_from_slice(digits);
     if spec.flags.left {
         fill(out, b' ', n);
     }

@@ -92,9 +92,17 @@ impl Renderer<'_> {
         spec: &Spec,
         datum: &Datum<'_>,
     ) -> Result<(), Unfit> {
-        if matches!(datum.kind, Kind::Stack | Kind::Ustack { .. }) {
-            self.stack(out, datum, Some(spec));
-            return Ok(());
+        // Most of what is printed: values that stand alone.
+        match (kind, datum.kind) {
+            ('s', Kind::Str) if size == Size::Natural && spec.is_plain() => {
+                out.extend_from_slice(datum.text());
+                return Ok(());
+            }
+            (_, Kind::Stack | Kind::Ustack { .. }) => {
+                self.stack(out, datum, Some(spec));
+                return Ok(());
+            }
+            _ => {}
         }
         match kind {
             'c' => pad::pad(out, &[low_byte(datum)?], spec.width, spec.flags.left),
