@@ -1,18 +1,45 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Every entry point. Recipes are one line each; the work is done in scripts/.
+# Every entry point. Recipes are short; the work is done in scripts/.
 
 MAKEFLAGS += --no-print-directory
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-##help: this list
+##help|this list
 help:
-	@sed -n 's/^##//p' Makefile | column -t -s: -l 2
+	@sed -n 's/^##//p' Makefile | while IFS='|' read -r a b; do printf '  make %-26s %s\n' "$$a" "$$b"; done
 
-##setup: make the build root, fetch the kernel, prepare its Rust metadata (once)
+##setup|make the build root, fetch the kernel, prepare its Rust metadata (once)
 setup:
 	@scripts/setup
 
-.PHONY: help setup
+##modules [KDIR=DIR]|build dtrace.ko, for the prepared kernel or for the build tree DIR
+ifdef KDIR
+modules:
+	@scripts/modules '$(KDIR)'
+else
+modules: setup
+	@scripts/modules >&2
+endif
+
+##userland|build the dtrace command
+userland: setup
+	@scripts/cargo build -q --release -p dtrace-cmd >&2
+
+##run CMD='…'|boot the kernel in a virtual machine, load the module, run the command there
+run: export DTRACE_CMD = $(value CMD)
+run: modules userland
+	@[ -n "$$DTRACE_CMD" ] || { echo "usage: make run CMD='dtrace -l'" >&2; exit 2; }
+	@scripts/vm run "$$DTRACE_CMD"
+
+##shell|the same with an interactive shell
+shell: modules userland
+	@scripts/vm shell
+
+##cases [FILTER=…]|run the virtual machine's cases in qemu-tests/cases
+cases: modules userland
+	@scripts/vm cases $(FILTER)
+
+.PHONY: help setup modules userland run shell cases

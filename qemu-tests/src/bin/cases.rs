@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Runs the cases; takes the arguments of a cargo test and closes as one does. `scripts/vm cases` calls it.
+
+use std::collections::HashMap;
+use std::process::ExitCode;
+use std::sync::mpsc::{channel, Receiver};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use qemu_tests::case::Case;
+use qemu_tests::session::{self, Verdict};
+use qemu_tests::vm::Setup;
+
+fn main() -> ExitCode {
+    match prepare() {
+        Ok((args, trials)) => libtest_mimic::run(&args, trials).exit_code(),
+        Err(why) => {
+            eprintln!("cases: {why}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn prepare() -> Result<(Arguments, Vec<Trial>), String> {
+    let mut args = Arguments::from_args();
+    // Cases run one after another in one machine; verdicts are waited for in their order.
+    args.test_threads = Some(1);
+    let setup = Setup::from_env().map_err(|e| e.to_string())?;
+    let cases = Case::all(&setup.top.join("qemu-tests/cases"))?;
+    let chosen: Vec<Case> = cases
+        .into_iter()
+        .filter(|case| wanted(&args, &case.name))
+        .collect();
+    let names: Vec<String> = chosen.iter().map(|case| case.name.clone()).collect();
+    let verdicts = Arc::new(Mutex::new(Verdicts::new(setup, chosen)));
+    let trials = names
+        .into_iter()
+        .enumerate()
+        .map(|(at, name)| {
+            let verdicts = Arc::clone(&verdicts);
+            Trial::test(name, move || {
+                let mut verdicts = verdicts.lock().unwrap_or_else(PoisonError::into_inner);
+                verdicts.of(at).map_err(Failed::from)
+            })
+        })
+        .collect();
+    Ok((args, trials))
+}
+
+/// Whether libtest-mimic will run the case: the machine must be told beforehand.
+fn wanted(args: &Arguments, name: &str) -> bool {
+    let matches = |pattern: &String| {
+        if args.exact {
+            name == pattern
+        } else {
+            name.contains(pattern.as_str())
+        }
+    };
+    args.filter.as_ref().is_none_or(matches) && !args.skip.iter().any(matches)
+}
+
+/// The verdicts, from a thread that is started when the first is asked for: `--list` boots nothing.
+struct Verdicts {
+    work: Option<(Setup, Vec<Case>)>,
+    source: Option<Receiver<(usize, Verdict)>>,
+    known: HashMap<usize, Verdict>,
+}
+
+impl Verdicts {
+    fn new(setup: Setup, cases: Vec<Case>) -> Self {
+        Self {
+            work: Some((setup, cases)),
+            source: None,
+            known: HashMap::new(),
+        }
+    }
+
+    fn of(&mut self, at: usize) -> Verdict {
+        if let Some((setup, cases)) = self.work.take() {
+            self.source = Some(start(setup, cases));
+        }
+        loop {
+            if let Some(verdict) = self.known.remove(&at) {
+                return verdict;
+            }
+            let Some(Ok((of, verdict))) = self.source.as_ref().map(Receiver::recv) else {
+                return Err("the machine could not be run".to_owned());
+            };
+            self.known.insert(of, verdict);
+        }
+    }
+}
+
+fn start(setup: Setup, cases: Vec<Case>) -> Receiver<(usize, Verdict)> {
+    let (to, from) = channel();
+    std::thread::spawn(move || {
+        let cases: Vec<&Case> = cases.iter().collect();
+        let outcome = session::run(&setup, &cases, &mut |at, verdict| {
+            // The receiver lives as long as the trials.
+            let _ = to.send((at, verdict));
+        });
+        if let Err(error) = outcome {
+            eprintln!("cases: {error}");
+        }
+    });
+    from
+}

@@ -1,0 +1,201 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! A case: a D program or a shell script, and beside it what it prints.
+//!
+//! `cases/AREA/NAME.d` is run as `dtrace -s NAME.d`, `NAME.sh` by bash; the module is loaded. `NAME.out` is the expected
+//! standard output, `NAME.err` the expected standard error where it matters ([`crate::expect`]). Lines in a comment of
+//! the source change what is usual:
+//!
+//! | line | meaning | usual |
+//! |---|---|---|
+//! | `@args: …` | words for dtrace's command line, as bash reads them | none |
+//! | `@status: N` | the exit status | 0 |
+//! | `@limit: N` | seconds it may take | 30 |
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::expect::Expected;
+
+/// Seconds a case may take where it does not say.
+const LIMIT: u64 = 30;
+
+/// One case.
+#[derive(Debug)]
+pub struct Case {
+    /// `AREA/NAME`.
+    pub name: String,
+    /// What bash is to run.
+    pub command: String,
+    /// How long it may take.
+    pub limit: Duration,
+    status: i32,
+    stdout: Expected,
+    stderr: Option<Expected>,
+}
+
+/// What a case left.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Exit status.
+    pub status: i32,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Case {
+    /// Reads the case whose source is `path`, below the folder of all cases.
+    pub fn read(cases: &Path, path: &Path) -> Result<Self, String> {
+        let fail = |why: String| format!("{}: {why}", path.display());
+        let source = fs::read_to_string(path).map_err(|e| fail(e.to_string()))?;
+        let name = path
+            .strip_prefix(cases)
+            .unwrap_or(path)
+            .with_extension("")
+            .display()
+            .to_string();
+        let number = |key: &str, usual: u64| match header(&source, key) {
+            None => Ok(usual),
+            Some(text) => text
+                .parse()
+                .map_err(|_| fail(format!("@{key}: not a number: {text}"))),
+        };
+        let expected = |extension: &str| {
+            let file = path.with_extension(extension);
+            let text = fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+            Expected::parse(&text).map_err(|e| format!("{}: {e}", file.display()))
+        };
+        let stderr = if path.with_extension("err").exists() {
+            Some(expected("err")?)
+        } else {
+            None
+        };
+        Ok(Self {
+            command: command(path, header(&source, "args").unwrap_or("")),
+            limit: Duration::from_secs(number("limit", LIMIT)?),
+            status: i32::try_from(number("status", 0)?)
+                .map_err(|_| fail("@status: too large".to_owned()))?,
+            stdout: expected("out")?,
+            stderr,
+            name,
+        })
+    }
+
+    /// All cases below a folder, by name.
+    pub fn all(cases: &Path) -> Result<Vec<Self>, String> {
+        let mut sources = Vec::new();
+        find(cases, &mut sources).map_err(|e| format!("{}: {e}", cases.display()))?;
+        sources.sort();
+        sources.iter().map(|path| Self::read(cases, path)).collect()
+    }
+
+    /// Whether the outcome is as expected; the error is a report.
+    pub fn check(&self, outcome: &Outcome) -> Result<(), String> {
+        let mut wrong = Vec::new();
+        if outcome.status != self.status {
+            wrong.push(format!(
+                "exit status {} instead of {}",
+                outcome.status, self.status
+            ));
+        }
+        if let Err(why) = self.stdout.check(&outcome.stdout) {
+            wrong.push(format!("standard output: {why}"));
+        }
+        if let Some(Err(why)) = self.stderr.as_ref().map(|e| e.check(&outcome.stderr)) {
+            wrong.push(format!("standard error: {why}"));
+        }
+        if wrong.is_empty() {
+            return Ok(());
+        }
+        Err(format!(
+            "{}\n--- standard output\n{}--- standard error\n{}---",
+            wrong.join("\n"),
+            outcome.stdout,
+            outcome.stderr
+        ))
+    }
+}
+
+fn command(path: &Path, args: &str) -> String {
+    let directory = path.parent().unwrap_or(path).display();
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    if path.extension().is_some_and(|e| e == "d") {
+        format!("cd {directory} && exec dtrace {args} -s {file}\n")
+    } else {
+        format!("cd {directory} && exec bash {file}\n")
+    }
+}
+
+/// The text after `@key:` in the source's first lines.
+fn header<'a>(source: &'a str, key: &str) -> Option<&'a str> {
+    let key = format!("@{key}:");
+    source.lines().take(30).find_map(|line| {
+        let (_, text) = line.split_once(&key)?;
+        Some(text.trim().trim_end_matches("*/").trim_end())
+    })
+}
+
+fn find(dir: &Path, sources: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            find(&path, sources)?;
+        } else if path.extension().is_some_and(|e| e == "d" || e == "sh") {
+            sources.push(path);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headers_are_found_in_any_comment() {
+        let source = "/*\n * @args: -q -x strsize=8\n */\n# @limit: 60\n/* @status: 1 */\n";
+        assert_eq!(header(source, "args"), Some("-q -x strsize=8"));
+        assert_eq!(header(source, "limit"), Some("60"));
+        assert_eq!(header(source, "status"), Some("1"));
+        assert_eq!(header(source, "other"), None);
+    }
+
+    #[test]
+    fn outcome_is_checked_in_all_its_parts() {
+        let case = Case {
+            name: "area/name".to_owned(),
+            command: String::new(),
+            limit: Duration::from_secs(1),
+            status: 1,
+            stdout: Expected::parse("out\n").expect("out"),
+            stderr: Some(Expected::parse("err\n").expect("err")),
+        };
+        let good = || Outcome {
+            status: 1,
+            stdout: "out\n".to_owned(),
+            stderr: "err\n".to_owned(),
+        };
+        assert!(case.check(&good()).is_ok());
+        for bad in [
+            Outcome {
+                status: 0,
+                ..good()
+            },
+            Outcome {
+                stdout: String::new(),
+                ..good()
+            },
+            Outcome {
+                stderr: String::new(),
+                ..good()
+            },
+        ] {
+            assert!(case.check(&bad).is_err());
+        }
+    }
+}

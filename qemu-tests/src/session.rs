@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Many cases in one machine.
+//!
+//! Each case has a directory in the run directory: its command and limit going in, its output and status coming back. The
+//! guest works through them in order. Where the machine dies, or does not end a case that is past its limit, the
+//! case that ran at that time is blamed, and the rest goes on in another machine.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::case::{Case, Outcome};
+use crate::console;
+use crate::vm::{read_lossy, Order, Setup, Vm, POLL};
+
+/// How long a machine may take before its first case begins.
+const BOOT: Duration = Duration::from_secs(120);
+/// How much longer than a case's limit the guest, which enforces it first, may take to say so.
+const GRACE: Duration = Duration::from_secs(20);
+
+/// The verdict on one case: nothing to say, or a report.
+pub type Verdict = Result<(), String>;
+
+/// Runs the cases; `report` is told each verdict as it comes, by the case's place in `cases`.
+pub fn run(
+    setup: &Setup,
+    cases: &[&Case],
+    report: &mut dyn FnMut(usize, Verdict),
+) -> io::Result<()> {
+    let mut next = 0;
+    while next < cases.len() {
+        let before = next;
+        let mut machine = Machine::boot(setup, cases, next)?;
+        machine.follow(cases, &mut next, report)?;
+        machine.end(next == cases.len())?;
+        if next == before {
+            // A machine that cannot even begin would not begin another time either.
+            let log = console::excerpt(&machine.log);
+            for at in next..cases.len() {
+                report(at, Err(format!("the machine did not start\n{log}")));
+            }
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+struct Machine {
+    vm: Vm,
+    dir: PathBuf,
+    log: String,
+    kept: PathBuf,
+}
+
+impl Machine {
+    /// Boots with the cases from `first` on.
+    fn boot(setup: &Setup, cases: &[&Case], first: usize) -> io::Result<Self> {
+        let dir = setup.run_dir("cases")?;
+        for (at, case) in cases.iter().enumerate().skip(first) {
+            let of = case_dir(&dir, at, case);
+            fs::create_dir_all(&of)?;
+            fs::write(of.join("command"), &case.command)?;
+            fs::write(of.join("limit"), case.limit.as_secs().to_string())?;
+        }
+        let vm = Vm::boot(setup, &dir, &Order::Cases)?;
+        let kept = setup.build.join("console-failed");
+        Ok(Self {
+            vm,
+            dir,
+            log: String::new(),
+            kept,
+        })
+    }
+
+    /// Gives verdicts until the cases or the machine are done.
+    fn follow(
+        &mut self,
+        cases: &[&Case],
+        next: &mut usize,
+        report: &mut dyn FnMut(usize, Verdict),
+    ) -> io::Result<()> {
+        let mut since = Instant::now();
+        let mut begun = BTreeMap::new();
+        while let Some(case) = cases.get(*next) {
+            let dir = case_dir(&self.dir, *next, case);
+            if dir.join("status").exists() {
+                let verdict = self.verdict(case, &dir);
+                report(*next, verdict);
+                *next += 1;
+                since = Instant::now();
+                continue;
+            }
+            let started = dir.join("started").exists();
+            if started {
+                begun.entry(*next).or_insert_with(Instant::now);
+            }
+            let limit = if started { case.limit + GRACE } else { BOOT };
+            let waited = begun.get(next).unwrap_or(&since).elapsed();
+            if self.vm.running()? && waited <= limit {
+                sleep(POLL);
+                continue;
+            }
+            if dir.join("status").exists() {
+                continue;
+            }
+            self.log = self.vm.console();
+            if started {
+                report(*next, Err(self.blame(case, &dir)));
+                *next += 1;
+            }
+            return Ok(());
+        }
+        Ok(())
+    }
+
+    fn verdict(&self, case: &Case, dir: &Path) -> Verdict {
+        let outcome = Outcome {
+            status: read_lossy(&dir.join("status")).trim().parse().unwrap_or(-1),
+            stdout: read_lossy(&dir.join("stdout")),
+            stderr: read_lossy(&dir.join("stderr")),
+        };
+        let log = self.vm.console();
+        if let Some(line) = console::trouble_in_case(&log, &dir_name(dir)) {
+            self.keep(dir, &log);
+            return Err(format!(
+                "the kernel complained: {line}\n{}",
+                console::excerpt(&log)
+            ));
+        }
+        // What timeout(1) returns.
+        if outcome.status == 124 || outcome.status == 137 || outcome.status == 143 {
+            return Err(format!(
+                "it took longer than {} s\n{}",
+                case.limit.as_secs(),
+                case.check(&outcome).err().unwrap_or_default()
+            ));
+        }
+        case.check(&outcome)
+    }
+
+    /// The report on a case that took the machine down.
+    fn blame(&self, case: &Case, dir: &Path) -> String {
+        self.keep(dir, &self.log);
+        let what = if console::dead(&self.log) {
+            "the kernel died"
+        } else {
+            "the machine hung or ended"
+        };
+        format!(
+            "{what} during {}\n{}\n--- standard output\n{}---",
+            case.name,
+            console::excerpt(&self.log),
+            read_lossy(&dir.join("stdout"))
+        )
+    }
+
+    /// Keeps the console's log of a failure beside the build.
+    fn keep(&self, dir: &Path, log: &str) {
+        let file = self.kept.join(format!("{}.log", dir_name(dir)));
+        // The report has the excerpt in any case.
+        let _ = fs::create_dir_all(&self.kept).and_then(|()| fs::write(file, log));
+    }
+
+    /// Ends the machine; politely where its work is done.
+    fn end(&mut self, done: bool) -> io::Result<()> {
+        if done {
+            self.vm.wait_status(GRACE)?;
+            self.vm.stop();
+        } else {
+            self.vm.kill();
+        }
+        fs::remove_dir_all(&self.dir)
+    }
+}
+
+/// The directory's name orders the cases; it is also the case's name in the console's log.
+fn case_dir(dir: &Path, at: usize, case: &Case) -> PathBuf {
+    let flat = case.name.replace('/', "-");
+    dir.join("cases").join(format!("{at:04}-{flat}"))
+}
+
+fn dir_name(dir: &Path) -> String {
+    dir.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}

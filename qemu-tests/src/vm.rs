@@ -1,0 +1,302 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! One virtual machine: booted by virtme-ng, told what to do by files in a run directory, followed until it is done.
+//!
+//! The run directory is shared with the guest; `guest/init` describes the files. Output comes back through files as
+//! well, never mixed with the console, which has one of its own. The machine is done when its `status` is there; it has
+//! failed when it ended without one.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use crate::accel::Accel;
+
+/// How often the run directory is looked at.
+pub const POLL: Duration = Duration::from_millis(30);
+/// How long a machine whose status is there may take to power off.
+const POWER_OFF: Duration = Duration::from_secs(3);
+
+/// Where things are, and what every machine of this process is like.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The checkout.
+    pub top: PathBuf,
+    /// The cache of the build.
+    pub cache: PathBuf,
+    /// Where this checkout builds.
+    pub build: PathBuf,
+    /// The kernel image.
+    pub kernel: PathBuf,
+    /// The module to load, if any.
+    pub module: Option<PathBuf>,
+    /// How to run it; none is what the machine can do.
+    pub accel: Option<Accel>,
+    /// Further arguments of QEMU.
+    pub qemu: Option<String>,
+    /// Processors.
+    pub cpus: u32,
+}
+
+impl Setup {
+    /// The set-up that `scripts/vm` hands over in the environment.
+    pub fn from_env() -> io::Result<Self> {
+        let path = |name: &str| {
+            std::env::var_os(name).map(PathBuf::from).ok_or_else(|| {
+                io::Error::other(format!("{name} is not set: call this by scripts/vm"))
+            })
+        };
+        let build = path("DTRACE_VM_BUILD")?;
+        let module = build.join("modules/dtrace.ko");
+        Ok(Self {
+            top: path("DTRACE_VM_TOP")?,
+            cache: path("DTRACE_VM_CACHE")?,
+            kernel: path("DTRACE_VM_KERNEL")?,
+            module: module.exists().then_some(module),
+            build,
+            accel: None,
+            qemu: None,
+            cpus: 2,
+        })
+    }
+
+    /// A new, empty run directory.
+    pub fn run_dir(&self, name: &str) -> io::Result<PathBuf> {
+        let dir = self
+            .build
+            .join(format!("run/{name}-{}", std::process::id()));
+        if dir.exists() {
+            fs::remove_dir_all(&dir)?;
+        }
+        fs::create_dir_all(&dir)?;
+        Ok(dir)
+    }
+}
+
+/// What the machine is for.
+#[derive(Debug)]
+pub enum Order {
+    /// Run this text as a bash script and end.
+    Run(String),
+    /// Run what is in the run directory's `cases` and end.
+    Cases,
+    /// An interactive shell on this terminal.
+    Shell,
+}
+
+/// A machine that was started.
+pub struct Vm {
+    dir: PathBuf,
+    child: Child,
+}
+
+impl Vm {
+    /// Boots a machine with the run directory `dir`.
+    pub fn boot(setup: &Setup, dir: &Path, order: &Order) -> io::Result<Self> {
+        let accel = match setup.accel {
+            Some(accel) => accel,
+            None => crate::accel::choose(setup)?,
+        };
+        let target = setup.build.join("target");
+        let path = format!("{0}/release:{0}/debug", target.display());
+        fs::write(dir.join("path"), path)?;
+        fs::write(
+            dir.join("directory"),
+            setup.top.as_os_str().as_encoded_bytes(),
+        )?;
+        if let Some(module) = &setup.module {
+            fs::write(dir.join("module"), module.as_os_str().as_encoded_bytes())?;
+        }
+        let mode = match order {
+            Order::Run(text) => {
+                fs::write(dir.join("command"), format!("{text}\n"))?;
+                "run"
+            }
+            Order::Cases => "cases",
+            Order::Shell => "shell",
+        };
+        fs::write(dir.join("mode"), mode)?;
+        let mut command = virtme(setup, dir, accel, matches!(order, Order::Shell));
+        if !matches!(order, Order::Shell) {
+            // A group of its own, so that QEMU and its helpers end with it.
+            let console = File::create(dir.join("console.log"))?;
+            command
+                .process_group(0)
+                .stdin(Stdio::null())
+                .stdout(console.try_clone()?)
+                .stderr(console);
+        }
+        Ok(Self {
+            dir: dir.to_owned(),
+            child: command.spawn()?,
+        })
+    }
+
+    /// What the kernel has said so far.
+    pub fn console(&self) -> String {
+        read_lossy(&self.dir.join("console.log"))
+    }
+
+    /// The status the guest left, once it has.
+    pub fn status(&self) -> Option<i32> {
+        fs::read_to_string(self.dir.join("status"))
+            .ok()?
+            .trim()
+            .parse()
+            .ok()
+    }
+
+    /// Whether the machine still runs.
+    pub fn running(&mut self) -> io::Result<bool> {
+        Ok(self.child.try_wait()?.is_none())
+    }
+
+    /// Waits for the status; none when the machine ends without one or the limit is reached.
+    pub fn wait_status(&mut self, limit: Duration) -> io::Result<Option<i32>> {
+        self.follow(limit, &mut io::sink(), &mut io::sink())
+    }
+
+    /// As [`Self::wait_status`], passing on what the command prints.
+    pub fn follow(
+        &mut self,
+        limit: Duration,
+        out: &mut dyn Write,
+        err: &mut dyn Write,
+    ) -> io::Result<Option<i32>> {
+        let start = Instant::now();
+        let mut stdout = Tail::new(self.dir.join("stdout"));
+        let mut stderr = Tail::new(self.dir.join("stderr"));
+        loop {
+            // Asked before the output is read, so that the last of it is not missed.
+            let status = self.status();
+            let over = !self.running()? || start.elapsed() > limit;
+            stdout.copy(out)?;
+            stderr.copy(err)?;
+            if status.is_some() || over {
+                return Ok(status.or_else(|| self.status()));
+            }
+            sleep(POLL);
+        }
+    }
+
+    /// Waits until the machine's user has left it.
+    pub fn wait(&mut self) -> io::Result<()> {
+        self.child.wait().map(drop)
+    }
+
+    /// Ends the machine: gives it a moment where it is powering off, then by force.
+    pub fn stop(&mut self) {
+        let start = Instant::now();
+        while self.status().is_some() && start.elapsed() < POWER_OFF {
+            match self.running() {
+                Ok(true) => sleep(POLL),
+                _ => break,
+            }
+        }
+        self.kill();
+    }
+
+    /// Ends the machine at once.
+    pub fn kill(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let group = format!("-{}", self.child.id());
+            // Nothing is left to do about a kill that fails.
+            let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+impl Drop for Vm {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The virtme-ng command line.
+fn virtme(setup: &Setup, dir: &Path, accel: Accel, shell: bool) -> Command {
+    let mut command = Command::new("vng");
+    command.arg("--run").arg(&setup.kernel);
+    if accel == Accel::Tcg {
+        command.arg("--disable-kvm");
+    }
+    command
+        .args(["--user", "root", "--memory", "2G", "--cpus"])
+        .arg(setup.cpus.to_string())
+        .arg(format!("--rwdir=/mnt={}", dir.display()));
+    // virtme-ng's initial RAM disk takes the first init= it sees.
+    let init = setup.top.join("qemu-tests/guest/init");
+    command
+        .arg("--append")
+        .arg(format!("loglevel=5 init={}", init.display()));
+    let mut qemu = match accel {
+        Accel::Kvm => String::from("-cpu host"),
+        Accel::Tcg => String::from("-cpu max"),
+    };
+    if let Some(more) = &setup.qemu {
+        qemu = format!("{qemu} {more}");
+    }
+    command.arg(format!("--qemu-opts={qemu}"));
+    if !shell {
+        // Verbose: the console goes to standard error.
+        command.args(["--verbose", "--", "true"]);
+    }
+    command
+}
+
+/// A file that grows, read as it does.
+struct Tail {
+    path: PathBuf,
+    at: u64,
+}
+
+impl Tail {
+    fn new(path: PathBuf) -> Self {
+        Self { path, at: 0 }
+    }
+
+    /// Copies what is new.
+    fn copy(&mut self, to: &mut dyn Write) -> io::Result<()> {
+        let Ok(mut file) = File::open(&self.path) else {
+            return Ok(());
+        };
+        file.seek(SeekFrom::Start(self.at))?;
+        let mut new = Vec::new();
+        file.read_to_end(&mut new)?;
+        self.at += new.len() as u64;
+        to.write_all(&new)?;
+        to.flush()
+    }
+}
+
+/// A file as text; empty where it cannot be read.
+pub fn read_lossy(path: &Path) -> String {
+    fs::read(path).map_or_else(
+        |_| String::new(),
+        |bytes| String::from_utf8_lossy(&bytes).into_owned(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tail_gives_each_byte_once() {
+        let path = std::env::temp_dir().join(format!("tail-{}", std::process::id()));
+        let mut tail = Tail::new(path.clone());
+        let mut out = Vec::new();
+        tail.copy(&mut out).expect("a file that is not there yet");
+        fs::write(&path, "one ").expect("write");
+        tail.copy(&mut out).expect("first");
+        fs::write(&path, "one two").expect("write");
+        tail.copy(&mut out).expect("second");
+        fs::remove_file(&path).expect("remove");
+        assert_eq!(out, b"one two");
+    }
+}
