@@ -96,8 +96,9 @@ fn interpret<M: Machine>(
     at: &mut usize,
 ) -> Result<u64, Trap> {
     let mut regs = Regs::new();
-    // What the last comparison compared: the condition codes are made of it when a branch asks.
-    let mut compared = (0, 0);
+    // What the last comparison compared: the condition codes are made of it when a branch asks. Before the first all
+    // codes are clear, as if a greater value had been compared.
+    let mut compared = (1, 0);
     let mut pc = 0;
     // Branches only go forward: at most as many rounds as steps.
     while let Some(step) = steps.get(pc) {

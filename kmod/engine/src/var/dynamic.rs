@@ -388,3 +388,127 @@ impl Dynamics {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn store(d: &Dynamics, cpu: usize, free: &mut u32, key: &[u64], value: u64) -> bool {
+        let init = |values: &Shared, at: usize| {
+            values.u64(at).unwrap().store(value, Ordering::Relaxed);
+        };
+        match d
+            .find(key)
+            .map_or_else(|| d.insert(cpu, free, key, init), Ok)
+        {
+            Ok(chunk) => {
+                init(d.values(), d.value_of(chunk));
+                true
+            }
+            Err(Dropped) => false,
+        }
+    }
+
+    fn load(d: &Dynamics, key: &[u64]) -> Option<u64> {
+        let at = d.value_of(d.find(key)?);
+        d.values().u64(at).map(|w| w.load(Ordering::Relaxed))
+    }
+
+    fn dropped(d: &Dynamics) -> [u64; 3] {
+        let Drops {
+            full,
+            rinsing,
+            dirty,
+        } = &d.drops;
+        [full, rinsing, dirty].map(|n| n.load(Ordering::Relaxed))
+    }
+
+    #[test]
+    fn values_come_and_go_and_space_comes_back() {
+        let d = Dynamics::new(100 * 72, 24, 16, 2).unwrap();
+        let n = u64::from(d.nchunks);
+        let mut free = 0;
+        for round in 0..5 {
+            for k in 0..n {
+                assert!(
+                    store(&d, 0, &mut free, &[k, round], k * 3),
+                    "round {round}, {k}"
+                );
+            }
+            assert!((0..n).all(|k| load(&d, &[k, round]) == Some(k * 3)));
+            assert!(!store(&d, 0, &mut free, &[n, round], 1));
+            for k in 0..n {
+                d.remove((k % 2) as usize, &[k, round]);
+                d.remove(0, &[k, round]);
+                assert_eq!(load(&d, &[k, round]), None);
+            }
+            assert!(!store(&d, 0, &mut free, &[n, round], 1));
+            d.clean(|| assert!(!store(&d, 0, &mut free, &[n, round], 1)));
+        }
+        // Full, then dirty, then rinsing, in each round.
+        assert_eq!(dropped(&d), [5, 5, 5]);
+    }
+
+    #[test]
+    fn keys_that_are_too_long_are_dropped_and_counted() {
+        let d = Dynamics::new(4096, 16, 8, 1).unwrap();
+        assert!(!store(&d, 0, &mut 0, &[1, 2, 3], 1));
+        assert_eq!(dropped(&d), [1, 0, 0]);
+        assert!(Dynamics::new(40, 16, 8, 1).is_err());
+    }
+
+    #[test]
+    fn cpus_agree_on_what_exists() {
+        const THREADS: usize = 4;
+        const ROUNDS: u64 = if cfg!(miri) { 50 } else { 20_000 };
+        let d = Dynamics::new(1 << 15, 16, 8, THREADS).unwrap();
+        let inside: [AtomicU64; THREADS] = Default::default();
+        let done = AtomicU32::new(0);
+        let work = |cpu: usize| {
+            let mut free = 0;
+            for round in 0..ROUNDS {
+                inside[cpu].fetch_add(1, Ordering::SeqCst);
+                // One key of this thread's own, one that all threads fight for. A value is its key's.
+                let own = [cpu as u64 + 100, round % 7];
+                let common = [round % 13, 7];
+                let kept = store(&d, cpu, &mut free, &own, round + 1);
+                assert!(!kept || load(&d, &own) == Some(round + 1));
+                store(&d, cpu, &mut free, &common, common[0] + 1);
+                if let Some(value) = load(&d, &common) {
+                    assert_eq!(value, common[0] + 1);
+                }
+                if round % 3 == 0 {
+                    d.remove(cpu, &common);
+                }
+                d.remove(cpu, &own);
+                assert_eq!(load(&d, &own), None);
+                inside[cpu].fetch_add(1, Ordering::SeqCst);
+            }
+            done.fetch_add(1, Ordering::SeqCst);
+        };
+        std::thread::scope(|scope| {
+            for cpu in 0..THREADS {
+                let work = &work;
+                scope.spawn(move || work(cpu));
+            }
+            // The cleaner: its grace period waits for everybody that is inside to leave once.
+            while done.load(Ordering::SeqCst) < THREADS as u32 {
+                d.clean(|| {
+                    for cpu in &inside {
+                        let seen = cpu.load(Ordering::SeqCst);
+                        while seen % 2 == 1 && cpu.load(Ordering::SeqCst) == seen {
+                            std::thread::yield_now();
+                        }
+                    }
+                });
+                std::thread::yield_now();
+            }
+        });
+        for key in 0..13 {
+            for cpu in 0..THREADS {
+                d.remove(cpu, &[key, 7]);
+            }
+            assert_eq!(d.find(&[key, 7]), None);
+        }
+    }
+}

@@ -87,10 +87,10 @@ impl Machine for TestMachine {
         self.args.get(n as usize).copied().unwrap_or(0)
     }
     fn reg(&self, n: u64) -> Option<u64> {
-        (n < 4).then_some(1000 + n)
+        (n < 4).then(|| 1000 + n)
     }
     fn ureg(&self, n: u64) -> Option<u64> {
-        (n < 4).then_some(2000 + n)
+        (n < 4).then(|| 2000 + n)
     }
     fn curthread(&self) -> u64 {
         self.thread

@@ -1,0 +1,338 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Subroutines and faults, each called from a program in the way a compiler calls it.
+
+mod common;
+
+use common::asm::{asm, asm_with, int, string};
+use common::{action, clause, config, str_at, u64_at, Bench};
+use dtrace_engine::{Consumer, FaultReport, Privileges, Which};
+use dtrace_uapi::action::Action;
+use dtrace_uapi::fault::Fault;
+use dtrace_uapi::option::Opt;
+
+const KSTR: u64 = 0xffff_8000_0001_0000;
+const USTR: u64 = 0x40_0000;
+
+fn bench(text: &str, is_string: bool) -> Bench {
+    let ty = if is_string { string() } else { int(8) };
+    let c = Consumer::new(config()).unwrap();
+    c.set_option(Opt::Strsize, 32).unwrap();
+    c.set_option(Opt::Destructive, 1).unwrap();
+    let mut b = Bench::with(
+        c,
+        vec![clause(
+            None,
+            vec![action(Action::Difexpr, asm_with(text, ty, &[]))],
+        )],
+    );
+    b.m.kernel.insert(KSTR, b"/usr/lib/libc.so.6\0".to_vec());
+    b.m.kernel.insert(
+        KSTR + 0x100,
+        vec![192, 0, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1],
+    );
+    b.m.kernel.insert(
+        KSTR + 0x200,
+        b"this string is longer than strsize allows\0".to_vec(),
+    );
+    b.m.user
+        .get_mut()
+        .insert(USTR, b"from user space\0 and beyond".to_vec());
+    b
+}
+
+/// Arguments: numbers as they are, `"text"` as a string.
+fn call_text(subr: &str, args: &[&str]) -> String {
+    let mut text = String::new();
+    for (i, arg) in args.iter().enumerate() {
+        let set = if arg.starts_with('"') { "sets" } else { "setx" };
+        text += &format!("{set} {arg}, %r{}\n", i + 1);
+    }
+    text += "flushts\n";
+    for i in 0..args.len() {
+        text += &format!("pushtv ctf, %r0, %r{}\n", i + 1);
+    }
+    text + &format!("call {subr}, %r1\n ret %r1")
+}
+
+fn str_of(subr: &str, args: &[&str]) -> String {
+    let b = bench(&call_text(subr, args), true);
+    assert_eq!(b.fire(), [None], "{subr} {args:?}");
+    str_at(&b.read(Which::Principal).0, 16).to_string()
+}
+
+fn int_of(subr: &str, args: &[&str]) -> i64 {
+    let b = bench(&call_text(subr, args), false);
+    assert_eq!(b.fire(), [None], "{subr} {args:?}");
+    u64_at(&b.read(Which::Principal).0, 16) as i64
+}
+
+fn fault_of(text: &str) -> FaultReport {
+    bench(text, false).fire()[0].unwrap()
+}
+
+#[test]
+fn strings() {
+    let k = &KSTR.to_string()[..];
+    assert_eq!(int_of("strlen", &[k]), 18);
+    assert_eq!(int_of("strlen", &["\"\""]), 0);
+    assert_eq!(str_of("strjoin", &["\"a, b\"", "\"cd\""]), "a, bcd");
+    assert_eq!(str_of("basename", &[k]), "libc.so.6");
+    assert_eq!(str_of("dirname", &[k]), "/usr/lib");
+    assert_eq!(str_of("cleanpath", &["\"/a/./b//../c\""]), "/a/c");
+    assert_eq!(str_of("strchr", &["\"hello\"", "108"]), "llo");
+    assert_eq!(str_of("strrchr", &[k, "47"]), "/libc.so.6");
+    assert_eq!(int_of("strchr", &["\"hello\"", "120"]), 0);
+    assert_eq!(str_of("strstr", &[k, "\"lib/\""]), "lib/libc.so.6");
+    assert_eq!(int_of("strstr", &[k, "\"nope\""]), 0);
+    assert_eq!(str_of("substr", &["\"abcdef\"", "2"]), "cdef");
+    assert_eq!(str_of("substr", &["\"abcdef\"", "-3", "2"]), "de");
+    assert_eq!(int_of("index", &["\"banana\"", "\"an\""]), 1);
+    assert_eq!(int_of("index", &["\"banana\"", "\"an\"", "2"]), 3);
+    assert_eq!(int_of("rindex", &["\"banana\"", "\"an\""]), 3);
+    assert_eq!(int_of("index", &["\"banana\"", "\"x\""]), -1);
+    assert_eq!(str_of("toupper", &["\"MiXed1\""]), "MIXED1");
+    assert_eq!(str_of("tolower", &["\"MiXed1\""]), "mixed1");
+    assert_eq!(
+        str_of(
+            "json",
+            &[
+                "\"{'a': {'b': 5}}\"".replace('\'', "\"").as_str(),
+                "\"a.b\""
+            ]
+        ),
+        "5"
+    );
+}
+
+#[test]
+fn results_are_cut_off_at_strsize() {
+    let long = (KSTR + 0x200).to_string();
+    assert_eq!(int_of("strlen", &[&long]), 31);
+    let joined = str_of("strjoin", &[&long, "\"x\""]);
+    assert_eq!(joined, "this string is longer than strs");
+}
+
+#[test]
+fn strtok_goes_on_where_it_was() {
+    let next = |n: usize| {
+        let mut text = "sets \"a:bb::ccc\", %r1\n sets \":\", %r2\n".to_string();
+        for _ in 0..n {
+            text += "flushts\n pushtv ctf, %r0, %r1\n pushtv ctf, %r0, %r2\n call strtok, %r3\n mov %r0, %r1\n";
+        }
+        text + "ret %r3"
+    };
+    for (n, want) in [(1, "a"), (2, "bb"), (3, "ccc")] {
+        let b = bench(&next(n), true);
+        assert_eq!(b.fire(), [None]);
+        assert_eq!(str_at(&b.read(Which::Principal).0, 16), want);
+    }
+    let b = bench(&next(4), false);
+    b.fire();
+    b.fire();
+    assert_eq!(u64_at(&b.read(Which::Principal).0, 16), 0);
+}
+
+#[test]
+fn numbers() {
+    assert_eq!(str_of("lltostr", &["-42"]), "-42");
+    assert_eq!(str_of("lltostr", &["255", "16"]), "0xff");
+    assert_eq!(int_of("strtoll", &["\"-0042abc\""]), -42);
+    assert_eq!(int_of("strtoll", &["\"ff\"", "16"]), 255);
+    assert_eq!(int_of("htons", &["0x1234"]), 0x3412);
+    assert_eq!(int_of("ntohl", &["0x12345678"]), 0x7856_3412);
+    assert_eq!(int_of("htonll", &["1"]), 1 << 56);
+    assert_eq!(int_of("getmajor", &["0x00800003"]), 8);
+    assert_eq!(int_of("getminor", &["0x00800003"]), 3);
+    assert_eq!(int_of("progenyof", &["1"]), 1);
+    assert_eq!(int_of("progenyof", &["77"]), 0);
+    let b = bench(&call_text("rand", &[]), false);
+    b.fire();
+    b.fire();
+    let data = b.read(Which::Principal).0;
+    assert_ne!(u64_at(&data, 16), u64_at(&data, 40));
+}
+
+#[test]
+fn addresses() {
+    let k = &(KSTR + 0x100).to_string()[..];
+    assert_eq!(str_of("inet_ntoa", &[k]), "192.0.2.1");
+    assert_eq!(str_of("inet_ntop", &["2", k]), "192.0.2.1");
+    assert_eq!(str_of("inet_ntop", &["10", k]), "c000:201::1");
+    assert_eq!(
+        str_of("link_ntop", &["1", k]),
+        str_of("link_ntop", &["1", k]).to_lowercase()
+    );
+    assert_eq!(
+        fault_of(&call_text("inet_ntop", &["7", k])).fault,
+        Fault::IllOp
+    );
+    assert_eq!(
+        fault_of(&call_text("lltostr", &["1", "99"])).fault,
+        Fault::IllOp
+    );
+}
+
+#[test]
+fn user_memory() {
+    let u = &USTR.to_string()[..];
+    assert_eq!(str_of("copyinstr", &[u]), "from user space");
+    assert_eq!(str_of("copyinstr", &[u, "5"]), "from");
+    assert_eq!(str_of("copyin", &[u, "16"]), "from user space");
+    let f = fault_of(&call_text("copyinstr", &["0x666"]));
+    assert_eq!((f.fault, f.value), (Fault::BadAddr, 0x666));
+    let f = fault_of(&call_text("copyin", &["0x666", "4"]));
+    assert_eq!((f.fault, f.value), (Fault::BadAddr, 0x666));
+    assert_eq!(
+        fault_of(&call_text("copyin", &[u, "0x10000000"])).fault,
+        Fault::NoScratch
+    );
+    let load = format!("setx {u}, %r1\n uldub [%r1], %r2\n ret %r2");
+    let b = bench(&load, false);
+    assert_eq!(b.fire(), [None]);
+    assert_eq!(u64_at(&b.read(Which::Principal).0, 16), u64::from(b'f'));
+    // alloca, copyinto, bcopy.
+    let text = format!(
+        "setx 32, %r1\n flushts\n pushtv ctf, %r0, %r1\n call alloca, %r2\n setx {u}, %r3\n setx 5, %r4\n\
+         flushts\n pushtv ctf, %r0, %r3\n pushtv ctf, %r0, %r4\n pushtv ctf, %r0, %r2\n call copyinto, %r5\n\
+         setx 16, %r5\n add %r2, %r5, %r5\n\
+         flushts\n pushtv ctf, %r0, %r2\n pushtv ctf, %r0, %r5\n pushtv ctf, %r0, %r4\n call bcopy, %r6\n ret %r5"
+    );
+    let b = bench(&text, true);
+    assert_eq!(b.fire(), [None]);
+    assert_eq!(str_at(&b.read(Which::Principal).0, 16), "from ");
+    // Only scratch memory is written to.
+    let k = KSTR.to_string();
+    let f = fault_of(&call_text("bcopy", &[u, &k, "4"]));
+    assert_eq!((f.fault, f.value), (Fault::BadAddr, KSTR));
+    assert_eq!(
+        fault_of(&call_text("copyinto", &[u, "4", &k])).fault,
+        Fault::BadAddr
+    );
+}
+
+#[test]
+fn copyout_writes_to_the_user() {
+    let u = &(USTR + 5).to_string()[..];
+    let b = bench(&call_text("copyoutstr", &["\"USER\"", u, "32"]), false);
+    assert_eq!(b.fire(), [None]);
+    assert_eq!(&b.m.user.borrow()[&USTR][..11], b"from USER\0s");
+}
+
+#[test]
+fn every_kind_of_fault() {
+    for (text, fault, value, offset) in [
+        (
+            "setx 0x10, %r1\n ldub [%r1], %r1\n ret %r1",
+            Fault::BadAddr,
+            0x10,
+            4,
+        ),
+        (
+            "setx 0x8dd70f0000000000, %r1\n ldub [%r1], %r1\n ret %r1",
+            Fault::BadAddr,
+            0x8dd7_0f00_0000_0000,
+            4,
+        ),
+        (
+            "setx 0x8dd7000000000001, %r1\n stw %r1, [%r1]\n ret %r1",
+            Fault::BadAlign,
+            0x8dd7_0000_0000_0001,
+            4,
+        ),
+        (
+            "setx 0x1000, %r1\n stx %r1, [%r1]\n ret %r1",
+            Fault::BadAddr,
+            0x1000,
+            4,
+        ),
+        (
+            "sets \"const\", %r1\n stb %r1, [%r1]\n ret %r1",
+            Fault::BadAddr,
+            0x8dd7_0100_0000_0001,
+            4,
+        ),
+        (
+            "setx 9, %r1\n ldga regs, %r1, %r1\n ret %r1",
+            Fault::IllOp,
+            9,
+            4,
+        ),
+        ("urem %r1, %r0, %r1\n ret %r1", Fault::DivZero, 0, 0),
+        (
+            "setx 0x7fffffffffffffff, %r1\n allocs %r1, %r1\n ret %r1",
+            Fault::NoScratch,
+            0,
+            4,
+        ),
+        ("rldub [%r0], %r1\n ret %r1", Fault::Kpriv, 0, 0),
+    ] {
+        let f = fault_of(text);
+        assert_eq!(
+            (f.fault, f.value, f.offset),
+            (fault, value, offset),
+            "{text}"
+        );
+    }
+    let overflow = "pushtv ctf, %r0, %r0\n".repeat(9) + "ret %r0";
+    let f = fault_of(&overflow);
+    assert_eq!((f.fault, f.offset), (Fault::TupOflow, 32));
+}
+
+#[test]
+fn without_privileges_the_kernel_and_other_users_are_out_of_reach() {
+    let fire = |text: &str, owned: bool| {
+        let c = Consumer::new(dtrace_engine::Config {
+            privileges: Privileges {
+                kernel: false,
+                all_users: false,
+                destructive: false,
+            },
+            ..config()
+        })
+        .unwrap();
+        let mut b = Bench::with(
+            c,
+            vec![clause(None, vec![action(Action::Difexpr, asm(text))])],
+        );
+        b.m.owned = owned;
+        b.m.user.get_mut().insert(USTR, b"user\0\0\0\0".to_vec());
+        b.fire()[0].map(|f| f.fault)
+    };
+    assert_eq!(
+        fire("setx 0x1234, %r1\n ldx [%r1], %r1\n ret %r1", true),
+        Some(Fault::Kpriv)
+    );
+    assert_eq!(
+        fire(&call_text("strlen", &["0x1234"]), true),
+        Some(Fault::Kpriv)
+    );
+    for name in ["curthread", "caller", "stackdepth"] {
+        assert_eq!(
+            fire(&format!("ldgs {name}, %r1\n ret %r1"), true),
+            Some(Fault::Kpriv)
+        );
+    }
+    let load = format!("setx {USTR}, %r1\n uldx [%r1], %r1\n ret %r1");
+    assert_eq!(
+        (fire(&load, true), fire(&load, false)),
+        (None, Some(Fault::Upriv))
+    );
+    let copyin = call_text("copyinstr", &[&USTR.to_string()]);
+    assert_eq!(
+        (fire(&copyin, true), fire(&copyin, false)),
+        (None, Some(Fault::Upriv))
+    );
+    // What is the engine's own can be read.
+    assert_eq!(fire(&call_text("strlen", &["\"text\""]), false), None);
+}
+
+#[test]
+fn a_string_ends_where_memory_does() {
+    let b = bench("setx 0x9000, %r1\n ret %r1", true);
+    let mut b = b;
+    b.m.kernel.insert(0x9000, b"no nul".to_vec());
+    let f = b.fire()[0].unwrap();
+    assert_eq!((f.fault, f.value), (Fault::BadAddr, 0x9006));
+}
