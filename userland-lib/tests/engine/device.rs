@@ -1,0 +1,269 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The kernel's engine behind the library's [`Device`].
+//!
+//! What the framework does in the module is done here in the least that tests need: a table of probes, an image
+//! whose clauses are bound to what they match, `BEGIN`, `END` and `ERROR`. There is one thread, which is whatever CPU a
+//! test says.
+
+use std::{
+    cell::{Cell, RefCell},
+    io,
+};
+
+use dtrace::handle::{fill, text, Buffer, Device};
+use dtrace_engine::{Config, Consumer, Cpu, Ecb, Enabling, Features, Privileges, Reason, Which};
+use dtrace_framework::glob;
+use dtrace_uapi::{
+    dif::{DIF_NREGS, DIF_NTREGS, DIF_VERSION},
+    ioctl::{
+        AggDesc, ArgDesc, BufDesc, Conf, EprobeDesc, ProbeDesc, ProviderDesc, RecDesc, Status,
+    },
+    types::{AggId, Epid, ProbeId},
+};
+use zerocopy::FromZeros;
+
+use super::machine::{Firing, Platform, Thread};
+
+/// CPUs of the machine.
+pub const CPUS: u32 = 2;
+
+/// The probes, in the order of their numbers from 1; the first three are DTrace's own.
+const PROBES: [[&str; 4]; 10] = [
+    ["dtrace", "", "", "BEGIN"],
+    ["dtrace", "", "", "END"],
+    ["dtrace", "", "", "ERROR"],
+    ["syscall", "vmlinux", "read", "entry"],
+    ["syscall", "vmlinux", "read", "return"],
+    ["syscall", "vmlinux", "write", "entry"],
+    ["syscall", "vmlinux", "write", "return"],
+    ["fbt", "vmlinux", "vfs_read", "entry"],
+    ["fbt", "vmlinux", "vfs_read", "return"],
+    ["profile", "", "", "tick-1s"],
+];
+const BEGIN: ProbeId = 1;
+const END: ProbeId = 2;
+const ERROR: ProbeId = 3;
+
+/// One consumer of an engine.
+pub struct EngineDevice {
+    /// The machine that probes fire on.
+    pub platform: Platform,
+    /// The thread that they fire in.
+    pub thread: Cell<Thread>,
+    consumer: Consumer,
+    ecbs: RefCell<Vec<Ecb>>,
+    reason: RefCell<String>,
+}
+
+fn describe(id: ProbeId) -> Option<ProbeDesc> {
+    let index = usize::try_from(id.checked_sub(1)?).ok()?;
+    let [provider, module, func, name] = *PROBES.get(index)?;
+    Some(ProbeDesc {
+        id,
+        provider: fill(provider)?,
+        module: fill(module)?,
+        func: fill(func)?,
+        name: fill(name)?,
+    })
+}
+
+/// Whether `probe` is one of those that `pattern` describes; an empty part stands for all.
+fn matches(pattern: &ProbeDesc, probe: &ProbeDesc) -> bool {
+    let part = |pattern: &[u8], value: &[u8]| {
+        let pattern = text(pattern);
+        pattern.is_empty() || glob::matches(pattern.as_bytes(), text(value).as_bytes())
+    };
+    part(&pattern.provider, &probe.provider)
+        && part(&pattern.module, &probe.module)
+        && part(&pattern.func, &probe.func)
+        && part(&pattern.name, &probe.name)
+}
+
+fn claim(cpu: u32) -> Cpu {
+    // SAFETY: a device is used by one thread, and no claim outlives the call that it is made for.
+    unsafe { Cpu::claim(cpu as usize) }
+}
+
+impl EngineDevice {
+    /// A machine at rest.
+    pub fn new() -> Self {
+        let config = Config {
+            ncpus: CPUS as usize,
+            privileges: Privileges::ALL,
+            features: Features {
+                signals: true,
+                ustack: true,
+                chill: true,
+                user_store: true,
+                ..Features::default()
+            },
+            begin: BEGIN,
+            end: END,
+            error: ERROR,
+            seed: 1,
+        };
+        Self {
+            platform: Platform::default(),
+            thread: Cell::default(),
+            consumer: Consumer::new(config).expect("memory for a consumer"),
+            ecbs: RefCell::default(),
+            reason: RefCell::default(),
+        }
+    }
+
+    /// Fires the probe `name`, as in `syscall::read:entry`, on `cpu`.
+    pub fn fire(&self, cpu: u32, name: &str, args: &[u64]) {
+        let parts: Vec<&str> = name.split(':').collect();
+        let mut pattern = ProbeDesc::new_zeroed();
+        if let [provider, module, func, name] = parts[..] {
+            pattern.provider = fill(provider).expect("a short provider");
+            pattern.module = fill(module).expect("a short module");
+            pattern.func = fill(func).expect("a short function");
+            pattern.name = fill(name).expect("a short name");
+        }
+        let probe = self.next_probe(&pattern).expect("a table");
+        self.fire_probe(cpu, probe.expect("a probe of the table").id, args);
+    }
+
+    fn fire_probe(&self, cpu: u32, id: ProbeId, args: &[u64]) {
+        let Some(probe) = describe(id) else {
+            return;
+        };
+        let ecbs: Vec<Ecb> = self.ecbs.borrow().clone();
+        for ecb in ecbs.into_iter().filter(|ecb| ecb.probe == id) {
+            let firing = Firing::new(&self.platform, self.thread.get(), &probe, args);
+            if let Some(fault) = self.consumer.fire(&claim(cpu), ecb, &firing) {
+                let args = [
+                    0,
+                    fault.epid.into(),
+                    fault.action.into(),
+                    fault.offset.into(),
+                    fault.fault as u64,
+                    fault.value,
+                ];
+                self.fire_probe(cpu, ERROR, &args);
+            }
+        }
+    }
+
+    /// What a refusal of the engine is to the library: an error number, and a reason that can be asked for.
+    fn refuse(&self, reason: Reason) -> io::Error {
+        *self.reason.borrow_mut() = reason.to_string();
+        io::Error::from_raw_os_error(reason.errno.0)
+    }
+}
+
+impl Device for EngineDevice {
+    fn conf(&self) -> io::Result<Conf> {
+        Ok(Conf {
+            difversion: DIF_VERSION.into(),
+            difintregs: DIF_NREGS as u32,
+            diftupregs: DIF_NTREGS as u32,
+            ..Conf::default()
+        })
+    }
+
+    fn cpus(&self) -> u32 {
+        CPUS
+    }
+
+    fn provider(&self, name: &str) -> io::Result<Option<ProviderDesc>> {
+        let mut desc = ProviderDesc::new_zeroed();
+        let known = PROBES.iter().any(|probe| probe[0] == name);
+        desc.name = fill(name).unwrap_or(desc.name);
+        Ok(known.then_some(desc))
+    }
+
+    fn next_probe(&self, pattern: &ProbeDesc) -> io::Result<Option<ProbeDesc>> {
+        let mut later = (pattern.id + 1..).map_while(describe);
+        Ok(later.find(|probe| matches(pattern, probe)))
+    }
+
+    fn argument(&self, _probe: ProbeId, _index: u32) -> io::Result<Option<ArgDesc>> {
+        Ok(None)
+    }
+
+    fn enable(&self, dof: &[u8]) -> io::Result<u32> {
+        let enabling = Enabling::parse(dof).map_err(|reason| self.refuse(reason))?;
+        let first = self.consumer.add_enabling(&enabling);
+        let first = first.map_err(|reason| self.refuse(reason))?;
+        let mut count = 0;
+        for (index, clause) in enabling.clauses().iter().enumerate() {
+            let id = dtrace_engine::ClauseId(first.0 + index as u32);
+            let wanted = clause.probe.id;
+            let all = (1..).map_while(describe);
+            for probe in all.filter(|p| match wanted {
+                0 => matches(&clause.probe, p),
+                _ => p.id == wanted,
+            }) {
+                let ecb = self.consumer.bind(id, probe.id);
+                let ecb = ecb.map_err(|reason| self.refuse(reason))?;
+                self.ecbs.borrow_mut().push(ecb);
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    fn enabled_probe(&self, epid: Epid) -> io::Result<(EprobeDesc, Vec<RecDesc>)> {
+        let copy = |desc: &EprobeDesc, records: &[RecDesc]| (*desc, records.to_vec());
+        let found = self.consumer.eprobe(epid, copy);
+        found.map_err(|reason| self.refuse(reason))
+    }
+
+    fn aggregation(&self, id: AggId) -> io::Result<(AggDesc, Vec<RecDesc>)> {
+        let copy = |desc: &AggDesc, records: &[RecDesc]| (*desc, records.to_vec());
+        let found = self.consumer.aggdesc(id, copy);
+        found.map_err(|reason| self.refuse(reason))
+    }
+
+    fn go(&self) -> io::Result<u32> {
+        self.consumer.go().map_err(|reason| self.refuse(reason))?;
+        self.fire_probe(0, BEGIN, &[]);
+        self.consumer.activate();
+        Ok(0)
+    }
+
+    fn stop(&self) -> io::Result<u32> {
+        self.consumer.drain();
+        self.fire_probe(0, END, &[]);
+        self.consumer.stop();
+        Ok(0)
+    }
+
+    fn status(&self) -> io::Result<Status> {
+        let status = self.consumer.status();
+        status.map_err(|reason| self.refuse(reason))
+    }
+
+    fn snapshot(&self, which: Buffer, cpu: u32, room: &mut [u8]) -> io::Result<Option<BufDesc>> {
+        let which = match which {
+            Buffer::Principal => Which::Principal,
+            Buffer::Aggregation => Which::Aggregation,
+        };
+        let now = self.platform.now.get();
+        self.consumer
+            .switch(&claim(cpu), which, now)
+            .map_err(|reason| self.refuse(reason))?;
+        let desc = self.consumer.snapshot(cpu as usize, which, |snapshot| {
+            let n = snapshot.data.len().min(room.len());
+            room[..n].copy_from_slice(&snapshot.data[..n]);
+            BufDesc {
+                size: n as u64,
+                cpu,
+                errors: snapshot.errors,
+                drops: snapshot.drops,
+                data: 0,
+                oldest: snapshot.oldest,
+                timestamp: snapshot.timestamp,
+            }
+        });
+        desc.map(Some).map_err(|reason| self.refuse(reason))
+    }
+
+    fn reason(&self) -> String {
+        self.reason.take()
+    }
+}

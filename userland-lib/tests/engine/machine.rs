@@ -1,0 +1,266 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! A small machine: two spaces of memory, a clock that ticks when it is read, and a thread that probes fire in.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeMap,
+};
+
+use dtrace::handle::text;
+use dtrace_engine::{BadAddr, Machine, ProbeName};
+use dtrace_uapi::ioctl::ProbeDesc;
+
+/// Pieces of memory by their addresses.
+type Memory = BTreeMap<u64, Vec<u8>>;
+
+/// What outlives a firing.
+#[derive(Default)]
+pub struct Platform {
+    /// The kernel's memory.
+    pub kernel: RefCell<Memory>,
+    /// The process' memory.
+    pub user: RefCell<Memory>,
+    /// Nanoseconds since the machine started.
+    pub now: Cell<u64>,
+    /// What destructive actions did.
+    pub deeds: RefCell<Vec<String>>,
+}
+
+/// The thread that probes fire in.
+#[derive(Clone, Copy)]
+pub struct Thread {
+    /// Its process.
+    pub pid: u32,
+    /// Its number.
+    pub tid: u32,
+    /// Its name.
+    pub comm: &'static str,
+}
+
+impl Default for Thread {
+    fn default() -> Self {
+        Self {
+            pid: 1234,
+            tid: 1235,
+            comm: "bash",
+        }
+    }
+}
+
+/// One firing of one probe.
+pub struct Firing<'a> {
+    /// The machine.
+    pub platform: &'a Platform,
+    /// The thread.
+    pub thread: Thread,
+    /// The probe's name, in four parts.
+    name: [String; 4],
+    args: Vec<u64>,
+}
+
+impl<'a> Firing<'a> {
+    /// A firing of `probe` with `args`.
+    pub fn new(platform: &'a Platform, thread: Thread, probe: &ProbeDesc, args: &[u64]) -> Self {
+        let ProbeDesc {
+            provider,
+            module,
+            func,
+            name,
+            ..
+        } = probe;
+        Self {
+            platform,
+            thread,
+            name: [text(provider), text(module), text(func), text(name)],
+            args: args.to_vec(),
+        }
+    }
+}
+
+/// The bytes from `addr` to the end of its piece.
+fn find(memory: &Memory, addr: u64) -> Option<&[u8]> {
+    let (base, bytes) = memory.range(..=addr).next_back()?;
+    let bytes = bytes.get(usize::try_from(addr - base).ok()?..)?;
+    (!bytes.is_empty()).then_some(bytes)
+}
+
+fn load(memory: &Memory, addr: u64, out: &mut [u8]) -> Result<(), BadAddr> {
+    let bytes = find(memory, addr).and_then(|bytes| bytes.get(..out.len()));
+    out.copy_from_slice(bytes.ok_or(BadAddr(addr))?);
+    Ok(())
+}
+
+fn load_str(memory: &Memory, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr> {
+    let bytes = find(memory, addr).ok_or(BadAddr(addr))?;
+    let end = bytes.iter().position(|&b| b == 0).unwrap_or(bytes.len());
+    if end == bytes.len() && end < out.len() {
+        return Err(BadAddr(addr + end as u64));
+    }
+    let n = end.min(out.len());
+    out[..n].copy_from_slice(&bytes[..n]);
+    Ok(n)
+}
+
+impl Machine for Firing<'_> {
+    fn probe(&self) -> ProbeName<'_> {
+        let [provider, module, func, name] = &self.name;
+        ProbeName {
+            provider: provider.as_bytes(),
+            module: module.as_bytes(),
+            func: func.as_bytes(),
+            name: name.as_bytes(),
+        }
+    }
+
+    fn timestamp(&self) -> u64 {
+        let now = self.platform.now.get() + 1;
+        self.platform.now.set(now);
+        now
+    }
+
+    fn walltimestamp(&self) -> u64 {
+        951_782_400_000_000_000
+    }
+
+    fn vtimestamp(&self) -> u64 {
+        self.platform.now.get() / 2
+    }
+
+    fn arg(&self, n: u64) -> u64 {
+        let n = usize::try_from(n).unwrap_or(usize::MAX);
+        self.args.get(n).copied().unwrap_or(0)
+    }
+
+    fn reg(&self, _n: u64) -> Option<u64> {
+        None
+    }
+
+    fn ureg(&self, _n: u64) -> Option<u64> {
+        None
+    }
+
+    fn curthread(&self) -> u64 {
+        0xffff_8880_0000_0000 + u64::from(self.thread.tid)
+    }
+
+    fn thread_key(&self) -> u64 {
+        self.thread.tid.into()
+    }
+
+    fn pid(&self) -> u32 {
+        self.thread.pid
+    }
+
+    fn tid(&self) -> u32 {
+        self.thread.tid
+    }
+
+    fn ppid(&self) -> u32 {
+        1
+    }
+
+    fn uid(&self) -> u32 {
+        1000
+    }
+
+    fn gid(&self) -> u32 {
+        100
+    }
+
+    fn execname(&self) -> [u8; 16] {
+        let mut name = [0; 16];
+        name[..self.thread.comm.len()].copy_from_slice(self.thread.comm.as_bytes());
+        name
+    }
+
+    fn errno(&self) -> i32 {
+        0
+    }
+
+    fn ipl(&self) -> u32 {
+        0
+    }
+
+    fn caller(&self) -> u64 {
+        super::STACK[1]
+    }
+
+    fn ucaller(&self) -> u64 {
+        0x40_0000
+    }
+
+    fn stackdepth(&self) -> u32 {
+        super::STACK.len() as u32
+    }
+
+    fn ustackdepth(&self) -> u32 {
+        0
+    }
+
+    fn stack(&self, pcs: &mut [u64]) -> usize {
+        let n = pcs.len().min(super::STACK.len());
+        pcs[..n].copy_from_slice(&super::STACK[..n]);
+        n
+    }
+
+    fn ustack(&self, _pcs: &mut [u64]) -> usize {
+        0
+    }
+
+    fn progenyof(&self, pid: u64) -> bool {
+        pid == u64::from(self.thread.pid)
+    }
+
+    fn owned(&self) -> bool {
+        true
+    }
+
+    fn load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr> {
+        load(&self.platform.kernel.borrow(), addr, out)
+    }
+
+    fn load_str(&self, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr> {
+        load_str(&self.platform.kernel.borrow(), addr, out)
+    }
+
+    fn user_load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr> {
+        load(&self.platform.user.borrow(), addr, out)
+    }
+
+    fn user_load_str(&self, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr> {
+        load_str(&self.platform.user.borrow(), addr, out)
+    }
+
+    fn user_store(&self, addr: u64, data: &[u8]) -> Result<(), BadAddr> {
+        let mut memory = self.platform.user.borrow_mut();
+        let piece = memory.range_mut(..=addr).next_back();
+        let (base, bytes) = piece.ok_or(BadAddr(addr))?;
+        let at = usize::try_from(addr - base).map_err(|_| BadAddr(addr))?;
+        let room = bytes.get_mut(at..).and_then(|b| b.get_mut(..data.len()));
+        room.ok_or(BadAddr(addr))?.copy_from_slice(data);
+        Ok(())
+    }
+
+    fn stop(&self) {
+        self.platform.deeds.borrow_mut().push("stop".into());
+    }
+
+    fn raise(&self, signal: u64) {
+        let deed = format!("raise {signal}");
+        self.platform.deeds.borrow_mut().push(deed);
+    }
+
+    fn breakpoint(&self) {
+        self.platform.deeds.borrow_mut().push("breakpoint".into());
+    }
+
+    fn panic(&self) {
+        self.platform.deeds.borrow_mut().push("panic".into());
+    }
+
+    fn chill(&self, ns: u64) {
+        self.platform.deeds.borrow_mut().push(format!("chill {ns}"));
+    }
+}

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The library upon the engine, without a kernel: D text in, output out.
+//!
+//! The kernel's engine is the very source that the module is built of. Only what is below it (the machine) and beside
+//! it (the table of probes) is made for the tests, so what passes here is the whole way from the text of a program to
+//! the text of its output.
+
+mod device;
+mod machine;
+
+use device::EngineDevice;
+use dtrace::handle::{Buffer, Device};
+
+/// The kernel stack of every firing, innermost first.
+const STACK: [u64; 3] = [
+    0xffff_ffff_8100_1010,
+    0xffff_ffff_8100_2020,
+    0xffff_ffff_8100_3000,
+];
+
+#[test]
+fn nonsense_is_refused_with_a_reason() {
+    let device = EngineDevice::new();
+    let error = device.enable(b"no image").unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(22));
+    assert!(!device.reason().is_empty());
+    assert!(device.reason().is_empty());
+}
+
+#[test]
+fn nothing_enabled_records_nothing() {
+    let device = EngineDevice::new();
+    device.go().unwrap();
+    device.fire(1, "syscall::read:entry", &[3]);
+    device.stop().unwrap();
+    for cpu in 0..device::CPUS {
+        let mut room = [0; 64];
+        let desc = device.snapshot(Buffer::Principal, cpu, &mut room).unwrap();
+        assert_eq!(desc.map(|desc| (desc.size, desc.drops)), Some((0, 0)));
+    }
+}
