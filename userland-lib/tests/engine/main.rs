@@ -7,8 +7,11 @@
 //! it (the table of probes) is made for the tests, so what passes here is the whole way from the text of a program to
 //! the text of its output.
 
+mod build;
 mod device;
 mod machine;
+mod programs;
+mod session;
 
 use device::EngineDevice;
 use dtrace::handle::{Buffer, Device};

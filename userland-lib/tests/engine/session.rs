@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! A program from its image to its output, step by step.
+
+use dtrace::{
+    consume::{Consumer, Context, Event, Sink},
+    dof,
+    handle::Device,
+    options::{Options, Setter},
+    program::Program,
+    render::{Location, Symbolizer, Zone},
+    statement::Statement,
+};
+
+use super::{device::EngineDevice, STACK};
+
+/// Names the frames of [`STACK`].
+struct Symbols;
+
+impl Symbolizer for Symbols {
+    fn kernel(&self, pc: u64) -> Option<Location> {
+        let names = ["vfs_read", "ksys_read", "do_syscall_64"];
+        let (_, name) = STACK
+            .iter()
+            .zip(names)
+            .find(|(start, _)| (**start & !0xfff..=**start).contains(&pc))?;
+        Some(Location::symbol("vmlinux", name, pc & 0xfff))
+    }
+
+    fn user(&self, _pid: Option<u32>, _pc: u64) -> Option<Location> {
+        None
+    }
+}
+
+/// A consumer of an engine and what it has printed.
+pub struct Session {
+    /// The engine.
+    pub device: EngineDevice,
+    /// The options.
+    pub options: Options,
+    statements: Vec<Statement>,
+    consumer: Consumer,
+    zone: Zone,
+    output: Vec<u8>,
+    /// What happened besides the output.
+    pub events: Vec<String>,
+}
+
+impl Session {
+    /// A session with `options`.
+    pub fn new(options: &[(&str, Option<&str>)]) -> Self {
+        let mut all = Options::default();
+        for (name, value) in options {
+            all.set(name, *value, Setter::User).expect("a good option");
+        }
+        Self {
+            device: EngineDevice::new(),
+            options: all,
+            statements: Vec::new(),
+            consumer: Consumer::default(),
+            zone: Zone::utc(),
+            output: Vec::new(),
+            events: Vec::new(),
+        }
+    }
+
+    /// Enables `program`.
+    pub fn enable(&mut self, program: &Program) {
+        self.statements.extend(program.statements.iter().cloned());
+        let image = dof::emit(program, &self.options.for_kernel());
+        if let Err(error) = self.device.enable(&image) {
+            panic!("{error}: {}", self.device.reason());
+        }
+    }
+
+    /// Starts tracing; panics with the engine's reason if it cannot.
+    pub fn go(&mut self) {
+        if let Err(error) = self.device.go() {
+            panic!("{error}: {}", self.device.reason());
+        }
+    }
+
+    /// Consumes what there is while tracing goes on.
+    pub fn work(&mut self) {
+        self.consume(Some(0), None);
+    }
+
+    /// Consumes what there is; `first` is the CPU that fired `BEGIN`, `last`, when tracing has ended, that of `END`.
+    fn consume(&mut self, first: Option<u32>, last: Option<u32>) {
+        let events = &mut self.events;
+        let mut event = |event: Event| events.push(event.to_string());
+        let mut sink = Sink {
+            out: &mut self.output,
+            event: &mut event,
+        };
+        let context = Context {
+            device: &self.device,
+            statements: &self.statements,
+            symbols: &Symbols,
+            zone: &self.zone,
+        };
+        let consumer = &mut self.consumer;
+        consumer
+            .read_aggregations(context, &self.options, &mut sink)
+            .expect("aggregations that can be read");
+        consumer
+            .read_records(context, &mut self.options, first, last, &mut sink)
+            .expect("records that can be read");
+    }
+
+    /// Ends tracing, prints what is left and gives the output, ends of lines made visible.
+    pub fn finish(mut self) -> String {
+        let last = self.device.stop().expect("an end");
+        self.consume(None, Some(last));
+        let mut event = |_| {};
+        let mut sink = Sink {
+            out: &mut self.output,
+            event: &mut event,
+        };
+        let context = Context {
+            device: &self.device,
+            statements: &self.statements,
+            symbols: &Symbols,
+            zone: &self.zone,
+        };
+        self.consumer
+            .print_aggregations(context, &self.options, &mut sink)
+            .expect("aggregations that can be printed");
+        let mut text = String::new();
+        for line in String::from_utf8_lossy(&self.output).split_inclusive('\n') {
+            text += &match line.strip_suffix('\n') {
+                Some(line) => format!("|{line}$\n"),
+                None => format!("|{line}"),
+            };
+        }
+        for event in self.events {
+            text += &format!("! {event}\n");
+        }
+        if let Some(status) = self.consumer.exit_status() {
+            text += &format!("= {status}\n");
+        }
+        text
+    }
+}
