@@ -3,7 +3,7 @@
 
 //! Arithmetic types: C's promotions and conversions, and which types go together.
 
-use super::{Kind, Opaque, Ty, Types};
+use super::{Kind, Ty, Types};
 
 /// Size and sign of an integer type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -20,9 +20,15 @@ impl IntType {
         size: 4,
         signed: true,
     };
+
+    /// `long`
+    pub const LONG: Self = Self {
+        size: 8,
+        signed: true,
+    };
 }
 
-impl Types {
+impl Types<'_> {
     /// Size and sign of an integer or an enumeration.
     pub fn int(&self, ty: Ty) -> Option<IntType> {
         match self.base(ty) {
@@ -39,7 +45,7 @@ impl Types {
 
     /// Whether `ty` is a pointer.
     pub fn is_pointer(&self, ty: Ty) -> bool {
-        matches!(self.base(ty), Kind::Pointer(_))
+        matches!(self.base(ty), Kind::Pointer { .. })
     }
 
     /// Whether `ty` is a number or a pointer: what a register holds.
@@ -63,7 +69,7 @@ impl Types {
 
     /// Whether nothing is known of `ty` yet.
     pub fn is_dynamic(&self, ty: Ty) -> bool {
-        matches!(self.base(ty), Kind::Opaque(Opaque::Dynamic))
+        matches!(self.base(ty), Kind::Dynamic)
     }
 
     /// The type in which a single integer computes: at least an `int`.
@@ -88,14 +94,14 @@ impl Types {
     }
 
     /// Whether two types are the same but for names and qualifiers, at every level.
-    pub fn same(&self, left: Ty, right: Ty) -> bool {
+    pub fn compatible(&self, left: Ty, right: Ty) -> bool {
         let (left, right) = (self.resolve(left), self.resolve(right));
         if left == right {
             return true;
         }
         match (self.kind(left), self.kind(right)) {
-            (Kind::Pointer(l), Kind::Pointer(r)) => self.same(*l, *r),
-            (Kind::Array(l, a), Kind::Array(r, b)) => a == b && self.same(*l, *r),
+            (Kind::Pointer { to: l, .. }, Kind::Pointer { to: r, .. }) => self.compatible(*l, *r),
+            (Kind::Array(l, a), Kind::Array(r, b)) => a == b && self.compatible(*l, *r),
             (Kind::Int { int: l, .. }, Kind::Int { int: r, .. }) => l == r,
             (Kind::Record(_), Kind::Record(_)) => {
                 // The kernel may have the same structure once for itself and once for a module.
@@ -117,9 +123,9 @@ impl Types {
                 },
             ) => {
                 v == w
-                    && self.same(*l, *r)
+                    && self.compatible(*l, *r)
                     && a.len() == b.len()
-                    && a.iter().zip(b.iter()).all(|(a, b)| self.same(*a, *b))
+                    && a.iter().zip(b.iter()).all(|(a, b)| self.compatible(*a, *b))
             }
             _ => false,
         }
@@ -131,7 +137,7 @@ impl Types {
         match (self.pointee(left), self.pointee(right)) {
             (Some(l), Some(r)) => {
                 let is_void = |ty| matches!(self.base(ty), Kind::Void);
-                is_void(l) || is_void(r) || self.same(l, r)
+                is_void(l) || is_void(r) || self.compatible(l, r)
             }
             _ => false,
         }
@@ -153,7 +159,7 @@ impl Types {
                     .is_some_and(|element| self.is_char(element));
             return text || self.pointers_agree(to, from);
         }
-        self.same(to, from)
+        self.compatible(to, from)
     }
 }
 

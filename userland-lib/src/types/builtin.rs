@@ -6,7 +6,7 @@
 //! They are entered first and in one order, so that their numbers are constants. C's words for integers come first;
 //! the typedefs after them are those that D programs may rely on without any kernel type.
 
-use super::{IntType, Kind, Opaque, Ty, Types};
+use super::{IntType, Kind, Ty, Types};
 
 /// Names, sizes and signs of the integers, in the order of their numbers from [`Ty::CHAR`] on.
 const INTS: &[(&str, u8, bool)] = &[
@@ -49,8 +49,8 @@ const TYPEDEFS: &[(&str, Ty)] = &[
     ("ushort_t", Ty::USHORT),
     ("uint_t", Ty::UINT),
     ("ulong_t", Ty::ULONG),
-    ("longlong_t", Ty::LLONG),
-    ("u_longlong_t", Ty::ULLONG),
+    ("longlong_t", Ty::LONGLONG),
+    ("u_longlong_t", Ty::ULONGLONG),
     ("u_char", Ty::UCHAR),
     ("u_short", Ty::USHORT),
     ("u_int", Ty::UINT),
@@ -63,7 +63,7 @@ impl Ty {
     /// `char`
     pub const CHAR: Self = Self(1);
     /// `signed char`
-    pub const SCHAR: Self = Self(2);
+    pub const SIGNED_CHAR: Self = Self(2);
     /// `unsigned char`
     pub const UCHAR: Self = Self(3);
     /// `short`
@@ -79,9 +79,9 @@ impl Ty {
     /// `unsigned long`
     pub const ULONG: Self = Self(9);
     /// `long long`
-    pub const LLONG: Self = Self(10);
+    pub const LONGLONG: Self = Self(10);
     /// `unsigned long long`
-    pub const ULLONG: Self = Self(11);
+    pub const ULONGLONG: Self = Self(11);
     /// `_Bool`
     pub const BOOL: Self = Self(12);
     /// `float`
@@ -97,7 +97,7 @@ impl Ty {
     /// What `sym()`, `func()` and `mod()` make.
     pub const SYMBOL: Self = Self(18);
     /// What `usym()` and its kin make.
-    pub const USER_SYMBOL: Self = Self(19);
+    pub const USYMBOL: Self = Self(19);
     /// What is not known yet.
     pub const DYNAMIC: Self = Self(20);
     /// `void *`
@@ -134,7 +134,7 @@ impl Ty {
     pub const GID_T: Self = Self(36);
 }
 
-impl Types {
+impl Types<'_> {
     /// Enters the types of D itself into the empty table.
     pub(super) fn enter_builtins(&mut self) {
         self.enter(Kind::Void);
@@ -152,13 +152,8 @@ impl Types {
             });
         }
         self.enter(Kind::String);
-        for opaque in [
-            Opaque::Stack,
-            Opaque::Symbol,
-            Opaque::UserSymbol,
-            Opaque::Dynamic,
-        ] {
-            self.enter(Kind::Opaque(opaque));
+        for kind in [Kind::Stack, Kind::Symbol, Kind::Usymbol, Kind::Dynamic] {
+            self.enter(kind);
         }
         self.pointer_to(Ty::VOID);
         self.pointer_to(Ty::CHAR);
@@ -191,10 +186,10 @@ impl Types {
             (Some("int"), 0, _) => signed(Ty::INT, Ty::UINT),
             (None, 0, Some(_)) => signed(Ty::INT, Ty::UINT),
             (None | Some("int"), 1, _) => signed(Ty::LONG, Ty::ULONG),
-            (None | Some("int"), 2, _) => signed(Ty::LLONG, Ty::ULLONG),
+            (None | Some("int"), 2, _) => signed(Ty::LONGLONG, Ty::ULONGLONG),
             (Some("short"), 0, _) => signed(Ty::SHORT, Ty::USHORT),
             (Some("char"), 0, None) => Some(Ty::CHAR),
-            (Some("char"), 0, Some(_)) => signed(Ty::SCHAR, Ty::UCHAR),
+            (Some("char"), 0, Some(_)) => signed(Ty::SIGNED_CHAR, Ty::UCHAR),
             (Some("void"), 0, None) => Some(Ty::VOID),
             (Some("float"), 0, None) => Some(Ty::FLOAT),
             (Some("double"), 0, None) => Some(Ty::DOUBLE),

@@ -9,7 +9,7 @@
 
 use super::btf::{self, Btf, Proto, Qualifier, Type, TypeId};
 use super::record::{Body, RecordEntry};
-use super::{Enum, Field, IntType, Kind, Member, Record, Tag, Ty, Types, MAX_DEPTH};
+use super::{Enum, IntType, Kind, Member, Path, Record, Tag, Ty, Types, MAX_DEPTH};
 use crate::world::TypeSource;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ const VMLINUX: &str = "vmlinux";
 const OWN_SCOPES: [&str; 2] = ["D", "C"];
 
 /// What came from the kernel so far.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Kernel {
     /// The BTFs by name; `None` where there is none.
     by_name: HashMap<String, Option<u32>>,
@@ -34,17 +34,6 @@ pub(super) struct Kernel {
 pub(super) struct Origin {
     btf: u32,
     id: TypeId,
-}
-
-/// What a function takes and returns.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Signature {
-    /// What it returns.
-    pub ret: Ty,
-    /// The parameters with their names, which may be empty.
-    pub params: Vec<(String, Ty)>,
-    /// Whether more may follow.
-    pub variadic: bool,
 }
 
 impl Kernel {
@@ -67,15 +56,10 @@ impl Kernel {
     }
 }
 
-impl Types {
-    /// The type that the typedef `name`, or a word such as `bool`, stands for; of `module` only, where that is given
-    /// and not empty.
-    pub fn typedef(
-        &mut self,
-        world: &dyn TypeSource,
-        module: Option<&str>,
-        name: &str,
-    ) -> Option<Ty> {
+impl Types<'_> {
+    /// What the typedef `name` stands for: in `module`, or, without one, among D's own and the kernel's. An empty
+    /// module stands for the kernel and all its modules.
+    pub fn lookup_typedef(&mut self, module: Option<&str>, name: &str) -> Option<Ty> {
         if let Some(declared) = self
             .own(module)
             .then(|| self.declared_typedef(name))
@@ -83,17 +67,13 @@ impl Types {
         {
             return Some(declared);
         }
-        self.kernel_type(world, module, name, &[btf::Kind::Typedef])
+        // A name in parentheses may be no type at all: not worth reading all modules' types.
+        self.kernel_type(module.or(Some(VMLINUX)), name, &[btf::Kind::Typedef])
     }
 
-    /// The structure, union or enumeration of this tag; of `module` only, where that is given and not empty.
-    pub fn tagged(
-        &mut self,
-        world: &dyn TypeSource,
-        module: Option<&str>,
-        tag: Tag,
-        name: &str,
-    ) -> Option<Ty> {
+    /// The structure, union or enumeration of this tag: in `module`, or, without one, among D's own, the kernel's and
+    /// all its modules'. An empty module stands for the kernel and all its modules.
+    pub fn lookup_tag(&mut self, tag: Tag, module: Option<&str>, name: &str) -> Option<Ty> {
         if let Some(declared) = self
             .own(module)
             .then(|| self.declared_tag(tag, name))
@@ -106,50 +86,39 @@ impl Types {
             Tag::Union => &[btf::Kind::Union],
             Tag::Enum => &[btf::Kind::Enum, btf::Kind::Enum64],
         };
-        self.kernel_type(world, module, name, kinds)
+        self.kernel_type(module, name, kinds)
     }
 
-    /// Type of the kernel's variable `name`, where its BTF tells.
-    pub fn variable(
-        &mut self,
-        world: &dyn TypeSource,
-        module: Option<&str>,
-        name: &str,
-    ) -> Option<Ty> {
-        self.search(world, module, |types, number, btf| {
+    /// Type of the kernel's variable `name`, where its BTF tells. No module, or an empty one, stands for the kernel and
+    /// all its modules, here and below.
+    pub fn variable(&mut self, module: Option<&str>, name: &str) -> Option<Ty> {
+        self.search(module, |types, number, btf| {
             let ty = btf.variable(name).ok()??;
             Some(types.import(number, ty))
         })
     }
 
-    /// What the kernel function `name` takes and returns.
-    pub fn signature(
-        &mut self,
-        world: &dyn TypeSource,
-        module: Option<&str>,
-        name: &str,
-    ) -> Option<Signature> {
-        self.search(world, module, |types, number, btf| {
+    /// What the kernel function `name` returns and takes.
+    pub fn function(&mut self, module: &str, name: &str) -> Option<(Ty, Vec<Ty>)> {
+        self.search(Some(module), |types, number, btf| {
             Some(types.import_proto(number, btf.function(name).ok()??.proto))
         })
     }
 
     /// What the kernel's tracepoint `name` passes.
-    pub fn tracepoint(
-        &mut self,
-        world: &dyn TypeSource,
-        module: Option<&str>,
-        name: &str,
-    ) -> Option<Signature> {
-        self.search(world, module, |types, number, btf| {
-            Some(types.import_proto(number, btf.tracepoint(name).ok()??))
+    pub fn tracepoint(&mut self, module: &str, name: &str) -> Option<Vec<Ty>> {
+        self.search(Some(module), |types, number, btf| {
+            Some(types.import_proto(number, btf.tracepoint(name).ok()??).1)
         })
     }
 
-    /// The constant `name` of an enumeration of the kernel's own, with its type. Every enumeration is looked
-    /// through: ask when nothing else has the name.
-    pub fn kernel_constant(&mut self, world: &dyn TypeSource, name: &str) -> Option<(Ty, i64)> {
-        let number = self.kernel.module(world, VMLINUX)?;
+    /// The enumeration constant `name`, the program's or the kernel's, with its type. For the latter every enumeration
+    /// is looked through: ask when nothing else has the name.
+    pub fn enumerator(&mut self, name: &str) -> Option<(Ty, i64)> {
+        if let Some(declared) = self.declared_constant(name) {
+            return Some(declared);
+        }
+        let number = self.kernel.module(self.world, VMLINUX)?;
         let btf = self.kernel.btfs.get(number as usize)?.clone();
         let (id, value) = btf.enumerator(name).ok()??;
         Some((self.import(number, id), value))
@@ -160,14 +129,8 @@ impl Types {
         module.is_none_or(|module| OWN_SCOPES.contains(&module))
     }
 
-    fn kernel_type(
-        &mut self,
-        world: &dyn TypeSource,
-        module: Option<&str>,
-        name: &str,
-        kinds: &[btf::Kind],
-    ) -> Option<Ty> {
-        self.search(world, module, |types, number, btf| {
+    fn kernel_type(&mut self, module: Option<&str>, name: &str, kinds: &[btf::Kind]) -> Option<Ty> {
+        self.search(module, |types, number, btf| {
             let id = btf.find_any(name, kinds).ok()??;
             Some(types.import(number, id))
         })
@@ -176,12 +139,11 @@ impl Types {
     /// The first answer of the BTF of `module`, or of the kernel's and then of all modules'.
     fn search<T>(
         &mut self,
-        world: &dyn TypeSource,
         module: Option<&str>,
         mut ask: impl FnMut(&mut Self, u32, &Btf) -> Option<T>,
     ) -> Option<T> {
         let mut ask_one = |types: &mut Self, name: &str| {
-            let number = types.kernel.module(world, name)?;
+            let number = types.kernel.module(types.world, name)?;
             let btf = types.kernel.btfs.get(number as usize)?.clone();
             ask(types, number, &btf)
         };
@@ -189,22 +151,18 @@ impl Types {
             Some(module) if OWN_SCOPES.contains(&module) => None,
             Some(module) if !module.is_empty() => ask_one(self, module),
             _ => ask_one(self, VMLINUX).or_else(|| {
-                let modules = world.modules();
+                let modules = self.world.modules();
                 modules.iter().find_map(|name| ask_one(self, name))
             }),
         }
     }
 
-    fn import_proto(&mut self, number: u32, proto: Proto<'_>) -> Signature {
+    fn import_proto(&mut self, number: u32, proto: Proto<'_>) -> (Ty, Vec<Ty>) {
         let params = proto
             .params()
-            .map(|param| (param.name.to_owned(), self.import(number, param.ty)))
+            .map(|param| self.import(number, param.ty))
             .collect();
-        Signature {
-            ret: self.import(number, proto.ret),
-            params,
-            variadic: proto.variadic,
-        }
+        (self.import(number, proto.ret), params)
     }
 
     fn import(&mut self, number: u32, id: TypeId) -> Ty {
@@ -247,8 +205,16 @@ impl Types {
                 size: u8::try_from(size).unwrap_or(u8::MAX),
             }),
             Type::Ptr(target) => {
+                let user = matches!(
+                    btf.get(target),
+                    Ok(Type::Qualified(Qualifier::Tag("user"), _))
+                );
                 let target = self.import_at(origin.btf, target, depth);
-                self.pointer_to(target)
+                if user {
+                    self.user_pointer_to(target)
+                } else {
+                    self.pointer_to(target)
+                }
             }
             Type::Array(array) => {
                 let element = self.import_at(origin.btf, array.element, depth);
@@ -260,8 +226,10 @@ impl Types {
             }
             Type::Qualified(qualifier, target) => {
                 let target = self.import_at(origin.btf, target, depth);
-                let userland = qualifier == Qualifier::Tag("user");
-                self.qualified(target, qualifier == Qualifier::Const, userland)
+                match qualifier {
+                    Qualifier::Const => self.const_of(target),
+                    _ => target,
+                }
             }
             Type::FuncProto(proto) => self.prototype(origin.btf, proto, depth),
             Type::Struct(record) | Type::Union(record) => self.new_record(RecordEntry {
@@ -339,7 +307,7 @@ impl Types {
             .members()
             .map(|member| Member {
                 name: member.name.to_owned(),
-                field: self.import_field(origin.btf, &btf, &member),
+                path: self.import_path(origin.btf, &btf, &member),
             })
             .collect();
         Some(Record {
@@ -350,20 +318,20 @@ impl Types {
         })
     }
 
-    fn import_field(&mut self, number: u32, btf: &Btf, member: &btf::Member<'_>) -> Field {
-        let mut field = Field {
+    fn import_path(&mut self, number: u32, btf: &Btf, member: &btf::Member<'_>) -> Path {
+        let mut path = Path {
             ty: self.import(number, member.ty),
             bit_offset: u64::from(member.bit_offset),
-            bit_size: member.bit_size,
+            bits: member.bit_size.map_or(0, u32::from),
         };
         // Old encoders tell a bit-field's width by an integer type of its own.
         let int = btf.resolve(member.ty).and_then(|id| btf.get(id));
-        if let (None, Ok(Type::Int(int))) = (field.bit_size, int) {
+        if let (0, Ok(Type::Int(int))) = (path.bits, int) {
             if u32::from(int.bits) < int.size.saturating_mul(8) && int.bits > 0 && !int.is_bool {
-                field.bit_offset += u64::from(int.bit_offset);
-                field.bit_size = Some(int.bits);
+                path.bit_offset += u64::from(int.bit_offset);
+                path.bits = u32::from(int.bits);
             }
         }
-        field
+        path
     }
 }

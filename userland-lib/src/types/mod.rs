@@ -11,24 +11,25 @@
 //! alone, and its members when they are asked for ([`Types::record`]). So rings of structures need no care, and a
 //! program pays for those types only that it touches.
 //!
-//! Names are looked for in the program's declarations, then among those of D itself, then in the kernel's BTF, then in
-//! its modules'; `` mod`name `` asks one of them.
+//! Names are looked for in the program's declarations, then among those of D itself, then in the kernel's BTF, and
+//! tags in its modules' too; `` mod`name `` asks one of them.
 
 pub mod btf;
 
 mod arith;
 mod builtin;
 mod kernel;
+mod parse;
 mod record;
 #[cfg(test)]
 mod tests;
 mod text;
 
 pub use arith::IntType;
-pub use kernel::Signature;
-pub use record::{Field, Layout, LayoutError, Member, Record};
+pub use record::{Member, Path, Record};
 
 use crate::statement;
+use crate::world::TypeSource;
 use dtrace_uapi::types::{DifType, DIF_TF_BYREF, DIF_TYPE_CTF, DIF_TYPE_STRING};
 use kernel::Kernel;
 use record::RecordEntry;
@@ -78,7 +79,12 @@ pub enum Kind {
         size: u8,
     },
     /// A pointer.
-    Pointer(Ty),
+    Pointer {
+        /// What it points to.
+        to: Ty,
+        /// Whether that is in user space.
+        userland: bool,
+    },
     /// An array; without a count where C's `[]` leaves it open.
     Array(Ty, Option<u32>),
     /// A structure or union.
@@ -87,15 +93,8 @@ pub enum Kind {
     Enum(EnumId),
     /// Another name of a type.
     Typedef(Rc<str>, Ty),
-    /// A qualified type.
-    Qualified {
-        /// The type.
-        target: Ty,
-        /// Whether it is `const`.
-        is_const: bool,
-        /// Whether it is `userland`: what pointers to it point to is in user space.
-        userland: bool,
-    },
+    /// A type whose objects are not to be assigned to.
+    Const(Ty),
     /// A function.
     Function {
         /// What it returns.
@@ -107,20 +106,13 @@ pub enum Kind {
     },
     /// D's string.
     String,
-    /// What only an action makes, such as a stack: it can be recorded and printed, but not computed with.
-    Opaque(Opaque),
-}
-
-/// The types without C's equal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Opaque {
-    /// A stack trace.
+    /// A stack trace: can be recorded and printed, but not computed with, as all that follow.
     Stack,
     /// A kernel address that is shown as a symbol.
     Symbol,
     /// A user address that is shown as a symbol.
-    UserSymbol,
-    /// A value whose type is known when it is used: associative arrays and variables not yet assigned.
+    Usymbol,
+    /// What is known when it is used: variables not yet assigned.
     Dynamic,
 }
 
@@ -158,8 +150,8 @@ pub struct Enum {
 }
 
 /// The table of types.
-#[derive(Debug)]
-pub struct Types {
+pub struct Types<'w> {
+    world: &'w dyn TypeSource,
     kinds: Vec<Kind>,
     numbers: HashMap<Kind, Ty>,
     records: Vec<RecordEntry>,
@@ -174,16 +166,11 @@ pub struct Types {
     kernel: Kernel,
 }
 
-impl Default for Types {
-    fn default() -> Self {
-        Self::new(STRING_SIZE)
-    }
-}
-
-impl Types {
-    /// The types that D has by itself, strings being of `string_size` bytes.
-    pub fn new(string_size: u64) -> Self {
+impl<'w> Types<'w> {
+    /// The types that D has by itself, and those of `world` when they are asked for.
+    pub fn new(world: &'w dyn TypeSource) -> Self {
         let mut types = Self {
+            world,
             kinds: Vec::new(),
             numbers: HashMap::new(),
             records: Vec::new(),
@@ -191,7 +178,7 @@ impl Types {
             typedefs: HashMap::new(),
             tags: HashMap::new(),
             constants: HashMap::new(),
-            string_size,
+            string_size: STRING_SIZE,
             kernel: Kernel::default(),
         };
         types.enter_builtins();
@@ -219,9 +206,17 @@ impl Types {
         ty
     }
 
-    /// A pointer to `target`.
-    pub fn pointer_to(&mut self, target: Ty) -> Ty {
-        self.enter(Kind::Pointer(target))
+    /// A pointer to `to`.
+    pub fn pointer_to(&mut self, to: Ty) -> Ty {
+        self.enter(Kind::Pointer {
+            to,
+            userland: false,
+        })
+    }
+
+    /// A pointer to `to` in user space.
+    pub fn user_pointer_to(&mut self, to: Ty) -> Ty {
+        self.enter(Kind::Pointer { to, userland: true })
     }
 
     /// An array of `element`.
@@ -238,24 +233,12 @@ impl Types {
         })
     }
 
-    /// `target` with these qualifiers added to its own.
-    pub fn qualified(&mut self, target: Ty, is_const: bool, userland: bool) -> Ty {
-        let (target, is_const, userland) = match *self.kind(target) {
-            Kind::Qualified {
-                target,
-                is_const: was_const,
-                userland: was_userland,
-            } => (target, is_const || was_const, userland || was_userland),
-            _ => (target, is_const, userland),
-        };
-        if !is_const && !userland {
-            return target;
+    /// `target`, not to be assigned to.
+    pub fn const_of(&mut self, target: Ty) -> Ty {
+        match self.kind(target) {
+            Kind::Const(_) => target,
+            _ => self.enter(Kind::Const(target)),
         }
-        self.enter(Kind::Qualified {
-            target,
-            is_const,
-            userland,
-        })
     }
 
     /// Declares the typedef `name`. A program's later declaration of the same name takes its place.
@@ -265,23 +248,33 @@ impl Types {
         ty
     }
 
-    /// Declares an enumeration and its constants.
-    pub fn declare_enum(&mut self, name: Option<&str>, items: Vec<(String, i64)>) -> Ty {
-        let ty = self.new_enum(Enum {
-            name: name.unwrap_or_default().to_owned(),
-            int: IntType::INT,
-            items,
-        });
-        if let Some(name) = name {
-            self.tags.insert((Tag::Enum, name.to_owned()), ty);
+    /// Declares an enumeration and its constants. The error says which of them exists already.
+    pub fn declare_enum(
+        &mut self,
+        tag: Option<&str>,
+        items: Vec<(String, i64)>,
+    ) -> Result<Ty, String> {
+        if let Some(tag) = tag.filter(|tag| self.declared_tag(Tag::Enum, tag).is_some()) {
+            return Err(format!("enum redeclared: enum {tag}"));
         }
-        let items = self
-            .enumeration(ty)
-            .map(|e| e.items.clone())
-            .unwrap_or_default();
+        let mut names = std::collections::HashSet::new();
+        for (name, _) in &items {
+            if self.constants.contains_key(name) || !names.insert(name) {
+                return Err(format!("identifier redeclared: {name}"));
+            }
+        }
+        let wide = items.iter().any(|item| i32::try_from(item.1).is_err());
+        let ty = self.new_enum(Enum {
+            name: tag.unwrap_or_default().to_owned(),
+            int: if wide { IntType::LONG } else { IntType::INT },
+            items: items.clone(),
+        });
+        if let Some(tag) = tag {
+            self.tags.insert((Tag::Enum, tag.to_owned()), ty);
+        }
         self.constants
             .extend(items.into_iter().map(|(name, value)| (name, (ty, value))));
-        ty
+        Ok(ty)
     }
 
     fn new_enum(&mut self, enumeration: Enum) -> Ty {
@@ -301,7 +294,7 @@ impl Types {
     }
 
     /// The enumeration constant that a program has declared, with its type.
-    pub fn declared_constant(&self, name: &str) -> Option<(Ty, i64)> {
+    fn declared_constant(&self, name: &str) -> Option<(Ty, i64)> {
         self.constants.get(name).copied()
     }
 
@@ -309,7 +302,7 @@ impl Types {
     pub fn resolve(&self, ty: Ty) -> Ty {
         let mut at = ty;
         // Every number refers to smaller ones only, so this ends.
-        while let Kind::Typedef(_, target) | Kind::Qualified { target, .. } = *self.kind(at) {
+        while let Kind::Typedef(_, target) | Kind::Const(target) = *self.kind(at) {
             at = target;
         }
         at
@@ -322,31 +315,22 @@ impl Types {
 
     /// Whether `ty` is `const`.
     pub fn is_const(&self, ty: Ty) -> bool {
-        self.has_qualifier(ty, |is_const, _| is_const)
-    }
-
-    /// Whether objects of type `ty` are in user space.
-    pub fn is_userland(&self, ty: Ty) -> bool {
-        self.has_qualifier(ty, |_, userland| userland)
-    }
-
-    fn has_qualifier(&self, ty: Ty, test: impl Fn(bool, bool) -> bool) -> bool {
         let mut at = ty;
-        loop {
-            at = match *self.kind(at) {
-                Kind::Qualified {
-                    is_const, userland, ..
-                } if test(is_const, userland) => return true,
-                Kind::Qualified { target, .. } | Kind::Typedef(_, target) => target,
-                _ => return false,
-            };
+        while let Kind::Typedef(_, target) = *self.kind(at) {
+            at = target;
         }
+        matches!(self.kind(at), Kind::Const(_))
+    }
+
+    /// Whether `ty` is a pointer into user space.
+    pub fn is_userland(&self, ty: Ty) -> bool {
+        matches!(self.base(ty), Kind::Pointer { userland: true, .. })
     }
 
     /// What `ty` points to, or an array of `ty` is made of.
     pub fn pointee(&self, ty: Ty) -> Option<Ty> {
         match *self.base(ty) {
-            Kind::Pointer(target) | Kind::Array(target, _) => Some(target),
+            Kind::Pointer { to: target, .. } | Kind::Array(target, _) => Some(target),
             _ => None,
         }
     }
@@ -364,14 +348,14 @@ impl Types {
         match self.base(ty) {
             Kind::Int { int, .. } => Some(u64::from(int.size)),
             Kind::Float { size, .. } => Some(u64::from(*size)),
-            Kind::Pointer(_) => Some(POINTER_SIZE),
+            Kind::Pointer { .. } => Some(POINTER_SIZE),
             Kind::Array(element, count) => self
                 .size(*element)?
                 .checked_mul(u64::from(count.unwrap_or(0))),
             Kind::Record(id) => self.record_size(*id),
             Kind::Enum(EnumId(id)) => Some(u64::from(self.enums[*id as usize].int.size)),
             Kind::String => Some(self.string_size),
-            Kind::Opaque(Opaque::Symbol | Opaque::UserSymbol) => Some(8),
+            Kind::Symbol | Kind::Usymbol => Some(8),
             _ => None,
         }
     }
@@ -397,7 +381,7 @@ impl Types {
             Kind::String => statement::Kind::String,
             Kind::Array(element, _) if self.is_char(*element) => statement::Kind::String,
             Kind::Array(..) | Kind::Record(_) => statement::Kind::Bytes,
-            Kind::Opaque(_) => statement::Kind::Action,
+            Kind::Stack | Kind::Symbol | Kind::Usymbol | Kind::Dynamic => statement::Kind::Action,
             _ if self.int(ty).is_some_and(|int| int.signed) => statement::Kind::Signed,
             _ => statement::Kind::Unsigned,
         }

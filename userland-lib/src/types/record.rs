@@ -31,25 +31,18 @@ pub struct Member {
     /// Its name; empty for an anonymous structure or union, whose members count as the outer one's.
     pub name: String,
     /// Where it is.
-    pub field: Field,
+    pub path: Path,
 }
 
 /// A place within a structure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Field {
+pub struct Path {
+    /// Bits from the structure's start; of a bit-field, to its lowest bit as little-endian machines count.
+    pub bit_offset: u64,
     /// Its type.
     pub ty: Ty,
-    /// Bits from the structure's start; little-endian, so that a bit-field's lowest bit is there.
-    pub bit_offset: u64,
-    /// Width of a bit-field.
-    pub bit_size: Option<u8>,
-}
-
-impl Field {
-    /// Bytes from the structure's start, of a member that is no bit-field.
-    pub fn offset(&self) -> u64 {
-        self.bit_offset / 8
-    }
+    /// Width of a bit-field, 0 for a plain member.
+    pub bits: u32,
 }
 
 /// An entry of the table of records.
@@ -72,8 +65,7 @@ pub(super) enum Body {
 }
 
 /// A record in the making: members are laid out one by one.
-#[derive(Debug)]
-pub struct Layout {
+struct Layout {
     is_union: bool,
     /// Where the next member may start, in bits.
     next: u64,
@@ -86,7 +78,7 @@ pub struct Layout {
 
 /// Why a member cannot be laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LayoutError {
+enum LayoutError {
     /// Its type has no size.
     Incomplete,
     /// Its width is not that of a bit-field of its type.
@@ -97,9 +89,23 @@ pub enum LayoutError {
     Duplicate,
 }
 
+impl LayoutError {
+    /// What to tell about the member `name` of `record`.
+    fn text(self, name: &str, record: &str) -> String {
+        match self {
+            Self::Incomplete => {
+                format!("incomplete struct/union/enum or void type of member {name} of {record}")
+            }
+            Self::Width => format!("invalid bit-field width or type of member {name} of {record}"),
+            Self::Large => format!("{record} is too large"),
+            Self::Duplicate => format!("member redeclared: {name} of {record}"),
+        }
+    }
+}
+
 impl Layout {
     /// No members yet.
-    pub fn new(is_union: bool) -> Self {
+    fn new(is_union: bool) -> Self {
         Self {
             is_union,
             next: 0,
@@ -110,9 +116,9 @@ impl Layout {
     }
 
     /// Adds a member; an unnamed bit-field takes room alone, one of width 0 ends the unit.
-    pub fn add(
+    fn add(
         &mut self,
-        types: &mut Types,
+        types: &mut Types<'_>,
         name: &str,
         ty: Ty,
         width: Option<u32>,
@@ -123,24 +129,24 @@ impl Layout {
             return Err(LayoutError::Duplicate);
         }
         let align = types.align(ty).max(1);
-        let bits = size.checked_mul(8).ok_or(LayoutError::Large)?;
+        let unit = size.checked_mul(8).ok_or(LayoutError::Large)?;
         let start = if self.is_union { 0 } else { self.next };
-        let (at, length, bit_size) = match width {
-            None if open_array => (round_up(start, align * 8)?, 0, None),
-            None => (round_up(start, align * 8)?, bits, None),
-            Some(0) if name.is_empty() => (round_up(start, bits)?, 0, None),
+        let (at, length, bits) = match width {
+            None if open_array => (round_up(start, align * 8)?, 0, 0),
+            None => (round_up(start, align * 8)?, unit, 0),
+            Some(0) if name.is_empty() => (round_up(start, unit)?, 0, 0),
             Some(width) => {
                 types.int(ty).ok_or(LayoutError::Width)?;
-                if width == 0 || u64::from(width) > bits {
+                if width == 0 || u64::from(width) > unit {
                     return Err(LayoutError::Width);
                 }
-                let crosses = start / bits != (start + u64::from(width) - 1) / bits;
+                let crosses = start / unit != (start + u64::from(width) - 1) / unit;
                 let at = if crosses {
-                    round_up(start, bits)?
+                    round_up(start, unit)?
                 } else {
                     start
                 };
-                (at, u64::from(width), Some(width as u8))
+                (at, u64::from(width), width)
             }
         };
         self.next = at.checked_add(length).ok_or(LayoutError::Large)?;
@@ -149,10 +155,10 @@ impl Layout {
             self.align = self.align.max(align);
             self.members.push(Member {
                 name: name.to_owned(),
-                field: Field {
-                    ty,
+                path: Path {
                     bit_offset: at,
-                    bit_size,
+                    ty,
+                    bits,
                 },
             });
         }
@@ -160,7 +166,7 @@ impl Layout {
     }
 
     /// The record of the members so far.
-    pub fn finish(self, name: &str) -> Result<Record, LayoutError> {
+    fn finish(self, name: &str) -> Result<Record, LayoutError> {
         Ok(Record {
             name: name.to_owned(),
             is_union: self.is_union,
@@ -176,32 +182,61 @@ fn round_up(value: u64, unit: u64) -> Result<u64, LayoutError> {
         .ok_or(LayoutError::Large)
 }
 
-impl Types {
-    /// A new record of which only the tag is known; it can be completed once.
-    pub fn declare_record(&mut self, is_union: bool, name: Option<&str>) -> Ty {
-        let ty = self.new_record(RecordEntry {
-            name: name.unwrap_or_default().to_owned(),
-            is_union,
-            body: Body::Incomplete,
-        });
-        if let Some(name) = name {
-            let tag = if is_union { Tag::Union } else { Tag::Struct };
-            self.tags.insert((tag, name.to_owned()), ty);
+impl Types<'_> {
+    /// Declares a structure or union: its tag alone, or, as often as once, its members as well (name, type, width of a
+    /// bit-field). Declare the tag before the members' types are looked up, for they may point to it. The error is
+    /// what is wrong with the members.
+    pub fn declare_record(
+        &mut self,
+        is_union: bool,
+        tag: Option<&str>,
+        members: Option<Vec<(String, Ty, Option<u32>)>>,
+    ) -> Result<Ty, String> {
+        let space = if is_union { Tag::Union } else { Tag::Struct };
+        let ty = match tag.and_then(|tag| self.declared_tag(space, tag)) {
+            Some(declared) => declared,
+            None => {
+                let ty = self.new_record(RecordEntry {
+                    name: tag.unwrap_or_default().to_owned(),
+                    is_union,
+                    body: Body::Incomplete,
+                });
+                if let Some(tag) = tag {
+                    self.tags.insert((space, tag.to_owned()), ty);
+                }
+                ty
+            }
+        };
+        if let Some(members) = members {
+            self.complete_record(ty, is_union, tag.unwrap_or_default(), members)?;
         }
-        ty
+        Ok(ty)
     }
 
-    /// Gives a declared record its members. `false` if it has them already, or is none.
-    pub fn complete_record(&mut self, ty: Ty, record: Record) -> bool {
+    fn complete_record(
+        &mut self,
+        ty: Ty,
+        is_union: bool,
+        tag: &str,
+        members: Vec<(String, Ty, Option<u32>)>,
+    ) -> Result<(), String> {
+        let text = self.name(ty);
+        let mut layout = Layout::new(is_union);
+        for (name, member, width) in members {
+            layout
+                .add(self, &name, member, width)
+                .map_err(|error| error.text(&name, &text))?;
+        }
+        let record = layout.finish(tag).map_err(|error| error.text(tag, &text))?;
         let Kind::Record(RecordId(id)) = *self.base(ty) else {
-            return false;
+            return Err(format!("type redeclared: {text}"));
         };
         let entry = &mut self.records[id as usize];
         if !matches!(entry.body, Body::Incomplete) {
-            return false;
+            return Err(format!("type redeclared: {text}"));
         }
         entry.body = Body::Complete(Rc::new(record));
-        true
+        Ok(())
     }
 
     pub(super) fn new_record(&mut self, entry: RecordEntry) -> Ty {
@@ -256,20 +291,20 @@ impl Types {
     }
 
     /// The member `name` of the structure or union `ty`, also where it is one of an anonymous member's.
-    pub fn member(&mut self, ty: Ty, name: &str) -> Option<Field> {
+    pub fn member(&mut self, ty: Ty, name: &str) -> Option<Path> {
         self.member_at(ty, name, 0, MAX_DEPTH)
     }
 
-    fn member_at(&mut self, ty: Ty, name: &str, base: u64, depth: u32) -> Option<Field> {
+    fn member_at(&mut self, ty: Ty, name: &str, base: u64, depth: u32) -> Option<Path> {
         let record = self.record(ty)?;
-        let shifted = |field: Field| {
-            Some(Field {
-                bit_offset: base.checked_add(field.bit_offset)?,
-                ..field
+        let shifted = |path: Path| {
+            Some(Path {
+                bit_offset: base.checked_add(path.bit_offset)?,
+                ..path
             })
         };
         if let Some(member) = record.members.iter().find(|member| member.name == name) {
-            return shifted(member.field);
+            return shifted(member.path);
         }
         let depth = depth.checked_sub(1)?;
         let anonymous = record
@@ -277,9 +312,9 @@ impl Types {
             .iter()
             .filter(|member| member.name.is_empty());
         for member in anonymous {
-            let base = shifted(member.field)?.bit_offset;
-            if let Some(field) = self.member_at(member.field.ty, name, base, depth) {
-                return Some(field);
+            let base = shifted(member.path)?.bit_offset;
+            if let Some(path) = self.member_at(member.path.ty, name, base, depth) {
+                return Some(path);
             }
         }
         None
@@ -297,7 +332,7 @@ impl Types {
                 if !member.name.is_empty() {
                     names.push(member.name.clone());
                 } else if depth < MAX_DEPTH {
-                    pending.push((member.field.ty, depth + 1));
+                    pending.push((member.path.ty, depth + 1));
                 }
             }
         }
@@ -328,8 +363,8 @@ impl Types {
         };
         let mut align = 1;
         for member in &record.members {
-            let own = self.align_at(member.field.ty, depth);
-            let fits = member.field.bit_size.is_some() || member.field.bit_offset % (own * 8) == 0;
+            let own = self.align_at(member.path.ty, depth);
+            let fits = member.path.bits != 0 || member.path.bit_offset % (own * 8) == 0;
             if fits && record.size % own == 0 {
                 align = align.max(own);
             }

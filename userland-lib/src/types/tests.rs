@@ -5,9 +5,8 @@
 
 use super::btf::fixture::{self, Builder};
 use super::btf::{self as b, Btf, TypeId};
-use super::record::LayoutError;
 use super::*;
-use crate::world::TypeSource;
+use crate::world::{Nowhere, TypeSource};
 use std::cell::Cell;
 use std::sync::Arc;
 
@@ -68,18 +67,18 @@ fn world_of(builder: &Builder) -> World {
 
 #[test]
 fn the_constants_are_what_they_say() {
-    let types = Types::default();
+    let types = Types::new(&Nowhere);
     for (ty, name) in [
         (Ty::VOID, "void"),
         (Ty::CHAR, "char"),
         (Ty::USHORT, "unsigned short"),
-        (Ty::ULLONG, "unsigned long long"),
+        (Ty::ULONGLONG, "unsigned long long"),
         (Ty::BOOL, "_Bool"),
         (Ty::LONG_DOUBLE, "long double"),
         (Ty::STRING, "string"),
         (Ty::STACK, "stack"),
         (Ty::SYMBOL, "_symaddr"),
-        (Ty::USER_SYMBOL, "_usymaddr"),
+        (Ty::USYMBOL, "_usymaddr"),
         (Ty::DYNAMIC, "<DYN>"),
         (Ty::VOID_POINTER, "void *"),
         (Ty::CHAR_POINTER, "char *"),
@@ -93,7 +92,6 @@ fn the_constants_are_what_they_say() {
         assert_eq!(types.name(ty), name);
     }
     assert_eq!(types.size(Ty::STRING), Some(256));
-    assert_eq!(Types::new(64).size(Ty::STRING), Some(64));
     assert_eq!(types.size(Ty::VOID), None);
     assert_eq!(types.resolve(Ty::UINT64_T), Ty::ULONG);
 }
@@ -104,8 +102,8 @@ fn words_in_any_order() {
     assert_eq!(ty("long unsigned int"), Some(Ty::ULONG));
     assert_eq!(ty("unsigned"), Some(Ty::UINT));
     assert_eq!(ty("int short signed"), Some(Ty::SHORT));
-    assert_eq!(ty("long long unsigned"), Some(Ty::ULLONG));
-    assert_eq!(ty("signed char"), Some(Ty::SCHAR));
+    assert_eq!(ty("long long unsigned"), Some(Ty::ULONGLONG));
+    assert_eq!(ty("signed char"), Some(Ty::SIGNED_CHAR));
     assert_eq!(ty("long double"), Some(Ty::LONG_DOUBLE));
     for wrong in [
         "",
@@ -122,47 +120,48 @@ fn words_in_any_order() {
 
 #[test]
 fn derived_types_are_entered_once() {
-    let mut types = Types::default();
+    let mut types = Types::new(&Nowhere);
     assert_eq!(types.pointer_to(Ty::CHAR), Ty::CHAR_POINTER);
     let a = types.array_of(Ty::INT, Some(3));
     assert_eq!(types.array_of(Ty::INT, Some(3)), a);
     assert_ne!(types.array_of(Ty::INT, Some(4)), a);
-    let c = types.qualified(Ty::CHAR, true, false);
-    let cu = types.qualified(c, false, true);
-    assert!(types.is_const(cu) && types.is_userland(cu));
-    assert!(types.is_const(c) && !types.is_userland(c));
-    assert_eq!(types.qualified(cu, true, true), cu);
-    assert_eq!(types.resolve(cu), Ty::CHAR);
+    let c = types.const_of(Ty::CHAR);
+    assert_eq!(types.const_of(c), c);
+    let named = types.declare_typedef("letter", c);
+    assert!(types.is_const(named) && !types.is_const(Ty::CHAR));
+    assert_eq!(types.resolve(named), Ty::CHAR);
+    let user = types.user_pointer_to(Ty::CHAR);
+    assert_ne!(user, Ty::CHAR_POINTER);
+    assert!(types.is_userland(user) && !types.is_userland(Ty::CHAR_POINTER));
+    assert!(types.compatible(user, Ty::CHAR_POINTER));
 }
 
 #[test]
 fn texts() {
-    let mut types = Types::default();
-    let constant = types.qualified(Ty::CHAR, true, false);
+    let mut types = Types::new(&Nowhere);
+    let constant = types.const_of(Ty::CHAR);
     let pointer = types.pointer_to(constant);
-    let fixed = types.qualified(pointer, true, false);
+    let fixed = types.const_of(pointer);
     let function = types.function_of(Ty::INT, &[Ty::VOID_POINTER], true);
     let callback = types.pointer_to(function);
     let row = types.array_of(callback, Some(2));
-    let tag = types.declare_record(false, Some("foo"));
+    let tag = types.declare_record(false, Some("foo"), None).unwrap();
     let open = types.array_of(tag, None);
     assert_eq!(types.name(pointer), "const char *");
     assert_eq!(types.declaration(fixed, "p"), "const char *const p");
     assert_eq!(types.name(fixed), "const char *const");
     assert_eq!(types.name(row), "int (*[2])(void *, ...)");
     assert_eq!(types.declaration(open, "v"), "struct foo v[]");
-    let anonymous = types.declare_record(true, None);
+    let anonymous = types.declare_record(true, None, None).unwrap();
     assert_eq!(types.name(anonymous), "union {...}");
 }
 
 #[test]
 fn kernel_structures_come_in_as_they_are_used() {
     let world = World::new();
-    let mut types = Types::default();
+    let mut types = Types::new(&world);
     let before = types.kinds.len();
-    let task = types
-        .tagged(&world, None, Tag::Struct, "task_struct")
-        .unwrap();
+    let task = types.lookup_tag(Tag::Struct, None, "task_struct").unwrap();
     assert_eq!(
         types.kinds.len(),
         before + 1,
@@ -170,12 +169,12 @@ fn kernel_structures_come_in_as_they_are_used() {
     );
     assert_eq!(types.size(task), Some(80));
     assert_eq!(
-        types.tagged(&world, None, Tag::Struct, "task_struct"),
+        types.lookup_tag(Tag::Struct, None, "task_struct"),
         Some(task)
     );
     let parent = types.member(task, "parent").unwrap();
     assert_eq!(
-        (parent.offset(), types.name(parent.ty)),
+        (parent.bit_offset / 8, types.name(parent.ty)),
         (16, "struct task_struct *".to_owned())
     );
     assert_eq!(
@@ -187,38 +186,34 @@ fn kernel_structures_come_in_as_they_are_used() {
     assert_eq!(types.name(comm.ty), "char [16]");
     assert!(types.is_string_like(comm.ty));
     let iowait = types.member(task, "in_iowait").unwrap();
-    assert_eq!((iowait.bit_offset, iowait.bit_size), (33, Some(2)));
+    assert_eq!((iowait.bit_offset, iowait.bits), (33, 2));
     let hidden = types.member(task, "rcu_word").unwrap();
-    assert_eq!((hidden.offset(), hidden.ty), (56, Ty::ULONG));
+    assert_eq!((hidden.bit_offset / 8, hidden.ty), (56, Ty::ULONG));
     assert!(types.member(task, "nothing").is_none());
     assert!(types.member_names(task).contains(&"rcu_users".to_owned()));
     assert_eq!(types.align(task), 8);
-    assert!(types
-        .tagged(&world, None, Tag::Union, "task_struct")
-        .is_none());
+    assert!(types.lookup_tag(Tag::Union, None, "task_struct").is_none());
 }
 
 #[test]
 fn modules_and_scopes() {
     let world = World::new();
-    let mut types = Types::default();
-    let sb = types
-        .tagged(&world, None, Tag::Struct, "ext4_sb_info")
-        .unwrap();
+    let mut types = Types::new(&world);
+    let sb = types.lookup_tag(Tag::Struct, None, "ext4_sb_info").unwrap();
     assert_eq!(
-        types.tagged(&world, Some("ext4"), Tag::Struct, "ext4_sb_info"),
+        types.lookup_tag(Tag::Struct, Some("ext4"), "ext4_sb_info"),
         Some(sb)
     );
     assert_eq!(
-        types.tagged(&world, Some("vmlinux"), Tag::Struct, "ext4_sb_info"),
+        types.lookup_tag(Tag::Struct, Some("vmlinux"), "ext4_sb_info"),
         None
     );
     assert_eq!(
-        types.tagged(&world, Some("absent"), Tag::Struct, "ext4_sb_info"),
+        types.lookup_tag(Tag::Struct, Some("absent"), "ext4_sb_info"),
         None
     );
     let task = types
-        .tagged(&world, Some("vmlinux"), Tag::Struct, "task_struct")
+        .lookup_tag(Tag::Struct, Some("vmlinux"), "task_struct")
         .unwrap();
     let field = types.member(sb, "s_task").unwrap();
     assert_eq!(
@@ -227,101 +222,129 @@ fn modules_and_scopes() {
         "a module's types are its base's"
     );
     assert_eq!(
-        types.tagged(&world, Some("ext4"), Tag::Struct, "task_struct"),
+        types.lookup_tag(Tag::Struct, Some("ext4"), "task_struct"),
         Some(task)
     );
 
-    let own = types.declare_record(false, Some("task_struct"));
+    let own = types
+        .declare_record(false, Some("task_struct"), None)
+        .unwrap();
     assert_eq!(
-        types.tagged(&world, None, Tag::Struct, "task_struct"),
+        types.lookup_tag(Tag::Struct, None, "task_struct"),
         Some(own)
     );
     assert_eq!(
-        types.tagged(&world, Some("D"), Tag::Struct, "task_struct"),
+        types.lookup_tag(Tag::Struct, Some("D"), "task_struct"),
         Some(own)
     );
     assert_eq!(
-        types.tagged(&world, Some(""), Tag::Struct, "task_struct"),
+        types.lookup_tag(Tag::Struct, Some(""), "task_struct"),
         Some(task)
     );
-    assert_eq!(
-        types.tagged(&world, Some("D"), Tag::Struct, "list_head"),
-        None
-    );
+    assert_eq!(types.lookup_tag(Tag::Struct, Some("D"), "list_head"), None);
 }
 
 #[test]
 fn a_missing_module_is_asked_for_once() {
     let world = World::new();
-    let mut types = Types::default();
+    let mut types = Types::new(&world);
     for _ in 0..5 {
-        assert!(types.typedef(&world, Some("absent"), "u64").is_none());
+        assert!(types.lookup_typedef(Some("absent"), "u64").is_none());
     }
     assert_eq!(world.asked.get(), 1);
-    types.typedef(&world, None, "uint64_t").unwrap();
+    types.lookup_typedef(None, "uint64_t").unwrap();
     assert_eq!(world.asked.get(), 1, "D's own name needs no BTF");
 }
 
 #[test]
 fn typedefs_variables_and_constants() {
     let world = World::new();
-    let mut types = Types::default();
-    let u64_ = types.typedef(&world, None, "u64").unwrap();
+    let mut types = Types::new(&world);
+    let u64_ = types.lookup_typedef(None, "u64").unwrap();
     assert_eq!(
         (types.name(u64_), types.resolve(u64_)),
-        ("u64".to_owned(), Ty::ULLONG)
+        ("u64".to_owned(), Ty::ULONGLONG)
     );
-    assert_eq!(types.typedef(&world, None, "pid_t"), Some(Ty::PID_T));
-    assert_eq!(types.variable(&world, None, "jiffies_64"), Some(u64_));
+    assert_eq!(types.lookup_typedef(None, "pid_t"), Some(Ty::PID_T));
+    assert_eq!(types.variable(None, "jiffies_64"), Some(u64_));
     assert_eq!(
-        types.variable(&world, Some("vmlinux"), "total_forks"),
+        types.variable(Some("vmlinux"), "total_forks"),
         Some(Ty::LONG)
     );
-    assert!(types.variable(&world, None, "printk").is_none());
-    let (ty, value) = types.kernel_constant(&world, "PIDTYPE_TGID").unwrap();
+    assert!(types.variable(None, "printk").is_none());
+    let (ty, value) = types.enumerator("PIDTYPE_TGID").unwrap();
     assert_eq!((types.name(ty), value), ("enum pid_type".to_owned(), 1));
-    let (ty, value) = types.kernel_constant(&world, "TASK_NEGATIVE").unwrap();
+    let (ty, value) = types.enumerator("TASK_NEGATIVE").unwrap();
     assert_eq!((types.int(ty), value), (Some(IntType::INT), -1));
-    assert!(types.kernel_constant(&world, "PIDTYPE_NONE").is_none());
-    let own = types.declare_enum(Some("color"), vec![("RED".to_owned(), 3)]);
-    assert_eq!(types.declared_constant("RED"), Some((own, 3)));
+    assert!(types.enumerator("PIDTYPE_NONE").is_none());
+    let own = types
+        .declare_enum(Some("color"), vec![("RED".to_owned(), 3)])
+        .unwrap();
+    assert_eq!(types.enumerator("RED"), Some((own, 3)));
     assert_eq!(types.size(own), Some(4));
-    assert_eq!(types.tagged(&world, None, Tag::Enum, "color"), Some(own));
+    assert_eq!(types.lookup_tag(Tag::Enum, None, "color"), Some(own));
 }
 
 #[test]
 fn signatures() {
     let world = World::new();
-    let mut types = Types::default();
-    let sync = types
-        .signature(&world, Some("ext4"), "ext4_sync_fs")
-        .unwrap();
+    let mut types = Types::new(&world);
+    let (ret, params) = types.function("ext4", "ext4_sync_fs").unwrap();
     assert_eq!(
-        (sync.ret, types.name(sync.params[0].1)),
+        (ret, types.name(params[0])),
         (Ty::INT, "struct ext4_sb_info *".to_owned())
     );
-    assert_eq!(types.signature(&world, None, "ext4_sync_fs"), Some(sync));
-    assert!(types
-        .signature(&world, Some("vmlinux"), "ext4_sync_fs")
-        .is_none());
-    let printk = types.signature(&world, None, "printk").unwrap();
-    assert!(printk.variadic);
-    assert_eq!(printk.params.len(), 1);
-    let switch = types.tracepoint(&world, None, "sched_switch").unwrap();
-    let texts: Vec<_> = switch
-        .params
-        .iter()
-        .map(|(name, ty)| types.declaration(*ty, name))
-        .collect();
+    assert_eq!(types.function("", "ext4_sync_fs"), Some((ret, params)));
+    assert!(types.function("vmlinux", "ext4_sync_fs").is_none());
+    assert_eq!(types.function("vmlinux", "printk").unwrap().1.len(), 1);
+    let switch = types.tracepoint("vmlinux", "sched_switch").unwrap();
+    let texts: Vec<_> = switch.iter().map(|&ty| types.name(ty)).collect();
     assert_eq!(
         texts,
-        [
-            "_Bool preempt",
-            "struct task_struct *prev",
-            "struct task_struct *next"
-        ]
+        ["_Bool", "struct task_struct *", "struct task_struct *"]
     );
-    assert!(types.tracepoint(&world, None, "nothing").is_none());
+    assert!(types.tracepoint("", "nothing").is_none());
+}
+
+#[test]
+fn short_texts() {
+    let world = World::new();
+    let mut types = Types::new(&world);
+    for text in [
+        "int",
+        "unsigned long",
+        "struct task_struct *",
+        "struct ext4_sb_info **",
+        "const char *",
+        "char *const",
+        "string",
+        "uint64_t",
+        "u64",
+        "int [2][3]",
+        "struct list_head [4]",
+        "void *",
+    ] {
+        let ty = types.parse(text).unwrap_or_else(|| panic!("{text}"));
+        assert_eq!(types.name(ty), text);
+    }
+    let user = types.parse("userland char *").unwrap();
+    assert!(types.is_userland(user));
+    let scoped = types.parse("struct vmlinux`task_struct *").unwrap();
+    assert_eq!(types.name(scoped), "struct task_struct *");
+    for wrong in [
+        "",
+        "struct",
+        "struct nothing *",
+        "foo_t",
+        "int [x]",
+        "int [2",
+        "int x",
+        "int (*)(void)",
+        "*",
+        "struct task_struct foo",
+    ] {
+        assert_eq!(types.parse(wrong), None, "{wrong}");
+    }
 }
 
 #[test]
@@ -335,11 +358,11 @@ fn forward_declarations_find_their_structure() {
     builder.typedef("nowhere_t", nowhere);
     builder.record(b::Kind::Struct, "late", 4, &[]);
     let world = world_of(&builder);
-    let mut types = Types::default();
-    let late = types.typedef(&world, None, "late_t").unwrap();
+    let mut types = Types::new(&world);
+    let late = types.lookup_typedef(None, "late_t").unwrap();
     let late = types.pointee(late).unwrap();
     assert_eq!(types.size(late), Some(4));
-    let nowhere = types.typedef(&world, None, "nowhere_t").unwrap();
+    let nowhere = types.lookup_typedef(None, "nowhere_t").unwrap();
     let nowhere = types.pointee(nowhere).unwrap();
     assert_eq!(
         (types.name(nowhere), types.size(nowhere)),
@@ -358,85 +381,115 @@ fn damaged_btf_ends() {
     builder.record(b::Kind::Struct, "self", 4, &[("", inner, 0)]);
     builder.typedef("missing", TypeId(4000));
     let world = world_of(&builder);
-    let mut types = Types::default();
-    types.typedef(&world, None, "ring").unwrap();
-    let inner = types.tagged(&world, None, Tag::Struct, "self").unwrap();
+    let mut types = Types::new(&world);
+    types.lookup_typedef(None, "ring").unwrap();
+    let inner = types.lookup_tag(Tag::Struct, None, "self").unwrap();
     assert!(types.member(inner, "x").is_none());
     assert!(types.member_names(inner).is_empty());
     assert_eq!(types.align(inner), 1);
-    let missing = types.typedef(&world, None, "missing").unwrap();
+    let missing = types.lookup_typedef(None, "missing").unwrap();
     assert_eq!(types.resolve(missing), Ty::VOID);
+}
+
+fn members(list: &[(&str, Ty, Option<u32>)]) -> Option<Vec<(String, Ty, Option<u32>)>> {
+    Some(
+        list.iter()
+            .map(|&(name, ty, width)| (name.to_owned(), ty, width))
+            .collect(),
+    )
 }
 
 #[test]
 fn declared_structures_are_laid_out_as_c_does() {
-    let mut types = Types::default();
-    let mut layout = Layout::new(false);
-    let mut add = |layout: &mut Layout, name, ty, width| layout.add(&mut types, name, ty, width);
-    add(&mut layout, "c", Ty::CHAR, None).unwrap();
-    add(&mut layout, "l", Ty::LONG, None).unwrap();
-    add(&mut layout, "s", Ty::SHORT, None).unwrap();
-    add(&mut layout, "a", Ty::UINT, Some(3)).unwrap();
-    add(&mut layout, "b", Ty::UINT, Some(20)).unwrap();
-    add(&mut layout, "", Ty::UINT, Some(0)).unwrap();
-    add(&mut layout, "d", Ty::CHAR, None).unwrap();
-    assert_eq!(
-        add(&mut layout, "d", Ty::CHAR, None),
-        Err(LayoutError::Duplicate)
-    );
-    assert_eq!(
-        add(&mut layout, "v", Ty::VOID, None),
-        Err(LayoutError::Incomplete)
-    );
-    assert_eq!(
-        add(&mut layout, "w", Ty::CHAR, Some(9)),
-        Err(LayoutError::Width)
-    );
-    assert_eq!(
-        add(&mut layout, "w", Ty::CHAR_POINTER, Some(9)),
-        Err(LayoutError::Width)
-    );
-    let record = layout.finish("x").unwrap();
+    let mut types = Types::new(&Nowhere);
+    let ty = types.declare_record(false, Some("x"), None).unwrap();
+    assert_eq!(types.size(ty), None);
+    let list = members(&[
+        ("c", Ty::CHAR, None),
+        ("l", Ty::LONG, None),
+        ("s", Ty::SHORT, None),
+        ("a", Ty::UINT, Some(3)),
+        ("b", Ty::UINT, Some(20)),
+        ("", Ty::UINT, Some(0)),
+        ("d", Ty::CHAR, None),
+    ]);
+    assert_eq!(types.declare_record(false, Some("x"), list.clone()), Ok(ty));
+    assert_eq!((types.size(ty), types.align(ty)), (Some(32), 8));
+    let record = types.record(ty).unwrap();
     let offsets: Vec<_> = record
         .members
         .iter()
-        .map(|m| (m.name.as_str(), m.field.bit_offset))
+        .map(|m| (m.name.as_str(), m.path.bit_offset, m.path.bits))
         .collect();
     // gcc: l at 8, s at 16, a in the bits behind s, b in the next unit, d behind it
     assert_eq!(
         offsets,
         [
-            ("c", 0),
-            ("l", 64),
-            ("s", 128),
-            ("a", 144),
-            ("b", 160),
-            ("d", 192)
+            ("c", 0, 0),
+            ("l", 64, 0),
+            ("s", 128, 0),
+            ("a", 144, 3),
+            ("b", 160, 20),
+            ("d", 192, 0)
         ]
     );
-    assert_eq!(record.size, 32);
-    let ty = types.declare_record(false, Some("x"));
-    assert_eq!(types.size(ty), None);
-    assert!(types.complete_record(ty, record.clone()));
-    assert!(!types.complete_record(ty, record));
-    assert_eq!((types.size(ty), types.align(ty)), (Some(32), 8));
+    assert!(types
+        .declare_record(false, Some("x"), list)
+        .unwrap_err()
+        .contains("redeclared"));
 
-    let mut layout = Layout::new(true);
-    layout.add(&mut types, "i", Ty::INT, None).unwrap();
-    layout.add(&mut types, "x", ty, None).unwrap();
     let open = types.array_of(Ty::CHAR, None);
-    layout.add(&mut types, "tail", open, None).unwrap();
-    let union = layout.finish("").unwrap();
-    assert_eq!(union.size, 32);
-    assert!(union
-        .members
-        .iter()
-        .all(|member| member.field.bit_offset == 0));
+    let list = members(&[("i", Ty::INT, None), ("x", ty, None), ("tail", open, None)]);
+    let union = types.declare_record(true, None, list).unwrap();
+    assert_eq!(types.size(union), Some(32));
+    let inner = members(&[("k", Ty::CHAR, None), ("", union, None)]);
+    let outer = types.declare_record(false, Some("outer"), inner).unwrap();
+    let path = types.member(outer, "i").unwrap();
+    assert_eq!((path.bit_offset, path.ty), (64, Ty::INT));
+}
+
+#[test]
+fn wrong_declarations() {
+    let mut types = Types::new(&Nowhere);
+    for (list, text) in [
+        (
+            members(&[("d", Ty::CHAR, None), ("d", Ty::INT, None)]),
+            "redeclared: d",
+        ),
+        (members(&[("v", Ty::VOID, None)]), "incomplete"),
+        (members(&[("w", Ty::CHAR, Some(9))]), "bit-field"),
+        (members(&[("w", Ty::CHAR, Some(0))]), "bit-field"),
+        (members(&[("w", Ty::CHAR_POINTER, Some(9))]), "bit-field"),
+    ] {
+        let error = types.declare_record(false, Some("bad"), list).unwrap_err();
+        assert!(error.contains(text), "{error}");
+    }
+    let bad = types.declare_record(false, Some("bad"), None).unwrap();
+    let own = members(&[("self", bad, None)]);
+    assert!(
+        types.declare_record(false, Some("bad"), own).is_err(),
+        "a structure within itself"
+    );
+    let row = types.array_of(Ty::LONG, Some(u32::MAX));
+    let row = types.array_of(row, Some(u32::MAX));
+    assert!(types
+        .declare_record(false, None, members(&[("r", row, None)]))
+        .is_err());
+    let items = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| (name.to_string(), 1))
+            .collect::<Vec<_>>()
+    };
+    types.declare_enum(Some("e"), items(&["A"])).unwrap();
+    assert!(types.declare_enum(Some("e"), items(&["B"])).is_err());
+    assert!(types.declare_enum(None, items(&["A"])).is_err());
+    assert!(types.declare_enum(None, items(&["C", "C"])).is_err());
 }
 
 #[test]
 fn conversions() {
-    let types = Types::default();
+    let types = Types::new(&Nowhere);
     assert_eq!(types.usual(Ty::CHAR, Ty::SHORT), Some(Ty::INT));
     assert_eq!(types.usual(Ty::INT, Ty::UINT), Some(Ty::UINT));
     assert_eq!(types.usual(Ty::UINT, Ty::LONG), Some(Ty::LONG));
@@ -449,14 +502,14 @@ fn conversions() {
 
 #[test]
 fn what_goes_together() {
-    let mut types = Types::default();
-    let constant = types.qualified(Ty::CHAR, true, false);
+    let mut types = Types::new(&Nowhere);
+    let constant = types.const_of(Ty::CHAR);
     let text = types.pointer_to(constant);
     let int_pointer = types.pointer_to(Ty::INT);
     let long_pointer = types.pointer_to(Ty::LONG);
     let chars = types.array_of(Ty::CHAR, Some(8));
-    assert!(types.same(text, Ty::CHAR_POINTER));
-    assert!(!types.same(int_pointer, long_pointer));
+    assert!(types.compatible(text, Ty::CHAR_POINTER));
+    assert!(!types.compatible(int_pointer, long_pointer));
     assert!(types.pointers_agree(Ty::VOID_POINTER, long_pointer));
     assert!(types.pointers_agree(chars, text));
     assert!(types.assignable(Ty::STRING, chars) && types.assignable(Ty::STRING, text));
@@ -465,15 +518,15 @@ fn what_goes_together() {
     assert!(!types.assignable(int_pointer, long_pointer));
     assert!(!types.assignable(int_pointer, Ty::INT));
     let (a, b) = (
-        types.declare_record(false, None),
-        types.declare_record(false, None),
+        types.declare_record(false, None, None).unwrap(),
+        types.declare_record(false, None, None).unwrap(),
     );
     assert!(types.assignable(a, a) && !types.assignable(a, b));
 }
 
 #[test]
 fn what_kernel_and_consumer_are_told() {
-    let mut types = Types::default();
+    let mut types = Types::new(&Nowhere);
     let chars = types.array_of(Ty::CHAR, Some(8));
     let ints = types.array_of(Ty::INT, Some(8));
     let string = types.dif_type(Ty::STRING);

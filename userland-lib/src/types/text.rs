@@ -3,9 +3,9 @@
 
 //! Types as C writes them, for messages.
 
-use super::{Kind, Opaque, Ty, Types};
+use super::{Kind, Ty, Types};
 
-impl Types {
+impl Types<'_> {
     /// The type as C text: `struct task_struct *`, `int (*)(void *)`.
     pub fn name(&self, ty: Ty) -> String {
         self.declaration(ty, "")
@@ -18,16 +18,11 @@ impl Types {
         let mut at = ty;
         loop {
             at = match self.kind(at) {
-                Kind::Qualified {
-                    target,
-                    is_const,
-                    userland,
-                } => {
-                    qualifiers.push_str(if *userland { "userland " } else { "" });
-                    qualifiers.push_str(if *is_const { "const " } else { "" });
+                Kind::Const(target) => {
+                    qualifiers.push_str("const ");
                     *target
                 }
-                Kind::Pointer(target) => {
+                Kind::Pointer { to, .. } => {
                     let words = std::mem::take(&mut qualifiers);
                     let words = if inner.is_empty() {
                         words.trim_end()
@@ -35,10 +30,10 @@ impl Types {
                         &words
                     };
                     inner = format!("*{words}{inner}");
-                    if matches!(self.kind(*target), Kind::Array(..) | Kind::Function { .. }) {
+                    if matches!(self.kind(*to), Kind::Array(..) | Kind::Function { .. }) {
                         inner = format!("({inner})");
                     }
-                    *target
+                    *to
                 }
                 Kind::Array(element, count) => {
                     let count = count.map(|count| count.to_string()).unwrap_or_default();
@@ -80,13 +75,10 @@ impl Types {
                 name.to_string()
             }
             Kind::String => "string".to_owned(),
-            Kind::Opaque(opaque) => match opaque {
-                Opaque::Stack => "stack",
-                Opaque::Symbol => "_symaddr",
-                Opaque::UserSymbol => "_usymaddr",
-                Opaque::Dynamic => "<DYN>",
-            }
-            .to_owned(),
+            Kind::Stack => "stack".to_owned(),
+            Kind::Symbol => "_symaddr".to_owned(),
+            Kind::Usymbol => "_usymaddr".to_owned(),
+            Kind::Dynamic => "<DYN>".to_owned(),
             _ => match self.tag(ty) {
                 Some((tag, "")) => format!("{} {{...}}", tag.word()),
                 Some((tag, name)) => format!("{} {name}", tag.word()),
