@@ -115,6 +115,9 @@ impl State {
     /// Enables probes that have just been created, for everybody who retains a description of them. A consumer for which that
     /// fails goes without.
     pub fn enable_new(&mut self, created: &[ProbeRef]) {
+        if created.is_empty() {
+            return;
+        }
         for at in 0..self.attached.len() {
             // What failed was nobody's request, so there is nobody to tell.
             let _ = self.link_new(at, created);
