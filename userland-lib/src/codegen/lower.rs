@@ -29,7 +29,7 @@ use dtrace_uapi::types::{
 use dtrace_uapi::var::{Var, OTHER_MIN};
 
 /// The code that returns the value of `expr`.
-pub fn value(expr: &Expr, types: &Types) -> Result<Difo, AsmError> {
+pub fn value(expr: &Expr, types: &Types<'_>) -> Result<Difo, AsmError> {
     let mut lowering = Lowering::new(types);
     let src = lowering.expr(expr);
     let rtype = lowering.dif_type(expr.ty, expr.user);
@@ -37,7 +37,7 @@ pub fn value(expr: &Expr, types: &Types) -> Result<Difo, AsmError> {
 }
 
 /// The code that evaluates `expr` for what it changes and returns nothing.
-pub fn effect(expr: &Expr, types: &Types) -> Result<Difo, AsmError> {
+pub fn effect(expr: &Expr, types: &Types<'_>) -> Result<Difo, AsmError> {
     let mut lowering = Lowering::new(types);
     lowering.expr(expr);
     lowering.finish(VReg::ZERO, expr.span, DifType::default())
@@ -45,7 +45,7 @@ pub fn effect(expr: &Expr, types: &Types) -> Result<Difo, AsmError> {
 
 struct Lowering<'a> {
     func: Func,
-    types: &'a Types,
+    types: &'a Types<'a>,
 }
 
 /// What a value of some type is in a register.
@@ -74,7 +74,7 @@ struct Key {
 }
 
 impl<'a> Lowering<'a> {
-    fn new(types: &'a Types) -> Self {
+    fn new(types: &'a Types<'a>) -> Self {
         Self {
             func: Func::new(),
             types,
