@@ -95,6 +95,20 @@ pub enum Statement {
     Error,
 }
 
+impl Statement {
+    /// Whether it prints or changes an aggregation.
+    pub fn reads_aggregations(&self) -> bool {
+        matches!(
+            self,
+            Self::Printa { .. }
+                | Self::Clear(_)
+                | Self::Trunc(_)
+                | Self::Normalize(_)
+                | Self::Denormalize(_)
+        )
+    }
+}
+
 /// An aggregation's variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AggVar {

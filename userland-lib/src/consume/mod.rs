@@ -111,6 +111,8 @@ pub struct Consumer {
     status: Status,
     room: Vec<u8>,
     text: Vec<u8>,
+    /// Whether the aggregations were taken in after the records that are being walked.
+    fresh: bool,
 }
 
 impl Consumer {
@@ -153,11 +155,27 @@ impl Consumer {
                 &read.data,
             )?;
         }
+        self.fresh = true;
         Ok(())
     }
 
+    /// Takes in aggregations for a record that looks at them: what was aggregated before it has to be there. With
+    /// an `aggrate` that somebody has set they are as old as that says.
+    fn refresh(
+        &mut self,
+        context: Context<'_>,
+        options: &Options,
+        sink: &mut Sink<'_>,
+    ) -> Result<(), ConsumeError> {
+        if self.fresh || options.get(Opt::Aggrate).is_some() {
+            return Ok(());
+        }
+        self.read_aggregations(context, options, sink)
+    }
+
     /// Consumes what the principal buffers hold. While tracing goes on, records that are younger than another
-    /// CPU's snapshot wait for the next call; `last` is the CPU that fired `END`, when tracing has ended.
+    /// CPU's snapshot wait for the next call; `last` is the CPU that fired `END`, when tracing has ended. Tells how
+    /// full the fullest buffer was, of 100.
     pub fn read_records(
         &mut self,
         context: Context<'_>,
@@ -165,7 +183,9 @@ impl Consumer {
         first: Option<u32>,
         last: Option<u32>,
         sink: &mut Sink<'_>,
-    ) -> Result<(), ConsumeError> {
+    ) -> Result<u64, ConsumeError> {
+        let size = options.get(Opt::Bufsize).unwrap_or(0).max(1);
+        let mut fullest = 0;
         let mut until = u64::MAX;
         for cpu in 0..context.device.cpus() {
             let Some(read) = self.read(context.device, options, Buffer::Principal, cpu)? else {
@@ -174,6 +194,11 @@ impl Consumer {
             if read.drops > 0 {
                 (sink.event)(Event::Drop(message::principal_drops(read.drops, cpu)));
             }
+            let percent = match read.drops {
+                0 => (read.data.len() as u64).saturating_mul(100) / size,
+                _ => 100,
+            };
+            fullest = fullest.max(percent);
             if last.is_none() && read.timestamp != 0 {
                 until = until.min(read.timestamp);
             }
@@ -181,6 +206,7 @@ impl Consumer {
                 Snapshot::parse(context.device, &mut self.layouts, read.data, read.oldest)?;
             self.queue.push(cpu, snapshot);
         }
+        self.fresh = false;
         // The queue is taken out while its records are walked, which changes everything else.
         let mut queue = std::mem::take(&mut self.queue);
         let temporal = options.is_on(Opt::Temporal);
@@ -191,7 +217,7 @@ impl Consumer {
             queue.by_cpu(first, last, &mut walk)
         };
         self.queue = queue;
-        result
+        result.map(|()| fullest)
     }
 
     /// Prints the aggregations that no `printa()` has printed.

@@ -375,6 +375,63 @@ fn aggregations_of_all_cpus_add_up_and_are_printed_at_the_end() {
 }
 
 #[test]
+fn a_record_that_prints_an_aggregation_sees_what_was_aggregated_before_it() {
+    let mut bench = Bench::new();
+    bench.set("quiet");
+    let printa = Statement::Printa {
+        format: Some(Format::parse("%@d|").unwrap()),
+        aggs: vec![9],
+    };
+    bench.probe(
+        1,
+        BEGIN,
+        &[
+            (printa, Action::Printa, &[0]),
+            (Statement::Clear(9), Action::Libact, &[0]),
+        ],
+    );
+    bench.statements.push(Statement::Aggregate {
+        var: 9,
+        keys: Vec::new(),
+    });
+    let value = RecDesc {
+        action: Action::Sum as u32,
+        offset: 8,
+        size: 8,
+        uarg: uarg(2),
+        ..RecDesc::default()
+    };
+    let head = AggDesc {
+        id: 1,
+        size: 16,
+        nrecs: 1,
+        ..AggDesc::default()
+    };
+    bench.tables.aggregations.insert(1, (head, vec![value]));
+    bench.record(0, 1, 1, &[]);
+    bench.record(0, 1, 2, &[]);
+    let entry = [1u64.to_ne_bytes(), 5u64.to_ne_bytes()].concat();
+    bench.tables.aggregated.borrow_mut().insert(1, entry);
+    // The records alone: they ask for the aggregations themselves.
+    let context = Context {
+        device: &bench.tables,
+        statements: &bench.statements,
+        symbols: &NoSymbols,
+        zone: &Zone::utc(),
+    };
+    let mut out = Vec::new();
+    let mut sink = Sink {
+        out: &mut out,
+        event: &mut |_| {},
+    };
+    let read = bench
+        .consumer
+        .read_records(context, &mut bench.options, None, None, &mut sink);
+    read.unwrap();
+    assert_eq!(String::from_utf8(out).unwrap(), "5|0|");
+}
+
+#[test]
 fn buffers_that_lie_are_errors() {
     let broken = |prepare: fn(&mut Bench)| {
         let mut bench = Bench::new();

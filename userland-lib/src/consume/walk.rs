@@ -227,6 +227,9 @@ impl Consumer {
                 &reason,
             )));
         };
+        if statement.is_some_and(Statement::reads_aggregations) {
+            self.refresh(context, options, sink)?;
+        }
         match statement {
             Some(Statement::Printf(print)) => {
                 let args = group.args(&print.args);

@@ -118,8 +118,6 @@ impl Default for Options {
             compile: CompileOptions::default(),
         };
         for (opt, value) in [
-            (Opt::Aggrate, limits::RATE_DEFAULT),
-            (Opt::Switchrate, limits::RATE_DEFAULT),
             (Opt::Statusrate, limits::RATE_DEFAULT),
             (Opt::Strsize, limits::STRSIZE_DEFAULT),
             (Opt::Stackframes, limits::STACKFRAMES_DEFAULT),
