@@ -4,3 +4,4 @@
 //! From syntax to meaning.
 
 pub mod hir;
+pub mod printf;

@@ -1,0 +1,532 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Formats against the types of what they print: `printf()`, `printa()` and their kin.
+//!
+//! Every conversion says which types it takes, and unlike C's compilers D's holds the program to it: the consumer
+//! prints what was recorded without another look. A `*` takes an integer of its own before the value. In
+//! `printa()` plain conversions take the keys in turn (keys may be left over), those with `@` the values.
+
+use crate::diag::{Diagnostic, Result};
+use crate::format::{Conversion, Count, Format, Size};
+use crate::source::Span;
+use crate::statement;
+use crate::types::{IntType, Kind, Ty, Types};
+
+/// What stands in an argument's place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arg {
+    /// A value of this type.
+    Value(Ty),
+    /// An aggregation, which no conversion of `printf()` prints.
+    Aggregation,
+}
+
+/// The call whose format is checked.
+#[derive(Clone, Copy, Debug)]
+pub struct Call<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// How many arguments stand before those that the format prints.
+    pub before: usize,
+    /// Where it is.
+    pub span: Span,
+}
+
+/// A key of an aggregation among others, for [`same_keys`].
+#[derive(Clone, Copy, Debug)]
+pub struct Keyed<'a> {
+    /// The aggregation's name.
+    pub name: &'a str,
+    /// Types of its key.
+    pub keys: &'a [Ty],
+}
+
+/// Checks that `format` prints `args`, all of them, and tells what the records of the arguments are.
+pub fn check_printf(
+    types: &Types<'_>,
+    call: Call<'_>,
+    format: &Format,
+    args: &[Arg],
+) -> Result<Vec<statement::Kind>> {
+    let used = Checker { types, call, args }.check(format, false)?;
+    if used < args.len() {
+        return Err(call.error(
+            "D_PRINTF_ARG_EXTRA",
+            format!("prototype mismatch: only {used} arguments required by this format string"),
+        ));
+    }
+    let kind = |arg: &Arg| match arg {
+        Arg::Value(ty) => types.record_kind(*ty),
+        Arg::Aggregation => statement::Kind::Bytes,
+    };
+    Ok(args.iter().map(kind).collect())
+}
+
+/// Checks that `format` prints an aggregation's `keys`.
+pub fn check_printa(types: &Types<'_>, call: Call<'_>, format: &Format, keys: &[Ty]) -> Result<()> {
+    let args: Vec<Arg> = keys.iter().copied().map(Arg::Value).collect();
+    let args = &args;
+    Checker { types, call, args }.check(format, true).map(drop)
+}
+
+/// Checks that two aggregations of one `printa()` have keys that can be joined.
+pub fn same_keys(types: &Types<'_>, first: Keyed<'_>, other: Keyed<'_>, span: Span) -> Result<()> {
+    let count = |keyed: Keyed<'_>| {
+        let n = keyed.keys.len();
+        format!(
+            "@{} has {n} key{}",
+            keyed.name,
+            if n == 1 { "" } else { "s" }
+        )
+    };
+    let (a, b) = (first.name, other.name);
+    if first.keys.len() != other.keys.len() {
+        let (in_first, in_other) = (count(first), count(other));
+        return Err(Diagnostic::new(
+            "D_PRINTA_AGGKEY",
+            span,
+            format!(
+                "printa( ): @{a} and @{b} do not have matching key signatures: {in_first}, {in_other}"
+            ),
+        ));
+    }
+    for (i, (&left, &right)) in first.keys.iter().zip(other.keys).enumerate() {
+        if !types.compatible(left, right) {
+            let key = i + 1;
+            let (left, right) = (types.name(left), types.name(right));
+            return Err(Diagnostic::new(
+                "D_PRINTA_AGGPROTO",
+                span,
+                format!(
+                    "printa( ): @{b}[ ] key #{key} is incompatible with @{a}:\n\
+                     {a:>9} key #{key}: {left}\n{b:>9} key #{key}: {right}"
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+impl Call<'_> {
+    fn error(&self, tag: &'static str, text: String) -> Box<Diagnostic> {
+        Diagnostic::new(tag, self.span, format!("{}( ) {text}", self.name))
+    }
+}
+
+/// The types that a conversion takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    Integer,
+    Character,
+    /// An integer of exactly this size, and sign if it matters.
+    Exactly(u8, Option<bool>),
+    Float,
+    LongDouble,
+    Address,
+    UserAddress,
+    String,
+    Wide,
+    Stack,
+    Time,
+    Internet,
+}
+
+/// What `conv` takes, with D's words for it; `None` if there is no such conversion.
+fn wanted(conv: &Conversion) -> Option<(Wanted, &'static str)> {
+    const INTEGERS: &str = "char, short, int, long, or long long";
+    let sized = |size: u8, names: [&'static str; 2]| match conv.kind {
+        'd' | 'i' => Some((Wanted::Exactly(size, Some(true)), names[0])),
+        'o' | 'u' => Some((Wanted::Exactly(size, Some(false)), names[1])),
+        'x' | 'X' => Some((Wanted::Exactly(size, None), names[0])),
+        _ => None,
+    };
+    match (conv.size, conv.kind) {
+        (Size::Long | Size::Wide, 'c') => Some((Wanted::Exactly(4, Some(true)), "int")),
+        (Size::Long | Size::Wide, 's') => Some((Wanted::Wide, "wchar_t []")),
+        (Size::Short, _) => sized(2, ["short", "unsigned short"]),
+        (Size::Long, _) => sized(8, ["long", "unsigned long"]),
+        (Size::LongLong, _) => sized(8, ["long long", "unsigned long long"]),
+        (Size::LongDouble, 'e' | 'E' | 'f' | 'F' | 'g' | 'G') => {
+            Some((Wanted::LongDouble, "long double"))
+        }
+        (Size::Natural, kind) => Some(match kind {
+            'a' | 'p' => (Wanted::Address, "pointer or integer"),
+            'A' => (
+                Wanted::UserAddress,
+                "pointer or integer (with -p/-c) or _usymaddr (without -p/-c)",
+            ),
+            'c' | 'C' => (Wanted::Character, "char, short, or int"),
+            'e' | 'E' | 'f' | 'F' | 'g' | 'G' => (Wanted::Float, "float, double, or long double"),
+            'k' => (Wanted::Stack, "stack"),
+            's' | 'S' => (Wanted::String, "char [] or string (or use stringof)"),
+            'T' | 'Y' => (Wanted::Time, "int64_t"),
+            'I' => (Wanted::Internet, "in_addr or in6_addr"),
+            _ => (Wanted::Integer, INTEGERS),
+        }),
+        _ => None,
+    }
+}
+
+struct Checker<'a, 'w> {
+    types: &'a Types<'w>,
+    call: Call<'a>,
+    args: &'a [Arg],
+}
+
+impl Checker<'_, '_> {
+    /// Checks every conversion; how many arguments they take.
+    fn check(&self, format: &Format, aggregates: bool) -> Result<usize> {
+        if format.items.is_empty() {
+            let text = "format string is empty".into();
+            return Err(self.call.error("D_PRINTF_FMT_EMPTY", text));
+        }
+        let mut used = 0;
+        for (i, conv) in format.conversions().enumerate() {
+            self.conversion(i + 1, conv, aggregates, &mut used)?;
+        }
+        Ok(used)
+    }
+
+    fn conversion(
+        &self,
+        index: usize,
+        conv: &Conversion,
+        aggregates: bool,
+        used: &mut usize,
+    ) -> Result<()> {
+        let name = conv.name();
+        let Some((wanted, prototype)) = wanted(conv) else {
+            return Err(Diagnostic::new(
+                "D_SYNTAX",
+                self.call.span,
+                format!("format conversion #{index} is undefined: %{name}"),
+            ));
+        };
+        for (count, star) in [(conv.width, "*"), (conv.precision, ".*")] {
+            if count == Some(Count::Star) {
+                self.star(index, &name, star, used)?;
+            }
+        }
+        if conv.agg {
+            return self.aggregated(index, &name, wanted, prototype, aggregates);
+        }
+        let Some(&arg) = self.args.get(*used) else {
+            return Err(self.call.error(
+                "D_PRINTF_ARG_PROTO",
+                format!(
+                    "prototype mismatch: conversion #{index} (%{name}) is missing a corresponding \
+                     value argument"
+                ),
+            ));
+        };
+        *used += 1;
+        if self.takes(wanted, arg) {
+            return Ok(());
+        }
+        let argument = format!("argument #{}", *used + self.call.before);
+        let conversion = format!("%{name}");
+        let found = self.describe(arg);
+        Err(self.mismatch(
+            "D_PRINTF_ARG_TYPE",
+            &argument,
+            index,
+            &conversion,
+            prototype,
+            &found,
+        ))
+    }
+
+    /// An integer for a width or a precision.
+    fn star(&self, index: usize, name: &str, star: &str, used: &mut usize) -> Result<()> {
+        let Some(&arg) = self.args.get(*used) else {
+            return Err(self.call.error(
+                "D_PRINTF_DYN_PROTO",
+                format!(
+                    "prototype mismatch: conversion #{index} (%{name}) is missing a corresponding \
+                     \"{star}\" argument"
+                ),
+            ));
+        };
+        *used += 1;
+        if self.takes(Wanted::Integer, arg) {
+            return Ok(());
+        }
+        let argument = format!("argument #{}", *used + self.call.before);
+        let conversion = format!("% {star} {name}");
+        let found = self.describe(arg);
+        Err(self.mismatch(
+            "D_PRINTF_DYN_TYPE",
+            &argument,
+            index,
+            &conversion,
+            "int",
+            &found,
+        ))
+    }
+
+    /// A conversion of an aggregation's value, which is a 64-bit integer.
+    fn aggregated(
+        &self,
+        index: usize,
+        name: &str,
+        wanted: Wanted,
+        prototype: &str,
+        aggregates: bool,
+    ) -> Result<()> {
+        if !aggregates {
+            let text = format!(
+                "%@ conversion requires an aggregation and is not for use with {}( )",
+                self.call.name
+            );
+            return Err(Diagnostic::new("D_PRINTF_AGG_CONV", self.call.span, text));
+        }
+        let fits = [Ty::INT64_T, Ty::UINT64_T];
+        if fits.iter().any(|&ty| self.takes(wanted, Arg::Value(ty))) {
+            return Ok(());
+        }
+        let found = self.types.name(Ty::INT64_T);
+        let conversion = format!("%{name}");
+        Err(self.mismatch(
+            "D_PRINTF_ARG_TYPE",
+            "aggregating action",
+            index,
+            &conversion,
+            prototype,
+            &found,
+        ))
+    }
+
+    fn mismatch(
+        &self,
+        tag: &'static str,
+        argument: &str,
+        index: usize,
+        conversion: &str,
+        prototype: &str,
+        found: &str,
+    ) -> Box<Diagnostic> {
+        self.call.error(
+            tag,
+            format!(
+                "{argument} is incompatible with conversion #{index} prototype:\n\
+                 \tconversion: {conversion}\n\t prototype: {prototype}\n\t  argument: {found}"
+            ),
+        )
+    }
+
+    fn describe(&self, arg: Arg) -> String {
+        match arg {
+            Arg::Value(ty) => self.types.name(ty),
+            Arg::Aggregation => "aggregation".into(),
+        }
+    }
+
+    fn takes(&self, wanted: Wanted, arg: Arg) -> bool {
+        let Arg::Value(ty) = arg else {
+            return false;
+        };
+        let types = self.types;
+        let int = types.int(ty);
+        let is_symbol = |kind: &Kind| *types.base(ty) == *kind;
+        let address = int.is_some() || types.is_pointer(ty);
+        match wanted {
+            Wanted::Integer => int.is_some(),
+            Wanted::Character => int.is_some_and(|int| int.size <= 4),
+            Wanted::Exactly(bytes, sign) => int.is_some_and(|IntType { size, signed }| {
+                size == bytes && sign.is_none_or(|sign| sign == signed)
+            }),
+            Wanted::Float => matches!(types.base(ty), Kind::Float { .. }),
+            Wanted::LongDouble => types.resolve(ty) == Ty::LONG_DOUBLE,
+            Wanted::Address => address || is_symbol(&Kind::Symbol),
+            Wanted::UserAddress => address || is_symbol(&Kind::Usymbol),
+            // A pointer to characters wants copyinstr() or stringof() first.
+            Wanted::String => types.is_string_like(ty) && !types.is_pointer(ty),
+            Wanted::Wide => match types.base(ty) {
+                Kind::Array(element, _) => types.int(*element).is_some_and(|int| int.size == 4),
+                _ => false,
+            },
+            Wanted::Stack => *types.base(ty) == Kind::Stack,
+            Wanted::Time => int.is_some_and(|int| int.size == 8),
+            Wanted::Internet => matches!(types.size(ty), Some(4 | 16)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::Nowhere;
+    use expect_test::{expect, Expect};
+
+    const CALL: Call<'_> = Call {
+        name: "printf",
+        before: 1,
+        span: Span::new(0, 0),
+    };
+
+    fn printf(format: &str, args: &[Arg]) -> Result<Vec<statement::Kind>> {
+        let types = Types::new(&Nowhere);
+        check_printf(&types, CALL, &Format::parse(format).unwrap(), args)
+    }
+
+    fn values(types: &[Ty]) -> Vec<Arg> {
+        types.iter().copied().map(Arg::Value).collect()
+    }
+
+    #[test]
+    fn conversions_take_their_types() {
+        for (format, good, bad) in [
+            (
+                "%d",
+                &[Ty::CHAR, Ty::UINT64_T, Ty::BOOL][..],
+                &[Ty::STRING, Ty::CHAR_POINTER][..],
+            ),
+            ("%c", &[Ty::CHAR, Ty::INT], &[Ty::LONG, Ty::STRING]),
+            ("%hd", &[Ty::SHORT], &[Ty::USHORT, Ty::INT]),
+            ("%hx", &[Ty::SHORT, Ty::USHORT], &[Ty::INT]),
+            ("%lu", &[Ty::ULONG, Ty::UINT64_T], &[Ty::LONG, Ty::UINT]),
+            ("%llx", &[Ty::LONGLONG, Ty::UINT64_T], &[Ty::INT]),
+            ("%s", &[Ty::STRING], &[Ty::CHAR_POINTER, Ty::INT]),
+            ("%p", &[Ty::VOID_POINTER, Ty::INT], &[Ty::STACK, Ty::STRING]),
+            ("%a", &[Ty::SYMBOL, Ty::ULONG], &[Ty::USYMBOL]),
+            ("%A", &[Ty::USYMBOL, Ty::ULONG], &[Ty::SYMBOL]),
+            ("%k", &[Ty::STACK], &[Ty::LONG]),
+            ("%Y", &[Ty::UINT64_T], &[Ty::INT]),
+            ("%f", &[Ty::DOUBLE, Ty::FLOAT], &[Ty::INT]),
+            ("%Lf", &[Ty::LONG_DOUBLE], &[Ty::DOUBLE]),
+        ] {
+            for &ty in good {
+                assert!(printf(format, &values(&[ty])).is_ok(), "{format}");
+            }
+            for &ty in bad {
+                let error = printf(format, &values(&[ty])).unwrap_err();
+                assert_eq!(error.tag, "D_PRINTF_ARG_TYPE", "{format}");
+            }
+        }
+    }
+
+    #[test]
+    fn arguments_become_records_of_their_kind() {
+        let args = values(&[Ty::INT, Ty::STRING, Ty::UINT64_T]);
+        let kinds = printf("%*s %u", &args).unwrap();
+        use statement::Kind::{Signed, String, Unsigned};
+        assert_eq!(kinds, [Signed, String, Unsigned]);
+    }
+
+    fn refused(result: Result<Vec<statement::Kind>>, expected: Expect) {
+        let error = result.unwrap_err();
+        expected.assert_eq(&format!("[{}] {}", error.tag, error.message));
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_in_d_words() {
+        let int = values(&[Ty::INT]);
+        let string = values(&[Ty::STRING]);
+        refused(
+            printf("", &[]),
+            expect!["[D_PRINTF_FMT_EMPTY] printf( ) format string is empty"],
+        );
+        refused(printf("%d %lu", &int), expect!["[D_PRINTF_ARG_PROTO] printf( ) prototype mismatch: conversion #2 (%lu) is missing a corresponding value argument"]);
+        refused(printf("x", &int), expect!["[D_PRINTF_ARG_EXTRA] printf( ) prototype mismatch: only 0 arguments required by this format string"]);
+        refused(
+            printf("%*.*d", &[]),
+            expect![[
+                r#"[D_PRINTF_DYN_PROTO] printf( ) prototype mismatch: conversion #1 (%d) is missing a corresponding "*" argument"#
+            ]],
+        );
+        refused(
+            printf("%*.*d", &int),
+            expect![[
+                r#"[D_PRINTF_DYN_PROTO] printf( ) prototype mismatch: conversion #1 (%d) is missing a corresponding ".*" argument"#
+            ]],
+        );
+        refused(
+            printf("%*d", &string),
+            expect![[r#"
+            [D_PRINTF_DYN_TYPE] printf( ) argument #2 is incompatible with conversion #1 prototype:
+            	conversion: % * d
+            	 prototype: int
+            	  argument: string"#]],
+        );
+        refused(
+            printf("%d", &string),
+            expect![[r#"
+            [D_PRINTF_ARG_TYPE] printf( ) argument #2 is incompatible with conversion #1 prototype:
+            	conversion: %d
+            	 prototype: char, short, int, long, or long long
+            	  argument: string"#]],
+        );
+        refused(
+            printf("%d", &[Arg::Aggregation]),
+            expect![[r#"
+            [D_PRINTF_ARG_TYPE] printf( ) argument #2 is incompatible with conversion #1 prototype:
+            	conversion: %d
+            	 prototype: char, short, int, long, or long long
+            	  argument: aggregation"#]],
+        );
+        refused(printf("%@d", &int), expect!["[D_PRINTF_AGG_CONV] %@ conversion requires an aggregation and is not for use with printf( )"]);
+        refused(
+            printf("%hs", &string),
+            expect!["[D_SYNTAX] format conversion #1 is undefined: %hs"],
+        );
+    }
+
+    #[test]
+    fn printa_takes_keys_and_values() {
+        let types = Types::new(&Nowhere);
+        let call = Call {
+            name: "printa",
+            ..CALL
+        };
+        let check = |format, keys: &[Ty]| {
+            let format = Format::parse(format).unwrap();
+            check_printa(&types, call, &format, keys).map(|()| Vec::new())
+        };
+        assert!(check("%@d %@u\n", &[]).is_ok());
+        assert!(check("%s %@d", &[Ty::STRING, Ty::INT]).is_ok());
+        assert!(check("%*d", &[Ty::INT, Ty::INT]).is_ok());
+        refused(check("%d", &[]), expect!["[D_PRINTF_ARG_PROTO] printa( ) prototype mismatch: conversion #1 (%d) is missing a corresponding value argument"]);
+        refused(
+            check("%p", &[Ty::STACK]),
+            expect![[r#"
+            [D_PRINTF_ARG_TYPE] printa( ) argument #2 is incompatible with conversion #1 prototype:
+            	conversion: %p
+            	 prototype: pointer or integer
+            	  argument: stack"#]],
+        );
+        refused(
+            check("%@s", &[]),
+            expect![[r#"
+            [D_PRINTF_ARG_TYPE] printa( ) aggregating action is incompatible with conversion #1 prototype:
+            	conversion: %s
+            	 prototype: char [] or string (or use stringof)
+            	  argument: int64_t"#]],
+        );
+    }
+
+    #[test]
+    fn joined_aggregations_have_the_same_keys() {
+        let types = Types::new(&Nowhere);
+        let check = |a: &[Ty], b: &[Ty]| {
+            let first = Keyed {
+                name: "foo",
+                keys: a,
+            };
+            let other = Keyed {
+                name: "bar",
+                keys: b,
+            };
+            same_keys(&types, first, other, Span::default()).map(|()| Vec::new())
+        };
+        assert!(check(&[Ty::INT, Ty::STRING], &[Ty::INT32_T, Ty::STRING]).is_ok());
+        refused(check(&[Ty::INT], &[]), expect!["[D_PRINTA_AGGKEY] printa( ): @foo and @bar do not have matching key signatures: @foo has 1 key, @bar has 0 keys"]);
+        refused(
+            check(&[Ty::INT], &[Ty::STRING]),
+            expect![[r#"
+            [D_PRINTA_AGGPROTO] printa( ): @bar[ ] key #1 is incompatible with @foo:
+                  foo key #1: int
+                  bar key #1: string"#]],
+        );
+    }
+}
