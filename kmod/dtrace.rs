@@ -9,6 +9,8 @@
 
 #![deny(unsafe_code)]
 #![deny(missing_docs)]
+// In a crate that nobody links to, `pub` says: for the other modules.
+#![allow(unreachable_pub)]
 
 use framework::device::{self, Device};
 use framework::Framework;

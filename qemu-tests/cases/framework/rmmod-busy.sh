@@ -1,0 +1,12 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The module stays while a consumer is open, and goes when it is closed.
+module=$(cat /run/vm/module)
+exec 3<>/dev/dtrace
+rmmod dtrace 2>/dev/null && echo "unloaded under a consumer"
+[ -c /dev/dtrace ] && echo "still there"
+exec 3>&-
+rmmod dtrace && echo "gone"
+[ -c /dev/dtrace ] || echo "no device"
+insmod "$module" && echo "back"
