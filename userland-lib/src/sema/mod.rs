@@ -3,5 +3,6 @@
 
 //! From syntax to meaning.
 
+pub mod aggfunc;
 pub mod hir;
 pub mod printf;
