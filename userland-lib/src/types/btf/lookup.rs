@@ -4,20 +4,22 @@
 //! Types by name.
 //!
 //! Kernels since 7.1 sort the types of a BTF by name, nameless ones first: such a BTF is searched by halves, which
-//! costs a microsecond and no memory. Others are scanned, half a millisecond a time on a kernel's; from the
-//! [`SCANS`]th search on a hash table of the names is worth its five milliseconds. Whether a BTF is sorted is decided
+//! costs a microsecond and no memory. Others are scanned, half a millisecond a time on a kernel's; after [`SCANS`]
+//! searches a hash table of the names is worth its ten. Whether a BTF is sorted is decided
 //! from a sample of its names: an order that holds for a sample of hundreds by chance does not exist, and one that
 //! was made to deceive only hides types.
 
+use super::wire::{pair, Info};
 use super::{Btf, Kind, Malformed, Type, TypeId, MAX_NAME};
 use std::cmp::Ordering;
+use std::ffi::CStr;
 use std::sync::{
     atomic::{AtomicU32, Ordering::Relaxed},
     OnceLock,
 };
 
 /// Scans before a hash table is made.
-const SCANS: u32 = 8;
+const SCANS: u32 = 16;
 
 /// How many names tell whether all are sorted.
 const SAMPLE: u32 = 512;
@@ -28,6 +30,13 @@ pub struct Lookup {
     sorted: OnceLock<bool>,
     scans: AtomicU32,
     table: OnceLock<Table>,
+}
+
+/// The beginning of a record.
+struct Head {
+    id: u32,
+    kind: u8,
+    name: u32,
 }
 
 impl Btf {
@@ -53,18 +62,25 @@ impl Btf {
             return Ok(None); // the nameless have no name to be found by
         }
         let end = self.end()?;
-        let wanted = |id: &u32| kinds.iter().any(|&kind| self.is_kind(TypeId(*id), kind));
+        let wanted = |kind: u8| kinds.iter().any(|&wanted| wanted as u8 == kind);
+        let is_kind = |id: &u32| {
+            self.record(TypeId(*id))
+                .is_ok_and(|record| wanted(record.info.kind()))
+        };
         let found = if *self.lookup.sorted.get_or_init(|| self.is_sorted(end)) {
             (self.lower_bound(name, end)..end)
                 .take_while(|&id| self.compare(TypeId(id), name).is_eq())
-                .find(wanted)
+                .find(is_kind)
         } else if self.lookup.scans.fetch_add(1, Relaxed) < SCANS {
-            (self.first..end).find(|id| wanted(id) && self.compare(TypeId(*id), name).is_eq())
+            self.heads()?
+                .find(|head| wanted(head.kind) && self.is_string(head.name, name.as_bytes()))
+                .map(|head| head.id)
         } else {
-            let table = self.lookup.table.get_or_init(|| Table::new(self, end));
+            let heads = self.heads()?;
+            let table = self.lookup.table.get_or_init(|| Table::new(self, heads));
             table
                 .candidates(name.as_bytes())
-                .filter(|id| wanted(id) && self.compare(TypeId(*id), name).is_eq())
+                .filter(|id| is_kind(id) && self.compare(TypeId(*id), name).is_eq())
                 .min()
         };
         Ok(found.map(TypeId))
@@ -72,9 +88,10 @@ impl Btf {
 
     /// The first enumeration of its own that has the constant `name`, and the constant's value.
     pub fn enumerator(&self, name: &str) -> Result<Option<(TypeId, i64)>, Malformed> {
-        let enums = (self.first..self.end()?)
-            .map(TypeId)
-            .filter(|&id| self.is_kind(id, Kind::Enum) || self.is_kind(id, Kind::Enum64));
+        let enums = self
+            .heads()?
+            .filter(|head| head.kind == Kind::Enum as u8 || head.kind == Kind::Enum64 as u8)
+            .map(|head| TypeId(head.id));
         for id in enums {
             let Type::Enum(enumeration) = self.get(id)? else {
                 continue;
@@ -86,9 +103,30 @@ impl Btf {
         Ok(None)
     }
 
-    fn is_kind(&self, id: TypeId, kind: Kind) -> bool {
-        self.record(id)
-            .is_ok_and(|record| record.info.kind() == kind as u8)
+    /// The beginnings of its own records, without their tails: quicker than [`Btf::get`] where all are looked at.
+    fn heads(&self) -> Result<impl ExactSizeIterator<Item = Head> + '_, Malformed> {
+        let types = &self.image[self.sections.types.clone()];
+        let first = self.first;
+        Ok(self
+            .index()?
+            .0
+            .iter()
+            .enumerate()
+            .map(move |(own, &start)| {
+                let (name, info) = pair(types, start as usize);
+                Head {
+                    id: first + own as u32, // the sum was checked when the index was made
+                    kind: Info(info).kind(),
+                    name,
+                }
+            }))
+    }
+
+    /// Whether the string at `offset` is `text`.
+    fn is_string(&self, offset: u32, text: &[u8]) -> bool {
+        self.string_bytes(offset)
+            .and_then(|bytes| bytes.strip_prefix(text))
+            .is_some_and(|rest| rest.first() == Some(&0))
     }
 
     /// Compares a type's name with `name`, which holds no zero byte.
@@ -113,18 +151,19 @@ impl Btf {
             .unwrap_or_default()
     }
 
-    /// A type's name up to its zero byte.
-    fn own_name(&self, id: TypeId) -> &[u8] {
-        let bytes = self.name_bytes(id);
+    /// The string at `offset`, nothing where there is none.
+    fn short_string(&self, offset: u32) -> &[u8] {
+        let bytes = self.string_bytes(offset).unwrap_or_default();
         let bytes = &bytes[..bytes.len().min(MAX_NAME + 1)];
-        bytes.split(|&byte| byte == 0).next().unwrap_or_default()
+        CStr::from_bytes_until_nul(bytes).map_or(bytes, CStr::to_bytes)
     }
 
     fn is_sorted(&self, end: u32) -> bool {
         let step = ((end - self.first) / SAMPLE).max(1) as usize;
-        let sample = (self.first..end)
-            .step_by(step)
-            .map(|id| self.own_name(TypeId(id)));
+        let sample = (self.first..end).step_by(step).map(|id| {
+            self.record(TypeId(id))
+                .map_or(&[][..], |record| self.short_string(record.name))
+        });
         sample.is_sorted()
     }
 
@@ -149,16 +188,19 @@ impl Btf {
 struct Table(Vec<u32>);
 
 impl Table {
-    fn new(btf: &Btf, end: u32) -> Self {
-        let named = (btf.first..end).filter(|&id| !btf.own_name(TypeId(id)).is_empty());
-        let places = (named.clone().count() * 2 + 1).next_power_of_two();
+    fn new(btf: &Btf, heads: impl ExactSizeIterator<Item = Head>) -> Self {
+        let places = (heads.len() * 2 + 1).next_power_of_two();
         let mut table = vec![0; places];
-        for id in named {
-            let mut at = hash(btf.own_name(TypeId(id))) & (places - 1);
+        for head in heads {
+            let name = btf.short_string(head.name);
+            if name.is_empty() {
+                continue;
+            }
+            let mut at = hash(name) & (places - 1);
             while table[at] != 0 {
                 at = (at + 1) & (places - 1);
             }
-            table[at] = id;
+            table[at] = head.id;
         }
         Self(table)
     }

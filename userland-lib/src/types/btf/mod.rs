@@ -41,7 +41,7 @@ use std::ffi::CStr;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use view::Names;
-use wire::{word, Info, Sections, Tails, RECORD};
+use wire::{pair, word, Info, Sections, Tails, RECORD};
 
 /// How many types may stand between a name and what it is: the kernel allows as many.
 const MAX_DEPTH: u32 = 32;
@@ -267,24 +267,26 @@ impl Btf {
         let tails = Tails::new(&self.image[self.sections.layout.clone()]);
         // A record takes 25 bytes on average: the vector hardly ever grows.
         let mut starts: Vec<u32> = Vec::with_capacity(types.len() / 24);
+        let own = |starts: &Vec<u32>| TypeId(self.first.saturating_add(starts.len() as u32));
         let mut at = 0;
         while at < types.len() {
-            let id = u32::try_from(starts.len())
-                .ok()
-                .and_then(|own| own.checked_add(self.first))
-                .ok_or(Malformed::Large)?;
-            let info = word(types, at + 4)
-                .ok_or(Malformed::Record(TypeId(id)))
-                .map(Info)?;
-            let tail = tails
-                .length(info)
-                .ok_or(Malformed::Kind(TypeId(id), info.kind()))?;
+            let (_, info) = pair(types, at);
+            let Some(tail) = tails.length(Info(info)) else {
+                return Err(match info {
+                    0 => Malformed::Record(own(&starts)),
+                    _ => Malformed::Kind(own(&starts), Info(info).kind()),
+                });
+            };
             starts.push(at as u32); // the section's length is a 32-bit word
             at += RECORD + tail;
-            if at > types.len() {
-                return Err(Malformed::Record(TypeId(id)));
-            }
         }
+        if at > types.len() {
+            starts.pop();
+            return Err(Malformed::Record(own(&starts)));
+        }
+        // Type numbers are 32-bit words too.
+        let count = u32::try_from(starts.len()).map_err(|_| Malformed::Large)?;
+        self.first.checked_add(count).ok_or(Malformed::Large)?;
         Ok(Index(starts))
     }
 

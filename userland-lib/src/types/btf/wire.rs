@@ -152,7 +152,7 @@ impl Tails {
 
     /// Length of the tail that `info` announces, `None` for a kind of which nothing is known.
     pub fn length(&self, info: Info) -> Option<usize> {
-        let tail = (*self.0.get(usize::from(info.kind()))?)?;
+        let tail = self.0[usize::from(info.kind() & 0x7f)]?;
         Some(usize::from(tail.fixed) + usize::from(tail.each) * info.count())
     }
 }
@@ -215,6 +215,16 @@ impl Sections {
 pub fn word(bytes: &[u8], at: usize) -> Option<u32> {
     let bytes = bytes.get(at..at.checked_add(4)?)?;
     Some(u32::from_ne_bytes(bytes.try_into().ok()?))
+}
+
+/// The two words at `at`; zeroes where there are none.
+pub fn pair(bytes: &[u8], at: usize) -> (u32, u32) {
+    let pair = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>());
+    let &[a, b, c, d, e, f, g, h] = pair.unwrap_or(&[0; 8]);
+    (
+        u32::from_ne_bytes([a, b, c, d]),
+        u32::from_ne_bytes([e, f, g, h]),
+    )
 }
 
 /// The words of `bytes`, three at a time or two, as the tail of a record is made.
