@@ -23,6 +23,8 @@ pub mod aggregate;
 mod bytes;
 mod float;
 mod histogram;
+#[cfg(test)]
+mod hostile;
 pub mod line;
 pub mod message;
 mod pad;

@@ -49,7 +49,7 @@ impl Renderer<'_> {
             return;
         };
         let mut strings = data
-            .get((frames + 1).saturating_mul(8)..)
+            .get(frames.saturating_add(1).saturating_mul(8)..)
             .unwrap_or_default();
         for pc in words(data).skip(1).take(frames).take_while(|&pc| pc != 0) {
             let string = until_nul(strings);
