@@ -120,6 +120,20 @@ impl Region {
         Ok(Self { ptr, size })
     }
 
+    /// Gives the memory away without freeing it.
+    pub(super) fn into_raw(self) -> NonNull<u8> {
+        core::mem::ManuallyDrop::new(self).ptr
+    }
+
+    /// Takes back what [`into_raw`](Self::into_raw) gave away.
+    ///
+    /// # Safety
+    ///
+    /// `ptr` came from `into_raw` of a region of `size` bytes, and is given back once.
+    pub(super) unsafe fn from_raw(ptr: NonNull<u8>, size: usize) -> Self {
+        Self { ptr, size }
+    }
+
     /// Where it begins.
     #[inline(always)]
     pub fn ptr(&self) -> *mut u8 {

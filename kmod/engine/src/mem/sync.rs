@@ -7,8 +7,9 @@ use super::shared::Shared;
 use super::vec::{Boxed, Vec};
 use crate::error::NoMem;
 use core::cell::UnsafeCell;
+use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 /// Claim to be the only thread of execution on a CPU. The engine's per-CPU memory hangs on it.
 #[derive(Debug)]
@@ -36,50 +37,56 @@ impl Cpu {
 /// A value that is set at most once and then read by everybody.
 #[derive(Debug)]
 pub struct Once<T> {
-    state: AtomicU8,
-    value: UnsafeCell<Option<Boxed<T>>>,
+    /// Null until it is set.
+    value: AtomicPtr<T>,
+    owns: PhantomData<T>,
 }
 
-const UNSET: u8 = 0;
-const SETTING: u8 = 1;
-const SET: u8 = 2;
-
-// SAFETY: the value is written by the one thread that moves the state out of UNSET, before the state becomes SET with
-// Release; everybody else reads it only after seeing SET with Acquire.
+// SAFETY: the value is shared by reference and dropped by whoever owns the cell; nothing else of it moves.
 unsafe impl<T: Send + Sync> Sync for Once<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Send for Once<T> {}
 
 impl<T> Once<T> {
     /// A value that is not set.
     pub const fn new() -> Self {
         Self {
-            state: AtomicU8::new(UNSET),
-            value: UnsafeCell::new(None),
+            value: AtomicPtr::new(core::ptr::null_mut()),
+            owns: PhantomData,
         }
     }
 
     /// The value, if it is set.
     #[inline(always)]
     pub fn get(&self) -> Option<&T> {
-        if self.state.load(Ordering::Acquire) != SET {
-            return None;
-        }
-        // SAFETY: in state SET nobody writes the cell any more.
-        unsafe { (*self.value.get()).as_deref() }
+        // SAFETY: a pointer that is not null came from `set`: it stays valid and unchanged until the cell is dropped,
+        // and Acquire shows the value that was written before it.
+        unsafe { self.value.load(Ordering::Acquire).as_ref() }
     }
 
     /// Sets the value, unless it has been set; returns it where it was.
     pub fn set(&self, value: Boxed<T>) -> Result<&T, Boxed<T>> {
-        if self
-            .state
-            .compare_exchange(UNSET, SETTING, Ordering::Acquire, Ordering::Relaxed)
-            .is_err()
+        let new = value.into_raw();
+        let null = core::ptr::null_mut();
+        match self
+            .value
+            .compare_exchange(null, new, Ordering::AcqRel, Ordering::Acquire)
         {
-            return Err(value);
+            // SAFETY: the pointer came from a box, and now belongs to this cell.
+            Ok(_) => Ok(unsafe { &*new }),
+            // SAFETY: the pointer came from `into_raw` above, and nobody has seen it.
+            Err(_) => Err(unsafe { Boxed::from_raw(new) }),
         }
-        // SAFETY: the exchange made this thread the only one in SETTING, and nobody reads the cell before SET.
-        let value = unsafe { (*self.value.get()).insert(value) };
-        self.state.store(SET, Ordering::Release);
-        Ok(value)
+    }
+}
+
+impl<T> Drop for Once<T> {
+    fn drop(&mut self) {
+        let value = *self.value.get_mut();
+        if !value.is_null() {
+            // SAFETY: `set` put a box's pointer here, and an exclusive reference means that nobody borrows the value.
+            drop(unsafe { Boxed::from_raw(value) });
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use super::alloc::{Region, ALIGN};
 use crate::error::NoMem;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
+use core::ptr::NonNull;
 
 /// A growing array.
 ///
@@ -161,32 +162,81 @@ impl<T> DerefMut for Vec<T> {
 }
 
 /// A value of its own in memory of its own, whose address never changes.
+///
+/// Invariant: the region holds one initialised value.
 #[derive(Debug)]
-pub struct Boxed<T>(Vec<T>);
+pub struct Boxed<T> {
+    at: NonNull<T>,
+    owns: PhantomData<T>,
+}
+
+// SAFETY: a box owns its value like the value itself would be owned.
+unsafe impl<T: Send> Send for Boxed<T> {}
+// SAFETY: as above, for shared references.
+unsafe impl<T: Sync> Sync for Boxed<T> {}
+
+/// Memory for a value that is not there yet, so that moving it in cannot fail.
+#[derive(Debug)]
+pub struct Room<T> {
+    mem: Region,
+    of: PhantomData<T>,
+}
+
+impl<T> Room<T> {
+    const FITS: () = assert!(align_of::<T>() <= ALIGN && size_of::<T>() != 0);
+
+    /// Memory for one value.
+    pub fn new() -> Result<Self, NoMem> {
+        let () = Self::FITS;
+        Ok(Self {
+            mem: Region::new(size_of::<T>())?,
+            of: PhantomData,
+        })
+    }
+
+    /// Moves the value in.
+    pub fn fill(self, value: T) -> Boxed<T> {
+        let at = self.mem.into_raw().cast::<T>();
+        // SAFETY: `new` allocated memory for one value, which nobody else knows.
+        unsafe { at.write(value) }
+        Boxed {
+            at,
+            owns: PhantomData,
+        }
+    }
+}
 
 impl<T> Boxed<T> {
     /// Moves `value` into memory of its own.
     pub fn new(value: T) -> Result<Self, NoMem> {
         Ok(Room::new()?.fill(value))
     }
-}
 
-/// Memory for a value that is not there yet, so that moving it in cannot fail.
-#[derive(Debug)]
-pub struct Room<T>(Vec<T>);
-
-impl<T> Room<T> {
-    /// Memory for one value.
-    pub fn new() -> Result<Self, NoMem> {
-        Vec::with_capacity(1).map(Self)
+    /// Gives the value's address away; [`from_raw`](Self::from_raw) takes it back.
+    pub(super) fn into_raw(self) -> *mut T {
+        core::mem::ManuallyDrop::new(self).at.as_ptr()
     }
 
-    /// Moves the value in.
-    pub fn fill(mut self, value: T) -> Boxed<T> {
-        // SAFETY: `new` allocated memory for one element, and this is the first.
-        unsafe { self.0.mem.ptr().cast::<T>().write(value) }
-        self.0.len = 1;
-        Boxed(self.0)
+    /// Takes back what [`into_raw`](Self::into_raw) gave away.
+    ///
+    /// # Safety
+    ///
+    /// `at` came from `into_raw`, and is given back once.
+    pub(super) unsafe fn from_raw(at: *mut T) -> Self {
+        Self {
+            // SAFETY: `into_raw` gives no null pointer.
+            at: unsafe { NonNull::new_unchecked(at) },
+            owns: PhantomData,
+        }
+    }
+}
+
+impl<T> Drop for Boxed<T> {
+    fn drop(&mut self) {
+        // SAFETY: by the invariant; the value is not used after this.
+        unsafe { self.at.drop_in_place() }
+        // SAFETY: `Room` allocated the memory with this size.
+        drop(unsafe { Region::from_raw(self.at.cast(), size_of::<T>()) });
     }
 }
 
@@ -194,8 +244,8 @@ impl<T> Deref for Boxed<T> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: `new` is the only constructor, and the array never shrinks below its one element.
-        unsafe { &*self.0.mem.ptr().cast::<T>() }
+        // SAFETY: by the invariant.
+        unsafe { self.at.as_ref() }
     }
 }
 
