@@ -10,7 +10,7 @@ use common::config;
 use common::machine::TestMachine;
 use dtrace_engine::dif::env::{Core, Env, Vm};
 use dtrace_engine::dif::exec::{self, Stopped};
-use dtrace_engine::dif::prepare::{prepare, Context, Program};
+use dtrace_engine::dif::prepare::{prepare, Context, Program, Quick};
 use dtrace_engine::dif::{reference, verify};
 use dtrace_engine::dof::Difo;
 use dtrace_engine::mem::shared::Shared;
@@ -387,7 +387,7 @@ fn simple_programs_need_no_steps() {
     assert!(matches!(shape("ret %r0"), Program::Const(0)));
     assert!(matches!(
         shape("ldgs arg0, %r1\n ret %r1"),
-        Program::Builtin { pc: 0, .. }
+        Program::Quick(Quick::Arg(0))
     ));
     let select = "ldgs pid, %r1\n setx 5, %r2\n cmp %r1, %r2\n bne no\n setx 1, %r1\n ba out\n\
                   no: setx 0, %r1\n out: ret %r1";
@@ -410,6 +410,8 @@ fn simple_programs_need_no_steps() {
             ..
         }
     ));
+    let name = shape("ldgs execname, %r1\n ret %r1");
+    assert!(matches!(name, Program::Builtin { pc: 0, .. }));
     // Anything else keeps its steps.
     for text in [
         "ldgs execname, %r1\n tst %r1\n be 4\n ret %r1\n ret %r0",

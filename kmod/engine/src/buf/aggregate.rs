@@ -27,15 +27,6 @@ pub struct Aggregations {
     drops: u64,
 }
 
-/// Where an entry is, and whether it is new: then its data are to be initialised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// Offset of the entry.
-    pub at: usize,
-    /// Nobody has written its data yet.
-    pub new: bool,
-}
-
 impl Aggregations {
     /// An empty buffer of `size` bytes.
     pub fn new(size: usize) -> Result<Self, NoMem> {
@@ -60,6 +51,12 @@ impl Aggregations {
     #[inline(always)]
     fn index(&self, entry: usize) -> usize {
         self.mem.len().wrapping_sub(entry.wrapping_mul(INDEX))
+    }
+
+    /// Changes with every switch: what was remembered of an entry's place is good for one generation. Never 0.
+    #[inline(always)]
+    pub fn generation(&self) -> u32 {
+        self.generation
     }
 
     /// Finds the entry that `same` recognises among those with `hash`.

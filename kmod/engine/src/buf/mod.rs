@@ -50,29 +50,41 @@ impl Aside {
 /// The eight bytes at `at`, 0 outside of `mem`.
 #[inline(always)]
 pub(crate) fn word(mem: &[u8], at: usize) -> u64 {
-    mem.get(at..)
-        .and_then(|rest| rest.first_chunk::<8>())
-        .map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+    slice_at(mem, at).map_or(0, |bytes| u64::from_ne_bytes(*bytes))
 }
 
 /// Writes the eight bytes at `at`; nothing outside of `mem`.
 #[inline(always)]
 pub(crate) fn set_word(mem: &mut [u8], at: usize, value: u64) {
-    if let Some(bytes) = mem
-        .get_mut(at..)
-        .and_then(|rest| rest.first_chunk_mut::<8>())
-    {
+    if let Some(bytes) = slice_mut(mem, at) {
         *bytes = value.to_ne_bytes();
     }
+}
+
+/// Adds to the eight bytes at `at`; nothing outside of `mem`.
+#[inline(always)]
+pub(crate) fn add_word(mem: &mut [u8], at: usize, n: u64) {
+    if let Some(bytes) = slice_mut(mem, at) {
+        *bytes = u64::from_ne_bytes(*bytes).wrapping_add(n).to_ne_bytes();
+    }
+}
+
+/// The `N` bytes at `at`, if they lie within `mem`.
+#[inline(always)]
+pub(crate) fn slice_at<const N: usize>(mem: &[u8], at: usize) -> Option<&[u8; N]> {
+    mem.get(at..at.wrapping_add(N))?.first_chunk()
+}
+
+/// The `N` bytes at `at`, to be written.
+#[inline(always)]
+pub(crate) fn slice_mut<const N: usize>(mem: &mut [u8], at: usize) -> Option<&mut [u8; N]> {
+    mem.get_mut(at..at.wrapping_add(N))?.first_chunk_mut()
 }
 
 /// Writes the four bytes at `at`; nothing outside of `mem`.
 #[inline(always)]
 pub(crate) fn set_half(mem: &mut [u8], at: usize, value: u32) {
-    if let Some(bytes) = mem
-        .get_mut(at..)
-        .and_then(|rest| rest.first_chunk_mut::<4>())
-    {
+    if let Some(bytes) = slice_mut(mem, at) {
         *bytes = value.to_ne_bytes();
     }
 }

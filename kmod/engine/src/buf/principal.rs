@@ -48,7 +48,9 @@ pub struct Principal {
     /// Fill: it is full.
     full: bool,
     full_told: bool,
-    /// Bytes that only `END` may use (fill).
+    /// Up to where records are written without further thought: 0 where a ring has wrapped or a fill buffer is full.
+    limit: usize,
+    /// Bytes that only `END` may use.
     reserve: usize,
     drops: u64,
     errors: u32,
@@ -73,6 +75,7 @@ impl Principal {
             end: 0,
             full: false,
             full_told: false,
+            limit: size - reserve.min(size),
             reserve: reserve.min(size),
             drops: 0,
             errors: 0,
@@ -107,10 +110,10 @@ impl Principal {
         last: bool,
         oldest_size: impl Fn(&[u8]) -> usize,
     ) -> Option<Room> {
-        let at = (self.used + (align - 1)) & !(align - 1);
-        let end = at + size;
-        let limit = self.mem.len() - if last { 0 } else { self.reserve };
-        if end <= limit && self.wrapped.is_none() && !self.full {
+        // A record's size and alignment are bounded, as is what is used: nothing here overflows.
+        let at = self.used.wrapping_add(align).wrapping_sub(1) & align.wrapping_neg();
+        let end = at.wrapping_add(size);
+        if end <= self.limit {
             self.pad(at);
             return Some(Room { at, end });
         }
@@ -126,17 +129,16 @@ impl Principal {
         oldest_size: impl Fn(&[u8]) -> usize,
     ) -> Option<Room> {
         match self.policy {
-            Policy::Switch => {
-                self.drops += 1;
-                None
-            }
-            Policy::Fill => {
+            Policy::Switch | Policy::Fill => {
                 let at = self.used.next_multiple_of(align);
                 if last && at + size <= self.mem.len() {
                     self.pad(at);
                     return Some(Room { at, end: at + size });
                 }
-                self.full = true;
+                if self.policy == Policy::Fill {
+                    self.full = true;
+                    self.limit = 0;
+                }
                 self.drops += 1;
                 None
             }
@@ -166,6 +168,7 @@ impl Principal {
             self.used = 0;
             at = 0;
             self.wrapped = Some(0);
+            self.limit = 0;
         }
         if let Some(mut oldest) = self.wrapped {
             while oldest < at + size && oldest < self.end {
@@ -176,6 +179,7 @@ impl Principal {
             self.wrapped = (oldest < self.end).then_some(oldest);
             if self.wrapped.is_none() {
                 self.end = 0;
+                self.limit = self.mem.len();
             }
         }
         self.pad(at);
@@ -224,6 +228,10 @@ impl Principal {
         self.used = 0;
         self.wrapped = None;
         self.end = 0;
+        self.limit = match self.full {
+            true => 0,
+            false => self.mem.len() - self.reserve,
+        };
     }
 }
 
@@ -325,6 +333,7 @@ mod tests {
                         ..Principal::new(0, Policy::Ring, 0).unwrap()
                     };
                     let mut probe = Principal {
+                        limit: b.limit,
                         used: b.used,
                         wrapped: b.wrapped,
                         end: b.end,

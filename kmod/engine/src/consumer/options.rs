@@ -16,8 +16,8 @@ use dtrace_uapi::option::{Opt, BUFPOLICY_SWITCH, BUFRESIZE_AUTO, MAX, UNSET};
 const STRSIZE_MAX: u64 = 64 << 10;
 /// Greatest buffer of a consumer without rights over the kernel, bytes.
 const UNPRIVILEGED_MAX: u64 = 16 << 20;
-/// Greatest buffer at all, bytes.
-const BUFFER_MAX: u64 = 16 << 30;
+/// Greatest buffer at all, bytes: offsets in it have 32 bits.
+const BUFFER_MAX: u64 = 2 << 30;
 
 /// A consumer's options.
 #[derive(Debug)]

@@ -179,6 +179,7 @@ fn make_cpu(
             aggregations: Aggregations::new(sizes.aggregation)?,
             key: Bytes::new(needs.key.next_multiple_of(8))?,
             used: Vec::try_from_fn(needs.keys, |_| Ok::<_, NoMem>(0))?,
+            slots: Vec::try_from_fn(control.shared.aggregations as usize, |_| Ok::<_, NoMem>(0))?,
             pcs: Vec::try_from_fn(needs.frames, |_| Ok::<_, NoMem>(0))?,
             chill: (0, 0),
         },

@@ -7,7 +7,7 @@
 //! engine's own addresses are indexes into its memory; all others go to the [`Machine`]. Stores reach scratch memory
 //! and the values of variables, nothing else.
 
-use super::prepare::{Dyn, Space, Static};
+use super::prepare::{Dyn, Quick, Space, Static};
 use crate::error::Trap;
 use crate::machine::{BadAddr, Machine};
 use crate::mem::alloc::Bytes;
@@ -428,34 +428,50 @@ impl<M: Machine> Env<'_, M> {
         }
     }
 
+    /// A built-in variable that cannot fault.
+    #[inline(always)]
+    pub fn quick(&self, var: Quick) -> u64 {
+        let m = self.m;
+        match var {
+            Quick::Arg(n) => m.arg(n),
+            Quick::Pid => u64::from(m.pid()),
+            Quick::Timestamp => m.timestamp(),
+            Quick::Tid => u64::from(m.tid()),
+            Quick::Cpu => self.cpu as u64,
+            other => self.less_quick(other),
+        }
+    }
+
+    #[inline(never)]
+    fn less_quick(&self, var: Quick) -> u64 {
+        let m = self.m;
+        match var {
+            Quick::Ppid => u64::from(m.ppid()),
+            Quick::Uid => u64::from(m.uid()),
+            Quick::Gid => u64::from(m.gid()),
+            Quick::Errno => m.errno() as u64,
+            Quick::Vtimestamp => m.vtimestamp(),
+            Quick::Walltimestamp => m.walltimestamp(),
+            Quick::Ipl => u64::from(m.ipl()),
+            Quick::Id => u64::from(self.probe),
+            Quick::Epid => u64::from(self.epid),
+            // `quick` reads the others.
+            _ => 0,
+        }
+    }
+
     /// A built-in variable; a string is put into scratch memory first.
     #[inline]
     pub fn builtin(&mut self, var: Var) -> Result<u64, Trap> {
+        match Quick::new(var) {
+            Some(quick) => Ok(self.quick(quick)),
+            None => self.slow_builtin(var),
+        }
+    }
+
+    fn slow_builtin(&mut self, var: Var) -> Result<u64, Trap> {
         let m = self.m;
         Ok(match var {
-            Var::Timestamp => m.timestamp(),
-            Var::Pid => u64::from(m.pid()),
-            Var::Tid => u64::from(m.tid()),
-            Var::Arg0 => m.arg(0),
-            Var::Arg1 => m.arg(1),
-            Var::Arg2 => m.arg(2),
-            Var::Arg3 => m.arg(3),
-            Var::Arg4 => m.arg(4),
-            Var::Arg5 => m.arg(5),
-            Var::Arg6 => m.arg(6),
-            Var::Arg7 => m.arg(7),
-            Var::Arg8 => m.arg(8),
-            Var::Arg9 => m.arg(9),
-            Var::Cpu => self.cpu as u64,
-            Var::Epid => u64::from(self.epid),
-            Var::Id => u64::from(self.probe),
-            Var::Vtimestamp => m.vtimestamp(),
-            Var::Walltimestamp => m.walltimestamp(),
-            Var::Ipl => u64::from(m.ipl()),
-            Var::Ppid => u64::from(m.ppid()),
-            Var::Uid => u64::from(m.uid()),
-            Var::Gid => u64::from(m.gid()),
-            Var::Errno => m.errno() as u64,
             Var::Curthread => {
                 self.check_kernel()?;
                 m.curthread()
@@ -482,9 +498,8 @@ impl<M: Machine> Env<'_, M> {
             | Var::Probemod
             | Var::Probefunc
             | Var::Probename => self.builtin_in_scratch(var)?,
-            Var::Args | Var::Regs | Var::Uregs | Var::Execargs => {
-                return Err(Trap::new(Fault::IllOp, var as u64))
-            }
+            // Arrays are no scalars, and what is quick does not get here.
+            _ => return Err(Trap::new(Fault::IllOp, var as u64)),
         })
     }
 

@@ -22,30 +22,33 @@ pub struct Stopped {
 }
 
 /// Runs a program.
-#[inline]
+#[inline(always)]
 pub fn run<M: Machine>(program: &Program, env: &mut Env<'_, M>) -> Result<u64, Stopped> {
     match program {
         Program::Const(value) => Ok(*value),
-        Program::Builtin { var, pc } => env.builtin(*var).map_err(|trap| Stopped { trap, pc: *pc }),
+        Program::Quick(var) => Ok(env.quick(*var)),
         Program::Select {
             var,
-            pc,
             cond,
             with,
             yes,
             no,
-        } => match env.builtin(*var) {
-            Ok(value) => Ok(if cond.holds(value, *with) { *yes } else { *no }),
-            Err(trap) => Err(Stopped { trap, pc: *pc }),
-        },
-        Program::Steps(steps) => {
-            let mut pc = 0;
-            interpret(steps, env, &mut pc).map_err(|trap| Stopped {
-                trap,
-                pc: (pc as u32).wrapping_sub(1),
-            })
+        } => {
+            let value = env.quick(*var);
+            Ok(if cond.holds(value, *with) { *yes } else { *no })
         }
+        Program::Builtin { var, pc } => env.builtin(*var).map_err(|trap| Stopped { trap, pc: *pc }),
+        Program::Steps(steps) => run_steps(steps, env),
     }
+}
+
+#[inline(never)]
+fn run_steps<M: Machine>(steps: &[Step], env: &mut Env<'_, M>) -> Result<u64, Stopped> {
+    let mut pc = 0;
+    interpret(steps, env, &mut pc).map_err(|trap| Stopped {
+        trap,
+        pc: (pc as u32).wrapping_sub(1),
+    })
 }
 
 /// The registers. Verified numbers are below 8, so the mask changes nothing but the compiler's mind.
@@ -131,10 +134,7 @@ fn interpret<M: Machine>(
             }
             Step::Ret { rd } => return Ok(regs.get(rd)),
             Step::Const { rd, value } => regs.set(rd, value),
-            Step::Builtin { rd, var } => {
-                let value = env.builtin(var)?;
-                regs.set(rd, value);
-            }
+            Step::Quick { rd, var } => regs.set(rd, env.quick(var)),
             _ => effect(*step, &mut regs, env)?,
         }
     }

@@ -202,6 +202,10 @@ pub enum Step {
         rd: Reg,
         value: u64,
     },
+    Quick {
+        rd: Reg,
+        var: Quick,
+    },
     Builtin {
         rd: Reg,
         var: Var,
@@ -252,24 +256,69 @@ pub enum Step {
     },
 }
 
+/// A built-in variable that can be read without a fault and without scratch memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Quick {
+    Arg(u64),
+    Pid,
+    Timestamp,
+    Tid,
+    Cpu,
+    Ppid,
+    Uid,
+    Gid,
+    Errno,
+    Vtimestamp,
+    Walltimestamp,
+    Ipl,
+    Id,
+    Epid,
+}
+
+impl Quick {
+    /// The variable as a quick one, if it is.
+    pub fn new(var: Var) -> Option<Self> {
+        Some(match var {
+            Var::Arg0 => Self::Arg(0),
+            Var::Arg1 => Self::Arg(1),
+            Var::Arg2 => Self::Arg(2),
+            Var::Arg3 => Self::Arg(3),
+            Var::Arg4 => Self::Arg(4),
+            Var::Arg5 => Self::Arg(5),
+            Var::Arg6 => Self::Arg(6),
+            Var::Arg7 => Self::Arg(7),
+            Var::Arg8 => Self::Arg(8),
+            Var::Arg9 => Self::Arg(9),
+            Var::Pid => Self::Pid,
+            Var::Timestamp => Self::Timestamp,
+            Var::Tid => Self::Tid,
+            Var::Cpu => Self::Cpu,
+            Var::Ppid => Self::Ppid,
+            Var::Uid => Self::Uid,
+            Var::Gid => Self::Gid,
+            Var::Errno => Self::Errno,
+            Var::Vtimestamp => Self::Vtimestamp,
+            Var::Walltimestamp => Self::Walltimestamp,
+            Var::Ipl => Self::Ipl,
+            Var::Id => Self::Id,
+            Var::Epid => Self::Epid,
+            _ => return None,
+        })
+    }
+}
+
 /// A program that is ready to run: what the back ends have in common.
 #[derive(Debug)]
 pub enum Program {
     /// Returns a constant.
     Const(u64),
     /// Returns a built-in variable.
-    Builtin {
-        /// Which.
-        var: Var,
-        /// The instruction that loads it.
-        pc: u32,
-    },
+    Quick(Quick),
     /// Compares a built-in variable with a constant and returns one of two constants.
     Select {
         /// Which.
-        var: Var,
-        /// The instruction that loads it.
-        pc: u32,
+        var: Quick,
         /// The comparison, the variable on its left.
         cond: Cond,
         /// With what.
@@ -278,6 +327,13 @@ pub enum Program {
         yes: u64,
         /// The result where it does not.
         no: u64,
+    },
+    /// Returns a built-in variable that may fault or takes scratch memory.
+    Builtin {
+        /// Which.
+        var: Var,
+        /// The instruction that loads it.
+        pc: u32,
     },
     /// Runs steps.
     Steps(Vec<Step>),
@@ -501,6 +557,13 @@ fn fuse(steps: &mut [Step]) {
             }
         }
     }
+    for step in steps {
+        if let Step::Builtin { rd, var } = *step {
+            if let Some(var) = Quick::new(var) {
+                *step = Step::Quick { rd, var };
+            }
+        }
+    }
 }
 
 /// What a register holds while a shape is looked for.
@@ -573,13 +636,12 @@ fn shape(steps: &[Step]) -> Option<Program> {
         .count();
     match follow(steps, 0, &mut regs) {
         End::Returns(Known::Const(value)) if builtins == 0 => Some(Program::Const(value)),
-        End::Returns(Known::Builtin(var, pc)) if builtins == 1 => {
-            Some(Program::Builtin { var, pc })
-        }
-        End::Compares(Known::Builtin(var, pc), Known::Const(with), cond, at) if builtins == 1 => {
-            if is_string(var) {
-                return None;
-            }
+        End::Returns(Known::Builtin(var, pc)) if builtins == 1 => Some(match Quick::new(var) {
+            Some(quick) => Program::Quick(quick),
+            None => Program::Builtin { var, pc },
+        }),
+        End::Compares(Known::Builtin(var, _), Known::Const(with), cond, at) if builtins == 1 => {
+            let var = Quick::new(var)?;
             let Some(Step::Branch { to, .. }) = steps.get(at) else {
                 return None;
             };
@@ -590,7 +652,6 @@ fn shape(steps: &[Step]) -> Option<Program> {
                 (End::Returns(Known::Const(yes)), End::Returns(Known::Const(no))) => {
                     Some(Program::Select {
                         var,
-                        pc,
                         cond,
                         with,
                         yes,

@@ -3,7 +3,7 @@
 
 //! The aggregating functions: size, initial value and update of their data.
 
-use crate::buf::{set_word, word};
+use crate::buf::{add_word, set_word, word};
 use crate::error::Reason;
 use dtrace_uapi::action::{quantize_bucket, Action, Llquantize, Lquantize, QUANTIZE_NBUCKETS};
 
@@ -101,8 +101,8 @@ impl Function {
         let add =
             |mem: &mut [u8], at: usize, n: u64| set_word(mem, at, word(mem, at).wrapping_add(n));
         match self {
-            Self::Count => add(mem, at, 1),
-            Self::Sum => add(mem, at, value),
+            Self::Count => add_word(mem, at, 1),
+            Self::Sum => add_word(mem, at, value),
             Self::Min => {
                 let least = (word(mem, at) as i64).min(value as i64);
                 set_word(mem, at, least as u64);
@@ -112,13 +112,13 @@ impl Function {
                 set_word(mem, at, greatest as u64);
             }
             Self::Avg => {
-                add(mem, at, 1);
-                add(mem, at + 8, value);
+                add_word(mem, at, 1);
+                add_word(mem, at + 8, value);
             }
-            Self::Quantize => add(mem, at + 8 * quantize_bucket(value as i64), increment),
+            Self::Quantize => add_word(mem, at + 8 * quantize_bucket(value as i64), increment),
             Self::Stddev => {
-                add(mem, at, 1);
-                add(mem, at + 8, value);
+                add_word(mem, at, 1);
+                add_word(mem, at + 8, value);
                 let size = u128::from((value as i64).unsigned_abs());
                 let sum = u128::from(word(mem, at + 16)) | u128::from(word(mem, at + 24)) << 64;
                 let sum = sum.wrapping_add(size * size);

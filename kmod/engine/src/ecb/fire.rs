@@ -4,12 +4,13 @@
 //! Running a clause: predicate, actions, data.
 //!
 //! A key is built in a buffer of its own, with strings filled up with zeros to the next word, hashed and compared over
-//! what was used of it, and copied only when it is new.
+//! what was used of it, and copied only when it is new. An aggregation without a key has one entry, whose place is
+//! remembered.
 
 use super::{Act, Aggregate, Datum, Field, Prepared, Shape};
 use crate::buf::aggregate::Aggregations;
 use crate::buf::principal::Principal;
-use crate::buf::{set_half, set_word, word};
+use crate::buf::{set_half, set_word, slice_at, slice_mut};
 use crate::dif::env::Env;
 use crate::dif::exec::{self, Stopped};
 use crate::dif::prepare::{is_string, Program};
@@ -20,6 +21,7 @@ use crate::mem::Vec;
 use crate::var::dynamic::mix;
 use dtrace_uapi::ioctl::RecHdr;
 use dtrace_uapi::limits::{CHILL_INTERVAL, CHILL_MAX};
+use dtrace_uapi::var::Var;
 
 /// What a CPU needs besides the machine to run clauses.
 #[derive(Debug)]
@@ -32,6 +34,8 @@ pub struct Outputs {
     pub key: Bytes,
     /// How many bytes of each part of the key are used.
     pub used: Vec<usize>,
+    /// Where the entry of each aggregation without a key is: generation (high half) and offset.
+    pub slots: Vec<u64>,
     /// Program counters of a stack.
     pub pcs: Vec<u64>,
     /// When the interval of `chill()` began, and how much was used of it.
@@ -64,7 +68,7 @@ fn in_action(action: u32) -> impl Fn(Stopped) -> Failed {
 
 /// Runs a clause. `last` says that this is `END`; `size_at` tells the size of the record that begins a piece of the
 /// principal buffer.
-#[inline]
+#[inline(always)]
 pub fn run<M: Machine>(
     clause: &Prepared,
     env: &mut Env<'_, M>,
@@ -86,17 +90,22 @@ pub fn run<M: Machine>(
             return Ok(End::Dropped);
         };
         let header = RecHdr::new(env.epid, env.m.timestamp());
-        let mem = out.principal.bytes();
-        set_half(mem, got.at, header.epid);
-        set_half(mem, got.at + 4, header.timestamp_hi);
-        set_half(mem, got.at + 8, header.timestamp_lo);
+        if let Some(to) = slice_mut::<{ size_of::<RecHdr>() }>(out.principal.bytes(), got.at) {
+            *to = zerocopy::transmute!(header);
+        }
         room = Some(got);
     }
     let base = room.map_or(0, |room| room.at);
     let mut end = End::Done;
     for action in clause.actions.iter() {
         match &action.act {
-            Act::Aggregate(aggregate) => self::aggregate(aggregate, env, out)?,
+            Act::Aggregate(aggregate) => {
+                if aggregate.keys.is_empty() {
+                    aggregate_at_slot(aggregate, env, out)?;
+                } else {
+                    aggregate_by_key(aggregate, env, out)?;
+                }
+            }
             Act::Record(field) => {
                 write_record(field, base, env, out)?;
             }
@@ -117,6 +126,7 @@ pub fn run<M: Machine>(
     Ok(end)
 }
 
+#[inline(never)]
 fn write_record<M: Machine>(
     field: &Field,
     base: usize,
@@ -204,12 +214,15 @@ fn write_value<M: Machine>(
     env: &mut Env<'_, M>,
 ) -> Result<usize, Stopped> {
     if let (Program::Builtin { var, .. }, Shape::String) = (program, shape) {
+        if *var == Var::Execname && to.len() >= 16 {
+            return Ok(write_execname(to, env));
+        }
         if is_string(*var) {
             // Straight to its place, without a stop in scratch memory.
             let n = env.with_builtin_str(*var, |text| {
                 let n = text.len().min(to.len().saturating_sub(1));
                 if let (Some(to), Some(from)) = (to.get_mut(..n), text.get(..n)) {
-                    copy_short(to, from);
+                    to.copy_from_slice(from);
                 }
                 n
             });
@@ -251,14 +264,6 @@ fn write_value<M: Machine>(
     Ok(to.len())
 }
 
-/// Copies a short text by words where it is as long as one or two: comm names are.
-#[inline(always)]
-fn copy_short(to: &mut [u8], from: &[u8]) {
-    for (to, from) in to.iter_mut().zip(from) {
-        *to = *from;
-    }
-}
-
 /// The instruction that returned the value.
 fn last_pc(program: &Program) -> u32 {
     match program {
@@ -280,38 +285,166 @@ fn end_string(to: &mut [u8], n: usize) -> usize {
     n + 1
 }
 
-/// Hashes `used` bytes; those that fill up the last word are zeros, or belong to no other key.
+/// Hashes the bytes that distinguish a part of a key.
 #[inline(always)]
-fn hash_bytes(mut hash: u64, bytes: &[u8]) -> u64 {
-    let mut chunks = bytes.chunks_exact(8);
-    for chunk in &mut chunks {
-        hash = mix(hash, word(chunk, 0));
+fn hash_bytes(mut hash: u64, mut bytes: &[u8]) -> u64 {
+    while let Some((first, rest)) = bytes.split_first_chunk::<8>() {
+        hash = mix(hash, u64::from_ne_bytes(*first));
+        bytes = rest;
     }
-    let rest = chunks.remainder();
-    if !rest.is_empty() {
-        let last = rest
-            .iter()
-            .rev()
-            .fold(0u64, |last, byte| last << 8 | u64::from(*byte));
-        hash = mix(hash, last);
+    if let Some((first, rest)) = bytes.split_first_chunk::<4>() {
+        hash = mix(hash, u64::from(u32::from_ne_bytes(*first)));
+        bytes = rest;
+    }
+    for byte in bytes {
+        hash = mix(hash, u64::from(*byte));
     }
     hash
 }
 
 /// Whether two pieces of equal length are equal, by words.
 #[inline(always)]
-fn same_bytes(a: &[u8], b: &[u8]) -> bool {
-    let (mut x, mut y) = (a.chunks_exact(8), b.chunks_exact(8));
-    for (a, b) in (&mut x).zip(&mut y) {
-        if word(a, 0) != word(b, 0) {
+fn same_bytes(mut a: &[u8], mut b: &[u8]) -> bool {
+    while let (Some((x, more_a)), Some((y, more_b))) =
+        (a.split_first_chunk::<8>(), b.split_first_chunk::<8>())
+    {
+        if u64::from_ne_bytes(*x) != u64::from_ne_bytes(*y) {
             return false;
         }
+        (a, b) = (more_a, more_b);
     }
-    x.remainder().iter().zip(y.remainder()).all(|(a, b)| a == b)
+    a.iter().zip(b).all(|(x, y)| x == y)
 }
 
-#[inline]
-fn aggregate<M: Machine>(
+/// The value of an aggregation, and how often it counts.
+#[inline(always)]
+fn value_of<M: Machine>(aggregate: &Aggregate, env: &mut Env<'_, M>) -> Result<(u64, u64), Failed> {
+    let fail = in_action(aggregate.action);
+    let value = match &aggregate.value {
+        Some(program) => exec::run(program, env).map_err(&fail)?,
+        None => 0,
+    };
+    let increment = match &aggregate.increment {
+        Some(program) => exec::run(program, env).map_err(&fail)?,
+        None => 1,
+    };
+    Ok((value, increment))
+}
+
+/// Aggregates without a key: the only entry's place is remembered.
+#[inline(always)]
+fn aggregate_at_slot<M: Machine>(
+    aggregate: &Aggregate,
+    env: &mut Env<'_, M>,
+    out: &mut Outputs,
+) -> Result<(), Failed> {
+    let (value, increment) = value_of(aggregate, env)?;
+    let slot = (aggregate.id as usize).wrapping_sub(1);
+    let known = out.slots.get(slot).copied().unwrap_or(0);
+    let at = if (known >> 32) as u32 == out.aggregations.generation() {
+        known as u32 as usize
+    } else {
+        match first_at_slot(aggregate, slot, out) {
+            Some(at) => at,
+            None => return Ok(()),
+        }
+    };
+    aggregate.function.update(
+        out.aggregations.bytes(),
+        at.wrapping_add(aggregate.offset),
+        value,
+        increment,
+    );
+    Ok(())
+}
+
+/// Makes the only entry of an aggregation without a key.
+#[cold]
+fn first_at_slot(aggregate: &Aggregate, slot: usize, out: &mut Outputs) -> Option<usize> {
+    let id = aggregate.id.to_ne_bytes();
+    let at = out
+        .aggregations
+        .add(u64::from(aggregate.id), &id, aggregate.size)?;
+    let generation = u64::from(out.aggregations.generation());
+    if let Some(known) = out.slots.get_mut(slot) {
+        *known = generation << 32 | at as u64;
+    }
+    let mem = out.aggregations.bytes();
+    aggregate.function.init(mem, at + aggregate.offset);
+    Some(at)
+}
+
+/// Writes a part of a key; returns how many of its bytes distinguish it, with the zeros that fill up its last word.
+#[inline(always)]
+fn write_key<M: Machine>(
+    field: &Field,
+    part: &mut [u8],
+    env: &mut Env<'_, M>,
+    pcs: &mut [u64],
+) -> Result<usize, Failed> {
+    if let Datum::Expr { program, shape } = &field.datum {
+        match (program, shape) {
+            (
+                Program::Builtin {
+                    var: Var::Execname, ..
+                },
+                Shape::String,
+            ) if part.len() >= 16 => {
+                return Ok(write_execname(part, env));
+            }
+            (program, Shape::Value(8)) => {
+                let value = exec::run(program, env).map_err(in_action(field.action))?;
+                set_word(part, 0, value);
+                return Ok(8);
+            }
+            (program, Shape::Value(4)) => {
+                let value = exec::run(program, env).map_err(in_action(field.action))?;
+                set_half(part, 0, value as u32);
+                return Ok(4);
+            }
+            _ => {}
+        }
+    }
+    let used = write(&field.datum, part, env, pcs).map_err(in_action(field.action))?;
+    Ok(used.next_multiple_of(8).min(part.len()))
+}
+
+/// Writes the name of the process by words, with zeros behind it. Returns 8 or 16.
+#[inline(always)]
+fn write_execname<M: Machine>(part: &mut [u8], env: &Env<'_, M>) -> usize {
+    let name = u128::from_le_bytes(env.m.execname());
+    let (low, high) = (name as u64, (name >> 64) as u64);
+    let (low_end, high_end) = (nul_of(low), nul_of(high));
+    let low = keep(low, low_end);
+    set_word(part, 0, u64::from_le(low));
+    if low_end < 64 {
+        return 8;
+    }
+    // The last byte is a NUL in any case.
+    set_word(part, 8, u64::from_le(keep(high, high_end.min(56))));
+    16
+}
+
+/// Bits before the first zero byte of `word`, 64 where there is none.
+#[inline(always)]
+fn nul_of(word: u64) -> u32 {
+    const LOW: u64 = 0x0101_0101_0101_0101;
+    let zeros = word.wrapping_sub(LOW) & !word & (LOW << 7);
+    // The lowest mark is at the first zero byte; those above it may be borrows.
+    zeros.trailing_zeros() & !7
+}
+
+/// The low `bits` bits of `word`.
+#[inline(always)]
+fn keep(word: u64, bits: u32) -> u64 {
+    match bits {
+        0..64 => word & ((1 << bits) - 1),
+        _ => word,
+    }
+}
+
+#[inline(never)]
+fn aggregate_by_key<M: Machine>(
     aggregate: &Aggregate,
     env: &mut Env<'_, M>,
     out: &mut Outputs,
@@ -326,42 +459,17 @@ fn aggregate<M: Machine>(
     set_half(key, 0, aggregate.id);
     let mut hash = u64::from(aggregate.id);
     for (field, used) in aggregate.keys.iter().zip(used.iter_mut()) {
-        let part = key
-            .get_mut(field.offset..field.offset + field.size)
-            .unwrap_or(&mut []);
-        if let Datum::Expr {
-            program: Program::Const(value),
-            shape: Shape::Value(size),
-        } = &field.datum
-        {
-            // A constant is the same in every entry of this aggregation: it takes no part in finding it.
-            let bytes = value.to_ne_bytes();
-            if *size == 8 {
-                set_word(part, 0, *value);
-            } else if *size == 4 {
-                set_half(part, 0, *value as u32);
-            } else if let Some(from) = bytes.get(..part.len()) {
-                part.copy_from_slice(from);
-            }
-            *used = 0;
-            continue;
-        }
-        *used = write(&field.datum, part, env, pcs).map_err(in_action(field.action))?;
+        let range = field.offset..field.offset.wrapping_add(field.size);
+        let part = key.get_mut(range).unwrap_or(&mut []);
+        *used = write_key(field, part, env, pcs)?;
         hash = hash_bytes(hash, part.get(..*used).unwrap_or(&[]));
     }
-    let value = match &aggregate.value {
-        Some(program) => exec::run(program, env).map_err(in_action(aggregate.action))?,
-        None => 0,
-    };
-    let increment = match &aggregate.increment {
-        Some(program) => exec::run(program, env).map_err(in_action(aggregate.action))?,
-        None => 1,
-    };
+    let (value, increment) = value_of(aggregate, env)?;
     let key: &[u8] = key.get(..aggregate.key_size).unwrap_or(&[]);
     let found = aggregations.find(hash, |entry| {
-        same_bytes(key.get(..4).unwrap_or(&[]), entry.get(..4).unwrap_or(&[]))
+        slice_at::<4>(entry, 0) == slice_at(key, 0)
             && aggregate.keys.iter().zip(used.iter()).all(|(field, used)| {
-                let range = field.offset..field.offset + *used;
+                let range = field.offset..field.offset.wrapping_add(*used);
                 match (key.get(range.clone()), entry.get(range)) {
                     (Some(a), Some(b)) => same_bytes(a, b),
                     _ => false,
@@ -372,9 +480,8 @@ fn aggregate<M: Machine>(
         Some(at) => at,
         None => match aggregations.add(hash, key, aggregate.size) {
             Some(at) => {
-                aggregate
-                    .function
-                    .init(aggregations.bytes(), at + aggregate.offset);
+                let mem = aggregations.bytes();
+                aggregate.function.init(mem, at + aggregate.offset);
                 at
             }
             None => return Ok(()),
@@ -382,7 +489,7 @@ fn aggregate<M: Machine>(
     };
     aggregate.function.update(
         aggregations.bytes(),
-        at + aggregate.offset,
+        at.wrapping_add(aggregate.offset),
         value,
         increment,
     );
