@@ -84,6 +84,92 @@ fn what_a_full_buffer_loses_is_counted() {
 }
 
 #[test]
+fn rings_keep_the_latest_and_fills_the_first() {
+    let run = |policy| {
+        let mut program = Builder::default();
+        program
+            .clause("syscall::read:entry")
+            .printf("%d\n", &[&var(8, Var::Arg0)]);
+        let mut session = Session::new(&[
+            ("quiet", None),
+            ("bufsize", Some("1k")),
+            ("bufpolicy", Some(policy)),
+        ]);
+        session.enable(&program.finish());
+        session.go();
+        for value in 0..1000 {
+            session.device.fire(1, "syscall::read:entry", &[value]);
+        }
+        let text = session.finish();
+        let numbers: Vec<u64> = text
+            .lines()
+            .filter_map(|line| line.strip_prefix('|')?.strip_suffix('$')?.parse().ok())
+            .collect();
+        assert!(
+            numbers.windows(2).all(|pair| pair[1] == pair[0] + 1),
+            "{text}"
+        );
+        assert!(numbers.len() > 20, "{text}");
+        (numbers[0], numbers[numbers.len() - 1])
+    };
+    assert_eq!(run("ring").1, 999);
+    assert_eq!(run("fill").0, 0);
+}
+
+#[test]
+fn keys_of_all_sizes_keep_their_places() {
+    let mut program = Builder::default();
+    let keys = [
+        int(1, 7),
+        string("a key"),
+        int(2, -2),
+        int(8, -8),
+        int(4, -4),
+    ];
+    let keys: Vec<_> = keys.iter().collect();
+    program
+        .clause("syscall::read:entry")
+        .aggregate(1, &keys, Action::Max, 0, Some(&var(8, Var::Arg0)))
+        .clause("dtrace:::END")
+        .printa(Some("%d|%s|%d|%d|%d: %@d\n"), &[1])
+        .printa(None, &[1]);
+    let mut session = Session::new(QUIET);
+    session.enable(&program.finish());
+    session.go();
+    session.device.fire(0, "syscall::read:entry", &[5]);
+    session.device.fire(1, "syscall::read:entry", &[6]);
+    expect![[r#"
+        |7|a key|-2|-8|-4: 6$
+        |$
+        |   7  a key                                              65534               -8       -4                6$
+    "#]].assert_eq(&session.finish());
+}
+
+#[test]
+fn nothing_is_recorded_after_exit_but_the_end() {
+    let mut program = Builder::default();
+    program
+        .clause("syscall::read:entry")
+        .trace(&var(8, Var::Arg0))
+        .exit(4)
+        .clause("dtrace:::END")
+        .trace(&string("end"));
+    let mut session = Session::new(&[]);
+    session.enable(&program.finish());
+    session.go();
+    session.device.fire(0, "syscall::read:entry", &[1]);
+    session.device.fire(0, "syscall::read:entry", &[2]);
+    session.device.fire(1, "syscall::read:entry", &[3]);
+    expect![[r#"
+        |CPU     ID                    FUNCTION:NAME$
+        |  0      4                       read:entry                     1$
+        |  0      2                             :END   end                              $
+        = 4
+    "#]]
+    .assert_eq(&session.finish());
+}
+
+#[test]
 fn conditions_hold_clauses_back() {
     let mut program = Builder::default();
     program

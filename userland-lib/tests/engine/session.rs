@@ -33,6 +33,16 @@ impl Symbolizer for Symbols {
     }
 }
 
+/// The text with the ends of its lines made visible.
+pub fn visible(text: &[u8]) -> String {
+    let line = |line: &str| match line.strip_suffix('\n') {
+        Some(line) => format!("|{line}$\n"),
+        None => format!("|{line}"),
+    };
+    let text = String::from_utf8_lossy(text);
+    text.split_inclusive('\n').map(line).collect()
+}
+
 /// A consumer of an engine and what it has printed.
 pub struct Session {
     /// The engine.
@@ -127,13 +137,7 @@ impl Session {
         self.consumer
             .print_aggregations(context, &self.options, &mut sink)
             .expect("aggregations that can be printed");
-        let mut text = String::new();
-        for line in String::from_utf8_lossy(&self.output).split_inclusive('\n') {
-            text += &match line.strip_suffix('\n') {
-                Some(line) => format!("|{line}$\n"),
-                None => format!("|{line}"),
-            };
-        }
+        let mut text = visible(&self.output);
         for event in self.events {
             text += &format!("! {event}\n");
         }
