@@ -63,6 +63,14 @@ impl Shared {
         Some(unsafe { &*self.0.ptr().add(at).cast() })
     }
 
+    /// `n` 64-bit words from word `first` on.
+    #[inline(always)]
+    pub fn words(&self, first: usize, n: usize) -> Option<&[AtomicU64]> {
+        // SAFETY: as in `u8`; the region is aligned to 8 and holds so many whole words.
+        let all = unsafe { core::slice::from_raw_parts(self.0.ptr().cast(), self.size() / 8) };
+        all.get(first..first.wrapping_add(n))
+    }
+
     /// Copies `out.len()` bytes from `at`; false where they do not all lie within.
     pub fn read(&self, at: usize, out: &mut [u8]) -> bool {
         if at
@@ -175,6 +183,8 @@ mod tests {
         assert!(!s.read(usize::MAX, &mut [0; 8]));
         assert!(s.u64(4).is_none() && s.u64(16).is_none() && s.u32(14).is_none());
         assert!(s.u8(16).is_none());
+        assert_eq!(s.words(1, 1).map(<[_]>::len), Some(1));
+        assert!(s.words(1, 2).is_none() && s.words(usize::MAX, 2).is_none());
     }
 
     #[test]

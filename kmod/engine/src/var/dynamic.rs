@@ -24,7 +24,6 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 const NEXT: usize = 0;
 const FREE: usize = 4;
 const HASH: usize = 8;
-const LEN: usize = 16;
 const KEY: usize = 24;
 
 /// The lock bit of a bucket; the low half is the first chunk plus 1, the bits above count the changes.
@@ -135,23 +134,25 @@ impl Dynamics {
         chunk as usize * self.value_size
     }
 
+    /// Hash, length and `n` words of the key of a chunk.
     #[inline(always)]
-    fn word(&self, chunk: u32, field: usize) -> u64 {
-        self.heads
-            .u64(chunk as usize * self.head_size + field)
-            .map_or(0, |w| w.load(Ordering::Relaxed))
-    }
-
-    fn set_word(&self, chunk: u32, field: usize, value: u64) {
-        if let Some(w) = self.heads.u64(chunk as usize * self.head_size + field) {
-            w.store(value, Ordering::Relaxed);
+    fn head(&self, chunk: u32, n: usize) -> Option<(&AtomicU64, &AtomicU64, &[AtomicU64])> {
+        // The head's size is a multiple of 8, and all heads lie in one block: no product overflows.
+        let first = (chunk as usize).wrapping_mul(self.head_size) / 8 + HASH / 8;
+        match self.heads.words(first, n.wrapping_add(2))? {
+            [hash, len, key @ ..] => Some((hash, len, key)),
+            _ => None,
         }
     }
 
     #[inline(always)]
     fn link(&self, chunk: u32, field: usize) -> u32 {
         self.heads
-            .u32(chunk as usize * self.head_size + field)
+            .u32(
+                (chunk as usize)
+                    .wrapping_mul(self.head_size)
+                    .wrapping_add(field),
+            )
             .map_or(0, |l| l.load(Ordering::Acquire))
     }
 
@@ -168,12 +169,15 @@ impl Dynamics {
 
     #[inline(always)]
     fn matches(&self, chunk: u32, hash: u64, key: &[u64]) -> bool {
-        self.word(chunk, HASH) == hash
-            && self.word(chunk, LEN) == key.len() as u64
+        let Some((its_hash, its_len, its_key)) = self.head(chunk, key.len()) else {
+            return false;
+        };
+        its_hash.load(Ordering::Relaxed) == hash
+            && its_len.load(Ordering::Relaxed) == key.len() as u64
             && key
                 .iter()
-                .enumerate()
-                .all(|(i, word)| self.word(chunk, KEY + 8 * i) == *word)
+                .zip(its_key)
+                .all(|(mine, its)| *mine == its.load(Ordering::Relaxed))
     }
 
     /// The chunk of `key` on the chain that begins with `link`.
@@ -237,10 +241,12 @@ impl Dynamics {
         let hash = hash(key);
         let bucket = self.bucket(hash).ok_or(Dropped)?;
         let chunk = self.take(cpu, free)?;
-        self.set_word(chunk, HASH, hash);
-        self.set_word(chunk, LEN, key.len() as u64);
-        for (i, word) in key.iter().enumerate() {
-            self.set_word(chunk, KEY + 8 * i, *word);
+        if let Some((its_hash, its_len, its_key)) = self.head(chunk, key.len()) {
+            its_hash.store(hash, Ordering::Relaxed);
+            its_len.store(key.len() as u64, Ordering::Relaxed);
+            for (to, word) in its_key.iter().zip(key) {
+                to.store(*word, Ordering::Relaxed);
+            }
         }
         init(&self.values, self.value_of(chunk));
 
@@ -261,13 +267,14 @@ impl Dynamics {
 
     /// Deletes the variable with `key`, if there is one.
     pub fn remove(&self, cpu: usize, key: &[u64]) {
-        if self.find(key).is_none() {
-            return;
-        }
         let hash = hash(key);
         let Some(bucket) = self.bucket(hash) else {
             return;
         };
+        let head = bucket.load(Ordering::Acquire) as u32;
+        if self.walk(head, hash, key).is_none() {
+            return;
+        }
         let Some(was) = self.lock(bucket) else {
             return;
         };
