@@ -174,7 +174,7 @@ impl<'a> Lowering<'a> {
                 let addr = self.expr(address);
                 self.load_bits(addr, *bits, *user, span)
             }
-            ExprKind::Retype(inner) => self.expr(inner),
+            ExprKind::Retype(inner) | ExprKind::Translated { input: inner, .. } => self.expr(inner),
             ExprKind::Convert(inner) => {
                 let value = self.expr(inner);
                 self.convert(value, inner, e.ty, span)

@@ -116,6 +116,13 @@ pub enum ExprKind {
     },
     /// The same register under another type.
     Retype(Box<Expr>),
+    /// A value seen through a translator: the input's register under the output's type. Reading a member replaces it.
+    Translated {
+        /// Which translator.
+        translator: usize,
+        /// What it reads.
+        input: Box<Expr>,
+    },
     /// An integer cut or extended to the expression's type.
     Convert(Box<Expr>),
     /// `-e`
@@ -221,7 +228,9 @@ impl Expr {
                         | Subr::Speculation
                 )
             }
-            ExprKind::Retype(e) | ExprKind::Convert(e) => e.has_effect(),
+            ExprKind::Retype(e) | ExprKind::Convert(e) | ExprKind::Translated { input: e, .. } => {
+                e.has_effect()
+            }
             ExprKind::Comma(a, b) => a.has_effect() || b.has_effect(),
             ExprKind::Cond(_, a, b) => a.has_effect() || b.has_effect(),
             ExprKind::Logic(_, a, b) => a.has_effect() || b.has_effect(),
