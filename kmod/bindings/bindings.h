@@ -3,3 +3,4 @@
 
 /* What bindgen reads. */
 #include "helpers.h"
+#include "providers.h"

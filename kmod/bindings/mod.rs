@@ -8,7 +8,9 @@
     unsafe_code,
     unreachable_pub,
     non_camel_case_types,
-    dead_code
+    dead_code,
+    // Of structures without a size that the kernel's headers embed.
+    improper_ctypes
 )]
 #![allow(clippy::all)]
 

@@ -71,6 +71,19 @@ impl Regs {
         self.0.ip as u64
     }
 
+    /// The return value of a C function at whose end the registers were saved.
+    #[inline]
+    pub fn return_value(&self) -> u64 {
+        self.0.ax as u64
+    }
+
+    /// Whether it was user code that the registers belong to.
+    #[inline]
+    pub fn user_mode(&self) -> bool {
+        // SAFETY: Every member of the union is an integer that shares its first two bytes with the selector.
+        unsafe { self.0.__bindgen_anon_1.cs & 3 == 3 }
+    }
+
     /// The stack pointer.
     #[inline]
     pub fn sp(&self) -> u64 {

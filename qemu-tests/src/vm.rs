@@ -37,8 +37,8 @@ pub struct Setup {
     pub module: Option<PathBuf>,
     /// How to run it; none is what the machine can do.
     pub accel: Option<Accel>,
-    /// Make the guest's clock count instructions: exact and repeatable, slow, on one processor only.
-    pub icount: bool,
+    /// Further arguments of QEMU.
+    pub qemu: Option<String>,
     /// Processors.
     pub cpus: u32,
 }
@@ -60,7 +60,7 @@ impl Setup {
             module: module.exists().then_some(module),
             build,
             accel: None,
-            icount: false,
+            qemu: None,
             cpus: 2,
         })
     }
@@ -234,11 +234,13 @@ fn virtme(setup: &Setup, dir: &Path, accel: Accel, shell: bool) -> Command {
     command
         .arg("--append")
         .arg(format!("loglevel=5 init={}", init.display()));
-    let qemu = match (accel, setup.icount) {
-        (Accel::Kvm, _) => "-cpu host",
-        (Accel::Tcg, false) => "-cpu max",
-        (Accel::Tcg, true) => "-cpu max -icount shift=0,sleep=off",
+    let mut qemu = match accel {
+        Accel::Kvm => String::from("-cpu host"),
+        Accel::Tcg => String::from("-cpu max"),
     };
+    if let Some(more) = &setup.qemu {
+        qemu = format!("{qemu} {more}");
+    }
     command.arg(format!("--qemu-opts={qemu}"));
     if !shell {
         // Verbose: the console goes to standard error.

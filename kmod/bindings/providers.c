@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+/*
+ * The bodies of providers.h. Lines that depend on the kernel's version stand here or in kmod/sys, nowhere else. This
+ * object is built without ftrace: parts of it run in probe context.
+ */
+
+#include <linux/ftrace.h>
+#include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/trace_events.h>
+#include <linux/tracepoint.h>
+#include <asm/irq_regs.h>
+#include <trace/syscall.h>
+
+#include "providers.h"
+
+/* A kprobe is the one exported way to the address of a function that is not. */
+uintptr_t dtrace_kprobe_address(const char *name)
+{
+	struct kprobe kp = { .symbol_name = name };
+	uintptr_t addr;
+
+	if (register_kprobe(&kp))
+		return 0;
+	addr = (uintptr_t)kp.addr;
+	unregister_kprobe(&kp);
+	return addr;
+}
+
+/*
+ * Calls each() for every place that ftrace can patch now (of one module if only is given), until it returns something
+ * else than 0. The functions'
+ * addresses are those of ftrace_rec_iter_start(), _next() and _record(), which are not exported; lock is ftrace_lock,
+ * which guards their one iterator.
+ */
+int dtrace_each_traceable(uintptr_t start, uintptr_t next, uintptr_t record, struct mutex *lock,
+			  struct module *only, int (*each)(void *data, uintptr_t ip), void *data)
+{
+	uintptr_t iter;
+	int ret = 0;
+
+	mutex_lock(lock);
+	for (iter = dtrace_call(start, 0, 0, 0, 0, 0); iter && !ret; iter = dtrace_call(next, iter, 0, 0, 0, 0)) {
+		struct dyn_ftrace *rec = (void *)dtrace_call(record, iter, 0, 0, 0, 0);
+
+		if (rec->flags & FTRACE_FL_DISABLED)
+			continue;
+		if (!only || within_module(rec->ip, only))
+			ret = each(data, rec->ip);
+	}
+	mutex_unlock(lock);
+	return ret;
+}
+
+/* How far behind a function's first byte its place for ftrace may be. What is farther belongs to a function that the
+ * linker dropped in favour of another. */
+uintptr_t dtrace_traceable_offset(void)
+{
+#ifdef FTRACE_MCOUNT_MAX_OFFSET
+	return FTRACE_MCOUNT_MAX_OFFSET;
+#else
+	return 0;
+#endif
+}
+
+bool dtrace_is_our_text(uintptr_t addr)
+{
+	return within_module(addr, THIS_MODULE);
+}
+
+/* The module whose code is at addr, kept from going; none if it is going already. lookup is __module_text_address(). */
+struct module *dtrace_module_get(uintptr_t lookup, uintptr_t addr)
+{
+	struct module *mod;
+
+	guard(rcu)();
+	mod = (struct module *)dtrace_call(lookup, addr, 0, 0, 0, 0);
+	return mod && try_module_get(mod) ? mod : NULL;
+}
+
+void dtrace_module_put(struct module *mod)
+{
+	module_put(mod);
+}
+
+/* Code that is freed when the module has started. */
+bool dtrace_module_init_text(struct module *mod, uintptr_t addr)
+{
+	return within_module_init(addr, mod);
+}
+
+unsigned int dtrace_syscall_count(void)
+{
+	return NR_syscalls;
+}
+
+/* What the kernel says of system call n; table is its pointer syscalls_metadata. False: there is no such call. */
+bool dtrace_syscall_at(uintptr_t table, unsigned int n, struct dtrace_syscall *out)
+{
+	struct syscall_metadata **all = *(struct syscall_metadata ***)table;
+	const struct syscall_metadata *meta = all ? all[n] : NULL;
+
+	/* A call may stand in the table under several numbers. */
+	if (!meta || meta->syscall_nr != n)
+		return false;
+	out->name = meta->name;
+	out->nargs = meta->nb_args;
+	out->types = meta->types;
+	return true;
+}
+
+/* Calls each() for every tracepoint that has an event, with the name of the event's subsystem. */
+void dtrace_each_event(struct list_head *events, struct mutex *lock,
+		       void (*each)(void *data, struct tracepoint *tp, const char *system), void *data)
+{
+	struct trace_event_call *call;
+
+	mutex_lock(lock);
+	list_for_each_entry(call, events, list)
+		if ((call->flags & TRACE_EVENT_FL_TRACEPOINT) && call->tp && call->class && call->class->system)
+			each(data, call->tp, call->class->system);
+	mutex_unlock(lock);
+}
+
+/*
+ * Every tracepoint calls its probes with its own arguments, each of which takes one integer register or one stack slot.
+ * Five fit into registers beside the data, so the first function serves all tracepoints that have no more: what they did
+ * not pass is meaningless and not counted. Those with more need a function of just their number, for a slot that was not
+ * passed may lie beyond the end of an interrupt's stack.
+ */
+static void dtrace_tracepoint_hit5(void *data, u64 a0, u64 a1, u64 a2, u64 a3, u64 a4)
+{
+	struct dtrace_tracepoint_hook *hook = data;
+	u64 args[] = { a0, a1, a2, a3, a4 };
+
+	hook->hit(hook, args);
+}
+
+#define DTRACE_TRACEPOINT_HIT(n, params, ...)						\
+static void dtrace_tracepoint_hit##n(void *data, u64 a0, u64 a1, u64 a2, u64 a3, u64 a4,	\
+				     __VA_ARGS__)						\
+{											\
+	struct dtrace_tracepoint_hook *hook = data;					\
+	u64 args[] = { a0, a1, a2, a3, a4, params };					\
+											\
+	hook->hit(hook, args);								\
+}
+#define DTRACE_LIST(...) __VA_ARGS__
+
+DTRACE_TRACEPOINT_HIT(6, a5, u64 a5)
+DTRACE_TRACEPOINT_HIT(7, DTRACE_LIST(a5, a6), u64 a5, u64 a6)
+DTRACE_TRACEPOINT_HIT(8, DTRACE_LIST(a5, a6, a7), u64 a5, u64 a6, u64 a7)
+DTRACE_TRACEPOINT_HIT(9, DTRACE_LIST(a5, a6, a7, a8), u64 a5, u64 a6, u64 a7, u64 a8)
+DTRACE_TRACEPOINT_HIT(10, DTRACE_LIST(a5, a6, a7, a8, a9), u64 a5, u64 a6, u64 a7, u64 a8, u64 a9)
+DTRACE_TRACEPOINT_HIT(11, DTRACE_LIST(a5, a6, a7, a8, a9, a10), u64 a5, u64 a6, u64 a7, u64 a8, u64 a9, u64 a10)
+DTRACE_TRACEPOINT_HIT(12, DTRACE_LIST(a5, a6, a7, a8, a9, a10, a11), u64 a5, u64 a6, u64 a7, u64 a8, u64 a9, u64 a10,
+		      u64 a11)
+
+static void *dtrace_tracepoint_hit(const struct dtrace_tracepoint_hook *hook)
+{
+	switch (hook->nargs) {
+	case 6: return dtrace_tracepoint_hit6;
+	case 7: return dtrace_tracepoint_hit7;
+	case 8: return dtrace_tracepoint_hit8;
+	case 9: return dtrace_tracepoint_hit9;
+	case 10: return dtrace_tracepoint_hit10;
+	case 11: return dtrace_tracepoint_hit11;
+	case 12: return dtrace_tracepoint_hit12;
+	default: return dtrace_tracepoint_hit5;
+	}
+}
+
+int dtrace_tracepoint_register(struct tracepoint *tp, struct dtrace_tracepoint_hook *hook)
+{
+	return tracepoint_probe_register(tp, dtrace_tracepoint_hit(hook), hook);
+}
+
+void dtrace_tracepoint_unregister(struct tracepoint *tp, struct dtrace_tracepoint_hook *hook)
+{
+	tracepoint_probe_unregister(tp, dtrace_tracepoint_hit(hook), hook);
+}
+
+/* Waits until no CPU is in a probe that was unregistered before. */
+void dtrace_tracepoint_sync(void)
+{
+	tracepoint_synchronize_unregister();
+}
+
+/* The registers that the interrupt running on this CPU has stopped. */
+struct pt_regs *dtrace_irq_regs(void)
+{
+	return get_irq_regs();
+}

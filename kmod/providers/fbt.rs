@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! The provider `fbt`: entry and return of every function that the kernel can patch, of its own and of loaded modules.
+//!
+//! `arg0`, `arg1`, … of an entry are the function's arguments. Of a return, `arg0` is the address that the function returns
+//! to and `arg1` its value.
+//!
+//! A function has a probe for each of its addresses: several static functions of one name make several probes of one name.
+//! Names follow the kernel's own (`available_filter_functions`), so that of several names of one address it is the
+//! first. Left out are functions whose name is longer than the contract's field; their number goes to the kernel's log.
+//!
+//! Modules' functions come when the module has started and go before its code does.
+
+use super::function::{FunctionProbes, Shape, Site};
+use crate::framework::{
+    fire, Args, Batch, Failed, FireArgs, Framework, ProbeRef, Provider, Registration,
+};
+use crate::sys::functions::Functions;
+use crate::sys::module::{Events, Module, Notifier};
+use crate::sys::regs::Regs;
+use dtrace_uapi::ioctl::PRIV_KERNEL;
+use dtrace_uapi::types::{Attribute, Class, ProviderAttributes, Stability};
+use kernel::alloc::KVVec;
+use kernel::prelude::*;
+use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// How the kernel itself is called where a module's name is asked for.
+pub const KERNEL: &[u8] = b"vmlinux";
+
+/// How functions fire.
+struct Fbt;
+
+impl Shape for Fbt {
+    #[inline]
+    fn entry(probe: ProbeRef, caller: u64, regs: &Regs) {
+        fire(probe, &FireArgs::new(Args::Function(regs)).caller(caller));
+    }
+
+    #[inline]
+    fn leave(probe: ProbeRef, caller: u64, value: u64) {
+        fire(
+            probe,
+            &FireArgs::new(Args::Words(&[caller, value])).caller(caller),
+        );
+    }
+}
+
+/// The provider.
+struct FbtProvider {
+    functions: FunctionProbes<Fbt>,
+}
+
+impl Provider for FbtProvider {
+    fn name(&self) -> &'static str {
+        "fbt"
+    }
+
+    fn attributes(&self) -> ProviderAttributes {
+        let evolving = Attribute::new(Stability::Evolving, Stability::Evolving, Class::Isa);
+        let private = Attribute::new(Stability::Private, Stability::Private, Class::Unknown);
+        ProviderAttributes {
+            provider: evolving,
+            module: private,
+            func: private,
+            name: evolving,
+            args: private,
+        }
+    }
+
+    fn privileges(&self) -> u32 {
+        PRIV_KERNEL
+    }
+
+    fn enable(&self, probes: &[ProbeRef], failed: &mut Failed) {
+        self.functions.enable(probes, failed);
+    }
+
+    fn disable(&self, probes: &[ProbeRef]) {
+        self.functions.disable(probes);
+    }
+}
+
+/// The probes of one module.
+struct Loaded {
+    module: KVVec<u8>,
+    probes: KVVec<ProbeRef>,
+}
+
+/// The registered provider, following modules.
+#[pin_data]
+struct Fbts {
+    registration: Registration,
+    provider: Arc<FbtProvider>,
+    #[pin]
+    loaded: Mutex<KVVec<Loaded>>,
+}
+
+/// The provider in operation. Dropping it ends it.
+pub struct Handle {
+    _notifier: Pin<KBox<Notifier<Followed>>>,
+}
+
+/// The registered provider as the notifier owns it.
+struct Followed(Arc<Fbts>);
+
+/// Registers the provider and creates its probes.
+pub fn register(framework: &Arc<Framework>) -> Result<Handle> {
+    let provider = Arc::new(
+        FbtProvider {
+            functions: FunctionProbes::new()?,
+        },
+        GFP_KERNEL,
+    )?;
+    let registration = framework.register(provider.clone())?;
+    let fbts = Arc::pin_init(
+        pin_init!(Fbts {
+            registration,
+            provider,
+            loaded <- new_mutex!(KVVec::new(), "dtrace::fbt"),
+        }),
+        GFP_KERNEL,
+    )?;
+    // The notifier first: a module that starts meanwhile is seen twice, and its second sight finds its probes there.
+    let notifier = Notifier::new(Followed(fbts.clone()))?;
+    fbts.populate(Functions::all)?;
+    Ok(Handle {
+        _notifier: notifier,
+    })
+}
+
+impl Fbts {
+    /// Creates the probes of functions that have none yet. They are looked up with the framework locked, so that a
+    /// module that goes meanwhile is removed afterwards.
+    fn populate(&self, functions: impl FnOnce() -> Result<Functions>) -> Result {
+        self.registration.populate(|batch| {
+            let functions = functions()?;
+            let mut loaded = self.loaded.lock();
+            let mut sites = KVVec::new();
+            let mut too_long = 0u32;
+            functions.for_each(|ip, module, func| {
+                if self.provider.functions.contains(ip) {
+                    return Ok(());
+                }
+                match create(batch, &mut loaded, ip, module, func) {
+                    Ok(site) => sites.push(site, GFP_KERNEL)?,
+                    Err(error) if error == E2BIG => too_long = too_long.wrapping_add(1),
+                    Err(error) => return Err(error),
+                }
+                Ok(())
+            })?;
+            if too_long > 0 {
+                pr_info!("fbt: {} functions left out, their names are too long\n", too_long);
+            }
+            self.provider.functions.add(sites)
+        })
+    }
+
+    fn forget(&self, module: &[u8]) {
+        let mut loaded = self.loaded.lock();
+        let Some(at) = loaded.iter().position(|l| *l.module == *module) else {
+            return;
+        };
+        let Ok(gone) = loaded.remove(at) else {
+            return;
+        };
+        // Not while the list is locked: populating locks the framework first.
+        drop(loaded);
+        self.registration.remove(&gone.probes);
+        for probe in gone.probes.iter() {
+            self.provider.functions.remove(probe);
+        }
+    }
+}
+
+fn create(
+    batch: &mut Batch<'_>,
+    loaded: &mut KVVec<Loaded>,
+    ip: usize,
+    module: Option<&[u8]>,
+    func: &[u8],
+) -> Result<Site> {
+    let site = Site::create(batch, ip, module.unwrap_or(KERNEL), func)?;
+    if let Some(module) = module {
+        // Functions come in the order of their addresses, so it is nearly always the last one.
+        let at = match loaded.iter().rposition(|l| *l.module == *module) {
+            Some(at) => at,
+            None => {
+                let mut name = KVVec::new();
+                name.extend_from_slice(module, GFP_KERNEL)?;
+                let new = Loaded {
+                    module: name,
+                    probes: KVVec::new(),
+                };
+                loaded.push(new, GFP_KERNEL)?;
+                loaded.len().wrapping_sub(1)
+            }
+        };
+        if let Some(list) = loaded.get_mut(at) {
+            list.probes.extend_from_slice(&site.probes(), GFP_KERNEL)?;
+        }
+    }
+    Ok(site)
+}
+
+impl Events for Followed {
+    fn live(&self, module: &Module) {
+        if let Err(error) = self.0.populate(|| Functions::of_module(module)) {
+            pr_warn!("fbt: no probes for a new module: {:?}\n", error);
+        }
+    }
+
+    fn going(&self, module: &Module) {
+        self.0.forget(module.name());
+    }
+}

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Probes at the two ends of kernel functions: what `fbt` and `syscall` have in common.
+//!
+//! A [`Site`] is a function with its two probes and the set of them that are armed. That set alone decides what a call
+//! fires: sites with an armed return are hooked by the graph tracer, which fires the entry too, the others by the function
+//! tracer. While a site moves from one to the other it is hooked by both, and exactly one of them finds itself
+//! in charge.
+//!
+//! A probe's cookie is the function's address, turned left by one bit, with the end in the lowest bit; kernel
+//! addresses have their upper bit set, which is what the turn overwrites.
+
+use crate::framework::{Batch, Failed, ProbeRef};
+use crate::sys::ftrace::{Change, Hooks, Tracer};
+use crate::sys::functions::Validity;
+use crate::sys::ipmap::{IpMap, Keyed};
+use crate::sys::regs::Regs;
+use core::marker::PhantomData;
+use core::sync::atomic::{AtomicU8, Ordering};
+use kernel::alloc::KVVec;
+use kernel::prelude::*;
+
+/// An end of a function.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// Its first instruction.
+    Entry,
+    /// Its return.
+    Return,
+}
+
+impl End {
+    const fn bit(self) -> u8 {
+        match self {
+            Self::Entry => ENTRY,
+            Self::Return => RETURN,
+        }
+    }
+}
+
+const ENTRY: u8 = 1;
+const RETURN: u8 = 2;
+
+/// Which tracer a site with this set of armed ends needs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Via {
+    None,
+    Function,
+    Graph,
+}
+
+impl Via {
+    const fn of(armed: u8) -> Self {
+        if armed & RETURN != 0 {
+            Self::Graph
+        } else if armed & ENTRY != 0 {
+            Self::Function
+        } else {
+            Self::None
+        }
+    }
+}
+
+/// What differs between the providers: how a firing looks.
+pub trait Shape: Send + Sync + 'static {
+    /// Fires the probe of a call.
+    fn entry(probe: ProbeRef, caller: u64, regs: &Regs);
+
+    /// Fires the probe of a return.
+    fn leave(probe: ProbeRef, caller: u64, value: u64);
+}
+
+/// A function with probes.
+pub struct Site {
+    ip: usize,
+    entry: ProbeRef,
+    leave: ProbeRef,
+    /// Read in probe context.
+    armed: AtomicU8,
+    /// What `armed` is about to be; equal to it but within a change.
+    wanted: AtomicU8,
+}
+
+impl Site {
+    /// Creates the probes `entry` and `return` of the function at `ip`.
+    pub fn create(batch: &mut Batch<'_>, ip: usize, module: &[u8], func: &[u8]) -> Result<Self> {
+        let entry = batch.create(module, func, b"entry", cookie(ip, End::Entry))?;
+        let leave = batch.create(module, func, b"return", cookie(ip, End::Return))?;
+        Ok(Self {
+            ip,
+            entry,
+            leave,
+            armed: AtomicU8::new(0),
+            wanted: AtomicU8::new(0),
+        })
+    }
+
+    /// Whether this end is about to be armed.
+    fn is_wanted(&self, end: End) -> bool {
+        let new = self.wanted.load(Ordering::Relaxed) & !self.armed.load(Ordering::Relaxed);
+        new & end.bit() != 0
+    }
+
+    /// Both probes.
+    pub fn probes(&self) -> [ProbeRef; 2] {
+        [self.entry, self.leave]
+    }
+}
+
+impl Keyed for Site {
+    fn ip(&self) -> usize {
+        self.ip
+    }
+}
+
+fn cookie(ip: usize, end: End) -> u64 {
+    (ip as u64) << 1 | u64::from(end == End::Return)
+}
+
+fn decode(cookie: u64) -> (usize, End) {
+    let end = if cookie & 1 == 1 { End::Return } else { End::Entry };
+    ((cookie >> 1 | 1 << 63) as usize, end)
+}
+
+/// The sites of a provider, called by its tracer.
+#[pin_data]
+struct Sites<S> {
+    #[pin]
+    map: IpMap<Site>,
+    _shape: PhantomData<S>,
+}
+
+struct SiteHooks<S>(Pin<KBox<Sites<S>>>);
+
+impl<S: Shape> Hooks for SiteHooks<S> {
+    #[inline]
+    fn entry(&self, ip: usize, caller: u64, regs: &Regs) {
+        if let Some(site) = self.0.map.get(ip) {
+            if Via::of(site.armed.load(Ordering::Relaxed)) == Via::Function {
+                S::entry(site.entry, caller, regs);
+            }
+        }
+    }
+
+    #[inline]
+    fn enter(&self, ip: usize, caller: u64, regs: &Regs) -> bool {
+        let Some(site) = self.0.map.get(ip) else {
+            return false;
+        };
+        let armed = site.armed.load(Ordering::Relaxed);
+        if Via::of(armed) != Via::Graph {
+            return false;
+        }
+        if armed & ENTRY != 0 {
+            S::entry(site.entry, caller, regs);
+        }
+        true
+    }
+
+    #[inline]
+    fn leave(&self, ip: usize, caller: u64, value: u64) {
+        if let Some(site) = self.0.map.get(ip) {
+            if site.armed.load(Ordering::Relaxed) & RETURN != 0 {
+                S::leave(site.leave, caller, value);
+            }
+        }
+    }
+}
+
+/// The sites of a provider and the tracer that hooks them.
+pub struct FunctionProbes<S: Shape> {
+    tracer: Pin<KBox<Tracer<SiteHooks<S>>>>,
+}
+
+impl<S: Shape> FunctionProbes<S> {
+    /// No sites.
+    pub fn new() -> Result<Self> {
+        let map = IpMap::new()?;
+        let sites = KBox::pin_init(
+            pin_init!(Sites {
+                map <- map,
+                _shape: PhantomData,
+            }),
+            GFP_KERNEL,
+        )?;
+        Ok(Self {
+            tracer: Tracer::new(SiteHooks(sites))?,
+        })
+    }
+
+    fn map(&self) -> &IpMap<Site> {
+        &self.tracer.hooks().0.map
+    }
+
+    /// Whether the function at `ip` has probes.
+    pub fn contains(&self, ip: usize) -> bool {
+        self.map().get(ip).is_some()
+    }
+
+    /// Adds sites, nothing of which is armed.
+    pub fn add(&self, sites: KVVec<Site>) -> Result {
+        self.map().extend(sites)
+    }
+
+    /// Removes the site of a probe, nothing of which is armed.
+    pub fn remove(&self, probe: ProbeRef) {
+        self.map().remove(decode(probe.cookie()).0);
+    }
+
+    /// Arms probes, as [`Provider::enable`](crate::framework::Provider::enable).
+    pub fn enable(&self, probes: &[ProbeRef], failed: &mut Failed) {
+        let checked = Validity::new();
+        let mut batch = ProbeBatch::default();
+        for probe in probes {
+            let (ip, end) = decode(probe.cookie());
+            let valid = checked.as_ref().is_ok_and(|c| c.check(ip));
+            let site = self.map().get(ip).filter(|_| valid).ok_or(ENOENT);
+            if let Err(error) = site.and_then(|site| batch.want(site, end, true)) {
+                failed.add(probe, error);
+            }
+        }
+        if let Err(error) = self.switch(&batch) {
+            for probe in probes {
+                let (ip, end) = decode(probe.cookie());
+                // The others have been noted above.
+                if self.map().get(ip).is_some_and(|site| site.is_wanted(end)) {
+                    failed.add(probe, error);
+                }
+            }
+            batch.give_up();
+        }
+    }
+
+    /// Disarms probes, as [`Provider::disable`](crate::framework::Provider::disable).
+    pub fn disable(&self, probes: &[ProbeRef]) {
+        let mut batch = ProbeBatch::default();
+        for probe in probes {
+            let (ip, end) = decode(probe.cookie());
+            let Some(site) = self.map().get(ip) else {
+                continue;
+            };
+            if batch.want(site, end, false).is_err() {
+                // No memory for a batch: this one on its own.
+                self.disable_one(site, end);
+            }
+        }
+        if self.switch(&batch).is_err() {
+            batch.give_up();
+            for probe in probes {
+                let (ip, end) = decode(probe.cookie());
+                if let Some(site) = self.map().get(ip) {
+                    self.disable_one(site, end);
+                }
+            }
+        }
+    }
+
+    /// Disarms one end of one site, without memory.
+    fn disable_one(&self, site: &Site, end: End) {
+        let old = site.armed.load(Ordering::Relaxed);
+        let new = old & !end.bit();
+        let ip = [site.ip];
+        let mut change = Change::default();
+        match (Via::of(old), Via::of(new)) {
+            (Via::Graph, Via::Function) => {
+                change.add_entry = &ip;
+                change.drop_return = &ip;
+            }
+            (Via::Graph, Via::None) => change.drop_return = &ip,
+            (Via::Function, Via::None) => change.drop_entry = &ip,
+            _ => {}
+        }
+        let switch = || {
+            site.wanted.store(new, Ordering::Relaxed);
+            site.armed.store(new, Ordering::Relaxed);
+        };
+        if self.tracer.change(&change, switch).is_err() {
+            // The entry stays hooked by the graph tracer, which asks for `RETURN`: so the probe stays armed, and
+            // fires for nobody.
+            pr_warn!("fbt: no memory to disarm a probe\n");
+        }
+    }
+
+    fn switch(&self, batch: &ProbeBatch<'_>) -> Result {
+        let (mut add_entry, mut add_return) = (KVVec::new(), KVVec::new());
+        let (mut drop_entry, mut drop_return) = (KVVec::new(), KVVec::new());
+        for site in batch.sites.iter() {
+            let old = Via::of(site.armed.load(Ordering::Relaxed));
+            let new = Via::of(site.wanted.load(Ordering::Relaxed));
+            if old == new {
+                continue;
+            }
+            match new {
+                Via::Function => add_entry.push(site.ip, GFP_KERNEL)?,
+                Via::Graph => add_return.push(site.ip, GFP_KERNEL)?,
+                Via::None => {}
+            }
+            match old {
+                Via::Function => drop_entry.push(site.ip, GFP_KERNEL)?,
+                Via::Graph => drop_return.push(site.ip, GFP_KERNEL)?,
+                Via::None => {}
+            }
+        }
+        let change = Change {
+            add_entry: &add_entry,
+            add_return: &add_return,
+            drop_entry: &drop_entry,
+            drop_return: &drop_return,
+        };
+        self.tracer.change(&change, || {
+            for site in batch.sites.iter() {
+                let wanted = site.wanted.load(Ordering::Relaxed);
+                site.armed.store(wanted, Ordering::Relaxed);
+            }
+        })
+    }
+}
+
+/// The sites that a change touches, each once.
+#[derive(Default)]
+struct ProbeBatch<'a> {
+    sites: KVVec<&'a Site>,
+}
+
+impl<'a> ProbeBatch<'a> {
+    fn want(&mut self, site: &'a Site, end: End, armed: bool) -> Result {
+        let old = site.wanted.load(Ordering::Relaxed);
+        let new = if armed { old | end.bit() } else { old & !end.bit() };
+        if old == new {
+            return Ok(());
+        }
+        if old == site.armed.load(Ordering::Relaxed) {
+            self.sites.push(site, GFP_KERNEL)?;
+        }
+        site.wanted.store(new, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn give_up(&self) {
+        for site in self.sites.iter() {
+            let armed = site.armed.load(Ordering::Relaxed);
+            site.wanted.store(armed, Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! The functions that ftrace can patch, as the kernel's own records list them.
+//!
+//! A record is a place, not a function: the address of the patchable call, a few bytes behind the function's first.
+//! That address (`ip`) is a function's identity everywhere in the providers; names come and go with aliases.
+//! Records of functions that the linker dropped for a stronger one of the same name are left out, for no
+//! symbol begins there.
+
+use super::symbols::{self, Address, Names};
+use crate::bindings;
+use core::ffi::{c_int, c_void};
+use kernel::prelude::*;
+
+/// A module that is kept from being unloaded.
+pub struct ModuleRef(*mut kernel::bindings::module);
+
+impl ModuleRef {
+    fn of_text(addr: usize) -> Result<Option<Self>> {
+        let lookup = symbols::lookup(c"__module_text_address")?;
+        // SAFETY: `lookup` is what the helper asks for.
+        let module = unsafe { bindings::dtrace_module_get(lookup.get(), addr) };
+        Ok((!module.is_null()).then_some(Self(module)))
+    }
+
+    fn is_init_text(&self, addr: usize) -> bool {
+        // SAFETY: The module is valid as long as `self`.
+        unsafe { bindings::dtrace_module_init_text(self.0, addr) }
+    }
+}
+
+impl Drop for ModuleRef {
+    fn drop(&mut self) {
+        // SAFETY: The reference is ours and given up here.
+        unsafe { bindings::dtrace_module_put(self.0) }
+    }
+}
+
+/// Traceable functions, sorted by address, with their names.
+pub struct Functions {
+    ips: KVVec<usize>,
+    names: Names,
+    // Modules stay while their names are borrowed from here.
+    _modules: KVVec<ModuleRef>,
+}
+
+impl Functions {
+    /// All functions of the kernel and of the modules that are loaded and not about to go.
+    pub fn all() -> Result<Self> {
+        Self::collect(core::ptr::null_mut())
+    }
+
+    /// The functions of a module, as a notifier names it.
+    pub fn of_module(module: &super::module::Module) -> Result<Self> {
+        Self::collect(module.as_ptr())
+    }
+
+    /// Calls `f` with the address, module (`None`: the kernel itself) and name of each function that has a name, until an
+    /// error.
+    pub fn for_each(
+        &self,
+        mut f: impl FnMut(usize, Option<&[u8]>, &[u8]) -> Result,
+    ) -> Result {
+        for (n, ip) in self.ips.iter().enumerate() {
+            if let Some((module, name)) = self.names.get(n) {
+                f(*ip, module, name)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn collect(only: *mut kernel::bindings::module) -> Result<Self> {
+        let mut ips = traceable(only)?;
+        ips.sort_unstable();
+        let modules = keep_modules(&mut ips)?;
+        // SAFETY: The helper has no preconditions.
+        let offset = unsafe { bindings::dtrace_traceable_offset() };
+        let names = symbols::name_all(&ips, offset)?;
+        Ok(Self {
+            ips,
+            names,
+            _modules: modules,
+        })
+    }
+}
+
+/// The address that ftrace patches of the function at `addr`, if it is traceable.
+pub fn traceable_at(addr: Address) -> Option<usize> {
+    let location = symbols::lookup(c"ftrace_location").ok()?;
+    // SAFETY: `ftrace_location` takes any number.
+    let ip = unsafe { location.call([addr.get(), 0, 0, 0, 0]) };
+    (ip != 0).then_some(ip)
+}
+
+/// Whether `ip` is (still) a place that ftrace patches.
+pub struct Validity(Address);
+
+impl Validity {
+    /// Prepares checks.
+    pub fn new() -> Result<Self> {
+        Ok(Self(symbols::lookup(c"ftrace_location")?))
+    }
+
+    /// Checks one address.
+    pub fn check(&self, ip: usize) -> bool {
+        // SAFETY: `ftrace_location` takes any number.
+        ip != 0 && unsafe { self.0.call([ip, 0, 0, 0, 0]) } == ip
+    }
+}
+
+fn traceable(only: *mut kernel::bindings::module) -> Result<KVVec<usize>> {
+    struct Sink {
+        ips: KVVec<usize>,
+        error: Result,
+    }
+
+    /// # Safety
+    ///
+    /// `data` is a `Sink` that nobody else uses.
+    unsafe extern "C" fn push(data: *mut c_void, ip: usize) -> c_int {
+        // SAFETY: By the caller's promise.
+        let sink = unsafe { &mut *data.cast::<Sink>() };
+        sink.error = sink.ips.push(ip, GFP_KERNEL).map_err(Into::into);
+        c_int::from(sink.error.is_err())
+    }
+
+    let start = symbols::lookup(c"ftrace_rec_iter_start")?;
+    let next = symbols::lookup(c"ftrace_rec_iter_next")?;
+    let record = symbols::lookup(c"ftrace_rec_iter_record")?;
+    let lock = symbols::lookup(c"ftrace_lock")?;
+    let mut sink = Sink {
+        ips: KVVec::new(),
+        error: Ok(()),
+    };
+    sink.ips.reserve(1 << 16, GFP_KERNEL)?;
+    // SAFETY: The addresses are those of the functions and of the mutex that the helper asks for; `push` gets the
+    // sink, which outlives the call.
+    unsafe {
+        bindings::dtrace_each_traceable(
+            start.get(),
+            next.get(),
+            record.get(),
+            lock.as_ptr(),
+            only,
+            Some(push),
+            core::ptr::from_mut(&mut sink).cast(),
+        )
+    };
+    sink.error?;
+    Ok(sink.ips)
+}
+
+/// Takes a reference to each module that `ips` have functions of. Removes from `ips` those of modules that are going, of code
+/// that is freed after a module's start, and our own.
+fn keep_modules(ips: &mut KVVec<usize>) -> Result<KVVec<ModuleRef>> {
+    let text_end = symbols::lookup(c"_etext")?.get();
+    let mut modules: KVVec<ModuleRef> = KVVec::new();
+    let mut error = Ok(());
+    ips.retain(|ip| {
+        if *ip < text_end || error.is_err() {
+            return true;
+        }
+        // SAFETY: The helper takes any number.
+        if unsafe { bindings::dtrace_is_our_text(*ip) } {
+            return false;
+        }
+        match ModuleRef::of_text(*ip) {
+            Err(e) => {
+                error = Err(e);
+                true
+            }
+            // Kernel text outside of the main section, or a module that is going.
+            Ok(None) => kernel_text(*ip),
+            Ok(Some(module)) => {
+                let keep = !module.is_init_text(*ip);
+                if modules.last().map(|m| m.0) != Some(module.0) {
+                    if let Err(e) = modules.push(module, GFP_KERNEL) {
+                        error = Err(e.into());
+                    }
+                }
+                keep
+            }
+        }
+    });
+    error?;
+    Ok(modules)
+}
+
+/// Whether an address above the kernel's main text is nevertheless the kernel's own.
+fn kernel_text(ip: usize) -> bool {
+    symbols::lookup(c"_end").is_ok_and(|end| ip < end.get())
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! The kernel's symbols, and calls of functions that are not exported.
+//!
+//! kallsyms itself is not exported. Its look-up is found by a kprobe, which the kernel places by name; everything
+//! else is found by the look-up. Calls to what was found so go through one thunk (`thunk.S`), for an indirect call would
+//! fault on hardware that enforces branch targets.
+
+use crate::bindings;
+use core::ffi::{c_char, c_int, c_void, CStr};
+use kernel::prelude::*;
+use kernel::sync::SetOnce;
+
+/// The longest symbol name, with its NUL.
+const KSYM_NAME_LEN: usize = 512;
+
+/// The address of a kernel function or object, by name.
+pub fn lookup(name: &CStr) -> Result<Address> {
+    static LOOKUP: SetOnce<usize> = SetOnce::new();
+
+    let by_name = match LOOKUP.as_ref() {
+        Some(addr) => *addr,
+        None => {
+            // SAFETY: The name is a C string, and it is a function that may be probed.
+            let addr = unsafe { bindings::dtrace_kprobe_address(c"kallsyms_lookup_name".as_ptr()) };
+            if addr == 0 {
+                return Err(ENOENT);
+            }
+            LOOKUP.populate(addr as usize);
+            addr as usize
+        }
+    };
+    // SAFETY: `kallsyms_lookup_name` takes a C string and reads it only.
+    let addr = unsafe { Address(by_name).call([name.as_ptr() as usize, 0, 0, 0, 0]) };
+    if addr == 0 {
+        pr_warn!("the kernel has no symbol {:?}\n", name);
+        return Err(ENOENT);
+    }
+    Ok(Address(addr))
+}
+
+/// Where a kernel symbol lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Address(pub(super) usize);
+
+impl Address {
+    /// The number.
+    pub fn get(self) -> usize {
+        self.0
+    }
+
+    /// The address as a pointer to an object.
+    pub(super) fn as_ptr<T>(self) -> *mut T {
+        self.0 as *mut T
+    }
+
+    /// Calls the function there.
+    ///
+    /// # Safety
+    ///
+    /// It must be a function of the kernel's calling convention with at most five integer or pointer arguments, and what
+    /// that function asks of its caller must hold for `args`.
+    pub(super) unsafe fn call(self, args: [usize; 5]) -> usize {
+        let [a0, a1, a2, a3, a4] = args;
+        // SAFETY: By the caller's promise.
+        unsafe { bindings::dtrace_call(self.0, a0, a1, a2, a3, a4) }
+    }
+}
+
+/// Names of addresses, all in two buffers.
+pub struct Names {
+    text: KVVec<u8>,
+    // Parallel to the addresses asked for.
+    entries: KVVec<Entry>,
+    modules: KVVec<(u32, u32)>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Entry {
+    start: u32,
+    len: u32,
+    // Index into `modules` plus one; 0 is the kernel itself.
+    module: u32,
+}
+
+impl Names {
+    /// The name of address `n`, and its module's unless it is of the kernel itself. `None`: no symbol is there.
+    pub fn get(&self, n: usize) -> Option<(Option<&[u8]>, &[u8])> {
+        let entry = self.entries.get(n)?;
+        let name = self.slice(entry.start, entry.len)?;
+        if name.is_empty() {
+            return None;
+        }
+        let module = match entry.module.checked_sub(1) {
+            None => None,
+            Some(i) => {
+                let (start, len) = *self.modules.get(i as usize)?;
+                Some(self.slice(start, len)?)
+            }
+        };
+        Some((module, name))
+    }
+
+    fn slice(&self, start: u32, len: u32) -> Option<&[u8]> {
+        self.text.get(start as usize..)?.get(..len as usize)
+    }
+
+    fn push_text(&mut self, bytes: &[u8]) -> Result<(u32, u32)> {
+        let start = u32::try_from(self.text.len())?;
+        self.text.extend_from_slice(bytes, GFP_KERNEL)?;
+        Ok((start, bytes.len() as u32))
+    }
+}
+
+/// Finds the names of `ips`, which are sorted: of each the first symbol that begins at most `offset` bytes before it.
+///
+/// One pass over all symbols names tens of thousands of addresses in the time that some hundred separate
+/// look-ups take, for each of those has to expand compressed names again.
+pub fn name_all(ips: &[usize], offset: usize) -> Result<Names> {
+    let mut names = Names {
+        text: KVVec::new(),
+        entries: KVVec::from_elem(Entry::default(), ips.len(), GFP_KERNEL)?,
+        modules: KVVec::new(),
+    };
+    // Names are about 20 bytes long on average.
+    names.text.reserve(ips.len().saturating_mul(24), GFP_KERNEL)?;
+
+    let mut pass = Pass {
+        ips,
+        offset,
+        names: &mut names,
+        module: 0,
+        error: Ok(()),
+    };
+    let each = lookup(c"kallsyms_on_each_symbol")?;
+    let data = core::ptr::from_mut(&mut pass).cast::<c_void>() as usize;
+    let callback = name_symbol as unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> c_int;
+    // SAFETY: `kallsyms_on_each_symbol` calls back with `data`, a `Pass` that outlives the call, and with C strings.
+    unsafe { each.call([callback as usize, data, 0, 0, 0]) };
+    pass.error?;
+
+    name_modules(ips, offset, &mut names)?;
+    Ok(names)
+}
+
+/// Names what belongs to modules: a pass over the symbols of every module that has one of `ips`.
+fn name_modules(ips: &[usize], offset: usize, names: &mut Names) -> Result {
+    let lookup_one = lookup(c"kallsyms_lookup")?;
+    let each = lookup(c"module_kallsyms_on_each_symbol")?;
+    let mut buf = KVec::from_elem(0u8, KSYM_NAME_LEN, GFP_KERNEL)?;
+
+    for (n, ip) in ips.iter().enumerate() {
+        if names.entries.get(n).is_none_or(|e| e.len != 0) {
+            continue;
+        }
+        let (mut size, mut off) = (0usize, 0usize);
+        let mut module: *const c_char = core::ptr::null();
+        // SAFETY: `kallsyms_lookup` writes to the two numbers, the pointer and the buffer, which is as long as a
+        // name can be.
+        let found = unsafe {
+            lookup_one.call([
+                *ip,
+                core::ptr::from_mut(&mut size) as usize,
+                core::ptr::from_mut(&mut off) as usize,
+                core::ptr::from_mut(&mut module) as usize,
+                buf.as_mut_ptr() as usize,
+            ])
+        };
+        if found == 0 || module.is_null() {
+            continue;
+        }
+        // SAFETY: The module's name is part of the module. If that is being freed meanwhile, the bytes may be
+        // stale, but `ips` come from modules that the caller keeps or that cannot go while it holds them.
+        let module = unsafe { CStr::from_ptr(module) };
+        if last_module(names) == Some(module.to_bytes()) {
+            // A function of a module already seen that has no symbol.
+            continue;
+        }
+        let text = names.push_text(module.to_bytes())?;
+        names.modules.push(text, GFP_KERNEL)?;
+        let index = names.modules.len() as u32;
+        let mut pass = Pass {
+            ips,
+            offset,
+            names,
+            module: index,
+            error: Ok(()),
+        };
+        let data = core::ptr::from_mut(&mut pass).cast::<c_void>() as usize;
+        let callback =
+            name_symbol as unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> c_int;
+        // SAFETY: As for `kallsyms_on_each_symbol`; the first argument is a C string.
+        unsafe { each.call([module.as_ptr() as usize, callback as usize, data, 0, 0]) };
+        pass.error?;
+    }
+    Ok(())
+}
+
+fn last_module(names: &Names) -> Option<&[u8]> {
+    let (start, len) = *names.modules.last()?;
+    names.slice(start, len)
+}
+
+struct Pass<'a> {
+    ips: &'a [usize],
+    offset: usize,
+    names: &'a mut Names,
+    module: u32,
+    error: Result,
+}
+
+impl Pass<'_> {
+    fn symbol(&mut self, name: &[u8], addr: usize) -> Result {
+        let n = self.ips.partition_point(|ip| *ip < addr);
+        let Some(ip) = self.ips.get(n) else {
+            return Ok(());
+        };
+        if ip.wrapping_sub(addr) > self.offset || name.is_empty() {
+            return Ok(());
+        }
+        // The first of several names of an address is the one that the kernel prints.
+        if self.names.entries.get(n).is_none_or(|e| e.len != 0) {
+            return Ok(());
+        }
+        let (start, len) = self.names.push_text(name)?;
+        if let Some(entry) = self.names.entries.get_mut(n) {
+            *entry = Entry {
+                start,
+                len,
+                module: self.module,
+            };
+        }
+        Ok(())
+    }
+}
+
+/// Called by kallsyms for each symbol.
+///
+/// # Safety
+///
+/// `data` is a `Pass` that nobody else uses, `name` a C string.
+unsafe extern "C" fn name_symbol(data: *mut c_void, name: *const c_char, addr: usize) -> c_int {
+    // SAFETY: By the caller's promise.
+    let (pass, name) = unsafe { (&mut *data.cast::<Pass<'_>>(), CStr::from_ptr(name)) };
+    pass.error = pass.symbol(name.to_bytes(), addr);
+    c_int::from(pass.error.is_err())
+}

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! The kernel's tracepoints: their list, and probes on them.
+//!
+//! Tracepoints are found by the kernel's own walk over them, which works for those that are not exported too. Their subsystems
+//! stand in the list of trace events, the numbers of their arguments in the table for BPF's raw tracepoints.
+//!
+//! A hook is memory of its tracepoint for good: detached, a late call on another CPU may still read it. So detaching does
+//! not wait, and the whole set waits once when it is dropped.
+
+use super::symbols;
+use crate::bindings;
+use core::ffi::{c_char, c_void, CStr};
+use kernel::alloc::KVVec;
+use kernel::prelude::*;
+
+/// What is called when a tracepoint is passed. Any context but an NMI's beginning; RCU watches.
+pub trait Hit: Send + Sync + 'static {
+    /// The tracepoint was passed with these arguments. Of those narrower than 64 bits the upper bits mean nothing.
+    fn hit(&self, args: &[u64]);
+}
+
+/// A tracepoint to be described.
+pub struct Description {
+    /// Its subsystem, if it has an event.
+    pub system: Option<&'static [u8]>,
+    /// Its name.
+    pub name: &'static [u8],
+}
+
+/// A hook, called through the C trampoline.
+#[repr(C)]
+struct Hook<T> {
+    // First, so that a pointer to it is a pointer to the whole.
+    raw: bindings::dtrace_tracepoint_hook,
+    tp: *mut bindings::tracepoint,
+    value: T,
+}
+
+/// All hooks of one provider. They are not moved while one is attached: the vector never grows after `new`.
+pub struct Tracepoints<T: Hit> {
+    hooks: KVVec<Hook<T>>,
+}
+
+// SAFETY: Tracepoints of the kernel itself live for ever, and hooks change only while nothing is attached.
+unsafe impl<T: Hit> Send for Tracepoints<T> {}
+// SAFETY: As above.
+unsafe impl<T: Hit> Sync for Tracepoints<T> {}
+
+impl<T: Hit> Tracepoints<T> {
+    /// A hook for each of the kernel's tracepoints, of which `make` makes the value from the description and the hook's index; nothing
+    /// is attached.
+    pub fn new(mut make: impl FnMut(&Description, usize) -> Result<T>) -> Result<Self> {
+        let found = find()?;
+        let systems = systems()?;
+        let counts = argument_counts()?;
+        let mut hooks = KVVec::with_capacity(found.len(), GFP_KERNEL)?;
+        for tp in found.iter().copied() {
+            // SAFETY: A kernel tracepoint and its name live for ever.
+            let name = unsafe { CStr::from_ptr((*tp).name.cast()) }.to_bytes();
+            let desc = Description {
+                system: by_tracepoint(&systems, tp),
+                name,
+            };
+            let value = make(&desc, hooks.len())?;
+            let hook = Hook {
+                raw: bindings::dtrace_tracepoint_hook {
+                    hit: Some(on_hit::<T>),
+                    nargs: by_tracepoint(&counts, tp)
+                        .unwrap_or(0)
+                        .min(bindings::DTRACE_TRACEPOINT_ARGS),
+                },
+                tp,
+                value,
+            };
+            hooks.push(hook, GFP_KERNEL)?;
+        }
+        Ok(Self { hooks })
+    }
+
+    /// Attaches hook `n`, which is not attached.
+    pub fn attach(&self, n: usize) -> Result {
+        let hook = self.hooks.get(n).ok_or(EINVAL)?;
+        // SAFETY: The tracepoint lives for ever; the hook until `drop` has detached it and waited.
+        kernel::error::to_result(unsafe {
+            bindings::dtrace_tracepoint_register(hook.tp, raw(hook))
+        })
+    }
+
+    /// Detaches hook `n`. A hook that is not attached stays so.
+    pub fn detach(&self, n: usize) {
+        if let Some(hook) = self.hooks.get(n) {
+            // SAFETY: As in `attach`; what is not registered is not found.
+            unsafe { bindings::dtrace_tracepoint_unregister(hook.tp, raw(hook)) };
+        }
+    }
+}
+
+impl<T: Hit> Drop for Tracepoints<T> {
+    fn drop(&mut self) {
+        // The framework has had all probes disarmed; what it has detached may still be running.
+        // SAFETY: No preconditions; may sleep.
+        unsafe { bindings::dtrace_tracepoint_sync() };
+    }
+}
+
+fn raw<T>(hook: &Hook<T>) -> *mut bindings::dtrace_tracepoint_hook {
+    core::ptr::from_ref(hook).cast_mut().cast()
+}
+
+/// # Safety
+///
+/// Called by the C trampoline with a `Hook<T>` and as many words as it counts.
+unsafe extern "C" fn on_hit<T: Hit>(
+    hook: *mut bindings::dtrace_tracepoint_hook,
+    args: *const u64,
+) {
+    // SAFETY: `raw` is the first field of a hook that is only read; there are `nargs` words.
+    let (hook, args) = unsafe {
+        let hook = &*hook.cast::<Hook<T>>();
+        (hook, core::slice::from_raw_parts(args, hook.raw.nargs as usize))
+    };
+    hook.value.hit(args);
+}
+
+type ByTracepoint<V> = KVVec<(usize, V)>;
+
+fn by_tracepoint<V: Copy>(list: &ByTracepoint<V>, tp: *mut bindings::tracepoint) -> Option<V> {
+    let at = list.binary_search_by_key(&(tp as usize), |e| e.0).ok()?;
+    Some(list.get(at)?.1)
+}
+
+/// A vector that C fills by calls.
+struct Sink<V> {
+    list: KVVec<V>,
+    error: Result,
+}
+
+impl<V> Sink<V> {
+    fn new() -> Self {
+        Self {
+            list: KVVec::new(),
+            error: Ok(()),
+        }
+    }
+
+    fn push(&mut self, value: V) {
+        if self.error.is_ok() {
+            self.error = self.list.push(value, GFP_KERNEL).map_err(Into::into);
+        }
+    }
+}
+
+/// All tracepoints of the kernel itself.
+fn find() -> Result<KVVec<*mut bindings::tracepoint>> {
+    type Found = Sink<*mut bindings::tracepoint>;
+
+    /// # Safety
+    ///
+    /// `data` is a `Found` that nobody else uses.
+    unsafe extern "C" fn each(tp: *mut bindings::tracepoint, data: *mut c_void) {
+        // SAFETY: By the caller's promise.
+        unsafe { &mut *data.cast::<Found>() }.push(tp);
+    }
+
+    let mut found = Found::new();
+    // SAFETY: `each` gets the sink, which outlives the call.
+    unsafe {
+        bindings::for_each_kernel_tracepoint(Some(each), core::ptr::from_mut(&mut found).cast())
+    };
+    found.error?;
+    Ok(found.list)
+}
+
+/// The subsystems of tracepoints that have events, sorted by tracepoint.
+fn systems() -> Result<ByTracepoint<&'static [u8]>> {
+    type Found = Sink<(usize, *const c_char)>;
+
+    /// # Safety
+    ///
+    /// `data` is a `Found` that nobody else uses, and `system` a C string.
+    unsafe extern "C" fn each(
+        data: *mut c_void,
+        tp: *mut bindings::tracepoint,
+        system: *const c_char,
+    ) {
+        // SAFETY: By the caller's promise.
+        unsafe { &mut *data.cast::<Found>() }.push((tp as usize, system));
+    }
+
+    let events = symbols::lookup(c"ftrace_events")?;
+    let lock = symbols::lookup(c"event_mutex")?;
+    let end = symbols::lookup(c"_end")?.get();
+    let mut found = Found::new();
+    // SAFETY: The addresses are those of the list and the mutex that guards it; `each` gets the sink, which outlives the call.
+    unsafe {
+        bindings::dtrace_each_event(
+            events.as_ptr(),
+            lock.as_ptr(),
+            Some(each),
+            core::ptr::from_mut(&mut found).cast(),
+        )
+    };
+    found.error?;
+    let mut list = KVVec::with_capacity(found.list.len(), GFP_KERNEL)?;
+    for (tp, system) in found.list.iter().copied() {
+        // Those of modules go with their modules.
+        if (system as usize) < end {
+            // SAFETY: A string of the kernel's own data lives for ever.
+            let system = unsafe { CStr::from_ptr(system) }.to_bytes();
+            list.push((tp, system), GFP_KERNEL)?;
+        }
+    }
+    list.sort_unstable_by_key(|e| e.0);
+    Ok(list)
+}
+
+/// The numbers of arguments of tracepoints, sorted by tracepoint.
+fn argument_counts() -> Result<ByTracepoint<u32>> {
+    let start = symbols::lookup(c"__start__bpf_raw_tp")?.as_ptr::<bindings::bpf_raw_event_map>();
+    let stop = symbols::lookup(c"__stop__bpf_raw_tp")?.as_ptr::<bindings::bpf_raw_event_map>();
+    // SAFETY: The two symbols bound the array, which is constant.
+    let maps = unsafe {
+        let len = usize::try_from(stop.offset_from(start)).map_err(|_| EINVAL)?;
+        core::slice::from_raw_parts(start, len)
+    };
+    let mut list = KVVec::with_capacity(maps.len(), GFP_KERNEL)?;
+    for map in maps {
+        list.push((map.tp as usize, map.num_args), GFP_KERNEL)?;
+    }
+    list.sort_unstable_by_key(|e| e.0);
+    Ok(list)
+}
