@@ -20,8 +20,8 @@ pub fn fault(fault: Fault) -> &'static str {
         Fault::Upriv => "invalid user access",
         Fault::TupOflow => "tuple stack overflow",
         Fault::BadStack => "bad stack",
-        Fault::BadSize => "bad size",
-        Fault::BadIndex => "bad index",
+        Fault::BadSize => "invalid size",
+        Fault::BadIndex => "index out of bounds",
         Fault::Library => "library-level fault",
     }
 }
@@ -63,7 +63,12 @@ pub struct Error {
 /// A fault in probe context.
 pub fn error(probe: &Probe<'_>, error: &Error) -> String {
     let details = match error.fault {
-        Fault::BadAddr | Fault::BadAlign | Fault::BadStack => format!(" ({:#x})", error.addr),
+        // The address that nobody knows.
+        Fault::BadAddr if error.addr == u64::MAX => String::new(),
+        Fault::BadAddr | Fault::BadAlign | Fault::BadStack | Fault::BadSize => {
+            format!(" ({:#x})", error.addr)
+        }
+        Fault::BadIndex => format!(" ({})", error.addr as i64),
         _ => String::new(),
     };
     let place = match error.action {
@@ -176,6 +181,9 @@ mod tests {
             (2, Some(4), Fault::BadAlign, 0xffff_8880_0000_0001),
             (0, Some(8), Fault::DivZero, 7),
             (5, None, Fault::BadStack, 1),
+            (1, Some(0), Fault::BadAddr, u64::MAX),
+            (1, None, Fault::BadIndex, -8i64 as u64),
+            (1, None, Fault::BadSize, 4096),
         ] {
             text += &error(
                 &PROBE,
@@ -193,6 +201,9 @@ mod tests {
             error on enabled probe ID 3 (ID 1: dtrace:::BEGIN): invalid alignment (0xffff888000000001) in action #2 at DIF offset 4
             error on enabled probe ID 3 (ID 1: dtrace:::BEGIN): divide-by-zero in predicate at DIF offset 8
             error on enabled probe ID 3 (ID 1: dtrace:::BEGIN): bad stack (0x1) in action #5
+            error on enabled probe ID 3 (ID 1: dtrace:::BEGIN): invalid address in action #1 at DIF offset 0
+            error on enabled probe ID 3 (ID 1: dtrace:::BEGIN): index out of bounds (-8) in action #1
+            error on enabled probe ID 3 (ID 1: dtrace:::BEGIN): invalid size (0x1000) in action #1
             error on enabled probe ID 3 (ID 1: dtrace:::BEGIN): no such option
         "#]]
         .assert_eq(&text);
