@@ -42,4 +42,24 @@ shell: modules userland
 cases: modules userland
 	@scripts/vm cases $(FILTER)
 
-.PHONY: help setup modules userland run shell cases
+##demo|a tour of one-liners in the virtual machine
+demo: modules userland
+	@scripts/vm run 'exec bash scripts/tour'
+
+##check|format, lints, licences
+check: setup
+	@scripts/check
+
+##test|the checks, the tests of all crates, and the cases
+test: modules userland
+	@scripts/test
+
+##bench|count the instructions that the loaded module adds while nothing is enabled
+bench: modules
+	@scripts/bench
+
+##install DESTDIR=DIR [KDIR=DIR]|lay out module, command, D libraries and header below DESTDIR
+install:
+	@scripts/install '$(DESTDIR)' '$(KDIR)'
+
+.PHONY: help setup modules userland run shell cases demo check test bench install

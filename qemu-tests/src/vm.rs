@@ -37,8 +37,8 @@ pub struct Setup {
     pub module: Option<PathBuf>,
     /// How to run it; none is what the machine can do.
     pub accel: Option<Accel>,
-    /// Further arguments of QEMU.
-    pub qemu: Option<String>,
+    /// Make the guest's clock count instructions: exact and repeatable, slow, on one processor only.
+    pub icount: bool,
     /// Processors.
     pub cpus: u32,
 }
@@ -60,7 +60,7 @@ impl Setup {
             module: module.exists().then_some(module),
             build,
             accel: None,
-            qemu: None,
+            icount: false,
             cpus: 2,
         })
     }
@@ -234,13 +234,11 @@ fn virtme(setup: &Setup, dir: &Path, accel: Accel, shell: bool) -> Command {
     command
         .arg("--append")
         .arg(format!("loglevel=5 init={}", init.display()));
-    let mut qemu = match accel {
-        Accel::Kvm => String::from("-cpu host"),
-        Accel::Tcg => String::from("-cpu max"),
+    let qemu = match (accel, setup.icount) {
+        (Accel::Kvm, _) => "-cpu host",
+        (Accel::Tcg, false) => "-cpu max",
+        (Accel::Tcg, true) => "-cpu max -icount shift=0,sleep=off",
     };
-    if let Some(more) = &setup.qemu {
-        qemu = format!("{qemu} {more}");
-    }
     command.arg(format!("--qemu-opts={qemu}"));
     if !shell {
         // Verbose: the console goes to standard error.

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! `vm run COMMAND` and `vm shell`: the machine by hand. `scripts/vm` calls it in the build root.
+//! `vm run COMMAND`, `vm count COMMAND` and `vm shell`: the machine by hand. `scripts/vm` calls it in the build root.
+//! `count` makes the guest's clock count instructions, and leaves loading the module to the command.
 //!
 //! The command's output is passed through as it is, and its exit status is this program's. 120 and above are the
 //! machine's own: 120 the module did not load, 121 the machine died or reached its limit, 122 the kernel warned.
@@ -11,6 +12,7 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use qemu_tests::accel::Accel;
 use qemu_tests::console;
 use qemu_tests::vm::{read_lossy, Order, Setup, Vm};
 
@@ -22,10 +24,11 @@ fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
-        ["run", command] => run(command),
+        ["run", command] => Setup::from_env().and_then(|setup| run(setup, command)),
+        ["count", command] => Setup::from_env().and_then(|setup| run(counting(setup), command)),
         ["shell"] => shell(),
         _ => {
-            eprintln!("usage: vm run COMMAND | vm shell");
+            eprintln!("usage: vm run COMMAND | vm count COMMAND | vm shell");
             return ExitCode::from(2);
         }
     };
@@ -44,8 +47,18 @@ fn limit() -> Duration {
     Duration::from_secs(seconds)
 }
 
-fn run(command: &str) -> io::Result<ExitCode> {
-    let mut setup = Setup::from_env()?;
+/// The set-up of a measurement.
+fn counting(setup: Setup) -> Setup {
+    Setup {
+        accel: Some(Accel::Tcg),
+        icount: true,
+        cpus: 1,
+        module: None,
+        ..setup
+    }
+}
+
+fn run(mut setup: Setup, command: &str) -> io::Result<ExitCode> {
     if std::env::var_os("DTRACE_VM_BARE").is_some() {
         setup.module = None;
     }
