@@ -371,7 +371,7 @@ impl Consumer {
             self.nested.fetch_add(1, Ordering::Relaxed);
             return None;
         };
-        let CpuState { vm, out } = state.as_mut()?;
+        let CpuState { vm, out } = &mut **state.as_mut()?;
         vm.reset();
         let mut env = Env {
             m,

@@ -53,7 +53,7 @@ pub struct Run {
     /// The clauses.
     pub clauses: Vec<Boxed<Prepared>>,
     /// What each CPU has; nothing where it is not traced.
-    pub cpus: PerCpu<Option<CpuState>>,
+    pub cpus: PerCpu<Option<Boxed<CpuState>>>,
     /// What was put aside, by CPU.
     pub sides: Vec<Option<Sides>>,
 }
@@ -158,6 +158,7 @@ impl Sizes {
     }
 }
 
+#[inline(never)]
 fn make_cpu(
     index: usize,
     config: &Config,
@@ -165,14 +166,15 @@ fn make_cpu(
     control: &Control,
     needs: &Needs,
     sizes: &Sizes,
-) -> Result<CpuState, NoMem> {
+) -> Result<Boxed<CpuState>, NoMem> {
     let scratch = SCRATCH.max(core.strsize * SCRATCH_STRINGS);
     let key_words = core.dynamics.as_ref().map_or(2, |d| d.key_words().max(2));
     let seed = config
         .seed
         .wrapping_add((index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let locals = control.shared.table.locals_size();
-    Ok(CpuState {
+    let room = Room::new()?;
+    Ok(room.fill(CpuState {
         vm: Vm::new(core, scratch, locals, key_words, seed)?,
         out: Outputs {
             principal: Principal::new(sizes.principal, sizes.policy, sizes.reserve)?,
@@ -183,17 +185,18 @@ fn make_cpu(
             pcs: Vec::try_from_fn(needs.frames, |_| Ok::<_, NoMem>(0))?,
             chill: (0, 0),
         },
-    })
+    }))
 }
 
 /// Everything but what is moved out of the control path's hands.
 struct Parts {
     core: Core,
-    cpus: PerCpu<Option<CpuState>>,
+    cpus: PerCpu<Option<Boxed<CpuState>>>,
     sides: Vec<Option<Sides>>,
     room: Room<Run>,
 }
 
+#[inline(never)]
 fn allocate(
     config: &Config,
     control: &Control,

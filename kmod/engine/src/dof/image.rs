@@ -7,6 +7,7 @@
 //! offset aligned as its header says, and overlaps no other; a string table ends with NUL.
 
 use crate::error::{Errno, NoMem, Reason};
+use crate::mem::sort::sort;
 use crate::mem::Vec;
 use core::cell::Cell;
 use dtrace_uapi::dif::{DIF_NREGS, DIF_NTREGS, DIF_VERSION};
@@ -124,7 +125,7 @@ fn check_section(
     if !sec.align.is_power_of_two() {
         return Err("bad alignment of a section");
     }
-    if sec.offset % u64::from(sec.align) != 0 {
+    if sec.offset & u64::from(sec.align).wrapping_sub(1) != 0 {
         return Err("misaligned section");
     }
     let end = sec.offset.checked_add(sec.size);
@@ -188,7 +189,7 @@ impl<'a> Image<'a> {
                 order.push((sec.offset, sec.offset + sec.size, index as u32))?;
             }
         }
-        order.sort_unstable();
+        sort(&mut order, |a, b| a < b);
         let mut last = 0;
         for (begin, end, index) in order.iter() {
             if *begin < last {

@@ -16,6 +16,7 @@
 
 pub mod alloc;
 pub mod shared;
+pub mod sort;
 pub mod sync;
 pub mod vec;
 

@@ -249,6 +249,14 @@ impl<T> Deref for Boxed<T> {
     }
 }
 
+impl<T> DerefMut for Boxed<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: by the invariant, and the borrow is exclusive.
+        unsafe { self.at.as_mut() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -95,14 +95,14 @@ impl Dynamics {
     ) -> Result<Self, Reason> {
         let head_size = KEY.checked_add(key_size).ok_or(NoMem)?;
         let chunk = head_size.checked_add(value_size).ok_or(NoMem)? + 8;
-        let nchunks = u32::try_from(total / chunk)
+        let nchunks = u32::try_from(total.checked_div(chunk).unwrap_or(0))
             .unwrap_or(u32::MAX)
             .min(u32::MAX / 2) as usize;
-        if nchunks == 0 {
-            return Err(Reason::invalid("less than one dynamic variable fits").about("dynvarsize"));
-        }
         // As many buckets as chunks, rounded down to a power of two: chains of one or two.
-        let nbuckets = 1usize << nchunks.ilog2();
+        let Some(log) = nchunks.checked_ilog2() else {
+            return Err(Reason::invalid("less than one dynamic variable fits").about("dynvarsize"));
+        };
+        let nbuckets = 1usize << log;
         Ok(Self {
             nchunks: nchunks as u32,
             head_size,
