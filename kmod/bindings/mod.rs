@@ -12,7 +12,7 @@
     // Of structures without a size that the kernel's headers embed.
     improper_ctypes
 )]
-#![allow(clippy::all)]
+#![allow(clippy::all, clippy::undocumented_unsafe_blocks)]
 
 pub use generated::*;
 pub use kernel::bindings::*;

@@ -36,8 +36,9 @@ impl Open {
         }
         control.last = Text::new();
         self.dispatch(cmd, arg, control).map_err(|refusal| {
-            control.last = refusal.text;
-            refusal.errno
+            let errno = refusal.errno;
+            control.last = refusal.into_text();
+            errno
         })
     }
 

@@ -53,25 +53,35 @@ impl Write for Text {
 pub struct Refusal {
     /// What the call returns.
     pub errno: Error,
-    /// What the consumer may print; empty where the errno says it all.
-    pub text: Text,
+    /// What the consumer may print; none where the errno says it all, or where memory is short.
+    text: Option<KBox<Text>>,
 }
 
 impl Refusal {
     /// A refusal with a text.
     pub fn new(errno: Error, text: &str) -> Self {
+        Self::with(errno, format_args!("{text}"))
+    }
+
+    fn with(errno: Error, text: fmt::Arguments<'_>) -> Self {
         let mut line = Text::new();
-        let _ = line.write_str(text);
-        Self { errno, text: line }
+        // What does not fit is left out.
+        let _ = line.write_fmt(text);
+        Self {
+            errno,
+            text: KBox::new(line, GFP_KERNEL).ok(),
+        }
+    }
+
+    /// The text, to be kept until the consumer asks for it.
+    pub fn into_text(self) -> Text {
+        self.text.map_or(Text::new(), KBox::into_inner)
     }
 }
 
 /// A refusal that needs no words.
 pub fn refuse(errno: Error) -> Refusal {
-    Refusal {
-        errno,
-        text: Text::new(),
-    }
+    Refusal { errno, text: None }
 }
 
 impl From<Error> for Refusal {
@@ -82,11 +92,7 @@ impl From<Error> for Refusal {
 
 impl From<Reason> for Refusal {
     fn from(reason: Reason) -> Self {
-        let mut text = Text::new();
-        let _ = write!(text, "{reason}");
-        Self {
-            errno: Error::from_errno(reason.errno.0.wrapping_neg()),
-            text,
-        }
+        let errno = Error::from_errno(reason.errno.0.wrapping_neg());
+        Self::with(errno, format_args!("{reason}"))
     }
 }

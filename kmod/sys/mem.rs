@@ -9,7 +9,7 @@ use crate::bindings;
 #[no_mangle]
 extern "C" fn dtrace_engine_alloc(size: usize) -> *mut u8 {
     // SAFETY: Takes any size.
-    unsafe { bindings::dtrace_mem_alloc(size as _).cast() }
+    unsafe { bindings::dtrace_mem_alloc(size).cast() }
 }
 
 /// Gives back what [`dtrace_engine_alloc`] gave.

@@ -38,7 +38,7 @@ pub fn load(addr: u64, out: &mut [u8]) -> Result<(), Unreachable> {
             out.len(),
         )
     };
-    check(ret as isize).map(|_| ())
+    check(ret).map(|_| ())
 }
 
 /// Loads a string of kernel memory as far as there is room; its length, without the NUL, which is not stored.
