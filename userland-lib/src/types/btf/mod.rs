@@ -41,7 +41,7 @@ use std::ffi::CStr;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 use view::Names;
-use wire::{pair, word, Info, Sections, Tails, RECORD};
+use wire::{word, Info, Sections, Sizes, RECORD};
 
 /// How many types may stand between a name and what it is: the kernel allows as many.
 const MAX_DEPTH: u32 = 32;
@@ -264,21 +264,21 @@ impl Btf {
 
     fn build_index(&self) -> Result<Index, Malformed> {
         let types = &self.image[self.sections.types.clone()];
-        let tails = Tails::new(&self.image[self.sections.layout.clone()]);
+        let sizes = Sizes::new(&self.image[self.sections.layout.clone()]);
         // A record takes 25 bytes on average: the vector hardly ever grows.
         let mut starts: Vec<u32> = Vec::with_capacity(types.len() / 24);
         let own = |starts: &Vec<u32>| TypeId(self.first.saturating_add(starts.len() as u32));
         let mut at = 0;
-        while at < types.len() {
-            let (_, info) = pair(types, at);
-            let Some(tail) = tails.length(Info(info)) else {
-                return Err(match info {
-                    0 => Malformed::Record(own(&starts)),
-                    _ => Malformed::Kind(own(&starts), Info(info).kind()),
-                });
-            };
+        while let Some(info) = word(types, at + 4).map(Info) {
+            let size = sizes.length(info);
+            if size == 0 {
+                return Err(Malformed::Kind(own(&starts), info.kind()));
+            }
             starts.push(at as u32); // the section's length is a 32-bit word
-            at += RECORD + tail;
+            at += size;
+        }
+        if at < types.len() {
+            return Err(Malformed::Record(own(&starts)));
         }
         if at > types.len() {
             starts.pop();

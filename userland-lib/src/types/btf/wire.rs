@@ -130,30 +130,49 @@ impl Info {
     }
 }
 
-/// Sizes of the tails of all kinds, known and unknown.
-pub struct Tails([Option<Tail>; 128]);
+/// Sizes of the records of all kinds, known and unknown.
+///
+/// The index is made by looking here once for every type of the kernel: two words for each kind, and no branches.
+pub struct Sizes {
+    /// The part that does not depend on the count; 0 for a kind of which nothing is known.
+    fixed: [u32; 128],
+    /// The size of each of the things that the record counts.
+    each: [u32; 128],
+}
 
-impl Tails {
+impl Sizes {
     /// The known kinds and those that the layout section `layout` adds.
     pub fn new(layout: &[u8]) -> Self {
-        let mut tails = [None; 128];
-        for (slot, entry) in tails.iter_mut().zip(layout.chunks_exact(4)) {
-            *slot = Some(Tail {
-                fixed: entry[0],
-                each: entry[1],
-            });
+        let mut sizes = Self {
+            fixed: [0; 128],
+            each: [0; 128],
+        };
+        let added = layout.chunks_exact(4).enumerate().take(128).skip(1); // number 0 is no type
+        for (kind, entry) in added {
+            sizes.set(
+                kind,
+                Tail {
+                    fixed: entry[0],
+                    each: entry[1],
+                },
+            );
         }
-        tails[0] = None; // number 0 is no type
         for kind in KINDS {
-            tails[kind as usize] = Some(kind.tail());
+            sizes.set(kind as usize, kind.tail());
         }
-        Self(tails)
+        sizes
     }
 
-    /// Length of the tail that `info` announces, `None` for a kind of which nothing is known.
-    pub fn length(&self, info: Info) -> Option<usize> {
-        let tail = self.0[usize::from(info.kind() & 0x7f)]?;
-        Some(usize::from(tail.fixed) + usize::from(tail.each) * info.count())
+    fn set(&mut self, kind: usize, tail: Tail) {
+        self.fixed[kind] = RECORD as u32 + u32::from(tail.fixed);
+        self.each[kind] = u32::from(tail.each);
+    }
+
+    /// Length of the record that `info` announces, 0 for a kind of which nothing is known.
+    pub fn length(&self, info: Info) -> usize {
+        let kind = usize::from(info.kind() & 0x7f);
+        // at most 12 + 255 + 255 times 24 bits: fits
+        self.fixed[kind] as usize + self.each[kind] as usize * info.count()
     }
 }
 
