@@ -4,6 +4,7 @@
 //! libdtrace: compiles D and consumes what `dtrace.ko` records. See ARCHITECTURE.md.
 
 pub mod codegen;
+pub mod compile;
 pub mod consume;
 pub mod diag;
 pub mod disassemble;

@@ -1,0 +1,620 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Names, members, elements and addresses: what expressions get at, and what can be assigned to.
+
+use super::hir::{Bits, Expr, ExprKind, Place, VarScope};
+use super::variable::{Global, Variable};
+use super::{builtin, Sema};
+use crate::diag::{nearest, Diagnostic, Result};
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::{Kind, Path, Ty};
+use dtrace_uapi::var::Var;
+
+/// The scope of `self->` and `this->`.
+pub(super) fn scope(scope: ast::Scope) -> VarScope {
+    match scope {
+        ast::Scope::Thread => VarScope::Thread,
+        ast::Scope::Clause => VarScope::Clause,
+    }
+}
+
+impl Sema<'_, '_> {
+    /// A name without a scope.
+    pub(super) fn name(&mut self, name: &str, span: Span) -> Result<Expr> {
+        let bound = self.bindings.iter().rev().find(|(known, _)| known == name);
+        if let Some((_, value)) = bound {
+            return Ok(Expr {
+                span,
+                ..value.clone()
+            });
+        }
+        match self.state.variables.global(name).cloned() {
+            Some(Global::Variable(variable)) => return self.variable_value(variable, span),
+            Some(Global::Inline { ty, params, value }) => {
+                if !params.is_empty() {
+                    return Err(self.needs_keys(name, span));
+                }
+                return self.inline(ty, &value, Vec::new(), span);
+            }
+            None => (),
+        }
+        if let Some(var) = builtin::find(name) {
+            if builtin::is_array(var) {
+                return Err(self.needs_keys(name, span));
+            }
+            let ty = builtin::ty(var, &mut self.state.types);
+            return Ok(Expr::new(ExprKind::Builtin(var), ty, span));
+        }
+        if let Some((ty, value)) = self.state.types.enumerator(name) {
+            return Ok(Expr::int(value as u64, ty, span));
+        }
+        Err(self.unknown_variable(VarScope::Global, name, span))
+    }
+
+    /// `self->name`, `this->name`.
+    pub(super) fn scoped(&mut self, which: ast::Scope, name: &str, span: Span) -> Result<Expr> {
+        let scope = scope(which);
+        match self.state.variables.scoped(scope, name).cloned() {
+            Some(variable) => self.variable_value(variable, span),
+            None => Err(self.unknown_variable(scope, name, span)),
+        }
+    }
+
+    fn variable_value(&mut self, variable: Variable, span: Span) -> Result<Expr> {
+        if variable.place.keyed {
+            return Err(self.needs_keys(&variable.place.name, span));
+        }
+        let ty = variable.place.ty;
+        Ok(Expr::new(ExprKind::Var(variable.place), ty, span))
+    }
+
+    fn needs_keys(&self, name: &str, span: Span) -> Box<Diagnostic> {
+        Diagnostic::new(
+            "D_ARR_BADREF",
+            span,
+            format!("{name} may not be referenced as a scalar: it is an array"),
+        )
+    }
+
+    /// An inline's value with its parameters bound.
+    fn inline(
+        &mut self,
+        ty: Ty,
+        value: &ast::Expr,
+        params: Vec<(String, Expr)>,
+        span: Span,
+    ) -> Result<Expr> {
+        // An inline sees globals and its own parameters, not the names bound around its use.
+        let outer = std::mem::replace(&mut self.bindings, params);
+        let result = self.expression(value);
+        self.bindings = outer;
+        let result = result?;
+        let mut result = match self.state.types.compatible(ty, result.ty) {
+            true => result,
+            false => self.coerce(result, ty, "=", span)?,
+        };
+        result.span = span;
+        Ok(result)
+    }
+
+    /// `` module`name ``: the kernel's variable.
+    pub(super) fn symbol(&mut self, module: &str, name: &str, span: Span) -> Result<Expr> {
+        let scope = Some(module).filter(|module| !module.is_empty());
+        if scope.is_some_and(|scope| scope == "D" || scope == "C") {
+            return self.name(name, span);
+        }
+        let Some(symbol) = self.world.symbol(scope, name) else {
+            return Err(Diagnostic::new(
+                "D_SYM_UNDEF",
+                span,
+                format!("failed to resolve {module}`{name}: Unknown symbol name"),
+            ));
+        };
+        let ty = self.state.types.variable(Some(&symbol.module), name);
+        let address = Expr::int(symbol.address, Ty::UINTPTR_T, span);
+        match ty {
+            Some(ty) => self.object_at(address, ty, false, span),
+            // The address alone; a cast or `&` makes something of it.
+            None => Ok(address.retype(Ty::DYNAMIC)),
+        }
+    }
+
+    /// What a dynamic value (a symbol without a type) cannot be used for.
+    pub(super) fn typed(&self, e: Expr) -> Result<Expr> {
+        if !self.state.types.is_dynamic(e.ty) {
+            return Ok(e);
+        }
+        Err(Diagnostic::new(
+            "D_SYM_NOTYPES",
+            e.span,
+            "no symbolic type information is available for the symbol",
+        )
+        .note("say what it is with a cast: (int)`symbol reads an int, &`symbol is its address"))
+    }
+
+    /// The object or scalar of type `ty` at `address`.
+    pub(super) fn object_at(
+        &mut self,
+        address: Expr,
+        ty: Ty,
+        user: bool,
+        span: Span,
+    ) -> Result<Expr> {
+        let types = &self.state.types;
+        match types.base(ty) {
+            Kind::Record(_) | Kind::Array(..) | Kind::String | Kind::Function { .. } => {
+                let mut object = address.retype(ty);
+                object.user = user;
+                object.span = span;
+                Ok(object)
+            }
+            Kind::Void => Err(Diagnostic::new(
+                "D_DEREF_VOID",
+                span,
+                "cannot dereference pointer to void",
+            )),
+            _ if types.is_scalar(ty) => {
+                let address = Box::new(address);
+                Ok(Expr::new(ExprKind::Load { address, user }, ty, span))
+            }
+            _ => Err(Diagnostic::new(
+                "D_TYPE_ERR",
+                span,
+                format!("cannot read a value of type \"{}\"", types.name(ty)),
+            )),
+        }
+    }
+
+    /// `*pointer`.
+    pub(super) fn deref(&mut self, pointer: Expr, span: Span) -> Result<Expr> {
+        let pointer = self.typed(pointer)?;
+        let Some(target) = self.state.types.pointee(pointer.ty) else {
+            return Err(Diagnostic::new(
+                "D_DEREF_NONPTR",
+                span,
+                "cannot dereference non-pointer type",
+            ));
+        };
+        if let ExprKind::Translated { .. } = pointer.kind {
+            return Ok(Expr {
+                ty: target,
+                ..pointer
+            });
+        }
+        let user = pointer.user || self.state.types.is_userland(pointer.ty);
+        self.object_at(pointer, target, user, span)
+    }
+
+    /// `&operand`.
+    pub(super) fn address_of(&mut self, operand: &ast::Expr, span: Span) -> Result<Expr> {
+        let operand = self.expression(operand)?;
+        let (ty, user) = (operand.ty, operand.user);
+        let types = &mut self.state.types;
+        let pointer = |types: &mut crate::types::Types<'_>, user| match user {
+            true => types.user_pointer_to(ty),
+            false => types.pointer_to(ty),
+        };
+        match operand.kind {
+            ExprKind::Load { address, user } => Ok(address.retype(pointer(types, user))),
+            ExprKind::LoadBits { .. } => Err(Diagnostic::new(
+                "D_OP_LVAL",
+                span,
+                "cannot take address of a bit-field member using operator &",
+            )),
+            _ if types.is_dynamic(ty) => {
+                let void = types.pointer_to(Ty::VOID);
+                Ok(operand.retype(void))
+            }
+            ExprKind::Str(_) | ExprKind::Call(..) | ExprKind::Cond(..) => Err(Diagnostic::new(
+                "D_OP_LVAL",
+                span,
+                "operator & requires an lvalue as an operand",
+            )),
+            _ if types.is_record(ty)
+                || types.is_string(ty)
+                || matches!(types.base(ty), Kind::Array(..) | Kind::Function { .. }) =>
+            {
+                Ok(operand.retype(pointer(types, user)))
+            }
+            ExprKind::Var(_) | ExprKind::Element(..) | ExprKind::Builtin(_) => {
+                Err(Diagnostic::new(
+                    "D_OP_VFPTR",
+                    span,
+                    "cannot take address of a scalar D variable using operator &",
+                ))
+            }
+            _ => Err(Diagnostic::new(
+                "D_OP_LVAL",
+                span,
+                "operator & requires an lvalue as an operand",
+            )),
+        }
+    }
+
+    /// The place of member `name` in the record type `record`.
+    pub(super) fn path(&mut self, record: Ty, name: &str, span: Span) -> Result<Path> {
+        if let Some(path) = self.state.types.member(record, name) {
+            return Ok(path);
+        }
+        let type_name = self.state.types.name(record);
+        let error = Diagnostic::new(
+            "D_TYPE_MEMBER",
+            span,
+            format!("{name} is not a member of {type_name}"),
+        );
+        let names = self.state.types.member_names(record);
+        Err(match nearest(name, names.iter().map(String::as_str)) {
+            Some(known) => error.note(format!("did you mean `{known}`?")),
+            None => error,
+        })
+    }
+
+    /// `base.name`, `base->name`.
+    pub(super) fn member(
+        &mut self,
+        base: &ast::Expr,
+        name: &str,
+        arrow: bool,
+        span: Span,
+    ) -> Result<Expr> {
+        let base = self.expression(base)?;
+        if let Some(translated) = self.translated_member(&base, name, span)? {
+            return Ok(translated);
+        }
+        let base = self.typed(base)?;
+        let op = if arrow { "->" } else { "." };
+        let types = &self.state.types;
+        let (record, user) = if arrow {
+            let Some(target) = types.pointee(base.ty) else {
+                return Err(Diagnostic::new(
+                    "D_OP_PTR",
+                    span,
+                    "operator -> must be applied to a pointer",
+                ));
+            };
+            (target, base.user || types.is_userland(base.ty))
+        } else {
+            (base.ty, base.user)
+        };
+        if !types.is_record(record) {
+            return Err(Diagnostic::new(
+                "D_OP_SOU",
+                span,
+                format!("operator {op} cannot be applied to type \"{}\"; must be applied to a struct or union", types.name(base.ty)),
+            ));
+        }
+        let path = self.path(record, name, span)?;
+        let base = match base.constant() {
+            Some(value) => Expr::int(value, Ty::UINTPTR_T, span),
+            None => base.retype(Ty::UINTPTR_T),
+        };
+        if path.bits != 0 {
+            return Ok(self.bit_field(base, &path, user, span));
+        }
+        let address = self.displaced(base, path.bit_offset / 8);
+        self.object_at(address, path.ty, user, span)
+    }
+
+    fn bit_field(&mut self, base: Expr, path: &Path, user: bool, span: Span) -> Expr {
+        let int = self.state.types.int(path.ty);
+        let unit = int.map_or(8, |int| u64::from(int.size)).clamp(1, 8);
+        // The aligned word of the member's type, or the next larger one that holds all of the field.
+        let mut word = unit;
+        while word < 8 && path.bit_offset % (word * 8) + u64::from(path.bits) > word * 8 {
+            word *= 2;
+        }
+        let offset = path.bit_offset / (word * 8) * word;
+        let bits = Bits {
+            word: word as u8,
+            shift: (path.bit_offset % (word * 8)) as u8,
+            width: path.bits as u8,
+            signed: int.is_some_and(|int| int.signed),
+        };
+        let address = Box::new(self.displaced(base, offset));
+        Expr::new(
+            ExprKind::LoadBits {
+                address,
+                bits,
+                user,
+            },
+            path.ty,
+            span,
+        )
+    }
+
+    /// `base[args]`.
+    pub(super) fn index(
+        &mut self,
+        base: &ast::Expr,
+        args: &[ast::Expr],
+        span: Span,
+    ) -> Result<Expr> {
+        if let Some((scope, name)) = variable_name(base) {
+            if let Some(variable) = self.state.variables.find(scope, name).cloned() {
+                if variable.place.keyed {
+                    let keys = self.keys(&variable, args, span)?;
+                    let ty = variable.place.ty;
+                    return Ok(Expr::new(ExprKind::Element(variable.place, keys), ty, span));
+                }
+            } else if scope == VarScope::Global {
+                if let Some(found) = self.array_name(name, args, span)? {
+                    return Ok(found);
+                }
+            } else {
+                return Err(self.unknown_variable(scope, name, base.span));
+            }
+        }
+        let [index] = args else {
+            return Err(Diagnostic::new(
+                "D_PROTO_LEN",
+                span,
+                format!(
+                    "[ ] prototype mismatch: {} keys passed, 1 expected",
+                    args.len()
+                ),
+            ));
+        };
+        let (base, index) = (self.expression(base)?, self.expression(index)?);
+        let base = self.typed(base)?;
+        let types = &self.state.types;
+        if types.pointee(base.ty).is_none() || types.int(index.ty).is_none() {
+            return Err(Diagnostic::new(
+                "D_OP_ARRFUN",
+                span,
+                format!(
+                    "operator [ ] cannot be applied to type \"{}\" with an index of type \"{}\"",
+                    types.name(base.ty),
+                    types.name(index.ty)
+                ),
+            ));
+        }
+        let element = self.binary(ast::BinaryOp::Add, base, index, span)?;
+        self.deref(element, span)
+    }
+
+    /// An element of a built-in array or of an inline with parameters.
+    fn array_name(&mut self, name: &str, args: &[ast::Expr], span: Span) -> Result<Option<Expr>> {
+        if let Some(Global::Inline { ty, params, value }) =
+            self.state.variables.global(name).cloned()
+        {
+            if params.is_empty() {
+                return Ok(None);
+            }
+            let types: Vec<Ty> = params.iter().map(|(_, ty)| *ty).collect();
+            let values = self.checked_keys(name, &types, args, span)?;
+            let names = params.into_iter().map(|(name, _)| name);
+            let bound = names.zip(values).collect();
+            return self.inline(ty, &value, bound, span).map(Some);
+        }
+        let Some(var) = builtin::find(name).filter(|var| builtin::is_array(*var)) else {
+            let known = builtin::find(name).is_some()
+                || self.bindings.iter().any(|(bound, _)| bound == name)
+                || self.state.variables.global(name).is_some();
+            return match known {
+                true => Ok(None),
+                false => Err(self.unknown_variable(VarScope::Global, name, span)),
+            };
+        };
+        let values = self.checked_keys(name, &[Ty::INT64_T], args, span)?;
+        let [index] = <[Expr; 1]>::try_from(values).map_err(|_| self.needs_keys(name, span))?;
+        if var == Var::Args {
+            return self.probe_argument(&index, span).map(Some);
+        }
+        let ty = builtin::ty(var, &mut self.state.types);
+        let kind = ExprKind::BuiltinArray(var, Box::new(index));
+        Ok(Some(Expr::new(kind, ty, span)))
+    }
+
+    fn keys(&mut self, variable: &Variable, args: &[ast::Expr], span: Span) -> Result<Vec<Expr>> {
+        let keys = variable.keys.clone();
+        self.checked_keys(&variable.place.name, &keys, args, span)
+    }
+
+    /// The keys `args` of the array `name`, made to be of the types that it has.
+    fn checked_keys(
+        &mut self,
+        name: &str,
+        types: &[Ty],
+        args: &[ast::Expr],
+        span: Span,
+    ) -> Result<Vec<Expr>> {
+        if types.len() != args.len() {
+            let s = if args.len() == 1 { "" } else { "s" };
+            return Err(Diagnostic::new(
+                "D_PROTO_LEN",
+                span,
+                format!(
+                    "{name}[ ] prototype mismatch: {} key{s} passed, {} expected",
+                    args.len(),
+                    types.len()
+                ),
+            ));
+        }
+        let mut keys = Vec::with_capacity(args.len());
+        for (number, (ty, arg)) in types.iter().zip(args).enumerate() {
+            let key = self.expression(arg)?;
+            let key_ty = key.ty;
+            keys.push(self.coerce(key, *ty, "=", arg.span).map_err(|_| {
+                Diagnostic::new(
+                    "D_PROTO_ARG",
+                    arg.span,
+                    format!(
+                        "{name}[ ] key #{} is incompatible with prototype:\n\tprototype: {}\n\t argument: {}",
+                        number + 1,
+                        self.state.types.name(*ty),
+                        self.state.types.name(key_ty)
+                    ),
+                )
+            })?);
+        }
+        Ok(keys)
+    }
+
+    /// What `target` names, as something to be assigned to by `op`. A variable that does not exist yet comes into
+    /// being with the type `infer`.
+    pub(super) fn place(
+        &mut self,
+        target: &ast::Expr,
+        op: &str,
+        infer: Option<Ty>,
+    ) -> Result<(Place, Ty)> {
+        let span = target.span;
+        if let Some((scope, name)) = variable_name(target) {
+            if let Some(place) = self.variable_place(scope, name, op, infer, span)? {
+                return Ok(place);
+            }
+        }
+        if let ast::ExprKind::Index(base, args) = &target.kind {
+            if let Some((scope, name)) = variable_name(base) {
+                if let Some(place) = self.element_place(scope, name, args, infer, span)? {
+                    return Ok(place);
+                }
+            }
+        }
+        let refuse = |message: String| Err(Diagnostic::new("D_OP_LVAL", span, message));
+        let value = self.expression(target)?;
+        let value = self.typed(value)?;
+        let ty = value.ty;
+        if self.state.types.is_const(ty) {
+            return refuse(format!("operator {op} cannot modify a const object"));
+        }
+        match value.kind {
+            ExprKind::Load {
+                address,
+                user: false,
+            } => Ok((
+                Place::Memory {
+                    address,
+                    bits: None,
+                },
+                ty,
+            )),
+            ExprKind::LoadBits {
+                address,
+                bits,
+                user: false,
+            } => Ok((
+                Place::Memory {
+                    address,
+                    bits: Some(bits),
+                },
+                ty,
+            )),
+            ExprKind::Load { .. } | ExprKind::LoadBits { .. } => refuse(format!(
+                "operator {op} cannot modify user memory: use copyout( )"
+            )),
+            // An object within something: its address is known.
+            ExprKind::Retype(address) if !self.state.types.is_scalar(ty) && !value.user => Ok((
+                Place::Memory {
+                    address,
+                    bits: None,
+                },
+                ty,
+            )),
+            _ => refuse(format!(
+                "operator {op} requires modifiable lvalue as an operand"
+            )),
+        }
+    }
+
+    fn variable_place(
+        &mut self,
+        scope: VarScope,
+        name: &str,
+        op: &str,
+        infer: Option<Ty>,
+        span: Span,
+    ) -> Result<Option<(Place, Ty)>> {
+        if let Some(variable) = self.state.variables.find(scope, name) {
+            if variable.place.keyed {
+                return Err(self.needs_keys(name, span));
+            }
+            let place = variable.place.clone();
+            if self.state.types.is_const(place.ty) {
+                return Err(self.not_writable(op, span));
+            }
+            let ty = place.ty;
+            return Ok(Some((Place::Var(place), ty)));
+        }
+        let taken = scope == VarScope::Global
+            && (self.state.variables.global(name).is_some()
+                || builtin::find(name).is_some()
+                || self.bindings.iter().any(|(bound, _)| bound == name));
+        if taken {
+            return Err(self.not_writable(op, span));
+        }
+        let Some(ty) = infer else {
+            return Ok(None);
+        };
+        let variable = self.add_variable(scope, name, ty, None, span)?;
+        Ok(Some((Place::Var(variable.place), ty)))
+    }
+
+    fn not_writable(&self, op: &str, span: Span) -> Box<Diagnostic> {
+        Diagnostic::new(
+            "D_OP_WRITE",
+            span,
+            format!("operator {op} can only be applied to a writable variable"),
+        )
+    }
+
+    /// An element of an associative array, which may come into being; `None` where the name is no such array.
+    fn element_place(
+        &mut self,
+        scope: VarScope,
+        name: &str,
+        args: &[ast::Expr],
+        infer: Option<Ty>,
+        span: Span,
+    ) -> Result<Option<(Place, Ty)>> {
+        let known = self.state.variables.find(scope, name).cloned();
+        let variable = match (known, infer) {
+            (Some(variable), _) if variable.place.keyed => variable,
+            (Some(_), _) => return Ok(None),
+            (None, _)
+                if scope == VarScope::Global
+                    && (self.state.variables.global(name).is_some()
+                        || builtin::find(name).is_some()) =>
+            {
+                return match builtin::find(name).is_some_and(builtin::is_array) {
+                    true => Err(self.not_writable("=", span)),
+                    false => Ok(None),
+                }
+            }
+            (None, Some(ty)) => {
+                if scope == VarScope::Clause {
+                    return Err(Diagnostic::new(
+                        "D_ARR_LOCAL",
+                        span,
+                        format!("cannot declare clause-local associative array this->{name}"),
+                    ));
+                }
+                let mut keys = Vec::with_capacity(args.len());
+                for arg in args {
+                    let key = self.expression(arg)?;
+                    let ty = match self.state.types.is_string_like(key.ty) {
+                        true => Ty::STRING,
+                        false => key.ty,
+                    };
+                    keys.push(ty);
+                }
+                self.add_variable(scope, name, ty, Some(keys), span)?
+            }
+            (None, None) => return Ok(None),
+        };
+        let keys = self.keys(&variable, args, span)?;
+        let ty = variable.place.ty;
+        Ok(Some((Place::Element(variable.place, keys), ty)))
+    }
+}
+
+/// The variable that an expression names outright.
+fn variable_name(e: &ast::Expr) -> Option<(VarScope, &str)> {
+    match &e.kind {
+        ast::ExprKind::Name { module: None, name } => Some((VarScope::Global, name)),
+        ast::ExprKind::Scoped(which, name) => Some((scope(*which), name)),
+        _ => None,
+    }
+}

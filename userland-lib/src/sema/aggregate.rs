@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Aggregations: `@name[keys] = function(value)`.
+//!
+//! An aggregation comes into being by its first use, which fixes its function, the function's parameters and the types of
+//! its keys; all later uses must agree. Its actions are one for each key, perhaps one for a distribution's
+//! increment, and last the aggregating one, whose `ntuple` counts those before it.
+
+use super::aggfunc;
+use super::clause::Builder;
+use super::hir::Expr;
+use super::printf::Keyed;
+use super::Sema;
+use crate::diag::{nearest, Diagnostic, Result};
+use crate::program::ActionDesc;
+use crate::source::Span;
+use crate::statement::{AggVarId, Kind, Statement};
+use crate::syntax::ast::{self, ExprKind};
+use crate::types::Ty;
+use dtrace_uapi::action::Action;
+
+/// An aggregation that was used.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// Its number.
+    pub id: AggVarId,
+    /// Its name without `@`; `_` for the one without.
+    pub name: String,
+    /// Its function.
+    pub func: Action,
+    /// The function's parameters.
+    pub arg: u64,
+    /// Types of its keys.
+    pub keys: Vec<Ty>,
+}
+
+impl Known {
+    /// The aggregation among others, as `printa()` joins them.
+    pub(super) fn keyed(&self) -> Keyed<'_> {
+        Keyed {
+            name: &self.name,
+            keys: &self.keys,
+        }
+    }
+}
+
+/// The name of an aggregation in tables.
+fn table_name(name: &str) -> &str {
+    if name.is_empty() {
+        "_"
+    } else {
+        name
+    }
+}
+
+impl Sema<'_, '_> {
+    /// The aggregation `name`, for the function `user` that speaks of it.
+    pub(super) fn known_aggregation(&self, name: &str, user: &str, span: Span) -> Result<Known> {
+        let wanted = table_name(name);
+        let known = &self.state.aggregations;
+        if let Some(known) = known.iter().find(|known| known.name == wanted) {
+            return Ok(known.clone());
+        }
+        let tag = match user {
+            "printa" => "D_PRINTA_AGGBAD",
+            "clear" => "D_CLEAR_AGGBAD",
+            "trunc" => "D_TRUNC_AGGBAD",
+            "trace" => "D_TRACE_AGGBAD",
+            _ => "D_NORMALIZE_AGGBAD",
+        };
+        let error = Diagnostic::new(tag, span, format!("undefined aggregation: @{name}"));
+        Err(
+            match nearest(wanted, known.iter().map(|known| known.name.as_str())) {
+                Some(near) => error.note(format!("did you mean `@{near}`?")),
+                None => error,
+            },
+        )
+    }
+
+    /// Checks an aggregating statement and adds its actions.
+    pub(super) fn aggregate(
+        &mut self,
+        name: &str,
+        keys: &[ast::Expr],
+        value: &ast::Expr,
+        span: Span,
+        builder: &mut Builder,
+    ) -> Result<()> {
+        let ExprKind::Call {
+            name: function,
+            name_span,
+            args,
+        } = &value.kind
+        else {
+            let message = format!("@{name} must be assigned the result of an aggregating function");
+            return Err(Diagnostic::new("D_AGG_FUNC", value.span, message));
+        };
+        let Some(func) = aggfunc::function(function) else {
+            let message = format!("undefined aggregating function: {function}( )");
+            return Err(Diagnostic::new("D_AGG_FUNC", *name_span, message));
+        };
+        if builder.order.speculated {
+            let message = "aggregating actions may not follow speculate( )";
+            return Err(Diagnostic::new("D_AGG_SPEC", span, message));
+        }
+        if builder.order.committed {
+            let message = "aggregating actions may not follow commit( )";
+            return Err(Diagnostic::new("D_AGG_COMM", span, message));
+        }
+        let mut checked = Vec::with_capacity(args.len());
+        for arg in args {
+            checked.push(self.expression(arg)?);
+        }
+        let call = aggfunc::check(&self.state.types, func, &checked, span)?;
+
+        let mut tuple: Vec<(ActionDesc, Ty)> = Vec::with_capacity(keys.len());
+        for key in keys {
+            tuple.push(self.key(key)?);
+        }
+        let types: Vec<Ty> = tuple.iter().map(|(_, ty)| *ty).collect();
+        let var = self.enter_aggregation(name, func, call.arg, &types, keys, span)?;
+        let kinds: Vec<Kind> = types
+            .iter()
+            .map(|ty| self.state.types.record_kind(*ty))
+            .collect();
+        let uarg = self.add_statement(Statement::Aggregate { var, keys: kinds }, span);
+
+        let mut actions: Vec<ActionDesc> = tuple.into_iter().map(|(action, _)| action).collect();
+        if let Some(increment) = call.increment.and_then(|at| checked.get(at)) {
+            actions.push(ActionDesc {
+                kind: Action::Difexpr,
+                difo: Some(self.unrecorded(increment)?),
+                format: None,
+                ntuple: 0,
+                arg: 0,
+                uarg,
+            });
+        }
+        let value: Option<&Expr> = call.value.and_then(|at| checked.get(at));
+        let ntuple = actions.len() as u32;
+        actions.push(ActionDesc {
+            kind: func,
+            difo: value.map(|value| self.value(value)).transpose()?,
+            format: None,
+            ntuple,
+            arg: call.arg,
+            uarg,
+        });
+        builder.actions.extend(
+            actions
+                .into_iter()
+                .map(|action| ActionDesc { uarg, ..action }),
+        );
+        Ok(())
+    }
+
+    /// A key's action and type: a value, or what an action such as `stack()` makes.
+    fn key(&mut self, key: &ast::Expr) -> Result<(ActionDesc, Ty)> {
+        if let ExprKind::Call { name, args, .. } = &key.kind {
+            if let Some(keyed) = self.address_action(name, args, key.span)? {
+                return Ok(keyed);
+            }
+        }
+        let expr = self.expression(key)?;
+        if self.state.types.resolve(expr.ty) == Ty::VOID || self.state.types.is_dynamic(expr.ty) {
+            let message = "a key of an aggregation must have a value";
+            return Err(Diagnostic::new("D_KEY_TYPE", key.span, message));
+        }
+        let action = ActionDesc {
+            kind: Action::Difexpr,
+            difo: Some(self.value(&expr)?),
+            format: None,
+            ntuple: 0,
+            arg: 0,
+            uarg: 0,
+        };
+        Ok((action, expr.ty))
+    }
+
+    /// Enters a use of an aggregation, or checks it against the first one.
+    fn enter_aggregation(
+        &mut self,
+        name: &str,
+        func: Action,
+        arg: u64,
+        keys: &[Ty],
+        written: &[ast::Expr],
+        span: Span,
+    ) -> Result<AggVarId> {
+        let wanted = table_name(name);
+        let Some(known) = self
+            .state
+            .aggregations
+            .iter()
+            .find(|known| known.name == wanted)
+        else {
+            let id = self.state.aggregations.len() as AggVarId + 1;
+            let keys = keys.to_vec();
+            self.state.aggregations.push(Known {
+                id,
+                name: wanted.to_owned(),
+                func,
+                arg,
+                keys,
+            });
+            return Ok(id);
+        };
+        if known.func != func {
+            let message = format!(
+                "aggregation redefined: @{name}\n\t current: @{name} = {}( )\n\tprevious: @{name} = {}( )",
+                aggfunc::name(func),
+                aggfunc::name(known.func)
+            );
+            return Err(Diagnostic::new("D_AGG_REDEF", span, message));
+        }
+        if known.arg != arg {
+            let function = aggfunc::name(func);
+            let message = format!("{function}( ) parameters of @{name} differ from an earlier use");
+            let tag = if func == Action::Lquantize {
+                "D_LQUANT_MATCHBASE"
+            } else {
+                "D_LLQUANT_MATCHFACTOR"
+            };
+            return Err(Diagnostic::new(tag, span, message));
+        }
+        if known.keys.len() != keys.len() {
+            let plural = if keys.len() == 1 { "" } else { "s" };
+            let message = format!(
+                "@{name}[ ] prototype mismatch: {} key{plural} passed, {} expected",
+                keys.len(),
+                known.keys.len()
+            );
+            return Err(Diagnostic::new("D_PROTO_LEN", span, message));
+        }
+        for (index, (new, old)) in keys.iter().zip(&known.keys).enumerate() {
+            let types = &self.state.types;
+            let fits = types.compatible(*new, *old)
+                || types.int(*new).is_some() && types.int(*old).is_some()
+                || types.is_string_like(*new) && types.is_string_like(*old);
+            if !fits {
+                let message = format!(
+                    "@{name}[ ] key #{} is incompatible with prototype:\n\tprototype: {}\n\t argument: {}",
+                    index + 1,
+                    types.name(*old),
+                    types.name(*new)
+                );
+                let span = written.get(index).map_or(span, |key| key.span);
+                return Err(Diagnostic::new("D_PROTO_ARG", span, message));
+            }
+        }
+        Ok(known.id)
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! The built-in variables and their types.
+
+use crate::types::{Tag, Ty, Types};
+use dtrace_uapi::var::{Var, NAMES};
+
+/// The built-in variable of this name.
+pub fn find(name: &str) -> Option<Var> {
+    NAMES
+        .iter()
+        .find(|(_, known)| *known == name)
+        .map(|(var, _)| *var)
+}
+
+/// Names of all built-in variables.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    NAMES.iter().map(|(_, name)| *name)
+}
+
+/// Whether the variable is an array, so that it needs an index.
+pub fn is_array(var: Var) -> bool {
+    matches!(var, Var::Args | Var::Regs | Var::Uregs)
+}
+
+/// The variable's type; of an array its element's. That of `args` depends on the probe.
+pub fn ty(var: Var, types: &mut Types<'_>) -> Ty {
+    match var {
+        Var::Curthread => match types.lookup_tag(Tag::Struct, None, "task_struct") {
+            Some(task) => types.pointer_to(task),
+            None => types.pointer_to(Ty::VOID),
+        },
+        Var::Timestamp | Var::Vtimestamp | Var::Ucaller | Var::Regs | Var::Uregs => Ty::UINT64_T,
+        Var::Walltimestamp
+        | Var::Args
+        | Var::Arg0
+        | Var::Arg1
+        | Var::Arg2
+        | Var::Arg3
+        | Var::Arg4
+        | Var::Arg5
+        | Var::Arg6
+        | Var::Arg7
+        | Var::Arg8
+        | Var::Arg9 => Ty::INT64_T,
+        Var::Ipl | Var::Epid | Var::Id => Ty::UINT,
+        Var::Stackdepth | Var::Ustackdepth => Ty::UINT32_T,
+        Var::Caller => Ty::UINTPTR_T,
+        Var::Pid | Var::Ppid | Var::Tid => Ty::PID_T,
+        Var::Uid => Ty::UID_T,
+        Var::Gid => Ty::GID_T,
+        Var::Errno | Var::Cpu => Ty::INT,
+        Var::Probeprov
+        | Var::Probemod
+        | Var::Probefunc
+        | Var::Probename
+        | Var::Execname
+        | Var::Zonename
+        | Var::Execargs => Ty::STRING,
+    }
+}

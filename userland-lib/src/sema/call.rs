@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Subroutines: which there are, what they take and what they give.
+//!
+//! A prototype says of each parameter what is asked of the argument, which is less than C's types do: an address may be
+//! given as an integer or a pointer, and a string as anything that text can be read from. The argument is then brought
+//! into the form in which the DIF machine takes it.
+
+use super::fold::IntShape;
+use super::hir::{Expr, ExprKind};
+use super::Sema;
+use crate::diag::{nearest, Diagnostic, Result};
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::{Tag, Ty, Types};
+use dtrace_uapi::subr::{Subr, NAMES};
+
+/// What a parameter takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Param {
+    /// An integer, brought to this type.
+    Int(Ty),
+    /// An address: an integer or any pointer.
+    Address,
+    /// A pointer, or a constant that stands for one; this is how messages call its type.
+    Pointer(&'static str),
+    /// A string.
+    Str,
+}
+
+/// What a subroutine gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ret {
+    Type(Ty),
+    /// A pointer to this structure, if the kernel has it.
+    PointerTo(&'static str),
+}
+
+struct Prototype {
+    ret: Ret,
+    params: &'static [Param],
+    /// How many of the parameters must be given.
+    required: usize,
+}
+
+const fn prototype(ret: Ty, params: &'static [Param]) -> Prototype {
+    Prototype {
+        ret: Ret::Type(ret),
+        params,
+        required: params.len(),
+    }
+}
+
+/// The last parameter need not be given.
+const fn optional(ret: Ty, params: &'static [Param]) -> Prototype {
+    Prototype {
+        ret: Ret::Type(ret),
+        params,
+        required: params.len() - 1,
+    }
+}
+
+const LOCK: &[Param] = &[Param::Pointer("void *")];
+const SIZE: Param = Param::Int(Ty::SIZE_T);
+const ANY: Param = Param::Pointer("void *");
+
+fn prototype_of(subr: Subr) -> Prototype {
+    use Param::{Address, Int, Str};
+    match subr {
+        Subr::Rand | Subr::Speculation => prototype(Ty::INT, &[]),
+        Subr::MutexOwned
+        | Subr::MutexTypeAdaptive
+        | Subr::MutexTypeSpin
+        | Subr::RwReadHeld
+        | Subr::RwWriteHeld
+        | Subr::RwIswriter => prototype(Ty::INT, LOCK),
+        Subr::MutexOwner => Prototype {
+            ret: Ret::PointerTo("task_struct"),
+            params: LOCK,
+            required: 1,
+        },
+        Subr::Copyin => prototype(Ty::VOID_POINTER, &[Address, SIZE]),
+        Subr::Copyinstr => optional(Ty::STRING, &[Address, SIZE]),
+        Subr::Copyinto => prototype(Ty::VOID, &[Address, SIZE, ANY]),
+        Subr::Copyout => prototype(Ty::VOID, &[ANY, Address, SIZE]),
+        Subr::Copyoutstr => prototype(Ty::VOID, &[Str, Address, SIZE]),
+        Subr::Progenyof => prototype(Ty::INT, &[Int(Ty::PID_T)]),
+        Subr::Strlen => prototype(Ty::SIZE_T, &[Str]),
+        Subr::Alloca => prototype(Ty::VOID_POINTER, &[SIZE]),
+        Subr::Bcopy => prototype(Ty::VOID, &[ANY, ANY, SIZE]),
+        Subr::Msgdsize | Subr::Msgsize => prototype(Ty::SIZE_T, LOCK),
+        Subr::Getmajor | Subr::Getminor => prototype(Ty::UINT, &[Int(Ty::UINT64_T)]),
+        Subr::DdiPathname => prototype(Ty::STRING, &[ANY, Int(Ty::INT64_T)]),
+        Subr::Strjoin | Subr::Strstr | Subr::Strtok | Subr::Json => {
+            prototype(Ty::STRING, &[Str, Str])
+        }
+        Subr::Lltostr => optional(Ty::STRING, &[Int(Ty::INT64_T), Int(Ty::INT)]),
+        Subr::Strtoll => optional(Ty::INT64_T, &[Str, Int(Ty::INT)]),
+        Subr::Basename | Subr::Dirname | Subr::Cleanpath | Subr::Toupper | Subr::Tolower => {
+            prototype(Ty::STRING, &[Str])
+        }
+        Subr::Strchr | Subr::Strrchr => prototype(Ty::STRING, &[Str, Int(Ty::CHAR)]),
+        Subr::Substr => optional(Ty::STRING, &[Str, Int(Ty::INT), Int(Ty::INT)]),
+        Subr::Index | Subr::Rindex => optional(Ty::INT, &[Str, Str, Int(Ty::INT)]),
+        Subr::Htons | Subr::Ntohs => prototype(Ty::UINT16_T, &[Int(Ty::UINT16_T)]),
+        Subr::Htonl | Subr::Ntohl => prototype(Ty::UINT32_T, &[Int(Ty::UINT32_T)]),
+        Subr::Htonll | Subr::Ntohll => prototype(Ty::UINT64_T, &[Int(Ty::UINT64_T)]),
+        Subr::InetNtop | Subr::LinkNtop => prototype(Ty::STRING, &[Int(Ty::INT), ANY]),
+        Subr::InetNtoa => prototype(Ty::STRING, &[Param::Pointer("ipaddr_t *")]),
+        Subr::InetNtoa6 => prototype(Ty::STRING, &[Param::Pointer("in6_addr_t *")]),
+        Subr::Getf => Prototype {
+            ret: Ret::PointerTo("file"),
+            params: &[Int(Ty::INT)],
+            required: 1,
+        },
+        Subr::DPath => prototype(Ty::STRING, &[Param::Pointer("struct path *")]),
+        Subr::Uuidstr => prototype(Ty::STRING, &[ANY]),
+        Subr::Strip => prototype(Ty::VOID_POINTER, &[ANY, Int(Ty::INT)]),
+    }
+}
+
+/// The subroutine of this name.
+pub fn find(name: &str) -> Option<Subr> {
+    NAMES
+        .iter()
+        .find(|(_, known)| *known == name)
+        .map(|(subr, _)| *subr)
+}
+
+/// Names of all subroutines.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    NAMES.iter().map(|(_, name)| *name)
+}
+
+/// Checks how many arguments a function got; `most` is `None` where it takes any number.
+pub fn check_count(
+    name: &str,
+    got: usize,
+    least: usize,
+    most: Option<usize>,
+    span: Span,
+) -> Result<()> {
+    let expected = match most {
+        Some(most) if most == least && got != least => least.to_string(),
+        _ if got < least => format!("at least {least}"),
+        Some(most) if got > most => format!("at most {most}"),
+        _ => return Ok(()),
+    };
+    let plural = if got == 1 { "" } else { "s" };
+    let message =
+        format!("{name}( ) prototype mismatch: {got} arg{plural} passed, {expected} expected");
+    Err(Diagnostic::new("D_PROTO_LEN", span, message))
+}
+
+/// The error that an argument, counted from 0, is not what the prototype asks for.
+pub fn incompatible(
+    name: &str,
+    index: usize,
+    prototype: &str,
+    argument: &str,
+    span: Span,
+) -> Box<Diagnostic> {
+    Diagnostic::new(
+        "D_PROTO_ARG",
+        span,
+        format!(
+            "{name}( ) argument #{} is incompatible with prototype:\n\tprototype: {prototype}\n\t argument: {argument}",
+            index + 1
+        ),
+    )
+}
+
+impl Param {
+    /// The parameter's type, as messages call it.
+    fn name(self, types: &Types<'_>) -> String {
+        match self {
+            Self::Int(ty) => types.name(ty),
+            Self::Address => types.name(Ty::UINTPTR_T),
+            Self::Pointer(name) => name.to_owned(),
+            Self::Str => types.name(Ty::STRING),
+        }
+    }
+
+    /// The argument in the form in which the DIF machine takes it, or `None` where it does not fit.
+    fn accept(self, types: &mut Types<'_>, argument: Expr) -> Option<Expr> {
+        let (ty, span) = (argument.ty, argument.span);
+        let is_array = types.pointee(ty).is_some() && !types.is_pointer(ty);
+        match self {
+            Self::Int(to) => types.int(ty).map(|_| convert(types, argument, to)),
+            Self::Address if types.int(ty).is_some() => {
+                Some(convert(types, argument, Ty::UINTPTR_T))
+            }
+            Self::Address | Self::Pointer(_) if types.is_pointer(ty) || is_array => {
+                Some(argument.retype(Ty::UINTPTR_T))
+            }
+            // A string or structure is where it is.
+            Self::Pointer(_) if types.is_string(ty) => Some(argument.retype(Ty::UINTPTR_T)),
+            Self::Pointer(_) if types.int(ty).is_some_and(|int| int.size == 8) => {
+                Some(argument.retype(Ty::UINTPTR_T))
+            }
+            // The null pointer, as `strtok()` takes it.
+            Self::Str | Self::Pointer(_) if argument.constant() == Some(0) => {
+                Some(Expr::int(0, Ty::UINTPTR_T, span))
+            }
+            Self::Str if types.is_string_like(ty) => Some(argument.retype(Ty::STRING)),
+            _ => None,
+        }
+    }
+}
+
+/// `value`, an integer, in the type `to`.
+fn convert(types: &Types<'_>, value: Expr, to: Ty) -> Expr {
+    let span = value.span;
+    match (value.constant(), types.int(to)) {
+        (Some(constant), Some(int)) => {
+            let shape = IntShape {
+                size: int.size,
+                signed: int.signed,
+            };
+            Expr::int(shape.normalize(constant), to, span)
+        }
+        _ => Expr::new(ExprKind::Convert(Box::new(value)), to, span),
+    }
+}
+
+impl Sema<'_, '_> {
+    /// A call of a subroutine.
+    pub(super) fn subroutine(
+        &mut self,
+        subr: Subr,
+        args: &[ast::Expr],
+        span: Span,
+    ) -> Result<Expr> {
+        let prototype = prototype_of(subr);
+        let name = subr.name();
+        check_count(
+            name,
+            args.len(),
+            prototype.required,
+            Some(prototype.params.len()),
+            span,
+        )?;
+        let mut checked = Vec::with_capacity(args.len());
+        for (index, (arg, param)) in args.iter().zip(prototype.params).enumerate() {
+            let arg = self.expression(arg)?;
+            let (ty, place) = (arg.ty, arg.span);
+            let Some(arg) = param.accept(&mut self.state.types, arg) else {
+                let wanted = param.name(&self.state.types);
+                let given = self.state.types.name(ty);
+                return Err(incompatible(name, index, &wanted, &given, place));
+            };
+            checked.push(arg);
+        }
+        let ret = match prototype.ret {
+            Ret::Type(ty) => ty,
+            Ret::PointerTo(tag) => {
+                let target = self.state.types.lookup_tag(Tag::Struct, None, tag);
+                self.state.types.pointer_to(target.unwrap_or(Ty::VOID))
+            }
+        };
+        Ok(Expr::new(ExprKind::Call(subr, checked), ret, span))
+    }
+
+    /// The error that no function is called `name`.
+    pub(super) fn unknown_function(&self, name: &str, span: Span) -> Box<Diagnostic> {
+        let error = Diagnostic::new(
+            "D_FUNC_UNDEF",
+            span,
+            format!("undefined function name: {name}( )"),
+        );
+        match nearest(name, names()) {
+            Some(known) => error.note(format!("did you mean `{known}`?")),
+            None => error,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_subroutine_has_a_name_and_a_prototype() {
+        for (subr, name) in NAMES {
+            assert_eq!(find(name), Some(*subr));
+            assert!(prototype_of(*subr).required <= prototype_of(*subr).params.len());
+        }
+        assert_eq!(find("printf"), None);
+    }
+
+    #[test]
+    fn counts_are_checked_in_words() {
+        let message = |got, least, most| {
+            check_count("f", got, least, most, Span::default())
+                .unwrap_err()
+                .message
+        };
+        assert_eq!(
+            message(0, 1, Some(1)),
+            "f( ) prototype mismatch: 0 args passed, 1 expected"
+        );
+        assert_eq!(
+            message(1, 2, Some(3)),
+            "f( ) prototype mismatch: 1 arg passed, at least 2 expected"
+        );
+        assert_eq!(
+            message(4, 2, Some(3)),
+            "f( ) prototype mismatch: 4 args passed, at most 3 expected"
+        );
+        assert!(check_count("f", 9, 1, None, Span::default()).is_ok());
+    }
+}

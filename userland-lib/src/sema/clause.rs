@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Clauses: what is enabled on which probes.
+//!
+//! A clause is checked once for each of its descriptions, since the types of `args[]` may differ between them.
+//!
+//! `if` is not known to the DIF machine. A body with one becomes several clauses of the same probe, which fire in
+//! order: the statements up to the `if` end in one that stores the condition in a hidden clause-local variable, and
+//! each branch is a clause under a predicate that asks for it. A condition has three values, 1, 0, and
+//! [`UNKNOWN`], which is stored first: should its evaluation fault, neither branch is taken. The clause's own predicate
+//! is evaluated once and kept in the same way.
+
+use super::hir::{Expr, ExprKind, Place, VarRef, VarScope};
+use super::Sema;
+use crate::codegen::asm::AsmError;
+use crate::codegen::lower;
+use crate::diag::{Diagnostic, Result};
+use crate::program::{ActionDesc, Clause, Difo};
+use crate::source::Span;
+use crate::statement::Statement;
+use crate::syntax::ast::{self, BinaryOp, Stmt};
+use crate::types::Ty;
+use dtrace_uapi::action::Action;
+use dtrace_uapi::types::DifType;
+
+/// A condition that was not decided.
+const UNKNOWN: u64 = 2;
+
+/// A condition and the value that it must have.
+#[derive(Clone, Debug)]
+struct Condition {
+    var: VarRef,
+    value: u64,
+}
+
+/// What the statements of a clause have done so far: some may not follow others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Order {
+    /// Something was recorded.
+    pub(super) recorded: bool,
+    /// Records go to a speculation.
+    pub(super) speculated: bool,
+    /// A speculation was committed.
+    pub(super) committed: bool,
+}
+
+/// A clause in the making.
+#[derive(Default)]
+pub(super) struct Builder {
+    pub(super) actions: Vec<ActionDesc>,
+    pub(super) order: Order,
+    done: Vec<(Option<Difo>, Vec<ActionDesc>)>,
+    conditions: Vec<Condition>,
+}
+
+impl Sema<'_, '_> {
+    /// Checks clause number `index` of the source.
+    pub(super) fn clause(&mut self, clause: &ast::Clause, index: u32) -> Result<()> {
+        for (text, span) in &clause.probes {
+            self.probe = self.probes(text, *span)?;
+            let parts = self.clause_parts(clause)?;
+            for (predicate, actions) in parts {
+                let probes = self.probe.pattern.clone();
+                self.program.clauses.push(Clause {
+                    probes,
+                    predicate,
+                    actions,
+                    index,
+                    span: *span,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Predicates and actions of the clauses that one clause of the source becomes.
+    fn clause_parts(
+        &mut self,
+        clause: &ast::Clause,
+    ) -> Result<Vec<(Option<Difo>, Vec<ActionDesc>)>> {
+        let predicate = match &clause.predicate {
+            Some(predicate) => Some(self.predicate(predicate)?),
+            None => None,
+        };
+        let branches = clause
+            .body
+            .iter()
+            .any(|stmt| matches!(stmt, Stmt::If { .. }));
+        let mut builder = Builder::default();
+        if !branches {
+            self.statements(&clause.body, &mut builder)?;
+            let predicate = predicate.map(|expr| self.value(&expr)).transpose()?;
+            return Ok(vec![(predicate, builder.actions)]);
+        }
+        if let Some(predicate) = predicate {
+            let var = self.decide(&predicate, &mut builder)?;
+            self.seal(&mut builder)?;
+            builder.conditions.push(Condition { var, value: 1 });
+        }
+        self.statements(&clause.body, &mut builder)?;
+        self.seal(&mut builder)?;
+        Ok(builder.done)
+    }
+
+    fn predicate(&mut self, predicate: &ast::Expr) -> Result<Expr> {
+        let expr = self.expression(predicate)?;
+        if !self.state.types.is_scalar(expr.ty) {
+            let message = "predicate result must be of scalar type";
+            return Err(Diagnostic::new("D_PRED_SCALAR", expr.span, message));
+        }
+        Ok(expr)
+    }
+
+    fn statements(&mut self, statements: &[Stmt], builder: &mut Builder) -> Result<()> {
+        for statement in statements {
+            match statement {
+                Stmt::Expr(expr) => self.statement(expr, builder)?,
+                Stmt::If {
+                    condition,
+                    then,
+                    otherwise,
+                } => {
+                    self.branch(condition, then, otherwise, builder)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn branch(
+        &mut self,
+        condition: &ast::Expr,
+        then: &[Stmt],
+        otherwise: &[Stmt],
+        builder: &mut Builder,
+    ) -> Result<()> {
+        let condition = self.predicate(condition)?;
+        let var = self.decide(&condition, builder)?;
+        self.seal(builder)?;
+        for (value, body) in [(1, then), (0, otherwise)] {
+            if body.is_empty() {
+                continue;
+            }
+            builder.conditions.push(Condition {
+                var: var.clone(),
+                value,
+            });
+            self.statements(body, builder)?;
+            self.seal(builder)?;
+            builder.conditions.pop();
+        }
+        Ok(())
+    }
+
+    /// Adds the actions that leave the truth of `condition` in a hidden variable.
+    fn decide(&mut self, condition: &Expr, builder: &mut Builder) -> Result<VarRef> {
+        let span = condition.span;
+        let number = self.hidden;
+        self.hidden += 1;
+        // No program can spell the name.
+        let name = format!("<condition {number}>");
+        let var = match self.state.variables.find(VarScope::Clause, &name) {
+            Some(known) => known.place.clone(),
+            None => {
+                self.add_variable(VarScope::Clause, &name, Ty::INT, None, span)?
+                    .place
+            }
+        };
+        let zero = Expr::int(0, condition.ty, span);
+        let truth = ExprKind::Compare {
+            op: BinaryOp::Ne,
+            signed: false,
+            left: Box::new(condition.clone()),
+            right: Box::new(zero),
+        };
+        for value in [
+            Expr::int(UNKNOWN, Ty::INT, span),
+            Expr::new(truth, Ty::INT, span),
+        ] {
+            let assign = ExprKind::Assign(Place::Var(var.clone()), Box::new(value));
+            self.effect(&Expr::new(assign, Ty::INT, span), builder)?;
+        }
+        Ok(var)
+    }
+
+    /// Ends the clause at hand; what follows belongs to the next one.
+    fn seal(&mut self, builder: &mut Builder) -> Result<()> {
+        let actions = std::mem::take(&mut builder.actions);
+        builder.order = Order::default();
+        if actions.is_empty() {
+            return Ok(());
+        }
+        let conditions = builder.conditions.iter().map(|condition| {
+            let span = Span::default();
+            let var = Expr::new(ExprKind::Var(condition.var.clone()), Ty::INT, span);
+            let compare = ExprKind::Compare {
+                op: BinaryOp::Eq,
+                signed: false,
+                left: Box::new(var),
+                right: Box::new(Expr::int(condition.value, Ty::INT, span)),
+            };
+            Expr::new(compare, Ty::INT, span)
+        });
+        let all = conditions.reduce(|left, right| {
+            let both = ExprKind::Logic(BinaryOp::LogAnd, Box::new(left), Box::new(right));
+            Expr::new(both, Ty::INT, Span::default())
+        });
+        let predicate = all.map(|expr| self.value(&expr)).transpose()?;
+        builder.done.push((predicate, actions));
+        Ok(())
+    }
+
+    /// Checks one statement and adds its actions.
+    fn statement(&mut self, statement: &ast::Expr, builder: &mut Builder) -> Result<()> {
+        let span = statement.span;
+        match &statement.kind {
+            ast::ExprKind::Assign { op, target, value } => {
+                if let ast::ExprKind::Agg { name, keys } = &target.kind {
+                    if op.is_some() {
+                        let message = "aggregation must be assigned by operator =";
+                        return Err(Diagnostic::new("D_AGG_OP", span, message));
+                    }
+                    return self.aggregate(name, keys, value, span, builder);
+                }
+            }
+            ast::ExprKind::Agg { .. } => {
+                let message = "expression has null effect";
+                return Err(Diagnostic::new("D_AGG_NULL", span, message));
+            }
+            ast::ExprKind::Call {
+                name,
+                name_span,
+                args,
+            } => {
+                if self.action(name, *name_span, args, span, builder)? {
+                    return Ok(());
+                }
+            }
+            _ => (),
+        }
+        let expr = self.expression(statement)?;
+        if !expr.has_effect() && !matches!(expr.kind, ExprKind::Call(..)) {
+            let message = "expression has null effect";
+            return Err(Diagnostic::new("D_EXPR_NULL", span, message));
+        }
+        self.effect(&expr, builder)
+    }
+
+    /// Adds the evaluation of an expression whose value nobody wants.
+    fn effect(&mut self, expr: &Expr, builder: &mut Builder) -> Result<()> {
+        let difo =
+            lower::effect(expr, &self.state.types).map_err(|why| too_large(why, expr.span))?;
+        builder.actions.push(ActionDesc {
+            kind: Action::Difexpr,
+            difo: Some(difo),
+            format: None,
+            ntuple: 0,
+            arg: 0,
+            uarg: 0,
+        });
+        Ok(())
+    }
+
+    /// The code of an expression.
+    pub(super) fn value(&self, expr: &Expr) -> Result<Difo> {
+        lower::value(expr, &self.state.types).map_err(|why| too_large(why, expr.span))
+    }
+
+    /// The code of an expression that the kernel does not record.
+    pub(super) fn unrecorded(&self, expr: &Expr) -> Result<Difo> {
+        Ok(Difo {
+            rtype: DifType::default(),
+            ..self.value(expr)?
+        })
+    }
+
+    /// Adds a statement for the consumer and returns its number.
+    pub(super) fn add_statement(&mut self, statement: Statement, span: Span) -> u64 {
+        let uarg = self.program.first_uarg + self.program.statements.len() as u64;
+        self.program.statements.push(statement);
+        self.program.spans.push(span);
+        uarg
+    }
+}
+
+fn too_large(why: AsmError, span: Span) -> Box<Diagnostic> {
+    Diagnostic::new("D_UNKNOWN", span, why.to_string())
+}

@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Declarations: from C's notation to types, variables and inlines.
+//!
+//! A type is read in two steps, as it is written: the specifiers give a base, and the declarator derives from it. The
+//! parser has turned declarators inside out already, outermost derivation first, so the base is wrapped from the back.
+//!
+//! What needs a constant (array sizes, widths, enumerators) is an expression like any other that must fold to one.
+
+use super::hir::VarScope;
+use super::variable::Global;
+use super::Sema;
+use crate::diag::{Diagnostic, Result};
+use crate::source::Span;
+use crate::syntax::ast::{
+    BaseKind, BaseType, Declaration, Declarator, Derivation, Expr, InitDeclarator, MemberDecl,
+    Storage, TypeName,
+};
+use crate::types::{Tag, Ty, Types};
+use dtrace_uapi::var::Var;
+
+/// The greatest array dimension.
+const DIMENSION_MAX: u64 = i32::MAX as u64;
+
+/// What a declarator makes of its base.
+struct Derived {
+    ty: Ty,
+    /// Parameters of an associative array or of an inline that takes some.
+    keys: Option<Vec<(String, Ty)>>,
+}
+
+fn error(tag: &'static str, span: Span, message: impl Into<String>) -> Box<Diagnostic> {
+    Diagnostic::new(tag, span, message)
+}
+
+/// The name of what is declared, as messages show it.
+fn shown(name: &str) -> &str {
+    if name.is_empty() {
+        "(anon)"
+    } else {
+        name
+    }
+}
+
+impl Sema<'_, '_> {
+    /// The type that `name` spells.
+    pub(super) fn type_name(&mut self, name: &TypeName) -> Result<Ty> {
+        let base = self.base_type(&name.base)?;
+        let derived = self.derive(base, &name.base, &name.declarator)?;
+        match derived.keys {
+            None => Ok(derived.ty),
+            Some(_) => Err(error(
+                "D_DECL_ARRSUB",
+                name.span,
+                "positive integral constant expression expected as array declaration subscript",
+            )),
+        }
+    }
+
+    /// Enters what a declaration declares.
+    pub(super) fn declaration(&mut self, declaration: &Declaration) -> Result<()> {
+        if let Storage::Foreign(_) = declaration.storage {
+            let message = "specified storage class not appropriate in D";
+            return Err(error("D_DECL_BADCLASS", declaration.span, message));
+        }
+        let base = self.base_type(&declaration.base)?;
+        if declaration.declarators.is_empty() {
+            let declares = matches!(
+                &declaration.base.kind,
+                BaseKind::Record { tag: Some(_), .. } | BaseKind::Enum { items: Some(_), .. }
+            );
+            return match declares {
+                true => Ok(()),
+                false => Err(error(
+                    "D_DECL_USELESS",
+                    declaration.span,
+                    "useless declaration",
+                )),
+            };
+        }
+        for declarator in &declaration.declarators {
+            self.declare(declaration, base, declarator)?;
+        }
+        Ok(())
+    }
+
+    fn declare(
+        &mut self,
+        declaration: &Declaration,
+        base: Ty,
+        init: &InitDeclarator,
+    ) -> Result<()> {
+        let declarator = &init.declarator;
+        let (name, span) = (declarator.name.as_str(), declarator.span);
+        let derived = self.derive(base, &declaration.base, declarator)?;
+        match declaration.storage {
+            Storage::Typedef => self.declare_typedef(name, derived.ty, span),
+            Storage::Inline => self.declare_inline(init, derived),
+            Storage::Thread => self.declare_variable(VarScope::Thread, declarator, derived),
+            Storage::Clause => self.declare_variable(VarScope::Clause, declarator, derived),
+            Storage::Global | Storage::Extern => {
+                self.declare_variable(VarScope::Global, declarator, derived)
+            }
+            // Refused by the caller.
+            Storage::Foreign(_) => Ok(()),
+        }
+    }
+
+    fn declare_typedef(&mut self, name: &str, ty: Ty, span: Span) -> Result<()> {
+        match self.state.types.declared_typedef(name) {
+            Some(known) if !self.state.types.compatible(known, ty) => Err(error(
+                "D_DECL_IDRED",
+                span,
+                format!("typedef redeclared: {name}"),
+            )),
+            Some(_) => Ok(()),
+            None => {
+                self.state.types.declare_typedef(name, ty);
+                Ok(())
+            }
+        }
+    }
+
+    fn declare_inline(&mut self, init: &InitDeclarator, derived: Derived) -> Result<()> {
+        let (name, span) = (init.declarator.name.as_str(), init.declarator.span);
+        let Some(value) = &init.value else {
+            return Err(error(
+                "D_SYNTAX",
+                span,
+                format!("inline {name} has no value"),
+            ));
+        };
+        if super::builtin::find(name).is_some() || self.state.variables.global(name).is_some() {
+            return Err(error(
+                "D_DECL_IDRED",
+                span,
+                format!("identifier redefined: {name}"),
+            ));
+        }
+        let params = derived.keys.unwrap_or_default();
+        self.state
+            .variables
+            .add_inline(name, derived.ty, params, value.clone());
+        Ok(())
+    }
+
+    fn declare_variable(
+        &mut self,
+        scope: VarScope,
+        declarator: &Declarator,
+        derived: Derived,
+    ) -> Result<()> {
+        let (name, span) = (declarator.name.as_str(), declarator.span);
+        self.check_object(name, derived.ty, span)?;
+        if scope == VarScope::Clause && derived.keys.is_some() {
+            let message =
+                format!("associative arrays may not be declared as local variables: {name}");
+            return Err(error("D_DECL_LOCASSC", span, message));
+        }
+        let keys: Option<Vec<Ty>> = derived
+            .keys
+            .map(|keys| keys.into_iter().map(|(_, ty)| ty).collect());
+        let redeclared = || {
+            error(
+                "D_DECL_IDRED",
+                span,
+                format!("identifier redeclared: {name}"),
+            )
+        };
+        if scope == VarScope::Global {
+            if super::builtin::find(name).is_some_and(|var: Var| !super::builtin::is_array(var))
+                || super::call::find(name).is_some()
+            {
+                return Err(error(
+                    "D_DECL_IDRED",
+                    span,
+                    format!("identifier redefined: {name}"),
+                ));
+            }
+            if let Some(Global::Inline { .. }) = self.state.variables.global(name) {
+                return Err(redeclared());
+            }
+        }
+        if let Some(known) = self.state.variables.find(scope, name) {
+            let known_keys = known.place.keyed.then_some(&known.keys);
+            let types = &self.state.types;
+            let same_keys = match (known_keys, &keys) {
+                (None, None) => true,
+                (Some(a), Some(b)) => {
+                    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| types.compatible(*a, *b))
+                }
+                _ => false,
+            };
+            return match same_keys && types.compatible(known.place.ty, derived.ty) {
+                true => Ok(()),
+                false => Err(redeclared()),
+            };
+        }
+        self.add_variable(scope, name, derived.ty, keys, span)
+            .map(|_| ())
+    }
+
+    /// An object needs a type that has a size.
+    fn check_object(&mut self, name: &str, ty: Ty, span: Span) -> Result<()> {
+        let types = &mut self.state.types;
+        if types.resolve(ty) == Ty::VOID {
+            let message = format!("cannot have void object: {}", shown(name));
+            return Err(error("D_DECL_VOIDOBJ", span, message));
+        }
+        if types.is_record(ty) && types.record(ty).is_none() {
+            let text = types.name(ty);
+            let message = format!("incomplete struct/union/enum {text}: {}", shown(name));
+            return Err(error("D_DECL_INCOMPLETE", span, message));
+        }
+        Ok(())
+    }
+
+    fn base_type(&mut self, base: &BaseType) -> Result<Ty> {
+        let ty = match &base.kind {
+            BaseKind::Words(words) => words_type(words, base.span)?,
+            BaseKind::Str => Ty::STRING,
+            BaseKind::Named { module, name } => self
+                .state
+                .types
+                .lookup_typedef(module.as_deref(), name)
+                .ok_or_else(|| unknown_type(module.as_deref(), name, base.span))?,
+            BaseKind::Record {
+                is_union,
+                module,
+                tag,
+                members,
+            } => self.record_type(
+                *is_union,
+                module.as_deref(),
+                tag.as_deref(),
+                members.as_deref(),
+                base.span,
+            )?,
+            BaseKind::Enum { tag, items } => {
+                self.enum_type(tag.as_deref(), items.as_deref(), base.span)?
+            }
+        };
+        Ok(if base.is_const {
+            self.state.types.const_of(ty)
+        } else {
+            ty
+        })
+    }
+
+    fn record_type(
+        &mut self,
+        is_union: bool,
+        module: Option<&str>,
+        tag: Option<&str>,
+        members: Option<&[MemberDecl]>,
+        span: Span,
+    ) -> Result<Ty> {
+        let kind = if is_union { Tag::Union } else { Tag::Struct };
+        let redeclared = |message: String| error("D_DECL_TYPERED", span, message);
+        let Some(members) = members else {
+            let name = tag.unwrap_or_default();
+            return match (self.state.types.lookup_tag(kind, module, name), module) {
+                (Some(ty), _) => Ok(ty),
+                (None, Some(_)) => Err(unknown_type(
+                    module,
+                    &format!("{} {name}", kind.word()),
+                    span,
+                )),
+                (None, None) => self
+                    .state
+                    .types
+                    .declare_record(is_union, tag, None)
+                    .map_err(redeclared),
+            };
+        };
+        // Members may point to the record that they are members of.
+        if tag.is_some() {
+            self.state
+                .types
+                .declare_record(is_union, tag, None)
+                .map_err(redeclared)?;
+        }
+        let mut fields: Vec<(String, Ty, Option<u32>)> = Vec::new();
+        for member in members {
+            self.members(member, &mut fields)?;
+        }
+        self.state
+            .types
+            .declare_record(is_union, tag, Some(fields))
+            .map_err(redeclared)
+    }
+
+    /// Adds the members that one declaration in a record declares.
+    fn members(
+        &mut self,
+        member: &MemberDecl,
+        fields: &mut Vec<(String, Ty, Option<u32>)>,
+    ) -> Result<()> {
+        let base = self.base_type(&member.base)?;
+        if member.declarators.is_empty() {
+            self.check_object("", base, member.span)?;
+            fields.push((String::new(), base, None));
+        }
+        for (declarator, width) in &member.declarators {
+            let (name, span) = (declarator.name.as_str(), declarator.span);
+            let ty = self.derive(base, &member.base, declarator)?.ty;
+            if self.state.types.resolve(ty) == Ty::VOID {
+                let message = format!("cannot have void member: {name}");
+                return Err(error("D_DECL_VOIDOBJ", span, message));
+            }
+            self.check_object(name, ty, span)?;
+            if !name.is_empty() && fields.iter().any(|(known, ..)| known == name) {
+                let message =
+                    format!("failed to define member '{name}': Duplicate member or variable name");
+                return Err(error("D_UNKNOWN", span, message));
+            }
+            let width = match width {
+                Some(width) => Some(self.width(width, ty, name, span)?),
+                None => None,
+            };
+            fields.push((name.to_owned(), ty, width));
+        }
+        Ok(())
+    }
+
+    /// The width of a bit-field.
+    fn width(&mut self, width: &Expr, ty: Ty, name: &str, span: Span) -> Result<u32> {
+        let Some(int) = self.state.types.int(ty) else {
+            let message = format!("invalid type for bit-field: {}", shown(name));
+            return Err(error("D_DECL_BFTYPE", span, message));
+        };
+        let bits = self.positive(width).ok_or_else(|| {
+            let message = "positive integral constant expression expected as bit-field size";
+            error("D_DECL_BFCONST", width.span, message)
+        })?;
+        match u32::try_from(bits) {
+            Ok(bits) if bits <= u32::from(int.size) * 8 => Ok(bits),
+            _ => {
+                let message = format!("bit-field too big for type: {}", shown(name));
+                Err(error("D_DECL_BFSIZE", span, message))
+            }
+        }
+    }
+
+    /// The value of a constant expression of an integer type above 0.
+    fn positive(&mut self, e: &Expr) -> Option<u64> {
+        self.constant(e)
+            .filter(|value| *value > 0)
+            .and_then(|value| value.try_into().ok())
+    }
+
+    fn constant(&mut self, e: &Expr) -> Option<i64> {
+        let value = self.expression(e).ok()?;
+        self.state.types.int(value.ty)?;
+        value.constant().map(|value| value as i64)
+    }
+
+    fn enum_type(
+        &mut self,
+        tag: Option<&str>,
+        items: Option<&[(String, Option<Expr>)]>,
+        span: Span,
+    ) -> Result<Ty> {
+        let Some(items) = items else {
+            let name = tag.unwrap_or_default();
+            return self
+                .state
+                .types
+                .lookup_tag(Tag::Enum, None, name)
+                .ok_or_else(|| unknown_type(None, &format!("enum {name}"), span));
+        };
+        let mut values: Vec<(String, i64)> = Vec::new();
+        let mut next = 0i64;
+        for (name, value) in items {
+            if let Some(value) = value {
+                next = self.constant(value).ok_or_else(|| {
+                    let message = format!(
+                        "enumerator '{name}' must be assigned to an integral constant expression"
+                    );
+                    error("D_DECL_ENCONST", value.span, message)
+                })?;
+            }
+            if i32::try_from(next).is_err() {
+                let message = format!("enumerator '{name}' value overflows INT_MAX ({})", i32::MAX);
+                return Err(error("D_DECL_ENOFLOW", span, message));
+            }
+            if values.iter().any(|(known, _)| known == name) {
+                let message = format!(
+                    "failed to define enumerator '{name}': Duplicate member or variable name"
+                );
+                return Err(error("D_UNKNOWN", span, message));
+            }
+            values.push((name.clone(), next));
+            next += 1;
+        }
+        self.state
+            .types
+            .declare_enum(tag, values)
+            .map_err(|message| error("D_DECL_TYPERED", span, message))
+    }
+
+    /// Applies a declarator's derivations to its base.
+    fn derive(&mut self, base: Ty, written: &BaseType, declarator: &Declarator) -> Result<Derived> {
+        let mut derived = Derived {
+            ty: base,
+            keys: None,
+        };
+        for derivation in declarator.derivations.iter().rev() {
+            let ty = derived.ty;
+            derived.ty = match derivation {
+                Derivation::Pointer if written.userland => self.state.types.user_pointer_to(ty),
+                Derivation::Pointer => self.state.types.pointer_to(ty),
+                Derivation::Array(size) => self.array(ty, size.as_ref(), declarator)?,
+                Derivation::Function { params, variadic } => {
+                    let params = self.parameters(params)?;
+                    let params: Vec<Ty> = params.into_iter().map(|(_, ty)| ty).collect();
+                    self.state.types.function_of(ty, &params, *variadic)
+                }
+                Derivation::Keys(keys) => {
+                    derived.keys = Some(self.parameters(keys)?);
+                    ty
+                }
+            };
+        }
+        Ok(derived)
+    }
+
+    fn array(&mut self, element: Ty, size: Option<&Expr>, declarator: &Declarator) -> Result<Ty> {
+        let span = declarator.span;
+        let Some(size) = size else {
+            if declarator.name.is_empty() {
+                return Ok(self.state.types.array_of(element, None));
+            }
+            let name = &declarator.name;
+            let message =
+                format!("array declaration requires array dimension or tuple signature: {name}");
+            return Err(error("D_DECL_ARRNULL", span, message));
+        };
+        let count = self.positive(size).ok_or_else(|| {
+            error(
+                "D_DECL_ARRSUB",
+                size.span,
+                "positive integral constant expression or tuple signature expected as array declaration subscript",
+            )
+        })?;
+        match u32::try_from(count) {
+            Ok(count) if u64::from(count) <= DIMENSION_MAX => {
+                Ok(self.state.types.array_of(element, Some(count)))
+            }
+            _ => Err(error("D_DECL_ARRBIG", span, "array dimension too big")),
+        }
+    }
+
+    /// Names and types of parameters; a lone `void` is none.
+    fn parameters(&mut self, params: &[TypeName]) -> Result<Vec<(String, Ty)>> {
+        let mut list = Vec::new();
+        for (index, param) in params.iter().enumerate() {
+            let ty = self.type_name(param)?;
+            let name = &param.declarator.name;
+            if self.state.types.resolve(ty) == Ty::VOID {
+                match (params.len(), name.is_empty()) {
+                    (1, true) => break,
+                    (1, false) => {
+                        let message = format!("void parameter may not have a name: {name}");
+                        return Err(error("D_DECL_PROTO_NAME", param.span, message));
+                    }
+                    _ if index == 0 => {
+                        let message = "void must be sole parameter";
+                        return Err(error("D_DECL_PROTO_VOID", param.span, message));
+                    }
+                    _ => {
+                        let name = if name.is_empty() { "(anonymous)" } else { name };
+                        let message = format!(
+                            "array prototype may not use parameter of type void: {name}, parameter #{}",
+                            index + 1
+                        );
+                        return Err(error("D_DECL_PROTO_TYPE", param.span, message));
+                    }
+                }
+            }
+            list.push((name.clone(), ty));
+        }
+        Ok(list)
+    }
+}
+
+/// The type that C's words name, or what is wrong with them.
+fn words_type(words: &[&'static str], span: Span) -> Result<Ty> {
+    if let Some(ty) = Types::from_words(words.iter().copied()) {
+        return Ok(ty);
+    }
+    let has = |word: &str| words.contains(&word);
+    let attributes = ["signed", "unsigned", "short", "long"];
+    let (tag, message) = if has("void") && attributes.iter().any(|word| has(word)) {
+        (
+            "D_DECL_VOIDATTR",
+            "invalid type declaration: attributes may not be used with void type",
+        )
+    } else if has("char") && (has("short") || has("long")) {
+        (
+            "D_DECL_CHARATTR",
+            "invalid type declaration: short and long may not be used with char type",
+        )
+    } else if (has("float") || has("double")) && (has("signed") || has("unsigned")) {
+        (
+            "D_DECL_SIGNINT",
+            "invalid type declaration: signed and unsigned may only be used with integer type",
+        )
+    } else if has("float") && has("long") {
+        (
+            "D_DECL_LONGINT",
+            "invalid type declaration: long and long long may only be used with integer or floating-point type",
+        )
+    } else {
+        ("D_DECL_COMBO", "invalid type combination")
+    };
+    Err(error(tag, span, message))
+}
+
+fn unknown_type(module: Option<&str>, name: &str, span: Span) -> Box<Diagnostic> {
+    let scope = module
+        .map(|module| format!("{module}`"))
+        .unwrap_or_default();
+    let message = format!("failed to resolve type {scope}{name}: Unknown type name");
+    error("D_UNKNOWN", span, message)
+}

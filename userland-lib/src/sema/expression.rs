@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Expressions get types.
+
+use super::hir::{Expr, ExprKind, Place};
+use super::Sema;
+use crate::diag::{Diagnostic, Result};
+use crate::source::Span;
+use crate::syntax::ast::{self, BinaryOp, IntSuffix, UnaryOp};
+use crate::types::{Kind, Ty};
+
+/// How deep inlines and translators may lead into each other.
+const MAX_DEPTH: u32 = 200;
+
+impl Sema<'_, '_> {
+    /// The typed form of an expression whose value is wanted.
+    pub(super) fn expression(&mut self, e: &ast::Expr) -> Result<Expr> {
+        self.nested(e.span, |sema| sema.expression_unbounded(e))
+    }
+
+    /// Runs `check` one level deeper.
+    pub(super) fn nested<T>(
+        &mut self,
+        span: Span,
+        check: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        if self.depth >= MAX_DEPTH {
+            return Err(Diagnostic::new(
+                "D_SYNTAX",
+                span,
+                "inlines or translators lead into each other without end",
+            ));
+        }
+        self.depth += 1;
+        let result = check(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn expression_unbounded(&mut self, e: &ast::Expr) -> Result<Expr> {
+        let span = e.span;
+        match &e.kind {
+            ast::ExprKind::Int(value, suffix) => {
+                Ok(Expr::int(*value, int_type(*value, *suffix), span))
+            }
+            ast::ExprKind::Str(text) => {
+                Ok(Expr::new(ExprKind::Str(text.clone()), Ty::STRING, span))
+            }
+            ast::ExprKind::Name { module, name } => match module {
+                Some(module) => self.symbol(module, name, span),
+                None => self.name(name, span),
+            },
+            ast::ExprKind::Scoped(scope, name) => self.scoped(*scope, name, span),
+            ast::ExprKind::Agg { name, .. } => Err(Diagnostic::new(
+                "D_AGG_NULL",
+                span,
+                format!("aggregation @{name} may not be used in an expression"),
+            )),
+            ast::ExprKind::Call {
+                name,
+                name_span,
+                args,
+            } => self.call(name, *name_span, args, span),
+            ast::ExprKind::Index(base, args) => self.index(base, args, span),
+            ast::ExprKind::Member { base, name, arrow } => self.member(base, name, *arrow, span),
+            ast::ExprKind::Unary(op, operand) => self.unary(*op, operand, span),
+            ast::ExprKind::Binary(op, left, right) => {
+                let (left, right) = (self.expression(left)?, self.expression(right)?);
+                self.binary(*op, left, right, span)
+            }
+            ast::ExprKind::Step { up, post, target } => self.step(*up, *post, target, span),
+            ast::ExprKind::Assign { op, target, value } => self.assign(*op, target, value, span),
+            ast::ExprKind::Cond(condition, then, otherwise) => {
+                self.cond(condition, then, otherwise, span)
+            }
+            ast::ExprKind::Comma(first, second) => {
+                let (first, second) = (self.expression(first)?, self.expression(second)?);
+                let (ty, user) = (second.ty, second.user);
+                let kind = ExprKind::Comma(Box::new(first), Box::new(second));
+                Ok(Expr {
+                    kind,
+                    ty,
+                    user,
+                    span,
+                })
+            }
+            ast::ExprKind::Cast(ty, operand) => {
+                let ty = self.type_name(ty)?;
+                let operand = self.expression(operand)?;
+                self.cast(ty, operand, span)
+            }
+            ast::ExprKind::SizeofType(ty) => {
+                let ty = self.type_name(ty)?;
+                self.sizeof(ty, span)
+            }
+            ast::ExprKind::SizeofExpr(operand) => {
+                let operand = self.expression(operand)?;
+                let ty = match &operand.kind {
+                    // A string constant has its own length, as an array has in C.
+                    ExprKind::Str(text) => {
+                        return Ok(Expr::int(text.len() as u64 + 1, Ty::SIZE_T, span))
+                    }
+                    _ => operand.ty,
+                };
+                self.sizeof(ty, span)
+            }
+            ast::ExprKind::Offsetof(ty, member) => self.offsetof(ty, member, span),
+            ast::ExprKind::Stringof(operand) => {
+                let operand = self.expression(operand)?;
+                self.stringof(operand, span)
+            }
+            ast::ExprKind::Xlate(ty, value) => self.xlate(ty, value, span),
+        }
+    }
+
+    /// A call in an expression: of a subroutine, for actions make no value.
+    fn call(
+        &mut self,
+        name: &str,
+        name_span: Span,
+        args: &[ast::Expr],
+        span: Span,
+    ) -> Result<Expr> {
+        if let Some(subr) = super::call::find(name) {
+            return self.subroutine(subr, args, span);
+        }
+        let what = match super::aggfunc::function(name).is_some() {
+            true => "aggregating function",
+            false if super::action::is_action(name) => "action",
+            false => return Err(self.unknown_function(name, name_span)),
+        };
+        Err(Diagnostic::new(
+            "D_CG_EXPR",
+            span,
+            format!("{what} {name}( ) may not be called from a D expression (D program context required)"),
+        ))
+    }
+
+    fn sizeof(&mut self, ty: Ty, span: Span) -> Result<Expr> {
+        match self.state.types.size(ty) {
+            Some(size) if size > 0 || self.state.types.is_record(ty) => {
+                Ok(Expr::int(size, Ty::SIZE_T, span))
+            }
+            _ => Err(Diagnostic::new(
+                "D_SIZEOF_TYPE",
+                span,
+                format!(
+                    "cannot apply sizeof to an operand of type \"{}\"",
+                    self.state.types.name(ty)
+                ),
+            )),
+        }
+    }
+
+    fn offsetof(&mut self, ty: &ast::TypeName, member: &str, span: Span) -> Result<Expr> {
+        let record = self.type_name(ty)?;
+        if !self.state.types.is_record(record) {
+            return Err(Diagnostic::new(
+                "D_OFFSETOF_TYPE",
+                ty.span,
+                "offsetof operand must be a struct or union type",
+            ));
+        }
+        let path = self.path(record, member, span)?;
+        if path.bits != 0 {
+            return Err(Diagnostic::new(
+                "D_OFFSETOF_BITFIELD",
+                span,
+                format!("cannot take offset of a bit-field: {member}"),
+            ));
+        }
+        Ok(Expr::int(path.bit_offset / 8, Ty::SIZE_T, span))
+    }
+
+    fn stringof(&mut self, operand: Expr, span: Span) -> Result<Expr> {
+        let types = &self.state.types;
+        if !types.is_scalar(operand.ty) && !types.is_string_like(operand.ty) {
+            return Err(Diagnostic::new(
+                "D_STRINGOF_TYPE",
+                span,
+                format!(
+                    "cannot apply stringof to a value of type {}",
+                    types.name(operand.ty)
+                ),
+            ));
+        }
+        Ok(self.string_value(operand).retype(Ty::STRING))
+    }
+
+    fn unary(&mut self, op: UnaryOp, operand: &ast::Expr, span: Span) -> Result<Expr> {
+        if op == UnaryOp::AddressOf {
+            return self.address_of(operand, span);
+        }
+        let operand = self.expression(operand)?;
+        let types = &self.state.types;
+        let refuse = |tag, kind| {
+            Err(Diagnostic::new(
+                tag,
+                span,
+                format!("operator {} requires an operand of {kind} type", op.text()),
+            ))
+        };
+        match op {
+            UnaryOp::Deref => self.deref(operand, span),
+            UnaryOp::Not if !types.is_scalar(operand.ty) && !types.is_string(operand.ty) => {
+                refuse("D_OP_SCALAR", "scalar")
+            }
+            UnaryOp::Not => Ok(match operand.constant() {
+                Some(value) => Expr::int(u64::from(value == 0), Ty::INT, span),
+                None => Expr::new(ExprKind::Not(Box::new(operand)), Ty::INT, span),
+            }),
+            _ if types.int(operand.ty).is_none() => match op {
+                UnaryOp::BitNot => refuse("D_OP_INT", "integral"),
+                _ => refuse("D_OP_ARITH", "arithmetic"),
+            },
+            UnaryOp::Plus => {
+                let ty = types.promote(operand.ty);
+                Ok(self.convert(operand, ty))
+            }
+            _ => {
+                let ty = types.promote(operand.ty);
+                let operand = self.convert(operand, ty);
+                if let (Some(value), Some(shape)) = (operand.constant(), self.shape(ty)) {
+                    let value = match op {
+                        UnaryOp::Neg => value.wrapping_neg(),
+                        _ => !value,
+                    };
+                    return Ok(Expr::int(shape.normalize(value), ty, span));
+                }
+                let operand = Box::new(operand);
+                let kind = match op {
+                    UnaryOp::Neg => ExprKind::Neg(operand),
+                    _ => ExprKind::BitNot(operand),
+                };
+                Ok(Expr::new(kind, ty, span))
+            }
+        }
+    }
+
+    fn step(&mut self, up: bool, post: bool, target: &ast::Expr, span: Span) -> Result<Expr> {
+        let text = if up { "++" } else { "--" };
+        let (place, ty) = self.place(target, text, Some(Ty::INT64_T))?;
+        let op = if up { BinaryOp::Add } else { BinaryOp::Sub };
+        let one = Expr::int(1, Ty::INT, span);
+        self.update(place, ty, op, one, post, span)
+    }
+
+    fn assign(
+        &mut self,
+        op: Option<BinaryOp>,
+        target: &ast::Expr,
+        value: &ast::Expr,
+        span: Span,
+    ) -> Result<Expr> {
+        let value = self.expression(value)?;
+        if let Some(op) = op {
+            let infer = match self.state.types.int(value.ty) {
+                Some(_) => Ty::INT64_T,
+                None => value.ty,
+            };
+            let text = format!("{}=", op.text());
+            let (place, ty) = self.place(target, &text, Some(infer))?;
+            return self.update(place, ty, op, value, false, span);
+        }
+        if matches!(self.state.types.base(value.ty), Kind::Void | Kind::Dynamic) {
+            return Err(Diagnostic::new(
+                "D_OP_INCOMPAT",
+                span,
+                format!(
+                    "operator = cannot assign a value of type \"{}\"",
+                    self.state.types.name(value.ty)
+                ),
+            ));
+        }
+        let infer = self.inferred(value.ty);
+        let (place, ty) = self.place(target, "=", Some(infer))?;
+        let value = self.coerce(value, ty, "=", span)?;
+        Ok(Expr::new(
+            ExprKind::Assign(place, Box::new(value)),
+            ty,
+            span,
+        ))
+    }
+
+    /// The type that a variable gets from its first value: that of the value, but text has room of its own and what
+    /// was `const` in its place is not in the variable.
+    fn inferred(&mut self, ty: Ty) -> Ty {
+        if matches!(self.state.types.base(ty), Kind::Array(..))
+            && self.state.types.is_string_like(ty)
+        {
+            return Ty::STRING;
+        }
+        match *self.state.types.kind(ty) {
+            Kind::Const(target) => target,
+            _ => ty,
+        }
+    }
+
+    fn update(
+        &mut self,
+        place: Place,
+        ty: Ty,
+        op: BinaryOp,
+        value: Expr,
+        post: bool,
+        span: Span,
+    ) -> Result<Expr> {
+        let types = &self.state.types;
+        let pointee = types.pointee(ty).filter(|_| types.is_pointer(ty));
+        let (wide, value) = match (pointee, types.int(ty)) {
+            (Some(element), _) if matches!(op, BinaryOp::Add | BinaryOp::Sub) => {
+                if types.int(value.ty).is_none() {
+                    return Err(self.incompatible(ty, op.text(), value.ty, span));
+                }
+                let value = self.scaled(value, element, span)?;
+                (ty, value)
+            }
+            (None, Some(_)) => {
+                if types.int(value.ty).is_none() {
+                    return Err(self.arithmetic_error(op, ty, value.ty, span));
+                }
+                let shift = matches!(op, BinaryOp::Shl | BinaryOp::Shr);
+                let wide = match shift {
+                    true => types.promote(ty),
+                    false => types.usual(ty, value.ty).unwrap_or(ty),
+                };
+                if matches!(op, BinaryOp::Div | BinaryOp::Rem) && value.constant() == Some(0) {
+                    return Err(Diagnostic::new(
+                        "D_DIV_ZERO",
+                        span,
+                        "expression contains division by zero",
+                    ));
+                }
+                let value = match shift {
+                    true => value,
+                    false => self.convert(value, wide),
+                };
+                (wide, value)
+            }
+            _ => return Err(self.arithmetic_error(op, ty, value.ty, span)),
+        };
+        Ok(Expr::new(
+            ExprKind::Update {
+                place,
+                op,
+                wide,
+                value: Box::new(value),
+                post,
+            },
+            ty,
+            span,
+        ))
+    }
+
+    fn cond(
+        &mut self,
+        condition: &ast::Expr,
+        then: &ast::Expr,
+        otherwise: &ast::Expr,
+        span: Span,
+    ) -> Result<Expr> {
+        let condition = self.expression(condition)?;
+        self.scalar_condition(&condition, "?:")?;
+        let (then, otherwise) = (self.expression(then)?, self.expression(otherwise)?);
+        let types = &self.state.types;
+        let (a, b) = (then.ty, otherwise.ty);
+        let ty = if let Some(ty) = types.usual(a, b) {
+            ty
+        } else if types.is_string_like(a) && types.is_string_like(b) {
+            Ty::STRING
+        } else if types.is_pointer(a)
+            && (types.pointers_agree(a, b) || otherwise.constant() == Some(0))
+        {
+            a
+        } else if types.is_pointer(b) && then.constant() == Some(0) {
+            b
+        } else if types.compatible(a, b) {
+            a
+        } else {
+            return Err(Diagnostic::new(
+                "D_OP_INCOMPAT",
+                span,
+                "operator ?: operands must have compatible types",
+            ));
+        };
+        let (then, otherwise) = if types.int(ty).is_some() {
+            (self.convert(then, ty), self.convert(otherwise, ty))
+        } else if ty == Ty::STRING {
+            (self.string_value(then), self.string_value(otherwise))
+        } else {
+            (then, otherwise)
+        };
+        if let Some(value) = condition.constant() {
+            return Ok(if value != 0 { then } else { otherwise }.retype(ty));
+        }
+        let user = then.user;
+        let kind = ExprKind::Cond(Box::new(condition), Box::new(then), Box::new(otherwise));
+        Ok(Expr {
+            kind,
+            ty,
+            user,
+            span,
+        })
+    }
+
+    /// Refuses a condition that is neither number nor address.
+    pub(super) fn scalar_condition(&self, condition: &Expr, op: &str) -> Result<()> {
+        let types = &self.state.types;
+        if types.is_scalar(condition.ty) || types.is_string(condition.ty) {
+            return Ok(());
+        }
+        Err(Diagnostic::new(
+            "D_OP_SCALAR",
+            condition.span,
+            format!("operator {op} expression must be of scalar type"),
+        ))
+    }
+
+    fn cast(&mut self, ty: Ty, operand: Expr, span: Span) -> Result<Expr> {
+        let types = &self.state.types;
+        let from = operand.ty;
+        // A kernel symbol of unknown type is read as what the cast says.
+        if types.is_dynamic(from) && types.size(ty).is_some() {
+            return self.object_at(operand, ty, false, span);
+        }
+        if matches!(types.base(ty), Kind::Void) {
+            return Ok(operand.retype(ty));
+        }
+        if types.int(ty).is_some() && types.int(from).is_some() {
+            let mut converted = self.convert(operand, ty);
+            converted.ty = ty;
+            return Ok(converted);
+        }
+        let address =
+            types.is_pointer(from) || matches!(types.base(from), Kind::Array(..) | Kind::String);
+        if types.int(ty).is_some() && address {
+            let operand = operand.retype(Ty::UINTPTR_T);
+            return Ok(self.convert(operand, ty));
+        }
+        let fits = (types.is_pointer(ty) && (types.int(from).is_some() || address))
+            || (types.is_string(ty) && (types.is_scalar(from) || types.is_string_like(from)))
+            || types.compatible(ty, from);
+        if !fits {
+            return Err(Diagnostic::new(
+                "D_CAST_INVAL",
+                span,
+                format!(
+                    "invalid cast expression: \"{}\" to \"{}\"",
+                    types.name(from),
+                    types.name(ty)
+                ),
+            ));
+        }
+        if types.is_string(ty) {
+            return Ok(self.string_value(operand).retype(ty));
+        }
+        Ok(operand.retype(ty))
+    }
+}
+
+/// C's type of an integer constant.
+fn int_type(value: u64, suffix: IntSuffix) -> Ty {
+    let fits_int = value <= i32::MAX as u64;
+    let fits_uint = value <= u64::from(u32::MAX);
+    let fits_long = value <= i64::MAX as u64;
+    let may_be_unsigned = suffix.unsigned || suffix.based;
+    match suffix.longs {
+        0 if fits_int && !suffix.unsigned => Ty::INT,
+        0 if value as i64 >= i64::from(i32::MIN) && (value as i64) < 0 && !may_be_unsigned => {
+            Ty::INT
+        }
+        0 if fits_uint && may_be_unsigned => Ty::UINT,
+        2 if fits_long && !suffix.unsigned => Ty::LONGLONG,
+        2 => Ty::ULONGLONG,
+        _ if (fits_long || suffix.longs == 1 && !suffix.based) && !suffix.unsigned => Ty::LONG,
+        _ => Ty::ULONG,
+    }
+}

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Operators between two operands, and the conversions that C makes around them.
+
+use super::fold::{self, IntShape};
+use super::hir::{Expr, ExprKind};
+use super::Sema;
+use crate::diag::{Diagnostic, Result};
+use crate::source::Span;
+use crate::syntax::ast::BinaryOp;
+use crate::types::Ty;
+use dtrace_uapi::subr::Subr;
+
+impl Sema<'_, '_> {
+    /// Size and sign of an integer type.
+    pub(super) fn shape(&self, ty: Ty) -> Option<IntShape> {
+        self.state.types.int(ty).map(|int| IntShape {
+            size: int.size,
+            signed: int.signed,
+        })
+    }
+
+    /// An integer under another integer type; no code where the value is one of that type anyway.
+    pub(super) fn convert(&self, e: Expr, ty: Ty) -> Expr {
+        let (Some(from), Some(to)) = (self.shape(e.ty), self.shape(ty)) else {
+            return e.retype(ty);
+        };
+        let span = e.span;
+        if let Some(value) = e.constant() {
+            return Expr::int(to.normalize(value), ty, span);
+        }
+        if e.ty == ty {
+            return e;
+        }
+        if to.holds(from) || to.size == 8 {
+            return e.retype(ty);
+        }
+        Expr::new(ExprKind::Convert(Box::new(e)), ty, span)
+    }
+
+    /// Text as the DIF machine handles it: user-space text is copied in.
+    pub(super) fn string_value(&self, e: Expr) -> Expr {
+        let types = &self.state.types;
+        let user = e.user || types.is_pointer(e.ty) && types.is_userland(e.ty);
+        if !user {
+            return e;
+        }
+        let span = e.span;
+        Expr::new(
+            ExprKind::Call(Subr::Copyinstr, vec![e.retype(Ty::UINTPTR_T)]),
+            Ty::STRING,
+            span,
+        )
+    }
+
+    /// The error that types do not go together.
+    pub(super) fn incompatible(
+        &self,
+        left: Ty,
+        op: &str,
+        right: Ty,
+        span: Span,
+    ) -> Box<Diagnostic> {
+        let types = &self.state.types;
+        Diagnostic::new(
+            "D_OP_INCOMPAT",
+            span,
+            format!(
+                "operands have incompatible types: \"{}\" {op} \"{}\"",
+                types.name(left),
+                types.name(right)
+            ),
+        )
+    }
+
+    /// The error that an operator got what it cannot compute with.
+    pub(super) fn arithmetic_error(
+        &self,
+        op: BinaryOp,
+        left: Ty,
+        right: Ty,
+        span: Span,
+    ) -> Box<Diagnostic> {
+        let (tag, kind) = match op {
+            BinaryOp::Add | BinaryOp::Sub => {
+                return self.incompatible(left, op.text(), right, span)
+            }
+            BinaryOp::Mul | BinaryOp::Div => ("D_OP_ARITH", "arithmetic"),
+            _ => ("D_OP_INT", "integral"),
+        };
+        Diagnostic::new(
+            tag,
+            span,
+            format!("operator {} requires operands of {kind} type", op.text()),
+        )
+    }
+
+    /// `value` as a value of type `ty`, as assignment makes it.
+    pub(super) fn coerce(&mut self, value: Expr, ty: Ty, op: &str, span: Span) -> Result<Expr> {
+        let types = &self.state.types;
+        if types.int(ty).is_some() && types.int(value.ty).is_some() {
+            return Ok(self.convert(value, ty));
+        }
+        if types.is_string(ty) && types.is_string_like(value.ty) {
+            return Ok(self.string_value(value).retype(ty));
+        }
+        let null =
+            types.is_pointer(ty) && value.constant() == Some(0) && types.int(value.ty).is_some();
+        if null || types.assignable(ty, value.ty) {
+            // An object in user space has to come here before it can be stored.
+            let object = !types.is_scalar(ty) && value.user;
+            let size = types.size(ty).unwrap_or(0);
+            if object {
+                let span = value.span;
+                let args = vec![
+                    value.retype(Ty::UINTPTR_T),
+                    Expr::int(size, Ty::SIZE_T, span),
+                ];
+                return Ok(Expr::new(ExprKind::Call(Subr::Copyin, args), ty, span));
+            }
+            return Ok(value.retype(ty));
+        }
+        Err(self.incompatible(ty, op, value.ty, span))
+    }
+
+    /// `value * sizeof (element)`, for pointer arithmetic.
+    pub(super) fn scaled(&mut self, value: Expr, element: Ty, span: Span) -> Result<Expr> {
+        let size = match self.state.types.size(element) {
+            // As GNU C has it, void and functions are of one byte.
+            Some(0) | None if !self.state.types.is_record(element) => 1,
+            Some(size) => size,
+            None => {
+                return Err(Diagnostic::new(
+                    "D_OP_INCOMPAT",
+                    span,
+                    format!(
+                        "pointer arithmetic requires a complete type: \"{}\"",
+                        self.state.types.name(element)
+                    ),
+                ))
+            }
+        };
+        let value = self.convert(value, Ty::INT64_T);
+        let span = value.span;
+        Ok(match (value.constant(), size) {
+            (Some(value), _) => Expr::int(value.wrapping_mul(size), Ty::INT64_T, span),
+            (None, 1) => value,
+            (None, _) => {
+                let size = Expr::int(size, Ty::INT64_T, span);
+                let kind = ExprKind::Arith(BinaryOp::Mul, Box::new(value), Box::new(size));
+                Expr::new(kind, Ty::INT64_T, span)
+            }
+        })
+    }
+
+    /// `address + offset` in bytes; nothing where the offset is 0.
+    pub(super) fn displaced(&self, address: Expr, offset: u64) -> Expr {
+        let (span, ty, user) = (address.span, address.ty, address.user);
+        if offset == 0 {
+            return address;
+        }
+        if let Some(base) = address.constant() {
+            return Expr::int(base.wrapping_add(offset), ty, span);
+        }
+        let offset = Expr::int(offset, Ty::INT64_T, span);
+        let kind = ExprKind::Arith(BinaryOp::Add, Box::new(address), Box::new(offset));
+        Expr {
+            kind,
+            ty,
+            user,
+            span,
+        }
+    }
+
+    /// `left op right`.
+    pub(super) fn binary(
+        &mut self,
+        op: BinaryOp,
+        left: Expr,
+        right: Expr,
+        span: Span,
+    ) -> Result<Expr> {
+        match op {
+            BinaryOp::LogAnd | BinaryOp::LogOr | BinaryOp::LogXor => {
+                self.logic(op, left, right, span)
+            }
+            _ if op.is_comparison() => self.comparison(op, left, right, span),
+            BinaryOp::Add | BinaryOp::Sub => {
+                match self.pointer_arithmetic(op, &left, &right, span)? {
+                    Some(result) => Ok(result),
+                    None => self.arithmetic(op, left, right, span),
+                }
+            }
+            _ => self.arithmetic(op, left, right, span),
+        }
+    }
+
+    fn logic(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Result<Expr> {
+        for operand in [&left, &right] {
+            let types = &self.state.types;
+            if !types.is_scalar(operand.ty) && !types.is_string(operand.ty) {
+                return Err(Diagnostic::new(
+                    "D_OP_SCALAR",
+                    span,
+                    format!("operator {} requires operands of scalar type", op.text()),
+                ));
+            }
+        }
+        if let (Some(l), Some(r)) = (left.constant(), right.constant()) {
+            let value = fold::compare(op, false, l, r);
+            return Ok(Expr::int(u64::from(value), Ty::INT, span));
+        }
+        let kind = ExprKind::Logic(op, Box::new(left), Box::new(right));
+        Ok(Expr::new(kind, Ty::INT, span))
+    }
+
+    fn comparison(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Result<Expr> {
+        let types = &self.state.types;
+        let (a, b) = (left.ty, right.ty);
+        let text = (types.is_string(a) || types.is_string(b))
+            && types.is_string_like(a)
+            && types.is_string_like(b);
+        if text {
+            let (left, right) = (self.string_value(left), self.string_value(right));
+            let kind = ExprKind::CompareStr(op, Box::new(left), Box::new(right));
+            return Ok(Expr::new(kind, Ty::INT, span));
+        }
+        let (signed, left, right) = if let Some(ty) = types.usual(a, b) {
+            let signed = types.int(ty).is_some_and(|int| int.signed);
+            (signed, self.convert(left, ty), self.convert(right, ty))
+        } else if types.pointers_agree(a, b) {
+            (false, left, right)
+        } else if types.pointee(a).is_some() && types.int(b).is_some() && is_null_like(&right)
+            || types.pointee(b).is_some() && types.int(a).is_some() && is_null_like(&left)
+        {
+            (false, left, right)
+        } else {
+            return Err(self.incompatible(a, op.text(), b, span));
+        };
+        if let (Some(l), Some(r)) = (left.constant(), right.constant()) {
+            let value = fold::compare(op, signed, l, r);
+            return Ok(Expr::int(u64::from(value), Ty::INT, span));
+        }
+        let (left, right) = (Box::new(left), Box::new(right));
+        let kind = ExprKind::Compare {
+            op,
+            signed,
+            left,
+            right,
+        };
+        Ok(Expr::new(kind, Ty::INT, span))
+    }
+
+    /// The sum or difference if an operand is a pointer.
+    fn pointer_arithmetic(
+        &mut self,
+        op: BinaryOp,
+        left: &Expr,
+        right: &Expr,
+        span: Span,
+    ) -> Result<Option<Expr>> {
+        let types = &self.state.types;
+        let (l, r) = (types.pointee(left.ty), types.pointee(right.ty));
+        let (pointer, element, offset) = match (l, r) {
+            (Some(element), None) if types.int(right.ty).is_some() => (left, element, right),
+            (None, Some(element)) if op == BinaryOp::Add && types.int(left.ty).is_some() => {
+                (right, element, left)
+            }
+            (Some(element), Some(_))
+                if op == BinaryOp::Sub && types.compatible(left.ty, right.ty) =>
+            {
+                return self
+                    .pointer_difference(left, right, element, span)
+                    .map(Some)
+            }
+            (None, None) => return Ok(None),
+            _ => return Err(self.incompatible(left.ty, op.text(), right.ty, span)),
+        };
+        let offset = self.scaled(offset.clone(), element, span)?;
+        // An array decays into a pointer to its elements.
+        let user = pointer.user || self.state.types.is_userland(pointer.ty);
+        let ty = match (self.state.types.is_pointer(pointer.ty), user) {
+            (true, _) => pointer.ty,
+            (false, true) => self.state.types.user_pointer_to(element),
+            (false, false) => self.state.types.pointer_to(element),
+        };
+        if let (Some(base), Some(offset)) = (pointer.constant(), offset.constant()) {
+            let value = match op {
+                BinaryOp::Add => base.wrapping_add(offset),
+                _ => base.wrapping_sub(offset),
+            };
+            return Ok(Some(Expr::int(value, ty, span)));
+        }
+        let kind = ExprKind::Arith(op, Box::new(pointer.clone()), Box::new(offset));
+        Ok(Some(Expr::new(kind, ty, span)))
+    }
+
+    fn pointer_difference(
+        &mut self,
+        left: &Expr,
+        right: &Expr,
+        element: Ty,
+        span: Span,
+    ) -> Result<Expr> {
+        let address = |e: &Expr| Box::new(e.clone().retype(Ty::INT64_T));
+        let difference = Expr::new(
+            ExprKind::Arith(BinaryOp::Sub, address(left), address(right)),
+            Ty::INT64_T,
+            span,
+        );
+        let size = self.state.types.size(element).unwrap_or(1).max(1);
+        if size == 1 {
+            return Ok(difference);
+        }
+        let size = Expr::int(size, Ty::INT64_T, span);
+        let kind = ExprKind::Arith(BinaryOp::Div, Box::new(difference), Box::new(size));
+        Ok(Expr::new(kind, Ty::INT64_T, span))
+    }
+
+    fn arithmetic(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Result<Expr> {
+        let types = &self.state.types;
+        let Some(usual) = types.usual(left.ty, right.ty) else {
+            return Err(self.arithmetic_error(op, left.ty, right.ty, span));
+        };
+        let shift = matches!(op, BinaryOp::Shl | BinaryOp::Shr);
+        let (ty, left, right) = if shift {
+            let ty = types.promote(left.ty);
+            (ty, self.convert(left, ty), right)
+        } else {
+            (usual, self.convert(left, usual), self.convert(right, usual))
+        };
+        let zero = matches!(op, BinaryOp::Div | BinaryOp::Rem) && right.constant() == Some(0);
+        if zero {
+            return Err(Diagnostic::new(
+                "D_DIV_ZERO",
+                span,
+                "expression contains division by zero",
+            ));
+        }
+        if let (Some(l), Some(r), Some(shape)) = (left.constant(), right.constant(), self.shape(ty))
+        {
+            if let Some(value) = fold::arith(op, shape, l, r) {
+                return Ok(Expr::int(value, ty, span));
+            }
+        }
+        let kind = ExprKind::Arith(op, Box::new(left), Box::new(right));
+        Ok(Expr::new(kind, ty, span))
+    }
+}
+
+/// Whether comparing a pointer with it makes sense: constants do, and what has an address' size.
+fn is_null_like(e: &Expr) -> bool {
+    e.constant().is_some()
+}

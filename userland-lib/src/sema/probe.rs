@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Probe descriptions, the probes that they match, and the types of those probes' arguments.
+
+use super::hir::{Expr, ExprKind};
+use super::Sema;
+use crate::compile::ProbeSpec;
+use crate::diag::{Diagnostic, Result};
+use crate::source::Span;
+use crate::types::Ty;
+use crate::world::{ProbeInfo, ProbePattern};
+use dtrace_uapi::limits::{FUNCNAMELEN, MODNAMELEN, NAMELEN, PROVNAMELEN};
+use dtrace_uapi::var::Var;
+
+/// How many of the matching probes are asked whether they agree on a type.
+const AGREE_LIMIT: usize = 16;
+
+/// The probes that the clause at hand is for.
+#[derive(Clone, Debug, Default)]
+pub struct Context {
+    /// The description.
+    pub pattern: ProbePattern,
+    /// The first probe that matches.
+    pub first: Option<ProbeInfo>,
+}
+
+/// Type of one of a probe's `args[]`.
+struct Argument {
+    /// What the probe passes.
+    native: Ty,
+    /// What the program sees, where a translator stands between.
+    translated: Option<Ty>,
+    /// Which native argument it is.
+    mapping: u32,
+}
+
+/// Splits a description; parts that are left out are leading ones.
+pub fn parse(text: &str, spec: ProbeSpec, span: Span) -> Result<ProbePattern> {
+    if spec == ProbeSpec::Name && text.bytes().all(|b| b.is_ascii_digit()) {
+        let id = text
+            .parse()
+            .map_err(|_| invalid(text, "probe id is out of range", span))?;
+        return Ok(ProbePattern {
+            id,
+            ..ProbePattern::default()
+        });
+    }
+    let last = spec as usize;
+    let parts: Vec<&str> = text.split(':').collect();
+    if parts.len() > last + 1 {
+        return Err(invalid(text, "too many colons", span));
+    }
+    let mut fields: [String; 4] = Default::default();
+    let first = last + 1 - parts.len();
+    for (field, part) in fields[first..].iter_mut().zip(&parts) {
+        *field = (*part).to_owned();
+    }
+    let limits = [PROVNAMELEN, MODNAMELEN, FUNCNAMELEN, NAMELEN];
+    if fields
+        .iter()
+        .zip(limits)
+        .any(|(field, limit)| field.len() >= limit)
+    {
+        return Err(invalid(text, "name is too long", span));
+    }
+    let [provider, module, func, name] = fields;
+    Ok(ProbePattern {
+        id: 0,
+        provider,
+        module,
+        func,
+        name,
+    })
+}
+
+fn invalid(text: &str, why: &str, span: Span) -> Box<Diagnostic> {
+    Diagnostic::new(
+        "D_PDESC_INVAL",
+        span,
+        format!("invalid probe description \"{text}\": {why}"),
+    )
+}
+
+impl Sema<'_, '_> {
+    /// The probes that a description is for; an error where there are none.
+    pub(super) fn probes(&mut self, text: &str, span: Span) -> Result<Context> {
+        let pattern = parse(text, self.settings.spec, span)?;
+        let first = self.world.matching(&pattern, 1).into_iter().next();
+        if first.is_none() && !self.settings.allow_zero_matches {
+            let message = match pattern.id {
+                0 => format!("probe description {pattern} does not match any probes"),
+                id => format!("probe identifier {id} does not match any probes"),
+            };
+            return Err(Diagnostic::new("D_PDESC_ZERO", span, message));
+        }
+        Ok(Context { pattern, first })
+    }
+
+    /// `args[index]` of the probes at hand.
+    pub(super) fn probe_argument(&mut self, index: &Expr, span: Span) -> Result<Expr> {
+        let Some(number) = index.constant() else {
+            return Err(Diagnostic::new(
+                "D_ARGS_CONST",
+                span,
+                "args[ ] must be indexed by an integer constant",
+            ));
+        };
+        let description = self.probe.pattern.to_string();
+        if self.probe.first.is_none() {
+            return Err(Diagnostic::new(
+                "D_ARGS_NONE",
+                span,
+                format!(
+                    "args[ ] may not be referenced because probe description {description} matches an unstable set of probes"
+                ),
+            ));
+        }
+        let probes = self.world.matching(&self.probe.pattern, AGREE_LIMIT);
+        let mut found: Option<Argument> = None;
+        for probe in &probes {
+            let argument = self.argument_of(probe, number, span)?;
+            if found
+                .as_ref()
+                .is_some_and(|known| !self.agree(known, &argument))
+            {
+                return Err(Diagnostic::new(
+                    "D_ARGS_MULTI",
+                    span,
+                    format!(
+                        "args[ ] may not be referenced because probe description {description} matches an unstable set of probes"
+                    ),
+                ));
+            }
+            found = Some(argument);
+        }
+        let Some(argument) = found else {
+            return Err(self.no_argument(number, span));
+        };
+        let index = Expr::int(u64::from(argument.mapping), Ty::INT, span);
+        let raw = Expr::new(
+            ExprKind::BuiltinArray(Var::Args, Box::new(index)),
+            Ty::INT64_T,
+            span,
+        );
+        if let Some(output) = argument.translated {
+            return self.translate(output, raw.retype(argument.native), span);
+        }
+        // The register may hold more than the type's bits.
+        if self.state.types.int(argument.native).is_some() {
+            return Ok(Expr::new(
+                ExprKind::Convert(Box::new(raw)),
+                argument.native,
+                span,
+            ));
+        }
+        Ok(raw.retype(argument.native))
+    }
+
+    fn agree(&self, left: &Argument, right: &Argument) -> bool {
+        let types = &self.state.types;
+        left.mapping == right.mapping
+            && types.compatible(left.native, right.native)
+            && match (left.translated, right.translated) {
+                (Some(left), Some(right)) => types.compatible(left, right),
+                (left, right) => left == right,
+            }
+    }
+
+    fn no_argument(&self, number: u64, span: Span) -> Box<Diagnostic> {
+        Diagnostic::new(
+            "D_ARGS_IDX",
+            span,
+            format!(
+                "index {number} is out of range for {} args[ ]",
+                self.probe.pattern
+            ),
+        )
+    }
+
+    /// Argument `number` of a probe.
+    fn argument_of(&mut self, probe: &ProbeInfo, number: u64, span: Span) -> Result<Argument> {
+        let index = u32::try_from(number).unwrap_or(u32::MAX);
+        if probe.provider == "fbt" {
+            if let Some(native) = self.function_argument(probe, index) {
+                return Ok(Argument {
+                    native,
+                    translated: None,
+                    mapping: index,
+                });
+            }
+        }
+        let Some(info) = self.world.argument(probe.id, index) else {
+            return Err(self.no_argument(number, span));
+        };
+        let native = self.argument_type(&info.native, number, span)?;
+        let translated = match info.translated.is_empty() || info.translated == info.native {
+            true => None,
+            false => Some(self.argument_type(&info.translated, number, span)?),
+        };
+        if translated.is_some_and(|output| self.translator_for(output, native).is_none()) {
+            return Err(Diagnostic::new(
+                "D_ARGS_XLATOR",
+                span,
+                format!(
+                    "translator for args[{number}] from type {} to type {} not found",
+                    info.native, info.translated
+                ),
+            ));
+        }
+        Ok(Argument {
+            native,
+            translated,
+            mapping: info.mapping,
+        })
+    }
+
+    fn argument_type(&mut self, text: &str, number: u64, span: Span) -> Result<Ty> {
+        self.state.types.parse(text).ok_or_else(|| {
+            Diagnostic::new(
+                "D_ARGS_TYPE",
+                span,
+                format!("failed to resolve native type for args[{number}]"),
+            )
+            .note(format!("the probe's provider calls it `{text}`"))
+        })
+    }
+
+    /// Type of an argument of a kernel function's entry or return, by its prototype.
+    fn function_argument(&mut self, probe: &ProbeInfo, index: u32) -> Option<Ty> {
+        let (ret, params) = self.state.types.function(&probe.module, &probe.func)?;
+        let ty = match (probe.name.as_str(), index) {
+            ("entry", _) => *params.get(index as usize)?,
+            ("return", 0) => Ty::INT,
+            ("return", 1) => ret,
+            _ => return None,
+        };
+        (self.state.types.resolve(ty) != Ty::VOID).then_some(ty)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn omitted_parts_are_leading_ones() {
+        let read = |text, spec| parse(text, spec, Span::default()).unwrap().to_string();
+        assert_eq!(read("BEGIN", ProbeSpec::Name), ":::BEGIN");
+        assert_eq!(read("read*:entry", ProbeSpec::Name), "::read*:entry");
+        assert_eq!(read("syscall:::", ProbeSpec::Name), "syscall:::");
+        assert_eq!(
+            read("vmlinux:vfs_read", ProbeSpec::Func),
+            ":vmlinux:vfs_read:"
+        );
+        assert_eq!(read("fbt", ProbeSpec::Provider), "fbt:::");
+        assert_eq!(read("17", ProbeSpec::Name), "17");
+        let error = parse("a:b:c:d:e", ProbeSpec::Name, Span::default()).unwrap_err();
+        assert_eq!(error.tag, "D_PDESC_INVAL");
+    }
+}

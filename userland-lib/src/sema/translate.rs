@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Translators: structures whose members are computed from something else.
+//!
+//! A translated value does not exist in memory. `xlate <T *> (e)` has the type `T *` and the register of `e`
+//! ([`ExprKind::Translated`]); when a member of it is read, the translator's expression for that member stands in its
+//! place, with the translator's parameter bound to `e`. So only members that a program reads cost anything, and a
+//! member whose expression does not hold on this kernel (a field is gone) is an error for those programs alone that
+//! read it.
+//!
+//! Invariant: while a member's expression is checked, the only binding is the translator's parameter: nothing of the
+//! place that uses the translator is visible in it.
+
+use super::hir::{Expr, ExprKind};
+use super::Sema;
+use crate::diag::{nearest, Diagnostic, Result};
+use crate::source::Span;
+use crate::syntax::ast;
+use crate::types::{Kind, Ty};
+use std::rc::Rc;
+
+/// A translator.
+#[derive(Debug)]
+pub struct Translator {
+    /// The structure that it makes.
+    output: Ty,
+    /// The type that it reads.
+    input: Ty,
+    /// The name that the read value has in the members' expressions.
+    parameter: String,
+    /// The members.
+    members: Vec<(String, ast::Expr)>,
+}
+
+impl Translator {
+    fn member(&self, name: &str) -> Option<&ast::Expr> {
+        self.members
+            .iter()
+            .find(|(known, _)| known == name)
+            .map(|(_, value)| value)
+    }
+}
+
+impl Sema<'_, '_> {
+    /// Takes a translator's declaration. Its members' expressions are looked at when they are used.
+    pub(super) fn translator(&mut self, declaration: &ast::Translator) -> Result<()> {
+        let output = self.type_name(&declaration.output)?;
+        let input = self.type_name(&declaration.input)?;
+        let types = &mut self.state.types;
+        let span = declaration.output.span;
+        if !types.is_record(output) {
+            let message = "translator output type must be a struct or union";
+            return Err(Diagnostic::new("D_XLATE_SOU", span, message));
+        }
+        if matches!(types.base(input), Kind::Dynamic | Kind::Void) {
+            return Err(Diagnostic::new(
+                "D_XLATE_INCOMPAT",
+                declaration.input.span,
+                format!("translator input type {} cannot be read", types.name(input)),
+            ));
+        }
+        for (name, value) in &declaration.members {
+            if types.member(output, name).is_none() {
+                let message = format!(
+                    "translator member {name} is not a member of {}",
+                    types.name(output)
+                );
+                return Err(Diagnostic::new("D_XLATE_MEMB", value.span, message));
+            }
+        }
+        let known = self.state.translators.iter().any(|known| {
+            let types = &self.state.types;
+            types.compatible(known.output, output) && types.compatible(known.input, input)
+        });
+        if known {
+            let types = &self.state.types;
+            let message = format!(
+                "translator from {} to {} redeclared",
+                types.name(input),
+                types.name(output)
+            );
+            return Err(Diagnostic::new("D_XLATE_REDECL", declaration.span, message));
+        }
+        self.state.translators.push(Rc::new(Translator {
+            output,
+            input,
+            parameter: declaration.input.declarator.name.clone(),
+            members: declaration.members.clone(),
+        }));
+        Ok(())
+    }
+
+    /// The translator that makes `output`, or what it points to, of an `input`: one that takes just that type, or else
+    /// one that takes a type which an `input` can be given for.
+    pub(super) fn translator_for(&self, output: Ty, input: Ty) -> Option<usize> {
+        let types = &self.state.types;
+        let output = match *types.base(output) {
+            Kind::Pointer { to, .. } => to,
+            _ => output,
+        };
+        let find = |fits: &dyn Fn(Ty) -> bool| {
+            self.state
+                .translators
+                .iter()
+                .position(|known| types.compatible(known.output, output) && fits(known.input))
+        };
+        find(&|known| types.compatible(known, input))
+            .or_else(|| find(&|known| types.assignable(known, input)))
+    }
+
+    /// `xlate <type> (value)`
+    pub(super) fn xlate(
+        &mut self,
+        ty: &ast::TypeName,
+        value: &ast::Expr,
+        span: Span,
+    ) -> Result<Expr> {
+        let output = self.type_name(ty)?;
+        let types = &self.state.types;
+        let target = match *types.base(output) {
+            Kind::Pointer { to, .. } => to,
+            _ => output,
+        };
+        if !types.is_record(target) {
+            let message = "xlate result must be a struct or union, or a pointer to one";
+            return Err(Diagnostic::new("D_XLATE_SOU", ty.span, message));
+        }
+        let input = self.expression(value)?;
+        self.translate(output, input, span)
+    }
+
+    /// `input` seen as an `output`, which is a structure or a pointer to one.
+    pub(super) fn translate(&mut self, output: Ty, input: Expr, span: Span) -> Result<Expr> {
+        let Some(translator) = self.translator_for(output, input.ty) else {
+            let types = &self.state.types;
+            let message = format!(
+                "cannot translate from \"{}\" to \"{}\"",
+                types.name(input.ty),
+                types.name(output)
+            );
+            return Err(Diagnostic::new("D_XLATE_NONE", span, message));
+        };
+        Ok(Expr {
+            user: input.user,
+            kind: ExprKind::Translated {
+                translator,
+                input: Box::new(input),
+            },
+            ty: output,
+            span,
+        })
+    }
+
+    /// The member `name` of the translated value `base`; `None` if `base` is no translated value.
+    pub(super) fn translated_member(
+        &mut self,
+        base: &Expr,
+        name: &str,
+        span: Span,
+    ) -> Result<Option<Expr>> {
+        let ExprKind::Translated { translator, input } = &base.kind else {
+            return Ok(None);
+        };
+        let Some(translator) = self.state.translators.get(*translator).cloned() else {
+            return Ok(None);
+        };
+        let types = &mut self.state.types;
+        let Some(path) = types.member(translator.output, name) else {
+            let message = format!(
+                "{name} is not a member of {}",
+                types.name(translator.output)
+            );
+            let error = Diagnostic::new("D_TYPE_MEMBER", span, message);
+            let names = types.member_names(translator.output);
+            return Err(match nearest(name, names.iter().map(String::as_str)) {
+                Some(known) => error.note(format!("did you mean `{known}`?")),
+                None => error,
+            });
+        };
+        let Some(value) = translator.member(name) else {
+            let message = format!("translator does not define conversion for member: {name}");
+            return Err(Diagnostic::new("D_XLATE_NOCONV", span, message));
+        };
+        let bindings = vec![(translator.parameter.clone(), (**input).clone())];
+        let outer = std::mem::replace(&mut self.bindings, bindings);
+        let computed = self.nested(span, |sema| sema.expression(value));
+        self.bindings = outer;
+        let converted =
+            computed.and_then(|computed| self.translated_value(computed, path.ty, name, span));
+        converted.map(Some).map_err(|error| {
+            let (output, input) = (translator.output, translator.input);
+            let types = &self.state.types;
+            error.note(format!(
+                "in the translator from {} to {}, member {name}",
+                types.name(input),
+                types.name(output)
+            ))
+        })
+    }
+
+    /// A member's computed value under the member's type. Places are those of the program, not of the translator,
+    /// which may be in another text.
+    fn translated_value(&mut self, computed: Expr, ty: Ty, name: &str, span: Span) -> Result<Expr> {
+        let types = &self.state.types;
+        if !types.assignable(ty, computed.ty) {
+            let message = format!(
+                "translator member {name} definition uses incompatible types: \"{}\" = \"{}\"",
+                types.name(ty),
+                types.name(computed.ty)
+            );
+            return Err(Diagnostic::new("D_XLATE_INCOMPAT", span, message));
+        }
+        if computed.ty == ty {
+            return Ok(Expr { span, ..computed });
+        }
+        let is_int = types.int(ty).is_some();
+        let mut value = match is_int && types.int(ty) != types.int(computed.ty) {
+            true => Expr::new(ExprKind::Convert(Box::new(computed)), ty, span),
+            false => computed.retype(ty),
+        };
+        value.span = span;
+        Ok(value)
+    }
+}

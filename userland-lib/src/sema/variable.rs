@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! The program's own variables: declared, or brought into being by their first assignment.
+
+use super::hir::{VarRef, VarScope};
+use super::Sema;
+use crate::diag::{nearest, Diagnostic, Result};
+use crate::source::Span;
+use crate::syntax::ast::Expr;
+use crate::types::Ty;
+use dtrace_uapi::var::OTHER_UBASE;
+use std::collections::HashMap;
+
+/// A variable.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// How code refers to it.
+    pub place: VarRef,
+    /// Types of the keys of an associative array.
+    pub keys: Vec<Ty>,
+}
+
+/// What a global name means.
+#[derive(Clone, Debug)]
+pub enum Global {
+    /// A variable.
+    Variable(Variable),
+    /// An inline: its type, the parameters' names and types, and the expression to be put in its place.
+    Inline {
+        /// Its type.
+        ty: Ty,
+        /// The parameters.
+        params: Vec<(String, Ty)>,
+        /// The expression.
+        value: Box<Expr>,
+    },
+}
+
+/// All variables of a compiler. Each scope numbers its variables by itself.
+#[derive(Debug, Default)]
+pub struct Table {
+    globals: HashMap<String, Global>,
+    scoped: HashMap<(VarScope, String), Variable>,
+    next: [u16; 3],
+}
+
+impl Table {
+    /// What the global `name` means.
+    pub fn global(&self, name: &str) -> Option<&Global> {
+        self.globals.get(name)
+    }
+
+    /// The variable `name` of a scope that is not the global one.
+    pub fn scoped(&self, scope: VarScope, name: &str) -> Option<&Variable> {
+        self.scoped.get(&(scope, name.to_owned()))
+    }
+
+    /// The variable `name` of any scope.
+    pub fn find(&self, scope: VarScope, name: &str) -> Option<&Variable> {
+        match scope {
+            VarScope::Global => match self.globals.get(name) {
+                Some(Global::Variable(variable)) => Some(variable),
+                _ => None,
+            },
+            _ => self.scoped(scope, name),
+        }
+    }
+
+    /// Names the inline `name`.
+    pub fn add_inline(&mut self, name: &str, ty: Ty, params: Vec<(String, Ty)>, value: Expr) {
+        self.globals.insert(
+            name.to_owned(),
+            Global::Inline {
+                ty,
+                params,
+                value: Box::new(value),
+            },
+        );
+    }
+
+    /// Adds a variable; `None` where its scope is full.
+    pub fn add(
+        &mut self,
+        scope: VarScope,
+        name: &str,
+        ty: Ty,
+        keys: Option<Vec<Ty>>,
+    ) -> Option<Variable> {
+        let next = &mut self.next[scope as usize];
+        let id = OTHER_UBASE.checked_add(*next)?;
+        *next = next.checked_add(1)?;
+        let variable = Variable {
+            place: VarRef {
+                name: name.to_owned(),
+                scope,
+                id,
+                ty,
+                keyed: keys.is_some(),
+            },
+            keys: keys.unwrap_or_default(),
+        };
+        match scope {
+            VarScope::Global => {
+                self.globals
+                    .insert(name.to_owned(), Global::Variable(variable.clone()));
+            }
+            _ => {
+                self.scoped
+                    .insert((scope, name.to_owned()), variable.clone());
+            }
+        }
+        Some(variable)
+    }
+
+    fn names(&self, scope: VarScope) -> Vec<&str> {
+        match scope {
+            VarScope::Global => self.globals.keys().map(String::as_str).collect(),
+            _ => self
+                .scoped
+                .keys()
+                .filter(|(known, _)| *known == scope)
+                .map(|(_, name)| name.as_str())
+                .collect(),
+        }
+    }
+}
+
+impl Sema<'_, '_> {
+    /// The error that nothing is called `name`, with a suggestion if something is called nearly so.
+    pub(super) fn unknown_variable(
+        &self,
+        scope: VarScope,
+        name: &str,
+        span: Span,
+    ) -> Box<Diagnostic> {
+        let error = Diagnostic::new(
+            "D_IDENT_UNDEF",
+            span,
+            format!("failed to resolve {name}: Unknown variable name"),
+        );
+        let mut names = self.state.variables.names(scope);
+        names.sort_unstable();
+        if scope == VarScope::Global {
+            for builtin in super::builtin::names() {
+                names.push(builtin);
+            }
+        }
+        match nearest(name, names.into_iter()) {
+            Some(known) => error.note(format!("did you mean `{known}`?")),
+            None => error,
+        }
+    }
+
+    /// Adds a variable.
+    pub(super) fn add_variable(
+        &mut self,
+        scope: VarScope,
+        name: &str,
+        ty: Ty,
+        keys: Option<Vec<Ty>>,
+        span: Span,
+    ) -> Result<Variable> {
+        self.state
+            .variables
+            .add(scope, name, ty, keys)
+            .ok_or_else(|| {
+                Diagnostic::new(
+                    "D_ID_OFLOW",
+                    span,
+                    format!("cannot create {name}: too many variables"),
+                )
+            })
+    }
+}
