@@ -31,6 +31,7 @@ mod pad;
 mod printa;
 mod printf;
 mod stack;
+pub mod structure;
 pub mod symbol;
 pub mod time;
 mod trace;
