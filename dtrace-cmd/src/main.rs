@@ -1,6 +1,99 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! See ARCHITECTURE.md.
+//! dtrace(8): options and exit status; everything else is in the library.
+//!
+//! Exit status: 0 or what `exit()` was given; 1 for an error, which is one message on standard error that begins
+//! with `dtrace: `; 2 for a wrong command line. Output that nobody reads any more ends the command quietly.
 
-fn main() {}
+mod args;
+mod list;
+mod signals;
+mod trace;
+
+use args::{ArgError, Args, Mode};
+use dtrace::handle::{open_error, DevDtrace, KernelWorld, PATH};
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Exit status of an error.
+const ERROR: u8 = 1;
+/// Exit status of a wrong command line.
+const USAGE: u8 = 2;
+
+/// The version of D that is spoken.
+const D_VERSION: &str = "1.13";
+
+/// Why the command ends before its time.
+enum Failure {
+    /// A message for the user.
+    Message(String),
+    /// The reader of the output has gone.
+    Closed,
+}
+
+impl From<String> for Failure {
+    fn from(message: String) -> Self {
+        Self::Message(message)
+    }
+}
+
+impl From<io::Error> for Failure {
+    /// An error of the output.
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::Closed,
+            _ => Self::Message(format!("failed to write output: {error}")),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let words: Vec<_> = std::env::args_os().skip(1).collect();
+    if words.is_empty() {
+        eprint!("{}", args::USAGE);
+        return ExitCode::from(USAGE);
+    }
+    let args = match args::parse(words) {
+        Ok(args) => args,
+        Err(ArgError::Usage(message)) => {
+            eprint!("dtrace: {message}\n{}", args::USAGE);
+            return ExitCode::from(USAGE);
+        }
+        Err(ArgError::Unsupported(message)) => {
+            eprintln!("dtrace: {message}");
+            return ExitCode::from(ERROR);
+        }
+    };
+    match run(&args) {
+        Ok(status) => ExitCode::from(status),
+        Err(Failure::Closed) => ExitCode::SUCCESS,
+        Err(Failure::Message(message)) => {
+            eprintln!("dtrace: {}", message.trim_end());
+            ExitCode::from(ERROR)
+        }
+    }
+}
+
+fn run(args: &Args) -> Result<u8, Failure> {
+    if args.mode == Mode::Version {
+        let version = env!("CARGO_PKG_VERSION");
+        writeln!(
+            io::stdout(),
+            "dtrace: Linux D {D_VERSION}\nThis is DTrace for Linux {version}"
+        )?;
+        return Ok(0);
+    }
+    if args.mode == Mode::Exec && args.programs.is_empty() {
+        return Err("no probes specified".to_owned().into());
+    }
+    let initialize = |reason: String| format!("failed to initialize dtrace: {reason}");
+    let device =
+        DevDtrace::open(Path::new(PATH)).map_err(|error| initialize(open_error(&error)))?;
+    let world = KernelWorld::new(&device);
+    match args.mode {
+        Mode::List => list::run(args, &world),
+        _ => trace::run(args, &world),
+    }
+}

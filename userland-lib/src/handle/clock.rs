@@ -5,6 +5,9 @@
 //!
 //! Each has a rate of its own, which may change while tracing goes on. All are due at once at the beginning: a
 //! program that exits in `BEGIN` must not wait for the first tick.
+//!
+//! Where nobody has set `switchrate`, records are read at a [`Pace`] that follows the load: a fixed second, which
+//! DTrace had, loses what a burst puts into the buffers in less time than that.
 
 use crate::options::Options;
 use dtrace_uapi::limits::RATE_DEFAULT;
@@ -38,6 +41,33 @@ impl Last {
     }
 }
 
+/// How often records are read where `switchrate` is not set.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace(u64);
+
+impl Pace {
+    /// The pace without load, ns.
+    const SLOWEST: u64 = 100_000_000;
+    /// The pace under the greatest load, ns.
+    const FASTEST: u64 = 1_000_000;
+
+    /// Takes note of how full the fullest buffer was, of 100.
+    pub fn note(&mut self, percent: u64) {
+        self.0 = match percent {
+            25.. => self.0 / 4,
+            0..6 => self.0 * 2,
+            _ => self.0,
+        }
+        .clamp(Self::FASTEST, Self::SLOWEST);
+    }
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self(Self::SLOWEST)
+    }
+}
+
 /// The three rates of a consumer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Clock {
@@ -47,21 +77,27 @@ pub struct Clock {
     pub aggregations: Last,
     /// `switchrate`
     pub records: Last,
+    /// What stands for `switchrate` where it is not set.
+    pub pace: Pace,
 }
 
 impl Clock {
+    /// Whether records are due; if so, they count as read.
+    pub fn take_records(&mut self, now: Instant, options: &Options) -> bool {
+        self.records.take(now, Some(self.switchrate(options)))
+    }
+
+    fn switchrate(&self, options: &Options) -> u64 {
+        options.get(Opt::Switchrate).unwrap_or(self.pace.0)
+    }
+
     /// When the first of them is due.
     pub fn due(&self, options: &Options) -> Instant {
         let now = Instant::now();
-        [
-            (self.status, Opt::Statusrate),
-            (self.aggregations, Opt::Aggrate),
-            (self.records, Opt::Switchrate),
-        ]
-        .map(|(last, opt)| last.due(now, options.get(opt)))
-        .into_iter()
-        .min()
-        .unwrap_or(now)
+        let status = self.status.due(now, options.get(Opt::Statusrate));
+        let aggregations = self.aggregations.due(now, options.get(Opt::Aggrate));
+        let records = self.records.due(now, Some(self.switchrate(options)));
+        status.min(aggregations).min(records)
     }
 }
 
@@ -82,6 +118,30 @@ mod tests {
         assert!(last.take(at(150), Some(1)), "a rate may change");
         assert!(!last.take(at(1000), None), "unset means a second");
         assert!(!last.take(at(1000), Some(u64::MAX)));
+    }
+
+    #[test]
+    fn the_pace_follows_the_load_where_no_rate_is_set() {
+        let mut options = Options::default();
+        let mut clock = Clock::default();
+        assert_eq!(clock.switchrate(&options), Pace::SLOWEST);
+        clock.pace.note(80);
+        assert_eq!(clock.switchrate(&options), Pace::SLOWEST / 4);
+        clock.pace.note(10);
+        assert_eq!(clock.switchrate(&options), Pace::SLOWEST / 4);
+        for _ in 0..9 {
+            clock.pace.note(100);
+        }
+        assert_eq!(clock.switchrate(&options), Pace::FASTEST);
+        for _ in 0..9 {
+            clock.pace.note(0);
+        }
+        assert_eq!(clock.switchrate(&options), Pace::SLOWEST);
+        options
+            .set("switchrate", Some("5s"), crate::options::Setter::User)
+            .unwrap();
+        clock.pace.note(100);
+        assert_eq!(clock.switchrate(&options), 5_000_000_000);
     }
 
     #[test]

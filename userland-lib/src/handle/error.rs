@@ -13,6 +13,12 @@ pub enum Error {
     /// A program is wrong; the diagnostic needs its source to be shown.
     #[error("{}", .0.message)]
     Compile(Box<Diagnostic>),
+    /// The D libraries cannot be read.
+    #[error("{0}")]
+    Libraries(#[from] super::LibraryError),
+    /// A D library is wrong.
+    #[error("{0}")]
+    Library(String),
     /// The kernel refused, and said why.
     #[error("{reason}")]
     Refused {

@@ -1,7 +1,19 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! One consumer of DTrace.
+//! One consumer of DTrace, from the text of its programs to the text of their output.
+//!
+//! ```text
+//! open → set_option → compile → enable → go → (wait → work)… → stop → work → print_aggregations
+//! ```
+//!
+//! The handle owns what must agree: the options, the compiler (whose variables and aggregations all programs
+//! share), the statements that give records their meaning, the watched processes and the state of consuming. The
+//! kernel is behind [`Device`], everything else about the machine behind [`KernelWorld`], so that all of it runs in
+//! tests.
+//!
+//! Invariant: `statements` holds the statements of every program that may be enabled, in the order of their
+//! numbers.
 
 mod clock;
 mod dev_dtrace;
@@ -12,6 +24,9 @@ mod names;
 mod preprocess;
 mod world;
 
+#[cfg(test)]
+mod tests;
+
 pub use dev_dtrace::{DevDtrace, PATH};
 pub use device::{fill, text, Buffer, Device};
 pub use error::{open_error, plain, Error};
@@ -19,3 +34,351 @@ pub use libraries::{libraries, Library, LibraryError, Need};
 pub use names::Names;
 pub use preprocess::{preprocess, PreprocessError};
 pub use world::{probe_desc, probes, KernelWorld};
+
+use crate::compile::{Compiler, Settings};
+use crate::consume::{Consumer, Context, Event, Sink};
+use crate::diag::Diagnostic;
+use crate::options::{OptionError, Options, Setter};
+use crate::proc::Target;
+use crate::program::Program;
+use crate::render::Zone;
+use crate::source::Source;
+use crate::statement::Statement;
+use crate::symbols::VMLINUX;
+use crate::world::TypeSource;
+use clock::Clock;
+use dtrace_uapi::option::{self, Opt};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
+
+/// The library's own clause for faults: it makes a record that becomes a message, not output.
+const ERROR_CLAUSE: &str =
+    "dtrace:::ERROR { trace(arg1); trace(arg2); trace(arg3); trace(arg4); trace(arg5); }";
+
+/// Whether there is more to come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// Tracing goes on.
+    Okay,
+    /// Tracing has ended and everything was consumed.
+    Done,
+}
+
+/// Where a handle is in its life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Nothing is traced yet.
+    Setup,
+    /// Tracing, with the CPU that fired `BEGIN`.
+    Running(u32),
+    /// Tracing has ended, with the CPU that fired `END`.
+    Stopped(u32),
+}
+
+/// One consumer.
+pub struct Handle<'w> {
+    world: &'w KernelWorld<'w>,
+    /// The options.
+    pub options: Options,
+    compiler: Compiler<'w>,
+    statements: Vec<Statement>,
+    targets: Vec<Target>,
+    consumer: Consumer,
+    names: Names,
+    zone: Zone,
+    clock: Clock,
+    phase: Phase,
+    has_libraries: bool,
+}
+
+impl<'w> Handle<'w> {
+    /// A consumer of `world`'s device, which must speak our version of DIF.
+    pub fn new(world: &'w KernelWorld<'w>) -> Result<Self, Error> {
+        let conf = world.device().conf()?;
+        if conf.difversion != u32::from(dtrace_uapi::dif::DIF_VERSION) {
+            return Err(Error::Version(conf.difversion));
+        }
+        Ok(Self {
+            world,
+            options: Options::default(),
+            compiler: Compiler::new(world),
+            statements: Vec::new(),
+            targets: Vec::new(),
+            consumer: Consumer::default(),
+            names: Names::new(world.symbols()),
+            zone: Zone::local(),
+            clock: Clock::default(),
+            phase: Phase::Setup,
+            has_libraries: false,
+        })
+    }
+
+    /// Sets an option.
+    pub fn set_option(&mut self, name: &str, value: Option<&str>) -> Result<(), OptionError> {
+        let setter = if self.phase == Phase::Setup {
+            Setter::User
+        } else {
+            Setter::Running
+        };
+        self.options.set(name, value, setter)
+    }
+
+    /// Watches a process: the first one is `$target`, and tracing ends with the last of them.
+    pub fn watch(&mut self, target: Target) {
+        self.names.default_pid.get_or_insert(target.pid());
+        self.targets.push(target);
+    }
+
+    /// The process that `$target` names.
+    pub fn target(&self) -> Option<u32> {
+        self.targets.first().map(Target::pid)
+    }
+
+    /// Compiles a program and takes over the options that it sets. The D libraries are compiled before the first.
+    pub fn compile(&mut self, source: &Source, settings: &Settings) -> Result<Program, Error> {
+        if !std::mem::replace(&mut self.has_libraries, true) {
+            self.compile_libraries()?;
+        }
+        let program = self
+            .compiler
+            .compile(source, settings)
+            .map_err(Error::Compile)?;
+        for pragma in &program.options {
+            let set = self
+                .options
+                .set(&pragma.name, pragma.value.as_deref(), Setter::Pragma);
+            set.map_err(|error| {
+                let (name, value) = (&pragma.name, pragma.value.as_deref().unwrap_or("1"));
+                let message = format!("failed to set option '{name}' to '{value}': {error}");
+                Error::Compile(Diagnostic::new("D_PRAGMA_OPTSET", pragma.span, message))
+            })?;
+        }
+        self.statements.extend(program.statements.iter().cloned());
+        for action in program.clauses.iter().flat_map(|clause| &clause.actions) {
+            if let Some(Statement::Aggregate { var, .. }) = program.statement(action.uarg) {
+                if action.kind.is_aggregation() {
+                    self.consumer.declare(*var, action.kind, action.arg);
+                }
+            }
+        }
+        Ok(program)
+    }
+
+    fn compile_libraries(&mut self) -> Result<(), Error> {
+        let world = self.world;
+        let present = |need: Need<'_>| match need {
+            Need::Provider(name) => matches!(world.device().provider(name), Ok(Some(_))),
+            Need::Module(name) => {
+                name == VMLINUX || world.modules().iter().any(|module| module == name)
+            }
+            Need::Library(_) => true,
+        };
+        for library in libraries(&self.options.compile, present)? {
+            let name = library.name;
+            let source = Source::file(name.clone(), library.text);
+            let compiled = self.compiler.compile(&source, &self.settings());
+            compiled.map_err(|diagnostic| {
+                let place = diagnostic.headline(&source, self.options.compile.errtags);
+                Error::Library(format!("failed to compile D library {name}: {place}"))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// What the compiler is told beside the command line's own: macros and sizes that the options say.
+    pub fn settings(&self) -> Settings {
+        Settings {
+            macros: self
+                .target()
+                .map(|pid| ("target".to_owned(), i64::from(pid)))
+                .into_iter()
+                .collect(),
+            strsize: self
+                .options
+                .get(Opt::Strsize)
+                .and_then(|size| u32::try_from(size).ok())
+                .unwrap_or(u32::MAX),
+            ..Settings::default()
+        }
+    }
+
+    /// Enables a compiled program; how many probes it matched.
+    pub fn enable(&mut self, program: &Program) -> Result<u32, Error> {
+        let dof = crate::dof::emit(program, &self.options.for_kernel());
+        self.device()
+            .enable(&dof)
+            .map_err(|error| self.refused(error))
+    }
+
+    /// Starts tracing, and then the processes that were created for it.
+    pub fn go(&mut self) -> Result<(), Error> {
+        self.enable_error_clause()?;
+        let cpu = self.device().go().map_err(|error| self.refused(error))?;
+        self.phase = Phase::Running(cpu);
+        for target in &mut self.targets {
+            target.release()?;
+        }
+        Ok(())
+    }
+
+    /// Sleeps until there is work: a buffer is due, a process has ended, or `wake` is readable.
+    pub fn wait(&self, wake: Option<BorrowedFd<'_>>) -> Result<(), Error> {
+        let due = self
+            .clock
+            .due(&self.options)
+            .saturating_duration_since(Instant::now());
+        let timeout = Timespec::try_from(due).map_err(std::io::Error::other)?;
+        let mut ready: Vec<PollFd<'_>> = self
+            .targets
+            .iter()
+            .map(AsFd::as_fd)
+            .chain(wake)
+            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
+            .collect();
+        match poll(&mut ready, Some(&timeout)) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(errno) => Err(Error::Device(errno.into())),
+        }
+    }
+
+    /// Does what is due: looks at the status, takes in aggregations, consumes records. Ends tracing when `exit()` was
+    /// called, a fill buffer is full, or the watched processes have ended.
+    pub fn work(&mut self, sink: &mut Sink<'_>) -> Result<Progress, Error> {
+        let now = Instant::now();
+        if self.is_running() && self.is_over(now, sink)? {
+            self.stop()?;
+        }
+        self.consume(now, sink)?;
+        if self.is_running() && self.consumer.exit_status().is_some() {
+            // The record of exit() may arrive before the status says so.
+            self.stop()?;
+            self.consume(now, sink)?;
+        }
+        if self.is_running() {
+            return Ok(Progress::Okay);
+        }
+        let status = self.device().status()?;
+        self.consumer.note_status(status, sink);
+        Ok(Progress::Done)
+    }
+
+    fn is_running(&self) -> bool {
+        matches!(self.phase, Phase::Running(_))
+    }
+
+    /// Takes in aggregations and records: those that are due, or, when tracing has ended, all.
+    fn consume(&mut self, now: Instant, sink: &mut Sink<'_>) -> Result<(), Error> {
+        let (begin, end) = match self.phase {
+            Phase::Setup => (None, None),
+            Phase::Running(begin) => (Some(begin), None),
+            Phase::Stopped(end) => (None, Some(end)),
+        };
+        let context = context(self.world, &self.statements, &self.names, &self.zone);
+        let rate = self.options.get(Opt::Aggrate);
+        if self.clock.aggregations.take(now, rate) || end.is_some() {
+            self.consumer
+                .read_aggregations(context, &self.options, sink)?;
+        }
+        if self.clock.take_records(now, &self.options) || end.is_some() {
+            let options = &mut self.options;
+            let percent = self
+                .consumer
+                .read_records(context, options, begin, end, sink)?;
+            self.clock.pace.note(percent);
+        }
+        Ok(())
+    }
+
+    /// Ends tracing; the next [`work`](Self::work) consumes what is left.
+    pub fn stop(&mut self) -> Result<(), Error> {
+        if self.is_running() {
+            self.phase = Phase::Stopped(self.device().stop()?);
+        }
+        Ok(())
+    }
+
+    /// Prints the aggregations that no `printa()` has printed.
+    pub fn print_aggregations(&mut self, sink: &mut Sink<'_>) -> Result<(), Error> {
+        let context = context(self.world, &self.statements, &self.names, &self.zone);
+        Ok(self
+            .consumer
+            .print_aggregations(context, &self.options, sink)?)
+    }
+
+    /// The status that `exit()` was given, or 0.
+    pub fn exit_status(&self) -> i32 {
+        self.consumer.exit_status().unwrap_or(0)
+    }
+
+    fn device(&self) -> &'w dyn Device {
+        self.world.device()
+    }
+
+    /// An error of the device with the reason that it gives.
+    fn refused(&self, error: std::io::Error) -> Error {
+        match self.device().reason() {
+            reason if reason.is_empty() => Error::Device(error),
+            reason => Error::Refused { reason, error },
+        }
+    }
+
+    fn enable_error_clause(&mut self) -> Result<(), Error> {
+        let source = Source::argument(ERROR_CLAUSE);
+        let mut program = self
+            .compiler
+            .compile(&source, &self.settings())
+            .map_err(Error::Compile)?;
+        program.statements.fill(Statement::Error);
+        self.statements.extend(program.statements.iter().cloned());
+        self.enable(&program).map(drop)
+    }
+
+    /// Whether tracing is to end.
+    fn is_over(&mut self, now: Instant, sink: &mut Sink<'_>) -> Result<bool, Error> {
+        let mut over = self.targets_ended(sink)?;
+        if self
+            .clock
+            .status
+            .take(now, self.options.get(Opt::Statusrate))
+        {
+            let status = self.device().status()?;
+            self.consumer.note_status(status, sink);
+            if status.killed != 0 {
+                return Err(Error::Killed);
+            }
+            let fills = self.options.get(Opt::Bufpolicy) == Some(option::BUFPOLICY_FILL);
+            over |= status.exiting != 0 || (fills && status.filled != 0);
+        }
+        Ok(over)
+    }
+
+    /// Reports the watched processes that have ended; whether that leaves none.
+    fn targets_ended(&mut self, sink: &mut Sink<'_>) -> Result<bool, Error> {
+        let watched = !self.targets.is_empty();
+        let mut alive = Vec::new();
+        for mut target in std::mem::take(&mut self.targets) {
+            match target.ended()? {
+                Some(ended) => (sink.event)(Event::Ended(ended)),
+                None => alive.push(target),
+            }
+        }
+        self.targets = alive;
+        Ok(watched && self.targets.is_empty())
+    }
+}
+
+/// What records are read with. Not a method, because the consumer is changed while these parts are borrowed.
+fn context<'a>(
+    world: &'a KernelWorld<'_>,
+    statements: &'a [Statement],
+    names: &'a Names,
+    zone: &'a Zone,
+) -> Context<'a> {
+    Context {
+        device: world.device(),
+        statements,
+        symbols: names,
+        zone,
+    }
+}

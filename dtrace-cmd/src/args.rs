@@ -1,0 +1,287 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The command line of dtrace(8).
+//!
+//! Options and arguments may stand in any order, and the order of options counts: programs are enabled as they are
+//! named, and a later `-x` overrides an earlier one. What is no option is an argument of the programs: `$1`, `$2` …
+
+use lexopt::prelude::*;
+use std::ffi::OsString;
+
+/// How a program is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Given {
+    /// `-P provider[predicate and action]`
+    Provider,
+    /// `-m [provider:]module…`
+    Module,
+    /// `-f [[provider:]module:]function…`
+    Function,
+    /// `-n [[[provider:]module:]function:]name…`
+    Name,
+    /// `-i id…`
+    Id,
+    /// `-s file`
+    Script,
+}
+
+/// A program on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramArg {
+    /// How it is given.
+    pub given: Given,
+    /// Its text, or its file.
+    pub text: String,
+}
+
+/// What the command does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// Trace.
+    #[default]
+    Exec,
+    /// List probes.
+    List,
+    /// Tell the version.
+    Version,
+}
+
+/// A parsed command line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Args {
+    /// What to do.
+    pub mode: Mode,
+    /// The programs, in order.
+    pub programs: Vec<ProgramArg>,
+    /// Options, in order: the letter that set it, the name, and the value.
+    pub options: Vec<(char, String, Option<String>)>,
+    /// `$1`, `$2` …
+    pub arguments: Vec<String>,
+    /// Commands to run and watch.
+    pub commands: Vec<String>,
+    /// Processes to watch.
+    pub pids: Vec<String>,
+    /// The file that output is appended to.
+    pub output: Option<String>,
+    /// Only compile.
+    pub compile_only: bool,
+    /// Show the compiled programs.
+    pub disassemble: bool,
+    /// Tell more.
+    pub verbose: bool,
+}
+
+/// Why a command line is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ArgError {
+    /// It is no command line of dtrace(8).
+    Usage(String),
+    /// It asks for what this version cannot do.
+    Unsupported(&'static str),
+}
+
+/// The usage message.
+pub const USAGE: &str = "\
+Usage: dtrace [-CeFHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path] [-L path]
+\t[-o output] [-p pid] [-s script] [-U name] [-x opt[=val]]
+
+\t[-P provider [[predicate] action]]
+\t[-m [provider:]module [[predicate] action]]
+\t[-f [[provider:]module:]func [[predicate] action]]
+\t[-n [[[provider:]module:]func:]name [[predicate] action]]
+\t[-i probe-id [[predicate] action]] [args ...]
+
+\tpredicate -> '/' D-expression '/'
+\t   action -> '{' D-statements '}'
+
+\t-b  set trace buffer size
+\t-c  run specified command and exit upon its completion
+\t-C  run cpp(1) preprocessor on script files
+\t-D  define symbol when invoking preprocessor
+\t-e  exit after compiling request but prior to enabling probes
+\t-f  enable or list probes matching the specified function name
+\t-F  coalesce trace output by function
+\t-H  print included files when invoking preprocessor
+\t-i  enable or list probes matching the specified probe id
+\t-I  add include directory to preprocessor search path
+\t-l  list probes matching specified criteria
+\t-L  add library directory to library search path
+\t-m  enable or list probes matching the specified module name
+\t-n  enable or list probes matching the specified probe name
+\t-o  set output file
+\t-p  watch specified process-ID, exit upon its completion
+\t-P  enable or list probes matching the specified provider name
+\t-q  set quiet mode (only output explicitly traced data)
+\t-s  enable or list probes according to the specified D script
+\t-S  print D compiler intermediate code
+\t-U  undefine symbol when invoking preprocessor
+\t-v  set verbose mode (report argument types and stability attributes)
+\t-V  report DTrace API version
+\t-w  permit destructive actions
+\t-x  enable or modify compiler and tracing options
+\t-Z  permit probe descriptions that match zero probes
+";
+
+/// Parses the words after the command's name.
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Args, ArgError> {
+    let mut args = Args::default();
+    let mut parser = lexopt::Parser::from_args(words);
+    while let Some(word) = parser.next().map_err(usage)? {
+        match word {
+            Short(letter) => option(&mut args, letter, &mut parser)?,
+            Value(value) => args.arguments.push(text(value)?),
+            Long(name) => return Err(ArgError::Usage(format!("invalid option -- '{name}'"))),
+        }
+    }
+    Ok(args)
+}
+
+fn option(args: &mut Args, letter: char, parser: &mut lexopt::Parser) -> Result<(), ArgError> {
+    let mut value = || text(parser.value().map_err(usage)?);
+    let switch = |args: &mut Args, name: &str| args.options.push((letter, name.into(), None));
+    match letter {
+        'e' => args.compile_only = true,
+        'l' => args.mode = Mode::List,
+        'S' => args.disassemble = true,
+        'v' => args.verbose = true,
+        'V' => args.mode = Mode::Version,
+        'o' => args.output = Some(value()?),
+        'c' => args.commands.push(value()?),
+        'p' => args.pids.push(value()?),
+        'C' => switch(args, "cpp"),
+        'F' => switch(args, "flowindent"),
+        'H' => switch(args, "cpphdrs"),
+        'q' => switch(args, "quiet"),
+        'w' => switch(args, "destructive"),
+        'Z' => switch(args, "zdefs"),
+        'b' | 'D' | 'I' | 'L' | 'U' => {
+            let name = match letter {
+                'b' => "bufsize",
+                'D' => "define",
+                'I' => "incdir",
+                'L' => "libdir",
+                _ => "undef",
+            };
+            args.options.push((letter, name.into(), Some(value()?)));
+        }
+        'x' => {
+            let value = value()?;
+            let (name, value) = match value.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_owned())),
+                None => (&*value, None),
+            };
+            args.options.push((letter, name.to_owned(), value));
+        }
+        'f' | 'i' | 'm' | 'n' | 'P' | 's' => {
+            let given = match letter {
+                'f' => Given::Function,
+                'i' => Given::Id,
+                'm' => Given::Module,
+                'n' => Given::Name,
+                'P' => Given::Provider,
+                _ => Given::Script,
+            };
+            args.programs.push(ProgramArg {
+                given,
+                text: value()?,
+            });
+        }
+        'a' | 'A' => {
+            return Err(ArgError::Unsupported(
+                "anonymous tracing (-a, -A) is not supported yet",
+            ))
+        }
+        'G' | 'h' => {
+            return Err(ArgError::Unsupported(
+                "user-level probe objects and headers (-G, -h) are not supported yet",
+            ))
+        }
+        _ => return Err(ArgError::Usage(format!("invalid option -- '{letter}'"))),
+    }
+    Ok(())
+}
+
+fn text(value: OsString) -> Result<String, ArgError> {
+    let complain =
+        |value: OsString| ArgError::Usage(format!("argument is no valid text: {value:?}"));
+    value.into_string().map_err(complain)
+}
+
+fn usage(error: lexopt::Error) -> ArgError {
+    ArgError::Usage(match error {
+        lexopt::Error::MissingValue {
+            option: Some(option),
+        } => {
+            format!(
+                "option requires an argument -- '{}'",
+                option.trim_start_matches('-')
+            )
+        }
+        error => error.to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(words: &[&str]) -> Result<Args, ArgError> {
+        parse(words.iter().map(OsString::from))
+    }
+
+    #[test]
+    fn options_keep_their_order_and_arguments_may_stand_between() {
+        let args = parsed(&[
+            "-qn",
+            "BEGIN",
+            "one",
+            "-xstrsize=16",
+            "-s",
+            "a.d",
+            "-x",
+            "quiet",
+            "two",
+        ])
+        .unwrap();
+        let programs: Vec<_> = args.programs.iter().map(|p| (p.given, &*p.text)).collect();
+        assert_eq!(programs, [(Given::Name, "BEGIN"), (Given::Script, "a.d")]);
+        assert_eq!(args.arguments, ["one", "two"]);
+        let options: Vec<_> = args
+            .options
+            .iter()
+            .map(|(_, name, value)| (&**name, value.as_deref()))
+            .collect();
+        assert_eq!(
+            options,
+            [("quiet", None), ("strsize", Some("16")), ("quiet", None)]
+        );
+    }
+
+    #[test]
+    fn after_two_dashes_all_are_arguments() {
+        let args = parsed(&["-n", "BEGIN", "--", "-q", "-1"]).unwrap();
+        assert_eq!(args.arguments, ["-q", "-1"]);
+        assert!(args.options.is_empty());
+    }
+
+    #[test]
+    fn what_is_no_command_line_is_refused() {
+        for words in [&["-y"][..], &["--list"], &["-n"], &["-b"], &["-q", "-R"]] {
+            assert!(
+                matches!(parsed(words), Err(ArgError::Usage(_))),
+                "{words:?}"
+            );
+        }
+        assert_eq!(
+            parsed(&["-n"]),
+            Err(ArgError::Usage("option requires an argument -- 'n'".into()))
+        );
+        for words in [&["-A"][..], &["-a"], &["-G"], &["-h"]] {
+            assert!(
+                matches!(parsed(words), Err(ArgError::Unsupported(_))),
+                "{words:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! `dtrace -l`.
+
+use crate::args::Args;
+use crate::trace::{compile, prepare};
+use crate::Failure;
+use dtrace::handle::{probes, KernelWorld};
+use dtrace::list;
+use dtrace::world::ProbePattern;
+use std::io::{self, BufWriter, Write};
+
+/// Lists what the command line asks for; the exit status.
+pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
+    let patterns = if args.programs.is_empty() {
+        vec![ProbePattern::default()]
+    } else {
+        let mut handle = prepare(args, world)?;
+        let programs = compile(args, &mut handle)?;
+        programs
+            .into_iter()
+            .flat_map(|compiled| compiled.program.clauses)
+            .map(|clause| clause.probes)
+            .collect()
+    };
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout());
+    list::header(&mut out)?;
+    let mut status = 0;
+    for pattern in &patterns {
+        let mut any = false;
+        for probe in probes(world.device(), pattern) {
+            any = true;
+            list::row(&mut out, &probe)?;
+            if args.verbose {
+                list::details(&mut out, world.device(), &probe)?;
+            }
+        }
+        if !any {
+            out.flush()?;
+            eprintln!("dtrace: failed to match {pattern}: No probe matches description");
+            status = crate::ERROR;
+        }
+    }
+    out.flush()?;
+    Ok(status)
+}

@@ -1,0 +1,253 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Tracing: compile, enable, go, and work until it is over.
+
+use crate::args::{Args, Given, ProgramArg};
+use crate::signals::Interrupts;
+use crate::Failure;
+use dtrace::compile::{ProbeSpec, Settings};
+use dtrace::consume::{Event, Sink};
+use dtrace::handle::{plain, preprocess, Error, Handle, KernelWorld, Progress};
+use dtrace::options::{CompileOptions, Opt};
+use dtrace::proc::Target;
+use dtrace::program::Program;
+use dtrace::source::Source;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, IsTerminal, Write};
+
+/// A compiled program and how it is spoken of.
+pub struct Compiled {
+    /// `description` or `script`.
+    what: &'static str,
+    /// Its text or file.
+    name: String,
+    /// The program.
+    pub program: Program,
+}
+
+/// Compiles and runs what the command line asks for; the exit status.
+pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
+    let mut handle = prepare(args, world)?;
+    let programs = compile(args, &mut handle)?;
+    let mut out = output(args)?;
+    if args.disassemble || handle.options.compile.disasm {
+        for compiled in &programs {
+            dtrace::disassemble::program(&compiled.program, &mut out)?;
+        }
+        out.flush()?;
+    }
+    if args.compile_only {
+        return Ok(0);
+    }
+    for compiled in &programs {
+        enable(&mut handle, compiled)?;
+    }
+    if handle.options.is_on(Opt::Destructive) {
+        notice(&handle, "allowing destructive actions");
+    }
+    trace(&mut handle, &mut out)
+}
+
+/// A handle with the options set and the processes held.
+pub fn prepare<'w>(args: &Args, world: &'w KernelWorld<'w>) -> Result<Handle<'w>, Failure> {
+    let initialize = |error: Error| format!("failed to initialize dtrace: {error}");
+    let mut handle = Handle::new(world).map_err(initialize)?;
+    // Records in the order of time are the command's default, not the library's.
+    let defaults = [('x', "temporal".to_owned(), None)];
+    for (letter, name, value) in defaults.iter().chain(&args.options) {
+        handle
+            .set_option(name, value.as_deref())
+            .map_err(|error| match (letter, value) {
+                ('x', _) => format!("failed to set -x {name}: {error}"),
+                (_, Some(value)) => format!("failed to set -{letter} {value}: {error}"),
+                (_, None) => format!("failed to set -{letter}: {error}"),
+            })?;
+    }
+    for command in &args.commands {
+        let target = Target::create(command);
+        handle.watch(
+            target.map_err(|error| format!("failed to execute {command}: {}", plain(&error)))?,
+        );
+    }
+    for pid in &args.pids {
+        let number = pid.parse().map_err(|_| format!("invalid pid: {pid}"))?;
+        let target = Target::grab(number);
+        handle
+            .watch(target.map_err(|error| format!("failed to grab pid {pid}: {}", plain(&error)))?);
+    }
+    Ok(handle)
+}
+
+/// Compiles every program of the command line, in order.
+pub fn compile(args: &Args, handle: &mut Handle<'_>) -> Result<Vec<Compiled>, Failure> {
+    let mut programs = Vec::new();
+    for given in &args.programs {
+        programs.push(compile_one(args, handle, given)?);
+    }
+    Ok(programs)
+}
+
+fn compile_one(
+    args: &Args,
+    handle: &mut Handle<'_>,
+    given: &ProgramArg,
+) -> Result<Compiled, Failure> {
+    let name = &given.text;
+    let (what, source) = match given.given {
+        Given::Script => ("script", script(name, &handle.options.compile)?),
+        _ => ("description", Source::argument(name.clone())),
+    };
+    let zero = if what == "script" {
+        name.clone()
+    } else {
+        "dtrace".to_owned()
+    };
+    let options = &handle.options.compile;
+    let spec = match given.given {
+        Given::Provider => ProbeSpec::Provider,
+        Given::Module => ProbeSpec::Module,
+        Given::Function => ProbeSpec::Func,
+        Given::Script if options.pspec => ProbeSpec::Provider,
+        Given::Name | Given::Id | Given::Script => ProbeSpec::Name,
+    };
+    let settings = Settings {
+        spec,
+        allow_zero_matches: options.zdefs || args.mode == crate::args::Mode::List,
+        default_args: options.defaultargs,
+        args: std::iter::once(zero)
+            .chain(args.arguments.iter().cloned())
+            .collect(),
+        ..handle.settings()
+    };
+    let tags = options.errtags;
+    match handle.compile(&source, &settings) {
+        Ok(program) => Ok(Compiled {
+            what,
+            name: name.clone(),
+            program,
+        }),
+        Err(error) => {
+            let kind = if what == "script" {
+                "failed to compile script"
+            } else {
+                "invalid probe specifier"
+            };
+            Err(format!("{kind} {name}: {}", explain(&error, &source, tags)).into())
+        }
+    }
+}
+
+/// The text of an error; where people read it, with the line that is wrong.
+fn explain(error: &Error, source: &Source, tags: bool) -> String {
+    let Error::Compile(diagnostic) = error else {
+        return error.to_string();
+    };
+    let headline = diagnostic.headline(source, tags);
+    if io::stderr().is_terminal() {
+        format!("{headline}\n{}", diagnostic.snippet(source))
+    } else {
+        headline
+    }
+}
+
+/// Reads a script, through the preprocessor if that is asked for.
+fn script(name: &str, options: &CompileOptions) -> Result<Source, Failure> {
+    let text = match name {
+        "-" => io::read_to_string(io::stdin()),
+        name => std::fs::read_to_string(name),
+    };
+    let mut text = text.map_err(|error| format!("failed to open {name}: {}", plain(&error)))?;
+    if options.cpp {
+        text = preprocess(&text, options)
+            .map_err(|error| format!("failed to compile script {name}: {error}"))?;
+    }
+    Ok(Source::file(name, text))
+}
+
+fn enable(handle: &mut Handle<'_>, compiled: &Compiled) -> Result<(), Failure> {
+    let Compiled {
+        what,
+        name,
+        program,
+    } = compiled;
+    let matched = handle
+        .enable(program)
+        .map_err(|error| format!("failed to enable '{name}': {error}"))?;
+    let plural = if matched == 1 { "" } else { "s" };
+    notice(
+        handle,
+        &format!("{what} '{name}' matched {matched} probe{plural}"),
+    );
+    Ok(())
+}
+
+/// Traces until it is over; the exit status.
+fn trace(handle: &mut Handle<'_>, out: &mut dyn Write) -> Result<u8, Failure> {
+    let interrupts =
+        Interrupts::catch().map_err(|error| format!("failed to catch signals: {error}"))?;
+    handle
+        .go()
+        .map_err(|error| format!("could not enable tracing: {error}"))?;
+    let quiet = handle.options.is_on(Opt::Quiet);
+    let mut event = |event: Event| match event {
+        Event::Ended(ended) if quiet && matches!(ended.ending, dtrace::proc::Ending::Exited) => {}
+        event => eprintln!("dtrace: {event}"),
+    };
+    loop {
+        if interrupts.arrived() {
+            // The terminal shows ^C: begin a new line.
+            writeln!(out)?;
+            handle
+                .stop()
+                .map_err(|error| format!("couldn't stop tracing: {error}"))?;
+        }
+        let progress = handle.work(&mut Sink {
+            out,
+            event: &mut event,
+        });
+        let progress = progress.map_err(|error| failure(&error, "processing aborted"))?;
+        out.flush()?;
+        if progress == Progress::Done {
+            break;
+        }
+        handle
+            .wait(Some(interrupts.descriptor()))
+            .map_err(|error| failure(&error, "failed to wait"))?;
+    }
+    writeln!(out)?;
+    let printed = handle.print_aggregations(&mut Sink {
+        out,
+        event: &mut event,
+    });
+    printed.map_err(|error| failure(&error, "failed to print aggregations"))?;
+    out.flush()?;
+    // As with any command only the low byte reaches the parent.
+    Ok(handle.exit_status() as u8)
+}
+
+fn failure(error: &Error, what: &str) -> Failure {
+    if error.is_broken_pipe() {
+        Failure::Closed
+    } else {
+        Failure::Message(format!("{what}: {error}"))
+    }
+}
+
+/// Tells the user something that a quiet one does not want to know.
+fn notice(handle: &Handle<'_>, text: &str) {
+    if !handle.options.is_on(Opt::Quiet) {
+        eprintln!("dtrace: {text}");
+    }
+}
+
+/// Where text goes: standard output, or the end of a file.
+fn output(args: &Args) -> Result<Box<dyn Write>, Failure> {
+    let Some(name) = &args.output else {
+        return Ok(Box::new(BufWriter::new(io::stdout())));
+    };
+    let file = OpenOptions::new().append(true).create(true).open(name);
+    let file: File =
+        file.map_err(|error| format!("failed to open output file '{name}': {}", plain(&error)))?;
+    Ok(Box::new(BufWriter::new(file)))
+}

@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The command line without a kernel: usage, messages and exit statuses.
+
+use std::process::{Command, Output, Stdio};
+
+fn dtrace(words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dtrace"));
+    command
+        .args(words)
+        .stdin(Stdio::null())
+        .output()
+        .expect("the command runs")
+}
+
+/// Exit status, standard output, standard error.
+fn run(words: &[&str]) -> (Option<i32>, String, String) {
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = dtrace(words);
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    (status.code(), text(stdout), text(stderr))
+}
+
+#[test]
+fn a_wrong_command_line_shows_the_usage_with_status_2() {
+    for (words, message) in [
+        (&[][..], "Usage: dtrace "),
+        (&["-y"], "dtrace: invalid option -- 'y'\nUsage: dtrace "),
+        (
+            &["--list"],
+            "dtrace: invalid option -- 'list'\nUsage: dtrace ",
+        ),
+        (
+            &["-n"],
+            "dtrace: option requires an argument -- 'n'\nUsage: dtrace ",
+        ),
+    ] {
+        let (status, out, err) = run(words);
+        assert_eq!((status, &*out), (Some(2), ""), "{words:?}");
+        assert!(err.starts_with(message), "{words:?}: {err}");
+    }
+}
+
+#[test]
+fn the_version_needs_no_device() {
+    let (status, out, err) = run(&["-V"]);
+    assert_eq!((status, &*err), (Some(0), ""));
+    assert!(out.starts_with("dtrace: Linux D 1."), "{out}");
+}
+
+#[test]
+fn what_cannot_be_done_is_one_message_with_status_1() {
+    for (words, message) in [
+        (&["-q"][..], "dtrace: no probes specified\n"),
+        (
+            &["-A", "-n", "BEGIN"],
+            "dtrace: anonymous tracing (-a, -A) is not supported yet\n",
+        ),
+        (
+            &["-G", "-s", "x.d"],
+            "dtrace: user-level probe objects and headers (-G, -h) are not supported yet\n",
+        ),
+    ] {
+        let (status, out, err) = run(words);
+        assert_eq!((status, &*out, &*err), (Some(1), "", message), "{words:?}");
+    }
+}
+
+#[test]
+fn a_missing_device_is_told() {
+    if std::path::Path::new("/dev/dtrace").exists() {
+        return;
+    }
+    for words in [
+        &["-l"][..],
+        &["-n", "BEGIN { exit(0); }"],
+        &["-s", "/nonexistent.d"],
+    ] {
+        let (status, out, err) = run(words);
+        assert_eq!((status, &*out), (Some(1), ""), "{words:?}");
+        let message = "dtrace: failed to initialize dtrace: DTrace device not available on system";
+        assert!(
+            err.starts_with(message) && err.lines().count() == 1,
+            "{err}"
+        );
+    }
+}
+
+#[test]
+fn output_that_nobody_reads_is_no_error() {
+    // A pipe whose reader has gone.
+    let mut reader = Command::new("true")
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("true runs");
+    let pipe = reader.stdin.take().expect("a pipe");
+    reader.wait().expect("true ends");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_dtrace"));
+    let child = command
+        .arg("-V")
+        .stdout(pipe)
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the command runs");
+    let output = child.wait_with_output().expect("the command ends");
+    assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0));
+}

@@ -1,0 +1,258 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The life of a handle over a device that does what a test tells it.
+
+use super::*;
+use crate::consume::Event;
+use dtrace_uapi::ioctl::{
+    AggDesc, ArgDesc, BufDesc, Conf, EprobeDesc, ProbeDesc, ProviderDesc, RecDesc, RecHdr, Status,
+};
+use dtrace_uapi::types::{AggId, Epid, ProbeId};
+use nix::errno::Errno;
+use std::cell::{Cell, RefCell};
+use std::io;
+use zerocopy::{FromZeros, IntoBytes};
+
+/// A device with the probes of the provider `dtrace`, one enabled probe (`END`), and a state that tests set.
+#[derive(Default)]
+struct Scripted {
+    calls: RefCell<Vec<&'static str>>,
+    status: RefCell<Status>,
+    refuse: RefCell<Option<(Errno, String)>>,
+    records: Cell<u32>,
+    /// How much newer its DIF is than ours.
+    newer: u32,
+}
+
+impl Scripted {
+    fn call(&self, name: &'static str) -> io::Result<()> {
+        self.calls.borrow_mut().push(name);
+        match &*self.refuse.borrow() {
+            Some((errno, _)) => Err((*errno).into()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Device for Scripted {
+    fn conf(&self) -> io::Result<Conf> {
+        let difversion = u32::from(dtrace_uapi::dif::DIF_VERSION) + self.newer;
+        Ok(Conf {
+            difversion,
+            ..Conf::default()
+        })
+    }
+    fn cpus(&self) -> u32 {
+        1
+    }
+    fn provider(&self, _name: &str) -> io::Result<Option<ProviderDesc>> {
+        Ok(None)
+    }
+    fn next_probe(&self, pattern: &ProbeDesc) -> io::Result<Option<ProbeDesc>> {
+        let names = ["BEGIN", "END", "ERROR"].into_iter().zip(1..);
+        let wanted = text(&pattern.name);
+        let mut fitting =
+            names.filter(|(name, id)| *id > pattern.id && (wanted.is_empty() || wanted == *name));
+        Ok(fitting.next().map(|(name, id)| {
+            let mut desc = ProbeDesc::new_zeroed();
+            (desc.id, desc.provider, desc.name) =
+                (id, fill("dtrace").unwrap(), fill(name).unwrap());
+            desc
+        }))
+    }
+    fn argument(&self, _probe: ProbeId, _index: u32) -> io::Result<Option<ArgDesc>> {
+        Ok(None)
+    }
+    fn enable(&self, dof: &[u8]) -> io::Result<u32> {
+        assert_eq!(dof[..4], dtrace_uapi::dof::MAGIC);
+        self.call("enable").map(|()| 1)
+    }
+    fn enabled_probe(&self, epid: Epid) -> io::Result<(EprobeDesc, Vec<RecDesc>)> {
+        Ok((
+            EprobeDesc {
+                epid,
+                probeid: 2,
+                size: 12,
+                ..EprobeDesc::default()
+            },
+            Vec::new(),
+        ))
+    }
+    fn aggregation(&self, _id: AggId) -> io::Result<(AggDesc, Vec<RecDesc>)> {
+        Err(Errno::EINVAL.into())
+    }
+    fn go(&self) -> io::Result<u32> {
+        self.call("go").map(|()| 0)
+    }
+    fn stop(&self) -> io::Result<u32> {
+        self.records.set(1);
+        self.call("stop").map(|()| 0)
+    }
+    fn status(&self) -> io::Result<Status> {
+        Ok(*self.status.borrow())
+    }
+    fn snapshot(&self, which: Buffer, cpu: u32, room: &mut [u8]) -> io::Result<Option<BufDesc>> {
+        if which == Buffer::Aggregation || self.records.take() == 0 {
+            return Ok(None);
+        }
+        let record = RecHdr::new(1, 7);
+        room[..12].copy_from_slice(record.as_bytes());
+        Ok(Some(BufDesc {
+            size: 12,
+            cpu,
+            ..BufDesc::default()
+        }))
+    }
+    fn reason(&self) -> String {
+        self.refuse
+            .borrow()
+            .as_ref()
+            .map(|(_, reason)| reason.clone())
+            .unwrap_or_default()
+    }
+}
+
+/// What `work` gives until it is done, but at most twice: text, events.
+fn work(handle: &mut Handle<'_>) -> Result<(Progress, String, Vec<Event>), Error> {
+    let (mut out, mut events) = (Vec::new(), Vec::new());
+    let mut event = |event| events.push(event);
+    let mut sink = Sink {
+        out: &mut out,
+        event: &mut event,
+    };
+    let progress = handle.work(&mut sink)?;
+    Ok((progress, String::from_utf8(out).unwrap(), events))
+}
+
+#[test]
+fn an_exit_in_begin_ends_tracing_without_a_sleep() {
+    let device = Scripted::default();
+    let world = KernelWorld::new(&device);
+    let mut handle = Handle::new(&world).unwrap();
+    handle.go().unwrap();
+    device.status.borrow_mut().exiting = 1;
+    let (progress, text, events) = work(&mut handle).unwrap();
+    assert_eq!(progress, Progress::Done);
+    assert!(text.contains(":END"), "{text}");
+    assert!(events.is_empty());
+    assert_eq!(*device.calls.borrow(), ["enable", "go", "stop"]);
+    assert_eq!(handle.exit_status(), 0);
+}
+
+#[test]
+fn tracing_goes_on_until_it_is_stopped() {
+    let device = Scripted::default();
+    let world = KernelWorld::new(&device);
+    let mut handle = Handle::new(&world).unwrap();
+    handle.go().unwrap();
+    assert_eq!(work(&mut handle).unwrap().0, Progress::Okay);
+    handle.stop().unwrap();
+    handle.stop().unwrap();
+    assert_eq!(work(&mut handle).unwrap().0, Progress::Done);
+    assert_eq!(
+        device
+            .calls
+            .borrow()
+            .iter()
+            .filter(|call| **call == "stop")
+            .count(),
+        1
+    );
+}
+
+#[test]
+fn drops_are_reported_once() {
+    let device = Scripted::default();
+    let world = KernelWorld::new(&device);
+    let mut handle = Handle::new(&world).unwrap();
+    handle.go().unwrap();
+    device.status.borrow_mut().dyndrops = 3;
+    let (_, _, events) = work(&mut handle).unwrap();
+    let texts: Vec<String> = events.iter().map(ToString::to_string).collect();
+    assert_eq!(texts, ["3 dynamic variable drops"]);
+    handle.stop().unwrap();
+    assert!(work(&mut handle).unwrap().2.is_empty());
+}
+
+#[test]
+fn a_kernel_that_gave_up_is_an_error() {
+    let device = Scripted::default();
+    let world = KernelWorld::new(&device);
+    let mut handle = Handle::new(&world).unwrap();
+    handle.go().unwrap();
+    device.status.borrow_mut().killed = 1;
+    let error = work(&mut handle).unwrap_err();
+    assert_eq!(error.to_string(), "Abort due to systemic unresponsiveness");
+}
+
+#[test]
+fn a_refusal_has_the_kernels_words_or_the_errors() {
+    let device = Scripted::default();
+    let world = KernelWorld::new(&device);
+    let mut handle = Handle::new(&world).unwrap();
+    let mut refused = |reason: &str| {
+        *device.refuse.borrow_mut() = Some((Errno::EINVAL, reason.to_owned()));
+        handle.enable(&Program::default()).unwrap_err().to_string()
+    };
+    assert_eq!(refused("clause 1: bad register"), "clause 1: bad register");
+    assert_eq!(refused(""), "Invalid argument");
+}
+
+#[test]
+fn the_end_of_the_last_process_ends_tracing() {
+    let device = Scripted::default();
+    let world = KernelWorld::new(&device);
+    let mut handle = Handle::new(&world).unwrap();
+    let target = Target::create("sh -c 'exit 4'").unwrap();
+    let pid = target.pid();
+    handle.watch(target);
+    assert_eq!(handle.target(), Some(pid));
+    assert_eq!(
+        handle.settings().macros,
+        [("target".to_owned(), i64::from(pid))]
+    );
+    handle.go().unwrap();
+    loop {
+        let (progress, _, events) = work(&mut handle).unwrap();
+        if progress == Progress::Done {
+            assert_eq!(
+                events[0].to_string(),
+                format!("pid {pid} exited with status 4")
+            );
+            break;
+        }
+        handle.wait(None).unwrap();
+    }
+}
+
+#[test]
+fn options_of_a_script_are_taken_over_or_refused() {
+    let device = Scripted::default();
+    let world = KernelWorld::new(&device);
+    let mut handle = Handle::new(&world).unwrap();
+    let source = |text: &str| Source::file("x.d", text);
+    let settings = handle.settings();
+    handle
+        .compile(&source("#pragma D option quiet\nBEGIN { }\n"), &settings)
+        .unwrap();
+    assert!(handle.options.is_on(Opt::Quiet));
+    let wrong = source("\n#pragma D option nonsense=5\nBEGIN { }\n");
+    let Err(Error::Compile(diagnostic)) = handle.compile(&wrong, &settings) else {
+        panic!("it is accepted")
+    };
+    assert_eq!(
+        diagnostic.headline(&wrong, true),
+        "[D_PRAGMA_OPTSET] line 2: failed to set option 'nonsense' to '5': Invalid option name"
+    );
+}
+
+#[test]
+fn another_version_of_dif_is_refused() {
+    let device = Scripted {
+        newer: 1,
+        ..Scripted::default()
+    };
+    let world = KernelWorld::new(&device);
+    assert!(matches!(Handle::new(&world), Err(Error::Version(3))));
+}
