@@ -5,7 +5,7 @@
 //!
 //! A kernel has some hundred thousand probes: a line is made straight from the device's description.
 
-use crate::handle::{text, Device};
+use crate::handle::{text, KernelWorld};
 use dtrace_uapi::ioctl::{ProbeDesc, ProviderDesc};
 use dtrace_uapi::types::{Attribute, Class, Stability};
 use std::io::{self, Write};
@@ -39,8 +39,8 @@ fn columns(
 }
 
 /// What `-v` adds: the stability of the provider's names and arguments, and the arguments' types.
-pub fn details(out: &mut impl Write, device: &dyn Device, probe: &ProbeDesc) -> io::Result<()> {
-    if let Some(provider) = device.provider(&text(&probe.provider))? {
+pub fn details(out: &mut impl Write, world: &KernelWorld<'_>, probe: &ProbeDesc) -> io::Result<()> {
+    if let Some(provider) = world.device().provider(&text(&probe.provider))? {
         let ProviderDesc { attr, .. } = provider;
         attributes(
             out,
@@ -50,18 +50,11 @@ pub fn details(out: &mut impl Write, device: &dyn Device, probe: &ProbeDesc) -> 
         attributes(out, "Argument Attributes", attr.args)?;
     }
     writeln!(out, "\n\tArgument Types")?;
-    let mut index = 0;
-    while let Some(argument) = device.argument(probe.id, index)? {
-        let (native, translated) = (text(&argument.native), text(&argument.xlate));
-        let name = if translated.is_empty() {
-            native
-        } else {
-            translated
-        };
-        writeln!(out, "\t\targs[{index}]: {name}")?;
-        index += 1;
+    let arguments = world.arguments(probe)?;
+    for (index, ty) in arguments.iter().enumerate() {
+        writeln!(out, "\t\targs[{index}]: {ty}")?;
     }
-    if index == 0 {
+    if arguments.is_empty() {
         writeln!(out, "\t\tNone")?;
     }
     writeln!(out)

@@ -8,12 +8,13 @@
 
 use super::device::{fill, text, Device};
 use crate::symbols::KernelSymbols;
-use crate::types::btf::{Btf, KernelBtf};
+use crate::types::btf::{Btf, KernelBtf, Proto, TypeId};
 use crate::world::{
     ArgInfo, ProbeInfo, ProbePattern, ProbeSource, Symbol, SymbolSource, TypeSource,
 };
 use dtrace_uapi::ioctl::ProbeDesc;
 use dtrace_uapi::types::ProbeId;
+use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -49,6 +50,27 @@ impl<'d> KernelWorld<'d> {
     /// The kernel's symbols, which rendering shares.
     pub fn symbols(&self) -> &Rc<KernelSymbols> {
         &self.symbols
+    }
+}
+
+impl KernelWorld<'_> {
+    /// Types of the arguments of a probe, as C texts: those that its provider tells, else those of the kernel
+    /// function or tracepoint that it is.
+    pub fn arguments(&self, probe: &ProbeDesc) -> io::Result<Vec<String>> {
+        let mut told = Vec::new();
+        let index = |told: &Vec<String>| u32::try_from(told.len()).unwrap_or(u32::MAX);
+        while let Some(argument) = self.device.argument(probe.id, index(&told))? {
+            let (native, translated) = (text(&argument.native), text(&argument.xlate));
+            told.push(if translated.is_empty() {
+                native
+            } else {
+                translated
+            });
+        }
+        if told.is_empty() {
+            told = prototype(&self.btf, probe).unwrap_or_default();
+        }
+        Ok(told)
     }
 }
 
@@ -133,5 +155,63 @@ impl SymbolSource for KernelWorld<'_> {
             address: symbol.address,
             module: symbol.module.to_owned(),
         })
+    }
+}
+
+/// Types of what a kernel function's or tracepoint's probe passes.
+fn prototype(btf: &KernelBtf, probe: &ProbeDesc) -> Option<Vec<String>> {
+    let (module, func, name) = (text(&probe.module), text(&probe.func), text(&probe.name));
+    let provider = text(&probe.provider);
+    // Tracepoints say which subsystem they are of, not which module defines them.
+    let module = match provider.as_str() {
+        "sdt" => crate::symbols::VMLINUX,
+        _ => &module,
+    };
+    let btf = btf.module(module).ok()??;
+    let params = |proto: Proto<'_>| proto.params().map(|p| btf.text(p.ty).ok()).collect();
+    match (provider.as_str(), name.as_str()) {
+        ("sdt", name) => params(btf.tracepoint(name).ok()??),
+        ("fbt", "entry") => params(btf.function(&func).ok()??.proto),
+        ("fbt", "return") => match btf.function(&func).ok()??.proto.ret {
+            TypeId::VOID => Some(vec!["int".to_owned()]),
+            ret => Some(vec!["int".to_owned(), btf.text(ret).ok()?]),
+        },
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::btf::fixture;
+
+    #[test]
+    fn functions_and_tracepoints_have_prototypes() {
+        let directory = std::env::temp_dir().join(format!("dtrace-proto-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join("vmlinux"), fixture::kernel().bytes()).unwrap();
+        let btf = KernelBtf::new(&directory);
+        let arguments = |provider, module, func, name| {
+            let desc = ProbeDesc {
+                id: 1,
+                provider: fill(provider).unwrap(),
+                module: fill(module).unwrap(),
+                func: fill(func).unwrap(),
+                name: fill(name).unwrap(),
+            };
+            prototype(&btf, &desc).map(|types| types.join(", "))
+        };
+        let fbt = |func, name| arguments("fbt", "vmlinux", func, name);
+        let task = "struct task_struct *";
+        assert_eq!(fbt("wake_up_process", "entry").unwrap(), task);
+        assert_eq!(fbt("wake_up_process", "return").unwrap(), "int, int");
+        assert_eq!(fbt("schedule", "entry").unwrap(), "");
+        assert_eq!(fbt("schedule", "return").unwrap(), "int");
+        assert_eq!(fbt("nothing", "entry"), None);
+        assert_eq!(arguments("fbt", "absent", "schedule", "entry"), None);
+        let switch = arguments("sdt", "sched", "", "sched_switch").unwrap();
+        assert_eq!(switch, format!("_Bool, {task}, {task}"));
+        assert_eq!(arguments("syscall", "vmlinux", "read", "entry"), None);
+        std::fs::remove_dir_all(&directory).unwrap();
     }
 }
