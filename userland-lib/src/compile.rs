@@ -71,3 +71,88 @@ impl<'w> Compiler<'w> {
         sema::check(&mut self.state, self.world, settings, source, &ast)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diag::Diagnostic;
+    use crate::statement::{Kind, Statement};
+    use crate::world::Nowhere;
+    use dtrace_uapi::action::Action;
+
+    fn compile(text: &str) -> Result<Program> {
+        Compiler::new(&Nowhere).compile(&Source::argument(text), &Settings::default())
+    }
+
+    fn refused(text: &str) -> String {
+        let error: Box<Diagnostic> = compile(text).expect_err(text);
+        error.to_string()
+    }
+
+    #[test]
+    fn an_action_becomes_a_record_with_a_statement() {
+        let program = compile("BEGIN { trace(1); exit(0); }").expect("a program");
+        let [clause] = &program.clauses[..] else {
+            panic!("one clause expected");
+        };
+        let kinds: Vec<Action> = clause.actions.iter().map(|action| action.kind).collect();
+        assert_eq!(kinds, [Action::Difexpr, Action::Exit]);
+        assert_eq!(clause.probes.to_string(), ":::BEGIN");
+        assert_eq!(
+            program.statement(clause.actions[0].uarg),
+            Some(&Statement::Trace(Kind::Signed))
+        );
+        assert_eq!(
+            program.statement(clause.actions[1].uarg),
+            Some(&Statement::Exit)
+        );
+    }
+
+    #[test]
+    fn keys_come_before_the_function() {
+        let program =
+            compile("syscall:::entry { @[execname, pid] = quantize(arg2); }").expect("a program");
+        let actions = &program.clauses[0].actions;
+        assert_eq!(actions.len(), 3);
+        assert_eq!((actions[2].kind, actions[2].ntuple), (Action::Quantize, 2));
+        assert_eq!(program.aggs[0].name, "_");
+    }
+
+    #[test]
+    fn what_one_program_declares_the_next_one_knows() {
+        let mut compiler = Compiler::new(&Nowhere);
+        let mut compile = |text| compiler.compile(&Source::argument(text), &Settings::default());
+        let first = compile("BEGIN { x = 1; @a = count(); }").expect("the first");
+        let second = compile("END { trace(x); printa(@a); }").expect("the second");
+        assert_eq!(
+            second.first_uarg,
+            first.first_uarg + first.statements.len() as u64
+        );
+        assert_eq!(
+            second.statements[1],
+            Statement::Printa {
+                format: None,
+                aggs: vec![1]
+            }
+        );
+    }
+
+    #[test]
+    fn errors_are_in_dtraces_words() {
+        for (text, message) in [
+            ("BEGIN { trace(foo); }", "[D_IDENT_UNDEF] failed to resolve foo: Unknown variable name"),
+            ("BEGIN { trace(1 }", "[D_SYNTAX] syntax error near \"}\""),
+            ("BEGIN { trace(1/0); }", "[D_DIV_ZERO] expression contains division by zero"),
+            ("BEGIN { trace(); }", "[D_PROTO_LEN] trace( ) prototype mismatch: 0 args passed, 1 expected"),
+            ("BEGIN { 1 + 2; }", "[D_EXPR_NULL] expression has null effect"),
+            ("BEGIN { pid = 3; }", "[D_OP_WRITE] operator = can only be applied to a writable variable"),
+            (
+                "BEGIN { x = \"a\"; x = 1; }",
+                "[D_OP_INCOMPAT] operands have incompatible types: \"string\" = \"int\"",
+            ),
+            ("BEGIN { printf(\"%d\"); }", "[D_PRINTF_ARG_PROTO] printf( ) prototype mismatch: conversion #1 (%d) is missing a corresponding value argument"),
+        ] {
+            assert_eq!(refused(text), message, "{text}");
+        }
+    }
+}
