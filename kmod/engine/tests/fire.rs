@@ -498,3 +498,58 @@ fn sizes_are_halved_or_refused_when_memory_is_short() {
     }
     assert_eq!(live(), before);
 }
+
+#[test]
+fn every_event_of_every_cpu_is_recorded_or_counted_as_dropped() {
+    const EVENTS: u64 = 20_000;
+    let c = Consumer::new(config()).unwrap();
+    c.set_option(Opt::Bufsize, 4096).unwrap();
+    let v = [var(0x500, 0, int(8)), var(0x501, 1, string())];
+    let text = "ldgs 0x500, %r1\n setx 1, %r2\n add %r1, %r2, %r1\n stgs %r1, 0x500\n\
+                ldgs execname, %r3\n stts %r3, 0x501\n ldts 0x501, %r3\n ret %r3";
+    let traced = action(Action::Difexpr, asm_with(text, string(), &v));
+    let id = c
+        .add_clause(&clause(None, vec![traced, bare(Action::Count, 0, 0)]))
+        .unwrap();
+    let ecb = c.bind(id, PROBE).unwrap();
+    c.go().unwrap();
+    c.activate();
+    let work = |index: usize| {
+        let m = common::machine::TestMachine {
+            thread: 0x1000 * (index as u64 + 1),
+            comm: ["first", "second"][index],
+            ..Default::default()
+        };
+        // SAFETY: each thread has a CPU of its own.
+        let cpu = unsafe { dtrace_engine::Cpu::claim(index) };
+        let (mut seen, mut counted) = (0, 0);
+        for n in 1..=EVENTS {
+            assert_eq!(c.fire(&cpu, ecb, &m), None);
+            if n % 97 == 0 || n == EVENTS {
+                c.switch(&cpu, Which::Principal, n).unwrap();
+                seen += c
+                    .snapshot(index, Which::Principal, |s| {
+                        for rec in s.data.chunks(272) {
+                            assert_eq!((u32_at(rec, 0), str_at(rec, 16)), (ecb.epid, m.comm));
+                        }
+                        s.data.len() as u64 / 272 + s.drops
+                    })
+                    .unwrap();
+                c.switch(&cpu, Which::Aggregation, n).unwrap();
+                counted += c
+                    .snapshot(index, Which::Aggregation, |s| u64_at(s.data, 8))
+                    .unwrap();
+            }
+        }
+        (seen, counted)
+    };
+    let totals = std::thread::scope(|scope| {
+        let threads = [0, 1].map(|index| scope.spawn(move || work(index)));
+        threads.map(|thread| thread.join().unwrap())
+    });
+    for (seen, counted) in totals {
+        assert_eq!(seen, EVENTS);
+        // A record that was dropped ends its clause, so it was not aggregated either.
+        assert!(counted <= EVENTS && counted > EVENTS / 10);
+    }
+}
