@@ -12,6 +12,7 @@ mod device;
 mod machine;
 mod programs;
 mod session;
+mod text;
 
 use device::EngineDevice;
 use dtrace::handle::{Buffer, Device};

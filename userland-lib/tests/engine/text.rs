@@ -1,0 +1,401 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What programs in D print.
+
+use dtrace::{
+    compile::Settings,
+    consume::{Event, Sink},
+    handle::{Handle, KernelWorld, Progress},
+    source::Source,
+    symbols::KernelSymbols,
+};
+use expect_test::{expect, Expect};
+
+use super::device::EngineDevice;
+
+/// The kernel's symbols: the functions of `STACK`.
+const KALLSYMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/engine/kallsyms");
+
+/// Probes that fire: CPU, name, arguments.
+type Firings<'a> = &'a [(u32, &'a str, &'a [u64])];
+
+/// Runs `programs` under `options` while `firings` happen, and shows output, events and exit status.
+fn run(options: &[(&str, Option<&str>)], programs: &[&str], firings: Firings<'_>) -> String {
+    let device = EngineDevice::new();
+    {
+        let mut kernel = device.platform.kernel.borrow_mut();
+        kernel.insert(0x5000, b"kernel text\0".to_vec());
+        let mut user = device.platform.user.borrow_mut();
+        user.insert(0x7000, b"user text\0".to_vec());
+    }
+    let symbols = KernelSymbols::at(KALLSYMS);
+    let world = KernelWorld::with(&device, symbols, "/nowhere");
+    let mut handle = Handle::new(&world).expect("a handle");
+    for (name, value) in options {
+        handle.set_option(name, *value).expect("a good option");
+    }
+    let mut text = Vec::new();
+    let mut events = Vec::new();
+    for program in programs {
+        let source = Source::argument(*program);
+        let settings = Settings {
+            ..handle.settings()
+        };
+        let program = match handle.compile(&source, &settings) {
+            Ok(program) => program,
+            Err(dtrace::handle::Error::Compile(error)) => return error.headline(&source, true),
+            Err(error) => return error.to_string(),
+        };
+        if let Err(error) = handle.enable(&program) {
+            return error.to_string();
+        }
+    }
+    handle.go().expect("a start");
+    for &(cpu, probe, args) in firings {
+        device.fire(cpu, probe, args);
+    }
+    let mut event = |event: Event| events.push(event.to_string());
+    let mut sink = Sink {
+        out: &mut text,
+        event: &mut event,
+    };
+    handle.work(&mut sink).expect("work");
+    handle.stop().expect("an end");
+    while handle.work(&mut sink).expect("work") != Progress::Done {}
+    handle.print_aggregations(&mut sink).expect("aggregations");
+    let mut shown = super::session::visible(&text);
+    for event in events {
+        shown += &format!("! {event}\n");
+    }
+    match handle.exit_status() {
+        0 => shown,
+        status => format!("{shown}= {status}\n"),
+    }
+}
+
+fn check(program: &str, firings: Firings<'_>, expected: Expect) {
+    let options = [("quiet", None), ("temporal", None)];
+    expected.assert_eq(&run(&options, &[program], firings));
+}
+
+const READ: &str = "syscall::read:entry";
+const READ_RETURN: &str = "syscall::read:return";
+const WRITE: &str = "syscall::write:entry";
+
+#[test]
+fn the_first_program() {
+    let text = run(
+        &[],
+        &["BEGIN { trace(1); trace(\"hello\"); exit(2); }"],
+        &[],
+    );
+    expect![[r#"
+        |CPU     ID                    FUNCTION:NAME$
+        |  0      1                           :BEGIN           1  hello                            $
+        = 2
+    "#]]
+    .assert_eq(&text);
+}
+
+#[test]
+fn formats() {
+    check(
+        r#"BEGIN { printf("%d %s|%5d|%-5s|%x %c%%\n", 1, "a", 42, "b", 255, 'z'); }"#,
+        &[],
+        expect![[r#"
+            |1 a|   42|b    |ff z%$
+        "#]],
+    );
+    check(
+        r#"BEGIN { printf("%Y %p %hd %lld\n", walltimestamp, arg0, (short)-1, (long long)-2); }"#,
+        &[],
+        expect![[r#"
+            |2000 Feb 29 00:00:00 0 -1 -2$
+        "#]],
+    );
+}
+
+#[test]
+fn arithmetic() {
+    check(
+        r#"BEGIN { x = 7; printf("%d %d %d %d %d\n", x / 2, -x % 4, x << 3, x > 3 ? 1 : 0, ~x); }"#,
+        &[],
+        expect![[r#"
+            |3 -3 56 1 -8$
+        "#]],
+    );
+    check(
+        r#"BEGIN { c = (char)300; u = (uint8_t)255; printf("%d %d %d\n", c, u + 1, (uint8_t)(u + 1)); }"#,
+        &[],
+        expect![[r#"
+            |44 256 0$
+        "#]],
+    );
+}
+
+#[test]
+fn predicates_and_variables_of_threads() {
+    check(
+        r#"
+        syscall::read:entry { self->size = arg2; }
+        syscall::read:return /self->size/ { printf("%d of %d\n", arg0, self->size); self->size = 0; }
+        "#,
+        &[
+            (0, READ_RETURN, &[1]),
+            (0, READ, &[3, 0, 100]),
+            (1, READ_RETURN, &[60]),
+            (1, READ_RETURN, &[61]),
+        ],
+        expect![[r#"
+            |60 of 100$
+        "#]],
+    );
+}
+
+#[test]
+fn associative_arrays_and_globals() {
+    check(
+        r#"
+        syscall:::entry { calls[probefunc, arg0]++; total += 1; }
+        END { printf("%d %d %d of %d\n", calls["read", 3], calls["write", 3], calls["read", 4], total); }
+        "#,
+        &[(0, READ, &[3]), (1, READ, &[3]), (0, WRITE, &[3])],
+        expect![[r#"
+            |2 1 0 of 3$
+        "#]],
+    );
+}
+
+#[test]
+fn strings() {
+    check(
+        r#"BEGIN {
+            printf("%d %s %s %s %d\n", strlen("abc"), substr("abcdef", 2, 3), strjoin("a", "b"),
+                execname, execname == "bash");
+            printf("%s %s %s\n", strchr("a/b", '/'), basename("/a/b"), strtok("a:b", ":"));
+        }"#,
+        &[],
+        expect![[r#"
+            |3 cde ab bash 1$
+            |/b b a$
+        "#]],
+    );
+    check(
+        r#"syscall::read:entry { printf("%s %s\n", copyinstr(arg1), stringof(arg0)); }"#,
+        &[(0, READ, &[0x5000, 0x7000])],
+        expect![[r#"
+            |user text kernel text$
+        "#]],
+    );
+}
+
+#[test]
+fn aggregations() {
+    check(
+        r#"
+        syscall:::entry { @calls[probefunc] = count(); @sizes = quantize(arg2); @sum[pid] = sum(arg2); }
+        "#,
+        &[
+            (0, READ, &[3, 0, 10]),
+            (1, READ, &[3, 0, 20]),
+            (1, WRITE, &[3, 0, 30]),
+        ],
+        expect![[r#"
+            |  write                                                             1$
+            |  read                                                              2$
+            |$
+            |           value  ------------- Distribution ------------- count    $
+            |               4 |                                         0        $
+            |               8 |@@@@@@@@@@@@@                            1        $
+            |              16 |@@@@@@@@@@@@@@@@@@@@@@@@@@@              2        $
+            |              32 |                                         0        $
+            |$
+            |     1234               60$
+        "#]],
+    );
+    check(
+        r#"
+        syscall:::entry { @a[probefunc] = avg(arg2); @b[probefunc] = max(arg2); @l = lquantize(arg2, 0, 40, 10); }
+        END { printa("%-8s %@8d %@8d\n", @a, @b); normalize(@b, 10); printa(@b); clear(@a); printa(@a);
+            trunc(@b, 1); printa("%s\n", @b); }
+        "#,
+        &[
+            (0, READ, &[3, 0, 10]),
+            (1, READ, &[3, 0, 20]),
+            (1, WRITE, &[3, 0, 30]),
+        ],
+        expect![[r#"
+            |read           15       20$
+            |write          30       30$
+            |$
+            |  read                                                              2$
+            |  write                                                             3$
+            |$
+            |  read                                                              0$
+            |  write                                                             0$
+            |write$
+            |$
+            |           value  ------------- Distribution ------------- count    $
+            |               0 |                                         0        $
+            |              10 |@@@@@@@@@@@@@                            1        $
+            |              20 |@@@@@@@@@@@@@                            1        $
+            |              30 |@@@@@@@@@@@@@                            1        $
+            |           >= 40 |                                         0        $
+            |$
+        "#]],
+    );
+}
+
+#[test]
+fn faults() {
+    check(
+        r#"
+        BEGIN { trace(*(int *)0x10); }
+        ERROR { printf("ERROR %d %x\n", arg4, arg5); exit(1); }
+        "#,
+        &[],
+        expect![[r#"
+            |ERROR 1 10$
+            ! error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): invalid address (0x10) in action #1 at DIF offset 4
+            = 1
+        "#]],
+    );
+    check(
+        "BEGIN { x = 0; trace(5 / x); }",
+        &[],
+        expect![[r#"
+        ! error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): divide-by-zero in action #2 at DIF offset 8
+    "#]],
+    );
+}
+
+#[test]
+fn programs_of_one_command_share_their_variables() {
+    let programs = [
+        "BEGIN { x = 5; @a = count(); }",
+        "END { printf(\"%d\\n\", x); printa(@a); }",
+    ];
+    expect![[r#"
+        |5$
+        |$
+        |                1$
+    "#]]
+    .assert_eq(&run(&[("quiet", None)], &programs, &[]));
+}
+
+#[test]
+fn flow() {
+    let text = run(
+        &[("flowindent", None)],
+        &["syscall::read:, fbt::: { trace(pid); }"],
+        &[
+            (0, READ, &[]),
+            (0, "fbt::vfs_read:entry", &[]),
+            (0, "fbt::vfs_read:return", &[]),
+            (0, READ_RETURN, &[]),
+        ],
+    );
+    expect![[r#"
+        |CPU FUNCTION                                 $
+        |  0  => read                                         1234$
+        |  0    -> vfs_read                                   1234$
+        |  0    <- vfs_read                                   1234$
+        |  0  <= read                                         1234$
+    "#]]
+    .assert_eq(&text);
+}
+
+#[test]
+fn loops_over_conditions() {
+    check(
+        r#"
+        BEGIN { i = 0; }
+        syscall::read:entry /i < 2/ { i++; this->twice = i * 2; printf("%d %d\n", i, this->twice); }
+        syscall::read:entry /i == 2/ { @done = count(); }
+        "#,
+        &[(0, READ, &[]), (0, READ, &[]), (0, READ, &[])],
+        expect![[r#"
+            |1 2$
+            |2 4$
+            |                2$
+        "#]],
+    );
+}
+
+#[test]
+fn structures_of_the_programs_own() {
+    check(
+        r#"
+        struct pair { int first; char tag[4]; unsigned low : 3; unsigned high : 5; };
+        BEGIN {
+            p = (struct pair *)alloca(sizeof (struct pair));
+            p->first = -7;
+            p->tag[0] = 'o'; p->tag[1] = 'k'; p->tag[2] = 0;
+            p->low = 5; p->high = 9;
+            printf("%d %s %d %d %d\n", p->first, stringof(p->tag), p->low, p->high, sizeof (struct pair));
+        }
+        "#,
+        &[],
+        expect![[r#"
+            |-7 ok 5 9 12$
+        "#]],
+    );
+}
+
+#[test]
+fn inlines_and_enumerations() {
+    check(
+        r#"
+        enum color { RED, GREEN = 5, BLUE };
+        inline int LIMIT = GREEN + 1;
+        typedef unsigned short word_t;
+        BEGIN { x = (word_t)70000; printf("%d %d %d\n", BLUE == LIMIT, x, sizeof (word_t)); }
+        "#,
+        &[],
+        expect![[r#"
+            |1 4464 2$
+        "#]],
+    );
+}
+
+#[test]
+fn destructive_actions_ask_for_permission() {
+    let program = ["BEGIN { system(\"true\"); }"];
+    let text = run(&[], &program, &[]);
+    assert!(text.contains("estructive action"), "{text}");
+}
+
+#[test]
+fn stacks_and_memory() {
+    check(
+        r#"fbt::vfs_read:entry { stack(2); tracemem(0x5000, 6); @[stack(1)] = count(); @s[sym(caller)] = count(); }"#,
+        &[(0, "fbt::vfs_read:entry", &[])],
+        expect![[r#"
+            |$
+            |              vmlinux`vfs_read+0x10$
+            |              vmlinux`ksys_read+0x20$
+            |$
+            |             0  1  2  3  4  5  6  7  8  9  a  b  c  d  e  f  0123456789abcdef$
+            |         0: 6b 65 72 6e 65 6c                                kernel$
+            |$
+            |              vmlinux`vfs_read+0x10$
+            |                1$
+            |  vmlinux`ksys_read                                                 1$
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_wrong_is_refused() {
+    for (program, expected) in [
+        ("BEGIN { trace(nothing); }", "D_IDENT_UNDEF"),
+        ("BEGIN { trace(); }", "D_PROTO_LEN"),
+        ("nowhere:::nothing { }", "D_PDESC_ZERO"),
+        ("BEGIN {", "D_SYNTAX"),
+        ("BEGIN { printf(\"%d\", \"x\"); }", "D_PRINTF_ARG_TYPE"),
+    ] {
+        let text = run(&[], &[program], &[]);
+        assert!(text.contains(expected), "{program}: {text}");
+    }
+}
