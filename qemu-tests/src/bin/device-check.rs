@@ -32,7 +32,12 @@ const CHECKS: &[(&str, Check)] = &[
     ("hostile", hostile),
     ("together", together),
     ("killed", killed),
+    ("functions", functions),
+    ("churn", churn),
 ];
+
+/// Run only when they are asked for: they take minutes.
+const LONG: &[&str] = &["functions", "churn"];
 
 fn main() -> ExitCode {
     let asked: Vec<String> = std::env::args().skip(1).collect();
@@ -41,7 +46,8 @@ fn main() -> ExitCode {
     }
     let mut failed = false;
     for (name, check) in CHECKS {
-        if !asked.is_empty() && !asked.iter().any(|a| a == name) {
+        let wanted = asked.iter().any(|a| a == name);
+        if !wanted && (!asked.is_empty() || LONG.contains(name)) {
             continue;
         }
         match check() {
@@ -396,6 +402,110 @@ fn killed() -> Result<(), String> {
         .find_map(|line| line.strip_prefix("dtrace "))
         .and_then(|rest| rest.split(' ').nth(1));
     ensure!(users == Some("0"), "users of the module: {users:?}");
+    Ok(())
+}
+
+/// `@ = count()` of `probes`.
+fn counting(probes: &str) -> Vec<u8> {
+    let count = ActionDesc {
+        kind: Action::Count,
+        difo: None,
+        format: None,
+        ntuple: 0,
+        arg: 0,
+        uarg: 1,
+    };
+    image(vec![clause(probes, vec![count])])
+}
+
+/// The sum of all CPUs' counts.
+fn count(device: &DevDtrace) -> Result<u64, String> {
+    let mut sum = 0;
+    for cpu in 0..device.cpus() {
+        let mut room = vec![0; 64 << 10];
+        let taken = device.snapshot(Buffer::Aggregation, cpu, &mut room);
+        let Some(desc) = done(device, "AGGSNAP", taken)? else {
+            continue;
+        };
+        if desc.size < 8 {
+            continue;
+        }
+        let (_, recs) = done(device, "AGGDESC", device.aggregation(1))?;
+        let rec = recs.last().ok_or("an aggregation without records")?;
+        let at = rec.offset as usize;
+        let bytes = room.get(at..at + 8).ok_or("a record out of its buffer")?;
+        sum += u64::from_ne_bytes(bytes.try_into().map_err(|_| "short")?);
+    }
+    Ok(sum)
+}
+
+/// How many probes a description matches.
+fn matched(device: &DevDtrace, provider: &str, func: &str) -> Result<u32, String> {
+    let mut pattern = ProbeDesc::new_zeroed();
+    let mut n = 0;
+    loop {
+        pattern.provider = dtrace::handle::fill(provider).ok_or("too long")?;
+        pattern.func = dtrace::handle::fill(func).ok_or("too long")?;
+        (pattern.module, pattern.name) = ([0; 64], [0; 64]);
+        match done(device, "PROBEMATCH", device.next_probe(&pattern))? {
+            Some(found) => pattern = found,
+            None => return Ok(n),
+        }
+        n += 1;
+    }
+}
+
+/// Every function is enabled in one call, fires, and is left alone afterwards.
+fn functions() -> Result<(), String> {
+    let device = open()?;
+    let all = matched(&device, "fbt", "")?;
+    ensure!(all > 60_000, "only {all} probes of fbt");
+    let enabled = done(&device, "ENABLE", device.enable(&counting("fbt:::")))?;
+    let note = device.reason();
+    ensure!(enabled > all * 9 / 10, "{enabled} of {all}: {note}");
+    done(&device, "GO", device.go())?;
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    done(&device, "STOP", device.stop())?;
+    let counted = count(&device)?;
+    ensure!(counted > 1000, "only {counted} firings");
+    drop(device);
+    let left = std::fs::read_to_string("/sys/kernel/tracing/enabled_functions").unwrap_or_default();
+    ensure!(left.is_empty(), "still traced: {left:.200}");
+    Ok(())
+}
+
+/// Some functions are enabled and disabled again and again while they are called.
+fn churn() -> Result<(), String> {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let _ = std::fs::read("/proc/self/stat");
+                }
+            });
+        }
+        let result = rounds();
+        stop.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+fn rounds() -> Result<(), String> {
+    let rounds = std::env::var("ROUNDS").ok().and_then(|n| n.parse().ok());
+    let mut counted = 0;
+    for round in 0..rounds.unwrap_or(1000u32) {
+        let device = open()?;
+        done(&device, "ENABLE", device.enable(&counting("fbt::vfs_*:")))?;
+        done(&device, "GO", device.go())?;
+        if round % 10 == 0 {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            done(&device, "STOP", device.stop())?;
+            counted += count(&device)?;
+        }
+    }
+    ensure!(counted > 0, "nothing fired");
     Ok(())
 }
 
