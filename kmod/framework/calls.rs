@@ -42,6 +42,7 @@ impl Open {
         })
     }
 
+    /// Each call is a function of its own, never inlined: their structures are large, and a kernel stack is not.
     fn dispatch(&self, cmd: u32, arg: u64, control: &mut Control) -> Answer {
         match cmd {
             ioctl::PROVIDER => self.provider(arg),
@@ -64,6 +65,7 @@ impl Open {
         }
     }
 
+    #[inline(never)]
     fn provider(&self, arg: u64) -> Answer {
         let mut desc: ProviderDesc = user::get(arg)?;
         let end = desc
@@ -85,6 +87,7 @@ impl Open {
         Ok(0)
     }
 
+    #[inline(never)]
     fn probes(&self, arg: u64) -> Answer {
         let desc: ProbeDesc = user::get(arg)?;
         let everything = Description {
@@ -96,6 +99,7 @@ impl Open {
         self.next_probe(arg, &everything, desc.id)
     }
 
+    #[inline(never)]
     fn probematch(&self, arg: u64) -> Answer {
         let desc: ProbeDesc = user::get(arg)?;
         let parts = Description::from(&desc);
@@ -113,6 +117,7 @@ impl Open {
         Ok(0)
     }
 
+    #[inline(never)]
     fn probearg(&self, arg: u64) -> Answer {
         let asked: ArgDesc = user::get(arg)?;
         let state = self.consumer.framework.state.lock();
@@ -140,6 +145,7 @@ impl Open {
         Ok(0)
     }
 
+    #[inline(never)]
     fn enable(&self, arg: u64, note: &mut Text) -> Answer {
         let mut request: Enable = user::get(arg)?;
         let image = read_image(request.dof)?;
@@ -156,6 +162,7 @@ impl Open {
         Ok(0)
     }
 
+    #[inline(never)]
     fn replicate(&self, arg: u64, note: &mut Text) -> Answer {
         let repl: ReplDesc = user::get(arg)?;
         self.consumer
@@ -166,6 +173,7 @@ impl Open {
         Ok(0)
     }
 
+    #[inline(never)]
     fn eprobe(&self, arg: u64) -> Answer {
         let asked: EprobeDesc = user::get(arg)?;
         let (desc, recs) = self
@@ -176,6 +184,7 @@ impl Open {
         put_described(arg, &desc, size_of::<EprobeDesc>(), &recs?, asked.nrecs)
     }
 
+    #[inline(never)]
     fn aggdesc(&self, arg: u64) -> Answer {
         let asked: AggDesc = user::get(arg)?;
         let (mut desc, recs) = self
@@ -188,6 +197,7 @@ impl Open {
         put_described(arg, &desc, size_of::<AggDesc>(), &recs?, asked.nrecs)
     }
 
+    #[inline(never)]
     fn format(&self, arg: u64) -> Answer {
         let mut desc: FmtDesc = user::get(arg)?;
         let text = self.consumer.tracer.engine.format(desc.format, |text| {
@@ -206,6 +216,7 @@ impl Open {
     }
 
     /// The options as a DOF image: a header, one section's header, and the options that are set.
+    #[inline(never)]
     fn dofget(&self, arg: u64) -> Answer {
         let room: dof::Hdr = user::get(arg)?;
         let mut options =

@@ -19,6 +19,7 @@ use super::text::{refuse, Refusal, Text};
 use super::State;
 use crate::sys::rculist::{Links, Writer};
 use core::fmt::Write;
+use dtrace_engine::mem::sort::sort;
 use dtrace_engine::{ClauseId, Enabling};
 use dtrace_uapi::ioctl::{ProbeDesc, ReplDesc};
 use dtrace_uapi::types::Epid;
@@ -55,8 +56,7 @@ impl State {
         let at = self.index_of(tracer)?;
         let mut gone = self.attached.remove(at).ok()?;
         gone.links.unlink_if(&mut self.writer, |_| true);
-        gone.probes
-            .sort_unstable_by_key(|probe| (probe.provider(), probe.id()));
+        sort(&mut gone.probes, by_provider);
         let mut last = 0;
         let writer = &self.writer;
         gone.probes.retain(|probe| {
@@ -243,7 +243,7 @@ impl State {
 
     /// Has providers arm `probes`. Those that cannot be armed lose their ECBs.
     fn arm(&mut self, probes: &mut KVVec<ProbeRef>, note: &mut Text) {
-        probes.sort_unstable_by_key(|probe| (probe.provider(), probe.id()));
+        sort(probes, by_provider);
         for group in probes.chunk_by(|a, b| a.provider() == b.provider()) {
             let Some(provider) = group.first().and_then(|p| self.provider_at(p.provider())) else {
                 continue;
@@ -333,6 +333,11 @@ impl Attached {
         }
         Ok(())
     }
+}
+
+/// Whether `a` comes before `b` in the order in which providers get their batches.
+fn by_provider(a: &ProbeRef, b: &ProbeRef) -> bool {
+    (a.provider(), a.id()) < (b.provider(), b.id())
 }
 
 /// Says which probes could not be armed, as far as there is room.

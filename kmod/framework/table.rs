@@ -15,6 +15,7 @@ use super::names::{Name, Names};
 use super::probe::{Part, Probe, ProbeRef};
 use super::provider::Description;
 use crate::sys::arena::{Arena, Strings};
+use dtrace_engine::mem::sort::sort;
 use dtrace_uapi::limits::{FUNCNAMELEN, MODNAMELEN, NAMELEN, PROVNAMELEN};
 use dtrace_uapi::types::ProbeId;
 use kernel::alloc::KVVec;
@@ -210,7 +211,7 @@ impl Table {
             }
             Plan::All => self.by_id.iter().copied().try_for_each(add)?,
         }
-        found.sort_unstable_by_key(|probe| probe.id());
+        sort(&mut found, |a, b| a.id() < b.id());
         Ok(found)
     }
 
