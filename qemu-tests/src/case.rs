@@ -4,8 +4,9 @@
 //! A case: a D program or a shell script, and beside it what it prints.
 //!
 //! `cases/AREA/NAME.d` is run as `dtrace -s NAME.d`, `NAME.sh` by bash; the module is loaded. `NAME.out` is the expected
-//! standard output, `NAME.err` the expected standard error where it matters ([`crate::expect`]). Lines in a comment of
-//! the source change what is usual:
+//! standard output, `NAME.err` the expected standard error where it matters ([`crate::expect`]). A `PROGRAM.c` there is
+//! compiled beforehand and can be called by its name (`scripts/case-programs`). Lines in a comment of the source change
+//! what is usual:
 //!
 //! | line | meaning | usual |
 //! |---|---|---|

@@ -103,7 +103,12 @@ impl Vm {
             None => crate::accel::choose(setup)?,
         };
         let target = setup.build.join("target");
-        let path = format!("{0}/release:{0}/debug", target.display());
+        let programs = setup.build.join("programs");
+        let path = format!(
+            "{0}/release:{0}/debug:{1}",
+            target.display(),
+            programs.display()
+        );
         fs::write(dir.join("path"), path)?;
         fs::write(
             dir.join("directory"),

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# @limit: 300
+# @limit: 900
 # Fifty times unloaded and loaded, and still there.
 module=$(cat /run/vm/module)
 for i in $(seq 50); do

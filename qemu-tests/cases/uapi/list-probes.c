@@ -3,7 +3,7 @@
 
 /*
  * The contract from C: lists the providers, then the probes that a glob matches, with nothing but the header.
- * Usage: list PROVIDER NAME
+ * Usage: list-probes PROVIDER NAME
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
 	int fd;
 
 	if (argc != 3) {
-		fprintf(stderr, "usage: list PROVIDER NAME\n");
+		fprintf(stderr, "usage: list-probes PROVIDER NAME\n");
 		return 2;
 	}
 	fd = open("/dev/dtrace", O_RDWR);
