@@ -129,7 +129,7 @@ fn enable(device: &DevDtrace, probes: &[&str], actions: &[ActionDesc]) -> Result
         first_uarg: 1,
         ..Program::default()
     };
-    let options = [(Opt::Bufsize, 256 << 10), (Opt::Aggsize, 8 << 20)];
+    let options = [(Opt::Bufsize, 256 << 10), (Opt::Aggsize, 256 << 10)];
     let image = dof::emit(&program, &options);
     let enabled = device.enable(&image);
     enabled.map_err(|e| format!("ENABLE: {e} ({})", device.reason()))
@@ -172,7 +172,7 @@ fn count(probes: &[&str], work: impl FnOnce() -> Outcome) -> Outcome {
 /// Every aggregation's count over all CPUs.
 fn totals(device: &DevDtrace) -> Result<BTreeMap<u32, u64>, String> {
     let mut totals = BTreeMap::new();
-    let mut room = vec![0; 8 << 20];
+    let mut room = vec![0; 256 << 10];
     for cpu in 0..device.cpus() {
         let taken = device.snapshot(Buffer::Aggregation, cpu, &mut room);
         let Some(desc) = taken.map_err(|e| format!("AGGSNAP: {e}"))? else {
@@ -251,13 +251,21 @@ fn values(desc: &str, variables: &[&str], cmd: &[&str]) -> Outcome {
 
 fn rounds(n: &str, desc: &str) -> Outcome {
     let n: u32 = n.parse().map_err(|_| "rounds: not a number")?;
-    let before = Instant::now();
+    let mut took = [Duration::ZERO; 3];
     for _ in 0..n {
         let device = open()?;
+        let start = Instant::now();
         enable(&device, &[desc], &[action(Action::Count, None)])?;
+        let enabled = Instant::now();
         go(&device)?;
+        let gone = Instant::now();
+        drop(device);
+        took[0] += enabled - start;
+        took[1] += gone - enabled;
+        took[2] += gone.elapsed();
     }
-    eprintln!("{n} rounds in {} ms", before.elapsed().as_millis());
+    let [enable, go, close] = took.map(|t| t.as_millis());
+    eprintln!("{n} rounds: {enable} ms enabling, {go} ms starting, {close} ms closing");
     Ok(())
 }
 
