@@ -7,7 +7,7 @@
 //! engine's own addresses are indexes into its memory; all others go to the [`Machine`]. Stores reach scratch memory
 //! and the values of variables, nothing else.
 
-use super::prepare::{Dyn, Quick, Space, Static};
+use super::program::Space;
 use crate::error::Trap;
 use crate::machine::{BadAddr, Machine};
 use crate::mem::alloc::Bytes;
@@ -15,12 +15,9 @@ use crate::mem::shared::Shared;
 use crate::mem::Vec;
 use crate::var::addr::{self, Region};
 use crate::var::dynamic::Dynamics;
-use crate::var::statics::NULL;
-use core::sync::atomic::Ordering;
 use dtrace_uapi::dif::DIF_NTREGS;
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::types::{Epid, ProbeId};
-use dtrace_uapi::var::Var;
 
 /// What all CPUs share while programs run.
 #[derive(Debug)]
@@ -134,10 +131,10 @@ impl Vm {
 
 /// What is readable: the engine's memory and, behind the machine, the kernel's.
 pub struct View<'a, M> {
-    m: &'a M,
-    core: &'a Core,
-    scratch: &'a [u8],
-    locals: &'a [u8],
+    pub(super) m: &'a M,
+    pub(super) core: &'a Core,
+    pub(super) scratch: &'a [u8],
+    pub(super) locals: &'a [u8],
 }
 
 /// A piece of the engine's memory, from an address to the end of its region.
@@ -152,7 +149,7 @@ impl From<BadAddr> for Trap {
     }
 }
 
-fn until_nul(bytes: &[u8]) -> usize {
+pub(super) fn until_nul(bytes: &[u8]) -> usize {
     bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len())
 }
 
@@ -420,341 +417,11 @@ impl<M: Machine> Env<'_, M> {
         }
     }
 
-    fn check_kernel(&self) -> Result<(), Trap> {
+    pub(super) fn check_kernel(&self) -> Result<(), Trap> {
         if self.core.kernel {
             Ok(())
         } else {
             Err(Trap::new(Fault::Kpriv, 0))
-        }
-    }
-
-    /// A built-in variable that cannot fault.
-    #[inline(always)]
-    pub fn quick(&self, var: Quick) -> u64 {
-        let m = self.m;
-        match var {
-            Quick::Arg(n) => m.arg(n),
-            Quick::Pid => u64::from(m.pid()),
-            Quick::Timestamp => m.timestamp(),
-            Quick::Tid => u64::from(m.tid()),
-            Quick::Cpu => self.cpu as u64,
-            other => self.less_quick(other),
-        }
-    }
-
-    #[inline(never)]
-    fn less_quick(&self, var: Quick) -> u64 {
-        let m = self.m;
-        match var {
-            Quick::Ppid => u64::from(m.ppid()),
-            Quick::Uid => u64::from(m.uid()),
-            Quick::Gid => u64::from(m.gid()),
-            Quick::Errno => m.errno() as u64,
-            Quick::Vtimestamp => m.vtimestamp(),
-            Quick::Walltimestamp => m.walltimestamp(),
-            Quick::Ipl => u64::from(m.ipl()),
-            Quick::Id => u64::from(self.probe),
-            Quick::Epid => u64::from(self.epid),
-            // `quick` reads the others.
-            _ => 0,
-        }
-    }
-
-    /// A built-in variable; a string is put into scratch memory first.
-    #[inline]
-    pub fn builtin(&mut self, var: Var) -> Result<u64, Trap> {
-        match Quick::new(var) {
-            Some(quick) => Ok(self.quick(quick)),
-            None => self.slow_builtin(var),
-        }
-    }
-
-    fn slow_builtin(&mut self, var: Var) -> Result<u64, Trap> {
-        let m = self.m;
-        Ok(match var {
-            Var::Curthread => {
-                self.check_kernel()?;
-                m.curthread()
-            }
-            Var::Caller => {
-                self.check_kernel()?;
-                m.caller()
-            }
-            Var::Stackdepth => {
-                self.check_kernel()?;
-                u64::from(m.stackdepth())
-            }
-            Var::Ucaller => {
-                self.check_user()?;
-                m.ucaller()
-            }
-            Var::Ustackdepth => {
-                self.check_user()?;
-                u64::from(m.ustackdepth())
-            }
-            Var::Execname
-            | Var::Zonename
-            | Var::Probeprov
-            | Var::Probemod
-            | Var::Probefunc
-            | Var::Probename => self.builtin_in_scratch(var)?,
-            // Arrays are no scalars, and what is quick does not get here.
-            _ => return Err(Trap::new(Fault::IllOp, var as u64)),
-        })
-    }
-
-    /// Gives the text of a built-in string to `read`, without NUL.
-    #[inline]
-    pub fn with_builtin_str<R>(&self, var: Var, read: impl FnOnce(&[u8]) -> R) -> R {
-        match var {
-            Var::Execname => {
-                let name = self.m.execname();
-                let len = until_nul(&name);
-                read(name.get(..len).unwrap_or(&[]))
-            }
-            Var::Probeprov => read(self.m.probe().provider),
-            Var::Probemod => read(self.m.probe().module),
-            Var::Probefunc => read(self.m.probe().func),
-            Var::Probename => read(self.m.probe().name),
-            // There is one zone: the whole system.
-            _ => read(b"global"),
-        }
-    }
-
-    fn builtin_in_scratch(&mut self, var: Var) -> Result<u64, Trap> {
-        let len = self
-            .with_builtin_str(var, <[u8]>::len)
-            .min(self.core.strsize - 1);
-        let at = self.vm.alloc(len as u64 + 1)?;
-        let mut scratch = core::mem::replace(&mut self.vm.scratch, Bytes::empty());
-        self.with_builtin_str(var, |text| {
-            if let (Some(to), Some(from)) = (scratch.get_mut(at..at + len), text.get(..len)) {
-                to.copy_from_slice(from);
-            }
-        });
-        if let Some(end) = scratch.get_mut(at + len) {
-            *end = 0;
-        }
-        self.vm.scratch = scratch;
-        Ok(addr::make(Region::Scratch, at))
-    }
-
-    /// Element `n` of a built-in array.
-    pub fn array(&mut self, var: Var, n: u64) -> Result<u64, Trap> {
-        match var {
-            Var::Args => Ok(self.m.arg(n)),
-            Var::Regs => {
-                self.check_kernel()?;
-                self.m.reg(n).ok_or(Trap::new(Fault::IllOp, n))
-            }
-            Var::Uregs => {
-                self.check_user()?;
-                self.m.ureg(n).ok_or(Trap::new(Fault::IllOp, n))
-            }
-            _ => Err(Trap::new(Fault::IllOp, n)),
-        }
-    }
-
-    fn static_word(&self, local: bool, offset: usize) -> u64 {
-        if local {
-            crate::buf::word(&self.vm.locals, offset)
-        } else {
-            self.core
-                .globals
-                .u64(offset)
-                .map_or(0, |w| w.load(Ordering::Relaxed))
-        }
-    }
-
-    fn set_static_word(&mut self, local: bool, offset: usize, value: u64) {
-        if local {
-            crate::buf::set_word(&mut self.vm.locals, offset, value);
-        } else if let Some(w) = self.core.globals.u64(offset) {
-            w.store(value, Ordering::Relaxed);
-        }
-    }
-
-    /// A global or clause-local: its value, or the address of its bytes, 0 where they are NULL.
-    #[inline]
-    pub fn load_static(&self, var: Static) -> u64 {
-        let offset = var.offset as usize;
-        let word = self.static_word(var.local, offset);
-        match var.by_ref {
-            None => word,
-            Some(_) if word == NULL => 0,
-            Some(_) => addr::make(static_region(var), offset + 8),
-        }
-    }
-
-    /// Assigns a global or clause-local.
-    #[inline]
-    pub fn store_static(&mut self, var: Static, value: u64) -> Result<(), Trap> {
-        let offset = var.offset as usize;
-        match var.by_ref {
-            None => self.set_static_word(var.local, offset, value),
-            Some(_) if value == 0 => self.set_static_word(var.local, offset, NULL),
-            Some(size) => {
-                let to = addr::make(static_region(var), offset + 8);
-                self.copy(value, to, size as usize, var.string)?;
-                self.set_static_word(var.local, offset, 0);
-            }
-        }
-        Ok(())
-    }
-
-    /// Pushes an entry to the tuple stack.
-    pub fn push(&mut self, entry: Entry) -> Result<(), Trap> {
-        match self.vm.tuple.get_mut(self.vm.ntuple) {
-            Some(slot) => {
-                *slot = entry;
-                self.vm.ntuple += 1;
-                Ok(())
-            }
-            None => Err(Trap::new(Fault::TupOflow, 0)),
-        }
-    }
-
-    /// Builds the key of a dynamic variable in `vm.key`; returns its length in words, `None` where it is too long.
-    fn make_key(&mut self, var: Dyn) -> Result<Option<usize>, Trap> {
-        let mut n = 2;
-        let head = [
-            u64::from(var.id) | u64::from(var.thread) << 32 | u64::from(var.array) << 33,
-            if var.thread { self.m.thread_key() } else { 0 },
-        ];
-        match self.vm.key.get_mut(..2) {
-            Some(key) => key.copy_from_slice(&head),
-            None => return Ok(None),
-        }
-        if !var.array {
-            return Ok(Some(n));
-        }
-        for i in 0..self.vm.ntuple {
-            let entry = self.vm.tuple.get(i).copied().unwrap_or_default();
-            n = match self.add_to_key(entry, n)? {
-                Some(n) => n,
-                None => return Ok(None),
-            };
-        }
-        Ok(Some(n))
-    }
-
-    fn add_to_key(&mut self, entry: Entry, at: usize) -> Result<Option<usize>, Trap> {
-        let len = match entry.kind {
-            EntryKind::Value => {
-                return Ok(self.vm.key.get_mut(at).map(|word| {
-                    *word = entry.value;
-                    at + 1
-                }))
-            }
-            EntryKind::String => self.fetch(entry.value, 0, usize::MAX)?,
-            EntryKind::Bytes => usize::try_from(entry.size).unwrap_or(usize::MAX),
-        };
-        let words = len.div_ceil(8);
-        let Vm {
-            scratch,
-            locals,
-            tmp: [tmp, _],
-            key,
-            ..
-        } = &mut *self.vm;
-        let Some(key) = at
-            .checked_add(1 + words)
-            .and_then(|end| key.get_mut(at..end))
-        else {
-            return Ok(None);
-        };
-        let Some((head, data)) = key.split_first_mut() else {
-            return Ok(None);
-        };
-        *head = len as u64;
-        let view = View {
-            m: self.m,
-            core: self.core,
-            scratch,
-            locals,
-        };
-        for (i, word) in data.iter_mut().enumerate() {
-            let mut bytes = [0u8; 8];
-            let n = (len - 8 * i).min(8);
-            let piece = bytes.get_mut(..n).unwrap_or(&mut []);
-            if entry.kind == EntryKind::String {
-                piece.copy_from_slice(tmp.get(8 * i..8 * i + n).unwrap_or(&[0; 8][..n]));
-            } else {
-                view.read(entry.value.wrapping_add(8 * i as u64), piece)?;
-            }
-            *word = u64::from_ne_bytes(bytes);
-        }
-        Ok(Some(at + 1 + words))
-    }
-
-    /// A thread-local or an element of an associative array; 0 where it was never assigned.
-    pub fn load_dyn(&mut self, var: Dyn) -> Result<u64, Trap> {
-        let Some(n) = self.make_key(var)? else {
-            return Ok(0);
-        };
-        let Some(dynamics) = &self.core.dynamics else {
-            return Ok(0);
-        };
-        let Some(chunk) = dynamics.find(self.vm.key.get(..n).unwrap_or(&[])) else {
-            return Ok(0);
-        };
-        let offset = dynamics.value_of(chunk);
-        Ok(match var.by_ref {
-            Some(_) => addr::make(Region::Dynamics, offset),
-            None => dynamics
-                .values()
-                .u64(offset)
-                .map_or(0, |w| w.load(Ordering::Relaxed)),
-        })
-    }
-
-    /// Assigns a thread-local or an element of an associative array; 0 deletes it. What does not fit is dropped, and
-    /// counted.
-    pub fn store_dyn(&mut self, var: Dyn, value: u64) -> Result<(), Trap> {
-        let n = self.make_key(var)?;
-        let Some(dynamics) = &self.core.dynamics else {
-            return Ok(());
-        };
-        let Some(n) = n else {
-            dynamics.drops.full.fetch_add(1, Ordering::Relaxed);
-            return Ok(());
-        };
-        let Vm { key, free, .. } = &mut *self.vm;
-        let key = key.get(..n).unwrap_or(&[]);
-        if value == 0 {
-            dynamics.remove(self.cpu, key);
-            return Ok(());
-        }
-        let chunk = match dynamics.find(key) {
-            Some(chunk) => chunk,
-            None => {
-                // A new value by reference begins as zeros: its bytes follow when the variable has a place.
-                let made = dynamics.insert(self.cpu, free, key, |values, at| {
-                    if let Some(w) = values.u64(at) {
-                        w.store(
-                            if var.by_ref.is_some() { 0 } else { value },
-                            Ordering::Relaxed,
-                        );
-                    }
-                });
-                match made {
-                    Ok(chunk) => chunk,
-                    Err(_) => return Ok(()),
-                }
-            }
-        };
-        let offset = dynamics.value_of(chunk);
-        match var.by_ref {
-            Some(size) => {
-                let to = addr::make(Region::Dynamics, offset);
-                self.copy(value, to, size as usize, var.string)
-            }
-            None => {
-                if let Some(w) = dynamics.values().u64(offset) {
-                    w.store(value, Ordering::Relaxed);
-                }
-                Ok(())
-            }
         }
     }
 
@@ -773,14 +440,6 @@ impl<M: Machine> Env<'_, M> {
         };
         let order = self.fetched(0, na).cmp(self.fetched(1, nb));
         Ok(order as i64)
-    }
-}
-
-fn static_region(var: Static) -> Region {
-    if var.local {
-        Region::Locals
-    } else {
-        Region::Globals
     }
 }
 

@@ -4,7 +4,7 @@
 //! Execution of prepared programs.
 
 use super::env::{Entry, EntryKind, Env};
-use super::prepare::{Alu, Program, Reg, Step};
+use super::program::{Alu, Program, Reg, Step};
 use crate::error::Trap;
 use crate::machine::Machine;
 use crate::subr;

@@ -4,13 +4,17 @@
 //! DIF: verified once, prepared once, executed at every firing.
 //!
 //! [`verify`] decides whether a DIF object may run at all and says why not. [`prepare`] turns a verified object into a
-//! [`Program`](prepare::Program): operands decoded, constants and variables resolved, common shapes fused.
+//! [`Program`](program::Program): operands decoded, constants and variables resolved, common shapes fused.
 //! [`exec`] runs programs; `reference` (host only) runs the raw instructions by plain decoding, and must agree with it
-//! on everything. Both stand on [`Env`](exec::Env), which owns every effect: memory, variables, subroutines.
+//! on everything. Both stand on [`Env`](env::Env), which owns every effect: memory, variables, subroutines.
 
+mod builtins;
 pub mod env;
 pub mod exec;
 pub mod prepare;
+pub mod program;
 #[cfg(feature = "std")]
 pub mod reference;
+mod shape;
+mod variables;
 pub mod verify;

@@ -8,7 +8,8 @@
 
 use super::env::{Entry, EntryKind, Env};
 use super::exec::Stopped;
-use super::prepare::{Context, Dyn, Space, Static};
+use super::prepare::Context;
+use super::program::{Dyn, Space, Static};
 use crate::dof::Difo;
 use crate::error::Trap;
 use crate::machine::Machine;

@@ -13,7 +13,7 @@ use crate::buf::principal::Principal;
 use crate::buf::{set_half, set_word, slice_at, slice_mut};
 use crate::dif::env::Env;
 use crate::dif::exec::{self, Stopped};
-use crate::dif::prepare::{is_string, Program};
+use crate::dif::program::{is_string, Program};
 use crate::error::Trap;
 use crate::machine::Machine;
 use crate::mem::alloc::Bytes;

@@ -4,7 +4,7 @@
 //! Clauses made ready to fire: actions, the layout of their records, aggregations.
 //!
 //! A clause is built once and shared by all probes that it is bound to; [`layout`] says where in a record each action's
-//! data lie, [`build`] puts programs and places together, [`fire`](self::fire) runs them, [`aggregation`] is the
+//! data lie, [`build`] puts programs and places together, [`fire`] runs them, [`aggregation`] is the
 //! arithmetic of the aggregating functions.
 
 pub mod aggregation;
@@ -12,7 +12,7 @@ pub mod build;
 pub mod fire;
 pub mod layout;
 
-use crate::dif::prepare::Program;
+use crate::dif::program::Program;
 use crate::mem::Vec;
 use aggregation::Function;
 use dtrace_uapi::ioctl::RecDesc;

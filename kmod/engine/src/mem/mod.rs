@@ -5,7 +5,7 @@
 //!
 //! The perimeter is four ideas, a file each:
 //! - [`alloc`]: two platform functions give and take zeroed memory; everything can fail, nothing aborts;
-//! - [`Vec`] and [`Boxed`](vec::Boxed): containers whose growth returns an error;
+//! - [`Vec`] and [`Boxed`]: containers whose growth returns an error;
 //! - [`shared`]: words and bytes that several CPUs read and write at the same time, through relaxed atomics only, so
 //!   that a race can tear a string but is never undefined;
 //! - [`sync`]: a cell that is set once and read by every CPU, values that belong to one CPU, and a lock for the control

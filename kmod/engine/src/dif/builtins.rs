@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Built-in variables: what the machine knows, as numbers, as strings in scratch memory, or straight to where they are
+//! recorded.
+
+use super::env::{until_nul, Env};
+use super::program::Quick;
+use crate::error::Trap;
+use crate::machine::Machine;
+use crate::mem::alloc::Bytes;
+use crate::var::addr::{self, Region};
+use dtrace_uapi::fault::Fault;
+use dtrace_uapi::var::Var;
+
+impl<M: Machine> Env<'_, M> {
+    /// A built-in variable that cannot fault.
+    #[inline(always)]
+    pub fn quick(&self, var: Quick) -> u64 {
+        let m = self.m;
+        match var {
+            Quick::Arg(n) => m.arg(n),
+            Quick::Pid => u64::from(m.pid()),
+            Quick::Timestamp => m.timestamp(),
+            Quick::Tid => u64::from(m.tid()),
+            Quick::Cpu => self.cpu as u64,
+            other => self.less_quick(other),
+        }
+    }
+
+    #[inline(never)]
+    fn less_quick(&self, var: Quick) -> u64 {
+        let m = self.m;
+        match var {
+            Quick::Ppid => u64::from(m.ppid()),
+            Quick::Uid => u64::from(m.uid()),
+            Quick::Gid => u64::from(m.gid()),
+            Quick::Errno => m.errno() as u64,
+            Quick::Vtimestamp => m.vtimestamp(),
+            Quick::Walltimestamp => m.walltimestamp(),
+            Quick::Ipl => u64::from(m.ipl()),
+            Quick::Id => u64::from(self.probe),
+            Quick::Epid => u64::from(self.epid),
+            // `quick` reads the others.
+            _ => 0,
+        }
+    }
+
+    /// A built-in variable; a string is put into scratch memory first.
+    #[inline]
+    pub fn builtin(&mut self, var: Var) -> Result<u64, Trap> {
+        match Quick::new(var) {
+            Some(quick) => Ok(self.quick(quick)),
+            None => self.slow_builtin(var),
+        }
+    }
+
+    fn slow_builtin(&mut self, var: Var) -> Result<u64, Trap> {
+        let m = self.m;
+        Ok(match var {
+            Var::Curthread => {
+                self.check_kernel()?;
+                m.curthread()
+            }
+            Var::Caller => {
+                self.check_kernel()?;
+                m.caller()
+            }
+            Var::Stackdepth => {
+                self.check_kernel()?;
+                u64::from(m.stackdepth())
+            }
+            Var::Ucaller => {
+                self.check_user()?;
+                m.ucaller()
+            }
+            Var::Ustackdepth => {
+                self.check_user()?;
+                u64::from(m.ustackdepth())
+            }
+            Var::Execname
+            | Var::Zonename
+            | Var::Probeprov
+            | Var::Probemod
+            | Var::Probefunc
+            | Var::Probename => self.builtin_in_scratch(var)?,
+            // Arrays are no scalars, and what is quick does not get here.
+            _ => return Err(Trap::new(Fault::IllOp, var as u64)),
+        })
+    }
+
+    /// Gives the text of a built-in string to `read`, without NUL.
+    #[inline]
+    pub fn with_builtin_str<R>(&self, var: Var, read: impl FnOnce(&[u8]) -> R) -> R {
+        match var {
+            Var::Execname => {
+                let name = self.m.execname();
+                let len = until_nul(&name);
+                read(name.get(..len).unwrap_or(&[]))
+            }
+            Var::Probeprov => read(self.m.probe().provider),
+            Var::Probemod => read(self.m.probe().module),
+            Var::Probefunc => read(self.m.probe().func),
+            Var::Probename => read(self.m.probe().name),
+            // There is one zone: the whole system.
+            _ => read(b"global"),
+        }
+    }
+
+    fn builtin_in_scratch(&mut self, var: Var) -> Result<u64, Trap> {
+        let len = self
+            .with_builtin_str(var, <[u8]>::len)
+            .min(self.core.strsize - 1);
+        let at = self.vm.alloc(len as u64 + 1)?;
+        let mut scratch = core::mem::replace(&mut self.vm.scratch, Bytes::empty());
+        self.with_builtin_str(var, |text| {
+            if let (Some(to), Some(from)) = (scratch.get_mut(at..at + len), text.get(..len)) {
+                to.copy_from_slice(from);
+            }
+        });
+        if let Some(end) = scratch.get_mut(at + len) {
+            *end = 0;
+        }
+        self.vm.scratch = scratch;
+        Ok(addr::make(Region::Scratch, at))
+    }
+
+    /// Element `n` of a built-in array.
+    pub fn array(&mut self, var: Var, n: u64) -> Result<u64, Trap> {
+        match var {
+            Var::Args => Ok(self.m.arg(n)),
+            Var::Regs => {
+                self.check_kernel()?;
+                self.m.reg(n).ok_or(Trap::new(Fault::IllOp, n))
+            }
+            Var::Uregs => {
+                self.check_user()?;
+                self.m.ureg(n).ok_or(Trap::new(Fault::IllOp, n))
+            }
+            _ => Err(Trap::new(Fault::IllOp, n)),
+        }
+    }
+}

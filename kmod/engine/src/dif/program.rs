@@ -1,0 +1,342 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What a prepared program is made of.
+
+use crate::mem::Vec;
+use dtrace_uapi::dif::Op;
+use dtrace_uapi::subr::Subr;
+use dtrace_uapi::var::Var;
+
+/// A comparison of two registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cond {
+    /// Equal.
+    E,
+    /// Not equal.
+    Ne,
+    /// Greater, signed.
+    G,
+    /// Greater, unsigned.
+    Gu,
+    /// Greater or equal, signed.
+    Ge,
+    /// Greater or equal, unsigned.
+    Geu,
+    /// Less, signed.
+    L,
+    /// Less, unsigned.
+    Lu,
+    /// Less or equal, signed.
+    Le,
+    /// Less or equal, unsigned.
+    Leu,
+}
+
+impl Cond {
+    /// The condition of a branch; `None` for other operations and for `ba`.
+    pub fn of(op: Op) -> Option<Self> {
+        Some(match op {
+            Op::Be => Self::E,
+            Op::Bne => Self::Ne,
+            Op::Bg => Self::G,
+            Op::Bgu => Self::Gu,
+            Op::Bge => Self::Ge,
+            Op::Bgeu => Self::Geu,
+            Op::Bl => Self::L,
+            Op::Blu => Self::Lu,
+            Op::Ble => Self::Le,
+            Op::Bleu => Self::Leu,
+            _ => return None,
+        })
+    }
+
+    /// Whether it holds between `a` and `b`.
+    #[inline(always)]
+    pub fn holds(self, a: u64, b: u64) -> bool {
+        let (sa, sb) = (a as i64, b as i64);
+        match self {
+            Self::E => a == b,
+            Self::Ne => a != b,
+            Self::G => sa > sb,
+            Self::Gu => a > b,
+            Self::Ge => sa >= sb,
+            Self::Geu => a >= b,
+            Self::L => sa < sb,
+            Self::Lu => a < b,
+            Self::Le => sa <= sb,
+            Self::Leu => a <= b,
+        }
+    }
+}
+
+/// A kind of memory that a load reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// The engine's and the kernel's.
+    Kernel,
+    /// The current process'.
+    User,
+    /// The engine's only.
+    Restricted,
+}
+
+/// Arithmetic of two registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Alu {
+    Or,
+    Xor,
+    And,
+    Sll,
+    Srl,
+    Sra,
+    Sub,
+    Add,
+    Mul,
+    Sdiv,
+    Udiv,
+    Srem,
+    Urem,
+}
+
+/// Where a dynamic variable's key comes from, and what its value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dyn {
+    /// Its id.
+    pub id: u16,
+    /// It belongs to the thread.
+    pub thread: bool,
+    /// The tuple stack is part of its key.
+    pub array: bool,
+    /// Size of its bytes, if it is by reference.
+    pub by_ref: Option<u32>,
+    /// It is a string.
+    pub string: bool,
+}
+
+/// Where a global or clause-local lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Static {
+    /// It is clause-local.
+    pub local: bool,
+    /// Offset in its block.
+    pub offset: u32,
+    /// Size of its bytes, if it is by reference.
+    pub by_ref: Option<u32>,
+    /// It is a string.
+    pub string: bool,
+}
+
+/// A register's number.
+pub type Reg = u8;
+
+/// One instruction, decoded. Field names are those of DIF.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Step {
+    Alu {
+        alu: Alu,
+        r1: Reg,
+        r2: Reg,
+        rd: Reg,
+    },
+    Not {
+        r1: Reg,
+        rd: Reg,
+    },
+    Mov {
+        r1: Reg,
+        rd: Reg,
+    },
+    Cmp {
+        r1: Reg,
+        r2: Reg,
+    },
+    Scmp {
+        r1: Reg,
+        r2: Reg,
+    },
+    Jump {
+        to: u32,
+    },
+    Branch {
+        cond: Cond,
+        to: u32,
+    },
+    /// `cmp` or `tst` and the branch behind it.
+    CmpBranch {
+        r1: Reg,
+        r2: Reg,
+        cond: Cond,
+        to: u32,
+    },
+    Load {
+        space: Space,
+        size: u8,
+        signed: bool,
+        r1: Reg,
+        rd: Reg,
+    },
+    Store {
+        size: u8,
+        r1: Reg,
+        rd: Reg,
+    },
+    Ret {
+        rd: Reg,
+    },
+    Nop,
+    Const {
+        rd: Reg,
+        value: u64,
+    },
+    Quick {
+        rd: Reg,
+        var: Quick,
+    },
+    Builtin {
+        rd: Reg,
+        var: Var,
+    },
+    Array {
+        rd: Reg,
+        var: Var,
+        r2: Reg,
+    },
+    LoadStatic {
+        rd: Reg,
+        var: Static,
+    },
+    StoreStatic {
+        rd: Reg,
+        var: Static,
+    },
+    LoadDyn {
+        rd: Reg,
+        var: Dyn,
+    },
+    StoreDyn {
+        rd: Reg,
+        var: Dyn,
+    },
+    Call {
+        rd: Reg,
+        subr: Subr,
+    },
+    PushRef {
+        string: bool,
+        r2: Reg,
+        rd: Reg,
+    },
+    PushVal {
+        rd: Reg,
+    },
+    Pop,
+    Flush,
+    Alloc {
+        r1: Reg,
+        rd: Reg,
+    },
+    Copy {
+        r1: Reg,
+        r2: Reg,
+        rd: Reg,
+    },
+}
+
+/// A built-in variable that can be read without a fault and without scratch memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Quick {
+    Arg(u64),
+    Pid,
+    Timestamp,
+    Tid,
+    Cpu,
+    Ppid,
+    Uid,
+    Gid,
+    Errno,
+    Vtimestamp,
+    Walltimestamp,
+    Ipl,
+    Id,
+    Epid,
+}
+
+impl Quick {
+    /// The variable as a quick one, if it is.
+    pub fn new(var: Var) -> Option<Self> {
+        Some(match var {
+            Var::Arg0 => Self::Arg(0),
+            Var::Arg1 => Self::Arg(1),
+            Var::Arg2 => Self::Arg(2),
+            Var::Arg3 => Self::Arg(3),
+            Var::Arg4 => Self::Arg(4),
+            Var::Arg5 => Self::Arg(5),
+            Var::Arg6 => Self::Arg(6),
+            Var::Arg7 => Self::Arg(7),
+            Var::Arg8 => Self::Arg(8),
+            Var::Arg9 => Self::Arg(9),
+            Var::Pid => Self::Pid,
+            Var::Timestamp => Self::Timestamp,
+            Var::Tid => Self::Tid,
+            Var::Cpu => Self::Cpu,
+            Var::Ppid => Self::Ppid,
+            Var::Uid => Self::Uid,
+            Var::Gid => Self::Gid,
+            Var::Errno => Self::Errno,
+            Var::Vtimestamp => Self::Vtimestamp,
+            Var::Walltimestamp => Self::Walltimestamp,
+            Var::Ipl => Self::Ipl,
+            Var::Id => Self::Id,
+            Var::Epid => Self::Epid,
+            _ => return None,
+        })
+    }
+}
+
+/// A program that is ready to run: what the back ends have in common.
+#[derive(Debug)]
+pub enum Program {
+    /// Returns a constant.
+    Const(u64),
+    /// Returns a built-in variable.
+    Quick(Quick),
+    /// Compares a built-in variable with a constant and returns one of two constants.
+    Select {
+        /// Which.
+        var: Quick,
+        /// The comparison, the variable on its left.
+        cond: Cond,
+        /// With what.
+        with: u64,
+        /// The result where it holds.
+        yes: u64,
+        /// The result where it does not.
+        no: u64,
+    },
+    /// Returns a built-in variable that may fault or takes scratch memory.
+    Builtin {
+        /// Which.
+        var: Var,
+        /// The instruction that loads it.
+        pc: u32,
+    },
+    /// Runs steps.
+    Steps(Vec<Step>),
+}
+
+/// Whether a built-in variable is a string, which takes scratch memory when it is loaded.
+pub fn is_string(var: Var) -> bool {
+    matches!(
+        var,
+        Var::Execname
+            | Var::Zonename
+            | Var::Probeprov
+            | Var::Probemod
+            | Var::Probefunc
+            | Var::Probename
+    )
+}

@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Objects that need no steps.
+//!
+//! Both paths of an object are followed with known values: constants, and the load of one built-in variable. Whatever way
+//! the compiler wrote it, an object that amounts to a constant, to a variable, or to the choice between two constants by
+//! one comparison, is found to be that.
+
+use super::program::{Cond, Program, Quick, Reg, Step};
+use dtrace_uapi::dif::DIF_NREGS;
+use dtrace_uapi::var::Var;
+
+/// What a register holds while a shape is looked for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    Nothing,
+    Const(u64),
+    Builtin(Var, u32),
+}
+
+/// How a path ends.
+enum End {
+    Returns(Known),
+    /// Compares and branches at this instruction; both operands.
+    Compares(Known, Known, Cond, usize),
+    Other,
+}
+
+const REGS: usize = DIF_NREGS as usize;
+
+/// Follows constants, moves, jumps and the load of at most one built-in from `pc` on.
+fn follow(steps: &[Step], mut pc: usize, regs: &mut [Known; REGS]) -> End {
+    let mut compared = None;
+    // Jumps only go forward, so this ends.
+    while let Some(step) = steps.get(pc) {
+        pc += 1;
+        let get = |r: Reg| regs.get(usize::from(r)).copied().unwrap_or(Known::Nothing);
+        let (rd, value) = match *step {
+            Step::Nop => continue,
+            Step::Const { rd, value } => (rd, Known::Const(value)),
+            Step::Mov { r1, rd } => (rd, get(r1)),
+            Step::Builtin { rd, var } => {
+                if regs.iter().any(|known| matches!(known, Known::Builtin(..))) {
+                    return End::Other;
+                }
+                (rd, Known::Builtin(var, pc as u32 - 1))
+            }
+            Step::Jump { to } => {
+                pc = to as usize;
+                continue;
+            }
+            Step::Cmp { r1, r2 } => {
+                compared = Some((get(r1), get(r2)));
+                continue;
+            }
+            Step::Branch { cond, .. } => {
+                return match compared {
+                    Some((a, b)) => End::Compares(a, b, cond, pc - 1),
+                    None => End::Other,
+                }
+            }
+            Step::Ret { rd } => return End::Returns(get(rd)),
+            _ => return End::Other,
+        };
+        if let Some(slot) = regs.get_mut(usize::from(rd)) {
+            *slot = value;
+        }
+    }
+    End::Other
+}
+
+/// The simple program that the steps amount to, if they do.
+pub(super) fn shape(steps: &[Step]) -> Option<Program> {
+    let mut regs = [Known::Nothing; REGS];
+    regs[0] = Known::Const(0);
+    // A built-in that is loaded and not used may still fault, so only the one that decides is left out.
+    let builtins = steps
+        .iter()
+        .filter(|s| matches!(s, Step::Builtin { .. }))
+        .count();
+    match follow(steps, 0, &mut regs) {
+        End::Returns(Known::Const(value)) if builtins == 0 => Some(Program::Const(value)),
+        End::Returns(Known::Builtin(var, pc)) if builtins == 1 => Some(match Quick::new(var) {
+            Some(quick) => Program::Quick(quick),
+            None => Program::Builtin { var, pc },
+        }),
+        End::Compares(Known::Builtin(var, _), Known::Const(with), cond, at) if builtins == 1 => {
+            let var = Quick::new(var)?;
+            let Some(Step::Branch { to, .. }) = steps.get(at) else {
+                return None;
+            };
+            let mut other = regs;
+            let yes = follow(steps, *to as usize, &mut other);
+            let no = follow(steps, at + 1, &mut regs);
+            match (yes, no) {
+                (End::Returns(Known::Const(yes)), End::Returns(Known::Const(no))) => {
+                    Some(Program::Select {
+                        var,
+                        cond,
+                        with,
+                        yes,
+                        no,
+                    })
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}

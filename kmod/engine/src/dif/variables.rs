@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! A program's own variables: globals and clause-locals by their place, dynamic variables by a key that is made of the
+//! variable, the thread and the tuple stack.
+//!
+//! A key is a list of words: the variable, the thread (0 for a global array), then for each entry of the tuple its value, or
+//! its length and its bytes filled up with zeros to the next word. Strings count as far as their NUL.
+
+use super::env::{Entry, EntryKind, Env, View, Vm};
+use super::program::{Dyn, Static};
+use crate::error::Trap;
+use crate::machine::Machine;
+use crate::var::addr::{self, Region};
+use crate::var::statics::NULL;
+use core::sync::atomic::Ordering;
+use dtrace_uapi::fault::Fault;
+
+impl<M: Machine> Env<'_, M> {
+    fn static_word(&self, local: bool, offset: usize) -> u64 {
+        if local {
+            crate::buf::word(&self.vm.locals, offset)
+        } else {
+            self.core
+                .globals
+                .u64(offset)
+                .map_or(0, |w| w.load(Ordering::Relaxed))
+        }
+    }
+
+    fn set_static_word(&mut self, local: bool, offset: usize, value: u64) {
+        if local {
+            crate::buf::set_word(&mut self.vm.locals, offset, value);
+        } else if let Some(w) = self.core.globals.u64(offset) {
+            w.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// A global or clause-local: its value, or the address of its bytes, 0 where they are NULL.
+    #[inline]
+    pub fn load_static(&self, var: Static) -> u64 {
+        let offset = var.offset as usize;
+        let word = self.static_word(var.local, offset);
+        match var.by_ref {
+            None => word,
+            Some(_) if word == NULL => 0,
+            Some(_) => addr::make(static_region(var), offset + 8),
+        }
+    }
+
+    /// Assigns a global or clause-local.
+    #[inline]
+    pub fn store_static(&mut self, var: Static, value: u64) -> Result<(), Trap> {
+        let offset = var.offset as usize;
+        match var.by_ref {
+            None => self.set_static_word(var.local, offset, value),
+            Some(_) if value == 0 => self.set_static_word(var.local, offset, NULL),
+            Some(size) => {
+                let to = addr::make(static_region(var), offset + 8);
+                self.copy(value, to, size as usize, var.string)?;
+                self.set_static_word(var.local, offset, 0);
+            }
+        }
+        Ok(())
+    }
+
+    /// Pushes an entry to the tuple stack.
+    pub fn push(&mut self, entry: Entry) -> Result<(), Trap> {
+        match self.vm.tuple.get_mut(self.vm.ntuple) {
+            Some(slot) => {
+                *slot = entry;
+                self.vm.ntuple += 1;
+                Ok(())
+            }
+            None => Err(Trap::new(Fault::TupOflow, 0)),
+        }
+    }
+
+    /// Builds the key of a dynamic variable in `vm.key`; returns its length in words, `None` where it is too long.
+    fn make_key(&mut self, var: Dyn) -> Result<Option<usize>, Trap> {
+        let mut n = 2;
+        let head = [
+            u64::from(var.id) | u64::from(var.thread) << 32 | u64::from(var.array) << 33,
+            if var.thread { self.m.thread_key() } else { 0 },
+        ];
+        match self.vm.key.get_mut(..2) {
+            Some(key) => key.copy_from_slice(&head),
+            None => return Ok(None),
+        }
+        if !var.array {
+            return Ok(Some(n));
+        }
+        for i in 0..self.vm.ntuple {
+            let entry = self.vm.tuple.get(i).copied().unwrap_or_default();
+            n = match self.add_to_key(entry, n)? {
+                Some(n) => n,
+                None => return Ok(None),
+            };
+        }
+        Ok(Some(n))
+    }
+
+    fn add_to_key(&mut self, entry: Entry, at: usize) -> Result<Option<usize>, Trap> {
+        let len = match entry.kind {
+            EntryKind::Value => {
+                return Ok(self.vm.key.get_mut(at).map(|word| {
+                    *word = entry.value;
+                    at + 1
+                }))
+            }
+            EntryKind::String => self.fetch(entry.value, 0, usize::MAX)?,
+            EntryKind::Bytes => usize::try_from(entry.size).unwrap_or(usize::MAX),
+        };
+        let words = len.div_ceil(8);
+        let Vm {
+            scratch,
+            locals,
+            tmp: [tmp, _],
+            key,
+            ..
+        } = &mut *self.vm;
+        let Some(key) = at
+            .checked_add(1 + words)
+            .and_then(|end| key.get_mut(at..end))
+        else {
+            return Ok(None);
+        };
+        let Some((head, data)) = key.split_first_mut() else {
+            return Ok(None);
+        };
+        *head = len as u64;
+        let view = View {
+            m: self.m,
+            core: self.core,
+            scratch,
+            locals,
+        };
+        for (i, word) in data.iter_mut().enumerate() {
+            let mut bytes = [0u8; 8];
+            let n = (len - 8 * i).min(8);
+            let piece = bytes.get_mut(..n).unwrap_or(&mut []);
+            if entry.kind == EntryKind::String {
+                piece.copy_from_slice(tmp.get(8 * i..8 * i + n).unwrap_or(&[0; 8][..n]));
+            } else {
+                view.read(entry.value.wrapping_add(8 * i as u64), piece)?;
+            }
+            *word = u64::from_ne_bytes(bytes);
+        }
+        Ok(Some(at + 1 + words))
+    }
+
+    /// A thread-local or an element of an associative array; 0 where it was never assigned.
+    pub fn load_dyn(&mut self, var: Dyn) -> Result<u64, Trap> {
+        let Some(n) = self.make_key(var)? else {
+            return Ok(0);
+        };
+        let Some(dynamics) = &self.core.dynamics else {
+            return Ok(0);
+        };
+        let Some(chunk) = dynamics.find(self.vm.key.get(..n).unwrap_or(&[])) else {
+            return Ok(0);
+        };
+        let offset = dynamics.value_of(chunk);
+        Ok(match var.by_ref {
+            Some(_) => addr::make(Region::Dynamics, offset),
+            None => dynamics
+                .values()
+                .u64(offset)
+                .map_or(0, |w| w.load(Ordering::Relaxed)),
+        })
+    }
+
+    /// Assigns a thread-local or an element of an associative array; 0 deletes it. What does not fit is dropped, and
+    /// counted.
+    pub fn store_dyn(&mut self, var: Dyn, value: u64) -> Result<(), Trap> {
+        let n = self.make_key(var)?;
+        let Some(dynamics) = &self.core.dynamics else {
+            return Ok(());
+        };
+        let Some(n) = n else {
+            dynamics.drops.full.fetch_add(1, Ordering::Relaxed);
+            return Ok(());
+        };
+        let Vm { key, free, .. } = &mut *self.vm;
+        let key = key.get(..n).unwrap_or(&[]);
+        if value == 0 {
+            dynamics.remove(self.cpu, key);
+            return Ok(());
+        }
+        let chunk = match dynamics.find(key) {
+            Some(chunk) => chunk,
+            None => {
+                // A new value by reference begins as zeros: its bytes follow when the variable has a place.
+                let made = dynamics.insert(self.cpu, free, key, |values, at| {
+                    if let Some(w) = values.u64(at) {
+                        w.store(
+                            if var.by_ref.is_some() { 0 } else { value },
+                            Ordering::Relaxed,
+                        );
+                    }
+                });
+                match made {
+                    Ok(chunk) => chunk,
+                    Err(_) => return Ok(()),
+                }
+            }
+        };
+        let offset = dynamics.value_of(chunk);
+        match var.by_ref {
+            Some(size) => {
+                let to = addr::make(Region::Dynamics, offset);
+                self.copy(value, to, size as usize, var.string)
+            }
+            None => {
+                if let Some(w) = dynamics.values().u64(offset) {
+                    w.store(value, Ordering::Relaxed);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+fn static_region(var: Static) -> Region {
+    if var.local {
+        Region::Locals
+    } else {
+        Region::Globals
+    }
+}
