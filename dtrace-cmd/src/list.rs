@@ -33,7 +33,7 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
             any = true;
             list::row(&mut out, &probe)?;
             if args.verbose {
-                list::details(&mut out, world.device(), &probe)?;
+                list::details(&mut out, world, &probe)?;
             }
         }
         if !any {

@@ -110,9 +110,16 @@ pub trait SymbolSource {
 }
 
 /// All that the compiler asks of the world.
-pub trait World: ProbeSource + TypeSource + SymbolSource {}
+pub trait World: ProbeSource + TypeSource + SymbolSource {
+    /// The world's types alone. (The compiler that we build with does not do this by itself.)
+    fn types(&self) -> &dyn TypeSource;
+}
 
-impl<T: ProbeSource + TypeSource + SymbolSource> World for T {}
+impl<T: ProbeSource + TypeSource + SymbolSource> World for T {
+    fn types(&self) -> &dyn TypeSource {
+        self
+    }
+}
 
 /// A world without probes, types and symbols, in which every description is taken to match: what `-n` programs
 /// that are only compiled, and unit tests, need.

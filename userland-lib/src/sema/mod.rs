@@ -50,7 +50,7 @@ pub(crate) struct State<'w> {
 impl<'w> State<'w> {
     pub(crate) fn new(world: &'w dyn World) -> Self {
         Self {
-            types: Types::new(world),
+            types: Types::new(world.types()),
             variables: variable::Table::default(),
             aggregations: Vec::new(),
             translators: Vec::new(),
