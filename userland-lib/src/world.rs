@@ -111,7 +111,7 @@ pub trait SymbolSource {
 
 /// All that the compiler asks of the world.
 pub trait World: ProbeSource + TypeSource + SymbolSource {
-    /// The world's types alone. (The compiler that we build with does not do this by itself.)
+    /// The types alone.
     fn types(&self) -> &dyn TypeSource;
 }
 

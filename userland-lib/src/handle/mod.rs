@@ -48,6 +48,7 @@ use crate::symbols::VMLINUX;
 use crate::world::TypeSource;
 use clock::Clock;
 use dtrace_uapi::option::{self, Opt};
+use nix::unistd;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
@@ -189,11 +190,7 @@ impl<'w> Handle<'w> {
     /// What the compiler is told beside the command line's own: macros and sizes that the options say.
     pub fn settings(&self) -> Settings {
         Settings {
-            macros: self
-                .target()
-                .map(|pid| ("target".to_owned(), i64::from(pid)))
-                .into_iter()
-                .collect(),
+            macros: macros(self.target()),
             strsize: self
                 .options
                 .get(Opt::Strsize)
@@ -366,6 +363,28 @@ impl<'w> Handle<'w> {
         self.targets = alive;
         Ok(watched && self.targets.is_empty())
     }
+}
+
+/// The macro variables that are numbers: who is tracing, and whom.
+fn macros(target: Option<u32>) -> Vec<(String, i64)> {
+    let own = [
+        ("pid", i64::from(std::process::id())),
+        ("ppid", unistd::getppid().as_raw().into()),
+        ("pgid", unistd::getpgrp().as_raw().into()),
+        (
+            "sid",
+            unistd::getsid(None).map_or(0, unistd::Pid::as_raw).into(),
+        ),
+        ("uid", unistd::getuid().as_raw().into()),
+        ("euid", unistd::geteuid().as_raw().into()),
+        ("gid", unistd::getgid().as_raw().into()),
+        ("egid", unistd::getegid().as_raw().into()),
+    ];
+    let target = target.map(|pid| ("target", i64::from(pid)));
+    let named = own.into_iter().chain(target);
+    named
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 
 /// What records are read with. Not a method, because the consumer is changed while these parts are borrowed.

@@ -115,11 +115,8 @@ impl Sema<'_, '_> {
         let call = aggfunc::check(&self.state.types, func, &checked, span)?;
 
         let mut tuple: Vec<(ActionDesc, Ty)> = Vec::with_capacity(keys.len());
-        let mut known = self.state.aggregations.iter();
-        let known = known.find(|known| known.name == table_name(name));
-        let known = known.map_or_else(Vec::new, |known| known.keys.clone());
-        for (index, key) in keys.iter().enumerate() {
-            tuple.push(self.key(key, known.get(index).copied())?);
+        for key in keys {
+            tuple.push(self.key(key)?);
         }
         let types: Vec<Ty> = tuple.iter().map(|(_, ty)| *ty).collect();
         let var = self.enter_aggregation(name, func, call.arg, &types, keys, span)?;
@@ -158,21 +155,14 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
-    /// A key's action and type: a value, or what an action such as `stack()` makes. An integer takes the type that
-    /// the aggregation's first use gave the key, so that equal keys are equal records.
-    fn key(&mut self, key: &ast::Expr, known: Option<Ty>) -> Result<(ActionDesc, Ty)> {
+    /// A key's action and type: a value, or what an action such as `stack()` makes.
+    fn key(&mut self, key: &ast::Expr) -> Result<(ActionDesc, Ty)> {
         if let ExprKind::Call { name, args, .. } = &key.kind {
             if let Some(keyed) = self.address_action(name, args, key.span)? {
                 return Ok(keyed);
             }
         }
-        let mut expr = self.expression(key)?;
-        let types = &self.state.types;
-        if let Some(ty) =
-            known.filter(|ty| types.int(*ty).is_some() && types.int(expr.ty).is_some())
-        {
-            expr = self.convert(expr, ty);
-        }
+        let expr = self.expression(key)?;
         if self.state.types.resolve(expr.ty) == Ty::VOID || self.state.types.is_dynamic(expr.ty) {
             let message = "a key of an aggregation must have a value";
             return Err(Diagnostic::new("D_KEY_TYPE", key.span, message));
@@ -224,7 +214,16 @@ impl Sema<'_, '_> {
             );
             return Err(Diagnostic::new("D_AGG_REDEF", span, message));
         }
-        aggfunc::same_parameters(func, known.arg, arg, span)?;
+        if known.arg != arg {
+            let function = aggfunc::name(func);
+            let message = format!("{function}( ) parameters of @{name} differ from an earlier use");
+            let tag = if func == Action::Lquantize {
+                "D_LQUANT_MATCHBASE"
+            } else {
+                "D_LLQUANT_MATCHFACTOR"
+            };
+            return Err(Diagnostic::new(tag, span, message));
+        }
         if known.keys.len() != keys.len() {
             let plural = if keys.len() == 1 { "" } else { "s" };
             let message = format!(
