@@ -12,12 +12,11 @@
 
 use super::fbt::KERNEL;
 use super::function::{FunctionProbes, Shape, Site};
-use crate::framework::{
-    fire, Args, Failed, FireArgs, Framework, ProbeRef, Provider, Registration,
-};
+use crate::framework::{fire, Args, Failed, FireArgs, Framework, ProbeRef, Provider, Registration};
 use crate::sys::functions;
 use crate::sys::regs::Regs;
 use crate::sys::syscalls::{self, Syscall};
+use dtrace_engine::mem::sort::sort;
 use dtrace_uapi::ioctl::{ArgDesc, PRIV_USER};
 use dtrace_uapi::types::{Attribute, Class, ProbeId, ProviderAttributes, Stability};
 use kernel::alloc::KVVec;
@@ -162,7 +161,10 @@ pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
         for call in syscalls::all()? {
             let ip = call.function().and_then(functions::traceable_at);
             let Some(ip) = ip else {
-                pr_info!("syscall: {} left out, it cannot be traced\n", call.display());
+                pr_info!(
+                    "syscall: {} left out, it cannot be traced\n",
+                    call.display()
+                );
                 continue;
             };
             let site = Site::create(batch, ip, KERNEL, call.name())?;
@@ -172,7 +174,7 @@ pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
             }
             sites.push(site, GFP_KERNEL)?;
         }
-        types.sort_unstable_by_key(|t| t.probe);
+        sort(&mut types, |a, b| a.probe < b.probe);
         provider.types.populate(types);
         provider.functions.add(sites)
     })?;

@@ -11,6 +11,7 @@
 use super::symbols::{self, Address, Names};
 use crate::bindings;
 use core::ffi::{c_int, c_void};
+use dtrace_engine::mem::sort::sort;
 use kernel::prelude::*;
 
 /// A module that is kept from being unloaded.
@@ -58,10 +59,7 @@ impl Functions {
 
     /// Calls `f` with the address, module (`None`: the kernel itself) and name of each function that has a name, until an
     /// error.
-    pub fn for_each(
-        &self,
-        mut f: impl FnMut(usize, Option<&[u8]>, &[u8]) -> Result,
-    ) -> Result {
+    pub fn for_each(&self, mut f: impl FnMut(usize, Option<&[u8]>, &[u8]) -> Result) -> Result {
         for (n, ip) in self.ips.iter().enumerate() {
             if let Some((module, name)) = self.names.get(n) {
                 f(*ip, module, name)?;
@@ -72,7 +70,7 @@ impl Functions {
 
     fn collect(only: *mut kernel::bindings::module) -> Result<Self> {
         let mut ips = traceable(only)?;
-        ips.sort_unstable();
+        sort(&mut ips, |a, b| a < b);
         let modules = keep_modules(&mut ips)?;
         // SAFETY: The helper has no preconditions.
         let offset = unsafe { bindings::dtrace_traceable_offset() };

@@ -12,6 +12,7 @@
 use super::symbols;
 use crate::bindings;
 use core::ffi::{c_char, c_void, CStr};
+use dtrace_engine::mem::sort::sort;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
@@ -112,14 +113,14 @@ fn raw<T>(hook: &Hook<T>) -> *mut bindings::dtrace_tracepoint_hook {
 /// # Safety
 ///
 /// Called by the C trampoline with a `Hook<T>` and as many words as it counts.
-unsafe extern "C" fn on_hit<T: Hit>(
-    hook: *mut bindings::dtrace_tracepoint_hook,
-    args: *const u64,
-) {
+unsafe extern "C" fn on_hit<T: Hit>(hook: *mut bindings::dtrace_tracepoint_hook, args: *const u64) {
     // SAFETY: `raw` is the first field of a hook that is only read; there are `nargs` words.
     let (hook, args) = unsafe {
         let hook = &*hook.cast::<Hook<T>>();
-        (hook, core::slice::from_raw_parts(args, hook.raw.nargs as usize))
+        (
+            hook,
+            core::slice::from_raw_parts(args, hook.raw.nargs as usize),
+        )
     };
     hook.value.hit(args);
 }
@@ -212,7 +213,7 @@ fn systems() -> Result<ByTracepoint<&'static [u8]>> {
             list.push((tp, system), GFP_KERNEL)?;
         }
     }
-    list.sort_unstable_by_key(|e| e.0);
+    sort(&mut list, |a, b| a.0 < b.0);
     Ok(list)
 }
 
@@ -229,6 +230,6 @@ fn argument_counts() -> Result<ByTracepoint<u32>> {
     for map in maps {
         list.push((map.tp as usize, map.num_args), GFP_KERNEL)?;
     }
-    list.sort_unstable_by_key(|e| e.0);
+    sort(&mut list, |a, b| a.0 < b.0);
     Ok(list)
 }
