@@ -5,8 +5,8 @@
 //!
 //! By value first and by key where values are equal, so that the order is total and output repeatable. Means and
 //! deviations are compared as such; distributions by the sum of their values, then by what their bucket of zero
-//! holds. Keys are compared as numbers of their
-//! own sign, strings as bytes.
+//! holds. Keys are compared as unsigned
+//! numbers, as DTrace has always done, strings as bytes.
 
 use std::{
     cmp::Ordering,
@@ -74,7 +74,6 @@ fn compare_value(a: &Key, b: &Key) -> Ordering {
     }
     let by_size = a.data.len().cmp(&b.data.len());
     by_size.then_with(|| match (a.kind, a.datum().unsigned()) {
-        (Kind::Int { signed: true }, Some(_)) => a.datum().signed().cmp(&b.datum().signed()),
         (_, Some(value)) => Some(value).cmp(&b.datum().unsigned()),
         (Kind::Usym | Kind::Umod | Kind::Uaddr, _) => words(&a.data).cmp(words(&b.data)),
         _ => a.data.cmp(&b.data),
@@ -251,17 +250,12 @@ mod tests {
     }
 
     #[test]
-    fn keys_have_the_sign_of_their_type() {
-        let typed = |signed, n: i64| Key {
-            kind: Kind::Int { signed },
+    fn keys_are_unsigned() {
+        let key = |n: i64| Key {
+            kind: INT,
             data: n.to_ne_bytes().into(),
         };
-        let key = |n| typed(true, n);
-        assert_eq!(compare_value(&key(-1), &key(1)), Ordering::Less);
-        assert_eq!(
-            compare_value(&typed(false, -1), &typed(false, 1)),
-            Ordering::Greater
-        );
+        assert_eq!(compare_value(&key(-1), &key(1)), Ordering::Greater);
         assert_eq!(compare_value(&key(0x100), &key(1)), Ordering::Greater);
         let short = Key {
             kind: INT,
