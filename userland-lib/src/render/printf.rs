@@ -204,6 +204,8 @@ impl Unresolved<'_> {
             Some(Count::Fixed(n)) => Some(n),
             Some(Count::Star) => u64::try_from(star()?).ok().map(cap),
         };
+        // To D a precision of zero is none, other than to C.
+        spec.precision = spec.precision.filter(|&n| n > 0);
         Ok(spec)
     }
 }
@@ -371,6 +373,7 @@ mod tests {
         assert_eq!(star("%*.*s|", 5, 2), "   ab|");
         assert_eq!(star("%*.*s|", -5, 2), "ab   |");
         assert_eq!(star("%*.*s|", 5, -1), "  abc|");
+        assert_eq!(star("%*.*s|", 5, 0), "  abc|");
         let huge = printf("%*d", &[(SIGNED, &int(i32::MIN)), (SIGNED, &int(1))]);
         assert_eq!(huge.len(), MAX_COUNT);
         assert!(huge.starts_with("1 "));
@@ -381,6 +384,7 @@ mod tests {
         for (format, kind, data, expected) in [
             ("%-5s|", Kind::Str, &b"ab\0"[..], "ab   |"),
             ("%5.1s|", Kind::Str, b"ab", "    a|"),
+            ("%.0s|", Kind::Str, b"ab", "ab|"),
             ("%s|", Kind::Str, b"\0", "|"),
             ("%s", Kind::Bytes, b"ab\0\0", "ab"),
             (
