@@ -1,0 +1,13 @@
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * @args: -q
+ * %S and %C print what a terminal does not show as in a C string.
+ */
+
+BEGIN
+{
+	printf("%S|%C|%C|%5s|%.2s|\n", "a\tb\"\033", 'A', '\n', "x\ty", "abc");
+	exit(0);
+}

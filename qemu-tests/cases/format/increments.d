@@ -1,0 +1,14 @@
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * @args: -q
+ * An increment may be negative; then bars grow to the left of a line.
+ */
+
+BEGIN
+{
+	@ = quantize(1, -1);
+	@ = quantize(2, 3);
+	exit(0);
+}

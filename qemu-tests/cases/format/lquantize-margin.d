@@ -1,0 +1,14 @@
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * @args: -q
+ * Empty buckets at both ends are left out but for one.
+ */
+
+BEGIN
+{
+	@ = lquantize(50, 0, 100, 10);
+	@ = lquantize(70, 0, 100, 10);
+	exit(0);
+}

@@ -1,0 +1,20 @@
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * @args: -q
+ * normalize() divides what is printed until denormalize(); means are rounded towards zero.
+ */
+
+BEGIN
+{
+	@["x"] = sum(-1000);
+	normalize(@, 300);
+	printa("%@d\n", @);
+	denormalize(@);
+	printa("%@d\n", @);
+	@deviation = stddev(-20);
+	@deviation = stddev(20);
+	printa("%@d\n", @deviation);
+	exit(0);
+}
