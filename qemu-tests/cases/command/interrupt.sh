@@ -1,0 +1,14 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# SIGINT and SIGTERM end tracing: END fires, aggregations are printed.
+set -m # jobs in the background take SIGINT
+for signal in INT TERM; do
+	dtrace -qn 'tick-10ms /!seen/ { seen = 1; @ = max(1); printf("seen\n"); } END { printf("end\n"); }' > /tmp/out &
+	until grep -qs seen /tmp/out; do sleep 0.1; done
+	kill -$signal $!
+	wait $!
+	echo "status $?"
+	cat /tmp/out
+	rm /tmp/out
+done

@@ -1,0 +1,16 @@
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * @args: -q
+ * A distribution by powers of two.
+ */
+
+BEGIN
+{
+	@["dist"] = quantize(1);
+	@["dist"] = quantize(2);
+	@["dist"] = quantize(3);
+	@["dist"] = quantize(100);
+	exit(0);
+}
