@@ -4,7 +4,7 @@
 # SIGINT and SIGTERM end tracing: END fires, aggregations are printed.
 set -m # jobs in the background take SIGINT
 for signal in INT TERM; do
-	dtrace -qn 'tick-10ms /!seen/ { seen = 1; @ = max(1); printf("seen\n"); } END { printf("end\n"); }' > /tmp/out &
+	dtrace -qn 'BEGIN { seen = 0; } tick-10ms /!seen/ { seen = 1; @ = max(1); printf("seen\n"); } END { printf("end\n"); }' > /tmp/out &
 	until grep -qs seen /tmp/out; do sleep 0.1; done
 	kill -$signal $!
 	wait $!
