@@ -4,12 +4,16 @@
 //! Memory that several CPUs read and write at the same time.
 //!
 //! D gives no order between CPUs that use one global variable, so two stores to a string may mix. That must stay a
-//! matter of D, and not become undefined behaviour of the module: every access here is a relaxed atomic one, of words
-//! where both sides are aligned and of bytes at the edges. On the machines we know these are plain moves.
+//! matter of D, and not become undefined behaviour of the module: every access here is a relaxed atomic one, and always of
+//! the same size at the same place, as the memory model wants it. Bytes are read and written as parts of their words; a
+//! store to some bytes of a word may so undo another CPU's to its other bytes. Variables begin at words, so the two
+//! belong to one variable, whose stores may mix anyway. On the machines we know these are plain moves.
+//!
+//! The links of lists are 32-bit words of their own, never read as anything else.
 
 use super::alloc::Region;
 use crate::error::NoMem;
-use core::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Zeroed memory that everybody may read and write.
 #[derive(Debug)]
@@ -21,8 +25,9 @@ impl Shared {
         Self(Region::empty())
     }
 
-    /// Allocates `size` zeroed bytes.
+    /// Allocates `size` zeroed bytes, rounded up to whole words.
     pub fn new(size: usize) -> Result<Self, NoMem> {
+        let size = size.checked_next_multiple_of(8).ok_or(NoMem)?;
         Region::new(size).map(Self)
     }
 
@@ -32,24 +37,14 @@ impl Shared {
         self.0.size()
     }
 
-    /// The byte at `at`.
-    #[inline(always)]
-    pub fn u8(&self, at: usize) -> Option<&AtomicU8> {
-        if at >= self.size() {
-            return None;
-        }
-        // SAFETY: the byte lies in the region, which outlives the borrow; it is accessed only atomically, as the region
-        // never gives a plain reference away.
-        Some(unsafe { &*self.0.ptr().add(at).cast() })
-    }
-
     /// The aligned 32-bit word at `at`.
     #[inline(always)]
     pub fn u32(&self, at: usize) -> Option<&AtomicU32> {
         if at % 4 != 0 || at.checked_add(4)? > self.size() {
             return None;
         }
-        // SAFETY: as in `u8`; the region is aligned to 8 and `at` to 4.
+        // SAFETY: the word lies in the region, which outlives the borrow, and is aligned as the region is to 8; it is
+        // accessed only atomically, as the region never gives a plain reference away.
         Some(unsafe { &*self.0.ptr().add(at).cast() })
     }
 
@@ -59,102 +54,92 @@ impl Shared {
         if at % 8 != 0 || at.checked_add(8)? > self.size() {
             return None;
         }
-        // SAFETY: as in `u8`; the region and `at` are aligned to 8.
+        // SAFETY: as in `u32`; the region and `at` are aligned to 8.
         Some(unsafe { &*self.0.ptr().add(at).cast() })
     }
 
     /// `n` 64-bit words from word `first` on.
     #[inline(always)]
     pub fn words(&self, first: usize, n: usize) -> Option<&[AtomicU64]> {
-        // SAFETY: as in `u8`; the region is aligned to 8 and holds so many whole words.
+        // SAFETY: as in `u32`; the region is aligned to 8 and holds so many whole words.
         let all = unsafe { core::slice::from_raw_parts(self.0.ptr().cast(), self.size() / 8) };
         all.get(first..first.wrapping_add(n))
     }
 
-    /// Copies `out.len()` bytes from `at`; false where they do not all lie within.
-    pub fn read(&self, at: usize, out: &mut [u8]) -> bool {
-        if at
-            .checked_add(out.len())
-            .is_none_or(|end| end > self.size())
-        {
-            return false;
-        }
-        let mut at = at;
-        let mut out = out;
-        while at % 8 != 0 && !out.is_empty() {
-            at = self.read_byte(at, &mut out);
-        }
-        while out.len() >= 8 {
-            let (head, rest) = out.split_at_mut(8);
-            let word = self.u64(at).map_or(0, |w| w.load(Ordering::Relaxed));
-            head.copy_from_slice(&word.to_ne_bytes());
-            out = rest;
-            at += 8;
-        }
-        while !out.is_empty() {
-            at = self.read_byte(at, &mut out);
-        }
-        true
+    /// The bytes of the word that `at` lies in, from `at` on, and how many those are.
+    #[inline(always)]
+    fn tail_of_word(&self, at: usize) -> Option<([u8; 8], usize)> {
+        let skip = at % 8;
+        let word = self.u64(at - skip)?.load(Ordering::Relaxed);
+        let mut bytes = word.to_ne_bytes();
+        bytes.copy_within(skip.., 0);
+        Some((bytes, 8 - skip))
     }
 
-    fn read_byte(&self, at: usize, out: &mut &mut [u8]) -> usize {
-        let (head, rest) = core::mem::take(out).split_at_mut(1);
-        head.fill(self.u8(at).map_or(0, |b| b.load(Ordering::Relaxed)));
-        *out = rest;
-        at + 1
+    fn lies_within(&self, at: usize, len: usize) -> bool {
+        at.checked_add(len).is_some_and(|end| end <= self.size())
+    }
+
+    /// Copies `out.len()` bytes from `at`; false where they do not all lie within.
+    pub fn read(&self, mut at: usize, mut out: &mut [u8]) -> bool {
+        if !self.lies_within(at, out.len()) {
+            return false;
+        }
+        while !out.is_empty() {
+            let Some((bytes, n)) = self.tail_of_word(at) else {
+                return false;
+            };
+            let (head, rest) = out.split_at_mut(n.min(out.len()));
+            head.copy_from_slice(bytes.get(..head.len()).unwrap_or(&[]));
+            at += head.len();
+            out = rest;
+        }
+        true
     }
 
     /// Copies `from` to `at`; false, and nothing written, where it does not all lie within.
-    pub fn write(&self, at: usize, from: &[u8]) -> bool {
-        if at
-            .checked_add(from.len())
-            .is_none_or(|end| end > self.size())
-        {
+    pub fn write(&self, mut at: usize, mut from: &[u8]) -> bool {
+        if !self.lies_within(at, from.len()) {
             return false;
         }
-        let mut at = at;
-        let mut from = from;
-        while at % 8 != 0 && !from.is_empty() {
-            (at, from) = self.write_byte(at, from);
-        }
-        while let Some((head, rest)) = from.split_first_chunk::<8>() {
-            if let Some(word) = self.u64(at) {
-                word.store(u64::from_ne_bytes(*head), Ordering::Relaxed);
-            }
-            from = rest;
-            at += 8;
-        }
         while !from.is_empty() {
-            (at, from) = self.write_byte(at, from);
+            let skip = at % 8;
+            let Some(word) = self.u64(at - skip) else {
+                return false;
+            };
+            let (head, rest) = from.split_at((8 - skip).min(from.len()));
+            let mut bytes = [0; 8];
+            if head.len() < 8 {
+                bytes = word.load(Ordering::Relaxed).to_ne_bytes();
+            }
+            if let Some(part) = bytes.get_mut(skip..skip + head.len()) {
+                part.copy_from_slice(head);
+            }
+            word.store(u64::from_ne_bytes(bytes), Ordering::Relaxed);
+            at += head.len();
+            from = rest;
         }
         true
-    }
-
-    fn write_byte<'a>(&self, at: usize, from: &'a [u8]) -> (usize, &'a [u8]) {
-        let Some((head, rest)) = from.split_first() else {
-            return (at, from);
-        };
-        if let Some(byte) = self.u8(at) {
-            byte.store(*head, Ordering::Relaxed);
-        }
-        (at + 1, rest)
     }
 
     /// Copies a string from `at` to `out`: bytes up to the first NUL, the end of `out` or the end of the region.
     /// Returns how many there were.
     pub fn read_str(&self, at: usize, out: &mut [u8]) -> usize {
-        let mut n = 0;
-        for to in out.iter_mut() {
-            match self
-                .u8(at.wrapping_add(n))
-                .map(|b| b.load(Ordering::Relaxed))
-            {
-                Some(0) | None => break,
-                Some(byte) => *to = byte,
+        let mut len = 0;
+        while let Some((bytes, n)) = self.tail_of_word(at.wrapping_add(len)) {
+            let text = bytes.get(..n).unwrap_or(&[]);
+            let end = text.iter().position(|b| *b == 0);
+            let to = out.get_mut(len..).unwrap_or(&mut []);
+            let n = end.unwrap_or(n).min(to.len());
+            if let (Some(to), Some(text)) = (to.get_mut(..n), text.get(..n)) {
+                to.copy_from_slice(text);
             }
-            n += 1;
+            len += n;
+            if end.is_some() || len == out.len() {
+                break;
+            }
         }
-        n
+        len
     }
 }
 
@@ -182,7 +167,6 @@ mod tests {
         assert!(!s.write(9, &[1; 8]));
         assert!(!s.read(usize::MAX, &mut [0; 8]));
         assert!(s.u64(4).is_none() && s.u64(16).is_none() && s.u32(14).is_none());
-        assert!(s.u8(16).is_none());
         assert_eq!(s.words(1, 1).map(<[_]>::len), Some(1));
         assert!(s.words(1, 2).is_none() && s.words(usize::MAX, 2).is_none());
     }

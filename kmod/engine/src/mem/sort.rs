@@ -43,6 +43,12 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(ProptestConfig {
+            cases: if cfg!(miri) { 3 } else { 256 },
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
+
         #[test]
         fn sorts_like_core(mut items in prop::collection::vec(any::<u16>(), 0..200)) {
             let mut want = items.clone();
