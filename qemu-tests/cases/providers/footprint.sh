@@ -1,0 +1,12 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# An enabled probe patches its own function and no other; a disabled one none.
+mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing
+patched() { cut -d' ' -f1 /sys/kernel/tracing/enabled_functions | grep -v '^dtrace_anchor$' | sort; }
+show() { echo "$1:"; patched; }
+show before
+export -f patched show
+provider-check run syscall::openat:entry -- bash -c 'show syscall' | grep -v ^syscall::
+provider-check run fbt:vmlinux:vfs_read: fbt:vmlinux:vfs_write:return -- bash -c 'show fbt' | grep -v ^fbt:vm
+show after

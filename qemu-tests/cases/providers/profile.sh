@@ -1,0 +1,13 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Every unit; rates keep their order; what is no rate makes no probe; CPUs that go and come.
+provider-check count 1500 profile:::tick-100 profile:::tick-10hz profile:::tick-20000us profile:::tick-20000000ns \
+	profile:::tick-20ms profile:::tick-1s profile:::profile-199 2>/dev/null |
+	awk '{ n[NR] = $2 } END { print (n[1] > n[2]), (n[2] > n[6]), (n[3] > n[2]), (n[4] > n[2]), (n[5] > n[2]), (n[6] > 0), (n[7] > n[1]) }'
+for name in tick-0 tick-1fortnight tick- profile-1ns profile-99999999999999999999s tick-1sx; do
+	provider-check count 0 profile:::$name 2>&1 | tail -1
+done
+provider-check run profile:::profile-97 -- sh -c 'for n in 1 2 3; do echo 0; sleep 0.2; echo 1; sleep 0.2; done |
+	while read -r on; do echo $on >/sys/devices/system/cpu/cpu1/online; done' 2>/dev/null | sed -E 's/[1-9][0-9]*$/some/'
+cat /sys/devices/system/cpu/cpu1/online
