@@ -91,7 +91,11 @@ impl std::error::Error for Diagnostic {}
 
 /// The candidate nearest to `name`, if it is near enough to be what a hurried typist meant.
 pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = 1 + name.len() / 4;
+    // Of two letters every other pair is near.
+    let limit = match name.len() {
+        0..=2 => return None,
+        length => 1 + length / 4,
+    };
     candidates
         .filter(|candidate| candidate.len().abs_diff(name.len()) <= limit)
         .map(|candidate| (distance(name, candidate), candidate))

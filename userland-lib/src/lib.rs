@@ -6,6 +6,8 @@
 pub mod codegen;
 pub mod compile;
 pub mod consume;
+#[cfg(test)]
+mod corpus;
 pub mod diag;
 pub mod disassemble;
 pub mod dof;

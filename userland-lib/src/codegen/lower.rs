@@ -622,6 +622,8 @@ impl<'a> Lowering<'a> {
         for key in keys {
             let ty = self.dif_type(key.ty, key.user);
             let (op, size) = match self.shape(key.ty) {
+                // The machine knows how long a string may be.
+                Shape::Object { .. } if ty.kind == DIF_TYPE_STRING => (Op::Pushtr, VReg::ZERO),
                 Shape::Object { size } => (Op::Pushtr, self.constant(size, key.span)),
                 _ => (Op::Pushtv, VReg::ZERO),
             };

@@ -285,7 +285,9 @@ impl Sema<'_, '_> {
                 format!("operator {op} cannot be applied to type \"{}\"; must be applied to a struct or union", types.name(base.ty)),
             ));
         }
-        let path = self.path(record, name, span)?;
+        // The member's name is the last of the expression.
+        let name_span = Span::new(span.end.saturating_sub(name.len() as u32), span.end);
+        let path = self.path(record, name, name_span)?;
         let base = match base.constant() {
             Some(value) => Expr::int(value, Ty::UINTPTR_T, span),
             None => base.retype(Ty::UINTPTR_T),

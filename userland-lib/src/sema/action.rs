@@ -257,7 +257,12 @@ impl Sema<'_, '_> {
     }
 
     fn format(&mut self, call: &Called<'_>) -> Result<(String, Format)> {
-        let text = self.text(call, 0)?;
+        let text = self.text(call, 0).map_err(|mut error| {
+            if error.tag == "D_PROTO_ARG" {
+                error.tag = "D_PRINTF_ARG_FMT";
+            }
+            error
+        })?;
         match Format::parse(&text) {
             Ok(format) => Ok((text, format)),
             Err(error) => {
@@ -284,12 +289,10 @@ impl Sema<'_, '_> {
             return Err(call.error("D_PROTO_LEN", "prototype mismatch"));
         };
         let value = self.expression(arg)?;
+        let value = self.typed(value)?;
         let types = &self.state.types;
         if types.resolve(value.ty) == Ty::VOID {
             return Err(call.error("D_TRACE_VOID", "may not be applied to a void expression"));
-        }
-        if types.is_dynamic(value.ty) {
-            return Err(call.error("D_TRACE_DYN", "may not be applied to a dynamic expression"));
         }
         let statement = Statement::Trace(types.record_kind(value.ty));
         Ok((

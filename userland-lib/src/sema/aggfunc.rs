@@ -25,6 +25,19 @@ pub struct Aggregating {
     pub increment: Option<usize>,
 }
 
+/// Names of the aggregating functions.
+pub const NAMES: &[&str] = &[
+    "avg",
+    "count",
+    "llquantize",
+    "lquantize",
+    "max",
+    "min",
+    "quantize",
+    "stddev",
+    "sum",
+];
+
 /// The aggregating function `name`.
 pub fn function(name: &str) -> Option<Action> {
     Some(match name {

@@ -97,8 +97,12 @@ impl Sema<'_, '_> {
             return Err(Diagnostic::new("D_AGG_FUNC", value.span, message));
         };
         let Some(func) = aggfunc::function(function) else {
-            let message = format!("undefined aggregating function: {function}( )");
-            return Err(Diagnostic::new("D_AGG_FUNC", *name_span, message));
+            let message = format!("undefined aggregating function: {function}");
+            let error = Diagnostic::new("D_AGG_FUNC", *name_span, message);
+            return Err(match nearest(function, aggfunc::NAMES.iter().copied()) {
+                Some(near) => error.note(format!("did you mean `{near}`?")),
+                None => error,
+            });
         };
         if builder.order.speculated {
             let message = "aggregating actions may not follow speculate( )";

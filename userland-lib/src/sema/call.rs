@@ -267,7 +267,7 @@ impl Sema<'_, '_> {
         let error = Diagnostic::new(
             "D_FUNC_UNDEF",
             span,
-            format!("undefined function name: {name}( )"),
+            format!("undefined function name: {name}"),
         );
         match nearest(name, names()) {
             Some(known) => error.note(format!("did you mean `{known}`?")),

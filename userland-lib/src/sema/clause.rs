@@ -167,12 +167,18 @@ impl Sema<'_, '_> {
                     .place
             }
         };
-        let zero = Expr::int(0, condition.ty, span);
-        let truth = ExprKind::Compare {
-            op: BinaryOp::Ne,
-            signed: false,
-            left: Box::new(condition.clone()),
-            right: Box::new(zero),
+        let truth = match condition.kind {
+            // These are 0 or 1 by themselves.
+            ExprKind::Compare { .. }
+            | ExprKind::CompareStr(..)
+            | ExprKind::Logic(..)
+            | ExprKind::Not(_) => condition.kind.clone(),
+            _ => ExprKind::Compare {
+                op: BinaryOp::Ne,
+                signed: false,
+                left: Box::new(condition.clone()),
+                right: Box::new(Expr::int(0, condition.ty, span)),
+            },
         };
         for value in [
             Expr::int(UNKNOWN, Ty::INT, span),
@@ -228,16 +234,17 @@ impl Sema<'_, '_> {
                 let message = "expression has null effect";
                 return Err(Diagnostic::new("D_AGG_NULL", span, message));
             }
-            ast::ExprKind::Call {
-                name,
-                name_span,
-                args,
-            } => {
-                if self.action(name, *name_span, args, span, builder)? {
-                    return Ok(());
-                }
-            }
             _ => (),
+        }
+        if let ast::ExprKind::Call {
+            name,
+            name_span,
+            args,
+        } = &statement.kind
+        {
+            if self.action(name, *name_span, args, span, builder)? {
+                return Ok(());
+            }
         }
         let expr = self.expression(statement)?;
         if !expr.has_effect() && !matches!(expr.kind, ExprKind::Call(..)) {

@@ -154,17 +154,24 @@ impl Sema<'_, '_> {
         })
     }
 
-    /// `address + offset` in bytes; nothing where the offset is 0.
+    /// `address + offset` in bytes: one addition, however deep the members lie in each other.
     pub(super) fn displaced(&self, address: Expr, offset: u64) -> Expr {
         let (span, ty, user) = (address.span, address.ty, address.user);
         if offset == 0 {
             return address;
         }
-        if let Some(base) = address.constant() {
-            return Expr::int(base.wrapping_add(offset), ty, span);
-        }
-        let offset = Expr::int(offset, Ty::INT64_T, span);
-        let kind = ExprKind::Arith(BinaryOp::Add, Box::new(address), Box::new(offset));
+        let (base, before) = match address.kind {
+            ExprKind::Int(base) => return Expr::int(base.wrapping_add(offset), ty, span),
+            ExprKind::Retype(inner) => match inner.kind {
+                ExprKind::Arith(BinaryOp::Add, base, constant) if constant.constant().is_some() => {
+                    (base, constant.constant().unwrap_or(0))
+                }
+                kind => (Box::new(Expr { kind, ..*inner }), 0),
+            },
+            kind => (Box::new(Expr { kind, ..address }), 0),
+        };
+        let offset = Expr::int(before.wrapping_add(offset), Ty::INT64_T, span);
+        let kind = ExprKind::Arith(BinaryOp::Add, base, Box::new(offset));
         Expr {
             kind,
             ty,
@@ -229,10 +236,9 @@ impl Sema<'_, '_> {
         let (signed, left, right) = if let Some(ty) = types.usual(a, b) {
             let signed = types.int(ty).is_some_and(|int| int.signed);
             (signed, self.convert(left, ty), self.convert(right, ty))
-        } else if types.pointers_agree(a, b) {
-            (false, left, right)
-        } else if types.pointee(a).is_some() && types.int(b).is_some() && is_null_like(&right)
-            || types.pointee(b).is_some() && types.int(a).is_some() && is_null_like(&left)
+        } else if types.pointers_agree(a, b)
+            || types.pointee(a).is_some() && types.int(b).is_some() && right.constant().is_some()
+            || types.pointee(b).is_some() && types.int(a).is_some() && left.constant().is_some()
         {
             (false, left, right)
         } else {
@@ -347,9 +353,4 @@ impl Sema<'_, '_> {
         let kind = ExprKind::Arith(op, Box::new(left), Box::new(right));
         Ok(Expr::new(kind, ty, span))
     }
-}
-
-/// Whether comparing a pointer with it makes sense: constants do, and what has an address' size.
-fn is_null_like(e: &Expr) -> bool {
-    e.constant().is_some()
 }

@@ -26,7 +26,7 @@ impl Parser<'_> {
         let bare = !self.at("/") && !self.at("{");
         if bare {
             return match self.token {
-                Tok::End if self.from_argument() => Ok(clause),
+                Tok::End if self.is_argument() => Ok(clause),
                 Tok::End => Err(Diagnostic::new(
                     "D_SYNTAX",
                     clause.span,

@@ -86,8 +86,8 @@ impl<'a> Lexer<'a> {
                     .len();
             self.pos += blank;
             let rest = self.rest();
-            if rest.starts_with("/*") {
-                let Some(end) = rest[2..].find("*/") else {
+            if let Some(comment) = rest.strip_prefix("/*") {
+                let Some(end) = comment.find("*/") else {
                     let span = Span::new(self.pos as u32, self.pos as u32 + 2);
                     self.pos = self.text.len();
                     return Err(Diagnostic::new(

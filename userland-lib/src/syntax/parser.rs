@@ -171,7 +171,7 @@ impl Parser<'_> {
         (module.is_none() && self.typedefs.contains(name)) || self.names.is_type(module, name)
     }
 
-    pub(super) fn from_argument(&self) -> bool {
+    pub(super) fn is_argument(&self) -> bool {
         self.source.origin == Origin::Argument
     }
 

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+BEGIN
+{
+	trace(1 + 2 * 3 << 1);
+	trace(sizeof (long) == 8 ? 1 : 2);
+	trace(-1 < 1u);
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+fbt::wake_up_process:entry
+{
+	printf("%s %d %d", args[0]->comm, args[0]->parent->tgid, args[0]->in_iowait);
+	trace(((struct task_struct *)arg0)->rcu_users);
+	trace(curthread->tasks.next->prev);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+struct point { int x; unsigned f : 3; short y; };
+struct point p;
+
+BEGIN
+{
+	p.x = 1;
+	p.f = 5;
+	q = p;
+	this->r = (struct point *)alloca(sizeof (struct point));
+	this->r->y = p.y;
+	trace(p);
+}
