@@ -430,6 +430,23 @@ fn principal_drops_are_exact_and_switching_makes_room() {
 }
 
 #[test]
+fn records_that_fit_no_buffer_are_dropped_and_counted() {
+    for policy in 0..3 {
+        let c = Consumer::new(config()).unwrap();
+        c.set_option(Opt::Bufsize, 10).unwrap();
+        c.set_option(Opt::Aggsize, 10).unwrap();
+        c.set_option(Opt::Bufpolicy, policy).unwrap();
+        let counted = clause(None, vec![bare(Action::Count, 0, 0)]);
+        let b = Bench::with(c, vec![clause(None, vec![]), counted]);
+        b.fire();
+        b.fire();
+        assert_eq!(b.read(Which::Aggregation), (vec![], 2));
+        b.consumer.stop();
+        assert_eq!(b.read(Which::Principal), (vec![], 2));
+    }
+}
+
+#[test]
 fn ring_and_fill_are_read_when_stopped() {
     for (policy, first) in [(0u64, 31u32), (1, 1)] {
         let c = Consumer::new(config()).unwrap();

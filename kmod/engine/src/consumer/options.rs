@@ -64,7 +64,7 @@ fn check(option: Opt, value: u64, privileges: &Privileges) -> Result<u64, Reason
         }
         Opt::Bufpolicy if value > BUFPOLICY_SWITCH => return bad("no such policy"),
         Opt::Bufresize if value > 1 => return bad("no such policy"),
-        Opt::Strsize if !(8..=STRSIZE_MAX).contains(&value) => {
+        Opt::Strsize if !(1..=STRSIZE_MAX).contains(&value) => {
             return bad("size of strings is out of range")
         }
         Opt::Cleanrate => return Ok(value.clamp(CLEANRATE_MIN, CLEANRATE_MAX)),

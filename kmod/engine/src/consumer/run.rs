@@ -113,18 +113,11 @@ struct Sizes {
 impl Sizes {
     fn new(options: &Options, needs: &Needs, reserve: usize) -> Result<Self, Reason> {
         let value = |opt| usize::try_from(options.get(opt)).unwrap_or(usize::MAX);
-        let size = |opt, need: usize| match need {
-            0 => Ok(0),
-            need if value(opt) < need => Err(Reason::new(
-                Errno::ENOSPC,
-                "a record does not fit into a buffer of this size",
-            )
-            .about(opt.name())),
-            _ => Ok(value(opt)),
-        };
+        // A buffer that is too small for a record is no reason to refuse: its drops are counted and reported.
+        let size = |opt, need: usize| if need == 0 { 0 } else { value(opt) };
         Ok(Self {
-            principal: size(Opt::Bufsize, needs.record)?,
-            aggregation: size(Opt::Aggsize, needs.entry)?,
+            principal: size(Opt::Bufsize, needs.record),
+            aggregation: size(Opt::Aggsize, needs.entry),
             dynamics: if needs.dynamics {
                 value(Opt::Dynvarsize)
             } else {

@@ -98,11 +98,9 @@ impl Dynamics {
         let nchunks = u32::try_from(total.checked_div(chunk).unwrap_or(0))
             .unwrap_or(u32::MAX)
             .min(u32::MAX / 2) as usize;
-        // As many buckets as chunks, rounded down to a power of two: chains of one or two.
-        let Some(log) = nchunks.checked_ilog2() else {
-            return Err(Reason::invalid("less than one dynamic variable fits").about("dynvarsize"));
-        };
-        let nbuckets = 1usize << log;
+        // As many buckets as chunks, rounded down to a power of two: chains of one or two. Without any chunk, everything is
+        // dropped, and counted.
+        let nbuckets = 1usize << nchunks.checked_ilog2().unwrap_or(0);
         Ok(Self {
             nchunks: nchunks as u32,
             head_size,
@@ -461,7 +459,10 @@ mod tests {
         let d = Dynamics::new(4096, 16, 8, 1).unwrap();
         assert!(!store(&d, 0, &mut 0, &[1, 2, 3], 1));
         assert_eq!(dropped(&d), [1, 0, 0]);
-        assert!(Dynamics::new(40, 16, 8, 1).is_err());
+        let none = Dynamics::new(40, 16, 8, 1).unwrap();
+        assert!(!store(&none, 0, &mut 0, &[1, 2], 1));
+        assert_eq!(load(&none, &[1, 2]), None);
+        assert_eq!(dropped(&none), [1, 0, 0]);
     }
 
     #[test]
