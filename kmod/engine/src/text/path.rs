@@ -37,40 +37,42 @@ pub fn dirname(path: &[u8]) -> &[u8] {
     }
 }
 
-/// Writes `path` without its empty and `.` components, each `..` taking the component before it along.
+/// Writes `path` without its empty and `.` components, each `..` taking the component before it along. What becomes empty
+/// is `.`; the empty path stays empty.
 ///
 /// The file system is not asked, so a symbolic link may make the result another file. Each `..` walks back over what
-/// was written; as that is shortened by it, the whole takes at most two passes. A `.` at the very end stays.
+/// was written; as that is shortened by it, the whole takes at most two passes. The result is never longer than the path.
 pub fn cleanpath(path: &[u8], out: &mut Out<'_>) {
-    let mut rest = path;
-    // What stands before the first slash is no component to be judged: `./a` stays `./a`.
-    while let Some((&byte, tail)) = rest.split_first() {
-        if byte == b'/' {
-            break;
-        }
-        out.push(byte);
-        rest = tail;
+    let root = usize::from(path.first() == Some(&b'/'));
+    if root == 1 {
+        out.push(b'/');
     }
-    while let Some(tail) = rest.strip_prefix(b"/") {
-        let end = tail.iter().position(|&b| b == b'/').unwrap_or(tail.len());
-        let (component, after) = tail.split_at_checked(end).unwrap_or((tail, &[]));
-        let last = after.is_empty();
+    for component in path.split(|&b| b == b'/') {
         match component {
-            [] | b"." if !last => {}
-            b".." => {
-                let parent = out.as_slice().iter().rposition(|&b| b == b'/').unwrap_or(0);
-                out.truncate(parent);
-                if last && out.is_empty() {
+            [] | b"." => {}
+            b".." if takes_along(out.as_slice(), root) => {
+                let parent = out.as_slice().iter().rposition(|&b| b == b'/');
+                out.truncate(parent.unwrap_or(0).max(root));
+            }
+            // There is nothing above the root.
+            b".." if root == 1 => {}
+            component => {
+                if out.len() > root {
                     out.push(b'/');
                 }
-            }
-            component => {
-                out.push(b'/');
                 out.extend(component);
             }
         }
-        rest = after;
     }
+    if out.is_empty() && !path.is_empty() {
+        out.push(b'.');
+    }
+}
+
+/// Whether `clean`, of which the first `root` bytes are the root, ends in a component that `..` takes along.
+fn takes_along(clean: &[u8], root: usize) -> bool {
+    let last = clean.rsplit(|&b| b == b'/').next().unwrap_or(&[]);
+    clean.len() > root && last != b".."
 }
 
 #[cfg(test)]
@@ -122,10 +124,19 @@ mod tests {
             ("/..", "/"),
             ("/../a", "/a"),
             ("/a/..b/.c", "/a/..b/.c"),
-            ("/a/.", "/a/."),
-            ("./a", "./a"),
+            ("/a/.", "/a"),
+            ("/a/", "/a"),
+            ("/a/b/./", "/a/b"),
+            ("./a", "a"),
             ("a/b", "a/b"),
+            ("a/..", "."),
+            ("./", "."),
+            ("..", ".."),
+            ("../../a/..", "../.."),
+            ("a/../../b", "../b"),
+            ("/a/../../..", "/"),
             ("/", "/"),
+            ("//.//", "/"),
             ("", ""),
         ] {
             assert_eq!(
