@@ -11,6 +11,7 @@
 #include <linux/cred.h>
 #include <linux/irqflags.h>
 #include <linux/mm.h>
+#include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
@@ -131,6 +132,12 @@ bool dtrace_progenyof(struct task_struct *task, u64 pid)
 		task = rcu_dereference_raw(task->real_parent);
 	}
 	return false;
+}
+
+/* Whether code at pc is this module's. */
+bool dtrace_own_text(uintptr_t pc)
+{
+	return within_module_mem_type(pc, THIS_MODULE, MOD_TEXT);
 }
 
 int dtrace_load_u64(u64 *out, u64 addr)

@@ -41,6 +41,7 @@ unsigned int dtrace_irq_level(void);
 u64 dtrace_vtime(struct task_struct *task);
 bool dtrace_progenyof(struct task_struct *task, u64 pid);
 
+bool dtrace_own_text(uintptr_t pc);
 int dtrace_load_u64(u64 *out, u64 addr);
 long dtrace_load_str(char *out, u64 addr, size_t size);
 bool dtrace_user_ok(void);

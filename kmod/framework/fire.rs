@@ -20,6 +20,7 @@ use super::machine::KernelMachine;
 use super::probe::ProbeRef;
 use crate::sys::percpu::CpuGuard;
 use crate::sys::regs::Regs;
+use crate::sys::stack;
 
 /// Where a firing's arguments are.
 #[derive(Clone, Copy)]
@@ -60,6 +61,12 @@ impl<'a> FireArgs<'a> {
     pub const fn caller(mut self, addr: u64) -> Self {
         self.caller = addr;
         self
+    }
+
+    /// The firing interrupted user code: there is no kernel stack to speak of.
+    #[inline]
+    pub const fn from_user(self) -> Self {
+        self.caller(stack::NOWHERE)
     }
 
     /// The error of the system call that returns.

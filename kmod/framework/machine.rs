@@ -156,6 +156,7 @@ impl Machine for KernelMachine<'_> {
 
     fn caller(&self) -> u64 {
         match self.args.caller {
+            stack::NOWHERE => 0,
             0 => stack::kernel(self.guard, 0, |frames| {
                 frames.first().map_or(0, |pc| *pc as u64)
             }),

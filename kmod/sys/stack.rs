@@ -8,19 +8,31 @@ use super::percpu::CpuGuard;
 use super::regs::Regs;
 use crate::bindings;
 
+/// In place of an address of [`kernel`]: there is no stack.
+pub const NOWHERE: u64 = u64::MAX;
+
 /// Walks the kernel stack into `f`, innermost frame first, from the frame whose address is `from` on. Where
-/// there is no such frame (or `from` is 0) the walk begins with the first one that it finds.
+/// there is no such frame (or `from` is 0, unknown) the walk begins behind the frames of this module.
 ///
 /// The frames above `from` are ours and the mechanism's that called us; how many there are depends on the mechanism and
 /// the compiler, so they are found by address and not counted.
 pub fn kernel<R>(guard: &CpuGuard, from: u64, f: impl FnOnce(&[usize]) -> R) -> R {
+    if from == NOWHERE {
+        return f(&[]);
+    }
     guard.with_frames(|room| {
         // SAFETY: `room` is valid for that many words; the walk takes no locks.
         let n = unsafe {
             bindings::stack_trace_save(room.as_mut_ptr().cast(), room.len() as u32, 0) as usize
         };
         let all = room.get(..n).unwrap_or_default();
-        let first = all.iter().position(|pc| *pc as u64 == from).unwrap_or(0);
+        // SAFETY: Needs nothing.
+        let foreign = |pc: &usize| !unsafe { bindings::dtrace_own_text(*pc) };
+        let first = all
+            .iter()
+            .position(|pc| *pc as u64 == from)
+            .or_else(|| all.iter().position(foreign))
+            .unwrap_or(0);
         f(all.get(first..).unwrap_or_default())
     })
 }
