@@ -116,12 +116,17 @@ impl Layouts {
             return Ok(Rc::clone(known));
         }
         let (head, fields) = device.enabled_probe(epid)?;
-        check(&fields, size_of::<RecHdr>(), head.size)?;
+        // A clause that records nothing has no size. Should a record of it turn up, it is a head alone.
+        let size = match head.size {
+            0 => size_of::<RecHdr>() as u32,
+            size => size,
+        };
+        check(&fields, size_of::<RecHdr>(), size)?;
         let probe = self.probe(device, head.probeid)?;
         let enabled = Rc::new(EnabledProbe {
             epid,
             probe,
-            size: head.size as usize,
+            size: size as usize,
             fields,
         });
         self.enabled.insert(epid, Rc::clone(&enabled));

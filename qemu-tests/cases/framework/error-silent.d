@@ -1,0 +1,17 @@
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * @args: -q
+ * A fault in a clause that records nothing is reported as any other; the address is exact.
+ */
+BEGIN
+{
+	i = *(char *)0xdead000000000000;
+}
+
+ERROR
+{
+	printf("fault %d at %x", arg4, arg5);
+	exit(0);
+}
