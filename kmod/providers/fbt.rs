@@ -150,7 +150,10 @@ impl Fbts {
                 Ok(())
             })?;
             if too_long > 0 {
-                pr_info!("fbt: {} functions left out, their names are too long\n", too_long);
+                pr_info!(
+                    "fbt: {} functions left out, their names are too long\n",
+                    too_long
+                );
             }
             self.provider.functions.add(sites)
         })

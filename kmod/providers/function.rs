@@ -119,7 +119,11 @@ fn cookie(ip: usize, end: End) -> u64 {
 }
 
 fn decode(cookie: u64) -> (usize, End) {
-    let end = if cookie & 1 == 1 { End::Return } else { End::Entry };
+    let end = if cookie & 1 == 1 {
+        End::Return
+    } else {
+        End::Entry
+    };
     ((cookie >> 1 | 1 << 63) as usize, end)
 }
 
@@ -326,7 +330,11 @@ struct ProbeBatch<'a> {
 impl<'a> ProbeBatch<'a> {
     fn want(&mut self, site: &'a Site, end: End, armed: bool) -> Result {
         let old = site.wanted.load(Ordering::Relaxed);
-        let new = if armed { old | end.bit() } else { old & !end.bit() };
+        let new = if armed {
+            old | end.bit()
+        } else {
+            old & !end.bit()
+        };
         if old == new {
             return Ok(());
         }

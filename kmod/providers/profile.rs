@@ -128,8 +128,12 @@ impl Tick for Sample {
 
 /// Running timers.
 enum Running {
-    Everywhere { _timers: Pin<KBox<CpuTimers<Sample>>> },
-    Once { _timer: Pin<KBox<OneTimer<Sample>>> },
+    Everywhere {
+        _timers: Pin<KBox<CpuTimers<Sample>>>,
+    },
+    Once {
+        _timer: Pin<KBox<OneTimer<Sample>>>,
+    },
 }
 
 /// The provider.
@@ -241,8 +245,6 @@ pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
         GFP_KERNEL,
     )?;
     let registration = framework.register(provider.clone())?;
-    registration.populate(|batch| {
-        USUAL.iter().try_for_each(|name| provider.make(name, batch))
-    })?;
+    registration.populate(|batch| USUAL.iter().try_for_each(|name| provider.make(name, batch)))?;
     Ok(registration)
 }

@@ -7,9 +7,7 @@
 //! the fields of its trace event. A tracepoint without an event belongs to `vmlinux`.
 
 use super::fbt::KERNEL;
-use crate::framework::{
-    fire, Args, Failed, FireArgs, Framework, ProbeRef, Provider, Registration,
-};
+use crate::framework::{fire, Args, Failed, FireArgs, Framework, ProbeRef, Provider, Registration};
 use crate::sys::tracepoint::{Hit, Tracepoints};
 use dtrace_uapi::ioctl::PRIV_KERNEL;
 use dtrace_uapi::types::{Attribute, Class, ProviderAttributes, Stability};

@@ -285,8 +285,7 @@ unsafe extern "C" fn on_enter<H: Hooks>(
     fregs: *mut bindings::ftrace_regs,
 ) -> c_int {
     // SAFETY: By the invariant of `Tracer`; `trace` and `fregs` are ftrace's.
-    let (hooks, regs, ip) =
-        unsafe { (&*(*ops).private.cast::<H>(), regs(fregs), (*trace).func) };
+    let (hooks, regs, ip) = unsafe { (&*(*ops).private.cast::<H>(), regs(fregs), (*trace).func) };
     // SAFETY: At a function's first instruction the return address is on top of the stack.
     let caller = unsafe { (regs.sp() as *const u64).read() };
     c_int::from(hooks.enter(ip, caller, regs))
@@ -301,8 +300,7 @@ unsafe extern "C" fn on_leave<H: Hooks>(
     fregs: *mut bindings::ftrace_regs,
 ) {
     // SAFETY: By the invariant of `Tracer`; `trace` and `fregs` are ftrace's.
-    let (hooks, regs, ip) =
-        unsafe { (&*(*ops).private.cast::<H>(), regs(fregs), (*trace).func) };
+    let (hooks, regs, ip) = unsafe { (&*(*ops).private.cast::<H>(), regs(fregs), (*trace).func) };
     hooks.leave(ip, regs.ip(), regs.return_value());
 }
 

@@ -16,7 +16,7 @@ impl Module {
     /// Its name.
     pub fn name(&self) -> &[u8] {
         // SAFETY: The module is valid during the notification, and its name is a C string within it.
-        unsafe { CStr::from_ptr((&raw const (*self.0).name).cast()) }.to_bytes()
+        unsafe { CStr::from_char_ptr((&raw const (*self.0).name).cast()) }.to_bytes()
     }
 
     pub(super) fn as_ptr(&self) -> *mut bindings::module {

@@ -23,7 +23,7 @@ pub fn lookup(name: &CStr) -> Result<Address> {
         Some(addr) => *addr,
         None => {
             // SAFETY: The name is a C string, and it is a function that may be probed.
-            let addr = unsafe { bindings::dtrace_kprobe_address(c"kallsyms_lookup_name".as_ptr()) };
+            let addr = unsafe { bindings::dtrace_kprobe_address(c"kallsyms_lookup_name".as_char_ptr().cast()) };
             if addr == 0 {
                 return Err(ENOENT);
             }
@@ -32,7 +32,7 @@ pub fn lookup(name: &CStr) -> Result<Address> {
         }
     };
     // SAFETY: `kallsyms_lookup_name` takes a C string and reads it only.
-    let addr = unsafe { Address(by_name).call([name.as_ptr() as usize, 0, 0, 0, 0]) };
+    let addr = unsafe { Address(by_name).call([name.as_char_ptr() as usize, 0, 0, 0, 0]) };
     if addr == 0 {
         pr_warn!("the kernel has no symbol {:?}\n", name);
         return Err(ENOENT);
@@ -124,7 +124,9 @@ pub fn name_all(ips: &[usize], offset: usize) -> Result<Names> {
         modules: KVVec::new(),
     };
     // Names are about 20 bytes long on average.
-    names.text.reserve(ips.len().saturating_mul(24), GFP_KERNEL)?;
+    names
+        .text
+        .reserve(ips.len().saturating_mul(24), GFP_KERNEL)?;
 
     let mut pass = Pass {
         ips,
@@ -172,7 +174,7 @@ fn name_modules(ips: &[usize], offset: usize, names: &mut Names) -> Result {
         }
         // SAFETY: The module's name is part of the module. If that is being freed meanwhile, the bytes may be
         // stale, but `ips` come from modules that the caller keeps or that cannot go while it holds them.
-        let module = unsafe { CStr::from_ptr(module) };
+        let module = unsafe { CStr::from_char_ptr(module.cast()) };
         if last_module(names) == Some(module.to_bytes()) {
             // A function of a module already seen that has no symbol.
             continue;
@@ -191,7 +193,7 @@ fn name_modules(ips: &[usize], offset: usize, names: &mut Names) -> Result {
         let callback =
             name_symbol as unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> c_int;
         // SAFETY: As for `kallsyms_on_each_symbol`; the first argument is a C string.
-        unsafe { each.call([module.as_ptr() as usize, callback as usize, data, 0, 0]) };
+        unsafe { each.call([module.as_char_ptr() as usize, callback as usize, data, 0, 0]) };
         pass.error?;
     }
     Ok(())
@@ -242,7 +244,7 @@ impl Pass<'_> {
 /// `data` is a `Pass` that nobody else uses, `name` a C string.
 unsafe extern "C" fn name_symbol(data: *mut c_void, name: *const c_char, addr: usize) -> c_int {
     // SAFETY: By the caller's promise.
-    let (pass, name) = unsafe { (&mut *data.cast::<Pass<'_>>(), CStr::from_ptr(name)) };
+    let (pass, name) = unsafe { (&mut *data.cast::<Pass<'_>>(), CStr::from_char_ptr(name.cast())) };
     pass.error = pass.symbol(name.to_bytes(), addr);
     c_int::from(pass.error.is_err())
 }

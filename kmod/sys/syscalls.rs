@@ -39,7 +39,7 @@ impl Syscall {
     pub fn type_of(&self, n: u32) -> Option<&'static [u8]> {
         let text = *self.types.get(n as usize)?;
         // SAFETY: Types are constant C strings.
-        Some(unsafe { CStr::from_ptr(text.cast()) }.to_bytes())
+        Some(unsafe { CStr::from_char_ptr(text.cast()) }.to_bytes())
     }
 
     /// The function that implements it for 64-bit programs.
@@ -67,7 +67,7 @@ pub fn all() -> Result<KVVec<Syscall>> {
                 0 => &[],
                 nargs => core::slice::from_raw_parts(raw.types.cast(), nargs as usize),
             };
-            (CStr::from_ptr(raw.name.cast()).to_bytes(), types)
+            (CStr::from_char_ptr(raw.name.cast()).to_bytes(), types)
         };
         if let Some(name) = name.strip_prefix(b"sys_") {
             list.push(Syscall { name, types }, GFP_KERNEL)?;

@@ -103,7 +103,7 @@ impl<H: Tick> CpuState<H> {
         let ret = unsafe {
             bindings::__cpuhp_setup_state(
                 bindings::cpuhp_state_CPUHP_AP_ONLINE_DYN,
-                c"dtrace:timers".as_ptr().cast(),
+                c"dtrace:timers".as_char_ptr(),
                 false,
                 core::mem::transmute::<
                     Option<unsafe extern "C" fn(c_uint, *mut bindings::hlist_node) -> c_int>,
@@ -200,7 +200,10 @@ impl<H: Tick> Drop for CpuTimers<H> {
 /// Called by the hotplug core, on `cpu`, with an instance.
 unsafe extern "C" fn online<H: Tick>(cpu: c_uint, node: *mut bindings::hlist_node) -> c_int {
     // SAFETY: Instances are `CpuTimers<H>`, pinned until they are removed.
-    if let Some(timer) = unsafe { &*node.cast::<CpuTimers<H>>() }.timers.get(cpu as usize) {
+    if let Some(timer) = unsafe { &*node.cast::<CpuTimers<H>>() }
+        .timers
+        .get(cpu as usize)
+    {
         // SAFETY: As above; removal cancels.
         unsafe { timer.start(PINNED) };
     }
@@ -212,7 +215,10 @@ unsafe extern "C" fn online<H: Tick>(cpu: c_uint, node: *mut bindings::hlist_nod
 /// Called by the hotplug core, on `cpu`, with an instance.
 unsafe extern "C" fn offline<H: Tick>(cpu: c_uint, node: *mut bindings::hlist_node) -> c_int {
     // SAFETY: Instances are `CpuTimers<H>`, pinned until they are removed.
-    if let Some(timer) = unsafe { &*node.cast::<CpuTimers<H>>() }.timers.get(cpu as usize) {
+    if let Some(timer) = unsafe { &*node.cast::<CpuTimers<H>>() }
+        .timers
+        .get(cpu as usize)
+    {
         timer.cancel();
     }
     0

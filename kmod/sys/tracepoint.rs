@@ -59,7 +59,7 @@ impl<T: Hit> Tracepoints<T> {
         let mut hooks = KVVec::with_capacity(found.len(), GFP_KERNEL)?;
         for tp in found.iter().copied() {
             // SAFETY: A kernel tracepoint and its name live for ever.
-            let name = unsafe { CStr::from_ptr((*tp).name.cast()) }.to_bytes();
+            let name = unsafe { CStr::from_char_ptr((*tp).name.cast()) }.to_bytes();
             let desc = Description {
                 system: by_tracepoint(&systems, tp),
                 name,
@@ -209,7 +209,7 @@ fn systems() -> Result<ByTracepoint<&'static [u8]>> {
         // Those of modules go with their modules.
         if (system as usize) < end {
             // SAFETY: A string of the kernel's own data lives for ever.
-            let system = unsafe { CStr::from_ptr(system) }.to_bytes();
+            let system = unsafe { CStr::from_char_ptr(system.cast()) }.to_bytes();
             list.push((tp, system), GFP_KERNEL)?;
         }
     }

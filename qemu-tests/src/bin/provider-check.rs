@@ -193,7 +193,9 @@ fn totals(device: &DevDtrace) -> Result<BTreeMap<u32, u64>, String> {
             let value = rest.get(at..at + 8).ok_or("a record is cut off")?;
             let value = u64::from_ne_bytes(value.try_into().map_err(|_| "a record is cut off")?);
             *totals.entry(id).or_default() += value;
-            rest = rest.get(head.size as usize..).ok_or("a record is cut off")?;
+            rest = rest
+                .get(head.size as usize..)
+                .ok_or("a record is cut off")?;
         }
     }
     Ok(totals)
@@ -243,7 +245,9 @@ fn values(desc: &str, variables: &[&str], cmd: &[&str]) -> Outcome {
                 .map(|value| value.to_string())
                 .collect();
             println!("{}", words.join(" "));
-            rest = rest.get(probe.size as usize..).ok_or("a record is cut off")?;
+            rest = rest
+                .get(probe.size as usize..)
+                .ok_or("a record is cut off")?;
         }
     }
     Ok(())

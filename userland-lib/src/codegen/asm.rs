@@ -50,7 +50,9 @@ pub fn assemble(func: &Func, rtype: DifType) -> Result<Difo, AsmError> {
         }
     }
     asm.difo.vars = variables(&mut func)?;
-    if func.strings.len() > 1 {
+    let names_string = |(inst, _): &(Inst, _)| matches!(inst, Inst::Str { .. });
+    // A table of nothing but the empty string is left out, unless that is what the code loads.
+    if func.strings.len() > 1 || func.code.iter().any(names_string) {
         asm.difo.strings = func.strings;
     }
     if asm.difo.text.len() * size_of::<Instr>() > DIFO_MAX {
@@ -270,6 +272,16 @@ NAME             ID   KND SCP FLAG TYPE
 arg0             106  scl glb r    D type (integer) (size 8)
 ";
         assert_eq!(text(&difo), expected);
+    }
+
+    #[test]
+    fn the_empty_string_is_in_a_table() {
+        let mut f = Func::new();
+        let dst = f.vreg();
+        let string = f.string(b"");
+        f.push(Inst::Str { dst, string }, SPAN);
+        f.push(Inst::Ret { src: dst }, SPAN);
+        assert_eq!(assemble(&f, INT).expect("it fits").strings, b"\0");
     }
 
     #[test]

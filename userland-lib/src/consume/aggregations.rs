@@ -66,7 +66,7 @@ fn add_entry(
 }
 
 /// The variable of an aggregating action and the types of its keys; 0 and no types for one of nobody's.
-fn variable<'a>(context: Context<'a>, uarg: u64) -> (AggVarId, &'a [statement::Kind]) {
+fn variable(context: Context<'_>, uarg: u64) -> (AggVarId, &[statement::Kind]) {
     match statement::find(context.statements, uarg) {
         Some(Statement::Aggregate { var, keys }) => (*var, keys),
         _ => (0, &[]),

@@ -218,16 +218,7 @@ impl Sema<'_, '_> {
             );
             return Err(Diagnostic::new("D_AGG_REDEF", span, message));
         }
-        if known.arg != arg {
-            let function = aggfunc::name(func);
-            let message = format!("{function}( ) parameters of @{name} differ from an earlier use");
-            let tag = if func == Action::Lquantize {
-                "D_LQUANT_MATCHBASE"
-            } else {
-                "D_LLQUANT_MATCHFACTOR"
-            };
-            return Err(Diagnostic::new(tag, span, message));
-        }
+        aggfunc::same_parameters(func, known.arg, arg, span)?;
         if known.keys.len() != keys.len() {
             let plural = if keys.len() == 1 { "" } else { "s" };
             let message = format!(
