@@ -14,19 +14,16 @@
 //! then the stack is emptied and they are pushed.
 
 use super::asm::{assemble, AsmError};
-use super::ir::{Func, Inst, Label, VReg, VarDecl};
+use super::ir::{Func, Inst, Label, VReg};
+use super::place::Target;
 use crate::program::Difo;
-use crate::sema::hir::{Bits, Expr, ExprKind, Place, VarRef, VarScope};
+use crate::sema::hir::{Expr, ExprKind};
 use crate::source::Span;
 use crate::syntax::ast::BinaryOp;
 use crate::types::{Kind, Ty, Types};
 use dtrace_uapi::dif::Op;
 use dtrace_uapi::subr::Subr;
-use dtrace_uapi::types::{
-    DifType, DIFV_KIND_ARRAY, DIFV_KIND_SCALAR, DIFV_SCOPE_GLOBAL, DIFV_SCOPE_LOCAL,
-    DIFV_SCOPE_THREAD, DIF_TF_BYREF, DIF_TF_BYUREF, DIF_TYPE_CTF, DIF_TYPE_STRING,
-};
-use dtrace_uapi::var::{Var, OTHER_MIN};
+use dtrace_uapi::types::{DifType, DIF_TF_BYREF, DIF_TF_BYUREF, DIF_TYPE_STRING};
 
 /// The code that returns the value of `expr`.
 pub fn value(expr: &Expr, types: &Types<'_>) -> Result<Difo, AsmError> {
@@ -43,13 +40,13 @@ pub fn effect(expr: &Expr, types: &Types<'_>) -> Result<Difo, AsmError> {
     lowering.finish(VReg::ZERO, expr.span, DifType::default())
 }
 
-struct Lowering<'a> {
-    func: Func,
-    types: &'a Types<'a>,
+pub(super) struct Lowering<'a> {
+    pub(super) func: Func,
+    pub(super) types: &'a Types<'a>,
 }
 
 /// What a value of some type is in a register.
-enum Shape {
+pub(super) enum Shape {
     /// An integer of `size` bytes.
     Int { size: u64, signed: bool },
     /// An address, or anything else of 64 bits.
@@ -58,15 +55,8 @@ enum Shape {
     Object { size: u64 },
 }
 
-/// A place whose address or keys are computed.
-enum Target<'a> {
-    Var(&'a VarRef),
-    Element(&'a VarRef, Vec<Key>),
-    Memory(VReg, Option<Bits>),
-}
-
 /// A computed key or argument.
-struct Key {
+pub(super) struct Key {
     value: VReg,
     ty: Ty,
     user: bool,
@@ -86,7 +76,7 @@ impl<'a> Lowering<'a> {
         assemble(&self.func, rtype)
     }
 
-    fn shape(&self, ty: Ty) -> Shape {
+    pub(super) fn shape(&self, ty: Ty) -> Shape {
         if let Some(int) = self.types.int(ty) {
             return Shape::Int {
                 size: int.size.into(),
@@ -102,7 +92,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// The type as DIF knows it, of an object at an address that may be in user space.
-    fn dif_type(&self, ty: Ty, user: bool) -> DifType {
+    pub(super) fn dif_type(&self, ty: Ty, user: bool) -> DifType {
         let mut dif = self.types.dif_type(ty);
         if user && dif.flags & DIF_TF_BYREF != 0 {
             dif.flags = DIF_TF_BYUREF;
@@ -111,24 +101,24 @@ impl<'a> Lowering<'a> {
     }
 
     /// Appends the instruction that `inst` makes for a fresh register, and returns the register.
-    fn emit(&mut self, span: Span, inst: impl FnOnce(VReg) -> Inst) -> VReg {
+    pub(super) fn emit(&mut self, span: Span, inst: impl FnOnce(VReg) -> Inst) -> VReg {
         let dst = self.func.vreg();
         self.func.push(inst(dst), span);
         dst
     }
 
-    fn constant(&mut self, value: u64, span: Span) -> VReg {
+    pub(super) fn constant(&mut self, value: u64, span: Span) -> VReg {
         match value {
             0 => VReg::ZERO,
             value => self.emit(span, |dst| Inst::Const { dst, value }),
         }
     }
 
-    fn bin(&mut self, op: Op, a: VReg, b: VReg, span: Span) -> VReg {
+    pub(super) fn bin(&mut self, op: Op, a: VReg, b: VReg, span: Span) -> VReg {
         self.emit(span, |dst| Inst::Bin { op, dst, a, b })
     }
 
-    fn expr(&mut self, e: &Expr) -> VReg {
+    pub(super) fn expr(&mut self, e: &Expr) -> VReg {
         let span = e.span;
         match &e.kind {
             ExprKind::Int(value) => self.constant(*value, span),
@@ -409,7 +399,14 @@ impl<'a> Lowering<'a> {
     }
 
     /// Shifts `value` left by `left` bits, then right by `right`.
-    fn shift_out(&mut self, value: VReg, left: u64, right: u64, signed: bool, span: Span) -> VReg {
+    pub(super) fn shift_out(
+        &mut self,
+        value: VReg,
+        left: u64,
+        right: u64,
+        signed: bool,
+        span: Span,
+    ) -> VReg {
         let amount = self.constant(left, span);
         let value = if left == 0 {
             value
@@ -445,166 +442,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn load_op(&self, ty: Ty, user: bool) -> Op {
-        let (size, signed) = match self.shape(ty) {
-            Shape::Int { size, signed } => (size, signed),
-            _ => (8, false),
-        };
-        load_op(size, signed, user)
-    }
-
-    fn load_bits(&mut self, addr: VReg, bits: Bits, user: bool, span: Span) -> VReg {
-        let op = load_op(bits.word.into(), false, user);
-        let word = self.emit(span, |dst| Inst::Load { op, dst, addr });
-        let left = 64 - u64::from(bits.shift) - u64::from(bits.width);
-        self.shift_out(word, left, 64 - u64::from(bits.width), bits.signed, span)
-    }
-
-    /// Computes what of a place has to be computed.
-    fn target<'p>(&mut self, place: &'p Place) -> Target<'p> {
-        match place {
-            Place::Var(var) => Target::Var(var),
-            Place::Element(var, keys) => Target::Element(var, self.keys(keys)),
-            Place::Memory { address, bits } => Target::Memory(self.expr(address), *bits),
-        }
-    }
-
-    fn read(&mut self, target: &Target<'_>, ty: Ty, span: Span) -> VReg {
-        match target {
-            Target::Var(var) => {
-                self.declare(var);
-                let op = match var.scope {
-                    VarScope::Global => Op::Ldgs,
-                    VarScope::Thread => Op::Ldts,
-                    VarScope::Clause => Op::Ldls,
-                };
-                self.emit(span, |dst| Inst::LoadVar {
-                    op,
-                    dst,
-                    var: var.id,
-                })
-            }
-            Target::Element(var, keys) => {
-                self.declare(var);
-                self.push_all(keys);
-                let op = if var.scope == VarScope::Thread {
-                    Op::Ldtaa
-                } else {
-                    Op::Ldgaa
-                };
-                self.emit(span, |dst| Inst::LoadVar {
-                    op,
-                    dst,
-                    var: var.id,
-                })
-            }
-            Target::Memory(addr, Some(bits)) => self.load_bits(*addr, *bits, false, span),
-            Target::Memory(addr, None) => {
-                let op = self.load_op(ty, false);
-                self.emit(span, |dst| Inst::Load {
-                    op,
-                    dst,
-                    addr: *addr,
-                })
-            }
-        }
-    }
-
-    fn write(&mut self, target: &Target<'_>, src: VReg, ty: Ty, span: Span) {
-        match target {
-            Target::Var(var) => {
-                self.declare(var);
-                let op = match var.scope {
-                    VarScope::Global => Op::Stgs,
-                    VarScope::Thread => Op::Stts,
-                    VarScope::Clause => Op::Stls,
-                };
-                self.func.push(
-                    Inst::StoreVar {
-                        op,
-                        src,
-                        var: var.id,
-                    },
-                    span,
-                );
-            }
-            Target::Element(var, keys) => {
-                self.declare(var);
-                self.push_all(keys);
-                let op = if var.scope == VarScope::Thread {
-                    Op::Sttaa
-                } else {
-                    Op::Stgaa
-                };
-                self.func.push(
-                    Inst::StoreVar {
-                        op,
-                        src,
-                        var: var.id,
-                    },
-                    span,
-                );
-            }
-            Target::Memory(addr, Some(bits)) => self.store_bits(*addr, src, *bits, span),
-            Target::Memory(addr, None) => match self.shape(ty) {
-                Shape::Object { size } => {
-                    let size = self.constant(size, span);
-                    self.func.push(
-                        Inst::Copy {
-                            src,
-                            size,
-                            dst: *addr,
-                        },
-                        span,
-                    );
-                }
-                Shape::Int { size, .. } => {
-                    self.func.push(
-                        Inst::Store {
-                            op: store_op(size),
-                            src,
-                            addr: *addr,
-                        },
-                        span,
-                    );
-                }
-                Shape::Pointer => {
-                    self.func.push(
-                        Inst::Store {
-                            op: Op::Stx,
-                            src,
-                            addr: *addr,
-                        },
-                        span,
-                    );
-                }
-            },
-        }
-    }
-
-    /// Replaces the bits within their word.
-    fn store_bits(&mut self, addr: VReg, value: VReg, bits: Bits, span: Span) {
-        let ones = u64::MAX >> (64 - u32::from(bits.width).min(64));
-        let keep = self.constant(!(ones << bits.shift), span);
-        let ones = self.constant(ones, span);
-        let op = load_op(bits.word.into(), false, false);
-        let word = self.emit(span, |dst| Inst::Load { op, dst, addr });
-        let word = self.bin(Op::And, word, keep, span);
-        let value = self.bin(Op::And, value, ones, span);
-        let shift = self.constant(bits.shift.into(), span);
-        let value = self.bin(Op::Sll, value, shift, span);
-        let src = self.bin(Op::Or, word, value, span);
-        self.func.push(
-            Inst::Store {
-                op: store_op(bits.word.into()),
-                src,
-                addr,
-            },
-            span,
-        );
-    }
-
-    fn keys(&mut self, keys: &[Expr]) -> Vec<Key> {
+    pub(super) fn keys(&mut self, keys: &[Expr]) -> Vec<Key> {
         keys.iter()
             .map(|key| Key {
                 value: self.expr(key),
@@ -615,7 +453,7 @@ impl<'a> Lowering<'a> {
             .collect()
     }
 
-    fn push_all(&mut self, keys: &[Key]) {
+    pub(super) fn push_all(&mut self, keys: &[Key]) {
         if let Some(first) = keys.first() {
             self.func.push(Inst::Flush, first.span);
         }
@@ -657,54 +495,6 @@ impl<'a> Lowering<'a> {
             }
         }
     }
-
-    fn declare(&mut self, var: &VarRef) {
-        let scope = match var.scope {
-            VarScope::Global => DIFV_SCOPE_GLOBAL,
-            VarScope::Thread => DIFV_SCOPE_THREAD,
-            VarScope::Clause => DIFV_SCOPE_LOCAL,
-        };
-        let kind = if var.keyed {
-            DIFV_KIND_ARRAY
-        } else {
-            DIFV_KIND_SCALAR
-        };
-        let ty = self.dif_type(var.ty, false);
-        self.func.variable(VarDecl {
-            name: var.name.clone(),
-            id: var.id,
-            kind,
-            scope,
-            ty,
-        });
-    }
-
-    fn declare_builtin(&mut self, var: Var, ty: Ty, user: bool) {
-        let id = var as u16;
-        let kind = if id < OTHER_MIN {
-            DIFV_KIND_ARRAY
-        } else {
-            DIFV_KIND_SCALAR
-        };
-        // A built-in is a register's worth, whatever the program takes it for, or a string.
-        let ty = match self.dif_type(ty, user) {
-            ty if ty.kind == DIF_TYPE_STRING => ty,
-            ty => DifType {
-                kind: DIF_TYPE_CTF,
-                ckind: ty.ckind,
-                flags: 0,
-                pad: 0,
-                size: 8,
-            },
-        };
-        self.func.variable(VarDecl {
-            name: var.name().into(),
-            id,
-            kind,
-            scope: DIFV_SCOPE_GLOBAL,
-            ty,
-        });
-    }
 }
 
 /// The branch that is taken where `left op right` does not hold.
@@ -720,33 +510,5 @@ fn inverse(op: BinaryOp, signed: bool) -> Op {
         (BinaryOp::Ge, false) => Op::Blu,
         (BinaryOp::Ne, _) => Op::Be,
         (_, _) => Op::Bne,
-    }
-}
-
-fn load_op(size: u64, signed: bool, user: bool) -> Op {
-    match (size, signed, user) {
-        (1, true, false) => Op::Ldsb,
-        (2, true, false) => Op::Ldsh,
-        (4, true, false) => Op::Ldsw,
-        (1, false, false) => Op::Ldub,
-        (2, false, false) => Op::Lduh,
-        (4, false, false) => Op::Lduw,
-        (_, _, false) => Op::Ldx,
-        (1, true, true) => Op::Uldsb,
-        (2, true, true) => Op::Uldsh,
-        (4, true, true) => Op::Uldsw,
-        (1, false, true) => Op::Uldub,
-        (2, false, true) => Op::Ulduh,
-        (4, false, true) => Op::Ulduw,
-        (_, _, true) => Op::Uldx,
-    }
-}
-
-fn store_op(size: u64) -> Op {
-    match size {
-        1 => Op::Stb,
-        2 => Op::Sth,
-        4 => Op::Stw,
-        _ => Op::Stx,
     }
 }

@@ -10,4 +10,5 @@
 pub mod asm;
 pub mod ir;
 pub mod lower;
+mod place;
 pub mod regs;

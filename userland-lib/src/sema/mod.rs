@@ -3,7 +3,7 @@
 
 //! From syntax to meaning.
 //!
-//! Names are looked up ([`access`], [`variable`], [`builtin`]), expressions are typed and folded ([`expression`],
+//! Names are looked up ([`access`], [`place`], [`variable`], [`builtin`]), expressions are typed and folded ([`expression`],
 //! [`operator`]), calls are checked against prototypes ([`call`]), and clauses become the program's clauses, each
 //! action with its DIF object and its statement for the consumer ([`clause`], [`action`], [`aggregate`]).
 //!
@@ -23,6 +23,7 @@ mod expression;
 mod fold;
 pub mod hir;
 mod operator;
+mod place;
 mod printf;
 mod probe;
 mod translate;

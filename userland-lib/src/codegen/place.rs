@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Reading and writing places: variables, elements of associative arrays, memory and its bit-fields.
+//!
+//! A place that is read and written (`x[f()]++`) is computed once, into a [`Target`]; only the tuple stack has to be
+//! filled anew for each access.
+
+use super::ir::{Inst, VReg, VarDecl};
+use super::lower::{Key, Lowering, Shape};
+use crate::sema::hir::{Bits, Place, VarRef, VarScope};
+use crate::source::Span;
+use crate::types::Ty;
+use dtrace_uapi::dif::Op;
+use dtrace_uapi::types::{
+    DifType, DIFV_KIND_ARRAY, DIFV_KIND_SCALAR, DIFV_SCOPE_GLOBAL, DIFV_SCOPE_LOCAL,
+    DIFV_SCOPE_THREAD, DIF_TYPE_CTF, DIF_TYPE_STRING,
+};
+use dtrace_uapi::var::{Var, OTHER_MIN};
+
+/// A place whose address or keys are computed.
+pub(super) enum Target<'a> {
+    Var(&'a VarRef),
+    Element(&'a VarRef, Vec<Key>),
+    Memory(VReg, Option<Bits>),
+}
+
+impl Lowering<'_> {
+    pub(super) fn load_op(&self, ty: Ty, user: bool) -> Op {
+        let (size, signed) = match self.shape(ty) {
+            Shape::Int { size, signed } => (size, signed),
+            _ => (8, false),
+        };
+        load_op(size, signed, user)
+    }
+
+    pub(super) fn load_bits(&mut self, addr: VReg, bits: Bits, user: bool, span: Span) -> VReg {
+        let op = load_op(bits.word.into(), false, user);
+        let word = self.emit(span, |dst| Inst::Load { op, dst, addr });
+        let left = 64 - u64::from(bits.shift) - u64::from(bits.width);
+        self.shift_out(word, left, 64 - u64::from(bits.width), bits.signed, span)
+    }
+
+    /// Computes what of a place has to be computed.
+    pub(super) fn target<'p>(&mut self, place: &'p Place) -> Target<'p> {
+        match place {
+            Place::Var(var) => Target::Var(var),
+            Place::Element(var, keys) => Target::Element(var, self.keys(keys)),
+            Place::Memory { address, bits } => Target::Memory(self.expr(address), *bits),
+        }
+    }
+
+    pub(super) fn read(&mut self, target: &Target<'_>, ty: Ty, span: Span) -> VReg {
+        match target {
+            Target::Var(var) => {
+                self.declare(var);
+                let op = match var.scope {
+                    VarScope::Global => Op::Ldgs,
+                    VarScope::Thread => Op::Ldts,
+                    VarScope::Clause => Op::Ldls,
+                };
+                self.emit(span, |dst| Inst::LoadVar {
+                    op,
+                    dst,
+                    var: var.id,
+                })
+            }
+            Target::Element(var, keys) => {
+                self.declare(var);
+                self.push_all(keys);
+                let op = if var.scope == VarScope::Thread {
+                    Op::Ldtaa
+                } else {
+                    Op::Ldgaa
+                };
+                self.emit(span, |dst| Inst::LoadVar {
+                    op,
+                    dst,
+                    var: var.id,
+                })
+            }
+            Target::Memory(addr, Some(bits)) => self.load_bits(*addr, *bits, false, span),
+            Target::Memory(addr, None) => {
+                let op = self.load_op(ty, false);
+                self.emit(span, |dst| Inst::Load {
+                    op,
+                    dst,
+                    addr: *addr,
+                })
+            }
+        }
+    }
+
+    pub(super) fn write(&mut self, target: &Target<'_>, src: VReg, ty: Ty, span: Span) {
+        match target {
+            Target::Var(var) => {
+                self.declare(var);
+                let op = match var.scope {
+                    VarScope::Global => Op::Stgs,
+                    VarScope::Thread => Op::Stts,
+                    VarScope::Clause => Op::Stls,
+                };
+                self.func.push(
+                    Inst::StoreVar {
+                        op,
+                        src,
+                        var: var.id,
+                    },
+                    span,
+                );
+            }
+            Target::Element(var, keys) => {
+                self.declare(var);
+                self.push_all(keys);
+                let op = if var.scope == VarScope::Thread {
+                    Op::Sttaa
+                } else {
+                    Op::Stgaa
+                };
+                self.func.push(
+                    Inst::StoreVar {
+                        op,
+                        src,
+                        var: var.id,
+                    },
+                    span,
+                );
+            }
+            Target::Memory(addr, Some(bits)) => self.store_bits(*addr, src, *bits, span),
+            Target::Memory(addr, None) => match self.shape(ty) {
+                Shape::Object { size } => {
+                    let size = self.constant(size, span);
+                    self.func.push(
+                        Inst::Copy {
+                            src,
+                            size,
+                            dst: *addr,
+                        },
+                        span,
+                    );
+                }
+                Shape::Int { size, .. } => {
+                    self.func.push(
+                        Inst::Store {
+                            op: store_op(size),
+                            src,
+                            addr: *addr,
+                        },
+                        span,
+                    );
+                }
+                Shape::Pointer => {
+                    self.func.push(
+                        Inst::Store {
+                            op: Op::Stx,
+                            src,
+                            addr: *addr,
+                        },
+                        span,
+                    );
+                }
+            },
+        }
+    }
+
+    /// Replaces the bits within their word.
+    fn store_bits(&mut self, addr: VReg, value: VReg, bits: Bits, span: Span) {
+        let ones = u64::MAX >> (64 - u32::from(bits.width).min(64));
+        let keep = self.constant(!(ones << bits.shift), span);
+        let ones = self.constant(ones, span);
+        let op = load_op(bits.word.into(), false, false);
+        let word = self.emit(span, |dst| Inst::Load { op, dst, addr });
+        let word = self.bin(Op::And, word, keep, span);
+        let value = self.bin(Op::And, value, ones, span);
+        let shift = self.constant(bits.shift.into(), span);
+        let value = self.bin(Op::Sll, value, shift, span);
+        let src = self.bin(Op::Or, word, value, span);
+        self.func.push(
+            Inst::Store {
+                op: store_op(bits.word.into()),
+                src,
+                addr,
+            },
+            span,
+        );
+    }
+
+    pub(super) fn declare(&mut self, var: &VarRef) {
+        let scope = match var.scope {
+            VarScope::Global => DIFV_SCOPE_GLOBAL,
+            VarScope::Thread => DIFV_SCOPE_THREAD,
+            VarScope::Clause => DIFV_SCOPE_LOCAL,
+        };
+        let kind = if var.keyed {
+            DIFV_KIND_ARRAY
+        } else {
+            DIFV_KIND_SCALAR
+        };
+        let ty = self.dif_type(var.ty, false);
+        self.func.variable(VarDecl {
+            name: var.name.clone(),
+            id: var.id,
+            kind,
+            scope,
+            ty,
+        });
+    }
+
+    pub(super) fn declare_builtin(&mut self, var: Var, ty: Ty, user: bool) {
+        let id = var as u16;
+        let kind = if id < OTHER_MIN {
+            DIFV_KIND_ARRAY
+        } else {
+            DIFV_KIND_SCALAR
+        };
+        // A built-in is a register's worth, whatever the program takes it for, or a string.
+        let ty = match self.dif_type(ty, user) {
+            ty if ty.kind == DIF_TYPE_STRING => ty,
+            ty => DifType {
+                kind: DIF_TYPE_CTF,
+                ckind: ty.ckind,
+                flags: 0,
+                pad: 0,
+                size: 8,
+            },
+        };
+        self.func.variable(VarDecl {
+            name: var.name().into(),
+            id,
+            kind,
+            scope: DIFV_SCOPE_GLOBAL,
+            ty,
+        });
+    }
+}
+
+fn load_op(size: u64, signed: bool, user: bool) -> Op {
+    match (size, signed, user) {
+        (1, true, false) => Op::Ldsb,
+        (2, true, false) => Op::Ldsh,
+        (4, true, false) => Op::Ldsw,
+        (1, false, false) => Op::Ldub,
+        (2, false, false) => Op::Lduh,
+        (4, false, false) => Op::Lduw,
+        (_, _, false) => Op::Ldx,
+        (1, true, true) => Op::Uldsb,
+        (2, true, true) => Op::Uldsh,
+        (4, true, true) => Op::Uldsw,
+        (1, false, true) => Op::Uldub,
+        (2, false, true) => Op::Ulduh,
+        (4, false, true) => Op::Ulduw,
+        (_, _, true) => Op::Uldx,
+    }
+}
+
+fn store_op(size: u64) -> Op {
+    match size {
+        1 => Op::Stb,
+        2 => Op::Sth,
+        4 => Op::Stw,
+        _ => Op::Stx,
+    }
+}
