@@ -8,9 +8,10 @@
 //! an object. Nothing is read before the first user address is printed.
 //!
 //! By the time a record is consumed its process may be gone. What was learned about a process while it lived is
-//! kept for a while; one that was never seen alive has no symbols, and its addresses are shown as numbers.
+//! kept for a while, and an object that it had mapped is read from its file; a process that was never seen alive
+//! has no symbols, and its addresses are shown as numbers.
 
-use blazesym::symbolize::source::{Process, Source};
+use blazesym::symbolize::source::{Elf, Process, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use blazesym::Pid;
 use std::cell::{OnceCell, RefCell};
@@ -61,9 +62,11 @@ impl UserSymbols {
         if let Some(symbol) = process.known.get(&address) {
             return symbol.clone();
         }
+        let mapping = process.mapping(pid, address);
+        let function = self.function(pid, address);
         let symbol = UserSymbol {
-            object: process.object(pid, address),
-            function: self.function(pid, address),
+            object: mapping.map(|mapping| mapping.object().to_owned()),
+            function: function.or_else(|| self.function_of_file(mapping?, address)),
         };
         if process.known.len() >= ADDRESSES_MAX {
             process.known.clear();
@@ -73,18 +76,31 @@ impl UserSymbols {
     }
 
     fn function(&self, pid: u32, address: u64) -> Option<(String, u64)> {
-        let symbolizer = self.symbolizer.get_or_init(|| {
+        let mut process = Process::new(Pid::from(pid));
+        // The ELF symbol tables name functions; reading DWARF for the same names would cost seconds.
+        process.debug_syms = false;
+        self.symbol(&Source::Process(process), Input::AbsAddr(address))
+    }
+
+    /// The function at an address that a process had mapped.
+    fn function_of_file(&self, mapping: &Mapping, address: u64) -> Option<(String, u64)> {
+        let mut file = Elf::new(&mapping.path);
+        file.debug_syms = false;
+        let offset = address - mapping.start + mapping.offset;
+        self.symbol(&Source::Elf(file), Input::FileOffset(offset))
+    }
+
+    fn symbol(&self, source: &Source<'_>, input: Input<u64>) -> Option<(String, u64)> {
+        let build = || {
             Symbolizer::builder()
                 .enable_code_info(false)
                 .enable_inlined_fns(false)
                 .build()
-        });
-        let mut process = Process::new(Pid::from(pid));
-        // The ELF symbol tables name functions; reading DWARF for the same names would cost seconds.
-        process.debug_syms = false;
-        let source = Source::Process(process);
-        match symbolizer
-            .symbolize_single(&source, Input::AbsAddr(address))
+        };
+        match self
+            .symbolizer
+            .get_or_init(build)
+            .symbolize_single(source, input)
             .ok()?
         {
             Symbolized::Sym(symbol) => Some((symbol.name.into_owned(), symbol.offset as u64)),
@@ -94,19 +110,17 @@ impl UserSymbols {
 }
 
 impl ProcessSymbols {
-    /// The object that `address` lies in. A process maps objects while it runs, so a miss reads the list again.
-    fn object(&mut self, pid: u32, address: u64) -> Option<String> {
+    /// The mapping that `address` lies in. A process maps objects while it runs, so a miss reads the list again.
+    fn mapping(&mut self, pid: u32, address: u64) -> Option<&Mapping> {
         if find(&self.mappings, address).is_none() {
-            let fresh =
-                std::fs::read_to_string(format!("/proc/{pid}/maps")).map(|text| mappings(&text));
+            let fresh = std::fs::read_to_string(format!("/proc/{pid}/maps"));
+            let fresh = fresh.map(|text| mappings(&text)).unwrap_or_default();
             // The list of a process that is gone is empty or not there: what was known stays.
-            if let Ok(fresh) = fresh {
-                if !fresh.is_empty() {
-                    self.mappings = fresh;
-                }
+            if !fresh.is_empty() {
+                self.mappings = fresh;
             }
         }
-        find(&self.mappings, address).map(|mapping| mapping.object.clone())
+        find(&self.mappings, address)
     }
 }
 
@@ -115,7 +129,16 @@ impl ProcessSymbols {
 struct Mapping {
     start: u64,
     end: u64,
-    object: String,
+    /// Where the range begins in the object's file.
+    offset: u64,
+    path: String,
+}
+
+impl Mapping {
+    /// The object's file name.
+    fn object(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or(&self.path)
+    }
 }
 
 fn find(mappings: &[Mapping], address: u64) -> Option<&Mapping> {
@@ -130,18 +153,18 @@ fn mappings(text: &str) -> Vec<Mapping> {
 }
 
 fn mapping(line: &str) -> Option<Mapping> {
-    let (range, rest) = line.split_once(' ')?;
-    let (start, end) = range.split_once('-')?;
-    // Permissions, offset, device and inode stand before the path, which may hold blanks.
-    let path = rest.splitn(5, ' ').nth(4)?.trim_start();
+    // Range, permissions, offset, device and inode stand before the path, which may hold blanks.
+    let mut fields = line.splitn(6, ' ');
+    let (start, end) = fields.next()?.split_once('-')?;
+    let offset = fields.nth(1)?;
+    let path = fields.nth(2)?.trim_start();
     let path = path.strip_suffix(" (deleted)").unwrap_or(path);
-    let object = path
-        .strip_prefix('/')
-        .map(|_| path.rsplit('/').next().unwrap_or(path))?;
+    let number = |text| u64::from_str_radix(text, 16).ok();
     Some(Mapping {
-        start: u64::from_str_radix(start, 16).ok()?,
-        end: u64::from_str_radix(end, 16).ok()?,
-        object: object.to_owned(),
+        start: number(start)?,
+        end: number(end)?,
+        offset: number(offset)?,
+        path: path.starts_with('/').then(|| path.to_owned())?,
     })
 }
 
@@ -159,9 +182,10 @@ mod tests {
 ";
         let all = mappings(text);
         assert_eq!(all.len(), 2);
-        assert_eq!(find(&all, 0x55d0e0000fff).unwrap().object, "my prog");
-        assert_eq!(find(&all, 0x7f0000000000).unwrap().object, "libgone.so");
+        assert_eq!(find(&all, 0x55d0e0000fff).unwrap().object(), "my prog");
+        assert_eq!(find(&all, 0x7f0000000000).unwrap().object(), "libgone.so");
         assert!(find(&all, 0x55d0e0001000).is_none());
+        assert_eq!(all[0].offset, 0x1000);
     }
 
     #[test]
