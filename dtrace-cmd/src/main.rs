@@ -85,6 +85,7 @@ fn run(args: &Args) -> Result<u8, Failure> {
         )?;
         return Ok(0);
     }
+    trace::check_options(args)?;
     if args.mode == Mode::Exec && args.programs.is_empty() {
         return Err("no probes specified".to_owned().into());
     }

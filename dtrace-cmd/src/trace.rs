@@ -9,7 +9,7 @@ use crate::Failure;
 use dtrace::compile::{ProbeSpec, Settings};
 use dtrace::consume::{Event, Sink};
 use dtrace::handle::{plain, preprocess, Error, Handle, KernelWorld, Progress};
-use dtrace::options::{CompileOptions, Opt};
+use dtrace::options::{CompileOptions, Opt, OptionError, Options, Setter};
 use dtrace::proc::Target;
 use dtrace::program::Program;
 use dtrace::source::Source;
@@ -49,21 +49,34 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
     trace(&mut handle, &mut out)
 }
 
+/// Checks the options before anything else is done, so that a wrong one is the first thing to be told.
+pub fn check_options(args: &Args) -> Result<(), Failure> {
+    let mut options = Options::default();
+    set_options(args, |name, value| options.set(name, value, Setter::User))
+}
+
+/// Sets the command's own options and those of the command line, in order.
+fn set_options(
+    args: &Args,
+    mut set: impl FnMut(&str, Option<&str>) -> Result<(), OptionError>,
+) -> Result<(), Failure> {
+    // Records in the order of time are the command's default, not the library's.
+    let defaults = [('x', "temporal".to_owned(), None)];
+    for (letter, name, value) in defaults.iter().chain(&args.options) {
+        set(name, value.as_deref()).map_err(|error| match (letter, value) {
+            ('x', _) => format!("failed to set -x {name}: {error}"),
+            (_, Some(value)) => format!("failed to set -{letter} {value}: {error}"),
+            (_, None) => format!("failed to set -{letter}: {error}"),
+        })?;
+    }
+    Ok(())
+}
+
 /// A handle with the options set and the processes held.
 pub fn prepare<'w>(args: &Args, world: &'w KernelWorld<'w>) -> Result<Handle<'w>, Failure> {
     let initialize = |error: Error| format!("failed to initialize dtrace: {error}");
     let mut handle = Handle::new(world).map_err(initialize)?;
-    // Records in the order of time are the command's default, not the library's.
-    let defaults = [('x', "temporal".to_owned(), None)];
-    for (letter, name, value) in defaults.iter().chain(&args.options) {
-        handle
-            .set_option(name, value.as_deref())
-            .map_err(|error| match (letter, value) {
-                ('x', _) => format!("failed to set -x {name}: {error}"),
-                (_, Some(value)) => format!("failed to set -{letter} {value}: {error}"),
-                (_, None) => format!("failed to set -{letter}: {error}"),
-            })?;
-    }
+    set_options(args, |name, value| handle.set_option(name, value))?;
     for command in &args.commands {
         let target = Target::create(command);
         handle.watch(

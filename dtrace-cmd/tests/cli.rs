@@ -57,6 +57,14 @@ fn what_cannot_be_done_is_one_message_with_status_1() {
     for (words, message) in [
         (&["-q"][..], "dtrace: no probes specified\n"),
         (
+            &["-x", "nosuch"],
+            "dtrace: failed to set -x nosuch: Invalid option name\n",
+        ),
+        (
+            &["-b", "4x", "-n", "BEGIN"],
+            "dtrace: failed to set -b 4x: Invalid value for specified option\n",
+        ),
+        (
             &["-A", "-n", "BEGIN"],
             "dtrace: anonymous tracing (-a, -A) is not supported yet\n",
         ),

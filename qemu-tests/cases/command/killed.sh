@@ -1,0 +1,14 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# A consumer that is killed leaves nothing: the next one traces the same probes, and the module can go and come back.
+module=$(cat /run/vm/module)
+dtrace -qn 'syscall:::entry { @[probefunc] = count(); } tick-10ms { printf("on\n"); }' > /tmp/out &
+until grep -qs on /tmp/out; do sleep 0.1; done
+kill -KILL $!
+wait $! 2>/dev/null
+echo "status $?"
+rm /tmp/out
+dtrace -qn 'syscall:::entry { exit(5); }'
+echo "status $?"
+rmmod dtrace && insmod "$module" && echo "reloaded"
