@@ -16,9 +16,13 @@ use thiserror::Error;
 use crate::options::CompileOptions;
 
 /// The system's libraries.
-const BUILT_IN: [(&str, &str); 2] = [
+const BUILT_IN: [(&str, &str); 6] = [
     ("errno.d", include_str!("../../dlib/errno.d")),
+    ("io.d", include_str!("../../dlib/io.d")),
+    ("procfs.d", include_str!("../../dlib/procfs.d")),
+    ("sched.d", include_str!("../../dlib/sched.d")),
     ("signal.d", include_str!("../../dlib/signal.d")),
+    ("unistd.d", include_str!("../../dlib/unistd.d")),
 ];
 
 /// The text of a library.
@@ -244,6 +248,26 @@ mod tests {
         }
     }
 
+    /// The system's own libraries compile, also where the kernel tells no types.
+    #[test]
+    fn own_libraries_compile() {
+        let world = crate::world::Nowhere;
+        let mut compiler = crate::compile::Compiler::new(&world);
+        let own = libraries(&CompileOptions::default(), |_| true).unwrap();
+        assert_eq!(own.len(), BUILT_IN.len());
+        for library in own {
+            let source = crate::source::Source::file(library.name, library.text);
+            if let Err(error) = compiler.compile(&source, &Default::default()) {
+                panic!(
+                    "{:?}: {}\n{}",
+                    source.origin,
+                    error.headline(&source, true),
+                    error.snippet(&source)
+                );
+            }
+        }
+    }
+
     #[test]
     fn loops_are_named() {
         let error = ordered(&[("a.d", &["library b.d"]), ("b.d", &["library a.d"])]);
@@ -267,9 +291,21 @@ mod tests {
             )
         };
         let mut options = CompileOptions::default();
-        assert_eq!(names(&options), ("errno.d signal.d".into(), false));
+        assert_eq!(
+            names(&options),
+            (
+                "errno.d unistd.d io.d procfs.d sched.d signal.d".into(),
+                false
+            )
+        );
         options.libdirs.push(dir.clone());
-        assert_eq!(names(&options), ("errno.d zz.d signal.d".into(), true));
+        assert_eq!(
+            names(&options),
+            (
+                "errno.d zz.d unistd.d io.d procfs.d sched.d signal.d".into(),
+                true
+            )
+        );
         options.libdirs.clear();
         options.syslibdir = Some(dir.clone());
         assert_eq!(names(&options), ("errno.d zz.d".into(), true));

@@ -181,14 +181,12 @@ impl Sema<'_, '_> {
     /// Argument `number` of a probe.
     fn argument_of(&mut self, probe: &ProbeInfo, number: u64, span: Span) -> Result<Argument> {
         let index = u32::try_from(number).unwrap_or(u32::MAX);
-        if probe.provider == "fbt" {
-            if let Some(native) = self.function_argument(probe, index) {
-                return Ok(Argument {
-                    native,
-                    translated: None,
-                    mapping: index,
-                });
-            }
+        if let Some(native) = self.kernel_argument(probe, index) {
+            return Ok(Argument {
+                native,
+                translated: None,
+                mapping: index,
+            });
         }
         let Some(info) = self.world.argument(probe.id, index) else {
             return Err(self.no_argument(number, span));
@@ -226,16 +224,21 @@ impl Sema<'_, '_> {
         })
     }
 
-    /// Type of an argument of a kernel function's entry or return, by its prototype.
-    fn function_argument(&mut self, probe: &ProbeInfo, index: u32) -> Option<Ty> {
-        let (ret, params) = self.state.types.function(&probe.module, &probe.func)?;
-        let ty = match (probe.name.as_str(), index) {
-            ("entry", _) => *params.get(index as usize)?,
-            ("return", 0) => Ty::INT,
-            ("return", 1) => ret,
+    /// Type of an argument of a kernel function's entry or return, or of a tracepoint, by its prototype.
+    fn kernel_argument(&mut self, probe: &ProbeInfo, index: u32) -> Option<Ty> {
+        let types = &mut self.state.types;
+        let ty = match (probe.provider.as_str(), probe.name.as_str(), index) {
+            ("fbt", "entry", _) => {
+                let (_, params) = types.function(&probe.module, &probe.func)?;
+                *params.get(index as usize)?
+            }
+            ("fbt", "return", 0) => Ty::INT,
+            ("fbt", "return", 1) => types.function(&probe.module, &probe.func)?.0,
+            // A tracepoint's module names its subsystem, not what defines it.
+            ("sdt", name, _) => *types.tracepoint("", name)?.get(index as usize)?,
             _ => return None,
         };
-        (self.state.types.resolve(ty) != Ty::VOID).then_some(ty)
+        (types.resolve(ty) != Ty::VOID).then_some(ty)
     }
 }
 

@@ -1,0 +1,114 @@
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Input and output: transfers, devices, files.
+ */
+
+#pragma D depends_on library unistd.d
+
+inline int B_BUSY = 0x00000001;
+inline int B_DONE = 0x00000002;
+inline int B_ERROR = 0x00000004;
+inline int B_PAGEIO = 0x00000010;
+inline int B_PHYS = 0x00000020;
+inline int B_READ = 0x00000040;
+inline int B_WRITE = 0x00000100;
+inline int B_ASYNC = 0x00000400;
+
+typedef struct bufinfo {
+	int b_flags;		/* B_READ or B_WRITE, B_ASYNC, B_ERROR */
+	size_t b_bcount;	/* bytes to transfer */
+	uint64_t b_addr;	/* address of the request */
+	uint64_t b_blkno;	/* first block of 512 bytes on the device */
+	uint64_t b_lblkno;	/* the same */
+	size_t b_resid;		/* bytes not transferred yet */
+	size_t b_bufsize;	/* bytes of the buffer */
+	uintptr_t b_iodone;	/* what is called in the end */
+	int b_error;		/* the block layer's status, 0 if all is well */
+	uint32_t b_edev;	/* the device */
+} bufinfo_t;
+
+/* bi_opf: the lowest byte is the operation, which writes if it is odd; 0x800 is REQ_SYNC. */
+translator bufinfo_t < struct bio *B > {
+	b_flags = (B->bi_opf & 1 ? B_WRITE : B_READ) | (B->bi_opf & 0x800 ? 0 : B_ASYNC) |
+	    (B->bi_status != 0 ? B_ERROR : 0);
+	b_bcount = B->bi_iter.bi_size;
+	b_addr = (uint64_t)B;
+	b_blkno = B->bi_iter.bi_sector;
+	b_lblkno = B->bi_iter.bi_sector;
+	b_resid = B->bi_iter.bi_size;
+	b_bufsize = B->bi_iter.bi_size;
+	b_iodone = (uintptr_t)B->bi_end_io;
+	b_error = B->bi_status;
+	b_edev = B->bi_bdev == NULL ? 0 : B->bi_bdev->bd_dev;
+};
+
+typedef struct devinfo {
+	int dev_major;		/* major number */
+	int dev_minor;		/* minor number */
+	int dev_instance;	/* number of the disk within its driver */
+	string dev_name;	/* name of the disk */
+	string dev_statname;	/* name of the disk as statistics call it */
+	string dev_pathname;	/* its file in /dev */
+} devinfo_t;
+
+translator devinfo_t < struct bio *B > {
+	dev_major = B->bi_bdev == NULL ? 0 : B->bi_bdev->bd_dev >> 20;
+	dev_minor = B->bi_bdev == NULL ? 0 : B->bi_bdev->bd_dev & 0xfffff;
+	dev_instance = B->bi_bdev == NULL ? 0 : B->bi_bdev->bd_disk->first_minor;
+	dev_name = B->bi_bdev == NULL ? "nfs" : stringof(B->bi_bdev->bd_disk->disk_name);
+	dev_statname = B->bi_bdev == NULL ? "nfs" : stringof(B->bi_bdev->bd_disk->disk_name);
+	dev_pathname = B->bi_bdev == NULL ? "<unknown>" :
+	    strjoin("/dev/", stringof(B->bi_bdev->bd_disk->disk_name));
+};
+
+typedef struct fileinfo {
+	string fi_name;		/* last part of the path */
+	string fi_dirname;	/* name of the folder that holds it */
+	string fi_pathname;	/* the whole path */
+	int64_t fi_offset;	/* where the next read or write starts */
+	string fi_fs;		/* type of the file system */
+	int fi_oflags;		/* flags of open(2) */
+} fileinfo_t;
+
+translator fileinfo_t < struct file *F > {
+	fi_name = F == NULL ? "<none>" : stringof((char *)F->f_path.dentry->d_name.name);
+	fi_dirname = F == NULL ? "<none>" : stringof((char *)F->f_path.dentry->d_parent->d_name.name);
+	fi_pathname = F == NULL ? "<none>" : d_path(&F->f_path);
+	fi_offset = F == NULL ? 0 : F->f_pos;
+	fi_fs = F == NULL ? "<none>" : stringof((char *)F->f_inode->i_sb->s_type->name);
+	fi_oflags = F == NULL ? 0 : F->f_flags;
+};
+
+/* The file that a transfer belongs to is not known at the block layer. */
+translator fileinfo_t < struct bio *B > {
+	fi_name = "<unknown>";
+	fi_dirname = "<unknown>";
+	fi_pathname = "<unknown>";
+	fi_offset = 0;
+	fi_fs = "<unknown>";
+	fi_oflags = 0;
+};
+
+inline fileinfo_t fds[int fd] = xlate <fileinfo_t> (
+    fd >= 0 && fd < curthread->files->fdt->max_fds ? curthread->files->fdt->fd[fd] : NULL);
+
+inline int O_ACCMODE = 0x0003;
+inline int O_RDONLY = 0x0000;
+inline int O_WRONLY = 0x0001;
+inline int O_RDWR = 0x0002;
+inline int O_CREAT = 0x0040;
+inline int O_EXCL = 0x0080;
+inline int O_NOCTTY = 0x0100;
+inline int O_TRUNC = 0x0200;
+inline int O_APPEND = 0x0400;
+inline int O_NONBLOCK = 0x0800;
+inline int O_NDELAY = 0x0800;
+inline int O_DSYNC = 0x1000;
+inline int O_DIRECT = 0x4000;
+inline int O_LARGEFILE = 0x8000;
+inline int O_DIRECTORY = 0x10000;
+inline int O_NOFOLLOW = 0x20000;
+inline int O_CLOEXEC = 0x80000;
+inline int O_SYNC = 0x101000;

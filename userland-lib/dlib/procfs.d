@@ -1,0 +1,98 @@
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Processes and threads. A process is what its threads share; each thread is a task_struct of its own.
+ */
+
+#pragma D depends_on library unistd.d
+
+typedef int processorid_t;
+
+typedef struct psinfo {
+	int pr_nlwp;		/* number of threads */
+	pid_t pr_pid;		/* process id */
+	pid_t pr_ppid;		/* process id of the parent */
+	pid_t pr_pgid;		/* process group */
+	pid_t pr_sid;		/* session */
+	uid_t pr_uid;		/* real user id */
+	uid_t pr_euid;		/* effective user id */
+	gid_t pr_gid;		/* real group id */
+	gid_t pr_egid;		/* effective group id */
+	uintptr_t pr_addr;	/* address of the task_struct */
+	size_t pr_size;		/* not known here */
+	size_t pr_rssize;	/* not known here */
+	uint32_t pr_ttydev;	/* controlling terminal, -1 if none */
+	uint64_t pr_start;	/* start, nanoseconds since boot */
+	string pr_fname;	/* name of the program */
+	string pr_psargs;	/* arguments; the name for others than the current process */
+	int pr_wstat;		/* exit status of a dead process */
+} psinfo_t;
+
+/* pids[2] and pids[3] are PIDTYPE_PGID's and PIDTYPE_SID's. */
+translator psinfo_t < struct task_struct *T > {
+	pr_nlwp = T->signal->nr_threads;
+	pr_pid = T->tgid;
+	pr_ppid = T->real_parent->tgid;
+	pr_pgid = T->signal->pids[2]->numbers[0].nr;
+	pr_sid = T->signal->pids[3]->numbers[0].nr;
+	pr_uid = T->real_cred->uid.val;
+	pr_euid = T->real_cred->euid.val;
+	pr_gid = T->real_cred->gid.val;
+	pr_egid = T->real_cred->egid.val;
+	pr_addr = (uintptr_t)T;
+	pr_ttydev = T->signal->tty == NULL ? -1 :
+	    (T->signal->tty->driver->major << 20) +
+	    T->signal->tty->driver->minor_start + T->signal->tty->index;
+	pr_start = T->group_leader->start_boottime;
+	pr_fname = stringof(T->group_leader->comm);
+	pr_psargs = T->tgid == pid ? execargs : stringof(T->group_leader->comm);
+	pr_wstat = T->exit_code;
+};
+
+inline int SSLEEP = 1;
+inline int SRUN = 2;
+inline int SZOMB = 3;
+inline int SSTOP = 4;
+inline int SIDL = 5;
+inline int SONPROC = 6;
+inline int SWAIT = 7;
+
+inline int PR_STOPPED = 0x00000001;
+inline int PR_ISSYS = 0x00001000;
+
+typedef struct lwpsinfo {
+	int pr_flag;		/* PR_ISSYS for threads of the kernel, PR_STOPPED */
+	id_t pr_lwpid;		/* thread id */
+	uintptr_t pr_addr;	/* address of the task_struct */
+	uintptr_t pr_wchan;	/* not known here */
+	char pr_state;		/* SSLEEP, SRUN, ... */
+	char pr_sname;		/* the state as a letter */
+	char pr_nice;		/* nice value */
+	short pr_cpu;		/* not known here */
+	int pr_pri;		/* priority, less is more urgent */
+	int pr_oldpri;		/* not known here */
+	string pr_clname;	/* scheduling class */
+	string pr_name;		/* name of the thread */
+	processorid_t pr_onpro;	/* CPU that it runs on, or ran on last */
+} lwpsinfo_t;
+
+/* __state: bits 2 and 3 say stopped and traced. flags: 0x200000 is PF_KTHREAD. Nice 0 is static_prio 120. */
+translator lwpsinfo_t < struct task_struct *T > {
+	pr_flag = (T->flags & 0x200000 ? PR_ISSYS : 0) | (T->__state & 0xc ? PR_STOPPED : 0);
+	pr_lwpid = T->pid;
+	pr_addr = (uintptr_t)T;
+	pr_state = T->exit_state ? SZOMB : T->on_cpu ? SONPROC :
+	    T->__state == 0 ? SRUN : T->__state & 0xc ? SSTOP : SSLEEP;
+	pr_sname = T->exit_state ? 'Z' : T->on_cpu ? 'O' :
+	    T->__state == 0 ? 'R' : T->__state & 0xc ? 'T' : 'S';
+	pr_nice = T->static_prio - 120;
+	pr_pri = T->prio;
+	pr_clname = T->policy == 1 || T->policy == 2 ? "RT" :
+	    T->policy == 6 ? "DL" : T->policy == 7 ? "EXT" : "TS";
+	pr_name = stringof(T->comm);
+	pr_onpro = T->thread_info.cpu;
+};
+
+inline psinfo_t *curpsinfo = xlate <psinfo_t *> (curthread);
+inline lwpsinfo_t *curlwpsinfo = xlate <lwpsinfo_t *> (curthread);
