@@ -62,6 +62,11 @@ pub fn is_action(name: &str) -> bool {
     ACTIONS.iter().any(|(known, ..)| *known == name)
 }
 
+/// Names of all actions.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    ACTIONS.iter().map(|(name, ..)| *name)
+}
+
 /// A call of an action.
 #[derive(Clone, Copy)]
 struct Called<'a> {
@@ -308,16 +313,27 @@ impl Sema<'_, '_> {
             "freopen" => Action::Freopen,
             _ => Action::Printf,
         };
-        let mut values = Vec::new();
+        let mut actions = Vec::new();
         let mut shapes = Vec::new();
         for arg in call.args.get(1..).unwrap_or(&[]) {
-            if let ExprKind::Agg { .. } = arg.kind {
-                shapes.push(Arg::Aggregation);
-                continue;
-            }
-            let value = self.expression(arg)?;
-            shapes.push(Arg::Value(value.ty));
-            values.push(value);
+            let called = match &arg.kind {
+                ExprKind::Agg { .. } => {
+                    shapes.push(Arg::Aggregation);
+                    continue;
+                }
+                ExprKind::Call { name, args, .. } => self.address_action(name, args, arg.span)?,
+                _ => None,
+            };
+            let (action, ty) = match called {
+                Some(called) => called,
+                None => {
+                    let value = self.expression(arg)?;
+                    let value = self.typed(value)?;
+                    (desc(kind, Some(self.value(&value)?), 0), value.ty)
+                }
+            };
+            shapes.push(Arg::Value(ty));
+            actions.push(action);
         }
         let checked = Call {
             name: call.name,
@@ -325,10 +341,6 @@ impl Sema<'_, '_> {
             span: call.span,
         };
         let args: Vec<Kind> = check_printf(&self.state.types, checked, &format, &shapes)?;
-        let mut actions = Vec::with_capacity(values.len().max(1));
-        for value in &values {
-            actions.push(desc(kind, Some(self.value(value)?), 0));
-        }
         if actions.is_empty() {
             actions.push(desc(kind, None, 0));
         }

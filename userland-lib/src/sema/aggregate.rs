@@ -119,8 +119,11 @@ impl Sema<'_, '_> {
         let call = aggfunc::check(&self.state.types, func, &checked, span)?;
 
         let mut tuple: Vec<(ActionDesc, Ty)> = Vec::with_capacity(keys.len());
-        for key in keys {
-            tuple.push(self.key(key)?);
+        let mut known = self.state.aggregations.iter();
+        let known = known.find(|known| known.name == table_name(name));
+        let known = known.map_or_else(Vec::new, |known| known.keys.clone());
+        for (index, key) in keys.iter().enumerate() {
+            tuple.push(self.key(key, known.get(index).copied())?);
         }
         let types: Vec<Ty> = tuple.iter().map(|(_, ty)| *ty).collect();
         let var = self.enter_aggregation(name, func, call.arg, &types, keys, span)?;
@@ -159,14 +162,22 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
-    /// A key's action and type: a value, or what an action such as `stack()` makes.
-    fn key(&mut self, key: &ast::Expr) -> Result<(ActionDesc, Ty)> {
+    /// A key's action and type: a value, or what an action such as `stack()` makes. An integer takes the type that
+    /// the aggregation's first use gave the key, so that equal keys are equal records.
+    fn key(&mut self, key: &ast::Expr, known: Option<Ty>) -> Result<(ActionDesc, Ty)> {
         if let ExprKind::Call { name, args, .. } = &key.kind {
             if let Some(keyed) = self.address_action(name, args, key.span)? {
                 return Ok(keyed);
             }
         }
         let expr = self.expression(key)?;
+        let mut expr = self.typed(expr)?;
+        let types = &self.state.types;
+        if let Some(ty) =
+            known.filter(|ty| types.int(*ty).is_some() && types.int(expr.ty).is_some())
+        {
+            expr = self.convert(expr, ty);
+        }
         if self.state.types.resolve(expr.ty) == Ty::VOID || self.state.types.is_dynamic(expr.ty) {
             let message = "a key of an aggregation must have a value";
             return Err(Diagnostic::new("D_KEY_TYPE", key.span, message));

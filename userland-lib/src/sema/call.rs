@@ -269,7 +269,7 @@ impl Sema<'_, '_> {
             span,
             format!("undefined function name: {name}"),
         );
-        match nearest(name, names()) {
+        match nearest(name, names().chain(super::action::names())) {
             Some(known) => error.note(format!("did you mean `{known}`?")),
             None => error,
         }

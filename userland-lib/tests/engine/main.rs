@@ -7,8 +7,10 @@
 //! it (the table of probes) is made for the tests, so what passes here is the whole way from the text of a program to
 //! the text of its output.
 
+mod arithmetic;
 mod build;
 mod device;
+mod language;
 mod machine;
 mod programs;
 mod session;

@@ -1,0 +1,376 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What D programs mean: compiled, run by the engine, and printed.
+
+use super::session::Session;
+use dtrace::compile::{Compiler, Settings};
+use dtrace::source::Source;
+use dtrace::world::Nowhere;
+use expect_test::{expect, Expect};
+
+/// What the programs print, one after the other enabled; `syscall::read:entry` fires with 3 and 4 in between.
+fn run(programs: &[&str]) -> String {
+    let mut compiler = Compiler::new(&Nowhere);
+    let mut session = Session::new(&[("quiet", None)]);
+    for text in programs {
+        let source = Source::argument(*text);
+        let program = compiler
+            .compile(&source, &Settings::default())
+            .unwrap_or_else(|error| panic!("{error}\n{}", error.snippet(&source)));
+        session.enable(&program);
+    }
+    session.go();
+    for value in [3, 4] {
+        session.device.fire(1, "syscall::read:entry", &[value, 7]);
+    }
+    session.finish()
+}
+
+fn check(text: &str, expected: Expect) {
+    expected.assert_eq(&run(&[text]));
+}
+
+/// The value of `expression` as a `long`, after `statements`.
+pub fn value_of(statements: &str, expression: &str) -> String {
+    let text = format!("BEGIN {{ {statements} printf(\"%d\", (long)({expression})); }}");
+    let output = run(&[&text]);
+    output.trim_start_matches('|').trim_end().to_owned()
+}
+
+#[test]
+fn integers_are_those_of_c() {
+    for (expression, expected) in [
+        ("1 + 2 * 3 - 4 / 2 % 3", "5"),
+        ("-7 / 2", "-3"),
+        ("-7 % 2", "-1"),
+        ("7u / 2u", "3"),
+        ("2147483647 + 1", "-2147483648"),
+        ("4294967295u + 1u", "0"),
+        ("-1 < 1u", "0"),
+        ("-1 < 1", "1"),
+        ("-1L < 1u", "1"),
+        ("(char)200", "-56"),
+        ("(unsigned char)456", "200"),
+        ("~0u >> 28", "15"),
+        ("-16 >> 2", "-4"),
+        ("1 << 31", "-2147483648"),
+        ("1ull << 40", "1099511627776"),
+        ("'A' + 1", "66"),
+        ("'\\377'", "-1"),
+        ("0x7fffffff ^ 0xff & 0xf0 | 1", "2147483407"),
+        ("1 ? 2 : 3", "2"),
+        ("0 ? 2 : 3u", "3"),
+        ("!5 + !0", "1"),
+        ("3 && 0 || 1", "1"),
+        ("1 ^^ 1", "0"),
+        ("(1, 2)", "2"),
+        (
+            "sizeof (int) + sizeof (long) + sizeof (string) + sizeof (char *)",
+            "276",
+        ),
+        ("sizeof \"abc\"", "4"),
+        ("\"abc\" < \"abd\"", "1"),
+        ("\"abc\" == \"abc\" && \"a\" != \"b\"", "1"),
+    ] {
+        assert_eq!(value_of("", expression), expected, "{expression}");
+        // The same of what is not known before it runs.
+        let hidden = expression
+            .replace("200", "(x + 200)")
+            .replace("1 << 31", "(x + 1) << 31");
+        assert_eq!(value_of("x = 0;", &hidden), expected, "{hidden}");
+    }
+}
+
+#[test]
+fn variables_have_scopes_and_types() {
+    check(
+        r#"
+        int g;
+        self int t;
+        this char c;
+        syscall::read:entry { g += arg0; self->t++; this->c = arg0 + 254; this->u = arg0 * 2; }
+        syscall::read:entry { printf("%d %d %d %d\n", g, self->t, this->c, this->u); }
+        END { printf("%d %d\n", g, self->t); }
+        "#,
+        expect![[r#"
+            |3 1 1 6$
+            |7 2 2 8$
+            |7 2$
+        "#]],
+    );
+}
+
+#[test]
+fn arrays_have_keys_of_any_types() {
+    check(
+        r#"
+        int declared[int, string];
+        syscall::read:entry {
+            a[arg0, execname] = arg1;
+            declared[arg0, "x"] = arg0;
+            s[arg0] = probefunc;
+            self->m["k", pid] = arg0;
+        }
+        END {
+            printf("%d %d %d\n", a[3, "bash"], a[4, "bash"], a[5, "bash"]);
+            printf("%d %d\n", declared[3, "x"], declared[4, "y"]);
+            printf("[%s] [%s]\n", s[3], s[4]);
+            a[3, "bash"] = 0;
+            printf("%d\n", a[3, "bash"]);
+        }
+        "#,
+        expect![[r#"
+            |7 7 0$
+            |3 0$
+            |[read] [read]$
+            |0$
+        "#]],
+    );
+}
+
+#[test]
+fn strings_are_values() {
+    check(
+        r#"
+        string s;
+        BEGIN {
+            s = "hello";
+            t = strjoin(s, ", world");
+            s = "changed";
+            printf("%s %d %s %s\n", t, strlen(t), substr(t, 7), s == "changed" ? "yes" : "no");
+            self->s = t;
+            trace(self->s);
+            printf("\n%c%c %s\n", 'o', 'k', stringof("x"));
+        }
+        "#,
+        expect![[r#"
+            |hello, world 12 world yes$
+            |hello, world$
+            |ok x$
+        "#]],
+    );
+}
+
+#[test]
+fn records_live_in_variables() {
+    check(
+        r#"
+        struct point { int x; short y; unsigned f : 3; int g : 5; char name[4]; };
+        struct outer { long l; struct point p; };
+        struct point p;
+        this struct outer o;
+        BEGIN {
+            p.x = -5; p.y = 70000; p.f = 13; p.g = -3;
+            p.name[0] = 'h'; p.name[1] = 'i';
+            printf("%d %d %d %d %s\n", p.x, p.y, p.f, p.g, p.name);
+            this->o.p = p;
+            this->o.p.x++;
+            printf("%d %d %d %d\n", this->o.p.x, p.x, sizeof (struct point), offsetof(struct outer, p));
+            q = p;
+            printf("%d %s\n", q.x, q.name);
+        }
+        "#,
+        expect![[r#"
+            |-5 4464 5 -3 hi$
+            |-4 -5 12 8$
+            |-5 hi$
+        "#]],
+    );
+}
+
+#[test]
+fn pointers_count_in_what_they_point_to() {
+    check(
+        r#"
+        BEGIN {
+            this->p = (int *)alloca(16);
+            this->p[0] = 10; this->p[1] = 20; *(this->p + 2) = 30; this->p[3] = -40;
+            printf("%d %d %d %d\n", *this->p, this->p[1], this->p[2], this->p[3]);
+            this->q = this->p + 3;
+            printf("%d %d %d\n", this->q - this->p, this->q > this->p, *--this->q);
+            *this->p += 5; this->p[1]--; 
+            printf("%d %d %d\n", this->p[0], this->p[1]++, this->p[1]);
+            this->c = (char *)this->p;
+            printf("%d\n", this->c[0]);
+        }
+        "#,
+        expect![[r#"
+            |10 20 30 -40$
+            |3 1 30$
+            |15 19 20$
+            |15$
+        "#]],
+    );
+}
+
+#[test]
+fn conditions_pick_statements() {
+    check(
+        r#"
+        syscall::read:entry /arg0 >= 3/ {
+            printf("read ");
+            if (arg0 == 3) { printf("three "); if (pid == 1) { printf("init "); } else printf("other "); }
+            else if (arg0 == 4) { printf("four "); }
+            else { printf("many "); }
+            printf("done\n");
+        }
+        "#,
+        expect![[r#"
+            |read three other done$
+            |read four done$
+        "#]],
+    );
+}
+
+#[test]
+fn aggregations_are_printed() {
+    check(
+        r#"
+        syscall::read:entry {
+            @ = count();
+            @sum[execname, arg0] = sum(arg1);
+            @avg = avg(arg0); @min = min(arg0); @max = max(arg0);
+            @q = quantize(arg0);
+            @l = lquantize(arg0, 0, 10, 2);
+            @st[stack()] = count();
+        }
+        "#,
+        expect![[r#"
+            |                2$
+            |  bash                                                              3                7$
+            |  bash                                                              4                7$
+            |                3$
+            |                3$
+            |                4$
+            |$
+            |           value  ------------- Distribution ------------- count    $
+            |               1 |                                         0        $
+            |               2 |@@@@@@@@@@@@@@@@@@@@                     1        $
+            |               4 |@@@@@@@@@@@@@@@@@@@@                     1        $
+            |               8 |                                         0        $
+            |$
+            |$
+            |           value  ------------- Distribution ------------- count    $
+            |               0 |                                         0        $
+            |               2 |@@@@@@@@@@@@@@@@@@@@                     1        $
+            |               4 |@@@@@@@@@@@@@@@@@@@@                     1        $
+            |               6 |                                         0        $
+            |$
+            |$
+            |              vmlinux`vfs_read+0x10$
+            |              vmlinux`ksys_read+0x20$
+            |              vmlinux`do_syscall_64$
+            |                2$
+        "#]],
+    );
+}
+
+#[test]
+fn actions_act() {
+    check(
+        r#"
+        BEGIN {
+            @a[1] = sum(10); @a[2] = sum(20);
+            normalize(@a, 2);
+            printa("%d=%@d\n", @a);
+            denormalize(@a);
+            trunc(@a, 1);
+            printa(@a);
+            clear(@a);
+            stack(2);
+            sym(0xffffffff81001010);
+            printf("\n%a %k", 0xffffffff81002020, stack(1));
+            exit(7);
+        }
+        "#,
+        expect![[r#"
+            |1=5$
+            |2=10$
+            |$
+            |        2               20$
+            |$
+            |              vmlinux`vfs_read+0x10$
+            |              vmlinux`ksys_read+0x20$
+            |  vmlinux`vfs_read                                  $
+            |vmlinux`ksys_read+0x20 $
+            |vmlinux`vfs_read+0x10$
+            = 7
+        "#]],
+    );
+}
+
+#[test]
+fn inlines_and_enumerations_are_replaced() {
+    check(
+        r#"
+        enum color { RED, GREEN = 5, BLUE };
+        inline int twice[int x] = x + x;
+        inline string who = execname;
+        typedef unsigned char byte;
+        BEGIN { printf("%d %d %s %d\n", BLUE, twice[3] * 2, who, (byte)257); }
+        "#,
+        expect![[r#"
+            |6 12 bash 1$
+        "#]],
+    );
+}
+
+#[test]
+fn faults_reach_error_and_tracing_goes_on() {
+    check(
+        r#"
+        BEGIN { printf("%d", *(int *)0); }
+        BEGIN { printf("%d\n", 1 / (int)(timestamp - timestamp + 1 - 1 ? 0 : 1)); }
+        ERROR { printf("fault %d at %d: 0x%x\n", (int)arg4, (int)arg3, arg5); }
+        "#,
+        expect![[r#"
+            |fault 1 at 0: 0x0$
+            |fault 4 at 56: 0x0$
+        "#]],
+    );
+}
+
+#[test]
+fn programs_share_what_they_declare() {
+    expect![[r#"
+        |5$
+        |                5$
+    "#]]
+    .assert_eq(&run(&[
+        "BEGIN { x = 5; @a = sum(2); }",
+        "BEGIN { printf(\"%d\\n\", x); @a = sum(3); }",
+    ]));
+}
+
+#[test]
+fn equal_keys_are_one_entry() {
+    check(
+        r#"
+        BEGIN { @[1] = count(); @[(char)1] = count(); @[1ull] = count(); }
+        "#,
+        expect![[r#"
+            |        1                3$
+        "#]],
+    );
+}
+
+#[test]
+fn many_live_values_are_spilled() {
+    let sum = (0..40).fold("arg0".to_owned(), |sum, n| {
+        format!("(arg0 + {n}) * ({sum} + {n})")
+    });
+    let text = format!("syscall::read:entry {{ printf(\"%d\\n\", ({sum}) % 1000003); }}");
+    let nested = (0..10)
+        .fold("1".to_owned(), |inner, n| {
+            format!("strjoin(lltostr({n}), {inner})")
+        })
+        .replace(", 1)", ", \"\")");
+    let strings = format!("BEGIN {{ printf(\"%s\\n\", {nested}); }}");
+    expect![[r#"
+        |-138784$
+        |-991740$
+        |9876543210$
+    "#]]
+    .assert_eq(&run(&[&text, &strings]));
+}
