@@ -19,6 +19,12 @@ impl Sema<'_, '_> {
         self.nested(e.span, |sema| sema.expression_unbounded(e))
     }
 
+    /// An expression that is computed with: its type must be known.
+    fn operand(&mut self, e: &ast::Expr) -> Result<Expr> {
+        let value = self.expression(e)?;
+        self.typed(value)
+    }
+
     /// Runs `check` one level deeper.
     pub(super) fn nested<T>(
         &mut self,
@@ -66,7 +72,7 @@ impl Sema<'_, '_> {
             ast::ExprKind::Member { base, name, arrow } => self.member(base, name, *arrow, span),
             ast::ExprKind::Unary(op, operand) => self.unary(*op, operand, span),
             ast::ExprKind::Binary(op, left, right) => {
-                let (left, right) = (self.expression(left)?, self.expression(right)?);
+                let (left, right) = (self.operand(left)?, self.operand(right)?);
                 self.binary(*op, left, right, span)
             }
             ast::ExprKind::Step { up, post, target } => self.step(*up, *post, target, span),
@@ -107,7 +113,7 @@ impl Sema<'_, '_> {
             }
             ast::ExprKind::Offsetof(ty, member) => self.offsetof(ty, member, span),
             ast::ExprKind::Stringof(operand) => {
-                let operand = self.expression(operand)?;
+                let operand = self.operand(operand)?;
                 self.stringof(operand, span)
             }
             ast::ExprKind::Xlate(ty, value) => self.xlate(ty, value, span),
@@ -192,7 +198,7 @@ impl Sema<'_, '_> {
         if op == UnaryOp::AddressOf {
             return self.address_of(operand, span);
         }
-        let operand = self.expression(operand)?;
+        let operand = self.operand(operand)?;
         let types = &self.state.types;
         let refuse = |tag, kind| {
             Err(Diagnostic::new(
@@ -253,7 +259,7 @@ impl Sema<'_, '_> {
         value: &ast::Expr,
         span: Span,
     ) -> Result<Expr> {
-        let value = self.expression(value)?;
+        let value = self.operand(value)?;
         if let Some(op) = op {
             let infer = match self.state.types.int(value.ty) {
                 Some(_) => Ty::INT64_T,
@@ -360,7 +366,7 @@ impl Sema<'_, '_> {
         otherwise: &ast::Expr,
         span: Span,
     ) -> Result<Expr> {
-        let condition = self.expression(condition)?;
+        let condition = self.operand(condition)?;
         self.scalar_condition(&condition, "?:")?;
         let (then, otherwise) = (self.expression(then)?, self.expression(otherwise)?);
         let types = &self.state.types;
