@@ -99,19 +99,12 @@ impl<'a> Lexer<'a> {
                 self.pos += end + 4;
             } else if rest.starts_with('#') && self.at_line_start() {
                 self.control_line()?;
-            } else if rest.starts_with("//") && self.comment_to_line_end(rest) {
-                self.pos += rest.find('\n').unwrap_or(rest.len());
             } else if rest.starts_with("\\\n") {
                 self.pos += 2;
             } else {
                 return Ok(());
             }
         }
-    }
-
-    /// `//` begins a comment wherever no expression could: an empty predicate is an error anyway.
-    fn comment_to_line_end(&self, _rest: &str) -> bool {
-        self.at_line_start()
     }
 
     fn at_line_start(&self) -> bool {
