@@ -11,6 +11,7 @@ use super::probe::ProbeRef;
 use crate::sys::percpu::CpuGuard;
 use crate::sys::task::{irq_level, Current};
 use crate::sys::{clock, control, nofault, stack};
+use core::cell::Cell;
 use dtrace_engine::{BadAddr, Features, Machine, ProbeName};
 
 /// What this machine can do.
@@ -30,13 +31,20 @@ pub struct KernelMachine<'a> {
     guard: &'a CpuGuard,
     probe: ProbeRef,
     args: &'a FireArgs<'a>,
+    /// The time of the firing once it has been asked for, else 0.
+    now: Cell<u64>,
 }
 
 impl<'a> KernelMachine<'a> {
     /// The firing of `probe` with `args`.
     #[inline]
     pub fn new(guard: &'a CpuGuard, probe: ProbeRef, args: &'a FireArgs<'a>) -> Self {
-        Self { guard, probe, args }
+        Self {
+            guard,
+            probe,
+            args,
+            now: Cell::new(0),
+        }
     }
 
     /// The probe.
@@ -73,7 +81,10 @@ impl Machine for KernelMachine<'_> {
 
     #[inline]
     fn timestamp(&self) -> u64 {
-        clock::monotonic()
+        if self.now.get() == 0 {
+            self.now.set(clock::monotonic());
+        }
+        self.now.get()
     }
 
     fn walltimestamp(&self) -> u64 {

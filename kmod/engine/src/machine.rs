@@ -36,7 +36,8 @@ pub trait Machine {
 
     /// The firing probe's names.
     fn probe(&self) -> ProbeName<'_>;
-    /// Nanoseconds of a clock that never steps back.
+    /// The time of the firing, in nanoseconds of a clock that never steps back: the same whenever it is asked for during
+    /// one firing, so that all of its clauses see one time.
     fn timestamp(&self) -> u64;
     /// Nanoseconds since 1970.
     fn walltimestamp(&self) -> u64;
