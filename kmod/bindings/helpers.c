@@ -179,14 +179,27 @@ bool dtrace_user_ok(void)
 
 long dtrace_user_load_str(char *out, u64 addr, size_t size)
 {
-	long n;
+	size_t done = 0;
 
 	if (!dtrace_user_ok())
 		return -EFAULT;
-	pagefault_disable();
-	n = strncpy_from_user(out, (const char __user *)addr, size);
-	pagefault_enable();
-	return n;
+	/*
+	 * By aligned words, so that no load reaches into a page that the string does not. The nofault copy is the one
+	 * that knows when the CPU is between two address spaces.
+	 */
+	while (done < size) {
+		size_t word = sizeof(u64) - ((addr + done) & (sizeof(u64) - 1));
+		size_t n = min(word, size - done);
+		char *end;
+
+		if (copy_from_user_nofault(out + done, (const void __user *)(addr + done), n))
+			return -EFAULT;
+		end = memchr(out + done, 0, n);
+		if (end)
+			return end - out;
+		done += n;
+	}
+	return done;
 }
 
 void dtrace_chill(u64 ns)
@@ -263,6 +276,9 @@ bool dtrace_signal_current(int sig)
 {
 	struct dtrace_signal *s = raw_cpu_ptr(&dtrace_signals);
 
+	/* Kernel threads, the idle ones among them, and init are not a consumer's to stop. */
+	if (current->flags & PF_KTHREAD || is_global_init(current))
+		return false;
 	if (!valid_signal(sig) || !sig || s->task)
 		return false;
 	s->sig = sig;

@@ -65,7 +65,7 @@ impl<'a> FireArgs<'a> {
 
     /// The firing interrupted user code: there is no kernel stack to speak of.
     #[inline]
-    pub const fn from_user(self) -> Self {
+    pub const fn of_user_code(self) -> Self {
         self.caller(stack::NOWHERE)
     }
 

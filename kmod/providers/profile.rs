@@ -117,7 +117,10 @@ impl Tick for Sample {
             return;
         };
         if regs.user_mode() {
-            fire(self.0, &FireArgs::new(Args::Words(&[0, regs.ip()])).from_user());
+            fire(
+                self.0,
+                &FireArgs::new(Args::Words(&[0, regs.ip()])).of_user_code(),
+            );
         } else {
             let words = [regs.ip(), 0];
             let args = FireArgs::new(Args::Words(&words));

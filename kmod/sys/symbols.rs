@@ -23,7 +23,9 @@ pub fn lookup(name: &CStr) -> Result<Address> {
         Some(addr) => *addr,
         None => {
             // SAFETY: The name is a C string, and it is a function that may be probed.
-            let addr = unsafe { bindings::dtrace_kprobe_address(c"kallsyms_lookup_name".as_char_ptr().cast()) };
+            let addr = unsafe {
+                bindings::dtrace_kprobe_address(c"kallsyms_lookup_name".as_char_ptr().cast())
+            };
             if addr == 0 {
                 return Err(ENOENT);
             }
@@ -244,7 +246,12 @@ impl Pass<'_> {
 /// `data` is a `Pass` that nobody else uses, `name` a C string.
 unsafe extern "C" fn name_symbol(data: *mut c_void, name: *const c_char, addr: usize) -> c_int {
     // SAFETY: By the caller's promise.
-    let (pass, name) = unsafe { (&mut *data.cast::<Pass<'_>>(), CStr::from_char_ptr(name.cast())) };
+    let (pass, name) = unsafe {
+        (
+            &mut *data.cast::<Pass<'_>>(),
+            CStr::from_char_ptr(name.cast()),
+        )
+    };
     pass.error = pass.symbol(name.to_bytes(), addr);
     c_int::from(pass.error.is_err())
 }

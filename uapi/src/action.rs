@@ -361,7 +361,8 @@ impl Llquantize {
             if magnitude < end as u64 {
                 return (base + magnitude as i64 / step - first) as usize;
             }
-            base += (end + step - 1) / step - first;
+            // Rounded up without a sum that could pass 63 bits.
+            base += end / step + (end % step != 0) as i64 - first;
             start = end;
             order += 1;
         }
@@ -449,6 +450,23 @@ mod tests {
             low,
             high,
             nsteps,
+        }
+    }
+
+    #[test]
+    fn llquantize_of_the_greatest_magnitudes_does_not_overflow() {
+        for factor in 2..=100 {
+            let high =
+                (1..64).take_while(|&high| i64::from(factor).checked_pow(high + 1).is_some());
+            for high in high {
+                let llq = Llquantize {
+                    factor: factor as u16,
+                    low: 0,
+                    high: high as u16,
+                    nsteps: 1,
+                };
+                assert!(llq.words() > 0 && llq.bucket(i64::MIN) <= llq.bucket(i64::MAX));
+            }
         }
     }
 

@@ -196,6 +196,9 @@ fn check_var(var: &DifVar) -> Check {
     }
 }
 
+/// Most variables of one DIFO: each is compared with those before it.
+const VARS_MAX: usize = 4096;
+
 /// Whether two declarations of one variable agree.
 pub fn same_var(a: &DifVar, b: &DifVar) -> bool {
     a.kind == b.kind && a.ty.kind == b.ty.kind && a.ty.flags == b.ty.flags && a.ty.size == b.ty.size
@@ -204,6 +207,9 @@ pub fn same_var(a: &DifVar, b: &DifVar) -> bool {
 impl Verifier<'_> {
     fn check_vars(&self) -> Result<(), Reason> {
         let vars = &self.difo.vars;
+        if vars.len() > VARS_MAX {
+            return Err(Reason::invalid("too many variables"));
+        }
         for (i, var) in vars.iter().enumerate() {
             check_var(var).map_err(Reason::invalid)?;
             let twin = vars
