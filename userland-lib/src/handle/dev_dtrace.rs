@@ -3,7 +3,7 @@
 
 //! `/dev/dtrace` itself: the control calls behind [`Device`].
 //!
-//! This is the only module of the library that hands memory to the kernel, and the only one with `unsafe`. Each
+//! This is the only module of the library that hands memory to the kernel. Each
 //! call passes one structure of the contract whose size is encoded in the call's number; structures that carry an
 //! address (snapshots, images) get it from a slice that outlives the call.
 
