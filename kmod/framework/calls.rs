@@ -4,7 +4,7 @@
 //! The control calls but those that run or read a tracing ([`snapshot`](super::snapshot)).
 //!
 //! Whatever comes from user space is copied once and then checked; what goes back is built whole before it is copied. A
-//! refused call changes nothing.
+//! refused call changes nothing, but for a refused `ENABLE`: see [`enabling`](super::enabling).
 
 use super::device::{Control, Open};
 use super::provider::Description;

@@ -3,9 +3,10 @@
 
 //! Enablings: from descriptions to ECBs at probes, and back.
 //!
-//! Enabling goes in three steps, and each is undone if a later one fails: the engine takes the clauses; every probe that a
-//! clause's description matches gets an ECB linked; providers arm, one batch each, the probes that had none before. An ECB may be
-//! linked before its probe is armed because a consumer that has not started ignores firings.
+//! Enabling goes in three steps: the engine takes the clauses; every probe that a clause's description matches gets an
+//! ECB linked; providers arm, one batch each, the probes that had none before. An ECB may be linked before its probe is
+//! armed because a consumer that has not started ignores firings. If a later step fails, what the engine took (clauses,
+//! EPIDs, options) stays with the consumer until its file is closed.
 //!
 //! The descriptions are retained: a probe that appears later (a kernel module is loaded) is enabled by whoever described it.
 //!
