@@ -33,6 +33,17 @@ struct dtrace_cpu *dtrace_cpu_of(unsigned int cpu)
 	return per_cpu_ptr(&dtrace_cpus, cpu);
 }
 
+/* Interrupts are off, and only an NMI may come between: it adds one of another kind. */
+static noinline void dtrace_cpu_lost(struct dtrace_cpu *c)
+{
+	if (!rcu_is_watching_curr_cpu())
+		c->lost[DTRACE_LOSS_UNWATCHED]++;
+	else if (in_nmi())
+		c->lost[DTRACE_LOSS_NMI]++;
+	else
+		c->lost[DTRACE_LOSS_RECURSION]++;
+}
+
 /*
  * The raw flavours throughout: the others tell lockdep and the irqsoff tracer, which may be traced themselves.
  */
@@ -45,7 +56,7 @@ struct dtrace_cpu *dtrace_cpu_enter(void)
 	c = raw_cpu_ptr(&dtrace_cpus);
 	/* Out of RCU's sight (the idle loop, entry code) nothing would keep the lists of ECBs alive. */
 	if (unlikely(c->busy || !rcu_is_watching_curr_cpu())) {
-		c->recursions++;
+		dtrace_cpu_lost(c);
 		raw_local_irq_restore(flags);
 		return NULL;
 	}

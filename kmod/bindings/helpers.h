@@ -14,6 +14,19 @@
 #include <linux/sched.h>
 #include <linux/workqueue.h>
 
+/* Why a firing was lost before any consumer saw it. */
+enum dtrace_loss {
+	/* Our own work called what is traced. */
+	DTRACE_LOSS_RECURSION,
+	/* An NMI hit our own work. */
+	DTRACE_LOSS_NMI,
+	/* RCU was not watching. */
+	DTRACE_LOSS_UNWATCHED,
+	/* The return of a call could not be hooked. */
+	DTRACE_LOSS_RETURN,
+	DTRACE_LOSSES
+};
+
 /* One CPU's part of the framework. Only that CPU touches it, with interrupts off. */
 struct dtrace_cpu {
 	/* Probe context is entered. */
@@ -21,8 +34,8 @@ struct dtrace_cpu {
 	u32 cpu;
 	/* Interrupt flags of the code that the probe stopped. */
 	unsigned long flags;
-	/* Firings that found busy set. */
-	u64 recursions;
+	/* Firings lost, by enum dtrace_loss. */
+	u64 lost[DTRACE_LOSSES];
 	/* Room for the raw frames of a kernel stack. */
 	unsigned long *frames;
 	unsigned int nr_frames;

@@ -8,6 +8,7 @@
     unsafe_code,
     unreachable_pub,
     non_camel_case_types,
+    non_upper_case_globals,
     dead_code,
     // Of structures without a size that the kernel's headers embed.
     improper_ctypes

@@ -101,7 +101,15 @@ impl MiscDevice for Open {
     fn show_fdinfo(open: Pin<&Self>, m: &SeqFile, _file: &File) {
         let activity = open.consumer.tracer.engine.activity();
         seq_print!(m, "dtrace-activity:\t{activity:?}\n");
-        seq_print!(m, "dtrace-recursions:\t{}\n", percpu::recursions());
+        let lost = percpu::Losses::total();
+        seq_print!(
+            m,
+            "dtrace-lost:\trecursion {} nmi {} unwatched {} returns {}\n",
+            lost.recursion,
+            lost.nmi,
+            lost.unwatched,
+            lost.returns
+        );
     }
 }
 

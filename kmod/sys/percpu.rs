@@ -114,16 +114,38 @@ impl Drop for CpuScratch {
     }
 }
 
-/// Firings that found their CPU taken, over all CPUs, since the module was loaded.
-pub fn recursions() -> u64 {
-    let mut sum = 0u64;
-    for cpu in (0..nr_cpus() as u32).filter(|cpu| possible(*cpu)) {
-        // SAFETY: The CPU is possible; the counter is read whole on a 64-bit machine, and may be a moment old.
-        sum = sum.wrapping_add(unsafe {
-            (&raw const (*bindings::dtrace_cpu_of(cpu)).recursions).read_volatile()
-        });
+/// Firings that no consumer saw, whoever had enabled them, by the reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// Probe context itself called what is traced.
+    pub recursion: u64,
+    /// An NMI hit probe context.
+    pub nmi: u64,
+    /// The code was out of RCU's sight: nothing would have kept the consumers alive.
+    pub unwatched: u64,
+    /// Returns of functions that could not be hooked when the function was called.
+    pub returns: u64,
+}
+
+impl Losses {
+    /// Those over all CPUs since the module was loaded. The sums only grow.
+    pub fn total() -> Self {
+        let mut total = Self::default();
+        for cpu in (0..nr_cpus() as u32).filter(|cpu| possible(*cpu)) {
+            // SAFETY: The CPU is possible; its counters are read whole on a 64-bit machine, and may be a moment old.
+            let lost = unsafe {
+                (&raw const (*bindings::dtrace_cpu_of(cpu)).lost)
+                    .cast::<[u64; bindings::dtrace_loss_DTRACE_LOSSES as usize]>()
+                    .read_volatile()
+            };
+            let [recursion, nmi, unwatched, returns] = lost;
+            total.recursion = total.recursion.wrapping_add(recursion);
+            total.nmi = total.nmi.wrapping_add(nmi);
+            total.unwatched = total.unwatched.wrapping_add(unwatched);
+            total.returns = total.returns.wrapping_add(returns);
+        }
+        total
     }
-    sum
 }
 
 /// One more than the greatest CPU number.
