@@ -256,6 +256,12 @@ impl Scanner<'_> {
         }
     }
 
+    /// Whether digits, if any, and a `$` follow.
+    fn digits_and_dollar(&self) -> bool {
+        let rest = self.rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        rest.starts_with('$')
+    }
+
     /// Reads a conversion after its `%`.
     fn conversion(&mut self) -> Result<Conversion, FormatError> {
         self.index += 1;
@@ -275,6 +281,10 @@ impl Scanner<'_> {
             Some('.') => return Err(self.error(FormatErrorKind::Dots)),
             Some('$') => return Err(self.error(FormatErrorKind::Positional)),
             Some('%') => return Err(self.error(FormatErrorKind::Percent)),
+            // After a `*`: the number of the argument that it means.
+            Some('0'..='9') if self.digits_and_dollar() => {
+                return Err(self.error(FormatErrorKind::Positional))
+            }
             Some(c) if !KINDS.contains(c) => return Err(self.error(FormatErrorKind::Undefined(c))),
             Some(c) => c,
         };

@@ -22,7 +22,7 @@
 //! other, so that programs can be enabled one by one on the same device.
 
 use crate::source::Span;
-use crate::statement::{AggVar, Statement};
+use crate::statement::{self, AggVar, Statement};
 use crate::world::ProbePattern;
 use dtrace_uapi::action::Action;
 use dtrace_uapi::dif::Instr;
@@ -50,8 +50,7 @@ pub struct Program {
 impl Program {
     /// The statement that a record's `uarg` names.
     pub fn statement(&self, uarg: u64) -> Option<&Statement> {
-        let index = uarg.checked_sub(self.first_uarg)?;
-        self.statements.get(usize::try_from(index).ok()?)
+        statement::find(&self.statements, self.first_uarg, uarg)
     }
 }
 

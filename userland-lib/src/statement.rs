@@ -3,7 +3,7 @@
 
 //! What the consumer does with records: the part of a compiled program that never reaches the kernel.
 //!
-//! Every action that makes a record carries the number of its [`Statement`] in its `uarg` (see [`uarg`]); the
+//! Every action that makes a record carries the number of its [`Statement`] in its `uarg`; the
 //! kernel gives it back in the record's description, and the consumer finds here what the record means in D: its
 //! type, the format it is printed with, the aggregation that it speaks of. All records of one call (the arguments
 //! of `printf()`, the keys of an aggregation) carry the same number. A record without a number is somebody else's
@@ -12,6 +12,7 @@
 //! Invariant: the numbers in a program's image are those of its table.
 
 use crate::format::Format;
+use crate::render::structure::Shape;
 use dtrace_uapi::action::Action;
 
 /// An aggregation's variable, numbered from 1 in the order of appearance in all of a consumer's programs.
@@ -48,6 +49,8 @@ pub enum Statement {
     Trace(Kind),
     /// `tracemem()`.
     Tracemem,
+    /// `print()`: two records, the address of an object of this type, and its bytes.
+    Print(Box<Shape>),
     /// `stack()`, `ustack()`, `sym()` and all others that their action alone describes.
     Action,
     /// `printf()`.
@@ -120,14 +123,12 @@ pub struct AggVar {
     pub func: Action,
 }
 
-/// The `uarg` of the actions of statement `index`.
-pub fn uarg(index: usize) -> u64 {
-    index as u64 + 1
-}
+/// The number of a consumer's first statement: 0 is nobody's.
+pub const FIRST: u64 = 1;
 
-/// The statement that `uarg` names, if it names any.
-pub fn find(statements: &[Statement], uarg: u64) -> Option<&Statement> {
-    statements.get(usize::try_from(uarg.checked_sub(1)?).ok()?)
+/// The statement that `uarg` names, if it names any of `statements`, which are numbered from `first` on.
+pub fn find(statements: &[Statement], first: u64, uarg: u64) -> Option<&Statement> {
+    statements.get(usize::try_from(uarg.checked_sub(first)?).ok()?)
 }
 
 #[cfg(test)]
@@ -137,10 +138,10 @@ mod tests {
     #[test]
     fn numbers_name_statements_and_strays_none() {
         let table = [Statement::Exit, Statement::Tracemem];
-        assert_eq!(find(&table, uarg(0)), Some(&Statement::Exit));
-        assert_eq!(find(&table, uarg(1)), Some(&Statement::Tracemem));
+        assert_eq!(find(&table, FIRST, FIRST), Some(&Statement::Exit));
+        assert_eq!(find(&table, 7, 8), Some(&Statement::Tracemem));
         for stray in [0, 3, u64::MAX] {
-            assert_eq!(find(&table, stray), None);
+            assert_eq!(find(&table, FIRST, stray), None);
         }
     }
 }

@@ -222,6 +222,8 @@ impl<'a> Lowering<'a> {
                 }
             }
             ExprKind::Call(subr, args) => self.call(*subr, args, span),
+            // Refused before any code is made.
+            ExprKind::Valueless => VReg::ZERO,
         }
     }
 

@@ -67,7 +67,7 @@ fn add_entry(
 
 /// The variable of an aggregating action and the types of its keys; 0 and no types for one of nobody's.
 fn variable(context: Context<'_>, uarg: u64) -> (AggVarId, &[statement::Kind]) {
-    match statement::find(context.statements, uarg) {
+    match statement::find(context.statements, statement::FIRST, uarg) {
         Some(Statement::Aggregate { var, keys }) => (*var, keys),
         _ => (0, &[]),
     }

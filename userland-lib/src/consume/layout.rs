@@ -75,7 +75,7 @@ impl EnabledProbe {
         let first = self
             .fields
             .first()
-            .and_then(|field| statement::find(statements, field.uarg));
+            .and_then(|field| statement::find(statements, statement::FIRST, field.uarg));
         first == Some(&Statement::Error)
     }
 }

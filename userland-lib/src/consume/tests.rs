@@ -8,7 +8,7 @@ use crate::format::Format;
 use crate::handle::fill;
 use crate::options::Setter;
 use crate::render::{NoSymbols, Zone};
-use crate::statement::{uarg, Kind, Print};
+use crate::statement::{self, Kind, Print};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::ioctl::{
     AggDesc, ArgDesc, BufDesc, Conf, EprobeDesc, ProbeDesc, ProviderDesc, RecDesc, RecHdr,
@@ -135,7 +135,7 @@ impl Bench {
         for (statement, action, sizes) in fields {
             self.statements.push(statement.clone());
             for size in *sizes {
-                let uarg = uarg(self.statements.len() - 1);
+                let uarg = statement::FIRST + self.statements.len() as u64 - 1;
                 records.push(RecDesc {
                     action: *action as u32,
                     size: *size,
@@ -338,7 +338,7 @@ fn aggregations_of_all_cpus_add_up_and_are_printed_at_the_end() {
         action: action as u32,
         offset,
         size,
-        uarg: uarg(0),
+        uarg: statement::FIRST,
         ..RecDesc::default()
     };
     let head = AggDesc {
@@ -398,7 +398,7 @@ fn a_record_that_prints_an_aggregation_sees_what_was_aggregated_before_it() {
         action: Action::Sum as u32,
         offset: 8,
         size: 8,
-        uarg: uarg(2),
+        uarg: statement::FIRST + 2,
         ..RecDesc::default()
     };
     let head = AggDesc {

@@ -220,7 +220,7 @@ impl Consumer {
     ) -> Result<(), ConsumeError> {
         let style = style(options);
         let renderer = renderer(context, &style);
-        let statement = statement::find(context.statements, group.fields[0].uarg);
+        let statement = statement::find(context.statements, statement::FIRST, group.fields[0].uarg);
         let failed = |sink: &mut Sink<'_>, reason: String| {
             (sink.event)(Event::Library(message::library_error(
                 &named(this),
@@ -266,6 +266,10 @@ impl Consumer {
                 if let Err(error) = self.redirect.truncate() {
                     failed(sink, format!("failed to ftruncate(): {error}"));
                 }
+            }
+            Some(Statement::Print(shape)) => {
+                let address = group.number().unwrap_or(0) as u64;
+                renderer.structure(text, address, shape, group.data(1));
             }
             Some(Statement::Printa { format, aggs }) => {
                 let printed = renderer.printa(text, &mut self.aggregations, aggs, format.as_ref());

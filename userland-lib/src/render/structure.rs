@@ -17,7 +17,7 @@ use super::{float, pad, Renderer};
 /// Columns before the outermost type.
 const INDENT: usize = 44;
 /// Levels of nesting that are shown.
-const DEPTH: usize = 10;
+pub const DEPTH: usize = 10;
 
 /// A type, as far as printing its values needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -123,7 +123,7 @@ impl Sema<'_, '_> {
 
     /// What a dynamic value (a symbol without a type) cannot be used for.
     pub(super) fn typed(&self, e: Expr) -> Result<Expr> {
-        if !self.state.types.is_dynamic(e.ty) {
+        if !self.state.types.is_dynamic(e.ty) || matches!(e.kind, ExprKind::Valueless) {
             return Ok(e);
         }
         Err(Diagnostic::new(
@@ -348,6 +348,7 @@ impl Sema<'_, '_> {
                 return Err(self.unknown_variable(scope, name, base.span));
             }
         }
+        one_tuple_of_keys(base, span)?;
         let [index] = args else {
             return Err(Diagnostic::new(
                 "D_PROTO_LEN",
@@ -458,6 +459,15 @@ impl Sema<'_, '_> {
         }
         Ok(keys)
     }
+}
+
+/// Refuses to index `base` if it is an aggregation with its keys.
+pub(super) fn one_tuple_of_keys(base: &ast::Expr, span: Span) -> Result<()> {
+    let ast::ExprKind::Agg { name, .. } = &base.kind else {
+        return Ok(());
+    };
+    let message = format!("aggregation @{name} may not be used as a multi-dimensional array");
+    Err(Diagnostic::new("D_AGG_MDIM", span, message))
 }
 
 /// The variable that an expression names outright.

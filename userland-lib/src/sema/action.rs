@@ -10,17 +10,14 @@
 use super::call::{check_count, incompatible};
 use super::clause::{Builder, Order};
 use super::hir::Expr;
-use super::printf::{check_printa, check_printf, same_keys, Arg, Call};
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
-use crate::format::Format;
 use crate::program::{ActionDesc, Difo};
 use crate::source::Span;
-use crate::statement::{Kind, Print, Statement};
+use crate::statement::Statement;
 use crate::syntax::ast::{self, ExprKind};
 use crate::types::Ty;
 use dtrace_uapi::action::{ustack_arg, Action, Libact};
-use dtrace_uapi::types::{DifType, DIF_TF_BYREF};
 
 /// Every action with the least and the greatest number of its arguments.
 const ACTIONS: &[(&str, usize, Option<usize>)] = &[
@@ -38,6 +35,7 @@ const ACTIONS: &[(&str, usize, Option<usize>)] = &[
     ("mod", 1, Some(1)),
     ("normalize", 2, Some(2)),
     ("panic", 0, Some(0)),
+    ("print", 1, Some(1)),
     ("printa", 1, None),
     ("printf", 1, None),
     ("raise", 1, Some(1)),
@@ -62,6 +60,27 @@ pub fn is_action(name: &str) -> bool {
     ACTIONS.iter().any(|(known, ..)| *known == name)
 }
 
+/// The type that a call of the action `name` has in an expression: that of its record if it can be printed or be
+/// a key, else `void`.
+pub fn value_type(name: &str) -> Ty {
+    address_kind(name).map_or(Ty::VOID, |(_, ty)| ty)
+}
+
+/// What the action `name` makes of an address or a stack, if it is one that does.
+fn address_kind(name: &str) -> Option<(Action, Ty)> {
+    Some(match name {
+        "stack" => (Action::Stack, Ty::STACK),
+        "ustack" => (Action::Ustack, Ty::STACK),
+        "jstack" => (Action::Jstack, Ty::STACK),
+        "sym" | "func" => (Action::Sym, Ty::SYMBOL),
+        "mod" => (Action::Mod, Ty::SYMBOL),
+        "usym" | "ufunc" => (Action::Usym, Ty::USYMBOL),
+        "umod" => (Action::Umod, Ty::USYMBOL),
+        "uaddr" => (Action::Uaddr, Ty::USYMBOL),
+        _ => return None,
+    })
+}
+
 /// Names of all actions.
 pub fn names() -> impl Iterator<Item = &'static str> {
     ACTIONS.iter().map(|(name, ..)| *name)
@@ -69,24 +88,33 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// A call of an action.
 #[derive(Clone, Copy)]
-struct Called<'a> {
-    name: &'a str,
-    args: &'a [ast::Expr],
-    span: Span,
+pub(super) struct Called<'a> {
+    pub(super) name: &'a str,
+    pub(super) args: &'a [ast::Expr],
+    pub(super) span: Span,
 }
 
 impl Called<'_> {
-    fn error(&self, tag: &'static str, text: &str) -> Box<Diagnostic> {
+    pub(super) fn error(&self, tag: &'static str, text: &str) -> Box<Diagnostic> {
         Diagnostic::new(tag, self.span, format!("{}( ) {text}", self.name))
     }
 
+    /// Argument `index` if it is a string constant.
+    pub(super) fn constant_text(&self, index: usize) -> Option<String> {
+        match &self.args.get(index)?.kind {
+            ExprKind::Str(text) => Some(String::from_utf8_lossy(text).into_owned()),
+            _ => None,
+        }
+    }
+
     /// Place of an argument, or of the call.
-    fn place(&self, index: usize) -> Span {
+    pub(super) fn place(&self, index: usize) -> Span {
         self.args.get(index).map_or(self.span, |arg| arg.span)
     }
 }
 
-fn desc(kind: Action, difo: Option<Difo>, arg: u64) -> ActionDesc {
+/// An action; its statement's number is entered when it is added to a clause.
+pub(super) fn desc(kind: Action, difo: Option<Difo>, arg: u64) -> ActionDesc {
     ActionDesc {
         kind,
         difo,
@@ -115,7 +143,8 @@ impl Sema<'_, '_> {
         self.check_order(&call, &mut builder.order)?;
         let (statement, actions) = match name {
             "trace" => self.trace(&call)?,
-            "printf" | "system" | "freopen" => self.print(&call)?,
+            "printf" | "system" | "freopen" => self.formatted(&call)?,
+            "print" => self.print(&call)?,
             "printa" => self.printa(&call)?,
             "tracemem" => self.tracemem(&call)?,
             "exit" => {
@@ -137,7 +166,9 @@ impl Sema<'_, '_> {
                 )
             }
             "chill" => {
-                let time = self.integer(&call, 0, Ty::UINT64_T)?;
+                // The prototype says `int`, but a duration in nanoseconds may need more bits.
+                let time = self.integral(&call, 0, Ty::INT)?;
+                let time = self.convert(time, Ty::UINT64_T);
                 (
                     Statement::Action,
                     vec![desc(Action::Chill, Some(self.unrecorded(&time)?), 0)],
@@ -192,260 +223,62 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
-    /// Argument `index` as an integer of type `ty`.
-    fn integer(&mut self, call: &Called<'_>, index: usize, ty: Ty) -> Result<Expr> {
-        let Some(arg) = call.args.get(index) else {
-            return Err(call.error("D_PROTO_LEN", "prototype mismatch"));
-        };
-        let arg = self.expression(arg)?;
+    /// Argument `index`.
+    pub(super) fn argument(&mut self, call: &Called<'_>, index: usize) -> Result<Expr> {
+        match call.args.get(index) {
+            Some(arg) => self.expression(arg),
+            None => Err(call.error("D_PROTO_LEN", "prototype mismatch")),
+        }
+    }
+
+    /// Type of argument `index`, `void` where there is none.
+    pub(super) fn type_of_argument(&mut self, call: &Called<'_>, index: usize) -> Result<Ty> {
+        match call.args.get(index) {
+            Some(arg) => Ok(self.expression(arg)?.ty),
+            None => Ok(Ty::VOID),
+        }
+    }
+
+    /// Argument `index`, which must be an integer; `ty` is the prototype's type.
+    fn integral(&mut self, call: &Called<'_>, index: usize, ty: Ty) -> Result<Expr> {
+        let arg = self.argument(call, index)?;
         let types = &self.state.types;
         if types.int(arg.ty).is_none() {
             let (wanted, given) = (types.name(ty), types.name(arg.ty));
             return Err(incompatible(call.name, index, &wanted, &given, arg.span));
         }
+        Ok(arg)
+    }
+
+    /// Argument `index` as an integer of type `ty`.
+    pub(super) fn integer(&mut self, call: &Called<'_>, index: usize, ty: Ty) -> Result<Expr> {
+        let arg = self.integral(call, index, ty)?;
         Ok(self.convert(arg, ty))
     }
 
-    /// Argument `index` as a constant above 0 that fits 32 bits, if it is given.
-    fn positive_size(
+    /// Argument `index`, of the prototype's type `ty`, as a constant above 0 that fits 32 bits, if it is given.
+    pub(super) fn positive_size(
         &mut self,
         call: &Called<'_>,
         index: usize,
+        ty: Ty,
         tag: &'static str,
         what: &str,
     ) -> Result<Option<u32>> {
-        let Some(arg) = call.args.get(index) else {
+        if index >= call.args.len() {
             return Ok(None);
-        };
-        let value = self.expression(arg)?;
-        let constant = match self.state.types.int(value.ty) {
-            Some(_) => value.constant().map(|value| value as i64),
-            None => None,
-        };
-        match constant
-            .and_then(|value| u32::try_from(value).ok())
-            .filter(|&value| value > 0)
-        {
+        }
+        let value = self.integral(call, index, ty)?;
+        let constant = value.constant().and_then(|value| u32::try_from(value).ok());
+        match constant.filter(|&value| value > 0) {
             Some(value) => Ok(Some(value)),
             None => {
                 let text =
                     format!("{what} must be a non-zero positive integral constant expression");
-                Err(Diagnostic::new(
-                    tag,
-                    value.span,
-                    format!("{}( ) {text}", call.name),
-                ))
+                let message = format!("{}( ) {text}", call.name);
+                Err(Diagnostic::new(tag, value.span, message))
             }
         }
-    }
-
-    /// Argument `index` as a string constant.
-    fn text(&mut self, call: &Called<'_>, index: usize) -> Result<String> {
-        let arg = call.args.get(index);
-        if let Some(ExprKind::Str(text)) = arg.map(|arg| &arg.kind) {
-            return Ok(String::from_utf8_lossy(text).into_owned());
-        }
-        let given = match arg {
-            Some(arg) => {
-                let ty = self.expression(arg)?.ty;
-                self.state.types.name(ty)
-            }
-            None => "void".to_owned(),
-        };
-        Err(incompatible(
-            call.name,
-            index,
-            "string constant",
-            &given,
-            call.place(index),
-        ))
-    }
-
-    fn format(&mut self, call: &Called<'_>) -> Result<(String, Format)> {
-        let text = self.text(call, 0).map_err(|mut error| {
-            if error.tag == "D_PROTO_ARG" {
-                error.tag = "D_PRINTF_ARG_FMT";
-            }
-            error
-        })?;
-        match Format::parse(&text) {
-            Ok(format) => Ok((text, format)),
-            Err(error) => {
-                let message = format!("{}( ) {error}", call.name);
-                Err(Diagnostic::new("D_PRINTF_FMT", call.place(0), message))
-            }
-        }
-    }
-
-    fn trace(&mut self, call: &Called<'_>) -> Result<(Statement, Vec<ActionDesc>)> {
-        if let Some(ast::Expr {
-            kind: ExprKind::Agg { name, .. },
-            span,
-        }) = call.args.first()
-        {
-            let known = self.known_aggregation(name, call.name, *span)?;
-            let statement = Statement::Printa {
-                format: None,
-                aggs: vec![known.id],
-            };
-            return Ok((statement, vec![desc(Action::Printa, None, 0)]));
-        }
-        let Some(arg) = call.args.first() else {
-            return Err(call.error("D_PROTO_LEN", "prototype mismatch"));
-        };
-        let value = self.expression(arg)?;
-        let value = self.typed(value)?;
-        let types = &self.state.types;
-        if types.resolve(value.ty) == Ty::VOID {
-            return Err(call.error("D_TRACE_VOID", "may not be applied to a void expression"));
-        }
-        let statement = Statement::Trace(types.record_kind(value.ty));
-        Ok((
-            statement,
-            vec![desc(Action::Difexpr, Some(self.value(&value)?), 0)],
-        ))
-    }
-
-    fn print(&mut self, call: &Called<'_>) -> Result<(Statement, Vec<ActionDesc>)> {
-        let (text, format) = self.format(call)?;
-        let kind = match call.name {
-            "system" => Action::System,
-            "freopen" => Action::Freopen,
-            _ => Action::Printf,
-        };
-        let mut actions = Vec::new();
-        let mut shapes = Vec::new();
-        for arg in call.args.get(1..).unwrap_or(&[]) {
-            let called = match &arg.kind {
-                ExprKind::Agg { .. } => {
-                    shapes.push(Arg::Aggregation);
-                    continue;
-                }
-                ExprKind::Call { name, args, .. } => self.address_action(name, args, arg.span)?,
-                _ => None,
-            };
-            let (action, ty) = match called {
-                Some(called) => called,
-                None => {
-                    let value = self.expression(arg)?;
-                    let value = self.typed(value)?;
-                    (desc(kind, Some(self.value(&value)?), 0), value.ty)
-                }
-            };
-            shapes.push(Arg::Value(ty));
-            actions.push(action);
-        }
-        let checked = Call {
-            name: call.name,
-            before: 1,
-            span: call.span,
-        };
-        let args: Vec<Kind> = check_printf(&self.state.types, checked, &format, &shapes)?;
-        if actions.is_empty() {
-            actions.push(desc(kind, None, 0));
-        }
-        if let Some(first) = actions.first_mut() {
-            first.format = Some(text);
-        }
-        let print = Print { format, args };
-        let statement = match kind {
-            Action::System => Statement::System(print),
-            Action::Freopen => Statement::Freopen(print),
-            _ => Statement::Printf(print),
-        };
-        Ok((statement, actions))
-    }
-
-    fn printa(&mut self, call: &Called<'_>) -> Result<(Statement, Vec<ActionDesc>)> {
-        let has_format = !matches!(
-            call.args.first().map(|arg| &arg.kind),
-            Some(ExprKind::Agg { .. })
-        );
-        let format = match has_format {
-            true if call.args.len() < 2 => {
-                let text = "prototype mismatch: 1 args passed, 2 expected";
-                return Err(call.error("D_PRINTA_PROTO", text));
-            }
-            true => Some(self.printa_format(call)?),
-            false => None,
-        };
-        let mut known = Vec::new();
-        for (index, arg) in call.args.iter().enumerate().skip(usize::from(has_format)) {
-            let ExprKind::Agg { name, .. } = &arg.kind else {
-                let ty = self.expression(arg)?.ty;
-                let given = self.state.types.name(ty);
-                let mut error = incompatible(call.name, index, "aggregation", &given, arg.span);
-                error.tag = "D_PRINTA_AGGARG";
-                return Err(error);
-            };
-            known.push(self.known_aggregation(name, call.name, arg.span)?);
-        }
-        if let [first, others @ ..] = known.as_slice() {
-            for other in others {
-                same_keys(&self.state.types, first.keyed(), other.keyed(), call.span)?;
-            }
-            if let Some((_, format)) = &format {
-                let checked = Call {
-                    name: call.name,
-                    before: 1,
-                    span: call.span,
-                };
-                check_printa(&self.state.types, checked, format, &first.keys)?;
-            }
-        }
-        let aggs = known.iter().map(|known| known.id).collect();
-        let (text, format) = format.unzip();
-        let action = ActionDesc {
-            format: text,
-            ..desc(Action::Printa, None, 0)
-        };
-        Ok((Statement::Printa { format, aggs }, vec![action]))
-    }
-
-    fn printa_format(&mut self, call: &Called<'_>) -> Result<(String, Format)> {
-        self.format(call).map_err(|mut error| {
-            if error.tag == "D_PROTO_ARG" {
-                error.tag = "D_PRINTA_AGGARG";
-            }
-            error
-        })
-    }
-
-    fn tracemem(&mut self, call: &Called<'_>) -> Result<(Statement, Vec<ActionDesc>)> {
-        let Some(arg) = call.args.first() else {
-            return Err(call.error("D_PROTO_LEN", "prototype mismatch"));
-        };
-        let address = self.expression(arg)?;
-        let types = &self.state.types;
-        if types.int(address.ty).is_none() && types.pointee(address.ty).is_none() {
-            let given = types.name(address.ty);
-            let mut error = incompatible(call.name, 0, "pointer or integer", &given, arg.span);
-            error.tag = "D_TRACEMEM_ADDR";
-            return Err(error);
-        }
-        let size = self
-            .positive_size(call, 1, "D_TRACEMEM_SIZE", "argument #2")?
-            .unwrap_or(0);
-        let mut actions = Vec::new();
-        if call.args.len() > 2 {
-            let dynamic = self.integer(call, 2, Ty::UINT64_T)?;
-            actions.push(desc(
-                Action::TracememDynsize,
-                Some(self.value(&dynamic)?),
-                0,
-            ));
-        }
-        let rtype = DifType {
-            flags: DIF_TF_BYREF,
-            size,
-            ..DifType::default()
-        };
-        let difo = Difo {
-            rtype,
-            ..self.value(&address)?
-        };
-        actions.push(desc(Action::Tracemem, Some(difo), size.into()));
-        Ok((Statement::Tracemem, actions))
     }
 
     fn on_aggregation(&mut self, call: &Called<'_>) -> Result<(Statement, Vec<ActionDesc>)> {
@@ -490,15 +323,22 @@ impl Sema<'_, '_> {
     }
 
     fn setopt(&mut self, call: &Called<'_>) -> Result<(Statement, Vec<ActionDesc>)> {
-        let name = self.text(call, 0)?;
-        let value = match call.args.len() {
-            2 => Some(self.text(call, 1)?),
-            _ => None,
+        let mut texts = Vec::new();
+        for index in 0..call.args.len() {
+            let Some(text) = call.constant_text(index) else {
+                let ty = self.type_of_argument(call, index)?;
+                let given = self.state.types.name(ty);
+                let place = call.place(index);
+                return Err(incompatible(call.name, index, "char *", &given, place));
+            };
+            texts.push(text);
+        }
+        let mut texts = texts.into_iter();
+        let statement = Statement::Setopt {
+            name: texts.next().unwrap_or_default(),
+            value: texts.next(),
         };
-        Ok((
-            Statement::Setopt { name, value },
-            vec![libact(Libact::Setopt, None)],
-        ))
+        Ok((statement, vec![libact(Libact::Setopt, None)]))
     }
 
     fn speculation(&mut self, call: &Called<'_>) -> Result<(Statement, Vec<ActionDesc>)> {
@@ -525,27 +365,21 @@ impl Sema<'_, '_> {
         let Some(&(name, least, most)) = ACTIONS.iter().find(|(known, ..)| *known == name) else {
             return Ok(None);
         };
-        let (kind, ty) = match name {
-            "stack" => (Action::Stack, Ty::STACK),
-            "ustack" => (Action::Ustack, Ty::STACK),
-            "jstack" => (Action::Jstack, Ty::STACK),
-            "sym" | "func" => (Action::Sym, Ty::SYMBOL),
-            "mod" => (Action::Mod, Ty::SYMBOL),
-            "usym" | "ufunc" => (Action::Usym, Ty::USYMBOL),
-            "umod" => (Action::Umod, Ty::USYMBOL),
-            "uaddr" => (Action::Uaddr, Ty::USYMBOL),
-            _ => return Ok(None),
+        let Some((kind, ty)) = address_kind(name) else {
+            return Ok(None);
         };
         check_count(name, args.len(), least, most, span)?;
         let call = Called { name, args, span };
         let action = match kind {
             Action::Stack => {
-                let frames = self.positive_size(&call, 0, "D_STACK_SIZE", "size")?;
+                let frames = self.positive_size(&call, 0, Ty::UINT32_T, "D_STACK_SIZE", "size")?;
                 desc(kind, None, frames.unwrap_or(0).into())
             }
             Action::Ustack | Action::Jstack => {
-                let frames = self.positive_size(&call, 0, "D_USTACK_FRAMES", "argument #1")?;
-                let strings = self.positive_size(&call, 1, "D_USTACK_STRSIZE", "argument #2")?;
+                let ty = Ty::UINT32_T;
+                let frames = self.positive_size(&call, 0, ty, "D_USTACK_FRAMES", "argument #1")?;
+                let strings =
+                    self.positive_size(&call, 1, ty, "D_USTACK_STRSIZE", "argument #2")?;
                 desc(
                     kind,
                     None,
@@ -553,14 +387,11 @@ impl Sema<'_, '_> {
                 )
             }
             _ => {
-                let Some(arg) = args.first() else {
-                    return Err(call.error("D_PROTO_LEN", "prototype mismatch"));
-                };
-                let address = self.expression(arg)?;
+                let address = self.argument(&call, 0)?;
                 let types = &self.state.types;
                 if types.int(address.ty).is_none() && types.pointee(address.ty).is_none() {
                     let (wanted, given) = (types.name(Ty::UINTPTR_T), types.name(address.ty));
-                    return Err(incompatible(name, 0, &wanted, &given, arg.span));
+                    return Err(incompatible(name, 0, &wanted, &given, address.span));
                 }
                 let address = match types.int(address.ty) {
                     Some(_) => self.convert(address, Ty::UINTPTR_T),

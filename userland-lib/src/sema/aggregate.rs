@@ -7,11 +7,11 @@
 //! its keys; all later uses must agree. Its actions are one for each key, perhaps one for a distribution's
 //! increment, and last the aggregating one, whose `ntuple` counts those before it.
 
-use super::aggfunc;
 use super::clause::Builder;
 use super::hir::Expr;
 use super::printf::Keyed;
 use super::Sema;
+use super::{action, aggfunc, call};
 use crate::diag::{nearest, Diagnostic, Result};
 use crate::program::ActionDesc;
 use crate::source::Span;
@@ -66,8 +66,8 @@ impl Sema<'_, '_> {
             "printa" => "D_PRINTA_AGGBAD",
             "clear" => "D_CLEAR_AGGBAD",
             "trunc" => "D_TRUNC_AGGBAD",
-            "trace" => "D_TRACE_AGGBAD",
-            _ => "D_NORMALIZE_AGGBAD",
+            "normalize" | "denormalize" => "D_NORMALIZE_AGGBAD",
+            _ => "D_IDENT_UNDEF",
         };
         let error = Diagnostic::new(tag, span, format!("undefined aggregation: @{name}"));
         Err(
@@ -97,8 +97,12 @@ impl Sema<'_, '_> {
             return Err(Diagnostic::new("D_AGG_FUNC", value.span, message));
         };
         let Some(func) = aggfunc::function(function) else {
+            if call::find(function).is_some() || action::is_action(function) {
+                let message = format!("{function}( ) is not an aggregating function");
+                return Err(Diagnostic::new("D_AGG_FUNC", *name_span, message));
+            }
             let message = format!("undefined aggregating function: {function}");
-            let error = Diagnostic::new("D_AGG_FUNC", *name_span, message);
+            let error = Diagnostic::new("D_FUNC_UNDEF", *name_span, message);
             return Err(match nearest(function, aggfunc::NAMES.iter().copied()) {
                 Some(near) => error.note(format!("did you mean `{near}`?")),
                 None => error,

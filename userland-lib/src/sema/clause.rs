@@ -229,8 +229,12 @@ impl Sema<'_, '_> {
                     }
                     return self.aggregate(name, keys, value, span, builder);
                 }
+                if let ast::ExprKind::Index(base, _) = &target.kind {
+                    super::access::one_tuple_of_keys(base, target.span)?;
+                }
             }
-            ast::ExprKind::Agg { .. } => {
+            ast::ExprKind::Agg { name, .. } => {
+                self.known_aggregation(name, "", span)?;
                 let message = "expression has null effect";
                 return Err(Diagnostic::new("D_AGG_NULL", span, message));
             }
@@ -256,6 +260,7 @@ impl Sema<'_, '_> {
 
     /// Adds the evaluation of an expression whose value nobody wants.
     fn effect(&mut self, expr: &Expr, builder: &mut Builder) -> Result<()> {
+        self.has_value()?;
         let difo =
             lower::effect(expr, &self.state.types).map_err(|why| too_large(why, expr.span))?;
         builder.actions.push(ActionDesc {
@@ -269,8 +274,14 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
+    /// Refuses to make code where something without a value was met.
+    fn has_value(&self) -> Result<()> {
+        self.valueless.clone().map_or(Ok(()), Err)
+    }
+
     /// The code of an expression.
     pub(super) fn value(&self, expr: &Expr) -> Result<Difo> {
+        self.has_value()?;
         lower::value(expr, &self.state.types).map_err(|why| too_large(why, expr.span))
     }
 

@@ -58,11 +58,11 @@ impl Sema<'_, '_> {
                 None => self.name(name, span),
             },
             ast::ExprKind::Scoped(scope, name) => self.scoped(*scope, name, span),
-            ast::ExprKind::Agg { name, .. } => Err(Diagnostic::new(
-                "D_AGG_NULL",
-                span,
-                format!("aggregation @{name} may not be used in an expression"),
-            )),
+            ast::ExprKind::Agg { name, .. } => {
+                let message = format!("aggregation @{name} may not be used in an expression");
+                let error = Diagnostic::new("D_AGG_NULL", span, message);
+                Ok(self.valueless(Ty::DYNAMIC, error))
+            }
             ast::ExprKind::Call {
                 name,
                 name_span,
@@ -136,11 +136,22 @@ impl Sema<'_, '_> {
             false if super::action::is_action(name) => "action",
             false => return Err(self.unknown_function(name, name_span)),
         };
-        Err(Diagnostic::new(
+        for arg in args {
+            self.expression(arg)?;
+        }
+        let error = Diagnostic::new(
             "D_CG_EXPR",
             span,
             format!("{what} {name}( ) may not be called from a D expression (D program context required)"),
-        ))
+        );
+        Ok(self.valueless(super::action::value_type(name), error))
+    }
+
+    /// What stands for something without a value: only its type can be asked for, and code for it ends in `error`.
+    fn valueless(&mut self, ty: Ty, error: Box<Diagnostic>) -> Expr {
+        let span = error.span;
+        self.valueless.get_or_insert(error);
+        Expr::new(ExprKind::Valueless, ty, span)
     }
 
     fn sizeof(&mut self, ty: Ty, span: Span) -> Result<Expr> {

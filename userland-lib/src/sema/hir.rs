@@ -169,6 +169,8 @@ pub enum ExprKind {
     },
     /// A subroutine's result.
     Call(Subr, Vec<Expr>),
+    /// An aggregation or an action's call, which has a type to be told of but no value; no code is made from it.
+    Valueless,
 }
 
 impl Expr {

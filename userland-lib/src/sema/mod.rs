@@ -23,11 +23,16 @@ mod expression;
 mod fold;
 pub mod hir;
 mod operator;
+mod output;
 mod place;
 mod printf;
 mod probe;
+mod shape;
 mod translate;
 mod variable;
+
+#[cfg(test)]
+mod tests;
 
 use crate::compile::Settings;
 use crate::diag::{Diagnostic, Result};
@@ -80,6 +85,9 @@ struct Sema<'a, 'w> {
     depth: u32,
     /// How many hidden variables the program has.
     hidden: u32,
+    /// The first use, in an expression, of what has no value (an action, an aggregation). It is told when code is to be
+    /// made, for what the expression is needed for often has a better word about it.
+    valueless: Option<Box<Diagnostic>>,
 }
 
 /// Checks a parsed program and generates its code.
@@ -92,7 +100,7 @@ pub(crate) fn check<'w>(
 ) -> Result<Program> {
     let mut settings = settings.clone();
     let mut program = Program {
-        first_uarg: state.statements + 1,
+        first_uarg: crate::statement::FIRST + state.statements,
         ..Program::default()
     };
     pragmas(ast, &mut program, &mut settings);
@@ -108,6 +116,7 @@ pub(crate) fn check<'w>(
         bindings: Vec::new(),
         depth: 0,
         hidden: 0,
+        valueless: None,
     };
     let mut index = 0;
     for item in &ast.items {

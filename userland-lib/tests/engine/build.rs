@@ -13,7 +13,7 @@ use dtrace::{
     format::Format,
     program::{ActionDesc, Clause, Difo, Program},
     source::Span,
-    statement::{uarg, AggVar, AggVarId, Kind, Print, Statement},
+    statement::{self, AggVar, AggVarId, Kind, Print, Statement},
     world::ProbePattern,
 };
 use dtrace_uapi::{
@@ -167,7 +167,7 @@ impl Builder {
         arg: u64,
         format: Option<&str>,
     ) -> &mut Self {
-        let uarg = uarg(self.statements.len());
+        let uarg = statement::FIRST + self.statements.len() as u64;
         self.statements.push(statement);
         let count = kinds.len();
         for (index, &kind) in kinds.iter().enumerate() {
@@ -249,7 +249,7 @@ impl Builder {
             spans: vec![Span::default(); self.statements.len()],
             clauses: std::mem::take(&mut self.clauses),
             statements: std::mem::take(&mut self.statements),
-            first_uarg: 1,
+            first_uarg: statement::FIRST,
             aggs: Vec::<AggVar>::new(),
             options: Vec::new(),
             depends: Vec::new(),

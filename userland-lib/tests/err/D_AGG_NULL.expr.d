@@ -3,5 +3,6 @@
 
 BEGIN
 {
+	@a = count();
 	@a;
 }

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Actions that make output: `trace()`, `tracemem()`, `print()`, and `printf()` and its kin.
+//!
+//! Their records hold values; what is printed between and around them stays in the statement, for the consumer.
+//! All records of one call carry the number of the call's statement, in the order of its arguments.
+
+use super::action::{desc, Called};
+use super::call::incompatible;
+use super::printf::{check_printa, check_printf, same_keys, Arg, Call};
+use super::shape::shape_of;
+use super::Sema;
+use crate::diag::{Diagnostic, Result};
+use crate::format::Format;
+use crate::program::{ActionDesc, Difo};
+use crate::statement::{Kind, Print, Statement};
+use crate::syntax::ast::ExprKind;
+use crate::types::Ty;
+use dtrace_uapi::action::Action;
+use dtrace_uapi::types::{DifType, DIF_TF_BYREF, DIF_TF_BYUREF};
+
+/// A call's statement and its actions.
+type Made = (Statement, Vec<ActionDesc>);
+
+/// An object that is recorded as bytes, of which the address is the value.
+fn bytes(difo: Difo, size: u32, user: bool) -> Difo {
+    let rtype = DifType {
+        flags: if user { DIF_TF_BYUREF } else { DIF_TF_BYREF },
+        size,
+        ..DifType::default()
+    };
+    Difo { rtype, ..difo }
+}
+
+impl Sema<'_, '_> {
+    /// The format that is a call's first argument.
+    fn format(&mut self, call: &Called<'_>) -> Result<(String, Format)> {
+        if let Some(text) = call.constant_text(0) {
+            return match Format::parse(&text) {
+                Ok(format) => Ok((text, format)),
+                Err(error) => Err(Diagnostic::new(
+                    "D_SYNTAX",
+                    call.place(0),
+                    error.to_string(),
+                )),
+            };
+        }
+        let ty = self.type_of_argument(call, 0)?;
+        let types = &self.state.types;
+        let (tag, wanted) = match types.is_string(ty) {
+            true => ("D_PRINTF_ARG_FMT", "string constant"),
+            false => ("D_PROTO_ARG", "string"),
+        };
+        let mut error = incompatible(call.name, 0, wanted, &types.name(ty), call.place(0));
+        error.tag = tag;
+        Err(error)
+    }
+
+    pub(super) fn trace(&mut self, call: &Called<'_>) -> Result<Made> {
+        let value = self.argument(call, 0)?;
+        let value = self.typed(value)?;
+        let types = &self.state.types;
+        if types.resolve(value.ty) == Ty::VOID {
+            return Err(call.error("D_TRACE_VOID", "may not be applied to a void expression"));
+        }
+        if types.is_dynamic(value.ty) {
+            return Err(call.error("D_TRACE_DYN", "may not be applied to a dynamic expression"));
+        }
+        let statement = Statement::Trace(types.record_kind(value.ty));
+        let action = desc(Action::Difexpr, Some(self.value(&value)?), 0);
+        Ok((statement, vec![action]))
+    }
+
+    /// `printf()`, `system()`, `freopen()`.
+    pub(super) fn formatted(&mut self, call: &Called<'_>) -> Result<Made> {
+        let (text, format) = self.format(call)?;
+        let kind = match call.name {
+            "system" => Action::System,
+            "freopen" => Action::Freopen,
+            _ => Action::Printf,
+        };
+        if kind == Action::Freopen && text == "." {
+            return Err(call.error("D_FREOPEN_INVALID", "argument #1 cannot be \".\""));
+        }
+        let mut actions = Vec::new();
+        let mut shapes = Vec::new();
+        for arg in call.args.get(1..).unwrap_or(&[]) {
+            let called = match &arg.kind {
+                ExprKind::Agg { .. } => {
+                    shapes.push(Arg::Aggregation);
+                    continue;
+                }
+                ExprKind::Call { name, args, .. } => self.address_action(name, args, arg.span)?,
+                _ => None,
+            };
+            let value = match called {
+                Some((action, ty)) => {
+                    shapes.push(Arg::Value(ty));
+                    actions.push(action);
+                    continue;
+                }
+                None => self.expression(arg)?,
+            };
+            let value = self.typed(value)?;
+            shapes.push(Arg::Value(value.ty));
+            // What has no value has no code; which conversion it does not suit is told first.
+            if self.state.types.resolve(value.ty) != Ty::VOID {
+                actions.push(desc(kind, Some(self.value(&value)?), 0));
+            }
+        }
+        let checked = Call {
+            name: call.name,
+            before: 1,
+            span: call.span,
+        };
+        let args: Vec<Kind> = check_printf(&self.state.types, checked, &format, &shapes)?;
+        if actions.is_empty() {
+            actions.push(desc(kind, None, 0));
+        }
+        if let Some(first) = actions.first_mut() {
+            first.format = Some(text);
+        }
+        let print = Print { format, args };
+        let statement = match kind {
+            Action::System => Statement::System(print),
+            Action::Freopen => Statement::Freopen(print),
+            _ => Statement::Printf(print),
+        };
+        Ok((statement, actions))
+    }
+
+    pub(super) fn printa(&mut self, call: &Called<'_>) -> Result<Made> {
+        let has_format = match call.args.first().map(|arg| &arg.kind) {
+            Some(ExprKind::Agg { .. }) => false,
+            _ => {
+                let ty = self.type_of_argument(call, 0)?;
+                self.state.types.is_string(ty)
+            }
+        };
+        if has_format && call.args.len() < 2 {
+            let text = "prototype mismatch: 1 args passed, 2 expected";
+            return Err(call.error("D_PRINTA_PROTO", text));
+        }
+        let format = match has_format {
+            true => Some(self.format(call)?),
+            false => None,
+        };
+        let mut known = Vec::new();
+        for (index, arg) in call.args.iter().enumerate().skip(usize::from(has_format)) {
+            let ExprKind::Agg { name, .. } = &arg.kind else {
+                let ty = self.type_of_argument(call, index)?;
+                let given = self.state.types.name(ty);
+                let mut error = incompatible(call.name, index, "aggregation", &given, arg.span);
+                error.tag = "D_PRINTA_AGGARG";
+                return Err(error);
+            };
+            known.push(self.known_aggregation(name, call.name, arg.span)?);
+        }
+        if let [first, others @ ..] = known.as_slice() {
+            for other in others {
+                same_keys(&self.state.types, first.keyed(), other.keyed(), call.span)?;
+            }
+            if let Some((_, format)) = &format {
+                let checked = Call {
+                    name: call.name,
+                    before: 1,
+                    span: call.span,
+                };
+                check_printa(&self.state.types, checked, format, &first.keys)?;
+            }
+        }
+        let aggs = known.iter().map(|known| known.id).collect();
+        let (text, format) = format.unzip();
+        let action = ActionDesc {
+            format: text,
+            ..desc(Action::Printa, None, 0)
+        };
+        Ok((Statement::Printa { format, aggs }, vec![action]))
+    }
+
+    pub(super) fn tracemem(&mut self, call: &Called<'_>) -> Result<Made> {
+        let address = self.argument(call, 0)?;
+        let types = &self.state.types;
+        if types.int(address.ty).is_none() && types.pointee(address.ty).is_none() {
+            let given = types.name(address.ty);
+            let wanted = "pointer or integer";
+            let mut error = incompatible(call.name, 0, wanted, &given, call.place(0));
+            error.tag = "D_TRACEMEM_ADDR";
+            return Err(error);
+        }
+        let size = self
+            .positive_size(call, 1, Ty::SIZE_T, "D_TRACEMEM_SIZE", "argument #2")?
+            .unwrap_or(0);
+        let mut actions = Vec::new();
+        if call.args.len() > 2 {
+            let dynamic = self.integer(call, 2, Ty::SIZE_T)?;
+            let difo = self.value(&dynamic)?;
+            actions.push(desc(Action::TracememDynsize, Some(difo), 0));
+        }
+        let difo = bytes(self.value(&address)?, size, address.user);
+        actions.push(desc(Action::Tracemem, Some(difo), size.into()));
+        Ok((Statement::Tracemem, actions))
+    }
+
+    /// `print()`: the address and the bytes of what a pointer points to; the statement knows their type.
+    pub(super) fn print(&mut self, call: &Called<'_>) -> Result<Made> {
+        let pointer = self.argument(call, 0)?;
+        let pointer = self.typed(pointer)?;
+        let types = &self.state.types;
+        let Some(target) = types.pointee(pointer.ty) else {
+            let given = types.name(pointer.ty);
+            return Err(incompatible(call.name, 0, "void *", &given, call.place(0)));
+        };
+        let size = types.size(target).unwrap_or(0);
+        let size = u32::try_from(size).ok().filter(|&size| size > 0);
+        let Some(size) = size else {
+            let text = format!(
+                "argument #1 reference has type '{}' with size 0; cannot print( ) it.",
+                types.name(target)
+            );
+            return Err(call.error("D_PRINT_SIZE", &text));
+        };
+        let user = pointer.user || types.is_userland(pointer.ty);
+        let difo = self.value(&pointer.retype(Ty::UINTPTR_T))?;
+        let object = bytes(difo.clone(), size, user);
+        let shape = shape_of(&mut self.state.types, target);
+        Ok((
+            Statement::Print(Box::new(shape)),
+            vec![
+                desc(Action::Difexpr, Some(difo), 0),
+                desc(Action::Tracemem, Some(object), size.into()),
+            ],
+        ))
+    }
+}

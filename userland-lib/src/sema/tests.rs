@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! What actions and operators take and refuse, in DTrace's words.
+
+use crate::compile::{Compiler, Settings};
+use crate::program::Program;
+use crate::source::Source;
+use crate::world::Nowhere;
+use dtrace_uapi::action::Action;
+
+fn compile(text: &str) -> Result<Program, String> {
+    Compiler::new(&Nowhere)
+        .compile(&Source::argument(text), &settings())
+        .map_err(|error| error.to_string())
+}
+
+/// `Nowhere` has no probes; that is not what these tests are about.
+fn settings() -> Settings {
+    Settings {
+        allow_zero_matches: true,
+        ..Settings::default()
+    }
+}
+
+/// The error of a clause with this body.
+fn refused(body: &str) -> String {
+    match compile(&format!("BEGIN {{ {body} }}")) {
+        Err(error) => error,
+        Ok(_) => panic!("`{body}` was accepted"),
+    }
+}
+
+/// The kinds of the actions of a clause with this body.
+fn actions(body: &str) -> Vec<Action> {
+    let program = compile(&format!("BEGIN {{ {body} }}")).expect(body);
+    let [clause] = &program.clauses[..] else {
+        panic!("one clause expected of `{body}`");
+    };
+    clause.actions.iter().map(|action| action.kind).collect()
+}
+
+/// The error that an argument is not what the prototype asks for.
+fn argument(tag: &str, function: &str, number: u32, wanted: &str, given: &str) -> String {
+    format!(
+        "[{tag}] {function}( ) argument #{number} is incompatible with prototype:\n\tprototype: {wanted}\n\t argument: {given}"
+    )
+}
+
+#[test]
+fn an_action_has_no_value() {
+    let context = "may not be called from a D expression (D program context required)";
+    for (body, message) in [
+        (
+            "x = (trace(1), 3);",
+            format!("[D_CG_EXPR] action trace( ) {context}"),
+        ),
+        (
+            "trace((count(), 1));",
+            format!("[D_CG_EXPR] aggregating function count( ) {context}"),
+        ),
+        (
+            "trace(trace(1));",
+            "[D_TRACE_VOID] trace( ) may not be applied to a void expression".to_owned(),
+        ),
+        (
+            "stringof(panic());",
+            "[D_STRINGOF_TYPE] cannot apply stringof to a value of type void".to_owned(),
+        ),
+        (
+            "exit(exit(0));",
+            argument("D_PROTO_ARG", "exit", 1, "int", "void"),
+        ),
+        (
+            "progenyof(trace(1));",
+            argument("D_PROTO_ARG", "progenyof", 1, "pid_t", "void"),
+        ),
+        (
+            "printf(\"%d\", printf(\"\"));",
+            "[D_PRINTF_ARG_TYPE] printf( ) argument #2 is incompatible with conversion #1 prototype:\n\tconversion: %d\n\t prototype: char, short, int, long, or long long\n\t  argument: void".to_owned(),
+        ),
+        (
+            "clear(count());",
+            argument("D_CLEAR_AGGARG", "clear", 1, "aggregation", "void"),
+        ),
+        (
+            "normalize(count(), 2);",
+            argument("D_NORMALIZE_AGGARG", "normalize", 1, "aggregation", "void"),
+        ),
+        (
+            "@[trace(0)] = count();",
+            "[D_KEY_TYPE] a key of an aggregation must have a value".to_owned(),
+        ),
+    ] {
+        assert_eq!(refused(body), message, "{body}");
+    }
+}
+
+#[test]
+fn an_aggregation_is_no_operand() {
+    for (body, start) in [
+        (
+            "@a = count(); trace(@a);",
+            "[D_TRACE_DYN] trace( ) may not be applied to a dynamic",
+        ),
+        ("@a = count(); trace(@a + 1);", "[D_OP_INCOMPAT]"),
+        ("@a = count(); @b[@a] = count();", "[D_KEY_TYPE]"),
+        (
+            "@a = count(); trunc(@a, @a);",
+            "[D_PROTO_ARG] trunc( ) argument #2",
+        ),
+        (
+            "@a = count(); @a;",
+            "[D_AGG_NULL] expression has null effect",
+        ),
+        ("@a;", "[D_IDENT_UNDEF] undefined aggregation: @a"),
+        (
+            "@a[0][1] = count();",
+            "[D_AGG_MDIM] aggregation @a may not be used",
+        ),
+        (
+            "@a = f();",
+            "[D_FUNC_UNDEF] undefined aggregating function: f",
+        ),
+        (
+            "@a = rand();",
+            "[D_AGG_FUNC] rand( ) is not an aggregating function",
+        ),
+        ("printa(1);", "[D_PRINTA_AGGARG] printa( ) argument #1"),
+        (
+            "printa(\"%d\");",
+            "[D_PRINTA_PROTO] printa( ) prototype mismatch",
+        ),
+    ] {
+        let error = refused(body);
+        assert!(error.starts_with(start), "{body}: {error}");
+    }
+}
+
+#[test]
+fn formats_and_constant_arguments_are_checked() {
+    for (body, message) in [
+        (
+            "printf(1);",
+            argument("D_PROTO_ARG", "printf", 1, "string", "int"),
+        ),
+        (
+            "printf(probename);",
+            argument("D_PRINTF_ARG_FMT", "printf", 1, "string constant", "string"),
+        ),
+        (
+            "printf(\"%*1$d\", 1, 2);",
+            "[D_SYNTAX] format conversion #1 uses unsupported positional format (%n$)".to_owned(),
+        ),
+        (
+            "printf(\"%d %.*.*d\", 1);",
+            "[D_SYNTAX] format conversion #2 has more than one '.' specified".to_owned(),
+        ),
+        (
+            "freopen(\".\");",
+            "[D_FREOPEN_INVALID] freopen( ) argument #1 cannot be \".\"".to_owned(),
+        ),
+        (
+            "setopt(\"quiet\", 1);",
+            argument("D_PROTO_ARG", "setopt", 2, "char *", "int"),
+        ),
+        (
+            "chill(\"long\");",
+            argument("D_PROTO_ARG", "chill", 1, "int", "string"),
+        ),
+        (
+            "tracemem(123, \"16\");",
+            argument("D_PROTO_ARG", "tracemem", 2, "size_t", "string"),
+        ),
+        (
+            "tracemem(123, -1);",
+            "[D_TRACEMEM_SIZE] tracemem( ) argument #2 must be a non-zero positive integral constant expression".to_owned(),
+        ),
+        (
+            "print(1);",
+            argument("D_PROTO_ARG", "print", 1, "void *", "int"),
+        ),
+        (
+            "print((void *)1);",
+            "[D_PRINT_SIZE] print( ) argument #1 reference has type 'void' with size 0; cannot print( ) it.".to_owned(),
+        ),
+    ] {
+        assert_eq!(refused(body), message, "{body}");
+    }
+}
+
+#[test]
+fn actions_make_their_records() {
+    use Action::{Chill, Difexpr, Freopen, Tracemem, TracememDynsize};
+    for (body, kinds) in [
+        ("chill(4000000000);", &[Chill][..]),
+        ("freopen(\"..\");", &[Freopen]),
+        (
+            "print(alloca(4) == 0 ? (int *)0 : (int *)1);",
+            &[Difexpr, Tracemem],
+        ),
+        ("tracemem(1, 64, 8);", &[TracememDynsize, Tracemem]),
+    ] {
+        assert_eq!(actions(body), kinds, "{body}");
+    }
+}
