@@ -19,6 +19,9 @@ pub struct Diagnostic {
     pub message: String,
     /// Where.
     pub span: Span,
+    /// The byte whose line the headline tells, where DTrace counts on to a later one than the place's own: its
+    /// parser has read ahead when it finds the mistake.
+    pub counted: Option<u32>,
     /// Further help: suggestions, earlier declarations.
     pub notes: Vec<String>,
 }
@@ -33,8 +36,15 @@ impl Diagnostic {
             tag,
             message: message.into(),
             span,
+            counted: None,
             notes: Vec::new(),
         })
+    }
+
+    /// The same with the line of byte `offset` in the headline.
+    pub fn counted_at(mut self: Box<Self>, offset: u32) -> Box<Self> {
+        self.counted = Some(offset);
+        self
     }
 
     /// The same with a note.
@@ -45,7 +55,8 @@ impl Diagnostic {
 
     /// DTrace's own line: `[TAG] line N: message`, the tag only where `tags` asks for it.
     pub fn headline(&self, source: &Source, tags: bool) -> String {
-        let line = source.position(self.span.start).line;
+        let offset = self.counted.unwrap_or(self.span.start);
+        let line = source.position(offset).line;
         if tags {
             format!("[{}] line {line}: {}", self.tag, self.message)
         } else {

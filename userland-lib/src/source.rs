@@ -37,6 +37,8 @@ pub enum Origin {
     Argument,
     /// A script of this name.
     File(String),
+    /// A D library of this name.
+    Library(String),
 }
 
 /// A place in a [`Source`] as people count: from 1.
@@ -70,6 +72,14 @@ impl Source {
     pub fn file(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             origin: Origin::File(name.into()),
+            text: text.into(),
+        }
+    }
+
+    /// The text of the D library `name`.
+    pub fn library(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            origin: Origin::Library(name.into()),
             text: text.into(),
         }
     }

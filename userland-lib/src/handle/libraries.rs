@@ -256,7 +256,7 @@ mod tests {
         let own = libraries(&CompileOptions::default(), |_| true).unwrap();
         assert_eq!(own.len(), BUILT_IN.len());
         for library in own {
-            let source = crate::source::Source::file(library.name, library.text);
+            let source = crate::source::Source::library(library.name, library.text);
             if let Err(error) = compiler.compile(&source, &Default::default()) {
                 panic!(
                     "{:?}: {}\n{}",

@@ -177,7 +177,7 @@ impl<'w> Handle<'w> {
         };
         for library in libraries(&self.options.compile, present)? {
             let name = library.name;
-            let source = Source::file(name.clone(), library.text);
+            let source = Source::library(name.clone(), library.text);
             let compiled = self.compiler.compile(&source, &self.settings());
             compiled.map_err(|diagnostic| {
                 let place = diagnostic.headline(&source, self.options.compile.errtags);

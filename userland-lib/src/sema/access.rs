@@ -78,27 +78,6 @@ impl Sema<'_, '_> {
         )
     }
 
-    /// An inline's value with its parameters bound.
-    fn inline(
-        &mut self,
-        ty: Ty,
-        value: &ast::Expr,
-        params: Vec<(String, Expr)>,
-        span: Span,
-    ) -> Result<Expr> {
-        // An inline sees globals and its own parameters, not the names bound around its use.
-        let outer = std::mem::replace(&mut self.bindings, params);
-        let result = self.expression(value);
-        self.bindings = outer;
-        let result = result?;
-        let mut result = match self.state.types.compatible(ty, result.ty) {
-            true => result,
-            false => self.coerce(result, ty, "=", span)?,
-        };
-        result.span = span;
-        Ok(result)
-    }
-
     /// `` module`name ``: the kernel's variable.
     pub(super) fn symbol(&mut self, module: &str, name: &str, span: Span) -> Result<Expr> {
         let scope = Some(module).filter(|module| !module.is_empty());

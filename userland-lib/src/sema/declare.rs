@@ -14,10 +14,10 @@ use super::Sema;
 use crate::diag::{Diagnostic, Result};
 use crate::source::Span;
 use crate::syntax::ast::{
-    BaseKind, BaseType, Declaration, Declarator, Derivation, Expr, InitDeclarator, MemberDecl,
-    Storage, TypeName,
+    BaseKind, BaseType, Declaration, Declarator, Derivation, Enumerator, Expr, InitDeclarator,
+    MemberDecl, Storage, TypeName,
 };
-use crate::types::{Tag, Ty, Types};
+use crate::types::{Kind, Tag, Ty, Types};
 use dtrace_uapi::var::Var;
 
 /// The greatest array dimension.
@@ -58,6 +58,21 @@ impl Sema<'_, '_> {
         }
     }
 
+    /// The error that a dimension is missing where one is needed, if that is so.
+    fn needs_dimension(&self, ty: Ty, declarator: &Declarator) -> Result<()> {
+        match self.state.types.base(ty) {
+            Kind::Array(_, None) => Err(error(
+                "D_DECL_ARRNULL",
+                declarator.span,
+                format!(
+                    "array declaration requires array dimension or tuple signature: {}",
+                    declarator.name
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Enters what a declaration declares.
     pub(super) fn declaration(&mut self, declaration: &Declaration) -> Result<()> {
         if let Storage::Foreign(_) = declaration.storage {
@@ -94,9 +109,23 @@ impl Sema<'_, '_> {
         let declarator = &init.declarator;
         let (name, span) = (declarator.name.as_str(), declarator.span);
         let derived = self.derive(base, &declaration.base, declarator)?;
+        if declaration.storage != Storage::Extern {
+            self.needs_dimension(derived.ty, declarator)?;
+        }
         match declaration.storage {
+            // A prototype says that a function exists somewhere, an open array that an array does.
+            Storage::Global | Storage::Extern
+                if matches!(
+                    self.state.types.base(derived.ty),
+                    Kind::Function { .. } | Kind::Array(_, None)
+                ) =>
+            {
+                Ok(())
+            }
             Storage::Typedef => self.declare_typedef(name, derived.ty, span),
-            Storage::Inline => self.declare_inline(init, derived),
+            Storage::Inline => {
+                self.declare_inline(init, derived.ty, derived.keys.unwrap_or_default())
+            }
             Storage::Thread => self.declare_variable(VarScope::Thread, declarator, derived),
             Storage::Clause => self.declare_variable(VarScope::Clause, declarator, derived),
             Storage::Global | Storage::Extern => {
@@ -120,29 +149,6 @@ impl Sema<'_, '_> {
                 Ok(())
             }
         }
-    }
-
-    fn declare_inline(&mut self, init: &InitDeclarator, derived: Derived) -> Result<()> {
-        let (name, span) = (init.declarator.name.as_str(), init.declarator.span);
-        let Some(value) = &init.value else {
-            return Err(error(
-                "D_SYNTAX",
-                span,
-                format!("inline {name} has no value"),
-            ));
-        };
-        if super::builtin::find(name).is_some() || self.state.variables.global(name).is_some() {
-            return Err(error(
-                "D_DECL_IDRED",
-                span,
-                format!("identifier redefined: {name}"),
-            ));
-        }
-        let params = derived.keys.unwrap_or_default();
-        self.state
-            .variables
-            .add_inline(name, derived.ty, params, value.clone());
-        Ok(())
     }
 
     fn declare_variable(
@@ -209,7 +215,13 @@ impl Sema<'_, '_> {
             return Err(error("D_DECL_VOIDOBJ", span, message));
         }
         if types.is_record(ty) && types.record(ty).is_none() {
-            let text = types.name(ty);
+            // DTrace takes every tag whose members are still to come for a struct's.
+            let text = match types.tag(ty) {
+                Some((Tag::Union, tag)) if !self.open_records.contains(&ty) => {
+                    format!("struct {tag}")
+                }
+                _ => types.name(ty),
+            };
             let message = format!("incomplete struct/union/enum {text}: {}", shown(name));
             return Err(error("D_DECL_INCOMPLETE", span, message));
         }
@@ -237,9 +249,12 @@ impl Sema<'_, '_> {
                 members.as_deref(),
                 base.span,
             )?,
-            BaseKind::Enum { tag, items } => {
-                self.enum_type(tag.as_deref(), items.as_deref(), base.span)?
-            }
+            BaseKind::Enum { module, tag, items } => self.enum_type(
+                module.as_deref(),
+                tag.as_deref(),
+                items.as_deref(),
+                base.span,
+            )?,
         };
         Ok(if base.is_const {
             self.state.types.const_of(ty)
@@ -276,14 +291,19 @@ impl Sema<'_, '_> {
         };
         // Members may point to the record that they are members of.
         if tag.is_some() {
-            self.state
+            let open = self
+                .state
                 .types
                 .declare_record(is_union, tag, None)
                 .map_err(redeclared)?;
+            self.open_records.push(open);
         }
         let mut fields: Vec<(String, Ty, Option<u32>)> = Vec::new();
         for member in members {
             self.members(member, &mut fields)?;
+        }
+        if tag.is_some() {
+            self.open_records.pop();
         }
         self.state
             .types
@@ -305,7 +325,11 @@ impl Sema<'_, '_> {
         for (declarator, width) in &member.declarators {
             let (name, span) = (declarator.name.as_str(), declarator.span);
             let ty = self.derive(base, &member.base, declarator)?.ty;
-            if self.state.types.resolve(ty) == Ty::VOID {
+            self.needs_dimension(ty, declarator)?;
+            if matches!(
+                self.state.types.base(ty),
+                Kind::Void | Kind::Function { .. }
+            ) {
                 let message = format!("cannot have void member: {name}");
                 return Err(error("D_DECL_VOIDOBJ", span, message));
             }
@@ -358,8 +382,9 @@ impl Sema<'_, '_> {
 
     fn enum_type(
         &mut self,
+        module: Option<&str>,
         tag: Option<&str>,
-        items: Option<&[(String, Option<Expr>)]>,
+        items: Option<&[Enumerator]>,
         span: Span,
     ) -> Result<Ty> {
         let Some(items) = items else {
@@ -367,37 +392,57 @@ impl Sema<'_, '_> {
             return self
                 .state
                 .types
-                .lookup_tag(Tag::Enum, None, name)
-                .ok_or_else(|| unknown_type(None, &format!("enum {name}"), span));
+                .lookup_tag(Tag::Enum, module, name)
+                .ok_or_else(|| unknown_type(module, &format!("enum {name}"), span));
         };
+        // A constant may be computed from those before it.
+        let outer = std::mem::take(&mut self.bindings);
+        let values = self.enumerators(items);
+        self.bindings = outer;
+        self.state
+            .types
+            .declare_enum(tag, values?)
+            .map_err(|message| error("D_DECL_TYPERED", span, message))
+    }
+
+    fn enumerators(&mut self, items: &[Enumerator]) -> Result<Vec<(String, i64)>> {
         let mut values: Vec<(String, i64)> = Vec::new();
         let mut next = 0i64;
-        for (name, value) in items {
+        for Enumerator {
+            name,
+            value,
+            span,
+            next: end,
+        } in items
+        {
             if let Some(value) = value {
                 next = self.constant(value).ok_or_else(|| {
                     let message = format!(
                         "enumerator '{name}' must be assigned to an integral constant expression"
                     );
-                    error("D_DECL_ENCONST", value.span, message)
+                    error("D_DECL_ENCONST", value.span, message).counted_at(*end)
                 })?;
             }
             if i32::try_from(next).is_err() {
                 let message = format!("enumerator '{name}' value overflows INT_MAX ({})", i32::MAX);
-                return Err(error("D_DECL_ENOFLOW", span, message));
+                return Err(error("D_DECL_ENOFLOW", *span, message).counted_at(*end));
             }
             if values.iter().any(|(known, _)| known == name) {
                 let message = format!(
                     "failed to define enumerator '{name}': Duplicate member or variable name"
                 );
-                return Err(error("D_UNKNOWN", span, message));
+                return Err(error("D_UNKNOWN", *span, message));
+            }
+            if self.state.types.declared_constant(name).is_some() {
+                let message = format!("identifier redeclared: {name}");
+                return Err(error("D_DECL_IDRED", *span, message));
             }
             values.push((name.clone(), next));
+            let constant = super::hir::Expr::int(next as u64, Ty::INT, *span);
+            self.bindings.push((name.clone(), constant));
             next += 1;
         }
-        self.state
-            .types
-            .declare_enum(tag, values)
-            .map_err(|message| error("D_DECL_TYPERED", span, message))
+        Ok(values)
     }
 
     /// Applies a declarator's derivations to its base.
@@ -413,12 +458,16 @@ impl Sema<'_, '_> {
                 Derivation::Pointer => self.state.types.pointer_to(ty),
                 Derivation::Array(size) => self.array(ty, size.as_ref(), declarator)?,
                 Derivation::Function { params, variadic } => {
-                    let params = self.parameters(params)?;
+                    let params = self.parameters("function", params)?;
                     let params: Vec<Ty> = params.into_iter().map(|(_, ty)| ty).collect();
                     self.state.types.function_of(ty, &params, *variadic)
                 }
-                Derivation::Keys(keys) => {
-                    derived.keys = Some(self.parameters(keys)?);
+                Derivation::Keys { variadic: true, .. } => {
+                    let message = "array prototype may not use a variable-length argument list";
+                    return Err(error("D_DECL_PROTO_VARARGS", declarator.span, message));
+                }
+                Derivation::Keys { keys, .. } => {
+                    derived.keys = Some(self.parameters("array", keys)?);
                     ty
                 }
             };
@@ -428,14 +477,9 @@ impl Sema<'_, '_> {
 
     fn array(&mut self, element: Ty, size: Option<&Expr>, declarator: &Declarator) -> Result<Ty> {
         let span = declarator.span;
+        self.needs_dimension(element, declarator)?;
         let Some(size) = size else {
-            if declarator.name.is_empty() {
-                return Ok(self.state.types.array_of(element, None));
-            }
-            let name = &declarator.name;
-            let message =
-                format!("array declaration requires array dimension or tuple signature: {name}");
-            return Err(error("D_DECL_ARRNULL", span, message));
+            return Ok(self.state.types.array_of(element, None));
         };
         let count = self.positive(size).ok_or_else(|| {
             error(
@@ -452,31 +496,36 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// Names and types of parameters; a lone `void` is none.
-    fn parameters(&mut self, params: &[TypeName]) -> Result<Vec<(String, Ty)>> {
+    /// Names and types of the parameters of a `kind`: `function`, where a lone `void` is none, or `array`.
+    fn parameters(&mut self, kind: &str, params: &[TypeName]) -> Result<Vec<(String, Ty)>> {
         let mut list = Vec::new();
         for (index, param) in params.iter().enumerate() {
-            let ty = self.type_name(param)?;
             let name = &param.declarator.name;
+            let refuse = |what: &str| {
+                let name = if name.is_empty() { "(anonymous)" } else { name };
+                let number = index + 1;
+                let message = format!(
+                    "{kind} prototype may not use parameter of type {what}: {name}, parameter #{number}"
+                );
+                Err(error("D_DECL_PROTO_TYPE", param.span, message))
+            };
+            let keyed = |derivation| matches!(derivation, &Derivation::Keys { .. });
+            if param.declarator.derivations.iter().any(keyed) {
+                return refuse("dynamic variable");
+            }
+            let ty = self.type_name(param)?;
             if self.state.types.resolve(ty) == Ty::VOID {
-                match (params.len(), name.is_empty()) {
-                    (1, true) => break,
-                    (1, false) => {
+                match (kind, params.len()) {
+                    ("function", 1) if name.is_empty() => break,
+                    ("function", 1) => {
                         let message = format!("void parameter may not have a name: {name}");
                         return Err(error("D_DECL_PROTO_NAME", param.span, message));
                     }
-                    _ if index == 0 => {
+                    ("function", _) => {
                         let message = "void must be sole parameter";
                         return Err(error("D_DECL_PROTO_VOID", param.span, message));
                     }
-                    _ => {
-                        let name = if name.is_empty() { "(anonymous)" } else { name };
-                        let message = format!(
-                            "array prototype may not use parameter of type void: {name}, parameter #{}",
-                            index + 1
-                        );
-                        return Err(error("D_DECL_PROTO_TYPE", param.span, message));
-                    }
+                    _ => return refuse("void"),
                 }
             }
             list.push((name.clone(), ty));
@@ -512,6 +561,13 @@ fn words_type(words: &[&'static str], span: Span) -> Result<Ty> {
             "D_DECL_LONGINT",
             "invalid type declaration: long and long long may only be used with integer or floating-point type",
         )
+    } else if has("short") && has("long") && words.iter().all(|word| attributes.contains(word)) {
+        let name: String = attributes
+            .iter()
+            .filter(|attribute| has(attribute))
+            .map(|attribute| format!("{attribute} "))
+            .collect();
+        return Err(unknown_type(None, &name, span));
     } else {
         ("D_DECL_COMBO", "invalid type combination")
     };

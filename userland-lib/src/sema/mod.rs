@@ -22,9 +22,11 @@ mod declare;
 mod expression;
 mod fold;
 pub mod hir;
+mod inline;
 mod operator;
 mod output;
 mod place;
+mod pragma;
 mod printf;
 mod probe;
 mod shape;
@@ -36,7 +38,7 @@ mod tests;
 
 use crate::compile::Settings;
 use crate::diag::{Diagnostic, Result};
-use crate::program::{OptionPragma, Program};
+use crate::program::Program;
 use crate::source::{Origin, Source};
 use crate::statement::AggVar;
 use crate::syntax::ast::{Ast, Item};
@@ -79,9 +81,13 @@ struct Sema<'a, 'w> {
     world: &'w dyn World,
     settings: &'a Settings,
     program: Program,
+    /// Whether the program is a D library.
+    is_library: bool,
     probe: probe::Context,
     /// What names stand for while an inline or a translator is replaced.
     bindings: Vec<(String, hir::Expr)>,
+    /// Structures and unions whose members are being read.
+    open_records: Vec<crate::types::Ty>,
     depth: u32,
     /// How many hidden variables the program has.
     hidden: u32,
@@ -103,7 +109,8 @@ pub(crate) fn check<'w>(
         first_uarg: crate::statement::FIRST + state.statements,
         ..Program::default()
     };
-    pragmas(ast, &mut program, &mut settings);
+    let is_library = matches!(source.origin, Origin::Library(_));
+    pragma::apply(&ast.pragmas, is_library, &mut program, &mut settings)?;
     if settings.strsize != 0 {
         state.types.set_string_size(u64::from(settings.strsize));
     }
@@ -112,8 +119,10 @@ pub(crate) fn check<'w>(
         world,
         settings: &settings,
         program,
+        is_library,
         probe: probe::Context::default(),
         bindings: Vec::new(),
+        open_records: Vec::new(),
         depth: 0,
         hidden: 0,
         valueless: None,
@@ -129,12 +138,9 @@ pub(crate) fn check<'w>(
             }
         }
     }
+    sema.used_pragmas(&ast.pragmas)?;
     let mut program = sema.program;
-    if index == 0
-        && source.origin == Origin::Argument
-        && ast.items.is_empty()
-        && ast.pragmas.is_empty()
-    {
+    if ast.items.is_empty() && ast.pragmas.is_empty() && !is_library {
         return Err(Diagnostic::new(
             "D_EMPTY",
             crate::source::Span::default(),
@@ -152,52 +158,4 @@ pub(crate) fn check<'w>(
         })
         .collect();
     Ok(program)
-}
-
-/// Sorts the control lines; options that concern compiling hold for this program at once.
-fn pragmas(ast: &Ast, program: &mut Program, settings: &mut Settings) {
-    for pragma in &ast.pragmas {
-        match pragma.name.as_str() {
-            "option" => {
-                let (name, value) = match pragma.text.split_once('=') {
-                    Some((name, value)) => (name.trim(), Some(value.trim())),
-                    None => (pragma.text.trim(), None),
-                };
-                match (name, value) {
-                    ("zdefs", _) => settings.allow_zero_matches = true,
-                    ("defaultargs", _) => settings.default_args = true,
-                    ("strsize", Some(value)) => {
-                        if let Some(size) = size(value) {
-                            settings.strsize = size;
-                        }
-                    }
-                    _ => (),
-                }
-                program.options.push(OptionPragma {
-                    name: name.to_owned(),
-                    value: value.map(str::to_owned),
-                    span: pragma.span,
-                });
-            }
-            "depends_on" => {
-                let mut words = pragma.text.split_whitespace();
-                if let (Some(class), Some(name)) = (words.next(), words.next()) {
-                    program.depends.push((class.to_owned(), name.to_owned()));
-                }
-            }
-            // Attributes and bindings say how far names may be relied on; they change no code.
-            _ => (),
-        }
-    }
-}
-
-/// A size with its suffix; one that is wrong is the option's own parser's to refuse.
-fn size(text: &str) -> Option<u32> {
-    let (digits, shift) = match text.as_bytes().last()? {
-        b'k' | b'K' => (&text[..text.len() - 1], 10),
-        b'm' | b'M' => (&text[..text.len() - 1], 20),
-        b'g' | b'G' => (&text[..text.len() - 1], 30),
-        _ => (text, 0),
-    };
-    digits.parse::<u32>().ok()?.checked_mul(1 << shift)
 }

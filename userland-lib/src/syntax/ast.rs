@@ -19,8 +19,8 @@ pub struct Ast {
 pub struct Pragma {
     /// `option`, `attributes`, `binding`, `depends_on`, …
     pub name: String,
-    /// What follows the name.
-    pub text: String,
+    /// The words that follow the name.
+    pub words: Vec<String>,
     /// Where.
     pub span: Span,
 }
@@ -350,11 +350,26 @@ pub enum BaseKind {
     },
     /// `enum`.
     Enum {
+        /// The module, for ``enum mod`tag``.
+        module: Option<String>,
         /// The tag.
         tag: Option<String>,
         /// The enumerators, if they are given here.
-        items: Option<Vec<(String, Option<Expr>)>>,
+        items: Option<Vec<Enumerator>>,
     },
+}
+
+/// `NAME = value` in an enumeration.
+#[derive(Clone, Debug)]
+pub struct Enumerator {
+    /// Its name.
+    pub name: String,
+    /// Its value, where one is given.
+    pub value: Option<Expr>,
+    /// Place of the name.
+    pub span: Span,
+    /// The byte behind the enumerator where the next token begins.
+    pub next: u32,
 }
 
 /// Members of one type.
@@ -387,7 +402,12 @@ pub enum Derivation {
     /// `[n]`
     Array(Option<Expr>),
     /// `[type, type]`: an associative array.
-    Keys(Vec<TypeName>),
+    Keys {
+        /// The types.
+        keys: Vec<TypeName>,
+        /// Whether it ends in `…`, which the checker refuses.
+        variadic: bool,
+    },
     /// `(params)`
     Function {
         /// The parameters.

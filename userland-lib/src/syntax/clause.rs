@@ -25,21 +25,22 @@ impl Parser<'_> {
         self.advance()?;
         let bare = !self.at("/") && !self.at("{");
         if bare {
-            return match self.token {
-                Tok::End if self.is_argument() => Ok(clause),
-                Tok::End => Err(Diagnostic::new(
-                    "D_SYNTAX",
-                    clause.span,
-                    "expected predicate and/or actions following probe description",
-                )),
-                _ => Err(self.unexpected()),
-            };
+            if self.token == Tok::End && self.is_argument() {
+                return Ok(clause);
+            }
+            let last = clause.probes.last().map_or(clause.span, |(_, span)| *span);
+            return Err(Diagnostic::new(
+                "D_SYNTAX",
+                last,
+                "expected predicate and/or actions following probe description",
+            ));
         }
         if self.at("/") {
             clause.predicate = Some(self.predicate()?);
         }
         match self.token {
             Tok::Punct("{") => {
+                self.begin = self.lexer.position();
                 self.advance()?;
                 clause.body = self.statements()?;
                 if !self.at("}") {
@@ -79,6 +80,7 @@ impl Parser<'_> {
 
     fn predicate(&mut self) -> Result<super::ast::Expr> {
         self.in_predicate = true;
+        self.begin = self.lexer.position();
         let parsed = self.advance().and_then(|()| self.expression());
         self.in_predicate = false;
         let parsed = parsed?;

@@ -4,39 +4,75 @@
 //! Declarations: C's specifiers and declarators, with D's storage classes and associative arrays.
 
 use super::ast::{
-    BaseKind, BaseType, Declaration, Declarator, Derivation, Expr, InitDeclarator, MemberDecl,
-    Storage, TypeName,
+    BaseKind, BaseType, Declaration, Declarator, Derivation, Enumerator, InitDeclarator,
+    MemberDecl, Storage, TypeName,
 };
 use super::lexer::Tok;
-use super::parser::{begins_type, Parser};
+use super::parser::{begins_type, is_reserved, Parser};
 use crate::diag::{Diagnostic, Result};
+use crate::source::Span;
 
 /// C's words for scalar types.
 const WORDS: &[&str] = &[
-    "char", "double", "float", "int", "long", "short", "signed", "unsigned", "void",
+    "char", "double", "float", "int", "long", "short", "signed", "unsigned", "void", "_Bool",
 ];
+
+/// Words that modify a type and name one by themselves too.
+const MODIFIERS: &[&str] = &["long", "short", "signed", "unsigned"];
+
+/// The specifiers of a type that were read.
+#[derive(Default)]
+struct Specifiers {
+    kind: Option<BaseKind>,
+    words: Vec<&'static str>,
+    is_const: bool,
+    userland: bool,
+}
+
+impl Specifiers {
+    /// Takes the type that was just read, unless there is one already.
+    fn take(&mut self, kind: BaseKind, parser: &Parser<'_>) -> Result<()> {
+        if self.kind.is_some() || !self.words.is_empty() {
+            return Err(match self.kind {
+                None => misplaced(&self.words, parser.last),
+                Some(_) => parser.combination(),
+            });
+        }
+        self.kind = Some(kind);
+        Ok(())
+    }
+}
+
+/// The error that `words` stand beside a type that is no number.
+fn misplaced(words: &[&str], span: Span) -> Box<Diagnostic> {
+    if words.iter().any(|word| !MODIFIERS.contains(word)) {
+        return Diagnostic::new("D_DECL_COMBO", span, "invalid type combination");
+    }
+    let signs = words.contains(&"signed") || words.contains(&"unsigned");
+    let (tag, what) = match signs {
+        true => (
+            "D_DECL_SIGNINT",
+            "signed and unsigned may only be used with integer type",
+        ),
+        false => (
+            "D_DECL_LONGINT",
+            "long and long long may only be used with integer or floating-point type",
+        ),
+    };
+    Diagnostic::new(tag, span, format!("invalid type declaration: {what}"))
+}
 
 impl Parser<'_> {
     /// A declaration up to its semicolon, of which the lexer is left standing behind.
     pub(super) fn declaration(&mut self) -> Result<Declaration> {
         let start = self.span;
-        let mut storage = Storage::Global;
-        while let Some(class) = self.storage_class()? {
-            if storage != Storage::Global {
-                return Err(Diagnostic::new(
-                    "D_DECL_CLASS",
-                    self.last,
-                    "only one storage class allowed in declaration",
-                ));
-            }
-            storage = class;
-        }
-        let base = self.base_type(true)?;
+        let (storage, base) = self.specifiers()?;
         let mut declarators = Vec::new();
-        if !(self.at(";") && base.kind.stands_alone()) {
+        // What names no variable declares a type, or nothing.
+        if !self.at(";") {
             loop {
                 let declarator = self.declarator(true)?;
-                let value = match self.eat("=")? {
+                let value = match storage == Storage::Inline && self.eat("=")? {
                     true => Some(self.assignment()?),
                     false => None,
                 };
@@ -59,11 +95,12 @@ impl Parser<'_> {
         })
     }
 
-    fn storage_class(&mut self) -> Result<Option<Storage>> {
+    /// The storage class that the word here names.
+    fn storage_class(&self) -> Option<Storage> {
         let Tok::Ident(word) = &self.token else {
-            return Ok(None);
+            return None;
         };
-        let class = match word.as_str() {
+        Some(match word.as_str() {
             "extern" => Storage::Extern,
             "typedef" => Storage::Typedef,
             "self" => Storage::Thread,
@@ -72,61 +109,114 @@ impl Parser<'_> {
             "auto" => Storage::Foreign("auto"),
             "static" => Storage::Foreign("static"),
             "register" => Storage::Foreign("register"),
-            _ => return Ok(None),
-        };
-        self.advance()?;
-        Ok(Some(class))
+            _ => return None,
+        })
     }
 
-    /// Specifiers of a type. A name counts as a type where one must stand (`trusting`).
-    fn base_type(&mut self, trusting: bool) -> Result<BaseType> {
+    /// A storage class, if there is one, and specifiers of a type, in any order.
+    fn specifiers(&mut self) -> Result<(Storage, BaseType)> {
         let start = self.span;
-        let mut kind: Option<BaseKind> = None;
-        let mut words: Vec<&'static str> = Vec::new();
-        let (mut is_const, mut userland) = (false, false);
-        while let Tok::Ident(word) = self.token.clone() {
-            match word.as_str() {
-                "const" => is_const = true,
-                "volatile" | "restrict" => (),
-                "userland" => userland = true,
-                "string" if kind.is_none() && words.is_empty() => kind = Some(BaseKind::Str),
-                "struct" | "union" if kind.is_none() && words.is_empty() => {
-                    kind = Some(self.record()?);
-                    continue;
+        let mut storage = Storage::Global;
+        let mut read = Specifiers::default();
+        loop {
+            if let Some(class) = self.storage_class() {
+                if storage != Storage::Global {
+                    return Err(Diagnostic::new(
+                        "D_DECL_CLASS",
+                        self.span,
+                        "only one storage class allowed in declaration",
+                    ));
                 }
-                "enum" if kind.is_none() && words.is_empty() => {
-                    kind = Some(self.enumeration()?);
-                    continue;
-                }
-                _ => {
-                    if let Some(known) = WORDS.iter().find(|known| **known == word) {
-                        if kind.is_some() {
-                            return Err(self.combination());
-                        }
-                        words.push(known);
-                    } else if kind.is_some() || !words.is_empty() || begins_type(&word) {
-                        break;
-                    } else if trusting || self.type_ahead()? {
-                        kind = Some(self.named()?);
-                        continue;
-                    } else {
-                        break;
-                    }
-                }
+                storage = class;
+                self.advance()?;
+            } else if !self.specifier(&mut read, storage != Storage::Global)? {
+                break;
             }
-            self.advance()?;
         }
-        let kind = match (kind, words.is_empty()) {
+        let base = self.base_of(read, storage != Storage::Global, start)?;
+        Ok((storage, base))
+    }
+
+    /// Specifiers of a type.
+    fn base_type(&mut self) -> Result<BaseType> {
+        let start = self.span;
+        let mut read = Specifiers::default();
+        while self.specifier(&mut read, false)? {}
+        self.base_of(read, false, start)
+    }
+
+    /// The type that the specifiers `read` name; where none does it is `int`, if anything says that a type is meant.
+    fn base_of(&mut self, read: Specifiers, declares: bool, start: Span) -> Result<BaseType> {
+        let kind = match (read.kind, read.words.is_empty()) {
             (Some(kind), _) => kind,
-            (None, false) => BaseKind::Words(words),
+            (None, false) => BaseKind::Words(read.words),
+            (None, true) if declares || read.is_const => BaseKind::Words(vec!["int"]),
             (None, true) => return Err(self.unexpected()),
         };
         Ok(BaseType {
             kind,
-            is_const,
-            userland,
+            is_const: read.is_const,
+            userland: read.userland,
             span: start.to(self.last),
         })
+    }
+
+    /// Reads one specifier; `false` where none stands. Where a type may be left out (`self x;`), a name that only a
+    /// declarator's end follows is what is declared.
+    fn specifier(&mut self, read: &mut Specifiers, may_lack: bool) -> Result<bool> {
+        let Tok::Ident(word) = self.token.clone() else {
+            if self.at("`") && read.kind.is_none() && read.words.is_empty() {
+                read.kind = Some(self.named()?);
+                return Ok(true);
+            }
+            return Ok(false);
+        };
+        match word.as_str() {
+            "const" => read.is_const = true,
+            "volatile" | "restrict" => (),
+            "userland" => read.userland = true,
+            "struct" | "union" => {
+                let record = self.record(&read.words)?;
+                return read.take(record, self).map(|()| true);
+            }
+            "enum" => {
+                let enumeration = self.enumeration()?;
+                return read.take(enumeration, self).map(|()| true);
+            }
+            "string" => {
+                self.advance()?;
+                return read.take(BaseKind::Str, self).map(|()| true);
+            }
+            _ => {
+                if let Some(known) = WORDS.iter().find(|known| **known == word) {
+                    if read.kind.is_some() {
+                        return Err(self.combination());
+                    }
+                    read.words.push(known);
+                } else if !self.names_type(read, &word, may_lack)? {
+                    return Ok(false);
+                } else {
+                    let named = self.named()?;
+                    return read.take(named, self).map(|()| true);
+                }
+            }
+        }
+        self.advance()?;
+        Ok(true)
+    }
+
+    /// Whether the name here is a type's: the first name is, unless it is what is declared.
+    fn names_type(&mut self, read: &Specifiers, word: &str, may_lack: bool) -> Result<bool> {
+        if read.kind.is_some() || is_reserved(word) {
+            return Ok(false);
+        }
+        let second = self.second()?;
+        let ends = matches!(second, Tok::Punct(";" | "," | "=" | "[" | "("));
+        if !read.words.is_empty() {
+            // `unsigned foo_t x`: no such combination, but to be told as one.
+            return Ok(matches!(second, Tok::Ident(_)) && self.is_type(None, word));
+        }
+        Ok(!((may_lack || read.is_const) && ends && !self.is_type(None, word)))
     }
 
     fn combination(&self) -> Box<Diagnostic> {
@@ -151,24 +241,35 @@ impl Parser<'_> {
         Ok(BaseKind::Named { module: None, name })
     }
 
-    fn record(&mut self) -> Result<BaseKind> {
-        let is_union = self.at_word("union");
-        self.advance()?;
-        let (mut module, mut tag) = (None, None);
+    /// A tag with its module.
+    fn tag(&mut self) -> Result<(Option<String>, Option<String>)> {
         if self.eat("`")? {
-            module = Some(String::new());
-            tag = Some(self.ident()?);
-        } else if let Tok::Ident(_) = self.token {
-            let word = self.ident()?;
-            if self.eat("`")? {
-                module = Some(word);
-                tag = Some(self.ident()?);
-            } else {
-                tag = Some(word);
-            }
+            return Ok((Some(String::new()), Some(self.ident()?)));
         }
-        let members = match self.eat("{")? {
-            true => Some(self.nested(Self::members)?),
+        let Tok::Ident(_) = self.token else {
+            return Ok((None, None));
+        };
+        let word = self.ident()?;
+        Ok(match self.eat("`")? {
+            true => (Some(word), Some(self.ident()?)),
+            false => (None, Some(word)),
+        })
+    }
+
+    fn record(&mut self, words: &[&str]) -> Result<BaseKind> {
+        let is_union = self.at_word("union");
+        let start = self.span;
+        self.advance()?;
+        let (module, tag) = self.tag()?;
+        if !words.is_empty() {
+            return Err(misplaced(words, self.span));
+        }
+        let members = match self.at("{") {
+            true => {
+                self.defines(is_union, tag.as_deref(), start)?;
+                self.advance()?;
+                Some(self.nested(Self::members)?)
+            }
             false if tag.is_none() => return Err(self.unexpected()),
             false => None,
         };
@@ -180,15 +281,33 @@ impl Parser<'_> {
         })
     }
 
+    /// Notes that a record gets its members here; it may do so once.
+    fn defines(&mut self, is_union: bool, tag: Option<&str>, start: Span) -> Result<()> {
+        let Some(tag) = tag else {
+            return Ok(());
+        };
+        let name = format!("{} {tag}", if is_union { "union" } else { "struct" });
+        if self.records.contains(&name) {
+            let message = format!("type redeclared: {name}");
+            let error = Diagnostic::new("D_DECL_TYPERED", start.to(self.last), message);
+            return Err(error.counted_at(self.span.start));
+        }
+        self.records.insert(name);
+        Ok(())
+    }
+
     fn members(&mut self) -> Result<Vec<MemberDecl>> {
         let mut members = Vec::new();
-        while !self.eat("}")? {
+        while members.is_empty() || !self.at("}") {
             let start = self.span;
-            let base = self.base_type(true)?;
+            let base = self.base_type()?;
             let mut declarators = Vec::new();
             while !self.at(";") {
                 let declarator = match self.at(":") {
-                    true => Declarator::default(),
+                    true => Declarator {
+                        span: self.last,
+                        ..Declarator::default()
+                    },
                     false => self.declarator(true)?,
                 };
                 let width = match self.eat(":")? {
@@ -208,37 +327,41 @@ impl Parser<'_> {
                 span,
             });
         }
+        self.advance()?;
         Ok(members)
     }
 
     fn enumeration(&mut self) -> Result<BaseKind> {
         self.advance()?;
-        let tag = match self.token {
-            Tok::Ident(_) => Some(self.ident()?),
-            _ => None,
-        };
+        let (module, tag) = self.tag()?;
         let items = match self.eat("{")? {
             true => Some(self.enumerators()?),
             false if tag.is_none() => return Err(self.unexpected()),
             false => None,
         };
-        Ok(BaseKind::Enum { tag, items })
+        Ok(BaseKind::Enum { module, tag, items })
     }
 
-    fn enumerators(&mut self) -> Result<Vec<(String, Option<Expr>)>> {
+    fn enumerators(&mut self) -> Result<Vec<Enumerator>> {
         let mut items = Vec::new();
-        while !self.eat("}")? {
+        while items.is_empty() || !self.at("}") {
             let name = self.ident()?;
+            let span = self.last;
             let value = match self.eat("=")? {
                 true => Some(self.conditional_expression()?),
                 false => None,
             };
-            items.push((name, value));
+            items.push(Enumerator {
+                name,
+                value,
+                span,
+                next: self.span.start,
+            });
             if !self.eat(",")? {
-                self.expect("}")?;
                 break;
             }
         }
+        self.expect("}")?;
         Ok(items)
     }
 
@@ -286,6 +409,11 @@ impl Parser<'_> {
             }
             declarator.name = self.ident()?;
             declarator.span = self.last;
+            if self.at("`") {
+                return Err(self.scoped_declarator(declarator.span));
+            }
+        } else if named && self.at("`") {
+            return Err(self.scoped_declarator(self.span));
         } else if named {
             return Err(self.unexpected());
         }
@@ -294,12 +422,26 @@ impl Parser<'_> {
                 let derivation = self.brackets()?;
                 declarator.derivations.push(derivation);
             } else if self.eat("(")? {
-                let derivation = self.parameters()?;
+                let (params, variadic) = self.parameters(")")?;
+                let derivation = Derivation::Function { params, variadic };
                 declarator.derivations.push(derivation);
             } else {
                 return Ok(declarator);
             }
         }
+    }
+
+    /// The error that what is declared has a module; the current token is the mark between the two.
+    fn scoped_declarator(&mut self, start: Span) -> Box<Diagnostic> {
+        if let Err(error) = self.advance() {
+            return error;
+        }
+        let span = start.to(self.span);
+        let message = format!(
+            "D scoping operator may not be used in a declaration name ({})",
+            self.source.slice(span)
+        );
+        Diagnostic::new("D_DECL_SCOPE", span, message)
     }
 
     fn keyword_here(&self) -> bool {
@@ -310,45 +452,59 @@ impl Parser<'_> {
         if self.eat("]")? {
             return Ok(Derivation::Array(None));
         }
-        if self.type_ahead()? {
-            let mut keys = Vec::new();
-            loop {
-                keys.push(self.type_name()?);
-                if self.eat("]")? {
-                    return Ok(Derivation::Keys(keys));
-                }
-                self.expect(",")?;
-            }
+        if self.type_ahead()? || self.at("...") || self.storage_class().is_some() {
+            let (keys, variadic) = self.parameters("]")?;
+            return Ok(Derivation::Keys { keys, variadic });
         }
         let size = self.conditional_expression()?;
         self.expect("]")?;
         Ok(Derivation::Array(Some(size)))
     }
 
-    fn parameters(&mut self) -> Result<Derivation> {
+    /// Parameters up to `close`, which is read, and whether more may follow them.
+    fn parameters(&mut self, close: &'static str) -> Result<(Vec<TypeName>, bool)> {
         let mut params = Vec::new();
-        let mut variadic = false;
-        if !self.eat(")")? {
-            loop {
-                if self.eat("...")? {
-                    variadic = true;
-                    self.expect(")")?;
-                    break;
-                }
-                params.push(self.type_name()?);
-                if self.eat(")")? {
-                    break;
-                }
-                self.expect(",")?;
-            }
+        if self.eat(close)? {
+            return Ok((params, false));
         }
-        Ok(Derivation::Function { params, variadic })
+        loop {
+            if self.eat("...")? {
+                self.expect(close)?;
+                return Ok((params, true));
+            }
+            params.push(self.parameter()?);
+            if self.eat(close)? {
+                return Ok((params, false));
+            }
+            self.expect(",")?;
+        }
+    }
+
+    fn parameter(&mut self) -> Result<TypeName> {
+        let start = self.span;
+        let (storage, base) = self.specifiers()?;
+        if !matches!(
+            storage,
+            Storage::Global | Storage::Foreign("auto" | "register")
+        ) {
+            return Err(Diagnostic::new(
+                "D_DECL_PARMCLASS",
+                start,
+                "inappropriate storage class for function or associative array parameter",
+            ));
+        }
+        let declarator = self.declarator(false)?;
+        Ok(TypeName {
+            base,
+            declarator,
+            span: start.to(self.last),
+        })
     }
 
     /// A type's name, perhaps with the name of what has it.
     pub(super) fn type_name(&mut self) -> Result<TypeName> {
         let start = self.span;
-        let base = self.base_type(true)?;
+        let base = self.base_type()?;
         let declarator = self.declarator(false)?;
         Ok(TypeName {
             base,

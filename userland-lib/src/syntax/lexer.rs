@@ -171,6 +171,15 @@ impl<'a> Lexer<'a> {
         self.pos
     }
 
+    /// Where the token after this place begins.
+    pub fn next_token(&self) -> usize {
+        let mut ahead = self.clone();
+        match ahead.skip_trivia() {
+            Ok(()) => ahead.pos,
+            Err(_) => self.pos,
+        }
+    }
+
     /// Goes back to an earlier place.
     pub fn rewind(&mut self, position: usize) {
         self.pos = position;
@@ -246,7 +255,10 @@ impl<'a> Lexer<'a> {
 
     fn number(&mut self) -> Result<Tok> {
         let start = self.pos;
-        let word = self.word();
+        let rest = self.rest();
+        // Where the number ends another token may begin: `10ms` is two.
+        let word = &rest[..literal::length(rest)];
+        self.pos += word.len();
         let span = self.span_from(start);
         let float = self.byte(0) == b'.' && self.byte(1).is_ascii_digit();
         if float {
@@ -273,7 +285,9 @@ impl<'a> Lexer<'a> {
                     self.pos += self.rest().chars().next().map_or(1, char::len_utf8);
                 }
                 b'\n' => {
-                    return Err(Diagnostic::new(what[0], self.span_from(start), what[1]));
+                    let next_line = self.pos as u32 + 1;
+                    return Err(Diagnostic::new(what[0], self.span_from(start), what[1])
+                        .counted_at(next_line));
                 }
                 c if c == quote => break,
                 _ => self.pos += 1,
@@ -318,27 +332,50 @@ impl<'a> Lexer<'a> {
         }
         let name = self.word();
         let span = self.span_from(start);
+        if name.is_empty() {
+            return Err(Diagnostic::new("D_SYNTAX", span, "syntax error near \"$\""));
+        }
         let value = self.macros.value(name, quoted, span)?;
-        if quoted {
-            return Ok((Tok::Str(value.into_bytes()), span));
-        }
-        // A negative number becomes one token, as if it had been computed.
-        if let Some(digits) = value.strip_prefix('-') {
-            if digits.starts_with(|c: char| c.is_ascii_digit()) {
-                let (value, suffix) = literal::integer(digits, span)?;
-                let suffix = IntSuffix {
-                    longs: suffix.longs.max(1),
-                    ..suffix
-                };
-                return Ok((Tok::Int(value.wrapping_neg(), suffix), span));
-            }
-        }
-        if value.starts_with(|c: char| c.is_ascii_digit()) {
-            let (value, suffix) = literal::integer(&value, span)?;
-            return Ok((Tok::Int(value, suffix), span));
-        }
-        Ok((Tok::Ident(value), span))
+        let token = match quoted {
+            true => Tok::Str(value.into_bytes()),
+            false => macro_token(name, &value, span)?,
+        };
+        Ok((token, span))
     }
+}
+
+/// What the value of the macro variable `$name` is in a program: a number, a name, or else text, perhaps in quotes.
+fn macro_token(name: &str, value: &str, span: Span) -> Result<Tok> {
+    let is_name = value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && value.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if is_name {
+        return Ok(Tok::Ident(value.to_owned()));
+    }
+    let digits = value.strip_prefix(['-', '+']).unwrap_or(value);
+    if digits.is_empty() || literal::length(digits) < digits.len() {
+        let text = value
+            .strip_prefix('"')
+            .and_then(|inner| inner.strip_suffix('"'))
+            .unwrap_or(value);
+        return Ok(Tok::Str(text.as_bytes().to_vec()));
+    }
+    let (number, suffix) = literal::integer(digits, span).map_err(|mut error| {
+        if error.tag == "D_INT_OFLOW" {
+            error.tag = "D_MACRO_OFLOW";
+            error.message =
+                format!("macro argument ${name} constant {value} results in integer overflow");
+        }
+        error
+    })?;
+    if !value.starts_with('-') {
+        return Ok(Tok::Int(number, suffix));
+    }
+    // A negative number is one token, as if it had been computed.
+    let suffix = IntSuffix {
+        longs: suffix.longs.max(1),
+        ..suffix
+    };
+    Ok(Tok::Int(number.wrapping_neg(), suffix))
 }
 
 #[cfg(test)]
@@ -429,5 +466,50 @@ mod tests {
             "[D_SYNTAX] end-of-file encountered before matching */"
         );
         assert_eq!(error("a # b"), "[D_SYNTAX] syntax error near \"#\"");
+        assert_eq!(error("$-1"), "[D_SYNTAX] syntax error near \"$\"");
+    }
+
+    #[test]
+    fn numbers_end_where_their_suffix_does() {
+        let suffix = |unsigned, longs| IntSuffix {
+            unsigned,
+            longs,
+            based: false,
+        };
+        assert_eq!(
+            tokens("10ms 1lux 3ULL0 0abc"),
+            [
+                Tok::Int(10, suffix(false, 0)),
+                Tok::Ident("ms".into()),
+                Tok::Int(1, suffix(true, 1)),
+                Tok::Ident("x".into()),
+                Tok::Int(3, suffix(true, 2)),
+                Tok::Int(0, IntSuffix::default()),
+                Tok::Int(0, IntSuffix::default()),
+                Tok::Ident("abc".into()),
+            ]
+        );
+    }
+
+    #[test]
+    fn macro_arguments_are_numbers_names_or_text() {
+        let token = |value| macro_token("1", value, Span::default());
+        let int = |value| Tok::Int(value, IntSuffix::default());
+        assert_eq!(token("42").unwrap(), int(42));
+        assert_eq!(token("+7").unwrap(), int(7));
+        assert!(matches!(token("-3"), Ok(Tok::Int(n, _)) if n as i64 == -3));
+        assert_eq!(token("malloc").unwrap(), Tok::Ident("malloc".into()));
+        for (value, text) in [
+            ("/bin/sh", "/bin/sh"),
+            ("\"a b\"", "a b"),
+            ("3x", "3x"),
+            ("", ""),
+        ] {
+            assert_eq!(token(value).unwrap(), Tok::Str(text.into()));
+        }
+        assert_eq!(
+            token("99999999999999999999").unwrap_err().to_string(),
+            "[D_MACRO_OFLOW] macro argument $1 constant 99999999999999999999 results in integer overflow"
+        );
     }
 }

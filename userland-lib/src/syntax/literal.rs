@@ -7,6 +7,26 @@ use super::ast::IntSuffix;
 use crate::diag::{Diagnostic, Result};
 use crate::source::Span;
 
+/// How many bytes of `text`, which begins with a digit, are an integer constant with its suffix.
+pub fn length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let count =
+        |at: usize, fits: fn(&u8) -> bool| bytes[at..].iter().take_while(|b| fits(b)).count();
+    let is_hex = bytes.len() > 1 && bytes[0] == b'0' && matches!(bytes[1], b'x' | b'X');
+    let mut at = match is_hex {
+        true => 2 + count(2, u8::is_ascii_hexdigit),
+        false => count(0, u8::is_ascii_digit),
+    };
+    let unsigned = |at: usize| usize::from(matches!(bytes.get(at), Some(b'u' | b'U')));
+    let before = unsigned(at);
+    at += before;
+    at += count(at, |b| matches!(b, b'l' | b'L')).min(2);
+    match before {
+        0 => at + unsigned(at),
+        _ => at,
+    }
+}
+
 /// The value of an integer constant as written.
 pub fn integer(word: &str, span: Span) -> Result<(u64, IntSuffix)> {
     let body = word.trim_end_matches(['u', 'U', 'l', 'L']);
@@ -66,7 +86,7 @@ pub fn character(bytes: &[u8], span: Span) -> Result<u64> {
     }
 }
 
-/// Replaces C's escapes.
+/// Replaces C's escapes, as far as D knows them.
 pub fn unescape(text: &str) -> Vec<u8> {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
@@ -80,6 +100,7 @@ pub fn unescape(text: &str) -> Vec<u8> {
         let escaped = bytes[at + 1];
         at += 2;
         match escaped {
+            b'"' | b'\\' => out.push(escaped),
             b'a' => out.push(7),
             b'b' => out.push(8),
             b'f' => out.push(12),
@@ -94,7 +115,8 @@ pub fn unescape(text: &str) -> Vec<u8> {
                 at -= 1;
                 at += number(&bytes[at..], 8, 3, &mut out, escaped);
             }
-            other => out.push(other),
+            // No escape of D's: the backslash stays, before `?` and `'` too.
+            _ => out.extend([b'\\', escaped]),
         }
     }
     out
@@ -126,7 +148,7 @@ mod tests {
     fn escapes_are_those_of_c() {
         assert_eq!(unescape(r#"a\n\t\"\\\x41\1012\0"#), b"a\n\t\"\\A\x412\0");
         assert_eq!(unescape("a\\\nb"), b"ab");
-        assert_eq!(unescape(r"\q\x"), b"qx");
+        assert_eq!(unescape(r"\q\x\?\'"), br"\qx\?\'");
     }
 
     #[test]

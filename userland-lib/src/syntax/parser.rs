@@ -6,7 +6,7 @@
 //! Invariant: every loop consumes a token or returns, and nesting is bounded by [`MAX_DEPTH`], so parsing ends on
 //! every input.
 
-use super::ast::{Ast, BaseKind, Item, Storage};
+use super::ast::{Ast, Item, Storage};
 use super::lexer::{Lexer, Tok};
 use super::macros::Macros;
 use crate::diag::{Diagnostic, Result};
@@ -29,6 +29,8 @@ pub fn parse(source: &Source, macros: &Macros, names: &mut dyn TypeNames) -> Res
         source,
         names,
         typedefs: HashSet::new(),
+        records: HashSet::new(),
+        begin: 0,
         token: Tok::End,
         span: Span::default(),
         last: Span::default(),
@@ -54,6 +56,10 @@ pub(super) struct Parser<'a> {
     pub(super) source: &'a Source,
     names: &'a mut dyn TypeNames,
     typedefs: HashSet<String>,
+    /// Tags of the structures and unions that got their members so far.
+    pub(super) records: HashSet<String>,
+    /// Where the tokens of the predicate, body or declaration at hand begin.
+    pub(super) begin: usize,
     /// The token to be read next, and its place.
     pub(super) token: Tok,
     pub(super) span: Span,
@@ -117,7 +123,12 @@ impl Parser<'_> {
         if self.eat(punctuator)? {
             return Ok(());
         }
-        Err(self.unexpected().note(format!("`{punctuator}` expected")))
+        let error = self.unexpected();
+        Err(match error.message.starts_with("syntax error") {
+            true => error.note(format!("`{punctuator}` expected")),
+            // What is wrong is said already.
+            false => error,
+        })
     }
 
     pub(super) fn at_word(&self, word: &str) -> bool {
@@ -145,11 +156,55 @@ impl Parser<'_> {
 
     /// The error that the next token does not fit.
     pub(super) fn unexpected(&self) -> Box<Diagnostic> {
+        if let Some(error) = self.unbalanced() {
+            return error;
+        }
         let near = match self.token {
             Tok::End => "end of input".to_owned(),
             _ => format!("\"{}\"", self.source.slice(self.span)),
         };
         Diagnostic::new("D_SYNTAX", self.span, format!("syntax error near {near}"))
+    }
+
+    /// The error that the next token closes a bracket that is not open, or leaves one open at a predicate's end.
+    fn unbalanced(&self) -> Option<Box<Diagnostic>> {
+        let pairs: &[(&str, &str)] = match self.token {
+            Tok::Punct(")") => &[("(", ")")],
+            Tok::Punct("]") => &[("[", "]")],
+            Tok::EndPredicate => &[("(", ")"), ("[", "]")],
+            _ => return None,
+        };
+        for (open, close) in pairs {
+            let depth = self.open_brackets(open, close);
+            if self.token != Tok::EndPredicate && depth == 0 {
+                let message = format!("extra {close} in input stream");
+                return Some(Diagnostic::new("D_SYNTAX", self.span, message));
+            }
+            if self.token == Tok::EndPredicate && depth > 0 {
+                let message = format!("closing {close} expected in predicate before /");
+                let error = Diagnostic::new("D_SYNTAX", self.span, message);
+                return Some(error.counted_at(self.lexer.next_token() as u32));
+            }
+        }
+        None
+    }
+
+    /// How many of `open` are not closed between the beginning and the next token.
+    fn open_brackets(&self, open: &str, close: &str) -> u32 {
+        let mut tokens = self.lexer.clone();
+        tokens.rewind(self.begin);
+        let mut depth = 0u32;
+        while let Ok((token, span)) = tokens.token(self.in_predicate) {
+            if token == Tok::End || span.start >= self.span.start {
+                break;
+            }
+            match token {
+                Tok::Punct(p) if p == open => depth += 1,
+                Tok::Punct(p) if p == close => depth = depth.saturating_sub(1),
+                _ => (),
+            }
+        }
+        depth
     }
 
     /// Runs `parse` one level deeper.
@@ -181,6 +236,7 @@ impl Parser<'_> {
         if !self.declaration_ahead()? {
             return Ok(vec![Item::Clause(self.clause()?)]);
         }
+        self.begin = self.lexer.position();
         self.advance()?;
         if self.at(";") {
             self.leave_tokens();
@@ -231,7 +287,7 @@ impl Parser<'_> {
             return Ok(self.is_type(None, &word));
         }
         Ok(match ahead.token(false) {
-            Ok((Tok::Ident(_), _)) => true,
+            Ok((Tok::Ident(next), _)) => !begins_declaration(&next) || self.is_type(None, &word),
             Ok((Tok::Punct("*"), _)) => self.is_type(None, &word),
             _ => false,
         })
@@ -242,7 +298,8 @@ impl Parser<'_> {
 fn begins_declaration(word: &str) -> bool {
     matches!(
         word,
-        "auto"
+        "_Bool"
+            | "auto"
             | "char"
             | "const"
             | "double"
@@ -316,11 +373,4 @@ pub(super) fn begins_type(word: &str) -> bool {
                 | "translator"
                 | "typedef"
         )
-}
-
-impl BaseKind {
-    /// Whether the specifiers define or name a struct, union or enum, so that no declarator need follow.
-    pub(super) fn stands_alone(&self) -> bool {
-        matches!(self, Self::Record { .. } | Self::Enum { .. })
-    }
 }

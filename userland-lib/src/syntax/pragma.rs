@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 //! Control lines: `#!`, `#pragma D …`, `#ident`, `#line`, `#error`.
+//!
+//! A pragma's words are checked as far as they can be without knowing any name: what they say is then the checker's to
+//! carry out. That happens as soon as the line is read, so a bad pragma is told before a mistake that comes after it.
 
 use super::ast::Pragma;
 use super::macros::Macros;
@@ -10,6 +13,14 @@ use crate::source::Span;
 
 /// The pragmas of D.
 const PRAGMAS: &[&str] = &["attributes", "binding", "depends_on", "option"];
+
+/// Names of stabilities, from the least on.
+const STABILITIES: &[&str] = &[
+    "Internal", "Private", "Obsolete", "External", "Unstable", "Evolving", "Stable", "Standard",
+];
+
+/// Names of dependency classes, from the narrowest on.
+const CLASSES: &[&str] = &["Unknown", "CPU", "Platform", "Group", "ISA", "Common"];
 
 /// Parses the control line `line` that starts at byte `start`; gives the pragma if it is one to keep.
 pub fn parse(line: &str, start: usize, span: Span, macros: &Macros) -> Result<Option<Pragma>> {
@@ -29,11 +40,7 @@ pub fn parse(line: &str, start: usize, span: Span, macros: &Macros) -> Result<Op
         "" | "ident" | "line" => Ok(None),
         // A linemarker of the C preprocessor.
         _ if name.starts_with(|c: char| c.is_ascii_digit()) => Ok(None),
-        "error" => Err(Diagnostic::new(
-            "D_PRAGERR",
-            span,
-            format!("#error: {rest}"),
-        )),
+        "error" => Err(stated_error(rest, span)),
         "pragma" => pragma(rest, span, macros),
         _ => Err(Diagnostic::new(
             "D_PRAGCTL_INVAL",
@@ -41,6 +48,12 @@ pub fn parse(line: &str, start: usize, span: Span, macros: &Macros) -> Result<Op
             format!("invalid control directive: #{name}"),
         )),
     }
+}
+
+/// The error that a program itself states. DTrace puts a blank after every word.
+fn stated_error(text: &str, span: Span) -> Box<Diagnostic> {
+    let words: String = words(text).iter().map(|word| format!("{word} ")).collect();
+    Diagnostic::new("D_PRAGERR", span, format!("#error: {words}"))
 }
 
 fn pragma(text: &str, span: Span, macros: &Macros) -> Result<Option<Pragma>> {
@@ -58,11 +71,7 @@ fn pragma(text: &str, span: Span, macros: &Macros) -> Result<Option<Pragma>> {
     }
     let (name, text) = split_word(text);
     if name == "error" {
-        return Err(Diagnostic::new(
-            "D_PRAGERR",
-            span,
-            format!("#error: {text}"),
-        ));
+        return Err(stated_error(text, span));
     }
     if !PRAGMAS.contains(&name) {
         let error = Diagnostic::new("D_PRAGMA_INVAL", span, format!("invalid D pragma: {name}"));
@@ -71,31 +80,89 @@ fn pragma(text: &str, span: Span, macros: &Macros) -> Result<Option<Pragma>> {
             None => error,
         });
     }
-    let text = macros.expand_description(text.trim_end(), span)?;
-    let malformed = match name {
-        "option" => text.is_empty() || text.starts_with('='),
-        "depends_on" => text.split_whitespace().count() != 2,
-        "attributes" | "binding" => text.split_whitespace().count() < 2,
-        _ => false,
-    };
-    if malformed {
-        let shape = match name {
-            "option" => "option <option>=[<val>]",
-            "depends_on" => "depends_on <class> <name>",
-            "attributes" => "attributes <attr> <identifier>",
-            _ => "binding <version> <identifier>",
-        };
-        return Err(Diagnostic::new(
-            "D_PRAGMA_MALFORM",
-            span,
-            format!("malformed #pragma {shape}"),
-        ));
-    }
+    let text = macros.expand_description(text, span)?;
+    let words = words(&text);
+    check(name, &words).map_err(|(tag, message)| Diagnostic::new(tag, span, message))?;
     Ok(Some(Pragma {
         name: name.to_owned(),
-        text,
+        words,
         span,
     }))
+}
+
+/// Checks the words of the pragma `name`; the error is a tag and a message.
+fn check(name: &str, words: &[String]) -> Result<(), (&'static str, String)> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let malformed = |shape: &str| Err(("D_PRAGMA_MALFORM", format!("malformed #pragma {shape}")));
+    let invalid = |message: String| Err(("D_PRAGMA_INVAL", message));
+    match (name, &words[..]) {
+        ("option", [option]) if !option.starts_with('=') => Ok(()),
+        ("option", [_, _, ..]) => Err((
+            "D_PRAGMA_MALFORM",
+            "superfluous arguments specified for #pragma option".to_owned(),
+        )),
+        ("option", _) => malformed("option <option>=[<val>]"),
+        ("depends_on", ["library" | "provider" | "module", _]) => Ok(()),
+        ("depends_on", [class, _]) => invalid(format!(
+            "invalid class {class} specified by #pragma depends_on"
+        )),
+        ("depends_on", _) => malformed("depends_on <class> <name>"),
+        // One name, or `provider`, its name, and which part of its probes' names.
+        ("attributes", [attributes, _] | [attributes, "provider", _, _]) => {
+            match is_attributes(attributes) {
+                true => Ok(()),
+                false => invalid("invalid attributes specified by #pragma attributes".to_owned()),
+            }
+        }
+        ("attributes", _) => malformed("attributes <attributes> <ident>"),
+        ("binding", [version, _]) => match is_version(version) {
+            true => Ok(()),
+            false => invalid("invalid version string specified by #pragma binding".to_owned()),
+        },
+        _ => malformed("binding <version> <ident>"),
+    }
+}
+
+/// Whether `text` is two stabilities and a class: `Stable/Evolving/Common`.
+fn is_attributes(text: &str) -> bool {
+    let known = |names: &[&str], word: &str| names.iter().any(|n| n.eq_ignore_ascii_case(word));
+    match text.split('/').collect::<Vec<_>>()[..] {
+        [name, data, class] => {
+            known(STABILITIES, name) && known(STABILITIES, data) && known(CLASSES, class)
+        }
+        _ => false,
+    }
+}
+
+/// Whether `text` is two or three numbers between dots.
+fn is_version(text: &str) -> bool {
+    let parts = text.split('.');
+    (2..=3).contains(&parts.clone().count())
+        && parts.into_iter().all(|part| part.parse::<u16>().is_ok())
+}
+
+/// The words of a pragma: what stands between blanks and comments. Quotes hold blanks in and are left out.
+fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        rest = &rest[c.len_utf8()..];
+        if c == '"' {
+            let end = rest.find('"').unwrap_or(rest.len());
+            word.get_or_insert_default().push_str(&rest[..end]);
+            rest = rest.get(end + 1..).unwrap_or("");
+        } else if c == '/' && rest.starts_with('*') {
+            words.extend(word.take());
+            rest = rest[1..].split_once("*/").map_or("", |(_, after)| after);
+        } else if c.is_whitespace() {
+            words.extend(word.take());
+        } else {
+            word.get_or_insert_default().push(c);
+        }
+    }
+    words.extend(word);
+    words
 }
 
 fn split_word(text: &str) -> (&str, &str) {
@@ -115,10 +182,16 @@ mod tests {
     #[test]
     fn options_are_kept_and_foreign_lines_skipped() {
         let pragma = read("#pragma D option bufsize=8m").unwrap().unwrap();
-        assert_eq!(
-            (pragma.name.as_str(), pragma.text.as_str()),
-            ("option", "bufsize=8m")
-        );
+        assert_eq!(pragma.name, "option");
+        assert_eq!(pragma.words, ["bufsize=8m"]);
+        let pragma = read("#pragma D option a=\"b c\" /* why */")
+            .unwrap()
+            .unwrap();
+        assert_eq!(pragma.words, ["a=b c"]);
+        assert!(read("#pragma D attributes Stable/Evolving/ISA x").is_ok());
+        assert!(read("#pragma D attributes stable/Stable/common provider p args").is_ok());
+        assert!(read("#pragma D binding \"1.2\" x").is_ok());
+        assert!(read("#pragma D depends_on provider io").is_ok());
         assert_eq!(read("# 1 \"x.h\" 2").unwrap(), None);
         assert_eq!(read("#ident \"x\"").unwrap(), None);
     }
@@ -129,15 +202,53 @@ mod tests {
             read("#frob").unwrap_err().message,
             "invalid control directive: #frob"
         );
-        assert_eq!(read("#error no").unwrap_err().message, "#error: no");
+        assert_eq!(read("#error no").unwrap_err().message, "#error: no ");
         assert_eq!(
             read("#pragma D opton quiet").unwrap_err().notes,
             ["did you mean `option`?"]
         );
-        assert_eq!(
-            read("#pragma D option").unwrap_err().tag,
-            "D_PRAGMA_MALFORM"
-        );
+        for (line, message) in [
+            (
+                "option",
+                "[D_PRAGMA_MALFORM] malformed #pragma option <option>=[<val>]",
+            ),
+            (
+                "option =3",
+                "[D_PRAGMA_MALFORM] malformed #pragma option <option>=[<val>]",
+            ),
+            (
+                "option nspec=2 * 2",
+                "[D_PRAGMA_MALFORM] superfluous arguments specified for #pragma option",
+            ),
+            (
+                "attributes",
+                "[D_PRAGMA_MALFORM] malformed #pragma attributes <attributes> <ident>",
+            ),
+            (
+                "attributes Stable/Stable x",
+                "[D_PRAGMA_INVAL] invalid attributes specified by #pragma attributes",
+            ),
+            (
+                "binding 1.0",
+                "[D_PRAGMA_MALFORM] malformed #pragma binding <version> <ident>",
+            ),
+            (
+                "binding one x",
+                "[D_PRAGMA_INVAL] invalid version string specified by #pragma binding",
+            ),
+            (
+                "depends_on io",
+                "[D_PRAGMA_MALFORM] malformed #pragma depends_on <class> <name>",
+            ),
+            (
+                "depends_on os linux",
+                "[D_PRAGMA_INVAL] invalid class os specified by #pragma depends_on",
+            ),
+            ("error \"a b\" c", "[D_PRAGERR] #error: a b c "),
+        ] {
+            let error = read(&format!("#pragma D {line}")).unwrap_err();
+            assert_eq!(error.to_string(), message);
+        }
         assert_eq!(read("#!/bin/sh").unwrap_err().tag, "D_PRAGCTL_INVAL");
     }
 }

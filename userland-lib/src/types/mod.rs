@@ -294,7 +294,7 @@ impl<'w> Types<'w> {
     }
 
     /// The enumeration constant that a program has declared, with its type.
-    fn declared_constant(&self, name: &str) -> Option<(Ty, i64)> {
+    pub fn declared_constant(&self, name: &str) -> Option<(Ty, i64)> {
         self.constants.get(name).copied()
     }
 

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! What pragmas do: options are handed on, dependencies noted, names of attributes and bindings looked up.
+//!
+//! Attributes and bindings say how far a name of the program's may be relied on. They change no code; what they name must
+//! be there.
+
+use super::Sema;
+use crate::compile::Settings;
+use crate::diag::{Diagnostic, Result};
+use crate::program::{OptionPragma, Program};
+use crate::syntax::ast::Pragma;
+
+/// Sorts the pragmas of a program; options that concern compiling hold for it at once.
+pub fn apply(
+    pragmas: &[Pragma],
+    is_library: bool,
+    program: &mut Program,
+    settings: &mut Settings,
+) -> Result<()> {
+    for pragma in pragmas {
+        match (pragma.name.as_str(), &pragma.words[..]) {
+            ("option", [option]) => set_option(option, pragma, program, settings),
+            ("depends_on", [class, name]) => {
+                if class == "library" && !is_library {
+                    return Err(Diagnostic::new(
+                        "D_PRAGMA_DEPEND",
+                        pragma.span,
+                        "main program may not explicitly depend on a library",
+                    ));
+                }
+                program.depends.push((class.clone(), name.clone()));
+            }
+            _ => (),
+        }
+    }
+    Ok(())
+}
+
+fn set_option(option: &str, pragma: &Pragma, program: &mut Program, settings: &mut Settings) {
+    let (name, value) = match option.split_once('=') {
+        Some((name, value)) => (name, Some(value)),
+        None => (option, None),
+    };
+    match (name, value) {
+        ("zdefs", _) => settings.allow_zero_matches = true,
+        ("defaultargs", _) => settings.default_args = true,
+        ("strsize", Some(value)) => {
+            if let Some(size) = size(value) {
+                settings.strsize = size;
+            }
+        }
+        _ => (),
+    }
+    program.options.push(OptionPragma {
+        name: name.to_owned(),
+        value: value.map(str::to_owned),
+        span: pragma.span,
+    });
+}
+
+impl Sema<'_, '_> {
+    /// Refuses attributes and bindings of names that the programs so far have not declared.
+    pub(super) fn used_pragmas(&self, pragmas: &[Pragma]) -> Result<()> {
+        for pragma in pragmas {
+            let [_, name] = &pragma.words[..] else {
+                continue;
+            };
+            if !matches!(pragma.name.as_str(), "attributes" | "binding")
+                || self.state.variables.global(name).is_some()
+            {
+                continue;
+            }
+            let (tag, message) = match super::builtin::find(name) {
+                Some(_) => (
+                    "D_PRAGMA_SCOPE",
+                    format!(
+                        "#pragma {} cannot modify entity defined outside program scope",
+                        pragma.name
+                    ),
+                ),
+                None => ("D_PRAGMA_UNUSED", format!("unused #pragma {}", pragma.name)),
+            };
+            return Err(Diagnostic::new(tag, pragma.span, message));
+        }
+        Ok(())
+    }
+}
+
+/// A size with its suffix; one that is wrong is the option's own parser's to refuse.
+fn size(text: &str) -> Option<u32> {
+    let (digits, shift) = match text.as_bytes().last()? {
+        b'k' | b'K' => (&text[..text.len() - 1], 10),
+        b'm' | b'M' => (&text[..text.len() - 1], 20),
+        b'g' | b'G' => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    digits.parse::<u32>().ok()?.checked_mul(1 << shift)
+}

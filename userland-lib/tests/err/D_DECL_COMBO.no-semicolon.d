@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+struct s {
+	int i;
+}
+struct t {
+	int i;
+}
+struct s x;

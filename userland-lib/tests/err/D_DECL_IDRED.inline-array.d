@@ -1,0 +1,6 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+inline int f[int x] = x;
+int pids[pid_t];
+inline int pids = 7;
