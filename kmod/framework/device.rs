@@ -73,13 +73,7 @@ impl MiscDevice for Open {
             seed: clock::monotonic(),
         })
         .map_err(|reason| Error::from_errno(reason.errno.0.wrapping_neg()))?;
-        let tracer = Arc::new(
-            Tracer {
-                engine,
-                error: ends.error,
-            },
-            GFP_KERNEL,
-        )?;
+        let tracer = Tracer::new(engine, ends.error)?;
         let consumer = Attachment::new(framework, tracer)?;
         let control = Control {
             last: Text::new(),

@@ -11,14 +11,34 @@ use super::machine::KernelMachine;
 use super::probe::ProbeRef;
 use crate::sys::percpu::CpuGuard;
 use dtrace_engine::{Consumer, Ecb, FaultReport};
-use kernel::sync::Arc;
+use kernel::prelude::*;
+use kernel::sync::{new_mutex, Arc, Mutex};
 
 /// A consumer as probe context knows it.
+#[pin_data]
 pub struct Tracer {
     /// What does the tracing.
     pub engine: Consumer,
     /// `dtrace:::ERROR`.
     pub error: ProbeRef,
+    /// Held by whoever visits the consumer's buffers with [`crosscall::on_cpu`](crate::sys::crosscall::on_cpu): a control
+    /// call, or the cleaner.
+    #[pin]
+    pub visits: Mutex<()>,
+}
+
+impl Tracer {
+    /// The consumer `engine`.
+    pub fn new(engine: Consumer, error: ProbeRef) -> Result<Arc<Self>> {
+        Arc::pin_init(
+            pin_init!(Self {
+                engine,
+                error,
+                visits <- new_mutex!((), "dtrace::Tracer"),
+            }),
+            GFP_KERNEL,
+        )
+    }
 }
 
 /// An ECB at a probe.

@@ -60,6 +60,8 @@ impl Open {
         engine.stop();
         rculist::synchronize();
         control.cleaner = None;
+        // What was committed since the cleaner's last round.
+        clean_speculations(&self.consumer.tracer);
         user::put(arg, &cpu)?;
         Ok(0)
     }
@@ -84,9 +86,12 @@ impl Open {
             return Err(Refusal::new(EINVAL, "less room than the buffer is large"));
         }
         let mut switched = Ok(());
-        crosscall::on_cpu(desc.cpu, &mut |cpu| {
-            switched = engine.switch(cpu, which, clock::monotonic());
-        })?;
+        {
+            let _visit = self.consumer.tracer.visits.lock();
+            crosscall::on_cpu(desc.cpu, &mut |cpu| {
+                switched = engine.switch(cpu, which, clock::monotonic());
+            })?;
+        }
         switched?;
         engine.snapshot(desc.cpu as usize, which, |snapshot| {
             if desc.size < snapshot.data.len() as u64 {
@@ -123,7 +128,15 @@ impl Open {
     }
 }
 
-/// The cleaning of one consumer's dynamic variables, every `cleanrate` while it traces.
+/// Ends the speculations that several CPUs may have recorded into.
+fn clean_speculations(tracer: &Tracer) {
+    let _visit = tracer.visits.lock();
+    tracer.engine.clean_speculations(clock::monotonic, |cpu, visit| {
+        crosscall::on_cpu(cpu as u32, visit).is_ok()
+    });
+}
+
+/// The cleaning of one consumer's dynamic variables and speculations, every `cleanrate` while it traces.
 pub struct Cleaning {
     tracer: Arc<Tracer>,
     rate: u64,
@@ -135,6 +148,7 @@ pub type Cleaner = Pin<KBox<Periodic<Cleaning>>>;
 impl Task for Cleaning {
     fn run(&mut self) -> u64 {
         self.tracer.engine.clean(rculist::synchronize);
+        clean_speculations(&self.tracer);
         self.rate
     }
 }

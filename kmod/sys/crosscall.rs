@@ -59,8 +59,8 @@ pub fn on_cpu(cpu: u32, f: &mut dyn FnMut(&Cpu)) -> Result {
     if lock.online(cpu) {
         return call(&lock, cpu, &mut |guard| f(guard.cpu()));
     }
-    // SAFETY: The CPU is offline and the lock keeps it so. Two at a time are kept apart by the consumer's mutex, under which
-    // this is called; its buffers are all that the claim is used for.
+    // SAFETY: The CPU is offline and the lock keeps it so. Two at a time are kept apart by the consumer's mutex of visits,
+    // under which this is called; its buffers are all that the claim is used for.
     f(&unsafe { Cpu::claim(cpu as usize) });
     Ok(())
 }

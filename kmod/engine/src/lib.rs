@@ -28,6 +28,7 @@ pub mod ecb;
 pub mod error;
 pub mod machine;
 pub mod mem;
+pub mod spec;
 pub mod subr;
 pub mod text;
 pub mod var;

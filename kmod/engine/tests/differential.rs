@@ -92,6 +92,7 @@ fn outcome(
         strings: EVec::copy_of(&difo.strings).unwrap(),
         globals: Shared::new(table.globals_size()).unwrap(),
         dynamics: Some(Dynamics::new(16384, 16 + key_size, table.data_max(), 1).unwrap()),
+        speculations: None,
         strsize: STRSIZE,
         kernel,
         all_users: true,

@@ -157,6 +157,10 @@ impl Sema<'_, '_> {
             "clear" | "denormalize" | "normalize" | "trunc" => self.on_aggregation(&call)?,
             "setopt" => self.setopt(&call)?,
             "ftruncate" => (Statement::Ftruncate, vec![libact(Libact::Ftruncate, None)]),
+            "speculate" if builder.branches => {
+                self.speculate_on(&call, builder)?;
+                return Ok(true);
+            }
             "speculate" | "commit" | "discard" => self.speculation(&call)?,
             "raise" => {
                 let signal = self.integer(&call, 0, Ty::INT)?;
@@ -202,16 +206,17 @@ impl Sema<'_, '_> {
                 return follows("D_SPEC_DREC", "data-recording action(s)")
             }
             "speculate" => order.speculated = true,
-            "commit" if order.committed => return follows("D_COMM_COMM", "commit( )"),
+            "commit" if order.speculated => return follows("D_COMM_DREC", "speculate( )"),
             "commit" if order.recorded => {
                 return follows("D_COMM_DREC", "data-recording action(s)")
             }
             "commit" => order.committed = true,
             "exit" if order.speculated => return follows("D_EXIT_SPEC", "speculate( )"),
-            "breakpoint" | "chill" | "copyout" | "panic" | "raise" | "stop" | "system"
+            "breakpoint" | "chill" | "freopen" | "panic" | "raise" | "stop" | "system"
                 if order.speculated =>
             {
-                return follows("D_ACT_SPEC", "speculate( )")
+                let message = "destructive actions may not follow speculate( )";
+                return Err(Diagnostic::new("D_ACT_SPEC", call.span, message));
             }
             "breakpoint" | "chill" | "discard" | "panic" | "raise" | "stop" => (),
             _ if order.committed => {
@@ -339,19 +344,6 @@ impl Sema<'_, '_> {
             value: texts.next(),
         };
         Ok((statement, vec![libact(Libact::Setopt, None)]))
-    }
-
-    fn speculation(&mut self, call: &Called<'_>) -> Result<(Statement, Vec<ActionDesc>)> {
-        let kind = match call.name {
-            "speculate" => Action::Speculate,
-            "commit" => Action::Commit,
-            _ => Action::Discard,
-        };
-        let id = self.integer(call, 0, Ty::INT)?;
-        Ok((
-            Statement::Speculative,
-            vec![desc(kind, Some(self.unrecorded(&id)?), 0)],
-        ))
     }
 
     /// The action and type of what `name` makes of an address or a stack, which can be a key as well; `None` if it

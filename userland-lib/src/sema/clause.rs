@@ -9,7 +9,8 @@
 //! order: the statements up to the `if` end in one that stores the condition in a hidden clause-local variable, and
 //! each branch is a clause under a predicate that asks for it. A condition has three values, 1, 0, and
 //! [`UNKNOWN`], which is stored first: should its evaluation fault, neither branch is taken. The clause's own predicate
-//! is evaluated once and kept in the same way.
+//! is evaluated once and kept in the same way, and so is the speculation that the body records to: each clause that follows
+//! `speculate()` speculates anew.
 
 use super::hir::{Expr, ExprKind, Place, VarRef, VarScope};
 use super::Sema;
@@ -22,6 +23,8 @@ use crate::statement::Statement;
 use crate::syntax::ast::{self, BinaryOp, Stmt};
 use crate::types::Ty;
 use dtrace_uapi::action::Action;
+use dtrace_uapi::dif::Op;
+use dtrace_uapi::subr::Subr;
 use dtrace_uapi::types::DifType;
 
 /// A condition that was not decided.
@@ -45,11 +48,23 @@ pub(super) struct Order {
     pub(super) committed: bool,
 }
 
+/// The speculation that a clause of the source records to, once it becomes several clauses.
+pub(super) struct Speculating {
+    /// The hidden variable that has its number.
+    pub(super) id: Expr,
+    /// The statement.
+    pub(super) uarg: u64,
+}
+
 /// A clause in the making.
 #[derive(Default)]
 pub(super) struct Builder {
     pub(super) actions: Vec<ActionDesc>,
     pub(super) order: Order,
+    /// Set after `speculate()` in a body with branches.
+    pub(super) speculating: Option<Speculating>,
+    /// The body has branches.
+    pub(super) branches: bool,
     done: Vec<(Option<Difo>, Vec<ActionDesc>)>,
     conditions: Vec<Condition>,
 }
@@ -87,7 +102,10 @@ impl Sema<'_, '_> {
             .body
             .iter()
             .any(|stmt| matches!(stmt, Stmt::If { .. }));
-        let mut builder = Builder::default();
+        let mut builder = Builder {
+            branches,
+            ..Builder::default()
+        };
         if !branches {
             self.statements(&clause.body, &mut builder)?;
             let predicate = predicate.map(|expr| self.value(&expr)).transpose()?;
@@ -146,9 +164,14 @@ impl Sema<'_, '_> {
                 var: var.clone(),
                 value,
             });
+            let speculated = builder.speculating.is_some();
             self.statements(body, builder)?;
             self.seal(builder)?;
             builder.conditions.pop();
+            if builder.speculating.is_some() && !speculated {
+                let message = "speculate( ) may not be called in a branch of if";
+                return Err(Diagnostic::new("D_SPEC_DREC", condition.span, message));
+            }
         }
         Ok(())
     }
@@ -156,17 +179,7 @@ impl Sema<'_, '_> {
     /// Adds the actions that leave the truth of `condition` in a hidden variable.
     fn decide(&mut self, condition: &Expr, builder: &mut Builder) -> Result<VarRef> {
         let span = condition.span;
-        let number = self.hidden;
-        self.hidden += 1;
-        // No program can spell the name.
-        let name = format!("<condition {number}>");
-        let var = match self.state.variables.find(VarScope::Clause, &name) {
-            Some(known) => known.place.clone(),
-            None => {
-                self.add_variable(VarScope::Clause, &name, Ty::INT, None, span)?
-                    .place
-            }
-        };
+        let var = self.hidden_variable("condition", span)?;
         let truth = match condition.kind {
             // These are 0 or 1 by themselves.
             ExprKind::Compare { .. }
@@ -190,12 +203,37 @@ impl Sema<'_, '_> {
         Ok(var)
     }
 
+    /// A clause-local variable of type `int` that no program can spell.
+    pub(super) fn hidden_variable(&mut self, what: &str, span: Span) -> Result<VarRef> {
+        let number = self.hidden;
+        self.hidden += 1;
+        let name = format!("<{what} {number}>");
+        Ok(match self.state.variables.find(VarScope::Clause, &name) {
+            Some(known) => known.place.clone(),
+            None => {
+                self.add_variable(VarScope::Clause, &name, Ty::INT, None, span)?
+                    .place
+            }
+        })
+    }
+
     /// Ends the clause at hand; what follows belongs to the next one.
     fn seal(&mut self, builder: &mut Builder) -> Result<()> {
         let actions = std::mem::take(&mut builder.actions);
         builder.order = Order::default();
         if actions.is_empty() {
             return Ok(());
+        }
+        if let Some(speculating) = &builder.speculating {
+            let carried = self.speculate(&speculating.id, speculating.uarg)?;
+            // Nothing came after the one that was carried on here.
+            if matches!(actions.as_slice(), [only] if only.kind == Action::Speculate) {
+                builder.actions = actions;
+                builder.order.speculated = true;
+                return Ok(());
+            }
+            builder.actions.push(carried);
+            builder.order.speculated = true;
         }
         let conditions = builder.conditions.iter().map(|condition| {
             let span = Span::default();
@@ -219,6 +257,18 @@ impl Sema<'_, '_> {
 
     /// Checks one statement and adds its actions.
     fn statement(&mut self, statement: &ast::Expr, builder: &mut Builder) -> Result<()> {
+        let known = builder.actions.len();
+        self.any_statement(statement, builder)?;
+        let added = builder.actions.get(known..).unwrap_or(&[]);
+        let destroys = |action: &ActionDesc| action.difo.as_ref().is_some_and(calls_destructive);
+        if builder.order.speculated && added.iter().any(destroys) {
+            let message = "destructive actions may not follow speculate( )";
+            return Err(Diagnostic::new("D_ACT_SPEC", statement.span, message));
+        }
+        Ok(())
+    }
+
+    fn any_statement(&mut self, statement: &ast::Expr, builder: &mut Builder) -> Result<()> {
         let span = statement.span;
         match &statement.kind {
             ast::ExprKind::Assign { op, target, value } => {
@@ -259,7 +309,7 @@ impl Sema<'_, '_> {
     }
 
     /// Adds the evaluation of an expression whose value nobody wants.
-    fn effect(&mut self, expr: &Expr, builder: &mut Builder) -> Result<()> {
+    pub(super) fn effect(&mut self, expr: &Expr, builder: &mut Builder) -> Result<()> {
         self.has_value()?;
         let difo =
             lower::effect(expr, &self.state.types).map_err(|why| too_large(why, expr.span))?;
@@ -300,6 +350,14 @@ impl Sema<'_, '_> {
         self.program.spans.push(span);
         uarg
     }
+}
+
+/// Whether code calls a subroutine that changes what is traced.
+fn calls_destructive(difo: &Difo) -> bool {
+    difo.text.iter().any(|instr| {
+        let subr = Subr::from_raw(instr.index());
+        instr.op() == Some(Op::Call) && subr.is_some_and(Subr::is_destructive)
+    })
 }
 
 fn too_large(why: AsmError, span: Span) -> Box<Diagnostic> {

@@ -30,6 +30,7 @@ mod pragma;
 mod printf;
 mod probe;
 mod shape;
+mod speculate;
 mod translate;
 mod variable;
 

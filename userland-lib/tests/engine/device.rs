@@ -148,6 +148,16 @@ impl EngineDevice {
         }
     }
 
+    /// Ends the speculations that several CPUs may have recorded into.
+    pub fn clean(&self) {
+        let on_cpu = |cpu, visit: &mut dyn FnMut(&Cpu)| {
+            visit(&claim(cpu as u32));
+            true
+        };
+        self.consumer
+            .clean_speculations(|| self.platform.now.get(), on_cpu);
+    }
+
     /// What a refusal of the engine is to the library: an error number, and a reason that can be asked for.
     fn refuse(&self, reason: Reason) -> io::Error {
         *self.reason.borrow_mut() = reason.to_string();
@@ -230,6 +240,7 @@ impl Device for EngineDevice {
         self.consumer.drain();
         self.fire_probe(0, END, &[]);
         self.consumer.stop();
+        self.clean();
         Ok(0)
     }
 

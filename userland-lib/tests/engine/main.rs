@@ -14,6 +14,7 @@ mod language;
 mod machine;
 mod programs;
 mod session;
+mod speculation;
 mod text;
 
 use device::EngineDevice;

@@ -61,6 +61,22 @@ pub(crate) fn set_word(mem: &mut [u8], at: usize, value: u64) {
     }
 }
 
+/// The four bytes at `at`, 0 outside of `mem`.
+#[inline(always)]
+pub(crate) fn half(mem: &[u8], at: usize) -> u32 {
+    slice_at(mem, at).map_or(0, |bytes| u32::from_ne_bytes(*bytes))
+}
+
+/// Copies as much of `from` as fits to the beginning of `to`; returns how much.
+#[inline(always)]
+pub(crate) fn copy(to: &mut [u8], from: &[u8]) -> usize {
+    let n = to.len().min(from.len());
+    if let (Some(to), Some(from)) = (to.get_mut(..n), from.get(..n)) {
+        to.copy_from_slice(from);
+    }
+    n
+}
+
 /// Adds to the eight bytes at `at`; nothing outside of `mem`.
 #[inline(always)]
 pub(crate) fn add_word(mem: &mut [u8], at: usize, n: u64) {

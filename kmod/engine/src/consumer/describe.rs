@@ -176,6 +176,11 @@ impl Consumer {
             status.dyndrops_rinsing = drops.rinsing.load(Ordering::Relaxed);
             status.dyndrops_dirty = drops.dirty.load(Ordering::Relaxed);
         }
+        if let Some(all) = &run.core.speculations {
+            status.specdrops = all.drops.load(Ordering::Relaxed);
+            status.specdrops_busy = all.busy.load(Ordering::Relaxed);
+            status.specdrops_unavail = all.unavailable.load(Ordering::Relaxed);
+        }
         Ok(status)
     }
 }

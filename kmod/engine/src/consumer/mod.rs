@@ -18,6 +18,7 @@
 mod describe;
 mod options;
 mod run;
+mod speculate;
 
 use crate::dif::env::Env;
 use crate::dof::{Clause, Enabling};

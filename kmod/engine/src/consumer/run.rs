@@ -17,6 +17,8 @@ use crate::mem::shared::Shared;
 use crate::mem::sync::{PerCpu, TryLock};
 use crate::mem::vec::Room;
 use crate::mem::{Boxed, Vec};
+use crate::spec::buffer::Pieces;
+use crate::spec::Speculations;
 use crate::var::dynamic::Dynamics;
 use dtrace_uapi::option::{Opt, BUFRESIZE_AUTO, UNSET};
 
@@ -67,12 +69,14 @@ struct Needs {
     keys: usize,
     frames: usize,
     dynamics: bool,
+    speculations: bool,
 }
 
 impl Needs {
     fn of(control: &Control) -> Self {
         let mut needs = Self {
             dynamics: control.shared.table.has_dynamics(),
+            speculations: control.shared.speculates,
             ..Self::default()
         };
         let frames = |datum: &Datum| match datum {
@@ -106,6 +110,10 @@ struct Sizes {
     principal: usize,
     aggregation: usize,
     dynamics: usize,
+    /// Of one speculation.
+    speculation: usize,
+    /// How many of these.
+    speculations: usize,
     reserve: usize,
     policy: Policy,
 }
@@ -123,6 +131,8 @@ impl Sizes {
             } else {
                 0
             },
+            speculation: size(Opt::Specsize, usize::from(needs.speculations)),
+            speculations: size(Opt::Nspec, usize::from(needs.speculations)),
             reserve,
             policy: Policy::from_option(options.get(Opt::Bufpolicy))
                 .ok_or(Reason::invalid("no such policy").about(Opt::Bufpolicy.name()))?,
@@ -136,6 +146,7 @@ impl Sizes {
             (&mut self.principal, needs.record),
             (&mut self.aggregation, needs.entry),
             (&mut self.dynamics, 0),
+            (&mut self.speculation, needs.record),
         ];
         let greatest = sizes
             .iter_mut()
@@ -172,6 +183,7 @@ fn make_cpu(
         out: Outputs {
             principal: Principal::new(sizes.principal, sizes.policy, sizes.reserve)?,
             aggregations: Aggregations::new(sizes.aggregation)?,
+            pieces: Pieces::new(sizes.speculations, sizes.speculation)?,
             key: Bytes::new(needs.key.next_multiple_of(8))?,
             used: Vec::try_from_fn(needs.keys, |_| Ok::<_, NoMem>(0))?,
             slots: Vec::try_from_fn(control.shared.aggregations as usize, |_| Ok::<_, NoMem>(0))?,
@@ -206,10 +218,15 @@ fn allocate(
     } else {
         None
     };
+    let speculations = match needs.speculations {
+        true => Some(Speculations::new(sizes.speculations)?),
+        false => None,
+    };
     let core = Core {
         strings: Vec::new(),
         globals: Shared::new(table.globals_size())?,
         dynamics,
+        speculations,
         strsize: control.options.get(Opt::Strsize) as usize,
         kernel: config.privileges.kernel,
         all_users: config.privileges.all_users,
@@ -263,6 +280,7 @@ pub(super) fn start(
         (Opt::Bufsize, needs.record != 0, sizes.principal),
         (Opt::Aggsize, needs.entry != 0, sizes.aggregation),
         (Opt::Dynvarsize, needs.dynamics, sizes.dynamics),
+        (Opt::Specsize, needs.speculations, sizes.speculation),
     ];
     for (option, _, size) in got.iter().filter(|(_, used, _)| *used) {
         control.options.replace(*option, *size as u64);

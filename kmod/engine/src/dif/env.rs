@@ -13,6 +13,7 @@ use crate::machine::{BadAddr, Machine};
 use crate::mem::alloc::Bytes;
 use crate::mem::shared::Shared;
 use crate::mem::Vec;
+use crate::spec::Speculations;
 use crate::var::addr::{self, Region};
 use crate::var::dynamic::Dynamics;
 use dtrace_uapi::dif::DIF_NTREGS;
@@ -28,6 +29,8 @@ pub struct Core {
     pub globals: Shared,
     /// Thread-locals and associative arrays.
     pub dynamics: Option<Dynamics>,
+    /// Speculations, where a clause uses them.
+    pub speculations: Option<Speculations>,
     /// Size of a string, with its NUL.
     pub strsize: usize,
     /// Kernel memory and state may be read.

@@ -5,7 +5,8 @@
 
 use super::aggregation::Function;
 use super::layout::{alignment, Layout};
-use super::{Act, Action, Aggregate, Datum, Field, Prepared, Shape, NO_SPECULATIONS};
+use super::order::Order;
+use super::{Act, Action, Aggregate, Datum, Field, Prepared, Shape};
 use crate::consumer::{Features, Privileges};
 use crate::dif::prepare;
 use crate::dif::program::Program;
@@ -38,6 +39,8 @@ pub struct Shared {
     pub aggregations: AggId,
     /// Size of the greatest key of an associative array, bytes.
     pub key_size: usize,
+    /// A clause uses speculations.
+    pub speculates: bool,
 }
 
 /// What building has to know about the consumer.
@@ -63,6 +66,8 @@ struct Plan {
 struct Builder<'a> {
     cx: &'a Context<'a>,
     shared: &'a mut Shared,
+    /// A destructive subroutine was called.
+    destroys: bool,
 }
 
 fn frames(count: u32) -> Result<u32, Reason> {
@@ -74,15 +79,26 @@ fn frames(count: u32) -> Result<u32, Reason> {
 
 /// Builds a clause. What an unsuccessful attempt added to `shared` (declarations, strings, formats) does no harm.
 pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<Prepared, Reason> {
-    let mut builder = Builder { cx, shared };
+    let mut builder = Builder {
+        cx,
+        shared: &mut *shared,
+        destroys: false,
+    };
     let predicate = match &clause.predicate {
         Some(difo) => Some(builder.program(difo)?),
         None => None,
     };
     let mut actions = Vec::with_capacity(clause.actions.len())?;
     let mut records = Vec::with_capacity(clause.actions.len())?;
+    // Of the predicate: it comes before everything.
+    builder.destroys = false;
     let mut layout = Layout::RECORD;
-    let mut recording = clause.actions.is_empty();
+    // A clause that does nothing, or nothing but to speculate, records that its probe fired.
+    let mut recording = clause
+        .actions
+        .iter()
+        .all(|spec| spec.kind == Kind::Speculate);
+    let mut order = Order::default();
     let mut tuples = tuple_starts(&clause.actions)?;
     let mut next = 0;
     while let Some(spec) = clause.actions.get(next) {
@@ -93,6 +109,7 @@ pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<P
         };
         if let Some(end) = tuples.pop_if_starts(next) {
             let tuple = clause.actions.get(next..=end).unwrap_or(&[]);
+            order.aggregate().map_err(at)?;
             let aggregate = builder.aggregate(tuple, next as u32).map_err(at)?;
             actions.push(Action {
                 number: end as u32 + 1,
@@ -102,15 +119,21 @@ pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<P
             continue;
         }
         let (act, record) = builder.action(spec, number, &mut layout).map_err(at)?;
-        recording |= record.size > 0 || spec.kind.is_printf_like() || spec.kind == Kind::Libact;
+        let has_data = record.size > 0 || spec.kind.is_printf_like() || spec.kind == Kind::Libact;
+        let destroys = core::mem::take(&mut builder.destroys);
+        order.action(spec.kind, has_data, destroys).map_err(at)?;
+        recording |= has_data;
         records.push(record)?;
         actions.push(Action { number, act })?;
         next += 1;
     }
+    let size = if recording { layout.size() } else { 0 };
+    shared.speculates |= order.speculates();
     Ok(Prepared {
         predicate,
         actions,
-        size: if recording { layout.size() } else { 0 },
+        size,
+        principal: if order.speculated() { 0 } else { size },
         align: layout.align(),
         records,
         uarg: clause.uarg,
@@ -166,6 +189,8 @@ impl Builder<'_> {
             self.shared.table.declare(var, self.cx.strsize)?;
         }
         self.shared.key_size = self.shared.key_size.max(facts.key_size);
+        self.destroys |= facts.destructive;
+        self.shared.speculates |= facts.speculation;
         let strings = self.strings(&difo.strings)?;
         prepare::prepare(
             difo,
@@ -266,9 +291,6 @@ impl Builder<'_> {
         let refuse = |name, text| Err(Reason::invalid(text).about(name));
         let missing = "not available on this platform";
         match kind {
-            Kind::Speculate => return refuse("speculate", NO_SPECULATIONS),
-            Kind::Commit => return refuse("commit", NO_SPECULATIONS),
-            Kind::Discard => return refuse("discard", NO_SPECULATIONS),
             Kind::Stop | Kind::Raise if !features.signals => return refuse("signals", missing),
             Kind::Breakpoint if !features.breakpoint => return refuse("breakpoint", missing),
             Kind::Panic if !features.panic => return refuse("panic", missing),
@@ -399,6 +421,9 @@ impl Builder<'_> {
             (None, Kind::Panic) => Act::Panic,
             (None, Kind::Raise) => Act::Raise(self.program(self.required(spec)?)?),
             (None, Kind::Chill) => Act::Chill(self.program(self.required(spec)?)?),
+            (None, Kind::Speculate) => Act::Speculate(self.program(self.required(spec)?)?),
+            (None, Kind::Commit) => Act::Commit(self.program(self.required(spec)?)?),
+            (None, Kind::Discard) => Act::Discard(self.program(self.required(spec)?)?),
             (None, Kind::None) => return Err(Reason::invalid("no such action")),
             (None, _) => match &spec.difo {
                 Some(difo) => Act::Effect(self.program(difo)?),

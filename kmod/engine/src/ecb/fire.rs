@@ -7,6 +7,7 @@
 //! what was used of it, and copied only when it is new. An aggregation without a key has one entry, whose place is
 //! remembered.
 
+use super::speculate::{commit, discard, speculate};
 use super::{Act, Aggregate, Datum, Field, Prepared, Shape};
 use crate::buf::aggregate::Aggregations;
 use crate::buf::principal::Principal;
@@ -18,6 +19,7 @@ use crate::error::Trap;
 use crate::machine::Machine;
 use crate::mem::alloc::Bytes;
 use crate::mem::Vec;
+use crate::spec::buffer::Pieces;
 use crate::var::dynamic::mix;
 use dtrace_uapi::ioctl::RecHdr;
 use dtrace_uapi::limits::{CHILL_INTERVAL, CHILL_MAX};
@@ -30,6 +32,8 @@ pub struct Outputs {
     pub principal: Principal,
     /// Aggregations.
     pub aggregations: Aggregations,
+    /// Records of speculations.
+    pub pieces: Pieces,
     /// The key of an aggregation.
     pub key: Bytes,
     /// How many bytes of each part of the key are used.
@@ -62,7 +66,7 @@ pub struct Failed {
     pub stopped: Stopped,
 }
 
-fn in_action(action: u32) -> impl Fn(Stopped) -> Failed {
+pub(super) fn in_action(action: u32) -> impl Fn(Stopped) -> Failed {
     move |stopped| Failed { action, stopped }
 }
 
@@ -82,10 +86,10 @@ pub fn run<M: Machine>(
         }
     }
     let mut room = None;
-    if clause.size != 0 {
+    if clause.principal != 0 {
         let Some(got) = out
             .principal
-            .reserve(clause.size, clause.align, last, size_at)
+            .reserve(clause.principal, clause.align, last, &size_at)
         else {
             return Ok(End::Dropped);
         };
@@ -97,7 +101,7 @@ pub fn run<M: Machine>(
     }
     let base = room.map_or(0, |room| room.at);
     let mut end = End::Done;
-    for action in clause.actions.iter() {
+    for (index, action) in clause.actions.iter().enumerate() {
         match &action.act {
             Act::Aggregate(aggregate) => {
                 if aggregate.keys.is_empty() {
@@ -117,6 +121,14 @@ pub fn run<M: Machine>(
             Act::Effect(program) => {
                 exec::run(program, env).map_err(in_action(action.number))?;
             }
+            Act::Speculate(id) => {
+                let then = clause.actions.get(index.wrapping_add(1)..).unwrap_or(&[]);
+                return speculate(clause, action.number, id, then, env, out);
+            }
+            Act::Commit(id) => {
+                commit(id, env, out, last, &size_at).map_err(in_action(action.number))?
+            }
+            Act::Discard(id) => discard(id, env, out).map_err(in_action(action.number))?,
             other => destructive(other, env, out).map_err(in_action(action.number))?,
         }
     }
@@ -146,7 +158,7 @@ fn write_record<M: Machine>(
 
 /// Writes a datum; returns how many of its bytes mean something. A string's last one is its NUL.
 #[inline]
-fn write<M: Machine>(
+pub(super) fn write<M: Machine>(
     datum: &Datum,
     to: &mut [u8],
     env: &mut Env<'_, M>,

@@ -11,15 +11,14 @@ pub mod aggregation;
 pub mod build;
 pub mod fire;
 pub mod layout;
+mod order;
+pub(crate) mod speculate;
 
 use crate::dif::program::Program;
 use crate::mem::Vec;
 use aggregation::Function;
 use dtrace_uapi::ioctl::RecDesc;
 use dtrace_uapi::types::AggId;
-
-/// Why speculative actions are refused.
-pub const NO_SPECULATIONS: &str = "speculations are not supported yet";
 
 /// How an expression's result becomes data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,6 +120,12 @@ pub enum Act {
     Panic,
     /// Spins.
     Chill(Program),
+    /// Records to a speculation what follows; ends the clause where that cannot be.
+    Speculate(Program),
+    /// Moves a speculation's records to the principal buffer.
+    Commit(Program),
+    /// Forgets a speculation's records.
+    Discard(Program),
     /// Leaves all to the consumer.
     Nothing,
 }
@@ -143,6 +148,8 @@ pub struct Prepared {
     pub actions: Vec<Action>,
     /// Size of the record with its header; 0 where the clause records nothing.
     pub size: usize,
+    /// Room that the record takes in the principal buffer: `size`, or 0 where it goes to a speculation.
+    pub principal: usize,
     /// Alignment of the record, a power of two.
     pub align: usize,
     /// Records of the principal buffer.

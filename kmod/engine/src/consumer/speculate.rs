@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The cleaner of speculations: what [`spec`](crate::spec) leaves to be done on several CPUs.
+
+use super::{Activity, Consumer};
+use crate::ecb::speculate;
+use crate::mem::sync::Cpu;
+
+impl Consumer {
+    /// Ends the speculations that were committed or discarded while several CPUs may have recorded into them; to be called
+    /// every `cleanrate`, and once after [`stop`](Self::stop). `on_cpu` runs what it is given on that CPU, or for an offline
+    /// one, and says whether it did; where it could not, the speculations are ended by a later call. `now` tells
+    /// the time on the CPU that it is called on.
+    pub fn clean_speculations(
+        &self,
+        now: impl Fn() -> u64,
+        mut on_cpu: impl FnMut(usize, &mut dyn FnMut(&Cpu)) -> bool,
+    ) {
+        let (Some(run), Some(_cleaning)) = (self.run.get(), self.cleaning.take()) else {
+            return;
+        };
+        let Some(all) = &run.core.speculations else {
+            return;
+        };
+        if !all.begin_cleaning() {
+            return;
+        }
+        let last = matches!(self.activity(), Activity::Stopped | Activity::Killed);
+        let traced = |(cpu, side): (usize, &Option<_>)| side.is_some().then_some(cpu);
+        let mut everywhere = true;
+        for cpu in run.sides.iter().enumerate().filter_map(traced) {
+            let mut done = false;
+            let ran = on_cpu(cpu, &mut |cpu| {
+                if let Some(mut state) = run.cpus.enter(cpu) {
+                    if let Some(state) = state.as_mut() {
+                        let size_at = |record: &[u8]| self.size_at(record);
+                        speculate::clean(all, &mut state.out, now(), last, size_at);
+                    }
+                    done = true;
+                }
+            });
+            everywhere &= ran && done;
+        }
+        if everywhere {
+            all.end_cleaning();
+        }
+    }
+}

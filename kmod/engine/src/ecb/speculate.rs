@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The actions on speculations, as one CPU does them within a firing, and the cleaner's part between firings.
+
+use super::fire::{in_action, write, End, Failed, Outputs};
+use super::{Act, Action, Prepared};
+use crate::buf::slice_mut;
+use crate::dif::env::Env;
+use crate::dif::exec::{self, Stopped};
+use crate::dif::program::Program;
+use crate::error::Trap;
+use crate::machine::Machine;
+use crate::spec::buffer::{Pieces, Target};
+use crate::spec::{Duty, Speculations};
+use core::sync::atomic::Ordering;
+use dtrace_uapi::fault::Fault;
+use dtrace_uapi::ioctl::RecHdr;
+
+/// Runs the rest of a clause, `then`, with its record in speculation `id`. Where that is no active one or has no more room,
+/// the clause ends here.
+#[cold]
+pub(super) fn speculate<M: Machine>(
+    clause: &Prepared,
+    number: u32,
+    id: &Program,
+    then: &[Action],
+    env: &mut Env<'_, M>,
+    out: &mut Outputs,
+) -> Result<End, Failed> {
+    let id = exec::run(id, env).map_err(in_action(number))?;
+    let active = env
+        .core
+        .speculations
+        .as_ref()
+        .is_some_and(|all| all.record(id, out.pieces.holds(id)));
+    if !active {
+        return Ok(End::Done);
+    }
+    // A clause that records nothing takes no room.
+    let mut room = None;
+    if clause.size != 0 {
+        room = out.pieces.reserve(id, clause.size, clause.align);
+        let Some(room) = room else {
+            return Ok(End::Done);
+        };
+        let header = RecHdr::new(env.epid, env.m.timestamp());
+        if let Some(to) = slice_mut::<{ size_of::<RecHdr>() }>(out.pieces.bytes(id), room.at) {
+            *to = zerocopy::transmute!(header);
+        }
+    }
+    let base = room.map_or(0, |room| room.at);
+    for action in then {
+        match &action.act {
+            Act::Record(field) => {
+                let at = base.wrapping_add(field.offset);
+                let to = out
+                    .pieces
+                    .bytes(id)
+                    .get_mut(at..at.wrapping_add(field.size))
+                    .unwrap_or(&mut []);
+                write(&field.datum, to, env, &mut out.pcs).map_err(in_action(field.action))?;
+            }
+            Act::Effect(program) => {
+                exec::run(program, env).map_err(in_action(action.number))?;
+            }
+            Act::Discard(id) => discard(id, env, out).map_err(in_action(action.number))?,
+            // The builder lets nothing else follow.
+            _ => {}
+        }
+    }
+    if let Some(room) = room {
+        out.pieces.keep(id, room);
+    }
+    Ok(End::Done)
+}
+
+/// The id that a program gives, `None` for 0; a fault where there is no such speculation.
+fn speculation<M: Machine>(id: &Program, env: &mut Env<'_, M>) -> Result<Option<u64>, Stopped> {
+    let id = exec::run(id, env)?;
+    let exists = |all: &Speculations| all.exists(id);
+    match id {
+        0 => Ok(None),
+        _ if env.core.speculations.as_ref().is_some_and(exists) => Ok(Some(id)),
+        _ => Err(Stopped {
+            trap: Trap::new(Fault::IllOp, id),
+            pc: 0,
+        }),
+    }
+}
+
+/// `commit()`.
+#[cold]
+pub(super) fn commit<M: Machine>(
+    id: &Program,
+    env: &mut Env<'_, M>,
+    out: &mut Outputs,
+    last: bool,
+    size_at: impl Fn(&[u8]) -> usize,
+) -> Result<(), Stopped> {
+    if let (Some(id), Some(all)) = (speculation(id, env)?, &env.core.speculations) {
+        if let Some(duty) = all.commit(id, out.pieces.holds(id)) {
+            let target = Target {
+                principal: &mut out.principal,
+                now: env.m.timestamp(),
+                last,
+                size_at,
+            };
+            transfer(all, &mut out.pieces, id, target);
+            if duty == Duty::MoveAndRelease {
+                all.release(id);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `discard()`.
+#[cold]
+pub(super) fn discard<M: Machine>(
+    id: &Program,
+    env: &mut Env<'_, M>,
+    out: &mut Outputs,
+) -> Result<(), Stopped> {
+    if let (Some(id), Some(all)) = (speculation(id, env)?, &env.core.speculations) {
+        if let Some(duty) = all.discard(id, out.pieces.holds(id)) {
+            out.pieces.empty(id);
+            if duty == Duty::EmptyAndRelease {
+                all.release(id);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Moves this CPU's piece of speculation `id`.
+fn transfer<S: Fn(&[u8]) -> usize>(
+    all: &Speculations,
+    pieces: &mut Pieces,
+    id: u64,
+    target: Target<'_, S>,
+) {
+    let dropped = pieces.transfer(id, target);
+    all.drops.fetch_add(dropped, Ordering::Relaxed);
+}
+
+/// The cleaner's work on one CPU. `last` says that tracing has ended.
+pub(crate) fn clean(
+    all: &Speculations,
+    out: &mut Outputs,
+    now: u64,
+    last: bool,
+    size_at: impl Fn(&[u8]) -> usize,
+) {
+    for id in all.ids() {
+        match all.cleaning(id) {
+            Some(Duty::Move) => {
+                let target = Target {
+                    principal: &mut out.principal,
+                    now,
+                    last,
+                    size_at: &size_at,
+                };
+                transfer(all, &mut out.pieces, id, target);
+            }
+            Some(_) => out.pieces.empty(id),
+            None => {}
+        }
+    }
+}

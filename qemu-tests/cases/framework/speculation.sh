@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# All CPUs record into two speculations; one CPU commits one and discards the other. The records of every CPU come, or
+# do not, and both speculations are free afterwards.
+# @limit: 60
+
+dtrace -x nspec=2 -x cleanrate=50hz -qn '
+BEGIN { kept = speculation(); lost = speculation(); ended = 0; }
+profile-101 /!ended/ { speculate(kept); printf("kept on %d\n", cpu); }
+profile-101 /!ended/ { speculate(lost); printf("lost on %d\n", cpu); }
+tick-2s /!ended/ { ended = 1; commit(kept); }
+tick-2s /ended == 1/ { ended = 2; discard(lost); }
+tick-1s /ended == 2/ { ended = 3; }
+tick-2s /ended == 3/ { printf("free: %d %d\n", speculation(), speculation()); exit(0); }
+' >/tmp/speculation.out || exit 1
+grep -c lost /tmp/speculation.out
+test "$(grep kept /tmp/speculation.out | sort -u | wc -l)" -eq "$(nproc)" && echo every CPU
+grep free /tmp/speculation.out
+
+# What was committed and not yet cleaned when tracing ended is there, too; drops are told.
+dtrace -x cleanrate=1hz -x specsize=64 -qn '
+BEGIN { spec = speculation(); unavailable = speculation(); }
+profile-101 { speculate(spec); printf("%s on %d\n", "kept", cpu); }
+tick-2s { commit(spec); }
+tick-2s { exit(0); }
+' 2>&1 >/tmp/speculation.out | sed 's/[0-9][0-9]* spec/N spec/'
+grep -c . /tmp/speculation.out
