@@ -16,9 +16,10 @@ use thiserror::Error;
 use crate::options::CompileOptions;
 
 /// The system's libraries.
-const BUILT_IN: [(&str, &str); 6] = [
+const BUILT_IN: [(&str, &str); 7] = [
     ("errno.d", include_str!("../../dlib/errno.d")),
     ("io.d", include_str!("../../dlib/io.d")),
+    ("net.d", include_str!("../../dlib/net.d")),
     ("procfs.d", include_str!("../../dlib/procfs.d")),
     ("sched.d", include_str!("../../dlib/sched.d")),
     ("signal.d", include_str!("../../dlib/signal.d")),
@@ -294,7 +295,7 @@ mod tests {
         assert_eq!(
             names(&options),
             (
-                "errno.d unistd.d io.d procfs.d sched.d signal.d".into(),
+                "errno.d unistd.d io.d net.d procfs.d sched.d signal.d".into(),
                 false
             )
         );
@@ -302,7 +303,7 @@ mod tests {
         assert_eq!(
             names(&options),
             (
-                "errno.d zz.d unistd.d io.d procfs.d sched.d signal.d".into(),
+                "errno.d zz.d unistd.d io.d net.d procfs.d sched.d signal.d".into(),
                 true
             )
         );

@@ -146,9 +146,17 @@ impl Sema<'_, '_> {
         }
     }
 
+    /// A string as the address of its first character; anything else as it is.
+    fn characters(&self, value: Expr) -> Expr {
+        match self.state.types.is_string(value.ty) {
+            true => value.retype(Ty::CHAR_POINTER),
+            false => value,
+        }
+    }
+
     /// `*pointer`.
     pub(super) fn deref(&mut self, pointer: Expr, span: Span) -> Result<Expr> {
-        let pointer = self.typed(pointer)?;
+        let pointer = self.characters(self.typed(pointer)?);
         let Some(target) = self.state.types.pointee(pointer.ty) else {
             return Err(Diagnostic::new(
                 "D_DEREF_NONPTR",
@@ -339,7 +347,7 @@ impl Sema<'_, '_> {
             ));
         };
         let (base, index) = (self.expression(base)?, self.expression(index)?);
-        let base = self.typed(base)?;
+        let base = self.characters(self.typed(base)?);
         let types = &self.state.types;
         if types.pointee(base.ty).is_none() || types.int(index.ty).is_none() {
             return Err(Diagnostic::new(
@@ -428,7 +436,7 @@ impl Sema<'_, '_> {
                     "D_PROTO_ARG",
                     arg.span,
                     format!(
-                        "{name}[ ] key #{} is incompatible with prototype:\n\tprototype: {}\n\t argument: {}",
+                        "{name}[ ] key #{} is incompatible with prototype:\n\tprototype: {}\n\t      key: {}",
                         number + 1,
                         self.state.types.name(*ty),
                         self.state.types.name(key_ty)

@@ -250,7 +250,7 @@ impl Sema<'_, '_> {
                 || types.is_string_like(*new) && types.is_string_like(*old);
             if !fits {
                 let message = format!(
-                    "@{name}[ ] key #{} is incompatible with prototype:\n\tprototype: {}\n\t argument: {}",
+                    "@{name}[ ] key #{} is incompatible with prototype:\n\tprototype: {}\n\t      key: {}",
                     index + 1,
                     types.name(*old),
                     types.name(*new)

@@ -23,8 +23,14 @@ enum Param {
     Int(Ty),
     /// An address: an integer or any pointer.
     Address,
-    /// A pointer, or a constant that stands for one; this is how messages call its type.
-    Pointer(&'static str),
+    /// Any pointer, or an integer that can hold one.
+    Pointer,
+    /// A pointer to this structure, or to `void`; messages call its type by the second name.
+    Object(&'static str, &'static str),
+    /// A pointer to an integer of this type, or to `void`; messages call its type by the name.
+    Number(Ty, &'static str),
+    /// An integer constant.
+    Constant(Ty),
     /// A string.
     Str,
 }
@@ -61,23 +67,23 @@ const fn optional(ret: Ty, params: &'static [Param]) -> Prototype {
     }
 }
 
-const LOCK: &[Param] = &[Param::Pointer("void *")];
 const SIZE: Param = Param::Int(Ty::SIZE_T);
-const ANY: Param = Param::Pointer("void *");
+const ANY: Param = Param::Pointer;
+const MUTEX: &[Param] = &[Param::Object("mutex", "struct mutex *")];
+const IN6: Param = Param::Object("in6_addr", "struct in6_addr *");
 
 fn prototype_of(subr: Subr) -> Prototype {
     use Param::{Address, Int, Str};
     match subr {
         Subr::Rand | Subr::Speculation => prototype(Ty::INT, &[]),
-        Subr::MutexOwned
-        | Subr::MutexTypeAdaptive
-        | Subr::MutexTypeSpin
-        | Subr::RwReadHeld
-        | Subr::RwWriteHeld
-        | Subr::RwIswriter => prototype(Ty::INT, LOCK),
+        Subr::MutexOwned | Subr::MutexTypeAdaptive | Subr::MutexTypeSpin => {
+            prototype(Ty::INT, MUTEX)
+        }
+        // Linux has several locks for readers and writers.
+        Subr::RwReadHeld | Subr::RwWriteHeld | Subr::RwIswriter => prototype(Ty::INT, &[ANY]),
         Subr::MutexOwner => Prototype {
             ret: Ret::PointerTo("task_struct"),
-            params: LOCK,
+            params: MUTEX,
             required: 1,
         },
         Subr::Copyin => prototype(Ty::VOID_POINTER, &[Address, SIZE]),
@@ -89,7 +95,7 @@ fn prototype_of(subr: Subr) -> Prototype {
         Subr::Strlen => prototype(Ty::SIZE_T, &[Str]),
         Subr::Alloca => prototype(Ty::VOID_POINTER, &[SIZE]),
         Subr::Bcopy => prototype(Ty::VOID, &[ANY, ANY, SIZE]),
-        Subr::Msgdsize | Subr::Msgsize => prototype(Ty::SIZE_T, LOCK),
+        Subr::Msgdsize | Subr::Msgsize => prototype(Ty::SIZE_T, &[ANY]),
         Subr::Getmajor | Subr::Getminor => prototype(Ty::UINT, &[Int(Ty::UINT64_T)]),
         Subr::DdiPathname => prototype(Ty::STRING, &[ANY, Int(Ty::INT64_T)]),
         Subr::Strjoin | Subr::Strstr | Subr::Strtok | Subr::Json => {
@@ -107,14 +113,14 @@ fn prototype_of(subr: Subr) -> Prototype {
         Subr::Htonl | Subr::Ntohl => prototype(Ty::UINT32_T, &[Int(Ty::UINT32_T)]),
         Subr::Htonll | Subr::Ntohll => prototype(Ty::UINT64_T, &[Int(Ty::UINT64_T)]),
         Subr::InetNtop | Subr::LinkNtop => prototype(Ty::STRING, &[Int(Ty::INT), ANY]),
-        Subr::InetNtoa => prototype(Ty::STRING, &[Param::Pointer("ipaddr_t *")]),
-        Subr::InetNtoa6 => prototype(Ty::STRING, &[Param::Pointer("in6_addr_t *")]),
+        Subr::InetNtoa => prototype(Ty::STRING, &[Param::Number(Ty::UINT32_T, "ipaddr_t *")]),
+        Subr::InetNtoa6 => optional(Ty::STRING, &[IN6, Param::Constant(Ty::INT)]),
         Subr::Getf => Prototype {
             ret: Ret::PointerTo("file"),
             params: &[Int(Ty::INT)],
             required: 1,
         },
-        Subr::DPath => prototype(Ty::STRING, &[Param::Pointer("struct path *")]),
+        Subr::DPath => prototype(Ty::STRING, &[Param::Object("path", "struct path *")]),
         Subr::Uuidstr => prototype(Ty::STRING, &[ANY]),
         Subr::Strip => prototype(Ty::VOID_POINTER, &[ANY, Int(Ty::INT)]),
     }
@@ -175,33 +181,49 @@ impl Param {
     /// The parameter's type, as messages call it.
     fn name(self, types: &Types<'_>) -> String {
         match self {
-            Self::Int(ty) => types.name(ty),
+            Self::Int(ty) | Self::Constant(ty) => types.name(ty),
             Self::Address => types.name(Ty::UINTPTR_T),
-            Self::Pointer(name) => name.to_owned(),
-            Self::Str => types.name(Ty::STRING),
+            Self::Pointer => "void *".to_owned(),
+            Self::Object(_, name) | Self::Number(_, name) => name.to_owned(),
+            Self::Str => "char *".to_owned(),
         }
     }
 
     /// The argument in the form in which the DIF machine takes it, or `None` where it does not fit.
     fn accept(self, types: &mut Types<'_>, argument: Expr) -> Option<Expr> {
-        let (ty, span) = (argument.ty, argument.span);
-        let is_array = types.pointee(ty).is_some() && !types.is_pointer(ty);
+        let ty = argument.ty;
+        let target = types.pointee(ty);
+        let null = argument.constant() == Some(0) && types.is_scalar(ty);
         match self {
             Self::Int(to) => types.int(ty).map(|_| convert(types, argument, to)),
+            Self::Constant(to) => {
+                types.int(ty)?;
+                argument.constant()?;
+                Some(convert(types, argument, to))
+            }
             Self::Address if types.int(ty).is_some() => {
                 Some(convert(types, argument, Ty::UINTPTR_T))
             }
-            Self::Address | Self::Pointer(_) if types.is_pointer(ty) || is_array => {
-                Some(argument.retype(Ty::UINTPTR_T))
-            }
-            // A string or structure is where it is.
-            Self::Pointer(_) if types.is_string(ty) => Some(argument.retype(Ty::UINTPTR_T)),
-            Self::Pointer(_) if types.int(ty).is_some_and(|int| int.size == 8) => {
-                Some(argument.retype(Ty::UINTPTR_T))
-            }
             // The null pointer, as `strtok()` takes it.
-            Self::Str | Self::Pointer(_) if argument.constant() == Some(0) => {
-                Some(Expr::int(0, Ty::UINTPTR_T, span))
+            _ if null => Some(argument.retype(Ty::UINTPTR_T)),
+            Self::Address | Self::Pointer if target.is_some() => {
+                Some(argument.retype(Ty::UINTPTR_T))
+            }
+            // A string is where it is.
+            Self::Pointer if types.is_string(ty) => Some(argument.retype(Ty::UINTPTR_T)),
+            Self::Pointer if types.int(ty).is_some_and(|int| int.size == 8) => {
+                Some(argument.retype(Ty::UINTPTR_T))
+            }
+            Self::Object(tag, _) => {
+                let target = target?;
+                let fits = types.resolve(target) == Ty::VOID
+                    || types.tag(target).is_some_and(|(_, known)| known == tag);
+                fits.then(|| argument.retype(Ty::UINTPTR_T))
+            }
+            Self::Number(number, _) => {
+                let target = target?;
+                let fits = types.resolve(target) == Ty::VOID || types.compatible(target, number);
+                fits.then(|| argument.retype(Ty::UINTPTR_T))
             }
             Self::Str if types.is_string_like(ty) => Some(argument.retype(Ty::STRING)),
             _ => None,
@@ -252,6 +274,7 @@ impl Sema<'_, '_> {
             };
             checked.push(arg);
         }
+        self.check_memory(subr, &checked, span)?;
         let ret = match prototype.ret {
             Ret::Type(ty) => ty,
             Ret::PointerTo(tag) => {

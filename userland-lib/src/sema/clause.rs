@@ -283,8 +283,10 @@ impl Sema<'_, '_> {
                     super::access::one_tuple_of_keys(base, target.span)?;
                 }
             }
-            ast::ExprKind::Agg { name, .. } => {
-                self.known_aggregation(name, "", span)?;
+            ast::ExprKind::Agg { name, keys } => {
+                if keys.is_empty() {
+                    self.known_aggregation(name, "", span)?;
+                }
                 let message = "expression has null effect";
                 return Err(Diagnostic::new("D_AGG_NULL", span, message));
             }
@@ -301,6 +303,7 @@ impl Sema<'_, '_> {
             }
         }
         let expr = self.expression(statement)?;
+        self.has_value()?;
         if !expr.has_effect() && !matches!(expr.kind, ExprKind::Call(..)) {
             let message = "expression has null effect";
             return Err(Diagnostic::new("D_EXPR_NULL", span, message));

@@ -276,8 +276,17 @@ impl Sema<'_, '_> {
                 Some(_) => Ty::INT64_T,
                 None => value.ty,
             };
+            if self.state.types.resolve(value.ty) == Ty::VOID {
+                self.declared(target)?;
+            }
             let text = format!("{}=", op.text());
             let (place, ty) = self.place(target, &text, Some(infer))?;
+            let arithmetic = matches!(op, BinaryOp::Add | BinaryOp::Sub);
+            if arithmetic && self.state.types.int(ty).is_some() && self.points_to_void(value.ty) {
+                let message =
+                    format!("operator {text} requires left-hand scalar operand of known size");
+                return Err(Diagnostic::new("D_OP_VFPTR", span, message));
+            }
             return self.update(place, ty, op, value, false, span);
         }
         if matches!(self.state.types.base(value.ty), Kind::Void | Kind::Dynamic) {
@@ -292,12 +301,37 @@ impl Sema<'_, '_> {
         }
         let infer = self.inferred(value.ty);
         let (place, ty) = self.place(target, "=", Some(infer))?;
-        let value = self.coerce(value, ty, "=", span)?;
+        // Zero frees what a dynamic variable holds, whatever that is.
+        let frees = value.constant() == Some(0)
+            && self.state.types.int(value.ty).is_some()
+            && !self.state.types.is_scalar(ty)
+            && place.is_dynamic();
+        let value = match frees {
+            true => Expr::int(0, ty, span),
+            false => self.coerce(value, ty, "=", span)?,
+        };
+        self.note_origin(&place, &value, span)?;
         Ok(Expr::new(
             ExprKind::Assign(place, Box::new(value)),
             ty,
             span,
         ))
+    }
+
+    fn points_to_void(&self, ty: Ty) -> bool {
+        let target = self.state.types.pointee(ty);
+        target.is_some_and(|target| self.state.types.resolve(target) == Ty::VOID)
+    }
+
+    /// Refuses a variable that has no type yet and cannot get one from what is assigned to it.
+    fn declared(&self, target: &ast::Expr) -> Result<()> {
+        match super::access::variable_name(target) {
+            Some((scope, name)) if self.state.variables.find(scope, name).is_none() => {
+                let message = format!("{name} has not yet been declared or assigned");
+                Err(Diagnostic::new("D_VAR_UNDEF", target.span, message))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The type that a variable gets from its first value: that of the value, but text has room of its own and what
@@ -382,6 +416,12 @@ impl Sema<'_, '_> {
         let (then, otherwise) = (self.expression(then)?, self.expression(otherwise)?);
         let types = &self.state.types;
         let (a, b) = (then.ty, otherwise.ty);
+        let is_action =
+            |e: &Expr| matches!(e.kind, ExprKind::Valueless) && types.resolve(e.ty) == Ty::VOID;
+        if is_action(&then) || is_action(&otherwise) {
+            let message = "action cannot be used in a conditional context";
+            return Err(Diagnostic::new("D_OP_ACT", span, message));
+        }
         let ty = if let Some(ty) = types.usual(a, b) {
             ty
         } else if types.is_string_like(a) && types.is_string_like(b) {

@@ -83,6 +83,17 @@ pub enum Place {
     },
 }
 
+impl Place {
+    /// Whether it is a dynamic variable: a thread's, or an element of an array.
+    pub fn is_dynamic(&self) -> bool {
+        match self {
+            Self::Var(var) => var.scope == VarScope::Thread,
+            Self::Element(..) => true,
+            Self::Memory { .. } => false,
+        }
+    }
+}
+
 /// Kinds of typed expressions.
 #[derive(Clone, Debug)]
 pub enum ExprKind {
@@ -216,27 +227,47 @@ impl Expr {
         }
     }
 
-    /// Whether evaluating it changes anything.
+    /// Whether evaluating it can be of use without its value: it changes something, or may fault, as loads do.
     pub fn has_effect(&self) -> bool {
         match &self.kind {
             ExprKind::Assign(..) | ExprKind::Update { .. } => true,
-            ExprKind::Call(subr, _) => {
-                matches!(
+            ExprKind::Load { .. } | ExprKind::LoadBits { .. } => true,
+            ExprKind::Call(subr, args) => {
+                let changes = matches!(
                     subr,
                     Subr::Copyout
                         | Subr::Copyoutstr
                         | Subr::Copyinto
                         | Subr::Bcopy
                         | Subr::Speculation
-                )
+                );
+                changes || args.iter().any(Self::has_effect)
             }
-            ExprKind::Retype(e) | ExprKind::Convert(e) | ExprKind::Translated { input: e, .. } => {
-                e.has_effect()
-            }
-            ExprKind::Comma(a, b) => a.has_effect() || b.has_effect(),
-            ExprKind::Cond(_, a, b) => a.has_effect() || b.has_effect(),
-            ExprKind::Logic(_, a, b) => a.has_effect() || b.has_effect(),
-            _ => false,
+            _ => self.children().any(Self::has_effect),
         }
+    }
+
+    /// The operands of an expression that is neither an assignment nor a call.
+    fn children(&self) -> impl Iterator<Item = &Self> {
+        let (boxed, keys): ([Option<&Self>; 3], &[Self]) = match &self.kind {
+            ExprKind::Element(_, keys) => ([None; 3], keys),
+            ExprKind::BuiltinArray(_, e)
+            | ExprKind::Retype(e)
+            | ExprKind::Convert(e)
+            | ExprKind::Neg(e)
+            | ExprKind::BitNot(e)
+            | ExprKind::Not(e)
+            | ExprKind::Translated { input: e, .. } => ([Some(e), None, None], &[]),
+            ExprKind::Arith(_, a, b)
+            | ExprKind::CompareStr(_, a, b)
+            | ExprKind::Logic(_, a, b)
+            | ExprKind::Comma(a, b)
+            | ExprKind::Compare {
+                left: a, right: b, ..
+            } => ([Some(a), Some(b), None], &[]),
+            ExprKind::Cond(a, b, c) => ([Some(a), Some(b), Some(c)], &[]),
+            _ => ([None; 3], &[]),
+        };
+        boxed.into_iter().flatten().chain(keys)
     }
 }

@@ -29,6 +29,7 @@ mod place;
 mod pragma;
 mod printf;
 mod probe;
+mod scratch;
 mod shape;
 mod speculate;
 mod translate;

@@ -105,8 +105,10 @@ impl Sema<'_, '_> {
         if types.is_string(ty) && types.is_string_like(value.ty) {
             return Ok(self.string_value(value).retype(ty));
         }
-        let null =
-            types.is_pointer(ty) && value.constant() == Some(0) && types.int(value.ty).is_some();
+        let zero = value.constant() == Some(0);
+        let null = zero
+            && (types.is_pointer(ty) && types.int(value.ty).is_some()
+                || types.is_string(ty) && types.is_pointer(value.ty));
         if null || types.assignable(ty, value.ty) {
             // An object in user space has to come here before it can be stored.
             let object = !types.is_scalar(ty) && value.user;
@@ -233,10 +235,14 @@ impl Sema<'_, '_> {
             let kind = ExprKind::CompareStr(op, Box::new(left), Box::new(right));
             return Ok(Expr::new(kind, Ty::INT, span));
         }
+        let is_null = |e: &Expr| types.is_pointer(e.ty) && e.constant() == Some(0);
         let (signed, left, right) = if let Some(ty) = types.usual(a, b) {
             let signed = types.int(ty).is_some_and(|int| int.signed);
             (signed, self.convert(left, ty), self.convert(right, ty))
         } else if types.pointers_agree(a, b)
+            // What finds no string gives NULL.
+            || types.is_string(a) && is_null(&right)
+            || types.is_string(b) && is_null(&left)
             || types.pointee(a).is_some() && types.int(b).is_some() && right.constant().is_some()
             || types.pointee(b).is_some() && types.int(a).is_some() && left.constant().is_some()
         {
@@ -258,7 +264,7 @@ impl Sema<'_, '_> {
         Ok(Expr::new(kind, Ty::INT, span))
     }
 
-    /// The sum or difference if an operand is a pointer.
+    /// The sum or difference if an operand is a pointer or a string, of which it is what lies so many bytes on.
     fn pointer_arithmetic(
         &mut self,
         op: BinaryOp,
@@ -267,7 +273,11 @@ impl Sema<'_, '_> {
         span: Span,
     ) -> Result<Option<Expr>> {
         let types = &self.state.types;
-        let (l, r) = (types.pointee(left.ty), types.pointee(right.ty));
+        let element = |ty| match types.is_string(ty) {
+            true => Some(Ty::CHAR),
+            false => types.pointee(ty),
+        };
+        let (l, r) = (element(left.ty), element(right.ty));
         let (pointer, element, offset) = match (l, r) {
             (Some(element), None) if types.int(right.ty).is_some() => (left, element, right),
             (None, Some(element)) if op == BinaryOp::Add && types.int(left.ty).is_some() => {
@@ -286,7 +296,8 @@ impl Sema<'_, '_> {
         let offset = self.scaled(offset.clone(), element, span)?;
         // An array decays into a pointer to its elements.
         let user = pointer.user || self.state.types.is_userland(pointer.ty);
-        let ty = match (self.state.types.is_pointer(pointer.ty), user) {
+        let own = self.state.types.is_pointer(pointer.ty) || self.state.types.is_string(pointer.ty);
+        let ty = match (own, user) {
             (true, _) => pointer.ty,
             (false, true) => self.state.types.user_pointer_to(element),
             (false, false) => self.state.types.pointer_to(element),
@@ -346,6 +357,12 @@ impl Sema<'_, '_> {
         }
         if let (Some(l), Some(r), Some(shape)) = (left.constant(), right.constant(), self.shape(ty))
         {
+            // Where C leaves open what a shift of an `int` by more bits than it has gives, a constant becomes a `long`.
+            let wide = op == BinaryOp::Shl && ty == Ty::INT && (32..64).contains(&r);
+            let (ty, shape) = match wide {
+                true => (Ty::LONG, IntShape { size: 8, ..shape }),
+                false => (ty, shape),
+            };
             if let Some(value) = fold::arith(op, shape, l, r) {
                 return Ok(Expr::int(value, ty, span));
             }

@@ -103,7 +103,12 @@ impl Sema<'_, '_> {
                 None => self.expression(arg)?,
             };
             let value = self.typed(value)?;
-            shapes.push(Arg::Value(value.ty));
+            let null = value.constant() == Some(0) && self.state.types.is_pointer(value.ty);
+            shapes.push(if null {
+                Arg::Null
+            } else {
+                Arg::Value(value.ty)
+            });
             // What has no value has no code; which conversion it does not suit is told first.
             if self.state.types.resolve(value.ty) != Ty::VOID {
                 actions.push(desc(kind, Some(self.value(&value)?), 0));

@@ -18,6 +18,8 @@ use crate::types::{IntType, Kind, Ty, Types};
 pub enum Arg {
     /// A value of this type.
     Value(Ty),
+    /// The null pointer, which is as good a number.
+    Null,
     /// An aggregation, which no conversion of `printf()` prints.
     Aggregation,
 }
@@ -58,6 +60,7 @@ pub fn check_printf(
     }
     let kind = |arg: &Arg| match arg {
         Arg::Value(ty) => types.record_kind(*ty),
+        Arg::Null => statement::Kind::Unsigned,
         Arg::Aggregation => statement::Kind::Bytes,
     };
     Ok(args.iter().map(kind).collect())
@@ -318,13 +321,17 @@ impl Checker<'_, '_> {
     fn describe(&self, arg: Arg) -> String {
         match arg {
             Arg::Value(ty) => self.types.name(ty),
+            Arg::Null => self.types.name(Ty::VOID_POINTER),
             Arg::Aggregation => "aggregation".into(),
         }
     }
 
     fn takes(&self, wanted: Wanted, arg: Arg) -> bool {
-        let Arg::Value(ty) = arg else {
-            return false;
+        let ty = match arg {
+            Arg::Value(ty) => ty,
+            Arg::Null if wanted == Wanted::Integer => return true,
+            Arg::Null => Ty::VOID_POINTER,
+            Arg::Aggregation => return false,
         };
         let types = self.types;
         let int = types.int(ty);

@@ -204,3 +204,152 @@ fn actions_make_their_records() {
         assert_eq!(actions(body), kinds, "{body}");
     }
 }
+
+#[test]
+fn strings_can_be_indexed_and_compared_with_null() {
+    for body in [
+        "s = \"abc\"; trace(s[1]); trace(*s); trace(s + 1); trace(1 + s);",
+        "trace(execname[2]);",
+        "x = strchr(\"abc\", 'z') == (void *)0; s = execname; y = (void *)0 != s ? 1 : 2;",
+        "s = \"abc\"; s = (void *)0;",
+        "*(char *)0;",
+    ] {
+        compile(&format!("BEGIN {{ {body} }}")).expect(body);
+    }
+    for (body, start) in [
+        ("s = \"abc\"; trace(s * 2);", "[D_OP_ARITH]"),
+        ("s = \"abc\"; trace(s == 1);", "[D_OP_INCOMPAT]"),
+        ("s = \"abc\"; s = 1;", "[D_OP_INCOMPAT]"),
+        ("1 + 2;", "[D_EXPR_NULL] expression has null effect"),
+        ("avg(1);", "[D_CG_EXPR] aggregating function avg( )"),
+        ("@a[1];", "[D_AGG_NULL] expression has null effect"),
+        (
+            "x = 1 ? trace(1) : trace(2);",
+            "[D_OP_ACT] action cannot be used in a conditional",
+        ),
+        (
+            "p -= trace(0);",
+            "[D_VAR_UNDEF] p has not yet been declared or assigned",
+        ),
+        (
+            "p = 1; p += alloca(1);",
+            "[D_OP_VFPTR] operator += requires left-hand scalar",
+        ),
+    ] {
+        let error = refused(body);
+        assert!(error.starts_with(start), "{body}: {error}");
+    }
+}
+
+#[test]
+fn zero_frees_dynamic_variables_only() {
+    let good = "struct s { int a; } ; this struct s v; BEGIN { x[1] = this->v; x[1] = 0; }";
+    compile(good).expect("an element that is freed");
+    let bad = "struct s { int a; } ; this struct s v; BEGIN { this->v = 0; }";
+    let error = compile(bad).expect_err("a clause-local structure has its memory for good");
+    assert!(error.starts_with("[D_OP_INCOMPAT]"), "{error}");
+}
+
+#[test]
+fn a_constant_shift_keeps_all_bits() {
+    for (body, size) in [("1 << 31", 4), ("1 << 32", 8), ("(1 << 63) - 1", 8)] {
+        let program = compile(&format!("BEGIN {{ trace({body}); }}")).expect(body);
+        let difo = program.clauses[0].actions[0].difo.as_ref().expect("code");
+        assert_eq!(difo.rtype.size, size, "{body}");
+    }
+}
+
+#[test]
+fn subroutines_take_pointers_to_their_types() {
+    let declared = "struct in6_addr { char a[16]; }; struct mutex { int a; };";
+    let check = |body: &str| compile(&format!("{declared} BEGIN {{ {body} }}"));
+    for body in [
+        "inet_ntoa6((struct in6_addr *)arg0);",
+        "inet_ntoa6((void *)arg0, 1);",
+        "inet_ntoa((uint32_t *)arg0);",
+        "mutex_owned((struct mutex *)arg0);",
+        "rw_read_held((struct mutex *)arg0);",
+    ] {
+        check(body).expect(body);
+    }
+    for (body, error) in [
+        (
+            "inet_ntoa6((int *)arg0);",
+            argument("D_PROTO_ARG", "inet_ntoa6", 1, "struct in6_addr *", "int *"),
+        ),
+        (
+            "inet_ntoa6((void *)arg0, arg1);",
+            argument("D_PROTO_ARG", "inet_ntoa6", 2, "int", "int64_t"),
+        ),
+        (
+            "inet_ntoa((char *)arg0);",
+            argument("D_PROTO_ARG", "inet_ntoa", 1, "ipaddr_t *", "char *"),
+        ),
+        (
+            "mutex_owned(\"lock\");",
+            argument("D_PROTO_ARG", "mutex_owned", 1, "struct mutex *", "string"),
+        ),
+        (
+            "strtok(1234, \"a\");",
+            argument("D_PROTO_ARG", "strtok", 1, "char *", "int"),
+        ),
+    ] {
+        assert_eq!(check(body).map(drop), Err(error), "{body}");
+    }
+}
+
+#[test]
+fn scratch_memory_is_told_from_other_memory() {
+    for body in [
+        "p = (char *)alloca(8); p = (char *)0; p = p + 1; bcopy(\"a\", p, 1);",
+        "copyinto(arg0, 4, this->p = alloca(4));",
+        "p = (char *)alloca(1); trace(p == (char *)0 ? (char *)50 : p);",
+        // What is not known may be right.
+        "bcopy(\"a\", (void *)arg0, 1);",
+    ] {
+        compile(&format!("BEGIN {{ {body} }}")).expect(body);
+    }
+    let reused = "cannot reuse the same identifier for both alloca and non-alloca allocations";
+    let pointer = |function, number| {
+        argument(
+            "D_PROTO_ARG",
+            function,
+            number,
+            "alloca pointer",
+            "non-alloca pointer",
+        )
+    };
+    for (body, error) in [
+        (
+            "p = alloca(8); p = (void *)5;",
+            format!("[D_ALLOCA_INCOMPAT] p: {reused}"),
+        ),
+        (
+            "self->p = (void *)5; self->p = alloca(8);",
+            format!("[D_ALLOCA_INCOMPAT] p: {reused}"),
+        ),
+        (
+            "p = (char *)alloca(1); p = p == (char *)0 ? (char *)50 : p;",
+            "[D_ALLOCA_INCOMPAT] ternary conditional with alloca and non-alloca branches cannot be assigned to a variable".to_owned(),
+        ),
+        ("copyinto(1, 2, \"\");", pointer("copyinto", 3)),
+        ("bcopy(\"a\", (void *)5, 1);", pointer("bcopy", 2)),
+        ("bcopy(\"a\", (void *)0, 1);", pointer("bcopy", 2)),
+    ] {
+        assert_eq!(refused(body), error, "{body}");
+    }
+    let settings = Settings {
+        scratchsize: Some(1024),
+        ..settings()
+    };
+    let compile = |text: &str| {
+        Compiler::new(&Nowhere)
+            .compile(&Source::argument(text), &settings)
+            .map_err(|error| error.to_string())
+    };
+    assert!(compile("BEGIN { p = alloca(1024); }").is_ok());
+    assert_eq!(
+        compile("BEGIN { p = alloca(1025); }").map(drop),
+        Err("[D_ALLOCA_SIZE] alloca(1025) size larger than scratchsize 1024".to_owned())
+    );
+}

@@ -4,6 +4,7 @@
 //! The program's own variables: declared, or brought into being by their first assignment.
 
 use super::hir::{VarRef, VarScope};
+use super::scratch::Origin;
 use super::Sema;
 use crate::diag::{nearest, Diagnostic, Result};
 use crate::source::Span;
@@ -19,6 +20,8 @@ pub struct Variable {
     pub place: VarRef,
     /// Types of the keys of an associative array.
     pub keys: Vec<Ty>,
+    /// Where it points, if it is a pointer and that is known.
+    pub origin: Option<Origin>,
 }
 
 /// What a global name means.
@@ -99,6 +102,7 @@ impl Table {
                 keyed: keys.is_some(),
             },
             keys: keys.unwrap_or_default(),
+            origin: None,
         };
         match scope {
             VarScope::Global => {
@@ -111,6 +115,20 @@ impl Table {
             }
         }
         Some(variable)
+    }
+
+    /// Notes where the variable `var` points.
+    pub fn set_origin(&mut self, var: &VarRef, origin: Origin) {
+        let variable = match var.scope {
+            VarScope::Global => match self.globals.get_mut(&var.name) {
+                Some(Global::Variable(variable)) => Some(variable),
+                _ => None,
+            },
+            scope => self.scoped.get_mut(&(scope, var.name.clone())),
+        };
+        if let Some(variable) = variable {
+            variable.origin = Some(origin);
+        }
     }
 
     fn names(&self, scope: VarScope) -> Vec<&str> {

@@ -3,5 +3,5 @@
 
 BEGIN
 {
-	trace("a" + 1);
+	trace("a" + "b");
 }

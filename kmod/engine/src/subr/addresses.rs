@@ -22,9 +22,9 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
     let (first, second) = (arg(env, 0), arg(env, 1));
     match (subr, first) {
         (Subr::InetNtop, AF_INET) => inet4(env, second),
-        (Subr::InetNtop, AF_INET6) => inet6(env, second),
+        (Subr::InetNtop, AF_INET6) => inet6(env, second, true),
         (Subr::InetNtoa, at) => inet4(env, at),
-        (Subr::InetNtoa6, at) => inet6(env, at),
+        (Subr::InetNtoa6, at) => inet6(env, at, second != 0),
         (Subr::LinkNtop, ARPHRD_ETHER) => link(env, second, 6),
         (Subr::LinkNtop, ARPHRD_INFINIBAND) => link(env, second, LINK_MAX),
         (Subr::Uuidstr, at) => {
@@ -49,11 +49,15 @@ fn inet4<M: Machine>(env: &mut Env<'_, M>, at: u64) -> Result<u64, Trap> {
     })
 }
 
-fn inet6<M: Machine>(env: &mut Env<'_, M>, at: u64) -> Result<u64, Trap> {
+/// The IPv6 address at `at`. If that need not be `strict`, an IPv4 address within is shown as one, alone.
+fn inet6<M: Machine>(env: &mut Env<'_, M>, at: u64, strict: bool) -> Result<u64, Trap> {
     let mut bytes = [0; 16];
     env.view().read(at, &mut bytes)?;
     result(env, |_, out| {
-        net::inet6(bytes, out);
+        match net::embedded(bytes).filter(|_| !strict) {
+            Some(within) => net::inet4(within, out),
+            None => net::inet6(bytes, out),
+        }
         true
     })
 }

@@ -50,8 +50,8 @@ pub fn spec(subr: Subr) -> Spec {
         Copyout | Copyoutstr | Copyinto | Bcopy => (3, 3, None),
         Progenyof | Strlen | Alloca | Getmajor | Getminor | Basename | Dirname | Cleanpath
         | Toupper | Tolower | Htons | Htonl | Htonll | Ntohs | Ntohl | Ntohll | InetNtoa
-        | InetNtoa6 | Uuidstr => (1, 1, None),
-        Lltostr | Strtoll => (1, 2, None),
+        | Uuidstr => (1, 1, None),
+        Lltostr | Strtoll | InetNtoa6 => (1, 2, None),
         Strjoin | Strchr | Strrchr | Strstr | Strtok | InetNtop | LinkNtop | Json | Strip => {
             (2, 2, None)
         }

@@ -25,20 +25,31 @@ pub fn inet4(addr: [u8; 4], out: &mut Out<'_>) {
     }
 }
 
-/// Writes an IPv6 address as RFC 5952 has it: the first longest run of at least two zero groups becomes `::`, and
-/// an IPv4 address within is written as one.
-pub fn inet6(addr: [u8; 16], out: &mut Out<'_>) {
-    let [.., a, b, c, d] = addr;
+/// The groups of an IPv6 address.
+fn groups(addr: [u8; 16]) -> [u16; 8] {
     let mut groups = [0u16; 8];
     for (group, pair) in groups.iter_mut().zip(addr.chunks_exact(2)) {
         *group = pair.iter().fold(0, |acc, &byte| acc << 8 | u16::from(byte));
     }
-    let embedded = match groups {
-        [0, 0, 0, 0, 0, 0xffff, ..] => true,
-        [0, 0, 0, 0, 0, 0, high, _] => high != 0,
-        _ => false,
-    };
-    let shown = if embedded { 6 } else { 8 };
+    groups
+}
+
+/// The IPv4 address that an IPv6 address stands for: mapped (`::ffff:192.0.2.1`) or compatible (`::192.0.2.1`).
+pub fn embedded(addr: [u8; 16]) -> Option<[u8; 4]> {
+    let [.., a, b, c, d] = addr;
+    match groups(addr) {
+        [0, 0, 0, 0, 0, 0xffff, ..] => Some([a, b, c, d]),
+        [0, 0, 0, 0, 0, 0, high, _] if high != 0 => Some([a, b, c, d]),
+        _ => None,
+    }
+}
+
+/// Writes an IPv6 address as RFC 5952 has it: the first longest run of at least two zero groups becomes `::`, and
+/// an IPv4 address within is written as one.
+pub fn inet6(addr: [u8; 16], out: &mut Out<'_>) {
+    let groups = groups(addr);
+    let within = embedded(addr);
+    let shown = if within.is_some() { 6 } else { 8 };
     let gap = longest_zero_run(&groups[..shown]);
     let mut i = 0;
     while i < shown {
@@ -53,11 +64,11 @@ pub fn inet6(addr: [u8; 16], out: &mut Out<'_>) {
         hex_group(groups[i], out);
         i += 1;
     }
-    if embedded {
+    if let Some(within) = within {
         if gap.is_none_or(|(_, end)| end != shown) {
             out.push(b':');
         }
-        inet4([a, b, c, d], out);
+        inet4(within, out);
     }
 }
 
@@ -139,6 +150,19 @@ mod tests {
             written(|out| inet6(compatible.octets(), out)),
             "::192.0.2.1"
         );
+    }
+
+    #[test]
+    fn an_ipv4_address_within_is_found() {
+        for (text, within) in [
+            ("::ffff:192.0.2.1", Some([192, 0, 2, 1])),
+            ("::127.0.0.1", Some([127, 0, 0, 1])),
+            ("::1", None),
+            ("::fffe:7f00:1", None),
+        ] {
+            let addr: Ipv6Addr = text.parse().expect("a test's address");
+            assert_eq!(embedded(addr.octets()), within, "{text}");
+        }
     }
 
     #[test]

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Which pointers point to scratch memory.
+//!
+//! What `alloca()` gives lives until the clause ends, and is all that `bcopy()` and `copyinto()` may write to. Whether a
+//! pointer is such a one is followed through expressions and variables as far as the program tells; a variable that
+//! was seen to hold the one kind may not hold the other, for that is a mistake in every program where it was met. What
+//! is not known is left to the machine, which faults on a store to anything else.
+
+use super::hir::{Expr, ExprKind, Place, VarRef};
+use super::Sema;
+use crate::diag::{Diagnostic, Result};
+use crate::source::Span;
+use crate::syntax::ast::BinaryOp;
+use dtrace_uapi::subr::Subr;
+
+/// Where a pointer points.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// To memory of `alloca()`.
+    Scratch,
+    /// To anything else.
+    Elsewhere,
+    /// To either, depending on a condition.
+    Mixed,
+}
+
+impl Sema<'_, '_> {
+    /// Where a value points; `None` where that is not known, as of NULL, which may be assigned to all.
+    pub(super) fn origin(&self, value: &Expr) -> Option<Origin> {
+        match &value.kind {
+            ExprKind::Call(Subr::Alloca, _) => Some(Origin::Scratch),
+            ExprKind::Str(_) => Some(Origin::Elsewhere),
+            ExprKind::Int(address) if *address != 0 => Some(Origin::Elsewhere),
+            ExprKind::Var(var) | ExprKind::Element(var, _) => self.variable_origin(var),
+            ExprKind::Retype(inner) | ExprKind::Comma(_, inner) | ExprKind::Assign(_, inner) => {
+                self.origin(inner)
+            }
+            ExprKind::Arith(BinaryOp::Add | BinaryOp::Sub, base, _) => self.origin(base),
+            ExprKind::Cond(_, then, otherwise) => {
+                match (self.origin(then), self.origin(otherwise)) {
+                    (Some(then), Some(otherwise)) if then != otherwise => Some(Origin::Mixed),
+                    (then, otherwise) => then.or(otherwise),
+                }
+            }
+            _ => None,
+        }
+    }
+
+    fn variable_origin(&self, var: &VarRef) -> Option<Origin> {
+        self.state.variables.find(var.scope, &var.name)?.origin
+    }
+
+    /// Notes what the pointer `value` makes of the variable that it is assigned to.
+    pub(super) fn note_origin(&mut self, place: &Place, value: &Expr, span: Span) -> Result<()> {
+        let (Place::Var(var) | Place::Element(var, _)) = place else {
+            return Ok(());
+        };
+        if !self.state.types.is_pointer(var.ty) {
+            return Ok(());
+        }
+        let Some(new) = self.origin(value) else {
+            return Ok(());
+        };
+        if new == Origin::Mixed {
+            let message = "ternary conditional with alloca and non-alloca branches cannot be \
+                           assigned to a variable";
+            return Err(Diagnostic::new("D_ALLOCA_INCOMPAT", span, message));
+        }
+        match self.variable_origin(var) {
+            Some(known) if known != new => Err(Diagnostic::new(
+                "D_ALLOCA_INCOMPAT",
+                span,
+                format!(
+                    "{}: cannot reuse the same identifier for both alloca and non-alloca allocations",
+                    var.name
+                ),
+            )),
+            _ => {
+                self.state.variables.set_origin(var, new);
+                Ok(())
+            }
+        }
+    }
+
+    /// Refuses an argument of `subr` that is to be written to and certainly cannot be, and a size that is larger than all
+    /// scratch memory.
+    pub(super) fn check_memory(&self, subr: Subr, args: &[Expr], span: Span) -> Result<()> {
+        let (target, size) = match (subr, args) {
+            (Subr::Copyinto, [_, size, target]) => (Some((2, target)), Some(size)),
+            (Subr::Bcopy, [_, target, _]) => (Some((1, target)), None),
+            (Subr::Alloca, [size]) | (Subr::Copyin, [_, size]) => (None, Some(size)),
+            _ => return Ok(()),
+        };
+        if let Some((index, target)) = target {
+            let pointer = match self.origin(target) {
+                Some(Origin::Elsewhere) => true,
+                _ => target.constant() == Some(0),
+            };
+            if pointer {
+                let (wanted, given) = ("alloca pointer", "non-alloca pointer");
+                return Err(super::call::incompatible(
+                    subr.name(),
+                    index,
+                    wanted,
+                    given,
+                    target.span,
+                ));
+            }
+        }
+        let size = size.and_then(Expr::constant);
+        match (size, self.settings.scratchsize) {
+            (Some(size), Some(limit)) if size > limit => Err(Diagnostic::new(
+                "D_ALLOCA_SIZE",
+                span,
+                format!(
+                    "{}({size}) size larger than scratchsize {limit}",
+                    subr.name()
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
