@@ -70,6 +70,8 @@ pub struct Args {
     pub disassemble: bool,
     /// Tell more.
     pub verbose: bool,
+    /// How often the version was asked for.
+    pub versions: u32,
 }
 
 /// Why a command line is refused.
@@ -83,8 +85,8 @@ pub enum ArgError {
 
 /// The usage message.
 pub const USAGE: &str = "\
-Usage: dtrace [-CeFHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path] [-L path]
-\t[-o output] [-p pid] [-s script] [-U name] [-x opt[=val]]
+Usage: dtrace [-64] [-CeFHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path] [-L path]
+\t[-o output] [-p pid] [-s script] [-U name] [-x opt[=val]] [-X a|c|s|t]
 
 \t[-P provider [[predicate] action]]
 \t[-m [provider:]module [[predicate] action]]
@@ -120,6 +122,7 @@ Usage: dtrace [-CeFHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path] [-L p
 \t-V  report DTrace API version
 \t-w  permit destructive actions
 \t-x  enable or modify compiler and tracing options
+\t-X  specify ISO C conformance settings for preprocessor
 \t-Z  permit probe descriptions that match zero probes
 ";
 
@@ -145,7 +148,10 @@ fn option(args: &mut Args, letter: char, parser: &mut lexopt::Parser) -> Result<
         'l' => args.mode = Mode::List,
         'S' => args.disassemble = true,
         'v' => args.verbose = true,
-        'V' => args.mode = Mode::Version,
+        'V' => {
+            args.mode = Mode::Version;
+            args.versions += 1;
+        }
         'o' => args.output = Some(value()?),
         'c' => args.commands.push(value()?),
         'p' => args.pids.push(value()?),
@@ -173,6 +179,8 @@ fn option(args: &mut Args, letter: char, parser: &mut lexopt::Parser) -> Result<
             };
             args.options.push((letter, name.to_owned(), value));
         }
+        'X' => args.options.push((letter, "stdc".into(), Some(value()?))),
+        '3' | '6' => return data_model(letter, &value()?),
         'f' | 'i' | 'm' | 'n' | 'P' | 's' => {
             let given = match letter {
                 'f' => Given::Function,
@@ -200,6 +208,17 @@ fn option(args: &mut Args, letter: char, parser: &mut lexopt::Parser) -> Result<
         _ => return Err(ArgError::Usage(format!("invalid option -- '{letter}'"))),
     }
     Ok(())
+}
+
+/// `-64` is how things are here, and `-32` how they are not.
+fn data_model(letter: char, rest: &str) -> Result<(), ArgError> {
+    match (letter, rest) {
+        ('6', "4") => Ok(()),
+        ('3', "2") => Err(ArgError::Unsupported(
+            "the data model of 32-bit programs (-32) is not supported yet",
+        )),
+        _ => Err(ArgError::Usage(format!("invalid option -- '{letter}'"))),
+    }
 }
 
 fn text(value: OsString) -> Result<String, ArgError> {
@@ -267,7 +286,15 @@ mod tests {
 
     #[test]
     fn what_is_no_command_line_is_refused() {
-        for words in [&["-y"][..], &["--list"], &["-n"], &["-b"], &["-q", "-R"]] {
+        for words in [
+            &["-y"][..],
+            &["--list"],
+            &["-n"],
+            &["-b"],
+            &["-q", "-R"],
+            &["-9"],
+            &["-31"],
+        ] {
             assert!(
                 matches!(parsed(words), Err(ArgError::Usage(_))),
                 "{words:?}"
@@ -277,7 +304,8 @@ mod tests {
             parsed(&["-n"]),
             Err(ArgError::Usage("option requires an argument -- 'n'".into()))
         );
-        for words in [&["-A"][..], &["-a"], &["-G"], &["-h"]] {
+        assert_eq!(parsed(&["-64"]), Ok(Args::default()));
+        for words in [&["-A"][..], &["-a"], &["-G"], &["-h"], &["-32"]] {
             assert!(
                 matches!(parsed(words), Err(ArgError::Unsupported(_))),
                 "{words:?}"

@@ -26,7 +26,6 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
     };
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout());
     list::header(&mut out)?;
-    let mut status = 0;
     for pattern in &patterns {
         let mut any = false;
         for probe in probes(world.device(), pattern) {
@@ -39,9 +38,8 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
         if !any {
             out.flush()?;
             eprintln!("dtrace: failed to match {pattern}: No probe matches description");
-            status = crate::ERROR;
         }
     }
     out.flush()?;
-    Ok(status)
+    Ok(0)
 }

@@ -13,6 +13,7 @@ mod trace;
 
 use args::{ArgError, Args, Mode};
 use dtrace::handle::{open_error, DevDtrace, KernelWorld, PATH};
+use dtrace::options;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,9 +22,6 @@ use std::process::ExitCode;
 const ERROR: u8 = 1;
 /// Exit status of a wrong command line.
 const USAGE: u8 = 2;
-
-/// The version of D that is spoken.
-const D_VERSION: &str = "1.13";
 
 /// Why the command ends before its time.
 enum Failure {
@@ -78,11 +76,15 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<u8, Failure> {
     if args.mode == Mode::Version {
-        let version = env!("CARGO_PKG_VERSION");
-        writeln!(
-            io::stdout(),
-            "dtrace: Linux D {D_VERSION}\nThis is DTrace for Linux {version}"
-        )?;
+        let mut out = io::stdout();
+        writeln!(out, "dtrace: Linux D {}", options::version::CURRENT)?;
+        if args.versions > 1 {
+            writeln!(
+                out,
+                "This is DTrace for Linux {}",
+                env!("CARGO_PKG_VERSION")
+            )?;
+        }
         return Ok(0);
     }
     trace::check_options(args)?;

@@ -9,6 +9,7 @@ use crate::Failure;
 use dtrace::compile::{ProbeSpec, Settings};
 use dtrace::consume::{Event, Sink};
 use dtrace::handle::{plain, preprocess, Error, Handle, KernelWorld, Progress};
+use dtrace::list;
 use dtrace::options::{CompileOptions, Opt, OptionError, Options, Setter};
 use dtrace::proc::Target;
 use dtrace::program::Program;
@@ -37,11 +38,22 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
         }
         out.flush()?;
     }
-    if args.compile_only {
-        return Ok(0);
-    }
     for compiled in &programs {
-        enable(&mut handle, compiled)?;
+        if !args.compile_only {
+            enable(&mut handle, compiled)?;
+        }
+        if args.verbose {
+            let Compiled {
+                what,
+                name,
+                program,
+            } = compiled;
+            list::report(&mut out, what, name, &program.attributes)?;
+        }
+    }
+    if args.compile_only {
+        out.flush()?;
+        return Ok(0);
     }
     if handle.options.is_on(Opt::Destructive) {
         notice(&handle, "allowing destructive actions");
@@ -78,7 +90,7 @@ pub fn prepare<'w>(args: &Args, world: &'w KernelWorld<'w>) -> Result<Handle<'w>
     let mut handle = Handle::new(world).map_err(initialize)?;
     set_options(args, |name, value| handle.set_option(name, value))?;
     for command in &args.commands {
-        let target = Target::create(command);
+        let target = Target::create(command, &handle.options.compile.environment);
         handle.watch(
             target.map_err(|error| format!("failed to execute {command}: {}", plain(&error)))?,
         );
@@ -121,13 +133,11 @@ fn compile_one(
         Given::Provider => ProbeSpec::Provider,
         Given::Module => ProbeSpec::Module,
         Given::Function => ProbeSpec::Func,
-        Given::Script if options.pspec => ProbeSpec::Provider,
         Given::Name | Given::Id | Given::Script => ProbeSpec::Name,
     };
     let settings = Settings {
         spec,
         allow_zero_matches: options.zdefs || args.mode == crate::args::Mode::List,
-        default_args: options.defaultargs,
         args: std::iter::once(zero)
             .chain(args.arguments.iter().cloned())
             .collect(),
@@ -135,11 +145,14 @@ fn compile_one(
     };
     let tags = options.errtags;
     match handle.compile(&source, &settings) {
-        Ok(program) => Ok(Compiled {
-            what,
-            name: name.clone(),
-            program,
-        }),
+        Ok(program) => {
+            eprint!("{}", program.tree);
+            Ok(Compiled {
+                what,
+                name: name.clone(),
+                program,
+            })
+        }
         Err(error) => {
             let kind = if what == "script" {
                 "failed to compile script"

@@ -49,7 +49,13 @@ fn a_wrong_command_line_shows_the_usage_with_status_2() {
 fn the_version_needs_no_device() {
     let (status, out, err) = run(&["-V"]);
     assert_eq!((status, &*err), (Some(0), ""));
-    assert!(out.starts_with("dtrace: Linux D 1."), "{out}");
+    assert_eq!(out, "dtrace: Linux D 2.0\n");
+    let (status, out, _) = run(&["-VV"]);
+    assert_eq!(status, Some(0));
+    assert!(
+        out.starts_with("dtrace: Linux D 2.0\nThis is DTrace for Linux "),
+        "{out}"
+    );
 }
 
 #[test]

@@ -6,12 +6,15 @@
 //! A [`Compiler`] lives as long as its consumer: global and thread-local variables, aggregations, types and inlines
 //! that one program declares are there for the next, as several `-n` of one command line expect.
 
-use crate::diag::Result;
+use crate::diag::{Diagnostic, Result};
+use crate::options::{CompileOptions, Options, Setter};
 use crate::program::Program;
 use crate::sema::{self, State};
-use crate::source::Source;
-use crate::syntax::macros::Macros;
+use crate::source::{Source, Span};
+use crate::stability;
+use crate::syntax::{self, macros::Macros};
 use crate::world::World;
+use dtrace_uapi::types::Attribute;
 
 /// Which part of a probe's name a description without colons stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,6 +39,20 @@ pub struct Settings {
     pub allow_zero_matches: bool,
     /// `-xdefaultargs`: macro arguments that are missing are 0 or the empty string.
     pub default_args: bool,
+    /// `-xargref`: macro arguments need not be used.
+    pub argref: bool,
+    /// `-xempty`: a program may have no clauses.
+    pub empty: bool,
+    /// `-xpspec`: what may be a description at the top of a program is one.
+    pub pspec: bool,
+    /// `-xtree`: describe the program as it was understood.
+    pub tree: bool,
+    /// `-xamin`: the least stability that clauses may have.
+    pub amin: Option<Attribute>,
+    /// `-xlinkmode=dynamic` without `-xknodefs`: addresses of kernel symbols are an error.
+    pub no_symbols: bool,
+    /// `-xscratchsize`, bytes.
+    pub scratchsize: Option<u64>,
     /// `$0`, `$1`, …
     pub args: Vec<String>,
     /// Values of `$pid`, `$target`, …
@@ -50,6 +67,22 @@ pub struct Settings {
 pub struct Compiler<'w> {
     world: &'w dyn World,
     state: State<'w>,
+    known: stability::Known,
+}
+
+impl Settings {
+    /// Takes over what `options` say; each can only add to what is permitted already.
+    pub fn permit(&mut self, options: &CompileOptions) {
+        self.allow_zero_matches |= options.zdefs;
+        self.default_args |= options.defaultargs;
+        self.argref |= options.argref;
+        self.empty |= options.empty;
+        self.pspec |= options.pspec;
+        self.tree |= options.tree;
+        self.amin = options.amin.or(self.amin);
+        self.no_symbols |= options.dynamic_link && !options.knodefs;
+        self.scratchsize = options.scratchsize.or(self.scratchsize);
+    }
 }
 
 impl<'w> Compiler<'w> {
@@ -58,20 +91,69 @@ impl<'w> Compiler<'w> {
         Self {
             world,
             state: State::new(world),
+            known: stability::Known::default(),
         }
     }
 
     /// Compiles a program.
     pub fn compile(&mut self, source: &Source, settings: &Settings) -> Result<Program> {
+        let mut settings = settings.clone();
+        // The pragma that permits missing arguments may come after the first of them.
+        settings.permit(&pragmas(source));
         let macros = Macros {
             args: settings.args.clone(),
-            // The pragma that allows missing arguments may come after the first of them.
-            default_args: settings.default_args || source.text.contains("defaultargs"),
+            default_args: settings.default_args,
             named: settings.macros.clone(),
+            ..Macros::default()
         };
-        let ast = crate::syntax::parse(source, &macros, &mut self.state)?;
-        sema::check(&mut self.state, self.world, settings, source, &ast)
+        let ast = syntax::parse(source, &macros, settings.pspec, &mut self.state)?;
+        if ast.items.is_empty() && ast.pragmas.is_empty() && !settings.empty {
+            return Err(empty(source));
+        }
+        let mut program = sema::check(&mut self.state, self.world, &settings, source, &ast)?;
+        if !settings.argref {
+            macros.check_all_used()?;
+        }
+        let pattern = |text: &str| sema::description(text, settings.spec);
+        program.attributes = self.known.check(&ast, self.world, pattern, settings.amin)?;
+        if settings.tree {
+            program.tree = syntax::tree::text(source, &ast);
+        }
+        Ok(program)
     }
+}
+
+/// What the program's own option lines permit. One that is wrong is the option's own parser's to refuse.
+fn pragmas(source: &Source) -> CompileOptions {
+    let mut options = Options::default();
+    for line in source.text.lines().filter(|line| line.starts_with('#')) {
+        let Some(option) = option_of(line) else {
+            continue;
+        };
+        let (name, value) = match option.split_once('=') {
+            Some((name, value)) => (name.trim(), Some(value.trim())),
+            None => (option, None),
+        };
+        let _ = options.set(name, value, Setter::Pragma);
+    }
+    options.compile
+}
+
+/// The option that a control line sets.
+fn option_of(line: &str) -> Option<&str> {
+    let pragma = line
+        .strip_prefix('#')?
+        .trim_start()
+        .strip_prefix("pragma")?;
+    let option = pragma.trim_start().strip_prefix('D')?.trim_start();
+    Some(option.strip_prefix("option")?.trim())
+}
+
+/// A program without clauses and declarations: the complaint is about its end.
+fn empty(source: &Source) -> Box<Diagnostic> {
+    let end = u32::try_from(source.text.len()).unwrap_or(u32::MAX);
+    let message = "empty D program translation unit";
+    Diagnostic::new("D_EMPTY", Span::new(end, end), message)
 }
 
 #[cfg(test)]

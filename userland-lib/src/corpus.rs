@@ -92,6 +92,7 @@ fn compile(path: &Path) -> (Source, crate::diag::Result<crate::program::Program>
     let settings = Settings {
         args: vec!["script".to_owned(), "42".to_owned(), "word".to_owned()],
         macros: vec![("target".to_owned(), 7)],
+        argref: true,
         ..Settings::default()
     };
     let program = Compiler::new(&world).compile(&source, &settings);

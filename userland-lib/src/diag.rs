@@ -7,7 +7,7 @@
 //! words, the place, and notes. Its first line when rendered is exactly DTrace's; the source line with a caret and
 //! the notes come after it, so that whoever greps the first line is not disturbed.
 
-use crate::source::{Source, Span};
+use crate::source::{Origin, Source, Span};
 use std::fmt;
 
 /// One error in a program.
@@ -22,6 +22,8 @@ pub struct Diagnostic {
     /// The byte whose line the headline tells, where DTrace counts on to a later one than the place's own: its
     /// parser has read ahead when it finds the mistake.
     pub counted: Option<u32>,
+    /// The part of a clause, named where there are no lines.
+    pub region: Option<&'static str>,
     /// Further help: suggestions, earlier declarations.
     pub notes: Vec<String>,
 }
@@ -37,6 +39,7 @@ impl Diagnostic {
             message: message.into(),
             span,
             counted: None,
+            region: None,
             notes: Vec::new(),
         })
     }
@@ -53,14 +56,27 @@ impl Diagnostic {
         self
     }
 
-    /// DTrace's own line: `[TAG] line N: message`, the tag only where `tags` asks for it.
+    /// The same in a part of a clause, unless it was found to be in one already.
+    pub fn within(mut self: Box<Self>, region: &'static str) -> Box<Self> {
+        self.region.get_or_insert(region);
+        self
+    }
+
+    /// DTrace's own line: `[TAG] line N: message`, the tag only where `tags` asks for it. On the command line there are
+    /// no lines; there it is `in predicate: message`.
     pub fn headline(&self, source: &Source, tags: bool) -> String {
-        let offset = self.counted.unwrap_or(self.span.start);
-        let line = source.position(offset).line;
+        let place = match (&source.origin, self.region) {
+            (Origin::File(_) | Origin::Library(_), _) => {
+                let offset = self.counted.unwrap_or(self.span.start);
+                format!("line {}: ", source.position(offset).line)
+            }
+            (Origin::Argument, Some(region)) => format!("in {region}: "),
+            (Origin::Argument, None) => String::new(),
+        };
         if tags {
-            format!("[{}] line {line}: {}", self.tag, self.message)
+            format!("[{}] {place}{}", self.tag, self.message)
         } else {
-            format!("line {line}: {}", self.message)
+            format!("{place}{}", self.message)
         }
     }
 
@@ -159,6 +175,18 @@ mod tests {
         assert_eq!(
             error.snippet(&source),
             "3 | \ttrace(foo);\n  | \t      ^^^\n  = did you mean `fop`?\n"
+        );
+    }
+
+    #[test]
+    fn on_the_command_line_the_part_of_the_clause_is_named() {
+        let source = Source::argument("BEGIN { trace(foo); }");
+        let error = || Diagnostic::new("D_IDENT_UNDEF", Span::default(), "failed to resolve foo");
+        assert_eq!(error().headline(&source, false), "failed to resolve foo");
+        let within = error().within("action list").within("predicate");
+        assert_eq!(
+            within.headline(&source, true),
+            "[D_IDENT_UNDEF] in action list: failed to resolve foo"
         );
     }
 

@@ -20,6 +20,7 @@ pub mod program;
 pub mod render;
 pub mod sema;
 pub mod source;
+pub mod stability;
 pub mod statement;
 pub mod symbols;
 pub mod syntax;

@@ -6,8 +6,9 @@
 //! A kernel has some hundred thousand probes: a line is made straight from the device's description.
 
 use crate::handle::{text, KernelWorld};
+use crate::stability::{class_name, minimum, stability_name, Report};
 use dtrace_uapi::ioctl::{ProbeDesc, ProviderDesc};
-use dtrace_uapi::types::{Attribute, Class, Stability};
+use dtrace_uapi::types::Attribute;
 use std::io::{self, Write};
 
 /// The line above the probes.
@@ -45,7 +46,9 @@ pub fn details(out: &mut impl Write, world: &KernelWorld<'_>, probe: &ProbeDesc)
         attributes(
             out,
             "Probe Description Attributes",
-            least([attr.provider, attr.module, attr.func, attr.name]),
+            [attr.module, attr.func, attr.name]
+                .into_iter()
+                .fold(attr.provider, minimum),
         )?;
         attributes(out, "Argument Attributes", attr.args)?;
     }
@@ -60,37 +63,38 @@ pub fn details(out: &mut impl Write, world: &KernelWorld<'_>, probe: &ProbeDesc)
     writeln!(out)
 }
 
-fn attributes(out: &mut impl Write, title: &str, attribute: Attribute) -> io::Result<()> {
-    let stability = |raw| match Stability::from_raw(raw) {
-        Some(stability) => format!("{stability:?}"),
-        None => "Unknown".to_owned(),
-    };
-    let class = match Class::from_raw(attribute.class) {
-        Some(Class::Isa) => "ISA".to_owned(),
-        Some(Class::Cpu) => "CPU".to_owned(),
-        Some(class) => format!("{class:?}"),
-        None => "Unknown".to_owned(),
-    };
-    writeln!(out, "\n\t{title}")?;
-    writeln!(out, "\t\tIdentifier Names: {}", stability(attribute.name))?;
-    writeln!(out, "\t\tData Semantics:   {}", stability(attribute.data))?;
-    writeln!(out, "\t\tDependency Class: {class}")
+/// What `-v` tells of a program: the least attributes of what it names. `what` is its kind, `name` its text or file.
+pub fn report(out: &mut impl Write, what: &str, name: &str, report: &Report) -> io::Result<()> {
+    writeln!(out, "\nStability attributes for {what} {name}:")?;
+    attributes(
+        out,
+        "Minimum Probe Description Attributes",
+        report.description,
+    )?;
+    attributes(out, "Minimum Statement Attributes", report.statement)?;
+    writeln!(out)
 }
 
-/// The least of several attributes, part by part.
-fn least<const N: usize>(attributes: [Attribute; N]) -> Attribute {
-    let part = |get: fn(&Attribute) -> u8| attributes.iter().map(get).min().unwrap_or(0);
-    Attribute {
-        name: part(|a| a.name),
-        data: part(|a| a.data),
-        class: part(|a| a.class),
-    }
+fn attributes(out: &mut impl Write, title: &str, attribute: Attribute) -> io::Result<()> {
+    writeln!(out, "\n\t{title}")?;
+    writeln!(
+        out,
+        "\t\tIdentifier Names: {}",
+        stability_name(attribute.name)
+    )?;
+    writeln!(
+        out,
+        "\t\tData Semantics:   {}",
+        stability_name(attribute.data)
+    )?;
+    writeln!(out, "\t\tDependency Class: {}", class_name(attribute.class))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::handle::fill;
+    use dtrace_uapi::types::{Class, Stability};
 
     #[test]
     fn a_line_for_each_probe_under_the_header() {
@@ -116,7 +120,7 @@ mod tests {
         let evolving = Attribute::new(Stability::Evolving, Stability::Stable, Class::Isa);
         let private = Attribute::new(Stability::Private, Stability::Unstable, Class::Common);
         let mut out = Vec::new();
-        attributes(&mut out, "Argument Attributes", least([evolving, private])).unwrap();
+        attributes(&mut out, "Argument Attributes", minimum(evolving, private)).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "\n\tArgument Attributes\n\t\tIdentifier Names: Private\n\

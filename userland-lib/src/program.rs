@@ -22,6 +22,7 @@
 //! other, so that programs can be enabled one by one on the same device.
 
 use crate::source::Span;
+use crate::stability::Report;
 use crate::statement::{self, AggVar, Statement};
 use crate::world::ProbePattern;
 use dtrace_uapi::action::Action;
@@ -43,6 +44,10 @@ pub struct Program {
     pub aggs: Vec<AggVar>,
     /// Settings by `#pragma D option`, in order.
     pub options: Vec<OptionPragma>,
+    /// The program's syntax tree as text, where it was asked for.
+    pub tree: String,
+    /// How far the program may be relied on.
+    pub attributes: Report,
     /// `#pragma D depends_on provider|module|library NAME`, in order.
     pub depends: Vec<(String, String)>,
 }

@@ -8,7 +8,7 @@
 //! against fixtures.
 
 use crate::types::btf::{Btf, KernelBtf};
-use dtrace_uapi::types::ProbeId;
+use dtrace_uapi::types::{ProbeId, ProviderAttributes};
 use std::sync::Arc;
 
 /// A probe description: four patterns, an empty one matching everything, or an id.
@@ -69,6 +69,11 @@ pub struct ArgInfo {
 pub trait ProbeSource {
     /// The first `limit` probes that match `pattern`; making probes to order where a provider can.
     fn matching(&self, pattern: &ProbePattern, limit: usize) -> Vec<ProbeInfo>;
+
+    /// The attributes of the provider of this name, if there is one.
+    fn attributes(&self, _provider: &str) -> Option<ProviderAttributes> {
+        None
+    }
 
     /// Type of argument `index` of probe `id`, or `None` where it has no such argument.
     fn argument(&self, id: ProbeId, index: u32) -> Option<ArgInfo>;

@@ -31,6 +31,8 @@ const BUILT_IN: [(&str, &str); 7] = [
 pub struct Library {
     /// Its file name, by which others depend on it.
     pub name: String,
+    /// Where it was read.
+    pub path: String,
     /// Its text.
     pub text: Cow<'static, str>,
 }
@@ -98,7 +100,7 @@ pub fn libraries(
         Some(folder) => read_folder(folder, &mut found)?,
         None => {
             for (name, text) in BUILT_IN {
-                add(&mut found, name, text.into());
+                add(&mut found, name, name, text.into());
             }
         }
     }
@@ -106,10 +108,11 @@ pub fn libraries(
 }
 
 /// Adds a library unless one of its name is there: the folder that is searched first wins.
-fn add(found: &mut Vec<Library>, name: &str, text: Cow<'static, str>) {
+fn add(found: &mut Vec<Library>, name: &str, path: &str, text: Cow<'static, str>) {
     if found.iter().all(|library| library.name != name) {
         found.push(Library {
             name: name.into(),
+            path: path.into(),
             text,
         });
     }
@@ -134,7 +137,7 @@ fn read_folder(folder: &Path, found: &mut Vec<Library>) -> Result<(), LibraryErr
     for path in paths {
         let text = fs::read_to_string(&path).map_err(failed(&path))?;
         if let Some(name) = path.file_name().and_then(|name| name.to_str()) {
-            add(found, name, text.into());
+            add(found, name, &path.display().to_string(), text.into());
         }
     }
     Ok(())
@@ -207,6 +210,7 @@ mod tests {
             .map(|need| format!("#pragma D depends_on {need}\n"));
         Library {
             name: name.into(),
+            path: name.into(),
             text: Cow::Owned(needs.collect()),
         }
     }

@@ -150,8 +150,11 @@ impl<'w> Handle<'w> {
                 .options
                 .set(&pragma.name, pragma.value.as_deref(), Setter::Pragma);
             set.map_err(|error| {
-                let (name, value) = (&pragma.name, pragma.value.as_deref().unwrap_or("1"));
-                let message = format!("failed to set option '{name}' to '{value}': {error}");
+                let name = &pragma.name;
+                let message = match &pragma.value {
+                    Some(value) => format!("failed to set option '{name}' to '{value}': {error}"),
+                    None => format!("failed to set option '{name}': {error}"),
+                };
                 Error::Compile(Diagnostic::new("D_PRAGMA_OPTSET", pragma.span, message))
             })?;
         }
@@ -176,12 +179,18 @@ impl<'w> Handle<'w> {
             Need::Library(_) => true,
         };
         for library in libraries(&self.options.compile, present)? {
-            let name = library.name;
-            let source = Source::library(name.clone(), library.text);
-            let compiled = self.compiler.compile(&source, &self.settings());
+            let path = library.path;
+            let source = Source::library(path.clone(), library.text);
+            let settings = Settings {
+                empty: true,
+                argref: true,
+                allow_zero_matches: true,
+                ..self.settings()
+            };
+            let compiled = self.compiler.compile(&source, &settings);
             compiled.map_err(|diagnostic| {
                 let place = diagnostic.headline(&source, self.options.compile.errtags);
-                Error::Library(format!("failed to compile D library {name}: {place}"))
+                Error::Library(format!("\"{path}\", {place}"))
             })?;
         }
         Ok(())
@@ -189,7 +198,7 @@ impl<'w> Handle<'w> {
 
     /// What the compiler is told beside the command line's own: macros and sizes that the options say.
     pub fn settings(&self) -> Settings {
-        Settings {
+        let mut settings = Settings {
             macros: macros(self.target()),
             strsize: self
                 .options
@@ -197,7 +206,9 @@ impl<'w> Handle<'w> {
                 .and_then(|size| u32::try_from(size).ok())
                 .unwrap_or(u32::MAX),
             ..Settings::default()
-        }
+        };
+        settings.permit(&self.options.compile);
+        settings
     }
 
     /// Enables a compiled program; how many probes it matched.

@@ -13,7 +13,7 @@ use crate::world::{
     ArgInfo, ProbeInfo, ProbePattern, ProbeSource, Symbol, SymbolSource, TypeSource,
 };
 use dtrace_uapi::ioctl::ProbeDesc;
-use dtrace_uapi::types::ProbeId;
+use dtrace_uapi::types::{ProbeId, ProviderAttributes};
 use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -126,6 +126,11 @@ impl ProbeSource for KernelWorld<'_> {
             name: text(&desc.name),
         };
         probes(self.device, pattern).take(limit).map(info).collect()
+    }
+
+    fn attributes(&self, provider: &str) -> Option<ProviderAttributes> {
+        let known = self.device.provider(provider).ok().flatten();
+        known.map(|provider| provider.attr)
     }
 
     fn argument(&self, id: ProbeId, index: u32) -> Option<ArgInfo> {

@@ -1,19 +1,42 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Options that only the compiler reads.
+//! Options that only the library reads: those that steer the compiler, and those of other DTraces that have nothing to
+//! steer here.
 //!
-//! Those that would let a script reach into the machine that compiles it (paths, the preprocessor) may come from
-//! the user only, never from a pragma.
+//! One table says for each name how its value is written, where it goes, and who may set it. Those that would let a
+//! script reach into the machine that compiles it (paths, the preprocessor) may come from the user only, never from a
+//! pragma. An option of another DTrace whose subject does not exist here (the log of a BPF verifier, a CTF archive)
+//! is [`Rule::Idle`]: its value is checked as there, so that scripts that set it go on to work and those that set it
+//! wrongly are told, and nothing is done with it.
 
-use super::{parse_flag, parse_number, OptionError, Setter};
+use super::version::{self, Version};
+use super::{parse_flag, parse_number, parse_size, OptionError, Setter};
+use dtrace_uapi::dif::DIF_NREGS;
+use dtrace_uapi::types::Attribute;
 use std::path::PathBuf;
+
+/// When a process that was created for tracing is let go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EvalTime {
+    /// As soon as its program is loaded.
+    Exec,
+    /// Before the program's initializers run.
+    Preinit,
+    /// After them.
+    Postinit,
+    /// At its `main()`.
+    #[default]
+    Main,
+}
 
 /// What the compiler is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompileOptions {
     /// Put the tag of an error before its message.
     pub errtags: bool,
+    /// Put the tag of a drop before its message.
+    pub droptags: bool,
     /// A program without clauses is fine.
     pub empty: bool,
     /// Missing macro arguments are 0 or empty.
@@ -32,16 +55,283 @@ pub struct CompileOptions {
     pub cppargs: Vec<String>,
     /// Print the compiled program.
     pub disasm: bool,
+    /// Print the program as it was understood.
+    pub tree: bool,
+    /// Tell what is done.
+    pub debug: bool,
+    /// End with a core dump.
+    pub core: bool,
     /// Folders of D libraries, searched before the system's own.
     pub libdirs: Vec<PathBuf>,
     /// The system's folder of D libraries.
     pub syslibdir: Option<PathBuf>,
     /// Read no D libraries.
     pub nolibs: bool,
-    /// The least stability that a program may rely on, as written.
-    pub amin: Option<String>,
+    /// The least stability that a program may rely on.
+    pub amin: Option<Attribute>,
     /// The version of D that the program is written for.
-    pub version: Option<String>,
+    pub version: Option<Version>,
+    /// When a process that was created for tracing is let go.
+    pub evaltime: EvalTime,
+    /// Kernel symbols are left to be resolved later, which nobody does.
+    pub dynamic_link: bool,
+    /// Kernel symbols that are left to be resolved later are no error.
+    pub knodefs: bool,
+    /// Scratch space of a clause, bytes.
+    pub scratchsize: Option<u64>,
+    /// Variables of the environment of processes that are created, with no value for one that is removed.
+    pub environment: Vec<(String, Option<String>)>,
+}
+
+/// How an option's value is written, and where it goes.
+enum Rule {
+    /// A switch.
+    Switch(fn(&mut CompileOptions) -> &mut bool),
+    /// A switch that says the opposite.
+    Inverse(fn(&mut CompileOptions) -> &mut bool),
+    /// A path.
+    Path(fn(&mut CompileOptions) -> &mut Option<PathBuf>),
+    /// An argument of the preprocessor, with what stands before the value.
+    Preprocessor(&'static str),
+    /// A value with a syntax of its own.
+    Own(fn(&mut CompileOptions, Option<&str>) -> Result<(), OptionError>),
+    /// Nothing to steer here: only the value is checked.
+    Idle(fn(Option<&str>) -> bool),
+}
+
+/// A name, its rule, and whether only the user may set it.
+type Row = (&'static str, Rule, bool);
+
+const USER: bool = true;
+const ANYONE: bool = false;
+
+const OPTIONS: &[Row] = &[
+    ("aggpercpu", Rule::Idle(is_flag), ANYONE),
+    ("amin", Rule::Own(set_amin), ANYONE),
+    ("argref", Rule::Switch(|o| &mut o.argref), ANYONE),
+    ("bpflog", Rule::Idle(is_flag), ANYONE),
+    ("bpflogsize", Rule::Idle(is_size), ANYONE),
+    ("core", Rule::Switch(|o| &mut o.core), ANYONE),
+    ("cpp", Rule::Switch(|o| &mut o.cpp), USER),
+    ("cppargs", Rule::Own(set_cppargs), USER),
+    ("cpphdrs", Rule::Own(set_cpphdrs), USER),
+    ("cpppath", Rule::Path(|o| &mut o.cpppath), USER),
+    ("ctfpath", Rule::Idle(is_text), USER),
+    ("ctypes", Rule::Idle(is_text), USER),
+    ("debug", Rule::Switch(|o| &mut o.debug), ANYONE),
+    ("debugassert", Rule::Idle(|v| v == Some("mutexes")), ANYONE),
+    ("defaultargs", Rule::Switch(|o| &mut o.defaultargs), ANYONE),
+    ("define", Rule::Preprocessor("-D"), USER),
+    ("disasm", Rule::Own(set_disasm), ANYONE),
+    ("dofstashpath", Rule::Idle(is_text), USER),
+    ("droptags", Rule::Switch(|o| &mut o.droptags), ANYONE),
+    ("dtypes", Rule::Idle(is_text), USER),
+    ("empty", Rule::Switch(|o| &mut o.empty), ANYONE),
+    ("errtags", Rule::Switch(|o| &mut o.errtags), ANYONE),
+    ("evaltime", Rule::Own(set_evaltime), ANYONE),
+    ("incdir", Rule::Preprocessor("-I"), USER),
+    ("iregs", Rule::Own(check_iregs), ANYONE),
+    ("kdefs", Rule::Inverse(|o| &mut o.knodefs), ANYONE),
+    ("knodefs", Rule::Switch(|o| &mut o.knodefs), ANYONE),
+    (
+        "late",
+        Rule::Idle(|v| matches!(v, Some("dynamic" | "static"))),
+        ANYONE,
+    ),
+    ("lazyload", Rule::Idle(is_flag), ANYONE),
+    ("ldpath", Rule::Idle(is_text), USER),
+    ("libdir", Rule::Own(add_libdir), USER),
+    ("linkmode", Rule::Own(set_linkmode), ANYONE),
+    ("linknommap", Rule::Idle(is_flag), ANYONE),
+    ("linktype", Rule::Idle(is_linktype), ANYONE),
+    (
+        "lockmem",
+        Rule::Idle(|v| v == Some("unlimited") || is_size(v)),
+        USER,
+    ),
+    ("maxframes", Rule::Idle(is_number), ANYONE),
+    ("modpath", Rule::Idle(is_text), USER),
+    ("nolibs", Rule::Switch(|o| &mut o.nolibs), USER),
+    ("objcopypath", Rule::Idle(is_text), USER),
+    ("pcapsize", Rule::Idle(is_size), ANYONE),
+    ("pgmax", Rule::Idle(is_number), ANYONE),
+    ("preallocate", Rule::Idle(is_size), ANYONE),
+    ("procfspath", Rule::Idle(is_text), USER),
+    ("pspec", Rule::Switch(|o| &mut o.pspec), ANYONE),
+    ("scratchsize", Rule::Own(set_scratchsize), ANYONE),
+    ("setenv", Rule::Own(set_environment), USER),
+    ("stdc", Rule::Own(set_stdc), USER),
+    ("strip", Rule::Idle(is_flag), ANYONE),
+    ("syslibdir", Rule::Path(|o| &mut o.syslibdir), USER),
+    ("sysslice", Rule::Idle(is_flag), ANYONE),
+    ("tree", Rule::Own(set_tree), ANYONE),
+    ("tregs", Rule::Idle(is_positive), ANYONE),
+    ("udefs", Rule::Idle(is_flag), ANYONE),
+    ("undef", Rule::Preprocessor("-U"), USER),
+    ("unodefs", Rule::Idle(is_flag), ANYONE),
+    ("unsetenv", Rule::Own(unset_environment), USER),
+    ("useruid", Rule::Idle(is_number), ANYONE),
+    ("verbose", Rule::Switch(|o| &mut o.disasm), ANYONE),
+    ("version", Rule::Own(set_version), ANYONE),
+    ("zdefs", Rule::Switch(|o| &mut o.zdefs), ANYONE),
+];
+
+fn is_flag(value: Option<&str>) -> bool {
+    parse_flag(value).is_some()
+}
+
+fn is_text(value: Option<&str>) -> bool {
+    text(value).is_ok()
+}
+
+fn is_size(value: Option<&str>) -> bool {
+    value.and_then(parse_size).is_some()
+}
+
+fn is_number(value: Option<&str>) -> bool {
+    value.and_then(parse_number).is_some()
+}
+
+fn is_positive(value: Option<&str>) -> bool {
+    value.and_then(parse_number).is_some_and(|n| n > 0)
+}
+
+fn is_linktype(value: Option<&str>) -> bool {
+    value.is_some_and(|v| v.eq_ignore_ascii_case("elf") || v.eq_ignore_ascii_case("dof"))
+}
+
+fn text(value: Option<&str>) -> Result<&str, OptionError> {
+    value
+        .filter(|value| !value.is_empty())
+        .ok_or(OptionError::Value)
+}
+
+fn set_amin(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
+    let attribute = crate::stability::parse(text(value)?).ok_or(OptionError::Value)?;
+    options.amin = Some(attribute);
+    Ok(())
+}
+
+fn set_cppargs(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
+    let words = text(value)?.split_whitespace().map(str::to_owned);
+    options.cppargs.extend(words);
+    Ok(())
+}
+
+fn set_cpphdrs(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
+    if value.is_some() {
+        return Err(OptionError::Value);
+    }
+    options.cppargs.push("-H".to_owned());
+    Ok(())
+}
+
+/// A set of bits, of which the first asks for what we have: the program as it was compiled.
+fn set_disasm(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
+    let bits = value.map_or(Some(1), parse_number);
+    options.disasm = bits.ok_or(OptionError::Value)? != 0;
+    Ok(())
+}
+
+fn set_evaltime(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
+    options.evaltime = match value {
+        Some("exec") => EvalTime::Exec,
+        Some("preinit") => EvalTime::Preinit,
+        Some("postinit") => EvalTime::Postinit,
+        Some("main") => EvalTime::Main,
+        _ => return Err(OptionError::Value),
+    };
+    Ok(())
+}
+
+/// Code is made for all registers that there are. Fewer were never enough for every program.
+fn check_iregs(_: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
+    match value.and_then(parse_number) {
+        Some(registers) if registers == u64::from(DIF_NREGS) => Ok(()),
+        Some(registers) if (1..u64::from(DIF_NREGS)).contains(&registers) => {
+            Err(OptionError::Registers)
+        }
+        _ => Err(OptionError::Value),
+    }
+}
+
+fn add_libdir(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
+    options.libdirs.push(text(value)?.into());
+    Ok(())
+}
+
+fn set_linkmode(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
+    options.dynamic_link = match value {
+        // No symbol of a process is ever resolved, so the two are the same.
+        Some("kernel" | "static") => false,
+        Some("dynamic") => true,
+        _ => return Err(OptionError::Value),
+    };
+    Ok(())
+}
+
+/// Scratch space is handed out in words, and one is always kept.
+fn set_scratchsize(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
+    let size = value.and_then(parse_size).ok_or(OptionError::Value)?;
+    let rounded = match size {
+        0 => Some(0),
+        size => size
+            .checked_add(8)
+            .and_then(|size| size.checked_next_multiple_of(8)),
+    };
+    options.scratchsize = Some(rounded.ok_or(OptionError::Value)?);
+    Ok(())
+}
+
+fn set_environment(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
+    let (name, value) = text(value)?.split_once('=').ok_or(OptionError::Value)?;
+    if name.is_empty() {
+        return Err(OptionError::Value);
+    }
+    options
+        .environment
+        .push((name.to_owned(), Some(value.to_owned())));
+    Ok(())
+}
+
+fn unset_environment(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
+    let name = text(value)?;
+    if name.contains('=') {
+        return Err(OptionError::Value);
+    }
+    options.environment.push((name.to_owned(), None));
+    Ok(())
+}
+
+fn set_stdc(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
+    options.cppargs.push(match value {
+        Some("a" | "c" | "t") => "-std=c99".to_owned(),
+        Some("s") => "-traditional-cpp".to_owned(),
+        _ => return Err(OptionError::Value),
+    });
+    Ok(())
+}
+
+/// A set of bits, one for each pass of another compiler. Ours has one tree.
+fn set_tree(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
+    if !is_positive(value) {
+        return Err(OptionError::Value);
+    }
+    options.tree = true;
+    Ok(())
+}
+
+fn set_version(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
+    let version: Version = text(value)?.parse()?;
+    if !version::is_known(version) {
+        return Err(OptionError::VersionUnknown);
+    }
+    // What an earlier version has taken away does not come back.
+    if options.version.is_some_and(|earlier| version > earlier) {
+        return Err(OptionError::VersionReduced);
+    }
+    options.version = Some(version);
+    Ok(())
 }
 
 impl CompileOptions {
@@ -59,72 +349,21 @@ impl CompileOptions {
                 .set(name, value, Setter::User)
                 .and(Err(OptionError::Active));
         }
-        let pragma = setter == Setter::Pragma;
-        let from_user_only = matches!(
-            name,
-            "libdir"
-                | "syslibdir"
-                | "nolibs"
-                | "cpp"
-                | "cpppath"
-                | "cppargs"
-                | "define"
-                | "undef"
-                | "incdir"
-                | "stdc"
-        );
-        if pragma && from_user_only {
+        let row = OPTIONS.iter().find(|(known, ..)| *known == name);
+        let (_, rule, from_user_only) = row.ok_or(OptionError::Name)?;
+        if *from_user_only && setter == Setter::Pragma {
             return Err(OptionError::Context);
         }
-        let text = || {
-            value
-                .filter(|value| !value.is_empty())
-                .ok_or(OptionError::Value)
-        };
-        match name {
-            "amin" => self.amin = Some(text()?.to_owned()),
-            "version" => self.version = Some(text()?.to_owned()),
-            "libdir" => self.libdirs.push(text()?.into()),
-            "syslibdir" => self.syslibdir = Some(text()?.into()),
-            "cpppath" => self.cpppath = Some(text()?.into()),
-            "cppargs" => self
-                .cppargs
-                .extend(text()?.split_whitespace().map(str::to_owned)),
-            "define" => self.cppargs.push(format!("-D{}", text()?)),
-            "undef" => self.cppargs.push(format!("-U{}", text()?)),
-            "incdir" => self.cppargs.push(format!("-I{}", text()?)),
-            "stdc" => self.cppargs.push(match text()? {
-                "a" | "c" | "t" => "-std=c99".to_owned(),
-                "s" => "-traditional-cpp".to_owned(),
-                _ => return Err(OptionError::Value),
-            }),
-            "cpphdrs" => self.cppargs.push("-H".to_owned()),
-            "disasm" => {
-                self.disasm = value
-                    .map_or(Some(1), parse_number)
-                    .ok_or(OptionError::Value)?
-                    != 0
-            }
-            _ => {
-                let flag = self.flag(name).ok_or(OptionError::Name)?;
-                *flag = parse_flag(value).ok_or(OptionError::Value)?;
-            }
+        match rule {
+            Rule::Switch(field) => *field(self) = parse_flag(value).ok_or(OptionError::Value)?,
+            Rule::Inverse(field) => *field(self) = !parse_flag(value).ok_or(OptionError::Value)?,
+            Rule::Path(field) => *field(self) = Some(text(value)?.into()),
+            Rule::Preprocessor(prefix) => self.cppargs.push(format!("{prefix}{}", text(value)?)),
+            Rule::Own(set) => set(self, value)?,
+            Rule::Idle(is_valid) if is_valid(value) => {}
+            Rule::Idle(_) => return Err(OptionError::Value),
         }
         Ok(())
-    }
-
-    fn flag(&mut self, name: &str) -> Option<&mut bool> {
-        Some(match name {
-            "errtags" => &mut self.errtags,
-            "empty" => &mut self.empty,
-            "defaultargs" => &mut self.defaultargs,
-            "argref" => &mut self.argref,
-            "zdefs" => &mut self.zdefs,
-            "pspec" => &mut self.pspec,
-            "cpp" => &mut self.cpp,
-            "nolibs" => &mut self.nolibs,
-            _ => return None,
-        })
     }
 }
 
@@ -172,5 +411,50 @@ mod tests {
             Err(OptionError::Active)
         );
         assert_eq!(set("nonsense", None, Setter::User), Err(OptionError::Name));
+    }
+
+    #[test]
+    fn values_are_checked_for_every_option() {
+        let set = |name, value| CompileOptions::default().set(name, value, Setter::User);
+        for (name, good, bad) in [
+            ("amin", "Stable/Evolving/ISA", "Stable/Evolving"),
+            ("bpflogsize", "1m", "-1"),
+            ("debugassert", "mutexes", "all"),
+            ("disasm", "15", "all"),
+            ("evaltime", "postinit", "late"),
+            ("iregs", "8", "9"),
+            ("late", "static", "never"),
+            ("linkmode", "kernel", "foo"),
+            ("linktype", "ELF", "coff"),
+            ("lockmem", "unlimited", "limited"),
+            ("pgmax", "0", "-1"),
+            ("setenv", "A=", "A"),
+            ("stdc", "t", "X"),
+            ("tree", "1", "0"),
+            ("tregs", "5", "0"),
+            ("unsetenv", "A", "A=1"),
+            ("version", "1.6.1", "x"),
+        ] {
+            assert_eq!(set(name, Some(good)), Ok(()), "{name}");
+            assert!(set(name, Some(bad)).is_err(), "{name}");
+            assert!(set(name, Some("")).is_err(), "{name}");
+        }
+        assert_eq!(set("iregs", Some("7")), Err(OptionError::Registers));
+    }
+
+    #[test]
+    fn versions_only_go_down() {
+        let mut options = CompileOptions::default();
+        let mut set = |version| options.set("version", Some(version), Setter::User);
+        assert_eq!(set("99.1"), Err(OptionError::VersionUnknown));
+        assert_eq!(set("1..2"), Err(OptionError::VersionFormat));
+        assert_eq!(set("1.6"), Ok(()));
+        assert_eq!(set("1.2"), Ok(()));
+        assert_eq!(set("1.6"), Err(OptionError::VersionReduced));
+    }
+
+    #[test]
+    fn names_are_sorted_and_stand_once() {
+        assert!(OPTIONS.windows(2).all(|pair| pair[0].0 < pair[1].0));
     }
 }

@@ -12,8 +12,9 @@
 
 mod compile;
 mod value;
+pub mod version;
 
-pub use compile::CompileOptions;
+pub use compile::{CompileOptions, EvalTime};
 pub use dtrace_uapi::option::Opt;
 pub use value::{parse_flag, parse_number, parse_rate, parse_size};
 
@@ -43,6 +44,14 @@ pub enum OptionError {
     Context,
     /// It is fixed while tracing is active.
     Active,
+    /// Code cannot be made with so few registers.
+    Registers,
+    /// The value is no version.
+    VersionFormat,
+    /// There has been no such version.
+    VersionUnknown,
+    /// An older version was asked for before.
+    VersionReduced,
 }
 
 impl fmt::Display for OptionError {
@@ -52,6 +61,10 @@ impl fmt::Display for OptionError {
             Self::Value => "Invalid value for specified option",
             Self::Context => "Option cannot be used from within a D program",
             Self::Active => "Operation illegal when tracing is active",
+            Self::Registers => "Insufficient registers to generate code",
+            Self::VersionFormat => "Version string is not properly formatted or is too large",
+            Self::VersionUnknown => "Requested version is not supported by compiler",
+            Self::VersionReduced => "Requested version conflicts with earlier setting",
         })
     }
 }

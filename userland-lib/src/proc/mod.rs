@@ -73,14 +73,21 @@ pub struct Target {
 }
 
 impl Target {
-    /// Creates a process from a command line, stopped at the first instruction of its program.
-    pub fn create(command: &str) -> io::Result<Self> {
+    /// Creates a process from a command line, stopped at the first instruction of its program. Its environment is ours
+    /// with these changes: a variable without a value is removed.
+    pub fn create(command: &str, changes: &[(String, Option<String>)]) -> io::Result<Self> {
         let words = split(command).ok_or_else(|| invalid("unbalanced quotes in the command"))?;
         let (program, arguments) = words
             .split_first()
             .ok_or_else(|| invalid("empty command"))?;
         let mut command = Command::new(program);
         command.args(arguments);
+        for (name, value) in changes {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
         // SAFETY: between fork and exec the closure makes one system call and allocates nothing.
         unsafe { command.pre_exec(|| ptrace::traceme().map_err(Into::into)) };
         let child = command.spawn()?;
@@ -216,7 +223,7 @@ mod tests {
     fn a_created_process_runs_only_when_released() {
         let file = std::env::temp_dir().join(format!("dtrace-proc-{}", std::process::id()));
         let _ = std::fs::remove_file(&file);
-        let mut target = Target::create(&format!("touch '{}'", file.display())).unwrap();
+        let mut target = Target::create(&format!("touch '{}'", file.display()), &[]).unwrap();
         assert_eq!(target.ended().unwrap(), None);
         let comm = std::fs::read_to_string(format!("/proc/{}/comm", target.pid())).unwrap();
         assert_eq!(
@@ -235,11 +242,24 @@ mod tests {
     }
 
     #[test]
+    fn the_environment_is_changed_in_order() {
+        let change = |name: &str, value: Option<&str>| (name.to_owned(), value.map(str::to_owned));
+        let changes = [
+            change("X", Some("7")),
+            change("Y", Some("1")),
+            change("Y", None),
+        ];
+        let mut target = Target::create("sh -c 'exit $X$Y'", &changes).unwrap();
+        target.release().unwrap();
+        assert_eq!(wait(&mut target).ending, Ending::Status(7));
+    }
+
+    #[test]
     fn endings_are_told_apart() {
-        let mut target = Target::create("sh -c 'exit 3'").unwrap();
+        let mut target = Target::create("sh -c 'exit 3'", &[]).unwrap();
         target.release().unwrap();
         assert_eq!(wait(&mut target).ending, Ending::Status(3));
-        let mut target = Target::create("sh -c 'kill -KILL $$'").unwrap();
+        let mut target = Target::create("sh -c 'kill -KILL $$'", &[]).unwrap();
         target.release().unwrap();
         let ended = wait(&mut target);
         assert_eq!(
@@ -265,18 +285,18 @@ mod tests {
     #[test]
     fn what_cannot_be_started_or_found_is_an_error() {
         assert_eq!(
-            Target::create("/nonexistent/x").unwrap_err().kind(),
+            Target::create("/nonexistent/x", &[]).unwrap_err().kind(),
             io::ErrorKind::NotFound
         );
-        assert!(Target::create("  ").is_err());
-        assert!(Target::create("sh -c 'x").is_err());
+        assert!(Target::create("  ", &[]).is_err());
+        assert!(Target::create("sh -c 'x", &[]).is_err());
         assert!(Target::grab(0).is_err());
         assert!(Target::grab(u32::MAX).is_err());
     }
 
     #[test]
     fn a_created_process_does_not_outlive_its_target() {
-        let target = Target::create("sleep 60").unwrap();
+        let target = Target::create("sleep 60", &[]).unwrap();
         let path = format!("/proc/{}", target.pid());
         drop(target);
         assert!(!std::path::Path::new(&path).exists());

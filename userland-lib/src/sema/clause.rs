@@ -95,7 +95,10 @@ impl Sema<'_, '_> {
         clause: &ast::Clause,
     ) -> Result<Vec<(Option<Difo>, Vec<ActionDesc>)>> {
         let predicate = match &clause.predicate {
-            Some(predicate) => Some(self.predicate(predicate)?),
+            Some(predicate) => {
+                let checked = self.predicate(predicate);
+                Some(checked.map_err(|error| error.within("predicate"))?)
+            }
             None => None,
         };
         let branches = clause
@@ -107,7 +110,8 @@ impl Sema<'_, '_> {
             ..Builder::default()
         };
         if !branches {
-            self.statements(&clause.body, &mut builder)?;
+            self.statements(&clause.body, &mut builder)
+                .map_err(|error| error.within("action list"))?;
             let predicate = predicate.map(|expr| self.value(&expr)).transpose()?;
             return Ok(vec![(predicate, builder.actions)]);
         }
@@ -116,7 +120,8 @@ impl Sema<'_, '_> {
             self.seal(&mut builder)?;
             builder.conditions.push(Condition { var, value: 1 });
         }
-        self.statements(&clause.body, &mut builder)?;
+        self.statements(&clause.body, &mut builder)
+            .map_err(|error| error.within("action list"))?;
         self.seal(&mut builder)?;
         Ok(builder.done)
     }

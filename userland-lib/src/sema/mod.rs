@@ -38,15 +38,15 @@ mod variable;
 #[cfg(test)]
 mod tests;
 
-use crate::compile::Settings;
+use crate::compile::{ProbeSpec, Settings};
 use crate::diag::{Diagnostic, Result};
 use crate::program::Program;
-use crate::source::{Origin, Source};
+use crate::source::{Origin, Source, Span};
 use crate::statement::AggVar;
 use crate::syntax::ast::{Ast, Item};
 use crate::syntax::TypeNames;
 use crate::types::Types;
-use crate::world::World;
+use crate::world::{ProbePattern, World};
 
 /// What programs of one compiler share.
 pub(crate) struct State<'w> {
@@ -106,11 +106,11 @@ pub(crate) fn check<'w>(
     source: &Source,
     ast: &Ast,
 ) -> Result<Program> {
-    let mut settings = settings.clone();
     let mut program = Program {
         first_uarg: crate::statement::FIRST + state.statements,
         ..Program::default()
     };
+    let mut settings = settings.clone();
     let is_library = matches!(source.origin, Origin::Library(_));
     pragma::apply(&ast.pragmas, is_library, &mut program, &mut settings)?;
     if settings.strsize != 0 {
@@ -142,13 +142,6 @@ pub(crate) fn check<'w>(
     }
     sema.used_pragmas(&ast.pragmas)?;
     let mut program = sema.program;
-    if ast.items.is_empty() && ast.pragmas.is_empty() && !is_library {
-        return Err(Diagnostic::new(
-            "D_EMPTY",
-            crate::source::Span::default(),
-            "empty D program translation unit",
-        ));
-    }
     state.statements += program.statements.len() as u64;
     program.aggs = state
         .aggregations
@@ -160,4 +153,9 @@ pub(crate) fn check<'w>(
         })
         .collect();
     Ok(program)
+}
+
+/// The probes that a description names, if it is one.
+pub(crate) fn description(text: &str, spec: ProbeSpec) -> Option<ProbePattern> {
+    probe::parse(text, spec, Span::default()).ok()
 }

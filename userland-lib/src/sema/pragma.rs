@@ -44,8 +44,6 @@ fn set_option(option: &str, pragma: &Pragma, program: &mut Program, settings: &m
         None => (option, None),
     };
     match (name, value) {
-        ("zdefs", _) => settings.allow_zero_matches = true,
-        ("defaultargs", _) => settings.default_args = true,
         ("strsize", Some(value)) => {
             if let Some(size) = size(value) {
                 settings.strsize = size;

@@ -37,10 +37,22 @@ struct Argument {
 
 /// Splits a description; parts that are left out are leading ones.
 pub fn parse(text: &str, spec: ProbeSpec, span: Span) -> Result<ProbePattern> {
-    if spec == ProbeSpec::Name && text.bytes().all(|b| b.is_ascii_digit()) {
+    if text.bytes().all(|b| b.is_ascii_digit()) {
+        let kind = match spec {
+            ProbeSpec::Name => None,
+            ProbeSpec::Provider => Some("providers"),
+            ProbeSpec::Module => Some("modules"),
+            ProbeSpec::Func => Some("functions"),
+        };
+        if let Some(kind) = kind {
+            let message = format!("probe identifier {text} not permitted when specifying {kind}");
+            return Err(Diagnostic::new("D_PDESC_INVAL", span, message));
+        }
         let id = text
             .parse()
-            .map_err(|_| invalid(text, "probe id is out of range", span))?;
+            .ok()
+            .filter(|id| *id != 0)
+            .ok_or_else(|| unknown(text, span))?;
         return Ok(ProbePattern {
             id,
             ..ProbePattern::default()
@@ -49,7 +61,7 @@ pub fn parse(text: &str, spec: ProbeSpec, span: Span) -> Result<ProbePattern> {
     let last = spec as usize;
     let parts: Vec<&str> = text.split(':').collect();
     if parts.len() > last + 1 {
-        return Err(invalid(text, "too many colons", span));
+        return Err(invalid(text, "Overspecified probe description", span));
     }
     let mut fields: [String; 4] = Default::default();
     let first = last + 1 - parts.len();
@@ -82,16 +94,21 @@ fn invalid(text: &str, why: &str, span: Span) -> Box<Diagnostic> {
     )
 }
 
+fn unknown(id: &str, span: Span) -> Box<Diagnostic> {
+    let message = format!("invalid probe identifier {id}: Unknown probe identifier");
+    Diagnostic::new("D_PDESC_INVAL", span, message)
+}
+
 impl Sema<'_, '_> {
     /// The probes that a description is for; an error where there are none.
     pub(super) fn probes(&mut self, text: &str, span: Span) -> Result<Context> {
         let pattern = parse(text, self.settings.spec, span)?;
         let first = self.world.matching(&pattern, 1).into_iter().next();
+        if first.is_none() && pattern.id != 0 {
+            return Err(unknown(text, span));
+        }
         if first.is_none() && !self.settings.allow_zero_matches {
-            let message = match pattern.id {
-                0 => format!("probe description {pattern} does not match any probes"),
-                id => format!("probe identifier {id} does not match any probes"),
-            };
+            let message = format!("probe description {pattern} does not match any probes");
             return Err(Diagnostic::new("D_PDESC_ZERO", span, message));
         }
         Ok(Context { pattern, first })

@@ -22,12 +22,14 @@ impl Parser<'_> {
             body: Vec::new(),
             span,
         };
+        let another = !self.lexer.remaining().starts_with(['/', '{']);
+        if another && self.is_argument() {
+            // The default action; what follows, if anything does, begins another clause.
+            return Ok(clause);
+        }
         self.advance()?;
         let bare = !self.at("/") && !self.at("{");
         if bare {
-            if self.token == Tok::End && self.is_argument() {
-                return Ok(clause);
-            }
             let last = clause.probes.last().map_or(clause.span, |(_, span)| *span);
             return Err(Diagnostic::new(
                 "D_SYNTAX",

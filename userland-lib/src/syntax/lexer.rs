@@ -160,6 +160,12 @@ impl<'a> Lexer<'a> {
                 !(plain || inside || !c.is_ascii())
             })
             .map_or(self.rest().len(), |(at, _)| at);
+        // A probe's number ends where its digits do: what follows begins another description.
+        let digits = self.rest()[..length]
+            .bytes()
+            .take_while(u8::is_ascii_digit)
+            .count();
+        let length = if digits > 0 { digits } else { length };
         let raw = &self.rest()[..length];
         self.pos += length;
         let span = self.span_from(start);

@@ -5,6 +5,8 @@
 
 use crate::diag::{nearest, Diagnostic, Result};
 use crate::source::Span;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 
 /// What macro variables stand for.
 #[derive(Clone, Debug, Default)]
@@ -15,12 +17,15 @@ pub struct Macros {
     pub default_args: bool,
     /// Named variables.
     pub named: Vec<(String, i64)>,
+    /// The arguments that the text has named so far.
+    pub used: RefCell<BTreeSet<usize>>,
 }
 
 impl Macros {
     /// The text that `$name` stands for, or `$$name` where `quoted`.
     pub fn value(&self, name: &str, quoted: bool, span: Span) -> Result<String> {
         if let Ok(index) = name.parse::<usize>() {
+            self.used.borrow_mut().insert(index);
             return match self.args.get(index) {
                 Some(arg) => Ok(arg.clone()),
                 None if self.default_args && quoted => Ok(String::new()),
@@ -46,6 +51,19 @@ impl Macros {
                 None => error,
             },
         )
+    }
+
+    /// Complains of the last argument if the text has not named it, as it is most likely a mistyped command line.
+    pub fn check_all_used(&self) -> Result<()> {
+        let used = self.used.borrow();
+        let unused = (1..self.args.len())
+            .rev()
+            .find(|index| !used.contains(index));
+        unused.map_or(Ok(()), |index| {
+            let argument = &self.args[index];
+            let message = format!("extraneous argument '{argument}' (${index} is not referenced)");
+            Err(Diagnostic::new("D_MACRO_UNUSED", Span::default(), message))
+        })
     }
 
     /// Replaces the macro variables in a probe description.
@@ -89,5 +107,26 @@ mod tests {
             expand("$7:::").unwrap_err().message,
             "macro argument $7 is not defined"
         );
+    }
+
+    #[test]
+    fn arguments_that_nobody_names_are_extraneous() {
+        let macros = Macros {
+            args: ["script", "a", "b", "c"].map(String::from).into(),
+            ..Macros::default()
+        };
+        macros.value("2", true, Span::default()).unwrap();
+        let unused = |macros: &Macros| macros.check_all_used().unwrap_err().message;
+        assert_eq!(
+            unused(&macros),
+            "extraneous argument 'c' ($3 is not referenced)"
+        );
+        macros.value("3", false, Span::default()).unwrap();
+        assert_eq!(
+            unused(&macros),
+            "extraneous argument 'a' ($1 is not referenced)"
+        );
+        macros.value("1", false, Span::default()).unwrap();
+        macros.check_all_used().unwrap();
     }
 }

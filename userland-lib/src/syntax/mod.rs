@@ -19,5 +19,6 @@ pub mod macros;
 mod parser;
 mod pragma;
 mod translator;
+pub mod tree;
 
 pub use parser::{parse, TypeNames};

@@ -22,11 +22,17 @@ pub trait TypeNames {
     fn is_type(&mut self, module: Option<&str>, name: &str) -> bool;
 }
 
-/// Parses the text of `source`.
-pub fn parse(source: &Source, macros: &Macros, names: &mut dyn TypeNames) -> Result<Ast> {
+/// Parses the text of `source`. With `descriptions` a word that may be a probe description is one.
+pub fn parse(
+    source: &Source,
+    macros: &Macros,
+    descriptions: bool,
+    names: &mut dyn TypeNames,
+) -> Result<Ast> {
     let mut parser = Parser {
         lexer: Lexer::new(&source.text, macros),
         source,
+        descriptions,
         names,
         typedefs: HashSet::new(),
         records: HashSet::new(),
@@ -54,6 +60,7 @@ pub fn parse(source: &Source, macros: &Macros, names: &mut dyn TypeNames) -> Res
 pub(super) struct Parser<'a> {
     pub(super) lexer: Lexer<'a>,
     pub(super) source: &'a Source,
+    descriptions: bool,
     names: &'a mut dyn TypeNames,
     typedefs: HashSet<String>,
     /// Tags of the structures and unions that got their members so far.
@@ -276,6 +283,9 @@ impl Parser<'_> {
         };
         let end = span.end as usize - start;
         let after = self.lexer.remaining()[end..].chars().next();
+        if self.descriptions && after == Some('*') {
+            return Ok(false);
+        }
         if matches!(after, Some(':' | '-' | '.' | '?' | '[' | '\\' | '!' | '$')) {
             return Ok(false);
         }

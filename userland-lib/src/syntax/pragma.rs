@@ -14,14 +14,6 @@ use crate::source::Span;
 /// The pragmas of D.
 const PRAGMAS: &[&str] = &["attributes", "binding", "depends_on", "option"];
 
-/// Names of stabilities, from the least on.
-const STABILITIES: &[&str] = &[
-    "Internal", "Private", "Obsolete", "External", "Unstable", "Evolving", "Stable", "Standard",
-];
-
-/// Names of dependency classes, from the narrowest on.
-const CLASSES: &[&str] = &["Unknown", "CPU", "Platform", "Group", "ISA", "Common"];
-
 /// Parses the control line `line` that starts at byte `start`; gives the pragma if it is one to keep.
 pub fn parse(line: &str, start: usize, span: Span, macros: &Macros) -> Result<Option<Pragma>> {
     let body = line[1..].trim_start();
@@ -109,7 +101,7 @@ fn check(name: &str, words: &[String]) -> Result<(), (&'static str, String)> {
         ("depends_on", _) => malformed("depends_on <class> <name>"),
         // One name, or `provider`, its name, and which part of its probes' names.
         ("attributes", [attributes, _] | [attributes, "provider", _, _]) => {
-            match is_attributes(attributes) {
+            match crate::stability::parse(attributes).is_some() {
                 true => Ok(()),
                 false => invalid("invalid attributes specified by #pragma attributes".to_owned()),
             }
@@ -120,17 +112,6 @@ fn check(name: &str, words: &[String]) -> Result<(), (&'static str, String)> {
             false => invalid("invalid version string specified by #pragma binding".to_owned()),
         },
         _ => malformed("binding <version> <ident>"),
-    }
-}
-
-/// Whether `text` is two stabilities and a class: `Stable/Evolving/Common`.
-fn is_attributes(text: &str) -> bool {
-    let known = |names: &[&str], word: &str| names.iter().any(|n| n.eq_ignore_ascii_case(word));
-    match text.split('/').collect::<Vec<_>>()[..] {
-        [name, data, class] => {
-            known(STABILITIES, name) && known(STABILITIES, data) && known(CLASSES, class)
-        }
-        _ => false,
     }
 }
 

@@ -13,7 +13,7 @@ use dtrace::{
     format::Format,
     program::{ActionDesc, Clause, Difo, Program},
     source::Span,
-    statement::{self, AggVar, AggVarId, Kind, Print, Statement},
+    statement::{self, AggVarId, Kind, Print, Statement},
     world::ProbePattern,
 };
 use dtrace_uapi::{
@@ -250,9 +250,7 @@ impl Builder {
             clauses: std::mem::take(&mut self.clauses),
             statements: std::mem::take(&mut self.statements),
             first_uarg: statement::FIRST,
-            aggs: Vec::<AggVar>::new(),
-            options: Vec::new(),
-            depends: Vec::new(),
+            ..Program::default()
         }
     }
 }

@@ -1,0 +1,275 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! How far a program may be relied on: the stability of what it names, computed through its clauses.
+//!
+//! Every name has an attribute of three parts: the stability of the name itself, that of its meaning, and the class of
+//! machines that have it. What is made of several names is as stable as the least of them, part by part: a clause as
+//! its probe description, its predicate and its statements. A variable is as stable as what was assigned to it.
+//!
+//! Nothing here depends on types: attributes are computed from the syntax tree ([`walk`]) after the program has been
+//! found to be right. [`Known`] is what outlives a program, so that a later one finds the attributes of an earlier
+//! one's variables and of the libraries' inlines, which `#pragma D attributes` sets.
+
+mod pragma;
+mod walk;
+
+use crate::diag::{Diagnostic, Result};
+use crate::syntax::ast::{Ast, Clause, Item};
+use crate::world::{ProbePattern, World};
+use dtrace_uapi::types::{Attribute, Class, Stability};
+use std::collections::{HashMap, HashSet};
+
+pub use pragma::parse;
+
+/// Of D's own names and of variables.
+const STABLE: Attribute = Attribute::new(Stability::Stable, Stability::Stable, Class::Common);
+/// Of functions that lean on the kernel's workings.
+const EVOLVING: Attribute = Attribute::new(Stability::Evolving, Stability::Evolving, Class::Common);
+/// Of the kernel's own symbols and types.
+const PRIVATE: Attribute = Attribute::new(Stability::Private, Stability::Private, Class::Unknown);
+/// Of a probe description that leaves the provider open.
+const ANY_PROVIDER: Attribute =
+    Attribute::new(Stability::Unstable, Stability::Unstable, Class::Common);
+/// What holds for nothing at all.
+const GREATEST: Attribute = Attribute::new(Stability::Standard, Stability::Standard, Class::Common);
+
+/// The attributes of D's own names that are not [`STABLE`].
+const OWN: &[(&str, Attribute)] = &[
+    (
+        "curthread",
+        Attribute::new(Stability::Stable, Stability::Private, Class::Common),
+    ),
+    ("ddi_pathname", EVOLVING),
+    ("getmajor", EVOLVING),
+    ("getminor", EVOLVING),
+    ("htonl", EVOLVING),
+    ("htonll", EVOLVING),
+    ("htons", EVOLVING),
+    ("mutex_owned", EVOLVING),
+    ("mutex_owner", EVOLVING),
+    ("mutex_type_adaptive", EVOLVING),
+    ("mutex_type_spin", EVOLVING),
+    ("ntohl", EVOLVING),
+    ("ntohll", EVOLVING),
+    ("ntohs", EVOLVING),
+    ("rw_iswriter", EVOLVING),
+    ("rw_read_held", EVOLVING),
+    ("rw_write_held", EVOLVING),
+];
+
+/// The attributes of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The least of the probe descriptions.
+    pub description: Attribute,
+    /// The least of predicates and statements.
+    pub statement: Attribute,
+}
+
+impl Default for Report {
+    fn default() -> Self {
+        Self {
+            description: GREATEST,
+            statement: GREATEST,
+        }
+    }
+}
+
+/// The attributes of what programs have declared.
+#[derive(Debug, Default)]
+pub struct Known {
+    names: HashMap<String, Attribute>,
+    /// Names whose attributes a pragma has set, so that no assignment changes them.
+    fixed: HashSet<String>,
+    /// Types that programs have declared; all others are the kernel's.
+    types: HashSet<String>,
+}
+
+impl Known {
+    /// The attributes of the program `ast`; an error where a clause has less than `least`.
+    pub fn check(
+        &mut self,
+        ast: &Ast,
+        probes: &dyn World,
+        descriptions: impl Fn(&str) -> Option<ProbePattern>,
+        least: Option<Attribute>,
+    ) -> Result<Report> {
+        let mut report = Report::default();
+        self.declare(ast);
+        for item in &ast.items {
+            let Item::Clause(clause) = item else { continue };
+            let described = clause
+                .probes
+                .iter()
+                .filter_map(|(text, _)| descriptions(text));
+            let description = described
+                .map(|pattern| of_description(&pattern, probes))
+                .fold(GREATEST, minimum);
+            let arguments = clause.probes.iter().filter_map(|(text, _)| {
+                let provider = provider_of(&descriptions(text)?, probes)?;
+                Some(probes.attributes(&provider)?.args)
+            });
+            let arguments = arguments.fold(STABLE, minimum);
+            let statement = self.clause(clause, arguments);
+            check(clause, minimum(description, statement), least)?;
+            report.description = minimum(report.description, description);
+            report.statement = minimum(report.statement, statement);
+        }
+        Ok(report)
+    }
+
+    /// The attribute of a name; one that nobody has declared is D's own.
+    fn name(&self, name: &str) -> Attribute {
+        let own = || OWN.iter().find(|(known, _)| *known == name);
+        let declared = self.names.get(name).copied();
+        declared.unwrap_or_else(|| own().map_or(STABLE, |(_, attribute)| *attribute))
+    }
+}
+
+fn check(clause: &Clause, attribute: Attribute, least: Option<Attribute>) -> Result<()> {
+    let Some(least) = least else { return Ok(()) };
+    if minimum(attribute, least) == least {
+        return Ok(());
+    }
+    Err(Diagnostic::new(
+        "D_ATTR_MIN",
+        clause.span,
+        format!(
+            "attributes for clause ({}) are less than predefined minimum",
+            text(attribute)
+        ),
+    ))
+}
+
+/// The name of the provider that a description names, if it leaves no choice.
+fn provider_of(pattern: &ProbePattern, probes: &dyn World) -> Option<String> {
+    if pattern.id != 0 {
+        return probes
+            .matching(pattern, 1)
+            .pop()
+            .map(|probe| probe.provider);
+    }
+    let provider = &pattern.provider;
+    (!provider.is_empty() && !provider.contains(['*', '?', '['])).then(|| provider.clone())
+}
+
+/// The least of the parts of its name that a description gives.
+fn of_description(pattern: &ProbePattern, probes: &dyn World) -> Attribute {
+    let provider = provider_of(pattern, probes);
+    let Some(known) = provider.and_then(|provider| probes.attributes(&provider)) else {
+        return ANY_PROVIDER;
+    };
+    let all = pattern.id != 0;
+    let parts = [
+        (&pattern.module, known.module),
+        (&pattern.func, known.func),
+        (&pattern.name, known.name),
+    ];
+    let given = parts
+        .into_iter()
+        .filter(|(text, _)| all || !text.is_empty())
+        .map(|(_, attribute)| attribute);
+    given.fold(known.provider, minimum)
+}
+
+/// The lesser of two, part by part.
+pub fn minimum(a: Attribute, b: Attribute) -> Attribute {
+    Attribute {
+        name: a.name.min(b.name),
+        data: a.data.min(b.data),
+        class: a.class.min(b.class),
+    }
+}
+
+/// `Stable`, `Evolving`, …
+pub fn stability_name(raw: u8) -> String {
+    Stability::from_raw(raw).map_or("Unknown".to_owned(), |stability| format!("{stability:?}"))
+}
+
+/// `Common`, `ISA`, …
+pub fn class_name(raw: u8) -> String {
+    match Class::from_raw(raw) {
+        Some(Class::Isa) => "ISA".to_owned(),
+        Some(Class::Cpu) => "CPU".to_owned(),
+        Some(class) => format!("{class:?}"),
+        None => "Unknown".to_owned(),
+    }
+}
+
+/// An attribute as it is written: `Stable/Evolving/ISA`.
+pub fn text(attribute: Attribute) -> String {
+    format!(
+        "{}/{}/{}",
+        stability_name(attribute.name),
+        stability_name(attribute.data),
+        class_name(attribute.class)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compile::{Compiler, Settings};
+    use crate::source::Source;
+    use crate::world::Nowhere;
+
+    fn report(program: &str) -> String {
+        let mut compiler = Compiler::new(&Nowhere);
+        let program = compiler
+            .compile(&Source::file("x.d", program), &Settings::default())
+            .expect(program);
+        let Report {
+            description,
+            statement,
+        } = program.attributes;
+        format!("{} {}", text(description), text(statement))
+    }
+
+    #[test]
+    fn the_least_of_what_is_named_counts() {
+        let any = "Unstable/Unstable/Common";
+        for (program, statement) in [
+            ("BEGIN { printf(\"%d\", 2); }", "Stable/Stable/Common"),
+            ("BEGIN { trace(htons(1)); }", "Evolving/Evolving/Common"),
+            ("BEGIN /curthread != 0/ { }", "Stable/Private/Common"),
+            (
+                "BEGIN { x = curthread; y = x; trace(y); }",
+                "Stable/Private/Common",
+            ),
+            (
+                "BEGIN { if (mutex_owned(0)) { trace(1); } }",
+                "Evolving/Evolving/Common",
+            ),
+            (
+                "#pragma D attributes Evolving/Unstable/ISA secret\n\
+                 inline int secret = 1; BEGIN { trace(secret); }",
+                "Evolving/Unstable/ISA",
+            ),
+            ("BEGIN { @[execname] = count(); }", "Stable/Stable/Common"),
+        ] {
+            assert_eq!(report(program), format!("{any} {statement}"), "{program}");
+        }
+    }
+
+    #[test]
+    fn less_than_the_least_is_refused() {
+        let compile = |text: &str| {
+            Compiler::new(&Nowhere)
+                .compile(&Source::file("x.d", text), &Settings::default())
+                .map(|_| ())
+                .map_err(|error| error.to_string())
+        };
+        let amin = "#pragma D option amin=Evolving/Evolving/Common\n";
+        assert_eq!(
+            compile(&format!("{amin}BEGIN {{ exit(0); }}")),
+            Err(
+                "[D_ATTR_MIN] attributes for clause (Unstable/Unstable/Common) are less than \
+                 predefined minimum"
+                    .into()
+            )
+        );
+        let amin = "#pragma D option amin=Unstable/Unstable/Common\n";
+        assert_eq!(compile(&format!("{amin}BEGIN {{ exit(0); }}")), Ok(()));
+    }
+}
