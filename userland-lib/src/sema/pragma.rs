@@ -9,6 +9,7 @@
 use super::Sema;
 use crate::compile::Settings;
 use crate::diag::{Diagnostic, Result};
+use crate::options::parse_size;
 use crate::program::{OptionPragma, Program};
 use crate::syntax::ast::Pragma;
 
@@ -43,13 +44,8 @@ fn set_option(option: &str, pragma: &Pragma, program: &mut Program, settings: &m
         Some((name, value)) => (name, Some(value)),
         None => (option, None),
     };
-    match (name, value) {
-        ("strsize", Some(value)) => {
-            if let Some(size) = size(value) {
-                settings.strsize = size;
-            }
-        }
-        _ => (),
+    if let ("strsize", Some(size)) = (name, value.and_then(parse_size)) {
+        settings.strsize = u32::try_from(size).unwrap_or(settings.strsize);
     }
     program.options.push(OptionPragma {
         name: name.to_owned(),
@@ -84,15 +80,4 @@ impl Sema<'_, '_> {
         }
         Ok(())
     }
-}
-
-/// A size with its suffix; one that is wrong is the option's own parser's to refuse.
-fn size(text: &str) -> Option<u32> {
-    let (digits, shift) = match text.as_bytes().last()? {
-        b'k' | b'K' => (&text[..text.len() - 1], 10),
-        b'm' | b'M' => (&text[..text.len() - 1], 20),
-        b'g' | b'G' => (&text[..text.len() - 1], 30),
-        _ => (text, 0),
-    };
-    digits.parse::<u32>().ok()?.checked_mul(1 << shift)
 }
