@@ -59,8 +59,6 @@ pub struct Settings {
     pub macros: Vec<(String, i64)>,
     /// `strsize`; 0 for the default.
     pub strsize: u32,
-    /// `-xscratchsize`, bytes.
-    pub scratchsize: Option<u64>,
 }
 
 /// The compiler, with all that programs have declared so far.

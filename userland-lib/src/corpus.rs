@@ -140,6 +140,27 @@ fn bad_programs_are_refused_in_dtraces_words() {
     }
 }
 
+/// Under `-xlinkmode=dynamic` nobody would ever fill in the address of a symbol.
+#[test]
+fn symbols_that_are_left_open_are_refused() {
+    let world = Little(fixture::kernel().build());
+    let source = Source::argument("BEGIN { trace((uint64_t)&`jiffies_64); }");
+    let compile = |no_symbols| {
+        let settings = Settings {
+            no_symbols,
+            ..Settings::default()
+        };
+        let program = Compiler::new(&world).compile(&source, &settings);
+        program.map_err(|error| error.to_string())
+    };
+    assert!(compile(false).is_ok());
+    assert_eq!(
+        compile(true).unwrap_err(),
+        "[D_ASRELO] relocation remains against kernel symbol vmlinux`jiffies_64 \
+         (offset 0xffffffff82000000)"
+    );
+}
+
 /// Pieces that programs are made of, and pieces that they are not.
 const PIECES: &[&str] = &[
     "BEGIN",

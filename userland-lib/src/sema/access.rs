@@ -91,6 +91,13 @@ impl Sema<'_, '_> {
                 format!("failed to resolve {module}`{name}: Unknown symbol name"),
             ));
         };
+        if self.settings.no_symbols {
+            let message = format!(
+                "relocation remains against kernel symbol {}`{name} (offset {:#x})",
+                symbol.module, symbol.address
+            );
+            return Err(Diagnostic::new("D_ASRELO", span, message));
+        }
         let ty = self.state.types.variable(Some(&symbol.module), name);
         let address = Expr::int(symbol.address, Ty::UINTPTR_T, span);
         match ty {

@@ -43,7 +43,7 @@ impl Printer<'_> {
         let number = self.source.position(span.start).line;
         let indent = 2 * self.depth;
         // Writing to a string cannot fail.
-        let _ = writeln!(self.out, "{number:>4} {:indent$}{words}", "");
+        let _ = writeln!(self.out, "{number:<4}{:indent$}{words}", "");
     }
 
     fn node(&mut self, span: Span, words: &str, parts: impl FnOnce(&mut Self)) {
@@ -224,44 +224,44 @@ mod tests {
         let source_and = Source::file("y.d", format!("int x;\n{}", source.text));
         let program = Compiler::new(&Nowhere).compile(&source_and, &settings);
         expect![[r#"
-               1 Global declaration
-               1   declarator x
-               2 Thread declaration
-               2   declarator t
-               3 Inline declaration
-               3   declarator two
-               3     binary +
-               3       int 1
-               3       int 1
-               4 clause
-               4   probe BEGIN
-               5   probe END
-               6   predicate
-               6     binary ||
-               6       binary ==
-               6         name pid
-               6         int 3
-               6       binary *
-               6         name two
-               6         int 3
-               8   assign =
-               8     variable self->t
-               8     cast (char)
-               8       postfix ++
-               8         name x
-               9   assign =
-               9     aggregation @a
-               9       name execname
-               9     call count
-              10   if
-              10     name two
-              10     then
-              10       call trace
-              10         unary -
-              10           int 1
-              10     else
-              10       call trace
-              10         string "no\n"
+            1   Global declaration
+            1     declarator x
+            2   Thread declaration
+            2     declarator t
+            3   Inline declaration
+            3     declarator two
+            3       binary +
+            3         int 1
+            3         int 1
+            4   clause
+            4     probe BEGIN
+            5     probe END
+            6     predicate
+            6       binary ||
+            6         binary ==
+            6           name pid
+            6           int 3
+            6         binary *
+            6           name two
+            6           int 3
+            8     assign =
+            8       variable self->t
+            8       cast (char)
+            8         postfix ++
+            8           name x
+            9     assign =
+            9       aggregation @a
+            9         name execname
+            9       call count
+            10    if
+            10      name two
+            10      then
+            10        call trace
+            10          unary -
+            10            int 1
+            10      else
+            10        call trace
+            10          string "no\n"
         "#]]
         .assert_eq(&program.unwrap().tree);
     }
