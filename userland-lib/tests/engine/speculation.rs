@@ -198,59 +198,59 @@ fn order_is_checked() {
     for (body, expected) in [
         (
             "speculate(1); speculate(2);",
-            "[D_SPEC_SPEC] line 1: speculate( ) may not follow speculate( )",
+            "[D_SPEC_SPEC] in action list: speculate( ) may not follow speculate( )",
         ),
         (
             "commit(1); speculate(1);",
-            "[D_SPEC_COMM] line 1: speculate( ) may not follow commit( )",
+            "[D_SPEC_COMM] in action list: speculate( ) may not follow commit( )",
         ),
         (
             "trace(1); speculate(1);",
-            "[D_SPEC_DREC] line 1: speculate( ) may not follow data-recording action(s)",
+            "[D_SPEC_DREC] in action list: speculate( ) may not follow data-recording action(s)",
         ),
         (
             "trace(1); commit(1);",
-            "[D_COMM_DREC] line 1: commit( ) may not follow data-recording action(s)",
+            "[D_COMM_DREC] in action list: commit( ) may not follow data-recording action(s)",
         ),
         (
             "commit(1); trace(1);",
-            "[D_DREC_COMM] line 1: data-recording actions may not follow commit( )",
+            "[D_DREC_COMM] in action list: data-recording actions may not follow commit( )",
         ),
         (
             "commit(1); exit(0);",
-            "[D_DREC_COMM] line 1: data-recording actions may not follow commit( )",
+            "[D_DREC_COMM] in action list: data-recording actions may not follow commit( )",
         ),
         (
             "commit(1); @ = count();",
-            "[D_AGG_COMM] line 1: aggregating actions may not follow commit( )",
+            "[D_AGG_COMM] in action list: aggregating actions may not follow commit( )",
         ),
         (
             "speculate(1); @ = count();",
-            "[D_AGG_SPEC] line 1: aggregating actions may not follow speculate( )",
+            "[D_AGG_SPEC] in action list: aggregating actions may not follow speculate( )",
         ),
         (
             "speculate(1); exit(0);",
-            "[D_EXIT_SPEC] line 1: exit( ) may not follow speculate( )",
+            "[D_EXIT_SPEC] in action list: exit( ) may not follow speculate( )",
         ),
         (
             "speculate(1); stop();",
-            "[D_ACT_SPEC] line 1: destructive actions may not follow speculate( )",
+            "[D_ACT_SPEC] in action list: destructive actions may not follow speculate( )",
         ),
         (
             "speculate(1); system(\"x\");",
-            "[D_ACT_SPEC] line 1: destructive actions may not follow speculate( )",
+            "[D_ACT_SPEC] in action list: destructive actions may not follow speculate( )",
         ),
         (
             "speculate(1); x = (copyoutstr(\"a\", 1, 2), 1);",
-            "[D_ACT_SPEC] line 1: destructive actions may not follow speculate( )",
+            "[D_ACT_SPEC] in action list: destructive actions may not follow speculate( )",
         ),
         (
             "if (1) { speculate(1); trace(1); } trace(2);",
-            "[D_SPEC_DREC] line 1: speculate( ) may not be called in a branch of if",
+            "[D_SPEC_DREC] in action list: speculate( ) may not be called in a branch of if",
         ),
         (
             "speculate();",
-            "[D_PROTO_LEN] line 1: speculate( ) prototype mismatch: 0 args passed, 1 expected",
+            "[D_PROTO_LEN] in action list: speculate( ) prototype mismatch: 0 args passed, 1 expected",
         ),
     ] {
         let refused = session(&format!("BEGIN {{ {body} }}")).err();
