@@ -12,6 +12,7 @@ use crate::sema::hir::{Bits, Place, VarRef, VarScope};
 use crate::source::Span;
 use crate::types::Ty;
 use dtrace_uapi::dif::Op;
+use dtrace_uapi::subr::Subr;
 use dtrace_uapi::types::{
     DifType, DIFV_KIND_ARRAY, DIFV_KIND_SCALAR, DIFV_SCOPE_GLOBAL, DIFV_SCOPE_LOCAL,
     DIFV_SCOPE_THREAD, DIF_TYPE_CTF, DIF_TYPE_STRING,
@@ -129,7 +130,10 @@ impl Lowering<'_> {
             Target::Memory(addr, Some(bits)) => self.store_bits(*addr, src, *bits, span),
             Target::Memory(addr, None) => match self.shape(ty) {
                 Shape::Object { size } => {
-                    let size = self.constant(size, span);
+                    let size = match self.types.is_string(ty) {
+                        true => self.text_size(src, span),
+                        false => self.constant(size, span),
+                    };
                     self.func.push(
                         Inst::Copy {
                             src,
@@ -161,6 +165,24 @@ impl Lowering<'_> {
                 }
             },
         }
+    }
+
+    /// The bytes of the text at `src` with its NUL: what stands behind it need not be readable.
+    fn text_size(&mut self, src: VReg, span: Span) -> VReg {
+        self.func.push(Inst::Flush, span);
+        self.func.push(
+            Inst::Push {
+                op: Op::Pushtr,
+                ty: DIF_TYPE_STRING,
+                size: VReg::ZERO,
+                value: src,
+            },
+            span,
+        );
+        let subr = Subr::Strlen;
+        let length = self.emit(span, |dst| Inst::Call { dst, subr });
+        let one = self.constant(1, span);
+        self.bin(Op::Add, length, one, span)
     }
 
     /// Replaces the bits within their word.

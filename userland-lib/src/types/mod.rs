@@ -39,7 +39,7 @@ use std::rc::Rc;
 /// Bytes of a pointer: the kernel's.
 pub const POINTER_SIZE: u64 = 8;
 
-/// Bytes of a string, unless the option `strsize` says otherwise.
+/// Characters of a string, unless the option `strsize` says otherwise.
 pub const STRING_SIZE: u64 = 256;
 
 /// How deep types may nest: what is deeper is damaged.
@@ -185,7 +185,8 @@ impl<'w> Types<'w> {
         types
     }
 
-    /// What strings take, from now on.
+    /// How many characters strings have at most, from now on. That is their size in D; where one is stored its NUL comes
+    /// in addition.
     pub fn set_string_size(&mut self, size: u64) {
         self.string_size = size;
     }
@@ -367,10 +368,12 @@ impl<'w> Types<'w> {
             Kind::Array(..) | Kind::Record(_) => (DIF_TYPE_CTF, DIF_TF_BYREF),
             _ => (DIF_TYPE_CTF, 0),
         };
+        let nul = u64::from(kind == DIF_TYPE_STRING);
+        let size = self.size(ty).unwrap_or(0).saturating_add(nul);
         DifType {
             kind,
             flags,
-            size: u32::try_from(self.size(ty).unwrap_or(0)).unwrap_or(u32::MAX),
+            size: u32::try_from(size).unwrap_or(u32::MAX),
             ..DifType::default()
         }
     }

@@ -532,7 +532,7 @@ fn what_kernel_and_consumer_are_told() {
     let string = types.dif_type(Ty::STRING);
     assert_eq!(
         (string.kind, string.flags, string.size),
-        (DIF_TYPE_STRING, DIF_TF_BYREF, 256)
+        (DIF_TYPE_STRING, DIF_TF_BYREF, 257)
     );
     let array = types.dif_type(ints);
     assert_eq!(

@@ -191,6 +191,19 @@ fn strings() {
 }
 
 #[test]
+fn strsize_counts_characters() {
+    let text = run(
+        &[("quiet", None), ("strsize", Some("5"))],
+        &[
+            "BEGIN { x = \"abcdefgh\"; printf(\"%s %s %d %d\", x, x + 3, strlen(x), sizeof (x)); }",
+            "BEGIN { p = (string *)alloca(sizeof (string) + 1); *p = \"ab\"; printf(\" %s\", *p); }",
+        ],
+        &[],
+    );
+    expect!["|abcde de 5 5 ab"].assert_eq(&text);
+}
+
+#[test]
 fn aggregations() {
     check(
         r#"

@@ -13,7 +13,7 @@ use dtrace_uapi::limits::{
 use dtrace_uapi::option::{Opt, BUFPOLICY_SWITCH, BUFRESIZE_AUTO, MAX, UNSET};
 
 /// Greatest size of a string, bytes: a subroutine's work is bounded by it, with interrupts off.
-const STRSIZE_MAX: u64 = 4 << 10;
+const STRSIZE_MAX: u64 = (4 << 10) + 1;
 /// Greatest buffer of a consumer without rights over the kernel, bytes.
 const UNPRIVILEGED_MAX: u64 = 16 << 20;
 /// Greatest buffer at all, bytes: offsets in it have 32 bits.
