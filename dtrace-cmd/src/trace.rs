@@ -58,7 +58,7 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
     if handle.options.is_on(Opt::Destructive) {
         notice(&handle, "allowing destructive actions");
     }
-    trace(&mut handle, &mut out)
+    trace(args, &mut handle, &mut out)
 }
 
 /// Checks the options before anything else is done, so that a wrong one is the first thing to be told.
@@ -209,14 +209,16 @@ fn enable(handle: &mut Handle<'_>, compiled: &Compiled) -> Result<(), Failure> {
 }
 
 /// Traces until it is over; the exit status.
-fn trace(handle: &mut Handle<'_>, out: &mut dyn Write) -> Result<u8, Failure> {
+fn trace(args: &Args, handle: &mut Handle<'_>, out: &mut dyn Write) -> Result<u8, Failure> {
     let interrupts =
         Interrupts::catch().map_err(|error| format!("failed to catch signals: {error}"))?;
     handle
         .go()
         .map_err(|error| format!("could not enable tracing: {error}"))?;
     let quiet = handle.options.is_on(Opt::Quiet);
+    let people = args.verbose || io::stderr().is_terminal();
     let mut event = |event: Event| match event {
+        Event::Place(_) if !people => {}
         Event::Ended(ended) if quiet && matches!(ended.ending, dtrace::proc::Ending::Exited) => {}
         event => eprintln!("dtrace: {event}"),
     };

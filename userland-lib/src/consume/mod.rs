@@ -15,6 +15,7 @@ mod aggregations;
 mod layout;
 mod order;
 mod output;
+mod places;
 mod records;
 mod walk;
 
@@ -22,6 +23,7 @@ mod walk;
 mod tests;
 
 pub use layout::{EnabledProbe, ProbeName};
+pub use places::Places;
 
 use crate::handle::{plain, Buffer, Device};
 use crate::options::Options;
@@ -58,6 +60,8 @@ pub enum ConsumeError {
 pub enum Event {
     /// A fault in probe context.
     Fault(String),
+    /// The source of the expression of the last fault.
+    Place(String),
     /// Records, aggregations or variables were lost.
     Drop(String),
     /// A fault of the library while it handled a record.
@@ -69,6 +73,7 @@ pub enum Event {
 impl std::fmt::Display for Event {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
+            Self::Place(text) => write!(f, "at {text}"),
             Self::Fault(text) | Self::Drop(text) | Self::Library(text) => {
                 f.write_str(text.trim_end())
             }
@@ -92,6 +97,8 @@ pub struct Context<'a> {
     pub device: &'a dyn Device,
     /// The statements of all programs, in the order of their numbers.
     pub statements: &'a [Statement],
+    /// Where in the source a fault happened.
+    pub places: &'a Places,
     /// Names of addresses.
     pub symbols: &'a dyn Symbolizer,
     /// The zone of times.
@@ -127,9 +134,9 @@ impl Consumer {
     }
 
     /// Reports what was lost since the last time.
-    pub fn note_status(&mut self, status: Status, sink: &mut Sink<'_>) {
-        for text in message::status_drops(&self.status, &status) {
-            (sink.event)(Event::Drop(text));
+    pub fn note_status(&mut self, status: Status, options: &Options, sink: &mut Sink<'_>) {
+        for (tag, text) in message::status_drops(&self.status, &status) {
+            dropped(options, sink, tag, text);
         }
         self.status = status;
     }
@@ -146,7 +153,8 @@ impl Consumer {
                 continue;
             };
             if read.drops > 0 {
-                (sink.event)(Event::Drop(message::aggregation_drops(read.drops, cpu)));
+                let text = message::aggregation_drops(read.drops, cpu);
+                dropped(options, sink, "DTRACEDROP_AGGREGATION", text);
             }
             aggregations::add(
                 context,
@@ -192,7 +200,8 @@ impl Consumer {
                 continue;
             };
             if read.drops > 0 {
-                (sink.event)(Event::Drop(message::principal_drops(read.drops, cpu)));
+                let text = message::principal_drops(read.drops, cpu);
+                dropped(options, sink, "DTRACEDROP_PRINCIPAL", text);
             }
             let percent = match read.drops {
                 0 => (read.data.len() as u64).saturating_mul(100) / size,
@@ -228,7 +237,7 @@ impl Consumer {
         sink: &mut Sink<'_>,
     ) -> Result<(), ConsumeError> {
         let style = walk::style(options);
-        let renderer = walk::renderer(context, &style);
+        let renderer = walk::renderer(context, options, &style);
         let mut text = Vec::new();
         renderer.aggregations(&mut text, &self.aggregations);
         self.redirect
@@ -282,6 +291,16 @@ struct Read {
     drops: u64,
     oldest: u64,
     timestamp: u64,
+}
+
+/// Reports what was lost, under `droptags` with the tag of its kind.
+fn dropped(options: &Options, sink: &mut Sink<'_>, tag: &str, text: String) {
+    let text = if options.compile.droptags {
+        format!("[{tag}] {text}")
+    } else {
+        text
+    };
+    (sink.event)(Event::Drop(text));
 }
 
 /// The message for a fault on `probe`: `arg2` to `arg5` of `dtrace:::ERROR`.

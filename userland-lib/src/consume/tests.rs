@@ -167,6 +167,7 @@ impl Bench {
     /// Consumes everything; text and events.
     fn run(&mut self) -> Result<String, ConsumeError> {
         let context = Context {
+            places: &Places::default(),
             device: &self.tables,
             statements: &self.statements,
             symbols: &NoSymbols,
@@ -414,6 +415,7 @@ fn a_record_that_prints_an_aggregation_sees_what_was_aggregated_before_it() {
     bench.tables.aggregated.borrow_mut().insert(1, entry);
     // The records alone: they ask for the aggregations themselves.
     let context = Context {
+        places: &Places::default(),
         device: &bench.tables,
         statements: &bench.statements,
         symbols: &NoSymbols,

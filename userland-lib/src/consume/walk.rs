@@ -16,7 +16,7 @@ use super::records::Record;
 use super::{fault_text, named, ConsumeError, Consumer, Context, Event, Sink};
 use crate::options::{Options, Setter};
 use crate::render::line::{self, Enabled, Flow};
-use crate::render::{message, Datum, Kind, Renderer, Sort, Style};
+use crate::render::{message, Datum, Kind, NoSymbols, Renderer, Sort, Style};
 use crate::statement::{self, Print, Statement};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::ioctl::RecDesc;
@@ -35,6 +35,9 @@ pub fn style(options: &Options) -> Style {
         rawbytes: options.is_on(Opt::Rawbytes),
         stackindent: number(Opt::Stackindent),
         aggzoom: options.is_on(Opt::Aggzoom),
+        agghist: options.is_on(Opt::Agghist),
+        aggpack: options.is_on(Opt::Aggpack),
+        utf8: options.is_on(Opt::Aggpack) && locale_is_utf8(),
         sort: Sort {
             by_key: options.is_on(Opt::Aggsortkey),
             reverse: options.is_on(Opt::Aggsortrev),
@@ -44,11 +47,22 @@ pub fn style(options: &Options) -> Style {
     }
 }
 
+/// Whether the environment says that text is UTF-8.
+fn locale_is_utf8() -> bool {
+    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set);
+    let locale = locale.unwrap_or_default().to_ascii_lowercase();
+    locale.ends_with("utf-8") || locale.ends_with("utf8")
+}
+
 /// What renders values in this context.
-pub fn renderer<'a>(context: Context<'a>, style: &'a Style) -> Renderer<'a> {
+pub fn renderer<'a>(context: Context<'a>, options: &Options, style: &'a Style) -> Renderer<'a> {
     Renderer {
         style,
-        symbols: context.symbols,
+        symbols: match options.consumer.noresolve {
+            true => &NoSymbols,
+            false => context.symbols,
+        },
         zone: context.zone,
     }
 }
@@ -206,6 +220,11 @@ impl Consumer {
             u32::try_from(epid).map_err(|_| ConsumeError::Layout("a fault names no probe"))?;
         let faulty = self.layouts.enabled(context.device, epid)?;
         (sink.event)(Event::Fault(fault_text(&faulty, rest)));
+        let [action, offset, ..] = rest;
+        let numbers = faulty.fields.iter().map(|field| field.uarg);
+        if let Some(place) = context.places.find(numbers, action, offset) {
+            (sink.event)(Event::Place(place));
+        }
         Ok(())
     }
 
@@ -219,7 +238,7 @@ impl Consumer {
         group: &Group<'_>,
     ) -> Result<(), ConsumeError> {
         let style = style(options);
-        let renderer = renderer(context, &style);
+        let renderer = renderer(context, options, &style);
         let statement = statement::find(context.statements, statement::FIRST, group.fields[0].uarg);
         let failed = |sink: &mut Sink<'_>, reason: String| {
             (sink.event)(Event::Library(message::library_error(
@@ -269,7 +288,9 @@ impl Consumer {
             }
             Some(Statement::Print(shape)) => {
                 let address = group.number().unwrap_or(0) as u64;
-                renderer.structure(text, address, shape, group.data(1));
+                let data = group.data(1);
+                let shown = data.len().min(options.consumer.printsize);
+                renderer.structure(text, address, shape, &data[..shown]);
             }
             Some(Statement::Printa { format, aggs }) => {
                 let printed = renderer.printa(text, &mut self.aggregations, aggs, format.as_ref());

@@ -36,7 +36,7 @@ pub use preprocess::{preprocess, PreprocessError};
 pub use world::{probe_desc, probes, KernelWorld};
 
 use crate::compile::{Compiler, Settings};
-use crate::consume::{Consumer, Context, Event, Sink};
+use crate::consume::{Consumer, Context, Event, Places, Sink};
 use crate::diag::Diagnostic;
 use crate::options::{OptionError, Options, Setter};
 use crate::proc::Target;
@@ -84,6 +84,7 @@ pub struct Handle<'w> {
     pub options: Options,
     compiler: Compiler<'w>,
     statements: Vec<Statement>,
+    places: Places,
     targets: Vec<Target>,
     consumer: Consumer,
     names: Names,
@@ -105,6 +106,7 @@ impl<'w> Handle<'w> {
             options: Options::default(),
             compiler: Compiler::new(world),
             statements: Vec::new(),
+            places: Places::default(),
             targets: Vec::new(),
             consumer: Consumer::default(),
             names: Names::new(world.symbols()),
@@ -159,6 +161,7 @@ impl<'w> Handle<'w> {
             })?;
         }
         self.statements.extend(program.statements.iter().cloned());
+        self.places.add(source, &program);
         for action in program.clauses.iter().flat_map(|clause| &clause.actions) {
             if let Some(Statement::Aggregate { var, .. }) = program.statement(action.uarg) {
                 if action.kind.is_aggregation() {
@@ -267,7 +270,7 @@ impl<'w> Handle<'w> {
             return Ok(Progress::Okay);
         }
         let status = self.device().status()?;
-        self.consumer.note_status(status, sink);
+        self.consumer.note_status(status, &self.options, sink);
         Ok(Progress::Done)
     }
 
@@ -282,7 +285,13 @@ impl<'w> Handle<'w> {
             Phase::Running(begin) => (Some(begin), None),
             Phase::Stopped(end) => (None, Some(end)),
         };
-        let context = context(self.world, &self.statements, &self.names, &self.zone);
+        let context = context(
+            self.world,
+            &self.statements,
+            &self.places,
+            &self.names,
+            &self.zone,
+        );
         let rate = self.options.get(Opt::Aggrate);
         if self.clock.aggregations.take(now, rate) || end.is_some() {
             self.consumer
@@ -308,7 +317,13 @@ impl<'w> Handle<'w> {
 
     /// Prints the aggregations that no `printa()` has printed.
     pub fn print_aggregations(&mut self, sink: &mut Sink<'_>) -> Result<(), Error> {
-        let context = context(self.world, &self.statements, &self.names, &self.zone);
+        let context = context(
+            self.world,
+            &self.statements,
+            &self.places,
+            &self.names,
+            &self.zone,
+        );
         Ok(self
             .consumer
             .print_aggregations(context, &self.options, sink)?)
@@ -351,7 +366,7 @@ impl<'w> Handle<'w> {
             .take(now, self.options.get(Opt::Statusrate))
         {
             let status = self.device().status()?;
-            self.consumer.note_status(status, sink);
+            self.consumer.note_status(status, &self.options, sink);
             if status.killed != 0 {
                 return Err(Error::Killed);
             }
@@ -402,12 +417,14 @@ fn macros(target: Option<u32>) -> Vec<(String, i64)> {
 fn context<'a>(
     world: &'a KernelWorld<'_>,
     statements: &'a [Statement],
+    places: &'a Places,
     names: &'a Names,
     zone: &'a Zone,
 ) -> Context<'a> {
     Context {
         device: world.device(),
         statements,
+        places,
         symbols: names,
         zone,
     }

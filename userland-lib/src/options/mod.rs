@@ -11,10 +11,12 @@
 //! Invariant: [`Options::get`] returns only values that passed the option's syntax.
 
 mod compile;
+mod consumer;
 mod value;
 pub mod version;
 
 pub use compile::{CompileOptions, EvalTime};
+pub use consumer::ConsumerOptions;
 pub use dtrace_uapi::option::Opt;
 pub use value::{parse_flag, parse_number, parse_rate, parse_size};
 
@@ -122,6 +124,8 @@ pub struct Options {
     values: [u64; option::MAX],
     /// What the compiler is told.
     pub compile: CompileOptions,
+    /// How records become text.
+    pub consumer: ConsumerOptions,
 }
 
 impl Default for Options {
@@ -129,6 +133,7 @@ impl Default for Options {
         let mut options = Self {
             values: [option::UNSET; option::MAX],
             compile: CompileOptions::default(),
+            consumer: ConsumerOptions::default(),
         };
         for (opt, value) in [
             (Opt::Statusrate, limits::RATE_DEFAULT),
@@ -185,6 +190,9 @@ impl Options {
     ) -> Result<(), OptionError> {
         if let Some((opt, _)) = option::NAMES.iter().find(|(_, known)| *known == name) {
             return self.set_opt(*opt, value, setter);
+        }
+        if let Some(set) = self.consumer.set(name, value) {
+            return set;
         }
         self.compile.set(name, value, setter)
     }

@@ -176,14 +176,9 @@ pub fn print(out: &mut Vec<u8>, func: Action, words: &[u64], normal: u64, zoom: 
     );
     for (i, bucket) in buckets.iter().enumerate() {
         let label = match bucket.label {
-            Label::Value(value) => value.to_string(),
-            Label::Below(value) => format!("< {value}"),
-            Label::AtLeast(value) => format!(">= {value}"),
-            Label::AtMost(value) => format!("<= {value}"),
-            Label::Within(1) => "0".into(),
             // Nothing negative is shown: then "abs()" would only confuse.
-            Label::Within(value) if i == 0 => format!("< {value}"),
-            Label::Within(value) => format!("abs() < {value}"),
+            Label::Within(value @ 2..) if i == 0 => format!("< {value}"),
+            other => label(other),
         };
         let count = super::aggregate::divide(bucket.count, normal);
         put!(
@@ -192,6 +187,29 @@ pub fn print(out: &mut Vec<u8>, func: Action, words: &[u64], normal: u64, zoom: 
             bar(&scale, bucket.count)
         );
     }
+}
+
+/// What a bucket stands for, in words.
+pub fn label(label: Label) -> String {
+    match label {
+        Label::Value(value) => value.to_string(),
+        Label::Below(value) => format!("< {value}"),
+        Label::AtLeast(value) => format!(">= {value}"),
+        Label::AtMost(value) => format!("<= {value}"),
+        Label::Within(1) => "0".into(),
+        Label::Within(value) => format!("abs() < {value}"),
+    }
+}
+
+/// The columns of bars for `counts` that are no distribution but compared as if they were one.
+pub fn bars(counts: &[i64], zoom: bool) -> Vec<String> {
+    let bucket = |&count: &i64| Bucket {
+        label: Label::Value(0),
+        count,
+    };
+    let buckets: Vec<Bucket> = counts.iter().map(bucket).collect();
+    let scale = Scale::new(&buckets, zoom);
+    counts.iter().map(|&count| bar(&scale, count)).collect()
 }
 
 /// The column of a bar: to the right of its line, to the left if nothing is positive, or to either side.

@@ -91,6 +91,9 @@ impl Noise {
             quiet: flag(),
             rawbytes: flag(),
             aggzoom: flag(),
+            agghist: flag(),
+            aggpack: flag(),
+            utf8: flag(),
             stackindent: flag().then_some(usize::MAX),
             sort: Sort {
                 by_key: flag(),

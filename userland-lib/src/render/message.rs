@@ -110,41 +110,59 @@ pub fn aggregation_drops(n: u64, cpu: u32) -> String {
 }
 
 /// What was lost between two states of a consumer, a message for each kind.
-pub fn status_drops(old: &Status, new: &Status) -> Vec<String> {
+pub fn status_drops(old: &Status, new: &Status) -> Vec<(&'static str, String)> {
     let kinds = [
-        (old.dyndrops, new.dyndrops, "dynamic variable drop", ""),
         (
+            "DTRACEDROP_DYNAMIC",
+            old.dyndrops,
+            new.dyndrops,
+            "dynamic variable drop",
+            "",
+        ),
+        (
+            "DTRACEDROP_DYNRINSE",
             old.dyndrops_rinsing,
             new.dyndrops_rinsing,
             "dynamic variable drop",
             " with non-empty rinsing list",
         ),
         (
+            "DTRACEDROP_DYNDIRTY",
             old.dyndrops_dirty,
             new.dyndrops_dirty,
             "dynamic variable drop",
             " with non-empty dirty list",
         ),
-        (old.specdrops, new.specdrops, "speculative drop", ""),
         (
+            "DTRACEDROP_SPEC",
+            old.specdrops,
+            new.specdrops,
+            "speculative drop",
+            "",
+        ),
+        (
+            "DTRACEDROP_SPECBUSY",
             old.specdrops_busy,
             new.specdrops_busy,
             "failed speculation",
             " (available buffer(s) still busy)",
         ),
         (
+            "DTRACEDROP_SPECUNAVAIL",
             old.specdrops_unavail,
             new.specdrops_unavail,
             "failed speculation",
             " (no speculative buffer available)",
         ),
         (
+            "DTRACEDROP_STKSTROVERFLOW",
             old.stkstroverflows,
             new.stkstroverflows,
             "jstack()/ustack() string table overflow",
             "",
         ),
         (
+            "DTRACEDROP_DBLERROR",
             old.dblerrors,
             new.dblerrors,
             "error",
@@ -153,10 +171,10 @@ pub fn status_drops(old: &Status, new: &Status) -> Vec<String> {
     ];
     kinds
         .into_iter()
-        .filter(|(old, new, ..)| new > old)
-        .map(|(old, new, what, how)| {
+        .filter(|(_, old, new, ..)| new > old)
+        .map(|(tag, old, new, what, how)| {
             let n = new - old;
-            format!("{n} {what}{}{how}\n", plural(n))
+            (tag, format!("{n} {what}{}{how}\n", plural(n)))
         })
         .collect()
 }
@@ -223,19 +241,22 @@ mod tests {
         new.specdrops_unavail = 2;
         new.stkstroverflows = 2;
         new.dblerrors = 2;
-        let mut text = status_drops(&old, &new).concat();
+        let mut text = String::new();
+        for (tag, drops) in status_drops(&old, &new) {
+            text += &format!("[{tag}] {drops}");
+        }
         text += &principal_drops(1, 0);
         text += &principal_drops(2, 31);
         text += &aggregation_drops(u64::MAX, 1);
         expect![[r#"
-            1 dynamic variable drop
-            2 dynamic variable drops with non-empty rinsing list
-            1 dynamic variable drop with non-empty dirty list
-            38 speculative drops
-            1 failed speculation (available buffer(s) still busy)
-            2 failed speculations (no speculative buffer available)
-            2 jstack()/ustack() string table overflows
-            2 errors in ERROR probe enabling
+            [DTRACEDROP_DYNAMIC] 1 dynamic variable drop
+            [DTRACEDROP_DYNRINSE] 2 dynamic variable drops with non-empty rinsing list
+            [DTRACEDROP_DYNDIRTY] 1 dynamic variable drop with non-empty dirty list
+            [DTRACEDROP_SPEC] 38 speculative drops
+            [DTRACEDROP_SPECBUSY] 1 failed speculation (available buffer(s) still busy)
+            [DTRACEDROP_SPECUNAVAIL] 2 failed speculations (no speculative buffer available)
+            [DTRACEDROP_STKSTROVERFLOW] 2 jstack()/ustack() string table overflows
+            [DTRACEDROP_DBLERROR] 2 errors in ERROR probe enabling
             1 drop on CPU 0
             2 drops on CPU 31
             18446744073709551615 aggregation drops on CPU 1

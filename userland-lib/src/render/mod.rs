@@ -21,6 +21,7 @@ macro_rules! put {
 
 pub mod aggregate;
 mod bytes;
+mod compact;
 mod float;
 mod histogram;
 #[cfg(test)]
@@ -54,6 +55,12 @@ pub struct Style {
     pub stackindent: Option<usize>,
     /// `aggzoom`: the longest bar of a distribution is scaled to the column's width.
     pub aggzoom: bool,
+    /// `agghist`: counts and sums are printed as bars.
+    pub agghist: bool,
+    /// `aggpack`: a distribution is printed in one line.
+    pub aggpack: bool,
+    /// Whether that line may have more than ASCII characters.
+    pub utf8: bool,
     /// The order in which aggregations are printed.
     pub sort: Sort,
 }

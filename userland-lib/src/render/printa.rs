@@ -11,7 +11,7 @@ use dtrace_uapi::action::Action;
 
 use super::{
     aggregate::{self, average, divide, stddev, Aggregation, Aggregations, Key, Row},
-    histogram,
+    compact, histogram,
     pad::{self, Radix, Spec},
     Datum, RenderError, Renderer,
 };
@@ -29,7 +29,19 @@ impl Renderer<'_> {
             all.reverse();
         }
         for aggregation in all {
-            for (key, row) in aggregate::sorted(aggregation, order) {
+            self.whole(out, aggregation);
+        }
+    }
+
+    /// Appends the rows of one aggregation in the form that the options ask for.
+    fn whole(&self, out: &mut Vec<u8>, aggregation: &Aggregation) {
+        let rows = aggregate::sorted(aggregation, &self.style.sort);
+        if self.style.agghist && compact::has_bars(aggregation.func()) {
+            self.bars(out, aggregation, &rows);
+        } else if self.style.aggpack && compact::has_buckets(aggregation.func()) {
+            self.packed(out, aggregation, &rows);
+        } else {
+            for (key, row) in rows {
                 self.row(out, key, &[(aggregation, row)]);
             }
         }
@@ -47,6 +59,11 @@ impl Renderer<'_> {
             out.push(b'\n');
         }
         let chosen: Vec<&Aggregation> = ids.iter().filter_map(|&id| aggregations.get(id)).collect();
+        if let ([aggregation], None) = (&chosen[..], format) {
+            self.whole(out, aggregation);
+            ids.iter().for_each(|&id| aggregations.note_printed(id));
+            return Ok(());
+        }
         for joined in aggregate::joined(&chosen, &self.style.sort) {
             let rows = joined.rows.iter().map(AsRef::as_ref);
             let values: Vec<(&Aggregation, &Row)> = chosen.iter().copied().zip(rows).collect();

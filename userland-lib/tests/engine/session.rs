@@ -4,7 +4,7 @@
 //! A program from its image to its output, step by step.
 
 use dtrace::{
-    consume::{Consumer, Context, Event, Sink},
+    consume::{Consumer, Context, Event, Places, Sink},
     dof,
     handle::Device,
     options::{Options, Setter},
@@ -105,6 +105,7 @@ impl Session {
             event: &mut event,
         };
         let context = Context {
+            places: &Places::default(),
             device: &self.device,
             statements: &self.statements,
             symbols: &Symbols,
@@ -129,6 +130,7 @@ impl Session {
             event: &mut event,
         };
         let context = Context {
+            places: &Places::default(),
             device: &self.device,
             statements: &self.statements,
             symbols: &Symbols,

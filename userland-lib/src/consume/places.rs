@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Where in the source a fault happened.
+//!
+//! The kernel tells a fault by the enabled probe, the number of the action and the offset in its DIF. Of the clause of
+//! that probe the consumer knows the statement numbers that its records carry; no other clause has those, so they find
+//! it among the compiled ones, and the offset finds the expression that the instruction was made for.
+
+use crate::program::Program;
+use crate::source::{Origin, Source, Span};
+use std::rc::Rc;
+
+/// The places of the instructions of all compiled programs.
+#[derive(Debug, Default)]
+pub struct Places {
+    clauses: Vec<Clause>,
+}
+
+#[derive(Debug)]
+struct Clause {
+    source: Rc<Source>,
+    /// Of the predicate's instructions.
+    predicate: Vec<Span>,
+    /// For each action its statement number, and the places of its instructions.
+    actions: Vec<(u64, Vec<Span>)>,
+}
+
+impl Places {
+    /// Adds the clauses of `program`, which was made of `source`.
+    pub fn add(&mut self, source: &Source, program: &Program) {
+        let source = Rc::new(source.clone());
+        for clause in &program.clauses {
+            let spans = |difo: &Option<crate::program::Difo>| {
+                let difo = difo.as_ref();
+                difo.map(|difo| difo.spans.clone()).unwrap_or_default()
+            };
+            let actions = clause.actions.iter();
+            self.clauses.push(Clause {
+                source: Rc::clone(&source),
+                predicate: spans(&clause.predicate),
+                actions: actions
+                    .map(|action| (action.uarg, spans(&action.difo)))
+                    .collect(),
+            });
+        }
+    }
+
+    /// What stands at `offset` bytes of the DIF of action number `action` (from 1; 0 is the predicate) of the clause whose
+    /// records carry `numbers`: the script's name and line, and the expression.
+    pub fn find(
+        &self,
+        numbers: impl IntoIterator<Item = u64>,
+        action: u64,
+        offset: u64,
+    ) -> Option<String> {
+        let mut numbers = numbers.into_iter();
+        let clause = numbers.find_map(|number| {
+            let has = |clause: &&Clause| clause.actions.iter().any(|(known, _)| *known == number);
+            self.clauses.iter().find(has)
+        })?;
+        let spans = match action.checked_sub(1) {
+            None => &clause.predicate,
+            Some(index) => &clause.actions.get(usize::try_from(index).ok()?)?.1,
+        };
+        let span = *spans.get(usize::try_from(offset / 4).ok()?)?;
+        let words: Vec<&str> = clause.source.slice(span).split_whitespace().collect();
+        let expression = words.join(" ");
+        if expression.is_empty() {
+            return None;
+        }
+        let line = clause.source.position(span.start).line;
+        Some(match &clause.source.origin {
+            Origin::File(name) | Origin::Library(name) => format!("{name}:{line}: {expression}"),
+            Origin::Argument => expression,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compile::{Compiler, Settings};
+    use crate::world::Nowhere;
+
+    #[test]
+    fn an_instruction_has_the_place_of_what_it_was_made_for() {
+        let source = Source::file(
+            "x.d",
+            "BEGIN\n{\n\ttrace(1);\n\ttrace(*(int *)\n\t    0x10);\n}\n",
+        );
+        let program = Compiler::new(&Nowhere)
+            .compile(&source, &Settings::default())
+            .expect("a program");
+        let mut places = Places::default();
+        places.add(&source, &program);
+        let actions = &program.clauses[0].actions;
+        let spans = &actions[1].difo.as_ref().expect("code").spans;
+        let load = spans
+            .iter()
+            .position(|span| source.slice(*span).starts_with('*'))
+            .expect("a load");
+        let numbers = [99, actions[0].uarg];
+        assert_eq!(
+            places.find(numbers, 2, 4 * load as u64).as_deref(),
+            Some("x.d:4: *(int *) 0x10")
+        );
+        for (action, offset) in [(0, 0), (3, 0), (2, 400), (u64::MAX, 0)] {
+            assert_eq!(places.find(numbers, action, offset), None);
+        }
+        assert_eq!(places.find([99], 2, 0), None);
+    }
+}

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Options of the consumer alone, which neither the compiler nor the kernel knows. They may change at any time.
+
+use super::{parse_flag, parse_size, OptionError};
+
+/// How records become text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConsumerOptions {
+    /// Addresses stay numbers: no symbol is looked up.
+    pub noresolve: bool,
+    /// How many bytes of an object `print()` shows.
+    pub printsize: usize,
+}
+
+impl Default for ConsumerOptions {
+    fn default() -> Self {
+        Self {
+            noresolve: false,
+            printsize: 8192,
+        }
+    }
+}
+
+impl ConsumerOptions {
+    /// Sets the option `name`, if it is one of these.
+    pub(super) fn set(
+        &mut self,
+        name: &str,
+        value: Option<&str>,
+    ) -> Option<Result<(), OptionError>> {
+        let flag = || parse_flag(value).ok_or(OptionError::Value);
+        let size = || value.and_then(parse_size).ok_or(OptionError::Value);
+        Some(match name {
+            "noresolve" => flag().map(|on| self.noresolve = on),
+            // Nothing is ever said of buffers that had to be made smaller.
+            "quietresize" => flag().map(drop),
+            "printsize" => {
+                size().map(|size| self.printsize = usize::try_from(size).unwrap_or(usize::MAX))
+            }
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Options, Setter};
+    use super::*;
+
+    #[test]
+    fn they_change_while_tracing_goes_on() {
+        let mut options = Options::default();
+        for (name, value) in [
+            ("noresolve", None),
+            ("quietresize", Some("yes")),
+            ("printsize", Some("1k")),
+        ] {
+            options.set(name, value, Setter::Running).expect(name);
+        }
+        let expected = ConsumerOptions {
+            noresolve: true,
+            printsize: 1024,
+        };
+        assert_eq!(options.consumer, expected);
+        let refused = options.set("printsize", Some("all"), Setter::Running);
+        assert_eq!(refused, Err(OptionError::Value));
+    }
+}
