@@ -271,6 +271,7 @@ fn faults() {
         expect![[r#"
             |ERROR 1 10$
             ! error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): invalid address (0x10) in action #1 at DIF offset 4
+            ! at *(int *)0x10
             = 1
         "#]],
     );
@@ -278,8 +279,9 @@ fn faults() {
         "BEGIN { x = 0; trace(5 / x); }",
         &[],
         expect![[r#"
-        ! error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): divide-by-zero in action #2 at DIF offset 8
-    "#]],
+            ! error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): divide-by-zero in action #2 at DIF offset 8
+            ! at 5 / x
+        "#]],
     );
 }
 
