@@ -5,7 +5,7 @@
  * Constants that belong to no other library.
  */
 
-inline void *NULL = 0;
+inline int NULL = 0;
 
 /* What went wrong, as arg4 of dtrace:::ERROR tells. */
 inline int DTRACEFLT_UNKNOWN = 0;

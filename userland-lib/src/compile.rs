@@ -104,8 +104,9 @@ impl<'w> Compiler<'w> {
             named: settings.macros.clone(),
             ..Macros::default()
         };
-        let ast = syntax::parse(source, &macros, settings.pspec, &mut self.state)?;
-        if ast.items.is_empty() && ast.pragmas.is_empty() && !settings.empty {
+        let ast = syntax::parse(source, &macros, settings.pspec, &mut self.state);
+        if ast.items.is_empty() && ast.pragmas.is_empty() && ast.error.is_none() && !settings.empty
+        {
             return Err(empty(source));
         }
         let mut program = sema::check(&mut self.state, self.world, &settings, source, &ast)?;

@@ -16,15 +16,24 @@ use thiserror::Error;
 use crate::options::CompileOptions;
 
 /// The system's libraries.
-const BUILT_IN: [(&str, &str); 7] = [
+const BUILT_IN: [(&str, &str); 8] = [
     ("errno.d", include_str!("../../dlib/errno.d")),
     ("io.d", include_str!("../../dlib/io.d")),
     ("net.d", include_str!("../../dlib/net.d")),
     ("procfs.d", include_str!("../../dlib/procfs.d")),
+    ("regs.d", REGS),
     ("sched.d", include_str!("../../dlib/sched.d")),
     ("signal.d", include_str!("../../dlib/signal.d")),
     ("unistd.d", include_str!("../../dlib/unistd.d")),
 ];
+
+/// The names of the processor's registers.
+#[cfg(target_arch = "x86_64")]
+const REGS: &str = include_str!("../../dlib/regs-x86_64.d");
+#[cfg(target_arch = "aarch64")]
+const REGS: &str = include_str!("../../dlib/regs-aarch64.d");
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const REGS: &str = "";
 
 /// The text of a library.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -299,7 +308,7 @@ mod tests {
         assert_eq!(
             names(&options),
             (
-                "errno.d unistd.d io.d net.d procfs.d sched.d signal.d".into(),
+                "errno.d unistd.d io.d net.d procfs.d regs.d sched.d signal.d".into(),
                 false
             )
         );
@@ -307,7 +316,7 @@ mod tests {
         assert_eq!(
             names(&options),
             (
-                "errno.d zz.d unistd.d io.d net.d procfs.d sched.d signal.d".into(),
+                "errno.d zz.d unistd.d io.d net.d procfs.d regs.d sched.d signal.d".into(),
                 true
             )
         );

@@ -72,9 +72,9 @@ impl Sema<'_, '_> {
 
     pub(super) fn needs_keys(&self, name: &str, span: Span) -> Box<Diagnostic> {
         Diagnostic::new(
-            "D_ARR_BADREF",
+            "D_IDENT_BADREF",
             span,
-            format!("{name} may not be referenced as a scalar: it is an array"),
+            format!("associative array '{name}' may not be referenced as scalar"),
         )
     }
 
@@ -183,6 +183,10 @@ impl Sema<'_, '_> {
 
     /// `&operand`.
     pub(super) fn address_of(&mut self, operand: &ast::Expr, span: Span) -> Result<Expr> {
+        let refuse = |tag, message| Err(Diagnostic::new(tag, span, message));
+        if let ast::ExprKind::Agg { .. } = operand.kind {
+            return refuse("D_ADDROF_VAR", "cannot take address of dynamic variable");
+        }
         let operand = self.expression(operand)?;
         let (ty, user) = (operand.ty, operand.user);
         let types = &mut self.state.types;
@@ -192,38 +196,27 @@ impl Sema<'_, '_> {
         };
         match operand.kind {
             ExprKind::Load { address, user } => Ok(address.retype(pointer(types, user))),
-            ExprKind::LoadBits { .. } => Err(Diagnostic::new(
-                "D_OP_LVAL",
-                span,
-                "cannot take address of a bit-field member using operator &",
-            )),
+            ExprKind::LoadBits { .. } => {
+                refuse("D_ADDROF_BITFIELD", "cannot take address of bit-field")
+            }
+            // Where a variable is stored is nobody's business but the machine's.
+            ExprKind::Var(_) | ExprKind::Element(..) | ExprKind::Builtin(_) => {
+                refuse("D_ADDROF_VAR", "cannot take address of dynamic variable")
+            }
             _ if types.is_dynamic(ty) => {
                 let void = types.pointer_to(Ty::VOID);
                 Ok(operand.retype(void))
             }
-            ExprKind::Str(_) | ExprKind::Call(..) | ExprKind::Cond(..) => Err(Diagnostic::new(
-                "D_OP_LVAL",
-                span,
-                "operator & requires an lvalue as an operand",
-            )),
+            ExprKind::Str(_) | ExprKind::Call(..) | ExprKind::Cond(..) => {
+                refuse("D_ADDROF_LVAL", "unacceptable operand for unary & operator")
+            }
             _ if types.is_record(ty)
                 || types.is_string(ty)
                 || matches!(types.base(ty), Kind::Array(..) | Kind::Function { .. }) =>
             {
                 Ok(operand.retype(pointer(types, user)))
             }
-            ExprKind::Var(_) | ExprKind::Element(..) | ExprKind::Builtin(_) => {
-                Err(Diagnostic::new(
-                    "D_OP_VFPTR",
-                    span,
-                    "cannot take address of a scalar D variable using operator &",
-                ))
-            }
-            _ => Err(Diagnostic::new(
-                "D_OP_LVAL",
-                span,
-                "operator & requires an lvalue as an operand",
-            )),
+            _ => refuse("D_ADDROF_LVAL", "unacceptable operand for unary & operator"),
         }
     }
 
@@ -273,15 +266,42 @@ impl Sema<'_, '_> {
             (base.ty, base.user)
         };
         if !types.is_record(record) {
+            let (what, must) = match arrow {
+                true => ("pointer to ", " pointer"),
+                false => ("", ""),
+            };
+            let name = types.name(record);
             return Err(Diagnostic::new(
                 "D_OP_SOU",
                 span,
-                format!("operator {op} cannot be applied to type \"{}\"; must be applied to a struct or union", types.name(base.ty)),
+                format!("operator {op} cannot be applied to {what}type \"{name}\"; must be applied to a struct or union{must}"),
             ));
         }
+        if types.size(record).is_none() {
+            let name = types.name(record);
+            return Err(Diagnostic::new(
+                "D_OP_INCOMPLETE",
+                span,
+                format!("operator {op} cannot be applied to a forward declaration: no {name} definition is available"),
+            ));
+        }
+        let mut object = base;
+        object.user = user;
+        self.member_of(object, record, name, span)
+    }
+
+    /// The member `name` of the structure at the address that is `base`'s value.
+    pub(super) fn member_of(
+        &mut self,
+        base: Expr,
+        record: Ty,
+        name: &str,
+        span: Span,
+    ) -> Result<Expr> {
         // The member's name is the last of the expression.
         let name_span = Span::new(span.end.saturating_sub(name.len() as u32), span.end);
         let path = self.path(record, name, name_span)?;
+        let user = base.user;
         let base = match base.constant() {
             Some(value) => Expr::int(value, Ty::UINTPTR_T, span),
             None => base.retype(Ty::UINTPTR_T),
@@ -344,13 +364,14 @@ impl Sema<'_, '_> {
         }
         one_tuple_of_keys(base, span)?;
         let [index] = args else {
+            let what = match variable_name(base) {
+                Some((_, name)) => format!("scalar {name}"),
+                None => "a scalar".to_owned(),
+            };
             return Err(Diagnostic::new(
-                "D_PROTO_LEN",
+                "D_ARR_BADREF",
                 span,
-                format!(
-                    "[ ] prototype mismatch: {} keys passed, 1 expected",
-                    args.len()
-                ),
+                format!("cannot access {what} as an associative array"),
             ));
         };
         let (base, index) = (self.expression(base)?, self.expression(index)?);
@@ -366,6 +387,17 @@ impl Sema<'_, '_> {
                     types.name(index.ty)
                 ),
             ));
+        }
+        // An element of an associative array is the machine's to look at: it may not be there at all.
+        let dynamic = matches!(base.kind, ExprKind::Element(..));
+        if let (Kind::Array(_, Some(count @ 1..)), Some(constant), false) =
+            (types.base(base.ty), index.constant(), dynamic)
+        {
+            if constant >= u64::from(*count) {
+                let constant = constant as i64;
+                let message = format!("index outside array bounds: {constant}, max is {count}");
+                return Err(Diagnostic::new("D_ARR_BOUNDS", span, message));
+            }
         }
         let element = self.binary(ast::BinaryOp::Add, base, index, span)?;
         self.deref(element, span)
@@ -394,14 +426,46 @@ impl Sema<'_, '_> {
                 false => Err(self.unknown_variable(VarScope::Global, name, span)),
             };
         };
-        let values = self.checked_keys(name, &[Ty::INT64_T], args, span)?;
-        let [index] = <[Expr; 1]>::try_from(values).map_err(|_| self.needs_keys(name, span))?;
+        let index = self.builtin_index(name, args, span)?;
         if var == Var::Args {
             return self.probe_argument(&index, span).map(Some);
         }
+        self.check_register(var, &index, span)?;
         let ty = builtin::ty(var, &mut self.state.types);
         let kind = ExprKind::BuiltinArray(var, Box::new(index));
         Ok(Some(Expr::new(kind, ty, span)))
+    }
+
+    /// The index of a built-in array.
+    fn builtin_index(&mut self, name: &str, args: &[ast::Expr], span: Span) -> Result<Expr> {
+        let [arg] = args else {
+            super::call::check_count(name, args.len(), 1, Some(1), span).map_err(|mut error| {
+                error.message = error.message.replacen("( )", "[ ]", 1);
+                error
+            })?;
+            return Err(self.needs_keys(name, span));
+        };
+        let index = self.expression(arg)?;
+        if self.state.types.int(index.ty).is_some() {
+            return Ok(self.convert(index, Ty::INT64_T));
+        }
+        let message = format!(
+            "{name}[ ] argument #1 is incompatible with prototype:\n\tprototype: integer constant\n\t argument: {}",
+            self.state.types.name(index.ty)
+        );
+        Err(Diagnostic::new("D_PROTO_ARG", arg.span, message))
+    }
+
+    /// Refuses a register that the machine does not have.
+    fn check_register(&self, var: Var, index: &Expr, span: Span) -> Result<()> {
+        match index.constant() {
+            Some(number) if number >= builtin::REGISTERS => {
+                let name = if var == Var::Uregs { "uregs" } else { "regs" };
+                let message = format!("{name}[]: index out of bounds ({})", number as i64);
+                Err(Diagnostic::new("D_UNKNOWN", span, message))
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn keys(

@@ -81,6 +81,14 @@ fn address_kind(name: &str) -> Option<(Action, Ty)> {
     })
 }
 
+/// Checks how many arguments a call of `name` has, if that is an action.
+pub fn check_call(name: &str, args: usize, span: Span) -> Result<()> {
+    match ACTIONS.iter().find(|(known, ..)| *known == name) {
+        Some((_, least, most)) => check_count(name, args, *least, *most, span),
+        None => Ok(()),
+    }
+}
+
 /// Names of all actions.
 pub fn names() -> impl Iterator<Item = &'static str> {
     ACTIONS.iter().map(|(name, ..)| *name)
@@ -297,6 +305,7 @@ impl Sema<'_, '_> {
             Some(ast::Expr {
                 kind: ExprKind::Agg { name, .. },
                 span,
+                ..
             }) => self.known_aggregation(name, call.name, *span)?,
             Some(other) => {
                 let ty = self.expression(other)?.ty;

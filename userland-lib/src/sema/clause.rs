@@ -94,13 +94,6 @@ impl Sema<'_, '_> {
         &mut self,
         clause: &ast::Clause,
     ) -> Result<Vec<(Option<Difo>, Vec<ActionDesc>)>> {
-        let predicate = match &clause.predicate {
-            Some(predicate) => {
-                let checked = self.predicate(predicate);
-                Some(checked.map_err(|error| error.within("predicate"))?)
-            }
-            None => None,
-        };
         let branches = clause
             .body
             .iter()
@@ -109,21 +102,72 @@ impl Sema<'_, '_> {
             branches,
             ..Builder::default()
         };
+        let early = self.clause_predicate(clause);
+        if let Err(error) = &early {
+            if error.tag != "D_IDENT_UNDEF" {
+                return early.map(|_| Vec::new());
+            }
+        }
         if !branches {
-            self.statements(&clause.body, &mut builder)
-                .map_err(|error| error.within("action list"))?;
+            let body = self
+                .statements(&clause.body, &mut builder)
+                .map_err(|error| error.within("action list"));
+            let predicate = self.late_predicate(clause, early, body)?;
             let predicate = predicate.map(|expr| self.value(&expr)).transpose()?;
             return Ok(vec![(predicate, builder.actions)]);
         }
-        if let Some(predicate) = predicate {
-            let var = self.decide(&predicate, &mut builder)?;
-            self.seal(&mut builder)?;
-            builder.conditions.push(Condition { var, value: 1 });
-        }
-        self.statements(&clause.body, &mut builder)
-            .map_err(|error| error.within("action list"))?;
+        let var = match clause.predicate {
+            Some(_) => Some(self.hidden_variable("condition", clause.span)?),
+            None => None,
+        };
+        let condition = var.iter().map(|var| Condition {
+            var: var.clone(),
+            value: 1,
+        });
+        builder.conditions.extend(condition);
+        let body = self
+            .statements(&clause.body, &mut builder)
+            .map_err(|error| error.within("action list"));
+        let predicate = self.late_predicate(clause, early, body)?;
         self.seal(&mut builder)?;
-        Ok(builder.done)
+        let mut first = Builder::default();
+        if let (Some(predicate), Some(var)) = (predicate, var) {
+            self.decide(&predicate, &var, &mut first)?;
+            self.seal(&mut first)?;
+        }
+        first.done.append(&mut builder.done);
+        Ok(first.done)
+    }
+
+    /// The predicate of a clause whose body is checked: what it was found to be before the body, or now, if it speaks
+    /// of a variable that the body brings into being.
+    fn late_predicate(
+        &mut self,
+        clause: &ast::Clause,
+        early: Result<Option<Expr>>,
+        body: Result<()>,
+    ) -> Result<Option<Expr>> {
+        match (early, body) {
+            (Ok(predicate), Ok(())) => Ok(predicate),
+            (Err(_), Ok(())) => self.clause_predicate(clause),
+            (Err(early), Err(error)) if error.tag == early.tag => Err(early),
+            (_, Err(error)) => Err(error),
+        }
+    }
+
+    /// The clause's predicate.
+    fn clause_predicate(&mut self, clause: &ast::Clause) -> Result<Option<Expr>> {
+        let Some(written) = &clause.predicate else {
+            return Ok(None);
+        };
+        let checked = self.predicate(written).map_err(|error| {
+            let error = error.within("predicate");
+            match error.tag {
+                "D_PRED_SCALAR" => error.counted_at(clause.end),
+                _ => error,
+            }
+        });
+        checked.map(Some)
     }
 
     fn predicate(&mut self, predicate: &ast::Expr) -> Result<Expr> {
@@ -159,7 +203,8 @@ impl Sema<'_, '_> {
         builder: &mut Builder,
     ) -> Result<()> {
         let condition = self.predicate(condition)?;
-        let var = self.decide(&condition, builder)?;
+        let var = self.hidden_variable("condition", condition.span)?;
+        self.decide(&condition, &var, builder)?;
         self.seal(builder)?;
         for (value, body) in [(1, then), (0, otherwise)] {
             if body.is_empty() {
@@ -181,10 +226,9 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
-    /// Adds the actions that leave the truth of `condition` in a hidden variable.
-    fn decide(&mut self, condition: &Expr, builder: &mut Builder) -> Result<VarRef> {
+    /// Adds the actions that leave the truth of `condition` in `var`.
+    fn decide(&mut self, condition: &Expr, var: &VarRef, builder: &mut Builder) -> Result<()> {
         let span = condition.span;
-        let var = self.hidden_variable("condition", span)?;
         let truth = match condition.kind {
             // These are 0 or 1 by themselves.
             ExprKind::Compare { .. }
@@ -205,18 +249,22 @@ impl Sema<'_, '_> {
             let assign = ExprKind::Assign(Place::Var(var.clone()), Box::new(value));
             self.effect(&Expr::new(assign, Ty::INT, span), builder)?;
         }
-        Ok(var)
+        Ok(())
     }
 
-    /// A clause-local variable of type `int` that no program can spell.
+    /// A new clause-local variable of type `int` that no program can spell.
     pub(super) fn hidden_variable(&mut self, what: &str, span: Span) -> Result<VarRef> {
         let number = self.hidden;
         self.hidden += 1;
-        let name = format!("<{what} {number}>");
-        Ok(match self.state.variables.find(VarScope::Clause, &name) {
+        self.hidden_of_type(&format!("<{what} {number}>"), Ty::INT, span)
+    }
+
+    /// The clause-local variable `name`, which no program can spell, always of the same type.
+    pub(super) fn hidden_of_type(&mut self, name: &str, ty: Ty, span: Span) -> Result<VarRef> {
+        Ok(match self.state.variables.find(VarScope::Clause, name) {
             Some(known) => known.place.clone(),
             None => {
-                self.add_variable(VarScope::Clause, &name, Ty::INT, None, span)?
+                self.add_variable(VarScope::Clause, name, ty, None, span)?
                     .place
             }
         })
@@ -308,6 +356,9 @@ impl Sema<'_, '_> {
             }
         }
         let expr = self.expression(statement)?;
+        if let ExprKind::Translated { .. } = expr.kind {
+            return Err(super::translate::no_value(span));
+        }
         self.has_value()?;
         if !expr.has_effect() && !matches!(expr.kind, ExprKind::Call(..)) {
             let message = "expression has null effect";

@@ -17,6 +17,12 @@ impl Sema<'_, '_> {
     /// The typed form of an expression whose value is wanted.
     pub(super) fn expression(&mut self, e: &ast::Expr) -> Result<Expr> {
         self.nested(e.span, |sema| sema.expression_unbounded(e))
+            .map_err(
+                |error| match error.span == e.span && error.counted.is_none() {
+                    true => error.counted_at(e.counted),
+                    false => error,
+                },
+            )
     }
 
     /// An expression that is computed with: its type must be known.
@@ -91,9 +97,12 @@ impl Sema<'_, '_> {
                     span,
                 })
             }
-            ast::ExprKind::Cast(ty, operand) => {
+            ast::ExprKind::Cast(ty, written) => {
                 let ty = self.type_name(ty)?;
-                let operand = self.expression(operand)?;
+                let operand = self.expression(written)?;
+                if let ast::ExprKind::Xlate(..) = written.kind {
+                    self.cast_translated(ty, &operand, span)?;
+                }
                 self.cast(ty, operand, span)
             }
             ast::ExprKind::SizeofType(ty) => {
@@ -103,6 +112,10 @@ impl Sema<'_, '_> {
             ast::ExprKind::SizeofExpr(operand) => {
                 let operand = self.expression(operand)?;
                 let ty = match &operand.kind {
+                    ExprKind::LoadBits { .. } => {
+                        let message = "cannot apply sizeof to a bit-field";
+                        return Err(Diagnostic::new("D_SIZEOF_BITFIELD", span, message));
+                    }
                     // A string constant has its own length, as an array has in C.
                     ExprKind::Str(text) => {
                         return Ok(Expr::int(text.len() as u64 + 1, Ty::SIZE_T, span))
@@ -139,6 +152,7 @@ impl Sema<'_, '_> {
         for arg in args {
             self.expression(arg)?;
         }
+        super::action::check_call(name, args.len(), span)?;
         let error = Diagnostic::new(
             "D_CG_EXPR",
             span,
@@ -162,24 +176,28 @@ impl Sema<'_, '_> {
             _ => Err(Diagnostic::new(
                 "D_SIZEOF_TYPE",
                 span,
-                format!(
-                    "cannot apply sizeof to an operand of type \"{}\"",
-                    self.state.types.name(ty)
-                ),
-            )),
+                "cannot apply sizeof to an operand of unknown size",
+            )
+            .note(format!("its type is \"{}\"", self.state.types.name(ty)))),
         }
     }
 
     fn offsetof(&mut self, ty: &ast::TypeName, member: &str, span: Span) -> Result<Expr> {
         let record = self.type_name(ty)?;
-        if !self.state.types.is_record(record) {
+        let types = &self.state.types;
+        if !types.is_record(record) || types.size(record).is_none() {
             return Err(Diagnostic::new(
                 "D_OFFSETOF_TYPE",
                 ty.span,
                 "offsetof operand must be a struct or union type",
             ));
         }
-        let path = self.path(record, member, span)?;
+        let path = self.path(record, member, span).map_err(|mut error| {
+            error.tag = "D_UNKNOWN";
+            error.message =
+                format!("failed to determine offset of {member}: Member name not found");
+            error
+        })?;
         if path.bits != 0 {
             return Err(Diagnostic::new(
                 "D_OFFSETOF_BITFIELD",
@@ -220,9 +238,7 @@ impl Sema<'_, '_> {
         };
         match op {
             UnaryOp::Deref => self.deref(operand, span),
-            UnaryOp::Not if !types.is_scalar(operand.ty) && !types.is_string(operand.ty) => {
-                refuse("D_OP_SCALAR", "scalar")
-            }
+            UnaryOp::Not if !types.is_scalar(operand.ty) => refuse("D_OP_SCALAR", "scalar"),
             UnaryOp::Not => Ok(match operand.constant() {
                 Some(value) => Expr::int(u64::from(value == 0), Ty::INT, span),
                 None => Expr::new(ExprKind::Not(Box::new(operand)), Ty::INT, span),
@@ -258,6 +274,10 @@ impl Sema<'_, '_> {
     fn step(&mut self, up: bool, post: bool, target: &ast::Expr, span: Span) -> Result<Expr> {
         let text = if up { "++" } else { "--" };
         let (place, ty) = self.place(target, text, Some(Ty::INT64_T))?;
+        if !self.state.types.is_scalar(ty) {
+            let message = format!("operator {text} requires operand of scalar type");
+            return Err(Diagnostic::new("D_OP_SCALAR", span, message));
+        }
         let op = if up { BinaryOp::Add } else { BinaryOp::Sub };
         let one = Expr::int(1, Ty::INT, span);
         self.update(place, ty, op, one, post, span)
@@ -301,21 +321,32 @@ impl Sema<'_, '_> {
         }
         let infer = self.inferred(value.ty);
         let (place, ty) = self.place(target, "=", Some(infer))?;
-        // Zero frees what a dynamic variable holds, whatever that is.
-        let frees = value.constant() == Some(0)
-            && self.state.types.int(value.ty).is_some()
-            && !self.state.types.is_scalar(ty)
-            && place.is_dynamic();
-        let value = match frees {
-            true => Expr::int(0, ty, span),
-            false => self.coerce(value, ty, "=", span)?,
+        let types = &self.state.types;
+        if matches!(types.base(ty), Kind::Array(..)) {
+            let message = format!(
+                "operator = may not be applied to operand of type \"{}\"",
+                types.name(ty)
+            );
+            return Err(Diagnostic::new("D_OP_ARRFUN", span, message));
+        }
+        // Zero frees what a dynamic variable holds, whatever that is; any string may be NULL.
+        let may_lack = match place {
+            Place::Memory { .. } => false,
+            _ => place.is_dynamic() || types.is_string(ty),
+        };
+        let deletes = may_lack && is_null(&value) && !types.is_scalar(ty);
+        let value = match value.kind {
+            _ if deletes => value.retype(ty),
+            ExprKind::Translated { .. } if !types.is_record(value.ty) => {
+                return Err(super::translate::no_value(value.span));
+            }
+            ExprKind::Translated { .. } if types.compatible(ty, value.ty) => {
+                self.materialized(value)?
+            }
+            _ => self.coerce(value, ty, "=", span)?,
         };
         self.note_origin(&place, &value, span)?;
-        Ok(Expr::new(
-            ExprKind::Assign(place, Box::new(value)),
-            ty,
-            span,
-        ))
+        self.store(place, value, ty, span)
     }
 
     fn points_to_void(&self, ty: Ty) -> bool {
@@ -362,14 +393,14 @@ impl Sema<'_, '_> {
         let (wide, value) = match (pointee, types.int(ty)) {
             (Some(element), _) if matches!(op, BinaryOp::Add | BinaryOp::Sub) => {
                 if types.int(value.ty).is_none() {
-                    return Err(self.incompatible(ty, op.text(), value.ty, span));
+                    return Err(self.incompatible(ty, &format!("{}=", op.text()), value.ty, span));
                 }
                 let value = self.scaled(value, element, span)?;
                 (ty, value)
             }
             (None, Some(_)) => {
                 if types.int(value.ty).is_none() {
-                    return Err(self.arithmetic_error(op, ty, value.ty, span));
+                    return Err(self.update_error(op, ty, value.ty, span));
                 }
                 let shift = matches!(op, BinaryOp::Shl | BinaryOp::Shr);
                 let wide = match shift {
@@ -389,7 +420,7 @@ impl Sema<'_, '_> {
                 };
                 (wide, value)
             }
-            _ => return Err(self.arithmetic_error(op, ty, value.ty, span)),
+            _ => return Err(self.update_error(op, ty, value.ty, span)),
         };
         Ok(Expr::new(
             ExprKind::Update {
@@ -402,6 +433,16 @@ impl Sema<'_, '_> {
             ty,
             span,
         ))
+    }
+
+    /// The error that `op=` got what it cannot compute with.
+    fn update_error(&self, op: BinaryOp, left: Ty, right: Ty, span: Span) -> Box<Diagnostic> {
+        match op {
+            BinaryOp::Add | BinaryOp::Sub => {
+                self.incompatible(left, &format!("{}=", op.text()), right, span)
+            }
+            _ => self.arithmetic_error(op, left, right, span),
+        }
     }
 
     fn cond(
@@ -463,8 +504,7 @@ impl Sema<'_, '_> {
 
     /// Refuses a condition that is neither number nor address.
     pub(super) fn scalar_condition(&self, condition: &Expr, op: &str) -> Result<()> {
-        let types = &self.state.types;
-        if types.is_scalar(condition.ty) || types.is_string(condition.ty) {
+        if self.state.types.is_scalar(condition.ty) {
             return Ok(());
         }
         Err(Diagnostic::new(
@@ -472,6 +512,22 @@ impl Sema<'_, '_> {
             condition.span,
             format!("operator {op} expression must be of scalar type"),
         ))
+    }
+
+    fn invalid_cast(&self, from: &str, to: Ty, span: Span) -> Box<Diagnostic> {
+        let to = self.state.types.name(to);
+        let message = format!("invalid cast expression: \"{from}\" to \"{to}\"");
+        Diagnostic::new("D_CAST_INVAL", span, message)
+    }
+
+    /// Refuses to make a number of what was just translated: it has no address.
+    fn cast_translated(&self, to: Ty, operand: &Expr, span: Span) -> Result<()> {
+        let types = &self.state.types;
+        match (types.int(to), types.is_record(operand.ty)) {
+            (Some(_), true) => Err(self.invalid_cast("translated data", to, span)),
+            (Some(_), false) => Err(self.invalid_cast("pointer to translated data", to, span)),
+            (None, _) => Ok(()),
+        }
     }
 
     fn cast(&mut self, ty: Ty, operand: Expr, span: Span) -> Result<Expr> {
@@ -499,21 +555,18 @@ impl Sema<'_, '_> {
             || (types.is_string(ty) && (types.is_scalar(from) || types.is_string_like(from)))
             || types.compatible(ty, from);
         if !fits {
-            return Err(Diagnostic::new(
-                "D_CAST_INVAL",
-                span,
-                format!(
-                    "invalid cast expression: \"{}\" to \"{}\"",
-                    types.name(from),
-                    types.name(ty)
-                ),
-            ));
+            return Err(self.invalid_cast(&types.name(from), ty, span));
         }
         if types.is_string(ty) {
             return Ok(self.string_value(operand).retype(ty));
         }
         Ok(operand.retype(ty))
     }
+}
+
+/// Whether `value` is the constant 0, which stands for no pointer and no string.
+pub(super) fn is_null(value: &Expr) -> bool {
+    value.constant() == Some(0)
 }
 
 /// C's type of an integer constant.

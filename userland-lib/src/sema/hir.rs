@@ -247,6 +247,21 @@ impl Expr {
         }
     }
 
+    /// Whether evaluating it twice is not the same as once.
+    pub fn changes(&self) -> bool {
+        match &self.kind {
+            ExprKind::Assign(..) | ExprKind::Update { .. } => true,
+            ExprKind::Load { address, .. } | ExprKind::LoadBits { address, .. } => {
+                address.changes()
+            }
+            ExprKind::Call(subr, args) => {
+                let pure = !matches!(subr, Subr::Rand | Subr::Strtok | Subr::Speculation);
+                !pure || args.iter().any(Self::changes)
+            }
+            _ => self.children().any(Self::changes),
+        }
+    }
+
     /// The operands of an expression that is neither an assignment nor a call.
     fn children(&self) -> impl Iterator<Item = &Self> {
         let (boxed, keys): ([Option<&Self>; 3], &[Self]) = match &self.kind {

@@ -140,6 +140,9 @@ pub(crate) fn check<'w>(
             }
         }
     }
+    if let Some(error) = &ast.error {
+        return Err(error.clone());
+    }
     sema.used_pragmas(&ast.pragmas)?;
     let mut program = sema.program;
     state.statements += program.statements.len() as u64;

@@ -3,6 +3,7 @@
 
 //! Operators between two operands, and the conversions that C makes around them.
 
+use super::expression::is_null;
 use super::fold::{self, IntShape};
 use super::hir::{Expr, ExprKind};
 use super::Sema;
@@ -129,7 +130,7 @@ impl Sema<'_, '_> {
     /// `value * sizeof (element)`, for pointer arithmetic.
     pub(super) fn scaled(&mut self, value: Expr, element: Ty, span: Span) -> Result<Expr> {
         let size = match self.state.types.size(element) {
-            // As GNU C has it, void and functions are of one byte.
+            // As GNU C has it, functions are of one byte.
             Some(0) | None if !self.state.types.is_record(element) => 1,
             Some(size) => size,
             None => {
@@ -208,7 +209,7 @@ impl Sema<'_, '_> {
     fn logic(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Result<Expr> {
         for operand in [&left, &right] {
             let types = &self.state.types;
-            if !types.is_scalar(operand.ty) && !types.is_string(operand.ty) {
+            if !types.is_scalar(operand.ty) {
                 return Err(Diagnostic::new(
                     "D_OP_SCALAR",
                     span,
@@ -227,15 +228,15 @@ impl Sema<'_, '_> {
     fn comparison(&mut self, op: BinaryOp, left: Expr, right: Expr, span: Span) -> Result<Expr> {
         let types = &self.state.types;
         let (a, b) = (left.ty, right.ty);
-        let text = (types.is_string(a) || types.is_string(b))
-            && types.is_string_like(a)
-            && types.is_string_like(b);
+        // The null pointer is no string, and less than any; whether it is one needs no look at the bytes.
+        let ordered = !matches!(op, BinaryOp::Eq | BinaryOp::Ne);
+        let text = types.is_string(a) && (types.is_string_like(b) || ordered && is_null(&right))
+            || types.is_string(b) && (types.is_string_like(a) || ordered && is_null(&left));
         if text {
             let (left, right) = (self.string_value(left), self.string_value(right));
             let kind = ExprKind::CompareStr(op, Box::new(left), Box::new(right));
             return Ok(Expr::new(kind, Ty::INT, span));
         }
-        let is_null = |e: &Expr| types.is_pointer(e.ty) && e.constant() == Some(0);
         let (signed, left, right) = if let Some(ty) = types.usual(a, b) {
             let signed = types.int(ty).is_some_and(|int| int.signed);
             (signed, self.convert(left, ty), self.convert(right, ty))
@@ -293,6 +294,9 @@ impl Sema<'_, '_> {
             (None, None) => return Ok(None),
             _ => return Err(self.incompatible(left.ty, op.text(), right.ty, span)),
         };
+        if types.resolve(element) == Ty::VOID {
+            return Err(self.incompatible(left.ty, op.text(), right.ty, span));
+        }
         let offset = self.scaled(offset.clone(), element, span)?;
         // An array decays into a pointer to its elements.
         let user = pointer.user || self.state.types.is_userland(pointer.ty);

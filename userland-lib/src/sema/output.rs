@@ -74,7 +74,14 @@ impl Sema<'_, '_> {
 
     /// `printf()`, `system()`, `freopen()`.
     pub(super) fn formatted(&mut self, call: &Called<'_>) -> Result<Made> {
-        let (text, format) = self.format(call)?;
+        let format = self.format(call);
+        if format.is_err() {
+            // What is wrong with an argument by itself is told before what is wrong with the format.
+            for arg in call.args.get(1..).unwrap_or(&[]) {
+                self.expression(arg)?;
+            }
+        }
+        let (text, format) = format?;
         let kind = match call.name {
             "system" => Action::System,
             "freopen" => Action::Freopen,

@@ -6,15 +6,17 @@
 //! An assignment to a name that means nothing yet makes a variable, of the type of the value; an assignment to an
 //! element of such a name makes an associative array, whose keys have the types of those given. All else must
 //! exist already. Memory can be a target where its address is computed from what the program owns; whether it does
-//! own it is for the machine to find out when it stores.
+//! own it is for the machine to find out when it stores. A structure or array of a thread's, or in an associative array,
+//! comes into being with the first assignment to a part of it.
 
 use super::access::variable_name;
-use super::hir::{ExprKind, Place, VarScope};
+use super::hir::{Expr, ExprKind, Place, VarScope};
 use super::{builtin, Sema};
 use crate::diag::{Diagnostic, Result};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::Ty;
+use dtrace_uapi::subr::Subr;
 
 impl Sema<'_, '_> {
     /// What `target` names, as something to be assigned to by `op`. A variable that does not exist yet comes into
@@ -38,9 +40,85 @@ impl Sema<'_, '_> {
                 }
             }
         }
-        let refuse = |message: String| Err(Diagnostic::new("D_OP_LVAL", span, message));
         let value = self.expression(target)?;
         let value = self.typed(value)?;
+        self.place_of(value, op, span)
+    }
+
+    /// The assignment of `value` to `place`, which is of type `ty`.
+    pub(super) fn store(&mut self, place: Place, value: Expr, ty: Ty, span: Span) -> Result<Expr> {
+        // Memory takes all bytes of a string, and of those only a variable is sure to have as many.
+        let value = match (&place, self.state.types.is_string(ty)) {
+            (Place::Memory { .. }, true) => {
+                let text = self.hidden_of_type("<text>", Ty::STRING, span)?;
+                let read = Expr::new(ExprKind::Var(text.clone()), Ty::STRING, span);
+                let assign = ExprKind::Assign(Place::Var(text), Box::new(value));
+                let assign = Expr::new(assign, Ty::STRING, span);
+                Expr::new(
+                    ExprKind::Comma(Box::new(assign), Box::new(read)),
+                    Ty::STRING,
+                    span,
+                )
+            }
+            _ => value,
+        };
+        let assign = ExprKind::Assign(place, Box::new(value));
+        Ok(Expr::new(assign, ty, span))
+    }
+
+    /// The address `address` within something dynamic, which comes into being, all zeros, where it is not there yet.
+    fn with_room(&mut self, address: Expr) -> Expr {
+        let (ty, user, span) = (address.ty, address.user, address.span);
+        let types = &self.state.types;
+        let kind = match address.kind {
+            ExprKind::Retype(inner) => ExprKind::Retype(Box::new(self.with_room(*inner))),
+            ExprKind::Arith(op, base, offset) => {
+                ExprKind::Arith(op, Box::new(self.with_room(*base)), offset)
+            }
+            ExprKind::Var(var) if var.scope == VarScope::Thread && !types.is_scalar(ty) => {
+                return self.made(Place::Var(var.clone()), ExprKind::Var(var), ty, span);
+            }
+            // Keys are computed once more for each access.
+            ExprKind::Element(var, keys)
+                if !types.is_scalar(ty) && !keys.iter().any(Expr::changes) =>
+            {
+                let place = Place::Element(var.clone(), keys.clone());
+                return self.made(place, ExprKind::Element(var, keys), ty, span);
+            }
+            kind => kind,
+        };
+        Expr {
+            kind,
+            ty,
+            user,
+            span,
+        }
+    }
+
+    /// `read`, after zeros were assigned to its `place` if there was nothing.
+    fn made(&self, place: Place, read: ExprKind, ty: Ty, span: Span) -> Expr {
+        let size = Expr::int(self.state.types.size(ty).unwrap_or(0), Ty::SIZE_T, span);
+        let read = Expr::new(read, ty, span);
+        let zeros = Expr::new(ExprKind::Call(Subr::Alloca, vec![size]), ty, span);
+        let assign = Expr::new(ExprKind::Assign(place, Box::new(zeros)), ty, span);
+        let made = ExprKind::Comma(Box::new(assign), Box::new(read.clone()));
+        let there = ExprKind::Compare {
+            op: ast::BinaryOp::Ne,
+            signed: false,
+            left: Box::new(read.clone()),
+            right: Box::new(Expr::int(0, Ty::UINTPTR_T, span)),
+        };
+        let kind = ExprKind::Cond(
+            Box::new(Expr::new(there, Ty::INT, span)),
+            Box::new(read),
+            Box::new(Expr::new(made, ty, span)),
+        );
+        Expr::new(kind, ty, span)
+    }
+
+    /// The place that `value` was read from.
+    pub(super) fn place_of(&mut self, value: Expr, op: &str, span: Span) -> Result<(Place, Ty)> {
+        let refuse = |message: String| Err(Diagnostic::new("D_OP_LVAL", span, message));
         let ty = value.ty;
         if self.state.types.is_const(ty) {
             return refuse(format!("operator {op} cannot modify a const object"));
@@ -49,35 +127,39 @@ impl Sema<'_, '_> {
             ExprKind::Load {
                 address,
                 user: false,
-            } => Ok((
-                Place::Memory {
-                    address,
-                    bits: None,
-                },
-                ty,
-            )),
+            } => {
+                let address = Box::new(self.with_room(*address));
+                Ok((
+                    Place::Memory {
+                        address,
+                        bits: None,
+                    },
+                    ty,
+                ))
+            }
             ExprKind::LoadBits {
                 address,
                 bits,
                 user: false,
-            } => Ok((
-                Place::Memory {
-                    address,
-                    bits: Some(bits),
-                },
-                ty,
-            )),
+            } => {
+                let address = Box::new(self.with_room(*address));
+                let bits = Some(bits);
+                Ok((Place::Memory { address, bits }, ty))
+            }
             ExprKind::Load { .. } | ExprKind::LoadBits { .. } => refuse(format!(
                 "operator {op} cannot modify user memory: use copyout( )"
             )),
             // An object within something: its address is known.
-            ExprKind::Retype(address) if !self.state.types.is_scalar(ty) && !value.user => Ok((
-                Place::Memory {
-                    address,
-                    bits: None,
-                },
-                ty,
-            )),
+            ExprKind::Retype(address) if !self.state.types.is_scalar(ty) && !value.user => {
+                let address = Box::new(self.with_room(*address));
+                Ok((
+                    Place::Memory {
+                        address,
+                        bits: None,
+                    },
+                    ty,
+                ))
+            }
             _ => refuse(format!(
                 "operator {op} requires modifiable lvalue as an operand"
             )),

@@ -12,12 +12,13 @@
 //! Invariant: while a member's expression is checked, the only binding is the translator's parameter: nothing of the
 //! place that uses the translator is visible in it.
 
-use super::hir::{Expr, ExprKind};
+use super::hir::{Expr, ExprKind, Place};
 use super::Sema;
 use crate::diag::{nearest, Diagnostic, Result};
 use crate::source::Span;
 use crate::syntax::ast;
 use crate::types::{Kind, Ty};
+use dtrace_uapi::subr::Subr;
 use std::rc::Rc;
 
 /// A translator.
@@ -43,22 +44,27 @@ impl Translator {
 }
 
 impl Sema<'_, '_> {
-    /// Takes a translator's declaration. Its members' expressions are looked at when they are used.
+    /// Takes a translator's declaration. A library's expressions for members are looked at when they are used, a
+    /// program's also at once.
     pub(super) fn translator(&mut self, declaration: &ast::Translator) -> Result<()> {
+        let end = declaration.span.end.saturating_sub(1);
         let output = self.type_name(&declaration.output)?;
         let input = self.type_name(&declaration.input)?;
         let types = &mut self.state.types;
+        let refuse =
+            |tag, span, message: String| Err(Diagnostic::new(tag, span, message).counted_at(end));
         let span = declaration.output.span;
         if !types.is_record(output) {
             let message = "translator output type must be a struct or union";
-            return Err(Diagnostic::new("D_XLATE_SOU", span, message));
+            return refuse("D_XLATE_SOU", span, message.to_owned());
+        }
+        if types.size(output).is_none() {
+            let message = format!("incomplete struct/union/enum {}", types.name(output));
+            return refuse("D_XLATE_SOU", span, message);
         }
         if matches!(types.base(input), Kind::Dynamic | Kind::Void) {
-            return Err(Diagnostic::new(
-                "D_XLATE_INCOMPAT",
-                declaration.input.span,
-                format!("translator input type {} cannot be read", types.name(input)),
-            ));
+            let message = format!("translator input type {} cannot be read", types.name(input));
+            return refuse("D_XLATE_INCOMPAT", declaration.input.span, message);
         }
         for (name, value) in &declaration.members {
             if types.member(output, name).is_none() {
@@ -66,7 +72,7 @@ impl Sema<'_, '_> {
                     "translator member {name} is not a member of {}",
                     types.name(output)
                 );
-                return Err(Diagnostic::new("D_XLATE_MEMB", value.span, message));
+                return refuse("D_XLATE_MEMB", value.span, message);
             }
         }
         let known = self.state.translators.iter().any(|known| {
@@ -76,11 +82,11 @@ impl Sema<'_, '_> {
         if known {
             let types = &self.state.types;
             let message = format!(
-                "translator from {} to {} redeclared",
+                "translator from {} to {} has already been declared",
                 types.name(input),
                 types.name(output)
             );
-            return Err(Diagnostic::new("D_XLATE_REDECL", declaration.span, message));
+            return refuse("D_XLATE_REDECL", declaration.span, message);
         }
         self.state.translators.push(Rc::new(Translator {
             output,
@@ -88,6 +94,34 @@ impl Sema<'_, '_> {
             parameter: declaration.input.declarator.name.clone(),
             members: declaration.members.clone(),
         }));
+        match self.is_library {
+            true => Ok(()),
+            false => self.check_members(declaration, output, input, end),
+        }
+    }
+
+    /// Checks the expressions for a translator's members, with a parameter that has no value.
+    fn check_members(
+        &mut self,
+        declaration: &ast::Translator,
+        output: Ty,
+        input: Ty,
+        end: u32,
+    ) -> Result<()> {
+        let parameter = &declaration.input.declarator;
+        let value = super::inline::placeholder(&parameter.name, input, parameter.span);
+        for (name, written) in &declaration.members {
+            let Some(path) = self.state.types.member(output, name) else {
+                continue;
+            };
+            let bindings = vec![(parameter.name.clone(), value.clone())];
+            let outer = std::mem::replace(&mut self.bindings, bindings);
+            let computed = self.expression(written);
+            self.bindings = outer;
+            let computed = computed?;
+            self.translated_value(computed, path.ty, name, written.span)
+                .map_err(|error| error.counted_at(end))?;
+        }
         Ok(())
     }
 
@@ -150,6 +184,45 @@ impl Sema<'_, '_> {
             ty: output,
             span,
         })
+    }
+
+    /// A translated structure in memory: its members are computed one after another into scratch memory. Those that the
+    /// translator does not define are 0.
+    pub(super) fn materialized(&mut self, value: Expr) -> Result<Expr> {
+        let ExprKind::Translated { translator, .. } = &value.kind else {
+            return Ok(value);
+        };
+        let Some(translator) = self.state.translators.get(*translator).cloned() else {
+            return Ok(value);
+        };
+        let (ty, span) = (value.ty, value.span);
+        let Some(size) = self.state.types.size(ty) else {
+            return Ok(value);
+        };
+        let pointer = self.state.types.pointer_to(ty);
+        let name = format!("<{} {}>", self.state.types.name(ty), self.hidden);
+        self.hidden += 1;
+        let var = self.hidden_of_type(&name, pointer, span)?;
+        let address = Expr::new(ExprKind::Var(var.clone()), pointer, span);
+        let room = ExprKind::Call(Subr::Alloca, vec![Expr::int(size, Ty::SIZE_T, span)]);
+        let room = Expr::new(room, pointer, span);
+        let assign = ExprKind::Assign(Place::Var(var), Box::new(room));
+        let mut steps = Expr::new(assign, pointer, span);
+        let object = address.clone().retype(ty);
+        let comma = |first: Expr, second: Expr| {
+            let ty = second.ty;
+            Expr::new(ExprKind::Comma(Box::new(first), Box::new(second)), ty, span)
+        };
+        for (name, _) in &translator.members {
+            let Some(computed) = self.translated_member(&value, name, span)? else {
+                continue;
+            };
+            let to = self.member_of(object.clone(), ty, name, span)?;
+            let (place, to) = self.place_of(to, "=", span)?;
+            let computed = self.coerce(computed, to, "=", span)?;
+            steps = comma(steps, self.store(place, computed, to, span)?);
+        }
+        Ok(comma(steps, object))
     }
 
     /// The member `name` of the translated value `base`; `None` if `base` is no translated value.
@@ -222,4 +295,11 @@ impl Sema<'_, '_> {
         value.span = span;
         Ok(value)
     }
+}
+
+/// The error that a translated value is wanted as a whole where only its members can be had.
+pub(super) fn no_value(span: Span) -> Box<Diagnostic> {
+    let message = "expression cannot evaluate to result of dynamic type";
+    Diagnostic::new("D_CG_DYN", span, message)
+        .note("only the members of translated data can be read")
 }

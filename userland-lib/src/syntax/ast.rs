@@ -3,6 +3,7 @@
 
 //! The abstract syntax of D: what was written, and where, before any name is looked up.
 
+use crate::diag::Diagnostic;
 use crate::source::Span;
 
 /// A parsed program.
@@ -12,6 +13,8 @@ pub struct Ast {
     pub items: Vec<Item>,
     /// Control lines that matter, in order.
     pub pragmas: Vec<Pragma>,
+    /// What ended the reading, if it was not the end of the text: mistakes in what was read come before it.
+    pub error: Option<Box<Diagnostic>>,
 }
 
 /// A `#pragma D` line.
@@ -45,6 +48,8 @@ pub struct Clause {
     pub predicate: Option<Expr>,
     /// The statements.
     pub body: Vec<Stmt>,
+    /// The byte where the clause ends: its closing brace's, if it has a body.
+    pub end: u32,
     /// The descriptions' place.
     pub span: Span,
 }
@@ -72,6 +77,9 @@ pub struct Expr {
     pub kind: ExprKind,
     /// Where.
     pub span: Span,
+    /// The byte whose line DTrace counts errors of it at: an operator is known to have all its operands when the token
+    /// after them is read.
+    pub counted: u32,
 }
 
 /// An integer constant's suffix and base decide its type.

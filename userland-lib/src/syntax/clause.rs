@@ -20,6 +20,7 @@ impl Parser<'_> {
             probes,
             predicate: None,
             body: Vec::new(),
+            end: self.source.text.len() as u32,
             span,
         };
         let another = !self.lexer.remaining().starts_with(['/', '{']);
@@ -48,6 +49,7 @@ impl Parser<'_> {
                 if !self.at("}") {
                     return Err(self.unexpected());
                 }
+                clause.end = self.span.start;
                 self.leave_tokens();
             }
             // A predicate alone: the default action under a condition.

@@ -35,7 +35,7 @@ impl Specifiers {
         if self.kind.is_some() || !self.words.is_empty() {
             return Err(match self.kind {
                 None => misplaced(&self.words, parser.last),
-                Some(_) => parser.combination(),
+                Some(_) => misplaced(&["int"], parser.last),
             });
         }
         self.kind = Some(kind);

@@ -60,17 +60,35 @@ fn assignment(token: &Tok) -> Option<Option<BinaryOp>> {
 }
 
 fn expr(kind: ExprKind, span: Span) -> Expr {
-    Expr { kind, span }
+    Expr {
+        kind,
+        span,
+        counted: span.start,
+    }
 }
 
 impl Parser<'_> {
+    /// An operator with its operands, which have all been read.
+    fn operation(&self, kind: ExprKind, span: Span) -> Expr {
+        let counted = match self.token {
+            // What ends a predicate goes on to the brace behind it.
+            Tok::EndPredicate => self.lexer.next_token() as u32,
+            _ => self.span.start,
+        };
+        Expr {
+            kind,
+            span,
+            counted,
+        }
+    }
+
     /// An expression with commas.
     pub(super) fn expression(&mut self) -> Result<Expr> {
         let mut left = self.assignment()?;
         while self.eat(",")? {
             let right = self.assignment()?;
             let span = left.span.to(right.span);
-            left = expr(ExprKind::Comma(Box::new(left), Box::new(right)), span);
+            left = self.operation(ExprKind::Comma(Box::new(left), Box::new(right)), span);
         }
         Ok(left)
     }
@@ -85,7 +103,7 @@ impl Parser<'_> {
             parser.advance()?;
             let value = parser.assignment()?;
             let span = target.span.to(value.span);
-            Ok(expr(
+            Ok(parser.operation(
                 ExprKind::Assign {
                     op,
                     target: Box::new(target),
@@ -106,7 +124,7 @@ impl Parser<'_> {
         self.expect(":")?;
         let otherwise = self.nested(Self::conditional_expression)?;
         let span = condition.span.to(otherwise.span);
-        Ok(expr(
+        Ok(self.operation(
             ExprKind::Cond(Box::new(condition), Box::new(then), Box::new(otherwise)),
             span,
         ))
@@ -121,7 +139,7 @@ impl Parser<'_> {
             self.advance()?;
             let right = self.nested(|parser| parser.binary(power + 1))?;
             let span = left.span.to(right.span);
-            left = expr(ExprKind::Binary(op, Box::new(left), Box::new(right)), span);
+            left = self.operation(ExprKind::Binary(op, Box::new(left), Box::new(right)), span);
         }
         Ok(left)
     }
@@ -145,14 +163,14 @@ impl Parser<'_> {
             self.advance()?;
             let operand = self.unary()?;
             let span = start.to(operand.span);
-            return Ok(expr(ExprKind::Unary(op, Box::new(operand)), span));
+            return Ok(self.operation(ExprKind::Unary(op, Box::new(operand)), span));
         }
         if self.at("++") || self.at("--") {
             let up = self.at("++");
             self.advance()?;
             let target = Box::new(self.unary()?);
             let span = start.to(target.span);
-            return Ok(expr(
+            return Ok(self.operation(
                 ExprKind::Step {
                     up,
                     post: false,
@@ -165,7 +183,7 @@ impl Parser<'_> {
             if let Some(ty) = self.parenthesized_type()? {
                 let operand = self.unary()?;
                 let span = start.to(operand.span);
-                return Ok(expr(ExprKind::Cast(Box::new(ty), Box::new(operand)), span));
+                return Ok(self.operation(ExprKind::Cast(Box::new(ty), Box::new(operand)), span));
             }
         }
         if self.at_word("sizeof") {
@@ -175,7 +193,7 @@ impl Parser<'_> {
             self.advance()?;
             let operand = self.unary()?;
             let span = start.to(operand.span);
-            return Ok(expr(ExprKind::Stringof(Box::new(operand)), span));
+            return Ok(self.operation(ExprKind::Stringof(Box::new(operand)), span));
         }
         self.postfix()
     }
@@ -189,7 +207,7 @@ impl Parser<'_> {
             },
             false => ExprKind::SizeofExpr(Box::new(self.unary()?)),
         };
-        Ok(expr(kind, start.to(self.last)))
+        Ok(self.operation(kind, start.to(self.last)))
     }
 
     /// `(type)` if that is what stands here; else nothing is read.
@@ -328,10 +346,17 @@ impl Parser<'_> {
                 self.advance()?;
                 let inner = self.expression()?;
                 self.expect(")")?;
-                return Ok(expr(inner.kind, start.to(self.last)));
+                return Ok(Expr {
+                    span: start.to(self.last),
+                    ..inner
+                });
             }
             Tok::Punct("`") => {
                 self.advance()?;
+                if !matches!(self.token, Tok::Ident(_)) {
+                    let message = "failed to resolve `: Unknown symbol name";
+                    return Err(Diagnostic::new("D_IDENT_UNDEF", start, message));
+                }
                 self.scoped_symbol(String::new())?
             }
             Tok::Ident(word) => self.word(&word)?,

@@ -22,13 +22,14 @@ pub trait TypeNames {
     fn is_type(&mut self, module: Option<&str>, name: &str) -> bool;
 }
 
-/// Parses the text of `source`. With `descriptions` a word that may be a probe description is one.
+/// Parses the text of `source` as far as its syntax is right. With `descriptions` a word that may be a probe description
+/// is one.
 pub fn parse(
     source: &Source,
     macros: &Macros,
     descriptions: bool,
     names: &mut dyn TypeNames,
-) -> Result<Ast> {
+) -> Ast {
     let mut parser = Parser {
         lexer: Lexer::new(&source.text, macros),
         source,
@@ -44,17 +45,12 @@ pub fn parse(
         depth: 0,
     };
     let mut ast = Ast::default();
-    parser.lexer.skip_trivia()?;
-    while !parser.lexer.remaining().is_empty() {
-        let items = parser.item()?;
-        ast.items.extend(items);
-        parser.lexer.skip_trivia()?;
-    }
+    ast.error = parser.items(&mut ast.items).err();
     ast.pragmas = std::mem::take(&mut parser.lexer.pragmas);
     // Looking ahead may have read a control line twice.
     ast.pragmas.sort_by_key(|pragma| pragma.span.start);
     ast.pragmas.dedup_by_key(|pragma| pragma.span.start);
-    Ok(ast)
+    ast
 }
 
 pub(super) struct Parser<'a> {
@@ -235,6 +231,15 @@ impl Parser<'_> {
 
     pub(super) fn is_argument(&self) -> bool {
         self.source.origin == Origin::Argument
+    }
+
+    fn items(&mut self, items: &mut Vec<Item>) -> Result<()> {
+        self.lexer.skip_trivia()?;
+        while !self.lexer.remaining().is_empty() {
+            items.extend(self.item()?);
+            self.lexer.skip_trivia()?;
+        }
+        Ok(())
     }
 
     /// A declaration or a clause. What stands here tells which: a keyword of declarations, or a name that another

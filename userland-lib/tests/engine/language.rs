@@ -10,7 +10,7 @@ use dtrace::world::Nowhere;
 use expect_test::{expect, Expect};
 
 /// What the programs print, one after the other enabled; `syscall::read:entry` fires with 3 and 4 in between.
-fn run(programs: &[&str]) -> String {
+pub fn run(programs: &[&str]) -> String {
     let mut compiler = Compiler::new(&Nowhere);
     let mut session = Session::new(&[("quiet", None)]);
     for text in programs {

@@ -9,6 +9,7 @@
 
 mod arithmetic;
 mod build;
+mod declared;
 mod device;
 mod language;
 mod machine;

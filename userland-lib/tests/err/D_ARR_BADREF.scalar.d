@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-int a[int];
+int a[5];
 BEGIN
 {
-	trace(a);
+	a[1, 2] = 1;
 }

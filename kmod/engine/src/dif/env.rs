@@ -430,17 +430,12 @@ impl<M: Machine> Env<'_, M> {
 
     /// Compares two strings: less than, equal to or greater than 0.
     pub fn compare(&mut self, a: u64, b: u64) -> Result<i64, Trap> {
-        // NULL compares like an empty string.
-        let na = if a == 0 {
-            0
-        } else {
-            self.fetch(a, 0, usize::MAX)?
-        };
-        let nb = if b == 0 {
-            0
-        } else {
-            self.fetch(b, 1, usize::MAX)?
-        };
+        // NULL is no string, and less than any.
+        if a == 0 || b == 0 {
+            return Ok((a != 0) as i64 - (b != 0) as i64);
+        }
+        let na = self.fetch(a, 0, usize::MAX)?;
+        let nb = self.fetch(b, 1, usize::MAX)?;
         let order = self.fetched(0, na).cmp(self.fetched(1, nb));
         Ok(order as i64)
     }

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+BEGIN
+/first++ == 0/
+{
+	trace(first);
+}
+
+BEGIN
+/last == 0/
+{
+	last++;
+}
+
+BEGIN
+/both == 0/
+{
+	if (pid) {
+		both = 1;
+	}
+}
