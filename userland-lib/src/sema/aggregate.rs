@@ -11,7 +11,7 @@ use super::clause::Builder;
 use super::hir::Expr;
 use super::printf::Keyed;
 use super::Sema;
-use super::{action, aggfunc, call};
+use super::{action, aggfunc, call, distribution};
 use crate::diag::{nearest, Diagnostic, Result};
 use crate::program::ActionDesc;
 use crate::source::Span;
@@ -233,7 +233,7 @@ impl Sema<'_, '_> {
             );
             return Err(Diagnostic::new("D_AGG_REDEF", span, message));
         }
-        aggfunc::same_parameters(func, known.arg, arg, span)?;
+        distribution::same_parameters(func, known.arg, arg, span)?;
         if known.keys.len() != keys.len() {
             let plural = if keys.len() == 1 { "" } else { "s" };
             let message = format!(

@@ -19,6 +19,7 @@ mod builtin;
 mod call;
 mod clause;
 mod declare;
+mod distribution;
 mod expression;
 mod fold;
 pub mod hir;
