@@ -4,6 +4,7 @@
 //! A function becomes a DIF object.
 
 use super::ir::{Func, Inst, VReg};
+use super::optimize::optimize;
 use super::regs;
 use crate::program::Difo;
 use dtrace_uapi::dif::{Instr, Op, DIF_INTOFF_MAX, DIF_STROFF_MAX};
@@ -32,7 +33,17 @@ pub enum AsmError {
 /// If lowering broke [`super::ir`]'s invariants: a branch to a label that is not placed after it.
 pub fn assemble(func: &Func, rtype: DifType) -> Result<Difo, AsmError> {
     let mut func = func.clone();
+    optimize(&mut func);
     let assignment = regs::allocate(&mut func);
+    // A copy between registers that turned out to be one.
+    func.code.retain(|(inst, _)| match inst {
+        Inst::Un {
+            op: Op::Mov,
+            dst,
+            a,
+        } => assignment[dst.0 as usize] != assignment[a.0 as usize],
+        _ => true,
+    });
     let mut asm = Assembler {
         places: places(&func),
         assignment,

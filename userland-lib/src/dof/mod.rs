@@ -95,7 +95,8 @@ impl Strings {
 struct Image {
     headers: Vec<Sec>,
     data: Vec<u8>,
-    difos: HashMap<Vec<u8>, SecIdx>,
+    /// Sections that may be linked more than once, by type and bytes.
+    shared: HashMap<(u32, Vec<u8>), SecIdx>,
 }
 
 impl Image {
@@ -173,37 +174,37 @@ impl Image {
         }
     }
 
+    /// Adds a section of part of a DIF object; one of the same bytes serves all objects that have it.
+    fn shared<T: IntoBytes + Immutable>(&mut self, ty: SecType, entries: &[T]) -> SecIdx {
+        let identity = (ty as u32, entries.as_bytes().to_vec());
+        if let Some(&section) = self.shared.get(&identity) {
+            return section;
+        }
+        let section = match ty {
+            SecType::Strtab => self.section(ty, 1, 0, identity.1.clone()),
+            SecType::DifoHdr => self.section(ty, 4, 0, identity.1.clone()),
+            _ => self.table(ty, entries),
+        };
+        self.shared.insert(identity, section);
+        section
+    }
+
     /// Adds a DIF object: its sections and the header that links them.
     fn difo(&mut self, difo: &Difo) -> SecIdx {
         let text: Vec<u32> = difo.text.iter().map(|instr| instr.0).collect();
-        let mut identity = DifoHdr { rtype: difo.rtype }.as_bytes().to_vec();
-        for part in [
-            text.as_bytes(),
-            difo.ints.as_bytes(),
-            &difo.strings,
-            difo.vars.as_bytes(),
-        ] {
-            identity.extend_from_slice(part.len().as_bytes());
-            identity.extend_from_slice(part);
-        }
-        if let Some(&section) = self.difos.get(&identity) {
-            return section;
-        }
-        let mut links = vec![self.table(SecType::Dif, &text)];
+        let mut links = vec![self.shared(SecType::Dif, &text)];
         if !difo.ints.is_empty() {
-            links.push(self.table(SecType::Inttab, &difo.ints));
+            links.push(self.shared(SecType::Inttab, &difo.ints));
         }
         if !difo.strings.is_empty() {
-            links.push(self.section(SecType::Strtab, 1, 0, difo.strings.clone()));
+            links.push(self.shared(SecType::Strtab, &difo.strings));
         }
         if !difo.vars.is_empty() {
-            links.push(self.table(SecType::Vartab, &difo.vars));
+            links.push(self.shared(SecType::Vartab, &difo.vars));
         }
         let mut head = DifoHdr { rtype: difo.rtype }.as_bytes().to_vec();
         head.extend_from_slice(links.as_bytes());
-        let section = self.section(SecType::DifoHdr, 4, 0, head);
-        self.difos.insert(identity, section);
-        section
+        self.shared(SecType::DifoHdr, &head)
     }
 
     fn finish(mut self) -> Vec<u8> {
@@ -326,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_objects_are_written_once() {
+    fn equal_parts_of_objects_are_written_once() {
         let clauses = vec![clause("read", 1), clause("write", 1), clause("open", 2)];
         let image = emit(
             &Program {
@@ -341,6 +342,7 @@ mod tests {
                 .filter(|(sec, _)| sec.ty == ty as u32)
                 .count()
         };
+        assert_eq!((count(SecType::Dif), count(SecType::Inttab)), (1, 2));
         assert_eq!(count(SecType::DifoHdr), 2);
         assert_eq!(count(SecType::EcbDesc), 3);
     }

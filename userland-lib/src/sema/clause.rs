@@ -113,7 +113,7 @@ impl Sema<'_, '_> {
                 .statements(&clause.body, &mut builder)
                 .map_err(|error| error.within("action list"));
             let predicate = self.late_predicate(clause, early, body)?;
-            let predicate = predicate.map(|expr| self.value(&expr)).transpose()?;
+            let predicate = predicate.map(|expr| self.decision(&expr)).transpose()?;
             return Ok(vec![(predicate, builder.actions)]);
         }
         let var = match clause.predicate {
@@ -303,7 +303,7 @@ impl Sema<'_, '_> {
             let both = ExprKind::Logic(BinaryOp::LogAnd, Box::new(left), Box::new(right));
             Expr::new(both, Ty::INT, Span::default())
         });
-        let predicate = all.map(|expr| self.value(&expr)).transpose()?;
+        let predicate = all.map(|expr| self.decision(&expr)).transpose()?;
         builder.done.push((predicate, actions));
         Ok(())
     }
@@ -392,6 +392,12 @@ impl Sema<'_, '_> {
     pub(super) fn value(&self, expr: &Expr) -> Result<Difo> {
         self.has_value()?;
         lower::value(expr, &self.state.types).map_err(|why| too_large(why, expr.span))
+    }
+
+    /// The code of a predicate.
+    fn decision(&self, expr: &Expr) -> Result<Difo> {
+        self.has_value()?;
+        lower::predicate(expr, &self.state.types).map_err(|why| too_large(why, expr.span))
     }
 
     /// The code of an expression that the kernel does not record.

@@ -326,7 +326,7 @@ fn faults_reach_error_and_tracing_goes_on() {
         "#,
         expect![[r#"
             |fault 1 at 0: 0x0$
-            |fault 4 at 56: 0x0$
+            |fault 4 at 52: 0x0$
         "#]],
     );
 }

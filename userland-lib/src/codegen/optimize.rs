@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! What lowering need not care about: copies, values that nobody reads, code that nothing leads to.
+//!
+//! Lowering makes the code of every node by itself, so it copies results to where they are wanted and computes values
+//! of expressions that are there for their effect. All of it is seen in one pass each, as branches go forward only and
+//! what is read was assigned before.
+//!
+//! Invariant: what can fault is kept, whether its value is read or not; the fault is what the program asked for.
+
+use super::ir::{Func, Inst, VReg};
+use dtrace_uapi::dif::Op;
+
+/// Leaves out of `func` what makes no difference.
+pub(super) fn optimize(func: &mut Func) {
+    coalesce(func);
+    straighten(func);
+    sweep(func);
+}
+
+/// How often each register is read and assigned.
+struct Uses {
+    reads: Vec<u32>,
+    assignments: Vec<u32>,
+}
+
+impl Uses {
+    fn of(func: &mut Func) -> Self {
+        let mut uses = Self {
+            reads: vec![0; func.vreg_count()],
+            assignments: vec![0; func.vreg_count()],
+        };
+        for (inst, _) in &mut func.code {
+            inst.for_each_read(|vreg| uses.reads[vreg.0 as usize] += 1);
+            if let Some(vreg) = inst.assigned() {
+                uses.assignments[vreg.0 as usize] += 1;
+            }
+        }
+        uses
+    }
+
+    /// Whether `vreg` carries one value to one place.
+    fn is_temporary(&self, vreg: VReg) -> bool {
+        let at = vreg.0 as usize;
+        (self.reads[at], self.assignments[at]) == (1, 1)
+    }
+}
+
+/// Lets an instruction whose result is copied at once assign the copy.
+fn coalesce(func: &mut Func) {
+    let uses = Uses::of(func);
+    let mut code: Vec<_> = Vec::with_capacity(func.code.len());
+    for (inst, span) in std::mem::take(&mut func.code) {
+        if let Inst::Un {
+            op: Op::Mov,
+            dst,
+            a,
+        } = inst
+        {
+            let before: Option<&mut (Inst, _)> = code.last_mut();
+            if let Some((before, _)) =
+                before.filter(|(before, _)| before.assigned() == Some(a) && uses.is_temporary(a))
+            {
+                before.for_assigned(|vreg| *vreg = dst);
+                continue;
+            }
+        }
+        code.push((inst, span));
+    }
+    func.code = code;
+}
+
+/// Removes instructions that do nothing but assign a register that is not read.
+fn sweep(func: &mut Func) {
+    let mut reads = Uses::of(func).reads;
+    let mut code = std::mem::take(&mut func.code);
+    let mut kept = vec![true; code.len()];
+    for (keep, (inst, _)) in kept.iter_mut().zip(&mut code).rev() {
+        let unread = inst
+            .assigned()
+            .is_some_and(|vreg| reads[vreg.0 as usize] == 0);
+        if unread && is_pure(inst) {
+            *keep = false;
+            inst.for_each_read(|vreg| reads[vreg.0 as usize] -= 1);
+        }
+    }
+    let mut kept = kept.into_iter();
+    code.retain(|_| kept.next().unwrap_or(true));
+    func.code = code;
+}
+
+/// Whether an instruction can neither fault nor change anything but its register.
+fn is_pure(inst: &Inst) -> bool {
+    match inst {
+        Inst::Const { .. } | Inst::Str { .. } | Inst::Un { .. } => true,
+        Inst::Bin { op, .. } => !matches!(op, Op::Sdiv | Op::Udiv | Op::Srem | Op::Urem),
+        Inst::LoadVar { op, .. } => matches!(op, Op::Ldgs | Op::Ldts | Op::Ldls),
+        _ => false,
+    }
+}
+
+/// Removes what no way leads to, and branches to the next instruction.
+fn straighten(func: &mut Func) {
+    let mut wanted = vec![false; func.label_count()];
+    for (inst, _) in &func.code {
+        if let Inst::Branch { label, .. } = inst {
+            wanted[label.index()] = true;
+        }
+    }
+    let mut reachable = true;
+    func.code.retain(|(inst, _)| {
+        if let Inst::Label(label) = inst {
+            reachable |= wanted[label.index()];
+        }
+        let keep = reachable;
+        reachable &= !matches!(inst, Inst::Branch { op: Op::Ba, .. });
+        keep
+    });
+    let mut code: Vec<_> = Vec::with_capacity(func.code.len());
+    let mut rest = std::mem::take(&mut func.code).into_iter().peekable();
+    while let Some((inst, span)) = rest.next() {
+        let next = rest.peek().map(|(next, _)| next);
+        let to_next = match (&inst, next) {
+            (Inst::Branch { label, .. }, Some(Inst::Label(next))) => label == next,
+            _ => false,
+        };
+        if !to_next {
+            code.push((inst, span));
+        }
+    }
+    func.code = code;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::Span;
+
+    fn optimized(build: impl FnOnce(&mut Func)) -> Vec<Inst> {
+        let mut func = Func::new();
+        build(&mut func);
+        optimize(&mut func);
+        func.code.into_iter().map(|(inst, _)| inst).collect()
+    }
+
+    fn push(func: &mut Func, inst: Inst) {
+        func.push(inst, Span::default());
+    }
+
+    #[test]
+    fn a_copied_result_is_assigned_where_it_goes() {
+        let code = optimized(|f| {
+            let (a, dst) = (f.vreg(), f.vreg());
+            push(f, Inst::Const { dst: a, value: 3 });
+            push(
+                f,
+                Inst::Un {
+                    op: Op::Mov,
+                    dst,
+                    a,
+                },
+            );
+            push(f, Inst::Ret { src: dst });
+        });
+        let [Inst::Const { dst, value: 3 }, Inst::Ret { src }] = code[..] else {
+            panic!("a constant and its return expected: {code:?}");
+        };
+        assert_eq!(dst, src);
+    }
+
+    #[test]
+    fn a_value_that_is_read_again_keeps_its_register() {
+        let code = optimized(|f| {
+            let (a, dst) = (f.vreg(), f.vreg());
+            push(f, Inst::Const { dst: a, value: 3 });
+            push(
+                f,
+                Inst::Un {
+                    op: Op::Mov,
+                    dst,
+                    a,
+                },
+            );
+            push(
+                f,
+                Inst::Compare {
+                    op: Op::Cmp,
+                    a,
+                    b: dst,
+                },
+            );
+            push(f, Inst::Ret { src: dst });
+        });
+        assert_eq!(code.len(), 4);
+    }
+
+    #[test]
+    fn what_is_not_read_goes_with_all_it_needed_but_faults_stay() {
+        let code = optimized(|f| {
+            let (a, b, sum, addr, loaded, quotient) =
+                (f.vreg(), f.vreg(), f.vreg(), f.vreg(), f.vreg(), f.vreg());
+            push(f, Inst::Const { dst: a, value: 1 });
+            push(f, Inst::Const { dst: b, value: 2 });
+            push(
+                f,
+                Inst::Bin {
+                    op: Op::Add,
+                    dst: sum,
+                    a,
+                    b,
+                },
+            );
+            push(
+                f,
+                Inst::Const {
+                    dst: addr,
+                    value: 64,
+                },
+            );
+            push(
+                f,
+                Inst::Load {
+                    op: Op::Ldx,
+                    dst: loaded,
+                    addr,
+                },
+            );
+            push(
+                f,
+                Inst::Bin {
+                    op: Op::Sdiv,
+                    dst: quotient,
+                    a: addr,
+                    b: VReg::ZERO,
+                },
+            );
+            push(f, Inst::Ret { src: VReg::ZERO });
+        });
+        assert!(
+            matches!(
+                code[..],
+                [
+                    Inst::Const { value: 64, .. },
+                    Inst::Load { .. },
+                    Inst::Bin { op: Op::Sdiv, .. },
+                    Inst::Ret { .. }
+                ]
+            ),
+            "{code:?}"
+        );
+    }
+
+    #[test]
+    fn branches_over_nothing_go() {
+        let code = optimized(|f| {
+            let (next, far) = (f.label(), f.label());
+            push(f, Inst::Test { a: VReg::ZERO });
+            push(
+                f,
+                Inst::Branch {
+                    op: Op::Be,
+                    label: far,
+                },
+            );
+            push(
+                f,
+                Inst::Branch {
+                    op: Op::Ba,
+                    label: next,
+                },
+            );
+            push(f, Inst::Label(next));
+            push(f, Inst::Flush);
+            push(f, Inst::Label(far));
+            push(f, Inst::Ret { src: VReg::ZERO });
+        });
+        let branches = code
+            .iter()
+            .filter(|inst| matches!(inst, Inst::Branch { .. }));
+        assert_eq!(branches.count(), 1);
+    }
+
+    #[test]
+    fn what_nothing_leads_to_goes() {
+        let code = optimized(|f| {
+            let (dst, nowhere, end) = (f.vreg(), f.label(), f.label());
+            push(f, Inst::Const { dst, value: 1 });
+            push(
+                f,
+                Inst::Branch {
+                    op: Op::Ba,
+                    label: end,
+                },
+            );
+            push(f, Inst::Label(nowhere));
+            push(f, Inst::Const { dst, value: 2 });
+            push(f, Inst::Label(end));
+            push(f, Inst::Ret { src: dst });
+        });
+        let constants = code.iter().filter(|i| matches!(i, Inst::Const { .. }));
+        let branches = code.iter().filter(|i| matches!(i, Inst::Branch { .. }));
+        assert_eq!((constants.count(), branches.count()), (1, 0));
+    }
+}
