@@ -1459,6 +1459,10 @@ enum dtrace_fault {
    */
   DTRACE_FAULT_BAD_INDEX = 11,
   /*
+   One firing would take too long with interrupts off: Linux' own.
+   */
+  DTRACE_FAULT_OVERRUN = 200,
+  /*
    A fault of the library, not of the kernel.
    */
   DTRACE_FAULT_LIBRARY = 1000,

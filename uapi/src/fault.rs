@@ -47,6 +47,8 @@ pub enum Fault {
     BadSize = 10,
     /// An index out of range.
     BadIndex = 11,
+    /// One firing would take too long with interrupts off: Linux' own.
+    Overrun = 200,
     /// A fault of the library, not of the kernel.
     Library = 1000,
 }

@@ -20,4 +20,5 @@ inline int DTRACEFLT_TUPOFLOW = 8;
 inline int DTRACEFLT_BADSTACK = 9;
 inline int DTRACEFLT_BADSIZE = 10;
 inline int DTRACEFLT_BADINDEX = 11;
+inline int DTRACEFLT_OVERRUN = 200;
 inline int DTRACEFLT_LIBRARY = 1000;

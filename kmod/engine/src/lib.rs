@@ -20,6 +20,7 @@
 #[cfg(any(feature = "std", test))]
 extern crate std;
 
+pub mod budget;
 pub mod buf;
 pub mod consumer;
 pub mod dif;

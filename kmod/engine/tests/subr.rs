@@ -336,3 +336,91 @@ fn a_string_ends_where_memory_does() {
     let f = b.fire()[0].unwrap();
     assert_eq!((f.fault, f.value), (Fault::BadAddr, 0x9006));
 }
+
+/// Two strings of kernel memory, the second in the first only but for its last byte, and a clause that fires `text`.
+fn long_strings(text: &str) -> Bench {
+    let c = Consumer::new(config()).unwrap();
+    c.set_option(Opt::Strsize, 64 << 10).unwrap();
+    let one = |text: &str| clause(None, vec![action(Action::Difexpr, asm(text))]);
+    let mut b = Bench::with(c, vec![one(text), one("setx 7, %r1\n ret %r1")]);
+    let mut hay = vec![b'a'; 60_000];
+    hay.push(0);
+    let mut needle = hay[..30_000].to_vec();
+    needle.extend(b"b\0");
+    b.m.kernel.insert(KSTR, hay);
+    b.m.kernel.insert(KSTR + 0x10_0000, needle);
+    b
+}
+
+#[test]
+fn a_firing_that_would_take_too_long_faults() {
+    let (hay, needle) = (KSTR.to_string(), (KSTR + 0x10_0000).to_string());
+    let strlen = call_text("strlen", &[&hay]);
+    let (strlen, ret) = strlen.split_at(strlen.len() - " ret %r1".len());
+    for text in [
+        call_text("strstr", &[&hay, &needle]),
+        call_text("index", &[&hay, &needle]),
+        call_text("rindex", &[&hay, &needle]),
+        strlen.repeat(100) + ret,
+    ] {
+        let b = long_strings(&text);
+        for _ in 0..2 {
+            let faults = b.fire();
+            let first = faults[0].map(|report| report.fault);
+            // What comes after has a budget of its own.
+            assert_eq!(
+                (first, faults[1]),
+                (Some(Fault::Overrun), None),
+                "{text:.60}"
+            );
+        }
+    }
+    for text in [call_text("strstr", &[&hay, &hay]), strlen.repeat(50) + ret] {
+        assert_eq!(long_strings(&text).fire(), [None, None], "{text:.60}");
+    }
+}
+
+#[test]
+fn scratch_memory_is_what_was_allocated_of_it() {
+    let alloca = |then: &str| {
+        format!(
+            "setx 20, %r1\n allocs %r1, %r2\n setx 10, %r1\n allocs %r1, %r3\n {then}\n ret %r1"
+        )
+    };
+    let bad = |then: &str| fault_of(&alloca(then)).fault;
+    // The last allocation ends 10 bytes on, at a third of the whole.
+    for then in [
+        "setx 10, %r4\n add %r3, %r4, %r3\n ldub [%r3], %r1",
+        "setx 8, %r4\n add %r3, %r4, %r3\n ldx [%r3], %r1",
+        "setx 16, %r4\n add %r3, %r4, %r3\n stx %r1, [%r3]",
+        "setx 20, %r4\n copys %r3, %r4, %r2",
+        "setx 20, %r4\n copys %r2, %r4, %r3",
+    ] {
+        assert_eq!(bad(then), Fault::BadAddr, "{then}");
+    }
+    for then in [
+        "setx 8, %r4\n add %r3, %r4, %r3\n lduh [%r3], %r1",
+        "setx 16, %r4\n add %r2, %r4, %r2\n ldx [%r2], %r1",
+        "setx 10, %r4\n copys %r2, %r4, %r3",
+    ] {
+        assert_eq!(bench(&alloca(then), false).fire(), [None], "{then}");
+    }
+    // What one clause allocated is gone in the next.
+    let c = Consumer::new(config()).unwrap();
+    let global = [common::asm::var(0x500, 0, int(8))];
+    let one = |text: &str| {
+        clause(
+            None,
+            vec![action(Action::Difexpr, asm_with(text, int(8), &global))],
+        )
+    };
+    let b = Bench::with(
+        c,
+        vec![
+            one("setx 20, %r1\n allocs %r1, %r2\n stgs %r2, 0x500\n ret %r2"),
+            one("ldgs 0x500, %r1\n ldub [%r1], %r1\n ret %r1"),
+        ],
+    );
+    let faults: Vec<_> = b.fire().iter().map(|f| f.map(|f| f.fault)).collect();
+    assert_eq!(faults, [None, Some(Fault::BadAddr)]);
+}

@@ -22,6 +22,7 @@ pub fn fault(fault: Fault) -> &'static str {
         Fault::BadStack => "bad stack",
         Fault::BadSize => "invalid size",
         Fault::BadIndex => "index out of bounds",
+        Fault::Overrun => "too much work in one firing",
         Fault::Library => "library-level fault",
     }
 }
@@ -202,6 +203,7 @@ mod tests {
             (1, Some(0), Fault::BadAddr, u64::MAX),
             (1, None, Fault::BadIndex, -8i64 as u64),
             (1, None, Fault::BadSize, 4096),
+            (3, Some(4), Fault::Overrun, 1 << 22),
         ] {
             text += &error(
                 &PROBE,
@@ -222,6 +224,7 @@ mod tests {
             error on enabled probe ID 3 (ID 1: dtrace:::BEGIN): invalid address in action #1 at DIF offset 0
             error on enabled probe ID 3 (ID 1: dtrace:::BEGIN): index out of bounds (-8) in action #1
             error on enabled probe ID 3 (ID 1: dtrace:::BEGIN): invalid size (0x1000) in action #1
+            error on enabled probe ID 3 (ID 1: dtrace:::BEGIN): too much work in one firing in action #3 at DIF offset 4
             error on enabled probe ID 3 (ID 1: dtrace:::BEGIN): no such option
         "#]]
         .assert_eq(&text);

@@ -12,8 +12,8 @@ use dtrace_uapi::limits::{
 };
 use dtrace_uapi::option::{Opt, BUFPOLICY_SWITCH, BUFRESIZE_AUTO, MAX, UNSET};
 
-/// Greatest size of a string, bytes: a subroutine's work is bounded by it, with interrupts off.
-const STRSIZE_MAX: u64 = (4 << 10) + 1;
+/// Greatest size of a string, bytes: the least piece of work that a firing's budget is spent for.
+const STRSIZE_MAX: u64 = (64 << 10) + 1;
 /// Greatest buffer of a consumer without rights over the kernel, bytes.
 const UNPRIVILEGED_MAX: u64 = 16 << 20;
 /// Greatest buffer at all, bytes: offsets in it have 32 bits.

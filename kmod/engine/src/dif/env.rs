@@ -8,6 +8,7 @@
 //! and the values of variables, nothing else.
 
 use super::program::Space;
+use crate::budget::Budget;
 use crate::error::Trap;
 use crate::machine::{BadAddr, Machine};
 use crate::mem::alloc::Bytes;
@@ -65,7 +66,7 @@ pub enum EntryKind {
 /// What one CPU needs to run programs.
 #[derive(Debug)]
 pub struct Vm {
-    /// Memory for the duration of a firing.
+    /// Memory for the duration of a firing. Programs reach only what is in use of it.
     pub scratch: Bytes,
     /// How much of it is in use.
     pub used: usize,
@@ -83,6 +84,8 @@ pub struct Vm {
     pub free: u32,
     /// State of `rand()`.
     pub random: u64,
+    /// What is left of the firing's budget.
+    pub budget: Budget,
     /// Where `strtok()` goes on: address, and how many bytes of the string remain.
     pub strtok: Option<(u64, usize)>,
 }
@@ -107,6 +110,7 @@ impl Vm {
             free: 0,
             // Not 0, where the generator would stay.
             random: seed | 1,
+            budget: Budget::full(),
             strtok: None,
         })
     }
@@ -117,6 +121,7 @@ impl Vm {
         self.used = 0;
         self.ntuple = 0;
         self.strtok = None;
+        self.budget = Budget::full();
     }
 
     /// Takes `size` bytes of scratch memory, aligned to 8; returns their offset.
@@ -246,7 +251,7 @@ impl<M: Machine> Env<'_, M> {
         View {
             m: self.m,
             core: self.core,
-            scratch: &self.vm.scratch,
+            scratch: self.vm.scratch.get(..self.vm.used).unwrap_or(&[]),
             locals: &self.vm.locals,
         }
     }
@@ -255,14 +260,16 @@ impl<M: Machine> Env<'_, M> {
     pub fn fetch(&mut self, at: u64, slot: usize, limit: usize) -> Result<usize, Trap> {
         let Vm {
             scratch,
+            used,
             locals,
             tmp,
+            budget,
             ..
         } = &mut *self.vm;
         let view = View {
             m: self.m,
             core: self.core,
-            scratch,
+            scratch: scratch.get(..*used).unwrap_or(&[]),
             locals,
         };
         let Some(out) = tmp.get_mut(slot) else {
@@ -270,6 +277,7 @@ impl<M: Machine> Env<'_, M> {
         };
         let room = out.len().saturating_sub(1).min(limit);
         let len = view.read_str(at, out.get_mut(..room).unwrap_or(&mut []))?;
+        budget.spend(len)?;
         Ok(len)
     }
 
@@ -326,7 +334,11 @@ impl<M: Machine> Env<'_, M> {
     /// Writes `from` to `at`, which must be scratch memory or a variable's value.
     pub fn write(&mut self, at: u64, from: &[u8]) -> Result<(), Trap> {
         let good = match addr::split(at).filter(|_| addr::is_own(at)) {
-            Some((Region::Scratch, offset)) => write_plain(&mut self.vm.scratch, offset, from),
+            Some((Region::Scratch, offset)) => {
+                let used = self.vm.used;
+                let allocated = self.vm.scratch.get_mut(..used).unwrap_or(&mut []);
+                write_plain(allocated, offset, from)
+            }
             Some((Region::Locals, offset)) => write_plain(&mut self.vm.locals, offset, from),
             Some((Region::Globals, offset)) => self.core.globals.write(offset, from),
             Some((Region::Dynamics, offset)) => self
@@ -363,14 +375,16 @@ impl<M: Machine> Env<'_, M> {
         while done < size {
             let Vm {
                 scratch,
+                used,
                 locals,
                 tmp: [tmp, _],
+                budget,
                 ..
             } = &mut *self.vm;
             let view = View {
                 m: self.m,
                 core: self.core,
-                scratch,
+                scratch: scratch.get(..*used).unwrap_or(&[]),
                 locals,
             };
             let n = tmp.len().min(size - done);
@@ -398,6 +412,7 @@ impl<M: Machine> Env<'_, M> {
                     *end = 0;
                 }
             }
+            budget.spend(len)?;
             let tmp = core::mem::replace(&mut self.vm.tmp[0], Bytes::empty());
             let wrote = self.write(to.wrapping_add(done as u64), tmp.get(..len).unwrap_or(&[]));
             self.vm.tmp[0] = tmp;

@@ -45,6 +45,13 @@ pub fn run<M: Machine>(program: &Program, env: &mut Env<'_, M>) -> Result<u64, S
 #[inline(never)]
 fn run_steps<M: Machine>(steps: &[Step], env: &mut Env<'_, M>) -> Result<u64, Stopped> {
     let mut pc = 0;
+    // Branches only go forward: no instruction runs twice.
+    if let Err(spent) = env.vm.budget.spend(steps.len()) {
+        return Err(Stopped {
+            trap: spent.into(),
+            pc: 0,
+        });
+    }
     interpret(steps, env, &mut pc).map_err(|trap| Stopped {
         trap,
         pc: (pc as u32).wrapping_sub(1),
@@ -192,6 +199,7 @@ pub(super) fn effect<M: Machine>(
         Step::Alloc { r1, rd } => {
             let size = regs.get(r1);
             let offset = env.vm.alloc(size)?;
+            env.vm.budget.spend(env.vm.used.saturating_sub(offset))?;
             if let Some(bytes) = env.vm.scratch.get_mut(offset..env.vm.used) {
                 bytes.fill(0);
             }

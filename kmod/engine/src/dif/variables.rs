@@ -114,9 +114,11 @@ impl<M: Machine> Env<'_, M> {
         let words = len.div_ceil(8);
         let Vm {
             scratch,
+            used,
             locals,
             tmp: [tmp, _],
             key,
+            budget,
             ..
         } = &mut *self.vm;
         let Some(key) = at
@@ -129,10 +131,11 @@ impl<M: Machine> Env<'_, M> {
             return Ok(None);
         };
         *head = len as u64;
+        budget.spend(len)?;
         let view = View {
             m: self.m,
             core: self.core,
-            scratch,
+            scratch: scratch.get(..*used).unwrap_or(&[]),
             locals,
         };
         for (i, word) in data.iter_mut().enumerate() {

@@ -9,9 +9,10 @@
 
 use super::speculate::{commit, discard, speculate};
 use super::{Act, Aggregate, Datum, Field, Prepared, Shape};
+use crate::budget::FRAME;
 use crate::buf::aggregate::Aggregations;
 use crate::buf::principal::Principal;
-use crate::buf::{set_half, set_word, slice_at, slice_mut};
+use crate::buf::{copy, set_half, set_word, slice_at, slice_mut};
 use crate::dif::env::Env;
 use crate::dif::exec::{self, Stopped};
 use crate::dif::program::{is_string, Program};
@@ -170,6 +171,7 @@ pub(super) fn write<M: Machine>(
             if !env.core.kernel {
                 return Err(at_start(dtrace_uapi::fault::Fault::Kpriv));
             }
+            spend(env, (*frames as usize).saturating_mul(FRAME))?;
             let pcs = pcs.get_mut(..*frames as usize).unwrap_or(&mut []);
             let n = env.m.stack(pcs).min(pcs.len());
             put_pcs(to, 0, pcs.get(..n).unwrap_or(&[]));
@@ -177,6 +179,7 @@ pub(super) fn write<M: Machine>(
         }
         Datum::Ustack { frames } => {
             env.check_user().map_err(|trap| Stopped { trap, pc: 0 })?;
+            spend(env, (*frames as usize).saturating_mul(FRAME))?;
             let pcs = pcs.get_mut(..*frames as usize).unwrap_or(&mut []);
             let n = env.m.ustack(pcs).min(pcs.len());
             set_word(to, 0, u64::from(env.m.pid()));
@@ -197,6 +200,15 @@ pub(super) fn write<M: Machine>(
     }
 }
 
+/// Takes from the firing's budget.
+fn spend<M>(env: &mut Env<'_, M>, units: usize) -> Result<(), Stopped> {
+    let spent = env.vm.budget.spend(units);
+    spent.map_err(|spent| Stopped {
+        trap: spent.into(),
+        pc: 0,
+    })
+}
+
 fn at_start(fault: dtrace_uapi::fault::Fault) -> Stopped {
     Stopped {
         trap: Trap::new(fault, 0),
@@ -212,7 +224,7 @@ fn put_pcs(to: &mut [u8], at: usize, pcs: &[u64]) {
     let mut slots = to.chunks_exact_mut(8);
     for pc in pcs {
         if let Some(slot) = slots.next() {
-            slot.copy_from_slice(&pc.to_ne_bytes());
+            copy(slot, &pc.to_ne_bytes());
         }
     }
     slots.for_each(|slot| slot.fill(0));
@@ -247,10 +259,15 @@ fn write_value<M: Machine>(
         pc: last_pc(program),
     };
     let room = to.len().saturating_sub(1);
+    if matches!(shape, Shape::Bytes | Shape::UserBytes) {
+        spend(env, to.len())?;
+    }
     match shape {
         Shape::Value(8) => set_word(to, 0, value),
         Shape::Value(4) => set_half(to, 0, value as u32),
-        Shape::Value(2) => to.copy_from_slice(&(value as u16).to_ne_bytes()),
+        Shape::Value(2) => {
+            copy(to, &(value as u16).to_ne_bytes());
+        }
         Shape::Value(_) => to.fill(value as u8),
         Shape::Bytes => env.view().read(value, to).map_err(trapped)?,
         Shape::String => {
@@ -258,6 +275,7 @@ fn write_value<M: Machine>(
                 .view()
                 .read_str(value, to.get_mut(..room).unwrap_or(&mut []))
                 .map_err(trapped)?;
+            spend(env, n)?;
             return Ok(end_string(to, n));
         }
         Shape::UserBytes => env
@@ -270,6 +288,7 @@ fn write_value<M: Machine>(
                 .check_user()
                 .and_then(|()| Ok(env.m.user_load_str(value, room)?))
                 .map_err(trapped)?;
+            spend(env, n)?;
             return Ok(end_string(to, n));
         }
     }

@@ -26,6 +26,7 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
         Subr::Copyin => {
             env.check_user()?;
             let at = env.vm.alloc(b)?;
+            env.vm.budget.spend(env.vm.used.saturating_sub(at))?;
             let to = env.vm.scratch.get_mut(at..env.vm.used).unwrap_or(&mut []);
             env.m.user_load(a, to)?;
             Ok(addr::make(Region::Scratch, at))
@@ -33,6 +34,7 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
         Subr::Copyinto => {
             env.check_user()?;
             let range = scratch_range(env, c, b)?;
+            env.vm.budget.spend(range.len())?;
             let to = env.vm.scratch.get_mut(range).unwrap_or(&mut []);
             env.m.user_load(a, to)?;
             Ok(0)
@@ -42,7 +44,7 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
     }
 }
 
-/// The part of scratch memory that `size` bytes at `at` are; a fault where they are not.
+/// The allocated part of scratch memory that `size` bytes at `at` are; a fault where they are not.
 fn scratch_range<M: Machine>(
     env: &Env<'_, M>,
     at: u64,
@@ -52,7 +54,7 @@ fn scratch_range<M: Machine>(
         Some((Region::Scratch, offset)) => usize::try_from(size)
             .ok()
             .and_then(|size| offset.checked_add(size))
-            .filter(|end| *end <= env.vm.scratch.len())
+            .filter(|end| *end <= env.vm.used)
             .map(|end| offset..end)
             .ok_or(Trap::bad_addr(at)),
         _ => Err(Trap::bad_addr(at)),
@@ -82,6 +84,7 @@ fn copyinstr<M: Machine>(env: &mut Env<'_, M>, from: u64) -> Result<u64, Trap> {
     }
     // Only the string itself stays allocated.
     env.vm.used = at + len + 1;
+    env.vm.budget.spend(len)?;
     Ok(addr::make(Region::Scratch, at))
 }
 
@@ -110,6 +113,7 @@ fn copyout<M: Machine>(
     let mut done = 0;
     while done < size {
         let n = (size - done).min(env.core.strsize as u64);
+        env.vm.budget.spend(n as usize)?;
         let mut tmp = core::mem::replace(&mut env.vm.tmp[0], crate::mem::alloc::Bytes::empty());
         let piece = tmp.get_mut(..n as usize).unwrap_or(&mut []);
         let copied = env

@@ -128,5 +128,6 @@ fn result<M: Machine>(
         return Ok(0);
     }
     env.vm.used = at + len + 1;
+    env.vm.budget.spend(len)?;
     Ok(addr::make(Region::Scratch, at))
 }

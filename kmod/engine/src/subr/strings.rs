@@ -6,7 +6,7 @@
 //! What finds something within a string returns an address within *that* string; what makes a string, one in scratch.
 
 use super::{arg, optional, result};
-use crate::dif::env::Env;
+use crate::dif::env::{Env, Vm};
 use crate::error::Trap;
 use crate::machine::Machine;
 use crate::text::{json, path, search};
@@ -35,14 +35,17 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
         }
         Subr::Strstr | Subr::Index | Subr::Rindex => {
             let needle = env.fetch(second, 1, ALL)?;
-            let (text, needle) = (env.fetched(0, len), env.fetched(1, needle));
             let pos = optional(env, 2).map(|pos| i64::from(pos as i32));
+            let Vm { tmp, budget, .. } = &mut *env.vm;
+            let [text, other] = tmp;
+            let text = text.get(..len).unwrap_or(&[]);
+            let needle = other.get(..needle).unwrap_or(&[]);
             Ok(match subr {
                 Subr::Strstr => {
-                    search::strstr(text, needle).map_or(0, |n| at.wrapping_add(n as u64))
+                    search::strstr(text, needle, budget)?.map_or(0, |n| at.wrapping_add(n as u64))
                 }
-                Subr::Index => search::index(text, needle, pos.unwrap_or(0)) as u64,
-                _ => search::rindex(text, needle, pos) as u64,
+                Subr::Index => search::index(text, needle, pos.unwrap_or(0), budget)? as u64,
+                _ => search::rindex(text, needle, pos, budget)? as u64,
             })
         }
         Subr::Substr => {

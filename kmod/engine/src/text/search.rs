@@ -3,35 +3,56 @@
 
 //! `strstr()`, `index()`, `rindex()`, `substr()` and `strtok()`.
 //!
-//! Searching compares at every position: quadratic at worst, with both lengths bounded by `strsize`.
+//! Searching compares at every position, which is quadratic at worst; so it takes what it compares from a budget.
 
-/// Offset of the first occurrence of `needle`; that of an empty one is 0.
-pub fn strstr(hay: &[u8], needle: &[u8]) -> Option<usize> {
-    (0..=hay.len()).find(|&at| starts_at(hay, needle, at))
+use crate::budget::{Budget, Spent};
+
+/// The first of `places` where `needle` stands in `hay`.
+fn search(
+    hay: &[u8],
+    needle: &[u8],
+    mut places: impl Iterator<Item = usize>,
+    budget: &mut Budget,
+) -> Result<Option<usize>, Spent> {
+    for at in &mut places {
+        let tail = hay.get(at..).unwrap_or(&[]);
+        let same = tail.iter().zip(needle).take_while(|(a, b)| a == b).count();
+        budget.spend(same.saturating_add(1))?;
+        if same == needle.len() {
+            return Ok(Some(at));
+        }
+    }
+    Ok(None)
 }
 
-fn starts_at(hay: &[u8], needle: &[u8], at: usize) -> bool {
-    hay.get(at..).is_some_and(|tail| tail.starts_with(needle))
+/// Offset of the first occurrence of `needle`; that of an empty one is 0.
+pub fn strstr(hay: &[u8], needle: &[u8], budget: &mut Budget) -> Result<Option<usize>, Spent> {
+    search(hay, needle, 0..=hay.len(), budget)
 }
 
 /// Offset of the first occurrence at or after `pos`, or -1. A position before the beginning is the beginning; an
 /// empty needle is found at the position itself, or at the end where that comes first.
-pub fn index(hay: &[u8], needle: &[u8], pos: i64) -> i64 {
+pub fn index(hay: &[u8], needle: &[u8], pos: i64, budget: &mut Budget) -> Result<i64, Spent> {
     let from = usize::try_from(pos).unwrap_or(0).min(hay.len());
-    let found = (from..=hay.len()).find(|&at| starts_at(hay, needle, at));
-    found.map_or(-1, |at| at as i64)
+    let found = search(hay, needle, from..=hay.len(), budget)?;
+    Ok(found.map_or(-1, |at| at as i64))
 }
 
 /// Offset of the last occurrence at or before `pos`, or -1; without a position, of the last of all. Before the
 /// beginning there is nothing but the empty needle, at 0.
-pub fn rindex(hay: &[u8], needle: &[u8], pos: Option<i64>) -> i64 {
+pub fn rindex(
+    hay: &[u8],
+    needle: &[u8],
+    pos: Option<i64>,
+    budget: &mut Budget,
+) -> Result<i64, Spent> {
     let to = match pos {
-        Some(pos) if pos < 0 => return if needle.is_empty() { 0 } else { -1 },
+        Some(pos) if pos < 0 => return Ok(if needle.is_empty() { 0 } else { -1 }),
         Some(pos) => usize::try_from(pos).unwrap_or(usize::MAX).min(hay.len()),
         None => hay.len(),
     };
-    let found = (0..=to).rev().find(|&at| starts_at(hay, needle, at));
-    found.map_or(-1, |at| at as i64)
+    let found = search(hay, needle, (0..=to).rev(), budget)?;
+    Ok(found.map_or(-1, |at| at as i64))
 }
 
 /// The part of `s` from `start` on, of `len` bytes or all. A negative start counts from the end, a negative length
@@ -85,6 +106,41 @@ impl ByteSet {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn strstr(hay: &[u8], needle: &[u8]) -> Option<usize> {
+        super::strstr(hay, needle, &mut Budget::full()).unwrap()
+    }
+
+    fn index(hay: &[u8], needle: &[u8], pos: i64) -> i64 {
+        super::index(hay, needle, pos, &mut Budget::full()).unwrap()
+    }
+
+    fn rindex(hay: &[u8], needle: &[u8], pos: Option<i64>) -> i64 {
+        super::rindex(hay, needle, pos, &mut Budget::full()).unwrap()
+    }
+
+    #[test]
+    fn searches_that_compare_too_much_are_given_up() {
+        let (hay, mut needle) = (std::vec![b'a'; 60_000], std::vec![b'a'; 30_000]);
+        assert_eq!(strstr(&hay, &needle), Some(0));
+        needle.push(b'b');
+        assert_eq!(
+            super::strstr(&hay, &needle, &mut Budget::full()),
+            Err(Spent)
+        );
+        assert_eq!(
+            super::index(&hay, &needle, 9, &mut Budget::full()),
+            Err(Spent)
+        );
+        needle.reverse();
+        assert_eq!(strstr(&hay, &needle), None);
+        needle[0] = b'a';
+        needle[29_000] = b'b';
+        assert_eq!(
+            super::rindex(&hay, &needle, None, &mut Budget::full()),
+            Err(Spent)
+        );
+    }
 
     #[test]
     fn strstr_finds_the_first() {
