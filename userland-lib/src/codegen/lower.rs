@@ -4,8 +4,10 @@
 //! The typed tree becomes three-address code.
 //!
 //! Every expression leaves its value in a register of its own, as the typed tree defines values: an integer extended to
-//! 64 bits as its type says, or the address of an object. Arithmetic is done in 64 bits and extended anew where the
-//! type is narrower and the result may not be, so that C's widths hold.
+//! 64 bits as its type says, or the address of an object. Arithmetic is done in 64 bits. Of a narrower unsigned type the
+//! result is extended anew, so that it wraps as C has it. Of a narrower signed type it is not: C leaves open what comes
+//! of an overflow, and in D it has always been the 64-bit result, which is cut to the type when it is stored, recorded,
+//! made a key or cast ([`Lowering::exact`]).
 //!
 //! Conditions do not become values unless somebody wants the value: [`Lowering::branch`] turns comparisons and
 //! short-circuit operators into branches.
@@ -180,7 +182,7 @@ impl<'a> Lowering<'a> {
             ExprKind::Neg(inner) => {
                 let value = self.expr(inner);
                 let value = self.bin(Op::Sub, VReg::ZERO, value, span);
-                self.extend(value, e.ty, span)
+                self.wrap(value, e.ty, span)
             }
             ExprKind::BitNot(inner) => {
                 let a = self.expr(inner);
@@ -189,7 +191,7 @@ impl<'a> Lowering<'a> {
                     dst,
                     a,
                 });
-                self.extend(value, e.ty, span)
+                self.wrap(value, e.ty, span)
             }
             ExprKind::Arith(op, left, right) => {
                 let (left, right) = (self.expr(left), self.expr(right));
@@ -205,7 +207,7 @@ impl<'a> Lowering<'a> {
                 self.expr(second)
             }
             ExprKind::Assign(place, value) => {
-                let value = self.expr(value);
+                let value = self.exact(value);
                 let target = self.target(place);
                 self.write(&target, value, e.ty, span);
                 value
@@ -432,16 +434,62 @@ impl<'a> Lowering<'a> {
             | BinaryOp::LogOr => unreachable!("the typed tree has other nodes for conditions"),
         };
         let value = self.bin(op, a, b, span);
-        // Of two extended operands these give an extended result; sdiv but for the least number by -1.
+        // Of two extended operands these give an extended result.
         let narrow = matches!(
             op,
-            Op::And | Op::Or | Op::Xor | Op::Udiv | Op::Urem | Op::Srem | Op::Sra | Op::Srl
+            Op::And | Op::Or | Op::Xor | Op::Udiv | Op::Urem | Op::Srl
         );
         if narrow {
             value
         } else {
-            self.extend(value, ty, span)
+            self.wrap(value, ty, span)
         }
+    }
+
+    /// The result of arithmetic in type `ty` as far as C says what it is.
+    fn wrap(&mut self, value: VReg, ty: Ty, span: Span) -> VReg {
+        match self.shape(ty) {
+            Shape::Int { signed: false, .. } => self.extend(value, ty, span),
+            _ => value,
+        }
+    }
+
+    /// The value of `e` cut to its type.
+    fn exact(&mut self, e: &Expr) -> VReg {
+        let value = self.expr(e);
+        match self.is_exact(e) {
+            true => value,
+            false => self.extend(value, e.ty, e.span),
+        }
+    }
+
+    /// Whether the value of `e` is one of its type for certain.
+    fn is_exact(&self, e: &Expr) -> bool {
+        let Shape::Int { size, signed: true } = self.shape(e.ty) else {
+            return true;
+        };
+        match &e.kind {
+            _ if size >= 8 => true,
+            ExprKind::Int(value) => {
+                let unused = 64 - 8 * size as u32;
+                *value == ((*value << unused) as i64 >> unused) as u64
+            }
+            ExprKind::Arith(op, a, b) => {
+                let bits = matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor);
+                let down = matches!(op, BinaryOp::Rem | BinaryOp::Shr);
+                (bits && self.is_exact(b) || down) && self.is_exact(a)
+            }
+            ExprKind::Neg(_) => false,
+            ExprKind::BitNot(inner) | ExprKind::Comma(_, inner) => self.is_exact(inner),
+            ExprKind::Retype(inner) => self.is_integer(inner) && self.is_exact(inner),
+            ExprKind::Convert(inner) => !self.fits(inner, e.ty) || self.is_exact(inner),
+            ExprKind::Cond(_, a, b) => self.is_exact(a) && self.is_exact(b),
+            _ => true,
+        }
+    }
+
+    fn is_integer(&self, e: &Expr) -> bool {
+        matches!(self.shape(e.ty), Shape::Int { .. })
     }
 
     /// Extends the low bits of `value` to 64 as type `ty` says; nothing where they are 64.
@@ -485,24 +533,31 @@ impl<'a> Lowering<'a> {
 
     /// The value of `from` as an integer of type `to`.
     fn convert(&mut self, value: VReg, from: &Expr, to: Ty, span: Span) -> VReg {
-        let fits = match (self.shape(from.ty), self.shape(to)) {
+        match self.fits(from, to) && (self.is_exact(from) || self.is_wide(to)) {
+            true => value,
+            false => self.extend(value, to, span),
+        }
+    }
+
+    fn is_wide(&self, ty: Ty) -> bool {
+        matches!(self.shape(ty), Shape::Int { size: 8, .. })
+    }
+
+    /// Whether every value of the type of `from` is one of the type `to`, in the same register.
+    fn fits(&self, from: &Expr, to: Ty) -> bool {
+        match (self.shape(from.ty), self.shape(to)) {
             (Shape::Int { size: a, signed: x }, Shape::Int { size: b, signed: y }) => {
                 a < b && (!x || y) || a == b && x == y || b == 8
             }
             (Shape::Pointer, Shape::Int { size, .. }) => size == 8,
             _ => true,
-        };
-        if fits {
-            value
-        } else {
-            self.extend(value, to, span)
         }
     }
 
     pub(super) fn keys(&mut self, keys: &[Expr]) -> Vec<Key> {
         keys.iter()
             .map(|key| Key {
-                value: self.expr(key),
+                value: self.exact(key),
                 ty: key.ty,
                 user: key.user,
                 span: key.span,

@@ -259,7 +259,7 @@ impl Sema<'_, '_> {
                         UnaryOp::Neg => value.wrapping_neg(),
                         _ => !value,
                     };
-                    return Ok(Expr::int(shape.normalize(value), ty, span));
+                    return Ok(Expr::int(shape.wrap(value), ty, span));
                 }
                 let operand = Box::new(operand);
                 let kind = match op {
@@ -541,9 +541,11 @@ impl Sema<'_, '_> {
             return Ok(operand.retype(ty));
         }
         if types.int(ty).is_some() && types.int(from).is_some() {
-            let mut converted = self.convert(operand, ty);
-            converted.ty = ty;
-            return Ok(converted);
+            return Ok(match (operand.constant(), self.shape(ty)) {
+                (Some(value), Some(shape)) => Expr::int(shape.normalize(value), ty, span),
+                // Also to its own type, which the value of a computation may exceed.
+                _ => Expr::new(ExprKind::Convert(Box::new(operand)), ty, span),
+            });
         }
         let address =
             types.is_pointer(from) || matches!(types.base(from), Kind::Array(..) | Kind::String);

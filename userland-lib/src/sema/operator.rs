@@ -28,11 +28,11 @@ impl Sema<'_, '_> {
             return e.retype(ty);
         };
         let span = e.span;
-        if let Some(value) = e.constant() {
-            return Expr::int(to.normalize(value), ty, span);
-        }
         if e.ty == ty {
             return e;
+        }
+        if let Some(value) = e.constant() {
+            return Expr::int(to.normalize(value), ty, span);
         }
         if to.holds(from) || to.size == 8 {
             return e.retype(ty);

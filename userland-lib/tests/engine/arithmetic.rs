@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 //! Random expressions against a model of C's arithmetic: folded by the compiler, and computed by the engine.
+//!
+//! Where C leaves open what an overflow gives, in signed types, D computes in 64 bits until the value is cast.
 
 use super::language::value_of;
 use proptest::prelude::*;
@@ -38,6 +40,23 @@ impl Type {
             low - modulus
         } else {
             low
+        }
+    }
+
+    /// What a computation in this type gives.
+    fn wrap(self, value: i128) -> i128 {
+        match self.signed {
+            true => TYPES[6].cut(value),
+            false => self.cut(value),
+        }
+    }
+
+    /// `value` of this type as one of the type `to`.
+    fn convert(self, to: Self, value: i128) -> i128 {
+        if self.promoted() == to {
+            value
+        } else {
+            to.cut(value)
         }
     }
 
@@ -150,7 +169,7 @@ impl Tree {
                     "~" => !value,
                     _ => value,
                 };
-                (ty, ty.cut(value))
+                (ty, ty.wrap(value))
             }
             Self::Binary(op @ ("&&" | "||" | "^^"), a, b) => {
                 let (a, b) = (a.eval().1 != 0, b.eval().1 != 0);
@@ -167,14 +186,18 @@ impl Tree {
                 let ty = ty.promoted();
                 let value = match *op {
                     "<<" => value << n,
-                    _ => ty.cut(value) >> n,
+                    _ => value >> n,
                 };
-                (ty, ty.cut(value))
+                (ty, ty.wrap(value))
             }
             Self::Cond(c, a, b) => {
                 let ((a_ty, a), (b_ty, b)) = (a.eval(), b.eval());
                 let ty = a_ty.with(b_ty);
-                (ty, ty.cut(if c.eval().1 != 0 { a } else { b }))
+                let value = match c.eval().1 != 0 {
+                    true => a_ty.convert(ty, a),
+                    false => b_ty.convert(ty, b),
+                };
+                (ty, value)
             }
             Self::Cast(ty, e) => (TYPES[*ty], TYPES[*ty].cut(e.eval().1)),
         }
@@ -185,10 +208,10 @@ fn binary(op: &str, (a_ty, a): (Type, i128), (b_ty, b): (Type, i128)) -> (Type, 
     let ty = a_ty.with(b_ty);
     // The divisor's `| 1` computes in its own promoted type.
     let b = match op {
-        "/" | "%" => b_ty.promoted().cut(b) | 1,
+        "/" | "%" => b | 1,
         _ => b,
     };
-    let (a, b) = (ty.cut(a), ty.cut(b));
+    let (a, b) = (a_ty.convert(ty, a), b_ty.convert(ty, b));
     let truth = |value| (INT, i128::from(value));
     let value = match op {
         "+" => a + b,
@@ -206,7 +229,7 @@ fn binary(op: &str, (a_ty, a): (Type, i128), (b_ty, b): (Type, i128)) -> (Type, 
         "==" => return truth(a == b),
         _ => return truth(a != b),
     };
-    (ty, ty.cut(value))
+    (ty, ty.wrap(value))
 }
 
 proptest! {
