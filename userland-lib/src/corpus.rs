@@ -140,6 +140,36 @@ fn bad_programs_are_refused_in_dtraces_words() {
     }
 }
 
+/// A field that a kernel has not disables the members that read it, and them alone.
+#[test]
+fn a_member_whose_field_is_gone_is_an_error_where_it_is_read() {
+    let world = Little(fixture::kernel().build());
+    let mut compiler = Compiler::new(&world);
+    let mut compile = |source: &Source| {
+        let settings = Settings {
+            empty: true,
+            ..Settings::default()
+        };
+        let program = compiler.compile(source, &settings);
+        program
+            .map(drop)
+            .map_err(|error| error.headline(source, true))
+    };
+    let library = "typedef struct seen {\n\tint there;\n\tint gone;\n} seen_t;\n\n\
+                   translator seen_t < struct task_struct *T > {\n\
+                   \tthere = T->pid;\n\tgone = T->gone;\n};\n\
+                   inline seen_t seen = xlate <seen_t> (curthread);\n";
+    assert_eq!(compile(&Source::library("seen.d", library)), Ok(()));
+    let there = "BEGIN\n{\n\ttrace(seen.there);\n}\n";
+    assert_eq!(compile(&Source::file("x.d", there)), Ok(()));
+    let gone = "BEGIN\n{\n\ttrace(seen.gone);\n}\n";
+    let error = compile(&Source::file("x.d", gone)).unwrap_err();
+    assert_eq!(
+        error,
+        "[D_TYPE_MEMBER] line 3: gone is not a member of struct task_struct"
+    );
+}
+
 /// Under `-xlinkmode=dynamic` nobody would ever fill in the address of a symbol.
 #[test]
 fn symbols_that_are_left_open_are_refused() {

@@ -16,14 +16,17 @@ use thiserror::Error;
 use crate::options::CompileOptions;
 
 /// The system's libraries.
-const BUILT_IN: [(&str, &str); 8] = [
+const BUILT_IN: [(&str, &str); 11] = [
     ("errno.d", include_str!("../../dlib/errno.d")),
     ("io.d", include_str!("../../dlib/io.d")),
+    ("ip.d", include_str!("../../dlib/ip.d")),
     ("net.d", include_str!("../../dlib/net.d")),
     ("procfs.d", include_str!("../../dlib/procfs.d")),
     ("regs.d", REGS),
     ("sched.d", include_str!("../../dlib/sched.d")),
     ("signal.d", include_str!("../../dlib/signal.d")),
+    ("tcp.d", include_str!("../../dlib/tcp.d")),
+    ("udp.d", include_str!("../../dlib/udp.d")),
     ("unistd.d", include_str!("../../dlib/unistd.d")),
 ];
 
@@ -308,7 +311,8 @@ mod tests {
         assert_eq!(
             names(&options),
             (
-                "errno.d unistd.d io.d net.d procfs.d regs.d sched.d signal.d".into(),
+                "errno.d unistd.d io.d net.d ip.d procfs.d regs.d sched.d signal.d tcp.d udp.d"
+                    .into(),
                 false
             )
         );
@@ -316,7 +320,7 @@ mod tests {
         assert_eq!(
             names(&options),
             (
-                "errno.d zz.d unistd.d io.d net.d procfs.d regs.d sched.d signal.d".into(),
+                "errno.d zz.d unistd.d io.d net.d ip.d procfs.d regs.d sched.d signal.d tcp.d udp.d".into(),
                 true
             )
         );

@@ -285,4 +285,50 @@ impl Expr {
         };
         boxed.into_iter().flatten().chain(keys)
     }
+
+    /// The same with every place replaced by `span`: what was written elsewhere, perhaps in another text, stands for
+    /// what is written there.
+    pub fn placed(mut self, span: Span) -> Self {
+        self.place(span);
+        self
+    }
+
+    fn place(&mut self, span: Span) {
+        self.span = span;
+        match &mut self.kind {
+            ExprKind::Int(_)
+            | ExprKind::Str(_)
+            | ExprKind::Builtin(_)
+            | ExprKind::Var(_)
+            | ExprKind::Valueless => {}
+            ExprKind::Element(_, many) | ExprKind::Call(_, many) => {
+                many.iter_mut().for_each(|e| e.place(span));
+            }
+            ExprKind::BuiltinArray(_, e)
+            | ExprKind::Load { address: e, .. }
+            | ExprKind::LoadBits { address: e, .. }
+            | ExprKind::Retype(e)
+            | ExprKind::Translated { input: e, .. }
+            | ExprKind::Convert(e)
+            | ExprKind::Neg(e)
+            | ExprKind::BitNot(e)
+            | ExprKind::Not(e) => e.place(span),
+            ExprKind::Arith(_, a, b)
+            | ExprKind::CompareStr(_, a, b)
+            | ExprKind::Logic(_, a, b)
+            | ExprKind::Comma(a, b)
+            | ExprKind::Compare {
+                left: a, right: b, ..
+            } => [a, b].into_iter().for_each(|e| e.place(span)),
+            ExprKind::Cond(a, b, c) => [a, b, c].into_iter().for_each(|e| e.place(span)),
+            ExprKind::Assign(place, value) | ExprKind::Update { place, value, .. } => {
+                value.place(span);
+                match place {
+                    Place::Var(_) => {}
+                    Place::Element(_, keys) => keys.iter_mut().for_each(|e| e.place(span)),
+                    Place::Memory { address, .. } => address.place(span),
+                }
+            }
+        }
+    }
 }

@@ -116,12 +116,11 @@ impl Sema<'_, '_> {
             error
         };
         let result = self.inline_value(value, params).map_err(placed)?;
-        let mut result = match self.state.types.compatible(ty, result.ty) {
+        let result = match self.state.types.compatible(ty, result.ty) {
             true => result,
             false => self.coerce(result, ty, "=", span)?,
         };
-        result.span = span;
-        Ok(result)
+        Ok(result.placed(span))
     }
 
     fn inline_value(&mut self, value: &ast::Expr, params: Vec<(String, Expr)>) -> Result<Expr> {

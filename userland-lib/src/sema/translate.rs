@@ -259,9 +259,12 @@ impl Sema<'_, '_> {
         let outer = std::mem::replace(&mut self.bindings, bindings);
         let computed = self.nested(span, |sema| sema.expression(value));
         self.bindings = outer;
+        let computed = computed.map(|computed| computed.placed(span));
         let converted =
             computed.and_then(|computed| self.translated_value(computed, path.ty, name, span));
-        converted.map(Some).map_err(|error| {
+        converted.map(Some).map_err(|mut error| {
+            error.span = span;
+            error.counted = None;
             let (output, input) = (translator.output, translator.input);
             let types = &self.state.types;
             error.note(format!(

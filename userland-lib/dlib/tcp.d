@@ -1,0 +1,141 @@
+/*
+ * SPDX-License-Identifier: GPL-2.0-only
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ *
+ * Segments and connections of TCP, as the tcp provider's probes tell of them.
+ */
+
+#pragma D depends_on library ip.d
+
+/* Bits of tcp_flags. */
+inline uint8_t TH_FIN = 0x01;
+inline uint8_t TH_SYN = 0x02;
+inline uint8_t TH_RST = 0x04;
+inline uint8_t TH_PUSH = 0x08;
+inline uint8_t TH_ACK = 0x10;
+inline uint8_t TH_URG = 0x20;
+inline uint8_t TH_ECE = 0x40;
+inline uint8_t TH_CWR = 0x80;
+
+/* Values of tcps_state. */
+inline int TCP_STATE_ESTABLISHED = 1;
+inline int TCP_STATE_SYN_SENT = 2;
+inline int TCP_STATE_SYN_RECEIVED = 3;
+inline int TCP_STATE_FIN_WAIT_1 = 4;
+inline int TCP_STATE_FIN_WAIT_2 = 5;
+inline int TCP_STATE_TIME_WAIT = 6;
+inline int TCP_STATE_CLOSED = 7;
+inline int TCP_STATE_CLOSE_WAIT = 8;
+inline int TCP_STATE_LAST_ACK = 9;
+inline int TCP_STATE_LISTEN = 10;
+inline int TCP_STATE_CLOSING = 11;
+
+/* The name of a state. */
+inline string tcp_state_string[int32_t state] =
+    state == TCP_STATE_ESTABLISHED ? "state-established" :
+    state == TCP_STATE_SYN_SENT ? "state-syn-sent" :
+    state == TCP_STATE_SYN_RECEIVED ? "state-syn-received" :
+    state == TCP_STATE_FIN_WAIT_1 ? "state-fin-wait-1" :
+    state == TCP_STATE_FIN_WAIT_2 ? "state-fin-wait-2" :
+    state == TCP_STATE_TIME_WAIT ? "state-time-wait" :
+    state == TCP_STATE_CLOSED ? "state-closed" :
+    state == TCP_STATE_CLOSE_WAIT ? "state-close-wait" :
+    state == TCP_STATE_LAST_ACK ? "state-last-ack" :
+    state == TCP_STATE_LISTEN ? "state-listen" :
+    state == TCP_STATE_CLOSING ? "state-closing" : "<unknown>";
+
+/* A segment's header. */
+typedef struct tcpinfo {
+	uint16_t tcp_sport;		/* source port */
+	uint16_t tcp_dport;		/* destination port */
+	uint32_t tcp_seq;		/* sequence number */
+	uint32_t tcp_ack;		/* acknowledged sequence number */
+	uint8_t tcp_offset;		/* bytes of the header */
+	uint8_t tcp_flags;		/* TH_SYN, TH_ACK, ... */
+	uint16_t tcp_window;		/* window */
+	uint16_t tcp_checksum;		/* checksum */
+	uint16_t tcp_urgent;		/* urgent pointer */
+	struct tcphdr *tcp_hdr;		/* the header itself */
+} tcpinfo_t;
+
+/* The flags are the 14th byte. */
+translator tcpinfo_t < struct tcphdr *T > {
+	tcp_sport = T == NULL ? 0 : ntohs(T->source);
+	tcp_dport = T == NULL ? 0 : ntohs(T->dest);
+	tcp_seq = T == NULL ? 0 : ntohl(T->seq);
+	tcp_ack = T == NULL ? 0 : ntohl(T->ack_seq);
+	tcp_offset = T == NULL ? 0 : T->doff << 2;
+	tcp_flags = T == NULL ? 0 : ((uint8_t *)T)[13];
+	tcp_window = T == NULL ? 0 : ntohs(T->window);
+	tcp_checksum = T == NULL ? 0 : ntohs(T->check);
+	tcp_urgent = T == NULL ? 0 : ntohs(T->urg_ptr);
+	tcp_hdr = T;
+};
+
+/* A connection. */
+typedef struct tcpsinfo {
+	uintptr_t tcps_addr;		/* address of the tcp_sock */
+	int tcps_local;			/* whether both ends are here */
+	int tcps_active;		/* not known here: -1 */
+	uint16_t tcps_lport;		/* our port */
+	uint16_t tcps_rport;		/* the other's */
+	string tcps_laddr;		/* our address */
+	string tcps_raddr;		/* the other's */
+	int32_t tcps_state;		/* TCP_STATE_... */
+	uint32_t tcps_iss;		/* not known here */
+	uint32_t tcps_suna;		/* sent, not acknowledged */
+	uint32_t tcps_smax;		/* the end of what was sent */
+	uint32_t tcps_snxt;		/* next to send */
+	uint32_t tcps_rack;		/* acknowledged to the other */
+	uint32_t tcps_rnxt;		/* next to be received */
+	uint32_t tcps_swnd;		/* window for sending */
+	int32_t tcps_snd_ws;		/* its scale */
+	uint32_t tcps_rwnd;		/* window for receiving */
+	int32_t tcps_rcv_ws;		/* its scale */
+	uint32_t tcps_cwnd;		/* congestion window, bytes */
+	uint32_t tcps_cwnd_ssthresh;	/* threshold of slow start, bytes */
+	uint32_t tcps_rto;		/* time before retransmission, milliseconds */
+	uint32_t tcps_mss;		/* size of a segment */
+	int tcps_retransmit;		/* segments being retransmitted */
+} tcpsinfo_t;
+
+translator tcpsinfo_t < struct tcp_sock *T > {
+	tcps_addr = (uintptr_t)T;
+	tcps_local = T == NULL ? 0 :
+	    ((struct sock *)T)->__sk_common.skc_daddr == ((struct sock *)T)->__sk_common.skc_rcv_saddr;
+	tcps_active = -1;
+	tcps_lport = T == NULL ? 0 : ((struct sock *)T)->__sk_common.skc_num;
+	tcps_rport = T == NULL ? 0 : ntohs(((struct sock *)T)->__sk_common.skc_dport);
+	tcps_laddr = T == NULL ? "<unknown>" :
+	    ((struct sock *)T)->__sk_common.skc_family == AF_INET6 ?
+	    inet_ntoa6(&((struct sock *)T)->__sk_common.skc_v6_rcv_saddr) :
+	    inet_ntoa(&((struct sock *)T)->__sk_common.skc_rcv_saddr);
+	tcps_raddr = T == NULL ? "<unknown>" :
+	    ((struct sock *)T)->__sk_common.skc_family == AF_INET6 ?
+	    inet_ntoa6(&((struct sock *)T)->__sk_common.skc_v6_daddr) :
+	    inet_ntoa(&((struct sock *)T)->__sk_common.skc_daddr);
+	tcps_state = T == NULL ? TCP_STATE_CLOSED : ((struct sock *)T)->__sk_common.skc_state;
+	tcps_suna = T == NULL ? 0 : T->snd_una;
+	tcps_smax = T == NULL ? 0 : T->write_seq;
+	tcps_snxt = T == NULL ? 0 : T->snd_nxt;
+	tcps_rack = T == NULL ? 0 : T->rcv_wup;
+	tcps_rnxt = T == NULL ? 0 : T->rcv_nxt;
+	tcps_swnd = T == NULL ? 0 : T->snd_wnd;
+	tcps_snd_ws = T == NULL ? 0 : T->rx_opt.snd_wscale;
+	tcps_rwnd = T == NULL ? 0 : T->rcv_wnd;
+	tcps_rcv_ws = T == NULL ? 0 : T->rx_opt.rcv_wscale;
+	tcps_cwnd = T == NULL ? 0 : T->snd_cwnd * T->mss_cache;
+	tcps_cwnd_ssthresh = T == NULL ? 0 : T->snd_ssthresh * T->mss_cache;
+	tcps_rto = T == NULL ? 0 : ((struct inet_connection_sock *)T)->icsk_rto;
+	tcps_mss = T == NULL ? 0 : T->mss_cache;
+	tcps_retransmit = T == NULL ? 0 : T->retrans_out;
+};
+
+/* The state that a connection has left. */
+typedef struct tcplsinfo {
+	int32_t tcps_state;		/* TCP_STATE_... */
+} tcplsinfo_t;
+
+translator tcplsinfo_t < int I > {
+	tcps_state = I;
+};
