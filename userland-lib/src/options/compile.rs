@@ -270,16 +270,8 @@ fn set_linkmode(options: &mut CompileOptions, value: Option<&str>) -> Result<(),
     Ok(())
 }
 
-/// Scratch space is handed out in words, and one is always kept.
 fn set_scratchsize(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
-    let size = value.and_then(parse_size).ok_or(OptionError::Value)?;
-    let rounded = match size {
-        0 => Some(0),
-        size => size
-            .checked_add(8)
-            .and_then(|size| size.checked_next_multiple_of(8)),
-    };
-    options.scratchsize = Some(rounded.ok_or(OptionError::Value)?);
+    options.scratchsize = Some(value.and_then(parse_size).ok_or(OptionError::Value)?);
     Ok(())
 }
 

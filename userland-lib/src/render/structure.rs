@@ -81,8 +81,12 @@ impl Renderer<'_> {
             data,
             open: Vec::new(),
         };
-        // Whether or not it came to an end, what is open is closed.
-        let _ = printer.visit("", shape, 0, 0, 0);
+        let end = printer.visit("", shape, 0, 0, 0);
+        // An array that was cut off has no member behind it that would tell.
+        if end.is_continue() && (data.len() as u64) < shape.size {
+            printer.close(1);
+            printer.line(1, "...");
+        }
         printer.close(0);
     }
 }
@@ -180,7 +184,9 @@ impl Printer<'_> {
         self.line(depth, &format!("{head} ["));
         for i in 0..count {
             let at = offset.saturating_add(i.saturating_mul(element.size));
-            if text && self.bytes(at, 1) == [0] {
+            // What was not recorded is told of by the next member.
+            let recorded = at < self.data.len() as u64;
+            if text && self.bytes(at, 1) == [0] || i > 0 && !recorded {
                 break;
             }
             self.visit("", element, at.saturating_mul(8), 0, depth + 1)?;
@@ -531,5 +537,40 @@ mod tests {
             r.structure(out, 1, &wide, &[1; 32])
         });
         assert!(!text.contains(".x"));
+    }
+
+    #[test]
+    fn an_array_that_is_cut_off_is_closed() {
+        check(&sample(), &data()[..8], expect![[r#"
+            |0xffff8881 = *$
+            |<44>(struct sample) {$
+            |<44> .a = (int)-1,$
+            |<44> .b = (char [5]) [$
+            |<44>  (char)'t',$
+            |<44>  (char)'e',$
+            |<44>  (char)'s',$
+            |<44>  (char)'t',$
+            |<44> ],$
+            |<44> ...$
+            |<44>}$
+        "#]]);
+        let last = record(
+            "struct last",
+            104,
+            vec![("n", 0, int("int", 4, true)), ("b", 4, text(100))],
+        );
+        check(&last, &data()[..8], expect![[r#"
+            |0xffff8881 = *$
+            |<44>(struct last) {$
+            |<44> .n = (int)-1,$
+            |<44> .b = (char [100]) [$
+            |<44>  (char)'t',$
+            |<44>  (char)'e',$
+            |<44>  (char)'s',$
+            |<44>  (char)'t',$
+            |<44> ],$
+            |<44> ...$
+            |<44>}$
+        "#]]);
     }
 }
