@@ -17,12 +17,12 @@ use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A little kernel: the types of [`fixture::kernel`], a few symbols, and every probe but those named `nosuch`.
+/// A little kernel: the types of [`fixture::kernel`], a few symbols, and every probe but those named `nosuch` or `entyr`.
 struct Little(Arc<Btf>);
 
 impl ProbeSource for Little {
     fn matching(&self, pattern: &ProbePattern, limit: usize) -> Vec<ProbeInfo> {
-        if pattern.name == "nosuch" || pattern.id > 100 {
+        if ["nosuch", "entyr"].contains(&pattern.name.as_str()) || pattern.id > 100 {
             return Vec::new();
         }
         let probe = |func: &str| ProbeInfo {
@@ -30,7 +30,10 @@ impl ProbeSource for Little {
             provider: pattern.provider.clone(),
             module: "vmlinux".to_owned(),
             func: func.to_owned(),
-            name: pattern.name.clone(),
+            name: match pattern.name.as_str() {
+                "" => "entry".to_owned(),
+                name => name.to_owned(),
+            },
         };
         let mut probes = vec![probe(&pattern.func)];
         if pattern.func == "*" {

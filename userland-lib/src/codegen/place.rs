@@ -47,7 +47,18 @@ impl Lowering<'_> {
         match place {
             Place::Var(var) => Target::Var(var),
             Place::Element(var, keys) => Target::Element(var, self.keys(keys)),
-            Place::Memory { address, bits } => Target::Memory(self.expr(address), *bits),
+            Place::Memory { address, bits } => {
+                let address = match self.expr(address) {
+                    // Stores name the register of their address as one that they write, which %r0 cannot be.
+                    a @ VReg::ZERO => self.emit(address.span, |dst| Inst::Un {
+                        op: Op::Mov,
+                        dst,
+                        a,
+                    }),
+                    address => address,
+                };
+                Target::Memory(address, *bits)
+            }
         }
     }
 

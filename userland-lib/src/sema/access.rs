@@ -86,7 +86,7 @@ impl Sema<'_, '_> {
         }
         let Some(symbol) = self.world.symbol(scope, name) else {
             return Err(Diagnostic::new(
-                "D_SYM_UNDEF",
+                "D_IDENT_UNDEF",
                 span,
                 format!("failed to resolve {module}`{name}: Unknown symbol name"),
             ));
@@ -279,11 +279,11 @@ impl Sema<'_, '_> {
         }
         if types.size(record).is_none() {
             let name = types.name(record);
-            return Err(Diagnostic::new(
-                "D_OP_INCOMPLETE",
-                span,
-                format!("operator {op} cannot be applied to a forward declaration: no {name} definition is available"),
-            ));
+            let message = format!(
+                "operator {op} cannot be applied to a forward declaration: no {name} definition is available"
+            );
+            let error = Diagnostic::new("D_OP_INCOMPLETE", span, message);
+            return Err(self.incomplete(error, record));
         }
         let mut object = base;
         object.user = user;
@@ -388,18 +388,7 @@ impl Sema<'_, '_> {
                 ),
             ));
         }
-        // An element of an associative array is the machine's to look at: it may not be there at all.
-        let dynamic = matches!(base.kind, ExprKind::Element(..));
-        if let (Kind::Array(_, Some(count @ 1..)), Some(constant), false) =
-            (types.base(base.ty), index.constant(), dynamic)
-        {
-            if constant >= u64::from(*count) {
-                let constant = constant as i64;
-                let message = format!("index outside array bounds: {constant}, max is {count}");
-                return Err(Diagnostic::new("D_ARR_BOUNDS", span, message));
-            }
-        }
-        let element = self.binary(ast::BinaryOp::Add, base, index, span)?;
+        let element = self.element(base, index, span)?;
         self.deref(element, span)
     }
 
@@ -426,18 +415,19 @@ impl Sema<'_, '_> {
                 false => Err(self.unknown_variable(VarScope::Global, name, span)),
             };
         };
-        let index = self.builtin_index(name, args, span)?;
+        let number = self.builtin_index(name, args, span)?;
         if var == Var::Args {
-            return self.probe_argument(&index, span).map(Some);
+            return self.probe_argument(number, span).map(Some);
         }
-        self.check_register(var, &index, span)?;
+        check_register(var, number as i64, span)?;
+        let index = Expr::int(number, Ty::INT64_T, span);
         let ty = builtin::ty(var, &mut self.state.types);
         let kind = ExprKind::BuiltinArray(var, Box::new(index));
         Ok(Some(Expr::new(kind, ty, span)))
     }
 
-    /// The index of a built-in array.
-    fn builtin_index(&mut self, name: &str, args: &[ast::Expr], span: Span) -> Result<Expr> {
+    /// The index of a built-in array, which is a constant.
+    fn builtin_index(&mut self, name: &str, args: &[ast::Expr], span: Span) -> Result<u64> {
         let [arg] = args else {
             super::call::check_count(name, args.len(), 1, Some(1), span).map_err(|mut error| {
                 error.message = error.message.replacen("( )", "[ ]", 1);
@@ -446,25 +436,16 @@ impl Sema<'_, '_> {
             return Err(self.needs_keys(name, span));
         };
         let index = self.expression(arg)?;
-        if self.state.types.int(index.ty).is_some() {
-            return Ok(self.convert(index, Ty::INT64_T));
-        }
-        let message = format!(
-            "{name}[ ] argument #1 is incompatible with prototype:\n\tprototype: integer constant\n\t argument: {}",
-            self.state.types.name(index.ty)
-        );
-        Err(Diagnostic::new("D_PROTO_ARG", arg.span, message))
-    }
-
-    /// Refuses a register that the machine does not have.
-    fn check_register(&self, var: Var, index: &Expr, span: Span) -> Result<()> {
-        match index.constant() {
-            Some(number) if number >= builtin::REGISTERS => {
-                let name = if var == Var::Uregs { "uregs" } else { "regs" };
-                let message = format!("{name}[]: index out of bounds ({})", number as i64);
-                Err(Diagnostic::new("D_UNKNOWN", span, message))
+        let is_int = self.state.types.int(index.ty).is_some();
+        match self.convert(index.clone(), Ty::INT64_T).constant() {
+            Some(constant) if is_int => Ok(constant),
+            _ => {
+                let given = self.state.types.name(index.ty);
+                let message = format!(
+                    "{name}[ ] argument #1 is incompatible with prototype:\n\tprototype: integer constant\n\t argument: {given}"
+                );
+                Err(Diagnostic::new("D_PROTO_ARG", arg.span, message))
             }
-            _ => Ok(()),
         }
     }
 
@@ -535,4 +516,21 @@ pub(super) fn variable_name(e: &ast::Expr) -> Option<(VarScope, &str)> {
         ast::ExprKind::Scoped(which, name) => Some((scope(*which), name)),
         _ => None,
     }
+}
+
+/// Refuses a register that the machine does not have.
+fn check_register(var: Var, number: i64, span: Span) -> Result<()> {
+    let name = if var == Var::Uregs { "uregs" } else { "regs" };
+    let (tag, message) = match u64::try_from(number) {
+        Err(_) => (
+            "D_REGS_IDX",
+            format!("index {number} is out of range for array {name}"),
+        ),
+        Ok(number) if number >= builtin::REGISTERS => (
+            "D_UNKNOWN",
+            format!("{name}[]: index out of bounds ({number})"),
+        ),
+        Ok(_) => return Ok(()),
+    };
+    Err(Diagnostic::new(tag, span, message))
 }

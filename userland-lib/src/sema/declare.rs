@@ -223,7 +223,7 @@ impl Sema<'_, '_> {
                 _ => types.name(ty),
             };
             let message = format!("incomplete struct/union/enum {text}: {}", shown(name));
-            return Err(error("D_DECL_INCOMPLETE", span, message));
+            return Err(self.incomplete(error("D_DECL_INCOMPLETE", span, message), ty));
         }
         Ok(())
     }
@@ -236,7 +236,7 @@ impl Sema<'_, '_> {
                 .state
                 .types
                 .lookup_typedef(module.as_deref(), name)
-                .ok_or_else(|| unknown_type(module.as_deref(), name, base.span))?,
+                .ok_or_else(|| self.unknown_type(module.as_deref(), None, name, base.span))?,
             BaseKind::Record {
                 is_union,
                 module,
@@ -277,11 +277,7 @@ impl Sema<'_, '_> {
             let name = tag.unwrap_or_default();
             return match (self.state.types.lookup_tag(kind, module, name), module) {
                 (Some(ty), _) => Ok(ty),
-                (None, Some(_)) => Err(unknown_type(
-                    module,
-                    &format!("{} {name}", kind.word()),
-                    span,
-                )),
+                (None, Some(_)) => Err(self.unknown_type(module, Some(kind), name, span)),
                 (None, None) => self
                     .state
                     .types
@@ -393,7 +389,7 @@ impl Sema<'_, '_> {
                 .state
                 .types
                 .lookup_tag(Tag::Enum, module, name)
-                .ok_or_else(|| unknown_type(module, &format!("enum {name}"), span));
+                .ok_or_else(|| self.unknown_type(module, Some(Tag::Enum), name, span));
         };
         // A constant may be computed from those before it.
         let outer = std::mem::take(&mut self.bindings);
@@ -567,17 +563,10 @@ fn words_type(words: &[&'static str], span: Span) -> Result<Ty> {
             .filter(|attribute| has(attribute))
             .map(|attribute| format!("{attribute} "))
             .collect();
-        return Err(unknown_type(None, &name, span));
+        let message = format!("failed to resolve type {name}: Unknown type name");
+        return Err(error("D_UNKNOWN", span, message));
     } else {
         ("D_DECL_COMBO", "invalid type combination")
     };
     Err(error(tag, span, message))
-}
-
-fn unknown_type(module: Option<&str>, name: &str, span: Span) -> Box<Diagnostic> {
-    let scope = module
-        .map(|module| format!("{module}`"))
-        .unwrap_or_default();
-    let message = format!("failed to resolve type {scope}{name}: Unknown type name");
-    error("D_UNKNOWN", span, message)
 }

@@ -15,6 +15,7 @@ mod access;
 mod action;
 mod aggfunc;
 mod aggregate;
+mod bounds;
 mod builtin;
 mod call;
 mod clause;
@@ -33,6 +34,7 @@ mod probe;
 mod scratch;
 mod shape;
 mod speculate;
+mod suggest;
 mod translate;
 mod variable;
 
@@ -75,6 +77,10 @@ impl TypeNames for State<'_> {
         let is_variable = module.is_none()
             && (builtin::find(name).is_some() || self.variables.global(name).is_some());
         !is_variable && self.types.lookup_typedef(module, name).is_some()
+    }
+
+    fn similar_type(&self, name: &str) -> Option<String> {
+        self.types.similar(None, name)
     }
 }
 

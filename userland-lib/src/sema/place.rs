@@ -75,6 +75,12 @@ impl Sema<'_, '_> {
             ExprKind::Arith(op, base, offset) => {
                 ExprKind::Arith(op, Box::new(self.with_room(*base)), offset)
             }
+            ExprKind::Cond(condition, yes, no) => {
+                ExprKind::Cond(condition, Box::new(self.with_room(*yes)), no)
+            }
+            ExprKind::Comma(first, second) => {
+                ExprKind::Comma(first, Box::new(self.with_room(*second)))
+            }
             ExprKind::Var(var) if var.scope == VarScope::Thread && !types.is_scalar(ty) => {
                 return self.made(Place::Var(var.clone()), ExprKind::Var(var), ty, span);
             }

@@ -109,20 +109,17 @@ impl Sema<'_, '_> {
         }
         if first.is_none() && !self.settings.allow_zero_matches {
             let message = format!("probe description {pattern} does not match any probes");
-            return Err(Diagnostic::new("D_PDESC_ZERO", span, message));
+            let error = Diagnostic::new("D_PDESC_ZERO", span, message);
+            return Err(match self.similar_probe(&pattern) {
+                Some(known) => error.note(format!("did you mean `{known}`?")),
+                None => error,
+            });
         }
         Ok(Context { pattern, first })
     }
 
-    /// `args[index]` of the probes at hand.
-    pub(super) fn probe_argument(&mut self, index: &Expr, span: Span) -> Result<Expr> {
-        let Some(number) = index.constant() else {
-            return Err(Diagnostic::new(
-                "D_ARGS_CONST",
-                span,
-                "args[ ] must be indexed by an integer constant",
-            ));
-        };
+    /// `args[number]` of the probes at hand.
+    pub(super) fn probe_argument(&mut self, number: u64, span: Span) -> Result<Expr> {
         let description = self.probe.pattern.to_string();
         if self.probe.first.is_none() {
             return Err(Diagnostic::new(

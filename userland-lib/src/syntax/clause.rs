@@ -31,12 +31,14 @@ impl Parser<'_> {
         self.advance()?;
         let bare = !self.at("/") && !self.at("{");
         if bare {
-            let last = clause.probes.last().map_or(clause.span, |(_, span)| *span);
-            return Err(Diagnostic::new(
-                "D_SYNTAX",
-                last,
-                "expected predicate and/or actions following probe description",
-            ));
+            let (text, span) = clause.probes.swap_remove(clause.probes.len() - 1);
+            let message = "expected predicate and/or actions following probe description";
+            let error = Diagnostic::new("D_SYNTAX", span, message);
+            // It may have been meant as a declaration.
+            return Err(match !text.contains(':') && self.at("*") {
+                true => error.note(self.no_type(&text)),
+                false => error,
+            });
         }
         if self.at("/") {
             clause.predicate = Some(self.predicate()?);

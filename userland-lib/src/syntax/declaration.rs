@@ -30,14 +30,18 @@ struct Specifiers {
 }
 
 impl Specifiers {
-    /// Takes the type that was just read, unless there is one already.
-    fn take(&mut self, kind: BaseKind, parser: &Parser<'_>) -> Result<()> {
-        if self.kind.is_some() || !self.words.is_empty() {
-            return Err(match self.kind {
-                None => misplaced(&self.words, parser.last),
-                Some(_) => misplaced(&["int"], parser.last),
-            });
+    /// Refuses a type's name at `span` behind these specifiers if they name one.
+    fn precede_type(&self, span: Span) -> Result<()> {
+        match (&self.kind, &self.words[..]) {
+            (None, []) => Ok(()),
+            (None, words) => Err(misplaced(words, span)),
+            (Some(_), _) => Err(misplaced(&["int"], span)),
         }
+    }
+
+    /// Takes the type that was just read, unless there is one already.
+    fn take(&mut self, kind: BaseKind, span: Span) -> Result<()> {
+        self.precede_type(span)?;
         self.kind = Some(kind);
         Ok(())
     }
@@ -176,16 +180,16 @@ impl Parser<'_> {
             "volatile" | "restrict" => (),
             "userland" => read.userland = true,
             "struct" | "union" => {
-                let record = self.record(&read.words)?;
-                return read.take(record, self).map(|()| true);
+                let record = self.record(read)?;
+                return read.take(record, self.last).map(|()| true);
             }
             "enum" => {
                 let enumeration = self.enumeration()?;
-                return read.take(enumeration, self).map(|()| true);
+                return read.take(enumeration, self.last).map(|()| true);
             }
             "string" => {
                 self.advance()?;
-                return read.take(BaseKind::Str, self).map(|()| true);
+                return read.take(BaseKind::Str, self.last).map(|()| true);
             }
             _ => {
                 if let Some(known) = WORDS.iter().find(|known| **known == word) {
@@ -197,7 +201,7 @@ impl Parser<'_> {
                     return Ok(false);
                 } else {
                     let named = self.named()?;
-                    return read.take(named, self).map(|()| true);
+                    return read.take(named, self.last).map(|()| true);
                 }
             }
         }
@@ -256,14 +260,12 @@ impl Parser<'_> {
         })
     }
 
-    fn record(&mut self, words: &[&str]) -> Result<BaseKind> {
+    fn record(&mut self, before: &Specifiers) -> Result<BaseKind> {
         let is_union = self.at_word("union");
         let start = self.span;
         self.advance()?;
         let (module, tag) = self.tag()?;
-        if !words.is_empty() {
-            return Err(misplaced(words, self.span));
-        }
+        before.precede_type(self.span)?;
         let members = match self.at("{") {
             true => {
                 self.defines(is_union, tag.as_deref(), start)?;

@@ -5,7 +5,7 @@
 
 use super::ast::{BinaryOp, Expr, ExprKind, Scope, TypeName, UnaryOp};
 use super::lexer::Tok;
-use super::parser::{begins_type, Parser};
+use super::parser::{begins_type, is_reserved, Parser};
 use crate::diag::{Diagnostic, Result};
 use crate::source::Span;
 
@@ -262,6 +262,10 @@ impl Parser<'_> {
             if self.eat("[")? {
                 let args = self.arguments("]")?;
                 base = expr(ExprKind::Index(Box::new(base), args), start.to(self.last));
+            } else if self.at("(") {
+                // Whatever has a name is a call by now.
+                let message = "function designator is not of function type";
+                return Err(Diagnostic::new("D_FUNC_IDENT", base.span, message));
             } else if self.at("->") || self.at(".") {
                 let arrow = self.at("->");
                 self.advance()?;
@@ -346,6 +350,14 @@ impl Parser<'_> {
                 self.advance()?;
                 let inner = self.expression()?;
                 self.expect(")")?;
+                let operand = match &self.token {
+                    Tok::Int(..) | Tok::Str(_) | Tok::Punct("`" | "~" | "!") => true,
+                    Tok::Ident(word) => !is_reserved(word) || word == "self" || word == "this",
+                    _ => false,
+                };
+                if let (ExprKind::Name { module: None, name }, true) = (&inner.kind, operand) {
+                    return Err(self.unexpected().note(self.no_type(name)));
+                }
                 return Ok(Expr {
                     span: start.to(self.last),
                     ..inner

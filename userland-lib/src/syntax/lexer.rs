@@ -284,7 +284,7 @@ impl<'a> Lexer<'a> {
         loop {
             match self.byte(0) {
                 0 if self.rest().is_empty() => {
-                    return Err(Diagnostic::new("D_STR_EOF", self.span_from(start), what[2]))
+                    return Err(Diagnostic::new("D_SYNTAX", self.span_from(start), what[2]))
                 }
                 b'\\' if self.pos + 1 < self.text.len() => {
                     self.pos += 1;

@@ -24,6 +24,7 @@ pub struct Macros {
 impl Macros {
     /// The text that `$name` stands for, or `$$name` where `quoted`.
     pub fn value(&self, name: &str, quoted: bool, span: Span) -> Result<String> {
+        let dollars = if quoted { "$$" } else { "$" };
         if let Ok(index) = name.parse::<usize>() {
             self.used.borrow_mut().insert(index);
             return match self.args.get(index) {
@@ -33,7 +34,7 @@ impl Macros {
                 None => Err(Diagnostic::new(
                     "D_MACRO_UNDEF",
                     span,
-                    format!("macro argument ${name} is not defined"),
+                    format!("macro argument {dollars}{name} is not defined"),
                 )),
             };
         }
@@ -43,7 +44,7 @@ impl Macros {
         let error = Diagnostic::new(
             "D_MACRO_UNDEF",
             span,
-            format!("macro variable ${name} is not defined"),
+            format!("macro variable {dollars}{name} is not defined"),
         );
         Err(
             match nearest(name, self.named.iter().map(|(known, _)| known.as_str())) {

@@ -20,6 +20,9 @@ const MAX_DEPTH: u32 = 200;
 pub trait TypeNames {
     /// Whether `name` is a typedef, in `module` where one is given.
     fn is_type(&mut self, module: Option<&str>, name: &str) -> bool;
+
+    /// The typedef whose name is nearest to `name`.
+    fn similar_type(&self, name: &str) -> Option<String>;
 }
 
 /// Parses the text of `source` as far as its syntax is right. With `descriptions` a word that may be a probe description
@@ -227,6 +230,14 @@ impl Parser<'_> {
 
     pub(super) fn is_type(&mut self, module: Option<&str>, name: &str) -> bool {
         (module.is_none() && self.typedefs.contains(name)) || self.names.is_type(module, name)
+    }
+
+    /// What to say of `name`, which stands where a type might.
+    pub(super) fn no_type(&self, name: &str) -> String {
+        match self.names.similar_type(name) {
+            Some(known) => format!("`{name}` is no type; did you mean `{known}`?"),
+            None => format!("`{name}` is no type"),
+        }
     }
 
     pub(super) fn is_argument(&self) -> bool {

@@ -21,6 +21,7 @@ mod builtin;
 mod kernel;
 mod parse;
 mod record;
+mod similar;
 #[cfg(test)]
 mod tests;
 mod text;

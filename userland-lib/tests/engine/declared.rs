@@ -218,3 +218,31 @@ fn dynamic_records_come_into_being_with_their_first_member() {
         "#]],
     );
 }
+
+#[test]
+fn what_is_outside_an_array_is_nowhere() {
+    check(
+        r#"
+        int a[3], grid[2][3], after;
+        struct s { int pre; int m[2]; } v;
+        self int mine[2];
+        int keyed[int][2];
+        syscall::read:entry /arg0 == 3/ {
+            after = 7; i = 1;
+            a[i++] = 5; a[i] = 6; grid[i - 1][i] = 8; v.m[i - 1] = 9; self->mine[i - 1] = 1; keyed[i][i - 1] = 2;
+            printf("%d %d %d %d %d %d %d|", a[1], a[2], grid[1][2], v.m[1], i, self->mine[1], keyed[2][1]);
+        }
+        syscall::read:entry /arg0 == 3/ { a[i + 1] = 1; }
+        syscall::read:entry /arg0 == 3/ { a[i - 3] = 1; }
+        syscall::read:entry /arg0 == 3/ { trace(grid[0][i + 1]); }
+        syscall::read:entry /arg0 == 3/ { v.m[i] = 1; }
+        syscall::read:entry /arg0 == 3/ { self->mine[i] = 1; }
+        syscall::read:entry /arg0 == 3/ { keyed[i][2] = 1; }
+        ERROR { printf("%d %x|", arg4, arg5); }
+        END { printf("%d\n", after); }
+        "#,
+        expect![[r#"
+            |5 6 8 9 2 1 2|1 0|1 0|1 0|1 0|1 0|1 0|7$
+        "#]],
+    );
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Elements of arrays whose length is known.
+//!
+//! The machine knows where the program's variables are, but not where one ends and the next begins. So an index into an
+//! array of the program's own is compared with the length before it is used, and what is outside has the null address,
+//! which faults. An array in the kernel's memory may be longer than its type says; there a constant index alone is
+//! looked at.
+
+use super::hir::{Expr, ExprKind, Place};
+use super::Sema;
+use crate::diag::{Diagnostic, Result};
+use crate::source::Span;
+use crate::syntax::ast::BinaryOp;
+use crate::types::{Kind, Ty};
+
+impl Sema<'_, '_> {
+    /// The address of `base[index]`, of a pointer or array and an integer.
+    pub(super) fn element(&mut self, base: Expr, index: Expr, span: Span) -> Result<Expr> {
+        let types = &self.state.types;
+        let Kind::Array(_, Some(count @ 1..)) = *types.base(base.ty) else {
+            return self.binary(BinaryOp::Add, base, index, span);
+        };
+        let own = self.is_own(&base);
+        let Some(constant) = index.constant() else {
+            return match own {
+                true => self.guarded(base, index, count, span),
+                false => self.binary(BinaryOp::Add, base, index, span),
+            };
+        };
+        if constant < u64::from(count) {
+            return self.binary(BinaryOp::Add, base, index, span);
+        }
+        // An element of an associative array may not be there at all: that is for the machine to tell.
+        if let ExprKind::Element(..) = base.kind {
+            let address = self.binary(BinaryOp::Add, base, Expr::int(0, Ty::INT, span), span)?;
+            return Ok(Expr::int(0, address.ty, span));
+        }
+        let constant = constant as i64;
+        let message = format!("index outside array bounds: {constant}, max is {count}");
+        Err(Diagnostic::new("D_ARR_BOUNDS", span, message))
+    }
+
+    /// Whether the object `base` is a variable of the program's, or lies in one.
+    fn is_own(&self, base: &Expr) -> bool {
+        match &base.kind {
+            ExprKind::Var(_) | ExprKind::Element(..) => !self.state.types.is_scalar(base.ty),
+            ExprKind::Retype(inner)
+            | ExprKind::Arith(_, inner, _)
+            | ExprKind::Cond(_, inner, _) => self.is_own(inner),
+            _ => false,
+        }
+    }
+
+    /// The address of an element that is looked for when the program runs.
+    fn guarded(&mut self, base: Expr, index: Expr, count: u32, span: Span) -> Result<Expr> {
+        let mut index = self.convert(index, Ty::INT64_T);
+        let mut before = None;
+        if index.changes() {
+            let name = format!("<index {}>", self.hidden);
+            self.hidden += 1;
+            let var = self.hidden_of_type(&name, Ty::INT64_T, span)?;
+            let assign = ExprKind::Assign(Place::Var(var.clone()), Box::new(index));
+            before = Some(Expr::new(assign, Ty::INT64_T, span));
+            index = Expr::new(ExprKind::Var(var), Ty::INT64_T, span);
+        }
+        let inside = ExprKind::Compare {
+            op: BinaryOp::Lt,
+            // A negative index is a large one.
+            signed: false,
+            left: Box::new(index.clone()),
+            right: Box::new(Expr::int(count.into(), Ty::INT64_T, span)),
+        };
+        let address = self.binary(BinaryOp::Add, base, index, span)?;
+        let (ty, user) = (address.ty, address.user);
+        let kind = ExprKind::Cond(
+            Box::new(Expr::new(inside, Ty::INT, span)),
+            Box::new(address),
+            Box::new(Expr::int(0, ty, span)),
+        );
+        let checked = Expr {
+            kind,
+            ty,
+            user,
+            span,
+        };
+        Ok(match before {
+            Some(before) => {
+                let kind = ExprKind::Comma(Box::new(before), Box::new(checked));
+                Expr {
+                    kind,
+                    ty,
+                    user,
+                    span,
+                }
+            }
+            None => checked,
+        })
+    }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! What was probably meant: the errors of types and probes that are not there, with the nearest that is.
+
+use super::Sema;
+use crate::diag::{nearest, Diagnostic};
+use crate::source::Span;
+use crate::types::{Tag, Ty};
+use crate::world::ProbePattern;
+
+/// How many probes are looked at for one that has nearly the name that was asked for.
+const PROBES_MAX: usize = 200_000;
+
+impl Sema<'_, '_> {
+    /// The error that there is no typedef, or no type with the tag, of this name.
+    pub(super) fn unknown_type(
+        &self,
+        module: Option<&str>,
+        tag: Option<Tag>,
+        name: &str,
+        span: Span,
+    ) -> Box<Diagnostic> {
+        let word = tag
+            .map(|tag| format!("{} ", tag.word()))
+            .unwrap_or_default();
+        let scope = module
+            .map(|module| format!("{module}`"))
+            .unwrap_or_default();
+        let message = format!("failed to resolve type {scope}{word}{name}: Unknown type name");
+        let error = Diagnostic::new("D_UNKNOWN", span, message);
+        match self.state.types.similar(tag, name) {
+            Some(known) => error.note(format!("did you mean `{word}{known}`?")),
+            None => error,
+        }
+    }
+
+    /// `error`, which is that the members of `ty` are not known, with the type that may have been meant.
+    pub(super) fn incomplete(&self, error: Box<Diagnostic>, ty: Ty) -> Box<Diagnostic> {
+        let types = &self.state.types;
+        let Some((tag, name)) = types.tag(ty) else {
+            return error;
+        };
+        match types.similar(Some(tag), name) {
+            Some(known) => error.note(format!("did you mean `{} {known}`?", tag.word())),
+            None => error,
+        }
+    }
+
+    /// A description like `pattern`, which matches nothing, that matches something: one of its parts is replaced by a
+    /// name that is near to it.
+    pub(super) fn similar_probe(&self, pattern: &ProbePattern) -> Option<String> {
+        let parts = |pattern: &ProbePattern| {
+            [
+                pattern.func.clone(),
+                pattern.name.clone(),
+                pattern.module.clone(),
+                pattern.provider.clone(),
+            ]
+        };
+        let written = parts(pattern);
+        (0..written.len()).find_map(|index| {
+            let word = &written[index];
+            if word.is_empty() || word.contains(['*', '?', '[']) {
+                return None;
+            }
+            let with = |text: &str| {
+                let mut pattern = pattern.clone();
+                match index {
+                    0 => pattern.func = text.to_owned(),
+                    1 => pattern.name = text.to_owned(),
+                    2 => pattern.module = text.to_owned(),
+                    _ => pattern.provider = text.to_owned(),
+                }
+                pattern
+            };
+            let probes = self.world.matching(&with(""), PROBES_MAX);
+            let names = probes.iter().map(|probe| match index {
+                0 => probe.func.as_str(),
+                1 => probe.name.as_str(),
+                2 => probe.module.as_str(),
+                _ => probe.provider.as_str(),
+            });
+            nearest(word, names).map(|known| with(known).to_string())
+        })
+    }
+}
