@@ -541,7 +541,10 @@ mod tests {
 
     #[test]
     fn an_array_that_is_cut_off_is_closed() {
-        check(&sample(), &data()[..8], expect![[r#"
+        check(
+            &sample(),
+            &data()[..8],
+            expect![[r#"
             |0xffff8881 = *$
             |<44>(struct sample) {$
             |<44> .a = (int)-1,$
@@ -553,13 +556,17 @@ mod tests {
             |<44> ],$
             |<44> ...$
             |<44>}$
-        "#]]);
+        "#]],
+        );
         let last = record(
             "struct last",
             104,
             vec![("n", 0, int("int", 4, true)), ("b", 4, text(100))],
         );
-        check(&last, &data()[..8], expect![[r#"
+        check(
+            &last,
+            &data()[..8],
+            expect![[r#"
             |0xffff8881 = *$
             |<44>(struct last) {$
             |<44> .n = (int)-1,$
@@ -571,6 +578,7 @@ mod tests {
             |<44> ],$
             |<44> ...$
             |<44>}$
-        "#]]);
+        "#]],
+        );
     }
 }
