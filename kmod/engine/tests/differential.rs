@@ -414,6 +414,33 @@ fn simple_programs_need_no_steps() {
     ));
     let name = shape("ldgs execname, %r1\n ret %r1");
     assert!(matches!(name, Program::Builtin { pc: 0, .. }));
+    for (text, is) in [
+        ("ldts 0x500, %r1\n ret %r1", "Load"),
+        ("stts %r0, 0x500\n ret %r0", "Assign"),
+        ("ldgs pid, %r2\n stts %r2, 0x500\n ret %r0", "Assign"),
+        (
+            "ldgs pid, %r1\n ldts 0x500, %r2\n sub %r1, %r2, %r1\n ret %r1",
+            "Since",
+        ),
+        // Strings do not become numbers, nor do other instructions become these.
+        ("ldgs execname, %r2\n stts %r2, 0x501\n ret %r0", "Steps"),
+        (
+            "ldgs pid, %r1\n ldts 0x500, %r2\n sub %r2, %r1, %r1\n ret %r1",
+            "Steps",
+        ),
+        (
+            "ldgs pid, %r1\n ldts 0x500, %r1\n sub %r1, %r1, %r1\n ret %r1",
+            "Steps",
+        ),
+        (
+            "ldgs pid, %r1\n ldts 0x500, %r2\n add %r1, %r2, %r1\n ret %r1",
+            "Steps",
+        ),
+        ("ldgs pid, %r2\n stts %r2, 0x500\n ret %r2", "Steps"),
+    ] {
+        let shape = format!("{:?}", shape(text));
+        assert!(shape.starts_with(is), "{text}: {shape}");
+    }
     // Anything else keeps its steps.
     for text in [
         "ldgs execname, %r1\n tst %r1\n be 4\n ret %r1\n ret %r0",

@@ -63,6 +63,9 @@ pub enum EntryKind {
     String,
 }
 
+/// How many thread-locals a CPU remembers the places of; a power of two.
+pub(super) const RECENT: usize = 8;
+
 /// What one CPU needs to run programs.
 #[derive(Debug)]
 pub struct Vm {
@@ -82,6 +85,8 @@ pub struct Vm {
     pub key: Vec<u64>,
     /// Free chunks of dynamic variables.
     pub free: u32,
+    /// Where thread-locals were the last time, by id.
+    pub recent: [u32; RECENT],
     /// State of `rand()`.
     pub random: u64,
     /// What is left of the firing's budget.
@@ -108,6 +113,7 @@ impl Vm {
             ntuple: 0,
             key: Vec::try_from_fn(key_words, |_| Ok::<_, crate::error::NoMem>(0))?,
             free: 0,
+            recent: [0; RECENT],
             // Not 0, where the generator would stay.
             random: seed | 1,
             budget: Budget::full(),

@@ -38,6 +38,19 @@ pub fn run<M: Machine>(program: &Program, env: &mut Env<'_, M>) -> Result<u64, S
             Ok(if cond.holds(value, *with) { *yes } else { *no })
         }
         Program::Builtin { var, pc } => env.builtin(*var).map_err(|trap| Stopped { trap, pc: *pc }),
+        Program::Load(var) => env.load_dyn(*var).map_err(|trap| Stopped { trap, pc: 0 }),
+        Program::Assign { var, value, pc } => {
+            let value = value.map_or(0, |quick| env.quick(quick));
+            let done = env.store_dyn(*var, value);
+            done.map_err(|trap| Stopped { trap, pc: *pc }).map(|()| 0)
+        }
+        Program::Since { from, var } => {
+            let from = env.quick(*from);
+            let since = env.load_dyn(*var);
+            since
+                .map_err(|trap| Stopped { trap, pc: 1 })
+                .map(|since| from.wrapping_sub(since))
+        }
         Program::Steps(steps) => run_steps(steps, env),
     }
 }

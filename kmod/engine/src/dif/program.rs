@@ -324,6 +324,24 @@ pub enum Program {
         /// The instruction that loads it.
         pc: u32,
     },
+    /// Returns a thread-local or the like, which the first instruction loads.
+    Load(Dyn),
+    /// Assigns a built-in variable, or 0, to one; returns 0.
+    Assign {
+        /// Which.
+        var: Dyn,
+        /// What, `None` for 0.
+        value: Option<Quick>,
+        /// The instruction that stores it.
+        pc: u32,
+    },
+    /// Returns the difference between a built-in variable and one that is loaded by the second instruction.
+    Since {
+        /// From which.
+        from: Quick,
+        /// What is subtracted.
+        var: Dyn,
+    },
     /// Runs steps.
     Steps(Vec<Step>),
 }

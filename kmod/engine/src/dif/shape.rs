@@ -3,11 +3,13 @@
 
 //! Objects that need no steps.
 //!
-//! Both paths of an object are followed with known values: constants, and the load of one built-in variable. Whatever way
+//! What is written around thread-locals, `self->t = timestamp`, `/self->t/`, `timestamp - self->t` and `self->t = 0`, is found
+//! by its very instructions: the compiler writes them in one way. For the rest,
+//! both paths of an object are followed with known values: constants, and the load of one built-in variable. Whatever way
 //! the compiler wrote it, an object that amounts to a constant, to a variable, or to the choice between two constants by
 //! one comparison, is found to be that.
 
-use super::program::{Cond, Program, Quick, Reg, Step};
+use super::program::{Alu, Cond, Program, Quick, Reg, Step};
 use dtrace_uapi::dif::DIF_NREGS;
 use dtrace_uapi::var::Var;
 
@@ -70,8 +72,48 @@ fn follow(steps: &[Step], mut pc: usize, regs: &mut [Known; REGS]) -> End {
     End::Other
 }
 
+/// The program around one dynamic variable that the steps are, if they are.
+fn around_dynamic(steps: &[Step]) -> Option<Program> {
+    match *steps {
+        [Step::LoadDyn { rd, var }, Step::Ret { rd: result }] if rd == result => {
+            Some(Program::Load(var))
+        }
+        [Step::StoreDyn { rd: 0, var }, Step::Ret { rd: 0 }] => Some(Program::Assign {
+            var,
+            value: None,
+            pc: 0,
+        }),
+        [Step::Builtin { rd, var: value }, Step::StoreDyn { rd: from, var }, Step::Ret { rd: 0 }]
+            if rd == from =>
+        {
+            Some(Program::Assign {
+                var,
+                value: Some(Quick::new(value)?),
+                pc: 1,
+            })
+        }
+        [Step::Builtin { rd: a, var: from }, Step::LoadDyn { rd: b, var }, Step::Alu {
+            alu: Alu::Sub,
+            r1,
+            r2,
+            rd,
+        }, Step::Ret { rd: result }]
+            if a != b && (a, b) == (r1, r2) && rd == result =>
+        {
+            Some(Program::Since {
+                from: Quick::new(from)?,
+                var,
+            })
+        }
+        _ => None,
+    }
+}
+
 /// The simple program that the steps amount to, if they do.
 pub(super) fn shape(steps: &[Step]) -> Option<Program> {
+    if let Some(program) = around_dynamic(steps) {
+        return Some(program);
+    }
     let mut regs = [Known::Nothing; REGS];
     regs[0] = Known::Const(0);
     // A built-in that is loaded and not used may still fault, so only the one that decides is left out.

@@ -7,7 +7,7 @@
 //! A key is a list of words: the variable, the thread (0 for a global array), then for each entry of the tuple its value, or
 //! its length and its bytes filled up with zeros to the next word. Strings count as far as their NUL.
 
-use super::env::{Entry, EntryKind, Env, View, Vm};
+use super::env::{Entry, EntryKind, Env, View, Vm, RECENT};
 use super::program::{Dyn, Static};
 use crate::error::Trap;
 use crate::machine::Machine;
@@ -76,7 +76,7 @@ impl<M: Machine> Env<'_, M> {
         }
     }
 
-    /// Builds the key of a dynamic variable in `vm.key`; returns its length in words, `None` where it is too long.
+    /// Builds the key of an element of an array in `vm.key`; returns its length in words, `None` where it is too long.
     fn make_key(&mut self, var: Dyn) -> Result<Option<usize>, Trap> {
         let mut n = 2;
         let head = [
@@ -86,9 +86,6 @@ impl<M: Machine> Env<'_, M> {
         match self.vm.key.get_mut(..2) {
             Some(key) => key.copy_from_slice(&head),
             None => return Ok(None),
-        }
-        if !var.array {
-            return Ok(Some(n));
         }
         for i in 0..self.vm.ntuple {
             let entry = self.vm.tuple.get(i).copied().unwrap_or_default();
@@ -152,15 +149,36 @@ impl<M: Machine> Env<'_, M> {
         Ok(Some(at + 1 + words))
     }
 
-    /// A thread-local or an element of an associative array; 0 where it was never assigned.
-    pub fn load_dyn(&mut self, var: Dyn) -> Result<u64, Trap> {
+    /// The chunk of a dynamic variable, `None` where it was never assigned; for arrays, its key is in `vm.key` afterwards.
+    #[inline(always)]
+    fn find_dyn(&mut self, var: Dyn) -> Result<Found, Trap> {
+        let Some(dynamics) = &self.core.dynamics else {
+            return Ok(Found::Nowhere);
+        };
+        if !var.array {
+            let key = [
+                u64::from(var.id) | u64::from(var.thread) << 32,
+                if var.thread { self.m.thread_key() } else { 0 },
+            ];
+            let mut none = 0;
+            let hint = self.vm.recent.get_mut(recent_of(var)).unwrap_or(&mut none);
+            return Ok(Found::Scalar(key, dynamics.recall(&key, hint)));
+        }
         let Some(n) = self.make_key(var)? else {
+            return Ok(Found::TooLong);
+        };
+        let key = self.vm.key.get(..n).unwrap_or(&[]);
+        Ok(Found::Element(n, dynamics.find(key)))
+    }
+
+    /// A thread-local or an element of an associative array; 0 where it was never assigned.
+    #[inline]
+    pub fn load_dyn(&mut self, var: Dyn) -> Result<u64, Trap> {
+        let found = self.find_dyn(var)?;
+        let (Found::Scalar(_, Some(chunk)) | Found::Element(_, Some(chunk))) = found else {
             return Ok(0);
         };
         let Some(dynamics) = &self.core.dynamics else {
-            return Ok(0);
-        };
-        let Some(chunk) = dynamics.find(self.vm.key.get(..n).unwrap_or(&[])) else {
             return Ok(0);
         };
         let offset = dynamics.value_of(chunk);
@@ -175,37 +193,51 @@ impl<M: Machine> Env<'_, M> {
 
     /// Assigns a thread-local or an element of an associative array; 0 deletes it. What does not fit is dropped, and
     /// counted.
+    #[inline]
     pub fn store_dyn(&mut self, var: Dyn, value: u64) -> Result<(), Trap> {
-        let n = self.make_key(var)?;
+        let found = self.find_dyn(var)?;
         let Some(dynamics) = &self.core.dynamics else {
             return Ok(());
         };
-        let Some(n) = n else {
-            dynamics.drops.full.fetch_add(1, Ordering::Relaxed);
-            return Ok(());
+        let Vm {
+            key, free, recent, ..
+        } = &mut *self.vm;
+        let scalar;
+        let (key, chunk): (&[u64], _) = match found {
+            Found::Nowhere => return Ok(()),
+            Found::TooLong => {
+                dynamics.drops.full.fetch_add(1, Ordering::Relaxed);
+                return Ok(());
+            }
+            Found::Scalar(key, chunk) => {
+                scalar = key;
+                (&scalar, chunk)
+            }
+            Found::Element(n, chunk) => (key.get(..n).unwrap_or(&[]), chunk),
         };
-        let Vm { key, free, .. } = &mut *self.vm;
-        let key = key.get(..n).unwrap_or(&[]);
         if value == 0 {
-            dynamics.remove(self.cpu, key);
+            if let Some(chunk) = chunk {
+                dynamics.remove(self.cpu, chunk);
+            }
             return Ok(());
         }
-        let chunk = match dynamics.find(key) {
+        let chunk = match chunk {
             Some(chunk) => chunk,
             None => {
                 // A new value by reference begins as zeros: its bytes follow when the variable has a place.
+                let first = if var.by_ref.is_some() { 0 } else { value };
                 let made = dynamics.insert(self.cpu, free, key, |values, at| {
                     if let Some(w) = values.u64(at) {
-                        w.store(
-                            if var.by_ref.is_some() { 0 } else { value },
-                            Ordering::Relaxed,
-                        );
+                        w.store(first, Ordering::Relaxed);
                     }
                 });
-                match made {
-                    Ok(chunk) => chunk,
-                    Err(_) => return Ok(()),
+                let Ok(chunk) = made else {
+                    return Ok(());
+                };
+                if let (false, Some(hint)) = (var.array, recent.get_mut(recent_of(var))) {
+                    *hint = chunk.wrapping_add(1);
                 }
+                chunk
             }
         };
         let offset = dynamics.value_of(chunk);
@@ -222,6 +254,23 @@ impl<M: Machine> Env<'_, M> {
             }
         }
     }
+}
+
+/// Where the place of a variable without index is remembered.
+fn recent_of(var: Dyn) -> usize {
+    usize::from(var.id) % RECENT
+}
+
+/// Where a dynamic variable is.
+enum Found {
+    /// There is no memory for any.
+    Nowhere,
+    /// Its key is longer than any that is stored.
+    TooLong,
+    /// One without index: its key, and its chunk.
+    Scalar([u64; 2], Option<u32>),
+    /// An element of an array: the length of its key, and its chunk.
+    Element(usize, Option<u32>),
 }
 
 fn static_region(var: Static) -> Region {

@@ -15,6 +15,11 @@
 //! waits until every CPU has left probe context once, and moves them to *clean*, from where the CPUs take them: a chunk
 //! is never reused while another CPU may still be looking at it, and nothing is waited for in probe context. The
 //! lists' links are a field of their own, as a reader may still be on the chain link.
+//!
+//! The length of a deleted chunk's key is 0, and is stored last when the chunk is used again. So who remembers in which chunk
+//! a variable was ([`recall`](Dynamics::recall)) need not look it up: where length and key are the variable's, it is
+//! still there. A length from before the deletion is seen only by those for whom the cleaner waits, and they see the
+//! key from before, too.
 
 use crate::error::{NoMem, Reason};
 use crate::mem::shared::Shared;
@@ -78,10 +83,12 @@ pub fn mix(hash: u64, word: u64) -> u64 {
         .rotate_left(29)
 }
 
+#[inline(always)]
 fn hash(key: &[u64]) -> u64 {
-    let hash = key
-        .iter()
-        .fold(key.len() as u64, |hash, word| mix(hash, *word));
+    let mut hash = key.len() as u64;
+    for word in key {
+        hash = mix(hash, *word);
+    }
     hash ^ hash >> 32
 }
 
@@ -200,6 +207,24 @@ impl Dynamics {
         self.walk(head, hash, key)
     }
 
+    /// The chunk of the variable with `key`; `hint` is the one of the last time plus 1, or 0, and is brought up to date.
+    #[inline(always)]
+    pub fn recall(&self, key: &[u64; 2], hint: &mut u32) -> Option<u32> {
+        if let Some(chunk) = hint.checked_sub(1) {
+            if let Some((_, len, [first, second])) = self.head(chunk, 2) {
+                if len.load(Ordering::Acquire) == 2
+                    && first.load(Ordering::Relaxed) == key[0]
+                    && second.load(Ordering::Relaxed) == key[1]
+                {
+                    return Some(chunk);
+                }
+            }
+        }
+        let found = self.find(key);
+        *hint = found.map_or(0, |chunk| chunk.wrapping_add(1));
+        found
+    }
+
     /// Takes a bucket's lock; returns its value without it.
     fn lock(&self, bucket: &AtomicU64) -> Option<u64> {
         for _ in 0..SPINS {
@@ -241,10 +266,10 @@ impl Dynamics {
         let chunk = self.take(cpu, free)?;
         if let Some((its_hash, its_len, its_key)) = self.head(chunk, key.len()) {
             its_hash.store(hash, Ordering::Relaxed);
-            its_len.store(key.len() as u64, Ordering::Relaxed);
             for (to, word) in its_key.iter().zip(key) {
                 to.store(*word, Ordering::Relaxed);
             }
+            its_len.store(key.len() as u64, Ordering::Release);
         }
         init(&self.values, self.value_of(chunk));
 
@@ -263,42 +288,41 @@ impl Dynamics {
         Ok(chunk)
     }
 
-    /// Deletes the variable with `key`, if there is one.
-    pub fn remove(&self, cpu: usize, key: &[u64]) {
-        let hash = hash(key);
-        let Some(bucket) = self.bucket(hash) else {
+    /// Deletes the variable in `chunk`, which was found in this firing, unless another CPU has just done so.
+    pub fn remove(&self, cpu: usize, chunk: u32) {
+        let Some((hash, len, _)) = self.head(chunk, 0) else {
             return;
         };
-        let head = bucket.load(Ordering::Acquire) as u32;
-        if self.walk(head, hash, key).is_none() {
+        let Some(bucket) = self.bucket(hash.load(Ordering::Relaxed)) else {
             return;
-        }
+        };
         let Some(was) = self.lock(bucket) else {
             return;
         };
         let mut head = was as u32;
         let mut before: Option<u32> = None;
         let mut link = head;
-        let mut removed = None;
+        let mut removed = false;
         for _ in 0..self.nchunks {
-            let Some(chunk) = link.checked_sub(1) else {
+            let Some(at) = link.checked_sub(1) else {
                 break;
             };
-            let next = self.link(chunk, NEXT);
-            if self.matches(chunk, hash, key) {
+            let next = self.link(at, NEXT);
+            if at == chunk {
                 match before {
                     Some(before) => self.set_link(before, NEXT, next),
                     None => head = next,
                 }
-                removed = Some(chunk);
+                len.store(0, Ordering::Release);
+                removed = true;
                 break;
             }
-            before = Some(chunk);
+            before = Some(at);
             link = next;
         }
         Self::unlock(bucket, was, head);
-        if let (Some(chunk), Some(lists)) = (removed, self.lists.get(cpu)) {
-            self.push_chain(&lists.dirty, chunk + 1, chunk);
+        if let (true, Some(lists)) = (removed, self.lists.get(cpu)) {
+            self.push_chain(&lists.dirty, chunk.wrapping_add(1), chunk);
         }
     }
 
@@ -419,6 +443,12 @@ mod tests {
         d.values().u64(at).map(|w| w.load(Ordering::Relaxed))
     }
 
+    fn remove(d: &Dynamics, cpu: usize, key: &[u64]) {
+        if let Some(chunk) = d.find(key) {
+            d.remove(cpu, chunk);
+        }
+    }
+
     fn dropped(d: &Dynamics) -> [u64; 3] {
         let Drops {
             full,
@@ -443,8 +473,8 @@ mod tests {
             assert!((0..n).all(|k| load(&d, &[k, round]) == Some(k * 3)));
             assert!(!store(&d, 0, &mut free, &[n, round], 1));
             for k in 0..n {
-                d.remove((k % 2) as usize, &[k, round]);
-                d.remove(0, &[k, round]);
+                remove(&d, (k % 2) as usize, &[k, round]);
+                remove(&d, 0, &[k, round]);
                 assert_eq!(load(&d, &[k, round]), None);
             }
             assert!(!store(&d, 0, &mut free, &[n, round], 1));
@@ -452,6 +482,35 @@ mod tests {
         }
         // Full, then dirty, then rinsing, in each round.
         assert_eq!(dropped(&d), [5, 5, 5]);
+    }
+
+    #[test]
+    fn what_is_remembered_is_found_as_long_as_it_is_there() {
+        let d = Dynamics::new(100 * 72, 24, 16, 1).unwrap();
+        let (mut free, mut hint) = (0, 0);
+        let (mine, other) = ([1, 2], [3, 4]);
+        assert_eq!(d.recall(&mine, &mut hint), None);
+        assert!(store(&d, 0, &mut free, &mine, 5));
+        let chunk = d.recall(&mine, &mut hint).unwrap();
+        assert_eq!((hint, d.recall(&mine, &mut hint)), (chunk + 1, Some(chunk)));
+        // Another variable does not take it for its own.
+        assert_eq!(d.recall(&other, &mut hint), None);
+        let mut stale = chunk + 1;
+        remove(&d, 0, &mine);
+        assert_eq!((d.recall(&mine, &mut stale), stale), (None, 0));
+        // The chunk is used again, by another.
+        d.clean(|| ());
+        free = 0;
+        while d.find(&other) != Some(chunk) {
+            remove(&d, 0, &other);
+            assert!(store(&d, 0, &mut free, &other, 6));
+        }
+        stale = chunk + 1;
+        assert_eq!(d.recall(&mine, &mut stale), None);
+        stale = chunk + 1;
+        assert_eq!(d.recall(&other, &mut stale), Some(chunk));
+        let mut none = u32::MAX;
+        assert_eq!(d.recall(&other, &mut none), Some(chunk));
     }
 
     #[test]
@@ -486,9 +545,9 @@ mod tests {
                     assert_eq!(value, common[0] + 1);
                 }
                 if round % 3 == 0 {
-                    d.remove(cpu, &common);
+                    remove(&d, cpu, &common);
                 }
-                d.remove(cpu, &own);
+                remove(&d, cpu, &own);
                 assert_eq!(load(&d, &own), None);
                 inside[cpu].fetch_add(1, Ordering::SeqCst);
             }
@@ -514,7 +573,7 @@ mod tests {
         });
         for key in 0..13 {
             for cpu in 0..THREADS {
-                d.remove(cpu, &[key, 7]);
+                remove(&d, cpu, &[key, 7]);
             }
             assert_eq!(d.find(&[key, 7]), None);
         }
