@@ -4,3 +4,4 @@
 /* What bindgen reads. */
 #include "helpers.h"
 #include "providers.h"
+#include "returns.h"

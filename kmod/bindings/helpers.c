@@ -75,6 +75,12 @@ void dtrace_cpu_exit(struct dtrace_cpu *c)
 	raw_local_irq_restore(flags);
 }
 
+/* Interrupts are off. */
+void dtrace_cpu_lost_return(void)
+{
+	raw_cpu_ptr(&dtrace_cpus)->lost[DTRACE_LOSS_RETURN]++;
+}
+
 struct task_struct *dtrace_current(void)
 {
 	return current;

@@ -44,6 +44,7 @@ struct dtrace_cpu {
 struct dtrace_cpu *dtrace_cpu_of(unsigned int cpu);
 struct dtrace_cpu *dtrace_cpu_enter(void);
 void dtrace_cpu_exit(struct dtrace_cpu *c);
+void dtrace_cpu_lost_return(void);
 
 struct task_struct *dtrace_current(void);
 struct pt_regs *dtrace_user_regs(struct task_struct *task);

@@ -4,7 +4,8 @@
 //! The provider `fbt`: entry and return of every function that the kernel can patch, of its own and of loaded modules.
 //!
 //! `arg0`, `arg1`, … of an entry are the function's arguments. Of a return, `arg0` is the address that the function returns
-//! to and `arg1` its value.
+//! to and `arg1` its value. An entry fires whatever becomes of the return; a return that the call could not hook is counted
+//! (`returns.c` says which).
 //!
 //! A function has a probe for each of its addresses: several static functions of one name make several probes of one name.
 //! Names follow the kernel's own (`available_filter_functions`), so that of several names of one address it is the

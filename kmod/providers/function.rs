@@ -4,9 +4,8 @@
 //! Probes at the two ends of kernel functions: what `fbt` and `syscall` have in common.
 //!
 //! A [`Site`] is a function with its two probes and the set of them that are armed. That set alone decides what a call
-//! fires: sites with an armed return are hooked by the graph tracer, which fires the entry too, the others by the function
-//! tracer. While a site moves from one to the other it is hooked by both, and exactly one of them finds itself
-//! in charge.
+//! fires; the tracer calls the function's entry as long as it is not empty, and the return of those calls whose entry asked for
+//! it.
 //!
 //! A probe's cookie is the function's address, turned left by one bit, with the end in the lowest bit; kernel
 //! addresses have their upper bit set, which is what the turn overwrites.
@@ -41,26 +40,6 @@ impl End {
 
 const ENTRY: u8 = 1;
 const RETURN: u8 = 2;
-
-/// Which tracer a site with this set of armed ends needs.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Via {
-    None,
-    Function,
-    Graph,
-}
-
-impl Via {
-    const fn of(armed: u8) -> Self {
-        if armed & RETURN != 0 {
-            Self::Graph
-        } else if armed & ENTRY != 0 {
-            Self::Function
-        } else {
-            Self::None
-        }
-    }
-}
 
 /// What differs between the providers: how a firing looks.
 pub trait Shape: Send + Sync + 'static {
@@ -139,27 +118,15 @@ struct SiteHooks<S>(Pin<KBox<Sites<S>>>);
 
 impl<S: Shape> Hooks for SiteHooks<S> {
     #[inline]
-    fn entry(&self, ip: usize, caller: u64, regs: &Regs) {
-        if let Some(site) = self.0.map.get(ip) {
-            if Via::of(site.armed.load(Ordering::Relaxed)) == Via::Function {
-                S::entry(site.entry, caller, regs);
-            }
-        }
-    }
-
-    #[inline]
-    fn enter(&self, ip: usize, caller: u64, regs: &Regs) -> bool {
+    fn entry(&self, ip: usize, caller: u64, regs: &Regs) -> bool {
         let Some(site) = self.0.map.get(ip) else {
             return false;
         };
         let armed = site.armed.load(Ordering::Relaxed);
-        if Via::of(armed) != Via::Graph {
-            return false;
-        }
         if armed & ENTRY != 0 {
             S::entry(site.entry, caller, regs);
         }
-        true
+        armed & RETURN != 0
     }
 
     #[inline]
@@ -266,51 +233,35 @@ impl<S: Shape> FunctionProbes<S> {
         let new = old & !end.bit();
         let ip = [site.ip];
         let mut change = Change::default();
-        match (Via::of(old), Via::of(new)) {
-            (Via::Graph, Via::Function) => {
-                change.add_entry = &ip;
-                change.drop_return = &ip;
-            }
-            (Via::Graph, Via::None) => change.drop_return = &ip,
-            (Via::Function, Via::None) => change.drop_entry = &ip,
-            _ => {}
+        if old != 0 && new == 0 {
+            change.drop = &ip;
         }
         let switch = || {
             site.wanted.store(new, Ordering::Relaxed);
             site.armed.store(new, Ordering::Relaxed);
         };
-        if self.tracer.change(&change, switch).is_err() {
-            // The entry stays hooked by the graph tracer, which asks for `RETURN`: so the probe stays armed, and
-            // fires for nobody.
-            pr_warn!("fbt: no memory to disarm a probe\n");
+        if let Err(error) = self.tracer.change(&change, switch) {
+            pr_warn!("a function stays traced: {:?}\n", error);
         }
     }
 
     fn switch(&self, batch: &ProbeBatch<'_>) -> Result {
-        let (mut add_entry, mut add_return) = (KVVec::new(), KVVec::new());
-        let (mut drop_entry, mut drop_return) = (KVVec::new(), KVVec::new());
+        let (mut add, mut drop) = (KVVec::new(), KVVec::new());
+        let mut returns = false;
         for site in batch.sites.iter() {
-            let old = Via::of(site.armed.load(Ordering::Relaxed));
-            let new = Via::of(site.wanted.load(Ordering::Relaxed));
-            if old == new {
-                continue;
+            let old = site.armed.load(Ordering::Relaxed);
+            let new = site.wanted.load(Ordering::Relaxed);
+            if old == 0 {
+                add.push(site.ip, GFP_KERNEL)?;
+            } else if new == 0 {
+                drop.push(site.ip, GFP_KERNEL)?;
             }
-            match new {
-                Via::Function => add_entry.push(site.ip, GFP_KERNEL)?,
-                Via::Graph => add_return.push(site.ip, GFP_KERNEL)?,
-                Via::None => {}
-            }
-            match old {
-                Via::Function => drop_entry.push(site.ip, GFP_KERNEL)?,
-                Via::Graph => drop_return.push(site.ip, GFP_KERNEL)?,
-                Via::None => {}
-            }
+            returns |= new & RETURN != 0;
         }
         let change = Change {
-            add_entry: &add_entry,
-            add_return: &add_return,
-            drop_entry: &drop_entry,
-            drop_return: &drop_return,
+            add: &add,
+            drop: &drop,
+            returns,
         };
         self.tracer.change(&change, || {
             for site in batch.sites.iter() {

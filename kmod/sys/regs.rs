@@ -71,12 +71,6 @@ impl Regs {
         self.0.ip as u64
     }
 
-    /// The return value of a C function at whose end the registers were saved.
-    #[inline]
-    pub fn return_value(&self) -> u64 {
-        self.0.ax as u64
-    }
-
     /// Whether it was user code that the registers belong to.
     #[inline]
     pub fn user_mode(&self) -> bool {

@@ -10,6 +10,8 @@
 //! - `provider-check values DESC VAR... -- COMMAND...`: traces built-in variables (`arg0` … `errno`) at the probes while a
 //!   command runs, one line a firing;
 //! - `provider-check rounds N DESC`: enables, starts and closes N times;
+//! - `provider-check sleepers N DESC`: N threads sleep at a time; whether each call of the functions returned, or its return was
+//!   counted as lost, and some were;
 //! - `provider-check types DESC`: the argument types of the first probe that matches.
 
 use dtrace::dof;
@@ -48,6 +50,7 @@ fn main() -> ExitCode {
             split(rest).and_then(|(variables, cmd)| values(desc, variables, cmd))
         }
         ["rounds", n, desc] => rounds(n, desc),
+        ["sleepers", n, desc] => sleepers(n, desc),
         ["types", desc] => types(desc),
         _ => Err("usage: see the source".into()),
     };
@@ -270,6 +273,58 @@ fn rounds(n: &str, desc: &str) -> Outcome {
     }
     let [enable, go, close] = took.map(|t| t.as_millis());
     eprintln!("{n} rounds: {enable} ms enabling, {go} ms starting, {close} ms closing");
+    Ok(())
+}
+
+/// Returns that could not be hooked since the module was loaded, as the open device's file tells.
+fn lost_returns() -> Result<u64, String> {
+    let files = std::fs::read_dir("/proc/self/fdinfo").map_err(|e| format!("fdinfo: {e}"))?;
+    for file in files.flatten() {
+        let info = std::fs::read_to_string(file.path()).unwrap_or_default();
+        let line = info.lines().find(|line| line.starts_with("dtrace-lost:"));
+        if let Some((_, count)) = line.and_then(|line| line.split_once("returns ")) {
+            return count.parse().map_err(|_| format!("returns {count}"));
+        }
+    }
+    Err("no open file counts lost returns".into())
+}
+
+fn sleepers(n: &str, desc: &str) -> Outcome {
+    let n: usize = n.parse().map_err(|_| "sleepers: not a number")?;
+    let device = open()?;
+    let probes = [format!("{desc}:entry"), format!("{desc}:return")];
+    let probes = probes.each_ref().map(String::as_str);
+    enable(&device, &probes, &[action(Action::Count, None)])?;
+    let before = lost_returns()?;
+    go(&device)?;
+    let until = Instant::now() + Duration::from_secs(10);
+    // Parked, in futexes: a `sleep` of somebody else, still under way at the end, would spoil the sum.
+    let sleep = move || {
+        while let Some(left) = until.checked_duration_since(Instant::now()) {
+            std::thread::park_timeout(left);
+        }
+    };
+    let spawn = |_| {
+        std::thread::Builder::new()
+            .stack_size(32 << 10)
+            .spawn(sleep)
+    };
+    let threads: Result<Vec<_>, _> = (0..n).map(spawn).collect();
+    let threads = threads.map_err(|e| format!("a thread: {e}"))?;
+    let late = Instant::now() > until;
+    for thread in threads {
+        thread.join().map_err(|_| "a thread panicked")?;
+    }
+    device.stop().map_err(|e| format!("STOP: {e}"))?;
+    let lost = lost_returns()? - before;
+    let totals = totals(&device)?;
+    let fired = |id| totals.get(&id).copied().unwrap_or(0);
+    let (entries, returns) = (fired(1), fired(2));
+    eprintln!("{entries} entries, {returns} returns, {lost} returns lost, late: {late}");
+    if late || lost == 0 || entries != returns + lost {
+        return Err("they do not add up".into());
+    }
+    println!("every call is accounted for");
     Ok(())
 }
 

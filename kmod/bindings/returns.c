@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+/*
+ * Hooks on the returns of functions, by the kernel's own rethook: where the function was entered its return address
+ * is replaced by that of the kernel's trampoline, and a node on a list of the task's keeps the true one for the
+ * trampoline and for the unwinder. To arm and to disarm is thus a matter of the entry alone: nothing is registered,
+ * no static key switches, and no task gets a stack for it.
+ *
+ * The nodes come from a pool of fixed size, and a call takes one for as long as it lasts, even if it sleeps for days.
+ * A call that finds none, that comes in an NMI (which may come in the midst of giving a node back) or out of RCU's
+ * sight is not hooked and counted.
+ *
+ * The trampoline is the kernel's. So a task may sleep in a hooked function while the module goes: once the rethook
+ * is stopped the trampoline calls us no more, and frees what is left.
+ */
+
+#include <linux/context_tracking.h>
+#include <linux/cpumask.h>
+#include <linux/err.h>
+#include <linux/irqflags.h>
+#include <linux/mm.h>
+#include <linux/objpool.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
+#include <linux/rethook.h>
+
+#include "helpers.h"
+#include "providers.h"
+#include "returns.h"
+
+struct dtrace_return {
+	struct rethook_node node;
+	uintptr_t ip;
+};
+
+/* Preemption is off. */
+static void dtrace_return_leave(struct rethook_node *node, void *data, unsigned long caller, struct pt_regs *regs)
+{
+	struct dtrace_returns *r = data;
+
+	r->leave(r, container_of(node, struct dtrace_return, node)->ip, caller, regs_return_value(regs));
+}
+
+/*
+ * As many as there may be calls at a time: what a thousand tasks of a common depth need, and more on a large machine.
+ * Every CPU has room for pointers to all of them, which many CPUs shall not make a burden.
+ */
+static int dtrace_returns_nodes(void)
+{
+	unsigned long nodes = clamp(totalram_pages() / 64, 8192UL, 65536UL);
+
+	while (nodes > 8192 && nodes * sizeof(void *) * num_possible_cpus() > totalram_pages() * (PAGE_SIZE / 256))
+		nodes /= 2;
+	return nodes;
+}
+
+/* Makes hooking possible, if it is not yet. */
+int dtrace_returns_start(struct dtrace_returns *r)
+{
+	struct rethook *rh;
+
+	if (r->rethook)
+		return 0;
+	rh = (struct rethook *)dtrace_call(r->alloc, (uintptr_t)r, (uintptr_t)dtrace_return_leave,
+					   sizeof(struct dtrace_return), dtrace_returns_nodes(), 0);
+	if (IS_ERR(rh))
+		return PTR_ERR(rh);
+	smp_store_release(&r->rethook, rh);
+	return 0;
+}
+
+/*
+ * A node, this CPU's first. objpool_pop() itself is not for here: it looks for CPUs by functions that may be traced,
+ * and so might call itself for ever.
+ */
+static struct dtrace_return *dtrace_returns_pop(struct objpool_head *pool)
+{
+	unsigned int here = raw_smp_processor_id();
+	void *node = __objpool_try_get_slot(pool, here);
+	unsigned int cpu;
+
+	for (cpu = 0; unlikely(!node) && cpu < nr_cpu_ids; cpu++)
+		if (cpu != here && cpu_possible(cpu))
+			node = __objpool_try_get_slot(pool, cpu);
+	return node;
+}
+
+/* Hooks the return of the function, patched at ip, at whose entry regs were saved; or counts that it could not. */
+void dtrace_returns_hook(struct dtrace_returns *r, uintptr_t ip, struct pt_regs *regs)
+{
+	struct rethook *rh = smp_load_acquire(&r->rethook);
+	struct dtrace_return *node = NULL;
+	unsigned long flags;
+
+	/* An interrupt between address and list would see a stack that it cannot unwind. */
+	raw_local_irq_save(flags);
+	if (likely(rh && !in_nmi() && rcu_is_watching_curr_cpu()))
+		node = dtrace_returns_pop(&rh->pool);
+	if (likely(node)) {
+		node->ip = ip;
+		dtrace_call(r->hook, (uintptr_t)&node->node, (uintptr_t)regs, true, 0, 0);
+	} else {
+		dtrace_cpu_lost_return();
+	}
+	raw_local_irq_restore(flags);
+}
+
+/* Ends hooking for good: waits until no CPU is in leave(). Nobody may be in dtrace_returns_hook(). */
+void dtrace_returns_end(struct dtrace_returns *r)
+{
+	if (!r->rethook)
+		return;
+	dtrace_call(r->stop, (uintptr_t)r->rethook, 0, 0, 0, 0);
+	synchronize_rcu();
+	dtrace_call(r->free, (uintptr_t)r->rethook, 0, 0, 0, 0);
+	r->rethook = NULL;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+/* Hooks on the returns of functions; returns.c says how. */
+#ifndef _DTRACE_RETURNS_H
+#define _DTRACE_RETURNS_H
+
+#include <linux/ptrace.h>
+#include <linux/types.h>
+
+struct dtrace_returns {
+	/* A call of the function patched at ip returns value to caller. */
+	void (*leave)(struct dtrace_returns *r, uintptr_t ip, uintptr_t caller, unsigned long value);
+	/* Addresses of rethook_alloc(), rethook_hook(), rethook_stop() and rethook_free(). */
+	uintptr_t alloc, hook, stop, free;
+	/* The kernel's struct rethook; none before dtrace_returns_start(). */
+	void *rethook;
+};
+
+int dtrace_returns_start(struct dtrace_returns *r);
+void dtrace_returns_hook(struct dtrace_returns *r, uintptr_t ip, struct pt_regs *regs);
+void dtrace_returns_end(struct dtrace_returns *r);
+
+#endif
