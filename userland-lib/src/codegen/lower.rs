@@ -200,8 +200,12 @@ impl<'a> Lowering<'a> {
             ExprKind::Not(_)
             | ExprKind::Compare { .. }
             | ExprKind::CompareStr(..)
-            | ExprKind::Logic(..) => self.truth(e),
-            ExprKind::Cond(condition, yes, no) => self.conditional(condition, yes, no, span),
+            | ExprKind::Logic(..)
+            | ExprKind::Cond(..) => {
+                let dst = self.func.vreg();
+                self.expr_into(e, dst);
+                dst
+            }
             ExprKind::Comma(first, second) => {
                 self.expr(first);
                 self.expr(second)
@@ -237,47 +241,56 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    fn conditional(&mut self, condition: &Expr, yes: &Expr, no: &Expr, span: Span) -> VReg {
-        let (otherwise, end) = (self.func.label(), self.func.label());
-        let dst = self.func.vreg();
-        self.branch(condition, false, otherwise);
-        let a = self.expr(yes);
-        self.copy(dst, a, span);
-        self.func.push(
-            Inst::Branch {
-                op: Op::Ba,
-                label: end,
-            },
-            span,
-        );
-        self.func.push(Inst::Label(otherwise), span);
-        let a = self.expr(no);
-        self.copy(dst, a, span);
-        self.func.push(Inst::Label(end), span);
-        dst
+    /// Leaves the value of `e` in `dst`.
+    fn expr_into(&mut self, e: &Expr, dst: VReg) {
+        let span = e.span;
+        match &e.kind {
+            ExprKind::Cond(condition, yes, no) => {
+                let (otherwise, end) = (self.func.label(), self.func.label());
+                self.branch(condition, false, otherwise);
+                self.expr_into(yes, dst);
+                let (op, label) = (Op::Ba, end);
+                self.func.push(Inst::Branch { op, label }, span);
+                self.func.push(Inst::Label(otherwise), span);
+                self.expr_into(no, dst);
+                self.func.push(Inst::Label(end), span);
+            }
+            ExprKind::Logic(BinaryOp::LogXor, left, right) => {
+                let (a, b) = (self.truth(left), self.truth(right));
+                let op = Op::Xor;
+                self.func.push(Inst::Bin { op, dst, a, b }, span);
+            }
+            ExprKind::Not(_)
+            | ExprKind::Compare { .. }
+            | ExprKind::CompareStr(..)
+            | ExprKind::Logic(..) => self.truth_into(e, dst),
+            ExprKind::Retype(inner) => self.expr_into(inner, dst),
+            _ => {
+                let a = self.expr(e);
+                self.copy(dst, a, span);
+            }
+        }
     }
 
     /// The value 0 or 1 of a condition.
     fn truth(&mut self, e: &Expr) -> VReg {
-        if let ExprKind::Logic(BinaryOp::LogXor, left, right) = &e.kind {
-            let (left, right) = (self.truth(left), self.truth(right));
-            return self.bin(Op::Xor, left, right, e.span);
-        }
-        let (otherwise, end) = (self.func.label(), self.func.label());
         let dst = self.func.vreg();
+        match &e.kind {
+            ExprKind::Logic(BinaryOp::LogXor, ..) => self.expr_into(e, dst),
+            _ => self.truth_into(e, dst),
+        }
+        dst
+    }
+
+    fn truth_into(&mut self, e: &Expr, dst: VReg) {
+        let (otherwise, end) = (self.func.label(), self.func.label());
         self.branch(e, false, otherwise);
         self.func.push(Inst::Const { dst, value: 1 }, e.span);
-        self.func.push(
-            Inst::Branch {
-                op: Op::Ba,
-                label: end,
-            },
-            e.span,
-        );
+        let (op, label) = (Op::Ba, end);
+        self.func.push(Inst::Branch { op, label }, e.span);
         self.func.push(Inst::Label(otherwise), e.span);
         self.func.push(Inst::Const { dst, value: 0 }, e.span);
         self.func.push(Inst::Label(end), e.span);
-        dst
     }
 
     /// Branches to `label` if `e` is as true as `wanted`, else goes on.
@@ -395,8 +408,13 @@ impl<'a> Lowering<'a> {
                 self.func.push(branch(Op::Ba, end), span);
             }
             _ => {
-                let a = self.decision(e);
-                self.copy(dst, a, span);
+                match e.kind {
+                    ExprKind::Compare { .. } => {
+                        let a = self.decision(e);
+                        self.copy(dst, a, span);
+                    }
+                    _ => self.expr_into(e, dst),
+                }
                 self.func.push(branch(Op::Ba, end), span);
             }
         }

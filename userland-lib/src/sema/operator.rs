@@ -163,15 +163,20 @@ impl Sema<'_, '_> {
         if offset == 0 {
             return address;
         }
-        let (base, before) = match address.kind {
+        let mut base = address;
+        while let ExprKind::Retype(inner) = base.kind {
+            base = *inner;
+        }
+        let (base, before) = match base.kind {
             ExprKind::Int(base) => return Expr::int(base.wrapping_add(offset), ty, span),
-            ExprKind::Retype(inner) => match inner.kind {
-                ExprKind::Arith(BinaryOp::Add, base, constant) if constant.constant().is_some() => {
-                    (base, constant.constant().unwrap_or(0))
-                }
-                kind => (Box::new(Expr { kind, ..*inner }), 0),
-            },
-            kind => (Box::new(Expr { kind, ..address }), 0),
+            // A sum of fewer bits may wrap before the offset is added.
+            ExprKind::Arith(BinaryOp::Add, inner, constant)
+                if constant.constant().is_some()
+                    && self.shape(base.ty).is_none_or(|shape| shape.size == 8) =>
+            {
+                (inner, constant.constant().unwrap_or(0))
+            }
+            kind => (Box::new(Expr { kind, ..base }), 0),
         };
         let offset = Expr::int(before.wrapping_add(offset), Ty::INT64_T, span);
         let kind = ExprKind::Arith(BinaryOp::Add, base, Box::new(offset));
@@ -312,6 +317,18 @@ impl Sema<'_, '_> {
                 _ => base.wrapping_sub(offset),
             };
             return Ok(Some(Expr::int(value, ty, span)));
+        }
+        if let Some(offset) = offset.constant() {
+            let offset = match op {
+                BinaryOp::Add => offset,
+                _ => offset.wrapping_neg(),
+            };
+            let mut address = self.displaced(pointer.clone(), offset);
+            if address.ty != ty {
+                address = address.retype(ty);
+            }
+            (address.user, address.span) = (false, span);
+            return Ok(Some(address));
         }
         let kind = ExprKind::Arith(op, Box::new(pointer.clone()), Box::new(offset));
         Ok(Some(Expr::new(kind, ty, span)))
