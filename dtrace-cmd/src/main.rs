@@ -7,6 +7,7 @@
 //! with `dtrace: `; 2 for a wrong command line. Output that nobody reads any more ends the command quietly.
 
 mod args;
+mod debug;
 mod list;
 mod signals;
 mod trace;
@@ -88,7 +89,7 @@ fn run(args: &Args) -> Result<u8, Failure> {
         return Ok(0);
     }
     trace::check_options(args)?;
-    if args.mode == Mode::Exec && args.programs.is_empty() {
+    if args.mode == Mode::Exec && args.programs.is_empty() && !args.compile_only {
         return Err("no probes specified".to_owned().into());
     }
     let initialize = |reason: String| format!("failed to initialize dtrace: {reason}");

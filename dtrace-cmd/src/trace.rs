@@ -4,6 +4,7 @@
 //! Tracing: compile, enable, go, and work until it is over.
 
 use crate::args::{Args, Given, ProgramArg};
+use crate::debug::step;
 use crate::signals::Interrupts;
 use crate::Failure;
 use dtrace::compile::{ProbeSpec, Settings};
@@ -104,11 +105,28 @@ pub fn prepare<'w>(args: &Args, world: &'w KernelWorld<'w>) -> Result<Handle<'w>
     Ok(handle)
 }
 
-/// Compiles every program of the command line, in order.
+/// Compiles every program of the command line, in order. Without any the libraries alone are compiled.
 pub fn compile(args: &Args, handle: &mut Handle<'_>) -> Result<Vec<Compiled>, Failure> {
     let mut programs = Vec::new();
+    if args.programs.is_empty() {
+        let loaded = handle.load_libraries();
+        loaded.map_err(|error| format!("failed to initialize dtrace: {error}"))?;
+    }
     for given in &args.programs {
         programs.push(compile_one(args, handle, given)?);
+    }
+    for path in handle.libraries() {
+        step(&handle.options, || format!("compiled library {path}"));
+    }
+    for Compiled {
+        what,
+        name,
+        program,
+    } in &programs
+    {
+        step(&handle.options, || {
+            format!("compiled {what} {name}: {} clauses", program.clauses.len())
+        });
     }
     Ok(programs)
 }
@@ -215,6 +233,7 @@ fn trace(args: &Args, handle: &mut Handle<'_>, out: &mut dyn Write) -> Result<u8
     handle
         .go()
         .map_err(|error| format!("could not enable tracing: {error}"))?;
+    step(&handle.options, || "tracing".to_owned());
     let quiet = handle.options.is_on(Opt::Quiet);
     let people = args.verbose || io::stderr().is_terminal();
     let mut event = |event: Event| match event {
@@ -250,6 +269,10 @@ fn trace(args: &Args, handle: &mut Handle<'_>, out: &mut dyn Write) -> Result<u8
     });
     printed.map_err(|error| failure(&error, "failed to print aggregations"))?;
     out.flush()?;
+    step(&handle.options, || "tracing has ended".to_owned());
+    if handle.options.compile.core {
+        std::process::abort();
+    }
     // As with any command only the low byte reaches the parent.
     Ok(handle.exit_status() as u8)
 }

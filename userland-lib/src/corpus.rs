@@ -143,6 +143,44 @@ fn bad_programs_are_refused_in_dtraces_words() {
     }
 }
 
+/// The demonstrations compile as people run them: after the system's libraries.
+#[test]
+fn demonstrations_compile() {
+    let world = Little(fixture::kernel().build());
+    let own = crate::handle::libraries(&Default::default(), |_| true).expect("libraries");
+    let demonstrations = programs("../demo");
+    assert!(demonstrations.len() >= 30);
+    for path in demonstrations {
+        let mut compiler = Compiler::new(&world);
+        for library in own.clone() {
+            let settings = Settings {
+                empty: true,
+                ..Settings::default()
+            };
+            let library = Source::library(library.path, library.text);
+            compiler.compile(&library, &settings).expect("a library");
+        }
+        let text = std::fs::read_to_string(&path).expect("a program");
+        // Those that do with fewer arguments take numbers, the others a function's name.
+        let argument = match text.contains("defaultargs") {
+            true => "7",
+            false => "vfs_read",
+        };
+        let macros = ["pid", "target"].map(|name| (name.to_owned(), 7));
+        let settings = Settings {
+            args: vec![path.display().to_string(), argument.to_owned()],
+            macros: macros.into(),
+            argref: true,
+            ..Settings::default()
+        };
+        let source = Source::file(path.display().to_string(), text);
+        if let Err(error) = compiler.compile(&source, &settings) {
+            let headline = error.headline(&source, true);
+            panic!("{}: {headline}\n{}", path.display(), error.snippet(&source));
+        }
+    }
+}
+
 /// A field that a kernel has not disables the members that read it, and them alone.
 #[test]
 fn a_member_whose_field_is_gone_is_an_error_where_it_is_read() {

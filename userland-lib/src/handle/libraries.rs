@@ -7,7 +7,8 @@
 //! `syslibdir` puts a folder in their place, `libdir` (`-L`) adds folders before them, `nolibs` leaves all out.
 //!
 //! A library says what it needs by `#pragma D depends_on library|provider|module NAME`. Libraries come out after
-//! those that they need; one that needs what is not there is left out, as it is of no use here.
+//! those that they need; one that needs a provider or module that is not there is left out, as it is of no use here. To need
+//! a library that is not there is a mistake.
 
 use std::{borrow::Cow, fs, io, path::Path};
 
@@ -71,6 +72,9 @@ pub enum LibraryError {
         /// The system's error.
         error: io::Error,
     },
+    /// One needs another that is not there.
+    #[error("Invalid library dependency in {0}: {1}")]
+    Missing(String, String),
     /// They need each other.
     #[error("D library {0} depends on itself")]
     Loop(String),
@@ -200,7 +204,7 @@ fn place(
         complete &= match need {
             Need::Library(name) => match found.iter().position(|other| other.name == name) {
                 Some(other) => place(other, found, present, marks, placed)?,
-                None => false,
+                None => return Err(LibraryError::Missing(library.path.clone(), name.to_owned())),
             },
             _ => present(need),
         };
@@ -256,7 +260,6 @@ mod tests {
                     ("b.d", &["library a.d"]),
                     ("a.d", &["module none"]),
                     ("c.d", &[]),
-                    ("d.d", &["library none.d"]),
                 ],
                 "c.d",
             ),
@@ -283,6 +286,12 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_library_that_is_needed_must_be_there() {
+        let error = ordered(&[("a.d", &[]), ("b.d", &["library c.d"])]).unwrap_err();
+        assert_eq!(error.to_string(), "Invalid library dependency in b.d: c.d");
     }
 
     #[test]

@@ -92,6 +92,7 @@ pub struct Handle<'w> {
     clock: Clock,
     phase: Phase,
     has_libraries: bool,
+    libraries: Vec<String>,
 }
 
 impl<'w> Handle<'w> {
@@ -114,6 +115,7 @@ impl<'w> Handle<'w> {
             clock: Clock::default(),
             phase: Phase::Setup,
             has_libraries: false,
+            libraries: Vec::new(),
         })
     }
 
@@ -140,9 +142,7 @@ impl<'w> Handle<'w> {
 
     /// Compiles a program and takes over the options that it sets. The D libraries are compiled before the first.
     pub fn compile(&mut self, source: &Source, settings: &Settings) -> Result<Program, Error> {
-        if !std::mem::replace(&mut self.has_libraries, true) {
-            self.compile_libraries()?;
-        }
+        self.load_libraries()?;
         let program = self
             .compiler
             .compile(source, settings)
@@ -172,7 +172,11 @@ impl<'w> Handle<'w> {
         Ok(program)
     }
 
-    fn compile_libraries(&mut self) -> Result<(), Error> {
+    /// Compiles the D libraries, unless that was done.
+    pub fn load_libraries(&mut self) -> Result<(), Error> {
+        if std::mem::replace(&mut self.has_libraries, true) {
+            return Ok(());
+        }
         let world = self.world;
         let present = |need: Need<'_>| match need {
             Need::Provider(name) => matches!(world.device().provider(name), Ok(Some(_))),
@@ -195,8 +199,14 @@ impl<'w> Handle<'w> {
                 let place = diagnostic.headline(&source, self.options.compile.errtags);
                 Error::Library(format!("\"{path}\", {place}"))
             })?;
+            self.libraries.push(path);
         }
         Ok(())
+    }
+
+    /// Where the D libraries that were compiled lie, in order.
+    pub fn libraries(&self) -> &[String] {
+        &self.libraries
     }
 
     /// What the compiler is told beside the command line's own: macros and sizes that the options say.

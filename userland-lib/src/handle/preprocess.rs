@@ -33,6 +33,9 @@ const DEFINITIONS: [&str; 8] = [
     "-U__GNUC__",
 ];
 
+/// Messages name a line, as D's own do, and show no text.
+const MESSAGES: [&str; 2] = ["-fno-show-column", "-fno-diagnostics-show-caret"];
+
 /// Why a script could not be preprocessed, in DTrace's words.
 #[derive(Debug, Error)]
 pub enum PreprocessError {
@@ -54,7 +57,7 @@ pub fn preprocess(text: &str, options: &CompileOptions) -> Result<String, Prepro
         .as_deref()
         .map_or(OsStr::new(DEFAULT), |path| path.as_os_str());
     let mut command = Command::new(program);
-    command.args(DEFINITIONS);
+    command.args(DEFINITIONS).args(MESSAGES);
     #[cfg(target_arch = "x86_64")]
     command.arg("-D__amd64");
     command

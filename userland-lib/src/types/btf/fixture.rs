@@ -320,6 +320,12 @@ pub fn kernel() -> Builder {
             ("start_time", u64_, 512, 0),
         ],
     );
+    b.record(
+        Kind::Struct,
+        "request",
+        16,
+        &[("__data_len", uint, 0), ("__sector", u64_, 64)],
+    );
     b.enumeration(
         "pid_type",
         &[("PIDTYPE_PID", 0), ("PIDTYPE_TGID", 1), ("PIDTYPE_MAX", 2)],

@@ -1,0 +1,19 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Sizes of requests to block devices, by the program that was running when they were issued.
+ */
+
+#pragma D option quiet
+
+sdt:::block_rq_issue
+{
+	@size[pid, execname] = quantize(((struct request *)arg0)->__data_len);
+}
+
+dtrace:::END
+{
+	printa("%6d %s\n%@d\n", @size);
+}

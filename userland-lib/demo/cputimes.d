@@ -1,0 +1,20 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * What the CPUs do: nothing, the kernel's work, or a program's.
+ */
+
+#pragma D option quiet
+
+profile:::profile-499
+{
+	@samples[cpu, pid == 0 ? "idle" : arg0 ? "kernel" : "user"] = count();
+}
+
+dtrace:::END
+{
+	printf("%3s %-8s %8s\n", "CPU", "STATE", "SAMPLES");
+	printa("%3d %-8s %@8d\n", @samples);
+}

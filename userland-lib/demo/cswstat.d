@@ -1,0 +1,41 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Switches between tasks each second, and for how long a task ran on average.
+ */
+
+#pragma D option quiet
+
+/* When the task that runs on a CPU began to. */
+uint64_t ran[int];
+
+dtrace:::BEGIN
+{
+	printf("%-20s %10s %12s\n", "TIME", "SWITCHES", "AVG NANOS");
+}
+
+sdt:::sched_switch
+{
+	@switches = count();
+}
+
+sdt:::sched_switch
+/ran[cpu]/
+{
+	@run = avg(timestamp - ran[cpu]);
+}
+
+sdt:::sched_switch
+{
+	ran[cpu] = timestamp;
+}
+
+profile:::tick-1s
+{
+	printf("%-20Y ", walltimestamp);
+	printa("%@10d %@12d\n", @switches, @run);
+	clear(@switches);
+	clear(@run);
+}

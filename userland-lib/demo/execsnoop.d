@@ -1,0 +1,29 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Programs as they are started: who asked for which, and whether it came to be.
+ */
+
+#pragma D option quiet
+
+dtrace:::BEGIN
+{
+	printf("%-20s %6s %6s %-16s %4s %s\n", "TIME", "PID", "PPID", "BY", "ERR", "PROGRAM");
+}
+
+syscall::execve:entry
+{
+	self->program = copyinstr(arg0);
+	self->by = execname;
+}
+
+syscall::execve:return
+/self->program != NULL/
+{
+	printf("%-20Y %6d %6d %-16s %4d %s\n", walltimestamp, pid, ppid, self->by, errno,
+	    self->program);
+	self->program = 0;
+	self->by = 0;
+}

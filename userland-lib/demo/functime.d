@@ -1,0 +1,22 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * How long a function of the kernel takes: functime.d vfs_read.
+ */
+
+#pragma D option quiet
+
+fbt::$1:entry
+{
+	self->start[stackdepth] = timestamp;
+}
+
+fbt::$1:return
+/self->start[stackdepth]/
+{
+	@nanos[probefunc] = quantize(timestamp - self->start[stackdepth]);
+	@average[probefunc] = avg(timestamp - self->start[stackdepth]);
+	self->start[stackdepth] = 0;
+}

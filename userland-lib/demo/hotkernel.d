@@ -1,0 +1,21 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * The functions that the kernel is in, sampled 997 times a second on every CPU.
+ */
+
+#pragma D option quiet
+
+profile:::profile-997
+/arg0/
+{
+	@hot[func(arg0)] = count();
+}
+
+dtrace:::END
+{
+	trunc(@hot, 30);
+	printa("%-60a %@8d\n", @hot);
+}

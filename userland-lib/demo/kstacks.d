@@ -1,0 +1,21 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Where the kernel is, as stacks, sampled 97 times a second.
+ */
+
+#pragma D option quiet
+
+profile:::profile-97
+/arg0/
+{
+	@stacks[stack()] = count();
+}
+
+dtrace:::END
+{
+	trunc(@stacks, 10);
+	printa("%k%@16d\n", @stacks);
+}

@@ -1,0 +1,15 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Files that are mapped into memory, and how large.
+ */
+
+#pragma D option quiet
+
+syscall::mmap:entry
+/(int)arg4 >= 0/
+{
+	printf("%6d %-16s %10d fd %d\n", pid, execname, arg1, (int)arg4);
+}

@@ -1,0 +1,22 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * How long programs are off the CPU between two turns.
+ */
+
+#pragma D option quiet
+
+sdt:::sched_switch
+{
+	left[((struct task_struct *)arg1)->pid] = timestamp;
+}
+
+sdt:::sched_switch
+/left[((struct task_struct *)arg2)->pid]/
+{
+	this->next = (struct task_struct *)arg2;
+	@nanos[stringof(this->next->comm)] = quantize(timestamp - left[this->next->pid]);
+	left[this->next->pid] = 0;
+}

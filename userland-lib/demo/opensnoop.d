@@ -1,0 +1,35 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Files as they are opened, with the descriptor or the error that came of it.
+ */
+
+#pragma D option quiet
+
+dtrace:::BEGIN
+{
+	printf("%6s %-16s %4s %4s %s\n", "PID", "COMM", "FD", "ERR", "PATH");
+}
+
+syscall::open:entry
+{
+	self->path = copyinstr(arg0);
+}
+
+syscall::openat:entry,
+syscall::openat2:entry
+{
+	self->path = copyinstr(arg1);
+}
+
+syscall::open:return,
+syscall::openat:return,
+syscall::openat2:return
+/self->path != NULL/
+{
+	printf("%6d %-16s %4d %4d %s\n", pid, execname, errno ? -1 : (int)arg0, errno,
+	    self->path);
+	self->path = 0;
+}

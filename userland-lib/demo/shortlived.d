@@ -1,0 +1,32 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Processes that live for less than a second: how long, and which.
+ */
+
+#pragma D option quiet
+
+sdt:::sched_process_fork
+{
+	born[((struct task_struct *)arg1)->pid] = timestamp;
+}
+
+syscall::exit_group:entry
+/born[pid] && timestamp - born[pid] < 1000000000/
+{
+	@lives[execname] = count();
+	@millis[execname] = avg((timestamp - born[pid]) / 1000000);
+}
+
+syscall::exit_group:entry
+{
+	born[pid] = 0;
+}
+
+dtrace:::END
+{
+	printf("%-16s %8s %8s\n", "COMM", "LIVES", "MILLIS");
+	printa("%-16s %@8d %@8d\n", @lives, @millis);
+}

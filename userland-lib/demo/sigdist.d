@@ -1,0 +1,20 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Signals by the program that made them.
+ */
+
+#pragma D option quiet
+
+sdt:::signal_generate
+{
+	@signals[execname, (int)arg0] = count();
+}
+
+dtrace:::END
+{
+	printf("%-16s %6s %8s\n", "COMM", "SIGNAL", "COUNT");
+	printa("%-16s %6d %@8d\n", @signals);
+}

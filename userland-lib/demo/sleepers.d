@@ -1,0 +1,24 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * How long programs ask to sleep, milliseconds.
+ */
+
+#pragma D option quiet
+
+syscall::nanosleep:entry
+{
+	this->seconds = *(int64_t *)copyin(arg0, 8);
+	this->nanos = *(int64_t *)copyin(arg0 + 8, 8);
+	@millis[execname] = quantize(this->seconds * 1000 + this->nanos / 1000000);
+}
+
+syscall::clock_nanosleep:entry
+/arg1 == 0/
+{
+	this->seconds = *(int64_t *)copyin(arg2, 8);
+	this->nanos = *(int64_t *)copyin(arg2 + 8, 8);
+	@millis[execname] = quantize(this->seconds * 1000 + this->nanos / 1000000);
+}

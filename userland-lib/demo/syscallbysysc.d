@@ -1,0 +1,12 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * System calls by call.
+ */
+
+syscall:::entry
+{
+	@calls[probefunc] = count();
+}

@@ -1,0 +1,21 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * How long each system call takes.
+ */
+
+#pragma D option quiet
+
+syscall:::entry
+{
+	self->start = timestamp;
+}
+
+syscall:::return
+/self->start/
+{
+	@nanos[probefunc] = quantize(timestamp - self->start);
+	self->start = 0;
+}

@@ -1,0 +1,23 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * How long reads and writes of the virtual file system take.
+ */
+
+#pragma D option quiet
+
+fbt::vfs_read:entry,
+fbt::vfs_write:entry
+{
+	self->start = timestamp;
+}
+
+fbt::vfs_read:return,
+fbt::vfs_write:return
+/self->start/
+{
+	@nanos[probefunc] = quantize(timestamp - self->start);
+	self->start = 0;
+}

@@ -1,0 +1,15 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Sizes that programs write in.
+ */
+
+#pragma D option quiet
+
+syscall::write:entry,
+syscall::pwrite64:entry
+{
+	@size[execname] = quantize(arg2);
+}
