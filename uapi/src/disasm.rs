@@ -138,7 +138,16 @@ struct Line<'a> {
 
 /// The operation's name in assembly text.
 pub const fn mnemonic(op: Op) -> &'static str {
-    MNEMONICS[op as usize - 1]
+    let mut all: &[&'static str] = &MNEMONICS;
+    let mut before = op as u8;
+    while let [first, rest @ ..] = all {
+        before = before.saturating_sub(1);
+        if before == 0 {
+            return first;
+        }
+        all = rest;
+    }
+    ""
 }
 
 const MNEMONICS: [&str; Op::Xlarg as usize] = [

@@ -2,6 +2,17 @@
 // SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
 
 #![no_std]
+// As in the engine: what runs in the kernel does not index, slice or unwrap.
+#![cfg_attr(
+    not(test),
+    deny(
+        clippy::indexing_slicing,
+        clippy::unwrap_used,
+        clippy::expect_used,
+        clippy::panic,
+        clippy::unreachable
+    )
+)]
 //! The contract between `dtrace.ko` and its consumers.
 //!
 //! Everything that crosses `/dev/dtrace` is defined here and nowhere else: the encoding of DIF ([`dif`]) with

@@ -5,6 +5,8 @@
 //!
 //! Only the CPU itself, with its claim, touches the half that is being filled and decides to switch. The half that was
 //! put aside belongs to the control path until the next switch, which is refused while it is being read.
+// Offsets and sizes within one buffer, of which none exceeds `BUFFER_MAX`.
+#![allow(clippy::arithmetic_side_effects)]
 
 pub mod aggregate;
 pub mod principal;

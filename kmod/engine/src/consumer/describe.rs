@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 //! What the consumer's process asks for: snapshots of buffers, descriptions of what is in them, the status.
+// Counters, and numbers of what there is.
+#![allow(clippy::arithmetic_side_effects)]
 
 use super::{Activity, ClauseId, Consumer, Which, NOT_STARTED};
 use crate::buf::Aside;

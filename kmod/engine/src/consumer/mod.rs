@@ -14,6 +14,8 @@
 //!
 //! A consumer may be dropped only when no CPU can be in `fire` any more (the framework removes its ECBs from all probes
 //! and waits for an RCU grace period).
+// Numbers of clauses and enabled probes.
+#![allow(clippy::arithmetic_side_effects)]
 
 mod describe;
 mod options;

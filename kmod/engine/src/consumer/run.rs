@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 //! All that firing needs, allocated in one go.
+// Sizes of options, which are bounded when they are set, and of records, which `Layout` bounds.
+#![allow(clippy::arithmetic_side_effects)]
 
 use super::options::Options;
 use super::{Config, Control};

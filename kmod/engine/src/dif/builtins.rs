@@ -110,16 +110,17 @@ impl<M: Machine> Env<'_, M> {
     fn builtin_in_scratch(&mut self, var: Var) -> Result<u64, Trap> {
         let len = self
             .with_builtin_str(var, <[u8]>::len)
-            .min(self.core.strsize - 1);
-        let at = self.vm.alloc(len as u64 + 1)?;
+            .min(self.core.strsize.saturating_sub(1));
+        let at = self.vm.alloc((len as u64).saturating_add(1))?;
+        let end = at.saturating_add(len);
         let mut scratch = core::mem::replace(&mut self.vm.scratch, Bytes::empty());
         self.with_builtin_str(var, |text| {
-            if let (Some(to), Some(from)) = (scratch.get_mut(at..at + len), text.get(..len)) {
+            if let (Some(to), Some(from)) = (scratch.get_mut(at..end), text.get(..len)) {
                 to.copy_from_slice(from);
             }
         });
-        if let Some(end) = scratch.get_mut(at + len) {
-            *end = 0;
+        if let Some(nul) = scratch.get_mut(end) {
+            *nul = 0;
         }
         self.vm.scratch = scratch;
         Ok(addr::make(Region::Scratch, at))

@@ -315,7 +315,7 @@ impl<M: Machine> Env<'_, M> {
     /// Loads `size` bytes at `at`.
     #[inline]
     pub fn load(&self, space: Space, size: u8, signed: bool, at: u64) -> Result<u64, Trap> {
-        if M::STRICT_ALIGN && at & (u64::from(size) - 1) != 0 {
+        if M::STRICT_ALIGN && at & u64::from(size).wrapping_sub(1) != 0 {
             return Err(Trap::new(Fault::BadAlign, at));
         }
         let value = match space {
@@ -363,7 +363,7 @@ impl<M: Machine> Env<'_, M> {
 
     /// Stores the low `size` bytes of `value` at `at`.
     pub fn store(&mut self, size: u8, at: u64, value: u64) -> Result<(), Trap> {
-        if at & (u64::from(size) - 1) != 0 {
+        if at & u64::from(size).wrapping_sub(1) != 0 {
             return Err(Trap::new(Fault::BadAlign, at));
         }
         match size {
@@ -393,7 +393,7 @@ impl<M: Machine> Env<'_, M> {
                 scratch: scratch.get(..*used).unwrap_or(&[]),
                 locals,
             };
-            let n = tmp.len().min(size - done);
+            let n = tmp.len().min(size.saturating_sub(done));
             let at = from.wrapping_add(done as u64);
             let piece = tmp.get_mut(..n).unwrap_or(&mut []);
             if n == 0 {
@@ -405,7 +405,7 @@ impl<M: Machine> Env<'_, M> {
                     // The NUL ends it; the last byte of the destination is one always.
                     Some(end) => {
                         *end = 0;
-                        (len + 1, true)
+                        (len.saturating_add(1), true)
                     }
                     None => (len, false),
                 }
@@ -413,7 +413,7 @@ impl<M: Machine> Env<'_, M> {
                 view.read(at, piece)?;
                 (n, false)
             };
-            if string && done + len == size {
+            if string && done.saturating_add(len) == size {
                 if let Some(end) = piece.last_mut() {
                     *end = 0;
                 }
@@ -426,7 +426,7 @@ impl<M: Machine> Env<'_, M> {
             if last {
                 break;
             }
-            done += n;
+            done = done.saturating_add(n);
         }
         Ok(())
     }
@@ -453,7 +453,7 @@ impl<M: Machine> Env<'_, M> {
     pub fn compare(&mut self, a: u64, b: u64) -> Result<i64, Trap> {
         // NULL is no string, and less than any.
         if a == 0 || b == 0 {
-            return Ok((a != 0) as i64 - (b != 0) as i64);
+            return Ok((a != 0).cmp(&(b != 0)) as i64);
         }
         let na = self.fetch(a, 0, usize::MAX)?;
         let nb = self.fetch(b, 1, usize::MAX)?;

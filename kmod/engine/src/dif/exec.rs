@@ -81,12 +81,15 @@ impl Regs {
 
     #[inline(always)]
     pub(super) fn get(&self, r: Reg) -> u64 {
-        self.0[usize::from(r & (DIF_NREGS - 1))]
+        let at = usize::from(r & (DIF_NREGS - 1));
+        self.0.get(at).copied().unwrap_or(0)
     }
 
     #[inline(always)]
     pub(super) fn set(&mut self, r: Reg, value: u64) {
-        self.0[usize::from(r & (DIF_NREGS - 1))] = value;
+        if let Some(reg) = self.0.get_mut(usize::from(r & (DIF_NREGS - 1))) {
+            *reg = value;
+        }
     }
 }
 
@@ -105,11 +108,12 @@ pub(super) fn compute(alu: Alu, a: u64, b: u64) -> Result<u64, Trap> {
         Alu::Sub => a.wrapping_sub(b),
         Alu::Add => a.wrapping_add(b),
         Alu::Mul => a.wrapping_mul(b),
-        Alu::Sdiv if sb != 0 => sa.wrapping_div(sb) as u64,
-        Alu::Srem if sb != 0 => sa.wrapping_rem(sb) as u64,
+        Alu::Sdiv if sb == -1 => sa.wrapping_neg() as u64,
+        Alu::Srem if sb == -1 => 0,
+        Alu::Sdiv => sa.checked_div(sb).ok_or(BY_ZERO)? as u64,
+        Alu::Srem => sa.checked_rem(sb).ok_or(BY_ZERO)? as u64,
         Alu::Udiv => a.checked_div(b).ok_or(BY_ZERO)?,
         Alu::Urem => a.checked_rem(b).ok_or(BY_ZERO)?,
-        Alu::Sdiv | Alu::Srem => return Err(BY_ZERO),
     })
 }
 
@@ -125,7 +129,7 @@ fn interpret<M: Machine>(
     let mut pc = 0;
     // Branches only go forward: at most as many rounds as steps.
     while let Some(step) = steps.get(pc) {
-        pc += 1;
+        pc = pc.wrapping_add(1);
         *at = pc;
         match *step {
             Step::Alu { alu, r1, r2, rd } => {
@@ -140,7 +144,7 @@ fn interpret<M: Machine>(
                 pc = if cond.holds(compared.0, compared.1) {
                     to as usize
                 } else {
-                    pc + 1
+                    pc.wrapping_add(1)
                 };
             }
             Step::Scmp { r1, r2 } => {

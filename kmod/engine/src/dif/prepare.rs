@@ -6,6 +6,8 @@
 //! Each instruction becomes one [`Step`] with its operands decoded and its constant, string or variable resolved; an
 //! instruction keeps its index, which faults report. A compare that is followed by its branch is fused into one step
 //! (the branch stays where it is, for those who jump to it). The simplest objects need no steps at all: see the module `shape`.
+// Indexes of instructions, of which an object has at most `DIFO_MAX` bytes.
+#![allow(clippy::arithmetic_side_effects)]
 
 use super::program::{Alu, Cond, Dyn, Program, Quick, Space, Static, Step};
 use super::shape::shape;

@@ -8,6 +8,8 @@
 //! both paths of an object are followed with known values: constants, and the load of one built-in variable. Whatever way
 //! the compiler wrote it, an object that amounts to a constant, to a variable, or to the choice between two constants by
 //! one comparison, is found to be that.
+// Indexes of instructions, of which an object has at most `DIFO_MAX` bytes.
+#![allow(clippy::arithmetic_side_effects)]
 
 use super::program::{Alu, Cond, Program, Quick, Reg, Step};
 use dtrace_uapi::dif::DIF_NREGS;

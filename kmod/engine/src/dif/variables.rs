@@ -9,6 +9,7 @@
 
 use super::env::{Entry, EntryKind, Env, View, Vm, RECENT};
 use super::program::{Dyn, Static};
+use crate::buf::copy;
 use crate::error::Trap;
 use crate::machine::Machine;
 use crate::var::addr::{self, Region};
@@ -44,7 +45,7 @@ impl<M: Machine> Env<'_, M> {
         match var.by_ref {
             None => word,
             Some(_) if word == NULL => 0,
-            Some(_) => addr::make(static_region(var), offset + 8),
+            Some(_) => addr::make(static_region(var), offset.saturating_add(8)),
         }
     }
 
@@ -56,7 +57,7 @@ impl<M: Machine> Env<'_, M> {
             None => self.set_static_word(var.local, offset, value),
             Some(_) if value == 0 => self.set_static_word(var.local, offset, NULL),
             Some(size) => {
-                let to = addr::make(static_region(var), offset + 8);
+                let to = addr::make(static_region(var), offset.saturating_add(8));
                 self.copy(value, to, size as usize, var.string)?;
                 self.set_static_word(var.local, offset, 0);
             }
@@ -69,7 +70,7 @@ impl<M: Machine> Env<'_, M> {
         match self.vm.tuple.get_mut(self.vm.ntuple) {
             Some(slot) => {
                 *slot = entry;
-                self.vm.ntuple += 1;
+                self.vm.ntuple = self.vm.ntuple.saturating_add(1);
                 Ok(())
             }
             None => Err(Trap::new(Fault::TupOflow, 0)),
@@ -102,7 +103,7 @@ impl<M: Machine> Env<'_, M> {
             EntryKind::Value => {
                 return Ok(self.vm.key.get_mut(at).map(|word| {
                     *word = entry.value;
-                    at + 1
+                    at.saturating_add(1)
                 }))
             }
             EntryKind::String => self.fetch(entry.value, 0, usize::MAX)?,
@@ -119,7 +120,8 @@ impl<M: Machine> Env<'_, M> {
             ..
         } = &mut *self.vm;
         let Some(key) = at
-            .checked_add(1 + words)
+            .checked_add(1)
+            .and_then(|begin| begin.checked_add(words))
             .and_then(|end| key.get_mut(at..end))
         else {
             return Ok(None);
@@ -137,16 +139,18 @@ impl<M: Machine> Env<'_, M> {
         };
         for (i, word) in data.iter_mut().enumerate() {
             let mut bytes = [0u8; 8];
-            let n = (len - 8 * i).min(8);
+            // The words are as many as the bytes need.
+            let done = i.saturating_mul(8);
+            let n = len.saturating_sub(done).min(8);
             let piece = bytes.get_mut(..n).unwrap_or(&mut []);
             if entry.kind == EntryKind::String {
-                piece.copy_from_slice(tmp.get(8 * i..8 * i + n).unwrap_or(&[0; 8][..n]));
+                copy(piece, tmp.get(done..).unwrap_or(&[]));
             } else {
-                view.read(entry.value.wrapping_add(8 * i as u64), piece)?;
+                view.read(entry.value.wrapping_add(done as u64), piece)?;
             }
             *word = u64::from_ne_bytes(bytes);
         }
-        Ok(Some(at + 1 + words))
+        Ok(Some(at.saturating_add(1).saturating_add(words)))
     }
 
     /// The chunk of a dynamic variable, `None` where it was never assigned; for arrays, its key is in `vm.key` afterwards.

@@ -10,6 +10,8 @@
 //!
 //! The number of arguments is the depth of the tuple stack, followed along all paths: as branches only go forward, one
 //! pass in order of the instructions meets each of them after all its predecessors.
+// Indexes of instructions, of which an object has at most `DIFO_MAX` bytes.
+#![allow(clippy::arithmetic_side_effects)]
 
 use crate::consumer::{Features, Privileges};
 use crate::dof::Difo;

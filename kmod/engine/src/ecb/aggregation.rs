@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 //! The aggregating functions: size, initial value and update of their data.
+// Offsets within an entry that the builder has laid out.
+#![allow(clippy::arithmetic_side_effects)]
 
 use crate::buf::{add_word, set_word, word};
 use crate::error::Reason;

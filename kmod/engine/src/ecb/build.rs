@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 //! From a clause as it came to one that is ready to fire.
+// Sizes that `Layout` bounds, and indexes of actions.
+#![allow(clippy::arithmetic_side_effects)]
 
 use super::aggregation::Function;
 use super::layout::{alignment, Layout};

@@ -147,10 +147,10 @@ fn write_record<M: Machine>(
     out: &mut Outputs,
 ) -> Result<(), Failed> {
     let Outputs { principal, pcs, .. } = out;
-    let at = base + field.offset;
+    let at = base.wrapping_add(field.offset);
     let to = principal
         .bytes()
-        .get_mut(at..at + field.size)
+        .get_mut(at..at.wrapping_add(field.size))
         .unwrap_or(&mut []);
     write(&field.datum, to, env, pcs)
         .map(drop)
@@ -307,13 +307,13 @@ fn last_pc(program: &Program) -> u32 {
 #[inline(always)]
 fn end_string(to: &mut [u8], n: usize) -> usize {
     let n = n.min(to.len().saturating_sub(1));
-    let end = (n + 1).next_multiple_of(8).min(to.len());
+    let end = (n.wrapping_add(8) & !7).min(to.len());
     if let Some(rest) = to.get_mut(n..end) {
         for byte in rest {
             *byte = 0;
         }
     }
-    n + 1
+    n.wrapping_add(1)
 }
 
 /// Hashes the bytes that distinguish a part of a key.
@@ -401,7 +401,8 @@ fn first_at_slot(aggregate: &Aggregate, slot: usize, out: &mut Outputs) -> Optio
         *known = generation << 32 | at as u64;
     }
     let mem = out.aggregations.bytes();
-    aggregate.function.init(mem, at + aggregate.offset);
+    let data = at.wrapping_add(aggregate.offset);
+    aggregate.function.init(mem, data);
     Some(at)
 }
 
@@ -469,7 +470,7 @@ fn nul_of(word: u64) -> u32 {
 #[inline(always)]
 fn keep(word: u64, bits: u32) -> u64 {
     match bits {
-        0..64 => word & ((1 << bits) - 1),
+        0..64 => word & (1u64 << bits).wrapping_sub(1),
         _ => word,
     }
 }
@@ -512,7 +513,8 @@ fn aggregate_by_key<M: Machine>(
         None => match aggregations.add(hash, key, aggregate.size) {
             Some(at) => {
                 let mem = aggregations.bytes();
-                aggregate.function.init(mem, at + aggregate.offset);
+                let data = at.wrapping_add(aggregate.offset);
+                aggregate.function.init(mem, data);
                 at
             }
             None => return Ok(()),
@@ -553,7 +555,7 @@ fn destructive<M: Machine>(
                 return Err(at_start(dtrace_uapi::fault::Fault::IllOp));
             }
             env.m.chill(ns);
-            *spent += ns;
+            *spent = spent.saturating_add(ns);
         }
         _ => {}
     }

@@ -5,6 +5,8 @@
 //!
 //! A record begins with its header; each datum follows at the next multiple of its alignment. An aggregation's entry
 //! begins, at a multiple of 8, with the aggregation's id; key and data follow.
+// Sizes up to `SIZE_MAX`.
+#![allow(clippy::arithmetic_side_effects)]
 
 use dtrace_uapi::ioctl::RecHdr;
 

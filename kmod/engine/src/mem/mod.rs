@@ -12,6 +12,8 @@
 //!   path that refuses instead of waiting.
 //!
 //! Outside of this folder a slice is indexed with `get`, or with an index masked to the array's size.
+// Sizes and offsets within one allocation.
+#![allow(clippy::arithmetic_side_effects)]
 #![allow(unsafe_code)]
 
 pub mod alloc;

@@ -71,19 +71,22 @@ fn copyinstr<M: Machine>(env: &mut Env<'_, M>, from: u64) -> Result<u64, Trap> {
         return Ok(0);
     }
     let at = env.vm.alloc(size as u64)?;
-    let to = env.vm.scratch.get_mut(at..at + size - 1).unwrap_or(&mut []);
+    let room = size.saturating_sub(1);
+    let end = at.saturating_add(room);
+    let to = env.vm.scratch.get_mut(at..end).unwrap_or(&mut []);
     let len = match env.m.user_load_str(from, to) {
-        Ok(len) => len.min(size - 1),
+        Ok(len) => len.min(room),
         Err(bad) => {
             env.vm.used = at;
             return Err(bad.into());
         }
     };
-    if let Some(nul) = env.vm.scratch.get_mut(at + len) {
+    let end = at.saturating_add(len);
+    if let Some(nul) = env.vm.scratch.get_mut(end) {
         *nul = 0;
     }
     // Only the string itself stays allocated.
-    env.vm.used = at + len + 1;
+    env.vm.used = end.saturating_add(1);
     env.vm.budget.spend(len)?;
     Ok(addr::make(Region::Scratch, at))
 }
@@ -104,7 +107,8 @@ fn copyout<M: Machine>(
         if let Some(nul) = env.vm.tmp[0].get_mut(len) {
             *nul = 0;
         }
-        env.m.user_store(to, env.fetched(0, (len + 1).min(limit)))?;
+        env.m
+            .user_store(to, env.fetched(0, len.saturating_add(1).min(limit)))?;
         return Ok(0);
     }
     if size > env.vm.scratch.len() as u64 {
@@ -112,7 +116,7 @@ fn copyout<M: Machine>(
     }
     let mut done = 0;
     while done < size {
-        let n = (size - done).min(env.core.strsize as u64);
+        let n = size.saturating_sub(done).min(env.core.strsize as u64);
         env.vm.budget.spend(n as usize)?;
         let mut tmp = core::mem::replace(&mut env.vm.tmp[0], crate::mem::alloc::Bytes::empty());
         let piece = tmp.get_mut(..n as usize).unwrap_or(&mut []);
@@ -126,7 +130,7 @@ fn copyout<M: Machine>(
             });
         env.vm.tmp[0] = tmp;
         copied?;
-        done += n;
+        done = done.saturating_add(n);
     }
     Ok(0)
 }

@@ -117,17 +117,22 @@ fn result<M: Machine>(
     }
     let mut scratch = core::mem::replace(&mut env.vm.scratch, Bytes::empty());
     // A byte is left for the NUL.
-    let mut out = Out::new(scratch.get_mut(at..end - 1).unwrap_or(&mut []));
+    let mut out = Out::new(
+        scratch
+            .get_mut(at..end.saturating_sub(1))
+            .unwrap_or(&mut []),
+    );
     let written = write(env, &mut out);
     let len = out.len();
-    if let Some(nul) = scratch.get_mut(at + len) {
+    let end = at.saturating_add(len);
+    if let Some(nul) = scratch.get_mut(end) {
         *nul = 0;
     }
     env.vm.scratch = scratch;
     if !written {
         return Ok(0);
     }
-    env.vm.used = at + len + 1;
+    env.vm.used = end.saturating_add(1);
     env.vm.budget.spend(len)?;
     Ok(addr::make(Region::Scratch, at))
 }

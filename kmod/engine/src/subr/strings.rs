@@ -89,7 +89,7 @@ fn strtok<M: Machine>(env: &mut Env<'_, M>) -> Result<u64, Trap> {
     let (at, limit) = match (arg(env, 0), env.vm.strtok) {
         (0, None) => return Ok(0),
         (0, Some(rest)) => rest,
-        (at, _) => (at, env.core.strsize - 1),
+        (at, _) => (at, env.core.strsize.saturating_sub(1)),
     };
     let len = env.fetch(at, 0, limit)?;
     let delims = arg(env, 1);
@@ -100,7 +100,9 @@ fn strtok<M: Machine>(env: &mut Env<'_, M>) -> Result<u64, Trap> {
         return Ok(0);
     };
     // What comes after the token and the delimiter behind it.
-    env.vm.strtok = (end < len).then(|| (at.wrapping_add(end as u64 + 1), limit - end - 1));
+    let after = end.saturating_add(1);
+    env.vm.strtok =
+        (after <= len).then(|| (at.wrapping_add(after as u64), limit.saturating_sub(after)));
     result(env, |env, out| {
         out.extend(env.fetched(0, len).get(start..end).unwrap_or(&[]));
         true

@@ -32,7 +32,7 @@ fn descend<'a>(text: &'a [u8], path: &[u8]) -> Option<&'a [u8]> {
         path = if let Some(tail) = path.strip_prefix(b"[") {
             let end = tail.iter().position(|&b| b == b']')?;
             cursor.enter_array(decimal(tail.get(..end)?)?)?;
-            tail.get(end + 1..)?
+            tail.get(end.checked_add(1)?..)?
         } else {
             let name = path.strip_prefix(b".").unwrap_or(path);
             let end = name
@@ -92,7 +92,7 @@ impl<'a> Cursor<'a> {
             escaped = b == b'\\' && !escaped;
             ends
         })?;
-        self.advance(end + 2)?.get(1..=end)
+        self.advance(end.checked_add(2)?)?.get(1..=end)
     }
 
     /// Takes a number or a word.
@@ -115,7 +115,7 @@ impl<'a> Cursor<'a> {
                     self.string()?;
                 }
                 b'{' | b'[' => {
-                    depth += 1;
+                    depth = depth.saturating_add(1);
                     self.advance(1)?;
                 }
                 b'}' | b']' => {

@@ -30,7 +30,7 @@ impl<'a> Out<'a> {
     pub fn push(&mut self, byte: u8) {
         if let Some(slot) = self.buf.get_mut(self.len) {
             *slot = byte;
-            self.len += 1;
+            self.len = self.len.saturating_add(1);
         }
     }
 

@@ -10,9 +10,9 @@ fn decimal(value: u8, out: &mut Out<'_>) {
 }
 
 fn hex_byte(value: u8, out: &mut Out<'_>) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    out.push(DIGITS[usize::from(value >> 4)]);
-    out.push(DIGITS[usize::from(value & 15)]);
+    for digit in [value >> 4, value & 15] {
+        out.push(super::number::digit(digit));
+    }
 }
 
 /// Writes an IPv4 address, `192.0.2.1`.
@@ -50,7 +50,7 @@ pub fn inet6(addr: [u8; 16], out: &mut Out<'_>) {
     let groups = groups(addr);
     let within = embedded(addr);
     let shown = if within.is_some() { 6 } else { 8 };
-    let gap = longest_zero_run(&groups[..shown]);
+    let gap = longest_zero_run(groups.get(..shown).unwrap_or(&[]));
     let mut i = 0;
     while i < shown {
         if gap.is_some_and(|(start, _)| start == i) {
@@ -61,8 +61,8 @@ pub fn inet6(addr: [u8; 16], out: &mut Out<'_>) {
         if i > 0 && gap.is_none_or(|(_, end)| end != i) {
             out.push(b':');
         }
-        hex_group(groups[i], out);
-        i += 1;
+        hex_group(groups.get(i).copied().unwrap_or(0), out);
+        i = i.saturating_add(1);
     }
     if let Some(within) = within {
         if gap.is_none_or(|(_, end)| end != shown) {
@@ -77,10 +77,12 @@ fn longest_zero_run(groups: &[u16]) -> Option<(usize, usize)> {
     let mut best: Option<(usize, usize)> = None;
     let mut start = 0;
     for (i, &group) in groups.iter().enumerate() {
+        let end = i.saturating_add(1);
+        let longest = best.map_or(1, |(start, end)| end.saturating_sub(start));
         if group != 0 {
-            start = i + 1;
-        } else if i > start && best.is_none_or(|(s, e)| i + 1 - start > e - s) {
-            best = Some((start, i + 1));
+            start = end;
+        } else if end.saturating_sub(start) > longest {
+            best = Some((start, end));
         }
     }
     best

@@ -30,20 +30,20 @@ pub fn lltostr(value: i64, base: i64, out: &mut Out<'_>) {
     }
     let mut digits = [0u8; DIGITS_MAX];
     let mut first = DIGITS_MAX;
-    loop {
-        let digit = (rest % base as u64) as u8;
-        rest /= base as u64;
-        first -= 1;
-        digits[first] = if digit < 10 {
-            b'0' + digit
-        } else {
-            b'a' + (digit - 10)
-        };
-        if rest == 0 || first == 0 {
+    for place in digits.iter_mut().rev() {
+        *place = digit(rest.checked_rem(base as u64).unwrap_or(0) as u8);
+        rest = rest.checked_div(base as u64).unwrap_or(0);
+        first = first.saturating_sub(1);
+        if rest == 0 {
             break;
         }
     }
-    out.extend(&digits[first..]);
+    out.extend(digits.get(first..).unwrap_or(&[]));
+}
+
+/// The character of a digit below 36.
+pub(super) fn digit(value: u8) -> u8 {
+    char::from_digit(value.into(), 36).map_or(b'?', |digit| digit as u8)
 }
 
 /// The number that `text` begins with, in `base`, one of [`BASES`]: blanks, a sign, with base 16 `0x`, then digits.

@@ -7,7 +7,10 @@ use super::Out;
 
 /// The path without the slashes at its end; nothing is left of the root.
 fn trimmed(path: &[u8]) -> &[u8] {
-    let end = path.iter().rposition(|&b| b != b'/').map_or(0, |i| i + 1);
+    let end = path
+        .iter()
+        .rposition(|&b| b != b'/')
+        .map_or(0, |i| i.saturating_add(1));
     path.get(..end).unwrap_or(&[])
 }
 
@@ -17,7 +20,10 @@ pub fn basename(path: &[u8]) -> &[u8] {
         [] => return b".",
         _ => trimmed(path),
     };
-    let start = path.iter().rposition(|&b| b == b'/').map_or(0, |i| i + 1);
+    let start = path
+        .iter()
+        .rposition(|&b| b == b'/')
+        .map_or(0, |i| i.saturating_add(1));
     match path.get(start..) {
         None | Some([]) => b"/",
         Some(base) => base,

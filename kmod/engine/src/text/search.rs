@@ -77,12 +77,13 @@ pub fn substr(s: &[u8], start: i64, len: Option<i64>) -> &[u8] {
 pub fn token(s: &[u8], delims: &[u8], from: usize) -> Option<(usize, usize)> {
     let delims = ByteSet::new(delims);
     let tail = s.get(from..)?;
-    let start = from + tail.iter().position(|&b| !delims.contains(b))?;
+    let skipped = tail.iter().position(|&b| !delims.contains(b))?;
+    let start = from.checked_add(skipped)?;
     let run = s.get(start..)?;
     let end = run
         .iter()
         .position(|&b| delims.contains(b))
-        .map_or(s.len(), |n| start + n);
+        .map_or(s.len(), |n| start.saturating_add(n));
     Some((start, end))
 }
 
@@ -93,13 +94,16 @@ impl ByteSet {
     fn new(bytes: &[u8]) -> Self {
         let mut set = [0u64; 4];
         for &byte in bytes {
-            set[usize::from(byte >> 6)] |= 1 << (byte & 63);
+            if let Some(word) = set.get_mut(usize::from(byte >> 6)) {
+                *word |= 1 << (byte & 63);
+            }
         }
         Self(set)
     }
 
     fn contains(&self, byte: u8) -> bool {
-        self.0[usize::from(byte >> 6)] >> (byte & 63) & 1 != 0
+        let word = self.0.get(usize::from(byte >> 6)).copied().unwrap_or(0);
+        word >> (byte & 63) & 1 != 0
     }
 }
 

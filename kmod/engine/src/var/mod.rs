@@ -6,6 +6,8 @@
 //! Globals and clause-locals have a place of their own ([`statics`]), known when a clause is prepared. Thread-locals and
 //! associative arrays are made as they are assigned ([`dynamic`]). Whatever the engine owns has an address that DIF can
 //! compute with ([`addr`]).
+// Offsets within one allocation, and numbers of what lies there.
+#![allow(clippy::arithmetic_side_effects)]
 
 pub mod addr;
 pub mod dynamic;
