@@ -311,6 +311,23 @@ const PIECES: &[&str] = &[
     "$$1",
     "$target",
     "#pragma D option quiet\n",
+    "#pragma D attributes Stable/Stable/Common x\n",
+    "extern",
+    "self",
+    "this",
+    "const",
+    "unsigned",
+    "long",
+    "translator struct s < int i > { a = i; };",
+    "struct s { int a : 3; struct s *next; char c[4]; };",
+    "enum e { A, B = 3 };",
+    "inline int f[int x] = x;",
+    "int a[2], b[int];",
+    "xlate <struct s> (1).a",
+    "offsetof(struct s, c)",
+    "uregs[",
+    "...",
+    "else if (x)",
     "/*",
     "*/",
     "\n",
@@ -331,11 +348,48 @@ proptest! {
         survives(&pieces.concat());
     }
 
+    /// Nor is anything worse for programs that were right before something was cut out, doubled or put in.
+    #[test]
+    fn damage_is_refused_and_nothing_worse(
+        which in any::<prop::sample::Index>(),
+        [from, to, at] in any::<[prop::sample::Index; 3]>(),
+        piece in prop::sample::select(PIECES),
+        cut in any::<bool>(),
+    ) {
+        let texts = texts();
+        let text = which.get(texts);
+        let place = |index: prop::sample::Index| {
+            let mut place = index.index(text.len() + 1);
+            while !text.is_char_boundary(place) {
+                place -= 1;
+            }
+            place
+        };
+        let (from, to, at) = (place(from), place(to), place(at));
+        let (from, to) = (from.min(to), from.max(to));
+        if cut {
+            survives(&[&text[..from], piece, &text[to..]].concat());
+        } else {
+            survives(&[&text[..at], &text[from..to], piece, &text[at..]].concat());
+        }
+    }
+
     #[test]
     fn any_text_is_read(text in ".{0,60}") {
         survives(&text);
         survives(&format!("BEGIN {{ {text} }}"));
     }
+}
+
+/// All programs of `tests/`.
+fn texts() -> &'static [String] {
+    static TEXTS: std::sync::OnceLock<Vec<String>> = std::sync::OnceLock::new();
+    TEXTS.get_or_init(|| {
+        let paths = ["ok", "err"].into_iter().flat_map(programs);
+        paths
+            .map(|path| std::fs::read_to_string(path).expect("a program"))
+            .collect()
+    })
 }
 
 fn survives(text: &str) {

@@ -50,7 +50,11 @@ impl Sema<'_, '_> {
         if let Some((ty, value)) = self.state.types.enumerator(name) {
             return Ok(Expr::int(value as u64, ty, span));
         }
-        Err(self.unknown_variable(VarScope::Global, name, span))
+        Err(match self.meaning(name) {
+            // Of what is known only functions are left.
+            Some(kind) => not_as(&kind, name, "scalar", span),
+            None => self.unknown_variable(VarScope::Global, name, span),
+        })
     }
 
     /// `self->name`, `this->name`.
@@ -71,11 +75,7 @@ impl Sema<'_, '_> {
     }
 
     pub(super) fn needs_keys(&self, name: &str, span: Span) -> Box<Diagnostic> {
-        Diagnostic::new(
-            "D_IDENT_BADREF",
-            span,
-            format!("associative array '{name}' may not be referenced as scalar"),
-        )
+        not_as("associative array ", name, "scalar", span)
     }
 
     /// `` module`name ``: the kernel's variable.
@@ -516,6 +516,13 @@ pub(super) fn variable_name(e: &ast::Expr) -> Option<(VarScope, &str)> {
         ast::ExprKind::Scoped(which, name) => Some((scope(*which), name)),
         _ => None,
     }
+}
+
+/// The error that `name`, which is a `kind`, is used as if it were something else.
+pub(super) fn not_as(kind: &str, name: &str, other: &str, span: Span) -> Box<Diagnostic> {
+    let kind = kind.trim_end_matches("inline").trim_end();
+    let message = format!("{kind} '{name}' may not be referenced as {other}");
+    Diagnostic::new("D_IDENT_BADREF", span, message)
 }
 
 /// Refuses a register that the machine does not have.

@@ -287,6 +287,9 @@ impl Sema<'_, '_> {
 
     /// The error that no function is called `name`.
     pub(super) fn unknown_function(&self, name: &str, span: Span) -> Box<Diagnostic> {
+        if let Some(kind) = self.meaning(name) {
+            return super::access::not_as(&kind, name, "function", span);
+        }
         let error = Diagnostic::new(
             "D_FUNC_UNDEF",
             span,

@@ -50,8 +50,8 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
-    /// What a name means already, in DTrace's words.
-    fn meaning(&self, name: &str) -> Option<String> {
+    /// What a name means already, in DTrace's words; ends with a blank or with `inline`.
+    pub(super) fn meaning(&self, name: &str) -> Option<String> {
         let array = |keyed| if keyed { "associative array" } else { "scalar" };
         Some(match self.state.variables.global(name) {
             Some(Global::Variable(variable)) => format!("{} ", array(variable.place.keyed)),

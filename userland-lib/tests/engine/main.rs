@@ -8,6 +8,7 @@
 //! the text of its output.
 
 mod arithmetic;
+mod bitfields;
 mod build;
 mod declared;
 mod device;
