@@ -126,7 +126,12 @@ impl Sema<'_, '_> {
             before: 1,
             span: call.span,
         };
-        let args: Vec<Kind> = check_printf(&self.state.types, checked, &format, &shapes)?;
+        // An empty name is that of the output before the first `freopen()`.
+        let back = kind == Action::Freopen && text.is_empty() && shapes.is_empty();
+        let args: Vec<Kind> = match back {
+            true => Vec::new(),
+            false => check_printf(&self.state.types, checked, &format, &shapes)?,
+        };
         if actions.is_empty() {
             actions.push(desc(kind, None, 0));
         }

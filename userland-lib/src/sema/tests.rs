@@ -195,6 +195,7 @@ fn actions_make_their_records() {
     for (body, kinds) in [
         ("chill(4000000000);", &[Chill][..]),
         ("freopen(\"..\");", &[Freopen]),
+        ("freopen(\"\");", &[Freopen]),
         (
             "print(alloca(4) == 0 ? (int *)0 : (int *)1);",
             &[Difexpr, Tracemem],
@@ -239,6 +240,17 @@ fn strings_can_be_indexed_and_compared_with_null() {
         let error = refused(body);
         assert!(error.starts_with(start), "{body}: {error}");
     }
+}
+
+#[test]
+fn an_array_has_no_more_keys_than_the_tuple_stack() {
+    assert!(compile("BEGIN { x[1,2,3,4,5,6,7,8] = 1; }").is_ok());
+    assert_eq!(
+        refused("x[1,2,3,4,5,6,7,8,9] = 1;"),
+        "[D_UNKNOWN] Insufficient tuple registers to generate code"
+    );
+    // The keys of an aggregation are records.
+    assert_eq!(actions("@[1,2,3,4,5,6,7,8,9] = count();").len(), 10);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use crate::diag::{nearest, Diagnostic, Result};
 use crate::source::Span;
 use crate::syntax::ast::Expr;
 use crate::types::Ty;
+use dtrace_uapi::dif::DIF_NTREGS;
 use dtrace_uapi::var::OTHER_UBASE;
 use std::collections::HashMap;
 
@@ -179,6 +180,17 @@ impl Sema<'_, '_> {
         keys: Option<Vec<Ty>>,
         span: Span,
     ) -> Result<Variable> {
+        let tuple = keys.as_ref().map_or(0, Vec::len);
+        if tuple > usize::from(DIF_NTREGS) {
+            let error = Diagnostic::new(
+                "D_UNKNOWN",
+                span,
+                "Insufficient tuple registers to generate code",
+            );
+            return Err(error.note(format!(
+                "{name} has {tuple} keys; an associative array has {DIF_NTREGS} at most"
+            )));
+        }
         self.state
             .variables
             .add(scope, name, ty, keys)

@@ -382,6 +382,20 @@ fn destructive_actions_ask_for_permission() {
 }
 
 #[test]
+fn output_goes_to_a_file_and_back() {
+    let path = std::env::temp_dir().join(format!("dtrace-text-{}", std::process::id()));
+    let program = format!(
+        "BEGIN {{ printf(\"a\"); freopen(\"{}\"); printf(\"b\"); freopen(\"\"); printf(\"c\"); }}",
+        path.display()
+    );
+    let options = [("quiet", None), ("destructive", None)];
+    let text = run(&options, &[&program], &[]);
+    let file = std::fs::read_to_string(&path).expect("the file");
+    std::fs::remove_file(&path).expect("the file");
+    assert_eq!((text.as_str(), file.as_str()), ("|ac", "b"));
+}
+
+#[test]
 fn stacks_and_memory() {
     check(
         r#"fbt::vfs_read:entry { stack(2); tracemem(0x5000, 6); @[stack(1)] = count(); @s[sym(caller)] = count(); }"#,
