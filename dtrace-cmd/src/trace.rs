@@ -91,7 +91,8 @@ pub fn prepare<'w>(args: &Args, world: &'w KernelWorld<'w>) -> Result<Handle<'w>
     let mut handle = Handle::new(world).map_err(initialize)?;
     set_options(args, |name, value| handle.set_option(name, value))?;
     for command in &args.commands {
-        let target = Target::create(command, &handle.options.compile.environment);
+        let options = &handle.options.compile;
+        let target = Target::create(command, &options.environment, options.evaltime);
         handle.watch(
             target.map_err(|error| format!("failed to execute {command}: {}", plain(&error)))?,
         );

@@ -204,7 +204,7 @@ fn the_end_of_the_last_process_ends_tracing() {
     let device = Scripted::default();
     let world = KernelWorld::new(&device);
     let mut handle = Handle::new(&world).unwrap();
-    let target = Target::create("sh -c 'exit 4'", &[]).unwrap();
+    let target = Target::create("sh -c 'exit 4'", &[], crate::options::EvalTime::Main).unwrap();
     let pid = target.pid();
     handle.watch(target);
     assert_eq!(handle.target(), Some(pid));

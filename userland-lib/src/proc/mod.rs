@@ -4,8 +4,8 @@
 //! The processes that a consumer watches: `-c` creates one, `-p` grabs one.
 //!
 //! A created process must not run before tracing does, and must have its own program by then: it asks to be
-//! traced before its `exec`, so the kernel stops it at the first instruction of the new program, and
-//! [`Target::release`] lets it go after tracing has begun. Nothing can be missed, and nothing is polled: a process
+//! traced before its `exec`, so the kernel stops it at the first instruction of the new program, from where it goes on as
+//! far as is asked for, and [`Target::release`] lets it go after tracing has begun. Nothing can be missed, and nothing is polled: a process
 //! file descriptor becomes readable when the process ends, created or grabbed, and cannot mean another process
 //! that was given the same number later.
 //!
@@ -13,10 +13,13 @@
 
 #![allow(unsafe_code)]
 
+#[cfg(target_arch = "x86_64")]
+mod start;
 mod words;
 
 pub use words::split;
 
+use crate::options::EvalTime;
 use nix::sys::ptrace;
 use nix::sys::signal::Signal;
 use nix::sys::wait::{waitpid, WaitPidFlag, WaitStatus};
@@ -73,9 +76,13 @@ pub struct Target {
 }
 
 impl Target {
-    /// Creates a process from a command line, stopped at the first instruction of its program. Its environment is ours
-    /// with these changes: a variable without a value is removed.
-    pub fn create(command: &str, changes: &[(String, Option<String>)]) -> io::Result<Self> {
+    /// Creates a process from a command line, stopped where `until` says. Its environment is ours with these changes: a
+    /// variable without a value is removed.
+    pub fn create(
+        command: &str,
+        changes: &[(String, Option<String>)],
+        until: EvalTime,
+    ) -> io::Result<Self> {
         let words = split(command).ok_or_else(|| invalid("unbalanced quotes in the command"))?;
         let (program, arguments) = words
             .split_first()
@@ -99,6 +106,11 @@ impl Target {
             stopped: true,
         };
         target.await_exec()?;
+        #[cfg(target_arch = "x86_64")]
+        start::run(target.nix_pid(), until)?;
+        // Where registers have other names a process stays at its exec.
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = until;
         Ok(target)
     }
 
@@ -223,7 +235,8 @@ mod tests {
     fn a_created_process_runs_only_when_released() {
         let file = std::env::temp_dir().join(format!("dtrace-proc-{}", std::process::id()));
         let _ = std::fs::remove_file(&file);
-        let mut target = Target::create(&format!("touch '{}'", file.display()), &[]).unwrap();
+        let mut target =
+            Target::create(&format!("touch '{}'", file.display()), &[], EvalTime::Exec).unwrap();
         assert_eq!(target.ended().unwrap(), None);
         let comm = std::fs::read_to_string(format!("/proc/{}/comm", target.pid())).unwrap();
         assert_eq!(
@@ -249,17 +262,17 @@ mod tests {
             change("Y", Some("1")),
             change("Y", None),
         ];
-        let mut target = Target::create("sh -c 'exit $X$Y'", &changes).unwrap();
+        let mut target = Target::create("sh -c 'exit $X$Y'", &changes, EvalTime::Main).unwrap();
         target.release().unwrap();
         assert_eq!(wait(&mut target).ending, Ending::Status(7));
     }
 
     #[test]
     fn endings_are_told_apart() {
-        let mut target = Target::create("sh -c 'exit 3'", &[]).unwrap();
+        let mut target = Target::create("sh -c 'exit 3'", &[], EvalTime::Exec).unwrap();
         target.release().unwrap();
         assert_eq!(wait(&mut target).ending, Ending::Status(3));
-        let mut target = Target::create("sh -c 'kill -KILL $$'", &[]).unwrap();
+        let mut target = Target::create("sh -c 'kill -KILL $$'", &[], EvalTime::Exec).unwrap();
         target.release().unwrap();
         let ended = wait(&mut target);
         assert_eq!(
@@ -285,18 +298,20 @@ mod tests {
     #[test]
     fn what_cannot_be_started_or_found_is_an_error() {
         assert_eq!(
-            Target::create("/nonexistent/x", &[]).unwrap_err().kind(),
+            Target::create("/nonexistent/x", &[], EvalTime::Exec)
+                .unwrap_err()
+                .kind(),
             io::ErrorKind::NotFound
         );
-        assert!(Target::create("  ", &[]).is_err());
-        assert!(Target::create("sh -c 'x", &[]).is_err());
+        assert!(Target::create("  ", &[], EvalTime::Exec).is_err());
+        assert!(Target::create("sh -c 'x", &[], EvalTime::Exec).is_err());
         assert!(Target::grab(0).is_err());
         assert!(Target::grab(u32::MAX).is_err());
     }
 
     #[test]
     fn a_created_process_does_not_outlive_its_target() {
-        let target = Target::create("sleep 60", &[]).unwrap();
+        let target = Target::create("sleep 60", &[], EvalTime::Exec).unwrap();
         let path = format!("/proc/{}", target.pid());
         drop(target);
         assert!(!std::path::Path::new(&path).exists());

@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! How far a created process runs before tracing begins.
+//!
+//! It is stopped at its exec. A user who traces what a program does wants neither the dynamic linker's work nor the
+//! initializers' in the way, so by default the process goes on to its `main()`. No symbol is needed to find it: the
+//! kernel tells where the program begins, and what begins there does nothing but hand `main` to the C library as the
+//! first argument of a call. A program that begins otherwise (one that is not C's) stays at that call.
+//!
+//! Invariant: the process is stopped before and after, and its text is as it was.
+
+use crate::options::EvalTime;
+use nix::sys::ptrace::{self, AddressType};
+use nix::sys::signal::Signal;
+use nix::sys::wait::{waitpid, WaitStatus};
+use nix::unistd::Pid;
+use std::fs;
+use std::io;
+use std::ops::Range;
+
+/// The tag of the program's first instruction in the auxiliary vector.
+const AT_ENTRY: u64 = 9;
+/// The code that calls the C library is shorter than this, bytes.
+const START_SIZE: u64 = 64;
+/// Instructions of that code at most.
+const START_STEPS: usize = 40;
+/// The instruction that stops a process; one byte.
+const BREAKPOINT: u64 = 0xcc;
+
+/// Lets `pid`, stopped at its exec, run until `until`.
+pub fn run(pid: Pid, until: EvalTime) -> io::Result<()> {
+    if until == EvalTime::Exec {
+        return Ok(());
+    }
+    let entry = entry(pid)?;
+    run_to(pid, entry)?;
+    if until == EvalTime::Preinit {
+        return Ok(());
+    }
+    for _ in 0..START_STEPS {
+        ptrace::step(pid, None)?;
+        await_stop(pid)?;
+        let registers = ptrace::getregs(pid)?;
+        if !(entry..entry + START_SIZE).contains(&registers.rip) {
+            let program = text_of_program(pid)?;
+            if program.iter().any(|range| range.contains(&registers.rdi)) {
+                run_to(pid, registers.rdi)?;
+            }
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The program's first instruction, as the kernel has told the process.
+fn entry(pid: Pid) -> io::Result<u64> {
+    let vector = fs::read(format!("/proc/{pid}/auxv"))?;
+    let word = |bytes: &[u8]| bytes.try_into().map(u64::from_ne_bytes).unwrap_or(0);
+    let mut pairs = vector.chunks_exact(16).map(|pair| pair.split_at(8));
+    let found = pairs.find(|(tag, _)| word(tag) == AT_ENTRY);
+    found
+        .map(|(_, value)| word(value))
+        .ok_or_else(|| io::Error::other("the process does not tell where its program begins"))
+}
+
+/// The addresses of the program's own code.
+fn text_of_program(pid: Pid) -> io::Result<Vec<Range<u64>>> {
+    let program = fs::read_link(format!("/proc/{pid}/exe"))?;
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
+    let range = |line: &str| {
+        let mut words = line.split_ascii_whitespace();
+        let (start, end) = words.next()?.split_once('-')?;
+        let address = |text| u64::from_str_radix(text, 16).ok();
+        let is_code = words.next()?.contains('x');
+        let is_program = line.ends_with(program.to_str()?);
+        (is_code && is_program).then_some(address(start)?..address(end)?)
+    };
+    Ok(maps.lines().filter_map(range).collect())
+}
+
+/// Lets the process run to the instruction at `address`, which is not executed.
+fn run_to(pid: Pid, address: u64) -> io::Result<()> {
+    let place = address as AddressType;
+    let original = ptrace::read(pid, place)?;
+    let stopping = (original as u64 & !0xff) | BREAKPOINT;
+    ptrace::write(pid, place, stopping as i64)?;
+    ptrace::cont(pid, None)?;
+    await_stop(pid)?;
+    ptrace::write(pid, place, original)?;
+    let mut registers = ptrace::getregs(pid)?;
+    // The stop is behind the breakpoint.
+    registers.rip = address;
+    ptrace::setregs(pid, registers)?;
+    Ok(())
+}
+
+/// Waits until the process stops for us; signals are its own business.
+fn await_stop(pid: Pid) -> io::Result<()> {
+    loop {
+        match waitpid(pid, None)? {
+            WaitStatus::Stopped(_, Signal::SIGTRAP) => return Ok(()),
+            WaitStatus::Stopped(_, signal) => ptrace::cont(pid, signal)?,
+            other => {
+                return Err(io::Error::other(format!(
+                    "the process did not get to its main(): {other:?}"
+                )))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Target;
+    use super::*;
+
+    /// The mappings of a process that was created to run `until`.
+    fn mappings(until: EvalTime) -> (Target, String) {
+        let target = Target::create("cat /dev/null", &[], until).unwrap();
+        let maps = fs::read_to_string(format!("/proc/{}/maps", target.pid())).unwrap();
+        (target, maps)
+    }
+
+    #[test]
+    fn the_linker_has_done_its_work_before_the_program_begins() {
+        assert!(!mappings(EvalTime::Exec).1.contains("libc.so"));
+        for until in [EvalTime::Preinit, EvalTime::Postinit, EvalTime::Main] {
+            let (target, maps) = mappings(until);
+            assert!(maps.contains("libc.so"), "{until:?}: {maps}");
+            let pid = Pid::from_raw(i32::try_from(target.pid()).unwrap());
+            let at = ptrace::getregs(pid).unwrap().rip;
+            let text = text_of_program(pid).unwrap();
+            assert!(text.iter().any(|range| range.contains(&at)), "{until:?}");
+            let is_entry = at == entry(pid).unwrap();
+            assert_eq!(is_entry, until == EvalTime::Preinit, "{until:?}");
+        }
+    }
+
+    #[test]
+    fn a_process_goes_on_as_if_nothing_had_been() {
+        for until in [EvalTime::Preinit, EvalTime::Main] {
+            let mut target = Target::create("sh -c 'exit 5'", &[], until).unwrap();
+            target.release().unwrap();
+            let ended = loop {
+                if let Some(ended) = target.ended().unwrap() {
+                    break ended;
+                }
+                std::thread::yield_now();
+            };
+            assert_eq!(ended.ending, super::super::Ending::Status(5), "{until:?}");
+        }
+    }
+}
