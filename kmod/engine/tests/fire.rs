@@ -12,7 +12,7 @@ use common::{
 use dtrace_engine::{Activity, Consumer, Errno, Which};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::fault::Fault;
-use dtrace_uapi::option::Opt;
+use dtrace_uapi::option::{Opt, BUFPOLICY_FILL, BUFPOLICY_SWITCH};
 
 const PID: &str = "ldgs pid, %r1\n ret %r1";
 
@@ -568,5 +568,27 @@ fn every_event_of_every_cpu_is_recorded_or_counted_as_dropped() {
         assert_eq!(seen, EVENTS);
         // A record that was dropped ends its clause, so it was not aggregated either.
         assert!(counted <= EVENTS && counted > EVENTS / 10);
+    }
+}
+
+#[test]
+fn only_fill_buffers_keep_room_for_the_end() {
+    for (policy, recorded) in [(BUFPOLICY_SWITCH, 4), (BUFPOLICY_FILL, 2)] {
+        let c = Consumer::new(config()).unwrap();
+        c.set_option(Opt::Bufsize, 4 * 12).unwrap();
+        c.set_option(Opt::Bufpolicy, policy).unwrap();
+        let id = c.add_clause(&clause(None, vec![])).unwrap();
+        let ecb = c.bind(id, PROBE).unwrap();
+        c.bind(id, END).unwrap();
+        c.go().unwrap();
+        c.activate();
+        let m = common::machine::TestMachine::default();
+        for _ in 0..4 {
+            assert!(c.fire(&cpu(0), ecb, &m).is_none());
+        }
+        c.stop();
+        c.switch(&cpu(0), Which::Principal, 1).unwrap();
+        let read = |snap: dtrace_engine::Snapshot<'_>| snap.data.len() / 12;
+        assert_eq!(c.snapshot(0, Which::Principal, read), Ok(recorded));
     }
 }

@@ -128,10 +128,32 @@ fn strtok_goes_on_where_it_was() {
         assert_eq!(b.fire(), [None]);
         assert_eq!(str_at(&b.read(Which::Principal).0, 16), want);
     }
-    let b = bench(&next(4), false);
-    b.fire();
-    b.fire();
-    assert_eq!(u64_at(&b.read(Which::Principal).0, 16), 0);
+    for n in [4, 5] {
+        let b = bench(&next(n), false);
+        assert_eq!(b.fire(), [None]);
+        assert_eq!(u64_at(&b.read(Which::Principal).0, 16), 0);
+    }
+    // It goes on before the delimiter, in whatever clause of the probe.
+    let first = call_text("strtok", &["\"ab,c;d\"", "\",\""]);
+    let then = call_text("strtok", &["0", "\";\""]);
+    let one = |text: &str| {
+        clause(
+            None,
+            vec![action(Action::Difexpr, asm_with(text, string(), &[]))],
+        )
+    };
+    let b = Bench::with(
+        Consumer::new(config()).unwrap(),
+        vec![one(&first), one(&then), one(&then)],
+    );
+    assert_eq!(b.fire(), [None, None, None]);
+    let (data, _) = b.read(Which::Principal);
+    let size = data.len() / 3;
+    let tokens = [0, 1, 2].map(|n| str_at(&data, n * size + 16).to_string());
+    assert_eq!(tokens, ["ab", ",c", "d"]);
+    // Where nothing was begun there is nothing to go on with.
+    let fault = fault_of(&then);
+    assert_eq!((fault.fault, fault.value), (Fault::BadAddr, 0));
 }
 
 #[test]

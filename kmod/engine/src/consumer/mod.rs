@@ -232,11 +232,6 @@ impl Consumer {
         self.control().map_or(UNSET, |c| c.options.raw(option))
     }
 
-    /// An option's value, or what it is where nobody has set it.
-    pub fn option_or_default(&self, option: Opt) -> u64 {
-        self.control().map_or(UNSET, |c| c.options.get(option))
-    }
-
     /// Verifies and prepares a clause. `EBUSY` once started.
     pub fn add_clause(&self, clause: &Clause) -> Result<ClauseId, Reason> {
         let mut control = self.control_before_go()?;

@@ -122,6 +122,8 @@ struct Sizes {
 
 impl Sizes {
     fn new(options: &Options, needs: &Needs, reserve: usize) -> Result<Self, Reason> {
+        let policy = Policy::from_option(options.get(Opt::Bufpolicy))
+            .ok_or(Reason::invalid("no such policy").about(Opt::Bufpolicy.name()))?;
         let value = |opt| usize::try_from(options.get(opt)).unwrap_or(usize::MAX);
         // A buffer that is too small for a record is no reason to refuse: its drops are counted and reported.
         let size = |opt, need: usize| if need == 0 { 0 } else { value(opt) };
@@ -135,9 +137,9 @@ impl Sizes {
             },
             speculation: size(Opt::Specsize, usize::from(needs.speculations)),
             speculations: size(Opt::Nspec, usize::from(needs.speculations)),
-            reserve,
-            policy: Policy::from_option(options.get(Opt::Bufpolicy))
-                .ok_or(Reason::invalid("no such policy").about(Opt::Bufpolicy.name()))?,
+            // Others are read before `END` fires, or let go of old records for it.
+            reserve: if policy == Policy::Fill { reserve } else { 0 },
+            policy,
         })
     }
 

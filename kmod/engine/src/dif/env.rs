@@ -63,6 +63,20 @@ pub enum EntryKind {
     String,
 }
 
+/// The string that `strtok()` takes apart. It is a copy, as the clauses of a probe go on with one another's, and scratch memory
+/// does not last so long.
+#[derive(Debug)]
+pub struct Tokens {
+    /// The string.
+    pub text: Bytes,
+    /// Its length.
+    pub len: usize,
+    /// Where the last token ends.
+    pub at: usize,
+    /// The probe whose clause began with it; 0 is none.
+    pub probe: ProbeId,
+}
+
 /// How many thread-locals a CPU remembers the places of; a power of two.
 pub(super) const RECENT: usize = 8;
 
@@ -91,8 +105,8 @@ pub struct Vm {
     pub random: u64,
     /// What is left of the firing's budget.
     pub budget: Budget,
-    /// Where `strtok()` goes on: address, and how many bytes of the string remain.
-    pub strtok: Option<(u64, usize)>,
+    /// Where `strtok()` goes on.
+    pub tokens: Tokens,
 }
 
 impl Vm {
@@ -117,7 +131,12 @@ impl Vm {
             // Not 0, where the generator would stay.
             random: seed | 1,
             budget: Budget::full(),
-            strtok: None,
+            tokens: Tokens {
+                text: Bytes::new(core.strsize)?,
+                len: 0,
+                at: 0,
+                probe: 0,
+            },
         })
     }
 
@@ -126,7 +145,6 @@ impl Vm {
     pub fn reset(&mut self) {
         self.used = 0;
         self.ntuple = 0;
-        self.strtok = None;
         self.budget = Budget::full();
     }
 

@@ -6,6 +6,7 @@
 //! What finds something within a string returns an address within *that* string; what makes a string, one in scratch.
 
 use super::{arg, optional, result};
+use crate::buf::copy;
 use crate::dif::env::{Env, Vm};
 use crate::error::Trap;
 use crate::machine::Machine;
@@ -84,27 +85,36 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
     }
 }
 
-/// A new string begins with an address; NULL goes on with the last one, until its end.
+/// A new string begins with an address; NULL goes on with the last one of this probe, from where its last token ended, which
+/// is before the delimiter: that may be none of the next delimiters.
 fn strtok<M: Machine>(env: &mut Env<'_, M>) -> Result<u64, Trap> {
-    let (at, limit) = match (arg(env, 0), env.vm.strtok) {
-        (0, None) => return Ok(0),
-        (0, Some(rest)) => rest,
-        (at, _) => (at, env.core.strsize.saturating_sub(1)),
-    };
-    let len = env.fetch(at, 0, limit)?;
-    let delims = arg(env, 1);
+    let (string, delims) = (arg(env, 0), arg(env, 1));
+    if string != 0 {
+        let len = env.fetch(string, 0, ALL)?;
+        let Vm { tmp, tokens, .. } = &mut *env.vm;
+        tokens.len = copy(&mut tokens.text, tmp[0].get(..len).unwrap_or(&[]));
+        tokens.at = 0;
+        tokens.probe = env.probe;
+    } else if env.vm.tokens.probe != env.probe {
+        return Err(Trap::bad_addr(0));
+    }
     let delims = env.fetch(delims, 1, ALL)?;
-    let bounds = search::token(env.fetched(0, len), env.fetched(1, delims), 0);
-    let Some((start, end)) = bounds else {
-        env.vm.strtok = None;
+    let Vm {
+        tmp,
+        tokens,
+        budget,
+        ..
+    } = &mut *env.vm;
+    budget.spend(tokens.len.saturating_sub(tokens.at))?;
+    let text = tokens.text.get(..tokens.len).unwrap_or(&[]);
+    let delims = tmp[1].get(..delims).unwrap_or(&[]);
+    let Some((start, end)) = search::token(text, delims, tokens.at) else {
+        tokens.at = tokens.len;
         return Ok(0);
     };
-    // What comes after the token and the delimiter behind it.
-    let after = end.saturating_add(1);
-    env.vm.strtok =
-        (after <= len).then(|| (at.wrapping_add(after as u64), limit.saturating_sub(after)));
+    tokens.at = end;
     result(env, |env, out| {
-        out.extend(env.fetched(0, len).get(start..end).unwrap_or(&[]));
+        out.extend(env.vm.tokens.text.get(start..end).unwrap_or(&[]));
         true
     })
 }
