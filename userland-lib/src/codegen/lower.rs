@@ -4,19 +4,14 @@
 //! The typed tree becomes three-address code.
 //!
 //! Every expression leaves its value in a register of its own, as the typed tree defines values: an integer extended to
-//! 64 bits as its type says, or the address of an object. Arithmetic is done in 64 bits. Of a narrower unsigned type the
-//! result is extended anew, so that it wraps as C has it. Of a narrower signed type it is not: C leaves open what comes
-//! of an overflow, and in D it has always been the 64-bit result, which is cut to the type when it is stored, recorded,
-//! made a key or cast ([`Lowering::exact`]).
-//!
-//! Conditions do not become values unless somebody wants the value: [`Lowering::branch`] turns comparisons and
-//! short-circuit operators into branches.
+//! 64 bits as its type says (`width`), or the address of an object. Conditions do not become values unless
+//! somebody wants the value (`condition`).
 //!
 //! Keys and arguments go over one tuple stack that nested expressions need as well. So all of them are computed first,
 //! then the stack is emptied and they are pushed.
 
 use super::asm::{assemble, AsmError};
-use super::ir::{Func, Inst, Label, VReg};
+use super::ir::{Func, Inst, VReg};
 use super::place::Target;
 use crate::program::Difo;
 use crate::sema::hir::{Expr, ExprKind};
@@ -242,7 +237,7 @@ impl<'a> Lowering<'a> {
     }
 
     /// Leaves the value of `e` in `dst`.
-    fn expr_into(&mut self, e: &Expr, dst: VReg) {
+    pub(super) fn expr_into(&mut self, e: &Expr, dst: VReg) {
         let span = e.span;
         match &e.kind {
             ExprKind::Cond(condition, yes, no) => {
@@ -272,155 +267,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The value 0 or 1 of a condition.
-    fn truth(&mut self, e: &Expr) -> VReg {
-        let dst = self.func.vreg();
-        match &e.kind {
-            ExprKind::Logic(BinaryOp::LogXor, ..) => self.expr_into(e, dst),
-            _ => self.truth_into(e, dst),
-        }
-        dst
-    }
-
-    fn truth_into(&mut self, e: &Expr, dst: VReg) {
-        let (otherwise, end) = (self.func.label(), self.func.label());
-        self.branch(e, false, otherwise);
-        self.func.push(Inst::Const { dst, value: 1 }, e.span);
-        let (op, label) = (Op::Ba, end);
-        self.func.push(Inst::Branch { op, label }, e.span);
-        self.func.push(Inst::Label(otherwise), e.span);
-        self.func.push(Inst::Const { dst, value: 0 }, e.span);
-        self.func.push(Inst::Label(end), e.span);
-    }
-
-    /// Branches to `label` if `e` is as true as `wanted`, else goes on.
-    fn branch(&mut self, e: &Expr, wanted: bool, label: Label) {
-        let span = e.span;
-        match &e.kind {
-            ExprKind::Compare {
-                op,
-                signed,
-                left,
-                right,
-            } => {
-                let (a, b) = (self.expr(left), self.expr(right));
-                self.func.push(Inst::Compare { op: Op::Cmp, a, b }, span);
-                let op = branch_on(*op, *signed, wanted);
-                self.func.push(Inst::Branch { op, label }, span);
-            }
-            ExprKind::CompareStr(op, left, right) => {
-                let (a, b) = (self.expr(left), self.expr(right));
-                self.func.push(Inst::Compare { op: Op::Scmp, a, b }, span);
-                let op = branch_on(*op, true, wanted);
-                self.func.push(Inst::Branch { op, label }, span);
-            }
-            ExprKind::Logic(op @ (BinaryOp::LogAnd | BinaryOp::LogOr), left, right) => {
-                // The left operand that decides alone: false for `&&`, true for `||`.
-                let deciding = *op == BinaryOp::LogOr;
-                if deciding == wanted {
-                    self.branch(left, wanted, label);
-                    self.branch(right, wanted, label);
-                } else {
-                    let end = self.func.label();
-                    self.branch(left, deciding, end);
-                    self.branch(right, wanted, label);
-                    self.func.push(Inst::Label(end), span);
-                }
-            }
-            ExprKind::Not(inner) => self.branch(inner, !wanted, label),
-            _ => {
-                let a = match &e.kind {
-                    ExprKind::Logic(..) => self.truth(e),
-                    _ => self.expr(e),
-                };
-                self.func.push(Inst::Test { a }, span);
-                let op = if wanted { Op::Bne } else { Op::Be };
-                self.func.push(Inst::Branch { op, label }, span);
-            }
-        }
-    }
-
-    /// A register that is 0 exactly if `e` is false: less work than the value 0 or 1.
-    fn decision(&mut self, e: &Expr) -> VReg {
-        let span = e.span;
-        match &e.kind {
-            ExprKind::Compare {
-                op: BinaryOp::Ne,
-                left,
-                right,
-                ..
-            } => {
-                let a = self.expr(left);
-                match right.constant() {
-                    Some(0) => a,
-                    _ => {
-                        let b = self.expr(right);
-                        self.bin(Op::Sub, a, b, span)
-                    }
-                }
-            }
-            ExprKind::Compare { .. } | ExprKind::Logic(BinaryOp::LogAnd | BinaryOp::LogOr, ..) => {
-                let (no, end) = (self.func.label(), self.func.label());
-                let dst = self.func.vreg();
-                self.decide(e, dst, no, end);
-                self.func.push(Inst::Label(no), span);
-                self.func.push(Inst::Const { dst, value: 0 }, span);
-                self.func.push(Inst::Label(end), span);
-                dst
-            }
-            _ => self.expr(e),
-        }
-    }
-
-    /// Goes to `end` with what is not 0 in `dst` if `e` is true; else goes to `no`, to `end` with 0, or just on.
-    fn decide(&mut self, e: &Expr, dst: VReg, no: Label, end: Label) {
-        let span = e.span;
-        let branch = |op, label| Inst::Branch { op, label };
-        match &e.kind {
-            ExprKind::Compare {
-                op: BinaryOp::Eq,
-                left,
-                right,
-                ..
-            } if right.constant().is_some_and(|value| value != 0) => {
-                // What equals a number other than 0 is true by itself.
-                let b = self.expr(right);
-                let (a, op) = (self.expr(left), Op::Cmp);
-                self.copy(dst, a, span);
-                self.func.push(Inst::Compare { op, a: dst, b }, span);
-                self.func.push(branch(Op::Be, end), span);
-            }
-            ExprKind::Logic(BinaryOp::LogAnd, left, right) => {
-                self.branch(left, false, no);
-                self.decide(right, dst, no, end);
-            }
-            ExprKind::Logic(BinaryOp::LogOr, left, right) => {
-                let second = self.func.label();
-                self.branch(left, false, second);
-                self.func.push(Inst::Const { dst, value: 1 }, span);
-                self.func.push(branch(Op::Ba, end), span);
-                self.func.push(Inst::Label(second), span);
-                self.decide(right, dst, no, end);
-            }
-            ExprKind::Compare { op, .. } if *op != BinaryOp::Ne => {
-                self.branch(e, false, no);
-                self.func.push(Inst::Const { dst, value: 1 }, span);
-                self.func.push(branch(Op::Ba, end), span);
-            }
-            _ => {
-                match e.kind {
-                    ExprKind::Compare { .. } => {
-                        let a = self.decision(e);
-                        self.copy(dst, a, span);
-                    }
-                    _ => self.expr_into(e, dst),
-                }
-                self.func.push(branch(Op::Ba, end), span);
-            }
-        }
-    }
-
-    fn copy(&mut self, dst: VReg, a: VReg, span: Span) {
+    pub(super) fn copy(&mut self, dst: VReg, a: VReg, span: Span) {
         let op = Op::Mov;
         self.func.push(Inst::Un { op, dst, a }, span);
     }
@@ -461,114 +308,6 @@ impl<'a> Lowering<'a> {
             value
         } else {
             self.wrap(value, ty, span)
-        }
-    }
-
-    /// The result of arithmetic in type `ty` as far as C says what it is.
-    fn wrap(&mut self, value: VReg, ty: Ty, span: Span) -> VReg {
-        match self.shape(ty) {
-            Shape::Int { signed: false, .. } => self.extend(value, ty, span),
-            _ => value,
-        }
-    }
-
-    /// The value of `e` cut to its type.
-    fn exact(&mut self, e: &Expr) -> VReg {
-        let value = self.expr(e);
-        match self.is_exact(e) {
-            true => value,
-            false => self.extend(value, e.ty, e.span),
-        }
-    }
-
-    /// Whether the value of `e` is one of its type for certain.
-    fn is_exact(&self, e: &Expr) -> bool {
-        let Shape::Int { size, signed: true } = self.shape(e.ty) else {
-            return true;
-        };
-        match &e.kind {
-            _ if size >= 8 => true,
-            ExprKind::Int(value) => {
-                let unused = 64 - 8 * size as u32;
-                *value == ((*value << unused) as i64 >> unused) as u64
-            }
-            ExprKind::Arith(op, a, b) => {
-                let bits = matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor);
-                let down = matches!(op, BinaryOp::Rem | BinaryOp::Shr);
-                (bits && self.is_exact(b) || down) && self.is_exact(a)
-            }
-            ExprKind::Neg(_) => false,
-            ExprKind::BitNot(inner) | ExprKind::Comma(_, inner) => self.is_exact(inner),
-            ExprKind::Retype(inner) => self.is_integer(inner) && self.is_exact(inner),
-            ExprKind::Convert(inner) => !self.fits(inner, e.ty) || self.is_exact(inner),
-            ExprKind::Cond(_, a, b) => self.is_exact(a) && self.is_exact(b),
-            _ => true,
-        }
-    }
-
-    fn is_integer(&self, e: &Expr) -> bool {
-        matches!(self.shape(e.ty), Shape::Int { .. })
-    }
-
-    /// Extends the low bits of `value` to 64 as type `ty` says; nothing where they are 64.
-    fn extend(&mut self, value: VReg, ty: Ty, span: Span) -> VReg {
-        match self.shape(ty) {
-            Shape::Int { size, signed } if size < 8 => {
-                let bits = 64 - 8 * size;
-                self.shift_out(value, bits, bits, signed, span)
-            }
-            _ => value,
-        }
-    }
-
-    /// Shifts `value` left by `left` bits, then right by `right`.
-    pub(super) fn shift_out(
-        &mut self,
-        value: VReg,
-        left: u64,
-        right: u64,
-        signed: bool,
-        span: Span,
-    ) -> VReg {
-        let amount = self.constant(left, span);
-        let value = if left == 0 {
-            value
-        } else {
-            self.bin(Op::Sll, value, amount, span)
-        };
-        let amount = if left == right {
-            amount
-        } else {
-            self.constant(right, span)
-        };
-        let op = if signed { Op::Sra } else { Op::Srl };
-        if right == 0 {
-            value
-        } else {
-            self.bin(op, value, amount, span)
-        }
-    }
-
-    /// The value of `from` as an integer of type `to`.
-    fn convert(&mut self, value: VReg, from: &Expr, to: Ty, span: Span) -> VReg {
-        match self.fits(from, to) && (self.is_exact(from) || self.is_wide(to)) {
-            true => value,
-            false => self.extend(value, to, span),
-        }
-    }
-
-    fn is_wide(&self, ty: Ty) -> bool {
-        matches!(self.shape(ty), Shape::Int { size: 8, .. })
-    }
-
-    /// Whether every value of the type of `from` is one of the type `to`, in the same register.
-    fn fits(&self, from: &Expr, to: Ty) -> bool {
-        match (self.shape(from.ty), self.shape(to)) {
-            (Shape::Int { size: a, signed: x }, Shape::Int { size: b, signed: y }) => {
-                a < b && (!x || y) || a == b && x == y || b == 8
-            }
-            (Shape::Pointer, Shape::Int { size, .. }) => size == 8,
-            _ => true,
         }
     }
 
@@ -624,107 +363,5 @@ impl<'a> Lowering<'a> {
                 self.emit(span, |dst| Inst::Call { dst, subr })
             }
         }
-    }
-}
-
-/// The branch that is taken where `left op right` holds, or does not hold.
-fn branch_on(op: BinaryOp, signed: bool, holds: bool) -> Op {
-    let op = match (op, holds) {
-        (op, true) => op,
-        (BinaryOp::Lt, false) => BinaryOp::Ge,
-        (BinaryOp::Le, false) => BinaryOp::Gt,
-        (BinaryOp::Gt, false) => BinaryOp::Le,
-        (BinaryOp::Ge, false) => BinaryOp::Lt,
-        (BinaryOp::Eq, false) => BinaryOp::Ne,
-        (_, false) => BinaryOp::Eq,
-    };
-    match (op, signed) {
-        (BinaryOp::Lt, true) => Op::Bl,
-        (BinaryOp::Lt, false) => Op::Blu,
-        (BinaryOp::Le, true) => Op::Ble,
-        (BinaryOp::Le, false) => Op::Bleu,
-        (BinaryOp::Gt, true) => Op::Bg,
-        (BinaryOp::Gt, false) => Op::Bgu,
-        (BinaryOp::Ge, true) => Op::Bge,
-        (BinaryOp::Ge, false) => Op::Bgeu,
-        (BinaryOp::Eq, _) => Op::Be,
-        (_, _) => Op::Bne,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::world::Nowhere;
-    use dtrace_uapi::disasm::Listing;
-    use dtrace_uapi::var::Var;
-
-    fn arg(var: Var) -> Box<Expr> {
-        let span = Span::default();
-        Box::new(Expr::new(ExprKind::Builtin(var), Ty::INT64_T, span))
-    }
-
-    fn compare(op: BinaryOp, var: Var, value: u64) -> Box<Expr> {
-        let span = Span::default();
-        let kind = ExprKind::Compare {
-            op,
-            signed: true,
-            left: arg(var),
-            right: Box::new(Expr::int(value, Ty::INT64_T, span)),
-        };
-        Box::new(Expr::new(kind, Ty::INT, span))
-    }
-
-    /// The operations of a predicate's code.
-    fn operations(expr: &Expr) -> Vec<String> {
-        let difo = predicate(expr, &Types::new(&Nowhere)).expect("it fits");
-        let words: Vec<u32> = difo.text.iter().map(|i| i.0).collect();
-        let listing = Listing {
-            text: &words,
-            ints: &difo.ints,
-            strings: &difo.strings,
-            vars: &difo.vars,
-            rtype: difo.rtype,
-        };
-        let listing = listing.to_string();
-        let lines = listing.lines().skip(1).take(words.len());
-        lines
-            .filter_map(|line| line.split_whitespace().nth(2).map(str::to_owned))
-            .collect()
-    }
-
-    #[test]
-    fn predicates_return_whatever_is_not_zero() {
-        assert_eq!(operations(&arg(Var::Arg0)), ["ldgs", "ret"]);
-        assert_eq!(
-            operations(&compare(BinaryOp::Ne, Var::Arg0, 5)),
-            ["ldgs", "setx", "sub", "ret"]
-        );
-        assert_eq!(
-            operations(&compare(BinaryOp::Eq, Var::Arg0, 5)),
-            ["setx", "ldgs", "cmp", "be", "mov", "ret"]
-        );
-    }
-
-    #[test]
-    fn operators_that_decide_early_branch_once() {
-        let left = compare(BinaryOp::Lt, Var::Arg0, 5);
-        let negated = Box::new(Expr::new(ExprKind::Not(left), Ty::INT, Span::default()));
-        let kind = ExprKind::Logic(
-            BinaryOp::LogAnd,
-            compare(BinaryOp::Eq, Var::Arg0, 0),
-            compare(BinaryOp::Eq, Var::Arg1, 5),
-        );
-        let both = Expr::new(kind, Ty::INT, Span::default());
-        assert_eq!(
-            operations(&both),
-            ["ldgs", "cmp", "bne", "setx", "ldgs", "cmp", "be", "mov", "ret"]
-        );
-        let kind = ExprKind::Logic(BinaryOp::LogOr, negated, arg(Var::Arg1));
-        let either = Expr::new(kind, Ty::INT, Span::default());
-        assert_eq!(
-            operations(&either),
-            ["ldgs", "setx", "cmp", "bl", "setx", "ba", "ldgs", "ret"]
-        );
     }
 }

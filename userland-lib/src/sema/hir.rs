@@ -3,7 +3,8 @@
 
 //! The typed tree: expressions with every name resolved, every conversion explicit and every constant folded.
 //!
-//! Values are what a DIF register holds: an integer, sign- or zero-extended as its type says; a pointer; or, for
+//! Values are what a DIF register holds: an integer, sign- or zero-extended as its type says (the result of signed
+//! arithmetic may have more bits until it is stored or converted); a pointer; or, for
 //! strings, records and arrays ("objects"), the address of the bytes. [`Expr::user`] tells of an object's address
 //! that it is a user-space one.
 //!

@@ -90,6 +90,35 @@ impl Sema<'_, '_> {
         if kind == Action::Freopen && text == "." {
             return Err(call.error("D_FREOPEN_INVALID", "argument #1 cannot be \".\""));
         }
+        let (mut actions, shapes) = self.printed(call, kind)?;
+        let checked = Call {
+            name: call.name,
+            before: 1,
+            span: call.span,
+        };
+        // An empty name is that of the output before the first `freopen()`.
+        let back = kind == Action::Freopen && text.is_empty() && shapes.is_empty();
+        let args: Vec<Kind> = match back {
+            true => Vec::new(),
+            false => check_printf(&self.state.types, checked, &format, &shapes)?,
+        };
+        if actions.is_empty() {
+            actions.push(desc(kind, None, 0));
+        }
+        if let Some(first) = actions.first_mut() {
+            first.format = Some(text);
+        }
+        let print = Print { format, args };
+        let statement = match kind {
+            Action::System => Statement::System(print),
+            Action::Freopen => Statement::Freopen(print),
+            _ => Statement::Printf(print),
+        };
+        Ok((statement, actions))
+    }
+
+    /// The actions that record what a format prints, and what each argument is.
+    fn printed(&mut self, call: &Called<'_>, kind: Action) -> Result<(Vec<ActionDesc>, Vec<Arg>)> {
         let mut actions = Vec::new();
         let mut shapes = Vec::new();
         for arg in call.args.get(1..).unwrap_or(&[]) {
@@ -121,30 +150,7 @@ impl Sema<'_, '_> {
                 actions.push(desc(kind, Some(self.value(&value)?), 0));
             }
         }
-        let checked = Call {
-            name: call.name,
-            before: 1,
-            span: call.span,
-        };
-        // An empty name is that of the output before the first `freopen()`.
-        let back = kind == Action::Freopen && text.is_empty() && shapes.is_empty();
-        let args: Vec<Kind> = match back {
-            true => Vec::new(),
-            false => check_printf(&self.state.types, checked, &format, &shapes)?,
-        };
-        if actions.is_empty() {
-            actions.push(desc(kind, None, 0));
-        }
-        if let Some(first) = actions.first_mut() {
-            first.format = Some(text);
-        }
-        let print = Print { format, args };
-        let statement = match kind {
-            Action::System => Statement::System(print),
-            Action::Freopen => Statement::Freopen(print),
-            _ => Statement::Printf(print),
-        };
-        Ok((statement, actions))
+        Ok((actions, shapes))
     }
 
     pub(super) fn printa(&mut self, call: &Called<'_>) -> Result<Made> {

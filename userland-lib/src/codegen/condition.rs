@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Conditions: what branches ask, and the values that are made of it.
+//!
+//! Nothing computes a condition's value unless somebody wants it. A branch takes a comparison's condition codes, and
+//! operators that decide early become ways through branches. A predicate has more freedom still: what is not 0
+//! is true, so that a difference is as good as `!=`, and what equals a number other than 0 is true by itself.
+
+use super::ir::{Inst, Label, VReg};
+use super::lower::Lowering;
+use crate::sema::hir::{Expr, ExprKind};
+use crate::syntax::ast::BinaryOp;
+use dtrace_uapi::dif::Op;
+
+impl Lowering<'_> {
+    /// The value 0 or 1 of a condition.
+    pub(super) fn truth(&mut self, e: &Expr) -> VReg {
+        let dst = self.func.vreg();
+        match &e.kind {
+            ExprKind::Logic(BinaryOp::LogXor, ..) => self.expr_into(e, dst),
+            _ => self.truth_into(e, dst),
+        }
+        dst
+    }
+
+    pub(super) fn truth_into(&mut self, e: &Expr, dst: VReg) {
+        let (otherwise, end) = (self.func.label(), self.func.label());
+        self.branch(e, false, otherwise);
+        self.func.push(Inst::Const { dst, value: 1 }, e.span);
+        let (op, label) = (Op::Ba, end);
+        self.func.push(Inst::Branch { op, label }, e.span);
+        self.func.push(Inst::Label(otherwise), e.span);
+        self.func.push(Inst::Const { dst, value: 0 }, e.span);
+        self.func.push(Inst::Label(end), e.span);
+    }
+
+    /// Branches to `label` if `e` is as true as `wanted`, else goes on.
+    pub(super) fn branch(&mut self, e: &Expr, wanted: bool, label: Label) {
+        let span = e.span;
+        match &e.kind {
+            ExprKind::Compare {
+                op,
+                signed,
+                left,
+                right,
+            } => {
+                let (a, b) = (self.expr(left), self.expr(right));
+                self.func.push(Inst::Compare { op: Op::Cmp, a, b }, span);
+                let op = branch_on(*op, *signed, wanted);
+                self.func.push(Inst::Branch { op, label }, span);
+            }
+            ExprKind::CompareStr(op, left, right) => {
+                let (a, b) = (self.expr(left), self.expr(right));
+                self.func.push(Inst::Compare { op: Op::Scmp, a, b }, span);
+                let op = branch_on(*op, true, wanted);
+                self.func.push(Inst::Branch { op, label }, span);
+            }
+            ExprKind::Logic(op @ (BinaryOp::LogAnd | BinaryOp::LogOr), left, right) => {
+                // The left operand that decides alone: false for `&&`, true for `||`.
+                let deciding = *op == BinaryOp::LogOr;
+                if deciding == wanted {
+                    self.branch(left, wanted, label);
+                    self.branch(right, wanted, label);
+                } else {
+                    let end = self.func.label();
+                    self.branch(left, deciding, end);
+                    self.branch(right, wanted, label);
+                    self.func.push(Inst::Label(end), span);
+                }
+            }
+            ExprKind::Not(inner) => self.branch(inner, !wanted, label),
+            _ => {
+                let a = match &e.kind {
+                    ExprKind::Logic(..) => self.truth(e),
+                    _ => self.expr(e),
+                };
+                self.func.push(Inst::Test { a }, span);
+                let op = if wanted { Op::Bne } else { Op::Be };
+                self.func.push(Inst::Branch { op, label }, span);
+            }
+        }
+    }
+
+    /// A register that is 0 exactly if `e` is false: less work than the value 0 or 1.
+    pub(super) fn decision(&mut self, e: &Expr) -> VReg {
+        let span = e.span;
+        match &e.kind {
+            ExprKind::Compare {
+                op: BinaryOp::Ne,
+                left,
+                right,
+                ..
+            } => {
+                let a = self.expr(left);
+                match right.constant() {
+                    Some(0) => a,
+                    _ => {
+                        let b = self.expr(right);
+                        self.bin(Op::Sub, a, b, span)
+                    }
+                }
+            }
+            ExprKind::Compare { .. } | ExprKind::Logic(BinaryOp::LogAnd | BinaryOp::LogOr, ..) => {
+                let (no, end) = (self.func.label(), self.func.label());
+                let dst = self.func.vreg();
+                self.decide(e, dst, no, end);
+                self.func.push(Inst::Label(no), span);
+                self.func.push(Inst::Const { dst, value: 0 }, span);
+                self.func.push(Inst::Label(end), span);
+                dst
+            }
+            _ => self.expr(e),
+        }
+    }
+
+    /// Goes to `end` with what is not 0 in `dst` if `e` is true; else goes to `no`, to `end` with 0, or just on.
+    fn decide(&mut self, e: &Expr, dst: VReg, no: Label, end: Label) {
+        let span = e.span;
+        let branch = |op, label| Inst::Branch { op, label };
+        match &e.kind {
+            ExprKind::Compare {
+                op: BinaryOp::Eq,
+                left,
+                right,
+                ..
+            } if right.constant().is_some_and(|value| value != 0) => {
+                // What equals a number other than 0 is true by itself.
+                let b = self.expr(right);
+                let (a, op) = (self.expr(left), Op::Cmp);
+                self.copy(dst, a, span);
+                self.func.push(Inst::Compare { op, a: dst, b }, span);
+                self.func.push(branch(Op::Be, end), span);
+            }
+            ExprKind::Logic(BinaryOp::LogAnd, left, right) => {
+                self.branch(left, false, no);
+                self.decide(right, dst, no, end);
+            }
+            ExprKind::Logic(BinaryOp::LogOr, left, right) => {
+                let second = self.func.label();
+                self.branch(left, false, second);
+                self.func.push(Inst::Const { dst, value: 1 }, span);
+                self.func.push(branch(Op::Ba, end), span);
+                self.func.push(Inst::Label(second), span);
+                self.decide(right, dst, no, end);
+            }
+            ExprKind::Compare { op, .. } if *op != BinaryOp::Ne => {
+                self.branch(e, false, no);
+                self.func.push(Inst::Const { dst, value: 1 }, span);
+                self.func.push(branch(Op::Ba, end), span);
+            }
+            _ => {
+                match e.kind {
+                    ExprKind::Compare { .. } => {
+                        let a = self.decision(e);
+                        self.copy(dst, a, span);
+                    }
+                    _ => self.expr_into(e, dst),
+                }
+                self.func.push(branch(Op::Ba, end), span);
+            }
+        }
+    }
+}
+
+/// The branch that is taken where `left op right` holds, or does not hold.
+fn branch_on(op: BinaryOp, signed: bool, holds: bool) -> Op {
+    let op = match (op, holds) {
+        (op, true) => op,
+        (BinaryOp::Lt, false) => BinaryOp::Ge,
+        (BinaryOp::Le, false) => BinaryOp::Gt,
+        (BinaryOp::Gt, false) => BinaryOp::Le,
+        (BinaryOp::Ge, false) => BinaryOp::Lt,
+        (BinaryOp::Eq, false) => BinaryOp::Ne,
+        (_, false) => BinaryOp::Eq,
+    };
+    match (op, signed) {
+        (BinaryOp::Lt, true) => Op::Bl,
+        (BinaryOp::Lt, false) => Op::Blu,
+        (BinaryOp::Le, true) => Op::Ble,
+        (BinaryOp::Le, false) => Op::Bleu,
+        (BinaryOp::Gt, true) => Op::Bg,
+        (BinaryOp::Gt, false) => Op::Bgu,
+        (BinaryOp::Ge, true) => Op::Bge,
+        (BinaryOp::Ge, false) => Op::Bgeu,
+        (BinaryOp::Eq, _) => Op::Be,
+        (_, _) => Op::Bne,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lower::predicate;
+    use super::*;
+    use crate::source::Span;
+    use crate::types::{Ty, Types};
+    use crate::world::Nowhere;
+    use dtrace_uapi::disasm::Listing;
+    use dtrace_uapi::var::Var;
+
+    fn arg(var: Var) -> Box<Expr> {
+        let span = Span::default();
+        Box::new(Expr::new(ExprKind::Builtin(var), Ty::INT64_T, span))
+    }
+
+    fn compare(op: BinaryOp, var: Var, value: u64) -> Box<Expr> {
+        let span = Span::default();
+        let kind = ExprKind::Compare {
+            op,
+            signed: true,
+            left: arg(var),
+            right: Box::new(Expr::int(value, Ty::INT64_T, span)),
+        };
+        Box::new(Expr::new(kind, Ty::INT, span))
+    }
+
+    /// The operations of a predicate's code.
+    fn operations(expr: &Expr) -> Vec<String> {
+        let difo = predicate(expr, &Types::new(&Nowhere)).expect("it fits");
+        let words: Vec<u32> = difo.text.iter().map(|i| i.0).collect();
+        let listing = Listing {
+            text: &words,
+            ints: &difo.ints,
+            strings: &difo.strings,
+            vars: &difo.vars,
+            rtype: difo.rtype,
+        };
+        let listing = listing.to_string();
+        let lines = listing.lines().skip(1).take(words.len());
+        lines
+            .filter_map(|line| line.split_whitespace().nth(2).map(str::to_owned))
+            .collect()
+    }
+
+    #[test]
+    fn predicates_return_whatever_is_not_zero() {
+        assert_eq!(operations(&arg(Var::Arg0)), ["ldgs", "ret"]);
+        assert_eq!(
+            operations(&compare(BinaryOp::Ne, Var::Arg0, 5)),
+            ["ldgs", "setx", "sub", "ret"]
+        );
+        assert_eq!(
+            operations(&compare(BinaryOp::Eq, Var::Arg0, 5)),
+            ["setx", "ldgs", "cmp", "be", "mov", "ret"]
+        );
+    }
+
+    #[test]
+    fn operators_that_decide_early_branch_once() {
+        let left = compare(BinaryOp::Lt, Var::Arg0, 5);
+        let negated = Box::new(Expr::new(ExprKind::Not(left), Ty::INT, Span::default()));
+        let kind = ExprKind::Logic(
+            BinaryOp::LogAnd,
+            compare(BinaryOp::Eq, Var::Arg0, 0),
+            compare(BinaryOp::Eq, Var::Arg1, 5),
+        );
+        let both = Expr::new(kind, Ty::INT, Span::default());
+        assert_eq!(
+            operations(&both),
+            ["ldgs", "cmp", "bne", "setx", "ldgs", "cmp", "be", "mov", "ret"]
+        );
+        let kind = ExprKind::Logic(BinaryOp::LogOr, negated, arg(Var::Arg1));
+        let either = Expr::new(kind, Ty::INT, Span::default());
+        assert_eq!(
+            operations(&either),
+            ["ldgs", "setx", "cmp", "bl", "setx", "ba", "ldgs", "ret"]
+        );
+    }
+}
