@@ -26,7 +26,8 @@ use crate::stability::Report;
 use crate::statement::{self, AggVar, Statement};
 use crate::world::ProbePattern;
 use dtrace_uapi::action::Action;
-use dtrace_uapi::dif::Instr;
+use dtrace_uapi::dif::{Instr, Op};
+use dtrace_uapi::subr::Subr;
 use dtrace_uapi::types::{DifType, DifVar};
 
 /// A compiled program.
@@ -56,6 +57,21 @@ impl Program {
     /// The statement that a record's `uarg` names.
     pub fn statement(&self, uarg: u64) -> Option<&Statement> {
         statement::find(&self.statements, self.first_uarg, uarg)
+    }
+}
+
+impl Program {
+    /// Whether it does what must be allowed first: stops or signals processes, writes to them, runs commands, …
+    pub fn is_destructive(&self) -> bool {
+        let calls = |difo: &Difo| {
+            let mut calls = difo.text.iter().filter(|i| i.op() == Some(Op::Call));
+            calls.any(|i| Subr::from_raw(i.index()).is_some_and(Subr::is_destructive))
+        };
+        self.clauses.iter().any(|clause| {
+            let difos = clause.actions.iter().filter_map(|a| a.difo.as_ref());
+            clause.actions.iter().any(|a| a.kind.is_destructive())
+                || difos.chain(&clause.predicate).any(calls)
+        })
     }
 }
 

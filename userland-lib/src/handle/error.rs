@@ -33,6 +33,9 @@ pub enum Error {
     /// The module is of another version.
     #[error("Library and kernel use different versions of DIF: the kernel has {0}")]
     Version(u32),
+    /// A program does what `destructive` has not allowed.
+    #[error("Destructive actions not allowed")]
+    Destructive,
     /// Tracing made the system unresponsive, and the kernel ended it.
     #[error("Abort due to systemic unresponsiveness")]
     Killed,

@@ -92,6 +92,8 @@ pub struct Handle<'w> {
     clock: Clock,
     phase: Phase,
     has_libraries: bool,
+    /// A program was enabled that does what nobody had allowed by then.
+    is_destructive: bool,
     libraries: Vec<String>,
 }
 
@@ -115,6 +117,7 @@ impl<'w> Handle<'w> {
             clock: Clock::default(),
             phase: Phase::Setup,
             has_libraries: false,
+            is_destructive: false,
             libraries: Vec::new(),
         })
     }
@@ -226,7 +229,13 @@ impl<'w> Handle<'w> {
 
     /// Enables a compiled program; how many probes it matched.
     pub fn enable(&mut self, program: &Program) -> Result<u32, Error> {
-        let dof = crate::dof::emit(program, &self.options.for_kernel());
+        let mut options = self.options.for_kernel();
+        if program.is_destructive() && !self.options.is_on(Opt::Destructive) {
+            // A later program may still allow it: `go` is where it must be.
+            options.push((Opt::Destructive, 1));
+            self.is_destructive = true;
+        }
+        let dof = crate::dof::emit(program, &options);
         self.device()
             .enable(&dof)
             .map_err(|error| self.refused(error))
@@ -234,6 +243,9 @@ impl<'w> Handle<'w> {
 
     /// Starts tracing, and then the processes that were created for it.
     pub fn go(&mut self) -> Result<(), Error> {
+        if self.is_destructive && !self.options.is_on(Opt::Destructive) {
+            return Err(Error::Destructive);
+        }
         self.enable_error_clause()?;
         let cpu = self.device().go().map_err(|error| self.refused(error))?;
         self.phase = Phase::Running(cpu);

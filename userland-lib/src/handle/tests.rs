@@ -141,6 +141,27 @@ fn an_exit_in_begin_ends_tracing_without_a_sleep() {
 }
 
 #[test]
+fn what_destroys_must_be_allowed_before_tracing_begins() {
+    for text in [
+        "BEGIN { system(\"true\"); }",
+        "BEGIN /(copyoutstr(\"x\", 1, 2), 1)/ { }",
+        "BEGIN { stop(); }",
+    ] {
+        let device = Scripted::default();
+        let world = KernelWorld::new(&device);
+        let mut handle = Handle::new(&world).unwrap();
+        let settings = handle.settings();
+        let program = handle.compile(&Source::argument(text), &settings).unwrap();
+        handle.enable(&program).unwrap();
+        let error = handle.go().unwrap_err().to_string();
+        assert_eq!(error, "Destructive actions not allowed", "{text}");
+        assert_eq!(*device.calls.borrow(), ["enable"]);
+        handle.set_option("destructive", None).unwrap();
+        handle.go().unwrap();
+    }
+}
+
+#[test]
 fn tracing_goes_on_until_it_is_stopped() {
     let device = Scripted::default();
     let world = KernelWorld::new(&device);
