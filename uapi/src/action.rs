@@ -5,7 +5,7 @@
 //!
 //! The high byte of an action's number is its class; the class says who may use it and where it may stand.
 
-use zerocopy::TryFromBytes;
+use crate::numbered::numbered;
 use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// Class of actions that stop, signal or start processes: destructive.
@@ -106,12 +106,9 @@ pub enum Action {
     Llquantize = 0x709,
 }
 
-impl Action {
-    /// The action that `raw` numbers, or `None`.
-    pub fn from_raw(raw: u32) -> Option<Self> {
-        Self::try_read_from_bytes(&raw.to_ne_bytes()).ok()
-    }
+numbered!(Action: u32, "action");
 
+impl Action {
     /// The action's class.
     pub const fn class(self) -> u32 {
         self as u32 & 0xff00
@@ -182,12 +179,7 @@ pub enum Libact {
     Print = 8,
 }
 
-impl Libact {
-    /// The consumer's action that `raw` numbers, or `None`.
-    pub fn from_raw(raw: u32) -> Option<Self> {
-        Self::try_read_from_bytes(&raw.to_ne_bytes()).ok()
-    }
-}
+numbered!(Libact: u32, "consumer's action");
 
 /// Packs the `arg` of [`Action::Ustack`]: frames and size of the strings.
 pub const fn ustack_arg(frames: u32, strsize: u32) -> u64 {

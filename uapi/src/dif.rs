@@ -7,7 +7,7 @@
 //! index in place of the operands; loads of variables, integers and strings and calls keep a 16-bit index in
 //! place of `r1 r2`. Register 0 reads as zero and cannot be written.
 
-use zerocopy::TryFromBytes;
+use crate::numbered::numbered;
 use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// The version of DIF that this contract describes.
@@ -202,12 +202,7 @@ pub enum Op {
     Xlarg = 79,
 }
 
-impl Op {
-    /// The operation that `raw` encodes, or `None`.
-    pub fn from_raw(raw: u8) -> Option<Self> {
-        Self::try_read_from_bytes(&[raw]).ok()
-    }
-}
+numbered!(Op: u8, "operation");
 
 /// One instruction word.
 #[repr(transparent)]

@@ -6,8 +6,8 @@
 //! An image is a header, a table of section headers, and the sections. Sections name each other by their index
 //! ([`SecIdx`]) and strings by their offset in a string table ([`StrIdx`]). The reader believes none of it.
 
+use crate::numbered::numbered;
 use crate::types::DifType;
-use zerocopy::TryFromBytes;
 use zerocopy_derive::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// Index of a section.
@@ -132,12 +132,9 @@ pub enum SecType {
     Prenoffs = 26,
 }
 
-impl SecType {
-    /// The type that `raw` numbers, or `None`.
-    pub fn from_raw(raw: u32) -> Option<Self> {
-        Self::try_read_from_bytes(&raw.to_ne_bytes()).ok()
-    }
+numbered!(SecType: u32, "type of section");
 
+impl SecType {
     /// Whether the kernel has a use for sections of this type; the others must not have [`SECF_LOAD`].
     pub const fn is_loadable(self) -> bool {
         !matches!(

@@ -3,7 +3,7 @@
 
 //! Faults of the DIF machine, as the `ERROR` probe reports them.
 
-use zerocopy::TryFromBytes;
+use crate::numbered::numbered;
 use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// What went wrong in probe context.
@@ -53,9 +53,4 @@ pub enum Fault {
     Library = 1000,
 }
 
-impl Fault {
-    /// The fault that `raw` numbers, or `None`.
-    pub fn from_raw(raw: u32) -> Option<Self> {
-        Self::try_read_from_bytes(&raw.to_ne_bytes()).ok()
-    }
-}
+numbered!(Fault: u32, "fault");

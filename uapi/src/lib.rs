@@ -36,6 +36,7 @@ pub mod dof;
 pub mod fault;
 pub mod ioctl;
 pub mod limits;
+mod numbered;
 pub mod option;
 pub mod subr;
 pub mod types;

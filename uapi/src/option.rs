@@ -5,7 +5,7 @@
 //!
 //! Up to `zone` the numbers are illumos'; 200 and above are Linux' own.
 
-use zerocopy::TryFromBytes;
+use crate::numbered::numbered;
 use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// Value of an option that nobody has set.
@@ -143,17 +143,4 @@ pub const NAMES: &[(Opt, &str)] = &[
     (Opt::Zone, "zone"),
 ];
 
-impl Opt {
-    /// The option that `raw` numbers, or `None`.
-    pub fn from_raw(raw: u32) -> Option<Self> {
-        Self::try_read_from_bytes(&raw.to_ne_bytes()).ok()
-    }
-
-    /// The option's name in `-x` and `#pragma D option`.
-    pub fn name(self) -> &'static str {
-        NAMES
-            .iter()
-            .find(|(opt, _)| *opt == self)
-            .map_or("", |(_, name)| name)
-    }
-}
+numbered!(Opt: u32, "option", NAMES);

@@ -5,7 +5,7 @@
 //!
 //! 0 to 43 are the same in every DTrace; 44 to 48 are illumos'; 200 and above are Linux' own.
 
-use zerocopy::TryFromBytes;
+use crate::numbered::numbered;
 use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// Subroutines of the DIF machine.
@@ -190,20 +190,9 @@ pub const NAMES: &[(Subr, &str)] = &[
     (Subr::Strip, "strip"),
 ];
 
+numbered!(Subr: u16, "subroutine", NAMES);
+
 impl Subr {
-    /// The subroutine that `raw` numbers, or `None`.
-    pub fn from_raw(raw: u16) -> Option<Self> {
-        Self::try_read_from_bytes(&raw.to_ne_bytes()).ok()
-    }
-
-    /// The subroutine's name in D.
-    pub fn name(self) -> &'static str {
-        NAMES
-            .iter()
-            .find(|(subr, _)| *subr == self)
-            .map_or("", |(_, name)| name)
-    }
-
     /// Whether the subroutine changes what it traces, so that only a destructive consumer may call it.
     pub fn is_destructive(self) -> bool {
         matches!(self, Self::Copyout | Self::Copyoutstr)

@@ -3,7 +3,7 @@
 
 //! Types that DIF, DOF and the control calls share.
 
-use zerocopy::TryFromBytes;
+use crate::numbered::numbered;
 use zerocopy_derive::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// Identifies a probe; 0 is none.
@@ -145,19 +145,9 @@ pub enum Class {
     Common = 5,
 }
 
-impl Stability {
-    /// The stability that `raw` numbers, or `None`.
-    pub fn from_raw(raw: u8) -> Option<Self> {
-        Self::try_read_from_bytes(&[raw]).ok()
-    }
-}
+numbered!(Stability: u8, "stability");
 
-impl Class {
-    /// The class that `raw` numbers, or `None`.
-    pub fn from_raw(raw: u8) -> Option<Self> {
-        Self::try_read_from_bytes(&[raw]).ok()
-    }
-}
+numbered!(Class: u8, "class");
 
 /// Stability of a name, its data, and its dependency class (`dtrace_attribute_t`), as raw numbers.
 #[repr(C)]

@@ -6,7 +6,7 @@
 //! Ids below 0x100 are arrays, the rest scalars and associative arrays; a program's own variables start at
 //! [`ARRAY_UBASE`] and [`OTHER_UBASE`]. Built-ins up to `errno` have illumos' numbers; 0x0200 and above are Linux'.
 
-use zerocopy::TryFromBytes;
+use crate::numbered::numbered;
 use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// Greatest id of an array.
@@ -157,17 +157,4 @@ pub const NAMES: &[(Var, &str)] = &[
     (Var::Execargs, "execargs"),
 ];
 
-impl Var {
-    /// The built-in variable that `raw` numbers, or `None`.
-    pub fn from_raw(raw: u16) -> Option<Self> {
-        Self::try_read_from_bytes(&raw.to_ne_bytes()).ok()
-    }
-
-    /// The variable's name in D.
-    pub fn name(self) -> &'static str {
-        NAMES
-            .iter()
-            .find(|(var, _)| *var == self)
-            .map_or("", |(_, name)| name)
-    }
-}
+numbered!(Var: u16, "built-in variable", NAMES);

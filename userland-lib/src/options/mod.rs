@@ -188,8 +188,8 @@ impl Options {
         value: Option<&str>,
         setter: Setter,
     ) -> Result<(), OptionError> {
-        if let Some((opt, _)) = option::NAMES.iter().find(|(_, known)| *known == name) {
-            return self.set_opt(*opt, value, setter);
+        if let Some(opt) = Opt::named(name) {
+            return self.set_opt(opt, value, setter);
         }
         if let Some(set) = self.consumer.set(name, value) {
             return set;

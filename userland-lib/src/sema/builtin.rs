@@ -8,10 +8,7 @@ use dtrace_uapi::var::{Var, NAMES};
 
 /// The built-in variable of this name.
 pub fn find(name: &str) -> Option<Var> {
-    NAMES
-        .iter()
-        .find(|(_, known)| *known == name)
-        .map(|(var, _)| *var)
+    Var::named(name)
 }
 
 /// Names of all built-in variables.

@@ -128,10 +128,7 @@ fn prototype_of(subr: Subr) -> Prototype {
 
 /// The subroutine of this name.
 pub fn find(name: &str) -> Option<Subr> {
-    NAMES
-        .iter()
-        .find(|(_, known)| *known == name)
-        .map(|(subr, _)| *subr)
+    Subr::named(name)
 }
 
 /// Names of all subroutines.

@@ -18,7 +18,9 @@
 use dtrace_engine::dof::Difo;
 use dtrace_engine::mem::Vec as EVec;
 use dtrace_uapi::dif::{Instr, Op};
+use dtrace_uapi::subr::Subr;
 use dtrace_uapi::types::{DifType, DifVar, DIF_TF_BYREF, DIF_TYPE_STRING};
+use dtrace_uapi::var::Var;
 use std::collections::BTreeMap;
 
 pub fn int(size: u32) -> DifType {
@@ -87,17 +89,11 @@ fn reg(text: &str) -> u8 {
 }
 
 fn variable(text: &str) -> u16 {
-    let builtin = dtrace_uapi::var::NAMES
-        .iter()
-        .find(|(_, name)| *name == text);
-    builtin.map_or_else(|| number(text).unwrap() as u16, |(var, _)| *var as u16)
+    Var::named(text).map_or_else(|| number(text).unwrap() as u16, |var| var as u16)
 }
 
 fn subroutine(text: &str) -> u16 {
-    let known = dtrace_uapi::subr::NAMES
-        .iter()
-        .find(|(_, name)| *name == text);
-    known.map_or_else(|| number(text).unwrap() as u16, |(subr, _)| *subr as u16)
+    Subr::named(text).map_or_else(|| number(text).unwrap() as u16, |subr| subr as u16)
 }
 
 struct Assembler {
