@@ -33,15 +33,20 @@ struct dtrace_cpu *dtrace_cpu_of(unsigned int cpu)
 	return per_cpu_ptr(&dtrace_cpus, cpu);
 }
 
+/*
+ * How a firing that dtrace_cpu_enter() has just refused was lost. Where probe context is entered below it, interrupts are off.
+ */
+enum dtrace_loss dtrace_cpu_why(void)
+{
+	if (!rcu_is_watching_curr_cpu())
+		return DTRACE_LOSS_UNWATCHED;
+	return in_nmi() ? DTRACE_LOSS_NMI : DTRACE_LOSS_RECURSION;
+}
+
 /* Interrupts are off, and only an NMI may come between: it adds one of another kind. */
 static noinline void dtrace_cpu_lost(struct dtrace_cpu *c)
 {
-	if (!rcu_is_watching_curr_cpu())
-		c->lost[DTRACE_LOSS_UNWATCHED]++;
-	else if (in_nmi())
-		c->lost[DTRACE_LOSS_NMI]++;
-	else
-		c->lost[DTRACE_LOSS_RECURSION]++;
+	c->lost[dtrace_cpu_why()]++;
 }
 
 /*

@@ -43,6 +43,7 @@ struct dtrace_cpu {
 
 struct dtrace_cpu *dtrace_cpu_of(unsigned int cpu);
 struct dtrace_cpu *dtrace_cpu_enter(void);
+enum dtrace_loss dtrace_cpu_why(void);
 void dtrace_cpu_exit(struct dtrace_cpu *c);
 void dtrace_cpu_lost_return(void);
 

@@ -4,9 +4,10 @@
 //! The control calls but those that run or read a tracing ([`snapshot`](super::snapshot)).
 //!
 //! Whatever comes from user space is copied once and then checked; what goes back is built whole before it is copied. A
-//! refused call changes nothing, but for a refused `ENABLE`: see [`enabling`](super::enabling).
+//! refused call changes nothing.
 
 use super::device::{Control, Open};
+use super::enabling::Wanted;
 use super::provider::Description;
 use super::text::{refuse, Refusal, Text};
 use super::user;
@@ -15,7 +16,7 @@ use dtrace_engine::consumer::Which;
 use dtrace_engine::Enabling;
 use dtrace_uapi::ioctl::{
     self, AggDesc, ArgDesc, Conf, Enable, EprobeDesc, FmtDesc, ProbeDesc, ProviderDesc,
-    ProviderPrivileges, RecDesc, ReplDesc,
+    ProviderPrivileges, RecDesc, ReplDesc, Status, STATUS_COMMON_SIZE,
 };
 use dtrace_uapi::limits::{DOF_MAX, PROVNAMELEN};
 use dtrace_uapi::option::{NAMES, UNSET};
@@ -58,7 +59,8 @@ impl Open {
             ioctl::DOFGET => self.dofget(arg),
             ioctl::GO => self.go(arg, control),
             ioctl::STOP => self.stop(arg, control),
-            ioctl::STATUS => self.status(arg),
+            ioctl::STATUS => self.status(arg, control, size_of::<Status>()),
+            ioctl::STATUS_COMMON => self.status(arg, control, STATUS_COMMON_SIZE),
             ioctl::BUFSNAP => self.bufsnap(arg, Which::Principal),
             ioctl::AGGSNAP => self.bufsnap(arg, Which::Aggregation),
             _ => Err(refuse(ENOTTY)),
@@ -148,16 +150,20 @@ impl Open {
     #[inline(never)]
     fn enable(&self, arg: u64, note: &mut Text) -> Answer {
         let mut request: Enable = user::get(arg)?;
+        // Whoever cannot be told the answer is refused before there is one.
+        user::put(arg, &request)?;
         let image = read_image(request.dof)?;
         let enabling = Enabling::parse(&image)?;
         drop(image);
-        let matched =
-            self.consumer
-                .framework
-                .state
-                .lock()
-                .enable(&self.consumer.tracer, &enabling, note)?;
-        request.n_matched = matched;
+        let tracer = &self.consumer.tracer;
+        // Verification may take long; it is nobody else's business, and done without the framework's mutex.
+        let pending = tracer
+            .engine
+            .prepare(enabling.options(), enabling.clauses())?;
+        let wanted = Wanted::new(&enabling, &pending)?;
+        let mut state = self.consumer.framework.state.lock();
+        request.n_matched = state.enable(tracer, &wanted, pending, note)?;
+        drop(state);
         user::put(arg, &request)?;
         Ok(0)
     }

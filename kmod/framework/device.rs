@@ -6,11 +6,12 @@
 //! Opening makes a consumer without enablings; control calls ([`calls`](super::calls)) follow one another under the file's mutex;
 //! closing, however it comes about, takes back everything. The reason of the last refusal is kept with the file.
 
-use super::ecb::Tracer;
 use super::machine::FEATURES;
 use super::snapshot::Cleaner;
 use super::text::Text;
+use super::tracer::Tracer;
 use super::Framework;
+use crate::sys::percpu::Losses;
 use crate::sys::{clock, device, percpu, privilege};
 use dtrace_engine::{Config, Consumer, Privileges};
 use kernel::alloc::KBox;
@@ -47,6 +48,8 @@ pub struct Control {
     pub(super) last: Text,
     /// Runs while the consumer traces.
     pub(super) cleaner: Option<Cleaner>,
+    /// What had been lost on the machine when it began.
+    pub(super) lost_before: Losses,
 }
 
 impl device::WithContext for Open {
@@ -73,11 +76,12 @@ impl MiscDevice for Open {
             seed: clock::monotonic(),
         })
         .map_err(|reason| Error::from_errno(reason.errno.0.wrapping_neg()))?;
-        let tracer = Tracer::new(engine, ends.error)?;
+        let tracer = Arc::new(Tracer::new(engine, ends.error), GFP_KERNEL)?;
         let consumer = Attachment::new(framework, tracer)?;
         let control = Control {
             last: Text::new(),
             cleaner: None,
+            lost_before: Losses::total(),
         };
         KBox::pin_init(
             pin_init!(Self {
@@ -95,7 +99,7 @@ impl MiscDevice for Open {
     fn show_fdinfo(open: Pin<&Self>, m: &SeqFile, _file: &File) {
         let activity = open.consumer.tracer.engine.activity();
         seq_print!(m, "dtrace-activity:\t{activity:?}\n");
-        let lost = percpu::Losses::total();
+        let lost = Losses::total();
         seq_print!(
             m,
             "dtrace-lost:\trecursion {} nmi {} unwatched {} returns {}\n",
@@ -111,12 +115,22 @@ impl MiscDevice for Open {
 pub struct Attachment {
     pub(super) framework: Arc<Framework>,
     pub(super) tracer: Arc<Tracer>,
+    pub(super) visits: Arc<Visits>,
 }
+
+/// Held by whoever visits a consumer's buffers with [`crosscall::on_cpu`](crate::sys::crosscall::on_cpu): a control call, or
+/// the cleaner.
+pub type Visits = Mutex<()>;
 
 impl Attachment {
     fn new(framework: Arc<Framework>, tracer: Arc<Tracer>) -> Result<Self> {
+        let visits = Arc::pin_init(new_mutex!((), "dtrace::Visits"), GFP_KERNEL)?;
         framework.state.lock().attach(tracer.clone())?;
-        Ok(Self { framework, tracer })
+        Ok(Self {
+            framework,
+            tracer,
+            visits,
+        })
     }
 }
 

@@ -1,53 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Enabling control blocks: what hangs at a probe, and the walk over it.
+//! The walk over the enabling control blocks that hang at a probe.
 //!
 //! An ECB is one clause of one consumer at one probe. The framework's half of it, [`EcbRef`], says whose it is; the engine knows
 //! the rest.
 
 use super::fire::{Args, FireArgs};
 use super::machine::KernelMachine;
-use super::probe::ProbeRef;
+use super::tracer::{EcbRef, Tracer};
 use crate::sys::percpu::CpuGuard;
-use dtrace_engine::{Consumer, Ecb, FaultReport};
-use kernel::prelude::*;
-use kernel::sync::{new_mutex, Arc, Mutex};
-
-/// A consumer as probe context knows it.
-#[pin_data]
-pub struct Tracer {
-    /// What does the tracing.
-    pub engine: Consumer,
-    /// `dtrace:::ERROR`.
-    pub error: ProbeRef,
-    /// Held by whoever visits the consumer's buffers with [`crosscall::on_cpu`](crate::sys::crosscall::on_cpu): a control
-    /// call, or the cleaner.
-    #[pin]
-    pub visits: Mutex<()>,
-}
-
-impl Tracer {
-    /// The consumer `engine`.
-    pub fn new(engine: Consumer, error: ProbeRef) -> Result<Arc<Self>> {
-        Arc::pin_init(
-            pin_init!(Self {
-                engine,
-                error,
-                visits <- new_mutex!((), "dtrace::Tracer"),
-            }),
-            GFP_KERNEL,
-        )
-    }
-}
-
-/// An ECB at a probe.
-pub struct EcbRef {
-    /// Whose it is.
-    pub tracer: Arc<Tracer>,
-    /// What the engine calls it.
-    pub ecb: Ecb,
-}
+use dtrace_engine::FaultReport;
+use kernel::sync::Arc;
 
 /// Fires the machine's probe for every consumer that has enabled it.
 #[inline]

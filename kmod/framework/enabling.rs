@@ -3,27 +3,30 @@
 
 //! Enablings: from descriptions to ECBs at probes, and back.
 //!
-//! Enabling goes in three steps: the engine takes the clauses; every probe that a clause's description matches gets an
-//! ECB linked; providers arm, one batch each, the probes that had none before. An ECB may be linked before its probe is
-//! armed because a consumer that has not started ignores firings. If a later step fails, what the engine took (clauses,
-//! EPIDs, options) stays with the consumer until its file is closed.
+//! A request is taken over whole or not at all. First everything is made that can fail, aside: the engine has prepared the
+//! clauses ([`Pending`]), descriptions are matched, EPIDs are given out ([`Binding`](dtrace_engine::Binding)), room is reserved
+//! for nodes and lists. A refusal up to here drops all that, and the consumer is as it was. What follows are moves
+//! and stores of pointers: the clauses are the consumer's, the ECBs hang at their probes. Last, providers arm the probes
+//! that had no ECB before ([`arming`](super::arming)); a probe that cannot be armed is left out and named, which refuses
+//! nothing. An ECB may hang at a probe that is not armed yet because a consumer that has not started ignores firings.
 //!
 //! The descriptions are retained: a probe that appears later (a kernel module is loaded) is enabled by whoever described it.
+//! Nobody is there to be refused then, so what fails is counted in the consumer's status.
 //!
 //! A consumer goes in the opposite order: unlink, disarm what nobody wants any more, wait for an RCU grace period, free. No step of
 //! it allocates, so that it cannot fail.
 
-use super::ecb::{EcbRef, Tracer};
 use super::probe::ProbeRef;
-use super::provider::{Description, Failed};
+use super::provider::{by_provider, Description};
+use super::state::State;
+use super::table::Table;
 use super::text::{refuse, Refusal, Text};
-use super::State;
+use super::tracer::{EcbRef, Tracer};
 use crate::sys::rculist::{Links, Writer};
-use core::fmt::Write;
 use dtrace_engine::mem::sort::sort;
-use dtrace_engine::{ClauseId, Enabling};
+use dtrace_engine::{ClauseId, Enabling, Pending};
 use dtrace_uapi::ioctl::{ProbeDesc, ReplDesc};
-use dtrace_uapi::types::Epid;
+use dtrace_uapi::limits::RETAIN_MAX;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -34,8 +37,45 @@ pub struct Attached {
     links: Links<EcbRef>,
     /// Every probe that `links` is linked to, some more than once.
     probes: KVVec<ProbeRef>,
-    retained: KVVec<(ProbeDesc, ClauseId)>,
+    retained: KVVec<Retained>,
+    /// How many enablings `retained` comes from.
+    enablings: usize,
 }
+
+/// A description that a clause has been enabled for.
+#[derive(Clone, Copy)]
+struct Retained {
+    desc: ProbeDesc,
+    clause: ClauseId,
+    /// Which enabling it came with, or replicates.
+    enabling: usize,
+}
+
+/// What a request describes.
+pub struct Wanted {
+    list: KVVec<Retained>,
+    /// How many enablings it is.
+    enablings: usize,
+}
+
+impl Wanted {
+    /// What `enabling` describes, whose clauses are `pending`.
+    pub fn new(enabling: &Enabling, pending: &Pending<'_>) -> Result<Self> {
+        let mut list = KVVec::with_capacity(enabling.clauses().len(), GFP_KERNEL)?;
+        for (n, clause) in enabling.clauses().iter().enumerate() {
+            let retained = Retained {
+                desc: clause.probe,
+                clause: pending.clause(n).ok_or(EINVAL)?,
+                enabling: 0,
+            };
+            list.push(retained, GFP_KERNEL)?;
+        }
+        Ok(Self { list, enablings: 1 })
+    }
+}
+
+/// A probe, and the clause that it gets an ECB of.
+type Match = (ProbeRef, ClauseId);
 
 impl State {
     /// Begins to know a consumer.
@@ -46,6 +86,7 @@ impl State {
                 links: Links::new(),
                 probes: KVVec::new(),
                 retained: KVVec::new(),
+                enablings: 0,
             },
             GFP_KERNEL,
         )?;
@@ -69,22 +110,17 @@ impl State {
         Some(gone)
     }
 
-    /// Enables what `enabling` describes for a consumer; returns how many ECBs were made. `note` gets a word on
-    /// probes that could not be armed.
+    /// Enables what `wanted` describes for a consumer, and lets it have the clauses; returns how many ECBs that made. `note`
+    /// gets a word on probes that could not be armed.
     pub fn enable(
         &mut self,
         tracer: &Arc<Tracer>,
-        enabling: &Enabling,
+        wanted: &Wanted,
+        pending: Pending<'_>,
         note: &mut Text,
     ) -> Result<u32, Refusal> {
-        let mut wanted = KVVec::with_capacity(enabling.clauses().len(), GFP_KERNEL)
-            .map_err(|_| refuse(ENOMEM))?;
-        let first = tracer.engine.add_enabling(enabling)?;
-        for (n, clause) in enabling.clauses().iter().enumerate() {
-            let id = ClauseId(first.0.wrapping_add(n as u32));
-            let _ = wanted.push((clause.probe, id), GFP_KERNEL);
-        }
-        self.want(tracer, wanted, note)
+        let at = self.index_of(tracer).ok_or(refuse(ENODEV))?;
+        self.want(at, wanted, || pending.commit(), note)
     }
 
     /// Enables the clauses that a consumer has for one description for another one as well.
@@ -94,208 +130,93 @@ impl State {
         repl: &ReplDesc,
         note: &mut Text,
     ) -> Result<u32, Refusal> {
-        let mut wanted = KVVec::new();
-        let from = Description::from(&repl.matching);
-        let at = self
-            .index_of(tracer)
-            .and_then(|at| self.attached.get(at))
-            .ok_or(refuse(ENODEV))?;
-        for (desc, clause) in &at.retained {
-            if Description::from(desc) == from {
-                wanted
-                    .push((repl.create, *clause), GFP_KERNEL)
-                    .map_err(|_| refuse(ENOMEM))?;
-            }
-        }
-        if wanted.is_empty() {
+        let at = self.index_of(tracer).ok_or(refuse(ENODEV))?;
+        let attached = self.attached.get(at).ok_or(refuse(ENODEV))?;
+        let wanted = attached.replicas(repl)?;
+        if wanted.list.is_empty() {
             return Err(Refusal::new(ENOENT, "no enabling has this description"));
         }
-        self.want(tracer, wanted, note)
+        self.want(at, &wanted, || {}, note)
+    }
+
+    /// Links and arms what `wanted` describes. When nothing can be refused any more, `commit` is called.
+    fn want(
+        &mut self,
+        at: usize,
+        wanted: &Wanted,
+        commit: impl FnOnce(),
+        note: &mut Text,
+    ) -> Result<u32, Refusal> {
+        // Before anything is matched: what is made to order for one description may match another one.
+        for retained in wanted.list.iter().filter(|r| r.desc.id == 0) {
+            self.provide(&Description::from(&retained.desc))?;
+        }
+        let found = self.find(wanted)?;
+        let unarmed = self.unarmed(found.iter().map(|(probe, _)| *probe))?;
+        let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
+        attached.make_room(wanted)?;
+        attached.link(&mut self.writer, &found, commit)?;
+        attached.retain(wanted);
+        self.arm_wanted(unarmed, note);
+        let armed = found.iter().filter(|(probe, _)| probe.is_armed()).count();
+        Ok(u32::try_from(armed).unwrap_or(u32::MAX))
+    }
+
+    /// The probes that are described.
+    fn find(&self, wanted: &Wanted) -> Result<KVVec<Match>> {
+        let mut found = KVVec::new();
+        for Retained { desc, clause, .. } in &wanted.list {
+            if desc.id != 0 {
+                if let Some(probe) = self.table.get(desc.id) {
+                    found.push((probe, *clause), GFP_KERNEL)?;
+                }
+                continue;
+            }
+            let matches = self
+                .table
+                .matches(&self.table.pattern(&Description::from(desc)))?;
+            found.reserve(matches.len(), GFP_KERNEL)?;
+            for probe in &matches {
+                found.push((*probe, *clause), GFP_KERNEL)?;
+            }
+        }
+        Ok(found)
     }
 
     /// Enables probes that have just been created, for everybody who retains a description of them. A consumer for which that
-    /// fails goes without.
+    /// fails goes without, and its status says so.
     pub fn enable_new(&mut self, created: &[ProbeRef]) {
         if created.is_empty() {
             return;
         }
         for at in 0..self.attached.len() {
-            // What failed was nobody's request, so there is nobody to tell.
-            let _ = self.link_new(at, created);
+            self.link_new(at, created);
         }
-        let mut unarmed = KVVec::new();
-        for probe in created {
-            if !probe.is_armed() && !probe.ecbs().is_empty(&self.writer) {
-                let _ = unarmed.push(*probe, GFP_KERNEL);
-            }
-        }
-        if !unarmed.is_empty() {
-            self.arm(&mut unarmed, &mut Text::new());
-        }
+        self.arm_new(created);
     }
 
-    fn link_new(&mut self, at: usize, created: &[ProbeRef]) -> Result<(), Refusal> {
+    fn link_new(&mut self, at: usize, created: &[ProbeRef]) {
         let Some(attached) = self.attached.get_mut(at) else {
-            return Ok(());
+            return;
         };
-        for n in 0..attached.retained.len() {
-            let Some((desc, clause)) = attached.retained.get(n) else {
-                break;
-            };
-            let (desc, clause) = (*desc, *clause);
-            if desc.id != 0 {
-                continue;
-            }
-            let pattern = self.table.pattern(&Description::from(&desc));
-            let mut found = KVVec::new();
-            for probe in created.iter().filter(|probe| pattern.matches(probe)) {
-                found.push(*probe, GFP_KERNEL).map_err(|_| refuse(ENOMEM))?;
-            }
-            if !found.is_empty() {
-                attached.link(&mut self.writer, clause, &found, &mut None)?;
-            }
+        let mut count = 0usize;
+        attached.each_new(&self.table, created, |_| count = count.saturating_add(1));
+        if count == 0 {
+            return;
         }
-        Ok(())
-    }
-
-    /// Links and arms what `wanted` describes, all or nothing but for probes that cannot be armed.
-    fn want(
-        &mut self,
-        tracer: &Arc<Tracer>,
-        wanted: KVVec<(ProbeDesc, ClauseId)>,
-        note: &mut Text,
-    ) -> Result<u32, Refusal> {
-        let at = self.index_of(tracer).ok_or(refuse(ENODEV))?;
-        let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
-        attached
-            .retained
-            .reserve(wanted.len(), GFP_KERNEL)
-            .map_err(|_| refuse(ENOMEM))?;
-        let before = attached.links.linked();
-        let mark = attached.probes.len();
-        let mut made = None;
-        let mut unarmed = match self.link_all(at, &wanted, &mut made) {
-            Ok(unarmed) => unarmed,
-            Err(refusal) => {
-                self.unlink_from(at, mark, made);
-                return Err(refusal);
+        let linked = match KVVec::with_capacity(count, GFP_KERNEL) {
+            Ok(mut found) => {
+                attached.each_new(&self.table, created, |one| {
+                    // There is room for as many as were counted.
+                    let _ = found.push_within_capacity(one);
+                });
+                attached.link(&mut self.writer, &found, || {})
             }
+            Err(_) => Err(refuse(ENOMEM)),
         };
-        self.arm(&mut unarmed, note);
-        let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
-        for entry in &wanted {
-            // There is room: it was reserved.
-            let _ = attached.retained.push(*entry, GFP_KERNEL);
+        if linked.is_err() {
+            attached.tracer.miss(count as u64);
         }
-        Ok(attached.links.linked().saturating_sub(before) as u32)
-    }
-
-    /// Links what `wanted` describes; returns the probes that are to be armed. `made` gets the first EPID.
-    fn link_all(
-        &mut self,
-        at: usize,
-        wanted: &[(ProbeDesc, ClauseId)],
-        made: &mut Option<Epid>,
-    ) -> Result<KVVec<ProbeRef>, Refusal> {
-        let mut unarmed = KVVec::new();
-        for (desc, clause) in wanted {
-            let found = self.find(desc)?;
-            let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
-            unarmed
-                .reserve(found.len(), GFP_KERNEL)
-                .map_err(|_| refuse(ENOMEM))?;
-            for probe in &found {
-                if !probe.is_armed() && probe.ecbs().is_empty(&self.writer) {
-                    unarmed
-                        .push(*probe, GFP_KERNEL)
-                        .map_err(|_| refuse(ENOMEM))?;
-                }
-            }
-            attached.link(&mut self.writer, *clause, &found, made)?;
-        }
-        Ok(unarmed)
-    }
-
-    /// The probes that a clause's description means.
-    fn find(&mut self, desc: &ProbeDesc) -> Result<KVVec<ProbeRef>, Refusal> {
-        if desc.id != 0 {
-            let mut found = KVVec::new();
-            if let Some(probe) = self.table.get(desc.id) {
-                found.push(probe, GFP_KERNEL).map_err(|_| refuse(ENOMEM))?;
-            }
-            return Ok(found);
-        }
-        let parts = Description::from(desc);
-        self.provide(&parts).map_err(refuse)?;
-        self.table
-            .matches(&self.table.pattern(&parts))
-            .map_err(refuse)
-    }
-
-    /// Takes back what a failed request has linked: the EPIDs from `made` on, at the probes from `mark` on.
-    fn unlink_from(&mut self, at: usize, mark: usize, made: Option<Epid>) {
-        if let (Some(attached), Some(made)) = (self.attached.get_mut(at), made) {
-            attached
-                .links
-                .unlink_if(&mut self.writer, |entry| entry.ecb.epid >= made);
-            attached.probes.truncate(mark);
-        }
-    }
-
-    /// Has providers arm `probes`. Those that cannot be armed lose their ECBs.
-    fn arm(&mut self, probes: &mut KVVec<ProbeRef>, note: &mut Text) {
-        sort(probes, by_provider);
-        for group in probes.chunk_by(|a, b| a.provider() == b.provider()) {
-            let Some(provider) = group.first().and_then(|p| self.provider_at(p.provider())) else {
-                continue;
-            };
-            let Ok(mut failed) = Failed::with_capacity(group.len()) else {
-                self.give_up(group);
-                continue;
-            };
-            provider.enable(group, &mut failed);
-            for probe in group {
-                probe.set_armed(true);
-            }
-            for (probe, _) in failed.as_slice() {
-                probe.set_armed(false);
-                probe.ecbs().unlink_all(&mut self.writer);
-            }
-            describe(failed.as_slice(), note);
-        }
-    }
-
-    fn give_up(&mut self, group: &[ProbeRef]) {
-        for probe in group {
-            probe.ecbs().unlink_all(&mut self.writer);
-        }
-    }
-
-    /// Has providers disarm `probes`, which are in the order of their providers.
-    fn disarm(&mut self, probes: &[ProbeRef]) {
-        for group in probes.chunk_by(|a, b| a.provider() == b.provider()) {
-            if let Some(provider) = group.first().and_then(|p| self.provider_at(p.provider())) {
-                provider.disable(group);
-            }
-            for probe in group {
-                probe.set_armed(false);
-            }
-        }
-    }
-
-    /// Removes probes of a provider.
-    pub fn remove(&mut self, index: u32, probes: &[ProbeRef]) {
-        let ours = |probe: &&ProbeRef| probe.provider() == index && probe.is_live();
-        let mut armed = KVVec::new();
-        for probe in probes.iter().filter(ours) {
-            probe.kill();
-            probe.ecbs().unlink_all(&mut self.writer);
-            if probe.is_armed() && armed.push(*probe, GFP_KERNEL).is_err() {
-                // Slow, but sure.
-                self.disarm(&[*probe]);
-            }
-        }
-        self.disarm(&armed);
     }
 
     fn index_of(&self, tracer: &Arc<Tracer>) -> Option<usize> {
@@ -306,57 +227,89 @@ impl State {
 }
 
 impl Attached {
-    /// Gives each of `probes` an ECB of `clause`.
+    /// What replicates the enablings of `repl`'s first description: each that has it once more, for the second.
+    fn replicas(&self, repl: &ReplDesc) -> Result<Wanted> {
+        let from = Description::from(&repl.matching);
+        let mut wanted = Wanted {
+            list: KVVec::new(),
+            enablings: 0,
+        };
+        let mut last = None;
+        for retained in &self.retained {
+            if retained.desc.id != 0 || Description::from(&retained.desc) != from {
+                continue;
+            }
+            if last.replace(retained.enabling) != Some(retained.enabling) {
+                wanted.enablings = wanted.enablings.saturating_add(1);
+            }
+            let replica = Retained {
+                desc: repl.create,
+                clause: retained.clause,
+                enabling: wanted.enablings.saturating_sub(1),
+            };
+            wanted.list.push(replica, GFP_KERNEL)?;
+        }
+        Ok(wanted)
+    }
+
+    /// Calls `f` with those of `created` that are described, and the clauses that they are described for.
+    fn each_new(&self, table: &Table, created: &[ProbeRef], mut f: impl FnMut(Match)) {
+        for Retained { desc, clause, .. } in self.retained.iter().filter(|r| r.desc.id == 0) {
+            let pattern = table.pattern(&Description::from(desc));
+            for probe in created.iter().filter(|probe| pattern.matches(probe)) {
+                f((*probe, *clause));
+            }
+        }
+    }
+
+    /// Makes sure that [`retain`](Self::retain) will find room.
+    fn make_room(&mut self, wanted: &Wanted) -> Result<(), Refusal> {
+        if self.enablings.saturating_add(wanted.enablings) > RETAIN_MAX {
+            return Err(Refusal::new(ENOSPC, "too many retained enablings"));
+        }
+        self.retained.reserve(wanted.list.len(), GFP_KERNEL)?;
+        Ok(())
+    }
+
+    fn retain(&mut self, wanted: &Wanted) {
+        for entry in &wanted.list {
+            let entry = Retained {
+                enabling: self.enablings.saturating_add(entry.enabling),
+                ..*entry
+            };
+            // There is room: it was made.
+            let _ = self.retained.push_within_capacity(entry);
+        }
+        self.enablings = self.enablings.saturating_add(wanted.enablings);
+    }
+
+    /// Gives each of `found` its ECB, or none of them any. `commit` is called when that cannot fail any more, and before any
+    /// ECB can be seen.
     fn link(
         &mut self,
         writer: &mut Writer,
-        clause: ClauseId,
-        probes: &[ProbeRef],
-        made: &mut Option<Epid>,
+        found: &[Match],
+        commit: impl FnOnce(),
     ) -> Result<(), Refusal> {
-        self.links.reserve(probes.len()).map_err(refuse)?;
-        self.probes
-            .reserve(probes.len(), GFP_KERNEL)
-            .map_err(|_| refuse(ENOMEM))?;
-        for probe in probes {
-            let ecb = self.tracer.engine.bind(clause, probe.id())?;
-            made.get_or_insert(ecb.epid);
+        let tracer = self.tracer.clone();
+        let mut ecbs = KVVec::with_capacity(found.len(), GFP_KERNEL)?;
+        let mut binding = tracer.engine.binding();
+        for (probe, clause) in found {
+            ecbs.push(binding.bind(*clause, probe.id())?, GFP_KERNEL)?;
+        }
+        self.probes.reserve(found.len(), GFP_KERNEL)?;
+        self.links.reserve(found.len())?;
+        commit();
+        binding.keep();
+        for ((probe, _), ecb) in found.iter().zip(&ecbs) {
             let entry = EcbRef {
-                tracer: self.tracer.clone(),
-                ecb,
+                tracer: tracer.clone(),
+                ecb: *ecb,
             };
-            self.probes
-                .push(*probe, GFP_KERNEL)
-                .map_err(|_| refuse(ENOMEM))?;
-            self.links
-                .push(writer, probe.ecbs(), entry)
-                .map_err(refuse)?;
+            // There is room for both: it was reserved.
+            let _ = self.probes.push_within_capacity(probe);
+            let _ = self.links.push(writer, probe.ecbs(), entry);
         }
         Ok(())
     }
-}
-
-/// Whether `a` comes before `b` in the order in which providers get their batches.
-fn by_provider(a: &ProbeRef, b: &ProbeRef) -> bool {
-    (a.provider(), a.id()) < (b.provider(), b.id())
-}
-
-/// Says which probes could not be armed, as far as there is room.
-fn describe(failed: &[(ProbeRef, Error)], note: &mut Text) {
-    let Some((probe, why)) = failed.first() else {
-        return;
-    };
-    let names = probe.names();
-    let part = |text| core::str::from_utf8(text).unwrap_or("?");
-    // A text that is full stays as it is.
-    let _ = write!(
-        note,
-        "{} probes could not be enabled, among them {}:{}:{}:{} (error {})",
-        failed.len(),
-        part(names.provider),
-        part(names.module),
-        part(names.func),
-        part(names.name),
-        why.to_errno().wrapping_neg(),
-    );
 }

@@ -6,7 +6,7 @@
 //! A probe may fire wherever the kernel runs. The first thing done is therefore to take this CPU
 //! ([`CpuGuard::enter`]): interrupts go off and a per-CPU flag goes up. Where the flag was up already, the probe was hit by our own
 //! work (a traced function that the machine calls, a page fault of a load) or by an NMI on top of it; the
-//! firing is counted and left. Behind the guard this CPU's buffers are ours alone, so nothing below takes a lock.
+//! firing is left, and counted for each consumer that it is lost to. Behind the guard this CPU's buffers are ours alone, so nothing below takes a lock.
 //!
 //! With interrupts off we are also within an RCU read-side critical section: the list of ECBs cannot be
 //! freed under us. That holds only where RCU is watching, which is why a provider must not call [`fire`] from
@@ -18,7 +18,7 @@
 use super::ecb;
 use super::machine::KernelMachine;
 use super::probe::ProbeRef;
-use crate::sys::percpu::CpuGuard;
+use crate::sys::percpu::{CpuGuard, Nested};
 use crate::sys::regs::Regs;
 use crate::sys::stack;
 
@@ -89,8 +89,19 @@ impl<'a> FireArgs<'a> {
 /// May be called in any context in which RCU is watching, NMI included. Takes no lock, does not sleep or allocate.
 #[inline]
 pub fn fire(probe: ProbeRef, args: &FireArgs<'_>) {
-    let Some(guard) = CpuGuard::enter() else {
-        return;
-    };
-    ecb::fire_all(&guard, &KernelMachine::new(&guard, probe, args));
+    match CpuGuard::enter() {
+        Some(guard) => ecb::fire_all(&guard, &KernelMachine::new(&guard, probe, args)),
+        None => lost(probe),
+    }
+}
+
+/// Tells those who have enabled `probe` that a firing was lost, once for each clause. Out of RCU's sight nobody can be told; the CPU's own count
+/// is all there is.
+#[cold]
+fn lost(probe: ProbeRef) {
+    if let Some(nested) = Nested::after_refusal() {
+        for at in probe.ecbs().iter(&nested) {
+            at.tracer.lose(nested.nmi);
+        }
+    }
 }

@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The framework's tables and lists as a crate of their own, so that their tests run on the host.
+//! The framework's tables, lists and enablings as a crate of their own, so that their tests run on the host.
 //!
 //! The files are the module's own. What they reach for outside is either theirs too (arena, lists) or replaced here by the
-//! least that compiles: an ECB is a number, and there is one CPU, always taken.
+//! least that compiles: there is one CPU, always taken.
 #![allow(dead_code)]
 
+mod arming;
+mod enabling;
+#[cfg(test)]
+mod enabling_tests;
 pub mod glob;
+#[cfg(test)]
 mod host_tests;
 mod names;
 mod probe;
 mod provider;
+mod state;
 mod table;
-
-mod ecb {
-    pub struct EcbRef(pub u32);
-}
+mod text;
+mod tracer;
 
 #[path = "../sys"]
 mod sys {
@@ -24,7 +28,13 @@ mod sys {
     pub mod rculist;
 
     pub mod percpu {
+        /// # Safety
+        ///
+        /// None is needed; the kernel's is unsafe to implement.
+        pub unsafe trait NoGracePeriod {}
         pub struct CpuGuard;
+        // SAFETY: tests unlink nothing that they iterate over.
+        unsafe impl NoGracePeriod for CpuGuard {}
     }
 }
 

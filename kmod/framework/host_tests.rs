@@ -2,21 +2,19 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 //! Tests of tables and lists.
-#![cfg(test)]
 
-use crate::ecb::EcbRef;
 use crate::names::Name;
 use crate::probe::{Probe, ProbeRef};
 use crate::provider::Description;
 use crate::sys::arena::{Arena, Strings};
 use crate::sys::percpu::CpuGuard;
-use crate::sys::rculist::{Links, Writer};
+use crate::sys::rculist::{Head, Links, Writer};
 use crate::table::{NewProbe, Table};
 use kernel::error::E2BIG;
 use std::mem::ManuallyDrop;
 
 /// A table that is never dropped, as the module's is not while anyone looks at its probes.
-fn table() -> ManuallyDrop<Table> {
+pub fn table() -> ManuallyDrop<Table> {
     // SAFETY: never dropped.
     let (probes, texts, names): (Arena<Probe>, Strings, Arena<Name>) =
         unsafe { (Arena::new(4), Strings::new(), Arena::new(4)) };
@@ -171,40 +169,32 @@ fn many_names() {
     assert_eq!(ids(&t, "fbt:::entry").len(), n);
 }
 
-fn values(probe: ProbeRef) -> Vec<u32> {
-    probe.ecbs().iter(&CpuGuard).map(|e| e.0).collect()
-}
-
 #[test]
 fn lists_of_several_owners() {
-    let t = filled();
-    let (a, b) = (t.get(1).unwrap(), t.get(2).unwrap());
+    static A: Head<u32> = Head::new();
+    static B: Head<u32> = Head::new();
+    let values = |head: &Head<u32>| head.iter(&CpuGuard).copied().collect::<Vec<_>>();
     // SAFETY: this test's lists are its own.
     let mut w = unsafe { Writer::new() };
     let (mut one, mut two) = (Links::new(), Links::new());
     one.reserve(2).unwrap();
     two.reserve(2).unwrap();
-    one.push(&mut w, a.ecbs(), EcbRef(1)).unwrap();
-    two.push(&mut w, a.ecbs(), EcbRef(2)).unwrap();
-    one.push(&mut w, b.ecbs(), EcbRef(3)).unwrap();
-    assert!(
-        one.push(&mut w, a.ecbs(), EcbRef(9)).is_err(),
-        "no room was reserved"
-    );
+    one.push(&mut w, &A, 1).unwrap();
+    two.push(&mut w, &A, 2).unwrap();
+    one.push(&mut w, &B, 3).unwrap();
+    assert!(one.push(&mut w, &A, 9).is_err(), "no room was reserved");
     one.reserve(1).unwrap();
-    one.push(&mut w, a.ecbs(), EcbRef(4)).unwrap();
-    assert_eq!(values(a), [1, 2, 4]);
-    assert_eq!(one.linked(), 3);
+    one.push(&mut w, &A, 4).unwrap();
+    assert_eq!(values(&A), [1, 2, 4]);
 
-    one.unlink_if(&mut w, |e| e.0 == 1);
-    assert_eq!(values(a), [2, 4]);
+    one.unlink_if(&mut w, |e| *e == 1);
+    assert_eq!(values(&A), [2, 4]);
     two.unlink_if(&mut w, |_| true);
-    assert_eq!(values(a), [4]);
+    assert_eq!(values(&A), [4]);
     drop(two);
-    a.ecbs().unlink_all(&mut w);
-    assert!(a.ecbs().is_empty(&w));
-    assert_eq!(one.linked(), 1);
+    let mut gone = Vec::new();
+    A.unlink_all(&mut w, |e| gone.push(*e));
+    assert!(A.is_empty(&w) && gone == [4]);
     one.unlink_if(&mut w, |_| true);
-    assert!(b.ecbs().is_empty(&w));
-    assert_eq!(values(b), []);
+    assert!(B.is_empty(&w) && values(&B).is_empty());
 }

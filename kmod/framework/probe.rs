@@ -3,8 +3,8 @@
 
 //! A probe: four names, an id, and the list of who has enabled it.
 
-use super::ecb::EcbRef;
 use super::names::Name;
+use super::tracer::EcbRef;
 use crate::sys::rculist::Head;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use dtrace_engine::ProbeName;

@@ -165,7 +165,17 @@ impl Failed {
         let _ = self.list.push_within_capacity((probe, why));
     }
 
+    /// Forgets the failures of an earlier batch.
+    pub(super) fn clear(&mut self) {
+        self.list.clear();
+    }
+
     pub(super) fn as_slice(&self) -> &[(ProbeRef, Error)] {
         self.list.as_slice()
     }
+}
+
+/// Whether `a` comes before `b` in the order in which providers get their batches.
+pub(super) fn by_provider(a: &ProbeRef, b: &ProbeRef) -> bool {
+    (a.provider(), a.id()) < (b.provider(), b.id())
 }

@@ -10,14 +10,15 @@
 //! A buffer is switched on its own CPU, in the place of probe context, so that no firing is in the middle of it.
 
 use super::calls::Answer;
-use super::device::{Control, Open};
-use super::ecb::{self, Tracer};
+use super::device::{Attachment, Control, Open, Visits};
+use super::ecb;
 use super::fire::{Args, FireArgs};
 use super::machine::KernelMachine;
 use super::probe::ProbeRef;
 use super::text::{refuse, Refusal};
+use super::tracer::Tracer;
 use super::user;
-use crate::sys::percpu::CpuGuard;
+use crate::sys::percpu::{CpuGuard, Losses};
 use crate::sys::periodic::{Periodic, Task};
 use crate::sys::{clock, crosscall, rculist};
 use dtrace_engine::consumer::Which;
@@ -27,12 +28,16 @@ use dtrace_uapi::limits::{CLEANRATE_DEFAULT, CLEANRATE_MAX, CLEANRATE_MIN};
 use dtrace_uapi::option::{Opt, UNSET};
 use kernel::prelude::*;
 use kernel::sync::Arc;
+use zerocopy::IntoBytes;
 
 impl Open {
     /// Starts the tracing.
     pub fn go(&self, arg: u64, control: &mut Control) -> Answer {
+        // Whoever cannot be told the answer is refused before there is one.
+        user::put(arg, &0u32)?;
         let tracer = &self.consumer.tracer;
         tracer.engine.go()?;
+        control.lost_before = Losses::total();
         let begun = self.begin(control);
         if begun.is_err() {
             tracer.engine.kill();
@@ -42,7 +47,7 @@ impl Open {
     }
 
     fn begin(&self, control: &mut Control) -> Result<u32> {
-        control.cleaner = Some(Cleaning::start(self.consumer.tracer.clone())?);
+        control.cleaner = Some(Cleaning::start(&self.consumer)?);
         let cpu = self.fire_end(self.consumer.framework.ends.begin)?;
         self.consumer.tracer.engine.activate();
         Ok(cpu)
@@ -54,6 +59,7 @@ impl Open {
         if !matches!(engine.activity(), Activity::Active | Activity::Draining) {
             return Err(Refusal::new(EINVAL, "the tracing is not running"));
         }
+        user::put(arg, &0u32)?;
         engine.drain();
         rculist::synchronize();
         let cpu = self.fire_end(self.consumer.framework.ends.end)?;
@@ -61,15 +67,20 @@ impl Open {
         rculist::synchronize();
         control.cleaner = None;
         // What was committed since the cleaner's last round.
-        clean_speculations(&self.consumer.tracer);
+        clean_speculations(&self.consumer.tracer, &self.consumer.visits);
         user::put(arg, &cpu)?;
         Ok(0)
     }
 
-    /// What happened so far.
-    pub fn status(&self, arg: u64) -> Answer {
-        let status: Status = self.consumer.tracer.engine.status()?;
-        user::put(arg, &status)?;
+    /// What happened so far; of that as much as `room` has place for, which is what some version of the contract knew.
+    pub fn status(&self, arg: u64, control: &Control, room: usize) -> Answer {
+        let tracer = &self.consumer.tracer;
+        let mut status: Status = tracer.engine.status()?;
+        tracer.report(&mut status);
+        let (before, lost) = (control.lost_before, Losses::total());
+        status.unwatched = lost.unwatched.wrapping_sub(before.unwatched);
+        status.returns = lost.returns.wrapping_sub(before.returns);
+        user::put(arg, status.as_bytes().get(..room).unwrap_or_default())?;
         Ok(0)
     }
 
@@ -87,7 +98,7 @@ impl Open {
         }
         let mut switched = Ok(());
         {
-            let _visit = self.consumer.tracer.visits.lock();
+            let _visit = self.consumer.visits.lock();
             crosscall::on_cpu(desc.cpu, &mut |cpu| {
                 switched = engine.switch(cpu, which, clock::monotonic());
             })?;
@@ -129,8 +140,8 @@ impl Open {
 }
 
 /// Ends the speculations that several CPUs may have recorded into.
-fn clean_speculations(tracer: &Tracer) {
-    let _visit = tracer.visits.lock();
+fn clean_speculations(tracer: &Tracer, visits: &Visits) {
+    let _visit = visits.lock();
     tracer.engine.clean_speculations(clock::monotonic, |cpu, visit| {
         crosscall::on_cpu(cpu as u32, visit).is_ok()
     });
@@ -139,6 +150,7 @@ fn clean_speculations(tracer: &Tracer) {
 /// The cleaning of one consumer's dynamic variables and speculations, every `cleanrate` while it traces.
 pub struct Cleaning {
     tracer: Arc<Tracer>,
+    visits: Arc<Visits>,
     rate: u64,
 }
 
@@ -148,17 +160,23 @@ pub type Cleaner = Pin<KBox<Periodic<Cleaning>>>;
 impl Task for Cleaning {
     fn run(&mut self) -> u64 {
         self.tracer.engine.clean(rculist::synchronize);
-        clean_speculations(&self.tracer);
+        clean_speculations(&self.tracer, &self.visits);
         self.rate
     }
 }
 
 impl Cleaning {
-    fn start(tracer: Arc<Tracer>) -> Result<Cleaner> {
+    fn start(consumer: &Attachment) -> Result<Cleaner> {
+        let (tracer, visits) = (consumer.tracer.clone(), consumer.visits.clone());
         let rate = match tracer.engine.option(Opt::Cleanrate) {
             UNSET => CLEANRATE_DEFAULT,
             rate => rate.clamp(CLEANRATE_MIN, CLEANRATE_MAX),
         };
-        KBox::pin_init(Periodic::start(rate, Self { tracer, rate }), GFP_KERNEL)
+        let cleaning = Self {
+            tracer,
+            visits,
+            rate,
+        };
+        KBox::pin_init(Periodic::start(rate, cleaning), GFP_KERNEL)
     }
 }

@@ -7,6 +7,7 @@ use core::fmt::{self, Write};
 use dtrace_engine::Reason;
 use dtrace_uapi::ioctl;
 use dtrace_uapi::limits::REASONLEN;
+use kernel::alloc::AllocError;
 use kernel::prelude::*;
 
 /// A line of text of limited length.
@@ -87,6 +88,12 @@ pub fn refuse(errno: Error) -> Refusal {
 impl From<Error> for Refusal {
     fn from(errno: Error) -> Self {
         refuse(errno)
+    }
+}
+
+impl From<AllocError> for Refusal {
+    fn from(_: AllocError) -> Self {
+        refuse(ENOMEM)
     }
 }
 

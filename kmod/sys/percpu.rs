@@ -80,6 +80,46 @@ impl Drop for CpuGuard {
     }
 }
 
+/// Interrupts are off on this CPU and RCU is watching it: no grace period ends.
+///
+/// # Safety
+///
+/// That must be so as long as a value of the type lives.
+pub unsafe trait NoGracePeriod {}
+
+// SAFETY: `dtrace_cpu_enter` turns interrupts off, and refuses out of RCU's sight.
+unsafe impl NoGracePeriod for CpuGuard {}
+
+/// A firing on top of probe context, which refused it.
+pub struct Nested {
+    /// It was hit by an NMI, and did not call what is traced.
+    pub nmi: bool,
+    // Not to be sent to another CPU.
+    _here: PhantomData<*mut ()>,
+}
+
+// SAFETY: The probe context below has interrupts off, and began in RCU's sight.
+unsafe impl NoGracePeriod for Nested {}
+
+impl Nested {
+    /// What a firing is to which [`CpuGuard::enter`] has just given nothing; `None` where probe context was not entered,
+    /// and RCU was not watching.
+    #[cold]
+    pub fn after_refusal() -> Option<Self> {
+        // SAFETY: Needs nothing.
+        let why = unsafe { bindings::dtrace_cpu_why() };
+        let nmi = match why {
+            bindings::dtrace_loss_DTRACE_LOSS_RECURSION => false,
+            bindings::dtrace_loss_DTRACE_LOSS_NMI => true,
+            _ => return None,
+        };
+        Some(Self {
+            nmi,
+            _here: PhantomData,
+        })
+    }
+}
+
 /// The memory that probe context has on each CPU. Lives as long as probes may fire.
 pub struct CpuScratch {
     _frames: KVVec<usize>,

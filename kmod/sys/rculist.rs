@@ -11,7 +11,7 @@
 //! Why consumers can go in any order: a node that is unlinked but not freed may still point to one that is unlinked later.
 //! A reader that follows it began before the first unlinking, so the grace period of the second one waits for it as well.
 
-use super::percpu::CpuGuard;
+use super::percpu::NoGracePeriod;
 use crate::bindings;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
@@ -63,10 +63,10 @@ impl<T: Sync + Send> Head<T> {
 
     /// The values, oldest first.
     #[inline]
-    pub fn iter<'a>(&self, _guard: &'a CpuGuard) -> impl Iterator<Item = &'a T> {
+    pub fn iter<'a>(&self, _guard: &'a impl NoGracePeriod) -> impl Iterator<Item = &'a T> {
         let mut at = self.first.load(Ordering::Acquire);
         core::iter::from_fn(move || {
-            // SAFETY: By the invariant of `Node`; interrupts are off for `'a`, so no grace period ends meanwhile.
+            // SAFETY: By the invariant of `Node`; no grace period ends during `'a`.
             let node: &'a Node<T> = unsafe { at.as_ref() }?;
             at = node.next.load(Ordering::Acquire);
             Some(&node.value)
@@ -78,12 +78,13 @@ impl<T: Sync + Send> Head<T> {
         self.first.load(Ordering::Relaxed).is_null()
     }
 
-    /// Empties the list. The nodes stay with their owners.
-    pub fn unlink_all(&self, _writer: &mut Writer) {
+    /// Empties the list, and tells the values that were on it. The nodes stay with their owners.
+    pub fn unlink_all(&self, _writer: &mut Writer, mut gone: impl FnMut(&T)) {
         let mut at = self.first.swap(ptr::null_mut(), Ordering::Release);
         // SAFETY: By the invariant of `Node`: nodes are freed by the holder of the writer only.
         while let Some(node) = unsafe { at.as_ref() } {
             node.linked.store(false, Ordering::Relaxed);
+            gone(&node.value);
             at = node.next.load(Ordering::Relaxed);
         }
     }
@@ -121,6 +122,9 @@ impl<T: Sync + Send + 'static> Links<T> {
 
     /// Makes room for `n` more nodes, so that as many [`push`](Self::push) succeed.
     pub fn reserve(&mut self, n: usize) -> Result {
+        if n == 0 {
+            return Ok(());
+        }
         let block = KVVec::with_capacity(n, GFP_KERNEL)?;
         self.blocks.push(block, GFP_KERNEL)?;
         Ok(())

@@ -2286,6 +2286,11 @@ struct dof_xlref {
 #define DTRACE_HELPER_IOC_TYPE 216
 
 /*
+ Size of the part of `Status` that all systems have in common: `dtrace_status_t`, bytes.
+ */
+#define DTRACE_STATUS_COMMON_SIZE 88
+
+/*
  `ArgDesc::ndx`: the probe has no such argument.
  */
 #define DTRACE_ARG_NONE -1
@@ -2596,6 +2601,27 @@ struct dtrace_status {
    Zero.
    */
   uint8_t pad[6];
+  /*
+   Linux' own from here on: probes of this consumer that fired within probe context (what it calls is traced itself),
+   and were lost.
+   */
+  uint64_t recursions;
+  /*
+   Probes of this consumer that an NMI fired on top of probe context, and were lost.
+   */
+  uint64_t nmis;
+  /*
+   Firings, of whichever consumer, in code that RCU does not watch.
+   */
+  uint64_t unwatched;
+  /*
+   Returns of functions, of whichever consumer, that were not traced as too many of that task were outstanding.
+   */
+  uint64_t returns;
+  /*
+   Probes that this consumer has described, which appeared later and could not be enabled.
+   */
+  uint64_t missed;
 };
 
 /*
@@ -2745,7 +2771,7 @@ struct dtrace_dofhelper {
 /* Fills in a `Conf`. */
 #define DTRACEIOC_CONF _IOR(DTRACE_IOC_TYPE, 10, struct dtrace_conf)
 
-/* Fills in a `Status`. ENOENT: not started yet. */
+/* Fills in a `Status`. ENOENT: not started yet. The number carries the structure's size, and so its version: fields are only ever added at its end, and a kernel answers each size that there has been. */
 #define DTRACEIOC_STATUS _IOR(DTRACE_IOC_TYPE, 11, struct dtrace_status)
 
 /* Starts the tracing; gives the CPU that fired `BEGIN`. */

@@ -42,8 +42,11 @@ pub const EPROBE: u32 = ioc(READ | WRITE, IOC_TYPE, 8, size_of::<EprobeDesc>());
 pub const PROBEARG: u32 = ioc(READ | WRITE, IOC_TYPE, 9, size_of::<ArgDesc>());
 /// Fills in a [`Conf`].
 pub const CONF: u32 = ioc(READ, IOC_TYPE, 10, size_of::<Conf>());
-/// Fills in a [`Status`]. ENOENT: not started yet.
+/// Fills in a [`Status`]. ENOENT: not started yet. The number carries the structure's size, and so its version: fields are
+/// only ever added at its end, and a kernel answers each size that there has been.
 pub const STATUS: u32 = ioc(READ, IOC_TYPE, 11, size_of::<Status>());
+/// As [`STATUS`], of the part that all systems' DTrace have in common.
+pub const STATUS_COMMON: u32 = ioc(READ, IOC_TYPE, 11, STATUS_COMMON_SIZE);
 /// Starts the tracing; gives the CPU that fired `BEGIN`.
 pub const GO: u32 = ioc(READ, IOC_TYPE, 12, size_of::<u32>());
 /// Ends the tracing; gives the CPU that fired `END`.
@@ -263,7 +266,21 @@ pub struct Status {
     pub exiting: u8,
     /// Zero.
     pub pad: [u8; 6],
+    /// Linux' own from here on: probes of this consumer that fired within probe context (what it calls is traced itself),
+    /// and were lost.
+    pub recursions: u64,
+    /// Probes of this consumer that an NMI fired on top of probe context, and were lost.
+    pub nmis: u64,
+    /// Firings, of whichever consumer, in code that RCU does not watch.
+    pub unwatched: u64,
+    /// Returns of functions, of whichever consumer, that could not be hooked when the function was called.
+    pub returns: u64,
+    /// Probes that this consumer has described, which appeared later and could not be enabled.
+    pub missed: u64,
 }
+
+/// Size of the part of [`Status`] that all systems have in common: `dtrace_status_t`, bytes.
+pub const STATUS_COMMON_SIZE: usize = 88;
 
 /// What the kernel's DIF machine is like (`dtrace_conf_t`).
 #[repr(C)]
@@ -379,7 +396,8 @@ const _: () = assert!(size_of::<FmtDesc>() == 16);
 const _: () = assert!(size_of::<BufDesc>() == 48);
 const _: () = assert!(offset_of!(BufDesc, data) == 24);
 const _: () = assert!(size_of::<RecHdr>() == 12);
-const _: () = assert!(size_of::<Status>() == 88);
+const _: () = assert!(offset_of!(Status, recursions) == STATUS_COMMON_SIZE);
+const _: () = assert!(size_of::<Status>() == 128);
 const _: () = assert!(offset_of!(Status, killed) == 80);
 const _: () = assert!(size_of::<Conf>() == 48);
 const _: () = assert!(size_of::<ArgDesc>() == 268);

@@ -49,7 +49,8 @@ pub mod text;
 pub mod var;
 
 pub use consumer::{
-    Activity, ClauseId, Config, Consumer, Ecb, FaultReport, Features, Privileges, Snapshot, Which,
+    Activity, Binding, ClauseId, Config, Consumer, Ecb, FaultReport, Features, Pending, Privileges,
+    Snapshot, Which,
 };
 pub use dof::{Clause, Enabling};
 pub use error::{Errno, Reason, Trap};

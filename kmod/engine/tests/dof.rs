@@ -7,7 +7,7 @@ mod common;
 
 use common::asm::{asm, asm_with, int, string, var};
 use common::dof::Image;
-use common::{config, cpu, machine::TestMachine, PROBE};
+use common::{config, cpu, machine::TestMachine, Steps, PROBE};
 use dtrace_engine::error::Place;
 use dtrace_engine::mem::alloc::{fail_after, live};
 use dtrace_engine::{Consumer, Enabling, Errno};
@@ -62,7 +62,7 @@ fn a_good_image_becomes_clauses_and_options() {
 
     let consumer = Consumer::new(config()).unwrap();
     let first = consumer.add_enabling(&e).unwrap();
-    let ecb = consumer.bind(first, PROBE).unwrap();
+    let ecb = consumer.bind(first[0], PROBE).unwrap();
     assert_eq!(consumer.option(Opt::Strsize), 128);
     consumer.format(1, |f| assert_eq!(f, b"%d\n")).unwrap();
     assert_eq!(consumer.format(2, |_| ()).unwrap_err().errno, Errno::EINVAL);
@@ -360,10 +360,8 @@ fn try_image(bytes: &[u8]) -> bool {
     let accepted = (|| {
         let e = Enabling::parse(bytes)?;
         let consumer = Consumer::new(config())?;
-        let first = consumer.add_enabling(&e)?;
         let mut ecbs = vec![];
-        for i in 0..e.clauses().len() {
-            let id = dtrace_engine::ClauseId(first.0 + i as u32);
+        for id in consumer.add_enabling(&e)? {
             ecbs.push(consumer.bind(id, PROBE)?);
         }
         consumer.set_option(Opt::Bufsize, 65536)?;

@@ -7,7 +7,8 @@ mod common;
 
 use common::asm::{array, asm, asm_with, bytes, int, string, var};
 use common::{
-    action, bare, clause, config, cpu, str_at, u32_at, u64_at, Bench, BEGIN, END, ERROR, PROBE,
+    action, bare, clause, config, cpu, str_at, u32_at, u64_at, Bench, Steps, BEGIN, END, ERROR,
+    PROBE,
 };
 use dtrace_engine::{Activity, Consumer, Errno, Which};
 use dtrace_uapi::action::Action;

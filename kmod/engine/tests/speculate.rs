@@ -6,7 +6,7 @@
 mod common;
 
 use common::asm::{asm, asm_with, int};
-use common::{action, bare, clause, config, cpu, u32_at, u64_at, Bench};
+use common::{action, bare, clause, config, cpu, u32_at, u64_at, Bench, Steps};
 use dtrace_engine::dof::ActionSpec;
 use dtrace_engine::mem::alloc;
 use dtrace_engine::{Clause, Consumer, Errno, FaultReport, Which};

@@ -6,7 +6,7 @@
 mod common;
 
 use common::asm::{asm, asm_with, int, string};
-use common::{action, clause, config, str_at, u64_at, Bench};
+use common::{action, clause, config, str_at, u64_at, Bench, Steps};
 use dtrace_engine::{Consumer, FaultReport, Privileges, Which};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::fault::Fault;

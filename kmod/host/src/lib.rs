@@ -3,15 +3,51 @@
 
 //! As much of the `kernel` crate as the framework's host tests need, with its names and signatures.
 //!
-//! The framework's tables and lists are kernel code; here they are compiled against this stand-in, so that their tests
-//! run on the host, under Miri too. Vectors keep the one property that matters to them: a vector that is not
-//! pushed beyond its capacity does not move.
+//! The framework's tables, lists and enablings are kernel code; here they are compiled against this stand-in, so that their
+//! tests run on the host, under Miri too. Vectors keep the two properties that matter to them: a vector that is not
+//! pushed beyond its capacity does not move, and one that is pushed beyond it may fail to grow.
 
 /// Allocation.
 pub mod alloc {
     use crate::error::{Error, ENOMEM};
+    use core::cell::Cell;
     use core::ops::{Deref, DerefMut};
     use std::mem::MaybeUninit;
+
+    std::thread_local! {
+        static LEFT: Cell<Option<usize>> = const { Cell::new(None) };
+    }
+
+    /// Lets `n` more allocations of this thread succeed, then fails all; `None` lifts the limit.
+    pub fn fail_after(n: Option<usize>) {
+        LEFT.set(n);
+    }
+
+    /// Whether an allocation succeeds.
+    fn allocate() -> Result<(), AllocError> {
+        match LEFT.get() {
+            Some(0) => return Err(AllocError),
+            Some(n) => LEFT.set(Some(n - 1)),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// A value in memory of its own.
+    pub struct KBox<T>(Box<T>);
+
+    impl<T> KBox<T> {
+        /// Moves `value` there.
+        pub fn new(value: T, _flags: Flags) -> Result<Self, AllocError> {
+            allocate()?;
+            Ok(Self(Box::new(value)))
+        }
+
+        /// Takes the value out.
+        pub fn into_inner(this: Self) -> T {
+            *this.0
+        }
+    }
 
     /// Flags of an allocation; they mean nothing here.
     #[derive(Clone, Copy)]
@@ -41,9 +77,12 @@ pub mod alloc {
 
         /// Room for `n` elements.
         pub fn with_capacity(n: usize, _flags: Flags) -> Result<Self, AllocError> {
-            let mut v = Vec::new();
-            v.try_reserve_exact(n).map_err(|_| AllocError)?;
-            Ok(Self(v))
+            let mut this = Self::new();
+            if n > 0 {
+                allocate()?;
+                this.0.try_reserve_exact(n).map_err(|_| AllocError)?;
+            }
+            Ok(this)
         }
 
         /// `n` copies.
@@ -51,6 +90,7 @@ pub mod alloc {
         where
             T: Clone,
         {
+            allocate()?;
             Ok(Self(vec![value; n]))
         }
 
@@ -60,7 +100,8 @@ pub mod alloc {
         }
 
         /// Appends.
-        pub fn push(&mut self, value: T, _flags: Flags) -> Result<(), AllocError> {
+        pub fn push(&mut self, value: T, flags: Flags) -> Result<(), AllocError> {
+            self.reserve(1, flags)?;
             self.0.push(value);
             Ok(())
         }
@@ -76,14 +117,36 @@ pub mod alloc {
 
         /// Makes room for `n` more.
         pub fn reserve(&mut self, n: usize, _flags: Flags) -> Result<(), AllocError> {
+            if self.0.capacity() - self.0.len() < n {
+                allocate()?;
+            }
             self.0.try_reserve(n).map_err(|_| AllocError)
         }
 
+        /// Keeps the elements for which `f` holds.
+        pub fn retain(&mut self, f: impl FnMut(&mut T) -> bool) {
+            self.0.retain_mut(f);
+        }
+
+        /// Takes one element out.
+        pub fn remove(&mut self, at: usize) -> Result<T, Error> {
+            match at < self.0.len() {
+                true => Ok(self.0.remove(at)),
+                false => Err(crate::error::EINVAL),
+            }
+        }
+
+        /// Drops all elements.
+        pub fn clear(&mut self) {
+            self.0.clear();
+        }
+
         /// Appends copies.
-        pub fn extend_from_slice(&mut self, other: &[T], _flags: Flags) -> Result<(), AllocError>
+        pub fn extend_from_slice(&mut self, other: &[T], flags: Flags) -> Result<(), AllocError>
         where
             T: Clone,
         {
+            self.reserve(other.len(), flags)?;
             self.0.extend_from_slice(other);
             Ok(())
         }
@@ -146,6 +209,22 @@ pub mod error {
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Error(i32);
 
+    impl Error {
+        /// From a negative number.
+        pub const fn from_errno(errno: i32) -> Self {
+            Self(errno)
+        }
+
+        /// As a negative number.
+        pub const fn to_errno(self) -> i32 {
+            self.0
+        }
+    }
+
+    /// No such entry.
+    pub const ENOENT: Error = Error(-2);
+    /// It is there already.
+    pub const EEXIST: Error = Error(-17);
     /// No such device.
     pub const ENODEV: Error = Error(-19);
     /// No memory.
@@ -161,9 +240,14 @@ pub mod error {
     pub type Result<T = (), E = Error> = core::result::Result<T, E>;
 }
 
+/// Sharing.
+pub mod sync {
+    pub use std::sync::Arc;
+}
+
 /// What kernel code uses everywhere.
 pub mod prelude {
-    pub use crate::alloc::GFP_KERNEL;
+    pub use crate::alloc::{KBox, GFP_KERNEL};
     pub use crate::error::*;
     pub use crate::pr_err;
 }

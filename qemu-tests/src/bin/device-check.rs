@@ -29,6 +29,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("lifecycle", lifecycle),
     ("error", error),
     ("states", states),
+    ("refused", refused),
     ("hostile", hostile),
     ("together", together),
     ("killed", killed),
@@ -310,6 +311,57 @@ fn states() -> Result<(), String> {
     ensure!(small.is_err(), "a snapshot without room");
     done(&device, "STOP", device.stop())?;
     ensure!(device.stop().is_err(), "STOP twice");
+    Ok(())
+}
+
+/// An enabling whose last clause may not be leaves nothing of its first, nor of its options.
+fn refused() -> Result<(), String> {
+    let device = open()?;
+    let traced = action(Action::Difexpr, variable(Var::Execname));
+    let formatted = ActionDesc {
+        format: Some("%d".into()),
+        ..action(Action::Printf, constant(1))
+    };
+    let stopping = ActionDesc {
+        difo: None,
+        ..action(Action::Stop, constant(0))
+    };
+    let program = Program {
+        clauses: vec![
+            clause("dtrace:::BEGIN", vec![traced, formatted]),
+            clause(
+                "profile:::tick-77s",
+                vec![action(Action::Stop, constant(0))],
+            ),
+            clause("dtrace:::END", vec![stopping]),
+        ],
+        first_uarg: 1,
+        ..Program::default()
+    };
+    let bad = dof::emit(&program, &[(Opt::Strsize, 77), (Opt::Bufsize, 64 << 10)]);
+    for _ in 0..3 {
+        let errno = device.enable(&bad).map_err(|e| e.raw_os_error());
+        ensure!(errno == Err(Some(13)), "ENABLE: {errno:?}");
+        let reason = device.reason();
+        ensure!(reason.contains("destructive"), "reason: {reason}");
+        ensure!(device.enabled_probe(1).is_err(), "an enabled probe is left");
+    }
+    let good = tracing(vec![
+        ("dtrace:::BEGIN", vec![constant(42)]),
+        ("dtrace:::END", vec![constant(43)]),
+    ]);
+    let matched = done(&device, "ENABLE", device.enable(&good))?;
+    ensure!(matched == 2, "{matched} probes matched");
+    let (desc, _) = done(&device, "EPROBE", device.enabled_probe(1))?;
+    ensure!((desc.probeid, desc.size) == (1, 24), "EPID 1 is {desc:?}");
+    ensure!(device.enabled_probe(3).is_err(), "an EPID too many");
+    done(&device, "GO", device.go())?;
+    done(&device, "STOP", device.stop())?;
+    let found = records(&device)?;
+    ensure!(
+        found == [(1, vec![42]), (2, vec![43])],
+        "records: {found:?}"
+    );
     Ok(())
 }
 

@@ -169,6 +169,41 @@ pub fn status_drops(old: &Status, new: &Status) -> Vec<(&'static str, String)> {
             "error",
             " in ERROR probe enabling",
         ),
+        (
+            "DTRACEDROP_RECURSION",
+            old.recursions,
+            new.recursions,
+            "drop",
+            " in probe context (recursion)",
+        ),
+        (
+            "DTRACEDROP_NMI",
+            old.nmis,
+            new.nmis,
+            "drop",
+            " in probe context (NMI)",
+        ),
+        (
+            "DTRACEDROP_UNWATCHED",
+            old.unwatched,
+            new.unwatched,
+            "drop",
+            " in probe context (RCU not watching)",
+        ),
+        (
+            "DTRACEDROP_RETURN",
+            old.returns,
+            new.returns,
+            "drop",
+            " of returns (functions could not be hooked)",
+        ),
+        (
+            "DTRACEDROP_MISSED",
+            old.missed,
+            new.missed,
+            "probe",
+            " of modules loaded meanwhile could not be enabled",
+        ),
     ];
     kinds
         .into_iter()
@@ -244,6 +279,11 @@ mod tests {
         new.specdrops_unavail = 2;
         new.stkstroverflows = 2;
         new.dblerrors = 2;
+        new.recursions = 1;
+        new.nmis = 2;
+        new.unwatched = 3;
+        new.returns = 4;
+        new.missed = 5;
         let mut text = String::new();
         for (tag, drops) in status_drops(&old, &new) {
             text += &format!("[{tag}] {drops}");
@@ -260,6 +300,11 @@ mod tests {
             [DTRACEDROP_SPECUNAVAIL] 2 failed speculations (no speculative buffer available)
             [DTRACEDROP_STKSTROVERFLOW] 2 jstack()/ustack() string table overflows
             [DTRACEDROP_DBLERROR] 2 errors in ERROR probe enabling
+            [DTRACEDROP_RECURSION] 1 drop in probe context (recursion)
+            [DTRACEDROP_NMI] 2 drops in probe context (NMI)
+            [DTRACEDROP_UNWATCHED] 3 drops in probe context (RCU not watching)
+            [DTRACEDROP_RETURN] 4 drops of returns (functions could not be hooked)
+            [DTRACEDROP_MISSED] 5 probes of modules loaded meanwhile could not be enabled
             1 drop on CPU 0
             2 drops on CPU 31
             18446744073709551615 aggregation drops on CPU 1

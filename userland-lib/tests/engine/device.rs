@@ -197,23 +197,28 @@ impl Device for EngineDevice {
 
     fn enable(&self, dof: &[u8]) -> io::Result<u32> {
         let enabling = Enabling::parse(dof).map_err(|reason| self.refuse(reason))?;
-        let first = self.consumer.add_enabling(&enabling);
-        let first = first.map_err(|reason| self.refuse(reason))?;
-        let mut count = 0;
+        let pending = self
+            .consumer
+            .prepare(enabling.options(), enabling.clauses())
+            .map_err(|reason| self.refuse(reason))?;
+        let mut binding = self.consumer.binding();
+        let mut made = Vec::new();
         for (index, clause) in enabling.clauses().iter().enumerate() {
-            let id = dtrace_engine::ClauseId(first.0 + index as u32);
+            let id = pending.clause(index).expect("each clause was prepared");
             let wanted = clause.probe.id;
             let all = (1..).map_while(describe);
             for probe in all.filter(|p| match wanted {
                 0 => matches(&clause.probe, p),
                 _ => p.id == wanted,
             }) {
-                let ecb = self.consumer.bind(id, probe.id);
-                let ecb = ecb.map_err(|reason| self.refuse(reason))?;
-                self.ecbs.borrow_mut().push(ecb);
-                count += 1;
+                let ecb = binding.bind(id, probe.id);
+                made.push(ecb.map_err(|reason| self.refuse(reason))?);
             }
         }
+        pending.commit();
+        binding.keep();
+        let count = made.len() as u32;
+        self.ecbs.borrow_mut().extend(made);
         Ok(count)
     }
 

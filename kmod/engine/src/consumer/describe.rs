@@ -5,7 +5,7 @@
 // Counters, and numbers of what there is.
 #![allow(clippy::arithmetic_side_effects)]
 
-use super::{Activity, ClauseId, Consumer, Which, NOT_STARTED};
+use super::{Activity, Consumer, Which, NOT_STARTED};
 use crate::buf::Aside;
 use crate::error::{Errno, Reason};
 use crate::mem::sync::{Cpu, TryLock};
@@ -66,10 +66,7 @@ impl Consumer {
                     "buffer of this policy is read when tracing has stopped",
                 ))
             }
-            Which::Principal => {
-                out.principal.switch(&mut aside, now);
-                aside.drops += self.nested.swap(0, Ordering::Relaxed);
-            }
+            Which::Principal => out.principal.switch(&mut aside, now),
             Which::Aggregation => out.aggregations.switch(&mut aside, now),
         }
         Ok(())
@@ -103,8 +100,7 @@ impl Consumer {
     ) -> Result<R, Reason> {
         let none = Reason::invalid("no such enabled probe");
         let control = self.control()?;
-        let index = (epid as usize).checked_sub(1).ok_or(none)?;
-        let (probe, clause) = *control.ecbs.get(index).ok_or(none)?;
+        let (probe, clause) = self.ecbs.get(epid).ok_or(none)?;
         self.with_clause(&control, clause, |clause| {
             let desc = EprobeDesc {
                 epid,
@@ -127,19 +123,17 @@ impl Consumer {
         let none = Reason::invalid("no such aggregation");
         let control = self.control()?;
         // An aggregation belongs to a clause; the first probe that was bound to it stands for all.
-        let feeder = |wanted: ClauseId| {
-            let at = control
-                .ecbs
-                .iter()
-                .position(|(_, clause)| *clause == wanted);
-            at.map_or(0, |index| index as u32 + 1)
+        let feeder = |wanted: usize| {
+            let mut bound = self.ecbs.iter();
+            let first = bound.find(|(_, _, clause)| clause.index as usize == wanted);
+            first.map_or(0, |(epid, ..)| epid)
         };
         let clauses = self.run.get().map_or(&control.clauses, |run| &run.clauses);
         for (index, clause) in clauses.iter().enumerate() {
             if let Some(aggregate) = clause.aggregates().find(|a| a.id == id) {
                 let desc = AggDesc {
                     id,
-                    epid: feeder(ClauseId(index as u32)),
+                    epid: feeder(index),
                     size: aggregate.size as u32,
                     nrecs: aggregate.records.len() as i32,
                     ..AggDesc::default()

@@ -4,9 +4,9 @@
 //! A consumer: one open file's clauses, enabled probes, options, buffers and state.
 //!
 //! Everything takes `&self`, so the framework keeps a consumer in an `Arc` from open to close. Control calls
-//! (`add_clause`, `bind`, `set_option`, `go`, descriptions, snapshots) are to be serialised by the framework's mutex of
-//! the open file; two at a time are refused with `EBUSY`, never undefined. [`Consumer::fire`] runs at any time on any
-//! CPU, next to all of them.
+//! (`prepare`, `go`, descriptions, snapshots) are to be serialised by the framework's mutex of the open file; two at a
+//! time are refused with `EBUSY`, never undefined. Probes are bound ([`Consumer::binding`]) under the framework's own
+//! mutex, next to any of them. [`Consumer::fire`] runs at any time on any CPU.
 //!
 //! The life of a consumer is its [`Activity`]: `Inactive` –go→ `Warmup` –activate→ `Active` –exit()/drain→ `Draining`
 //! –stop→ `Stopped`; `kill` ends it from anywhere. Clauses are added while `Inactive`; `go` freezes them and
@@ -18,17 +18,18 @@
 #![allow(clippy::arithmetic_side_effects)]
 
 mod describe;
+mod ecbs;
 mod options;
+mod pending;
 mod run;
 mod speculate;
 
 use crate::dif::env::Env;
-use crate::dof::{Clause, Enabling};
 use crate::ecb::fire::{self, End, Failed, Outputs};
 use crate::ecb::{build, Prepared};
 use crate::error::{Errno, Reason};
 use crate::machine::Machine;
-use crate::mem::sync::{Cpu, Growing, Guard, Once, TryLock};
+use crate::mem::sync::{Cpu, Guard, Once, TryLock};
 use crate::mem::{Boxed, Vec};
 use core::sync::atomic::{AtomicU64, AtomicU8, Ordering};
 pub use describe::Snapshot;
@@ -36,7 +37,9 @@ use dtrace_uapi::dif::Instr;
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::option::{Opt, UNSET};
 use dtrace_uapi::types::{Epid, ProbeId};
+use ecbs::Ecbs;
 use options::Options;
+pub use pending::{Binding, Pending};
 use run::{CpuState, Run};
 
 /// What the consumer's opener may see and do.
@@ -119,7 +122,11 @@ pub enum Activity {
 
 /// A verified and prepared clause of a consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClauseId(pub u32);
+pub struct ClauseId {
+    index: u32,
+    /// Size of its records, bytes.
+    size: u32,
+}
 
 /// An enabled probe: what the framework keeps in its list at the probe, and gives to [`Consumer::fire`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -163,9 +170,6 @@ struct Control {
     shared: build::Shared,
     /// Empty once started: then they are in [`Run`].
     clauses: Vec<Boxed<Prepared>>,
-    nclauses: u32,
-    /// Probe and clause of each EPID, from 1.
-    ecbs: Vec<(ProbeId, ClauseId)>,
 }
 
 /// A consumer. See the [module](self)'s text.
@@ -176,13 +180,10 @@ pub struct Consumer {
     run: Once<Run>,
     control: TryLock<Control>,
     cleaning: TryLock<()>,
-    /// Size of the record of each EPID, for rings to step over.
-    record_sizes: Growing,
+    ecbs: Ecbs,
     errors: AtomicU64,
     double_errors: AtomicU64,
     filled: AtomicU64,
-    /// Firings refused because they interrupted another one of this consumer on their CPU.
-    nested: AtomicU64,
 }
 
 const BUSY: Reason = Reason::new(Errno::EBUSY, "another call is under way");
@@ -198,11 +199,10 @@ impl Consumer {
             run: Once::new(),
             control: TryLock::new(Control::default()),
             cleaning: TryLock::new(()),
-            record_sizes: Growing::default(),
+            ecbs: Ecbs::default(),
             errors: AtomicU64::new(0),
             double_errors: AtomicU64::new(0),
             filled: AtomicU64::new(0),
-            nested: AtomicU64::new(0),
         })
     }
 
@@ -218,59 +218,9 @@ impl Consumer {
         }
     }
 
-    /// Sets an option. `EBUSY` once started; `EINVAL` for a value that it cannot have; `EACCES` without privilege.
-    pub fn set_option(&self, option: Opt, value: u64) -> Result<(), Reason> {
-        let mut control = self.control_before_go()?;
-        let fixed = control.nclauses != 0;
-        control
-            .options
-            .set(option, value, &self.config.privileges, fixed)
-    }
-
     /// An option's value, [`UNSET`] where nobody has set it. After `go`, the sizes that were got.
     pub fn option(&self, option: Opt) -> u64 {
         self.control().map_or(UNSET, |c| c.options.raw(option))
-    }
-
-    /// Verifies and prepares a clause. `EBUSY` once started.
-    pub fn add_clause(&self, clause: &Clause) -> Result<ClauseId, Reason> {
-        let mut control = self.control_before_go()?;
-        control.add(clause, &self.config)
-    }
-
-    /// Sets an image's options and adds its clauses, all or (of the clauses) none: the ids are consecutive from the one
-    /// returned.
-    pub fn add_enabling(&self, enabling: &Enabling) -> Result<ClauseId, Reason> {
-        for (option, value) in enabling.options() {
-            self.set_option(*option, *value)?;
-        }
-        let mut control = self.control_before_go()?;
-        let first = ClauseId(control.nclauses);
-        for clause in enabling.clauses() {
-            if let Err(reason) = control.add(clause, &self.config) {
-                control.clauses.truncate(first.0 as usize);
-                control.nclauses = first.0;
-                return Err(reason);
-            }
-        }
-        Ok(first)
-    }
-
-    /// Binds a probe to a clause, which gives it an EPID.
-    pub fn bind(&self, clause: ClauseId, probe: ProbeId) -> Result<Ecb, Reason> {
-        let mut control = self.control()?;
-        let size = self
-            .with_clause(&control, clause, |clause| clause.size)
-            .ok_or(Reason::invalid("no such clause"))?;
-        let epid = u32::try_from(control.ecbs.len() + 1)
-            .map_err(|_| Reason::new(Errno::E2BIG, "too many enabled probes"))?;
-        self.record_sizes.set(epid as usize, size as u32)?;
-        control.ecbs.push((probe, clause))?;
-        Ok(Ecb {
-            epid,
-            probe,
-            clause,
-        })
     }
 
     /// Allocates all that firing needs and moves to `Warmup`. On an error nothing stays allocated and it may be tried
@@ -281,9 +231,9 @@ impl Consumer {
             return Err(STARTED);
         }
         let mut end_reserve = 0usize;
-        for (probe, clause) in control.ecbs.iter() {
-            if *probe == self.config.end {
-                let size = self.with_clause(&control, *clause, |c| c.size + c.align);
+        for (_, probe, clause) in self.ecbs.iter() {
+            if probe == self.config.end {
+                let size = self.with_clause(&control, clause, |c| c.size + c.align);
                 end_reserve = end_reserve.saturating_add(size.unwrap_or(0));
             }
         }
@@ -364,11 +314,9 @@ impl Consumer {
             return None;
         }
         let run = self.run.get()?;
-        let clause = run.clauses.get(ecb.clause.0 as usize)?;
-        let Some(mut state) = run.cpus.enter(cpu) else {
-            self.nested.fetch_add(1, Ordering::Relaxed);
-            return None;
-        };
+        let clause = run.clauses.get(ecb.clause.index as usize)?;
+        // Whoever claims a CPU sees to it that claims are not nested, and counts what that costs.
+        let mut state = run.cpus.enter(cpu)?;
         let CpuState { vm, out } = &mut **state.as_mut()?;
         vm.reset();
         let mut env = Env {
@@ -405,7 +353,7 @@ impl Consumer {
     /// Size of the record at the beginning of `record`; that of padding is 4.
     fn size_at(&self, record: &[u8]) -> usize {
         let epid = record.first_chunk().map_or(0, |b| u32::from_ne_bytes(*b));
-        (self.record_sizes.get(epid as usize) as usize).max(4)
+        self.ecbs.record_size(epid).max(4)
     }
 
     #[cold]
@@ -442,29 +390,6 @@ impl Consumer {
         read: impl FnOnce(&Prepared) -> R,
     ) -> Option<R> {
         let clauses = self.run.get().map_or(&control.clauses, |run| &run.clauses);
-        clauses.get(id.0 as usize).map(|clause| read(clause))
-    }
-}
-
-impl Control {
-    fn add(&mut self, clause: &Clause, config: &Config) -> Result<ClauseId, Reason> {
-        let Self {
-            options,
-            shared,
-            clauses,
-            ..
-        } = self;
-        let cx = build::Context {
-            privileges: config.privileges,
-            features: config.features,
-            destructive: config.privileges.destructive && options.flag(Opt::Destructive),
-            strsize: options.get(Opt::Strsize) as usize,
-            option: &|opt| options.get(opt),
-        };
-        let prepared = Boxed::new(build::build(clause, &cx, shared)?)?;
-        clauses.push(prepared)?;
-        let id = ClauseId(self.nclauses);
-        self.nclauses += 1;
-        Ok(id)
+        clauses.get(id.index as usize).map(|clause| read(clause))
     }
 }

@@ -20,7 +20,7 @@ const UNPRIVILEGED_MAX: u64 = 16 << 20;
 const BUFFER_MAX: u64 = 2 << 30;
 
 /// A consumer's options.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Options([u64; MAX]);
 
 impl Default for Options {

@@ -14,7 +14,7 @@ use crate::dif::prepare;
 use crate::dif::program::Program;
 use crate::dif::verify::{self, Facts};
 use crate::dof::{ActionSpec, Clause, Difo};
-use crate::error::{Errno, Place, Reason};
+use crate::error::{Errno, NoMem, Place, Reason};
 use crate::mem::Vec;
 use crate::var::statics::Table;
 use dtrace_uapi::action::{ustack_arg, ustack_frames, ustack_strsize, Action as Kind};
@@ -43,6 +43,22 @@ pub struct Shared {
     pub key_size: usize,
     /// A clause uses speculations.
     pub speculates: bool,
+}
+
+impl Shared {
+    /// The same once more, to be added to.
+    pub fn copy(&self) -> Result<Self, NoMem> {
+        Ok(Self {
+            table: self.table.copy()?,
+            strings: Vec::copy_of(&self.strings)?,
+            formats: Vec::try_from_fn(self.formats.len(), |n| {
+                Vec::copy_of(self.formats.get(n).map_or(&[], |format| &format[..]))
+            })?,
+            aggregations: self.aggregations,
+            key_size: self.key_size,
+            speculates: self.speculates,
+        })
+    }
 }
 
 /// What building has to know about the consumer.
@@ -79,7 +95,7 @@ fn frames(count: u32) -> Result<u32, Reason> {
     Ok(count)
 }
 
-/// Builds a clause. What an unsuccessful attempt added to `shared` (declarations, strings, formats) does no harm.
+/// Builds a clause. After an unsuccessful attempt `shared` has parts of it (declarations, strings, formats) and is to be dropped.
 pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<Prepared, Reason> {
     let mut builder = Builder {
         cx,

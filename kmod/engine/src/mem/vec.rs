@@ -99,6 +99,23 @@ impl<T> Vec<T> {
         Ok(())
     }
 
+    /// Moves all elements of `other` behind these.
+    pub fn append(&mut self, other: &mut Self) -> Result<(), NoMem> {
+        self.reserve(other.len)?;
+        // SAFETY: `reserve` made room, and two arrays do not share memory.
+        unsafe {
+            core::ptr::copy_nonoverlapping(
+                other.mem.ptr().cast::<T>().cast_const(),
+                self.mem.ptr().cast::<T>().add(self.len),
+                other.len,
+            );
+        }
+        self.len += other.len;
+        // They have moved out.
+        other.len = 0;
+        Ok(())
+    }
+
     /// Takes the last element away.
     pub fn pop(&mut self) -> Option<T> {
         self.len = self.len.checked_sub(1)?;
@@ -278,6 +295,24 @@ mod tests {
         }
         assert_eq!(Rc::strong_count(&probe), 1);
         assert_eq!(live(), before);
+    }
+
+    #[test]
+    fn appending_moves() {
+        let probe = Rc::new(());
+        let (mut a, mut b) = (Vec::new(), Vec::new());
+        a.push(probe.clone()).unwrap();
+        for _ in 0..9 {
+            b.push(probe.clone()).unwrap();
+        }
+        fail_after(Some(0));
+        assert_eq!(a.append(&mut b), Err(NoMem));
+        fail_after(None);
+        assert_eq!((a.len(), b.len()), (1, 9));
+        a.append(&mut b).unwrap();
+        assert_eq!((a.len(), b.len(), Rc::strong_count(&probe)), (10, 0, 11));
+        drop(a);
+        assert_eq!(Rc::strong_count(&probe), 1);
     }
 
     #[test]

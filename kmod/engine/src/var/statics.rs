@@ -8,7 +8,7 @@
 //! Thread-locals and associative arrays have a declaration here too, for their size, but no place.
 
 use crate::dif::verify::same_var;
-use crate::error::{Errno, Reason};
+use crate::error::{Errno, NoMem, Reason};
 use crate::mem::Vec;
 use dtrace_uapi::types::{
     DifVar, DIFV_KIND_ARRAY, DIFV_SCOPE_GLOBAL, DIFV_SCOPE_LOCAL, DIFV_SCOPE_THREAD,
@@ -44,6 +44,14 @@ pub struct Table {
 }
 
 impl Table {
+    /// The same once more, to be added to.
+    pub fn copy(&self) -> Result<Self, NoMem> {
+        Ok(Self {
+            places: Vec::copy_of(&self.places)?,
+            ..*self
+        })
+    }
+
     /// Declares a variable, or finds it declared. `EINVAL` where it was declared in another way.
     pub fn declare(&mut self, var: &DifVar, strsize: usize) -> Result<(), Reason> {
         if var.id < u32::from(OTHER_UBASE) {

@@ -13,10 +13,12 @@ use dtrace_engine::consumer::Config;
 use dtrace_engine::dof::{ActionSpec, Difo};
 use dtrace_engine::mem::{Boxed, Vec as EVec};
 use dtrace_engine::{
-    Activity, Clause, ClauseId, Consumer, Cpu, Ecb, FaultReport, Features, Privileges, Which,
+    Activity, Clause, ClauseId, Consumer, Cpu, Ecb, Enabling, FaultReport, Features, Pending,
+    Privileges, Reason, Which,
 };
 use dtrace_uapi::action::Action;
 use dtrace_uapi::ioctl::ProbeDesc;
+use dtrace_uapi::option::Opt;
 use machine::TestMachine;
 use zerocopy::FromZeros;
 
@@ -84,6 +86,41 @@ pub fn clause(predicate: Option<Difo>, actions: Vec<ActionSpec>) -> Clause {
         predicate: predicate.map(|difo| Boxed::new(difo).unwrap()),
         actions: list,
         uarg: 0,
+    }
+}
+
+/// Single steps of what a consumer does for a whole image.
+pub trait Steps {
+    fn set_option(&self, option: Opt, value: u64) -> Result<(), Reason>;
+    fn add_clause(&self, clause: &Clause) -> Result<ClauseId, Reason>;
+    fn add_enabling(&self, enabling: &Enabling) -> Result<Vec<ClauseId>, Reason>;
+    fn bind(&self, clause: ClauseId, probe: u32) -> Result<Ecb, Reason>;
+}
+
+impl Steps for Consumer {
+    fn set_option(&self, option: Opt, value: u64) -> Result<(), Reason> {
+        self.prepare(&[(option, value)], &[]).map(Pending::commit)
+    }
+
+    fn add_clause(&self, clause: &Clause) -> Result<ClauseId, Reason> {
+        let pending = self.prepare(&[], std::slice::from_ref(clause))?;
+        let id = pending.clause(0).unwrap();
+        pending.commit();
+        Ok(id)
+    }
+
+    fn add_enabling(&self, enabling: &Enabling) -> Result<Vec<ClauseId>, Reason> {
+        let pending = self.prepare(enabling.options(), enabling.clauses())?;
+        let ids = (0..).map_while(|n| pending.clause(n)).collect();
+        pending.commit();
+        Ok(ids)
+    }
+
+    fn bind(&self, clause: ClauseId, probe: u32) -> Result<Ecb, Reason> {
+        let mut binding = self.binding();
+        let ecb = binding.bind(clause, probe)?;
+        binding.keep();
+        Ok(ecb)
     }
 }
 

@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Taking over what an image asks for, whole or not at all.
+//!
+//! Options, variables, strings, formats and clauses are built *aside*, in copies of what the consumer has, and put in place by
+//! moves that cannot fail. So a refusal at any point, be it of the last clause or for want of memory, or one of the
+//! framework's in between, is undone by dropping the [`Pending`]; nothing has to be taken back by hand. Copying costs
+//! little: most consumers enable one image, and what is copied for it is empty.
+//!
+//! EPIDs are given out in the same manner: those of a [`Binding`] that is dropped without [`keep`](Binding::keep) never were.
+
+use super::ecbs::Ecbs;
+use super::options::Options;
+use super::{ClauseId, Consumer, Control, Ecb};
+use crate::dof::Clause;
+use crate::ecb::{build, Prepared};
+use crate::error::Reason;
+use crate::mem::sync::Guard;
+use crate::mem::{Boxed, Vec};
+use dtrace_uapi::option::Opt;
+use dtrace_uapi::types::ProbeId;
+
+/// Options and clauses that are ready to be taken over. While it lives, other control calls are refused.
+#[derive(Debug)]
+pub struct Pending<'a> {
+    control: Guard<'a, Control>,
+    options: Options,
+    shared: build::Shared,
+    /// The new clauses.
+    clauses: Vec<Boxed<Prepared>>,
+    /// Empty, with room for old and new clauses.
+    all: Vec<Boxed<Prepared>>,
+}
+
+impl Consumer {
+    /// Checks options, and verifies and prepares clauses; changes nothing until [`Pending::commit`].
+    ///
+    /// Errors: `EBUSY` once started; `EINVAL` and `E2BIG` for what cannot be, `EACCES` for what the opener may not do, `ENOMEM`.
+    pub fn prepare(
+        &self,
+        options: &[(Opt, u64)],
+        clauses: &[Clause],
+    ) -> Result<Pending<'_>, Reason> {
+        let control = self.control_before_go()?;
+        let mut pending = Pending {
+            options: control.options.clone(),
+            shared: control.shared.copy()?,
+            clauses: Vec::with_capacity(clauses.len())?,
+            all: Vec::with_capacity(control.clauses.len().saturating_add(clauses.len()))?,
+            control,
+        };
+        let fixed = !pending.control.clauses.is_empty();
+        for (option, value) in options {
+            let privileges = &self.config.privileges;
+            pending.options.set(*option, *value, privileges, fixed)?;
+        }
+        for clause in clauses {
+            let prepared = pending.build(clause, self)?;
+            pending.clauses.push(prepared)?;
+        }
+        Ok(pending)
+    }
+
+    /// Begins to give out EPIDs. Two at a time are the caller's mistake: EPIDs of one could be the other's.
+    pub fn binding(&self) -> Binding<'_> {
+        Binding {
+            ecbs: &self.ecbs,
+            before: self.ecbs.count(),
+            kept: false,
+        }
+    }
+}
+
+impl Pending<'_> {
+    fn build(&mut self, clause: &Clause, consumer: &Consumer) -> Result<Boxed<Prepared>, Reason> {
+        let Self {
+            options, shared, ..
+        } = self;
+        let config = &consumer.config;
+        let cx = build::Context {
+            privileges: config.privileges,
+            features: config.features,
+            destructive: config.privileges.destructive && options.flag(Opt::Destructive),
+            strsize: options.get(Opt::Strsize) as usize,
+            option: &|opt| options.get(opt),
+        };
+        Ok(Boxed::new(build::build(clause, &cx, shared)?)?)
+    }
+
+    /// The `n`th of the new clauses, as it is called once they are taken over.
+    pub fn clause(&self, n: usize) -> Option<ClauseId> {
+        let index = self.control.clauses.len().checked_add(n)?;
+        Some(ClauseId {
+            index: u32::try_from(index).ok()?,
+            size: u32::try_from(self.clauses.get(n)?.size).ok()?,
+        })
+    }
+
+    /// Takes everything over.
+    pub fn commit(mut self) {
+        let control = &mut *self.control;
+        // There is room: `prepare` made it.
+        let _ = self.all.append(&mut control.clauses);
+        let _ = self.all.append(&mut self.clauses);
+        control.clauses = self.all;
+        control.options = self.options;
+        control.shared = self.shared;
+    }
+}
+
+/// EPIDs that are being given out; they are taken back unless they are [kept](Self::keep).
+#[derive(Debug)]
+pub struct Binding<'a> {
+    ecbs: &'a Ecbs,
+    before: u32,
+    kept: bool,
+}
+
+impl Binding<'_> {
+    /// Gives `probe` an EPID for `clause`.
+    pub fn bind(&mut self, clause: ClauseId, probe: ProbeId) -> Result<Ecb, Reason> {
+        self.ecbs.add(clause, probe)
+    }
+
+    /// Keeps the EPIDs for good.
+    pub fn keep(mut self) {
+        self.kept = true;
+    }
+}
+
+impl Drop for Binding<'_> {
+    fn drop(&mut self) {
+        if !self.kept {
+            self.ecbs.truncate(self.before);
+        }
+    }
+}

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Tests of enabling: what is refused, for whatever reason, leaves nothing; what appears later is enabled or counted.
+
+#[path = "../engine/tests/common/dof.rs"]
+mod dof;
+
+use crate::enabling::Wanted;
+use crate::host_tests::table;
+use crate::probe::ProbeRef;
+use crate::provider::{Batch, Description, Failed, Provider};
+use crate::state::State;
+use crate::sys::percpu::CpuGuard;
+use crate::sys::rculist::Writer;
+use crate::text::{Refusal, Text};
+use crate::tracer::Tracer;
+use dof::Image;
+use dtrace_engine::mem::alloc as engine_memory;
+use dtrace_engine::{ClauseId, Config, Consumer, Enabling, Features, Privileges};
+use dtrace_uapi::ioctl::{ProbeDesc, ReplDesc};
+use dtrace_uapi::limits::RETAIN_MAX;
+use dtrace_uapi::option::{Opt, UNSET};
+use dtrace_uapi::types::ProviderAttributes;
+use kernel::alloc::fail_after;
+use kernel::error::{Error, Result, EINVAL, ENODEV, ENOENT, ENOMEM, ENOSPC};
+use kernel::sync::Arc;
+use std::collections::BTreeSet;
+use std::mem::ManuallyDrop;
+use std::sync::Mutex;
+use zerocopy::FromZeros;
+
+/// A provider that keeps account of what is armed. Probes called `bad` cannot be; `made` is made to order; of what is
+/// called `never` nothing can be made.
+#[derive(Default)]
+struct Fake {
+    armed: Mutex<BTreeSet<u32>>,
+}
+
+impl Provider for Fake {
+    fn name(&self) -> &'static str {
+        "fake"
+    }
+
+    fn attributes(&self) -> ProviderAttributes {
+        ProviderAttributes::new_zeroed()
+    }
+
+    fn privileges(&self) -> u32 {
+        0
+    }
+
+    fn provide(&self, desc: &Description<'_>, batch: &mut Batch<'_>) -> Result {
+        match desc.name {
+            b"made" if batch.find(b"", b"", b"made").is_none() => {
+                batch.create(b"", b"", b"made", 0).map(drop)
+            }
+            b"never" => {
+                batch.create(b"", b"", b"half", 0)?;
+                Err(ENODEV)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn enable(&self, probes: &[ProbeRef], failed: &mut Failed) {
+        let mut armed = self.armed.lock().unwrap();
+        for probe in probes {
+            if probe.names().name == b"bad" {
+                failed.add(probe, EINVAL);
+            } else {
+                assert!(armed.insert(probe.id()), "{} was armed", probe.id());
+            }
+        }
+    }
+
+    fn disable(&self, probes: &[ProbeRef]) {
+        let mut armed = self.armed.lock().unwrap();
+        for probe in probes {
+            assert!(armed.remove(&probe.id()), "{} was not armed", probe.id());
+        }
+    }
+}
+
+/// A framework with the probes `fake:::one`, `two`, `three`, `bad`.
+struct World {
+    /// Never dropped, like the table in it.
+    state: ManuallyDrop<State>,
+    fake: Arc<Fake>,
+    index: u32,
+    probes: Vec<ProbeRef>,
+}
+
+impl World {
+    fn new() -> Self {
+        let table = ManuallyDrop::into_inner(table());
+        // SAFETY: this test's lists are its own.
+        let writer = unsafe { Writer::new() };
+        let mut state = ManuallyDrop::new(State::new(table, writer));
+        let fake = Arc::new(Fake::default());
+        let index = state.add_provider(fake.clone()).unwrap();
+        let mut this = Self {
+            state,
+            fake,
+            index,
+            probes: Vec::new(),
+        };
+        this.probes = this.create(&["one", "two", "three", "bad"]);
+        this
+    }
+
+    fn create(&mut self, names: &[&str]) -> Vec<ProbeRef> {
+        self.state
+            .populate(self.index, |batch| {
+                names
+                    .iter()
+                    .map(|name| batch.create(b"", b"", name.as_bytes(), 0))
+                    .collect()
+            })
+            .unwrap()
+    }
+
+    fn consumer(&mut self) -> Arc<Tracer> {
+        let engine = Consumer::new(Config {
+            ncpus: 1,
+            privileges: Privileges::ALL,
+            features: Features::default(),
+            begin: 1001,
+            end: 1002,
+            error: 1003,
+            seed: 1,
+        });
+        let tracer = Arc::new(Tracer::new(engine.unwrap(), self.probes[0]));
+        self.state.attach(tracer.clone()).unwrap();
+        tracer
+    }
+
+    fn enable(
+        &mut self,
+        tracer: &Arc<Tracer>,
+        enabling: &Enabling,
+    ) -> Result<(u32, String), Refusal> {
+        let pending = tracer
+            .engine
+            .prepare(enabling.options(), enabling.clauses())?;
+        let wanted = Wanted::new(enabling, &pending)?;
+        let mut note = Text::new();
+        let matched = self.state.enable(tracer, &wanted, pending, &mut note)?;
+        Ok((matched, words(note)))
+    }
+
+    fn replicate(&mut self, tracer: &Arc<Tracer>, from: &str, to: &str) -> Result<u32, Refusal> {
+        let repl = ReplDesc {
+            matching: desc(from),
+            create: desc(to),
+        };
+        self.state.replicate(tracer, &repl, &mut Text::new())
+    }
+
+    fn armed(&self) -> BTreeSet<u32> {
+        self.fake.armed.lock().unwrap().clone()
+    }
+
+    /// All that can be seen of what `tracer` has.
+    fn picture(&self, tracer: &Arc<Tracer>) -> impl PartialEq + std::fmt::Debug {
+        let ecbs = self.probes.iter().map(|probe| {
+            let entries = probe.ecbs().iter(&CpuGuard);
+            entries
+                .map(|e| (Arc::ptr_eq(&e.tracer, tracer), e.ecb))
+                .collect::<Vec<_>>()
+        });
+        let enabled = (1..)
+            .map_while(|epid| tracer.engine.eprobe(epid, |desc, _| *desc).ok())
+            .collect::<Vec<_>>();
+        let next: Option<ClauseId> = {
+            let clauses = image(&["one"]);
+            let pending = tracer.engine.prepare(&[], clauses.clauses());
+            pending.unwrap_or_else(|r| panic!("{r}")).clause(0)
+        };
+        let option = tracer.engine.option(Opt::Bufsize);
+        let missed = tracer.missed();
+        (
+            ecbs.collect::<Vec<_>>(),
+            self.armed(),
+            enabled,
+            next,
+            option,
+            missed,
+        )
+    }
+}
+
+fn words(text: Text) -> String {
+    let reason = text.to_reason().text;
+    let end = reason.iter().position(|b| *b == 0).unwrap();
+    String::from_utf8(reason[..end].to_vec()).unwrap()
+}
+
+fn told(refusal: Refusal) -> (Error, String) {
+    (refusal.errno, words(refusal.into_text()))
+}
+
+fn desc(name: &str) -> ProbeDesc {
+    let mut desc = ProbeDesc::new_zeroed();
+    desc.provider[..4].copy_from_slice(b"fake");
+    desc.name[..name.len()].copy_from_slice(name.as_bytes());
+    desc
+}
+
+/// A clause for each `fake:::name`, and an option.
+fn image(names: &[&str]) -> Enabling {
+    let mut image = Image::default();
+    image.option(Opt::Bufsize, 8192);
+    for name in names {
+        image.clause("fake", name, None, &[]);
+    }
+    Enabling::parse(&image.write()).unwrap_or_else(|r| panic!("{r}"))
+}
+
+#[test]
+fn clauses_become_ecbs_and_go_with_their_consumer() {
+    let mut w = World::new();
+    let (a, b) = (w.consumer(), w.consumer());
+    // The glob gets what is made for another clause of the same request.
+    let (matched, note) = w.enable(&a, &image(&["*", "made", "one"])).ok().unwrap();
+    assert_eq!(matched, 6);
+    assert!(note.starts_with("1 probes could not be enabled, among them fake:::bad"));
+    assert_eq!(w.armed().len(), 4);
+    assert_eq!(
+        w.enable(&b, &image(&["t*"])).ok().unwrap(),
+        (2, String::new())
+    );
+    assert_eq!(a.engine.option(Opt::Bufsize), 8192);
+    drop(w.state.detach(&a));
+    assert_eq!(w.armed().len(), 2);
+    drop(w.state.detach(&b));
+    assert!(w.armed().is_empty());
+    assert!(w.state.detach(&b).is_none());
+}
+
+/// Tries `enabling` with ever more memory until there is enough; each time before, everything is as it was.
+fn with_ever_more_memory(limit: impl Fn(Option<usize>)) -> usize {
+    let mut w = World::new();
+    let tracer = w.consumer();
+    // Names that are interned, and room for EPIDs, stay.
+    w.enable(&tracer, &image(&["one"])).ok().unwrap();
+    let enabling = image(&["t*", "made", "one"]);
+    let before = w.picture(&tracer);
+    for n in 0.. {
+        limit(Some(n));
+        let result = w.enable(&tracer, &enabling);
+        limit(None);
+        match result {
+            Ok((matched, _)) => {
+                assert_eq!(matched, 4);
+                assert_eq!(w.armed().len(), 4);
+                return n;
+            }
+            Err(refusal) => assert_eq!(refusal.errno, ENOMEM),
+        }
+        assert_eq!(w.picture(&tracer), before, "after {n} allocations");
+    }
+    unreachable!()
+}
+
+#[test]
+fn want_of_memory_leaves_nothing() {
+    assert!(with_ever_more_memory(fail_after) > 8);
+    assert!(with_ever_more_memory(engine_memory::fail_after) > 4);
+}
+
+#[test]
+fn a_refusal_in_the_middle_leaves_nothing() {
+    let mut w = World::new();
+    let tracer = w.consumer();
+    let before = w.picture(&tracer);
+    let refusal = w
+        .enable(&tracer, &image(&["one", "never", "two"]))
+        .unwrap_err();
+    assert_eq!(refusal.errno, ENODEV);
+    assert_eq!(w.picture(&tracer), before);
+    assert_eq!(tracer.engine.option(Opt::Bufsize), UNSET);
+    // Not even the probe that was made before the refusal is there.
+    assert_eq!(w.enable(&tracer, &image(&["half"])).ok().unwrap().0, 0);
+    let refusal = w.replicate(&tracer, "one", "two").unwrap_err();
+    assert_eq!(
+        told(refusal),
+        (ENOENT, "no enabling has this description".into())
+    );
+}
+
+#[test]
+fn replicas_are_enablings_of_their_own() {
+    let mut w = World::new();
+    let tracer = w.consumer();
+    w.enable(&tracer, &image(&["one", "one"])).ok().unwrap();
+    assert_eq!(w.replicate(&tracer, "one", "two").ok().unwrap(), 2);
+    assert_eq!(w.probes[1].ecbs().iter(&CpuGuard).count(), 2);
+    let clauses: Vec<_> = [1, 3]
+        .map(|epid| tracer.engine.eprobe(epid, |d, _| d.size).unwrap())
+        .into();
+    assert_eq!(clauses, [12, 12]);
+    // Doubling comes to an end.
+    let doubled = (0..).find_map(|n| w.replicate(&tracer, "one", "one").err().map(|r| (n, r)));
+    let (rounds, refusal) = doubled.unwrap();
+    assert_eq!(
+        told(refusal),
+        (ENOSPC, "too many retained enablings".into())
+    );
+    // One enabling for the replica to "two", so that 2^10 do not fit.
+    assert_eq!(1 << (rounds + 1), RETAIN_MAX);
+}
+
+#[test]
+fn enablings_are_limited() {
+    let mut w = World::new();
+    let tracer = w.consumer();
+    let enabling = image(&["nonesuch"]);
+    for _ in 0..RETAIN_MAX {
+        w.enable(&tracer, &enabling).ok().unwrap();
+    }
+    let before = w.picture(&tracer);
+    let refusal = w.enable(&tracer, &enabling).unwrap_err();
+    assert_eq!(
+        told(refusal),
+        (ENOSPC, "too many retained enablings".into())
+    );
+    assert_eq!(w.picture(&tracer), before);
+}
+
+#[test]
+fn probes_that_appear_are_enabled_or_counted() {
+    let mut w = World::new();
+    let (all, some) = (w.consumer(), w.consumer());
+    w.enable(&all, &image(&["*"])).ok().unwrap();
+    w.enable(&some, &image(&["late"])).ok().unwrap();
+    let late = w.create(&["late"])[0];
+    assert!(w.armed().contains(&late.id()));
+    assert_eq!(late.ecbs().iter(&CpuGuard).count(), 2);
+    // A second one of this name cannot be armed: whoever wants it is told.
+    w.create(&["bad"]);
+    assert_eq!((all.missed(), some.missed()), (1, 0));
+    w.state.remove(w.index, &[late]);
+    assert!(!w.armed().contains(&late.id()));
+    assert_eq!(late.ecbs().iter(&CpuGuard).count(), 0);
+
+    // It comes back when there is no memory for its ECBs.
+    let (index, state) = (w.index, &mut w.state);
+    state
+        .populate(index, |batch| {
+            batch.create(b"", b"", b"late", 0)?;
+            fail_after(Some(0));
+            Ok(())
+        })
+        .unwrap();
+    fail_after(None);
+    assert_eq!((all.missed(), some.missed()), (2, 1));
+    assert_eq!(late.ecbs().iter(&CpuGuard).count(), 0);
+    assert!(!w.armed().contains(&late.id()));
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Everything that consumers share: the table of probes, the providers, and who is linked to which probe.
+//!
+//! One mutex guards it; here it has been taken. Providers are called with it held, in whichever way they are called.
+
+use super::enabling::Attached;
+use super::glob;
+use super::provider::{Batch, Description, Provider};
+use super::table::Table;
+use crate::sys::rculist::Writer;
+use kernel::alloc::KVVec;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// What consumers share.
+pub struct State {
+    pub(super) table: Table,
+    providers: KVVec<Slot>,
+    pub(super) attached: KVVec<Attached>,
+    pub(super) writer: Writer,
+}
+
+/// A provider's place; it stays when the provider goes, since probes refer to it by index.
+struct Slot {
+    name: &'static str,
+    provider: Option<Arc<dyn Provider>>,
+}
+
+impl State {
+    /// No probes, no providers, no consumers.
+    pub const fn new(table: Table, writer: Writer) -> Self {
+        Self {
+            table,
+            providers: KVVec::new(),
+            attached: KVVec::new(),
+            writer,
+        }
+    }
+
+    /// Adds a provider; returns its index.
+    pub fn add_provider(&mut self, provider: Arc<dyn Provider>) -> Result<u32> {
+        let name = provider.name();
+        if self.provider(name.as_bytes()).is_some() {
+            return Err(EEXIST);
+        }
+        let index = u32::try_from(self.providers.len()).map_err(|_| ENOSPC)?;
+        self.providers.push(
+            Slot {
+                name,
+                provider: Some(provider),
+            },
+            GFP_KERNEL,
+        )?;
+        Ok(index)
+    }
+
+    /// The provider of this name.
+    pub fn provider(&self, name: &[u8]) -> Option<Arc<dyn Provider>> {
+        let slot = self
+            .providers
+            .iter()
+            .find(|slot| slot.name.as_bytes() == name)?;
+        slot.provider.clone()
+    }
+
+    /// The provider of this index.
+    pub fn provider_at(&self, index: u32) -> Option<Arc<dyn Provider>> {
+        self.slot(index)?.provider.clone()
+    }
+
+    fn slot(&self, index: u32) -> Option<&Slot> {
+        self.providers.get(usize::try_from(index).ok()?)
+    }
+
+    /// Creates probes of the provider `index`, all or none, and enables them for whoever has described them.
+    pub fn populate<R>(
+        &mut self,
+        index: u32,
+        create: impl FnOnce(&mut Batch<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let name = self.slot(index).ok_or(ENODEV)?.name;
+        let mut batch = Batch::new(&mut self.table, index, name);
+        let result = create(&mut batch);
+        let created = batch.created();
+        match result {
+            Ok(_) => self.enable_new(&created),
+            // Their provider does not know of them, or not of all.
+            Err(_) => created.iter().for_each(|probe| probe.kill()),
+        }
+        result
+    }
+
+    /// Lets the providers that `desc` may mean make probes to order.
+    pub fn provide(&mut self, desc: &Description<'_>) -> Result {
+        for at in 0..self.providers.len() {
+            let Some(slot) = self.providers.get(at) else {
+                break;
+            };
+            let meant =
+                desc.provider.is_empty() || glob::matches(desc.provider, slot.name.as_bytes());
+            if let (true, Some(provider)) = (meant, slot.provider.clone()) {
+                self.populate(at as u32, |batch| provider.provide(desc, batch))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a provider with its probes.
+    pub fn remove_provider(&mut self, index: u32) {
+        let mut after = 0;
+        while let Some(probe) = self.table.next_of(index, after) {
+            after = probe.id();
+            self.remove(index, &[probe]);
+        }
+        if let Some(slot) = usize::try_from(index)
+            .ok()
+            .and_then(|at| self.providers.get_mut(at))
+        {
+            slot.provider = None;
+        }
+    }
+}

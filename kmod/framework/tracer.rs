@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! A consumer as everything but its own file knows it.
+//!
+//! It is shared: by the file, by each of its ECBs, and by what runs beside it while it traces. What changes in it changes by
+//! single atomic words.
+
+use super::probe::ProbeRef;
+use core::sync::atomic::{AtomicU64, Ordering};
+use dtrace_engine::{Activity, Consumer, Ecb};
+use dtrace_uapi::ioctl::Status;
+use kernel::sync::Arc;
+
+/// A consumer.
+pub struct Tracer {
+    /// What does the tracing.
+    pub engine: Consumer,
+    /// `dtrace:::ERROR`.
+    pub error: ProbeRef,
+    missed: AtomicU64,
+    recursions: AtomicU64,
+    nmis: AtomicU64,
+}
+
+impl Tracer {
+    /// A consumer that nothing has happened to yet.
+    pub fn new(engine: Consumer, error: ProbeRef) -> Self {
+        Self {
+            engine,
+            error,
+            missed: AtomicU64::new(0),
+            recursions: AtomicU64::new(0),
+            nmis: AtomicU64::new(0),
+        }
+    }
+
+    /// Notes that it goes without `n` probes that it has described: they appeared after its request, and could not be
+    /// enabled. There was no call to refuse, so that the status has to tell.
+    pub fn miss(&self, n: u64) {
+        self.missed.fetch_add(n, Ordering::Relaxed);
+    }
+
+    /// How many probes it goes without.
+    pub fn missed(&self) -> u64 {
+        self.missed.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a probe of its own fired on top of probe context, and was lost.
+    pub fn lose(&self, nmi: bool) {
+        if self.engine.activity() == Activity::Active {
+            let kind = if nmi { &self.nmis } else { &self.recursions };
+            kind.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// What was lost, and what it goes without.
+    pub fn report(&self, status: &mut Status) {
+        status.recursions = self.recursions.load(Ordering::Relaxed);
+        status.nmis = self.nmis.load(Ordering::Relaxed);
+        status.missed = self.missed();
+    }
+}
+
+/// An ECB at a probe.
+pub struct EcbRef {
+    /// Whose it is.
+    pub tracer: Arc<Tracer>,
+    /// What the engine calls it.
+    pub ecb: Ecb,
+}
