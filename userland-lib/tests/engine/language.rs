@@ -156,6 +156,69 @@ fn strings_are_values() {
 }
 
 #[test]
+fn strings_are_addresses_of_their_characters() {
+    check(
+        r#"
+        BEGIN { s = "dtrace"; trace(s[1]); trace(*s); printf(" %s %s", s + 2, 4 + s); }
+        BEGIN { x["k"] = strchr(s, 'z'); y = strstr(s, "ra"); }
+        BEGIN /x["k"] == (void *)0 && y != (void *)0/ { printf(" %s", y); }
+        BEGIN { this->c = execname; printf(" %d", this->c[0] == execname[0]); }
+        BEGIN { s = (void *)0; printf(" %d", s == (void *)0); }
+        "#,
+        expect!["|116100 race ce race 1 1"],
+    );
+}
+
+#[test]
+fn addresses_are_shown_as_text() {
+    check(
+        r#"
+        struct in6_addr { unsigned char b[16]; };
+        BEGIN
+        {
+            p = (struct in6_addr *)alloca(sizeof (struct in6_addr));
+            p->b[12] = 192; p->b[14] = 2; p->b[15] = 1;
+            printf("%s %s %s", inet_ntoa6(p), inet_ntoa6(p, 0), inet_ntoa6(p, 1));
+            p->b[0] = 0xfe; p->b[1] = 0x80;
+            printf(" %s %s", inet_ntoa6(p), inet_ntop(10, p));
+            q = (uint32_t *)alloca(4);
+            *q = htonl(0x7f000001);
+            printf(" %s %s", inet_ntoa(q), inet_ntop(2, q));
+        }
+        "#,
+        expect!["|192.0.2.1 192.0.2.1 ::192.0.2.1 fe80::c000:201 fe80::c000:201 127.0.0.1 127.0.0.1"],
+    );
+}
+
+#[test]
+fn objects_are_printed_with_their_members() {
+    check(
+        r#"
+        enum color { RED, GREEN };
+        struct point { int x; char name[4]; enum color c; unsigned low : 3; void *p; };
+        BEGIN
+        {
+            t = (struct point *)alloca(sizeof (struct point));
+            t->x = -2; t->name[0] = 'a'; t->c = GREEN; t->low = 5; t->p = (void *)0x10;
+            print(t);
+        }
+        "#,
+        expect![[r#"
+            |0x8dd7000000000000 = *$
+            |                                            (struct point) {$
+            |                                             .x = (int)-2,$
+            |                                             .name = (char [4]) [$
+            |                                              (char)'a',$
+            |                                             ],$
+            |                                             .c = (enum color)GREEN,$
+            |                                             .low = (unsigned int)5,$
+            |                                             .p = (void *)0x10,$
+            |                                            }$
+        "#]],
+    );
+}
+
+#[test]
 fn records_live_in_variables() {
     check(
         r#"
