@@ -113,7 +113,10 @@ impl Sema<'_, '_> {
                 .statements(&clause.body, &mut builder)
                 .map_err(|error| error.within("action list"));
             let predicate = self.late_predicate(clause, early, body)?;
-            let predicate = predicate.map(|expr| self.decision(&expr)).transpose()?;
+            let predicate = predicate
+                .map(|expr| self.decision(&expr))
+                .transpose()?
+                .flatten();
             return Ok(vec![(predicate, builder.actions)]);
         }
         let var = match clause.predicate {
@@ -303,7 +306,7 @@ impl Sema<'_, '_> {
             let both = ExprKind::Logic(BinaryOp::LogAnd, Box::new(left), Box::new(right));
             Expr::new(both, Ty::INT, Span::default())
         });
-        let predicate = all.map(|expr| self.decision(&expr)).transpose()?;
+        let predicate = all.map(|expr| self.decision(&expr)).transpose()?.flatten();
         builder.done.push((predicate, actions));
         Ok(())
     }
@@ -394,10 +397,14 @@ impl Sema<'_, '_> {
         lower::value(expr, &self.state.types).map_err(|why| too_large(why, expr.span))
     }
 
-    /// The code of a predicate.
-    fn decision(&self, expr: &Expr) -> Result<Difo> {
+    /// The code of a predicate; none where it is always true.
+    fn decision(&self, expr: &Expr) -> Result<Option<Difo>> {
         self.has_value()?;
-        lower::predicate(expr, &self.state.types).map_err(|why| too_large(why, expr.span))
+        if expr.constant().is_some_and(|value| value != 0) {
+            return Ok(None);
+        }
+        let difo = lower::predicate(expr, &self.state.types);
+        difo.map(Some).map_err(|why| too_large(why, expr.span))
     }
 
     /// The code of an expression that the kernel does not record.

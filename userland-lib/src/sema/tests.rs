@@ -243,6 +243,17 @@ fn strings_can_be_indexed_and_compared_with_null() {
 }
 
 #[test]
+fn a_predicate_that_is_always_true_costs_nothing() {
+    let predicates = |text: &str| -> Vec<bool> {
+        let program = compile(text).expect(text);
+        let clauses = program.clauses.iter();
+        clauses.map(|clause| clause.predicate.is_some()).collect()
+    };
+    let text = "BEGIN /1/ { trace(1); } BEGIN /0/ { trace(2); } BEGIN /pid/ { trace(3); }";
+    assert_eq!(predicates(text), [false, true, true]);
+}
+
+#[test]
 fn an_array_has_no_more_keys_than_the_tuple_stack() {
     assert!(compile("BEGIN { x[1,2,3,4,5,6,7,8] = 1; }").is_ok());
     assert_eq!(
