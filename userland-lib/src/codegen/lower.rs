@@ -206,10 +206,20 @@ impl<'a> Lowering<'a> {
                 self.expr(second)
             }
             ExprKind::Assign(place, value) => {
-                let value = self.exact(value);
+                let raw = self.expr(value);
                 let target = self.target(place);
-                self.write(&target, value, e.ty, span);
-                value
+                match target {
+                    // A store to memory takes the low bits, the expression's value only who reads it.
+                    Target::Memory(..) => {
+                        self.write(&target, raw, e.ty, span);
+                        self.cut(raw, value)
+                    }
+                    _ => {
+                        let exact = self.cut(raw, value);
+                        self.write(&target, exact, e.ty, span);
+                        exact
+                    }
+                }
             }
             ExprKind::Update {
                 place,
@@ -222,12 +232,15 @@ impl<'a> Lowering<'a> {
                 let old = self.read(&target, e.ty, span);
                 let right = self.expr(value);
                 let new = self.arith(*op, old, right, *wide, span);
-                let new = self.extend(new, e.ty, span);
-                self.write(&target, new, e.ty, span);
-                if *post {
-                    old
-                } else {
-                    new
+                let exact = self.extend(new, e.ty, span);
+                let stored = match target {
+                    Target::Memory(..) => new,
+                    _ => exact,
+                };
+                self.write(&target, stored, e.ty, span);
+                match post {
+                    true => old,
+                    false => exact,
                 }
             }
             ExprKind::Call(subr, args) => self.call(*subr, args, span),

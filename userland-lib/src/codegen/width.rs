@@ -28,6 +28,11 @@ impl Lowering<'_> {
     /// The value of `e` cut to its type.
     pub(super) fn exact(&mut self, e: &Expr) -> VReg {
         let value = self.expr(e);
+        self.cut(value, e)
+    }
+
+    /// `value`, which is that of `e`, cut to the type of `e`.
+    pub(super) fn cut(&mut self, value: VReg, e: &Expr) -> VReg {
         match self.is_exact(e) {
             true => value,
             false => self.extend(value, e.ty, e.span),
@@ -53,7 +58,6 @@ impl Lowering<'_> {
             ExprKind::Neg(_) => false,
             ExprKind::BitNot(inner) | ExprKind::Comma(_, inner) => self.is_exact(inner),
             ExprKind::Retype(inner) => self.is_integer(inner) && self.is_exact(inner),
-            ExprKind::Convert(inner) => !self.fits(inner, e.ty) || self.is_exact(inner),
             ExprKind::Cond(_, a, b) => self.is_exact(a) && self.is_exact(b),
             _ => true,
         }
