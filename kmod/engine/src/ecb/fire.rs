@@ -4,8 +4,8 @@
 //! Running a clause: predicate, actions, data.
 //!
 //! A key is built in a buffer of its own, with strings filled up with zeros to the next word, hashed and compared over
-//! what was used of it, and copied only when it is new. An aggregation without a key has one entry, whose place is
-//! remembered.
+//! what was used of it, and copied only when it is new. The place of an aggregation's last entry is remembered: where the
+//! key is the same again, or where there is none, nothing is looked up.
 
 use super::speculate::{commit, discard, speculate};
 use super::{Act, Aggregate, Datum, Field, Prepared, Shape};
@@ -39,7 +39,7 @@ pub struct Outputs {
     pub key: Bytes,
     /// How many bytes of each part of the key are used.
     pub used: Vec<usize>,
-    /// Where the entry of each aggregation without a key is: generation (high half) and offset.
+    /// Where the last entry of each aggregation is: generation (high half) and offset.
     pub slots: Vec<u64>,
     /// Program counters of a stack.
     pub pcs: Vec<u64>,
@@ -486,40 +486,46 @@ fn aggregate_by_key<M: Machine>(
         key,
         used,
         pcs,
+        slots,
         ..
     } = out;
     set_half(key, 0, aggregate.id);
-    let mut hash = u64::from(aggregate.id);
     for (field, used) in aggregate.keys.iter().zip(used.iter_mut()) {
-        let range = field.offset..field.offset.wrapping_add(field.size);
-        let part = key.get_mut(range).unwrap_or(&mut []);
-        *used = write_key(field, part, env, pcs)?;
-        hash = hash_bytes(hash, part.get(..*used).unwrap_or(&[]));
+        *used = write_key(field, part_mut(key, field), env, pcs)?;
     }
     let (value, increment) = value_of(aggregate, env)?;
     let key: &[u8] = key.get(..aggregate.key_size).unwrap_or(&[]);
-    let found = aggregations.find(hash, |entry| {
+    let parts = || aggregate.keys.iter().zip(used.iter());
+    let same = |entry: &[u8]| {
         slice_at::<4>(entry, 0) == slice_at(key, 0)
-            && aggregate.keys.iter().zip(used.iter()).all(|(field, used)| {
+            && parts().all(|(field, used)| {
                 let range = field.offset..field.offset.wrapping_add(*used);
                 match (key.get(range.clone()), entry.get(range)) {
                     (Some(a), Some(b)) => same_bytes(a, b),
                     _ => false,
                 }
             })
-    });
-    let at = match found {
-        Some(at) => at,
-        None => match aggregations.add(hash, key, aggregate.size) {
-            Some(at) => {
-                let mem = aggregations.bytes();
-                let data = at.wrapping_add(aggregate.offset);
-                aggregate.function.init(mem, data);
-                at
-            }
-            None => return Ok(()),
-        },
     };
+    // The same key often comes again: then its entry is where it was.
+    let slot = slots.get_mut((aggregate.id as usize).wrapping_sub(1));
+    let known = slot.as_ref().map_or(0, |slot| **slot);
+    let generation = aggregations.generation();
+    let mut at = known as u32 as usize;
+    let again =
+        (known >> 32) as u32 == generation && aggregations.bytes().get(at..).is_some_and(same);
+    if !again {
+        let hash = parts().fold(u64::from(aggregate.id), |hash, (field, used)| {
+            let range = field.offset..field.offset.wrapping_add(*used);
+            hash_bytes(hash, key.get(range).unwrap_or(&[]))
+        });
+        let Some(found) = find_or_add(aggregate, aggregations, hash, key, same) else {
+            return Ok(());
+        };
+        at = found;
+        if let Some(slot) = slot {
+            *slot = u64::from(generation) << 32 | at as u64;
+        }
+    }
     aggregate.function.update(
         aggregations.bytes(),
         at.wrapping_add(aggregate.offset),
@@ -527,6 +533,30 @@ fn aggregate_by_key<M: Machine>(
         increment,
     );
     Ok(())
+}
+
+/// The part of a key that belongs to `field`.
+#[inline(always)]
+fn part_mut<'k>(key: &'k mut Bytes, field: &Field) -> &'k mut [u8] {
+    let range = field.offset..field.offset.wrapping_add(field.size);
+    key.get_mut(range).unwrap_or(&mut [])
+}
+
+/// The entry with `hash` that `same` recognises, or a new one; `None` where there is no room for it.
+fn find_or_add(
+    aggregate: &Aggregate,
+    aggregations: &mut Aggregations,
+    hash: u64,
+    key: &[u8],
+    same: impl Fn(&[u8]) -> bool,
+) -> Option<usize> {
+    if let Some(at) = aggregations.find(hash, same) {
+        return Some(at);
+    }
+    let at = aggregations.add(hash, key, aggregate.size)?;
+    let data = at.wrapping_add(aggregate.offset);
+    aggregate.function.init(aggregations.bytes(), data);
+    Some(at)
 }
 
 /// Actions that change the system; the builder lets them through only for destructive consumers.
