@@ -191,6 +191,9 @@ impl Sema<'_, '_> {
             let ty = place.ty;
             return Ok(Some((Place::Var(place), ty)));
         }
+        if scope == VarScope::Global && self.state.types.declared_constant(name).is_some() {
+            return Ok(None);
+        }
         let taken = scope == VarScope::Global
             && (self.state.variables.global(name).is_some()
                 || builtin::find(name).is_some()

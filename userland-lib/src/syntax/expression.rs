@@ -225,6 +225,12 @@ impl Parser<'_> {
 
     /// Whether a type begins here.
     pub(super) fn type_ahead(&mut self) -> Result<bool> {
+        if self.at("`") {
+            return Ok(match self.second()? {
+                Tok::Ident(name) => self.is_type(Some(""), &name),
+                _ => false,
+            });
+        }
         let Tok::Ident(word) = &self.token else {
             return Ok(false);
         };

@@ -287,7 +287,7 @@ impl Parser<'_> {
     fn declaration_ahead(&mut self) -> Result<bool> {
         let mut ahead = self.lexer.clone();
         let start = ahead.position();
-        if ahead.remaining().starts_with(';') {
+        if ahead.remaining().starts_with([';', '`']) {
             return Ok(true);
         }
         let (Tok::Ident(word), span) = (match ahead.token(false) {
