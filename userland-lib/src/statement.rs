@@ -25,6 +25,8 @@ pub enum Kind {
     Signed,
     /// An unsigned integer, or a pointer.
     Unsigned,
+    /// A floating-point number.
+    Float,
     /// A string: ends at its first NUL.
     String,
     /// Anything else that has bytes: arrays, structures.

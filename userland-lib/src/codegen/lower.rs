@@ -89,9 +89,16 @@ impl<'a> Lowering<'a> {
             };
         }
         match self.types.base(ty) {
-            Kind::String | Kind::Record(_) | Kind::Array(..) => Shape::Object {
-                size: self.types.size(ty).unwrap_or(0),
+            // Its bits: nothing computes with them.
+            Kind::Float { size, .. } if *size <= 8 => Shape::Int {
+                size: u64::from(*size),
+                signed: false,
             },
+            Kind::String | Kind::Record(_) | Kind::Array(..) | Kind::Float { .. } => {
+                Shape::Object {
+                    size: self.types.size(ty).unwrap_or(0),
+                }
+            }
             _ => Shape::Pointer,
         }
     }

@@ -52,6 +52,7 @@ impl Kind {
         match declared {
             statement::Kind::Signed => Self::Int { signed: true },
             statement::Kind::Unsigned => Self::Int { signed: false },
+            statement::Kind::Float => Self::Float,
             statement::Kind::String => Self::Str,
             statement::Kind::Bytes => Self::Bytes,
             statement::Kind::Action => action

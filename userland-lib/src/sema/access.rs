@@ -141,7 +141,13 @@ impl Sema<'_, '_> {
                 span,
                 "cannot dereference pointer to void",
             )),
-            _ if types.is_scalar(ty) => {
+            // What a register does not hold is an object.
+            Kind::Float { size: 9.., .. } => {
+                let mut object = address.retype(ty);
+                (object.user, object.span) = (user, span);
+                Ok(object)
+            }
+            kind if types.is_scalar(ty) || matches!(kind, Kind::Float { .. }) => {
                 let address = Box::new(address);
                 Ok(Expr::new(ExprKind::Load { address, user }, ty, span))
             }

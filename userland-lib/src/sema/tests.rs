@@ -243,6 +243,27 @@ fn strings_can_be_indexed_and_compared_with_null() {
 }
 
 #[test]
+fn floating_point_numbers_are_not_computed_with() {
+    for (body, start) in [
+        ("d = *(double *)arg0; trace(d + d);", "[D_OP_INCOMPAT]"),
+        ("d = *(double *)arg0; trace(d * 2);", "[D_OP_ARITH]"),
+        ("d = *(double *)arg0; trace(d ? 1 : 2);", "[D_OP_SCALAR]"),
+        ("d = *(double *)arg0; trace(d == d);", "[D_OP_INCOMPAT]"),
+        ("d = *(double *)arg0; trace((int)d);", "[D_CAST_INVAL]"),
+        (
+            "d = *(double *)arg0; d = *(float *)arg1;",
+            "[D_OP_INCOMPAT]",
+        ),
+        ("@ = sum(*(double *)arg0);", "[D_AGG_SCALAR]"),
+        ("printf(\"%d\", *(float *)arg0);", "[D_PRINTF_ARG_TYPE]"),
+        ("printf(\"%f\", arg0);", "[D_PRINTF_ARG_TYPE]"),
+    ] {
+        let error = refused(body);
+        assert!(error.starts_with(start), "{body}: {error}");
+    }
+}
+
+#[test]
 fn a_predicate_that_is_always_true_costs_nothing() {
     let predicates = |text: &str| -> Vec<bool> {
         let program = compile(text).expect(text);

@@ -72,7 +72,7 @@ pub enum Kind {
         /// Whether arrays of it are text.
         is_char: bool,
     },
-    /// A floating-point number, which D can carry but not compute with.
+    /// A floating-point number, which D can load, keep and print, but not compute with.
     Float {
         /// Its name.
         name: Rc<str>,
@@ -366,7 +366,9 @@ impl<'w> Types<'w> {
     pub fn dif_type(&self, ty: Ty) -> DifType {
         let (kind, flags) = match self.base(ty) {
             Kind::String => (DIF_TYPE_STRING, DIF_TF_BYREF),
-            Kind::Array(..) | Kind::Record(_) => (DIF_TYPE_CTF, DIF_TF_BYREF),
+            Kind::Array(..) | Kind::Record(_) | Kind::Float { size: 9.., .. } => {
+                (DIF_TYPE_CTF, DIF_TF_BYREF)
+            }
             _ => (DIF_TYPE_CTF, 0),
         };
         let nul = u64::from(kind == DIF_TYPE_STRING);
@@ -385,6 +387,7 @@ impl<'w> Types<'w> {
             Kind::String => statement::Kind::String,
             Kind::Array(element, _) if self.is_char(*element) => statement::Kind::String,
             Kind::Array(..) | Kind::Record(_) => statement::Kind::Bytes,
+            Kind::Float { .. } => statement::Kind::Float,
             Kind::Stack | Kind::Symbol | Kind::Usymbol | Kind::Dynamic => statement::Kind::Action,
             _ if self.int(ty).is_some_and(|int| int.signed) => statement::Kind::Signed,
             _ => statement::Kind::Unsigned,

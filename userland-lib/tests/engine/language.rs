@@ -193,6 +193,34 @@ fn addresses_are_shown_as_text() {
 }
 
 #[test]
+fn floating_point_numbers_are_loaded_kept_and_printed() {
+    check(
+        r#"
+        struct mixed { float f; double d; };
+        BEGIN
+        {
+            p = (uint64_t *)alloca(16);
+            p[0] = 0xbff80000; p[1] = 0x400921fb54442d18;
+            m = (struct mixed *)p;
+            printf("%g %f %.3e %d", ((struct mixed *)(p))->d, m->d, m->d, sizeof (m->f));
+            x = m->d; self->y[1] = m->d;
+            printf(" %.2f %.4f", x, self->y[1]);
+            *(uint32_t *)p = 0xbfc00000;
+            z = m->f;
+            printf(" %g %g", z, m->f);
+            @[m->f] = count();
+        }
+        "#,
+        expect![[r#"
+            |3.14159 3.141593 3.142e+00 4 3.14 3.1416 -1.5 -1.5$
+            |             0  1  2  3  4  5  6  7  8  9  a  b  c  d  e  f  0123456789abcdef$
+            |         0: 00 00 c0 bf                                      ....$
+            |                1$
+        "#]],
+    );
+}
+
+#[test]
 fn objects_are_printed_with_their_members() {
     check(
         r#"
