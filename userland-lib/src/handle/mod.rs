@@ -370,9 +370,15 @@ impl<'w> Handle<'w> {
 
     fn enable_error_clause(&mut self) -> Result<(), Error> {
         let source = Source::argument(ERROR_CLAUSE);
+        // What the user asks of programs is not asked of our own.
+        let settings = Settings {
+            amin: None,
+            tree: false,
+            ..self.settings()
+        };
         let mut program = self
             .compiler
-            .compile(&source, &self.settings())
+            .compile(&source, &settings)
             .map_err(Error::Compile)?;
         program.statements.fill(Statement::Error);
         self.statements.extend(program.statements.iter().cloned());

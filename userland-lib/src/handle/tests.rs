@@ -162,6 +162,17 @@ fn what_destroys_must_be_allowed_before_tracing_begins() {
 }
 
 #[test]
+fn what_is_asked_of_programs_is_not_asked_of_the_clause_for_faults() {
+    let device = Scripted::default();
+    let world = KernelWorld::new(&device);
+    let mut handle = Handle::new(&world).unwrap();
+    handle
+        .set_option("amin", Some("Standard/Standard/Common"))
+        .unwrap();
+    handle.go().unwrap();
+}
+
+#[test]
 fn tracing_goes_on_until_it_is_stopped() {
     let device = Scripted::default();
     let world = KernelWorld::new(&device);
