@@ -397,3 +397,134 @@ fn scratch_memory_is_told_from_other_memory() {
         Err("[D_ALLOCA_SIZE] alloca(1025) size larger than scratchsize 1024".to_owned())
     );
 }
+
+#[test]
+fn actions_on_aggregations_and_memory_tell_what_they_miss() {
+    for (body, start) in [
+        (
+            "@a += count();",
+            "[D_AGG_OP] aggregation must be assigned by operator =",
+        ),
+        ("clear(@a);", "[D_CLEAR_AGGBAD] undefined aggregation: @a"),
+        ("trunc(@a);", "[D_TRUNC_AGGBAD] undefined aggregation: @a"),
+        (
+            "normalize(@a, 1);",
+            "[D_NORMALIZE_AGGBAD] undefined aggregation: @a",
+        ),
+        (
+            "denormalize(@a);",
+            "[D_NORMALIZE_AGGBAD] undefined aggregation: @a",
+        ),
+        ("printa(@a);", "[D_PRINTA_AGGBAD] undefined aggregation: @a"),
+        (
+            "trunc(5);",
+            "[D_TRUNC_AGGARG] trunc( ) argument #1 is incompatible",
+        ),
+        (
+            "denormalize(\"a\");",
+            "[D_NORMALIZE_AGGARG] denormalize( ) argument #1 is incompatible",
+        ),
+        (
+            "@a = count(); normalize(@a, 0);",
+            "[D_NORMALIZE_SCALAR] normalize( ) argument #2",
+        ),
+        (
+            "@a = count(); @b[1] = count(); printa(@a, @b);",
+            "[D_PRINTA_AGGKEY] printa( ): @a and @b",
+        ),
+        (
+            "@a[1] = count(); @b[\"x\"] = count(); printa(@a, @b);",
+            "[D_PRINTA_AGGPROTO] printa( ): @b[ ] key #1",
+        ),
+        (
+            "tracemem(execname, 8);",
+            "[D_TRACEMEM_ADDR] tracemem( ) argument #1 is incompatible",
+        ),
+        (
+            "ustack(0);",
+            "[D_USTACK_FRAMES] ustack( ) argument #1 must be",
+        ),
+        (
+            "ustack(1, pid);",
+            "[D_USTACK_STRSIZE] ustack( ) argument #2 must be",
+        ),
+        ("stack(pid);", "[D_STACK_SIZE] stack( ) size must be"),
+        (
+            "printf(\"\");",
+            "[D_PRINTF_FMT_EMPTY] printf( ) format string is empty",
+        ),
+        (
+            "printf(\"%@d\", 1);",
+            "[D_PRINTF_AGG_CONV] %@ conversion requires",
+        ),
+        (
+            "printf(\"%*d\", \"a\", 1);",
+            "[D_PRINTF_DYN_TYPE] printf( ) argument #2 is incompatible",
+        ),
+        (
+            "printf(\"%*d\");",
+            "[D_PRINTF_DYN_PROTO] printf( ) prototype mismatch",
+        ),
+        (
+            "trace(*curthread);",
+            "[D_DEREF_VOID] cannot dereference pointer to void",
+        ),
+    ] {
+        let error = refused(body);
+        assert!(error.starts_with(start), "{body}: {error}");
+    }
+}
+
+#[test]
+fn distributions_are_checked_in_programs() {
+    for (body, tag) in [
+        ("@ = lquantize(1, pid, 2);", "D_LQUANT_BASETYPE"),
+        ("@ = lquantize(1, 1 << 40, 2);", "D_LQUANT_BASEVAL"),
+        ("@ = lquantize(1, 1, pid);", "D_LQUANT_LIMTYPE"),
+        ("@ = lquantize(1, 1, 1 << 40);", "D_LQUANT_LIMVAL"),
+        ("@ = lquantize(1, 10, 1);", "D_LQUANT_MISMATCH"),
+        ("@ = lquantize(1, 0, 10, pid);", "D_LQUANT_STEPTYPE"),
+        ("@ = lquantize(1, 0, 1000000, 70000);", "D_LQUANT_STEPVAL"),
+        ("@ = lquantize(1, 0, 10, 20);", "D_LQUANT_STEPLARGE"),
+        ("@ = lquantize(1, 0, 1000000, 1);", "D_LQUANT_STEPSMALL"),
+        (
+            "@ = lquantize(1, 0, 9); @ = lquantize(1, 1, 9);",
+            "D_LQUANT_MATCHBASE",
+        ),
+        (
+            "@ = lquantize(1, 0, 9); @ = lquantize(1, 0, 8);",
+            "D_LQUANT_MATCHLIM",
+        ),
+        (
+            "@ = lquantize(1, 0, 9, 3); @ = lquantize(1, 0, 9, 1);",
+            "D_LQUANT_MATCHSTEP",
+        ),
+        ("@ = llquantize(1, pid, 0, 6, 20);", "D_LLQUANT_FACTORTYPE"),
+        ("@ = llquantize(1, 1, 0, 6, 20);", "D_LLQUANT_FACTORVAL"),
+        ("@ = llquantize(1, 10, pid, 6, 20);", "D_LLQUANT_LMAGTYPE"),
+        ("@ = llquantize(1, 10, -1, 6, 20);", "D_LLQUANT_LMAGVAL"),
+        ("@ = llquantize(1, 10, 0, pid, 20);", "D_LLQUANT_HMAGTYPE"),
+        ("@ = llquantize(1, 10, 5, 4, 20);", "D_LLQUANT_HMAGVAL"),
+        ("@ = llquantize(1, 10, 0, 6, pid);", "D_LLQUANT_STEPTYPE"),
+        ("@ = llquantize(1, 10, 0, 6, 3);", "D_LLQUANT_STEPVAL"),
+        (
+            "@ = llquantize(1, 10, 0, 6, 20); @ = llquantize(1, 20, 0, 6, 20);",
+            "D_LLQUANT_MATCHFACTOR",
+        ),
+        (
+            "@ = llquantize(1, 10, 0, 6, 20); @ = llquantize(1, 10, 1, 6, 20);",
+            "D_LLQUANT_MATCHLMAG",
+        ),
+        (
+            "@ = llquantize(1, 10, 0, 6, 20); @ = llquantize(1, 10, 0, 5, 20);",
+            "D_LLQUANT_MATCHHMAG",
+        ),
+        (
+            "@ = llquantize(1, 10, 0, 6, 20); @ = llquantize(1, 10, 0, 6, 10);",
+            "D_LLQUANT_MATCHSTEPS",
+        ),
+    ] {
+        let error = refused(body);
+        assert!(error.starts_with(&format!("[{tag}]")), "{body}: {error}");
+    }
+}
