@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::expect::Expected;
+use crate::session::{Outcome, Work};
 
 /// Seconds a case may take where it does not say.
 const LIMIT: u64 = 30;
@@ -36,17 +37,6 @@ pub struct Case {
     status: i32,
     stdout: Expected,
     stderr: Option<Expected>,
-}
-
-/// What a case left.
-#[derive(Debug, Default)]
-pub struct Outcome {
-    /// Exit status.
-    pub status: i32,
-    /// Standard output.
-    pub stdout: String,
-    /// Standard error.
-    pub stderr: String,
 }
 
 impl Case {
@@ -95,10 +85,21 @@ impl Case {
         sources.iter().map(|path| Self::read(cases, path)).collect()
     }
 
+    /// What the machine is to do for it.
+    pub fn work(&self) -> Work {
+        Work {
+            name: self.name.clone(),
+            command: self.command.clone(),
+            limit: self.limit,
+        }
+    }
+
     /// Whether the outcome is as expected; the error is a report.
     pub fn check(&self, outcome: &Outcome) -> Result<(), String> {
         let mut wrong = Vec::new();
-        if outcome.status != self.status {
+        if outcome.timed_out() {
+            wrong.push(format!("it took longer than {} s", self.limit.as_secs()));
+        } else if outcome.status != self.status {
             wrong.push(format!(
                 "exit status {} instead of {}",
                 outcome.status, self.status

@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::case::{Case, Outcome};
 use crate::console;
 use crate::vm::{read_lossy, Order, Setup, Vm, POLL};
 
@@ -23,19 +22,50 @@ const BOOT: Duration = Duration::from_secs(120);
 /// How much longer than a case's limit the guest, which enforces it first, may take to say so.
 const GRACE: Duration = Duration::from_secs(20);
 
-/// The verdict on one case: nothing to say, or a report.
-pub type Verdict = Result<(), String>;
+/// What the machine is to do for one case.
+#[derive(Clone, Debug)]
+pub struct Work {
+    /// The case's name.
+    pub name: String,
+    /// What bash is to run.
+    pub command: String,
+    /// How long it may take.
+    pub limit: Duration,
+}
 
-/// Runs the cases; `report` is told each verdict as it comes, by the case's place in `cases`.
+/// What a case left.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Exit status; 124 or 137 where the limit ended it.
+    pub status: i32,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Outcome {
+    /// Whether its time limit ended it: what timeout(1) returns, and what it does where its signal is not enough.
+    pub fn timed_out(&self) -> bool {
+        matches!(self.status, 124 | 137 | 143)
+    }
+}
+
+/// How a case ended: with an outcome, whose judge is the caller, or with a report on what it did to the machine.
+pub type Ending = Result<Outcome, String>;
+
+/// Runs the cases; `report` is told each ending as it comes, by the case's place in `cases`. `runner` is a script that
+/// works through the cases in the machine in place of init.
 pub fn run(
     setup: &Setup,
-    cases: &[&Case],
-    report: &mut dyn FnMut(usize, Verdict),
+    runner: Option<&str>,
+    cases: &[Work],
+    report: &mut dyn FnMut(usize, Ending),
 ) -> io::Result<()> {
     let mut next = 0;
     while next < cases.len() {
         let before = next;
-        let mut machine = Machine::boot(setup, cases, next)?;
+        let mut machine = Machine::boot(setup, runner, cases, next)?;
         machine.follow(cases, &mut next, report)?;
         machine.end(next == cases.len())?;
         if next == before {
@@ -59,13 +89,16 @@ struct Machine {
 
 impl Machine {
     /// Boots with the cases from `first` on.
-    fn boot(setup: &Setup, cases: &[&Case], first: usize) -> io::Result<Self> {
+    fn boot(setup: &Setup, runner: Option<&str>, cases: &[Work], first: usize) -> io::Result<Self> {
         let dir = setup.run_dir("cases")?;
+        if let Some(text) = runner {
+            fs::write(dir.join("runner"), text)?;
+        }
         for (at, case) in cases.iter().enumerate().skip(first) {
             let of = case_dir(&dir, at, case);
             fs::create_dir_all(&of)?;
             fs::write(of.join("command"), &case.command)?;
-            fs::write(of.join("limit"), case.limit.as_secs().to_string())?;
+            fs::write(of.join("limit"), format!("{}\n", case.limit.as_secs()))?;
         }
         let vm = Vm::boot(setup, &dir, &Order::Cases)?;
         let kept = setup.build.join("console-failed");
@@ -77,20 +110,19 @@ impl Machine {
         })
     }
 
-    /// Gives verdicts until the cases or the machine are done.
+    /// Reports endings until the cases or the machine are done.
     fn follow(
         &mut self,
-        cases: &[&Case],
+        cases: &[Work],
         next: &mut usize,
-        report: &mut dyn FnMut(usize, Verdict),
+        report: &mut dyn FnMut(usize, Ending),
     ) -> io::Result<()> {
         let mut since = Instant::now();
         let mut begun = BTreeMap::new();
         while let Some(case) = cases.get(*next) {
             let dir = case_dir(&self.dir, *next, case);
-            if dir.join("status").exists() {
-                let verdict = self.verdict(case, &dir);
-                report(*next, verdict);
+            if let Some(status) = status(&dir) {
+                report(*next, self.ending(&dir, status));
                 *next += 1;
                 since = Instant::now();
                 continue;
@@ -105,7 +137,7 @@ impl Machine {
                 sleep(POLL);
                 continue;
             }
-            if dir.join("status").exists() {
+            if status(&dir).is_some() {
                 continue;
             }
             self.log = self.vm.console();
@@ -118,12 +150,7 @@ impl Machine {
         Ok(())
     }
 
-    fn verdict(&self, case: &Case, dir: &Path) -> Verdict {
-        let outcome = Outcome {
-            status: read_lossy(&dir.join("status")).trim().parse().unwrap_or(-1),
-            stdout: read_lossy(&dir.join("stdout")),
-            stderr: read_lossy(&dir.join("stderr")),
-        };
+    fn ending(&self, dir: &Path, status: i32) -> Ending {
         let log = self.vm.console();
         if let Some(line) = console::trouble_in_case(&log, &dir_name(dir)) {
             self.keep(dir, &log);
@@ -132,19 +159,15 @@ impl Machine {
                 console::excerpt(&log)
             ));
         }
-        // What timeout(1) returns.
-        if outcome.status == 124 || outcome.status == 137 || outcome.status == 143 {
-            return Err(format!(
-                "it took longer than {} s\n{}",
-                case.limit.as_secs(),
-                case.check(&outcome).err().unwrap_or_default()
-            ));
-        }
-        case.check(&outcome)
+        Ok(Outcome {
+            status,
+            stdout: read_lossy(&dir.join("stdout")),
+            stderr: read_lossy(&dir.join("stderr")),
+        })
     }
 
     /// The report on a case that took the machine down.
-    fn blame(&self, case: &Case, dir: &Path) -> String {
+    fn blame(&self, case: &Work, dir: &Path) -> String {
         self.keep(dir, &self.log);
         let what = if console::dead(&self.log) {
             "the kernel died"
@@ -179,9 +202,17 @@ impl Machine {
 }
 
 /// The directory's name orders the cases; it is also the case's name in the console's log.
-fn case_dir(dir: &Path, at: usize, case: &Case) -> PathBuf {
+fn case_dir(dir: &Path, at: usize, case: &Work) -> PathBuf {
     let flat = case.name.replace('/', "-");
     dir.join("cases").join(format!("{at:04}-{flat}"))
+}
+
+/// The status of the case, once its line is whole.
+fn status(dir: &Path) -> Option<i32> {
+    read_lossy(&dir.join("status"))
+        .strip_suffix('\n')?
+        .parse()
+        .ok()
 }
 
 fn dir_name(dir: &Path) -> String {

@@ -9,6 +9,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -89,10 +90,30 @@ pub enum Order {
     Shell,
 }
 
+/// How a machine's work ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// With the status that the guest left.
+    Status(i32),
+    /// It was still at work when its limit was reached.
+    Late,
+    /// It was interrupted before it began, or once too often.
+    Interrupted,
+    /// The machine ended without a status.
+    Died,
+}
+
+/// How many interrupts the command gets before the machine is ended: dtrace stops tracing at the first, and at once at
+/// the second.
+const INTERRUPTS: usize = 2;
+
 /// A machine that was started.
 pub struct Vm {
     dir: PathBuf,
     child: Child,
+    control: PathBuf,
+    /// A connection to the guest's control port, as soon as QEMU listens.
+    port: Option<UnixStream>,
 }
 
 impl Vm {
@@ -126,7 +147,9 @@ impl Vm {
             Order::Shell => "shell",
         };
         fs::write(dir.join("mode"), mode)?;
-        let mut command = virtme(setup, dir, accel, matches!(order, Order::Shell));
+        // Not in the run directory: the path of a socket must be short.
+        let control = std::env::temp_dir().join(format!("control-{}", std::process::id()));
+        let mut command = virtme(setup, dir, accel, &control, matches!(order, Order::Shell));
         if !matches!(order, Order::Shell) {
             // A group of its own, so that QEMU and its helpers end with it.
             let console = File::create(dir.join("console.log"))?;
@@ -139,6 +162,8 @@ impl Vm {
         Ok(Self {
             dir: dir.to_owned(),
             child: command.spawn()?,
+            control,
+            port: None,
         })
     }
 
@@ -163,30 +188,65 @@ impl Vm {
 
     /// Waits for the status; none when the machine ends without one or the limit is reached.
     pub fn wait_status(&mut self, limit: Duration) -> io::Result<Option<i32>> {
-        self.follow(limit, &mut io::sink(), &mut io::sink())
+        match self.follow(limit, &mut io::sink(), &mut io::sink(), &mut || 0)? {
+            End::Status(status) => Ok(Some(status)),
+            _ => Ok(None),
+        }
     }
 
-    /// As [`Self::wait_status`], passing on what the command prints.
+    /// Waits for the machine's work to end, passing on what the command prints as it does, and to the command the
+    /// interrupts that `interrupts` says have come since it was last asked.
     pub fn follow(
         &mut self,
         limit: Duration,
         out: &mut dyn Write,
         err: &mut dyn Write,
-    ) -> io::Result<Option<i32>> {
+        interrupts: &mut dyn FnMut() -> usize,
+    ) -> io::Result<End> {
         let start = Instant::now();
         let mut stdout = Tail::new(self.dir.join("stdout"));
         let mut stderr = Tail::new(self.dir.join("stderr"));
+        let mut interrupted = 0;
         loop {
             // Asked before the output is read, so that the last of it is not missed.
             let status = self.status();
-            let over = !self.running()? || start.elapsed() > limit;
+            let running = self.running()?;
             stdout.copy(out)?;
             stderr.copy(err)?;
-            if status.is_some() || over {
-                return Ok(status.or_else(|| self.status()));
+            if let Some(status) = status.or_else(|| if running { None } else { self.status() }) {
+                return Ok(End::Status(status));
+            }
+            if !running {
+                return Ok(End::Died);
+            }
+            if start.elapsed() > limit {
+                return Ok(End::Late);
+            }
+            self.connect();
+            for _ in 0..interrupts() {
+                interrupted += 1;
+                if interrupted > INTERRUPTS || !self.interrupt() {
+                    return Ok(End::Interrupted);
+                }
             }
             sleep(POLL);
         }
+    }
+
+    /// Connects to the control port: the guest sees an end of file where nobody is.
+    fn connect(&mut self) {
+        if self.port.is_none() {
+            self.port = UnixStream::connect(&self.control).ok();
+        }
+    }
+
+    /// Interrupts the command as a terminal would; false where there is none yet.
+    fn interrupt(&mut self) -> bool {
+        self.dir.join("stdout").exists()
+            && self
+                .port
+                .as_mut()
+                .is_some_and(|port| port.write_all(b"INT\n").is_ok())
     }
 
     /// Waits until the machine's user has left it.
@@ -220,11 +280,13 @@ impl Vm {
 impl Drop for Vm {
     fn drop(&mut self) {
         self.kill();
+        // QEMU that ended by itself has removed it.
+        let _ = fs::remove_file(&self.control);
     }
 }
 
 /// The virtme-ng command line.
-fn virtme(setup: &Setup, dir: &Path, accel: Accel, shell: bool) -> Command {
+fn virtme(setup: &Setup, dir: &Path, accel: Accel, control: &Path, shell: bool) -> Command {
     let mut command = Command::new("vng");
     command.arg("--run").arg(&setup.kernel);
     if accel == Accel::Tcg {
@@ -244,8 +306,14 @@ fn virtme(setup: &Setup, dir: &Path, accel: Accel, shell: bool) -> Command {
         (Accel::Tcg, false) => "-cpu max",
         (Accel::Tcg, true) => "-cpu max -icount shift=0,sleep=off",
     };
-    command.arg(format!("--qemu-opts={qemu}"));
-    if !shell {
+    if shell {
+        command.arg(format!("--qemu-opts={qemu}"));
+    } else {
+        command.arg(format!(
+            "--qemu-opts={qemu} -chardev socket,id=control,path={},server=on,wait=off \
+             -device virtserialport,name=dtrace.control,chardev=control",
+            control.display()
+        ));
         // Verbose: the console goes to standard error.
         command.args(["--verbose", "--", "true"]);
     }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use qemu_tests::case::Case;
-use qemu_tests::session::{self, Verdict};
+use qemu_tests::session::{self, Work};
 use qemu_tests::vm::Setup;
 
 fn main() -> ExitCode {
@@ -48,6 +48,9 @@ fn prepare() -> Result<(Arguments, Vec<Trial>), String> {
         .collect();
     Ok((args, trials))
 }
+
+/// The verdict on one case: nothing to say, or a report.
+type Verdict = Result<(), String>;
 
 /// Whether libtest-mimic will run the case: the machine must be told beforehand.
 fn wanted(args: &Arguments, name: &str) -> bool {
@@ -96,8 +99,9 @@ impl Verdicts {
 fn start(setup: Setup, cases: Vec<Case>) -> Receiver<(usize, Verdict)> {
     let (to, from) = channel();
     std::thread::spawn(move || {
-        let cases: Vec<&Case> = cases.iter().collect();
-        let outcome = session::run(&setup, &cases, &mut |at, verdict| {
+        let works: Vec<Work> = cases.iter().map(Case::work).collect();
+        let outcome = session::run(&setup, None, &works, &mut |at, ending| {
+            let verdict = ending.and_then(|outcome| cases[at].check(&outcome));
             // The receiver lives as long as the trials.
             let _ = to.send((at, verdict));
         });

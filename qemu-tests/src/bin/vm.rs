@@ -4,8 +4,9 @@
 //! `vm run COMMAND`, `vm count COMMAND` and `vm shell`: the machine by hand. `scripts/vm` calls it in the build root.
 //! `count` makes the guest's clock count instructions, and leaves loading the module to the command.
 //!
-//! The command's output is passed through as it is, and its exit status is this program's. 120 and above are the
-//! machine's own: 120 the module did not load, 121 the machine died or reached its limit, 122 the kernel warned.
+//! The command's output is passed through as it comes, Ctrl-C interrupts the command as if it ran here, and its exit status
+//! is this program's. 120 and above are the machine's own: 120 the module did not load, 121 the machine died, 122 the
+//! kernel warned, 124 the command reached its limit, 130 the machine was ended by Ctrl-C.
 
 use std::fs;
 use std::io;
@@ -14,11 +15,15 @@ use std::time::Duration;
 
 use qemu_tests::accel::Accel;
 use qemu_tests::console;
-use qemu_tests::vm::{read_lossy, Order, Setup, Vm};
+use qemu_tests::vm::{read_lossy, End, Order, Setup, Vm};
+use signal_hook::consts::SIGINT;
+use signal_hook::iterator::Signals;
 
 const NOT_LOADED: i32 = 120;
 const DIED: u8 = 121;
 const WARNED: u8 = 122;
+const LATE: u8 = 124;
+const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -62,29 +67,36 @@ fn run(mut setup: Setup, command: &str) -> io::Result<ExitCode> {
     if std::env::var_os("DTRACE_VM_BARE").is_some() {
         setup.module = None;
     }
+    let mut signals = Signals::new([SIGINT])?;
+    let limit = limit();
     let dir = setup.run_dir("run")?;
     let mut vm = Vm::boot(&setup, &dir, &Order::Run(command.to_owned()))?;
-    let status = vm.follow(limit(), &mut io::stdout(), &mut io::stderr())?;
+    let end = vm.follow(limit, &mut io::stdout(), &mut io::stderr(), &mut || {
+        signals.pending().count()
+    })?;
     vm.stop();
     let log = vm.console();
     let saved = setup.build.join("console.log");
     fs::write(&saved, &log)?;
-    let (code, message) = match status {
-        None => (
-            DIED,
-            Some("the machine died or reached its time limit".to_owned()),
-        ),
-        Some(NOT_LOADED) => {
+    let complaint = console::trouble(&log);
+    let (code, message) = match (end, complaint) {
+        (End::Status(NOT_LOADED), _) => {
             let reason = read_lossy(&dir.join("insmod.err"));
-            (
-                NOT_LOADED as u8,
-                Some(format!("the module did not load: {}", reason.trim())),
-            )
+            let reason = format!("the module did not load: {}", reason.trim());
+            (NOT_LOADED as u8, Some(reason))
         }
-        Some(status) => match console::trouble(&log) {
-            Some(line) => (WARNED, Some(format!("the kernel complained: {line}"))),
-            None => (u8::try_from(status).unwrap_or(1), None),
-        },
+        (End::Died, _) => (DIED, Some("the machine died".to_owned())),
+        (_, Some(line)) => (WARNED, Some(format!("the kernel complained: {line}"))),
+        (End::Status(status), None) => (u8::try_from(status).unwrap_or(1), None),
+        (End::Late, None) => {
+            eprintln!(
+                "vm: the command was still running after {} s and was ended with its machine; DTRACE_VM_LIMIT sets another \
+                 limit, in seconds",
+                limit.as_secs()
+            );
+            (LATE, None)
+        }
+        (End::Interrupted, None) => (INTERRUPTED, None),
     };
     if let Some(message) = message {
         eprintln!("{}", console::excerpt(&log));
