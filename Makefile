@@ -42,6 +42,10 @@ shell: modules userland
 cases: modules userland
 	@scripts/vm cases $(FILTER)
 
+##conformance [SUITE='WORD…']|run the suite of the other DTrace for Linux, or those cases whose path contains a word
+conformance: modules userland
+	@scripts/conformance $(SUITE)
+
 ##demo|a tour of one-liners in the virtual machine
 demo: modules userland
 	@scripts/vm run 'exec bash scripts/tour'
@@ -62,4 +66,4 @@ bench: modules
 install:
 	@scripts/install '$(DESTDIR)' '$(KDIR)'
 
-.PHONY: help setup modules userland run shell cases demo check test bench install
+.PHONY: help setup modules userland run shell cases conformance demo check test bench install

@@ -17,4 +17,5 @@ pub mod case;
 pub mod console;
 pub mod expect;
 pub mod session;
+pub mod suite;
 pub mod vm;

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! `conformance [DIR...]`: runs the suite's unit tests, or those whose path contains one of the words, and prints the
+//! scoreboard. `scripts/conformance` calls it in the build root. The cases of class `impl` are run only where named.
+//!
+//! Fails where a case is not as `qemu-tests/suite/expected-failures` has it.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use qemu_tests::session::{self, Work};
+use qemu_tests::suite::board::Board;
+use qemu_tests::suite::judge::{Judge, Verdict};
+use qemu_tests::suite::lists::{Class, Classes, Expected};
+use qemu_tests::suite::plan::{self, Demands, Places};
+use qemu_tests::vm::Setup;
+
+fn main() -> ExitCode {
+    match run(&std::env::args().skip(1).collect::<Vec<_>>()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(why) => {
+            eprintln!("conformance: {why}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn run(words: &[String]) -> Result<bool, String> {
+    let setup = Setup::from_env().map_err(|e| e.to_string())?;
+    let places = Places {
+        suite: directory("DTRACE_SUITE")?,
+        installed: directory("DTRACE_INSTALLED")?,
+        top: setup.top.clone(),
+    };
+    let lists = setup.top.join("qemu-tests/suite");
+    let list = |name: &str| {
+        let path = lists.join(name);
+        fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))
+    };
+    let classes = Classes::parse(&list("classes")?)?;
+    let expected = Expected::parse(&list("expected-failures")?)?;
+    let judge = Judge::new().map_err(|e| e.to_string())?;
+    let all = plan::cases(&places, "test/unittest").map_err(|e| e.to_string())?;
+    if let Some(gone) = expected.unknown(&all).next() {
+        return Err(format!("the suite has no case {gone}"));
+    }
+
+    let mut board = Board::new(&classes, &expected);
+    let mut works: Vec<Work> = Vec::new();
+    let mut demands: Vec<Demands> = Vec::new();
+    for case in all.iter().filter(|case| wanted(case, words, &classes)) {
+        match plan::plan(&places, case) {
+            Ok(plan) => {
+                works.push(plan.work);
+                demands.push(plan.demands);
+            }
+            Err(why) => board.add(case, Verdict::Skip(why)),
+        }
+    }
+    let total = works.len();
+    let file = setup.build.join("conformance.txt");
+    let written = |e: io::Error| format!("{}: {e}", file.display());
+    let mut report = fs::File::create(&file).map_err(written)?;
+    session::run(&setup, Some(&places.runner()), &works, &mut |at, ending| {
+        let case = &works[at].name;
+        let verdict = match ending {
+            Ok(outcome) => judge.judge(&demands[at], &outcome),
+            Err(report) => Verdict::Fail("the machine".to_owned(), report),
+        };
+        let word = match &verdict {
+            Verdict::Pass => "ok".to_owned(),
+            Verdict::Fail(why, _) => format!("FAILED: {why}"),
+            Verdict::Skip(why) => format!("left out: {why}"),
+        };
+        // The table at the end says what there is to say of a report that cannot be written.
+        let _ = report.write_all(board.details(case, &verdict).as_bytes());
+        println!("[{}/{total}] {case} ... {word}", at + 1);
+        // A reader that is gone needs no progress.
+        let _ = io::stdout().flush();
+        board.add(case, verdict);
+    })
+    .map_err(|e| e.to_string())?;
+    let table = board.table();
+    report.write_all(table.as_bytes()).map_err(written)?;
+    println!("\n{}\n{table}", board.failures());
+    println!("details: {}", file.display());
+    let surprises = board.surprises(words.is_empty());
+    println!(
+        "{} cases are not as the list of failures has them",
+        surprises.len()
+    );
+    // A failure has its line above.
+    for line in surprises.iter().filter(|line| line.contains(" passed: ")) {
+        println!("{line}");
+    }
+    Ok(surprises.is_empty())
+}
+
+/// Whether the case is to be run.
+fn wanted(case: &str, words: &[String], classes: &Classes) -> bool {
+    if words.is_empty() {
+        return classes.of(case) != Class::Impl;
+    }
+    words.iter().any(|word| case.contains(word.as_str()))
+}
+
+fn directory(variable: &str) -> Result<PathBuf, String> {
+    std::env::var_os(variable)
+        .map(PathBuf::from)
+        .ok_or_else(|| format!("{variable} is not set: call this by scripts/conformance"))
+}

@@ -1,0 +1,298 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! From a file of the suite to what the machine runs, by the rules of the suite's own runner.
+//!
+//! `tst.*` must succeed, `err.*` must end with status 1, `err.D_TAG.*` with that tag, `drp.TAG.*` must report that drop; other
+//! programs are only compiled unless they name a trigger. The machine's side is `guest/suite` and `guest/suite-cases`,
+//! which find all this in shell variables.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::options::{directories, Options};
+use crate::session::Work;
+
+/// Where the suite lies below the root that `scripts/suite` makes.
+const PLACE: &str = "usr/lib/x86_64-linux-gnu/dtrace/testsuite";
+/// Seconds that a case may take where it does not ask for more.
+const LIMIT: u64 = 41;
+/// Seconds that the machine's side takes beyond the case: its filter, and what is to be killed.
+const MARGIN: u64 = 30;
+
+/// Where the suite and what it is to test are.
+#[derive(Clone, Debug)]
+pub struct Places {
+    /// What `scripts/suite` made.
+    pub suite: PathBuf,
+    /// What `scripts/install` laid out.
+    pub installed: PathBuf,
+    /// This checkout.
+    pub top: PathBuf,
+}
+
+impl Places {
+    /// The suite's top directory.
+    pub fn top_of_suite(&self) -> PathBuf {
+        self.suite.join("root").join(PLACE)
+    }
+
+    /// What the machine runs once, to work through the cases.
+    pub fn runner(&self) -> String {
+        let script = self.top.join("qemu-tests/guest/suite");
+        let word = |path: &Path| quoted(&path.display().to_string());
+        format!(
+            "suite={}\ninstalled={}\n. {}\n",
+            word(&self.suite.join("root")),
+            word(&self.installed),
+            word(&script)
+        )
+    }
+}
+
+/// What a case must do.
+#[derive(Debug)]
+pub struct Demands {
+    /// The exit status.
+    pub status: i32,
+    /// A tag that standard error must name.
+    pub tag: Option<String>,
+    /// What it must print, where the suite says.
+    pub output: Option<Vec<u8>>,
+    /// Whether a filter has joined its standard output and standard error already.
+    pub filtered: bool,
+    /// Whether the order of the lines counts.
+    pub ordered: bool,
+    /// Whether running out of time is no failure.
+    pub endless: bool,
+}
+
+/// One case, ready to be run.
+#[derive(Debug)]
+pub struct Plan {
+    /// For the machine.
+    pub work: Work,
+    /// For the judge.
+    pub demands: Demands,
+}
+
+/// How a case is run.
+enum Kind {
+    D,
+    Shell,
+    Interpreter,
+}
+
+/// Plans the case `name`, a path below the suite's top; the error is why the suite leaves it out.
+pub fn plan(places: &Places, name: &str) -> Result<Plan, String> {
+    let top = places.top_of_suite();
+    let path = top.join(name);
+    let options = Options::read(&path);
+    if options.given("skip") {
+        return Err(options.value("skip"));
+    }
+    let kind = kind(&path)?;
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    let words: Vec<&str> = file.split('.').collect();
+    let (sort, second) = (words[0], words.get(1).copied().unwrap_or(""));
+
+    let mut flags = vec!["-DARCH_x86_64"];
+    let mut tag = None;
+    if sort == "err" && second.starts_with("D_") {
+        flags.push("-xerrtags");
+        tag = Some(second.to_owned());
+    } else if sort == "drp" {
+        flags.push("-xdroptags");
+        tag = Some(second.to_owned());
+    }
+    let limit = options.value("timeout").parse().unwrap_or(0).max(LIMIT);
+    let base = path.with_extension("");
+    let expected = [
+        base.with_file_name(format!("{}.x86_64.r", name_of(&base))),
+        with(&base, "r"),
+    ]
+    .iter()
+    .find_map(|path| std::fs::read(path).ok());
+    let filter = match with(&base, "r.p") {
+        path if executable(&path) => below(&top, &path),
+        _ => String::new(),
+    };
+    let variables = [
+        ("case", name.to_owned()),
+        ("base", below(&top, &base)),
+        (
+            "kind",
+            match kind {
+                Kind::D => "d",
+                Kind::Shell => "shell",
+                Kind::Interpreter => "interpreter",
+            }
+            .to_owned(),
+        ),
+        ("flags", flags.join(" ")),
+        ("options", options.value("runtest-opts")),
+        ("trigger", trigger(&top, &base, &options, sort, &kind)),
+        ("timing", timing(&options)),
+        ("limit", limit.to_string()),
+        (
+            "providers",
+            if text(&path).contains("check_provider") {
+                "yes"
+            } else {
+                "no"
+            }
+            .to_owned(),
+        ),
+        ("excuses", excuses(&top, &path)),
+        ("filter", filter.clone()),
+    ];
+    let command = variables
+        .iter()
+        .map(|(key, value)| format!("{key}={}\n", quoted(value)))
+        .collect();
+    Ok(Plan {
+        work: Work {
+            name: name.to_owned(),
+            command,
+            limit: Duration::from_secs(limit + MARGIN),
+        },
+        demands: Demands {
+            status: i32::from(sort == "err"),
+            tag,
+            output: expected,
+            filtered: !filter.is_empty(),
+            ordered: options.given("nosort"),
+            endless: !options.value("timeout-success").is_empty(),
+        },
+    })
+}
+
+/// The cases below a directory of the suite, as paths below its top, in order.
+pub fn cases(places: &Places, below_top: &str) -> std::io::Result<Vec<String>> {
+    let top = places.top_of_suite();
+    let mut found = Vec::new();
+    let mut dirs = vec![top.join(below_top)];
+    while let Some(dir) = dirs.pop() {
+        for entry in std::fs::read_dir(dir)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                dirs.push(path);
+            } else if path.extension().is_some_and(|e| e == "d" || e == "sh")
+                && !name_of(&path).starts_with('.')
+            {
+                found.push(below(&top, &path));
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+fn kind(path: &Path) -> Result<Kind, String> {
+    if path.extension().is_some_and(|e| e == "sh") {
+        return if executable(path) {
+            Ok(Kind::Shell)
+        } else {
+            Err("not executable".to_owned())
+        };
+    }
+    let first = text(path);
+    let first = first.split_whitespace().next();
+    Ok(if first == Some("#!dtrace") {
+        Kind::Interpreter
+    } else {
+        Kind::D
+    })
+}
+
+/// The trigger's command, below the suite's top; `none`, or nothing where the program is only to be compiled.
+fn trigger(top: &Path, base: &Path, options: &Options, sort: &str, kind: &Kind) -> String {
+    let own = with(base, "t");
+    if executable(&own) {
+        return below(top, &own);
+    }
+    let named = if options.given("trigger") {
+        options.value("trigger")
+    } else {
+        String::new()
+    };
+    match named.as_str() {
+        "" if matches!(sort, "tst" | "err" | "drp") || !matches!(kind, Kind::D) => {
+            "none".to_owned()
+        }
+        "" | "none" => named,
+        _ => format!("test/triggers/{named}"),
+    }
+}
+
+fn timing(options: &Options) -> String {
+    match options.value("trigger-timing") {
+        timing if timing.is_empty() => "synchro".to_owned(),
+        timing => timing,
+    }
+}
+
+/// The programs that say whether the case makes sense: the case's own, and those of its directories.
+fn excuses(top: &Path, path: &Path) -> String {
+    let of = |dir: &Path, base: &str| {
+        [format!("{base}.x86_64.x"), format!("{base}.x")]
+            .iter()
+            .map(|name| dir.join(name))
+            .find(|path| executable(path))
+    };
+    let base = path.with_extension("");
+    let own = of(base.parent().unwrap_or(top), &name_of(&base));
+    own.into_iter()
+        .chain(directories(path).iter().filter_map(|dir| of(dir, "test")))
+        .map(|path| below(top, &path))
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+fn executable(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
+fn text(path: &Path) -> String {
+    crate::vm::read_lossy(path)
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+/// `base` with one more extension; its own dots stay.
+fn with(base: &Path, extension: &str) -> PathBuf {
+    base.with_file_name(format!("{}.{extension}", name_of(base)))
+}
+
+fn below(top: &Path, path: &Path) -> String {
+    path.strip_prefix(top).unwrap_or(path).display().to_string()
+}
+
+/// A word that bash reads as it is.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotes_survive_bash() {
+        assert_eq!(quoted("a'b $c"), r"'a'\''b $c'");
+    }
+
+    #[test]
+    fn dots_of_a_name_stay() {
+        assert_eq!(
+            with(Path::new("test/err.D_TAG.name"), "r"),
+            Path::new("test/err.D_TAG.name.r")
+        );
+    }
+}
