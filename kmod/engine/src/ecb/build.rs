@@ -20,7 +20,7 @@ use crate::var::statics::Table;
 use dtrace_uapi::action::{ustack_arg, ustack_frames, ustack_strsize, Action as Kind};
 use dtrace_uapi::ioctl::RecDesc;
 use dtrace_uapi::option::Opt;
-use dtrace_uapi::types::{AggId, DifType, DIF_TF_BYREF, DIF_TF_BYUREF, DIF_TYPE_STRING};
+use dtrace_uapi::types::{AggId, DifType, Epid, DIF_TF_BYREF, DIF_TF_BYUREF, DIF_TYPE_STRING};
 
 /// Most frames of a recorded stack.
 const FRAMES_MAX: u32 = 1024;
@@ -145,7 +145,12 @@ pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<P
         actions.push(Action { number, act })?;
         next += 1;
     }
-    let size = if recording { layout.size() } else { 0 };
+    // By whole EPIDs, so that padding can be told from records wherever one ends.
+    let size = if recording {
+        layout.size().next_multiple_of(size_of::<Epid>())
+    } else {
+        0
+    };
     shared.speculates |= order.speculates();
     Ok(Prepared {
         predicate,
