@@ -34,10 +34,12 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
     let programs = compile(args, &mut handle)?;
     let mut out = output(args)?;
     if args.disassemble || handle.options.compile.disasm {
+        // Beside what the programs print, not among it.
+        let mut listing = Vec::new();
         for compiled in &programs {
-            dtrace::disassemble::program(&compiled.program, &mut out)?;
+            dtrace::disassemble::program(&compiled.program, &mut listing)?;
         }
-        out.flush()?;
+        io::stderr().write_all(&listing)?;
     }
     for compiled in &programs {
         if !args.compile_only {
