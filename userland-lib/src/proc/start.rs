@@ -33,7 +33,11 @@ pub fn run(pid: Pid, until: EvalTime) -> io::Result<()> {
     if until == EvalTime::Exec {
         return Ok(());
     }
-    let entry = entry(pid)?;
+    let vector = fs::read(format!("/proc/{pid}/auxv"))?;
+    let Some(entry) = entry(&vector) else {
+        // A program of 32 bits, whose vector has other words, stays where it is.
+        return Ok(());
+    };
     run_to(pid, entry)?;
     if until == EvalTime::Preinit {
         return Ok(());
@@ -53,15 +57,12 @@ pub fn run(pid: Pid, until: EvalTime) -> io::Result<()> {
     Ok(())
 }
 
-/// The program's first instruction, as the kernel has told the process.
-fn entry(pid: Pid) -> io::Result<u64> {
-    let vector = fs::read(format!("/proc/{pid}/auxv"))?;
+/// The program's first instruction, as the kernel has told the process in its auxiliary vector.
+fn entry(vector: &[u8]) -> Option<u64> {
     let word = |bytes: &[u8]| bytes.try_into().map(u64::from_ne_bytes).unwrap_or(0);
     let mut pairs = vector.chunks_exact(16).map(|pair| pair.split_at(8));
     let found = pairs.find(|(tag, _)| word(tag) == AT_ENTRY);
-    found
-        .map(|(_, value)| word(value))
-        .ok_or_else(|| io::Error::other("the process does not tell where its program begins"))
+    found.map(|(_, value)| word(value))
 }
 
 /// The addresses of the program's own code.
@@ -132,9 +133,18 @@ mod tests {
             let at = ptrace::getregs(pid).unwrap().rip;
             let text = text_of_program(pid).unwrap();
             assert!(text.iter().any(|range| range.contains(&at)), "{until:?}");
-            let is_entry = at == entry(pid).unwrap();
+            let vector = fs::read(format!("/proc/{pid}/auxv")).unwrap();
+            let is_entry = Some(at) == entry(&vector);
             assert_eq!(is_entry, until == EvalTime::Preinit, "{until:?}");
         }
+    }
+
+    #[test]
+    fn a_vector_of_narrow_words_tells_nothing() {
+        let narrow = [6u32, 4096, 9, 0x0804_8000, 0, 0].map(u32::to_ne_bytes);
+        assert_eq!(entry(narrow.as_flattened()), None);
+        let wide = [6u64, 4096, 9, 0x40_1000, 0, 0].map(u64::to_ne_bytes);
+        assert_eq!(entry(wide.as_flattened()), Some(0x40_1000));
     }
 
     #[test]
