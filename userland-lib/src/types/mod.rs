@@ -186,8 +186,7 @@ impl<'w> Types<'w> {
         types
     }
 
-    /// How many characters strings have at most, from now on. That is their size in D; where one is stored its NUL comes
-    /// in addition.
+    /// How many characters strings have at most, from now on. Where one is stored its NUL comes in addition.
     pub fn set_string_size(&mut self, size: u64) {
         self.string_size = size;
     }
@@ -356,7 +355,7 @@ impl<'w> Types<'w> {
                 .checked_mul(u64::from(count.unwrap_or(0))),
             Kind::Record(id) => self.record_size(*id),
             Kind::Enum(EnumId(id)) => Some(u64::from(self.enums[*id as usize].int.size)),
-            Kind::String => Some(self.string_size),
+            Kind::String => self.string_size.checked_add(1),
             Kind::Symbol | Kind::Usymbol => Some(8),
             _ => None,
         }
@@ -371,12 +370,10 @@ impl<'w> Types<'w> {
             }
             _ => (DIF_TYPE_CTF, 0),
         };
-        let nul = u64::from(kind == DIF_TYPE_STRING);
-        let size = self.size(ty).unwrap_or(0).saturating_add(nul);
         DifType {
             kind,
             flags,
-            size: u32::try_from(size).unwrap_or(u32::MAX),
+            size: u32::try_from(self.size(ty).unwrap_or(0)).unwrap_or(u32::MAX),
             ..DifType::default()
         }
     }

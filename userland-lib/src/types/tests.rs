@@ -91,7 +91,7 @@ fn the_constants_are_what_they_say() {
     ] {
         assert_eq!(types.name(ty), name);
     }
-    assert_eq!(types.size(Ty::STRING), Some(256));
+    assert_eq!(types.size(Ty::STRING), Some(257));
     assert_eq!(types.size(Ty::VOID), None);
     assert_eq!(types.resolve(Ty::UINT64_T), Ty::ULONG);
 }
