@@ -221,7 +221,8 @@ impl Sema<'_, '_> {
             let difo = self.value(&dynamic)?;
             actions.push(desc(Action::TracememDynsize, Some(difo), 0));
         }
-        let difo = bytes(self.value(&address)?, size, address.user);
+        let user = address.user || self.state.types.is_userland(address.ty);
+        let difo = bytes(self.value(&address)?, size, user);
         actions.push(desc(Action::Tracemem, Some(difo), size.into()));
         Ok((Statement::Tracemem, actions))
     }

@@ -138,6 +138,22 @@ fn an_aggregation_is_no_operand() {
 }
 
 #[test]
+fn memory_is_read_where_it_is() {
+    use dtrace_uapi::types::{DIF_TF_BYREF, DIF_TF_BYUREF};
+    for (body, flags) in [
+        ("tracemem(arg0, 8);", DIF_TF_BYREF),
+        ("tracemem((userland char *)arg0, 8);", DIF_TF_BYUREF),
+        ("print((int *)arg0);", DIF_TF_BYREF),
+        ("print((userland int *)arg0);", DIF_TF_BYUREF),
+    ] {
+        let program = compile(&format!("BEGIN {{ {body} }}")).expect(body);
+        let last = program.clauses[0].actions.last().expect("an action");
+        let rtype = last.difo.as_ref().expect("code").rtype;
+        assert_eq!(rtype.flags, flags, "{body}");
+    }
+}
+
+#[test]
 fn formats_and_constant_arguments_are_checked() {
     for (body, message) in [
         (
