@@ -17,7 +17,7 @@ const STRSIZE_MAX: u64 = (64 << 10) + 1;
 /// Greatest buffer of a consumer without rights over the kernel, bytes.
 const UNPRIVILEGED_MAX: u64 = 16 << 20;
 /// Greatest buffer at all, bytes: offsets in it have 32 bits.
-const BUFFER_MAX: u64 = 2 << 30;
+pub const BUFFER_MAX: u64 = 2 << 30;
 
 /// A consumer's options.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@
 // Sizes of options, which are bounded when they are set, and of records, which `Layout` bounds.
 #![allow(clippy::arithmetic_side_effects)]
 
-use super::options::Options;
+use super::options::{Options, BUFFER_MAX};
 use super::{Config, Control};
 use crate::buf::aggregate::Aggregations;
 use crate::buf::principal::{Policy, Principal};
@@ -127,6 +127,13 @@ impl Sizes {
         let value = |opt| usize::try_from(options.get(opt)).unwrap_or(usize::MAX);
         // A buffer that is too small for a record is no reason to refuse: its drops are counted and reported.
         let size = |opt, need: usize| if need == 0 { 0 } else { value(opt) };
+        let speculation = size(Opt::Specsize, usize::from(needs.speculations));
+        let speculations = size(Opt::Nspec, usize::from(needs.speculations));
+        speculation
+            .max(1)
+            .checked_mul(speculations)
+            .filter(|all| *all as u64 <= BUFFER_MAX)
+            .ok_or(NoMem)?;
         Ok(Self {
             principal: size(Opt::Bufsize, needs.record),
             aggregation: size(Opt::Aggsize, needs.entry),
@@ -135,8 +142,8 @@ impl Sizes {
             } else {
                 0
             },
-            speculation: size(Opt::Specsize, usize::from(needs.speculations)),
-            speculations: size(Opt::Nspec, usize::from(needs.speculations)),
+            speculation,
+            speculations,
             // Others are read before `END` fires, or let go of old records for it.
             reserve: if policy == Policy::Fill { reserve } else { 0 },
             policy,
