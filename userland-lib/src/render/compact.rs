@@ -11,7 +11,7 @@ use dtrace_uapi::action::Action;
 
 use super::{
     aggregate::{divide, Aggregation, Key, Row},
-    histogram::{self, Bucket},
+    histogram::{self, Bucket, Label, Scale},
     Renderer,
 };
 
@@ -56,7 +56,7 @@ impl Renderer<'_> {
             "------------- Distribution -------------",
             "count"
         );
-        let bars = histogram::bars(&counts, self.style.aggzoom);
+        let bars = bars(&counts, self.style.aggzoom);
         for ((name, bar), count) in names.iter().zip(bars).zip(counts) {
             let count = divide(count, aggregation.normal());
             put!(out, "{name:>width$} {bar} {count:<9}\n");
@@ -133,6 +133,20 @@ impl Renderer<'_> {
         };
         rows.iter().map(name).collect()
     }
+}
+
+/// The columns of bars for `counts` that are no distribution but compared as if they were one.
+fn bars(counts: &[i64], zoom: bool) -> Vec<String> {
+    let bucket = |&count: &i64| Bucket {
+        label: Label::Value(0),
+        count,
+    };
+    let buckets: Vec<Bucket> = counts.iter().map(bucket).collect();
+    let scale = Scale::new(&buckets, zoom);
+    counts
+        .iter()
+        .map(|&count| histogram::bar(&scale, count))
+        .collect()
 }
 
 fn names_width(names: &[String]) -> usize {

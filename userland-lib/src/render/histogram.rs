@@ -129,14 +129,15 @@ fn trim(func: Action, buckets: &[Bucket]) -> &[Bucket] {
 }
 
 /// The scale of the bars: a count of `total` hundredths fills the column.
-struct Scale {
+pub struct Scale {
     total: u128,
     positive: bool,
     negative: bool,
 }
 
 impl Scale {
-    fn new(buckets: &[Bucket], zoom: bool) -> Self {
+    /// The scale of `buckets`; with `zoom` the longest bar fills the column nearly.
+    pub fn new(buckets: &[Bucket], zoom: bool) -> Self {
         let magnitudes = buckets.iter().map(|b| u128::from(b.count.unsigned_abs()));
         let total = if zoom {
             magnitudes.max().unwrap_or(0) * 100 * 100 / ZOOM_PERCENT
@@ -201,19 +202,8 @@ pub fn label(label: Label) -> String {
     }
 }
 
-/// The columns of bars for `counts` that are no distribution but compared as if they were one.
-pub fn bars(counts: &[i64], zoom: bool) -> Vec<String> {
-    let bucket = |&count: &i64| Bucket {
-        label: Label::Value(0),
-        count,
-    };
-    let buckets: Vec<Bucket> = counts.iter().map(bucket).collect();
-    let scale = Scale::new(&buckets, zoom);
-    counts.iter().map(|&count| bar(&scale, count)).collect()
-}
-
 /// The column of a bar: to the right of its line, to the left if nothing is positive, or to either side.
-fn bar(scale: &Scale, count: i64) -> String {
+pub fn bar(scale: &Scale, count: i64) -> String {
     let ats = |n| "@".repeat(n);
     let width = BAR as usize;
     let half = width / 2;
