@@ -125,8 +125,15 @@ impl<'w> Compiler<'w> {
 /// What the program's own option lines permit. One that is wrong is the option's own parser's to refuse.
 fn pragmas(source: &Source) -> CompileOptions {
     let mut options = Options::default();
-    for line in source.text.lines().filter(|line| line.starts_with('#')) {
-        let Some(option) = option_of(line) else {
+    let mut in_comment = false;
+    for line in source.text.lines() {
+        let starts_in_comment = in_comment;
+        // Where a line both begins and ends comments the last one counts.
+        in_comment = match (line.rfind("/*"), line.rfind("*/")) {
+            (Some(begin), Some(end)) => begin > end,
+            (begin, end) => begin.is_some() || (in_comment && end.is_none()),
+        };
+        let Some(option) = option_of(line).filter(|_| !starts_in_comment) else {
             continue;
         };
         let (name, value) = match option.split_once('=') {
@@ -189,6 +196,24 @@ mod tests {
             program.statement(clause.actions[1].uarg),
             Some(&Statement::Exit)
         );
+    }
+
+    #[test]
+    fn options_in_comments_are_none() {
+        let permitted = |text: &str| pragmas(&Source::file("x.d", text)).defaultargs;
+        let option = "#pragma D option defaultargs";
+        assert!(permitted(option));
+        assert!(permitted(&format!("/* a\n * b */\n{option}\n")));
+        assert!(permitted(
+            "/* a */ /* b */\n# pragma D option defaultargs=yes\n"
+        ));
+        assert!(!permitted(&format!("/*\n{option}\n*/\n")));
+        assert!(!permitted(&format!(
+            "BEGIN {{ }} /* a */ /*\n{option}\n*/\n"
+        )));
+        assert!(!permitted(
+            "BEGIN { trace(\"#pragma D option defaultargs\"); }"
+        ));
     }
 
     #[test]
