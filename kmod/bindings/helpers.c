@@ -12,6 +12,7 @@
 #include <linux/irqflags.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
@@ -20,6 +21,7 @@
 #include <linux/sched/signal.h>
 #include <linux/sched/task_stack.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 #include <linux/irq_work.h>
@@ -165,6 +167,48 @@ bool dtrace_own_text(uintptr_t pc)
 int dtrace_load_u64(u64 *out, u64 addr)
 {
 	return copy_from_kernel_nofault(out, (void *)addr, sizeof(*out));
+}
+
+/* The task that holds the mutex at addr, 0 where none does. */
+int dtrace_mutex_owner(u64 *owner, u64 addr)
+{
+	struct mutex *lock = (struct mutex *)addr;
+	u64 word;
+	int ret;
+
+#ifdef CONFIG_PREEMPT_RT
+	ret = dtrace_load_u64(&word, (u64)&lock->rtmutex.owner);
+#else
+	ret = dtrace_load_u64(&word, (u64)&lock->owner);
+#endif
+	if (ret)
+		return ret;
+	/* The low bits are flags: tasks are aligned to more. */
+	*owner = word & ~7ULL;
+	return 0;
+}
+
+/* Who holds the rwlock_t at addr, as bits of enum dtrace_holders, or a negative errno. */
+int dtrace_rwlock(u64 addr)
+{
+#if defined(CONFIG_QUEUED_RWLOCKS) && !defined(CONFIG_PREEMPT_RT)
+	rwlock_t *lock = (rwlock_t *)addr;
+	u32 cnts;
+	int state = 0;
+	int ret = copy_from_kernel_nofault(&cnts, &lock->raw_lock.cnts, sizeof(cnts));
+
+	if (ret)
+		return ret;
+	if (cnts >> _QR_SHIFT)
+		state |= DTRACE_RWLOCK_READERS;
+	if ((cnts & _QW_LOCKED) == _QW_LOCKED)
+		state |= DTRACE_RWLOCK_WRITER;
+	if (cnts & _QW_WAITING)
+		state |= DTRACE_RWLOCK_WRITER_WAITS;
+	return state;
+#else
+	return -EOPNOTSUPP;
+#endif
 }
 
 /*

@@ -56,8 +56,17 @@ unsigned int dtrace_irq_level(void);
 u64 dtrace_vtime(struct task_struct *task);
 bool dtrace_progenyof(struct task_struct *task, u64 pid);
 
+/* What dtrace_rwlock() tells. */
+enum dtrace_holders {
+	DTRACE_RWLOCK_READERS = 1,
+	DTRACE_RWLOCK_WRITER = 2,
+	DTRACE_RWLOCK_WRITER_WAITS = 4,
+};
+
 bool dtrace_own_text(uintptr_t pc);
 int dtrace_load_u64(u64 *out, u64 addr);
+int dtrace_mutex_owner(u64 *owner, u64 addr);
+int dtrace_rwlock(u64 addr);
 long dtrace_load_str(char *out, u64 addr, size_t size);
 bool dtrace_user_ok(void);
 long dtrace_user_load_str(char *out, u64 addr, size_t size);

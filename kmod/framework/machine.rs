@@ -10,9 +10,9 @@ use super::fire::{Args, FireArgs};
 use super::probe::ProbeRef;
 use crate::sys::percpu::CpuGuard;
 use crate::sys::task::{irq_level, Current};
-use crate::sys::{clock, control, nofault, stack};
+use crate::sys::{clock, control, locks, nofault, stack};
 use core::cell::Cell;
-use dtrace_engine::{BadAddr, Features, Machine, ProbeName};
+use dtrace_engine::{BadAddr, Features, Machine, ProbeName, RwLock};
 
 /// What this machine can do.
 pub const FEATURES: Features = Features {
@@ -215,6 +215,19 @@ impl Machine for KernelMachine<'_> {
             None => false,
         });
         n
+    }
+
+    fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {
+        locks::mutex_owner(addr).map_err(|_| BadAddr(addr))
+    }
+
+    fn rwlock(&self, addr: u64) -> Result<RwLock, BadAddr> {
+        let holders = locks::Holders::of(addr).map_err(|_| BadAddr(addr))?;
+        Ok(RwLock {
+            readers: holders.readers(),
+            writer: holders.writer(),
+            writer_waits: holders.writer_waits(),
+        })
     }
 
     fn progenyof(&self, pid: u64) -> bool {

@@ -18,6 +18,7 @@ pub mod device;
 pub mod ftrace;
 pub mod functions;
 pub mod ipmap;
+pub mod locks;
 pub mod mem;
 pub mod module;
 pub mod nofault;

@@ -29,6 +29,17 @@ pub struct ProbeName<'a> {
     pub name: &'a [u8],
 }
 
+/// Who holds a lock for readers and writers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RwLock {
+    /// One or more readers.
+    pub readers: bool,
+    /// A writer.
+    pub writer: bool,
+    /// Nobody or readers, but a writer waits.
+    pub writer_waits: bool,
+}
+
 /// The kernel in probe context, for one firing of one probe.
 pub trait Machine {
     /// Whether a load whose address is not a multiple of its size is a BADALIGN fault. Stores always check.
@@ -81,6 +92,10 @@ pub trait Machine {
     fn stack(&self, pcs: &mut [u64]) -> usize;
     /// Fills in program counters of the user stack, innermost first; returns how many. The rest is left alone.
     fn ustack(&self, pcs: &mut [u64]) -> usize;
+    /// Address of the thread that holds the mutex at `addr`, 0 where none does.
+    fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr>;
+    /// The state of the `rwlock_t` at `addr`.
+    fn rwlock(&self, addr: u64) -> Result<RwLock, BadAddr>;
     /// Whether the current process is `pid` or descends from it.
     fn progenyof(&self, pid: u64) -> bool;
     /// Whether the current process belongs to the consumer's user; asked only where the consumer may not see others.

@@ -446,3 +446,31 @@ fn scratch_memory_is_what_was_allocated_of_it() {
     let faults: Vec<_> = b.fire().iter().map(|f| f.map(|f| f.fault)).collect();
     assert_eq!(faults, [None, Some(Fault::BadAddr)]);
 }
+
+#[test]
+fn the_state_of_locks_is_read() {
+    let lock = KSTR + 0x1000;
+    let at = lock.to_string();
+    let ask = |subr: &str, memory: &[u8]| {
+        let mut b = bench(&call_text(subr, &[&at]), false);
+        b.m.kernel.insert(lock, memory.to_vec());
+        assert_eq!(b.fire(), [None], "{subr}");
+        u64_at(&b.read(Which::Principal).0, 16)
+    };
+    let me = common::machine::TestMachine::default().thread;
+    let [mine, others, free] = [me | 1, me + 0x40, 0].map(|word: u64| word.to_ne_bytes());
+    let mutex = |subr: &str| [&mine, &others, &free].map(|memory| ask(subr, memory));
+    assert_eq!(mutex("mutex_owned"), [1, 0, 0]);
+    assert_eq!(mutex("mutex_owner"), [me, me + 0x40, 0]);
+    assert_eq!(mutex("mutex_type_adaptive"), [1, 1, 1]);
+    assert_eq!(mutex("mutex_type_spin"), [0, 0, 0]);
+    let rw =
+        |subr: &str| [[0, 0, 0], [1, 0, 0], [1, 0, 1], [0, 1, 0]].map(|memory| ask(subr, &memory));
+    assert_eq!(rw("rw_read_held"), [0, 1, 1, 0]);
+    assert_eq!(rw("rw_write_held"), [0, 0, 0, 1]);
+    assert_eq!(rw("rw_iswriter"), [0, 0, 1, 1]);
+    for subr in ["mutex_owner", "mutex_type_adaptive", "rw_iswriter"] {
+        let fault = fault_of(&call_text(subr, &["64"]));
+        assert_eq!((fault.fault, fault.value), (Fault::BadAddr, 64), "{subr}");
+    }
+}

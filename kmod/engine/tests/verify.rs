@@ -235,7 +235,6 @@ fn calls() {
     );
     at("call 99, %r1\n ret %r1", "no such subroutine", 0);
     for (name, n) in [
-        ("mutex_owned", 1),
         ("msgsize", 1),
         ("ddi_pathname", 2),
         ("getf", 1),

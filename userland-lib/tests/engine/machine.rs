@@ -9,7 +9,7 @@ use std::{
 };
 
 use dtrace::handle::text;
-use dtrace_engine::{BadAddr, Machine, ProbeName};
+use dtrace_engine::{BadAddr, Machine, ProbeName, RwLock};
 use dtrace_uapi::ioctl::ProbeDesc;
 
 /// Pieces of memory by their addresses.
@@ -207,6 +207,19 @@ impl Machine for Firing<'_> {
 
     fn ustack(&self, _pcs: &mut [u64]) -> usize {
         0
+    }
+
+    fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {
+        self.load_u64(addr)
+    }
+
+    fn rwlock(&self, addr: u64) -> Result<RwLock, BadAddr> {
+        let cnts = self.load_u32(addr)?;
+        Ok(RwLock {
+            readers: cnts >> 9 != 0,
+            writer: cnts & 0xff == 0xff,
+            writer_waits: cnts & 0x100 != 0,
+        })
     }
 
     fn progenyof(&self, pid: u64) -> bool {

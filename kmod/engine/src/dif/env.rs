@@ -459,7 +459,7 @@ impl<M: Machine> Env<'_, M> {
         }
     }
 
-    pub(super) fn check_kernel(&self) -> Result<(), Trap> {
+    pub(crate) fn check_kernel(&self) -> Result<(), Trap> {
         if self.core.kernel {
             Ok(())
         } else {

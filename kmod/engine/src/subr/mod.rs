@@ -8,6 +8,7 @@
 //! argument is what can be read up to the first NUL or to `strsize`; a result is cut off at `strsize`.
 
 mod addresses;
+mod locks;
 mod memory;
 mod numbers;
 mod strings;
@@ -35,12 +36,11 @@ pub struct Spec {
 /// How `subr` is called.
 pub fn spec(subr: Subr) -> Spec {
     use Subr::*;
-    const LOCKS: Option<&str> = Some("the state of locks cannot be read yet");
     const STREAMS: Option<&str> = Some("Linux has no STREAMS messages");
     let (min, max, missing) = match subr {
         Rand | Speculation => (0, 0, None),
         MutexOwned | MutexOwner | MutexTypeAdaptive | MutexTypeSpin | RwReadHeld | RwWriteHeld
-        | RwIswriter => (1, 1, LOCKS),
+        | RwIswriter => (1, 1, None),
         Msgdsize | Msgsize => (1, 1, STREAMS),
         DdiPathname => (2, 2, Some("Linux has no such device paths")),
         Getf => (1, 1, Some("file descriptors cannot be looked up yet")),
@@ -79,11 +79,10 @@ pub fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
         Speculation => Ok(env.core.speculations.as_ref().map_or(0, |all| all.open())),
         // Kernel pointers carry no authentication code on the machines that we know.
         Strip => Ok(arg(env, 0)),
-        // Refused by the verifier.
         MutexOwned | MutexOwner | MutexTypeAdaptive | MutexTypeSpin | RwReadHeld | RwWriteHeld
-        | RwIswriter | Msgdsize | Msgsize | DdiPathname | Getf | DPath => {
-            Err(Trap::new(Fault::IllOp, 0))
-        }
+        | RwIswriter => locks::call(subr, env),
+        // Refused by the verifier.
+        Msgdsize | Msgsize | DdiPathname | Getf | DPath => Err(Trap::new(Fault::IllOp, 0)),
     }
 }
 

@@ -3,7 +3,7 @@
 
 //! A machine whose kernel and user memory are two maps of pieces.
 
-use dtrace_engine::{BadAddr, Machine, ProbeName};
+use dtrace_engine::{BadAddr, Machine, ProbeName, RwLock};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
@@ -145,6 +145,20 @@ impl Machine for TestMachine {
         let n = pcs.len().min(2);
         pcs[..n].copy_from_slice(&[21, 22][..n]);
         n
+    }
+    /// A mutex is its owner with flags, as the kernel's is; a lock for readers and writers three bytes.
+    fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {
+        self.load_u64(addr).map(|word| word & !7)
+    }
+    fn rwlock(&self, addr: u64) -> Result<RwLock, BadAddr> {
+        let mut state = [0; 3];
+        self.load(addr, &mut state)?;
+        let [readers, writer, writer_waits] = state.map(|byte| byte != 0);
+        Ok(RwLock {
+            readers,
+            writer,
+            writer_waits,
+        })
     }
     fn progenyof(&self, pid: u64) -> bool {
         pid == 1 || pid == u64::from(self.pid)

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Subroutines that ask for the state of locks.
+//!
+//! Mutexes are those of `struct mutex`: adaptive, all of them, as who finds one held spins while its holder runs and sleeps
+//! otherwise. Locks for readers and writers are those of `rwlock_t`. A state is read once, without taking part in the
+//! lock; it may have changed when the program looks at it.
+
+use super::arg;
+use crate::dif::env::Env;
+use crate::error::Trap;
+use crate::machine::Machine;
+use dtrace_uapi::subr::Subr;
+
+pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
+    env.check_kernel()?;
+    let lock = arg(env, 0);
+    if matches!(
+        subr,
+        Subr::RwReadHeld | Subr::RwWriteHeld | Subr::RwIswriter
+    ) {
+        let state = env.m.rwlock(lock)?;
+        return Ok(u64::from(match subr {
+            Subr::RwReadHeld => state.readers,
+            Subr::RwWriteHeld => state.writer,
+            // Held or wanted by a writer.
+            _ => state.writer || state.writer_waits,
+        }));
+    }
+    let owner = env.m.mutex_owner(lock)?;
+    Ok(match subr {
+        Subr::MutexOwned => u64::from(owner == env.m.curthread()),
+        Subr::MutexOwner => owner,
+        Subr::MutexTypeAdaptive => 1,
+        _ => 0,
+    })
+}
