@@ -17,6 +17,7 @@ use core::ffi::{c_int, c_uint};
 use core::marker::{PhantomData, PhantomPinned};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
+use kernel::sync::Arc;
 
 /// What is called when a timer expires: in a hard interrupt.
 pub trait Tick: Send + Sync + 'static {
@@ -30,32 +31,35 @@ struct Timer<H> {
     // First, so that a pointer to it is a pointer to the whole.
     timer: UnsafeCell<bindings::hrtimer>,
     interval: i64,
-    handler: *const H,
+    handler: Arc<H>,
 }
 
 impl<H: Tick> Timer<H> {
-    fn new(handler: *const H, interval: i64, mode: bindings::hrtimer_mode) -> Self {
-        let this = Self {
+    /// A timer that is yet to be set up.
+    fn new(handler: Arc<H>, interval: i64) -> Self {
+        Self {
             timer: UnsafeCell::new(bindings::hrtimer::default()),
             interval,
             handler,
-        };
-        // A timer that is not started may still be moved.
+        }
+    }
+
+    /// Sets it up, where it stays: the kernel may keep track of timers by their address from here on.
+    fn set_up(&self, mode: bindings::hrtimer_mode) {
         // SAFETY: The timer is not in use.
         unsafe {
             bindings::hrtimer_setup(
-                this.timer.get(),
+                self.timer.get(),
                 Some(expired::<H>),
                 bindings::CLOCK_MONOTONIC as i32,
                 mode,
             )
         };
-        this
     }
 
     /// # Safety
     ///
-    /// The timer and its handler must stay where they are until `cancel`.
+    /// The timer must be set up, and stay where it is until `cancel`.
     unsafe fn start(&self, mode: bindings::hrtimer_mode) {
         // SAFETY: The timer is set up; the rest is the caller's promise.
         unsafe { bindings::hrtimer_start_range_ns(self.timer.get(), self.interval, 0, mode) };
@@ -72,7 +76,7 @@ impl<H: Tick> Timer<H> {
 ///
 /// Called by the hrtimer core with the timer of a `Timer<H>` that was started.
 unsafe extern "C" fn expired<H: Tick>(timer: *mut bindings::hrtimer) -> bindings::hrtimer_restart {
-    // SAFETY: By the promise given to `start`, timer and handler are there. The interrupt's registers stay until it ends.
+    // SAFETY: By the promise given to `start` the timer is there. The interrupt's registers stay until it ends.
     let (this, regs) = unsafe {
         let regs = bindings::dtrace_irq_regs();
         (
@@ -80,8 +84,7 @@ unsafe extern "C" fn expired<H: Tick>(timer: *mut bindings::hrtimer) -> bindings
             (!regs.is_null()).then(|| Regs::from_ptr(regs)),
         )
     };
-    // SAFETY: As above.
-    unsafe { &*this.handler }.tick(regs);
+    this.handler.tick(regs);
     // SAFETY: The callback may forward its own timer.
     unsafe { bindings::hrtimer_forward(timer, bindings::ktime_get(), this.interval) };
     bindings::hrtimer_restart_HRTIMER_RESTART
@@ -137,8 +140,7 @@ pub struct CpuTimers<H: Tick> {
     // First, so that a pointer to it is a pointer to the whole.
     node: UnsafeCell<bindings::hlist_node>,
     timers: KVVec<Timer<H>>,
-    handler: H,
-    state: kernel::sync::Arc<CpuState<H>>,
+    state: Arc<CpuState<H>>,
     // Whether it is an instance of the state.
     added: bool,
     _pin: PhantomPinned,
@@ -151,30 +153,28 @@ unsafe impl<H: Tick> Sync for CpuTimers<H> {}
 
 impl<H: Tick> CpuTimers<H> {
     /// Starts them.
-    pub fn start(
-        state: kernel::sync::Arc<CpuState<H>>,
-        interval: i64,
-        handler: H,
-    ) -> Result<Pin<KBox<Self>>> {
+    pub fn start(state: Arc<CpuState<H>>, interval: i64, handler: H) -> Result<Pin<KBox<Self>>> {
+        // SAFETY: The helper has no preconditions.
+        let cpus = unsafe { bindings::dtrace_nr_cpus() };
+        let handler = Arc::new(handler, GFP_KERNEL)?;
+        let mut timers = KVVec::with_capacity(cpus as usize, GFP_KERNEL)?;
+        for _ in 0..cpus {
+            timers.push(Timer::new(handler.clone(), interval), GFP_KERNEL)?;
+        }
+        // The vector is not pushed to any more, so that they stay where they are.
+        for timer in &timers {
+            timer.set_up(PINNED);
+        }
         let mut this = KBox::new(
             Self {
                 node: UnsafeCell::new(bindings::hlist_node::default()),
-                timers: KVVec::new(),
-                handler,
+                timers,
                 state,
                 added: false,
                 _pin: PhantomPinned,
             },
             GFP_KERNEL,
         )?;
-        // SAFETY: The helper has no preconditions.
-        let cpus = unsafe { bindings::dtrace_nr_cpus() };
-        let handler = core::ptr::from_ref(&this.handler);
-        this.timers.reserve(cpus as usize, GFP_KERNEL)?;
-        for _ in 0..cpus {
-            this.timers
-                .push(Timer::new(handler, interval, PINNED), GFP_KERNEL)?;
-        }
         // SAFETY: The instance is in no list, pinned in its box from here on, and removed in drop.
         kernel::error::to_result(unsafe {
             bindings::__cpuhp_state_add_instance(this.state.state, this.node.get(), true)
@@ -227,7 +227,6 @@ unsafe extern "C" fn offline<H: Tick>(cpu: c_uint, node: *mut bindings::hlist_no
 /// A single timer, on whichever CPU it was started on or the kernel moved it to.
 pub struct OneTimer<H: Tick> {
     timer: Timer<H>,
-    handler: H,
     _pin: PhantomPinned,
 }
 
@@ -239,15 +238,15 @@ unsafe impl<H: Tick> Sync for OneTimer<H> {}
 impl<H: Tick> OneTimer<H> {
     /// Starts it.
     pub fn start(interval: i64, handler: H) -> Result<Pin<KBox<Self>>> {
-        let mut this = KBox::new(
+        let handler = Arc::new(handler, GFP_KERNEL)?;
+        let this = KBox::new(
             Self {
-                timer: Timer::new(core::ptr::null(), interval, ANY),
-                handler,
+                timer: Timer::new(handler, interval),
                 _pin: PhantomPinned,
             },
             GFP_KERNEL,
         )?;
-        this.timer.handler = core::ptr::from_ref(&this.handler);
+        this.timer.set_up(ANY);
         // SAFETY: The box is pinned from here on, and drop cancels.
         unsafe { this.timer.start(ANY) };
         Ok(this.into())
