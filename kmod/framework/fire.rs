@@ -29,8 +29,8 @@ pub enum Args<'a> {
     Words(&'a [u64]),
     /// In the registers and on the stack of a kernel function that has just been called.
     Function(&'a Regs),
-    /// In the registers that a task entered the kernel with: `arg0` to `arg5` of a system call.
-    Syscall(&'a Regs),
+    /// In the registers that the current task entered the kernel with: `arg0` to `arg5` of a system call.
+    Syscall,
 }
 
 /// What a provider tells of one firing.

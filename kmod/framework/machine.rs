@@ -103,7 +103,7 @@ impl Machine for KernelMachine<'_> {
         match self.args.args {
             Args::Words(words) => words.get(n).copied().unwrap_or(0),
             Args::Function(regs) => regs.function_arg(n),
-            Args::Syscall(regs) => regs.syscall_arg(n),
+            Args::Syscall => self.task().user_regs().map_or(0, |r| r.syscall_arg(n)),
         }
     }
 

@@ -10,8 +10,8 @@
 //! Names and argument types come from the kernel's own descriptions of system calls. `arg0` to `arg5` of an entry are the
 //! arguments; `arg0` and `arg1` of a return are the value, and `errno` its error.
 
-use super::fbt::KERNEL;
 use super::function::{FunctionProbes, Shape, Site};
+use super::KERNEL;
 use crate::framework::{fire, Args, Failed, FireArgs, Framework, ProbeRef, Provider, Registration};
 use crate::sys::functions;
 use crate::sys::regs::Regs;
@@ -28,11 +28,9 @@ struct Shapes;
 
 impl Shape for Shapes {
     #[inline]
-    fn entry(probe: ProbeRef, caller: u64, regs: &Regs) {
-        // The function's one argument is the set of registers that the task came with.
-        if let Some(user) = syscalls::arguments(regs) {
-            fire(probe, &FireArgs::new(Args::Syscall(user)).caller(caller));
-        }
+    fn entry(probe: ProbeRef, caller: u64, _regs: &Regs) {
+        // The function's own argument is the set of registers that the task came with, no more.
+        fire(probe, &FireArgs::new(Args::Syscall).caller(caller));
     }
 
     #[inline]

@@ -3,7 +3,6 @@
 
 //! The system calls of the running kernel, as its own descriptions for tracing list them.
 
-use super::regs::Regs;
 use super::symbols::{self, Address};
 use crate::bindings;
 use core::ffi::CStr;
@@ -74,12 +73,4 @@ pub fn all() -> Result<KVVec<Syscall>> {
         }
     }
     Ok(list)
-}
-
-/// What a task entered the kernel with, where `regs` are those of a call of a system call's function.
-#[inline]
-pub fn arguments(regs: &Regs) -> Option<&Regs> {
-    let user = regs.function_arg(0) as *const bindings::pt_regs;
-    // SAFETY: The one argument of such a function is the task's saved registers, which stay during the call.
-    (!user.is_null()).then(|| unsafe { Regs::from_ptr(user) })
 }

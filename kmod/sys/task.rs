@@ -3,65 +3,72 @@
 
 //! The current task, as far as probe context may look at it.
 
+use super::percpu::CpuGuard;
 use super::regs::Regs;
 use crate::bindings;
+use core::marker::PhantomData;
 
-/// The task that runs on this CPU, while a [`CpuGuard`](super::percpu::CpuGuard) keeps it there.
+/// The task that runs on this CPU, while a [`CpuGuard`] keeps it there.
+///
+/// Other CPUs write to a task's structure at any time (exec changes ids and name), so there is never a reference to it: each
+/// field is read on its own, once, as the kernel's own `READ_ONCE` does.
+///
+/// # Invariants
+///
+/// `task` is valid for reads for `'a`.
 #[derive(Clone, Copy)]
 pub struct Current<'a> {
-    task: &'a bindings::task_struct,
+    task: *mut bindings::task_struct,
+    _guard: PhantomData<&'a CpuGuard>,
+}
+
+/// Reads a field of the task once.
+macro_rules! read {
+    ($current:expr, $field:ident) => {{
+        // SAFETY: By the invariant; the field is a plain number or array of bytes, of which any bits are a value.
+        unsafe { (&raw const (*$current.task).$field).read_volatile() }
+    }};
 }
 
 impl<'a> Current<'a> {
     /// The current task. It runs, so it lives as long as probe context lasts.
     #[inline]
-    pub fn get(_guard: &'a super::percpu::CpuGuard) -> Self {
+    pub fn get(_guard: &'a CpuGuard) -> Self {
         Self {
-            // SAFETY: The current task exists, and interrupts stay off for `'a`. Fields that others write are read through
-            // `read_volatile`.
-            task: unsafe { &*bindings::dtrace_current() },
+            // SAFETY: Needs nothing.
+            task: unsafe { bindings::dtrace_current() },
+            _guard: PhantomData,
         }
-    }
-
-    #[inline]
-    fn raw(self) -> *mut bindings::task_struct {
-        core::ptr::from_ref(self.task).cast_mut()
     }
 
     /// Its address.
     #[inline]
     pub fn addr(self) -> u64 {
-        self.raw() as u64
+        self.task as u64
     }
 
     /// The process: its thread group's id.
     #[inline]
     pub fn tgid(self) -> u32 {
-        self.task.tgid as u32
+        read!(self, tgid) as u32
     }
 
     /// The thread.
     #[inline]
     pub fn pid(self) -> u32 {
-        self.task.pid as u32
+        read!(self, pid) as u32
     }
 
     /// When it was started, which with its id names it for all time.
     #[inline]
     pub fn start_time(self) -> u64 {
-        self.task.start_time
+        read!(self, start_time)
     }
 
-    /// Its name, ending with NUL.
+    /// Its name, ending with NUL. A concurrent prctl() may leave a mix of both names.
     #[inline]
     pub fn comm(self) -> [u8; 16] {
-        // SAFETY: The field is valid for the read; a concurrent prctl() leaves a mix of both names, but always a last NUL.
-        let raw = unsafe {
-            (&raw const self.task.comm)
-                .cast::<[u8; 16]>()
-                .read_volatile()
-        };
-        let mut comm = raw;
+        let mut comm: [u8; 16] = read!(self, comm);
         comm[15] = 0;
         comm
     }
@@ -69,37 +76,37 @@ impl<'a> Current<'a> {
     /// Process id of its parent.
     pub fn ppid(self) -> u32 {
         // SAFETY: The task is current and interrupts are off: an RCU read-side critical section.
-        unsafe { bindings::dtrace_ppid(self.raw()) }
+        unsafe { bindings::dtrace_ppid(self.task) }
     }
 
     /// Its real user.
     pub fn uid(self) -> u32 {
         // SAFETY: As in `ppid`.
-        unsafe { bindings::dtrace_uid(self.raw()) }
+        unsafe { bindings::dtrace_uid(self.task) }
     }
 
     /// Its real group.
     pub fn gid(self) -> u32 {
         // SAFETY: As in `ppid`.
-        unsafe { bindings::dtrace_gid(self.raw()) }
+        unsafe { bindings::dtrace_gid(self.task) }
     }
 
     /// Time that it has spent on a CPU, ns.
     pub fn vtime(self) -> u64 {
         // SAFETY: The task is current.
-        unsafe { bindings::dtrace_vtime(self.raw()) }
+        unsafe { bindings::dtrace_vtime(self.task) }
     }
 
     /// Whether its process is `pid` or descends from it.
     pub fn descends_from(self, pid: u64) -> bool {
         // SAFETY: As in `ppid`.
-        unsafe { bindings::dtrace_progenyof(self.raw(), pid) }
+        unsafe { bindings::dtrace_progenyof(self.task, pid) }
     }
 
     /// The registers with which it entered the kernel; none of a kernel thread.
     pub fn user_regs(self) -> Option<&'a Regs> {
         // SAFETY: The task is current.
-        let regs = unsafe { bindings::dtrace_user_regs(self.raw()) };
+        let regs = unsafe { bindings::dtrace_user_regs(self.task) };
         // SAFETY: If there are any they lie on the task's kernel stack, where nobody writes to them while it is in the probe.
         (!regs.is_null()).then(|| unsafe { Regs::from_ptr(regs) })
     }
