@@ -15,8 +15,6 @@ use crate::sys::percpu::Losses;
 use crate::sys::{clock, device, percpu, privilege};
 use dtrace_engine::{Config, Consumer, Privileges};
 use kernel::alloc::KBox;
-use kernel::fs::File;
-use kernel::miscdevice::{MiscDevice, MiscDeviceRegistration};
 use kernel::prelude::*;
 use kernel::seq_file::SeqFile;
 use kernel::seq_print;
@@ -52,19 +50,14 @@ pub struct Control {
     pub(super) lost_before: Losses,
 }
 
-impl device::WithContext for Open {
+impl device::OpenFile for Open {
     type Context = Arc<Framework>;
-}
 
-#[vtable]
-impl MiscDevice for Open {
-    type Ptr = Pin<KBox<Self>>;
-
-    fn open(_file: &File, misc: &MiscDeviceRegistration<Self>) -> Result<Self::Ptr> {
+    fn open(framework: &Self::Context) -> Result<Pin<KBox<Self>>> {
         if !privilege::may_trace() {
             return Err(EPERM);
         }
-        let framework = Device::context(misc).clone();
+        let framework = framework.clone();
         let ends = framework.ends;
         let engine = Consumer::new(Config {
             ncpus: percpu::nr_cpus(),
@@ -92,12 +85,12 @@ impl MiscDevice for Open {
         )
     }
 
-    fn ioctl(open: Pin<&Self>, _file: &File, cmd: u32, arg: usize) -> Result<isize> {
-        open.call(cmd, arg as u64, &mut open.control.lock())
+    fn ioctl(&self, cmd: u32, arg: usize) -> Result<isize> {
+        self.call(cmd, arg as u64, &mut self.control.lock())
     }
 
-    fn show_fdinfo(open: Pin<&Self>, m: &SeqFile, _file: &File) {
-        let activity = open.consumer.tracer.engine.activity();
+    fn show(&self, m: &SeqFile) {
+        let activity = self.consumer.tracer.engine.activity();
         seq_print!(m, "dtrace-activity:\t{activity:?}\n");
         let lost = Losses::total();
         seq_print!(

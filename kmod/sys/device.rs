@@ -7,18 +7,55 @@
 //! unloaded under a running control call. This registration lends the abstraction's own operations and fills in
 //! the owner, which makes misc_open() take a reference to the module and the last fput() give it back, both in the
 //! kernel's own text.
+//!
+//! The abstraction also tells an opener nothing of who registered the device. So the type that it knows, [`Opened`], is ours
+//! and registered here alone: its device is always the first field of a [`Device`], where the context is.
 
 use core::marker::PhantomPinned;
 use kernel::bindings;
 use kernel::error::to_result;
+use kernel::fs::File;
 use kernel::miscdevice::{MiscDevice, MiscDeviceOptions, MiscDeviceRegistration};
 use kernel::prelude::*;
+use kernel::seq_file::SeqFile;
 use kernel::types::Opaque;
 
-/// A device whose opener needs something to work on.
-pub trait WithContext: MiscDevice {
-    /// What that is.
+/// An open file of a device.
+pub trait OpenFile: Sized + Send + Sync + 'static {
+    /// What opening needs to work on.
     type Context: Send + Sync;
+
+    /// Opens the device.
+    fn open(context: &Self::Context) -> Result<Pin<KBox<Self>>>;
+
+    /// A control call; its result.
+    fn ioctl(&self, cmd: u32, arg: usize) -> Result<isize>;
+
+    /// Tells of itself in `/proc/PID/fdinfo`.
+    fn show(&self, m: &SeqFile);
+}
+
+/// An [`OpenFile`] as the abstraction knows it.
+struct Opened<T>(Pin<KBox<T>>);
+
+#[vtable]
+impl<T: OpenFile> MiscDevice for Opened<T> {
+    type Ptr = KBox<Self>;
+
+    fn open(_file: &File, misc: &MiscDeviceRegistration<Self>) -> Result<Self::Ptr> {
+        // SAFETY: Devices of this type are registered by `Device::register` only, so that `misc` is the address of the first
+        // field of a `Device<T>`, which lives as long as it is registered, thus for the whole of this call.
+        let context = unsafe { &(*misc.as_raw().cast::<Device<T>>()).context };
+        Ok(KBox::new(Self(T::open(context)?), GFP_KERNEL)?)
+    }
+
+    fn ioctl(this: &Self, _file: &File, cmd: u32, arg: usize) -> Result<isize> {
+        this.0.ioctl(cmd, arg)
+    }
+
+    fn show_fdinfo(this: &Self, m: &SeqFile, _file: &File) {
+        this.0.show(m);
+    }
 }
 
 /// A registered device; dropping it removes the device.
@@ -28,8 +65,8 @@ pub trait WithContext: MiscDevice {
 /// `misc` is registered and its operations are `fops`.
 #[pin_data(PinnedDrop)]
 #[repr(C)]
-pub struct Device<T: WithContext> {
-    // First, so that its address is the device's; see `context`.
+pub struct Device<T: OpenFile> {
+    // First, so that its address is the device's; see `Opened::open`.
     #[pin]
     misc: Opaque<bindings::miscdevice>,
     #[pin]
@@ -40,11 +77,11 @@ pub struct Device<T: WithContext> {
 }
 
 // SAFETY: The context is `Send` and `Sync`, and the device may be removed by any thread.
-unsafe impl<T: WithContext> Send for Device<T> {}
+unsafe impl<T: OpenFile> Send for Device<T> {}
 // SAFETY: As above.
-unsafe impl<T: WithContext> Sync for Device<T> {}
+unsafe impl<T: OpenFile> Sync for Device<T> {}
 
-impl<T: WithContext> Device<T> {
+impl<T: OpenFile> Device<T> {
     /// Registers `/dev/<name>` with `mode`.
     pub fn register(
         name: &'static CStr,
@@ -52,7 +89,7 @@ impl<T: WithContext> Device<T> {
         module: &'static ThisModule,
         context: T::Context,
     ) -> impl PinInit<Self, Error> {
-        let raw = MiscDeviceOptions { name }.into_raw::<T>();
+        let raw = MiscDeviceOptions { name }.into_raw::<Opened<T>>();
         try_pin_init!(&this in Self {
             fops <- Opaque::ffi_init(move |slot: *mut bindings::file_operations| {
                 // SAFETY: `raw.fops` are the abstraction's own constant operations; `slot` is ours to write.
@@ -75,21 +112,10 @@ impl<T: WithContext> Device<T> {
             _pin: PhantomPinned,
         })
     }
-
-    /// The context of the device that `misc`, as given to [`MiscDevice::open`], is part of.
-    ///
-    /// # Panics
-    ///
-    /// Never; but `T` must be registered by [`Device::register`] only, which is this crate's only way.
-    pub fn context(misc: &MiscDeviceRegistration<T>) -> &T::Context {
-        // SAFETY: `misc` is the address of the raw device, which is the first field of a `Device<T>` that lives as long as the
-        // device is registered, thus for the whole of the call to `open`.
-        unsafe { &(*misc.as_raw().cast::<Self>()).context }
-    }
 }
 
 #[pinned_drop]
-impl<T: WithContext> PinnedDrop for Device<T> {
+impl<T: OpenFile> PinnedDrop for Device<T> {
     fn drop(self: Pin<&mut Self>) {
         // SAFETY: By the type's invariant.
         unsafe { bindings::misc_deregister(self.misc.get()) };
