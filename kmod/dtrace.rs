@@ -42,7 +42,7 @@ struct Dtrace {
 impl kernel::Module for Dtrace {
     fn init(module: &'static ThisModule) -> Result<Self> {
         let scratch = CpuScratch::new()?;
-        let framework = Framework::new(sys::once::parts())?;
+        let framework = Framework::new(sys::once::parts()?)?;
         let providers = providers::register_all(&framework)?;
         let device = KBox::pin_init(device::register(module, framework.clone()), GFP_KERNEL)?;
         Ok(Self {

@@ -66,11 +66,6 @@ uintptr_t dtrace_traceable_offset(void)
 #endif
 }
 
-bool dtrace_is_our_text(uintptr_t addr)
-{
-	return within_module(addr, THIS_MODULE);
-}
-
 /* The module whose code is at addr, kept from going; none if it is going already. lookup is __module_text_address(). */
 struct module *dtrace_module_get(uintptr_t lookup, uintptr_t addr)
 {

@@ -24,7 +24,6 @@ int dtrace_each_traceable(uintptr_t start, uintptr_t next, uintptr_t record, str
 			  struct module *only, int (*each)(void *data, uintptr_t ip), void *data);
 uintptr_t dtrace_traceable_offset(void);
 void dtrace_anchor(void);
-bool dtrace_is_our_text(uintptr_t addr);
 
 /* Modules */
 struct module *dtrace_module_get(uintptr_t lookup, uintptr_t addr);

@@ -17,6 +17,7 @@ mod calls;
 pub mod device;
 mod ecb;
 mod enabling;
+mod ends;
 mod fire;
 mod glob;
 mod machine;
@@ -34,24 +35,12 @@ pub use fire::{fire, Args, FireArgs};
 pub use probe::{Probe, ProbeRef};
 pub use provider::{Batch, Description, Failed, Provider};
 
-use crate::providers::dtrace::DtraceProvider;
-use crate::sys::arena::{Arena, Strings};
-use crate::sys::rculist::Writer;
+use crate::sys::once::Parts;
+use ends::{DtraceProvider, Ends};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 use state::State;
 use table::Table;
-
-/// The three probes of the framework itself.
-#[derive(Clone, Copy)]
-pub struct Ends {
-    /// `dtrace:::BEGIN`.
-    pub begin: ProbeRef,
-    /// `dtrace:::END`.
-    pub end: ProbeRef,
-    /// `dtrace:::ERROR`.
-    pub error: ProbeRef,
-}
 
 /// The framework: one in the module.
 #[pin_data]
@@ -63,17 +52,13 @@ pub struct Framework {
 
 impl Framework {
     /// The framework, with the provider `dtrace`.
-    pub fn new(parts: Parts) -> Result<Arc<Self>> {
+    pub fn new(parts: Parts<Probe, names::Name>) -> Result<Arc<Self>> {
         let table = Table::new(parts.probes, parts.texts, parts.names);
         let mut state = State::new(table, parts.writer);
         let dtrace: Arc<dyn Provider> = Arc::new(DtraceProvider, GFP_KERNEL)?;
         let index = state.add_provider(dtrace)?;
         let mut batch = Batch::new(&mut state.table, index, "dtrace");
-        let ends = Ends {
-            begin: batch.create(b"", b"", b"BEGIN", 0)?,
-            end: batch.create(b"", b"", b"END", 0)?,
-            error: batch.create(b"", b"", b"ERROR", 0)?,
-        };
+        let ends = Ends::create(&mut batch)?;
         Arc::pin_init(
             pin_init!(Self {
                 ends,
@@ -91,19 +76,6 @@ impl Framework {
             index,
         })
     }
-}
-
-/// What a [`Framework`] is built from: memory that must outlive every firing, and the right to change lists. Made by
-/// the module's entry, which answers for that.
-pub struct Parts {
-    /// For probes.
-    pub probes: Arena<Probe>,
-    /// For the texts of names.
-    pub texts: Strings,
-    /// For names.
-    pub names: Arena<names::Name>,
-    /// For lists of ECBs.
-    pub writer: Writer,
 }
 
 /// A registered provider. Dropping it removes its probes and forgets the provider.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The providers, one a file. They know the framework and [`sys`](crate::sys), not each other.
+//! The providers, one a file. They know the framework and [`sys`](crate::sys), not each other; what `fbt` and `syscall` have in
+//! common is [`function`].
 
-pub mod dtrace;
 mod fbt;
 mod function;
 mod profile;
@@ -22,7 +22,10 @@ pub struct Providers {
     _fbt: fbt::Handle,
 }
 
-/// Registers all providers but `dtrace`, which the framework has itself.
+/// How the kernel itself is called where a probe's description names a module.
+const KERNEL: &[u8] = b"vmlinux";
+
+/// Registers all providers but `dtrace`, which is the framework's own.
 pub fn register_all(framework: &Arc<Framework>) -> Result<Providers> {
     Ok(Providers {
         _profile: profile::register(framework)?,

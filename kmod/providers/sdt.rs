@@ -6,7 +6,7 @@
 //! `arg0`, `arg1`, … are the arguments of the tracepoint itself, which are those of the `TP_PROTO` in its declaration, not
 //! the fields of its trace event. A tracepoint without an event belongs to `vmlinux`.
 
-use super::fbt::KERNEL;
+use super::KERNEL;
 use crate::framework::{fire, Args, Failed, FireArgs, Framework, ProbeRef, Provider, Registration};
 use crate::sys::tracepoint::{Hit, Tracepoints};
 use dtrace_uapi::ioctl::PRIV_KERNEL;

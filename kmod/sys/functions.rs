@@ -160,7 +160,7 @@ fn keep_modules(ips: &mut KVVec<usize>) -> Result<KVVec<ModuleRef>> {
             return true;
         }
         // SAFETY: The helper takes any number.
-        if unsafe { bindings::dtrace_is_our_text(*ip) } {
+        if unsafe { bindings::dtrace_own_text(*ip) } {
             return false;
         }
         match ModuleRef::of_text(*ip) {

@@ -5,21 +5,39 @@
 
 use super::arena::{Arena, Strings};
 use super::rculist::Writer;
-use crate::framework::Parts;
+use core::sync::atomic::{AtomicBool, Ordering};
+use kernel::prelude::*;
 
-/// The framework's parts that outlive every firing. Called by the module's entry alone, once.
+/// Memory that must outlive every firing, and the right to change what probe context reads.
+pub struct Parts<P: Sync + 'static, N: Sync + 'static> {
+    /// For probes.
+    pub probes: Arena<P>,
+    /// For the texts of names.
+    pub texts: Strings,
+    /// For names.
+    pub names: Arena<N>,
+    /// For lists of ECBs.
+    pub writer: Writer,
+}
+
+/// The parts, once: `EBUSY` afterwards.
 ///
-/// The module drops the framework, and with it these parts, in its unload: after the device is gone, so that there are no consumers,
-/// and after the providers, each of which waits until no CPU is in its callbacks. References to probes and names live in
-/// those callbacks, in providers and in consumers only.
-pub fn parts() -> Parts {
+/// The module drops them in its unload: after the device is gone, so that there are no consumers, and after the providers, each of which
+/// waits until no CPU is in its callbacks. References to probes and names live in those callbacks, in providers and
+/// in consumers only.
+pub fn parts<P: Sync, N: Sync>() -> Result<Parts<P, N>> {
+    static TAKEN: AtomicBool = AtomicBool::new(false);
+
+    if TAKEN.swap(true, Ordering::Relaxed) {
+        return Err(EBUSY);
+    }
     // SAFETY: By the above nothing refers to probes and names when they go.
     let (probes, texts, names) = unsafe { (Arena::new(1024), Strings::new(), Arena::new(1024)) };
-    Parts {
+    Ok(Parts {
         probes,
         texts,
         names,
-        // SAFETY: The module's entry runs once.
+        // SAFETY: There is no other, for the parts are given out once.
         writer: unsafe { Writer::new() },
-    }
+    })
 }

@@ -3,10 +3,34 @@
 
 //! `dtrace:::BEGIN`, `END` and `ERROR`: a consumer's own events.
 //!
-//! The framework fires them itself, each for one consumer: there is nothing to arm.
+//! Their provider `dtrace` is part of the framework, which fires them itself, each for one consumer: there is nothing to arm.
 
-use crate::framework::{Failed, ProbeRef, Provider};
+use super::probe::ProbeRef;
+use super::provider::{Batch, Failed, Provider};
 use dtrace_uapi::types::{Attribute, Class, ProviderAttributes, Stability};
+use kernel::prelude::*;
+
+/// The three probes.
+#[derive(Clone, Copy)]
+pub struct Ends {
+    /// `dtrace:::BEGIN`.
+    pub begin: ProbeRef,
+    /// `dtrace:::END`.
+    pub end: ProbeRef,
+    /// `dtrace:::ERROR`.
+    pub error: ProbeRef,
+}
+
+impl Ends {
+    /// Creates them, in a batch of the provider's.
+    pub fn create(batch: &mut Batch<'_>) -> Result<Self> {
+        Ok(Self {
+            begin: batch.create(b"", b"", b"BEGIN", 0)?,
+            end: batch.create(b"", b"", b"END", 0)?,
+            error: batch.create(b"", b"", b"ERROR", 0)?,
+        })
+    }
+}
 
 /// The provider `dtrace`.
 pub struct DtraceProvider;
