@@ -25,6 +25,7 @@ mod tracer;
 #[path = "../sys"]
 mod sys {
     pub mod arena;
+    pub mod ipmap;
     pub mod rculist;
 
     pub mod percpu {
@@ -44,4 +45,16 @@ mod bindings {
     /// None is needed; the kernel's has the same signature.
     // SAFETY: does nothing.
     pub unsafe fn synchronize_rcu() {}
+
+    /// # Safety
+    ///
+    /// As above.
+    // SAFETY: does nothing.
+    pub unsafe fn synchronize_rcu_tasks() {}
+
+    /// # Safety
+    ///
+    /// As above.
+    // SAFETY: does nothing.
+    pub unsafe fn synchronize_rcu_tasks_rude() {}
 }

@@ -7,9 +7,12 @@ use crate::names::Name;
 use crate::probe::{Probe, ProbeRef};
 use crate::provider::Description;
 use crate::sys::arena::{Arena, Strings};
+use crate::sys::ipmap::{IpMap, Keyed};
 use crate::sys::percpu::CpuGuard;
 use crate::sys::rculist::{Head, Links, Writer};
 use crate::table::{NewProbe, Table};
+use core::sync::atomic::{AtomicUsize, Ordering};
+use kernel::alloc::{fail_after, KVVec, GFP_KERNEL};
 use kernel::error::E2BIG;
 use std::mem::ManuallyDrop;
 
@@ -197,4 +200,93 @@ fn lists_of_several_owners() {
     assert!(A.is_empty(&w) && gone == [4]);
     one.unlink_if(&mut w, |_| true);
     assert!(B.is_empty(&w) && values(&B).is_empty());
+}
+
+/// A function of a module, which is loaded now here and now there.
+struct Function {
+    ip: AtomicUsize,
+    id: u64,
+}
+
+impl Keyed for Function {
+    fn ip(&self) -> usize {
+        self.ip.load(Ordering::Relaxed)
+    }
+
+    fn key(&self) -> u64 {
+        self.id
+    }
+
+    fn move_to(&self, ip: usize) {
+        self.ip.store(ip, Ordering::Relaxed);
+    }
+}
+
+/// `n` functions from address `base` on.
+fn functions(n: usize, base: usize) -> KVVec<Function> {
+    let mut list = KVVec::new();
+    for id in 0..n {
+        let ip = AtomicUsize::new(base + id * 16);
+        let id = id as u64;
+        list.push(Function { ip, id }, GFP_KERNEL).unwrap();
+    }
+    list
+}
+
+#[test]
+fn addresses_find_what_was_added_and_not_removed() {
+    let map = IpMap::new().unwrap();
+    map.extend(functions(300, 0x1000)).unwrap();
+    assert_eq!(map.get(0x1000 + 299 * 16).unwrap().id, 299);
+    assert!(map.get(0x1008).is_none());
+    assert!(map.get(0).is_none());
+    map.remove(0x1000 + 7 * 16);
+    map.remove(0x1008);
+    assert!(map.get(0x1000 + 7 * 16).is_none());
+    assert_eq!(map.get(0x1000 + 8 * 16).unwrap().id, 8);
+}
+
+#[test]
+fn a_module_that_comes_back_needs_no_more_memory() {
+    let map = IpMap::new().unwrap();
+    let mut room = None;
+    for round in 1..200 {
+        // Other addresses each time, of which some are those of an earlier round's.
+        let base = 0x10_0000 + round * 0x750;
+        map.extend(functions(100, base)).unwrap();
+        for n in 0..100 {
+            assert_eq!(
+                map.get(base + n * 16).unwrap().id,
+                n as u64,
+                "round {round}"
+            );
+        }
+        assert_eq!(*room.get_or_insert(map.room()), map.room(), "round {round}");
+        for n in 0..100 {
+            map.remove(base + n * 16);
+            assert!(map.get(base + n * 16).is_none());
+        }
+    }
+}
+
+#[test]
+fn addresses_without_memory_are_not_added() {
+    let map = IpMap::new().unwrap();
+    map.extend(functions(10, 0x1000)).unwrap();
+    map.remove(0x1000);
+    let mut failures = 0;
+    for n in 0.. {
+        let more = functions(500, 0x8000);
+        fail_after(Some(n));
+        let added = map.extend(more);
+        fail_after(None);
+        assert_eq!(map.get(0x1010).unwrap().id, 1);
+        if added.is_ok() {
+            break;
+        }
+        failures += 1;
+        assert!(map.get(0x8000).is_none());
+    }
+    assert!(failures > 0);
+    assert_eq!(map.get(0x8000 + 499 * 16).unwrap().id, 499);
 }

@@ -14,6 +14,7 @@
 //! Modules' functions come when the module has started and go before its code does.
 
 use super::function::{FunctionProbes, Shape, Site};
+use super::KERNEL;
 use crate::framework::{
     fire, Args, Batch, Failed, FireArgs, Framework, ProbeRef, Provider, Registration,
 };
@@ -25,9 +26,6 @@ use dtrace_uapi::types::{Attribute, Class, ProviderAttributes, Stability};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
-
-/// How the kernel itself is called where a module's name is asked for.
-pub const KERNEL: &[u8] = b"vmlinux";
 
 /// How functions fire.
 struct Fbt;
@@ -132,18 +130,18 @@ pub fn register(framework: &Arc<Framework>) -> Result<Handle> {
 
 impl Fbts {
     /// Creates the probes of functions that have none yet. They are looked up with the framework locked, so that a
-    /// module that goes meanwhile is removed afterwards.
+    /// module that goes meanwhile is removed afterwards. An error leaves no probe behind.
     fn populate(&self, functions: impl FnOnce() -> Result<Functions>) -> Result {
         self.registration.populate(|batch| {
             let functions = functions()?;
-            let mut loaded = self.loaded.lock();
+            let mut new = KVVec::new();
             let mut sites = KVVec::new();
             let mut too_long = 0u32;
             functions.for_each(|ip, module, func| {
                 if self.provider.functions.contains(ip) {
                     return Ok(());
                 }
-                match create(batch, &mut loaded, ip, module, func) {
+                match create(batch, &mut new, ip, module, func) {
                     Ok(site) => sites.push(site, GFP_KERNEL)?,
                     Err(error) if error == E2BIG => too_long = too_long.wrapping_add(1),
                     Err(error) => return Err(error),
@@ -156,24 +154,31 @@ impl Fbts {
                     too_long
                 );
             }
-            self.provider.functions.add(sites)
+            let mut loaded = self.loaded.lock();
+            loaded.reserve(new.len(), GFP_KERNEL)?;
+            self.provider.functions.add(sites)?;
+            for module in new {
+                loaded.push(module, GFP_KERNEL)?;
+            }
+            Ok(())
         })
     }
 
+    /// Removes the probes of a module. They may stand in two places, should it have been seen twice.
     fn forget(&self, module: &[u8]) {
-        let mut loaded = self.loaded.lock();
-        let Some(at) = loaded.iter().position(|l| *l.module == *module) else {
-            return;
-        };
-        let Ok(gone) = loaded.remove(at) else {
-            return;
-        };
-        // Not while the list is locked: populating locks the framework first.
-        drop(loaded);
-        self.registration.remove(&gone.probes);
-        for probe in gone.probes.iter() {
-            self.provider.functions.remove(probe);
+        while let Some(gone) = self.take(module) {
+            self.registration.remove(&gone.probes);
+            for probe in gone.probes.iter() {
+                self.provider.functions.remove(probe);
+            }
         }
+    }
+
+    /// Takes a module out of the list, which is not locked afterwards: populating locks the framework first.
+    fn take(&self, module: &[u8]) -> Option<Loaded> {
+        let mut loaded = self.loaded.lock();
+        let at = loaded.iter().position(|l| *l.module == *module)?;
+        loaded.remove(at).ok()
     }
 }
 

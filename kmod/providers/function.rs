@@ -16,7 +16,7 @@ use crate::sys::functions::Validity;
 use crate::sys::ipmap::{IpMap, Keyed};
 use crate::sys::regs::Regs;
 use core::marker::PhantomData;
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
@@ -52,7 +52,7 @@ pub trait Shape: Send + Sync + 'static {
 
 /// A function with probes.
 pub struct Site {
-    ip: usize,
+    ip: AtomicUsize,
     entry: ProbeRef,
     leave: ProbeRef,
     /// Read in probe context.
@@ -67,7 +67,7 @@ impl Site {
         let entry = batch.create(module, func, b"entry", cookie(ip, End::Entry))?;
         let leave = batch.create(module, func, b"return", cookie(ip, End::Return))?;
         Ok(Self {
-            ip,
+            ip: AtomicUsize::new(ip),
             entry,
             leave,
             armed: AtomicU8::new(0),
@@ -87,9 +87,19 @@ impl Site {
     }
 }
 
+/// A module that is loaded again has the same probes at other addresses.
 impl Keyed for Site {
+    #[inline]
     fn ip(&self) -> usize {
-        self.ip
+        self.ip.load(Ordering::Relaxed)
+    }
+
+    fn key(&self) -> u64 {
+        u64::from(self.entry.id()) << 32 | u64::from(self.leave.id())
+    }
+
+    fn move_to(&self, ip: usize) {
+        self.ip.store(ip, Ordering::Relaxed);
     }
 }
 
@@ -107,19 +117,15 @@ fn decode(cookie: u64) -> (usize, End) {
 }
 
 /// The sites of a provider, called by its tracer.
-#[pin_data]
-struct Sites<S> {
-    #[pin]
+struct SiteHooks<S> {
     map: IpMap<Site>,
     _shape: PhantomData<S>,
 }
 
-struct SiteHooks<S>(Pin<KBox<Sites<S>>>);
-
 impl<S: Shape> Hooks for SiteHooks<S> {
     #[inline]
     fn entry(&self, ip: usize, caller: u64, regs: &Regs) -> bool {
-        let Some(site) = self.0.map.get(ip) else {
+        let Some(site) = self.map.get(ip) else {
             return false;
         };
         let armed = site.armed.load(Ordering::Relaxed);
@@ -131,7 +137,7 @@ impl<S: Shape> Hooks for SiteHooks<S> {
 
     #[inline]
     fn leave(&self, ip: usize, caller: u64, value: u64) {
-        if let Some(site) = self.0.map.get(ip) {
+        if let Some(site) = self.map.get(ip) {
             if site.armed.load(Ordering::Relaxed) & RETURN != 0 {
                 S::leave(site.leave, caller, value);
             }
@@ -147,21 +153,17 @@ pub struct FunctionProbes<S: Shape> {
 impl<S: Shape> FunctionProbes<S> {
     /// No sites.
     pub fn new() -> Result<Self> {
-        let map = IpMap::new()?;
-        let sites = KBox::pin_init(
-            pin_init!(Sites {
-                map <- map,
-                _shape: PhantomData,
-            }),
-            GFP_KERNEL,
-        )?;
+        let hooks = SiteHooks {
+            map: IpMap::new()?,
+            _shape: PhantomData,
+        };
         Ok(Self {
-            tracer: Tracer::new(SiteHooks(sites))?,
+            tracer: Tracer::new(hooks)?,
         })
     }
 
     fn map(&self) -> &IpMap<Site> {
-        &self.tracer.hooks().0.map
+        &self.tracer.hooks().map
     }
 
     /// Whether the function at `ip` has probes.
@@ -231,7 +233,7 @@ impl<S: Shape> FunctionProbes<S> {
     fn disable_one(&self, site: &Site, end: End) {
         let old = site.armed.load(Ordering::Relaxed);
         let new = old & !end.bit();
-        let ip = [site.ip];
+        let ip = [site.ip()];
         let mut change = Change::default();
         if old != 0 && new == 0 {
             change.drop = &ip;
@@ -252,9 +254,9 @@ impl<S: Shape> FunctionProbes<S> {
             let old = site.armed.load(Ordering::Relaxed);
             let new = site.wanted.load(Ordering::Relaxed);
             if old == 0 {
-                add.push(site.ip, GFP_KERNEL)?;
+                add.push(site.ip(), GFP_KERNEL)?;
             } else if new == 0 {
-                drop.push(site.ip, GFP_KERNEL)?;
+                drop.push(site.ip(), GFP_KERNEL)?;
             }
             returns |= new & RETURN != 0;
         }

@@ -4,36 +4,58 @@
 //! From the address of a traced function to what is known of it, in probe context.
 //!
 //! Open addressing over two words a slot, at most half full: nearly always one cache line. A look-up takes no lock and is in
-//! no RCU read-side section, since it runs before the framework has looked where it is; so nothing that it could
-//! still be reading is freed before the map is. A removed entry only loses its value, a full table is replaced by one twice as
-//! large and kept (all those before it are together no larger than it).
+//! no RCU read-side section, since it runs before the framework has looked where it is. But it does not sleep, and that is enough for
+//! [`wait_for_lookups`].
 //!
-//! Invariant: `table` points to one of `Inner::tables`, and every value pointer into one of `Inner::chunks`;
-//! neither gives anything back before the map is dropped.
+//! Values come and go with kernel modules, which must not make the map grow for ever. A removed value is therefore kept, and taken
+//! up again when a value that [is the same](Keyed::key) is added, at whatever address. A full table is replaced by one that
+//! fits what it still holds, and given back after a wait.
+//!
+//! Invariants:
+//! - `table` points to the `Inner::table`, and every value pointer into one of `Inner::chunks`, which give nothing back before
+//!   the map is dropped.
+//! - A slot's address never becomes 0 again, so that a look-up finds what is behind it. The value says by its own address
+//!   whether it is the one that was looked for.
 
+use crate::bindings;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
-use kernel::alloc::KVVec;
+use dtrace_engine::mem::sort::sort;
+use kernel::alloc::{KBox, KVVec};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Mutex};
 
 /// What can be put into an [`IpMap`].
-pub trait Keyed {
+pub trait Keyed: Unpin {
     /// Its address, not 0.
     fn ip(&self) -> usize;
+
+    /// Who it is, wherever it is.
+    fn key(&self) -> u64;
+
+    /// Moves it to another address.
+    fn move_to(&self, ip: usize);
 }
 
 /// The map. The kernel's own atomics are function calls in a module, hence those of `core`.
-#[pin_data]
 pub struct IpMap<T> {
     table: AtomicPtr<Table<T>>,
-    #[pin]
-    inner: Mutex<Inner<T>>,
+    inner: Pin<KBox<Mutex<Inner<T>>>>,
 }
 
 struct Inner<T> {
-    tables: KVVec<KBox<Table<T>>>,
+    table: KBox<Table<T>>,
     chunks: KVVec<KVVec<T>>,
+    // Values in no slot.
+    spare: KVVec<Spare<T>>,
+    // Slots that have an address, whether a value or not.
     used: usize,
+    live: usize,
+}
+
+/// A value of one of the chunks that is not in use; null: taken up again.
+struct Spare<T> {
+    key: u64,
+    value: *const T,
 }
 
 struct Table<T> {
@@ -53,74 +75,147 @@ unsafe impl<T: Send + Sync> Sync for IpMap<T> {}
 
 impl<T: Keyed> IpMap<T> {
     /// An empty map.
-    pub fn new() -> Result<impl PinInit<Self>> {
+    pub fn new() -> Result<Self> {
         let mut first = KBox::new(Table::with_room(0)?, GFP_KERNEL)?;
         let table = AtomicPtr::new(core::ptr::from_mut(&mut *first));
-        let mut tables = KVVec::with_capacity(1, GFP_KERNEL)?;
-        tables.push(first, GFP_KERNEL)?;
-        Ok(pin_init!(Self {
-            table,
-            inner <- new_mutex!(Inner { tables, chunks: KVVec::new(), used: 0 }, "dtrace::IpMap"),
-        }))
+        let inner = Inner {
+            table: first,
+            chunks: KVVec::new(),
+            spare: KVVec::new(),
+            used: 0,
+            live: 0,
+        };
+        let inner = KBox::pin_init(new_mutex!(inner, "dtrace::IpMap"), GFP_KERNEL)?;
+        Ok(Self { table, inner })
     }
 
     /// The value at `ip`. For any context.
     #[inline]
     pub fn get(&self, ip: usize) -> Option<&T> {
-        // SAFETY: By the module's invariant the table lives as long as `self`.
+        // SAFETY: By the module's invariant it points to the current table. One that is replaced meanwhile is given back after a
+        // wait for this, which does not sleep.
         let table = unsafe { &*self.table.load(Ordering::Acquire) };
         let slot = table.find(ip)?;
         // SAFETY: By the module's invariant a value that is not null lives as long as `self`, and nobody writes to it.
-        unsafe { slot.value.load(Ordering::Acquire).as_ref() }
+        let value = unsafe { slot.value.load(Ordering::Acquire).as_ref() }?;
+        (value.ip() == ip).then_some(value)
     }
 
-    /// Adds values; of an address that is there already, the value is replaced.
-    pub fn extend(&self, values: KVVec<T>) -> Result {
+    /// Adds values, at addresses that have none.
+    pub fn extend(&self, mut values: KVVec<T>) -> Result {
         let mut inner = self.inner.lock();
-        let total = inner.used.checked_add(values.len()).ok_or(ENOMEM)?;
-        if total.checked_mul(2).ok_or(ENOMEM)? > inner.current()?.slots.len() {
-            self.grow(&mut inner, total)?;
-        }
-        inner.chunks.push(values, GFP_KERNEL)?;
-        let (Some(chunk), Some(table)) = (inner.chunks.last(), inner.tables.last()) else {
-            return Err(EINVAL);
+        let inner = &mut *inner;
+        self.make_room(inner, values.len())?;
+        inner.chunks.reserve(1, GFP_KERNEL)?;
+
+        // Nothing fails from here on.
+        sort(&mut inner.spare, |a, b| a.key < b.key);
+        let Inner {
+            table,
+            spare,
+            used,
+            live,
+            ..
+        } = inner;
+        let mut put = |value: &T| {
+            *used = used.wrapping_add(usize::from(table.put(value)));
+            *live = live.wrapping_add(1);
         };
-        let mut added = 0usize;
-        for value in chunk.iter() {
-            added = added.wrapping_add(usize::from(table.put(value)));
+        values.retain(|value| match take(spare, value.key()) {
+            Some(old) => {
+                // SAFETY: A spare value lives as long as `self`.
+                let old = unsafe { &*old };
+                old.move_to(value.ip());
+                put(old);
+                false
+            }
+            None => true,
+        });
+        spare.retain(|spare| !spare.value.is_null());
+        values.iter().for_each(put);
+        // There is room; a chunk's own memory stays where it is.
+        if !values.is_empty() {
+            inner.chunks.push(values, GFP_KERNEL)?;
         }
-        inner.used = inner.used.wrapping_add(added);
         Ok(())
     }
 
     /// Forgets the value at `ip`. It stays readable for those that found it before.
     pub fn remove(&self, ip: usize) {
-        let inner = self.inner.lock();
-        if let Some(slot) = inner.tables.last().and_then(|t| t.find(ip)) {
-            slot.value.store(core::ptr::null_mut(), Ordering::Release);
-        }
+        let mut inner = self.inner.lock();
+        let Some(slot) = inner.table.find(ip) else {
+            return;
+        };
+        let value = slot.value.swap(core::ptr::null_mut(), Ordering::AcqRel);
+        // SAFETY: As in `get`.
+        let Some(value) = (unsafe { value.as_ref() }) else {
+            return;
+        };
+        inner.live = inner.live.wrapping_sub(1);
+        let spare = Spare {
+            key: value.key(),
+            value: core::ptr::from_ref(value),
+        };
+        // Without memory for it the value is not used again, no more.
+        let _ = inner.spare.push(spare, GFP_KERNEL);
     }
 
-    fn grow(&self, inner: &mut Inner<T>, total: usize) -> Result {
-        let mut new = KBox::new(Table::with_room(total)?, GFP_KERNEL)?;
+    /// Sees to it that the table is at most half full with `more` addresses.
+    fn make_room(&self, inner: &mut Inner<T>, more: usize) -> Result {
+        let total = inner.used.checked_add(more).ok_or(ENOMEM)?;
+        if total.checked_mul(2).ok_or(ENOMEM)? <= inner.table.slots.len() {
+            return Ok(());
+        }
+        // With a quarter to spare, lest the next few values be too many again.
+        let room = inner.live.checked_add(more).ok_or(ENOMEM)?;
+        let room = room.checked_add(room / 4).ok_or(ENOMEM)?;
+        let mut new = KBox::new(Table::with_room(room)?, GFP_KERNEL)?;
         let mut used = 0usize;
-        for slot in inner.current()?.slots.iter() {
+        for slot in inner.table.slots.iter() {
             // SAFETY: As in `get`.
             if let Some(value) = unsafe { slot.value.load(Ordering::Relaxed).as_ref() } {
                 used = used.wrapping_add(usize::from(new.put(value)));
             }
         }
-        let table = core::ptr::from_mut(&mut *new);
-        inner.tables.push(new, GFP_KERNEL)?;
-        inner.used = used;
-        self.table.store(table, Ordering::Release);
+        self.table
+            .store(core::ptr::from_mut(&mut *new), Ordering::Release);
+        let old = core::mem::replace(&mut inner.table, new);
+        // Where there was nothing to find there is nobody who looks for it.
+        if core::mem::replace(&mut inner.used, used) > 0 {
+            wait_for_lookups();
+        }
+        drop(old);
         Ok(())
+    }
+
+    /// How many slots, and how many values, in use or not, there is memory for.
+    #[cfg(test)]
+    pub fn room(&self) -> (usize, usize) {
+        let inner = self.inner.lock();
+        let values = inner.chunks.iter().map(|c| c.len()).sum();
+        (inner.table.slots.len(), values)
     }
 }
 
-impl<T> Inner<T> {
-    fn current(&self) -> Result<&Table<T>> {
-        self.tables.last().map(|t| &**t).ok_or(EINVAL)
+/// Takes the value of this key out of `spare`, which is sorted.
+fn take<T>(spare: &mut [Spare<T>], key: u64) -> Option<*const T> {
+    let mut at = spare.partition_point(|s| s.key < key);
+    loop {
+        let found = spare.get_mut(at).filter(|s| s.key == key)?;
+        let value = core::mem::replace(&mut found.value, core::ptr::null());
+        if !value.is_null() {
+            return Some(value);
+        }
+        at = at.wrapping_add(1);
+    }
+}
+
+/// Waits until every task has slept or been in user space, and every CPU has left the interrupt or the idle loop that it was in.
+fn wait_for_lookups() {
+    // SAFETY: No preconditions; may sleep.
+    unsafe {
+        bindings::synchronize_rcu_tasks_rude();
+        bindings::synchronize_rcu_tasks();
     }
 }
 

@@ -12,6 +12,7 @@ pub mod alloc {
     use crate::error::{Error, ENOMEM};
     use core::cell::Cell;
     use core::ops::{Deref, DerefMut};
+    use core::pin::Pin;
     use std::mem::MaybeUninit;
 
     std::thread_local! {
@@ -43,9 +44,31 @@ pub mod alloc {
             Ok(Self(Box::new(value)))
         }
 
+        /// Moves what stays there from now on; initializers are values here.
+        pub fn pin_init(value: T, _flags: Flags) -> Result<Pin<Self>, Error>
+        where
+            T: Unpin,
+        {
+            allocate()?;
+            Ok(Pin::new(Self(Box::new(value))))
+        }
+
         /// Takes the value out.
         pub fn into_inner(this: Self) -> T {
             *this.0
+        }
+    }
+
+    impl<T> Deref for KBox<T> {
+        type Target = T;
+        fn deref(&self) -> &T {
+            &self.0
+        }
+    }
+
+    impl<T> DerefMut for KBox<T> {
+        fn deref_mut(&mut self) -> &mut T {
+            &mut self.0
         }
     }
 
@@ -242,7 +265,32 @@ pub mod error {
 
 /// Sharing.
 pub mod sync {
+    pub use crate::new_mutex;
     pub use std::sync::Arc;
+
+    /// The kernel's mutex, which knows no poison.
+    pub struct Mutex<T>(std::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        /// An unlocked mutex.
+        pub fn new(value: T) -> Self {
+            Self(std::sync::Mutex::new(value))
+        }
+
+        /// Locks it.
+        pub fn lock(&self) -> std::sync::MutexGuard<'_, T> {
+            let locked = self.0.lock();
+            locked.unwrap_or_else(std::sync::PoisonError::into_inner)
+        }
+    }
+}
+
+/// A mutex with a name.
+#[macro_export]
+macro_rules! new_mutex {
+    ($value:expr, $name:literal) => {
+        $crate::sync::Mutex::new($value)
+    };
 }
 
 /// What kernel code uses everywhere.
@@ -250,6 +298,7 @@ pub mod prelude {
     pub use crate::alloc::{KBox, GFP_KERNEL};
     pub use crate::error::*;
     pub use crate::pr_err;
+    pub use core::pin::Pin;
 }
 
 /// Prints to the console.
