@@ -380,7 +380,7 @@ impl Llquantize {
     /// The least distances from zero of the buckets from the first of the lowest magnitude on, ending with the
     /// one of what lies beyond the highest. Parameters must be valid.
     pub fn bounds(self) -> impl Iterator<Item = i64> {
-        let start = (self.factor as i64).saturating_pow(self.low as u32);
+        let start = i64::from(self.factor).saturating_pow(u32::from(self.low));
         let mut next = Some((start, self.low));
         core::iter::from_fn(move || {
             let (value, order) = next?;
