@@ -83,7 +83,7 @@ fn check_header(hdr: &Hdr, len: usize) -> Result<(), &'static str> {
             "section headers overlap the header",
         ),
         (
-            (hdr.secnum as u64)
+            u64::from(hdr.secnum)
                 .checked_mul(SEC as u64)
                 .and_then(|size| size.checked_add(hdr.secoff))
                 .is_some_and(|end| end <= hdr.loadsz),
