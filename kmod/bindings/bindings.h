@@ -3,5 +3,6 @@
 
 /* What bindgen reads. */
 #include "helpers.h"
+#include "loads.h"
 #include "providers.h"
 #include "returns.h"

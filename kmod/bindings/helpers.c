@@ -27,6 +27,7 @@
 #include <linux/irq_work.h>
 
 #include "helpers.h"
+#include "loads.h"
 
 static DEFINE_PER_CPU(struct dtrace_cpu, dtrace_cpus);
 
@@ -164,11 +165,6 @@ bool dtrace_own_text(uintptr_t pc)
 	return within_module_mem_type(pc, THIS_MODULE, MOD_TEXT);
 }
 
-int dtrace_load_u64(u64 *out, u64 addr)
-{
-	return copy_from_kernel_nofault(out, (void *)addr, sizeof(*out));
-}
-
 /* The task that holds the mutex at addr, 0 where none does. */
 int dtrace_mutex_owner(u64 *owner, u64 addr)
 {
@@ -195,7 +191,7 @@ int dtrace_rwlock(u64 addr)
 	rwlock_t *lock = (rwlock_t *)addr;
 	u32 cnts;
 	int state = 0;
-	int ret = copy_from_kernel_nofault(&cnts, &lock->raw_lock.cnts, sizeof(cnts));
+	int ret = dtrace_load(&cnts, (u64)&lock->raw_lock.cnts, sizeof(cnts));
 
 	if (ret)
 		return ret;
@@ -209,32 +205,6 @@ int dtrace_rwlock(u64 addr)
 #else
 	return -EOPNOTSUPP;
 #endif
-}
-
-/*
- * Copies a string of at most size bytes without its NUL and returns its length, or a negative errno. Reads by aligned
- * words, which never cross into a page that the string does not reach.
- */
-long dtrace_load_str(char *out, u64 addr, size_t size)
-{
-	size_t done = 0;
-
-	while (done < size) {
-		u64 at = addr + done;
-		size_t n = min_t(size_t, 8 - (at & 7), size - done);
-		char word[8];
-		size_t i;
-
-		if (copy_from_kernel_nofault(word, (void *)at, n))
-			return -EFAULT;
-		for (i = 0; i < n; i++) {
-			if (!word[i])
-				return done + i;
-			out[done + i] = word[i];
-		}
-		done += n;
-	}
-	return done;
 }
 
 /* Whether user addresses mean anything here: a task of user space, and not in an NMI, which may have any page table. */

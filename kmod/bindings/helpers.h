@@ -64,10 +64,8 @@ enum dtrace_holders {
 };
 
 bool dtrace_own_text(uintptr_t pc);
-int dtrace_load_u64(u64 *out, u64 addr);
 int dtrace_mutex_owner(u64 *owner, u64 addr);
 int dtrace_rwlock(u64 addr);
-long dtrace_load_str(char *out, u64 addr, size_t size);
 bool dtrace_user_ok(void);
 long dtrace_user_load_str(char *out, u64 addr, size_t size);
 void dtrace_chill(u64 ns);

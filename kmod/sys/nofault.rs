@@ -4,7 +4,7 @@
 //! Loads of any address, which fail where others fault.
 //!
 //! The kernel refuses user addresses here, non-canonical ones and what is not mapped; the exception table does the
-//! rest. User memory is reached only from a task that has some, and only where its page tables are
+//! rest. Memory of devices is refused by us (`loads.c`). User memory is reached only from a task that has some, and only where its page tables are
 //! certainly those in use, which an NMI cannot tell.
 
 use crate::bindings;
@@ -31,14 +31,8 @@ pub fn load_u64(addr: u64) -> Result<u64, Unreachable> {
 #[inline]
 pub fn load(addr: u64, out: &mut [u8]) -> Result<(), Unreachable> {
     // SAFETY: `out` is valid for that many bytes; the load does not fault.
-    let ret = unsafe {
-        bindings::copy_from_kernel_nofault(
-            out.as_mut_ptr().cast::<c_void>(),
-            addr as *const c_void,
-            out.len(),
-        )
-    };
-    check(ret).map(|_| ())
+    let ret = unsafe { bindings::dtrace_load(out.as_mut_ptr().cast::<c_void>(), addr, out.len()) };
+    check(ret as isize).map(|_| ())
 }
 
 /// Loads a string of kernel memory as far as there is room; its length, without the NUL, which is not stored.

@@ -1,0 +1,17 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# A load from a device that the kernel has mapped is a fault; one from memory that is mapped
+# beside it is not.
+sysctl -qw kernel.kptr_restrict=1 # shows addresses to root
+first() { grep -E "$1" /proc/vmallocinfo | head -1 | cut -d' ' -f1 | cut -d- -f"${2:-1}"; }
+load() {
+	dtrace -qn "BEGIN { trace($1); printf(\" loaded\"); exit(0); } ERROR { exit(0); }" 2>&1 |
+		sed -E 's/.*(invalid address|loaded).*/\1/;s/^[^li].*//' | grep .
+}
+device=$(first ' phys=.* ioremap')
+memory=$(first ' pages=[1-9].* vmalloc')
+load "*(int *)$device"
+load "*(char *)($device + 8)"
+load "stringof((char *)$device)"
+load "*(int *)$memory"
