@@ -142,9 +142,11 @@ impl Open {
 /// Ends the speculations that several CPUs may have recorded into.
 fn clean_speculations(tracer: &Tracer, visits: &Visits) {
     let _visit = visits.lock();
-    tracer.engine.clean_speculations(clock::monotonic, |cpu, visit| {
-        crosscall::on_cpu(cpu as u32, visit).is_ok()
-    });
+    tracer
+        .engine
+        .clean_speculations(clock::monotonic, |cpu, visit| {
+            crosscall::on_cpu(cpu as u32, visit).is_ok()
+        });
 }
 
 /// The cleaning of one consumer's dynamic variables and speculations, every `cleanrate` while it traces.
