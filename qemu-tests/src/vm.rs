@@ -114,6 +114,7 @@ pub struct Vm {
     control: PathBuf,
     /// A connection to the guest's control port, as soon as QEMU listens.
     port: Option<UnixStream>,
+    accel: Accel,
 }
 
 impl Vm {
@@ -164,7 +165,13 @@ impl Vm {
             child: command.spawn()?,
             control,
             port: None,
+            accel,
         })
+    }
+
+    /// Whether its processors are emulated.
+    pub fn emulated(&self) -> bool {
+        self.accel == Accel::Tcg
     }
 
     /// What the kernel has said so far.
