@@ -131,8 +131,8 @@ impl Sema<'_, '_> {
             Storage::Global | Storage::Extern => {
                 self.declare_variable(VarScope::Global, declarator, derived)
             }
-            // Refused by the caller.
-            Storage::Foreign(_) => Ok(()),
+            // Refused by the caller, and by the parser.
+            Storage::Foreign(_) | Storage::CFunction => Ok(()),
         }
     }
 

@@ -314,6 +314,8 @@ pub enum Storage {
     Clause,
     /// `inline`
     Inline,
+    /// `inline` with `static` or `extern`: of functions in C, and of nothing in D. No declaration that is parsed has it.
+    CFunction,
     /// `auto`, `static` or `register`: D has no use for them.
     Foreign(&'static str),
 }

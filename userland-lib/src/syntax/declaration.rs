@@ -2,6 +2,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 //! Declarations: C's specifiers and declarators, with D's storage classes and associative arrays.
+//!
+//! Programs may include headers of C (`-C`). What such a header defines of functions is read over: D cannot call them,
+//! but need not stumble over them either.
 
 use super::ast::{
     BaseKind, BaseType, Declaration, Declarator, Derivation, Enumerator, InitDeclarator,
@@ -47,6 +50,20 @@ impl Specifiers {
     }
 }
 
+/// The error that a second storage class stands at `span`.
+fn two_classes(span: Span) -> Box<Diagnostic> {
+    let message = "only one storage class allowed in declaration";
+    Diagnostic::new("D_DECL_CLASS", span, message)
+}
+
+/// Whether what is declared is itself a function.
+fn is_function(declarator: &Declarator) -> bool {
+    matches!(
+        declarator.derivations.first(),
+        Some(Derivation::Function { .. })
+    )
+}
+
 /// The error that `words` stand beside a type that is no number.
 fn misplaced(words: &[&str], span: Span) -> Box<Diagnostic> {
     if words.iter().any(|word| !MODIFIERS.contains(word)) {
@@ -71,7 +88,7 @@ impl Parser<'_> {
     pub(super) fn declaration(&mut self) -> Result<Declaration> {
         let start = self.span;
         let (storage, base) = self.specifiers()?;
-        let mut declarators = Vec::new();
+        let mut declarators: Vec<InitDeclarator> = Vec::new();
         // What names no variable declares a type, or nothing.
         if !self.at(";") {
             loop {
@@ -86,9 +103,23 @@ impl Parser<'_> {
                 }
             }
         }
-        if !self.at(";") {
+        let functions = !declarators.is_empty()
+            && declarators
+                .iter()
+                .all(|declared| is_function(&declared.declarator));
+        let defines = self.at("{") && functions && declarators.len() == 1;
+        if defines {
+            self.skip_body()?;
+        } else if !self.at(";") {
             return Err(self.unexpected());
         }
+        let storage = match (storage, functions) {
+            // As headers of C have them.
+            (Storage::CFunction | Storage::Foreign(_), true) => Storage::Extern,
+            (Storage::Inline, _) if defines => Storage::Extern,
+            (Storage::CFunction, false) => return Err(two_classes(start)),
+            (storage, _) => storage,
+        };
         let span = start.to(self.last);
         self.leave_tokens();
         Ok(Declaration {
@@ -97,6 +128,21 @@ impl Parser<'_> {
             declarators,
             span,
         })
+    }
+
+    /// Skips the body of a C function, up to its closing brace, which is left to be read.
+    fn skip_body(&mut self) -> Result<()> {
+        let mut depth = 0u32;
+        loop {
+            match self.token {
+                Tok::Punct("{") => depth += 1,
+                Tok::Punct("}") if depth <= 1 => return Ok(()),
+                Tok::Punct("}") => depth -= 1,
+                Tok::End => return Err(self.unexpected()),
+                _ => (),
+            }
+            self.advance()?;
+        }
     }
 
     /// The storage class that the word here names.
@@ -124,14 +170,14 @@ impl Parser<'_> {
         let mut read = Specifiers::default();
         loop {
             if let Some(class) = self.storage_class() {
-                if storage != Storage::Global {
-                    return Err(Diagnostic::new(
-                        "D_DECL_CLASS",
-                        self.span,
-                        "only one storage class allowed in declaration",
-                    ));
-                }
-                storage = class;
+                storage = match (storage, class) {
+                    (Storage::Global, class) => class,
+                    (Storage::Foreign("static") | Storage::Extern, Storage::Inline)
+                    | (Storage::Inline, Storage::Foreign("static") | Storage::Extern) => {
+                        Storage::CFunction
+                    }
+                    _ => return Err(two_classes(self.span)),
+                };
                 self.advance()?;
             } else if !self.specifier(&mut read, storage != Storage::Global)? {
                 break;
