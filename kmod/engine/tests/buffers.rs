@@ -9,6 +9,7 @@ use common::asm::{asm, asm_with, bytes};
 use common::machine::TestMachine;
 use common::{action, clause, config, cpu, u32_at, Steps, END, PROBE};
 use dtrace_engine::dof::ActionSpec;
+use dtrace_engine::mem::alloc::{limit, live};
 use dtrace_engine::{Clause, Consumer, Ecb, Errno, Which};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::option::{Opt, BUFPOLICY_FILL, BUFPOLICY_RING, BUFPOLICY_SWITCH};
@@ -196,6 +197,45 @@ fn sizes_beyond_any_memory_are_refused() {
     // A CPU that there is not is refused when tracing begins.
     c.set_option(Opt::Cpu, 2).unwrap();
     assert_eq!(c.go().unwrap_err().errno, Errno::EINVAL);
+}
+
+/// What was asked for is not there: less is taken if that is allowed, and it is told how much.
+#[test]
+fn buffers_are_halved_until_there_is_memory() {
+    for (policy, manual) in [
+        (BUFPOLICY_SWITCH, false),
+        (BUFPOLICY_RING, false),
+        (BUFPOLICY_RING, true),
+    ] {
+        let c = Consumer::new(config()).unwrap();
+        c.set_option(Opt::Bufpolicy, policy).unwrap();
+        c.set_option(Opt::Bufresize, u64::from(manual)).unwrap();
+        c.set_option(Opt::Bufsize, 3 << 20).unwrap();
+        let id = c.add_clause(&tracing(8)).unwrap();
+        let ecb = c.bind(id, PROBE).unwrap();
+        // Two CPUs with two halves each, and scratch memory.
+        let before = live();
+        limit(before + (4 << 20));
+        let result = c.go();
+        limit(usize::MAX);
+        if manual {
+            assert_eq!(result.unwrap_err().errno, Errno::ENOMEM);
+            assert_eq!((live(), c.option(Opt::Bufsize)), (before, 3 << 20));
+            continue;
+        }
+        result.unwrap();
+        assert_eq!(c.option(Opt::Bufsize), 3 << 18);
+        c.activate();
+        let mut m = TestMachine::default();
+        m.kernel.insert(100, vec![1; 8]);
+        for _ in 0..1000 {
+            assert_eq!(c.fire(&cpu(0), ecb, &m), None);
+        }
+        c.stop();
+        c.switch(&cpu(0), Which::Principal, 1).unwrap();
+        c.snapshot(0, Which::Principal, |s| assert_eq!(s.data.len(), 32_000))
+            .unwrap();
+    }
 }
 
 /// One CPU is traced, another has nothing.

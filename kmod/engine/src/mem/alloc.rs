@@ -41,6 +41,7 @@ mod platform {
     std::thread_local! {
         static LIVE: Cell<usize> = const { Cell::new(0) };
         static LEFT: Cell<Option<usize>> = const { Cell::new(None) };
+        static MOST: Cell<usize> = const { Cell::new(usize::MAX) };
     }
 
     /// Bytes that this thread has allocated and not freed.
@@ -53,7 +54,15 @@ mod platform {
         LEFT.set(n);
     }
 
+    /// Fails allocations of this thread that would leave it with more than `bytes`.
+    pub fn limit(bytes: usize) {
+        MOST.set(bytes);
+    }
+
     pub fn alloc(size: usize) -> *mut u8 {
+        if LIVE.get().saturating_add(size) > MOST.get() {
+            return core::ptr::null_mut();
+        }
         match LEFT.get() {
             Some(0) => return core::ptr::null_mut(),
             Some(n) => LEFT.set(Some(n - 1)),
@@ -83,7 +92,7 @@ mod platform {
 }
 
 #[cfg(feature = "std")]
-pub use platform::{fail_after, live};
+pub use platform::{fail_after, limit, live};
 
 use crate::error::NoMem;
 
