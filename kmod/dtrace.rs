@@ -12,6 +12,7 @@
 // In a crate that nobody links to, `pub` says: for the other modules.
 #![allow(unreachable_pub)]
 
+use framework::deadman;
 use framework::device::{self, Device};
 use framework::Framework;
 use kernel::prelude::*;
@@ -29,6 +30,16 @@ module! {
     authors: ["The DTrace for Linux authors"],
     description: "DTrace",
     license: "GPL v2",
+    params: {
+        deadman_timeout: u32 {
+            default: 0,
+            description: "Time after which a consumer that starves the machine is killed, ms (0: 10 s)",
+        },
+        deadman_user: u32 {
+            default: 0,
+            description: "Time that a consumer may trace without asking for its records, ms (0: 30 s)",
+        },
+    },
 }
 
 /// The loaded module. Fields are dropped in their order: consumers' way in, providers, what they fire into, its memory.
@@ -42,7 +53,11 @@ struct Dtrace {
 impl kernel::Module for Dtrace {
     fn init(module: &'static ThisModule) -> Result<Self> {
         let scratch = CpuScratch::new()?;
-        let framework = Framework::new(sys::once::parts()?)?;
+        let deadman = deadman::Limits::new(
+            *module_parameters::deadman_timeout.value(),
+            *module_parameters::deadman_user.value(),
+        );
+        let framework = Framework::new(sys::once::parts()?, deadman)?;
         let providers = providers::register_all(&framework)?;
         let device = KBox::pin_init(device::register(module, framework.clone()), GFP_KERNEL)?;
         Ok(Self {

@@ -262,10 +262,13 @@ void dtrace_periodic_init(struct delayed_work *work, work_func_t func)
 	INIT_DELAYED_WORK(work, func);
 }
 
-/* On the long queue, since what is done periodically here waits for grace periods. */
+/*
+ * On the long queue, since what is done periodically here waits for grace periods. After a jiffy at least, or work would
+ * follow work without a pause.
+ */
 void dtrace_periodic_queue(struct delayed_work *work, u64 ns)
 {
-	queue_delayed_work(system_long_wq, work, nsecs_to_jiffies(ns));
+	queue_delayed_work(system_long_wq, work, max(nsecs_to_jiffies(ns), 1UL));
 }
 
 unsigned int dtrace_nr_cpus(void)

@@ -6,6 +6,7 @@
 //! Opening makes a consumer without enablings; control calls ([`calls`](super::calls)) follow one another under the file's mutex;
 //! closing, however it comes about, takes back everything. The reason of the last refusal is kept with the file.
 
+use super::deadman::Deadman;
 use super::machine::FEATURES;
 use super::snapshot::Cleaner;
 use super::text::Text;
@@ -46,6 +47,8 @@ pub struct Control {
     pub(super) last: Text,
     /// Runs while the consumer traces.
     pub(super) cleaner: Option<Cleaner>,
+    /// Likewise.
+    pub(super) deadman: Option<Deadman>,
     /// What had been lost on the machine when it began.
     pub(super) lost_before: Losses,
 }
@@ -74,6 +77,7 @@ impl device::OpenFile for Open {
         let control = Control {
             last: Text::new(),
             cleaner: None,
+            deadman: None,
             lost_before: Losses::total(),
         };
         KBox::pin_init(

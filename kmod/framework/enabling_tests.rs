@@ -17,7 +17,7 @@ use crate::text::{Refusal, Text};
 use crate::tracer::Tracer;
 use dof::Image;
 use dtrace_engine::mem::alloc as engine_memory;
-use dtrace_engine::{ClauseId, Config, Consumer, Enabling, Features, Privileges};
+use dtrace_engine::{Activity, ClauseId, Config, Consumer, Enabling, Features, Privileges};
 use dtrace_uapi::ioctl::{ProbeDesc, ReplDesc};
 use dtrace_uapi::limits::RETAIN_MAX;
 use dtrace_uapi::option::{Opt, UNSET};
@@ -357,4 +357,42 @@ fn probes_that_appear_are_enabled_or_counted() {
     assert_eq!((all.missed(), some.missed()), (2, 1));
     assert_eq!(late.ecbs().iter(&CpuGuard).count(), 0);
     assert!(!w.armed().contains(&late.id()));
+}
+
+#[test]
+fn the_deadman_kills_what_starves_or_is_left_alone() {
+    const SECOND: u64 = 1_000_000_000;
+    let (timeout, user) = (10 * SECOND, 30 * SECOND);
+    let mut w = World::new();
+    // One is asked for every 5 s, one for 20 s only; of one the beats end after 20 s, and one has ended by itself.
+    let [asked, left, starving, stopped] = [(); 4].map(|()| w.consumer());
+    for tracer in [&asked, &left, &starving, &stopped] {
+        tracer.engine.go().unwrap();
+        tracer.engine.activate();
+        tracer.begin(0);
+    }
+    stopped.engine.stop();
+    let mut killed = [0; 4];
+    for second in 1..100 {
+        let now = second * SECOND;
+        if second % 5 == 0 {
+            asked.ask(now);
+            starving.ask(now);
+            if second <= 20 {
+                left.ask(now);
+            }
+        }
+        for (n, tracer) in [&asked, &left, &starving, &stopped].into_iter().enumerate() {
+            if second <= 20 || n < 2 {
+                tracer.beat(now, user);
+            }
+            tracer.watch(now, timeout);
+            if killed[n] == 0 && tracer.engine.activity() == Activity::Killed {
+                killed[n] = second;
+            }
+        }
+    }
+    // The last beat of the second counted at 49 s.
+    assert_eq!(killed, [0, 60, 31, 0]);
+    assert_eq!(asked.engine.activity(), Activity::Active);
 }

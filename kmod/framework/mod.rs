@@ -14,6 +14,7 @@
 
 mod arming;
 mod calls;
+pub mod deadman;
 pub mod device;
 mod ecb;
 mod enabling;
@@ -46,13 +47,17 @@ use table::Table;
 #[pin_data]
 pub struct Framework {
     ends: Ends,
+    deadman: deadman::Limits,
     #[pin]
     state: Mutex<State>,
 }
 
 impl Framework {
     /// The framework, with the provider `dtrace`.
-    pub fn new(parts: Parts<Probe, names::Name>) -> Result<Arc<Self>> {
+    pub fn new(
+        parts: Parts<Probe, names::Name>,
+        deadman: deadman::Limits,
+    ) -> Result<Arc<Self>> {
         let table = Table::new(parts.probes, parts.texts, parts.names);
         let mut state = State::new(table, parts.writer);
         let dtrace: Arc<dyn Provider> = Arc::new(DtraceProvider, GFP_KERNEL)?;
@@ -62,6 +67,7 @@ impl Framework {
         Arc::pin_init(
             pin_init!(Self {
                 ends,
+                deadman,
                 state <- new_mutex!(state, "dtrace::State"),
             }),
             GFP_KERNEL,

@@ -10,6 +10,7 @@
 //! A buffer is switched on its own CPU, in the place of probe context, so that no firing is in the middle of it.
 
 use super::calls::Answer;
+use super::deadman::Deadman;
 use super::device::{Attachment, Control, Open, Visits};
 use super::ecb;
 use super::fire::{Args, FireArgs};
@@ -41,13 +42,18 @@ impl Open {
         let begun = self.begin(control);
         if begun.is_err() {
             tracer.engine.kill();
+            (control.cleaner, control.deadman) = (None, None);
         }
         user::put(arg, &begun?)?;
         Ok(0)
     }
 
     fn begin(&self, control: &mut Control) -> Result<u32> {
+        let Attachment {
+            tracer, framework, ..
+        } = &self.consumer;
         control.cleaner = Some(Cleaning::start(&self.consumer)?);
+        control.deadman = Deadman::start(tracer, framework.deadman)?;
         let cpu = self.fire_end(self.consumer.framework.ends.begin)?;
         self.consumer.tracer.engine.activate();
         Ok(cpu)
@@ -65,7 +71,7 @@ impl Open {
         let cpu = self.fire_end(self.consumer.framework.ends.end)?;
         engine.stop();
         rculist::synchronize();
-        control.cleaner = None;
+        (control.cleaner, control.deadman) = (None, None);
         // What was committed since the cleaner's last round.
         clean_speculations(&self.consumer.tracer, &self.consumer.visits);
         user::put(arg, &cpu)?;
@@ -75,6 +81,7 @@ impl Open {
     /// What happened so far; of that as much as `room` has place for, which is what some version of the contract knew.
     pub fn status(&self, arg: u64, control: &Control, room: usize) -> Answer {
         let tracer = &self.consumer.tracer;
+        tracer.ask(clock::monotonic());
         let mut status: Status = tracer.engine.status()?;
         tracer.report(&mut status);
         let (before, lost) = (control.lost_before, Losses::total());
@@ -87,6 +94,7 @@ impl Open {
     /// Switches a buffer and copies out what it held.
     pub fn bufsnap(&self, arg: u64, which: Which) -> Answer {
         let mut desc: BufDesc = user::get(arg)?;
+        self.consumer.tracer.ask(clock::monotonic());
         let engine = &self.consumer.tracer.engine;
         let size = match which {
             Which::Principal => Opt::Bufsize,

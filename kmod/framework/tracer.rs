@@ -21,6 +21,10 @@ pub struct Tracer {
     missed: AtomicU64,
     recursions: AtomicU64,
     nmis: AtomicU64,
+    /// When somebody last asked for its status or records, ns.
+    asked: AtomicU64,
+    /// When it was last known to do no harm, ns.
+    alive: AtomicU64,
 }
 
 impl Tracer {
@@ -32,6 +36,8 @@ impl Tracer {
             missed: AtomicU64::new(0),
             recursions: AtomicU64::new(0),
             nmis: AtomicU64::new(0),
+            asked: AtomicU64::new(0),
+            alive: AtomicU64::new(0),
         }
     }
 
@@ -51,6 +57,31 @@ impl Tracer {
         if self.engine.activity() == Activity::Active {
             let kind = if nmi { &self.nmis } else { &self.recursions };
             kind.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that it begins to trace.
+    pub fn begin(&self, now: u64) {
+        self.asked.store(now, Ordering::Relaxed);
+        self.alive.store(now, Ordering::Relaxed);
+    }
+
+    /// Notes that somebody asked for its status or records.
+    pub fn ask(&self, now: u64) {
+        self.asked.store(now, Ordering::Relaxed);
+    }
+
+    /// Notes that the machine is alive beside it; that is of no use to it where nobody has asked for `user` ns.
+    pub fn beat(&self, now: u64, user: u64) {
+        if now.saturating_sub(self.asked.load(Ordering::Relaxed)) < user {
+            self.alive.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// Kills it where there has been no beat for `timeout` ns.
+    pub fn watch(&self, now: u64, timeout: u64) {
+        if now.saturating_sub(self.alive.load(Ordering::Relaxed)) > timeout {
+            self.engine.kill();
         }
     }
 

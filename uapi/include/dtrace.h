@@ -155,6 +155,11 @@
 #define DTRACE_DEADMAN_TIMEOUT 10000000000
 
 /*
+ A consumer for which nobody has asked for its status or records for this long is no longer served, ns.
+ */
+#define DTRACE_DEADMAN_USER 30000000000
+
+/*
  How often the deadman looks, ns.
  */
 #define DTRACE_DEADMAN_INTERVAL 1000000000
@@ -2615,7 +2620,7 @@ struct dtrace_status {
    */
   uint64_t unwatched;
   /*
-   Returns of functions, of whichever consumer, that were not traced as too many of that task were outstanding.
+   Returns of functions, of whichever consumer, that could not be hooked when the function was called.
    */
   uint64_t returns;
   /*

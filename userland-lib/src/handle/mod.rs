@@ -332,7 +332,12 @@ impl<'w> Handle<'w> {
     /// Ends tracing; the next [`work`](Self::work) consumes what is left.
     pub fn stop(&mut self) -> Result<(), Error> {
         if self.is_running() {
-            self.phase = Phase::Stopped(self.device().stop()?);
+            let stopped = self.device().stop();
+            // What the kernel has ended cannot be stopped; that it has matters more.
+            if stopped.is_err() && self.device().status()?.killed != 0 {
+                return Err(Error::Killed);
+            }
+            self.phase = Phase::Stopped(stopped?);
         }
         Ok(())
     }

@@ -216,6 +216,12 @@ fn a_kernel_that_gave_up_is_an_error() {
     device.status.borrow_mut().killed = 1;
     let error = work(&mut handle).unwrap_err();
     assert_eq!(error.to_string(), "Abort due to systemic unresponsiveness");
+    // Whoever wants to stop it meanwhile is told so, and not that there is nothing to stop.
+    *device.refuse.borrow_mut() = Some((Errno::EINVAL, String::new()));
+    let error = handle.stop().unwrap_err();
+    assert_eq!(error.to_string(), "Abort due to systemic unresponsiveness");
+    device.status.borrow_mut().killed = 0;
+    assert_eq!(handle.stop().unwrap_err().to_string(), "Invalid argument");
 }
 
 #[test]

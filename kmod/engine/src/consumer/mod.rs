@@ -271,10 +271,12 @@ impl Consumer {
         );
     }
 
-    /// Ends it from outside (a deadman).
+    /// Ends it from outside (a deadman). What has not begun, or has ended, stays as it is.
     pub fn kill(&self) {
-        self.activity
-            .store(Activity::Killed as u8, Ordering::Release);
+        self.advance(
+            &[Activity::Warmup, Activity::Active, Activity::Draining],
+            Activity::Killed,
+        );
     }
 
     /// Where it is in its life.

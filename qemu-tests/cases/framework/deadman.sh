@@ -1,0 +1,22 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 180
+# A tracing that nobody looks after is ended, and its command told so; not one that may be destructive, nor one that is read.
+module=$(cat /run/vm/module)
+rmmod dtrace && insmod "$module" deadman_timeout=3000 deadman_user=3000
+stopped() {
+	dtrace "$@" -x statusrate=100ms -qn 'BEGIN { printf("%s\n", "begun"); } tick-100ms { @ = count(); }
+		tick-14s { printf("%s\n", "ended"); exit(0); }' &
+	pid=$!
+	sleep 3
+	kill -STOP $pid
+	sleep 9
+	kill -CONT $pid
+	wait $pid
+	echo "status $?"
+}
+stopped 2>&1 | grep -v '^ *[0-9]*$'
+stopped -w 2>&1 | grep -v '^ *[0-9]*$'
+dtrace -x statusrate=100ms -qn 'tick-7s { printf("%s\n", "read"); exit(0); }'
+rmmod dtrace && insmod "$module"
