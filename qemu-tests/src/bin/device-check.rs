@@ -45,6 +45,10 @@ fn main() -> ExitCode {
     if asked.first().is_some_and(|arg| arg == "hang") {
         return hang();
     }
+    if asked.first().is_some_and(|arg| arg == "image") {
+        let written = io::Write::write_all(&mut io::stdout(), &described());
+        return ExitCode::from(u8::from(written.is_err()));
+    }
     let mut failed = false;
     for (name, check) in CHECKS {
         let wanted = asked.iter().any(|a| a == name);
@@ -177,6 +181,18 @@ fn image(clauses: Vec<Clause>) -> Vec<u8> {
     };
     let options = [(Opt::Bufsize, 64 << 10), (Opt::Aggsize, 64 << 10)];
     dof::emit(&program, &options)
+}
+
+/// An image for checks of the calls that describe.
+fn described() -> Vec<u8> {
+    let formatted = ActionDesc {
+        format: Some("<%d>".into()),
+        ..action(Action::Printf, constant(1))
+    };
+    image(vec![
+        clause("dtrace:::BEGIN", vec![formatted]),
+        clause("dtrace:::END", vec![counted()]),
+    ])
 }
 
 /// Reads every CPU's principal buffer; a record is its probe's name and its 8-byte values.
@@ -457,17 +473,17 @@ fn killed() -> Result<(), String> {
     Ok(())
 }
 
+/// `@ = count()`.
+fn counted() -> ActionDesc {
+    ActionDesc {
+        difo: None,
+        ..action(Action::Count, constant(0))
+    }
+}
+
 /// `@ = count()` of `probes`.
 fn counting(probes: &str) -> Vec<u8> {
-    let count = ActionDesc {
-        kind: Action::Count,
-        difo: None,
-        format: None,
-        ntuple: 0,
-        arg: 0,
-        uarg: 1,
-    };
-    image(vec![clause(probes, vec![count])])
+    image(vec![clause(probes, vec![counted()])])
 }
 
 /// The sum of all CPUs' counts.

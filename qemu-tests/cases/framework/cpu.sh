@@ -1,0 +1,26 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 120
+# One CPU alone is traced with -x cpu; one that is not there or offline is refused; one that goes and comes back goes on.
+online=/sys/devices/system/cpu/cpu1/online
+count='profile-97 { @[cpu] = count(); } END { printa("%d %@d\n", @); }'
+counts() { awk 'NF { print "CPU", $1, ($2 > 20) ? "often" : "seldom" }' | sort; }
+echo alone
+dtrace -x cpu=1 -qn "$count" -c 'sleep 2' | counts
+echo refused
+dtrace -x cpu=4095 -qn 'BEGIN { exit(0); }' 2>&1 | grep -o 'no such CPU'
+echo 0 >$online
+dtrace -x cpu=1 -qn 'BEGIN { exit(0); }' 2>&1 | grep -o 'No such device or address'
+echo 1 >$online
+echo "off and on"
+cat >/tmp/off-and-on <<SCRIPT
+#!/bin/sh
+sleep 1
+echo 0 >$online
+sleep 1
+echo 1 >$online
+sleep 1
+SCRIPT
+chmod +x /tmp/off-and-on
+dtrace -qn "$count" -c /tmp/off-and-on | counts
