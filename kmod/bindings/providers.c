@@ -87,6 +87,27 @@ bool dtrace_module_init_text(struct module *mod, uintptr_t addr)
 	return within_module_init(addr, mod);
 }
 
+bool dtrace_module_owns(struct module *mod, uintptr_t addr)
+{
+	return within_module(addr, mod);
+}
+
+/*
+ * Calls each() for every module but ours that has started, with a reference that is each()'s to drop. modules and lock are
+ * the kernel's own list and the mutex that guards it.
+ */
+void dtrace_each_module(struct list_head *modules, struct mutex *lock,
+			void (*each)(void *data, struct module *mod), void *data)
+{
+	struct module *mod;
+
+	mutex_lock(lock);
+	list_for_each_entry(mod, modules, list)
+		if (mod->state == MODULE_STATE_LIVE && mod != THIS_MODULE && try_module_get(mod))
+			each(data, mod);
+	mutex_unlock(lock);
+}
+
 unsigned int dtrace_syscall_count(void)
 {
 	return NR_syscalls;
@@ -118,6 +139,15 @@ void dtrace_each_event(struct list_head *events, struct mutex *lock,
 		if ((call->flags & TRACE_EVENT_FL_TRACEPOINT) && call->tp && call->class && call->class->system)
 			each(data, call->tp, call->class->system);
 	mutex_unlock(lock);
+}
+
+/* Calls each() for every tracepoint that the module defines. */
+void dtrace_each_tracepoint(struct module *mod, void (*each)(struct tracepoint *tp, void *data), void *data)
+{
+	unsigned int i;
+
+	for (i = 0; i < mod->num_tracepoints; i++)
+		each(tracepoint_ptr_deref(&mod->tracepoints_ptrs[i]), data);
 }
 
 /*

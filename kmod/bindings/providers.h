@@ -29,6 +29,9 @@ void dtrace_anchor(void);
 struct module *dtrace_module_get(uintptr_t lookup, uintptr_t addr);
 void dtrace_module_put(struct module *mod);
 bool dtrace_module_init_text(struct module *mod, uintptr_t addr);
+bool dtrace_module_owns(struct module *mod, uintptr_t addr);
+void dtrace_each_module(struct list_head *modules, struct mutex *lock,
+			void (*each)(void *data, struct module *mod), void *data);
 
 /* System calls */
 struct dtrace_syscall {
@@ -49,6 +52,7 @@ struct dtrace_tracepoint_hook {
 
 void dtrace_each_event(struct list_head *events, struct mutex *lock,
 		       void (*each)(void *data, struct tracepoint *tp, const char *system), void *data);
+void dtrace_each_tracepoint(struct module *mod, void (*each)(struct tracepoint *tp, void *data), void *data);
 int dtrace_tracepoint_register(struct tracepoint *tp, struct dtrace_tracepoint_hook *hook);
 void dtrace_tracepoint_unregister(struct tracepoint *tp, struct dtrace_tracepoint_hook *hook);
 void dtrace_tracepoint_sync(void);

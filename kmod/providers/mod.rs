@@ -18,7 +18,7 @@ use kernel::sync::Arc;
 pub struct Providers {
     _profile: Registration,
     _syscall: Registration,
-    _sdt: Registration,
+    _sdt: sdt::Handle,
     _fbt: fbt::Handle,
 }
 

@@ -24,6 +24,7 @@ pub mod ipmap;
 pub mod locks;
 pub mod mem;
 pub mod module;
+pub mod module_tracepoints;
 pub mod nofault;
 pub mod once;
 pub mod percpu;

@@ -19,6 +19,15 @@ impl Module {
         unsafe { CStr::from_char_ptr((&raw const (*self.0).name).cast()) }.to_bytes()
     }
 
+    /// The module at `module`.
+    ///
+    /// # Safety
+    ///
+    /// It must stay as long as what is returned.
+    pub(super) unsafe fn new(module: *mut bindings::module) -> Self {
+        Self(module)
+    }
+
     pub(super) fn as_ptr(&self) -> *mut bindings::module {
         self.0
     }
@@ -32,6 +41,9 @@ pub trait Events: Send + Sync + 'static {
     /// The module has ended, or failed to start; its code is still there. May come without `live`.
     fn going(&self, module: &Module);
 }
+
+/// Before the kernel's own tracing, which must find a module that goes without hooks of ours, and has the priorities 0 and 1.
+const PRIORITY: c_int = 2;
 
 /// A registration for module events. They may come at once, and none comes any more when it is dropped.
 #[pin_data(PinnedDrop)]
@@ -55,7 +67,7 @@ impl<T: Events> Notifier<T> {
                 block: UnsafeCell::new(bindings::notifier_block {
                     notifier_call: Some(on_event::<T>),
                     next: core::ptr::null_mut(),
-                    priority: 0,
+                    priority: PRIORITY,
                 }),
                 events,
                 _pin: PhantomPinned,
@@ -67,6 +79,11 @@ impl<T: Events> Notifier<T> {
             bindings::register_module_notifier(notifier.block.get())
         })?;
         Ok(notifier)
+    }
+
+    /// Who is told.
+    pub(super) fn events(&self) -> &T {
+        &self.events
     }
 }
 

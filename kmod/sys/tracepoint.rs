@@ -9,6 +9,7 @@
 //! A hook is memory of its tracepoint for good: detached, a late call on another CPU may still read it. So detaching does
 //! not wait, and the whole set waits once when it is dropped.
 
+use super::module::Module;
 use super::symbols;
 use crate::bindings;
 use core::ffi::{c_char, c_void, CStr};
@@ -23,11 +24,11 @@ pub trait Hit: Send + Sync + 'static {
 }
 
 /// A tracepoint to be described.
-pub struct Description {
+pub struct Description<'a> {
     /// Its subsystem, if it has an event.
-    pub system: Option<&'static [u8]>,
+    pub system: Option<&'a [u8]>,
     /// Its name.
-    pub name: &'static [u8],
+    pub name: &'a [u8],
 }
 
 /// A hook, called through the C trampoline.
@@ -39,36 +40,75 @@ struct Hook<T> {
     value: T,
 }
 
-/// All hooks of one provider. They are not moved while one is attached: the vector never grows after `new`.
+/// Hooks on tracepoints of the kernel or of one module. They are not moved while one is attached: the vector never grows
+/// after `new`.
 pub struct Tracepoints<T: Hit> {
     hooks: KVVec<Hook<T>>,
 }
 
-// SAFETY: Tracepoints of the kernel itself live for ever, and hooks change only while nothing is attached.
+// SAFETY: Tracepoints live as long as their hooks, and hooks change only while nothing is attached.
 unsafe impl<T: Hit> Send for Tracepoints<T> {}
 // SAFETY: As above.
 unsafe impl<T: Hit> Sync for Tracepoints<T> {}
 
 impl<T: Hit> Tracepoints<T> {
-    /// A hook for each of the kernel's tracepoints, of which `make` makes the value from the description and the hook's index; nothing
+    /// A hook for each of the kernel's tracepoints of which `make` makes a value, from the description and the hook's index; nothing
     /// is attached.
-    pub fn new(mut make: impl FnMut(&Description, usize) -> Result<T>) -> Result<Self> {
-        let found = find()?;
-        let systems = systems()?;
-        let counts = argument_counts()?;
-        let mut hooks = KVVec::with_capacity(found.len(), GFP_KERNEL)?;
+    pub fn new(make: impl FnMut(&Description<'_>, usize) -> Result<Option<T>>) -> Result<Self> {
+        let end = symbols::lookup(c"_end")?.get();
+        let systems = systems(|system| system < end)?;
+        let counts = argument_counts(kernel_maps()?)?;
+        Self::hook(&found(each_of_kernel)?, &systems, &counts, make)
+    }
+
+    /// The same of a module's tracepoints.
+    ///
+    /// # Safety
+    ///
+    /// When the module goes what is returned must be dropped before its notification is over.
+    pub(super) unsafe fn of_module(
+        module: &Module,
+        make: impl FnMut(&Description<'_>, usize) -> Result<Option<T>>,
+    ) -> Result<Self> {
+        let module = module.as_ptr();
+        // SAFETY: The module is alive, as long as it is borrowed.
+        let maps = unsafe {
+            match (*module).num_bpf_raw_events as usize {
+                0 => &[],
+                n => core::slice::from_raw_parts((*module).bpf_raw_events, n),
+            }
+        };
+        let each = |each, data| {
+            // SAFETY: As above; `each` and `data` belong together.
+            unsafe { bindings::dtrace_each_tracepoint(module, each, data) }
+        };
+        // SAFETY: As above; the other address is only compared.
+        let systems = systems(|system| unsafe { bindings::dtrace_module_owns(module, system) })?;
+        Self::hook(&found(each)?, &systems, &argument_counts(maps)?, make)
+    }
+
+    fn hook(
+        found: &[*mut bindings::tracepoint],
+        systems: &ByTracepoint<*const c_char>,
+        counts: &ByTracepoint<u32>,
+        mut make: impl FnMut(&Description<'_>, usize) -> Result<Option<T>>,
+    ) -> Result<Self> {
+        let mut hooks = KVVec::new();
         for tp in found.iter().copied() {
-            // SAFETY: A kernel tracepoint and its name live for ever.
+            // SAFETY: The tracepoint and its name are alive, by the promise of `of_module` or because they are the kernel's.
             let name = unsafe { CStr::from_char_ptr((*tp).name.cast()) }.to_bytes();
-            let desc = Description {
-                system: by_tracepoint(&systems, tp),
-                name,
+            let system = by_tracepoint(systems, tp).map(|system| {
+                // SAFETY: A string of the tracepoint's own module, or of the kernel.
+                unsafe { CStr::from_char_ptr(system.cast()) }.to_bytes()
+            });
+            let desc = Description { system, name };
+            let Some(value) = make(&desc, hooks.len())? else {
+                continue;
             };
-            let value = make(&desc, hooks.len())?;
             let hook = Hook {
                 raw: bindings::dtrace_tracepoint_hook {
                     hit: Some(on_hit::<T>),
-                    nargs: by_tracepoint(&counts, tp)
+                    nargs: by_tracepoint(counts, tp)
                         .unwrap_or(0)
                         .min(bindings::DTRACE_TRACEPOINT_ARGS),
                 },
@@ -80,10 +120,15 @@ impl<T: Hit> Tracepoints<T> {
         Ok(Self { hooks })
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.hooks.is_empty()
+    }
+
     /// Attaches hook `n`, which is not attached.
     pub fn attach(&self, n: usize) -> Result {
         let hook = self.hooks.get(n).ok_or(EINVAL)?;
-        // SAFETY: The tracepoint lives for ever; the hook until `drop` has detached it and waited.
+        // SAFETY: The tracepoint lives as long as the hook, and that until `drop`, before which it is detached, has waited.
         kernel::error::to_result(unsafe {
             bindings::dtrace_tracepoint_register(hook.tp, raw(hook))
         })
@@ -153,8 +198,15 @@ impl<V> Sink<V> {
     }
 }
 
-/// All tracepoints of the kernel itself.
-fn find() -> Result<KVVec<*mut bindings::tracepoint>> {
+type Each = unsafe extern "C" fn(*mut bindings::tracepoint, *mut c_void);
+
+fn each_of_kernel(each: Option<Each>, data: *mut c_void) {
+    // SAFETY: `each` and `data` belong together.
+    unsafe { bindings::for_each_kernel_tracepoint(each, data) }
+}
+
+/// The tracepoints that `walk` passes to the function it is given.
+fn found(walk: impl FnOnce(Option<Each>, *mut c_void)) -> Result<KVVec<*mut bindings::tracepoint>> {
     type Found = Sink<*mut bindings::tracepoint>;
 
     /// # Safety
@@ -166,21 +218,19 @@ fn find() -> Result<KVVec<*mut bindings::tracepoint>> {
     }
 
     let mut found = Found::new();
-    // SAFETY: `each` gets the sink, which outlives the call.
-    unsafe {
-        bindings::for_each_kernel_tracepoint(Some(each), core::ptr::from_mut(&mut found).cast())
-    };
+    walk(Some(each), core::ptr::from_mut(&mut found).cast());
     found.error?;
     Ok(found.list)
 }
 
-/// The subsystems of tracepoints that have events, sorted by tracepoint.
-fn systems() -> Result<ByTracepoint<&'static [u8]>> {
+/// The subsystems of tracepoints that have events, sorted by tracepoint; those at addresses that `lasts` says are not about
+/// to go.
+fn systems(lasts: impl Fn(usize) -> bool) -> Result<ByTracepoint<*const c_char>> {
     type Found = Sink<(usize, *const c_char)>;
 
     /// # Safety
     ///
-    /// `data` is a `Found` that nobody else uses, and `system` a C string.
+    /// `data` is a `Found` that nobody else uses.
     unsafe extern "C" fn each(
         data: *mut c_void,
         tp: *mut bindings::tracepoint,
@@ -192,7 +242,6 @@ fn systems() -> Result<ByTracepoint<&'static [u8]>> {
 
     let events = symbols::lookup(c"ftrace_events")?;
     let lock = symbols::lookup(c"event_mutex")?;
-    let end = symbols::lookup(c"_end")?.get();
     let mut found = Found::new();
     // SAFETY: The addresses are those of the list and the mutex that guards it; `each` gets the sink, which outlives the call.
     unsafe {
@@ -204,28 +253,24 @@ fn systems() -> Result<ByTracepoint<&'static [u8]>> {
         )
     };
     found.error?;
-    let mut list = KVVec::with_capacity(found.list.len(), GFP_KERNEL)?;
-    for (tp, system) in found.list.iter().copied() {
-        // Those of modules go with their modules.
-        if (system as usize) < end {
-            // SAFETY: A string of the kernel's own data lives for ever.
-            let system = unsafe { CStr::from_char_ptr(system.cast()) }.to_bytes();
-            list.push((tp, system), GFP_KERNEL)?;
-        }
-    }
-    sort(&mut list, |a, b| a.0 < b.0);
-    Ok(list)
+    found.list.retain(|(_, system)| lasts(*system as usize));
+    sort(&mut found.list, |a, b| a.0 < b.0);
+    Ok(found.list)
 }
 
-/// The numbers of arguments of tracepoints, sorted by tracepoint.
-fn argument_counts() -> Result<ByTracepoint<u32>> {
+/// What the kernel tells BPF of its own tracepoints.
+fn kernel_maps() -> Result<&'static [bindings::bpf_raw_event_map]> {
     let start = symbols::lookup(c"__start__bpf_raw_tp")?.as_ptr::<bindings::bpf_raw_event_map>();
     let stop = symbols::lookup(c"__stop__bpf_raw_tp")?.as_ptr::<bindings::bpf_raw_event_map>();
     // SAFETY: The two symbols bound the array, which is constant.
-    let maps = unsafe {
+    Ok(unsafe {
         let len = usize::try_from(stop.offset_from(start)).map_err(|_| EINVAL)?;
         core::slice::from_raw_parts(start, len)
-    };
+    })
+}
+
+/// The numbers of arguments of tracepoints, sorted by tracepoint.
+fn argument_counts(maps: &[bindings::bpf_raw_event_map]) -> Result<ByTracepoint<u32>> {
     let mut list = KVVec::with_capacity(maps.len(), GFP_KERNEL)?;
     for map in maps {
         list.push((map.tp as usize, map.num_args), GFP_KERNEL)?;
