@@ -5,4 +5,5 @@
 #include "helpers.h"
 #include "loads.h"
 #include "providers.h"
+#include "places.h"
 #include "returns.h"

@@ -32,14 +32,17 @@
 struct dtrace_return {
 	struct rethook_node node;
 	uintptr_t ip;
+	/* The argument that the function was called with first: what it works on, as a rule. */
+	unsigned long first;
 };
 
 /* Preemption is off. */
 static void dtrace_return_leave(struct rethook_node *node, void *data, unsigned long caller, struct pt_regs *regs)
 {
+	struct dtrace_return *ret = container_of(node, struct dtrace_return, node);
 	struct dtrace_returns *r = data;
 
-	r->leave(r, container_of(node, struct dtrace_return, node)->ip, caller, regs_return_value(regs));
+	r->leave(r, ret->ip, caller, regs_return_value(regs), ret->first);
 }
 
 /*
@@ -99,6 +102,7 @@ void dtrace_returns_hook(struct dtrace_returns *r, uintptr_t ip, struct pt_regs 
 		node = dtrace_returns_pop(&rh->pool);
 	if (likely(node)) {
 		node->ip = ip;
+		node->first = regs_get_kernel_argument(regs, 0);
 		dtrace_call(r->hook, (uintptr_t)&node->node, (uintptr_t)regs, true, 0, 0);
 	} else {
 		dtrace_cpu_lost_return();

@@ -9,8 +9,9 @@
 #include <linux/types.h>
 
 struct dtrace_returns {
-	/* A call of the function patched at ip returns value to caller. */
-	void (*leave)(struct dtrace_returns *r, uintptr_t ip, uintptr_t caller, unsigned long value);
+	/* A call of the function patched at ip returns value to caller; first was its first argument. */
+	void (*leave)(struct dtrace_returns *r, uintptr_t ip, uintptr_t caller, unsigned long value,
+		      unsigned long first);
 	/* Addresses of rethook_alloc(), rethook_hook(), rethook_stop() and rethook_free(). */
 	uintptr_t alloc, hook, stop, free;
 	/* The kernel's struct rethook; none before dtrace_returns_start(). */

@@ -136,7 +136,7 @@ impl<S: Shape> Hooks for SiteHooks<S> {
     }
 
     #[inline]
-    fn leave(&self, ip: usize, caller: u64, value: u64) {
+    fn leave(&self, ip: usize, caller: u64, value: u64, _first: u64) {
         if let Some(site) = self.map.get(ip) {
             if site.armed.load(Ordering::Relaxed) & RETURN != 0 {
                 S::leave(site.leave, caller, value);

@@ -2,11 +2,15 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 //! The providers, one a file. They know the framework and [`sys`](crate::sys), not each other; what `fbt` and `syscall` have in
-//! common is [`function`].
+//! common is [`function`], what those with documented events have is [`event`].
 
+mod event;
 mod fbt;
 mod function;
+mod io;
+mod proc;
 mod profile;
+mod sched;
 mod sdt;
 mod syscall;
 
@@ -19,6 +23,9 @@ pub struct Providers {
     _profile: Registration,
     _syscall: Registration,
     _sdt: sdt::Handle,
+    _proc: Registration,
+    _sched: Registration,
+    _io: Registration,
     _fbt: fbt::Handle,
 }
 
@@ -31,6 +38,9 @@ pub fn register_all(framework: &Arc<Framework>) -> Result<Providers> {
         _profile: profile::register(framework)?,
         _syscall: syscall::register(framework)?,
         _sdt: sdt::register(framework)?,
+        _proc: proc::register(framework)?,
+        _sched: sched::register(framework)?,
+        _io: io::register(framework)?,
         _fbt: fbt::register(framework)?,
     })
 }

@@ -30,8 +30,8 @@ pub trait Hooks: Send + Sync + 'static {
     /// A function, patched at `ip`, was called from before `caller`. Whether `leave` is wanted of this call.
     fn entry(&self, ip: usize, caller: u64, regs: &Regs) -> bool;
 
-    /// A call that `entry` wanted returns `value` to `caller`. Preemption is off.
-    fn leave(&self, ip: usize, caller: u64, value: u64);
+    /// A call that `entry` wanted, with `first` as its first argument, returns `value` to `caller`. Preemption is off.
+    fn leave(&self, ip: usize, caller: u64, value: u64, first: u64);
 }
 
 /// What to change in one go.
@@ -202,11 +202,12 @@ unsafe extern "C" fn on_leave<H: Hooks>(
     ip: usize,
     caller: usize,
     value: u64,
+    first: u64,
 ) {
     let returns: *mut UnsafeCell<bindings::dtrace_returns> = returns.cast();
     // SAFETY: It is that field, in a tracer that is alive; an `UnsafeCell` is transparent.
     let tracer = unsafe { &*kernel::container_of!(returns, Tracer<H>, returns) };
-    tracer.hooks.leave(ip, caller as u64, value);
+    tracer.hooks.leave(ip, caller as u64, value, first);
 }
 
 fn to_result(ret: c_int) -> Result {

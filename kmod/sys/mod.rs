@@ -29,6 +29,7 @@ pub mod nofault;
 pub mod once;
 pub mod percpu;
 pub mod periodic;
+pub mod places;
 pub mod privilege;
 pub mod rculist;
 pub mod regs;

@@ -15,8 +15,17 @@ use kernel::sync::SetOnce;
 /// The longest symbol name, with its NUL.
 const KSYM_NAME_LEN: usize = 512;
 
-/// The address of a kernel function or object, by name.
+/// The address of a kernel function or object, by name; that it is not there goes to the kernel's log.
 pub fn lookup(name: &CStr) -> Result<Address> {
+    let found = find(name)?;
+    if found.is_none() {
+        pr_warn!("the kernel has no symbol {:?}\n", name);
+    }
+    found.ok_or(ENOENT)
+}
+
+/// The address of a kernel function or object that may not be there. An error: nothing can be looked up.
+pub fn find(name: &CStr) -> Result<Option<Address>> {
     static LOOKUP: SetOnce<usize> = SetOnce::new();
 
     let by_name = match LOOKUP.as_ref() {
@@ -35,11 +44,7 @@ pub fn lookup(name: &CStr) -> Result<Address> {
     };
     // SAFETY: `kallsyms_lookup_name` takes a C string and reads it only.
     let addr = unsafe { Address(by_name).call([name.as_char_ptr() as usize, 0, 0, 0, 0]) };
-    if addr == 0 {
-        pr_warn!("the kernel has no symbol {:?}\n", name);
-        return Err(ENOENT);
-    }
-    Ok(Address(addr))
+    Ok((addr != 0).then_some(Address(addr)))
 }
 
 /// Where a kernel symbol lies.

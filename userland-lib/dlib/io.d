@@ -16,6 +16,20 @@ inline int B_READ = 0x00000040;
 inline int B_WRITE = 0x00000100;
 inline int B_ASYNC = 0x00000400;
 
+/* A transfer as the provider io tells of it: kmod/bindings/places.h has the same layout. */
+typedef struct dtrace_io {
+	struct bio *io_bio;
+	struct block_device *io_bdev;
+	struct inode *io_inode;
+	struct dentry *io_dentry;
+	uint64_t io_offset;
+	uint64_t io_sector;
+	uint64_t io_bytes;
+	uintptr_t io_done;
+	uint32_t io_flags;
+	int io_error;
+} dtrace_io_t;
+
 typedef struct bufinfo {
 	int b_flags;		/* B_READ or B_WRITE, B_ASYNC, B_ERROR */
 	size_t b_bcount;	/* bytes to transfer */
@@ -44,12 +58,26 @@ translator bufinfo_t < struct bio *B > {
 	b_edev = B->bi_bdev == NULL ? 0 : B->bi_bdev->bd_dev;
 };
 
+/* How much was done of a transfer that failed is not known: nothing, then. */
+translator bufinfo_t < dtrace_io_t *I > {
+	b_flags = I->io_flags;
+	b_bcount = I->io_bytes;
+	b_addr = 0;
+	b_blkno = I->io_sector;
+	b_lblkno = I->io_sector;
+	b_resid = I->io_error != 0 ? I->io_bytes : 0;
+	b_bufsize = I->io_bytes;
+	b_iodone = I->io_done;
+	b_error = I->io_error;
+	b_edev = I->io_bdev == NULL ? 0 : I->io_bdev->bd_dev;
+};
+
 typedef struct devinfo {
 	int dev_major;		/* major number */
 	int dev_minor;		/* minor number */
 	int dev_instance;	/* number of the disk within its driver */
-	string dev_name;	/* name of the disk */
-	string dev_statname;	/* name of the disk as statistics call it */
+	string dev_name;	/* name of the driver, or of the disk */
+	string dev_statname;	/* name of the disk or partition as statistics call it */
 	string dev_pathname;	/* its file in /dev */
 } devinfo_t;
 
@@ -61,6 +89,25 @@ translator devinfo_t < struct bio *B > {
 	dev_statname = B->bi_bdev == NULL ? "nfs" : stringof(B->bi_bdev->bd_disk->disk_name);
 	dev_pathname = B->bi_bdev == NULL ? "<unknown>" :
 	    strjoin("/dev/", stringof(B->bi_bdev->bd_disk->disk_name));
+};
+
+/* The drivers of the first 255 major numbers; numbers above hang behind those, and are named by their disk. */
+inline struct blk_major_name *dtrace_driver[uint32_t dev] =
+    ((struct blk_major_name **)&`major_names)[(dev >> 20) % 255];
+
+translator devinfo_t < dtrace_io_t *I > {
+	dev_major = I->io_bdev == NULL ? 0 : I->io_bdev->bd_dev >> 20;
+	dev_minor = I->io_bdev == NULL ? 0 : I->io_bdev->bd_dev & 0xfffff;
+	dev_instance = I->io_bdev == NULL ? 0 : I->io_bdev->bd_disk->first_minor;
+	dev_name = I->io_bdev == NULL ? "<unknown>" :
+	    dtrace_driver[I->io_bdev->bd_dev] != NULL &&
+	    dtrace_driver[I->io_bdev->bd_dev]->major == I->io_bdev->bd_dev >> 20 ?
+	    stringof((char *)dtrace_driver[I->io_bdev->bd_dev]->name) :
+	    stringof((char *)I->io_bdev->bd_disk->disk_name);
+	dev_statname = I->io_bdev == NULL ? "<unknown>" :
+	    stringof((char *)I->io_bdev->bd_device.kobj.name);
+	dev_pathname = I->io_bdev == NULL ? "<unknown>" :
+	    strjoin("/dev/", stringof((char *)I->io_bdev->bd_device.kobj.name));
 };
 
 typedef struct fileinfo {
@@ -88,6 +135,17 @@ translator fileinfo_t < struct bio *B > {
 	fi_pathname = "<unknown>";
 	fi_offset = 0;
 	fi_fs = "<unknown>";
+	fi_oflags = 0;
+};
+
+/* A file is known by its folder and its name there; where that folder is seen depends on who looks. */
+translator fileinfo_t < dtrace_io_t *I > {
+	fi_name = I->io_dentry == NULL ? "<none>" : stringof((char *)I->io_dentry->d_name.name);
+	fi_dirname = I->io_dentry == NULL ? "<none>" :
+	    stringof((char *)I->io_dentry->d_parent->d_name.name);
+	fi_pathname = I->io_dentry == NULL ? "<none>" : "<unknown>";
+	fi_offset = I->io_offset;
+	fi_fs = I->io_inode == NULL ? "<none>" : stringof((char *)I->io_inode->i_sb->s_type->name);
 	fi_oflags = 0;
 };
 

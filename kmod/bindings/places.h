@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+/*
+ * What the arguments of tracepoints and functions mean, where that takes a look into the kernel's structures; places.c
+ * holds the bodies. They run in probe context: they load only what the kernel, which is at that very place, keeps alive.
+ */
+#ifndef _DTRACE_PLACES_H
+#define _DTRACE_PLACES_H
+
+#include <linux/types.h>
+
+struct bio;
+struct block_device;
+struct dentry;
+struct filename;
+struct inode;
+struct kernel_siginfo;
+struct k_sigaction;
+struct request;
+struct sched_attr;
+struct task_struct;
+
+/* Tasks */
+bool dtrace_task_is_kernel(const struct task_struct *task);
+bool dtrace_task_leads(const struct task_struct *task);
+int dtrace_task_exit_reason(const struct task_struct *task);
+const char *dtrace_filename(const struct filename *filename);
+
+/* Signals */
+bool dtrace_signal_info(const struct kernel_siginfo *info, int *signo, int *code);
+uintptr_t dtrace_signal_handler(const struct k_sigaction *action);
+
+/* CPUs */
+int dtrace_this_cpu(void);
+
+/* Priorities: what a change makes of a task's; its present one if the change makes no difference */
+int dtrace_prio(const struct task_struct *task);
+int dtrace_prio_of_nice(const struct task_struct *task, long nice);
+int dtrace_prio_of_attr(const struct task_struct *task, const struct sched_attr *attr);
+int dtrace_prio_inherited(const struct task_struct *task, const struct task_struct *donor);
+
+/* Transfers. The layout is userland-lib/dlib/io.d's too. */
+struct dtrace_io {
+	const struct bio *bio;
+	struct block_device *bdev;
+	/* The file's inode, one of its names, and where in it the transfer is; none if it is no file's. */
+	struct inode *inode;
+	struct dentry *dentry;
+	u64 offset;
+	/* The first sector of 512 bytes on the disk, and how many bytes. */
+	u64 sector;
+	u64 bytes;
+	uintptr_t done;
+	/* DTRACE_IO_* */
+	u32 flags;
+	/* errno */
+	int error;
+};
+#define DTRACE_IO_READ 0x40
+#define DTRACE_IO_WRITE 0x100
+#define DTRACE_IO_ASYNC 0x400
+#define DTRACE_IO_PAGES 0x10
+#define DTRACE_IO_DIRECT 0x20
+#define DTRACE_IO_ERROR 0x4
+
+void dtrace_io_of_bio(const struct bio *bio, int error, struct dtrace_io *io);
+bool dtrace_bio_becomes_request(const struct bio *bio);
+const struct bio *dtrace_request_bio(const struct request *rq);
+const struct bio *dtrace_bio_next(const struct bio *bio);
+u64 dtrace_bio_bytes(const struct bio *bio);
+int dtrace_bio_error(const struct bio *bio);
+int dtrace_block_errno(u8 status);
+
+#endif

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+/*
+ * Transfers of block devices, as places.h declares them. A bio is told of by value, because what it says of itself
+ * changes while it is carried out. This object is built without ftrace: all of it runs in probe context.
+ */
+
+#include <linux/bio.h>
+#include <linux/blk-mq.h>
+#include <linux/blkdev.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/pagemap.h>
+#include <linux/uaccess.h>
+
+#include "places.h"
+
+/*
+ * The file that a folio belongs to. The folio may be anybody's memory (that of a direct transfer), so that what its
+ * mapping points to is looked at with care.
+ */
+static void dtrace_io_file(struct dtrace_io *io, struct folio *folio)
+{
+	struct address_space *mapping;
+	struct hlist_node *alias;
+	struct inode *inode;
+	umode_t mode;
+
+	if (folio_test_slab(folio) || folio_test_anon(folio) || folio_test_swapcache(folio))
+		return;
+	mapping = READ_ONCE(folio->mapping);
+	if (!mapping || (unsigned long)mapping & FOLIO_MAPPING_FLAGS)
+		return;
+	if (get_kernel_nofault(inode, &mapping->host) || !inode || get_kernel_nofault(mode, &inode->i_mode))
+		return;
+	io->flags |= DTRACE_IO_PAGES;
+	if (!S_ISREG(mode) || get_kernel_nofault(alias, &inode->i_dentry.first))
+		return;
+	io->inode = inode;
+	io->dentry = alias ? hlist_entry(alias, struct dentry, d_alias) : NULL;
+	io->offset = folio_pos(folio);
+}
+
+/*
+ * Where a bio lies, or lay: a driver that works on the bio itself, without requests, has counted it down to nothing.
+ * Then its pages say how much it was.
+ */
+static struct bvec_iter dtrace_bio_extent(const struct bio *bio)
+{
+	struct bvec_iter extent = bio->bi_iter;
+	unsigned int i, bytes = 0;
+
+	if (extent.bi_size)
+		return extent;
+	for (i = 0; i < bio->bi_vcnt; i++)
+		bytes += bio->bi_io_vec[i].bv_len;
+	return (struct bvec_iter) { .bi_sector = extent.bi_sector - (bytes >> SECTOR_SHIFT), .bi_size = bytes };
+}
+
+void dtrace_io_of_bio(const struct bio *bio, int error, struct dtrace_io *io)
+{
+	struct bvec_iter extent = dtrace_bio_extent(bio);
+
+	*io = (struct dtrace_io) {
+		.bio = bio,
+		.bdev = bio->bi_bdev,
+		.sector = extent.bi_sector,
+		.bytes = extent.bi_size,
+		.done = (uintptr_t)bio->bi_end_io,
+		.flags = op_is_write(bio_op(bio)) ? DTRACE_IO_WRITE : DTRACE_IO_READ,
+		.error = error,
+	};
+	if (!op_is_sync(bio->bi_opf) || bio->bi_opf & REQ_RAHEAD)
+		io->flags |= DTRACE_IO_ASYNC;
+	if (error)
+		io->flags |= DTRACE_IO_ERROR;
+	if (extent.bi_size && bio->bi_io_vec && !bio_no_advance_iter(bio)) {
+		struct bio_vec bv = mp_bvec_iter_bvec(bio->bi_io_vec, extent);
+
+		dtrace_io_file(io, page_folio(bv.bv_page));
+	}
+	if (!(io->flags & DTRACE_IO_PAGES))
+		io->flags |= DTRACE_IO_DIRECT;
+}
+
+/* Whether the bio's device works by requests: then it is cut and merged before it is carried out. */
+bool dtrace_bio_becomes_request(const struct bio *bio)
+{
+	return bio->bi_bdev && queue_is_mq(bdev_get_queue(bio->bi_bdev));
+}
+
+/* The first bio of a request; none of one that a driver or a program made for itself. */
+const struct bio *dtrace_request_bio(const struct request *rq)
+{
+	return blk_rq_is_passthrough((struct request *)rq) ? NULL : rq->bio;
+}
+
+const struct bio *dtrace_bio_next(const struct bio *bio)
+{
+	return bio->bi_next;
+}
+
+u64 dtrace_bio_bytes(const struct bio *bio)
+{
+	return bio->bi_iter.bi_size;
+}
+
+int dtrace_bio_error(const struct bio *bio)
+{
+	return dtrace_block_errno(bio->bi_status);
+}
+
+int dtrace_block_errno(u8 status)
+{
+	return -blk_status_to_errno((__force blk_status_t)status);
+}
