@@ -8,11 +8,15 @@ mod event;
 mod fbt;
 mod function;
 mod io;
+mod lockstat;
+mod pending;
 mod proc;
 mod profile;
 mod sched;
 mod sdt;
 mod syscall;
+mod sysinfo;
+mod vminfo;
 
 use crate::framework::{Framework, Registration};
 use kernel::prelude::*;
@@ -26,6 +30,9 @@ pub struct Providers {
     _proc: Registration,
     _sched: Registration,
     _io: Registration,
+    _lockstat: Registration,
+    _sysinfo: Registration,
+    _vminfo: Registration,
     _fbt: fbt::Handle,
 }
 
@@ -41,6 +48,9 @@ pub fn register_all(framework: &Arc<Framework>) -> Result<Providers> {
         _proc: proc::register(framework)?,
         _sched: sched::register(framework)?,
         _io: io::register(framework)?,
+        _lockstat: lockstat::register(framework)?,
+        _sysinfo: sysinfo::register(framework)?,
+        _vminfo: vminfo::register(framework)?,
         _fbt: fbt::register(framework)?,
     })
 }

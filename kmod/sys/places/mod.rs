@@ -15,7 +15,9 @@
 //! pass of text patching.
 
 pub mod io;
+pub mod lock;
 pub mod sched;
+pub mod statistics;
 pub mod task;
 
 use super::ftrace::{Change, Hooks, Tracer};
@@ -41,6 +43,8 @@ pub enum At {
     /// The return of the function that has the first of these names that there is; it passes the value, and the
     /// argument that came first.
     Return(&'static [&'static CStr]),
+    /// The returns of all functions of these names.
+    Returns(&'static [&'static CStr]),
 }
 
 /// How many arguments a function's entry passes.
@@ -179,6 +183,7 @@ impl<T: Passed> Places<T> {
                 At::Entry(list) => (list, ENTRY, false),
                 At::Entries(list) => (list, ENTRY, true),
                 At::Return(list) => (list, RETURN, false),
+                At::Returns(list) => (list, RETURN, true),
             };
             for name in list {
                 let Some(ip) = symbols::find(name)?.and_then(functions::traceable_at) else {

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! The provider `lockstat`: locks that are taken and given up, and what waiting for them costs.
+//!
+//! An adaptive lock is a mutex. What illumos calls a readers/writer lock is two things in Linux, the `rw_semaphore`, which
+//! sleeps, and the `rwlock_t`, which spins: the `rw-` probes are of both, and `rw-block` is of the first, `rw-spin` of the
+//! second. The mode is 0 for a writer, 1 for a reader. `-spin` and `-block` fire when that way of waiting ends, with
+//! the time that it took, in nanoseconds; a mutex may spin and block in turn.
+//!
+//! Missing are `rw-upgrade`, which Linux cannot do, and `thread-spin`. What inlined code takes is not seen, nor are
+//! counting semaphores and `rt_mutex`.
+//!
+//! Waits are timed for 4,096 waiters at once; more than that, and those that began before the probe was enabled, are not told of.
+
+use super::event::{register as register_events, Arg, Definition, Event, Passage, Source};
+use super::pending::Pending;
+use crate::framework::{Framework, Registration};
+use crate::sys::clock;
+use crate::sys::places::lock::{self, Mode, Wait};
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+const ADAPTIVE_ACQUIRE: usize = 0;
+const ADAPTIVE_ACQUIRE_ERROR: usize = 1;
+const ADAPTIVE_SPIN: usize = 2;
+const ADAPTIVE_BLOCK: usize = 3;
+const ADAPTIVE_RELEASE: usize = 4;
+const SPIN_ACQUIRE: usize = 5;
+const SPIN_SPIN: usize = 6;
+const SPIN_RELEASE: usize = 7;
+const RW_ACQUIRE: usize = 8;
+const RW_SPIN: usize = 9;
+const RW_BLOCK: usize = 10;
+const RW_RELEASE: usize = 11;
+const RW_DOWNGRADE: usize = 12;
+
+const WAITS: [usize; 5] = [ADAPTIVE_SPIN, ADAPTIVE_BLOCK, SPIN_SPIN, RW_SPIN, RW_BLOCK];
+
+const MUTEX: Arg = Arg::plain("struct mutex *", 0);
+const SPINLOCK: Arg = Arg::plain("spinlock_t *", 0);
+/// Of either kind.
+const RWLOCK: Arg = Arg::plain("uintptr_t", 0);
+const TIME: Arg = Arg::plain("uint64_t", 1);
+const RW_WAIT: [Arg; 3] = [RWLOCK, TIME, Arg::plain("int", 2)];
+const RW_MODE: [Arg; 2] = [RWLOCK, Arg::plain("int", 1)];
+
+/// In the order of the numbers above.
+static PROBES: [Event; 13] = [
+    Event::new("adaptive-acquire", &[MUTEX]),
+    Event::new("adaptive-acquire-error", &[MUTEX, Arg::plain("int", 1)]),
+    Event::new("adaptive-spin", &[MUTEX, TIME]),
+    Event::new("adaptive-block", &[MUTEX, TIME]),
+    Event::new("adaptive-release", &[MUTEX]),
+    Event::new("spin-acquire", &[SPINLOCK]),
+    Event::new("spin-spin", &[SPINLOCK, TIME]),
+    Event::new("spin-release", &[SPINLOCK]),
+    Event::new("rw-acquire", &RW_MODE),
+    Event::new("rw-spin", &RW_WAIT),
+    Event::new("rw-block", &RW_WAIT),
+    Event::new("rw-release", &RW_MODE),
+    Event::new("rw-downgrade", &[RWLOCK]),
+];
+
+static SOURCES: [Source; 18] = [
+    Source::new(lock::WAIT, &WAITS, waits),
+    Source::new(lock::WAITED, &WAITS, waited),
+    Source::new(lock::MUTEX_TAKEN, &[ADAPTIVE_ACQUIRE], mutex_taken),
+    Source::new(
+        lock::MUTEX_MAYBE,
+        &[ADAPTIVE_ACQUIRE, ADAPTIVE_ACQUIRE_ERROR],
+        mutex_maybe,
+    ),
+    Source::new(lock::MUTEX_TRIED, &[ADAPTIVE_ACQUIRE], mutex_tried),
+    Source::new(lock::MUTEX_GIVEN, &[ADAPTIVE_RELEASE], mutex_given),
+    Source::new(lock::SPIN_TAKEN, &[SPIN_ACQUIRE], spin_taken),
+    Source::new(lock::SPIN_TRIED, &[SPIN_ACQUIRE], spin_tried),
+    Source::new(lock::SPIN_GIVEN, &[SPIN_RELEASE], spin_given),
+    Source::new(lock::READ_TAKEN, &[RW_ACQUIRE], |p| taken(p, Mode::Reader)),
+    Source::new(lock::READ_MAYBE, &[RW_ACQUIRE], |p| maybe(p, Mode::Reader)),
+    Source::new(lock::READ_TRIED, &[RW_ACQUIRE], |p| tried(p, Mode::Reader)),
+    Source::new(lock::READ_GIVEN, &[RW_RELEASE], |p| given(p, Mode::Reader)),
+    Source::new(lock::WRITE_TAKEN, &[RW_ACQUIRE], |p| taken(p, Mode::Writer)),
+    Source::new(lock::WRITE_MAYBE, &[RW_ACQUIRE], |p| maybe(p, Mode::Writer)),
+    Source::new(lock::WRITE_TRIED, &[RW_ACQUIRE], |p| tried(p, Mode::Writer)),
+    Source::new(lock::WRITE_GIVEN, &[RW_RELEASE], |p| given(p, Mode::Writer)),
+    Source::new(lock::DOWNGRADED, &[RW_DOWNGRADE], downgraded),
+];
+
+static LOCKSTAT: Definition = Definition {
+    name: "lockstat",
+    probes: &PROBES,
+    sources: &SOURCES,
+    begin: || PENDING.clear(),
+};
+
+/// Registers the provider and creates its probes.
+pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
+    register_events(framework, &LOCKSTAT)
+}
+
+/// The waits that have begun: the time, and below it the byte that tells how.
+static PENDING: Pending<4096> = Pending::new();
+
+const FLAGS_BITS: u32 = 8;
+
+fn waits(passage: &Passage<'_>) {
+    let (lock, flags) = lock::waits(passage.call);
+    let now = clock::monotonic();
+    // Who waits in another way from now on has ended the first.
+    end_wait(passage, lock, now);
+    if Wait::of(flags).is_some() {
+        PENDING.begin(lock::wait_key(lock), now << FLAGS_BITS | flags);
+    }
+}
+
+fn waited(passage: &Passage<'_>) {
+    end_wait(passage, lock::waited(passage.call), clock::monotonic());
+}
+
+fn end_wait(passage: &Passage<'_>, lock: u64, now: u64) {
+    let Some(begun) = PENDING.end(lock::wait_key(lock)) else {
+        return;
+    };
+    let time = now.saturating_sub(begun >> FLAGS_BITS);
+    let flags = begun & ((1 << FLAGS_BITS) - 1);
+    match Wait::of(flags) {
+        Some(Wait::MutexSpin) => passage.fire(ADAPTIVE_SPIN, &[lock, time]),
+        Some(Wait::MutexBlock) => passage.fire(ADAPTIVE_BLOCK, &[lock, time]),
+        Some(Wait::Spin) => passage.fire(SPIN_SPIN, &[lock, time]),
+        Some(Wait::RwSpin(mode)) => passage.fire(RW_SPIN, &[lock, time, mode as u64]),
+        Some(Wait::RwBlock(mode)) => passage.fire(RW_BLOCK, &[lock, time, mode as u64]),
+        None => {}
+    }
+}
+
+fn mutex_taken(passage: &Passage<'_>) {
+    passage.fire(ADAPTIVE_ACQUIRE, &[lock::taken(passage.call)]);
+}
+
+fn mutex_maybe(passage: &Passage<'_>) {
+    match lock::maybe(passage.call) {
+        (lock, 0) => passage.fire(ADAPTIVE_ACQUIRE, &[lock]),
+        (lock, error) => passage.fire(ADAPTIVE_ACQUIRE_ERROR, &[lock, error as u64]),
+    }
+}
+
+fn mutex_tried(passage: &Passage<'_>) {
+    if let Some(lock) = lock::tried(passage.call) {
+        passage.fire(ADAPTIVE_ACQUIRE, &[lock]);
+    }
+}
+
+fn mutex_given(passage: &Passage<'_>) {
+    passage.fire(ADAPTIVE_RELEASE, &[lock::given(passage.call)]);
+}
+
+fn spin_taken(passage: &Passage<'_>) {
+    passage.fire(SPIN_ACQUIRE, &[lock::taken(passage.call)]);
+}
+
+fn spin_tried(passage: &Passage<'_>) {
+    if let Some(lock) = lock::tried(passage.call) {
+        passage.fire(SPIN_ACQUIRE, &[lock]);
+    }
+}
+
+fn spin_given(passage: &Passage<'_>) {
+    passage.fire(SPIN_RELEASE, &[lock::given(passage.call)]);
+}
+
+fn taken(passage: &Passage<'_>, mode: Mode) {
+    passage.fire(RW_ACQUIRE, &[lock::taken(passage.call), mode as u64]);
+}
+
+fn maybe(passage: &Passage<'_>, mode: Mode) {
+    if let (lock, 0) = lock::maybe(passage.call) {
+        passage.fire(RW_ACQUIRE, &[lock, mode as u64]);
+    }
+}
+
+fn tried(passage: &Passage<'_>, mode: Mode) {
+    if let Some(lock) = lock::tried(passage.call) {
+        passage.fire(RW_ACQUIRE, &[lock, mode as u64]);
+    }
+}
+
+fn given(passage: &Passage<'_>, mode: Mode) {
+    passage.fire(RW_RELEASE, &[lock::given(passage.call), mode as u64]);
+}
+
+fn downgraded(passage: &Passage<'_>) {
+    passage.fire(RW_DOWNGRADE, &[lock::given(passage.call)]);
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! The provider `vminfo`: the statistics of virtual memory, a probe each, which fires when its statistic grows; `arg0` says by
+//! how much.
+//!
+//! There is no `arg1` that points to a counter, for Linux keeps none like these. Missing are those of things that Linux does
+//! not do (`execfree`, `execpgin`, `execpgout`, `hat_fault`, `pgfrec`, `pgrec`, `pgswapin`, `pgswapout`, `rev`, `softlock`,
+//! `swapin` and `swapout` of whole processes), does where no event tells of it (`anonfree`, `cow_fault`, `dfree`, `fsfree`),
+//! or that `io:::start` tells (`fspgin`, `fspgout`, `pgin`, `pgout`, `pgpgin`, `pgpgout`).
+
+use super::event::{register as register_events, Arg, Definition, Event, Passage, Source};
+use crate::framework::{Framework, Registration};
+use crate::sys::places::statistics;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+const ANONPGIN: usize = 0;
+const ANONPGOUT: usize = 1;
+const AS_FAULT: usize = 2;
+const KERNEL_ASFLT: usize = 3;
+const MAJ_FAULT: usize = 4;
+const PGRRUN: usize = 5;
+const PROT_FAULT: usize = 6;
+const SCAN: usize = 7;
+const ZFOD: usize = 8;
+
+const GROWTH: [Arg; 1] = [Arg::plain("uint64_t", 0)];
+
+/// In the order of the numbers above.
+static PROBES: [Event; 9] = [
+    Event::new("anonpgin", &GROWTH),
+    Event::new("anonpgout", &GROWTH),
+    Event::new("as_fault", &GROWTH),
+    Event::new("kernel_asflt", &GROWTH),
+    Event::new("maj_fault", &GROWTH),
+    Event::new("pgrrun", &GROWTH),
+    Event::new("prot_fault", &GROWTH),
+    Event::new("scan", &GROWTH),
+    Event::new("zfod", &GROWTH),
+];
+
+static SOURCES: [Source; 9] = [
+    Source::new(statistics::SWAP_IN, &[ANONPGIN], |p| p.fire(ANONPGIN, &[1])),
+    Source::new(statistics::SWAP_OUT, &[ANONPGOUT], |p| {
+        p.fire(ANONPGOUT, &[1])
+    }),
+    Source::new(statistics::FAULT, &[AS_FAULT], |p| p.fire(AS_FAULT, &[1])),
+    Source::new(statistics::KERNEL_FAULT, &[KERNEL_ASFLT], |p| {
+        p.fire(KERNEL_ASFLT, &[1])
+    }),
+    Source::new(statistics::FAULT_DONE, &[MAJ_FAULT], fault_done),
+    Source::new(statistics::RECLAIM, &[PGRRUN], |p| p.fire(PGRRUN, &[1])),
+    Source::new(statistics::PROTECTION_FAULT, &[PROT_FAULT], |p| {
+        p.fire(PROT_FAULT, &[1])
+    }),
+    Source::new(statistics::SCAN, &[SCAN], scan),
+    Source::new(statistics::ZERO_FILL, &[ZFOD], |p| p.fire(ZFOD, &[1])),
+];
+
+static VMINFO: Definition = Definition {
+    name: "vminfo",
+    probes: &PROBES,
+    sources: &SOURCES,
+    begin: || {},
+};
+
+/// Registers the provider and creates its probes.
+pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
+    register_events(framework, &VMINFO)
+}
+
+fn fault_done(passage: &Passage<'_>) {
+    if statistics::was_major(passage.call) {
+        passage.fire(MAJ_FAULT, &[1]);
+    }
+}
+
+fn scan(passage: &Passage<'_>) {
+    match statistics::scanned(passage.call) {
+        0 => {}
+        pages => passage.fire(SCAN, &[pages]),
+    }
+}

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Locks.
+//!
+//! The kernel tells where a task begins to wait for a lock and where it ends; that a lock was taken or given up is seen
+//! at the functions that do so. A lock that is taken by inlined code is not seen.
+
+use super::task::Task;
+use super::{At, Call};
+use crate::sys::task::irq_level;
+
+/// Waiting for a lock begins, or goes on in another way.
+pub const WAIT: At = At::Tracepoint("contention_begin");
+
+/// Waiting for a lock has ended, with the lock or without.
+pub const WAITED: At = At::Tracepoint("contention_end");
+
+/// How somebody wants a lock, in the numbers of DTrace's documentation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Alone.
+    Writer = 0,
+    /// With other readers.
+    Reader = 1,
+}
+
+/// What is waited for, and how.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Wait {
+    /// A mutex, whose owner runs and will soon be done.
+    MutexSpin,
+    /// A mutex, asleep.
+    MutexBlock,
+    /// A spin lock.
+    Spin,
+    /// A lock of readers and writers, spinning.
+    RwSpin(Mode),
+    /// A semaphore of readers and writers, asleep.
+    RwBlock(Mode),
+}
+
+// LCB_F_* of the tracepoint, which stand in no header that could be read here.
+const SPIN: u64 = 1;
+const READ: u64 = 2;
+const WRITE: u64 = 4;
+const PERCPU: u64 = 16;
+const MUTEX: u64 = 32;
+
+impl Wait {
+    /// The tracepoint's word for it. `None`: a lock that is neither (a counting semaphore, an `rt_mutex`).
+    #[inline]
+    pub fn of(flags: u64) -> Option<Self> {
+        Some(match flags & !PERCPU {
+            SPIN => Self::Spin,
+            flags if flags == SPIN | READ => Self::RwSpin(Mode::Reader),
+            flags if flags == SPIN | WRITE => Self::RwSpin(Mode::Writer),
+            flags if flags == MUTEX | SPIN => Self::MutexSpin,
+            MUTEX => Self::MutexBlock,
+            READ => Self::RwBlock(Mode::Reader),
+            WRITE => Self::RwBlock(Mode::Writer),
+            _ => return None,
+        })
+    }
+}
+
+/// The lock that is waited for, and the flags that [`Wait::of`] reads, which fit into a byte.
+#[inline]
+pub fn waits(call: &Call<'_>) -> (u64, u64) {
+    (call.word(0), call.word(1) & 0xff)
+}
+
+/// The lock that was waited for.
+#[inline]
+pub fn waited(call: &Call<'_>) -> u64 {
+    call.word(0)
+}
+
+/// A number that names this wait for `lock`: of this task, or of the interrupt that is upon it.
+#[inline]
+pub fn wait_key(lock: u64) -> u64 {
+    Task::current().addr() ^ lock.rotate_left(32) ^ u64::from(irq_level())
+}
+
+/// A mutex has been taken, or an attempt given up.
+pub const MUTEX_TAKEN: At = At::Returns(&[c"mutex_lock"]);
+
+/// The same, where the value tells which (0: taken).
+pub const MUTEX_MAYBE: At = At::Returns(&[c"mutex_lock_interruptible", c"mutex_lock_killable"]);
+
+/// The same, where the value tells which (0: not taken).
+pub const MUTEX_TRIED: At = At::Returns(&[c"mutex_trylock"]);
+
+/// A mutex is given up.
+pub const MUTEX_GIVEN: At = At::Entries(&[c"mutex_unlock"]);
+
+/// A spin lock has been taken.
+pub const SPIN_TAKEN: At = At::Returns(&[
+    c"_raw_spin_lock",
+    c"_raw_spin_lock_bh",
+    c"_raw_spin_lock_irq",
+    c"_raw_spin_lock_irqsave",
+]);
+
+/// The same, where the value tells (0: not taken).
+pub const SPIN_TRIED: At = At::Returns(&[c"_raw_spin_trylock", c"_raw_spin_trylock_bh"]);
+
+/// A spin lock is given up.
+pub const SPIN_GIVEN: At = At::Entries(&[
+    c"_raw_spin_unlock",
+    c"_raw_spin_unlock_bh",
+    c"_raw_spin_unlock_irq",
+    c"_raw_spin_unlock_irqrestore",
+]);
+
+/// A lock has been taken for reading.
+pub const READ_TAKEN: At = At::Returns(&[
+    c"_raw_read_lock",
+    c"_raw_read_lock_bh",
+    c"_raw_read_lock_irq",
+    c"_raw_read_lock_irqsave",
+    c"down_read",
+]);
+
+/// The same, where the value tells (0: taken).
+pub const READ_MAYBE: At = At::Returns(&[c"down_read_interruptible", c"down_read_killable"]);
+
+/// The same, where the value tells (0: not taken).
+pub const READ_TRIED: At = At::Returns(&[c"_raw_read_trylock", c"down_read_trylock"]);
+
+/// A lock taken for reading is given up.
+pub const READ_GIVEN: At = At::Entries(&[
+    c"_raw_read_unlock",
+    c"_raw_read_unlock_bh",
+    c"_raw_read_unlock_irq",
+    c"_raw_read_unlock_irqrestore",
+    c"up_read",
+]);
+
+/// A lock has been taken for writing.
+pub const WRITE_TAKEN: At = At::Returns(&[
+    c"_raw_write_lock",
+    c"_raw_write_lock_bh",
+    c"_raw_write_lock_irq",
+    c"_raw_write_lock_irqsave",
+    c"down_write",
+]);
+
+/// The same, where the value tells (0: taken).
+pub const WRITE_MAYBE: At = At::Returns(&[c"down_write_killable"]);
+
+/// The same, where the value tells (0: not taken).
+pub const WRITE_TRIED: At = At::Returns(&[c"_raw_write_trylock", c"down_write_trylock"]);
+
+/// A lock taken for writing is given up.
+pub const WRITE_GIVEN: At = At::Entries(&[
+    c"_raw_write_unlock",
+    c"_raw_write_unlock_bh",
+    c"_raw_write_unlock_irq",
+    c"_raw_write_unlock_irqrestore",
+    c"up_write",
+]);
+
+/// A writer becomes a reader.
+pub const DOWNGRADED: At = At::Entries(&[c"downgrade_write"]);
+
+/// The lock that a function has taken.
+#[inline]
+pub fn taken(call: &Call<'_>) -> u64 {
+    call.word(1)
+}
+
+/// The lock that a function has taken, or the error.
+#[inline]
+pub fn maybe(call: &Call<'_>) -> (u64, i32) {
+    (call.word(1), call.int(0).wrapping_neg())
+}
+
+/// The lock, if the attempt was a success.
+#[inline]
+pub fn tried(call: &Call<'_>) -> Option<u64> {
+    (call.int(0) != 0).then(|| call.word(1))
+}
+
+/// The lock that a function is about to give up.
+#[inline]
+pub fn given(call: &Call<'_>) -> u64 {
+    call.word(0)
+}

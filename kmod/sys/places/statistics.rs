@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! What operating systems count: places that are passed once for each thing that is counted.
+
+use super::sched::{self, Why};
+use super::task::Task;
+use super::{At, Call};
+use crate::bindings;
+
+/// The calls by which programs read.
+pub const READ: At = At::Entries(&READS);
+/// They return.
+pub const READ_DONE: At = At::Returns(&READS);
+
+const READS: [&core::ffi::CStr; 6] = [
+    c"__x64_sys_read",
+    c"__x64_sys_readv",
+    c"__x64_sys_pread64",
+    c"__x64_sys_preadv",
+    c"__x64_sys_preadv2",
+    c"__ia32_sys_read",
+];
+
+/// The calls by which programs write.
+pub const WRITE: At = At::Entries(&WRITES);
+/// They return.
+pub const WRITE_DONE: At = At::Returns(&WRITES);
+
+const WRITES: [&core::ffi::CStr; 6] = [
+    c"__x64_sys_write",
+    c"__x64_sys_writev",
+    c"__x64_sys_pwrite64",
+    c"__x64_sys_pwritev",
+    c"__x64_sys_pwritev2",
+    c"__ia32_sys_write",
+];
+
+/// How many bytes such a call has moved; 0 if it failed.
+#[inline]
+pub fn moved(call: &Call<'_>) -> u64 {
+    u64::try_from(call.word(0) as i64).unwrap_or(0)
+}
+
+/// A path is looked up.
+pub const LOOKUP: At = At::Entries(&[c"path_init"]);
+
+/// System V messages are sent or received.
+pub const MESSAGE: At = At::Entries(&[c"do_msgsnd", c"do_msgrcv"]);
+
+/// System V semaphores are operated on.
+pub const SEMAPHORE: At = At::Entries(&[c"__do_semtimedop"]);
+
+/// A module comes.
+pub const MODULE_LOAD: At = At::Tracepoint("module_load");
+
+/// A module goes.
+pub const MODULE_FREE: At = At::Tracepoint("module_free");
+
+/// A CPU asks another to call a function.
+pub const CROSS_CALL: At = At::Tracepoint("csd_queue_cpu");
+
+/// Whether a switch is one that its task did not ask for, and whether it is to the idle task.
+#[inline]
+pub fn switch(call: &Call<'_>) -> (bool, bool) {
+    let switch = sched::switch(call);
+    (switch.why == Why::Preempted, switch.next.is_idle())
+}
+
+/// Whether who makes a task waits until that executes a program or ends (`vfork(2)`).
+#[inline]
+pub fn waits_for_child(call: &Call<'_>) -> bool {
+    call.word(1) & u64::from(bindings::CLONE_VFORK) != 0
+}
+
+impl Task {
+    fn is_idle(self) -> bool {
+        // SAFETY: The task is alive.
+        unsafe { (*self.as_ptr()).pid == 0 }
+    }
+}
+
+/// A program's access to memory needs the kernel.
+pub const FAULT: At = At::Entries(&[c"handle_mm_fault"]);
+
+/// The kernel has done what it could.
+pub const FAULT_DONE: At = At::Returns(&[c"handle_mm_fault"]);
+
+/// Whether it had to read from a device.
+#[inline]
+pub fn was_major(call: &Call<'_>) -> bool {
+    call.word(0) & u64::from(bindings::vm_fault_reason_VM_FAULT_MAJOR) != 0
+}
+
+/// The kernel itself faults.
+pub const KERNEL_FAULT: At = At::Tracepoint("page_fault_kernel");
+
+/// A page that is shared or protected is written to.
+pub const PROTECTION_FAULT: At = At::Entries(&[c"do_wp_page"]);
+
+/// A page of no file is needed for the first time.
+pub const ZERO_FILL: At = At::Entries(&[c"do_anonymous_page"]);
+
+/// A page is read from swap.
+pub const SWAP_IN: At = At::Entries(&[c"swap_read_folio"]);
+
+/// A page is written to swap.
+pub const SWAP_OUT: At = At::Entries(&[c"__swap_writepage"]);
+
+/// The pages that are least used are looked at.
+pub const SCAN: At = At::Tracepoint("mm_vmscan_lru_isolate");
+
+/// How many.
+#[inline]
+pub fn scanned(call: &Call<'_>) -> u64 {
+    call.word(3)
+}
+
+/// The thread that makes room begins its work.
+pub const RECLAIM: At = At::Tracepoint("mm_vmscan_kswapd_wake");

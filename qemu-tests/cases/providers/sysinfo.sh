@@ -1,0 +1,31 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 90
+# Statistics grow by what a command is known to do.
+count() { dtrace -qn "$1:::$2 /${4:-pid} == \$target/ { @ = sum(arg0); } END { printa(\"%@d\\n\", @); }" -c "$3" | sed '/^$/d'; }
+copy='dd if=/dev/zero of=/dev/null bs=1000 count=50 status=none'
+[ "$(count sysinfo sysread "$copy")" -ge 50 ] && echo sysread
+[ "$(count sysinfo syswrite "$copy")" -ge 50 ] && echo syswrite
+[ "$(count sysinfo readch "$copy")" -ge 50000 ] && echo readch
+count sysinfo writech "$copy"
+[ "$(count sysinfo namei 'cat /etc/passwd /etc/passwd /etc/passwd' | tail -1)" -ge 3 ] && echo namei
+[ "$(count sysinfo sysexec 'sh -c "exec /bin/true"')" -ge 1 ] && echo sysexec
+count sysinfo sysfork 'proc-events'
+count sysinfo nthreads 'proc-events'
+[ "$(count sysinfo pswitch 'sched-events')" -ge 50 ] && echo pswitch
+[ "$(count sysinfo inv_swtch 'sched-events')" -gt 0 ] && echo inv_swtch
+[ "$(count sysinfo idlethread 'sched-events')" -gt 0 ] && echo idlethread
+[ "$(count sysinfo rw_wrfails 'lock-events')" -gt 0 ] && echo rw_wrfails
+dtrace -qn 'sysinfo:::modload,sysinfo:::modunload { printf("%s %d\n", probename, arg0); }' \
+	-c 'sh -c "modprobe dummy numdummies=0; modprobe -r dummy"' | sed '/^$/d' | sort
+dtrace -qn 'sysinfo:::xcalls { @ = sum(arg0); } END { printa("xcalls %@d\n", @); }' \
+	-c 'sh -c "echo 0 >/sys/devices/system/cpu/cpu1/online; echo 1 >/sys/devices/system/cpu/cpu1/online"' |
+	sed -E '/^$/d; s/ [1-9][0-9]*$/ some/'
+fresh='import mmap; m = mmap.mmap(-1, 409600, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+for n in range(0, 409600, 4096): m[n] = 1'
+echo "$fresh" >/tmp/fresh.py
+[ "$(count vminfo zfod 'python3 /tmp/fresh.py')" -ge 100 ] && echo zfod
+[ "$(count vminfo as_fault 'python3 /tmp/fresh.py')" -ge 100 ] && echo as_fault
+[ "$(count vminfo prot_fault 'proc-events')" -gt 0 ] && echo prot_fault
+[ "$(count vminfo kernel_asflt 'dd if=/dev/zero of=/dev/null bs=1M count=1 status=none')" -gt 0 ] && echo kernel_asflt
