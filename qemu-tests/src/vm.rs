@@ -13,6 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -68,9 +69,11 @@ impl Setup {
 
     /// A new, empty run directory.
     pub fn run_dir(&self, name: &str) -> io::Result<PathBuf> {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let dir = self
             .build
-            .join(format!("run/{name}-{}", std::process::id()));
+            .join(format!("run/{name}-{}-{number}", std::process::id()));
         if dir.exists() {
             fs::remove_dir_all(&dir)?;
         }
@@ -149,7 +152,8 @@ impl Vm {
         };
         fs::write(dir.join("mode"), mode)?;
         // Not in the run directory: the path of a socket must be short.
-        let control = std::env::temp_dir().join(format!("control-{}", std::process::id()));
+        let name = dir.file_name().unwrap_or_default().to_string_lossy();
+        let control = std::env::temp_dir().join(format!("control-{name}"));
         let mut command = virtme(setup, dir, accel, &control, matches!(order, Order::Shell));
         if !matches!(order, Order::Shell) {
             // A group of its own, so that QEMU and its helpers end with it.
