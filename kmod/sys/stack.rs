@@ -12,7 +12,8 @@ use crate::bindings;
 pub const NOWHERE: u64 = u64::MAX;
 
 /// Walks the kernel stack into `f`, innermost frame first, from the frame whose address is `from` on. Where
-/// there is no such frame (or `from` is 0, unknown) the walk begins behind the frames of this module.
+/// there is no such frame (or `from` is 0, unknown) the frames of this module are left out, wherever they are: those of a control
+/// call that fires `BEGIN` lie on both sides of the kernel's.
 ///
 /// The frames above `from` are ours and the mechanism's that called us; how many there are depends on the mechanism and
 /// the compiler, so they are found by address and not counted.
@@ -25,16 +26,31 @@ pub fn kernel<R>(guard: &CpuGuard, from: u64, f: impl FnOnce(&[usize]) -> R) -> 
         let n = unsafe {
             bindings::stack_trace_save(room.as_mut_ptr().cast(), room.len() as u32, 0) as usize
         };
-        let all = room.get(..n).unwrap_or_default();
-        // SAFETY: Needs nothing.
-        let foreign = |pc: &usize| !unsafe { bindings::dtrace_own_text(*pc) };
-        let first = all
-            .iter()
-            .position(|pc| *pc as u64 == from)
-            .or_else(|| all.iter().position(foreign))
-            .unwrap_or(0);
-        f(all.get(first..).unwrap_or_default())
+        let all = room.get_mut(..n).unwrap_or_default();
+        match all.iter().position(|pc| *pc as u64 == from) {
+            Some(first) => f(all.get(first..).unwrap_or_default()),
+            None => f(foreign(all)),
+        }
     })
+}
+
+/// Moves the frames that are not this module's to the front, and returns them.
+fn foreign(all: &mut [usize]) -> &[usize] {
+    let mut kept = 0usize;
+    for at in 0..all.len() {
+        let Some(pc) = all.get(at).copied() else {
+            break;
+        };
+        // SAFETY: Needs nothing.
+        if unsafe { bindings::dtrace_own_text(pc) } {
+            continue;
+        }
+        if let Some(slot) = all.get_mut(kept) {
+            *slot = pc;
+            kept = kept.wrapping_add(1);
+        }
+    }
+    all.get(..kept).unwrap_or_default()
 }
 
 /// Most frames of a user stack that are walked.
