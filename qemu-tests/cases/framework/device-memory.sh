@@ -3,13 +3,14 @@
 #
 # A load from a device that the kernel has mapped is a fault; one from memory that is mapped
 # beside it is not.
+# The kernel also maps tables of the firmware that lie in memory. What is beyond it is a device's: the timers, the bus.
 sysctl -qw kernel.kptr_restrict=1 # shows addresses to root
 first() { grep -E "$1" /proc/vmallocinfo | head -1 | cut -d' ' -f1 | cut -d- -f"${2:-1}"; }
 load() {
 	dtrace -qn "BEGIN { trace($1); printf(\" loaded\"); exit(0); } ERROR { exit(0); }" 2>&1 |
 		sed -E 's/.*(invalid address|loaded).*/\1/;s/^[^li].*//' | grep .
 }
-device=$(first ' phys=.* ioremap')
+device=$(first ' phys=0x00000000[ef].* ioremap')
 memory=$(first ' pages=[1-9].* vmalloc')
 load "*(int *)$device"
 load "*(char *)($device + 8)"

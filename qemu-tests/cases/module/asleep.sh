@@ -9,7 +9,7 @@ start() {
 	done
 }
 export -f start
-provider-check run 'fbt:vmlinux:*nanosleep:return' syscall::clock_nanosleep:return -- bash -c 'start; sleep 1' 2>/dev/null
+provider-check run 'fbt:vmlinux:*nanosleep:return' syscall::clock_nanosleep:return -- bash -c 'start; sleep 1' >/dev/null 2>&1
 rmmod dtrace && echo gone
 pgrep -x sleep | wc -l
 insmod "$(cat /run/vm/module)" && echo back
