@@ -42,7 +42,7 @@ shell: modules userland
 cases: modules userland
 	@scripts/vm cases $(FILTER)
 
-##conformance [SUITE='WORD…']|run the suite of the other DTrace for Linux, or those cases whose path contains a word
+##conformance [SUITE='WORD…']|run the suite of the other DTrace for Linux, or the cases of a class, or with a word in their path
 conformance: modules userland
 	@scripts/conformance $(SUITE)
 

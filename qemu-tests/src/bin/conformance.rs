@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! `conformance [DIR...]`: runs the suite's unit tests, or those whose path contains one of the words, and prints the
-//! scoreboard. `scripts/conformance` calls it in the build root. The cases of class `impl` are run only where named.
+//! `conformance [WORD...]`: runs the suite's unit tests, or those of which a word is the class or a part of the path, and
+//! prints the scoreboard. `scripts/conformance` calls it in the build root. The cases of class `impl` are run only where named.
 //!
 //! Fails where a case is not as `qemu-tests/suite/expected-failures` has it.
 
@@ -155,7 +155,12 @@ fn wanted(case: &str, words: &[String], classes: &Classes) -> bool {
     if words.is_empty() {
         return classes.of(case) != Class::Impl;
     }
-    words.iter().any(|word| case.contains(word.as_str()))
+    words.iter().any(|word| match word.as_str() {
+        "language" => classes.of(case) == Class::Language,
+        "linux" => classes.of(case) == Class::Linux,
+        "impl" => classes.of(case) == Class::Impl,
+        part => case.contains(part),
+    })
 }
 
 fn directory(variable: &str) -> Result<PathBuf, String> {
