@@ -54,10 +54,7 @@ pub struct Framework {
 
 impl Framework {
     /// The framework, with the provider `dtrace`.
-    pub fn new(
-        parts: Parts<Probe, names::Name>,
-        deadman: deadman::Limits,
-    ) -> Result<Arc<Self>> {
+    pub fn new(parts: Parts<Probe, names::Name>, deadman: deadman::Limits) -> Result<Arc<Self>> {
         let table = Table::new(parts.probes, parts.texts, parts.names);
         let mut state = State::new(table, parts.writer);
         let dtrace: Arc<dyn Provider> = Arc::new(DtraceProvider, GFP_KERNEL)?;
