@@ -6,7 +6,7 @@
 //! Each case has a directory in the run directory: its command and limit going in, its output and status coming back. The
 //! guest works through them in order. Where the machine dies, or does not end a case that is past its limit, the
 //! case that ran at that time is blamed, and the rest goes on in another machine. One death is not the kernel's fault:
-//! of a breakpoint that the emulator saw and memory does not hold. Then the case runs once more.
+//! of a breakpoint that the emulator saw and memory does not hold. Then the case runs again, a few times at most.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -22,6 +22,9 @@ use crate::vm::{read_lossy, Order, Setup, Vm, POLL};
 const BOOT: Duration = Duration::from_secs(120);
 /// How much longer than a case's limit the guest, which enforces it first, may take to say so.
 const GRACE: Duration = Duration::from_secs(20);
+
+/// How often a case may run again because the emulator failed.
+const EXCUSES: u32 = 3;
 
 /// What the machine is to do for one case.
 #[derive(Clone, Debug)]
@@ -64,7 +67,7 @@ pub fn run(
     report: &mut dyn FnMut(usize, Ending),
 ) -> io::Result<()> {
     let mut next = 0;
-    let mut excused = None;
+    let mut excused = (0, 0);
     while next < cases.len() {
         let before = (next, excused);
         let mut machine = Machine::boot(setup, runner, cases, next)?;
@@ -112,12 +115,12 @@ impl Machine {
         })
     }
 
-    /// Reports endings until the cases or the machine are done. A case that is `excused` for the machine's death is not again.
+    /// Reports endings until the cases or the machine are done. `excused` is the case that last died of the emulator, and how often.
     fn follow(
         &mut self,
         cases: &[Work],
         next: &mut usize,
-        excused: &mut Option<usize>,
+        excused: &mut (usize, u32),
         report: &mut dyn FnMut(usize, Ending),
     ) -> io::Result<()> {
         let mut since = Instant::now();
@@ -144,10 +147,11 @@ impl Machine {
                 continue;
             }
             self.log = self.vm.console();
-            if started && *excused != Some(*next) && self.emulator_failed() {
-                *excused = Some(*next);
+            let times = if excused.0 == *next { excused.1 } else { 0 };
+            if started && times < EXCUSES && self.emulator_failed() {
+                *excused = (*next, times + 1);
                 self.keep(&dir, &self.log);
-                eprintln!("{}: once more, for the emulator ran stale code", case.name);
+                eprintln!("{}: again, for the emulator ran stale code", case.name);
             } else if started {
                 report(*next, Err(self.blame(case, &dir)));
                 *next += 1;
