@@ -23,6 +23,8 @@ pub enum Accel {
     Kvm,
     /// By QEMU.
     Tcg,
+    /// By QEMU, the processors taking turns in one thread: slower, and none of them sees another's half of a change of code.
+    TcgTurns,
 }
 
 /// What this machine can do; boots a trial machine where nothing is remembered.
@@ -45,7 +47,7 @@ pub fn choose(setup: &Setup) -> io::Result<Accel> {
     };
     let word = match found {
         Accel::Kvm => "kvm",
-        Accel::Tcg => "tcg",
+        Accel::Tcg | Accel::TcgTurns => "tcg",
     };
     fs::write(&memory, format!("{word} {machine}\n"))?;
     Ok(found)

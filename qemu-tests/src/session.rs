@@ -6,7 +6,8 @@
 //! Each case has a directory in the run directory: its command and limit going in, its output and status coming back. The
 //! guest works through them in order. Where the machine dies, or does not end a case that is past its limit, the
 //! case that ran at that time is blamed, and the rest goes on in another machine. One death is not the kernel's fault:
-//! of a breakpoint that the emulator saw and memory does not hold. Then the case runs again, a few times at most.
+//! of a breakpoint that the emulator saw and memory does not hold. Then the case runs once more, and those after it, in a
+//! machine whose processors take turns, where that cannot be.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use crate::accel::Accel;
 use crate::console;
 use crate::vm::{read_lossy, Order, Setup, Vm, POLL};
 
@@ -22,9 +24,6 @@ use crate::vm::{read_lossy, Order, Setup, Vm, POLL};
 const BOOT: Duration = Duration::from_secs(120);
 /// How much longer than a case's limit the guest, which enforces it first, may take to say so.
 const GRACE: Duration = Duration::from_secs(20);
-
-/// How often a case may run again because the emulator failed.
-const EXCUSES: u32 = 3;
 
 /// What the machine is to do for one case.
 #[derive(Clone, Debug)]
@@ -67,13 +66,15 @@ pub fn run(
     report: &mut dyn FnMut(usize, Ending),
 ) -> io::Result<()> {
     let mut next = 0;
-    let mut excused = (0, 0);
+    let mut setup = setup.clone();
     while next < cases.len() {
-        let before = (next, excused);
-        let mut machine = Machine::boot(setup, runner, cases, next)?;
-        machine.follow(cases, &mut next, &mut excused, report)?;
+        let before = (next, setup.accel);
+        let mut machine = Machine::boot(&setup, runner, cases, next)?;
+        if !machine.follow(cases, &mut next, report)? {
+            setup.accel = Some(Accel::TcgTurns);
+        }
         machine.end(next == cases.len())?;
-        if (next, excused) == before {
+        if (next, setup.accel) == before {
             // A machine that cannot even begin would not begin another time either.
             let log = console::excerpt(&machine.log);
             for at in next..cases.len() {
@@ -115,14 +116,14 @@ impl Machine {
         })
     }
 
-    /// Reports endings until the cases or the machine are done. `excused` is the case that last died of the emulator, and how often.
+    /// Reports endings until the cases or the machine are done. Returns false if it was the emulator that failed; then the case
+    /// that ran is not reported.
     fn follow(
         &mut self,
         cases: &[Work],
         next: &mut usize,
-        excused: &mut (usize, u32),
         report: &mut dyn FnMut(usize, Ending),
-    ) -> io::Result<()> {
+    ) -> io::Result<bool> {
         let mut since = Instant::now();
         let mut begun = BTreeMap::new();
         while let Some(case) = cases.get(*next) {
@@ -147,18 +148,18 @@ impl Machine {
                 continue;
             }
             self.log = self.vm.console();
-            let times = if excused.0 == *next { excused.1 } else { 0 };
-            if started && times < EXCUSES && self.emulator_failed() {
-                *excused = (*next, times + 1);
+            if started && self.emulator_failed() {
                 self.keep(&dir, &self.log);
-                eprintln!("{}: again, for the emulator ran stale code", case.name);
-            } else if started {
+                eprintln!("{}: once more, for the emulator ran stale code", case.name);
+                return Ok(false);
+            }
+            if started {
                 report(*next, Err(self.blame(case, &dir)));
                 *next += 1;
             }
-            return Ok(());
+            return Ok(true);
         }
-        Ok(())
+        Ok(true)
     }
 
     fn ending(&self, dir: &Path, status: i32) -> Ending {
@@ -178,7 +179,7 @@ impl Machine {
     }
 
     fn emulator_failed(&self) -> bool {
-        self.vm.emulated() && console::stale_breakpoint(&self.log)
+        self.vm.may_run_stale_code() && console::stale_breakpoint(&self.log)
     }
 
     /// The report on a case that took the machine down.

@@ -173,8 +173,9 @@ impl Vm {
         })
     }
 
-    /// Whether its processors are emulated.
-    pub fn emulated(&self) -> bool {
+    /// Whether a processor may see another's change of code too late: with a thread each, they do
+    /// ([`console::stale_breakpoint`](crate::console::stale_breakpoint)).
+    pub fn may_run_stale_code(&self) -> bool {
         self.accel == Accel::Tcg
     }
 
@@ -300,7 +301,7 @@ impl Drop for Vm {
 fn virtme(setup: &Setup, dir: &Path, accel: Accel, control: &Path, shell: bool) -> Command {
     let mut command = Command::new("vng");
     command.arg("--run").arg(&setup.kernel);
-    if accel == Accel::Tcg {
+    if accel != Accel::Kvm {
         command.arg("--disable-kvm");
     }
     command
@@ -315,7 +316,8 @@ fn virtme(setup: &Setup, dir: &Path, accel: Accel, control: &Path, shell: bool) 
     let qemu = match (accel, setup.icount) {
         (Accel::Kvm, _) => "-cpu host",
         (Accel::Tcg, false) => "-cpu max",
-        (Accel::Tcg, true) => "-cpu max -icount shift=0,sleep=off",
+        (Accel::TcgTurns, false) => "-cpu max -accel tcg,thread=single",
+        (_, true) => "-cpu max -icount shift=0,sleep=off",
     };
     if shell {
         command.arg(format!("--qemu-opts={qemu}"));
