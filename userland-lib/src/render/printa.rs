@@ -13,7 +13,8 @@ use super::{
     aggregate::{self, average, divide, stddev, Aggregation, Aggregations, Key, Row},
     compact, histogram,
     pad::{self, Radix, Spec},
-    Datum, RenderError, Renderer,
+    printf::Unfit,
+    Datum, Kind, RenderError, Renderer,
 };
 use crate::{
     format::{Conversion, Format},
@@ -108,8 +109,9 @@ impl Renderer<'_> {
             let spec = spec.resolve(&mut keys)?;
             if conv.agg {
                 let &(aggregation, row) = values.next().ok_or(None)?;
-                self.aggregated(out, conv, &spec, aggregation, row);
-                return Ok(());
+                return self
+                    .aggregated(out, conv, &spec, aggregation, row)
+                    .map_err(|_| Some(size_of::<u64>()));
             }
             let datum = keys.next().ok_or(None)?;
             self.convert(out, conv.kind, conv.size, &spec, datum)
@@ -125,18 +127,29 @@ impl Renderer<'_> {
         spec: &Spec,
         aggregation: &Aggregation,
         row: &Row,
-    ) {
+    ) -> Result<(), Unfit> {
         let Some(value) = value(aggregation, row) else {
-            return self.distribution(out, aggregation, row);
+            self.distribution(out, aggregation, row);
+            return Ok(());
         };
         let radix = match conv.kind {
             'u' => Radix::Dec,
             'o' | 'O' => Radix::Oct,
             'x' | 'p' => Radix::Hex,
             'X' => Radix::HexUpper,
-            _ => return pad::signed(out, spec, value),
+            // A time or an address, as the value is one to its user.
+            'Y' | 'T' | 'a' | 'A' => {
+                let data = value.to_ne_bytes();
+                let datum = Datum::new(Kind::Int { signed: false }, &data);
+                return self.convert(out, conv.kind, conv.size, spec, &datum);
+            }
+            _ => {
+                pad::signed(out, spec, value);
+                return Ok(());
+            }
         };
         pad::unsigned(out, spec, value as u64, radix);
+        Ok(())
     }
 
     fn distribution(&self, out: &mut Vec<u8>, aggregation: &Aggregation, row: &Row) {
@@ -161,7 +174,7 @@ mod tests {
     use super::super::{
         aggregate::Sort,
         testing::{render, visible, Fixture},
-        Kind, Style,
+        Style,
     };
     use super::*;
     use dtrace_uapi::action::{quantize_bucket, QUANTIZE_NBUCKETS};
@@ -260,6 +273,15 @@ mod tests {
             "#]],
         );
         printa(&mut two(), &[1], Some("%@#x "), expect!["|0x3 0xc "]);
+        let mut times = Aggregations::default();
+        let moment = 951_782_400_000_000_000;
+        merge(&mut times, 1, Action::Max, &[], &[moment]);
+        printa(
+            &mut times,
+            &[1],
+            Some("%@Y|%@T"),
+            expect!["|2000 Feb 29 00:00:00|Tue, 29 Feb 2000 00:00:00 UTC"],
+        );
         printa(&mut two(), &[9], Some("%@d\n"), expect![""]);
     }
 

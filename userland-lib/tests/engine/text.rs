@@ -400,6 +400,33 @@ fn output_goes_to_a_file_and_back() {
 }
 
 #[test]
+fn output_is_moved_by_clauses_that_do_nothing_else() {
+    let path = std::env::temp_dir().join(format!("dtrace-moved-{}", std::process::id()));
+    let file = |number: &str| format!("{}.{number}", path.display());
+    let programs = [
+        format!(
+            "BEGIN {{ i = 0; }} tick-1s {{ freopen(\"{}\", i); printf(\"%d\\n\", i) }}",
+            file("%d")
+        ),
+        "tick-1s /++i == 2/ { freopen(\"\"); }".to_owned(),
+        "tick-1s /i == 2/ { printf(\"%d\\n\", i); exit(0); }".to_owned(),
+    ];
+    let programs: Vec<&str> = programs.iter().map(String::as_str).collect();
+    let options = [("quiet", None), ("destructive", None)];
+    let tick = (0, "profile:::tick-1s", &[][..]);
+    let text = run(&options, &programs, &[tick, tick]);
+    assert_eq!(text, "|2$\n");
+    for number in ["0", "1"] {
+        let file = file(number);
+        assert_eq!(
+            std::fs::read_to_string(&file).expect("a file"),
+            format!("{number}\n")
+        );
+        std::fs::remove_file(&file).expect("a file");
+    }
+}
+
+#[test]
 fn stacks_and_memory() {
     check(
         r#"fbt::vfs_read:entry { stack(2); tracemem(0x5000, 6); @[stack(1)] = count(); @s[sym(caller)] = count(); }"#,
