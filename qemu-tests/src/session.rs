@@ -6,7 +6,7 @@
 //! Each case has a directory in the run directory: its command and limit going in, its output and status coming back. The
 //! guest works through them in order. Where the machine dies, or does not end a case that is past its limit, the
 //! case that ran at that time is blamed, and the rest goes on in another machine. One death is not the kernel's fault:
-//! of a breakpoint that the emulator saw and memory does not hold. Then the case runs once more, and those after it, in a
+//! of a breakpoint that the emulator saw and memory does not hold. Then the case runs once more, alone in a
 //! machine whose processors take turns, where that cannot be.
 
 use std::collections::BTreeMap;
@@ -66,15 +66,19 @@ pub fn run(
     report: &mut dyn FnMut(usize, Ending),
 ) -> io::Result<()> {
     let mut next = 0;
-    let mut setup = setup.clone();
+    let mut again = false;
     while next < cases.len() {
-        let before = (next, setup.accel);
-        let mut machine = Machine::boot(&setup, runner, cases, next)?;
-        if !machine.follow(cases, &mut next, report)? {
+        let before = next;
+        let mut setup = setup.clone();
+        let mut some = cases;
+        if again {
             setup.accel = Some(Accel::TcgTurns);
+            some = &cases[..=next];
         }
-        machine.end(next == cases.len())?;
-        if (next, setup.accel) == before {
+        let mut machine = Machine::boot(&setup, runner, some, next)?;
+        again = !machine.follow(some, &mut next, report)?;
+        machine.end(next == some.len())?;
+        if next == before && !again {
             // A machine that cannot even begin would not begin another time either.
             let log = console::excerpt(&machine.log);
             for at in next..cases.len() {
