@@ -13,12 +13,12 @@
 //! Invariant: a place is attached exactly while one of the probes that it feeds is enabled. Which probes those are is one
 //! word, so that a place which feeds several asks for each of them with one load.
 
-use super::KERNEL;
+use super::{attributes, EVOLVING, KERNEL};
 use crate::framework::{fire, Args, Failed, FireArgs, Framework, ProbeRef, Provider, Registration};
 use crate::sys::places::{At, Call, Passed, Places};
 use core::sync::atomic::{AtomicU64, Ordering};
 use dtrace_uapi::ioctl::{ArgDesc, PRIV_KERNEL};
-use dtrace_uapi::types::{Attribute, Class, ProviderAttributes, Stability};
+use dtrace_uapi::types::ProviderAttributes;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::{Arc, SetOnce};
@@ -165,7 +165,7 @@ impl Passed for Fires {
 /// The provider. A probe's cookie is its index.
 struct EventProvider {
     fires: Arc<Fires>,
-    places: SetOnce<Places<Fires>>,
+    places: Places<Fires>,
 }
 
 impl EventProvider {
@@ -178,18 +178,15 @@ impl EventProvider {
         // As many as a provider may have.
         let mut list = [0; MAX_SOURCES];
         let mut len = 0usize;
-        let Some(places) = self.places.as_ref() else {
-            return;
-        };
         for (n, source) in self.definition().sources.iter().enumerate() {
-            if source.feeds & some != 0 && source.feeds & none == 0 && places.has(n) {
+            if source.feeds & some != 0 && source.feeds & none == 0 && self.places.has(n) {
                 if let Some(slot) = list.get_mut(len) {
                     *slot = n;
                     len = len.wrapping_add(1);
                 }
             }
         }
-        f(places, list.get(..len).unwrap_or_default());
+        f(&self.places, list.get(..len).unwrap_or_default());
     }
 }
 
@@ -210,15 +207,7 @@ impl Provider for EventProvider {
     }
 
     fn attributes(&self) -> ProviderAttributes {
-        let evolving = Attribute::new(Stability::Evolving, Stability::Evolving, Class::Isa);
-        let private = Attribute::new(Stability::Private, Stability::Private, Class::Unknown);
-        ProviderAttributes {
-            provider: evolving,
-            module: private,
-            func: private,
-            name: evolving,
-            args: evolving,
-        }
+        attributes(EVOLVING)
     }
 
     fn privileges(&self) -> u32 {
@@ -303,11 +292,10 @@ pub fn register(
     let provider = Arc::new(
         EventProvider {
             fires: fires.clone(),
-            places: SetOnce::new(),
+            places,
         },
         GFP_KERNEL,
     )?;
-    provider.places.populate(places);
     let registration = framework.register(provider)?;
     registration.populate(|batch| {
         let mut probes = KVVec::new();

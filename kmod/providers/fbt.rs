@@ -14,7 +14,7 @@
 //! Modules' functions come when the module has started and go before its code does.
 
 use super::function::{FunctionProbes, Shape, Site};
-use super::KERNEL;
+use super::{attributes, KERNEL, PRIVATE};
 use crate::framework::{
     fire, Args, Batch, Failed, FireArgs, Framework, ProbeRef, Provider, Registration,
 };
@@ -22,7 +22,7 @@ use crate::sys::functions::Functions;
 use crate::sys::module::{Events, Module, Notifier};
 use crate::sys::regs::Regs;
 use dtrace_uapi::ioctl::PRIV_KERNEL;
-use dtrace_uapi::types::{Attribute, Class, ProviderAttributes, Stability};
+use dtrace_uapi::types::ProviderAttributes;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
@@ -56,15 +56,7 @@ impl Provider for FbtProvider {
     }
 
     fn attributes(&self) -> ProviderAttributes {
-        let evolving = Attribute::new(Stability::Evolving, Stability::Evolving, Class::Isa);
-        let private = Attribute::new(Stability::Private, Stability::Private, Class::Unknown);
-        ProviderAttributes {
-            provider: evolving,
-            module: private,
-            func: private,
-            name: evolving,
-            args: private,
-        }
+        attributes(PRIVATE)
     }
 
     fn privileges(&self) -> u32 {

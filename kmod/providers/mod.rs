@@ -19,6 +19,7 @@ mod sysinfo;
 mod vminfo;
 
 use crate::framework::{Framework, Registration};
+use dtrace_uapi::types::{Attribute, Class, ProviderAttributes, Stability};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -38,6 +39,22 @@ pub struct Providers {
 
 /// How the kernel itself is called where a probe's description names a module.
 const KERNEL: &[u8] = b"vmlinux";
+
+/// What may change at any time.
+const PRIVATE: Attribute = Attribute::new(Stability::Private, Stability::Private, Class::Unknown);
+/// What may change with a minor release.
+const EVOLVING: Attribute = Attribute::new(Stability::Evolving, Stability::Evolving, Class::Isa);
+
+/// The stability of a provider whose modules and functions are the kernel's own affair.
+fn attributes(args: Attribute) -> ProviderAttributes {
+    ProviderAttributes {
+        provider: EVOLVING,
+        module: PRIVATE,
+        func: PRIVATE,
+        name: EVOLVING,
+        args,
+    }
+}
 
 /// Registers all providers but `dtrace`, which is the framework's own.
 pub fn register_all(framework: &Arc<Framework>) -> Result<Providers> {

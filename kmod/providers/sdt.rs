@@ -9,13 +9,13 @@
 //! Modules' tracepoints come when the module has started and go before it does. Each tracepoint is patched by itself when it is
 //! enabled: the kernel's interface takes one at a time.
 
-use super::KERNEL;
+use super::{attributes, KERNEL, PRIVATE};
 use crate::framework::{fire, Args, Failed, FireArgs, Framework, ProbeRef, Provider, Registration};
 use crate::sys::module::Module;
 use crate::sys::module_tracepoints::{follow, Follow, Following, Maker, ModuleHooks};
 use crate::sys::tracepoint::{Hit, Tracepoints};
 use dtrace_uapi::ioctl::PRIV_KERNEL;
-use dtrace_uapi::types::{Attribute, Class, ProviderAttributes, Stability};
+use dtrace_uapi::types::ProviderAttributes;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex, SetOnce};
@@ -74,15 +74,7 @@ impl Provider for SdtProvider {
     }
 
     fn attributes(&self) -> ProviderAttributes {
-        let evolving = Attribute::new(Stability::Evolving, Stability::Evolving, Class::Isa);
-        let private = Attribute::new(Stability::Private, Stability::Private, Class::Unknown);
-        ProviderAttributes {
-            provider: evolving,
-            module: private,
-            func: private,
-            name: evolving,
-            args: private,
-        }
+        attributes(PRIVATE)
     }
 
     fn privileges(&self) -> u32 {
