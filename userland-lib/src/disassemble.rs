@@ -12,7 +12,7 @@ pub fn program(program: &Program, out: &mut dyn Write) -> io::Result<()> {
     for clause in &program.clauses {
         if let Some(predicate) = &clause.predicate {
             writeln!(out, "\nDisassembly of predicate of {}", clause.probes)?;
-            difo(predicate, out)?;
+            write!(out, "{}", listing(predicate))?;
         }
         for (index, action) in clause.actions.iter().enumerate() {
             if let Some(code) = &action.difo {
@@ -22,14 +22,15 @@ pub fn program(program: &Program, out: &mut dyn Write) -> io::Result<()> {
                     "\nDisassembly of action #{number} ({:?}) of {}",
                     action.kind, clause.probes
                 )?;
-                difo(code, out)?;
+                write!(out, "{}", listing(code))?;
             }
         }
     }
     Ok(())
 }
 
-fn difo(difo: &Difo, out: &mut dyn Write) -> io::Result<()> {
+/// The code of one object with its tables, as text.
+pub fn listing(difo: &Difo) -> String {
     let text: Vec<u32> = difo.text.iter().map(|instr| instr.0).collect();
     let listing = Listing {
         text: &text,
@@ -38,7 +39,7 @@ fn difo(difo: &Difo, out: &mut dyn Write) -> io::Result<()> {
         vars: &difo.vars,
         rtype: difo.rtype,
     };
-    write!(out, "{listing}")
+    listing.to_string()
 }
 
 #[cfg(test)]

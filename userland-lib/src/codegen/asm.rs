@@ -201,8 +201,8 @@ impl Assembler {
 mod tests {
     use super::*;
     use crate::codegen::ir::VarDecl;
+    use crate::disassemble::listing;
     use crate::source::Span;
-    use dtrace_uapi::disasm::Listing;
     use dtrace_uapi::types::{DIFV_KIND_SCALAR, DIFV_SCOPE_GLOBAL};
     use dtrace_uapi::var::Var;
     use proptest::prelude::*;
@@ -215,18 +215,6 @@ mod tests {
         pad: 0,
         size: 8,
     };
-
-    fn text(difo: &Difo) -> String {
-        let words: Vec<u32> = difo.text.iter().map(|i| i.0).collect();
-        let listing = Listing {
-            text: &words,
-            ints: &difo.ints,
-            strings: &difo.strings,
-            vars: &difo.vars,
-            rtype: difo.rtype,
-        };
-        listing.to_string()
-    }
 
     #[test]
     fn a_conditional_reads_well() {
@@ -282,7 +270,7 @@ OFF OPCODE      INSTRUCTION
 NAME             ID   KND SCP FLAG TYPE
 arg0             106  scl glb r    D type (integer) (size 8)
 ";
-        assert_eq!(text(&difo), expected);
+        assert_eq!(listing(&difo), expected);
     }
 
     #[test]

@@ -192,10 +192,10 @@ fn branch_on(op: BinaryOp, signed: bool, holds: bool) -> Op {
 mod tests {
     use super::super::lower::predicate;
     use super::*;
+    use crate::disassemble::listing;
     use crate::source::Span;
     use crate::types::{Ty, Types};
     use crate::world::Nowhere;
-    use dtrace_uapi::disasm::Listing;
     use dtrace_uapi::var::Var;
 
     fn arg(var: Var) -> Box<Expr> {
@@ -217,16 +217,8 @@ mod tests {
     /// The operations of a predicate's code.
     fn operations(expr: &Expr) -> Vec<String> {
         let difo = predicate(expr, &Types::new(&Nowhere)).expect("it fits");
-        let words: Vec<u32> = difo.text.iter().map(|i| i.0).collect();
-        let listing = Listing {
-            text: &words,
-            ints: &difo.ints,
-            strings: &difo.strings,
-            vars: &difo.vars,
-            rtype: difo.rtype,
-        };
-        let listing = listing.to_string();
-        let lines = listing.lines().skip(1).take(words.len());
+        let code = listing(&difo);
+        let lines = code.lines().skip(1).take(difo.text.len());
         lines
             .filter_map(|line| line.split_whitespace().nth(2).map(str::to_owned))
             .collect()
