@@ -158,10 +158,10 @@ impl<'a> Lowering<'a> {
                     index,
                 })
             }
-            ExprKind::Var(var) => self.read(&Target::Var(var), e.ty, span),
+            ExprKind::Var(var) => self.read(&Target::Var(var, Vec::new()), e.ty, span),
             ExprKind::Element(var, keys) => {
                 let keys = self.keys(keys);
-                self.read(&Target::Element(var, keys), e.ty, span)
+                self.read(&Target::Var(var, keys), e.ty, span)
             }
             ExprKind::Load { address, user } => {
                 let addr = self.expr(address);

@@ -148,19 +148,17 @@ mod tests {
         func.push(inst, Span::default());
     }
 
+    fn copy(dst: VReg, a: VReg) -> Inst {
+        let op = Op::Mov;
+        Inst::Un { op, dst, a }
+    }
+
     #[test]
     fn a_copied_result_is_assigned_where_it_goes() {
         let code = optimized(|f| {
             let (a, dst) = (f.vreg(), f.vreg());
             push(f, Inst::Const { dst: a, value: 3 });
-            push(
-                f,
-                Inst::Un {
-                    op: Op::Mov,
-                    dst,
-                    a,
-                },
-            );
+            push(f, copy(dst, a));
             push(f, Inst::Ret { src: dst });
         });
         let [Inst::Const { dst, value: 3 }, Inst::Ret { src }] = code[..] else {
@@ -174,14 +172,7 @@ mod tests {
         let code = optimized(|f| {
             let (a, dst) = (f.vreg(), f.vreg());
             push(f, Inst::Const { dst: a, value: 3 });
-            push(
-                f,
-                Inst::Un {
-                    op: Op::Mov,
-                    dst,
-                    a,
-                },
-            );
+            push(f, copy(dst, a));
             push(
                 f,
                 Inst::Compare {

@@ -21,8 +21,8 @@ use dtrace_uapi::var::{Var, OTHER_MIN};
 
 /// A place whose address or keys are computed.
 pub(super) enum Target<'a> {
-    Var(&'a VarRef),
-    Element(&'a VarRef, Vec<Key>),
+    /// A variable, or with keys an element of it.
+    Var(&'a VarRef, Vec<Key>),
     Memory(VReg, Option<Bits>),
 }
 
@@ -45,8 +45,8 @@ impl Lowering<'_> {
     /// Computes what of a place has to be computed.
     pub(super) fn target<'p>(&mut self, place: &'p Place) -> Target<'p> {
         match place {
-            Place::Var(var) => Target::Var(var),
-            Place::Element(var, keys) => Target::Element(var, self.keys(keys)),
+            Place::Var(var) => Target::Var(var, Vec::new()),
+            Place::Element(var, keys) => Target::Var(var, self.keys(keys)),
             Place::Memory { address, bits } => {
                 let address = match self.expr(address) {
                     // Stores name the register of their address as one that they write, which %r0 cannot be.
@@ -64,32 +64,10 @@ impl Lowering<'_> {
 
     pub(super) fn read(&mut self, target: &Target<'_>, ty: Ty, span: Span) -> VReg {
         match target {
-            Target::Var(var) => {
-                self.declare(var);
-                let op = match var.scope {
-                    VarScope::Global => Op::Ldgs,
-                    VarScope::Thread => Op::Ldts,
-                    VarScope::Clause => Op::Ldls,
-                };
-                self.emit(span, |dst| Inst::LoadVar {
-                    op,
-                    dst,
-                    var: var.id,
-                })
-            }
-            Target::Element(var, keys) => {
-                self.declare(var);
-                self.push_all(keys);
-                let op = if var.scope == VarScope::Thread {
-                    Op::Ldtaa
-                } else {
-                    Op::Ldgaa
-                };
-                self.emit(span, |dst| Inst::LoadVar {
-                    op,
-                    dst,
-                    var: var.id,
-                })
+            Target::Var(var, keys) => {
+                let (op, _) = self.variable(var, keys);
+                let var = var.id;
+                self.emit(span, |dst| Inst::LoadVar { op, dst, var })
             }
             Target::Memory(addr, Some(bits)) => self.load_bits(*addr, *bits, false, span),
             Target::Memory(addr, None) => {
@@ -105,38 +83,10 @@ impl Lowering<'_> {
 
     pub(super) fn write(&mut self, target: &Target<'_>, src: VReg, ty: Ty, span: Span) {
         match target {
-            Target::Var(var) => {
-                self.declare(var);
-                let op = match var.scope {
-                    VarScope::Global => Op::Stgs,
-                    VarScope::Thread => Op::Stts,
-                    VarScope::Clause => Op::Stls,
-                };
-                self.func.push(
-                    Inst::StoreVar {
-                        op,
-                        src,
-                        var: var.id,
-                    },
-                    span,
-                );
-            }
-            Target::Element(var, keys) => {
-                self.declare(var);
-                self.push_all(keys);
-                let op = if var.scope == VarScope::Thread {
-                    Op::Sttaa
-                } else {
-                    Op::Stgaa
-                };
-                self.func.push(
-                    Inst::StoreVar {
-                        op,
-                        src,
-                        var: var.id,
-                    },
-                    span,
-                );
+            Target::Var(var, keys) => {
+                let (_, op) = self.variable(var, keys);
+                let var = var.id;
+                self.func.push(Inst::StoreVar { op, src, var }, span);
             }
             Target::Memory(addr, Some(bits)) => self.store_bits(*addr, src, *bits, span),
             Target::Memory(addr, None) => match self.shape(ty) {
@@ -175,6 +125,21 @@ impl Lowering<'_> {
                     );
                 }
             },
+        }
+    }
+
+    /// Makes a variable accessible: declares it and pushes its keys. Returns what loads it and what stores to it.
+    fn variable(&mut self, var: &VarRef, keys: &[Key]) -> (Op, Op) {
+        self.declare(var);
+        if !keys.is_empty() {
+            self.push_all(keys);
+        }
+        match (var.scope, keys.is_empty()) {
+            (VarScope::Global, true) => (Op::Ldgs, Op::Stgs),
+            (VarScope::Thread, true) => (Op::Ldts, Op::Stts),
+            (VarScope::Clause, true) => (Op::Ldls, Op::Stls),
+            (VarScope::Thread, false) => (Op::Ldtaa, Op::Sttaa),
+            (_, false) => (Op::Ldgaa, Op::Stgaa),
         }
     }
 

@@ -129,47 +129,33 @@ impl Sema<'_, '_> {
         if self.state.types.is_const(ty) {
             return refuse(format!("operator {op} cannot modify a const object"));
         }
-        match value.kind {
+        let (address, bits) = match value.kind {
             ExprKind::Load {
                 address,
                 user: false,
-            } => {
-                let address = Box::new(self.with_room(*address));
-                Ok((
-                    Place::Memory {
-                        address,
-                        bits: None,
-                    },
-                    ty,
-                ))
-            }
+            } => (address, None),
             ExprKind::LoadBits {
                 address,
                 bits,
                 user: false,
-            } => {
-                let address = Box::new(self.with_room(*address));
-                let bits = Some(bits);
-                Ok((Place::Memory { address, bits }, ty))
-            }
-            ExprKind::Load { .. } | ExprKind::LoadBits { .. } => refuse(format!(
-                "operator {op} cannot modify user memory: use copyout( )"
-            )),
-            // An object within something: its address is known.
-            ExprKind::Retype(address) if !self.state.types.is_scalar(ty) && !value.user => {
-                let address = Box::new(self.with_room(*address));
-                Ok((
-                    Place::Memory {
-                        address,
-                        bits: None,
-                    },
-                    ty,
+            } => (address, Some(bits)),
+            ExprKind::Load { .. } | ExprKind::LoadBits { .. } => {
+                return refuse(format!(
+                    "operator {op} cannot modify user memory: use copyout( )"
                 ))
             }
-            _ => refuse(format!(
-                "operator {op} requires modifiable lvalue as an operand"
-            )),
-        }
+            // An object within something: its address is known.
+            ExprKind::Retype(address) if !self.state.types.is_scalar(ty) && !value.user => {
+                (address, None)
+            }
+            _ => {
+                return refuse(format!(
+                    "operator {op} requires modifiable lvalue as an operand"
+                ))
+            }
+        };
+        let address = Box::new(self.with_room(*address));
+        Ok((Place::Memory { address, bits }, ty))
     }
 
     fn variable_place(
