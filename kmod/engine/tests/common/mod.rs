@@ -6,8 +6,10 @@
 #![allow(dead_code)]
 
 pub mod asm;
+pub mod differ;
 pub mod dof;
 pub mod machine;
+pub mod tracing;
 
 use dtrace_engine::consumer::Config;
 use dtrace_engine::dof::{ActionSpec, Difo};

@@ -1,0 +1,312 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! A DIF program run in two ways: prepared, and by the reference. Result, fault, instruction and memory must be the same.
+//!
+//! Programs come from [`Seed`]s, a few numbers an instruction, so that most of them pass the verifier.
+
+use super::asm::{array, asm_with, bytes, int, string, var};
+use super::config;
+use super::machine::TestMachine;
+use dtrace_engine::dif::env::{Core, Env, Vm};
+use dtrace_engine::dif::exec::{self, Stopped};
+use dtrace_engine::dif::prepare::{prepare, Context};
+use dtrace_engine::dif::{reference, verify};
+use dtrace_engine::dof::Difo;
+use dtrace_engine::mem::shared::Shared;
+use dtrace_engine::mem::Vec as EVec;
+use dtrace_engine::var::dynamic::Dynamics;
+use dtrace_engine::var::statics::Table;
+use dtrace_engine::Privileges;
+use dtrace_uapi::dif::{Instr, Op};
+use dtrace_uapi::types::DifVar;
+
+/// Size of strings.
+pub const STRSIZE: usize = 32;
+
+/// Variables of every kind.
+pub fn vars() -> Vec<DifVar> {
+    vec![
+        var(0x500, 0, int(8)),
+        var(0x501, 0, string()),
+        var(0x502, 0, bytes(24)),
+        var(0x500, 1, int(8)),
+        var(0x501, 1, string()),
+        var(0x500, 2, int(8)),
+        var(0x501, 2, bytes(40)),
+        array(0x503, 0, int(8)),
+        array(0x503, 1, string()),
+    ]
+}
+
+/// A machine with some memory, and arguments that point to it or nowhere.
+pub fn machine() -> TestMachine {
+    let mut m = TestMachine::default();
+    m.kernel.insert(
+        0xffff_8000_0000_0000,
+        (0..200u8).map(|b| b ^ 0x55).collect(),
+    );
+    m.kernel.insert(
+        0xffff_8000_0001_0000,
+        b"/usr//lib/../share/x,y;z\0tail".to_vec(),
+    );
+    m.user
+        .get_mut()
+        .insert(0x40_0000, b"a user string\0and more of it".to_vec());
+    m.args = [
+        0xffff_8000_0000_0000,
+        0xffff_8000_0001_0000,
+        0x40_0000,
+        0,
+        u64::MAX,
+        i64::MIN as u64,
+        7,
+        1,
+        0x40_0008,
+        2,
+    ];
+    m
+}
+
+/// One way of running: result and all memory that the program could change.
+#[derive(Debug, PartialEq)]
+pub struct Outcome {
+    pub result: Result<u64, Stopped>,
+    scratch: Vec<u8>,
+    locals: Vec<u8>,
+    globals: Vec<u8>,
+    /// Nonzero words of the values of dynamic variables.
+    values: Vec<(usize, u64)>,
+    ntuple: usize,
+    random: u64,
+}
+
+fn outcome(
+    difo: &Difo,
+    table: &Table,
+    key_size: usize,
+    kernel: bool,
+    run: impl FnOnce(&mut Env<'_, TestMachine>) -> Result<u64, Stopped>,
+) -> Outcome {
+    let m = machine();
+    let core = Core {
+        strings: EVec::copy_of(&difo.strings).unwrap(),
+        globals: Shared::new(table.globals_size()).unwrap(),
+        dynamics: Some(Dynamics::new(16384, 16 + key_size, table.data_max(), 1).unwrap()),
+        speculations: None,
+        strsize: STRSIZE,
+        kernel,
+        all_users: true,
+    };
+    let words = core.dynamics.as_ref().unwrap().key_words();
+    let mut vm = Vm::new(&core, 1024, table.locals_size(), words, 7).unwrap();
+    let result = run(&mut Env {
+        m: &m,
+        core: &core,
+        vm: &mut vm,
+        cpu: 0,
+        epid: 3,
+        probe: 4,
+    });
+    let all = |shared: &Shared| {
+        let mut out = vec![0; shared.size()];
+        assert!(shared.read(0, &mut out));
+        out
+    };
+    Outcome {
+        result,
+        scratch: vm.scratch[..vm.used].to_vec(),
+        locals: vm.locals.to_vec(),
+        globals: all(&core.globals),
+        values: all(core.dynamics.as_ref().unwrap().values())
+            .chunks(8)
+            .enumerate()
+            .map(|(at, word)| (at, super::u64_at(word, 0)))
+            .filter(|(_, word)| *word != 0)
+            .collect(),
+        ntuple: vm.ntuple,
+        random: vm.random,
+    }
+}
+
+/// Runs a program in both ways. `None`: the verifier refused it.
+pub fn both(difo: &Difo, kernel: bool) -> Option<(Outcome, Outcome)> {
+    let cx = verify::Context {
+        privileges: Privileges {
+            kernel,
+            ..Privileges::ALL
+        },
+        features: config().features,
+        destructive: true,
+        strsize: STRSIZE,
+    };
+    let facts = verify::verify(difo, &cx)
+        .ok()
+        .filter(|facts| facts.key_size < 4096)?;
+    let mut table = Table::default();
+    for var in difo.vars.iter() {
+        table.declare(var, STRSIZE).unwrap();
+    }
+    let cx = Context {
+        table: &table,
+        strings: 0,
+        kernel,
+    };
+    let program = prepare(difo, &cx).unwrap();
+    let a = outcome(difo, &table, facts.key_size, kernel, |env| {
+        exec::run(&program, env)
+    });
+    let b = outcome(difo, &table, facts.key_size, kernel, |env| {
+        reference::run(difo, &cx, env)
+    });
+    Some((a, b))
+}
+
+/// Numbers from which a program is made.
+#[derive(Clone, Debug)]
+pub struct Seed {
+    pub kind: u8,
+    pub a: u8,
+    pub b: u8,
+    pub c: u8,
+    pub n: u16,
+}
+
+fn pick<T: Copy>(from: &[T], n: u8) -> T {
+    from[n as usize % from.len()]
+}
+
+/// A program that the verifier accepts as a rule: operands are in range, branches may miss.
+pub fn program(seeds: &[Seed]) -> Difo {
+    use Op::*;
+    const ALU: [Op; 14] = [
+        Or, Xor, And, Sll, Srl, Sra, Sub, Add, Mul, Sdiv, Udiv, Srem, Urem, Copys,
+    ];
+    const LOADS: [Op; 14] = [
+        Ldsb, Ldsh, Ldsw, Ldub, Lduh, Lduw, Ldx, Uldub, Uldsw, Uldx, Rldub, Rldsh, Rldx, Ldub,
+    ];
+    const BRANCHES: [Op; 11] = [Ba, Be, Bne, Bg, Bgu, Bge, Bgeu, Bl, Blu, Ble, Bleu];
+    const BUILTINS: [u16; 14] = [
+        0x106, 0x107, 0x108, 0x109, 0x10a, 0x10b, 0x10c, 0x10d, 0x10e, 0x10f, 0x116, 0x118, 0x101,
+        0x114,
+    ];
+    // Subroutine, and number of arguments.
+    const CALLS: [(u16, u8); 30] = [
+        (0, 0),
+        (8, 2),
+        (9, 1),
+        (9, 2),
+        (11, 1),
+        (12, 1),
+        (15, 1),
+        (16, 3),
+        (17, 3),
+        (20, 1),
+        (23, 2),
+        (24, 1),
+        (24, 2),
+        (25, 1),
+        (26, 1),
+        (27, 1),
+        (28, 2),
+        (29, 2),
+        (30, 2),
+        (31, 2),
+        (32, 2),
+        (32, 3),
+        (33, 2),
+        (34, 3),
+        (36, 1),
+        (41, 2),
+        (44, 1),
+        (47, 2),
+        (48, 1),
+        (202, 1),
+    ];
+    let mut text: Vec<Instr> = vec![];
+    for s in seeds {
+        let (r1, r2, rd) = (s.a & 7, s.b & 7, 1 + s.c % 7);
+        let i = match s.kind % 20 {
+            0..=2 => Instr::fmt(pick(&ALU, s.n as u8), r1, r2, rd),
+            3 => Instr::fmt(pick(&[Not, Mov], s.n as u8), r1, 0, rd),
+            4 => Instr::fmt(Allocs, r1, 0, rd),
+            5 => Instr::fmt(pick(&LOADS, s.n as u8), r1, 0, rd),
+            6 => Instr::fmt(pick(&[Stb, Sth, Stw, Stx], s.n as u8), r1, 0, rd),
+            7 => Instr::fmt(pick(&[Cmp, Scmp, Cmp], s.n as u8), r1, r2, 0),
+            8 => Instr::fmt(Tst, r1, 0, 0),
+            9 | 10 => Instr::branch(
+                pick(&BRANCHES, s.n as u8),
+                text.len() as u32 + 1 + u32::from(s.b % 12),
+            ),
+            11 | 12 => Instr::indexed(Setx, s.n % 12, rd),
+            13 => Instr::indexed(Sets, s.n % 20, rd),
+            14 => Instr::indexed(Ldgs, pick(&BUILTINS, s.n as u8), rd),
+            15 => pick(
+                &[
+                    Instr::indexed(Ldgs, 0x500 + s.n % 3, rd),
+                    Instr::indexed(Ldts, 0x500 + s.n % 2, rd),
+                    Instr::indexed(Ldls, 0x500 + s.n % 2, rd),
+                    Instr::fmt(Ldga, s.n as u8 % 3, r2, rd),
+                ],
+                s.b,
+            ),
+            16 => pick(
+                &[
+                    Instr::indexed(Stgs, 0x500 + s.n % 3, r1),
+                    Instr::indexed(Stts, 0x500 + s.n % 2, r1),
+                    Instr::indexed(Stls, 0x500 + s.n % 2, r1),
+                ],
+                s.b,
+            ),
+            17 => {
+                text.push(Instr::fmt(Flushts, 0, 0, 0));
+                text.push(Instr::fmt(Pushtv, 0, 0, r1));
+                text.push(Instr::fmt(Pushtr, s.n as u8 & 1, r2, rd));
+                let op = pick(&[Ldgaa, Stgaa, Ldtaa, Sttaa], s.b);
+                Instr::indexed(op, 0x503, 1 + s.c % 7)
+            }
+            18 => {
+                let (subr, n) = pick(&CALLS, s.n as u8);
+                text.push(Instr::fmt(Flushts, 0, 0, 0));
+                for k in 0..n {
+                    text.push(Instr::fmt(Pushtv, 0, 0, (r1 + k) & 7));
+                }
+                Instr::indexed(Call, subr, rd)
+            }
+            _ => pick(
+                &[
+                    Instr::fmt(Nop, 0, 0, 0),
+                    Instr::fmt(Popts, 0, 0, 0),
+                    Instr::fmt(Pushtv, 0, 0, r1),
+                ],
+                s.b,
+            ),
+        };
+        text.push(i);
+    }
+    text.push(Instr::fmt(Ret, 0, 0, 1));
+    let end = text.len() as u32 - 1;
+    for i in &mut text {
+        if i.op().is_some_and(verify::is_branch) {
+            *i = Instr::branch(i.op().unwrap(), i.label().min(end));
+        }
+    }
+    let mut difo = asm_with("ret %r1", int(8), &vars());
+    difo.text = super::copy(&text);
+    difo.ints = super::copy(&[
+        0,
+        1,
+        8,
+        64,
+        u64::MAX,
+        i64::MIN as u64,
+        0xffff_8000_0000_0003,
+        0xffff_8000_0001_0000,
+        0x40_0000,
+        300,
+        13,
+        16,
+    ]);
+    difo.strings = super::copy(b"\0/a/./b\0x,y\0{\"k\":1}\0");
+    difo
+}
