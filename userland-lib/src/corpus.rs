@@ -6,72 +6,13 @@
 
 use crate::compile::{Compiler, Settings};
 use crate::disassemble;
+use crate::fixture::{Little, PIECES};
+use crate::options::Options;
 use crate::source::Source;
-use crate::types::btf::{fixture, Btf};
-use crate::world::{
-    ArgInfo, ProbeInfo, ProbePattern, ProbeSource, Symbol, SymbolSource, TypeSource,
-};
-use dtrace_uapi::types::ProbeId;
 use expect_test::expect_file;
 use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
-/// A little kernel: the types of [`fixture::kernel`], a few symbols, and every probe but those named `nosuch` or `entyr`.
-struct Little(Arc<Btf>);
-
-impl ProbeSource for Little {
-    fn matching(&self, pattern: &ProbePattern, limit: usize) -> Vec<ProbeInfo> {
-        if ["nosuch", "entyr"].contains(&pattern.name.as_str()) || pattern.id > 100 {
-            return Vec::new();
-        }
-        let probe = |func: &str| ProbeInfo {
-            id: 1,
-            provider: pattern.provider.clone(),
-            module: "vmlinux".to_owned(),
-            func: func.to_owned(),
-            name: match pattern.name.as_str() {
-                "" => "entry".to_owned(),
-                name => name.to_owned(),
-            },
-        };
-        let mut probes = vec![probe(&pattern.func)];
-        if pattern.func == "*" {
-            probes = vec![probe("wake_up_process"), probe("printk")];
-        }
-        probes.truncate(limit);
-        probes
-    }
-
-    fn argument(&self, _id: ProbeId, index: u32) -> Option<ArgInfo> {
-        (index < 2).then(|| ArgInfo {
-            mapping: 1 - index,
-            native: ["struct task_struct *", "int"][index as usize].to_owned(),
-            translated: String::new(),
-        })
-    }
-}
-
-impl TypeSource for Little {
-    fn btf(&self, module: &str) -> Option<Arc<Btf>> {
-        (module == "vmlinux").then(|| self.0.clone())
-    }
-
-    fn modules(&self) -> Vec<String> {
-        Vec::new()
-    }
-}
-
-impl SymbolSource for Little {
-    fn symbol(&self, _module: Option<&str>, name: &str) -> Option<Symbol> {
-        ["jiffies_64", "current_task", "total_forks", "untyped"]
-            .contains(&name)
-            .then(|| Symbol {
-                address: 0xffff_ffff_8200_0000,
-                module: "vmlinux".to_owned(),
-            })
-    }
-}
 
 /// The programs of a folder of `tests/`.
 fn programs(folder: &str) -> Vec<PathBuf> {
@@ -89,16 +30,21 @@ fn programs(folder: &str) -> Vec<PathBuf> {
 }
 
 fn compile(path: &Path) -> (Source, crate::diag::Result<crate::program::Program>) {
-    let world = Little(fixture::kernel().build());
+    let world = Little::default();
     let text = std::fs::read_to_string(path).expect("a program");
     let source = Source::file(path.display().to_string(), text);
+    let args = ["script", "42", "word", "99999999999999999999"];
     let settings = Settings {
-        args: vec!["script".to_owned(), "42".to_owned(), "word".to_owned()],
+        args: args.map(str::to_owned).into(),
         macros: vec![("target".to_owned(), 7)],
-        argref: true,
+        argref: !source.text.contains("@argref=no"),
         ..Settings::default()
     };
     let program = Compiler::new(&world).compile(&source, &settings);
+    let program = program.and_then(|program| {
+        Options::default().take_over(&program)?;
+        Ok(program)
+    });
     (source, program)
 }
 
@@ -123,17 +69,22 @@ fn good_programs_become_code() {
 
 #[test]
 fn bad_programs_are_refused_in_dtraces_words() {
+    let mut others = Vec::new();
     for path in programs("err") {
         let (source, program) = compile(&path);
-        let Err(error) = program else {
-            panic!("{} compiles", path.display());
-        };
         let name = path
             .file_name()
             .and_then(|name| name.to_str())
             .unwrap_or("");
+        let Err(error) = program else {
+            others.push(format!("{name} compiles"));
+            continue;
+        };
         let tag = name.split('.').next().unwrap_or("");
-        assert_eq!(error.tag, tag, "{name}: {error}");
+        if error.tag != tag {
+            others.push(format!("{name}: {error}"));
+            continue;
+        }
         let text = format!(
             "{}\n{}",
             error.headline(&source, true),
@@ -141,12 +92,90 @@ fn bad_programs_are_refused_in_dtraces_words() {
         );
         expect_file![path.with_extension("out")].assert_eq(&text);
     }
+    assert_eq!(others, Vec::<String>::new());
+}
+
+/// `tests/tags`: each tag, and why no program shows it, if none does.
+fn tags() -> BTreeMap<&'static str, &'static str> {
+    let lines = include_str!("../tests/tags").lines();
+    let lines = lines.filter(|line| !line.starts_with('#') && !line.is_empty());
+    lines
+        .map(|line| line.split_once(' ').unwrap_or((line, "")))
+        .collect()
+}
+
+#[test]
+fn every_tag_has_a_program() {
+    let shown: BTreeSet<String> = programs("err")
+        .iter()
+        .filter_map(|path| Some(path.file_name()?.to_str()?.split('.').next()?.to_owned()))
+        .collect();
+    let known = tags();
+    for (tag, why_not) in &known {
+        assert_eq!(shown.contains(*tag), why_not.is_empty(), "{tag}");
+    }
+    for tag in shown {
+        assert!(
+            known.contains_key(tag.as_str()),
+            "{tag} is not in tests/tags"
+        );
+    }
+}
+
+/// A tag that the compiler can raise does not stay without a program because nobody thought of it.
+#[test]
+fn every_tag_of_the_source_is_known() {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("src")];
+    let mut found = BTreeSet::new();
+    while let Some(folder) = folders.pop() {
+        for entry in folder.read_dir().expect("a folder of source") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).expect("source");
+            let words = text.split('"').filter(|word| {
+                let is_tag = |c: char| c.is_ascii_uppercase() || c == '_';
+                word.starts_with("D_") && !word.ends_with('_') && word.chars().all(is_tag)
+            });
+            found.extend(words.map(str::to_owned));
+        }
+    }
+    let known = tags();
+    let unknown: Vec<&String> = found
+        .iter()
+        .filter(|tag| !known.contains_key(tag.as_str()))
+        .collect();
+    assert_eq!(unknown, Vec::<&String>::new());
+    for (tag, why_not) in known {
+        let raised = found.contains(tag);
+        assert_eq!(raised, !why_not.starts_with("never: "), "{tag}");
+    }
+}
+
+/// No file holds so many variables.
+#[test]
+fn variables_end_with_their_numbers() {
+    use std::fmt::Write;
+    let mut text = String::new();
+    for number in 0..=u16::MAX - dtrace_uapi::var::OTHER_UBASE + 1 {
+        let _ = write!(text, "int v{number};");
+    }
+    let world = Little::default();
+    let source = Source::file("many.d", text);
+    let error = Compiler::new(&world).compile(&source, &Settings::default());
+    let error = error.expect_err("too many");
+    assert_eq!(
+        error.to_string(),
+        "[D_ID_OFLOW] cannot create v64256: too many variables"
+    );
 }
 
 /// The demonstrations compile as people run them: after the system's libraries.
 #[test]
 fn demonstrations_compile() {
-    let world = Little(fixture::kernel().build());
+    let world = Little::default();
     let own = crate::handle::libraries(&Default::default(), |_| true).expect("libraries");
     let demonstrations = programs("../demo");
     assert!(demonstrations.len() >= 30);
@@ -184,7 +213,7 @@ fn demonstrations_compile() {
 /// A field that a kernel has not disables the members that read it, and them alone.
 #[test]
 fn a_member_whose_field_is_gone_is_an_error_where_it_is_read() {
-    let world = Little(fixture::kernel().build());
+    let world = Little::default();
     let mut compiler = Compiler::new(&world);
     let mut compile = |source: &Source| {
         let settings = Settings {
@@ -214,7 +243,7 @@ fn a_member_whose_field_is_gone_is_an_error_where_it_is_read() {
 /// Under `-xlinkmode=dynamic` nobody would ever fill in the address of a symbol.
 #[test]
 fn symbols_that_are_left_open_are_refused() {
-    let world = Little(fixture::kernel().build());
+    let world = Little::default();
     let source = Source::argument("BEGIN { trace((uint64_t)&`jiffies_64); }");
     let compile = |no_symbols| {
         let settings = Settings {
@@ -231,112 +260,6 @@ fn symbols_that_are_left_open_are_refused() {
          (offset 0xffffffff82000000)"
     );
 }
-
-/// Pieces that programs are made of, and pieces that they are not.
-const PIECES: &[&str] = &[
-    "BEGIN",
-    "syscall::read:entry",
-    "/",
-    "{",
-    "}",
-    "(",
-    ")",
-    "[",
-    "]",
-    ";",
-    ",",
-    "@",
-    "@a",
-    "=",
-    "+=",
-    "++",
-    "->",
-    ".",
-    "*",
-    "&",
-    "-",
-    "!",
-    "?",
-    ":",
-    "==",
-    "<",
-    "<<",
-    "&&",
-    "^^",
-    "self->x",
-    "this->y",
-    "x",
-    "y",
-    "pid",
-    "execname",
-    "curthread",
-    "args",
-    "arg0",
-    "1",
-    "0x7f",
-    "077",
-    "'c'",
-    "\"s\"",
-    "\"%d %s\"",
-    "count",
-    "sum",
-    "quantize",
-    "lquantize",
-    "printf",
-    "printa",
-    "trace",
-    "exit",
-    "stack",
-    "strlen",
-    "copyinstr",
-    "int",
-    "char",
-    "struct",
-    "task_struct",
-    "union",
-    "enum",
-    "typedef",
-    "string",
-    "inline",
-    "translator",
-    "xlate",
-    "sizeof",
-    "offsetof",
-    "stringof",
-    "if",
-    "else",
-    "`",
-    "jiffies_64",
-    "$1",
-    "$$1",
-    "$target",
-    "#pragma D option quiet\n",
-    "#pragma D attributes Stable/Stable/Common x\n",
-    "extern",
-    "self",
-    "this",
-    "const",
-    "unsigned",
-    "long",
-    "translator struct s < int i > { a = i; };",
-    "struct s { int a : 3; struct s *next; char c[4]; };",
-    "enum e { A, B = 3 };",
-    "inline int f[int x] = x;",
-    "int a[2], b[int];",
-    "xlate <struct s> (1).a",
-    "offsetof(struct s, c)",
-    "uregs[",
-    "...",
-    "else if (x)",
-    "/*",
-    "*/",
-    "\n",
-    "\\",
-    "\"",
-    "'",
-    "#",
-    "\u{e9}",
-];
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
@@ -393,7 +316,7 @@ fn texts() -> &'static [String] {
 }
 
 fn survives(text: &str) {
-    let world = Little(fixture::kernel().build());
+    let world = Little::default();
     let source = Source::argument(text);
     let settings = Settings {
         args: vec!["script".to_owned(), "-3".to_owned()],

@@ -11,6 +11,8 @@ mod corpus;
 pub mod diag;
 pub mod disassemble;
 pub mod dof;
+#[cfg(any(test, feature = "fixture"))]
+pub mod fixture;
 pub mod format;
 pub mod handle;
 pub mod list;

@@ -37,7 +37,6 @@ pub use world::{probe_desc, probes, KernelWorld};
 
 use crate::compile::{Compiler, Settings};
 use crate::consume::{Consumer, Context, Event, Places, Sink};
-use crate::diag::Diagnostic;
 use crate::options::{OptionError, Options, Setter};
 use crate::proc::Target;
 use crate::program::Program;
@@ -150,19 +149,7 @@ impl<'w> Handle<'w> {
             .compiler
             .compile(source, settings)
             .map_err(Error::Compile)?;
-        for pragma in &program.options {
-            let set = self
-                .options
-                .set(&pragma.name, pragma.value.as_deref(), Setter::Pragma);
-            set.map_err(|error| {
-                let name = &pragma.name;
-                let message = match &pragma.value {
-                    Some(value) => format!("failed to set option '{name}' to '{value}': {error}"),
-                    None => format!("failed to set option '{name}': {error}"),
-                };
-                Error::Compile(Diagnostic::new("D_PRAGMA_OPTSET", pragma.span, message))
-            })?;
-        }
+        self.options.take_over(&program).map_err(Error::Compile)?;
         self.statements.extend(program.statements.iter().cloned());
         self.places.add(source, &program);
         for action in program.clauses.iter().flat_map(|clause| &clause.actions) {

@@ -20,6 +20,8 @@ pub use consumer::ConsumerOptions;
 pub use dtrace_uapi::option::Opt;
 pub use value::{parse_flag, parse_number, parse_rate, parse_size};
 
+use crate::diag::Diagnostic;
+use crate::program::Program;
 use dtrace_uapi::limits;
 use dtrace_uapi::option;
 use std::fmt;
@@ -219,6 +221,22 @@ impl Options {
             return Err(OptionError::Active);
         }
         self.values[opt as usize] = value;
+        Ok(())
+    }
+
+    /// Sets the options that a program's own lines set.
+    pub fn take_over(&mut self, program: &Program) -> crate::diag::Result<()> {
+        for pragma in &program.options {
+            let set = self.set(&pragma.name, pragma.value.as_deref(), Setter::Pragma);
+            set.map_err(|error| {
+                let name = &pragma.name;
+                let message = match &pragma.value {
+                    Some(value) => format!("failed to set option '{name}' to '{value}': {error}"),
+                    None => format!("failed to set option '{name}': {error}"),
+                };
+                Diagnostic::new("D_PRAGMA_OPTSET", pragma.span, message)
+            })?;
+        }
         Ok(())
     }
 

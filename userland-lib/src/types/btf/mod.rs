@@ -14,7 +14,7 @@
 //! a panic, endless recursion or memory beyond the input's size.
 
 mod error;
-#[cfg(test)]
+#[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
 mod image;
 mod kernel;

@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! A little kernel for tests: the types of [`fixture::kernel`], a few symbols, and probes of any name.
+//!
+//! It is always the same, so what the compiler makes of a program in it can be kept beside the program. And the pieces
+//! of text that programs are made of, for what makes programs at random.
+
+use crate::types::btf::{fixture, Btf};
+use crate::world::{
+    ArgInfo, ProbeInfo, ProbePattern, ProbeSource, Symbol, SymbolSource, TypeSource,
+};
+use dtrace_uapi::types::ProbeId;
+use std::sync::Arc;
+
+/// Every probe but those named `nosuch` or `entyr`. Those of the provider `strange` have arguments that nobody can read.
+pub struct Little(Arc<Btf>);
+
+/// Number of `strange:::type`, whose argument has a type that there is not.
+const TYPE: ProbeId = 2;
+/// Number of `strange:::translated`, whose argument has no translator.
+const TRANSLATED: ProbeId = 3;
+
+impl Default for Little {
+    fn default() -> Self {
+        Self(fixture::kernel().build())
+    }
+}
+
+impl ProbeSource for Little {
+    fn matching(&self, pattern: &ProbePattern, limit: usize) -> Vec<ProbeInfo> {
+        if ["nosuch", "entyr"].contains(&pattern.name.as_str()) || pattern.id > 100 {
+            return Vec::new();
+        }
+        let probe = |func: &str| ProbeInfo {
+            id: match (pattern.provider.as_str(), pattern.name.as_str()) {
+                ("strange", "type") => TYPE,
+                ("strange", "translated") => TRANSLATED,
+                _ => 1,
+            },
+            provider: pattern.provider.clone(),
+            module: "vmlinux".to_owned(),
+            func: func.to_owned(),
+            name: match pattern.name.as_str() {
+                "" => "entry".to_owned(),
+                name => name.to_owned(),
+            },
+        };
+        let mut probes = vec![probe(&pattern.func)];
+        if pattern.func == "*" {
+            probes = vec![probe("wake_up_process"), probe("printk")];
+        }
+        probes.truncate(limit);
+        probes
+    }
+
+    fn argument(&self, id: ProbeId, index: u32) -> Option<ArgInfo> {
+        let (native, translated) = match (id, index) {
+            (TYPE, 0) => ("struct nowhere *", ""),
+            (TRANSLATED, 0) => ("struct task_struct *", "struct list_head"),
+            (_, 0) => ("struct task_struct *", ""),
+            (_, 1) => ("int", ""),
+            _ => return None,
+        };
+        Some(ArgInfo {
+            mapping: 1 - index,
+            native: native.to_owned(),
+            translated: translated.to_owned(),
+        })
+    }
+}
+
+impl TypeSource for Little {
+    fn btf(&self, module: &str) -> Option<Arc<Btf>> {
+        (module == "vmlinux").then(|| self.0.clone())
+    }
+
+    fn modules(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+impl SymbolSource for Little {
+    fn symbol(&self, _module: Option<&str>, name: &str) -> Option<Symbol> {
+        ["jiffies_64", "current_task", "total_forks", "untyped"]
+            .contains(&name)
+            .then(|| Symbol {
+                address: 0xffff_ffff_8200_0000,
+                module: "vmlinux".to_owned(),
+            })
+    }
+}
+
+/// Pieces that programs are made of, and pieces that they are not.
+pub const PIECES: &[&str] = &[
+    "BEGIN",
+    "syscall::read:entry",
+    "/",
+    "{",
+    "}",
+    "(",
+    ")",
+    "[",
+    "]",
+    ";",
+    ",",
+    "@",
+    "@a",
+    "=",
+    "+=",
+    "++",
+    "->",
+    ".",
+    "*",
+    "&",
+    "-",
+    "!",
+    "?",
+    ":",
+    "==",
+    "<",
+    "<<",
+    "&&",
+    "^^",
+    "self->x",
+    "this->y",
+    "x",
+    "y",
+    "pid",
+    "execname",
+    "curthread",
+    "args",
+    "arg0",
+    "1",
+    "0x7f",
+    "077",
+    "'c'",
+    "\"s\"",
+    "\"%d %s\"",
+    "count",
+    "sum",
+    "quantize",
+    "lquantize",
+    "printf",
+    "printa",
+    "trace",
+    "exit",
+    "stack",
+    "strlen",
+    "copyinstr",
+    "int",
+    "char",
+    "struct",
+    "task_struct",
+    "union",
+    "enum",
+    "typedef",
+    "string",
+    "inline",
+    "translator",
+    "xlate",
+    "sizeof",
+    "offsetof",
+    "stringof",
+    "if",
+    "else",
+    "`",
+    "jiffies_64",
+    "$1",
+    "$$1",
+    "$target",
+    "#pragma D option quiet\n",
+    "#pragma D attributes Stable/Stable/Common x\n",
+    "extern",
+    "self",
+    "this",
+    "const",
+    "unsigned",
+    "long",
+    "translator struct s < int i > { a = i; };",
+    "struct s { int a : 3; struct s *next; char c[4]; };",
+    "enum e { A, B = 3 };",
+    "inline int f[int x] = x;",
+    "int a[2], b[int];",
+    "xlate <struct s> (1).a",
+    "offsetof(struct s, c)",
+    "uregs[",
+    "...",
+    "else if (x)",
+    "/*",
+    "*/",
+    "\n",
+    "\\",
+    "\"",
+    "'",
+    "#",
+    "\u{e9}",
+];

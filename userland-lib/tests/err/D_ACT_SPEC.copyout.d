@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+BEGIN
+{
+	speculate(1);
+	copyout(alloca(4), arg0, 4);
+}

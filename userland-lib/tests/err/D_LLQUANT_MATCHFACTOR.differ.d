@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+BEGIN
+{
+	@ = llquantize(arg0, 10, 0, 6, 20);
+	@ = llquantize(arg0, 20, 0, 6, 20);
+}

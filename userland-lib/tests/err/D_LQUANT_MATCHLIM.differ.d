@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+BEGIN
+{
+	@ = lquantize(arg0, 0, 9);
+	@ = lquantize(arg0, 0, 8);
+}

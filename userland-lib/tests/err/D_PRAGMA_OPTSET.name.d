@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+#pragma D option nosuch
+
+BEGIN
+{
+	exit(0);
+}
