@@ -6,10 +6,13 @@
 //! A register holds an integer extended to 64 bits as its type says. Of unsigned types that is always so: what a
 //! computation gives is extended anew, and wraps as C has it. Of signed types it is not: C leaves open what comes of an
 //! overflow, and in D it has always been the 64-bit result. It is cut to the type where it is stored, recorded, made a
-//! key or cast; [`Lowering::exact`] does that, with no code where the value is one of its type anyway.
+//! key or cast; [`Lowering::exact`] does that, with no code where the value is one of its type anyway. The same holds
+//! of what is computed with operands narrower than an `int`, whether signed or not: the computation is C's, in an `int`,
+//! while the result is of the operands' type.
 
 use super::ir::VReg;
 use super::lower::{Lowering, Shape};
+use crate::sema::fold::IntShape;
 use crate::sema::hir::{Expr, ExprKind};
 use crate::source::Span;
 use crate::syntax::ast::BinaryOp;
@@ -41,15 +44,19 @@ impl Lowering<'_> {
 
     /// Whether the value of `e` is one of its type for certain.
     fn is_exact(&self, e: &Expr) -> bool {
-        let Shape::Int { size, signed: true } = self.shape(e.ty) else {
+        let Shape::Int { size, signed } = self.shape(e.ty) else {
             return true;
         };
         match &e.kind {
             _ if size >= 8 => true,
             ExprKind::Int(value) => {
-                let unused = 64 - 8 * size as u32;
-                *value == ((*value << unused) as i64 >> unused) as u64
+                let shape = IntShape {
+                    size: size as u8,
+                    signed,
+                };
+                *value == shape.normalize(*value)
             }
+            ExprKind::Arith(..) | ExprKind::Neg(_) | ExprKind::BitNot(_) if !signed => true,
             ExprKind::Arith(op, a, b) => {
                 let bits = matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor);
                 let down = matches!(op, BinaryOp::Rem | BinaryOp::Shr);
@@ -57,7 +64,9 @@ impl Lowering<'_> {
             }
             ExprKind::Neg(_) => false,
             ExprKind::BitNot(inner) | ExprKind::Comma(_, inner) => self.is_exact(inner),
-            ExprKind::Retype(inner) => self.is_integer(inner) && self.is_exact(inner),
+            ExprKind::Retype(inner) => {
+                self.is_integer(inner) && self.fits(inner, e.ty) && self.is_exact(inner)
+            }
             ExprKind::Cond(_, a, b) => self.is_exact(a) && self.is_exact(b),
             _ => true,
         }

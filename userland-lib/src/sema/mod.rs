@@ -22,7 +22,7 @@ mod clause;
 mod declare;
 mod distribution;
 mod expression;
-mod fold;
+pub(crate) mod fold;
 pub mod hir;
 mod inline;
 mod operator;

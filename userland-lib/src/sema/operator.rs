@@ -362,12 +362,25 @@ impl Sema<'_, '_> {
             return Err(self.arithmetic_error(op, left.ty, right.ty, span));
         };
         let shift = matches!(op, BinaryOp::Shl | BinaryOp::Shr);
+        let ranked = types
+            .ranked(left.ty, right.ty)
+            .filter(|ranked| !shift && types.size(*ranked) < types.size(usual));
         let (ty, left, right) = if shift {
             let ty = types.promote(left.ty);
             (ty, self.convert(left, ty), right)
         } else {
             (usual, self.convert(left, usual), self.convert(right, usual))
         };
+        let result = self.computed(op, ty, left, right, span)?;
+        // Narrow operands are computed with as C does, but what comes out is called by their type.
+        Ok(match ranked {
+            Some(ranked) => result.retype(ranked),
+            None => result,
+        })
+    }
+
+    /// `left op right`, both of the type `ty` but for a shift's right operand.
+    fn computed(&self, op: BinaryOp, ty: Ty, left: Expr, right: Expr, span: Span) -> Result<Expr> {
         let zero = matches!(op, BinaryOp::Div | BinaryOp::Rem) && right.constant() == Some(0);
         if zero {
             return Err(Diagnostic::new(

@@ -93,6 +93,20 @@ impl Types<'_> {
         })
     }
 
+    /// The type of what two integers give together: the larger of theirs, and the unsigned of two equally large. D has
+    /// no promotion to `int` there; what is computed is computed in the type that [`Types::usual`] tells.
+    pub fn ranked(&self, left: Ty, right: Ty) -> Option<Ty> {
+        let (l, r) = (self.int(left)?, self.int(right)?);
+        if l.size.max(r.size) >= IntType::INT.size {
+            return self.usual(left, right);
+        }
+        let rank = |int: IntType| (int.size, !int.signed);
+        Some(match rank(l) < rank(r) {
+            true => right,
+            false => left,
+        })
+    }
+
     /// Whether two types are the same but for names and qualifiers, at every level.
     pub fn compatible(&self, left: Ty, right: Ty) -> bool {
         let (left, right) = (self.resolve(left), self.resolve(right));

@@ -86,6 +86,30 @@ fn integers_are_those_of_c() {
 }
 
 #[test]
+fn narrow_integers_give_one_of_their_own_type() {
+    let declared = "
+        unsigned char C; signed char c; unsigned short S; short s; unsigned int I; long l;
+        BEGIN { C = 253; c = -3; S = 65533; s = -3; I = -3; l = -3; x = C + C; y = s * s;";
+    let text = format!(
+        r#"{declared}
+            printf("%d %d %d %d %d\n", C + C, C + c, c + C, S + S, S + s);
+            printf("%d %d %d %d\n", s + C, C + 1, I + C, l + S);
+            printf("%d %d %d %d\n", sizeof (C + C), sizeof (C * s), sizeof (S - s), sizeof (C << 1));
+            printf("%d %d %d %d\n", C + C > 500, C - C - C < 0, (C + C) / 2, (long)(C + C));
+            printf("%d %d %d %d\n", x, sizeof (x), y, C + (unsigned char)255);
+        }}"#
+    );
+    expect![[r#"
+        |250 250 250 65530 65530$
+        |250 254 250 65530$
+        |1 2 2 4$
+        |1 1 253 506$
+        |250 1 9 252$
+    "#]]
+    .assert_eq(&run(&[&text]));
+}
+
+#[test]
 fn variables_have_scopes_and_types() {
     check(
         r#"
