@@ -10,7 +10,7 @@
 //! each branch is a clause under a predicate that asks for it. A condition has three values, 1, 0, and
 //! [`UNKNOWN`], which is stored first: should its evaluation fault, neither branch is taken. The clause's own predicate
 //! is evaluated once and kept in the same way, and so is the speculation that the body records to: each clause that follows
-//! `speculate()` speculates anew.
+//! `speculate()` speculates anew, up to the end of the branch that called it.
 
 use super::hir::{Expr, ExprKind, Place, VarRef, VarScope};
 use super::Sema;
@@ -49,6 +49,7 @@ pub(super) struct Order {
 }
 
 /// The speculation that a clause of the source records to, once it becomes several clauses.
+#[derive(Clone)]
 pub(super) struct Speculating {
     /// The hidden variable that has its number.
     pub(super) id: Expr,
@@ -217,14 +218,13 @@ impl Sema<'_, '_> {
                 var: var.clone(),
                 value,
             });
-            let speculated = builder.speculating.is_some();
+            let outer = builder.speculating.clone();
             self.statements(body, builder)?;
             self.seal(builder)?;
             builder.conditions.pop();
-            if builder.speculating.is_some() && !speculated {
-                let message = "speculate( ) may not be called in a branch of if";
-                return Err(Diagnostic::new("D_SPEC_DREC", condition.span, message));
-            }
+            // What a branch begins to speculate with ends with the branch.
+            builder.speculating = outer;
+            self.carry_on(builder)?;
         }
         Ok(())
     }
@@ -275,22 +275,14 @@ impl Sema<'_, '_> {
 
     /// Ends the clause at hand; what follows belongs to the next one.
     fn seal(&mut self, builder: &mut Builder) -> Result<()> {
-        let actions = std::mem::take(&mut builder.actions);
-        builder.order = Order::default();
-        if actions.is_empty() {
+        // What was only carried on from the clause before is that of the next one.
+        let carried = builder.speculating.is_some()
+            && matches!(builder.actions.as_slice(), [only] if only.kind == Action::Speculate);
+        if builder.actions.is_empty() || carried {
             return Ok(());
         }
-        if let Some(speculating) = &builder.speculating {
-            let carried = self.speculate(&speculating.id, speculating.uarg)?;
-            // Nothing came after the one that was carried on here.
-            if matches!(actions.as_slice(), [only] if only.kind == Action::Speculate) {
-                builder.actions = actions;
-                builder.order.speculated = true;
-                return Ok(());
-            }
-            builder.actions.push(carried);
-            builder.order.speculated = true;
-        }
+        let actions = std::mem::take(&mut builder.actions);
+        self.carry_on(builder)?;
         let conditions = builder.conditions.iter().map(|condition| {
             let span = Span::default();
             let var = Expr::new(ExprKind::Var(condition.var.clone()), Ty::INT, span);
@@ -308,6 +300,18 @@ impl Sema<'_, '_> {
         });
         let predicate = all.map(|expr| self.decision(&expr)).transpose()?.flatten();
         builder.done.push((predicate, actions));
+        Ok(())
+    }
+
+    /// Begins a clause, which speculates as the one before did.
+    fn carry_on(&mut self, builder: &mut Builder) -> Result<()> {
+        builder.actions.clear();
+        builder.order = Order::default();
+        if let Some(speculating) = &builder.speculating {
+            let action = self.speculate(&speculating.id, speculating.uarg)?;
+            builder.actions.push(action);
+            builder.order.speculated = true;
+        }
         Ok(())
     }
 

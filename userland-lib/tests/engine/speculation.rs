@@ -153,6 +153,38 @@ fn a_clause_speculates_in_all_its_branches() {
 }
 
 #[test]
+fn what_a_branch_speculates_with_ends_with_it() {
+    let program = r#"
+        BEGIN { spec = speculation(); n = 0; }
+        syscall::read:entry {
+            printf("read %d:", ++n);
+            if (n == 1) { speculate(spec); }
+            if (n == 2) {
+                speculate(spec);
+                printf(" kept");
+                if (n > 1) { printf(" within"); } else { printf(" never"); }
+                printf(" back\n");
+            } else {
+                printf(" at once");
+            }
+            printf(" done\n");
+        }
+        syscall::read:return { commit(spec); }
+    "#;
+    let expected = expect![[r#"
+        |read 1: at once done$
+        |read 2: done$
+        |read 3: at once done$
+        | kept within back$
+    "#]];
+    check(
+        program,
+        &[(0, READ), (0, READ), (0, READ), (0, COMMIT)],
+        expected,
+    );
+}
+
+#[test]
 fn clauses_that_only_speculate_record_their_probe() {
     let program = r#"
         BEGIN { spec = speculation(); speculate(spec); printf("x"); }
@@ -245,8 +277,12 @@ fn order_is_checked() {
             "[D_ACT_SPEC] in action list: destructive actions may not follow speculate( )",
         ),
         (
-            "if (1) { speculate(1); trace(1); } trace(2);",
-            "[D_SPEC_DREC] in action list: speculate( ) may not be called in a branch of if",
+            "if (1) { speculate(1); trace(1); speculate(2); }",
+            "[D_SPEC_SPEC] in action list: speculate( ) may not follow speculate( )",
+        ),
+        (
+            "speculate(1); if (1) { speculate(2); }",
+            "[D_SPEC_SPEC] in action list: speculate( ) may not follow speculate( )",
         ),
         (
             "speculate();",
