@@ -179,12 +179,33 @@ impl Parser<'_> {
                     _ => return Err(two_classes(self.span)),
                 };
                 self.advance()?;
-            } else if !self.specifier(&mut read, storage != Storage::Global)? {
+                continue;
+            }
+            if storage == Storage::Typedef {
+                self.renames_type(&read)?;
+            }
+            if !self.specifier(&mut read, storage != Storage::Global)? {
                 break;
             }
         }
         let base = self.base_of(read, storage != Storage::Global, start)?;
         Ok((storage, base))
+    }
+
+    /// Refuses `typedef name other`, where `name` is no type: the error is at what follows it.
+    fn renames_type(&mut self, read: &Specifiers) -> Result<()> {
+        let Tok::Ident(word) = self.token.clone() else {
+            return Ok(());
+        };
+        let first = read.kind.is_none() && read.words.is_empty();
+        if !first || is_reserved(&word) || self.is_type(None, &word) {
+            return Ok(());
+        }
+        let (second, span) = self.second_token()?;
+        match second {
+            Tok::Ident(_) => Err(self.no_type_before(&word, span)),
+            _ => Ok(()),
+        }
     }
 
     /// Specifiers of a type.

@@ -446,6 +446,9 @@ impl Parser<'_> {
     fn offsetof(&mut self) -> Result<ExprKind> {
         self.advance()?;
         self.expect("(")?;
+        if let (Tok::Ident(word), false) = (self.token.clone(), self.type_ahead()?) {
+            return Err(self.no_type_before(&word, self.span));
+        }
         let ty = self.type_name()?;
         self.expect(",")?;
         let member = self.member_name()?;

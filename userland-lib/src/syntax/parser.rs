@@ -109,8 +109,13 @@ impl Parser<'_> {
 
     /// The token after the next one.
     pub(super) fn second(&mut self) -> Result<Tok> {
+        Ok(self.second_token()?.0)
+    }
+
+    /// The token after the next one, and its place.
+    pub(super) fn second_token(&mut self) -> Result<(Tok, Span)> {
         let mut ahead = self.lexer.clone();
-        Ok(ahead.token(self.in_predicate)?.0)
+        ahead.token(self.in_predicate)
     }
 
     pub(super) fn at(&self, punctuator: &str) -> bool {
@@ -170,6 +175,15 @@ impl Parser<'_> {
             _ => format!("\"{}\"", self.source.slice(self.span)),
         };
         Diagnostic::new("D_SYNTAX", self.span, format!("syntax error near {near}"))
+    }
+
+    /// The error that `name` stands where a type must, told of the rest of the line from `span` on: without the type
+    /// nothing of it can be understood.
+    pub(super) fn no_type_before(&self, name: &str, span: Span) -> Box<Diagnostic> {
+        let rest = self.source.text.get(span.start as usize..).unwrap_or("");
+        let line = rest.lines().next().unwrap_or("").trim_end();
+        let error = Diagnostic::new("D_SYNTAX", span, format!("syntax error near \"{line}\""));
+        error.note(self.no_type(name))
     }
 
     /// The error that the next token closes a bracket that is not open, or leaves one open at a predicate's end.
