@@ -10,23 +10,18 @@ use crate::source::Span;
 use crate::syntax::ast::{self, BinaryOp, IntSuffix, UnaryOp};
 use crate::types::{Kind, Ty};
 
-/// How deep inlines and translators may lead into each other.
-const MAX_DEPTH: u32 = 200;
+/// How deep expressions may nest, with what inlines and translators put into them.
+const MAX_DEPTH: u32 = 300;
 
 impl Sema<'_, '_> {
     /// The typed form of an expression whose value is wanted.
     pub(super) fn expression(&mut self, e: &ast::Expr) -> Result<Expr> {
         self.nested(e.span, |sema| sema.expression_unbounded(e))
-            .map_err(
-                |error| match error.span == e.span && error.counted.is_none() {
-                    true => error.counted_at(e.counted),
-                    false => error,
-                },
-            )
+            .map_err(|error| counted(e, error))
     }
 
     /// An expression that is computed with: its type must be known.
-    fn operand(&mut self, e: &ast::Expr) -> Result<Expr> {
+    pub(super) fn operand(&mut self, e: &ast::Expr) -> Result<Expr> {
         let value = self.expression(e)?;
         self.typed(value)
     }
@@ -41,8 +36,9 @@ impl Sema<'_, '_> {
             return Err(Diagnostic::new(
                 "D_SYNTAX",
                 span,
-                "inlines or translators lead into each other without end",
-            ));
+                format!("nesting deeper than {MAX_DEPTH} levels"),
+            )
+            .note("inlines and translators count with what they stand for"));
         }
         self.depth += 1;
         let result = check(self);
@@ -64,11 +60,7 @@ impl Sema<'_, '_> {
                 None => self.name(name, span),
             },
             ast::ExprKind::Scoped(scope, name) => self.scoped(*scope, name, span),
-            ast::ExprKind::Agg { name, .. } => {
-                let message = format!("aggregation @{name} may not be used in an expression");
-                let error = Diagnostic::new("D_AGG_NULL", span, message);
-                Ok(self.valueless(Ty::DYNAMIC, error))
-            }
+            ast::ExprKind::Agg { name, .. } => Ok(self.aggregation_value(name, span)),
             ast::ExprKind::Call {
                 name,
                 name_span,
@@ -77,60 +69,39 @@ impl Sema<'_, '_> {
             ast::ExprKind::Index(base, args) => self.index(base, args, span),
             ast::ExprKind::Member { base, name, arrow } => self.member(base, name, *arrow, span),
             ast::ExprKind::Unary(op, operand) => self.unary(*op, operand, span),
-            ast::ExprKind::Binary(op, left, right) => {
-                let (left, right) = (self.operand(left)?, self.operand(right)?);
-                self.binary(*op, left, right, span)
-            }
+            ast::ExprKind::Binary(..) => self.chain(e),
             ast::ExprKind::Step { up, post, target } => self.step(*up, *post, target, span),
             ast::ExprKind::Assign { op, target, value } => self.assign(*op, target, value, span),
             ast::ExprKind::Cond(condition, then, otherwise) => {
                 self.cond(condition, then, otherwise, span)
             }
-            ast::ExprKind::Comma(first, second) => {
-                let (first, second) = (self.expression(first)?, self.expression(second)?);
-                let (ty, user) = (second.ty, second.user);
-                let kind = ExprKind::Comma(Box::new(first), Box::new(second));
-                Ok(Expr {
-                    kind,
-                    ty,
-                    user,
-                    span,
-                })
-            }
-            ast::ExprKind::Cast(ty, written) => {
-                let ty = self.type_name(ty)?;
-                let operand = self.expression(written)?;
-                if let ast::ExprKind::Xlate(..) = written.kind {
-                    self.cast_translated(ty, &operand, span)?;
-                }
-                self.cast(ty, operand, span)
-            }
-            ast::ExprKind::SizeofType(ty) => {
-                let ty = self.type_name(ty)?;
-                self.sizeof(ty, span)
-            }
-            ast::ExprKind::SizeofExpr(operand) => {
-                let operand = self.expression(operand)?;
-                let ty = match &operand.kind {
-                    ExprKind::LoadBits { .. } => {
-                        let message = "cannot apply sizeof to a bit-field";
-                        return Err(Diagnostic::new("D_SIZEOF_BITFIELD", span, message));
-                    }
-                    // A string constant has its own length, as an array has in C.
-                    ExprKind::Str(text) => {
-                        return Ok(Expr::int(text.len() as u64 + 1, Ty::SIZE_T, span))
-                    }
-                    _ => operand.ty,
-                };
-                self.sizeof(ty, span)
-            }
+            ast::ExprKind::Comma(first, second) => self.comma(first, second, span),
+            ast::ExprKind::Cast(ty, written) => self.written_cast(ty, written, span),
+            ast::ExprKind::SizeofType(ty) => self.sizeof_type(ty, span),
+            ast::ExprKind::SizeofExpr(operand) => self.sizeof_value(operand, span),
             ast::ExprKind::Offsetof(ty, member) => self.offsetof(ty, member, span),
-            ast::ExprKind::Stringof(operand) => {
-                let operand = self.operand(operand)?;
-                self.stringof(operand, span)
-            }
+            ast::ExprKind::Stringof(operand) => self.stringof(operand, span),
             ast::ExprKind::Xlate(ty, value) => self.xlate(ty, value, span),
         }
+    }
+
+    /// `@name`, which has no value of its own.
+    fn aggregation_value(&mut self, name: &str, span: Span) -> Expr {
+        let message = format!("aggregation @{name} may not be used in an expression");
+        let error = Diagnostic::new("D_AGG_NULL", span, message);
+        self.valueless(Ty::DYNAMIC, error)
+    }
+
+    fn comma(&mut self, first: &ast::Expr, second: &ast::Expr, span: Span) -> Result<Expr> {
+        let (first, second) = (self.expression(first)?, self.expression(second)?);
+        let (ty, user) = (second.ty, second.user);
+        let kind = ExprKind::Comma(Box::new(first), Box::new(second));
+        Ok(Expr {
+            kind,
+            ty,
+            user,
+            span,
+        })
     }
 
     /// A call in an expression: of a subroutine, for actions make no value.
@@ -166,64 +137,6 @@ impl Sema<'_, '_> {
         let span = error.span;
         self.valueless.get_or_insert(error);
         Expr::new(ExprKind::Valueless, ty, span)
-    }
-
-    fn sizeof(&mut self, ty: Ty, span: Span) -> Result<Expr> {
-        let types = &self.state.types;
-        match types.size(ty) {
-            // The option's value: a string's NUL is not counted.
-            Some(size) if types.is_string(ty) => {
-                Ok(Expr::int(size.saturating_sub(1), Ty::SIZE_T, span))
-            }
-            Some(size) if size > 0 || types.is_record(ty) => Ok(Expr::int(size, Ty::SIZE_T, span)),
-            _ => Err(Diagnostic::new(
-                "D_SIZEOF_TYPE",
-                span,
-                "cannot apply sizeof to an operand of unknown size",
-            )
-            .note(format!("its type is \"{}\"", self.state.types.name(ty)))),
-        }
-    }
-
-    fn offsetof(&mut self, ty: &ast::TypeName, member: &str, span: Span) -> Result<Expr> {
-        let record = self.type_name(ty)?;
-        let types = &self.state.types;
-        if !types.is_record(record) || types.size(record).is_none() {
-            return Err(Diagnostic::new(
-                "D_OFFSETOF_TYPE",
-                ty.span,
-                "offsetof operand must be a struct or union type",
-            ));
-        }
-        let path = self.path(record, member, span).map_err(|mut error| {
-            error.tag = "D_UNKNOWN";
-            error.message =
-                format!("failed to determine offset of {member}: Member name not found");
-            error
-        })?;
-        if path.bits != 0 {
-            return Err(Diagnostic::new(
-                "D_OFFSETOF_BITFIELD",
-                span,
-                format!("cannot take offset of a bit-field: {member}"),
-            ));
-        }
-        Ok(Expr::int(path.bit_offset / 8, Ty::SIZE_T, span))
-    }
-
-    fn stringof(&mut self, operand: Expr, span: Span) -> Result<Expr> {
-        let types = &self.state.types;
-        if !types.is_scalar(operand.ty) && !types.is_string_like(operand.ty) {
-            return Err(Diagnostic::new(
-                "D_STRINGOF_TYPE",
-                span,
-                format!(
-                    "cannot apply stringof to a value of type {}",
-                    types.name(operand.ty)
-                ),
-            ));
-        }
-        Ok(self.string_value(operand).retype(Ty::STRING))
     }
 
     fn unary(&mut self, op: UnaryOp, operand: &ast::Expr, span: Span) -> Result<Expr> {
@@ -533,6 +446,20 @@ impl Sema<'_, '_> {
         }
     }
 
+    fn written_cast(
+        &mut self,
+        ty: &ast::TypeName,
+        written: &ast::Expr,
+        span: Span,
+    ) -> Result<Expr> {
+        let ty = self.type_name(ty)?;
+        let operand = self.expression(written)?;
+        if let ast::ExprKind::Xlate(..) = written.kind {
+            self.cast_translated(ty, &operand, span)?;
+        }
+        self.cast(ty, operand, span)
+    }
+
     fn cast(&mut self, ty: Ty, operand: Expr, span: Span) -> Result<Expr> {
         let types = &self.state.types;
         let from = operand.ty;
@@ -566,6 +493,14 @@ impl Sema<'_, '_> {
             return Ok(self.string_value(operand).retype(ty));
         }
         Ok(operand.retype(ty))
+    }
+}
+
+/// An error of all of `e` is told with the line that DTrace counts for it.
+pub(super) fn counted(e: &ast::Expr, error: Box<Diagnostic>) -> Box<Diagnostic> {
+    match error.span == e.span && error.counted.is_none() {
+        true => error.counted_at(e.counted),
+        false => error,
     }
 }
 

@@ -33,6 +33,7 @@ mod printf;
 mod probe;
 mod scratch;
 mod shape;
+mod size;
 mod speculate;
 mod suggest;
 mod translate;

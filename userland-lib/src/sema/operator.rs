@@ -3,13 +3,13 @@
 
 //! Operators between two operands, and the conversions that C makes around them.
 
-use super::expression::is_null;
+use super::expression::{counted, is_null};
 use super::fold::{self, IntShape};
 use super::hir::{Expr, ExprKind};
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
 use crate::source::Span;
-use crate::syntax::ast::BinaryOp;
+use crate::syntax::ast::{self, BinaryOp};
 use crate::types::Ty;
 use dtrace_uapi::subr::Subr;
 
@@ -186,6 +186,25 @@ impl Sema<'_, '_> {
             user,
             span,
         }
+    }
+
+    /// A binary operator with what lies on its left, as in a long sum: one operator after the other, so that only what
+    /// lies on their right nests.
+    pub(super) fn chain(&mut self, e: &ast::Expr) -> Result<Expr> {
+        let mut operators = Vec::new();
+        let mut first = e;
+        while let ast::ExprKind::Binary(op, left, right) = &first.kind {
+            operators.push((first, *op, right));
+            first = left;
+        }
+        let mut value = self.operand(first)?;
+        while let Some((whole, op, right)) = operators.pop() {
+            let right = self.operand(right)?;
+            value = self
+                .binary(op, value, right, whole.span)
+                .map_err(|error| counted(whole, error))?;
+        }
+        Ok(value)
     }
 
     /// `left op right`.

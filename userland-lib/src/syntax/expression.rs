@@ -5,7 +5,7 @@
 
 use super::ast::{BinaryOp, Expr, ExprKind, Scope, TypeName, UnaryOp};
 use super::lexer::Tok;
-use super::parser::{begins_type, is_reserved, Parser};
+use super::parser::{begins_type, is_reserved, Parser, MAX_CHAIN};
 use crate::diag::{Diagnostic, Result};
 use crate::source::Span;
 
@@ -132,9 +132,15 @@ impl Parser<'_> {
 
     fn binary(&mut self, least: u8) -> Result<Expr> {
         let mut left = self.unary()?;
+        let mut length = 0;
         while let Some((op, power)) = binary(&self.token) {
             if power < least {
                 break;
+            }
+            length += 1;
+            if length > MAX_CHAIN {
+                let message = format!("more than {MAX_CHAIN} operators in a row");
+                return Err(Diagnostic::new("D_SYNTAX", self.span, message));
             }
             self.advance()?;
             let right = self.nested(|parser| parser.binary(power + 1))?;
@@ -149,6 +155,14 @@ impl Parser<'_> {
     }
 
     fn unary_unbounded(&mut self) -> Result<Expr> {
+        match self.prefixed()? {
+            Some(prefixed) => Ok(prefixed),
+            None => self.postfix(),
+        }
+    }
+
+    /// An operator or a cast with its operand, if one stands here.
+    fn prefixed(&mut self) -> Result<Option<Expr>> {
         let start = self.span;
         let op = match &self.token {
             Tok::Punct("-") => Some(UnaryOp::Neg),
@@ -163,39 +177,40 @@ impl Parser<'_> {
             self.advance()?;
             let operand = self.unary()?;
             let span = start.to(operand.span);
-            return Ok(self.operation(ExprKind::Unary(op, Box::new(operand)), span));
+            let kind = ExprKind::Unary(op, Box::new(operand));
+            return Ok(Some(self.operation(kind, span)));
         }
         if self.at("++") || self.at("--") {
             let up = self.at("++");
             self.advance()?;
             let target = Box::new(self.unary()?);
             let span = start.to(target.span);
-            return Ok(self.operation(
-                ExprKind::Step {
-                    up,
-                    post: false,
-                    target,
-                },
-                span,
-            ));
+            let kind = ExprKind::Step {
+                up,
+                post: false,
+                target,
+            };
+            return Ok(Some(self.operation(kind, span)));
         }
         if self.at("(") {
             if let Some(ty) = self.parenthesized_type()? {
                 let operand = self.unary()?;
                 let span = start.to(operand.span);
-                return Ok(self.operation(ExprKind::Cast(Box::new(ty), Box::new(operand)), span));
+                let kind = ExprKind::Cast(Box::new(ty), Box::new(operand));
+                return Ok(Some(self.operation(kind, span)));
             }
         }
         if self.at_word("sizeof") {
-            return self.sizeof(start);
+            return self.sizeof(start).map(Some);
         }
         if self.at_word("stringof") {
             self.advance()?;
             let operand = self.unary()?;
             let span = start.to(operand.span);
-            return Ok(self.operation(ExprKind::Stringof(Box::new(operand)), span));
+            let kind = ExprKind::Stringof(Box::new(operand));
+            return Ok(Some(self.operation(kind, span)));
         }
-        self.postfix()
+        Ok(None)
     }
 
     fn sizeof(&mut self, start: Span) -> Result<Expr> {

@@ -13,8 +13,11 @@ use crate::diag::{Diagnostic, Result};
 use crate::source::{Origin, Source, Span};
 use std::collections::HashSet;
 
-/// How deep expressions, statements and declarators may nest.
-const MAX_DEPTH: u32 = 200;
+/// How deep expressions, statements and declarators may nest; a pair of brackets takes two to four levels.
+const MAX_DEPTH: u32 = 300;
+
+/// How many operators may follow each other without brackets, as in a long sum.
+pub(super) const MAX_CHAIN: u32 = 1000;
 
 /// Knows which names are types.
 pub trait TypeNames {

@@ -476,6 +476,34 @@ fn equal_keys_are_one_entry() {
 }
 
 #[test]
+fn programs_may_be_long_and_deep() {
+    let sum = (0..400)
+        .map(|n| format!(" + (x * {n})"))
+        .collect::<String>();
+    assert_eq!(
+        value_of("x = 1;", &format!("x{sum}")),
+        (1 + 399 * 400 / 2).to_string()
+    );
+    let all = " && x".repeat(900);
+    assert_eq!(value_of("x = 1;", &format!("(x{all})")), "1");
+    let deep = (0..40).fold("x".to_owned(), |inner, n| {
+        format!("(x + {n} % 3 * ({inner} & 0xffff))")
+    });
+    let model = (0..64).fold(1i64, |inner, n| 1 + n % 3 * (inner & 0xffff));
+    assert_eq!(value_of("x = 1;", &deep), model.to_string());
+    let calls = format!("{}execname{}", "strjoin(\"a\", ".repeat(64), ")".repeat(64));
+    assert_eq!(value_of("", &format!("strlen({calls})")), "68");
+    // Keys that are computed while others wait to be pushed.
+    let keys = (1..=9).fold("1".to_owned(), |inner, n| {
+        format!("a{n}[strjoin(\"k\", lltostr({inner})), {n}, substr(\"key\", 1), pid, tid]")
+    });
+    let assignments = (1..=9)
+        .map(|n| format!("a{n}[\"k{n}\", {n}, \"ey\", pid, tid] = {};", n + 1))
+        .collect::<String>();
+    assert_eq!(value_of(&assignments, &keys), "10");
+}
+
+#[test]
 fn many_live_values_are_spilled() {
     let sum = (0..40).fold("arg0".to_owned(), |sum, n| {
         format!("(arg0 + {n}) * ({sum} + {n})")
