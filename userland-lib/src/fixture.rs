@@ -13,7 +13,7 @@ use crate::world::{
 use dtrace_uapi::types::ProbeId;
 use std::sync::Arc;
 
-/// Every probe but those named `nosuch` or `entyr`. Those of the provider `strange` have arguments that nobody can read.
+/// Every probe but those of `nosuch` or named `entyr`. Those of the provider `strange` have arguments that nobody can read.
 pub struct Little(Arc<Btf>);
 
 /// Number of `strange:::type`, whose argument has a type that there is not.
@@ -29,7 +29,9 @@ impl Default for Little {
 
 impl ProbeSource for Little {
     fn matching(&self, pattern: &ProbePattern, limit: usize) -> Vec<ProbeInfo> {
-        if ["nosuch", "entyr"].contains(&pattern.name.as_str()) || pattern.id > 100 {
+        let parts = [&pattern.provider, &pattern.module, &pattern.name];
+        let unknown = parts.iter().any(|part| *part == "nosuch") || pattern.name == "entyr";
+        if unknown || pattern.id > 100 {
             return Vec::new();
         }
         let probe = |func: &str| ProbeInfo {

@@ -425,6 +425,9 @@ fn macros(target: Option<u32>) -> Vec<(String, i64)> {
         ("euid", unistd::geteuid().as_raw().into()),
         ("gid", unistd::getgid().as_raw().into()),
         ("egid", unistd::getegid().as_raw().into()),
+        // Projects and tasks are not known here: everything is of the first.
+        ("projid", 0),
+        ("taskid", 0),
     ];
     let target = target.map(|pid| ("target", i64::from(pid)));
     let named = own.into_iter().chain(target);

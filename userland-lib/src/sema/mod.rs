@@ -137,6 +137,10 @@ pub(crate) fn check<'w>(
         hidden: 0,
         valueless: None,
     };
+    // A library that lacks what it depends on is left out before it comes here.
+    if !is_library {
+        sema.fulfilled(&ast.pragmas)?;
+    }
     let mut index = 0;
     for item in &ast.items {
         match item {

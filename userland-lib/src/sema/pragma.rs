@@ -12,6 +12,7 @@ use crate::diag::{Diagnostic, Result};
 use crate::options::parse_size;
 use crate::program::{OptionPragma, Program};
 use crate::syntax::ast::Pragma;
+use crate::world::ProbePattern;
 
 /// Sorts the pragmas of a program; options that concern compiling hold for it at once.
 pub fn apply(
@@ -55,6 +56,36 @@ fn set_option(option: &str, pragma: &Pragma, program: &mut Program, settings: &m
 }
 
 impl Sema<'_, '_> {
+    /// Refuses a program that depends on a provider or a module that is not there.
+    pub(super) fn fulfilled(&self, pragmas: &[Pragma]) -> Result<()> {
+        for pragma in pragmas {
+            let ("depends_on", [class, name]) = (pragma.name.as_str(), &pragma.words[..]) else {
+                continue;
+            };
+            let of_name = match class.as_str() {
+                "provider" => ProbePattern {
+                    provider: name.clone(),
+                    ..ProbePattern::default()
+                },
+                "module" => ProbePattern {
+                    module: name.clone(),
+                    ..ProbePattern::default()
+                },
+                _ => continue,
+            };
+            // Some providers make their probes to order, and some modules have none.
+            let known = match class.as_str() {
+                "provider" => self.world.attributes(name).is_some(),
+                _ => self.world.btf(name).is_some(),
+            };
+            if !known && self.world.matching(&of_name, 1).is_empty() {
+                let message = format!("program requires {class} {name}");
+                return Err(Diagnostic::new("D_PRAGMA_DEPEND", pragma.span, message));
+            }
+        }
+        Ok(())
+    }
+
     /// Refuses attributes and bindings of names that the programs so far have not declared.
     pub(super) fn used_pragmas(&self, pragmas: &[Pragma]) -> Result<()> {
         for pragma in pragmas {

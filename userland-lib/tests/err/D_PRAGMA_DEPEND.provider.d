@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+#pragma D depends_on provider syscall
+#pragma D depends_on module vmlinux
+#pragma D depends_on provider nosuch
+BEGIN {}
