@@ -4,6 +4,7 @@
 /* What bindgen reads. */
 #include "helpers.h"
 #include "loads.h"
+#include "paths.h"
 #include "providers.h"
 #include "places.h"
 #include "returns.h"

@@ -25,6 +25,7 @@
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 #include <linux/irq_work.h>
+#include <asm/segment.h>
 
 #include "helpers.h"
 #include "loads.h"
@@ -103,6 +104,37 @@ struct pt_regs *dtrace_user_regs(struct task_struct *task)
 		return NULL;
 	regs = task_pt_regs(task);
 	return user_mode(regs) ? regs : NULL;
+}
+
+/*
+ * Registers of the current task's user code that are not saved, numbered on from those that are. The kernel does not load
+ * these selectors for itself, so they are still the user's.
+ */
+bool dtrace_user_segment(struct task_struct *task, u64 n, u64 *value)
+{
+	unsigned long selector;
+
+	switch (n - sizeof(struct pt_regs) / sizeof(u64)) {
+	case 0:
+		savesegment(ds, selector);
+		break;
+	case 1:
+		savesegment(es, selector);
+		break;
+	case 2:
+		savesegment(fs, selector);
+		break;
+	case 3:
+		savesegment(gs, selector);
+		break;
+	case 4:
+		selector = task->thread.trap_nr;
+		break;
+	default:
+		return false;
+	}
+	*value = selector;
+	return true;
 }
 
 /* Interrupts are off here, which is an RCU read-side critical section. */

@@ -49,6 +49,7 @@ void dtrace_cpu_lost_return(void);
 
 struct task_struct *dtrace_current(void);
 struct pt_regs *dtrace_user_regs(struct task_struct *task);
+bool dtrace_user_segment(struct task_struct *task, u64 n, u64 *value);
 unsigned int dtrace_ppid(struct task_struct *task);
 unsigned int dtrace_uid(struct task_struct *task);
 unsigned int dtrace_gid(struct task_struct *task);

@@ -10,9 +10,11 @@ use super::fire::{Args, FireArgs};
 use super::probe::ProbeRef;
 use crate::sys::percpu::CpuGuard;
 use crate::sys::task::{irq_level, Current};
-use crate::sys::{clock, control, locks, nofault, stack};
+use crate::sys::{clock, control, locks, nofault, paths, stack};
 use core::cell::Cell;
-use dtrace_engine::{BadAddr, Features, Machine, ProbeName, RwLock};
+use dtrace_engine::{
+    BadAddr, Dentry, Features, Kobject, Machine, Mount, Place, ProbeName, RwLock, Unplaced,
+};
 
 /// What this machine can do.
 pub const FEATURES: Features = Features {
@@ -112,7 +114,8 @@ impl Machine for KernelMachine<'_> {
     }
 
     fn ureg(&self, n: u64) -> Option<u64> {
-        self.task().user_regs()?.get(n)
+        let task = self.task();
+        task.user_regs()?.get(n).or_else(|| task.user_segment(n))
     }
 
     fn curthread(&self) -> u64 {
@@ -228,6 +231,38 @@ impl Machine for KernelMachine<'_> {
             writer: holders.writer(),
             writer_waits: holders.writer_waits(),
         })
+    }
+
+    fn place(&self, path: &[u8; 16]) -> Place {
+        paths::place_of(path)
+    }
+
+    fn root(&self) -> Option<Place> {
+        paths::root(self.guard)
+    }
+
+    fn dentry(&self, addr: u64) -> Result<Dentry, BadAddr> {
+        paths::dentry(addr).map_err(|_| BadAddr(addr))
+    }
+
+    fn mount(&self, addr: u64) -> Result<Mount, BadAddr> {
+        paths::mount(addr).map_err(|_| BadAddr(addr))
+    }
+
+    fn unplaced(&self, addr: u64) -> Result<Unplaced, BadAddr> {
+        paths::unplaced(addr).map_err(|_| BadAddr(addr))
+    }
+
+    fn kobject(&self, addr: u64) -> Result<Kobject, BadAddr> {
+        paths::kobject(addr).map_err(|_| BadAddr(addr))
+    }
+
+    fn file(&self, fd: u32) -> u64 {
+        paths::file(self.guard, fd)
+    }
+
+    fn user_args(&self) -> Option<(u64, u64)> {
+        paths::user_args(self.guard)
     }
 
     fn progenyof(&self, pid: u64) -> bool {

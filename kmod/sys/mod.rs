@@ -3,8 +3,8 @@
 
 //! Safe wrappers over what the `kernel` crate lacks.
 //!
-//! It knows [`bindings`](crate::bindings), and of the engine the claim on a CPU, which only [`percpu`] can make, and its memory, which
-//! [`mem`] provides; nothing of what is built on top.
+//! It knows [`bindings`](crate::bindings), and of the engine the claim on a CPU, which only [`percpu`] can make, its memory, which
+//! [`mem`] provides, and the records that [`paths`] reads for it; nothing of what is built on top.
 //!
 //! This folder and `bindings` hold all of the module's `unsafe` code but the engine's own memory. Everything above relies on
 //! two proofs that are values: a [`percpu::CpuGuard`] means probe context on this CPU, and a [`rculist::Writer`] means
@@ -27,6 +27,7 @@ pub mod module;
 pub mod module_tracepoints;
 pub mod nofault;
 pub mod once;
+pub mod paths;
 pub mod percpu;
 pub mod periodic;
 pub mod places;

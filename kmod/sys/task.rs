@@ -111,6 +111,15 @@ impl<'a> Current<'a> {
         (!regs.is_null()).then(|| unsafe { Regs::from_ptr(regs) })
     }
 
+    /// Register `n` of user code that the kernel does not save when it is entered: the segments, and the number of the last
+    /// trap.
+    pub fn user_segment(self, n: u64) -> Option<u64> {
+        let mut value = 0;
+        // SAFETY: `value` is valid for the write; the task is current.
+        let has = unsafe { bindings::dtrace_user_segment(self.task, n, &mut value) };
+        has.then_some(value)
+    }
+
     /// Sends it `signal` as soon as interrupts are on again; `false` if that is no signal, or one is under way already.
     pub fn signal(self, signal: u64) -> bool {
         let Ok(signal) = i32::try_from(signal) else {

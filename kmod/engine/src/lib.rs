@@ -54,5 +54,5 @@ pub use consumer::{
 };
 pub use dof::{Clause, Enabling};
 pub use error::{Errno, Reason, Trap};
-pub use machine::{BadAddr, Machine, ProbeName, RwLock};
+pub use machine::{BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, Unplaced};
 pub use mem::sync::Cpu;

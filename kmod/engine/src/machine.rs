@@ -40,6 +40,55 @@ pub struct RwLock {
     pub writer_waits: bool,
 }
 
+/// A directory entry below a mount: what a `struct path` names. Both are addresses, the mount's that of its `vfsmount`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The mount.
+    pub mount: u64,
+    /// The directory entry.
+    pub dentry: u64,
+}
+
+/// What a directory entry says of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dentry {
+    /// That of the directory; of a root, its own address.
+    pub parent: u64,
+    /// Where its name is.
+    pub name: u64,
+    /// How long that is.
+    pub len: u32,
+    /// No lookup finds it any more.
+    pub removed: bool,
+}
+
+/// What a mount says of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mount {
+    /// The directory entry that it shows where it is mounted.
+    pub root: u64,
+    /// Where that is; of a mount that is nowhere, itself and anything.
+    pub above: Place,
+}
+
+/// A file that is in no directory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unplaced {
+    /// Where the name of its kind of file system is.
+    pub fs: u64,
+    /// The number of its inode.
+    pub inode: u64,
+}
+
+/// What an object of the device model says of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kobject {
+    /// Where its name is.
+    pub name: u64,
+    /// The one above it, 0 at the top.
+    pub parent: u64,
+}
+
 /// The kernel in probe context, for one firing of one probe.
 pub trait Machine {
     /// Whether a load whose address is not a multiple of its size is a BADALIGN fault. Stores always check.
@@ -96,6 +145,22 @@ pub trait Machine {
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr>;
     /// The state of the `rwlock_t` at `addr`.
     fn rwlock(&self, addr: u64) -> Result<RwLock, BadAddr>;
+    /// What the bytes of a `struct path` name.
+    fn place(&self, path: &[u8; 16]) -> Place;
+    /// The root directory of the current process, `None` where it has none.
+    fn root(&self) -> Option<Place>;
+    /// The directory entry at `addr`.
+    fn dentry(&self, addr: u64) -> Result<Dentry, BadAddr>;
+    /// The mount at `addr`.
+    fn mount(&self, addr: u64) -> Result<Mount, BadAddr>;
+    /// The file of the directory entry at `addr`, which is in no directory.
+    fn unplaced(&self, addr: u64) -> Result<Unplaced, BadAddr>;
+    /// The object of the device model at `addr`.
+    fn kobject(&self, addr: u64) -> Result<Kobject, BadAddr>;
+    /// Address of the `struct file` of a file descriptor of the current process, 0 where there is none.
+    fn file(&self, fd: u32) -> u64;
+    /// Begin and end of the arguments of the current process, in its own memory; they end with a NUL each.
+    fn user_args(&self) -> Option<(u64, u64)>;
     /// Whether the current process is `pid` or descends from it.
     fn progenyof(&self, pid: u64) -> bool;
     /// Whether the current process belongs to the consumer's user; asked only where the consumer may not see others.

@@ -9,7 +9,7 @@ use std::{
 };
 
 use dtrace::handle::text;
-use dtrace_engine::{BadAddr, Machine, ProbeName, RwLock};
+use dtrace_engine::{BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, Unplaced};
 use dtrace_uapi::ioctl::ProbeDesc;
 
 /// Pieces of memory by their addresses.
@@ -220,6 +220,38 @@ impl Machine for Firing<'_> {
             writer: cnts & 0xff == 0xff,
             writer_waits: cnts & 0x100 != 0,
         })
+    }
+
+    fn place(&self, _path: &[u8; 16]) -> Place {
+        Place::default()
+    }
+
+    fn root(&self) -> Option<Place> {
+        None
+    }
+
+    fn dentry(&self, addr: u64) -> Result<Dentry, BadAddr> {
+        Err(BadAddr(addr))
+    }
+
+    fn mount(&self, addr: u64) -> Result<Mount, BadAddr> {
+        Err(BadAddr(addr))
+    }
+
+    fn unplaced(&self, addr: u64) -> Result<Unplaced, BadAddr> {
+        Err(BadAddr(addr))
+    }
+
+    fn kobject(&self, addr: u64) -> Result<Kobject, BadAddr> {
+        Err(BadAddr(addr))
+    }
+
+    fn file(&self, _fd: u32) -> u64 {
+        0
+    }
+
+    fn user_args(&self) -> Option<(u64, u64)> {
+        None
     }
 
     fn progenyof(&self, pid: u64) -> bool {

@@ -5,7 +5,7 @@
 //!
 //! What passes has: operands within the machine, indexes within their tables, branches that only go forward and a `ret`
 //! at the end (so it terminates, in as many steps as it has instructions), declared variables used as they are
-//! declared, and calls of subroutines that exist here, with the right number of arguments. What an instruction *does* with
+//! declared, and calls of subroutines that exist, with the right number of arguments. What an instruction *does* with
 //! addresses is checked when it runs.
 //!
 //! The number of arguments is the depth of the tuple stack, followed along all paths: as branches only go forward, one
@@ -386,9 +386,6 @@ impl Verifier<'_> {
             return Err(("array is used as a scalar", ""));
         }
         match Var::from_raw(id) {
-            Some(Var::Execargs) => {
-                Err(("cannot be read in probe context yet", Var::Execargs.name()))
-            }
             Some(var @ (Var::Ustackdepth | Var::Ucaller)) if !self.cx.features.ustack => {
                 Err(("not available on this platform", var.name()))
             }
@@ -410,9 +407,6 @@ impl Verifier<'_> {
         let subr = Subr::from_raw(raw).ok_or(("no such subroutine", ""))?;
         let name = subr.name();
         let spec = subr::spec(subr);
-        if let Some(text) = spec.missing {
-            return Err((text, name));
-        }
         if subr.is_destructive() {
             ensure(
                 self.cx.features.user_store,

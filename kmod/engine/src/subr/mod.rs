@@ -8,6 +8,7 @@
 //! argument is what can be read up to the first NUL or to `strsize`; a result is cut off at `strsize`.
 
 mod addresses;
+mod files;
 mod locks;
 mod memory;
 mod numbers;
@@ -22,42 +23,33 @@ use crate::var::addr::{self, Region};
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::subr::Subr;
 
-/// How a subroutine is called, and whether it can be.
+/// How a subroutine is called.
 #[derive(Clone, Copy, Debug)]
 pub struct Spec {
     /// Least number of arguments.
     pub min: u8,
     /// Greatest number of arguments.
     pub max: u8,
-    /// Why it cannot be called on this system.
-    pub missing: Option<&'static str>,
 }
 
 /// How `subr` is called.
 pub fn spec(subr: Subr) -> Spec {
     use Subr::*;
-    const STREAMS: Option<&str> = Some("Linux has no STREAMS messages");
-    let (min, max, missing) = match subr {
-        Rand | Speculation => (0, 0, None),
+    let (min, max) = match subr {
+        Rand | Speculation => (0, 0),
         MutexOwned | MutexOwner | MutexTypeAdaptive | MutexTypeSpin | RwReadHeld | RwWriteHeld
-        | RwIswriter => (1, 1, None),
-        Msgdsize | Msgsize => (1, 1, STREAMS),
-        DdiPathname => (2, 2, Some("Linux has no such device paths")),
-        Getf => (1, 1, Some("file descriptors cannot be looked up yet")),
-        DPath => (1, 1, Some("paths cannot be walked in probe context yet")),
-        Copyin => (2, 2, None),
-        Copyinstr => (1, 2, None),
-        Copyout | Copyoutstr | Copyinto | Bcopy => (3, 3, None),
+        | RwIswriter | Msgdsize | Msgsize | Getf | DPath => (1, 1),
+        Copyin | DdiPathname => (2, 2),
+        Copyinstr => (1, 2),
+        Copyout | Copyoutstr | Copyinto | Bcopy => (3, 3),
         Progenyof | Strlen | Alloca | Getmajor | Getminor | Basename | Dirname | Cleanpath
         | Toupper | Tolower | Htons | Htonl | Htonll | Ntohs | Ntohl | Ntohll | InetNtoa
-        | Uuidstr => (1, 1, None),
-        Lltostr | Strtoll | InetNtoa6 => (1, 2, None),
-        Strjoin | Strchr | Strrchr | Strstr | Strtok | InetNtop | LinkNtop | Json | Strip => {
-            (2, 2, None)
-        }
-        Substr | Index | Rindex => (2, 3, None),
+        | Uuidstr => (1, 1),
+        Lltostr | Strtoll | InetNtoa6 => (1, 2),
+        Strjoin | Strchr | Strrchr | Strstr | Strtok | InetNtop | LinkNtop | Json | Strip => (2, 2),
+        Substr | Index | Rindex => (2, 3),
     };
-    Spec { min, max, missing }
+    Spec { min, max }
 }
 
 /// Calls `subr` with the entries of the tuple stack.
@@ -81,8 +73,9 @@ pub fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
         Strip => Ok(arg(env, 0)),
         MutexOwned | MutexOwner | MutexTypeAdaptive | MutexTypeSpin | RwReadHeld | RwWriteHeld
         | RwIswriter => locks::call(subr, env),
-        // Refused by the verifier.
-        Msgdsize | Msgsize | DdiPathname | Getf | DPath => Err(Trap::new(Fault::IllOp, 0)),
+        DPath | Getf | DdiPathname => files::call(subr, env),
+        // They ask for the size of a STREAMS message, of which Linux has none: no pointer is one.
+        Msgdsize | Msgsize => Err(Trap::new(Fault::IllOp, arg(env, 0))),
     }
 }
 

@@ -12,6 +12,7 @@ pub mod net;
 pub mod number;
 pub mod path;
 pub mod search;
+pub mod upwards;
 
 /// Text that grows in memory of fixed size; what does not fit is cut off.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 
 //! A machine whose kernel and user memory are two maps of pieces.
 
-use dtrace_engine::{BadAddr, Machine, ProbeName, RwLock};
+use dtrace_engine::{BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, Unplaced};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
@@ -17,6 +17,8 @@ pub struct TestMachine {
     pub now: Cell<u64>,
     pub owned: bool,
     pub thread: u64,
+    pub root: Option<Place>,
+    pub user_args: Option<(u64, u64)>,
     pub log: RefCell<Vec<String>>,
 }
 
@@ -31,6 +33,8 @@ impl Default for TestMachine {
             now: Cell::new(0x1_0000_0000),
             owned: true,
             thread: 0xffff_8880_0000_1000,
+            root: None,
+            user_args: None,
             log: RefCell::default(),
         }
     }
@@ -159,6 +163,54 @@ impl Machine for TestMachine {
             writer,
             writer_waits,
         })
+    }
+    /// The kernel's records are words here, in the order in which they are named.
+    fn place(&self, path: &[u8; 16]) -> Place {
+        let word = |at: usize| u64::from_ne_bytes(path[at..at + 8].try_into().unwrap());
+        Place {
+            mount: word(0),
+            dentry: word(8),
+        }
+    }
+    fn root(&self) -> Option<Place> {
+        self.root
+    }
+    fn dentry(&self, addr: u64) -> Result<Dentry, BadAddr> {
+        let word = |n: u64| self.load_u64(addr + n * 8);
+        Ok(Dentry {
+            parent: word(0)?,
+            name: word(1)?,
+            len: word(2)? as u32,
+            removed: word(3)? != 0,
+        })
+    }
+    fn mount(&self, addr: u64) -> Result<Mount, BadAddr> {
+        let word = |n: u64| self.load_u64(addr + n * 8);
+        Ok(Mount {
+            root: word(0)?,
+            above: Place {
+                mount: word(1)?,
+                dentry: word(2)?,
+            },
+        })
+    }
+    fn unplaced(&self, addr: u64) -> Result<Unplaced, BadAddr> {
+        Ok(Unplaced {
+            fs: self.load_u64(addr + 32)?,
+            inode: self.load_u64(addr + 40)?,
+        })
+    }
+    fn kobject(&self, addr: u64) -> Result<Kobject, BadAddr> {
+        Ok(Kobject {
+            name: self.load_u64(addr)?,
+            parent: self.load_u64(addr + 8)?,
+        })
+    }
+    fn file(&self, fd: u32) -> u64 {
+        [0xff00, 0, 0xff02].get(fd as usize).copied().unwrap_or(0)
+    }
+    fn user_args(&self) -> Option<(u64, u64)> {
+        self.user_args
     }
     fn progenyof(&self, pid: u64) -> bool {
         pid == 1 || pid == u64::from(self.pid)
