@@ -1489,6 +1489,16 @@ typedef uint32_t dtrace_fault;
 #define DTRACEOPT_MAX 32
 
 /*
+ The first number of Linux' own.
+ */
+#define DTRACEOPT_LINUX_MIN 200
+
+/*
+ How many options there are.
+ */
+#define DTRACEOPT_COUNT (DTRACEOPT_MAX + 1)
+
+/*
  Value of `Opt::Bufpolicy`: keep the newest records.
  */
 #define DTRACEOPT_BUFPOLICY_RING 0
@@ -1645,6 +1655,10 @@ enum dtrace_opt {
    Trace one container only.
    */
   DTRACEOPT_OPT_ZONE = 31,
+  /*
+   Memory that a clause's `alloca()`, `copyin()` and `copyinstr()` may take, bytes.
+   */
+  DTRACEOPT_OPT_SCRATCHSIZE = 200,
 };
 typedef uint32_t dtrace_opt;
 

@@ -12,6 +12,10 @@ use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
 pub const UNSET: u64 = -2i64 as u64;
 /// How many options of the common numbering there are.
 pub const MAX: usize = 32;
+/// The first number of Linux' own.
+pub const LINUX_MIN: usize = 200;
+/// How many options there are.
+pub const COUNT: usize = MAX + 1;
 
 /// Value of [`Opt::Bufpolicy`]: keep the newest records.
 pub const BUFPOLICY_RING: u64 = 0;
@@ -105,6 +109,8 @@ pub enum Opt {
     Aggzoom = 30,
     /// Trace one container only.
     Zone = 31,
+    /// Memory that a clause's `alloca()`, `copyin()` and `copyinstr()` may take, bytes.
+    Scratchsize = 200,
 }
 
 /// Every option with the name that `-x` gives it.
@@ -141,6 +147,31 @@ pub const NAMES: &[(Opt, &str)] = &[
     (Opt::Aggpack, "aggpack"),
     (Opt::Aggzoom, "aggzoom"),
     (Opt::Zone, "zone"),
+    (Opt::Scratchsize, "scratchsize"),
 ];
 
 numbered!(Opt: u32, "option", NAMES);
+
+impl Opt {
+    /// Its place among [`COUNT`] values.
+    pub fn place(self) -> usize {
+        match self as usize {
+            number @ 0..MAX => number,
+            number => number.saturating_sub(LINUX_MIN).saturating_add(MAX),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_has_a_place_of_its_own() {
+        let mut taken = [false; COUNT];
+        for (opt, name) in NAMES {
+            assert!(!core::mem::replace(&mut taken[opt.place()], true), "{name}");
+        }
+        assert!(taken.iter().all(|taken| *taken));
+    }
+}

@@ -104,7 +104,7 @@ const RESIZES: &[(&str, u64)] = &[
 fn rules(opt: Opt) -> (Syntax, bool) {
     match opt {
         Opt::Bufsize | Opt::Aggsize | Opt::Specsize | Opt::Dynvarsize => (Syntax::Size, false),
-        Opt::Strsize | Opt::Jstackstrsize => (Syntax::Size, false),
+        Opt::Strsize | Opt::Jstackstrsize | Opt::Scratchsize => (Syntax::Size, false),
         Opt::Cleanrate => (Syntax::Rate, false),
         Opt::Statusrate => (Syntax::Rate, false),
         Opt::Aggrate | Opt::Switchrate => (Syntax::Rate, true),
@@ -123,7 +123,7 @@ fn rules(opt: Opt) -> (Syntax, bool) {
 /// The options of one consumer.
 #[derive(Clone, Debug)]
 pub struct Options {
-    values: [u64; option::MAX],
+    values: [u64; option::COUNT],
     /// What the compiler is told.
     pub compile: CompileOptions,
     /// How records become text.
@@ -133,7 +133,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         let mut options = Self {
-            values: [option::UNSET; option::MAX],
+            values: [option::UNSET; option::COUNT],
             compile: CompileOptions::default(),
             consumer: ConsumerOptions::default(),
         };
@@ -148,7 +148,7 @@ impl Default for Options {
             (Opt::Aggsize, limits::BUFSIZE_DEFAULT),
             (Opt::Stackindent, STACKINDENT_DEFAULT),
         ] {
-            options.values[opt as usize] = value;
+            options.values[opt.place()] = value;
         }
         options
     }
@@ -180,6 +180,7 @@ const KERNEL: &[Opt] = &[
     Opt::Aggrate,
     Opt::Temporal,
     Opt::Zone,
+    Opt::Scratchsize,
 ];
 
 impl Options {
@@ -191,6 +192,10 @@ impl Options {
         setter: Setter,
     ) -> Result<(), OptionError> {
         if let Some(opt) = Opt::named(name) {
+            if opt == Opt::Scratchsize {
+                // The compiler refuses what is seen to be too large.
+                self.compile.set(name, value, setter)?;
+            }
             return self.set_opt(opt, value, setter);
         }
         if let Some(set) = self.consumer.set(name, value) {
@@ -220,7 +225,7 @@ impl Options {
         if setter == Setter::Running && !dynamic {
             return Err(OptionError::Active);
         }
-        self.values[opt as usize] = value;
+        self.values[opt.place()] = value;
         Ok(())
     }
 
@@ -242,7 +247,7 @@ impl Options {
 
     /// The value of `opt`, if it is set.
     pub fn get(&self, opt: Opt) -> Option<u64> {
-        Some(self.values[opt as usize]).filter(|value| *value != option::UNSET)
+        Some(self.values[opt.place()]).filter(|value| *value != option::UNSET)
     }
 
     /// Whether the switch `opt` is on.

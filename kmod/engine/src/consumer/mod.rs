@@ -321,6 +321,8 @@ impl Consumer {
         let mut state = run.cpus.enter(cpu)?;
         let CpuState { vm, out } = &mut **state.as_mut()?;
         vm.reset();
+        let inside = run.core.dynamics.as_ref();
+        let _inside = inside.and_then(|dynamics| dynamics.enter(cpu.index()));
         let mut env = Env {
             m,
             core: &run.core,

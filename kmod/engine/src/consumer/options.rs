@@ -10,10 +10,12 @@ use dtrace_uapi::limits::{
     JSTACKFRAMES_DEFAULT, JSTACKSTRSIZE_DEFAULT, NSPEC_DEFAULT, RATE_DEFAULT, SPECSIZE_DEFAULT,
     STACKFRAMES_DEFAULT, STATUSRATE_MAX, STRSIZE_DEFAULT,
 };
-use dtrace_uapi::option::{Opt, BUFPOLICY_SWITCH, BUFRESIZE_AUTO, MAX, UNSET};
+use dtrace_uapi::option::{Opt, BUFPOLICY_SWITCH, BUFRESIZE_AUTO, COUNT, UNSET};
 
 /// Greatest size of a string, bytes: the least piece of work that a firing's budget is spent for.
 const STRSIZE_MAX: u64 = (64 << 10) + 1;
+/// Greatest scratch memory that may be asked for, bytes: as much as a firing's budget lets it write.
+const SCRATCHSIZE_MAX: u64 = 4 << 20;
 /// Greatest buffer of a consumer without rights over the kernel, bytes.
 const UNPRIVILEGED_MAX: u64 = 16 << 20;
 /// Greatest buffer at all, bytes: offsets in it have 32 bits.
@@ -21,11 +23,11 @@ pub const BUFFER_MAX: u64 = 2 << 30;
 
 /// A consumer's options.
 #[derive(Clone, Debug)]
-pub struct Options([u64; MAX]);
+pub struct Options([u64; COUNT]);
 
 impl Default for Options {
     fn default() -> Self {
-        Self([UNSET; MAX])
+        Self([UNSET; COUNT])
     }
 }
 
@@ -64,6 +66,9 @@ fn check(option: Opt, value: u64, privileges: &Privileges) -> Result<u64, Reason
         }
         Opt::Bufpolicy if value > BUFPOLICY_SWITCH => return bad("no such policy"),
         Opt::Bufresize if value > 1 => return bad("no such policy"),
+        Opt::Scratchsize if value > SCRATCHSIZE_MAX => {
+            return Err(Reason::new(Errno::E2BIG, "size is too big").about(option.name()));
+        }
         Opt::Strsize if !(1..=STRSIZE_MAX).contains(&value) => {
             return bad("size of strings is out of range")
         }
@@ -83,7 +88,7 @@ fn check(option: Opt, value: u64, privileges: &Privileges) -> Result<u64, Reason
 impl Options {
     /// The value that was set, [`UNSET`] where none was.
     pub fn raw(&self, option: Opt) -> u64 {
-        self.0.get(option as usize).copied().unwrap_or(UNSET)
+        self.0.get(option.place()).copied().unwrap_or(UNSET)
     }
 
     /// The value, or the default.
@@ -129,7 +134,7 @@ impl Options {
 
     /// Puts a value in place, unchecked: sizes that were got instead of those that were asked for.
     pub fn replace(&mut self, option: Opt, value: u64) {
-        if let Some(slot) = self.0.get_mut(option as usize) {
+        if let Some(slot) = self.0.get_mut(option.place()) {
             *slot = value;
         }
     }
@@ -162,10 +167,12 @@ mod tests {
                 Errno::EINVAL
             );
         }
-        assert_eq!(
-            o.set(Opt::Bufsize, 1 << 40, &all, false).unwrap_err().errno,
-            Errno::E2BIG
-        );
+        for option in [Opt::Bufsize, Opt::Scratchsize] {
+            assert_eq!(
+                o.set(option, 1 << 40, &all, false).unwrap_err().errno,
+                Errno::E2BIG
+            );
+        }
         o.set(Opt::Cleanrate, 1, &all, false).unwrap();
         assert_eq!(o.get(Opt::Cleanrate), CLEANRATE_MIN);
         let user = Privileges {

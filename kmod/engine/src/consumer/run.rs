@@ -133,7 +133,7 @@ impl Sizes {
             .max(1)
             .checked_mul(speculations)
             .filter(|all| *all as u64 <= BUFFER_MAX)
-            .ok_or(NoMem)?;
+            .ok_or_else(|| too_big(Opt::Nspec)(NoMem))?;
         Ok(Self {
             principal: size(Opt::Bufsize, needs.record),
             aggregation: size(Opt::Aggsize, needs.entry),
@@ -173,6 +173,11 @@ impl Sizes {
     }
 }
 
+/// There is no memory for what `option` asks for.
+fn too_big(option: Opt) -> impl Fn(NoMem) -> Reason {
+    move |none| Reason::from(none).about(option.name())
+}
+
 #[inline(never)]
 fn make_cpu(
     index: usize,
@@ -181,8 +186,13 @@ fn make_cpu(
     control: &Control,
     needs: &Needs,
     sizes: &Sizes,
-) -> Result<Boxed<CpuState>, NoMem> {
-    let scratch = SCRATCH.max(core.strsize * SCRATCH_STRINGS);
+) -> Result<Boxed<CpuState>, Reason> {
+    let mut scratch = SCRATCH.max(core.strsize * SCRATCH_STRINGS);
+    let mut share = usize::MAX;
+    if control.options.raw(Opt::Scratchsize) != UNSET {
+        share = control.options.get(Opt::Scratchsize) as usize;
+        scratch += share;
+    }
     let key_words = core.dynamics.as_ref().map_or(2, |d| d.key_words().max(2));
     let seed = config
         .seed
@@ -190,11 +200,19 @@ fn make_cpu(
     let locals = control.shared.table.locals_size();
     let room = Room::new()?;
     Ok(room.fill(CpuState {
-        vm: Vm::new(core, scratch, locals, key_words, seed)?,
+        vm: Vm::new(core, scratch, share, locals, key_words, seed).map_err(|none| {
+            // Of what it needs for programs, only this much is asked for.
+            match share {
+                usize::MAX => Reason::from(none),
+                _ => too_big(Opt::Scratchsize)(none),
+            }
+        })?,
         out: Outputs {
-            principal: Principal::new(sizes.principal, sizes.policy, sizes.reserve)?,
-            aggregations: Aggregations::new(sizes.aggregation)?,
-            pieces: Pieces::new(sizes.speculations, sizes.speculation)?,
+            principal: Principal::new(sizes.principal, sizes.policy, sizes.reserve)
+                .map_err(too_big(Opt::Bufsize))?,
+            aggregations: Aggregations::new(sizes.aggregation).map_err(too_big(Opt::Aggsize))?,
+            pieces: Pieces::new(sizes.speculations, sizes.speculation)
+                .map_err(too_big(Opt::Specsize))?,
             key: Bytes::new(needs.key.next_multiple_of(8))?,
             used: Vec::try_from_fn(needs.keys, |_| Ok::<_, NoMem>(0))?,
             slots: Vec::try_from_fn(control.shared.aggregations as usize, |_| Ok::<_, NoMem>(0))?,
@@ -225,7 +243,14 @@ fn allocate(
         // Two words before the tuple: the variable and the thread.
         let key = 16 + control.shared.key_size;
         let value = table.data_max();
-        Some(Dynamics::new(sizes.dynamics, key, value, config.ncpus)?)
+        let bare = table.bare_max(control.shared.key_size);
+        let all = Dynamics::new(sizes.dynamics, key, value, bare, config.ncpus);
+        let all = all.map_err(|reason| reason.about(Opt::Dynvarsize.name()))?;
+        if all.is_empty() {
+            let text = "not one variable fits";
+            return Err(Reason::new(Errno::ENOSPC, text).about(Opt::Dynvarsize.name()));
+        }
+        Some(all)
     } else {
         None
     };
@@ -244,14 +269,14 @@ fn allocate(
     };
     let sides = Vec::try_from_fn(config.ncpus, |cpu| {
         if !traced(cpu) {
-            return Ok::<_, NoMem>(None);
+            return Ok::<_, Reason>(None);
         }
         Ok(Some(Sides {
-            principal: Aside::new(sizes.principal)?,
-            aggregation: Aside::new(sizes.aggregation & !7)?,
+            principal: Aside::new(sizes.principal).map_err(too_big(Opt::Bufsize))?,
+            aggregation: Aside::new(sizes.aggregation & !7).map_err(too_big(Opt::Aggsize))?,
         }))
     })?;
-    let cpus = PerCpu::new::<NoMem>(config.ncpus, |cpu| {
+    let cpus = PerCpu::new::<Reason>(config.ncpus, |cpu| {
         if !traced(cpu) {
             return Ok(None);
         }

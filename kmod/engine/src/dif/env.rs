@@ -87,6 +87,10 @@ pub struct Vm {
     pub scratch: Bytes,
     /// How much of it is in use.
     pub used: usize,
+    /// How much of it a clause may ask for by name.
+    pub share: usize,
+    /// How much of that is left.
+    pub left: usize,
     /// The block of clause-locals.
     pub locals: Bytes,
     /// Strings that a subroutine works on, `strsize` bytes each.
@@ -110,10 +114,11 @@ pub struct Vm {
 }
 
 impl Vm {
-    /// Memory for programs of `core` whose keys have up to `key_words` words.
+    /// Memory for programs of `core` whose keys have up to `key_words` words; of `scratch` bytes they may ask for `share`.
     pub fn new(
         core: &Core,
         scratch: usize,
+        share: usize,
         locals: usize,
         key_words: usize,
         seed: u64,
@@ -121,6 +126,8 @@ impl Vm {
         Ok(Self {
             scratch: Bytes::new(scratch)?,
             used: 0,
+            share,
+            left: share,
             locals: Bytes::new(locals)?,
             tmp: [Bytes::new(core.strsize)?, Bytes::new(core.strsize)?],
             tuple: [Entry::default(); DIF_NTREGS as usize],
@@ -144,8 +151,20 @@ impl Vm {
     #[inline(always)]
     pub fn reset(&mut self) {
         self.used = 0;
+        self.left = self.share;
         self.ntuple = 0;
         self.budget = Budget::full();
+    }
+
+    /// Takes `size` bytes of scratch memory for a program that asked for memory, and not for a string that needs some.
+    pub fn ask(&mut self, size: u64) -> Result<usize, Trap> {
+        let left = usize::try_from(size)
+            .ok()
+            .and_then(|size| self.left.checked_sub(size))
+            .ok_or(Trap::new(Fault::NoScratch, 0))?;
+        let at = self.alloc(size)?;
+        self.left = left;
+        Ok(at)
     }
 
     /// Takes `size` bytes of scratch memory, aligned to 8; returns their offset.

@@ -215,7 +215,7 @@ pub(super) fn effect<M: Machine>(
         }
         Step::Alloc { r1, rd } => {
             let size = regs.get(r1);
-            let offset = env.vm.alloc(size)?;
+            let offset = env.vm.ask(size)?;
             env.vm.budget.spend(env.vm.used.saturating_sub(offset))?;
             if let Some(bytes) = env.vm.scratch.get_mut(offset..env.vm.used) {
                 bytes.fill(0);

@@ -15,7 +15,7 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
     let (a, b, c) = (arg(env, 0), arg(env, 1), arg(env, 2));
     match subr {
         Subr::Alloca => {
-            let at = env.vm.alloc(a)?;
+            let at = env.vm.ask(a)?;
             Ok(addr::make(Region::Scratch, at))
         }
         Subr::Bcopy => {
@@ -25,7 +25,7 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
         }
         Subr::Copyin => {
             env.check_user()?;
-            let at = env.vm.alloc(b)?;
+            let at = env.vm.ask(b)?;
             env.vm.budget.spend(env.vm.used.saturating_sub(at))?;
             let to = env.vm.scratch.get_mut(at..env.vm.used).unwrap_or(&mut []);
             env.m.user_load(a, to)?;
@@ -70,7 +70,10 @@ fn copyinstr<M: Machine>(env: &mut Env<'_, M>, from: u64) -> Result<u64, Trap> {
     if size == 0 {
         return Ok(0);
     }
-    let at = env.vm.alloc(size as u64)?;
+    let at = match optional(env, 1) {
+        Some(_) => env.vm.ask(size as u64)?,
+        None => env.vm.alloc(size as u64)?,
+    };
     let room = size.saturating_sub(1);
     let end = at.saturating_add(room);
     let to = env.vm.scratch.get_mut(at..end).unwrap_or(&mut []);

@@ -41,6 +41,8 @@ pub struct Table {
     globals: usize,
     locals: usize,
     data_max: usize,
+    /// Bytes of the greatest thread-local without index, and of the greatest element of an array, as declared.
+    bare: [usize; 2],
 }
 
 impl Table {
@@ -82,7 +84,18 @@ impl Table {
                 offset = self.locals;
                 self.locals += size;
             }
-            _ => self.data_max = self.data_max.max(by_ref.unwrap_or(8).next_multiple_of(8)),
+            (_, kind) => {
+                let size = by_ref.unwrap_or(8);
+                self.data_max = self.data_max.max(size.next_multiple_of(8));
+                let declared = by_ref.unwrap_or(var.ty.size as usize).max(1);
+                let [plain, element] = &mut self.bare;
+                let most = if kind == DIFV_KIND_ARRAY {
+                    element
+                } else {
+                    plain
+                };
+                *most = declared.max(*most);
+            }
         }
         if self.globals.max(self.locals) > STATICS_MAX {
             return Err(Reason::new(Errno::ENOMEM, "too many big variables"));
@@ -118,6 +131,16 @@ impl Table {
     /// Size of a CPU's block of clause-locals, bytes.
     pub fn locals_size(&self) -> usize {
         self.locals
+    }
+
+    /// Bytes of the greatest dynamic variable by themselves: its value and, for an element of an array, the array and a key of
+    /// `key_size`.
+    pub fn bare_max(&self, key_size: usize) -> usize {
+        let [plain, element] = self.bare;
+        match element {
+            0 => plain,
+            _ => plain.max(element + 8 + key_size),
+        }
     }
 
     /// Size of the greatest dynamic variable, bytes.

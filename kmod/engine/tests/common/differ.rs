@@ -92,14 +92,14 @@ fn outcome(
     let core = Core {
         strings: EVec::copy_of(&difo.strings).unwrap(),
         globals: Shared::new(table.globals_size()).unwrap(),
-        dynamics: Some(Dynamics::new(16384, 16 + key_size, table.data_max(), 1).unwrap()),
+        dynamics: Some(Dynamics::new(16384, 16 + key_size, table.data_max(), 64, 1).unwrap()),
         speculations: None,
         strsize: STRSIZE,
         kernel,
         all_users: true,
     };
     let words = core.dynamics.as_ref().unwrap().key_words();
-    let mut vm = Vm::new(&core, 1024, table.locals_size(), words, 7).unwrap();
+    let mut vm = Vm::new(&core, 1024, usize::MAX, table.locals_size(), words, 7).unwrap();
     let result = run(&mut Env {
         m: &m,
         core: &core,

@@ -16,6 +16,10 @@
 //! is never reused while another CPU may still be looking at it, and nothing is waited for in probe context. The
 //! lists' links are a field of their own, as a reader may still be on the chain link.
 //!
+//! A CPU that has nothing else left need not wait for that where it is alone: each says while it is [`Inside`], and what
+//! this CPU has deleted before it looked at that can be seen by nobody who comes in later. Only its own dirty list is
+//! known to hold nothing younger.
+//!
 //! The length of a deleted chunk's key is 0, and is stored last when the chunk is used again. So who remembers in which chunk
 //! a variable was ([`recall`](Dynamics::recall)) need not look it up: where length and key are the variable's, it is
 //! still there. A length from before the deletion is seen only by those for whom the cleaner waits, and they see the
@@ -24,7 +28,7 @@
 use crate::error::{NoMem, Reason};
 use crate::mem::shared::Shared;
 use crate::mem::Vec;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{fence, AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 const NEXT: usize = 0;
 const FREE: usize = 4;
@@ -36,12 +40,31 @@ const LOCK: u64 = 1 << 32;
 const VERSION: u64 = 1 << 33;
 const SPINS: u32 = 1 << 14;
 
+/// Variables that a small space holds if their own bytes fit, however much it takes to find them again. It is so small that
+/// somebody has counted.
+const FEW: usize = 64;
+
 /// The lists of one CPU; each holds a chunk's number plus 1, 0 where it is empty.
 #[derive(Debug, Default)]
 struct Lists {
+    /// It may be looking at chunks.
+    inside: AtomicBool,
     dirty: AtomicU32,
     rinsing: AtomicU32,
     clean: AtomicU32,
+    /// Keeps what other CPUs write often out of this one's cache line.
+    _apart: [u64; 6],
+}
+
+/// A CPU may be looking at chunks as long as this lives.
+#[derive(Debug)]
+pub struct Inside<'a>(&'a AtomicBool);
+
+impl Drop for Inside<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
+    }
 }
 
 /// Why a variable could not be stored: counted already.
@@ -94,15 +117,18 @@ fn hash(key: &[u64]) -> u64 {
 
 impl Dynamics {
     /// Space for keys of up to `key_size` and values of up to `value_size` bytes, both multiples of 8, within `total` bytes.
+    /// `bare` is what a variable takes at most without everything that serves to find it.
     pub fn new(
         total: usize,
         key_size: usize,
         value_size: usize,
+        bare: usize,
         ncpus: usize,
     ) -> Result<Self, Reason> {
         let head_size = KEY.checked_add(key_size).ok_or(NoMem)?;
         let chunk = head_size.checked_add(value_size).ok_or(NoMem)? + 8;
-        let nchunks = u32::try_from(total.checked_div(chunk).unwrap_or(0))
+        let few = total.checked_div(bare).unwrap_or(0).min(FEW);
+        let nchunks = u32::try_from(total.checked_div(chunk).unwrap_or(0).max(few))
             .unwrap_or(u32::MAX)
             .min(u32::MAX / 2) as usize;
         // As many buckets as chunks, rounded down to a power of two: chains of one or two. Without any chunk, everything is
@@ -120,6 +146,21 @@ impl Dynamics {
             lists: Vec::try_from_fn(ncpus, |_| Ok::<_, NoMem>(Lists::default()))?,
             drops: Drops::default(),
         })
+    }
+
+    /// Whether there is room for any variable.
+    pub fn is_empty(&self) -> bool {
+        self.nchunks == 0
+    }
+
+    /// Says that `cpu` may be looking at chunks from now on; everything below but [`clean`](Self::clean) is to be called so.
+    #[inline(always)]
+    pub fn enter(&self, cpu: usize) -> Option<Inside<'_>> {
+        let inside = &self.lists.get(cpu)?.inside;
+        inside.store(true, Ordering::Relaxed);
+        // Whoever does not see this sees to it that we see no chunk that it uses again.
+        fence(Ordering::SeqCst);
+        Some(Inside(inside))
     }
 
     /// How many words a key may have.
@@ -369,7 +410,8 @@ impl Dynamics {
         Err(Dropped)
     }
 
-    /// A list of chunks for this CPU: its own clean ones, one that was never used, or another CPU's clean ones.
+    /// A list of chunks for this CPU: its own clean ones, one that was never used, another CPU's clean ones, or its own dirty
+    /// ones if nobody else can be looking at them.
     fn refill(&self, cpu: usize) -> u32 {
         let own = self
             .lists
@@ -389,7 +431,22 @@ impl Dynamics {
             .iter()
             .map(|lists| lists.clean.swap(0, Ordering::Acquire))
             .find(|list| *list != 0)
-            .unwrap_or(0)
+            .unwrap_or_else(|| self.reclaim(cpu))
+    }
+
+    /// The list of what this CPU has deleted, if it is alone.
+    fn reclaim(&self, cpu: usize) -> u32 {
+        // It has deleted all of it before this fence, and those who come in later do so behind theirs.
+        fence(Ordering::SeqCst);
+        let alone = self
+            .lists
+            .iter()
+            .enumerate()
+            .all(|(other, lists)| other == cpu || !lists.inside.load(Ordering::Acquire));
+        match self.lists.get(cpu) {
+            Some(own) if alone => own.dirty.swap(0, Ordering::Acquire),
+            _ => 0,
+        }
     }
 
     /// Makes deleted chunks usable again; `grace` returns when no CPU is in probe context that was when it was called.
@@ -419,163 +476,4 @@ impl Dynamics {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn store(d: &Dynamics, cpu: usize, free: &mut u32, key: &[u64], value: u64) -> bool {
-        let init = |values: &Shared, at: usize| {
-            values.u64(at).unwrap().store(value, Ordering::Relaxed);
-        };
-        match d
-            .find(key)
-            .map_or_else(|| d.insert(cpu, free, key, init), Ok)
-        {
-            Ok(chunk) => {
-                init(d.values(), d.value_of(chunk));
-                true
-            }
-            Err(Dropped) => false,
-        }
-    }
-
-    fn load(d: &Dynamics, key: &[u64]) -> Option<u64> {
-        let at = d.value_of(d.find(key)?);
-        d.values().u64(at).map(|w| w.load(Ordering::Relaxed))
-    }
-
-    fn remove(d: &Dynamics, cpu: usize, key: &[u64]) {
-        if let Some(chunk) = d.find(key) {
-            d.remove(cpu, chunk);
-        }
-    }
-
-    fn dropped(d: &Dynamics) -> [u64; 3] {
-        let Drops {
-            full,
-            rinsing,
-            dirty,
-        } = &d.drops;
-        [full, rinsing, dirty].map(|n| n.load(Ordering::Relaxed))
-    }
-
-    #[test]
-    fn values_come_and_go_and_space_comes_back() {
-        let d = Dynamics::new(100 * 72, 24, 16, 2).unwrap();
-        let n = u64::from(d.nchunks);
-        let mut free = 0;
-        for round in 0..5 {
-            for k in 0..n {
-                assert!(
-                    store(&d, 0, &mut free, &[k, round], k * 3),
-                    "round {round}, {k}"
-                );
-            }
-            assert!((0..n).all(|k| load(&d, &[k, round]) == Some(k * 3)));
-            assert!(!store(&d, 0, &mut free, &[n, round], 1));
-            for k in 0..n {
-                remove(&d, (k % 2) as usize, &[k, round]);
-                remove(&d, 0, &[k, round]);
-                assert_eq!(load(&d, &[k, round]), None);
-            }
-            assert!(!store(&d, 0, &mut free, &[n, round], 1));
-            d.clean(|| assert!(!store(&d, 0, &mut free, &[n, round], 1)));
-        }
-        // Full, then dirty, then rinsing, in each round.
-        assert_eq!(dropped(&d), [5, 5, 5]);
-    }
-
-    #[test]
-    fn what_is_remembered_is_found_as_long_as_it_is_there() {
-        let d = Dynamics::new(100 * 72, 24, 16, 1).unwrap();
-        let (mut free, mut hint) = (0, 0);
-        let (mine, other) = ([1, 2], [3, 4]);
-        assert_eq!(d.recall(&mine, &mut hint), None);
-        assert!(store(&d, 0, &mut free, &mine, 5));
-        let chunk = d.recall(&mine, &mut hint).unwrap();
-        assert_eq!((hint, d.recall(&mine, &mut hint)), (chunk + 1, Some(chunk)));
-        // Another variable does not take it for its own.
-        assert_eq!(d.recall(&other, &mut hint), None);
-        let mut stale = chunk + 1;
-        remove(&d, 0, &mine);
-        assert_eq!((d.recall(&mine, &mut stale), stale), (None, 0));
-        // The chunk is used again, by another.
-        d.clean(|| ());
-        free = 0;
-        while d.find(&other) != Some(chunk) {
-            remove(&d, 0, &other);
-            assert!(store(&d, 0, &mut free, &other, 6));
-        }
-        stale = chunk + 1;
-        assert_eq!(d.recall(&mine, &mut stale), None);
-        stale = chunk + 1;
-        assert_eq!(d.recall(&other, &mut stale), Some(chunk));
-        let mut none = u32::MAX;
-        assert_eq!(d.recall(&other, &mut none), Some(chunk));
-    }
-
-    #[test]
-    fn keys_that_are_too_long_are_dropped_and_counted() {
-        let d = Dynamics::new(4096, 16, 8, 1).unwrap();
-        assert!(!store(&d, 0, &mut 0, &[1, 2, 3], 1));
-        assert_eq!(dropped(&d), [1, 0, 0]);
-        let none = Dynamics::new(40, 16, 8, 1).unwrap();
-        assert!(!store(&none, 0, &mut 0, &[1, 2], 1));
-        assert_eq!(load(&none, &[1, 2]), None);
-        assert_eq!(dropped(&none), [1, 0, 0]);
-    }
-
-    #[test]
-    fn cpus_agree_on_what_exists() {
-        const THREADS: usize = 4;
-        const ROUNDS: u64 = if cfg!(miri) { 50 } else { 20_000 };
-        let d = Dynamics::new(1 << 15, 16, 8, THREADS).unwrap();
-        let inside: [AtomicU64; THREADS] = Default::default();
-        let done = AtomicU32::new(0);
-        let work = |cpu: usize| {
-            let mut free = 0;
-            for round in 0..ROUNDS {
-                inside[cpu].fetch_add(1, Ordering::SeqCst);
-                // One key of this thread's own, one that all threads fight for. A value is its key's.
-                let own = [cpu as u64 + 100, round % 7];
-                let common = [round % 13, 7];
-                let kept = store(&d, cpu, &mut free, &own, round + 1);
-                assert!(!kept || load(&d, &own) == Some(round + 1));
-                store(&d, cpu, &mut free, &common, common[0] + 1);
-                if let Some(value) = load(&d, &common) {
-                    assert_eq!(value, common[0] + 1);
-                }
-                if round % 3 == 0 {
-                    remove(&d, cpu, &common);
-                }
-                remove(&d, cpu, &own);
-                assert_eq!(load(&d, &own), None);
-                inside[cpu].fetch_add(1, Ordering::SeqCst);
-            }
-            done.fetch_add(1, Ordering::SeqCst);
-        };
-        std::thread::scope(|scope| {
-            for cpu in 0..THREADS {
-                let work = &work;
-                scope.spawn(move || work(cpu));
-            }
-            // The cleaner: its grace period waits for everybody that is inside to leave once.
-            while done.load(Ordering::SeqCst) < THREADS as u32 {
-                d.clean(|| {
-                    for cpu in &inside {
-                        let seen = cpu.load(Ordering::SeqCst);
-                        while seen % 2 == 1 && cpu.load(Ordering::SeqCst) == seen {
-                            std::thread::yield_now();
-                        }
-                    }
-                });
-                std::thread::yield_now();
-            }
-        });
-        for key in 0..13 {
-            for cpu in 0..THREADS {
-                remove(&d, cpu, &[key, 7]);
-            }
-            assert_eq!(d.find(&[key, 7]), None);
-        }
-    }
-}
+mod tests;

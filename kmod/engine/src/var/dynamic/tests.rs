@@ -1,0 +1,208 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Variables that come and go, on one CPU and on several.
+
+use super::*;
+
+fn store(d: &Dynamics, cpu: usize, free: &mut u32, key: &[u64], value: u64) -> bool {
+    let init = |values: &Shared, at: usize| {
+        values.u64(at).unwrap().store(value, Ordering::Relaxed);
+    };
+    match d
+        .find(key)
+        .map_or_else(|| d.insert(cpu, free, key, init), Ok)
+    {
+        Ok(chunk) => {
+            init(d.values(), d.value_of(chunk));
+            true
+        }
+        Err(Dropped) => false,
+    }
+}
+
+fn load(d: &Dynamics, key: &[u64]) -> Option<u64> {
+    let at = d.value_of(d.find(key)?);
+    d.values().u64(at).map(|w| w.load(Ordering::Relaxed))
+}
+
+fn remove(d: &Dynamics, cpu: usize, key: &[u64]) {
+    if let Some(chunk) = d.find(key) {
+        d.remove(cpu, chunk);
+    }
+}
+
+fn dropped(d: &Dynamics) -> [u64; 3] {
+    let Drops {
+        full,
+        rinsing,
+        dirty,
+    } = &d.drops;
+    [full, rinsing, dirty].map(|n| n.load(Ordering::Relaxed))
+}
+
+#[test]
+fn values_come_and_go_and_space_comes_back() {
+    let d = Dynamics::new(100 * 72, 24, 16, 40, 3).unwrap();
+    let n = u64::from(d.nchunks);
+    let mut free = 0;
+    // Somebody is looking all the time.
+    let _other = d.enter(2).unwrap();
+    for round in 0..5 {
+        for k in 0..n {
+            assert!(
+                store(&d, 0, &mut free, &[k, round], k * 3),
+                "round {round}, {k}"
+            );
+        }
+        assert!((0..n).all(|k| load(&d, &[k, round]) == Some(k * 3)));
+        assert!(!store(&d, 0, &mut free, &[n, round], 1));
+        for k in 0..n {
+            remove(&d, (k % 2) as usize, &[k, round]);
+            remove(&d, 0, &[k, round]);
+            assert_eq!(load(&d, &[k, round]), None);
+        }
+        assert!(!store(&d, 0, &mut free, &[n, round], 1));
+        d.clean(|| assert!(!store(&d, 0, &mut free, &[n, round], 1)));
+    }
+    // Full, then dirty, then rinsing, in each round.
+    assert_eq!(dropped(&d), [5, 5, 5]);
+}
+
+#[test]
+fn what_is_remembered_is_found_as_long_as_it_is_there() {
+    let d = Dynamics::new(100 * 72, 24, 16, 40, 1).unwrap();
+    let (mut free, mut hint) = (0, 0);
+    let (mine, other) = ([1, 2], [3, 4]);
+    assert_eq!(d.recall(&mine, &mut hint), None);
+    assert!(store(&d, 0, &mut free, &mine, 5));
+    let chunk = d.recall(&mine, &mut hint).unwrap();
+    assert_eq!((hint, d.recall(&mine, &mut hint)), (chunk + 1, Some(chunk)));
+    // Another variable does not take it for its own.
+    assert_eq!(d.recall(&other, &mut hint), None);
+    let mut stale = chunk + 1;
+    remove(&d, 0, &mine);
+    assert_eq!((d.recall(&mine, &mut stale), stale), (None, 0));
+    // The chunk is used again, by another.
+    d.clean(|| ());
+    free = 0;
+    while d.find(&other) != Some(chunk) {
+        remove(&d, 0, &other);
+        assert!(store(&d, 0, &mut free, &other, 6));
+    }
+    stale = chunk + 1;
+    assert_eq!(d.recall(&mine, &mut stale), None);
+    stale = chunk + 1;
+    assert_eq!(d.recall(&other, &mut stale), Some(chunk));
+    let mut none = u32::MAX;
+    assert_eq!(d.recall(&other, &mut none), Some(chunk));
+}
+
+#[test]
+fn keys_that_are_too_long_are_dropped_and_counted() {
+    let d = Dynamics::new(4096, 16, 8, 24, 1).unwrap();
+    assert!(!store(&d, 0, &mut 0, &[1, 2, 3], 1));
+    assert_eq!(dropped(&d), [1, 0, 0]);
+    let none = Dynamics::new(15, 16, 8, 16, 1).unwrap();
+    assert!(none.is_empty() && !d.is_empty());
+    assert!(!store(&none, 0, &mut 0, &[1, 2], 1));
+    assert_eq!(load(&none, &[1, 2]), None);
+    assert_eq!(dropped(&none), [1, 0, 0]);
+}
+
+#[test]
+fn a_small_space_holds_what_fits_without_management() {
+    for (total, bare, n) in [(15, 4, 3), (20, 20, 1), (79, 20, 3), (64 * 4, 4, 64)] {
+        let d = Dynamics::new(total, 16, 8, bare, 1).unwrap();
+        assert_eq!(d.nchunks, n, "{total}");
+    }
+    // From some number on, all of it counts: 24 bytes of head, 16 of key, 8 of value, 8 of the table.
+    let d = Dynamics::new(56 << 10, 16, 8, 4, 1).unwrap();
+    assert_eq!(d.nchunks, 1 << 10);
+}
+
+#[test]
+fn who_is_alone_uses_at_once_what_it_deleted() {
+    let d = Dynamics::new(20, 16, 8, 20, 2).unwrap();
+    let mut free = [0; 2];
+    {
+        let _me = d.enter(0).unwrap();
+        for k in 0..100 {
+            assert!(store(&d, 0, &mut free[0], &[k, 7], k), "{k}");
+            assert_eq!(load(&d, &[k, 7]), Some(k));
+            remove(&d, 0, &[k, 7]);
+        }
+    }
+    assert_eq!(dropped(&d), [0, 0, 0]);
+    // It is the only chunk, so another CPU waits for the cleaner; and so does this one beside another.
+    assert!(!store(&d, 1, &mut free[1], &[1, 1], 1));
+    let other = d.enter(1).unwrap();
+    assert!(!store(&d, 0, &mut free[0], &[1, 1], 1));
+    assert_eq!(dropped(&d), [0, 0, 2]);
+    drop(other);
+    assert!(store(&d, 0, &mut free[0], &[1, 1], 1));
+}
+
+#[test]
+fn cpus_agree_on_what_exists() {
+    // Room for all, and so little that what was deleted is wanted again at once.
+    for total in [1 << 15, 24 * 8] {
+        agree_on_what_exists(total);
+    }
+}
+
+fn agree_on_what_exists(total: usize) {
+    const THREADS: usize = 4;
+    const ROUNDS: u64 = if cfg!(miri) { 50 } else { 20_000 };
+    let d = Dynamics::new(total, 16, 8, 24, THREADS).unwrap();
+    let inside: [AtomicU64; THREADS] = Default::default();
+    let done = AtomicU32::new(0);
+    let work = |cpu: usize| {
+        let mut free = 0;
+        for round in 0..ROUNDS {
+            inside[cpu].fetch_add(1, Ordering::SeqCst);
+            let here = d.enter(cpu);
+            // One key of this thread's own, one that all threads fight for. A value is its key's.
+            let own = [cpu as u64 + 100, round % 7];
+            let common = [round % 13, 7];
+            let kept = store(&d, cpu, &mut free, &own, round + 1);
+            assert!(!kept || load(&d, &own) == Some(round + 1));
+            store(&d, cpu, &mut free, &common, common[0] + 1);
+            if let Some(value) = load(&d, &common) {
+                assert_eq!(value, common[0] + 1);
+            }
+            if round % 3 == 0 {
+                remove(&d, cpu, &common);
+            }
+            remove(&d, cpu, &own);
+            assert_eq!(load(&d, &own), None);
+            drop(here);
+            inside[cpu].fetch_add(1, Ordering::SeqCst);
+        }
+        done.fetch_add(1, Ordering::SeqCst);
+    };
+    std::thread::scope(|scope| {
+        for cpu in 0..THREADS {
+            let work = &work;
+            scope.spawn(move || work(cpu));
+        }
+        // The cleaner: its grace period waits for everybody that is inside to leave once.
+        while done.load(Ordering::SeqCst) < THREADS as u32 {
+            d.clean(|| {
+                for cpu in &inside {
+                    let seen = cpu.load(Ordering::SeqCst);
+                    while seen % 2 == 1 && cpu.load(Ordering::SeqCst) == seen {
+                        std::thread::yield_now();
+                    }
+                }
+            });
+            std::thread::yield_now();
+        }
+    });
+    for key in 0..13 {
+        for cpu in 0..THREADS {
+            remove(&d, cpu, &[key, 7]);
+        }
+        assert_eq!(d.find(&[key, 7]), None);
+    }
+}

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Sizes that options ask for: too little, too much, just enough.
+
+mod common;
+
+use common::asm::{asm_with, int, var};
+use common::{action, bare, clause, config, Bench, Steps};
+use dtrace_engine::mem::alloc;
+use dtrace_engine::{Clause, Consumer, Errno, FaultReport, Reason};
+use dtrace_uapi::action::Action;
+use dtrace_uapi::fault::Fault;
+use dtrace_uapi::option::{Opt, BUFRESIZE_MANUAL};
+
+const USTR: u64 = 0x40_0000;
+
+fn evaluates(text: &str) -> Clause {
+    // An array of words, and a thread-local word.
+    let vars = [
+        dtrace_uapi::types::DifVar {
+            kind: dtrace_uapi::types::DIFV_KIND_ARRAY,
+            ..var(0x500, 0, int(8))
+        },
+        var(0x501, 1, int(4)),
+    ];
+    clause(
+        None,
+        vec![action(Action::Difexpr, asm_with(text, int(8), &vars))],
+    )
+}
+
+fn consumer(options: &[(Opt, u64)]) -> Consumer {
+    let c = Consumer::new(config()).unwrap();
+    for (option, value) in options {
+        c.set_option(*option, *value).unwrap();
+    }
+    c
+}
+
+fn faults(options: &[(Opt, u64)], text: &str) -> Vec<Option<Fault>> {
+    let text = format!("{text}\n ret %r0");
+    let mut b = Bench::with(consumer(options), vec![evaluates(&text), evaluates(&text)]);
+    b.m.user.get_mut().insert(USTR, vec![b'u'; 4096]);
+    let fault = |report: &Option<FaultReport>| report.map(|report| report.fault);
+    b.fire().iter().map(fault).collect()
+}
+
+fn refusal(options: &[(Opt, u64)], clauses: &[Clause]) -> Reason {
+    let c = consumer(options);
+    for clause in clauses {
+        c.add_clause(clause).unwrap();
+    }
+    c.go().unwrap_err()
+}
+
+#[test]
+fn scratchsize_is_what_a_clause_may_ask_for() {
+    let alloca = |size: u32| format!("setx {size}, %r1\n allocs %r1, %r2\n");
+    let copy = |subr: &str, size: u32| {
+        format!(
+            "setx {USTR}, %r1\n setx {size}, %r2\n flushts\n pushtv ctf, %r0, %r1\n\
+             pushtv ctf, %r0, %r2\n call {subr}, %r3\n"
+        )
+    };
+    let with = |size: u64, text: &str| faults(&[(Opt::Scratchsize, size)], text);
+    let (fits, none) = ([None, None], [Some(Fault::NoScratch); 2]);
+    assert_eq!(with(64, &alloca(64)), fits);
+    assert_eq!(with(64, &alloca(65)), none);
+    assert_eq!(with(64, &(alloca(32) + &copy("copyin", 32))), fits);
+    assert_eq!(with(64, &(alloca(32) + &copy("copyin", 33))), none);
+    assert_eq!(with(64, &copy("copyinstr", 64)), fits);
+    assert_eq!(with(64, &copy("copyinstr", 65)), none);
+    assert_eq!(with(0, &alloca(0)), fits);
+    // Strings that are made on the way are not asked for.
+    let join = "sets \"abc\", %r1\n flushts\n pushtv ctf, %r0, %r1\n pushtv ctf, %r0, %r1\n\
+                call strjoin, %r2\n";
+    assert_eq!(with(8, &(join.repeat(5) + &alloca(8))), fits);
+    // More than there is unless somebody asks.
+    assert_eq!(faults(&[], &alloca(1 << 20)), none);
+    assert_eq!(with(1 << 20, &alloca(1 << 20)), fits);
+}
+
+#[test]
+fn a_small_dynvarsize_counts_only_what_the_program_stores() {
+    let store = |keys: &[u32]| {
+        let one = |key: &u32| {
+            format!("flushts\n setx {key}, %r1\n pushtv ctf, %r0, %r1\n setx 9, %r2\n stgaa %r2, 0x500\n")
+        };
+        keys.iter().map(one).collect::<String>()
+    };
+    let delete =
+        |key: u32| format!("flushts\n setx {key}, %r1\n pushtv ctf, %r0, %r1\n stgaa %r0, 0x500\n");
+    let drops = |size: u64, text: &str| {
+        let text = format!("{text} ret %r0");
+        let b = Bench::with(consumer(&[(Opt::Dynvarsize, size)]), vec![evaluates(&text)]);
+        assert_eq!(b.fire(), [None]);
+        let status = b.consumer.status().unwrap();
+        status.dyndrops + status.dyndrops_dirty + status.dyndrops_rinsing
+    };
+    // A word, a word as key, and the array: 24 bytes.
+    assert_eq!(drops(72, &store(&[1, 2, 3])), 0);
+    assert_eq!(drops(71, &store(&[1, 2, 3])), 1);
+    assert_eq!(drops(24, &store(&[1, 1, 1])), 0);
+    // What is deleted makes room at once, and 0 for what is not there takes none.
+    let again = store(&[1]) + &delete(1) + &store(&[2]) + &delete(7) + &delete(2) + &store(&[3]);
+    assert_eq!(drops(24, &again), 0);
+    let none = refusal(
+        &[(Opt::Dynvarsize, 23)],
+        &[evaluates(&(store(&[1]) + "ret %r0"))],
+    );
+    assert_eq!(none.errno, Errno::ENOSPC);
+    assert_eq!(none.to_string(), "dynvarsize: not one variable fits");
+    // Without such variables nobody minds.
+    let c = consumer(&[(Opt::Dynvarsize, 1)]);
+    let plain = action(Action::Difexpr, common::asm::asm("ret %r0"));
+    c.add_clause(&clause(None, vec![plain])).unwrap();
+    c.go().unwrap();
+}
+
+#[test]
+fn who_asks_for_too_much_is_told_for_what() {
+    let count = || {
+        clause(
+            None,
+            vec![
+                action(Action::Difexpr, common::asm::asm("ret %r0")),
+                bare(Action::Count, 1, 0),
+            ],
+        )
+    };
+    let clauses = [
+        count(),
+        evaluates("flushts\n call speculation, %r1\n stts %r1, 0x501\n ret %r0"),
+    ];
+    let manual = (Opt::Bufresize, BUFRESIZE_MANUAL);
+    alloc::limit(alloc::live() + (8 << 20));
+    for option in [
+        Opt::Bufsize,
+        Opt::Aggsize,
+        Opt::Specsize,
+        Opt::Dynvarsize,
+        Opt::Scratchsize,
+    ] {
+        let size = if option == Opt::Scratchsize { 4 } else { 32 };
+        let small = [Opt::Bufsize, Opt::Aggsize].map(|option| (option, 1 << 20));
+        let asked = [&[manual][..], &small, &[(option, size << 20)]].concat();
+        let r = refusal(&asked, &clauses);
+        assert_eq!(r.errno, Errno::ENOMEM, "{option:?}");
+        assert_eq!(r.to_string(), format!("{}: out of memory", option.name()));
+    }
+    alloc::limit(usize::MAX);
+}
