@@ -764,6 +764,66 @@ enum dif_op {
    `xlarg` X: xlref16, rd; user-level only, must be eliminated before kernel (rejected by validator).
    */
   DIF_OP_XLARG = 79,
+  /*
+   `fadd` R3: r1,r2,rd (rd!=0).
+   */
+  DIF_OP_FADD = 200,
+  /*
+   `fsub` R3: r1,r2,rd (rd!=0).
+   */
+  DIF_OP_FSUB = 201,
+  /*
+   `fmul` R3: r1,r2,rd (rd!=0).
+   */
+  DIF_OP_FMUL = 202,
+  /*
+   `fdiv` R3: r1,r2,rd (rd!=0).
+   */
+  DIF_OP_FDIV = 203,
+  /*
+   `feq` R3: r1,r2,rd (rd!=0): 1 if the numbers are equal, else 0; NaN equals nothing.
+   */
+  DIF_OP_FEQ = 204,
+  /*
+   `flt` R3: r1,r2,rd (rd!=0): 1 if the first number is less, else 0.
+   */
+  DIF_OP_FLT = 205,
+  /*
+   `fle` R3: r1,r2,rd (rd!=0): 1 if the first number is less or equal, else 0.
+   */
+  DIF_OP_FLE = 206,
+  /*
+   `fxtod` R2: r1,-,rd (r2=0, rd!=0): a signed integer becomes a number.
+   */
+  DIF_OP_FXTOD = 207,
+  /*
+   `futod` R2: r1,-,rd (r2=0, rd!=0): an unsigned integer becomes a number.
+   */
+  DIF_OP_FUTOD = 208,
+  /*
+   `fdtox` R2: r1,-,rd (r2=0, rd!=0): the integer part as a signed integer, the nearest one if it has none; of NaN 0.
+   */
+  DIF_OP_FDTOX = 209,
+  /*
+   `fdtou` R2: r1,-,rd (r2=0, rd!=0): the same as an unsigned integer.
+   */
+  DIF_OP_FDTOU = 210,
+  /*
+   `fstod` R2: r1,-,rd (r2=0, rd!=0): a binary32 becomes a binary64.
+   */
+  DIF_OP_FSTOD = 211,
+  /*
+   `fdtos` R2: r1,-,rd (r2=0, rd!=0): a binary64 becomes a binary32.
+   */
+  DIF_OP_FDTOS = 212,
+  /*
+   `fxtos` R2: r1,-,rd (r2=0, rd!=0): a signed integer becomes a binary32.
+   */
+  DIF_OP_FXTOS = 213,
+  /*
+   `futos` R2: r1,-,rd (r2=0, rd!=0): an unsigned integer becomes a binary32.
+   */
+  DIF_OP_FUTOS = 214,
 };
 typedef uint8_t dif_op;
 

@@ -6,6 +6,10 @@
 //! An instruction is `op | r1 | r2 | rd`, a byte each from the top. Branches keep a 24-bit absolute instruction
 //! index in place of the operands; loads of variables, integers and strings and calls keep a 16-bit index in
 //! place of `r1 r2`. Register 0 reads as zero and cannot be written.
+//!
+//! Operations from 200 on are Linux' own: floating-point arithmetic. Their operands are registers that hold the bits of an
+//! IEEE 754 binary64, or where it says so of a binary32 in the low half. Results are rounded to the nearest number, of two
+//! equally near ones to the even one; there is one NaN, and nothing faults.
 
 use crate::numbered::numbered;
 use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
@@ -200,6 +204,36 @@ pub enum Op {
     Xlate = 78,
     /// `xlarg` X: xlref16, rd; user-level only, must be eliminated before kernel (rejected by validator).
     Xlarg = 79,
+    /// `fadd` R3: r1,r2,rd (rd!=0).
+    Fadd = 200,
+    /// `fsub` R3: r1,r2,rd (rd!=0).
+    Fsub = 201,
+    /// `fmul` R3: r1,r2,rd (rd!=0).
+    Fmul = 202,
+    /// `fdiv` R3: r1,r2,rd (rd!=0).
+    Fdiv = 203,
+    /// `feq` R3: r1,r2,rd (rd!=0): 1 if the numbers are equal, else 0; NaN equals nothing.
+    Feq = 204,
+    /// `flt` R3: r1,r2,rd (rd!=0): 1 if the first number is less, else 0.
+    Flt = 205,
+    /// `fle` R3: r1,r2,rd (rd!=0): 1 if the first number is less or equal, else 0.
+    Fle = 206,
+    /// `fxtod` R2: r1,-,rd (r2=0, rd!=0): a signed integer becomes a number.
+    Fxtod = 207,
+    /// `futod` R2: r1,-,rd (r2=0, rd!=0): an unsigned integer becomes a number.
+    Futod = 208,
+    /// `fdtox` R2: r1,-,rd (r2=0, rd!=0): the integer part as a signed integer, the nearest one if it has none; of NaN 0.
+    Fdtox = 209,
+    /// `fdtou` R2: r1,-,rd (r2=0, rd!=0): the same as an unsigned integer.
+    Fdtou = 210,
+    /// `fstod` R2: r1,-,rd (r2=0, rd!=0): a binary32 becomes a binary64.
+    Fstod = 211,
+    /// `fdtos` R2: r1,-,rd (r2=0, rd!=0): a binary64 becomes a binary32.
+    Fdtos = 212,
+    /// `fxtos` R2: r1,-,rd (r2=0, rd!=0): a signed integer becomes a binary32.
+    Fxtos = 213,
+    /// `futos` R2: r1,-,rd (r2=0, rd!=0): an unsigned integer becomes a binary32.
+    Futos = 214,
 }
 
 numbered!(Op: u8, "operation");
@@ -273,7 +307,11 @@ mod tests {
         assert_eq!(DIF_RLD_DELTA, 43);
         assert_eq!(Op::from_raw(0), None);
         assert_eq!(Op::from_raw(80), None);
-        assert!((1..80).all(|n| Op::from_raw(n).is_some_and(|op| op as u8 == n)));
+        assert_eq!((Op::Fadd as u8, Op::Futos as u8), (200, 214));
+        assert_eq!(Op::from_raw(215), None);
+        assert!((1..80)
+            .chain(200..215)
+            .all(|n| Op::from_raw(n).is_some_and(|op| op as u8 == n)));
     }
 
     #[test]

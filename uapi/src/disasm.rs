@@ -138,8 +138,11 @@ struct Line<'a> {
 
 /// The operation's name in assembly text.
 pub const fn mnemonic(op: Op) -> &'static str {
-    let mut all: &[&'static str] = &MNEMONICS;
-    let mut before = op as u8;
+    let (mut all, mut before): (&[&'static str], u8) = match (op as u8).checked_sub(Op::Fadd as u8)
+    {
+        Some(before) => (&FLOAT_MNEMONICS, before.saturating_add(1)),
+        None => (&MNEMONICS, op as u8),
+    };
     while let [first, rest @ ..] = all {
         before = before.saturating_sub(1);
         if before == 0 {
@@ -160,6 +163,12 @@ const MNEMONICS: [&str; Op::Xlarg as usize] = [
     "rldsw", "rldub", "rlduh", "rlduw", "rldx", "xlate", "xlarg",
 ];
 
+/// From [`Op::Fadd`] on.
+const FLOAT_MNEMONICS: [&str; 15] = [
+    "fadd", "fsub", "fmul", "fdiv", "feq", "flt", "fle", "fxtod", "futod", "fdtox", "fdtou",
+    "fstod", "fdtos", "fxtos", "futos",
+];
+
 impl Display for Line<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         use Op::*;
@@ -171,10 +180,12 @@ impl Display for Line<'_> {
         let (r1, r2, rd, index) = (i.r1(), i.r2(), i.rd(), i.index());
         match op {
             Or | Xor | And | Sll | Srl | Sra | Sub | Add | Mul | Sdiv | Udiv | Srem | Urem
-            | Copys => {
+            | Copys | Fadd | Fsub | Fmul | Fdiv | Feq | Flt | Fle => {
                 write!(f, "{name:<4} %r{r1}, %r{r2}, %r{rd}")
             }
-            Not | Mov | Allocs => write!(f, "{name:<4} %r{r1}, %r{rd}"),
+            Not | Mov | Allocs | Fxtod | Futod | Fdtox | Fdtou | Fstod | Fdtos | Fxtos | Futos => {
+                write!(f, "{name:<4} %r{r1}, %r{rd}")
+            }
             Cmp | Scmp => write!(f, "{name:<4} %r{r1}, %r{r2}"),
             Tst => write!(f, "{name:<4} %r{r1}"),
             Ba | Be | Bne | Bg | Bgu | Bge | Bgeu | Bl | Blu | Ble | Bleu => {
@@ -263,6 +274,9 @@ mod tests {
         assert_eq!(mnemonic(Op::Call), "call");
         assert_eq!(mnemonic(Op::Uldsb), "uldsb");
         assert_eq!(mnemonic(Op::Xlarg), "xlarg");
+        assert_eq!(mnemonic(Op::Fadd), "fadd");
+        assert_eq!(mnemonic(Op::Fdtos), "fdtos");
+        assert_eq!(mnemonic(Op::Futos), "futos");
     }
 
     #[test]

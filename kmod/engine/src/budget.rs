@@ -6,7 +6,7 @@
 //! A firing runs with interrupts off, so it must end soon, whatever the program and its data: a verified program has no loop,
 //! but it may have thousands of instructions, each of which works on a string of 64 KiB. Everything whose work depends
 //! on the program or on data takes from one budget: a unit for an instruction, a byte copied, a byte compared; an
-//! unwound stack frame counts as [`FRAME`] of them. When the budget is gone, the clause ends in the fault
+//! unwound stack frame counts as [`FRAME`] of them, a floating-point operation as [`FLOAT`]. When the budget is gone, the clause ends in the fault
 //! [`Fault::Overrun`]. What is taken is known before the work is done, or is bounded by one string.
 
 use crate::error::Trap;
@@ -17,6 +17,9 @@ const UNITS: u64 = 4 << 20;
 
 /// Units of a stack frame.
 pub const FRAME: usize = 64;
+
+/// Units of a floating-point operation, which takes up to some hundred instructions of the CPU's.
+pub const FLOAT: usize = 32;
 
 /// What is left for the firing.
 #[derive(Debug)]

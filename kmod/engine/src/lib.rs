@@ -43,6 +43,7 @@ pub mod ecb;
 pub mod error;
 pub mod machine;
 pub mod mem;
+pub mod softfloat;
 pub mod spec;
 pub mod subr;
 pub mod text;

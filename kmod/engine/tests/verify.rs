@@ -48,6 +48,9 @@ fn operands() {
         Instr::fmt(Op::Mov, 255, 0, 1),
         Instr::fmt(Op::Cmp, 0, 9, 0),
         Instr::fmt(Op::Stgs, 5, 0, 9),
+        Instr::fmt(Op::Fadd, 8, 0, 1),
+        Instr::fmt(Op::Fle, 0, 8, 1),
+        Instr::fmt(Op::Fdtos, 1, 0, 8),
     ] {
         let r = refused(&words(&[i, Instr::fmt(Op::Ret, 0, 0, 0)]));
         assert_eq!((r.text, r.place), ("no such register", Place::Pc(0)));

@@ -7,8 +7,9 @@
 //! engine's own addresses are indexes into its memory; all others go to the [`Machine`]. Stores reach scratch memory
 //! and the values of variables, nothing else.
 
+use super::float::Float;
 use super::program::Space;
-use crate::budget::Budget;
+use crate::budget::{Budget, FLOAT};
 use crate::error::Trap;
 use crate::machine::{BadAddr, Machine};
 use crate::mem::alloc::Bytes;
@@ -372,6 +373,12 @@ impl<M: Machine> Env<'_, M> {
             (true, 4) => value as i32 as u64,
             _ => value,
         })
+    }
+
+    /// Computes with floating-point numbers.
+    pub fn float(&mut self, float: Float, a: u64, b: u64) -> Result<u64, Trap> {
+        self.vm.budget.spend(FLOAT)?;
+        Ok(float.compute(a, b))
     }
 
     /// Writes `from` to `at`, which must be scratch memory or a variable's value.

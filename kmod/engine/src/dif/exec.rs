@@ -179,6 +179,7 @@ pub(super) fn effect<M: Machine>(
             r1,
             rd,
         } => (rd, env.load(space, size, signed, regs.get(r1))?),
+        Step::Float { float, r1, r2, rd } => (rd, env.float(float, regs.get(r1), regs.get(r2))?),
         Step::Store { size, r1, rd } => return env.store(size, regs.get(rd), regs.get(r1)),
         Step::Builtin { rd, var } => (rd, env.builtin(var)?),
         Step::Array { rd, var, r2 } => (rd, env.array(var, regs.get(r2))?),

@@ -11,6 +11,7 @@
 mod builtins;
 pub mod env;
 pub mod exec;
+pub mod float;
 pub mod prepare;
 pub mod program;
 #[cfg(feature = "std")]

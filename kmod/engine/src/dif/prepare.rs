@@ -9,6 +9,7 @@
 // Indexes of instructions, of which an object has at most `DIFO_MAX` bytes.
 #![allow(clippy::arithmetic_side_effects)]
 
+use super::float::Float;
 use super::program::{Alu, Cond, Dyn, Program, Quick, Space, Static, Step};
 use super::shape::shape;
 use crate::dof::Difo;
@@ -172,6 +173,9 @@ pub fn step(i: Instr, difo: &Difo, cx: &Context<'_>) -> Option<Step> {
     let (r1, r2, rd) = (i.r1(), i.r2(), i.rd());
     if let Some(alu) = alu_of(op) {
         return Some(Step::Alu { alu, r1, r2, rd });
+    }
+    if let Some(float) = Float::of(op) {
+        return Some(Step::Float { float, r1, r2, rd });
     }
     if let Some((space, size, signed)) = load_of(op, cx.kernel) {
         return Some(Step::Load {

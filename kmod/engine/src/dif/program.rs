@@ -3,6 +3,7 @@
 
 //! What a prepared program is made of.
 
+use super::float::Float;
 use crate::mem::Vec;
 use dtrace_uapi::dif::Op;
 use dtrace_uapi::subr::Subr;
@@ -137,6 +138,13 @@ pub type Reg = u8;
 pub enum Step {
     Alu {
         alu: Alu,
+        r1: Reg,
+        r2: Reg,
+        rd: Reg,
+    },
+    /// Of one operand the second is not looked at.
+    Float {
+        float: Float,
         r1: Reg,
         r2: Reg,
         rd: Reg,

@@ -3,8 +3,8 @@
 
 //! The reference: DIF by plain decoding of raw instructions, as its definition reads.
 //!
-//! It keeps real condition codes and decodes each word when it meets it. Only the effects on memory and variables
-//! ([`Env`]) are shared with the prepared form, which must agree with this on every program: result, fault, instruction.
+//! It keeps real condition codes and decodes each word when it meets it. Only floating-point arithmetic and the effects on
+//! memory and variables ([`Env`]) are shared with the prepared form, which must agree with this on every program: result, fault, instruction.
 // Runs on the host only, upon verified objects: what is wrong here is to panic.
 #![allow(
     clippy::arithmetic_side_effects,
@@ -15,6 +15,7 @@
 
 use super::env::{Entry, EntryKind, Env};
 use super::exec::Stopped;
+use super::float::Float;
 use super::prepare::Context;
 use super::program::{Dyn, Space, Static};
 use crate::dof::Difo;
@@ -223,6 +224,7 @@ fn one<M: Machine>(
         Op::Sth => return env.store(2, s, a).map(|()| None),
         Op::Stw => return env.store(4, s, a).map(|()| None),
         Op::Stx => return env.store(8, s, a).map(|()| None),
+        _ if (Op::Fadd..=Op::Futos).contains(&op) => env.float(Float::of(op).unwrap(), a, b)?,
         _ => {
             let raw = op as u8;
             let (space, base) = if raw >= Op::Rldsb as u8 {

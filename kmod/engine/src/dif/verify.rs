@@ -266,14 +266,15 @@ impl Verifier<'_> {
         use Op::*;
         match op {
             Or | Xor | And | Sll | Srl | Sra | Sub | Add | Mul | Sdiv | Udiv | Srem | Urem
-            | Copys => {
+            | Copys | Fadd | Fsub | Fmul | Fdiv | Feq | Flt | Fle => {
                 reg(i.r1())?;
                 reg(i.r2())?;
                 writable(i.rd())
             }
             Not | Mov | Allocs | Ldsb | Ldsh | Ldsw | Ldub | Lduh | Lduw | Ldx | Uldsb | Uldsh
             | Uldsw | Uldub | Ulduh | Ulduw | Uldx | Rldsb | Rldsh | Rldsw | Rldub | Rlduh
-            | Rlduw | Rldx | Stb | Sth | Stw | Stx => {
+            | Rlduw | Rldx | Stb | Sth | Stw | Stx | Fxtod | Futod | Fdtox | Fdtou | Fstod
+            | Fdtos | Fxtos | Futos => {
                 reg(i.r1())?;
                 zero(i.r2())?;
                 writable(i.rd())

@@ -179,8 +179,12 @@ fn pick<T: Copy>(from: &[T], n: u8) -> T {
 /// A program that the verifier accepts as a rule: operands are in range, branches may miss.
 pub fn program(seeds: &[Seed]) -> Difo {
     use Op::*;
-    const ALU: [Op; 14] = [
-        Or, Xor, And, Sll, Srl, Sra, Sub, Add, Mul, Sdiv, Udiv, Srem, Urem, Copys,
+    const ALU: [Op; 21] = [
+        Or, Xor, And, Sll, Srl, Sra, Sub, Add, Mul, Sdiv, Udiv, Srem, Urem, Copys, Fadd, Fsub,
+        Fmul, Fdiv, Feq, Flt, Fle,
+    ];
+    const UNARY: [Op; 10] = [
+        Not, Mov, Fxtod, Futod, Fdtox, Fdtou, Fstod, Fdtos, Fxtos, Futos,
     ];
     const LOADS: [Op; 14] = [
         Ldsb, Ldsh, Ldsw, Ldub, Lduh, Lduw, Ldx, Uldub, Uldsw, Uldx, Rldub, Rldsh, Rldx, Ldub,
@@ -228,7 +232,7 @@ pub fn program(seeds: &[Seed]) -> Difo {
         let (r1, r2, rd) = (s.a & 7, s.b & 7, 1 + s.c % 7);
         let i = match s.kind % 20 {
             0..=2 => Instr::fmt(pick(&ALU, s.n as u8), r1, r2, rd),
-            3 => Instr::fmt(pick(&[Not, Mov], s.n as u8), r1, 0, rd),
+            3 => Instr::fmt(pick(&UNARY, s.n as u8), r1, 0, rd),
             4 => Instr::fmt(Allocs, r1, 0, rd),
             5 => Instr::fmt(pick(&LOADS, s.n as u8), r1, 0, rd),
             6 => Instr::fmt(pick(&[Stb, Sth, Stw, Stx], s.n as u8), r1, 0, rd),
