@@ -54,6 +54,8 @@ pub(super) struct Lowering<'a> {
 pub(super) enum Shape {
     /// An integer of `size` bytes.
     Int { size: u64, signed: bool },
+    /// The bits of a floating-point number of `size` bytes, 4 or 8.
+    Float { size: u64 },
     /// An address, or anything else of 64 bits.
     Pointer,
     /// The address of an object of `size` bytes.
@@ -89,10 +91,8 @@ impl<'a> Lowering<'a> {
             };
         }
         match self.types.base(ty) {
-            // Its bits: nothing computes with them.
-            Kind::Float { size, .. } if *size <= 8 => Shape::Int {
+            Kind::Float { size, .. } if *size <= 8 => Shape::Float {
                 size: u64::from(*size),
-                signed: false,
             },
             Kind::String | Kind::Record(_) | Kind::Array(..) | Kind::Float { .. } => {
                 Shape::Object {
@@ -134,6 +134,7 @@ impl<'a> Lowering<'a> {
         let span = e.span;
         match &e.kind {
             ExprKind::Int(value) => self.constant(*value, span),
+            ExprKind::Float(value) => self.float_constant(*value, e.ty, span),
             ExprKind::Str(text) => {
                 let string = self.func.string(text);
                 self.emit(span, |dst| Inst::Str { dst, string })
@@ -179,7 +180,14 @@ impl<'a> Lowering<'a> {
             ExprKind::Retype(inner) | ExprKind::Translated { input: inner, .. } => self.expr(inner),
             ExprKind::Convert(inner) => {
                 let value = self.expr(inner);
-                self.convert(value, inner, e.ty, span)
+                match self.is_float(inner.ty) || self.is_float(e.ty) {
+                    true => self.convert_float(value, inner.ty, e.ty, span),
+                    false => self.convert(value, inner, e.ty, span),
+                }
+            }
+            ExprKind::Neg(inner) if self.is_float(e.ty) => {
+                let value = self.expr(inner);
+                self.negate_float(value, e.ty, span)
             }
             ExprKind::Neg(inner) => {
                 let value = self.expr(inner);
@@ -199,6 +207,7 @@ impl<'a> Lowering<'a> {
                 let (left, right) = (self.expr(left), self.expr(right));
                 self.arith(*op, left, right, e.ty, span)
             }
+            ExprKind::CompareFloat(op, left, right) => self.compare_float(*op, left, right, span),
             ExprKind::Not(_)
             | ExprKind::Compare { .. }
             | ExprKind::CompareStr(..)
@@ -238,8 +247,13 @@ impl<'a> Lowering<'a> {
                 let target = self.target(place);
                 let old = self.read(&target, e.ty, span);
                 let right = self.expr(value);
-                let new = self.arith(*op, old, right, *wide, span);
-                let exact = self.extend(new, e.ty, span);
+                let (old, new, exact) = match self.is_float(*wide) {
+                    true => self.update_float(*op, (old, e.ty), (right, *wide), span),
+                    false => {
+                        let new = self.arith(*op, old, right, *wide, span);
+                        (old, new, self.extend(new, e.ty, span))
+                    }
+                };
                 let stored = match target {
                     Target::Memory(..) => new,
                     _ => exact,
@@ -293,6 +307,9 @@ impl<'a> Lowering<'a> {
     }
 
     fn arith(&mut self, op: BinaryOp, a: VReg, b: VReg, ty: Ty, span: Span) -> VReg {
+        if self.is_float(ty) {
+            return self.float_arith(op, a, b, ty, span);
+        }
         let signed = matches!(self.shape(ty), Shape::Int { signed: true, .. });
         let op = match op {
             BinaryOp::Mul => Op::Mul,

@@ -9,6 +9,7 @@
 
 pub mod asm;
 mod condition;
+mod float;
 pub mod ir;
 pub mod lower;
 mod optimize;

@@ -30,6 +30,7 @@ impl Lowering<'_> {
     pub(super) fn load_op(&self, ty: Ty, user: bool) -> Op {
         let (size, signed) = match self.shape(ty) {
             Shape::Int { size, signed } => (size, signed),
+            Shape::Float { size } => (size, false),
             _ => (8, false),
         };
         load_op(size, signed, user)
@@ -104,7 +105,7 @@ impl Lowering<'_> {
                         span,
                     );
                 }
-                Shape::Int { size, .. } => {
+                Shape::Int { size, .. } | Shape::Float { size } => {
                     self.func.push(
                         Inst::Store {
                             op: store_op(size),

@@ -142,12 +142,12 @@ impl Sema<'_, '_> {
                 "cannot dereference pointer to void",
             )),
             // What a register does not hold is an object.
-            Kind::Float { size: 9.., .. } => {
+            Kind::Float { .. } if !types.fits_register(ty) => {
                 let mut object = address.retype(ty);
                 (object.user, object.span) = (user, span);
                 Ok(object)
             }
-            kind if types.is_scalar(ty) || matches!(kind, Kind::Float { .. }) => {
+            _ if types.is_scalar(ty) => {
                 let address = Box::new(address);
                 Ok(Expr::new(ExprKind::Load { address, user }, ty, span))
             }

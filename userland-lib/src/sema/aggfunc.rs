@@ -100,7 +100,8 @@ pub fn check(types: &Types<'_>, func: Action, args: &[Expr], span: Span) -> Resu
             format!("{name}( ) prototype mismatch: {n} arg{plural} passed, {expected} expected"),
         ));
     }
-    if let Some(value) = args.first().filter(|value| !types.is_scalar(value.ty)) {
+    let scalar = |ty| types.is_scalar(ty) && types.float(ty).is_none();
+    if let Some(value) = args.first().filter(|value| !scalar(value.ty)) {
         return Err(Diagnostic::new(
             "D_AGG_SCALAR",
             value.span,
@@ -130,7 +131,7 @@ pub fn check(types: &Types<'_>, func: Action, args: &[Expr], span: Span) -> Resu
 }
 
 fn scalar_increment(types: &Types<'_>, name: &str, at: usize, arg: &Expr) -> Result<()> {
-    if types.is_scalar(arg.ty) {
+    if types.is_scalar(arg.ty) && types.float(arg.ty).is_none() {
         return Ok(());
     }
     Err(Diagnostic::new(

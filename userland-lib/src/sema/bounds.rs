@@ -45,7 +45,7 @@ impl Sema<'_, '_> {
     /// Whether the object `base` is a variable of the program's, or lies in one.
     fn is_own(&self, base: &Expr) -> bool {
         match &base.kind {
-            ExprKind::Var(_) | ExprKind::Element(..) => !self.state.types.is_scalar(base.ty),
+            ExprKind::Var(_) | ExprKind::Element(..) => !self.state.types.fits_register(base.ty),
             ExprKind::Retype(inner)
             | ExprKind::Arith(_, inner, _)
             | ExprKind::Cond(_, inner, _) => self.is_own(inner),

@@ -180,7 +180,7 @@ impl Sema<'_, '_> {
             let message = "predicate result must be of scalar type";
             return Err(Diagnostic::new("D_PRED_SCALAR", expr.span, message));
         }
-        Ok(expr)
+        Ok(self.condition(expr))
     }
 
     fn statements(&mut self, statements: &[Stmt], builder: &mut Builder) -> Result<()> {
@@ -235,6 +235,7 @@ impl Sema<'_, '_> {
         let truth = match condition.kind {
             // These are 0 or 1 by themselves.
             ExprKind::Compare { .. }
+            | ExprKind::CompareFloat(..)
             | ExprKind::CompareStr(..)
             | ExprKind::Logic(..)
             | ExprKind::Not(_) => condition.kind.clone(),

@@ -52,6 +52,10 @@ impl Sema<'_, '_> {
             ast::ExprKind::Int(value, suffix) => {
                 Ok(Expr::int(*value, int_type(*value, *suffix), span))
             }
+            ast::ExprKind::Float(value, suffix) => {
+                let ty = super::float::constant_type(*suffix);
+                Ok(Expr::new(ExprKind::Float(*value), ty, span))
+            }
             ast::ExprKind::Str(text) => {
                 Ok(Expr::new(ExprKind::Str(text.clone()), Ty::STRING, span))
             }
@@ -155,10 +159,10 @@ impl Sema<'_, '_> {
         match op {
             UnaryOp::Deref => self.deref(operand, span),
             UnaryOp::Not if !types.is_scalar(operand.ty) => refuse("D_OP_SCALAR", "scalar"),
-            UnaryOp::Not => Ok(match operand.constant() {
-                Some(value) => Expr::int(u64::from(value == 0), Ty::INT, span),
-                None => Expr::new(ExprKind::Not(Box::new(operand)), Ty::INT, span),
-            }),
+            UnaryOp::Not => Ok(self.negation(operand, span)),
+            UnaryOp::Plus | UnaryOp::Neg if types.float(operand.ty).is_some() => {
+                Ok(super::float::signed(op == UnaryOp::Neg, operand, span))
+            }
             _ if types.int(operand.ty).is_none() => match op {
                 UnaryOp::BitNot => refuse("D_OP_INT", "integral"),
                 _ => refuse("D_OP_ARITH", "arithmetic"),
@@ -250,7 +254,7 @@ impl Sema<'_, '_> {
             Place::Memory { .. } => false,
             _ => place.is_dynamic() || types.is_string(ty),
         };
-        let deletes = may_lack && is_null(&value) && !types.is_scalar(ty);
+        let deletes = may_lack && is_null(&value) && !types.fits_register(ty);
         let value = match value.kind {
             _ if deletes => value.retype(ty),
             ExprKind::Translated { .. } if !types.is_record(value.ty) => {
@@ -314,6 +318,11 @@ impl Sema<'_, '_> {
                 let value = self.scaled(value, element, span)?;
                 (ty, value)
             }
+            (None, _) if self.computes_in_float(ty, value.ty) => {
+                self.float_operator(op, ty, value.ty, span)?;
+                let wide = types.usual(ty, value.ty).unwrap_or(ty);
+                (wide, self.convert(value, wide))
+            }
             (None, Some(_)) => {
                 if types.int(value.ty).is_none() {
                     return Err(self.update_error(op, ty, value.ty, span));
@@ -370,6 +379,7 @@ impl Sema<'_, '_> {
     ) -> Result<Expr> {
         let condition = self.operand(condition)?;
         self.scalar_condition(&condition, "?:")?;
+        let condition = self.condition(condition);
         let (then, otherwise) = (self.expression(then)?, self.expression(otherwise)?);
         let types = &self.state.types;
         let (a, b) = (then.ty, otherwise.ty);
@@ -398,7 +408,7 @@ impl Sema<'_, '_> {
                 "operator ?: operands must have compatible types",
             ));
         };
-        let (then, otherwise) = if types.int(ty).is_some() {
+        let (then, otherwise) = if types.is_number(ty) {
             (self.convert(then, ty), self.convert(otherwise, ty))
         } else if ty == Ty::STRING {
             (self.string_value(then), self.string_value(otherwise))
@@ -428,71 +438,6 @@ impl Sema<'_, '_> {
             condition.span,
             format!("operator {op} expression must be of scalar type"),
         ))
-    }
-
-    fn invalid_cast(&self, from: &str, to: Ty, span: Span) -> Box<Diagnostic> {
-        let to = self.state.types.name(to);
-        let message = format!("invalid cast expression: \"{from}\" to \"{to}\"");
-        Diagnostic::new("D_CAST_INVAL", span, message)
-    }
-
-    /// Refuses to make a number of what was just translated: it has no address.
-    fn cast_translated(&self, to: Ty, operand: &Expr, span: Span) -> Result<()> {
-        let types = &self.state.types;
-        match (types.int(to), types.is_record(operand.ty)) {
-            (Some(_), true) => Err(self.invalid_cast("translated data", to, span)),
-            (Some(_), false) => Err(self.invalid_cast("pointer to translated data", to, span)),
-            (None, _) => Ok(()),
-        }
-    }
-
-    fn written_cast(
-        &mut self,
-        ty: &ast::TypeName,
-        written: &ast::Expr,
-        span: Span,
-    ) -> Result<Expr> {
-        let ty = self.type_name(ty)?;
-        let operand = self.expression(written)?;
-        if let ast::ExprKind::Xlate(..) = written.kind {
-            self.cast_translated(ty, &operand, span)?;
-        }
-        self.cast(ty, operand, span)
-    }
-
-    fn cast(&mut self, ty: Ty, operand: Expr, span: Span) -> Result<Expr> {
-        let types = &self.state.types;
-        let from = operand.ty;
-        // A kernel symbol of unknown type is read as what the cast says.
-        if types.is_dynamic(from) && types.size(ty).is_some() {
-            return self.object_at(operand, ty, false, span);
-        }
-        if matches!(types.base(ty), Kind::Void) {
-            return Ok(operand.retype(ty));
-        }
-        if types.int(ty).is_some() && types.int(from).is_some() {
-            return Ok(match (operand.constant(), self.shape(ty)) {
-                (Some(value), Some(shape)) => Expr::int(shape.normalize(value), ty, span),
-                // Also to its own type, which the value of a computation may exceed.
-                _ => Expr::new(ExprKind::Convert(Box::new(operand)), ty, span),
-            });
-        }
-        let address =
-            types.is_pointer(from) || matches!(types.base(from), Kind::Array(..) | Kind::String);
-        if types.int(ty).is_some() && address {
-            let operand = operand.retype(Ty::UINTPTR_T);
-            return Ok(self.convert(operand, ty));
-        }
-        let fits = (types.is_pointer(ty) && (types.int(from).is_some() || address))
-            || (types.is_string(ty) && (types.is_scalar(from) || types.is_string_like(from)))
-            || types.compatible(ty, from);
-        if !fits {
-            return Err(self.invalid_cast(&types.name(from), ty, span));
-        }
-        if types.is_string(ty) {
-            return Ok(self.string_value(operand).retype(ty));
-        }
-        Ok(operand.retype(ty))
     }
 }
 

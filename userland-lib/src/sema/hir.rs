@@ -4,9 +4,9 @@
 //! The typed tree: expressions with every name resolved, every conversion explicit and every constant folded.
 //!
 //! Values are what a DIF register holds: an integer, sign- or zero-extended as its type says (the result of signed
-//! arithmetic may have more bits until it is stored or converted); a pointer; or, for
-//! strings, records and arrays ("objects"), the address of the bytes. [`Expr::user`] tells of an object's address
-//! that it is a user-space one.
+//! arithmetic may have more bits until it is stored or converted); a `float` or `double` as it lies in memory; a pointer;
+//! or, for strings, records, arrays and `long double` ("objects"), the address of the bytes. [`Expr::user`] tells of an
+//! object's address that it is a user-space one.
 //!
 //! Invariant: the tree is well typed; code generation from it fails only for want of table space.
 
@@ -100,6 +100,8 @@ impl Place {
 pub enum ExprKind {
     /// A constant.
     Int(u64),
+    /// A floating-point constant, which is a number of the expression's type.
+    Float(f64),
     /// A string constant.
     Str(Vec<u8>),
     /// A built-in variable.
@@ -135,7 +137,8 @@ pub enum ExprKind {
         /// What it reads.
         input: Box<Expr>,
     },
-    /// An integer cut or extended to the expression's type.
+    /// An integer cut or extended to the expression's type, or a number that changes between integers and the
+    /// floating-point types.
     Convert(Box<Expr>),
     /// `-e`
     Neg(Box<Expr>),
@@ -156,6 +159,8 @@ pub enum ExprKind {
         /// The right operand.
         right: Box<Expr>,
     },
+    /// Comparison of floating-point numbers of one type; not by `!=`.
+    CompareFloat(BinaryOp, Box<Expr>, Box<Expr>),
     /// Comparison of strings.
     CompareStr(BinaryOp, Box<Expr>, Box<Expr>),
     /// `&&`, `||`, `^^`
@@ -201,7 +206,7 @@ impl Expr {
         Self::new(ExprKind::Int(value), ty, span)
     }
 
-    /// The constant's value, if it is one.
+    /// The value of an integer or pointer constant, if it is one.
     pub fn constant(&self) -> Option<u64> {
         match &self.kind {
             ExprKind::Int(value) => Some(*value),
@@ -275,6 +280,7 @@ impl Expr {
             | ExprKind::Not(e)
             | ExprKind::Translated { input: e, .. } => ([Some(e), None, None], &[]),
             ExprKind::Arith(_, a, b)
+            | ExprKind::CompareFloat(_, a, b)
             | ExprKind::CompareStr(_, a, b)
             | ExprKind::Logic(_, a, b)
             | ExprKind::Comma(a, b)
@@ -298,6 +304,7 @@ impl Expr {
         self.span = span;
         match &mut self.kind {
             ExprKind::Int(_)
+            | ExprKind::Float(_)
             | ExprKind::Str(_)
             | ExprKind::Builtin(_)
             | ExprKind::Var(_)
@@ -315,6 +322,7 @@ impl Expr {
             | ExprKind::BitNot(e)
             | ExprKind::Not(e) => e.place(span),
             ExprKind::Arith(_, a, b)
+            | ExprKind::CompareFloat(_, a, b)
             | ExprKind::CompareStr(_, a, b)
             | ExprKind::Logic(_, a, b)
             | ExprKind::Comma(a, b)

@@ -22,8 +22,11 @@ impl Sema<'_, '_> {
         })
     }
 
-    /// An integer under another integer type; no code where the value is one of that type anyway.
+    /// A number under another number's type; no code where the value is one of that type anyway.
     pub(super) fn convert(&self, e: Expr, ty: Ty) -> Expr {
+        if self.computes_in_float(e.ty, ty) {
+            return self.convert_float(e, ty);
+        }
         let (Some(from), Some(to)) = (self.shape(e.ty), self.shape(ty)) else {
             return e.retype(ty);
         };
@@ -100,7 +103,7 @@ impl Sema<'_, '_> {
     /// `value` as a value of type `ty`, as assignment makes it.
     pub(super) fn coerce(&mut self, value: Expr, ty: Ty, op: &str, span: Span) -> Result<Expr> {
         let types = &self.state.types;
-        if types.int(ty).is_some() && types.int(value.ty).is_some() {
+        if types.is_number(ty) && types.is_number(value.ty) {
             return Ok(self.convert(value, ty));
         }
         if types.is_string(ty) && types.is_string_like(value.ty) {
@@ -112,7 +115,7 @@ impl Sema<'_, '_> {
                 || types.is_string(ty) && types.is_pointer(value.ty));
         if null || types.assignable(ty, value.ty) {
             // An object in user space has to come here before it can be stored.
-            let object = !types.is_scalar(ty) && value.user;
+            let object = !types.fits_register(ty) && value.user;
             let size = types.size(ty).unwrap_or(0);
             if object {
                 let span = value.span;
@@ -241,6 +244,7 @@ impl Sema<'_, '_> {
                 ));
             }
         }
+        let (left, right) = (self.condition(left), self.condition(right));
         if let (Some(l), Some(r)) = (left.constant(), right.constant()) {
             let value = fold::compare(op, false, l, r);
             return Ok(Expr::int(u64::from(value), Ty::INT, span));
@@ -260,6 +264,9 @@ impl Sema<'_, '_> {
             let (left, right) = (self.string_value(left), self.string_value(right));
             let kind = ExprKind::CompareStr(op, Box::new(left), Box::new(right));
             return Ok(Expr::new(kind, Ty::INT, span));
+        }
+        if self.computes_in_float(a, b) {
+            return Ok(self.compare_float(op, left, right, span));
         }
         let (signed, left, right) = if let Some(ty) = types.usual(a, b) {
             let signed = types.int(ty).is_some_and(|int| int.signed);
@@ -380,6 +387,9 @@ impl Sema<'_, '_> {
         let Some(usual) = types.usual(left.ty, right.ty) else {
             return Err(self.arithmetic_error(op, left.ty, right.ty, span));
         };
+        if types.float(usual).is_some() {
+            return self.float_arithmetic(op, left, right, span);
+        }
         let shift = matches!(op, BinaryOp::Shl | BinaryOp::Shr);
         let ranked = types
             .ranked(left.ty, right.ty)

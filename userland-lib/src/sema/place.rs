@@ -81,12 +81,12 @@ impl Sema<'_, '_> {
             ExprKind::Comma(first, second) => {
                 ExprKind::Comma(first, Box::new(self.with_room(*second)))
             }
-            ExprKind::Var(var) if var.scope == VarScope::Thread && !types.is_scalar(ty) => {
+            ExprKind::Var(var) if var.scope == VarScope::Thread && !types.fits_register(ty) => {
                 return self.made(Place::Var(var.clone()), ExprKind::Var(var), ty, span);
             }
             // Keys are computed once more for each access.
             ExprKind::Element(var, keys)
-                if !types.is_scalar(ty) && !keys.iter().any(Expr::changes) =>
+                if !types.fits_register(ty) && !keys.iter().any(Expr::changes) =>
             {
                 let place = Place::Element(var.clone(), keys.clone());
                 return self.made(place, ExprKind::Element(var, keys), ty, span);
@@ -145,7 +145,7 @@ impl Sema<'_, '_> {
                 ))
             }
             // An object within something: its address is known.
-            ExprKind::Retype(address) if !self.state.types.is_scalar(ty) && !value.user => {
+            ExprKind::Retype(address) if !self.state.types.fits_register(ty) && !value.user => {
                 (address, None)
             }
             _ => {

@@ -86,7 +86,8 @@ impl Sema<'_, '_> {
     pub(super) fn stringof(&mut self, operand: &ast::Expr, span: Span) -> Result<Expr> {
         let operand = self.operand(operand)?;
         let types = &self.state.types;
-        if !types.is_scalar(operand.ty) && !types.is_string_like(operand.ty) {
+        let address = types.int(operand.ty).is_some() || types.is_pointer(operand.ty);
+        if !address && !types.is_string_like(operand.ty) {
             return Err(Diagnostic::new(
                 "D_STRINGOF_TYPE",
                 span,

@@ -259,18 +259,69 @@ fn strings_can_be_indexed_and_compared_with_null() {
 }
 
 #[test]
-fn floating_point_numbers_are_not_computed_with() {
+fn what_floating_point_numbers_cannot_do() {
+    const INTEGRAL: &str = "requires operands of integral type";
     for (body, start) in [
-        ("d = *(double *)arg0; trace(d + d);", "[D_OP_INCOMPAT]"),
-        ("d = *(double *)arg0; trace(d * 2);", "[D_OP_ARITH]"),
-        ("d = *(double *)arg0; trace(d ? 1 : 2);", "[D_OP_SCALAR]"),
-        ("d = *(double *)arg0; trace(d == d);", "[D_OP_INCOMPAT]"),
-        ("d = *(double *)arg0; trace((int)d);", "[D_CAST_INVAL]"),
         (
-            "d = *(double *)arg0; d = *(float *)arg1;",
-            "[D_OP_INCOMPAT]",
+            "trace(1.5 % 2);",
+            format!("[D_OP_INT] operator % {INTEGRAL}"),
         ),
-        ("@ = sum(*(double *)arg0);", "[D_AGG_SCALAR]"),
+        (
+            "trace(1 & 2.0f);",
+            format!("[D_OP_INT] operator & {INTEGRAL}"),
+        ),
+        (
+            "trace(1.0 | 2);",
+            format!("[D_OP_INT] operator | {INTEGRAL}"),
+        ),
+        (
+            "trace(1.0 ^ 2);",
+            format!("[D_OP_INT] operator ^ {INTEGRAL}"),
+        ),
+        (
+            "trace(1 << 2.0);",
+            format!("[D_OP_INT] operator << {INTEGRAL}"),
+        ),
+        (
+            "trace(1.0 >> 2);",
+            format!("[D_OP_INT] operator >> {INTEGRAL}"),
+        ),
+        (
+            "d = 1.5; d %= 2;",
+            format!("[D_OP_INT] operator % {INTEGRAL}"),
+        ),
+        (
+            "i = 1; i <<= 2.0;",
+            format!("[D_OP_INT] operator << {INTEGRAL}"),
+        ),
+        (
+            "trace(~1.5);",
+            "[D_OP_INT] operator ~ requires an operand of integral type".into(),
+        ),
+    ] {
+        assert_eq!(refused(body), start, "{body}");
+    }
+    for (body, start) in [
+        ("trace((void *)arg0 + 1.5);", "[D_OP_INCOMPAT]"),
+        ("trace(\"a\" == 1.5);", "[D_OP_INCOMPAT]"),
+        ("trace(curthread == 1.5);", "[D_OP_INCOMPAT]"),
+        ("trace(*1.5);", "[D_DEREF_NONPTR]"),
+        ("trace(&1.5);", "[D_ADDROF_LVAL]"),
+        ("trace(((int *)arg0)[1.5]);", "[D_OP_ARRFUN]"),
+        ("trace((void *)1.5);", "[D_CAST_INVAL]"),
+        ("trace((double)curthread);", "[D_CAST_INVAL]"),
+        ("trace((string)1.5);", "[D_CAST_INVAL]"),
+        ("trace(stringof(1.5));", "[D_STRINGOF_TYPE]"),
+        ("trace(strlen(1.5));", "[D_PROTO_ARG]"),
+        ("trace(lltostr(1.5));", "[D_PROTO_ARG]"),
+        ("stack(1.5);", "[D_PROTO_ARG]"),
+        ("exit(1.5);", "[D_PROTO_ARG]"),
+        ("s = \"a\"; s = 1.5;", "[D_OP_INCOMPAT]"),
+        ("1.5 = 2;", "[D_OP_LVAL]"),
+        ("d = 1.5; +d = 2;", "[D_OP_LVAL]"),
+        ("d = 1.5; (float)d = 2;", "[D_OP_LVAL]"),
+        ("d = 1.5; (double)d = 2;", "[D_OP_LVAL]"),
+        ("1.5;", "[D_EXPR_NULL]"),
         ("printf(\"%d\", *(float *)arg0);", "[D_PRINTF_ARG_TYPE]"),
         ("printf(\"%f\", arg0);", "[D_PRINTF_ARG_TYPE]"),
     ] {

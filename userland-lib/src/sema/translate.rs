@@ -290,6 +290,10 @@ impl Sema<'_, '_> {
         if computed.ty == ty {
             return Ok(Expr { span, ..computed });
         }
+        if self.computes_in_float(ty, computed.ty) {
+            let value = self.convert_float(computed, ty);
+            return Ok(Expr { span, ..value });
+        }
         let is_int = types.int(ty).is_some();
         let mut value = match is_int && types.int(ty) != types.int(computed.ty) {
             true => Expr::new(ExprKind::Convert(Box::new(computed)), ty, span),

@@ -98,7 +98,7 @@ impl Known {
     /// What an expression names. Assignments pass attributes on to variables.
     fn expression(&mut self, expr: &Expr, arguments: Attribute) -> Attribute {
         match &expr.kind {
-            ExprKind::Int(..) | ExprKind::Str(_) => STABLE,
+            ExprKind::Int(..) | ExprKind::Float(..) | ExprKind::Str(_) => STABLE,
             ExprKind::Name {
                 module: Some(_), ..
             } => PRIVATE,

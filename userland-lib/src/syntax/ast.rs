@@ -93,11 +93,25 @@ pub struct IntSuffix {
     pub based: bool,
 }
 
+/// A floating-point constant's suffix decides its type.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FloatSuffix {
+    /// None: `double`.
+    #[default]
+    Double,
+    /// `f`
+    Float,
+    /// `l`
+    LongDouble,
+}
+
 /// Kinds of expressions.
 #[derive(Clone, Debug)]
 pub enum ExprKind {
     /// An integer constant.
     Int(u64, IntSuffix),
+    /// A floating-point constant.
+    Float(f64, FloatSuffix),
     /// A string constant.
     Str(Vec<u8>),
     /// A name; `module` is there for `` mod`name ``, empty for `` `name ``.

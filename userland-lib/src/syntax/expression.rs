@@ -350,6 +350,10 @@ impl Parser<'_> {
                 self.advance()?;
                 ExprKind::Int(value, suffix)
             }
+            Tok::Float(value, suffix) => {
+                self.advance()?;
+                ExprKind::Float(value, suffix)
+            }
             Tok::Str(mut bytes) => {
                 self.advance()?;
                 // Neighbouring strings are one.
@@ -372,7 +376,9 @@ impl Parser<'_> {
                 let inner = self.expression()?;
                 self.expect(")")?;
                 let operand = match &self.token {
-                    Tok::Int(..) | Tok::Str(_) | Tok::Punct("`" | "~" | "!") => true,
+                    Tok::Int(..) | Tok::Float(..) | Tok::Str(_) | Tok::Punct("`" | "~" | "!") => {
+                        true
+                    }
                     Tok::Ident(word) => !is_reserved(word) || word == "self" || word == "this",
                     _ => false,
                 };

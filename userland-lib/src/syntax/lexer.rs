@@ -10,19 +10,21 @@
 //!
 //! Invariant: the lexer always advances or reports the end; errors carry the place of what offends.
 
-use super::ast::{IntSuffix, Pragma};
-use super::literal;
+use super::ast::{FloatSuffix, IntSuffix, Pragma};
 use super::macros::Macros;
+use super::{float, literal};
 use crate::diag::{Diagnostic, Result};
 use crate::source::Span;
 
 /// A token.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Tok {
     /// A name or keyword.
     Ident(String),
     /// An integer or character constant.
     Int(u64, IntSuffix),
+    /// A floating-point constant.
+    Float(f64, FloatSuffix),
     /// A string constant.
     Str(Vec<u8>),
     /// `@name`; the name may be empty.
@@ -206,6 +208,7 @@ impl<'a> Lexer<'a> {
         let token = match first {
             'a'..='z' | 'A'..='Z' | '_' => Tok::Ident(self.word().to_owned()),
             '0'..='9' => self.number()?,
+            '.' if float::length(self.rest()).is_some() => self.number()?,
             '"' => self.string()?,
             '\'' => self.character()?,
             '$' => return self.macro_variable(start),
@@ -263,18 +266,14 @@ impl<'a> Lexer<'a> {
         let start = self.pos;
         let rest = self.rest();
         // Where the number ends another token may begin: `10ms` is two.
-        let word = &rest[..literal::length(rest)];
+        let float = float::length(rest);
+        let word = &rest[..float.unwrap_or_else(|| literal::length(rest))];
         self.pos += word.len();
         let span = self.span_from(start);
-        let float = self.byte(0) == b'.' && self.byte(1).is_ascii_digit();
-        if float {
-            return Err(Diagnostic::new(
-                "D_SYNTAX",
-                span,
-                "floating-point constants are not permitted",
-            ));
+        match float {
+            Some(_) => float::value(word, span).map(|(value, suffix)| Tok::Float(value, suffix)),
+            None => literal::integer(word, span).map(|(value, suffix)| Tok::Int(value, suffix)),
         }
-        literal::integer(word, span).map(|(value, suffix)| Tok::Int(value, suffix))
     }
 
     fn quoted(&mut self, quote: u8, what: [&'static str; 3]) -> Result<Vec<u8>> {
@@ -358,6 +357,11 @@ fn macro_token(name: &str, value: &str, span: Span) -> Result<Tok> {
         return Ok(Tok::Ident(value.to_owned()));
     }
     let digits = value.strip_prefix(['-', '+']).unwrap_or(value);
+    if float::length(digits) == Some(digits.len()) {
+        let (number, suffix) = float::value(digits, span)?;
+        let sign = if value.starts_with('-') { -1.0 } else { 1.0 };
+        return Ok(Tok::Float(sign * number, suffix));
+    }
     if digits.is_empty() || literal::length(digits) < digits.len() {
         let text = value
             .strip_prefix('"')
@@ -504,6 +508,10 @@ mod tests {
         assert_eq!(token("42").unwrap(), int(42));
         assert_eq!(token("+7").unwrap(), int(7));
         assert!(matches!(token("-3"), Ok(Tok::Int(n, _)) if n as i64 == -3));
+        assert_eq!(
+            token("-1.5").unwrap(),
+            Tok::Float(-1.5, FloatSuffix::Double)
+        );
         assert_eq!(token("malloc").unwrap(), Tok::Ident("malloc".into()));
         for (value, text) in [
             ("/bin/sh", "/bin/sh"),

@@ -13,6 +13,7 @@ pub mod ast;
 mod clause;
 mod declaration;
 mod expression;
+mod float;
 pub mod lexer;
 pub mod literal;
 pub mod macros;

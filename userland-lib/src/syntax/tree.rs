@@ -134,6 +134,7 @@ impl Printer<'_> {
         let words = self.describe(expr);
         self.node(expr.span, &words, |printer| match &expr.kind {
             ExprKind::Int(..)
+            | ExprKind::Float(..)
             | ExprKind::Str(_)
             | ExprKind::Name { .. }
             | ExprKind::Scoped(..)
@@ -165,6 +166,7 @@ impl Printer<'_> {
     fn describe(&self, expr: &Expr) -> String {
         match &expr.kind {
             ExprKind::Int(value, _) => format!("int {value}"),
+            ExprKind::Float(value, _) => format!("float {value:?}"),
             ExprKind::Str(bytes) => format!("string \"{}\"", bytes.escape_ascii()),
             ExprKind::Name { module: None, name } => format!("name {name}"),
             ExprKind::Name {

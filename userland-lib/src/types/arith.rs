@@ -3,7 +3,7 @@
 
 //! Arithmetic types: C's promotions and conversions, and which types go together.
 
-use super::{Kind, Ty, Types};
+use super::{Kind, Ty, Types, POINTER_SIZE};
 
 /// Size and sign of an integer type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,9 +48,31 @@ impl Types<'_> {
         matches!(self.base(ty), Kind::Pointer { .. })
     }
 
-    /// Whether `ty` is a number or a pointer: what a register holds.
+    /// Bytes of a floating-point number.
+    pub fn float(&self, ty: Ty) -> Option<u8> {
+        match self.base(ty) {
+            // Long doubles are not computed with.
+            Kind::Float { size, .. } if u64::from(*size) <= POINTER_SIZE => Some(*size),
+            _ => None,
+        }
+    }
+
+    /// Whether `ty` is an integer or a floating-point number.
+    pub fn is_number(&self, ty: Ty) -> bool {
+        self.int(ty).is_some() || self.float(ty).is_some()
+    }
+
+    /// Whether `ty` is a number or a pointer.
     pub fn is_scalar(&self, ty: Ty) -> bool {
-        self.int(ty).is_some() || self.is_pointer(ty)
+        self.is_number(ty) || self.is_pointer(ty)
+    }
+
+    /// Whether a register holds a value of type `ty`, and not its address.
+    pub fn fits_register(&self, ty: Ty) -> bool {
+        self.is_scalar(ty)
+            && self
+                .float(ty)
+                .is_none_or(|size| u64::from(size) <= POINTER_SIZE)
     }
 
     /// Whether `ty` is D's string.
@@ -81,8 +103,16 @@ impl Types<'_> {
         }
     }
 
-    /// The type in which two integers compute: the larger, and the unsigned of two equally large.
+    /// The type in which two numbers compute: the larger, and the unsigned of two equally large integers. Any
+    /// floating-point type is larger than all integers.
     pub fn usual(&self, left: Ty, right: Ty) -> Option<Ty> {
+        if self.is_number(left) && self.is_number(right) {
+            match (self.float(left), self.float(right)) {
+                (None, None) => {}
+                (l, r) if l < r => return Some(self.resolve(right)),
+                _ => return Some(self.resolve(left)),
+            }
+        }
         let (left, right) = (self.promote(left), self.promote(right));
         let (l, r) = (self.int(left)?, self.int(right)?);
         Some(match l.size.cmp(&r.size) {
@@ -157,10 +187,10 @@ impl Types<'_> {
         }
     }
 
-    /// Whether a value of type `from` can be given where `to` is expected: integers to integers, pointers that agree,
+    /// Whether a value of type `from` can be given where `to` is expected: numbers to numbers, pointers that agree,
     /// what strings are made of to strings, the same structure.
     pub fn assignable(&self, to: Ty, from: Ty) -> bool {
-        if self.int(to).is_some() && self.int(from).is_some() {
+        if self.is_number(to) && self.is_number(from) {
             return true;
         }
         if self.is_string(to) {

@@ -72,7 +72,7 @@ pub enum Kind {
         /// Whether arrays of it are text.
         is_char: bool,
     },
-    /// A floating-point number, which D can load, keep and print, but not compute with.
+    /// A floating-point number.
     Float {
         /// Its name.
         name: Rc<str>,

@@ -12,6 +12,7 @@ mod bitfields;
 mod build;
 mod declared;
 mod device;
+mod float;
 mod language;
 mod machine;
 mod programs;

@@ -3,5 +3,5 @@
 
 BEGIN
 {
-	trace(1.5);
+	trace(1.5 % 2);
 }

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Floating-point numbers in registers.
+//!
+//! A register holds a `float` or a `double` as the bits that it has in memory, so that loads, stores, variables, keys and
+//! records need not know of either. The machine computes in doubles: a `float` is widened before and narrowed after, which
+//! gives what its own arithmetic would. There are three comparisons; the others are made of them with the operands
+//! exchanged, never by negation, for nothing holds of NaN but `!=`.
+
+use super::ir::{Inst, VReg};
+use super::lower::Lowering;
+use crate::sema::hir::Expr;
+use crate::source::Span;
+use crate::syntax::ast::BinaryOp;
+use crate::types::Ty;
+use dtrace_uapi::dif::Op;
+
+/// How a register holds a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Signed,
+    Unsigned,
+    Single,
+    Double,
+}
+
+impl Lowering<'_> {
+    /// Whether `ty` is a floating-point type.
+    pub(super) fn is_float(&self, ty: Ty) -> bool {
+        self.types.float(ty).is_some()
+    }
+
+    fn form(&self, ty: Ty) -> Form {
+        match (self.types.float(ty), self.types.int(ty)) {
+            (Some(4), _) => Form::Single,
+            (Some(_), _) => Form::Double,
+            // A smaller unsigned integer is a signed one of 64 bits as well.
+            (None, Some(int)) if int.signed || int.size < 8 => Form::Signed,
+            (None, _) => Form::Unsigned,
+        }
+    }
+
+    fn unary(&mut self, op: Op, a: VReg, span: Span) -> VReg {
+        self.emit(span, |dst| Inst::Un { op, dst, a })
+    }
+
+    /// The constant `value` of type `ty`.
+    pub(super) fn float_constant(&mut self, value: f64, ty: Ty, span: Span) -> VReg {
+        // There is one NaN.
+        let value = if value.is_nan() { f64::NAN } else { value };
+        let bits = match self.form(ty) {
+            Form::Single => (value as f32).to_bits().into(),
+            _ => value.to_bits(),
+        };
+        self.constant(bits, span)
+    }
+
+    /// `value`, a number of type `from`, as one of type `to`.
+    pub(super) fn convert_float(&mut self, value: VReg, from: Ty, to: Ty, span: Span) -> VReg {
+        use Form::*;
+        let op = match (self.form(from), self.form(to)) {
+            (Single, Single) | (Double, Double) => return value,
+            (Signed, Single) => Op::Fxtos,
+            (Unsigned, Single) => Op::Futos,
+            (Signed, _) => Op::Fxtod,
+            (Unsigned, _) => Op::Futod,
+            (Single, Double) => Op::Fstod,
+            (Double, Single) => Op::Fdtos,
+            (Single, _) => {
+                let wide = self.unary(Op::Fstod, value, span);
+                return self.convert_float(wide, Ty::DOUBLE, to, span);
+            }
+            (Double, Unsigned) => Op::Fdtou,
+            (Double, Signed) => Op::Fdtox,
+        };
+        let value = self.unary(op, value, span);
+        self.extend(value, to, span)
+    }
+
+    /// `a op b` in the floating-point type `ty`.
+    pub(super) fn float_arith(
+        &mut self,
+        op: BinaryOp,
+        a: VReg,
+        b: VReg,
+        ty: Ty,
+        span: Span,
+    ) -> VReg {
+        let op = match op {
+            BinaryOp::Add => Op::Fadd,
+            BinaryOp::Sub => Op::Fsub,
+            BinaryOp::Mul => Op::Fmul,
+            _ => Op::Fdiv,
+        };
+        let a = self.convert_float(a, ty, Ty::DOUBLE, span);
+        let b = self.convert_float(b, ty, Ty::DOUBLE, span);
+        let value = self.bin(op, a, b, span);
+        self.convert_float(value, Ty::DOUBLE, ty, span)
+    }
+
+    /// `-value` in the floating-point type `ty`.
+    pub(super) fn negate_float(&mut self, value: VReg, ty: Ty, span: Span) -> VReg {
+        let sign = match self.form(ty) {
+            Form::Single => 1 << 31,
+            _ => 1 << 63,
+        };
+        let sign = self.constant(sign, span);
+        self.bin(Op::Xor, value, sign, span)
+    }
+
+    /// 1 if `left op right`, else 0.
+    pub(super) fn compare_float(
+        &mut self,
+        op: BinaryOp,
+        left: &Expr,
+        right: &Expr,
+        span: Span,
+    ) -> VReg {
+        let (a, b) = (self.expr(left), self.expr(right));
+        let a = self.convert_float(a, left.ty, Ty::DOUBLE, span);
+        let b = self.convert_float(b, right.ty, Ty::DOUBLE, span);
+        let (op, a, b) = match op {
+            BinaryOp::Lt => (Op::Flt, a, b),
+            BinaryOp::Le => (Op::Fle, a, b),
+            BinaryOp::Gt => (Op::Flt, b, a),
+            BinaryOp::Ge => (Op::Fle, b, a),
+            _ => (Op::Feq, a, b),
+        };
+        self.bin(op, a, b, span)
+    }
+
+    /// `old op right`, computed in the type of `right`: the old value, the new one, and that again as one of its type.
+    pub(super) fn update_float(
+        &mut self,
+        op: BinaryOp,
+        (old, ty): (VReg, Ty),
+        (right, wide): (VReg, Ty),
+        span: Span,
+    ) -> (VReg, VReg, VReg) {
+        let left = self.convert_float(old, ty, wide, span);
+        let value = self.float_arith(op, left, right, wide, span);
+        let new = self.convert_float(value, wide, ty, span);
+        (old, new, new)
+    }
+}

@@ -1,0 +1,300 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Floating-point numbers: what the compiler folds, and what the engine computes without a floating-point unit.
+
+use super::language::run;
+use proptest::prelude::*;
+
+/// The bits of each expression as a `double`, after `statements`.
+fn bits_of(statements: &str, expressions: &[String]) -> Vec<u64> {
+    let print = |expression: &String| {
+        format!("*this->d = {expression}; printf(\"%x \", *(uint64_t *)this->d);")
+    };
+    let prints: String = expressions.iter().map(print).collect();
+    let text = format!("BEGIN {{ {statements} this->d = (double *)alloca(8); {prints} }}");
+    let output = run(&[&text]);
+    let words = output.trim_start_matches('|').split_whitespace();
+    words
+        .map(|word| u64::from_str_radix(word, 16).unwrap_or_else(|_| panic!("{text}: {output}")))
+        .collect()
+}
+
+/// What `printf(format, expression)` prints, with the operands folded or in variables: `a` is one, `b` is the other.
+fn printed(format: &str, statements: &str, expression: &str) -> String {
+    let text = format!("BEGIN {{ {statements} printf(\"{format}\", {expression}); }}");
+    run(&[&text]).trim_start_matches('|').trim_end().to_owned()
+}
+
+/// Every `expression`, which is of type `int`, with `a`, `b` and `c` as constants, and as variables.
+fn both(expressions: &[(&str, &str)], values: [&str; 3]) {
+    let [a, b, c] = values;
+    for (expression, expected) in expressions {
+        let folded: String = expression
+            .chars()
+            .map(|letter| match letter {
+                'A' => format!("({a})"),
+                'B' => format!("({b})"),
+                'C' => format!("({c})"),
+                _ => letter.to_string(),
+            })
+            .collect();
+        let set = format!("A = {a}; self->B = {b}; this->C = {c};");
+        let computed = expression.replace('B', "self->B").replace('C', "this->C");
+        assert_eq!(printed("%d", "", &folded), *expected, "{folded}");
+        assert_eq!(printed("%d", &set, &computed), *expected, "{computed}");
+    }
+}
+
+#[test]
+fn numbers_are_compared_as_in_c() {
+    let expressions = [
+        ("A == B", "0"),
+        ("A == A", "1"),
+        ("A != B", "1"),
+        ("A < B", "1"),
+        ("A <= B", "1"),
+        ("B < A", "0"),
+        ("B <= A", "0"),
+        ("A > B", "0"),
+        ("A >= B", "0"),
+        ("B >= B", "1"),
+        ("A == 1.5", "1"),
+        ("A > 1", "1"),
+        ("2 > A", "1"),
+        ("!A", "0"),
+        ("!C", "1"),
+        ("!!B", "1"),
+        ("A && B", "1"),
+        ("A && C", "0"),
+        ("C || B", "1"),
+        ("C || !A", "0"),
+        ("A ^^ C", "1"),
+        ("A ^^ B", "0"),
+        ("A ? 3 : 4", "3"),
+        ("C ? 3 : 4", "4"),
+        ("A < B ? 3 : 4", "3"),
+        ("A > 1.4f && B <= 2.25 && C == 0", "1"),
+    ];
+    both(&expressions, ["1.5", "2.25", "0.0"]);
+    both(&expressions, ["1.5f", "2.25f", "-0.0f"]);
+    both(&expressions, ["1.5", "2.25f", "-0.0"]);
+}
+
+#[test]
+fn nan_is_unlike_everything() {
+    let expressions = [
+        ("A == A", "0"),
+        ("A != A", "1"),
+        ("A < B", "0"),
+        ("A <= B", "0"),
+        ("A > B", "0"),
+        ("A >= B", "0"),
+        ("B != A", "1"),
+        ("!(A < B)", "1"),
+        ("A ? 3 : 4", "3"),
+        ("C > B", "1"),
+        ("-C < B", "1"),
+        ("(int)A", "0"),
+        ("(long)C == 0x7fffffffffffffff", "1"),
+        ("(long)-C == 1 << 63", "1"),
+        ("(unsigned long)C == -1", "1"),
+        ("(unsigned long)-C", "0"),
+    ];
+    both(&expressions, ["0.0 / 0.0", "1.0", "1 / 0.0"]);
+    both(&expressions, ["0.0f / 0", "1.0f", "1 / 0.0f"]);
+}
+
+#[test]
+fn conversions_are_those_of_c() {
+    let expressions = [
+        ("(int)A", "-2"),
+        ("(long)B", "3000000000"),
+        ("(unsigned)B", "3000000000"),
+        ("(char)C", "44"),
+        ("(unsigned char)A", "254"),
+        ("(int)(A + 0.75)", "-2"),
+        ("7 / 2 + A == 0.25", "1"),
+        ("7 / 2.0 + A == 0.75", "1"),
+        ("(int)(C - 300)", "0"),
+        ("C - 300 == 0.5", "1"),
+        ("sizeof (A + 1)", "8"),
+        ("sizeof (1.0f + 1L)", "4"),
+        ("sizeof (1 + 1.0)", "8"),
+        ("sizeof (1.0f * 1.0)", "8"),
+        ("(int)(1 ? 2.5 : 1)", "2"),
+        ("(0 ? 2 : 1) / 2", "0"),
+        ("(1 ? 1 : 2.5) / 2 == 0.5", "1"),
+    ];
+    both(&expressions, ["-2.75", "3e9", "300.5"]);
+}
+
+#[test]
+fn numbers_are_assigned_and_stepped() {
+    for (statements, expression, expected) in [
+        ("x = 1.5; x += 2;", "x", "3.5"),
+        ("x = 1.5; x -= 0.25f;", "x", "1.25"),
+        ("x = 1.5; x *= x;", "x", "2.25"),
+        ("x = 1.0; x /= 8;", "x", "0.125"),
+        ("x = 1.0; x /= 0;", "x", "inf"),
+        ("x = 1.5; y = x++;", "x + y", "4"),
+        ("x = 1.5; y = ++x;", "x + y", "5"),
+        ("x = 1.5f; y = x--;", "x + y", "2"),
+        ("x += 0.5;", "x", "0.5"),
+        ("i = 7; i *= 1.5;", "(double)i", "10"),
+        ("i = 7; i += 0.9;", "(double)i", "7"),
+        ("i = 7; i = 2.9;", "(double)i", "2"),
+        ("this->f = 0.1f; this->f += 0.2;", "this->f", "0.3"),
+        (
+            "self->d = 2.5; self->d = self->d * self->d;",
+            "self->d",
+            "6.25",
+        ),
+        ("x[1.5] = 2.5; x[2] = 3;", "x[1.5] + x[2.0]", "5.5"),
+        ("x[1] = 2.5;", "x[1.9]", "2.5"),
+        ("self->x[1] = 2.5; self->x[1]++;", "self->x[1]", "3.5"),
+        ("x = 2.5, y = x + 1;", "y", "3.5"),
+        ("x = 0.5; y = (z = 1.75f) + x;", "y", "2.25"),
+        ("x = 2.5; x = 0;", "x", "0"),
+        ("x = 1.5;", "-x", "-1.5"),
+        ("x = 0.0;", "-x", "-0"),
+        ("x = 1.5f;", "-x + +x", "0"),
+    ] {
+        assert_eq!(
+            printed("%g", statements, expression),
+            expected,
+            "{statements}"
+        );
+    }
+}
+
+#[test]
+fn members_and_elements_are_numbers() {
+    let text = r#"
+        struct mixed { float f; double d; int i; unsigned b : 5; float a[3]; };
+        struct mixed m;
+        BEGIN
+        {
+            m.f = 1.5; m.d = m.f * 2; m.i = m.d + 0.75; m.b = m.d * 9.99;
+            m.a[0] = 0.1; m.a[1] = m.a[0] * 3; m.a[2] = m.a[1]++;
+            m.d++; m.f /= 4; m.b += 1.5;
+            printf("%g %g %d %d %.9g %.9g %.9g", m.f, m.d, m.i, m.b, m.a[0], m.a[1], m.a[2]);
+            p = (struct mixed *)alloca(sizeof (struct mixed));
+            p->d = 0.5; *(&p->d) += 1; p->f -= p->d;
+            printf(" %g %g", p->d, p->f);
+        }
+    "#;
+    assert_eq!(
+        run(&[text]),
+        "|0.375 4 3 30 0.100000001 1.29999995 0.300000012 1.5 -1.5"
+    );
+}
+
+#[test]
+fn predicates_and_branches_ask_for_more_than_zero() {
+    let text = r#"
+        double zero, half;
+        inline double twice[double x] = 2 * x;
+        BEGIN { half = 0.5; }
+        BEGIN /half/ { printf("half "); }
+        BEGIN /zero/ { printf("zero "); }
+        BEGIN /-zero/ { printf("minus "); }
+        BEGIN /half > 0.25 && half < 1/ { printf("between "); }
+        BEGIN { if (zero) { printf("yes "); } else { printf("no "); } }
+        BEGIN { if (twice[half] == 1) { printf("%g", twice[3]); } }
+    "#;
+    assert_eq!(run(&[text]), "|half between no 6");
+}
+
+/// Constants of many kinds, as D writes them and as bits.
+fn number() -> impl Strategy<Value = u64> {
+    let special = [
+        0.0,
+        1.0,
+        1.5,
+        2.0,
+        0.1,
+        1e308,
+        f64::MAX,
+        f64::MIN_POSITIVE,
+        5e-324,
+        1e15,
+        9_007_199_254_740_993.0,
+    ];
+    let special = prop::sample::select(special.to_vec()).prop_map(f64::to_bits);
+    let near = (1000u64..1050, any::<u64>())
+        .prop_map(|(exponent, fraction)| exponent << 52 | fraction >> 12);
+    let all = any::<u64>().prop_filter("a number", |bits| f64::from_bits(*bits).is_finite());
+    let magnitude = prop_oneof![special, near, all];
+    (magnitude, any::<bool>()).prop_map(|(bits, sign)| bits & !(1 << 63) | u64::from(sign) << 63)
+}
+
+/// The number as a constant.
+fn constant(bits: u64, single: bool) -> String {
+    let value = f64::from_bits(bits);
+    match single {
+        true => format!("{:e}f", value as f32),
+        false => format!("{value:e}"),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// The host's unit, the compiler and the engine agree to the bit.
+    #[test]
+    fn arithmetic_is_exact(a in number(), b in number(), kind in 0usize..4, singles in any::<[bool; 2]>()) {
+        let (x, y) = (f64::from_bits(a), f64::from_bits(b));
+        prop_assume!(!singles[0] || (x as f32).is_finite());
+        prop_assume!(!singles[1] || (y as f32).is_finite());
+        let as_typed = |value: f64, single| if single { f64::from(value as f32) } else { value };
+        let (x, y) = (as_typed(x, singles[0]), as_typed(y, singles[1]));
+        let value = match kind {
+            0 => x + y,
+            1 => x - y,
+            2 => x * y,
+            _ => x / y,
+        };
+        let value = as_typed(value, singles == [true; 2]);
+        let op = ["+", "-", "*", "/"][kind];
+        let (left, right) = (constant(a, singles[0]), constant(b, singles[1]));
+        let set = format!("x = {left}; self->y = {right};");
+        let texts = [format!("({left}) {op} ({right})"), format!("x {op} self->y")];
+        let expected = if value.is_nan() { 0x7ff8_0000_0000_0000 } else { value.to_bits() };
+        prop_assert_eq!(bits_of(&set, &texts), [expected; 2], "{} {} {}", left, op, right);
+    }
+
+    #[test]
+    fn integers_become_the_nearest_number(n in any::<i64>(), cut in 0u32..60) {
+        let n = n >> cut;
+        let set = format!("i = (int64_t){n}; u = (uint64_t){}u;", n as u64);
+        let texts = [
+            format!("(double)({n})"),
+            format!("(float)({n})"),
+            format!("(double)({}u)", n as u64),
+            format!("(float)({}u)", n as u64),
+        ];
+        let expected = [n as f64, (n as f32).into(), n as u64 as f64, (n as u64 as f32).into()];
+        let expected = expected.map(f64::to_bits);
+        prop_assert_eq!(bits_of(&set, &texts), expected, "{} folded", n);
+        let texts = ["i", "(float)i", "u", "(float)u"].map(String::from);
+        prop_assert_eq!(bits_of(&set, &texts), expected, "{} computed", n);
+    }
+
+    #[test]
+    fn numbers_become_integers_by_losing_their_fraction(bits in number()) {
+        let (value, text) = (f64::from_bits(bits), constant(bits, false));
+        let casts = ["(long)", "(unsigned long)", "(int)", "(unsigned short)"];
+        let all = |number: &str| casts.map(|cast| format!("(long){cast}({number})")).join(", ");
+        let format = ["%d"; 8].join(" ");
+        let (set, args) = (format!("x = {text};"), format!("{}, {}", all(&text), all("x")));
+        let expected = [
+            value as i64,
+            value as u64 as i64,
+            value as i64 as i32 as i64,
+            value as i64 as u16 as i64,
+        ];
+        let expected = expected.map(|n| n.to_string()).join(" ");
+        prop_assert_eq!(printed(&format, &set, &args), format!("{expected} {expected}"), "{}", text);
+    }
+}

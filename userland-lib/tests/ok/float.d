@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+/* Floating-point numbers: constants, what is folded, and the operations of the machine. */
+
+float f;
+double d;
+
+BEGIN
+{
+	d = 0x1.8p1 + .5e1 * 2;
+	f = d / 3 - 1;
+	d = arg0 * 2.5f;
+	i = (int)-d;
+}
+
+BEGIN
+/d > f && !(d >= 2 * f)/
+{
+	u = (unsigned long)(f != d ? d : f);
+	d -= (unsigned long)arg1;
+	f++;
+}
