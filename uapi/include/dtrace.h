@@ -1421,6 +1421,27 @@ enum dtrace_action {
    Aggregate: distribution over equal steps within orders of magnitude.
    */
   DTRACE_ACTION_LLQUANTIZE = 1801,
+  /*
+   Aggregate: least floating-point number. The value is a binary64, as in all that follow, and so is the data, which
+   is NaN as long as there was none.
+   */
+  DTRACE_ACTION_FLOAT_MIN = 1992,
+  /*
+   Aggregate: greatest floating-point number.
+   */
+  DTRACE_ACTION_FLOAT_MAX = 1993,
+  /*
+   Aggregate: count and sum of floating-point numbers.
+   */
+  DTRACE_ACTION_FLOAT_AVG = 1994,
+  /*
+   Aggregate: sum of floating-point numbers.
+   */
+  DTRACE_ACTION_FLOAT_SUM = 1995,
+  /*
+   Aggregate: count and mean of floating-point numbers, and the sum of the squares of their distances from it.
+   */
+  DTRACE_ACTION_FLOAT_STDDEV = 1996,
 };
 typedef uint32_t dtrace_action;
 

@@ -3,7 +3,8 @@
 
 //! Actions and aggregating functions, with the arithmetic of their buckets, which engine and consumer share.
 //!
-//! The high byte of an action's number is its class; the class says who may use it and where it may stand.
+//! The high byte of an action's number is its class; the class says who may use it and where it may stand. Numbers whose low
+//! byte is 200 or more are Linux' own.
 
 use crate::numbered::numbered;
 use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
@@ -104,6 +105,17 @@ pub enum Action {
     Lquantize = 0x708,
     /// Aggregate: distribution over equal steps within orders of magnitude.
     Llquantize = 0x709,
+    /// Aggregate: least floating-point number. The value is a binary64, as in all that follow, and so is the data, which
+    /// is NaN as long as there was none.
+    FloatMin = 0x7c8,
+    /// Aggregate: greatest floating-point number.
+    FloatMax = 0x7c9,
+    /// Aggregate: count and sum of floating-point numbers.
+    FloatAvg = 0x7ca,
+    /// Aggregate: sum of floating-point numbers.
+    FloatSum = 0x7cb,
+    /// Aggregate: count and mean of floating-point numbers, and the sum of the squares of their distances from it.
+    FloatStddev = 0x7cc,
 }
 
 numbered!(Action: u32, "action");
@@ -131,6 +143,14 @@ impl Action {
     /// Whether this is `speculate()`, `commit()` or `discard()`.
     pub const fn is_speculative(self) -> bool {
         self.class() == CLASS_SPECULATIVE
+    }
+
+    /// Whether this aggregates floating-point numbers.
+    pub const fn is_float(self) -> bool {
+        matches!(
+            self,
+            Self::FloatMin | Self::FloatMax | Self::FloatAvg | Self::FloatSum | Self::FloatStddev
+        )
     }
 
     /// Whether the action carries a format and a record for each of its arguments.

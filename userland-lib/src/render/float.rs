@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! C's floating-point conversions `%e`, `%f` and `%g`.
+//! C's floating-point conversions `%e`, `%f`, `%g` and `%a`, and the form that a number has without one.
 //!
-//! D computes no floating-point numbers; it prints those that the traced memory holds. The digits are exact
-//! (Rust's formatting rounds the exact decimal expansion, as C's does); only exponents and `%g` are C's own.
+//! The digits are exact (Rust's formatting rounds the exact decimal expansion, as C's does); only exponents, `%g` and `%a`
+//! are C's own. Without a conversion a number looks as `%.17g` would have it, but with as many digits as it takes to
+//! tell it from every other number of its type, and no more.
 
 use super::pad::{self, Spec};
 
@@ -13,7 +14,10 @@ const DEFAULT_PRECISION: usize = 6;
 /// An `f64` has no more than 1074 digits behind its point that are not zero.
 const MAX_PRECISION: usize = 1100;
 
-/// Appends `value` as the conversion letter `kind` says: one of `eEfFgG`.
+/// Exponents of numbers that are written without one, in their own form: where `%.17g` does.
+const FIXED: std::ops::Range<i32> = -4..17;
+
+/// Appends `value` as the conversion letter `kind` says: one of `aAeEfFgG`.
 pub fn float(out: &mut Vec<u8>, spec: &Spec, value: f64, kind: char) {
     let magnitude = value.abs();
     let precision = spec
@@ -26,6 +30,7 @@ pub fn float(out: &mut Vec<u8>, spec: &Spec, value: f64, kind: char) {
         "inf".into()
     } else {
         match kind.to_ascii_lowercase() {
+            'a' => hexadecimal(magnitude, spec),
             'e' => exponential(magnitude, precision, spec.flags.alt),
             'f' => fixed(magnitude, precision, spec.flags.alt),
             _ => general(magnitude, precision.max(1), spec.flags.alt),
@@ -95,6 +100,81 @@ fn general(value: f64, digits: usize, alt: bool) -> String {
             with_exponent(&trim(mantissa + point), exponent)
         }
     }
+}
+
+/// `0xh.hhhp±d`; without a precision with as many digits as there are. The first digit is 1 unless the number is zero
+/// or subnormal.
+fn hexadecimal(value: f64, spec: &Spec) -> String {
+    const FRACTION: u32 = 52;
+    let (field, fraction) = (
+        value.to_bits() >> FRACTION,
+        value.to_bits() & ((1 << FRACTION) - 1),
+    );
+    let exponent = match (field, fraction) {
+        (0, 0) => 0,
+        (0, _) => -1022,
+        _ => field as i64 - 1023,
+    };
+    let significand = fraction | u64::from(field != 0) << FRACTION;
+    let (significand, digits) = match spec.precision {
+        Some(digits) if digits < 13 => {
+            // To the nearest, of two equally near ones to the even one.
+            let lost = FRACTION - 4 * digits as u32;
+            let (kept, rest, half) = (
+                significand >> lost,
+                significand & ((1 << lost) - 1),
+                1 << (lost - 1),
+            );
+            let up = rest > half || rest == half && kept & 1 != 0;
+            ((kept + u64::from(up)) << lost, digits)
+        }
+        Some(digits) => (significand, digits),
+        None => (
+            significand,
+            13 - (significand.trailing_zeros() as usize / 4).min(13),
+        ),
+    };
+    let (first, rest) = (significand >> FRACTION, significand & ((1 << FRACTION) - 1));
+    let shown = format!("{rest:013x}");
+    let shown = &shown[..digits.min(13)];
+    let point = if digits > 0 || spec.flags.alt {
+        "."
+    } else {
+        ""
+    };
+    format!("0x{first}{point}{shown:0<digits$}p{exponent:+}")
+}
+
+/// The number in its own form.
+pub fn shortest(value: f64) -> String {
+    own_form(value, &format!("{value:e}"))
+}
+
+/// The number that 4, 8 or 16 recorded bytes are, in its own form.
+pub fn text(data: &[u8]) -> Option<String> {
+    let value = from_bytes(data)?;
+    Some(match data.len() {
+        4 => own_form(value, &format!("{:e}", value as f32)),
+        _ => shortest(value),
+    })
+}
+
+/// `value` with as many digits as `short` has, which is the shortest that is read as the same number, in exponential form.
+fn own_form(value: f64, short: &str) -> String {
+    let Some((mantissa, exponent)) = short.split_once('e') else {
+        return if value.is_nan() {
+            "nan".into()
+        } else {
+            short.into()
+        };
+    };
+    let exponent = exponent.parse().unwrap_or(0);
+    if !FIXED.contains(&exponent) {
+        return with_exponent(mantissa, exponent);
+    }
+    let digits = mantissa.bytes().filter(u8::is_ascii_digit).count() as i32;
+    let places = usize::try_from(digits - 1 - exponent).unwrap_or(0);
+    format!("{value:.places$}")
 }
 
 /// The number that 4, 8 or 16 recorded bytes are; the last is the x87's extended format, rounded to 64 bits.
@@ -176,6 +256,69 @@ mod tests {
             (f64::NAN, 'g', "", 5, None, "  nan"),
         ] {
             assert_eq!(show(value, kind, flags, width, precision), expected);
+        }
+    }
+
+    #[test]
+    fn hexadecimal_digits() {
+        for (value, flags, precision, expected) in [
+            (1.0, "", None, "0x1p+0"),
+            (0.0, "", None, "0x0p+0"),
+            (0.1, "", None, "0x1.999999999999ap-4"),
+            (-0.75, "", None, "-0x1.8p-1"),
+            (1e300, "+", None, "+0x1.7e43c8800759cp+996"),
+            (5e-324, "", None, "0x0.0000000000001p-1022"),
+            (f64::MAX, "", None, "0x1.fffffffffffffp+1023"),
+            (0.1, "", Some(2), "0x1.9ap-4"),
+            (1.96875, "", Some(1), "0x2.0p+0"),
+            (1.03125, "", Some(1), "0x1.0p+0"),
+            (1.5, "", Some(15), "0x1.800000000000000p+0"),
+            (1.0, "#", Some(0), "0x1.p+0"),
+            (f64::INFINITY, "", None, "inf"),
+        ] {
+            assert_eq!(show(value, 'a', flags, 0, precision), expected);
+        }
+        assert_eq!(show(-10.0, 'A', "", 12, None), "   -0X1.4P+3");
+    }
+
+    #[test]
+    fn the_own_form_has_no_digit_too_many_and_none_too_few() {
+        for (value, expected) in [
+            (0.0, "0"),
+            (-0.0, "-0"),
+            (0.1, "0.1"),
+            (0.1 + 0.2, "0.30000000000000004"),
+            (100.0, "100"),
+            (1e16, "10000000000000000"),
+            (1e17, "1e+17"),
+            (0.0001, "0.0001"),
+            (0.000012, "1.2e-05"),
+            (123456789.25, "123456789.25"),
+            (1.0 / 3.0, "0.3333333333333333"),
+            (-f64::MIN_POSITIVE, "-2.2250738585072014e-308"),
+            (f64::NEG_INFINITY, "-inf"),
+            (f64::NAN, "nan"),
+        ] {
+            assert_eq!(shortest(value), expected);
+        }
+        assert_eq!(text(&0.1f32.to_ne_bytes()).as_deref(), Some("0.1"));
+        assert_eq!(
+            text(&f64::from(0.1f32).to_ne_bytes()).as_deref(),
+            Some("0.10000000149011612")
+        );
+        assert_eq!(text(&[0; 3]), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_own_form_is_read_as_the_same_number(bits in proptest::num::u64::ANY) {
+            let value = f64::from_bits(bits);
+            proptest::prop_assume!(value.is_finite());
+            proptest::prop_assert_eq!(shortest(value).parse::<f64>().unwrap().to_bits(), bits);
+            let single = f32::from_bits(bits as u32);
+            proptest::prop_assume!(single.is_finite());
+            let text = text(&single.to_ne_bytes()).unwrap();
+            proptest::prop_assert_eq!(text.parse::<f32>().unwrap().to_bits(), bits as u32);
         }
     }
 

@@ -10,8 +10,8 @@
 use dtrace_uapi::action::Action;
 
 use super::{
-    aggregate::{self, average, divide, stddev, Aggregation, Aggregations, Key, Row},
-    compact, histogram,
+    aggregate::{self, average, divide, float_value, stddev, Aggregation, Aggregations, Key, Row},
+    compact, float, histogram,
     pad::{self, Radix, Spec},
     printf::Unfit,
     Datum, Kind, RenderError, Renderer,
@@ -86,7 +86,8 @@ impl Renderer<'_> {
         }
         for &(aggregation, row) in values {
             match value(aggregation, row) {
-                Some(value) => put!(out, " {value:16}"),
+                Some(Value::Int(value)) => put!(out, " {value:16}"),
+                Some(Value::Float(value)) => put!(out, " {:>16}", float::shortest(value)),
                 None => self.distribution(out, aggregation, row),
             }
         }
@@ -128,9 +129,17 @@ impl Renderer<'_> {
         aggregation: &Aggregation,
         row: &Row,
     ) -> Result<(), Unfit> {
-        let Some(value) = value(aggregation, row) else {
-            self.distribution(out, aggregation, row);
-            return Ok(());
+        let value = match value(aggregation, row) {
+            Some(Value::Int(value)) => value,
+            Some(Value::Float(value)) => {
+                let data = value.to_ne_bytes();
+                let datum = Datum::new(Kind::Float, &data);
+                return self.convert(out, conv.kind, conv.size, spec, &datum);
+            }
+            None => {
+                self.distribution(out, aggregation, row);
+                return Ok(());
+            }
         };
         let radix = match conv.kind {
             'u' => Radix::Dec,
@@ -158,15 +167,24 @@ impl Renderer<'_> {
     }
 }
 
-/// The number that a row's data amounts to; `None` for a distribution.
-fn value(aggregation: &Aggregation, row: &Row) -> Option<i64> {
+/// The number that a row's data amounts to.
+enum Value {
+    Int(i64),
+    Float(f64),
+}
+
+/// The value of a row; `None` for a distribution.
+fn value(aggregation: &Aggregation, row: &Row) -> Option<Value> {
     let normal = aggregation.normal();
-    Some(match aggregation.func() {
+    Some(Value::Int(match aggregation.func() {
         Action::Avg => average(&row.words, normal),
         Action::Stddev => stddev(&row.words, normal) as i64,
         Action::Quantize | Action::Lquantize | Action::Llquantize => return None,
+        func if func.is_float() => {
+            return Some(Value::Float(float_value(func, &row.words, normal)))
+        }
         _ => divide(row.words.first().map_or(0, |&word| word as i64), normal),
-    })
+    }))
 }
 
 #[cfg(test)]

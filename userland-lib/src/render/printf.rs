@@ -105,11 +105,13 @@ impl Renderer<'_> {
             _ => {}
         }
         match kind {
-            'c' => pad::pad(out, &[low_byte(datum)?], spec.width, spec.flags.left),
-            'e' | 'E' | 'f' | 'F' | 'g' | 'G' => {
+            'e' | 'E' | 'f' | 'F' | 'g' | 'G' | 'a' | 'A'
+                if datum.kind == Kind::Float || !matches!(kind, 'a' | 'A') =>
+            {
                 let value = float::from_bytes(datum.data).ok_or(Unfit)?;
                 float::float(out, spec, value, kind);
             }
+            'c' => pad::pad(out, &[low_byte(datum)?], spec.width, spec.flags.left),
             's' | 'S' | 'C' | 'a' | 'A' | 'Y' | 'T' | 'I' | 'P' => {
                 pad::string(out, spec, &self.textual(kind, size, datum)?);
             }
@@ -204,8 +206,8 @@ impl Unresolved<'_> {
             Some(Count::Fixed(n)) => Some(n),
             Some(Count::Star) => u64::try_from(star()?).ok().map(cap),
         };
-        // To D a precision of zero is none, other than to C.
-        spec.precision = spec.precision.filter(|&n| n > 0);
+        // To D a precision of zero is none, other than to C, but of what only C has.
+        spec.precision = spec.precision.filter(|&n| n > 0 || conv.is_float());
         Ok(spec)
     }
 }
@@ -464,6 +466,17 @@ mod tests {
             "   -1.50|"
         );
         assert_eq!(printf("%g", &[(Kind::Float, &0.5f32.to_ne_bytes())]), "0.5");
+        let pi = std::f64::consts::PI.to_ne_bytes();
+        for (format, expected) in [
+            ("%.0f", "3"),
+            ("%#.0e", "3.e+00"),
+            ("%a", "0x1.921fb54442d18p+1"),
+            ("%12.3A|", "  0X1.922P+1|"),
+            ("%E %s", "3.141593E+00 x"),
+        ] {
+            let args = [(Kind::Float, &pi[..]), (Kind::Str, b"x\0")];
+            assert_eq!(printf(format, &args), expected, "{format}");
+        }
     }
 
     #[test]

@@ -5,12 +5,12 @@
 //!
 //! `trace()` goes by D's type: the column fits every value of it, so an unsigned 8-byte integer has one more than a
 //! signed one. Keys have narrower columns that go by the size alone, and their 1- and 2-byte integers are printed
-//! unsigned. An array is dumped by `trace()`, and shown as the string that it may be as a key. The option
+//! unsigned. A floating-point number has the digits that it needs. An array is dumped by `trace()`, and shown as the string that it may be as a key. The option
 //! `rawbytes` has all that `trace()` prints dumped.
 
 use std::fmt::Display;
 
-use super::{bytes, Datum, Kind, Renderer};
+use super::{bytes, float, Datum, Kind, Renderer};
 
 /// Width of a string in the output of `trace()`.
 const TRACE_WIDTH: usize = 33;
@@ -24,7 +24,7 @@ impl Renderer<'_> {
     pub fn trace(&self, out: &mut Vec<u8>, datum: &Datum<'_>) {
         let quiet = self.style.quiet;
         match (datum.kind, datum.signed(), datum.unsigned()) {
-            (Kind::Int { .. } | Kind::Str, ..) if self.style.rawbytes => {
+            (Kind::Int { .. } | Kind::Float | Kind::Str, ..) if self.style.rawbytes => {
                 bytes::dump(out, datum.data);
             }
             (Kind::Int { signed: true }, Some(value), _) => {
@@ -33,6 +33,7 @@ impl Renderer<'_> {
             (Kind::Int { .. }, _, Some(value)) => {
                 number(out, value, datum.data.len(), &[3, 5, 10, 20], quiet);
             }
+            (Kind::Float, ..) => number_text(out, datum, [15, 24], quiet),
             (Kind::Str, ..) => bytes::string_column(out, datum.text(), TRACE_WIDTH, quiet),
             _ => self.action(out, datum),
         }
@@ -49,7 +50,8 @@ impl Renderer<'_> {
                 number(out, value, size, &KEY_COLUMNS, false);
             }
             (Kind::Str, ..) => bytes::string_column(out, datum.text(), KEY_WIDTH, false),
-            (Kind::Bytes | Kind::Float, ..) => self.bytes(out, datum.data, KEY_WIDTH, false),
+            (Kind::Float, ..) => number_text(out, datum, [16, 16], false),
+            (Kind::Bytes, ..) => self.bytes(out, datum.data, KEY_WIDTH, false),
             _ => self.action(out, datum),
         }
     }
@@ -63,6 +65,24 @@ impl Renderer<'_> {
             }
             _ => bytes::dump(out, datum.data),
         }
+    }
+}
+
+/// Appends a floating-point number in its column: one for 4 bytes, and one for more. There are as many digits as tell it
+/// from all others of its type.
+fn number_text(out: &mut Vec<u8>, datum: &Datum<'_>, columns: [usize; 2], quiet: bool) {
+    let Some(text) = float::text(datum.data) else {
+        return bytes::dump(out, datum.data);
+    };
+    let [single, double] = columns;
+    let width = if datum.data.len() == 4 {
+        single
+    } else {
+        double
+    };
+    match quiet {
+        true => put!(out, "{text}"),
+        false => put!(out, " {text:>width$}"),
     }
 }
 
@@ -148,6 +168,20 @@ mod tests {
                 assert_eq!(key(Kind::Int { signed }, data), column);
             }
         }
+    }
+
+    #[test]
+    fn floating_point_numbers_have_the_digits_that_they_need() {
+        let (single, double) = ((-0.1f32).to_ne_bytes(), 2.5e-300f64.to_ne_bytes());
+        assert_eq!(trace(Kind::Float, &single, true), "-0.1");
+        assert_eq!(trace(Kind::Float, &single, false), "            -0.1");
+        assert_eq!(
+            trace(Kind::Float, &double, false),
+            format!(" {:>24}", "2.5e-300")
+        );
+        assert_eq!(key(Kind::Float, &double), "         2.5e-300");
+        let longest = (-f64::MIN_POSITIVE).to_ne_bytes();
+        assert_eq!(trace(Kind::Float, &longest, false).len(), 25);
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! Aggregating functions: their arguments.
 //!
 //! The first argument is the value, which must be a scalar; a distribution's parameters follow
-//! ([`super::distribution`]), and last, where a distribution counts by more than one, the increment.
+//! ([`super::distribution`]), and last, where a distribution counts by more than one, the increment. Sums, means and extremes
+//! of floating-point numbers are functions of their own ([`of_floats`]); a distribution sorts by the integer part.
 
 use super::distribution::{llquantize, lquantize};
 use super::hir::Expr;
@@ -59,16 +60,38 @@ pub fn function(name: &str) -> Option<Action> {
 pub fn name(func: Action) -> &'static str {
     match func {
         Action::Count => "count",
-        Action::Min => "min",
-        Action::Max => "max",
-        Action::Avg => "avg",
-        Action::Sum => "sum",
-        Action::Stddev => "stddev",
+        Action::Min | Action::FloatMin => "min",
+        Action::Max | Action::FloatMax => "max",
+        Action::Avg | Action::FloatAvg => "avg",
+        Action::Sum | Action::FloatSum => "sum",
+        Action::Stddev | Action::FloatStddev => "stddev",
         Action::Quantize => "quantize",
         Action::Lquantize => "lquantize",
         Action::Llquantize => "llquantize",
         _ => "?",
     }
+}
+
+/// What `func` is for floating-point numbers, if they are a matter of their own to it.
+pub fn of_floats(func: Action) -> Option<Action> {
+    Some(match func {
+        Action::Min => Action::FloatMin,
+        Action::Max => Action::FloatMax,
+        Action::Avg => Action::FloatAvg,
+        Action::Sum => Action::FloatSum,
+        Action::Stddev => Action::FloatStddev,
+        _ => return None,
+    })
+}
+
+/// A call of the function, as messages speak of it.
+pub fn called(func: Action) -> String {
+    let what = if func.is_float() {
+        " of floating-point numbers"
+    } else {
+        ""
+    };
+    format!("{}( ){what}", name(func))
 }
 
 /// The least and the greatest number of arguments.
@@ -100,8 +123,7 @@ pub fn check(types: &Types<'_>, func: Action, args: &[Expr], span: Span) -> Resu
             format!("{name}( ) prototype mismatch: {n} arg{plural} passed, {expected} expected"),
         ));
     }
-    let scalar = |ty| types.is_scalar(ty) && types.float(ty).is_none();
-    if let Some(value) = args.first().filter(|value| !scalar(value.ty)) {
+    if let Some(value) = args.first().filter(|value| !types.is_scalar(value.ty)) {
         return Err(Diagnostic::new(
             "D_AGG_SCALAR",
             value.span,
@@ -131,7 +153,7 @@ pub fn check(types: &Types<'_>, func: Action, args: &[Expr], span: Span) -> Resu
 }
 
 fn scalar_increment(types: &Types<'_>, name: &str, at: usize, arg: &Expr) -> Result<()> {
-    if types.is_scalar(arg.ty) && types.float(arg.ty).is_none() {
+    if types.is_scalar(arg.ty) {
         return Ok(());
     }
     Err(Diagnostic::new(
@@ -175,7 +197,9 @@ pub(super) mod tests {
     fn names_and_functions_agree() {
         let all = "count min max avg sum stddev quantize lquantize llquantize";
         for text in all.split(' ') {
-            assert_eq!(name(function(text).unwrap()), text);
+            let func = function(text).unwrap();
+            assert_eq!(name(func), text);
+            assert_eq!(name(of_floats(func).unwrap_or(func)), text);
         }
         assert_eq!(function("median"), None);
     }

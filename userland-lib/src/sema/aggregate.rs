@@ -121,6 +121,7 @@ impl Sema<'_, '_> {
             checked.push(self.expression(arg)?);
         }
         let call = aggfunc::check(&self.state.types, func, &checked, span)?;
+        let func = self.aggregated(name, func, &call, &mut checked);
 
         let mut tuple: Vec<(ActionDesc, Ty)> = Vec::with_capacity(keys.len());
         let mut known = self.state.aggregations.iter();
@@ -166,7 +167,37 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
-    /// A key's action and type: a value, or what an action such as `stack()` makes. An integer takes the type that
+    /// The function that aggregates values of this type, for which the arguments are made fit: a floating-point number, or any
+    /// number where the aggregation's first was one, is aggregated as a `double`; a distribution takes integers.
+    fn aggregated(
+        &self,
+        name: &str,
+        func: Action,
+        call: &aggfunc::Aggregating,
+        args: &mut [Expr],
+    ) -> Action {
+        let types = &self.state.types;
+        let mut known = self.state.aggregations.iter();
+        let known = known.find(|known| known.name == table_name(name));
+        let value = call.value.and_then(|at| args.get(at));
+        let value = value.map_or(Ty::VOID, |value| value.ty);
+        let floats = aggfunc::of_floats(func).filter(|floats| {
+            let as_before = known.is_some_and(|known| known.func == *floats);
+            types.float(value).is_some() || as_before && types.is_number(value)
+        });
+        let ty = floats.map_or(Ty::INT64_T, |_| Ty::DOUBLE);
+        for at in [call.value, call.increment].into_iter().flatten() {
+            if let Some(arg) = args
+                .get_mut(at)
+                .filter(|arg| self.computes_in_float(arg.ty, ty))
+            {
+                *arg = self.convert(arg.clone(), ty);
+            }
+        }
+        floats.unwrap_or(func)
+    }
+
+    /// A key's action and type: a value, or what an action such as `stack()` makes. A number takes the type that
     /// the aggregation's first use gave the key, so that equal keys are equal records.
     fn key(&mut self, key: &ast::Expr, known: Option<Ty>) -> Result<(ActionDesc, Ty)> {
         if let ExprKind::Call { name, args, .. } = &key.kind {
@@ -177,9 +208,7 @@ impl Sema<'_, '_> {
         let expr = self.expression(key)?;
         let mut expr = self.typed(expr)?;
         let types = &self.state.types;
-        if let Some(ty) =
-            known.filter(|ty| types.int(*ty).is_some() && types.int(expr.ty).is_some())
-        {
+        if let Some(ty) = known.filter(|ty| types.is_number(*ty) && types.is_number(expr.ty)) {
             expr = self.convert(expr, ty);
         }
         if self.state.types.resolve(expr.ty) == Ty::VOID || self.state.types.is_dynamic(expr.ty) {
@@ -227,9 +256,9 @@ impl Sema<'_, '_> {
         };
         if known.func != func {
             let message = format!(
-                "aggregation redefined: @{name}\n\t current: @{name} = {}( )\n\tprevious: @{name} = {}( )",
-                aggfunc::name(func),
-                aggfunc::name(known.func)
+                "aggregation redefined: @{name}\n\t current: @{name} = {}\n\tprevious: @{name} = {}",
+                aggfunc::called(func),
+                aggfunc::called(known.func)
             );
             return Err(Diagnostic::new("D_AGG_REDEF", span, message));
         }
@@ -246,7 +275,7 @@ impl Sema<'_, '_> {
         for (index, (new, old)) in keys.iter().zip(&known.keys).enumerate() {
             let types = &self.state.types;
             let fits = types.compatible(*new, *old)
-                || types.int(*new).is_some() && types.int(*old).is_some()
+                || types.is_number(*new) && types.is_number(*old)
                 || types.is_string_like(*new) && types.is_string_like(*old);
             if !fits {
                 let message = format!(

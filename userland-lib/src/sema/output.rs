@@ -7,6 +7,7 @@
 //! All records of one call carry the number of the call's statement, in the order of its arguments.
 
 use super::action::{desc, Called};
+use super::aggregate::Known;
 use super::call::incompatible;
 use super::printf::{check_printa, check_printf, same_keys, Arg, Call};
 use super::shape::shape_of;
@@ -190,7 +191,12 @@ impl Sema<'_, '_> {
                     before: 1,
                     span: call.span,
                 };
-                check_printa(&self.state.types, checked, format, &first.keys)?;
+                let value = |known: &Known| match known.func.is_float() {
+                    true => Ty::DOUBLE,
+                    false => Ty::INT64_T,
+                };
+                let values: Vec<Ty> = known.iter().map(value).collect();
+                check_printa(&self.state.types, checked, format, &first.keys, &values)?;
             }
         }
         let aggs = known.iter().map(|known| known.id).collect();

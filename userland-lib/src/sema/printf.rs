@@ -51,7 +51,13 @@ pub fn check_printf(
     format: &Format,
     args: &[Arg],
 ) -> Result<Vec<statement::Kind>> {
-    let used = Checker { types, call, args }.check(format, false)?;
+    let checker = Checker {
+        types,
+        call,
+        args,
+        values: &[],
+    };
+    let used = checker.check(format, false)?;
     if used < args.len() {
         return Err(call.error(
             "D_PRINTF_ARG_EXTRA",
@@ -66,11 +72,24 @@ pub fn check_printf(
     Ok(args.iter().map(kind).collect())
 }
 
-/// Checks that `format` prints an aggregation's `keys`.
-pub fn check_printa(types: &Types<'_>, call: Call<'_>, format: &Format, keys: &[Ty]) -> Result<()> {
+/// Checks that `format` prints an aggregation's `keys`, and the values of it and of those joined with it, which are of the
+/// types `values`.
+pub fn check_printa(
+    types: &Types<'_>,
+    call: Call<'_>,
+    format: &Format,
+    keys: &[Ty],
+    values: &[Ty],
+) -> Result<()> {
     let args: Vec<Arg> = keys.iter().copied().map(Arg::Value).collect();
     let args = &args;
-    Checker { types, call, args }.check(format, true).map(drop)
+    let checker = Checker {
+        types,
+        call,
+        args,
+        values,
+    };
+    checker.check(format, true).map(drop)
 }
 
 /// Checks that two aggregations of one `printa()` have keys that can be joined.
@@ -127,6 +146,9 @@ enum Wanted {
     Float,
     LongDouble,
     Address,
+    /// An address to be shown as a symbol, or a floating-point number to be shown as C's `%a` does.
+    Symbol,
+    /// The same of a user-space address.
     UserAddress,
     String,
     Wide,
@@ -154,7 +176,8 @@ fn wanted(conv: &Conversion) -> Option<(Wanted, &'static str)> {
             Some((Wanted::LongDouble, "long double"))
         }
         (Size::Natural, kind) => Some(match kind {
-            'a' | 'p' => (Wanted::Address, "pointer or integer"),
+            'a' => (Wanted::Symbol, "pointer or integer"),
+            'p' => (Wanted::Address, "pointer or integer"),
             'A' => (
                 Wanted::UserAddress,
                 "pointer or integer (with -p/-c) or _usymaddr (without -p/-c)",
@@ -175,6 +198,7 @@ struct Checker<'a, 'w> {
     types: &'a Types<'w>,
     call: Call<'a>,
     args: &'a [Arg],
+    values: &'a [Ty],
 }
 
 impl Checker<'_, '_> {
@@ -185,8 +209,14 @@ impl Checker<'_, '_> {
             return Err(self.call.error("D_PRINTF_FMT_EMPTY", text));
         }
         let mut used = 0;
+        // Beyond the last value the first comes again.
+        let mut values = self.values.iter().copied().cycle();
         for (i, conv) in format.conversions().enumerate() {
-            self.conversion(i + 1, conv, aggregates, &mut used)?;
+            let value = match conv.agg {
+                true => values.next().unwrap_or(Ty::INT64_T),
+                false => Ty::VOID,
+            };
+            self.conversion(i + 1, conv, aggregates.then_some(value), &mut used)?;
         }
         Ok(used)
     }
@@ -195,7 +225,7 @@ impl Checker<'_, '_> {
         &self,
         index: usize,
         conv: &Conversion,
-        aggregates: bool,
+        value: Option<Ty>,
         used: &mut usize,
     ) -> Result<()> {
         let name = conv.name();
@@ -212,7 +242,7 @@ impl Checker<'_, '_> {
             }
         }
         if conv.agg {
-            return self.aggregated(index, &name, wanted, prototype, aggregates);
+            return self.aggregated(index, &name, wanted, prototype, value);
         }
         let Some(&arg) = self.args.get(*used) else {
             return Err(self.call.error(
@@ -268,27 +298,28 @@ impl Checker<'_, '_> {
         ))
     }
 
-    /// A conversion of an aggregation's value, which is a 64-bit integer.
+    /// A conversion of an aggregation's value, which is a 64-bit integer or a `double`.
     fn aggregated(
         &self,
         index: usize,
         name: &str,
         wanted: Wanted,
         prototype: &str,
-        aggregates: bool,
+        value: Option<Ty>,
     ) -> Result<()> {
-        if !aggregates {
+        let Some(value) = value else {
             let text = format!(
                 "%@ conversion requires an aggregation and is not for use with {}( )",
                 self.call.name
             );
             return Err(Diagnostic::new("D_PRINTF_AGG_CONV", self.call.span, text));
-        }
-        let fits = [Ty::INT64_T, Ty::UINT64_T];
-        if fits.iter().any(|&ty| self.takes(wanted, Arg::Value(ty))) {
+        };
+        // Of an integer the sign is the conversion's.
+        let unsigned = value == Ty::INT64_T && self.takes(wanted, Arg::Value(Ty::UINT64_T));
+        if unsigned || self.takes(wanted, Arg::Value(value)) {
             return Ok(());
         }
-        let found = self.types.name(Ty::INT64_T);
+        let found = self.types.name(value);
         let conversion = format!("%{name}");
         Err(self.mismatch(
             "D_PRINTF_ARG_TYPE",
@@ -337,16 +368,18 @@ impl Checker<'_, '_> {
         let int = types.int(ty);
         let is_symbol = |kind: &Kind| *types.base(ty) == *kind;
         let address = int.is_some() || types.is_pointer(ty);
+        let float = matches!(types.base(ty), Kind::Float { .. });
         match wanted {
             Wanted::Integer => int.is_some(),
             Wanted::Character => int.is_some_and(|int| int.size <= 4),
             Wanted::Exactly(bytes, sign) => int.is_some_and(|IntType { size, signed }| {
                 size == bytes && sign.is_none_or(|sign| sign == signed)
             }),
-            Wanted::Float => matches!(types.base(ty), Kind::Float { .. }),
+            Wanted::Float => float,
             Wanted::LongDouble => types.resolve(ty) == Ty::LONG_DOUBLE,
             Wanted::Address => address || is_symbol(&Kind::Symbol),
-            Wanted::UserAddress => address || is_symbol(&Kind::Usymbol),
+            Wanted::Symbol => address || float || is_symbol(&Kind::Symbol),
+            Wanted::UserAddress => address || float || is_symbol(&Kind::Usymbol),
             // A pointer to characters wants copyinstr() or stringof() first.
             Wanted::String => types.is_string_like(ty) && !types.is_pointer(ty),
             Wanted::Wide => match types.base(ty) {
@@ -395,12 +428,17 @@ mod tests {
             ("%lu", &[Ty::ULONG, Ty::UINT64_T], &[Ty::LONG, Ty::UINT]),
             ("%llx", &[Ty::LONGLONG, Ty::UINT64_T], &[Ty::INT]),
             ("%s", &[Ty::STRING], &[Ty::CHAR_POINTER, Ty::INT]),
-            ("%p", &[Ty::VOID_POINTER, Ty::INT], &[Ty::STACK, Ty::STRING]),
-            ("%a", &[Ty::SYMBOL, Ty::ULONG], &[Ty::USYMBOL]),
+            (
+                "%p",
+                &[Ty::VOID_POINTER, Ty::INT],
+                &[Ty::STACK, Ty::STRING, Ty::DOUBLE],
+            ),
+            ("%a", &[Ty::SYMBOL, Ty::ULONG, Ty::DOUBLE], &[Ty::USYMBOL]),
             ("%A", &[Ty::USYMBOL, Ty::ULONG], &[Ty::SYMBOL]),
             ("%k", &[Ty::STACK], &[Ty::LONG]),
             ("%Y", &[Ty::UINT64_T], &[Ty::INT]),
             ("%f", &[Ty::DOUBLE, Ty::FLOAT], &[Ty::INT]),
+            ("%A", &[Ty::FLOAT], &[Ty::STRING]),
             ("%Lf", &[Ty::LONG_DOUBLE], &[Ty::DOUBLE]),
         ] {
             for &ty in good {
@@ -488,9 +526,11 @@ mod tests {
         };
         let check = |format, keys: &[Ty]| {
             let format = Format::parse(format).unwrap();
-            check_printa(&types, call, &format, keys).map(|()| Vec::new())
+            check_printa(&types, call, &format, keys, &[Ty::INT64_T, Ty::DOUBLE])
+                .map(|()| Vec::new())
         };
-        assert!(check("%@d %@u\n", &[]).is_ok());
+        assert!(check("%@d %@f %@x %@g\n", &[]).is_ok());
+        assert!(check("%@u\n", &[]).is_ok());
         assert!(check("%s %@d", &[Ty::STRING, Ty::INT]).is_ok());
         assert!(check("%*d", &[Ty::INT, Ty::INT]).is_ok());
         refused(check("%d", &[]), expect!["[D_PRINTF_ARG_PROTO] printa( ) prototype mismatch: conversion #1 (%d) is missing a corresponding value argument"]);
@@ -501,6 +541,14 @@ mod tests {
             	conversion: %p
             	 prototype: pointer or integer
             	  argument: stack"#]],
+        );
+        refused(
+            check("%@d %@d", &[]),
+            expect![[r#"
+            [D_PRINTF_ARG_TYPE] printa( ) aggregating action is incompatible with conversion #2 prototype:
+            	conversion: %d
+            	 prototype: char, short, int, long, or long long
+            	  argument: double"#]],
         );
         refused(
             check("%@s", &[]),

@@ -4,6 +4,11 @@
 //! Floating-point numbers: what the compiler folds, and what the engine computes without a floating-point unit.
 
 use super::language::run;
+use super::session::Session;
+use dtrace::compile::{Compiler, Settings};
+use dtrace::source::Source;
+use dtrace::world::Nowhere;
+use expect_test::expect;
 use proptest::prelude::*;
 
 /// The bits of each expression as a `double`, after `statements`.
@@ -297,4 +302,89 @@ proptest! {
         let expected = expected.map(|n| n.to_string()).join(" ");
         prop_assert_eq!(printed(&format, &set, &args), format!("{expected} {expected}"), "{}", text);
     }
+}
+
+#[test]
+fn numbers_are_aggregated() {
+    let text = r#"
+        float f;
+        BEGIN
+        {
+            f = 0.25;
+            @sum["a"] = sum(0.5); @sum["a"] = sum(f); @sum["a"] = sum(2); @sum["b"] = sum(-0.1);
+            @low = min(f); @low = min(-1e300); @low = min(0.0 / 0);
+            @high = max(1.5); @high = max(-2);
+            @mean = avg(1.5); @mean = avg(2); @mean = avg(f * 10);
+            @deviation = stddev(1e9 + 0.5); @deviation = stddev(1e9 - 0.5);
+            @n = count();
+            @q = quantize(7.9); @q = quantize(8.1, 2.5);
+            @l = lquantize(19.99, 0, 100, 10);
+            @ll = llquantize(-99.9, 10, 0, 3, 10);
+            @keyed[f, 0.1] = sum(1.5f); @keyed[1, 0.1f] = sum(0.1);
+            @plain = sum(3);
+            normalize(@mean, 2);
+            printa("%s %@g %@.3f %@e\n", @sum);
+            printa("%@g %@.2f %@A %@d\n", @low, @mean, @high, @n);
+            printa(@keyed);
+            printa(@low, @high, @n);
+        }
+    "#;
+    expect![[r#"
+        |b -0.1 -0.100 -1.000000e-01$
+        |a 2.75 2.750 2.750000e+00$
+        |-1e+300 1.00 0X1.8P+0 1$
+        |$
+        |                1 0.10000000149011612              0.1$
+        |             0.25              0.1              1.5$
+        |$
+        |          -1e+300              1.5                1$
+        |              0.5$
+        |$
+        |           value  ------------- Distribution ------------- count    $
+        |               2 |                                         0        $
+        |               4 |@@@@@@@@@@@@@                            1        $
+        |               8 |@@@@@@@@@@@@@@@@@@@@@@@@@@@              2        $
+        |              16 |                                         0        $
+        |$
+        |$
+        |           value  ------------- Distribution ------------- count    $
+        |               0 |                                         0        $
+        |              10 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@ 1        $
+        |              20 |                                         0        $
+        |$
+        |$
+        |           value  ------------- Distribution ------------- count    $
+        |            -100 |                                         0        $
+        |             -90 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@ 1        $
+        |             -80 |                                         0        $
+        |$
+        |                3$
+    "#]]
+    .assert_eq(&run(&[text]));
+}
+
+#[test]
+fn processors_parts_of_an_aggregation_are_put_together() {
+    let text = r#"
+        syscall::read:entry
+        {
+            @sum = sum(arg0 / 2.0); @low = min(arg0 / 2.0); @high = max(arg0 / 2.0);
+            @mean = avg(arg0 / 2.0); @deviation = stddev(arg0 / 2.0);
+        }
+    "#;
+    let program = Compiler::new(&Nowhere).compile(&Source::argument(text), &Settings::default());
+    let mut session = Session::new(&[("quiet", None)]);
+    session.enable(&program.expect("a program"));
+    session.go();
+    for (cpu, value) in [(0, 4), (1, 8), (0, 10), (1, 2), (1, 16)] {
+        session.device.fire(cpu, "syscall::read:entry", &[value]);
+    }
+    expect![[r#"
+        |               20$
+        |                1$
+        |                8$
+        |                4$
+        | 2.449489742783178$
+    "#]]
+    .assert_eq(&session.finish());
 }

@@ -5,6 +5,8 @@
 // Offsets within an entry that the builder has laid out.
 #![allow(clippy::arithmetic_side_effects)]
 
+use super::float::Float;
+use crate::budget::FLOAT;
 use crate::buf::{add_word, set_word, word};
 use crate::error::Reason;
 use dtrace_uapi::action::{quantize_bucket, Action, Llquantize, Lquantize, QUANTIZE_NBUCKETS};
@@ -30,6 +32,8 @@ pub enum Function {
     Lquantize(Lquantize),
     /// Equal steps within orders of magnitude.
     Llquantize(Llquantize),
+    /// Of floating-point numbers.
+    Float(Float),
 }
 
 impl Function {
@@ -58,7 +62,10 @@ impl Function {
                 }
                 Self::Llquantize(parameters)
             }
-            _ => return Err(Reason::invalid("not an aggregating function")),
+            _ => {
+                let float = Float::new(action);
+                Self::Float(float.ok_or(Reason::invalid("not an aggregating function"))?)
+            }
         })
     }
 
@@ -71,6 +78,7 @@ impl Function {
             Self::Quantize => QUANTIZE_NBUCKETS,
             Self::Lquantize(parameters) => parameters.words(),
             Self::Llquantize(parameters) => parameters.words(),
+            Self::Float(float) => float.words(),
         }
     }
 
@@ -81,6 +89,7 @@ impl Function {
             Self::Max => i64::MIN as u64,
             Self::Lquantize(parameters) => parameters.pack(),
             Self::Llquantize(parameters) => parameters.pack(),
+            Self::Float(float) => float.first(),
             _ => 0,
         };
         if let Some(data) = mem.get_mut(at..at + self.size()) {
@@ -95,6 +104,14 @@ impl Function {
             self,
             Self::Quantize | Self::Lquantize(_) | Self::Llquantize(_)
         )
+    }
+
+    /// What an update takes of a firing's budget, beyond that of its instructions.
+    pub fn cost(self) -> usize {
+        match self {
+            Self::Float(float) => float.operations() * FLOAT,
+            _ => 0,
+        }
     }
 
     /// Adds `value` to the data at `at`, in a distribution `increment` times.
@@ -141,6 +158,7 @@ impl Function {
                     increment,
                 );
             }
+            Self::Float(float) => float.update(mem, at, value),
         }
     }
 }

@@ -359,6 +359,7 @@ fn value_of<M: Machine>(aggregate: &Aggregate, env: &mut Env<'_, M>) -> Result<(
         Some(program) => exec::run(program, env).map_err(&fail)?,
         None => 1,
     };
+    spend(env, aggregate.function.cost()).map_err(fail)?;
     Ok((value, increment))
 }
 

@@ -4,12 +4,13 @@
 //! Clauses made ready to fire: actions, the layout of their records, aggregations.
 //!
 //! A clause is built once and shared by all probes that it is bound to; [`layout`] says where in a record each action's
-//! data lie, [`build`] puts programs and places together, [`fire`] runs them, [`aggregation`] is the
+//! data lie, [`build`] puts programs and places together, [`fire`] runs them, [`aggregation`] and [`float`] are the
 //! arithmetic of the aggregating functions.
 
 pub mod aggregation;
 pub mod build;
 pub mod fire;
+mod float;
 pub mod layout;
 mod order;
 pub(crate) mod speculate;

@@ -19,9 +19,11 @@ use thiserror::Error;
 use super::{Datum, Kind, Symbolizer};
 use crate::statement::AggVarId;
 
+mod float;
 mod sort;
 mod value;
 
+pub(super) use float::value as float_value;
 pub use sort::Sort;
 pub(super) use sort::{joined, sorted};
 pub(super) use value::{average, divide, stddev};

@@ -6,7 +6,7 @@
 //! By value first and by key where values are equal, so that the order is total and output repeatable. Means and
 //! deviations are compared as such; distributions by the sum of their values, then by what their bucket of zero
 //! holds. Keys are compared as unsigned
-//! numbers, as DTrace has always done, strings as bytes.
+//! numbers, as DTrace has always done, strings as bytes, floating-point numbers as what they are.
 
 use std::{
     cmp::Ordering,
@@ -15,8 +15,8 @@ use std::{
 
 use dtrace_uapi::action::Action;
 
-use super::{average, stddev, Aggregation, Key, Kind, Row};
-use crate::render::{histogram, value::words};
+use super::{average, float, stddev, Aggregation, Key, Kind, Row};
+use crate::render::{float::from_bytes as number, histogram, value::words};
 
 /// The options that order aggregations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,13 +62,28 @@ impl Rank {
         Self::Number(match func {
             Action::Avg => average(words, 1).into(),
             Action::Stddev => stddev(words, 1).into(),
+            _ if func.is_float() => ordinal(float::value(func, words, 1)).into(),
             _ => words.first().map_or(0, |&word| i128::from(word as i64)),
         })
     }
 }
 
+/// A number that is greater for a greater `value`: NaN is beyond infinity.
+fn ordinal(value: f64) -> i64 {
+    let bits = value.to_bits() as i64;
+    if bits < 0 {
+        bits ^ i64::MAX
+    } else {
+        bits
+    }
+}
+
 /// Compares two keys' values.
 fn compare_value(a: &Key, b: &Key) -> Ordering {
+    if a.kind == Kind::Float && b.kind == Kind::Float {
+        let value = |key: &Key| number(&key.data).map(ordinal);
+        return value(a).cmp(&value(b)).then_with(|| a.data.cmp(&b.data));
+    }
     if a.kind == Kind::Str && b.kind == Kind::Str {
         return a.data.cmp(&b.data);
     }
@@ -268,6 +283,41 @@ mod tests {
         };
         assert_eq!(compare_value(&text("ab"), &text("b")), Ordering::Less);
         assert_eq!(compare_value(&text("a"), &text("ab")), Ordering::Less);
+    }
+
+    #[test]
+    fn floating_point_numbers_are_ordered_by_value() {
+        let key = |value: f64| Key {
+            kind: Kind::Float,
+            data: value.to_ne_bytes().into(),
+        };
+        let ascending = [
+            f64::NEG_INFINITY,
+            -2.0,
+            -0.5,
+            0.0,
+            1e-300,
+            0.5,
+            f64::INFINITY,
+            f64::NAN,
+        ];
+        for pair in ascending.windows(2) {
+            assert_eq!(
+                compare_value(&key(pair[0]), &key(pair[1])),
+                Ordering::Less,
+                "{pair:?}"
+            );
+        }
+        let rows = [
+            ("half", 0, vec![0.5f64.to_bits()]),
+            ("less", 0, vec![(-1e10f64).to_bits()]),
+            ("minus", 0, vec![(-2.0f64).to_bits()]),
+            ("more", 0, vec![3f64.to_bits()]),
+        ];
+        assert_eq!(
+            names(Action::FloatSum, &rows, Sort::default()),
+            "less minus half more"
+        );
     }
 
     #[test]

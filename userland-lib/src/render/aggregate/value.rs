@@ -3,9 +3,10 @@
 
 //! The arithmetic of aggregating functions' data.
 //!
-//! Sums wrap, as they do in the kernel. The data of `avg()` is count and sum; that of `stddev()` adds the sum of
-//! squares as a 128-bit number, low word first.
+//! Sums of integers wrap, as they do in the kernel. The data of `avg()` is count and sum; that of `stddev()` adds the sum of
+//! squares as a 128-bit number, low word first. Floating-point numbers have data of their own ([`super::float`]).
 
+use super::float;
 use dtrace_uapi::action::{Action, Llquantize, Lquantize, QUANTIZE_NBUCKETS};
 
 /// Whether `words` are data of `func`.
@@ -21,7 +22,7 @@ pub fn is_well_formed(func: Action, words: &[u64]) -> bool {
             Some(parameters) if parameters.is_valid() => parameters.words(),
             _ => 0,
         },
-        _ => 0,
+        _ => float::words(func).unwrap_or(0),
     };
     expected != 0 && words.len() == expected
 }
@@ -36,7 +37,7 @@ pub fn zero(func: Action, arg: u64) -> Vec<u64> {
         Action::Llquantize if Llquantize::unpack(arg).is_valid() => {
             (Llquantize::unpack(arg).words(), arg)
         }
-        _ => (1, 0),
+        _ => (float::words(func).unwrap_or(1), 0),
     };
     let mut zero = vec![0; words];
     zero[0] = arg;
@@ -45,6 +46,9 @@ pub fn zero(func: Action, arg: u64) -> Vec<u64> {
 
 /// Adds `new` to `words`, both well-formed data of `func` and of one length.
 pub fn merge(func: Action, words: &mut [u64], new: &[u64]) {
+    if func.is_float() {
+        return float::merge(func, words, new);
+    }
     // The parameters of a distribution are not summed.
     let skip = usize::from(matches!(func, Action::Lquantize | Action::Llquantize));
     for (word, &new) in words.iter_mut().zip(new).skip(skip) {
