@@ -116,6 +116,7 @@ typedef struct fileinfo {
 	string fi_pathname;	/* the whole path */
 	int64_t fi_offset;	/* where the next read or write starts */
 	string fi_fs;		/* type of the file system */
+	string fi_mount;	/* last part of the path of the folder it is mounted on */
 	int fi_oflags;		/* flags of open(2) */
 } fileinfo_t;
 
@@ -125,6 +126,8 @@ translator fileinfo_t < struct file *F > {
 	fi_pathname = F == NULL ? "<none>" : d_path(&F->f_path);
 	fi_offset = F == NULL ? 0 : F->f_pos;
 	fi_fs = F == NULL ? "<none>" : stringof((char *)F->f_inode->i_sb->s_type->name);
+	fi_mount = F == NULL ? "<none>" : stringof((char *)((struct mount *)((uintptr_t)F->f_path.mnt -
+	    offsetof(struct mount, mnt)))->mnt_mountpoint->d_name.name);
 	fi_oflags = F == NULL ? 0 : F->f_flags;
 };
 
@@ -135,6 +138,7 @@ translator fileinfo_t < struct bio *B > {
 	fi_pathname = "<unknown>";
 	fi_offset = 0;
 	fi_fs = "<unknown>";
+	fi_mount = "<unknown>";
 	fi_oflags = 0;
 };
 
@@ -146,6 +150,7 @@ translator fileinfo_t < dtrace_io_t *I > {
 	fi_pathname = I->io_dentry == NULL ? "<none>" : "<unknown>";
 	fi_offset = I->io_offset;
 	fi_fs = I->io_inode == NULL ? "<none>" : stringof((char *)I->io_inode->i_sb->s_type->name);
+	fi_mount = I->io_inode == NULL ? "<none>" : "<unknown>";
 	fi_oflags = 0;
 };
 

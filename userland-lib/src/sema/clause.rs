@@ -95,10 +95,10 @@ impl Sema<'_, '_> {
         &mut self,
         clause: &ast::Clause,
     ) -> Result<Vec<(Option<Difo>, Vec<ActionDesc>)>> {
-        let branches = clause
-            .body
-            .iter()
-            .any(|stmt| matches!(stmt, Stmt::If { .. }));
+        let branches = clause.body.iter().any(|stmt| match stmt {
+            Stmt::If { .. } => true,
+            Stmt::Expr(expr) => conditional_action(expr).is_some(),
+        });
         let mut builder = Builder {
             branches,
             ..Builder::default()
@@ -186,7 +186,13 @@ impl Sema<'_, '_> {
     fn statements(&mut self, statements: &[Stmt], builder: &mut Builder) -> Result<()> {
         for statement in statements {
             match statement {
-                Stmt::Expr(expr) => self.statement(expr, builder)?,
+                Stmt::Expr(expr) => match conditional_action(expr) {
+                    Some([condition, then, otherwise]) => {
+                        let [then, otherwise] = [then, otherwise].map(|e| Stmt::Expr(e.clone()));
+                        self.branch(condition, &[then], &[otherwise], builder)?;
+                    }
+                    None => self.statement(expr, builder)?,
+                },
                 Stmt::If {
                     condition,
                     then,
@@ -427,6 +433,18 @@ impl Sema<'_, '_> {
         self.program.spans.push(span);
         uarg
     }
+}
+
+/// The parts of a statement `condition ? then : otherwise` that picks an action, so that it is an `if`.
+fn conditional_action(statement: &ast::Expr) -> Option<[&ast::Expr; 3]> {
+    let ast::ExprKind::Cond(condition, then, otherwise) = &statement.kind else {
+        return None;
+    };
+    let acts = |e: &ast::Expr| match &e.kind {
+        ast::ExprKind::Call { name, .. } => super::action::is_action(name),
+        _ => conditional_action(e).is_some(),
+    };
+    (acts(then) || acts(otherwise)).then_some([&**condition, &**then, &**otherwise])
 }
 
 /// Whether code calls a subroutine that changes what is traced.

@@ -341,6 +341,24 @@ fn conditions_pick_statements() {
 }
 
 #[test]
+fn a_question_may_pick_an_action() {
+    check(
+        r#"
+        syscall::read:entry {
+            arg0 == 3 ? printf("three ") : printf("not three ");
+            arg0 == 4 ? printf("four ") : arg0 == 3 ? printf("less ") : trace("no");
+            arg0 == 4 ? n++ : printf("once ");
+            printf("%d\n", n);
+        }
+        "#,
+        expect![[r#"
+            |three less once 0$
+            |not three four 1$
+        "#]],
+    );
+}
+
+#[test]
 fn aggregations_are_printed() {
     check(
         r#"
