@@ -58,8 +58,8 @@ check: setup
 test: modules userland
 	@scripts/test
 
-##bench|count the instructions that the loaded module adds while nothing is enabled
-bench: modules
+##bench|count what probes cost in instructions, beside bpftrace and the other DTrace for Linux
+bench: modules userland
 	@scripts/bench
 
 ##install DESTDIR=DIR [KDIR=DIR]|lay out module, command, D libraries and header below DESTDIR

@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What is measured: loops over one kernel operation each, and what a turn of them costs.
+//!
+//! In a machine whose clock counts instructions a nanosecond is an instruction. The timer's interrupts and the tracer's own
+//! work fall into some rounds and not into others, so the cheapest of many short rounds is what a turn costs by itself.
+
+use std::fs::{File, OpenOptions};
+use std::hint::black_box;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::parent_id;
+use std::process::Command;
+use std::thread;
+use std::time::Instant;
+
+use rustix::fs::OFlags;
+use rustix::pipe::pipe;
+
+const ROUNDS: u32 = 200;
+
+/// An operation of the kernel that a turn of a loop asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// getppid(2), which does next to nothing.
+    Getppid,
+    /// read(2) of one byte of /dev/zero.
+    Read,
+    /// stat(2) of a file that is not there.
+    Stat,
+    /// openat(2) of a file that is not there, whose path is 27 characters long.
+    Open,
+    /// Two threads that wake each other through pipes: two switches a turn.
+    Switch,
+    /// A block read past the page cache from a device that does nothing.
+    Block,
+    /// Instructions of the program itself.
+    Compute,
+}
+
+/// On a file system in memory: what a disk or a host does is not repeatable.
+const MISSING: &str = "/dev/shm/this/is-not/there!";
+const DEVICE: &str = "/dev/nullb0";
+const BLOCK: usize = 4096;
+
+impl Operation {
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Getppid => "getppid",
+            Self::Read => "read",
+            Self::Stat => "stat",
+            Self::Open => "openat",
+            Self::Switch => "switch",
+            Self::Block => "block read",
+            Self::Compute => "compute",
+        }
+    }
+
+    /// How often it is asked for in a round; a turn is short where rounds have to be many.
+    pub fn turns(self) -> u32 {
+        match self {
+            Self::Switch | Self::Block => 25,
+            Self::Compute => 1,
+            _ => 100,
+        }
+    }
+
+    /// How many turns a measurement makes.
+    pub fn all(self) -> u32 {
+        ROUNDS * self.turns()
+    }
+
+    /// Makes ready what the operation needs.
+    pub fn prepare(self) -> io::Result<Box<dyn FnMut() -> io::Result<()>>> {
+        Ok(match self {
+            Self::Getppid => Box::new(|| {
+                black_box(parent_id());
+                Ok(())
+            }),
+            Self::Read => {
+                let mut zero = File::open("/dev/zero")?;
+                let mut byte = [0u8; 1];
+                Box::new(move || zero.read(black_box(&mut byte)).map(drop))
+            }
+            Self::Stat => Box::new(|| {
+                let _missing = black_box(std::fs::metadata(MISSING));
+                Ok(())
+            }),
+            Self::Open => Box::new(|| {
+                let _missing = black_box(File::open(MISSING));
+                Ok(())
+            }),
+            Self::Switch => {
+                let (mut request, mut reply) = partner()?;
+                let mut byte = [0u8; 1];
+                Box::new(move || {
+                    request.write_all(&byte)?;
+                    reply.read_exact(&mut byte)
+                })
+            }
+            Self::Block => {
+                let loaded = Command::new("modprobe").arg("null_blk").status()?;
+                if !loaded.success() {
+                    return Err(io::Error::other("null_blk does not load"));
+                }
+                let mut device = OpenOptions::new()
+                    .read(true)
+                    .custom_flags(OFlags::DIRECT.bits() as i32)
+                    .open(DEVICE)?;
+                let mut room = vec![0u8; 2 * BLOCK];
+                let start = room.as_ptr().align_offset(BLOCK);
+                Box::new(move || {
+                    device.seek(SeekFrom::Start(0))?;
+                    device.read_exact(&mut room[start..start + BLOCK])
+                })
+            }
+            Self::Compute => Box::new(|| {
+                let mut sum = 0u64;
+                for n in 0..1_000_000u64 {
+                    sum = black_box(sum.wrapping_mul(31).wrapping_add(n));
+                }
+                black_box(sum);
+                Ok(())
+            }),
+        })
+    }
+}
+
+/// A thread that answers each byte with a byte, and the ends of the pipes to it and from it.
+fn partner() -> io::Result<(File, File)> {
+    let ((theirs, request), (reply, answer)) = (pipe()?, pipe()?);
+    let (mut theirs, mut answer) = (File::from(theirs), File::from(answer));
+    thread::spawn(move || {
+        let mut byte = [0u8; 1];
+        while theirs.read_exact(&mut byte).is_ok() && answer.write_all(&byte).is_ok() {}
+    });
+    Ok((File::from(request), File::from(reply)))
+}
+
+/// What the turns of one measurement cost, in instructions.
+#[derive(Clone, Copy, Debug)]
+pub struct Cost {
+    /// One turn in the cheapest round.
+    pub cheapest: f64,
+    /// All turns with all that went on meanwhile.
+    pub total: f64,
+}
+
+/// Measures an operation.
+pub fn measure(operation: Operation) -> io::Result<Cost> {
+    let mut turn = operation.prepare()?;
+    let begin = Instant::now();
+    let mut cheapest = f64::INFINITY;
+    for _ in 0..ROUNDS {
+        let start = Instant::now();
+        for _ in 0..operation.turns() {
+            turn()?;
+        }
+        let cost = start.elapsed().as_nanos() as f64 / f64::from(operation.turns());
+        cheapest = cheapest.min(cost);
+    }
+    Ok(Cost {
+        cheapest,
+        total: begin.elapsed().as_nanos() as f64,
+    })
+}

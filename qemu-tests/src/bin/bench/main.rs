@@ -1,0 +1,292 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! `bench MODULE [PEERS]`: what probes cost, in instructions, ours beside the peers' in one run. `scripts/bench` calls it in
+//! a machine of one processor whose clock counts instructions, without the module.
+//!
+//! The module is loaded for its own part only, so that neither side disturbs the other. What it must not do fails the run:
+//! cost anything while nothing is enabled, or on a system call that nobody traces. Everything else is a table: for
+//! programs on the standard output, for people on the standard error.
+//!
+//! A figure counts only where the tracer printed that it saw the events.
+
+mod loops;
+mod scenarios;
+mod tracer;
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::thread::sleep;
+use std::time::Duration;
+
+use loops::{measure, Cost, Operation};
+use scenarios::{Figure, Scenario, SCENARIOS};
+use tracer::{enter_peers, Tracer, Tracing};
+
+/// Of a loop's cost, what it may differ by from run to run: one in a thousand.
+const SAME: f64 = 0.001;
+/// Events of which each has to be printed or reported as lost, at once.
+const BURST: u32 = 200_000;
+/// The operations that are measured while the module does nothing.
+const IDLE: [Operation; 3] = [Operation::Getppid, Operation::Read, Operation::Stat];
+
+/// What was found about a tracer in a scenario.
+struct Row {
+    id: String,
+    tracer: Tracer,
+    value: Result<f64, String>,
+}
+
+fn main() -> ExitCode {
+    let mut args = std::env::args_os().skip(1).map(PathBuf::from);
+    let Some(module) = args.next() else {
+        eprintln!("usage: bench MODULE [PEERS]");
+        return ExitCode::from(2);
+    };
+    match run(&module, args.next().as_deref()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(module: &Path, peers: Option<&Path>) -> io::Result<bool> {
+    // S9 asks for functions of a module that has to be there.
+    command(Command::new("modprobe").arg("ext4"))?;
+    // The C library calls the kernel in a few instructions more for ever once there was a thread.
+    drop(Operation::Switch.prepare()?);
+    let mut base = BTreeMap::new();
+    for scenario in SCENARIOS {
+        let operation = scenario.operation;
+        if !base.contains_key(operation.name()) {
+            base.insert(operation.name(), measure(operation)?);
+        }
+    }
+    let without = idle()?;
+    command(Command::new("insmod").arg(module))?;
+    let with = idle()?;
+    let mut rows = trace(Tracer::Ours, &base, Path::new("/"));
+    command(Command::new("rmmod").arg("dtrace"))?;
+    let after = idle()?;
+    if let Some(peers) = peers {
+        enter_peers(peers)?;
+        for tracer in [Tracer::Bpftrace, Tracer::Oracle] {
+            rows.extend(trace(tracer, &base, peers));
+        }
+    }
+    print!("{}", tsv(&rows));
+    let quiet = print_idle(&without, &with, &after);
+    Ok(print_table(&rows, &base) && quiet)
+}
+
+fn command(command: &mut Command) -> io::Result<()> {
+    match command.status()?.success() {
+        true => Ok(()),
+        false => Err(io::Error::other(format!("{command:?} failed"))),
+    }
+}
+
+fn idle() -> io::Result<Vec<f64>> {
+    IDLE.iter()
+        .map(|operation| measure(*operation).map(|cost| cost.cheapest))
+        .collect()
+}
+
+/// All scenarios with one tracer.
+fn trace(tracer: Tracer, base: &BTreeMap<&str, Cost>, peers: &Path) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for scenario in SCENARIOS {
+        eprintln!(
+            "bench: {} {}: {}",
+            tracer.name(),
+            scenario.id,
+            scenario.what
+        );
+        let started = Tracing::start(tracer, scenario.program(tracer), peers);
+        if let (Ok(tracing), "S3" | "S9") = (&started, scenario.id) {
+            let costs = [("start, M", tracing.start), ("memory, MB", tracing.memory)];
+            rows.extend(costs.map(|(name, value)| Row {
+                id: format!("{} {name}", scenario.id),
+                tracer,
+                value: Ok(value as f64 / 1e6),
+            }));
+        }
+        let value =
+            started.and_then(|tracing| figure(scenario, &base[scenario.operation.name()], tracing));
+        rows.push(Row {
+            id: scenario.id.to_owned(),
+            tracer,
+            value: value.map_err(|error| error.to_string()),
+        });
+    }
+    rows
+}
+
+/// A scenario's number, with the tracer at work.
+fn figure(scenario: &Scenario, base: &Cost, tracing: Tracing) -> io::Result<f64> {
+    let turns = f64::from(scenario.operation.all());
+    let events = f64::from(scenario.events);
+    if scenario.figure == Figure::Lost {
+        return lost(scenario.operation, tracing);
+    }
+    let before = tracing.work()?;
+    let cost = measure(scenario.operation)?;
+    // The tracer looks at its buffers once a second.
+    sleep(Duration::from_secs(2));
+    let work = (tracing.work()? - before) as f64;
+    let output = tracing.finish()?;
+    let added = (cost.cheapest - base.cheapest) / events;
+    let (value, expected) = match scenario.figure {
+        Figure::Probe | Figure::Lost => (added, turns * events),
+        Figure::Unseen => (added, 0.0),
+        Figure::WithConsumer => (added + work / (turns * events), turns * events),
+        Figure::Sample(rate) => {
+            let samples = cost.total / 1e9 * f64::from(rate);
+            ((cost.total - base.total) / samples, samples)
+        }
+    };
+    if seen(scenario.figure, &output) < expected / 4.0 {
+        return Err(io::Error::other(format!(
+            "it did not see the events: {}",
+            output.trim()
+        )));
+    }
+    Ok(value)
+}
+
+/// How many events an output shows, roughly: its lines, or the largest number in it.
+fn seen(figure: Figure, output: &str) -> f64 {
+    if figure == Figure::WithConsumer {
+        return output.lines().count() as f64;
+    }
+    let numbers = output.split(|c: char| !c.is_ascii_digit());
+    let largest = numbers.filter_map(|word| word.parse::<u64>().ok()).max();
+    // A printf's arguments are no counts.
+    match largest.unwrap_or(0) as f64 {
+        n if output.lines().count() > 1000 => n.max(output.lines().count() as f64),
+        n => n,
+    }
+}
+
+/// How many of a hundred events of a burst were not printed.
+fn lost(operation: Operation, tracing: Tracing) -> io::Result<f64> {
+    let mut turn = operation.prepare()?;
+    for _ in 0..BURST {
+        turn()?;
+    }
+    sleep(Duration::from_secs(3));
+    let output = tracing.finish()?;
+    let me = format!("{0} {0} ", std::process::id());
+    let printed = output.lines().filter(|line| line.starts_with(&me)).count() as f64;
+    let reported: f64 = output.lines().filter_map(reported).sum();
+    let burst = f64::from(BURST);
+    if printed + reported < burst {
+        let silently = burst - printed - reported;
+        return Err(io::Error::other(format!(
+            "{silently} of {burst} events lost without a word"
+        )));
+    }
+    Ok((100.0 - printed / burst * 100.0).max(0.0))
+}
+
+/// How many events a tracer says in this line that it lost.
+fn reported(line: &str) -> Option<f64> {
+    let lower = line.to_lowercase();
+    if !lower.contains("drop") && !lower.contains("lost") {
+        return None;
+    }
+    let numbers = line.split(|c: char| !c.is_ascii_digit());
+    numbers.filter_map(|word| word.parse().ok()).next()
+}
+
+fn tsv(rows: &[Row]) -> String {
+    let mut text = String::from("scenario\ttracer\tvalue\n");
+    for row in rows {
+        let value = match &row.value {
+            Ok(value) => format!("{value:.1}"),
+            Err(_) => String::new(),
+        };
+        let _infallible = writeln!(text, "{}\t{}\t{value}", row.id, row.tracer.name());
+    }
+    text
+}
+
+/// Prints what the idle module costs; false if that is anything.
+fn print_idle(without: &[f64], with: &[f64], after: &[f64]) -> bool {
+    let mut quiet = true;
+    eprintln!("S0: instructions per call, nothing enabled");
+    eprintln!(
+        "{:<36}{:>12}{:>12}{:>12}",
+        "", "not loaded", "loaded", "unloaded"
+    );
+    for (n, operation) in IDLE.iter().enumerate() {
+        eprintln!(
+            "    {:<32}{:>12.1}{:>12.1}{:>12.1}",
+            operation.name(),
+            without[n],
+            with[n],
+            after[n]
+        );
+        quiet &= (with[n] - without[n]).abs() <= without[n] * SAME;
+    }
+    quiet
+}
+
+/// Prints the table; false if ours failed, or traced what it should not.
+fn print_table(rows: &[Row], base: &BTreeMap<&str, Cost>) -> bool {
+    let mut good = true;
+    let mut notes = Vec::new();
+    eprintln!("\ninstructions added per event");
+    eprint!("{:<40}", "");
+    for tracer in Tracer::ALL {
+        eprint!("{:>12}", tracer.name());
+    }
+    eprintln!("{:>12}", "goal");
+    let find = |id: &str, tracer| rows.iter().find(|row| row.id == id && row.tracer == tracer);
+    for scenario in SCENARIOS {
+        eprint!("{:<5}{:<35}", scenario.id, scenario.what);
+        for tracer in Tracer::ALL {
+            match find(scenario.id, tracer).map(|row| &row.value) {
+                Some(Ok(value)) => eprint!("{value:>12.0}"),
+                Some(Err(error)) => {
+                    eprint!("{:>12}", "failed");
+                    notes.push(format!("{} {}: {error}", scenario.id, tracer.name()));
+                    good &= tracer != Tracer::Ours;
+                }
+                None => eprint!("{:>12}", ""),
+            }
+        }
+        eprintln!("{:>12.0}", scenario.target);
+    }
+    for id in [
+        "S3 start, M",
+        "S3 memory, MB",
+        "S9 start, M",
+        "S9 memory, MB",
+    ] {
+        eprint!("{id:<40}");
+        for tracer in Tracer::ALL {
+            match find(id, tracer).map(|row| &row.value) {
+                Some(Ok(value)) => eprint!("{value:>12.0}"),
+                _ => eprint!("{:>12}", ""),
+            }
+        }
+        eprintln!();
+    }
+    for note in notes {
+        eprintln!("{note}");
+    }
+    if let Some(Ok(others)) = find("S2o", Tracer::Ours).map(|row| &row.value) {
+        if others.abs() > base[Operation::Read.name()].cheapest * SAME {
+            eprintln!("FAILED: a system call that is not traced pays for one that is");
+            good = false;
+        }
+    }
+    good
+}

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What is compared: the same question put to each tracer in its best words.
+
+use crate::loops::Operation;
+use crate::tracer::Tracer;
+
+/// How a scenario's number comes from what was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// Instructions that an event adds to what it happens in.
+    Probe,
+    /// The same of events that are not to be seen.
+    Unseen,
+    /// The same with what the tracer itself does to print the event.
+    WithConsumer,
+    /// Instructions that a sample takes, this many a second.
+    Sample(u32),
+    /// Events of a hundred that were not printed.
+    Lost,
+}
+
+/// One row of the table.
+pub struct Scenario {
+    /// As the list of goals numbers it.
+    pub id: &'static str,
+    /// What is asked, for people.
+    pub what: &'static str,
+    /// What happens meanwhile.
+    pub operation: Operation,
+    /// Events in a turn of it.
+    pub events: u32,
+    pub figure: Figure,
+    /// The program in D.
+    d: &'static str,
+    /// The program of bpftrace.
+    bpftrace: &'static str,
+    /// The goal.
+    pub target: f64,
+}
+
+impl Scenario {
+    /// The program for a tracer.
+    pub fn program(&self, tracer: Tracer) -> &'static str {
+        match tracer {
+            Tracer::Bpftrace => self.bpftrace,
+            _ => self.d,
+        }
+    }
+}
+
+macro_rules! scenarios {
+    ($($id:literal $what:literal, $operation:ident / $events:literal, $figure:expr, $target:literal, $d:literal, $bpftrace:literal;)*) => {
+        /// All rows, in order.
+        pub const SCENARIOS: &[Scenario] = &[$(Scenario {
+            id: $id,
+            what: $what,
+            operation: Operation::$operation,
+            events: $events,
+            figure: $figure,
+            d: $d,
+            bpftrace: $bpftrace,
+            target: $target as f64,
+        }),*];
+    };
+}
+
+scenarios! {
+    "S1" "system calls by execname", Getppid / 1, Figure::Probe, 200,
+        "syscall:::entry { @[execname] = count(); }",
+        "tracepoint:raw_syscalls:sys_enter { @[comm] = count(); }";
+    "S2" "one system call: that call", Getppid / 1, Figure::Probe, 120,
+        "syscall::getppid:entry { @ = count(); }",
+        "tracepoint:syscalls:sys_enter_getppid { @ = count(); }";
+    "S2o" "one system call: another call", Read / 1, Figure::Unseen, 0,
+        "syscall::getppid:entry { @ = count(); }",
+        "tracepoint:syscalls:sys_enter_getppid { @ = count(); }";
+    "S3" "function entry, count", Read / 1, Figure::Probe, 110,
+        "fbt::vfs_read:entry { @ = count(); }",
+        "fentry:vfs_read { @ = count(); }";
+    "S4" "entry and return, quantize", Read / 1, Figure::Probe, 400,
+        "fbt::vfs_read:entry { self->ts = timestamp; } \
+         fbt::vfs_read:return /self->ts/ { @ = quantize(timestamp - self->ts); self->ts = 0; }",
+        "fentry:vfs_read { @ts[tid] = nsecs; } \
+         fexit:vfs_read /@ts[tid]/ { @ = hist(nsecs - @ts[tid]); delete(@ts, tid); }";
+    "S4c" "function return, count", Read / 1, Figure::Probe, 150,
+        "fbt::vfs_read:return { @ = count(); }",
+        "fexit:vfs_read { @ = count(); }";
+    "S5" "function entry, predicate false", Read / 1, Figure::Unseen, 85,
+        "fbt::vfs_read:entry /pid == 0/ { @ = count(); }",
+        "fentry:vfs_read /pid == 0/ { @ = count(); }";
+    "S6" "printf, three ints and a string", Read / 1, Figure::Probe, 200,
+        "fbt::vfs_read:entry { printf(\"%d %d %d %s\\n\", pid, tid, cpu, execname); }",
+        "fentry:vfs_read { printf(\"%d %d %d %s\\n\", pid, tid, cpu, comm); }";
+    "S6c" "the same with the consumer", Read / 1, Figure::WithConsumer, 1200,
+        "fbt::vfs_read:entry { printf(\"%d %d %d %s\\n\", pid, tid, cpu, execname); }",
+        "fentry:vfs_read { printf(\"%d %d %d %s\\n\", pid, tid, cpu, comm); }";
+    "S6b" "the same, lost of a hundred", Read / 1, Figure::Lost, 0,
+        "fbt::vfs_read:entry /execname == \"bench\"/ { printf(\"%d %d %d %s\\n\", pid, tid, cpu, execname); }",
+        "fentry:vfs_read /comm == \"bench\"/ { printf(\"%d %d %d %s\\n\", pid, tid, cpu, comm); }";
+    "S7" "function entry, by stack", Read / 1, Figure::Probe, 3000,
+        "fbt::vfs_read:entry { @[stack()] = count(); }",
+        "fentry:vfs_read { @[kstack] = count(); }";
+    "S8" "openat by path", Open / 1, Figure::Probe, 700,
+        "syscall::openat:entry { @[copyinstr(arg1)] = count(); }",
+        "tracepoint:syscalls:sys_enter_openat { @[str(args.filename)] = count(); }";
+    "S9" "1,120 functions, per hit", Read / 1, Figure::Probe, 110,
+        "fbt::vfs_*:entry, fbt::ext4_*:entry, fbt::tcp_*:entry { @ = count(); }",
+        "kprobe:vfs_*, kprobe:ext4_*, kprobe:tcp_* { @ = count(); }";
+    "S10" "time off the processor, per switch", Switch / 2, Figure::Probe, 500,
+        "sched:::off-cpu { self->ts = timestamp; } \
+         sched:::on-cpu /self->ts/ { @ = sum(timestamp - self->ts); self->ts = 0; }",
+        "tracepoint:sched:sched_switch { @ts[args.prev_pid] = nsecs; \
+         if (@ts[args.next_pid]) { @ = sum(nsecs - @ts[args.next_pid]); delete(@ts, args.next_pid); } }";
+    "S10c" "switches, count", Switch / 2, Figure::Probe, 150,
+        "sched:::off-cpu { @ = count(); }",
+        "tracepoint:sched:sched_switch { @ = count(); }";
+    "S11" "block requests, start and done", Block / 1, Figure::Probe, 300,
+        "io:::start, io:::done { @ = count(); }",
+        "tracepoint:block:block_io_start, tracepoint:block:block_io_done { @ = count(); }";
+    "S14" "samples by stack", Compute / 1, Figure::Sample(997), 4000,
+        "profile-997 { @[stack()] = count(); }",
+        "profile:hz:997 { @[kstack] = count(); }";
+}

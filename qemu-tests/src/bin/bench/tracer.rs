@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The tracers that are compared: how each is called, when it is ready, and what it cost itself.
+//!
+//! A program says `ready` in its BEGIN probe, which every tracer fires when everything is enabled. The peers live in a root
+//! of their own, entered by chroot(8); the machine's /proc, /sys and /dev are bound into it.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::{kill_process, Pid, Signal};
+
+/// What a program prints when it traces.
+const READY: &str = "ready";
+/// Longer than any tracer takes, in the guest's time.
+const LIMIT: Duration = Duration::from_secs(300);
+const OUTPUT: &str = "/dev/shm/trace";
+
+/// Who traces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tracer {
+    /// This project's dtrace(8).
+    Ours,
+    /// bpftrace(8).
+    Bpftrace,
+    /// The other dtrace(8) for Linux.
+    Oracle,
+}
+
+impl Tracer {
+    /// All, in the order of the table's columns.
+    pub const ALL: [Self; 3] = [Self::Ours, Self::Bpftrace, Self::Oracle];
+
+    /// The name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ours => "dtrace",
+            Self::Bpftrace => "bpftrace",
+            Self::Oracle => "dtrace 2.0",
+        }
+    }
+
+    fn command(self, program: &str, peers: &Path) -> Command {
+        let mut command = match self {
+            Self::Ours => Command::new("dtrace"),
+            Self::Bpftrace | Self::Oracle => {
+                let mut command = Command::new("chroot");
+                command.arg(peers);
+                command.arg(if self == Self::Oracle {
+                    "dtrace"
+                } else {
+                    "bpftrace"
+                });
+                command
+            }
+        };
+        match self {
+            Self::Bpftrace => command
+                .args(["-B", "none", "-e"])
+                .arg(format!("BEGIN {{ printf(\"{READY}\\n\"); }} {program}")),
+            _ => command
+                .args(["-q", "-n"])
+                .arg(format!("BEGIN {{ printf(\"{READY}\\n\"); }} {program}")),
+        };
+        command
+    }
+}
+
+/// A tracer at work.
+pub struct Tracing {
+    child: Child,
+    /// Instructions that it took until it was ready.
+    pub start: u64,
+    /// Bytes of memory that it had by then at most.
+    pub memory: u64,
+}
+
+impl Tracing {
+    /// Starts a tracer and waits until it traces.
+    pub fn start(tracer: Tracer, program: &str, peers: &Path) -> io::Result<Self> {
+        let out = File::create(OUTPUT)?;
+        let mut child = tracer
+            .command(program, peers)
+            .stdin(Stdio::null())
+            .stdout(out.try_clone()?)
+            .stderr(out)
+            .spawn()?;
+        let begin = Instant::now();
+        while !output()?.contains(READY) {
+            if child.try_wait()?.is_some() || begin.elapsed() > LIMIT {
+                child.kill()?;
+                child.wait()?;
+                return Err(io::Error::other(output()?.trim().to_owned()));
+            }
+            sleep(Duration::from_millis(20));
+        }
+        let mut tracing = Self {
+            child,
+            start: 0,
+            memory: 0,
+        };
+        tracing.start = tracing.work()?;
+        tracing.memory = tracing.high_water()?;
+        Ok(tracing)
+    }
+
+    /// Instructions that the tracer itself has taken so far, in user space and in the kernel.
+    pub fn work(&self) -> io::Result<u64> {
+        let text = fs::read_to_string(format!("/proc/{}/schedstat", self.child.id()))?;
+        let first = text.split_whitespace().next();
+        first
+            .and_then(|word| word.parse().ok())
+            .ok_or_else(|| io::Error::other("no schedstat in this kernel"))
+    }
+
+    fn high_water(&self) -> io::Result<u64> {
+        let text = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+        kilobytes
+            .map(|n| n * 1024)
+            .ok_or_else(|| io::Error::other("no VmHWM in this kernel"))
+    }
+
+    /// Interrupts the tracer, and returns what it printed.
+    pub fn finish(mut self) -> io::Result<String> {
+        kill_process(Pid::from_child(&self.child), Signal::INT)?;
+        let begin = Instant::now();
+        while self.child.try_wait()?.is_none() {
+            if begin.elapsed() > LIMIT {
+                self.child.kill()?;
+                self.child.wait()?;
+                return Err(io::Error::other("it does not end"));
+            }
+            sleep(Duration::from_millis(20));
+        }
+        output()
+    }
+}
+
+/// What the tracer has printed so far.
+fn output() -> io::Result<String> {
+    Ok(String::from_utf8_lossy(&fs::read(OUTPUT)?).into_owned())
+}
+
+/// Makes the peers' root fit to be entered.
+pub fn enter_peers(peers: &Path) -> io::Result<()> {
+    for (from, to) in [("/proc", "proc"), ("/sys", "sys"), ("/dev", "dev")] {
+        let status = Command::new("mount")
+            .arg("--rbind")
+            .arg(from)
+            .arg(peers.join(to))
+            .status()?;
+        if !status.success() {
+            return Err(io::Error::other(format!("{from} cannot be bound")));
+        }
+    }
+    for file in ["tmp", "run"] {
+        let status = Command::new("mount")
+            .args(["-t", "tmpfs", "tmpfs"])
+            .arg(peers.join(file))
+            .status()?;
+        if !status.success() {
+            return Err(io::Error::other(format!("no tmpfs on {file}")));
+        }
+    }
+    Ok(())
+}
