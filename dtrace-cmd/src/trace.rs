@@ -8,7 +8,7 @@ use crate::debug::step;
 use crate::signals::Interrupts;
 use crate::Failure;
 use dtrace::compile::{ProbeSpec, Settings};
-use dtrace::consume::{Event, Sink};
+use dtrace::consume::{Event, Output, Sink};
 use dtrace::handle::{plain, preprocess, Error, Handle, KernelWorld, Progress};
 use dtrace::list;
 use dtrace::options::{CompileOptions, Opt, OptionError, Options, Setter};
@@ -17,6 +17,9 @@ use dtrace::program::Program;
 use dtrace::source::Source;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
+
+/// Variable of the environment by which whoever compares outputs asks for lines without the numbers of CPU and probe.
+const TESTING: &str = "_DTRACE_TESTING";
 
 /// A compiled program and how it is spoken of.
 pub struct Compiled {
@@ -61,7 +64,7 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
     if handle.options.is_on(Opt::Destructive) {
         notice(&handle, "allowing destructive actions");
     }
-    trace(args, &mut handle, &mut out)
+    trace(args, &mut handle, &mut *out)
 }
 
 /// Checks the options before anything else is done, so that a wrong one is the first thing to be told.
@@ -92,6 +95,7 @@ pub fn prepare<'w>(args: &Args, world: &'w KernelWorld<'w>) -> Result<Handle<'w>
     let initialize = |error: Error| format!("failed to initialize dtrace: {error}");
     let mut handle = Handle::new(world).map_err(initialize)?;
     set_options(args, |name, value| handle.set_option(name, value))?;
+    handle.options.consumer.unnumbered = std::env::var_os(TESTING).is_some();
     for command in &args.commands {
         let options = &handle.options.compile;
         let target = Target::create(command, &options.environment, options.evaltime);
@@ -230,7 +234,7 @@ fn enable(handle: &mut Handle<'_>, compiled: &Compiled) -> Result<(), Failure> {
 }
 
 /// Traces until it is over; the exit status.
-fn trace(args: &Args, handle: &mut Handle<'_>, out: &mut dyn Write) -> Result<u8, Failure> {
+fn trace(args: &Args, handle: &mut Handle<'_>, out: &mut dyn Output) -> Result<u8, Failure> {
     let interrupts =
         Interrupts::catch().map_err(|error| format!("failed to catch signals: {error}"))?;
     handle
@@ -296,7 +300,7 @@ fn notice(handle: &Handle<'_>, text: &str) {
 }
 
 /// Where text goes: standard output, or the end of a file.
-fn output(args: &Args) -> Result<Box<dyn Write>, Failure> {
+fn output(args: &Args) -> Result<Box<dyn Output>, Failure> {
     let Some(name) = &args.output else {
         return Ok(Box::new(BufWriter::new(io::stdout())));
     };

@@ -1,8 +1,14 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# -o appends to a file and leaves standard output alone.
+# -o appends to a file and leaves standard output alone; ftruncate() empties it, and standard output where that is a file.
 echo before > /tmp/out
 dtrace -o /tmp/out -qn 'BEGIN { printf("traced\n"); exit(0); }'
 cat /tmp/out
+program='BEGIN { printf("gone\n"); ftruncate(); printf("left\n"); exit(0); }'
+dtrace -o /tmp/out -wqn "$program"
+cat /tmp/out
+dtrace -wqn "$program" > /tmp/out
+cat /tmp/out
+dtrace -wqn "$program" | cat
 rm /tmp/out

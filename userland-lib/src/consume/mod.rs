@@ -23,6 +23,7 @@ mod walk;
 mod tests;
 
 pub use layout::{EnabledProbe, ProbeName};
+pub use output::Output;
 pub use places::Places;
 
 use crate::handle::{plain, Buffer, Device};
@@ -39,7 +40,7 @@ use nix::errno::Errno;
 use order::Queue;
 use output::Redirect;
 use records::Snapshot;
-use std::io::{self, Write};
+use std::io;
 
 /// Why consuming ended early.
 #[derive(Debug, thiserror::Error)]
@@ -85,7 +86,7 @@ impl std::fmt::Display for Event {
 /// Where records and events go.
 pub struct Sink<'a> {
     /// The text.
-    pub out: &'a mut dyn Write,
+    pub out: &'a mut dyn Output,
     /// What else happens.
     pub event: &'a mut dyn FnMut(Event),
 }
@@ -156,6 +157,8 @@ impl Consumer {
                 let text = message::aggregation_drops(read.drops, cpu);
                 dropped(options, sink, "DTRACEDROP_AGGREGATION", text);
             }
+            let cpu = options.consumer.aggpercpu.then_some(cpu);
+            self.aggregations.from_cpu(cpu);
             aggregations::add(
                 context,
                 &mut self.layouts,
@@ -241,7 +244,7 @@ impl Consumer {
         let mut text = Vec::new();
         renderer.aggregations(&mut text, &self.aggregations);
         self.redirect
-            .writer(sink.out)
+            .output(sink.out)
             .write_all(&text)
             .map_err(ConsumeError::Output)
     }

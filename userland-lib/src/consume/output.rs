@@ -1,10 +1,47 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Where text goes: to the given writer, or to the file that `freopen()` named last.
+//! Where text goes: to the given output, or to the file that `freopen()` named last.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Seek, Write};
+use std::io::{self, BufWriter, Seek, Stdout, Write};
+use std::os::fd::AsFd;
+
+/// Where text goes, and may be taken back by `ftruncate()`.
+pub trait Output: Write {
+    /// Removes what was written. What cannot be taken back, since it went to a terminal or a pipe, stays.
+    fn truncate(&mut self) -> io::Result<()>;
+}
+
+impl Output for Vec<u8> {
+    fn truncate(&mut self) -> io::Result<()> {
+        self.clear();
+        Ok(())
+    }
+}
+
+impl Output for BufWriter<File> {
+    fn truncate(&mut self) -> io::Result<()> {
+        self.flush()?;
+        empty(self.get_ref())
+    }
+}
+
+impl Output for BufWriter<Stdout> {
+    fn truncate(&mut self) -> io::Result<()> {
+        self.flush()?;
+        empty(&File::from(self.get_ref().as_fd().try_clone_to_owned()?))
+    }
+}
+
+/// Empties a file; does nothing to what is none.
+fn empty(mut file: &File) -> io::Result<()> {
+    if !file.metadata()?.is_file() {
+        return Ok(());
+    }
+    file.set_len(0)?;
+    file.rewind()
+}
 
 /// The file that output is redirected to, if it is.
 #[derive(Debug, Default)]
@@ -13,7 +50,7 @@ pub struct Redirect {
 }
 
 impl Redirect {
-    /// Redirects output to `path`, or back to the given writer if that is empty.
+    /// Redirects output to `path`, or back to the given output if that is empty.
     pub fn reopen(&mut self, path: &str) -> io::Result<()> {
         self.flush()?;
         self.file = match path {
@@ -24,21 +61,11 @@ impl Redirect {
     }
 
     /// Where text goes now.
-    pub fn writer<'a>(&'a mut self, out: &'a mut dyn Write) -> &'a mut dyn Write {
+    pub fn output<'a>(&'a mut self, out: &'a mut dyn Output) -> &'a mut dyn Output {
         match &mut self.file {
             Some(file) => file,
             None => out,
         }
-    }
-
-    /// Empties the file that output is redirected to, for `ftruncate()`; does nothing without one.
-    pub fn truncate(&mut self) -> io::Result<()> {
-        self.flush()?;
-        if let Some(file) = &mut self.file {
-            file.get_mut().set_len(0)?;
-            file.rewind()?;
-        }
-        Ok(())
     }
 
     /// Writes out what is kept back.
@@ -60,14 +87,16 @@ mod tests {
         let name = path.to_str().unwrap();
         let mut redirect = Redirect::default();
         let mut out = Vec::new();
-        redirect.writer(&mut out).write_all(b"a").unwrap();
+        redirect.output(&mut out).write_all(b"a").unwrap();
         redirect.reopen(name).unwrap();
-        redirect.writer(&mut out).write_all(b"gone").unwrap();
-        redirect.truncate().unwrap();
-        redirect.writer(&mut out).write_all(b"b").unwrap();
+        redirect.output(&mut out).write_all(b"gone").unwrap();
+        redirect.output(&mut out).truncate().unwrap();
+        redirect.output(&mut out).write_all(b"b").unwrap();
         redirect.reopen("").unwrap();
-        redirect.writer(&mut out).write_all(b"c").unwrap();
+        redirect.output(&mut out).write_all(b"c").unwrap();
         assert_eq!(out, b"ac");
+        redirect.output(&mut out).truncate().unwrap();
+        assert_eq!(out, b"");
         assert_eq!(std::fs::read(&path).unwrap(), b"b");
         std::fs::remove_file(&path).unwrap();
         assert!(redirect.reopen("/nonexistent/x").is_err());

@@ -168,7 +168,7 @@ impl Consumer {
             return Ok(());
         }
         self.redirect
-            .writer(sink.out)
+            .output(sink.out)
             .write_all(text)
             .map_err(ConsumeError::Output)
     }
@@ -176,9 +176,10 @@ impl Consumer {
     /// The columns before a record's values, and once the header above them all.
     fn head(&mut self, text: &mut Vec<u8>, options: &Options, turn: &Turn<'_>) {
         let probe = &turn.record.enabled.probe;
+        let numbered = !options.consumer.unnumbered;
         if options.is_on(Opt::Flowindent) {
             if !std::mem::replace(&mut self.headed, true) {
-                line::flow_header(text);
+                line::flow_header(text, numbered);
             }
             let cpu = turn.cpu as usize;
             if self.flow.len() <= cpu {
@@ -187,16 +188,17 @@ impl Consumer {
             let name = (&*probe.provider, &*probe.func, &*probe.name);
             self.flow[cpu].step(
                 text,
-                turn.cpu,
+                numbered.then_some(turn.cpu),
                 enabled(turn.record),
                 name,
                 turn.following.map(enabled),
             );
         } else if !options.is_on(Opt::Quiet) {
             if !std::mem::replace(&mut self.headed, true) {
-                line::header(text);
+                line::header(text, numbered);
             }
-            line::probe(text, turn.cpu, probe.id, &probe.func, &probe.name);
+            let numbers = numbered.then_some((turn.cpu, probe.id));
+            line::probe(text, numbers, &probe.func, &probe.name);
         }
     }
 
@@ -282,7 +284,7 @@ impl Consumer {
             }
             Some(Statement::Ftruncate) => {
                 text.clear();
-                if let Err(error) = self.redirect.truncate() {
+                if let Err(error) = self.redirect.output(sink.out).truncate() {
                     failed(sink, format!("failed to ftruncate(): {error}"));
                 }
             }

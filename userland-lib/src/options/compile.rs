@@ -106,7 +106,6 @@ const USER: bool = true;
 const ANYONE: bool = false;
 
 const OPTIONS: &[Row] = &[
-    ("aggpercpu", Rule::Idle(is_flag), ANYONE),
     ("amin", Rule::Own(set_amin), ANYONE),
     ("argref", Rule::Switch(|o| &mut o.argref), ANYONE),
     ("bpflog", Rule::Idle(is_flag), ANYONE),

@@ -8,8 +8,13 @@ use super::{parse_flag, parse_size, OptionError};
 /// How records become text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConsumerOptions {
+    /// Below each value of an aggregation stand those of the CPUs.
+    pub aggpercpu: bool,
     /// Addresses stay numbers: no symbol is looked up.
     pub noresolve: bool,
+    /// Lines begin with the probe's name: the numbers of CPU and probe, which differ from run to run, are left out. No option
+    /// says so; it is for programs that compare what is printed.
+    pub unnumbered: bool,
     /// How many bytes of an object `print()` shows.
     pub printsize: usize,
 }
@@ -17,7 +22,9 @@ pub struct ConsumerOptions {
 impl Default for ConsumerOptions {
     fn default() -> Self {
         Self {
+            aggpercpu: false,
             noresolve: false,
+            unnumbered: false,
             printsize: 8192,
         }
     }
@@ -33,6 +40,7 @@ impl ConsumerOptions {
         let flag = || parse_flag(value).ok_or(OptionError::Value);
         let size = || value.and_then(parse_size).ok_or(OptionError::Value);
         Some(match name {
+            "aggpercpu" => flag().map(|on| self.aggpercpu = on),
             "noresolve" => flag().map(|on| self.noresolve = on),
             // Nothing is ever said of buffers that had to be made smaller.
             "quietresize" => flag().map(drop),
@@ -53,6 +61,7 @@ mod tests {
     fn they_change_while_tracing_goes_on() {
         let mut options = Options::default();
         for (name, value) in [
+            ("aggpercpu", None),
             ("noresolve", None),
             ("quietresize", Some("yes")),
             ("printsize", Some("1k")),
@@ -60,7 +69,9 @@ mod tests {
             options.set(name, value, Setter::Running).expect(name);
         }
         let expected = ConsumerOptions {
+            aggpercpu: true,
             noresolve: true,
+            unnumbered: false,
             printsize: 1024,
         };
         assert_eq!(options.consumer, expected);

@@ -199,7 +199,7 @@ fn flows_end_at_the_margin_and_do_not_grow_for_ever() {
         };
         let name = noise.pick(&["entry", "entry", "return", ""]);
         out.clear();
-        flow.step(&mut out, u32::MAX, enabled, ("", "", name), None);
+        flow.step(&mut out, Some(u32::MAX), enabled, ("", "", name), None);
         assert!(out.len() < 5_000);
     }
 }

@@ -7,20 +7,31 @@
 //! applications such as `method-entry` take part. Several clauses of one probe fire one after the other; only
 //! the first of an entry and the last of a return may change the indentation, which [`Flow::step`] finds out by
 //! looking at the enabled probes before and after.
+//!
+//! The columns of numbers, CPU and probe, may be left out: they differ from run to run.
 
-/// Appends the header of the default output.
-pub fn header(out: &mut Vec<u8>) {
-    put!(out, "{:>3} {:>6} {:>32}\n", "CPU", "ID", "FUNCTION:NAME");
+/// Appends the header of the default output, with columns of numbers if `numbered`.
+pub fn header(out: &mut Vec<u8>, numbered: bool) {
+    if numbered {
+        put!(out, "{:>3} {:>6} ", "CPU", "ID");
+    }
+    put!(out, "{:>32}\n", "FUNCTION:NAME");
 }
 
-/// Appends the header of the output with `flowindent`.
-pub fn flow_header(out: &mut Vec<u8>) {
-    put!(out, "{:>3} {:<41}\n", "CPU", "FUNCTION");
+/// Appends the header of the output with `flowindent`, with a column for the CPU if `numbered`.
+pub fn flow_header(out: &mut Vec<u8>, numbered: bool) {
+    if numbered {
+        put!(out, "{:>3} ", "CPU");
+    }
+    put!(out, "{:<41}\n", "FUNCTION");
 }
 
-/// Appends the columns before a probe's records.
-pub fn probe(out: &mut Vec<u8>, cpu: u32, id: u32, func: &str, name: &str) {
-    put!(out, "{cpu:3} {id:6} {:>32} ", format!("{func}:{name}"));
+/// Appends the columns before a probe's records; `numbers` are those of CPU and probe.
+pub fn probe(out: &mut Vec<u8>, numbers: Option<(u32, u32)>, func: &str, name: &str) {
+    if let Some((cpu, id)) = numbers {
+        put!(out, "{cpu:3} {id:6} ");
+    }
+    put!(out, "{:>32} ", format!("{func}:{name}"));
 }
 
 /// What a probe does to the indentation.
@@ -83,7 +94,7 @@ impl Flow {
     pub fn step(
         &mut self,
         out: &mut Vec<u8>,
-        cpu: u32,
+        cpu: Option<u32>,
         enabled: Enabled,
         (provider, func, name): (&str, &str, &str),
         next: Option<Enabled>,
@@ -104,11 +115,10 @@ impl Flow {
             (FlowKind::None, _) => ("| ", format!("{func}:{name}")),
         };
         let indent = self.indent.min(MAX_INDENT);
-        put!(
-            out,
-            "{cpu:3} {:<41} ",
-            format!("{:indent$}{prefix}{text}", "")
-        );
+        if let Some(cpu) = cpu {
+            put!(out, "{cpu:3} ");
+        }
+        put!(out, "{:<41} ", format!("{:indent$}{prefix}{text}", ""));
         if kind == FlowKind::Entry {
             self.indent += 2;
         }
@@ -124,13 +134,12 @@ mod tests {
     #[test]
     fn default_lines() {
         let mut out = Vec::new();
-        header(&mut out);
-        probe(&mut out, 0, 1, "", "BEGIN");
+        header(&mut out, true);
+        probe(&mut out, Some((0, 1)), "", "BEGIN");
         out.push(b'\n');
         probe(
             &mut out,
-            127,
-            1_234_567,
+            Some((127, 1_234_567)),
             "a_rather_long_name_of_a_function",
             "entry",
         );
@@ -142,6 +151,25 @@ mod tests {
             127 1234567 a_rather_long_name_of_a_function:entry$
         "#]]
         .assert_eq(&text);
+    }
+
+    #[test]
+    fn numbers_may_be_left_out() {
+        let mut out = Vec::new();
+        header(&mut out, false);
+        probe(&mut out, None, "", "BEGIN");
+        out.extend(b"$\n");
+        flow_header(&mut out, false);
+        let enabled = Enabled { epid: 1, probe: 1 };
+        Flow::default().step(&mut out, None, enabled, ("fbt", "f", "entry"), None);
+        out.extend(b"$\n");
+        expect![[r#"
+                               FUNCTION:NAME
+                                      :BEGIN $
+            FUNCTION                                 
+             -> f                                     $
+        "#]]
+        .assert_eq(&String::from_utf8(out).unwrap());
     }
 
     #[test]
@@ -163,13 +191,13 @@ mod tests {
     fn flow(steps: &[(u32, u32, (&str, &str, &str))]) -> String {
         let mut out = Vec::new();
         let mut flow = Flow::default();
-        flow_header(&mut out);
+        flow_header(&mut out, true);
         for (i, &(epid, probe, name)) in steps.iter().enumerate() {
             let next = steps.get(i + 1).map(|s| Enabled {
                 epid: s.0,
                 probe: s.1,
             });
-            flow.step(&mut out, 0, Enabled { epid, probe }, name, next);
+            flow.step(&mut out, Some(0), Enabled { epid, probe }, name, next);
             out.extend(b"$\n");
         }
         String::from_utf8(out).unwrap()

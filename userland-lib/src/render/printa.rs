@@ -85,13 +85,22 @@ impl Renderer<'_> {
             self.key(out, &key.datum());
         }
         for &(aggregation, row) in values {
-            match value(aggregation, row) {
-                Some(Value::Int(value)) => put!(out, " {value:16}"),
-                Some(Value::Float(value)) => put!(out, " {:>16}", float::shortest(value)),
-                None => self.distribution(out, aggregation, row),
+            self.value(out, aggregation, &row.words);
+            for (cpu, words) in &row.cpus {
+                put!(out, "\n    [CPU {cpu}]");
+                self.value(out, aggregation, words);
             }
         }
         out.push(b'\n');
+    }
+
+    /// A value in its default form.
+    fn value(&self, out: &mut Vec<u8>, aggregation: &Aggregation, words: &[u64]) {
+        match number(aggregation, words) {
+            Some(Value::Int(value)) => put!(out, " {value:16}"),
+            Some(Value::Float(value)) => put!(out, " {:>16}", float::shortest(value)),
+            None => self.distribution(out, aggregation, words),
+        }
     }
 
     /// A row as a format makes it: plain conversions take the keys in turn, those with `@` the values. Beyond the
@@ -129,7 +138,7 @@ impl Renderer<'_> {
         aggregation: &Aggregation,
         row: &Row,
     ) -> Result<(), Unfit> {
-        let value = match value(aggregation, row) {
+        let value = match number(aggregation, &row.words) {
             Some(Value::Int(value)) => value,
             Some(Value::Float(value)) => {
                 let data = value.to_ne_bytes();
@@ -137,7 +146,7 @@ impl Renderer<'_> {
                 return self.convert(out, conv.kind, conv.size, spec, &datum);
             }
             None => {
-                self.distribution(out, aggregation, row);
+                self.distribution(out, aggregation, &row.words);
                 return Ok(());
             }
         };
@@ -161,9 +170,9 @@ impl Renderer<'_> {
         Ok(())
     }
 
-    fn distribution(&self, out: &mut Vec<u8>, aggregation: &Aggregation, row: &Row) {
+    fn distribution(&self, out: &mut Vec<u8>, aggregation: &Aggregation, words: &[u64]) {
         let (func, normal) = (aggregation.func(), aggregation.normal());
-        histogram::print(out, func, &row.words, normal, self.style.aggzoom);
+        histogram::print(out, func, words, normal, self.style.aggzoom);
     }
 }
 
@@ -173,17 +182,15 @@ enum Value {
     Float(f64),
 }
 
-/// The value of a row; `None` for a distribution.
-fn value(aggregation: &Aggregation, row: &Row) -> Option<Value> {
+/// The number of `words`, the data of a row or of a CPU; `None` for a distribution.
+fn number(aggregation: &Aggregation, words: &[u64]) -> Option<Value> {
     let normal = aggregation.normal();
     Some(Value::Int(match aggregation.func() {
-        Action::Avg => average(&row.words, normal),
-        Action::Stddev => stddev(&row.words, normal) as i64,
+        Action::Avg => average(words, normal),
+        Action::Stddev => stddev(words, normal) as i64,
         Action::Quantize | Action::Lquantize | Action::Llquantize => return None,
-        func if func.is_float() => {
-            return Some(Value::Float(float_value(func, &row.words, normal)))
-        }
-        _ => divide(row.words.first().map_or(0, |&word| word as i64), normal),
+        func if func.is_float() => return Some(Value::Float(float_value(func, words, normal))),
+        _ => divide(words.first().map_or(0, |&word| word as i64), normal),
     }))
 }
 
@@ -266,6 +273,36 @@ mod tests {
             expect![[r#"
             |$
         "#]],
+        );
+    }
+
+    #[test]
+    fn values_of_single_cpus_stand_below_the_total() {
+        let mut aggs = Aggregations::default();
+        for (cpu, words) in [(Some(0), [1, 10]), (Some(3), [1, 20]), (Some(0), [1, 60])] {
+            aggs.from_cpu(cpu);
+            merge(&mut aggs, 1, Action::Avg, &[(Kind::Str, b"a")], &words);
+        }
+        printa(
+            &mut aggs,
+            &[1],
+            None,
+            expect![[r#"
+                |$
+                |  a                                                                30$
+                |    [CPU 0]               35$
+                |    [CPU 3]               20$
+            "#]],
+        );
+        aggs.clear(1);
+        printa(
+            &mut aggs,
+            &[1],
+            None,
+            expect![[r#"
+                |$
+                |  a                                                                 0$
+            "#]],
         );
     }
 

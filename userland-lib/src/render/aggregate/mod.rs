@@ -10,8 +10,11 @@
 //!
 //! What `clear()` and `trunc()` do applies to the rows that exist at that moment; `normalize()` holds for all rows
 //! until the next.
+//!
+//! Of which CPU a value is counts only where somebody asks ([`Aggregations::from_cpu`]); then a row holds the total and the
+//! values of the CPUs that have any.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{btree_map, hash_map::Entry, BTreeMap, HashMap};
 
 use dtrace_uapi::action::Action;
 use thiserror::Error;
@@ -57,6 +60,8 @@ impl Key {
 pub struct Row {
     /// The aggregating function's data.
     pub words: Vec<u64>,
+    /// The data of single CPUs.
+    pub cpus: BTreeMap<u32, Vec<u64>>,
     /// Whether nothing was aggregated since `clear()`: the data is zero, which is no value of `min()`.
     cleared: bool,
 }
@@ -101,6 +106,7 @@ impl Aggregation {
     fn zero(&self) -> Row {
         Row {
             words: value::zero(self.func, self.arg),
+            cpus: BTreeMap::new(),
             cleared: true,
         }
     }
@@ -110,6 +116,8 @@ impl Aggregation {
 #[derive(Clone, Debug, Default)]
 pub struct Aggregations {
     by_id: BTreeMap<AggVarId, Aggregation>,
+    /// The CPU whose rows are being merged, if that counts.
+    cpu: Option<u32>,
     /// The address that stands for all of an object, by process and object.
     objects: HashMap<(Option<u32>, String), u64>,
 }
@@ -125,6 +133,11 @@ impl Aggregations {
     /// The aggregation `id`.
     pub fn get(&self, id: AggVarId) -> Option<&Aggregation> {
         self.by_id.get(&id)
+    }
+
+    /// Says that the rows to come are of one CPU, whose values are kept by themselves too.
+    pub fn from_cpu(&mut self, cpu: Option<u32>) {
+        self.cpu = cpu;
     }
 
     /// Adds a row of a snapshot. `value` is the function's data as the kernel wrote it.
@@ -153,20 +166,25 @@ impl Aggregations {
         if aggregation.func != func {
             return Err(misfit);
         }
-        match aggregation.rows.get_mut(&key) {
-            None => {
-                let row = Row {
-                    words,
-                    cleared: false,
-                };
-                aggregation.rows.insert(key, row);
+        let row = match aggregation.rows.entry(key) {
+            Entry::Occupied(row) if row.get().words.len() != words.len() => return Err(misfit),
+            Entry::Occupied(row) => row.into_mut(),
+            Entry::Vacant(row) => row.insert(Row {
+                words: Vec::new(),
+                cpus: BTreeMap::new(),
+                cleared: true,
+            }),
+        };
+        if let Some(cpu) = self.cpu {
+            match row.cpus.entry(cpu) {
+                btree_map::Entry::Occupied(of) => value::merge(func, of.into_mut(), &words),
+                btree_map::Entry::Vacant(of) => drop(of.insert(words.clone())),
             }
-            Some(row) if row.words.len() != words.len() => return Err(misfit),
-            Some(row) if row.cleared => {
-                row.words = words;
-                row.cleared = false;
-            }
-            Some(row) => value::merge(func, &mut row.words, &words),
+        }
+        if std::mem::take(&mut row.cleared) {
+            row.words = words;
+        } else {
+            value::merge(func, &mut row.words, &words);
         }
         Ok(())
     }
@@ -208,6 +226,7 @@ impl Aggregations {
             let zero = aggregation.zero().words;
             for row in aggregation.rows.values_mut() {
                 row.words.clone_from(&zero);
+                row.cpus.clear();
                 row.cleared = true;
             }
         }
