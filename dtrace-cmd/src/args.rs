@@ -43,6 +43,10 @@ pub enum Mode {
     Exec,
     /// List probes.
     List,
+    /// Make the header of a provider.
+    Header,
+    /// Make an object of programs.
+    Object,
     /// Tell the version.
     Version,
 }
@@ -200,11 +204,8 @@ fn option(args: &mut Args, letter: char, parser: &mut lexopt::Parser) -> Result<
                 "anonymous tracing (-a, -A) is not supported yet",
             ))
         }
-        'G' | 'h' => {
-            return Err(ArgError::Unsupported(
-                "user-level probe objects and headers (-G, -h) are not supported yet",
-            ))
-        }
+        'G' => args.mode = Mode::Object,
+        'h' => args.mode = Mode::Header,
         _ => return Err(ArgError::Usage(format!("invalid option -- '{letter}'"))),
     }
     Ok(())
@@ -305,7 +306,7 @@ mod tests {
             Err(ArgError::Usage("option requires an argument -- 'n'".into()))
         );
         assert_eq!(parsed(&["-64"]), Ok(Args::default()));
-        for words in [&["-A"][..], &["-a"], &["-G"], &["-h"], &["-32"]] {
+        for words in [&["-A"][..], &["-a"], &["-32"]] {
             assert!(
                 matches!(parsed(words), Err(ArgError::Unsupported(_))),
                 "{words:?}"

@@ -78,15 +78,21 @@ fn main() -> ExitCode {
 fn run(args: &Args) -> Result<u8, Failure> {
     if args.mode == Mode::Version {
         let mut out = io::stdout();
-        writeln!(out, "dtrace: Linux D {}", options::version::CURRENT)?;
-        if args.versions > 1 {
+        writeln!(out, "dtrace: D {}", options::version::CURRENT)?;
+        if args.versions > 1 || args.verbose {
             writeln!(
                 out,
-                "This is DTrace for Linux {}",
-                env!("CARGO_PKG_VERSION")
+                "DTrace for Linux {}\nThis is DTrace {:#}",
+                env!("CARGO_PKG_VERSION"),
+                options::version::CURRENT
             )?;
         }
         return Ok(0);
+    }
+    if let (Mode::Header | Mode::Object, true) = (args.mode, args.programs.is_empty()) {
+        let letter = if args.mode == Mode::Header { 'h' } else { 'G' };
+        eprintln!("dtrace: -{letter} requires one or more scripts or enabling options");
+        return Ok(USAGE);
     }
     trace::check_options(args)?;
     if args.mode == Mode::Exec && args.programs.is_empty() && !args.compile_only {
@@ -98,6 +104,7 @@ fn run(args: &Args) -> Result<u8, Failure> {
     let world = KernelWorld::new(&device);
     match args.mode {
         Mode::List => list::run(args, &world),
+        Mode::Header | Mode::Object => trace::compile_for_applications(args, &world),
         _ => trace::run(args, &world),
     }
 }

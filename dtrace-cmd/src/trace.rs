@@ -3,7 +3,7 @@
 
 //! Tracing: compile, enable, go, and work until it is over.
 
-use crate::args::{Args, Given, ProgramArg};
+use crate::args::{Args, Given, Mode, ProgramArg};
 use crate::debug::step;
 use crate::signals::Interrupts;
 use crate::Failure;
@@ -65,6 +65,14 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
         notice(&handle, "allowing destructive actions");
     }
     trace(args, &mut handle, &mut *out)
+}
+
+/// Compiles what is to become the header or the object of an application; its mistakes come before what is missing.
+pub fn compile_for_applications(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
+    let mut handle = prepare(args, world)?;
+    compile(args, &mut handle)?;
+    let missing = "user-level probe objects and headers (-G, -h) are not supported yet";
+    Err(missing.to_owned().into())
 }
 
 /// Checks the options before anything else is done, so that a wrong one is the first thing to be told.
@@ -162,7 +170,7 @@ fn compile_one(
     };
     let settings = Settings {
         spec,
-        allow_zero_matches: options.zdefs || args.mode == crate::args::Mode::List,
+        allow_zero_matches: options.zdefs || args.mode != Mode::Exec,
         args: std::iter::once(zero)
             .chain(args.arguments.iter().cloned())
             .collect(),

@@ -246,10 +246,21 @@ mod tests {
     }
 
     #[test]
+    fn words_that_declare_nothing_are_descriptions() {
+        let text = "define VALUE 5\nBEGIN { trace(1); }";
+        let error = Compiler::new(&Nowhere)
+            .compile(&Source::file("x.d", text), &Settings::default())
+            .expect_err(text);
+        let expected = "[D_SYNTAX] expected predicate and/or actions following probe description";
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
     fn errors_are_in_dtraces_words() {
         for (text, message) in [
             ("BEGIN { trace(foo); }", "[D_IDENT_UNDEF] failed to resolve foo: Unknown variable name"),
             ("BEGIN { trace(1 }", "[D_SYNTAX] syntax error near \"}\""),
+            ("nosuch_t variable;", "[D_UNKNOWN] failed to resolve type nosuch_t: Unknown type name"),
             ("BEGIN { trace(1/0); }", "[D_DIV_ZERO] expression contains division by zero"),
             ("BEGIN { trace(); }", "[D_PROTO_LEN] trace( ) prototype mismatch: 0 args passed, 1 expected"),
             ("BEGIN { 1 + 2; }", "[D_EXPR_NULL] expression has null effect"),

@@ -89,10 +89,11 @@ impl FromStr for Version {
 }
 
 impl fmt::Display for Version {
+    /// As programs name it; `{:#}` has all three numbers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.major, self.minor)?;
         match self.micro {
-            0 => Ok(()),
+            0 if !f.alternate() => Ok(()),
             micro => write!(f, ".{micro}"),
         }
     }
@@ -107,7 +108,8 @@ mod tests {
         for text in ["1.0", "1.6.3", "1.13", "255.4095.4095"] {
             assert_eq!(text.parse::<Version>().unwrap().to_string(), text);
         }
-        assert_eq!("1.13.0".parse::<Version>().unwrap().to_string(), "1.13");
+        let version = "1.13.0".parse::<Version>().unwrap();
+        assert_eq!(format!("{version} {version:#}"), "1.13 1.13.0");
         for text in [
             "", "1", "1.", "1.+2", "1.2.", "1.2.3.4", "256.0", "1.4096", "a.b",
         ] {

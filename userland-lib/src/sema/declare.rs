@@ -494,8 +494,12 @@ impl Sema<'_, '_> {
         }
     }
 
-    /// Names and types of the parameters of a `kind`: `function`, where a lone `void` is none, or `array`.
-    fn parameters(&mut self, kind: &str, params: &[TypeName]) -> Result<Vec<(String, Ty)>> {
+    /// Names and types of the parameters of a `kind`. A lone `void` is none, but not the key of an `array`.
+    pub(super) fn parameters(
+        &mut self,
+        kind: &str,
+        params: &[TypeName],
+    ) -> Result<Vec<(String, Ty)>> {
         let mut list = Vec::new();
         for (index, param) in params.iter().enumerate() {
             let name = &param.declarator.name;
@@ -514,16 +518,16 @@ impl Sema<'_, '_> {
             let ty = self.type_name(param)?;
             if self.state.types.resolve(ty) == Ty::VOID {
                 match (kind, params.len()) {
-                    ("function", 1) if name.is_empty() => break,
-                    ("function", 1) => {
+                    ("array", _) => return refuse("void"),
+                    (_, 1) if name.is_empty() => break,
+                    (_, 1) => {
                         let message = format!("void parameter may not have a name: {name}");
                         return Err(error("D_DECL_PROTO_NAME", param.span, message));
                     }
-                    ("function", _) => {
+                    _ => {
                         let message = "void must be sole parameter";
                         return Err(error("D_DECL_PROTO_VOID", param.span, message));
                     }
-                    _ => return refuse("void"),
                 }
             }
             list.push((name.clone(), ty));

@@ -33,6 +33,7 @@ mod place;
 mod pragma;
 mod printf;
 mod probe;
+mod provider;
 mod scratch;
 mod shape;
 mod size;
@@ -148,6 +149,7 @@ pub(crate) fn check<'w>(
         match item {
             Item::Declaration(declaration) => sema.declaration(declaration)?,
             Item::Translator(translator) => sema.translator(translator)?,
+            Item::Provider(provider) => sema.provider(provider)?,
             Item::Clause(clause) => {
                 sema.clause(clause, index)?;
                 index += 1;

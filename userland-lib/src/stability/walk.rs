@@ -18,7 +18,7 @@ impl Known {
                 Item::Declaration(declaration) => self.declaration(declaration),
                 // What a translator gives is as stable as the type that it translates to.
                 Item::Translator(translator) => self.declare_type(&translator.output.base.kind),
-                Item::Clause(_) => {}
+                Item::Clause(_) | Item::Provider(_) => {}
             }
         }
     }

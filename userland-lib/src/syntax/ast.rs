@@ -37,6 +37,32 @@ pub enum Item {
     Clause(Clause),
     /// A translator.
     Translator(Translator),
+    /// A provider that an application has.
+    Provider(Provider),
+}
+
+/// `provider name { probes };`
+#[derive(Clone, Debug)]
+pub struct Provider {
+    /// Its name.
+    pub name: String,
+    /// Its probes.
+    pub probes: Vec<ProbeDefinition>,
+    /// Where.
+    pub span: Span,
+}
+
+/// `probe name(parameters) : (arguments);`
+#[derive(Clone, Debug)]
+pub struct ProbeDefinition {
+    /// Its name; two underscores stand for a hyphen.
+    pub name: String,
+    /// What the application passes.
+    pub parameters: Vec<TypeName>,
+    /// What programs see, if that is something else.
+    pub arguments: Option<Vec<TypeName>>,
+    /// Where.
+    pub span: Span,
 }
 
 /// `probes /predicate/ { statements }`

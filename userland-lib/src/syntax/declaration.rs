@@ -531,7 +531,7 @@ impl Parser<'_> {
     }
 
     /// Parameters up to `close`, which is read, and whether more may follow them.
-    fn parameters(&mut self, close: &'static str) -> Result<(Vec<TypeName>, bool)> {
+    pub(super) fn parameters(&mut self, close: &'static str) -> Result<(Vec<TypeName>, bool)> {
         let mut params = Vec::new();
         if self.eat(close)? {
             return Ok((params, false));

@@ -19,6 +19,7 @@ pub mod literal;
 pub mod macros;
 mod parser;
 mod pragma;
+mod provider;
 mod translator;
 pub mod tree;
 

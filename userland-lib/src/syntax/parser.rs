@@ -285,6 +285,9 @@ impl Parser<'_> {
         if self.at_word("translator") {
             return Ok(vec![Item::Translator(self.translator()?)]);
         }
+        if self.at_word("provider") {
+            return Ok(vec![Item::Provider(self.provider()?)]);
+        }
         let declaration = self.declaration()?;
         if declaration.storage == Storage::Typedef {
             for declared in &declaration.declarators {
@@ -330,7 +333,14 @@ impl Parser<'_> {
             return Ok(self.is_type(None, &word));
         }
         Ok(match ahead.token(false) {
-            Ok((Tok::Ident(next), _)) => !begins_declaration(&next) || self.is_type(None, &word),
+            Ok((Tok::Ident(next), _)) => {
+                self.is_type(None, &word)
+                    || !begins_declaration(&next)
+                        && matches!(
+                            ahead.token(false),
+                            Ok((Tok::Punct(";" | "=" | "," | "[" | "("), _))
+                        )
+            }
             Ok((Tok::Punct("*"), _)) => self.is_type(None, &word),
             _ => false,
         })
@@ -352,6 +362,7 @@ fn begins_declaration(word: &str) -> bool {
             | "inline"
             | "int"
             | "long"
+            | "provider"
             | "register"
             | "restrict"
             | "self"
@@ -389,7 +400,6 @@ pub(super) fn is_reserved(word: &str) -> bool {
                 | "import"
                 | "offsetof"
                 | "probe"
-                | "provider"
                 | "return"
                 | "self"
                 | "sizeof"
@@ -409,6 +419,7 @@ pub(super) fn begins_type(word: &str) -> bool {
             "auto"
                 | "extern"
                 | "inline"
+                | "provider"
                 | "register"
                 | "self"
                 | "static"

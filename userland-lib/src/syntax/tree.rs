@@ -6,7 +6,9 @@
 //! It shows how a program was understood: precedence, what belongs to which `else`, what a declaration declares. Names
 //! are not looked up yet, so it shows nothing of types.
 
-use super::ast::{Ast, Clause, Declaration, Expr, ExprKind, Item, Scope, Stmt, Translator};
+use super::ast::{
+    Ast, Clause, Declaration, Expr, ExprKind, Item, Provider, Scope, Stmt, Translator,
+};
 use crate::source::{Source, Span};
 use std::fmt::Write;
 
@@ -26,6 +28,7 @@ pub fn text(source: &Source, ast: &Ast) -> String {
             Item::Declaration(declaration) => printer.declaration(declaration),
             Item::Clause(clause) => printer.clause(clause),
             Item::Translator(translator) => printer.translator(translator),
+            Item::Provider(provider) => printer.provider(provider),
         }
     }
     printer.out
@@ -81,6 +84,15 @@ impl Printer<'_> {
                 printer.node(value.span, &format!("member {name}"), |printer| {
                     printer.expression(value);
                 });
+            }
+        });
+    }
+
+    fn provider(&mut self, provider: &Provider) {
+        let words = format!("provider {}", provider.name);
+        self.node(provider.span, &words, |printer| {
+            for probe in &provider.probes {
+                printer.line(probe.span, &printer.words(probe.span));
             }
         });
     }
