@@ -66,30 +66,36 @@ fn run(words: &[String]) -> Result<bool, String> {
             Err(why) => board.add(case, Verdict::Skip(why)),
         }
     }
-    let total = works.len();
     let file = setup.build.join("conformance.txt");
     let written = |e: io::Error| format!("{}: {e}", file.display());
     let mut report = fs::File::create(&file).map_err(written)?;
     let runner = places.runner();
-    run_blocks(&setup, &runner, &works, &mut |at, ending| {
-        let case = &works[at].name;
-        let verdict = match ending {
-            Ok(outcome) => judge.judge(&demands[at], &outcome),
-            Err(report) => Verdict::Fail("the machine".to_owned(), report),
-        };
-        let word = match &verdict {
-            Verdict::Pass => "ok".to_owned(),
-            Verdict::Fail(why, _) => format!("FAILED: {why}"),
-            Verdict::Skip(why) => format!("left out: {why}"),
-        };
-        // The table at the end says what there is to say of a report that cannot be written.
-        let _ = report.write_all(board.details(case, &verdict).as_bytes());
-        println!("[{}/{total}] {case} ... {word}", at + 1);
-        // A reader that is gone needs no progress.
-        let _ = io::stdout().flush();
-        board.add(case, verdict);
-    })
-    .map_err(|e| e.to_string())?;
+    let mut round: Vec<usize> = (0..works.len()).collect();
+    // Some cases measure what varies, and say how often they may be tried.
+    for tries in 0.. {
+        let these: Vec<Work> = round.iter().map(|&at| works[at].clone()).collect();
+        let mut failed = Vec::new();
+        run_blocks(&setup, &runner, &these, &mut |at, ending| {
+            let at = round[at];
+            let verdict = match ending {
+                Ok(outcome) => judge.judge(&demands[at], &outcome),
+                Err(report) => Verdict::Fail("the machine".to_owned(), report),
+            };
+            if matches!(verdict, Verdict::Fail(..)) && tries < demands[at].again {
+                failed.push(at);
+            }
+            let case = &works[at].name;
+            // The table at the end says what there is to say of a report that cannot be written.
+            let _ = report.write_all(board.details(case, &verdict).as_bytes());
+            tell(&format!("{}/{}", at + 1, works.len()), case, &verdict);
+            board.add(case, verdict);
+        })
+        .map_err(|e| e.to_string())?;
+        if failed.is_empty() {
+            break;
+        }
+        round = failed;
+    }
     let table = board.table();
     report.write_all(table.as_bytes()).map_err(written)?;
     println!("\n{}\n{table}", board.failures());
@@ -104,6 +110,18 @@ fn run(words: &[String]) -> Result<bool, String> {
         println!("{line}");
     }
     Ok(surprises.is_empty())
+}
+
+/// Tells of one case.
+fn tell(number: &str, case: &str, verdict: &Verdict) {
+    let word = match verdict {
+        Verdict::Pass => "ok".to_owned(),
+        Verdict::Fail(why, _) => format!("FAILED: {why}"),
+        Verdict::Skip(why) => format!("left out: {why}"),
+    };
+    println!("[{number}] {case} ... {word}");
+    // A reader that is gone needs no progress.
+    let _ = io::stdout().flush();
 }
 
 /// Runs the works in blocks, each in a machine of its own, as many machines at a time as there are processors.

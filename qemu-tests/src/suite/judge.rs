@@ -151,6 +151,7 @@ mod tests {
             filtered: false,
             ordered: false,
             endless: false,
+            again: 0,
         }
     }
 

@@ -66,6 +66,8 @@ pub struct Demands {
     pub ordered: bool,
     /// Whether running out of time is no failure.
     pub endless: bool,
+    /// How many times more the case may be run until it passes.
+    pub again: u32,
 }
 
 /// One case, ready to be run.
@@ -163,7 +165,8 @@ pub fn plan(places: &Places, name: &str) -> Result<Plan, String> {
             output: expected,
             filtered: !filter.is_empty(),
             ordered: options.given("nosort"),
-            endless: !options.value("timeout-success").is_empty(),
+            endless: options.given("timeout-success"),
+            again: options.value("reinvoke-failure").parse().unwrap_or(0),
         },
     })
 }
