@@ -277,11 +277,12 @@ fn trace(args: &Args, handle: &mut Handle<'_>, out: &mut dyn Output) -> Result<u
             .wait(Some(interrupts.descriptor()))
             .map_err(|error| failure(&error, "failed to wait"))?;
     }
-    writeln!(out)?;
-    let printed = handle.print_aggregations(&mut Sink {
+    let mut sink = Sink {
         out,
         event: &mut event,
-    });
+    };
+    let printed = handle.write(&mut sink, b"\n");
+    let printed = printed.and_then(|()| handle.print_aggregations(&mut sink));
     printed.map_err(|error| failure(&error, "failed to print aggregations"))?;
     out.flush()?;
     step(&handle.options, || "tracing has ended".to_owned());

@@ -20,8 +20,10 @@ use crate::accel::Accel;
 use crate::console;
 use crate::vm::{read_lossy, Order, Setup, Vm, POLL};
 
-/// How long a machine may take before its first case begins.
-const BOOT: Duration = Duration::from_secs(120);
+/// How long a machine may take before its first case begins: an emulated one on a busy host takes minutes.
+const BOOT: Duration = Duration::from_secs(240);
+/// How often machines in a row may fail to begin before the cases are given up.
+const STARTS: u32 = 2;
 /// How much longer than a case's limit the guest, which enforces it first, may take to say so.
 const GRACE: Duration = Duration::from_secs(20);
 
@@ -67,6 +69,7 @@ pub fn run(
 ) -> io::Result<()> {
     let mut next = 0;
     let mut again = false;
+    let mut idle = 0;
     while next < cases.len() {
         let before = next;
         let mut setup = setup.clone();
@@ -78,8 +81,8 @@ pub fn run(
         let mut machine = Machine::boot(&setup, runner, some, next)?;
         again = !machine.follow(some, &mut next, report)?;
         machine.end(next == some.len())?;
-        if next == before && !again {
-            // A machine that cannot even begin would not begin another time either.
+        idle = if next == before && !again { idle + 1 } else { 0 };
+        if idle == STARTS {
             let log = console::excerpt(&machine.log);
             for at in next..cases.len() {
                 report(at, Err(format!("the machine did not start\n{log}")));

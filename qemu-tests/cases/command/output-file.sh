@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# -o appends to a file and leaves standard output alone; ftruncate() empties it, and standard output where that is a file.
+# -o appends to a file and leaves standard output alone; ftruncate() empties it, and standard output where that is a file. All
+# that follows freopen() goes to its file, the last empty line too.
 echo before > /tmp/out
 dtrace -o /tmp/out -qn 'BEGIN { printf("traced\n"); exit(0); }'
 cat /tmp/out
@@ -11,4 +12,6 @@ cat /tmp/out
 dtrace -wqn "$program" > /tmp/out
 cat /tmp/out
 dtrace -wqn "$program" | cat
+dtrace -wqn 'BEGIN { printf("here\n"); freopen("/tmp/out"); printf("there\n"); exit(0); }'
+cat /tmp/out
 rm /tmp/out

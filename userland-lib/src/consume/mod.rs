@@ -243,10 +243,7 @@ impl Consumer {
         let renderer = walk::renderer(context, options, &style);
         let mut text = Vec::new();
         renderer.aggregations(&mut text, &self.aggregations);
-        self.redirect
-            .output(sink.out)
-            .write_all(&text)
-            .map_err(ConsumeError::Output)
+        self.write(sink, &text)
     }
 
     /// Reads one buffer; `None` if the CPU has none, or it cannot be read yet.

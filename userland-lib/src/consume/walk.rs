@@ -163,7 +163,8 @@ impl Consumer {
         written
     }
 
-    fn write(&mut self, sink: &mut Sink<'_>, text: &[u8]) -> Result<(), ConsumeError> {
+    /// Writes text to where output goes.
+    pub fn write(&mut self, sink: &mut Sink<'_>, text: &[u8]) -> Result<(), ConsumeError> {
         if text.is_empty() {
             return Ok(());
         }

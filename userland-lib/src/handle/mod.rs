@@ -329,6 +329,11 @@ impl<'w> Handle<'w> {
         Ok(())
     }
 
+    /// Writes `text` to where output goes: the given one, or what `freopen()` has named since.
+    pub fn write(&mut self, sink: &mut Sink<'_>, text: &[u8]) -> Result<(), Error> {
+        Ok(self.consumer.write(sink, text)?)
+    }
+
     /// Prints the aggregations that no `printa()` has printed.
     pub fn print_aggregations(&mut self, sink: &mut Sink<'_>) -> Result<(), Error> {
         let context = context(

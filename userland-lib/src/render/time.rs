@@ -21,7 +21,16 @@ const DAY: i64 = 86_400;
 impl Zone {
     /// The zone of this system: `TZ` or `/etc/localtime`; UTC if there is neither.
     pub fn local() -> Self {
-        tz::TimeZone::local().map_or_else(|_| Self::utc(), Self)
+        Self::named(std::env::var("TZ").ok().as_deref())
+    }
+
+    /// The zone that the variable `TZ` names; without the variable the system's, and UTC where the name is none.
+    fn named(name: Option<&str>) -> Self {
+        let zone = match name {
+            Some(name) => tz::TimeZone::from_posix_tz(name),
+            None => tz::TimeZone::local(),
+        };
+        zone.map_or_else(|_| Self::utc(), Self)
     }
 
     /// Universal time.
@@ -170,6 +179,15 @@ mod tests {
 
     fn at(seconds: u64) -> u64 {
         seconds * NANOSECONDS + 999_999_999
+    }
+
+    #[test]
+    fn the_environment_names_the_zone() {
+        let long = |name| Zone::named(Some(name)).long(0);
+        assert_eq!(long("PST8"), "Wed, 31 Dec 1970 16:00:00 PST");
+        for nowhere in ["", "No/Such"] {
+            assert_eq!(long(nowhere), "Thu, 01 Jan 1970 00:00:00 UTC");
+        }
     }
 
     #[test]
