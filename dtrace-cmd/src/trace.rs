@@ -44,9 +44,10 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
         }
         io::stderr().write_all(&listing)?;
     }
+    let mut matched = 0u64;
     for compiled in &programs {
         if !args.compile_only {
-            enable(&mut handle, compiled)?;
+            matched += u64::from(enable(&mut handle, compiled)?);
         }
         if args.verbose {
             let Compiled {
@@ -60,6 +61,9 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
     if args.compile_only {
         out.flush()?;
         return Ok(0);
+    }
+    if matched == 0 && !handle.options.compile.zdefs {
+        return Err("no probes matched".to_owned().into());
     }
     if handle.options.is_on(Opt::Destructive) {
         notice(&handle, "allowing destructive actions");
@@ -224,7 +228,8 @@ fn script(name: &str, options: &CompileOptions) -> Result<Source, Failure> {
     Ok(Source::file(name, text))
 }
 
-fn enable(handle: &mut Handle<'_>, compiled: &Compiled) -> Result<(), Failure> {
+/// Enables a program; how many probes it matched.
+fn enable(handle: &mut Handle<'_>, compiled: &Compiled) -> Result<u32, Failure> {
     let Compiled {
         what,
         name,
@@ -238,7 +243,7 @@ fn enable(handle: &mut Handle<'_>, compiled: &Compiled) -> Result<(), Failure> {
         handle,
         &format!("{what} '{name}' matched {matched} probe{plural}"),
     );
-    Ok(())
+    Ok(matched)
 }
 
 /// Traces until it is over; the exit status.

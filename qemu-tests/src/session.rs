@@ -81,7 +81,11 @@ pub fn run(
         let mut machine = Machine::boot(&setup, runner, some, next)?;
         again = !machine.follow(some, &mut next, report)?;
         machine.end(next == some.len())?;
-        idle = if next == before && !again { idle + 1 } else { 0 };
+        idle = if next == before && !again {
+            idle + 1
+        } else {
+            0
+        };
         if idle == STARTS {
             let log = console::excerpt(&machine.log);
             for at in next..cases.len() {

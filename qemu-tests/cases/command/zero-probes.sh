@@ -3,3 +3,8 @@
 #
 # -Z lets a description match nothing.
 dtrace -Zn 'nosuch:::entry' -qn 'BEGIN { printf("on\n"); exit(0); }'
+# A program without clauses may be meant, but there is nothing to wait for.
+echo '/* nothing */' >/tmp/nothing.d
+dtrace -x empty -s /tmp/nothing.d
+echo "status $?"
+rm /tmp/nothing.d

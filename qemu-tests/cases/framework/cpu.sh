@@ -8,6 +8,8 @@ count='profile-97 { @[cpu] = count(); } END { printa("%d %@d\n", @); }'
 counts() { awk 'NF { print "CPU", $1, ($2 > 20) ? "often" : "seldom" }' | sort; }
 echo alone
 dtrace -x cpu=1 -qn "$count" -c 'sleep 2' | counts
+dtrace -x cpu=0 -qn 'tick-100ms { printf("tick on %d\n", cpu); exit(0); }'
+dtrace -x cpu=1 -qn 'tick-100ms { printf("tick on %d\n", cpu); exit(0); }'
 echo refused
 dtrace -x cpu=4095 -qn 'BEGIN { exit(0); }' 2>&1 | grep -o 'no such CPU'
 echo 0 >$online

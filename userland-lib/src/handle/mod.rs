@@ -15,6 +15,7 @@
 //! Invariant: `statements` holds the statements of every program that may be enabled, in the order of their
 //! numbers.
 
+mod affinity;
 mod clock;
 mod dev_dtrace;
 mod device;
@@ -45,7 +46,9 @@ use crate::source::Source;
 use crate::statement::Statement;
 use crate::symbols::VMLINUX;
 use crate::world::TypeSource;
+use affinity::Stay;
 use clock::Clock;
+use dtrace_uapi::limits;
 use dtrace_uapi::option::{self, Opt};
 use nix::unistd;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
@@ -223,6 +226,7 @@ impl<'w> Handle<'w> {
             self.is_destructive = true;
         }
         let dof = crate::dof::emit(program, &options);
+        let _stay = Stay::on(self.options.get(Opt::Cpu));
         self.device()
             .enable(&dof)
             .map_err(|error| self.refused(error))
@@ -270,8 +274,8 @@ impl<'w> Handle<'w> {
             self.stop()?;
         }
         self.consume(now, sink)?;
-        if self.is_running() && self.consumer.exit_status().is_some() {
-            // The record of exit() may arrive before the status says so.
+        if self.is_running() && self.consumer.exit_status().is_some() && ends_at_once(&self.options)
+        {
             self.stop()?;
             self.consume(now, sink)?;
         }
@@ -442,6 +446,13 @@ fn macros(target: Option<u32>) -> Vec<(String, i64)> {
 }
 
 /// What records are read with. Not a method, because the consumer is changed while these parts are borrowed.
+/// Whether tracing ends as soon as the record of `exit()` is read, which may be before the status says so: but whoever asks for a
+/// longer `statusrate` asks for the end to wait for it.
+fn ends_at_once(options: &Options) -> bool {
+    let rate = options.get(Opt::Statusrate);
+    rate.is_none_or(|rate| rate <= limits::RATE_DEFAULT)
+}
+
 fn context<'a>(
     world: &'a KernelWorld<'_>,
     statements: &'a [Statement],

@@ -10,6 +10,8 @@
 use std::{
     ffi::OsStr,
     io::{self, Write},
+    os::unix::process::CommandExt,
+    path::Path,
     process::{Command, Stdio},
     thread,
 };
@@ -57,6 +59,10 @@ pub fn preprocess(text: &str, options: &CompileOptions) -> Result<String, Prepro
         .as_deref()
         .map_or(OsStr::new(DEFAULT), |path| path.as_os_str());
     let mut command = Command::new(program);
+    // It is to call itself by its name in its messages, wherever it was found.
+    if let Some(name) = Path::new(program).file_name() {
+        command.arg0(name);
+    }
     command.args(DEFINITIONS).args(MESSAGES);
     #[cfg(target_arch = "x86_64")]
     command.arg("-D__amd64");

@@ -141,6 +141,16 @@ fn an_exit_in_begin_ends_tracing_without_a_sleep() {
 }
 
 #[test]
+fn a_longer_statusrate_delays_the_end() {
+    let mut options = Options::default();
+    assert!(ends_at_once(&options));
+    for (rate, at_once) in [("10hz", true), ("1sec", true), ("3sec", false)] {
+        options.set("statusrate", Some(rate), Setter::User).unwrap();
+        assert_eq!(ends_at_once(&options), at_once, "{rate}");
+    }
+}
+
+#[test]
 fn what_destroys_must_be_allowed_before_tracing_begins() {
     for text in [
         "BEGIN { system(\"true\"); }",

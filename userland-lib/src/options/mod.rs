@@ -154,6 +154,9 @@ impl Default for Options {
     }
 }
 
+/// The least `strsize`.
+const STRSIZE_LEAST: u64 = 2;
+
 /// `stackindent` unless set.
 const STACKINDENT_DEFAULT: u64 = 14;
 
@@ -221,6 +224,8 @@ impl Options {
                 .find(|(word, _)| Some(*word) == value)
                 .map(|(_, number)| *number),
         };
+        // A string without room for a character beside its end is none.
+        let value = value.filter(|value| opt != Opt::Strsize || *value >= STRSIZE_LEAST);
         let value = value.ok_or(OptionError::Value)?;
         if setter == Setter::Running && !dynamic {
             return Err(OptionError::Active);
@@ -321,6 +326,10 @@ mod tests {
         );
         assert_eq!(
             message("bufsize", None, Setter::User),
+            "Invalid value for specified option"
+        );
+        assert_eq!(
+            message("strsize", Some("1"), Setter::User),
             "Invalid value for specified option"
         );
         assert_eq!(

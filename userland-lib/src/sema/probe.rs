@@ -60,12 +60,17 @@ pub fn parse(text: &str, spec: ProbeSpec, span: Span) -> Result<ProbePattern> {
     }
     let last = spec as usize;
     let parts: Vec<&str> = text.split(':').collect();
+    // A colon before the first part that there can be separates nothing.
+    let parts = match &parts[..] {
+        ["", rest @ ..] if parts.len() == last + 2 => rest,
+        all => all,
+    };
     if parts.len() > last + 1 {
         return Err(invalid(text, "Overspecified probe description", span));
     }
     let mut fields: [String; 4] = Default::default();
     let first = last + 1 - parts.len();
-    for (field, part) in fields[first..].iter_mut().zip(&parts) {
+    for (field, part) in fields[first..].iter_mut().zip(parts) {
         *field = (*part).to_owned();
     }
     let limits = [PROVNAMELEN, MODNAMELEN, FUNCNAMELEN, NAMELEN];
@@ -264,6 +269,9 @@ mod tests {
     fn omitted_parts_are_leading_ones() {
         let read = |text, spec| parse(text, spec, Span::default()).unwrap().to_string();
         assert_eq!(read("BEGIN", ProbeSpec::Name), ":::BEGIN");
+        assert_eq!(read("::read:", ProbeSpec::Func), ":read::");
+        assert_eq!(read(":a:b:c:d", ProbeSpec::Name), "a:b:c:d");
+        assert!(parse("x::read:", ProbeSpec::Func, Span::default()).is_err());
         assert_eq!(read("read*:entry", ProbeSpec::Name), "::read*:entry");
         assert_eq!(read("syscall:::", ProbeSpec::Name), "syscall:::");
         assert_eq!(
