@@ -284,6 +284,8 @@ impl Consumer {
                 }
             }
             Some(Statement::Ftruncate) => {
+                // What cannot be taken back is not lost either.
+                self.write(sink, text)?;
                 text.clear();
                 if let Err(error) = self.redirect.output(sink.out).truncate() {
                     failed(sink, format!("failed to ftruncate(): {error}"));
