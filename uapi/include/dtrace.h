@@ -1240,6 +1240,66 @@ enum dif_subr {
    `strip`: `ptr(ptr, int)`.
    */
   DIF_SUBR_STRIP = 203,
+  /*
+   `long double +`: `long double(long double, long double)`.
+   */
+  DIF_SUBR_LD_ADD = 220,
+  /*
+   `long double -`: `long double(long double, long double)`.
+   */
+  DIF_SUBR_LD_SUB = 221,
+  /*
+   `long double *`: `long double(long double, long double)`.
+   */
+  DIF_SUBR_LD_MUL = 222,
+  /*
+   `long double /`: `long double(long double, long double)`.
+   */
+  DIF_SUBR_LD_DIV = 223,
+  /*
+   `long double ==`: `int(long double, long double)`.
+   */
+  DIF_SUBR_LD_EQ = 224,
+  /*
+   `long double <`: `int(long double, long double)`.
+   */
+  DIF_SUBR_LD_LT = 225,
+  /*
+   `long double <=`: `int(long double, long double)`.
+   */
+  DIF_SUBR_LD_LE = 226,
+  /*
+   `long double copy`: `long double(long double)`.
+   */
+  DIF_SUBR_LD_VALUE = 227,
+  /*
+   `long double of double`: `long double(double)`.
+   */
+  DIF_SUBR_LD_FROM_DOUBLE = 228,
+  /*
+   `long double of int64_t`: `long double(int64_t)`.
+   */
+  DIF_SUBR_LD_FROM_SIGNED = 229,
+  /*
+   `long double of uint64_t`: `long double(uint64_t)`.
+   */
+  DIF_SUBR_LD_FROM_UNSIGNED = 230,
+  /*
+   `double of long double`: `double(long double)`.
+   */
+  DIF_SUBR_LD_TO_DOUBLE = 231,
+  /*
+   `float of long double`: `float(long double)`.
+   */
+  DIF_SUBR_LD_TO_SINGLE = 232,
+  /*
+   `int64_t of long double`: `int64_t(long double)`.
+   */
+  DIF_SUBR_LD_TO_SIGNED = 233,
+  /*
+   `uint64_t of long double`: `uint64_t(long double)`.
+   */
+  DIF_SUBR_LD_TO_UNSIGNED = 234,
 };
 typedef uint16_t dif_subr;
 

@@ -4,6 +4,10 @@
 //! Subroutine numbers: what `call` names.
 //!
 //! 0 to 43 are the same in every DTrace; 44 to 48 are illumos'; 200 and above are Linux' own.
+//!
+//! From 220 on are the operators of `long double`. A register does not hold such a number, so it goes by the address of its
+//! 16 bytes, x87's extended format; a result lies in scratch memory. What has no address is zero, as a variable is that was
+//! never assigned to.
 
 use crate::numbered::numbered;
 use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
@@ -131,6 +135,36 @@ pub enum Subr {
     Uuidstr = 202,
     /// `strip`: `ptr(ptr, int)`.
     Strip = 203,
+    /// `long double +`: `long double(long double, long double)`.
+    LdAdd = 220,
+    /// `long double -`: `long double(long double, long double)`.
+    LdSub = 221,
+    /// `long double *`: `long double(long double, long double)`.
+    LdMul = 222,
+    /// `long double /`: `long double(long double, long double)`.
+    LdDiv = 223,
+    /// `long double ==`: `int(long double, long double)`.
+    LdEq = 224,
+    /// `long double <`: `int(long double, long double)`.
+    LdLt = 225,
+    /// `long double <=`: `int(long double, long double)`.
+    LdLe = 226,
+    /// `long double copy`: `long double(long double)`.
+    LdValue = 227,
+    /// `long double of double`: `long double(double)`.
+    LdFromDouble = 228,
+    /// `long double of int64_t`: `long double(int64_t)`.
+    LdFromSigned = 229,
+    /// `long double of uint64_t`: `long double(uint64_t)`.
+    LdFromUnsigned = 230,
+    /// `double of long double`: `double(long double)`.
+    LdToDouble = 231,
+    /// `float of long double`: `float(long double)`.
+    LdToSingle = 232,
+    /// `int64_t of long double`: `int64_t(long double)`.
+    LdToSigned = 233,
+    /// `uint64_t of long double`: `uint64_t(long double)`.
+    LdToUnsigned = 234,
 }
 
 /// Every subroutine with the name that D gives it.
@@ -188,11 +222,31 @@ pub const NAMES: &[(Subr, &str)] = &[
     (Subr::LinkNtop, "link_ntop"),
     (Subr::Uuidstr, "uuidstr"),
     (Subr::Strip, "strip"),
+    (Subr::LdAdd, "long double +"),
+    (Subr::LdSub, "long double -"),
+    (Subr::LdMul, "long double *"),
+    (Subr::LdDiv, "long double /"),
+    (Subr::LdEq, "long double =="),
+    (Subr::LdLt, "long double <"),
+    (Subr::LdLe, "long double <="),
+    (Subr::LdValue, "long double copy"),
+    (Subr::LdFromDouble, "long double of double"),
+    (Subr::LdFromSigned, "long double of int64_t"),
+    (Subr::LdFromUnsigned, "long double of uint64_t"),
+    (Subr::LdToDouble, "double of long double"),
+    (Subr::LdToSingle, "float of long double"),
+    (Subr::LdToSigned, "int64_t of long double"),
+    (Subr::LdToUnsigned, "uint64_t of long double"),
 ];
 
 numbered!(Subr: u16, "subroutine", NAMES);
 
 impl Subr {
+    /// Whether this is an operator of D's and no function: its name is for listings.
+    pub fn is_operator(self) -> bool {
+        self >= Self::LdAdd
+    }
+
     /// Whether the subroutine changes what it traces, so that only a destructive consumer may call it.
     pub fn is_destructive(self) -> bool {
         matches!(self, Self::Copyout | Self::Copyoutstr)

@@ -7,14 +7,19 @@
 //! records need not know of either. The machine computes in doubles: a `float` is widened before and narrowed after, which
 //! gives what its own arithmetic would. There are three comparisons; the others are made of them with the operands
 //! exchanged, never by negation, for nothing holds of NaN but `!=`.
+//!
+//! A `long double` goes by its address, as an object does, and all that is done with it is a call. Where its value goes into a
+//! record or a key it is copied first, for what lies between the number and the next is nobody's.
 
 use super::ir::{Inst, VReg};
 use super::lower::Lowering;
-use crate::sema::hir::Expr;
+use crate::sema::hir::{Expr, ExprKind};
 use crate::source::Span;
 use crate::syntax::ast::BinaryOp;
 use crate::types::Ty;
 use dtrace_uapi::dif::Op;
+use dtrace_uapi::subr::Subr;
+use dtrace_uapi::types::DIF_TYPE_CTF;
 
 /// How a register holds a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +28,8 @@ enum Form {
     Unsigned,
     Single,
     Double,
+    /// By the address of its bytes.
+    Extended,
 }
 
 impl Lowering<'_> {
@@ -34,7 +41,8 @@ impl Lowering<'_> {
     fn form(&self, ty: Ty) -> Form {
         match (self.types.float(ty), self.types.int(ty)) {
             (Some(4), _) => Form::Single,
-            (Some(_), _) => Form::Double,
+            (Some(8), _) => Form::Double,
+            (Some(_), _) => Form::Extended,
             // A smaller unsigned integer is a signed one of 64 bits as well.
             (None, Some(int)) if int.signed || int.size < 8 => Form::Signed,
             (None, _) => Form::Unsigned,
@@ -53,14 +61,58 @@ impl Lowering<'_> {
             Form::Single => (value as f32).to_bits().into(),
             _ => value.to_bits(),
         };
-        self.constant(bits, span)
+        let bits = self.constant(bits, span);
+        match self.form(ty) {
+            Form::Extended => self.extended(Subr::LdFromDouble, &[bits], span),
+            _ => bits,
+        }
+    }
+
+    /// Calls an operator of `long double`.
+    fn extended(&mut self, subr: Subr, args: &[VReg], span: Span) -> VReg {
+        self.func.push(Inst::Flush, span);
+        for &value in args {
+            let push = Inst::Push {
+                op: Op::Pushtv,
+                ty: DIF_TYPE_CTF,
+                size: VReg::ZERO,
+                value,
+            };
+            self.func.push(push, span);
+        }
+        self.emit(span, |dst| Inst::Call { dst, subr })
+    }
+
+    /// `value`, which is that of `e`, as it may be recorded: a `long double` that the program has not just computed is copied.
+    pub(super) fn recordable(&mut self, value: VReg, e: &Expr) -> VReg {
+        let computed = matches!(
+            e.kind,
+            ExprKind::Arith(..) | ExprKind::Neg(_) | ExprKind::Float(_) | ExprKind::Convert(_)
+        );
+        match !computed && !e.user && self.is_float(e.ty) && self.form(e.ty) == Form::Extended {
+            true => self.extended(Subr::LdValue, &[value], e.span),
+            false => value,
+        }
     }
 
     /// `value`, a number of type `from`, as one of type `to`.
     pub(super) fn convert_float(&mut self, value: VReg, from: Ty, to: Ty, span: Span) -> VReg {
         use Form::*;
         let op = match (self.form(from), self.form(to)) {
-            (Single, Single) | (Double, Double) => return value,
+            (Single, Single) | (Double, Double) | (Extended, Extended) => return value,
+            (Signed, Extended) => return self.extended(Subr::LdFromSigned, &[value], span),
+            (Unsigned, Extended) => return self.extended(Subr::LdFromUnsigned, &[value], span),
+            (Double, Extended) => return self.extended(Subr::LdFromDouble, &[value], span),
+            (Extended, form) => {
+                let subr = match form {
+                    Single => Subr::LdToSingle,
+                    Signed => Subr::LdToSigned,
+                    Unsigned => Subr::LdToUnsigned,
+                    Double | Extended => Subr::LdToDouble,
+                };
+                let value = self.extended(subr, &[value], span);
+                return self.extend(value, to, span);
+            }
             (Signed, Single) => Op::Fxtos,
             (Unsigned, Single) => Op::Futos,
             (Signed, _) => Op::Fxtod,
@@ -87,12 +139,15 @@ impl Lowering<'_> {
         ty: Ty,
         span: Span,
     ) -> VReg {
-        let op = match op {
-            BinaryOp::Add => Op::Fadd,
-            BinaryOp::Sub => Op::Fsub,
-            BinaryOp::Mul => Op::Fmul,
-            _ => Op::Fdiv,
+        let (op, subr) = match op {
+            BinaryOp::Add => (Op::Fadd, Subr::LdAdd),
+            BinaryOp::Sub => (Op::Fsub, Subr::LdSub),
+            BinaryOp::Mul => (Op::Fmul, Subr::LdMul),
+            _ => (Op::Fdiv, Subr::LdDiv),
         };
+        if self.form(ty) == Form::Extended {
+            return self.extended(subr, &[a, b], span);
+        }
         let a = self.convert_float(a, ty, Ty::DOUBLE, span);
         let b = self.convert_float(b, ty, Ty::DOUBLE, span);
         let value = self.bin(op, a, b, span);
@@ -103,6 +158,11 @@ impl Lowering<'_> {
     pub(super) fn negate_float(&mut self, value: VReg, ty: Ty, span: Span) -> VReg {
         let sign = match self.form(ty) {
             Form::Single => 1 << 31,
+            Form::Extended => {
+                // What is taken from this zero changes its sign and nothing else.
+                let zero = self.float_constant(-0.0, ty, span);
+                return self.float_arith(BinaryOp::Sub, zero, value, ty, span);
+            }
             _ => 1 << 63,
         };
         let sign = self.constant(sign, span);
@@ -118,15 +178,19 @@ impl Lowering<'_> {
         span: Span,
     ) -> VReg {
         let (a, b) = (self.expr(left), self.expr(right));
-        let a = self.convert_float(a, left.ty, Ty::DOUBLE, span);
-        let b = self.convert_float(b, right.ty, Ty::DOUBLE, span);
-        let (op, a, b) = match op {
-            BinaryOp::Lt => (Op::Flt, a, b),
-            BinaryOp::Le => (Op::Fle, a, b),
-            BinaryOp::Gt => (Op::Flt, b, a),
-            BinaryOp::Ge => (Op::Fle, b, a),
-            _ => (Op::Feq, a, b),
+        let (op, subr, a, b) = match op {
+            BinaryOp::Lt => (Op::Flt, Subr::LdLt, a, b),
+            BinaryOp::Le => (Op::Fle, Subr::LdLe, a, b),
+            BinaryOp::Gt => (Op::Flt, Subr::LdLt, b, a),
+            BinaryOp::Ge => (Op::Fle, Subr::LdLe, b, a),
+            _ => (Op::Feq, Subr::LdEq, a, b),
         };
+        if self.form(left.ty) == Form::Extended {
+            return self.extended(subr, &[a, b], span);
+        }
+        // Both are of one type.
+        let a = self.convert_float(a, left.ty, Ty::DOUBLE, span);
+        let b = self.convert_float(b, left.ty, Ty::DOUBLE, span);
         self.bin(op, a, b, span)
     }
 
@@ -138,6 +202,11 @@ impl Lowering<'_> {
         (right, wide): (VReg, Ty),
         span: Span,
     ) -> (VReg, VReg, VReg) {
+        // The old value lies where the new one is going to.
+        let old = match self.form(ty) {
+            Form::Extended => self.extended(Subr::LdValue, &[old], span),
+            _ => old,
+        };
         let left = self.convert_float(old, ty, wide, span);
         let value = self.float_arith(op, left, right, wide, span);
         let new = self.convert_float(value, wide, ty, span);

@@ -26,6 +26,7 @@ use dtrace_uapi::types::{DifType, DIF_TF_BYREF, DIF_TF_BYUREF, DIF_TYPE_STRING};
 pub fn value(expr: &Expr, types: &Types<'_>) -> Result<Difo, AsmError> {
     let mut lowering = Lowering::new(types);
     let src = lowering.expr(expr);
+    let src = lowering.recordable(src, expr);
     let rtype = lowering.dif_type(expr.ty, expr.user);
     lowering.finish(src, expr.span, rtype)
 }
@@ -351,7 +352,10 @@ impl<'a> Lowering<'a> {
     pub(super) fn keys(&mut self, keys: &[Expr]) -> Vec<Key> {
         keys.iter()
             .map(|key| Key {
-                value: self.exact(key),
+                value: {
+                    let value = self.exact(key);
+                    self.recordable(value, key)
+                },
                 ty: key.ty,
                 user: key.user,
                 span: key.span,

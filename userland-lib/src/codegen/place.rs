@@ -71,6 +71,7 @@ impl Lowering<'_> {
                 self.emit(span, |dst| Inst::LoadVar { op, dst, var })
             }
             Target::Memory(addr, Some(bits)) => self.load_bits(*addr, *bits, false, span),
+            Target::Memory(addr, None) if matches!(self.shape(ty), Shape::Object { .. }) => *addr,
             Target::Memory(addr, None) => {
                 let op = self.load_op(ty, false);
                 self.emit(span, |dst| Inst::Load {

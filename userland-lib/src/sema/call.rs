@@ -123,17 +123,30 @@ fn prototype_of(subr: Subr) -> Prototype {
         Subr::DPath => prototype(Ty::STRING, &[Param::Object("path", "struct path *")]),
         Subr::Uuidstr => prototype(Ty::STRING, &[ANY]),
         Subr::Strip => prototype(Ty::VOID_POINTER, &[ANY, Int(Ty::INT)]),
+        // No program can name these.
+        Subr::LdAdd | Subr::LdSub | Subr::LdMul | Subr::LdDiv | Subr::LdValue => {
+            prototype(Ty::LONG_DOUBLE, &[ANY, ANY])
+        }
+        Subr::LdEq | Subr::LdLt | Subr::LdLe => prototype(Ty::INT, &[ANY, ANY]),
+        Subr::LdFromDouble | Subr::LdFromSigned | Subr::LdFromUnsigned => {
+            prototype(Ty::LONG_DOUBLE, &[ANY])
+        }
+        Subr::LdToDouble => prototype(Ty::DOUBLE, &[ANY]),
+        Subr::LdToSingle => prototype(Ty::FLOAT, &[ANY]),
+        Subr::LdToSigned => prototype(Ty::INT64_T, &[ANY]),
+        Subr::LdToUnsigned => prototype(Ty::UINT64_T, &[ANY]),
     }
 }
 
 /// The subroutine of this name.
 pub fn find(name: &str) -> Option<Subr> {
-    Subr::named(name)
+    Subr::named(name).filter(|subr| !subr.is_operator())
 }
 
 /// Names of all subroutines.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    NAMES.iter().map(|(_, name)| *name)
+    let functions = NAMES.iter().filter(|(subr, _)| !subr.is_operator());
+    functions.map(|(_, name)| *name)
 }
 
 /// Checks how many arguments a function got; `most` is `None` where it takes any number.
@@ -306,7 +319,7 @@ mod tests {
     #[test]
     fn every_subroutine_has_a_name_and_a_prototype() {
         for (subr, name) in NAMES {
-            assert_eq!(find(name), Some(*subr));
+            assert_eq!(find(name), Some(*subr).filter(|subr| !subr.is_operator()));
             assert!(prototype_of(*subr).required <= prototype_of(*subr).params.len());
         }
         assert_eq!(find("printf"), None);

@@ -107,6 +107,13 @@ impl Sema<'_, '_> {
     /// A number under another number's type, one of which is a floating-point type.
     pub(super) fn convert_float(&self, e: Expr, ty: Ty) -> Expr {
         let types = &self.state.types;
+        let e = match e.user && !types.fits_register(e.ty) {
+            true => {
+                let ty = e.ty;
+                self.copied_in(e, ty)
+            }
+            false => e,
+        };
         let span = e.span;
         let (from, to) = (types.float(e.ty), types.float(ty));
         let folded = match (&e.kind, to, self.shape(ty)) {
@@ -122,6 +129,7 @@ impl Sema<'_, '_> {
         };
         match folded {
             Some(value) => Expr::new(ExprKind::Float(value), ty, span),
+            None if e.ty == ty => e,
             None if from == to => e.retype(ty),
             None => Expr::new(ExprKind::Convert(Box::new(e)), ty, span),
         }

@@ -116,18 +116,23 @@ impl Sema<'_, '_> {
         if null || types.assignable(ty, value.ty) {
             // An object in user space has to come here before it can be stored.
             let object = !types.fits_register(ty) && value.user;
-            let size = types.size(ty).unwrap_or(0);
-            if object {
-                let span = value.span;
-                let args = vec![
-                    value.retype(Ty::UINTPTR_T),
-                    Expr::int(size, Ty::SIZE_T, span),
-                ];
-                return Ok(Expr::new(ExprKind::Call(Subr::Copyin, args), ty, span));
-            }
-            return Ok(value.retype(ty));
+            return Ok(match object {
+                true => self.copied_in(value, ty),
+                false => value.retype(ty),
+            });
         }
         Err(self.incompatible(ty, op, value.ty, span))
+    }
+
+    /// An object in user space, as one of type `ty` here.
+    pub(super) fn copied_in(&self, value: Expr, ty: Ty) -> Expr {
+        let span = value.span;
+        let size = self.state.types.size(ty).unwrap_or(0);
+        let args = vec![
+            value.retype(Ty::UINTPTR_T),
+            Expr::int(size, Ty::SIZE_T, span),
+        ];
+        Expr::new(ExprKind::Call(Subr::Copyin, args), ty, span)
     }
 
     /// `value * sizeof (element)`, for pointer arithmetic.

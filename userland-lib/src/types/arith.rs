@@ -51,8 +51,7 @@ impl Types<'_> {
     /// Bytes of a floating-point number.
     pub fn float(&self, ty: Ty) -> Option<u8> {
         match self.base(ty) {
-            // Long doubles are not computed with.
-            Kind::Float { size, .. } if u64::from(*size) <= POINTER_SIZE => Some(*size),
+            Kind::Float { size, .. } => Some(*size),
             _ => None,
         }
     }

@@ -388,3 +388,118 @@ fn processors_parts_of_an_aggregation_are_put_together() {
     "#]]
     .assert_eq(&session.finish());
 }
+
+/// Numbers of x87, which hold more than doubles: what `long double` gives in C on the same machine.
+#[test]
+fn long_doubles_are_computed_with() {
+    for (statements, expression, expected) in [
+        ("x = 1.0L; x /= 3;", "x * 3 == 1", "1"),
+        ("x = 1.0L; y = 1.0; x /= 3; y /= 3;", "x == y", "0"),
+        ("x = 1.0L; x /= 3;", "(double)x == 1.0 / 3", "1"),
+        (
+            "x = 9007199254740993L; y = (long double)x;",
+            "(long)y",
+            "9007199254740993",
+        ),
+        (
+            "x = (long double)0xffffffffffffffffull;",
+            "(unsigned long)x == -1",
+            "1",
+        ),
+        (
+            "x = -(long double)0x7fffffffffffffff;",
+            "(long)x",
+            "-9223372036854775807",
+        ),
+        (
+            "x = 1e300L; x *= 1e300;",
+            "x > 1e308 && (double)(x / 1e300) == 1e300",
+            "1",
+        ),
+        ("x = 1e300L * 1e300L;", "(float)x == 1 / 0.0f", "1"),
+        (
+            "x = 2.5L;",
+            "x < 3 && x <= 2.5f && x >= 2.5 && x > 1L && x != 0",
+            "1",
+        ),
+        ("x = 2.5L; y = x++;", "x == 3.5 && y == 2.5", "1"),
+        (
+            "x = 2.5L; y = ++x; x -= 2.75f;",
+            "x == 0.75 && y == 3.5",
+            "1",
+        ),
+        ("x = 2.5L;", "-x + 2.5 == 0 && +x == 2.5", "1"),
+        ("x = 0.0L;", "!x && !-x && (x ? 0 : 1)", "1"),
+        (
+            "self->x += 1.5L; self->x *= self->x;",
+            "self->x == 2.25",
+            "1",
+        ),
+        (
+            "x[1.5L] = 2.5L; x[2.5] = 3; x[1.5]++;",
+            "x[1.5f] == 3.5 && x[2.5L] == 3",
+            "1",
+        ),
+        (
+            "this->x = 1.5L; this->y = this->x; this->x = 2;",
+            "this->y == 1.5",
+            "1",
+        ),
+        ("i = 7; i *= 1.5L;", "i", "10"),
+        (
+            "f = 0.5f; f += 0.25L; d = 1.5; d = 2 * (f + 1.0L);",
+            "d == 3.5 && f == 0.75",
+            "1",
+        ),
+        (
+            "x = 0.0L; x /= x;",
+            "x != x && !(x == x) && !(x < 1) && (int)x == 0",
+            "1",
+        ),
+        (
+            "",
+            "sizeof (1.0L + 1) == 16 && sizeof (1 ? 1 : 1.0L) == 16",
+            "1",
+        ),
+        ("x = 1 ? 1.5L : 2;", "x == 1.5", "1"),
+    ] {
+        assert_eq!(
+            printed("%d", statements, expression),
+            expected,
+            "{statements} {expression}"
+        );
+    }
+}
+
+#[test]
+fn long_doubles_are_loaded_printed_and_aggregated() {
+    let text = r#"
+        struct wide { int i; long double n; };
+        long double total;
+        struct wide w;
+        self long double never, none;
+        BEGIN
+        {
+            p = (uint64_t *)alloca(32);
+            /* -3 and one third, with what a compiler leaves behind the number. */
+            p[0] = 0xc000000000000000; p[1] = 0xdeadbeef0000c000;
+            p[2] = 0xaaaaaaaaaaaaaaab; p[3] = 0x1234567800003ffd;
+            n = (long double *)p;
+            printf("%Lg %.4Lf %Le %d", n[0], n[1] * 2, *n + n[1], n[1] * 3 == 1);
+            w.n = n[1]; w.n -= 1; total += *n; total += n[1];
+            *n = total; n[1]++;
+            printf(" %Lg %g %Lg %g\n", w.n, total, n[0], n[1]);
+            printf("%Lg %Lg\n", self->never, self->none + 1.0L);
+            trace(*n); trace(-n[1]);
+            @[*n] = count(); p[1] = p[1] ^ 0x7777777700000000; @[n[0]] = count();
+            @sum = sum(n[1]); @sum = sum(0.25f);
+        }
+    "#;
+    expect![[r#"
+        |-3 0.6667 -2.666667e+00 1 -0.666667 -2.66667 -2.66667 1.33333$
+        |0 1$
+        |-2.6666666666666665-1.3333333333333333 -2.6666666666666665                2$
+        | 1.5833333333333333$
+    "#]]
+    .assert_eq(&run(&[text]));
+}

@@ -8,6 +8,7 @@
 //! argument is what can be read up to the first NUL or to `strsize`; a result is cut off at `strsize`.
 
 mod addresses;
+mod extended;
 mod files;
 mod locks;
 mod memory;
@@ -48,6 +49,9 @@ pub fn spec(subr: Subr) -> Spec {
         Lltostr | Strtoll | InetNtoa6 => (1, 2),
         Strjoin | Strchr | Strrchr | Strstr | Strtok | InetNtop | LinkNtop | Json | Strip => (2, 2),
         Substr | Index | Rindex => (2, 3),
+        LdAdd | LdSub | LdMul | LdDiv | LdEq | LdLt | LdLe => (2, 2),
+        LdValue | LdFromDouble | LdFromSigned | LdFromUnsigned | LdToDouble | LdToSingle
+        | LdToSigned | LdToUnsigned => (1, 1),
     };
     Spec { min, max }
 }
@@ -74,6 +78,10 @@ pub fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
         MutexOwned | MutexOwner | MutexTypeAdaptive | MutexTypeSpin | RwReadHeld | RwWriteHeld
         | RwIswriter => locks::call(subr, env),
         DPath | Getf | DdiPathname => files::call(subr, env),
+        LdAdd | LdSub | LdMul | LdDiv | LdEq | LdLt | LdLe | LdValue | LdFromDouble
+        | LdFromSigned | LdFromUnsigned | LdToDouble | LdToSingle | LdToSigned | LdToUnsigned => {
+            extended::call(subr, env)
+        }
         // They ask for the size of a STREAMS message, of which Linux has none: no pointer is one.
         Msgdsize | Msgsize => Err(Trap::new(Fault::IllOp, arg(env, 0))),
     }

@@ -195,7 +195,7 @@ pub fn program(seeds: &[Seed]) -> Difo {
         0x114,
     ];
     // Subroutine, and number of arguments.
-    const CALLS: [(u16, u8); 30] = [
+    const CALLS: [(u16, u8); 35] = [
         (0, 0),
         (8, 2),
         (9, 1),
@@ -226,6 +226,11 @@ pub fn program(seeds: &[Seed]) -> Difo {
         (47, 2),
         (48, 1),
         (202, 1),
+        (220, 2),
+        (225, 2),
+        (227, 1),
+        (228, 1),
+        (233, 1),
     ];
     let mut text: Vec<Instr> = vec![];
     for s in seeds {
