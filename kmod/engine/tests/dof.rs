@@ -6,7 +6,8 @@
 mod common;
 
 use common::asm::asm;
-use common::dof::{sample, try_image, Image};
+use common::dof::Image;
+use common::images::{sample, try_image};
 use common::{config, cpu, machine::TestMachine, Steps, PROBE};
 use dtrace_engine::error::Place;
 use dtrace_engine::mem::alloc::{fail_after, live};

@@ -3,12 +3,7 @@
 
 //! A writer of DOF images, section by section.
 
-use super::asm::{asm, asm_with, int, string, var};
-use super::machine::TestMachine;
-use super::{config, cpu, Steps, PROBE};
 use dtrace_engine::dof::Difo;
-use dtrace_engine::mem::alloc::live;
-use dtrace_engine::{Consumer, Enabling};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::dif::{DIF_NREGS, DIF_NTREGS, DIF_VERSION};
 use dtrace_uapi::dof::{
@@ -168,55 +163,4 @@ impl Image {
     pub fn write(&self) -> Vec<u8> {
         self.write_with(|_| {})
     }
-}
-
-/// An image with a bit of everything.
-pub fn sample() -> Image {
-    let mut image = Image::default();
-    image.option(Opt::Strsize, 128);
-    let name = asm_with("ldgs execname, %r1\n ret %r1", string(), &[]);
-    let sum = asm_with(
-        "ldgs 0x500, %r1\n setx 3, %r2\n add %r1, %r2, %r1\n stgs %r1, 0x500\n ret %r1",
-        int(8),
-        &[var(0x500, 0, int(8))],
-    );
-    let pid = asm("ldgs pid, %r1\n setx 5, %r2\n cmp %r1, %r2\n be 6\n setx 1, %r1\n ba 7\n mov %r0, %r1\n ret %r1");
-    image.clause(
-        "syscall",
-        "entry",
-        Some(&pid),
-        &[
-            (Action::Printf, Some(&sum), 0, Some("%d\n")),
-            (Action::Difexpr, Some(&name), 0, None),
-            (Action::Count, None, 1, None),
-        ],
-    );
-    image.clause("fbt", "", None, &[]);
-    image
-}
-
-/// Parses, and runs what is accepted: nothing may panic, and nothing may stay.
-pub fn try_image(bytes: &[u8]) -> bool {
-    let before = live();
-    let accepted = (|| {
-        let e = Enabling::parse(bytes)?;
-        let consumer = Consumer::new(config())?;
-        let mut ecbs = vec![];
-        for id in consumer.add_enabling(&e)? {
-            ecbs.push(consumer.bind(id, PROBE)?);
-        }
-        consumer.set_option(Opt::Bufsize, 65536)?;
-        consumer.set_option(Opt::Aggsize, 65536)?;
-        consumer.set_option(Opt::Dynvarsize, 65536)?;
-        consumer.go()?;
-        consumer.activate();
-        let m = TestMachine::default();
-        for ecb in ecbs.iter().chain(&ecbs) {
-            consumer.fire(&cpu(0), *ecb, &m);
-        }
-        Ok::<_, dtrace_engine::Reason>(())
-    })()
-    .is_ok();
-    assert_eq!(live(), before);
-    accepted
 }

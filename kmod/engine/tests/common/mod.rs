@@ -8,6 +8,7 @@
 pub mod asm;
 pub mod differ;
 pub mod dof;
+pub mod images;
 pub mod machine;
 pub mod tracing;
 
