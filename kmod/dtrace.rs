@@ -39,6 +39,10 @@ module! {
             default: 0,
             description: "Time that a consumer may trace without asking for its records, ms (0: 30 s)",
         },
+        group: u32 {
+            default: u32::MAX,
+            description: "Group whose members may trace their own processes' system calls (none)",
+        },
     },
 }
 
@@ -57,7 +61,8 @@ impl kernel::Module for Dtrace {
             *module_parameters::deadman_timeout.value(),
             *module_parameters::deadman_user.value(),
         );
-        let framework = Framework::new(sys::once::parts()?, deadman)?;
+        let group = *module_parameters::group.value();
+        let framework = Framework::new(sys::once::parts()?, deadman, group)?;
         let providers = providers::register_all(&framework)?;
         let device = KBox::pin_init(device::register(module, framework.clone()), GFP_KERNEL)?;
         Ok(Self {

@@ -7,6 +7,7 @@
  */
 
 #include <linux/context_tracking.h>
+#include <linux/capability.h>
 #include <linux/cpumask.h>
 #include <linux/cred.h>
 #include <linux/irqflags.h>
@@ -17,7 +18,9 @@
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/security.h>
 #include <linux/sched/clock.h>
+#include <linux/sched/coredump.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task_stack.h>
 #include <linux/slab.h>
@@ -25,6 +28,9 @@
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
 #include <linux/irq_work.h>
+#if __has_include(<linux/sched/exec_state.h>)
+#include <linux/sched/exec_state.h>
+#endif
 #include <asm/segment.h>
 
 #include "helpers.h"
@@ -151,6 +157,33 @@ unsigned int dtrace_uid(struct task_struct *task)
 unsigned int dtrace_gid(struct task_struct *task)
 {
 	return __kgid_val(rcu_dereference_raw(task->real_cred)->gid);
+}
+
+/* Whether its user may look into the memory of a task. */
+static bool dtrace_dumpable(struct task_struct *task)
+{
+#if __has_include(<linux/sched/exec_state.h>)
+	struct task_exec_state *state = rcu_dereference_raw(task->exec_state);
+
+	return state && READ_ONCE(state->dumpable) == TASK_DUMPABLE_OWNER;
+#else
+	struct mm_struct *mm = READ_ONCE(task->mm);
+
+	return mm && get_dumpable(mm) == SUID_DUMP_USER;
+#endif
+}
+
+/*
+ * Whether a process is of one user alone. Like ptrace() this refuses those that run, or ran, with the rights of somebody
+ * else: what they read then may still be in their memory.
+ */
+bool dtrace_belongs_to(struct task_struct *task, unsigned int uid)
+{
+	const struct cred *cred = rcu_dereference_raw(task->real_cred);
+
+	return !(task->flags & PF_KTHREAD) && __kuid_val(cred->uid) == uid && __kuid_val(cred->euid) == uid &&
+	       __kuid_val(cred->suid) == uid && gid_eq(cred->gid, cred->egid) && gid_eq(cred->gid, cred->sgid) &&
+	       cap_isclear(cred->cap_permitted) && dtrace_dumpable(task);
 }
 
 unsigned int dtrace_irq_level(void)
@@ -301,6 +334,30 @@ void dtrace_periodic_init(struct delayed_work *work, work_func_t func)
 void dtrace_periodic_queue(struct delayed_work *work, u64 ns)
 {
 	queue_delayed_work(system_long_wq, work, max(nsecs_to_jiffies(ns), 1UL));
+}
+
+/* Of the current task. */
+bool dtrace_in_group(unsigned int gid)
+{
+	kgid_t group = make_kgid(&init_user_ns, gid);
+
+	return gid_valid(group) && in_egroup_p(group);
+}
+
+unsigned int dtrace_current_uid(void)
+{
+	return __kuid_val(current_uid());
+}
+
+/* Whether the kernel keeps nothing secret from, or nothing safe from, those who have all rights. */
+bool dtrace_may_read_kernel(void)
+{
+	return !security_locked_down(LOCKDOWN_BPF_READ_KERNEL);
+}
+
+bool dtrace_may_write(void)
+{
+	return !security_locked_down(LOCKDOWN_BPF_WRITE_USER);
 }
 
 unsigned int dtrace_nr_cpus(void)

@@ -53,6 +53,7 @@ bool dtrace_user_segment(struct task_struct *task, u64 n, u64 *value);
 unsigned int dtrace_ppid(struct task_struct *task);
 unsigned int dtrace_uid(struct task_struct *task);
 unsigned int dtrace_gid(struct task_struct *task);
+bool dtrace_belongs_to(struct task_struct *task, unsigned int uid);
 unsigned int dtrace_irq_level(void);
 u64 dtrace_vtime(struct task_struct *task);
 bool dtrace_progenyof(struct task_struct *task, u64 pid);
@@ -76,6 +77,11 @@ void dtrace_periodic_queue(struct delayed_work *work, u64 ns);
 
 bool dtrace_signal_current(int sig);
 void dtrace_signal_sync(void);
+
+bool dtrace_in_group(unsigned int gid);
+unsigned int dtrace_current_uid(void);
+bool dtrace_may_read_kernel(void);
+bool dtrace_may_write(void);
 
 unsigned int dtrace_nr_cpus(void);
 bool dtrace_cpu_possible(unsigned int cpu);

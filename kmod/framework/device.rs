@@ -14,7 +14,7 @@ use super::tracer::Tracer;
 use super::Framework;
 use crate::sys::percpu::Losses;
 use crate::sys::{clock, device, percpu, privilege};
-use dtrace_engine::{Config, Consumer, Privileges};
+use dtrace_engine::{Config, Consumer};
 use kernel::alloc::KBox;
 use kernel::prelude::*;
 use kernel::seq_file::SeqFile;
@@ -24,7 +24,7 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 /// The registered `/dev/dtrace`.
 pub type Device = device::Device<Open>;
 
-/// Registers `/dev/dtrace`, for root alone.
+/// Registers `/dev/dtrace`, for root alone until the administrator gives the file to others; [`privilege`] says what they may.
 pub fn register(
     module: &'static ThisModule,
     framework: Arc<Framework>,
@@ -57,14 +57,13 @@ impl device::OpenFile for Open {
     type Context = Arc<Framework>;
 
     fn open(framework: &Self::Context) -> Result<Pin<KBox<Self>>> {
-        if !privilege::may_trace() {
-            return Err(EPERM);
-        }
+        let privileges = privilege::of_current(framework.group).ok_or(EPERM)?;
         let framework = framework.clone();
         let ends = framework.ends;
         let engine = Consumer::new(Config {
             ncpus: percpu::nr_cpus(),
-            privileges: Privileges::ALL,
+            privileges,
+            user: privilege::user(),
             features: FEATURES,
             begin: ends.begin.id(),
             end: ends.end.id(),

@@ -151,7 +151,7 @@ impl State {
         for retained in wanted.list.iter().filter(|r| r.desc.id == 0) {
             self.provide(&Description::from(&retained.desc))?;
         }
-        let found = self.find(wanted)?;
+        let found = self.find(at, wanted)?;
         let unarmed = self.unarmed(found.iter().map(|(probe, _)| *probe))?;
         let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
         attached.make_room(wanted)?;
@@ -162,22 +162,34 @@ impl State {
         Ok(u32::try_from(armed).unwrap_or(u32::MAX))
     }
 
-    /// The probes that are described.
-    fn find(&self, wanted: &Wanted) -> Result<KVVec<Match>> {
+    /// The probes that are described, as far as the consumer may use them. A description of which it may use none is refused.
+    fn find(&self, at: usize, wanted: &Wanted) -> Result<KVVec<Match>, Refusal> {
+        let attached = self.attached.get(at).ok_or(refuse(ENODEV))?;
+        let permits = |probe: &ProbeRef| self.permits(&attached.tracer.engine, probe.provider());
         let mut found = KVVec::new();
         for Retained { desc, clause, .. } in &wanted.list {
-            if desc.id != 0 {
-                if let Some(probe) = self.table.get(desc.id) {
-                    found.push((probe, *clause), GFP_KERNEL)?;
+            let matches = match desc.id {
+                0 => self
+                    .table
+                    .matches(&self.table.pattern(&Description::from(desc)))?,
+                id => {
+                    let mut one = KVVec::new();
+                    if let Some(probe) = self.table.get(id) {
+                        one.push(probe, GFP_KERNEL)?;
+                    }
+                    one
                 }
-                continue;
-            }
-            let matches = self
-                .table
-                .matches(&self.table.pattern(&Description::from(desc)))?;
+            };
+            let before = found.len();
             found.reserve(matches.len(), GFP_KERNEL)?;
-            for probe in &matches {
+            for probe in matches.iter().filter(|probe| permits(probe)) {
                 found.push((*probe, *clause), GFP_KERNEL)?;
+            }
+            if found.len() == before && !matches.is_empty() {
+                return Err(Refusal::new(
+                    EACCES,
+                    "the probes need rights over the kernel",
+                ));
             }
         }
         Ok(found)
@@ -196,6 +208,16 @@ impl State {
     }
 
     fn link_new(&mut self, at: usize, created: &[ProbeRef]) {
+        // All of them are of one provider.
+        let provider = created.first().map(|probe| probe.provider());
+        let permitted = self
+            .attached
+            .get(at)
+            .zip(provider)
+            .is_some_and(|(a, provider)| self.permits(&a.tracer.engine, provider));
+        if !permitted {
+            return;
+        }
         let Some(attached) = self.attached.get_mut(at) else {
             return;
         };

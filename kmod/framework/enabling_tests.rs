@@ -18,12 +18,12 @@ use crate::tracer::Tracer;
 use dof::Image;
 use dtrace_engine::mem::alloc as engine_memory;
 use dtrace_engine::{Activity, ClauseId, Config, Consumer, Enabling, Features, Privileges};
-use dtrace_uapi::ioctl::{ProbeDesc, ReplDesc};
+use dtrace_uapi::ioctl::{ProbeDesc, ReplDesc, PRIV_KERNEL, PRIV_USER};
 use dtrace_uapi::limits::RETAIN_MAX;
 use dtrace_uapi::option::{Opt, UNSET};
 use dtrace_uapi::types::ProviderAttributes;
 use kernel::alloc::fail_after;
-use kernel::error::{Error, Result, EINVAL, ENODEV, ENOENT, ENOMEM, ENOSPC};
+use kernel::error::{Error, Result, EACCES, EINVAL, ENODEV, ENOENT, ENOMEM, ENOSPC};
 use kernel::sync::Arc;
 use std::collections::BTreeSet;
 use std::mem::ManuallyDrop;
@@ -34,6 +34,8 @@ use zerocopy::FromZeros;
 /// called `never` nothing can be made.
 #[derive(Default)]
 struct Fake {
+    /// What it asks of its consumers.
+    needs: u32,
     armed: Mutex<BTreeSet<u32>>,
 }
 
@@ -47,7 +49,7 @@ impl Provider for Fake {
     }
 
     fn privileges(&self) -> u32 {
-        0
+        self.needs
     }
 
     fn provide(&self, desc: &Description<'_>, batch: &mut Batch<'_>) -> Result {
@@ -93,11 +95,19 @@ struct World {
 
 impl World {
     fn new() -> Self {
+        Self::with(0)
+    }
+
+    /// The same, of probes for those who have these privileges.
+    fn with(needs: u32) -> Self {
         let table = ManuallyDrop::into_inner(table());
         // SAFETY: this test's lists are its own.
         let writer = unsafe { Writer::new() };
         let mut state = ManuallyDrop::new(State::new(table, writer));
-        let fake = Arc::new(Fake::default());
+        let fake = Arc::new(Fake {
+            needs,
+            ..Fake::default()
+        });
         let index = state.add_provider(fake.clone()).unwrap();
         let mut this = Self {
             state,
@@ -121,9 +131,14 @@ impl World {
     }
 
     fn consumer(&mut self) -> Arc<Tracer> {
+        self.consumer_with(Privileges::ALL)
+    }
+
+    fn consumer_with(&mut self, privileges: Privileges) -> Arc<Tracer> {
         let engine = Consumer::new(Config {
             ncpus: 1,
-            privileges: Privileges::ALL,
+            privileges,
+            user: 0,
             features: Features::default(),
             begin: 1001,
             end: 1002,
@@ -236,6 +251,33 @@ fn clauses_become_ecbs_and_go_with_their_consumer() {
     drop(w.state.detach(&b));
     assert!(w.armed().is_empty());
     assert!(w.state.detach(&b).is_none());
+}
+
+#[test]
+fn probes_of_the_kernel_are_for_those_who_have_rights_over_it() {
+    let weak = Privileges {
+        kernel: false,
+        ..Privileges::ALL
+    };
+    for (needs, permitted) in [(PRIV_KERNEL, false), (PRIV_USER, true), (0, true)] {
+        let mut w = World::with(needs);
+        let tracer = w.consumer_with(weak);
+        let other = w.consumer();
+        let one = w.enable(&tracer, &image(&["one"]));
+        // What matches nothing is refused to nobody, and waits.
+        w.enable(&tracer, &image(&["later"])).ok().unwrap();
+        if permitted {
+            assert_eq!(one.ok().unwrap().0, 1);
+        } else {
+            let text = "the probes need rights over the kernel".into();
+            assert_eq!(told(one.err().unwrap()), (EACCES, text));
+        }
+        assert_eq!(w.armed().len(), usize::from(permitted));
+        w.create(&["later"]);
+        assert_eq!(w.armed().len(), 2 * usize::from(permitted));
+        assert_eq!(tracer.missed(), 0);
+        assert_eq!(w.enable(&other, &image(&["one"])).ok().unwrap().0, 1);
+    }
 }
 
 /// Tries `enabling` with ever more memory until there is enough; each time before, everything is as it was.

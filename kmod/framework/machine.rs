@@ -269,9 +269,8 @@ impl Machine for KernelMachine<'_> {
         self.task().descends_from(pid)
     }
 
-    /// Only consumers that may see all users can open the device, so that nobody asks; and who may not is denied.
-    fn owned(&self) -> bool {
-        false
+    fn owned(&self, user: u32) -> bool {
+        self.task().belongs_to(user)
     }
 
     #[inline]

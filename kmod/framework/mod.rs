@@ -48,13 +48,19 @@ use table::Table;
 pub struct Framework {
     ends: Ends,
     deadman: deadman::Limits,
+    /// Whose members may trace their own processes.
+    group: u32,
     #[pin]
     state: Mutex<State>,
 }
 
 impl Framework {
-    /// The framework, with the provider `dtrace`.
-    pub fn new(parts: Parts<Probe, names::Name>, deadman: deadman::Limits) -> Result<Arc<Self>> {
+    /// The framework, with the provider `dtrace`. Members of `group` may trace their own processes.
+    pub fn new(
+        parts: Parts<Probe, names::Name>,
+        deadman: deadman::Limits,
+        group: u32,
+    ) -> Result<Arc<Self>> {
         let table = Table::new(parts.probes, parts.texts, parts.names);
         let mut state = State::new(table, parts.writer);
         let dtrace: Arc<dyn Provider> = Arc::new(DtraceProvider, GFP_KERNEL)?;
@@ -65,6 +71,7 @@ impl Framework {
             pin_init!(Self {
                 ends,
                 deadman,
+                group,
                 state <- new_mutex!(state, "dtrace::State"),
             }),
             GFP_KERNEL,

@@ -10,6 +10,8 @@ use super::glob;
 use super::provider::{Batch, Description, Provider};
 use super::table::Table;
 use crate::sys::rculist::Writer;
+use dtrace_engine::Consumer;
+use dtrace_uapi::ioctl::PRIV_KERNEL;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -25,6 +27,8 @@ pub struct State {
 /// A provider's place; it stays when the provider goes, since probes refer to it by index.
 struct Slot {
     name: &'static str,
+    /// What a consumer needs to use it.
+    needs: u32,
     provider: Option<Arc<dyn Provider>>,
 }
 
@@ -45,10 +49,12 @@ impl State {
         if self.provider(name.as_bytes()).is_some() {
             return Err(EEXIST);
         }
+        let needs = provider.privileges();
         let index = u32::try_from(self.providers.len()).map_err(|_| ENOSPC)?;
         self.providers.push(
             Slot {
                 name,
+                needs,
                 provider: Some(provider),
             },
             GFP_KERNEL,
@@ -72,6 +78,15 @@ impl State {
 
     fn slot(&self, index: u32) -> Option<&Slot> {
         self.providers.get(usize::try_from(index).ok()?)
+    }
+
+    /// Whether a consumer may use the probes of the provider `index`: those of the kernel's inside need rights over it, for
+    /// their names, their arguments and when they fire tell of it.
+    pub fn permits(&self, engine: &Consumer, index: u32) -> bool {
+        engine.privileges().kernel
+            || self
+                .slot(index)
+                .is_some_and(|slot| slot.needs & PRIV_KERNEL == 0)
     }
 
     /// Creates probes of the provider `index`, all or none, and enables them for whoever has described them.

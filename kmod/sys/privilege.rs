@@ -2,11 +2,39 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 //! Who may do what.
+//!
+//! `CAP_SYS_ADMIN` may do everything, `CAP_PERFMON` see everything. A group that the administrator names may trace processes of
+//! its members' own, each member his, and sees nothing of the kernel. A kernel that is locked down keeps its secrets, or
+//! also user memory from being written, from the first two as well. What a consumer may do is decided when it is opened.
 
 use crate::bindings;
+use dtrace_engine::Privileges;
 
-/// Whether the current task may see everything the kernel does.
-pub fn may_trace() -> bool {
+/// The group that nobody is in.
+const NOBODY: u32 = u32::MAX;
+
+/// What the current task may do, a member of `group` among others; `None` where that is nothing.
+pub fn of_current(group: u32) -> Option<Privileges> {
+    // SAFETY: These need nothing.
+    let (admin, monitor, member, read, write) = unsafe {
+        (
+            bindings::capable(bindings::CAP_SYS_ADMIN as i32),
+            bindings::capable(bindings::CAP_PERFMON as i32),
+            group != NOBODY && bindings::dtrace_in_group(group),
+            bindings::dtrace_may_read_kernel(),
+            bindings::dtrace_may_write(),
+        )
+    };
+    let all = admin || monitor;
+    (all || member).then_some(Privileges {
+        kernel: all && read,
+        all_users: all,
+        destructive: admin && write,
+    })
+}
+
+/// The current task's user.
+pub fn user() -> u32 {
     // SAFETY: Needs nothing.
-    unsafe { bindings::capable(bindings::CAP_SYS_ADMIN as i32) }
+    unsafe { bindings::dtrace_current_uid() }
 }

@@ -91,6 +91,13 @@ impl<'a> Current<'a> {
         unsafe { bindings::dtrace_gid(self.task) }
     }
 
+    /// Whether it is a process of `user`'s alone: one that has no other identity, and that could have nothing in its memory that
+    /// the user may not see.
+    pub fn belongs_to(self, user: u32) -> bool {
+        // SAFETY: As in `ppid`.
+        unsafe { bindings::dtrace_belongs_to(self.task, user) }
+    }
+
     /// Time that it has spent on a CPU, ns.
     pub fn vtime(self) -> u64 {
         // SAFETY: The task is current.

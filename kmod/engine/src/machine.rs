@@ -163,8 +163,8 @@ pub trait Machine {
     fn user_args(&self) -> Option<(u64, u64)>;
     /// Whether the current process is `pid` or descends from it.
     fn progenyof(&self, pid: u64) -> bool;
-    /// Whether the current process belongs to the consumer's user; asked only where the consumer may not see others.
-    fn owned(&self) -> bool;
+    /// Whether the current process belongs to `user` alone; asked only where the consumer may not see others.
+    fn owned(&self, user: u32) -> bool;
 
     /// Loads `out.len()` bytes of kernel memory. [`BadAddr`] holds the first byte that could not be read, or `addr`.
     fn load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr>;

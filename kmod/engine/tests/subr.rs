@@ -304,6 +304,7 @@ fn every_kind_of_fault() {
 
 #[test]
 fn without_privileges_the_kernel_and_other_users_are_out_of_reach() {
+    // At END, which fires for the consumer wherever that is.
     let fire = |text: &str, owned: bool| {
         let c = Consumer::new(dtrace_engine::Config {
             privileges: Privileges {
@@ -320,6 +321,8 @@ fn without_privileges_the_kernel_and_other_users_are_out_of_reach() {
         );
         b.m.owned = owned;
         b.m.user.get_mut().insert(USTR, b"user\0\0\0\0".to_vec());
+        b.ecbs[0].probe = common::END;
+        b.consumer.drain();
         b.fire()[0].map(|f| f.fault)
     };
     assert_eq!(
@@ -348,6 +351,24 @@ fn without_privileges_the_kernel_and_other_users_are_out_of_reach() {
     );
     // What is the engine's own can be read.
     assert_eq!(fire(&call_text("strlen", &["\"text\""]), false), None);
+    // Where the process is somebody else's, no probe fires but the consumer's own.
+    let fire = |owned: bool| {
+        let c = Consumer::new(dtrace_engine::Config {
+            privileges: Privileges {
+                kernel: false,
+                all_users: false,
+                destructive: false,
+            },
+            ..config()
+        })
+        .unwrap();
+        let one = || action(Action::Difexpr, asm("ldgs pid, %r1\n ret %r1"));
+        let mut b = Bench::with(c, vec![clause(None, vec![one()])]);
+        b.m.owned = owned;
+        assert_eq!(b.fire(), [None]);
+        b.read(Which::Principal).0.len()
+    };
+    assert_eq!((fire(true), fire(false)), (24, 0));
 }
 
 #[test]

@@ -252,6 +252,8 @@ pub mod error {
     pub const ENODEV: Error = Error(-19);
     /// No memory.
     pub const ENOMEM: Error = Error(-12);
+    /// No permission.
+    pub const EACCES: Error = Error(-13);
     /// Invalid.
     pub const EINVAL: Error = Error(-22);
     /// No space.

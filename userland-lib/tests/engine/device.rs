@@ -92,6 +92,7 @@ impl EngineDevice {
         let config = Config {
             ncpus: CPUS as usize,
             privileges: Privileges::ALL,
+            user: 0,
             features: Features {
                 signals: true,
                 ustack: true,

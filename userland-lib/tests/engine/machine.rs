@@ -258,7 +258,7 @@ impl Machine for Firing<'_> {
         pid == u64::from(self.thread.pid)
     }
 
-    fn owned(&self) -> bool {
+    fn owned(&self, _user: u32) -> bool {
         true
     }
 

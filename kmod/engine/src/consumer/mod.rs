@@ -42,7 +42,7 @@ use options::Options;
 pub use pending::{Binding, Pending};
 use run::{CpuState, Run};
 
-/// What the consumer's opener may see and do.
+/// What the consumer's opener may see and do. Whoever may see no other user's processes has no probe fire in them, either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Privileges {
     /// May read kernel memory and state: without it loads fault with KPRIV.
@@ -90,6 +90,8 @@ pub struct Config {
     pub ncpus: usize,
     /// Of the opener.
     pub privileges: Privileges,
+    /// Who that is.
+    pub user: u32,
     /// Of the platform.
     pub features: Features,
     /// The id of `dtrace:::BEGIN`.
@@ -206,6 +208,11 @@ impl Consumer {
         })
     }
 
+    /// What its opener may see and do.
+    pub fn privileges(&self) -> Privileges {
+        self.config.privileges
+    }
+
     fn control(&self) -> Result<Guard<'_, Control>, Reason> {
         self.control.take().ok_or(BUSY)
     }
@@ -306,6 +313,14 @@ impl Consumer {
         }
     }
 
+    /// Whether `probe` fires for this consumer alone, wherever that is.
+    fn is_own(&self, probe: ProbeId) -> bool {
+        let Config {
+            begin, end, error, ..
+        } = self.config;
+        probe == begin || probe == end || probe == error
+    }
+
     /// Fires `ecb` on `cpu`: predicate, actions, records, aggregations. A fault is returned for the framework to fire
     /// `ERROR` for this consumer, with interrupts still off; a fault within `ERROR` is counted instead.
     #[inline]
@@ -316,6 +331,9 @@ impl Consumer {
             return None;
         }
         let run = self.run.get()?;
+        if !run.core.all_users && !self.is_own(ecb.probe) && !m.owned(run.core.user) {
+            return None;
+        }
         let clause = run.clauses.get(ecb.clause.index as usize)?;
         // Whoever claims a CPU sees to it that claims are not nested, and counts what that costs.
         let mut state = run.cpus.enter(cpu)?;

@@ -266,6 +266,7 @@ fn allocate(
         strsize: control.options.get(Opt::Strsize) as usize,
         kernel: config.privileges.kernel,
         all_users: config.privileges.all_users,
+        user: config.user,
     };
     let sides = Vec::try_from_fn(config.ncpus, |cpu| {
         if !traced(cpu) {

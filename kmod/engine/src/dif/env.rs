@@ -39,6 +39,8 @@ pub struct Core {
     pub kernel: bool,
     /// All users' processes may be read.
     pub all_users: bool,
+    /// The consumer's user, whose processes may be read in any case.
+    pub user: u32,
 }
 
 /// An entry of the tuple stack.
@@ -478,7 +480,7 @@ impl<M: Machine> Env<'_, M> {
     /// Refuses user memory and state of other users' processes to those who may not see them.
     #[inline]
     pub fn check_user(&self) -> Result<(), Trap> {
-        if self.core.all_users || self.m.owned() {
+        if self.core.all_users || self.m.owned(self.core.user) {
             Ok(())
         } else {
             Err(Trap::new(Fault::Upriv, 0))

@@ -97,6 +97,7 @@ fn outcome(
         strsize: STRSIZE,
         kernel,
         all_users: true,
+        user: 0,
     };
     let words = core.dynamics.as_ref().unwrap().key_words();
     let mut vm = Vm::new(&core, 1024, usize::MAX, table.locals_size(), words, 7).unwrap();

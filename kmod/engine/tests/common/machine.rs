@@ -215,7 +215,8 @@ impl Machine for TestMachine {
     fn progenyof(&self, pid: u64) -> bool {
         pid == 1 || pid == u64::from(self.pid)
     }
-    fn owned(&self) -> bool {
+    fn owned(&self, user: u32) -> bool {
+        assert_eq!(user, super::USER);
         self.owned
     }
     fn load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr> {

@@ -29,11 +29,14 @@ pub const BEGIN: u32 = 1;
 pub const END: u32 = 2;
 pub const ERROR: u32 = 3;
 pub const PROBE: u32 = 10;
+/// The user that consumers are of.
+pub const USER: u32 = 501;
 
 pub fn config() -> Config {
     Config {
         ncpus: 2,
         privileges: Privileges::ALL,
+        user: USER,
         features: Features {
             signals: true,
             ustack: true,
