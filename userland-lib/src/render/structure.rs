@@ -202,10 +202,7 @@ fn scalar(form: &Form, shape: &Shape, data: &[u8], bit_offset: u64, bits: u32) -
     let start = usize::try_from(bit_offset / 8).ok()?;
     if let Form::Float = form {
         let end = start.checked_add(usize::try_from(shape.size).ok()?)?;
-        let mut text = Vec::new();
-        let value = float::from_bytes(data.get(start..end)?)?;
-        float::float(&mut text, &pad::Spec::default(), value, 'g');
-        return String::from_utf8(text).ok();
+        return float::text(data.get(start..end)?);
     }
     let width = if bits == 0 {
         u32::try_from(shape.size.checked_mul(8)?).ok()?

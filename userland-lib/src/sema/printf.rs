@@ -160,6 +160,7 @@ enum Wanted {
 /// What `conv` takes, with D's words for it; `None` if there is no such conversion.
 fn wanted(conv: &Conversion) -> Option<(Wanted, &'static str)> {
     const INTEGERS: &str = "char, short, int, long, or long long";
+    const FLOATS: &str = "float, double, or long double";
     let sized = |size: u8, names: [&'static str; 2]| match conv.kind {
         'd' | 'i' => Some((Wanted::Exactly(size, Some(true)), names[0])),
         'o' | 'u' => Some((Wanted::Exactly(size, Some(false)), names[1])),
@@ -170,6 +171,8 @@ fn wanted(conv: &Conversion) -> Option<(Wanted, &'static str)> {
         (Size::Long | Size::Wide, 'c') => Some((Wanted::Exactly(4, Some(true)), "int")),
         (Size::Long | Size::Wide, 's') => Some((Wanted::Wide, "wchar_t []")),
         (Size::Short, _) => sized(2, ["short", "unsigned short"]),
+        // C's `l` means nothing to them.
+        (Size::Long, 'e' | 'E' | 'f' | 'F' | 'g' | 'G') => Some((Wanted::Float, FLOATS)),
         (Size::Long, _) => sized(8, ["long", "unsigned long"]),
         (Size::LongLong, _) => sized(8, ["long long", "unsigned long long"]),
         (Size::LongDouble, 'e' | 'E' | 'f' | 'F' | 'g' | 'G') => {
@@ -183,7 +186,7 @@ fn wanted(conv: &Conversion) -> Option<(Wanted, &'static str)> {
                 "pointer or integer (with -p/-c) or _usymaddr (without -p/-c)",
             ),
             'c' | 'C' => (Wanted::Character, "char, short, or int"),
-            'e' | 'E' | 'f' | 'F' | 'g' | 'G' => (Wanted::Float, "float, double, or long double"),
+            'e' | 'E' | 'f' | 'F' | 'g' | 'G' => (Wanted::Float, FLOATS),
             'k' => (Wanted::Stack, "stack"),
             's' | 'S' => (Wanted::String, "char [] or string (or use stringof)"),
             'T' | 'Y' => (Wanted::Time, "int64_t"),
@@ -438,6 +441,7 @@ mod tests {
             ("%k", &[Ty::STACK], &[Ty::LONG]),
             ("%Y", &[Ty::UINT64_T], &[Ty::INT]),
             ("%f", &[Ty::DOUBLE, Ty::FLOAT], &[Ty::INT]),
+            ("%lf", &[Ty::DOUBLE, Ty::FLOAT], &[Ty::LONG]),
             ("%A", &[Ty::FLOAT], &[Ty::STRING]),
             ("%Lf", &[Ty::LONG_DOUBLE], &[Ty::DOUBLE]),
         ] {

@@ -48,10 +48,13 @@ impl Types<'_> {
         matches!(self.base(ty), Kind::Pointer { .. })
     }
 
-    /// Bytes of a floating-point number.
+    /// Bytes of a floating-point number of a format that D computes in.
     pub fn float(&self, ty: Ty) -> Option<u8> {
         match self.base(ty) {
-            Kind::Float { size, .. } => Some(*size),
+            Kind::Float {
+                size: size @ (4 | 8 | 16),
+                ..
+            } => Some(*size),
             _ => None,
         }
     }

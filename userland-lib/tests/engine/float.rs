@@ -196,6 +196,53 @@ fn members_and_elements_are_numbers() {
 }
 
 #[test]
+fn objects_and_traces_show_the_digits_that_tell_a_number() {
+    let text = r#"
+        struct mixed { float f; double d; };
+        BEGIN
+        {
+            p = (struct mixed *)alloca(sizeof (struct mixed));
+            p->f = 0.1; p->d = 0.1f;
+            trace(p->f); trace(" "); trace(p->d); trace(" "); trace(1e16 / 3);
+            print(p);
+        }
+    "#;
+    expect![[r#"
+        |0.1 0.10000000149011612 3333333333333333.50x8dd7000000000000 = *$
+        |                                            (struct mixed) {$
+        |                                             .f = (float)0.1,$
+        |                                             .d = (double)0.10000000149011612,$
+        |                                            }$
+    "#]]
+    .assert_eq(&run(&[text]));
+}
+
+#[test]
+fn translators_convert_numbers() {
+    let text = r#"
+        struct raw { int milli; double share; };
+        typedef struct info { double seconds; int percent; float half; long double whole; } info_t;
+        translator info_t < struct raw *r >
+        {
+            seconds = r->milli / 1000.0;
+            percent = r->share * 100;
+            half = r->share / 2;
+            whole = r->milli;
+        };
+        BEGIN
+        {
+            p = (struct raw *)alloca(sizeof (struct raw));
+            p->milli = 1500; p->share = 0.378;
+            printf("%g", xlate <info_t *> (p)->seconds);
+            printf(" %d", xlate <info_t *> (p)->percent);
+            printf(" %g", xlate <info_t *> (p)->half);
+            printf(" %Lg", xlate <info_t *> (p)->whole * 2);
+        }
+    "#;
+    assert_eq!(run(&[text]), "|1.5 37 0.189 3000");
+}
+
+#[test]
 fn predicates_and_branches_ask_for_more_than_zero() {
     let text = r#"
         double zero, half;

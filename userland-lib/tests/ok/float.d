@@ -21,3 +21,14 @@ BEGIN
 	d -= (unsigned long)arg1;
 	f++;
 }
+
+long double l;
+
+BEGIN
+{
+	l = -l * 2 + arg0;
+	d = l > 1.5L ? l : d;
+	@[l] = sum(f);
+	@max = max(l);
+	@steps = quantize(d, 2.5);
+}
