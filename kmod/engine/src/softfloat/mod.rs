@@ -21,6 +21,8 @@ mod convert;
 mod format;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod x87;
 
 pub use convert::{convert, from_i64, from_u64, to_i64, to_u64};
 pub use format::{Double, Extended, Format, Single};
