@@ -62,8 +62,12 @@ test: modules userland
 bench: modules userland
 	@scripts/bench
 
+##fuzz SECONDS=N [TARGET='NAME…']|look for inputs that break the compiler or the engine, N seconds each target
+fuzz: setup
+	@scripts/fuzz '$(SECONDS)' $(TARGET)
+
 ##install DESTDIR=DIR [KDIR=DIR]|lay out module, command, D libraries and header below DESTDIR
 install:
 	@scripts/install '$(DESTDIR)' '$(KDIR)'
 
-.PHONY: help setup modules userland run shell cases conformance demo check test bench install
+.PHONY: help setup modules userland run shell cases conformance demo check test bench fuzz install

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Buffers of any size and policy under any sequence of records: what each policy owes is kept.
+
+use crate::common::tracing::{filled, ring, switched};
+
+/// More firings than it takes to wrap around the largest buffer several times.
+const LONGEST: usize = 400;
+
+/// Policy, size, sizes of three clauses' records, and then a firing a byte.
+pub fn buffers(data: &[u8]) {
+    let [policy, low, high, a, b, c, firings @ ..] = data else {
+        return;
+    };
+    let size = u64::from(u16::from_le_bytes([*low, *high]) % 1024);
+    let extra = [a, b, c].map(|n| u32::from(*n) + 1);
+    let firings = firings.iter().take(LONGEST);
+    let firings: Vec<(usize, bool)> = firings
+        .map(|byte| (usize::from(byte % 3), byte >= &224))
+        .collect();
+    match policy % 3 {
+        0 => switched(size, &extra, &firings),
+        1 => filled(size, &extra, &firings),
+        _ => ring(size, &extra, &firings),
+    }
+}

@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Images: whatever they hold, they are refused or run, and leave nothing behind.
+
+use crate::common::dof::Image;
+use crate::common::images::{sample, try_image};
+use arbitrary::{Arbitrary, Result, Unstructured};
+
+/// An image: as it is, a good one with changes, or sections of any kind behind a good header.
+pub fn dof(data: &[u8]) {
+    let Some((mode, data)) = data.split_first() else {
+        return;
+    };
+    match mode % 3 {
+        0 => drop(try_image(data)),
+        1 => drop(try_image(&changed(data))),
+        _ => {
+            if let Ok(image) = sections(&mut Unstructured::new(data)) {
+                try_image(&image);
+            }
+        }
+    }
+}
+
+/// The sample with words changed: each by three bytes, place and value.
+fn changed(data: &[u8]) -> Vec<u8> {
+    let mut image = sample().write();
+    for change in data.chunks_exact(3) {
+        let at = usize::from(u16::from_le_bytes([change[0], change[1]]));
+        // Small numbers as whole words, as they are links and kinds; others as single bytes.
+        let (at, value) = (at % image.len(), change[2]);
+        match image.get_mut(at & !3..(at & !3) + 4) {
+            Some(word) if value < 64 => word.copy_from_slice(&u32::from(value).to_le_bytes()),
+            _ => image[at] = value,
+        }
+    }
+    image
+}
+
+/// An image whose header and sections' places are right.
+fn sections(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+    let mut image = sample();
+    if bool::arbitrary(u)? {
+        image = Image::default();
+    }
+    while !u.is_empty() && image.secs.len() < 200 {
+        let known: Vec<u32> = image.secs.iter().map(|(sec, _)| sec.ty).collect();
+        let mut section = match (known.is_empty(), u.int_in_range(0..=2)?) {
+            // Another of a section that is there.
+            (false, 0) => image.secs[u.choose_index(known.len())?].clone(),
+            _ => {
+                let mut section = sample().secs[u.choose_index(sample().secs.len())?].clone();
+                section.1 = words(u)?;
+                section
+            }
+        };
+        if u.ratio(1, 4)? {
+            section.0.entsize = u.int_in_range(0..=64)?;
+        }
+        section.0.size = section.1.len() as u64;
+        if u.ratio(1, 3)? && !section.1.is_empty() {
+            let at = u.choose_index(section.1.len())?;
+            section.1[at] = u8::arbitrary(u)?;
+        }
+        image.secs.push(section);
+    }
+    Ok(image.write())
+}
+
+/// Words that are small as a rule, as numbers of sections are.
+fn words(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for _ in 0..u.int_in_range(0..=24)? {
+        let word = match u.ratio(7, 8)? {
+            true => u32::from(u8::arbitrary(u)? % 32),
+            false => u32::arbitrary(u)?,
+        };
+        bytes.extend(word.to_le_bytes());
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,366 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! D programs from choices: declarations, and clauses of statements whose expressions have the types that their places
+//! want, as a rule.
+//!
+//! The choices are the bytes of the input, so that a mutator's small change is a small change of the program. Where they
+//! end, the simplest choice is made, so every input is a program and every program ends.
+
+use arbitrary::{Arbitrary, Result, Unstructured};
+use std::fmt::Write;
+
+/// What every program declares.
+const DECLARATIONS: &str = "\
+struct pair { int a; struct pair *next; char c[8]; unsigned b : 5; int64_t w; };\n\
+enum color { RED, BLUE = 7 };\n\
+typedef unsigned short small;\n\
+translator struct pair < int i > { a = i; w = i + 1; };\n\
+inline int one = 1;\n\
+inline int twice[int n] = n * 2;\n\
+int g; small h; string s; struct pair sp; int arr[4]; int map[int, string]; string names[int];\n\
+self int t; self string ts; self int tm[int];\n\
+this int l; this string ls; this struct pair lp; this char c;\n";
+
+/// Nesting of expressions and of branches.
+const DEEPEST: u32 = 6;
+/// Length of a program, bytes.
+const LONGEST: usize = 1 << 13;
+
+/// A program under construction.
+pub struct Writer<'u, 'd> {
+    u: &'u mut Unstructured<'d>,
+    text: String,
+    depth: u32,
+}
+
+/// The type that an expression is to have.
+#[derive(Clone, Copy)]
+enum Want {
+    Int,
+    Str,
+    Pair,
+}
+
+/// The program of these choices.
+pub fn program(u: &mut Unstructured<'_>) -> Result<String> {
+    let mut writer = Writer {
+        u,
+        text: DECLARATIONS.to_owned(),
+        depth: 0,
+    };
+    loop {
+        writer.clause()?;
+        if writer.u.is_empty() || writer.text.len() > LONGEST {
+            return Ok(writer.text);
+        }
+    }
+}
+
+impl Writer<'_, '_> {
+    fn put(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    fn choose(&mut self, words: &[&str]) -> Result<()> {
+        let word = self.u.choose(words)?;
+        self.text.push_str(word);
+        Ok(())
+    }
+
+    /// Writes `pattern`, in which `#` stands for an integer, `$` for a string, `&` for a pointer to a pair.
+    fn fill(&mut self, pattern: &str) -> Result<()> {
+        self.depth += 1;
+        for c in pattern.chars() {
+            match c {
+                '#' => self.expression(Want::Int)?,
+                '$' => self.expression(Want::Str)?,
+                '&' => self.expression(Want::Pair)?,
+                '~' => self.put("&"),
+                c => self.text.push(c),
+            }
+        }
+        self.depth -= 1;
+        Ok(())
+    }
+
+    fn fill_one(&mut self, patterns: &[&str]) -> Result<()> {
+        let pattern = self.u.choose(patterns)?;
+        self.fill(pattern)
+    }
+
+    fn is_deep(&self) -> bool {
+        self.depth > DEEPEST || self.u.is_empty() || self.text.len() > LONGEST
+    }
+
+    fn clause(&mut self) -> Result<()> {
+        self.choose(&[
+            "BEGIN",
+            "syscall::read:entry",
+            "fbt::schedule:entry, END",
+            "tick-1s",
+        ])?;
+        if self.u.ratio(1, 3)? {
+            self.fill("\n/#/")?;
+        }
+        self.put("\n{\n");
+        self.statements()?;
+        self.put("}\n");
+        Ok(())
+    }
+
+    fn statements(&mut self) -> Result<()> {
+        for _ in 0..self.u.int_in_range(0..=5)? {
+            self.statement()?;
+        }
+        Ok(())
+    }
+
+    fn statement(&mut self) -> Result<()> {
+        if !self.is_deep() && self.u.ratio(1, 8)? {
+            self.depth += 1;
+            self.fill("if (#) {\n")?;
+            self.statements()?;
+            if bool::arbitrary(self.u)? {
+                self.put("} else {\n");
+                self.statements()?;
+            }
+            self.put("}\n");
+            self.depth -= 1;
+            return Ok(());
+        }
+        self.fill_one(&[
+            "trace(#)",
+            "trace($)",
+            "g = #",
+            "s = $",
+            "self->t = #",
+            "self->ts = $",
+            "self->tm[#] = #",
+            "this->l = #",
+            "this->ls = $",
+            "this->c = #",
+            "map[#, $] = #",
+            "names[#] = $",
+            "arr[1] = #",
+            "sp.a = #",
+            "this->lp.w = #",
+            "this->lp = *&",
+            "sp = *&",
+            "h += #",
+            "g <<= #",
+            "g++",
+            "--self->t",
+            "printf(\"%d %s\\n\", #, $)",
+            "printf(\"%*.*x|%-8c|%5u\\n\", #, #, #, #, #)",
+            "@a[#, $] = count()",
+            "@b = sum(#)",
+            "@c[$] = quantize(#)",
+            "@d[#] = lquantize(#, 0, 100, 10)",
+            "@e = llquantize(#, 10, 0, 6, 20)",
+            "@f[stack(3)] = avg(#)",
+            "@g = stddev(#)",
+            "@h[#, #, #] = min(#)",
+            "printa(@a)",
+            "printa(\"%d %s %@u\\n\", @a)",
+            "clear(@b)",
+            "normalize(@b, 7)",
+            "trunc(@a, #)",
+            "tracemem(#, 16)",
+            "tracemem(#, 16, #)",
+            "print(&)",
+            "print(~sp)",
+            "stack()",
+            "ustack(4)",
+            "exit(#)",
+            "self->spec = speculation()",
+            "speculate(#)",
+            "commit(#)",
+            "discard(#)",
+            "bcopy($, alloca(8), 4)",
+            "copyinto(#, 8, alloca(8))",
+            "trace(xlate <struct pair> (#).w)",
+            "mod(#)",
+            "sym(#)",
+            "raise(#)",
+            "stop()",
+            "chill(#)",
+            "setopt(\"quiet\")",
+            "system(\"%d\", #)",
+            "#",
+            "$",
+        ])?;
+        self.put(";\n");
+        Ok(())
+    }
+
+    fn expression(&mut self, want: Want) -> Result<()> {
+        // Now and then something of another type.
+        let want = match self.u.ratio(1, 64)? {
+            true => *self.u.choose(&[Want::Int, Want::Str, Want::Pair])?,
+            false => want,
+        };
+        match want {
+            Want::Int => self.integer(),
+            Want::Str => self.string(),
+            Want::Pair => self.pair(),
+        }
+    }
+
+    fn integer(&mut self) -> Result<()> {
+        if self.is_deep() || self.u.ratio(1, 3)? {
+            return self.plain_integer();
+        }
+        if bool::arbitrary(self.u)? {
+            self.fill("(#")?;
+            self.choose(&[
+                "+", "-", "*", "/", "%", "&", "|", "^", "<<", ">>", "<", "<=", ">", ">=", "==",
+                "!=", "&&", "||", "^^", ",",
+            ])?;
+            return self.fill(" #)");
+        }
+        self.fill_one(&[
+            "(# ? # : #)",
+            "- #",
+            "!#",
+            "(g = #)",
+            "(this->c += #)",
+            "(self->t |= #)",
+            "(h -= #)",
+            "(int)#",
+            "(char)#",
+            "(unsigned short)#",
+            "(uint64_t)#",
+            "(enum color)#",
+            "($ == $)",
+            "($ < $)",
+            "strlen($)",
+            "index($, $)",
+            "rindex($, $, #)",
+            "(strstr($, $) != NULL)",
+            "strtoll($)",
+            "strtoll($, 16)",
+            "map[#, $]",
+            "self->tm[#]",
+            "arr[# & 3]",
+            "twice[#]",
+            "&->a",
+            "&->w",
+            "&->b",
+            "&->c[#]",
+            "(int)(intptr_t)&",
+            "*(int *)#",
+            "*(int *)copyin(#, 4)",
+            "(& == NULL)",
+            "(&+1 - &)",
+            "htons(#)",
+            "ntohl(#)",
+            "htonll(#)",
+            "progenyof(#)",
+            "sizeof (struct pair)",
+            "sizeof ($)",
+            "offsetof(struct pair, w)",
+            "getmajor(#)",
+        ])
+    }
+
+    fn plain_integer(&mut self) -> Result<()> {
+        if self.u.ratio(1, 3)? {
+            let number = match bool::arbitrary(self.u)? {
+                true => u64::from(u8::arbitrary(self.u)?),
+                false => u64::arbitrary(self.u)?,
+            };
+            let suffix = *self.u.choose(&["", "u", "l", "ull"])?;
+            let _ = write!(self.text, "{number}{suffix}");
+            return Ok(());
+        }
+        self.choose(&[
+            "g",
+            "h",
+            "self->t",
+            "this->l",
+            "this->c",
+            "arg0",
+            "arg1",
+            "pid",
+            "tid",
+            "timestamp",
+            "errno",
+            "one",
+            "RED",
+            "BLUE",
+            "sp.a",
+            "sp.b",
+            "this->lp.w",
+            "self->spec",
+            "'x'",
+            "curthread->pid",
+            "`total_forks",
+            "args[1]",
+            "rand()",
+            "id",
+            "stackdepth",
+            "(g++)",
+            "(--this->l)",
+        ])
+    }
+
+    fn string(&mut self) -> Result<()> {
+        if self.is_deep() || self.u.ratio(1, 3)? {
+            return self.choose(&[
+                "s",
+                "self->ts",
+                "this->ls",
+                "execname",
+                "probefunc",
+                "\"\"",
+                "\"/usr//lib/../x\"",
+                "\"a,b;c\"",
+                "\"{\\\"k\\\": [1, 2]}\"",
+                "curthread->comm",
+            ]);
+        }
+        self.fill_one(&[
+            "strjoin($, $)",
+            "substr($, #)",
+            "substr($, #, #)",
+            "strchr($, #)",
+            "strrchr($, #)",
+            "strstr($, $)",
+            "strtok($, $)",
+            "basename($)",
+            "dirname($)",
+            "cleanpath($)",
+            "lltostr(#)",
+            "lltostr(#, 16)",
+            "toupper($)",
+            "tolower($)",
+            "copyinstr(#)",
+            "copyinstr(#, #)",
+            "json($, \"k[1]\")",
+            "inet_ntop(2, alloca(16))",
+            "stringof($)",
+            "stringof(&->c)",
+            "names[#]",
+            "(s = $)",
+            "(this->ls = $)",
+            "(# ? $ : $)",
+            "(#, $)",
+        ])
+    }
+
+    fn pair(&mut self) -> Result<()> {
+        if self.is_deep() || self.u.ratio(1, 3)? {
+            return self.choose(&["(&sp)", "sp.next", "(&this->lp)", "this->lp.next"]);
+        }
+        self.fill_one(&[
+            "((struct pair *)alloca(sizeof (struct pair)))",
+            "((struct pair *)copyin(#, sizeof (struct pair)))",
+            "((struct pair *)#)",
+            "((userland struct pair *)#)",
+            "&->next",
+            "(& + #)",
+            "(# ? & : &)",
+        ])
+    }
+}
