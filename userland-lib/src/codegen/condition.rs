@@ -45,7 +45,7 @@ impl Lowering<'_> {
                 left,
                 right,
             } => {
-                let (a, b) = (self.expr(left), self.expr(right));
+                let (a, b) = (self.exact(left), self.exact(right));
                 self.func.push(Inst::Compare { op: Op::Cmp, a, b }, span);
                 let op = branch_on(*op, *signed, wanted);
                 self.func.push(Inst::Branch { op, label }, span);
@@ -73,7 +73,7 @@ impl Lowering<'_> {
             _ => {
                 let a = match &e.kind {
                     ExprKind::Logic(..) => self.truth(e),
-                    _ => self.expr(e),
+                    _ => self.exact(e),
                 };
                 self.func.push(Inst::Test { a }, span);
                 let op = if wanted { Op::Bne } else { Op::Be };
@@ -92,11 +92,11 @@ impl Lowering<'_> {
                 right,
                 ..
             } => {
-                let a = self.expr(left);
+                let a = self.exact(left);
                 match right.constant() {
                     Some(0) => a,
                     _ => {
-                        let b = self.expr(right);
+                        let b = self.exact(right);
                         self.bin(Op::Sub, a, b, span)
                     }
                 }
@@ -110,7 +110,7 @@ impl Lowering<'_> {
                 self.func.push(Inst::Label(end), span);
                 dst
             }
-            _ => self.expr(e),
+            _ => self.exact(e),
         }
     }
 
@@ -126,8 +126,8 @@ impl Lowering<'_> {
                 ..
             } if right.constant().is_some_and(|value| value != 0) => {
                 // What equals a number other than 0 is true by itself.
-                let b = self.expr(right);
-                let (a, op) = (self.expr(left), Op::Cmp);
+                let b = self.exact(right);
+                let (a, op) = (self.exact(left), Op::Cmp);
                 self.copy(dst, a, span);
                 self.func.push(Inst::Compare { op, a: dst, b }, span);
                 self.func.push(branch(Op::Be, end), span);
@@ -155,7 +155,11 @@ impl Lowering<'_> {
                         let a = self.decision(e);
                         self.copy(dst, a, span);
                     }
-                    _ => self.expr_into(e, dst),
+                    _ if self.is_exact(e) => self.expr_into(e, dst),
+                    _ => {
+                        let a = self.exact(e);
+                        self.copy(dst, a, span);
+                    }
                 }
                 self.func.push(branch(Op::Ba, end), span);
             }

@@ -180,11 +180,13 @@ impl<'a> Lowering<'a> {
             }
             ExprKind::Retype(inner) | ExprKind::Translated { input: inner, .. } => self.expr(inner),
             ExprKind::Convert(inner) => {
-                let value = self.expr(inner);
-                match self.is_float(inner.ty) || self.is_float(e.ty) {
-                    true => self.convert_float(value, inner.ty, e.ty, span),
-                    false => self.convert(value, inner, e.ty, span),
+                if self.is_float(inner.ty) || self.is_float(e.ty) {
+                    let inner = self.computed(inner);
+                    let value = self.exact(inner);
+                    return self.convert_float(value, inner.ty, e.ty, span);
                 }
+                let value = self.expr(inner);
+                self.convert(value, inner, e.ty, span)
             }
             ExprKind::Neg(inner) if self.is_float(e.ty) => {
                 let value = self.expr(inner);

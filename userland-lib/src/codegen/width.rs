@@ -5,10 +5,10 @@
 //!
 //! A register holds an integer extended to 64 bits as its type says. Of unsigned types that is always so: what a
 //! computation gives is extended anew, and wraps as C has it. Of signed types it is not: C leaves open what comes of an
-//! overflow, and in D it has always been the 64-bit result. It is cut to the type where it is stored, recorded, made a
-//! key or cast; [`Lowering::exact`] does that, with no code where the value is one of its type anyway. The same holds
-//! of what is computed with operands narrower than an `int`, whether signed or not: the computation is C's, in an `int`,
-//! while the result is of the operands' type.
+//! overflow, and in D it has always been the 64-bit result, as long as it is computed with in that type. It is cut to
+//! the type where it leaves it: where it is stored, recorded, made a key, compared or converted; [`Lowering::exact`]
+//! does that, with no code where the value is one of its type anyway. What is computed with operands narrower than an
+//! `int` is C's `int` too, while the result is of the operands' type.
 
 use super::ir::VReg;
 use super::lower::{Lowering, Shape};
@@ -43,7 +43,7 @@ impl Lowering<'_> {
     }
 
     /// Whether the value of `e` is one of its type for certain.
-    fn is_exact(&self, e: &Expr) -> bool {
+    pub(super) fn is_exact(&self, e: &Expr) -> bool {
         let Shape::Int { size, signed } = self.shape(e.ty) else {
             return true;
         };
@@ -117,14 +117,20 @@ impl Lowering<'_> {
 
     /// The value of `from` as an integer of type `to`.
     pub(super) fn convert(&mut self, value: VReg, from: &Expr, to: Ty, span: Span) -> VReg {
-        match self.fits(from, to) && (self.is_exact(from) || self.is_wide(to)) {
-            true => value,
-            false => self.extend(value, to, span),
+        let from = self.computed(from);
+        match (self.fits(from, to), self.is_exact(from)) {
+            (true, true) => value,
+            (true, false) => self.extend(value, from.ty, span),
+            (false, _) => self.extend(value, to, span),
         }
     }
 
-    fn is_wide(&self, ty: Ty) -> bool {
-        matches!(self.shape(ty), Shape::Int { size: 8, .. })
+    /// The computation whose result `e` calls by a narrower type, or `e` itself.
+    pub(super) fn computed<'e>(&self, e: &'e Expr) -> &'e Expr {
+        match &e.kind {
+            ExprKind::Retype(inner) if self.is_integer(inner) && !self.fits(inner, e.ty) => inner,
+            _ => e,
+        }
     }
 
     /// Whether every value of the type of `from` is one of the type `to`, in the same register.

@@ -59,7 +59,7 @@ impl Sema<'_, '_> {
             return Ok(self.convert_float(operand, ty));
         }
         if types.int(ty).is_some() && types.int(from).is_some() {
-            return Ok(match (operand.constant(), self.shape(ty)) {
+            return Ok(match (self.known(&operand), self.shape(ty)) {
                 (Some(value), Some(shape)) => Expr::int(shape.normalize(value), ty, span),
                 // Also to its own type, which the value of a computation may exceed.
                 _ => Expr::new(ExprKind::Convert(Box::new(operand)), ty, span),

@@ -415,7 +415,7 @@ impl Sema<'_, '_> {
         } else {
             (then, otherwise)
         };
-        if let Some(value) = condition.constant() {
+        if let Some(value) = self.known(&condition) {
             return Ok(if value != 0 { then } else { otherwise }.retype(ty));
         }
         let user = then.user;

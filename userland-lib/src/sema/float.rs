@@ -121,9 +121,10 @@ impl Sema<'_, '_> {
                 return Expr::int(to_integer(*value, shape), ty, span);
             }
             (ExprKind::Float(value), Some(size), _) => rounded(*value, size),
-            (ExprKind::Int(value), Some(size), _) => {
+            (ExprKind::Int(_), Some(size), _) => {
                 let signed = types.int(e.ty).is_some_and(|int| int.signed);
-                of_integer(*value, signed, size)
+                let value = self.known(&e);
+                value.and_then(|value| of_integer(value, signed, size))
             }
             _ => None,
         };
@@ -204,7 +205,7 @@ impl Sema<'_, '_> {
     /// `!e`, of a scalar.
     pub(super) fn negation(&self, e: Expr, span: Span) -> Expr {
         let e = self.condition(e);
-        match e.constant() {
+        match self.known(&e) {
             Some(value) => Expr::int(u64::from(value == 0), Ty::INT, span),
             None => Expr::new(ExprKind::Not(Box::new(e)), Ty::INT, span),
         }

@@ -32,15 +32,6 @@ impl IntShape {
             false => self.normalize(value),
         }
     }
-
-    /// Whether every value of `other` is one of this type's, in the same register.
-    pub fn holds(self, other: Self) -> bool {
-        if self.signed == other.signed {
-            self.size >= other.size
-        } else {
-            self.signed && self.size > other.size
-        }
-    }
 }
 
 /// `left op right` in the type `shape`; `None` for a division by zero.
@@ -110,7 +101,6 @@ mod tests {
         assert_eq!(UINT.normalize(u64::MAX), 0xffff_ffff);
         assert_eq!(arith(BinaryOp::Add, INT, i32::MAX as u64, 1), Some(1 << 31));
         assert_eq!(arith(BinaryOp::Sub, UINT, 0, 1), Some(0xffff_ffff));
-        assert!(LONG.holds(UINT) && !INT.holds(UINT) && !UINT.holds(INT));
     }
 
     #[test]

@@ -22,7 +22,13 @@ impl Sema<'_, '_> {
         })
     }
 
-    /// A number under another number's type; no code where the value is one of that type anyway.
+    /// The integer constant that `e` is, as a value of its type.
+    pub(super) fn known(&self, e: &Expr) -> Option<u64> {
+        let value = e.constant()?;
+        Some(self.shape(e.ty).map_or(value, |ty| ty.normalize(value)))
+    }
+
+    /// A number under another number's type; no code where the value is one of that type for certain.
     pub(super) fn convert(&self, e: Expr, ty: Ty) -> Expr {
         if self.computes_in_float(e.ty, ty) {
             return self.convert_float(e, ty);
@@ -34,10 +40,11 @@ impl Sema<'_, '_> {
         if e.ty == ty {
             return e;
         }
-        if let Some(value) = e.constant() {
+        if let Some(value) = self.known(&e) {
             return Expr::int(to.normalize(value), ty, span);
         }
-        if to.holds(from) || to.size == 8 {
+        // A register of 64 bits is one whatever its sign; a smaller value may have more bits than its type.
+        if to.size == from.size && (to.size == 8 || to.signed == from.signed) {
             return e.retype(ty);
         }
         Expr::new(ExprKind::Convert(Box::new(e)), ty, span)
@@ -250,7 +257,7 @@ impl Sema<'_, '_> {
             }
         }
         let (left, right) = (self.condition(left), self.condition(right));
-        if let (Some(l), Some(r)) = (left.constant(), right.constant()) {
+        if let (Some(l), Some(r)) = (self.known(&left), self.known(&right)) {
             let value = fold::compare(op, false, l, r);
             return Ok(Expr::int(u64::from(value), Ty::INT, span));
         }
@@ -287,7 +294,7 @@ impl Sema<'_, '_> {
         } else {
             return Err(self.incompatible(a, op.text(), b, span));
         };
-        if let (Some(l), Some(r)) = (left.constant(), right.constant()) {
+        if let (Some(l), Some(r)) = (self.known(&left), self.known(&right)) {
             let value = fold::compare(op, signed, l, r);
             return Ok(Expr::int(u64::from(value), Ty::INT, span));
         }
@@ -406,10 +413,10 @@ impl Sema<'_, '_> {
             (usual, self.convert(left, usual), self.convert(right, usual))
         };
         let result = self.computed(op, ty, left, right, span)?;
-        // Narrow operands are computed with as C does, but what comes out is called by their type.
+        // Narrow operands are computed with as C does, but what comes out is called by their type; a constant is C's.
         Ok(match ranked {
-            Some(ranked) => result.retype(ranked),
-            None => result,
+            Some(ranked) if result.constant().is_none() => result.retype(ranked),
+            _ => result,
         })
     }
 

@@ -3,7 +3,7 @@
 
 //! Random expressions against a model of C's arithmetic: folded by the compiler, and computed by the engine.
 //!
-//! Where C leaves open what an overflow gives, in signed types, D computes in 64 bits until the value is stored or cast.
+//! Where C leaves open what an overflow gives, in signed types, D computes in 64 bits until the value leaves the type.
 //! Where it leaves open which operand comes first, in D the left one does.
 
 use super::language::{run, value_of};
@@ -57,7 +57,7 @@ impl Type {
         if self.promoted() == to {
             value
         } else {
-            to.cut(value)
+            to.cut(self.cut(value))
         }
     }
 
@@ -216,7 +216,7 @@ impl Tree {
         match self {
             Self::Leaf(ty, value) => (TYPES[*ty], TYPES[*ty].cut(i128::from(*value as u64))),
             Self::Var(n) => (TYPES[n % TYPES.len()], vars[*n]),
-            Self::Unary("!", e) => (INT, i128::from(e.eval(vars).1 == 0)),
+            Self::Unary("!", e) => (INT, i128::from(e.value(vars) == 0)),
             Self::Unary(op, e) => {
                 let (ty, value) = e.eval(vars);
                 let ty = ty.promoted();
@@ -228,17 +228,17 @@ impl Tree {
                 (ty, ty.wrap(value))
             }
             Self::Binary("&&", a, b) => {
-                let both = a.eval(vars).1 != 0 && b.eval(vars).1 != 0;
+                let both = a.value(vars) != 0 && b.value(vars) != 0;
                 (INT, i128::from(both))
             }
             Self::Binary("||", a, b) => {
-                let any = a.eval(vars).1 != 0 || b.eval(vars).1 != 0;
+                let any = a.value(vars) != 0 || b.value(vars) != 0;
                 (INT, i128::from(any))
             }
             Self::Binary(op, a, b) => binary(op, a.eval(vars), b.eval(vars)),
             Self::Shift(op, e, n) => binary(op, e.eval(vars), (INT, i128::from(*n))),
             Self::Cond(c, a, b) => {
-                let condition = c.eval(vars).1 != 0;
+                let condition = c.value(vars) != 0;
                 // The type is of both, though only one is computed.
                 let mut unused = *vars;
                 let (taken, other) = if condition { (a, b) } else { (b, a) };
@@ -246,7 +246,7 @@ impl Tree {
                 let ty = taken.0.with(other.0);
                 (ty, taken.0.convert(ty, taken.1))
             }
-            Self::Cast(ty, e) => (TYPES[*ty], TYPES[*ty].cut(e.eval(vars).1)),
+            Self::Cast(ty, e) => (TYPES[*ty], TYPES[*ty].cut(e.value(vars))),
             Self::Comma(a, b) => {
                 a.eval(vars);
                 b.eval(vars)
@@ -254,7 +254,10 @@ impl Tree {
             Self::Assign(op, to, e) => {
                 let ty = TYPES[to % TYPES.len()];
                 let value = match *op {
-                    "" => e.eval(vars).1,
+                    "" => {
+                        let (from, value) = e.eval(vars);
+                        from.convert(ty, value)
+                    }
                     op => {
                         let old = (ty, vars[*to]);
                         binary(op, old, e.eval(vars)).1
@@ -270,6 +273,12 @@ impl Tree {
                 (ty, if *before { vars[*to] } else { old })
             }
         }
+    }
+
+    /// The value once it leaves its type.
+    fn value(&self, vars: &mut [i128; VARIABLES]) -> i128 {
+        let (ty, value) = self.eval(vars);
+        ty.cut(value)
     }
 }
 
@@ -287,6 +296,7 @@ fn binary(op: &str, (a_ty, a): (Type, i128), (b_ty, b): (Type, i128)) -> (Type, 
     };
     let (a, b) = (a_ty.convert(ty, a), b_ty.convert(ty, b));
     let truth = |value| (INT, i128::from(value));
+    let (left, right) = (ty.cut(a), ty.cut(b));
     let value = match op {
         "+" => a + b,
         "-" => a - b,
@@ -296,13 +306,13 @@ fn binary(op: &str, (a_ty, a): (Type, i128), (b_ty, b): (Type, i128)) -> (Type, 
         "&" => a & b,
         "|" => a | b,
         "^" => a ^ b,
-        "<" => return truth(a < b),
-        "<=" => return truth(a <= b),
-        ">" => return truth(a > b),
-        ">=" => return truth(a >= b),
-        "==" => return truth(a == b),
-        "^^" => return truth((a != 0) != (b != 0)),
-        _ => return truth(a != b),
+        "<" => return truth(left < right),
+        "<=" => return truth(left <= right),
+        ">" => return truth(left > right),
+        ">=" => return truth(left >= right),
+        "==" => return truth(left == right),
+        "^^" => return truth((left != 0) != (right != 0)),
+        _ => return truth(left != right),
     };
     (ty, ty.wrap(value))
 }
@@ -312,7 +322,7 @@ proptest! {
 
     #[test]
     fn expressions_are_what_c_makes_of_them(tree in tree(false)) {
-        let expected = (tree.eval(&mut [0; VARIABLES]).1 as u64 as i64).to_string();
+        let expected = (tree.value(&mut [0; VARIABLES]) as u64 as i64).to_string();
         prop_assert_eq!(value_of("", &tree.text(&mut None)), expected.clone());
         let mut variables = Some(Vec::new());
         let text = tree.text(&mut variables);
@@ -333,7 +343,7 @@ proptest! {
         }
         for tree in &trees {
             text += &format!("printf(\"%d \", (long)({}));", tree.text(&mut None));
-            expected += &format!("{} ", tree.eval(&mut vars).1 as u64 as i64);
+            expected += &format!("{} ", tree.value(&mut vars) as u64 as i64);
         }
         for (n, value) in vars.iter().enumerate() {
             text += &format!("printf(\"%d \", (long){});", variable(n));
