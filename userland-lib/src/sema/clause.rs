@@ -8,7 +8,7 @@
 //! `if` is not known to the DIF machine. A body with one becomes several clauses of the same probe, which fire in
 //! order: the statements up to the `if` end in one that stores the condition in a hidden clause-local variable, and
 //! each branch is a clause under a predicate that asks for it. A condition has three values, 1, 0, and
-//! [`UNKNOWN`], which is stored first: should its evaluation fault, neither branch is taken. The clause's own predicate
+//! [`UNKNOWN`], which is stored first where its evaluation may fault: then neither branch is taken. The clause's own predicate
 //! is evaluated once and kept in the same way, and so is the speculation that the body records to: each clause that follows
 //! `speculate()` speculates anew, up to the end of the branch that called it.
 
@@ -252,10 +252,8 @@ impl Sema<'_, '_> {
                 right: Box::new(Expr::int(0, condition.ty, span)),
             },
         };
-        for value in [
-            Expr::int(UNKNOWN, Ty::INT, span),
-            Expr::new(truth, Ty::INT, span),
-        ] {
+        let unknown = (!condition.is_safe()).then(|| Expr::int(UNKNOWN, Ty::INT, span));
+        for value in unknown.into_iter().chain([Expr::new(truth, Ty::INT, span)]) {
             let assign = ExprKind::Assign(Place::Var(var.clone()), Box::new(value));
             self.effect(&Expr::new(assign, Ty::INT, span), builder)?;
         }

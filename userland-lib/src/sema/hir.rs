@@ -253,6 +253,41 @@ impl Expr {
         }
     }
 
+    /// Whether evaluating it cannot fault for certain: variables of a register's size and what is computed of them.
+    pub fn is_safe(&self) -> bool {
+        match &self.kind {
+            ExprKind::Int(_) | ExprKind::Float(_) => true,
+            ExprKind::Var(var) => !var.keyed,
+            ExprKind::Builtin(var) => {
+                let args = Var::Arg0 as u16..=Var::Arg9 as u16;
+                let own = [
+                    Var::Pid,
+                    Var::Tid,
+                    Var::Uid,
+                    Var::Gid,
+                    Var::Cpu,
+                    Var::Id,
+                    Var::Epid,
+                    Var::Timestamp,
+                ];
+                args.contains(&(*var as u16)) || own.contains(var)
+            }
+            ExprKind::Arith(BinaryOp::Div | BinaryOp::Rem, value, by) => {
+                by.constant().is_some_and(|by| by != 0) && value.is_safe()
+            }
+            ExprKind::Retype(_)
+            | ExprKind::Convert(_)
+            | ExprKind::Neg(_)
+            | ExprKind::BitNot(_)
+            | ExprKind::Not(_)
+            | ExprKind::Arith(..)
+            | ExprKind::Compare { .. }
+            | ExprKind::Logic(..)
+            | ExprKind::Cond(..) => self.children().all(Self::is_safe),
+            _ => false,
+        }
+    }
+
     /// Whether evaluating it twice is not the same as once.
     pub fn changes(&self) -> bool {
         match &self.kind {
