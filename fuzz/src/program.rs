@@ -12,15 +12,16 @@ use std::fmt::Write;
 
 /// What every program declares.
 const DECLARATIONS: &str = "\
-struct pair { int a; struct pair *next; char c[8]; unsigned b : 5; int64_t w; };\n\
+struct pair { int a; struct pair *next; char c[8]; unsigned b : 5; int64_t w; double d; };\n\
 enum color { RED, BLUE = 7 };\n\
 typedef unsigned short small;\n\
 translator struct pair < int i > { a = i; w = i + 1; };\n\
 inline int one = 1;\n\
 inline int twice[int n] = n * 2;\n\
-int g; small h; string s; struct pair sp; int arr[4]; int map[int, string]; string names[int];\n\
+int g; small h; double d; float f[int]; string s; struct pair sp; int arr[4]; int map[int, string]; string names[int];\n\
 self int t; self string ts; self int tm[int];\n\
-this int l; this string ls; this struct pair lp; this char c;\n";
+this int l; this float lf; this string ls; this struct pair lp; this char c;\n\
+BEGIN { @a[1, \"\"] = count(); @b = sum(1); self->spec = speculation(); }\n";
 
 /// Nesting of expressions and of branches.
 const DEEPEST: u32 = 6;
@@ -38,6 +39,7 @@ pub struct Writer<'u, 'd> {
 #[derive(Clone, Copy)]
 enum Want {
     Int,
+    Float,
     Str,
     Pair,
 }
@@ -68,12 +70,14 @@ impl Writer<'_, '_> {
         Ok(())
     }
 
-    /// Writes `pattern`, in which `#` stands for an integer, `$` for a string, `&` for a pointer to a pair.
+    /// Writes `pattern`, in which `#` stands for an integer, `^` for a floating-point number, `$` for a string, `&` for a
+    /// pointer to a pair, and `~` for C's `&`.
     fn fill(&mut self, pattern: &str) -> Result<()> {
         self.depth += 1;
         for c in pattern.chars() {
             match c {
                 '#' => self.expression(Want::Int)?,
+                '^' => self.expression(Want::Float)?,
                 '$' => self.expression(Want::Str)?,
                 '&' => self.expression(Want::Pair)?,
                 '~' => self.put("&"),
@@ -132,6 +136,15 @@ impl Writer<'_, '_> {
         self.fill_one(&[
             "trace(#)",
             "trace($)",
+            "trace(^)",
+            "d = ^",
+            "d *= ^",
+            "this->lf = ^",
+            "f[#] = ^",
+            "sp.d = ^",
+            "printf(\"%f %.3e %g\\n\", ^, ^, ^)",
+            "@i[^] = avg(^)",
+            "@j = max(^)",
             "g = #",
             "s = $",
             "self->t = #",
@@ -169,7 +182,6 @@ impl Writer<'_, '_> {
             "tracemem(#, 16)",
             "tracemem(#, 16, #)",
             "print(&)",
-            "print(~sp)",
             "stack()",
             "ustack(4)",
             "exit(#)",
@@ -196,12 +208,15 @@ impl Writer<'_, '_> {
 
     fn expression(&mut self, want: Want) -> Result<()> {
         // Now and then something of another type.
-        let want = match self.u.ratio(1, 64)? {
-            true => *self.u.choose(&[Want::Int, Want::Str, Want::Pair])?,
+        let want = match self.u.ratio(1, 255)? {
+            true => *self
+                .u
+                .choose(&[Want::Int, Want::Float, Want::Str, Want::Pair])?,
             false => want,
         };
         match want {
             Want::Int => self.integer(),
+            Want::Float => self.float(),
             Want::Str => self.string(),
             Want::Pair => self.pair(),
         }
@@ -221,13 +236,18 @@ impl Writer<'_, '_> {
         }
         self.fill_one(&[
             "(# ? # : #)",
-            "- #",
+            "-(#)",
             "!#",
             "(g = #)",
             "(this->c += #)",
             "(self->t |= #)",
             "(h -= #)",
             "(int)#",
+            "(int)^",
+            "(uint64_t)^",
+            "(^ < ^)",
+            "(^ == ^)",
+            "!^",
             "(char)#",
             "(unsigned short)#",
             "(uint64_t)#",
@@ -237,21 +257,21 @@ impl Writer<'_, '_> {
             "strlen($)",
             "index($, $)",
             "rindex($, $, #)",
-            "(strstr($, $) != NULL)",
+            "(strstr($, $) != (void *)0)",
             "strtoll($)",
             "strtoll($, 16)",
             "map[#, $]",
             "self->tm[#]",
-            "arr[# & 3]",
+            "arr[# ~ 3]",
             "twice[#]",
             "&->a",
             "&->w",
             "&->b",
-            "&->c[#]",
+            "&->c[# ~ 7]",
             "(int)(intptr_t)&",
             "*(int *)#",
             "*(int *)copyin(#, 4)",
-            "(& == NULL)",
+            "(& == (void *)0)",
             "(&+1 - &)",
             "htons(#)",
             "ntohl(#)",
@@ -305,6 +325,29 @@ impl Writer<'_, '_> {
         ])
     }
 
+    fn float(&mut self) -> Result<()> {
+        if self.is_deep() || self.u.ratio(1, 3)? {
+            return self.choose(&[
+                "d", "this->lf", "sp.d", "0.0", "1.5", "2.5e10", "1e-300", "3.4e38f",
+            ]);
+        }
+        self.fill_one(&[
+            "(^ + ^)",
+            "(^ - ^)",
+            "(^ * ^)",
+            "(^ / ^)",
+            "(^ + #)",
+            "-(^)",
+            "(double)#",
+            "(float)^",
+            "(long double)^",
+            "f[#]",
+            "&->d",
+            "(d = ^)",
+            "(# ? ^ : ^)",
+        ])
+    }
+
     fn string(&mut self) -> Result<()> {
         if self.is_deep() || self.u.ratio(1, 3)? {
             return self.choose(&[
@@ -351,7 +394,7 @@ impl Writer<'_, '_> {
 
     fn pair(&mut self) -> Result<()> {
         if self.is_deep() || self.u.ratio(1, 3)? {
-            return self.choose(&["(&sp)", "sp.next", "(&this->lp)", "this->lp.next"]);
+            return self.choose(&["sp.next", "this->lp.next", "((struct pair *)arg0)"]);
         }
         self.fill_one(&[
             "((struct pair *)alloca(sizeof (struct pair)))",
@@ -362,5 +405,35 @@ impl Writer<'_, '_> {
             "(& + #)",
             "(# ? & : &)",
         ])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::program;
+    use arbitrary::Unstructured;
+    use dtrace::compile::{Compiler, Settings};
+    use dtrace::fixture::Little;
+    use dtrace::source::Source;
+
+    /// What most of the programs are refused for would be all that is tested.
+    #[test]
+    fn many_programs_are_right() {
+        let (world, mut right, mut state) = (Little::default(), 0, 1u64);
+        for _ in 0..100 {
+            let choices: Vec<u8> = (0..200)
+                .map(|_| {
+                    state = state
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(1);
+                    (state >> 56) as u8
+                })
+                .collect();
+            let text = program(&mut Unstructured::new(&choices)).expect("a program");
+            let source = Source::argument(text);
+            let compiled = Compiler::new(&world).compile(&source, &Settings::default());
+            right += u32::from(compiled.is_ok());
+        }
+        assert!(right >= 25, "{right} of 100");
     }
 }
