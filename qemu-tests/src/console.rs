@@ -18,23 +18,44 @@ const TROUBLE: &[&str] = &[
     "Kernel panic",
     "general protection fault",
     "unable to handle",
+    "double fault:",
     "detected stall",
     "self-detected stall",
     "blocked for more than",
     "soft lockup",
     "hard LOCKUP",
+    // lockdep
     "possible circular locking",
     "possible recursive locking",
+    "possible irq lock inversion",
     "inconsistent lock state",
+    "unsafe lock order detected",
+    "bad unlock balance",
+    "held lock freed",
+    "lock held when returning to user space",
+    "Invalid wait context",
+    "trying to register non-static key",
+    "lockdep is turned off",
+    "lockdep was turned off",
+    // RCU, the scheduler
     "suspicious RCU usage",
     "sleeping function called",
     "scheduling while atomic",
+    // memory
     "refcount_t:",
     "KASAN:",
     "UBSAN:",
     "ODEBUG:",
-    "rust_kernel: panicked",
+    "new suspected memory leak",
+    "list_add corruption",
+    "list_del corruption",
     "stack-protector:",
+    // the allocator's: `BUG kmalloc-64 (Not tainted): Poison overwritten`
+    "Poison overwritten",
+    "Redzone overwritten",
+    "Padding overwritten",
+    "Objects remaining",
+    "rust_kernel: panicked",
     "[ FTRACE BUG",
 ];
 
@@ -43,14 +64,22 @@ pub fn trouble(log: &str) -> Option<&str> {
     begun(log)?.lines().find(|line| is_trouble(line))
 }
 
-/// The first line of trouble that was printed while the case `name` ran.
+/// The first line of trouble that was printed while the case `name` ran, or after the one before it: what loading the module
+/// or a case has left to be done later is nobody else's.
 pub fn trouble_in_case<'a>(log: &'a str, name: &str) -> Option<&'a str> {
-    let begin = format!("{MARK}case {name} begin");
     let end = format!("{MARK}case {name} end");
-    log.lines()
-        .skip_while(|line| !line.contains(&begin))
-        .take_while(|line| !line.contains(&end))
-        .find(|line| is_trouble(line))
+    let mut first = None;
+    for line in begun(log)?.lines() {
+        if line.contains(&end) {
+            return first;
+        }
+        if line.contains(MARK) && line.trim_end().ends_with(" end") {
+            first = None;
+        } else if is_trouble(line) {
+            first = first.or(Some(line));
+        }
+    }
+    first
 }
 
 /// Whether the kernel is past saving.
@@ -119,6 +148,65 @@ mod tests {
             trouble_in_case(LOG, "b"),
             Some("[ 4.1] WARNING: CPU: 0 PID: 1")
         );
+    }
+
+    #[test]
+    fn trouble_between_cases_is_blamed_on_the_next() {
+        let log = "dtrace-vm: begin\n[ 1.0] BUG: KASAN: a\ndtrace-vm: module loaded\ndtrace-vm: case a begin\n\
+            dtrace-vm: case a end\n[ 2.0] ODEBUG: b\ndtrace-vm: case b begin\ndtrace-vm: case b end\n\
+            dtrace-vm: case c begin\ndtrace-vm: case c end\n";
+        assert_eq!(trouble_in_case(log, "a"), Some("[ 1.0] BUG: KASAN: a"));
+        assert_eq!(trouble_in_case(log, "b"), Some("[ 2.0] ODEBUG: b"));
+        assert_eq!(trouble_in_case(log, "c"), None);
+    }
+
+    /// The first line of each kind of report that the debug kernel's checkers give, in the kernel's words.
+    const REPORTS: [&str; 18] = [
+        "BUG: KASAN: slab-use-after-free in dtrace_engine_free+0x10/0x20 [dtrace]",
+        "WARNING: possible circular locking dependency detected",
+        "WARNING: possible recursive locking detected",
+        "WARNING: possible irq lock inversion dependency detected",
+        "WARNING: SOFTIRQ-safe -> SOFTIRQ-unsafe lock order detected",
+        "WARNING: inconsistent lock state",
+        "WARNING: bad unlock balance detected!",
+        "WARNING: held lock freed!",
+        "[ BUG: Invalid wait context ]",
+        "INFO: trying to register non-static key.",
+        "WARNING: suspicious RCU usage",
+        "BUG: sleeping function called from invalid context at kernel/locking/mutex.c:580",
+        "BUG: using smp_processor_id() in preemptible [00000000] code: dtrace/77",
+        "ODEBUG: free active (active state 0) object: 00000000 object type: hrtimer hint: expired+0x0/0x40",
+        "list_del corruption. prev->next should be 0000, but was 1111",
+        "BUG kmalloc-64 (Not tainted): Poison overwritten",
+        "kmemleak: 3 new suspected memory leaks (see /sys/kernel/debug/kmemleak)",
+        "rust_kernel: panicked at kmod/framework/table.rs:10:5:",
+    ];
+
+    #[test]
+    fn every_checker_is_heard() {
+        for report in REPORTS {
+            let log = format!("[ 1.0] dtrace-vm: begin\n[ 2.0] {report}\n");
+            assert!(
+                trouble(&log).is_some_and(|line| line.ends_with(report)),
+                "{report}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_the_kernel_says_in_passing_is_not_trouble() {
+        for line in [
+            "kunit: disabled",
+            "dtrace: loading out-of-tree module taints kernel.",
+            "loop0: detected capacity change from 0 to 8192",
+            "kmemleak: Automatic memory scanning thread started",
+        ] {
+            assert_eq!(
+                trouble(&format!("dtrace-vm: begin\n{line}\n")),
+                None,
+                "{line}"
+            );
+        }
     }
 
     #[test]
