@@ -18,6 +18,11 @@ use dtrace::source::Source;
 use dtrace_engine::{Consumer, Enabling, Errno, Reason, Which};
 use dtrace_uapi::option::Opt;
 
+thread_local! {
+    /// It is always the same.
+    static WORLD: Little = Little::default();
+}
+
 /// A program by choices, or text and tokens as they are.
 pub fn compiler(data: &[u8]) {
     let Some((mode, data)) = data.split_first() else {
@@ -30,19 +35,21 @@ pub fn compiler(data: &[u8]) {
             Err(_) => return,
         },
     };
-    let world = Little::default();
-    let source = Source::file("x.d", text);
+    WORLD.with(|world| compile(world, &Source::file("x.d", text)));
+}
+
+fn compile(world: &Little, source: &Source) {
     let settings = Settings {
         args: macros().args,
         macros: macros().named,
         argref: true,
         ..Settings::default()
     };
-    match Compiler::new(&world).compile(&source, &settings) {
-        Ok(program) => taken(&source, &program),
+    match Compiler::new(world).compile(source, &settings) {
+        Ok(program) => taken(source, &program),
         Err(error) => {
             let place = error.span;
-            assert!(!error.message.is_empty() && !error.snippet(&source).is_empty());
+            assert!(!error.message.is_empty() && !error.snippet(source).is_empty());
             assert!(place.start <= place.end && place.end as usize <= source.text.len());
         }
     }
