@@ -128,6 +128,9 @@ fn pragmas(source: &Source) -> CompileOptions {
     let mut in_comment = false;
     for line in source.text.lines() {
         let starts_in_comment = in_comment;
+        if !in_comment && line.trim_start().starts_with("//") {
+            continue;
+        }
         // Where a line both begins and ends comments the last one counts.
         in_comment = match (line.rfind("/*"), line.rfind("*/")) {
             (Some(begin), Some(end)) => begin > end,
@@ -208,6 +211,7 @@ mod tests {
             "/* a */ /* b */\n# pragma D option defaultargs=yes\n"
         ));
         assert!(!permitted(&format!("/*\n{option}\n*/\n")));
+        assert!(permitted(&format!("// a /*\n{option}\n")));
         assert!(!permitted(&format!(
             "BEGIN {{ }} /* a */ /*\n{option}\n*/\n"
         )));

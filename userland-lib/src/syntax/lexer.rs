@@ -99,6 +99,9 @@ impl<'a> Lexer<'a> {
                     ));
                 };
                 self.pos += end + 4;
+            } else if rest.starts_with("//") && !rest.starts_with("//*") {
+                // A slash before a comment may end a predicate.
+                self.pos += rest.find('\n').unwrap_or(rest.len());
             } else if rest.starts_with('#') && self.at_line_start() {
                 self.control_line()?;
             } else if rest.starts_with("\\\n") {
@@ -436,7 +439,7 @@ mod tests {
     #[test]
     fn comments_and_control_lines_vanish() {
         assert_eq!(
-            tokens("#!/usr/sbin/dtrace -s\n/* a\n b */ 1 /**/\n# 3 \"file\"\n2"),
+            tokens("#!/usr/sbin/dtrace -s\n/* a\n b */ 1 /**/ // x /* \" //\n# 3 \"file\"\n2// */"),
             [
                 Tok::Int(1, IntSuffix::default()),
                 Tok::Int(2, IntSuffix::default())
@@ -447,7 +450,7 @@ mod tests {
     #[test]
     fn predicates_end_where_division_could_not() {
         let macros = Macros::default();
-        let mut lexer = Lexer::new("/ 2 /* c */ /\n{", &macros);
+        let mut lexer = Lexer::new("/ 2 /* c */ //* d */\n{", &macros);
         assert_eq!(lexer.token(true).unwrap().0, Tok::Punct("/"));
         assert_eq!(
             lexer.token(true).unwrap().0,
