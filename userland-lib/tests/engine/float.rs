@@ -550,3 +550,47 @@ fn long_doubles_are_loaded_printed_and_aggregated() {
     "#]]
     .assert_eq(&run(&[text]));
 }
+
+#[test]
+fn numbers_of_a_process_are_read_where_they_are() {
+    let text = r#"
+        struct sample { double d; float f; int n; long double l; };
+        syscall::read:entry
+        {
+            this->s = (userland struct sample *)arg1;
+            printf("%g %g %Lg", this->s->d * 2, this->s->f + this->s->n, this->s->l * 3);
+            printf(" %g %Lg %d\n", this->s->d, this->s->l, this->s->l > this->s->d);
+            total += this->s->l;
+            this->l = this->s->l;
+            x[this->s->l]++; x[this->l]++;
+            @[this->s->f] = max(this->s->l);
+        }
+        END { printf("%Lg %d\n", total, x[0.25L]); }
+    "#;
+    let program = Compiler::new(&Nowhere).compile(&Source::argument(text), &Settings::default());
+    let mut session = Session::new(&[("quiet", None)]);
+    session.enable(&program.expect("a program"));
+    session.go();
+    // A double, a float, an integer, and a long double of one half or one quarter with what lies behind it.
+    for (at, d, exponent) in [(0x1_0000, 0.1f64, 0x3ffeu16), (0x2_0000, 0.75, 0x3ffd)] {
+        let parts = [
+            &d.to_le_bytes()[..],
+            &1.25f32.to_le_bytes(),
+            &7i32.to_le_bytes(),
+            &(1u64 << 63).to_le_bytes(),
+            &exponent.to_le_bytes(),
+            &[0xaa; 6],
+        ];
+        let mut user = session.device.platform.user.borrow_mut();
+        user.insert(at, parts.concat());
+        drop(user);
+        session.device.fire(1, "syscall::read:entry", &[3, at]);
+    }
+    expect![[r#"
+        |0.2 8.25 1.5 0.1 0.5 1$
+        |1.5 8.25 0.75 0.75 0.25 0$
+        |0.75 2$
+        |             1.25              0.5$
+    "#]]
+    .assert_eq(&session.finish());
+}
