@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+/*
+ * Writes records of floating-point numbers, for float.d to read in this program's memory. While it computes, its own
+ * registers must stay what they are: it ends with 1 if a result is not the one that it had before.
+ */
+#include <fcntl.h>
+#include <unistd.h>
+
+struct sample {
+	double d;
+	float f;
+	int n;
+	long double l;
+};
+
+static double work(void)
+{
+	double sum = 0;
+
+	for (int i = 1; i < 20000; i++)
+		sum += 1.0 / i;
+	return sum;
+}
+
+int main(void)
+{
+	int null = open("/dev/null", O_WRONLY), status = 0;
+	double before = work();
+
+	for (int n = 1; n <= 4; n++) {
+		struct sample s = { n * 0.1, 1.5f - n * 0.25f, n, 1.0L / n };
+
+		status |= write(null, &s, sizeof(s)) != sizeof(s);
+		status |= work() != before;
+	}
+	return status;
+}
