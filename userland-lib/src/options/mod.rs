@@ -260,15 +260,11 @@ impl Options {
         self.get(opt).is_some()
     }
 
-    /// What the kernel is told: every option set that it has a part in. Its strings count their NUL, D's do not.
+    /// What the kernel is told: every option set that it has a part in.
     pub fn for_kernel(&self) -> Vec<(Opt, u64)> {
-        let value = |opt: Opt| match opt {
-            Opt::Strsize => self.get(opt).map(|size| size.saturating_add(1)),
-            _ => self.get(opt),
-        };
         KERNEL
             .iter()
-            .filter_map(|opt| Some((*opt, value(*opt)?)))
+            .filter_map(|opt| Some((*opt, self.get(*opt)?)))
             .collect()
     }
 }
@@ -344,13 +340,6 @@ mod tests {
             message("libdir", Some("/tmp"), Setter::Pragma),
             "Option cannot be used from within a D program"
         );
-    }
-
-    #[test]
-    fn the_kernel_counts_the_nul_of_a_string() {
-        let options = set("strsize", Some("7")).unwrap();
-        assert_eq!(options.get(Opt::Strsize), Some(7));
-        assert!(options.for_kernel().contains(&(Opt::Strsize, 8)));
     }
 
     #[test]

@@ -36,10 +36,6 @@ impl Sema<'_, '_> {
     fn sizeof(&mut self, ty: Ty, span: Span) -> Result<Expr> {
         let types = &self.state.types;
         match types.size(ty) {
-            // The option's value: a string's NUL is not counted.
-            Some(size) if types.is_string(ty) => {
-                Ok(Expr::int(size.saturating_sub(1), Ty::SIZE_T, span))
-            }
             Some(size) if size > 0 || types.is_record(ty) => Ok(Expr::int(size, Ty::SIZE_T, span)),
             _ => Err(Diagnostic::new(
                 "D_SIZEOF_TYPE",

@@ -40,7 +40,7 @@ use std::rc::Rc;
 /// Bytes of a pointer: the kernel's.
 pub const POINTER_SIZE: u64 = 8;
 
-/// Characters of a string, unless the option `strsize` says otherwise.
+/// Bytes of a string with its NUL, unless the option `strsize` says otherwise.
 pub const STRING_SIZE: u64 = 256;
 
 /// How deep types may nest: what is deeper is damaged.
@@ -186,7 +186,7 @@ impl<'w> Types<'w> {
         types
     }
 
-    /// How many characters strings have at most, from now on. Where one is stored its NUL comes in addition.
+    /// How many bytes strings take with their NUL, from now on.
     pub fn set_string_size(&mut self, size: u64) {
         self.string_size = size;
     }
@@ -355,7 +355,7 @@ impl<'w> Types<'w> {
                 .checked_mul(u64::from(count.unwrap_or(0))),
             Kind::Record(id) => self.record_size(*id),
             Kind::Enum(EnumId(id)) => Some(u64::from(self.enums[*id as usize].int.size)),
-            Kind::String => self.string_size.checked_add(1),
+            Kind::String => Some(self.string_size),
             Kind::Symbol | Kind::Usymbol => Some(8),
             _ => None,
         }

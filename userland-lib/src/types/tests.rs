@@ -91,7 +91,7 @@ fn the_constants_are_what_they_say() {
     ] {
         assert_eq!(types.name(ty), name);
     }
-    assert_eq!(types.size(Ty::STRING), Some(257));
+    assert_eq!(types.size(Ty::STRING), Some(256));
     assert_eq!(types.size(Ty::VOID), None);
     assert_eq!(types.resolve(Ty::UINT64_T), Ty::ULONG);
 }
@@ -532,7 +532,7 @@ fn what_kernel_and_consumer_are_told() {
     let string = types.dif_type(Ty::STRING);
     assert_eq!(
         (string.kind, string.flags, string.size),
-        (DIF_TYPE_STRING, DIF_TF_BYREF, 257)
+        (DIF_TYPE_STRING, DIF_TF_BYREF, 256)
     );
     let array = types.dif_type(ints);
     assert_eq!(

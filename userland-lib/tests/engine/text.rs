@@ -193,18 +193,18 @@ fn strings() {
 }
 
 #[test]
-fn strsize_counts_characters() {
+fn strsize_counts_the_nul() {
     let text = run(
-        &[("quiet", None), ("strsize", Some("5"))],
+        &[("quiet", None), ("strsize", Some("6"))],
         &[
             "BEGIN { x = \"abcdefgh\"; printf(\"%s %s %d %d\", x, x + 3, strlen(x), sizeof (x)); }",
-            "BEGIN { p = (string *)alloca(sizeof (string) + 1); *p = \"ab\"; printf(\" %s\", *p); }",
+            "BEGIN { p = (string *)alloca(sizeof (string)); *p = \"ab\"; printf(\" %s\", *p); }",
             "struct two { string a; string b; }; this struct two t; \
              BEGIN { this->t.b = \"12345\"; this->t.a = \"abcdefgh\"; printf(\" %s %s\", this->t.a, this->t.b); }",
         ],
         &[],
     );
-    expect!["|abcde de 5 5 ab abcde 12345"].assert_eq(&text);
+    expect!["|abcde de 5 6 ab abcde 12345"].assert_eq(&text);
 }
 
 #[test]
