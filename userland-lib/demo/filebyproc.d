@@ -8,5 +8,13 @@
 
 syscall::openat:entry
 {
-	@opens[execname, copyinstr(arg1)] = count();
+	self->path = arg1;
+}
+
+/* When the call begins, the page that the path is in need not be there. */
+syscall::openat:return
+/self->path/
+{
+	@opens[execname, copyinstr(self->path)] = count();
+	self->path = 0;
 }

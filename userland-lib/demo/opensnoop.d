@@ -15,21 +15,21 @@ dtrace:::BEGIN
 
 syscall::open:entry
 {
-	self->path = copyinstr(arg0);
+	self->path = arg0;
 }
 
 syscall::openat:entry,
 syscall::openat2:entry
 {
-	self->path = copyinstr(arg1);
+	self->path = arg1;
 }
 
 syscall::open:return,
 syscall::openat:return,
 syscall::openat2:return
-/self->path != NULL/
+/self->path/
 {
 	printf("%6d %-16s %4d %4d %s\n", pid, execname, errno ? -1 : (int)arg0, errno,
-	    self->path);
+	    copyinstr(self->path));
 	self->path = 0;
 }

@@ -13,11 +13,11 @@ dtrace:::BEGIN
 	printf("%6s %-16s %-12s %4s %s\n", "PID", "COMM", "CALL", "ERR", "PATH");
 }
 
-syscall::stat:entry,
-syscall::lstat:entry,
+syscall::newstat:entry,
+syscall::newlstat:entry,
 syscall::access:entry
 {
-	self->path = copyinstr(arg0);
+	self->path = arg0;
 }
 
 syscall::newfstatat:entry,
@@ -25,18 +25,19 @@ syscall::statx:entry,
 syscall::faccessat:entry,
 syscall::faccessat2:entry
 {
-	self->path = copyinstr(arg1);
+	self->path = arg1;
 }
 
-syscall::stat:return,
-syscall::lstat:return,
+syscall::newstat:return,
+syscall::newlstat:return,
 syscall::access:return,
 syscall::newfstatat:return,
 syscall::statx:return,
 syscall::faccessat:return,
 syscall::faccessat2:return
-/self->path != NULL/
+/self->path/
 {
-	printf("%6d %-16s %-12s %4d %s\n", pid, execname, probefunc, errno, self->path);
+	printf("%6d %-16s %-12s %4d %s\n", pid, execname, probefunc, errno,
+	    copyinstr(self->path));
 	self->path = 0;
 }

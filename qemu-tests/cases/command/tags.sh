@@ -1,0 +1,19 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# With -x errtags an error's tag comes first, in scripts and on the command line; without it there is none.
+exec 2>&1
+try() {
+	dtrace "$@"
+	echo "status $?"
+}
+printf 'BEGIN\n{\n\ttrace(nosuch);\n}\n' >/tmp/tags.d
+try -s /tmp/tags.d
+try -x errtags -s /tmp/tags.d
+try -x errtags -n 'BEGIN { x = ; }'
+try -x errtags -n 'nosuch:::entry'
+try -x errtags -n 'BEGIN { @ = lquantize(pid, 10, 1); }'
+try -x errtags -n 'BEGIN { trace(curthread->nosuch); }'
+try -x errtags -x amin=Evolving/Evolving/Common -n 'BEGIN { trace(curthread->pid); }'
+try -x errtags -n 'BEGIN { trace(1); }' extra
+rm /tmp/tags.d
