@@ -11,11 +11,12 @@ use super::percpu::CpuGuard;
 use crate::bindings;
 use dtrace_engine::{Dentry, Kobject, Mount, Place, Unplaced};
 
-fn checked<T>(ret: i32, out: T) -> Result<T, Unreachable> {
-    if ret == 0 {
-        Ok(out)
-    } else {
-        Err(Unreachable)
+/// What `fill` makes of a record; it returns 0, or what went wrong.
+fn read<T: Default>(fill: impl FnOnce(&mut T) -> i32) -> Result<T, Unreachable> {
+    let mut out = T::default();
+    match fill(&mut out) {
+        0 => Ok(out),
+        _ => Err(Unreachable),
     }
 }
 
@@ -41,68 +42,52 @@ pub fn place_of(path: &[u8; 16]) -> Place {
 
 /// The root directory of the current process.
 pub fn root(_here: &CpuGuard) -> Option<Place> {
-    let mut out = bindings::dtrace_place::default();
     // SAFETY: `out` is valid for the write. Interrupts are off, so the current task's records stay.
-    let ret = unsafe { bindings::dtrace_root(&mut out) };
-    (ret == 0).then(|| place(out))
+    let raw = read(|out| unsafe { bindings::dtrace_root(out) });
+    raw.ok().map(place)
 }
 
 /// The `struct dentry` at `addr`.
 pub fn dentry(addr: u64) -> Result<Dentry, Unreachable> {
-    let mut out = bindings::dtrace_dentry::default();
     // SAFETY: `out` is valid for the write; the loads do not fault.
-    let ret = unsafe { bindings::dtrace_dentry(&mut out, addr) };
-    checked(
-        ret,
-        Dentry {
-            parent: out.parent,
-            name: out.name,
-            len: out.len,
-            removed: out.removed,
-        },
-    )
+    let raw: bindings::dtrace_dentry = read(|out| unsafe { bindings::dtrace_dentry(out, addr) })?;
+    Ok(Dentry {
+        parent: raw.parent,
+        name: raw.name,
+        len: raw.len,
+        removed: raw.removed,
+    })
 }
 
 /// The mount whose `struct vfsmount` is at `addr`.
 pub fn mount(addr: u64) -> Result<Mount, Unreachable> {
-    let mut out = bindings::dtrace_mount::default();
     // SAFETY: As in `dentry`.
-    let ret = unsafe { bindings::dtrace_mount(&mut out, addr) };
-    checked(
-        ret,
-        Mount {
-            root: out.root,
-            above: place(out.above),
-        },
-    )
+    let raw: bindings::dtrace_mount = read(|out| unsafe { bindings::dtrace_mount(out, addr) })?;
+    Ok(Mount {
+        root: raw.root,
+        above: place(raw.above),
+    })
 }
 
 /// The file of the `struct dentry` at `addr`, which is in no directory.
 pub fn unplaced(addr: u64) -> Result<Unplaced, Unreachable> {
-    let mut out = bindings::dtrace_unplaced::default();
-    // SAFETY: As in `dentry`.
-    let ret = unsafe { bindings::dtrace_unplaced(&mut out, addr) };
-    checked(
-        ret,
-        Unplaced {
-            fs: out.fs,
-            inode: out.inode,
-        },
-    )
+    let raw: bindings::dtrace_unplaced =
+        // SAFETY: As in `dentry`.
+        read(|out| unsafe { bindings::dtrace_unplaced(out, addr) })?;
+    Ok(Unplaced {
+        fs: raw.fs,
+        inode: raw.inode,
+    })
 }
 
 /// The `struct kobject` at `addr`.
 pub fn kobject(addr: u64) -> Result<Kobject, Unreachable> {
-    let mut out = bindings::dtrace_kobject::default();
     // SAFETY: As in `dentry`.
-    let ret = unsafe { bindings::dtrace_kobject(&mut out, addr) };
-    checked(
-        ret,
-        Kobject {
-            name: out.name,
-            parent: out.parent,
-        },
-    )
+    let raw: bindings::dtrace_kobject = read(|out| unsafe { bindings::dtrace_kobject(out, addr) })?;
+    Ok(Kobject {
+        name: raw.name,
+        parent: raw.parent,
+    })
 }
 
 /// Address of the `struct file` of a descriptor of the current process, 0 where there is none.
