@@ -304,17 +304,21 @@ fn every_kind_of_fault() {
 
 #[test]
 fn without_privileges_the_kernel_and_other_users_are_out_of_reach() {
-    // At END, which fires for the consumer wherever that is.
-    let fire = |text: &str, owned: bool| {
-        let c = Consumer::new(dtrace_engine::Config {
-            privileges: Privileges {
-                kernel: false,
-                all_users: false,
-                destructive: false,
-            },
+    let powerless = || {
+        let privileges = Privileges {
+            kernel: false,
+            all_users: false,
+            destructive: false,
+        };
+        Consumer::new(dtrace_engine::Config {
+            privileges,
             ..config()
         })
-        .unwrap();
+        .unwrap()
+    };
+    // At END, which fires for the consumer wherever that is.
+    let fire = |text: &str, owned: bool| {
+        let c = powerless();
         let mut b = Bench::with(
             c,
             vec![clause(None, vec![action(Action::Difexpr, asm(text))])],
@@ -353,15 +357,7 @@ fn without_privileges_the_kernel_and_other_users_are_out_of_reach() {
     assert_eq!(fire(&call_text("strlen", &["\"text\""]), false), None);
     // Where the process is somebody else's, no probe fires but the consumer's own.
     let fire = |owned: bool| {
-        let c = Consumer::new(dtrace_engine::Config {
-            privileges: Privileges {
-                kernel: false,
-                all_users: false,
-                destructive: false,
-            },
-            ..config()
-        })
-        .unwrap();
+        let c = powerless();
         let one = || action(Action::Difexpr, asm("ldgs pid, %r1\n ret %r1"));
         let mut b = Bench::with(c, vec![clause(None, vec![one()])]);
         b.m.owned = owned;

@@ -164,20 +164,25 @@ impl Function {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn run(function: Function, values: &[i64]) -> std::vec::Vec<u64> {
+    /// The data after `values`, between words that stay as they are.
+    pub fn after(function: Function, values: impl Iterator<Item = u64>) -> std::vec::Vec<u64> {
         let mut mem = std::vec![0xaa; function.size() + 16];
         function.init(&mut mem, 8);
         for value in values {
-            function.update(&mut mem, 8, *value as u64, 1);
+            function.update(&mut mem, 8, value, 1);
         }
         assert_eq!(mem[..8], [0xaa; 8]);
         assert_eq!(mem[mem.len() - 8..], [0xaa; 8]);
         (0..function.size() / 8)
             .map(|i| word(&mem, 8 + 8 * i))
             .collect()
+    }
+
+    fn run(function: Function, values: &[i64]) -> std::vec::Vec<u64> {
+        after(function, values.iter().map(|value| *value as u64))
     }
 
     #[test]

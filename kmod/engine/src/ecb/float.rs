@@ -112,22 +112,12 @@ fn replace(mem: &mut [u8], at: usize, value: Double, order: Ordering) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::aggregation::Function;
+    use super::super::aggregation::{tests::after, Function};
     use super::*;
 
-    /// The data after `values`, between words that stay as they are.
     fn run(action: Action, values: &[f64]) -> std::vec::Vec<u64> {
         let function = Function::new(action, 0).unwrap();
-        let mut mem = std::vec![0xaa; function.size() + 16];
-        function.init(&mut mem, 8);
-        for value in values {
-            function.update(&mut mem, 8, value.to_bits(), 1);
-        }
-        assert_eq!(mem[..8], [0xaa; 8]);
-        assert_eq!(mem[mem.len() - 8..], [0xaa; 8]);
-        (0..function.size() / 8)
-            .map(|i| word(&mem, 8 + 8 * i))
-            .collect()
+        after(function, values.iter().map(|value| value.to_bits()))
     }
 
     #[test]
