@@ -89,7 +89,7 @@ pub enum ArgError {
 
 /// The usage message.
 pub const USAGE: &str = "\
-Usage: dtrace [-64] [-CeFHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path] [-L path]
+Usage: dtrace [-64] [-CeFGHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path] [-L path]
 \t[-o output] [-p pid] [-s script] [-U name] [-x opt[=val]] [-X a|c|s|t]
 
 \t[-P provider [[predicate] action]]
@@ -108,6 +108,7 @@ Usage: dtrace [-64] [-CeFHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path]
 \t-e  exit after compiling request but prior to enabling probes
 \t-f  enable or list probes matching the specified function name
 \t-F  coalesce trace output by function
+\t-G  generate an ELF file containing embedded dtrace program
 \t-H  print included files when invoking preprocessor
 \t-i  enable or list probes matching the specified probe id
 \t-I  add include directory to preprocessor search path

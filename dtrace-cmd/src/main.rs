@@ -6,6 +6,7 @@
 //! Exit status: 0 or what `exit()` was given; 1 for an error, which is one message on standard error that begins
 //! with `dtrace: `; 2 for a wrong command line. Output that nobody reads any more ends the command quietly.
 
+mod application;
 mod args;
 mod debug;
 mod list;
@@ -104,7 +105,7 @@ fn run(args: &Args) -> Result<u8, Failure> {
     let world = KernelWorld::new(&device);
     match args.mode {
         Mode::List => list::run(args, &world),
-        Mode::Header | Mode::Object => trace::compile_for_applications(args, &world),
+        Mode::Header | Mode::Object => application::run(args, &world),
         _ => trace::run(args, &world),
     }
 }

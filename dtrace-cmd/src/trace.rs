@@ -24,9 +24,9 @@ const TESTING: &str = "_DTRACE_TESTING";
 /// A compiled program and how it is spoken of.
 pub struct Compiled {
     /// `description` or `script`.
-    what: &'static str,
+    pub what: &'static str,
     /// Its text or file.
-    name: String,
+    pub name: String,
     /// The program.
     pub program: Program,
 }
@@ -69,14 +69,6 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
         notice(&handle, "allowing destructive actions");
     }
     trace(args, &mut handle, &mut *out)
-}
-
-/// Compiles what is to become the header or the object of an application; its mistakes come before what is missing.
-pub fn compile_for_applications(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
-    let mut handle = prepare(args, world)?;
-    compile(args, &mut handle)?;
-    let missing = "user-level probe objects and headers (-G, -h) are not supported yet";
-    Err(missing.to_owned().into())
 }
 
 /// Checks the options before anything else is done, so that a wrong one is the first thing to be told.
@@ -165,6 +157,11 @@ fn compile_one(
     } else {
         "dtrace".to_owned()
     };
+    // After -G stand an application's objects, which are no arguments of the program.
+    let arguments: &[String] = match args.mode {
+        Mode::Object => &[],
+        _ => &args.arguments,
+    };
     let options = &handle.options.compile;
     let spec = match given.given {
         Given::Provider => ProbeSpec::Provider,
@@ -176,7 +173,7 @@ fn compile_one(
         spec,
         allow_zero_matches: options.zdefs || args.mode != Mode::Exec,
         args: std::iter::once(zero)
-            .chain(args.arguments.iter().cloned())
+            .chain(arguments.iter().cloned())
             .collect(),
         ..handle.settings()
     };

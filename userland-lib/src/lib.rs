@@ -16,6 +16,7 @@ pub mod fixture;
 pub mod format;
 pub mod handle;
 pub mod list;
+pub mod object;
 pub mod options;
 pub mod proc;
 pub mod program;

@@ -51,6 +51,8 @@ pub struct Program {
     pub attributes: Report,
     /// `#pragma D depends_on provider|module|library NAME`, in order.
     pub depends: Vec<(String, String)>,
+    /// Whether it defines probes of an application.
+    pub defines_probes: bool,
 }
 
 impl Program {

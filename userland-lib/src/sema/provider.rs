@@ -3,7 +3,7 @@
 
 //! Providers that applications define: whether their names and prototypes are such as probes can have.
 //!
-//! Nothing is kept of them: a definition speaks of probes that the application brings, not of those that the program enables.
+//! Nothing is kept of them but that there are any: a definition speaks of probes that the application brings, not of those that the program enables.
 
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
@@ -18,6 +18,7 @@ const ARGUMENTS_MAX: usize = u8::MAX as usize;
 impl Sema<'_, '_> {
     /// Checks the definition of a provider.
     pub(super) fn provider(&mut self, provider: &Provider) -> Result<()> {
+        self.program.defines_probes = true;
         let name = &provider.name;
         name_fits("provider", name, PROVNAMELEN, provider.span)?;
         if name.ends_with(|last: char| last.is_ascii_digit()) {
