@@ -125,6 +125,11 @@
 #define DOF_MAX (8 << 20)
 
 /*
+ Greatest size of the file of an anonymous enabling, bytes.
+ */
+#define DTRACE_ANON_MAX (16 << 20)
+
+/*
  Greatest size of a by-reference global or clause-local variable, bytes.
  */
 #define DTRACE_STATVAR_MAX (16 << 10)
@@ -2534,6 +2539,20 @@ struct dtrace_enable {
 };
 
 /*
+ Where the file of an anonymous enabling goes to.
+ */
+struct dtrace_anondesc {
+  /*
+   In: the room at `data`, bytes; out: the file's size. Nothing is copied where the room is less.
+   */
+  uint64_t size;
+  /*
+   Address of the room.
+   */
+  uint64_t data;
+};
+
+/*
  A record within an ECB's data (`dtrace_recdesc_t`).
  */
 struct dtrace_recdesc {
@@ -2954,6 +2973,9 @@ struct dtrace_dofhelper {
 
 /* Linux' own: why the last control call on this file failed, as a `Reason`. */
 #define DTRACEIOC_REASON _IOR(DTRACE_IOC_TYPE, 64, struct dtrace_reason)
+
+/* Linux' own: copies the file that the claimed anonymous state was made of to the address of an `AnonDesc`. ENOENT: none has been claimed. */
+#define DTRACEIOC_ANONGET _IOWR(DTRACE_IOC_TYPE, 65, struct dtrace_anondesc)
 
 /* Helper call: removes what `HELPER_ADDDOF` added. */
 #define DTRACEHIOC_REMOVE _IOW(DTRACE_HELPER_IOC_TYPE, 2, uint32_t)

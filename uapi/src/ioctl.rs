@@ -61,6 +61,9 @@ pub const DOFGET: u32 = ioc(READ | WRITE, IOC_TYPE, 17, size_of::<crate::dof::Hd
 pub const REPLICATE: u32 = ioc(WRITE, IOC_TYPE, 18, size_of::<ReplDesc>());
 /// Linux' own: why the last control call on this file failed, as a [`Reason`].
 pub const REASON: u32 = ioc(READ, IOC_TYPE, 64, size_of::<Reason>());
+/// Linux' own: copies the file that the claimed anonymous state was made of to the address of an [`AnonDesc`]. ENOENT: none has
+/// been claimed.
+pub const ANONGET: u32 = ioc(READ | WRITE, IOC_TYPE, 65, size_of::<AnonDesc>());
 
 /// A probe's description, or globs for one (`dtrace_probedesc_t`). Strings end with NUL.
 #[repr(C)]
@@ -100,6 +103,18 @@ pub struct Enable {
     pub n_matched: u32,
     /// Zero.
     pub pad: u32,
+}
+
+/// Where the file of an anonymous enabling goes to.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct AnonDesc {
+    /// In: the room at `data`, bytes; out: the file's size. Nothing is copied where the room is less.
+    pub size: u64,
+    /// Address of the room.
+    pub data: u64,
 }
 
 /// A record within an ECB's data (`dtrace_recdesc_t`).
@@ -387,6 +402,7 @@ const _: () = assert!(offset_of!(ProbeDesc, func) == 132);
 const _: () = assert!(offset_of!(ProbeDesc, name) == 324);
 const _: () = assert!(size_of::<ReplDesc>() == 776);
 const _: () = assert!(size_of::<Enable>() == 16);
+const _: () = assert!(size_of::<AnonDesc>() == 16);
 const _: () = assert!(size_of::<RecDesc>() == 32);
 const _: () = assert!(offset_of!(RecDesc, arg) == 16);
 const _: () = assert!(size_of::<EprobeDesc>() == 24);

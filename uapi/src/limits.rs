@@ -49,6 +49,8 @@ pub const STATUSRATE_MAX: u64 = 10_000_000_000;
 pub const DIFO_MAX: usize = 256 << 10;
 /// Greatest size of a DOF image, bytes.
 pub const DOF_MAX: usize = 8 << 20;
+/// Greatest size of the file of an anonymous enabling, bytes.
+pub const ANON_MAX: usize = 16 << 20;
 /// Greatest size of a by-reference global or clause-local variable, bytes.
 pub const STATVAR_MAX: u32 = 16 << 10;
 /// Most actions of one enabling.

@@ -33,6 +33,8 @@ impl Errno {
     pub const EBUSY: Self = Self(16);
     /// Invalid.
     pub const EINVAL: Self = Self(22);
+    /// Under way already.
+    pub const EALREADY: Self = Self(114);
     /// No space.
     pub const ENOSPC: Self = Self(28);
 }

@@ -10,7 +10,7 @@ use common::{action, bare, clause, config, cpu, u32_at, u64_at, Steps, PROBE};
 use dtrace_engine::dof::ActionSpec;
 use dtrace_engine::mem::alloc::{fail_after, live};
 use dtrace_engine::mem::Vec as EVec;
-use dtrace_engine::{Clause, Consumer, Errno, Pending, Reason, Which};
+use dtrace_engine::{Clause, Consumer, Errno, Pending, Privileges, Reason, Which};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::option::{Opt, UNSET};
 use dtrace_uapi::types::DifType;
@@ -185,4 +185,32 @@ fn probes_are_bound_next_to_other_calls() {
     assert_eq!(c.bind(id, PROBE).unwrap().epid, 2);
     pending.commit();
     assert_eq!(c.option(Opt::Bufsize), 8192);
+}
+
+#[test]
+fn rights_cover_those_that_allow_no_more() {
+    let none = Privileges {
+        kernel: false,
+        all_users: false,
+        destructive: false,
+    };
+    let one = [
+        Privileges {
+            kernel: true,
+            ..none
+        },
+        Privileges {
+            all_users: true,
+            ..none
+        },
+        Privileges {
+            destructive: true,
+            ..none
+        },
+    ];
+    for (n, some) in one.into_iter().enumerate() {
+        assert!(Privileges::ALL.cover(some) && some.cover(some) && some.cover(none));
+        assert!(!none.cover(some) && !some.cover(Privileges::ALL));
+        assert!(!some.cover(one[(n + 1) % 3]));
+    }
 }

@@ -60,6 +60,13 @@ impl Privileges {
         all_users: true,
         destructive: true,
     };
+
+    /// Whether whoever has these may do all that `other` allows.
+    pub fn cover(self, other: Self) -> bool {
+        (self.kernel || !other.kernel)
+            && (self.all_users || !other.all_users)
+            && (self.destructive || !other.destructive)
+    }
 }
 
 /// What the platform under [`Machine`] can do; programs that ask for more are refused with the thing's name.
@@ -228,6 +235,11 @@ impl Consumer {
     /// An option's value, [`UNSET`] where nobody has set it. After `go`, the sizes that were got.
     pub fn option(&self, option: Opt) -> u64 {
         self.control().map_or(UNSET, |c| c.options.raw(option))
+    }
+
+    /// Whether anything has been enabled, before `go`.
+    pub fn has_clauses(&self) -> bool {
+        self.control().is_ok_and(|c| !c.clauses.is_empty())
     }
 
     /// Allocates all that firing needs and moves to `Warmup`. On an error nothing stays allocated and it may be tried
