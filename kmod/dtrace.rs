@@ -3,8 +3,8 @@
 
 //! dtrace.ko: load and unload.
 //!
-//! What is loaded, in order: memory of probe context, the framework, the providers with their probes, and last the device,
-//! which lets consumers in. Unloading goes the other way, and can only begin when no file is open, since an open
+//! What is loaded, in order: memory of probe context, the framework, the providers with their probes, the anonymous enabling
+//! if there is one, and last the device, which lets consumers in. Unloading goes the other way, and can only begin when no file is open, since an open
 //! file holds the module.
 
 #![deny(unsafe_code)]
@@ -12,6 +12,7 @@
 // In a crate that nobody links to, `pub` says: for the other modules.
 #![allow(unreachable_pub)]
 
+use framework::anon;
 use framework::deadman;
 use framework::device::{self, Device};
 use framework::Framework;
@@ -31,6 +32,10 @@ module! {
     description: "DTrace",
     license: "GPL v2",
     params: {
+        anon: u32 {
+            default: 1,
+            description: "Trace what the file of the anonymous enabling asks for (0: do not)",
+        },
         deadman_timeout: u32 {
             default: 0,
             description: "Time after which a consumer that starves the machine is killed, ms (0: 10 s)",
@@ -64,7 +69,11 @@ impl kernel::Module for Dtrace {
         let group = *module_parameters::group.value();
         let framework = Framework::new(sys::once::parts()?, deadman, group)?;
         let providers = providers::register_all(&framework)?;
-        let device = KBox::pin_init(device::register(module, framework.clone()), GFP_KERNEL)?;
+        let anonymous = match *module_parameters::anon.value() {
+            0 => None,
+            _ => anon::load(&framework, sys::file::anonymous()),
+        };
+        let device = device::register(module, framework.clone(), anonymous)?;
         Ok(Self {
             _device: device,
             _providers: providers,

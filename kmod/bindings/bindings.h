@@ -3,6 +3,7 @@
 
 /* What bindgen reads. */
 #include "helpers.h"
+#include "file.h"
 #include "loads.h"
 #include "paths.h"
 #include "providers.h"

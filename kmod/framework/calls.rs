@@ -6,7 +6,7 @@
 //! Whatever comes from user space is copied once and then checked; what goes back is built whole before it is copied. A
 //! refused call changes nothing.
 
-use super::device::{Control, Open};
+use super::device::{Attachment, Control, Open};
 use super::enabling::Wanted;
 use super::provider::Description;
 use super::text::{refuse, Refusal, Text};
@@ -15,7 +15,7 @@ use core::mem::size_of;
 use dtrace_engine::consumer::Which;
 use dtrace_engine::Enabling;
 use dtrace_uapi::ioctl::{
-    self, AggDesc, ArgDesc, Conf, Enable, EprobeDesc, FmtDesc, ProbeDesc, ProviderDesc,
+    self, AggDesc, AnonDesc, ArgDesc, Conf, Enable, EprobeDesc, FmtDesc, ProbeDesc, ProviderDesc,
     ProviderPrivileges, RecDesc, ReplDesc, Status, STATUS_COMMON_SIZE,
 };
 use dtrace_uapi::limits::{DOF_MAX, PROVNAMELEN};
@@ -57,6 +57,7 @@ impl Open {
             ioctl::AGGDESC => self.aggdesc(arg),
             ioctl::FORMAT => self.format(arg),
             ioctl::DOFGET => self.dofget(arg),
+            ioctl::ANONGET => anonget(arg, control.file.as_deref()),
             ioctl::GO => self.go(arg, control),
             ioctl::STOP => self.stop(arg, control),
             ioctl::STATUS => self.status(arg, control, size_of::<Status>()),
@@ -155,15 +156,7 @@ impl Open {
         let image = read_image(request.dof)?;
         let enabling = Enabling::parse(&image)?;
         drop(image);
-        let tracer = &self.consumer.tracer;
-        // Verification may take long; it is nobody else's business, and done without the framework's mutex.
-        let pending = tracer
-            .engine
-            .prepare(enabling.options(), enabling.clauses())?;
-        let wanted = Wanted::new(&enabling, &pending)?;
-        let mut state = self.consumer.framework.state.lock();
-        request.n_matched = state.enable(tracer, &wanted, pending, note)?;
-        drop(state);
+        request.n_matched = self.consumer.enable(&enabling, note)?;
         user::put(arg, &request)?;
         Ok(0)
     }
@@ -256,6 +249,33 @@ impl Open {
         user::put(arg, &hdr)?;
         Ok(0)
     }
+}
+
+impl Attachment {
+    /// Enables what an image asks for; tells how many ECBs that made.
+    pub fn enable(&self, enabling: &Enabling, note: &mut Text) -> Result<u32, Refusal> {
+        // Verification may take long; it is nobody else's business, and done without the framework's mutex.
+        let pending = self
+            .tracer
+            .engine
+            .prepare(enabling.options(), enabling.clauses())?;
+        let wanted = Wanted::new(enabling, &pending)?;
+        let mut state = self.framework.state.lock();
+        state.enable(&self.tracer, &wanted, pending, note)
+    }
+}
+
+/// Copies the file of the claimed anonymous state out.
+#[inline(never)]
+fn anonget(arg: u64, file: Option<&[u8]>) -> Answer {
+    let mut desc: AnonDesc = user::get(arg)?;
+    let file = file.ok_or(Refusal::new(ENOENT, "no anonymous state has been claimed"))?;
+    if desc.size >= file.len() as u64 {
+        user::put(desc.data, file)?;
+    }
+    desc.size = file.len() as u64;
+    user::put(arg, &desc)?;
+    Ok(0)
 }
 
 fn conf(arg: u64) -> Answer {

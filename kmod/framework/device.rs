@@ -6,8 +6,10 @@
 //! Opening makes a consumer without enablings; control calls ([`calls`](super::calls)) follow one another under the file's mutex;
 //! closing, however it comes about, takes back everything. The reason of the last refusal is kept with the file.
 
+use super::anon::{Anonymous, Unclaimed};
 use super::deadman::Deadman;
 use super::machine::FEATURES;
+use super::seat::Seat;
 use super::snapshot::Cleaner;
 use super::text::Text;
 use super::tracer::Tracer;
@@ -15,7 +17,7 @@ use super::Framework;
 use crate::sys::percpu::Losses;
 use crate::sys::{clock, device, percpu, privilege};
 use dtrace_engine::{Config, Consumer};
-use kernel::alloc::KBox;
+use kernel::alloc::{KBox, KVVec};
 use kernel::prelude::*;
 use kernel::seq_file::SeqFile;
 use kernel::seq_print;
@@ -28,14 +30,30 @@ pub type Device = device::Device<Open>;
 pub fn register(
     module: &'static ThisModule,
     framework: Arc<Framework>,
-) -> impl PinInit<Device, Error> {
-    Device::register(c"dtrace", 0o600, module, framework)
+    anonymous: Option<Anonymous>,
+) -> Result<Pin<KBox<Device>>> {
+    let unclaimed = Arc::pin_init(new_mutex!(anonymous, "dtrace::Unclaimed"), GFP_KERNEL)?;
+    let context = Context {
+        framework,
+        unclaimed,
+    };
+    KBox::pin_init(
+        Device::register(c"dtrace", 0o600, module, context),
+        GFP_KERNEL,
+    )
+}
+
+/// What opening works on.
+pub struct Context {
+    framework: Arc<Framework>,
+    unclaimed: Arc<Unclaimed>,
 }
 
 /// An open file: a consumer.
 #[pin_data]
 pub struct Open {
-    pub(super) consumer: Attachment,
+    pub(super) consumer: Seat<Attachment>,
+    pub(super) unclaimed: Arc<Unclaimed>,
     /// Makes the control calls follow one another.
     #[pin]
     control: Mutex<Control>,
@@ -45,43 +63,35 @@ pub struct Open {
 pub struct Control {
     /// What was to be said about the last one.
     pub(super) last: Text,
-    /// Runs while the consumer traces.
-    pub(super) cleaner: Option<Cleaner>,
-    /// Likewise.
-    pub(super) deadman: Option<Deadman>,
+    /// What goes with the consumer's tracing, once there is one.
+    pub(super) tracing: Option<Tracing>,
+    /// Where the consumer is the anonymous one, the file it was made of.
+    pub(super) file: Option<KVVec<u8>>,
+}
+
+/// What goes with a tracing that has begun.
+pub struct Tracing {
+    /// What runs beside it, until it ends.
+    pub(super) helpers: Option<(Cleaner, Option<Deadman>)>,
     /// What had been lost on the machine when it began.
     pub(super) lost_before: Losses,
 }
 
 impl device::OpenFile for Open {
-    type Context = Arc<Framework>;
+    type Context = Context;
 
-    fn open(framework: &Self::Context) -> Result<Pin<KBox<Self>>> {
-        let privileges = privilege::of_current(framework.group).ok_or(EPERM)?;
-        let framework = framework.clone();
-        let ends = framework.ends;
-        let engine = Consumer::new(Config {
-            ncpus: percpu::nr_cpus(),
-            privileges,
-            user: privilege::user(),
-            features: FEATURES,
-            begin: ends.begin.id(),
-            end: ends.end.id(),
-            error: ends.error.id(),
-            seed: clock::monotonic(),
-        })
-        .map_err(|reason| Error::from_errno(reason.errno.0.wrapping_neg()))?;
-        let tracer = Arc::new(Tracer::new(engine, ends.error), GFP_KERNEL)?;
-        let consumer = Attachment::new(framework, tracer)?;
+    fn open(context: &Self::Context) -> Result<Pin<KBox<Self>>> {
+        let consumer = Seat::new(Attachment::open(context.framework.clone())?);
+        let unclaimed = context.unclaimed.clone();
         let control = Control {
             last: Text::new(),
-            cleaner: None,
-            deadman: None,
-            lost_before: Losses::total(),
+            tracing: None,
+            file: None,
         };
         KBox::pin_init(
             pin_init!(Self {
                 consumer,
+                unclaimed,
                 control <- new_mutex!(control, "dtrace::Open"),
             }),
             GFP_KERNEL,
@@ -119,6 +129,25 @@ pub struct Attachment {
 pub type Visits = Mutex<()>;
 
 impl Attachment {
+    /// A new consumer, which may do what the current task may.
+    pub fn open(framework: Arc<Framework>) -> Result<Self> {
+        let privileges = privilege::of_current(framework.group).ok_or(EPERM)?;
+        let ends = framework.ends;
+        let engine = Consumer::new(Config {
+            ncpus: percpu::nr_cpus(),
+            privileges,
+            user: privilege::user(),
+            features: FEATURES,
+            begin: ends.begin.id(),
+            end: ends.end.id(),
+            error: ends.error.id(),
+            seed: clock::monotonic(),
+        })
+        .map_err(|reason| Error::from_errno(reason.errno.0.wrapping_neg()))?;
+        let tracer = Arc::new(Tracer::new(engine, ends.error), GFP_KERNEL)?;
+        Self::new(framework, tracer)
+    }
+
     fn new(framework: Arc<Framework>, tracer: Arc<Tracer>) -> Result<Self> {
         let visits = Arc::pin_init(new_mutex!((), "dtrace::Visits"), GFP_KERNEL)?;
         framework.state.lock().attach(tracer.clone())?;

@@ -17,6 +17,9 @@ mod host_tests;
 mod names;
 mod probe;
 mod provider;
+mod seat;
+#[cfg(test)]
+mod seat_tests;
 mod state;
 mod table;
 mod text;

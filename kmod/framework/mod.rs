@@ -12,6 +12,7 @@
 //! is linked to which probe. Providers are called under it. Probe context takes neither; it reads what the state
 //! publishes under RCU ([`rculist`](crate::sys::rculist)).
 
+pub mod anon;
 mod arming;
 mod calls;
 pub mod deadman;
@@ -25,6 +26,7 @@ mod machine;
 mod names;
 pub mod probe;
 pub mod provider;
+mod seat;
 mod snapshot;
 mod state;
 mod table;

@@ -11,7 +11,7 @@
 
 use super::calls::Answer;
 use super::deadman::Deadman;
-use super::device::{Attachment, Control, Open, Visits};
+use super::device::{Attachment, Control, Open, Tracing, Visits};
 use super::ecb;
 use super::fire::{Args, FireArgs};
 use super::machine::KernelMachine;
@@ -23,7 +23,7 @@ use crate::sys::percpu::{CpuGuard, Losses};
 use crate::sys::periodic::{Periodic, Task};
 use crate::sys::{clock, crosscall, rculist};
 use dtrace_engine::consumer::Which;
-use dtrace_engine::Activity;
+use dtrace_engine::{Activity, Errno, Reason};
 use dtrace_uapi::ioctl::{BufDesc, Status};
 use dtrace_uapi::limits::{CLEANRATE_DEFAULT, CLEANRATE_MAX, CLEANRATE_MIN};
 use dtrace_uapi::option::{Opt, UNSET};
@@ -36,27 +36,42 @@ impl Open {
     pub fn go(&self, arg: u64, control: &mut Control) -> Answer {
         // Whoever cannot be told the answer is refused before there is one.
         user::put(arg, &0u32)?;
-        let tracer = &self.consumer.tracer;
-        tracer.engine.go()?;
-        control.lost_before = Losses::total();
-        let begun = self.begin(control);
-        if begun.is_err() {
-            tracer.engine.kill();
-            (control.cleaner, control.deadman) = (None, None);
-        }
-        user::put(arg, &begun?)?;
+        let grabs = !matches!(self.consumer.tracer.engine.option(Opt::Grabanon), 0 | UNSET);
+        let cpu = if grabs && !self.consumer.has_claimed() {
+            self.claim(control)?
+        } else {
+            let (cpu, tracing) = self.consumer.go()?;
+            control.tracing = Some(tracing);
+            cpu
+        };
+        user::put(arg, &cpu)?;
         Ok(0)
     }
 
-    fn begin(&self, control: &mut Control) -> Result<u32> {
-        let Attachment {
-            tracer, framework, ..
-        } = &self.consumer;
-        control.cleaner = Some(Cleaning::start(&self.consumer)?);
-        control.deadman = Deadman::start(tracer, framework.deadman)?;
-        let cpu = self.fire_end(self.consumer.framework.ends.begin)?;
-        self.consumer.tracer.engine.activate();
-        Ok(cpu)
+    /// Takes the anonymous state over; gives the CPU that fired its `BEGIN`.
+    fn claim(&self, control: &mut Control) -> Result<u32, Refusal> {
+        if self.consumer.tracer.engine.has_clauses() {
+            let why = "probes are enabled, which whoever claims the anonymous state cannot";
+            return Err(Reason::new(Errno::EALREADY, why).into());
+        }
+        let may = self.consumer.tracer.engine.privileges();
+        let mut unclaimed = self.unclaimed.lock();
+        if let Some(state) = unclaimed.as_ref() {
+            if !may.cover(state.consumer.tracer.engine.privileges()) {
+                return Err(Refusal::new(EPERM, "the anonymous state may do more"));
+            }
+        }
+        let anonymous = unclaimed.take();
+        drop(unclaimed);
+        let anonymous = anonymous.ok_or(Refusal::new(ENOENT, "no anonymous tracing state"))?;
+        anonymous.consumer.tracer.ask(clock::monotonic());
+        // Whoever has claimed another one does not get here.
+        self.consumer
+            .claim(anonymous.consumer)
+            .map_err(|_| refuse(EBUSY))?;
+        control.tracing = Some(anonymous.tracing);
+        control.file = Some(anonymous.file);
+        Ok(anonymous.begin)
     }
 
     /// Ends the tracing.
@@ -68,10 +83,12 @@ impl Open {
         user::put(arg, &0u32)?;
         engine.drain();
         rculist::synchronize();
-        let cpu = self.fire_end(self.consumer.framework.ends.end)?;
+        let cpu = self.consumer.fire_end(self.consumer.framework.ends.end)?;
         engine.stop();
         rculist::synchronize();
-        (control.cleaner, control.deadman) = (None, None);
+        if let Some(tracing) = &mut control.tracing {
+            tracing.helpers = None;
+        }
         // What was committed since the cleaner's last round.
         clean_speculations(&self.consumer.tracer, &self.consumer.visits);
         user::put(arg, &cpu)?;
@@ -84,9 +101,11 @@ impl Open {
         tracer.ask(clock::monotonic());
         let mut status: Status = tracer.engine.status()?;
         tracer.report(&mut status);
-        let (before, lost) = (control.lost_before, Losses::total());
-        status.unwatched = lost.unwatched.wrapping_sub(before.unwatched);
-        status.returns = lost.returns.wrapping_sub(before.returns);
+        if let Some(tracing) = &control.tracing {
+            let (before, lost) = (tracing.lost_before, Losses::total());
+            status.unwatched = lost.unwatched.wrapping_sub(before.unwatched);
+            status.returns = lost.returns.wrapping_sub(before.returns);
+        }
         user::put(arg, status.as_bytes().get(..room).unwrap_or_default())?;
         Ok(0)
     }
@@ -127,15 +146,40 @@ impl Open {
         user::put(arg, &desc)?;
         Ok(0)
     }
+}
+
+impl Attachment {
+    /// Starts the tracing; gives the CPU that fired `BEGIN`, and what is to be kept.
+    pub fn go(&self) -> Result<(u32, Tracing), Refusal> {
+        self.tracer.engine.go()?;
+        let begun = self.begin();
+        if begun.is_err() {
+            self.tracer.engine.kill();
+        }
+        Ok(begun?)
+    }
+
+    fn begin(&self) -> Result<(u32, Tracing)> {
+        let lost_before = Losses::total();
+        let cleaner = Cleaning::start(self)?;
+        let deadman = Deadman::start(&self.tracer, self.framework.deadman)?;
+        let cpu = self.fire_end(self.framework.ends.begin)?;
+        self.tracer.engine.activate();
+        let tracing = Tracing {
+            helpers: Some((cleaner, deadman)),
+            lost_before,
+        };
+        Ok((cpu, tracing))
+    }
 
     /// Fires `BEGIN` or `END` for this consumer alone, on the CPU that it traces or on this one; gives the CPU's number.
     fn fire_end(&self, probe: ProbeRef) -> Result<u32> {
         let args = FireArgs::new(Args::Words(&[]));
         let fire = |guard: &CpuGuard| {
             let machine = KernelMachine::new(guard, probe, &args);
-            ecb::fire_for(guard, &self.consumer.tracer, &machine);
+            ecb::fire_for(guard, &self.tracer, &machine);
         };
-        let only = self.consumer.tracer.engine.option(Opt::Cpu);
+        let only = self.tracer.engine.option(Opt::Cpu);
         if only == UNSET {
             let guard = CpuGuard::enter().ok_or(EBUSY)?;
             fire(&guard);

@@ -25,6 +25,13 @@ impl Text {
         }
     }
 
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        let bytes = self.bytes.get(..self.len).unwrap_or_default();
+        // What did not fit may have been cut within a letter.
+        core::str::from_utf8(bytes).unwrap_or("?")
+    }
+
     /// As the consumer gets it.
     pub fn to_reason(&self) -> ioctl::Reason {
         ioctl::Reason { text: self.bytes }

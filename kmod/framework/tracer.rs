@@ -71,6 +71,11 @@ impl Tracer {
         self.asked.store(now, Ordering::Relaxed);
     }
 
+    /// Notes that it may trace without anybody asking, until somebody does.
+    pub fn need_no_attention(&self) {
+        self.ask(u64::MAX);
+    }
+
     /// Notes that the machine is alive beside it; that is of no use to it where nobody has asked for `user` ns.
     pub fn beat(&self, now: u64, user: u64) {
         if now.saturating_sub(self.asked.load(Ordering::Relaxed)) < user {

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+/* The file of the anonymous enabling: a module parameter that is text, which the Rust macro cannot declare, and the reading. */
+#ifndef _DTRACE_FILE_H
+#define _DTRACE_FILE_H
+
+#include <linux/types.h>
+
+const char *dtrace_anon_path(void);
+ssize_t dtrace_file_read(const char *path, void **buffer, size_t max);
+void dtrace_file_free(void *buffer);
+
+#endif
