@@ -47,6 +47,8 @@ pub enum Mode {
     Header,
     /// Make an object of programs.
     Object,
+    /// Save an enabling for the next boot, or clear it.
+    Anonymous,
     /// Tell the version.
     Version,
 }
@@ -78,6 +80,17 @@ pub struct Args {
     pub versions: u32,
 }
 
+impl Args {
+    fn set_mode(&mut self, mode: Mode) -> Result<(), ArgError> {
+        if ![Mode::Exec, mode].contains(&self.mode) {
+            let message = "only one of the [-AGhlV] options can be specified at a time";
+            return Err(ArgError::Usage(message.into()));
+        }
+        self.mode = mode;
+        Ok(())
+    }
+}
+
 /// Why a command line is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ArgError {
@@ -89,7 +102,7 @@ pub enum ArgError {
 
 /// The usage message.
 pub const USAGE: &str = "\
-Usage: dtrace [-64] [-CeFGHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path] [-L path]
+Usage: dtrace [-64] [-aACeFGHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path] [-L path]
 \t[-o output] [-p pid] [-s script] [-U name] [-x opt[=val]] [-X a|c|s|t]
 
 \t[-P provider [[predicate] action]]
@@ -101,6 +114,8 @@ Usage: dtrace [-64] [-CeFGHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path
 \tpredicate -> '/' D-expression '/'
 \t   action -> '{' D-statements '}'
 
+\t-a  claim anonymous tracing state
+\t-A  save enabling for anonymous tracing at boot, or clear it
 \t-b  set trace buffer size
 \t-c  run specified command and exit upon its completion
 \t-C  run cpp(1) preprocessor on script files
@@ -150,16 +165,18 @@ fn option(args: &mut Args, letter: char, parser: &mut lexopt::Parser) -> Result<
     let switch = |args: &mut Args, name: &str| args.options.push((letter, name.into(), None));
     match letter {
         'e' => args.compile_only = true,
-        'l' => args.mode = Mode::List,
+        'l' => args.set_mode(Mode::List)?,
+        'A' => args.set_mode(Mode::Anonymous)?,
         'S' => args.disassemble = true,
         'v' => args.verbose = true,
         'V' => {
-            args.mode = Mode::Version;
+            args.set_mode(Mode::Version)?;
             args.versions += 1;
         }
         'o' => args.output = Some(value()?),
         'c' => args.commands.push(value()?),
         'p' => args.pids.push(value()?),
+        'a' => switch(args, "grabanon"),
         'C' => switch(args, "cpp"),
         'F' => switch(args, "flowindent"),
         'H' => switch(args, "cpphdrs"),
@@ -200,13 +217,8 @@ fn option(args: &mut Args, letter: char, parser: &mut lexopt::Parser) -> Result<
                 text: value()?,
             });
         }
-        'a' | 'A' => {
-            return Err(ArgError::Unsupported(
-                "anonymous tracing (-a, -A) is not supported yet",
-            ))
-        }
-        'G' => args.mode = Mode::Object,
-        'h' => args.mode = Mode::Header,
+        'G' => args.set_mode(Mode::Object)?,
+        'h' => args.set_mode(Mode::Header)?,
         _ => return Err(ArgError::Usage(format!("invalid option -- '{letter}'"))),
     }
     Ok(())
@@ -287,6 +299,20 @@ mod tests {
     }
 
     #[test]
+    fn there_is_one_mode_at_a_time() {
+        let mode = |words: &[&str]| parsed(words).map(|args| args.mode);
+        assert_eq!(mode(&["-A", "-n", "BEGIN"]), Ok(Mode::Anonymous));
+        assert_eq!(mode(&["-VV"]), Ok(Mode::Version));
+        let message = "only one of the [-AGhlV] options can be specified at a time";
+        for words in [["-A", "-l"], ["-l", "-V"], ["-V", "-A"]] {
+            assert_eq!(mode(&words), Err(ArgError::Usage(message.into())));
+        }
+        let args = parsed(&["-ae"]).unwrap();
+        assert_eq!(args.options, [('a', "grabanon".to_owned(), None)]);
+        assert!(args.compile_only && args.mode == Mode::Exec);
+    }
+
+    #[test]
     fn what_is_no_command_line_is_refused() {
         for words in [
             &["-y"][..],
@@ -307,11 +333,6 @@ mod tests {
             Err(ArgError::Usage("option requires an argument -- 'n'".into()))
         );
         assert_eq!(parsed(&["-64"]), Ok(Args::default()));
-        for words in [&["-A"][..], &["-a"], &["-32"]] {
-            assert!(
-                matches!(parsed(words), Err(ArgError::Unsupported(_))),
-                "{words:?}"
-            );
-        }
+        assert!(matches!(parsed(&["-32"]), Err(ArgError::Unsupported(_))));
     }
 }

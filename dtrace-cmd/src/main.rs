@@ -6,6 +6,7 @@
 //! Exit status: 0 or what `exit()` was given; 1 for an error, which is one message on standard error that begins
 //! with `dtrace: `; 2 for a wrong command line. Output that nobody reads any more ends the command quietly.
 
+mod anon;
 mod application;
 mod args;
 mod debug;
@@ -15,7 +16,7 @@ mod trace;
 
 use args::{ArgError, Args, Mode};
 use dtrace::handle::{open_error, DevDtrace, KernelWorld, PATH};
-use dtrace::options;
+use dtrace::options::{self, Opt};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -95,9 +96,21 @@ fn run(args: &Args) -> Result<u8, Failure> {
         eprintln!("dtrace: -{letter} requires one or more scripts or enabling options");
         return Ok(USAGE);
     }
-    trace::check_options(args)?;
-    if args.mode == Mode::Exec && args.programs.is_empty() && !args.compile_only {
+    let options = trace::check_options(args)?;
+    let nothing = args.programs.is_empty();
+    let claims = options.is_on(Opt::Grabanon);
+    if args.mode == Mode::Exec && nothing && !args.compile_only && !claims {
         return Err("no probes specified".to_owned().into());
+    }
+    if args.mode == Mode::Anonymous {
+        if !args.commands.is_empty() || !args.pids.is_empty() {
+            return Err("-A is not for processes of today (-c, -p)"
+                .to_owned()
+                .into());
+        }
+        if nothing {
+            return anon::clear(args, options.is_on(Opt::Quiet));
+        }
     }
     let initialize = |reason: String| format!("failed to initialize dtrace: {reason}");
     let device =
@@ -106,6 +119,7 @@ fn run(args: &Args) -> Result<u8, Failure> {
     match args.mode {
         Mode::List => list::run(args, &world),
         Mode::Header | Mode::Object => application::run(args, &world),
+        Mode::Anonymous => anon::save(args, &world),
         _ => trace::run(args, &world),
     }
 }

@@ -44,9 +44,12 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
         }
         io::stderr().write_all(&listing)?;
     }
+    // What was claimed runs already: `-e` ends it.
+    let claims = handle.options.is_on(Opt::Grabanon);
+    let compile_only = args.compile_only && !claims;
     let mut matched = 0u64;
     for compiled in &programs {
-        if !args.compile_only {
+        if !compile_only {
             matched += u64::from(enable(&mut handle, compiled)?);
         }
         if args.verbose {
@@ -58,11 +61,11 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
             list::report(&mut out, what, name, &program.attributes)?;
         }
     }
-    if args.compile_only {
+    if compile_only {
         out.flush()?;
         return Ok(0);
     }
-    if matched == 0 && !handle.options.compile.zdefs {
+    if matched == 0 && !claims && !handle.options.compile.zdefs {
         return Err("no probes matched".to_owned().into());
     }
     if handle.options.is_on(Opt::Destructive) {
@@ -72,9 +75,10 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
 }
 
 /// Checks the options before anything else is done, so that a wrong one is the first thing to be told.
-pub fn check_options(args: &Args) -> Result<(), Failure> {
+pub fn check_options(args: &Args) -> Result<Options, Failure> {
     let mut options = Options::default();
-    set_options(args, |name, value| options.set(name, value, Setter::User))
+    set_options(args, |name, value| options.set(name, value, Setter::User))?;
+    Ok(options)
 }
 
 /// Sets the command's own options and those of the command line, in order.
@@ -119,7 +123,7 @@ pub fn prepare<'w>(args: &Args, world: &'w KernelWorld<'w>) -> Result<Handle<'w>
 /// Compiles every program of the command line, in order. Without any the libraries alone are compiled.
 pub fn compile(args: &Args, handle: &mut Handle<'_>) -> Result<Vec<Compiled>, Failure> {
     let mut programs = Vec::new();
-    if args.programs.is_empty() {
+    if args.programs.is_empty() && !handle.options.is_on(Opt::Grabanon) {
         let loaded = handle.load_libraries();
         loaded.map_err(|error| format!("failed to initialize dtrace: {error}"))?;
     }
@@ -250,6 +254,11 @@ fn trace(args: &Args, handle: &mut Handle<'_>, out: &mut dyn Output) -> Result<u
     handle
         .go()
         .map_err(|error| format!("could not enable tracing: {error}"))?;
+    if args.compile_only {
+        handle
+            .stop()
+            .map_err(|error| format!("couldn't stop tracing: {error}"))?;
+    }
     step(&handle.options, || "tracing".to_owned());
     let quiet = handle.options.is_on(Opt::Quiet);
     let people = args.verbose || io::stderr().is_terminal();
@@ -304,7 +313,7 @@ fn failure(error: &Error, what: &str) -> Failure {
 }
 
 /// Tells the user something that a quiet one does not want to know.
-fn notice(handle: &Handle<'_>, text: &str) {
+pub fn notice(handle: &Handle<'_>, text: &str) {
     if !handle.options.is_on(Opt::Quiet) {
         eprintln!("dtrace: {text}");
     }

@@ -82,13 +82,34 @@ fn what_cannot_be_done_is_one_message_with_status_1() {
             "dtrace: failed to set -b 4x: Invalid value for specified option\n",
         ),
         (
-            &["-A", "-n", "BEGIN"],
-            "dtrace: anonymous tracing (-a, -A) is not supported yet\n",
+            &["-A", "-n", "BEGIN", "-c", "true"],
+            "dtrace: -A is not for processes of today (-c, -p)\n",
+        ),
+        (
+            &["-A", "-o", "/proc/self/status/anon.dof"],
+            "dtrace: failed to remove /proc/self/status/anon.dof: Not a directory\n",
         ),
     ] {
         let (status, out, err) = run(words);
         assert_eq!((status, &*out, &*err), (Some(1), "", message), "{words:?}");
     }
+}
+
+#[test]
+fn an_anonymous_enabling_is_cleared_without_a_device() {
+    let path = std::env::temp_dir().join(format!("cleared-{}.dof", std::process::id()));
+    let name = path.display();
+    let words = format!("-A -o {name}");
+    let words: Vec<_> = words.split(' ').collect();
+    let nothing = (Some(0), String::new(), String::new());
+    assert_eq!(run(&words), nothing);
+    std::fs::write(&path, "x").expect("a file");
+    let cleared = format!(
+        "dtrace: cleaned up old anonymous enabling in {name}\n\
+         dtrace: rebuild the initial RAM disk or reboot to enable changes\n"
+    );
+    assert_eq!(run(&words), (Some(0), String::new(), cleared));
+    assert!(!path.exists());
 }
 
 #[test]
@@ -100,6 +121,10 @@ fn a_missing_device_is_told() {
         &["-l"][..],
         &["-n", "BEGIN { exit(0); }"],
         &["-s", "/nonexistent.d"],
+        &["-a"],
+        &["-ae"],
+        &["-x", "grabanon"],
+        &["-A", "-n", "BEGIN"],
     ] {
         let (status, out, err) = run(words);
         assert_eq!((status, &*out), (Some(1), ""), "{words:?}");

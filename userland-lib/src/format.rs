@@ -12,6 +12,7 @@
 //!
 //! Invariant: every `Conversion::kind` is a member of [`KINDS`].
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The conversion letters that D knows.
@@ -23,8 +24,9 @@ pub const POINTER_DIGITS: usize = 16;
 /// The largest width or precision: memory stays bounded.
 pub const MAX_COUNT: usize = 1 << 24;
 
-/// A parsed format.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// A parsed format. It is kept as its text, so that what is read back has been parsed again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Format {
     /// Literals and conversions in order.
     pub items: Vec<Item>,
@@ -136,6 +138,58 @@ impl Conversion {
             Size::Wide => "w",
         };
         format!("{prefix}{}", self.kind)
+    }
+}
+
+/// As it is written in D.
+impl fmt::Display for Conversion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Flags {
+            left,
+            plus,
+            space,
+            alt,
+            zero,
+            group,
+        } = self.flags;
+        let flags = [left, plus, space, alt, zero, group, self.agg];
+        f.write_str("%")?;
+        for (_, letter) in flags.iter().zip("-+ #0'@".chars()).filter(|(on, _)| **on) {
+            write!(f, "{letter}")?;
+        }
+        let count = |count| match count {
+            Count::Fixed(number) => number.to_string(),
+            Count::Star => "*".to_owned(),
+        };
+        f.write_str(&self.width.map_or(String::new(), count))?;
+        if let Some(precision) = self.precision {
+            write!(f, ".{}", count(precision))?;
+        }
+        f.write_str(&self.name())
+    }
+}
+
+/// As it is written in D.
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.items.iter().try_for_each(|item| match item {
+            Item::Literal(text) => f.write_str(&text.replace('%', "%%")),
+            Item::Conv(conversion) => conversion.fmt(f),
+        })
+    }
+}
+
+impl From<Format> for String {
+    fn from(format: Format) -> Self {
+        format.to_string()
+    }
+}
+
+impl TryFrom<String> for Format {
+    type Error = FormatError;
+
+    fn try_from(text: String) -> Result<Self, FormatError> {
+        Self::parse(&text)
     }
 }
 

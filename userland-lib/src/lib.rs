@@ -3,6 +3,7 @@
 
 //! libdtrace: compiles D and consumes what `dtrace.ko` records. See ARCHITECTURE.md.
 
+pub mod anon;
 pub mod codegen;
 pub mod compile;
 pub mod consume;

@@ -14,12 +14,13 @@
 use crate::format::Format;
 use crate::render::structure::Shape;
 use dtrace_uapi::action::Action;
+use serde::{Deserialize, Serialize};
 
 /// An aggregation's variable, numbered from 1 in the order of appearance in all of a consumer's programs.
 pub type AggVarId = u32;
 
 /// The type of a recorded value, as far as printing needs it. Its size is the record's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Kind {
     /// A signed integer.
     Signed,
@@ -36,7 +37,7 @@ pub enum Kind {
 }
 
 /// A call of `printf()` and its kin.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Print {
     /// The format.
     pub format: Format,
@@ -45,7 +46,7 @@ pub struct Print {
 }
 
 /// What a record, or a group of records, is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Statement {
     /// `trace()`.
     Trace(Kind),

@@ -16,7 +16,7 @@ use dtrace_uapi::dof::{
 };
 use dtrace_uapi::option::Opt;
 use std::collections::HashMap;
-use zerocopy::{Immutable, IntoBytes};
+use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Writes `program` and the kernel's options as a DOF image.
 ///
@@ -44,6 +44,40 @@ pub fn emit(program: &Program, options: &[(Opt, u64)]) -> Vec<u8> {
         image.table(SecType::OptDesc, &table);
     }
     image.finish()
+}
+
+/// An image that enables nothing and carries `text`, which the kernel does not load.
+pub fn emit_comment(text: &[u8]) -> Vec<u8> {
+    let image = Image {
+        comment: text.to_vec(),
+        ..Image::default()
+    };
+    image.finish()
+}
+
+/// The comments of the images that follow each other in `file`, as far as they are whole.
+pub fn comments(mut file: &[u8]) -> Vec<&[u8]> {
+    let mut found = Vec::new();
+    while let Ok((hdr, _)) = Hdr::read_from_prefix(file) {
+        let size = usize::try_from(hdr.filesz).unwrap_or(usize::MAX);
+        let Some((image, rest)) = file.split_at_checked(size) else {
+            break;
+        };
+        let slice = |offset: u64, size: u64| {
+            let start = usize::try_from(offset).ok()?;
+            image.get(start..start.checked_add(usize::try_from(size).ok()?)?)
+        };
+        let table = slice(hdr.secoff, u64::from(hdr.secnum) * size_of::<Sec>() as u64);
+        let secs = table.unwrap_or_default().chunks_exact(size_of::<Sec>());
+        let secs = secs.filter_map(|bytes| Sec::read_from_bytes(bytes).ok());
+        let of = secs.filter(|sec| sec.ty == SecType::Comments as u32);
+        found.extend(of.filter_map(|sec| slice(sec.offset, sec.size)));
+        if size < size_of::<Hdr>() {
+            break;
+        }
+        file = rest;
+    }
+    found
 }
 
 /// A string table, its first entry the empty string.
@@ -95,6 +129,8 @@ impl Strings {
 struct Image {
     headers: Vec<Sec>,
     data: Vec<u8>,
+    /// What follows the loaded part.
+    comment: Vec<u8>,
     /// Sections that may be linked more than once, by type and bytes.
     shared: HashMap<(u32, Vec<u8>), SecIdx>,
 }
@@ -208,6 +244,16 @@ impl Image {
     }
 
     fn finish(mut self) -> Vec<u8> {
+        if !self.comment.is_empty() {
+            self.headers.push(Sec {
+                ty: SecType::Comments as u32,
+                align: 1,
+                flags: 0,
+                entsize: 0,
+                offset: self.data.len() as u64,
+                size: self.comment.len() as u64,
+            });
+        }
         let head = size_of::<Hdr>() + self.headers.len() * size_of::<Sec>();
         // The greatest alignment there is: aligned data stays aligned behind it.
         let head = head.next_multiple_of(8);
@@ -234,13 +280,14 @@ impl Image {
             secnum: self.headers.len() as u32,
             secoff: size_of::<Hdr>() as u64,
             loadsz: size,
-            filesz: size,
+            filesz: size + self.comment.len() as u64,
             ..Hdr::default()
         };
         let mut image = hdr.as_bytes().to_vec();
         image.extend_from_slice(self.headers.as_bytes());
         image.resize(head, 0);
         image.extend_from_slice(&self.data);
+        image.extend_from_slice(&self.comment);
         image
     }
 }
@@ -252,7 +299,6 @@ mod tests {
     use crate::world::ProbePattern;
     use dtrace_uapi::action::Action;
     use dtrace_uapi::dif::{Instr, Op};
-    use zerocopy::FromBytes;
 
     fn sections(image: &[u8]) -> Vec<(Sec, &[u8])> {
         let (hdr, rest) = Hdr::read_from_prefix(image).expect("a header");

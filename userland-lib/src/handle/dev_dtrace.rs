@@ -11,9 +11,10 @@
 
 use super::device::{fill, text, Buffer, Device};
 use dtrace_uapi::ioctl::{
-    self, AggDesc, ArgDesc, BufDesc, Conf, Enable, EprobeDesc, ProbeDesc, ProviderDesc, Reason,
-    RecDesc, Status,
+    self, AggDesc, AnonDesc, ArgDesc, BufDesc, Conf, Enable, EprobeDesc, ProbeDesc, ProviderDesc,
+    Reason, RecDesc, Status,
 };
+use dtrace_uapi::limits::ANON_MAX;
 use dtrace_uapi::types::{AggId, Epid, ProbeId};
 use nix::errno::Errno;
 use nix::libc;
@@ -204,6 +205,26 @@ impl Device for DevDtrace {
                 desc.size = desc.size.min(room.len() as u64);
                 Ok(Some(desc))
             }
+        }
+    }
+
+    fn anonymous(&self) -> io::Result<Vec<u8>> {
+        let mut file = Vec::new();
+        loop {
+            let mut desc = AnonDesc {
+                size: file.len() as u64,
+                data: file.as_mut_ptr() as u64,
+            };
+            self.call(ioctl::ANONGET, &mut desc)?;
+            let size = usize::try_from(desc.size).map_err(|_| Errno::EINVAL)?;
+            if size <= file.len() {
+                file.truncate(size);
+                return Ok(file);
+            }
+            if size > ANON_MAX {
+                return Err(Errno::E2BIG.into());
+            }
+            file.resize(size, 0);
         }
     }
 

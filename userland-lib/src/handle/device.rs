@@ -64,6 +64,11 @@ pub trait Device {
     /// CPU has no such buffer. The description's `size` is at most `room.len()`.
     fn snapshot(&self, which: Buffer, cpu: u32, room: &mut [u8]) -> io::Result<Option<BufDesc>>;
 
+    /// The file that the anonymous state was made of, which this consumer has claimed. A device may know of no such state.
+    fn anonymous(&self) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
     /// Why the last call failed, in the kernel's words; empty if it has none.
     fn reason(&self) -> String;
 }

@@ -39,6 +39,15 @@ pub enum Error {
     /// Tracing made the system unresponsive, and the kernel ended it.
     #[error("Abort due to systemic unresponsiveness")]
     Killed,
+    /// There is nothing to claim.
+    #[error("No anonymous tracing state")]
+    NoAnonymous,
+    /// Whoever claims the anonymous state enables nothing else.
+    #[error("Can't claim anonymous state and enable probes")]
+    OwnProbes,
+    /// What the anonymous state has recorded cannot be understood.
+    #[error("{0}")]
+    Anonymous(#[from] crate::anon::AnonError),
     /// Consuming failed.
     #[error("{0}")]
     Consume(#[from] ConsumeError),

@@ -16,6 +16,7 @@
 //! numbers.
 
 mod affinity;
+mod anonymous;
 mod clock;
 mod dev_dtrace;
 mod device;
@@ -155,12 +156,8 @@ impl<'w> Handle<'w> {
         self.options.take_over(&program).map_err(Error::Compile)?;
         self.statements.extend(program.statements.iter().cloned());
         self.places.add(source, &program);
-        for action in program.clauses.iter().flat_map(|clause| &clause.actions) {
-            if let Some(Statement::Aggregate { var, .. }) = program.statement(action.uarg) {
-                if action.kind.is_aggregation() {
-                    self.consumer.declare(*var, action.kind, action.arg);
-                }
-            }
+        for (var, func, arg) in anonymous::aggregations(&program) {
+            self.consumer.declare(var, func, arg);
         }
         Ok(program)
     }
@@ -232,13 +229,18 @@ impl<'w> Handle<'w> {
             .map_err(|error| self.refused(error))
     }
 
-    /// Starts tracing, and then the processes that were created for it.
+    /// Starts tracing, and then the processes that were created for it. With the option `grabanon` it has begun long ago.
     pub fn go(&mut self) -> Result<(), Error> {
         if self.is_destructive && !self.options.is_on(Opt::Destructive) {
             return Err(Error::Destructive);
         }
-        self.enable_error_clause()?;
-        let cpu = self.device().go().map_err(|error| self.refused(error))?;
+        let cpu = if self.options.is_on(Opt::Grabanon) {
+            self.claim()?
+        } else {
+            let faults = self.error_clause()?;
+            self.enable(&faults)?;
+            self.device().go().map_err(|error| self.refused(error))?
+        };
         self.phase = Phase::Running(cpu);
         for target in &mut self.targets {
             target.release()?;
@@ -369,7 +371,7 @@ impl<'w> Handle<'w> {
         }
     }
 
-    fn enable_error_clause(&mut self) -> Result<(), Error> {
+    fn error_clause(&mut self) -> Result<Program, Error> {
         let source = Source::argument(ERROR_CLAUSE);
         // What the user asks of programs is not asked of our own.
         let settings = Settings {
@@ -383,7 +385,7 @@ impl<'w> Handle<'w> {
             .map_err(Error::Compile)?;
         program.statements.fill(Statement::Error);
         self.statements.extend(program.statements.iter().cloned());
-        self.enable(&program).map(drop)
+        Ok(program)
     }
 
     /// Whether tracing is to end.

@@ -4,6 +4,7 @@
 //! The life of a handle over a device that does what a test tells it.
 
 use super::*;
+use crate::anon::{self, Meaning};
 use crate::consume::Event;
 use dtrace_uapi::ioctl::{
     AggDesc, ArgDesc, BufDesc, Conf, EprobeDesc, ProbeDesc, ProviderDesc, RecDesc, RecHdr, Status,
@@ -11,6 +12,7 @@ use dtrace_uapi::ioctl::{
 use dtrace_uapi::types::{AggId, Epid, ProbeId};
 use nix::errno::Errno;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::io;
 use zerocopy::{FromZeros, IntoBytes};
 
@@ -20,7 +22,11 @@ struct Scripted {
     calls: RefCell<Vec<&'static str>>,
     status: RefCell<Status>,
     refuse: RefCell<Option<(Errno, String)>>,
+    /// Of `go` alone.
+    refuse_go: RefCell<Option<Errno>>,
     records: Cell<u32>,
+    /// The file of its anonymous state.
+    anonymous: Vec<u8>,
     /// How much newer its DIF is than ours.
     newer: u32,
 }
@@ -83,7 +89,9 @@ impl Device for Scripted {
         Err(Errno::EINVAL.into())
     }
     fn go(&self) -> io::Result<u32> {
-        self.call("go").map(|()| 0)
+        let refused = *self.refuse_go.borrow();
+        self.call("go")?;
+        refused.map_or(Ok(0), |errno| Err(errno.into()))
     }
     fn stop(&self) -> io::Result<u32> {
         self.records.set(1);
@@ -103,6 +111,9 @@ impl Device for Scripted {
             cpu,
             ..BufDesc::default()
         }))
+    }
+    fn anonymous(&self) -> io::Result<Vec<u8>> {
+        self.call("anonymous").map(|()| self.anonymous.clone())
     }
     fn reason(&self) -> String {
         self.refuse
@@ -293,6 +304,58 @@ fn options_of_a_script_are_taken_over_or_refused() {
         diagnostic.headline(&wrong, true),
         "[D_PRAGMA_OPTSET] line 2: failed to set option 'nonsense' to '5': Invalid option name"
     );
+}
+
+#[test]
+fn who_claims_gets_what_there_is_or_an_error() {
+    let mut device = Scripted::default();
+    let meaning = Meaning {
+        options: BTreeMap::from([("quiet".into(), 1)]),
+        ..Meaning::default()
+    };
+    device.anonymous = anon::write([], &meaning);
+    let claim = |device: &Scripted| {
+        let world = KernelWorld::new(device);
+        let mut handle = Handle::new(&world).unwrap();
+        handle.set_option("grabanon", None).unwrap();
+        let went = handle.go().map_err(|error| error.to_string());
+        went.map(|()| handle.options.is_on(Opt::Quiet))
+    };
+    assert_eq!(claim(&device), Ok(true));
+    assert_eq!(*device.calls.borrow(), ["enable", "go", "anonymous"]);
+    device.anonymous.clear();
+    let error = "anonymous enabling was not made by dtrace -A";
+    assert_eq!(claim(&device), Err(error.to_owned()));
+    for (errno, text) in [
+        (Errno::ENOENT, "No anonymous tracing state"),
+        (
+            Errno::EALREADY,
+            "Can't claim anonymous state and enable probes",
+        ),
+        (Errno::ENOMEM, "Out of memory"),
+    ] {
+        *device.refuse_go.borrow_mut() = Some(errno);
+        assert_eq!(claim(&device), Err(text.to_owned()));
+    }
+}
+
+#[test]
+fn an_anonymous_program_that_destroys_must_be_allowed() {
+    let device = Scripted::default();
+    let world = KernelWorld::new(&device);
+    let mut handle = Handle::new(&world).unwrap();
+    let source = Source::argument("BEGIN { stop(); }");
+    let settings = handle.settings();
+    let program = handle.compile(&source, &settings).unwrap();
+    let error = handle.anonymous(&[&program]).unwrap_err().to_string();
+    assert_eq!(error, "Destructive actions not allowed");
+    handle.set_option("destructive", None).unwrap();
+    let file = handle.anonymous(&[&program]).unwrap();
+    assert_eq!(
+        anon::read(&file).unwrap().options.get("destructive"),
+        Some(&1)
+    );
+    assert!(device.calls.borrow().is_empty());
 }
 
 #[test]

@@ -24,6 +24,7 @@ use crate::diag::Diagnostic;
 use crate::program::Program;
 use dtrace_uapi::limits;
 use dtrace_uapi::option;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Who sets an option.
@@ -260,6 +261,26 @@ impl Options {
         self.get(opt).is_some()
     }
 
+    /// Every option that is set, by its name, for [`adopt`](Self::adopt).
+    pub fn saved(&self) -> BTreeMap<String, u64> {
+        let set = option::NAMES
+            .iter()
+            .filter_map(|(opt, name)| Some(((*name).to_owned(), self.get(*opt)?)));
+        set.collect()
+    }
+
+    /// Takes over the options that a tracing was begun with, but for those that may change at any time and have been set here.
+    pub fn adopt(&mut self, saved: &BTreeMap<String, u64>) {
+        let usual = Self::default();
+        for (opt, name) in option::NAMES {
+            let (own, usual) = (self.get(*opt), usual.get(*opt));
+            if !rules(*opt).1 || own == usual {
+                let value = saved.get(*name).copied();
+                self.values[opt.place()] = value.unwrap_or(option::UNSET);
+            }
+        }
+    }
+
     /// What the kernel is told: every option set that it has a part in.
     pub fn for_kernel(&self) -> Vec<(Opt, u64)> {
         KERNEL
@@ -340,6 +361,21 @@ mod tests {
             message("libdir", Some("/tmp"), Setter::Pragma),
             "Option cannot be used from within a D program"
         );
+    }
+
+    #[test]
+    fn what_was_begun_with_stays_but_for_what_may_change() {
+        let mut begun = set("bufpolicy", Some("ring")).unwrap();
+        begun.set("aggrate", Some("10hz"), Setter::User).unwrap();
+        begun.set("quiet", None, Setter::User).unwrap();
+        let mut later = set("bufpolicy", Some("fill")).unwrap();
+        later.set("grabanon", None, Setter::User).unwrap();
+        later.set("aggrate", Some("1hz"), Setter::User).unwrap();
+        later.adopt(&begun.saved());
+        let got = [Opt::Bufpolicy, Opt::Grabanon, Opt::Aggrate, Opt::Quiet].map(|o| later.get(o));
+        let aggrate = Some(1_000_000_000);
+        let ring = Some(option::BUFPOLICY_RING);
+        assert_eq!(got, [ring, None, aggrate, Some(1)]);
     }
 
     #[test]

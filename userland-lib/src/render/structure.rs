@@ -13,6 +13,7 @@
 use std::ops::ControlFlow;
 
 use super::{float, pad, Renderer};
+use serde::{Deserialize, Serialize};
 
 /// Columns before the outermost type.
 const INDENT: usize = 44;
@@ -20,7 +21,7 @@ const INDENT: usize = 44;
 pub const DEPTH: usize = 10;
 
 /// A type, as far as printing its values needs it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
     /// Its name in C.
     pub name: String,
@@ -31,7 +32,7 @@ pub struct Shape {
 }
 
 /// What the bytes of a value are.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Form {
     /// An integer.
     Int {
@@ -60,7 +61,7 @@ pub enum Form {
 }
 
 /// A member of a structure or union.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
     /// Its name; empty where it has none.
     pub name: String,

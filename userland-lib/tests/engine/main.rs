@@ -7,6 +7,7 @@
 //! it (the table of probes) is made for the tests, so what passes here is the whole way from the text of a program to
 //! the text of its output.
 
+mod anonymous;
 mod arithmetic;
 mod bitfields;
 mod build;

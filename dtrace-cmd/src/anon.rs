@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! `dtrace -A`: an enabling for the next boot. Claiming what it has recorded is `-a`, a tracing that began without us.
+
+use crate::args::Args;
+use crate::trace::{compile, notice, prepare};
+use crate::Failure;
+use dtrace::anon;
+use dtrace::handle::{plain, KernelWorld};
+use std::io;
+use std::path::Path;
+
+/// Where the enabling goes: `-o`, or where the module looks for it.
+fn file(args: &Args) -> &Path {
+    Path::new(args.output.as_deref().unwrap_or(anon::PATH))
+}
+
+/// Removes the enabling; the exit status.
+pub fn clear(args: &Args, quiet: bool) -> Result<u8, Failure> {
+    let path = file(args);
+    let name = path.display();
+    let cleared = anon::clear(path);
+    if cleared.map_err(|error| cannot("remove", path, &error))? && !quiet {
+        eprintln!("dtrace: cleaned up old anonymous enabling in {name}");
+        eprintln!("dtrace: rebuild the initial RAM disk or reboot to enable changes");
+    }
+    Ok(0)
+}
+
+/// Compiles what the command line asks for and saves it in place of an older one; the exit status.
+pub fn save(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
+    let path = file(args);
+    let mut handle = prepare(args, world)?;
+    let compiled = compile(args, &mut handle)?;
+    if args.compile_only {
+        return Ok(0);
+    }
+    let programs: Vec<_> = compiled.iter().map(|compiled| &compiled.program).collect();
+    let image = handle.anonymous(&programs);
+    let image = image.map_err(|error| format!("failed to create anonymous enabling: {error}"))?;
+    let old = path.exists();
+    anon::store(path, &image).map_err(|error| cannot("write", path, &error))?;
+    let name = path.display();
+    if old {
+        notice(
+            &handle,
+            &format!("cleaned up old anonymous enabling in {name}"),
+        );
+    }
+    notice(&handle, &format!("saved anonymous enabling in {name}"));
+    notice(
+        &handle,
+        "rebuild the initial RAM disk and reboot to enable changes",
+    );
+    Ok(0)
+}
+
+fn cannot(what: &str, path: &Path, error: &io::Error) -> String {
+    format!("failed to {what} {}: {}", path.display(), plain(error))
+}

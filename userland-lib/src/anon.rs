@@ -1,0 +1,206 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The file of an anonymous enabling: what `dtrace -A` leaves for the kernel to trace when it boots.
+//!
+//! The kernel reads it when the module is loaded, which may be long before there is any userland. So the file is what the kernel
+//! takes: DOF images one after the other, each as a consumer would enable it. The last one enables nothing; behind its loaded part
+//! it carries, as a comment that the kernel passes over, the [`Meaning`] of the records, in JSON. The kernel keeps the bytes of
+//! the file that it traces for, and gives them to whoever claims the state. So records are never read with the meaning of another
+//! enabling, even if the file was replaced, or the one in the initial RAM disk is older than the one on the root.
+//!
+//! The file is replaced as a whole: a reader, the kernel above all, finds the old one, the new one, or none.
+
+use crate::dof;
+use crate::statement::{AggVarId, Statement};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+/// Where the module looks for it, unless its parameter `anon_file` says otherwise.
+pub const PATH: &str = "/etc/dtrace/anon.dof";
+
+/// What the records of an enabling mean: all that its consumer has to know beside what the kernel tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meaning {
+    /// The options that are set, by name.
+    pub options: BTreeMap<String, u64>,
+    /// The statements of all programs, in the order of their numbers.
+    pub statements: Vec<Statement>,
+    /// The aggregations: variable, the function's number, and its argument.
+    pub aggregations: Vec<(AggVarId, u32, u64)>,
+}
+
+/// Why a file has no meaning for us.
+#[derive(Debug, thiserror::Error)]
+pub enum AnonError {
+    /// There is none.
+    #[error("anonymous enabling was not made by dtrace -A")]
+    Missing,
+    /// It is not in the words of this version.
+    #[error("anonymous enabling was made by another version of dtrace: {0}")]
+    Foreign(#[from] serde_json::Error),
+}
+
+/// The file for `images`.
+pub fn write(images: impl IntoIterator<Item = Vec<u8>>, meaning: &Meaning) -> Vec<u8> {
+    let mut file: Vec<u8> = images.into_iter().flatten().collect();
+    // There is nothing in a meaning that JSON cannot say.
+    let text = serde_json::to_vec(meaning).unwrap_or_default();
+    file.extend(dof::emit_comment(&text));
+    file
+}
+
+/// The meaning that a file carries.
+pub fn read(file: &[u8]) -> Result<Meaning, AnonError> {
+    let comments = dof::comments(file);
+    let text = comments.last().ok_or(AnonError::Missing)?;
+    Ok(serde_json::from_slice(text)?)
+}
+
+/// Puts a file in place, for its owner's eyes only.
+pub fn store(path: &Path, file: &[u8]) -> io::Result<()> {
+    let dir = match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
+    };
+    fs::create_dir_all(dir)?;
+    let mut name = path.as_os_str().to_owned();
+    name.push(".new");
+    let new = Path::new(&name);
+    let mut options = OpenOptions::new();
+    let mut writer = options
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(new)?;
+    let placed = writer
+        .write_all(file)
+        .and_then(|()| writer.sync_all())
+        .and_then(|()| fs::rename(new, path))
+        .and_then(|()| File::open(dir)?.sync_all());
+    if placed.is_err() {
+        // What is left of it would only be in the way; that the file is not in place is what matters.
+        let _ = fs::remove_file(new);
+    }
+    placed
+}
+
+/// Removes a file; false where there was none.
+pub fn clear(path: &Path) -> io::Result<bool> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::Format;
+    use crate::program::Program;
+    use crate::render::structure::{Field, Form, Shape};
+    use crate::statement::{Kind, Print};
+    use dtrace_uapi::option::Opt;
+
+    fn meaning() -> Meaning {
+        let print = Print {
+            format: Format::parse("100%% %-*.3s|%@8d %Y\n\u{1}").expect("a format"),
+            args: vec![Kind::Signed, Kind::String, Kind::Unsigned],
+        };
+        let field = Field {
+            name: "next".into(),
+            shape: Shape {
+                name: "int".into(),
+                size: 4,
+                form: Form::Int { signed: true },
+            },
+            bit_offset: 3,
+            bits: 5,
+        };
+        let shape = Shape {
+            name: "struct list".into(),
+            size: 8,
+            form: Form::Record(vec![field]),
+        };
+        Meaning {
+            options: BTreeMap::from([("bufsize".into(), 4096), ("quiet".into(), 1)]),
+            statements: vec![
+                Statement::Trace(Kind::Bytes),
+                Statement::Printf(print.clone()),
+                Statement::Printa {
+                    format: Some(print.format),
+                    aggs: vec![1, 2],
+                },
+                Statement::Print(Box::new(shape)),
+                Statement::Aggregate {
+                    var: 2,
+                    keys: vec![Kind::Action],
+                },
+                Statement::Setopt {
+                    name: "quiet".into(),
+                    value: None,
+                },
+                Statement::Error,
+            ],
+            aggregations: vec![(2, 0x708, u64::MAX)],
+        }
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let image = || dof::emit(&Program::default(), &[(Opt::Bufsize, 4096)]);
+        let file = write([image(), image()], &meaning());
+        assert_eq!(read(&file).expect("a meaning"), meaning());
+        assert!(file.starts_with(&[image(), image()].concat()));
+    }
+
+    #[test]
+    fn a_file_of_another_make_has_no_meaning() {
+        let image = dof::emit(&Program::default(), &[(Opt::Bufsize, 4096)]);
+        let text = |file: &[u8]| read(file).expect_err("no meaning").to_string();
+        for file in [&b""[..], b"\x7fDOF", b"no DOF at all", &image, &image[..70]] {
+            assert_eq!(text(file), "anonymous enabling was not made by dtrace -A");
+        }
+        for other in [&b"{}"[..], b"[", br#"{"statements":[{"Sing":1}]}"#] {
+            let why = text(&dof::emit_comment(other));
+            assert!(
+                why.starts_with("anonymous enabling was made by another version of dtrace: "),
+                "{why}"
+            );
+        }
+        // A format that the parser would not let pass does not come in by this door either.
+        let good = serde_json::to_string(&meaning()).expect("JSON");
+        let bad = good.replace("%Y", "%y");
+        let why = text(&dof::emit_comment(bad.as_bytes()));
+        assert!(
+            why.contains("format conversion #3 is undefined: %y"),
+            "{why}"
+        );
+    }
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole_and_cleared_once() {
+        let dir = std::env::temp_dir().join(format!("anon-{}", std::process::id()));
+        let path = dir.join("etc/anon.dof");
+        for file in [&b"first, and longer"[..], b"second"] {
+            store(&path, file).expect("stored");
+            assert_eq!(fs::read(&path).expect("the file"), file);
+        }
+        let entries = fs::read_dir(dir.join("etc")).expect("a directory");
+        assert_eq!(entries.count(), 1);
+        assert_eq!(clear(&path).ok(), Some(true));
+        assert_eq!(clear(&path).ok(), Some(false));
+        // A directory in the way: nothing of the new file stays.
+        fs::create_dir(&path).expect("a directory");
+        assert!(store(&path, b"third").is_err());
+        let entries = fs::read_dir(dir.join("etc")).expect("a directory");
+        assert_eq!(entries.count(), 1);
+        fs::remove_dir_all(&dir).expect("removed");
+    }
+}
