@@ -46,6 +46,10 @@ cases: modules userland
 conformance: modules userland
 	@scripts/conformance $(SUITE)
 
+##run-boot D='…'|trace a boot with `dtrace …`: a machine with an initial RAM disk that loads the module first
+run-boot: modules userland
+	@scripts/boot run $(D)
+
 ##demo|a tour of one-liners in the virtual machine
 demo: modules userland
 	@scripts/vm run 'exec bash scripts/tour'
@@ -70,4 +74,4 @@ fuzz: setup
 install:
 	@scripts/install '$(DESTDIR)' '$(KDIR)'
 
-.PHONY: help setup modules userland run shell cases conformance demo check test bench fuzz install
+.PHONY: help setup modules userland run shell run-boot cases conformance demo check test bench fuzz install

@@ -272,7 +272,7 @@ impl Builder {
     }
 }
 
-/// A little kernel: C's integers, `task_struct` and what it needs, some functions and tracepoints.
+/// A little kernel: C's integers, `task_struct` and what it needs, a little of other structures, some functions and tracepoints.
 pub fn kernel() -> Builder {
     let mut b = Builder::default();
     let int = b.int("int", 4, true);
@@ -344,5 +344,7 @@ pub fn kernel() -> Builder {
     b.var("jiffies_64", u64_);
     b.var("current_task", task_ptr);
     b.var("total_forks", long);
+    let name = b.array(char, ulong, 56);
+    b.record(Kind::Struct, "module", 64, &[("name", name, 64)]);
     b
 }

@@ -1,0 +1,28 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Requests to block devices while the machine boots: when, by whom, where, how much; and the sum of each program. For the next
+ * boot, and after it:
+ *
+ *	dtrace -A -s boot-io.d
+ *	dtrace -ae
+ */
+
+#pragma D option quiet
+#pragma D option bufpolicy=fill
+
+dtrace:::BEGIN
+{
+	start = timestamp;
+	printf("%12s %6s %-16s %12s %8s\n", "MICROS", "PID", "BY", "SECTOR", "BYTES");
+}
+
+sdt:::block_rq_issue
+{
+	this->bytes = ((struct request *)arg0)->__data_len;
+	printf("%12d %6d %-16s %12d %8d\n", (timestamp - start) / 1000, pid, execname,
+	    ((struct request *)arg0)->__sector, this->bytes);
+	@bytes[execname] = sum(this->bytes);
+}
