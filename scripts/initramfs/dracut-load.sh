@@ -1,0 +1,8 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# dracut: begins to trace before the first driver is loaded. modprobe(8) heeds dtrace.anon=0 on the kernel's command line.
+
+[ -s /etc/dtrace/anon.dof ] && modprobe -q dtrace
+:
