@@ -71,7 +71,8 @@ fn main() -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(Failure::Message(message)) => {
-            eprintln!("dtrace: {}", message.trim_end());
+            // Some of DTrace's messages end in a blank.
+            eprintln!("dtrace: {}", message.trim_end_matches('\n'));
             ExitCode::from(ERROR)
         }
     }

@@ -89,10 +89,16 @@ fn set_options(
     // Records in the order of time are the command's default, not the library's.
     let defaults = [('x', "temporal".to_owned(), None)];
     for (letter, name, value) in defaults.iter().chain(&args.options) {
-        set(name, value.as_deref()).map_err(|error| match (letter, value) {
-            ('x', _) => format!("failed to set -x {name}: {error}"),
-            (_, Some(value)) => format!("failed to set -{letter} {value}: {error}"),
-            (_, None) => format!("failed to set -{letter}: {error}"),
+        set(name, value.as_deref()).map_err(|error| {
+            let headline = match (letter, value) {
+                ('x', _) => format!("failed to set -x {name}: {error}"),
+                (_, Some(value)) => format!("failed to set -{letter} {value}: {error}"),
+                (_, None) => format!("failed to set -{letter}: {error}"),
+            };
+            match error.reason() {
+                Some(reason) => explained(headline, reason),
+                None => headline,
+            }
         })?;
     }
     Ok(())
@@ -113,9 +119,11 @@ pub fn prepare<'w>(args: &Args, world: &'w KernelWorld<'w>) -> Result<Handle<'w>
     }
     for pid in &args.pids {
         let number = pid.parse().map_err(|_| format!("invalid pid: {pid}"))?;
-        let target = Target::grab(number);
-        handle
-            .watch(target.map_err(|error| format!("failed to grab pid {pid}: {}", plain(&error)))?);
+        let grabbed = Target::grab(number).map_err(|error| {
+            let reason = format!("failed to grab pid {pid}");
+            explained(plain(&error), &reason)
+        });
+        handle.watch(grabbed?);
     }
     Ok(handle)
 }
@@ -199,6 +207,15 @@ fn compile_one(
             };
             Err(format!("{kind} {name}: {}", explain(&error, &source, tags)).into())
         }
+    }
+}
+
+/// A message with its reason on a line of its own, where people read it: scripts know the first line.
+fn explained(headline: String, reason: &str) -> String {
+    if io::stderr().is_terminal() {
+        format!("{headline}\n  = {reason}")
+    } else {
+        headline
     }
 }
 

@@ -89,6 +89,10 @@ fn what_cannot_be_done_is_one_message_with_status_1() {
             &["-A", "-o", "/proc/self/status/anon.dof"],
             "dtrace: failed to remove /proc/self/status/anon.dof: Not a directory\n",
         ),
+        (
+            &["-x", "version=99.1", "-n", "BEGIN"],
+            "dtrace: failed to set -x version: Operation not supported\n",
+        ),
     ] {
         let (status, out, err) = run(words);
         assert_eq!((status, &*out, &*err), (Some(1), "", message), "{words:?}");

@@ -111,7 +111,7 @@ impl<'w> Compiler<'w> {
         }
         let mut program = sema::check(&mut self.state, self.world, &settings, source, &ast)?;
         if !settings.argref {
-            macros.check_all_used()?;
+            macros.check_all_used(end(source))?;
         }
         let pattern = |text: &str| sema::description(text, settings.spec);
         program.attributes = self.known.check(&ast, self.world, pattern, settings.amin)?;
@@ -160,9 +160,13 @@ fn option_of(line: &str) -> Option<&str> {
 
 /// A program without clauses and declarations: the complaint is about its end.
 fn empty(source: &Source) -> Box<Diagnostic> {
-    let end = u32::try_from(source.text.len()).unwrap_or(u32::MAX);
     let message = "empty D program translation unit";
-    Diagnostic::new("D_EMPTY", Span::new(end, end), message)
+    Diagnostic::new("D_EMPTY", end(source), message)
+}
+
+fn end(source: &Source) -> Span {
+    let end = u32::try_from(source.text.len()).unwrap_or(u32::MAX);
+    Span::new(end, end)
 }
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ pub struct Diagnostic {
     /// The byte whose line the headline tells, where DTrace counts on to a later one than the place's own: its
     /// parser has read ahead when it finds the mistake.
     pub counted: Option<u32>,
+    /// Of the code generator, for which DTrace names neither tag nor place: the headline is the message alone.
+    pub is_generators: bool,
     /// The part of a clause, named where there are no lines.
     pub region: Option<&'static str>,
     /// Further help: suggestions, earlier declarations.
@@ -39,9 +41,17 @@ impl Diagnostic {
             message: message.into(),
             span,
             counted: None,
+            is_generators: false,
             region: None,
             notes: Vec::new(),
         })
+    }
+
+    /// The error that code cannot be made of what stands at `span`.
+    pub fn generators(span: Span, message: impl Into<String>) -> Box<Self> {
+        let mut error = Self::new("D_UNKNOWN", span, message);
+        error.is_generators = true;
+        error
     }
 
     /// The same with the line of byte `offset` in the headline.
@@ -65,6 +75,9 @@ impl Diagnostic {
     /// DTrace's own line: `[TAG] line N: message`, the tag only where `tags` asks for it. On the command line there are
     /// no lines; there it is `in predicate: message`.
     pub fn headline(&self, source: &Source, tags: bool) -> String {
+        if self.is_generators {
+            return self.message.clone();
+        }
         let place = match (&source.origin, self.region) {
             (Origin::File(_) | Origin::Library(_), _) => {
                 let offset = self.counted.unwrap_or(self.span.start);
@@ -80,7 +93,8 @@ impl Diagnostic {
         }
     }
 
-    /// The source line with a mark under the place, and the notes: what follows the headline. Ends with a newline.
+    /// The source line with a mark under the place, unless nothing is there, and the notes: what follows the headline.
+    /// Each line ends with a newline.
     pub fn snippet(&self, source: &Source) -> String {
         let position = source.position(self.span.start);
         let line = source.line(self.span.start);
@@ -96,11 +110,14 @@ impl Diagnostic {
             .chars()
             .take_while(|c| *c != '\n')
             .count();
-        let mut text = format!(
-            "{gutter} | {line}\n{} | {lead}{}\n",
-            " ".repeat(gutter.len()),
-            "^".repeat(width.clamp(1, room.max(1)))
-        );
+        let mut text = match line.trim_end() {
+            "" => String::new(),
+            _ => format!(
+                "{gutter} | {line}\n{} | {lead}{}\n",
+                " ".repeat(gutter.len()),
+                "^".repeat(width.clamp(1, room.max(1)))
+            ),
+        };
         for note in &self.notes {
             text.push_str(&format!("{} = {note}\n", " ".repeat(gutter.len())));
         }
@@ -175,6 +192,26 @@ mod tests {
         assert_eq!(
             error.snippet(&source),
             "3 | \ttrace(foo);\n  | \t      ^^^\n  = did you mean `fop`?\n"
+        );
+    }
+
+    #[test]
+    fn nothing_is_shown_where_nothing_stands() {
+        let source = Source::file("x.d", "BEGIN\n{\n}\n");
+        let end = source.text.len() as u32;
+        let error = Diagnostic::new("D_EMPTY", Span::new(end, end), "too soon").note("go on");
+        assert_eq!(error.headline(&source, false), "line 4: too soon");
+        assert_eq!(error.snippet(&source), "  = go on\n");
+    }
+
+    #[test]
+    fn the_code_generator_names_no_place_but_shows_it() {
+        let source = Source::file("x.d", "BEGIN { a[1]; }");
+        let error = Diagnostic::generators(Span::new(8, 9), "Insufficient registers");
+        assert_eq!(error.headline(&source, true), "Insufficient registers");
+        assert_eq!(
+            error.snippet(&source),
+            "1 | BEGIN { a[1]; }\n  |         ^\n"
         );
     }
 

@@ -17,5 +17,6 @@ try dtrace -b 4x -n BEGIN
 try dtrace -s /nonexistent.d
 try dtrace -q
 try dtrace -p 99999999 -n BEGIN
+try dtrace -n '#error stop'
 try dtrace -c /nonexistent -n BEGIN
 dtrace -Y | head -1

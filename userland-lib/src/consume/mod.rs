@@ -76,7 +76,7 @@ impl std::fmt::Display for Event {
         match self {
             Self::Place(text) => write!(f, "at {text}"),
             Self::Fault(text) | Self::Drop(text) | Self::Library(text) => {
-                f.write_str(text.trim_end())
+                f.write_str(text.strip_suffix('\n').unwrap_or(text))
             }
             Self::Ended(ended) => ended.fmt(f),
         }

@@ -319,7 +319,7 @@ fn setopt_acts_at_once_and_says_what_it_cannot_do() {
     let text = bench.run().unwrap();
     assert_eq!(text.matches("BEGIN seen").count(), 1, "{text}");
     assert!(
-        text.contains("couldn't set option \"Nixon\" to \"1\": Invalid option name\n"),
+        text.contains("couldn't set option \"Nixon\" to \"1\": Invalid option name\n\n"),
         "{text}"
     );
     assert!(

@@ -308,7 +308,8 @@ impl Consumer {
                     let value = value.as_deref().unwrap_or("1");
                     failed(
                         sink,
-                        format!("couldn't set option \"{name}\" to \"{value}\": {error}"),
+                        // As in every DTrace, an empty line sets this one off.
+                        format!("couldn't set option \"{name}\" to \"{value}\": {error}\n"),
                     );
                 }
             }

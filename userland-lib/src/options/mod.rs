@@ -68,9 +68,16 @@ impl fmt::Display for OptionError {
             Self::Active => "Operation illegal when tracing is active",
             Self::Registers => "Insufficient registers to generate code",
             Self::VersionFormat => "Version string is not properly formatted or is too large",
-            Self::VersionUnknown => "Requested version is not supported by compiler",
+            Self::VersionUnknown => "Operation not supported",
             Self::VersionReduced => "Requested version conflicts with earlier setting",
         })
+    }
+}
+
+impl OptionError {
+    /// What the words leave open.
+    pub fn reason(self) -> Option<&'static str> {
+        (self == Self::VersionUnknown).then_some("there has been no such version of D")
     }
 }
 

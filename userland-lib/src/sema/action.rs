@@ -71,7 +71,7 @@ fn address_kind(name: &str) -> Option<(Action, Ty)> {
     Some(match name {
         "stack" => (Action::Stack, Ty::STACK),
         "ustack" => (Action::Ustack, Ty::STACK),
-        "jstack" => (Action::Jstack, Ty::STACK),
+        "jstack" => (Action::Jstack, Ty::JSTACK),
         "sym" | "func" => (Action::Sym, Ty::SYMBOL),
         "mod" => (Action::Mod, Ty::SYMBOL),
         "usym" | "ufunc" => (Action::Usym, Ty::USYMBOL),

@@ -454,5 +454,5 @@ fn calls_destructive(difo: &Difo) -> bool {
 }
 
 fn too_large(why: AsmError, span: Span) -> Box<Diagnostic> {
-    Diagnostic::new("D_UNKNOWN", span, why.to_string())
+    Diagnostic::generators(span, why.to_string())
 }

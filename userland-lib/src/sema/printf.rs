@@ -389,7 +389,7 @@ impl Checker<'_, '_> {
                 Kind::Array(element, _) => types.int(*element).is_some_and(|int| int.size == 4),
                 _ => false,
             },
-            Wanted::Stack => *types.base(ty) == Kind::Stack,
+            Wanted::Stack => matches!(types.base(ty), Kind::Stack(_)),
             Wanted::Time => int.is_some_and(|int| int.size == 8),
             Wanted::Internet => matches!(types.size(ty), Some(4 | 16)),
         }
@@ -540,6 +540,14 @@ mod tests {
         refused(check("%d", &[]), expect!["[D_PRINTF_ARG_PROTO] printa( ) prototype mismatch: conversion #1 (%d) is missing a corresponding value argument"]);
         refused(
             check("%p", &[Ty::STACK]),
+            expect![[r#"
+            [D_PRINTF_ARG_TYPE] printa( ) argument #2 is incompatible with conversion #1 prototype:
+            	conversion: %p
+            	 prototype: pointer or integer
+            	  argument: dt_stack_t"#]],
+        );
+        refused(
+            check("%p", &[Ty::JSTACK]),
             expect![[r#"
             [D_PRINTF_ARG_TYPE] printa( ) argument #2 is incompatible with conversion #1 prototype:
             	conversion: %p

@@ -182,11 +182,8 @@ impl Sema<'_, '_> {
     ) -> Result<Variable> {
         let tuple = keys.as_ref().map_or(0, Vec::len);
         if tuple > usize::from(DIF_NTREGS) {
-            let error = Diagnostic::new(
-                "D_UNKNOWN",
-                span,
-                "Insufficient tuple registers to generate code",
-            );
+            let message = "Insufficient tuple registers to generate code";
+            let error = Diagnostic::generators(span, message);
             return Err(error.note(format!(
                 "{name} has {tuple} keys; an associative array has {DIF_NTREGS} at most"
             )));

@@ -92,11 +92,9 @@ impl<'a> Lexer<'a> {
                 let Some(end) = comment.find("*/") else {
                     let span = Span::new(self.pos as u32, self.pos as u32 + 2);
                     self.pos = self.text.len();
-                    return Err(Diagnostic::new(
-                        "D_SYNTAX",
-                        span,
-                        "end-of-file encountered before matching */",
-                    ));
+                    let message = "end-of-file encountered before matching */";
+                    let error = Diagnostic::new("D_SYNTAX", span, message);
+                    return Err(error.counted_at(self.text.len() as u32));
                 };
                 self.pos += end + 4;
             } else if rest.starts_with("//") && !rest.starts_with("//*") {
@@ -139,9 +137,16 @@ impl<'a> Lexer<'a> {
             }
         }
         let span = self.span_from(start);
-        if let Some(pragma) = super::pragma::parse(&line, start, span, self.macros)? {
-            self.pragmas.push(pragma);
-        }
+        let pragma = super::pragma::parse(&line, start, span, self.macros);
+        let pragma = pragma.map_err(|error| match error.tag {
+            // What is missing may be what would have come.
+            "D_PRAGMA_MALFORM" if self.rest().is_empty() => {
+                let message = "end-of-file encountered before end of control line";
+                Diagnostic::new("D_SYNTAX", span, message).note(error.message)
+            }
+            _ => error,
+        })?;
+        self.pragmas.extend(pragma);
         Ok(())
     }
 
@@ -477,6 +482,16 @@ mod tests {
         assert_eq!(
             error("/* never"),
             "[D_SYNTAX] end-of-file encountered before matching */"
+        );
+        for line in ["#pragma", "1;\n#pragma D option"] {
+            assert_eq!(
+                error(line),
+                "[D_SYNTAX] end-of-file encountered before end of control line"
+            );
+        }
+        assert_eq!(
+            error("#pragma D option\n"),
+            "[D_PRAGMA_MALFORM] malformed #pragma option <option>=[<val>]"
         );
         assert_eq!(error("a # b"), "[D_SYNTAX] syntax error near \"#\"");
         assert_eq!(error("$-1"), "[D_SYNTAX] syntax error near \"$\"");

@@ -54,8 +54,9 @@ impl Macros {
         )
     }
 
-    /// Complains of the last argument if the text has not named it, as it is most likely a mistyped command line.
-    pub fn check_all_used(&self) -> Result<()> {
+    /// Complains at `end`, the end of the text, of the last argument that it has not named: most likely the command line is
+    /// mistyped.
+    pub fn check_all_used(&self, end: Span) -> Result<()> {
         let used = self.used.borrow();
         let unused = (1..self.args.len())
             .rev()
@@ -63,7 +64,7 @@ impl Macros {
         unused.map_or(Ok(()), |index| {
             let argument = &self.args[index];
             let message = format!("extraneous argument '{argument}' (${index} is not referenced)");
-            Err(Diagnostic::new("D_MACRO_UNUSED", Span::default(), message))
+            Err(Diagnostic::new("D_MACRO_UNUSED", end, message))
         })
     }
 
@@ -117,7 +118,7 @@ mod tests {
             ..Macros::default()
         };
         macros.value("2", true, Span::default()).unwrap();
-        let unused = |macros: &Macros| macros.check_all_used().unwrap_err().message;
+        let unused = |macros: &Macros| macros.check_all_used(Span::default()).unwrap_err().message;
         assert_eq!(
             unused(&macros),
             "extraneous argument 'c' ($3 is not referenced)"
@@ -128,6 +129,6 @@ mod tests {
             "extraneous argument 'a' ($1 is not referenced)"
         );
         macros.value("1", false, Span::default()).unwrap();
-        macros.check_all_used().unwrap();
+        macros.check_all_used(Span::default()).unwrap();
     }
 }

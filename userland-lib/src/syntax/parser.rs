@@ -43,6 +43,7 @@ pub fn parse(
         names,
         typedefs: HashSet::new(),
         records: HashSet::new(),
+        has_looked_ahead: false,
         begin: 0,
         token: Tok::End,
         span: Span::default(),
@@ -67,6 +68,9 @@ pub(super) struct Parser<'a> {
     typedefs: HashSet<String>,
     /// Tags of the structures and unions that got their members so far.
     pub(super) records: HashSet<String>,
+    /// Whether a star, which patterns have as well, is in the first word of the declaration at hand: DTrace's lexer then
+    /// looks ahead for what it is, and has words of its own for an end of the text that it meets.
+    has_looked_ahead: bool,
     /// Where the tokens of the predicate, body or declaration at hand begin.
     pub(super) begin: usize,
     /// The token to be read next, and its place.
@@ -174,6 +178,7 @@ impl Parser<'_> {
             return error;
         }
         let near = match self.token {
+            Tok::End if self.has_looked_ahead => "end-of-input".to_owned(),
             Tok::End => "end of input".to_owned(),
             _ => format!("\"{}\"", self.source.slice(self.span)),
         };
@@ -273,11 +278,13 @@ impl Parser<'_> {
     /// A declaration or a clause. What stands here tells which: a keyword of declarations, or a name that another
     /// name or a star follows, begins a declaration; all else is a probe description.
     fn item(&mut self) -> Result<Vec<Item>> {
+        self.has_looked_ahead = false;
         if !self.declaration_ahead()? {
             return Ok(vec![Item::Clause(self.clause()?)]);
         }
         self.begin = self.lexer.position();
         self.advance()?;
+        self.has_looked_ahead = self.lexer.remaining().starts_with('*');
         if self.at(";") {
             self.leave_tokens();
             return Ok(Vec::new());

@@ -132,6 +132,8 @@ impl Ty {
     pub const UID_T: Self = Self(35);
     /// `gid_t`
     pub const GID_T: Self = Self(36);
+    /// What `jstack()` makes.
+    pub const JSTACK: Self = Self(Self::INT8_T.0 + TYPEDEFS.len() as u32);
 }
 
 impl Types<'_> {
@@ -152,7 +154,8 @@ impl Types<'_> {
             });
         }
         self.enter(Kind::String);
-        for kind in [Kind::Stack, Kind::Symbol, Kind::Usymbol, Kind::Dynamic] {
+        self.enter(Kind::Stack("dt_stack_t"));
+        for kind in [Kind::Symbol, Kind::Usymbol, Kind::Dynamic] {
             self.enter(kind);
         }
         self.pointer_to(Ty::VOID);
@@ -160,6 +163,7 @@ impl Types<'_> {
         for &(name, target) in TYPEDEFS {
             self.declare_typedef(name, target);
         }
+        self.enter(Kind::Stack("stack"));
     }
 
     /// The type that C's words name, in whatever order they stand: `long unsigned`. `None` for words that do not go

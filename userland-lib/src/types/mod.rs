@@ -107,8 +107,9 @@ pub enum Kind {
     },
     /// D's string.
     String,
-    /// A stack trace: can be recorded and printed, but not computed with, as all that follow.
-    Stack,
+    /// A stack trace, by the name that messages give it: can be recorded and printed, but not computed with, as all that
+    /// follow.
+    Stack(&'static str),
     /// A kernel address that is shown as a symbol.
     Symbol,
     /// A user address that is shown as a symbol.
@@ -385,7 +386,9 @@ impl<'w> Types<'w> {
             Kind::Array(element, _) if self.is_char(*element) => statement::Kind::String,
             Kind::Array(..) | Kind::Record(_) => statement::Kind::Bytes,
             Kind::Float { .. } => statement::Kind::Float,
-            Kind::Stack | Kind::Symbol | Kind::Usymbol | Kind::Dynamic => statement::Kind::Action,
+            Kind::Stack(_) | Kind::Symbol | Kind::Usymbol | Kind::Dynamic => {
+                statement::Kind::Action
+            }
             _ if self.int(ty).is_some_and(|int| int.signed) => statement::Kind::Signed,
             _ => statement::Kind::Unsigned,
         }

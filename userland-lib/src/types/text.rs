@@ -75,7 +75,7 @@ impl Types<'_> {
                 name.to_string()
             }
             Kind::String => "string".to_owned(),
-            Kind::Stack => "stack".to_owned(),
+            Kind::Stack(name) => (*name).to_owned(),
             Kind::Symbol => "_symaddr".to_owned(),
             Kind::Usymbol => "_usymaddr".to_owned(),
             Kind::Dynamic => "<DYN>".to_owned(),

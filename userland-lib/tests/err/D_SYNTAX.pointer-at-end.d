@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+/* A pattern has stars as well: what this is would be told by what follows. */
+long*address
