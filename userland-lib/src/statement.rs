@@ -30,6 +30,8 @@ pub enum Kind {
     Float,
     /// A string: ends at its first NUL.
     String,
+    /// Bytes that no alignment tells from text, such as an array of characters: a string if they look like one.
+    Chars,
     /// Anything else that has bytes: arrays, structures.
     Bytes,
     /// Not a value of D's but what its action makes: a stack, a symbol.

@@ -55,6 +55,7 @@ impl Noise {
             Kind::Int { signed: false },
             Kind::Float,
             Kind::Str,
+            Kind::Chars,
             Kind::Bytes,
             Kind::Memory,
             Kind::Stack,

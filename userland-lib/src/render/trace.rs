@@ -5,8 +5,8 @@
 //!
 //! `trace()` goes by D's type: the column fits every value of it, so an unsigned 8-byte integer has one more than a
 //! signed one. Keys have narrower columns that go by the size alone, and their 1- and 2-byte integers are printed
-//! unsigned. A floating-point number has the digits that it needs. An array is dumped by `trace()`, and shown as the string that it may be as a key. The option
-//! `rawbytes` has all that `trace()` prints dumped.
+//! unsigned. A floating-point number has the digits that it needs. An array of characters is shown as the string that it may be, and
+//! dumped if it is none; `trace()` dumps all other arrays. The option `rawbytes` has all that `trace()` prints dumped.
 
 use std::fmt::Display;
 
@@ -35,6 +35,7 @@ impl Renderer<'_> {
             }
             (Kind::Float, ..) => number_text(out, datum, [15, 24], quiet),
             (Kind::Str, ..) => bytes::string_column(out, datum.text(), TRACE_WIDTH, quiet),
+            (Kind::Chars, ..) => self.bytes(out, datum.data, TRACE_WIDTH, quiet),
             _ => self.action(out, datum),
         }
     }
@@ -51,7 +52,7 @@ impl Renderer<'_> {
             }
             (Kind::Str, ..) => bytes::string_column(out, datum.text(), KEY_WIDTH, false),
             (Kind::Float, ..) => number_text(out, datum, [16, 16], false),
-            (Kind::Bytes, ..) => self.bytes(out, datum.data, KEY_WIDTH, false),
+            (Kind::Chars | Kind::Bytes, ..) => self.bytes(out, datum.data, KEY_WIDTH, false),
             _ => self.action(out, datum),
         }
     }
@@ -207,6 +208,20 @@ mod tests {
             assert!(trace(kind, b"abcdefgh", true).contains(": 61 62"));
         }
         assert!(trace(Kind::Bytes, &[0x34], false).contains(" 34 "));
+    }
+
+    #[test]
+    fn characters_are_text_as_long_as_nothing_else_is_among_them() {
+        for (data, shown) in [
+            (&b"4"[..], format!("  {:<33}", "4")),
+            (b"load", format!("  {:<33}", "load")),
+            (b"load\0\0", format!("  {:<33}", "load")),
+        ] {
+            assert_eq!(trace(Kind::Chars, data, false), shown);
+        }
+        assert_eq!(trace(Kind::Chars, b"load\0", true), "load");
+        assert!(trace(Kind::Chars, b"lo\0d\0", false).contains(": 6c 6f 00 64 00"));
+        assert!(trace(Kind::Chars, b"lo\x05d", true).contains(": 6c 6f 05 64"));
     }
 
     #[test]

@@ -23,6 +23,8 @@ pub enum Kind {
     Float,
     /// A D string: the bytes before the first NUL.
     Str,
+    /// An array or structure that may be text.
+    Chars,
     /// An array or structure.
     Bytes,
     /// Memory that `tracemem()` recorded.
@@ -54,6 +56,7 @@ impl Kind {
             statement::Kind::Unsigned => Self::Int { signed: false },
             statement::Kind::Float => Self::Float,
             statement::Kind::String => Self::Str,
+            statement::Kind::Chars => Self::Chars,
             statement::Kind::Bytes => Self::Bytes,
             statement::Kind::Action => action
                 .and_then(|action| Self::of_action(action, arg))

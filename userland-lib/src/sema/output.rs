@@ -68,7 +68,11 @@ impl Sema<'_, '_> {
         if types.is_dynamic(value.ty) {
             return Err(call.error("D_TRACE_DYN", "may not be applied to a dynamic expression"));
         }
-        let statement = Statement::Trace(types.record_kind(value.ty));
+        let kind = match types.record_kind(value.ty) {
+            Kind::Bytes if self.state.types.align(value.ty) == 1 => Kind::Chars,
+            kind => kind,
+        };
+        let statement = Statement::Trace(kind);
         let action = desc(Action::Difexpr, Some(self.value(&value)?), 0);
         Ok((statement, vec![action]))
     }

@@ -383,7 +383,7 @@ impl<'w> Types<'w> {
     pub fn record_kind(&self, ty: Ty) -> statement::Kind {
         match self.base(ty) {
             Kind::String => statement::Kind::String,
-            Kind::Array(element, _) if self.is_char(*element) => statement::Kind::String,
+            Kind::Array(element, _) if self.is_char(*element) => statement::Kind::Chars,
             Kind::Array(..) | Kind::Record(_) => statement::Kind::Bytes,
             Kind::Float { .. } => statement::Kind::Float,
             Kind::Stack(_) | Kind::Symbol | Kind::Usymbol | Kind::Dynamic => {

@@ -542,7 +542,7 @@ fn what_kernel_and_consumer_are_told() {
     );
     let int = types.dif_type(Ty::UINT16_T);
     assert_eq!((int.kind, int.flags, int.size), (DIF_TYPE_CTF, 0, 2));
-    assert_eq!(types.record_kind(chars), statement::Kind::String);
+    assert_eq!(types.record_kind(chars), statement::Kind::Chars);
     assert_eq!(types.record_kind(ints), statement::Kind::Bytes);
     assert_eq!(types.record_kind(Ty::PID_T), statement::Kind::Signed);
     assert_eq!(

@@ -459,3 +459,19 @@ fn what_is_wrong_is_refused() {
         assert!(text.contains(expected), "{program}: {text}");
     }
 }
+
+#[test]
+fn what_may_be_text_is_traced_as_that() {
+    let run = |text: &str| super::language::run(&[text]);
+    let array = |values: &str| run(&format!("char n[4]; BEGIN {{ {values} trace(n); }}"));
+    assert_eq!(array("n[0] = 'a'; n[1] = 'b';").trim(), "|ab");
+    let dumped = array("n[0] = 'a'; n[2] = 'b';");
+    assert!(dumped.contains(": 61 00 62 00"), "{dumped}");
+    for (member, place) in [("int8_t x", "x"), ("char x[1]", "x[0]")] {
+        let text =
+            format!("struct {{ {member}; }} one; BEGIN {{ one.{place} = '4'; trace(one); }}");
+        assert_eq!(run(&text).trim(), "|4");
+    }
+    let dumped = run("struct { int x; } four; BEGIN { four.x = 0x64636261; trace(four); }");
+    assert!(dumped.contains(": 61 62 63 64"), "{dumped}");
+}

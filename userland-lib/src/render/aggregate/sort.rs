@@ -84,7 +84,7 @@ fn compare_value(a: &Key, b: &Key) -> Ordering {
         let value = |key: &Key| number(&key.data).map(ordinal);
         return value(a).cmp(&value(b)).then_with(|| a.data.cmp(&b.data));
     }
-    if a.kind == Kind::Str && b.kind == Kind::Str {
+    if matches!(a.kind, Kind::Str | Kind::Chars) && a.kind == b.kind {
         return a.data.cmp(&b.data);
     }
     let by_size = a.data.len().cmp(&b.data.len());
