@@ -138,8 +138,13 @@ pub fn compile(args: &Args, handle: &mut Handle<'_>) -> Result<Vec<Compiled>, Fa
     for given in &args.programs {
         programs.push(compile_one(args, handle, given)?);
     }
-    for path in handle.libraries() {
-        step(&handle.options, || format!("compiled library {path}"));
+    // In DTrace's words and order, in which scripts look for them: what needs others comes before these.
+    let libraries = handle.libraries();
+    for (index, path) in libraries.iter().enumerate().rev() {
+        let (place, count) = (index + 1, libraries.len());
+        step(&handle.options, || {
+            format!("library {path} sorted ({place}/{count})")
+        });
     }
     for Compiled {
         what,

@@ -46,8 +46,8 @@ try offcpu 'sleep 1' '^  '
 try cputimes 'sleep 1' ' idle '
 try hotkernel 'dd if=/dev/zero of=/dev/null bs=64k count=3000 status=none' '`'
 try kstacks 'dd if=/dev/zero of=/dev/null bs=64k count=3000 status=none' '`.*+0x'
-# Whether a sample of a process that has ended is named is left to when its mappings were read.
-try hotuser "bash -c 'for ((i = 0; i < 30000; i++)); do :; done'" '^\(bash`\|0x\).* [0-9]'
+try hotuser "bash -c 'for ((i = 0; i < 30000; i++)); do :; done'" '^bash`.* [0-9]'
+! grep '^0x' /tmp/demo.out
 try vfsstat "sh -c 'cat /etc/passwd; sleep 2'" ' vfs_read '
 try vfslat 'cat /etc/passwd' '^  vfs_read'
 try funccount 'cat /etc/passwd' '^  vfs_read' vfs_read

@@ -138,6 +138,7 @@ impl<'w> Handle<'w> {
     /// Watches a process: the first one is `$target`, and tracing ends with the last of them.
     pub fn watch(&mut self, target: Target) {
         self.names.default_pid.get_or_insert(target.pid());
+        self.names.watch(target.pid());
         self.targets.push(target);
     }
 
@@ -414,7 +415,11 @@ impl<'w> Handle<'w> {
         for mut target in std::mem::take(&mut self.targets) {
             match target.ended()? {
                 Some(ended) => (sink.event)(Event::Ended(ended)),
-                None => alive.push(target),
+                None => {
+                    // By the next look it may have mapped more, and ended.
+                    self.names.watch(target.pid());
+                    alive.push(target);
+                }
             }
         }
         self.targets = alive;

@@ -25,6 +25,11 @@ impl Names {
             default_pid: None,
         }
     }
+
+    /// Learns what a watched process has mapped, before it ends.
+    pub fn watch(&self, pid: u32) {
+        self.user.watch(pid);
+    }
 }
 
 impl Symbolizer for Names {

@@ -5,11 +5,12 @@
 //!
 //! Names come from blazesym, which reads the ELF files that a process has mapped and keeps them; the object that
 //! an address lies in comes from the process' own list of mappings, because an address without a symbol still has
-//! an object. Nothing is read before the first user address is printed.
+//! an object. Of processes that nobody watches nothing is read before their first address is printed.
 //!
 //! By the time a record is consumed its process may be gone. What was learned about a process while it lived is
-//! kept for a while, and an object that it had mapped is read from its file; a process that was never seen alive
-//! has no symbols, and its addresses are shown as numbers.
+//! kept for a while, and an object that it had mapped is read from its file. The mappings of watched processes are
+//! read before they run and again as long as they live, whether anybody has asked for an address yet or not; any other
+//! process that was never seen alive has no symbols, and its addresses are shown as numbers.
 
 use blazesym::symbolize::source::{Elf, Process, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
@@ -17,7 +18,7 @@ use blazesym::Pid;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 
-/// Processes that are remembered; with more of them all are forgotten and read again.
+/// Processes that are remembered; with more of them all but the watched ones are forgotten and read again.
 const PROCESSES_MAX: usize = 256;
 /// Addresses that are remembered for one process.
 const ADDRESSES_MAX: usize = 65_536;
@@ -47,16 +48,25 @@ impl std::fmt::Debug for UserSymbols {
 /// What is known of one process.
 #[derive(Default)]
 struct ProcessSymbols {
+    is_watched: bool,
     mappings: Vec<Mapping>,
     known: HashMap<u64, UserSymbol>,
 }
 
 impl UserSymbols {
+    /// Reads the mappings of a watched process as they are now: it may end before any address of it is printed.
+    pub fn watch(&self, pid: u32) {
+        let mut processes = self.processes.borrow_mut();
+        let process = processes.entry(pid).or_default();
+        process.is_watched = true;
+        process.read(pid);
+    }
+
     /// What `address` is in the process `pid`.
     pub fn by_address(&self, pid: u32, address: u64) -> UserSymbol {
         let mut processes = self.processes.borrow_mut();
         if processes.len() >= PROCESSES_MAX && !processes.contains_key(&pid) {
-            processes.clear();
+            processes.retain(|_, process| process.is_watched);
         }
         let process = processes.entry(pid).or_default();
         if let Some(symbol) = process.known.get(&address) {
@@ -113,14 +123,18 @@ impl ProcessSymbols {
     /// The mapping that `address` lies in. A process maps objects while it runs, so a miss reads the list again.
     fn mapping(&mut self, pid: u32, address: u64) -> Option<&Mapping> {
         if find(&self.mappings, address).is_none() {
-            let fresh = std::fs::read_to_string(format!("/proc/{pid}/maps"));
-            let fresh = fresh.map(|text| mappings(&text)).unwrap_or_default();
-            // The list of a process that is gone is empty or not there: what was known stays.
-            if !fresh.is_empty() {
-                self.mappings = fresh;
-            }
+            self.read(pid);
         }
         find(&self.mappings, address)
+    }
+
+    fn read(&mut self, pid: u32) {
+        let fresh = std::fs::read_to_string(format!("/proc/{pid}/maps"));
+        let fresh = fresh.map(|text| mappings(&text)).unwrap_or_default();
+        // The list of a process that is gone is empty or not there: what was known stays.
+        if !fresh.is_empty() {
+            self.mappings = fresh;
+        }
     }
 }
 
@@ -171,6 +185,8 @@ fn mapping(line: &str) -> Option<Mapping> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::EvalTime;
+    use crate::proc::Target;
 
     #[test]
     fn maps_list_objects_with_blanks_and_deleted_ones() {
@@ -201,5 +217,37 @@ mod tests {
             symbols.by_address(u32::MAX - 1, address),
             UserSymbol::default()
         );
+    }
+
+    #[test]
+    fn a_watched_process_keeps_its_symbols_when_it_is_gone() {
+        let own = mapping as fn(&str) -> Option<Mapping> as usize as u64;
+        let mappings_of = |pid: u32| {
+            let text = std::fs::read_to_string(format!("/proc/{pid}/maps"));
+            mappings(&text.expect("a list of mappings"))
+        };
+        let here = mappings_of(std::process::id());
+        let here = find(&here, own).expect("our own text");
+        // The same program, at other addresses.
+        let program = std::env::current_exe().expect("a program");
+        let command = format!("'{}' --list", program.display());
+        let twin = Target::create(&command, &[], EvalTime::Exec).expect("a twin");
+        let pid = twin.pid();
+        let there = mappings_of(pid);
+        let there = there
+            .iter()
+            .find(|mapping| (&mapping.path, mapping.offset) == (&here.path, here.offset))
+            .expect("its text");
+        let address = own - here.start + there.start;
+        let symbols = UserSymbols::default();
+        symbols.watch(pid);
+        drop(twin);
+        symbols.watch(pid);
+        for other in 1..2 * PROCESSES_MAX as u32 {
+            symbols.by_address(u32::MAX - other, 0);
+        }
+        let (name, offset) = symbols.by_address(pid, address).function.expect("a name");
+        assert!(name.contains("mapping"), "{name}");
+        assert_eq!(offset, 0);
     }
 }
