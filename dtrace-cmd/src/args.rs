@@ -6,6 +6,7 @@
 //! Options and arguments may stand in any order, and the order of options counts: programs are enabled as they are
 //! named, and a later `-x` overrides an earlier one. What is no option is an argument of the programs: `$1`, `$2` …
 
+use dtrace::types::DataModel;
 use lexopt::prelude::*;
 use std::ffi::OsString;
 
@@ -62,6 +63,8 @@ pub struct Args {
     pub programs: Vec<ProgramArg>,
     /// Options, in order: the letter that set it, the name, and the value.
     pub options: Vec<(char, String, Option<String>)>,
+    /// How large the types are that programs name.
+    pub model: DataModel,
     /// `$1`, `$2` …
     pub arguments: Vec<String>,
     /// Commands to run and watch.
@@ -84,25 +87,20 @@ impl Args {
     fn set_mode(&mut self, mode: Mode) -> Result<(), ArgError> {
         if ![Mode::Exec, mode].contains(&self.mode) {
             let message = "only one of the [-AGhlV] options can be specified at a time";
-            return Err(ArgError::Usage(message.into()));
+            return Err(ArgError(message.into()));
         }
         self.mode = mode;
         Ok(())
     }
 }
 
-/// Why a command line is refused.
+/// Why a command line is none of dtrace(8).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ArgError {
-    /// It is no command line of dtrace(8).
-    Usage(String),
-    /// It asks for what this version cannot do.
-    Unsupported(&'static str),
-}
+pub struct ArgError(pub String);
 
 /// The usage message.
 pub const USAGE: &str = "\
-Usage: dtrace [-64] [-aACeFGHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path] [-L path]
+Usage: dtrace [-32|-64] [-aACeFGHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path] [-L path]
 \t[-o output] [-p pid] [-s script] [-U name] [-x opt[=val]] [-X a|c|s|t]
 
 \t[-P provider [[predicate] action]]
@@ -154,7 +152,7 @@ pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Args, ArgError
         match word {
             Short(letter) => option(&mut args, letter, &mut parser)?,
             Value(value) => args.arguments.push(text(value)?),
-            Long(name) => return Err(ArgError::Usage(format!("invalid option -- '{name}'"))),
+            Long(name) => return Err(ArgError(format!("invalid option -- '{name}'"))),
         }
     }
     Ok(args)
@@ -202,7 +200,7 @@ fn option(args: &mut Args, letter: char, parser: &mut lexopt::Parser) -> Result<
             args.options.push((letter, name.to_owned(), value));
         }
         'X' => args.options.push((letter, "stdc".into(), Some(value()?))),
-        '3' | '6' => return data_model(letter, &value()?),
+        '3' | '6' => args.model = data_model(letter, &value()?)?,
         'f' | 'i' | 'm' | 'n' | 'P' | 's' => {
             let given = match letter {
                 'f' => Given::Function,
@@ -219,30 +217,27 @@ fn option(args: &mut Args, letter: char, parser: &mut lexopt::Parser) -> Result<
         }
         'G' => args.set_mode(Mode::Object)?,
         'h' => args.set_mode(Mode::Header)?,
-        _ => return Err(ArgError::Usage(format!("invalid option -- '{letter}'"))),
+        _ => return Err(ArgError(format!("invalid option -- '{letter}'"))),
     }
     Ok(())
 }
 
-/// `-64` is how things are here, and `-32` how they are not.
-fn data_model(letter: char, rest: &str) -> Result<(), ArgError> {
+/// `-32` and `-64`.
+fn data_model(letter: char, rest: &str) -> Result<DataModel, ArgError> {
     match (letter, rest) {
-        ('6', "4") => Ok(()),
-        ('3', "2") => Err(ArgError::Unsupported(
-            "the data model of 32-bit programs (-32) is not supported yet",
-        )),
-        _ => Err(ArgError::Usage(format!("invalid option -- '{letter}'"))),
+        ('6', "4") => Ok(DataModel::Lp64),
+        ('3', "2") => Ok(DataModel::Ilp32),
+        _ => Err(ArgError(format!("invalid option -- '{letter}'"))),
     }
 }
 
 fn text(value: OsString) -> Result<String, ArgError> {
-    let complain =
-        |value: OsString| ArgError::Usage(format!("argument is no valid text: {value:?}"));
+    let complain = |value: OsString| ArgError(format!("argument is no valid text: {value:?}"));
     value.into_string().map_err(complain)
 }
 
 fn usage(error: lexopt::Error) -> ArgError {
-    ArgError::Usage(match error {
+    ArgError(match error {
         lexopt::Error::MissingValue {
             option: Some(option),
         } => {
@@ -305,7 +300,7 @@ mod tests {
         assert_eq!(mode(&["-VV"]), Ok(Mode::Version));
         let message = "only one of the [-AGhlV] options can be specified at a time";
         for words in [["-A", "-l"], ["-l", "-V"], ["-V", "-A"]] {
-            assert_eq!(mode(&words), Err(ArgError::Usage(message.into())));
+            assert_eq!(mode(&words), Err(ArgError(message.into())));
         }
         let args = parsed(&["-ae"]).unwrap();
         assert_eq!(args.options, [('a', "grabanon".to_owned(), None)]);
@@ -323,16 +318,14 @@ mod tests {
             &["-9"],
             &["-31"],
         ] {
-            assert!(
-                matches!(parsed(words), Err(ArgError::Usage(_))),
-                "{words:?}"
-            );
+            assert!(matches!(parsed(words), Err(ArgError(_))), "{words:?}");
         }
         assert_eq!(
             parsed(&["-n"]),
-            Err(ArgError::Usage("option requires an argument -- 'n'".into()))
+            Err(ArgError("option requires an argument -- 'n'".into()))
         );
         assert_eq!(parsed(&["-64"]), Ok(Args::default()));
-        assert!(matches!(parsed(&["-32"]), Err(ArgError::Unsupported(_))));
+        assert_eq!(parsed(&["-32"]).unwrap().model, DataModel::Ilp32);
+        assert_eq!(parsed(&["-32", "-64"]), Ok(Args::default()));
     }
 }

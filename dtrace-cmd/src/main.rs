@@ -58,13 +58,9 @@ fn main() -> ExitCode {
     }
     let args = match args::parse(words) {
         Ok(args) => args,
-        Err(ArgError::Usage(message)) => {
+        Err(ArgError(message)) => {
             eprint!("dtrace: {message}\n{}", args::USAGE);
             return ExitCode::from(USAGE);
-        }
-        Err(ArgError::Unsupported(message)) => {
-            eprintln!("dtrace: {message}");
-            return ExitCode::from(ERROR);
         }
     };
     match run(&args) {

@@ -109,6 +109,7 @@ pub fn prepare<'w>(args: &Args, world: &'w KernelWorld<'w>) -> Result<Handle<'w>
     let initialize = |error: Error| format!("failed to initialize dtrace: {error}");
     let mut handle = Handle::new(world).map_err(initialize)?;
     set_options(args, |name, value| handle.set_option(name, value))?;
+    handle.options.compile.model = args.model;
     handle.options.consumer.unnumbered = std::env::var_os(TESTING).is_some();
     for command in &args.commands {
         let options = &handle.options.compile;

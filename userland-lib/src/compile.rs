@@ -13,6 +13,7 @@ use crate::sema::{self, State};
 use crate::source::{Source, Span};
 use crate::stability;
 use crate::syntax::{self, macros::Macros};
+use crate::types::DataModel;
 use crate::world::World;
 use dtrace_uapi::types::Attribute;
 
@@ -53,6 +54,8 @@ pub struct Settings {
     pub no_symbols: bool,
     /// `-xscratchsize`, bytes.
     pub scratchsize: Option<u64>,
+    /// `-32`: how large the types are that the program names.
+    pub model: DataModel,
     /// `$0`, `$1`, …
     pub args: Vec<String>,
     /// Values of `$pid`, `$target`, …
@@ -80,6 +83,9 @@ impl Settings {
         self.amin = options.amin.or(self.amin);
         self.no_symbols |= options.dynamic_link && !options.knodefs;
         self.scratchsize = options.scratchsize.or(self.scratchsize);
+        if options.model != DataModel::default() {
+            self.model = options.model;
+        }
     }
 }
 

@@ -57,8 +57,8 @@ pub(super) enum Shape {
     Int { size: u64, signed: bool },
     /// The bits of a floating-point number of `size` bytes, 4 or 8.
     Float { size: u64 },
-    /// An address, or anything else of 64 bits.
-    Pointer,
+    /// An address, or anything else of 64 bits, that takes `size` bytes in memory.
+    Pointer { size: u64 },
     /// The address of an object of `size` bytes.
     Object { size: u64 },
 }
@@ -100,7 +100,9 @@ impl<'a> Lowering<'a> {
                     size: self.types.size(ty).unwrap_or(0),
                 }
             }
-            _ => Shape::Pointer,
+            _ => Shape::Pointer {
+                size: self.types.size(ty).unwrap_or(8),
+            },
         }
     }
 

@@ -30,8 +30,8 @@ impl Lowering<'_> {
     pub(super) fn load_op(&self, ty: Ty, user: bool) -> Op {
         let (size, signed) = match self.shape(ty) {
             Shape::Int { size, signed } => (size, signed),
-            Shape::Float { size } => (size, false),
-            _ => (8, false),
+            Shape::Float { size } | Shape::Pointer { size } => (size, false),
+            Shape::Object { .. } => (8, false),
         };
         load_op(size, signed, user)
     }
@@ -106,20 +106,10 @@ impl Lowering<'_> {
                         span,
                     );
                 }
-                Shape::Int { size, .. } | Shape::Float { size } => {
+                Shape::Int { size, .. } | Shape::Float { size } | Shape::Pointer { size } => {
                     self.func.push(
                         Inst::Store {
                             op: store_op(size),
-                            src,
-                            addr: *addr,
-                        },
-                        span,
-                    );
-                }
-                Shape::Pointer => {
-                    self.func.push(
-                        Inst::Store {
-                            op: Op::Stx,
                             src,
                             addr: *addr,
                         },

@@ -139,7 +139,7 @@ impl Lowering<'_> {
             (Shape::Int { size: a, signed: x }, Shape::Int { size: b, signed: y }) => {
                 a < b && (!x || y) || a == b && x == y || b == 8
             }
-            (Shape::Pointer, Shape::Int { size, .. }) => size == 8,
+            (Shape::Pointer { .. }, Shape::Int { size, .. }) => size == 8,
             _ => true,
         }
     }

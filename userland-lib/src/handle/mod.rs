@@ -46,6 +46,7 @@ use crate::render::Zone;
 use crate::source::Source;
 use crate::statement::Statement;
 use crate::symbols::VMLINUX;
+use crate::types::DataModel;
 use crate::world::TypeSource;
 use affinity::Stay;
 use clock::Clock;
@@ -181,6 +182,7 @@ impl<'w> Handle<'w> {
             let source = Source::library(path.clone(), library.text);
             let settings = Settings {
                 empty: true,
+                model: DataModel::Lp64,
                 argref: true,
                 allow_zero_matches: true,
                 ..self.settings()

@@ -12,6 +12,7 @@
 
 use super::version::{self, Version};
 use super::{parse_flag, parse_number, parse_size, OptionError, Setter};
+use crate::types::DataModel;
 use dtrace_uapi::dif::DIF_NREGS;
 use dtrace_uapi::types::Attribute;
 use std::path::PathBuf;
@@ -79,6 +80,8 @@ pub struct CompileOptions {
     pub knodefs: bool,
     /// Scratch space of a clause, bytes.
     pub scratchsize: Option<u64>,
+    /// How large the types are that programs name.
+    pub model: DataModel,
     /// Variables of the environment of processes that are created, with no value for one that is removed.
     pub environment: Vec<(String, Option<String>)>,
 }

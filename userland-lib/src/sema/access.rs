@@ -32,11 +32,16 @@ impl Sema<'_, '_> {
         }
         match self.state.variables.global(name).cloned() {
             Some(Global::Variable(variable)) => return self.variable_value(variable, span),
-            Some(Global::Inline { ty, params, value }) => {
+            Some(Global::Inline {
+                ty,
+                params,
+                value,
+                model,
+            }) => {
                 if !params.is_empty() {
                     return Err(self.needs_keys(name, span));
                 }
-                return self.inline(ty, &value, Vec::new(), span);
+                return self.inline(ty, (&value, model), Vec::new(), span);
             }
             None => (),
         }
@@ -400,8 +405,12 @@ impl Sema<'_, '_> {
 
     /// An element of a built-in array or of an inline with parameters.
     fn array_name(&mut self, name: &str, args: &[ast::Expr], span: Span) -> Result<Option<Expr>> {
-        if let Some(Global::Inline { ty, params, value }) =
-            self.state.variables.global(name).cloned()
+        if let Some(Global::Inline {
+            ty,
+            params,
+            value,
+            model,
+        }) = self.state.variables.global(name).cloned()
         {
             if params.is_empty() {
                 return Ok(None);
@@ -410,7 +419,7 @@ impl Sema<'_, '_> {
             let values = self.checked_keys(name, &types, args, span)?;
             let names = params.into_iter().map(|(name, _)| name);
             let bound = names.zip(values).collect();
-            return self.inline(ty, &value, bound, span).map(Some);
+            return self.inline(ty, (&value, model), bound, span).map(Some);
         }
         let Some(var) = builtin::find(name).filter(|var| builtin::is_array(*var)) else {
             let known = builtin::find(name).is_some()

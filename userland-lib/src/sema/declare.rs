@@ -232,13 +232,19 @@ impl Sema<'_, '_> {
 
     fn base_type(&mut self, base: &BaseType) -> Result<Ty> {
         let ty = match &base.kind {
-            BaseKind::Words(words) => words_type(words, base.span)?,
+            BaseKind::Words(words) => {
+                let ty = words_type(words, base.span)?;
+                self.state.types.in_model(ty)
+            }
             BaseKind::Str => Ty::STRING,
-            BaseKind::Named { module, name } => self
-                .state
-                .types
-                .lookup_typedef(module.as_deref(), name)
-                .ok_or_else(|| self.unknown_type(module.as_deref(), None, name, base.span))?,
+            BaseKind::Named { module, name } => {
+                let module = module.as_deref();
+                match (self.state.types.lookup_typedef(module, name), module) {
+                    (Some(ty), None) => self.state.types.in_model(ty),
+                    (Some(ty), Some(_)) => ty,
+                    (None, _) => return Err(self.unknown_type(module, None, name, base.span)),
+                }
+            }
             BaseKind::Record {
                 is_union,
                 module,
@@ -452,8 +458,10 @@ impl Sema<'_, '_> {
         for derivation in declarator.derivations.iter().rev() {
             let ty = derived.ty;
             derived.ty = match derivation {
-                Derivation::Pointer if written.userland => self.state.types.user_pointer_to(ty),
-                Derivation::Pointer => self.state.types.pointer_to(ty),
+                Derivation::Pointer => {
+                    let types = &mut self.state.types;
+                    types.declared_pointer_to(ty, written.userland)
+                }
                 Derivation::Array(size) => self.array(ty, size.as_ref(), declarator)?,
                 Derivation::Function { params, variadic } => {
                     let params = self.parameters("function", params)?;

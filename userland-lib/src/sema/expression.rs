@@ -50,7 +50,9 @@ impl Sema<'_, '_> {
         let span = e.span;
         match &e.kind {
             ast::ExprKind::Int(value, suffix) => {
-                Ok(Expr::int(*value, int_type(*value, *suffix), span))
+                let ty = int_type(*value, *suffix);
+                let ty = self.state.types.constant_in_model(ty, *value);
+                Ok(Expr::int(*value, ty, span))
             }
             ast::ExprKind::Float(value, suffix) => {
                 let ty = super::float::constant_type(*suffix);
@@ -454,7 +456,7 @@ pub(super) fn is_null(value: &Expr) -> bool {
     value.constant() == Some(0)
 }
 
-/// C's type of an integer constant.
+/// C's type of an integer constant where a `long` has 64 bits.
 fn int_type(value: u64, suffix: IntSuffix) -> Ty {
     let fits_int = value <= i32::MAX as u64;
     let fits_uint = value <= u64::from(u32::MAX);

@@ -16,7 +16,7 @@ use super::Sema;
 use crate::diag::{Diagnostic, Result};
 use crate::source::Span;
 use crate::syntax::ast::{self, InitDeclarator};
-use crate::types::Ty;
+use crate::types::{DataModel, Ty};
 
 impl Sema<'_, '_> {
     /// Declares an inline of type `ty`; `params` are the parameters' names and types.
@@ -44,9 +44,10 @@ impl Sema<'_, '_> {
         if !self.is_library {
             self.check_inline(name, ty, &params, value)?;
         }
+        let model = self.state.types.model();
         self.state
             .variables
-            .add_inline(name, ty, params, value.clone());
+            .add_inline(name, ty, params, value.clone(), model);
         Ok(())
     }
 
@@ -78,7 +79,7 @@ impl Sema<'_, '_> {
     ) -> Result<()> {
         let param = |(name, ty): &(String, Ty)| (name.clone(), placeholder(name, *ty, value.span));
         let params = params.iter().map(param).collect();
-        match self.inline_value(value, params) {
+        match self.inline_value(value, self.state.types.model(), params) {
             Ok(value) => {
                 let fits = self.state.types.compatible(ty, value.ty)
                     || self.coerce(value.clone(), ty, "=", value.span).is_ok();
@@ -105,7 +106,7 @@ impl Sema<'_, '_> {
     pub(super) fn inline(
         &mut self,
         ty: Ty,
-        value: &ast::Expr,
+        (value, model): (&ast::Expr, DataModel),
         params: Vec<(String, Expr)>,
         span: Span,
     ) -> Result<Expr> {
@@ -115,7 +116,7 @@ impl Sema<'_, '_> {
             error.counted = None;
             error
         };
-        let result = self.inline_value(value, params).map_err(placed)?;
+        let result = self.inline_value(value, model, params).map_err(placed)?;
         let result = match self.state.types.compatible(ty, result.ty) {
             true => result,
             false => self.coerce(result, ty, "=", span)?,
@@ -123,10 +124,24 @@ impl Sema<'_, '_> {
         Ok(result.placed(span))
     }
 
-    fn inline_value(&mut self, value: &ast::Expr, params: Vec<(String, Expr)>) -> Result<Expr> {
+    fn inline_value(
+        &mut self,
+        value: &ast::Expr,
+        model: DataModel,
+        params: Vec<(String, Expr)>,
+    ) -> Result<Expr> {
         let outer = std::mem::replace(&mut self.bindings, params);
-        let result = self.expression(value);
+        let result = self.of_model(value, model);
         self.bindings = outer;
+        result
+    }
+
+    /// An expression that was written in a program of this data model, perhaps a library.
+    pub(super) fn of_model(&mut self, value: &ast::Expr, model: DataModel) -> Result<Expr> {
+        let outer = self.state.types.model();
+        self.state.types.set_model(model);
+        let result = self.expression(value);
+        self.state.types.set_model(outer);
         result
     }
 }

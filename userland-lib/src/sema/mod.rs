@@ -127,6 +127,7 @@ pub(crate) fn check<'w>(
     if settings.strsize != 0 {
         state.types.set_string_size(u64::from(settings.strsize));
     }
+    state.types.set_model(settings.model);
     let mut sema = Sema {
         state,
         world,

@@ -157,8 +157,8 @@ enum Wanted {
     Internet,
 }
 
-/// What `conv` takes, with D's words for it; `None` if there is no such conversion.
-fn wanted(conv: &Conversion) -> Option<(Wanted, &'static str)> {
+/// What `conv` takes where a `long` has `long` bytes, with D's words for it; `None` if there is no such conversion.
+fn wanted(conv: &Conversion, long: u8) -> Option<(Wanted, &'static str)> {
     const INTEGERS: &str = "char, short, int, long, or long long";
     const FLOATS: &str = "float, double, or long double";
     let sized = |size: u8, names: [&'static str; 2]| match conv.kind {
@@ -173,7 +173,7 @@ fn wanted(conv: &Conversion) -> Option<(Wanted, &'static str)> {
         (Size::Short, _) => sized(2, ["short", "unsigned short"]),
         // C's `l` means nothing to them.
         (Size::Long, 'e' | 'E' | 'f' | 'F' | 'g' | 'G') => Some((Wanted::Float, FLOATS)),
-        (Size::Long, _) => sized(8, ["long", "unsigned long"]),
+        (Size::Long, _) => sized(long, ["long", "unsigned long"]),
         (Size::LongLong, _) => sized(8, ["long long", "unsigned long long"]),
         (Size::LongDouble, 'e' | 'E' | 'f' | 'F' | 'g' | 'G') => {
             Some((Wanted::LongDouble, "long double"))
@@ -232,7 +232,7 @@ impl Checker<'_, '_> {
         used: &mut usize,
     ) -> Result<()> {
         let name = conv.name();
-        let Some((wanted, prototype)) = wanted(conv) else {
+        let Some((wanted, prototype)) = wanted(conv, self.types.model().long()) else {
             return Err(Diagnostic::new(
                 "D_SYNTAX",
                 self.call.span,

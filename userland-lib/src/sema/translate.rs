@@ -17,7 +17,7 @@ use super::Sema;
 use crate::diag::{nearest, Diagnostic, Result};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::{Kind, Ty};
+use crate::types::{DataModel, Kind, Ty};
 use dtrace_uapi::subr::Subr;
 use std::rc::Rc;
 
@@ -32,6 +32,8 @@ pub struct Translator {
     parameter: String,
     /// The members.
     members: Vec<(String, ast::Expr)>,
+    /// How large the types are that these name.
+    model: DataModel,
 }
 
 impl Translator {
@@ -88,7 +90,9 @@ impl Sema<'_, '_> {
             );
             return refuse("D_XLATE_REDECL", declaration.span, message);
         }
+        let model = self.state.types.model();
         self.state.translators.push(Rc::new(Translator {
+            model,
             output,
             input,
             parameter: declaration.input.declarator.name.clone(),
@@ -257,7 +261,7 @@ impl Sema<'_, '_> {
         };
         let bindings = vec![(translator.parameter.clone(), (**input).clone())];
         let outer = std::mem::replace(&mut self.bindings, bindings);
-        let computed = self.nested(span, |sema| sema.expression(value));
+        let computed = self.nested(span, |sema| sema.of_model(value, translator.model));
         self.bindings = outer;
         let computed = computed.map(|computed| computed.placed(span));
         let converted =

@@ -9,7 +9,7 @@ use super::Sema;
 use crate::diag::{nearest, Diagnostic, Result};
 use crate::source::Span;
 use crate::syntax::ast::Expr;
-use crate::types::Ty;
+use crate::types::{DataModel, Ty};
 use dtrace_uapi::dif::DIF_NTREGS;
 use dtrace_uapi::var::OTHER_UBASE;
 use std::collections::HashMap;
@@ -38,6 +38,8 @@ pub enum Global {
         params: Vec<(String, Ty)>,
         /// The expression.
         value: Box<Expr>,
+        /// How large the types are that it names.
+        model: DataModel,
     },
 }
 
@@ -72,13 +74,21 @@ impl Table {
     }
 
     /// Names the inline `name`.
-    pub fn add_inline(&mut self, name: &str, ty: Ty, params: Vec<(String, Ty)>, value: Expr) {
+    pub fn add_inline(
+        &mut self,
+        name: &str,
+        ty: Ty,
+        params: Vec<(String, Ty)>,
+        value: Expr,
+        model: DataModel,
+    ) {
         self.globals.insert(
             name.to_owned(),
             Global::Inline {
                 ty,
                 params,
                 value: Box::new(value),
+                model,
             },
         );
     }

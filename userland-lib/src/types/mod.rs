@@ -19,6 +19,7 @@ pub mod btf;
 mod arith;
 mod builtin;
 mod kernel;
+mod model;
 mod parse;
 mod record;
 mod similar;
@@ -27,6 +28,7 @@ mod tests;
 mod text;
 
 pub use arith::IntType;
+pub use model::DataModel;
 pub use record::{Member, Path, Record};
 
 use crate::statement;
@@ -85,6 +87,8 @@ pub enum Kind {
         to: Ty,
         /// Whether that is in user space.
         userland: bool,
+        /// Bytes that it takes in memory.
+        size: u8,
     },
     /// An array; without a count where C's `[]` leaves it open.
     Array(Ty, Option<u32>),
@@ -165,6 +169,7 @@ pub struct Types<'w> {
     /// Enumeration constants that programs declared.
     constants: HashMap<String, (Ty, i64)>,
     string_size: u64,
+    model: DataModel,
     kernel: Kernel,
 }
 
@@ -181,6 +186,7 @@ impl<'w> Types<'w> {
             tags: HashMap::new(),
             constants: HashMap::new(),
             string_size: STRING_SIZE,
+            model: DataModel::default(),
             kernel: Kernel::default(),
         };
         types.enter_builtins();
@@ -213,12 +219,23 @@ impl<'w> Types<'w> {
         self.enter(Kind::Pointer {
             to,
             userland: false,
+            size: DataModel::Lp64.long(),
         })
     }
 
     /// A pointer to `to` in user space.
     pub fn user_pointer_to(&mut self, to: Ty) -> Ty {
-        self.enter(Kind::Pointer { to, userland: true })
+        self.enter(Kind::Pointer {
+            to,
+            userland: true,
+            size: DataModel::Lp64.long(),
+        })
+    }
+
+    /// A pointer to `to` as the program at hand declares it.
+    pub fn declared_pointer_to(&mut self, to: Ty, userland: bool) -> Ty {
+        let size = self.model.long();
+        self.enter(Kind::Pointer { to, userland, size })
     }
 
     /// An array of `element`.
@@ -350,7 +367,7 @@ impl<'w> Types<'w> {
         match self.base(ty) {
             Kind::Int { int, .. } => Some(u64::from(int.size)),
             Kind::Float { size, .. } => Some(u64::from(*size)),
-            Kind::Pointer { .. } => Some(POINTER_SIZE),
+            Kind::Pointer { size, .. } => Some(u64::from(*size)),
             Kind::Array(element, count) => self
                 .size(*element)?
                 .checked_mul(u64::from(count.unwrap_or(0))),
@@ -371,10 +388,15 @@ impl<'w> Types<'w> {
             }
             _ => (DIF_TYPE_CTF, 0),
         };
+        let size = match self.is_pointer(ty) {
+            // Whatever it takes elsewhere: it may be any address.
+            true => POINTER_SIZE,
+            false => self.size(ty).unwrap_or(0),
+        };
         DifType {
             kind,
             flags,
-            size: u32::try_from(self.size(ty).unwrap_or(0)).unwrap_or(u32::MAX),
+            size: u32::try_from(size).unwrap_or(u32::MAX),
             ..DifType::default()
         }
     }

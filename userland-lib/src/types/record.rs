@@ -352,7 +352,7 @@ impl Types<'_> {
             Kind::Array(element, _) => self.align_at(element, depth),
             Kind::Record(_) => self.record_align(ty, depth),
             Kind::String => 1,
-            _ => self.size(ty).unwrap_or(1).clamp(1, 16),
+            _ => self.size(ty).unwrap_or(1).clamp(1, self.model.alignment()),
         }
     }
 

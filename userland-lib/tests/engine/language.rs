@@ -6,17 +6,22 @@
 use super::session::Session;
 use dtrace::compile::{Compiler, Settings};
 use dtrace::source::Source;
+use dtrace::types::DataModel;
 use dtrace::world::Nowhere;
 use expect_test::{expect, Expect};
 
 /// What the programs print, one after the other enabled; `syscall::read:entry` fires with 3 and 4 in between.
 pub fn run(programs: &[&str]) -> String {
+    run_with(&Settings::default(), programs)
+}
+
+fn run_with(settings: &Settings, programs: &[&str]) -> String {
     let mut compiler = Compiler::new(&Nowhere);
     let mut session = Session::new(&[("quiet", None)]);
     for text in programs {
         let source = Source::argument(*text);
         let program = compiler
-            .compile(&source, &Settings::default())
+            .compile(&source, settings)
             .unwrap_or_else(|error| panic!("{error}\n{}", error.snippet(&source)));
         session.enable(&program);
     }
@@ -540,4 +545,41 @@ fn many_live_values_are_spilled() {
         |9876543210$
     "#]]
     .assert_eq(&run(&[&text, &strings]));
+}
+
+#[test]
+fn programs_of_32_bits_have_narrow_types_and_addresses_all_the_same() {
+    let program = r#"
+        struct seen { long a; struct seen *next; size_t b; int c; };
+        struct seen seen;
+        int *place;
+        inline long three = 3;
+        BEGIN
+        {
+            printf("%d %d %d %d|", sizeof(long), sizeof(seen), sizeof(place), sizeof(1L));
+            place = alloca(sizeof(int));
+            *place = 7;
+            seen.next = (struct seen *)0x80000001;
+            seen.a = -1;
+            printf("%d %x %ld|", *place, (uint64_t)seen.next, seen.a + 2147483647L + three);
+        }"#;
+    let narrow = Settings {
+        model: DataModel::Ilp32,
+        ..Settings::default()
+    };
+    let shown = |settings| run_with(settings, &[program]).trim().to_owned();
+    assert_eq!(shown(&narrow), "|4 16 4 4|7 80000001 -2147483647|");
+    let wide = "|8 32 8 8|7 80000001 2147483649|";
+    assert_eq!(shown(&Settings::default()), wide);
+    // A library's inline is of the kernel's model, wherever it is used.
+    let mut compiler = Compiler::new(&Nowhere);
+    let library = Source::library("x.d", "inline int wide = sizeof(long);");
+    compiler
+        .compile(&library, &Settings::default())
+        .expect("a library");
+    let source = Source::argument("BEGIN { printf(\"%d %d\", wide, sizeof(long)); }");
+    let mut session = Session::new(&[("quiet", None)]);
+    session.enable(&compiler.compile(&source, &narrow).expect("a program"));
+    session.go();
+    assert_eq!(session.finish().trim(), "|8 4");
 }
