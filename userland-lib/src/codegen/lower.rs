@@ -182,6 +182,11 @@ impl<'a> Lowering<'a> {
             }
             ExprKind::Retype(inner) | ExprKind::Translated { input: inner, .. } => self.expr(inner),
             ExprKind::Convert(inner) => {
+                let mut inner = inner;
+                while let ExprKind::Comma(first, last) = &inner.kind {
+                    self.expr(first);
+                    inner = last;
+                }
                 if self.is_float(inner.ty) || self.is_float(e.ty) {
                     let inner = self.computed(inner);
                     let value = self.exact(inner);
