@@ -139,6 +139,10 @@ pub fn compile(args: &Args, handle: &mut Handle<'_>) -> Result<Vec<Compiled>, Fa
     for given in &args.programs {
         programs.push(compile_one(args, handle, given)?);
     }
+    handle.write_types().map_err(|(file, error)| {
+        let (file, error) = (file.display(), plain(&error));
+        format!("failed to write types to {file}: {error}")
+    })?;
     // In DTrace's words and order, in which scripts look for them: what needs others comes before these.
     let libraries = handle.libraries();
     for (index, path) in libraries.iter().enumerate().rev() {

@@ -13,7 +13,7 @@ use crate::sema::{self, State};
 use crate::source::{Source, Span};
 use crate::stability;
 use crate::syntax::{self, macros::Macros};
-use crate::types::DataModel;
+use crate::types::{Container, DataModel};
 use crate::world::World;
 use dtrace_uapi::types::Attribute;
 
@@ -97,6 +97,11 @@ impl<'w> Compiler<'w> {
             state: State::new(world),
             known: stability::Known::default(),
         }
+    }
+
+    /// The types of a container, as far as they were declared or used, as CTF.
+    pub fn types_as_ctf(&self, container: Container) -> Vec<u8> {
+        self.state.types.ctf(container)
     }
 
     /// Compiles a program.

@@ -46,7 +46,7 @@ use crate::render::Zone;
 use crate::source::Source;
 use crate::statement::Statement;
 use crate::symbols::VMLINUX;
-use crate::types::DataModel;
+use crate::types::{Container, DataModel};
 use crate::world::TypeSource;
 use affinity::Stay;
 use clock::Clock;
@@ -55,7 +55,9 @@ use dtrace_uapi::option::{self, Opt};
 use nix::unistd;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 use std::time::Instant;
+use std::{fs, io};
 
 /// The library's own clause for faults: it makes a record that becomes a message, not output.
 const ERROR_CLAUSE: &str =
@@ -200,6 +202,22 @@ impl<'w> Handle<'w> {
     /// Where the D libraries that were compiled lie, in order.
     pub fn libraries(&self) -> &[String] {
         &self.libraries
+    }
+
+    /// Writes the types to the files that `ctypes` and `dtypes` name; the error names the file.
+    pub fn write_types(&self) -> Result<(), (&Path, io::Error)> {
+        let options = &self.options.compile;
+        let files = [
+            (&options.ctypes, Container::C),
+            (&options.dtypes, Container::D),
+        ];
+        for (file, container) in files {
+            if let Some(file) = file {
+                let types = self.compiler.types_as_ctf(container);
+                fs::write(file, types).map_err(|error| (file.as_path(), error))?;
+            }
+        }
+        Ok(())
     }
 
     /// What the compiler is told beside the command line's own: macros and sizes that the options say.

@@ -66,6 +66,10 @@ pub struct CompileOptions {
     pub libdirs: Vec<PathBuf>,
     /// The system's folder of D libraries.
     pub syslibdir: Option<PathBuf>,
+    /// The file for the types of C that were used.
+    pub ctypes: Option<PathBuf>,
+    /// The file for the types of D.
+    pub dtypes: Option<PathBuf>,
     /// Read no D libraries.
     pub nolibs: bool,
     /// The least stability that a program may rely on.
@@ -119,7 +123,7 @@ const OPTIONS: &[Row] = &[
     ("cpphdrs", Rule::Own(set_cpphdrs), USER),
     ("cpppath", Rule::Path(|o| &mut o.cpppath), USER),
     ("ctfpath", Rule::Idle(is_text), USER),
-    ("ctypes", Rule::Idle(is_text), USER),
+    ("ctypes", Rule::Path(|o| &mut o.ctypes), USER),
     ("debug", Rule::Switch(|o| &mut o.debug), ANYONE),
     ("debugassert", Rule::Idle(|v| v == Some("mutexes")), ANYONE),
     ("defaultargs", Rule::Switch(|o| &mut o.defaultargs), ANYONE),
@@ -127,7 +131,7 @@ const OPTIONS: &[Row] = &[
     ("disasm", Rule::Own(set_disasm), ANYONE),
     ("dofstashpath", Rule::Idle(is_text), USER),
     ("droptags", Rule::Switch(|o| &mut o.droptags), ANYONE),
-    ("dtypes", Rule::Idle(is_text), USER),
+    ("dtypes", Rule::Path(|o| &mut o.dtypes), USER),
     ("empty", Rule::Switch(|o| &mut o.empty), ANYONE),
     ("errtags", Rule::Switch(|o| &mut o.errtags), ANYONE),
     ("evaltime", Rule::Own(set_evaltime), ANYONE),

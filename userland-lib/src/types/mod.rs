@@ -18,6 +18,7 @@ pub mod btf;
 
 mod arith;
 mod builtin;
+mod ctf;
 mod kernel;
 mod model;
 mod parse;
@@ -28,6 +29,7 @@ mod tests;
 mod text;
 
 pub use arith::IntType;
+pub use ctf::Container;
 pub use model::DataModel;
 pub use record::{Member, Path, Record};
 

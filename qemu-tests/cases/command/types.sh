@@ -1,0 +1,22 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Types are written for tools that read CTF: what programs declare, and what they used of the kernel.
+cd "$(mktemp -d)"
+dtrace -xdtypes=d.ctf -xctypes=c.ctf -e -n '
+	struct place { struct place *next; unsigned int flags : 3; char name[8]; };
+	struct place places[2];
+	BEGIN { trace(sizeof(((struct list_head *)0)->next)); }' || exit
+for container in c d; do
+	objcopy --add-section=.ctf=$container.ctf /bin/true $container.o
+	objdump --ctf=.ctf $container.o >$container.text || exit
+	grep -o 'Version: .*' $container.text
+done
+grep -o '(kind 2) double .*' c.text
+# A structure's own line refers to nothing; numbers of types are nobody's business.
+structure() { sed -n "/: (kind 6) struct $1 [^>]*\$/,/ $2:/s/0x[0-9a-f]*: //p" $3; }
+structure list_head prev c.text
+structure place name d.text
+grep -o '(kind 10) uint64_t ' d.text
+dtrace -xdtypes=/nonexistent/d.ctf -e -n BEGIN
+echo "status $?"
