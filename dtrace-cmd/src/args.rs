@@ -328,4 +328,25 @@ mod tests {
         assert_eq!(parsed(&["-32"]).unwrap().model, DataModel::Ilp32);
         assert_eq!(parsed(&["-32", "-64"]), Ok(Args::default()));
     }
+
+    #[test]
+    fn the_manual_tells_of_every_option() {
+        let page = include_str!("../../docs/man/dtrace.8.md");
+        let (_, rest) = page.split_once("\n## OPTIONS\n").unwrap();
+        let rows = rest.lines().take_while(|line| !line.starts_with('#'));
+        let told = rows.filter_map(|row| row.strip_prefix("| `")?.split('`').next());
+        let told: Vec<_> = told
+            .filter(|option| !["-32", "-64"].contains(option))
+            .collect();
+        let used = USAGE.lines().filter_map(|line| line.strip_prefix('\t'));
+        let mut used: Vec<_> = used
+            .filter(|line| line.starts_with('-') && line.get(2..4) == Some("  "))
+            .map(|line| &line[..2])
+            .collect();
+        assert!(used.len() > 20);
+        used.sort_by_key(|option| option.to_lowercase());
+        let mut sorted = told.clone();
+        sorted.sort_by_key(|option| option.to_lowercase());
+        assert_eq!(sorted, used);
+    }
 }

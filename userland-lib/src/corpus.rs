@@ -172,23 +172,30 @@ fn variables_end_with_their_numbers() {
     );
 }
 
-/// The demonstrations compile as people run them: after the system's libraries.
+/// Compiles a program as people do, after the system's libraries; it must be a good one.
+pub fn compiles(source: &Source, settings: &Settings) {
+    let world = Little::default();
+    let mut compiler = Compiler::new(&world);
+    for library in crate::handle::libraries(&Default::default(), |_| true).expect("libraries") {
+        let settings = Settings {
+            empty: true,
+            ..Settings::default()
+        };
+        let library = Source::library(library.path, library.text);
+        compiler.compile(&library, &settings).expect("a library");
+    }
+    if let Err(error) = compiler.compile(source, settings) {
+        let headline = error.headline(source, true);
+        panic!("{:?}: {headline}\n{}", source.origin, error.snippet(source));
+    }
+}
+
+/// The demonstrations compile as people run them.
 #[test]
 fn demonstrations_compile() {
-    let world = Little::default();
-    let own = crate::handle::libraries(&Default::default(), |_| true).expect("libraries");
     let demonstrations = programs("../demo");
     assert!(demonstrations.len() >= 30);
     for path in demonstrations {
-        let mut compiler = Compiler::new(&world);
-        for library in own.clone() {
-            let settings = Settings {
-                empty: true,
-                ..Settings::default()
-            };
-            let library = Source::library(library.path, library.text);
-            compiler.compile(&library, &settings).expect("a library");
-        }
         let text = std::fs::read_to_string(&path).expect("a program");
         // Those that do with fewer arguments take numbers, the others a function's name.
         let argument = match text.contains("defaultargs") {
@@ -202,11 +209,7 @@ fn demonstrations_compile() {
             argref: true,
             ..Settings::default()
         };
-        let source = Source::file(path.display().to_string(), text);
-        if let Err(error) = compiler.compile(&source, &settings) {
-            let headline = error.headline(&source, true);
-            panic!("{}: {headline}\n{}", path.display(), error.snippet(&source));
-        }
+        compiles(&Source::file(path.display().to_string(), text), &settings);
     }
 }
 

@@ -17,6 +17,8 @@ pub mod fixture;
 pub mod format;
 pub mod handle;
 pub mod list;
+#[cfg(test)]
+mod manual;
 pub mod object;
 pub mod options;
 pub mod proc;

@@ -367,7 +367,10 @@ impl CompileOptions {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Options;
     use super::*;
+    use crate::manual;
+    use dtrace_uapi::option;
 
     #[test]
     fn flags_lists_and_paths() {
@@ -454,5 +457,19 @@ mod tests {
     #[test]
     fn names_are_sorted_and_stand_once() {
         assert!(OPTIONS.windows(2).all(|pair| pair[0].0 < pair[1].0));
+    }
+
+    #[test]
+    fn the_manual_tells_of_every_option() {
+        let told = manual::names(manual::COMMAND, "TRACING OPTIONS");
+        let consumers = ["aggpercpu", "noresolve", "printsize", "quietresize"];
+        let steering = OPTIONS.iter().filter(|row| !matches!(row.1, Rule::Idle(_)));
+        let known = steering.map(|row| row.0).chain(consumers);
+        let known = known.chain(option::NAMES.iter().map(|(_, name)| *name));
+        assert_eq!(told, known.map(str::to_owned).collect());
+        for name in told {
+            let set = Options::default().set(&name, Some("no such value"), Setter::User);
+            assert_ne!(set, Err(OptionError::Name), "{name}");
+        }
     }
 }

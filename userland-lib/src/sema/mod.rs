@@ -27,6 +27,8 @@ mod float;
 pub(crate) mod fold;
 pub mod hir;
 mod inline;
+#[cfg(test)]
+mod manual_tests;
 mod operator;
 mod output;
 mod place;
