@@ -13,10 +13,10 @@ for container in c d; do
 	grep -o 'Version: .*' $container.text
 done
 grep -o '(kind 2) double .*' c.text
-# A structure's own line refers to nothing; numbers of types are nobody's business.
-structure() { sed -n "/: (kind 6) struct $1 [^>]*\$/,/ $2:/s/0x[0-9a-f]*: //p" $3; }
+# From a structure's own line to its last member; numbers of types are nobody's business.
+structure() { sed -n "/^ *0x[0-9a-f]*: (kind 6) struct $1 /,/ $2:/s/0x[0-9a-f]*: //p" $3; }
 structure list_head prev c.text
 structure place name d.text
-grep -o '(kind 10) uint64_t ' d.text
+grep -m 1 -o '(kind 10) uint64_t ' d.text
 dtrace -xdtypes=/nonexistent/d.ctf -e -n BEGIN
 echo "status $?"
