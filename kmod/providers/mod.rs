@@ -8,6 +8,7 @@ mod event;
 mod fbt;
 mod function;
 mod io;
+mod ip;
 mod lockstat;
 mod pending;
 mod proc;
@@ -16,6 +17,8 @@ mod sched;
 mod sdt;
 mod syscall;
 mod sysinfo;
+mod tcp;
+mod udp;
 mod vminfo;
 
 use crate::framework::{Framework, Registration};
@@ -31,6 +34,9 @@ pub struct Providers {
     _proc: Registration,
     _sched: Registration,
     _io: Registration,
+    _ip: Registration,
+    _tcp: Registration,
+    _udp: Registration,
     _lockstat: Registration,
     _sysinfo: Registration,
     _vminfo: Registration,
@@ -65,6 +71,9 @@ pub fn register_all(framework: &Arc<Framework>) -> Result<Providers> {
         _proc: proc::register(framework)?,
         _sched: sched::register(framework)?,
         _io: io::register(framework)?,
+        _ip: ip::register(framework)?,
+        _tcp: tcp::register(framework)?,
+        _udp: udp::register(framework)?,
         _lockstat: lockstat::register(framework)?,
         _sysinfo: sysinfo::register(framework)?,
         _vminfo: vminfo::register(framework)?,

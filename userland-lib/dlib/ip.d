@@ -57,6 +57,25 @@ typedef struct ipinfo {
 	string ip_daddr;	/* destination */
 } ipinfo_t;
 
+/* A packet as the providers ip, tcp and udp tell of it: kmod/bindings/net.h has the same layout. */
+typedef struct dtrace_ip {
+	void *ip_header;
+	void *ip_source;
+	void *ip_destination;
+	uint32_t ip_bytes;
+	uint8_t ip_version;
+} dtrace_ip_t;
+
+translator ipinfo_t < dtrace_ip_t *I > {
+	ip_ver = I == NULL ? 0 : I->ip_version;
+	ip_plength = I == NULL ? 0 : I->ip_bytes;
+	ip_saddr = I == NULL ? "<unknown>" :
+	    I->ip_version == 4 ? inet_ntoa((ipaddr_t *)I->ip_source) : inet_ntoa6((in6_addr_t *)I->ip_source);
+	ip_daddr = I == NULL ? "<unknown>" :
+	    I->ip_version == 4 ? inet_ntoa((ipaddr_t *)I->ip_destination) :
+	    inet_ntoa6((in6_addr_t *)I->ip_destination);
+};
+
 translator ipinfo_t < struct iphdr *I > {
 	ip_ver = I == NULL ? 0 : I->version;
 	ip_plength = I == NULL ? 0 : ntohs(I->tot_len) - (I->ihl << 2);

@@ -102,7 +102,12 @@ typedef struct tcpsinfo {
 translator tcpsinfo_t < struct tcp_sock *T > {
 	tcps_addr = (uintptr_t)T;
 	tcps_local = T == NULL ? 0 :
-	    ((struct sock *)T)->__sk_common.skc_daddr == ((struct sock *)T)->__sk_common.skc_rcv_saddr;
+	    ((struct sock *)T)->__sk_common.skc_family != AF_INET6 ?
+	    ((struct sock *)T)->__sk_common.skc_daddr == ((struct sock *)T)->__sk_common.skc_rcv_saddr :
+	    ((uint64_t *)&((struct sock *)T)->__sk_common.skc_v6_daddr)[0] ==
+	    ((uint64_t *)&((struct sock *)T)->__sk_common.skc_v6_rcv_saddr)[0] &&
+	    ((uint64_t *)&((struct sock *)T)->__sk_common.skc_v6_daddr)[1] ==
+	    ((uint64_t *)&((struct sock *)T)->__sk_common.skc_v6_rcv_saddr)[1];
 	tcps_active = -1;
 	tcps_lport = T == NULL ? 0 : ((struct sock *)T)->__sk_common.skc_num;
 	tcps_rport = T == NULL ? 0 : ntohs(((struct sock *)T)->__sk_common.skc_dport);
@@ -129,6 +134,44 @@ translator tcpsinfo_t < struct tcp_sock *T > {
 	tcps_rto = T == NULL ? 0 : ((struct inet_connection_sock *)T)->icsk_rto;
 	tcps_mss = T == NULL ? 0 : T->mss_cache;
 	tcps_retransmit = T == NULL ? 0 : T->retrans_out;
+};
+
+/*
+ * An end of a connection as the provider tells of it: kmod/bindings/net.h has the same layout. Of the first pointer only what
+ * the kernel keeps of every connection may be read (struct sock_common), of the second, where it is not NULL, all.
+ */
+typedef struct dtrace_tcp {
+	struct tcp_sock *tcp_any;
+	struct tcp_sock *tcp_whole;
+	int tcp_now;
+} dtrace_tcp_t;
+
+/* 12 is the kernel's own TCP_NEW_SYN_RECV, 13 its TCP_BOUND_INACTIVE. */
+translator tcpsinfo_t < dtrace_tcp_t *T > {
+	tcps_addr = xlate <tcpsinfo_t> (T->tcp_any).tcps_addr;
+	tcps_local = xlate <tcpsinfo_t> (T->tcp_any).tcps_local;
+	tcps_active = xlate <tcpsinfo_t> (T->tcp_any).tcps_active;
+	/* What has given its port back, as it closes, still knows which that was. */
+	tcps_lport = T->tcp_whole != NULL && ((struct inet_sock *)T->tcp_whole)->inet_sport != 0 ?
+	    ntohs(((struct inet_sock *)T->tcp_whole)->inet_sport) : xlate <tcpsinfo_t> (T->tcp_any).tcps_lport;
+	tcps_rport = xlate <tcpsinfo_t> (T->tcp_any).tcps_rport;
+	tcps_laddr = xlate <tcpsinfo_t> (T->tcp_any).tcps_laddr;
+	tcps_raddr = xlate <tcpsinfo_t> (T->tcp_any).tcps_raddr;
+	tcps_state = T->tcp_now == 12 ? TCP_STATE_SYN_RECEIVED : T->tcp_now == 13 ? TCP_STATE_CLOSED : T->tcp_now;
+	tcps_suna = xlate <tcpsinfo_t> (T->tcp_whole).tcps_suna;
+	tcps_smax = xlate <tcpsinfo_t> (T->tcp_whole).tcps_smax;
+	tcps_snxt = xlate <tcpsinfo_t> (T->tcp_whole).tcps_snxt;
+	tcps_rack = xlate <tcpsinfo_t> (T->tcp_whole).tcps_rack;
+	tcps_rnxt = xlate <tcpsinfo_t> (T->tcp_whole).tcps_rnxt;
+	tcps_swnd = xlate <tcpsinfo_t> (T->tcp_whole).tcps_swnd;
+	tcps_snd_ws = xlate <tcpsinfo_t> (T->tcp_whole).tcps_snd_ws;
+	tcps_rwnd = xlate <tcpsinfo_t> (T->tcp_whole).tcps_rwnd;
+	tcps_rcv_ws = xlate <tcpsinfo_t> (T->tcp_whole).tcps_rcv_ws;
+	tcps_cwnd = xlate <tcpsinfo_t> (T->tcp_whole).tcps_cwnd;
+	tcps_cwnd_ssthresh = xlate <tcpsinfo_t> (T->tcp_whole).tcps_cwnd_ssthresh;
+	tcps_rto = xlate <tcpsinfo_t> (T->tcp_whole).tcps_rto;
+	tcps_mss = xlate <tcpsinfo_t> (T->tcp_whole).tcps_mss;
+	tcps_retransmit = xlate <tcpsinfo_t> (T->tcp_whole).tcps_retransmit;
 };
 
 /* The state that a connection has left. */

@@ -16,6 +16,7 @@
 
 pub mod io;
 pub mod lock;
+pub mod net;
 pub mod sched;
 pub mod statistics;
 pub mod task;
