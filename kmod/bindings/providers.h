@@ -42,6 +42,9 @@ struct dtrace_syscall {
 
 unsigned int dtrace_syscall_count(void);
 bool dtrace_syscall_at(uintptr_t table, unsigned int n, struct dtrace_syscall *out);
+unsigned int dtrace_ia32_count(void);
+const char *dtrace_ia32_at(unsigned int n);
+bool dtrace_ia32_current(void);
 
 /* Tracepoints */
 struct dtrace_tracepoint_hook {

@@ -43,6 +43,12 @@ const RETURN: u8 = 2;
 
 /// What differs between the providers: how a firing looks.
 pub trait Shape: Send + Sync + 'static {
+    /// Whether a call is one that fires at all; asked at its entry, for the return too.
+    #[inline]
+    fn is_ours() -> bool {
+        true
+    }
+
     /// Fires the probe of a call.
     fn entry(probe: ProbeRef, caller: u64, regs: &Regs);
 
@@ -125,7 +131,7 @@ struct SiteHooks<S> {
 impl<S: Shape> Hooks for SiteHooks<S> {
     #[inline]
     fn entry(&self, ip: usize, caller: u64, regs: &Regs) -> bool {
-        let Some(site) = self.map.get(ip) else {
+        let Some(site) = self.map.get(ip).filter(|_| S::is_ours()) else {
             return false;
         };
         let armed = site.armed.load(Ordering::Relaxed);

@@ -5,14 +5,21 @@
 //!
 //! A system call is traced where it is implemented, in its own function: enabling one costs the others nothing, where
 //! the kernel's entry tracepoints would slow every system call. The functions are found by address, for some share one (the symbol
-//! at `__x64_sys_getppid` is `__do_sys_getppid`). Calls of 32-bit programs have functions of their own and are not seen here.
+//! at `__x64_sys_getppid` is `__do_sys_getppid`).
 //!
 //! Names and argument types come from the kernel's own descriptions of system calls. `arg0` to `arg5` of an entry are the
 //! arguments; `arg0` and `arg1` of a return are the value, and `errno` its error.
+//!
+//! System calls of 32-bit programs, which 64-bit programs can do too (`int $0x80`), have probes of their own, of the module
+//! `ia32`; a description without a module means both. They have functions of their own, but for those without
+//! arguments: there the task tells at the entry which of the two it is. So there are two sets of sites, each of which lets the
+//! other's calls pass. The entry alone decides: a task that executes another program may change sides in its call.
 
 use super::function::{FunctionProbes, Shape, Site};
 use super::KERNEL;
-use crate::framework::{fire, Args, Failed, FireArgs, Framework, ProbeRef, Provider, Registration};
+use crate::framework::{
+    fire, Args, Batch, Failed, FireArgs, Framework, ProbeRef, Provider, Registration,
+};
 use crate::sys::functions;
 use crate::sys::regs::Regs;
 use crate::sys::syscalls::{self, Syscall};
@@ -23,10 +30,18 @@ use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::{Arc, SetOnce};
 
-/// How system calls fire.
-struct Shapes;
+/// How 32-bit programs' system calls are called where a probe's description names a module.
+const IA32: &[u8] = b"ia32";
 
-impl Shape for Shapes {
+/// How system calls fire.
+struct Native;
+
+impl Shape for Native {
+    #[inline]
+    fn is_ours() -> bool {
+        !syscalls::in_ia32()
+    }
+
     #[inline]
     fn entry(probe: ProbeRef, caller: u64, _regs: &Regs) {
         // The function's own argument is the set of registers that the task came with, no more.
@@ -35,29 +50,80 @@ impl Shape for Shapes {
 
     #[inline]
     fn leave(probe: ProbeRef, caller: u64, value: u64) {
-        let error = value.wrapping_neg();
-        let errno = if (1..4096).contains(&error) {
-            error as i32
-        } else {
-            0
-        };
-        let words = [value, value];
-        let args = FireArgs::new(Args::Words(&words));
-        fire(probe, &args.caller(caller).errno(errno));
+        fire_return(probe, caller, value);
     }
+}
+
+/// How those of 32-bit programs fire.
+struct Ia32;
+
+impl Shape for Ia32 {
+    #[inline]
+    fn is_ours() -> bool {
+        syscalls::in_ia32()
+    }
+
+    #[inline]
+    fn entry(probe: ProbeRef, caller: u64, _regs: &Regs) {
+        let words = syscalls::ia32_args();
+        fire(probe, &FireArgs::new(Args::Words(&words)).caller(caller));
+    }
+
+    #[inline]
+    fn leave(probe: ProbeRef, caller: u64, value: u64) {
+        fire_return(probe, caller, value);
+    }
+}
+
+#[inline]
+fn fire_return(probe: ProbeRef, caller: u64, value: u64) {
+    let error = value.wrapping_neg();
+    let errno = if (1..4096).contains(&error) {
+        error as i32
+    } else {
+        0
+    };
+    let words = [value, value];
+    let args = FireArgs::new(Args::Words(&words));
+    fire(probe, &args.caller(caller).errno(errno));
 }
 
 /// The provider.
 struct SyscallProvider {
-    functions: FunctionProbes<Shapes>,
-    types: SetOnce<KVVec<Typed>>,
+    native: FunctionProbes<Native>,
+    ia32: FunctionProbes<Ia32>,
+    known: SetOnce<KVVec<Known>>,
 }
 
-/// A probe whose arguments have the types of a system call's: in the order of the ids.
-struct Typed {
+/// What is known of a probe: in the order of the ids.
+struct Known {
     probe: ProbeId,
     entry: bool,
-    call: Syscall,
+    ia32: bool,
+    /// The types of its arguments.
+    types: Option<Syscall>,
+}
+
+impl SyscallProvider {
+    fn known(&self, probe: ProbeRef) -> Option<&Known> {
+        let known = self.known.as_ref()?;
+        let at = known.binary_search_by_key(&probe.id(), |k| k.probe);
+        known.get(at.ok()?)
+    }
+
+    fn is_ia32(&self, probe: ProbeRef) -> bool {
+        self.known(probe).is_some_and(|known| known.ia32)
+    }
+
+    /// Calls `f` with the pieces of `probes` that are of one kind, and whether that is `ia32`.
+    fn by_kind(&self, probes: &[ProbeRef], mut f: impl FnMut(bool, &[ProbeRef])) {
+        for group in probes.chunk_by(|a, b| self.is_ia32(a) == self.is_ia32(b)) {
+            f(
+                group.first().is_some_and(|probe| self.is_ia32(probe)),
+                group,
+            );
+        }
+    }
 }
 
 /// The type of a system call's value.
@@ -86,25 +152,25 @@ impl Provider for SyscallProvider {
     }
 
     fn enable(&self, probes: &[ProbeRef], failed: &mut Failed) {
-        self.functions.enable(probes, failed);
+        self.by_kind(probes, |ia32, probes| match ia32 {
+            true => self.ia32.enable(probes, failed),
+            false => self.native.enable(probes, failed),
+        });
     }
 
     fn disable(&self, probes: &[ProbeRef]) {
-        self.functions.disable(probes);
+        self.by_kind(probes, |ia32, probes| match ia32 {
+            true => self.ia32.disable(probes),
+            false => self.native.disable(probes),
+        });
     }
 
     fn argdesc(&self, probe: ProbeRef, n: u32, desc: &mut ArgDesc) -> bool {
-        let Some(types) = self.types.as_ref() else {
+        let Some(known) = self.known(probe) else {
             return false;
         };
-        let Ok(at) = types.binary_search_by_key(&probe.id(), |t| t.probe) else {
-            return false;
-        };
-        let Some(typed) = types.get(at) else {
-            return false;
-        };
-        let text = match (typed.entry, n) {
-            (true, n) => typed.call.type_of(n),
+        let text = match (known.entry, n) {
+            (true, n) => known.types.and_then(|call| call.type_of(n)),
             (false, 0 | 1) => Some(VALUE),
             (false, _) => None,
         };
@@ -147,34 +213,75 @@ fn put_type(field: &mut [u8], text: &[u8]) -> bool {
 pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
     let provider = Arc::new(
         SyscallProvider {
-            functions: FunctionProbes::new()?,
-            types: SetOnce::new(),
+            native: FunctionProbes::new()?,
+            ia32: FunctionProbes::new()?,
+            known: SetOnce::new(),
         },
         GFP_KERNEL,
     )?;
     let registration = framework.register(provider.clone())?;
     registration.populate(|batch| {
-        let mut sites = KVVec::new();
-        let mut types = KVVec::new();
-        for call in syscalls::all()? {
-            let ip = call.function().and_then(functions::traceable_at);
-            let Some(ip) = ip else {
-                pr_info!(
-                    "syscall: {} left out, it cannot be traced\n",
-                    call.display()
-                );
-                continue;
-            };
-            let site = Site::create(batch, ip, KERNEL, call.name())?;
-            for (entry, probe) in [true, false].into_iter().zip(site.probes()) {
-                let probe = probe.id();
-                types.push(Typed { probe, entry, call }, GFP_KERNEL)?;
-            }
-            sites.push(site, GFP_KERNEL)?;
-        }
-        sort(&mut types, |a, b| a.probe < b.probe);
-        provider.types.populate(types);
-        provider.functions.add(sites)
+        let calls = syscalls::all()?;
+        let mut known = KVVec::new();
+        provider.native.add(native(batch, &calls, &mut known)?)?;
+        provider.ia32.add(ia32(batch, &calls, &mut known)?)?;
+        sort(&mut known, |a, b| a.probe < b.probe);
+        provider.known.populate(known);
+        Ok(())
     })?;
     Ok(registration)
+}
+
+/// Creates the probes of 64-bit programs' calls.
+fn native(
+    batch: &mut Batch<'_>,
+    calls: &[Syscall],
+    known: &mut KVVec<Known>,
+) -> Result<KVVec<Site>> {
+    let mut sites = KVVec::new();
+    for call in calls {
+        let Some(ip) = call.function().and_then(functions::traceable_at) else {
+            left_out(call.display());
+            continue;
+        };
+        let site = Site::create(batch, ip, KERNEL, call.name())?;
+        know(&site, false, Some(*call), known)?;
+        sites.push(site, GFP_KERNEL)?;
+    }
+    Ok(sites)
+}
+
+/// Creates those of 32-bit programs' calls. The kernel tells no types of them, so that they get those of the 64-bit call of the
+/// same name: then `args[]` can be used of both together.
+fn ia32(batch: &mut Batch<'_>, calls: &[Syscall], known: &mut KVVec<Known>) -> Result<KVVec<Site>> {
+    let mut sites = KVVec::new();
+    for call in syscalls::all_ia32()? {
+        let Some(ip) = call.function().and_then(functions::traceable_at) else {
+            left_out(call.display());
+            continue;
+        };
+        let types = calls.iter().find(|other| other.name() == call.name());
+        let site = Site::create(batch, ip, IA32, call.name())?;
+        know(&site, true, types.copied(), known)?;
+        sites.push(site, GFP_KERNEL)?;
+    }
+    Ok(sites)
+}
+
+fn left_out(name: &str) {
+    pr_info!("syscall: {} left out, it cannot be traced\n", name);
+}
+
+fn know(site: &Site, ia32: bool, types: Option<Syscall>, known: &mut KVVec<Known>) -> Result {
+    for (entry, probe) in [true, false].into_iter().zip(site.probes()) {
+        let probe = probe.id();
+        let new = Known {
+            probe,
+            entry,
+            ia32,
+            types,
+        };
+        known.push(new, GFP_KERNEL)?;
+    }
+    Ok(())
 }

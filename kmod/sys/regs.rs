@@ -57,6 +57,13 @@ impl Regs {
         }
     }
 
+    /// The arguments of the system call that the registers entered the kernel with by the convention of 32-bit programs.
+    #[inline]
+    pub fn ia32_args(&self) -> [u64; 6] {
+        let r = &self.0;
+        [r.bx, r.cx, r.dx, r.si, r.di, r.bp].map(|value| u64::from(value as u32))
+    }
+
     /// Register `n`, in the order of `struct pt_regs`.
     pub fn get(&self, n: u64) -> Option<u64> {
         const REGS: usize = size_of::<bindings::pt_regs>() / 8;

@@ -3,6 +3,7 @@
 
 //! The system calls of the running kernel, as its own descriptions for tracing list them.
 
+use super::regs::Regs;
 use super::symbols::{self, Address};
 use crate::bindings;
 use core::ffi::CStr;
@@ -73,4 +74,68 @@ pub fn all() -> Result<KVVec<Syscall>> {
         }
     }
     Ok(list)
+}
+
+/// A system call of 32-bit programs.
+#[derive(Clone, Copy)]
+pub struct Ia32 {
+    symbol: &'static CStr,
+}
+
+impl Ia32 {
+    /// Its name, as that of the function which implements it tells.
+    pub fn name(&self) -> &'static [u8] {
+        let name = self.symbol.to_bytes();
+        let parts: [&[u8]; 4] = [b"__ia32_", b"compat_", b"sys_", b"ia32_"];
+        parts
+            .into_iter()
+            .fold(name, |name, part| name.strip_prefix(part).unwrap_or(name))
+    }
+
+    /// Its name, to be printed.
+    pub fn display(&self) -> &'static str {
+        core::str::from_utf8(self.name()).unwrap_or("?")
+    }
+
+    /// The function that implements it.
+    pub fn function(&self) -> Option<Address> {
+        symbols::lookup(self.symbol).ok()
+    }
+}
+
+/// All system calls of 32-bit programs, each once; none where the kernel does not know such programs.
+pub fn all_ia32() -> Result<KVVec<Ia32>> {
+    // SAFETY: No preconditions.
+    let count = unsafe { bindings::dtrace_ia32_count() };
+    let mut list: KVVec<Ia32> = KVVec::with_capacity(count as usize, GFP_KERNEL)?;
+    for n in 0..count {
+        // SAFETY: `n` is within the bounds.
+        let symbol = unsafe { bindings::dtrace_ia32_at(n) };
+        if symbol.is_null() {
+            continue;
+        }
+        // SAFETY: It is a constant C string.
+        let symbol = unsafe { CStr::from_char_ptr(symbol.cast()) };
+        let call = Ia32 { symbol };
+        // What stands for calls that there are no more is no call.
+        if call.name() != b"ni_syscall" && list.iter().all(|other| other.symbol != symbol) {
+            list.push(call, GFP_KERNEL)?;
+        }
+    }
+    Ok(list)
+}
+
+/// Whether the current task is in a system call of 32-bit programs.
+#[inline]
+pub fn in_ia32() -> bool {
+    // SAFETY: No preconditions.
+    unsafe { bindings::dtrace_ia32_current() }
+}
+
+/// The arguments that the current task has entered such a system call with.
+#[inline]
+pub fn ia32_args() -> [u64; 6] {
+    // SAFETY: The registers that a task entered the kernel with are its own as long as it is there.
+    let regs = unsafe { Regs::from_ptr(bindings::dtrace_user_regs(bindings::dtrace_current())) };
+    regs.ia32_args()
 }
