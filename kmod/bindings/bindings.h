@@ -2,6 +2,7 @@
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
 /* What bindgen reads. */
+#include "exports.h"
 #include "helpers.h"
 #include "file.h"
 #include "loads.h"

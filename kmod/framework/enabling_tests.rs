@@ -23,7 +23,7 @@ use dtrace_uapi::limits::RETAIN_MAX;
 use dtrace_uapi::option::{Opt, UNSET};
 use dtrace_uapi::types::ProviderAttributes;
 use kernel::alloc::fail_after;
-use kernel::error::{Error, Result, EACCES, EINVAL, ENODEV, ENOENT, ENOMEM, ENOSPC};
+use kernel::error::{Error, Result, EACCES, EEXIST, EINVAL, ENODEV, ENOENT, ENOMEM, ENOSPC};
 use kernel::sync::Arc;
 use std::collections::BTreeSet;
 use std::mem::ManuallyDrop;
@@ -437,4 +437,21 @@ fn the_deadman_kills_what_starves_or_is_left_alone() {
     // The last beat of the second counted at 49 s.
     assert_eq!(killed, [0, 60, 31, 0]);
     assert_eq!(asked.engine.activity(), Activity::Active);
+}
+
+/// A provider that comes again has its place and its probes' ids; nobody takes its name meanwhile but itself.
+#[test]
+fn a_provider_comes_again() {
+    let mut world = World::new();
+    let again = world.state.add_provider(world.fake.clone()).unwrap_err();
+    assert_eq!(again.to_errno(), EEXIST.to_errno());
+    let ids: Vec<_> = world.probes.iter().map(|probe| probe.id()).collect();
+    world.state.remove_provider(world.index);
+    assert!(world.state.provider(b"fake").is_none());
+    assert!(world.probes.iter().all(|probe| !probe.is_live()));
+    let fake = Arc::new(Fake::default());
+    assert_eq!(world.state.add_provider(fake).unwrap(), world.index);
+    assert!(world.state.provider(b"fake").is_some());
+    let back = world.create(&["one", "two", "three", "bad"]);
+    assert_eq!(back.iter().map(|probe| probe.id()).collect::<Vec<_>>(), ids);
 }

@@ -80,6 +80,11 @@ impl Framework {
         )
     }
 
+    /// A text that stays as long as the framework: for the name of a provider that is not known beforehand.
+    pub fn intern(&self, text: &[u8]) -> Result<&'static [u8]> {
+        self.state.lock().table.intern(text)
+    }
+
     /// Adds a provider, which has no probes yet.
     pub fn register(self: &Arc<Self>, provider: Arc<dyn Provider>) -> Result<Registration> {
         let index = self.state.lock().add_provider(provider)?;

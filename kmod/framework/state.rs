@@ -43,14 +43,21 @@ impl State {
         }
     }
 
-    /// Adds a provider; returns its index.
+    /// Adds a provider; returns its index, which is the old one of a provider that comes again, as its probes are the old ones.
     pub fn add_provider(&mut self, provider: Arc<dyn Provider>) -> Result<u32> {
         let name = provider.name();
-        if self.provider(name.as_bytes()).is_some() {
-            return Err(EEXIST);
-        }
         let needs = provider.privileges();
-        let index = u32::try_from(self.providers.len()).map_err(|_| ENOSPC)?;
+        let old = self.providers.iter().position(|slot| slot.name == name);
+        let index = old.unwrap_or(self.providers.len());
+        let number = u32::try_from(index).map_err(|_| ENOSPC)?;
+        if let Some(slot) = self.providers.get_mut(index) {
+            if slot.provider.is_some() {
+                return Err(EEXIST);
+            }
+            slot.provider = Some(provider);
+            slot.needs = needs;
+            return Ok(number);
+        }
         self.providers.push(
             Slot {
                 name,
@@ -59,7 +66,7 @@ impl State {
             },
             GFP_KERNEL,
         )?;
-        Ok(index)
+        Ok(number)
     }
 
     /// The provider of this name.

@@ -90,6 +90,11 @@ impl Table {
         self.by_id.get(at).copied()
     }
 
+    /// The text, among the names.
+    pub fn intern(&mut self, text: &[u8]) -> Result<&'static [u8]> {
+        Ok(self.names.intern(text)?.text())
+    }
+
     /// Creates a probe, or brings a removed one of the same name back.
     pub fn create(&mut self, new: &NewProbe<'_>) -> Result<ProbeRef> {
         let parts = [

@@ -6,6 +6,7 @@
 
 mod event;
 mod fbt;
+mod foreign;
 mod function;
 mod io;
 mod ip;
@@ -22,6 +23,7 @@ mod udp;
 mod vminfo;
 
 use crate::framework::{Framework, Registration};
+use crate::sys::exports::Exports;
 use dtrace_uapi::types::{Attribute, Class, ProviderAttributes, Stability};
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -41,6 +43,7 @@ pub struct Providers {
     _sysinfo: Registration,
     _vminfo: Registration,
     _fbt: fbt::Handle,
+    _foreign: Exports<foreign::Foreigners>,
 }
 
 /// How the kernel itself is called where a probe's description names a module.
@@ -78,5 +81,6 @@ pub fn register_all(framework: &Arc<Framework>) -> Result<Providers> {
         _sysinfo: sysinfo::register(framework)?,
         _vminfo: vminfo::register(framework)?,
         _fbt: fbt::register(framework)?,
+        _foreign: foreign::open(framework)?,
     })
 }

@@ -18,6 +18,7 @@ pub mod clock;
 pub mod control;
 pub mod crosscall;
 pub mod device;
+pub mod exports;
 pub mod file;
 pub mod ftrace;
 pub mod functions;

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Providers of other kernel modules, by the C interface of `include/linux/dtrace_provider.h`.
+//!
+//! A module cannot go while one of its probes is armed: each holds a reference to it. So a removal finds nothing armed, or
+//! is refused. What comes later, of a consumer that still knows the provider, finds it without its module.
+//!
+//! Invariant: the module's functions are called only while it is registered and the provider's lock is held; the framework's lock
+//! comes first.
+
+use crate::framework::{
+    fire, Args, Failed, FireArgs, Framework, Probe, ProbeRef, Provider, Registration,
+};
+use crate::sys::exports::{Client, Exports, Interface, Parts};
+use dtrace_uapi::ioctl::ArgDesc;
+use dtrace_uapi::limits::PROVNAMELEN;
+use dtrace_uapi::types::ProviderAttributes;
+use kernel::prelude::*;
+use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// A provider of another module's.
+#[pin_data]
+pub struct Foreign {
+    name: &'static str,
+    attributes: ProviderAttributes,
+    privileges: u32,
+    /// Nothing once the module has removed it.
+    #[pin]
+    module: Mutex<Option<Module>>,
+    #[pin]
+    registration: Mutex<Option<Registration>>,
+}
+
+struct Module {
+    client: Client,
+    /// How many probes are armed.
+    armed: usize,
+}
+
+impl Provider for Foreign {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn attributes(&self) -> ProviderAttributes {
+        self.attributes
+    }
+
+    fn privileges(&self) -> u32 {
+        self.privileges
+    }
+
+    fn enable(&self, probes: &[ProbeRef], failed: &mut Failed) {
+        let mut guard = self.module.lock();
+        let module: &mut Option<Module> = &mut guard;
+        for probe in probes {
+            let result = module.as_mut().ok_or(ENODEV).and_then(|module| {
+                module.client.enable(*probe, probe.cookie())?;
+                module.armed = module.armed.wrapping_add(1);
+                Ok(())
+            });
+            if let Err(error) = result {
+                failed.add(probe, error);
+            }
+        }
+    }
+
+    fn disable(&self, probes: &[ProbeRef]) {
+        let mut guard = self.module.lock();
+        let module: &mut Option<Module> = &mut guard;
+        if let Some(module) = module {
+            for probe in probes {
+                module.client.disable(*probe, probe.cookie());
+                module.armed = module.armed.wrapping_sub(1);
+            }
+        }
+    }
+
+    fn argdesc(&self, probe: ProbeRef, n: u32, desc: &mut ArgDesc) -> bool {
+        fn put(field: &mut [u8], text: impl Iterator<Item = u8>) {
+            field.fill(0);
+            // The last byte stays the NUL.
+            let room = field.len().saturating_sub(1);
+            for (to, from) in field.iter_mut().take(room).zip(text) {
+                *to = from;
+            }
+        }
+
+        let module = self.module.lock();
+        let known = module.as_ref();
+        let Some(arg) = known.and_then(|m| m.client.argument(probe, probe.cookie(), n)) else {
+            return false;
+        };
+        desc.mapping = arg.mapping();
+        put(&mut desc.native, arg.native());
+        put(&mut desc.xlate, arg.translated());
+        true
+    }
+}
+
+/// What other modules call.
+pub struct Foreigners {
+    framework: Arc<Framework>,
+}
+
+impl Interface for Foreigners {
+    type Provider = Foreign;
+    type Probe = Probe;
+
+    fn add(
+        &self,
+        name: &[u8],
+        attributes: ProviderAttributes,
+        privileges: u32,
+        client: Client,
+    ) -> Result<Arc<Foreign>> {
+        let usable = |c: &u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'.');
+        if name.is_empty() || name.len() >= PROVNAMELEN || !name.iter().all(usable) {
+            return Err(EINVAL);
+        }
+        let name = core::str::from_utf8(self.framework.intern(name)?).map_err(|_| EINVAL)?;
+        let module = Module { client, armed: 0 };
+        let foreign = Arc::pin_init(
+            pin_init!(Foreign {
+                name,
+                attributes,
+                privileges,
+                module <- new_mutex!(Some(module), "dtrace::Foreign"),
+                registration <- new_mutex!(None, "dtrace::foreign_registration"),
+            }),
+            GFP_KERNEL,
+        )?;
+        let registration = self.framework.register(foreign.clone())?;
+        *foreign.registration.lock() = Some(registration);
+        Ok(foreign)
+    }
+
+    fn remove(foreign: &Foreign) -> Result {
+        {
+            let mut module = foreign.module.lock();
+            if module.as_ref().is_some_and(|module| module.armed > 0) {
+                return Err(EBUSY);
+            }
+            *module = None;
+        }
+        // Its end locks the framework, and so is not for under a lock that a provider's functions take.
+        let registration = foreign.registration.lock().take();
+        drop(registration);
+        Ok(())
+    }
+
+    fn create(foreign: &Foreign, name: Parts<'_>, parg: u64) -> Result<ProbeRef> {
+        let [module, func, name] = name;
+        let registration = foreign.registration.lock();
+        let registration = registration.as_ref().ok_or(ENODEV)?;
+        registration.populate(|batch| match batch.find(module, func, name) {
+            Some(_) => Err(EEXIST),
+            None => batch.create(module, func, name, parg),
+        })
+    }
+
+    fn lookup(foreign: &Foreign, name: Parts<'_>) -> Option<ProbeRef> {
+        let [module, func, name] = name;
+        let registration = foreign.registration.lock();
+        let found = registration
+            .as_ref()?
+            .populate(|batch| Ok(batch.find(module, func, name)));
+        found.ok()?
+    }
+
+    fn parg(probe: ProbeRef) -> u64 {
+        probe.cookie()
+    }
+
+    #[inline]
+    fn fire(probe: ProbeRef, args: &[u64]) {
+        fire(probe, &FireArgs::new(Args::Words(args)));
+    }
+}
+
+/// Lets other modules be providers.
+pub fn open(framework: &Arc<Framework>) -> Result<Exports<Foreigners>> {
+    let framework = framework.clone();
+    Exports::open(Arc::new(Foreigners { framework }, GFP_KERNEL)?)
+}
