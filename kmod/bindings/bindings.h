@@ -8,6 +8,7 @@
 #include "loads.h"
 #include "net.h"
 #include "paths.h"
+#include "perf.h"
 #include "places.h"
 #include "providers.h"
 #include "returns.h"

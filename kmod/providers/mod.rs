@@ -4,6 +4,7 @@
 //! The providers, one a file. They know the framework and [`sys`](crate::sys), not each other; what `fbt` and `syscall` have in
 //! common is [`function`], what those with documented events have is [`event`].
 
+mod cpc;
 mod event;
 mod fbt;
 mod foreign;
@@ -31,6 +32,7 @@ use kernel::sync::Arc;
 /// Providers in operation. Dropping it ends them.
 pub struct Providers {
     _profile: Registration,
+    _cpc: Registration,
     _syscall: Registration,
     _sdt: sdt::Handle,
     _proc: Registration,
@@ -69,6 +71,7 @@ fn attributes(args: Attribute) -> ProviderAttributes {
 pub fn register_all(framework: &Arc<Framework>) -> Result<Providers> {
     Ok(Providers {
         _profile: profile::register(framework)?,
+        _cpc: cpc::register(framework)?,
         _syscall: syscall::register(framework)?,
         _sdt: sdt::register(framework)?,
         _proc: proc::register(framework)?,

@@ -31,6 +31,7 @@ pub mod nofault;
 pub mod once;
 pub mod paths;
 pub mod percpu;
+pub mod perf;
 pub mod periodic;
 pub mod places;
 pub mod privilege;

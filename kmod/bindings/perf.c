@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+/* The bodies of perf.h. This object is built without ftrace: an overflow is probe context. */
+
+#include <linux/cpumask.h>
+#include <linux/err.h>
+#include <linux/perf_event.h>
+
+#include "perf.h"
+
+static void dtrace_perf_overflow(struct perf_event *event, struct perf_sample_data *data, struct pt_regs *regs)
+{
+	struct dtrace_perf *perf = event->overflow_handler_context;
+
+	perf->hit(perf, regs);
+}
+
+static struct perf_event_attr dtrace_perf_attr(const struct dtrace_perf_event *what)
+{
+	return (struct perf_event_attr) {
+		.size = sizeof(struct perf_event_attr),
+		.type = what->type,
+		.config = what->config,
+		.sample_period = what->period,
+		.pinned = 1,
+		.exclude_user = !what->user,
+		.exclude_kernel = !what->kernel,
+		.exclude_hv = !what->kernel,
+	};
+}
+
+static void dtrace_perf_ignore(struct perf_event *event, struct perf_sample_data *data, struct pt_regs *regs)
+{
+}
+
+/* Whether this machine can count it at all. The only way to know is to begin, here without letting it run. */
+bool dtrace_perf_countable(const struct dtrace_perf_event *what)
+{
+	struct perf_event_attr attr = dtrace_perf_attr(what);
+	struct perf_event *event;
+
+	attr.disabled = 1;
+	event = perf_event_create_kernel_counter(&attr, cpumask_any(cpu_online_mask), NULL, dtrace_perf_ignore, NULL);
+	if (IS_ERR(event))
+		return false;
+	perf_event_release_kernel(event);
+	return true;
+}
+
+/* Counts on this CPU, and has the CPU to itself while it does; an error pointer if it cannot be counted. */
+struct perf_event *dtrace_perf_start(unsigned int cpu, const struct dtrace_perf_event *what, struct dtrace_perf *perf)
+{
+	struct perf_event_attr attr = dtrace_perf_attr(what);
+
+	return perf_event_create_kernel_counter(&attr, cpu, NULL, dtrace_perf_overflow, perf);
+}
+
+/* Ends it; no CPU is in hit() any more. */
+void dtrace_perf_stop(struct perf_event *event)
+{
+	perf_event_release_kernel(event);
+}
+
+#define SOFTWARE(n, event) [DTRACE_PERF_##n] = { PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##event }
+#define HARDWARE(n, event) [DTRACE_PERF_##n] = { PERF_TYPE_HARDWARE, PERF_COUNT_HW_##event }
+
+void dtrace_perf_named(enum dtrace_perf_name name, struct dtrace_perf_event *what)
+{
+	static const struct {
+		u32 type;
+		u64 config;
+	} events[DTRACE_PERF_EVENTS] = {
+		SOFTWARE(CPU_CLOCK, CPU_CLOCK),
+		SOFTWARE(TASK_CLOCK, TASK_CLOCK),
+		SOFTWARE(PAGE_FAULTS, PAGE_FAULTS),
+		SOFTWARE(MINOR_FAULTS, PAGE_FAULTS_MIN),
+		SOFTWARE(MAJOR_FAULTS, PAGE_FAULTS_MAJ),
+		SOFTWARE(CONTEXT_SWITCHES, CONTEXT_SWITCHES),
+		SOFTWARE(CPU_MIGRATIONS, CPU_MIGRATIONS),
+		SOFTWARE(ALIGNMENT_FAULTS, ALIGNMENT_FAULTS),
+		SOFTWARE(EMULATION_FAULTS, EMULATION_FAULTS),
+		HARDWARE(CYCLES, CPU_CYCLES),
+		HARDWARE(INSTRUCTIONS, INSTRUCTIONS),
+		HARDWARE(CACHE_REFERENCES, CACHE_REFERENCES),
+		HARDWARE(CACHE_MISSES, CACHE_MISSES),
+		HARDWARE(BRANCHES, BRANCH_INSTRUCTIONS),
+		HARDWARE(BRANCH_MISSES, BRANCH_MISSES),
+		HARDWARE(BUS_CYCLES, BUS_CYCLES),
+		HARDWARE(STALLED_FRONTEND, STALLED_CYCLES_FRONTEND),
+		HARDWARE(STALLED_BACKEND, STALLED_CYCLES_BACKEND),
+		HARDWARE(REF_CYCLES, REF_CPU_CYCLES),
+	};
+
+	what->type = events[name].type;
+	what->config = events[name].config;
+}

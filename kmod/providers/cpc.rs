@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! The provider `cpc`: probes that fire when something has happened so and so often on a CPU.
+//!
+//! `EVENT-MODE-COUNT` fires each time that EVENT has happened COUNT times; MODE is `user`, `kernel` or `all`, for where.
+//! Events are those that the kernel counts itself and those that most processors do, as the kernel's performance events
+//! know them. Probes are made to order, if the machine can count what they ask for; whether a counter is free, their enabling
+//! tells.
+//! `arg0` is the address of the kernel code in which it happened, `arg1` that of user code; the other is 0.
+//!
+//! The kernel lets no events take more than a part of a CPU's time (`kernel.perf_cpu_time_max_percent`): what comes too often
+//! is passed over.
+
+use crate::framework::{
+    fire, Args, Batch, Description, Failed, FireArgs, Framework, ProbeRef, Provider, Registration,
+};
+use crate::sys::perf::{Counters, Event, Overflow, What};
+use crate::sys::regs::Regs;
+use dtrace_uapi::ioctl::PRIV_KERNEL;
+use dtrace_uapi::types::{Attribute, Class, ProbeId, ProviderAttributes, Stability};
+use kernel::alloc::KVVec;
+use kernel::prelude::*;
+use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// The most probes, since those made to order stay.
+const MOST: usize = 4096;
+
+/// An event by its name.
+struct Named {
+    name: &'static [u8],
+    event: Event,
+    /// The smallest COUNT: less would leave no time for anything else.
+    least: u64,
+}
+
+const fn named(name: &'static [u8], event: Event, least: u64) -> Named {
+    Named { name, event, least }
+}
+
+/// The kernel's clocks, in nanoseconds, expire no faster.
+const CLOCK: u64 = 10_000;
+/// What processors count.
+const HARDWARE: u64 = 5_000;
+
+/// Probes keep indices into this.
+static EVENTS: [Named; 23] = [
+    named(b"cpu_clock", Event::CpuClock, CLOCK),
+    named(b"task_clock", Event::TaskClock, CLOCK),
+    named(b"page_faults", Event::PageFaults, 1),
+    named(b"minor_faults", Event::MinorFaults, 1),
+    named(b"major_faults", Event::MajorFaults, 1),
+    named(b"context_switches", Event::ContextSwitches, 1),
+    named(b"cpu_migrations", Event::CpuMigrations, 1),
+    named(b"alignment_faults", Event::AlignmentFaults, 1),
+    named(b"emulation_faults", Event::EmulationFaults, 1),
+    named(b"cpu_cycles", Event::Cycles, HARDWARE),
+    named(b"instructions", Event::Instructions, HARDWARE),
+    named(b"cache_references", Event::CacheReferences, HARDWARE),
+    named(b"cache_misses", Event::CacheMisses, HARDWARE),
+    named(b"branches", Event::Branches, HARDWARE),
+    named(b"branch_misses", Event::BranchMisses, HARDWARE),
+    named(b"bus_cycles", Event::BusCycles, HARDWARE),
+    named(b"stalled_cycles_frontend", Event::StalledFrontend, HARDWARE),
+    named(b"stalled_cycles_backend", Event::StalledBackend, HARDWARE),
+    named(b"ref_cycles", Event::RefCycles, HARDWARE),
+    // The names that are the same on every platform of other systems.
+    named(b"PAPI_tot_cyc", Event::Cycles, HARDWARE),
+    named(b"PAPI_tot_ins", Event::Instructions, HARDWARE),
+    named(b"PAPI_br_ins", Event::Branches, HARDWARE),
+    named(b"PAPI_br_msp", Event::BranchMisses, HARDWARE),
+];
+
+const USUAL: &[&[u8]] = &[
+    b"cpu_clock-all-10000000",
+    b"task_clock-all-10000000",
+    b"page_faults-all-100",
+    b"minor_faults-all-100",
+    b"major_faults-all-1",
+    b"context_switches-all-100",
+    b"cpu_migrations-all-1",
+];
+
+/// What a probe's name asks for.
+#[derive(Clone, Copy)]
+struct Order {
+    event: usize,
+    user: bool,
+    kernel: bool,
+    count: u64,
+}
+
+impl Order {
+    /// The bits of a cookie that are not the count's.
+    const BITS: u32 = 10;
+
+    fn parse(name: &[u8]) -> Option<Self> {
+        let mut parts = name.rsplitn(3, |c| *c == b'-');
+        let (count, mode, event) = (parts.next()?, parts.next()?, parts.next()?);
+        let event = EVENTS.iter().position(|known| known.name == event)?;
+        let (user, kernel) = match mode {
+            b"all" => (true, true),
+            b"user" => (true, false),
+            b"kernel" => (false, true),
+            _ => return None,
+        };
+        let mut value = 0u64;
+        for digit in count {
+            let digit = digit.checked_sub(b'0').filter(|digit| *digit < 10)?;
+            value = value.checked_mul(10)?.checked_add(u64::from(digit))?;
+        }
+        // The kernel's periods have a sign.
+        let least = EVENTS.get(event)?.least;
+        let fits = (least..=u64::MAX >> Self::BITS).contains(&value);
+        fits.then_some(Self {
+            event,
+            user,
+            kernel,
+            count: value,
+        })
+    }
+
+    const fn cookie(self) -> u64 {
+        self.count << Self::BITS
+            | (self.event as u64) << 2
+            | (self.kernel as u64) << 1
+            | self.user as u64
+    }
+
+    fn what(self) -> Result<What> {
+        Ok(What {
+            event: EVENTS.get(self.event).ok_or(EINVAL)?.event,
+            period: self.count,
+            user: self.user,
+            kernel: self.kernel,
+        })
+    }
+
+    const fn from_cookie(cookie: u64) -> Self {
+        Self {
+            event: (cookie >> 2 & 0xff) as usize,
+            user: cookie & 1 != 0,
+            kernel: cookie & 2 != 0,
+            count: cookie >> Self::BITS,
+        }
+    }
+}
+
+/// What a counter fires.
+struct Sample(ProbeRef);
+
+impl Overflow for Sample {
+    fn overflow(&self, regs: Option<&Regs>) {
+        let Some(regs) = regs else {
+            fire(self.0, &FireArgs::new(Args::Words(&[0, 0])));
+            return;
+        };
+        if regs.user_mode() {
+            let words = [0, regs.ip()];
+            fire(self.0, &FireArgs::new(Args::Words(&words)).of_user_code());
+        } else {
+            let words = [regs.ip(), 0];
+            fire(
+                self.0,
+                &FireArgs::new(Args::Words(&words)).caller(regs.ip()),
+            );
+        }
+    }
+}
+
+/// The provider.
+#[pin_data]
+struct CpcProvider {
+    #[pin]
+    running: Mutex<KVVec<(ProbeId, Counters<Sample>)>>,
+    #[pin]
+    made: Mutex<usize>,
+}
+
+impl CpcProvider {
+    fn make(&self, name: &[u8], batch: &mut Batch<'_>) -> Result {
+        let Some(order) = Order::parse(name) else {
+            return Ok(());
+        };
+        let mut made = self.made.lock();
+        if *made >= MOST || batch.find(b"", b"", name).is_some() || !order.what()?.countable() {
+            return Ok(());
+        }
+        match batch.create(b"", b"", name, order.cookie()) {
+            Err(error) if error == E2BIG => Ok(()),
+            result => {
+                result?;
+                *made = made.wrapping_add(1);
+                Ok(())
+            }
+        }
+    }
+
+    fn start(&self, probe: ProbeRef) -> Result {
+        let what = Order::from_cookie(probe.cookie()).what()?;
+        let mut running = self.running.lock();
+        running.reserve(1, GFP_KERNEL)?;
+        let counters = Counters::start(&what, Sample(probe))?;
+        running.push((probe.id(), counters), GFP_KERNEL)?;
+        Ok(())
+    }
+}
+
+impl Provider for CpcProvider {
+    fn name(&self) -> &'static str {
+        "cpc"
+    }
+
+    fn attributes(&self) -> ProviderAttributes {
+        let evolving = Attribute::new(Stability::Evolving, Stability::Evolving, Class::Common);
+        let cpu = Attribute::new(Stability::Evolving, Stability::Evolving, Class::Cpu);
+        let private = Attribute::new(Stability::Private, Stability::Private, Class::Unknown);
+        ProviderAttributes {
+            provider: evolving,
+            module: private,
+            func: private,
+            name: cpu,
+            args: evolving,
+        }
+    }
+
+    fn privileges(&self) -> u32 {
+        PRIV_KERNEL
+    }
+
+    fn provide(&self, desc: &Description<'_>, batch: &mut Batch<'_>) -> Result {
+        self.make(desc.name, batch)
+    }
+
+    fn enable(&self, probes: &[ProbeRef], failed: &mut Failed) {
+        for probe in probes {
+            if let Err(error) = self.start(probe) {
+                failed.add(probe, error);
+            }
+        }
+    }
+
+    fn disable(&self, probes: &[ProbeRef]) {
+        let mut running = self.running.lock();
+        for probe in probes {
+            if let Some(at) = running.iter().position(|(id, _)| *id == probe.id()) {
+                // Dropping the counters stops them.
+                drop(running.remove(at));
+            }
+        }
+    }
+}
+
+/// Registers the provider and creates the usual probes.
+pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
+    let provider = Arc::pin_init(
+        pin_init!(CpcProvider {
+            running <- new_mutex!(KVVec::new(), "dtrace::cpc"),
+            made <- new_mutex!(0, "dtrace::cpc::made"),
+        }),
+        GFP_KERNEL,
+    )?;
+    let registration = framework.register(provider.clone())?;
+    registration.populate(|batch| USUAL.iter().try_for_each(|name| provider.make(name, batch)))?;
+    Ok(registration)
+}
