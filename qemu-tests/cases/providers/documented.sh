@@ -1,0 +1,33 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 180
+# The examples of docs/providers run and have something to say: of each page, how many. What they say is another machine's affair.
+modprobe loop
+truncate -s 16M /tmp/documented
+losetup /dev/loop0 /tmp/documented
+busybox mke2fs /dev/loop0 >/dev/null
+mount /dev/loop0 /mnt
+insmod "$(dirname "$(command -v net-events)")/sample/dtrace_sample.ko"
+# A command and the lines that go on with it, as a shell shows them; a NUL behind each.
+commands() {
+	awk '/^    > / && on { sub(/^    > /, ""); printf "\n%s", $0; next }
+		on { printf "%c", 0; on = 0 }
+		/^    # dtrace / { sub(/^    # /, ""); printf "%s", $0; on = 1 }
+		END { if (on) printf "%c", 0 }' "$1"
+}
+for page in ../../../docs/providers/*.md; do
+	good=0
+	while IFS= read -r -d '' command; do
+		if bash -c "$command" >/tmp/documented.out 2>/tmp/documented.err </dev/null && [ -s /tmp/documented.out ]; then
+			good=$((good + 1))
+		else
+			printf '%s\n' "$command"
+			cat /tmp/documented.err
+		fi
+	done < <(commands "$page")
+	echo "$(basename "$page" .md) $good"
+done
+rmmod dtrace_sample
+umount /mnt
+losetup -d /dev/loop0
