@@ -70,8 +70,14 @@ bench: modules userland
 fuzz: setup
 	@scripts/fuzz '$(SECONDS)' $(TARGET)
 
-##install DESTDIR=DIR [KDIR=DIR]|lay out module, command, D libraries and header below DESTDIR
+##install [DESTDIR=DIR] [PREFIX=DIR] [KDIR=DIR]|install module, command, manual and what goes with them, below DESTDIR
 install:
-	@scripts/install '$(DESTDIR)' '$(KDIR)'
+	@PREFIX='$(PREFIX)' SIGN_KEY='$(SIGN_KEY)' SIGN_CERT='$(SIGN_CERT)' scripts/install '$(or $(DESTDIR),/)' '$(KDIR)'
 
-.PHONY: help setup modules userland run shell run-boot cases conformance demo check test bench fuzz install
+##install SIGN_KEY=FILE SIGN_CERT=FILE|the same, and sign the module for a kernel that demands it
+
+##uninstall [DESTDIR=DIR] [PREFIX=DIR] [KDIR=DIR]|remove what an installation with the same words has put there
+uninstall:
+	@PREFIX='$(PREFIX)' scripts/install --remove '$(or $(DESTDIR),/)' '$(KDIR)'
+
+.PHONY: help setup modules userland run shell run-boot cases conformance demo check test bench fuzz install uninstall

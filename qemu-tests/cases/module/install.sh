@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 240
+# What `make install` lays out works from there, and `make uninstall` leaves nothing.
+install=$(realpath ../../../scripts/install)
+built=$(cat /run/vm/module)
+export DTRACE_CACHE=${built%/build/*}
+modules=/usr/lib/modules/$(uname -r)
+
+# The machine's root is not to be written to.
+for d in usr etc; do
+	mkdir -p /tmp/install/$d /tmp/install/work/$d
+	mount -t overlay -o "lowerdir=/$d,upperdir=/tmp/install/$d,workdir=/tmp/install/work/$d" overlay /$d || exit 1
+done
+# A kernel without modules of its own: depmod takes minutes for those.
+mkdir -p "$modules" /tmp/install/usr
+mount -t tmpfs modules "$modules"
+touch "$modules/modules.order" "$modules/modules.builtin" "$modules/modules.builtin.modinfo"
+trap 'lsmod | grep -q ^dtrace || insmod "$built"; umount -l "$modules" /usr /etc; rm -rf /tmp/install' EXIT
+
+# What is there, but for what depmod has made, and the group, which stays.
+installed() {
+	(cd /tmp/install && find usr etc ! -type d) | sed '/\/modules\//d; /^etc\/g\?s\?\(group\|hadow\)-\?$/d; /pwd.lock/d; s,demo/.*,demo/,' | sort -u
+	find "$modules" -name '*.ko' -printf '%P\n'
+}
+
+$install / 2>&1 | sed "s/$(uname -r)/VERSION/; s/GID.*/GID/"
+installed
+rmmod dtrace
+modprobe dtrace || exit 1
+getent group dtrace | cut -d: -f1
+/usr/sbin/dtrace -qn 'BEGIN { trace("works"); exit(0); }'
+completed() {
+	( . /usr/share/bash-completion/completions/dtrace
+	compopt() { :; }
+	COMP_WORDS=(dtrace "$@") COMP_CWORD=$#
+	_dtrace
+	echo "${COMPREPLY[*]}" )
+}
+completed -x bufp
+completed -x strs
+completed -X ""
+completed -P pro
+rmmod dtrace
+echo "-- changed by the administrator"
+echo 'options dtrace anon_file=/tmp/other.dof' >>/etc/modprobe.d/dtrace.conf
+modprobe dtrace && cat /sys/module/dtrace/parameters/anon_file
+rmmod dtrace
+echo "-- removed"
+$install --remove / 2>&1 | sed "s/$(uname -r)/VERSION/"
+installed
+modprobe -q dtrace || echo "no module"
+echo "-- elsewhere"
+PREFIX=/usr/local $install / 2>&1 | sed "s/$(uname -r)/VERSION/"
+installed | grep local/s
+PREFIX=/usr/local $install --remove / 2>&1 | tail -1 | sed "s/$(uname -r)/VERSION/"
+installed
+if PREFIX=local $install / 2>&1; then echo "accepted"; fi
