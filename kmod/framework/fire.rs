@@ -39,6 +39,8 @@ pub struct FireArgs<'a> {
     pub(super) args: Args<'a>,
     pub(super) caller: u64,
     pub(super) errno: i32,
+    /// `caller` is an instruction that was interrupted.
+    pub(super) sampled: bool,
     pub(super) regs: Option<&'a Regs>,
 }
 
@@ -50,36 +52,45 @@ impl<'a> FireArgs<'a> {
             args,
             caller: 0,
             errno: 0,
+            sampled: false,
             regs: None,
         }
     }
 
     /// The kernel address that `stack()` begins with and `caller` gives: for a function's entry and return the
-    /// address it returns to, for a sample the interrupted instruction. Unless set, the stack begins where our own
-    /// frames end.
+    /// address it returns to. Unless set, the stack begins where our own frames end.
     #[inline]
     pub const fn caller(mut self, addr: u64) -> Self {
         self.caller = addr;
         self
     }
 
-    /// The firing interrupted user code: there is no kernel stack to speak of.
+    /// The firing is at no place in the kernel: it interrupted user code, or marks the beginning or the end of a
+    /// tracing. There is no stack, and no caller.
     #[inline]
-    pub const fn of_user_code(self) -> Self {
+    pub const fn nowhere(self) -> Self {
         self.caller(stack::NOWHERE)
     }
 
-    /// The error of the system call that returns.
+    /// The firing interrupted the kernel at `addr`: the stack begins with that instruction, and `caller` is what called the
+    /// function that it is in.
     #[inline]
-    pub const fn errno(mut self, errno: i32) -> Self {
-        self.errno = errno;
-        self
+    pub const fn sample(mut self, addr: u64) -> Self {
+        self.sampled = true;
+        self.caller(addr)
     }
 
     /// The interrupted kernel registers, for `regs[]`; all of them are valid.
     #[inline]
     pub const fn regs(mut self, regs: &'a Regs) -> Self {
         self.regs = Some(regs);
+        self
+    }
+
+    /// The error of the system call that returns.
+    #[inline]
+    pub const fn errno(mut self, errno: i32) -> Self {
+        self.errno = errno;
         self
     }
 }

@@ -168,12 +168,17 @@ impl Machine for KernelMachine<'_> {
         irq_level()
     }
 
+    /// The address that the probed function returns to. A sample's stack begins within the function.
     fn caller(&self) -> u64 {
+        let frame = |n: usize| {
+            stack::kernel(self.guard, self.args.caller, |frames| {
+                frames.get(n).map_or(0, |pc| *pc as u64)
+            })
+        };
         match self.args.caller {
             stack::NOWHERE => 0,
-            0 => stack::kernel(self.guard, 0, |frames| {
-                frames.first().map_or(0, |pc| *pc as u64)
-            }),
+            _ if self.args.sampled => frame(1),
+            0 => frame(0),
             caller => caller,
         }
     }

@@ -174,7 +174,7 @@ impl Attachment {
 
     /// Fires `BEGIN` or `END` for this consumer alone, on the CPU that it traces or on this one; gives the CPU's number.
     fn fire_end(&self, probe: ProbeRef) -> Result<u32> {
-        let args = FireArgs::new(Args::Words(&[]));
+        let args = FireArgs::new(Args::Words(&[])).nowhere();
         let fire = |guard: &CpuGuard| {
             let machine = KernelMachine::new(guard, probe, &args);
             ecb::fire_for(guard, &self.tracer, &machine);

@@ -157,12 +157,12 @@ impl Overflow for Sample {
         };
         if regs.user_mode() {
             let words = [0, regs.ip()];
-            fire(self.0, &FireArgs::new(Args::Words(&words)).of_user_code());
+            fire(self.0, &FireArgs::new(Args::Words(&words)).nowhere());
         } else {
             let words = [regs.ip(), 0];
             fire(
                 self.0,
-                &FireArgs::new(Args::Words(&words)).caller(regs.ip()),
+                &FireArgs::new(Args::Words(&words)).sample(regs.ip()),
             );
         }
     }

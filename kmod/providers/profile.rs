@@ -119,12 +119,12 @@ impl Tick for Sample {
         if regs.user_mode() {
             fire(
                 self.0,
-                &FireArgs::new(Args::Words(&[0, regs.ip()])).of_user_code(),
+                &FireArgs::new(Args::Words(&[0, regs.ip()])).nowhere(),
             );
         } else {
             let words = [regs.ip(), 0];
             let args = FireArgs::new(Args::Words(&words));
-            fire(self.0, &args.caller(regs.ip()).regs(regs));
+            fire(self.0, &args.sample(regs.ip()).regs(regs));
         }
     }
 }
