@@ -1246,6 +1246,10 @@ enum dif_subr {
    */
   DIF_SUBR_STRIP = 203,
   /*
+   `index out of bounds`: `void *(int64_t)`: always a fault, whose value is the index.
+   */
+  DIF_SUBR_OUTSIDE = 204,
+  /*
    `long double +`: `long double(long double, long double)`.
    */
   DIF_SUBR_LD_ADD = 220,

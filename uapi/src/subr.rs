@@ -5,7 +5,7 @@
 //!
 //! 0 to 43 are the same in every DTrace; 44 to 48 are illumos'; 200 and above are Linux' own.
 //!
-//! From 220 on are the operators of `long double`. A register does not hold such a number, so it goes by the address of its
+//! What has blanks in its name is called by the compiler alone. From 220 on are the operators of `long double`. A register does not hold such a number, so it goes by the address of its
 //! 16 bytes, x87's extended format; a result lies in scratch memory. What has no address is zero, as a variable is that was
 //! never assigned to.
 
@@ -135,6 +135,8 @@ pub enum Subr {
     Uuidstr = 202,
     /// `strip`: `ptr(ptr, int)`.
     Strip = 203,
+    /// `index out of bounds`: `void *(int64_t)`: always a fault, whose value is the index.
+    Outside = 204,
     /// `long double +`: `long double(long double, long double)`.
     LdAdd = 220,
     /// `long double -`: `long double(long double, long double)`.
@@ -222,6 +224,7 @@ pub const NAMES: &[(Subr, &str)] = &[
     (Subr::LinkNtop, "link_ntop"),
     (Subr::Uuidstr, "uuidstr"),
     (Subr::Strip, "strip"),
+    (Subr::Outside, "index out of bounds"),
     (Subr::LdAdd, "long double +"),
     (Subr::LdSub, "long double -"),
     (Subr::LdMul, "long double *"),
@@ -242,9 +245,9 @@ pub const NAMES: &[(Subr, &str)] = &[
 numbered!(Subr: u16, "subroutine", NAMES);
 
 impl Subr {
-    /// Whether this is an operator of D's and no function: its name is for listings.
+    /// Whether this is an operator of D's, or a part of one, and no function: its name is for listings.
     pub fn is_operator(self) -> bool {
-        self >= Self::LdAdd
+        self >= Self::Outside
     }
 
     /// Whether the subroutine changes what it traces, so that only a destructive consumer may call it.

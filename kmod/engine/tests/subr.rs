@@ -224,6 +224,33 @@ fn user_memory() {
     let b = bench(&text, true);
     assert_eq!(b.fire(), [None]);
     assert_eq!(str_at(&b.read(Which::Principal).0, 16), "from ");
+    // Neither end may leave what was allocated; where they are is told before how much it is.
+    let scratch = |offset: u64| (0x8dd7_0000_0000_0000 + offset).to_string();
+    let fault = |args: [&str; 3]| {
+        let call = call_text("bcopy", &args).replace(
+            "flushts",
+            "setx 32, %r4\n allocs %r4, %r4\n setx 8, %r4\n allocs %r4, %r4\n flushts",
+        );
+        let fault = fault_of(&call);
+        (fault.fault, fault.value)
+    };
+    let (low, high, top) = (scratch(0), scratch(32), scratch(40));
+    for (args, value) in [
+        ([&low, &high, "9"], 9),
+        ([&high, &low, "9"], 9),
+        ([&low, &low, "41"], 41),
+        ([&low, &high, "-1"], u64::MAX),
+    ] {
+        assert_eq!(fault(args), (Fault::BadSize, value), "{args:?}");
+    }
+    for (args, address) in [
+        ([&low[..], &top, "1"], &top),
+        ([&top, &low, "1"], &top),
+        (["0", &low, "1"], &"0".to_owned()),
+    ] {
+        let at = address.parse().unwrap();
+        assert_eq!(fault(args), (Fault::BadAddr, at), "{args:?}");
+    }
     // Only scratch memory is written to.
     let k = KSTR.to_string();
     let f = fault_of(&call_text("bcopy", &[u, &k, "4"]));
@@ -258,9 +285,22 @@ fn every_kind_of_fault() {
             4,
         ),
         (
-            "setx 0x8dd7000000000001, %r1\n stw %r1, [%r1]\n ret %r1",
+            "setx 8, %r1\n allocs %r1, %r1\n setx 1, %r2\n add %r1, %r2, %r1\n stw %r1, [%r1]\n ret %r1",
             Fault::BadAlign,
             0x8dd7_0000_0000_0001,
+            16,
+        ),
+        // Nothing is there, aligned or not.
+        (
+            "setx 0x8dd7000000000001, %r1\n stw %r1, [%r1]\n ret %r1",
+            Fault::BadAddr,
+            0x8dd7_0000_0000_0001,
+            4,
+        ),
+        (
+            "setx 0x1001, %r1\n stx %r1, [%r1]\n ret %r1",
+            Fault::BadAddr,
+            0x1001,
             4,
         ),
         (

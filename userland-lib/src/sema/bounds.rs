@@ -4,9 +4,9 @@
 //! Elements of arrays whose length is known.
 //!
 //! The machine knows where the program's variables are, but not where one ends and the next begins. So an index into an
-//! array of the program's own is compared with the length before it is used, and what is outside has the null address,
-//! which faults. An array in the kernel's memory may be longer than its type says; there a constant index alone is
-//! looked at.
+//! array of the program's own is compared with the length before it is used, and one that is outside is a fault. Of an
+//! element of an associative array it is the address that is bad, as it is where there is no such element. An array in
+//! the kernel's memory may be longer than its type says; there a constant index alone is looked at.
 
 use super::hir::{Expr, ExprKind, Place};
 use super::Sema;
@@ -14,6 +14,7 @@ use crate::diag::{Diagnostic, Result};
 use crate::source::Span;
 use crate::syntax::ast::BinaryOp;
 use crate::types::{Kind, Ty};
+use dtrace_uapi::subr::Subr;
 
 impl Sema<'_, '_> {
     /// The address of `base[index]`, of a pointer or array and an integer.
@@ -72,12 +73,16 @@ impl Sema<'_, '_> {
             left: Box::new(index.clone()),
             right: Box::new(Expr::int(count.into(), Ty::INT64_T, span)),
         };
+        let outside = match base.kind {
+            ExprKind::Element(..) => ExprKind::Int(0),
+            _ => ExprKind::Call(Subr::Outside, vec![index.clone()]),
+        };
         let address = self.binary(BinaryOp::Add, base, index, span)?;
         let (ty, user) = (address.ty, address.user);
         let kind = ExprKind::Cond(
             Box::new(Expr::new(inside, Ty::INT, span)),
             Box::new(address),
-            Box::new(Expr::int(0, ty, span)),
+            Box::new(Expr::new(outside, ty, span)),
         );
         let checked = Expr {
             kind,

@@ -124,6 +124,7 @@ fn prototype_of(subr: Subr) -> Prototype {
         Subr::Uuidstr => prototype(Ty::STRING, &[ANY]),
         Subr::Strip => prototype(Ty::VOID_POINTER, &[ANY, Int(Ty::INT)]),
         // No program can name these.
+        Subr::Outside => prototype(Ty::VOID_POINTER, &[Int(Ty::INT64_T)]),
         Subr::LdAdd | Subr::LdSub | Subr::LdMul | Subr::LdDiv | Subr::LdValue => {
             prototype(Ty::LONG_DOUBLE, &[ANY, ANY])
         }

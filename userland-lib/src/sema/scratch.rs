@@ -48,6 +48,15 @@ impl Sema<'_, '_> {
         }
     }
 
+    /// Whether a value is the text of a string variable: its own copy, wherever that was made from.
+    fn is_text(&self, value: &Expr) -> bool {
+        match &value.kind {
+            ExprKind::Var(_) | ExprKind::Element(..) => self.state.types.is_string(value.ty),
+            ExprKind::Retype(inner) => self.is_text(inner),
+            _ => false,
+        }
+    }
+
     fn variable_origin(&self, var: &VarRef) -> Option<Origin> {
         self.state.variables.find(var.scope, &var.name)?.origin
     }
@@ -98,7 +107,7 @@ impl Sema<'_, '_> {
                 Some(Origin::Elsewhere) => true,
                 _ => target.constant() == Some(0),
             };
-            if pointer {
+            if pointer || self.is_text(target) {
                 let (wanted, given) = ("alloca pointer", "non-alloca pointer");
                 return Err(super::call::incompatible(
                     subr.name(),

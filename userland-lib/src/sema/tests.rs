@@ -414,6 +414,7 @@ fn scratch_memory_is_told_from_other_memory() {
     for body in [
         "p = (char *)alloca(8); p = (char *)0; p = p + 1; bcopy(\"a\", p, 1);",
         "copyinto(arg0, 4, this->p = alloca(4));",
+        "bcopy(probename, (string)alloca(8), 1);",
         "p = (char *)alloca(1); trace(p == (char *)0 ? (char *)50 : p);",
         // What is not known may be right.
         "bcopy(\"a\", (void *)arg0, 1);",
@@ -446,6 +447,14 @@ fn scratch_memory_is_told_from_other_memory() {
         ("copyinto(1, 2, \"\");", pointer("copyinto", 3)),
         ("bcopy(\"a\", (void *)5, 1);", pointer("bcopy", 2)),
         ("bcopy(\"a\", (void *)0, 1);", pointer("bcopy", 2)),
+        (
+            "s = (string)alloca(8); bcopy(probename, s, 1);",
+            pointer("bcopy", 2),
+        ),
+        (
+            "this->s = probename; copyinto(arg0, 1, (void *)this->s);",
+            pointer("copyinto", 3),
+        ),
     ] {
         assert_eq!(refused(body), error, "{body}");
     }

@@ -220,7 +220,7 @@ fn dynamic_records_come_into_being_with_their_first_member() {
 }
 
 #[test]
-fn what_is_outside_an_array_is_nowhere() {
+fn an_index_outside_an_array_is_a_fault() {
     check(
         r#"
         int a[3], grid[2][3], after;
@@ -238,11 +238,12 @@ fn what_is_outside_an_array_is_nowhere() {
         syscall::read:entry /arg0 == 3/ { v.m[i] = 1; }
         syscall::read:entry /arg0 == 3/ { self->mine[i] = 1; }
         syscall::read:entry /arg0 == 3/ { keyed[i][2] = 1; }
-        ERROR { printf("%d %x|", arg4, arg5); }
+        syscall::read:entry /arg0 == 3/ { keyed[i][i + 1] = 1; }
+        ERROR { printf("%d %d|", arg4, (int)arg5); }
         END { printf("%d\n", after); }
         "#,
         expect![[r#"
-            |5 6 8 9 2 1 2|1 0|1 0|1 0|1 0|1 0|1 0|7$
+            |5 6 8 9 2 1 2|11 3|11 -1|11 3|11 2|11 2|1 0|1 0|7$
         "#]],
     );
 }

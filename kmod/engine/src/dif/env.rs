@@ -407,10 +407,25 @@ impl<M: Machine> Env<'_, M> {
         }
     }
 
+    /// Whether [`write`](Self::write) may write up to 8 bytes to `at`: what can be read there, but for the strings.
+    #[cold]
+    fn writable(&self, at: u64, size: usize) -> bool {
+        let mut word = [0; 8];
+        let there = word.get_mut(..size).unwrap_or(&mut []);
+        match addr::split(at).filter(|_| addr::is_own(at)) {
+            Some((Region::Strings, _)) | None => false,
+            Some(_) => self.view().read(at, there).is_ok(),
+        }
+    }
+
     /// Stores the low `size` bytes of `value` at `at`.
     pub fn store(&mut self, size: u8, at: u64, value: u64) -> Result<(), Trap> {
         if at & u64::from(size).wrapping_sub(1) != 0 {
-            return Err(Trap::new(Fault::BadAlign, at));
+            // An address that could not be written to anyhow is bad, and not just badly aligned.
+            return Err(match self.writable(at, usize::from(size)) {
+                true => Trap::new(Fault::BadAlign, at),
+                false => Trap::bad_addr(at),
+            });
         }
         match size {
             1 => self.write(at, &(value as u8).to_ne_bytes()),

@@ -20,6 +20,9 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
         }
         Subr::Bcopy => {
             scratch_range(env, b, c)?;
+            if !fits(env, a, c) {
+                return Err(Trap::new(Fault::BadSize, c));
+            }
             env.copy(a, b, c as usize, false)?;
             Ok(0)
         }
@@ -44,21 +47,36 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
     }
 }
 
-/// The allocated part of scratch memory that `size` bytes at `at` are; a fault where they are not.
+/// Whether there is no end of the allocated scratch memory between `at`, should it be there, and `size` bytes further.
+fn fits<M: Machine>(env: &Env<'_, M>, at: u64, size: u64) -> bool {
+    match addr::split(at).filter(|_| addr::is_own(at)) {
+        Some((Region::Scratch, offset)) => match env.vm.used.checked_sub(offset) {
+            Some(left) if left != 0 => size <= left as u64,
+            _ => true,
+        },
+        _ => true,
+    }
+}
+
+/// The allocated part of scratch memory that `size` bytes at `at` are; a fault where they are not. Where `at` is good it
+/// is the size that is wrong.
 fn scratch_range<M: Machine>(
     env: &Env<'_, M>,
     at: u64,
     size: u64,
 ) -> Result<core::ops::Range<usize>, Trap> {
-    match addr::split(at).filter(|_| addr::is_own(at)) {
-        Some((Region::Scratch, offset)) => usize::try_from(size)
-            .ok()
-            .and_then(|size| offset.checked_add(size))
-            .filter(|end| *end <= env.vm.used)
-            .map(|end| offset..end)
-            .ok_or(Trap::bad_addr(at)),
-        _ => Err(Trap::bad_addr(at)),
+    let Some((Region::Scratch, offset)) = addr::split(at).filter(|_| addr::is_own(at)) else {
+        return Err(Trap::bad_addr(at));
+    };
+    if !fits(env, at, size) {
+        return Err(Trap::new(Fault::BadSize, size));
     }
+    usize::try_from(size)
+        .ok()
+        .and_then(|size| offset.checked_add(size))
+        .filter(|end| *end <= env.vm.used)
+        .map(|end| offset..end)
+        .ok_or(Trap::bad_addr(at))
 }
 
 /// A user string of up to the given size, or up to `strsize`, with its NUL.

@@ -45,7 +45,7 @@ pub fn spec(subr: Subr) -> Spec {
         Copyout | Copyoutstr | Copyinto | Bcopy => (3, 3),
         Progenyof | Strlen | Alloca | Getmajor | Getminor | Basename | Dirname | Cleanpath
         | Toupper | Tolower | Htons | Htonl | Htonll | Ntohs | Ntohl | Ntohll | InetNtoa
-        | Uuidstr => (1, 1),
+        | Uuidstr | Outside => (1, 1),
         Lltostr | Strtoll | InetNtoa6 => (1, 2),
         Strjoin | Strchr | Strrchr | Strstr | Strtok | InetNtop | LinkNtop | Json | Strip => (2, 2),
         Substr | Index | Rindex => (2, 3),
@@ -75,6 +75,7 @@ pub fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
         Speculation => Ok(env.core.speculations.as_ref().map_or(0, |all| all.open())),
         // Kernel pointers carry no authentication code on the machines that we know.
         Strip => Ok(arg(env, 0)),
+        Outside => Err(Trap::new(Fault::BadIndex, arg(env, 0))),
         MutexOwned | MutexOwner | MutexTypeAdaptive | MutexTypeSpin | RwReadHeld | RwWriteHeld
         | RwIswriter => locks::call(subr, env),
         DPath | Getf | DdiPathname => files::call(subr, env),
