@@ -25,7 +25,7 @@ use crate::sys::{clock, crosscall, rculist};
 use dtrace_engine::consumer::Which;
 use dtrace_engine::{Activity, Errno, Reason};
 use dtrace_uapi::ioctl::{BufDesc, Status};
-use dtrace_uapi::limits::{CLEANRATE_DEFAULT, CLEANRATE_MAX, CLEANRATE_MIN};
+use dtrace_uapi::limits::{buffer_room, CLEANRATE_DEFAULT, CLEANRATE_MAX, CLEANRATE_MIN};
 use dtrace_uapi::option::{Opt, UNSET};
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -115,12 +115,12 @@ impl Open {
         let mut desc: BufDesc = user::get(arg)?;
         self.consumer.tracer.ask(clock::monotonic());
         let engine = &self.consumer.tracer.engine;
-        let size = match which {
-            Which::Principal => Opt::Bufsize,
-            Which::Aggregation => Opt::Aggsize,
+        let (option, room): (_, fn(u64) -> u64) = match which {
+            Which::Principal => (Opt::Bufsize, buffer_room),
+            Which::Aggregation => (Opt::Aggsize, |size| size),
         };
-        let size = engine.option(size);
-        if size != UNSET && desc.size < size {
+        let size = engine.option(option);
+        if size != UNSET && desc.size < room(size) {
             return Err(Refusal::new(EINVAL, "less room than the buffer is large"));
         }
         let mut switched = Ok(());

@@ -65,6 +65,11 @@
 #define DTRACE_BUFSIZE_DEFAULT (4 << 20)
 
 /*
+ Most bytes that a principal buffer has beyond its `bufsize`, for the times of its records.
+ */
+#define DTRACE_BUFFER_TIMES_MAX (8 << 10)
+
+/*
  `nspec` unless set.
  */
 #define DTRACE_NSPEC_DEFAULT 1
@@ -2681,7 +2686,8 @@ struct dtrace_fmtdesc {
  */
 struct dtrace_bufdesc {
   /*
-   In: room at `data`; out: size of the records there, bytes.
+   In: room at `data`, which for a principal buffer is `crate::limits::buffer_room` of its size at least; out: size of
+   the records there, bytes.
    */
   uint64_t size;
   /*

@@ -203,7 +203,8 @@ pub struct FmtDesc {
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct BufDesc {
-    /// In: room at `data`; out: size of the records there, bytes.
+    /// In: room at `data`, which for a principal buffer is [`crate::limits::buffer_room`] of its size at least; out: size of
+    /// the records there, bytes.
     pub size: u64,
     /// The CPU.
     pub cpu: u32,
@@ -232,6 +233,9 @@ pub struct RecHdr {
     /// Low half of its time, ns.
     pub timestamp_lo: u32,
 }
+
+/// Bytes of a record's head that `bufsize` does not count: its time.
+pub const RECORD_TIME: usize = size_of::<RecHdr>() - size_of::<Epid>();
 
 impl RecHdr {
     /// The head of a record of `epid` at `timestamp`.

@@ -24,6 +24,22 @@ pub const STRSIZE_DEFAULT: u64 = 256;
 pub const DYNVARSIZE_DEFAULT: u64 = 1 << 20;
 /// `bufsize` and `aggsize` of dtrace(8) unless set, bytes.
 pub const BUFSIZE_DEFAULT: u64 = 4 << 20;
+/// Most bytes that a principal buffer has beyond its `bufsize`, for the times of its records.
+pub const BUFFER_TIMES_MAX: u64 = 8 << 10;
+
+/// Room that a principal buffer of `bufsize` bytes takes, and a snapshot of it needs at most. The size is charged for the
+/// records' EPIDs and data, 4 bytes a record at least; their times, 8 bytes each, come in addition as far as
+/// [`BUFFER_TIMES_MAX`] goes.
+pub const fn buffer_room(bufsize: u64) -> u64 {
+    let times = bufsize.saturating_mul(2);
+    let times = if times < BUFFER_TIMES_MAX {
+        times
+    } else {
+        BUFFER_TIMES_MAX
+    };
+    bufsize.saturating_add(times)
+}
+
 /// `nspec` unless set.
 pub const NSPEC_DEFAULT: u64 = 1;
 /// `specsize` unless set, bytes.

@@ -6,12 +6,13 @@
 mod common;
 
 use common::asm::{asm_with, int, var};
-use common::{action, bare, clause, config, Bench, Steps};
+use common::{action, bare, clause, config, Bench, Steps, END, ERROR, PROBE};
+use dtrace_engine::dof::ActionSpec;
 use dtrace_engine::mem::alloc;
 use dtrace_engine::{Clause, Consumer, Errno, FaultReport, Reason};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::fault::Fault;
-use dtrace_uapi::option::{Opt, BUFRESIZE_MANUAL};
+use dtrace_uapi::option::{Opt, BUFPOLICY_FILL, BUFRESIZE_MANUAL};
 
 const USTR: u64 = 0x40_0000;
 
@@ -109,13 +110,62 @@ fn a_small_dynvarsize_counts_only_what_the_program_stores() {
         &[(Opt::Dynvarsize, 23)],
         &[evaluates(&(store(&[1]) + "ret %r0"))],
     );
-    assert_eq!(none.errno, Errno::ENOSPC);
-    assert_eq!(none.to_string(), "dynvarsize: not one variable fits");
+    assert_eq!(none.errno, Errno::E2BIG);
+    assert_eq!(none.to_string(), "Enabling exceeds size of buffer");
     // Without such variables nobody minds.
     let c = consumer(&[(Opt::Dynvarsize, 1)]);
     let plain = action(Action::Difexpr, common::asm::asm("ret %r0"));
     c.add_clause(&clause(None, vec![plain])).unwrap();
     c.go().unwrap();
+}
+
+/// Where a buffer has no room for the greatest record, tracing does not begin, with the words that users know.
+#[test]
+fn what_fits_no_buffer_is_refused() {
+    let go = |options: &[(Opt, u64)], probe, actions: Vec<ActionSpec>| {
+        let c = Consumer::new(config()).unwrap();
+        for (option, value) in options {
+            c.set_option(*option, *value).unwrap();
+        }
+        let id = c.add_clause(&clause(None, actions)).unwrap();
+        c.bind(id, probe).unwrap();
+        c.go().map_err(|reason| (reason.errno, reason.to_string()))
+    };
+    let refused = |errno, text: &str| Err((errno, text.to_owned()));
+    let small = || refused(Errno::E2BIG, "Enabling exceeds size of buffer");
+    let word = || {
+        action(
+            Action::Difexpr,
+            common::asm::asm("ldgs arg1, %r1\n ret %r1"),
+        )
+    };
+    let count = || vec![bare(Action::Count, 0, 0)];
+    for policy in 0..3 {
+        let size = |size| [(Opt::Bufsize, size), (Opt::Bufpolicy, policy)];
+        for least in [(4, vec![]), (16, vec![word()])] {
+            assert_eq!(go(&size(least.0), PROBE, least.1), Ok(()));
+        }
+        assert_eq!(go(&size(3), PROBE, vec![]), small());
+        assert_eq!(go(&size(0), PROBE, vec![]), small());
+        assert_eq!(go(&size(15), PROBE, vec![word()]), small());
+        assert_eq!(go(&size(0), PROBE, count()), Ok(()));
+        // The library has a clause of its own there.
+        assert_eq!(go(&size(15), ERROR, vec![word()]), Ok(()));
+    }
+    // An entry, and what finds it.
+    assert_eq!(go(&[(Opt::Aggsize, 32)], PROBE, count()), Ok(()));
+    for size in [31, 8, 0] {
+        assert_eq!(go(&[(Opt::Aggsize, size)], PROBE, count()), small());
+    }
+    // Wherever the record of END comes to lie.
+    let fill = |size| [(Opt::Bufsize, size), (Opt::Bufpolicy, BUFPOLICY_FILL)];
+    let end = refused(
+        Errno::ENOSPC,
+        "END enablings exceed size of principal buffer",
+    );
+    assert_eq!(go(&fill(7), END, vec![]), end);
+    assert_eq!(go(&fill(8), END, vec![]), Ok(()));
+    assert_eq!(go(&fill(0), END, count()), Ok(()));
 }
 
 #[test]

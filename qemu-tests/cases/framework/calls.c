@@ -289,7 +289,7 @@ static void format(void)
 
 static void run(void)
 {
-	static char room[65536];
+	static char room[65536 + DTRACE_BUFFER_TIMES_MAX];
 	struct dtrace_status status;
 	struct dtrace_bufdesc buf = { .size = sizeof(room) - 1, .data = (uintptr_t)room };
 	uint32_t cpu;

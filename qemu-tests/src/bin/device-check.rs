@@ -14,6 +14,7 @@ use dtrace::world::ProbePattern;
 use dtrace_uapi::action::Action;
 use dtrace_uapi::dif::{Instr, Op};
 use dtrace_uapi::ioctl::{ProbeDesc, RecHdr};
+use dtrace_uapi::limits::buffer_room;
 use dtrace_uapi::option::Opt;
 use dtrace_uapi::types::DifType;
 use dtrace_uapi::var::Var;
@@ -199,7 +200,7 @@ fn described() -> Vec<u8> {
 fn records(device: &DevDtrace) -> Result<Vec<(u32, Vec<u64>)>, String> {
     let mut found = Vec::new();
     for cpu in 0..device.cpus() {
-        let mut room = vec![0; 64 << 10];
+        let mut room = vec![0; buffer_room(64 << 10) as usize];
         let taken = device.snapshot(Buffer::Principal, cpu, &mut room);
         let Some(desc) = done(device, "snapshot", taken)? else {
             continue;
@@ -320,7 +321,7 @@ fn states() -> Result<(), String> {
     let again = device.enable(&image).map_err(|e| e.raw_os_error());
     ensure!(again == Err(Some(16)), "ENABLE after GO: {again:?}");
     ensure!(device.go().is_err(), "GO twice");
-    let mut room = vec![0; 64 << 10];
+    let mut room = vec![0; buffer_room(64 << 10) as usize];
     let nowhere = device.snapshot(Buffer::Principal, 100_000, &mut room);
     ensure!(nowhere.is_err(), "a snapshot of CPU 100000");
     let small = device.snapshot(Buffer::Principal, 0, &mut [0; 16]);

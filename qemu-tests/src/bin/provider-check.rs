@@ -22,6 +22,7 @@ use dtrace::world::ProbePattern;
 use dtrace_uapi::action::Action;
 use dtrace_uapi::dif::{Instr, Op};
 use dtrace_uapi::ioctl::{ProbeDesc, RecHdr};
+use dtrace_uapi::limits::buffer_room;
 use dtrace_uapi::option::Opt;
 use dtrace_uapi::types::DifType;
 use dtrace_uapi::var::Var;
@@ -224,7 +225,7 @@ fn values(desc: &str, variables: &[&str], cmd: &[&str]) -> Outcome {
     go(&device)?;
     run(cmd)?;
     device.stop().map_err(|e| format!("STOP: {e}"))?;
-    let mut room = vec![0; 256 << 10];
+    let mut room = vec![0; buffer_room(256 << 10) as usize];
     for cpu in 0..device.cpus() {
         let taken = device.snapshot(Buffer::Principal, cpu, &mut room);
         let Some(head) = taken.map_err(|e| format!("BUFSNAP: {e}"))? else {

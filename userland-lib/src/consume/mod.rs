@@ -34,6 +34,7 @@ use crate::statement::{AggVarId, Statement};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::ioctl::Status;
+use dtrace_uapi::limits::buffer_room;
 use dtrace_uapi::option::Opt;
 use layout::Layouts;
 use nix::errno::Errno;
@@ -210,7 +211,7 @@ impl Consumer {
                 0 => (read.data.len() as u64).saturating_mul(100) / size,
                 _ => 100,
             };
-            fullest = fullest.max(percent);
+            fullest = fullest.max(percent.min(100));
             if last.is_none() && read.timestamp != 0 {
                 until = until.min(read.timestamp);
             }
@@ -254,11 +255,11 @@ impl Consumer {
         which: Buffer,
         cpu: u32,
     ) -> Result<Option<Read>, ConsumeError> {
-        let option = match which {
-            Buffer::Principal => Opt::Bufsize,
-            Buffer::Aggregation => Opt::Aggsize,
+        let size = match which {
+            Buffer::Principal => buffer_room(options.get(Opt::Bufsize).unwrap_or(0)),
+            Buffer::Aggregation => options.get(Opt::Aggsize).unwrap_or(0),
         };
-        let size = usize::try_from(options.get(option).unwrap_or(0)).unwrap_or(usize::MAX);
+        let size = usize::try_from(size).unwrap_or(usize::MAX);
         if self.room.len() < size {
             // Fresh zeroed memory costs nothing until the kernel writes to it.
             self.room = vec![0; size];

@@ -149,7 +149,7 @@ fn what_was_recorded_before_the_claim_is_printed_and_it_goes_on() {
 
 #[test]
 fn a_full_buffer_of_the_boot_is_reported_as_drops() {
-    let options = [("quiet", None), ("bufsize", Some("64"))];
+    let options = [("quiet", None), ("bufsize", Some("32"))];
     let booted = Booted::new(written(&options, &["syscall::read:entry { trace(arg0); }"]));
     for n in 0..10 {
         booted.engine.fire(1, "syscall:vmlinux:read:entry", &[n]);

@@ -4,13 +4,22 @@
 //! The principal buffer: records one after the other, with four-byte zeros (EPID 0) as padding.
 //!
 //! A record is reserved, written and then committed; a fault in between leaves no trace of it. What is full depends on the
-//! policy: a *switch* buffer drops until it is switched; a *fill* buffer stops recording for good; a *ring* buffer
-//! wraps around and lets the oldest records go.
+//! policy: a *switch* buffer drops until it is switched; a *fill* buffer stops recording for good, which is no drop but what
+//! was asked for; a *ring* buffer wraps around and lets the oldest records go.
+//!
+//! A buffer's size is what its user computes: a record is charged for its EPID and its data, but not for its time, which
+//! has room beyond that size ([`buffer_room`]). As long as a record ends within the size itself nothing need be computed.
 
 use super::{set_half, Aside};
 use crate::error::NoMem;
 use crate::mem::alloc::Bytes;
+use dtrace_uapi::ioctl::RECORD_TIME;
+use dtrace_uapi::limits::buffer_room;
 use dtrace_uapi::option::{BUFPOLICY_FILL, BUFPOLICY_RING, BUFPOLICY_SWITCH};
+use dtrace_uapi::types::Epid;
+
+/// Bytes of padding: an EPID of 0 alone.
+const PADDING: usize = size_of::<Epid>();
 
 /// What happens when a buffer is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,14 +44,48 @@ impl Policy {
     }
 }
 
+/// What is kept for `END` in a fill buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reserve {
+    /// What its records may be charged.
+    pub charge: usize,
+    /// The bytes that they take.
+    pub room: usize,
+}
+
+impl Reserve {
+    /// Keeps room for one more record, wherever it comes to lie.
+    pub fn add(&mut self, charge: usize, size: usize, align: usize) {
+        self.charge = self.charge.saturating_add(charge).saturating_add(align);
+        self.room = self.room.saturating_add(size).saturating_add(align);
+    }
+}
+
+/// A record of a ring: its offset, and how many lie before it.
+#[derive(Clone, Copy, Debug)]
+struct Oldest {
+    at: usize,
+    before: usize,
+}
+
+/// What the bytes before `at`, among them `records` records, are charged.
+#[inline(always)]
+fn charge(at: usize, records: usize) -> usize {
+    at.saturating_sub(records.saturating_mul(RECORD_TIME))
+}
+
 /// The half of a CPU's principal buffer that is being filled.
 #[derive(Debug)]
 pub struct Principal {
     mem: Bytes,
+    /// What records may be charged in all.
+    size: usize,
     used: usize,
+    /// How many records lie in `used`.
+    records: usize,
     policy: Policy,
-    /// Ring: offset of the oldest record, once it has wrapped.
-    wrapped: Option<usize>,
+    /// Ring: the oldest record, once it has wrapped.
+    wrapped: Option<Oldest>,
     /// Ring: where the records of the last round end.
     end: usize,
     /// Fill: it is full.
@@ -50,8 +93,8 @@ pub struct Principal {
     full_told: bool,
     /// Up to where records are written without further thought: 0 where a ring has wrapped or a fill buffer is full.
     limit: usize,
-    /// Bytes that only `END` may use.
-    reserve: usize,
+    /// What only `END` may use.
+    reserve: Reserve,
     drops: u64,
     errors: u32,
 }
@@ -66,17 +109,19 @@ pub struct Room {
 
 impl Principal {
     /// An empty buffer of `size` bytes.
-    pub fn new(size: usize, policy: Policy, reserve: usize) -> Result<Self, NoMem> {
+    pub fn new(size: usize, policy: Policy, reserve: Reserve) -> Result<Self, NoMem> {
         Ok(Self {
-            mem: Bytes::new(size)?,
+            mem: Bytes::new(buffer_room(size as u64) as usize)?,
+            size,
             used: 0,
+            records: 0,
             policy,
             wrapped: None,
             end: 0,
             full: false,
             full_told: false,
-            limit: size - reserve.min(size),
-            reserve: reserve.min(size),
+            limit: size.saturating_sub(reserve.room),
+            reserve,
             drops: 0,
             errors: 0,
         })
@@ -128,22 +173,32 @@ impl Principal {
         last: bool,
         oldest_size: impl Fn(&[u8]) -> usize,
     ) -> Option<Room> {
-        match self.policy {
-            Policy::Switch | Policy::Fill => {
-                let at = self.used.next_multiple_of(align);
-                if last && at + size <= self.mem.len() {
-                    self.pad(at);
-                    return Some(Room { at, end: at + size });
-                }
-                if self.policy == Policy::Fill {
-                    self.full = true;
-                    self.limit = 0;
-                }
-                self.drops += 1;
-                None
-            }
-            Policy::Ring => self.reserve_ring(size, align, oldest_size),
+        if self.policy == Policy::Ring {
+            return self.reserve_ring(size, align, oldest_size);
         }
+        let at = self.used.next_multiple_of(align);
+        let kept = match last {
+            true => Reserve::default(),
+            false => self.reserve,
+        };
+        if (last || !self.full) && self.fits(at + size, kept) {
+            self.pad(at);
+            return Some(Room { at, end: at + size });
+        }
+        match self.policy {
+            Policy::Fill if !last => {
+                self.full = true;
+                self.limit = 0;
+            }
+            _ => self.drops += 1,
+        }
+        None
+    }
+
+    /// Whether one more record may end at `end` so that `kept` is left.
+    fn fits(&self, end: usize, kept: Reserve) -> bool {
+        end + kept.room <= self.mem.len()
+            && charge(end, self.records + 1) + kept.charge <= self.size
     }
 
     /// Advances the oldest record until the new one has room between it and the last.
@@ -153,37 +208,43 @@ impl Principal {
         align: usize,
         oldest_size: impl Fn(&[u8]) -> usize,
     ) -> Option<Room> {
-        if size > self.mem.len() {
+        if size > self.mem.len() || charge(size, 1) > self.size {
             self.drops += 1;
             return None;
         }
         let mut at = self.used.next_multiple_of(align);
-        if at + size > self.mem.len() {
+        if !self.fits(at + size, Reserve::default()) {
             // Around: what follows the last record is padding.
             self.end = self.used;
             let used = self.used;
             if let Some(rest) = self.mem.get_mut(used..) {
                 rest.fill(0);
             }
-            self.used = 0;
+            (self.used, self.records) = (0, 0);
             at = 0;
-            self.wrapped = Some(0);
+            self.wrapped = Some(Oldest { at: 0, before: 0 });
             self.limit = 0;
         }
+        let end = at + size;
         if let Some(mut oldest) = self.wrapped {
-            while oldest < at + size && oldest < self.end {
-                let record = self.mem.get(oldest..self.end).unwrap_or(&[]);
-                oldest += oldest_size(record).max(4);
+            let charged = charge(end, self.records + 1);
+            let in_the_way =
+                |oldest: Oldest| oldest.at < end || charge(oldest.at, oldest.before) < charged;
+            while oldest.at < self.end && in_the_way(oldest) {
+                let record = self.mem.get(oldest.at..self.end).unwrap_or(&[]);
+                let size = oldest_size(record).max(PADDING);
+                oldest.before += usize::from(size > PADDING);
+                oldest.at += size;
             }
             // Nothing is left of the last round: the oldest record is the first of this one.
-            self.wrapped = (oldest < self.end).then_some(oldest);
+            self.wrapped = (oldest.at < self.end).then_some(oldest);
             if self.wrapped.is_none() {
                 self.end = 0;
-                self.limit = self.mem.len();
+                self.limit = self.size;
             }
         }
         self.pad(at);
-        Some(Room { at, end: at + size })
+        Some(Room { at, end })
     }
 
     #[inline(always)]
@@ -199,6 +260,7 @@ impl Principal {
     #[inline(always)]
     pub fn commit(&mut self, room: Room) {
         self.used = room.end;
+        self.records = self.records.wrapping_add(1);
     }
 
     /// Whether `switch` is possible while tracing.
@@ -211,7 +273,7 @@ impl Principal {
         core::mem::swap(&mut self.mem, &mut aside.mem);
         if let (Some(oldest), Some(gap)) = (self.wrapped, aside.mem.get_mut(self.used..)) {
             // Between the newest and the oldest record of a ring lies what is left of overwritten ones.
-            let gap_len = oldest.saturating_sub(self.used).min(gap.len());
+            let gap_len = oldest.at.saturating_sub(self.used).min(gap.len());
             if let Some(gap) = gap.get_mut(..gap_len) {
                 gap.fill(0);
             }
@@ -221,16 +283,16 @@ impl Principal {
         } else {
             self.used
         };
-        aside.oldest = self.wrapped.unwrap_or(0);
+        aside.oldest = self.wrapped.map_or(0, |oldest| oldest.at);
         aside.drops = core::mem::take(&mut self.drops);
         aside.errors = core::mem::take(&mut self.errors);
         aside.timestamp = now;
-        self.used = 0;
+        (self.used, self.records) = (0, 0);
         self.wrapped = None;
         self.end = 0;
         self.limit = match self.full {
             true => 0,
-            false => self.mem.len() - self.reserve,
+            false => self.size.saturating_sub(self.reserve.room),
         };
     }
 }
@@ -277,8 +339,9 @@ mod tests {
 
     #[test]
     fn switch_buffers_count_every_drop() {
-        let mut b = Principal::new(64, Policy::Switch, 0).unwrap();
-        let aside = Aside::new(64).unwrap();
+        // Records of 16 bytes are charged 8.
+        let mut b = Principal::new(32, Policy::Switch, Reserve::default()).unwrap();
+        let aside = Aside::new(96).unwrap();
         for n in 0..10 {
             assert_eq!(put(&mut b, 16, n), n < 4);
         }
@@ -293,7 +356,7 @@ mod tests {
 
     #[test]
     fn records_are_aligned_and_gaps_read_as_padding() {
-        let mut b = Principal::new(64, Policy::Switch, 0).unwrap();
+        let mut b = Principal::new(64, Policy::Switch, Reserve::default()).unwrap();
         b.bytes().fill(0xff);
         let room = b.reserve(12, 8, false, |_| 4).unwrap();
         b.commit(room);
@@ -306,45 +369,55 @@ mod tests {
 
     #[test]
     fn fill_buffers_keep_a_reserve_for_the_end() {
-        let mut b = Principal::new(64, Policy::Fill, 16).unwrap();
+        let mut reserve = Reserve::default();
+        reserve.add(8, 16, 4);
+        let mut b = Principal::new(36, Policy::Fill, reserve).unwrap();
         for n in 0..6 {
             assert_eq!(put(&mut b, 16, n), n < 3);
         }
         assert!(b.newly_full() && !b.newly_full());
+        assert_eq!(b.drops, 0);
         assert!(b.reserve(16, 4, true, |_| 4).is_some());
         assert!(b.reserve(32, 4, true, |_| 4).is_none());
+        assert_eq!(b.drops, 1);
+    }
+
+    #[test]
+    fn times_are_not_charged_as_far_as_there_is_room_for_them() {
+        for (size, kept) in [(8, 1), (50, 6), (4096, 512), (64 << 10, 4608)] {
+            let mut b = Principal::new(size, Policy::Switch, Reserve::default()).unwrap();
+            let all = (0..10_000).filter(|n| put(&mut b, 16, *n)).count();
+            assert_eq!(all, kept, "{size}");
+        }
     }
 
     #[test]
     fn rings_keep_the_newest_records() {
-        for sizes in [[16usize, 16, 16], [12, 20, 8], [24, 8, 40]] {
-            let mut b = Principal::new(100, Policy::Ring, 0).unwrap();
-            let aside = Aside::new(100).unwrap();
-            let mut aside = aside.take().unwrap();
+        for sizes in [[16usize, 16, 16], [12, 20, 12], [24, 12, 40]] {
+            let mut b = Principal::new(100, Policy::Ring, Reserve::default()).unwrap();
+            let room = b.bytes().len();
             for n in 1..200u32 {
                 assert!(put(&mut b, sizes[n as usize % 3], n));
                 if n % 37 == 0 || n < 12 {
-                    let copy = Principal {
-                        mem: {
-                            let mut m = Bytes::new(100).unwrap();
-                            m.copy_from_slice(b.bytes());
-                            m
-                        },
-                        ..Principal::new(0, Policy::Ring, 0).unwrap()
-                    };
+                    // Read from a copy.
                     let mut probe = Principal {
-                        limit: b.limit,
                         used: b.used,
                         wrapped: b.wrapped,
                         end: b.end,
-                        ..copy
+                        ..Principal::new(100, Policy::Ring, Reserve::default()).unwrap()
                     };
+                    probe.bytes().copy_from_slice(b.bytes());
+                    let aside = Aside::new(room).unwrap();
+                    let mut aside = aside.take().unwrap();
                     probe.switch(&mut aside, 0);
                     let got = read(aside.data(), aside.oldest);
                     let want: Vec<u32> = (n + 1 - got.len() as u32..=n).collect();
                     assert_eq!(got, want, "after {n}");
                     assert!(!got.is_empty());
-                    aside.mem = Bytes::new(100).unwrap();
+                    // Records of one size: as many as their charges allow.
+                    if sizes == [16; 3] {
+                        assert_eq!(got.len(), 12.min(n as usize));
+                    }
                 }
             }
         }

@@ -40,7 +40,7 @@ use dtrace_uapi::types::{Epid, ProbeId};
 use ecbs::Ecbs;
 use options::Options;
 pub use pending::{Binding, Pending};
-use run::{CpuState, Run};
+use run::{CpuState, Demand, Run};
 
 /// What the consumer's opener may see and do. Whoever may see no other user's processes has no probe fire in them, either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -249,18 +249,31 @@ impl Consumer {
         if self.activity() != Activity::Inactive {
             return Err(STARTED);
         }
-        let mut end_reserve = 0usize;
-        for (_, probe, clause) in self.ecbs.iter() {
-            if probe == self.config.end {
-                let size = self.with_clause(&control, clause, |c| c.size + c.align);
-                end_reserve = end_reserve.saturating_add(size.unwrap_or(0));
-            }
-        }
-        let run = run::start(&self.config, &mut control, end_reserve)?;
+        let demand = self.demand(&control);
+        let run = run::start(&self.config, &mut control, demand)?;
         // Clauses are gone from the control path only with a run to hold them, and there is no other.
         self.run.set(run).map_err(|_| STARTED)?;
         self.advance(&[Activity::Inactive], Activity::Warmup);
         Ok(())
+    }
+
+    /// What the bound clauses ask of a principal buffer.
+    fn demand(&self, control: &Control) -> Demand {
+        let mut demand = Demand::default();
+        for (_, probe, clause) in self.ecbs.iter() {
+            let of = |c: &Prepared| (c.charge(), c.principal, c.align);
+            let Some((charge, size @ 1.., align)) = self.with_clause(control, clause, of) else {
+                continue;
+            };
+            if probe == self.config.end {
+                demand.end.add(charge, size, align);
+            }
+            // Every consumer lets the library tell of faults: what has no room for that may have room for all the rest.
+            if probe != self.config.error {
+                demand.record = demand.record.max(charge);
+            }
+        }
+        demand
     }
 
     fn advance(&self, from: &[Activity], to: Activity) {

@@ -8,7 +8,7 @@
 use super::options::{Options, BUFFER_MAX};
 use super::{Config, Control};
 use crate::buf::aggregate::Aggregations;
-use crate::buf::principal::{Policy, Principal};
+use crate::buf::principal::{Policy, Principal, Reserve};
 use crate::buf::Aside;
 use crate::dif::env::{Core, Vm};
 use crate::ecb::fire::Outputs;
@@ -22,6 +22,7 @@ use crate::mem::{Boxed, Vec};
 use crate::spec::buffer::Pieces;
 use crate::spec::Speculations;
 use crate::var::dynamic::Dynamics;
+use dtrace_uapi::limits::buffer_room;
 use dtrace_uapi::option::{Opt, BUFRESIZE_AUTO, UNSET};
 
 /// Scratch memory of a CPU, bytes, unless strings are very long.
@@ -60,6 +61,23 @@ pub struct Run {
     pub cpus: PerCpu<Option<Boxed<CpuState>>>,
     /// What was put aside, by CPU.
     pub sides: Vec<Option<Sides>>,
+}
+
+/// A buffer has no room for what is to be recorded there: users know it by these words.
+const TOO_SMALL: Reason = Reason::new(Errno::E2BIG, "Enabling exceeds size of buffer");
+/// The same of what `END` is to record when the rest of the buffer is full.
+const END_TOO_BIG: Reason = Reason::new(
+    Errno::ENOSPC,
+    "END enablings exceed size of principal buffer",
+);
+
+/// What the principal buffer of each CPU is to hold at least.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Demand {
+    /// What the greatest record is charged.
+    pub record: usize,
+    /// The records of `END`.
+    pub end: Reserve,
 }
 
 /// Sizes that the clauses ask for.
@@ -116,17 +134,31 @@ struct Sizes {
     speculation: usize,
     /// How many of these.
     speculations: usize,
-    reserve: usize,
+    reserve: Reserve,
     policy: Policy,
 }
 
 impl Sizes {
-    fn new(options: &Options, needs: &Needs, reserve: usize) -> Result<Self, Reason> {
+    fn new(options: &Options, needs: &Needs, demand: Demand) -> Result<Self, Reason> {
         let policy = Policy::from_option(options.get(Opt::Bufpolicy))
             .ok_or(Reason::invalid("no such policy").about(Opt::Bufpolicy.name()))?;
         let value = |opt| usize::try_from(options.get(opt)).unwrap_or(usize::MAX);
-        // A buffer that is too small for a record is no reason to refuse: its drops are counted and reported.
         let size = |opt, need: usize| if need == 0 { 0 } else { value(opt) };
+        // Others are read before `END` fires, or let go of old records for it.
+        let reserve = match policy {
+            Policy::Fill => demand.end,
+            Policy::Switch | Policy::Ring => Reserve::default(),
+        };
+        let (principal, aggregation) = (
+            size(Opt::Bufsize, needs.record),
+            size(Opt::Aggsize, needs.entry),
+        );
+        if reserve.charge > principal {
+            return Err(END_TOO_BIG);
+        }
+        if demand.record > principal || needs.entry > aggregation & !7 {
+            return Err(TOO_SMALL);
+        }
         let speculation = size(Opt::Specsize, usize::from(needs.speculations));
         let speculations = size(Opt::Nspec, usize::from(needs.speculations));
         speculation
@@ -135,8 +167,8 @@ impl Sizes {
             .filter(|all| *all as u64 <= BUFFER_MAX)
             .ok_or_else(|| too_big(Opt::Nspec)(NoMem))?;
         Ok(Self {
-            principal: size(Opt::Bufsize, needs.record),
-            aggregation: size(Opt::Aggsize, needs.entry),
+            principal,
+            aggregation,
             dynamics: if needs.dynamics {
                 value(Opt::Dynvarsize)
             } else {
@@ -144,8 +176,7 @@ impl Sizes {
             },
             speculation,
             speculations,
-            // Others are read before `END` fires, or let go of old records for it.
-            reserve: if policy == Policy::Fill { reserve } else { 0 },
+            reserve,
             policy,
         })
     }
@@ -247,8 +278,7 @@ fn allocate(
         let all = Dynamics::new(sizes.dynamics, key, value, bare, config.ncpus);
         let all = all.map_err(|reason| reason.about(Opt::Dynvarsize.name()))?;
         if all.is_empty() {
-            let text = "not one variable fits";
-            return Err(Reason::new(Errno::ENOSPC, text).about(Opt::Dynvarsize.name()));
+            return Err(TOO_SMALL);
         }
         Some(all)
     } else {
@@ -273,7 +303,8 @@ fn allocate(
             return Ok::<_, Reason>(None);
         }
         Ok(Some(Sides {
-            principal: Aside::new(sizes.principal).map_err(too_big(Opt::Bufsize))?,
+            principal: Aside::new(buffer_room(sizes.principal as u64) as usize)
+                .map_err(too_big(Opt::Bufsize))?,
             aggregation: Aside::new(sizes.aggregation & !7).map_err(too_big(Opt::Aggsize))?,
         }))
     })?;
@@ -296,7 +327,7 @@ fn allocate(
 pub(super) fn start(
     config: &Config,
     control: &mut Control,
-    end_reserve: usize,
+    demand: Demand,
 ) -> Result<Boxed<Run>, Reason> {
     let only = control.options.raw(Opt::Cpu);
     if only != UNSET && only >= config.ncpus as u64 {
@@ -304,7 +335,7 @@ pub(super) fn start(
     }
     let traced = |cpu: usize| only == UNSET || only == cpu as u64;
     let needs = Needs::of(control);
-    let mut sizes = Sizes::new(&control.options, &needs, end_reserve)?;
+    let mut sizes = Sizes::new(&control.options, &needs, demand)?;
     let auto = control.options.get(Opt::Bufresize) == BUFRESIZE_AUTO;
     let mut parts = loop {
         match allocate(config, control, &needs, &sizes, &traced) {

@@ -18,7 +18,7 @@ pub(crate) mod speculate;
 use crate::dif::program::Program;
 use crate::mem::Vec;
 use aggregation::Function;
-use dtrace_uapi::ioctl::RecDesc;
+use dtrace_uapi::ioctl::{RecDesc, RECORD_TIME};
 use dtrace_uapi::types::AggId;
 
 /// How an expression's result becomes data.
@@ -160,6 +160,11 @@ pub struct Prepared {
 }
 
 impl Prepared {
+    /// What the record is charged in the principal buffer; 0 where nothing goes there.
+    pub fn charge(&self) -> usize {
+        self.principal.saturating_sub(RECORD_TIME)
+    }
+
     /// The aggregating actions.
     pub fn aggregates(&self) -> impl Iterator<Item = &Aggregate> {
         self.actions.iter().filter_map(|action| match &action.act {
