@@ -4,7 +4,8 @@
 # @limit: 120
 # Stacks begin where the probe is, without a frame of ours: at a function's caller, at what a sample interrupted.
 dtrace -qn 'fbt::vfs_read:entry { stack(1); exit(0); }' -c 'cat /proc/version' | grep -o 'ksys_read\|vfs_[a-z]*\|kernel_read' | head -1
-dtrace -qn 'profile-97, tick-10ms /execname != "dtrace"/ { stack(); } tick-1s { exit(0); }' | grep -c 'dtrace`' || true
+# (What cleans up for a tracing is our own, in a thread of the kernel's.)
+dtrace -qn 'profile-97, tick-10ms /execname != "dtrace" && substr(execname, 0, 7) != "kworker"/ { stack(); } tick-1s { exit(0); }' | grep -c 'dtrace`' || true
 # A sample's caller is the second frame.
 dtrace -qn 'tick-10ms /stackdepth > 1/ { stack(2); sym(caller); exit(0); }' |
 	awk 'NF { n++; sub(/\+0x.*/, "", $1); frame[n] = $1 } END { print frame[2] == frame[3] ? "caller" : "no caller: " frame[2] " " frame[3] }'
