@@ -126,8 +126,8 @@ typedef struct ipv4info {
 	struct iphdr *ipv4_hdr;		/* the header itself */
 } ipv4info_t;
 
-inline uint8_t IPV4_DF = 0x40;
-inline uint8_t IPV4_MF = 0x20;
+inline uint8_t IPV4_DF = 4;
+inline uint8_t IPV4_MF = 2;
 
 translator ipv4info_t < struct iphdr *I > {
 	ipv4_ver = I == NULL ? 0 : I->version;
@@ -135,7 +135,7 @@ translator ipv4info_t < struct iphdr *I > {
 	ipv4_tos = I == NULL ? 0 : I->tos;
 	ipv4_length = I == NULL ? 0 : ntohs(I->tot_len);
 	ipv4_ident = I == NULL ? 0 : ntohs(I->id);
-	ipv4_flags = I == NULL ? 0 : (ntohs(I->frag_off) & 0xe000) >> 8;
+	ipv4_flags = I == NULL ? 0 : (ntohs(I->frag_off) & 0xe000) >> 12;
 	ipv4_offset = I == NULL ? 0 : (ntohs(I->frag_off) & 0x1fff) << 3;
 	ipv4_ttl = I == NULL ? 0 : I->ttl;
 	ipv4_protocol = I == NULL ? 0 : I->protocol;

@@ -142,9 +142,7 @@ impl End {
     pub fn sock(&self) -> u64 {
         self.0.sk as u64
     }
-}
 
-impl End {
     /// The end in the state that is called time-wait, and the one that it has been in.
     fn waiting(sk: *const bindings::sock) -> (Self, i32) {
         let mut end = Self::new(sk);

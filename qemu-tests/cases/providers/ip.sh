@@ -6,8 +6,8 @@
 packet='printf("%s %s local %d, version %d bytes %d %s to %s, ", probename, args[3]->if_name, args[3]->if_local,
     args[2]->ip_ver, args[2]->ip_plength, args[2]->ip_saddr, args[2]->ip_daddr);'
 dtrace -qn "ip:::send, ip:::receive /args[4]->ipv4_protocol == IPPROTO_UDP/ { $packet
-	printf(\"%d %s %d offset %d of %s, no version 6: %d\\n\", args[4]->ipv4_ver, args[4]->ipv4_protostr,
-	    args[4]->ipv4_length, args[4]->ipv4_offset, args[4]->ipv4_saddr, args[5]->ipv6_ver);
+	printf(\"%d %s %d flags %d offset %d of %s, no version 6: %d\\n\", args[4]->ipv4_ver, args[4]->ipv4_protostr,
+	    args[4]->ipv4_length, args[4]->ipv4_flags, args[4]->ipv4_offset, args[4]->ipv4_saddr, args[5]->ipv6_ver);
 }" -c 'net-events udp 4' | LC_ALL=C sort | sed '/^$/d'
 ip link set lo mtu 1500
 dtrace -qn "ip:::send, ip:::receive /args[4]->ipv4_protocol == IPPROTO_UDP/ {
