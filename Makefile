@@ -70,6 +70,10 @@ bench: modules userland
 fuzz: setup
 	@scripts/fuzz '$(SECONDS)' $(TARGET)
 
+##deb|build Debian's source package and packages
+deb: setup
+	@scripts/deb
+
 ##install [DESTDIR=DIR] [PREFIX=DIR] [KDIR=DIR]|install module, command, manual and what goes with them, below DESTDIR
 install:
 	@PREFIX='$(PREFIX)' SIGN_KEY='$(SIGN_KEY)' SIGN_CERT='$(SIGN_CERT)' scripts/install '$(or $(DESTDIR),/)' '$(KDIR)'
@@ -80,4 +84,4 @@ install:
 uninstall:
 	@PREFIX='$(PREFIX)' scripts/install --remove '$(or $(DESTDIR),/)' '$(KDIR)'
 
-.PHONY: help setup modules userland run shell run-boot cases conformance demo check test bench fuzz install uninstall
+.PHONY: help setup modules userland run shell run-boot cases conformance demo check test bench fuzz deb install uninstall
