@@ -4,7 +4,8 @@
 //! Locks.
 //!
 //! The kernel tells where a task begins to wait for a lock and where it ends; that a lock was taken or given up is seen
-//! at the functions that do so. A lock that is taken by inlined code is not seen.
+//! at the functions that do so. A lock that is taken by inlined code is not seen. A kernel that checks its locks
+//! (lockdep) takes some of them by functions of other names, which are named last.
 
 use super::task::Task;
 use super::{At, Call};
@@ -83,13 +84,22 @@ pub fn wait_key(lock: u64) -> u64 {
 }
 
 /// A mutex has been taken, or an attempt given up.
-pub const MUTEX_TAKEN: At = At::Returns(&[c"mutex_lock"]);
+pub const MUTEX_TAKEN: At = At::Returns(&[
+    c"mutex_lock",
+    c"mutex_lock_nested",
+    c"_mutex_lock_nest_lock",
+]);
 
 /// The same, where the value tells which (0: taken).
-pub const MUTEX_MAYBE: At = At::Returns(&[c"mutex_lock_interruptible", c"mutex_lock_killable"]);
+pub const MUTEX_MAYBE: At = At::Returns(&[
+    c"mutex_lock_interruptible",
+    c"mutex_lock_killable",
+    c"mutex_lock_interruptible_nested",
+    c"_mutex_lock_killable",
+]);
 
 /// The same, where the value tells which (0: not taken).
-pub const MUTEX_TRIED: At = At::Returns(&[c"mutex_trylock"]);
+pub const MUTEX_TRIED: At = At::Returns(&[c"mutex_trylock", c"_mutex_trylock_nest_lock"]);
 
 /// A mutex is given up.
 pub const MUTEX_GIVEN: At = At::Entries(&[c"mutex_unlock"]);
@@ -100,6 +110,9 @@ pub const SPIN_TAKEN: At = At::Returns(&[
     c"_raw_spin_lock_bh",
     c"_raw_spin_lock_irq",
     c"_raw_spin_lock_irqsave",
+    c"_raw_spin_lock_nested",
+    c"_raw_spin_lock_irqsave_nested",
+    c"_raw_spin_lock_nest_lock",
 ]);
 
 /// The same, where the value tells (0: not taken).
@@ -120,10 +133,15 @@ pub const READ_TAKEN: At = At::Returns(&[
     c"_raw_read_lock_irq",
     c"_raw_read_lock_irqsave",
     c"down_read",
+    c"down_read_nested",
 ]);
 
 /// The same, where the value tells (0: taken).
-pub const READ_MAYBE: At = At::Returns(&[c"down_read_interruptible", c"down_read_killable"]);
+pub const READ_MAYBE: At = At::Returns(&[
+    c"down_read_interruptible",
+    c"down_read_killable",
+    c"down_read_killable_nested",
+]);
 
 /// The same, where the value tells (0: not taken).
 pub const READ_TRIED: At = At::Returns(&[c"_raw_read_trylock", c"down_read_trylock"]);
@@ -144,10 +162,13 @@ pub const WRITE_TAKEN: At = At::Returns(&[
     c"_raw_write_lock_irq",
     c"_raw_write_lock_irqsave",
     c"down_write",
+    c"_raw_write_lock_nested",
+    c"down_write_nested",
+    c"_down_write_nest_lock",
 ]);
 
 /// The same, where the value tells (0: taken).
-pub const WRITE_MAYBE: At = At::Returns(&[c"down_write_killable"]);
+pub const WRITE_MAYBE: At = At::Returns(&[c"down_write_killable", c"down_write_killable_nested"]);
 
 /// The same, where the value tells (0: not taken).
 pub const WRITE_TRIED: At = At::Returns(&[c"_raw_write_trylock", c"down_write_trylock"]);
