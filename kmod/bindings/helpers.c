@@ -59,6 +59,28 @@ static noinline void dtrace_cpu_lost(struct dtrace_cpu *c)
 	c->lost[dtrace_cpu_why()]++;
 }
 
+#ifdef CONFIG_TRACE_IRQFLAGS
+/*
+ * lockdep is not told that interrupts go off here, but by a fault it is: and not told otherwise when the fault returns to code
+ * that has them off indeed. So it gets back what it believed.
+ */
+static void dtrace_lockdep_keep(struct dtrace_cpu *c)
+{
+	c->believed_on = lockdep_hardirqs_enabled();
+}
+
+static void dtrace_lockdep_restore(struct dtrace_cpu *c)
+{
+	if (c->believed_on && !lockdep_hardirqs_enabled()) {
+		lockdep_hardirqs_on_prepare();
+		lockdep_hardirqs_on(_THIS_IP_);
+	}
+}
+#else
+static void dtrace_lockdep_keep(struct dtrace_cpu *c) { }
+static void dtrace_lockdep_restore(struct dtrace_cpu *c) { }
+#endif
+
 /*
  * The raw flavours throughout: the others tell lockdep and the irqsoff tracer, which may be traced themselves.
  */
@@ -78,6 +100,7 @@ struct dtrace_cpu *dtrace_cpu_enter(void)
 	WRITE_ONCE(c->busy, 1);
 	barrier();
 	c->flags = flags;
+	dtrace_lockdep_keep(c);
 	return c;
 }
 
@@ -85,6 +108,7 @@ void dtrace_cpu_exit(struct dtrace_cpu *c)
 {
 	unsigned long flags = c->flags;
 
+	dtrace_lockdep_restore(c);
 	barrier();
 	WRITE_ONCE(c->busy, 0);
 	raw_local_irq_restore(flags);

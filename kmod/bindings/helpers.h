@@ -34,6 +34,10 @@ struct dtrace_cpu {
 	u32 cpu;
 	/* Interrupt flags of the code that the probe stopped. */
 	unsigned long flags;
+#ifdef CONFIG_TRACE_IRQFLAGS
+	/* Whether lockdep believed that it had interrupts on. */
+	bool believed_on;
+#endif
 	/* Firings lost, by enum dtrace_loss. */
 	u64 lost[DTRACE_LOSSES];
 	/* Room for the raw frames of a kernel stack. */
