@@ -50,6 +50,20 @@ conformance: modules userland
 run-boot: modules userland
 	@scripts/boot run $(D)
 
+##kernel-debug|build the kernel with KASAN, lockdep and KUnit that KERNEL=debug stands for (once, a quarter of an hour)
+kernel-debug:
+	@KERNEL=debug scripts/setup
+
+##kunit|run the module's unit tests in the debug kernel
+kunit: export KERNEL := debug
+kunit: modules
+	@scripts/vm kunit
+
+##test-debug [FILTER=…]|the virtual machine's cases on the debug kernel: any complaint of its checkers fails
+test-debug: export KERNEL := debug
+test-debug: modules userland
+	@scripts/vm cases $(FILTER)
+
 ##demo|a tour of one-liners in the virtual machine
 demo: modules userland
 	@scripts/vm run 'exec bash scripts/tour'
@@ -84,4 +98,4 @@ install:
 uninstall:
 	@PREFIX='$(PREFIX)' scripts/install --remove '$(or $(DESTDIR),/)' '$(KDIR)'
 
-.PHONY: help setup modules userland run shell run-boot cases conformance demo check test bench fuzz deb install uninstall
+.PHONY: help setup modules userland run shell run-boot cases conformance kernel-debug kunit test-debug demo check test bench fuzz deb install uninstall

@@ -31,20 +31,52 @@ packages() { sed 's/#.*//; /^[[:space:]]*$/d' "$top/scripts/packages"; }
 
 root_dir() { echo "$cache/root-$suite-$(key "$top/scripts/stages/root" - "$(packages)")"; }
 
-# The kernel to build for and to boot: KERNEL, else the one that the first set-up chose.
+# KERNEL=debug: that kernel's source, built to check itself and what it runs.
+debug() { [ "${KERNEL:-}" = debug ]; }
+
+# The distribution's kernel to build for and to boot: KERNEL, else the one that the first set-up chose.
 kernel_version() {
-	if [ -n "${KERNEL:-}" ]; then echo "$KERNEL"; else cat "$cache/kernel.default" 2>/dev/null || true; fi
+	if [ -n "${KERNEL:-}" ] && ! debug; then
+		echo "$KERNEL"
+	else
+		cat "$cache/kernel.default" 2>/dev/null || true
+	fi
 }
 
 kernel_dir() { echo "$cache/kernel-$(kernel_version)-$(key "$top/scripts/stages/kernel")"; }
 
+# compilers PATTERN: those packages of the root, with their versions.
+compilers() {
+	awk -v pattern="^Package: ($1)\$" '$0 ~ pattern { p = $2 } /^Version: / && p { print p, $2; p = "" }' \
+		"$(root_dir)/var/lib/dpkg/status" 2>/dev/null || true
+}
+
 # The tree's Rust metadata depends on the compilers to the letter, so their versions are part of its key.
 tree_dir() {
-	local compilers
-	compilers=$(awk '/^Package: (rustc|gcc-14|bindgen|libclang1-19|pahole)$/ { p = $2 }
-		/^Version: / && p { print p, $2; p = "" }' "$(root_dir)/var/lib/dpkg/status" 2>/dev/null || true)
-	echo "$cache/tree-$(kernel_version)-$(key "$top/scripts/stages/tree" - "$(basename "$(kernel_dir)")" "$compilers")"
+	echo "$cache/tree-$(kernel_version)-$(key "$top/scripts/stages/tree" - "$(basename "$(kernel_dir)")" \
+		"$(compilers 'rustc|gcc-14|bindgen|libclang1-19|pahole')")"
+}
+
+debug_dir() {
+	echo "$cache/debug-$(kernel_version)-$(key "$top/scripts/stages/debug" "$top/scripts/stages/debug.config" - \
+		"$(basename "$(kernel_dir)")" "$(compilers 'rustc|clang-19|lld-19|bindgen|libclang1-19|pahole')")"
+}
+
+# What is booted: vmlinuz and modules/, and the name under which they are found in /lib/modules.
+boot_dir() { if debug; then debug_dir; else kernel_dir; fi; }
+boot_release() { if debug; then cat "$(debug_dir)/release" 2>/dev/null || true; else kernel_version; fi; }
+
+# make's words for a module for that kernel: its tree and the compiler that built it.
+module_make() {
+	if debug; then
+		echo "-C $(debug_dir)/tree LLVM=-19"
+	else
+		echo "-C $(tree_dir) CC=x86_64-linux-gnu-gcc-14 HOSTCC=gcc-14"
+	fi
 }
 
 # Where this checkout builds: worktrees of one machine do not disturb each other.
 build_dir() { echo "$cache/build/$(basename "$top")-$(key - "$top")"; }
+
+# The same for what is built for one kernel: the usual one, or another that was asked for.
+kernel_build_dir() { echo "$(build_dir)${KERNEL:+/$KERNEL}"; }

@@ -98,6 +98,7 @@ pub fn run(
 }
 
 struct Machine {
+    setup: Setup,
     vm: Vm,
     dir: PathBuf,
     log: String,
@@ -115,11 +116,13 @@ impl Machine {
             let of = case_dir(&dir, at, case);
             fs::create_dir_all(&of)?;
             fs::write(of.join("command"), &case.command)?;
-            fs::write(of.join("limit"), format!("{}\n", case.limit.as_secs()))?;
+            let limit = setup.limit(case.limit).as_secs();
+            fs::write(of.join("limit"), format!("{limit}\n"))?;
         }
         let vm = Vm::boot(setup, &dir, &Order::Cases)?;
         let kept = setup.build.join("console-failed");
         Ok(Self {
+            setup: setup.clone(),
             vm,
             dir,
             log: String::new(),
@@ -149,7 +152,8 @@ impl Machine {
             if started {
                 begun.entry(*next).or_insert_with(Instant::now);
             }
-            let limit = if started { case.limit + GRACE } else { BOOT };
+            let usual = if started { case.limit + GRACE } else { BOOT };
+            let limit = self.setup.limit(usual);
             let waited = begun.get(next).unwrap_or(&since).elapsed();
             if self.vm.running()? && waited <= limit {
                 sleep(POLL);

@@ -33,6 +33,8 @@ pub struct Setup {
     pub cache: PathBuf,
     /// Where this checkout builds.
     pub build: PathBuf,
+    /// Where it builds for the kernel.
+    pub kernel_build: PathBuf,
     /// The kernel image.
     pub kernel: PathBuf,
     /// The module to load, if any.
@@ -43,7 +45,14 @@ pub struct Setup {
     pub icount: bool,
     /// Processors.
     pub cpus: u32,
+    /// The kernel is the debug kernel: it takes more memory and more time.
+    pub debug: bool,
+    /// Parameters for the kernel beside those that every machine gets.
+    pub parameters: String,
 }
+
+/// How many times longer the debug kernel may take: emulated, it needs about five times the instructions.
+const SLOWER: u32 = 6;
 
 impl Setup {
     /// The set-up that `scripts/vm` hands over in the environment.
@@ -54,17 +63,30 @@ impl Setup {
             })
         };
         let build = path("DTRACE_VM_BUILD")?;
-        let module = build.join("modules/dtrace.ko");
+        let kernel_build = path("DTRACE_VM_KERNEL_BUILD")?;
+        let module = kernel_build.join("modules/dtrace.ko");
         Ok(Self {
             top: path("DTRACE_VM_TOP")?,
             cache: path("DTRACE_VM_CACHE")?,
             kernel: path("DTRACE_VM_KERNEL")?,
             module: module.exists().then_some(module),
             build,
+            kernel_build,
             accel: None,
             icount: false,
             cpus: 2,
+            debug: std::env::var_os("DTRACE_VM_DEBUG").is_some(),
+            parameters: String::new(),
         })
+    }
+
+    /// How long what takes `usual` on the stock kernel may take on this one.
+    pub fn limit(&self, usual: Duration) -> Duration {
+        if self.debug {
+            usual * SLOWER
+        } else {
+            usual
+        }
     }
 
     /// A new, empty run directory.
@@ -305,14 +327,18 @@ fn virtme(setup: &Setup, dir: &Path, accel: Accel, control: &Path, shell: bool) 
         command.arg("--disable-kvm");
     }
     command
-        .args(["--user", "root", "--memory", "2G", "--cpus"])
+        .args(["--user", "root", "--memory"])
+        .arg(if setup.debug { "3G" } else { "2G" })
+        .arg("--cpus")
         .arg(setup.cpus.to_string())
         .arg(format!("--rwdir=/mnt={}", dir.display()));
     // virtme-ng's initial RAM disk takes the first init= it sees.
     let init = setup.top.join("qemu-tests/guest/init");
-    command
-        .arg("--append")
-        .arg(format!("loglevel=5 init={}", init.display()));
+    let mut parameters = format!("loglevel=5 init={}", init.display());
+    if !setup.parameters.is_empty() {
+        parameters = format!("{parameters} {}", setup.parameters);
+    }
+    command.arg("--append").arg(parameters);
     let qemu = match (accel, setup.icount) {
         (Accel::Kvm, _) => "-cpu host",
         (Accel::Tcg, false) => "-cpu max",

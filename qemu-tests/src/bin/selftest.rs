@@ -110,7 +110,7 @@ fn endings() -> io::Result<(Setup, Vec<Option<Ending>>)> {
             fs::remove_file(log)?;
         }
     }
-    let complain = setup.build.join("programs/complain/complain.ko");
+    let complain = setup.kernel_build.join("complain/complain.ko");
     let works: Vec<Work> = CASES
         .iter()
         .map(|&(name, command, limit, _)| Work {
