@@ -22,6 +22,8 @@ mod enabling;
 mod ends;
 mod fire;
 mod glob;
+#[cfg(CONFIG_KUNIT = "y")]
+mod kunit;
 mod machine;
 mod names;
 pub mod probe;

@@ -23,6 +23,8 @@ pub mod file;
 pub mod ftrace;
 pub mod functions;
 pub mod ipmap;
+#[cfg(CONFIG_KUNIT = "y")]
+pub mod kunit;
 pub mod locks;
 pub mod mem;
 pub mod module;

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Unit tests of the framework in the kernel (`make kunit`): its mutex, its providers and its consumers as threads and interrupts
+//! meet them. What one thread can tell is tested on the host.
+//!
+//! Each test has a framework of its own beside the module's. As in [`sys::kunit`](crate::sys::kunit), nothing is asserted
+//! while something is held.
+
+// KUnit's macro makes unsafe functions.
+#![allow(unsafe_code)]
+
+use kernel::prelude::*;
+
+#[kunit_tests(dtrace_framework)]
+mod tests {
+    use super::*;
+    use crate::framework::deadman::{Deadman, Limits};
+    use crate::framework::machine::FEATURES;
+    use crate::framework::probe::ProbeRef;
+    use crate::framework::provider::{Failed, Provider};
+    use crate::framework::tracer::Tracer;
+    use crate::framework::{fire, Args, FireArgs, Framework};
+    use crate::sys::kunit::{parts, sleep_ms, wait_until};
+    use crate::sys::percpu::nr_cpus;
+    use crate::sys::periodic::{Periodic, Task};
+    use crate::sys::regs::Regs;
+    use crate::sys::timer::{CpuState, CpuTimers, Tick};
+    use core::sync::atomic::{AtomicU64, Ordering};
+    use dtrace_engine::{Activity, Config, Consumer, Privileges};
+    use dtrace_uapi::types::ProviderAttributes;
+    use kernel::sync::Arc;
+    use zerocopy::FromZeros;
+
+    fn framework() -> Result<Arc<Framework>> {
+        // SAFETY: The tests drop the framework last, when what fires its probes has ended.
+        Framework::new(unsafe { parts() }, Limits::new(0, 0), u32::MAX)
+    }
+
+    /// A provider with nothing to arm.
+    struct Idle(&'static str);
+
+    impl Provider for Idle {
+        fn name(&self) -> &'static str {
+            self.0
+        }
+
+        fn attributes(&self) -> ProviderAttributes {
+            ProviderAttributes::new_zeroed()
+        }
+
+        fn privileges(&self) -> u32 {
+            0
+        }
+
+        fn enable(&self, _probes: &[ProbeRef], _failed: &mut Failed) {}
+
+        fn disable(&self, _probes: &[ProbeRef]) {}
+    }
+
+    #[test]
+    fn a_name_is_taken_until_its_provider_goes() -> Result {
+        let framework = framework()?;
+        let register =
+            |name| -> Result<_> { framework.register(Arc::new(Idle(name), GFP_KERNEL)?) };
+        let first = register("idle")?;
+        let second = register("idle").err();
+        let dtrace = register("dtrace").err();
+        drop(first);
+        let third = register("idle").is_ok();
+        assert_eq!(second, Some(EEXIST));
+        assert_eq!(dtrace, Some(EEXIST));
+        assert!(third);
+        Ok(())
+    }
+
+    /// Registers a provider, gives it probes, takes it away, again and again.
+    struct Churn {
+        framework: Arc<Framework>,
+        name: &'static str,
+        rounds: Arc<AtomicU64>,
+        failed: Arc<AtomicU64>,
+    }
+
+    impl Churn {
+        fn round(&self) -> Result {
+            let provider = Arc::new(Idle(self.name), GFP_KERNEL)?;
+            let registration = self.framework.register(provider)?;
+            let probes = registration.populate(|batch| {
+                Ok([
+                    batch.create(b"", b"", b"one", 0)?,
+                    batch.create(b"", b"", b"two", 0)?,
+                ])
+            })?;
+            for probe in probes {
+                fire(probe, &FireArgs::new(Args::Words(&[])));
+            }
+            registration.remove(&probes);
+            Ok(())
+        }
+    }
+
+    impl Task for Churn {
+        fn run(&mut self) -> u64 {
+            if self.round().is_err() {
+                self.failed.fetch_add(1, Ordering::Relaxed);
+            }
+            self.rounds.fetch_add(1, Ordering::Relaxed);
+            0
+        }
+    }
+
+    #[test]
+    fn providers_come_and_go_side_by_side() -> Result {
+        let framework = framework()?;
+        let (rounds, failed) = (
+            Arc::new(AtomicU64::new(0), GFP_KERNEL)?,
+            Arc::new(AtomicU64::new(0), GFP_KERNEL)?,
+        );
+        let start = |name| -> Result<_> {
+            let churn = Churn {
+                framework: framework.clone(),
+                name,
+                rounds: rounds.clone(),
+                failed: failed.clone(),
+            };
+            KBox::pin_init(Periodic::start(0, churn), GFP_KERNEL)
+        };
+        let (one, other) = (start("one")?, start("other")?);
+        let done = wait_until(|| rounds.load(Ordering::Relaxed) >= 40);
+        drop((one, other));
+        assert!(done);
+        assert_eq!(failed.load(Ordering::Relaxed), 0);
+        Ok(())
+    }
+
+    /// Fires a probe.
+    struct Firing {
+        probe: ProbeRef,
+        fired: Arc<AtomicU64>,
+    }
+
+    impl Tick for Firing {
+        fn tick(&self, regs: Option<&Regs>) {
+            let args = FireArgs::new(Args::Words(&[1, 2]));
+            match regs {
+                Some(regs) => fire(self.probe, &args.caller(regs.ip()).regs(regs)),
+                None => fire(self.probe, &args),
+            }
+            self.fired.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A firing may come when its probe has been removed, and when it has come back.
+    #[test]
+    fn a_probe_may_fire_while_it_goes() -> Result {
+        let framework = framework()?;
+        let registration = framework.register(Arc::new(Idle("idle"), GFP_KERNEL)?)?;
+        let create = || registration.populate(|batch| batch.create(b"m", b"f", b"n", 7));
+        let probe = create()?;
+        let fired = Arc::new(AtomicU64::new(0), GFP_KERNEL)?;
+        let state = Arc::new(CpuState::new()?, GFP_KERNEL)?;
+        let firing = Firing {
+            probe,
+            fired: fired.clone(),
+        };
+        let timers = CpuTimers::start(state, 400_000, firing)?;
+        let mut same = true;
+        for _ in 0..50 {
+            registration.remove(&[probe]);
+            same &= create().is_ok_and(|again| again.id() == probe.id());
+        }
+        let enough = wait_until(|| fired.load(Ordering::Relaxed) >= 50);
+        drop(timers);
+        assert!(same);
+        assert!(enough);
+        Ok(())
+    }
+
+    /// A consumer of the framework's that traces, with nothing enabled.
+    fn tracing(framework: &Framework) -> Result<Arc<Tracer>> {
+        let ends = framework.ends;
+        let engine = Consumer::new(Config {
+            ncpus: nr_cpus(),
+            privileges: Privileges::ALL,
+            user: 0,
+            features: FEATURES,
+            begin: ends.begin.id(),
+            end: ends.end.id(),
+            error: ends.error.id(),
+            seed: 1,
+        })
+        .map_err(|_| ENOMEM)?;
+        engine.go().map_err(|_| ENOMEM)?;
+        engine.activate();
+        Ok(Arc::new(Tracer::new(engine, ends.error), GFP_KERNEL)?)
+    }
+
+    #[test]
+    fn the_deadman_ends_whom_nobody_asks() -> Result {
+        let framework = framework()?;
+        let tracer = tracing(&framework)?;
+        let before = tracer.engine.activity();
+        let deadman = Deadman::start(&tracer, Limits::new(400, 100))?;
+        let watched = deadman.is_some();
+        let killed = wait_until(|| tracer.engine.activity() == Activity::Killed);
+        drop(deadman);
+        assert!(watched);
+        assert!(before == Activity::Active);
+        assert!(killed);
+        Ok(())
+    }
+
+    #[test]
+    fn the_deadman_spares_whom_somebody_has_asked() -> Result {
+        let framework = framework()?;
+        let tracer = tracing(&framework)?;
+        let deadman = Deadman::start(&tracer, Limits::new(2000, 0))?;
+        sleep_ms(5000);
+        let spared = tracer.engine.activity() == Activity::Active;
+        drop(deadman);
+        assert!(spared);
+        Ok(())
+    }
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! What probe context reads while others change it, read in interrupts of every CPU while it is changed.
+//!
+//! That nothing is used after it was freed is for KASAN to say; that what is read was meant, for the tests.
+
+use kernel::prelude::*;
+
+#[kunit_tests(dtrace_lists)]
+mod tests {
+    use super::*;
+    use crate::sys::ipmap::{IpMap, Keyed};
+    use crate::sys::kunit::wait_until;
+    use crate::sys::once;
+    use crate::sys::percpu::CpuGuard;
+    use crate::sys::rculist::{Head, Links, Writer};
+    use crate::sys::regs::Regs;
+    use crate::sys::timer::{CpuState, CpuTimers, Tick};
+    use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+    use kernel::sync::Arc;
+
+    /// How often the readers look, ns.
+    const OFTEN: i64 = 400_000;
+
+    /// What the readers have seen.
+    #[derive(Default)]
+    struct Seen {
+        good: AtomicU64,
+        bad: AtomicU64,
+    }
+
+    impl Seen {
+        fn note(&self, good: bool) {
+            let kind = if good { &self.good } else { &self.bad };
+            kind.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn good(&self) -> u64 {
+            self.good.load(Ordering::Relaxed)
+        }
+
+        fn bad(&self) -> u64 {
+            self.bad.load(Ordering::Relaxed)
+        }
+    }
+
+    /// A number and its complement.
+    struct Pair(u64, u64);
+
+    static HEAD: Head<Pair> = Head::new();
+
+    struct ListReader(Arc<Seen>);
+
+    impl Tick for ListReader {
+        fn tick(&self, _regs: Option<&Regs>) {
+            if let Some(guard) = CpuGuard::enter() {
+                for pair in HEAD.iter(&guard) {
+                    self.0.note(pair.0 == !pair.1);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_list_is_whole_while_it_is_changed() -> Result {
+        // SAFETY: No one else changes this list.
+        let mut writer = unsafe { Writer::new() };
+        let seen = Arc::new(Seen::default(), GFP_KERNEL)?;
+        let state = Arc::new(CpuState::new()?, GFP_KERNEL)?;
+        let readers = CpuTimers::start(state, OFTEN, ListReader(seen.clone()))?;
+        let mut result = Ok(());
+        for round in 0..40u64 {
+            let mut links = Links::new();
+            result = links.reserve(8).and_then(|()| {
+                (0..8).try_for_each(|n| {
+                    let value = round << 8 | n;
+                    links.push(&mut writer, &HEAD, Pair(value, !value))
+                })
+            });
+            // So that the readers come to see some of them.
+            let before = seen.good();
+            let read = wait_until(|| seen.good() > before);
+            links.unlink_if(&mut writer, |pair| pair.0 & 1 == 0);
+            HEAD.unlink_all(&mut writer, |_| {});
+            // Waits for the readers.
+            drop(links);
+            if result.is_err() || !read {
+                break;
+            }
+        }
+        drop(readers);
+        result?;
+        assert!(seen.good() >= 40);
+        assert_eq!(seen.bad(), 0);
+        assert!(HEAD.is_empty(&writer));
+        Ok(())
+    }
+
+    struct Place {
+        ip: AtomicUsize,
+        key: u64,
+    }
+
+    impl Keyed for Place {
+        fn ip(&self) -> usize {
+            self.ip.load(Ordering::Relaxed)
+        }
+
+        fn key(&self) -> u64 {
+            self.key
+        }
+
+        fn move_to(&self, ip: usize) {
+            self.ip.store(ip, Ordering::Relaxed);
+        }
+    }
+
+    struct MapReader {
+        map: Arc<IpMap<Place>>,
+        seen: Arc<Seen>,
+    }
+
+    impl Tick for MapReader {
+        fn tick(&self, _regs: Option<&Regs>) {
+            for n in 1..=64usize {
+                if let Some(place) = self.map.get(n << 4) {
+                    self.seen.note(place.key < 1 << 32);
+                }
+            }
+        }
+    }
+
+    /// Adds `count` places, numbered from `first`.
+    fn extend(map: &IpMap<Place>, first: usize, count: usize) -> Result {
+        let mut places = KVVec::with_capacity(count, GFP_KERNEL)?;
+        for n in first..first + count {
+            let place = Place {
+                ip: AtomicUsize::new(n << 4),
+                key: n as u64,
+            };
+            places.push(place, GFP_KERNEL)?;
+        }
+        map.extend(places)
+    }
+
+    #[test]
+    fn a_map_is_whole_while_it_grows() -> Result {
+        let map = Arc::new(IpMap::new()?, GFP_KERNEL)?;
+        let seen = Arc::new(Seen::default(), GFP_KERNEL)?;
+        let state = Arc::new(CpuState::new()?, GFP_KERNEL)?;
+        let reader = MapReader {
+            map: map.clone(),
+            seen: seen.clone(),
+        };
+        extend(&map, 1, 16)?;
+        let readers = CpuTimers::start(state, OFTEN, reader)?;
+        let read = wait_until(|| seen.good() > 0);
+        let grown = extend(&map, 17, 200).and_then(|()| {
+            (1..=100).for_each(|n| map.remove(n << 4));
+            extend(&map, 1, 100)?;
+            extend(&map, 1000, 1000)
+        });
+        drop(readers);
+        grown?;
+        assert!(read);
+        assert_eq!(seen.bad(), 0);
+        let missing =
+            |range: core::ops::Range<usize>| range.filter(|n| map.get(n << 4).is_none()).count();
+        assert_eq!((missing(1..217), missing(1000..2000)), (0, 0));
+        assert!(map.get(217 << 4).is_none());
+        Ok(())
+    }
+
+    /// The module has taken them.
+    #[test]
+    fn the_parts_are_given_out_once() {
+        assert_eq!(once::parts::<u64, u64>().err(), Some(EBUSY));
+    }
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Loads of any address, and what is told of locks.
+
+use kernel::prelude::*;
+
+#[kunit_tests(dtrace_memory)]
+mod tests {
+    use super::*;
+    use crate::bindings;
+    use crate::sys::locks::mutex_owner;
+    use crate::sys::nofault::{load, load_str, load_u64, user_load, user_load_str, user_store};
+    use crate::sys::percpu::CpuGuard;
+    use crate::sys::symbols;
+    use crate::sys::task::{irq_level, Current};
+    use kernel::page::PAGE_SIZE;
+
+    const TEXT: &[u8; 18] = b"a string\0behind it";
+    /// Nothing, a user's, between the halves of the address space, the last.
+    const BAD: [u64; 5] = [
+        0,
+        0x1000,
+        0x7fff_ffff_e000,
+        0x8000_0000_0000_0000,
+        u64::MAX - 7,
+    ];
+
+    #[test]
+    fn what_is_there_is_loaded() {
+        let mut bytes = [0; 8];
+        assert!(load(TEXT.as_ptr() as u64, &mut bytes).is_ok());
+        assert_eq!(bytes, *b"a string");
+        let word = 0x0123_4567_89ab_cdef_u64;
+        assert_eq!(load_u64(&raw const word as u64).ok(), Some(word));
+    }
+
+    #[test]
+    fn a_string_ends_with_its_nul_or_its_room() {
+        let at = TEXT.as_ptr() as u64;
+        let mut room = [0xff; 16];
+        assert_eq!(load_str(at, &mut room).ok(), Some(8));
+        assert_eq!(&room[..9], b"a string\xff");
+        let mut room = [0xff; 5];
+        assert_eq!(load_str(at, &mut room).ok(), Some(5));
+        assert_eq!(&room, b"a str");
+        assert_eq!(load_str(at, &mut []).ok(), Some(0));
+    }
+
+    #[test]
+    fn what_is_not_mapped_is_refused() {
+        for at in BAD {
+            let mut bytes = [0; 8];
+            assert!(load(at, &mut bytes).is_err());
+            assert!(load_u64(at).is_err());
+            assert!(load_str(at, &mut bytes).is_err());
+            assert_eq!(bytes, [0; 8]);
+        }
+    }
+
+    /// Behind a page of the vmalloc space comes one that is not mapped.
+    #[test]
+    fn no_load_goes_beyond_what_it_was_asked_for() -> Result {
+        let mut page = VVec::from_elem(b'x', PAGE_SIZE, GFP_KERNEL)?;
+        let end = page.as_ptr() as u64 + PAGE_SIZE as u64;
+        let mut room = [0; 16];
+        assert!(load(end - 5, &mut room[..5]).is_ok());
+        assert!(load(end - 5, &mut room[..6]).is_err());
+        assert!(load_u64(end - 8).is_ok());
+        assert!(load_u64(end - 7).is_err());
+        assert_eq!(load_str(end - 5, &mut room[..5]).ok(), Some(5));
+        assert!(load_str(end - 5, &mut room).is_err());
+        if let Some(last) = page.last_mut() {
+            *last = 0;
+        }
+        assert_eq!(load_str(end - 5, &mut room).ok(), Some(4));
+        Ok(())
+    }
+
+    /// The tests run in kernel threads, which borrow whatever page tables there are.
+    #[test]
+    fn a_kernel_thread_has_no_user_memory() {
+        let mut bytes = [0; 8];
+        for at in [0, 0x40_0000, 0x7fff_ffff_e000, TEXT.as_ptr() as u64] {
+            assert!(user_load(at, &mut bytes).is_err());
+            assert!(user_load_str(at, &mut bytes).is_err());
+            assert!(user_store(at, &bytes).is_err());
+        }
+    }
+
+    #[test]
+    fn a_kernel_thread_is_one() {
+        let found = CpuGuard::enter().map(|guard| {
+            let task = Current::get(&guard);
+            (
+                task.pid() == task.tgid(),
+                task.user_regs().is_some(),
+                task.descends_from(u64::from(task.ppid())),
+                task.signal(9),
+                irq_level(),
+            )
+        });
+        assert_eq!(found, Some((true, false, true, false, 0)));
+    }
+
+    /// Any mutex of the kernel's will do; nobody else takes this one now.
+    #[test]
+    fn a_mutex_tells_who_holds_it() -> Result {
+        let mutex = symbols::lookup(c"ftrace_lock")?.as_ptr();
+        let at = mutex as u64;
+        // SAFETY: It is a mutex of the kernel's, and given up again.
+        let (held, free, current) = unsafe {
+            bindings::mutex_lock(mutex);
+            let held = mutex_owner(at).ok();
+            bindings::mutex_unlock(mutex);
+            (
+                held,
+                mutex_owner(at).ok(),
+                bindings::dtrace_current() as u64,
+            )
+        };
+        assert_eq!(held, Some(current));
+        assert_eq!(free, Some(0));
+        for at in BAD {
+            assert!(mutex_owner(at).is_err());
+        }
+        Ok(())
+    }
+}
