@@ -27,7 +27,7 @@ pub fn load_u64(addr: u64) -> Result<u64, Unreachable> {
     }
 }
 
-/// Loads kernel memory.
+/// Loads kernel memory. What `out` holds when that has failed depends on the kernel's compiler.
 #[inline]
 pub fn load(addr: u64, out: &mut [u8]) -> Result<(), Unreachable> {
     // SAFETY: `out` is valid for that many bytes; the load does not fault.

@@ -327,6 +327,8 @@ fn virtme(setup: &Setup, dir: &Path, accel: Accel, control: &Path, shell: bool) 
         command.arg("--disable-kvm");
     }
     command
+        // Also where the kernel could do without one: the last init= counts there, which is virtme-ng's.
+        .arg("--force-initramfs")
         .args(["--user", "root", "--memory"])
         .arg(if setup.debug { "3G" } else { "2G" })
         .arg("--cpus")
@@ -334,7 +336,10 @@ fn virtme(setup: &Setup, dir: &Path, accel: Accel, control: &Path, shell: bool) 
         .arg(format!("--rwdir=/mnt={}", dir.display()));
     // virtme-ng's initial RAM disk takes the first init= it sees.
     let init = setup.top.join("qemu-tests/guest/init");
-    let mut parameters = format!("loglevel=5 init={}", init.display());
+    // Files come from a process beside QEMU, whose writes to the guest's memory the emulation does not see: it would go
+    // on executing what it translated from a page before. Clearing pages when they are given out shows it each change.
+    // Debian's kernels do so anyway.
+    let mut parameters = format!("loglevel=5 init_on_alloc=1 init={}", init.display());
     if !setup.parameters.is_empty() {
         parameters = format!("{parameters} {}", setup.parameters);
     }
