@@ -4,7 +4,7 @@
 # @limit: 120
 # A provider of another module: its probes, arguments and attributes; while one is wanted the module does not go, and ours not while
 # that is there; it comes again under its name, also for a consumer that waits for it.
-sample=$(dirname "$(command -v net-events)")/sample/dtrace_sample.ko
+sample=$(dirname "$(cat /run/vm/module)")/../provider/dtrace_sample.ko
 wanted='sample:::write-start { printf("%s:%s:%s %d %s\n", probemod, probefunc, probename, args[0], args[1]->pr_fname); }
 	sample:::write-done { printf("%s %d\n", probename, args[0]); }'
 dtrace -ln 'sample:::' 2>&1 | grep -c sample_write
