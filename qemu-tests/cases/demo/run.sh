@@ -60,6 +60,8 @@ try iosnoop "dd if=$disk of=/dev/null iflag=direct bs=4k count=2 status=none" ' 
 try bitesize "dd if=$disk of=/dev/null iflag=direct bs=4k count=2 status=none" '4096 |@'
 losetup -d "$disk"
 for script in $demo/*.d; do
+	# Those of boots are for a machine that has not begun.
+	case ${script##*/} in boot-*) continue ;; esac
 	case "$ran " in *" ${script##*/} "*) ;; *) echo "${script##*/} has no command" ;; esac
 done
 rm -f /tmp/demo.*

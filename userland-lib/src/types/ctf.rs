@@ -134,7 +134,7 @@ impl<'a, 'w> Writer<'a, 'w> {
         }
         let is_c = !matches!(
             self.types.kind(ty),
-            Kind::Void | Kind::Stack(_) | Kind::Symbol | Kind::Usymbol | Kind::Dynamic
+            Kind::Stack(_) | Kind::Symbol | Kind::Usymbol | Kind::Dynamic
         );
         let number = match is_c {
             true => self.enqueue(Waiting::Type(ty)),
@@ -209,6 +209,11 @@ impl<'a, 'w> Writer<'a, 'w> {
     fn define(&mut self, ty: Ty) {
         let types = self.types;
         match types.kind(ty) {
+            // An integer of no bits, as compilers write it: readers take no type at all for an error.
+            Kind::Void => {
+                self.begin("void", INTEGER, 0, 0);
+                self.word(0);
+            }
             Kind::Int { name, int, is_char } => {
                 let format = [
                     (int.signed, SIGNED),
@@ -265,7 +270,7 @@ impl<'a, 'w> Writer<'a, 'w> {
                 }
             }
             // They have no numbers.
-            Kind::Void | Kind::Stack(_) | Kind::Symbol | Kind::Usymbol | Kind::Dynamic => {}
+            Kind::Stack(_) | Kind::Symbol | Kind::Usymbol | Kind::Dynamic => {}
         }
     }
 
