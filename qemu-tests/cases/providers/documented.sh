@@ -8,7 +8,7 @@ truncate -s 16M /tmp/documented
 losetup /dev/loop0 /tmp/documented
 busybox mke2fs /dev/loop0 >/dev/null
 mount /dev/loop0 /mnt
-insmod "$(dirname "$(command -v net-events)")/sample/dtrace_sample.ko"
+insmod "$(dirname "$(cat /run/vm/module)")/../provider/dtrace_sample.ko"
 # A command and the lines that go on with it, as a shell shows them; a NUL behind each.
 commands() {
 	awk '/^    > / && on { sub(/^    > /, ""); printf "\n%s", $0; next }

@@ -4,7 +4,7 @@
 # @limit: 240
 # The kernel's stack at probes of every provider: it begins with the code that did what the probe tells, `caller` is the same, no
 # frame is ours, and it goes on to where the kernel was entered, through exceptions and interrupts.
-sample=$(dirname "$(command -v net-events)")/sample/dtrace_sample.ko
+sample=$(dirname "$(cat /run/vm/module)")/../provider/dtrace_sample.ko
 modprobe brd rd_nr=1 rd_size=4096
 insmod "$sample"
 # at PROBE PREDICATE COMMAND [CLAUSE]: the first frame and the last, by what exceptions and interrupts they are joined, whether the
