@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 240
-# The kernel's stack at probes of every provider: it begins with the code that did what the probe tells, `caller` is the same, no
-# frame is ours, and it goes on to where the kernel was entered, through exceptions and interrupts.
+# The kernel's stack at probes of every provider: it begins with the code that did what the probe tells, `caller` is the same (a
+# sample's: what called the function that it is in), no frame is ours, and it goes on to where the kernel was entered, through
+# exceptions and interrupts.
 sample=$(dirname "$(cat /run/vm/module)")/../provider/dtrace_sample.ko
 modprobe brd rd_nr=1 rd_size=4096
 insmod "$sample"
