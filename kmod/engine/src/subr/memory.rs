@@ -20,7 +20,7 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
         }
         Subr::Bcopy => {
             scratch_range(env, b, c)?;
-            if !fits(env, a, c) {
+            if allocated(env, a).is_some_and(|(_, left)| left != 0 && c > left as u64) {
                 return Err(Trap::new(Fault::BadSize, c));
             }
             env.copy(a, b, c as usize, false)?;
@@ -47,36 +47,29 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
     }
 }
 
-/// Whether there is no end of the allocated scratch memory between `at`, should it be there, and `size` bytes further.
-fn fits<M: Machine>(env: &Env<'_, M>, at: u64, size: u64) -> bool {
-    match addr::split(at).filter(|_| addr::is_own(at)) {
-        Some((Region::Scratch, offset)) => match env.vm.used.checked_sub(offset) {
-            Some(left) if left != 0 => size <= left as u64,
-            _ => true,
-        },
-        _ => true,
+/// Where in scratch memory `at` is, and how much of that is allocated from there on; `None` where it is elsewhere or beyond.
+fn allocated<M: Machine>(env: &Env<'_, M>, at: u64) -> Option<(usize, usize)> {
+    match addr::split(at).filter(|_| addr::is_own(at))? {
+        (Region::Scratch, offset) => Some((offset, env.vm.used.checked_sub(offset)?)),
+        _ => None,
     }
 }
 
-/// The allocated part of scratch memory that `size` bytes at `at` are; a fault where they are not. Where `at` is good it
-/// is the size that is wrong.
+/// The allocated part of scratch memory that `size` bytes at `at` are; a fault where they are not. Where there is some at `at`
+/// it is the size that is wrong.
 fn scratch_range<M: Machine>(
     env: &Env<'_, M>,
     at: u64,
     size: u64,
 ) -> Result<core::ops::Range<usize>, Trap> {
-    let Some((Region::Scratch, offset)) = addr::split(at).filter(|_| addr::is_own(at)) else {
-        return Err(Trap::bad_addr(at));
-    };
-    if !fits(env, at, size) {
-        return Err(Trap::new(Fault::BadSize, size));
+    let (offset, left) = allocated(env, at).ok_or(Trap::bad_addr(at))?;
+    if size <= left as u64 {
+        return Ok(offset..offset.saturating_add(size as usize));
     }
-    usize::try_from(size)
-        .ok()
-        .and_then(|size| offset.checked_add(size))
-        .filter(|end| *end <= env.vm.used)
-        .map(|end| offset..end)
-        .ok_or(Trap::bad_addr(at))
+    Err(match left {
+        0 => Trap::bad_addr(at),
+        _ => Trap::new(Fault::BadSize, size),
+    })
 }
 
 /// A user string of up to the given size, or up to `strsize`, with its NUL.
