@@ -23,15 +23,7 @@ impl Spec {
     /// Whether it asks for nothing.
     #[inline]
     pub fn is_plain(&self) -> bool {
-        let Flags {
-            left,
-            plus,
-            space,
-            alt,
-            zero,
-            group,
-        } = self.flags;
-        self.width == 0 && self.precision.is_none() && !(left | plus | space | alt | zero | group)
+        *self == Self::default()
     }
 }
 
