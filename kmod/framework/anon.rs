@@ -18,8 +18,10 @@ use super::text::{Refusal, Text};
 use super::Framework;
 use crate::sys::file;
 use core::ffi::CStr;
+use dtrace_engine::error::Reason;
 use dtrace_engine::mem::Boxed;
-use dtrace_engine::{Enabling, Images};
+use dtrace_engine::Enabling;
+use dtrace_uapi::dof::Images;
 use dtrace_uapi::limits::ANON_MAX;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
@@ -81,7 +83,7 @@ fn start(
     let consumer = Boxed::new(Attachment::open(framework.clone())?).map_err(|_| ENOMEM)?;
     let mut probes = 0u32;
     for image in Images::new(&file) {
-        let enabling = Enabling::parse(image?)?;
+        let enabling = Enabling::parse(image.map_err(Reason::invalid)?)?;
         probes = probes.saturating_add(consumer.enable(&enabling, note)?);
     }
     let (begin, tracing) = consumer.go()?;

@@ -2021,6 +2021,7 @@ enum dof_sectype {
 };
 typedef uint32_t dof_sectype;
 
+
 /*
  Index of a section.
  */

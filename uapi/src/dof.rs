@@ -8,6 +8,7 @@
 
 use crate::numbered::numbered;
 use crate::types::DifType;
+use zerocopy::FromBytes as _;
 use zerocopy_derive::{FromBytes, Immutable, IntoBytes, KnownLayout, TryFromBytes};
 
 /// Index of a section.
@@ -188,6 +189,41 @@ pub struct Sec {
     pub offset: u64,
     /// Size of the data, bytes.
     pub size: u64,
+}
+
+/// The images that follow each other in a file, as their headers say; what they hold is not looked at. Ends with the first that
+/// is not whole, which is told in words.
+#[derive(Clone, Debug)]
+pub struct Images<'a>(&'a [u8]);
+
+impl<'a> Images<'a> {
+    /// The images of `file`.
+    pub fn new(file: &'a [u8]) -> Self {
+        Self(file)
+    }
+}
+
+impl<'a> Iterator for Images<'a> {
+    type Item = Result<&'a [u8], &'static str>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let file = core::mem::take(&mut self.0);
+        if file.is_empty() {
+            return None;
+        }
+        let Ok((hdr, _)) = Hdr::read_from_prefix(file) else {
+            return Some(Err("file ends within a DOF header"));
+        };
+        let size = usize::try_from(hdr.filesz).unwrap_or(usize::MAX);
+        if !hdr.ident.starts_with(&MAGIC) || size < size_of::<Hdr>() {
+            return Some(Err("file holds something else than DOF images"));
+        }
+        let Some((image, rest)) = file.split_at_checked(size) else {
+            return Some(Err("file ends within a DOF image"));
+        };
+        self.0 = rest;
+        Some(Ok(image))
+    }
 }
 
 /// An ECB: a probe description, a predicate and actions (`dof_ecbdesc_t`).

@@ -53,7 +53,7 @@ pub use consumer::{
     Activity, Binding, ClauseId, Config, Consumer, Ecb, FaultReport, Features, Pending, Privileges,
     Snapshot, Which,
 };
-pub use dof::{Clause, Enabling, Images};
+pub use dof::{Clause, Enabling};
 pub use error::{Errno, Reason, Trap};
 pub use machine::{BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, Unplaced};
 pub use mem::sync::Cpu;

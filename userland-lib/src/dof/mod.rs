@@ -10,9 +10,9 @@
 use crate::program::{ActionDesc, Clause, Difo, Program};
 use dtrace_uapi::dif::{DIF_NREGS, DIF_NTREGS, DIF_VERSION};
 use dtrace_uapi::dof::{
-    ActDesc, DifoHdr, EcbDesc, Hdr, OptDesc, ProbeDesc, Sec, SecIdx, SecType, StrIdx, ENCODE_LSB,
-    ENCODE_MSB, ID_DIFIREG, ID_DIFTREG, ID_DIFVERS, ID_ENCODING, ID_MODEL, ID_VERSION, MAGIC,
-    MODEL_LP64, SECF_LOAD, SECIDX_NONE, VERSION_2,
+    ActDesc, DifoHdr, EcbDesc, Hdr, Images, OptDesc, ProbeDesc, Sec, SecIdx, SecType, StrIdx,
+    ENCODE_LSB, ENCODE_MSB, ID_DIFIREG, ID_DIFTREG, ID_DIFVERS, ID_ENCODING, ID_MODEL, ID_VERSION,
+    MAGIC, MODEL_LP64, SECF_LOAD, SECIDX_NONE, VERSION_2,
 };
 use dtrace_uapi::option::Opt;
 use std::collections::HashMap;
@@ -56,28 +56,27 @@ pub fn emit_comment(text: &[u8]) -> Vec<u8> {
 }
 
 /// The comments of the images that follow each other in `file`, as far as they are whole.
-pub fn comments(mut file: &[u8]) -> Vec<&[u8]> {
-    let mut found = Vec::new();
-    while let Ok((hdr, _)) = Hdr::read_from_prefix(file) {
-        let size = usize::try_from(hdr.filesz).unwrap_or(usize::MAX);
-        let Some((image, rest)) = file.split_at_checked(size) else {
-            break;
-        };
-        let slice = |offset: u64, size: u64| {
-            let start = usize::try_from(offset).ok()?;
-            image.get(start..start.checked_add(usize::try_from(size).ok()?)?)
-        };
-        let table = slice(hdr.secoff, u64::from(hdr.secnum) * size_of::<Sec>() as u64);
-        let secs = table.unwrap_or_default().chunks_exact(size_of::<Sec>());
-        let secs = secs.filter_map(|bytes| Sec::read_from_bytes(bytes).ok());
-        let of = secs.filter(|sec| sec.ty == SecType::Comments as u32);
-        found.extend(of.filter_map(|sec| slice(sec.offset, sec.size)));
-        if size < size_of::<Hdr>() {
-            break;
-        }
-        file = rest;
-    }
-    found
+pub fn comments(file: &[u8]) -> Vec<&[u8]> {
+    Images::new(file)
+        .map_while(Result::ok)
+        .flat_map(comments_of)
+        .collect()
+}
+
+/// The comments of one image.
+fn comments_of(image: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let slice = |offset: u64, size: u64| {
+        let start = usize::try_from(offset).ok()?;
+        image.get(start..start.checked_add(usize::try_from(size).ok()?)?)
+    };
+    let table = Hdr::read_from_prefix(image).ok().and_then(|(hdr, _)| {
+        let size = u64::from(hdr.secnum) * size_of::<Sec>() as u64;
+        slice(hdr.secoff, size)
+    });
+    let secs = table.unwrap_or_default().chunks_exact(size_of::<Sec>());
+    let secs = secs.filter_map(|bytes| Sec::read_from_bytes(bytes).ok());
+    let comments = secs.filter(|sec| sec.ty == SecType::Comments as u32);
+    comments.filter_map(move |sec| slice(sec.offset, sec.size))
 }
 
 /// A string table, its first entry the empty string.

@@ -8,7 +8,8 @@ use dtrace::anon;
 use dtrace::consume::Sink;
 use dtrace::handle::{Buffer, Device, Handle, KernelWorld, Progress};
 use dtrace::source::Source;
-use dtrace_engine::{Enabling, Images};
+use dtrace_engine::Enabling;
+use dtrace_uapi::dof::Images;
 use dtrace_uapi::ioctl::{
     AggDesc, ArgDesc, BufDesc, Conf, EprobeDesc, ProbeDesc, ProviderDesc, RecDesc, Status,
 };
@@ -167,10 +168,7 @@ fn a_full_buffer_of_the_boot_is_reported_as_drops() {
 fn a_file_that_was_cut_off_is_refused_with_a_reason() {
     let file = written(&[], &["BEGIN { exit(0); }"]);
     assert!(anon::read(&file).is_ok());
-    let reason = |file: &[u8]| {
-        let found = Images::new(file).find_map(Result::err);
-        found.map(|reason| reason.to_string())
-    };
+    let reason = |file: &[u8]| Images::new(file).find_map(Result::err);
     assert_eq!(reason(&file), None);
     for len in 1..file.len() {
         let why = reason(&file[..len]);

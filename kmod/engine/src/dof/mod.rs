@@ -18,13 +18,13 @@ use crate::mem::{Boxed, Vec};
 pub use difo::Difo;
 use dtrace_uapi::action::Action;
 use dtrace_uapi::dof::{
-    self, ActDesc, EcbDesc, Hdr, OptDesc, SecIdx, SecType, MAGIC, SECIDX_NONE, STRIDX_NONE,
+    self, ActDesc, EcbDesc, OptDesc, SecIdx, SecType, SECIDX_NONE, STRIDX_NONE,
 };
 use dtrace_uapi::ioctl::ProbeDesc;
 use dtrace_uapi::limits::ACTIONS_MAX;
 use dtrace_uapi::option::Opt;
 use image::Image;
-use zerocopy::{FromBytes, FromZeros};
+use zerocopy::FromZeros;
 
 /// One action of a clause, as it came.
 #[derive(Debug)]
@@ -147,42 +147,6 @@ fn read_options(image: &Image<'_>, index: SecIdx, out: &mut Vec<(Opt, u64)>) -> 
         out.push((option, desc.value))?;
     }
     Ok(())
-}
-
-/// The images that follow each other in a file, as their headers say; what they hold is not looked at. Ends with the first that
-/// is not whole.
-#[derive(Debug)]
-pub struct Images<'a>(&'a [u8]);
-
-impl<'a> Images<'a> {
-    /// The images of `file`.
-    pub fn new(file: &'a [u8]) -> Self {
-        Self(file)
-    }
-}
-
-impl<'a> Iterator for Images<'a> {
-    type Item = Result<&'a [u8], Reason>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let file = core::mem::take(&mut self.0);
-        if file.is_empty() {
-            return None;
-        }
-        let Ok((hdr, _)) = Hdr::read_from_prefix(file) else {
-            return Some(Err(Reason::invalid("file ends within a DOF header")));
-        };
-        if !hdr.ident.starts_with(&MAGIC) || (hdr.filesz as usize) < size_of::<Hdr>() {
-            return Some(Err(Reason::invalid(
-                "file holds something else than DOF images",
-            )));
-        }
-        let Some((image, rest)) = file.split_at_checked(hdr.filesz as usize) else {
-            return Some(Err(Reason::invalid("file ends within a DOF image")));
-        };
-        self.0 = rest;
-        Some(Ok(image))
-    }
 }
 
 /// What a DOF image asks for.
