@@ -48,7 +48,7 @@ bool dtrace_perf_countable(const struct dtrace_perf_event *what)
 	return true;
 }
 
-/* Counts on this CPU, and has the CPU to itself while it does; an error pointer if it cannot be counted. */
+/* Counts on this CPU, and keeps its counter; an error pointer if it cannot be counted. */
 struct perf_event *dtrace_perf_start(unsigned int cpu, const struct dtrace_perf_event *what, struct dtrace_perf *perf)
 {
 	struct perf_event_attr attr = dtrace_perf_attr(what);

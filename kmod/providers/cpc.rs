@@ -12,19 +12,14 @@
 //! The kernel lets no events take more than a part of a CPU's time (`kernel.perf_cpu_time_max_percent`): what comes too often
 //! is passed over.
 
-use crate::framework::{
-    fire, Args, Batch, Description, Failed, FireArgs, Framework, ProbeRef, Provider, Registration,
-};
+use super::order::{self, Maker};
+use super::PRIVATE;
+use crate::framework::{fire, Args, FireArgs, Framework, ProbeRef, Registration};
 use crate::sys::perf::{Counters, Event, Overflow, What};
 use crate::sys::regs::Regs;
-use dtrace_uapi::ioctl::PRIV_KERNEL;
-use dtrace_uapi::types::{Attribute, Class, ProbeId, ProviderAttributes, Stability};
-use kernel::alloc::KVVec;
+use dtrace_uapi::types::{Attribute, Class, ProviderAttributes, Stability};
 use kernel::prelude::*;
-use kernel::sync::{new_mutex, Arc, Mutex};
-
-/// The most probes, since those made to order stay.
-const MOST: usize = 4096;
+use kernel::sync::Arc;
 
 /// An event by its name.
 struct Named {
@@ -168,99 +163,37 @@ impl Overflow for Sample {
     }
 }
 
-/// The provider.
-#[pin_data]
-struct CpcProvider {
-    #[pin]
-    running: Mutex<KVVec<(ProbeId, Counters<Sample>)>>,
-    #[pin]
-    made: Mutex<usize>,
-}
+/// The provider's own part.
+struct Cpc;
 
-impl CpcProvider {
-    fn make(&self, name: &[u8], batch: &mut Batch<'_>) -> Result {
-        let Some(order) = Order::parse(name) else {
-            return Ok(());
-        };
-        let mut made = self.made.lock();
-        if *made >= MOST || batch.find(b"", b"", name).is_some() || !order.what()?.countable() {
-            return Ok(());
-        }
-        match batch.create(b"", b"", name, order.cookie()) {
-            Err(error) if error == E2BIG => Ok(()),
-            result => {
-                result?;
-                *made = made.wrapping_add(1);
-                Ok(())
-            }
-        }
-    }
+impl Maker for Cpc {
+    type Running = Counters<Sample>;
 
-    fn start(&self, probe: ProbeRef) -> Result {
-        let what = Order::from_cookie(probe.cookie()).what()?;
-        let mut running = self.running.lock();
-        running.reserve(1, GFP_KERNEL)?;
-        let counters = Counters::start(&what, Sample(probe))?;
-        running.push((probe.id(), counters), GFP_KERNEL)?;
-        Ok(())
-    }
-}
-
-impl Provider for CpcProvider {
-    fn name(&self) -> &'static str {
-        "cpc"
-    }
+    const NAME: &'static str = "cpc";
 
     fn attributes(&self) -> ProviderAttributes {
         let evolving = Attribute::new(Stability::Evolving, Stability::Evolving, Class::Common);
-        let cpu = Attribute::new(Stability::Evolving, Stability::Evolving, Class::Cpu);
-        let private = Attribute::new(Stability::Private, Stability::Private, Class::Unknown);
         ProviderAttributes {
             provider: evolving,
-            module: private,
-            func: private,
-            name: cpu,
+            module: PRIVATE,
+            func: PRIVATE,
+            name: Attribute::new(Stability::Evolving, Stability::Evolving, Class::Cpu),
             args: evolving,
         }
     }
 
-    fn privileges(&self) -> u32 {
-        PRIV_KERNEL
+    fn order(&self, name: &[u8]) -> Option<u64> {
+        let order = Order::parse(name)?;
+        order.what().ok()?.countable().then(|| order.cookie())
     }
 
-    fn provide(&self, desc: &Description<'_>, batch: &mut Batch<'_>) -> Result {
-        self.make(desc.name, batch)
-    }
-
-    fn enable(&self, probes: &[ProbeRef], failed: &mut Failed) {
-        for probe in probes {
-            if let Err(error) = self.start(probe) {
-                failed.add(probe, error);
-            }
-        }
-    }
-
-    fn disable(&self, probes: &[ProbeRef]) {
-        let mut running = self.running.lock();
-        for probe in probes {
-            if let Some(at) = running.iter().position(|(id, _)| *id == probe.id()) {
-                // Dropping the counters stops them.
-                drop(running.remove(at));
-            }
-        }
+    fn start(&self, probe: ProbeRef) -> Result<Self::Running> {
+        let what = Order::from_cookie(probe.cookie()).what()?;
+        Counters::start(&what, Sample(probe))
     }
 }
 
 /// Registers the provider and creates the usual probes.
 pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
-    let provider = Arc::pin_init(
-        pin_init!(CpcProvider {
-            running <- new_mutex!(KVVec::new(), "dtrace::cpc"),
-            made <- new_mutex!(0, "dtrace::cpc::made"),
-        }),
-        GFP_KERNEL,
-    )?;
-    let registration = framework.register(provider.clone())?;
-    registration.populate(|batch| USUAL.iter().try_for_each(|name| provider.make(name, batch)))?;
-    Ok(registration)
+    order::register(framework, Cpc, USUAL)
 }

@@ -13,7 +13,7 @@
 //! Invariant: a place is attached exactly while one of the probes that it feeds is enabled. Which probes those are is one
 //! word, so that a place which feeds several asks for each of them with one load.
 
-use super::{attributes, EVOLVING, KERNEL};
+use super::{attributes, put_text, EVOLVING, KERNEL};
 use crate::framework::{fire, Args, Failed, FireArgs, Framework, ProbeRef, Provider, Registration};
 use crate::sys::places::{At, Call, Passed, Places};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -256,16 +256,9 @@ impl Provider for EventProvider {
             return false;
         };
         desc.mapping = arg.word as i32;
-        put(&mut desc.native, arg.native);
-        put(&mut desc.xlate, arg.translated);
+        put_text(&mut desc.native, arg.native.bytes());
+        put_text(&mut desc.xlate, arg.translated.bytes());
         true
-    }
-}
-
-fn put(field: &mut [u8], text: &str) {
-    field.fill(0);
-    for (to, from) in field.iter_mut().zip(text.as_bytes()) {
-        *to = *from;
     }
 }
 

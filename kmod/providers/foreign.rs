@@ -9,6 +9,7 @@
 //! Invariant: the module's functions are called only while it is registered and the provider's lock is held; the framework's lock
 //! comes first.
 
+use super::put_text;
 use crate::framework::{
     fire, Args, Failed, FireArgs, Framework, Probe, ProbeRef, Provider, Registration,
 };
@@ -78,23 +79,14 @@ impl Provider for Foreign {
     }
 
     fn argdesc(&self, probe: ProbeRef, n: u32, desc: &mut ArgDesc) -> bool {
-        fn put(field: &mut [u8], text: impl Iterator<Item = u8>) {
-            field.fill(0);
-            // The last byte stays the NUL.
-            let room = field.len().saturating_sub(1);
-            for (to, from) in field.iter_mut().take(room).zip(text) {
-                *to = from;
-            }
-        }
-
         let module = self.module.lock();
         let known = module.as_ref();
         let Some(arg) = known.and_then(|m| m.client.argument(probe, probe.cookie(), n)) else {
             return false;
         };
         desc.mapping = arg.mapping();
-        put(&mut desc.native, arg.native());
-        put(&mut desc.xlate, arg.translated());
+        put_text(&mut desc.native, arg.native());
+        put_text(&mut desc.xlate, arg.translated());
         true
     }
 }

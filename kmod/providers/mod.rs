@@ -2,7 +2,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 //! The providers, one a file. They know the framework and [`sys`](crate::sys), not each other; what `fbt` and `syscall` have in
-//! common is [`function`], what those with documented events have is [`event`].
+//! common is [`function`], what those with documented events have is [`event`], those whose probes are made when they are asked
+//! for have [`order`].
 
 mod cpc;
 mod event;
@@ -12,6 +13,7 @@ mod function;
 mod io;
 mod ip;
 mod lockstat;
+mod order;
 mod pending;
 mod proc;
 mod profile;
@@ -64,6 +66,15 @@ fn attributes(args: Attribute) -> ProviderAttributes {
         func: PRIVATE,
         name: EVOLVING,
         args,
+    }
+}
+
+/// Fills the field of a text with it and with NULs, at least one: what has no room is cut off.
+fn put_text(field: &mut [u8], text: impl IntoIterator<Item = u8>) {
+    field.fill(0);
+    let room = field.len().saturating_sub(1);
+    for (to, from) in field.iter_mut().take(room).zip(text) {
+        *to = from;
     }
 }
 

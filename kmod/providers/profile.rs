@@ -7,21 +7,17 @@
 //! in a second. Probes are made to order; those of the usual rates exist from the beginning. `arg0` is the address of the
 //! kernel code that the timer's interrupt stopped, `arg1` that of user code; the one that was not running is 0.
 
-use crate::framework::{
-    fire, Args, Batch, Description, Failed, FireArgs, Framework, ProbeRef, Provider, Registration,
-};
+use super::order::{self, Maker};
+use super::PRIVATE;
+use crate::framework::{fire, Args, FireArgs, Framework, ProbeRef, Registration};
 use crate::sys::regs::Regs;
 use crate::sys::timer::{CpuState, CpuTimers, OneTimer, Tick};
-use dtrace_uapi::ioctl::PRIV_KERNEL;
-use dtrace_uapi::types::{Attribute, Class, ProbeId, ProviderAttributes, Stability};
-use kernel::alloc::KVVec;
+use dtrace_uapi::types::{Attribute, Class, ProviderAttributes, Stability};
 use kernel::prelude::*;
-use kernel::sync::{new_mutex, Arc, Mutex};
+use kernel::sync::Arc;
 
 /// The shortest interval, in nanoseconds: 5,000 Hz. A shorter one could leave no time for anything else.
 const SHORTEST: u64 = 200_000;
-/// The most probes, since those made to order stay.
-const MOST: usize = 4096;
 const SECOND: u64 = 1_000_000_000;
 
 const UNITS: &[(&[u8], u64)] = &[
@@ -129,7 +125,7 @@ impl Tick for Sample {
     }
 }
 
-/// Running timers.
+/// Running timers; dropping them stops them.
 enum Running {
     Everywhere {
         _timers: Pin<KBox<CpuTimers<Sample>>>,
@@ -139,41 +135,35 @@ enum Running {
     },
 }
 
-/// The provider.
-#[pin_data]
-struct ProfileProvider {
+/// The provider's own part.
+struct Profile {
     state: Arc<CpuState<Sample>>,
-    #[pin]
-    running: Mutex<KVVec<(ProbeId, Running)>>,
-    #[pin]
-    made: Mutex<usize>,
 }
 
-impl ProfileProvider {
-    fn make(&self, name: &[u8], batch: &mut Batch<'_>) -> Result {
-        let Some(rate) = Rate::parse(name) else {
-            return Ok(());
-        };
-        let mut made = self.made.lock();
-        if *made >= MOST || batch.find(b"", b"", name).is_some() {
-            return Ok(());
-        }
-        match batch.create(b"", b"", name, rate.cookie()) {
-            Err(error) if error == E2BIG => Ok(()),
-            result => {
-                result?;
-                *made = made.wrapping_add(1);
-                Ok(())
-            }
+impl Maker for Profile {
+    type Running = Running;
+
+    const NAME: &'static str = "profile";
+
+    fn attributes(&self) -> ProviderAttributes {
+        let evolving = Attribute::new(Stability::Evolving, Stability::Evolving, Class::Common);
+        ProviderAttributes {
+            provider: evolving,
+            module: Attribute::new(Stability::Unstable, Stability::Unstable, Class::Common),
+            func: PRIVATE,
+            name: evolving,
+            args: evolving,
         }
     }
 
-    fn start(&self, probe: ProbeRef) -> Result {
+    fn order(&self, name: &[u8]) -> Option<u64> {
+        Rate::parse(name).map(Rate::cookie)
+    }
+
+    fn start(&self, probe: ProbeRef) -> Result<Running> {
         let rate = Rate::from_cookie(probe.cookie());
         let interval = i64::try_from(rate.interval).map_err(|_| EINVAL)?;
-        let mut running = self.running.lock();
-        running.reserve(1, GFP_KERNEL)?;
-        let timers = if rate.everywhere {
+        Ok(if rate.everywhere {
             Running::Everywhere {
                 _timers: CpuTimers::start(self.state.clone(), interval, Sample(probe))?,
             }
@@ -181,73 +171,12 @@ impl ProfileProvider {
             Running::Once {
                 _timer: OneTimer::start(interval, Sample(probe))?,
             }
-        };
-        running.push((probe.id(), timers), GFP_KERNEL)?;
-        Ok(())
-    }
-
-    fn stop(&self, probe: ProbeRef) {
-        let mut running = self.running.lock();
-        if let Some(at) = running.iter().position(|(id, _)| *id == probe.id()) {
-            // Dropping the timers stops them.
-            drop(running.remove(at));
-        }
-    }
-}
-
-impl Provider for ProfileProvider {
-    fn name(&self) -> &'static str {
-        "profile"
-    }
-
-    fn attributes(&self) -> ProviderAttributes {
-        let evolving = Attribute::new(Stability::Evolving, Stability::Evolving, Class::Common);
-        let unstable = Attribute::new(Stability::Unstable, Stability::Unstable, Class::Common);
-        let private = Attribute::new(Stability::Private, Stability::Private, Class::Unknown);
-        ProviderAttributes {
-            provider: evolving,
-            module: unstable,
-            func: private,
-            name: evolving,
-            args: evolving,
-        }
-    }
-
-    fn privileges(&self) -> u32 {
-        PRIV_KERNEL
-    }
-
-    fn provide(&self, desc: &Description<'_>, batch: &mut Batch<'_>) -> Result {
-        self.make(desc.name, batch)
-    }
-
-    fn enable(&self, probes: &[ProbeRef], failed: &mut Failed) {
-        for probe in probes {
-            if let Err(error) = self.start(probe) {
-                failed.add(probe, error);
-            }
-        }
-    }
-
-    fn disable(&self, probes: &[ProbeRef]) {
-        for probe in probes {
-            self.stop(probe);
-        }
+        })
     }
 }
 
 /// Registers the provider and creates the usual probes.
 pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
     let state = Arc::new(CpuState::new()?, GFP_KERNEL)?;
-    let provider = Arc::pin_init(
-        pin_init!(ProfileProvider {
-            state,
-            running <- new_mutex!(KVVec::new(), "dtrace::profile"),
-            made <- new_mutex!(0, "dtrace::profile::made"),
-        }),
-        GFP_KERNEL,
-    )?;
-    let registration = framework.register(provider.clone())?;
-    registration.populate(|batch| USUAL.iter().try_for_each(|name| provider.make(name, batch)))?;
-    Ok(registration)
+    order::register(framework, Profile { state }, USUAL)
 }
