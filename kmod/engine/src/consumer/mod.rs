@@ -24,6 +24,7 @@ mod pending;
 mod run;
 mod speculate;
 
+use crate::dif::builtins::At;
 use crate::dif::env::Env;
 use crate::ecb::fire::{self, End, Failed, Outputs};
 use crate::ecb::{build, Prepared};
@@ -348,7 +349,9 @@ impl Consumer {
 
     /// Fires `ecb` on `cpu`: predicate, actions, records, aggregations. A fault is returned for the framework to fire
     /// `ERROR` for this consumer, with interrupts still off; a fault within `ERROR` is counted instead.
-    #[inline]
+    ///
+    /// Inlined wherever a probe fires: most firings end in here, by what costs less than a call.
+    #[inline(always)]
     pub fn fire<M: Machine>(&self, cpu: &Cpu, ecb: Ecb, m: &M) -> Option<FaultReport> {
         if self.activity.load(Ordering::Relaxed) != Activity::Active as u8
             && !self.fires_inactive(ecb.probe)
@@ -359,18 +362,44 @@ impl Consumer {
         if !run.core.all_users && !self.is_own(ecb.probe) && !m.owned(run.core.user) {
             return None;
         }
-        let clause = run.clauses.get(ecb.clause.index as usize)?;
+        let clause: &Prepared = run.clauses.get(ecb.clause.index as usize)?;
+        let at = At {
+            cpu: cpu.index(),
+            epid: ecb.epid,
+            probe: ecb.probe,
+        };
+        if clause.guard.as_ref().is_some_and(|g| !g.opens(m, at)) {
+            return None;
+        }
         // Whoever claims a CPU sees to it that claims are not nested, and counts what that costs.
         let mut state = run.cpus.enter(cpu)?;
-        let CpuState { vm, out } = &mut **state.as_mut()?;
+        let state = state.as_mut()?;
+        if clause.tally.is_some_and(|t| t.count(&mut state.out)) {
+            return None;
+        }
+        self.run_clause(run, clause, state, ecb, m, at.cpu)
+    }
+
+    /// The rest of [`fire`](Self::fire), where there is something to be made ready.
+    #[inline(never)]
+    fn run_clause<M: Machine>(
+        &self,
+        run: &Run,
+        clause: &Prepared,
+        state: &mut CpuState,
+        ecb: Ecb,
+        m: &M,
+        cpu: usize,
+    ) -> Option<FaultReport> {
+        let CpuState { vm, out } = state;
         vm.reset();
-        let inside = run.core.dynamics.as_ref();
-        let _inside = inside.and_then(|dynamics| dynamics.enter(cpu.index()));
+        let dynamics = run.core.dynamics.as_ref().filter(|_| clause.dynamics);
+        let _inside = dynamics.and_then(|dynamics| dynamics.enter(cpu));
         let mut env = Env {
             m,
             core: &run.core,
             vm,
-            cpu: cpu.index(),
+            cpu,
             epid: ecb.epid,
             probe: ecb.probe,
         };

@@ -11,39 +11,60 @@ use crate::machine::Machine;
 use crate::mem::alloc::Bytes;
 use crate::var::addr::{self, Region};
 use dtrace_uapi::fault::Fault;
+use dtrace_uapi::types::{Epid, ProbeId};
 use dtrace_uapi::var::Var;
+
+/// What the engine itself knows of a firing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At {
+    /// This CPU.
+    pub cpu: usize,
+    /// The enabled probe.
+    pub epid: Epid,
+    /// The probe.
+    pub probe: ProbeId,
+}
+
+/// A built-in variable that cannot fault.
+#[inline(always)]
+pub fn quick<M: Machine>(m: &M, at: At, var: Quick) -> u64 {
+    match var {
+        Quick::Arg(n) => m.arg(n),
+        Quick::Pid => u64::from(m.pid()),
+        Quick::Timestamp => m.timestamp(),
+        Quick::Tid => u64::from(m.tid()),
+        Quick::Cpu => at.cpu as u64,
+        other => less_quick(m, at, other),
+    }
+}
+
+#[inline(never)]
+fn less_quick<M: Machine>(m: &M, at: At, var: Quick) -> u64 {
+    match var {
+        Quick::Ppid => u64::from(m.ppid()),
+        Quick::Uid => u64::from(m.uid()),
+        Quick::Gid => u64::from(m.gid()),
+        Quick::Errno => m.errno() as u64,
+        Quick::Vtimestamp => m.vtimestamp(),
+        Quick::Walltimestamp => m.walltimestamp(),
+        Quick::Ipl => u64::from(m.ipl()),
+        Quick::Id => u64::from(at.probe),
+        Quick::Epid => u64::from(at.epid),
+        // `quick` reads the others.
+        _ => 0,
+    }
+}
 
 impl<M: Machine> Env<'_, M> {
     /// A built-in variable that cannot fault.
     #[inline(always)]
     pub fn quick(&self, var: Quick) -> u64 {
-        let m = self.m;
-        match var {
-            Quick::Arg(n) => m.arg(n),
-            Quick::Pid => u64::from(m.pid()),
-            Quick::Timestamp => m.timestamp(),
-            Quick::Tid => u64::from(m.tid()),
-            Quick::Cpu => self.cpu as u64,
-            other => self.less_quick(other),
-        }
-    }
-
-    #[inline(never)]
-    fn less_quick(&self, var: Quick) -> u64 {
-        let m = self.m;
-        match var {
-            Quick::Ppid => u64::from(m.ppid()),
-            Quick::Uid => u64::from(m.uid()),
-            Quick::Gid => u64::from(m.gid()),
-            Quick::Errno => m.errno() as u64,
-            Quick::Vtimestamp => m.vtimestamp(),
-            Quick::Walltimestamp => m.walltimestamp(),
-            Quick::Ipl => u64::from(m.ipl()),
-            Quick::Id => u64::from(self.probe),
-            Quick::Epid => u64::from(self.epid),
-            // `quick` reads the others.
-            _ => 0,
-        }
+        let at = At {
+            cpu: self.cpu,
+            epid: self.epid,
+            probe: self.probe,
+        };
+        quick(self.m, at, var)
     }
 
     /// A built-in variable; a string is put into scratch memory first.

@@ -71,6 +71,49 @@ impl Cond {
     }
 }
 
+/// A comparison with a number that is known beforehand, as it is made fast: without a branch for its kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Test {
+    /// Turns the order of signed numbers into that of unsigned ones.
+    flip: u64,
+    /// With what, turned.
+    with: u64,
+    /// Bit 0: a value that is less is accepted; bit 1: an equal one; bit 2: a greater one.
+    accepts: u8,
+}
+
+impl Test {
+    /// Compares with `with`, the value on the left.
+    pub fn new(cond: Cond, with: u64) -> Self {
+        let flip = match cond {
+            Cond::G | Cond::Ge | Cond::L | Cond::Le => 1 << 63,
+            _ => 0,
+        };
+        let [less, equal, greater] = [(0, 1), (0, 0), (1, 0)].map(|(a, b)| cond.holds(a, b));
+        Self {
+            flip,
+            with: with ^ flip,
+            accepts: u8::from(less) | u8::from(equal) << 1 | u8::from(greater) << 2,
+        }
+    }
+
+    /// Holds where this does not.
+    pub fn negated(self) -> Self {
+        Self {
+            accepts: self.accepts ^ 7,
+            ..self
+        }
+    }
+
+    /// Whether it holds of `value`.
+    #[inline(always)]
+    pub fn holds(self, value: u64) -> bool {
+        let value = value ^ self.flip;
+        let order = u32::from(value >= self.with).wrapping_add(u32::from(value > self.with));
+        self.accepts.wrapping_shr(order) & 1 != 0
+    }
+}
+
 /// A kind of memory that a load reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Space {
@@ -354,6 +397,19 @@ pub enum Program {
     Steps(Vec<Step>),
 }
 
+impl Program {
+    /// Whether it looks for thread-locals or elements of associative arrays.
+    pub fn looks_for_dynamics(&self) -> bool {
+        match self {
+            Self::Load(_) | Self::Assign { .. } | Self::Since { .. } => true,
+            Self::Steps(steps) => steps
+                .iter()
+                .any(|step| matches!(step, Step::LoadDyn { .. } | Step::StoreDyn { .. })),
+            Self::Const(_) | Self::Quick(_) | Self::Select { .. } | Self::Builtin { .. } => false,
+        }
+    }
+}
+
 /// Whether a built-in variable is a string, which takes scratch memory when it is loaded.
 pub fn is_string(var: Var) -> bool {
     matches!(
@@ -365,4 +421,36 @@ pub fn is_string(var: Var) -> bool {
             | Var::Probefunc
             | Var::Probename
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_holds_where_its_condition_does() {
+        const CONDS: [Cond; 10] = [
+            Cond::E,
+            Cond::Ne,
+            Cond::G,
+            Cond::Gu,
+            Cond::Ge,
+            Cond::Geu,
+            Cond::L,
+            Cond::Lu,
+            Cond::Le,
+            Cond::Leu,
+        ];
+        let values = [0, 1, 2, u64::MAX, 1 << 63, (1 << 63) - 1];
+        for cond in CONDS {
+            for with in values {
+                let test = Test::new(cond, with);
+                for value in values {
+                    let holds = cond.holds(value, with);
+                    assert_eq!(test.holds(value), holds, "{value} {cond:?} {with}");
+                    assert_eq!(test.negated().holds(value), !holds);
+                }
+            }
+        }
+    }
 }

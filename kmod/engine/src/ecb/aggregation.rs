@@ -107,6 +107,7 @@ impl Function {
     }
 
     /// What an update takes of a firing's budget, beyond that of its instructions.
+    #[inline(always)]
     pub fn cost(self) -> usize {
         match self {
             Self::Float(float) => float.operations() * FLOAT,

@@ -8,6 +8,7 @@
 use super::aggregation::Function;
 use super::layout::{alignment, Layout};
 use super::order::Order;
+use super::short::{Guard, Tally};
 use super::{Act, Action, Aggregate, Datum, Field, Prepared, Shape};
 use crate::consumer::{Features, Privileges};
 use crate::dif::prepare;
@@ -86,6 +87,8 @@ struct Builder<'a> {
     shared: &'a mut Shared,
     /// A destructive subroutine was called.
     destroys: bool,
+    /// A program looks for dynamic variables.
+    dynamics: bool,
 }
 
 fn frames(count: u32) -> Result<u32, Reason> {
@@ -101,6 +104,7 @@ pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<P
         cx,
         shared: &mut *shared,
         destroys: false,
+        dynamics: false,
     };
     let predicate = match &clause.predicate {
         Some(difo) => Some(builder.program(difo)?),
@@ -151,9 +155,14 @@ pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<P
     } else {
         0
     };
+    let dynamics = builder.dynamics;
     shared.speculates |= order.speculates();
+    let guard = predicate.as_ref().and_then(Guard::of);
     Ok(Prepared {
-        predicate,
+        guard,
+        predicate: predicate.filter(|_| guard.is_none()),
+        tally: Tally::of(&actions).filter(|_| size == 0),
+        dynamics,
         actions,
         size,
         principal: if order.speculated() { 0 } else { size },
@@ -215,14 +224,16 @@ impl Builder<'_> {
         self.destroys |= facts.destructive;
         self.shared.speculates |= facts.speculation;
         let strings = self.strings(&difo.strings)?;
-        prepare::prepare(
+        let program = prepare::prepare(
             difo,
             &prepare::Context {
                 table: &self.shared.table,
                 strings,
                 kernel: self.cx.privileges.kernel,
             },
-        )
+        )?;
+        self.dynamics |= program.looks_for_dynamics();
+        Ok(program)
     }
 
     /// Adds a string table to the consumer's; returns where it begins. The objects of one program often share one table.

@@ -5,7 +5,7 @@
 //!
 //! A clause is built once and shared by all probes that it is bound to; [`layout`] says where in a record each action's
 //! data lie, [`build`] puts programs and places together, [`fire`] runs them, [`aggregation`] and [`float`] are the
-//! arithmetic of the aggregating functions.
+//! arithmetic of the aggregating functions, [`short`] is the way past all that.
 
 pub mod aggregation;
 pub mod build;
@@ -13,6 +13,7 @@ pub mod fire;
 mod float;
 pub mod layout;
 mod order;
+pub mod short;
 pub(crate) mod speculate;
 
 use crate::dif::program::Program;
@@ -20,6 +21,7 @@ use crate::mem::Vec;
 use aggregation::Function;
 use dtrace_uapi::ioctl::{RecDesc, RECORD_TIME};
 use dtrace_uapi::types::AggId;
+use short::{Guard, Tally};
 
 /// How an expression's result becomes data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,8 +145,14 @@ pub struct Action {
 /// A clause that is ready to fire.
 #[derive(Debug)]
 pub struct Prepared {
-    /// The condition.
+    /// The condition, where it can be asked before anything is made ready.
+    pub guard: Option<Guard>,
+    /// The condition otherwise.
     pub predicate: Option<Program>,
+    /// All that is done, where that is no more than to count.
+    pub tally: Option<Tally>,
+    /// A program looks for thread-locals or elements of associative arrays.
+    pub dynamics: bool,
     /// The actions.
     pub actions: Vec<Action>,
     /// Size of the record with its header; 0 where the clause records nothing.
