@@ -35,6 +35,8 @@ pub struct KernelMachine<'a> {
     args: &'a FireArgs<'a>,
     /// The time of the firing once it has been asked for, else 0.
     now: Cell<u64>,
+    /// The thread's key, the same way.
+    thread: Cell<u64>,
 }
 
 impl<'a> KernelMachine<'a> {
@@ -46,6 +48,7 @@ impl<'a> KernelMachine<'a> {
             probe,
             args,
             now: Cell::new(0),
+            thread: Cell::new(0),
         }
     }
 
@@ -64,6 +67,15 @@ impl<'a> KernelMachine<'a> {
     #[inline]
     fn task(&self) -> Current<'a> {
         Current::get(self.guard)
+    }
+
+    fn make_thread_key(&self) -> u64 {
+        let task = self.task();
+        let who = match task.pid() {
+            0 => self.guard.cpu().index() as u64,
+            pid => task.start_time() << 22 | u64::from(pid),
+        };
+        who << 2 | u64::from(irq_level() & 3)
     }
 
     fn copy_frames(&self, pcs: &mut [u64]) -> usize {
@@ -124,13 +136,12 @@ impl Machine for KernelMachine<'_> {
 
     /// A thread's id comes back after its death, its start time does not; the idle threads share both, and differ by CPU. An
     /// interrupt has variables of its own, apart from those of the thread it interrupts.
+    #[inline]
     fn thread_key(&self) -> u64 {
-        let task = self.task();
-        let who = match task.pid() {
-            0 => self.guard.cpu().index() as u64,
-            pid => task.start_time() << 22 | u64::from(pid),
-        };
-        who << 2 | u64::from(irq_level() & 3)
+        if self.thread.get() == 0 {
+            self.thread.set(self.make_thread_key());
+        }
+        self.thread.get()
     }
 
     #[inline]

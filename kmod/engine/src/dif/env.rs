@@ -17,7 +17,7 @@ use crate::mem::shared::Shared;
 use crate::mem::Vec;
 use crate::spec::Speculations;
 use crate::var::addr::{self, Region};
-use crate::var::dynamic::Dynamics;
+use crate::var::dynamic::{Dynamics, Recent, NAMES};
 use dtrace_uapi::dif::DIF_NTREGS;
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::types::{Epid, ProbeId};
@@ -80,9 +80,6 @@ pub struct Tokens {
     pub probe: ProbeId,
 }
 
-/// How many thread-locals a CPU remembers the places of; a power of two.
-pub(super) const RECENT: usize = 8;
-
 /// What one CPU needs to run programs.
 #[derive(Debug)]
 pub struct Vm {
@@ -106,8 +103,8 @@ pub struct Vm {
     pub key: Vec<u64>,
     /// Free chunks of dynamic variables.
     pub free: u32,
-    /// Where thread-locals were the last time, by id.
-    pub recent: [u32; RECENT],
+    /// What is remembered of thread-locals. Names beyond so many share a place.
+    pub recent: [Recent; NAMES],
     /// State of `rand()`.
     pub random: u64,
     /// What is left of the firing's budget.
@@ -137,7 +134,7 @@ impl Vm {
             ntuple: 0,
             key: Vec::try_from_fn(key_words, |_| Ok::<_, crate::error::NoMem>(0))?,
             free: 0,
-            recent: [0; RECENT],
+            recent: Default::default(),
             // Not 0, where the generator would stay.
             random: seed | 1,
             budget: Budget::full(),

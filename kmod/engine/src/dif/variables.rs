@@ -7,12 +7,14 @@
 //! A key is a list of words: the variable, the thread (0 for a global array), then for each entry of the tuple its value, or
 //! its length and its bytes filled up with zeros to the next word. Strings count as far as their NUL.
 
-use super::env::{Entry, EntryKind, Env, View, Vm, RECENT};
+use super::env::{Entry, EntryKind, Env, View, Vm};
 use super::program::{Dyn, Static};
 use crate::buf::copy;
 use crate::error::Trap;
 use crate::machine::Machine;
+use crate::mem::shared::Shared;
 use crate::var::addr::{self, Region};
+use crate::var::dynamic::{Dynamics, NAMES};
 use crate::var::statics::NULL;
 use core::sync::atomic::Ordering;
 use dtrace_uapi::fault::Fault;
@@ -153,45 +155,45 @@ impl<M: Machine> Env<'_, M> {
         Ok(Some(at.saturating_add(1).saturating_add(words)))
     }
 
-    /// The chunk of a dynamic variable, `None` where it was never assigned; for arrays, its key is in `vm.key` afterwards.
+    /// What distinguishes a thread-local: the variable, and the thread.
     #[inline(always)]
-    fn find_dyn(&mut self, var: Dyn) -> Result<Found, Trap> {
-        let Some(dynamics) = &self.core.dynamics else {
-            return Ok(Found::Nowhere);
-        };
-        if !var.array {
-            let key = [
-                u64::from(var.id) | u64::from(var.thread) << 32,
-                if var.thread { self.m.thread_key() } else { 0 },
-            ];
-            let mut none = 0;
-            let hint = self.vm.recent.get_mut(recent_of(var)).unwrap_or(&mut none);
-            return Ok(Found::Scalar(key, dynamics.recall(&key, hint)));
-        }
+    fn thread_local(&self, var: Dyn) -> [u64; 2] {
+        [
+            u64::from(var.id) | u64::from(var.thread) << 32,
+            if var.thread { self.m.thread_key() } else { 0 },
+        ]
+    }
+
+    /// The chunk of an element of an array; its key is in `vm.key` afterwards.
+    fn element(&mut self, dynamics: &Dynamics, var: Dyn) -> Result<Element, Trap> {
         let Some(n) = self.make_key(var)? else {
-            return Ok(Found::TooLong);
+            return Ok(Element::TooLong);
         };
         let key = self.vm.key.get(..n).unwrap_or(&[]);
-        Ok(Found::Element(n, dynamics.find(key)))
+        Ok(Element::At(n, dynamics.find(key)))
     }
 
     /// A thread-local or an element of an associative array; 0 where it was never assigned.
     #[inline]
     pub fn load_dyn(&mut self, var: Dyn) -> Result<u64, Trap> {
-        let found = self.find_dyn(var)?;
-        let (Found::Scalar(_, Some(chunk)) | Found::Element(_, Some(chunk))) = found else {
+        let core = self.core;
+        let Some(dynamics) = &core.dynamics else {
             return Ok(0);
         };
-        let Some(dynamics) = &self.core.dynamics else {
-            return Ok(0);
-        };
-        let offset = dynamics.value_of(chunk);
-        Ok(match var.by_ref {
-            Some(_) => addr::make(Region::Dynamics, offset),
-            None => dynamics
-                .values()
-                .u64(offset)
-                .map_or(0, |w| w.load(Ordering::Relaxed)),
+        if var.array {
+            return self.load_element(dynamics, var);
+        }
+        let key = self.thread_local(var);
+        let recent = self.vm.recent.get_mut(usize::from(var.id) % NAMES);
+        let found = recent.and_then(|recent| dynamics.look(&key, recent));
+        Ok(found.map_or(0, |chunk| value_of(dynamics, var, chunk)))
+    }
+
+    #[inline(never)]
+    fn load_element(&mut self, dynamics: &Dynamics, var: Dyn) -> Result<u64, Trap> {
+        Ok(match self.element(dynamics, var)? {
+            Element::At(_, Some(chunk)) => value_of(dynamics, var, chunk),
+            Element::At(_, None) | Element::TooLong => 0,
         })
     }
 
@@ -199,50 +201,17 @@ impl<M: Machine> Env<'_, M> {
     /// counted.
     #[inline]
     pub fn store_dyn(&mut self, var: Dyn, value: u64) -> Result<(), Trap> {
-        let found = self.find_dyn(var)?;
-        let Some(dynamics) = &self.core.dynamics else {
+        let core = self.core;
+        let Some(dynamics) = &core.dynamics else {
             return Ok(());
         };
-        let Vm {
-            key, free, recent, ..
-        } = &mut *self.vm;
-        let scalar;
-        let (key, chunk): (&[u64], _) = match found {
-            Found::Nowhere => return Ok(()),
-            Found::TooLong => {
-                dynamics.drops.full.fetch_add(1, Ordering::Relaxed);
-                return Ok(());
-            }
-            Found::Scalar(key, chunk) => {
-                scalar = key;
-                (&scalar, chunk)
-            }
-            Found::Element(n, chunk) => (key.get(..n).unwrap_or(&[]), chunk),
+        let made = if var.array {
+            self.store_element(dynamics, var, value)?
+        } else {
+            self.store_thread_local(dynamics, var, value)
         };
-        if value == 0 {
-            if let Some(chunk) = chunk {
-                dynamics.remove(self.cpu, chunk);
-            }
+        let Some(chunk) = made else {
             return Ok(());
-        }
-        let chunk = match chunk {
-            Some(chunk) => chunk,
-            None => {
-                // A new value by reference begins as zeros: its bytes follow when the variable has a place.
-                let first = if var.by_ref.is_some() { 0 } else { value };
-                let made = dynamics.insert(self.cpu, free, key, |values, at| {
-                    if let Some(w) = values.u64(at) {
-                        w.store(first, Ordering::Relaxed);
-                    }
-                });
-                let Ok(chunk) = made else {
-                    return Ok(());
-                };
-                if let (false, Some(hint)) = (var.array, recent.get_mut(recent_of(var))) {
-                    *hint = chunk.wrapping_add(1);
-                }
-                chunk
-            }
         };
         let offset = dynamics.value_of(chunk);
         match var.by_ref {
@@ -258,23 +227,90 @@ impl<M: Machine> Env<'_, M> {
             }
         }
     }
+
+    /// Makes or deletes a thread-local; the chunk that its value belongs to.
+    #[inline(always)]
+    fn store_thread_local(&mut self, dynamics: &Dynamics, var: Dyn, value: u64) -> Option<u32> {
+        let key = self.thread_local(var);
+        let recent = self.vm.recent.get_mut(usize::from(var.id) % NAMES)?;
+        match (dynamics.look(&key, recent), value) {
+            (None, 0) => None,
+            (Some(chunk), 0) => {
+                dynamics.retire(self.cpu, chunk, recent);
+                None
+            }
+            (Some(chunk), _) => Some(chunk),
+            (None, _) => {
+                let init = first_value(var, value);
+                let revived = dynamics.revive(&key, recent, init);
+                revived.or_else(|| {
+                    let made = dynamics.insert(self.cpu, &mut self.vm.free, &key, init);
+                    made.ok().inspect(|chunk| dynamics.note(*chunk, recent))
+                })
+            }
+        }
+    }
+
+    /// Makes or deletes an element; the chunk that its value belongs to.
+    #[inline(never)]
+    fn store_element(
+        &mut self,
+        dynamics: &Dynamics,
+        var: Dyn,
+        value: u64,
+    ) -> Result<Option<u32>, Trap> {
+        Ok(match (self.element(dynamics, var)?, value) {
+            (Element::TooLong, _) => {
+                dynamics.drops.full.fetch_add(1, Ordering::Relaxed);
+                None
+            }
+            (Element::At(_, found), 0) => {
+                if let Some(chunk) = found {
+                    dynamics.remove(self.cpu, chunk);
+                }
+                None
+            }
+            (Element::At(_, Some(chunk)), _) => Some(chunk),
+            (Element::At(n, None), _) => {
+                let Vm { key, free, .. } = &mut *self.vm;
+                let key = key.get(..n).unwrap_or(&[]);
+                let init = first_value(var, value);
+                dynamics.insert(self.cpu, free, key, init).ok()
+            }
+        })
+    }
 }
 
-/// Where the place of a variable without index is remembered.
-fn recent_of(var: Dyn) -> usize {
-    usize::from(var.id) % RECENT
+/// The value in a chunk, or the address of its bytes.
+#[inline(always)]
+fn value_of(dynamics: &Dynamics, var: Dyn, chunk: u32) -> u64 {
+    let offset = dynamics.value_of(chunk);
+    match var.by_ref {
+        Some(_) => addr::make(Region::Dynamics, offset),
+        None => dynamics
+            .values()
+            .u64(offset)
+            .map_or(0, |w| w.load(Ordering::Relaxed)),
+    }
 }
 
-/// Where a dynamic variable is.
-enum Found {
-    /// There is no memory for any.
-    Nowhere,
+/// Writes what a new variable begins with: one by reference as zeros, as its bytes follow when it has a place.
+#[inline(always)]
+fn first_value(var: Dyn, value: u64) -> impl Fn(&Shared, usize) + Copy {
+    let first = if var.by_ref.is_some() { 0 } else { value };
+    move |values, at| {
+        if let Some(w) = values.u64(at) {
+            w.store(first, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Where an element of an array is.
+enum Element {
     /// Its key is longer than any that is stored.
     TooLong,
-    /// One without index: its key, and its chunk.
-    Scalar([u64; 2], Option<u32>),
-    /// An element of an array: the length of its key, and its chunk.
-    Element(usize, Option<u32>),
+    /// The length of its key, and its chunk.
+    At(usize, Option<u32>),
 }
 
 fn static_region(var: Static) -> Region {

@@ -16,6 +16,9 @@
 //! is never reused while another CPU may still be looking at it, and nothing is waited for in probe context. The
 //! lists' links are a field of their own, as a reader may still be on the chain link.
 //!
+//! Of thread-locals that come and go all the time, the last one that a CPU deleted keeps its place for a while: see the module
+//! `recent`.
+//!
 //! A CPU that has nothing else left need not wait for that where it is alone: each says while it is [`Inside`], and what
 //! this CPU has deleted before it looked at that can be seen by nobody who comes in later. Only its own dirty list is
 //! known to hold nothing younger.
@@ -25,10 +28,15 @@
 //! still there. A length from before the deletion is seen only by those for whom the cleaner waits, and they see the
 //! key from before, too.
 
+mod recent;
+
 use crate::error::{NoMem, Reason};
 use crate::mem::shared::Shared;
 use crate::mem::Vec;
 use core::sync::atomic::{fence, AtomicBool, AtomicU32, AtomicU64, Ordering};
+
+use recent::SPARE;
+pub use recent::{Recent, NAMES};
 
 const NEXT: usize = 0;
 const FREE: usize = 4;
@@ -94,6 +102,8 @@ pub struct Dynamics {
     values: Shared,
     fresh: AtomicU32,
     lists: Vec<Lists>,
+    /// What was deleted last may wait aside.
+    spares: bool,
     /// What was dropped.
     pub drops: Drops,
 }
@@ -144,6 +154,7 @@ impl Dynamics {
             values: Shared::new(nchunks.checked_mul(value_size).ok_or(NoMem)?)?,
             fresh: AtomicU32::new(0),
             lists: Vec::try_from_fn(ncpus, |_| Ok::<_, NoMem>(Lists::default()))?,
+            spares: nchunks / (NAMES * SPARE) >= ncpus,
             drops: Drops::default(),
         })
     }
@@ -177,7 +188,8 @@ impl Dynamics {
     /// Offset of a chunk's value in [`values`](Self::values).
     #[inline(always)]
     pub fn value_of(&self, chunk: u32) -> usize {
-        chunk as usize * self.value_size
+        // All values lie in one block: no product overflows.
+        (chunk as usize).wrapping_mul(self.value_size)
     }
 
     /// Hash, length and `n` words of the key of a chunk.
@@ -251,19 +263,26 @@ impl Dynamics {
     /// The chunk of the variable with `key`; `hint` is the one of the last time plus 1, or 0, and is brought up to date.
     #[inline(always)]
     pub fn recall(&self, key: &[u64; 2], hint: &mut u32) -> Option<u32> {
-        if let Some(chunk) = hint.checked_sub(1) {
-            if let Some((_, len, [first, second])) = self.head(chunk, 2) {
-                if len.load(Ordering::Acquire) == 2
-                    && first.load(Ordering::Relaxed) == key[0]
-                    && second.load(Ordering::Relaxed) == key[1]
-                {
-                    return Some(chunk);
-                }
-            }
+        if let Some(chunk) = self.hinted(key, *hint) {
+            return Some(chunk);
         }
         let found = self.find(key);
         *hint = found.map_or(0, |chunk| chunk.wrapping_add(1));
         found
+    }
+
+    /// The chunk that `hint` names, if the variable with `key` is there.
+    #[inline(always)]
+    fn hinted(&self, key: &[u64; 2], hint: u32) -> Option<u32> {
+        let chunk = hint.checked_sub(1)?;
+        let (_, len, its_key) = self.head(chunk, 2)?;
+        let [first, second] = its_key else {
+            return None;
+        };
+        let same = len.load(Ordering::Acquire) == 2
+            && first.load(Ordering::Relaxed) == key[0]
+            && second.load(Ordering::Relaxed) == key[1];
+        same.then_some(chunk)
     }
 
     /// Takes a bucket's lock; returns its value without it.
@@ -291,6 +310,7 @@ impl Dynamics {
 
     /// Makes the variable with `key`, whose value `init` writes, unless it exists: then returns its chunk. `free` is the
     /// private list of CPU `cpu`.
+    #[inline(never)]
     pub fn insert(
         &self,
         cpu: usize,
@@ -329,16 +349,18 @@ impl Dynamics {
         Ok(chunk)
     }
 
-    /// Deletes the variable in `chunk`, which was found in this firing, unless another CPU has just done so.
-    pub fn remove(&self, cpu: usize, chunk: u32) {
+    /// Deletes the variable in `chunk`, which was found in this firing, unless another CPU has just done so. `false`: its
+    /// bucket could not be locked, and it is still there.
+    #[inline(never)]
+    pub fn remove(&self, cpu: usize, chunk: u32) -> bool {
         let Some((hash, len, _)) = self.head(chunk, 0) else {
-            return;
+            return true;
         };
         let Some(bucket) = self.bucket(hash.load(Ordering::Relaxed)) else {
-            return;
+            return true;
         };
         let Some(was) = self.lock(bucket) else {
-            return;
+            return false;
         };
         let mut head = was as u32;
         let mut before: Option<u32> = None;
@@ -365,6 +387,7 @@ impl Dynamics {
         if let (true, Some(lists)) = (removed, self.lists.get(cpu)) {
             self.push_chain(&lists.dirty, chunk.wrapping_add(1), chunk);
         }
+        true
     }
 
     /// Puts the chain from `first` to `last` in front of `list`.

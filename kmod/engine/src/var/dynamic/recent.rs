@@ -1,0 +1,242 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Thread-locals that come and go: what a CPU remembers of the last one of each name.
+//!
+//! `self->t = timestamp` where a function is entered and `self->t = 0` where it returns is what thread-locals are for, and nearly
+//! always one thread does both on one CPU. So a thread-local that is deleted is put *aside* first: its chunk keeps its place
+//! in the chain, with a length that no key has, so that nobody finds it. When the same thread assigns the same variable on the
+//! same CPU again, the chunk gets its length back, and no list was touched. The next one of the name that is deleted
+//! here takes its place, and only then is the chunk deleted in earnest.
+//!
+//! Invariants:
+//! - A chunk that is aside belongs to the CPU that remembers it, which alone revives or deletes it.
+//! - It is revived only where its bucket has not changed meanwhile: else the thread may have been on another CPU, and have made
+//!   the variable anew there. No two CPUs do so at once, since the key names the thread that runs.
+//! - A space puts aside only what it can spare ([`SPARE`]): of a small one every chunk counts.
+
+use super::Dynamics;
+use crate::mem::shared::Shared;
+use core::sync::atomic::Ordering;
+
+/// How many names a CPU remembers the last thread-locals of; a power of two.
+pub const NAMES: usize = 8;
+
+/// Of so many chunks one may be aside.
+pub(super) const SPARE: usize = 64;
+
+/// The length of what is aside.
+const ASIDE: u64 = 1 << 63;
+
+/// What a CPU remembers of the thread-locals of one name.
+#[derive(Debug, Default)]
+pub struct Recent {
+    /// Where the last one was, plus 1; or 0.
+    hint: u32,
+    /// The one that is aside, plus 1; or 0.
+    aside: u32,
+    /// What its bucket was like then.
+    bucket: u64,
+}
+
+impl Dynamics {
+    /// The chunk of the thread-local with `key`.
+    #[inline(always)]
+    pub fn look(&self, key: &[u64; 2], recent: &mut Recent) -> Option<u32> {
+        if let Some(chunk) = self.hinted(key, recent.hint) {
+            return Some(chunk);
+        }
+        if self.aside(key, recent).is_some() {
+            return None;
+        }
+        self.recall(key, &mut recent.hint)
+    }
+
+    /// What is aside, if it is of this key and nothing can have taken its place.
+    #[inline(always)]
+    fn aside(&self, key: &[u64; 2], recent: &Recent) -> Option<u32> {
+        let chunk = recent.aside.checked_sub(1)?;
+        let (hash, _, its_key) = self.head(chunk, 2)?;
+        let [first, second] = its_key else {
+            return None;
+        };
+        let same = first.load(Ordering::Relaxed) == key[0]
+            && second.load(Ordering::Relaxed) == key[1]
+            && self
+                .bucket(hash.load(Ordering::Relaxed))?
+                .load(Ordering::Acquire)
+                == recent.bucket;
+        same.then_some(chunk)
+    }
+
+    /// Makes the thread-local with `key` anew from what is aside; `init` writes its value. `None`: that is another, or none.
+    #[inline(always)]
+    pub fn revive(
+        &self,
+        key: &[u64; 2],
+        recent: &mut Recent,
+        init: impl FnOnce(&Shared, usize),
+    ) -> Option<u32> {
+        let chunk = self.aside(key, recent)?;
+        let (_, len, _) = self.head(chunk, 0)?;
+        init(&self.values, self.value_of(chunk));
+        len.store(2, Ordering::Release);
+        recent.aside = 0;
+        recent.hint = chunk.wrapping_add(1);
+        Some(chunk)
+    }
+
+    /// Notes where a thread-local has been made.
+    #[inline(always)]
+    pub fn note(&self, chunk: u32, recent: &mut Recent) {
+        recent.hint = chunk.wrapping_add(1);
+    }
+
+    /// Deletes the thread-local in `chunk`, which was found in this firing.
+    #[inline(always)]
+    pub fn retire(&self, cpu: usize, chunk: u32, recent: &mut Recent) {
+        if let Some(old) = recent.aside.checked_sub(1) {
+            if !self.remove(cpu, old) {
+                self.remove(cpu, chunk);
+                return;
+            }
+            recent.aside = 0;
+        }
+        let bucket = match self.head(chunk, 0) {
+            Some((hash, len, _)) if self.spares => self
+                .bucket(hash.load(Ordering::Relaxed))
+                .map(|bucket| (len, bucket)),
+            _ => None,
+        };
+        let Some((len, bucket)) = bucket else {
+            self.remove(cpu, chunk);
+            return;
+        };
+        len.store(ASIDE, Ordering::Release);
+        *recent = Recent {
+            hint: 0,
+            aside: chunk.wrapping_add(1),
+            bucket: bucket.load(Ordering::Acquire),
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::var::dynamic::Dropped;
+    use std::collections::BTreeMap;
+
+    const CPUS: usize = 2;
+
+    fn ample() -> Dynamics {
+        Dynamics::new(72 * NAMES * SPARE * CPUS, 16, 8, 40, CPUS).unwrap()
+    }
+
+    /// A CPU's part of thread-locals, all of one name.
+    #[derive(Default)]
+    struct Cpu {
+        free: u32,
+        recent: Recent,
+    }
+
+    fn store(d: &Dynamics, n: usize, cpu: &mut Cpu, key: &[u64; 2], value: u64) {
+        let init = |values: &Shared, at| values.u64(at).unwrap().store(value, Ordering::Relaxed);
+        let chunk = match d.look(key, &mut cpu.recent) {
+            Some(chunk) => chunk,
+            None => match d.revive(key, &mut cpu.recent, init) {
+                Some(chunk) => chunk,
+                None => {
+                    let chunk = d.insert(n, &mut cpu.free, key, init).unwrap();
+                    d.note(chunk, &mut cpu.recent);
+                    chunk
+                }
+            },
+        };
+        init(d.values(), d.value_of(chunk));
+    }
+
+    fn load(d: &Dynamics, cpu: &mut Cpu, key: &[u64; 2]) -> Option<u64> {
+        let at = d.value_of(d.look(key, &mut cpu.recent)?);
+        Some(d.values().u64(at)?.load(Ordering::Relaxed))
+    }
+
+    fn delete(d: &Dynamics, n: usize, cpu: &mut Cpu, key: &[u64; 2]) {
+        if let Some(chunk) = d.look(key, &mut cpu.recent) {
+            d.retire(n, chunk, &mut cpu.recent);
+        }
+    }
+
+    #[test]
+    fn what_comes_and_goes_keeps_its_place() {
+        let d = ample();
+        let mut cpu = Cpu::default();
+        store(&d, 0, &mut cpu, &[1, 2], 3);
+        let chunk = d.find(&[1, 2]);
+        for value in 4..10 {
+            delete(&d, 0, &mut cpu, &[1, 2]);
+            assert_eq!((load(&d, &mut cpu, &[1, 2]), d.find(&[1, 2])), (None, None));
+            store(&d, 0, &mut cpu, &[1, 2], value);
+            assert_eq!(load(&d, &mut cpu, &[1, 2]), Some(value));
+            assert_eq!(d.find(&[1, 2]), chunk);
+        }
+        // Another one has a place of its own, and what is aside goes for it.
+        delete(&d, 0, &mut cpu, &[1, 2]);
+        store(&d, 0, &mut cpu, &[1, 7], 1);
+        assert_ne!(d.find(&[1, 7]), chunk);
+        delete(&d, 0, &mut cpu, &[1, 7]);
+        assert_eq!(
+            Some(d.lists[0].dirty.load(Ordering::Relaxed)),
+            chunk.map(|c| c + 1)
+        );
+    }
+
+    #[test]
+    fn a_small_space_puts_nothing_aside() {
+        let d = Dynamics::new(72 * 100, 16, 8, 40, 1).unwrap();
+        let mut cpu = Cpu::default();
+        store(&d, 0, &mut cpu, &[1, 2], 3);
+        delete(&d, 0, &mut cpu, &[1, 2]);
+        assert_ne!(d.lists[0].dirty.load(Ordering::Relaxed), 0);
+    }
+
+    /// Threads that move between CPUs, against a map; at the end every chunk is free or aside.
+    #[test]
+    fn threads_may_move() {
+        let d = ample();
+        let mut cpus = [Cpu::default(), Cpu::default()];
+        let mut known = BTreeMap::new();
+        let mut seed = 1u64;
+        for round in 0..20_000 {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let (n, thread) = ((seed >> 33) as usize % CPUS, (seed >> 40) % 3);
+            let (key, cpu) = ([1, thread], &mut cpus[n]);
+            match (seed >> 50) % 4 {
+                0 => {
+                    store(&d, n, cpu, &key, round + 1);
+                    known.insert(thread, round + 1);
+                }
+                1 => {
+                    delete(&d, n, cpu, &key);
+                    known.remove(&thread);
+                }
+                2 => assert_eq!(load(&d, cpu, &key), known.get(&thread).copied()),
+                _ if round % 50 == 0 => d.clean(|| {}),
+                _ => {}
+            }
+        }
+        for thread in 0..3 {
+            delete(&d, 0, &mut cpus[0], &[1, thread]);
+        }
+        let aside = cpus.iter().filter(|cpu| cpu.recent.aside != 0).count();
+        d.clean(|| {});
+        let mut made = 0;
+        let [Cpu { free, .. }, Cpu { free: other, .. }] = &mut cpus;
+        for list in [free, other] {
+            while d.insert(0, list, &[2, made], |_, _| {}) != Err(Dropped) {
+                made += 1;
+            }
+        }
+        assert_eq!(made as usize + aside, d.nchunks as usize);
+    }
+}
