@@ -12,3 +12,4 @@
 #include "places.h"
 #include "providers.h"
 #include "returns.h"
+#include "stacks.h"

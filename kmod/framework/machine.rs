@@ -69,6 +69,20 @@ impl<'a> KernelMachine<'a> {
         Current::get(self.guard)
     }
 
+    /// Walks the kernel stack of what fired.
+    fn frames<R>(&self, most: usize, f: impl FnOnce(&[usize]) -> R) -> R {
+        let regs = match self.args.args {
+            Args::Function(regs) => Some(regs),
+            _ if self.args.sampled => self.args.regs,
+            _ => None,
+        };
+        let from = stack::From {
+            pc: self.args.caller,
+            regs,
+        };
+        stack::kernel(self.guard, from, most, f)
+    }
+
     fn make_thread_key(&self) -> u64 {
         let task = self.task();
         let who = match task.pid() {
@@ -79,7 +93,7 @@ impl<'a> KernelMachine<'a> {
     }
 
     fn copy_frames(&self, pcs: &mut [u64]) -> usize {
-        stack::kernel(self.guard, self.args.caller, |frames| {
+        self.frames(pcs.len(), |frames| {
             for (to, from) in pcs.iter_mut().zip(frames) {
                 *to = *from as u64;
             }
@@ -182,7 +196,7 @@ impl Machine for KernelMachine<'_> {
     /// The address that the probed function returns to. A sample's stack begins within the function.
     fn caller(&self) -> u64 {
         let frame = |n: usize| {
-            stack::kernel(self.guard, self.args.caller, |frames| {
+            self.frames(n.wrapping_add(1), |frames| {
                 frames.get(n).map_or(0, |pc| *pc as u64)
             })
         };
@@ -202,7 +216,7 @@ impl Machine for KernelMachine<'_> {
     }
 
     fn stackdepth(&self) -> u32 {
-        stack::kernel(self.guard, self.args.caller, |frames| frames.len() as u32)
+        self.frames(usize::MAX, |frames| frames.len() as u32)
     }
 
     fn ustackdepth(&self) -> u32 {

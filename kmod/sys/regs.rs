@@ -8,7 +8,8 @@
 use super::nofault;
 use kernel::bindings;
 
-/// A saved register set (`struct pt_regs`); of an ftrace callback only the registers that carry arguments are valid.
+/// A saved register set (`struct pt_regs`); of an ftrace callback only those
+/// are valid that carry arguments, and those that tell where the code is: instruction, stack and frame pointer.
 #[repr(transparent)]
 pub struct Regs(bindings::pt_regs);
 
@@ -22,6 +23,12 @@ impl Regs {
     pub unsafe fn from_ptr<'a>(ptr: *const bindings::pt_regs) -> &'a Self {
         // SAFETY: By the caller's promise; `Self` is transparent.
         unsafe { &*ptr.cast() }
+    }
+
+    /// The set as C knows it.
+    #[inline]
+    pub fn as_ptr(&self) -> *const bindings::pt_regs {
+        &self.0
     }
 
     /// Argument `n` of a C function at whose first instruction the registers were saved. Those on the stack are

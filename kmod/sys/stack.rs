@@ -11,28 +11,62 @@ use crate::bindings;
 /// In place of an address of [`kernel`]: there is no stack.
 pub const NOWHERE: u64 = u64::MAX;
 
-/// Walks the kernel stack into `f`, innermost frame first, from the frame whose address is `from` on. Where
-/// there is no such frame (or `from` is 0, unknown) the frames of this module are left out, wherever they are: those of a control
+/// Where a kernel stack begins.
+#[derive(Clone, Copy)]
+pub struct From<'a> {
+    /// The address of its first frame. 0: unknown.
+    pub pc: u64,
+    /// The registers of the code that it is the stack of, as far as they tell where that is, if they are known.
+    pub regs: Option<&'a Regs>,
+}
+
+/// Walks the kernel stack into `f`, innermost frame first, from the frame whose address is `from` on, and not much further than
+/// `most` frames. Where there is no such frame the frames of this module are left out, wherever they are: those of a control
 /// call that fires `BEGIN` lie on both sides of the kernel's.
 ///
 /// The frames above `from` are ours and the mechanism's that called us; how many there are depends on the mechanism and
-/// the compiler, so they are found by address and not counted.
-pub fn kernel<R>(guard: &CpuGuard, from: u64, f: impl FnOnce(&[usize]) -> R) -> R {
-    if from == NOWHERE {
+/// the compiler, so they are found by address and not counted. Where the registers are known the walk begins with them, and sees
+/// none of ours; should it miss the frame nevertheless, as one by frame pointers does at the entry of a function, all is walked.
+pub fn kernel<R>(
+    guard: &CpuGuard,
+    from: From<'_>,
+    most: usize,
+    f: impl FnOnce(&[usize]) -> R,
+) -> R {
+    if from.pc == NOWHERE {
         return f(&[]);
     }
     guard.with_frames(|room| {
+        if let Some(regs) = from.regs {
+            let most = most.saturating_add(ABOVE).min(room.len());
+            let room = room.get_mut(..most).unwrap_or_default();
+            // SAFETY: `room` is valid for that many words; the registers are of kernel code that runs below us on this stack.
+            let n = unsafe {
+                bindings::dtrace_stack_from(
+                    room.as_mut_ptr().cast(),
+                    room.len() as u32,
+                    regs.as_ptr(),
+                )
+            };
+            let all = room.get(..n as usize).unwrap_or_default();
+            if let Some(first) = all.iter().position(|pc| *pc as u64 == from.pc) {
+                return f(all.get(first..).unwrap_or_default());
+            }
+        }
         // SAFETY: `room` is valid for that many words; the walk takes no locks.
         let n = unsafe {
             bindings::stack_trace_save(room.as_mut_ptr().cast(), room.len() as u32, 0) as usize
         };
         let all = room.get_mut(..n).unwrap_or_default();
-        match all.iter().position(|pc| *pc as u64 == from) {
+        match all.iter().position(|pc| *pc as u64 == from.pc) {
             Some(first) => f(all.get(first..).unwrap_or_default()),
             None => f(foreign(all)),
         }
     })
 }
+
+/// Frames that a walk from registers may see before the first one that is wanted: the function's own instruction.
+const ABOVE: usize = 1;
 
 /// Moves the frames that are not this module's to the front, and returns them.
 fn foreign(all: &mut [usize]) -> &[usize] {

@@ -243,15 +243,16 @@ mod tests {
 
     #[test]
     fn a_stack_has_no_frames_of_ours() {
+        let from = |pc| stack::From { pc, regs: None };
         let found = CpuGuard::enter().map(|guard| {
-            stack::kernel(&guard, 0, |frames| {
+            stack::kernel(&guard, from(0), usize::MAX, |frames| {
                 // SAFETY: Takes any number.
                 let ours = |pc: &&usize| unsafe { bindings::dtrace_own_text(**pc) };
                 (frames.len(), frames.iter().filter(ours).count())
             })
         });
-        let nowhere =
-            CpuGuard::enter().map(|guard| stack::kernel(&guard, stack::NOWHERE, |f| f.len()));
+        let nowhere = CpuGuard::enter()
+            .map(|guard| stack::kernel(&guard, from(stack::NOWHERE), usize::MAX, |f| f.len()));
         assert!(found.is_some_and(|(frames, ours)| frames >= 2 && ours == 0));
         assert_eq!(nowhere, Some(0));
     }

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+/*
+ * The kernel's stack from saved registers on. The kernel exports the walk from where it is called (stack_trace_save()), which
+ * has to find its way through our own frames and ftrace's trampoline first: a module's frame is looked up in several tables, and
+ * all of them together cost more than the stack that was asked for. Its unwinder can begin anywhere.
+ */
+
+#include <linux/sched.h>
+#include <asm/unwind.h>
+
+#include "stacks.h"
+
+/*
+ * The current task's kernel stack: the instruction of regs, then what it returns to. Of regs, the instruction and the pointers to
+ * stack and frame are looked at, and that they are not of user mode.
+ */
+unsigned int dtrace_stack_from(unsigned long *frames, unsigned int room, const struct pt_regs *regs)
+{
+	struct unwind_state state;
+	unsigned int n = 0;
+
+	if (n < room)
+		frames[n++] = regs->ip;
+	unwind_start(&state, current, (struct pt_regs *)regs, NULL);
+	while (n < room && !unwind_done(&state)) {
+		unsigned long pc = unwind_get_return_address(&state);
+
+		if (!pc)
+			break;
+		frames[n++] = pc;
+		unwind_next_frame(&state);
+	}
+	return n;
+}
