@@ -14,7 +14,7 @@ use dtrace_engine::FaultReport;
 use kernel::sync::Arc;
 
 /// Fires the machine's probe for every consumer that has enabled it.
-#[inline]
+#[inline(always)]
 pub fn fire_all(guard: &CpuGuard, machine: &KernelMachine<'_>) {
     for at in machine.probe().ecbs().iter(guard) {
         fire_one(guard, at, machine);
@@ -30,7 +30,7 @@ pub fn fire_for(guard: &CpuGuard, tracer: &Arc<Tracer>, machine: &KernelMachine<
     }
 }
 
-#[inline]
+#[inline(always)]
 fn fire_one(guard: &CpuGuard, at: &EcbRef, machine: &KernelMachine<'_>) {
     if let Some(fault) = at.tracer.engine.fire(guard.cpu(), at.ecb, machine) {
         fire_error(guard, &at.tracer, machine, &fault);

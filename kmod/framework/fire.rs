@@ -98,7 +98,7 @@ impl<'a> FireArgs<'a> {
 /// Fires `probe` for every consumer that has enabled it.
 ///
 /// May be called in any context in which RCU is watching, NMI included. Takes no lock, does not sleep or allocate.
-#[inline]
+#[inline(always)]
 pub fn fire(probe: ProbeRef, args: &FireArgs<'_>) {
     match CpuGuard::enter() {
         Some(guard) => ecb::fire_all(&guard, &KernelMachine::new(&guard, probe, args)),

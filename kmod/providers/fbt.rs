@@ -32,7 +32,7 @@ struct Fbt;
 
 impl Shape for Fbt {
     #[inline]
-    fn entry(probe: ProbeRef, caller: u64, regs: &Regs) {
+    fn entry(_kind: usize, probe: ProbeRef, caller: u64, regs: &Regs) {
         fire(probe, &FireArgs::new(Args::Function(regs)).caller(caller));
     }
 
@@ -181,7 +181,7 @@ fn create(
     module: Option<&[u8]>,
     func: &[u8],
 ) -> Result<Site> {
-    let site = Site::create(batch, ip, module.unwrap_or(KERNEL), func)?;
+    let site = Site::create(batch, ip, 0, module.unwrap_or(KERNEL), func)?;
     if let Some(module) = module {
         // Functions come in the order of their addresses, so it is nearly always the last one.
         let at = match loaded.iter().rposition(|l| *l.module == *module) {

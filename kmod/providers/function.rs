@@ -7,7 +7,11 @@
 //! fires; the tracer calls the function's entry as long as it is not empty, and the return of those calls whose entry asked for
 //! it.
 //!
-//! A probe's cookie is the function's address, turned left by one bit, with the end in the lowest bit; kernel
+//! A function may have two sites, of two [kinds](Shape::kind): a call fires those of one. They share what ftrace knows of the
+//! function, which is called as long as one of them is armed: two tracers at one function would cost more than both firings.
+//! A site's *place* is the function's address with the kind in its lowest bit.
+//!
+//! A probe's cookie is its place, turned left by one bit, with the end in the lowest bit; kernel
 //! addresses have their upper bit set, which is what the turn overwrites.
 
 use crate::framework::{Batch, Failed, ProbeRef};
@@ -41,16 +45,19 @@ impl End {
 const ENTRY: u8 = 1;
 const RETURN: u8 = 2;
 
+/// The second kind of a function's sites. No function begins at an odd address.
+pub const OTHER: usize = 1;
+
 /// What differs between the providers: how a firing looks.
 pub trait Shape: Send + Sync + 'static {
-    /// Whether a call is one that fires at all; asked at its entry, for the return too.
+    /// Which of a function's sites a call fires, 0 or [`OTHER`]; asked at its entry, for the return too.
     #[inline]
-    fn is_ours() -> bool {
-        true
+    fn kind() -> usize {
+        0
     }
 
-    /// Fires the probe of a call.
-    fn entry(probe: ProbeRef, caller: u64, regs: &Regs);
+    /// Fires the probe of a call of this kind.
+    fn entry(kind: usize, probe: ProbeRef, caller: u64, regs: &Regs);
 
     /// Fires the probe of a return.
     fn leave(probe: ProbeRef, caller: u64, value: u64);
@@ -58,7 +65,7 @@ pub trait Shape: Send + Sync + 'static {
 
 /// A function with probes.
 pub struct Site {
-    ip: AtomicUsize,
+    place: AtomicUsize,
     entry: ProbeRef,
     leave: ProbeRef,
     /// Read in probe context.
@@ -68,12 +75,19 @@ pub struct Site {
 }
 
 impl Site {
-    /// Creates the probes `entry` and `return` of the function at `ip`.
-    pub fn create(batch: &mut Batch<'_>, ip: usize, module: &[u8], func: &[u8]) -> Result<Self> {
-        let entry = batch.create(module, func, b"entry", cookie(ip, End::Entry))?;
-        let leave = batch.create(module, func, b"return", cookie(ip, End::Return))?;
+    /// Creates the probes `entry` and `return` of the function at `ip`, for calls of one kind.
+    pub fn create(
+        batch: &mut Batch<'_>,
+        ip: usize,
+        kind: usize,
+        module: &[u8],
+        func: &[u8],
+    ) -> Result<Self> {
+        let place = ip | kind;
+        let entry = batch.create(module, func, b"entry", cookie(place, End::Entry))?;
+        let leave = batch.create(module, func, b"return", cookie(place, End::Return))?;
         Ok(Self {
-            ip: AtomicUsize::new(ip),
+            place: AtomicUsize::new(place),
             entry,
             leave,
             armed: AtomicU8::new(0),
@@ -87,6 +101,17 @@ impl Site {
         new & end.bit() != 0
     }
 
+    /// Where the function is.
+    fn address(&self) -> usize {
+        self.ip() & !OTHER
+    }
+
+    /// What is armed and what is about to be.
+    fn state(&self) -> (u8, u8) {
+        let armed = self.armed.load(Ordering::Relaxed);
+        (armed, self.wanted.load(Ordering::Relaxed))
+    }
+
     /// Both probes.
     pub fn probes(&self) -> [ProbeRef; 2] {
         [self.entry, self.leave]
@@ -97,20 +122,20 @@ impl Site {
 impl Keyed for Site {
     #[inline]
     fn ip(&self) -> usize {
-        self.ip.load(Ordering::Relaxed)
+        self.place.load(Ordering::Relaxed)
     }
 
     fn key(&self) -> u64 {
         u64::from(self.entry.id()) << 32 | u64::from(self.leave.id())
     }
 
-    fn move_to(&self, ip: usize) {
-        self.ip.store(ip, Ordering::Relaxed);
+    fn move_to(&self, place: usize) {
+        self.place.store(place, Ordering::Relaxed);
     }
 }
 
-fn cookie(ip: usize, end: End) -> u64 {
-    (ip as u64) << 1 | u64::from(end == End::Return)
+fn cookie(place: usize, end: End) -> u64 {
+    (place as u64) << 1 | u64::from(end == End::Return)
 }
 
 fn decode(cookie: u64) -> (usize, End) {
@@ -130,20 +155,20 @@ struct SiteHooks<S> {
 
 impl<S: Shape> Hooks for SiteHooks<S> {
     #[inline]
-    fn entry(&self, ip: usize, caller: u64, regs: &Regs) -> bool {
-        let Some(site) = self.map.get(ip).filter(|_| S::is_ours()) else {
-            return false;
-        };
+    fn entry(&self, ip: usize, caller: u64, regs: &Regs) -> Option<usize> {
+        let kind = S::kind();
+        let place = ip | kind;
+        let site = self.map.get(place)?;
         let armed = site.armed.load(Ordering::Relaxed);
         if armed & ENTRY != 0 {
-            S::entry(site.entry, caller, regs);
+            S::entry(kind, site.entry, caller, regs);
         }
-        armed & RETURN != 0
+        (armed & RETURN != 0).then_some(place)
     }
 
     #[inline]
-    fn leave(&self, ip: usize, caller: u64, value: u64, _first: u64) {
-        if let Some(site) = self.map.get(ip) {
+    fn leave(&self, place: usize, caller: u64, value: u64, _first: u64) {
+        if let Some(site) = self.map.get(place) {
             if site.armed.load(Ordering::Relaxed) & RETURN != 0 {
                 S::leave(site.leave, caller, value);
             }
@@ -192,18 +217,22 @@ impl<S: Shape> FunctionProbes<S> {
         let checked = Validity::new();
         let mut batch = ProbeBatch::default();
         for probe in probes {
-            let (ip, end) = decode(probe.cookie());
-            let valid = checked.as_ref().is_ok_and(|c| c.check(ip));
-            let site = self.map().get(ip).filter(|_| valid).ok_or(ENOENT);
+            let (place, end) = decode(probe.cookie());
+            let valid = checked.as_ref().is_ok_and(|c| c.check(place & !OTHER));
+            let site = self.map().get(place).filter(|_| valid).ok_or(ENOENT);
             if let Err(error) = site.and_then(|site| batch.want(site, end, true)) {
                 failed.add(probe, error);
             }
         }
         if let Err(error) = self.switch(&batch) {
             for probe in probes {
-                let (ip, end) = decode(probe.cookie());
+                let (place, end) = decode(probe.cookie());
                 // The others have been noted above.
-                if self.map().get(ip).is_some_and(|site| site.is_wanted(end)) {
+                if self
+                    .map()
+                    .get(place)
+                    .is_some_and(|site| site.is_wanted(end))
+                {
                     failed.add(probe, error);
                 }
             }
@@ -215,8 +244,8 @@ impl<S: Shape> FunctionProbes<S> {
     pub fn disable(&self, probes: &[ProbeRef]) {
         let mut batch = ProbeBatch::default();
         for probe in probes {
-            let (ip, end) = decode(probe.cookie());
-            let Some(site) = self.map().get(ip) else {
+            let (place, end) = decode(probe.cookie());
+            let Some(site) = self.map().get(place) else {
                 continue;
             };
             if batch.want(site, end, false).is_err() {
@@ -227,8 +256,8 @@ impl<S: Shape> FunctionProbes<S> {
         if self.switch(&batch).is_err() {
             batch.give_up();
             for probe in probes {
-                let (ip, end) = decode(probe.cookie());
-                if let Some(site) = self.map().get(ip) {
+                let (place, end) = decode(probe.cookie());
+                if let Some(site) = self.map().get(place) {
                     self.disable_one(site, end);
                 }
             }
@@ -239,9 +268,9 @@ impl<S: Shape> FunctionProbes<S> {
     fn disable_one(&self, site: &Site, end: End) {
         let old = site.armed.load(Ordering::Relaxed);
         let new = old & !end.bit();
-        let ip = [site.ip()];
+        let ip = [site.address()];
         let mut change = Change::default();
-        if old != 0 && new == 0 {
+        if old != 0 && new == 0 && self.other(site).0 == 0 {
             change.drop = &ip;
         }
         let switch = || {
@@ -253,16 +282,25 @@ impl<S: Shape> FunctionProbes<S> {
         }
     }
 
+    /// What is armed and what is about to be of the function's other site.
+    fn other(&self, site: &Site) -> (u8, u8) {
+        let other = self.map().get(site.ip() ^ OTHER);
+        other.map_or((0, 0), Site::state)
+    }
+
     fn switch(&self, batch: &ProbeBatch<'_>) -> Result {
         let (mut add, mut drop) = (KVVec::new(), KVVec::new());
         let mut returns = false;
         for site in batch.sites.iter() {
-            let old = site.armed.load(Ordering::Relaxed);
-            let new = site.wanted.load(Ordering::Relaxed);
-            if old == 0 {
-                add.push(site.ip(), GFP_KERNEL)?;
-            } else if new == 0 {
-                drop.push(site.ip(), GFP_KERNEL)?;
+            let ((old, new), (others_old, others_new)) = (site.state(), self.other(site));
+            let was = old | others_old != 0;
+            let will = new | others_new != 0;
+            // Where both of a function's sites change, one of them speaks for both.
+            let silent = site.ip() & OTHER != 0 && others_old != others_new;
+            match (was, will) {
+                (false, true) if !silent => add.push(site.address(), GFP_KERNEL)?,
+                (true, false) if !silent => drop.push(site.address(), GFP_KERNEL)?,
+                _ => {}
             }
             returns |= new & RETURN != 0;
         }

@@ -12,10 +12,10 @@
 //!
 //! System calls of 32-bit programs, which 64-bit programs can do too (`int $0x80`), have probes of their own, of the module
 //! `ia32`; a description without a module means both. They have functions of their own, but for those without
-//! arguments: there the task tells at the entry which of the two it is. So there are two sets of sites, each of which lets the
-//! other's calls pass. The entry alone decides: a task that executes another program may change sides in its call.
+//! arguments: there the task tells at the entry which of the two it is, and the function has two sites. The entry alone
+//! decides: a task that executes another program may change sides in its call.
 
-use super::function::{FunctionProbes, Shape, Site};
+use super::function::{FunctionProbes, Shape, Site, OTHER};
 use super::KERNEL;
 use crate::framework::{
     fire, Args, Batch, Failed, FireArgs, Framework, ProbeRef, Provider, Registration,
@@ -33,40 +33,27 @@ use kernel::sync::{Arc, SetOnce};
 /// How 32-bit programs' system calls are called where a probe's description names a module.
 const IA32: &[u8] = b"ia32";
 
-/// How system calls fire.
-struct Native;
+/// How system calls fire. Those of 32-bit programs are the [`OTHER`] kind.
+struct Calls;
 
-impl Shape for Native {
+impl Shape for Calls {
     #[inline]
-    fn is_ours() -> bool {
-        !syscalls::in_ia32()
+    fn kind() -> usize {
+        match syscalls::in_ia32() {
+            true => OTHER,
+            false => 0,
+        }
     }
 
     #[inline]
-    fn entry(probe: ProbeRef, caller: u64, _regs: &Regs) {
+    fn entry(kind: usize, probe: ProbeRef, caller: u64, _regs: &Regs) {
+        if kind == OTHER {
+            let words = syscalls::ia32_args();
+            fire(probe, &FireArgs::new(Args::Words(&words)).caller(caller));
+            return;
+        }
         // The function's own argument is the set of registers that the task came with, no more.
         fire(probe, &FireArgs::new(Args::Syscall).caller(caller));
-    }
-
-    #[inline]
-    fn leave(probe: ProbeRef, caller: u64, value: u64) {
-        fire_return(probe, caller, value);
-    }
-}
-
-/// How those of 32-bit programs fire.
-struct Ia32;
-
-impl Shape for Ia32 {
-    #[inline]
-    fn is_ours() -> bool {
-        syscalls::in_ia32()
-    }
-
-    #[inline]
-    fn entry(probe: ProbeRef, caller: u64, _regs: &Regs) {
-        let words = syscalls::ia32_args();
-        fire(probe, &FireArgs::new(Args::Words(&words)).caller(caller));
     }
 
     #[inline]
@@ -90,8 +77,7 @@ fn fire_return(probe: ProbeRef, caller: u64, value: u64) {
 
 /// The provider.
 struct SyscallProvider {
-    native: FunctionProbes<Native>,
-    ia32: FunctionProbes<Ia32>,
+    functions: FunctionProbes<Calls>,
     known: SetOnce<KVVec<Known>>,
 }
 
@@ -99,7 +85,6 @@ struct SyscallProvider {
 struct Known {
     probe: ProbeId,
     entry: bool,
-    ia32: bool,
     /// The types of its arguments.
     types: Option<Syscall>,
 }
@@ -109,20 +94,6 @@ impl SyscallProvider {
         let known = self.known.as_ref()?;
         let at = known.binary_search_by_key(&probe.id(), |k| k.probe);
         known.get(at.ok()?)
-    }
-
-    fn is_ia32(&self, probe: ProbeRef) -> bool {
-        self.known(probe).is_some_and(|known| known.ia32)
-    }
-
-    /// Calls `f` with the pieces of `probes` that are of one kind, and whether that is `ia32`.
-    fn by_kind(&self, probes: &[ProbeRef], mut f: impl FnMut(bool, &[ProbeRef])) {
-        for group in probes.chunk_by(|a, b| self.is_ia32(a) == self.is_ia32(b)) {
-            f(
-                group.first().is_some_and(|probe| self.is_ia32(probe)),
-                group,
-            );
-        }
     }
 }
 
@@ -152,17 +123,11 @@ impl Provider for SyscallProvider {
     }
 
     fn enable(&self, probes: &[ProbeRef], failed: &mut Failed) {
-        self.by_kind(probes, |ia32, probes| match ia32 {
-            true => self.ia32.enable(probes, failed),
-            false => self.native.enable(probes, failed),
-        });
+        self.functions.enable(probes, failed);
     }
 
     fn disable(&self, probes: &[ProbeRef]) {
-        self.by_kind(probes, |ia32, probes| match ia32 {
-            true => self.ia32.disable(probes),
-            false => self.native.disable(probes),
-        });
+        self.functions.disable(probes);
     }
 
     fn argdesc(&self, probe: ProbeRef, n: u32, desc: &mut ArgDesc) -> bool {
@@ -213,8 +178,7 @@ fn put_type(field: &mut [u8], text: &[u8]) -> bool {
 pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
     let provider = Arc::new(
         SyscallProvider {
-            native: FunctionProbes::new()?,
-            ia32: FunctionProbes::new()?,
+            functions: FunctionProbes::new()?,
             known: SetOnce::new(),
         },
         GFP_KERNEL,
@@ -223,8 +187,9 @@ pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
     registration.populate(|batch| {
         let calls = syscalls::all()?;
         let mut known = KVVec::new();
-        provider.native.add(native(batch, &calls, &mut known)?)?;
-        provider.ia32.add(ia32(batch, &calls, &mut known)?)?;
+        let functions = &provider.functions;
+        functions.add(native(batch, &calls, &mut known)?)?;
+        functions.add(ia32(batch, &calls, &mut known)?)?;
         sort(&mut known, |a, b| a.probe < b.probe);
         provider.known.populate(known);
         Ok(())
@@ -244,8 +209,8 @@ fn native(
             left_out(call.display());
             continue;
         };
-        let site = Site::create(batch, ip, KERNEL, call.name())?;
-        know(&site, false, Some(*call), known)?;
+        let site = Site::create(batch, ip, 0, KERNEL, call.name())?;
+        know(&site, Some(*call), known)?;
         sites.push(site, GFP_KERNEL)?;
     }
     Ok(sites)
@@ -261,8 +226,8 @@ fn ia32(batch: &mut Batch<'_>, calls: &[Syscall], known: &mut KVVec<Known>) -> R
             continue;
         };
         let types = calls.iter().find(|other| other.name() == call.name());
-        let site = Site::create(batch, ip, IA32, call.name())?;
-        know(&site, true, types.copied(), known)?;
+        let site = Site::create(batch, ip, OTHER, IA32, call.name())?;
+        know(&site, types.copied(), known)?;
         sites.push(site, GFP_KERNEL)?;
     }
     Ok(sites)
@@ -272,13 +237,12 @@ fn left_out(name: &str) {
     pr_info!("syscall: {} left out, it cannot be traced\n", name);
 }
 
-fn know(site: &Site, ia32: bool, types: Option<Syscall>, known: &mut KVVec<Known>) -> Result {
+fn know(site: &Site, types: Option<Syscall>, known: &mut KVVec<Known>) -> Result {
     for (entry, probe) in [true, false].into_iter().zip(site.probes()) {
         let probe = probe.id();
         let new = Known {
             probe,
             entry,
-            ia32,
             types,
         };
         known.push(new, GFP_KERNEL)?;

@@ -27,11 +27,12 @@ use kernel::sync::{new_mutex, Mutex};
 
 /// What is called for traced functions, in whatever context they are called.
 pub trait Hooks: Send + Sync + 'static {
-    /// A function, patched at `ip`, was called from before `caller`. Whether `leave` is wanted of this call.
-    fn entry(&self, ip: usize, caller: u64, regs: &Regs) -> bool;
+    /// A function, patched at `ip`, was called from before `caller`. What `leave` is to be told, if it is wanted of this call.
+    fn entry(&self, ip: usize, caller: u64, regs: &Regs) -> Option<usize>;
 
-    /// A call that `entry` wanted, with `first` as its first argument, returns `value` to `caller`. Preemption is off.
-    fn leave(&self, ip: usize, caller: u64, value: u64, first: u64);
+    /// A call that `entry` wanted, for which it said `place`, with `first` as its first argument, returns `value` to `caller`.
+    /// Preemption is off.
+    fn leave(&self, place: usize, caller: u64, value: u64, first: u64);
 }
 
 /// What to change in one go.
@@ -188,9 +189,9 @@ unsafe extern "C" fn on_entry<H: Hooks>(
     let raw = fregs.cast::<bindings::__arch_ftrace_regs>().cast();
     // SAFETY: By the invariant of `Tracer`; the registers are nobody else's during the callback, and not changed below.
     let (tracer, regs) = unsafe { (&*(*ops).private.cast::<Tracer<H>>(), Regs::from_ptr(raw)) };
-    if tracer.hooks.entry(ip, parent as u64, regs) {
+    if let Some(place) = tracer.hooks.entry(ip, parent as u64, regs) {
         // SAFETY: The registers are those of a function's entry.
-        unsafe { bindings::dtrace_returns_hook(tracer.returns.get(), ip, raw) };
+        unsafe { bindings::dtrace_returns_hook(tracer.returns.get(), place, raw) };
     }
 }
 

@@ -73,12 +73,12 @@ mod tests {
     struct Watch(Arc<Calls>);
 
     impl Hooks for Watch {
-        fn entry(&self, _ip: usize, _caller: u64, regs: &Regs) -> bool {
+        fn entry(&self, ip: usize, _caller: u64, regs: &Regs) -> Option<usize> {
             if regs.function_arg(0) != 144 {
                 self.0.wrong.fetch_add(1, Ordering::Relaxed);
             }
             self.0.entries.fetch_add(1, Ordering::Relaxed);
-            true
+            Some(ip)
         }
 
         fn leave(&self, _ip: usize, _caller: u64, value: u64, first: u64) {

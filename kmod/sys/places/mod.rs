@@ -137,17 +137,15 @@ impl<T> FunctionHooks<T> {
 }
 
 impl<T: Passed> Hooks for FunctionHooks<T> {
-    fn entry(&self, ip: usize, caller: u64, regs: &Regs) -> bool {
-        let Some(function) = self.at(ip) else {
-            return false;
-        };
+    fn entry(&self, ip: usize, caller: u64, regs: &Regs) -> Option<usize> {
+        let function = self.at(ip)?;
         let armed = function.armed.load(Ordering::Relaxed);
         if let (ENTRY, Some(place)) = (armed & ENTRY, function.entry) {
             let args: [u64; ARGUMENTS] = core::array::from_fn(|n| regs.function_arg(n));
             let args = &args;
             self.passed.passed(place, &Call { args, caller });
         }
-        armed & RETURN != 0
+        (armed & RETURN != 0).then_some(ip)
     }
 
     fn leave(&self, ip: usize, caller: u64, value: u64, first: u64) {
