@@ -94,7 +94,7 @@ fn command(command: &mut Command) -> io::Result<()> {
 
 fn idle() -> io::Result<Vec<f64>> {
     IDLE.iter()
-        .map(|operation| measure(*operation).map(|cost| cost.cheapest))
+        .map(|operation| measure(*operation).map(|cost| cost.usual))
         .collect()
 }
 
@@ -141,7 +141,7 @@ fn figure(scenario: &Scenario, base: &Cost, tracing: Tracing) -> io::Result<f64>
     sleep(Duration::from_secs(2));
     let work = (tracing.work()? - before) as f64;
     let output = tracing.finish()?;
-    let added = (cost.cheapest - base.cheapest) / events;
+    let added = (cost.usual - base.usual) / events;
     let (value, expected) = match scenario.figure {
         Figure::Probe | Figure::Lost => (added, turns * events),
         Figure::Unseen => (added, 0.0),
@@ -283,7 +283,7 @@ fn print_table(rows: &[Row], base: &BTreeMap<&str, Cost>) -> bool {
         eprintln!("{note}");
     }
     if let Some(Ok(others)) = find("S2o", Tracer::Ours).map(|row| &row.value) {
-        if others.abs() > base[Operation::Read.name()].cheapest * SAME {
+        if others.abs() > base[Operation::Read.name()].usual * SAME {
             eprintln!("FAILED: a system call that is not traced pays for one that is");
             good = false;
         }
