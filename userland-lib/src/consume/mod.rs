@@ -29,7 +29,7 @@ pub use places::Places;
 use crate::handle::{plain, Buffer, Device};
 use crate::options::Options;
 use crate::render::line::Flow;
-use crate::render::{message, Aggregations, Symbolizer, Zone};
+use crate::render::{message, Aggregations, Style, Symbolizer, Zone};
 use crate::statement::{AggVarId, Statement};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::fault::Fault;
@@ -120,6 +120,8 @@ pub struct Consumer {
     status: Status,
     room: Vec<u8>,
     text: Vec<u8>,
+    /// How values look, by the options as the record that is being walked finds them.
+    style: Style,
     /// Whether the aggregations were taken in after the records that are being walked.
     fresh: bool,
 }
@@ -220,6 +222,7 @@ impl Consumer {
             self.queue.push(cpu, snapshot);
         }
         self.fresh = false;
+        self.style = walk::style(options);
         // The queue is taken out while its records are walked, which changes everything else.
         let mut queue = std::mem::take(&mut self.queue);
         let temporal = options.is_on(Opt::Temporal);

@@ -96,17 +96,11 @@ impl<'a> Group<'a> {
     }
 
     /// The arguments of a format. Fields of no size are calls without arguments.
-    fn args(&self, kinds: &[statement::Kind]) -> Vec<Datum<'a>> {
-        let mut args = Vec::with_capacity(self.fields.len());
-        for (at, field) in self.fields.iter().enumerate() {
-            if field.size > 0 {
-                args.push(Datum::new(
-                    kind(kinds.get(at).copied(), field),
-                    self.data(at),
-                ));
-            }
-        }
-        args
+    fn args<'s>(&'s self, kinds: &'s [statement::Kind]) -> impl Iterator<Item = Datum<'a>> + 's {
+        let fields = self.fields.iter().enumerate();
+        fields
+            .filter(|(_, field)| field.size > 0)
+            .map(|(at, field)| Datum::new(kind(kinds.get(at).copied(), field), self.data(at)))
     }
 }
 
@@ -240,7 +234,7 @@ impl Consumer {
         this: &EnabledProbe,
         group: &Group<'_>,
     ) -> Result<(), ConsumeError> {
-        let style = style(options);
+        let style = self.style.clone();
         let renderer = renderer(context, options, &style);
         let statement = statement::find(context.statements, statement::FIRST, group.fields[0].uarg);
         let failed = |sink: &mut Sink<'_>, reason: String| {
@@ -255,7 +249,7 @@ impl Consumer {
         match statement {
             Some(Statement::Printf(print)) => {
                 let args = group.args(&print.args);
-                if let Err(error) = renderer.printf(text, &print.format, &args) {
+                if let Err(error) = renderer.printf(text, &print.format, args) {
                     failed(sink, error.to_string());
                 }
             }
@@ -312,6 +306,7 @@ impl Consumer {
                         format!("couldn't set option \"{name}\" to \"{value}\": {error}\n"),
                     );
                 }
+                self.style = self::style(options);
             }
             Some(Statement::Exit) => {
                 self.exit_status = group.number().and_then(|status| i32::try_from(status).ok());
@@ -380,7 +375,7 @@ fn formatted(renderer: &Renderer<'_>, print: &Print, group: &Group<'_>) -> Resul
     let mut text = Vec::new();
     let args = group.args(&print.args);
     renderer
-        .printf(&mut text, &print.format, &args)
+        .printf(&mut text, &print.format, args)
         .map_err(|error| error.to_string())?;
     String::from_utf8(text).map_err(|_| "the text of the call is no UTF-8".to_owned())
 }

@@ -8,7 +8,7 @@
 //! so a value that does not fit its conversion is an error, not a panic; nothing is printed then.
 
 use std::{
-    borrow::Cow,
+    borrow::{Borrow, Cow},
     net::{Ipv4Addr, Ipv6Addr},
 };
 
@@ -37,16 +37,17 @@ pub(super) struct Unfit;
 
 impl Renderer<'_> {
     /// Appends `format` with `args`.
-    pub fn printf(
+    pub fn printf<'d, D: Borrow<Datum<'d>>>(
         &self,
         out: &mut Vec<u8>,
         format: &Format,
-        args: &[Datum<'_>],
+        args: impl IntoIterator<Item = D>,
     ) -> Result<(), RenderError> {
-        let mut args = args.iter();
+        let mut args = args.into_iter();
         self.format(out, format, |_, spec, conv, out| {
             let spec = spec.resolve(&mut args)?;
             let datum = args.next().ok_or(None)?;
+            let datum = datum.borrow();
             self.convert(out, conv.kind, conv.size, &spec, datum)
                 .map_err(|Unfit| Some(datum.data.len()))
         })
@@ -176,13 +177,14 @@ pub(super) struct Unresolved<'a>(pub &'a Conversion);
 
 impl Unresolved<'_> {
     /// Takes the values of `*` from `args`. A negative width adjusts to the left; a negative precision is none.
-    pub fn resolve<'d, 'x: 'd>(
+    pub fn resolve<'d, D: Borrow<Datum<'d>>>(
         self,
-        args: &mut impl Iterator<Item = &'d Datum<'x>>,
+        args: &mut impl Iterator<Item = D>,
     ) -> Result<Spec, Option<usize>> {
         let Self(conv) = self;
         let mut star = || -> Result<i64, Option<usize>> {
             let datum = args.next().ok_or(None)?;
+            let datum = datum.borrow();
             // As C does: an int.
             let value = datum.signed().ok_or(Some(datum.data.len()))?;
             Ok(i64::from(value as i32))
@@ -513,7 +515,7 @@ mod tests {
         let text = render(&Style::default(), |r, out| {
             let format = Format::parse("%Y").unwrap();
             let data = 0u64.to_ne_bytes();
-            r.printf(out, &format, &[Datum::new(UNSIGNED, &data)])
+            r.printf(out, &format, [Datum::new(UNSIGNED, &data)])
                 .unwrap();
         });
         assert_eq!(text, "1970 Jan  1 00:00:00");
