@@ -11,7 +11,6 @@ mod arming;
 mod enabling;
 #[cfg(test)]
 mod enabling_tests;
-pub mod glob;
 #[cfg(test)]
 mod host_tests;
 mod names;

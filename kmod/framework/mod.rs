@@ -21,7 +21,6 @@ mod ecb;
 mod enabling;
 mod ends;
 mod fire;
-mod glob;
 #[cfg(CONFIG_KUNIT = "y")]
 mod kunit;
 mod machine;

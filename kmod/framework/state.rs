@@ -6,11 +6,11 @@
 //! One mutex guards it; here it has been taken. Providers are called with it held, in whichever way they are called.
 
 use super::enabling::Attached;
-use super::glob;
 use super::provider::{Batch, Description, Provider};
 use super::table::Table;
 use crate::sys::rculist::Writer;
 use dtrace_engine::Consumer;
+use dtrace_uapi::glob;
 use dtrace_uapi::ioctl::PRIV_KERNEL;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;

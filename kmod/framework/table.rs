@@ -10,12 +10,12 @@
 //! chain of probes that have it, of several the shortest; else one glob is compared with the names, which are half as many as the
 //! probes; only a description without any part looks at everything.
 
-use super::glob;
 use super::names::{Name, Names};
 use super::probe::{Part, Probe, ProbeRef};
 use super::provider::Description;
 use crate::sys::arena::{Arena, Strings};
 use dtrace_engine::mem::sort::sort;
+use dtrace_uapi::glob;
 use dtrace_uapi::limits::{FUNCNAMELEN, MODNAMELEN, NAMELEN, PROVNAMELEN};
 use dtrace_uapi::types::ProbeId;
 use kernel::alloc::KVVec;

@@ -18,7 +18,7 @@
 //! Everything that crosses `/dev/dtrace` is defined here and nowhere else: the encoding of DIF ([`dif`]) with
 //! its variables ([`var`]), subroutines ([`subr`]) and actions ([`action`]); the DOF container that carries an
 //! enabling into the kernel ([`dof`]); the control calls and their structures ([`ioctl`]); options ([`option`]),
-//! faults ([`fault`]) and limits ([`limits`]). Module and library compile this very source; a C header is
+//! faults ([`fault`]) and limits ([`limits`]); what a glob in a probe description stands for ([`glob`]). Module and library compile this very source; a C header is
 //! generated from it.
 //!
 //! Numbers and layouts are those of illumos and FreeBSD DTrace wherever the two agree, so that what is known
@@ -34,6 +34,7 @@ pub mod dif;
 pub mod disasm;
 pub mod dof;
 pub mod fault;
+pub mod glob;
 pub mod ioctl;
 pub mod limits;
 mod numbered;

@@ -14,7 +14,7 @@ use std::{
 
 use dtrace::handle::{fill, text, Buffer, Device};
 use dtrace_engine::{Config, Consumer, Cpu, Ecb, Enabling, Features, Privileges, Reason, Which};
-use dtrace_framework::glob;
+use dtrace_uapi::glob;
 use dtrace_uapi::{
     dif::{DIF_NREGS, DIF_NTREGS, DIF_VERSION},
     ioctl::{

@@ -1,7 +1,8 @@
-// SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
 
-//! Globs as DTrace's probe descriptions know them.
+//! Globs as DTrace's probe descriptions know them. The module matches them with its probes, the library with what processes
+//! have mapped: a description means the same to both.
 //!
 //! `*` is any text, `?` any byte, `[abc]`, `[a-z]` and `[!a-z]` sets, and `\` takes the next byte literally. A `[` that is never
 //! closed is a plain bracket. The matcher keeps one place to come back to, the last `*`, which is enough: if the text
