@@ -7,13 +7,15 @@
 use dtrace::compile::{Compiler, Settings};
 use dtrace::fixture::Little;
 use dtrace::handle::{libraries, Library};
+use dtrace::pid::{Code, Object};
 use dtrace::source::Source;
 use dtrace::types::btf::{Btf, KernelBtf};
 use dtrace::world::{
-    ArgInfo, ProbeInfo, ProbePattern, ProbeSource, Symbol, SymbolSource, TypeSource,
+    ArgInfo, ProbeInfo, ProbePattern, ProbeSource, ProcessSource, Symbol, SymbolSource, TypeSource,
 };
 use dtrace_uapi::types::ProbeId;
 use std::fmt::Write;
+use std::io;
 use std::sync::Arc;
 
 const LINES: usize = 200;
@@ -39,6 +41,16 @@ impl TypeSource for Running {
 
     fn modules(&self) -> Vec<String> {
         TypeSource::modules(&self.0)
+    }
+}
+
+impl ProcessSource for Running {
+    fn objects(&self, pid: u32) -> io::Result<Vec<Object>> {
+        self.1.objects(pid)
+    }
+
+    fn code(&self, object: &Object) -> io::Result<Code> {
+        self.1.code(object)
     }
 }
 

@@ -1,25 +1,29 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A little kernel for tests: the types of [`fixture::kernel`], a few symbols, and probes of any name.
+//! A little kernel for tests: the types of [`fixture::kernel`], a few symbols, probes of any name, and one process.
 //!
 //! It is always the same, so what the compiler makes of a program in it can be kept beside the program. And the pieces
 //! of text that programs are made of, for what makes programs at random.
 
+use crate::pid::{Binding, Code, Function, Instructions, Object, Text};
 use crate::types::btf::{fixture, Btf};
 use crate::world::{
-    ArgInfo, ProbeInfo, ProbePattern, ProbeSource, Symbol, SymbolSource, TypeSource,
+    ArgInfo, ProbeInfo, ProbePattern, ProbeSource, ProcessSource, Symbol, SymbolSource, TypeSource,
 };
 use dtrace_uapi::types::ProbeId;
+use std::io;
 use std::sync::Arc;
 
-/// Every probe but those of `nosuch` or named `entyr`. Those of the provider `strange` have arguments that nobody can read.
+/// Every probe but those of `nosuch` or named `entyr`, and those in its process. Those of the provider `strange` have arguments that nobody can read.
 pub struct Little(Arc<Btf>);
 
 /// Number of `strange:::type`, whose argument has a type that there is not.
 const TYPE: ProbeId = 2;
 /// Number of `strange:::translated`, whose argument has no translator.
 const TRANSLATED: ProbeId = 3;
+/// The provider of probes in its process, and the process.
+const PROCESS: (&str, u32) = ("pid7", 7);
 
 impl Default for Little {
     fn default() -> Self {
@@ -31,7 +35,7 @@ impl ProbeSource for Little {
     fn matching(&self, pattern: &ProbePattern, limit: usize) -> Vec<ProbeInfo> {
         let parts = [&pattern.provider, &pattern.module, &pattern.name];
         let unknown = parts.iter().any(|part| *part == "nosuch") || pattern.name == "entyr";
-        if unknown || pattern.id > 100 {
+        if unknown || pattern.id > 100 || pattern.provider == PROCESS.0 {
             return Vec::new();
         }
         let probe = |func: &str| ProbeInfo {
@@ -90,6 +94,54 @@ impl SymbolSource for Little {
                 address: 0xffff_ffff_8200_0000,
                 module: "vmlinux".to_owned(),
             })
+    }
+}
+
+/// A program with `main()` and with `go()`, of which `_go` is the weak name, and a library with `_exit()`, of some instructions
+/// each; a library that cannot be read.
+impl ProcessSource for Little {
+    fn objects(&self, pid: u32) -> io::Result<Vec<Object>> {
+        if pid != PROCESS.1 {
+            return Err(io::Error::from_raw_os_error(
+                nix::errno::Errno::ESRCH as i32,
+            ));
+        }
+        let object = |path: &str| Object {
+            name: path.rsplit('/').next().unwrap_or(path).to_owned(),
+            path: path.to_owned(),
+            file: path.into(),
+            is_program: path == "/bin/prog",
+        };
+        let paths = ["/bin/prog", "/lib/libc.so.6", "/lib/libcrypt.so.1"];
+        Ok(paths.map(object).into())
+    }
+
+    fn code(&self, object: &Object) -> io::Result<Code> {
+        // push %rbp; mov %rsp,%rbp; xor %eax,%eax; pop %rbp; ret
+        let code = [0x55, 0x48, 0x89, 0xe5, 0x31, 0xc0, 0x5d, 0xc3];
+        let size = code.len() as u64;
+        let function = |name: &str, index: u64, binding| Function {
+            name: name.to_owned(),
+            address: 0x401000 + index * size,
+            size,
+            binding,
+        };
+        let functions = match object.name.as_str() {
+            "prog" => vec![
+                function("main", 0, Binding::Global),
+                function("_go", 1, Binding::Weak),
+                function("go", 1, Binding::Global),
+                function("main.cold", 2, Binding::Local),
+            ],
+            "libc.so.6" => vec![function("_exit", 0, Binding::Global)],
+            _ => return Err(io::Error::other("not an ELF file")),
+        };
+        let text = Text {
+            address: 0x401000,
+            offset: 0x1000,
+            bytes: code.repeat(4),
+        };
+        Ok(Code::new(functions, vec![text], Instructions::X86(64)))
     }
 }
 

@@ -21,6 +21,7 @@ pub mod list;
 mod manual;
 pub mod object;
 pub mod options;
+pub mod pid;
 pub mod proc;
 pub mod program;
 pub mod render;

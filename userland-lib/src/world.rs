@@ -1,14 +1,16 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What the compiler asks of the world: probes, types and symbols.
+//! What the compiler asks of the world: probes, types, symbols and processes.
 //!
-//! The compiler itself opens no file and no device. It reaches the running kernel through these three traits, all
+//! The compiler itself opens no file and no device. It reaches the running kernel through these four traits, all
 //! of them lazy, so that a program that needs no kernel type costs no reading of BTF, and so that tests compile
 //! against fixtures.
 
+use crate::pid::{Code, Object};
 use crate::types::btf::{Btf, KernelBtf};
 use dtrace_uapi::types::{ProbeId, ProviderAttributes};
+use std::io;
 use std::sync::Arc;
 
 /// A probe description: four patterns, an empty one matching everything, or an id.
@@ -114,19 +116,28 @@ pub trait SymbolSource {
     fn symbol(&self, module: Option<&str>, name: &str) -> Option<Symbol>;
 }
 
+/// The processes that run, for descriptions of probes in them.
+pub trait ProcessSource {
+    /// What the process `pid` runs code of, its program first; an error says why it cannot be looked at.
+    fn objects(&self, pid: u32) -> io::Result<Vec<Object>>;
+
+    /// Functions and text of one of these.
+    fn code(&self, object: &Object) -> io::Result<Code>;
+}
+
 /// All that the compiler asks of the world.
-pub trait World: ProbeSource + TypeSource + SymbolSource {
+pub trait World: ProbeSource + TypeSource + SymbolSource + ProcessSource {
     /// The types alone.
     fn types(&self) -> &dyn TypeSource;
 }
 
-impl<T: ProbeSource + TypeSource + SymbolSource> World for T {
+impl<T: ProbeSource + TypeSource + SymbolSource + ProcessSource> World for T {
     fn types(&self) -> &dyn TypeSource {
         self
     }
 }
 
-/// A world without probes, types and symbols, in which every description is taken to match: what `-n` programs
+/// A world without probes, types, symbols and processes, in which every description is taken to match: what `-n` programs
 /// that are only compiled, and unit tests, need.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Nowhere;
@@ -160,5 +171,15 @@ impl TypeSource for Nowhere {
 impl SymbolSource for Nowhere {
     fn symbol(&self, _module: Option<&str>, _name: &str) -> Option<Symbol> {
         None
+    }
+}
+
+impl ProcessSource for Nowhere {
+    fn objects(&self, _pid: u32) -> io::Result<Vec<Object>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn code(&self, _object: &Object) -> io::Result<Code> {
+        Err(io::ErrorKind::NotFound.into())
     }
 }

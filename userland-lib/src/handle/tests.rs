@@ -6,6 +6,7 @@
 use super::*;
 use crate::anon::{self, Meaning};
 use crate::consume::Event;
+use crate::options::EvalTime;
 use dtrace_uapi::ioctl::{
     AggDesc, ArgDesc, BufDesc, Conf, EprobeDesc, ProbeDesc, ProviderDesc, RecDesc, RecHdr, Status,
 };
@@ -283,6 +284,37 @@ fn the_end_of_the_last_process_ends_tracing() {
         }
         handle.wait(None).unwrap();
     }
+}
+
+#[test]
+fn a_created_process_has_its_libraries_unless_it_is_still_at_its_exec() {
+    let device = Scripted::default();
+    let world = KernelWorld::new(&device);
+    let refused = |until: EvalTime, text: &str| {
+        let mut handle = Handle::new(&world).unwrap();
+        handle.options.compile.nolibs = true;
+        let target = Target::create("cat /dev/null", &[], until).unwrap();
+        let provider = format!("pid{}", target.pid());
+        handle.watch(target);
+        let settings = handle.settings();
+        let Err(Error::Compile(error)) = handle.compile(&Source::argument(text), &settings) else {
+            panic!("{text} compiles");
+        };
+        error.to_string().replace(&provider, "pid$target")
+    };
+    let in_library = "pid$target:libc:_exit:entry";
+    assert_eq!(
+        refused(EvalTime::default(), in_library),
+        "[D_PROC_CREATEFAIL] failed to create entry probe for '_exit': the kernel has no probes in processes"
+    );
+    assert_eq!(
+        refused(EvalTime::Exec, in_library),
+        "[D_PDESC_ZERO] probe description pid$target:libc:_exit:entry does not match any probes"
+    );
+    assert_eq!(
+        refused(EvalTime::Exec, "pid$target:cat:-:7"),
+        "[D_PROC_OFF] offset 0x7 outside of function '-'"
+    );
 }
 
 #[test]

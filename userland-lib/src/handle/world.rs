@@ -1,16 +1,18 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The running kernel as the compiler sees it: probes from the device, types from BTF, symbols from kallsyms.
+//! The running kernel as the compiler sees it: probes from the device, types from BTF, symbols from kallsyms,
+//! processes from `/proc`.
 //!
 //! All of it is lazy. A program without kernel types never opens BTF, one without symbols never reads kallsyms:
 //! the two are most of what starting a tracer costs.
 
 use super::device::{fill, text, Device};
+use crate::pid::{self, Code, Object};
 use crate::symbols::KernelSymbols;
 use crate::types::btf::{Btf, KernelBtf, Proto, TypeId};
 use crate::world::{
-    ArgInfo, ProbeInfo, ProbePattern, ProbeSource, Symbol, SymbolSource, TypeSource,
+    ArgInfo, ProbeInfo, ProbePattern, ProbeSource, ProcessSource, Symbol, SymbolSource, TypeSource,
 };
 use dtrace_uapi::ioctl::ProbeDesc;
 use dtrace_uapi::types::{ProbeId, ProviderAttributes};
@@ -160,6 +162,16 @@ impl SymbolSource for KernelWorld<'_> {
             address: symbol.address,
             module: symbol.module.to_owned(),
         })
+    }
+}
+
+impl ProcessSource for KernelWorld<'_> {
+    fn objects(&self, pid: u32) -> io::Result<Vec<Object>> {
+        pid::objects(pid)
+    }
+
+    fn code(&self, object: &Object) -> io::Result<Code> {
+        pid::code(object)
     }
 }
 

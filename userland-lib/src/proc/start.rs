@@ -11,6 +11,7 @@
 //! Invariant: the process is stopped before and after, and its text is as it was.
 
 use crate::options::EvalTime;
+use crate::symbols::mappings;
 use nix::sys::ptrace::{self, AddressType};
 use nix::sys::signal::Signal;
 use nix::sys::wait::{waitpid, WaitStatus};
@@ -18,6 +19,7 @@ use nix::unistd::Pid;
 use std::fs;
 use std::io;
 use std::ops::Range;
+use std::path::Path;
 
 /// The tag of the program's first instruction in the auxiliary vector.
 const AT_ENTRY: u64 = 9;
@@ -69,15 +71,9 @@ fn entry(vector: &[u8]) -> Option<u64> {
 fn text_of_program(pid: Pid) -> io::Result<Vec<Range<u64>>> {
     let program = fs::read_link(format!("/proc/{pid}/exe"))?;
     let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
-    let range = |line: &str| {
-        let mut words = line.split_ascii_whitespace();
-        let (start, end) = words.next()?.split_once('-')?;
-        let address = |text| u64::from_str_radix(text, 16).ok();
-        let is_code = words.next()?.contains('x');
-        let is_program = line.ends_with(program.to_str()?);
-        (is_code && is_program).then_some(address(start)?..address(end)?)
-    };
-    Ok(maps.lines().filter_map(range).collect())
+    let mappings = mappings(&maps).into_iter();
+    let code = mappings.filter(|mapping| mapping.is_code && Path::new(&mapping.path) == program);
+    Ok(code.map(|mapping| mapping.start..mapping.end).collect())
 }
 
 /// Lets the process run to the instruction at `address`, which is not executed.

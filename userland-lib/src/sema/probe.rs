@@ -7,6 +7,7 @@ use super::hir::{Expr, ExprKind};
 use super::Sema;
 use crate::compile::ProbeSpec;
 use crate::diag::{Diagnostic, Result};
+use crate::pid::{self, Resolved};
 use crate::source::Span;
 use crate::types::Ty;
 use crate::world::{ProbeInfo, ProbePattern};
@@ -99,6 +100,15 @@ fn invalid(text: &str, why: &str, span: Span) -> Box<Diagnostic> {
     )
 }
 
+/// The error that a description names no probes in a process.
+fn refused(error: &pid::Error, span: Span) -> Box<Diagnostic> {
+    let diagnostic = Diagnostic::new(error.tag(), span, error.to_string());
+    match error.note() {
+        Some(note) => diagnostic.note(note),
+        None => diagnostic,
+    }
+}
+
 fn unknown(id: &str, span: Span) -> Box<Diagnostic> {
     let message = format!("invalid probe identifier {id}: Unknown probe identifier");
     Diagnostic::new("D_PDESC_INVAL", span, message)
@@ -108,7 +118,17 @@ impl Sema<'_, '_> {
     /// The probes that a description is for; an error where there are none.
     pub(super) fn probes(&mut self, text: &str, span: Span) -> Result<Context> {
         let pattern = parse(text, self.settings.spec, span)?;
+        let refused = |error: pid::Error| refused(&error, span);
+        let resolved = pid::resolve(self.world, &pattern).map_err(refused)?;
+        let (pattern, places) = match resolved {
+            Some(Resolved { pattern, places }) => (pattern, places),
+            None => (pattern, Vec::new()),
+        };
         let first = self.world.matching(&pattern, 1).into_iter().next();
+        // What is there to probe, and no probe: the kernel makes none in processes.
+        if let (None, Some(place)) = (&first, places.into_iter().next()) {
+            return Err(refused(pid::Error::NotInKernel(place)));
+        }
         if first.is_none() && pattern.id != 0 {
             return Err(unknown(text, span));
         }

@@ -7,4 +7,5 @@ mod kernel;
 mod user;
 
 pub use kernel::{KernelSymbols, Symbol, VMLINUX};
+pub(crate) use user::{mappings, Mapping};
 pub use user::{UserSymbol, UserSymbols};

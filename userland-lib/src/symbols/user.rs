@@ -140,17 +140,19 @@ impl ProcessSymbols {
 
 /// A range of addresses that an object is mapped to.
 #[derive(Debug, PartialEq, Eq)]
-struct Mapping {
-    start: u64,
-    end: u64,
+pub struct Mapping {
+    pub start: u64,
+    pub end: u64,
     /// Where the range begins in the object's file.
-    offset: u64,
-    path: String,
+    pub offset: u64,
+    pub path: String,
+    /// It may be executed.
+    pub is_code: bool,
 }
 
 impl Mapping {
     /// The object's file name.
-    fn object(&self) -> &str {
+    pub fn object(&self) -> &str {
         self.path.rsplit('/').next().unwrap_or(&self.path)
     }
 }
@@ -162,7 +164,7 @@ fn find(mappings: &[Mapping], address: u64) -> Option<&Mapping> {
 }
 
 /// The mappings of objects in the text of `/proc/PID/maps`.
-fn mappings(text: &str) -> Vec<Mapping> {
+pub fn mappings(text: &str) -> Vec<Mapping> {
     text.lines().filter_map(mapping).collect()
 }
 
@@ -170,7 +172,8 @@ fn mapping(line: &str) -> Option<Mapping> {
     // Range, permissions, offset, device and inode stand before the path, which may hold blanks.
     let mut fields = line.splitn(6, ' ');
     let (start, end) = fields.next()?.split_once('-')?;
-    let offset = fields.nth(1)?;
+    let is_code = fields.next()?.contains('x');
+    let offset = fields.next()?;
     let path = fields.nth(2)?.trim_start();
     let path = path.strip_suffix(" (deleted)").unwrap_or(path);
     let number = |text| u64::from_str_radix(text, 16).ok();
@@ -179,6 +182,7 @@ fn mapping(line: &str) -> Option<Mapping> {
         end: number(end)?,
         offset: number(offset)?,
         path: path.starts_with('/').then(|| path.to_owned())?,
+        is_code,
     })
 }
 
@@ -202,6 +206,7 @@ mod tests {
         assert_eq!(find(&all, 0x7f0000000000).unwrap().object(), "libgone.so");
         assert!(find(&all, 0x55d0e0001000).is_none());
         assert_eq!(all[0].offset, 0x1000);
+        assert!(all[0].is_code);
     }
 
     #[test]

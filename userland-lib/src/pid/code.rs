@@ -1,0 +1,203 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The functions and the instructions of an ELF file.
+//!
+//! Names come from the file's symbol table, or, if it was stripped, from the table of what it exports. Several names may
+//! stand for one function; which of them is *the* name is the linker's business: a global one before a weak one before a
+//! local one, then the one with fewer underscores in front.
+//!
+//! Invariant: functions are in the order of their addresses, and each begins in executable text.
+
+use dtrace_uapi::limits::FUNCNAMELEN;
+use iced_x86::{Decoder, DecoderOptions, Instruction};
+use object::elf::{PF_X, STB_GLOBAL, STB_WEAK, STT_FUNC};
+use object::{Architecture, Object as _, ObjectSegment, ObjectSymbol, SegmentFlags, SymbolFlags};
+use std::io;
+
+/// Who sees a name; the first is preferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Binding {
+    /// Every file, before all others' weak ones.
+    Global,
+    /// Every file that knows no other.
+    Weak,
+    /// The file alone.
+    Local,
+}
+
+/// A name of a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// The name.
+    pub name: String,
+    /// Where it begins, as the file numbers its memory.
+    pub address: u64,
+    /// Bytes of code, never 0.
+    pub size: u64,
+    /// Who sees the name.
+    pub binding: Binding,
+}
+
+/// A range of executable text.
+#[derive(Clone, Debug)]
+pub struct Text {
+    /// Where it begins, as the file numbers its memory.
+    pub address: u64,
+    /// Where it begins in the file.
+    pub offset: u64,
+    /// The code.
+    pub bytes: Vec<u8>,
+}
+
+/// How instructions follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instructions {
+    /// x86, of so many bits.
+    X86(u32),
+    /// All are 4 bytes long.
+    Words,
+}
+
+/// Functions and text of a file.
+#[derive(Clone, Debug)]
+pub struct Code {
+    functions: Vec<Function>,
+    texts: Vec<Text>,
+    instructions: Instructions,
+}
+
+impl Code {
+    /// Puts functions into their text; those that lie elsewhere, or are empty, are left out.
+    pub fn new(mut functions: Vec<Function>, texts: Vec<Text>, instructions: Instructions) -> Self {
+        let has_code = |function: &Function| {
+            let mut texts = texts.iter();
+            function.size > 0 && texts.any(|text| text.at(function.address).is_some())
+        };
+        functions.retain(has_code);
+        let underscores = |f: &Function| f.name.bytes().take_while(|c| *c == b'_').count();
+        functions.sort_by(|a, b| {
+            let key = |f: &Function| (f.address, f.binding, underscores(f));
+            key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
+        });
+        Self {
+            functions,
+            texts,
+            instructions,
+        }
+    }
+
+    /// Reads an ELF file.
+    pub fn parse(bytes: &[u8]) -> io::Result<Self> {
+        let invalid = |error: object::Error| io::Error::other(error.to_string());
+        let file = object::File::parse(bytes).map_err(invalid)?;
+        let instructions = match file.architecture() {
+            Architecture::X86_64 => Instructions::X86(64),
+            Architecture::I386 => Instructions::X86(32),
+            Architecture::Aarch64 => Instructions::Words,
+            _ => return Err(io::Error::other("code of an unknown machine")),
+        };
+        let mut texts = Vec::new();
+        for segment in file.segments() {
+            if matches!(segment.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags.contains(PF_X))
+            {
+                texts.push(Text {
+                    address: segment.address(),
+                    offset: segment.file_range().0,
+                    bytes: segment.data().map_err(invalid)?.to_vec(),
+                });
+            }
+        }
+        let mut functions: Vec<Function> = file.symbols().filter_map(function).collect();
+        if functions.is_empty() {
+            functions = file.dynamic_symbols().filter_map(function).collect();
+        }
+        Ok(Self::new(functions, texts, instructions))
+    }
+
+    /// The functions in the order of their addresses, each with all its names, the preferred one first.
+    pub fn functions(&self) -> impl Iterator<Item = &[Function]> {
+        self.functions.chunk_by(|a, b| a.address == b.address)
+    }
+
+    /// The function of this name, by the name that is preferred.
+    pub fn function(&self, name: &str) -> Option<&Function> {
+        let named = self.functions.iter().find(|f| f.name == name)?;
+        let first = self
+            .functions
+            .partition_point(|f| f.address < named.address);
+        self.functions.get(first)
+    }
+
+    /// The function that the byte at `address` is of.
+    pub fn function_at(&self, address: u64) -> Option<&Function> {
+        let mut found = self.functions.iter();
+        found.find(|f| address.checked_sub(f.address).is_some_and(|o| o < f.size))
+    }
+
+    /// Where in the file the byte of text at `address` is.
+    pub fn file_offset(&self, address: u64) -> Option<u64> {
+        let mut texts = self.texts.iter();
+        texts.find_map(|text| Some(text.offset + text.at(address)? as u64))
+    }
+
+    /// Where the instructions of a function begin, from its own beginning on. They end before what is none.
+    pub fn instructions(&self, function: &Function) -> impl Iterator<Item = u64> + use<'_> {
+        let mut texts = self.texts.iter();
+        let bytes = texts.find_map(|text| text.bytes.get(text.at(function.address)?..));
+        let size = usize::try_from(function.size).unwrap_or(usize::MAX);
+        let bytes = bytes.map_or(&[][..], |bytes| &bytes[..bytes.len().min(size)]);
+        let bits = match self.instructions {
+            Instructions::X86(bits) => Some(bits),
+            Instructions::Words => None,
+        };
+        let address = function.address;
+        let x86 = bits.map(|bits| x86_instructions(bits, bytes, address));
+        let words = (bits.is_none()).then(|| (0..bytes.len()).step_by(4));
+        let offsets = x86.into_iter().flatten();
+        offsets.chain(words.into_iter().flatten()).map(|o| o as u64)
+    }
+}
+
+impl Text {
+    /// Which of its bytes is at `address`.
+    fn at(&self, address: u64) -> Option<usize> {
+        let offset = usize::try_from(address.checked_sub(self.address)?).ok()?;
+        (offset < self.bytes.len()).then_some(offset)
+    }
+}
+
+fn x86_instructions(bits: u32, bytes: &[u8], address: u64) -> impl Iterator<Item = usize> + '_ {
+    let mut decoder = Decoder::with_ip(bits, bytes, address, DecoderOptions::NONE);
+    let mut instruction = Instruction::default();
+    std::iter::from_fn(move || {
+        let offset = decoder.position();
+        if !decoder.can_decode() {
+            return None;
+        }
+        decoder.decode_out(&mut instruction);
+        (!instruction.is_invalid()).then_some(offset)
+    })
+}
+
+/// The function that a symbol names.
+fn function<'d>(symbol: impl ObjectSymbol<'d>) -> Option<Function> {
+    let SymbolFlags::Elf { st_info, .. } = symbol.flags() else {
+        return None;
+    };
+    // An older version of a function is not what its name means; the newest one is marked with two signs.
+    let name = symbol.name().ok()?;
+    let name = name.split_once("@@").map_or(name, |(name, _)| name);
+    let is_name = !name.is_empty() && !name.contains('@') && name.len() < FUNCNAMELEN;
+    let is_function = st_info.st_type() == STT_FUNC && !symbol.is_undefined();
+    (is_name && is_function).then(|| Function {
+        name: name.to_owned(),
+        address: symbol.address(),
+        size: symbol.size(),
+        binding: match st_info.st_bind() {
+            STB_GLOBAL => Binding::Global,
+            STB_WEAK => Binding::Weak,
+            _ => Binding::Local,
+        },
+    })
+}

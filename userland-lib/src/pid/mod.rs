@@ -1,0 +1,366 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Probes in processes: what a description of the provider `pidN` names.
+//!
+//! People write names, `pid123:libc:malloc:entry`; a probe in a process is a [`Place`], an offset in a file that the process
+//! has mapped. Only the library can tell one from the other, because it takes the symbols of those files. So such a
+//! description is resolved before the kernel is asked for its probes, and becomes the one that the probes are called by:
+//! with the object's own name for a part of it, and of several names of a function the one that the linker prefers.
+//!
+//! Parts that are empty or globs name what there is, perhaps nothing. One that is spelled out and is not there is an
+//! [`Error`], but for the module, which the process may map later. The function `-` is the whole program as its file has it:
+//! there the probe's name is an address.
+//!
+//! Invariant: a place is the first byte of an instruction of the program. A breakpoint anywhere else would make the process go
+//! wrong. An address outside of all functions, where nobody can tell, is taken as it is given.
+
+mod code;
+mod error;
+mod process;
+#[cfg(test)]
+mod tests;
+
+pub use code::{Binding, Code, Function, Instructions, Text};
+pub use error::Error;
+pub use process::{code, objects};
+
+use crate::diag::nearest;
+use crate::world::{ProbePattern, ProcessSource};
+use dtrace_uapi::glob;
+use std::fmt;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+/// What all providers of this kind are called, before the number of the process.
+const PROVIDER: &str = "pid";
+/// The program, whatever its file is called.
+const PROGRAM: &str = "a.out";
+/// Instead of a function: the probe's name is an address.
+const ADDRESS: &str = "-";
+/// Places of one description.
+const PLACES_MAX: usize = 250_000;
+
+/// A file that a process runs code of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Object {
+    /// Its name without folders: the module of its probes.
+    pub name: String,
+    /// Where the process sees it.
+    pub path: String,
+    /// Where it can be opened, even if it was replaced or deleted since.
+    pub file: PathBuf,
+    /// It is what the process has executed; all others are libraries.
+    pub is_program: bool,
+}
+
+/// When a probe fires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// When the function is called.
+    Entry,
+    /// When it returns.
+    Return,
+    /// Before the instruction that is so far from its beginning is executed.
+    Offset(u64),
+}
+
+/// The name of the probe.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Entry => f.write_str("entry"),
+            Self::Return => f.write_str("return"),
+            Self::Offset(offset) => write!(f, "{offset:x}"),
+        }
+    }
+}
+
+/// One probe in a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub object: Rc<Object>,
+    /// The function.
+    pub func: Rc<str>,
+    /// Where in the file: the function's beginning, or the instruction.
+    pub offset: u64,
+    /// When it fires.
+    pub kind: Kind,
+}
+
+/// What a description names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// The description in the words that the probes are called by.
+    pub pattern: ProbePattern,
+    /// The probes.
+    pub places: Vec<Place>,
+}
+
+/// What a probe's name asks for.
+enum Wanted<'p> {
+    One(Kind),
+    Glob(&'p str),
+}
+
+/// The probes that `pattern` names in a process; `None` if its provider is of another kind.
+pub fn resolve<S: ProcessSource + ?Sized>(
+    source: &S,
+    pattern: &ProbePattern,
+) -> Result<Option<Resolved>, Error> {
+    let Some(pid) = process_of(&pattern.provider)? else {
+        return Ok(None);
+    };
+    let objects = source
+        .objects(pid)
+        .map_err(|error| Error::Grab { pid, error })?;
+    let mut search = Search {
+        source,
+        pattern,
+        places: Vec::new(),
+    };
+    if pattern.func == ADDRESS {
+        search.address(&objects)?;
+    } else {
+        search.functions(objects)?;
+    }
+    let places = search.places;
+    let pattern = canonical(pid, pattern, &places);
+    Ok(Some(Resolved { pattern, places }))
+}
+
+/// The process that a provider is called after.
+fn process_of(provider: &str) -> Result<Option<u32>, Error> {
+    let Some(digits) = provider.strip_prefix(PROVIDER) else {
+        return Ok(None);
+    };
+    if digits.is_empty() || !digits.bytes().all(|c| c.is_ascii_digit()) {
+        return Ok(None);
+    }
+    match digits.parse::<i32>() {
+        Ok(pid @ 1..) => Ok(Some(pid.unsigned_abs())),
+        _ => Err(Error::Pid(provider.to_owned())),
+    }
+}
+
+/// Whether a part of a description names whatever is there.
+fn is_open(part: &str) -> bool {
+    part.is_empty() || glob::is_glob(part.as_bytes())
+}
+
+fn fits(part: &str, text: &str) -> bool {
+    part.is_empty() || glob::matches(part.as_bytes(), text.as_bytes())
+}
+
+/// Whether a compiler has made this of a function: it adds a dot and what it did. Two dots are how names in Rust are spelled.
+fn is_part(name: &str) -> bool {
+    name.replace("..", "").contains('.')
+}
+
+fn wanted(name: &str) -> Result<Wanted<'_>, Error> {
+    Ok(match name {
+        "entry" => Wanted::One(Kind::Entry),
+        "return" => Wanted::One(Kind::Return),
+        name if is_open(name) => Wanted::Glob(name),
+        name => {
+            let digits = name.strip_prefix("0x").unwrap_or(name);
+            let offset = u64::from_str_radix(digits, 16);
+            Wanted::One(Kind::Offset(
+                offset.map_err(|_| Error::Name(name.to_owned()))?,
+            ))
+        }
+    })
+}
+
+/// The object that a module's name means: the file's own, its path, or the name up to a dot (`libc` for `libc.so.6`).
+fn named<'o>(objects: &'o [Object], module: &str) -> Option<&'o Object> {
+    let find = |is_it: &dyn Fn(&Object) -> bool| objects.iter().find(|object| is_it(object));
+    find(&|object| object.is_program && module == PROGRAM)
+        .or_else(|| find(&|object| object.name == module || object.path == module))
+        .or_else(|| {
+            find(&|object| {
+                let rest = object.name.strip_prefix(module);
+                rest.is_some_and(|rest| rest.starts_with('.'))
+            })
+        })
+}
+
+/// `pattern` with the names of the probes at `places`, as far as they share them.
+fn canonical(pid: u32, pattern: &ProbePattern, places: &[Place]) -> ProbePattern {
+    let mut pattern = ProbePattern {
+        provider: format!("{PROVIDER}{pid}"),
+        ..pattern.clone()
+    };
+    let Some(first) = places.first() else {
+        return pattern;
+    };
+    let all = |same: &dyn Fn(&Place) -> bool| places.iter().all(same);
+    let is_one = |part: &str| part == ADDRESS || !is_open(part);
+    if pattern.func == ADDRESS || !is_open(&pattern.module) {
+        pattern.module.clone_from(&first.object.name);
+    }
+    if is_one(&pattern.func) && all(&|place| place.func == first.func) {
+        pattern.func = first.func.to_string();
+    }
+    if !is_open(&pattern.name) {
+        pattern.name = first.kind.to_string();
+    }
+    pattern
+}
+
+/// The looking up of one description.
+struct Search<'s, S: ?Sized> {
+    source: &'s S,
+    pattern: &'s ProbePattern,
+    places: Vec<Place>,
+}
+
+impl<S: ProcessSource + ?Sized> Search<'_, S> {
+    /// Takes the probe's name for an address of the program.
+    fn address(&mut self, objects: &[Object]) -> Result<(), Error> {
+        let module = match self.pattern.module.as_str() {
+            "" => PROGRAM,
+            module => module,
+        };
+        let program = named(objects, module)
+            .filter(|object| object.is_program)
+            .ok_or(Error::AddressModule)?;
+        let address = match wanted(&self.pattern.name)? {
+            Wanted::One(Kind::Offset(address)) => address,
+            Wanted::One(_) => return Err(Error::Name(self.pattern.name.clone())),
+            Wanted::Glob(_) => return Err(Error::AddressName),
+        };
+        let code = self.read(program)?;
+        let outside = || Error::Offset {
+            offset: address,
+            func: ADDRESS.to_owned(),
+        };
+        let offset = code.file_offset(address).ok_or_else(outside)?;
+        if let Some(func) = code.function_at(address) {
+            let within = address - func.address;
+            if !code.instructions(func).any(|offset| offset == within) {
+                return Err(Error::Align(address));
+            }
+        }
+        let object = Rc::new(program.clone());
+        self.add(&object, &ADDRESS.into(), offset, Kind::Offset(address))
+    }
+
+    /// Looks for functions in the objects that the module names.
+    fn functions(&mut self, objects: Vec<Object>) -> Result<(), Error> {
+        let module = &self.pattern.module;
+        let is_open = is_open(module);
+        let objects: Vec<Object> = if is_open {
+            let fitting = objects.into_iter();
+            fitting
+                .filter(|object| fits(module, &object.name))
+                .collect()
+        } else {
+            named(&objects, module).cloned().into_iter().collect()
+        };
+        for object in objects {
+            let code = match self.read(&object) {
+                Ok(code) => code,
+                // A glob need not mean it.
+                Err(_) if is_open => continue,
+                Err(error) => return Err(error),
+            };
+            self.functions_of(Rc::new(object), &code)?;
+        }
+        Ok(())
+    }
+
+    fn functions_of(&mut self, object: Rc<Object>, code: &Code) -> Result<(), Error> {
+        let func = &self.pattern.func;
+        if is_open(func) {
+            for names in code.functions() {
+                let mut fitting = names.iter().filter(|f| !is_part(&f.name));
+                if let Some(function) = fitting.find(|f| fits(func, &f.name)) {
+                    self.function(&object, code, function)?;
+                }
+            }
+            return Ok(());
+        }
+        match code.function(func) {
+            Some(function) => self.function(&object, code, function),
+            None if is_open(&self.pattern.module) => Ok(()),
+            None => {
+                let names = code.functions().flatten();
+                let near = nearest(func, names.map(|function| function.name.as_str()));
+                Err(Error::Func {
+                    func: func.clone(),
+                    module: self.pattern.module.clone(),
+                    near: near.map(str::to_owned),
+                })
+            }
+        }
+    }
+
+    /// Adds the probes of one function that are asked for.
+    fn function(
+        &mut self,
+        object: &Rc<Object>,
+        code: &Code,
+        function: &Function,
+    ) -> Result<(), Error> {
+        let name: Rc<str> = function.name.as_str().into();
+        let Some(start) = code.file_offset(function.address) else {
+            return Ok(());
+        };
+        match wanted(&self.pattern.name)? {
+            Wanted::One(Kind::Offset(offset)) => {
+                if offset >= function.size {
+                    let func = function.name.clone();
+                    return Err(Error::Offset { offset, func });
+                }
+                if !code.instructions(function).any(|known| known == offset) {
+                    return Err(Error::Align(offset));
+                }
+                self.add(object, &name, start + offset, Kind::Offset(offset))
+            }
+            Wanted::One(kind) => self.add(object, &name, start, kind),
+            Wanted::Glob(glob) => {
+                for kind in [Kind::Return, Kind::Entry] {
+                    if fits(glob, &kind.to_string()) {
+                        self.add(object, &name, start, kind)?;
+                    }
+                }
+                for offset in code.instructions(function) {
+                    let kind = Kind::Offset(offset);
+                    if fits(glob, &kind.to_string()) {
+                        self.add(object, &name, start + offset, kind)?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn add(
+        &mut self,
+        object: &Rc<Object>,
+        func: &Rc<str>,
+        offset: u64,
+        kind: Kind,
+    ) -> Result<(), Error> {
+        let place = Place {
+            object: object.clone(),
+            func: func.clone(),
+            offset,
+            kind,
+        };
+        if self.places.len() >= PLACES_MAX {
+            return Err(Error::TooMany(place));
+        }
+        self.places.push(place);
+        Ok(())
+    }
+
+    fn read(&self, object: &Object) -> Result<Code, Error> {
+        self.source.code(object).map_err(|error| Error::Object {
+            module: object.name.clone(),
+            error,
+        })
+    }
+}

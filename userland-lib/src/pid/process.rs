@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The files that a running process has mapped code of.
+//!
+//! They are opened as the process has them, not as their paths say: a library may have been replaced since, and the process
+//! may see other files under the same paths. Who may not do that gets what the paths mean to the process.
+
+use super::{Code, Object};
+use crate::proc::Target;
+use crate::symbols::{mappings, Mapping};
+use dtrace_uapi::limits::MODNAMELEN;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The objects of the process `pid`, the program first.
+pub fn objects(pid: u32) -> io::Result<Vec<Object>> {
+    if pid == std::process::id() {
+        return Err(io::Error::other("it is dtrace itself"));
+    }
+    // A thread has mappings too, but is no process.
+    Target::grab(pid)?;
+    let folder = PathBuf::from(format!("/proc/{pid}"));
+    let mappings = mappings(&fs::read_to_string(folder.join("maps"))?);
+    if mappings.is_empty() {
+        return Err(io::Error::other("it runs no program"));
+    }
+    let program = fs::read_link(folder.join("exe"))?;
+    let program = program.to_string_lossy();
+    let program = program.strip_suffix(" (deleted)").unwrap_or(&program);
+    let mut objects: Vec<Object> = Vec::new();
+    for mapping in mappings.iter().filter(|mapping| mapping.is_code) {
+        let is_known = objects.iter().any(|object| object.path == mapping.path);
+        // A longer name is no module's.
+        if is_known || mapping.object().len() >= MODNAMELEN {
+            continue;
+        }
+        objects.push(Object {
+            name: mapping.object().to_owned(),
+            path: mapping.path.clone(),
+            file: file(&folder, mapping),
+            is_program: mapping.path == program,
+        });
+    }
+    objects.sort_by_key(|object| !object.is_program);
+    Ok(objects)
+}
+
+/// Where a mapping's file can be opened.
+fn file(process: &Path, mapping: &Mapping) -> PathBuf {
+    let range = format!("map_files/{:x}-{:x}", mapping.start, mapping.end);
+    let mapped = process.join(range);
+    match File::open(&mapped) {
+        Ok(_) => mapped,
+        Err(_) => process
+            .join("root")
+            .join(mapping.path.trim_start_matches('/')),
+    }
+}
+
+/// Functions and text of an object.
+pub fn code(object: &Object) -> io::Result<Code> {
+    Code::parse(&fs::read(&object.file)?)
+}

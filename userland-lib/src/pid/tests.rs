@@ -1,0 +1,423 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Descriptions of probes in the fixture's process, and in processes that run.
+
+use super::*;
+use crate::compile::{Compiler, ProbeSpec, Settings};
+use crate::fixture::Little;
+use crate::options::EvalTime;
+use crate::proc::Target;
+use crate::sema::description;
+use crate::source::Source;
+use crate::symbols::mappings;
+use crate::types::btf::Btf;
+use crate::world::{ArgInfo, ProbeInfo, ProbeSource, Symbol, SymbolSource, TypeSource};
+use dtrace_uapi::limits::FUNCNAMELEN;
+use dtrace_uapi::types::ProbeId;
+use nix::sys::wait::{waitid, Id, WaitPidFlag};
+use std::fs;
+use std::io;
+use std::process::Command;
+use std::sync::Arc;
+
+fn pattern(text: &str) -> ProbePattern {
+    description(text, ProbeSpec::Name).expect("a description")
+}
+
+fn resolved<S: ProcessSource>(source: &S, text: &str) -> Resolved {
+    let resolved = resolve(source, &pattern(text));
+    resolved.expect("a good description").expect("of a process")
+}
+
+/// The description and the places of `text` in the fixture's process.
+fn shown(text: &str) -> (String, Vec<String>) {
+    let Resolved { pattern, places } = resolved(&Little::default(), text);
+    let place = |place: &Place| {
+        let Place { object, func, .. } = place;
+        let (name, offset) = (&object.name, place.offset);
+        format!("{name}:{func}:{}@{offset:x}", place.kind)
+    };
+    (pattern.to_string(), places.iter().map(place).collect())
+}
+
+#[test]
+fn what_is_spelled_out_is_one_place_under_its_own_name() {
+    for (text, description, place) in [
+        (
+            "pid7:a.out:main:entry",
+            "pid7:prog:main:entry",
+            "prog:main:entry@1000",
+        ),
+        (
+            "pid7:prog:main:return",
+            "pid7:prog:main:return",
+            "prog:main:return@1000",
+        ),
+        ("pid7:/bin/prog:go:7", "pid7:prog:go:7", "prog:go:7@100f"),
+        (
+            "pid7:prog:_go:entry",
+            "pid7:prog:go:entry",
+            "prog:go:entry@1008",
+        ),
+        ("pid7::_go:0x4", "pid7::go:4", "prog:go:4@100c"),
+        (
+            "pid007:libc:_exit:00",
+            "pid7:libc.so.6:_exit:0",
+            "libc.so.6:_exit:0@1000",
+        ),
+        (
+            "pid7:libc.so:_exit:entry",
+            "pid7:libc.so.6:_exit:entry",
+            "libc.so.6:_exit:entry@1000",
+        ),
+        (
+            "pid7:libc.so.6:_exit:entry",
+            "pid7:libc.so.6:_exit:entry",
+            "libc.so.6:_exit:entry@1000",
+        ),
+        (
+            "pid7:prog:main.cold:entry",
+            "pid7:prog:main.cold:entry",
+            "prog:main.cold:entry@1010",
+        ),
+        (
+            "pid7:a.out:-:401001",
+            "pid7:prog:-:401001",
+            "prog:-:401001@1001",
+        ),
+        // No function is there.
+        (
+            "pid7::-:0x40101a",
+            "pid7:prog:-:40101a",
+            "prog:-:40101a@101a",
+        ),
+    ] {
+        let expected = (description.to_owned(), vec![place.to_owned()]);
+        assert_eq!(shown(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn what_is_left_open_is_what_there_is() {
+    let main = [
+        "return@1000",
+        "entry@1000",
+        "0@1000",
+        "1@1001",
+        "4@1004",
+        "6@1006",
+        "7@1007",
+    ];
+    let all = main.map(|name| format!("prog:main:{name}"));
+    assert_eq!(
+        shown("pid7:a.out:main:"),
+        ("pid7:prog:main:".to_owned(), all.into())
+    );
+    for (text, places) in [
+        (
+            "pid7:::entry",
+            &[
+                "prog:main:entry@1000",
+                "prog:go:entry@1008",
+                "libc.so.6:_exit:entry@1000",
+            ][..],
+        ),
+        (
+            "pid7:p*:*o:[re]*",
+            &["prog:go:return@1008", "prog:go:entry@1008"],
+        ),
+        (
+            "pid7:*:main:[!0-4]",
+            &["prog:main:6@1006", "prog:main:7@1007"],
+        ),
+        (
+            "pid7:lib*::[46]",
+            &["libc.so.6:_exit:4@1004", "libc.so.6:_exit:6@1006"],
+        ),
+        ("pid7:prog:_*:entry", &["prog:_go:entry@1008"]),
+        ("pid7:libm:sin:entry", &[]),
+        ("pid7:lib:_exit:entry", &[]),
+        ("pid7::sin:entry", &[]),
+        ("pid7:prog:x*:2", &[]),
+    ] {
+        let (description, found) = shown(text);
+        assert_eq!(
+            (description.as_str(), found),
+            (text, places.iter().map(|p| (*p).to_owned()).collect())
+        );
+    }
+}
+
+#[test]
+fn only_the_word_and_a_number_name_a_process() {
+    for text in [
+        "pid:::",
+        "pid7x:::",
+        "pidgin7:::",
+        "p*d7:::",
+        "pid[7]:::",
+        "mypid7:::",
+        "fbt:::",
+        ":::",
+    ] {
+        let resolved = resolve(&Little::default(), &pattern(text)).expect(text);
+        assert_eq!(resolved, None, "{text}");
+    }
+}
+
+/// A kernel that has every probe, also those in processes.
+struct Able(Little);
+
+impl ProbeSource for Able {
+    fn matching(&self, pattern: &ProbePattern, _limit: usize) -> Vec<ProbeInfo> {
+        let pattern = pattern.clone();
+        vec![ProbeInfo {
+            id: 1,
+            provider: pattern.provider,
+            module: pattern.module,
+            func: pattern.func,
+            name: pattern.name,
+        }]
+    }
+
+    fn argument(&self, _id: ProbeId, _index: u32) -> Option<ArgInfo> {
+        None
+    }
+}
+
+impl TypeSource for Able {
+    fn btf(&self, module: &str) -> Option<Arc<Btf>> {
+        self.0.btf(module)
+    }
+
+    fn modules(&self) -> Vec<String> {
+        self.0.modules()
+    }
+}
+
+impl SymbolSource for Able {
+    fn symbol(&self, module: Option<&str>, name: &str) -> Option<Symbol> {
+        self.0.symbol(module, name)
+    }
+}
+
+impl ProcessSource for Able {
+    fn objects(&self, pid: u32) -> io::Result<Vec<Object>> {
+        self.0.objects(pid)
+    }
+
+    fn code(&self, object: &Object) -> io::Result<Code> {
+        self.0.code(object)
+    }
+}
+
+#[test]
+fn a_clause_is_for_the_probes_as_the_kernel_calls_them() {
+    let able = Able(Little::default());
+    let text = "BEGIN, pid7:libc:_exit:entry, pid7:a.out:_go:0x04, pidgin7:a.out::entry { }";
+    let program = Compiler::new(&able).compile(&Source::argument(text), &Settings::default());
+    let clauses = program.expect("a program").clauses;
+    let probes: Vec<String> = clauses.iter().map(|c| c.probes.to_string()).collect();
+    let expected = [
+        ":::BEGIN",
+        "pid7:libc.so.6:_exit:entry",
+        "pid7:prog:go:4",
+        "pidgin7:a.out::entry",
+    ];
+    assert_eq!(probes, expected);
+}
+
+/// A process whose only function has one instruction more than there may be probes.
+struct Long;
+
+impl ProcessSource for Long {
+    fn objects(&self, pid: u32) -> io::Result<Vec<Object>> {
+        Little::default().objects(pid)
+    }
+
+    fn code(&self, _object: &Object) -> io::Result<Code> {
+        let function = Function {
+            name: "long".to_owned(),
+            address: 0,
+            size: PLACES_MAX as u64 + 1,
+            binding: Binding::Global,
+        };
+        let text = Text {
+            address: 0,
+            offset: 0,
+            bytes: vec![0x90; PLACES_MAX + 1],
+        };
+        Ok(Code::new(vec![function], vec![text], Instructions::X86(64)))
+    }
+}
+
+#[test]
+fn there_is_an_end_to_what_one_description_may_name() {
+    let five = resolved(&Long, "pid7:a.out:long:????[0-9a-f]");
+    assert_eq!(five.places.len(), PLACES_MAX + 1 - 0x1_0000);
+    let error = resolve(&Long, &pattern("pid7:a.out:long:")).unwrap_err();
+    assert_eq!(error.tag(), "D_PROC_CREATEFAIL");
+    let expected = "failed to create probes at 'long+0x3d08e': more probes in one description than are possible";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
+fn instructions_follow_each_other_as_the_machine_has_it() {
+    let function = |size| Function {
+        name: "f".to_owned(),
+        address: 0x10,
+        size,
+        binding: Binding::Local,
+    };
+    let offsets = |bytes: &[u8], size, instructions| -> Vec<u64> {
+        let text = Text {
+            address: 0x10,
+            offset: 0,
+            bytes: bytes.to_vec(),
+        };
+        let code = Code::new(vec![function(size)], vec![text], instructions);
+        code.instructions(&function(size)).collect()
+    };
+    // inc %eax; nop, of 32 bits: with 64 the first is a prefix.
+    assert_eq!(offsets(&[0x40, 0x90], 2, Instructions::X86(32)), [0, 1]);
+    assert_eq!(offsets(&[0x40, 0x90], 2, Instructions::X86(64)), [0]);
+    // What is no instruction, or only half of one, ends them.
+    assert_eq!(offsets(&[0x90, 0x06, 0x90], 3, Instructions::X86(64)), [0]);
+    assert_eq!(offsets(&[0x90, 0xe8, 0, 0], 4, Instructions::X86(64)), [0]);
+    assert_eq!(offsets(&[0; 12], 12, Instructions::Words), [0, 4, 8]);
+    // A function may claim more than there is.
+    assert_eq!(
+        offsets(&[0x90; 3], u64::MAX, Instructions::X86(64)),
+        [0, 1, 2]
+    );
+}
+
+#[test]
+fn a_file_that_is_no_program_has_no_code() {
+    assert!(Code::parse(b"#!/bin/sh\n").is_err());
+    use object::write::Object;
+    let other = Object::new(
+        object::BinaryFormat::Elf,
+        object::Architecture::Riscv64,
+        object::Endianness::Little,
+    );
+    let error = Code::parse(&other.write().expect("a file")).unwrap_err();
+    assert_eq!(error.to_string(), "code of an unknown machine");
+}
+
+/// The processes that run.
+struct Running;
+
+impl ProcessSource for Running {
+    fn objects(&self, pid: u32) -> io::Result<Vec<Object>> {
+        objects(pid)
+    }
+
+    fn code(&self, object: &Object) -> io::Result<Code> {
+        code(object)
+    }
+}
+
+/// Where in its file the code at `address` of this process is, and the file.
+fn in_file(address: u64) -> (String, u64) {
+    let maps = fs::read_to_string("/proc/self/maps").expect("mappings");
+    let all = mappings(&maps);
+    let mut all = all.into_iter();
+    let mapping = all.find(|mapping| (mapping.start..mapping.end).contains(&address));
+    let mapping = mapping.expect("its mapping");
+    (mapping.path, address - mapping.start + mapping.offset)
+}
+
+/// A process that runs this very program, which has its symbols.
+fn twin() -> Target {
+    let program = std::env::current_exe().expect("a program");
+    let command = format!("'{}' --list", program.display());
+    Target::create(&command, &[], EvalTime::Main).expect("a twin")
+}
+
+#[test]
+fn functions_are_where_they_were_mapped_from() {
+    let twin = twin();
+    let (path, offset) = in_file(twin_address());
+    let text = format!("pid{}:a.out:*twin_address*:entry", twin.pid());
+    let Resolved { pattern, places } = resolved(&Running, &text);
+    let [place] = &places[..] else {
+        panic!("one place expected: {places:?}");
+    };
+    assert_eq!((&place.object.path, place.offset), (&path, offset));
+    assert!(place.func.contains("twin_address"), "{}", place.func);
+    assert!(place.object.is_program);
+    assert_eq!(pattern.module, path.rsplit('/').next().unwrap_or(""));
+
+    let (path, offset) = in_file(nix::libc::getpid as *const () as usize as u64);
+    let text = format!("pid{}:libc:getpid:entry", twin.pid());
+    let Resolved { pattern, places } = resolved(&Running, &text);
+    let found: Vec<_> = places
+        .iter()
+        .map(|place| (&place.object.path, place.offset))
+        .collect();
+    assert_eq!(found, [(&path, offset)]);
+    // Which of its names is the one depends on the C library.
+    assert!(pattern.func.ends_with("getpid"), "{}", pattern.func);
+    assert!(pattern.module.starts_with("libc."), "{}", pattern.module);
+    assert!(!places[0].object.is_program);
+}
+
+#[inline(never)]
+fn twin_address() -> u64 {
+    twin_address as *const () as usize as u64
+}
+
+#[test]
+fn what_was_replaced_is_read_as_the_process_has_it() {
+    let copy = std::env::temp_dir().join(format!("dtrace-replaced-{}", std::process::id()));
+    fs::copy("/bin/cat", &copy).expect("a copy");
+    let command = format!("'{}' /dev/null", copy.display());
+    let target = Target::create(&command, &[], EvalTime::Exec).expect("a process");
+    fs::remove_file(&copy).expect("no file");
+    fs::write(&copy, "another").expect("another file");
+    let objects = objects(target.pid()).expect("objects");
+    let program = &objects[0];
+    let name = copy
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
+    assert_eq!(
+        (Some(program.name.clone()), program.is_program),
+        (name, true)
+    );
+    assert!(code(program).is_ok());
+    fs::remove_file(&copy).expect("no file");
+}
+
+#[test]
+fn who_runs_no_program_of_its_own_is_not_looked_at() {
+    let why = |pid: u32| objects(pid).expect_err("no objects").to_string();
+    assert_eq!(why(std::process::id()), "it is dtrace itself");
+    let thread = std::thread::spawn(nix::unistd::gettid)
+        .join()
+        .expect("a thread");
+    assert!(objects(thread.as_raw().unsigned_abs()).is_err());
+    let mut child = Command::new("true").spawn().expect("a process");
+    let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
+    waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).expect("its end");
+    assert_eq!(why(child.id()), "it runs no program");
+    child.wait().expect("its status");
+    assert!(objects(child.id()).is_err());
+}
+
+#[test]
+fn names_that_do_not_fit_are_no_functions() {
+    use object::{Object, ObjectSymbol};
+    let bytes = fs::read("/proc/self/exe").expect("a program");
+    let file = object::File::parse(&*bytes).expect("an ELF file");
+    let is_long = |name: &str| name.len() >= FUNCNAMELEN;
+    assert!(file
+        .symbols()
+        .any(|symbol| symbol.name().is_ok_and(is_long)));
+    let code = Code::parse(&bytes).expect("code");
+    assert!(!code
+        .functions()
+        .flatten()
+        .any(|function| is_long(&function.name)));
+}
