@@ -15,6 +15,9 @@ use object::elf::{PF_X, STB_GLOBAL, STB_WEAK, STT_FUNC};
 use object::{Architecture, Object as _, ObjectSegment, ObjectSymbol, SegmentFlags, SymbolFlags};
 use std::io;
 
+/// Segments of executable text that are read. Linkers make one or two; who makes more could have the file copied for each.
+const TEXTS_MAX: usize = 16;
+
 /// Who sees a name; the first is preferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Binding {
@@ -97,16 +100,15 @@ impl Code {
             Architecture::Aarch64 => Instructions::Words,
             _ => return Err(io::Error::other("code of an unknown machine")),
         };
+        let is_code = |flags: SegmentFlags| matches!(flags, SegmentFlags::Elf { p_flags, .. } if p_flags.contains(PF_X));
         let mut texts = Vec::new();
-        for segment in file.segments() {
-            if matches!(segment.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags.contains(PF_X))
-            {
-                texts.push(Text {
-                    address: segment.address(),
-                    offset: segment.file_range().0,
-                    bytes: segment.data().map_err(invalid)?.to_vec(),
-                });
-            }
+        let segments = file.segments().filter(|segment| is_code(segment.flags()));
+        for segment in segments.take(TEXTS_MAX) {
+            texts.push(Text {
+                address: segment.address(),
+                offset: segment.file_range().0,
+                bytes: segment.data().map_err(invalid)?.to_vec(),
+            });
         }
         let mut functions: Vec<Function> = file.symbols().filter_map(function).collect();
         if functions.is_empty() {

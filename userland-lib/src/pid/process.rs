@@ -14,6 +14,9 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+/// Bytes of a file that is read.
+const FILE_MAX: u64 = 1 << 31;
+
 /// The objects of the process `pid`, the program first.
 pub fn objects(pid: u32) -> io::Result<Vec<Object>> {
     if pid == std::process::id() {
@@ -61,5 +64,9 @@ fn file(process: &Path, mapping: &Mapping) -> PathBuf {
 
 /// Functions and text of an object.
 pub fn code(object: &Object) -> io::Result<Code> {
+    // Whose process it is may have made a file for us to choke on.
+    if fs::metadata(&object.file)?.len() > FILE_MAX {
+        return Err(io::Error::other("the file is too large"));
+    }
     Code::parse(&fs::read(&object.file)?)
 }

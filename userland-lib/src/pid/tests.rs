@@ -304,6 +304,18 @@ fn a_file_that_is_no_program_has_no_code() {
     );
     let error = Code::parse(&other.write().expect("a file")).unwrap_err();
     assert_eq!(error.to_string(), "code of an unknown machine");
+    let large = std::env::temp_dir().join(format!("dtrace-large-{}", std::process::id()));
+    let file = fs::File::create(&large).expect("a file");
+    file.set_len((1 << 31) + 1).expect("a hole");
+    let object = super::Object {
+        name: String::new(),
+        path: String::new(),
+        file: large.clone(),
+        is_program: false,
+    };
+    let error = code(&object).unwrap_err();
+    assert_eq!(error.to_string(), "the file is too large");
+    fs::remove_file(&large).expect("no file");
 }
 
 /// The processes that run.
