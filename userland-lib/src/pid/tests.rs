@@ -411,7 +411,7 @@ fn who_runs_no_program_of_its_own_is_not_looked_at() {
         .expect("a thread");
     assert!(objects(thread.as_raw().unsigned_abs()).is_err());
     let mut child = Command::new("true").spawn().expect("a process");
-    let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).expect("a number"));
     waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).expect("its end");
     assert_eq!(why(child.id()), "it runs no program");
     child.wait().expect("its status");
