@@ -83,7 +83,7 @@ pub trait ProbeSource {
 
 /// The kernel's types: BTF as the kernel publishes it.
 pub trait TypeSource {
-    /// The BTF of `module`, `vmlinux` being the kernel itself; `None` where there is none.
+    /// The BTF of `module`, loaded or not, `vmlinux` being the kernel itself; `None` where there is none.
     fn btf(&self, module: &str) -> Option<Arc<Btf>>;
 
     /// Names of the loaded modules that have BTF, without `vmlinux`.

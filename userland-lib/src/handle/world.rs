@@ -32,7 +32,11 @@ pub struct KernelWorld<'d> {
 impl<'d> KernelWorld<'d> {
     /// The running kernel, reached through `device`.
     pub fn new(device: &'d dyn Device) -> Self {
-        Self::with(device, KernelSymbols::default(), "/sys/kernel/btf")
+        Self {
+            device,
+            symbols: Rc::default(),
+            btf: KernelBtf::default(),
+        }
     }
 
     /// A kernel whose symbols and types are kept elsewhere.

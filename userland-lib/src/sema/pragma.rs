@@ -11,6 +11,7 @@ use crate::compile::Settings;
 use crate::diag::{Diagnostic, Result};
 use crate::options::parse_size;
 use crate::program::{OptionPragma, Program};
+use crate::symbols::VMLINUX;
 use crate::syntax::ast::Pragma;
 use crate::world::ProbePattern;
 
@@ -76,7 +77,7 @@ impl Sema<'_, '_> {
             // Some providers make their probes to order, and some modules have none.
             let known = match class.as_str() {
                 "provider" => self.world.attributes(name).is_some(),
-                _ => self.world.btf(name).is_some(),
+                _ => name == VMLINUX || self.world.modules().contains(name),
             };
             if !known && self.world.matching(&of_name, 1).is_empty() {
                 let message = format!("program requires {class} {name}");

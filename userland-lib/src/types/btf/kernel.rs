@@ -4,9 +4,10 @@
 //! The BTF of the running kernel and of its modules.
 //!
 //! The kernel shows them in one directory, a file for itself (`vmlinux`) and for every module. Nothing is opened
-//! before it is asked for, and everything stays once it is. A module that comes later is found when it is asked for.
+//! before it is asked for, and everything stays once it is. A module that comes later is found when it is asked for; one that
+//! is not loaded is looked for among the modules' [`Files`], but only by its name.
 
-use super::{Btf, Error, Image, Kind, Malformed, TypeId};
+use super::{Btf, Error, Files, Image, Kind, Malformed, TypeId};
 use std::collections::HashMap;
 use std::fs;
 use std::io;
@@ -20,13 +21,14 @@ const VMLINUX: &str = "vmlinux";
 #[derive(Debug)]
 pub struct KernelBtf {
     directory: PathBuf,
+    files: Option<Files>,
     vmlinux: OnceLock<Option<Arc<Btf>>>,
     modules: Mutex<HashMap<String, Arc<Btf>>>,
 }
 
 impl Default for KernelBtf {
     fn default() -> Self {
-        Self::new("/sys/kernel/btf")
+        Self::with_files("/sys/kernel/btf", Files::of_running_kernel())
     }
 }
 
@@ -35,8 +37,17 @@ impl KernelBtf {
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self {
             directory: directory.into(),
+            files: None,
             vmlinux: OnceLock::new(),
             modules: Mutex::default(),
+        }
+    }
+
+    /// The BTF files of `directory`, and those of modules that are not loaded.
+    pub fn with_files(directory: impl Into<PathBuf>, files: Files) -> Self {
+        Self {
+            files: Some(files),
+            ..Self::new(directory)
         }
     }
 
@@ -64,7 +75,9 @@ impl KernelBtf {
         let Some(base) = self.vmlinux()? else {
             return Ok(None);
         };
-        let Some(btf) = read(&self.directory.join(module), Some(base))? else {
+        let shown = read(&self.directory.join(module), Some(base.clone()))?;
+        let found = shown.map_or_else(|| self.not_loaded(module, base), |btf| Ok(Some(btf)))?;
+        let Some(btf) = found else {
             return Ok(None);
         };
         let mut modules = self.modules.lock().unwrap_or_else(PoisonError::into_inner);
@@ -73,7 +86,20 @@ impl KernelBtf {
         ))
     }
 
-    /// Names of the modules that have BTF, sorted, without the kernel's own.
+    /// The BTF of a module that is not loaded.
+    fn not_loaded(&self, module: &str, base: Arc<Btf>) -> Result<Option<Arc<Btf>>, Error> {
+        let files = self.files.as_ref();
+        let file = files.and_then(|files| files.module(module, &self.directory, || self.modules()));
+        let Some((bytes, path)) = file else {
+            return Ok(None);
+        };
+        match Btf::parse(bytes, Some(base)) {
+            Ok(btf) => Ok(Some(Arc::new(btf))),
+            Err(source) => Err(Error::Malformed { path, source }),
+        }
+    }
+
+    /// Names of the loaded modules that have BTF, sorted, without the kernel's own.
     pub fn modules(&self) -> Vec<String> {
         let Ok(entries) = fs::read_dir(&self.directory) else {
             return Vec::new(); // a kernel without BTF has no directory

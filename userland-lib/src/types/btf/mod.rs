@@ -14,6 +14,7 @@
 //! a panic, endless recursion or memory beyond the input's size.
 
 mod error;
+mod file;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
 mod image;
@@ -27,6 +28,7 @@ mod view;
 mod wire;
 
 pub use error::{Error, Malformed};
+pub use file::Files;
 pub use image::Image;
 pub use kernel::KernelBtf;
 pub use prototype::Function;

@@ -481,6 +481,65 @@ fn a_directory_of_files() {
     std::fs::remove_dir_all(&directory).unwrap();
 }
 
+#[test]
+fn a_module_that_is_not_loaded_has_the_types_in_its_file() {
+    let directory = std::env::temp_dir().join(format!("dtrace-files-{}", std::process::id()));
+    let [shown, files] = ["btf", "modules"].map(|name| directory.join(name));
+    for folder in [&shown, &files] {
+        std::fs::create_dir_all(folder).unwrap();
+    }
+    let base = kernel();
+    std::fs::write(shown.join("vmlinux"), base.bytes()).unwrap();
+    let types = |name: &str| {
+        let mut b = Builder::on(&base.build());
+        b.record(Kind::Struct, name, 8, &[]);
+        b.bytes()
+    };
+    let write = |file: &str, sections: &[(&str, Vec<u8>)]| {
+        use object::write::Object;
+        use object::{Architecture, BinaryFormat, Endianness, SectionKind};
+        let mut object = Object::new(BinaryFormat::Elf, Architecture::X86_64, Endianness::Little);
+        for (name, bytes) in sections {
+            let name = name.as_bytes().to_vec();
+            let section = object.add_section(Vec::new(), name, SectionKind::ReadOnlyData);
+            object.set_section_data(section, bytes.clone(), 1);
+        }
+        std::fs::write(files.join(file), object.write().unwrap()).unwrap();
+    };
+    let list = "ext4.ko: kernel/lib.ko\nnot-loaded.ko.gz:\nown.ko: ext4.ko\nbad.ko:\nold.ko.bz2:\n";
+    std::fs::write(files.join("modules.dep"), list).unwrap();
+    write("not-loaded.ko", &[(".BTF", types("unloaded"))]);
+    let gzip = std::process::Command::new("gzip")
+        .arg(files.join("not-loaded.ko"))
+        .status();
+    assert!(gzip.unwrap().success());
+    write(
+        "own.ko",
+        &[(".BTF", types("unloaded")), (".BTF.base", base.bytes())],
+    );
+    write("old.ko.bz2", &[(".BTF", types("unloaded"))]);
+    write("bad.ko", &[(".BTF", b"no BTF".to_vec())]);
+    let set = || KernelBtf::with_files(&shown, Files::new(&files));
+    let has = |module: &str| {
+        let btf = set().module(module).unwrap();
+        btf.is_some_and(|btf| btf.find("unloaded", Kind::Struct).unwrap().is_some())
+    };
+    // Nobody is loaded who would show that the files are this kernel's.
+    assert!(!has("not_loaded"));
+    std::fs::write(shown.join("ext4"), types("ext4_sb_info")).unwrap();
+    write("ext4.ko", &[(".BTF", types("another"))]);
+    assert!(!has("not_loaded"));
+    write("ext4.ko", &[(".BTF", types("ext4_sb_info"))]);
+    assert!(has("not_loaded"));
+    assert_eq!(set().modules(), ["ext4"]);
+    for module in ["own", "old", "absent", "ext4"] {
+        assert!(!has(module), "{module}");
+    }
+    assert!(matches!(set().module("bad"), Err(Error::Malformed { .. })));
+    assert!(set().find("unloaded", &[Kind::Struct]).unwrap().is_none());
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
 /// The BTF of the machine that runs the tests, where it has one: everything in it decodes, and has a text.
 #[test]
 fn the_running_kernel() {
