@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
+# @limit: 60
 # With -x errtags an error's tag comes first, in scripts and on the command line; without it there is none.
 exec 2>&1
 try() {
