@@ -18,6 +18,7 @@ use framework::device::{self, Device};
 use framework::Framework;
 use kernel::prelude::*;
 use kernel::sync::Arc;
+use sys::module::parameter;
 use sys::percpu::CpuScratch;
 
 mod bindings;
@@ -63,13 +64,13 @@ impl kernel::Module for Dtrace {
     fn init(module: &'static ThisModule) -> Result<Self> {
         let scratch = CpuScratch::new()?;
         let deadman = deadman::Limits::new(
-            *module_parameters::deadman_timeout.value(),
-            *module_parameters::deadman_user.value(),
+            parameter(module_parameters::deadman_timeout.value()),
+            parameter(module_parameters::deadman_user.value()),
         );
-        let group = *module_parameters::group.value();
+        let group = parameter(module_parameters::group.value());
         let framework = Framework::new(sys::once::parts()?, deadman, group)?;
         let providers = providers::register_all(&framework)?;
-        let anonymous = match *module_parameters::anon.value() {
+        let anonymous = match parameter(module_parameters::anon.value()) {
             0 => None,
             _ => anon::load(&framework, sys::file::anonymous()),
         };

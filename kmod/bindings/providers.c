@@ -7,6 +7,7 @@
  */
 
 #include <linux/ftrace.h>
+#include <linux/hrtimer.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -246,4 +247,11 @@ void dtrace_tracepoint_sync(void)
 struct pt_regs *dtrace_irq_regs(void)
 {
 	return get_irq_regs();
+}
+
+/* What the function of a timer returns that shall expire again an interval later. */
+enum hrtimer_restart dtrace_timer_again(struct hrtimer *timer, s64 interval)
+{
+	hrtimer_forward_now(timer, interval);
+	return HRTIMER_RESTART;
 }

@@ -9,6 +9,7 @@
 #ifndef _DTRACE_PROVIDERS_H
 #define _DTRACE_PROVIDERS_H
 
+#include <linux/hrtimer_types.h>
 #include <linux/list.h>
 #include <linux/module.h>
 #include <linux/tracepoint-defs.h>
@@ -63,5 +64,6 @@ void dtrace_tracepoint_sync(void);
 
 /* Samples */
 struct pt_regs *dtrace_irq_regs(void);
+enum hrtimer_restart dtrace_timer_again(struct hrtimer *timer, s64 interval);
 
 #endif

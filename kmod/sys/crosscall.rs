@@ -73,7 +73,8 @@ fn call(_lock: &HotplugLock, cpu: u32, f: &mut dyn FnMut(&CpuGuard)) -> Result {
             cpu as i32,
             Some(run),
             (&raw mut call).cast::<c_void>(),
-            1,
+            // A number before 7.3.
+            true.into(),
         );
     }
     // The CPU can only be found taken by an NMI, and an interrupt does not come on top of one.

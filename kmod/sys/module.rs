@@ -4,6 +4,7 @@
 //! Kernel modules that come and go.
 
 use crate::bindings;
+use core::borrow::Borrow;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_void, CStr};
 use core::marker::PhantomPinned;
@@ -31,6 +32,11 @@ impl Module {
     pub(super) fn as_ptr(&self) -> *mut bindings::module {
         self.0
     }
+}
+
+/// The value of a parameter of this module, which kernels before 7.3 give by reference.
+pub fn parameter<T: Copy>(value: impl Borrow<T>) -> T {
+    *value.borrow()
 }
 
 /// Who wants to know.

@@ -86,8 +86,7 @@ unsafe extern "C" fn expired<H: Tick>(timer: *mut bindings::hrtimer) -> bindings
     };
     this.handler.tick(regs);
     // SAFETY: The callback may forward its own timer.
-    unsafe { bindings::hrtimer_forward(timer, bindings::ktime_get(), this.interval) };
-    bindings::hrtimer_restart_HRTIMER_RESTART
+    unsafe { bindings::dtrace_timer_again(timer, this.interval) }
 }
 
 const PINNED: bindings::hrtimer_mode = bindings::hrtimer_mode_HRTIMER_MODE_REL_PINNED_HARD;
