@@ -88,6 +88,10 @@ fuzz: setup
 deb: setup
 	@scripts/deb
 
+##deb-check|install these packages in a clean Debian, boot that, trace there, and purge them again
+deb-check: deb
+	@scripts/deb-check
+
 ##install [DESTDIR=DIR] [PREFIX=DIR] [KDIR=DIR]|install module, command, manual and what goes with them, below DESTDIR
 install:
 	@PREFIX='$(PREFIX)' SIGN_KEY='$(SIGN_KEY)' SIGN_CERT='$(SIGN_CERT)' scripts/install '$(or $(DESTDIR),/)' '$(KDIR)'
@@ -98,4 +102,4 @@ install:
 uninstall:
 	@PREFIX='$(PREFIX)' scripts/install --remove '$(or $(DESTDIR),/)' '$(KDIR)'
 
-.PHONY: help setup modules userland run shell run-boot cases conformance kernel-debug kunit test-debug demo check test bench fuzz deb install uninstall
+.PHONY: help setup modules userland run shell run-boot cases conformance kernel-debug kunit test-debug demo check test bench fuzz deb deb-check install uninstall
