@@ -108,7 +108,9 @@ pub const XMIT6: At = At::Entry(&[c"ip6_xmit"]);
 /// The packet of [`OUT`] or [`OUT6`].
 #[inline]
 fn out(call: &Call<'_>) -> Packet {
-    Packet::new(call.word(2), call.word(1))
+    // The socket that the function is called with is for the packet filter. A kernel without one does not look at it, and
+    // then a compiler need not pass it: what stands in its place may be anything. The packet has its own.
+    Packet::new(call.word(2), 0)
 }
 
 /// A segment of TCP, and the end of a connection that it is of.
