@@ -100,6 +100,7 @@ struct dtrace_cpu *dtrace_cpu_enter(void)
 	WRITE_ONCE(c->busy, 1);
 	barrier();
 	c->flags = flags;
+	c->task = current;
 	dtrace_lockdep_keep(c);
 	return c;
 }

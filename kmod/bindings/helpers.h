@@ -34,6 +34,8 @@ struct dtrace_cpu {
 	u32 cpu;
 	/* Interrupt flags of the code that the probe stopped. */
 	unsigned long flags;
+	/* The task that it stopped. */
+	struct task_struct *task;
 #ifdef CONFIG_TRACE_IRQFLAGS
 	/* Whether lockdep believed that it had interrupts on. */
 	bool believed_on;

@@ -49,6 +49,13 @@ impl CpuGuard {
         &self.cpu
     }
 
+    /// The task that runs on this CPU.
+    #[inline]
+    pub(super) fn task(&self) -> *mut bindings::task_struct {
+        // SAFETY: The pointee is ours alone while the guard lives, and was told the task when it was taken.
+        unsafe { (*self.raw).task }
+    }
+
     /// Room for a stack walk. The closure must not ask for it again.
     #[inline]
     pub fn with_frames<R>(&self, f: impl FnOnce(&mut [usize]) -> R) -> R {

@@ -33,10 +33,9 @@ macro_rules! read {
 impl<'a> Current<'a> {
     /// The current task. It runs, so it lives as long as probe context lasts.
     #[inline]
-    pub fn get(_guard: &'a CpuGuard) -> Self {
+    pub fn get(guard: &'a CpuGuard) -> Self {
         Self {
-            // SAFETY: Needs nothing.
-            task: unsafe { bindings::dtrace_current() },
+            task: guard.task(),
             _guard: PhantomData,
         }
     }
