@@ -337,12 +337,18 @@ void dtrace_chill(u64 ns)
 }
 
 /*
- * A consumer asks for buffers of any size. What would take a quarter of the machine is refused at once, and what
- * is not there is not worth killing a process for.
+ * A consumer asks for buffers of any size. One that is a quarter of the memory there is to have is refused at once, and so is
+ * what would leave the rest of the machine less than it needs to go on: reclaim must not be driven to its end by a tracer.
+ * (Not a part of all memory: machines may have promised nearly all of it to one program.) What is not there is not worth
+ * killing a process for.
  */
 void *dtrace_mem_alloc(size_t size)
 {
-	if (size >> PAGE_SHIFT > totalram_pages() / 4)
+	long reserve = min_t(long, totalram_pages() / 16, SZ_64M >> PAGE_SHIFT);
+	long available = si_mem_available();
+	size_t pages = size >> PAGE_SHIFT;
+
+	if (pages > max(available, 0L) / 4 || available - (long)pages < reserve)
 		return NULL;
 	return kvzalloc(size, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 }

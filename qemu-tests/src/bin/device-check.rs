@@ -15,7 +15,7 @@ use dtrace_uapi::action::Action;
 use dtrace_uapi::dif::{Instr, Op};
 use dtrace_uapi::ioctl::{ProbeDesc, RecHdr};
 use dtrace_uapi::limits::buffer_room;
-use dtrace_uapi::option::Opt;
+use dtrace_uapi::option::{Opt, BUFRESIZE_AUTO, BUFRESIZE_MANUAL};
 use dtrace_uapi::types::DifType;
 use dtrace_uapi::var::Var;
 use std::io;
@@ -34,6 +34,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("hostile", hostile),
     ("together", together),
     ("killed", killed),
+    ("greedy", greedy),
     ("functions", functions),
     ("churn", churn),
 ];
@@ -471,6 +472,56 @@ fn killed() -> Result<(), String> {
         .find_map(|line| line.strip_prefix("dtrace "))
         .and_then(|rest| rest.split(' ').nth(1));
     ensure!(users == Some("0"), "users of the module: {users:?}");
+    Ok(())
+}
+
+/// Consumers that ask for all memory get some or none, and the machine keeps what it needs.
+fn greedy() -> Result<(), String> {
+    let asking = |resize| {
+        let begin = clause("dtrace:::BEGIN", vec![action(Action::Difexpr, constant(1))]);
+        let program = Program {
+            clauses: vec![begin],
+            first_uarg: 1,
+            ..Program::default()
+        };
+        dof::emit(
+            &program,
+            &[(Opt::Bufsize, 2 << 30), (Opt::Bufresize, resize)],
+        )
+    };
+    let device = open()?;
+    done(&device, "ENABLE", device.enable(&asking(BUFRESIZE_MANUAL)))?;
+    let errno = device.go().map_err(|e| e.raw_os_error());
+    ensure!(
+        errno == Err(Some(12)),
+        "GO with 2 GiB for each CPU: {errno:?}"
+    );
+    let reason = device.reason();
+    ensure!(reason.contains("bufsize"), "reason: {reason}");
+    drop(device);
+    let mut devices = Vec::new();
+    for n in 0..6 {
+        let device = open()?;
+        let enabled = device.enable(&asking(BUFRESIZE_AUTO));
+        done(&device, "ENABLE", enabled)?;
+        // None may be left for one that comes late.
+        let gone = device.go().map_err(|e| e.raw_os_error());
+        ensure!(
+            gone.is_ok() || n > 0 && gone == Err(Some(12)),
+            "GO: {gone:?}"
+        );
+        devices.push(device);
+    }
+    let memory = std::fs::read_to_string("/proc/meminfo").map_err(|e| e.to_string())?;
+    let available = memory
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"));
+    let available = available.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+    // 64 MiB are kept for others, who take some of it meanwhile.
+    ensure!(
+        available > Some(32 << 10),
+        "{available:?} KiB of memory are left"
+    );
     Ok(())
 }
 
