@@ -84,6 +84,11 @@ bench: modules userland
 fuzz: setup
 	@scripts/fuzz '$(SECONDS)' $(TARGET)
 
+##fuzz-vm SECONDS=N [SEED=N]|use the device of the debug kernel in ways that nobody would, for N seconds
+fuzz-vm: export KERNEL := debug
+fuzz-vm: modules userland
+	@scripts/fuzz-vm '$(SECONDS)' $(SEED)
+
 ##deb|build Debian's source package and packages
 deb: setup
 	@scripts/deb
@@ -102,4 +107,4 @@ install:
 uninstall:
 	@PREFIX='$(PREFIX)' scripts/install --remove '$(or $(DESTDIR),/)' '$(KDIR)'
 
-.PHONY: help setup modules userland run shell run-boot cases conformance kernel-debug kunit test-debug demo check test bench fuzz deb deb-check install uninstall
+.PHONY: help setup modules userland run shell run-boot cases conformance kernel-debug kunit test-debug demo check test bench fuzz fuzz-vm deb deb-check install uninstall

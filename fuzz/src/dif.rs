@@ -34,7 +34,8 @@ pub fn dif(data: &[u8]) {
     }
 }
 
-fn seeds(data: &[u8]) -> Vec<Seed> {
+/// Six bytes an instruction.
+pub fn seeds(data: &[u8]) -> Vec<Seed> {
     let seeds = data.chunks_exact(6).take(LONGEST).map(|s| Seed {
         kind: s[0],
         a: s[1],

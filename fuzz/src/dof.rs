@@ -14,18 +14,17 @@ pub fn dof(data: &[u8]) {
     };
     match mode % 3 {
         0 => drop(try_image(data)),
-        1 => drop(try_image(&changed(data))),
+        1 => drop(try_image(&changed(sample().write(), data))),
         _ => {
-            if let Ok(image) = sections(&mut Unstructured::new(data)) {
+            if let Ok(image) = sections(&sample(), &mut Unstructured::new(data)) {
                 try_image(&image);
             }
         }
     }
 }
 
-/// The sample with words changed: each by three bytes, place and value.
-fn changed(data: &[u8]) -> Vec<u8> {
-    let mut image = sample().write();
+/// An image with words changed: each by three bytes, place and value.
+pub fn changed(mut image: Vec<u8>, data: &[u8]) -> Vec<u8> {
     for change in data.chunks_exact(3) {
         let at = usize::from(u16::from_le_bytes([change[0], change[1]]));
         // Small numbers as whole words, as they are links and kinds; others as single bytes.
@@ -38,11 +37,11 @@ fn changed(data: &[u8]) -> Vec<u8> {
     image
 }
 
-/// An image whose header and sections' places are right.
-fn sections(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
-    let mut image = sample();
-    if bool::arbitrary(u)? {
-        image = Image::default();
+/// An image whose header and sections' places are right, its sections those of `good` or like them.
+pub fn sections(good: &Image, u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
+    let mut image = Image::default();
+    if !bool::arbitrary(u)? {
+        image.secs.clone_from(&good.secs);
     }
     while !u.is_empty() && image.secs.len() < 200 {
         let known: Vec<u32> = image.secs.iter().map(|(sec, _)| sec.ty).collect();
@@ -50,7 +49,7 @@ fn sections(u: &mut Unstructured<'_>) -> Result<Vec<u8>> {
             // Another of a section that is there.
             (false, 0) => image.secs[u.choose_index(known.len())?].clone(),
             _ => {
-                let mut section = sample().secs[u.choose_index(sample().secs.len())?].clone();
+                let mut section = good.secs[u.choose_index(good.secs.len())?].clone();
                 section.1 = words(u)?;
                 section
             }

@@ -7,6 +7,8 @@
 //! targets read their bytes as choices (which instruction, which expression), so that what a mutator makes is mostly
 //! something that gets past the first checks; each also takes bytes as they are.
 //!
+//! [`live`] makes images of the same kind for a kernel that runs.
+//!
 //! `make fuzz` runs the targets under libFuzzer, which looks for inputs that reach new code. `tests/smoke.rs` runs them
 //! on the kept corpus and a few thousand mutations of it, with any compiler.
 
@@ -15,6 +17,7 @@ mod compiler;
 mod dif;
 mod dof;
 mod dynamics;
+pub mod live;
 mod program;
 mod text;
 

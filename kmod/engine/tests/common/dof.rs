@@ -63,18 +63,32 @@ impl Image {
         predicate: Option<&Difo>,
         actions: &[(Action, Option<&Difo>, u32, Option<&str>)],
     ) -> u32 {
+        self.clause_at([provider, "", "", name], predicate, actions)
+    }
+
+    /// A clause of one probe description: provider, module, function, name.
+    pub fn clause_at(
+        &mut self,
+        probe: [&str; 4],
+        predicate: Option<&Difo>,
+        actions: &[(Action, Option<&Difo>, u32, Option<&str>)],
+    ) -> u32 {
         let mut strings = vec![0];
-        let provider_at = strings.len() as u32;
-        strings.extend([provider.as_bytes(), b"\0"].concat());
-        let name_at = strings.len() as u32;
-        strings.extend([name.as_bytes(), b"\0"].concat());
+        let [provider, module, func, name] = probe.map(|part| match part {
+            "" => 0,
+            _ => {
+                let at = strings.len() as u32;
+                strings.extend([part.as_bytes(), b"\0"].concat());
+                at
+            }
+        });
         let strtab = self.section(SecType::Strtab, 1, 0, &strings);
         let desc = ProbeDesc {
             strtab,
-            provider: provider_at,
-            module: 0,
-            func: 0,
-            name: name_at,
+            provider,
+            module,
+            func,
+            name,
             id: 0,
         };
         let probes = self.section(SecType::ProbeDesc, 4, 0, desc.as_bytes());

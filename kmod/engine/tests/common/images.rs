@@ -14,6 +14,11 @@ use dtrace_uapi::option::Opt;
 
 /// An image with a bit of everything.
 pub fn sample() -> Image {
+    sample_at(["syscall", "", "", "entry"], ["fbt", "", "", ""])
+}
+
+/// The same at other probes: provider, module, function, name.
+pub fn sample_at(first: [&str; 4], second: [&str; 4]) -> Image {
     let mut image = Image::default();
     image.option(Opt::Strsize, 128);
     let name = asm_with("ldgs execname, %r1\n ret %r1", string(), &[]);
@@ -23,9 +28,8 @@ pub fn sample() -> Image {
         &[var(0x500, 0, int(8))],
     );
     let pid = asm("ldgs pid, %r1\n setx 5, %r2\n cmp %r1, %r2\n be 6\n setx 1, %r1\n ba 7\n mov %r0, %r1\n ret %r1");
-    image.clause(
-        "syscall",
-        "entry",
+    image.clause_at(
+        first,
         Some(&pid),
         &[
             (Action::Printf, Some(&sum), 0, Some("%d\n")),
@@ -33,7 +37,7 @@ pub fn sample() -> Image {
             (Action::Count, None, 1, None),
         ],
     );
-    image.clause("fbt", "", None, &[]);
+    image.clause_at(second, None, &[]);
     image
 }
 

@@ -1,0 +1,579 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Uses `/dev/dtrace` as nobody would. Runs in the VM as root: `ioctl-fuzz SEED SEQUENCES`, or `ioctl-fuzz SEED SECONDSs`; a
+//! third word is the number of the first sequence, to begin later.
+//!
+//! A sequence is what a few files go through: opened, given images (`dtrace_fuzz::live`), started, read, described, stopped and
+//! closed, in this order or in any other, with arguments that are right, nearly right or wrong in size, place and content. What
+//! a sequence does follows from the seed and its number alone, so that `ioctl-fuzz SEED 1 N` repeats sequence N. The steps are done by
+//! `ioctls` (cases/framework/ioctls.c), which counts what came of them; the kernel's checkers judge, and the kernel's log has the
+//! numbers of the sequences.
+
+use dtrace_fuzz::live;
+use dtrace_uapi::dof::Hdr;
+use dtrace_uapi::ioctl::{
+    self, AggDesc, AnonDesc, ArgDesc, BufDesc, Conf, Enable, EprobeDesc, FmtDesc, ProbeDesc,
+    ProviderDesc, Reason, ReplDesc, Status,
+};
+use std::io::{self, BufWriter, Write};
+use std::mem::offset_of;
+use std::process::{ChildStdin, Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+/// What `ioctls` does for a step.
+#[derive(Clone, Copy)]
+enum What {
+    Open,
+    Close,
+    Call,
+    Both,
+    Map,
+    Read,
+    Write,
+    Poll,
+    Fork,
+    Info,
+    Work,
+    Note,
+}
+
+/// Where an address in an argument leads: the image at the start of its area, at its end; the same of the room for answers; what is
+/// read-only; where nothing is; a number.
+#[derive(Clone, Copy)]
+enum Target {
+    Image,
+    ImageEdge,
+    Room,
+    RoomEdge,
+    Constant,
+    Nowhere,
+    Number,
+}
+
+/// Where `ioctls` puts an argument that is where its number says.
+const RAW: u8 = 4;
+/// How many files there are.
+const FILES: usize = 4;
+/// Most bytes of an argument that `ioctls` takes.
+const LONGEST: usize = 8192;
+/// How often the kernel's log is told where we are.
+const NOTES: u64 = 100;
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, n: usize) -> usize {
+        (self.next() % n.max(1) as u64) as usize
+    }
+
+    fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+
+    fn of<T: Copy>(&mut self, some: &[T]) -> T {
+        some[self.below(some.len())]
+    }
+
+    fn bytes(&mut self, n: usize) -> Vec<u8> {
+        (0..n).map(|_| self.next() as u8).collect()
+    }
+
+    /// A number as attackers choose them.
+    fn number(&mut self) -> u64 {
+        match self.below(4) {
+            0 => self.below(8) as u64,
+            1 => self.of(&[
+                0,
+                1,
+                4096,
+                1 << 20,
+                i32::MAX as u64,
+                u64::from(u32::MAX),
+                i64::MAX as u64,
+                u64::MAX,
+                0xffff_8880_0000_0000,
+                0xffff_ffff_8100_0000,
+            ]),
+            2 => 1 << self.below(64),
+            _ => self.next() >> self.below(64),
+        }
+    }
+}
+
+/// One step, as `ioctls` reads it.
+struct Step {
+    what: What,
+    file: u8,
+    place: u8,
+    cmd: u32,
+    raw: u64,
+    argument: Vec<u8>,
+    fixes: Vec<(usize, Target, u64)>,
+    image: Vec<u8>,
+}
+
+impl Step {
+    fn new(what: What, file: usize) -> Self {
+        Self {
+            what,
+            file: file as u8,
+            place: 0,
+            cmd: 0,
+            raw: 0,
+            argument: Vec::new(),
+            fixes: Vec::new(),
+            image: Vec::new(),
+        }
+    }
+
+    fn call(file: usize, cmd: u32, argument: Vec<u8>) -> Self {
+        Self {
+            cmd,
+            argument,
+            ..Self::new(What::Call, file)
+        }
+    }
+
+    fn write(&self, to: &mut impl Write) -> io::Result<()> {
+        to.write_all(&[
+            self.what as u8,
+            self.file,
+            self.place,
+            self.fixes.len() as u8,
+        ])?;
+        to.write_all(&self.cmd.to_ne_bytes())?;
+        to.write_all(&(self.argument.len() as u32).to_ne_bytes())?;
+        to.write_all(&(self.image.len() as u32).to_ne_bytes())?;
+        to.write_all(&self.raw.to_ne_bytes())?;
+        to.write_all(&self.argument)?;
+        for (offset, target, number) in &self.fixes {
+            to.write_all(&(*offset as u16).to_ne_bytes())?;
+            to.write_all(&(*target as u16).to_ne_bytes())?;
+            to.write_all(&[0; 4])?;
+            to.write_all(&number.to_ne_bytes())?;
+        }
+        to.write_all(&self.image)
+    }
+}
+
+/// The steps of one sequence.
+struct Sequence {
+    random: Random,
+    steps: Vec<Step>,
+    images: u64,
+}
+
+impl Sequence {
+    fn new(seed: u64, number: u64) -> Self {
+        let mut this = Self {
+            random: Random(seed.wrapping_mul(0x1000_0000_01b3) ^ number.rotate_left(32)),
+            steps: Vec::new(),
+            images: 0,
+        };
+        this.random.next();
+        let file = this.random.below(FILES);
+        this.steps.push(Step::new(What::Open, file));
+        if this.random.one_in(3) {
+            for _ in 0..4 + this.random.below(20) {
+                let file = this.random.below(FILES);
+                this.anything(file);
+            }
+        } else {
+            this.life(file);
+        }
+        for file in 0..FILES {
+            this.steps.push(Step::new(What::Close, file));
+        }
+        this
+    }
+
+    /// What a consumer does, with a step of another kind now and then.
+    fn life(&mut self, file: usize) {
+        for _ in 0..1 + self.random.below(3) {
+            self.enable(file);
+            self.now_and_then(file);
+        }
+        self.simple(file, ioctl::GO, 4);
+        for _ in 0..1 + self.random.below(4) {
+            self.steps.push(Step::new(What::Work, file));
+            self.now_and_then(file);
+            for cmd in [ioctl::BUFSNAP, ioctl::AGGSNAP] {
+                self.snapshot(file, cmd);
+            }
+            self.describe(file);
+            self.simple(file, ioctl::STATUS, size_of::<Status>());
+        }
+        self.simple(file, ioctl::STOP, 4);
+        self.snapshot(file, ioctl::BUFSNAP);
+        self.now_and_then(file);
+    }
+
+    fn now_and_then(&mut self, file: usize) {
+        if self.random.one_in(2) {
+            let other = self.random.below(FILES);
+            let file = self.random.of(&[file, file, other]);
+            self.anything(file);
+        }
+    }
+
+    fn anything(&mut self, file: usize) {
+        match self.random.below(16) {
+            0 | 1 => self.enable(file),
+            2 => self.simple(file, ioctl::GO, 4),
+            3 => self.simple(file, ioctl::STOP, 4),
+            4 => {
+                let of = [ioctl::BUFSNAP, ioctl::AGGSNAP];
+                let cmd = self.random.of(&of);
+                self.snapshot(file, cmd);
+            }
+            5 | 6 => self.describe(file),
+            7 => self.look_up(file),
+            8 => self.replicate(file),
+            9 => self.texts(file),
+            10 => {
+                let of = [
+                    (ioctl::STATUS, size_of::<Status>()),
+                    (ioctl::STATUS_COMMON, ioctl::STATUS_COMMON_SIZE),
+                    (ioctl::CONF, size_of::<Conf>()),
+                    (ioctl::REASON, size_of::<Reason>()),
+                ];
+                let (cmd, size) = self.random.of(&of);
+                self.simple(file, cmd, size);
+            }
+            11 => {
+                // A call that there is none, or the right one with another size or direction.
+                let known = self
+                    .random
+                    .of(&[ioctl::STATUS, ioctl::BUFSNAP, ioctl::CONF]);
+                let cmd = known ^ 1 << self.random.below(32);
+                let random = self.random.next() as u32;
+                let cmd = self.random.of(&[cmd, random]);
+                let size = self.random.below(512);
+                self.simple(file, cmd, size);
+            }
+            12 => {
+                let of = [What::Open, What::Close, What::Fork, What::Work];
+                let what = self.random.of(&of);
+                self.steps.push(Step::new(what, file));
+            }
+            _ => {
+                let of = [What::Map, What::Read, What::Write, What::Poll, What::Info];
+                let what = self.random.of(&of);
+                let raw = self.random.number();
+                let step = Step::new(what, file);
+                self.steps.push(Step { raw, ..step });
+            }
+        }
+    }
+
+    /// Adds a call; often as it is, else somewhere else or with other bytes, and sometimes twice at a time.
+    fn add(&mut self, mut step: Step) {
+        if self.random.one_in(6) {
+            step.place = 1 + self.random.below(4) as u8;
+            if step.place == RAW {
+                step.raw = self.random.number();
+            }
+        }
+        if self.random.one_in(8) && !step.argument.is_empty() {
+            for _ in 0..1 + self.random.below(4) {
+                let at = self.random.below(step.argument.len());
+                step.argument[at] = self.random.number() as u8;
+            }
+        }
+        if self.random.one_in(10) {
+            step.what = What::Both;
+        }
+        step.argument.truncate(LONGEST);
+        self.steps.push(step);
+    }
+
+    fn simple(&mut self, file: usize, cmd: u32, size: usize) {
+        let argument = self.random.bytes(size);
+        self.add(Step::call(file, cmd, argument));
+    }
+
+    /// An address for `room` of answers.
+    fn room(&mut self, step: &mut Step, offset: usize) {
+        let of = [
+            Target::Room,
+            Target::Room,
+            Target::Room,
+            Target::RoomEdge,
+            Target::Constant,
+            Target::Nowhere,
+            Target::Number,
+        ];
+        let target = self.random.of(&of);
+        let number = self.random.number();
+        step.fixes.push((offset, target, number));
+    }
+
+    fn enable(&mut self, file: usize) {
+        let size = 8 + self.random.below(400);
+        let image = live::image(&self.random.bytes(size));
+        // What would stop the machine, or take seconds: another will do.
+        if !live::harmless(&image) || image.len() > 8 * 4096 {
+            return;
+        }
+        self.images += 1;
+        let mut step = Step::call(file, ioctl::ENABLE, vec![0; size_of::<Enable>()]);
+        let of = [Target::Image, Target::ImageEdge];
+        let mut target = self.random.of(&of);
+        if self.random.one_in(20) {
+            target = self.random.of(&[Target::Nowhere, Target::Number]);
+        }
+        let number = self.random.number();
+        step.fixes.push((offset_of!(Enable, dof), target, number));
+        step.image = image;
+        self.add(step);
+    }
+
+    fn snapshot(&mut self, file: usize, cmd: u32) {
+        let mut argument = vec![0; size_of::<BufDesc>()];
+        let size = match self.random.one_in(4) {
+            true => self.random.number(),
+            // As much as there is.
+            false => 200 << 10,
+        };
+        put(
+            &mut argument,
+            offset_of!(BufDesc, size),
+            &size.to_ne_bytes(),
+        );
+        let cpu = match self.random.one_in(6) {
+            true => self.random.number() as u32,
+            false => self.random.below(2) as u32,
+        };
+        put(&mut argument, offset_of!(BufDesc, cpu), &cpu.to_ne_bytes());
+        let mut step = Step::call(file, cmd, argument);
+        self.room(&mut step, offset_of!(BufDesc, data));
+        self.add(step);
+    }
+
+    /// What is enabled, by its number.
+    fn describe(&mut self, file: usize) {
+        // With room for no more records than there is room for behind the head.
+        let records = self.random.below(64);
+        let id = match self.random.one_in(6) {
+            true => self.random.number() as u32,
+            false => 1 + self.random.below(4) as u32,
+        };
+        let (cmd, size, id_at, count_at) = match self.random.below(2) {
+            0 => (
+                ioctl::EPROBE,
+                size_of::<EprobeDesc>(),
+                offset_of!(EprobeDesc, epid),
+                offset_of!(EprobeDesc, nrecs),
+            ),
+            _ => (
+                ioctl::AGGDESC,
+                size_of::<AggDesc>(),
+                offset_of!(AggDesc, id),
+                offset_of!(AggDesc, nrecs),
+            ),
+        };
+        let mut argument = vec![0; size + records * size_of::<ioctl::RecDesc>()];
+        let count = match self.random.one_in(6) {
+            true => self.random.number() as i32,
+            false => records as i32,
+        };
+        put(&mut argument, id_at, &id.to_ne_bytes());
+        put(&mut argument, count_at, &count.to_ne_bytes());
+        self.add(Step::call(file, cmd, argument));
+    }
+
+    /// Probes, providers and arguments.
+    fn look_up(&mut self, file: usize) {
+        match self.random.below(3) {
+            0 => {
+                let mut argument = self.random.bytes(size_of::<ProviderDesc>());
+                let name = self
+                    .random
+                    .of(&["fbt", "syscall", "profile", "", "nonesuch"]);
+                text(&mut argument, offset_of!(ProviderDesc, name), name);
+                self.add(Step::call(file, ioctl::PROVIDER, argument));
+            }
+            1 => {
+                let mut argument = self.probe();
+                let id = self.random.number() as u32;
+                put(&mut argument, offset_of!(ProbeDesc, id), &id.to_ne_bytes());
+                let cmd = self.random.of(&[ioctl::PROBES, ioctl::PROBEMATCH]);
+                self.add(Step::call(file, cmd, argument));
+            }
+            _ => {
+                let mut argument = vec![0; size_of::<ArgDesc>()];
+                let (id, ndx) = (
+                    self.random.below(60_000) as u32,
+                    self.random.number() as i32,
+                );
+                put(&mut argument, offset_of!(ArgDesc, id), &id.to_ne_bytes());
+                put(&mut argument, offset_of!(ArgDesc, ndx), &ndx.to_ne_bytes());
+                self.add(Step::call(file, ioctl::PROBEARG, argument));
+            }
+        }
+    }
+
+    /// A description of one function's probes.
+    fn probe(&mut self) -> Vec<u8> {
+        let mut argument = vec![0; size_of::<ProbeDesc>()];
+        let provider = self.random.of(&["fbt", "syscall", "", "f*", "nonesuch"]);
+        let func = self
+            .random
+            .of(&["getppid", "vfs_read", "nonesuch", "vfs_rea[cd]"]);
+        text(&mut argument, offset_of!(ProbeDesc, provider), provider);
+        text(&mut argument, offset_of!(ProbeDesc, func), func);
+        argument
+    }
+
+    fn replicate(&mut self, file: usize) {
+        let mut argument = self.probe();
+        argument.extend(self.probe());
+        debug_assert_eq!(argument.len(), size_of::<ReplDesc>());
+        // As it is: with a byte changed it might mean all functions.
+        self.steps
+            .push(Step::call(file, ioctl::REPLICATE, argument));
+    }
+
+    /// Formats, options, the anonymous enabling: what is as long as it is.
+    fn texts(&mut self, file: usize) {
+        let size = self.random.number();
+        match self.random.below(3) {
+            0 => {
+                let mut argument = vec![0; size_of::<FmtDesc>()];
+                let (length, format) = (size as i32, self.random.below(4) as u16);
+                put(
+                    &mut argument,
+                    offset_of!(FmtDesc, length),
+                    &length.to_ne_bytes(),
+                );
+                put(
+                    &mut argument,
+                    offset_of!(FmtDesc, format),
+                    &format.to_ne_bytes(),
+                );
+                let mut step = Step::call(file, ioctl::FORMAT, argument);
+                self.room(&mut step, offset_of!(FmtDesc, string));
+                self.add(step);
+            }
+            1 => {
+                let mut argument = vec![0; 4096];
+                let room = self.random.of(&[size, 4096]);
+                put(&mut argument, offset_of!(Hdr, loadsz), &room.to_ne_bytes());
+                self.add(Step::call(file, ioctl::DOFGET, argument));
+            }
+            _ => {
+                let mut argument = vec![0; size_of::<AnonDesc>()];
+                put(
+                    &mut argument,
+                    offset_of!(AnonDesc, size),
+                    &size.to_ne_bytes(),
+                );
+                let mut step = Step::call(file, ioctl::ANONGET, argument);
+                self.room(&mut step, offset_of!(AnonDesc, data));
+                self.add(step);
+            }
+        }
+    }
+}
+
+fn put(to: &mut [u8], at: usize, bytes: &[u8]) {
+    to[at..at + bytes.len()].copy_from_slice(bytes);
+}
+
+/// A string and its NUL.
+fn text(to: &mut [u8], at: usize, text: &str) {
+    put(to, at, text.as_bytes());
+    put(to, at + text.len(), &[0]);
+}
+
+/// How long to go on.
+enum Extent {
+    Sequences(u64),
+    Time(Duration),
+}
+
+impl Extent {
+    fn parse(text: &str) -> Option<Self> {
+        match text.strip_suffix('s') {
+            Some(seconds) => Some(Self::Time(Duration::from_secs(seconds.parse().ok()?))),
+            None => Some(Self::Sequences(text.parse().ok()?)),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let (seed, extent, first) = match args.as_slice() {
+        [seed, extent] => (seed.parse().ok(), Extent::parse(extent), Some(0)),
+        [seed, extent, first] => (seed.parse().ok(), Extent::parse(extent), first.parse().ok()),
+        _ => (None, None, None),
+    };
+    let (Some(seed), Some(extent), Some(first)) = (seed, extent, first) else {
+        eprintln!("usage: ioctl-fuzz SEED SEQUENCES|SECONDSs [FIRST]");
+        return ExitCode::from(2);
+    };
+    match fuzz(seed, &extent, first) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(why) => {
+            eprintln!("ioctl-fuzz: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Makes the sequences and has them done; whether that found no fault.
+fn fuzz(seed: u64, extent: &Extent, first: u64) -> io::Result<bool> {
+    let start = Instant::now();
+    let mut done = Command::new("ioctls").stdin(Stdio::piped()).spawn()?;
+    let pipe = done.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
+    let mut pipe = BufWriter::new(pipe);
+    let (mut number, mut images, mut steps) = (first, 0, 0);
+    loop {
+        let on = match extent {
+            Extent::Sequences(n) => number - first < *n,
+            Extent::Time(limit) => start.elapsed() < *limit,
+        };
+        if !on {
+            break;
+        }
+        if number % NOTES == 0 {
+            note(
+                &mut pipe,
+                &format!("ioctl-fuzz: seed {seed}, sequence {number}"),
+            )?;
+        }
+        let sequence = Sequence::new(seed, number);
+        for step in &sequence.steps {
+            step.write(&mut pipe)?;
+        }
+        images += sequence.images;
+        steps += sequence.steps.len();
+        number += 1;
+    }
+    drop(pipe);
+    let status = done.wait()?;
+    println!(
+        "seed {seed}: {} sequences of {steps} steps, {images} images, {} s",
+        number - first,
+        start.elapsed().as_secs()
+    );
+    Ok(status.success())
+}
+
+fn note(pipe: &mut BufWriter<ChildStdin>, text: &str) -> io::Result<()> {
+    let mut step = Step::new(What::Note, 0);
+    step.argument = text.as_bytes().to_vec();
+    step.write(pipe)
+}
