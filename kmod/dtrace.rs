@@ -4,8 +4,8 @@
 //! dtrace.ko: load and unload.
 //!
 //! What is loaded, in order: memory of probe context, the framework, the providers with their probes, the anonymous enabling
-//! if there is one, and last the device, which lets consumers in. Unloading goes the other way, and can only begin when no file is open, since an open
-//! file holds the module.
+//! if there is one, and last the device, which lets consumers in. Unloading goes the other way, and can only begin when no
+//! file is open, since an open file holds the module.
 
 #![deny(unsafe_code)]
 #![deny(missing_docs)]

@@ -6,7 +6,8 @@
 //! A probe may fire wherever the kernel runs. The first thing done is therefore to take this CPU
 //! ([`CpuGuard::enter`]): interrupts go off and a per-CPU flag goes up. Where the flag was up already, the probe was hit by our own
 //! work (a traced function that the machine calls, a page fault of a load) or by an NMI on top of it; the
-//! firing is left, and counted for each consumer that it is lost to. Behind the guard this CPU's buffers are ours alone, so nothing below takes a lock.
+//! firing is left, and counted for each consumer that it is lost to. Behind the guard this CPU's buffers are ours alone, so
+//! nothing below takes a lock.
 //!
 //! With interrupts off we are also within an RCU read-side critical section: the list of ECBs cannot be
 //! freed under us. That holds only where RCU is watching, which is why a provider must not call [`fire`] from
@@ -106,8 +107,8 @@ pub fn fire(probe: ProbeRef, args: &FireArgs<'_>) {
     }
 }
 
-/// Tells those who have enabled `probe` that a firing was lost, once for each clause. Out of RCU's sight nobody can be told; the CPU's own count
-/// is all there is.
+/// Tells those who have enabled `probe` that a firing was lost, once for each clause. Out of RCU's sight nobody can be told;
+/// the CPU's own count is all there is.
 #[cold]
 fn lost(probe: ProbeRef) {
     if let Some(nested) = Nested::after_refusal() {

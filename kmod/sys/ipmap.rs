@@ -4,8 +4,8 @@
 //! From the address of a traced function to what is known of it, in probe context.
 //!
 //! Open addressing over two words a slot, at most half full: nearly always one cache line. A look-up takes no lock and is in
-//! no RCU read-side section, since it runs before the framework has looked where it is. But it does not sleep, and that is enough for
-//! [`wait_for_lookups`].
+//! no RCU read-side section, since it runs before the framework has looked where it is. But it does not sleep, and that is
+//! enough for [`wait_for_lookups`].
 //!
 //! Values come and go with kernel modules, which must not make the map grow for ever. A removed value is therefore kept, and taken
 //! up again when a value that [is the same](Keyed::key) is added, at whatever address. A full table is replaced by one that

@@ -32,8 +32,8 @@ pub struct Maker<'a, T: Hit> {
 }
 
 impl<T: Hit> Maker<'_, T> {
-    /// Makes a hook for each tracepoint of the module of which `make` makes a value, given the set's number and the hook's index. Nothing
-    /// is made if the module has its hooks already, or no tracepoints.
+    /// Makes a hook for each tracepoint of the module of which `make` makes a value, given the set's number and the hook's
+    /// index. Nothing is made if the module has its hooks already, or no tracepoints.
     pub fn make(
         self,
         mut make: impl FnMut(u32, &Description<'_>, usize) -> Result<Option<T>>,

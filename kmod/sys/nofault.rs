@@ -4,8 +4,8 @@
 //! Loads of any address, which fail where others fault.
 //!
 //! The kernel refuses user addresses here, non-canonical ones and what is not mapped; the exception table does the
-//! rest. Memory of devices is refused by us (`loads.c`). User memory is reached only from a task that has some, and only where its page tables are
-//! certainly those in use, which an NMI cannot tell.
+//! rest. Memory of devices is refused by us (`loads.c`). User memory is reached only from a task that has some, and only
+//! where its page tables are certainly those in use, which an NMI cannot tell.
 
 use crate::bindings;
 use core::ffi::c_void;

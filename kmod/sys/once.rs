@@ -22,9 +22,9 @@ pub struct Parts<P: Sync + 'static, N: Sync + 'static> {
 
 /// The parts, once: `EBUSY` afterwards.
 ///
-/// The module drops them in its unload: after the device is gone, so that there are no consumers, and after the providers, each of which
-/// waits until no CPU is in its callbacks. References to probes and names live in those callbacks, in providers and
-/// in consumers only.
+/// The module drops them in its unload: after the device is gone, so that there are no consumers, and after the providers,
+/// each of which waits until no CPU is in its callbacks. References to probes and names live in those callbacks, in providers
+/// and in consumers only.
 pub fn parts<P: Sync, N: Sync>() -> Result<Parts<P, N>> {
     static TAKEN: AtomicBool = AtomicBool::new(false);
 

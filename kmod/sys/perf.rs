@@ -3,8 +3,8 @@
 
 //! Counters of performance events, of the hardware's and of the kernel's own: one on every CPU that is online when they start.
 //!
-//! Whether the machine can count an event at all is known beforehand, whether a counter is free for it is not. A CPU that is switched off loses its counter and does not get it back;
-//! the kernel's events are so made.
+//! Whether the machine can count an event at all is known beforehand, whether a counter is free for it is not. A CPU that is
+//! switched off loses its counter and does not get it back; the kernel's events are so made.
 
 use super::regs::Regs;
 use crate::bindings;

@@ -52,8 +52,8 @@ unsafe impl<T: Hit> Send for Tracepoints<T> {}
 unsafe impl<T: Hit> Sync for Tracepoints<T> {}
 
 impl<T: Hit> Tracepoints<T> {
-    /// A hook for each of the kernel's tracepoints of which `make` makes a value, from the description and the hook's index; nothing
-    /// is attached.
+    /// A hook for each of the kernel's tracepoints of which `make` makes a value, from the description and the hook's index;
+    /// nothing is attached.
     pub fn new(make: impl FnMut(&Description<'_>, usize) -> Result<Option<T>>) -> Result<Self> {
         let end = symbols::lookup(c"_end")?.get();
         let systems = systems(|system| system < end)?;

@@ -5,9 +5,9 @@
 //!
 //! 0 to 43 are the same in every DTrace; 44 to 48 are illumos'; 200 and above are Linux' own.
 //!
-//! What has blanks in its name is called by the compiler alone. From 220 on are the operators of `long double`. A register does not hold such a number, so it goes by the address of its
-//! 16 bytes, x87's extended format; a result lies in scratch memory. What has no address is zero, as a variable is that was
-//! never assigned to.
+//! What has blanks in its name is called by the compiler alone. From 220 on are the operators of `long double`. A register
+//! does not hold such a number, so it goes by the address of its 16 bytes, x87's extended format; a result lies in scratch
+//! memory. What has no address is zero, as a variable is that was never assigned to.
 
 use crate::numbered::numbered;
 use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};

@@ -15,7 +15,8 @@ use dtrace_uapi::types::ProbeId;
 use std::io;
 use std::sync::Arc;
 
-/// Every probe but those of `nosuch` or named `entyr`, and those in its process. Those of the provider `strange` have arguments that nobody can read.
+/// Every probe but those of `nosuch` or named `entyr`, and those in its process. Those of the provider `strange` have
+/// arguments that nobody can read.
 pub struct Little(Arc<Btf>);
 
 /// Number of `strange:::type`, whose argument has a type that there is not.

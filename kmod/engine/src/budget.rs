@@ -6,8 +6,8 @@
 //! A firing runs with interrupts off, so it must end soon, whatever the program and its data: a verified program has no loop,
 //! but it may have thousands of instructions, each of which works on a string of 64 KiB. Everything whose work depends
 //! on the program or on data takes from one budget: a unit for an instruction, a byte copied, a byte compared; an
-//! unwound stack frame counts as [`FRAME`] of them, a floating-point operation as [`FLOAT`]. When the budget is gone, the clause ends in the fault
-//! [`Fault::Overrun`]. What is taken is known before the work is done, or is bounded by one string.
+//! unwound stack frame counts as [`FRAME`] of them, a floating-point operation as [`FLOAT`]. When the budget is gone, the
+//! clause ends in the fault [`Fault::Overrun`]. What is taken is known before the work is done, or is bounded by one string.
 
 use crate::error::Trap;
 use dtrace_uapi::fault::Fault;

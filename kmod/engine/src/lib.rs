@@ -3,9 +3,9 @@
 
 #![cfg_attr(not(feature = "std"), no_std)]
 #![deny(unsafe_code)]
-// Overflow checks are on in the kernel, and a panic is an oops. Nothing here may index, slice or unwrap what could fail. Arithmetic that
-// could overflow is written out as checked, saturating or wrapping where numbers come from programs or from outside; the
-// modules that compute with sizes and offsets which were checked when they were made say so at their heads.
+// Overflow checks are on in the kernel, and a panic is an oops. Nothing here may index, slice or unwrap what could fail.
+// Arithmetic that could overflow is written out as checked, saturating or wrapping where numbers come from programs or from
+// outside; the modules that compute with sizes and offsets which were checked when they were made say so at their heads.
 #![cfg_attr(
     not(test),
     deny(

@@ -6,9 +6,9 @@
 //!
 //! A sequence is what a few files go through: opened, given images (`dtrace_fuzz::live`), started, read, described, stopped and
 //! closed, in this order or in any other, with arguments that are right, nearly right or wrong in size, place and content. What
-//! a sequence does follows from the seed and its number alone, so that `ioctl-fuzz SEED 1 N` repeats sequence N. The steps are done by
-//! `ioctls` (cases/framework/ioctls.c), which counts what came of them; the kernel's checkers judge, and the kernel's log has the
-//! numbers of the sequences.
+//! a sequence does follows from the seed and its number alone, so that `ioctl-fuzz SEED 1 N` repeats sequence N. The steps
+//! are done by `ioctls` (cases/framework/ioctls.c), which counts what came of them; the kernel's checkers judge, and the
+//! kernel's log has the numbers of the sequences.
 
 use dtrace_fuzz::live;
 use dtrace_uapi::dof::Hdr;

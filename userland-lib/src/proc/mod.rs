@@ -5,9 +5,9 @@
 //!
 //! A created process must not run before tracing does, and must have its own program by then: it asks to be
 //! traced before its `exec`, so the kernel stops it at the first instruction of the new program, from where it goes on as
-//! far as is asked for, and [`Target::release`] lets it go after tracing has begun. Nothing can be missed, and nothing is polled: a process
-//! file descriptor becomes readable when the process ends, created or grabbed, and cannot mean another process
-//! that was given the same number later.
+//! far as is asked for, and [`Target::release`] lets it go after tracing has begun. Nothing can be missed, and nothing is
+//! polled: a process file descriptor becomes readable when the process ends, created or grabbed, and cannot mean another
+//! process that was given the same number later.
 //!
 //! Invariant: a created process does not outlive its [`Target`]; a grabbed one is never touched.
 

@@ -5,8 +5,9 @@
 //!
 //! `trace()` goes by D's type: the column fits every value of it, so an unsigned 8-byte integer has one more than a
 //! signed one. Keys have narrower columns that go by the size alone, and their 1- and 2-byte integers are printed
-//! unsigned. A floating-point number has the digits that it needs. An array of characters is shown as the string that it may be, and
-//! dumped if it is none; `trace()` dumps all other arrays. The option `rawbytes` has all that `trace()` prints dumped.
+//! unsigned. A floating-point number has the digits that it needs. An array of characters is shown as the string that it may
+//! be, and dumped if it is none; `trace()` dumps all other arrays. The option `rawbytes` has all that `trace()` prints
+//! dumped.
 
 use std::fmt::Display;
 

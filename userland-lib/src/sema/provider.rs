@@ -3,7 +3,8 @@
 
 //! Providers that applications define: whether their names and prototypes are such as probes can have.
 //!
-//! Nothing is kept of them but that there are any: a definition speaks of probes that the application brings, not of those that the program enables.
+//! Nothing is kept of them but that there are any: a definition speaks of probes that the application brings, not of those
+//! that the program enables.
 
 use super::Sema;
 use crate::diag::{Diagnostic, Result};

@@ -4,7 +4,8 @@
 //! The reference: DIF by plain decoding of raw instructions, as its definition reads.
 //!
 //! It keeps real condition codes and decodes each word when it meets it. Only floating-point arithmetic and the effects on
-//! memory and variables ([`Env`]) are shared with the prepared form, which must agree with this on every program: result, fault, instruction.
+//! memory and variables ([`Env`]) are shared with the prepared form, which must agree with this on every program: result,
+//! fault, instruction.
 // Runs on the host only, upon verified objects: what is wrong here is to panic.
 #![allow(
     clippy::arithmetic_side_effects,

@@ -5,7 +5,8 @@
 //!
 //! Most firings of most clauses do next to nothing: a condition on one built-in variable does not hold, or a counter without a
 //! key goes up by one. Neither can fault, or takes memory or budget, so that both are done first, and the rest of the way is for
-//! those that need it. A [`Guard`] is the whole condition of its clause, which then has no other; a [`Tally`] is all that its clause does.
+//! those that need it. A [`Guard`] is the whole condition of its clause, which then has no other; a [`Tally`] is all that its
+//! clause does.
 
 use super::aggregation::Function;
 use super::fire::Outputs;

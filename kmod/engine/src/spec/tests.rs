@@ -93,8 +93,8 @@ fn the_cleaner_ends_what_it_began_with() {
     assert_eq!(all.cleaning(2), Some(Duty::Move));
 }
 
-/// CPUs open, record, commit and discard at random while the cleaner runs now and then, between their "firings". Every speculation is
-/// empty when it is given out.
+/// CPUs open, record, commit and discard at random while the cleaner runs now and then, between their "firings". Every
+/// speculation is empty when it is given out.
 #[test]
 fn cpus_agree_on_who_ends_a_speculation() {
     use std::sync::Mutex;
