@@ -17,7 +17,8 @@ lockstat:::adaptive-block, lockstat:::adaptive-spin, lockstat:::rw-block, lockst
 /pid == $target/
 {
 	waited++;
-	wrong += args[1] == 0 || args[1] > 60000000000;
+	timed += args[1] > 0;
+	wrong += args[1] > 120000000000;
 }
 lockstat:::rw-block /pid == $target && args[2] != 0 && args[2] != 1/ { modes++; }
 END {
@@ -25,8 +26,8 @@ END {
 	printf("spin locks: %d %d\n", spins > 1000, unspins > 1000);
 	printf("readers: %d %d\n", readers > 10000, left > 10000);
 	printf("writers: %d %d\n", writers > 20000, wrote + downgraded > 20000);
-	printf("waits: %d, wrong: %d\n", waited > 0, wrong);
+	printf("waits: %d, timed: %d, wrong: %d\n", waited > 0, timed > 0, wrong);
 	printf("wrong modes: %d\n", modes);
 }
 D
-dtrace -x dynvarsize=8m -qs /tmp/lockstat.d -c lock-events
+dtrace -x dynvarsize=32m -qs /tmp/lockstat.d -c lock-events

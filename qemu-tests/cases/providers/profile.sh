@@ -2,9 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # Every unit; rates keep their order; what is no rate makes no probe; CPUs that go and come.
-provider-check count 1500 profile:::tick-100 profile:::tick-10hz profile:::tick-20000us profile:::tick-20000000ns \
-	profile:::tick-20ms profile:::tick-1s profile:::profile-199 2>/dev/null |
-	awk '{ n[NR] = $2 } END { print (n[1] > n[2]), (n[2] > n[6]), (n[3] > n[2]), (n[4] > n[2]), (n[5] > n[2]), (n[6] > 0), (n[7] > n[1]) }'
+# A machine that stands still now and then misses expirations, of the fast rates most; not each time.
+for try in 1 2 3 4 5; do
+	order=$(provider-check count 1500 profile:::tick-100 profile:::tick-10hz profile:::tick-20000us profile:::tick-20000000ns \
+		profile:::tick-20ms profile:::tick-1s profile:::profile-199 2>/dev/null |
+		awk '{ n[NR] = $2 }
+			END { print (n[1] > n[2]), (n[2] > n[6]), (n[3] > n[2]), (n[4] > n[2]), (n[5] > n[2]), (n[6] > 0), (n[7] > n[1]) }')
+	[ "$order" != "1 1 1 1 1 1 1" ] || break
+done
+echo "$order"
 for name in tick-0 tick-1fortnight tick- profile-1ns profile-99999999999999999999s tick-1sx; do
 	provider-check count 0 profile:::$name 2>&1 | tail -1
 done

@@ -41,7 +41,7 @@ int main(void)
 	int i;
 
 	pin(0);
-	for (i = 0; i < 50; i++)
+	for (i = 0; i < 100; i++)
 		nanosleep(&ms, NULL);
 	other = fork();
 	if (!other) {

@@ -19,9 +19,9 @@ sched:::on-cpu /chip >= 0 && lgrp >= 0 && pset == -1/ { places++; }
 END {
 	printf("on and off: %d %d\n", on >= 50, on - off >= -1 && on - off <= 1);
 	printf("next is another: %d\n", same == 0);
-	printf("sleep: %d, wakeup: %d\n", slept >= 50 && slept < 100, woken >= 50);
+	printf("sleep: %d, wakeup: %d\n", slept >= 50 && slept <= off + 1, woken >= 50);
 	printf("enqueue: %d, dequeue: %d\n", enqueued >= 50, dequeued >= 50);
-	printf("preempt: %d, tick: %d, remain-cpu: %d\n", preempted > 0, ticks > 10, remained > 0);
+	printf("preempt: %d, tick: %d, remain-cpu: %d\n", preempted > 0, ticks > 0, remained > 0);
 	printf("surrender: %d, of others: %d\n", surrendered > 0, own == 0);
 	printf("chip, lgrp, pset: %d\n", places > 0);
 }
