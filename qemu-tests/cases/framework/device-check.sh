@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# @limit: 120
+# @limit: 300
 # The control calls, used by hand: see qemu-tests/src/bin/device-check.rs.
 device-check
