@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Causes events of the provider sched: on CPU 0 it sleeps, yields while it is alone, works beside another, and changes its
- * priority and its policy.
+ * Causes events of the provider sched: on CPU 0 it sleeps, yields while it is alone, works beside another, lessens the priority of
+ * others that run on CPU 1, and changes its own and its policy.
  */
 
 #define _GNU_SOURCE
@@ -33,6 +33,31 @@ static void work(int ms)
 	while ((now.tv_sec - start.tv_sec) * 1000 + (now.tv_nsec - start.tv_nsec) / 1000000 < ms);
 }
 
+/* Makes the thread that runs on the other CPU, one of two that both want it, less important: its CPU is told. */
+static void demote(void)
+{
+	pid_t busy[2];
+	int n, nice;
+
+	for (n = 0; n < 2; n++) {
+		busy[n] = fork();
+		if (!busy[n]) {
+			pin(1);
+			for (;;)
+				work(1000);
+		}
+	}
+	for (nice = 1; nice < 20; nice++) {
+		work(20);
+		for (n = 0; n < 2; n++)
+			setpriority(PRIO_PROCESS, busy[n], nice);
+	}
+	for (n = 0; n < 2; n++) {
+		kill(busy[n], SIGKILL);
+		waitpid(busy[n], NULL, 0);
+	}
+}
+
 int main(void)
 {
 	struct timespec ms = { .tv_nsec = 1000000 };
@@ -53,6 +78,7 @@ int main(void)
 	waitpid(other, NULL, 0);
 	for (i = 0; i < 1000; i++)
 		sched_yield();
+	demote();
 	setpriority(PRIO_PROCESS, 0, 7);
 	sched_setscheduler(0, SCHED_FIFO, &fifo);
 	return 0;
