@@ -24,8 +24,7 @@ mod pending;
 mod run;
 mod speculate;
 
-use crate::dif::builtins::At;
-use crate::dif::env::Env;
+use crate::dif::env::{At, Env};
 use crate::ecb::fire::{self, End, Failed, Outputs};
 use crate::ecb::{build, Prepared};
 use crate::error::{Errno, Reason};
@@ -377,7 +376,7 @@ impl Consumer {
         if clause.tally.is_some_and(|t| t.count(&mut state.out)) {
             return None;
         }
-        self.run_clause(run, clause, state, ecb, m, at.cpu)
+        self.run_clause(run, clause, state, ecb, m, at)
     }
 
     /// The rest of [`fire`](Self::fire), where there is something to be made ready.
@@ -389,19 +388,17 @@ impl Consumer {
         state: &mut CpuState,
         ecb: Ecb,
         m: &M,
-        cpu: usize,
+        at: At,
     ) -> Option<FaultReport> {
         let CpuState { vm, out } = state;
         vm.reset();
         let dynamics = run.core.dynamics.as_ref().filter(|_| clause.dynamics);
-        let _inside = dynamics.and_then(|dynamics| dynamics.enter(cpu));
+        let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu));
         let mut env = Env {
             m,
             core: &run.core,
             vm,
-            cpu,
-            epid: ecb.epid,
-            probe: ecb.probe,
+            at,
         };
         let last = ecb.probe == self.config.end;
         let size_at = |record: &[u8]| self.size_at(record);

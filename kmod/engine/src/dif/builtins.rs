@@ -4,26 +4,14 @@
 //! Built-in variables: what the machine knows, as numbers, as strings in scratch memory, or straight to where they are
 //! recorded.
 
-use super::env::{until_nul, Env};
+use super::env::{until_nul, At, Env};
 use super::program::Quick;
 use crate::error::Trap;
 use crate::machine::Machine;
 use crate::mem::alloc::Bytes;
 use crate::var::addr::{self, Region};
 use dtrace_uapi::fault::Fault;
-use dtrace_uapi::types::{Epid, ProbeId};
 use dtrace_uapi::var::Var;
-
-/// What the engine itself knows of a firing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct At {
-    /// This CPU.
-    pub cpu: usize,
-    /// The enabled probe.
-    pub epid: Epid,
-    /// The probe.
-    pub probe: ProbeId,
-}
 
 /// A built-in variable that cannot fault.
 #[inline(always)]
@@ -59,12 +47,7 @@ impl<M: Machine> Env<'_, M> {
     /// A built-in variable that cannot fault.
     #[inline(always)]
     pub fn quick(&self, var: Quick) -> u64 {
-        let at = At {
-            cpu: self.cpu,
-            epid: self.epid,
-            probe: self.probe,
-        };
-        quick(self.m, at, var)
+        quick(self.m, self.at, var)
     }
 
     /// A built-in variable; a string is put into scratch memory first.

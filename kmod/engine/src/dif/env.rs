@@ -272,6 +272,17 @@ impl<'a, M: Machine> View<'a, M> {
     }
 }
 
+/// What the engine itself knows of a firing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct At {
+    /// This CPU.
+    pub cpu: usize,
+    /// The enabled probe.
+    pub epid: Epid,
+    /// The probe.
+    pub probe: ProbeId,
+}
+
 /// The world of a program at one firing.
 pub struct Env<'a, M> {
     /// The kernel.
@@ -280,12 +291,8 @@ pub struct Env<'a, M> {
     pub core: &'a Core,
     /// What is this CPU's.
     pub vm: &'a mut Vm,
-    /// This CPU.
-    pub cpu: usize,
-    /// The enabled probe.
-    pub epid: Epid,
-    /// The probe.
-    pub probe: ProbeId,
+    /// The firing.
+    pub at: At,
 }
 
 impl<M: Machine> Env<'_, M> {

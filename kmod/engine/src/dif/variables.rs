@@ -236,7 +236,7 @@ impl<M: Machine> Env<'_, M> {
         match (dynamics.look(&key, recent), value) {
             (None, 0) => None,
             (Some(chunk), 0) => {
-                dynamics.retire(self.cpu, chunk, recent);
+                dynamics.retire(self.at.cpu, chunk, recent);
                 None
             }
             (Some(chunk), _) => Some(chunk),
@@ -244,7 +244,7 @@ impl<M: Machine> Env<'_, M> {
                 let init = first_value(var, value);
                 let revived = dynamics.revive(&key, recent, init);
                 revived.or_else(|| {
-                    let made = dynamics.insert(self.cpu, &mut self.vm.free, &key, init);
+                    let made = dynamics.insert(self.at.cpu, &mut self.vm.free, &key, init);
                     made.ok().inspect(|chunk| dynamics.note(*chunk, recent))
                 })
             }
@@ -266,7 +266,7 @@ impl<M: Machine> Env<'_, M> {
             }
             (Element::At(_, found), 0) => {
                 if let Some(chunk) = found {
-                    dynamics.remove(self.cpu, chunk);
+                    dynamics.remove(self.at.cpu, chunk);
                 }
                 None
             }
@@ -275,7 +275,7 @@ impl<M: Machine> Env<'_, M> {
                 let Vm { key, free, .. } = &mut *self.vm;
                 let key = key.get(..n).unwrap_or(&[]);
                 let init = first_value(var, value);
-                dynamics.insert(self.cpu, free, key, init).ok()
+                dynamics.insert(self.at.cpu, free, key, init).ok()
             }
         })
     }

@@ -94,7 +94,7 @@ pub fn run<M: Machine>(
         else {
             return Ok(End::Dropped);
         };
-        let header = RecHdr::new(env.epid, env.m.timestamp());
+        let header = RecHdr::new(env.at.epid, env.m.timestamp());
         if let Some(to) = slice_mut::<{ size_of::<RecHdr>() }>(out.principal.bytes(), got.at) {
             *to = zerocopy::transmute!(header);
         }

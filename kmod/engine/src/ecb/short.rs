@@ -12,7 +12,8 @@ use super::aggregation::Function;
 use super::fire::Outputs;
 use super::{Act, Action, Aggregate};
 use crate::buf::add_word;
-use crate::dif::builtins::{quick, At};
+use crate::dif::builtins::quick;
+use crate::dif::env::At;
 use crate::dif::program::{Cond, Program, Quick, Test};
 use crate::machine::Machine;
 

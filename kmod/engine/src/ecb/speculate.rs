@@ -44,7 +44,7 @@ pub(super) fn speculate<M: Machine>(
         let Some(room) = room else {
             return Ok(End::Done);
         };
-        let header = RecHdr::new(env.epid, env.m.timestamp());
+        let header = RecHdr::new(env.at.epid, env.m.timestamp());
         if let Some(to) = slice_mut::<{ size_of::<RecHdr>() }>(out.pieces.bytes(id), room.at) {
             *to = zerocopy::transmute!(header);
         }

@@ -94,8 +94,8 @@ fn strtok<M: Machine>(env: &mut Env<'_, M>) -> Result<u64, Trap> {
         let Vm { tmp, tokens, .. } = &mut *env.vm;
         tokens.len = copy(&mut tokens.text, tmp[0].get(..len).unwrap_or(&[]));
         tokens.at = 0;
-        tokens.probe = env.probe;
-    } else if env.vm.tokens.probe != env.probe {
+        tokens.probe = env.at.probe;
+    } else if env.vm.tokens.probe != env.at.probe {
         return Err(Trap::bad_addr(0));
     }
     let delims = env.fetch(delims, 1, ALL)?;

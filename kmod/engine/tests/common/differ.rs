@@ -8,7 +8,7 @@
 use super::asm::{array, asm_with, bytes, int, string, var};
 use super::config;
 use super::machine::TestMachine;
-use dtrace_engine::dif::env::{Core, Env, Vm};
+use dtrace_engine::dif::env::{At, Core, Env, Vm};
 use dtrace_engine::dif::exec::{self, Stopped};
 use dtrace_engine::dif::prepare::{prepare, Context};
 use dtrace_engine::dif::{reference, verify};
@@ -105,9 +105,11 @@ fn outcome(
         m: &m,
         core: &core,
         vm: &mut vm,
-        cpu: 0,
-        epid: 3,
-        probe: 4,
+        at: At {
+            cpu: 0,
+            epid: 3,
+            probe: 4,
+        },
     });
     let all = |shared: &Shared| {
         let mut out = vec![0; shared.size()];
