@@ -8,7 +8,7 @@ mod common;
 use common::asm::{asm_with, int};
 use common::differ::{both, program, vars, Seed, STRSIZE};
 use dtrace_engine::dif::prepare::{prepare, Context};
-use dtrace_engine::dif::program::{Program, Quick};
+use dtrace_engine::dif::program::{Cond, Program, Quick, Test};
 use dtrace_engine::var::statics::Table;
 use dtrace_uapi::dif::{Instr, Op};
 use proptest::prelude::*;
@@ -99,21 +99,21 @@ fn simple_programs_need_no_steps() {
     assert!(matches!(
         shape(select),
         Program::Select {
-            with: 5,
+            test,
             yes: 0,
             no: 1,
             ..
-        }
+        } if test == Test::new(Cond::Ne, 5)
     ));
     let tst = "ldgs pid, %r1\n tst %r1\n be no\n setx 1, %r1\n ret %r1\n no: ret %r0";
     assert!(matches!(
         shape(tst),
         Program::Select {
-            with: 0,
+            test,
             yes: 0,
             no: 1,
             ..
-        }
+        } if test == Test::new(Cond::E, 0)
     ));
     let name = shape("ldgs execname, %r1\n ret %r1");
     assert!(matches!(name, Program::Builtin { pc: 0, .. }));

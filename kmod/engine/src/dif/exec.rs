@@ -27,15 +27,9 @@ pub fn run<M: Machine>(program: &Program, env: &mut Env<'_, M>) -> Result<u64, S
     match program {
         Program::Const(value) => Ok(*value),
         Program::Quick(var) => Ok(env.quick(*var)),
-        Program::Select {
-            var,
-            cond,
-            with,
-            yes,
-            no,
-        } => {
+        Program::Select { var, test, yes, no } => {
             let value = env.quick(*var);
-            Ok(if cond.holds(value, *with) { *yes } else { *no })
+            Ok(if test.holds(value) { *yes } else { *no })
         }
         Program::Builtin { var, pc } => env.builtin(*var).map_err(|trap| Stopped { trap, pc: *pc }),
         Program::Load(var) => env.load_dyn(*var).map_err(|trap| Stopped { trap, pc: 0 }),

@@ -360,9 +360,7 @@ pub enum Program {
         /// Which.
         var: Quick,
         /// The comparison, the variable on its left.
-        cond: Cond,
-        /// With what.
-        with: u64,
+        test: Test,
         /// The result where it holds.
         yes: u64,
         /// The result where it does not.

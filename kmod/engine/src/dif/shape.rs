@@ -11,7 +11,7 @@
 // Indexes of instructions, of which an object has at most `DIFO_MAX` bytes.
 #![allow(clippy::arithmetic_side_effects)]
 
-use super::program::{Alu, Cond, Program, Quick, Reg, Step};
+use super::program::{Alu, Cond, Program, Quick, Reg, Step, Test};
 use dtrace_uapi::dif::DIF_NREGS;
 use dtrace_uapi::var::Var;
 
@@ -141,8 +141,7 @@ pub(super) fn shape(steps: &[Step]) -> Option<Program> {
                 (End::Returns(Known::Const(yes)), End::Returns(Known::Const(no))) => {
                     Some(Program::Select {
                         var,
-                        cond,
-                        with,
+                        test: Test::new(cond, with),
                         yes,
                         no,
                     })

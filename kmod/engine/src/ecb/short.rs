@@ -32,22 +32,13 @@ impl Guard {
                 var,
                 test: Test::new(Cond::Ne, 0),
             }),
-            Program::Select {
-                var,
-                cond,
-                with,
-                yes,
-                no,
-            } => {
-                let test = Test::new(cond, with);
-                match (yes, no) {
-                    (1.., 0) => Some(Self { var, test }),
-                    (0, 1..) => Some(Self {
-                        var,
-                        test: test.negated(),
-                    }),
-                    _ => None,
-                }
+            Program::Select { var, test, yes, no } => {
+                let test = match (yes, no) {
+                    (1.., 0) => test,
+                    (0, 1..) => test.negated(),
+                    _ => return None,
+                };
+                Some(Self { var, test })
             }
             _ => None,
         }
@@ -114,8 +105,7 @@ mod tests {
     fn a_guard_is_what_its_program_returns() {
         let select = |yes, no| Program::Select {
             var: Quick::Pid,
-            cond: Cond::Lu,
-            with: 5,
+            test: Test::new(Cond::Lu, 5),
             yes,
             no,
         };
