@@ -64,8 +64,12 @@ fn file(process: &Path, mapping: &Mapping) -> PathBuf {
 
 /// Functions and text of an object.
 pub fn code(object: &Object) -> io::Result<Code> {
-    // Whose process it is may have made a file for us to choke on.
-    if fs::metadata(&object.file)?.len() > FILE_MAX {
+    // Whose process it is may have made a file for us to choke on, or something in its place that never ends.
+    let metadata = fs::metadata(&object.file)?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    if metadata.len() > FILE_MAX {
         return Err(io::Error::other("the file is too large"));
     }
     Code::parse(&fs::read(&object.file)?)

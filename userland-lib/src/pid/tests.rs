@@ -18,6 +18,7 @@ use dtrace_uapi::types::ProbeId;
 use nix::sys::wait::{waitid, Id, WaitPidFlag};
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -307,14 +308,17 @@ fn a_file_that_is_no_program_has_no_code() {
     let large = std::env::temp_dir().join(format!("dtrace-large-{}", std::process::id()));
     let file = fs::File::create(&large).expect("a file");
     file.set_len((1 << 31) + 1).expect("a hole");
-    let object = super::Object {
-        name: String::new(),
-        path: String::new(),
-        file: large.clone(),
-        is_program: false,
+    let refused = |file: &Path| {
+        let object = super::Object {
+            name: String::new(),
+            path: String::new(),
+            file: file.to_owned(),
+            is_program: false,
+        };
+        code(&object).unwrap_err().to_string()
     };
-    let error = code(&object).unwrap_err();
-    assert_eq!(error.to_string(), "the file is too large");
+    assert_eq!(refused(&large), "the file is too large");
+    assert_eq!(refused(Path::new("/dev/zero")), "it is no file");
     fs::remove_file(&large).expect("no file");
 }
 
