@@ -8,8 +8,8 @@
 use super::nofault;
 use kernel::bindings;
 
-/// A saved register set (`struct pt_regs`); of an ftrace callback only those
-/// are valid that carry arguments, and those that tell where the code is: instruction, stack and frame pointer.
+/// A saved register set (`struct pt_regs`); of an ftrace callback only those are valid that carry
+/// arguments, and those that tell where the code is: instruction, stack and frame pointer.
 #[repr(transparent)]
 pub struct Regs(bindings::pt_regs);
 

@@ -40,7 +40,8 @@ pub fn kernel<R>(
         if let Some(regs) = from.regs {
             let most = most.saturating_add(ABOVE).min(room.len());
             let room = room.get_mut(..most).unwrap_or_default();
-            // SAFETY: `room` is valid for that many words; the registers are of kernel code that runs below us on this stack.
+            // SAFETY: `room` is valid for that many words. The registers are of kernel code of the current task that stands still
+            // meanwhile: it has called us, or an interrupt of this CPU has stopped it. The unwinder believes no stack pointer.
             let n = unsafe {
                 bindings::dtrace_stack_from(
                     room.as_mut_ptr().cast(),
