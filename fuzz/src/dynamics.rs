@@ -5,7 +5,7 @@
 //! chunk is lost, given twice, or used again while a CPU may be looking at it.
 
 use dtrace_engine::mem::shared::Shared;
-use dtrace_engine::var::dynamic::{Dropped, Dynamics, Inside};
+use dtrace_engine::var::dynamic::{Dropped, Dynamics, Inside, Recent};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -66,7 +66,7 @@ impl Space<'_> {
         match what & 15 {
             0..=6 => self.firing(cpu, |space| space.store(cpu, &key, more.into())),
             7..=9 => self.firing(cpu, |space| space.delete(cpu, &key)),
-            10 | 11 => self.recall(&key, more.into()),
+            10 | 11 => self.look(&key, more.into()),
             12 => {
                 let inside = &mut self.cpus[cpu].inside;
                 *inside = match inside.take() {
@@ -149,16 +149,19 @@ impl Space<'_> {
     }
 
     /// What a firing remembers may be of any age.
-    fn recall(&self, key: &[u64], remembered: u32) {
+    fn look(&self, key: &[u64], remembered: u32) {
         let Ok(key) = <&[u64; 2]>::try_from(key) else {
             return;
         };
-        let mut hint = match remembered {
+        let mut recent = Recent::told(match remembered {
             255 => u32::MAX,
             other => other % 32,
-        };
-        let recalled = self.dynamics.recall(key, &mut hint);
-        assert_eq!(recalled, self.dynamics.find(key));
+        });
+        let found = self.dynamics.find(key);
+        // What was learnt by the first look is what the second goes by.
+        for _ in 0..2 {
+            assert_eq!(self.dynamics.look(key, &mut recent), found);
+        }
     }
 
     /// Cleans; `meanwhile` happens during the grace period, for whose end all long firings end.

@@ -24,7 +24,7 @@
 //! known to hold nothing younger.
 //!
 //! The length of a deleted chunk's key is 0, and is stored last when the chunk is used again. So who remembers in which chunk
-//! a variable was ([`recall`](Dynamics::recall)) need not look it up: where length and key are the variable's, it is
+//! a variable was ([`look`](Dynamics::look)) need not look it up: where length and key are the variable's, it is
 //! still there. A length from before the deletion is seen only by those for whom the cleaner waits, and they see the
 //! key from before, too.
 
@@ -258,17 +258,6 @@ impl Dynamics {
         let hash = hash(key);
         let head = self.bucket(hash)?.load(Ordering::Acquire) as u32;
         self.walk(head, hash, key)
-    }
-
-    /// The chunk of the variable with `key`; `hint` is the one of the last time plus 1, or 0, and is brought up to date.
-    #[inline(always)]
-    pub fn recall(&self, key: &[u64; 2], hint: &mut u32) -> Option<u32> {
-        if let Some(chunk) = self.hinted(key, *hint) {
-            return Some(chunk);
-        }
-        let found = self.find(key);
-        *hint = found.map_or(0, |chunk| chunk.wrapping_add(1));
-        found
     }
 
     /// The chunk that `hint` names, if the variable with `key` is there.

@@ -32,15 +32,25 @@ const ASIDE: u64 = 1 << 63;
 #[derive(Debug, Default)]
 pub struct Recent {
     /// Where the last one was, plus 1; or 0.
-    hint: u32,
+    pub(super) hint: u32,
     /// The one that is aside, plus 1; or 0.
     aside: u32,
     /// What its bucket was like then.
     bucket: u64,
 }
 
+impl Recent {
+    /// Who takes `hint`, which may be anything, for where the last one was, plus 1.
+    pub fn told(hint: u32) -> Self {
+        Self {
+            hint,
+            ..Self::default()
+        }
+    }
+}
+
 impl Dynamics {
-    /// The chunk of the thread-local with `key`.
+    /// The chunk of the thread-local with `key`; where that is, is remembered.
     #[inline(always)]
     pub fn look(&self, key: &[u64; 2], recent: &mut Recent) -> Option<u32> {
         if let Some(chunk) = self.hinted(key, recent.hint) {
@@ -49,7 +59,9 @@ impl Dynamics {
         if self.aside(key, recent).is_some() {
             return None;
         }
-        self.recall(key, &mut recent.hint)
+        let found = self.find(key);
+        recent.hint = found.map_or(0, |chunk| chunk.wrapping_add(1));
+        found
     }
 
     /// What is aside, if it is of this key and nothing can have taken its place.

@@ -69,20 +69,27 @@ fn values_come_and_go_and_space_comes_back() {
     assert_eq!(dropped(&d), [5, 5, 5]);
 }
 
+fn look(d: &Dynamics, key: &[u64; 2], hint: &mut u32) -> Option<u32> {
+    let mut recent = Recent::told(*hint);
+    let found = d.look(key, &mut recent);
+    *hint = recent.hint;
+    found
+}
+
 #[test]
 fn what_is_remembered_is_found_as_long_as_it_is_there() {
     let d = Dynamics::new(100 * 72, 24, 16, 40, 1).unwrap();
     let (mut free, mut hint) = (0, 0);
     let (mine, other) = ([1, 2], [3, 4]);
-    assert_eq!(d.recall(&mine, &mut hint), None);
+    assert_eq!(look(&d, &mine, &mut hint), None);
     assert!(store(&d, 0, &mut free, &mine, 5));
-    let chunk = d.recall(&mine, &mut hint).unwrap();
-    assert_eq!((hint, d.recall(&mine, &mut hint)), (chunk + 1, Some(chunk)));
+    let chunk = look(&d, &mine, &mut hint).unwrap();
+    assert_eq!((hint, look(&d, &mine, &mut hint)), (chunk + 1, Some(chunk)));
     // Another variable does not take it for its own.
-    assert_eq!(d.recall(&other, &mut hint), None);
+    assert_eq!(look(&d, &other, &mut hint), None);
     let mut stale = chunk + 1;
     remove(&d, 0, &mine);
-    assert_eq!((d.recall(&mine, &mut stale), stale), (None, 0));
+    assert_eq!((look(&d, &mine, &mut stale), stale), (None, 0));
     // The chunk is used again, by another.
     d.clean(|| ());
     free = 0;
@@ -91,11 +98,11 @@ fn what_is_remembered_is_found_as_long_as_it_is_there() {
         assert!(store(&d, 0, &mut free, &other, 6));
     }
     stale = chunk + 1;
-    assert_eq!(d.recall(&mine, &mut stale), None);
+    assert_eq!(look(&d, &mine, &mut stale), None);
     stale = chunk + 1;
-    assert_eq!(d.recall(&other, &mut stale), Some(chunk));
+    assert_eq!(look(&d, &other, &mut stale), Some(chunk));
     let mut none = u32::MAX;
-    assert_eq!(d.recall(&other, &mut none), Some(chunk));
+    assert_eq!(look(&d, &other, &mut none), Some(chunk));
 }
 
 #[test]
