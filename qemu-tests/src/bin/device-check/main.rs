@@ -6,22 +6,31 @@
 //!
 //! Programs are written in DIF here, so that a check fails for the kernel's reasons alone.
 
+/// Fails with a message unless `condition` holds.
+macro_rules! ensure {
+    ($condition:expr, $($message:tt)*) => {
+        if !$condition {
+            return Err(format!($($message)*));
+        }
+    };
+}
+
+mod functions;
+mod programs;
+
 use dtrace::dof;
 use dtrace::handle::{Buffer, DevDtrace, Device, PATH};
-use dtrace::program::{ActionDesc, Clause, Difo, Program};
-use dtrace::source::Span;
-use dtrace::world::ProbePattern;
+use dtrace::program::{ActionDesc, Program};
 use dtrace_uapi::action::Action;
-use dtrace_uapi::dif::{Instr, Op};
-use dtrace_uapi::ioctl::{ProbeDesc, RecHdr};
+use dtrace_uapi::ioctl::ProbeDesc;
 use dtrace_uapi::limits::buffer_room;
 use dtrace_uapi::option::{Opt, BUFRESIZE_AUTO, BUFRESIZE_MANUAL};
-use dtrace_uapi::types::DifType;
 use dtrace_uapi::var::Var;
+use programs::{action, clause, constant, described, load, records, tracing, variable};
 use std::io;
 use std::path::Path;
 use std::process::{Command, ExitCode};
-use zerocopy::{FromBytes, FromZeros};
+use zerocopy::FromZeros;
 
 type Check = fn() -> Result<(), String>;
 
@@ -35,8 +44,8 @@ const CHECKS: &[(&str, Check)] = &[
     ("together", together),
     ("killed", killed),
     ("greedy", greedy),
-    ("functions", functions),
-    ("churn", churn),
+    ("functions", functions::functions),
+    ("churn", functions::churn),
 ];
 
 /// Run only when they are asked for: they take minutes.
@@ -68,15 +77,6 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(failed))
 }
 
-/// Fails with a message unless `condition` holds.
-macro_rules! ensure {
-    ($condition:expr, $($message:tt)*) => {
-        if !$condition {
-            return Err(format!($($message)*));
-        }
-    };
-}
-
 fn open() -> Result<DevDtrace, String> {
     DevDtrace::open(Path::new(PATH)).map_err(|e| format!("{PATH}: {e}"))
 }
@@ -84,148 +84,6 @@ fn open() -> Result<DevDtrace, String> {
 /// What a call on `device` gave, with the kernel's reason in place of an error.
 fn done<T>(device: &DevDtrace, what: &str, result: io::Result<T>) -> Result<T, String> {
     result.map_err(|e| format!("{what}: {e} ({})", device.reason()))
-}
-
-fn int() -> DifType {
-    DifType {
-        size: 8,
-        ..DifType::default()
-    }
-}
-
-fn difo(text: &[Instr], ints: &[u64]) -> Difo {
-    Difo {
-        text: text.to_vec(),
-        ints: ints.to_vec(),
-        strings: vec![0],
-        rtype: int(),
-        spans: vec![Span::default(); text.len()],
-        ..Difo::default()
-    }
-}
-
-/// `n`.
-fn constant(n: u64) -> Difo {
-    difo(
-        &[Instr::indexed(Op::Setx, 0, 1), Instr::fmt(Op::Ret, 0, 0, 1)],
-        &[n],
-    )
-}
-
-/// `*(uint64_t *)addr`.
-fn load(addr: u64) -> Difo {
-    difo(
-        &[
-            Instr::indexed(Op::Setx, 0, 1),
-            Instr::fmt(Op::Ldx, 1, 0, 1),
-            Instr::fmt(Op::Ret, 0, 0, 1),
-        ],
-        &[addr],
-    )
-}
-
-/// A built-in variable.
-fn variable(id: Var) -> Difo {
-    difo(
-        &[
-            Instr::indexed(Op::Ldgs, id as u16, 1),
-            Instr::fmt(Op::Ret, 0, 0, 1),
-        ],
-        &[],
-    )
-}
-
-fn action(kind: Action, difo: Difo) -> ActionDesc {
-    ActionDesc {
-        kind,
-        difo: Some(difo),
-        format: None,
-        ntuple: 0,
-        arg: 0,
-        uarg: 1,
-    }
-}
-
-/// A clause of `probes` (`provider:module:function:name`).
-fn clause(probes: &str, actions: Vec<ActionDesc>) -> Clause {
-    let mut parts = probes.split(':').map(String::from);
-    let mut part = || parts.next().unwrap_or_default();
-    Clause {
-        probes: ProbePattern {
-            id: 0,
-            provider: part(),
-            module: part(),
-            func: part(),
-            name: part(),
-        },
-        predicate: None,
-        actions,
-        index: 0,
-        span: Span::default(),
-    }
-}
-
-/// An image that traces `values` at each probe description.
-fn tracing(clauses: Vec<(&str, Vec<Difo>)>) -> Vec<u8> {
-    let trace = |difo| action(Action::Difexpr, difo);
-    let clauses = clauses
-        .into_iter()
-        .map(|(probes, values)| clause(probes, values.into_iter().map(trace).collect()))
-        .collect();
-    image(clauses)
-}
-
-fn image(clauses: Vec<Clause>) -> Vec<u8> {
-    let program = Program {
-        clauses,
-        first_uarg: 1,
-        ..Program::default()
-    };
-    let options = [(Opt::Bufsize, 64 << 10), (Opt::Aggsize, 64 << 10)];
-    dof::emit(&program, &options)
-}
-
-/// An image for checks of the calls that describe.
-fn described() -> Vec<u8> {
-    let formatted = ActionDesc {
-        format: Some("<%d>".into()),
-        ..action(Action::Printf, constant(1))
-    };
-    image(vec![
-        clause("dtrace:::BEGIN", vec![formatted]),
-        clause("dtrace:::END", vec![counted()]),
-    ])
-}
-
-/// Reads every CPU's principal buffer; a record is its probe's name and its 8-byte values.
-fn records(device: &DevDtrace) -> Result<Vec<(u32, Vec<u64>)>, String> {
-    let mut found = Vec::new();
-    for cpu in 0..device.cpus() {
-        let mut room = vec![0; buffer_room(64 << 10) as usize];
-        let taken = device.snapshot(Buffer::Principal, cpu, &mut room);
-        let Some(desc) = done(device, "snapshot", taken)? else {
-            continue;
-        };
-        ensure!(desc.drops == 0, "CPU {cpu} dropped {}", desc.drops);
-        let mut rest = &room[..desc.size as usize];
-        while let Ok((head, _)) = RecHdr::read_from_prefix(rest) {
-            if head.epid == 0 {
-                rest = &rest[4..];
-                continue;
-            }
-            let probe = device.enabled_probe(head.epid);
-            let (desc, recs) = done(device, "EPROBE", probe)?;
-            ensure!(desc.size as usize <= rest.len(), "a record is cut off");
-            let value = |offset: usize| {
-                let bytes = rest.get(offset..offset + 8)?;
-                Some(u64::from_ne_bytes(bytes.try_into().ok()?))
-            };
-            let values = recs.iter().filter_map(|rec| value(rec.offset as usize));
-            found.push((desc.probeid, values.collect()));
-            rest = &rest[desc.size as usize..];
-        }
-    }
-    Ok(found)
 }
 
 fn name(device: &DevDtrace, id: u32) -> Result<String, String> {
@@ -522,122 +380,6 @@ fn greedy() -> Result<(), String> {
         available > Some(32 << 10),
         "{available:?} KiB of memory are left"
     );
-    Ok(())
-}
-
-/// `@ = count()`.
-fn counted() -> ActionDesc {
-    ActionDesc {
-        difo: None,
-        ..action(Action::Count, constant(0))
-    }
-}
-
-/// `@ = count()` of `probes`.
-fn counting(probes: &str) -> Vec<u8> {
-    image(vec![clause(probes, vec![counted()])])
-}
-
-/// The sum of all CPUs' counts.
-fn count(device: &DevDtrace) -> Result<u64, String> {
-    let mut sum = 0;
-    for cpu in 0..device.cpus() {
-        let mut room = vec![0; 64 << 10];
-        let taken = device.snapshot(Buffer::Aggregation, cpu, &mut room);
-        let Some(desc) = done(device, "AGGSNAP", taken)? else {
-            continue;
-        };
-        if desc.size < 8 {
-            continue;
-        }
-        let (_, recs) = done(device, "AGGDESC", device.aggregation(1))?;
-        let rec = recs.last().ok_or("an aggregation without records")?;
-        let at = rec.offset as usize;
-        let bytes = room.get(at..at + 8).ok_or("a record out of its buffer")?;
-        sum += u64::from_ne_bytes(bytes.try_into().map_err(|_| "short")?);
-    }
-    Ok(sum)
-}
-
-/// How many probes a description matches.
-fn matched(device: &DevDtrace, provider: &str, func: &str) -> Result<u32, String> {
-    let mut pattern = ProbeDesc::new_zeroed();
-    let mut n = 0;
-    loop {
-        pattern.provider = dtrace::handle::fill(provider).ok_or("too long")?;
-        pattern.func = dtrace::handle::fill(func).ok_or("too long")?;
-        (pattern.module, pattern.name) = ([0; 64], [0; 64]);
-        match done(device, "PROBEMATCH", device.next_probe(&pattern))? {
-            Some(found) => pattern = found,
-            None => return Ok(n),
-        }
-        n += 1;
-    }
-}
-
-/// Every function is enabled in one call, fires, and is left alone afterwards.
-fn functions() -> Result<(), String> {
-    let device = open()?;
-    let all = matched(&device, "fbt", "")?;
-    // Each has two probes, unless it is among the few that are left out.
-    let traceable = std::fs::read_to_string("/sys/kernel/tracing/available_filter_functions");
-    let traceable = traceable.map_err(|e| format!("available_filter_functions: {e}"))?;
-    let functions = traceable.lines().count();
-    ensure!(
-        all as usize > functions * 3 / 2,
-        "only {all} probes of fbt for {functions} functions"
-    );
-    let enabled = done(&device, "ENABLE", device.enable(&counting("fbt:::")))?;
-    let note = device.reason();
-    ensure!(enabled > all * 9 / 10, "{enabled} of {all}: {note}");
-    done(&device, "GO", device.go())?;
-    std::thread::sleep(std::time::Duration::from_secs(1));
-    done(&device, "STOP", device.stop())?;
-    let counted = count(&device)?;
-    ensure!(counted > 1000, "only {counted} firings");
-    drop(device);
-    let traced = std::fs::read_to_string("/sys/kernel/tracing/enabled_functions");
-    let traced = traced.map_err(|e| format!("enabled_functions: {e}"))?;
-    // The module's own function, on which the mechanism is tried, is nobody else's.
-    let left = traced
-        .lines()
-        .find(|line| !line.starts_with("dtrace_anchor "));
-    ensure!(left.is_none(), "still traced: {left:?}");
-    Ok(())
-}
-
-/// Some functions are enabled and disabled again and again while they are called.
-fn churn() -> Result<(), String> {
-    use std::sync::atomic::{AtomicBool, Ordering};
-    let stop = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        for _ in 0..2 {
-            scope.spawn(|| {
-                while !stop.load(Ordering::Relaxed) {
-                    let _ = std::fs::read("/proc/self/stat");
-                }
-            });
-        }
-        let result = rounds();
-        stop.store(true, Ordering::Relaxed);
-        result
-    })
-}
-
-fn rounds() -> Result<(), String> {
-    let rounds = std::env::var("ROUNDS").ok().and_then(|n| n.parse().ok());
-    let mut counted = 0;
-    for round in 0..rounds.unwrap_or(1000u32) {
-        let device = open()?;
-        done(&device, "ENABLE", device.enable(&counting("fbt::vfs_*:")))?;
-        done(&device, "GO", device.go())?;
-        if round % 10 == 0 {
-            std::thread::sleep(std::time::Duration::from_millis(20));
-            done(&device, "STOP", device.stop())?;
-            counted += count(&device)?;
-        }
-    }
-    ensure!(counted > 0, "nothing fired");
     Ok(())
 }
 

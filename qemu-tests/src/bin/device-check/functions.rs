@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Many functions at once, and some functions again and again.
+
+use crate::programs::{count, counting};
+use crate::{done, open};
+use dtrace::handle::{DevDtrace, Device};
+use dtrace_uapi::ioctl::ProbeDesc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use zerocopy::FromZeros;
+
+/// How many probes a description matches.
+pub fn matched(device: &DevDtrace, provider: &str, func: &str) -> Result<u32, String> {
+    let mut pattern = ProbeDesc::new_zeroed();
+    let mut n = 0;
+    loop {
+        pattern.provider = dtrace::handle::fill(provider).ok_or("too long")?;
+        pattern.func = dtrace::handle::fill(func).ok_or("too long")?;
+        (pattern.module, pattern.name) = ([0; 64], [0; 64]);
+        match done(device, "PROBEMATCH", device.next_probe(&pattern))? {
+            Some(found) => pattern = found,
+            None => return Ok(n),
+        }
+        n += 1;
+    }
+}
+
+/// Every function is enabled in one call, fires, and is left alone afterwards.
+pub fn functions() -> Result<(), String> {
+    let device = open()?;
+    let all = matched(&device, "fbt", "")?;
+    // Each has two probes, unless it is among the few that are left out.
+    let traceable = std::fs::read_to_string("/sys/kernel/tracing/available_filter_functions");
+    let traceable = traceable.map_err(|e| format!("available_filter_functions: {e}"))?;
+    let functions = traceable.lines().count();
+    ensure!(
+        all as usize > functions * 3 / 2,
+        "only {all} probes of fbt for {functions} functions"
+    );
+    let enabled = done(&device, "ENABLE", device.enable(&counting("fbt:::")))?;
+    let note = device.reason();
+    ensure!(enabled > all * 9 / 10, "{enabled} of {all}: {note}");
+    done(&device, "GO", device.go())?;
+    std::thread::sleep(Duration::from_secs(1));
+    done(&device, "STOP", device.stop())?;
+    let counted = count(&device)?;
+    ensure!(counted > 1000, "only {counted} firings");
+    drop(device);
+    let traced = std::fs::read_to_string("/sys/kernel/tracing/enabled_functions");
+    let traced = traced.map_err(|e| format!("enabled_functions: {e}"))?;
+    // The module's own function, on which the mechanism is tried, is nobody else's.
+    let left = traced
+        .lines()
+        .find(|line| !line.starts_with("dtrace_anchor "));
+    ensure!(left.is_none(), "still traced: {left:?}");
+    Ok(())
+}
+
+/// Some functions are enabled and disabled again and again while they are called.
+pub fn churn() -> Result<(), String> {
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    let _ = std::fs::read("/proc/self/stat");
+                }
+            });
+        }
+        let result = rounds();
+        stop.store(true, Ordering::Relaxed);
+        result
+    })
+}
+
+fn rounds() -> Result<(), String> {
+    let rounds = std::env::var("ROUNDS").ok().and_then(|n| n.parse().ok());
+    let mut counted = 0;
+    for round in 0..rounds.unwrap_or(1000u32) {
+        let device = open()?;
+        done(&device, "ENABLE", device.enable(&counting("fbt::vfs_*:")))?;
+        done(&device, "GO", device.go())?;
+        if round % 10 == 0 {
+            std::thread::sleep(Duration::from_millis(20));
+            done(&device, "STOP", device.stop())?;
+            counted += count(&device)?;
+        }
+    }
+    ensure!(counted > 0, "nothing fired");
+    Ok(())
+}
