@@ -5,8 +5,8 @@
 //!
 //! [`vm`] boots a machine with virtme-ng and follows it; [`accel`] decides whether by KVM or by emulation;
 //! [`console`] reads what the kernel says. [`case`] are the tests as files, [`expect`] compares output with what a case
-//! expects, and [`session`] runs many cases in one machine and starts another where one has taken it down. [`ktap`] reads
-//! what the kernel's own unit tests report.
+//! expects, [`session`] runs many cases in one machine and starts another where one has taken it down, and [`blocks`] runs
+//! several machines at a time. [`ktap`] reads what the kernel's own unit tests report.
 //!
 //! Everything here runs inside the build root (`scripts/enter`), whose file system is also the machine's.
 //!
@@ -14,6 +14,7 @@
 //! kernel warning is a failure of the case during which it was printed.
 
 pub mod accel;
+pub mod blocks;
 pub mod case;
 pub mod console;
 pub mod expect;

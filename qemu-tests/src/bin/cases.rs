@@ -9,9 +9,14 @@ use std::sync::mpsc::{channel, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use libtest_mimic::{Arguments, Failed, Trial};
+use qemu_tests::blocks;
 use qemu_tests::case::Case;
-use qemu_tests::session::{self, Work};
+use qemu_tests::session::Work;
 use qemu_tests::vm::Setup;
+
+/// How many cases one machine runs before another takes its place: so few that no processor is long without work at the
+/// end, so many that the boots count for little.
+const BLOCK: usize = 12;
 
 fn main() -> ExitCode {
     match prepare() {
@@ -25,7 +30,7 @@ fn main() -> ExitCode {
 
 fn prepare() -> Result<(Arguments, Vec<Trial>), String> {
     let mut args = Arguments::from_args();
-    // Cases run one after another in one machine; verdicts are waited for in their order.
+    // The machines do not follow the threads of the trials; verdicts are waited for in their order.
     args.test_threads = Some(1);
     let setup = Setup::from_env().map_err(|e| e.to_string())?;
     let cases = Case::all(&setup.top.join("qemu-tests/cases"))?;
@@ -100,7 +105,7 @@ fn start(setup: Setup, cases: Vec<Case>) -> Receiver<(usize, Verdict)> {
     let (to, from) = channel();
     std::thread::spawn(move || {
         let works: Vec<Work> = cases.iter().map(Case::work).collect();
-        let outcome = session::run(&setup, None, &works, &mut |at, ending| {
+        let outcome = blocks::run(&setup, None, &works, BLOCK, &mut |at, ending| {
             let verdict = ending.and_then(|outcome| cases[at].check(&outcome));
             // The receiver lives as long as the trials.
             let _ = to.send((at, verdict));

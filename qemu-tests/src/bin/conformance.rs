@@ -10,10 +10,9 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::mpsc::channel;
-use std::sync::{Mutex, PoisonError};
 
-use qemu_tests::session::{self, Ending, Work};
+use qemu_tests::blocks;
+use qemu_tests::session::Work;
 use qemu_tests::suite::board::Board;
 use qemu_tests::suite::judge::{Judge, Verdict};
 use qemu_tests::suite::lists::{Class, Classes, Expected};
@@ -75,7 +74,7 @@ fn run(words: &[String]) -> Result<bool, String> {
     for tries in 0.. {
         let these: Vec<Work> = round.iter().map(|&at| works[at].clone()).collect();
         let mut failed = Vec::new();
-        run_blocks(&setup, &runner, &these, &mut |at, ending| {
+        blocks::run(&setup, Some(&runner), &these, BLOCK, &mut |at, ending| {
             let at = round[at];
             let verdict = match ending {
                 Ok(outcome) => judge.judge(&demands[at], &outcome),
@@ -122,50 +121,6 @@ fn tell(number: &str, case: &str, verdict: &Verdict) {
     println!("[{number}] {case} ... {word}");
     // A reader that is gone needs no progress.
     let _ = io::stdout().flush();
-}
-
-/// Runs the works in blocks, each in a machine of its own, as many machines at a time as there are processors.
-fn run_blocks(
-    setup: &Setup,
-    runner: &str,
-    works: &[Work],
-    report: &mut dyn FnMut(usize, Ending),
-) -> io::Result<()> {
-    let machines = std::thread::available_parallelism()?.get();
-    let size = BLOCK.min(works.len().div_ceil(machines)).max(1);
-    let blocks = Mutex::new(works.chunks(size).enumerate());
-    let take = || blocks.lock().unwrap_or_else(PoisonError::into_inner).next();
-    // Found once, before the machines would find it each for itself.
-    let setup = &Setup {
-        accel: Some(qemu_tests::accel::choose(setup)?),
-        ..setup.clone()
-    };
-    let (to, from) = channel();
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..machines)
-            .map(|_| {
-                let (to, take) = (to.clone(), &take);
-                scope.spawn(move || {
-                    while let Some((number, block)) = take() {
-                        session::run(setup, Some(runner), block, &mut |at, ending| {
-                            // The receiver lives as long as this scope.
-                            let _ = to.send((number * size + at, ending));
-                        })?;
-                    }
-                    Ok(())
-                })
-            })
-            .collect();
-        drop(to);
-        for (at, ending) in from {
-            report(at, ending);
-        }
-        workers.into_iter().try_for_each(|worker| {
-            worker
-                .join()
-                .unwrap_or_else(|_| Err(io::Error::other("a machine's thread panicked")))
-        })
-    })
 }
 
 /// Whether the case is to be run.
