@@ -80,6 +80,10 @@ test: modules userland
 bench: modules userland
 	@scripts/bench
 
+##models|run what goes without locks in every order that the memory model allows
+models: setup
+	@scripts/models
+
 ##fuzz SECONDS=N [TARGET='NAME…']|look for inputs that break the compiler or the engine, N seconds each target
 fuzz: setup
 	@scripts/fuzz '$(SECONDS)' $(TARGET)
@@ -107,4 +111,4 @@ install:
 uninstall:
 	@PREFIX='$(PREFIX)' scripts/install --remove '$(or $(DESTDIR),/)' '$(KDIR)'
 
-.PHONY: help setup modules userland run shell run-boot cases conformance kernel-debug kunit test-debug demo check test bench fuzz fuzz-vm deb deb-check install uninstall
+.PHONY: help setup modules userland run shell run-boot cases conformance kernel-debug kunit test-debug demo check test bench models fuzz fuzz-vm deb deb-check install uninstall

@@ -11,24 +11,23 @@
 //!
 //! The links of lists are 32-bit words of their own, never read as anything else.
 
-use super::alloc::Region;
+use super::atomic::{AtomicU32, AtomicU64, Ordering, Words};
 use crate::error::NoMem;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Zeroed memory that everybody may read and write.
 #[derive(Debug)]
-pub struct Shared(Region);
+pub struct Shared(Words);
 
 impl Shared {
     /// No memory.
     pub const fn empty() -> Self {
-        Self(Region::empty())
+        Self(Words::empty())
     }
 
     /// Allocates `size` zeroed bytes, rounded up to whole words.
     pub fn new(size: usize) -> Result<Self, NoMem> {
         let size = size.checked_next_multiple_of(8).ok_or(NoMem)?;
-        Region::new(size).map(Self)
+        Words::new(size).map(Self)
     }
 
     /// Its size, bytes.
@@ -40,30 +39,19 @@ impl Shared {
     /// The aligned 32-bit word at `at`.
     #[inline(always)]
     pub fn u32(&self, at: usize) -> Option<&AtomicU32> {
-        if at % 4 != 0 || at.checked_add(4)? > self.size() {
-            return None;
-        }
-        // SAFETY: the word lies in the region, which outlives the borrow, and is aligned as the region is to 8; it is
-        // accessed only atomically, as the region never gives a plain reference away.
-        Some(unsafe { &*self.0.ptr().add(at).cast() })
+        self.0.u32(at)
     }
 
     /// The aligned 64-bit word at `at`.
     #[inline(always)]
     pub fn u64(&self, at: usize) -> Option<&AtomicU64> {
-        if at % 8 != 0 || at.checked_add(8)? > self.size() {
-            return None;
-        }
-        // SAFETY: as in `u32`; the region and `at` are aligned to 8.
-        Some(unsafe { &*self.0.ptr().add(at).cast() })
+        self.0.u64(at)
     }
 
     /// `n` 64-bit words from word `first` on.
     #[inline(always)]
     pub fn words(&self, first: usize, n: usize) -> Option<&[AtomicU64]> {
-        // SAFETY: as in `u32`; the region is aligned to 8 and holds so many whole words.
-        let all = unsafe { core::slice::from_raw_parts(self.0.ptr().cast(), self.size() / 8) };
-        all.get(first..first.wrapping_add(n))
+        self.0.words(first, n)
     }
 
     /// The bytes of the word that `at` lies in, from `at` on, and how many those are.

@@ -30,8 +30,8 @@
 pub mod buffer;
 
 use crate::error::NoMem;
+use crate::mem::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::mem::Vec;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Where a speculation is in its life.
 #[repr(u32)]

@@ -31,9 +31,9 @@
 mod recent;
 
 use crate::error::{NoMem, Reason};
+use crate::mem::atomic::{fence, spin_loop, AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::mem::shared::Shared;
 use crate::mem::Vec;
-use core::sync::atomic::{fence, AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use recent::SPARE;
 pub use recent::{Recent, NAMES};
@@ -285,7 +285,7 @@ impl Dynamics {
             {
                 return Some(seen);
             }
-            core::hint::spin_loop();
+            spin_loop();
         }
         self.drops.full.fetch_add(1, Ordering::Relaxed);
         None

@@ -1,0 +1,337 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What goes without locks, in every order that the memory model allows: a few threads stand for CPUs and the cleaner, and loom
+//! runs them in all ways that differ. `make models` builds this with `cfg(loom)`; otherwise there is nothing in it.
+//!
+//! A CPU's firings and what the cleaner does on that CPU exclude one another, and a grace period ends when each CPU has been
+//! seen between firings: a mutex for each CPU stands for both.
+#![cfg(loom)]
+
+use dtrace_engine::spec::{Duty, Speculations, State};
+use dtrace_engine::var::dynamic::{Dynamics, Recent};
+use loom::sync::{Arc, Mutex, MutexGuard};
+use loom::thread;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// How often a thread may be interrupted where it need not wait: bugs need few.
+const PREEMPTIONS: usize = 3;
+
+fn model(run: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(PREEMPTIONS);
+    builder.check(run);
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("nobody panics with it")
+}
+
+/// What one CPU has of the speculation, and what it has committed.
+#[derive(Default)]
+struct Records {
+    piece: Vec<u32>,
+    principal: Vec<u32>,
+}
+
+/// Two CPUs and a speculation.
+struct Speculating {
+    all: Speculations,
+    id: u64,
+    cpus: [Mutex<Records>; 2],
+}
+
+impl Speculating {
+    fn begin() -> Arc<Self> {
+        let all = Speculations::new(1).expect("memory");
+        let id = all.open();
+        assert_eq!(id, 1);
+        let cpus = Default::default();
+        Arc::new(Self { all, id, cpus })
+    }
+
+    fn speculate(&self, cpu: usize, record: u32) -> bool {
+        let mut cpu = lock(&self.cpus[cpu]);
+        let may = self.all.record(self.id, !cpu.piece.is_empty());
+        if may {
+            cpu.piece.push(record);
+        }
+        may
+    }
+
+    fn fulfil(&self, records: &mut Records, duty: Option<Duty>) {
+        let mut piece = match duty {
+            Some(_) => std::mem::take(&mut records.piece),
+            None => return,
+        };
+        if matches!(duty, Some(Duty::Move | Duty::MoveAndRelease)) {
+            records.principal.append(&mut piece);
+        }
+        if matches!(duty, Some(Duty::MoveAndRelease | Duty::EmptyAndRelease)) {
+            self.all.release(self.id);
+        }
+    }
+
+    fn commit(&self, cpu: usize) -> bool {
+        let mut cpu = lock(&self.cpus[cpu]);
+        let duty = self.all.commit(self.id, !cpu.piece.is_empty());
+        self.fulfil(&mut cpu, duty);
+        duty.is_some()
+    }
+
+    fn discard(&self, cpu: usize) {
+        let mut cpu = lock(&self.cpus[cpu]);
+        let duty = self.all.discard(self.id, !cpu.piece.is_empty());
+        self.fulfil(&mut cpu, duty);
+    }
+
+    fn clean(&self) {
+        if !self.all.begin_cleaning() {
+            return;
+        }
+        for cpu in &self.cpus {
+            let mut cpu = lock(cpu);
+            let duty = self.all.cleaning(self.id);
+            self.fulfil(&mut cpu, duty);
+        }
+        self.all.end_cleaning();
+    }
+
+    /// All that was committed, when nothing is left to be done.
+    fn end(&self) -> Vec<u32> {
+        self.clean();
+        assert_eq!(self.all.state(self.id), State::Inactive);
+        let mut committed = Vec::new();
+        for cpu in &self.cpus {
+            let cpu = lock(cpu);
+            assert_eq!(cpu.piece, []);
+            committed.extend(&cpu.principal);
+        }
+        committed.sort();
+        committed
+    }
+}
+
+#[test]
+fn what_was_recorded_before_a_commit_is_committed_once() {
+    model(|| {
+        let spec = Speculating::begin();
+        let other = spec.clone();
+        let cpu = thread::spawn(move || other.speculate(1, 2));
+        let other = spec.clone();
+        let cleaner = thread::spawn(move || other.clean());
+        assert!(spec.speculate(0, 1));
+        assert!(spec.commit(0));
+        let second = cpu.join().expect("a CPU");
+        cleaner.join().expect("the cleaner");
+        let expected: &[u32] = if second { &[1, 2] } else { &[1] };
+        assert_eq!(spec.end(), expected);
+    });
+}
+
+#[test]
+fn what_is_discarded_does_not_come_back_when_the_number_is_used_again() {
+    model(|| {
+        let spec = Speculating::begin();
+        let other = spec.clone();
+        let cpu = thread::spawn(move || {
+            other.speculate(1, 2);
+            // The discarding CPU has ended the first, or the second is not to be had.
+            if other.all.open() == 0 {
+                return false;
+            }
+            assert!(other.speculate(1, 3));
+            other.commit(1)
+        });
+        let other = spec.clone();
+        let cleaner = thread::spawn(move || other.clean());
+        spec.discard(0);
+        let again = cpu.join().expect("a CPU");
+        cleaner.join().expect("the cleaner");
+        let expected: &[u32] = if again { &[3] } else { &[] };
+        assert_eq!(spec.end(), expected);
+    });
+}
+
+#[test]
+fn of_two_that_commit_one_does() {
+    model(|| {
+        let spec = Speculating::begin();
+        assert!(spec.speculate(0, 1));
+        let other = spec.clone();
+        let cpu = thread::spawn(move || (other.speculate(1, 2), other.commit(1)));
+        let first = spec.commit(0);
+        let (recorded, second) = cpu.join().expect("a CPU");
+        assert!(first != second);
+        assert!(first || recorded);
+        let expected: &[u32] = if recorded { &[1, 2] } else { &[1] };
+        assert_eq!(spec.end(), expected);
+    });
+}
+
+const FIRST: [u64; 2] = [1, 10];
+const SECOND: [u64; 2] = [2, 20];
+
+/// Two CPUs and their dynamic variables, of two words each and a value that is the key's last.
+struct Variables {
+    space: Dynamics,
+    /// Each with its list of free chunks.
+    cpus: [Mutex<u32>; 2],
+}
+
+impl Variables {
+    /// Room for so many; the first is there.
+    fn begin(count: usize) -> Arc<Self> {
+        let chunk = 24 + 16 + 8 + 8;
+        let space = Dynamics::new(count * chunk, 16, 8, chunk, 2).expect("memory");
+        let cpus = Default::default();
+        let variables = Arc::new(Self { space, cpus });
+        assert!(variables.assign(0, &FIRST));
+        variables
+    }
+
+    /// One firing.
+    fn firing<T>(&self, cpu: usize, run: impl FnOnce(&mut u32) -> T) -> T {
+        let mut free = lock(&self.cpus[cpu]);
+        let inside = self.space.enter(cpu).expect("a CPU");
+        let result = run(&mut free);
+        drop(inside);
+        result
+    }
+
+    fn value(&self, chunk: u32) -> u64 {
+        let at = self.space.value_of(chunk);
+        self.space.values().u64(at).expect("a value").load(Relaxed)
+    }
+
+    fn assign(&self, cpu: usize, key: &[u64; 2]) -> bool {
+        self.firing(cpu, |free| {
+            let init = |values: &dtrace_engine::mem::shared::Shared, at: usize| {
+                values.u64(at).expect("a value").store(key[1], Relaxed);
+            };
+            self.space.insert(cpu, free, key, init).is_ok()
+        })
+    }
+
+    fn delete(&self, cpu: usize, key: &[u64; 2]) {
+        self.firing(cpu, |_| {
+            if let Some(chunk) = self.space.find(key) {
+                assert!(self.space.remove(cpu, chunk));
+            }
+        });
+    }
+
+    /// What is found is the variable's own, as long as the firing lasts.
+    fn read(&self, cpu: usize, key: &[u64; 2]) -> bool {
+        self.firing(cpu, |_| match self.space.find(key) {
+            Some(chunk) => {
+                assert_eq!(self.value(chunk), key[1]);
+                true
+            }
+            None => false,
+        })
+    }
+
+    fn clean(&self) {
+        self.space.clean(|| {
+            for cpu in &self.cpus {
+                drop(lock(cpu));
+            }
+        });
+    }
+
+    /// Nothing is lost: where all variables are deleted, there is room for `count` again.
+    fn end(&self, count: u64) {
+        for key in [FIRST, SECOND] {
+            self.delete(0, &key);
+        }
+        self.clean();
+        self.clean();
+        for n in 0..count {
+            assert!(self.assign(1, &[3, n]));
+        }
+        assert!(!self.assign(1, &[3, count]));
+    }
+}
+
+#[test]
+fn a_chunk_is_not_used_again_under_who_has_found_it() {
+    model(|| {
+        let variables = Variables::begin(1);
+        let other = variables.clone();
+        let cpu = thread::spawn(move || {
+            other.delete(1, &FIRST);
+            other.assign(1, &SECOND)
+        });
+        variables.read(0, &FIRST);
+        variables.read(0, &SECOND);
+        let made = cpu.join().expect("a CPU");
+        assert_eq!(variables.read(0, &SECOND), made);
+        variables.end(1);
+    });
+}
+
+#[test]
+fn what_a_cpu_remembers_is_the_variable_or_nothing() {
+    model(|| {
+        let variables = Variables::begin(1);
+        let other = variables.clone();
+        let cpu = thread::spawn(move || {
+            other.delete(1, &FIRST);
+            other.assign(1, &SECOND)
+        });
+        variables.firing(0, |_| {
+            let mut recent = Recent::told(1);
+            if let Some(chunk) = variables.space.look(&FIRST, &mut recent) {
+                assert_eq!(variables.value(chunk), FIRST[1]);
+            }
+        });
+        cpu.join().expect("a CPU");
+        variables.end(1);
+    });
+}
+
+#[test]
+fn what_is_cleaned_was_let_go_by_everybody() {
+    model(|| {
+        let variables = Variables::begin(1);
+        let other = variables.clone();
+        let cpu = thread::spawn(move || {
+            other.delete(1, &FIRST);
+            other.assign(1, &SECOND)
+        });
+        let other = variables.clone();
+        let cleaner = thread::spawn(move || other.clean());
+        variables.read(0, &FIRST);
+        let made = cpu.join().expect("a CPU");
+        cleaner.join().expect("the cleaner");
+        assert_eq!(variables.read(0, &SECOND), made);
+        variables.end(1);
+    });
+}
+
+#[test]
+fn of_two_that_make_a_variable_one_does() {
+    model(|| {
+        let variables = Variables::begin(3);
+        let other = variables.clone();
+        let cpu = thread::spawn(move || assert!(other.assign(1, &SECOND)));
+        assert!(variables.assign(0, &SECOND));
+        cpu.join().expect("a CPU");
+        // Deleted once, it is gone.
+        variables.delete(0, &SECOND);
+        assert!(!variables.read(0, &SECOND));
+    });
+}
+
+#[test]
+fn of_two_that_delete_a_variable_one_does() {
+    model(|| {
+        let variables = Variables::begin(2);
+        let other = variables.clone();
+        let cpu = thread::spawn(move || other.delete(1, &FIRST));
+        variables.delete(0, &FIRST);
+        cpu.join().expect("a CPU");
+        variables.end(2);
+    });
+}
