@@ -23,8 +23,9 @@ pub fn run(
     size: usize,
     report: &mut dyn FnMut(usize, Ending),
 ) -> io::Result<()> {
-    let machines = std::thread::available_parallelism()?.get();
-    let size = size.min(works.len().div_ceil(machines)).max(1);
+    let processors = std::thread::available_parallelism()?.get();
+    let size = size.min(works.len().div_ceil(processors)).max(1);
+    let machines = processors.min(works.len().div_ceil(size));
     let blocks = Mutex::new(works.chunks(size).enumerate());
     let take = || blocks.lock().unwrap_or_else(PoisonError::into_inner).next();
     // Found once, before the machines would find it each for itself.
@@ -33,6 +34,8 @@ pub fn run(
             Some(accel) => accel,
             None => accel::choose(setup)?,
         }),
+        // They have each other to wait for.
+        machines: u32::try_from(machines).unwrap_or(1).max(1),
         ..setup.clone()
     };
     let (to, from) = channel();

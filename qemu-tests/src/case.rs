@@ -98,7 +98,10 @@ impl Case {
     pub fn check(&self, outcome: &Outcome) -> Result<(), String> {
         let mut wrong = Vec::new();
         if outcome.timed_out() {
-            wrong.push(format!("it took longer than {} s", self.limit.as_secs()));
+            let limit = self.limit.as_secs();
+            wrong.push(format!(
+                "it took longer than it may, {limit} s in a machine that is alone"
+            ));
         } else if outcome.status != self.status {
             wrong.push(format!(
                 "exit status {} instead of {}",

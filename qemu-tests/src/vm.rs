@@ -47,6 +47,8 @@ pub struct Setup {
     pub cpus: u32,
     /// The kernel is the debug kernel: it takes more memory and more time.
     pub debug: bool,
+    /// How many machines run at a time.
+    pub machines: u32,
     /// Parameters for the kernel beside those that every machine gets.
     pub parameters: String,
 }
@@ -76,17 +78,15 @@ impl Setup {
             icount: false,
             cpus: 2,
             debug: std::env::var_os("DTRACE_VM_DEBUG").is_some(),
+            machines: 1,
             parameters: String::new(),
         })
     }
 
-    /// How long what takes `usual` on the stock kernel may take on this one.
+    /// How long what takes `usual` in a machine that is alone, on the stock kernel, may take in this one.
     pub fn limit(&self, usual: Duration) -> Duration {
-        if self.debug {
-            usual * SLOWER
-        } else {
-            usual
-        }
+        let slower = if self.debug { SLOWER } else { 1 };
+        usual * slower * self.machines
     }
 
     /// A new, empty run directory.

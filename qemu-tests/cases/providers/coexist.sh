@@ -24,10 +24,10 @@ off() {
 	echo >$t/kprobe_events
 	echo >$t/trace
 }
-calls='dd if=/dev/zero of=/dev/null bs=1 count=500'
+calls='dd if=/dev/zero of=/dev/null bs=1 count=500 status=none'
 ours() {
 	provider-check run fbt:vmlinux:vfs_read:entry fbt:vmlinux:vfs_read:return syscall:vmlinux:read:entry \
-		sdt:sched::sched_process_exit -- "$@" 2>/dev/null |
+		sdt:sched::sched_process_exit -- "$@" |
 		awk '{ print $1, ($1 ~ /exit$/ ? $2 > 0 : $2 >= 500) ? "ok" : $2 }'
 }
 # Not while it runs: who reads it would be in it.
@@ -45,9 +45,9 @@ for tracer in function function_graph; do
 	# Theirs go while ours stay, and come again.
 	off
 	on $tracer
-	$calls 2>/dev/null
+	$calls
 	theirs
 	off
 done
-ours sh -c "echo function >$t/current_tracer; $calls 2>/dev/null; echo nop >$t/current_tracer"
+ours sh -c "echo function >$t/current_tracer; $calls; echo nop >$t/current_tracer"
 awk '!/^dtrace_anchor/ { n++ } END { print n + 0 }' $t/enabled_functions

@@ -27,7 +27,8 @@ proc:::signal-send /pid == $target/ {
 proc:::signal-discard /pid == $target && args[1]->pr_pid == pid/ {
 	printf("signal-discard %d %d\n", args[2], args[0]->pr_lwpid == tid);
 }
-proc:::signal-handle /pid == $target || ppid == $target/ {
+/* Not that of a child that ends (17): it is taken only where it came while signals were held back. */
+proc:::signal-handle /(pid == $target || ppid == $target) && args[0] != 17/ {
 	printf("signal-handle %d %d handler: %d\n", args[0], args[1] != NULL ? args[1]->si_signo : 0,
 	    args[2] != NULL);
 }

@@ -30,6 +30,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zerocopy::{FromBytes, FromZeros};
@@ -75,6 +76,22 @@ fn run(cmd: &[&str]) -> Outcome {
     let (program, args) = cmd.split_first().ok_or("no command")?;
     let status = Command::new(program).args(args).status();
     status.map(|_| ()).map_err(|e| format!("{program}: {e}"))
+}
+
+/// Does `work` while it looks after the tracing as a consumer does, which would be ended otherwise.
+fn watching(device: &DevDtrace, work: impl FnOnce() -> Outcome) -> Outcome {
+    let (done, end) = channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            while end.recv_timeout(Duration::from_secs(1)) == Err(RecvTimeoutError::Timeout) {
+                // What is wrong with it shows when it is stopped.
+                let _ = device.status();
+            }
+        });
+        let outcome = work();
+        drop(done);
+        outcome
+    })
 }
 
 fn open() -> Result<DevDtrace, String> {
@@ -155,7 +172,7 @@ fn count(probes: &[&str], work: impl FnOnce() -> Outcome) -> Outcome {
     let enabled = before.elapsed();
     let note = device.reason();
     go(&device)?;
-    work()?;
+    watching(&device, work)?;
     let before = Instant::now();
     device.stop().map_err(|e| format!("STOP: {e}"))?;
     let totals = totals(&device)?;
@@ -225,7 +242,7 @@ fn values(desc: &str, variables: &[&str], cmd: &[&str]) -> Outcome {
     let device = open()?;
     enable(&device, &[desc], &actions)?;
     go(&device)?;
-    run(cmd)?;
+    watching(&device, || run(cmd))?;
     device.stop().map_err(|e| format!("STOP: {e}"))?;
     let mut room = vec![0; buffer_room(256 << 10) as usize];
     for cpu in 0..device.cpus() {
