@@ -13,7 +13,8 @@ boot() {
 	boots=$((boots + 1))
 	echo "anonymous: boot $boots" >/dev/kmsg
 	insmod "$module" anon_file=$dof "$@" || exit 1
-	dmesg | sed -n "/anonymous: boot $boots\$/,\$s/.*dtrace: //p"
+	# What of probes this kernel has not the means for is said as well.
+	dmesg | sed -n "/anonymous: boot $boots\$/,\$s,.*dtrace: /,/,p"
 }
 
 # As at a boot: the messages are those of DTrace.

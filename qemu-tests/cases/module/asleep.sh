@@ -5,13 +5,14 @@
 # Tasks sleep in functions whose return was hooked, while their probes are disabled and the module goes and comes back.
 start() {
 	for _ in 1 2 3 4 5; do
-		sleep 8 &
+		sleep 8765 &
 	done
 }
 export -f start
 provider-check run 'fbt:vmlinux:*nanosleep:return' syscall::clock_nanosleep:return -- bash -c 'start; sleep 1' >/dev/null 2>&1
 rmmod dtrace && echo gone
-pgrep -x sleep | wc -l
+pgrep -fx 'sleep 8765' | wc -l
 insmod "$(cat /run/vm/module)" && echo back
-while pgrep -x sleep >/dev/null; do sleep 0.1; done
+pkill -fx 'sleep 8765'
+while pgrep -fx 'sleep 8765' >/dev/null; do sleep 0.1; done
 provider-check run fbt:vmlinux:hrtimer_nanosleep:return -- sleep 0.1 2>/dev/null

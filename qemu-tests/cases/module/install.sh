@@ -7,6 +7,7 @@ install=$(realpath ../../../scripts/install)
 built=$(cat /run/vm/module)
 export DTRACE_CACHE=${built%/build/*}
 modules=/usr/lib/modules/$(uname -r)
+case $modules in *-debug) export KERNEL=debug ;; esac
 
 # The machine's root is not to be written to.
 for d in usr etc; do

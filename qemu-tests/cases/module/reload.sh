@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 900
-# Fifty times unloaded and loaded, and still there.
+# Fifty times unloaded and loaded, and still there. On the debug kernel, which sees a fault the first time, five times.
 module=$(cat /run/vm/module)
-for i in $(seq 50); do
+rounds=50
+case $(uname -r) in *-debug) rounds=5 ;; esac
+for i in $(seq $rounds); do
 	rmmod dtrace && insmod "$module" || { echo "round $i"; exit 1; }
 done
 [ -c /dev/dtrace ] && echo loaded
