@@ -13,6 +13,7 @@ use super::module::Module;
 use super::symbols;
 use crate::bindings;
 use core::ffi::{c_char, c_void, CStr};
+use core::sync::atomic::{AtomicBool, Ordering};
 use dtrace_engine::mem::sort::sort;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
@@ -37,6 +38,8 @@ struct Hook<T> {
     // First, so that a pointer to it is a pointer to the whole.
     raw: bindings::dtrace_tracepoint_hook,
     tp: *mut bindings::tracepoint,
+    /// The kernel warns of who takes away what is not there.
+    attached: AtomicBool,
     value: T,
 }
 
@@ -113,6 +116,7 @@ impl<T: Hit> Tracepoints<T> {
                         .min(bindings::DTRACE_TRACEPOINT_ARGS),
                 },
                 tp,
+                attached: AtomicBool::new(false),
                 value,
             };
             hooks.push(hook, GFP_KERNEL)?;
@@ -131,13 +135,16 @@ impl<T: Hit> Tracepoints<T> {
         // SAFETY: The tracepoint lives as long as the hook, and that until `drop`, before which it is detached, has waited.
         kernel::error::to_result(unsafe {
             bindings::dtrace_tracepoint_register(hook.tp, raw(hook))
-        })
+        })?;
+        hook.attached.store(true, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Detaches hook `n`. A hook that is not attached stays so.
     pub fn detach(&self, n: usize) {
-        if let Some(hook) = self.hooks.get(n) {
-            // SAFETY: As in `attach`; what is not registered is not found.
+        let hook = self.hooks.get(n);
+        if let Some(hook) = hook.filter(|h| h.attached.swap(false, Ordering::Relaxed)) {
+            // SAFETY: As in `attach`; it is registered.
             unsafe { bindings::dtrace_tracepoint_unregister(hook.tp, raw(hook)) };
         }
     }
