@@ -1,0 +1,39 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 600
+# One allocation after the other fails that is made for a consumer, and all after it: it is refused, or lives with less, and leaves
+# nothing. Every allocation on the debug kernel, else some. Then the same while the module is loaded.
+module=$(cat /run/vm/module)
+shortage=$(dirname "$module")/../shortage/shortage.ko
+parameters=/sys/module/shortage/parameters
+step=80
+loads='3 21 144'
+case $(uname -r) in *-debug) step=1 loads='1 2 3 5 8 13 21 34 55 89 144 233 377 610 987' ;; esac
+insmod "$shortage" || exit 1
+shortage-check $step
+
+# loads NTH: loads the module, of whose allocations the NTH fails. It is loaded, or there is no memory.
+loads() {
+	echo "$1" >$parameters/nth
+	echo 0 >$parameters/seen
+	bash -c "echo \$\$ >$parameters/task; exec insmod $module" 2>/tmp/shortage.err
+	status=$?
+	echo 0 >$parameters/task
+	if [ $status -ne 0 ] && ! grep -q 'Cannot allocate memory' /tmp/shortage.err; then
+		echo "allocation $1, $(cat $parameters/where): $(cat /tmp/shortage.err)"
+	fi
+	return $status
+}
+rmmod dtrace
+refused=0
+for nth in $loads; do
+	if loads $nth; then
+		rmmod dtrace
+	else
+		refused=$((refused + 1))
+	fi
+done
+[ $refused -gt 0 ] || echo "no load was refused"
+rmmod shortage
+insmod "$module" && dtrace -qn 'BEGIN { printf("and it works\n"); exit(0); }'

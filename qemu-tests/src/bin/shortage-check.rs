@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Consumers for which memory is short. Runs in the VM as root, with the module `shortage` loaded: `shortage-check STEP`.
+//!
+//! The life of a consumer, from opening to closing, is run again and again. Each time another allocation that is made for it fails, the
+//! first, then that STEP later, until a life has fewer than that; and once more with all from there on. Every life ends with success or
+//! with ENOMEM, and closing always gives back everything: afterwards a consumer works as before, and memory is what it was.
+
+use dtrace::dof;
+use dtrace::handle::{Buffer, DevDtrace, Device, Handle, KernelWorld, PATH};
+use dtrace::source::Source;
+use dtrace_uapi::ioctl::ProbeDesc;
+use qemu_tests::memory::Memory;
+use std::io;
+use std::os::unix::process::parent_id;
+use std::path::Path;
+use std::process::ExitCode;
+use std::{fs, process};
+use zerocopy::FromZeros;
+
+/// Something of every provider, and everything that has buffers.
+const PROGRAM: &str = r#"
+    BEGIN { printf("%d", pid); self->began = timestamp; kept[pid, execname] = 1; }
+    syscall::getppid: { @[execname, probefunc] = count(); self->spec = speculation(); }
+    syscall::getppid:return /self->spec/ { speculate(self->spec); stack(5); }
+    syscall::getppid:return /self->spec/ { commit(self->spec); self->spec = 0; }
+    fbt::vfs_read:, fbt::vfs_write: { @q[ustack(3)] = quantize(arg0); }
+    profile-97, tick-50ms { @s[stack(5)] = lquantize(arg0, 0, 10, 1); }
+    sdt:::sched_switch, proc:::exec-success, sched:::on-cpu, io:::start, lockstat:::adaptive-acquire { trace(arg0); }
+    END { printa(@q); }
+"#;
+
+type Outcome = Result<(), String>;
+
+fn main() -> ExitCode {
+    let step = std::env::args().nth(1).and_then(|step| step.parse().ok());
+    let Some(step) = step.filter(|step| *step > 0) else {
+        eprintln!("usage: shortage-check STEP");
+        return ExitCode::from(2);
+    };
+    match check(step) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            println!("shortage-check: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Sets a parameter of the module `shortage`.
+fn set(parameter: &str, value: u64) -> Outcome {
+    let path = format!("/sys/module/shortage/parameters/{parameter}");
+    fs::write(&path, value.to_string()).map_err(|e| format!("{path}: {e}"))
+}
+
+fn get(parameter: &str) -> Result<String, String> {
+    let path = format!("/sys/module/shortage/parameters/{parameter}");
+    let text = fs::read_to_string(&path).map_err(|e| format!("{path}: {e}"))?;
+    Ok(text.trim().to_owned())
+}
+
+/// The program as an image, with small buffers.
+fn compile() -> Result<Vec<u8>, String> {
+    let device = DevDtrace::open(Path::new(PATH)).map_err(|e| format!("{PATH}: {e}"))?;
+    let world = KernelWorld::new(&device);
+    let mut handle = Handle::new(&world).map_err(|e| e.to_string())?;
+    for name in ["bufsize", "aggsize", "dynvarsize", "specsize"] {
+        let set = handle.set_option(name, Some("16k"));
+        set.map_err(|e| e.to_string())?;
+    }
+    let settings = handle.settings();
+    let program = handle.compile(&Source::argument(PROGRAM), &settings);
+    let program = program.map_err(|e| e.to_string())?;
+    Ok(dof::emit(&program, &handle.options.for_kernel()))
+}
+
+/// A consumer from its opening to its closing. How many probes it was at.
+fn life(image: &[u8]) -> io::Result<u32> {
+    let device = DevDtrace::open(Path::new(PATH))?;
+    let mut pattern = ProbeDesc::new_zeroed();
+    pattern.func = dtrace::handle::fill("vfs_read").ok_or(io::ErrorKind::InvalidInput)?;
+    device.next_probe(&pattern)?;
+    let matched = device.enable(image)?;
+    device.go()?;
+    for _ in 0..3 {
+        let _ = parent_id();
+        fs::read("/proc/self/stat")?;
+        std::thread::yield_now();
+    }
+    device.enabled_probe(1)?;
+    device.aggregation(1)?;
+    let mut room = vec![0; 64 << 10];
+    for cpu in 0..device.cpus() {
+        for which in [Buffer::Principal, Buffer::Aggregation] {
+            device.snapshot(which, cpu, &mut room)?;
+        }
+    }
+    device.status()?;
+    device.stop()?;
+    Ok(matched)
+}
+
+/// A life whose `nth` allocation fails, and all later ones if `onwards`. `None`: it had fewer.
+fn short(image: &[u8], nth: u64, onwards: bool) -> Result<Option<io::Result<u32>>, String> {
+    set("onwards", u64::from(onwards))?;
+    set("nth", nth)?;
+    set("seen", 0)?;
+    set("task", u64::from(process::id()))?;
+    let outcome = life(image);
+    set("task", 0)?;
+    let seen: u64 = get("seen")?.parse().map_err(|_| "seen is no number")?;
+    Ok((seen >= nth).then_some(outcome))
+}
+
+fn check(step: usize) -> Outcome {
+    let image = compile()?;
+    let whole = || life(&image).map_err(|e| format!("a consumer with memory enough: {e}"));
+    let matched = whole()?;
+    let before = Memory::now()?;
+    let (mut failed, mut lives) = (0, 0u64);
+    for onwards in [false, true] {
+        for nth in (1..).step_by(step) {
+            let Some(outcome) = short(&image, nth, onwards)? else {
+                break;
+            };
+            lives += 1;
+            match outcome {
+                Ok(_) => {}
+                Err(e) if e.raw_os_error() == Some(12) => failed += 1,
+                Err(e) => return Err(format!("allocation {nth}, {}: {e}", get("where")?)),
+            }
+            if lives % 20 == 0 && whole()? != matched {
+                return Err(format!("fewer probes after {}", get("where")?));
+            }
+        }
+    }
+    if whole()? != matched {
+        return Err("fewer probes in the end".into());
+    }
+    if failed == 0 || failed == lives {
+        return Err(format!("{failed} of {lives} lives failed"));
+    }
+    let after = Memory::now()?;
+    eprintln!("shortage-check: {failed} of {lives} lives failed; {before:?}, then {after:?}");
+    after.check(&before, lives)?;
+    println!("shortage-check: ok");
+    Ok(())
+}
