@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! `bench MODULE [PEERS]`: what probes cost, in instructions, ours beside the peers' in one run. `scripts/bench` calls it in
-//! a machine of one processor whose clock counts instructions, without the module.
+//! `bench [-p PEERS] MODULE [SCENARIO...]`: what probes cost, in instructions, ours beside the peers' in one run, of all
+//! scenarios or of some. `scripts/bench` calls it in a machine of one processor whose clock counts instructions, without the module.
 //!
 //! The module is loaded for its own part only, so that neither side disturbs the other. What it must not do fails the run:
 //! cost anything while nothing is enabled, or on a system call that nobody traces. Everything else is a table: for
 //! programs on the standard output, for people on the standard error.
 //!
-//! A figure counts only where the tracer printed that it saw the events.
+//! A figure counts only where the tracer printed that it saw the events, and told of none that it lost.
 
 mod loops;
 mod scenarios;
@@ -17,7 +17,7 @@ mod tracer;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::thread::sleep;
 use std::time::Duration;
@@ -30,6 +30,10 @@ use tracer::{enter_peers, Tracer, Tracing};
 const SAME: f64 = 0.001;
 /// Events of which each has to be printed or reported as lost, at once.
 const BURST: u32 = 200_000;
+/// Some tracer says that it is ready before the last of its probes is.
+const SETTLE: Duration = Duration::from_secs(2);
+/// Characters of an output that a note shows.
+const SHOWN: usize = 300;
 /// The operations that are measured while the module does nothing.
 const IDLE: [Operation; 3] = [Operation::Getppid, Operation::Read, Operation::Stat];
 
@@ -41,12 +45,22 @@ struct Row {
 }
 
 fn main() -> ExitCode {
-    let mut args = std::env::args_os().skip(1).map(PathBuf::from);
+    let mut args = std::env::args().skip(1).peekable();
+    let peers = args.next_if(|arg| arg == "-p").and_then(|_| args.next());
     let Some(module) = args.next() else {
-        eprintln!("usage: bench MODULE [PEERS]");
+        eprintln!("usage: bench [-p PEERS] MODULE [SCENARIO...]");
         return ExitCode::from(2);
     };
-    match run(&module, args.next().as_deref()) {
+    let wanted: Vec<String> = args.collect();
+    let scenarios: Vec<&Scenario> = SCENARIOS
+        .iter()
+        .filter(|scenario| wanted.is_empty() || wanted.iter().any(|id| id == scenario.id))
+        .collect();
+    match run(
+        Path::new(&module),
+        peers.as_deref().map(Path::new),
+        &scenarios,
+    ) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -56,13 +70,13 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(module: &Path, peers: Option<&Path>) -> io::Result<bool> {
+fn run(module: &Path, peers: Option<&Path>, scenarios: &[&Scenario]) -> io::Result<bool> {
     // S9 asks for functions of a module that has to be there.
     command(Command::new("modprobe").arg("ext4"))?;
     // The C library calls the kernel in a few instructions more for ever once there was a thread.
     drop(Operation::Switch.prepare()?);
     let mut base = BTreeMap::new();
-    for scenario in SCENARIOS {
+    for scenario in scenarios {
         let operation = scenario.operation;
         if !base.contains_key(operation.name()) {
             base.insert(operation.name(), measure(operation)?);
@@ -71,18 +85,18 @@ fn run(module: &Path, peers: Option<&Path>) -> io::Result<bool> {
     let without = idle()?;
     command(Command::new("insmod").arg(module))?;
     let with = idle()?;
-    let mut rows = trace(Tracer::Ours, &base, Path::new("/"));
+    let mut rows = trace(Tracer::Ours, scenarios, &base, Path::new("/"));
     command(Command::new("rmmod").arg("dtrace"))?;
     let after = idle()?;
     if let Some(peers) = peers {
         enter_peers(peers)?;
         for tracer in [Tracer::Bpftrace, Tracer::Oracle] {
-            rows.extend(trace(tracer, &base, peers));
+            rows.extend(trace(tracer, scenarios, &base, peers));
         }
     }
     print!("{}", tsv(&rows));
     let quiet = print_idle(&without, &with, &after);
-    Ok(print_table(&rows, &base) && quiet)
+    Ok(print_table(&rows, scenarios, &base) && quiet)
 }
 
 fn command(command: &mut Command) -> io::Result<()> {
@@ -98,16 +112,15 @@ fn idle() -> io::Result<Vec<f64>> {
         .collect()
 }
 
-/// All scenarios with one tracer.
-fn trace(tracer: Tracer, base: &BTreeMap<&str, Cost>, peers: &Path) -> Vec<Row> {
+/// The scenarios with one tracer.
+fn trace(
+    tracer: Tracer,
+    scenarios: &[&Scenario],
+    base: &BTreeMap<&str, Cost>,
+    peers: &Path,
+) -> Vec<Row> {
     let mut rows = Vec::new();
-    for scenario in SCENARIOS {
-        eprintln!(
-            "bench: {} {}: {}",
-            tracer.name(),
-            scenario.id,
-            scenario.what
-        );
+    for scenario in scenarios {
         let started = Tracing::start(tracer, scenario.program(tracer), peers);
         if let (Ok(tracing), "S3" | "S9") = (&started, scenario.id) {
             let costs = [("start, M", tracing.start), ("memory, MB", tracing.memory)];
@@ -119,10 +132,19 @@ fn trace(tracer: Tracer, base: &BTreeMap<&str, Cost>, peers: &Path) -> Vec<Row> 
         }
         let value =
             started.and_then(|tracing| figure(scenario, &base[scenario.operation.name()], tracing));
+        let value = value.map_err(|error| error.to_string());
+        let shown = value.as_ref().map(|value| format!("{value:.1}"));
+        eprintln!(
+            "bench: {} {} {}: {}",
+            tracer.name(),
+            scenario.id,
+            scenario.what,
+            shown.unwrap_or_else(|error| format!("failed: {error}"))
+        );
         rows.push(Row {
             id: scenario.id.to_owned(),
             tracer,
-            value: value.map_err(|error| error.to_string()),
+            value,
         });
     }
     rows
@@ -132,6 +154,7 @@ fn trace(tracer: Tracer, base: &BTreeMap<&str, Cost>, peers: &Path) -> Vec<Row> 
 fn figure(scenario: &Scenario, base: &Cost, tracing: Tracing) -> io::Result<f64> {
     let turns = f64::from(scenario.operation.all());
     let events = f64::from(scenario.events);
+    sleep(SETTLE);
     if scenario.figure == Figure::Lost {
         return lost(scenario.operation, tracing);
     }
@@ -143,7 +166,7 @@ fn figure(scenario: &Scenario, base: &Cost, tracing: Tracing) -> io::Result<f64>
     let output = tracing.finish()?;
     let added = (cost.usual - base.usual) / events;
     let (value, expected) = match scenario.figure {
-        Figure::Probe | Figure::Lost => (added, turns * events),
+        Figure::Probe | Figure::Printed | Figure::Lost => (added, turns * events),
         Figure::Unseen => (added, 0.0),
         Figure::WithConsumer => (added + work / (turns * events), turns * events),
         Figure::Sample(rate) => {
@@ -151,27 +174,30 @@ fn figure(scenario: &Scenario, base: &Cost, tracing: Tracing) -> io::Result<f64>
             ((cost.total - base.total) / samples, samples)
         }
     };
-    if seen(scenario.figure, &output) < expected / 4.0 {
+    let lost: f64 = output.lines().filter_map(reported).sum();
+    if lost > 0.0 {
+        return Err(io::Error::other(format!("it lost {lost} events")));
+    }
+    let printed = output.lines().count() as f64;
+    let (seen, least) = match scenario.figure {
+        Figure::Printed | Figure::WithConsumer => (printed, expected),
+        // A distribution shows them in several numbers.
+        _ => (largest(&output), expected / 4.0),
+    };
+    if seen < least {
+        let shown: String = output.trim().chars().take(SHOWN).collect();
         return Err(io::Error::other(format!(
-            "it did not see the events: {}",
-            output.trim()
+            "it saw {seen} of {least} events: {shown}"
         )));
     }
     Ok(value)
 }
 
-/// How many events an output shows, roughly: its lines, or the largest number in it.
-fn seen(figure: Figure, output: &str) -> f64 {
-    if figure == Figure::WithConsumer {
-        return output.lines().count() as f64;
-    }
+/// The largest number in an output.
+fn largest(output: &str) -> f64 {
     let numbers = output.split(|c: char| !c.is_ascii_digit());
     let largest = numbers.filter_map(|word| word.parse::<u64>().ok()).max();
-    // A printf's arguments are no counts.
-    match largest.unwrap_or(0) as f64 {
-        n if output.lines().count() > 1000 => n.max(output.lines().count() as f64),
-        n => n,
-    }
+    largest.unwrap_or(0) as f64
 }
 
 /// How many of a hundred events of a burst were not printed.
@@ -239,7 +265,7 @@ fn print_idle(without: &[f64], with: &[f64], after: &[f64]) -> bool {
 }
 
 /// Prints the table; false if ours failed, or traced what it should not.
-fn print_table(rows: &[Row], base: &BTreeMap<&str, Cost>) -> bool {
+fn print_table(rows: &[Row], scenarios: &[&Scenario], base: &BTreeMap<&str, Cost>) -> bool {
     let mut good = true;
     let mut notes = Vec::new();
     eprintln!("\ninstructions added per event");
@@ -249,7 +275,7 @@ fn print_table(rows: &[Row], base: &BTreeMap<&str, Cost>) -> bool {
     }
     eprintln!("{:>12}", "goal");
     let find = |id: &str, tracer| rows.iter().find(|row| row.id == id && row.tracer == tracer);
-    for scenario in SCENARIOS {
+    for scenario in scenarios {
         eprint!("{:<5}{:<35}", scenario.id, scenario.what);
         for tracer in Tracer::ALL {
             match find(scenario.id, tracer).map(|row| &row.value) {

@@ -13,6 +13,8 @@ pub enum Figure {
     Probe,
     /// The same of events that are not to be seen.
     Unseen,
+    /// The same of events that are printed, every one.
+    Printed,
     /// The same with what the tracer itself does to print the event.
     WithConsumer,
     /// Instructions that a sample takes, this many a second.
@@ -90,7 +92,7 @@ scenarios! {
     "S5" "function entry, predicate false", Read / 1, Figure::Unseen, 85,
         "fbt::vfs_read:entry /pid == 0/ { @ = count(); }",
         "fentry:vfs_read /pid == 0/ { @ = count(); }";
-    "S6" "printf, three ints and a string", Read / 1, Figure::Probe, 200,
+    "S6" "printf, three ints and a string", Read / 1, Figure::Printed, 200,
         "fbt::vfs_read:entry { printf(\"%d %d %d %s\\n\", pid, tid, cpu, execname); }",
         "fentry:vfs_read { printf(\"%d %d %d %s\\n\", pid, tid, cpu, comm); }";
     "S6c" "the same with the consumer", Read / 1, Figure::WithConsumer, 1200,
