@@ -14,7 +14,7 @@ use crate::error::Trap;
 use crate::machine::Machine;
 use crate::mem::shared::Shared;
 use crate::var::addr::{self, Region};
-use crate::var::dynamic::{Dynamics, NAMES};
+use crate::var::dynamic::{Dynamics, Place, NAMES};
 use crate::var::statics::NULL;
 use core::sync::atomic::Ordering;
 use dtrace_uapi::fault::Fault;
@@ -228,25 +228,27 @@ impl<M: Machine> Env<'_, M> {
         }
     }
 
-    /// Makes or deletes a thread-local; the chunk that its value belongs to.
+    /// Makes or deletes a thread-local; the chunk that its value is yet to be written to.
     #[inline(always)]
     fn store_thread_local(&mut self, dynamics: &Dynamics, var: Dyn, value: u64) -> Option<u32> {
         let key = self.thread_local(var);
         let recent = self.vm.recent.get_mut(usize::from(var.id) % NAMES)?;
-        match (dynamics.look(&key, recent), value) {
-            (None, 0) => None,
-            (Some(chunk), 0) => {
+        let init = first_value(var, value);
+        match (dynamics.place(&key, recent), value) {
+            (Place::Chunk(chunk), 0) => {
                 dynamics.retire(self.at.cpu, chunk, recent);
                 None
             }
-            (Some(chunk), _) => Some(chunk),
-            (None, _) => {
-                let init = first_value(var, value);
-                let revived = dynamics.revive(&key, recent, init);
-                revived.or_else(|| {
-                    let made = dynamics.insert(self.at.cpu, &mut self.vm.free, &key, init);
-                    made.ok().inspect(|chunk| dynamics.note(*chunk, recent))
-                })
+            (Place::Chunk(chunk), _) => Some(chunk),
+            (Place::Aside(_) | Place::Nowhere, 0) => None,
+            (Place::Aside(chunk), _) => {
+                dynamics.revive(chunk, recent, init);
+                // It has its value with that, but for bytes.
+                var.by_ref.map(|_| chunk)
+            }
+            (Place::Nowhere, _) => {
+                let made = dynamics.insert(self.at.cpu, &mut self.vm.free, &key, init);
+                made.ok().inspect(|chunk| dynamics.note(*chunk, recent))
             }
         }
     }

@@ -36,7 +36,7 @@ use crate::mem::shared::Shared;
 use crate::mem::Vec;
 
 use recent::SPARE;
-pub use recent::{Recent, NAMES};
+pub use recent::{Place, Recent, NAMES};
 
 const NEXT: usize = 0;
 const FREE: usize = 4;

@@ -49,19 +49,39 @@ impl Recent {
     }
 }
 
+/// What became of a thread-local.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// It is in this chunk.
+    Chunk(u32),
+    /// It was deleted, and this chunk of its is aside.
+    Aside(u32),
+    /// There is none.
+    Nowhere,
+}
+
 impl Dynamics {
-    /// The chunk of the thread-local with `key`; where that is, is remembered.
+    /// Where the thread-local with `key` is; that is remembered.
     #[inline(always)]
-    pub fn look(&self, key: &[u64; 2], recent: &mut Recent) -> Option<u32> {
+    pub fn place(&self, key: &[u64; 2], recent: &mut Recent) -> Place {
         if let Some(chunk) = self.hinted(key, recent.hint) {
-            return Some(chunk);
+            return Place::Chunk(chunk);
         }
-        if self.aside(key, recent).is_some() {
-            return None;
+        if let Some(chunk) = self.aside(key, recent) {
+            return Place::Aside(chunk);
         }
         let found = self.find(key);
         recent.hint = found.map_or(0, |chunk| chunk.wrapping_add(1));
-        found
+        found.map_or(Place::Nowhere, Place::Chunk)
+    }
+
+    /// The chunk of the thread-local with `key`; where that is, is remembered.
+    #[inline(always)]
+    pub fn look(&self, key: &[u64; 2], recent: &mut Recent) -> Option<u32> {
+        match self.place(key, recent) {
+            Place::Chunk(chunk) => Some(chunk),
+            Place::Aside(_) | Place::Nowhere => None,
+        }
     }
 
     /// What is aside, if it is of this key and nothing can have taken its place.
@@ -81,21 +101,16 @@ impl Dynamics {
         same.then_some(chunk)
     }
 
-    /// Makes the thread-local with `key` anew from what is aside; `init` writes its value. `None`: that is another, or none.
+    /// Makes a thread-local anew of its chunk, which [`place`](Self::place) has just found to be aside; `init` writes its value.
     #[inline(always)]
-    pub fn revive(
-        &self,
-        key: &[u64; 2],
-        recent: &mut Recent,
-        init: impl FnOnce(&Shared, usize),
-    ) -> Option<u32> {
-        let chunk = self.aside(key, recent)?;
-        let (_, len, _) = self.head(chunk, 0)?;
+    pub fn revive(&self, chunk: u32, recent: &mut Recent, init: impl FnOnce(&Shared, usize)) {
+        let Some((_, len, _)) = self.head(chunk, 0) else {
+            return;
+        };
         init(&self.values, self.value_of(chunk));
         len.store(2, Ordering::Release);
         recent.aside = 0;
         recent.hint = chunk.wrapping_add(1);
-        Some(chunk)
     }
 
     /// Notes where a thread-local has been made.
@@ -154,18 +169,14 @@ mod tests {
 
     fn store(d: &Dynamics, n: usize, cpu: &mut Cpu, key: &[u64; 2], value: u64) {
         let init = |values: &Shared, at| values.u64(at).unwrap().store(value, Ordering::Relaxed);
-        let chunk = match d.look(key, &mut cpu.recent) {
-            Some(chunk) => chunk,
-            None => match d.revive(key, &mut cpu.recent, init) {
-                Some(chunk) => chunk,
-                None => {
-                    let chunk = d.insert(n, &mut cpu.free, key, init).unwrap();
-                    d.note(chunk, &mut cpu.recent);
-                    chunk
-                }
-            },
-        };
-        init(d.values(), d.value_of(chunk));
+        match d.place(key, &mut cpu.recent) {
+            Place::Chunk(chunk) => init(d.values(), d.value_of(chunk)),
+            Place::Aside(chunk) => d.revive(chunk, &mut cpu.recent, init),
+            Place::Nowhere => {
+                let chunk = d.insert(n, &mut cpu.free, key, init).unwrap();
+                d.note(chunk, &mut cpu.recent);
+            }
+        }
     }
 
     fn load(d: &Dynamics, cpu: &mut Cpu, key: &[u64; 2]) -> Option<u64> {
