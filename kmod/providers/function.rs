@@ -159,11 +159,20 @@ impl<S: Shape> Hooks for SiteHooks<S> {
         let kind = S::kind();
         let place = ip | kind;
         let site = self.map.get(place)?;
-        let armed = site.armed.load(Ordering::Relaxed);
-        if armed & ENTRY != 0 {
-            S::entry(kind, site.entry, caller, regs);
+        // Most often it is the entry alone, and nothing is to be kept for afterwards.
+        match site.armed.load(Ordering::Relaxed) {
+            0 => None,
+            ENTRY => {
+                S::entry(kind, site.entry, caller, regs);
+                None
+            }
+            armed => {
+                if armed & ENTRY != 0 {
+                    S::entry(kind, site.entry, caller, regs);
+                }
+                Some(place)
+            }
         }
-        (armed & RETURN != 0).then_some(place)
     }
 
     #[inline]

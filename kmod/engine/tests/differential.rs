@@ -103,7 +103,7 @@ fn simple_programs_need_no_steps() {
             yes: 0,
             no: 1,
             ..
-        } if test == Test::new(Cond::Ne, 5)
+        } if Some(test) == Test::new(Cond::Ne, 5)
     ));
     let tst = "ldgs pid, %r1\n tst %r1\n be no\n setx 1, %r1\n ret %r1\n no: ret %r0";
     assert!(matches!(
@@ -113,7 +113,7 @@ fn simple_programs_need_no_steps() {
             yes: 0,
             no: 1,
             ..
-        } if test == Test::new(Cond::E, 0)
+        } if Some(test) == Test::new(Cond::E, 0)
     ));
     let name = shape("ldgs execname, %r1\n ret %r1");
     assert!(matches!(name, Program::Builtin { pc: 0, .. }));

@@ -22,12 +22,14 @@ pub fn quick<M: Machine>(m: &M, at: At, var: Quick) -> u64 {
         Quick::Timestamp => m.timestamp(),
         Quick::Tid => u64::from(m.tid()),
         Quick::Cpu => at.cpu as u64,
-        other => less_quick(m, at, other),
+        Quick::Id => u64::from(at.probe),
+        Quick::Epid => u64::from(at.epid),
+        other => less_quick(m, other),
     }
 }
 
 #[inline(never)]
-fn less_quick<M: Machine>(m: &M, at: At, var: Quick) -> u64 {
+fn less_quick<M: Machine>(m: &M, var: Quick) -> u64 {
     match var {
         Quick::Ppid => u64::from(m.ppid()),
         Quick::Uid => u64::from(m.uid()),
@@ -36,8 +38,6 @@ fn less_quick<M: Machine>(m: &M, at: At, var: Quick) -> u64 {
         Quick::Vtimestamp => m.vtimestamp(),
         Quick::Walltimestamp => m.walltimestamp(),
         Quick::Ipl => u64::from(m.ipl()),
-        Quick::Id => u64::from(at.probe),
-        Quick::Epid => u64::from(at.epid),
         // `quick` reads the others.
         _ => 0,
     }

@@ -71,46 +71,53 @@ impl Cond {
     }
 }
 
-/// A comparison with a number that is known beforehand, as it is made fast: without a branch for its kind.
+/// A comparison with a number that is known beforehand, as it is made fast: the values that it holds of follow each other in a ring of
+/// all numbers, whatever its kind, so that one comparison of the distance from the first of them is enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Test {
-    /// Turns the order of signed numbers into that of unsigned ones.
-    flip: u64,
-    /// With what, turned.
-    with: u64,
-    /// Bit 0: a value that is less is accepted; bit 1: an equal one; bit 2: a greater one.
-    accepts: u8,
+    /// The first of the values.
+    first: u64,
+    /// The distance of the last one from it.
+    span: u64,
 }
 
 impl Test {
-    /// Compares with `with`, the value on the left.
-    pub fn new(cond: Cond, with: u64) -> Self {
-        let flip = match cond {
+    /// Compares with `with`, the value on the left. `None`: the answer is the same for all values.
+    pub fn new(cond: Cond, with: u64) -> Option<Self> {
+        // Turns the order of signed numbers into that of unsigned ones, and back.
+        let sign = match cond {
             Cond::G | Cond::Ge | Cond::L | Cond::Le => 1 << 63,
             _ => 0,
         };
-        let [less, equal, greater] = [(0, 1), (0, 0), (1, 0)].map(|(a, b)| cond.holds(a, b));
-        Self {
-            flip,
-            with: with ^ flip,
-            accepts: u8::from(less) | u8::from(equal) << 1 | u8::from(greater) << 2,
-        }
+        let with = with ^ sign;
+        let (after, before) = (with.wrapping_add(1), with.wrapping_sub(1));
+        let (first, last) = match cond {
+            Cond::E => (with, with),
+            Cond::Ne => (after, before),
+            Cond::G | Cond::Gu if after != 0 => (after, u64::MAX),
+            Cond::Ge | Cond::Geu if with != 0 => (with, u64::MAX),
+            Cond::L | Cond::Lu if with != 0 => (0, before),
+            Cond::Le | Cond::Leu if after != 0 => (0, with),
+            _ => return None,
+        };
+        Some(Self {
+            first: first ^ sign,
+            span: last.wrapping_sub(first),
+        })
     }
 
     /// Holds where this does not.
     pub fn negated(self) -> Self {
         Self {
-            accepts: self.accepts ^ 7,
-            ..self
+            first: self.first.wrapping_add(self.span).wrapping_add(1),
+            span: (!self.span).wrapping_sub(1),
         }
     }
 
     /// Whether it holds of `value`.
     #[inline(always)]
     pub fn holds(self, value: u64) -> bool {
-        let value = value ^ self.flip;
-        let order = u32::from(value >= self.with).wrapping_add(u32::from(value > self.with));
-        self.accepts.wrapping_shr(order) & 1 != 0
+        value.wrapping_sub(self.first) <= self.span
     }
 }
 
@@ -442,12 +449,15 @@ mod tests {
         let values = [0, 1, 2, u64::MAX, 1 << 63, (1 << 63) - 1];
         for cond in CONDS {
             for with in values {
-                let test = Test::new(cond, with);
-                for value in values {
-                    let holds = cond.holds(value, with);
-                    assert_eq!(test.holds(value), holds, "{value} {cond:?} {with}");
-                    assert_eq!(test.negated().holds(value), !holds);
-                }
+                let expected = values.map(|value| cond.holds(value, with));
+                let Some(test) = Test::new(cond, with) else {
+                    // The values have both ends of either order.
+                    assert!(expected.iter().all(|holds| *holds == expected[0]));
+                    continue;
+                };
+                assert_eq!(values.map(|v| test.holds(v)), expected, "{cond:?} {with}");
+                let negated = values.map(|v| !test.negated().holds(v));
+                assert_eq!(negated, expected, "not {cond:?} {with}");
             }
         }
     }

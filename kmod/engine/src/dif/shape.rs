@@ -141,7 +141,7 @@ pub(super) fn shape(steps: &[Step]) -> Option<Program> {
                 (End::Returns(Known::Const(yes)), End::Returns(Known::Const(no))) => {
                     Some(Program::Select {
                         var,
-                        test: Test::new(cond, with),
+                        test: Test::new(cond, with)?,
                         yes,
                         no,
                     })

@@ -30,7 +30,7 @@ impl Guard {
         match *predicate {
             Program::Quick(var) => Some(Self {
                 var,
-                test: Test::new(Cond::Ne, 0),
+                test: Test::new(Cond::Ne, 0)?,
             }),
             Program::Select { var, test, yes, no } => {
                 let test = match (yes, no) {
@@ -105,7 +105,7 @@ mod tests {
     fn a_guard_is_what_its_program_returns() {
         let select = |yes, no| Program::Select {
             var: Quick::Pid,
-            test: Test::new(Cond::Lu, 5),
+            test: Test::new(Cond::Lu, 5).unwrap(),
             yes,
             no,
         };
