@@ -7,6 +7,7 @@ use super::percpu::CpuGuard;
 use super::regs::Regs;
 use crate::bindings;
 use core::marker::PhantomData;
+use core::mem::offset_of;
 
 /// The task that runs on this CPU, while a [`CpuGuard`] keeps it there.
 ///
@@ -67,7 +68,18 @@ impl<'a> Current<'a> {
     /// Its name, ending with NUL. A concurrent prctl() may leave a mix of both names.
     #[inline]
     pub fn comm(self) -> [u8; 16] {
-        let mut comm: [u8; 16] = read!(self, comm);
+        // By words where it lies so: the compiler may not join bytes that it is to read one by one.
+        let mut comm: [u8; 16] = if offset_of!(bindings::task_struct, comm) % align_of::<u64>() == 0 {
+            // SAFETY: By the invariant; it is as long as two words and aligned as they are, and any bits are a value.
+            let words = unsafe {
+                (&raw const (*self.task).comm)
+                    .cast::<[u64; 2]>()
+                    .read_volatile()
+            };
+            zerocopy::transmute!(words)
+        } else {
+            read!(self, comm)
+        };
         comm[15] = 0;
         comm
     }

@@ -6,10 +6,12 @@
 mod common;
 
 use common::asm::{array, asm, asm_with, bytes, int, string, var};
+use common::machine::TestMachine;
 use common::{
     action, bare, clause, config, cpu, str_at, u32_at, u64_at, Bench, Steps, BEGIN, END, ERROR,
     PROBE,
 };
+use dtrace_engine::dof::ActionSpec;
 use dtrace_engine::{Activity, Consumer, Errno, Which};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::fault::Fault;
@@ -107,14 +109,14 @@ fn clauses_that_record_nothing_take_no_room() {
     );
 }
 
-fn varid(id: u32) -> dtrace_engine::dof::ActionSpec {
+fn varid(id: u32) -> ActionSpec {
     action(
         Action::Difexpr,
         asm_with(&format!("setx {id}, %r1\n ret %r1"), int(4), &[]),
     )
 }
 
-fn execname_key() -> dtrace_engine::dof::ActionSpec {
+fn execname_key() -> ActionSpec {
     action(
         Action::Difexpr,
         asm_with("ldgs execname, %r1\n ret %r1", string(), &[]),
@@ -166,6 +168,46 @@ fn counts_by_execname() {
     // Nothing was recorded besides, and the next half begins empty.
     assert_eq!(b.read(Which::Principal).0.len(), 0);
     assert_eq!(b.read(Which::Aggregation).0.len(), 0);
+}
+
+/// Counts by one key while what `set` sets goes from one of `values` to the next and back, and gives the counts in the order
+/// of the keys' appearance.
+fn counts_by<T: Copy>(key: ActionSpec, set: fn(&mut TestMachine, T), values: &[T]) -> Vec<u64> {
+    let mut b = Bench::new(vec![clause(None, vec![key, bare(Action::Count, 1, 0)])]);
+    for round in 0..3 {
+        for (n, value) in values.iter().enumerate() {
+            set(&mut b.m, *value);
+            for _ in 0..=n + round {
+                assert_eq!(b.fire(), [None]);
+            }
+        }
+    }
+    let (data, drops) = b.read(Which::Aggregation);
+    let size = b.consumer.aggdesc(1, |desc, _| desc.size as usize).unwrap();
+    assert_eq!(drops, 0);
+    data.chunks(size).map(|e| u64_at(e, e.len() - 8)).collect()
+}
+
+#[test]
+fn a_counter_is_that_of_its_key() {
+    let names = [
+        "sh",
+        "a-long-name-xyz",
+        "a-long-name-xyy",
+        "a-long-n",
+        "",
+        "s",
+    ];
+    let want: Vec<u64> = (0..6).map(|n| 3 * n + 6).collect();
+    let by_name = counts_by(execname_key(), |m, comm| m.comm = comm, &names);
+    assert_eq!(by_name, want);
+    for size in [4, 8] {
+        let arg = asm_with("ldgs arg0, %r1\n ret %r1", int(size), &[]);
+        let key = action(Action::Difexpr, arg);
+        let values = [0, 1, 1 << 31, 0x7fff_ffff, 7, 0xffff_ffff];
+        let by_value = counts_by(key, |m, value| m.args[0] = value, &values);
+        assert_eq!(by_value, want, "{size} bytes");
+    }
 }
 
 #[test]

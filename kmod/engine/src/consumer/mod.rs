@@ -373,7 +373,7 @@ impl Consumer {
         // Whoever claims a CPU sees to it that claims are not nested, and counts what that costs.
         let mut state = run.cpus.enter(cpu)?;
         let state = state.as_mut()?;
-        if clause.tally.is_some_and(|t| t.count(&mut state.out)) {
+        if clause.tally.is_some_and(|t| t.count(m, at, &mut state.out)) {
             return None;
         }
         self.run_clause(run, clause, state, ecb, m, at)

@@ -7,6 +7,7 @@
 //! what was used of it, and copied only when it is new. The place of an aggregation's last entry is remembered: where the
 //! key is the same again, or where there is none, nothing is looked up.
 
+use super::execname;
 use super::speculate::{commit, discard, speculate};
 use super::{Act, Aggregate, Datum, Field, Prepared, Shape};
 use crate::budget::FRAME;
@@ -152,6 +153,9 @@ fn write_record<M: Machine>(
         .bytes()
         .get_mut(at..at.wrapping_add(field.size))
         .unwrap_or(&mut []);
+    if let Some(done) = write_common(field, to, env) {
+        return done.map(drop);
+    }
     write(&field.datum, to, env, pcs)
         .map(drop)
         .map_err(in_action(field.action))
@@ -238,9 +242,6 @@ fn write_value<M: Machine>(
     env: &mut Env<'_, M>,
 ) -> Result<usize, Stopped> {
     if let (Program::Builtin { var, .. }, Shape::String) = (program, shape) {
-        if *var == Var::Execname && to.len() >= 16 {
-            return Ok(write_execname(to, env));
-        }
         if is_string(*var) {
             // Straight to its place, without a stop in scratch memory.
             let n = env.with_builtin_str(*var, |text| {
@@ -407,6 +408,40 @@ fn first_at_slot(aggregate: &Aggregate, slot: usize, out: &mut Outputs) -> Optio
     Some(at)
 }
 
+/// Writes what is most often recorded and made keys of: numbers, and the name of the process. Returns how many of its bytes mean
+/// something; `None`: it is something else.
+#[inline(always)]
+fn write_common<M: Machine>(
+    field: &Field,
+    to: &mut [u8],
+    env: &mut Env<'_, M>,
+) -> Option<Result<usize, Failed>> {
+    let Datum::Expr { program, shape } = &field.datum else {
+        return None;
+    };
+    match (program, shape) {
+        (program, Shape::Value(size @ (4 | 8))) => {
+            let value = match exec::run(program, env) {
+                Ok(value) => value,
+                Err(stopped) => return Some(Err(in_action(field.action)(stopped))),
+            };
+            if *size == 8 {
+                set_word(to, 0, value);
+            } else {
+                set_half(to, 0, value as u32);
+            }
+            Some(Ok(usize::from(*size)))
+        }
+        (
+            Program::Builtin {
+                var: Var::Execname, ..
+            },
+            Shape::String,
+        ) if to.len() >= execname::SIZE => Some(Ok(execname::write(to, env.m))),
+        _ => None,
+    }
+}
+
 /// Writes a part of a key; returns how many of its bytes distinguish it, with the zeros that fill up its last word.
 #[inline(always)]
 fn write_key<M: Machine>(
@@ -415,65 +450,11 @@ fn write_key<M: Machine>(
     env: &mut Env<'_, M>,
     pcs: &mut [u64],
 ) -> Result<usize, Failed> {
-    if let Datum::Expr { program, shape } = &field.datum {
-        match (program, shape) {
-            (
-                Program::Builtin {
-                    var: Var::Execname, ..
-                },
-                Shape::String,
-            ) if part.len() >= 16 => {
-                return Ok(write_execname(part, env));
-            }
-            (program, Shape::Value(8)) => {
-                let value = exec::run(program, env).map_err(in_action(field.action))?;
-                set_word(part, 0, value);
-                return Ok(8);
-            }
-            (program, Shape::Value(4)) => {
-                let value = exec::run(program, env).map_err(in_action(field.action))?;
-                set_half(part, 0, value as u32);
-                return Ok(4);
-            }
-            _ => {}
-        }
+    if let Some(done) = write_common(field, part, env) {
+        return done;
     }
     let used = write(&field.datum, part, env, pcs).map_err(in_action(field.action))?;
     Ok(used.next_multiple_of(8).min(part.len()))
-}
-
-/// Writes the name of the process by words, with zeros behind it. Returns 8 or 16.
-#[inline(always)]
-fn write_execname<M: Machine>(part: &mut [u8], env: &Env<'_, M>) -> usize {
-    let name = u128::from_le_bytes(env.m.execname());
-    let (low, high) = (name as u64, (name >> 64) as u64);
-    let (low_end, high_end) = (nul_of(low), nul_of(high));
-    let low = keep(low, low_end);
-    set_word(part, 0, u64::from_le(low));
-    if low_end < 64 {
-        return 8;
-    }
-    // The last byte is a NUL in any case.
-    set_word(part, 8, u64::from_le(keep(high, high_end.min(56))));
-    16
-}
-
-/// Bits before the first zero byte of `word`, 64 where there is none.
-#[inline(always)]
-fn nul_of(word: u64) -> u32 {
-    const LOW: u64 = 0x0101_0101_0101_0101;
-    let zeros = word.wrapping_sub(LOW) & !word & (LOW << 7);
-    // The lowest mark is at the first zero byte; those above it may be borrows.
-    zeros.trailing_zeros() & !7
-}
-
-/// The low `bits` bits of `word`.
-#[inline(always)]
-fn keep(word: u64, bits: u32) -> u64 {
-    match bits {
-        0..64 => word & (1u64 << bits).wrapping_sub(1),
-        _ => word,
-    }
 }
 
 #[inline(never)]

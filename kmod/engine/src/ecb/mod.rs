@@ -9,6 +9,7 @@
 
 pub mod aggregation;
 pub mod build;
+mod execname;
 pub mod fire;
 mod float;
 pub mod layout;
