@@ -105,6 +105,14 @@ pub struct Conversion {
 }
 
 impl Conversion {
+    /// Whether it is its letter alone.
+    pub fn is_bare(&self) -> bool {
+        self.width.is_none()
+            && self.precision.is_none()
+            && self.size == Size::Natural
+            && self.flags == Flags::default()
+    }
+
     /// The arguments that this conversion takes: itself and one for each `*`.
     pub fn args(&self) -> usize {
         let star = |c: Option<Count>| usize::from(c == Some(Count::Star));
@@ -445,6 +453,15 @@ mod tests {
             (last.kind, last.flags.left, last.width),
             ('s', true, Some(Count::Fixed(5)))
         );
+    }
+
+    #[test]
+    fn what_is_more_than_its_letter_is_not_bare() {
+        let bare = |text| conv(text).is_bare();
+        assert!(bare("%d") && bare("%s"));
+        for text in ["%5d", "%*d", "%.5d", "%-d", "%ld"] {
+            assert!(!bare(text), "{text}");
+        }
     }
 
     #[test]

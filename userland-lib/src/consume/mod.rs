@@ -40,7 +40,7 @@ use layout::Layouts;
 use nix::errno::Errno;
 use order::Queue;
 use output::Redirect;
-use records::Snapshot;
+use records::{Filled, Snapshot};
 use std::io;
 
 /// Why consuming ended early.
@@ -107,6 +107,9 @@ pub struct Context<'a> {
     pub zone: &'a Zone,
 }
 
+/// So many snapshots' memory is kept for the next ones.
+const ROOMS: usize = 4;
+
 /// The state of consuming.
 #[derive(Default)]
 pub struct Consumer {
@@ -118,7 +121,7 @@ pub struct Consumer {
     headed: bool,
     exit_status: Option<i32>,
     status: Status,
-    room: Vec<u8>,
+    rooms: Vec<Vec<u8>>,
     text: Vec<u8>,
     /// How values look, by the options as the record that is being walked finds them.
     style: Style,
@@ -166,8 +169,9 @@ impl Consumer {
                 context,
                 &mut self.layouts,
                 &mut self.aggregations,
-                &read.data,
+                read.data.bytes(),
             )?;
+            self.keep(read.data.room);
         }
         self.fresh = true;
         Ok(())
@@ -210,7 +214,7 @@ impl Consumer {
                 dropped(options, sink, "DTRACEDROP_PRINCIPAL", text);
             }
             let percent = match read.drops {
-                0 => (read.data.len() as u64).saturating_mul(100) / size,
+                0 => (read.data.len as u64).saturating_mul(100) / size,
                 _ => 100,
             };
             fullest = fullest.max(percent.min(100));
@@ -232,6 +236,9 @@ impl Consumer {
         } else {
             queue.by_cpu(first, last, &mut walk)
         };
+        for room in queue.rooms() {
+            self.keep(room);
+        }
         self.queue = queue;
         result.map(|()| fullest)
     }
@@ -263,23 +270,27 @@ impl Consumer {
             Buffer::Aggregation => options.get(Opt::Aggsize).unwrap_or(0),
         };
         let size = usize::try_from(size).unwrap_or(usize::MAX);
-        if self.room.len() < size {
+        let mut room = self.rooms.pop().unwrap_or_default();
+        if room.len() < size {
             // Fresh zeroed memory costs nothing until the kernel writes to it.
-            self.room = vec![0; size];
+            room = vec![0; size];
         }
-        let desc = match device.snapshot(which, cpu, &mut self.room[..size]) {
+        let desc = match device.snapshot(which, cpu, &mut room[..size]) {
             Ok(Some(desc)) => desc,
-            Ok(None) => return Ok(None),
             // Ring and fill buffers are read when tracing has ended.
-            Err(error) if error.raw_os_error() == Some(Errno::EBUSY as i32) => return Ok(None),
-            Err(error) => return Err(error.into()),
+            Err(error) if error.raw_os_error() != Some(Errno::EBUSY as i32) => {
+                return Err(error.into())
+            }
+            Ok(None) | Err(_) => {
+                self.keep(room);
+                return Ok(None);
+            }
         };
-        let data = usize::try_from(desc.size)
+        let len = usize::try_from(desc.size)
             .ok()
-            .and_then(|size| self.room.get(..size));
-        let data = data
-            .ok_or(ConsumeError::Layout("a snapshot exceeds its room"))?
-            .to_vec();
+            .filter(|len| *len <= size)
+            .ok_or(ConsumeError::Layout("a snapshot exceeds its room"))?;
+        let data = Filled { room, len };
         Ok(Some(Read {
             data,
             drops: desc.drops,
@@ -287,11 +298,18 @@ impl Consumer {
             timestamp: desc.timestamp,
         }))
     }
+
+    /// Keeps memory for the next snapshot.
+    fn keep(&mut self, room: Vec<u8>) {
+        if self.rooms.len() < ROOMS {
+            self.rooms.push(room);
+        }
+    }
 }
 
 /// What was read from one buffer.
 struct Read {
-    data: Vec<u8>,
+    data: Filled,
     drops: u64,
     oldest: u64,
     timestamp: u64,

@@ -8,6 +8,9 @@
 //! earliest of the round's switching times; what is younger waits for the next round, when everything older than
 //! it is certain to be there. Without `temporal` a round is consumed CPU by CPU, and nothing waits.
 //!
+//! The memory of a snapshot that is consumed is kept for the next one: to get fresh memory from the kernel costs more than to fill
+//! it.
+//!
 //! Invariant: a CPU's own records never change places.
 
 use super::records::{Record, Snapshot};
@@ -17,6 +20,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub struct Queue {
     cpus: Vec<VecDeque<Pending>>,
+    rooms: Vec<Vec<u8>>,
 }
 
 /// A snapshot that is partly consumed.
@@ -46,9 +50,15 @@ impl Queue {
         if self.cpus.len() <= cpu {
             self.cpus.resize_with(cpu + 1, VecDeque::new);
         }
-        if !snapshot.records.is_empty() {
-            self.cpus[cpu].push_back(Pending { snapshot, next: 0 });
+        match snapshot.records.is_empty() {
+            true => self.rooms.push(snapshot.data.room),
+            false => self.cpus[cpu].push_back(Pending { snapshot, next: 0 }),
         }
+    }
+
+    /// The memory of the snapshots that have been consumed since the last call.
+    pub fn rooms(&mut self) -> impl Iterator<Item = Vec<u8>> + '_ {
+        self.rooms.drain(..)
     }
 
     /// Gives the records up to the time `until` to `consume`, in the order of time.
@@ -126,7 +136,8 @@ impl Queue {
             })?;
         }
         if at + 1 >= pending.snapshot.records.len() {
-            queue.pop_front();
+            let done = queue.pop_front();
+            self.rooms.extend(done.map(|done| done.snapshot.data.room));
         } else if let Some(pending) = queue.front_mut() {
             pending.next += 1;
         }
@@ -137,6 +148,7 @@ impl Queue {
 #[cfg(test)]
 mod tests {
     use super::super::layout::{EnabledProbe, ProbeName};
+    use super::super::records::Filled;
     use super::*;
     use std::convert::Infallible;
     use std::rc::Rc;
@@ -153,8 +165,12 @@ mod tests {
             enabled: Rc::clone(&enabled),
             offset: index * 12,
         };
+        let len = times.len() * 12;
         Snapshot {
-            data: vec![0; times.len() * 12],
+            data: Filled {
+                room: vec![0; len + 100],
+                len,
+            },
             records: times.iter().enumerate().map(record).collect(),
         }
     }
@@ -177,6 +193,8 @@ mod tests {
         queue.push(0, snapshot(&[50, 60]));
         assert_eq!(merged(&mut queue, u64::MAX), [(0, 50), (1, 55), (0, 60)]);
         assert_eq!(merged(&mut queue, u64::MAX), []);
+        // The memory of all three is free again.
+        assert_eq!((queue.rooms().count(), queue.rooms().count()), (3, 0));
     }
 
     #[test]

@@ -27,11 +27,27 @@ pub struct Record {
     pub offset: usize,
 }
 
+/// Memory that a snapshot was read into, and how much of it that took.
+#[derive(Debug, Default)]
+pub struct Filled {
+    /// The memory, which is larger as a rule.
+    pub room: Vec<u8>,
+    /// How many bytes of it are the snapshot.
+    pub len: usize,
+}
+
+impl Filled {
+    /// The snapshot's bytes.
+    pub fn bytes(&self) -> &[u8] {
+        self.room.get(..self.len).unwrap_or(&self.room)
+    }
+}
+
 /// One CPU's snapshot and its records, oldest first.
 #[derive(Debug, Default)]
 pub struct Snapshot {
     /// The bytes.
-    pub data: Vec<u8>,
+    pub data: Filled,
     /// The records.
     pub records: Vec<Record>,
 }
@@ -41,24 +57,25 @@ impl Snapshot {
     pub fn parse(
         device: &dyn Device,
         layouts: &mut Layouts,
-        data: Vec<u8>,
+        data: Filled,
         oldest: u64,
     ) -> Result<Self, ConsumeError> {
+        let bytes = data.bytes();
         let oldest = usize::try_from(oldest)
             .ok()
-            .filter(|oldest| *oldest <= data.len())
+            .filter(|oldest| *oldest <= bytes.len())
             .ok_or(ConsumeError::Layout(
                 "the oldest record lies outside its buffer",
             ))?;
         let mut records = Vec::new();
-        cut(device, layouts, &data, oldest..data.len(), &mut records)?;
-        cut(device, layouts, &data, 0..oldest, &mut records)?;
+        cut(device, layouts, bytes, oldest..bytes.len(), &mut records)?;
+        cut(device, layouts, bytes, 0..oldest, &mut records)?;
         Ok(Self { data, records })
     }
 
     /// The bytes of `record`, with its head.
     pub fn bytes(&self, record: &Record) -> &[u8] {
-        &self.data[record.offset..record.offset + record.enabled.size]
+        &self.data.bytes()[record.offset..record.offset + record.enabled.size]
     }
 }
 

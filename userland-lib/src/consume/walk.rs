@@ -68,12 +68,13 @@ pub fn renderer<'a>(context: Context<'a>, options: &Options, style: &'a Style) -
 }
 
 /// What `field` holds, given D's type for it.
+#[inline]
 pub fn kind(ty: Option<statement::Kind>, field: &RecDesc) -> Kind {
     let ty = ty.unwrap_or(match field.size {
         1 | 2 | 4 | 8 if field.action == Action::Difexpr as u32 => statement::Kind::Signed,
         _ => statement::Kind::Action,
     });
-    Kind::of_record(ty, Action::from_raw(field.action), field.arg)
+    Kind::of_record(ty, || Action::from_raw(field.action), field.arg)
 }
 
 /// A group of a record's fields, and the bytes of the record.
@@ -100,7 +101,10 @@ impl<'a> Group<'a> {
         let fields = self.fields.iter().enumerate();
         fields
             .filter(|(_, field)| field.size > 0)
-            .map(|(at, field)| Datum::new(kind(kinds.get(at).copied(), field), self.data(at)))
+            .map(|(at, field)| {
+                let data = self.bytes.get(range(field)).unwrap_or_default();
+                Datum::new(kind(kinds.get(at).copied(), field), data)
+            })
     }
 }
 

@@ -19,14 +19,6 @@ pub struct Spec {
     pub precision: Option<usize>,
 }
 
-impl Spec {
-    /// Whether it asks for nothing.
-    #[inline]
-    pub fn is_plain(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
 /// How digits are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Radix {
@@ -76,16 +68,28 @@ fn sign(spec: &Spec, negative: bool) -> &'static str {
     }
 }
 
+/// Appends a signed number in decimal, as it is.
+pub fn decimal(out: &mut Vec<u8>, value: i64) {
+    let mut bytes = [0; DIGITS_MAX];
+    let mut left = value.unsigned_abs();
+    let mut start = DIGITS_MAX;
+    for byte in bytes.iter_mut().rev() {
+        *byte = b'0' + (left % 10) as u8;
+        left /= 10;
+        start -= 1;
+        if left == 0 {
+            break;
+        }
+    }
+    if value < 0 {
+        out.push(b'-');
+    }
+    out.extend_from_slice(&bytes[start..]);
+}
+
 /// Appends a signed number in decimal.
 pub fn signed(out: &mut Vec<u8>, spec: &Spec, value: i64) {
     let digits = Digits::new(spec, value.unsigned_abs(), Radix::Dec);
-    if spec.is_plain() {
-        if value < 0 {
-            out.push(b'-');
-        }
-        out.extend_from_slice(digits.text());
-        return;
-    }
     number(
         out,
         spec,
@@ -239,6 +243,9 @@ mod tests {
                 expected,
                 "{format}"
             );
+            if format == "%d" {
+                assert_eq!(text(|o| decimal(o, value)), expected);
+            }
         }
     }
 

@@ -45,9 +45,16 @@ impl Renderer<'_> {
     ) -> Result<(), RenderError> {
         let mut args = args.into_iter();
         self.format(out, format, |_, spec, conv, out| {
-            let spec = spec.resolve(&mut args)?;
+            let bare = conv.is_bare();
+            let spec = match bare {
+                true => Spec::default(),
+                false => spec.resolve(&mut args)?,
+            };
             let datum = args.next().ok_or(None)?;
             let datum = datum.borrow();
+            if bare && common(out, conv.kind, datum) {
+                return Ok(());
+            }
             self.convert(out, conv.kind, conv.size, &spec, datum)
                 .map_err(|Unfit| Some(datum.data.len()))
         })
@@ -68,7 +75,11 @@ impl Renderer<'_> {
         let mut index = 0;
         for item in &format.items {
             match item {
-                Item::Literal(text) => out.extend_from_slice(text.as_bytes()),
+                Item::Literal(text) => match text.as_bytes() {
+                    // What stands between values, most often.
+                    [byte] => out.push(*byte),
+                    bytes => out.extend_from_slice(bytes),
+                },
                 Item::Conv(conv) => {
                     index += 1;
                     if let Err(size) = each(index, Unresolved(conv), conv, out) {
@@ -93,17 +104,9 @@ impl Renderer<'_> {
         spec: &Spec,
         datum: &Datum<'_>,
     ) -> Result<(), Unfit> {
-        // Most of what is printed: values that stand alone.
-        match (kind, datum.kind) {
-            ('s', Kind::Str) if size == Size::Natural && spec.is_plain() => {
-                out.extend_from_slice(datum.text());
-                return Ok(());
-            }
-            (_, Kind::Stack | Kind::Ustack { .. }) => {
-                self.stack(out, datum, Some(spec));
-                return Ok(());
-            }
-            _ => {}
+        if matches!(datum.kind, Kind::Stack | Kind::Ustack { .. }) {
+            self.stack(out, datum, Some(spec));
+            return Ok(());
         }
         match kind {
             'e' | 'E' | 'f' | 'F' | 'g' | 'G' | 'a' | 'A'
@@ -170,6 +173,20 @@ impl Renderer<'_> {
         let name = u16::try_from(port).ok().and_then(|p| self.symbols.port(p));
         Ok(name.unwrap_or_else(|| port.to_string()))
     }
+}
+
+/// Appends what is most of all that is printed, strings and signed numbers by a bare conversion; `false`: it is something else.
+#[inline]
+fn common(out: &mut Vec<u8>, kind: char, datum: &Datum<'_>) -> bool {
+    match (kind, datum.kind) {
+        ('s', Kind::Str) => out.extend_from_slice(datum.text()),
+        ('d' | 'i', Kind::Int { signed: true }) => match datum.signed() {
+            Some(value) => pad::decimal(out, value),
+            None => return false,
+        },
+        _ => return false,
+    }
+    true
 }
 
 /// A conversion's width and precision, which may be arguments.

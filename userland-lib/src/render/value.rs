@@ -49,8 +49,13 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What a record of `action` is, whose D type is `declared`; `arg` is the action's.
-    pub fn of_record(declared: statement::Kind, action: Option<Action>, arg: u64) -> Self {
+    /// What a record is whose D type is `declared`; where that does not say, `action` is asked, whose argument is `arg`.
+    #[inline]
+    pub fn of_record(
+        declared: statement::Kind,
+        action: impl FnOnce() -> Option<Action>,
+        arg: u64,
+    ) -> Self {
         match declared {
             statement::Kind::Signed => Self::Int { signed: true },
             statement::Kind::Unsigned => Self::Int { signed: false },
@@ -58,7 +63,7 @@ impl Kind {
             statement::Kind::String => Self::Str,
             statement::Kind::Chars => Self::Chars,
             statement::Kind::Bytes => Self::Bytes,
-            statement::Kind::Action => action
+            statement::Kind::Action => action()
                 .and_then(|action| Self::of_action(action, arg))
                 .unwrap_or(Self::Bytes),
         }
@@ -97,6 +102,7 @@ impl<'a> Datum<'a> {
     }
 
     /// The value as an unsigned integer of its own size; `None` for sizes that integers do not have.
+    #[inline]
     pub fn unsigned(&self) -> Option<u64> {
         let data = self.data;
         Some(match data.len() {
@@ -109,6 +115,7 @@ impl<'a> Datum<'a> {
     }
 
     /// The value as a signed integer of its own size.
+    #[inline]
     pub fn signed(&self) -> Option<i64> {
         let bits = 64 - 8 * u32::try_from(self.data.len()).ok()?.min(8);
         Some((self.unsigned()? << bits) as i64 >> bits)
@@ -120,6 +127,7 @@ impl<'a> Datum<'a> {
     }
 
     /// The bytes before the first NUL.
+    #[inline]
     pub fn text(&self) -> &'a [u8] {
         until_nul(self.data)
     }
@@ -138,6 +146,7 @@ impl<'a> Datum<'a> {
 }
 
 /// The bytes before the first NUL.
+#[inline]
 pub fn until_nul(data: &[u8]) -> &[u8] {
     data.split(|&b| b == 0).next().unwrap_or_default()
 }
@@ -190,7 +199,7 @@ mod tests {
             (statement::Kind::Action, Some(Action::Difexpr), Kind::Bytes),
             (statement::Kind::Action, None, Kind::Bytes),
         ] {
-            assert_eq!(Kind::of_record(declared, action, arg), kind);
+            assert_eq!(Kind::of_record(declared, || action, arg), kind);
         }
     }
 
