@@ -69,7 +69,8 @@ impl<'a> Current<'a> {
     #[inline]
     pub fn comm(self) -> [u8; 16] {
         // By words where it lies so: the compiler may not join bytes that it is to read one by one.
-        let mut comm: [u8; 16] = if offset_of!(bindings::task_struct, comm) % align_of::<u64>() == 0 {
+        let mut comm: [u8; 16] = if offset_of!(bindings::task_struct, comm) % align_of::<u64>() == 0
+        {
             // SAFETY: By the invariant; it is as long as two words and aligned as they are, and any bits are a value.
             let words = unsafe {
                 (&raw const (*self.task).comm)

@@ -170,6 +170,26 @@ fn counts_by_execname() {
     assert_eq!(b.read(Which::Aggregation).0.len(), 0);
 }
 
+#[test]
+fn a_condition_is_asked_at_every_firing() {
+    let both = "ldgs arg0, %r1\n ldgs arg1, %r2\n and %r1, %r2, %r1\n ret %r1";
+    let one = "ldgs arg0, %r1\n ret %r1";
+    for (condition, keys) in [(both, 0), (both, 1), (one, 0), (one, 1)] {
+        let mut actions = vec![bare(Action::Count, keys, 0)];
+        if keys == 1 {
+            actions.insert(0, execname_key());
+        }
+        let mut b = Bench::new(vec![clause(Some(asm(condition)), actions)]);
+        for arg in [1, 0, 1, 0, 0, 0] {
+            b.m.args[0] = arg;
+            b.m.args[1] = 1;
+            assert_eq!(b.fire(), [None]);
+        }
+        let (data, _) = b.read(Which::Aggregation);
+        assert_eq!(u64_at(&data, data.len() - 8), 2, "{condition} {keys}");
+    }
+}
+
 /// Counts by one key while what `set` sets goes from one of `values` to the next and back, and gives the counts in the order
 /// of the keys' appearance.
 fn counts_by<T: Copy>(key: ActionSpec, set: fn(&mut TestMachine, T), values: &[T]) -> Vec<u64> {

@@ -158,10 +158,12 @@ pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<P
     let dynamics = builder.dynamics;
     shared.speculates |= order.speculates();
     let guard = predicate.as_ref().and_then(Guard::of);
+    let predicate = predicate.filter(|_| guard.is_none());
+    let short = predicate.is_none() && size == 0;
     Ok(Prepared {
         guard,
-        predicate: predicate.filter(|_| guard.is_none()),
-        tally: Tally::of(&actions).filter(|_| size == 0),
+        predicate,
+        tally: Tally::of(&actions).filter(|_| short),
         dynamics,
         actions,
         size,
