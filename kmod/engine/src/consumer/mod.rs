@@ -26,6 +26,8 @@ mod speculate;
 
 use crate::dif::env::{At, Env};
 use crate::ecb::fire::{self, End, Failed, Outputs};
+use crate::ecb::record;
+use crate::ecb::short::Note;
 use crate::ecb::{build, Prepared};
 use crate::error::{Errno, Reason};
 use crate::machine::Machine;
@@ -376,7 +378,30 @@ impl Consumer {
         if clause.tally.is_some_and(|t| t.count(m, at, &mut state.out)) {
             return None;
         }
+        if let Some(note) = &clause.note {
+            self.record(clause, note, state, m, at);
+            return None;
+        }
         self.run_clause(run, clause, state, ecb, m, at)
+    }
+
+    /// The rest of [`fire`](Self::fire), where a clause records what cannot fault.
+    #[inline(never)]
+    fn record<M: Machine>(
+        &self,
+        clause: &Prepared,
+        note: &Note,
+        state: &mut CpuState,
+        m: &M,
+        at: At,
+    ) {
+        let out = &mut state.out;
+        let last = at.probe == self.config.end;
+        let size_at = |record: &[u8]| self.size_at(record);
+        match record::record(clause, note, m, at, &mut out.principal, last, size_at) {
+            End::Done => {}
+            end => self.ended(end, out),
+        }
     }
 
     /// The rest of [`fire`](Self::fire), where there is something to be made ready.

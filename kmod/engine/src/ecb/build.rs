@@ -8,7 +8,7 @@
 use super::aggregation::Function;
 use super::layout::{alignment, Layout};
 use super::order::Order;
-use super::short::{Guard, Tally};
+use super::short::{Guard, Note, Tally};
 use super::{Act, Action, Aggregate, Datum, Field, Prepared, Shape};
 use crate::consumer::{Features, Privileges};
 use crate::dif::prepare;
@@ -159,15 +159,17 @@ pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<P
     shared.speculates |= order.speculates();
     let guard = predicate.as_ref().and_then(Guard::of);
     let predicate = predicate.filter(|_| guard.is_none());
-    let short = predicate.is_none() && size == 0;
+    let principal = if order.speculated() { 0 } else { size };
+    let short = predicate.is_none();
     Ok(Prepared {
         guard,
         predicate,
-        tally: Tally::of(&actions).filter(|_| short),
+        tally: Tally::of(&actions).filter(|_| short && size == 0),
+        note: Note::of(&actions)?.filter(|_| short && principal != 0),
         dynamics,
         actions,
         size,
-        principal: if order.speculated() { 0 } else { size },
+        principal,
         align: layout.align(),
         records,
         uarg: clause.uarg,

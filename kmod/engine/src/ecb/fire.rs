@@ -8,12 +8,13 @@
 //! key is the same again, or where there is none, nothing is looked up.
 
 use super::execname;
+use super::record::begin;
 use super::speculate::{commit, discard, speculate};
 use super::{Act, Aggregate, Datum, Field, Prepared, Shape};
 use crate::budget::FRAME;
 use crate::buf::aggregate::Aggregations;
 use crate::buf::principal::Principal;
-use crate::buf::{copy, set_half, set_word, slice_at, slice_mut};
+use crate::buf::{copy, set_half, set_word, slice_at};
 use crate::dif::env::Env;
 use crate::dif::exec::{self, Stopped};
 use crate::dif::program::{is_string, Program};
@@ -23,7 +24,6 @@ use crate::mem::alloc::Bytes;
 use crate::mem::Vec;
 use crate::spec::buffer::Pieces;
 use crate::var::dynamic::mix;
-use dtrace_uapi::ioctl::RecHdr;
 use dtrace_uapi::limits::{CHILL_INTERVAL, CHILL_MAX};
 use dtrace_uapi::var::Var;
 
@@ -89,17 +89,10 @@ pub fn run<M: Machine>(
     }
     let mut room = None;
     if clause.principal != 0 {
-        let Some(got) = out
-            .principal
-            .reserve(clause.principal, clause.align, last, &size_at)
-        else {
-            return Ok(End::Dropped);
-        };
-        let header = RecHdr::new(env.at.epid, env.m.timestamp());
-        if let Some(to) = slice_mut::<{ size_of::<RecHdr>() }>(out.principal.bytes(), got.at) {
-            *to = zerocopy::transmute!(header);
+        match begin(clause, env.m, env.at, &mut out.principal, last, &size_at) {
+            None => return Ok(End::Dropped),
+            got => room = got,
         }
-        room = Some(got);
     }
     let base = room.map_or(0, |room| room.at);
     let mut end = End::Done;

@@ -14,6 +14,7 @@ pub mod fire;
 mod float;
 pub mod layout;
 mod order;
+pub mod record;
 pub mod short;
 pub(crate) mod speculate;
 
@@ -22,7 +23,7 @@ use crate::mem::Vec;
 use aggregation::Function;
 use dtrace_uapi::ioctl::{RecDesc, RECORD_TIME};
 use dtrace_uapi::types::AggId;
-use short::{Guard, Tally};
+use short::{Guard, Note, Tally};
 
 /// How an expression's result becomes data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,6 +153,8 @@ pub struct Prepared {
     pub predicate: Option<Program>,
     /// All that is done, where that is no more than to count.
     pub tally: Option<Tally>,
+    /// The same where it is to record what cannot fault.
+    pub note: Option<Note>,
     /// A program looks for thread-locals or elements of associative arrays.
     pub dynamics: bool,
     /// The actions.

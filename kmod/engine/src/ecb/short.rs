@@ -4,19 +4,22 @@
 //! What of a clause can be done before anything is made ready for it.
 //!
 //! Most firings of most clauses do next to nothing: a condition on one built-in variable does not hold, or a counter goes up by
-//! one that has no key, or whose key is one built-in variable and the same as the last time. Neither can fault, or takes memory or
-//! budget, so that both are done first, and the rest of the way is for those that need it. A [`Guard`] is the whole condition of its
-//! clause, which then has no other; a [`Tally`] is all that its clause does.
+//! one that has no key, or whose key is one built-in variable and the same as the last time, or some built-in variables are
+//! recorded. None of it can fault, or takes memory or budget, so that it is done first, and the rest of the way is for those that
+//! need it. A [`Guard`] is the whole condition of its clause, which then has no other; a [`Tally`] or a [`Note`] is all that its
+//! clause does, which has no condition but a guard.
 
 use super::aggregation::Function;
 use super::execname;
 use super::fire::Outputs;
 use super::{Act, Action, Aggregate, Datum, Field, Shape};
-use crate::buf::{add_word, half, word};
+use crate::buf::{add_word, half, set_half, set_word, word};
 use crate::dif::builtins::quick;
 use crate::dif::env::At;
 use crate::dif::program::{Cond, Program, Quick, Test};
+use crate::error::NoMem;
 use crate::machine::Machine;
+use crate::mem::Vec;
 use dtrace_uapi::var::Var;
 
 /// A condition on one built-in variable that cannot fault.
@@ -53,11 +56,9 @@ impl Guard {
     }
 }
 
-/// A key that cannot fault.
+/// A value that cannot fault, and takes no memory on its way to a record or a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Key {
-    /// There is none.
-    Nothing,
+enum Value {
     /// The name of the process.
     Execname,
     /// A variable in eight bytes.
@@ -66,37 +67,88 @@ enum Key {
     Half(Quick),
 }
 
-impl Key {
-    /// The key that `fields` are, if they are one, and where it is in the entry.
-    fn of(fields: &[Field]) -> Option<(Self, usize)> {
-        let [field] = fields else {
-            return fields.is_empty().then_some((Self::Nothing, 0));
-        };
+/// Such a value and where it is, from the beginning of the record or of the entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Placed {
+    value: Value,
+    offset: usize,
+}
+
+impl Placed {
+    /// The value that `field` is, if it is one.
+    fn of(field: &Field) -> Option<Self> {
         let Datum::Expr { program, shape } = &field.datum else {
             return None;
         };
-        let key = match (program, shape) {
-            (Program::Quick(var), Shape::Value(8)) => Self::Word(*var),
-            (Program::Quick(var), Shape::Value(4)) => Self::Half(*var),
+        let value = match (program, shape) {
+            (Program::Quick(var), Shape::Value(8)) => Value::Word(*var),
+            (Program::Quick(var), Shape::Value(4)) => Value::Half(*var),
             (
                 Program::Builtin {
                     var: Var::Execname, ..
                 },
                 Shape::String,
-            ) if field.size >= execname::SIZE => Self::Execname,
+            ) if field.size >= execname::SIZE => Value::Execname,
             _ => return None,
         };
-        Some((key, field.offset))
+        Some(Self {
+            value,
+            offset: field.offset,
+        })
     }
 
-    /// Whether it is what `mem` has at `place`.
+    /// Whether it is what the entry at `base` has in its place.
     #[inline(always)]
-    fn is_at<M: Machine>(self, mem: &[u8], place: usize, m: &M, at: At) -> bool {
-        match self {
-            Self::Nothing => true,
-            Self::Execname => execname::is_at(mem, place, m),
-            Self::Word(var) => word(mem, place) == quick(m, at, var),
-            Self::Half(var) => half(mem, place) == quick(m, at, var) as u32,
+    fn is_in<M: Machine>(&self, mem: &[u8], base: usize, m: &M, at: At) -> bool {
+        let place = base.wrapping_add(self.offset);
+        match self.value {
+            Value::Execname => execname::is_at(mem, place, m),
+            Value::Word(var) => word(mem, place) == quick(m, at, var),
+            Value::Half(var) => half(mem, place) == quick(m, at, var) as u32,
+        }
+    }
+
+    /// Writes it to its place in the record at `base`.
+    #[inline(always)]
+    fn write<M: Machine>(&self, mem: &mut [u8], base: usize, m: &M, at: At) {
+        let place = base.wrapping_add(self.offset);
+        match self.value {
+            Value::Execname => {
+                execname::write(mem.get_mut(place..).unwrap_or(&mut []), m);
+            }
+            Value::Word(var) => set_word(mem, place, quick(m, at, var)),
+            Value::Half(var) => set_half(mem, place, quick(m, at, var) as u32),
+        }
+    }
+}
+
+/// Values that cannot fault, which are all that a clause records.
+#[derive(Debug)]
+pub struct Note(Vec<Placed>);
+
+impl Note {
+    /// What `actions` amount to, if it is this.
+    pub fn of(actions: &[Action]) -> Result<Option<Self>, NoMem> {
+        let mut values = Vec::new();
+        for action in actions {
+            let value = match &action.act {
+                Act::Record(field) => Placed::of(field),
+                Act::Nothing => continue,
+                _ => None,
+            };
+            match value {
+                Some(value) => values.push(value)?,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(Self(values)))
+    }
+
+    /// Writes them to the record at `base`.
+    #[inline(always)]
+    pub fn write<M: Machine>(&self, mem: &mut [u8], base: usize, m: &M, at: At) {
+        for value in self.0.iter() {
+            value.write(mem, base, m, at);
         }
     }
 }
@@ -108,9 +160,7 @@ pub struct Tally {
     slot: usize,
     /// Offset of the counter in the entry.
     offset: usize,
-    key: Key,
-    /// Offset of the key in the entry.
-    key_offset: usize,
+    key: Option<Placed>,
 }
 
 impl Tally {
@@ -132,12 +182,15 @@ impl Tally {
         else {
             return None;
         };
-        let (key, key_offset) = Key::of(&aggregate.keys)?;
+        let key = match &*aggregate.keys {
+            [] => None,
+            [key] => Some(Placed::of(key)?),
+            _ => return None,
+        };
         Some(Self {
             slot: (aggregate.id as usize).checked_sub(1)?,
             offset: aggregate.offset,
             key,
-            key_offset,
         })
     }
 
@@ -150,10 +203,7 @@ impl Tally {
         }
         let entry = known as u32 as usize;
         let mem = out.aggregations.bytes();
-        if !self
-            .key
-            .is_at(mem, entry.wrapping_add(self.key_offset), m, at)
-        {
+        if self.key.is_some_and(|key| !key.is_in(mem, entry, m, at)) {
             return false;
         }
         add_word(mem, entry.wrapping_add(self.offset), 1);

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! A clause's record in the principal buffer: its header, and the whole of it where it holds nothing that can fault.
+//!
+//! The record is the buffer's only when it is committed, so that nobody reads half of one.
+
+use super::fire::End;
+use super::short::Note;
+use super::Prepared;
+use crate::buf::principal::{Principal, Room};
+use crate::buf::slice_mut;
+use crate::dif::env::At;
+use crate::machine::Machine;
+use dtrace_uapi::ioctl::RecHdr;
+
+/// Begins the record of a clause with its header; `None` where there is no room for it.
+#[inline(always)]
+pub(super) fn begin<M: Machine>(
+    clause: &Prepared,
+    m: &M,
+    at: At,
+    principal: &mut Principal,
+    last: bool,
+    size_at: impl Fn(&[u8]) -> usize,
+) -> Option<Room> {
+    let room = principal.reserve(clause.principal, clause.align, last, size_at)?;
+    let header = RecHdr::new(at.epid, m.timestamp());
+    if let Some(to) = slice_mut::<{ size_of::<RecHdr>() }>(principal.bytes(), room.at) {
+        *to = zerocopy::transmute!(header);
+    }
+    Some(room)
+}
+
+/// Records `note`, which is all that the clause does.
+#[inline(always)]
+pub fn record<M: Machine>(
+    clause: &Prepared,
+    note: &Note,
+    m: &M,
+    at: At,
+    principal: &mut Principal,
+    last: bool,
+    size_at: impl Fn(&[u8]) -> usize,
+) -> End {
+    let Some(room) = begin(clause, m, at, principal, last, size_at) else {
+        return End::Dropped;
+    };
+    note.write(principal.bytes(), room.at, m, at);
+    principal.commit(room);
+    End::Done
+}
