@@ -221,6 +221,15 @@ impl Variables {
         });
     }
 
+    /// Another CPU deletes the first and makes the second.
+    fn exchange(variables: &Arc<Self>) -> thread::JoinHandle<bool> {
+        let other = variables.clone();
+        thread::spawn(move || {
+            other.delete(1, &FIRST);
+            other.assign(1, &SECOND)
+        })
+    }
+
     /// What is found is the variable's own, as long as the firing lasts.
     fn read(&self, cpu: usize, key: &[u64; 2]) -> bool {
         self.firing(cpu, |_| match self.space.find(key) {
@@ -258,11 +267,7 @@ impl Variables {
 fn a_chunk_is_not_used_again_under_who_has_found_it() {
     model(|| {
         let variables = Variables::begin(1);
-        let other = variables.clone();
-        let cpu = thread::spawn(move || {
-            other.delete(1, &FIRST);
-            other.assign(1, &SECOND)
-        });
+        let cpu = Variables::exchange(&variables);
         variables.read(0, &FIRST);
         variables.read(0, &SECOND);
         let made = cpu.join().expect("a CPU");
@@ -275,11 +280,7 @@ fn a_chunk_is_not_used_again_under_who_has_found_it() {
 fn what_a_cpu_remembers_is_the_variable_or_nothing() {
     model(|| {
         let variables = Variables::begin(1);
-        let other = variables.clone();
-        let cpu = thread::spawn(move || {
-            other.delete(1, &FIRST);
-            other.assign(1, &SECOND)
-        });
+        let cpu = Variables::exchange(&variables);
         variables.firing(0, |_| {
             let mut recent = Recent::told(1);
             if let Some(chunk) = variables.space.look(&FIRST, &mut recent) {
@@ -295,11 +296,7 @@ fn what_a_cpu_remembers_is_the_variable_or_nothing() {
 fn what_is_cleaned_was_let_go_by_everybody() {
     model(|| {
         let variables = Variables::begin(1);
-        let other = variables.clone();
-        let cpu = thread::spawn(move || {
-            other.delete(1, &FIRST);
-            other.assign(1, &SECOND)
-        });
+        let cpu = Variables::exchange(&variables);
         let other = variables.clone();
         let cleaner = thread::spawn(move || other.clean());
         variables.read(0, &FIRST);
