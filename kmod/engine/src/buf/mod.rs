@@ -14,6 +14,7 @@ pub mod principal;
 use crate::error::NoMem;
 use crate::mem::alloc::Bytes;
 use crate::mem::sync::TryLock;
+use dtrace_uapi::ioctl::RecHdr;
 
 /// The half that was put aside, with what is known about it.
 #[derive(Debug)]
@@ -97,6 +98,14 @@ pub(crate) fn slice_at<const N: usize>(mem: &[u8], at: usize) -> Option<&[u8; N]
 #[inline(always)]
 pub(crate) fn slice_mut<const N: usize>(mem: &mut [u8], at: usize) -> Option<&mut [u8; N]> {
     mem.get_mut(at..at.wrapping_add(N))?.first_chunk_mut()
+}
+
+/// Writes the head of a record at `at`; nothing outside of `mem`.
+#[inline(always)]
+pub(crate) fn set_head(mem: &mut [u8], at: usize, head: RecHdr) {
+    if let Some(bytes) = slice_mut::<{ size_of::<RecHdr>() }>(mem, at) {
+        *bytes = zerocopy::transmute!(head);
+    }
 }
 
 /// Writes the four bytes at `at`; nothing outside of `mem`.

@@ -9,7 +9,7 @@ use super::fire::End;
 use super::short::Note;
 use super::Prepared;
 use crate::buf::principal::{Principal, Room};
-use crate::buf::slice_mut;
+use crate::buf::set_head;
 use crate::dif::env::At;
 use crate::machine::Machine;
 use dtrace_uapi::ioctl::RecHdr;
@@ -25,10 +25,8 @@ pub(super) fn begin<M: Machine>(
     size_at: impl Fn(&[u8]) -> usize,
 ) -> Option<Room> {
     let room = principal.reserve(clause.principal, clause.align, last, size_at)?;
-    let header = RecHdr::new(at.epid, m.timestamp());
-    if let Some(to) = slice_mut::<{ size_of::<RecHdr>() }>(principal.bytes(), room.at) {
-        *to = zerocopy::transmute!(header);
-    }
+    let head = RecHdr::new(at.epid, m.timestamp());
+    set_head(principal.bytes(), room.at, head);
     Some(room)
 }
 

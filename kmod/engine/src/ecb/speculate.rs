@@ -5,7 +5,7 @@
 
 use super::fire::{in_action, write, End, Failed, Outputs};
 use super::{Act, Action, Prepared};
-use crate::buf::slice_mut;
+use crate::buf::set_head;
 use crate::dif::env::Env;
 use crate::dif::exec::{self, Stopped};
 use crate::dif::program::Program;
@@ -44,10 +44,8 @@ pub(super) fn speculate<M: Machine>(
         let Some(room) = room else {
             return Ok(End::Done);
         };
-        let header = RecHdr::new(env.at.epid, env.m.timestamp());
-        if let Some(to) = slice_mut::<{ size_of::<RecHdr>() }>(out.pieces.bytes(id), room.at) {
-            *to = zerocopy::transmute!(header);
-        }
+        let head = RecHdr::new(env.at.epid, env.m.timestamp());
+        set_head(out.pieces.bytes(id), room.at, head);
     }
     let base = room.map_or(0, |room| room.at);
     for action in then {

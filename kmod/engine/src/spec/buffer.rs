@@ -7,7 +7,7 @@
 //! They get the time of that, as if they had been recorded then: times never step back within a buffer.
 
 use crate::buf::principal::Principal;
-use crate::buf::{copy, half, slice_mut};
+use crate::buf::{copy, half, set_head};
 use crate::error::NoMem;
 use crate::mem::alloc::Bytes;
 use crate::mem::Vec;
@@ -152,9 +152,7 @@ fn stamp(records: &mut [u8], now: u64, size_at: impl Fn(&[u8]) -> usize) {
         let (record, after) = rest.split_at_mut(size);
         // Padding is an EPID of 0 alone.
         if epid != 0 {
-            if let Some(header) = slice_mut::<{ size_of::<RecHdr>() }>(record, 0) {
-                *header = zerocopy::transmute!(RecHdr::new(epid, now));
-            }
+            set_head(record, 0, RecHdr::new(epid, now));
         }
         rest = after;
     }
