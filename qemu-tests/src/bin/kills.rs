@@ -11,10 +11,9 @@
 //! The kernel itself takes and gives a little meanwhile, so "what it was" is what a leak of half a kilobyte a consumer would
 //! exceed: the smallest consumer has hundreds.
 
-use dtrace::dof;
-use dtrace::handle::{Buffer, DevDtrace, Device, Handle, KernelWorld, PATH};
-use dtrace::source::Source;
+use dtrace::handle::{Buffer, DevDtrace, Device, PATH};
 use qemu_tests::memory::Memory;
+use qemu_tests::program::compile;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -63,21 +62,6 @@ fn main() -> ExitCode {
 
 fn open() -> Result<DevDtrace, String> {
     DevDtrace::open(Path::new(PATH)).map_err(|e| format!("{PATH}: {e}"))
-}
-
-/// The program as an image, with small buffers.
-fn compile() -> Result<Vec<u8>, String> {
-    let device = open()?;
-    let world = KernelWorld::new(&device);
-    let mut handle = Handle::new(&world).map_err(|e| e.to_string())?;
-    for name in ["bufsize", "aggsize", "dynvarsize", "specsize"] {
-        let set = handle.set_option(name, Some("64k"));
-        set.map_err(|e| e.to_string())?;
-    }
-    let settings = handle.settings();
-    let program = handle.compile(&Source::argument(PROGRAM), &settings);
-    let program = program.map_err(|e| e.to_string())?;
-    Ok(dof::emit(&program, &handle.options.for_kernel()))
 }
 
 /// One consumer's life: it reads its buffers for some seconds.
@@ -151,7 +135,7 @@ fn round(image: &str, consumers: u64, random: &mut Random) -> Outcome {
 }
 
 fn kill(rounds: u64, consumers: u64) -> Outcome {
-    let image = compile()?;
+    let image = compile(PROGRAM, "64k")?;
     // One that is let alone works, or the rest shows nothing.
     consume(&image)?;
     let file = std::env::temp_dir().join("kills.dof");

@@ -7,11 +7,10 @@
 //! first, then that STEP later, until a life has fewer than that; and once more with all from there on. Every life ends with success or
 //! with ENOMEM, and closing always gives back everything: afterwards a consumer works as before, and memory is what it was.
 
-use dtrace::dof;
-use dtrace::handle::{Buffer, DevDtrace, Device, Handle, KernelWorld, PATH};
-use dtrace::source::Source;
+use dtrace::handle::{Buffer, DevDtrace, Device, PATH};
 use dtrace_uapi::ioctl::ProbeDesc;
 use qemu_tests::memory::Memory;
+use qemu_tests::program::compile;
 use std::io;
 use std::os::unix::process::parent_id;
 use std::path::Path;
@@ -60,21 +59,6 @@ fn get(parameter: &str) -> Result<String, String> {
     Ok(text.trim().to_owned())
 }
 
-/// The program as an image, with small buffers.
-fn compile() -> Result<Vec<u8>, String> {
-    let device = DevDtrace::open(Path::new(PATH)).map_err(|e| format!("{PATH}: {e}"))?;
-    let world = KernelWorld::new(&device);
-    let mut handle = Handle::new(&world).map_err(|e| e.to_string())?;
-    for name in ["bufsize", "aggsize", "dynvarsize", "specsize"] {
-        let set = handle.set_option(name, Some("16k"));
-        set.map_err(|e| e.to_string())?;
-    }
-    let settings = handle.settings();
-    let program = handle.compile(&Source::argument(PROGRAM), &settings);
-    let program = program.map_err(|e| e.to_string())?;
-    Ok(dof::emit(&program, &handle.options.for_kernel()))
-}
-
 /// A consumer from its opening to its closing. How many probes it was at.
 fn life(image: &[u8]) -> io::Result<u32> {
     let device = DevDtrace::open(Path::new(PATH))?;
@@ -114,7 +98,7 @@ fn short(image: &[u8], nth: u64, onwards: bool) -> Result<Option<io::Result<u32>
 }
 
 fn check(step: usize) -> Outcome {
-    let image = compile()?;
+    let image = compile(PROGRAM, "16k")?;
     let whole = || life(&image).map_err(|e| format!("a consumer with memory enough: {e}"));
     let matched = whole()?;
     let before = Memory::now()?;
