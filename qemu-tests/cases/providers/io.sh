@@ -9,8 +9,9 @@ modprobe loop
 transfers='printf("%s %s%d,%d %s block %d bytes %d %x error %d\n", probename, args[1]->dev_name, args[1]->dev_major,
     args[1]->dev_minor, args[1]->dev_statname, args[0]->b_blkno, args[0]->b_bcount, args[0]->b_flags & 0x170,
     args[0]->b_error);'
-dtrace -qn "io:::start,io:::done /args[1]->dev_statname == \"ram0\"/ { $transfers }" \
-	-c 'dd if=/dev/ram0 of=/dev/null iflag=direct bs=8k skip=3 count=1 status=none'
+dtrace -qn "io:::start,io:::done /args[1]->dev_statname == \"ram0\"/ { $transfers }
+	io:::wait-start,io:::wait-done /pid == \$target && args[1]->dev_statname == \"ram0\"/ { printf(\"%s\n\", probename); }" \
+	-c 'dd if=/dev/ram0 of=/dev/null iflag=direct bs=8k skip=3 count=1 status=none' | sort -r
 truncate -s 16M /tmp/disk
 disk=$(losetup -f)
 losetup "$disk" /tmp/disk

@@ -13,6 +13,8 @@ count sysinfo writech "$copy"
 [ "$(count sysinfo sysexec 'sh -c "exec /bin/true"')" -ge 1 ] && echo sysexec
 count sysinfo sysfork 'proc-events'
 count sysinfo nthreads 'proc-events'
+dtrace -qn 'sysinfo:::sysvfork,sysinfo:::msg,sysinfo:::sema /pid == $target/ { @[probename] = sum(arg0); } END { printa("%s %@d\n", @); }' \
+	-c sysinfo-events | sed '/^$/d' | sort
 [ "$(count sysinfo pswitch 'sched-events')" -ge 50 ] && echo pswitch
 [ "$(count sysinfo inv_swtch 'sched-events')" -gt 0 ] && echo inv_swtch
 [ "$(count sysinfo idlethread 'sched-events')" -gt 0 ] && echo idlethread
