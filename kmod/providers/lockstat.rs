@@ -8,8 +8,10 @@
 //! second. The mode is 0 for a writer, 1 for a reader. `-spin` and `-block` fire when that way of waiting ends, with
 //! the time that it took, in nanoseconds; a mutex may spin and block in turn.
 //!
+//! The `rt-` probes are Linux' own, of the `rt_mutex`, by which who waits lends its priority to who holds it.
+//!
 //! Missing are `rw-upgrade`, which Linux cannot do, and `thread-spin`. What inlined code takes is not seen, nor are
-//! counting semaphores and `rt_mutex`.
+//! counting semaphores, nor what futexes do with an `rt_mutex`.
 //!
 //! Waits are timed for 4,096 waiters at once; more than that, and those that began before the probe was enabled, are not told of.
 
@@ -34,10 +36,15 @@ const RW_SPIN: usize = 9;
 const RW_BLOCK: usize = 10;
 const RW_RELEASE: usize = 11;
 const RW_DOWNGRADE: usize = 12;
+const RT_ACQUIRE: usize = 13;
+const RT_BLOCK: usize = 14;
+const RT_RELEASE: usize = 15;
 
-const WAITS: [usize; 5] = [ADAPTIVE_SPIN, ADAPTIVE_BLOCK, SPIN_SPIN, RW_SPIN, RW_BLOCK];
+/// Those that the tracepoints tell of.
+const WAITS: [usize; 5] = [ADAPTIVE_SPIN, ADAPTIVE_BLOCK, RW_SPIN, RW_BLOCK, RT_BLOCK];
 
 const MUTEX: Arg = Arg::plain("struct mutex *", 0);
+const RT_MUTEX: Arg = Arg::plain("struct rt_mutex *", 0);
 const SPINLOCK: Arg = Arg::plain("spinlock_t *", 0);
 /// Of either kind.
 const RWLOCK: Arg = Arg::plain("uintptr_t", 0);
@@ -46,7 +53,7 @@ const RW_WAIT: [Arg; 3] = [RWLOCK, TIME, Arg::plain("int", 2)];
 const RW_MODE: [Arg; 2] = [RWLOCK, Arg::plain("int", 1)];
 
 /// In the order of the numbers above.
-static PROBES: [Event; 13] = [
+static PROBES: [Event; 16] = [
     Event::new("adaptive-acquire", &[MUTEX]),
     Event::new("adaptive-acquire-error", &[MUTEX, Arg::plain("int", 1)]),
     Event::new("adaptive-spin", &[MUTEX, TIME]),
@@ -60,11 +67,16 @@ static PROBES: [Event; 13] = [
     Event::new("rw-block", &RW_WAIT),
     Event::new("rw-release", &RW_MODE),
     Event::new("rw-downgrade", &[RWLOCK]),
+    Event::new("rt-acquire", &[RT_MUTEX]),
+    Event::new("rt-block", &[RT_MUTEX, TIME]),
+    Event::new("rt-release", &[RT_MUTEX]),
 ];
 
-static SOURCES: [Source; 18] = [
+static SOURCES: [Source; 24] = [
     Source::new(lock::WAIT, &WAITS, waits),
     Source::new(lock::WAITED, &WAITS, waited),
+    Source::new(lock::SPIN_WAIT, &[SPIN_SPIN], spin_waits),
+    Source::new(lock::SPIN_WAITED, &[SPIN_SPIN], spin_waited),
     Source::new(lock::MUTEX_TAKEN, &[ADAPTIVE_ACQUIRE], mutex_taken),
     Source::new(
         lock::MUTEX_MAYBE,
@@ -85,6 +97,10 @@ static SOURCES: [Source; 18] = [
     Source::new(lock::WRITE_TRIED, &[RW_ACQUIRE], |p| tried(p, Mode::Writer)),
     Source::new(lock::WRITE_GIVEN, &[RW_RELEASE], |p| given(p, Mode::Writer)),
     Source::new(lock::DOWNGRADED, &[RW_DOWNGRADE], downgraded),
+    Source::new(lock::RT_TAKEN, &[RT_ACQUIRE], rt_taken),
+    Source::new(lock::RT_MAYBE, &[RT_ACQUIRE], rt_maybe),
+    Source::new(lock::RT_TRIED, &[RT_ACQUIRE], rt_tried),
+    Source::new(lock::RT_GIVEN, &[RT_RELEASE], rt_given),
 ];
 
 static LOCKSTAT: Definition = Definition {
@@ -106,12 +122,26 @@ const FLAGS_BITS: u32 = 8;
 
 fn waits(passage: &Passage<'_>) {
     let (lock, flags) = lock::waits(passage.call);
+    // Known of from the function that this is told in.
+    if matches!(Wait::of(flags), Some(Wait::Spin)) {
+        return;
+    }
     let now = clock::monotonic();
     // Who waits in another way from now on has ended the first.
     end_wait(passage, lock, now);
     if Wait::of(flags).is_some() {
         PENDING.begin(lock::wait_key(lock), now << FLAGS_BITS | flags);
     }
+}
+
+fn spin_waits(passage: &Passage<'_>) {
+    let lock = lock::given(passage.call);
+    let begun = clock::monotonic() << FLAGS_BITS | lock::SPIN;
+    PENDING.begin(lock::wait_key(lock), begun);
+}
+
+fn spin_waited(passage: &Passage<'_>) {
+    end_wait(passage, lock::taken(passage.call), clock::monotonic());
 }
 
 fn waited(passage: &Passage<'_>) {
@@ -130,6 +160,7 @@ fn end_wait(passage: &Passage<'_>, lock: u64, now: u64) {
         Some(Wait::Spin) => passage.fire(SPIN_SPIN, &[lock, time]),
         Some(Wait::RwSpin(mode)) => passage.fire(RW_SPIN, &[lock, time, mode as u64]),
         Some(Wait::RwBlock(mode)) => passage.fire(RW_BLOCK, &[lock, time, mode as u64]),
+        Some(Wait::RtBlock) => passage.fire(RT_BLOCK, &[lock, time]),
         None => {}
     }
 }
@@ -191,4 +222,24 @@ fn given(passage: &Passage<'_>, mode: Mode) {
 
 fn downgraded(passage: &Passage<'_>) {
     passage.fire(RW_DOWNGRADE, &[lock::given(passage.call)]);
+}
+
+fn rt_taken(passage: &Passage<'_>) {
+    passage.fire(RT_ACQUIRE, &[lock::taken(passage.call)]);
+}
+
+fn rt_maybe(passage: &Passage<'_>) {
+    if let (lock, 0) = lock::maybe(passage.call) {
+        passage.fire(RT_ACQUIRE, &[lock]);
+    }
+}
+
+fn rt_tried(passage: &Passage<'_>) {
+    if let Some(lock) = lock::tried(passage.call) {
+        passage.fire(RT_ACQUIRE, &[lock]);
+    }
+}
+
+fn rt_given(passage: &Passage<'_>) {
+    passage.fire(RT_RELEASE, &[lock::given(passage.call)]);
 }

@@ -10,12 +10,27 @@
 use super::task::Task;
 use super::{At, Call};
 use crate::sys::task::irq_level;
+use core::ffi::CStr;
 
 /// Waiting for a lock begins, or goes on in another way.
 pub const WAIT: At = At::Tracepoint("contention_begin");
 
 /// Waiting for a lock has ended, with the lock or without.
 pub const WAITED: At = At::Tracepoint("contention_end");
+
+/// Where processors wait for spinlocks. The tracepoints tell of those alone that queue up: not of who is first in the queue, and of
+/// nobody in a guest of a hypervisor that cannot wake them.
+const SPIN_SLOWLY: &[&CStr] = &[
+    c"queued_spin_lock_slowpath",
+    c"native_queued_spin_lock_slowpath",
+    c"__pv_queued_spin_lock_slowpath",
+];
+
+/// Somebody waits for a spinlock.
+pub const SPIN_WAIT: At = At::Entries(SPIN_SLOWLY);
+
+/// Waiting for a spinlock has ended.
+pub const SPIN_WAITED: At = At::Returns(SPIN_SLOWLY);
 
 /// How somebody wants a lock, in the numbers of DTrace's documentation.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -39,17 +54,21 @@ pub enum Wait {
     RwSpin(Mode),
     /// A semaphore of readers and writers, asleep.
     RwBlock(Mode),
+    /// A mutex that lends its holder the priority of who waits, asleep.
+    RtBlock,
 }
 
 // LCB_F_* of the tracepoint, which stand in no header that could be read here.
-const SPIN: u64 = 1;
+/// A spinlock's wait.
+pub const SPIN: u64 = 1;
 const READ: u64 = 2;
 const WRITE: u64 = 4;
+const RT: u64 = 8;
 const PERCPU: u64 = 16;
 const MUTEX: u64 = 32;
 
 impl Wait {
-    /// The tracepoint's word for it. `None`: a lock that is neither (a counting semaphore, an `rt_mutex`).
+    /// The tracepoint's word for it. `None`: a lock that is neither (a counting semaphore).
     #[inline]
     pub fn of(flags: u64) -> Option<Self> {
         Some(match flags & !PERCPU {
@@ -60,6 +79,7 @@ impl Wait {
             MUTEX => Self::MutexBlock,
             READ => Self::RwBlock(Mode::Reader),
             WRITE => Self::RwBlock(Mode::Writer),
+            RT => Self::RtBlock,
             _ => return None,
         })
     }
@@ -103,6 +123,22 @@ pub const MUTEX_TRIED: At = At::Returns(&[c"mutex_trylock", c"_mutex_trylock_nes
 
 /// A mutex is given up.
 pub const MUTEX_GIVEN: At = At::Entries(&[c"mutex_unlock"]);
+
+/// An `rt_mutex` has been taken.
+pub const RT_TAKEN: At = At::Returns(&[
+    c"rt_mutex_lock",
+    c"rt_mutex_lock_nested",
+    c"_rt_mutex_lock_nest_lock",
+]);
+
+/// The same, where the value tells (0: taken).
+pub const RT_MAYBE: At = At::Returns(&[c"rt_mutex_lock_interruptible", c"rt_mutex_lock_killable"]);
+
+/// The same, where the value tells (0: not taken).
+pub const RT_TRIED: At = At::Returns(&[c"rt_mutex_trylock"]);
+
+/// An `rt_mutex` is given up.
+pub const RT_GIVEN: At = At::Entries(&[c"rt_mutex_unlock"]);
 
 /// A spin lock has been taken.
 pub const SPIN_TAKEN: At = At::Returns(&[

@@ -1,0 +1,326 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+/*
+ * Locks of each kind, and everything that can happen to them, as often as is known: for the case that looks at each probe of
+ * lockstat. Who writes to the parameter `run` takes each lock for another thread to wait for it, and gives it up when that thread is
+ * seen to wait, however long that takes. The parameter `base` is the address of the first lock; each has 256 bytes.
+ */
+
+#include <linux/completion.h>
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <linux/kallsyms.h>
+#include <linux/kthread.h>
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+#include <linux/mutex.h>
+#include <linux/rtmutex.h>
+#include <linux/rwlock.h>
+#include <linux/rwsem.h>
+#include <linux/sched/signal.h>
+#include <linux/smp.h>
+#include <linux/spinlock.h>
+#include <linux/stacktrace.h>
+#include <linux/string.h>
+
+#define ROOM __aligned(256)
+
+static struct {
+	struct mutex mutex ROOM;
+	struct rt_mutex rt_mutex ROOM;
+	struct rw_semaphore semaphore ROOM;
+	spinlock_t spinlock ROOM;
+	rwlock_t rwlock ROOM;
+} locks;
+
+/* How long a thread waits that sleeps, at least. */
+#define WAIT_MS 20
+
+/* What the other thread does. */
+struct other {
+	void (*work)(void);
+	/* What it is to wait for is held. */
+	bool held;
+	/* It has begun. */
+	bool begun;
+	struct completion done;
+};
+
+static int other_thread(void *data)
+{
+	struct other *other = data;
+
+	while (!smp_load_acquire(&other->held))
+		cond_resched();
+	WRITE_ONCE(other->begun, true);
+	other->work();
+	complete(&other->done);
+	return 0;
+}
+
+/*
+ * Starts it, on the other of the first two processors; NULL if there is no memory. `held`: what it is to wait for is held already;
+ * else it waits to be told so.
+ */
+static struct task_struct *other_start(struct other *other, void (*work)(void), bool held)
+{
+	struct task_struct *task = kthread_create(other_thread, other, "locks");
+
+	if (IS_ERR(task))
+		return NULL;
+	other->work = work;
+	other->held = held;
+	other->begun = false;
+	init_completion(&other->done);
+	get_task_struct(task);
+	kthread_bind(task, !raw_smp_processor_id());
+	wake_up_process(task);
+	return task;
+}
+
+static void other_end(struct other *other, struct task_struct *task)
+{
+	wait_for_completion(&other->done);
+	put_task_struct(task);
+}
+
+/* `work` waits, asleep, for what its caller has taken and `give` gives up. */
+static void blocks(void (*work)(void), void (*give)(void))
+{
+	struct other other;
+	struct task_struct *task = other_start(&other, work, true);
+
+	if (task) {
+		while (!READ_ONCE(other.begun) || task_is_running(task))
+			msleep(1);
+		msleep(WAIT_MS);
+	}
+	give();
+	if (task)
+		other_end(&other, task);
+}
+
+/*
+ * Lets it go for what its caller has taken, and returns when `waits` says that it spins. The lock has switched preemption off, so this
+ * is not for ever.
+ */
+static void spins(struct other *other, bool (*waits)(void))
+{
+	unsigned long end = jiffies + 5 * HZ;
+
+	smp_store_release(&other->held, true);
+	while (!waits() && time_before(jiffies, end))
+		cpu_relax();
+}
+
+static void take_mutex(void)
+{
+	mutex_lock(&locks.mutex);
+	mutex_unlock(&locks.mutex);
+}
+
+static void give_mutex(void)
+{
+	mutex_unlock(&locks.mutex);
+}
+
+static void fail_mutex(void)
+{
+	allow_signal(SIGUSR1);
+	send_sig(SIGUSR1, current, 1);
+	if (!mutex_lock_interruptible(&locks.mutex))
+		mutex_unlock(&locks.mutex);
+}
+
+static void mutexes(void)
+{
+	struct other other;
+	struct task_struct *task;
+
+	mutex_lock(&locks.mutex);
+	blocks(take_mutex, give_mutex);
+	if (mutex_trylock(&locks.mutex)) {
+		if (mutex_trylock(&locks.mutex))
+			pr_err("a mutex was taken twice\n");
+		task = other_start(&other, fail_mutex, true);
+		if (task)
+			other_end(&other, task);
+		mutex_unlock(&locks.mutex);
+	}
+}
+
+static void take_rt_mutex(void)
+{
+	rt_mutex_lock(&locks.rt_mutex);
+	rt_mutex_unlock(&locks.rt_mutex);
+}
+
+static void give_rt_mutex(void)
+{
+	rt_mutex_unlock(&locks.rt_mutex);
+}
+
+static void rt_mutexes(void)
+{
+	rt_mutex_lock(&locks.rt_mutex);
+	blocks(take_rt_mutex, give_rt_mutex);
+	if (rt_mutex_trylock(&locks.rt_mutex))
+		rt_mutex_unlock(&locks.rt_mutex);
+}
+
+static void take_read(void)
+{
+	down_read(&locks.semaphore);
+	up_read(&locks.semaphore);
+}
+
+static void give_write(void)
+{
+	up_write(&locks.semaphore);
+}
+
+static void take_write(void)
+{
+	down_write(&locks.semaphore);
+	up_write(&locks.semaphore);
+}
+
+static void give_read(void)
+{
+	up_read(&locks.semaphore);
+}
+
+static void semaphores(void)
+{
+	down_write(&locks.semaphore);
+	blocks(take_read, give_write);
+	down_write(&locks.semaphore);
+	downgrade_write(&locks.semaphore);
+	blocks(take_write, give_read);
+}
+
+static void take_spinlock(void)
+{
+	spin_lock(&locks.spinlock);
+	spin_unlock(&locks.spinlock);
+}
+
+/* On the other processor: whether what this has interrupted waits for a spinlock, in whatever way processors wait here. */
+static void look(void *waits)
+{
+	unsigned long frames[16];
+	char name[KSYM_SYMBOL_LEN];
+	unsigned int count = stack_trace_save(frames, ARRAY_SIZE(frames), 0);
+
+	while (count--) {
+		sprint_symbol_no_offset(name, frames[count]);
+		if (strstr(name, "spin_lock_slowpath"))
+			*(bool *)waits = true;
+	}
+}
+
+static bool spinlock_waits(void)
+{
+	bool waits = false;
+
+	smp_call_function_single(!smp_processor_id(), look, &waits, true);
+	return waits;
+}
+
+static void spinlocks(void)
+{
+	struct other other;
+	struct task_struct *task;
+
+	migrate_disable();
+	task = other_start(&other, take_spinlock, false);
+	spin_lock(&locks.spinlock);
+	if (task)
+		spins(&other, spinlock_waits);
+	spin_unlock(&locks.spinlock);
+	migrate_enable();
+	if (task)
+		other_end(&other, task);
+}
+
+static void rwlock_read(void)
+{
+	read_lock(&locks.rwlock);
+	read_unlock(&locks.rwlock);
+}
+
+static void rwlock_write(void)
+{
+	write_lock(&locks.rwlock);
+	write_unlock(&locks.rwlock);
+}
+
+static bool rwlock_waits(void)
+{
+	return rwlock_is_contended(&locks.rwlock);
+}
+
+static void rwlocks(void)
+{
+	struct other other;
+	struct task_struct *task;
+
+	migrate_disable();
+	task = other_start(&other, rwlock_read, false);
+	write_lock(&locks.rwlock);
+	if (task)
+		spins(&other, rwlock_waits);
+	write_unlock(&locks.rwlock);
+	migrate_enable();
+	if (task)
+		other_end(&other, task);
+
+	migrate_disable();
+	task = other_start(&other, rwlock_write, false);
+	read_lock(&locks.rwlock);
+	if (task)
+		spins(&other, rwlock_waits);
+	read_unlock(&locks.rwlock);
+	migrate_enable();
+	if (task)
+		other_end(&other, task);
+}
+
+static int locks_run(const char *value, const struct kernel_param *param)
+{
+	if (num_online_cpus() < 2)
+		return -ENODEV;
+	mutexes();
+	rt_mutexes();
+	semaphores();
+	spinlocks();
+	rwlocks();
+	return 0;
+}
+
+static const struct kernel_param_ops locks_ops = { .set = locks_run };
+module_param_cb(run, &locks_ops, NULL, 0200);
+static unsigned long base;
+module_param(base, ulong, 0400);
+
+static int __init locks_init(void)
+{
+	mutex_init(&locks.mutex);
+	rt_mutex_init(&locks.rt_mutex);
+	init_rwsem(&locks.semaphore);
+	spin_lock_init(&locks.spinlock);
+	rwlock_init(&locks.rwlock);
+	base = (unsigned long)&locks;
+	return 0;
+}
+
+static void __exit locks_exit(void)
+{
+}
+
+module_init(locks_init);
+module_exit(locks_exit);
+MODULE_DESCRIPTION("Takes locks of each kind");
+MODULE_LICENSE("GPL");
