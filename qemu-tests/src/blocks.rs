@@ -4,9 +4,11 @@
 //! Many cases in several machines.
 //!
 //! A case waits more than it works, so as many machines run at a time as there are processors. Each takes a block of cases
-//! that follow one another, and the next when that is done; a new block has a new machine.
+//! that follow one another, and the next when that is done; a new block has a new machine. So has what follows a case that its
+//! machine cannot be used after.
 
 use std::io;
+use std::ops::Range;
 use std::sync::mpsc::channel;
 use std::sync::{Mutex, PoisonError};
 
@@ -25,8 +27,9 @@ pub fn run(
 ) -> io::Result<()> {
     let processors = std::thread::available_parallelism()?.get();
     let size = size.min(works.len().div_ceil(processors)).max(1);
-    let machines = processors.min(works.len().div_ceil(size));
-    let blocks = Mutex::new(works.chunks(size).enumerate());
+    let blocks = blocks(works, size);
+    let machines = processors.min(blocks.len());
+    let blocks = Mutex::new(blocks.into_iter());
     let take = || blocks.lock().unwrap_or_else(PoisonError::into_inner).next();
     // Found once, before the machines would find it each for itself.
     let setup = &Setup {
@@ -44,10 +47,11 @@ pub fn run(
             .map(|_| {
                 let (to, take) = (to.clone(), &take);
                 scope.spawn(move || {
-                    while let Some((number, block)) = take() {
-                        session::run(setup, runner, block, &mut |at, ending| {
+                    while let Some(block) = take() {
+                        let first = block.start;
+                        session::run(setup, runner, &works[block], &mut |at, ending| {
                             // The receiver lives as long as this scope.
-                            let _ = to.send((number * size + at, ending));
+                            let _ = to.send((first + at, ending));
                         })?;
                     }
                     Ok(())
@@ -64,4 +68,39 @@ pub fn run(
                 .unwrap_or_else(|_| Err(io::Error::other("a machine's thread panicked")))
         })
     })
+}
+
+/// The places of each machine's works.
+fn blocks(works: &[Work], size: usize) -> Vec<Range<usize>> {
+    let mut blocks = Vec::new();
+    let mut first = 0;
+    for (at, work) in works.iter().enumerate() {
+        let end = at + 1;
+        if end - first == size || work.last || end == works.len() {
+            blocks.push(first..end);
+            first = end;
+        }
+    }
+    blocks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn blocks_hold_each_work_once_and_end_where_the_machine_is_spoilt() {
+        let works: Vec<Work> = (0..8)
+            .map(|at| Work {
+                name: at.to_string(),
+                command: String::new(),
+                limit: Duration::ZERO,
+                last: at == 4,
+            })
+            .collect();
+        assert_eq!(blocks(&works, 3), [0..3, 3..5, 5..8]);
+        assert_eq!(blocks(&works[..7], 4), [0..4, 4..5, 5..7]);
+        assert_eq!(blocks(&[], 8), []);
+    }
 }

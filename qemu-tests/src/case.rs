@@ -13,6 +13,8 @@
 //! | `@args: …` | words for dtrace's command line, as bash reads them | none |
 //! | `@status: N` | the exit status | 0 |
 //! | `@limit: N` | seconds it may take | 30 |
+//! | `@stock: WHY` | only the distribution's kernel can run it | the debug kernel as well |
+//! | `@last: WHY` | no other case can run in the machine afterwards | the next one does |
 
 use std::fs;
 use std::io;
@@ -34,6 +36,9 @@ pub struct Case {
     pub command: String,
     /// How long it may take.
     pub limit: Duration,
+    /// Left out on the debug kernel.
+    pub stock: bool,
+    last: bool,
     status: i32,
     stdout: Expected,
     stderr: Option<Expected>,
@@ -69,6 +74,8 @@ impl Case {
         Ok(Self {
             command: command(path, header(&source, "args").unwrap_or("")),
             limit: Duration::from_secs(number("limit", LIMIT)?),
+            stock: header(&source, "stock").is_some(),
+            last: header(&source, "last").is_some(),
             status: i32::try_from(number("status", 0)?)
                 .map_err(|_| fail("@status: too large".to_owned()))?,
             stdout: expected("out")?,
@@ -91,6 +98,7 @@ impl Case {
             name: self.name.clone(),
             command: self.command.clone(),
             limit: self.limit,
+            last: self.last,
         }
     }
 
@@ -176,6 +184,8 @@ mod tests {
             name: "area/name".to_owned(),
             command: String::new(),
             limit: Duration::from_secs(1),
+            stock: false,
+            last: false,
             status: 1,
             stdout: Expected::parse("out\n").expect("out"),
             stderr: Some(Expected::parse("err\n").expect("err")),

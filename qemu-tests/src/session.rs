@@ -36,6 +36,8 @@ pub struct Work {
     pub command: String,
     /// How long it may take.
     pub limit: Duration,
+    /// The machine is not what it was afterwards: another one is for what comes next ([`crate::blocks`]).
+    pub last: bool,
 }
 
 /// What a case left.

@@ -117,6 +117,7 @@ fn endings() -> io::Result<(Setup, Vec<Option<Ending>>)> {
             name: format!("harness/{name}"),
             command: format!("COMPLAIN={}\n{command}\n", complain.display()),
             limit: Duration::from_secs(limit),
+            last: false,
         })
         .collect();
     let mut endings: Vec<Option<Ending>> = works.iter().map(|_| None).collect();

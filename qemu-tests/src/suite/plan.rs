@@ -158,6 +158,7 @@ pub fn plan(places: &Places, name: &str) -> Result<Plan, String> {
             name: name.to_owned(),
             command,
             limit: Duration::from_secs(limit + MARGIN),
+            last: false,
         },
         demands: Demands {
             status: i32::from(sort == "err"),

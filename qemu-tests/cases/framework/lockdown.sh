@@ -1,0 +1,24 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 60
+# @stock: the debug kernel has no such lock
+# @last: a kernel that was locked down stays so
+# What root may still do in a kernel that keeps user memory from being written, and in one that keeps its secrets as well.
+level=/sys/kernel/security/lockdown
+mount -t securityfs securityfs "${level%/*}" 2>/dev/null
+attempts() {
+	dtrace -wqn 'BEGIN { printf("writes %d", 1); exit(0); }' 2>&1 | grep -o 'writes 1\|no privilege for destructive actions'
+	dtrace -qn 'BEGIN { printf("sees %d", curthread->pid == tid); exit(0); } ERROR { exit(0); }' 2>&1 |
+		grep -o 'sees 1\|invalid kernel access'
+	dtrace -qn 'BEGIN { stack(1); printf("walks %d", 1); exit(0); } ERROR { exit(0); }' 2>&1 | grep -o 'walks 1\|invalid kernel access'
+	dtrace -qn 'fbt::vfs_read:entry { printf("probes %s", probefunc); exit(0); }' -c 'cat /proc/uptime' 2>&1 |
+		grep -o 'probes vfs_read\|the probes need rights over the kernel'
+	dtrace -qn 'syscall::read:entry /uid == 0/ { printf("traces %d", uid); exit(0); }' -c 'cat /proc/uptime' 2>&1 | grep -o "traces 0"
+}
+for to in none integrity confidentiality; do
+	[ $to = none ] || echo $to >$level
+	grep -o '\[.*\]' $level
+	attempts
+done
+echo integrity 2>&1 >$level | grep -o 'not permitted'
