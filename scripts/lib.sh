@@ -80,3 +80,23 @@ build_dir() { echo "$cache/build/$(basename "$top")-$(key - "$top")"; }
 
 # The same for what is built for one kernel: the usual one, or another that was asked for.
 kernel_build_dir() { echo "$(build_dir)${KERNEL:+/$KERNEL}"; }
+
+# verdict NAME COMMAND...: a test of a script's, which passes if the command succeeds. `verdicts` closes with the count of them.
+passed=0 failed=0
+verdict() {
+	local name=$1
+	shift
+	if "$@" >&2; then
+		echo "test $name ... ok"
+		passed=$((passed + 1))
+	else
+		echo "test $name ... FAILED"
+		failed=$((failed + 1))
+	fi
+}
+verdicts() {
+	local result=ok
+	[ "$failed" = 0 ] || result=FAILED
+	echo "test result: $result. $passed passed; $failed failed"
+	[ "$failed" = 0 ]
+}
