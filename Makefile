@@ -64,6 +64,10 @@ test-debug: export KERNEL := debug
 test-debug: modules userland
 	@scripts/vm cases $(FILTER)
 
+##stress [SECONDS=60]|all functions, system calls and tracepoints enabled at once under a mixed load
+stress: modules userland
+	@scripts/stress $(SECONDS)
+
 ##demo|a tour of one-liners in the virtual machine
 demo: modules userland
 	@scripts/vm run 'exec bash scripts/tour'
@@ -111,4 +115,4 @@ install:
 uninstall:
 	@PREFIX='$(PREFIX)' scripts/install --remove '$(or $(DESTDIR),/)' '$(KDIR)'
 
-.PHONY: help setup modules userland run shell run-boot cases conformance kernel-debug kunit test-debug demo check test bench models fuzz fuzz-vm deb deb-check install uninstall
+.PHONY: help setup modules userland run shell run-boot cases conformance kernel-debug kunit test-debug demo check test bench models stress fuzz fuzz-vm deb deb-check install uninstall
