@@ -27,62 +27,70 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("nobody panics with it")
 }
 
-/// What one CPU has of the speculation, and what it has committed.
+/// What one CPU has of each speculation, and what it has committed.
 #[derive(Default)]
 struct Records {
-    piece: Vec<u32>,
+    pieces: [Vec<u32>; 2],
     principal: Vec<u32>,
 }
 
-/// Two CPUs and a speculation.
+impl Records {
+    fn piece(&mut self, id: u64) -> &mut Vec<u32> {
+        &mut self.pieces[id as usize - 1]
+    }
+}
+
+/// Two CPUs and speculations.
 struct Speculating {
     all: Speculations,
-    id: u64,
     cpus: [Mutex<Records>; 2],
 }
 
 impl Speculating {
-    fn begin() -> Arc<Self> {
-        let all = Speculations::new(1).expect("memory");
-        let id = all.open();
-        assert_eq!(id, 1);
+    /// So many speculations, each given out.
+    fn begin(count: usize) -> Arc<Self> {
+        let all = Speculations::new(count).expect("memory");
+        for id in all.ids() {
+            assert_eq!(all.open(), id);
+        }
         let cpus = Default::default();
-        Arc::new(Self { all, id, cpus })
+        Arc::new(Self { all, cpus })
     }
 
-    fn speculate(&self, cpu: usize, record: u32) -> bool {
+    fn speculate(&self, cpu: usize, id: u64, record: u32) -> bool {
         let mut cpu = lock(&self.cpus[cpu]);
-        let may = self.all.record(self.id, !cpu.piece.is_empty());
+        let piece = cpu.piece(id);
+        let may = self.all.record(id, !piece.is_empty());
         if may {
-            cpu.piece.push(record);
+            piece.push(record);
         }
         may
     }
 
-    fn fulfil(&self, records: &mut Records, duty: Option<Duty>) {
+    fn fulfil(&self, records: &mut Records, id: u64, duty: Option<Duty>) {
         let mut piece = match duty {
-            Some(_) => std::mem::take(&mut records.piece),
+            Some(_) => std::mem::take(records.piece(id)),
             None => return,
         };
         if matches!(duty, Some(Duty::Move | Duty::MoveAndRelease)) {
             records.principal.append(&mut piece);
         }
         if matches!(duty, Some(Duty::MoveAndRelease | Duty::EmptyAndRelease)) {
-            self.all.release(self.id);
+            self.all.release(id);
         }
     }
 
-    fn commit(&self, cpu: usize) -> bool {
+    fn commit(&self, cpu: usize, id: u64) -> bool {
         let mut cpu = lock(&self.cpus[cpu]);
-        let duty = self.all.commit(self.id, !cpu.piece.is_empty());
-        self.fulfil(&mut cpu, duty);
+        let duty = self.all.commit(id, !cpu.piece(id).is_empty());
+        self.fulfil(&mut cpu, id, duty);
         duty.is_some()
     }
 
-    fn discard(&self, cpu: usize) {
+    fn discard(&self, cpu: usize, id: u64) {
         let mut cpu = lock(&self.cpus[cpu]);
-        let duty = self.all.discard(self.id, !cpu.piece.is_empty());
-        self.fulfil(&mut cpu, duty);
+        let duty = self.all.discard(id, !cpu.piece(id).is_empty());
+        self.fulfil(&mut cpu, id, duty);
     }
 
     fn clean(&self) {
@@ -91,8 +99,10 @@ impl Speculating {
         }
         for cpu in &self.cpus {
             let mut cpu = lock(cpu);
-            let duty = self.all.cleaning(self.id);
-            self.fulfil(&mut cpu, duty);
+            for id in self.all.ids() {
+                let duty = self.all.cleaning(id);
+                self.fulfil(&mut cpu, id, duty);
+            }
         }
         self.all.end_cleaning();
     }
@@ -100,11 +110,13 @@ impl Speculating {
     /// All that was committed, when nothing is left to be done.
     fn end(&self) -> Vec<u32> {
         self.clean();
-        assert_eq!(self.all.state(self.id), State::Inactive);
+        for id in self.all.ids() {
+            assert_eq!(self.all.state(id), State::Inactive);
+        }
         let mut committed = Vec::new();
         for cpu in &self.cpus {
             let cpu = lock(cpu);
-            assert_eq!(cpu.piece, []);
+            assert_eq!(cpu.pieces, [[], []]);
             committed.extend(&cpu.principal);
         }
         committed.sort();
@@ -112,16 +124,20 @@ impl Speculating {
     }
 }
 
+/// The only speculation, where there is one.
+const ONE: u64 = 1;
+const TWO: u64 = 2;
+
 #[test]
 fn what_was_recorded_before_a_commit_is_committed_once() {
     model(|| {
-        let spec = Speculating::begin();
+        let spec = Speculating::begin(1);
         let other = spec.clone();
-        let cpu = thread::spawn(move || other.speculate(1, 2));
+        let cpu = thread::spawn(move || other.speculate(1, ONE, 2));
         let other = spec.clone();
         let cleaner = thread::spawn(move || other.clean());
-        assert!(spec.speculate(0, 1));
-        assert!(spec.commit(0));
+        assert!(spec.speculate(0, ONE, 1));
+        assert!(spec.commit(0, ONE));
         let second = cpu.join().expect("a CPU");
         cleaner.join().expect("the cleaner");
         let expected: &[u32] = if second { &[1, 2] } else { &[1] };
@@ -132,20 +148,20 @@ fn what_was_recorded_before_a_commit_is_committed_once() {
 #[test]
 fn what_is_discarded_does_not_come_back_when_the_number_is_used_again() {
     model(|| {
-        let spec = Speculating::begin();
+        let spec = Speculating::begin(1);
         let other = spec.clone();
         let cpu = thread::spawn(move || {
-            other.speculate(1, 2);
+            other.speculate(1, ONE, 2);
             // The discarding CPU has ended the first, or the second is not to be had.
             if other.all.open() == 0 {
                 return false;
             }
-            assert!(other.speculate(1, 3));
-            other.commit(1)
+            assert!(other.speculate(1, ONE, 3));
+            other.commit(1, ONE)
         });
         let other = spec.clone();
         let cleaner = thread::spawn(move || other.clean());
-        spec.discard(0);
+        spec.discard(0, ONE);
         let again = cpu.join().expect("a CPU");
         cleaner.join().expect("the cleaner");
         let expected: &[u32] = if again { &[3] } else { &[] };
@@ -156,16 +172,30 @@ fn what_is_discarded_does_not_come_back_when_the_number_is_used_again() {
 #[test]
 fn of_two_that_commit_one_does() {
     model(|| {
-        let spec = Speculating::begin();
-        assert!(spec.speculate(0, 1));
+        let spec = Speculating::begin(1);
+        assert!(spec.speculate(0, ONE, 1));
         let other = spec.clone();
-        let cpu = thread::spawn(move || (other.speculate(1, 2), other.commit(1)));
-        let first = spec.commit(0);
+        let cpu = thread::spawn(move || (other.speculate(1, ONE, 2), other.commit(1, ONE)));
+        let first = spec.commit(0, ONE);
         let (recorded, second) = cpu.join().expect("a CPU");
         assert!(first != second);
         assert!(first || recorded);
         let expected: &[u32] = if recorded { &[1, 2] } else { &[1] };
         assert_eq!(spec.end(), expected);
+    });
+}
+
+#[test]
+fn what_ends_while_another_is_cleaned_waits_for_the_next_round() {
+    model(|| {
+        let spec = Speculating::begin(2);
+        assert!(spec.speculate(0, ONE, 1) && spec.speculate(0, TWO, 2));
+        assert!(spec.commit(1, ONE));
+        let other = spec.clone();
+        let cleaner = thread::spawn(move || other.clean());
+        assert!(spec.commit(1, TWO));
+        cleaner.join().expect("the cleaner");
+        assert_eq!(spec.end(), [1, 2]);
     });
 }
 
