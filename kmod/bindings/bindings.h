@@ -4,6 +4,7 @@
 /* What bindgen reads. */
 #include "exports.h"
 #include "helpers.h"
+#include "instruction.h"
 #include "file.h"
 #include "loads.h"
 #include "net.h"

@@ -34,6 +34,7 @@
 #include <asm/segment.h>
 
 #include "helpers.h"
+#include "instruction.h"
 #include "loads.h"
 
 static DEFINE_PER_CPU(struct dtrace_cpu, dtrace_cpus);
@@ -213,7 +214,7 @@ bool dtrace_belongs_to(struct task_struct *task, unsigned int uid)
 
 unsigned int dtrace_irq_level(void)
 {
-	unsigned long pc = preempt_count();
+	unsigned long pc = preempt_count() - dtrace_breakpoint_offset();
 
 	if (pc & NMI_MASK)
 		return 3;

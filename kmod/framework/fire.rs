@@ -113,7 +113,20 @@ pub fn fire(probe: ProbeRef, args: &FireArgs<'_>) {
 fn lost(probe: ProbeRef) {
     if let Some(nested) = Nested::after_refusal() {
         for at in probe.ecbs().iter(&nested) {
-            at.tracer.lose(nested.nmi);
+            at.tracer.lose(nested.nmi, 1);
         }
+    }
+}
+
+/// Tells those who have enabled `probe` that it should have fired `n` times more, in probe context, where its provider was not called.
+///
+/// As [`fire`].
+#[cold]
+pub fn lose(probe: ProbeRef, n: u64) {
+    let Some(guard) = CpuGuard::enter() else {
+        return;
+    };
+    for at in probe.ecbs().iter(&guard) {
+        at.tracer.lose(false, n);
     }
 }

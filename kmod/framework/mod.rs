@@ -35,7 +35,7 @@ mod text;
 mod tracer;
 mod user;
 
-pub use fire::{fire, Args, FireArgs};
+pub use fire::{fire, lose, Args, FireArgs};
 pub use probe::{Probe, ProbeRef};
 pub use provider::{Batch, Description, Failed, Provider};
 

@@ -52,11 +52,11 @@ impl Tracer {
         self.missed.load(Ordering::Relaxed)
     }
 
-    /// Notes that a probe of its own fired on top of probe context, and was lost.
-    pub fn lose(&self, nmi: bool) {
+    /// Notes that a probe of its own fired `n` times on top of probe context, and was lost.
+    pub fn lose(&self, nmi: bool, n: u64) {
         if self.engine.activity() == Activity::Active {
             let kind = if nmi { &self.nmis } else { &self.recursions };
-            kind.fetch_add(1, Ordering::Relaxed);
+            kind.fetch_add(n, Ordering::Relaxed);
         }
     }
 

@@ -182,7 +182,7 @@ impl Maker for Cpc {
         }
     }
 
-    fn order(&self, name: &[u8]) -> Option<u64> {
+    fn order(&self, _place: [&[u8]; 2], name: &[u8]) -> Option<u64> {
         let order = Order::parse(name)?;
         order.what().ok()?.countable().then(|| order.cookie())
     }

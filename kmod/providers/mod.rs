@@ -12,6 +12,7 @@ mod foreign;
 mod function;
 mod io;
 mod ip;
+mod kinst;
 mod lockstat;
 mod order;
 mod pending;
@@ -47,6 +48,7 @@ pub struct Providers {
     _sysinfo: Registration,
     _vminfo: Registration,
     _fbt: fbt::Handle,
+    _kinst: Registration,
     _foreign: Exports<foreign::Foreigners>,
 }
 
@@ -95,6 +97,7 @@ pub fn register_all(framework: &Arc<Framework>) -> Result<Providers> {
         _sysinfo: sysinfo::register(framework)?,
         _vminfo: vminfo::register(framework)?,
         _fbt: fbt::register(framework)?,
+        _kinst: kinst::register(framework)?,
         _foreign: foreign::open(framework)?,
     })
 }

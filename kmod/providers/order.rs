@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Probes made to order: what `profile` and `cpc` have in common.
+//! Probes made to order: what `profile`, `cpc` and `kinst` have in common.
 //!
-//! There is a probe for every name that says how often it is to fire, more than anyone could list. So one is created when its
+//! There is a probe for every name that says how often it is to fire, or where, more than anyone could list. So one is created when its
 //! name is first asked for; it stays, as its id may be known by then, and [`MOST`] bounds how many that are.
 //!
-//! Invariant: what fires a probe, a timer or a counter, runs exactly while the probe is enabled.
+//! Invariant: what fires a probe, a timer, a counter or a breakpoint, runs exactly while the probe is enabled.
 
 use crate::framework::{Batch, Description, Failed, Framework, ProbeRef, Provider, Registration};
 use dtrace_uapi::ioctl::PRIV_KERNEL;
@@ -29,8 +29,13 @@ pub trait Maker: Send + Sync + 'static {
     /// The stability of its probes.
     fn attributes(&self) -> ProviderAttributes;
 
-    /// What the name of a probe asks for, to be its cookie. `None`: nothing that could be had here.
-    fn order(&self, name: &[u8]) -> Option<u64>;
+    /// Module and function of the probe that a description asks for; unless said it belongs to none.
+    fn place<'a>(_desc: &Description<'a>) -> [&'a [u8]; 2] {
+        [b"", b""]
+    }
+
+    /// What a probe of these names asks for, to be its cookie. `None`: nothing that could be had here.
+    fn order(&self, place: [&[u8]; 2], name: &[u8]) -> Option<u64>;
 
     /// Starts to fire `probe`.
     fn start(&self, probe: ProbeRef) -> Result<Self::Running>;
@@ -46,15 +51,16 @@ struct ToOrder<M: Maker> {
 }
 
 impl<M: Maker> ToOrder<M> {
-    fn make(&self, name: &[u8], batch: &mut Batch<'_>) -> Result {
+    fn make(&self, place: [&[u8]; 2], name: &[u8], batch: &mut Batch<'_>) -> Result {
+        let [module, func] = place;
         let mut made = self.made.lock();
-        if *made >= MOST || batch.find(b"", b"", name).is_some() {
+        if *made >= MOST || batch.find(module, func, name).is_some() {
             return Ok(());
         }
-        let Some(cookie) = self.maker.order(name) else {
+        let Some(cookie) = self.maker.order(place, name) else {
             return Ok(());
         };
-        match batch.create(b"", b"", name, cookie) {
+        match batch.create(module, func, name, cookie) {
             Err(error) if error == E2BIG => Ok(()),
             result => {
                 result?;
@@ -87,7 +93,7 @@ impl<M: Maker> Provider for ToOrder<M> {
     }
 
     fn provide(&self, desc: &Description<'_>, batch: &mut Batch<'_>) -> Result {
-        self.make(desc.name, batch)
+        self.make(M::place(desc), desc.name, batch)
     }
 
     fn enable(&self, probes: &[ProbeRef], failed: &mut Failed) {
@@ -123,6 +129,9 @@ pub fn register<M: Maker>(
         GFP_KERNEL,
     )?;
     let registration = framework.register(provider.clone())?;
-    registration.populate(|batch| usual.iter().try_for_each(|name| provider.make(name, batch)))?;
+    registration.populate(|batch| {
+        let mut names = usual.iter();
+        names.try_for_each(|name| provider.make([b"", b""], name, batch))
+    })?;
     Ok(registration)
 }

@@ -156,7 +156,7 @@ impl Maker for Profile {
         }
     }
 
-    fn order(&self, name: &[u8]) -> Option<u64> {
+    fn order(&self, _place: [&[u8]; 2], name: &[u8]) -> Option<u64> {
         Rate::parse(name).map(Rate::cookie)
     }
 

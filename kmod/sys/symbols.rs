@@ -47,6 +47,22 @@ pub fn find(name: &CStr) -> Result<Option<Address>> {
     Ok((addr != 0).then_some(Address(addr)))
 }
 
+/// Whether it is code of the kernel's own, not of a module's.
+pub fn is_kernel_text(addr: Address) -> Result<bool> {
+    let (start, end) = (lookup(c"_stext")?, lookup(c"_etext")?);
+    Ok((start.get()..end.get()).contains(&addr.get()))
+}
+
+/// How many bytes behind the beginning of the symbol that it belongs to. `None`: it belongs to none.
+pub fn offset_in_symbol(addr: Address) -> Result<Option<usize>> {
+    let lookup = lookup(c"kallsyms_lookup_size_offset")?;
+    let (mut size, mut offset) = (0usize, 0usize);
+    let (to_size, to_offset) = (&raw mut size as usize, &raw mut offset as usize);
+    // SAFETY: `kallsyms_lookup_size_offset` takes any number, and where to put two.
+    let found = unsafe { lookup.call([addr.get(), to_size, to_offset, 0, 0]) };
+    Ok((found as c_int != 0).then_some(offset))
+}
+
 /// Where a kernel symbol lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Address(pub(super) usize);

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+/* The bodies of instruction.h, by the kernel's kprobes. This object is built without ftrace: a hit is probe context. */
+
+#include <linux/err.h>
+#include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/slab.h>
+
+#include "instruction.h"
+
+struct dtrace_breakpoint {
+	struct kprobe kprobe;
+	struct dtrace_instruction *instruction;
+	/* How many of those that the kernel passed over have been told of. */
+	atomic_long_t told;
+};
+
+/* How many hits the kernel has passed over since this was last asked: those in the midst of another's handling. */
+static unsigned long dtrace_breakpoint_lost(struct dtrace_breakpoint *breakpoint)
+{
+	long told = atomic_long_read(&breakpoint->told);
+	unsigned long lost;
+
+	do {
+		lost = READ_ONCE(breakpoint->kprobe.nmissed) - told;
+		/* Another CPU has told of more meanwhile. */
+		if ((long)lost <= 0)
+			return 0;
+	} while (!atomic_long_try_cmpxchg(&breakpoint->told, &told, told + lost));
+	return lost;
+}
+NOKPROBE_SYMBOL(dtrace_breakpoint_lost);
+
+/* On each processor, whether the kernel has counted the breakpoint that is handled as an NMI. */
+static DEFINE_PER_CPU(bool, dtrace_breakpoint_counted);
+
+/* What the handling of a breakpoint has added to the count of interrupts here, which are none to who was stopped. */
+unsigned long dtrace_breakpoint_offset(void)
+{
+	return raw_cpu_read(dtrace_breakpoint_counted) ? NMI_OFFSET + HARDIRQ_OFFSET : 0;
+}
+
+static int dtrace_breakpoint_hit(struct kprobe *kprobe, struct pt_regs *regs)
+{
+	struct dtrace_breakpoint *breakpoint = container_of(kprobe, struct dtrace_breakpoint, kprobe);
+	unsigned long ip = instruction_pointer(regs);
+
+	/* Not where ftrace or a jump has brought us here; a jump's in an NMI cannot be told apart, and is taken for one of a thread. */
+	raw_cpu_write(dtrace_breakpoint_counted, in_nmi() && !kprobe_ftrace(kprobe));
+
+	/* It may be behind the breakpoint by now; kprobes expect it back where they had it. */
+	instruction_pointer_set(regs, (unsigned long)kprobe->addr);
+	breakpoint->instruction->hit(breakpoint->instruction, regs, dtrace_breakpoint_lost(breakpoint));
+	instruction_pointer_set(regs, ip);
+	raw_cpu_write(dtrace_breakpoint_counted, false);
+	return 0;
+}
+NOKPROBE_SYMBOL(dtrace_breakpoint_hit);
+
+/*
+ * Whether there can be one: the kernel knows where instructions begin and which of its own it needs to handle one. The only way to
+ * ask is to begin, here without touching the code.
+ */
+int dtrace_breakpoint_try(uintptr_t addr)
+{
+	struct kprobe kprobe = {
+		.addr = (kprobe_opcode_t *)addr,
+		.pre_handler = dtrace_breakpoint_hit,
+		.flags = KPROBE_FLAG_DISABLED,
+	};
+	int error;
+
+	/* A hit is handled by code of ours. */
+	if (within_module(addr, THIS_MODULE))
+		return -EINVAL;
+	error = register_kprobe(&kprobe);
+	if (!error)
+		unregister_kprobe(&kprobe);
+	return error;
+}
+
+/* An error pointer if there can be none. */
+struct dtrace_breakpoint *dtrace_breakpoint_set(uintptr_t addr, struct dtrace_instruction *instruction)
+{
+	struct dtrace_breakpoint *breakpoint;
+	int error = -EINVAL;
+
+	breakpoint = kzalloc(sizeof(*breakpoint), GFP_KERNEL);
+	if (!breakpoint)
+		return ERR_PTR(-ENOMEM);
+	breakpoint->instruction = instruction;
+	breakpoint->kprobe.addr = (kprobe_opcode_t *)addr;
+	breakpoint->kprobe.pre_handler = dtrace_breakpoint_hit;
+	if (!within_module(addr, THIS_MODULE))
+		error = register_kprobe(&breakpoint->kprobe);
+	if (error) {
+		kfree(breakpoint);
+		return ERR_PTR(error);
+	}
+	return breakpoint;
+}
+
+/* No CPU is in hit() any more. Well also if the instruction has gone with its module. */
+void dtrace_breakpoint_remove(struct dtrace_breakpoint *breakpoint)
+{
+	unregister_kprobe(&breakpoint->kprobe);
+	kfree(breakpoint);
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+/* Breakpoints at instructions of the kernel; instruction.c holds the bodies. */
+#ifndef _DTRACE_INSTRUCTION_H
+#define _DTRACE_INSTRUCTION_H
+
+#include <linux/types.h>
+
+struct pt_regs;
+struct dtrace_breakpoint;
+
+/* What is called before the instruction is executed, in whatever context that is. `lost`: how often it was not called since. */
+struct dtrace_instruction {
+	void (*hit)(struct dtrace_instruction *instruction, struct pt_regs *regs, u64 lost);
+};
+
+int dtrace_breakpoint_try(uintptr_t addr);
+struct dtrace_breakpoint *dtrace_breakpoint_set(uintptr_t addr, struct dtrace_instruction *instruction);
+void dtrace_breakpoint_remove(struct dtrace_breakpoint *breakpoint);
+unsigned long dtrace_breakpoint_offset(void);
+
+#endif

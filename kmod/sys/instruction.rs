@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Instructions of the kernel, and breakpoints at them.
+//!
+//! An instruction is named by its function and by how many bytes behind the function's first one it begins. The kernel's kprobes
+//! know where instructions begin, and which of the kernel's own must not be stopped at; both are asked there and
+//! nowhere else.
+//!
+//! Invariant: nothing stays planted for an instruction that no [`Breakpoint`] stands for.
+
+use super::regs::Regs;
+use super::symbols::{self, Address};
+use crate::bindings;
+use core::ffi::CStr;
+use kernel::prelude::*;
+
+/// What is called before an instruction is executed, in whatever context that is.
+pub trait Hit: Send + Sync + 'static {
+    /// `regs`: all registers, as the instruction finds them. `lost`: how often it was executed since the last call without one,
+    /// in the midst of another breakpoint's handling.
+    fn hit(&self, regs: &Regs, lost: u64);
+}
+
+/// An instruction's address.
+#[derive(Clone, Copy)]
+pub struct Instruction(Address);
+
+impl Instruction {
+    /// What begins `offset` bytes behind the first of function `func` of `module` (`None`: of the kernel itself). `None`: there is no
+    /// such function, or it ends before.
+    pub fn find(module: Option<&[u8]>, func: &[u8], offset: usize) -> Result<Option<Self>> {
+        let mut name = KVec::new();
+        if let Some(module) = module {
+            name.extend_from_slice(module, GFP_KERNEL)?;
+            name.push(b':', GFP_KERNEL)?;
+        }
+        name.extend_from_slice(func, GFP_KERNEL)?;
+        name.push(0, GFP_KERNEL)?;
+        let Ok(name) = CStr::from_bytes_with_nul(&name) else {
+            return Ok(None);
+        };
+        let Some(start) = symbols::find(name)? else {
+            return Ok(None);
+        };
+        if module.is_none() && !symbols::is_kernel_text(start)? {
+            return Ok(None);
+        }
+        let Some(addr) = start.get().checked_add(offset).map(Address) else {
+            return Ok(None);
+        };
+        let is_inside = symbols::offset_in_symbol(addr)? == Some(offset);
+        Ok(is_inside.then_some(Self(addr)))
+    }
+
+    /// Whether a breakpoint can be set at it.
+    pub fn can_stop(self) -> bool {
+        // SAFETY: kprobes take any number for an address.
+        unsafe { bindings::dtrace_breakpoint_try(self.0.get()) == 0 }
+    }
+}
+
+#[repr(C)]
+struct Hook<H> {
+    // First, so that a pointer to it is a pointer to the whole.
+    raw: bindings::dtrace_instruction,
+    handler: H,
+}
+
+/// A breakpoint that is set. Dropping it removes it, and waits until no CPU is in its handler.
+pub struct Breakpoint<H: Hit> {
+    raw: *mut bindings::dtrace_breakpoint,
+    // Outlives the breakpoint, which is removed first.
+    _hook: KBox<Hook<H>>,
+}
+
+// SAFETY: Breakpoints are set and removed from anywhere; the handler is `Sync`.
+unsafe impl<H: Hit> Send for Breakpoint<H> {}
+// SAFETY: As above.
+unsafe impl<H: Hit> Sync for Breakpoint<H> {}
+
+impl<H: Hit> Breakpoint<H> {
+    /// Sets one.
+    pub fn set(at: Instruction, handler: H) -> Result<Self> {
+        let hit = Some(on_hit::<H> as unsafe extern "C" fn(_, _, _));
+        let raw = bindings::dtrace_instruction { hit };
+        let hook = KBox::new(Hook { raw, handler }, GFP_KERNEL)?;
+        let ptr = core::ptr::from_ref(&*hook).cast_mut().cast();
+        // SAFETY: The hook stays until the breakpoint is removed.
+        let raw = unsafe { bindings::dtrace_breakpoint_set(at.0.get(), ptr) };
+        Ok(Self {
+            raw: kernel::error::from_err_ptr(raw)?,
+            _hook: hook,
+        })
+    }
+}
+
+impl<H: Hit> Drop for Breakpoint<H> {
+    fn drop(&mut self) {
+        // SAFETY: It was set, and is removed once.
+        unsafe { bindings::dtrace_breakpoint_remove(self.raw) };
+    }
+}
+
+/// # Safety
+///
+/// Called by `instruction.c` with the hook of a `Breakpoint<H>`, and registers that stay during the call.
+unsafe extern "C" fn on_hit<H: Hit>(
+    hook: *mut bindings::dtrace_instruction,
+    regs: *mut bindings::pt_regs,
+    lost: u64,
+) {
+    // SAFETY: By the caller's promise.
+    let (hook, regs) = unsafe { (&*hook.cast::<Hook<H>>(), Regs::from_ptr(regs)) };
+    hook.handler.hit(regs, lost);
+}

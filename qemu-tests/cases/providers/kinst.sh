@@ -1,0 +1,59 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 120
+# Single instructions: where a disassembler sees them begin there are probes, and nowhere else; registers, stack and count are those
+# of the calls; what is no instruction, or must not be stopped at, makes no probe; a module may go.
+t=/sys/kernel/tracing
+mountpoint -q $t || mount -t tracefs none $t
+address=$(awk '$3 == "vfs_read" { print $1 }' /proc/kallsyms)
+# What follows the call that ftrace patches.
+call=0x$(awk '$2 == "vfs_read" { print $1 }' $t/available_filter_functions_addrs)
+begins=$(objdump -dw --start-address="$(printf %#x $((call + 5)))" --stop-address="$(printf %#x $((call + 55)))" /proc/kcore |
+	awk '/^ *[0-9a-f]+:\t/ { print $1 }' | while read -r at; do echo $((0x${at%:} - 0x$address)); done | head -n -1)
+first=${begins%%[!0-9]*}
+last=${begins##*[!0-9]}
+asked=$(seq -f 'kinst::vfs_read:%g' -s , "$first" "$last")
+seen=$(dtrace -Zln "$asked" 2>/tmp/kinst.err | awk 'NR > 1 { print $NF }')
+if [ -n "$begins" ] && [ "$(sort -u <<<"$seen")" = "$(sort -u <<<"$begins")" ]; then
+	echo "where instructions begin"
+else
+	echo "there:" $begins "; probes:" $seen
+	cat /tmp/kinst.err
+fi
+cat >/tmp/kinst.d <<D
+fbt::vfs_read:entry /pid == \$target/ { self->file = arg0; calls++; }
+kinst::vfs_read:$first /pid == \$target/ {
+	hits++;
+	same += regs[R_RDI] == self->file;
+	@[func(caller), stackdepth, arg0 - $first == 0x$address, ipl] = count();
+}
+END {
+	printf("hits: %d, as often as calls: %d, with their arguments: %d\n", hits >= 2000, hits == calls, same == hits);
+	printa("%a %d %d %d\n", @);
+}
+D
+# By a breakpoint each time, then by a jump as soon as the kernel has put one there.
+for jumps in 0 1; do
+	echo $jumps >/proc/sys/debug/kprobes-optimization
+	dtrace -qs /tmp/kinst.d -c 'dd if=/dev/zero of=/dev/null bs=1 count=2000 status=none' |
+		awk '/ksys_read/ { print $1, ($2 > 3), $3, $4; next } NF'
+done
+dtrace -qn "kinst::vfs_read:$first /pid == \$target/ { stack(2); exit(0); }" -c 'cat /proc/version' | sed 's/^ *//; s/+0x[0-9a-f]*$//; /^$/d' | tail -2
+none=()
+for name in :vfs_read:1 :vfs_read:999999 :vfs_read:09 :vfs_read:0x9 :vfs_read:-1 :nonesuch:0 ':vfs_writ*:0' :asm_exc_int3:0 \
+	dtrace:dtrace_anchor:0; do
+	none+=(-n "kinst:$name")
+done
+dtrace -l "${none[@]}" 2>&1 | grep failed
+dtrace -n kinst::vfs_read:1 2>&1 | sed 's/.*: //'
+# What the first probe's stack() executes is lost to the second, and it says so when it fires by itself.
+dtrace -qn "kinst::vfs_read:$first /pid == \$target/ { stack(3); } kinst::unwind_next_frame:0 { seen++; }" \
+	-c 'cat /proc/self/stack' 2>&1 >/dev/null | sed 's/dtrace: [1-9][0-9]* drops* /lost: /' | sort -u
+modprobe dummy numdummies=0
+dtrace -qn 'kinst:dummy:dummy_setup:0 { @ = count(); } END { printa("%@d\n", @); }' \
+	-c 'sh -c "ip link add kinst0 type dummy; ip link del kinst0; modprobe -r dummy"' | sed '/^$/d'
+dtrace -n kinst:dummy:dummy_setup:0 2>&1 | sed 's/^dtrace: //'
+modprobe dummy numdummies=0
+dtrace -qn 'kinst:dummy:dummy_setup:0 { @ = count(); } END { printa("%@d\n", @); }' -c 'ip link add kinst0 type dummy' | sed '/^$/d'
+modprobe -r dummy
