@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# The kernel's own tracers at the same function and tracepoint: function tracer, function graph, kprobes at both ends, an event; BPF
-# programs in all ways that there are for them. Each sees every call, whoever comes or goes first, and in the end nothing stays patched.
+# The kernel's own tracers at the same function and tracepoint: function tracer, function graph, kprobes at both ends, an event.
+# Each sees every call, whoever comes or goes first, and in the end nothing stays patched.
 t=/sys/kernel/tracing
 mountpoint -q $t || mount -t tracefs none $t
 on() {
@@ -24,12 +24,7 @@ off() {
 	echo >$t/kprobe_events
 	echo >$t/trace
 }
-calls='dd if=/dev/zero of=/dev/null bs=1 count=500 status=none'
-ours() {
-	provider-check run fbt:vmlinux:vfs_read:entry fbt:vmlinux:vfs_read:return syscall:vmlinux:read:entry \
-		sdt:sched::sched_process_exit -- "$@" |
-		awk '/^(fbt|syscall|sdt):/ { print $1, ($1 ~ /exit$/ ? $2 > 0 : $2 >= 500) ? "ok" : $2; next } { print }'
-}
+. ./coexist-ours
 # Not while it runs: who reads it would be in it.
 theirs() {
 	echo 0 >$t/tracing_on
@@ -49,11 +44,4 @@ for tracer in function function_graph; do
 	theirs
 	off
 done
-# BPF, without us, then while ours are there, then there before ours come and after they have gone.
-echo bpf
-bpf-events
-ours bpf-events
-export -f ours
-bpf-events bash -c "ours $calls"
-ours sh -c "echo function >$t/current_tracer; $calls; echo nop >$t/current_tracer"
 awk '!/^dtrace_anchor/ { n++ } END { print n + 0 }' $t/enabled_functions
