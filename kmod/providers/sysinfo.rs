@@ -63,7 +63,7 @@ static PROBES: [Event; 20] = [
     Event::new("xcalls", &GROWTH),
 ];
 
-static SOURCES: [Source; 14] = [
+static SOURCES: [Source; 15] = [
     Source::new(sched::SWITCH, &[PSWITCH, INV_SWTCH, IDLETHREAD], switch),
     Source::new(task::CREATED, &[NTHREADS, SYSFORK, SYSVFORK], created),
     Source::new(task::EXEC, &[SYSEXEC], |p| p.fire(SYSEXEC, &[1])),
@@ -74,7 +74,8 @@ static SOURCES: [Source; 14] = [
     Source::new(statistics::MODULE_FREE, &[MODUNLOAD], |p| {
         p.fire(MODUNLOAD, &[1])
     }),
-    Source::new(statistics::MESSAGE, &[MSG], |p| p.fire(MSG, &[1])),
+    Source::new(statistics::MESSAGE_SENT, &[MSG], |p| p.fire(MSG, &[1])),
+    Source::new(statistics::MESSAGE_RECEIVED, &[MSG], |p| p.fire(MSG, &[1])),
     Source::new(statistics::SEMAPHORE, &[SEMA], |p| p.fire(SEMA, &[1])),
     Source::new(statistics::LOOKUP, &[NAMEI], |p| p.fire(NAMEI, &[1])),
     Source::new(statistics::READ, &[SYSREAD], |p| p.fire(SYSREAD, &[1])),

@@ -45,8 +45,11 @@ pub fn moved(call: &Call<'_>) -> u64 {
 /// A path is looked up.
 pub const LOOKUP: At = At::Entries(&[c"path_init"]);
 
-/// System V messages are sent or received.
-pub const MESSAGE: At = At::Entries(&[c"do_msgsnd", c"do_msgrcv"]);
+/// System V messages are sent; the call itself where the rest of it is inlined.
+pub const MESSAGE_SENT: At = At::Entry(&[c"do_msgsnd", c"ksys_msgsnd"]);
+
+/// They are received.
+pub const MESSAGE_RECEIVED: At = At::Entry(&[c"do_msgrcv", c"ksys_msgrcv"]);
 
 /// System V semaphores are operated on.
 pub const SEMAPHORE: At = At::Entries(&[c"__do_semtimedop"]);
@@ -98,8 +101,8 @@ pub const KERNEL_FAULT: At = At::Tracepoint("page_fault_kernel");
 /// A page that is shared or protected is written to.
 pub const PROTECTION_FAULT: At = At::Entries(&[c"do_wp_page"]);
 
-/// A page of no file is needed for the first time.
-pub const ZERO_FILL: At = At::Entries(&[c"do_anonymous_page"]);
+/// A page of no file is needed for the first time, or, where that is inlined, is there.
+pub const ZERO_FILL: At = At::Entry(&[c"do_anonymous_page", c"map_anon_folio_pte_pf"]);
 
 /// A page is read from swap.
 pub const SWAP_IN: At = At::Entries(&[c"swap_read_folio"]);

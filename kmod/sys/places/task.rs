@@ -245,8 +245,13 @@ pub fn delivered(call: &Call<'_>) -> (i32, u64, u64) {
     (call.int(0), if known { info } else { 0 }, handler as u64)
 }
 
-/// The current task has waited for a signal (`sigtimedwait(2)` and its kin).
-pub const WAITED: At = At::Return(&[c"do_sigtimedwait", c"do_sigtimedwait.isra.0"]);
+/// The current task has waited for a signal (`sigtimedwait(2)` and its kin). A kernel that has no calls of 32-bit programs may have
+/// inlined that into the one that is left, whose value is the same.
+pub const WAITED: At = At::Return(&[
+    c"do_sigtimedwait",
+    c"do_sigtimedwait.isra.0",
+    c"__x64_sys_rt_sigtimedwait",
+]);
 
 /// The signal that it got.
 #[inline]
