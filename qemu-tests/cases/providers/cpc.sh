@@ -4,11 +4,11 @@
 # @limit: 90
 # Events that the kernel counts, and as often as was asked for; code of the kernel's or a program's is named, and only where it was
 # asked for.
-dtrace -qn 'cpc:::cpu_clock-user-10000000 /pid == $target/ { @[arg0 != 0, arg1 != 0] = count(); } tick-2s { exit(0); }
+dtrace -qn 'cpc:::cpu_clock-user-10000000 /pid == $target/ { @[arg0 != 0, arg1 != 0] = count(); n++; } tick-2s /n/ { exit(0); }
 	END { printa("program: kernel %d program %d\n", @); }' -c 'sh -c "while :; do :; done"' | sed '/^$/d'
 dtrace -qn 'cpc:::cpu_clock-kernel-10000000 { @[arg0 != 0, arg1 != 0] = count(); } tick-2s { exit(0); }
 	END { printa("kernel: kernel %d program %d\n", @); }' -c 'sh -c "while :; do :; done"' | sed '/^$/d'
-dtrace -qn 'cpc:::cpu_clock-all-10000000 { @[arg0 != 0, arg1 != 0] = count(); } tick-2s { exit(0); }
+dtrace -qn 'cpc:::cpu_clock-all-10000000 { @[arg0 != 0, arg1 != 0] = count(); both |= arg0 != 0 ? 1 : 2; } tick-2s /both == 3/ { exit(0); }
 	END { printa("all: kernel %d program %d\n", @); }' -c 'sh -c "while :; do :; done"' | LC_ALL=C sort | sed '/^$/d'
 for event in page_faults-user-1 minor_faults-user-1 page_faults-user-10; do
 	dtrace -qn "cpc:::$event /pid == \$target/ { @ = count(); } END { printa(\"%@d\\n\", @); }" -c page-faults |
