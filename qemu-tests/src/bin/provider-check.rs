@@ -317,6 +317,22 @@ fn sleepers(n: &str, desc: &str) -> Outcome {
     enable(&device, &probes, &[action(Action::Count, None)])?;
     let before = lost_returns()?;
     go(&device)?;
+    watching(&device, || park(n, before))?;
+    device.stop().map_err(|e| format!("STOP: {e}"))?;
+    let lost = lost_returns()? - before;
+    let totals = totals(&device)?;
+    let fired = |id| totals.get(&id).copied().unwrap_or(0);
+    let (entries, returns) = (fired(1), fired(2));
+    eprintln!("{entries} entries, {returns} returns, {lost} returns lost");
+    if lost == 0 || entries != returns + lost {
+        return Err("they do not add up".into());
+    }
+    println!("every call is accounted for");
+    Ok(())
+}
+
+/// `n` threads sleep at a time until more returns were lost than `before`.
+fn park(n: usize, before: u64) -> Outcome {
     // Parked, in futexes: a `sleep` of somebody else, still under way at the end, would spoil the sum.
     let enough = Arc::new(AtomicBool::new(false));
     let sleep = |enough: Arc<AtomicBool>| {
@@ -343,16 +359,6 @@ fn sleepers(n: &str, desc: &str) -> Outcome {
         thread.thread().unpark();
         thread.join().map_err(|_| "a thread panicked")?;
     }
-    device.stop().map_err(|e| format!("STOP: {e}"))?;
-    let lost = lost_returns()? - before;
-    let totals = totals(&device)?;
-    let fired = |id| totals.get(&id).copied().unwrap_or(0);
-    let (entries, returns) = (fired(1), fired(2));
-    eprintln!("{entries} entries, {returns} returns, {lost} returns lost");
-    if lost == 0 || entries != returns + lost {
-        return Err("they do not add up".into());
-    }
-    println!("every call is accounted for");
     Ok(())
 }
 
