@@ -68,6 +68,11 @@ test-debug: modules userland
 stress: modules userland
 	@scripts/stress $(SECONDS)
 
+##quick-debug|the unit tests, and those cases on the debug kernel that `make test` runs
+quick-debug: export KERNEL := debug
+quick-debug: modules userland
+	@scripts/vm quick
+
 ##demo|a tour of one-liners in the virtual machine
 demo: modules userland
 	@scripts/vm run 'exec bash scripts/tour'
@@ -76,7 +81,7 @@ demo: modules userland
 check: setup
 	@scripts/check
 
-##test|the checks, the tests of all crates, and the cases
+##test|the checks, the tests of all crates, the cases, and some on the debug kernel
 test: modules userland
 	@scripts/test
 
@@ -115,4 +120,4 @@ install:
 uninstall:
 	@PREFIX='$(PREFIX)' scripts/install --remove '$(or $(DESTDIR),/)' '$(KDIR)'
 
-.PHONY: help setup modules userland run shell run-boot cases conformance kernel-debug kunit test-debug demo check test bench models stress fuzz fuzz-vm deb deb-check install uninstall
+.PHONY: help setup modules userland run shell run-boot cases conformance kernel-debug kunit test-debug quick-debug demo check test bench models stress fuzz fuzz-vm deb deb-check install uninstall

@@ -15,6 +15,7 @@
 //! | `@limit: N` | seconds it may take | 30 |
 //! | `@stock: WHY` | only the distribution's kernel can run it | the debug kernel as well |
 //! | `@last: WHY` | no other case can run in the machine afterwards | the next one does |
+//! | `@debug: quick` | it belongs to what `make test` runs on the debug kernel | it does not |
 
 use std::fs;
 use std::io;
@@ -39,6 +40,8 @@ pub struct Case {
     /// Left out on the debug kernel.
     pub stock: bool,
     last: bool,
+    /// Whether it belongs to what every run of the tests does on the debug kernel.
+    pub quick: bool,
     status: i32,
     stdout: Expected,
     stderr: Option<Expected>,
@@ -71,6 +74,11 @@ impl Case {
         } else {
             None
         };
+        let quick = match header(&source, "debug") {
+            None => false,
+            Some("quick") => true,
+            Some(text) => return Err(fail(format!("@debug: not `quick`: {text}"))),
+        };
         Ok(Self {
             command: command(path, header(&source, "args").unwrap_or("")),
             limit: Duration::from_secs(number("limit", LIMIT)?),
@@ -81,6 +89,7 @@ impl Case {
             stdout: expected("out")?,
             stderr,
             name,
+            quick,
         })
     }
 
@@ -186,6 +195,7 @@ mod tests {
             limit: Duration::from_secs(1),
             stock: false,
             last: false,
+            quick: false,
             status: 1,
             stdout: Expected::parse("out\n").expect("out"),
             stderr: Some(Expected::parse("err\n").expect("err")),

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
+# @debug: quick
 # Images and control calls that nobody would make, always the same: see qemu-tests/src/bin/ioctl-fuzz.rs. Those that are to be done
 # are done, the others refused, and a consumer works afterwards. `make fuzz-vm` does it for long, on the debug kernel.
 ioctl-fuzz 1 60

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 60
+# @debug: quick
 # Tasks sleep in functions whose return was hooked, while their probes are disabled and the module goes and comes back.
 start() {
 	for _ in 1 2 3 4 5; do

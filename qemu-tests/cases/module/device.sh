@@ -1,5 +1,6 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
+# @debug: quick
 # The device is there, and only its owner may open it.
 stat -c "%A %U %G" /dev/dtrace

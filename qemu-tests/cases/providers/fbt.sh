@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
+# @debug: quick
 # Arguments and values; an entry fires as often with its return enabled as without, and with another consumer's: once for each call of
 # ours, and for those that others make meanwhile.
 provider-check values fbt:vmlinux:vfs_read:return arg1 -- sh -c 'read -r x </proc/self/comm' 2>/dev/null | grep -cx 1

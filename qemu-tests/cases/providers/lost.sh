@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
+# @debug: quick
 # What a program itself calls cannot fire for it: such firings are counted, by their reason.
 lost() { sed -n 's/^dtrace-lost:.*recursion \([0-9]*\) .*/\1/p' "/proc/$1/fdinfo/"*; }
 loads='tick-20ms { @loads = sum(*(int *)curthread); }'

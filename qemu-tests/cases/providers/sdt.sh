@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
+# @debug: quick
 # Tracepoints with their arguments: sys_enter has the registers and the number, of which only the latter is checked.
 provider-check run sdt:sched::sched_switch sdt:syscalls:: sdt:raw_syscalls::sys_exit -- ls / 2>/dev/null | grep ^sdt |
 	sed -E 's/ [1-9][0-9]*$/ some/'

@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
+# @debug: quick
 # Arguments at the entry, value and errno at the return; calls that share a function with others; types.
 provider-check values syscall::kill:entry arg0 arg1 -- sh -c 'kill -0 1' 2>/dev/null | grep -x '1 0'
 provider-check values syscall::openat:return arg0 arg1 errno -- cat /nonesuch 2>/dev/null | grep -x -- '-2 -2 2' | sort -u
