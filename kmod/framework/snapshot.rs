@@ -34,8 +34,7 @@ use zerocopy::IntoBytes;
 impl Open {
     /// Starts the tracing.
     pub fn go(&self, arg: u64, control: &mut Control) -> Answer {
-        // Whoever cannot be told the answer is refused before there is one.
-        user::put(arg, &0u32)?;
+        answerable(arg)?;
         let grabs = !matches!(self.consumer.tracer.engine.option(Opt::Grabanon), 0 | UNSET);
         let cpu = if grabs && !self.consumer.has_claimed() {
             self.claim(control)?
@@ -80,7 +79,7 @@ impl Open {
         if !matches!(engine.activity(), Activity::Active | Activity::Draining) {
             return Err(Refusal::new(EINVAL, "the tracing is not running"));
         }
-        user::put(arg, &0u32)?;
+        answerable(arg)?;
         engine.drain();
         rculist::synchronize();
         let cpu = self.consumer.fire_end(self.consumer.framework.ends.end)?;
@@ -189,6 +188,12 @@ impl Attachment {
         crosscall::probe_on(cpu, &mut |guard| fire(guard))?;
         Ok(cpu)
     }
+}
+
+/// Refuses whoever cannot be told a CPU's number, before there is one; what is refused for another reason leaves what stood there.
+fn answerable(arg: u64) -> Result {
+    let stands: u32 = user::get(arg)?;
+    user::put(arg, &stands)
 }
 
 /// Ends the speculations that several CPUs may have recorded into.

@@ -292,12 +292,13 @@ static void run(void)
 	static char room[65536 + DTRACE_BUFFER_TIMES_MAX];
 	struct dtrace_status status;
 	struct dtrace_bufdesc buf = { .size = sizeof(room) - 1, .data = (uintptr_t)room };
-	uint32_t cpu;
+	uint32_t cpu, kept = 77;
 
 	refused(DTRACEIOC_GO, BAD, EFAULT, "GO: address");
 	refused(DTRACEIOC_STATUS, &status, ENOENT, "STATUS after that");
 	works(DTRACEIOC_GO, &cpu, "GO");
-	refused(DTRACEIOC_GO, &cpu, EBUSY, "GO twice");
+	refused(DTRACEIOC_GO, &kept, EBUSY, "GO twice");
+	check(kept == 77, "GO twice: no answer");
 	memset(&status, 0xff, sizeof(status));
 	/* The structure as it was when it had nothing of Linux' own. */
 	works(_IOC(_IOC_READ, DTRACE_IOC_TYPE, 11, DTRACE_STATUS_COMMON_SIZE), &status, "STATUS: common part");
@@ -315,7 +316,8 @@ static void run(void)
 	check(buf.size == 24 && !buf.drops, "BUFSNAP: one record");
 	refused(DTRACEIOC_STOP, BAD, EFAULT, "STOP: address");
 	works(DTRACEIOC_STOP, &cpu, "STOP");
-	refused(DTRACEIOC_STOP, &cpu, EINVAL, "STOP twice");
+	refused(DTRACEIOC_STOP, &kept, EINVAL, "STOP twice");
+	check(kept == 77, "STOP twice: no answer");
 }
 
 int main(int argc, char **argv)
