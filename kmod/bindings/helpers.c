@@ -214,8 +214,10 @@ bool dtrace_belongs_to(struct task_struct *task, unsigned int uid)
 
 unsigned int dtrace_irq_level(void)
 {
-	unsigned long pc = preempt_count() - dtrace_breakpoint_offset();
+	unsigned long pc = preempt_count();
 
+	if (pc & NMI_MASK)
+		pc -= dtrace_breakpoint_offset();
 	if (pc & NMI_MASK)
 		return 3;
 	if (pc & HARDIRQ_MASK)
