@@ -19,7 +19,7 @@
 use super::ecb;
 use super::machine::KernelMachine;
 use super::probe::ProbeRef;
-use crate::sys::percpu::{CpuGuard, Nested};
+use crate::sys::percpu::{CpuGuard, Nested, NoGracePeriod};
 use crate::sys::regs::Regs;
 use crate::sys::stack;
 
@@ -112,21 +112,24 @@ pub fn fire(probe: ProbeRef, args: &FireArgs<'_>) {
 #[cold]
 fn lost(probe: ProbeRef) {
     if let Some(nested) = Nested::after_refusal() {
-        for at in probe.ecbs().iter(&nested) {
-            at.tracer.lose(nested.nmi, 1);
-        }
+        tell(probe, &nested, nested.nmi, 1);
     }
 }
 
 /// Tells those who have enabled `probe` that it should have fired `n` times more, in probe context, where its provider was not called.
 ///
-/// As [`fire`].
+/// As [`fire`]; also where that is refused.
 #[cold]
 pub fn lose(probe: ProbeRef, n: u64) {
-    let Some(guard) = CpuGuard::enter() else {
-        return;
-    };
-    for at in probe.ecbs().iter(&guard) {
-        at.tracer.lose(false, n);
+    if let Some(guard) = CpuGuard::enter() {
+        tell(probe, &guard, false, n);
+    } else if let Some(nested) = Nested::after_refusal() {
+        tell(probe, &nested, false, n);
+    }
+}
+
+fn tell(probe: ProbeRef, here: &impl NoGracePeriod, nmi: bool, n: u64) {
+    for at in probe.ecbs().iter(here) {
+        at.tracer.lose(nmi, n);
     }
 }
