@@ -61,23 +61,25 @@ static int dtrace_breakpoint_hit(struct kprobe *kprobe, struct pt_regs *regs)
 }
 NOKPROBE_SYMBOL(dtrace_breakpoint_hit);
 
+static int dtrace_breakpoint_register(struct kprobe *kprobe, uintptr_t addr)
+{
+	/* A hit is handled by code of ours. */
+	if (within_module(addr, THIS_MODULE))
+		return -EINVAL;
+	kprobe->addr = (kprobe_opcode_t *)addr;
+	kprobe->pre_handler = dtrace_breakpoint_hit;
+	return register_kprobe(kprobe);
+}
+
 /*
  * Whether there can be one: the kernel knows where instructions begin and which of its own it needs to handle one. The only way to
  * ask is to begin, here without touching the code.
  */
 int dtrace_breakpoint_try(uintptr_t addr)
 {
-	struct kprobe kprobe = {
-		.addr = (kprobe_opcode_t *)addr,
-		.pre_handler = dtrace_breakpoint_hit,
-		.flags = KPROBE_FLAG_DISABLED,
-	};
-	int error;
+	struct kprobe kprobe = { .flags = KPROBE_FLAG_DISABLED };
+	int error = dtrace_breakpoint_register(&kprobe, addr);
 
-	/* A hit is handled by code of ours. */
-	if (within_module(addr, THIS_MODULE))
-		return -EINVAL;
-	error = register_kprobe(&kprobe);
 	if (!error)
 		unregister_kprobe(&kprobe);
 	return error;
@@ -86,17 +88,13 @@ int dtrace_breakpoint_try(uintptr_t addr)
 /* An error pointer if there can be none. */
 struct dtrace_breakpoint *dtrace_breakpoint_set(uintptr_t addr, struct dtrace_instruction *instruction)
 {
-	struct dtrace_breakpoint *breakpoint;
-	int error = -EINVAL;
+	struct dtrace_breakpoint *breakpoint = kzalloc(sizeof(*breakpoint), GFP_KERNEL);
+	int error;
 
-	breakpoint = kzalloc(sizeof(*breakpoint), GFP_KERNEL);
 	if (!breakpoint)
 		return ERR_PTR(-ENOMEM);
 	breakpoint->instruction = instruction;
-	breakpoint->kprobe.addr = (kprobe_opcode_t *)addr;
-	breakpoint->kprobe.pre_handler = dtrace_breakpoint_hit;
-	if (!within_module(addr, THIS_MODULE))
-		error = register_kprobe(&breakpoint->kprobe);
+	error = dtrace_breakpoint_register(&breakpoint->kprobe, addr);
 	if (error) {
 		kfree(breakpoint);
 		return ERR_PTR(error);
