@@ -44,4 +44,5 @@ for tracer in function function_graph; do
 	theirs
 	off
 done
+ours sh -c "echo function >$t/current_tracer; $calls; echo nop >$t/current_tracer"
 awk '!/^dtrace_anchor/ { n++ } END { print n + 0 }' $t/enabled_functions
