@@ -9,7 +9,7 @@ module=$(cat /run/vm/module)
 shortage=$(dirname "$module")/../shortage/shortage.ko
 parameters=/sys/module/shortage/parameters
 loads='3 21 144'
-case $(uname -r) in *-debug) loads='1 3 8 21 55 144 377 987' ;; esac
+case $(uname -r) in *-debug) loads='1 2 3 5 8 13 21 34 55 89 144 233 377 610 987' ;; esac
 insmod "$shortage" || exit 1
 shortage-check 80
 
