@@ -22,6 +22,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use libtest_mimic::Arguments;
+
 use crate::expect::Expected;
 use crate::session::{Outcome, Work};
 
@@ -141,6 +143,18 @@ impl Case {
             outcome.stderr
         ))
     }
+}
+
+/// Whether libtest-mimic will run the case: the machine must be told beforehand.
+pub fn wanted(args: &Arguments, name: &str) -> bool {
+    let matches = |pattern: &String| {
+        if args.exact {
+            name == pattern
+        } else {
+            name.contains(pattern.as_str())
+        }
+    };
+    args.filter.as_ref().is_none_or(matches) && !args.skip.iter().any(matches)
 }
 
 fn command(path: &Path, args: &str) -> String {

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use qemu_tests::blocks;
-use qemu_tests::case::Case;
+use qemu_tests::case::{wanted, Case};
 use qemu_tests::session::Work;
 use qemu_tests::vm::Setup;
 
@@ -61,18 +61,6 @@ fn prepare() -> Result<(Arguments, Vec<Trial>), String> {
 
 /// The verdict on one case: nothing to say, or a report.
 type Verdict = Result<(), String>;
-
-/// Whether libtest-mimic will run the case: the machine must be told beforehand.
-fn wanted(args: &Arguments, name: &str) -> bool {
-    let matches = |pattern: &String| {
-        if args.exact {
-            name == pattern
-        } else {
-            name.contains(pattern.as_str())
-        }
-    };
-    args.filter.as_ref().is_none_or(matches) && !args.skip.iter().any(matches)
-}
 
 /// The verdicts, from a thread that is started when the first is asked for: `--list` boots nothing.
 struct Verdicts {

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use qemu_tests::case::Case;
+use qemu_tests::case::{wanted, Case};
 use qemu_tests::ktap;
 use qemu_tests::session::{self, Ending, Work};
 use qemu_tests::vm::Setup;
@@ -61,12 +61,6 @@ fn run() -> Result<(Arguments, Vec<Trial>), String> {
         trials.push(trial(case.name.clone(), verdict));
     }
     Ok((args, trials))
-}
-
-fn wanted(args: &Arguments, name: &str) -> bool {
-    args.filter
-        .as_ref()
-        .is_none_or(|filter| name.contains(filter.as_str()))
 }
 
 /// How the first work ended, and each case.
