@@ -22,7 +22,9 @@ static struct perf_event_attr dtrace_perf_attr(const struct dtrace_perf_event *w
 		.size = sizeof(struct perf_event_attr),
 		.type = what->type,
 		.config = what->config,
+		/* Or sample_freq, which lies in the same place. */
 		.sample_period = what->period,
+		.freq = what->hz,
 		.pinned = 1,
 		.exclude_user = !what->user,
 		.exclude_kernel = !what->kernel,
@@ -48,12 +50,17 @@ bool dtrace_perf_countable(const struct dtrace_perf_event *what)
 	return true;
 }
 
-/* Counts on this CPU, and keeps its counter; an error pointer if it cannot be counted. */
+/* Counts on this CPU, and keeps its counter; an error pointer if it cannot be counted, or no counter is free. */
 struct perf_event *dtrace_perf_start(unsigned int cpu, const struct dtrace_perf_event *what, struct dtrace_perf *perf)
 {
 	struct perf_event_attr attr = dtrace_perf_attr(what);
+	struct perf_event *event = perf_event_create_kernel_counter(&attr, cpu, NULL, dtrace_perf_overflow, perf);
 
-	return perf_event_create_kernel_counter(&attr, cpu, NULL, dtrace_perf_overflow, perf);
+	if (!IS_ERR(event) && READ_ONCE(event->state) == PERF_EVENT_STATE_ERROR) {
+		perf_event_release_kernel(event);
+		return ERR_PTR(-EBUSY);
+	}
+	return event;
 }
 
 /* Ends it; no CPU is in hit() any more. */

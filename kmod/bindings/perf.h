@@ -19,8 +19,9 @@ struct dtrace_perf_event {
 	/* PERF_TYPE_* and its event */
 	u32 type;
 	u64 config;
-	/* Events between two overflows. */
+	/* Events between two overflows; `hz`: overflows in a second. */
 	u64 period;
+	bool hz;
 	bool user;
 	bool kernel;
 };

@@ -21,11 +21,12 @@ mod tests {
     use crate::framework::provider::{Failed, Provider};
     use crate::framework::tracer::Tracer;
     use crate::framework::{fire, Args, FireArgs, Framework};
+    use crate::sys::hotplug::{CpuState, Everywhere};
     use crate::sys::kunit::{parts, sleep_ms, wait_until};
     use crate::sys::percpu::nr_cpus;
     use crate::sys::periodic::{Periodic, Task};
     use crate::sys::regs::Regs;
-    use crate::sys::timer::{CpuState, CpuTimers, Tick};
+    use crate::sys::timer::{CpuTimers, Tick};
     use core::sync::atomic::{AtomicU64, Ordering};
     use dtrace_engine::{Activity, Config, Consumer, Privileges};
     use dtrace_uapi::types::ProviderAttributes;
@@ -164,7 +165,7 @@ mod tests {
             probe,
             fired: fired.clone(),
         };
-        let timers = CpuTimers::start(state, 400_000, firing)?;
+        let timers = Everywhere::start(state, CpuTimers::new(400_000, firing)?)?;
         let mut same = true;
         for _ in 0..50 {
             registration.remove(&[probe]);

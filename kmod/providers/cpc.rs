@@ -13,9 +13,10 @@
 //! is passed over.
 
 use super::order::{self, Maker};
+use super::sample;
 use super::PRIVATE;
-use crate::framework::{fire, Args, FireArgs, Framework, ProbeRef, Registration};
-use crate::sys::perf::{Counters, Event, Overflow, What};
+use crate::framework::{Framework, ProbeRef, Registration};
+use crate::sys::perf::{Counters, Event, Every, Overflow, What};
 use crate::sys::regs::Regs;
 use dtrace_uapi::types::{Attribute, Class, ProviderAttributes, Stability};
 use kernel::prelude::*;
@@ -125,7 +126,7 @@ impl Order {
     fn what(self) -> Result<What> {
         Ok(What {
             event: EVENTS.get(self.event).ok_or(EINVAL)?.event,
-            period: self.count,
+            every: Every::Events(self.count),
             user: self.user,
             kernel: self.kernel,
         })
@@ -146,20 +147,8 @@ struct Sample(ProbeRef);
 
 impl Overflow for Sample {
     fn overflow(&self, regs: Option<&Regs>) {
-        let Some(regs) = regs else {
-            fire(self.0, &FireArgs::new(Args::Words(&[0, 0])));
-            return;
-        };
-        if regs.user_mode() {
-            let words = [0, regs.ip()];
-            fire(self.0, &FireArgs::new(Args::Words(&words)).nowhere());
-        } else {
-            let words = [regs.ip(), 0];
-            fire(
-                self.0,
-                &FireArgs::new(Args::Words(&words)).sample(regs.ip()),
-            );
-        }
+        // Where tasks are switched the kernel knows but some of the registers.
+        sample::fire(self.0, regs, sample::Registers::Some);
     }
 }
 

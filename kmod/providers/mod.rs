@@ -3,7 +3,7 @@
 
 //! The providers, one a file. They know the framework and [`sys`](crate::sys), not each other; what `fbt` and `syscall` have in
 //! common is [`function`], what those with documented events have is [`event`], those whose probes are made when they are asked
-//! for have [`order`].
+//! for have [`order`], those that look at what was stopped [`sample`].
 
 mod cpc;
 mod event;
@@ -18,6 +18,7 @@ mod order;
 mod pending;
 mod proc;
 mod profile;
+mod sample;
 mod sched;
 mod sdt;
 mod syscall;

@@ -3,15 +3,20 @@
 
 //! The provider `profile`: probes that fire with time.
 //!
-//! `profile-RATE` fires on every CPU, `tick-RATE` on one. RATE is a number with a unit of time, or, alone or with `hz`, how often
-//! in a second. Probes are made to order; those of the usual rates exist from the beginning. `arg0` is the address of the
-//! kernel code that the timer's interrupt stopped, `arg1` that of user code; the one that was not running is 0.
+//! `profile-RATE` fires on every CPU, `tick-RATE` on one, both by timers, whose interrupt code may keep off. `nmi-RATE` fires on every CPU
+//! by the processor's count of its cycles, whose interrupt nothing keeps off (an NMI); there is none where the machine has no such
+//! counter. RATE is a number with a unit of time, or, alone or with `hz`, how often in a second; of `nmi` it comes to so often in a
+//! second, once at least. Probes are made to order; those of the usual rates exist from the beginning. `arg0` is the address of the
+//! kernel code that was stopped, `arg1` that of user code; the one that was not running is 0.
 
 use super::order::{self, Maker};
+use super::sample;
 use super::PRIVATE;
-use crate::framework::{fire, Args, FireArgs, Framework, ProbeRef, Registration};
+use crate::framework::{Framework, ProbeRef, Registration};
+use crate::sys::hotplug::{CpuState, Everywhere};
+use crate::sys::perf::{CpuCounters, Event, Every, Overflow, What};
 use crate::sys::regs::Regs;
-use crate::sys::timer::{CpuState, CpuTimers, OneTimer, Tick};
+use crate::sys::timer::{CpuTimers, OneTimer, Tick};
 use dtrace_uapi::types::{Attribute, Class, ProviderAttributes, Stability};
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -45,6 +50,8 @@ const USUAL: &[&[u8]] = &[
     b"profile-1999",
     b"profile-4001",
     b"profile-4999",
+    b"nmi-97",
+    b"nmi-997",
     b"tick-1",
     b"tick-10",
     b"tick-100",
@@ -53,19 +60,39 @@ const USUAL: &[&[u8]] = &[
     b"tick-5000",
 ];
 
+/// What makes a probe fire, as its name says.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A timer.
+    Tick,
+    /// A timer on every CPU.
+    Profile,
+    /// A counter of cycles on every CPU.
+    Nmi,
+}
+
+impl Kind {
+    /// The bits of a cookie that are the kind's.
+    const BITS: u32 = 2;
+    const ALL: [(&'static [u8], Self); 3] = [
+        (b"tick-", Self::Tick),
+        (b"profile-", Self::Profile),
+        (b"nmi-", Self::Nmi),
+    ];
+}
+
 /// What a probe's name asks for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Rate {
     interval: u64,
-    everywhere: bool,
+    kind: Kind,
 }
 
 impl Rate {
     fn parse(name: &[u8]) -> Option<Self> {
-        let (everywhere, rate) = match name.strip_prefix(b"profile-") {
-            Some(rate) => (true, rate),
-            None => (false, name.strip_prefix(b"tick-")?),
-        };
+        let (kind, rate) = Kind::ALL
+            .iter()
+            .find_map(|(prefix, kind)| Some((*kind, name.strip_prefix(*prefix)?)))?;
         let digits = rate.iter().take_while(|c| c.is_ascii_digit()).count();
         let (number, unit) = rate.split_at_checked(digits)?;
         if number.is_empty() {
@@ -83,61 +110,74 @@ impl Rate {
                 value.checked_mul(*scale)?
             }
         };
-        // One bit of the cookie is not the interval's, and a timer's is signed.
-        let fits = (SHORTEST..=u64::MAX >> 2).contains(&interval);
-        fits.then_some(Self {
-            interval,
-            everywhere,
-        })
+        // Counters know no slower rate. Not all bits of a cookie are the interval's, and a timer's is signed.
+        let longest = match kind {
+            Kind::Nmi => SECOND,
+            Kind::Tick | Kind::Profile => u64::MAX >> Kind::BITS,
+        };
+        let fits = (SHORTEST..=longest).contains(&interval);
+        fits.then_some(Self { interval, kind })
     }
 
     const fn cookie(self) -> u64 {
-        self.interval << 1 | self.everywhere as u64
+        self.interval << Kind::BITS | self.kind as u64
     }
 
-    const fn from_cookie(cookie: u64) -> Self {
-        Self {
-            interval: cookie >> 1,
-            everywhere: cookie & 1 == 1,
+    fn from_cookie(cookie: u64) -> Option<Self> {
+        let bits = cookie & ((1 << Kind::BITS) - 1);
+        let (_, kind) = Kind::ALL.iter().find(|(_, kind)| *kind as u64 == bits)?;
+        Some(Self {
+            interval: cookie >> Kind::BITS,
+            kind: *kind,
+        })
+    }
+
+    /// The cycles to count for it.
+    fn cycles(self) -> What {
+        let interval = self.interval.max(1);
+        // The nearest that there is.
+        let hz = SECOND.saturating_add(interval >> 1) / interval;
+        What {
+            event: Event::Cycles,
+            every: Every::Hz(hz),
+            user: true,
+            kernel: true,
         }
     }
 }
 
-/// What a timer fires.
+/// What an interrupt fires.
 struct Sample(ProbeRef);
 
 impl Tick for Sample {
     fn tick(&self, regs: Option<&Regs>) {
-        let Some(regs) = regs else {
-            fire(self.0, &FireArgs::new(Args::Words(&[0, 0])));
-            return;
-        };
-        if regs.user_mode() {
-            fire(
-                self.0,
-                &FireArgs::new(Args::Words(&[0, regs.ip()])).nowhere(),
-            );
-        } else {
-            let words = [regs.ip(), 0];
-            let args = FireArgs::new(Args::Words(&words));
-            fire(self.0, &args.sample(regs.ip()).regs(regs));
-        }
+        sample::fire(self.0, regs, sample::Registers::All);
     }
 }
 
-/// Running timers; dropping them stops them.
+impl Overflow for Sample {
+    fn overflow(&self, regs: Option<&Regs>) {
+        sample::fire(self.0, regs, sample::Registers::All);
+    }
+}
+
+/// Running timers or counters; dropping them stops them.
 enum Running {
-    Everywhere {
-        _timers: Pin<KBox<CpuTimers<Sample>>>,
-    },
     Once {
         _timer: Pin<KBox<OneTimer<Sample>>>,
+    },
+    Timers {
+        _timers: Pin<KBox<Everywhere<CpuTimers<Sample>>>>,
+    },
+    Counters {
+        _counters: Pin<KBox<Everywhere<CpuCounters<Sample>>>>,
     },
 }
 
 /// The provider's own part.
 struct Profile {
-    state: Arc<CpuState<Sample>>,
+    timers: Arc<CpuState<CpuTimers<Sample>>>,
+    counters: Arc<CpuState<CpuCounters<Sample>>>,
 }
 
 impl Maker for Profile {
@@ -157,26 +197,37 @@ impl Maker for Profile {
     }
 
     fn order(&self, _place: [&[u8]; 2], name: &[u8]) -> Option<u64> {
-        Rate::parse(name).map(Rate::cookie)
+        let rate = Rate::parse(name)?;
+        let can = rate.kind != Kind::Nmi || rate.cycles().countable();
+        can.then(|| rate.cookie())
     }
 
     fn start(&self, probe: ProbeRef) -> Result<Running> {
-        let rate = Rate::from_cookie(probe.cookie());
+        let rate = Rate::from_cookie(probe.cookie()).ok_or(EINVAL)?;
         let interval = i64::try_from(rate.interval).map_err(|_| EINVAL)?;
-        Ok(if rate.everywhere {
-            Running::Everywhere {
-                _timers: CpuTimers::start(self.state.clone(), interval, Sample(probe))?,
-            }
-        } else {
-            Running::Once {
-                _timer: OneTimer::start(interval, Sample(probe))?,
-            }
+        let sample = Sample(probe);
+        Ok(match rate.kind {
+            Kind::Tick => Running::Once {
+                _timer: OneTimer::start(interval, sample)?,
+            },
+            Kind::Profile => Running::Timers {
+                _timers: Everywhere::start(self.timers.clone(), CpuTimers::new(interval, sample)?)?,
+            },
+            Kind::Nmi => Running::Counters {
+                _counters: Everywhere::start(
+                    self.counters.clone(),
+                    CpuCounters::new(&rate.cycles(), sample)?,
+                )?,
+            },
         })
     }
 }
 
 /// Registers the provider and creates the usual probes.
 pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
-    let state = Arc::new(CpuState::new()?, GFP_KERNEL)?;
-    order::register(framework, Profile { state }, USUAL)
+    let profile = Profile {
+        timers: Arc::new(CpuState::new()?, GFP_KERNEL)?,
+        counters: Arc::new(CpuState::new()?, GFP_KERNEL)?,
+    };
+    order::register(framework, profile, USUAL)
 }

@@ -22,6 +22,7 @@ pub mod exports;
 pub mod file;
 pub mod ftrace;
 pub mod functions;
+pub mod hotplug;
 pub mod instruction;
 pub mod ipmap;
 #[cfg(CONFIG_KUNIT = "y")]

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Counters of performance events, of the hardware's and of the kernel's own: one on every CPU that is online when they start.
+//! Counters of performance events, of the hardware's and of the kernel's own: one on every CPU that is online when they start
+//! ([`Counters`]), or also on those that come later ([`CpuCounters`]).
 //!
 //! Whether the machine can count an event at all is known beforehand, whether a counter is free for it is not. A CPU that is
-//! switched off loses its counter and does not get it back; the kernel's events are so made.
+//! switched off loses its counter; the kernel's events are so made. Where CPUs come the kernel's own events mostly cannot be started,
+//! as they wait for that to end, so that those have [`Counters`] alone.
 
+use super::hotplug::PerCpu;
 use super::regs::Regs;
 use crate::bindings;
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
@@ -61,12 +66,22 @@ pub trait Overflow: Send + Sync + 'static {
     fn overflow(&self, regs: Option<&Regs>);
 }
 
+/// How often there is to be an overflow.
+#[derive(Clone, Copy)]
+pub enum Every {
+    /// When so many events have happened.
+    Events(u64),
+    /// So often in a second in which they happen all the time. The kernel goes by how often they came of late.
+    Hz(u64),
+}
+
 /// What to count.
+#[derive(Clone, Copy)]
 pub struct What {
     /// The event.
     pub event: Event,
     /// How many of them make an overflow.
-    pub period: u64,
+    pub every: Every,
     /// Those of programs.
     pub user: bool,
     /// Those of the kernel.
@@ -75,8 +90,13 @@ pub struct What {
 
 impl What {
     fn raw(&self) -> bindings::dtrace_perf_event {
+        let (period, hz) = match self.every {
+            Every::Events(n) => (n, false),
+            Every::Hz(n) => (n, true),
+        };
         let mut raw = bindings::dtrace_perf_event {
-            period: self.period,
+            period,
+            hz,
             user: self.user,
             kernel: self.kernel,
             ..Default::default()
@@ -100,6 +120,30 @@ struct Hook<H> {
     handler: H,
 }
 
+impl<H: Overflow> Hook<H> {
+    fn new(handler: H) -> Result<KBox<Self>> {
+        let hit = Some(on_overflow::<H> as unsafe extern "C" fn(_, _));
+        let raw = bindings::dtrace_perf { hit };
+        Ok(KBox::new(Self { raw, handler }, GFP_KERNEL)?)
+    }
+
+    /// Starts a counter on `cpu`.
+    ///
+    /// # Safety
+    ///
+    /// The hook must stay where it is until the event is stopped, which must be once.
+    unsafe fn start(
+        &self,
+        cpu: u32,
+        what: &bindings::dtrace_perf_event,
+    ) -> Result<*mut bindings::perf_event> {
+        let hook = core::ptr::from_ref(self).cast_mut().cast();
+        // SAFETY: By the caller's promise.
+        let event = unsafe { bindings::dtrace_perf_start(cpu, what, hook) };
+        kernel::error::from_err_ptr(event)
+    }
+}
+
 /// Running counters. Dropping them stops them.
 pub struct Counters<H: Overflow> {
     events: KVVec<*mut bindings::perf_event>,
@@ -116,18 +160,9 @@ impl<H: Overflow> Counters<H> {
     /// Starts them, on all CPUs or on none.
     pub fn start(what: &What, handler: H) -> Result<Self> {
         let raw = what.raw();
-        let hit = Some(on_overflow::<H> as unsafe extern "C" fn(_, _));
-        let raw_hook = bindings::dtrace_perf { hit };
-        let hook = KBox::new(
-            Hook {
-                raw: raw_hook,
-                handler,
-            },
-            GFP_KERNEL,
-        )?;
         let mut this = Self {
             events: KVVec::new(),
-            hook,
+            hook: Hook::new(handler)?,
         };
         // SAFETY: No preconditions.
         let cpus = unsafe { bindings::dtrace_nr_cpus() };
@@ -135,19 +170,15 @@ impl<H: Overflow> Counters<H> {
         for cpu in 0..cpus {
             // SAFETY: No preconditions.
             if unsafe { bindings::dtrace_cpu_online(cpu) } {
-                this.add(cpu, &raw)?;
+                // SAFETY: The hook is in its box until the event has been stopped, by drop.
+                let event = unsafe { this.hook.start(cpu, &raw) }?;
+                // There is room.
+                this.events
+                    .push_within_capacity(event)
+                    .map_err(|_| ENOMEM)?;
             }
         }
         Ok(this)
-    }
-
-    fn add(&mut self, cpu: u32, what: &bindings::dtrace_perf_event) -> Result {
-        let hook = core::ptr::from_ref(&*self.hook).cast_mut().cast();
-        // SAFETY: The hook stays until the event is stopped.
-        let event = unsafe { bindings::dtrace_perf_start(cpu, what, hook) };
-        let event = kernel::error::from_err_ptr(event)?;
-        // There is room.
-        self.events.push_within_capacity(event).map_err(|_| ENOMEM)
     }
 }
 
@@ -156,6 +187,57 @@ impl<H: Overflow> Drop for Counters<H> {
         for event in &self.events {
             // SAFETY: The event was started, and is stopped once.
             unsafe { bindings::dtrace_perf_stop(*event) };
+        }
+    }
+}
+
+/// A counter on every CPU, for [`Everywhere`](super::hotplug::Everywhere): of the processor's events and of `CpuClock`.
+pub struct CpuCounters<H: Overflow> {
+    what: bindings::dtrace_perf_event,
+    // Null where none runs.
+    events: KVVec<AtomicPtr<bindings::perf_event>>,
+    hook: KBox<Hook<H>>,
+}
+
+// SAFETY: The events are started and stopped by the hotplug core, one call at a time; the handler is `Sync`.
+unsafe impl<H: Overflow> Send for CpuCounters<H> {}
+// SAFETY: As above.
+unsafe impl<H: Overflow> Sync for CpuCounters<H> {}
+
+impl<H: Overflow> CpuCounters<H> {
+    /// Counters that do not run yet.
+    pub fn new(what: &What, handler: H) -> Result<Self> {
+        // SAFETY: No preconditions.
+        let cpus = unsafe { bindings::dtrace_nr_cpus() };
+        let mut events = KVVec::with_capacity(cpus as usize, GFP_KERNEL)?;
+        for _ in 0..cpus {
+            events.push(AtomicPtr::new(null_mut()), GFP_KERNEL)?;
+        }
+        Ok(Self {
+            what: what.raw(),
+            events,
+            hook: Hook::new(handler)?,
+        })
+    }
+}
+
+impl<H: Overflow> PerCpu for CpuCounters<H> {
+    fn start(&self, cpu: usize) -> Result {
+        let slot = self.events.get(cpu).ok_or(EINVAL)?;
+        // SAFETY: The hook is in its box; each start is followed by its stop.
+        let event = unsafe { self.hook.start(cpu as u32, &self.what) }?;
+        slot.store(event, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn stop(&self, cpu: usize) {
+        let event = self
+            .events
+            .get(cpu)
+            .map_or(null_mut(), |slot| slot.swap(null_mut(), Ordering::Relaxed));
+        if !event.is_null() {
+            // SAFETY: It was started, and is in its place no more.
+            unsafe { bindings::dtrace_perf_stop(event) };
         }
     }
 }

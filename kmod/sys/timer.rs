@@ -3,18 +3,14 @@
 
 //! Timers in hard interrupts: one on every CPU, or one alone.
 //!
-//! A [`CpuTimers`] is an *instance* of a CPU-hotplug state ([`CpuState`]): adding the instance makes the hotplug core run its
-//! start on every online CPU, a CPU that comes or goes later starts or stops its own timer, and removing the
-//! instance stops them all. The hotplug core's locks make that whole; there are none here.
-//!
 //! A timer is moved forward by whole intervals from when it was due, not from when it ran: it does not drift, and intervals
 //! that were missed are passed over.
 
+use super::hotplug::PerCpu;
 use super::regs::Regs;
 use crate::bindings;
 use core::cell::UnsafeCell;
-use core::ffi::{c_int, c_uint};
-use core::marker::{PhantomData, PhantomPinned};
+use core::marker::PhantomPinned;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -92,58 +88,8 @@ unsafe extern "C" fn expired<H: Tick>(timer: *mut bindings::hrtimer) -> bindings
 const PINNED: bindings::hrtimer_mode = bindings::hrtimer_mode_HRTIMER_MODE_REL_PINNED_HARD;
 const ANY: bindings::hrtimer_mode = bindings::hrtimer_mode_HRTIMER_MODE_REL_HARD;
 
-/// The CPU-hotplug state that timers with handler `H` are instances of.
-pub struct CpuState<H: Tick> {
-    state: bindings::cpuhp_state,
-    _handler: PhantomData<fn(H)>,
-}
-
-impl<H: Tick> CpuState<H> {
-    /// Registers the state.
-    pub fn new() -> Result<Self> {
-        // SAFETY: The callbacks fit a state of instances, which are `CpuTimers<H>`.
-        let ret = unsafe {
-            bindings::__cpuhp_setup_state(
-                bindings::cpuhp_state_CPUHP_AP_ONLINE_DYN,
-                c"dtrace:timers".as_char_ptr(),
-                false,
-                core::mem::transmute::<
-                    Option<unsafe extern "C" fn(c_uint, *mut bindings::hlist_node) -> c_int>,
-                    Option<unsafe extern "C" fn(c_uint) -> c_int>,
-                >(Some(online::<H>)),
-                core::mem::transmute::<
-                    Option<unsafe extern "C" fn(c_uint, *mut bindings::hlist_node) -> c_int>,
-                    Option<unsafe extern "C" fn(c_uint) -> c_int>,
-                >(Some(offline::<H>)),
-                true,
-            )
-        };
-        kernel::error::to_result(ret.min(0))?;
-        Ok(Self {
-            state: ret as bindings::cpuhp_state,
-            _handler: PhantomData,
-        })
-    }
-}
-
-impl<H: Tick> Drop for CpuState<H> {
-    fn drop(&mut self) {
-        // SAFETY: The state is ours. It has no instances, each of which borrows it through an `Arc`.
-        unsafe { bindings::__cpuhp_remove_state(self.state, false) };
-    }
-}
-
-/// A timer on every online CPU.
-#[repr(C)]
-pub struct CpuTimers<H: Tick> {
-    // First, so that a pointer to it is a pointer to the whole.
-    node: UnsafeCell<bindings::hlist_node>,
-    timers: KVVec<Timer<H>>,
-    state: Arc<CpuState<H>>,
-    // Whether it is an instance of the state.
-    added: bool,
-    _pin: PhantomPinned,
-}
+/// A timer on every CPU, for [`Everywhere`](super::hotplug::Everywhere).
+pub struct CpuTimers<H: Tick>(KVVec<Timer<H>>);
 
 // SAFETY: The timers are started and stopped by the hotplug core, one call at a time.
 unsafe impl<H: Tick> Send for CpuTimers<H> {}
@@ -151,8 +97,8 @@ unsafe impl<H: Tick> Send for CpuTimers<H> {}
 unsafe impl<H: Tick> Sync for CpuTimers<H> {}
 
 impl<H: Tick> CpuTimers<H> {
-    /// Starts them.
-    pub fn start(state: Arc<CpuState<H>>, interval: i64, handler: H) -> Result<Pin<KBox<Self>>> {
+    /// Timers that do not run yet.
+    pub fn new(interval: i64, handler: H) -> Result<Self> {
         // SAFETY: The helper has no preconditions.
         let cpus = unsafe { bindings::dtrace_nr_cpus() };
         let handler = Arc::new(handler, GFP_KERNEL)?;
@@ -164,63 +110,23 @@ impl<H: Tick> CpuTimers<H> {
         for timer in &timers {
             timer.set_up(PINNED);
         }
-        let mut this = KBox::new(
-            Self {
-                node: UnsafeCell::new(bindings::hlist_node::default()),
-                timers,
-                state,
-                added: false,
-                _pin: PhantomPinned,
-            },
-            GFP_KERNEL,
-        )?;
-        // SAFETY: The instance is in no list, pinned in its box from here on, and removed in drop.
-        kernel::error::to_result(unsafe {
-            bindings::__cpuhp_state_add_instance(this.state.state, this.node.get(), true)
-        })?;
-        this.added = true;
-        Ok(this.into())
+        Ok(Self(timers))
     }
 }
 
-impl<H: Tick> Drop for CpuTimers<H> {
-    fn drop(&mut self) {
-        if self.added {
-            // SAFETY: It is an instance. Stops the timer of every online CPU; those of the others are stopped.
-            unsafe {
-                bindings::__cpuhp_state_remove_instance(self.state.state, self.node.get(), true)
-            };
+impl<H: Tick> PerCpu for CpuTimers<H> {
+    fn start(&self, cpu: usize) -> Result {
+        let timer = self.0.get(cpu).ok_or(EINVAL)?;
+        // SAFETY: The vector is never pushed to again, and each start is followed by its stop, which cancels.
+        unsafe { timer.start(PINNED) };
+        Ok(())
+    }
+
+    fn stop(&self, cpu: usize) {
+        if let Some(timer) = self.0.get(cpu) {
+            timer.cancel();
         }
     }
-}
-
-/// # Safety
-///
-/// Called by the hotplug core, on `cpu`, with an instance.
-unsafe extern "C" fn online<H: Tick>(cpu: c_uint, node: *mut bindings::hlist_node) -> c_int {
-    // SAFETY: Instances are `CpuTimers<H>`, pinned until they are removed.
-    if let Some(timer) = unsafe { &*node.cast::<CpuTimers<H>>() }
-        .timers
-        .get(cpu as usize)
-    {
-        // SAFETY: As above; removal cancels.
-        unsafe { timer.start(PINNED) };
-    }
-    0
-}
-
-/// # Safety
-///
-/// Called by the hotplug core, on `cpu`, with an instance.
-unsafe extern "C" fn offline<H: Tick>(cpu: c_uint, node: *mut bindings::hlist_node) -> c_int {
-    // SAFETY: Instances are `CpuTimers<H>`, pinned until they are removed.
-    if let Some(timer) = unsafe { &*node.cast::<CpuTimers<H>>() }
-        .timers
-        .get(cpu as usize)
-    {
-        timer.cancel();
-    }
-    0
 }
 
 /// A single timer, on whichever CPU it was started on or the kernel moved it to.

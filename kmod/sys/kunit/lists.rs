@@ -10,13 +10,14 @@ use kernel::prelude::*;
 #[kunit_tests(dtrace_lists)]
 mod tests {
     use super::*;
+    use crate::sys::hotplug::{CpuState, Everywhere};
     use crate::sys::ipmap::{IpMap, Keyed};
     use crate::sys::kunit::wait_until;
     use crate::sys::once;
     use crate::sys::percpu::CpuGuard;
     use crate::sys::rculist::{Head, Links, Writer};
     use crate::sys::regs::Regs;
-    use crate::sys::timer::{CpuState, CpuTimers, Tick};
+    use crate::sys::timer::{CpuTimers, Tick};
     use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
     use kernel::sync::Arc;
 
@@ -68,7 +69,7 @@ mod tests {
         let mut writer = unsafe { Writer::new() };
         let seen = Arc::new(Seen::default(), GFP_KERNEL)?;
         let state = Arc::new(CpuState::new()?, GFP_KERNEL)?;
-        let readers = CpuTimers::start(state, OFTEN, ListReader(seen.clone()))?;
+        let readers = Everywhere::start(state, CpuTimers::new(OFTEN, ListReader(seen.clone()))?)?;
         let mut result = Ok(());
         for round in 0..40u64 {
             let mut links = Links::new();
@@ -154,7 +155,7 @@ mod tests {
             seen: seen.clone(),
         };
         extend(&map, 1, 16)?;
-        let readers = CpuTimers::start(state, OFTEN, reader)?;
+        let readers = Everywhere::start(state, CpuTimers::new(OFTEN, reader)?)?;
         let read = wait_until(|| seen.good() > 0);
         let grown = extend(&map, 17, 200).and_then(|()| {
             (1..=100).for_each(|n| map.remove(n << 4));

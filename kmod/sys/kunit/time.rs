@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Timers and what is repeated: that it happens, where it happens, and that it ends with its owner.
+//! Timers, counters and what is repeated: that it happens, where it happens, and that it ends with its owner.
 
 use kernel::prelude::*;
 
@@ -10,11 +10,13 @@ mod tests {
     use super::*;
     use crate::bindings;
     use crate::sys::clock;
+    use crate::sys::hotplug::{CpuState, Everywhere};
     use crate::sys::kunit::{sleep_ms, wait_until};
     use crate::sys::percpu::{nr_cpus, possible};
+    use crate::sys::perf::{CpuCounters, Event, Every, Overflow, What};
     use crate::sys::periodic::{Periodic, Task};
     use crate::sys::regs::Regs;
-    use crate::sys::timer::{CpuState, CpuTimers, OneTimer, Tick};
+    use crate::sys::timer::{CpuTimers, OneTimer, Tick};
     use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
     use kernel::sync::Arc;
 
@@ -48,6 +50,21 @@ mod tests {
         }
     }
 
+    impl Overflow for Ticker {
+        fn overflow(&self, regs: Option<&Regs>) {
+            self.tick(regs);
+        }
+    }
+
+    /// The CPUs that are online, as bits.
+    fn online() -> u64 {
+        // SAFETY: Needs nothing.
+        let online = |cpu| possible(cpu) && unsafe { bindings::dtrace_cpu_online(cpu) };
+        (0..nr_cpus().min(64) as u32)
+            .filter(|cpu| online(*cpu))
+            .fold(0, |cpus, cpu| cpus | 1 << cpu)
+    }
+
     #[test]
     fn a_timer_ticks_until_it_is_dropped() -> Result {
         let ticks = Arc::new(Ticks::default(), GFP_KERNEL)?;
@@ -66,18 +83,53 @@ mod tests {
     fn every_online_cpu_has_a_timer() -> Result {
         let ticks = Arc::new(Ticks::default(), GFP_KERNEL)?;
         let state = Arc::new(CpuState::new()?, GFP_KERNEL)?;
-        // SAFETY: Needs nothing.
-        let online = |cpu| possible(cpu) && unsafe { bindings::dtrace_cpu_online(cpu) };
-        let wanted = (0..nr_cpus().min(64) as u32)
-            .filter(|cpu| online(*cpu))
-            .fold(0, |cpus, cpu| cpus | 1 << cpu);
-        let timers = CpuTimers::start(state, MS, Ticker(ticks.clone()))?;
+        let wanted = online();
+        let timers = CpuTimers::new(MS, Ticker(ticks.clone()))?;
+        let timers = Everywhere::start(state, timers)?;
         let all = wait_until(|| ticks.cpus.load(Ordering::Relaxed) == wanted);
         drop(timers);
         let then = ticks.count();
         sleep_ms(20);
         assert!(all);
         assert_eq!(ticks.count(), then);
+        Ok(())
+    }
+
+    /// `event`, a thousand overflows a second. Every machine has the kernel's clock.
+    const fn often(event: Event) -> What {
+        What {
+            event,
+            every: Every::Hz(1000),
+            user: true,
+            kernel: true,
+        }
+    }
+
+    #[test]
+    fn every_online_cpu_has_a_counter() -> Result {
+        let ticks = Arc::new(Ticks::default(), GFP_KERNEL)?;
+        let state = Arc::new(CpuState::new()?, GFP_KERNEL)?;
+        let wanted = online();
+        let counters = CpuCounters::new(&often(Event::CpuClock), Ticker(ticks.clone()))?;
+        let counters = Everywhere::start(state, counters)?;
+        let all = wait_until(|| ticks.cpus.load(Ordering::Relaxed) == wanted);
+        drop(counters);
+        let then = ticks.count();
+        sleep_ms(20);
+        assert!(all);
+        assert_eq!(ticks.count(), then);
+        assert!(!ticks.without_regs.load(Ordering::Relaxed));
+        Ok(())
+    }
+
+    #[test]
+    fn what_cannot_be_counted_is_refused() -> Result {
+        let ticks = Arc::new(Ticks::default(), GFP_KERNEL)?;
+        let state = Arc::new(CpuState::new()?, GFP_KERNEL)?;
+        let cycles = often(Event::Cycles);
+        let counters = CpuCounters::new(&cycles, Ticker(ticks.clone()))?;
+        let started = Everywhere::start(state, counters).is_ok();
+        assert_eq!(started, cycles.countable());
         Ok(())
     }
 
