@@ -44,6 +44,19 @@ struct dtrace_cpu *dtrace_cpu_of(unsigned int cpu)
 	return per_cpu_ptr(&dtrace_cpus, cpu);
 }
 
+/* What interrupts and NMIs this is in. The kernel counts a breakpoint's handling as an NMI, which to who was stopped there is none. */
+static unsigned long dtrace_preempt_count(void)
+{
+	unsigned long pc = preempt_count();
+
+	return pc & NMI_MASK ? pc - dtrace_breakpoint_offset() : pc;
+}
+
+static bool dtrace_in_nmi(void)
+{
+	return dtrace_preempt_count() & NMI_MASK;
+}
+
 /*
  * How a firing that dtrace_cpu_enter() has just refused was lost. Where probe context is entered below it, interrupts are off.
  */
@@ -51,7 +64,7 @@ enum dtrace_loss dtrace_cpu_why(void)
 {
 	if (!rcu_is_watching_curr_cpu())
 		return DTRACE_LOSS_UNWATCHED;
-	return in_nmi() ? DTRACE_LOSS_NMI : DTRACE_LOSS_RECURSION;
+	return dtrace_in_nmi() ? DTRACE_LOSS_NMI : DTRACE_LOSS_RECURSION;
 }
 
 /* Interrupts are off, and only an NMI may come between: it adds one of another kind. */
@@ -214,10 +227,8 @@ bool dtrace_belongs_to(struct task_struct *task, unsigned int uid)
 
 unsigned int dtrace_irq_level(void)
 {
-	unsigned long pc = preempt_count();
+	unsigned long pc = dtrace_preempt_count();
 
-	if (pc & NMI_MASK)
-		pc -= dtrace_breakpoint_offset();
 	if (pc & NMI_MASK)
 		return 3;
 	if (pc & HARDIRQ_MASK)
@@ -303,7 +314,7 @@ int dtrace_rwlock(u64 addr)
 /* Whether user addresses mean anything here: a task of user space, and not in an NMI, which may have any page table. */
 bool dtrace_user_ok(void)
 {
-	return !in_nmi() && current->mm && !(current->flags & PF_KTHREAD);
+	return !dtrace_in_nmi() && current->mm && !(current->flags & PF_KTHREAD);
 }
 
 long dtrace_user_load_str(char *out, u64 addr, size_t size)

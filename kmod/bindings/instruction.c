@@ -20,7 +20,7 @@ struct dtrace_breakpoint {
 };
 
 /* How many hits the kernel has passed over since this was last asked: those in the midst of another's handling. */
-static unsigned long dtrace_breakpoint_lost(struct dtrace_breakpoint *breakpoint)
+u64 dtrace_breakpoint_lost(struct dtrace_breakpoint *breakpoint)
 {
 	long told = atomic_long_read(&breakpoint->told);
 	unsigned long lost;

@@ -19,6 +19,7 @@
 use super::ecb;
 use super::machine::KernelMachine;
 use super::probe::ProbeRef;
+use super::tracer::Tracer;
 use crate::sys::percpu::{CpuGuard, Nested, NoGracePeriod};
 use crate::sys::regs::Regs;
 use crate::sys::stack;
@@ -112,24 +113,25 @@ pub fn fire(probe: ProbeRef, args: &FireArgs<'_>) {
 #[cold]
 fn lost(probe: ProbeRef) {
     if let Some(nested) = Nested::after_refusal() {
-        tell(probe, &nested, nested.nmi, 1);
+        tell(probe, &nested, |tracer| tracer.lose(nested.nmi));
     }
 }
 
-/// Tells those who have enabled `probe` that it should have fired `n` times more, in probe context, where its provider was not called.
+/// Tells those who have enabled `probe` that it should have fired `n` times more, some time ago, in probe context, where its
+/// provider was not called.
 ///
 /// As [`fire`]; also where that is refused.
 #[cold]
 pub fn lose(probe: ProbeRef, n: u64) {
     if let Some(guard) = CpuGuard::enter() {
-        tell(probe, &guard, false, n);
+        tell(probe, &guard, |tracer| tracer.have_lost(n));
     } else if let Some(nested) = Nested::after_refusal() {
-        tell(probe, &nested, false, n);
+        tell(probe, &nested, |tracer| tracer.have_lost(n));
     }
 }
 
-fn tell(probe: ProbeRef, here: &impl NoGracePeriod, nmi: bool, n: u64) {
+fn tell(probe: ProbeRef, here: &impl NoGracePeriod, what: impl Fn(&Tracer)) {
     for at in probe.ecbs().iter(here) {
-        at.tracer.lose(nmi, n);
+        what(&at.tracer);
     }
 }

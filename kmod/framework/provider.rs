@@ -50,6 +50,10 @@ pub trait Provider: Send + Sync {
     /// Disarms `probes`, each of which `enable` armed.
     fn disable(&self, probes: &[ProbeRef]);
 
+    /// Tells ([`lose`](super::lose)) what armed probes have missed and no firing has told of: a consumer is about to end, and
+    /// would not hear of it later.
+    fn settle(&self) {}
+
     /// Type of `args[n]` of `probe`, as `native`, `mapping` and `xlate` of `desc`; `false`: there is none, or the
     /// consumer has to find it out by itself (from the kernel's BTF).
     fn argdesc(&self, _probe: ProbeRef, _n: u32, _desc: &mut ArgDesc) -> bool {

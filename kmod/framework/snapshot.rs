@@ -80,6 +80,7 @@ impl Open {
             return Err(Refusal::new(EINVAL, "the tracing is not running"));
         }
         answerable(arg)?;
+        self.consumer.framework.state.lock().settle();
         engine.drain();
         rculist::synchronize();
         let cpu = self.consumer.fire_end(self.consumer.framework.ends.end)?;

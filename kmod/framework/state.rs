@@ -129,6 +129,15 @@ impl State {
         Ok(())
     }
 
+    /// Has all providers tell what was missed.
+    pub fn settle(&self) {
+        let there = self
+            .providers
+            .iter()
+            .filter_map(|slot| slot.provider.as_ref());
+        there.for_each(|provider| provider.settle());
+    }
+
     /// Removes a provider with its probes.
     pub fn remove_provider(&mut self, index: u32) {
         let mut after = 0;

@@ -52,11 +52,22 @@ impl Tracer {
         self.missed.load(Ordering::Relaxed)
     }
 
-    /// Notes that a probe of its own fired `n` times on top of probe context, and was lost.
-    pub fn lose(&self, nmi: bool, n: u64) {
+    /// Notes that a probe of its own fires on top of probe context, and is lost.
+    pub fn lose(&self, nmi: bool) {
         if self.engine.activity() == Activity::Active {
             let kind = if nmi { &self.nmis } else { &self.recursions };
-            kind.fetch_add(n, Ordering::Relaxed);
+            kind.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that a probe of its own was lost `n` times by what probe context called, some time ago. It may have called `exit()`
+    /// since; what was lost only after that is counted too, as nobody knows.
+    pub fn have_lost(&self, n: u64) {
+        if matches!(
+            self.engine.activity(),
+            Activity::Active | Activity::Draining
+        ) {
+            self.recursions.fetch_add(n, Ordering::Relaxed);
         }
     }
 

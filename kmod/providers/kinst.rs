@@ -11,7 +11,7 @@
 //! it is enabled: its module may have gone meanwhile, or have come back to another place.
 //!
 //! The kernel passes over an instruction that is executed in the midst of another breakpoint's handling, and only counts that. The next
-//! firing of the probe tells the consumers how many were lost before it.
+//! firing of the probe tells the consumers how many were lost before it, or, after the last one, the end of their tracing does.
 
 use super::order::{self, Maker};
 use super::{attributes, KERNEL, PRIVATE};
@@ -28,10 +28,11 @@ use kernel::sync::Arc;
 struct Stop(ProbeRef);
 
 impl Hit for Stop {
-    fn hit(&self, regs: &Regs, lost: u64) {
-        if lost > 0 {
-            lose(self.0, lost);
-        }
+    fn missed(&self, n: u64) {
+        lose(self.0, n);
+    }
+
+    fn hit(&self, regs: &Regs) {
         let words = [regs.ip()];
         let args = FireArgs::new(Args::Words(&words));
         fire(self.0, &args.sample(regs.ip()).regs(regs));
@@ -89,6 +90,10 @@ impl Maker for Kinst {
         let names = probe.names();
         let at = find([names.module, names.func], names.name)?.ok_or(ENOENT)?;
         Breakpoint::set(at, Stop(probe))
+    }
+
+    fn settle(running: &Self::Running) {
+        running.settle();
     }
 }
 

@@ -39,6 +39,9 @@ pub trait Maker: Send + Sync + 'static {
 
     /// Starts to fire `probe`.
     fn start(&self, probe: ProbeRef) -> Result<Self::Running>;
+
+    /// Tells what its probe has missed, as [`Provider::settle`] does.
+    fn settle(_running: &Self::Running) {}
 }
 
 #[pin_data]
@@ -110,6 +113,12 @@ impl<M: Maker> Provider for ToOrder<M> {
             if let Some(at) = running.iter().position(|(id, _)| *id == probe.id()) {
                 drop(running.remove(at));
             }
+        }
+    }
+
+    fn settle(&self) {
+        for (_, running) in &*self.running.lock() {
+            M::settle(running);
         }
     }
 }

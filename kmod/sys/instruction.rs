@@ -17,9 +17,12 @@ use kernel::prelude::*;
 
 /// What is called before an instruction is executed, in whatever context that is.
 pub trait Hit: Send + Sync + 'static {
-    /// `regs`: all registers, as the instruction finds them. `lost`: how often it was executed since the last call without one,
-    /// in the midst of another breakpoint's handling.
-    fn hit(&self, regs: &Regs, lost: u64);
+    /// `regs`: all registers, as the instruction finds them.
+    fn hit(&self, regs: &Regs);
+
+    /// It was executed `n` times, 1 at least, without a call of `hit`: in the midst of another breakpoint's handling. Called before the
+    /// next `hit`, and by [`Breakpoint::settle`].
+    fn missed(&self, n: u64);
 }
 
 /// An instruction's address.
@@ -71,7 +74,7 @@ struct Hook<H> {
 pub struct Breakpoint<H: Hit> {
     raw: *mut bindings::dtrace_breakpoint,
     // Outlives the breakpoint, which is removed first.
-    _hook: KBox<Hook<H>>,
+    hook: KBox<Hook<H>>,
 }
 
 // SAFETY: Breakpoints are set and removed from anywhere; the handler is `Sync`.
@@ -90,8 +93,17 @@ impl<H: Hit> Breakpoint<H> {
         let raw = unsafe { bindings::dtrace_breakpoint_set(at.0.get(), ptr) };
         Ok(Self {
             raw: kernel::error::from_err_ptr(raw)?,
-            _hook: hook,
+            hook,
         })
+    }
+
+    /// Calls `missed` for what it has not been told yet.
+    pub fn settle(&self) {
+        // SAFETY: It is set.
+        let lost = unsafe { bindings::dtrace_breakpoint_lost(self.raw) };
+        if lost > 0 {
+            self.hook.handler.missed(lost);
+        }
     }
 }
 
@@ -112,5 +124,8 @@ unsafe extern "C" fn on_hit<H: Hit>(
 ) {
     // SAFETY: By the caller's promise.
     let (hook, regs) = unsafe { (&*hook.cast::<Hook<H>>(), Regs::from_ptr(regs)) };
-    hook.handler.hit(regs, lost);
+    if lost > 0 {
+        hook.handler.missed(lost);
+    }
+    hook.handler.hit(regs);
 }

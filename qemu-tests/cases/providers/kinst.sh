@@ -7,11 +7,16 @@
 # of the calls; what is no instruction, or must not be stopped at, makes no probe; a module may go.
 t=/sys/kernel/tracing
 mountpoint -q $t || mount -t tracefs none $t
-address=$(awk '$3 == "vfs_read" { print $1 }' /proc/kallsyms)
-# What follows the call that ftrace patches.
-call=0x$(awk '$2 == "vfs_read" { print $1 }' $t/available_filter_functions_addrs)
-begins=$(objdump -dw --start-address="$(printf %#x $((call + 5)))" --stop-address="$(printf %#x $((call + 55)))" /proc/kcore |
-	awk '/^ *[0-9a-f]+:\t/ { print $1 }' | while read -r at; do echo $((0x${at%:} - 0x$address)); done | head -n -1)
+address() { awk -v func="$1" '$3 == func { print "0x" $1; exit }' /proc/kallsyms; }
+# Where instructions of a function begin, behind the call that ftrace patches.
+begins() {
+	local at call from
+	from=$(address "$1")
+	call=0x$(awk -v func="$1" '$2 == func { print $1; exit }' $t/available_filter_functions_addrs)
+	objdump -dw --start-address="$(printf %#x $((call + 5)))" --stop-address="$(printf %#x $((call + 55)))" /proc/kcore |
+		awk '/^ *[0-9a-f]+:\t/ { print $1 }' | while read -r at; do echo $((0x${at%:} - from)); done | head -n -1
+}
+begins=$(begins vfs_read)
 first=${begins%%[!0-9]*}
 last=${begins##*[!0-9]}
 asked=$(seq -f 'kinst::vfs_read:%g' -s , "$first" "$last")
@@ -27,7 +32,7 @@ fbt::vfs_read:entry /pid == \$target/ { self->file = arg0; calls++; }
 kinst::vfs_read:$first /pid == \$target/ {
 	hits++;
 	same += regs[R_RDI] == self->file;
-	@[func(caller), stackdepth, arg0 - $first == 0x$address, ipl] = count();
+	@[func(caller), stackdepth, arg0 - $first == $(address vfs_read), ipl] = count();
 }
 END {
 	printf("hits: %d, as often as calls: %d, with their arguments: %d\n", hits >= 2000, hits == calls, same == hits);
@@ -51,6 +56,30 @@ dtrace -n kinst::vfs_read:1 2>&1 | sed 's/.*: //'
 # What the first probe's stack() executes is lost to the second, and it says so when it fires by itself.
 dtrace -qn "kinst::vfs_read:$first /pid == \$target/ { stack(3); } kinst::unwind_next_frame:0 { seen++; }" \
 	-c 'cat /proc/self/stack' 2>&1 >/dev/null | sed 's/dtrace: [1-9][0-9]* drops* /lost: /' | sort -u
+# A breakpoint reads what its task could read.
+echo 0 >/proc/sys/debug/kprobes-optimization
+write=$(begins vfs_write | head -n 1)
+dtrace -qn "kinst::vfs_write:$write /pid == \$target/ { printf(\"read: %s\", copyinstr(regs[R_RSI], regs[R_RDX])); }" \
+	-c 'sh -c "echo its text >/dev/null"' 2>&1 | sed '/^$/d'
+# In the midst of a breakpoint, or of another probe's stack(), an instruction is lost each time, and each is told of: the first where it
+# fires no more, the second where its next hit is lost as well. The kernel counts too.
+unwind=$(begins unwind_next_frame | head -n 1)
+echo "p:lost/unwind unwind_next_frame+$unwind" >$t/kprobe_events
+echo 1 >$t/events/lost/enable
+lost="kinst::vfs_read:$first /pid == \$target/ { stack(3); } kinst::unwind_next_frame:$unwind { seen++; } END { printf(\"seen %d\n\", seen); }"
+for more in "" "fbt::vfs_read:return /pid == \$target/ { stack(3); }"; do
+	before=$(awk '/unwind/ { print $2, $3 }' $t/kprobe_profile)
+	dtrace -qn "$lost $more" -c 'dd if=/dev/zero of=/dev/null bs=1 count=5 status=none' >/tmp/kinst.out 2>/tmp/kinst.err
+	after=$(awk '/unwind/ { print $2, $3 }' $t/kprobe_profile)
+	echo "$before $after $(awk '/^seen/ { print $2 }' /tmp/kinst.out)" | cat - /tmp/kinst.err | awk '
+		NR == 1 { missed = $4 - $2; refused = $3 - $1 - $5; next }
+		/drops? in probe context \(recursion\)/ { told += $2; next }
+		{ print }
+		END { print "each lost: " (missed > 0 && told == missed + refused) ", refused: " (refused > 0) }'
+done
+echo 0 >$t/events/lost/enable
+echo >$t/kprobe_events
+echo 1 >/proc/sys/debug/kprobes-optimization
 modprobe dummy numdummies=0
 dtrace -qn 'kinst:dummy:dummy_setup:0 { @ = count(); } END { printa("%@d\n", @); }' \
 	-c 'sh -c "ip link add kinst0 type dummy; ip link del kinst0; modprobe -r dummy"' | sed '/^$/d'
