@@ -110,6 +110,10 @@ deb: setup
 deb-check: deb
 	@scripts/deb-check
 
+##secure-boot|load the module, signed, in a machine with Secure Boot, which refuses others
+secure-boot: modules userland
+	@scripts/secure-boot check
+
 ##install [DESTDIR=DIR] [PREFIX=DIR] [KDIR=DIR]|install module, command, manual and what goes with them, below DESTDIR
 install:
 	@PREFIX='$(PREFIX)' SIGN_KEY='$(SIGN_KEY)' SIGN_CERT='$(SIGN_CERT)' scripts/install '$(or $(DESTDIR),/)' '$(KDIR)'
@@ -120,4 +124,4 @@ install:
 uninstall:
 	@PREFIX='$(PREFIX)' scripts/install --remove '$(or $(DESTDIR),/)' '$(KDIR)'
 
-.PHONY: help setup modules userland run shell run-boot cases conformance kernel-debug kunit test-debug quick-debug demo check test bench models stress fuzz fuzz-vm deb deb-check install uninstall
+.PHONY: help setup modules userland run shell run-boot cases conformance kernel-debug kunit test-debug quick-debug demo check test bench models stress fuzz fuzz-vm deb deb-check secure-boot install uninstall
