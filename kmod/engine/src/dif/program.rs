@@ -166,6 +166,14 @@ pub struct Dyn {
     pub string: bool,
 }
 
+impl Dyn {
+    /// What the key of one without a tuple begins with.
+    #[inline(always)]
+    pub fn name(self) -> u64 {
+        u64::from(self.id) | u64::from(self.thread) << 32
+    }
+}
+
 /// Where a global or clause-local lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Static {

@@ -14,7 +14,7 @@ use crate::error::Trap;
 use crate::machine::Machine;
 use crate::mem::shared::Shared;
 use crate::var::addr::{self, Region};
-use crate::var::dynamic::{Dynamics, Place, NAMES};
+use crate::var::dynamic::{Assigned, Dynamics, NAMES};
 use crate::var::statics::NULL;
 use core::sync::atomic::Ordering;
 use dtrace_uapi::fault::Fault;
@@ -158,10 +158,7 @@ impl<M: Machine> Env<'_, M> {
     /// What distinguishes a thread-local: the variable, and the thread.
     #[inline(always)]
     fn thread_local(&self, var: Dyn) -> [u64; 2] {
-        [
-            u64::from(var.id) | u64::from(var.thread) << 32,
-            if var.thread { self.m.thread_key() } else { 0 },
-        ]
+        [var.name(), if var.thread { self.m.thread_key() } else { 0 }]
     }
 
     /// The chunk of an element of an array; its key is in `vm.key` afterwards.
@@ -213,16 +210,13 @@ impl<M: Machine> Env<'_, M> {
         let Some(chunk) = made else {
             return Ok(());
         };
-        let offset = dynamics.value_of(chunk);
         match var.by_ref {
             Some(size) => {
-                let to = addr::make(Region::Dynamics, offset);
+                let to = addr::make(Region::Dynamics, dynamics.value_of(chunk));
                 self.copy(value, to, size as usize, var.string)
             }
             None => {
-                if let Some(w) = dynamics.values().u64(offset) {
-                    w.store(value, Ordering::Relaxed);
-                }
+                dynamics.set_word(chunk, value);
                 Ok(())
             }
         }
@@ -232,24 +226,19 @@ impl<M: Machine> Env<'_, M> {
     #[inline(always)]
     fn store_thread_local(&mut self, dynamics: &Dynamics, var: Dyn, value: u64) -> Option<u32> {
         let key = self.thread_local(var);
-        let recent = self.vm.recent.get_mut(usize::from(var.id) % NAMES)?;
-        let init = first_value(var, value);
-        match (dynamics.place(&key, recent), value) {
-            (Place::Chunk(chunk), 0) => {
-                dynamics.retire(self.at.cpu, chunk, recent);
-                None
-            }
-            (Place::Chunk(chunk), _) => Some(chunk),
-            (Place::Aside(_) | Place::Nowhere, 0) => None,
-            (Place::Aside(chunk), _) => {
-                dynamics.revive(chunk, recent, init);
-                // It has its value with that, but for bytes.
-                var.by_ref.map(|_| chunk)
-            }
-            (Place::Nowhere, _) => {
-                let made = dynamics.insert(self.at.cpu, &mut self.vm.free, &key, init);
-                made.ok().inspect(|chunk| dynamics.note(*chunk, recent))
-            }
+        let Vm { recent, free, .. } = &mut *self.vm;
+        let recent = recent.get_mut(usize::from(var.id) % NAMES)?;
+        let place = dynamics.place(&key, recent);
+        if value == 0 {
+            dynamics.delete(place, self.at.cpu, recent);
+            return None;
+        }
+        let first = first_word(var, value);
+        match dynamics.assign(place, self.at.cpu, free, &key, recent, first) {
+            Assigned::Kept(chunk) => Some(chunk),
+            // It has its value with that, but for bytes.
+            Assigned::Made(chunk) => var.by_ref.map(|_| chunk),
+            Assigned::Dropped => None,
         }
     }
 
@@ -276,7 +265,12 @@ impl<M: Machine> Env<'_, M> {
             (Element::At(n, None), _) => {
                 let Vm { key, free, .. } = &mut *self.vm;
                 let key = key.get(..n).unwrap_or(&[]);
-                let init = first_value(var, value);
+                let first = first_word(var, value);
+                let init = |values: &Shared, at: usize| {
+                    if let Some(to) = values.u64(at) {
+                        to.store(first, Ordering::Relaxed);
+                    }
+                };
                 dynamics.insert(self.at.cpu, free, key, init).ok()
             }
         })
@@ -286,24 +280,18 @@ impl<M: Machine> Env<'_, M> {
 /// The value in a chunk, or the address of its bytes.
 #[inline(always)]
 fn value_of(dynamics: &Dynamics, var: Dyn, chunk: u32) -> u64 {
-    let offset = dynamics.value_of(chunk);
     match var.by_ref {
-        Some(_) => addr::make(Region::Dynamics, offset),
-        None => dynamics
-            .values()
-            .u64(offset)
-            .map_or(0, |w| w.load(Ordering::Relaxed)),
+        Some(_) => addr::make(Region::Dynamics, dynamics.value_of(chunk)),
+        None => dynamics.word(chunk),
     }
 }
 
-/// Writes what a new variable begins with: one by reference as zeros, as its bytes follow when it has a place.
+/// What a new variable begins with: one by reference with 0, as its bytes follow when it has a place.
 #[inline(always)]
-fn first_value(var: Dyn, value: u64) -> impl Fn(&Shared, usize) + Copy {
-    let first = if var.by_ref.is_some() { 0 } else { value };
-    move |values, at| {
-        if let Some(w) = values.u64(at) {
-            w.store(first, Ordering::Relaxed);
-        }
+fn first_word(var: Dyn, value: u64) -> u64 {
+    match var.by_ref {
+        Some(_) => 0,
+        None => value,
     }
 }
 

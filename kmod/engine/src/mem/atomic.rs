@@ -71,9 +71,19 @@ mod words {
         /// `n` 64-bit words from word `first` on.
         #[inline(always)]
         pub fn words(&self, first: usize, n: usize) -> Option<&[AtomicU64]> {
+            self.all().get(first..first.wrapping_add(n))
+        }
+
+        /// 64-bit word `n`.
+        #[inline(always)]
+        pub fn word(&self, n: usize) -> Option<&AtomicU64> {
+            self.all().get(n)
+        }
+
+        #[inline(always)]
+        fn all(&self) -> &[AtomicU64] {
             // SAFETY: as in `u32`; the region is aligned to 8 and holds so many whole words.
-            let all = unsafe { core::slice::from_raw_parts(self.0.ptr().cast(), self.size() / 8) };
-            all.get(first..first.wrapping_add(n))
+            unsafe { core::slice::from_raw_parts(self.0.ptr().cast(), self.size() / 8) }
         }
     }
 }
@@ -121,6 +131,10 @@ mod words {
 
         pub fn words(&self, first: usize, n: usize) -> Option<&[AtomicU64]> {
             self.long.get(first..first.wrapping_add(n))
+        }
+
+        pub fn word(&self, n: usize) -> Option<&AtomicU64> {
+            self.long.get(n)
         }
     }
 }

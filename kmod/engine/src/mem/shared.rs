@@ -54,6 +54,12 @@ impl Shared {
         self.0.words(first, n)
     }
 
+    /// 64-bit word `n`.
+    #[inline(always)]
+    pub fn word(&self, n: usize) -> Option<&AtomicU64> {
+        self.0.word(n)
+    }
+
     /// The bytes of the word that `at` lies in, from `at` on, and how many those are.
     #[inline(always)]
     fn tail_of_word(&self, at: usize) -> Option<([u8; 8], usize)> {
@@ -157,6 +163,7 @@ mod tests {
         assert!(s.u64(4).is_none() && s.u64(16).is_none() && s.u32(14).is_none());
         assert_eq!(s.words(1, 1).map(<[_]>::len), Some(1));
         assert!(s.words(1, 2).is_none() && s.words(usize::MAX, 2).is_none());
+        assert!(s.word(1).is_some() && s.word(2).is_none() && s.word(usize::MAX).is_none());
     }
 
     #[test]

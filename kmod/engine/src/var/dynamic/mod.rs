@@ -36,7 +36,7 @@ use crate::mem::shared::Shared;
 use crate::mem::Vec;
 
 use recent::SPARE;
-pub use recent::{Place, Recent, NAMES};
+pub use recent::{Assigned, Place, Recent, NAMES};
 
 const NEXT: usize = 0;
 const FREE: usize = 4;
@@ -94,8 +94,9 @@ pub struct Drops {
 #[derive(Debug)]
 pub struct Dynamics {
     nchunks: u32,
-    head_size: usize,
-    value_size: usize,
+    /// Words of a head, and of a value.
+    head_words: usize,
+    value_words: usize,
     mask: u64,
     buckets: Shared,
     heads: Shared,
@@ -146,8 +147,8 @@ impl Dynamics {
         let nbuckets = 1usize << nchunks.checked_ilog2().unwrap_or(0);
         Ok(Self {
             nchunks: nchunks as u32,
-            head_size,
-            value_size,
+            head_words: head_size / 8,
+            value_words: value_size / 8,
             mask: nbuckets as u64 - 1,
             buckets: Shared::new(nbuckets * 8)?,
             heads: Shared::new(nchunks.checked_mul(head_size).ok_or(NoMem)?)?,
@@ -176,7 +177,7 @@ impl Dynamics {
 
     /// How many words a key may have.
     pub fn key_words(&self) -> usize {
-        (self.head_size - KEY) / 8
+        self.head_words - KEY / 8
     }
 
     /// The values' memory.
@@ -189,15 +190,39 @@ impl Dynamics {
     #[inline(always)]
     pub fn value_of(&self, chunk: u32) -> usize {
         // All values lie in one block: no product overflows.
-        (chunk as usize).wrapping_mul(self.value_size)
+        self.first_word(chunk).wrapping_mul(8)
+    }
+
+    /// Which word of [`values`](Self::values) a chunk's value begins with.
+    #[inline(always)]
+    fn first_word(&self, chunk: u32) -> usize {
+        (chunk as usize).wrapping_mul(self.value_words)
+    }
+
+    /// The first word of a chunk's value: all of it, where that is a number.
+    #[inline(always)]
+    pub fn word(&self, chunk: u32) -> u64 {
+        let value = self.values.word(self.first_word(chunk));
+        value.map_or(0, |value| value.load(Ordering::Relaxed))
+    }
+
+    /// Changes it.
+    #[inline(always)]
+    pub fn set_word(&self, chunk: u32, to: u64) {
+        if let Some(value) = self.values.word(self.first_word(chunk)) {
+            value.store(to, Ordering::Relaxed);
+        }
     }
 
     /// Hash, length and `n` words of the key of a chunk.
     #[inline(always)]
     fn head(&self, chunk: u32, n: usize) -> Option<(&AtomicU64, &AtomicU64, &[AtomicU64])> {
-        // The head's size is a multiple of 8, and all heads lie in one block: no product overflows.
-        let first = (chunk as usize).wrapping_mul(self.head_size) / 8 + HASH / 8;
-        match self.heads.words(first, n.wrapping_add(2))? {
+        // All heads lie in one block: no product overflows.
+        let first = (chunk as usize).wrapping_mul(self.head_words);
+        match self
+            .heads
+            .words(first.wrapping_add(HASH / 8), n.wrapping_add(2))?
+        {
             [hash, len, key @ ..] => Some((hash, len, key)),
             _ => None,
         }
@@ -206,23 +231,28 @@ impl Dynamics {
     #[inline(always)]
     fn link(&self, chunk: u32, field: usize) -> u32 {
         self.heads
-            .u32(
-                (chunk as usize)
-                    .wrapping_mul(self.head_size)
-                    .wrapping_add(field),
-            )
+            .u32(self.field(chunk, field))
             .map_or(0, |l| l.load(Ordering::Acquire))
     }
 
     fn set_link(&self, chunk: u32, field: usize, to: u32) {
-        if let Some(l) = self.heads.u32(chunk as usize * self.head_size + field) {
+        if let Some(l) = self.heads.u32(self.field(chunk, field)) {
             l.store(to, Ordering::Release);
         }
     }
 
+    /// Offset of a field of a chunk's head.
+    #[inline(always)]
+    fn field(&self, chunk: u32, field: usize) -> usize {
+        (chunk as usize)
+            .wrapping_mul(self.head_words)
+            .wrapping_mul(8)
+            .wrapping_add(field)
+    }
+
     #[inline(always)]
     fn bucket(&self, hash: u64) -> Option<&AtomicU64> {
-        self.buckets.u64((hash & self.mask) as usize * 8)
+        self.buckets.word((hash & self.mask) as usize)
     }
 
     #[inline(always)]

@@ -15,7 +15,7 @@
 //!   the variable anew there. No two CPUs do so at once, since the key names the thread that runs.
 //! - A space puts aside only what it can spare ([`SPARE`]): of a small one every chunk counts.
 
-use super::Dynamics;
+use super::{Dropped, Dynamics};
 use crate::mem::shared::Shared;
 use core::sync::atomic::Ordering;
 
@@ -60,7 +60,72 @@ pub enum Place {
     Nowhere,
 }
 
+/// What an assignment of something else than 0 has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Assigned {
+    /// The variable is in this chunk as before, with its old value.
+    Kept(u32),
+    /// It was made in this chunk, with its first word.
+    Made(u32),
+    /// There is no room for it.
+    Dropped,
+}
+
 impl Dynamics {
+    /// Makes the thread-local with `key`, with `first` as the first word of its value, unless there is one. `place` is where it
+    /// [was found](Self::place) in this firing, on CPU `cpu`, whose private list `free` is.
+    #[inline(always)]
+    pub fn assign(
+        &self,
+        place: Place,
+        cpu: usize,
+        free: &mut u32,
+        key: &[u64; 2],
+        recent: &mut Recent,
+        first: u64,
+    ) -> Assigned {
+        match place {
+            Place::Chunk(chunk) => Assigned::Kept(chunk),
+            Place::Aside(chunk) => {
+                self.revive(chunk, recent, first);
+                Assigned::Made(chunk)
+            }
+            Place::Nowhere => self.make(cpu, free, *key, recent, first),
+        }
+    }
+
+    /// The rest of [`assign`](Self::assign), where there is none and nothing to make it of.
+    #[inline(never)]
+    fn make(
+        &self,
+        cpu: usize,
+        free: &mut u32,
+        key: [u64; 2],
+        recent: &mut Recent,
+        first: u64,
+    ) -> Assigned {
+        let init = |values: &Shared, at: usize| {
+            if let Some(to) = values.u64(at) {
+                to.store(first, Ordering::Relaxed);
+            }
+        };
+        match self.insert(cpu, free, &key, init) {
+            Ok(chunk) => {
+                self.note(chunk, recent);
+                Assigned::Made(chunk)
+            }
+            Err(Dropped) => Assigned::Dropped,
+        }
+    }
+
+    /// Deletes the thread-local that [was found](Self::place) in this firing, on CPU `cpu`, to be at `place`.
+    #[inline(always)]
+    pub fn delete(&self, place: Place, cpu: usize, recent: &mut Recent) {
+        if let Place::Chunk(chunk) = place {
+            self.retire(cpu, chunk, recent);
+        }
+    }
+
     /// Where the thread-local with `key` is; that is remembered.
     #[inline(always)]
     pub fn place(&self, key: &[u64; 2], recent: &mut Recent) -> Place {
@@ -70,7 +135,13 @@ impl Dynamics {
         if let Some(chunk) = self.aside(key, recent) {
             return Place::Aside(chunk);
         }
-        let found = self.find(key);
+        self.search(*key, recent)
+    }
+
+    /// The rest of [`place`](Self::place), where nothing is remembered of it.
+    #[inline(never)]
+    fn search(&self, key: [u64; 2], recent: &mut Recent) -> Place {
+        let found = self.find(&key);
         recent.hint = found.map_or(0, |chunk| chunk.wrapping_add(1));
         found.map_or(Place::Nowhere, Place::Chunk)
     }
@@ -101,13 +172,14 @@ impl Dynamics {
         same.then_some(chunk)
     }
 
-    /// Makes a thread-local anew of its chunk, which [`place`](Self::place) has just found to be aside; `init` writes its value.
+    /// Makes a thread-local anew of its chunk, which [`place`](Self::place) has just found to be aside, with the first word of its
+    /// value.
     #[inline(always)]
-    pub fn revive(&self, chunk: u32, recent: &mut Recent, init: impl FnOnce(&Shared, usize)) {
+    pub fn revive(&self, chunk: u32, recent: &mut Recent, first: u64) {
         let Some((_, len, _)) = self.head(chunk, 0) else {
             return;
         };
-        init(&self.values, self.value_of(chunk));
+        self.set_word(chunk, first);
         len.store(2, Ordering::Release);
         recent.aside = 0;
         recent.hint = chunk.wrapping_add(1);
@@ -151,7 +223,6 @@ impl Dynamics {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::var::dynamic::Dropped;
     use std::collections::BTreeMap;
 
     const CPUS: usize = 2;
@@ -168,26 +239,22 @@ mod tests {
     }
 
     fn store(d: &Dynamics, n: usize, cpu: &mut Cpu, key: &[u64; 2], value: u64) {
-        let init = |values: &Shared, at| values.u64(at).unwrap().store(value, Ordering::Relaxed);
-        match d.place(key, &mut cpu.recent) {
-            Place::Chunk(chunk) => init(d.values(), d.value_of(chunk)),
-            Place::Aside(chunk) => d.revive(chunk, &mut cpu.recent, init),
-            Place::Nowhere => {
-                let chunk = d.insert(n, &mut cpu.free, key, init).unwrap();
-                d.note(chunk, &mut cpu.recent);
-            }
+        let place = d.place(key, &mut cpu.recent);
+        let Cpu { free, recent } = cpu;
+        match d.assign(place, n, free, key, recent, value) {
+            Assigned::Kept(chunk) => d.set_word(chunk, value),
+            Assigned::Made(_) => {}
+            Assigned::Dropped => panic!("there is room"),
         }
     }
 
     fn load(d: &Dynamics, cpu: &mut Cpu, key: &[u64; 2]) -> Option<u64> {
-        let at = d.value_of(d.look(key, &mut cpu.recent)?);
-        Some(d.values().u64(at)?.load(Ordering::Relaxed))
+        Some(d.word(d.look(key, &mut cpu.recent)?))
     }
 
     fn delete(d: &Dynamics, n: usize, cpu: &mut Cpu, key: &[u64; 2]) {
-        if let Some(chunk) = d.look(key, &mut cpu.recent) {
-            d.retire(n, chunk, &mut cpu.recent);
-        }
+        let place = d.place(key, &mut cpu.recent);
+        d.delete(place, n, &mut cpu.recent);
     }
 
     #[test]
