@@ -25,6 +25,8 @@ mod run;
 mod speculate;
 
 use crate::dif::env::{At, Env};
+use crate::dif::locals::Locals;
+use crate::ecb::brief::Brief;
 use crate::ecb::fire::{self, End, Failed, Outputs};
 use crate::ecb::record;
 use crate::ecb::short::Note;
@@ -382,6 +384,10 @@ impl Consumer {
             self.record(clause, note, state, m, at);
             return None;
         }
+        if let Some(brief) = &clause.brief {
+            run_brief(run, clause, brief, state, m, at);
+            return None;
+        }
         self.run_clause(run, clause, state, ecb, m, at)
     }
 
@@ -490,4 +496,24 @@ impl Consumer {
         let clauses = self.run.get().map_or(&control.clauses, |run| &run.clauses);
         clauses.get(id.index as usize).map(|clause| read(clause))
     }
+}
+
+/// The rest of [`Consumer::fire`], where nothing can fault.
+#[inline(never)]
+fn run_brief<M: Machine>(
+    run: &Run,
+    clause: &Prepared,
+    brief: &Brief,
+    state: &mut CpuState,
+    m: &M,
+    at: At,
+) {
+    let CpuState { vm, out } = state;
+    let dynamics = match &run.core.dynamics {
+        Some(dynamics) if clause.dynamics => Some(dynamics),
+        _ => None,
+    };
+    let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu));
+    let locals = Locals::new(m, at.cpu, dynamics, vm);
+    brief.run(&clause.actions, m, at, locals, out);
 }

@@ -12,6 +12,7 @@ pub(crate) mod builtins;
 pub mod env;
 pub mod exec;
 pub mod float;
+pub mod locals;
 pub mod prepare;
 pub mod program;
 #[cfg(feature = "std")]

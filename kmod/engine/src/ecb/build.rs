@@ -6,6 +6,7 @@
 #![allow(clippy::arithmetic_side_effects)]
 
 use super::aggregation::Function;
+use super::brief::Brief;
 use super::layout::{alignment, Layout};
 use super::order::Order;
 use super::short::{Guard, Note, Tally};
@@ -163,9 +164,10 @@ pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<P
     let short = predicate.is_none();
     Ok(Prepared {
         guard,
-        predicate,
         tally: Tally::of(&actions).filter(|_| short && size == 0),
         note: Note::of(&actions)?.filter(|_| short && principal != 0),
+        brief: Brief::of(predicate.as_ref(), &actions)?.filter(|_| size == 0),
+        predicate,
         dynamics,
         actions,
         size,

@@ -357,7 +357,7 @@ fn value_of<M: Machine>(aggregate: &Aggregate, env: &mut Env<'_, M>) -> Result<(
     Ok((value, increment))
 }
 
-/// Aggregates without a key: the only entry's place is remembered.
+/// Aggregates without a key.
 #[inline(always)]
 fn aggregate_at_slot<M: Machine>(
     aggregate: &Aggregate,
@@ -365,6 +365,13 @@ fn aggregate_at_slot<M: Machine>(
     out: &mut Outputs,
 ) -> Result<(), Failed> {
     let (value, increment) = value_of(aggregate, env)?;
+    update_only(aggregate, out, value, increment);
+    Ok(())
+}
+
+/// Adds `value` to the only entry of an aggregation without a key: its place is remembered.
+#[inline(always)]
+pub(super) fn update_only(aggregate: &Aggregate, out: &mut Outputs, value: u64, increment: u64) {
     let slot = (aggregate.id as usize).wrapping_sub(1);
     let known = out.slots.get(slot).copied().unwrap_or(0);
     let at = if (known >> 32) as u32 == out.aggregations.generation() {
@@ -372,7 +379,7 @@ fn aggregate_at_slot<M: Machine>(
     } else {
         match first_at_slot(aggregate, slot, out) {
             Some(at) => at,
-            None => return Ok(()),
+            None => return,
         }
     };
     aggregate.function.update(
@@ -381,7 +388,6 @@ fn aggregate_at_slot<M: Machine>(
         value,
         increment,
     );
-    Ok(())
 }
 
 /// Makes the only entry of an aggregation without a key.

@@ -5,9 +5,10 @@
 //!
 //! A clause is built once and shared by all probes that it is bound to; [`layout`] says where in a record each action's
 //! data lie, [`build`] puts programs and places together, [`fire`] runs them, [`aggregation`] and [`float`] are the
-//! arithmetic of the aggregating functions, [`short`] is the way past all that.
+//! arithmetic of the aggregating functions, [`short`] and [`brief`] are the ways past all that.
 
 pub mod aggregation;
+pub mod brief;
 pub mod build;
 mod execname;
 pub mod fire;
@@ -21,6 +22,7 @@ pub(crate) mod speculate;
 use crate::dif::program::Program;
 use crate::mem::Vec;
 use aggregation::Function;
+use brief::Brief;
 use dtrace_uapi::ioctl::{RecDesc, RECORD_TIME};
 use dtrace_uapi::types::AggId;
 use short::{Guard, Note, Tally};
@@ -155,6 +157,8 @@ pub struct Prepared {
     pub tally: Option<Tally>,
     /// The same where it is to record what cannot fault.
     pub note: Option<Note>,
+    /// The whole clause but for the guard, where none of it can fault.
+    pub brief: Option<Brief>,
     /// A program looks for thread-locals or elements of associative arrays.
     pub dynamics: bool,
     /// The actions.

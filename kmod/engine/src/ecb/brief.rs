@@ -1,0 +1,236 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Clauses that cannot fault: thread-locals that are numbers, and aggregations without a key.
+//!
+//! To measure how long something takes is what most tracing is for, and is written with two clauses: one notes the time in a
+//! thread-local where it begins, the other aggregates the difference where it ends. Nothing in them can fault, needs scratch memory
+//! or a budget, or writes a record; so they run here, by moves that know at once what to do. A [`Brief`] is a whole clause but for
+//! a condition on a built-in variable, which is its [`Guard`](super::short::Guard).
+
+use super::aggregation::Function;
+use super::fire::{update_only, Outputs};
+use super::{Act, Action, Aggregate};
+use crate::dif::builtins::quick;
+use crate::dif::env::At;
+use crate::dif::locals::{Local, Locals};
+use crate::dif::program::{Program, Quick};
+use crate::error::NoMem;
+use crate::machine::Machine;
+use crate::mem::Vec;
+
+/// A number that can be had without a fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Amount {
+    Const(u64),
+    Quick(Quick),
+    Local(Local),
+    /// The first without the second.
+    Since(Quick, Local),
+}
+
+impl Amount {
+    /// What `program` returns, if it is one.
+    fn of(program: &Program) -> Option<Self> {
+        Some(match *program {
+            Program::Const(value) => Self::Const(value),
+            Program::Quick(var) => Self::Quick(var),
+            Program::Load(var) => Self::Local(Local::of(var)?),
+            Program::Since { from, var } => Self::Since(from, Local::of(var)?),
+            _ => return None,
+        })
+    }
+
+    #[inline(always)]
+    fn get<M: Machine>(self, m: &M, at: At, locals: &mut Locals<'_>) -> u64 {
+        // What is most often aggregated is told apart first.
+        if let Self::Since(from, local) = self {
+            return soon(m, at, from).wrapping_sub(locals.load(local));
+        }
+        match self {
+            Self::Quick(var) => soon(m, at, var),
+            Self::Local(local) => locals.load(local),
+            Self::Const(value) => value,
+            Self::Since(..) => 0,
+        }
+    }
+}
+
+/// The variable, at once where it is the time.
+#[inline(always)]
+fn soon<M: Machine>(m: &M, at: At, var: Quick) -> u64 {
+    match var {
+        Quick::Timestamp => m.timestamp(),
+        other => less_soon(m, at, other),
+    }
+}
+
+#[inline(never)]
+fn less_soon<M: Machine>(m: &M, at: At, var: Quick) -> u64 {
+    quick(m, at, var)
+}
+
+/// What an action does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Move {
+    /// Nothing here.
+    Nothing,
+    /// Assigns a built-in variable.
+    Assign(Local, Quick),
+    /// Assigns 0.
+    Delete(Local),
+    /// Updates the action's aggregation.
+    Aggregate(Amount),
+}
+
+impl Move {
+    /// The move that `act` is, if it is one.
+    fn of(act: &Act) -> Option<Self> {
+        match act {
+            Act::Nothing => Some(Self::Nothing),
+            Act::Effect(Program::Assign { var, value, .. }) => {
+                let local = Local::of(*var)?;
+                Some(value.map_or(Self::Delete(local), |value| Self::Assign(local, value)))
+            }
+            Act::Aggregate(Aggregate {
+                keys,
+                value,
+                increment: None,
+                function,
+                ..
+            }) if keys.is_empty() && !matches!(function, Function::Float(_)) => {
+                Some(Self::Aggregate(match value {
+                    Some(program) => Amount::of(program)?,
+                    None => Amount::Const(0),
+                }))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A clause that cannot fault.
+#[derive(Debug)]
+pub struct Brief {
+    /// It runs if this is not 0.
+    when: Option<Local>,
+    /// One for each of the clause's actions.
+    moves: Vec<Move>,
+}
+
+impl Brief {
+    /// What the clause of these amounts to, if it is this and records nothing.
+    pub fn of(predicate: Option<&Program>, actions: &[Action]) -> Result<Option<Self>, NoMem> {
+        let when = match predicate {
+            None => None,
+            Some(Program::Load(var)) => match Local::of(*var) {
+                None => return Ok(None),
+                local => local,
+            },
+            Some(_) => return Ok(None),
+        };
+        let mut moves = Vec::new();
+        for action in actions {
+            match Move::of(&action.act) {
+                Some(step) => moves.push(step)?,
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(Self { when, moves }))
+    }
+
+    /// Runs it. `actions` are those that it was made of.
+    #[inline(always)]
+    pub fn run<M: Machine>(
+        &self,
+        actions: &[Action],
+        m: &M,
+        at: At,
+        mut locals: Locals<'_>,
+        out: &mut Outputs,
+    ) {
+        if self.when.is_some_and(|local| locals.load(local) == 0) {
+            return;
+        }
+        for (step, action) in self.moves.iter().zip(actions) {
+            match *step {
+                Move::Assign(local, var) => locals.store(local, soon(m, at, var)),
+                Move::Delete(local) => locals.delete(local),
+                Move::Aggregate(amount) => {
+                    if let Act::Aggregate(aggregate) = &action.act {
+                        let value = amount.get(m, at, &mut locals);
+                        update_only(aggregate, out, value, 1);
+                    }
+                }
+                Move::Nothing => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dif::program::Dyn;
+
+    const VAR: Dyn = Dyn {
+        id: 0x500,
+        thread: true,
+        array: false,
+        by_ref: None,
+        string: false,
+    };
+
+    fn assign(var: Dyn, value: Option<Quick>) -> Act {
+        Act::Effect(Program::Assign { var, value, pc: 0 })
+    }
+
+    fn sum(value: Program) -> Act {
+        Act::Aggregate(Aggregate {
+            id: 1,
+            keys: Vec::new(),
+            key_size: 4,
+            value: Some(value),
+            increment: None,
+            action: 1,
+            function: Function::Sum,
+            offset: 8,
+            size: 16,
+            records: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn what_times_something_is_brief() {
+        let local = Local::of(VAR).unwrap();
+        let note = Move::of(&assign(VAR, Some(Quick::Timestamp)));
+        assert_eq!(note, Some(Move::Assign(local, Quick::Timestamp)));
+        let difference = Move::of(&sum(Program::Since {
+            from: Quick::Timestamp,
+            var: VAR,
+        }));
+        let amount = Amount::Since(Quick::Timestamp, local);
+        assert_eq!(difference, Some(Move::Aggregate(amount)));
+        assert_eq!(Move::of(&assign(VAR, None)), Some(Move::Delete(local)));
+        let brief = Brief::of(Some(&Program::Load(VAR)), &[]).unwrap();
+        assert_eq!(brief.map(|brief| brief.when), Some(Some(local)));
+    }
+
+    #[test]
+    fn what_may_fault_or_has_bytes_is_not() {
+        let array = Dyn { array: true, ..VAR };
+        let bytes = Dyn {
+            by_ref: Some(16),
+            ..VAR
+        };
+        for var in [array, bytes] {
+            assert_eq!(Move::of(&assign(var, None)), None);
+            assert_eq!(Move::of(&sum(Program::Load(var))), None);
+            assert!(Brief::of(Some(&Program::Load(var)), &[]).unwrap().is_none());
+        }
+        let steps = || Program::Steps(Vec::new());
+        assert_eq!(Move::of(&Act::Effect(steps())), None);
+        assert_eq!(Move::of(&sum(steps())), None);
+        assert!(Brief::of(Some(&steps()), &[]).unwrap().is_none());
+    }
+}
