@@ -222,6 +222,7 @@ pub const QUANTIZE_NBUCKETS: usize = 127;
 pub const QUANTIZE_ZEROBUCKET: usize = 63;
 
 /// The bucket of `quantize()` that `value` falls into.
+#[inline]
 pub const fn quantize_bucket(value: i64) -> usize {
     match value {
         0 => QUANTIZE_ZEROBUCKET,

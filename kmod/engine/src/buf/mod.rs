@@ -91,13 +91,13 @@ pub(crate) fn add_word(mem: &mut [u8], at: usize, n: u64) {
 /// The `N` bytes at `at`, if they lie within `mem`.
 #[inline(always)]
 pub(crate) fn slice_at<const N: usize>(mem: &[u8], at: usize) -> Option<&[u8; N]> {
-    mem.get(at..at.wrapping_add(N))?.first_chunk()
+    mem.get(at..)?.first_chunk()
 }
 
 /// The `N` bytes at `at`, to be written.
 #[inline(always)]
 pub(crate) fn slice_mut<const N: usize>(mem: &mut [u8], at: usize) -> Option<&mut [u8; N]> {
-    mem.get_mut(at..at.wrapping_add(N))?.first_chunk_mut()
+    mem.get_mut(at..)?.first_chunk_mut()
 }
 
 /// Writes the head of a record at `at`; nothing outside of `mem`.

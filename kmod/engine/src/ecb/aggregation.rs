@@ -117,10 +117,8 @@ impl Function {
 
     /// Adds `value` to the data at `at`, in a distribution `increment` times.
     #[inline(always)]
-    pub fn update(self, mem: &mut [u8], at: usize, value: u64, increment: u64) {
-        let add =
-            |mem: &mut [u8], at: usize, n: u64| set_word(mem, at, word(mem, at).wrapping_add(n));
-        match self {
+    pub fn update(&self, mem: &mut [u8], at: usize, value: u64, increment: u64) {
+        match *self {
             Self::Count => add_word(mem, at, 1),
             Self::Sum => add_word(mem, at, value),
             Self::Min => {
@@ -136,6 +134,14 @@ impl Function {
                 add_word(mem, at + 8, value);
             }
             Self::Quantize => add_word(mem, at + 8 * quantize_bucket(value as i64), increment),
+            _ => self.update_rarer(mem, at, value, increment),
+        }
+    }
+
+    /// The rest of [`update`](Self::update): the functions that are asked for less often, or cost more than a call.
+    #[inline(never)]
+    fn update_rarer(&self, mem: &mut [u8], at: usize, value: u64, increment: u64) {
+        match *self {
             Self::Stddev => {
                 add_word(mem, at, 1);
                 add_word(mem, at + 8, value);
@@ -146,20 +152,16 @@ impl Function {
                 set_word(mem, at + 24, (sum >> 64) as u64);
             }
             Self::Lquantize(parameters) => {
-                add(
-                    mem,
-                    at + 8 * (1 + parameters.bucket(value as i64)),
-                    increment,
-                );
+                let bucket = parameters.bucket(value as i64);
+                add_word(mem, at + 8 * (1 + bucket), increment);
             }
             Self::Llquantize(parameters) => {
-                add(
-                    mem,
-                    at + 8 * (1 + parameters.bucket(value as i64)),
-                    increment,
-                );
+                let bucket = parameters.bucket(value as i64);
+                add_word(mem, at + 8 * (1 + bucket), increment);
             }
             Self::Float(float) => float.update(mem, at, value),
+            // `update` does the others.
+            _ => {}
         }
     }
 }
