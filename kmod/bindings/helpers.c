@@ -229,6 +229,8 @@ unsigned int dtrace_irq_level(void)
 {
 	unsigned long pc = dtrace_preempt_count();
 
+	if (likely(!(pc & (NMI_MASK | HARDIRQ_MASK | SOFTIRQ_OFFSET))))
+		return 0;
 	if (pc & NMI_MASK)
 		return 3;
 	if (pc & HARDIRQ_MASK)

@@ -83,6 +83,7 @@ impl<'a> KernelMachine<'a> {
         stack::kernel(self.guard, from, most, f)
     }
 
+    #[inline(never)]
     fn make_thread_key(&self) -> u64 {
         let task = self.task();
         let who = match task.pid() {
