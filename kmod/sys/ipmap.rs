@@ -249,9 +249,10 @@ impl<T> Table<T> {
         loop {
             // Ends, for at least half of the slots are empty.
             let slot = self.slots.get(at & self.mask)?;
+            // What is asked for is there nearly always.
             match slot.ip.load(Ordering::Acquire) {
-                0 => return None,
                 found if found == ip => return Some(slot),
+                0 => return None,
                 _ => at = at.wrapping_add(1),
             }
         }
