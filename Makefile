@@ -93,6 +93,10 @@ bench: modules userland
 models: setup
 	@scripts/models
 
+##miri [ARGS='…']|run the engine's unit tests where undefined behaviour is noticed (needs a nightly compiler)
+miri:
+	@scripts/miri $(ARGS)
+
 ##fuzz SECONDS=N [TARGET='NAME…']|look for inputs that break the compiler or the engine, N seconds each target
 fuzz: setup
 	@scripts/fuzz '$(SECONDS)' $(TARGET)
