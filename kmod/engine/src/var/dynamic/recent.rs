@@ -293,11 +293,12 @@ mod tests {
     /// Threads that move between CPUs, against a map; at the end every chunk is free or aside.
     #[test]
     fn threads_may_move() {
+        const ROUNDS: u64 = if cfg!(miri) { 200 } else { 20_000 };
         let d = ample();
         let mut cpus = [Cpu::default(), Cpu::default()];
         let mut known = BTreeMap::new();
         let mut seed = 1u64;
-        for round in 0..20_000 {
+        for round in 0..ROUNDS {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             let (n, thread) = ((seed >> 33) as usize % CPUS, (seed >> 40) % 3);
             let (key, cpu) = ([1, thread], &mut cpus[n]);
