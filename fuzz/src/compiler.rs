@@ -16,6 +16,7 @@ use dtrace::fixture::Little;
 use dtrace::program::Program;
 use dtrace::source::Source;
 use dtrace_engine::{Consumer, Enabling, Errno, Reason, Which};
+use dtrace_uapi::limits::buffer_room;
 use dtrace_uapi::option::Opt;
 
 thread_local! {
@@ -100,7 +101,9 @@ fn run(image: &[u8]) -> Result<(), Reason> {
     }
     for which in [Which::Principal, Which::Aggregation] {
         consumer.switch(&cpu(0), which, 1)?;
-        consumer.snapshot(0, which, |snapshot| assert!(snapshot.data.len() <= 1 << 14))?;
+        consumer.snapshot(0, which, |snapshot| {
+            assert!(snapshot.data.len() as u64 <= buffer_room(1 << 14))
+        })?;
     }
     Ok(())
 }
