@@ -103,16 +103,28 @@ static void blocks(void (*work)(void), void (*give)(void))
 }
 
 /*
- * Lets it go for what its caller has taken, and returns when `waits` says that it spins. The lock has switched preemption off, so this
- * is not for ever.
+ * `work` waits, spinning, for what `take` takes, until `waits` says that it does. As that has switched preemption off, it is not waited
+ * for for ever.
  */
-static void spins(struct other *other, bool (*waits)(void))
+static void spins(void (*work)(void), void (*take)(void), void (*give)(void), bool (*waits)(void))
 {
-	unsigned long end = jiffies + 5 * HZ;
+	struct other other;
+	struct task_struct *task;
+	unsigned long end;
 
-	smp_store_release(&other->held, true);
-	while (!waits() && time_before(jiffies, end))
-		cpu_relax();
+	migrate_disable();
+	task = other_start(&other, work, false);
+	take();
+	if (task) {
+		end = jiffies + 5 * HZ;
+		smp_store_release(&other.held, true);
+		while (!waits() && time_before(jiffies, end))
+			cpu_relax();
+	}
+	give();
+	migrate_enable();
+	if (task)
+		other_end(&other, task);
 }
 
 static void take_mutex(void)
@@ -204,7 +216,17 @@ static void semaphores(void)
 static void take_spinlock(void)
 {
 	spin_lock(&locks.spinlock);
+}
+
+static void give_spinlock(void)
+{
 	spin_unlock(&locks.spinlock);
+}
+
+static void use_spinlock(void)
+{
+	take_spinlock();
+	give_spinlock();
 }
 
 /* On the other processor: whether what this has interrupted waits for a spinlock, in whatever way processors wait here. */
@@ -229,63 +251,41 @@ static bool spinlock_waits(void)
 	return waits;
 }
 
-static void spinlocks(void)
-{
-	struct other other;
-	struct task_struct *task;
-
-	migrate_disable();
-	task = other_start(&other, take_spinlock, false);
-	spin_lock(&locks.spinlock);
-	if (task)
-		spins(&other, spinlock_waits);
-	spin_unlock(&locks.spinlock);
-	migrate_enable();
-	if (task)
-		other_end(&other, task);
-}
-
-static void rwlock_read(void)
+static void take_reader(void)
 {
 	read_lock(&locks.rwlock);
+}
+
+static void give_reader(void)
+{
 	read_unlock(&locks.rwlock);
 }
 
-static void rwlock_write(void)
+static void use_reader(void)
+{
+	take_reader();
+	give_reader();
+}
+
+static void take_writer(void)
 {
 	write_lock(&locks.rwlock);
+}
+
+static void give_writer(void)
+{
 	write_unlock(&locks.rwlock);
+}
+
+static void use_writer(void)
+{
+	take_writer();
+	give_writer();
 }
 
 static bool rwlock_waits(void)
 {
 	return rwlock_is_contended(&locks.rwlock);
-}
-
-static void rwlocks(void)
-{
-	struct other other;
-	struct task_struct *task;
-
-	migrate_disable();
-	task = other_start(&other, rwlock_read, false);
-	write_lock(&locks.rwlock);
-	if (task)
-		spins(&other, rwlock_waits);
-	write_unlock(&locks.rwlock);
-	migrate_enable();
-	if (task)
-		other_end(&other, task);
-
-	migrate_disable();
-	task = other_start(&other, rwlock_write, false);
-	read_lock(&locks.rwlock);
-	if (task)
-		spins(&other, rwlock_waits);
-	read_unlock(&locks.rwlock);
-	migrate_enable();
-	if (task)
-		other_end(&other, task);
 }
 
 static int locks_run(const char *value, const struct kernel_param *param)
@@ -295,8 +295,9 @@ static int locks_run(const char *value, const struct kernel_param *param)
 	mutexes();
 	rt_mutexes();
 	semaphores();
-	spinlocks();
-	rwlocks();
+	spins(use_spinlock, take_spinlock, give_spinlock, spinlock_waits);
+	spins(use_reader, take_writer, give_writer, rwlock_waits);
+	spins(use_writer, take_reader, give_reader, rwlock_waits);
 	return 0;
 }
 
