@@ -52,7 +52,7 @@ impl Instruction {
         let Some(addr) = start.get().checked_add(offset).map(Address) else {
             return Ok(None);
         };
-        let is_inside = symbols::offset_in_symbol(addr)? == Some(offset);
+        let is_inside = symbols::extent(addr)?.is_some_and(|extent| extent.start == start.get());
         Ok(is_inside.then_some(Self(addr)))
     }
 

@@ -9,6 +9,7 @@
 
 use crate::bindings;
 use core::ffi::{c_char, c_int, c_void, CStr};
+use core::ops::Range;
 use kernel::prelude::*;
 use kernel::sync::SetOnce;
 
@@ -53,14 +54,15 @@ pub fn is_kernel_text(addr: Address) -> Result<bool> {
     Ok((start.get()..end.get()).contains(&addr.get()))
 }
 
-/// How many bytes behind the beginning of the symbol that it belongs to. `None`: it belongs to none.
-pub fn offset_in_symbol(addr: Address) -> Result<Option<usize>> {
+/// The addresses of the symbol that this one belongs to. `None`: it belongs to none.
+pub fn extent(addr: Address) -> Result<Option<Range<usize>>> {
     let lookup = lookup(c"kallsyms_lookup_size_offset")?;
     let (mut size, mut offset) = (0usize, 0usize);
     let (to_size, to_offset) = (&raw mut size as usize, &raw mut offset as usize);
     // SAFETY: `kallsyms_lookup_size_offset` takes any number, and where to put two.
     let found = unsafe { lookup.call([addr.get(), to_size, to_offset, 0, 0]) };
-    Ok((found as c_int != 0).then_some(offset))
+    let start = addr.get().wrapping_sub(offset);
+    Ok((found as c_int != 0).then_some(start..start.wrapping_add(size)))
 }
 
 /// Where a kernel symbol lies.

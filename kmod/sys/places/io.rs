@@ -91,7 +91,7 @@ pub fn done(call: &Call<'_>) -> Transfer {
 }
 
 /// The current task hands a bio over and waits for its end.
-pub const WAIT: At = At::Entry(&[c"bio_await", c"submit_bio_wait"]);
+pub const WAIT: At = At::NestedEntry([c"submit_bio_wait", c"bio_await"]);
 
 /// The bio.
 #[inline]
@@ -100,7 +100,7 @@ pub fn waits(call: &Call<'_>) -> Transfer {
 }
 
 /// It has waited.
-pub const WAITED: At = At::Return(&[c"bio_await", c"submit_bio_wait"]);
+pub const WAITED: At = At::NestedReturn([c"submit_bio_wait", c"bio_await"]);
 
 /// The bio, which is the waiting task's again.
 #[inline]

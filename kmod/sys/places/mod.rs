@@ -27,6 +27,7 @@ use super::regs::Regs;
 use super::symbols;
 use super::tracepoint::{Hit, Tracepoints};
 use core::ffi::CStr;
+use core::ops::Range;
 use core::sync::atomic::{AtomicU8, Ordering};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
@@ -46,6 +47,11 @@ pub enum At {
     Return(&'static [&'static CStr]),
     /// The returns of all functions of these names.
     Returns(&'static [&'static CStr]),
+    /// The entry of the first function, and of the second where nothing of the first calls it: the first calls the second, or a
+    /// compiler has put the second into the first, which another calls as well. The first may be missing.
+    NestedEntry([&'static CStr; 2]),
+    /// The returns of these two likewise.
+    NestedReturn([&'static CStr; 2]),
 }
 
 /// How many arguments a function's entry passes.
@@ -93,7 +99,18 @@ struct Function {
     ip: usize,
     entry: Option<usize>,
     leave: Option<usize>,
+    /// The function around it, whose calls do not count.
+    outer: Option<Range<usize>>,
     armed: AtomicU8,
+}
+
+impl Function {
+    /// Whether a call of it, from `caller`, passes a place.
+    #[inline]
+    fn counts(&self, caller: u64) -> bool {
+        let outer = |outer: &Range<usize>| outer.contains(&(caller as usize));
+        !self.outer.as_ref().is_some_and(outer)
+    }
 }
 
 /// What is to be attached for a place. A place with several functions has several of these.
@@ -101,6 +118,17 @@ struct Function {
 struct Found {
     place: usize,
     how: How,
+}
+
+/// Which of the functions with a place's names it is at.
+#[derive(Clone, Copy)]
+enum Which {
+    /// The first that there is.
+    First,
+    /// All.
+    All,
+    /// All, but for calls of one from the one before it.
+    Nested,
 }
 
 #[derive(Clone, Copy)]
@@ -139,6 +167,9 @@ impl<T> FunctionHooks<T> {
 impl<T: Passed> Hooks for FunctionHooks<T> {
     fn entry(&self, ip: usize, caller: u64, regs: &Regs) -> Option<usize> {
         let function = self.at(ip)?;
+        if !function.counts(caller) {
+            return None;
+        }
         let armed = function.armed.load(Ordering::Relaxed);
         if let (ENTRY, Some(place)) = (armed & ENTRY, function.entry) {
             let args: [u64; ARGUMENTS] = core::array::from_fn(|n| regs.function_arg(n));
@@ -174,24 +205,38 @@ impl<T: Passed> Places<T> {
         let mut functions = KVVec::new();
         let mut names = KVVec::new();
         for (place, at) in list.enumerate() {
-            let (list, end, all) = match at {
+            let (list, end, which): (&[&CStr], _, _) = match &at {
                 At::Tracepoint(name) => {
-                    names.push((name, place), GFP_KERNEL)?;
+                    names.push((*name, place), GFP_KERNEL)?;
                     continue;
                 }
-                At::Entry(list) => (list, ENTRY, false),
-                At::Entries(list) => (list, ENTRY, true),
-                At::Return(list) => (list, RETURN, false),
-                At::Returns(list) => (list, RETURN, true),
+                At::Entry(list) => (list, ENTRY, Which::First),
+                At::Entries(list) => (list, ENTRY, Which::All),
+                At::Return(list) => (list, RETURN, Which::First),
+                At::Returns(list) => (list, RETURN, Which::All),
+                At::NestedEntry(list) => (list, ENTRY, Which::Nested),
+                At::NestedReturn(list) => (list, RETURN, Which::Nested),
             };
+            let mut outer = None;
             for name in list {
-                let Some(ip) = symbols::find(name)?.and_then(functions::traceable_at) else {
+                let Some(addr) = symbols::find(name)? else {
                     continue;
                 };
-                let how = How::Function(function(&mut functions, ip, place, end)?, end);
+                let Some(ip) = functions::traceable_at(addr) else {
+                    continue;
+                };
+                let n = function(&mut functions, ip, place, end)?;
+                let how = How::Function(n, end);
                 found.push(Found { place, how }, GFP_KERNEL)?;
-                if !all {
-                    break;
+                match which {
+                    Which::First => break,
+                    Which::All => {}
+                    Which::Nested => {
+                        if let Some(function) = functions.get_mut(n) {
+                            function.outer = outer;
+                        }
+                        outer = symbols::extent(addr)?;
+                    }
                 }
             }
         }
@@ -319,6 +364,7 @@ fn function(functions: &mut KVVec<Function>, ip: usize, place: usize, end: u8) -
                 ip,
                 entry: None,
                 leave: None,
+                outer: None,
                 armed: AtomicU8::new(0),
             };
             if functions.len() >= MAX_FUNCTIONS {

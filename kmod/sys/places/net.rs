@@ -100,7 +100,7 @@ pub fn received(call: &Call<'_>) -> Option<Packet> {
 pub const OUT: At = At::Entry(&[c"__ip_local_out"]);
 
 /// A protocol of this machine hands a packet of version 6 to IP, its header written.
-pub const OUT6: At = At::Entry(&[c"__ip6_local_out"]);
+pub const OUT6: At = At::NestedEntry([c"ip6_local_out", c"__ip6_local_out"]);
 
 /// TCP hands a segment to IP of version 6, which has to write a header.
 pub const XMIT6: At = At::Entry(&[c"ip6_xmit"]);
