@@ -4,6 +4,10 @@
 /*
  * The bodies of net.h. This object is built without ftrace: all of it runs in probe context.
  *
+ * A place passes what its function is called with. A function that does not look at an argument, for its kernel lacks what
+ * the argument is for, may be called with anything in its place: a compiler that knows this sets no register for it. So all
+ * that is read here is read as D's programs read memory, and what cannot be read is no packet, and no socket.
+ *
  * How long a packet is the buffer knows at every place, from the network header to its end; what the header says of it is
  * written late on the way out, and untrue of what the stack has merged.
  */
@@ -13,6 +17,7 @@
 #include <linux/ipv6.h>
 #include <linux/skbuff.h>
 #include <linux/tcp.h>
+#include <linux/uaccess.h>
 #include <net/flow.h>
 #include <net/inet_connection_sock.h>
 #include <net/sock.h>
@@ -25,91 +30,127 @@ static_assert(DTRACE_NET_SYN_SENT == TCP_SYN_SENT);
 static_assert(DTRACE_NET_FIN_WAIT2 == TCP_FIN_WAIT2 && DTRACE_NET_TIME_WAIT == TCP_TIME_WAIT);
 static_assert(DTRACE_NET_SYN == TCPHDR_SYN && DTRACE_NET_RST == TCPHDR_RST && DTRACE_NET_ACK == TCPHDR_ACK);
 
-static void dtrace_packet_begin(const struct sk_buff *skb, const struct sock *sk, struct dtrace_packet *out)
+/* Begins to tell of `skb`, of which it makes a copy. */
+static bool dtrace_packet_begin(const struct sk_buff *skb, struct sk_buff *copy, struct dtrace_packet *out)
 {
+	if (copy_from_kernel_nofault(copy, skb, sizeof(*copy)))
+		return false;
 	*out = (struct dtrace_packet) {
 		.skb = skb,
-		.sk = sk ?: skb->sk,
-		.transport = skb_transport_header(skb),
+		.device = copy->dev,
+		.transport = skb_transport_header(copy),
 	};
+	return true;
 }
 
-/* sk: the socket, if the place knows it better than the packet does. The network header is in place. */
-void dtrace_packet_of(const struct sk_buff *skb, const struct sock *sk, struct dtrace_packet *out)
+/*
+ * sk: the socket, if the place knows it better than the packet does. The network header is in place. False: there is no packet
+ * that can be read.
+ */
+bool dtrace_packet_of(const struct sk_buff *skb, const struct sock *sk, struct dtrace_packet *out)
 {
-	const struct iphdr *v4 = (const void *)skb_network_header(skb);
-	const struct ipv6hdr *v6 = (const void *)v4;
-	u32 length = skb->len - skb_network_offset(skb);
+	struct sk_buff copy;
+	struct iphdr v4;
+	const struct ipv6hdr *v6 = (const void *)&v4;
+	const void *header;
+	u32 length;
 
-	dtrace_packet_begin(skb, sk, out);
-	out->ip.header = v4;
-	out->ip.version = v4->version;
-	if (v4->version == 4) {
-		out->ip.saddr = &v4->saddr;
-		out->ip.daddr = &v4->daddr;
-		out->ip.plength = length - v4->ihl * 4;
-		out->protocol = v4->protocol;
+	/* Of either version, what is wanted of the header is in its first 20 bytes. */
+	static_assert(offsetofend(struct ipv6hdr, nexthdr) <= sizeof(v4));
+	if (!dtrace_packet_begin(skb, &copy, out))
+		return false;
+	header = skb_network_header(&copy);
+	length = copy.len - skb_network_offset(&copy);
+	if (copy_from_kernel_nofault(&v4, header, sizeof(v4)))
+		return false;
+	out->sk = sk ?: copy.sk;
+	out->ip.header = header;
+	out->ip.version = v4.version;
+	if (v4.version == 4) {
+		out->ip.saddr = header + offsetof(struct iphdr, saddr);
+		out->ip.daddr = header + offsetof(struct iphdr, daddr);
+		out->ip.plength = length - v4.ihl * 4;
+		out->protocol = v4.protocol;
 	} else {
-		out->ip.saddr = &v6->saddr;
-		out->ip.daddr = &v6->daddr;
+		out->ip.saddr = header + offsetof(struct ipv6hdr, saddr);
+		out->ip.daddr = header + offsetof(struct ipv6hdr, daddr);
 		out->ip.plength = length - sizeof(*v6);
 		out->protocol = v6->nexthdr;
 	}
+	return true;
 }
 
 /* A packet that gets its header of version 6 only now: it begins with what shall be behind that. */
-void dtrace_packet_of_flow6(const struct sk_buff *skb, const struct sock *sk, const struct flowi6 *flow,
+bool dtrace_packet_of_flow6(const struct sk_buff *skb, const struct sock *sk, const struct flowi6 *flow,
 			    struct dtrace_packet *out)
 {
-	dtrace_packet_begin(skb, skb->sk ?: sk, out);
+	struct sk_buff copy;
+
+	if (!dtrace_packet_begin(skb, &copy, out) || get_kernel_nofault(out->protocol, &flow->flowi6_proto))
+		return false;
+	out->sk = copy.sk ?: sk;
 	out->ip.version = 6;
 	out->ip.saddr = &flow->saddr;
 	out->ip.daddr = &flow->daddr;
-	out->ip.plength = skb->len;
-	out->protocol = flow->flowi6_proto;
+	out->ip.plength = copy.len;
+	return true;
 }
 
-const struct net_device *dtrace_packet_device(const struct sk_buff *skb)
+/* False: there is no socket that can be read. `whole`: it is more than the few words that are kept before and after a connection. */
+static bool dtrace_sock_of(const struct sock *sk, int *state, bool *whole)
 {
-	return skb->dev;
+	unsigned char now;
+
+	if (!sk || get_kernel_nofault(now, (const unsigned char *)&sk->sk_state))
+		return false;
+	*state = now;
+	*whole = (1 << now) & ~(TCPF_TIME_WAIT | TCPF_NEW_SYN_RECV);
+	return true;
 }
 
-/* Sockets of version 6 get packets of version 4 too. */
-bool dtrace_packet_is_v4(const struct sk_buff *skb)
+/* Whether a whole socket is of this kind. */
+static bool dtrace_sock_is(const struct sock *sk, u16 type, u16 protocol)
 {
-	return skb->protocol == htons(ETH_P_IP);
+	u16 has_type, has_protocol;
+
+	return !get_kernel_nofault(has_type, &sk->sk_type) && has_type == type &&
+	       !get_kernel_nofault(has_protocol, &sk->sk_protocol) && has_protocol == protocol;
 }
 
 /* False: the socket is none of a connection, as the one by which the kernel refuses. */
 bool dtrace_tcp_of(const struct sock *sk, struct dtrace_tcp *out)
 {
+	int state;
+	bool whole;
+
 	*out = (struct dtrace_tcp) { .state = TCP_CLOSE };
-	if (!sk)
+	if (!dtrace_sock_of(sk, &state, &whole) || (whole && !dtrace_sock_is(sk, SOCK_STREAM, IPPROTO_TCP)))
 		return false;
-	if (sk_fullsock(sk)) {
-		if (sk->sk_type != SOCK_STREAM || sk->sk_protocol != IPPROTO_TCP)
-			return false;
-		out->whole = sk;
-	}
-	out->sk = sk;
-	out->state = sk->sk_state;
+	*out = (struct dtrace_tcp) { .sk = sk, .whole = whole ? sk : NULL, .state = state };
 	return true;
 }
 
 /* Whether what it sends was sent before. */
 bool dtrace_tcp_retransmits(const struct dtrace_tcp *tcp)
 {
-	return tcp->whole && inet_csk(tcp->sk)->icsk_retransmits;
+	u8 retransmits;
+
+	return tcp->whole && !get_kernel_nofault(retransmits, &inet_csk(tcp->sk)->icsk_retransmits) && retransmits;
 }
 
+/* What a header of TCP says; 0 if it cannot be read. */
 u8 dtrace_tcp_flags(const void *header)
 {
-	return tcp_flag_byte(header);
+	struct tcphdr tcp;
+
+	return get_kernel_nofault(tcp, header) ? 0 : tcp_flag_byte(&tcp);
 }
 
 u32 dtrace_tcp_seq(const void *header)
 {
-	return ntohl(((const struct tcphdr *)header)->seq);
+	struct tcphdr tcp;
+
+	return get_kernel_nofault(tcp, header) ? 0 : ntohl(tcp.seq);
 }
 
 /* Which side of a connection tells BPF by this that it stands. */
@@ -121,16 +162,22 @@ bool dtrace_tcp_was_active(int op)
 /* Whether this is the other side's last segment, for a connection without a socket that has not had it yet. */
 bool dtrace_tcp_ends(const struct sock *tw, const struct sk_buff *skb)
 {
-	u8 flags = TCP_SKB_CB(skb)->tcp_flags & (TCPHDR_FIN | TCPHDR_SYN | TCPHDR_RST | TCPHDR_ACK);
+	const u8 mask = TCPHDR_FIN | TCPHDR_SYN | TCPHDR_RST | TCPHDR_ACK;
+	struct tcp_skb_cb segment;
+	unsigned char substate;
+	u32 next;
 
-	return READ_ONCE(inet_twsk(tw)->tw_substate) == TCP_FIN_WAIT2 && flags == (TCPHDR_FIN | TCPHDR_ACK) &&
-	       TCP_SKB_CB(skb)->end_seq == tcp_twsk(tw)->tw_rcv_nxt + 1;
+	return !get_kernel_nofault(segment, TCP_SKB_CB(skb)) &&
+	       !get_kernel_nofault(substate, (const unsigned char *)&inet_twsk(tw)->tw_substate) &&
+	       !get_kernel_nofault(next, &tcp_twsk(tw)->tw_rcv_nxt) && substate == TCP_FIN_WAIT2 &&
+	       (segment.tcp_flags & mask) == (TCPHDR_FIN | TCPHDR_ACK) && segment.end_seq == next + 1;
 }
 
 /* The socket, if it is one of UDP. */
 const struct sock *dtrace_udp_of(const struct sock *sk)
 {
-	if (!sk || !sk_fullsock(sk) || sk->sk_type != SOCK_DGRAM)
-		return NULL;
-	return sk->sk_protocol == IPPROTO_UDP ? sk : NULL;
+	int state;
+	bool whole;
+
+	return dtrace_sock_of(sk, &state, &whole) && whole && dtrace_sock_is(sk, SOCK_DGRAM, IPPROTO_UDP) ? sk : NULL;
 }

@@ -3,7 +3,7 @@
 
 /*
  * Packets, segments and sockets, as the places of sys/places/net.rs pass them; net.c holds the bodies, which run in probe
- * context: they load only what the network stack, which is at that very place, keeps alive.
+ * context and read whatever address they are given.
  */
 #ifndef _DTRACE_NET_H
 #define _DTRACE_NET_H
@@ -37,6 +37,8 @@ struct dtrace_tcp {
 
 struct dtrace_packet {
 	const struct sk_buff *skb;
+	/* Where it came from or goes to. */
+	const struct net_device *device;
 	/* Whose packet it is, if anybody's. */
 	const struct sock *sk;
 	/* The header behind the one of struct dtrace_ip, and what it is (IPPROTO_*). */
@@ -45,11 +47,9 @@ struct dtrace_packet {
 	struct dtrace_ip ip;
 };
 
-void dtrace_packet_of(const struct sk_buff *skb, const struct sock *sk, struct dtrace_packet *out);
-void dtrace_packet_of_flow6(const struct sk_buff *skb, const struct sock *sk, const struct flowi6 *flow,
+bool dtrace_packet_of(const struct sk_buff *skb, const struct sock *sk, struct dtrace_packet *out);
+bool dtrace_packet_of_flow6(const struct sk_buff *skb, const struct sock *sk, const struct flowi6 *flow,
 			    struct dtrace_packet *out);
-const struct net_device *dtrace_packet_device(const struct sk_buff *skb);
-bool dtrace_packet_is_v4(const struct sk_buff *skb);
 
 bool dtrace_tcp_of(const struct sock *sk, struct dtrace_tcp *out);
 bool dtrace_tcp_retransmits(const struct dtrace_tcp *tcp);

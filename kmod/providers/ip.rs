@@ -48,16 +48,17 @@ pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
 }
 
 fn sent(passage: &Passage<'_>) {
-    packet(passage, SEND, &net::sent(passage.call));
+    packet(passage, SEND, net::sent(passage.call));
 }
 
 fn received(passage: &Passage<'_>) {
-    if let Some(received) = net::received(passage.call) {
-        packet(passage, RECEIVE, &received);
-    }
+    packet(passage, RECEIVE, net::received(passage.call));
 }
 
-fn packet(passage: &Passage<'_>, probe: usize, packet: &Packet) {
+fn packet(passage: &Passage<'_>, probe: usize, packet: Option<Packet>) {
+    let Some(packet) = packet else {
+        return;
+    };
     let words = [
         packet.skb(),
         packet.sock(),

@@ -57,7 +57,7 @@ static SOURCES: [Source; 12] = [
     Source::new(net::OUT, OUT, |p| sent(p, net::segment_out(p.call))),
     Source::new(net::XMIT6, OUT, |p| sent(p, net::segment_xmit6(p.call))),
     Source::new(net::SEGMENT[0], &[RECEIVE], |p| {
-        received(p, Some(net::segment4(p.call)))
+        received(p, net::segment4(p.call))
     }),
     Source::new(net::SEGMENT[1], &[RECEIVE], |p| {
         received(p, net::segment6(p.call))
@@ -66,7 +66,7 @@ static SOURCES: [Source; 12] = [
         received(p, net::handshake(p.call))
     }),
     Source::new(net::LATE, &[RECEIVE, STATE_CHANGE], |p| {
-        received(p, Some(net::late(p.call)));
+        received(p, net::late(p.call));
         changed(p, net::last(p.call));
     }),
     Source::new(net::LEAVES, &[STATE_CHANGE], |p| {

@@ -50,16 +50,17 @@ pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
 }
 
 fn sent(passage: &Passage<'_>) {
-    if let Some(sent) = net::datagram_out(passage.call) {
-        datagram(passage, SEND, &sent);
-    }
+    datagram(passage, SEND, net::datagram_out(passage.call));
 }
 
 fn received(passage: &Passage<'_>) {
-    datagram(passage, RECEIVE, &net::datagram(passage.call));
+    datagram(passage, RECEIVE, net::datagram(passage.call));
 }
 
-fn datagram(passage: &Passage<'_>, probe: usize, datagram: &Datagram) {
+fn datagram(passage: &Passage<'_>, probe: usize, datagram: Option<Datagram>) {
+    let Some(datagram) = datagram else {
+        return;
+    };
     let packet = &datagram.packet;
     let words = [
         packet.skb(),

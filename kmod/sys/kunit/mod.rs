@@ -11,6 +11,7 @@ mod code;
 mod cpu;
 mod lists;
 mod memory;
+mod places;
 mod time;
 
 use super::arena::{Arena, Strings};

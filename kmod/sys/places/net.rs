@@ -7,6 +7,8 @@
 //! found sound comes out of one. What this machine sends itself, other than what it forwards, passes another before, where it
 //! is still known whose it is. Of what TCP receives no function sees all: a segment goes its way by the
 //! state of its connection.
+//!
+//! What a place passes is read as any address is, by `bindings/net.c`: where the argument is none, there is no event.
 
 use super::{At, Call};
 use crate::bindings;
@@ -15,13 +17,14 @@ use crate::bindings;
 pub struct Packet(bindings::dtrace_packet);
 
 impl Packet {
-    /// Behind `skb`, and `sk` if the place knows whose it is.
+    /// Behind `skb`, and `sk` if the place knows whose it is. `None`: no packet is there.
     #[inline]
-    fn new(skb: u64, sk: u64) -> Self {
+    fn new(skb: u64, sk: u64) -> Option<Self> {
         let mut packet = bindings::dtrace_packet::default();
-        // SAFETY: Both are alive, for the place that passes them is at work on them; the network header is there.
-        unsafe { bindings::dtrace_packet_of(skb as *const _, sk as *const _, &mut packet) };
-        Self(packet)
+        // SAFETY: It takes any addresses.
+        let is =
+            unsafe { bindings::dtrace_packet_of(skb as *const _, sk as *const _, &mut packet) };
+        is.then_some(Self(packet))
     }
 
     /// The address of its `sk_buff`.
@@ -54,8 +57,7 @@ impl Packet {
     /// The address of the device that it came from or goes to.
     #[inline]
     pub fn device(&self) -> u64 {
-        // SAFETY: The packet is alive, as long as `self` is.
-        unsafe { bindings::dtrace_packet_device(self.0.skb) as u64 }
+        self.0.device as u64
     }
 
     /// The address of what is behind its header.
@@ -75,10 +77,10 @@ pub const SENT: [At; 2] = [
     At::Entry(&[c"ip6_finish_output2"]),
 ];
 
-/// The packet.
+/// The packet. It names its socket itself: the function is called with one, but does nothing with it.
 #[inline]
-pub fn sent(call: &Call<'_>) -> Packet {
-    Packet::new(call.word(2), call.word(1))
+pub fn sent(call: &Call<'_>) -> Option<Packet> {
+    Packet::new(call.word(2), 0)
 }
 
 /// A packet was looked at that has come from a device.
@@ -90,10 +92,7 @@ pub const RECEIVED: [At; 2] = [
 /// The packet, if it is sound.
 #[inline]
 pub fn received(call: &Call<'_>) -> Option<Packet> {
-    match call.word(0) {
-        0 => None,
-        skb => Some(Packet::new(skb, 0)),
-    }
+    Packet::new(call.word(0), 0)
 }
 
 /// A protocol of this machine hands a packet of version 4 to IP.
@@ -105,11 +104,9 @@ pub const OUT6: At = At::NestedEntry([c"ip6_local_out", c"__ip6_local_out"]);
 /// TCP hands a segment to IP of version 6, which has to write a header.
 pub const XMIT6: At = At::Entry(&[c"ip6_xmit"]);
 
-/// The packet of [`OUT`] or [`OUT6`].
+/// The packet of [`OUT`] or [`OUT6`]. It names its socket itself: the one that the function is called with is for the packet filter.
 #[inline]
-fn out(call: &Call<'_>) -> Packet {
-    // The socket that the function is called with is for the packet filter. A kernel without one does not look at it, and
-    // then a compiler need not pass it: what stands in its place may be anything. The packet has its own.
+fn out(call: &Call<'_>) -> Option<Packet> {
     Packet::new(call.word(2), 0)
 }
 
@@ -128,7 +125,7 @@ impl End {
     #[inline]
     fn new(sk: *const bindings::sock) -> Self {
         let mut tcp = bindings::dtrace_tcp::default();
-        // SAFETY: The socket is alive, as a packet's owner or what a place is at work on; there may be none.
+        // SAFETY: It takes any address.
         unsafe { bindings::dtrace_tcp_of(sk, &mut tcp) };
         Self(tcp)
     }
@@ -164,10 +161,18 @@ impl Segment {
         Self { packet, end }
     }
 
+    /// The packet, if it is one of TCP.
+    #[inline]
+    fn of(packet: Packet) -> Option<Self> {
+        packet
+            .is(bindings::DTRACE_NET_TCP)
+            .then(|| Self::new(packet))
+    }
+
     /// Whether these flags are set and those not.
     #[inline]
     fn has(&self, set: u32, unset: u32) -> bool {
-        // SAFETY: The packet is alive and has a header of TCP.
+        // SAFETY: It takes any address.
         let flags = u32::from(unsafe { bindings::dtrace_tcp_flags(self.packet.0.transport) });
         flags & (set | unset) == set
     }
@@ -175,7 +180,7 @@ impl Segment {
     /// Whether it asks for a connection, and for the first time.
     #[inline]
     pub fn requests(&self) -> bool {
-        // SAFETY: The connection is alive.
+        // SAFETY: The socket is any address.
         let again = || unsafe { bindings::dtrace_tcp_retransmits(&self.end.0) };
         self.has(bindings::DTRACE_NET_SYN, bindings::DTRACE_NET_ACK) && !again()
     }
@@ -184,7 +189,7 @@ impl Segment {
     #[inline]
     pub fn refuses(&self) -> bool {
         let refusal = bindings::DTRACE_NET_RST | bindings::DTRACE_NET_ACK;
-        // SAFETY: The packet is alive and has a header of TCP.
+        // SAFETY: It takes any address.
         let sequence = || unsafe { bindings::dtrace_tcp_seq(self.packet.0.transport) };
         self.end.0.whole.is_null() && self.has(refusal, 0) && sequence() == 0
     }
@@ -193,18 +198,15 @@ impl Segment {
 /// The segment that TCP sends by [`OUT`], if it is one.
 #[inline]
 pub fn segment_out(call: &Call<'_>) -> Option<Segment> {
-    let packet = out(call);
-    packet
-        .is(bindings::DTRACE_NET_TCP)
-        .then(|| Segment::new(packet))
+    out(call).and_then(Segment::of)
 }
 
 /// The segment that TCP sends by [`XMIT6`], if it is one.
 #[inline]
 pub fn segment_xmit6(call: &Call<'_>) -> Option<Segment> {
     let mut packet = bindings::dtrace_packet::default();
-    // SAFETY: They are alive, for the place that passes them is at work on them.
-    unsafe {
+    // SAFETY: It takes any addresses.
+    let is = unsafe {
         bindings::dtrace_packet_of_flow6(
             call.word(1) as *const _,
             call.word(0) as *const _,
@@ -212,10 +214,7 @@ pub fn segment_xmit6(call: &Call<'_>) -> Option<Segment> {
             &mut packet,
         )
     };
-    let packet = Packet(packet);
-    packet
-        .is(bindings::DTRACE_NET_TCP)
-        .then(|| Segment::new(packet))
+    is.then_some(Packet(packet)).and_then(Segment::of)
 }
 
 /// A connection, or who waits for one, gets a segment, by each version.
@@ -226,16 +225,14 @@ pub const SEGMENT: [At; 2] = [
 
 /// The segment of version 4.
 #[inline]
-pub fn segment4(call: &Call<'_>) -> Segment {
-    Segment::new(Packet::new(call.word(1), call.word(0)))
+pub fn segment4(call: &Call<'_>) -> Option<Segment> {
+    Packet::new(call.word(1), call.word(0)).map(Segment::new)
 }
 
-/// The segment of version 6. One of version 4 goes on to that version's place.
+/// The segment of version 6. Sockets of that version get segments of version 4 too, which go on to that version's place.
 #[inline]
 pub fn segment6(call: &Call<'_>) -> Option<Segment> {
-    // SAFETY: The packet is alive.
-    let v4 = unsafe { bindings::dtrace_packet_is_v4(call.word(1) as *const _) };
-    (!v4).then(|| segment4(call))
+    segment4(call).filter(|segment| segment.packet.0.ip.version != 4)
 }
 
 /// A connection that is asked for, but not accepted yet, gets a segment.
@@ -244,7 +241,10 @@ pub const HANDSHAKE: At = At::Entry(&[c"tcp_check_req"]);
 /// The segment. With TCP Fast Open the connection has got it already.
 #[inline]
 pub fn handshake(call: &Call<'_>) -> Option<Segment> {
-    (!call.flag(3)).then(|| Segment::new(Packet::new(call.word(1), call.word(2))))
+    match call.flag(3) {
+        true => None,
+        false => Packet::new(call.word(1), call.word(2)).map(Segment::new),
+    }
 }
 
 /// A connection that has ended, but may not be forgotten yet, gets a segment.
@@ -252,15 +252,15 @@ pub const LATE: At = At::Entry(&[c"tcp_timewait_state_process"]);
 
 /// The segment.
 #[inline]
-pub fn late(call: &Call<'_>) -> Segment {
-    Segment::new(Packet::new(call.word(1), call.word(0)))
+pub fn late(call: &Call<'_>) -> Option<Segment> {
+    Packet::new(call.word(1), call.word(0)).map(Segment::new)
 }
 
 /// The end that has nothing to wait for any more but segments that are late, by this one.
 #[inline]
 pub fn last(call: &Call<'_>) -> Option<(End, i32)> {
     let (sk, skb) = (call.word(0) as *const _, call.word(1) as *const _);
-    // SAFETY: Both are alive; the place is that of connections which have ended.
+    // SAFETY: It takes any addresses.
     let ends = unsafe { bindings::dtrace_tcp_ends(sk, skb) };
     ends.then(|| End::waiting(sk))
 }
@@ -284,7 +284,10 @@ pub const ANSWERED: [At; 2] = [
 /// The segment, if it was for no connection; of one that has it was told of before.
 #[inline]
 pub fn answered(call: &Call<'_>) -> Option<Segment> {
-    (call.word(0) == 0).then(|| Segment::new(Packet::new(call.word(1), 0)))
+    match call.word(0) {
+        0 => Packet::new(call.word(1), 0).map(Segment::new),
+        _ => None,
+    }
 }
 
 /// A connection stands.
@@ -294,13 +297,10 @@ pub const ESTABLISHED: At = At::Entry(&[c"tcp_init_transfer"]);
 /// whether this machine asked for it.
 #[inline]
 pub fn established(call: &Call<'_>) -> Option<(Segment, bool)> {
-    let skb = match call.word(2) {
-        0 => return None,
-        skb => skb,
-    };
     // SAFETY: No preconditions.
     let active = unsafe { bindings::dtrace_tcp_was_active(call.int(1)) };
-    Some((Segment::new(Packet::new(skb, call.word(0))), active))
+    let packet = Packet::new(call.word(2), call.word(0))?;
+    Some((Segment::new(packet), active))
 }
 
 /// A connection is reset.
@@ -309,11 +309,7 @@ pub const RESET: At = At::Entry(&[c"tcp_reset"]);
 /// The segment that resets, if this machine has asked for the connection and had no answer yet.
 #[inline]
 pub fn reset(call: &Call<'_>) -> Option<Segment> {
-    let skb = call.word(1);
-    if skb == 0 {
-        return None;
-    }
-    let segment = Segment::new(Packet::new(skb, call.word(0)));
+    let segment = Segment::new(Packet::new(call.word(1), call.word(0))?);
     let asked = segment.end.0.state == bindings::DTRACE_NET_SYN_SENT as i32;
     asked.then_some(segment)
 }
@@ -343,7 +339,7 @@ pub struct Datagram {
 impl Datagram {
     #[inline]
     fn new(packet: Packet) -> Self {
-        // SAFETY: The socket is alive, as the packet's owner; there may be none.
+        // SAFETY: It takes any address.
         let sock = unsafe { bindings::dtrace_udp_of(packet.0.sk) } as u64;
         Self { packet, sock }
     }
@@ -352,7 +348,7 @@ impl Datagram {
 /// The datagram that is sent by [`OUT`] or [`OUT6`], if it is one.
 #[inline]
 pub fn datagram_out(call: &Call<'_>) -> Option<Datagram> {
-    let datagram = Datagram::new(out(call));
+    let datagram = Datagram::new(out(call)?);
     // Of version 6, other headers may stand between.
     let udp = datagram.sock != 0 || datagram.packet.is(bindings::DTRACE_NET_UDP);
     udp.then_some(datagram)
@@ -363,6 +359,6 @@ pub const DATAGRAM: At = At::Entry(&[c"__udp_enqueue_schedule_skb"]);
 
 /// The datagram.
 #[inline]
-pub fn datagram(call: &Call<'_>) -> Datagram {
-    Datagram::new(Packet::new(call.word(1), call.word(0)))
+pub fn datagram(call: &Call<'_>) -> Option<Datagram> {
+    Packet::new(call.word(1), call.word(0)).map(Datagram::new)
 }
