@@ -13,7 +13,6 @@
 //! | `@args: …` | words for dtrace's command line, as bash reads them | none |
 //! | `@status: N` | the exit status | 0 |
 //! | `@limit: N` | seconds it may take | 30 |
-//! | `@stock: WHY` | only the distribution's kernel can run it | the debug kernel as well |
 //! | `@last: WHY` | no other case can run in the machine afterwards | the next one does |
 //! | `@debug: quick` | it belongs to what `make test` runs on the debug kernel | it does not |
 
@@ -39,8 +38,6 @@ pub struct Case {
     pub command: String,
     /// How long it may take.
     pub limit: Duration,
-    /// Left out on the debug kernel.
-    pub stock: bool,
     last: bool,
     /// Whether it belongs to what every run of the tests does on the debug kernel.
     pub quick: bool,
@@ -84,7 +81,6 @@ impl Case {
         Ok(Self {
             command: command(path, header(&source, "args").unwrap_or("")),
             limit: Duration::from_secs(number("limit", LIMIT)?),
-            stock: header(&source, "stock").is_some(),
             last: header(&source, "last").is_some(),
             status: i32::try_from(number("status", 0)?)
                 .map_err(|_| fail("@status: too large".to_owned()))?,
@@ -207,7 +203,6 @@ mod tests {
             name: "area/name".to_owned(),
             command: String::new(),
             limit: Duration::from_secs(1),
-            stock: false,
             last: false,
             quick: false,
             status: 1,

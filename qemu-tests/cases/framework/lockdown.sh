@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 60
-# @stock: the debug kernel has no such lock
 # @last: a kernel that was locked down stays so
 # What root may still do in a kernel that keeps user memory from being written, and in one that keeps its secrets as well.
 level=/sys/kernel/security/lockdown

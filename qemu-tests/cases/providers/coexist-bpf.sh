@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# @stock: the debug kernel has no memory for a BPF program
 # BPF programs at the same function and tracepoint as ours, in all ways that there are for them: each sees every call, whoever comes or
 # goes first, and in the end nothing stays patched.
 t=/sys/kernel/tracing

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 240
-# @stock: the debug kernel has no memory for a BPF program
 # bpftrace and trace-cmd at the same function and system call as ours, one within another's time: each sees all calls of its time, in
 # all of its ways, whoever comes or goes first, and in the end nothing stays patched. What bpftrace can do at functions besides is in
 # coexist-bpf.

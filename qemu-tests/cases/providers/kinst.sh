@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# @stock: the debug kernel has no /proc/kcore
 # Single instructions: where a disassembler sees them begin there are probes, and nowhere else; registers, stack and count are those
 # of the calls; what is no instruction, or must not be stopped at, makes no probe; a module may go.
 t=/sys/kernel/tracing

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 60
-# @stock: the debug kernel has no control group of memory
 # Memory that is short: of a process in a control group with 12 MB that wants 24, so that pages are looked through, written to the swap
 # device and read back; and of the machine, which wants more free than there is.
 modprobe brd rd_nr=1 rd_size=65536
