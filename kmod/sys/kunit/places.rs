@@ -7,7 +7,6 @@ use kernel::prelude::*;
 
 #[kunit_tests(dtrace_places)]
 mod tests {
-    use super::*;
     use crate::sys::places::{net, Call};
     use core::ptr::from_ref;
 
