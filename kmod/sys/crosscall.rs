@@ -67,14 +67,16 @@ pub fn on_cpu(cpu: u32, f: &mut dyn FnMut(&Cpu)) -> Result {
 
 fn call(_lock: &HotplugLock, cpu: u32, f: &mut dyn FnMut(&CpuGuard)) -> Result {
     let mut call = Call { f, done: false };
+    // A number before 7.3.
+    #[allow(clippy::useless_conversion)]
+    let wait = true.into();
     // SAFETY: `run` gets the pointer to `call`, which outlives the call, since it waits.
     unsafe {
         bindings::smp_call_function_single(
             cpu as i32,
             Some(run),
             (&raw mut call).cast::<c_void>(),
-            // A number before 7.3.
-            true.into(),
+            wait,
         );
     }
     // The CPU can only be found taken by an NMI, and an interrupt does not come on top of one.

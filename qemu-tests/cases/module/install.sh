@@ -7,7 +7,11 @@ install=$(realpath ../../../scripts/install)
 built=$(cat /run/vm/module)
 export DTRACE_CACHE=${built%/build/*}
 modules=/usr/lib/modules/$(uname -r)
-case $modules in *-debug) export KERNEL=debug ;; esac
+# The kernel's build directory has its name, but that of the usual one.
+case $built in
+*/debug/modules/*) export KERNEL=debug ;;
+*/"$(uname -r)"/modules/*) KERNEL=$(uname -r) && export KERNEL ;;
+esac
 
 # The machine's root is not to be written to.
 for d in usr etc; do
