@@ -4,7 +4,6 @@
 //! Dynamic variables against a map: what is stored is found until it is deleted, every refusal is counted once, and no
 //! chunk is lost, given twice, or used again while a CPU may be looking at it.
 
-use dtrace_engine::mem::shared::Shared;
 use dtrace_engine::var::dynamic::{Dropped, Dynamics, Inside, Recent};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::Ordering::Relaxed;
@@ -92,17 +91,15 @@ impl Space<'_> {
 
     fn store(&mut self, cpu: usize, key: &[u64], value: u64) {
         let d = self.dynamics;
-        let write = |values: &Shared, at: usize| {
-            let word = values.u64(at).expect("a value within the block");
-            word.store(value, Relaxed);
-        };
         let stored = match d.find(key) {
             Some(chunk) => Ok(chunk),
-            None => d.insert(cpu, &mut self.cpus[cpu].free, key, write),
+            None => d.insert(cpu, &mut self.cpus[cpu].free, key, value),
         };
         match stored {
             Ok(chunk) => {
-                write(d.values(), d.value_of(chunk));
+                let word = d.values().u64(d.value_of(chunk));
+                word.expect("a value within the block")
+                    .store(value, Relaxed);
                 self.used_again(cpu, chunk);
                 self.known.insert(key.to_vec(), (value, chunk));
                 let chunks: BTreeSet<u32> = self.known.values().map(|(_, chunk)| *chunk).collect();
@@ -209,7 +206,7 @@ impl Space<'_> {
             for word in 0..=self.chunks as u64 {
                 let key = [1 << 40 | word, number as u64];
                 let free = &mut cpu.free;
-                if let Ok(chunk) = self.dynamics.insert(number, free, &key, |_, _| ()) {
+                if let Ok(chunk) = self.dynamics.insert(number, free, &key, 0) {
                     assert!(all.insert(chunk), "{chunk} is given twice");
                 }
             }

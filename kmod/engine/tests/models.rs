@@ -236,10 +236,7 @@ impl Variables {
 
     fn assign(&self, cpu: usize, key: &[u64; 2]) -> bool {
         self.firing(cpu, |free| {
-            let init = |values: &dtrace_engine::mem::shared::Shared, at: usize| {
-                values.u64(at).expect("a value").store(key[1], Relaxed);
-            };
-            self.space.insert(cpu, free, key, init).is_ok()
+            self.space.insert(cpu, free, key, key[1]).is_ok()
         })
     }
 

@@ -12,7 +12,6 @@ use super::program::{Dyn, Static};
 use crate::buf::copy;
 use crate::error::Trap;
 use crate::machine::Machine;
-use crate::mem::shared::Shared;
 use crate::var::addr::{self, Region};
 use crate::var::dynamic::{Assigned, Dynamics, NAMES};
 use crate::var::statics::NULL;
@@ -266,12 +265,7 @@ impl<M: Machine> Env<'_, M> {
                 let Vm { key, free, .. } = &mut *self.vm;
                 let key = key.get(..n).unwrap_or(&[]);
                 let first = first_word(var, value);
-                let init = |values: &Shared, at: usize| {
-                    if let Some(to) = values.u64(at) {
-                        to.store(first, Ordering::Relaxed);
-                    }
-                };
-                dynamics.insert(self.at.cpu, free, key, init).ok()
+                dynamics.insert(self.at.cpu, free, key, first).ok()
             }
         })
     }

@@ -43,15 +43,11 @@ impl Amount {
 
     #[inline(always)]
     fn get<M: Machine>(self, m: &M, at: At, locals: &mut Locals<'_>) -> u64 {
-        // What is most often aggregated is told apart first.
-        if let Self::Since(from, local) = self {
-            return soon(m, at, from).wrapping_sub(locals.load(local));
-        }
         match self {
+            Self::Since(from, local) => soon(m, at, from).wrapping_sub(locals.load(local)),
             Self::Quick(var) => soon(m, at, var),
             Self::Local(local) => locals.load(local),
             Self::Const(value) => value,
-            Self::Since(..) => 0,
         }
     }
 }

@@ -327,7 +327,7 @@ impl Dynamics {
         bucket.store(version | u64::from(head), Ordering::Release);
     }
 
-    /// Makes the variable with `key`, whose value `init` writes, unless it exists: then returns its chunk. `free` is the
+    /// Makes the variable with `key`, whose value begins with `first`, unless it exists: then returns its chunk. `free` is the
     /// private list of CPU `cpu`.
     #[inline(never)]
     pub fn insert(
@@ -335,7 +335,7 @@ impl Dynamics {
         cpu: usize,
         free: &mut u32,
         key: &[u64],
-        init: impl FnOnce(&Shared, usize),
+        first: u64,
     ) -> Result<u32, Dropped> {
         if key.len() > self.key_words() {
             self.drops.full.fetch_add(1, Ordering::Relaxed);
@@ -351,7 +351,7 @@ impl Dynamics {
             }
             its_len.store(key.len() as u64, Ordering::Release);
         }
-        init(&self.values, self.value_of(chunk));
+        self.set_word(chunk, first);
 
         let Some(was) = self.lock(bucket) else {
             self.give_back(free, chunk);

@@ -16,7 +16,6 @@
 //! - A space puts aside only what it can spare ([`SPARE`]): of a small one every chunk counts.
 
 use super::{Dropped, Dynamics};
-use crate::mem::shared::Shared;
 use core::sync::atomic::Ordering;
 
 /// How many names a CPU remembers the last thread-locals of; a power of two.
@@ -104,12 +103,7 @@ impl Dynamics {
         recent: &mut Recent,
         first: u64,
     ) -> Assigned {
-        let init = |values: &Shared, at: usize| {
-            if let Some(to) = values.u64(at) {
-                to.store(first, Ordering::Relaxed);
-            }
-        };
-        match self.insert(cpu, free, &key, init) {
+        match self.insert(cpu, free, &key, first) {
             Ok(chunk) => {
                 self.note(chunk, recent);
                 Assigned::Made(chunk)
@@ -324,7 +318,7 @@ mod tests {
         let mut made = 0;
         let [Cpu { free, .. }, Cpu { free: other, .. }] = &mut cpus;
         for list in [free, other] {
-            while d.insert(0, list, &[2, made], |_, _| {}) != Err(Dropped) {
+            while d.insert(0, list, &[2, made], 0) != Err(Dropped) {
                 made += 1;
             }
         }

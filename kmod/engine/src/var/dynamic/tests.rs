@@ -6,15 +6,13 @@
 use super::*;
 
 fn store(d: &Dynamics, cpu: usize, free: &mut u32, key: &[u64], value: u64) -> bool {
-    let init = |values: &Shared, at: usize| {
-        values.u64(at).unwrap().store(value, Ordering::Relaxed);
-    };
     match d
         .find(key)
-        .map_or_else(|| d.insert(cpu, free, key, init), Ok)
+        .map_or_else(|| d.insert(cpu, free, key, value), Ok)
     {
         Ok(chunk) => {
-            init(d.values(), d.value_of(chunk));
+            let word = d.values().u64(d.value_of(chunk)).unwrap();
+            word.store(value, Ordering::Relaxed);
             true
         }
         Err(Dropped) => false,
