@@ -38,7 +38,8 @@ static bool dtrace_packet_begin(const struct sk_buff *skb, struct sk_buff *copy,
 	*out = (struct dtrace_packet) {
 		.skb = skb,
 		.device = copy->dev,
-		.transport = skb_transport_header(copy),
+		/* As skb_transport_header(), which warns where there is none. */
+		.transport = copy->head + copy->transport_header,
 	};
 	return true;
 }
@@ -96,12 +97,15 @@ bool dtrace_packet_of_flow6(const struct sk_buff *skb, const struct sock *sk, co
 	return true;
 }
 
-/* False: there is no socket that can be read. `whole`: it is more than the few words that are kept before and after a connection. */
+/*
+ * False: there is no socket that can be read. `whole`, as sk_fullsock() has it: it is more than the few words that are kept before and
+ * after a connection.
+ */
 static bool dtrace_sock_of(const struct sock *sk, int *state, bool *whole)
 {
 	unsigned char now;
 
-	if (!sk || get_kernel_nofault(now, (const unsigned char *)&sk->sk_state))
+	if (!sk || get_kernel_nofault(now, (const unsigned char *)&sk->sk_state) || now >= TCP_MAX_STATES)
 		return false;
 	*state = now;
 	*whole = (1 << now) & ~(TCPF_TIME_WAIT | TCPF_NEW_SYN_RECV);

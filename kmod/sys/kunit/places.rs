@@ -32,6 +32,13 @@ mod tests {
         }
     }
 
+    /// It can be read, but is in no state that sockets have.
+    #[test]
+    fn what_is_no_socket_is_no_event() {
+        let ones = [u64::MAX; 128];
+        assert!(net::state(&call(&[from_ref(&ones) as u64, 0, 0, 0])).is_none());
+    }
+
     /// The packet's buffer is nowhere.
     #[test]
     fn a_packet_without_a_header_is_no_event() {

@@ -223,16 +223,23 @@ pub const SEGMENT: [At; 2] = [
     At::Entry(&[c"tcp_v6_do_rcv"]),
 ];
 
+/// What a function is called with that does something with a socket and, after it, a packet.
+#[inline]
+fn of_socket(call: &Call<'_>) -> Option<Packet> {
+    Packet::new(call.word(1), call.word(0))
+}
+
 /// The segment of version 4.
 #[inline]
 pub fn segment4(call: &Call<'_>) -> Option<Segment> {
-    Packet::new(call.word(1), call.word(0)).map(Segment::new)
+    of_socket(call).map(Segment::new)
 }
 
 /// The segment of version 6. Sockets of that version get segments of version 4 too, which go on to that version's place.
 #[inline]
 pub fn segment6(call: &Call<'_>) -> Option<Segment> {
-    segment4(call).filter(|segment| segment.packet.0.ip.version != 4)
+    let packet = of_socket(call).filter(|packet| packet.0.ip.version != 4);
+    packet.map(Segment::new)
 }
 
 /// A connection that is asked for, but not accepted yet, gets a segment.
@@ -253,7 +260,7 @@ pub const LATE: At = At::Entry(&[c"tcp_timewait_state_process"]);
 /// The segment.
 #[inline]
 pub fn late(call: &Call<'_>) -> Option<Segment> {
-    Packet::new(call.word(1), call.word(0)).map(Segment::new)
+    of_socket(call).map(Segment::new)
 }
 
 /// The end that has nothing to wait for any more but segments that are late, by this one.
@@ -309,7 +316,7 @@ pub const RESET: At = At::Entry(&[c"tcp_reset"]);
 /// The segment that resets, if this machine has asked for the connection and had no answer yet.
 #[inline]
 pub fn reset(call: &Call<'_>) -> Option<Segment> {
-    let segment = Segment::new(Packet::new(call.word(1), call.word(0))?);
+    let segment = Segment::new(of_socket(call)?);
     let asked = segment.end.0.state == bindings::DTRACE_NET_SYN_SENT as i32;
     asked.then_some(segment)
 }
@@ -360,5 +367,5 @@ pub const DATAGRAM: At = At::Entry(&[c"__udp_enqueue_schedule_skb"]);
 /// The datagram.
 #[inline]
 pub fn datagram(call: &Call<'_>) -> Option<Datagram> {
-    Packet::new(call.word(1), call.word(0)).map(Datagram::new)
+    of_socket(call).map(Datagram::new)
 }
