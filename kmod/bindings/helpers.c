@@ -369,6 +369,17 @@ void *dtrace_mem_alloc(size_t size)
 	return kvzalloc(size, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 }
 
+void dtrace_work_init(struct work_struct *work, work_func_t func)
+{
+	INIT_WORK(work, func);
+}
+
+/* On the long queue, since what is done there may wait for CPUs that come. */
+void dtrace_work_queue(struct work_struct *work)
+{
+	queue_work(system_long_wq, work);
+}
+
 void dtrace_periodic_init(struct delayed_work *work, work_func_t func)
 {
 	INIT_DELAYED_WORK(work, func);

@@ -16,7 +16,8 @@ use super::order::{self, Maker};
 use super::sample;
 use super::PRIVATE;
 use crate::framework::{Framework, ProbeRef, Registration};
-use crate::sys::perf::{Counters, Event, Every, Overflow, What};
+use crate::sys::hotplug::CpuState;
+use crate::sys::perf::{Counters, Event, Every, Overflow, Watch, What};
 use crate::sys::regs::Regs;
 use dtrace_uapi::types::{Attribute, Class, ProviderAttributes, Stability};
 use kernel::prelude::*;
@@ -153,7 +154,9 @@ impl Overflow for Sample {
 }
 
 /// The provider's own part.
-struct Cpc;
+struct Cpc {
+    cpus: Arc<CpuState<Watch<Sample>>>,
+}
 
 impl Maker for Cpc {
     type Running = Counters<Sample>;
@@ -178,11 +181,12 @@ impl Maker for Cpc {
 
     fn start(&self, probe: ProbeRef) -> Result<Self::Running> {
         let what = Order::from_cookie(probe.cookie()).what()?;
-        Counters::start(&what, Sample(probe))
+        Counters::start(&self.cpus, &what, Sample(probe))
     }
 }
 
 /// Registers the provider and creates the usual probes.
 pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
-    order::register(framework, Cpc, USUAL)
+    let cpus = Arc::new(CpuState::new()?, GFP_KERNEL)?;
+    order::register(framework, Cpc { cpus }, USUAL)
 }

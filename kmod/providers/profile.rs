@@ -14,7 +14,7 @@ use super::sample;
 use super::PRIVATE;
 use crate::framework::{Framework, ProbeRef, Registration};
 use crate::sys::hotplug::{CpuState, Everywhere};
-use crate::sys::perf::{CpuCounters, Event, Every, Overflow, What};
+use crate::sys::perf::{Counters, Event, Every, Overflow, Watch, What};
 use crate::sys::regs::Regs;
 use crate::sys::timer::{CpuTimers, OneTimer, Tick};
 use dtrace_uapi::types::{Attribute, Class, ProviderAttributes, Stability};
@@ -170,14 +170,14 @@ enum Running {
         _timers: Pin<KBox<Everywhere<CpuTimers<Sample>>>>,
     },
     Counters {
-        _counters: Pin<KBox<Everywhere<CpuCounters<Sample>>>>,
+        _counters: Counters<Sample>,
     },
 }
 
 /// The provider's own part.
 struct Profile {
     timers: Arc<CpuState<CpuTimers<Sample>>>,
-    counters: Arc<CpuState<CpuCounters<Sample>>>,
+    counters: Arc<CpuState<Watch<Sample>>>,
 }
 
 impl Maker for Profile {
@@ -214,10 +214,7 @@ impl Maker for Profile {
                 _timers: Everywhere::start(self.timers.clone(), CpuTimers::new(interval, sample)?)?,
             },
             Kind::Nmi => Running::Counters {
-                _counters: Everywhere::start(
-                    self.counters.clone(),
-                    CpuCounters::new(&rate.cycles(), sample)?,
-                )?,
+                _counters: Counters::start(&self.counters, &rate.cycles(), sample)?,
             },
         })
     }

@@ -17,6 +17,7 @@ pub mod arena;
 pub mod clock;
 pub mod control;
 pub mod crosscall;
+pub mod deferred;
 pub mod device;
 pub mod exports;
 pub mod file;

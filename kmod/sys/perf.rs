@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Counters of performance events, of the hardware's and of the kernel's own: one on every CPU that is online when they start
-//! ([`Counters`]), or also on those that come later ([`CpuCounters`]).
+//! Counters of performance events, of the hardware's and of the kernel's own: one on every CPU, also on those that come later.
 //!
 //! Whether the machine can count an event at all is known beforehand, whether a counter is free for it is not. A CPU that is
-//! switched off loses its counter; the kernel's events are so made. Where CPUs come the kernel's own events mostly cannot be started,
-//! as they wait for that to end, so that those have [`Counters`] alone.
+//! switched off loses its counter; the kernel's events are so made, and it gets another when it comes again. To start one may
+//! wait until CPUs have come, so that this is not done by who is told that one comes but soon after.
 
-use super::hotplug::PerCpu;
+use super::deferred::{Chore, Deferred};
+use super::hotplug::{CpuState, Everywhere, PerCpu};
 use super::regs::Regs;
 use crate::bindings;
 use core::ptr::null_mut;
-use core::sync::atomic::{AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
+use kernel::sync::{new_mutex, Arc, Mutex};
 
 /// An event that has a name.
 #[derive(Clone, Copy)]
@@ -144,97 +145,66 @@ impl<H: Overflow> Hook<H> {
     }
 }
 
-/// Running counters. Dropping them stops them.
-pub struct Counters<H: Overflow> {
-    events: KVVec<*mut bindings::perf_event>,
+/// A CPU's counter.
+#[derive(Default)]
+struct Slot {
+    /// Null where none runs.
+    event: AtomicPtr<bindings::perf_event>,
+    /// The CPU has come since that was started.
+    stale: AtomicBool,
+}
+
+/// The counters of all CPUs.
+#[pin_data(PinnedDrop)]
+struct Slots<H: Overflow> {
+    what: bindings::dtrace_perf_event,
+    slots: KVVec<Slot>,
     // Outlives the events, which are stopped first.
     hook: KBox<Hook<H>>,
+    /// Whether all CPUs had theirs once; held by who starts and stops them.
+    #[pin]
+    begun: Mutex<bool>,
 }
 
-// SAFETY: The events are started and stopped from anywhere; the handler is `Sync`.
-unsafe impl<H: Overflow> Send for Counters<H> {}
+// SAFETY: The events are started and stopped from anywhere, under the lock; the handler is `Sync`.
+unsafe impl<H: Overflow> Send for Slots<H> {}
 // SAFETY: As above.
-unsafe impl<H: Overflow> Sync for Counters<H> {}
+unsafe impl<H: Overflow> Sync for Slots<H> {}
 
-impl<H: Overflow> Counters<H> {
-    /// Starts them, on all CPUs or on none.
-    pub fn start(what: &What, handler: H) -> Result<Self> {
-        let raw = what.raw();
-        let mut this = Self {
-            events: KVVec::new(),
-            hook: Hook::new(handler)?,
-        };
-        // SAFETY: No preconditions.
-        let cpus = unsafe { bindings::dtrace_nr_cpus() };
-        this.events.reserve(cpus as usize, GFP_KERNEL)?;
-        for cpu in 0..cpus {
+impl<H: Overflow> Slots<H> {
+    /// Gives every CPU its counter for the first time.
+    fn begin(&self) -> Result {
+        let mut begun = self.begun.lock();
+        let mut result = Ok(());
+        self.complete(|_, error| result = Err(error));
+        *begun = result.is_ok();
+        result
+    }
+
+    /// Starts what CPUs that are online lack. One that cannot be started is told to `failed`.
+    fn complete(&self, mut failed: impl FnMut(u32, Error)) {
+        for (cpu, slot) in (0u32..).zip(self.slots.iter()) {
+            if slot.stale.swap(false, Ordering::Relaxed) {
+                slot.stop();
+            }
             // SAFETY: No preconditions.
-            if unsafe { bindings::dtrace_cpu_online(cpu) } {
-                // SAFETY: The hook is in its box until the event has been stopped, by drop.
-                let event = unsafe { this.hook.start(cpu, &raw) }?;
-                // There is room.
-                this.events
-                    .push_within_capacity(event)
-                    .map_err(|_| ENOMEM)?;
+            let online = unsafe { bindings::dtrace_cpu_online(cpu) };
+            if online && slot.event.load(Ordering::Relaxed).is_null() {
+                // SAFETY: The hook is in its box until the event has been stopped, by `Slot::stop`.
+                match unsafe { self.hook.start(cpu, &self.what) } {
+                    Ok(event) => slot.event.store(event, Ordering::Relaxed),
+                    // It goes at this moment.
+                    Err(error) if error == ENODEV => {}
+                    Err(error) => failed(cpu, error),
+                }
             }
         }
-        Ok(this)
     }
 }
 
-impl<H: Overflow> Drop for Counters<H> {
-    fn drop(&mut self) {
-        for event in &self.events {
-            // SAFETY: The event was started, and is stopped once.
-            unsafe { bindings::dtrace_perf_stop(*event) };
-        }
-    }
-}
-
-/// A counter on every CPU, for [`Everywhere`](super::hotplug::Everywhere): of the processor's events and of `CpuClock`.
-pub struct CpuCounters<H: Overflow> {
-    what: bindings::dtrace_perf_event,
-    // Null where none runs.
-    events: KVVec<AtomicPtr<bindings::perf_event>>,
-    hook: KBox<Hook<H>>,
-}
-
-// SAFETY: The events are started and stopped by the hotplug core, one call at a time; the handler is `Sync`.
-unsafe impl<H: Overflow> Send for CpuCounters<H> {}
-// SAFETY: As above.
-unsafe impl<H: Overflow> Sync for CpuCounters<H> {}
-
-impl<H: Overflow> CpuCounters<H> {
-    /// Counters that do not run yet.
-    pub fn new(what: &What, handler: H) -> Result<Self> {
-        // SAFETY: No preconditions.
-        let cpus = unsafe { bindings::dtrace_nr_cpus() };
-        let mut events = KVVec::with_capacity(cpus as usize, GFP_KERNEL)?;
-        for _ in 0..cpus {
-            events.push(AtomicPtr::new(null_mut()), GFP_KERNEL)?;
-        }
-        Ok(Self {
-            what: what.raw(),
-            events,
-            hook: Hook::new(handler)?,
-        })
-    }
-}
-
-impl<H: Overflow> PerCpu for CpuCounters<H> {
-    fn start(&self, cpu: usize) -> Result {
-        let slot = self.events.get(cpu).ok_or(EINVAL)?;
-        // SAFETY: The hook is in its box; each start is followed by its stop.
-        let event = unsafe { self.hook.start(cpu as u32, &self.what) }?;
-        slot.store(event, Ordering::Relaxed);
-        Ok(())
-    }
-
-    fn stop(&self, cpu: usize) {
-        let event = self
-            .events
-            .get(cpu)
-            .map_or(null_mut(), |slot| slot.swap(null_mut(), Ordering::Relaxed));
+impl Slot {
+    fn stop(&self) {
+        let event = self.event.swap(null_mut(), Ordering::Relaxed);
         if !event.is_null() {
             // SAFETY: It was started, and is in its place no more.
             unsafe { bindings::dtrace_perf_stop(event) };
@@ -242,9 +212,73 @@ impl<H: Overflow> PerCpu for CpuCounters<H> {
     }
 }
 
+#[pinned_drop]
+impl<H: Overflow> PinnedDrop for Slots<H> {
+    fn drop(self: Pin<&mut Self>) {
+        for slot in &self.slots {
+            slot.stop();
+        }
+    }
+}
+
+impl<H: Overflow> Chore for Arc<Slots<H>> {
+    fn run(&self) {
+        let begun = self.begun.lock();
+        if *begun {
+            self.complete(|cpu, error| pr_warn!("CPU {} does not count: {:?}\n", cpu, error));
+        }
+    }
+}
+
+/// What is told of CPUs that come.
+pub struct Watch<H: Overflow>(Pin<KBox<Deferred<Arc<Slots<H>>>>>);
+
+impl<H: Overflow> PerCpu for Watch<H> {
+    fn start(&self, cpu: usize) -> Result {
+        let slot = self.0.chore().slots.get(cpu).ok_or(EINVAL)?;
+        // Whatever it had it has lost; also what is just being put there.
+        slot.stale.store(true, Ordering::Relaxed);
+        self.0.ask();
+        Ok(())
+    }
+
+    /// What the kernel has taken from it is put away when it comes again, or in the end.
+    fn stop(&self, _cpu: usize) {}
+}
+
+/// Running counters. Dropping them stops them.
+pub struct Counters<H: Overflow> {
+    _watch: Pin<KBox<Everywhere<Watch<H>>>>,
+}
+
+impl<H: Overflow> Counters<H> {
+    /// Starts them, on all CPUs or on none.
+    pub fn start(state: &Arc<CpuState<Watch<H>>>, what: &What, handler: H) -> Result<Self> {
+        // SAFETY: No preconditions.
+        let cpus = unsafe { bindings::dtrace_nr_cpus() } as usize;
+        let mut slots = KVVec::with_capacity(cpus, GFP_KERNEL)?;
+        for _ in 0..cpus {
+            slots.push(Slot::default(), GFP_KERNEL)?;
+        }
+        let slots = Arc::pin_init(
+            pin_init!(Slots {
+                what: what.raw(),
+                slots,
+                hook: Hook::new(handler)?,
+                begun <- new_mutex!(false, "dtrace::Slots"),
+            }? Error),
+            GFP_KERNEL,
+        )?;
+        let deferred = KBox::pin_init(Deferred::new(slots.clone()), GFP_KERNEL)?;
+        let watch = Everywhere::start(state.clone(), Watch(deferred))?;
+        slots.begin()?;
+        Ok(Self { _watch: watch })
+    }
+}
+
 /// # Safety
 ///
-/// Called by `perf.c` with the hook of a `Counters<H>`, and registers that stay during the call.
+/// Called by `perf.c` with a `Hook<H>`, and registers that stay during the call.
 unsafe extern "C" fn on_overflow<H: Overflow>(
     hook: *mut bindings::dtrace_perf,
     regs: *mut bindings::pt_regs,

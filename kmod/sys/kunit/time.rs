@@ -10,10 +10,10 @@ mod tests {
     use super::*;
     use crate::bindings;
     use crate::sys::clock;
-    use crate::sys::hotplug::{CpuState, Everywhere};
+    use crate::sys::hotplug::{CpuState, Everywhere, PerCpu};
     use crate::sys::kunit::{sleep_ms, wait_until};
     use crate::sys::percpu::{nr_cpus, possible};
-    use crate::sys::perf::{CpuCounters, Event, Every, Overflow, What};
+    use crate::sys::perf::{Counters, Event, Every, Overflow, What};
     use crate::sys::periodic::{Periodic, Task};
     use crate::sys::regs::Regs;
     use crate::sys::timer::{CpuTimers, OneTimer, Tick};
@@ -79,19 +79,26 @@ mod tests {
         Ok(())
     }
 
+    /// Whether what `start` starts ticks on every online CPU, and whether it does so no more once it is dropped.
+    fn runs_and_ends<T: PerCpu, R>(
+        ticks: &Ticks,
+        start: impl FnOnce(Arc<CpuState<T>>) -> Result<R>,
+    ) -> Result<(bool, bool)> {
+        let wanted = online();
+        let running = start(Arc::new(CpuState::new()?, GFP_KERNEL)?)?;
+        let all = wait_until(|| ticks.cpus.load(Ordering::Relaxed) == wanted);
+        drop(running);
+        let then = ticks.count();
+        sleep_ms(20);
+        Ok((all, ticks.count() == then))
+    }
+
     #[test]
     fn every_online_cpu_has_a_timer() -> Result {
         let ticks = Arc::new(Ticks::default(), GFP_KERNEL)?;
-        let state = Arc::new(CpuState::new()?, GFP_KERNEL)?;
-        let wanted = online();
         let timers = CpuTimers::new(MS, Ticker(ticks.clone()))?;
-        let timers = Everywhere::start(state, timers)?;
-        let all = wait_until(|| ticks.cpus.load(Ordering::Relaxed) == wanted);
-        drop(timers);
-        let then = ticks.count();
-        sleep_ms(20);
-        assert!(all);
-        assert_eq!(ticks.count(), then);
+        let start = |state| Everywhere::start(state, timers);
+        assert_eq!(runs_and_ends(&ticks, start)?, (true, true));
         Ok(())
     }
 
@@ -108,16 +115,9 @@ mod tests {
     #[test]
     fn every_online_cpu_has_a_counter() -> Result {
         let ticks = Arc::new(Ticks::default(), GFP_KERNEL)?;
-        let state = Arc::new(CpuState::new()?, GFP_KERNEL)?;
-        let wanted = online();
-        let counters = CpuCounters::new(&often(Event::CpuClock), Ticker(ticks.clone()))?;
-        let counters = Everywhere::start(state, counters)?;
-        let all = wait_until(|| ticks.cpus.load(Ordering::Relaxed) == wanted);
-        drop(counters);
-        let then = ticks.count();
-        sleep_ms(20);
-        assert!(all);
-        assert_eq!(ticks.count(), then);
+        let ticker = Ticker(ticks.clone());
+        let start = |state| Counters::start(&state, &often(Event::CpuClock), ticker);
+        assert_eq!(runs_and_ends(&ticks, start)?, (true, true));
         assert!(!ticks.without_regs.load(Ordering::Relaxed));
         Ok(())
     }
@@ -127,8 +127,7 @@ mod tests {
         let ticks = Arc::new(Ticks::default(), GFP_KERNEL)?;
         let state = Arc::new(CpuState::new()?, GFP_KERNEL)?;
         let cycles = often(Event::Cycles);
-        let counters = CpuCounters::new(&cycles, Ticker(ticks.clone()))?;
-        let started = Everywhere::start(state, counters).is_ok();
+        let started = Counters::start(&state, &cycles, Ticker(ticks)).is_ok();
         assert_eq!(started, cycles.countable());
         Ok(())
     }

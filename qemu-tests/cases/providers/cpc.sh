@@ -15,6 +15,17 @@ for event in page_faults-user-1 minor_faults-user-1 page_faults-user-10; do
 		awk -v every="${event##*-}" 'NF { print (every * $1 >= 160 && every * $1 <= 400) ? "all" : $1 }'
 done
 dtrace -qn 'cpc:::context_switches-all-1 { @ = count(); } tick-1s { exit(0); } END { printa("switches\n", @); }' | sed '/^$/d'
+# A CPU that comes counts, and one that goes and comes.
+echo 0 >/sys/devices/system/cpu/cpu1/online
+cat >/tmp/turn <<'end'
+for on in "$@"; do echo $on >/sys/devices/system/cpu/cpu1/online; done
+exec taskset -c 1 sh -c 'while :; do sleep 0.02; done'
+end
+for turns in 1 '0 1'; do
+	dtrace -qn 'proc:::exec-success /execname == "sleep"/ { back = 1; }
+		cpc:::cpu_clock-all-10000000 /back && cpu == 1/ { clock = 1; } cpc:::context_switches-all-1 /back && cpu == 1/ { switches = 1; }
+		tick-10ms /clock && switches/ { printf("counts after %s\n", $$1); exit(0); }' "$turns" -c "sh /tmp/turn $turns" | sed '/^$/d'
+done
 # Two probes of one event, and one of them twice.
 provider-check run cpc:::page_faults-user-1 cpc:::page_faults-user-1 cpc:::page_faults-all-1 -- page-faults 2>/dev/null |
 	awk '{ print $1, ($2 >= 200) }'

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Something done soon, in process context, when somebody who may not wait asks for it.
+//!
+//! The `kernel` crate's work cannot be cancelled and waited for, but a module's text must not go while work of its own is
+//! pending.
+
+use crate::bindings;
+use core::marker::PhantomPinned;
+use kernel::prelude::*;
+use kernel::types::Opaque;
+
+/// What is done.
+pub trait Chore: Send + Sync {
+    /// Does it, once for all who have asked until now.
+    fn run(&self);
+}
+
+/// A chore. Dropping it waits until it is not being done, and it never will be again.
+///
+/// # Invariants
+///
+/// `work` is initialized.
+#[pin_data(PinnedDrop)]
+#[repr(C)]
+pub struct Deferred<T: Chore> {
+    // First, so that its address is that of the whole; see `run`.
+    #[pin]
+    work: Opaque<bindings::work_struct>,
+    chore: T,
+    #[pin]
+    _pin: PhantomPinned,
+}
+
+// SAFETY: The work is the queue's, which locks it; the chore is `Send`.
+unsafe impl<T: Chore> Send for Deferred<T> {}
+// SAFETY: As above; the chore is `Sync`.
+unsafe impl<T: Chore> Sync for Deferred<T> {}
+
+impl<T: Chore> Deferred<T> {
+    /// A chore that nobody has asked for.
+    pub fn new(chore: T) -> impl PinInit<Self> {
+        pin_init!(Self {
+            chore,
+            _pin: PhantomPinned,
+            work <- Opaque::ffi_init(move |slot: *mut bindings::work_struct| {
+                // SAFETY: `slot` is ours to write, and pinned.
+                unsafe { bindings::dtrace_work_init(slot, Some(Self::run)) };
+            }),
+        })
+    }
+
+    /// Asks for it. Does not wait.
+    pub fn ask(&self) {
+        // SAFETY: The work is initialized, and `drop` waits for it.
+        unsafe { bindings::dtrace_work_queue(self.work.get()) };
+    }
+
+    /// What is done.
+    pub fn chore(&self) -> &T {
+        &self.chore
+    }
+
+    /// # Safety
+    ///
+    /// `work` is the work of a live `Deferred<T>`.
+    unsafe extern "C" fn run(work: *mut bindings::work_struct) {
+        // SAFETY: By the caller's promise; the work is the first field, and `drop` waits until this has returned.
+        unsafe { &*work.cast::<Self>() }.chore.run();
+    }
+}
+
+#[pinned_drop]
+impl<T: Chore> PinnedDrop for Deferred<T> {
+    fn drop(self: Pin<&mut Self>) {
+        // SAFETY: The work is initialized; nobody asks any more, who would need a reference.
+        unsafe { bindings::cancel_work_sync(self.work.get()) };
+    }
+}
