@@ -117,6 +117,7 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        self.framework.state.lock().remove_provider(self.index);
+        let provider = self.framework.state.lock().remove_provider(self.index);
+        drop(provider);
     }
 }

@@ -138,18 +138,15 @@ impl State {
         there.for_each(|provider| provider.settle());
     }
 
-    /// Removes a provider with its probes.
-    pub fn remove_provider(&mut self, index: u32) {
+    /// Removes a provider with its probes. What is returned must not be dropped before the framework is unlocked: it may wait
+    /// for somebody who waits for that.
+    pub fn remove_provider(&mut self, index: u32) -> Option<Arc<dyn Provider>> {
         let mut after = 0;
         while let Some(probe) = self.table.next_of(index, after) {
             after = probe.id();
             self.remove(index, &[probe]);
         }
-        if let Some(slot) = usize::try_from(index)
-            .ok()
-            .and_then(|at| self.providers.get_mut(at))
-        {
-            slot.provider = None;
-        }
+        let slot = self.providers.get_mut(usize::try_from(index).ok()?)?;
+        slot.provider.take()
     }
 }
