@@ -17,7 +17,9 @@ struct filename;
 struct inode;
 struct kernel_siginfo;
 struct k_sigaction;
+struct nfs_pgio_header;
 struct request;
+struct rpc_task;
 struct sched_attr;
 struct task_struct;
 
@@ -42,20 +44,24 @@ int dtrace_prio_inherited(const struct task_struct *task, const struct task_stru
 
 /* Transfers. The layout is userland-lib/dlib/io.d's too. */
 struct dtrace_io {
+	/* Neither is there where the transfer is one of NFS. */
 	const struct bio *bio;
 	struct block_device *bdev;
 	/* The file's inode, one of its names, and where in it the transfer is; none if it is no file's. */
 	struct inode *inode;
 	struct dentry *dentry;
 	u64 offset;
-	/* The first sector of 512 bytes on the disk, and how many bytes. */
+	/* The first sector of 512 bytes on the disk, or in the file of NFS; how many bytes; and how many were not transferred. */
 	u64 sector;
 	u64 bytes;
+	u64 left;
 	uintptr_t done;
 	/* DTRACE_IO_* */
 	u32 flags;
 	/* errno */
 	int error;
+	/* The device as stat(2) has it, in the kernel's form. */
+	u32 dev;
 };
 #define DTRACE_IO_READ 0x40
 #define DTRACE_IO_WRITE 0x100
@@ -65,6 +71,8 @@ struct dtrace_io {
 #define DTRACE_IO_ERROR 0x4
 
 void dtrace_io_of_bio(const struct bio *bio, int error, struct dtrace_io *io);
+void dtrace_io_of_nfs(const struct nfs_pgio_header *hdr, struct dtrace_io *io);
+void dtrace_io_end_nfs(const struct nfs_pgio_header *hdr, const struct rpc_task *task, struct dtrace_io *io);
 bool dtrace_bio_becomes_request(const struct bio *bio);
 const struct bio *dtrace_request_bio(const struct request *rq);
 const struct bio *dtrace_bio_next(const struct bio *bio);

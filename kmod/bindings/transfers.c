@@ -2,8 +2,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * Transfers of block devices, as places.h declares them. A bio is told of by value, because what it says of itself
- * changes while it is carried out. This object is built without ftrace: all of it runs in probe context.
+ * Transfers of block devices and of NFS, as places.h declares them. A bio is told of by value, because what it says of
+ * itself changes while it is carried out. This object is built without ftrace: all of it runs in probe context.
  */
 
 #include <linux/bio.h>
@@ -11,19 +11,31 @@
 #include <linux/blkdev.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/nfs_fs.h>
 #include <linux/pagemap.h>
 #include <linux/uaccess.h>
 
 #include "places.h"
 
+/* The file of an inode, which may be none. */
+static void dtrace_io_file(struct dtrace_io *io, struct inode *inode, u64 offset)
+{
+	struct hlist_node *alias;
+
+	if (get_kernel_nofault(alias, &inode->i_dentry.first))
+		return;
+	io->inode = inode;
+	io->dentry = alias ? hlist_entry(alias, struct dentry, d_alias) : NULL;
+	io->offset = offset;
+}
+
 /*
  * The file that a folio belongs to. The folio may be anybody's memory (that of a direct transfer), so that what its
  * mapping points to is looked at with care.
  */
-static void dtrace_io_file(struct dtrace_io *io, struct folio *folio)
+static void dtrace_io_folio(struct dtrace_io *io, struct folio *folio)
 {
 	struct address_space *mapping;
-	struct hlist_node *alias;
 	struct inode *inode;
 	umode_t mode;
 
@@ -35,11 +47,8 @@ static void dtrace_io_file(struct dtrace_io *io, struct folio *folio)
 	if (get_kernel_nofault(inode, &mapping->host) || !inode || get_kernel_nofault(mode, &inode->i_mode))
 		return;
 	io->flags |= DTRACE_IO_PAGES;
-	if (!S_ISREG(mode) || get_kernel_nofault(alias, &inode->i_dentry.first))
-		return;
-	io->inode = inode;
-	io->dentry = alias ? hlist_entry(alias, struct dentry, d_alias) : NULL;
-	io->offset = folio_pos(folio);
+	if (S_ISREG(mode))
+		dtrace_io_file(io, inode, folio_pos(folio));
 }
 
 /*
@@ -67,9 +76,12 @@ void dtrace_io_of_bio(const struct bio *bio, int error, struct dtrace_io *io)
 		.bdev = bio->bi_bdev,
 		.sector = extent.bi_sector,
 		.bytes = extent.bi_size,
+		/* How much was done before it failed is not known: nothing, then. */
+		.left = error ? extent.bi_size : 0,
 		.done = (uintptr_t)bio->bi_end_io,
 		.flags = op_is_write(bio_op(bio)) ? DTRACE_IO_WRITE : DTRACE_IO_READ,
 		.error = error,
+		.dev = bio->bi_bdev ? bio->bi_bdev->bd_dev : 0,
 	};
 	if (!op_is_sync(bio->bi_opf) || bio->bi_opf & REQ_RAHEAD)
 		io->flags |= DTRACE_IO_ASYNC;
@@ -78,10 +90,42 @@ void dtrace_io_of_bio(const struct bio *bio, int error, struct dtrace_io *io)
 	if (extent.bi_size && bio->bi_io_vec && !bio_no_advance_iter(bio)) {
 		struct bio_vec bv = mp_bvec_iter_bvec(bio->bi_io_vec, extent);
 
-		dtrace_io_file(io, page_folio(bv.bv_page));
+		dtrace_io_folio(io, page_folio(bv.bv_page));
 	}
 	if (!(io->flags & DTRACE_IO_PAGES))
 		io->flags |= DTRACE_IO_DIRECT;
+}
+
+/*
+ * What NFS asks its server for. Its blocks are those of the file, which a data server of pNFS may number otherwise; what is written
+ * without a promise is not waited for.
+ */
+void dtrace_io_of_nfs(const struct nfs_pgio_header *hdr, struct dtrace_io *io)
+{
+	bool write = hdr->rw_mode & FMODE_WRITE;
+
+	*io = (struct dtrace_io) {
+		.sector = hdr->mds_offset >> SECTOR_SHIFT,
+		.bytes = hdr->args.count,
+		.flags = (write ? DTRACE_IO_WRITE : DTRACE_IO_READ) | (hdr->dreq ? DTRACE_IO_DIRECT : DTRACE_IO_PAGES),
+		.dev = hdr->inode->i_sb->s_dev,
+	};
+	if (write && hdr->args.stable == NFS_UNSTABLE)
+		io->flags |= DTRACE_IO_ASYNC;
+	dtrace_io_file(io, hdr->inode, hdr->mds_offset);
+}
+
+/* The same when the server has answered, or `task` has failed. */
+void dtrace_io_end_nfs(const struct nfs_pgio_header *hdr, const struct rpc_task *task, struct dtrace_io *io)
+{
+	dtrace_io_of_nfs(hdr, io);
+	io->left = io->bytes;
+	if (task->tk_status < 0) {
+		io->error = -task->tk_status;
+		io->flags |= DTRACE_IO_ERROR;
+	} else if (hdr->res.count <= io->bytes) {
+		io->left -= hdr->res.count;
+	}
 }
 
 /* Whether the bio's device works by requests: then it is cut and merged before it is carried out. */

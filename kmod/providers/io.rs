@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The provider `io`: transfers to and from block devices.
+//! The provider `io`: transfers to and from block devices, and what NFS asks its servers for.
 //!
 //! `start` fires in the task that hands a transfer to the block layer, which is a thread of the kernel for what is written back
 //! later; `done` fires wherever the device's interrupt comes. Both name the same blocks, so that `args[0]->b_edev` and
@@ -9,6 +9,9 @@
 //!
 //! `wait-start` and `wait-done` are of a task that hands over a transfer and waits for just that. Who waits for a page of the
 //! cache, or for a buffer, waits for whatever fills it, and the kernel does not say which transfer that is.
+//!
+//! NFS is a module that may come after a consumer; its transfers fire from then on. There is nobody who waits for just one of
+//! them.
 //!
 //! Of the file that a transfer is for the name is known where its pages are the file's, so not of direct transfers.
 
@@ -40,7 +43,7 @@ static PROBES: [Event; 4] = [
     Event::new("wait-done", &TRANSFER),
 ];
 
-static SOURCES: [Source; 8] = [
+static SOURCES: [Source; 12] = [
     Source::new(io::QUEUED, &[START], queued),
     Source::new(io::REQUESTED[0], &[START], requested),
     Source::new(io::REQUESTED[1], &[START], requested),
@@ -49,6 +52,10 @@ static SOURCES: [Source; 8] = [
     Source::new(io::DONE, &[DONE], done),
     Source::new(io::WAIT, &[WAIT_START], waits),
     Source::new(io::WAITED, &[WAIT_DONE], waited),
+    Source::new(io::ASKED[0], &[START], asked),
+    Source::new(io::ASKED[1], &[START], asked),
+    Source::new(io::ANSWERED[0], &[DONE], answered),
+    Source::new(io::ANSWERED[1], &[DONE], answered),
 ];
 
 static IO: Definition = Definition {
@@ -89,4 +96,12 @@ fn waits(passage: &Passage<'_>) {
 
 fn waited(passage: &Passage<'_>) {
     passage.fire(WAIT_DONE, &[io::waited(passage.call).addr()]);
+}
+
+fn asked(passage: &Passage<'_>) {
+    passage.fire(START, &[io::asked(passage.call).addr()]);
+}
+
+fn answered(passage: &Passage<'_>) {
+    passage.fire(DONE, &[io::answered(passage.call).addr()]);
 }

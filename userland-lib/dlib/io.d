@@ -25,9 +25,11 @@ typedef struct dtrace_io {
 	uint64_t io_offset;
 	uint64_t io_sector;
 	uint64_t io_bytes;
+	uint64_t io_left;
 	uintptr_t io_done;
 	uint32_t io_flags;
 	int io_error;
+	uint32_t io_dev;
 } dtrace_io_t;
 
 typedef struct bufinfo {
@@ -58,18 +60,17 @@ translator bufinfo_t < struct bio *B > {
 	b_edev = B->bi_bdev == NULL ? 0 : B->bi_bdev->bd_dev;
 };
 
-/* How much was done of a transfer that failed is not known: nothing, then. */
 translator bufinfo_t < dtrace_io_t *I > {
 	b_flags = I->io_flags;
 	b_bcount = I->io_bytes;
 	b_addr = 0;
 	b_blkno = I->io_sector;
 	b_lblkno = I->io_sector;
-	b_resid = I->io_error != 0 ? I->io_bytes : 0;
+	b_resid = I->io_left;
 	b_bufsize = I->io_bytes;
 	b_iodone = I->io_done;
 	b_error = I->io_error;
-	b_edev = I->io_bdev == NULL ? 0 : I->io_bdev->bd_dev;
+	b_edev = I->io_dev;
 };
 
 typedef struct devinfo {
@@ -95,18 +96,18 @@ translator devinfo_t < struct bio *B > {
 inline struct blk_major_name *dtrace_driver[uint32_t dev] =
     ((struct blk_major_name **)&`major_names)[(dev >> 20) % 255];
 
+/* What no block device carries is NFS'. */
 translator devinfo_t < dtrace_io_t *I > {
-	dev_major = I->io_bdev == NULL ? 0 : I->io_bdev->bd_dev >> 20;
-	dev_minor = I->io_bdev == NULL ? 0 : I->io_bdev->bd_dev & 0xfffff;
+	dev_major = I->io_dev >> 20;
+	dev_minor = I->io_dev & 0xfffff;
 	dev_instance = I->io_bdev == NULL ? 0 : I->io_bdev->bd_disk->first_minor;
-	dev_name = I->io_bdev == NULL ? "<unknown>" :
-	    dtrace_driver[I->io_bdev->bd_dev] != NULL &&
-	    dtrace_driver[I->io_bdev->bd_dev]->major == I->io_bdev->bd_dev >> 20 ?
-	    stringof((char *)dtrace_driver[I->io_bdev->bd_dev]->name) :
+	dev_name = I->io_bdev == NULL ? "nfs" :
+	    dtrace_driver[I->io_dev] != NULL && dtrace_driver[I->io_dev]->major == I->io_dev >> 20 ?
+	    stringof((char *)dtrace_driver[I->io_dev]->name) :
 	    stringof((char *)I->io_bdev->bd_disk->disk_name);
-	dev_statname = I->io_bdev == NULL ? "<unknown>" :
+	dev_statname = I->io_bdev == NULL ? "nfs" :
 	    stringof((char *)I->io_bdev->bd_device.kobj.name);
-	dev_pathname = I->io_bdev == NULL ? "<unknown>" :
+	dev_pathname = I->io_bdev == NULL ? "<nfs>" :
 	    strjoin("/dev/", stringof((char *)I->io_bdev->bd_device.kobj.name));
 };
 

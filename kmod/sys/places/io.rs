@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Transfers of block devices.
+//! Transfers of block devices and of NFS.
 //!
 //! What a file system hands to the block layer is a bio. A device that works by requests has it cut to its limits, and
 //! merged with its neighbours; each piece then is a transfer, that begins when it gets its request and ends with it. Other devices
@@ -9,6 +9,9 @@
 //!
 //! A bio counts down what is left of it, so that where it lay must be read before the end: the end of a request is told
 //! before its bios are touched.
+//!
+//! NFS asks its server for a range of a file at a time, and tells of every answer with which it gets on. Where one is
+//! short, and not for the file's end, it asks again without telling.
 
 use super::{At, Call};
 use crate::bindings;
@@ -22,6 +25,13 @@ impl Transfer {
         let mut io = bindings::dtrace_io::default();
         // SAFETY: The bio is alive, for the place that passes it is at work on it.
         unsafe { bindings::dtrace_io_of_bio(bio, error, &mut io) };
+        Self(io)
+    }
+
+    #[inline]
+    fn of_nfs(tell: impl FnOnce(&mut bindings::dtrace_io)) -> Self {
+        let mut io = bindings::dtrace_io::default();
+        tell(&mut io);
         Self(io)
     }
 
@@ -108,4 +118,31 @@ pub fn waited(call: &Call<'_>) -> Transfer {
     let bio = call.word(1) as *const _;
     // SAFETY: The bio is alive: who waits for it owns it.
     Transfer::of_bio(bio, unsafe { bindings::dtrace_bio_error(bio) })
+}
+
+/// NFS asks for a read or a write.
+pub const ASKED: [At; 2] = [
+    At::InModule("nfs", "nfs_initiate_read"),
+    At::InModule("nfs", "nfs_initiate_write"),
+];
+
+/// What it asks for.
+#[inline]
+pub fn asked(call: &Call<'_>) -> Transfer {
+    // SAFETY: The header is alive until NFS has told of the answer, and this fills the transfer alone.
+    Transfer::of_nfs(|io| unsafe { bindings::dtrace_io_of_nfs(call.word(0) as *const _, io) })
+}
+
+/// The server has answered, or will not.
+pub const ANSWERED: [At; 2] = [
+    At::InModule("nfs", "nfs_readpage_done"),
+    At::InModule("nfs", "nfs_writeback_done"),
+];
+
+/// What it was asked for, and how much of that it did.
+#[inline]
+pub fn answered(call: &Call<'_>) -> Transfer {
+    let (task, hdr) = (call.word(0) as *const _, call.word(1) as *const _);
+    // SAFETY: The header and the task are alive, and this fills the transfer alone.
+    Transfer::of_nfs(|io| unsafe { bindings::dtrace_io_end_nfs(hdr, task, io) })
 }

@@ -16,6 +16,7 @@
 
 pub mod io;
 pub mod lock;
+mod modules;
 pub mod net;
 pub mod sched;
 pub mod statistics;
@@ -32,12 +33,16 @@ use core::sync::atomic::{AtomicU8, Ordering};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::Arc;
+use modules::InModules;
 
 /// Where a place is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum At {
     /// A tracepoint, which passes its own arguments.
     Tracepoint(&'static str),
+    /// The tracepoint of the second name in the module of the first, which may come and go, or be a part of the kernel. Unlike
+    /// other places, it is always there to be wanted.
+    InModule(&'static str, &'static str),
     /// The entry of the function that has the first of these names that there is; it passes [`ARGUMENTS`] of its arguments.
     Entry(&'static [&'static CStr]),
     /// The entries of all functions of these names.
@@ -195,6 +200,7 @@ impl<T: Passed> Hooks for FunctionHooks<T> {
 pub struct Places<T: Passed> {
     found: KVVec<Found>,
     tracepoints: Tracepoints<PlaceHit<T>>,
+    in_modules: Option<InModules<T>>,
     functions: Pin<KBox<Tracer<FunctionHooks<T>>>>,
 }
 
@@ -204,10 +210,17 @@ impl<T: Passed> Places<T> {
         let mut found = KVVec::new();
         let mut functions = KVVec::new();
         let mut names = KVVec::new();
+        let mut in_modules = KVVec::new();
         for (place, at) in list.enumerate() {
             let (list, end, which): (&[&CStr], _, _) = match &at {
                 At::Tracepoint(name) => {
                     names.push((*name, place), GFP_KERNEL)?;
+                    continue;
+                }
+                At::InModule(module, name) => {
+                    // The kernel may have it built in.
+                    names.push((*name, place), GFP_KERNEL)?;
+                    in_modules.push((place, *module, *name), GFP_KERNEL)?;
                     continue;
                 }
                 At::Entry(list) => (list, ENTRY, Which::First),
@@ -257,16 +270,22 @@ impl<T: Passed> Places<T> {
             passed: passed.clone(),
             functions,
         })?;
+        let in_modules = match in_modules.as_slice() {
+            [] => None,
+            list => Some(InModules::new(list, passed)?),
+        };
         Ok(Self {
             found,
             tracepoints,
+            in_modules,
             functions,
         })
     }
 
     /// Whether the kernel has the place.
     pub fn has(&self, place: usize) -> bool {
-        self.found.iter().any(|found| found.place == place)
+        let in_module = || self.in_modules.as_ref().is_some_and(|m| m.has(place));
+        self.found.iter().any(|found| found.place == place) || in_module()
     }
 
     /// What is to be attached for these places.
@@ -285,6 +304,9 @@ impl<T: Passed> Places<T> {
                 }
             }
         }
+        if let Some(in_modules) = &self.in_modules {
+            in_modules.attach(places, &mut failed);
+        }
         if let Err(error) = self.switch(places, true) {
             for found in self.each(places) {
                 if let How::Function(..) = found.how {
@@ -300,6 +322,9 @@ impl<T: Passed> Places<T> {
             if let How::Tracepoint(hook) = found.how {
                 self.tracepoints.detach(hook);
             }
+        }
+        if let Some(in_modules) = &self.in_modules {
+            in_modules.detach(places);
         }
         if let Err(error) = self.switch(places, false) {
             pr_warn!("places stay traced: {:?}\n", error);
