@@ -20,8 +20,11 @@ wanted=/proc/sys/vm/min_free_kbytes
 runs() { awk '$1 == "pageoutrun" { print $2 }' /proc/vmstat; }
 enough=$(cat $wanted)
 before=$(runs)
-awk '$1 == "MemFree:" { print int($2 * 0.9) }' /proc/meminfo >$wanted
-until [ "$(runs)" -gt "$before" ]; do memory-pressure 1; done
+# What is free may have become more since it was looked at.
+until [ "$(runs)" -gt "$before" ]; do
+	awk '$1 == "MemFree:" { print int($2 * 0.9) }' /proc/meminfo >$wanted
+	memory-pressure 1
+done
 echo "$enough" >$wanted
 S
 echo 1 >/proc/sys/vm/drop_caches
