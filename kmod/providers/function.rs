@@ -159,20 +159,11 @@ impl<S: Shape> Hooks for SiteHooks<S> {
         let kind = S::kind();
         let place = ip | kind;
         let site = self.map.get(place)?;
-        // Most often it is the entry alone, and nothing is to be kept for afterwards.
-        match site.armed.load(Ordering::Relaxed) {
-            0 => None,
-            ENTRY => {
-                S::entry(kind, site.entry, caller, regs);
-                None
-            }
-            armed => {
-                if armed & ENTRY != 0 {
-                    S::entry(kind, site.entry, caller, regs);
-                }
-                Some(place)
-            }
+        let armed = site.armed.load(Ordering::Relaxed);
+        if armed & ENTRY != 0 {
+            S::entry(kind, site.entry, caller, regs);
         }
+        (armed & RETURN != 0).then_some(place)
     }
 
     #[inline]

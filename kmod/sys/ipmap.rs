@@ -242,13 +242,20 @@ impl<T> Table<T> {
         })
     }
 
+    /// The slot that a count comes to.
+    #[inline]
+    fn slot(&self, at: usize) -> &Slot<T> {
+        // SAFETY: There are as many slots as the mask, whose bits are all set up to the highest, has numbers.
+        unsafe { self.slots.get_unchecked(at & self.mask) }
+    }
+
     /// The slot of `ip`.
     #[inline]
     fn find(&self, ip: usize) -> Option<&Slot<T>> {
         let mut at = hash(ip);
         loop {
             // Ends, for at least half of the slots are empty.
-            let slot = self.slots.get(at & self.mask)?;
+            let slot = self.slot(at);
             // What is asked for is there nearly always.
             match slot.ip.load(Ordering::Acquire) {
                 found if found == ip => return Some(slot),
@@ -270,7 +277,8 @@ impl<T> Table<T> {
             return false;
         }
         let mut at = hash(ip);
-        while let Some(slot) = self.slots.get(at & self.mask) {
+        loop {
+            let slot = self.slot(at);
             if slot.ip.load(Ordering::Relaxed) == 0 {
                 // Whoever finds the address must find its value.
                 slot.value.store(pointer, Ordering::Release);
@@ -279,7 +287,6 @@ impl<T> Table<T> {
             }
             at = at.wrapping_add(1);
         }
-        false
     }
 }
 
