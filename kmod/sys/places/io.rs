@@ -21,18 +21,16 @@ pub struct Transfer(bindings::dtrace_io);
 
 impl Transfer {
     #[inline]
-    fn of_bio(bio: *const bindings::bio, error: i32) -> Self {
+    fn told(tell: impl FnOnce(&mut bindings::dtrace_io)) -> Self {
         let mut io = bindings::dtrace_io::default();
-        // SAFETY: The bio is alive, for the place that passes it is at work on it.
-        unsafe { bindings::dtrace_io_of_bio(bio, error, &mut io) };
+        tell(&mut io);
         Self(io)
     }
 
     #[inline]
-    fn of_nfs(tell: impl FnOnce(&mut bindings::dtrace_io)) -> Self {
-        let mut io = bindings::dtrace_io::default();
-        tell(&mut io);
-        Self(io)
+    fn of_bio(bio: *const bindings::bio, error: i32) -> Self {
+        // SAFETY: The bio is alive, for the place that passes it is at work on it.
+        Self::told(|io| unsafe { bindings::dtrace_io_of_bio(bio, error, io) })
     }
 
     /// Its address, as long as it stays.
@@ -130,7 +128,7 @@ pub const ASKED: [At; 2] = [
 #[inline]
 pub fn asked(call: &Call<'_>) -> Transfer {
     // SAFETY: The header is alive until NFS has told of the answer, and this fills the transfer alone.
-    Transfer::of_nfs(|io| unsafe { bindings::dtrace_io_of_nfs(call.word(0) as *const _, io) })
+    Transfer::told(|io| unsafe { bindings::dtrace_io_of_nfs(call.word(0) as *const _, io) })
 }
 
 /// The server has answered, or will not.
@@ -144,5 +142,5 @@ pub const ANSWERED: [At; 2] = [
 pub fn answered(call: &Call<'_>) -> Transfer {
     let (task, hdr) = (call.word(0) as *const _, call.word(1) as *const _);
     // SAFETY: The header and the task are alive, and this fills the transfer alone.
-    Transfer::of_nfs(|io| unsafe { bindings::dtrace_io_end_nfs(hdr, task, io) })
+    Transfer::told(|io| unsafe { bindings::dtrace_io_end_nfs(hdr, task, io) })
 }
