@@ -352,6 +352,8 @@ fn virtme(setup: &Setup, dir: &Path, accel: Accel, control: &Path, shell: bool) 
     // on executing what it translated from a page before. Clearing pages when they are given out shows it each change.
     // Debian's kernels do so anyway.
     let mut parameters = format!("loglevel=5 init_on_alloc=1 init={}", init.display());
+    // On a busy computer the emulated timer is late for the kernel's check of it.
+    parameters += " no_timer_check";
     if setup.debug {
         // With page tables of five levels an interrupt at an unlucky moment of its boot makes KASAN report the kernel itself, and
         // then lockdep is off: while the processor is identified, what it can do is unknown, and so where shadow memory is.
