@@ -144,13 +144,15 @@ impl<H: Tick> OneTimer<H> {
     /// Starts it.
     pub fn start(interval: i64, handler: H) -> Result<Pin<KBox<Self>>> {
         let handler = Arc::new(handler, GFP_KERNEL)?;
-        let this = KBox::new(
+        // Its memory first: drop cancels a timer, which must have been set up for that.
+        let memory = KBox::new_uninit(GFP_KERNEL)?;
+        let this = KBox::write(
+            memory,
             Self {
                 timer: Timer::new(handler, interval),
                 _pin: PhantomPinned,
             },
-            GFP_KERNEL,
-        )?;
+        );
         this.timer.set_up(ANY);
         // SAFETY: The box is pinned from here on, and drop cancels.
         unsafe { this.timer.start(ANY) };
