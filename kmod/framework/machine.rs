@@ -52,6 +52,13 @@ impl<'a> KernelMachine<'a> {
         }
     }
 
+    /// The firing of another probe on account of `other`'s, at the same time.
+    pub fn within(other: &Self, probe: ProbeRef, args: &'a FireArgs<'a>) -> Self {
+        let this = Self::new(other.guard, probe, args);
+        this.now.set(other.timestamp());
+        this
+    }
+
     /// The probe.
     #[inline]
     pub fn probe(&self) -> ProbeRef {
@@ -347,5 +354,7 @@ impl Machine for KernelMachine<'_> {
 
     fn chill(&self, ns: u64) {
         clock::spin(ns);
+        // It is to be seen how long it took.
+        self.now.set(0);
     }
 }

@@ -76,14 +76,15 @@ impl Open {
     /// Ends the tracing.
     pub fn stop(&self, arg: u64, control: &mut Control) -> Answer {
         let engine = &self.consumer.tracer.engine;
-        if !matches!(engine.activity(), Activity::Active | Activity::Draining) {
+        let activity = engine.activity();
+        if !matches!(activity, Activity::Active | Activity::Draining | Activity::Cooldown) {
             return Err(Refusal::new(EINVAL, "the tracing is not running"));
         }
         answerable(arg)?;
         self.consumer.framework.state.lock().settle();
-        engine.drain();
+        engine.cool_down();
         rculist::synchronize();
-        let cpu = self.consumer.fire_end(self.consumer.framework.ends.end)?;
+        let cpu = self.consumer.end()?;
         engine.stop();
         rculist::synchronize();
         if let Some(tracing) = &mut control.tracing {
@@ -170,6 +171,17 @@ impl Attachment {
             lost_before,
         };
         Ok((cpu, tracing))
+    }
+
+    /// Fires `END`; gives the CPU that did. Where the only one that is traced is offline, nothing fires there, but what it has
+    /// recorded is to be had.
+    fn end(&self) -> Result<u32> {
+        let fired = self.fire_end(self.framework.ends.end);
+        if fired != Err(ENXIO) {
+            return fired;
+        }
+        self.tracer.miss(1);
+        u32::try_from(self.tracer.engine.option(Opt::Cpu)).map_err(|_| EINVAL)
     }
 
     /// Fires `BEGIN` or `END` for this consumer alone, on the CPU that it traces or on this one; gives the CPU's number.

@@ -65,7 +65,7 @@ impl Tracer {
     pub fn have_lost(&self, n: u64) {
         if matches!(
             self.engine.activity(),
-            Activity::Active | Activity::Draining
+            Activity::Active | Activity::Draining | Activity::Cooldown
         ) {
             self.recursions.fetch_add(n, Ordering::Relaxed);
         }

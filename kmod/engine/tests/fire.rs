@@ -357,6 +357,8 @@ fn exit_drains_and_end_still_fires() {
         (c.activity(), c.status().unwrap().exiting),
         (Activity::Draining, 1)
     );
+    assert_eq!(c.fire(&cpu(0), e, &m), None);
+    c.cool_down();
     for ecb in [p, e] {
         assert_eq!(c.fire(&cpu(0), ecb, &m), None);
     }
@@ -374,6 +376,38 @@ fn exit_drains_and_end_still_fires() {
         c.add_clause(&clause(None, vec![])).unwrap_err().errno,
         Errno::EBUSY
     );
+}
+
+#[test]
+fn of_several_exits_the_first_is_recorded_and_ends() {
+    let c = Consumer::new(config()).unwrap();
+    let exit = |status: u32| {
+        let code = format!("setx {status}, %r1\n ret %r1");
+        action(Action::Exit, asm_with(&code, int(4), &[]))
+    };
+    let bad = action(Action::Difexpr, asm("ldx [%r0], %r1\n ret %r1"));
+    let faults = c.add_clause(&clause(None, vec![exit(3), bad])).unwrap();
+    let again = c.add_clause(&clause(None, vec![exit(4)])).unwrap();
+    let [p, error] = [c.bind(faults, PROBE), c.bind(again, ERROR)].map(Result::unwrap);
+    let end = c.bind(again, END).unwrap();
+    c.go().unwrap();
+    c.activate();
+    let m = common::machine::TestMachine::default();
+    // The record goes with the clause, the exit does not.
+    assert!(c.fire(&cpu(0), p, &m).is_some());
+    assert_eq!(c.activity(), Activity::Draining);
+    assert_eq!(c.fire(&cpu(1), error, &m), None);
+    c.cool_down();
+    assert_eq!(c.fire(&cpu(0), end, &m), None);
+    c.stop();
+    let records = |n: usize| {
+        c.switch(&cpu(n), Which::Principal, 0).unwrap();
+        let read = |s: dtrace_engine::Snapshot<'_>| s.data.to_vec();
+        c.snapshot(n, Which::Principal, read).unwrap()
+    };
+    assert_eq!(records(1), []);
+    let data = records(0);
+    assert_eq!((data.len(), u32_at(&data, 0)), (16, end.epid));
 }
 
 #[test]

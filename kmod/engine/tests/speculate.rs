@@ -13,7 +13,7 @@ use dtrace_engine::{Clause, Consumer, Errno, FaultReport, Which};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::ioctl::Status;
-use dtrace_uapi::option::{Opt, BUFPOLICY_RING};
+use dtrace_uapi::option::{Opt, BUFPOLICY_FILL, BUFPOLICY_RING};
 
 /// An action on the speculation `id`.
 fn on(kind: Action, id: u64) -> ActionSpec {
@@ -201,6 +201,36 @@ fn speculations_that_do_not_fit_the_principal_buffer_are_drops() {
         .map(|(_, word)| u32::from_ne_bytes(word.try_into().unwrap()))
         .collect();
     assert_eq!(epids[epids.len() - 2..], [2, 2]);
+}
+
+#[test]
+fn a_fill_buffer_that_speculations_fill_is_full() {
+    let filled = |s: &Speculating| s.status().filled;
+    let new = || {
+        Speculating::new(&[
+            (Opt::Bufsize, 2 * RECORD as u64),
+            (Opt::Bufpolicy, BUFPOLICY_FILL),
+        ])
+    };
+    let s = new();
+    for step in [OPEN, SPECULATE, TRACE, TRACE] {
+        s.fire(0, step);
+    }
+    assert_eq!(filled(&s), 0);
+    s.fire(0, COMMIT);
+    assert_eq!(filled(&s), 1);
+    // The same where the cleaner finds it full.
+    let s = new();
+    for (cpu, step) in [(0, OPEN), (0, SPECULATE), (1, SPECULATE)] {
+        s.fire(cpu, step);
+    }
+    for step in [TRACE; 3] {
+        s.fire(1, step);
+    }
+    s.fire(0, COMMIT);
+    assert_eq!(filled(&s), 0);
+    s.clean(|_| true);
+    assert_eq!(filled(&s), 1);
 }
 
 #[test]

@@ -366,7 +366,7 @@ fn without_privileges_the_kernel_and_other_users_are_out_of_reach() {
         b.m.owned = owned;
         b.m.user.get_mut().insert(USTR, b"user\0\0\0\0".to_vec());
         b.ecbs[0].probe = common::END;
-        b.consumer.drain();
+        b.consumer.cool_down();
         b.fire()[0].map(|f| f.fault)
     };
     assert_eq!(

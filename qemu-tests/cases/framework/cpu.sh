@@ -26,3 +26,10 @@ sleep 1
 SCRIPT
 chmod +x /tmp/off-and-on
 dtrace -qn "$count" -c /tmp/off-and-on | counts
+# What the only CPU has recorded is there to be read when it has gone, though no END fires on it.
+echo "off at the end"
+printf '#!/bin/sh\nsleep 1\necho 0 >%s\n' $online >/tmp/off
+chmod +x /tmp/off
+dtrace -x cpu=1 -x bufpolicy=ring -qn 'profile-97 { printf("%d\n", cpu); }' -n 'END { printf("end\n"); }' -c /tmp/off |
+	awk 'NF { n[$1]++ } END { for (i in n) print i, (n[i] > 20) ? "often" : "seldom" }'
+echo 1 >$online

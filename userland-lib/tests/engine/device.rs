@@ -243,7 +243,7 @@ impl Device for EngineDevice {
     }
 
     fn stop(&self) -> io::Result<u32> {
-        self.consumer.drain();
+        self.consumer.cool_down();
         self.fire_probe(0, END, &[]);
         self.consumer.stop();
         self.clean();

@@ -8,8 +8,8 @@
 //! time are refused with `EBUSY`, never undefined. Probes are bound ([`Consumer::binding`]) under the framework's own
 //! mutex, next to any of them. [`Consumer::fire`] runs at any time on any CPU.
 //!
-//! The life of a consumer is its [`Activity`]: `Inactive` –go→ `Warmup` –activate→ `Active` –exit()/drain→ `Draining`
-//! –stop→ `Stopped`; `kill` ends it from anywhere. Clauses are added while `Inactive`; `go` freezes them and
+//! The life of a consumer is its [`Activity`]: `Inactive` –go→ `Warmup` –activate→ `Active` –exit()→ `Draining`
+//! –cool_down→ `Cooldown` –stop→ `Stopped`; `kill` ends it from anywhere. Clauses are added while `Inactive`; `go` freezes them and
 //! allocates what firing needs; probes may be bound to clauses at any time.
 //!
 //! A consumer may be dropped only when no CPU can be in `fire` any more (the framework removes its ECBs from all probes
@@ -125,13 +125,23 @@ pub enum Activity {
     Warmup = 1,
     /// Tracing.
     Active = 2,
-    /// `exit()` was called or the consumer stops: only `END` and `ERROR` fire.
+    /// `exit()` was called: only `ERROR` fires.
     Draining = 3,
+    /// The consumer stops: only `END` and `ERROR` fire.
+    Cooldown = 4,
     /// `END` has fired.
     Stopped = 5,
     /// The kernel has ended it.
     Killed = 6,
 }
+
+/// It fires probes, be it one.
+const UNDER_WAY: &[Activity] = &[
+    Activity::Warmup,
+    Activity::Active,
+    Activity::Draining,
+    Activity::Cooldown,
+];
 
 /// A verified and prepared clause of a consumer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -280,13 +290,14 @@ impl Consumer {
         demand
     }
 
-    fn advance(&self, from: &[Activity], to: Activity) {
-        for from in from {
+    /// Moves on from one of `from`, which stand in the order of a life; whether it was this call that did.
+    fn advance(&self, from: &[Activity], to: Activity) -> bool {
+        from.iter().any(|from| {
             let (from, to) = (*from as u8, to as u8);
-            let _ = self
-                .activity
-                .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
-        }
+            self.activity
+                .compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
+                .is_ok()
+        })
     }
 
     /// Ends `Warmup`: call it when `BEGIN` has fired.
@@ -294,25 +305,22 @@ impl Consumer {
         self.advance(&[Activity::Warmup], Activity::Active);
     }
 
-    /// Moves to `Draining`: call it before `END` is fired.
-    pub fn drain(&self) {
-        self.advance(&[Activity::Warmup, Activity::Active], Activity::Draining);
+    /// Moves to `Cooldown`: call it before `END` is fired.
+    pub fn cool_down(&self) {
+        self.advance(
+            &[Activity::Warmup, Activity::Active, Activity::Draining],
+            Activity::Cooldown,
+        );
     }
 
     /// Moves to `Stopped`: call it when `END` has fired.
     pub fn stop(&self) {
-        self.advance(
-            &[Activity::Warmup, Activity::Active, Activity::Draining],
-            Activity::Stopped,
-        );
+        self.advance(UNDER_WAY, Activity::Stopped);
     }
 
     /// Ends it from outside (a deadman). What has not begun, or has ended, stays as it is.
     pub fn kill(&self) {
-        self.advance(
-            &[Activity::Warmup, Activity::Active, Activity::Draining],
-            Activity::Killed,
-        );
+        self.advance(UNDER_WAY, Activity::Killed);
     }
 
     /// Where it is in its life.
@@ -321,6 +329,7 @@ impl Consumer {
             1 => Activity::Warmup,
             2 => Activity::Active,
             3 => Activity::Draining,
+            4 => Activity::Cooldown,
             5 => Activity::Stopped,
             6 => Activity::Killed,
             _ => Activity::Inactive,
@@ -336,7 +345,8 @@ impl Consumer {
         match self.activity() {
             // Once `BEGIN` has called exit(), its other clauses are not run.
             Activity::Warmup => probe == begin || probe == error,
-            Activity::Draining => probe == end || probe == error,
+            Activity::Draining => probe == error,
+            Activity::Cooldown => probe == end || probe == error,
             Activity::Active => true,
             Activity::Inactive | Activity::Stopped | Activity::Killed => false,
         }
@@ -406,7 +416,7 @@ impl Consumer {
         let size_at = |record: &[u8]| self.size_at(record);
         match record::record(clause, note, m, at, &mut out.principal, last, size_at) {
             End::Done => {}
-            end => self.ended(end, out),
+            End::Dropped | End::Committed => self.note_full(out),
         }
     }
 
@@ -433,25 +443,30 @@ impl Consumer {
         };
         let last = ecb.probe == self.config.end;
         let size_at = |record: &[u8]| self.size_at(record);
-        match fire::run(clause, &mut env, out, last, size_at) {
+        match fire::run(clause, &mut env, out, last, size_at, || self.exits()) {
             Ok(End::Done) => None,
-            Ok(end) => {
-                self.ended(end, out);
+            Ok(End::Dropped | End::Committed) => {
+                self.note_full(out);
                 None
             }
             Err(failed) => self.failed(failed, ecb, out),
         }
     }
 
+    /// Counts a fill buffer that has become full, which ends the tracing.
     #[cold]
-    fn ended(&self, end: End, out: &mut Outputs) {
-        match end {
-            End::Exit => self.drain(),
-            _ if out.principal.newly_full() => {
-                self.filled.fetch_add(1, Ordering::Relaxed);
-            }
-            _ => {}
+    fn note_full(&self, out: &mut Outputs) {
+        if out.principal.newly_full() {
+            self.filled.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// `exit()` was called; whether it is this call that counts. There is one while tracing, on whichever CPU; after that `END`
+    /// may have another word.
+    #[cold]
+    fn exits(&self) -> bool {
+        self.advance(&[Activity::Warmup, Activity::Active], Activity::Draining)
+            || self.activity() == Activity::Cooldown
     }
 
     /// Size of the record at the beginning of `record`; that of padding is 4.
@@ -463,6 +478,7 @@ impl Consumer {
     #[cold]
     fn failed(&self, failed: Failed, ecb: Ecb, out: &mut Outputs) -> Option<FaultReport> {
         out.principal.count_error();
+        self.note_full(out);
         if ecb.probe == self.config.error {
             self.double_errors.fetch_add(1, Ordering::Relaxed);
             return None;

@@ -36,6 +36,7 @@ impl Consumer {
                     if let Some(state) = state.as_mut() {
                         let size_at = |record: &[u8]| self.size_at(record);
                         speculate::clean(all, &mut state.out, now(), last, size_at);
+                        self.note_full(&mut state.out);
                     }
                     done = true;
                 }

@@ -53,10 +53,10 @@ pub struct Outputs {
 pub enum End {
     /// The predicate was false, or all is done.
     Done,
-    /// `exit()` was called.
-    Exit,
     /// There was no room for the record.
     Dropped,
+    /// A speculation was committed, for which there may have been no room.
+    Committed,
 }
 
 /// A fault: the action, from 1 (0 is the predicate), and where it stopped.
@@ -73,7 +73,7 @@ pub(super) fn in_action(action: u32) -> impl Fn(Stopped) -> Failed {
 }
 
 /// Runs a clause. `last` says that this is `END`; `size_at` tells the size of the record that begins a piece of the
-/// principal buffer.
+/// principal buffer; `exits` does what `exit()` does to the consumer, and says whether that call is the one that counts.
 #[inline(always)]
 pub fn run<M: Machine>(
     clause: &Prepared,
@@ -81,6 +81,7 @@ pub fn run<M: Machine>(
     out: &mut Outputs,
     last: bool,
     size_at: impl Fn(&[u8]) -> usize,
+    exits: impl Fn() -> bool,
 ) -> Result<End, Failed> {
     if let Some(predicate) = &clause.predicate {
         if exec::run(predicate, env).map_err(in_action(0))? == 0 {
@@ -110,7 +111,10 @@ pub fn run<M: Machine>(
             }
             Act::Exit(field) => {
                 write_record(field, base, env, out)?;
-                end = End::Exit;
+                // Nothing after it undoes it. Where another CPU was first, there is no second record of it.
+                if !exits() {
+                    return Ok(End::Done);
+                }
             }
             Act::Nothing => {}
             Act::Effect(program) => {
@@ -121,7 +125,8 @@ pub fn run<M: Machine>(
                 return speculate(clause, action.number, id, then, env, out);
             }
             Act::Commit(id) => {
-                commit(id, env, out, last, &size_at).map_err(in_action(action.number))?
+                commit(id, env, out, last, &size_at).map_err(in_action(action.number))?;
+                end = End::Committed;
             }
             Act::Discard(id) => discard(id, env, out).map_err(in_action(action.number))?,
             other => destructive(other, env, out).map_err(in_action(action.number))?,

@@ -151,7 +151,7 @@ pub fn filled(size: u64, extra: &[u32], firings: &[(usize, bool)]) {
     let refused = t.consumer.switch(&cpu(0), Which::Principal, 1);
     assert_eq!(refused.unwrap_err().errno, Errno::EBUSY);
     let full = t.consumer.status().unwrap().filled == 1;
-    t.consumer.drain();
+    t.consumer.cool_down();
     t.fire(t.end);
     t.consumer.stop();
     let (mut numbers, drops) = t.read();
