@@ -4,6 +4,7 @@
 //! `dtrace -A`: an enabling for the next boot. Claiming what it has recorded is `-a`, a tracing that began without us.
 
 use crate::args::Args;
+use crate::tell::tell;
 use crate::trace::{compile, notice, prepare};
 use crate::Failure;
 use dtrace::anon;
@@ -22,8 +23,8 @@ pub fn clear(args: &Args, quiet: bool) -> Result<u8, Failure> {
     let name = path.display();
     let cleared = anon::clear(path);
     if cleared.map_err(|error| cannot("remove", path, &error))? && !quiet {
-        eprintln!("dtrace: cleaned up old anonymous enabling in {name}");
-        eprintln!("dtrace: rebuild the initial RAM disk or reboot to enable changes");
+        tell(format_args!("cleaned up old anonymous enabling in {name}"));
+        tell("rebuild the initial RAM disk and reboot to enable changes");
     }
     Ok(0)
 }

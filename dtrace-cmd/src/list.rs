@@ -4,6 +4,7 @@
 //! `dtrace -l`.
 
 use crate::args::Args;
+use crate::tell::tell;
 use crate::trace::{compile, prepare};
 use crate::Failure;
 use dtrace::handle::{probes, KernelWorld};
@@ -37,7 +38,9 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
         }
         if !any {
             out.flush()?;
-            eprintln!("dtrace: failed to match {pattern}: No probe matches description");
+            tell(format_args!(
+                "failed to match {pattern}: No probe matches description"
+            ));
         }
     }
     out.flush()?;

@@ -12,6 +12,7 @@ mod args;
 mod debug;
 mod list;
 mod signals;
+mod tell;
 mod trace;
 
 use args::{ArgError, Args, Mode};
@@ -20,6 +21,7 @@ use dtrace::options::{self, Opt};
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use tell::{say, tell};
 
 /// Exit status of an error.
 const ERROR: u8 = 1;
@@ -53,13 +55,14 @@ impl From<io::Error> for Failure {
 fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().skip(1).collect();
     if words.is_empty() {
-        eprint!("{}", args::USAGE);
+        say(args::USAGE);
         return ExitCode::from(USAGE);
     }
     let args = match args::parse(words) {
         Ok(args) => args,
         Err(ArgError(message)) => {
-            eprint!("dtrace: {message}\n{}", args::USAGE);
+            tell(message);
+            say(args::USAGE);
             return ExitCode::from(USAGE);
         }
     };
@@ -68,7 +71,7 @@ fn main() -> ExitCode {
         Err(Failure::Closed) => ExitCode::SUCCESS,
         Err(Failure::Message(message)) => {
             // Some of DTrace's messages end in a blank.
-            eprintln!("dtrace: {}", message.trim_end_matches('\n'));
+            tell(message.trim_end_matches('\n'));
             ExitCode::from(ERROR)
         }
     }
@@ -90,7 +93,9 @@ fn run(args: &Args) -> Result<u8, Failure> {
     }
     if let (Mode::Header | Mode::Object, true) = (args.mode, args.programs.is_empty()) {
         let letter = if args.mode == Mode::Header { 'h' } else { 'G' };
-        eprintln!("dtrace: -{letter} requires one or more scripts or enabling options");
+        tell(format_args!(
+            "-{letter} requires one or more scripts or enabling options"
+        ));
         return Ok(USAGE);
     }
     let options = trace::check_options(args)?;

@@ -6,6 +6,7 @@
 use crate::args::{Args, Given, Mode, ProgramArg};
 use crate::debug::step;
 use crate::signals::Interrupts;
+use crate::tell::{say, tell};
 use crate::Failure;
 use dtrace::compile::{ProbeSpec, Settings};
 use dtrace::consume::{Event, Output, Sink};
@@ -202,7 +203,7 @@ fn compile_one(
     let tags = options.errtags;
     match handle.compile(&source, &settings) {
         Ok(program) => {
-            eprint!("{}", program.tree);
+            say(&program.tree);
             Ok(Compiled {
                 what,
                 name: name.clone(),
@@ -292,7 +293,7 @@ fn trace(args: &Args, handle: &mut Handle<'_>, out: &mut dyn Output) -> Result<u
     let mut event = |event: Event| match event {
         Event::Place(_) if !people => {}
         Event::Ended(ended) if quiet && matches!(ended.ending, dtrace::proc::Ending::Exited) => {}
-        event => eprintln!("dtrace: {event}"),
+        event => tell(event),
     };
     loop {
         if interrupts.arrived() {
@@ -342,7 +343,7 @@ fn failure(error: &Error, what: &str) -> Failure {
 /// Tells the user something that a quiet one does not want to know.
 pub fn notice(handle: &Handle<'_>, text: &str) {
     if !handle.options.is_on(Opt::Quiet) {
-        eprintln!("dtrace: {text}");
+        tell(text);
     }
 }
 
