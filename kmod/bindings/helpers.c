@@ -250,12 +250,10 @@ u64 dtrace_vtime(struct task_struct *task)
 	return since > 0 ? sum + since : sum;
 }
 
-bool dtrace_progenyof(struct task_struct *task, u64 pid)
+bool dtrace_progenyof(struct task_struct *task, u64 pid, u32 *hops)
 {
-	unsigned int hops;
-
 	/* Bounded, for reparenting may run at the same time. */
-	for (hops = 0; hops < 4096; hops++) {
+	for (*hops = 0; *hops < 4096; ++*hops) {
 		if (task->tgid == pid)
 			return true;
 		if (task->tgid <= 1)
@@ -263,6 +261,12 @@ bool dtrace_progenyof(struct task_struct *task, u64 pid)
 		task = rcu_dereference_raw(task->real_parent);
 	}
 	return false;
+}
+
+/* Whether the current task is to die. */
+bool dtrace_killed(void)
+{
+	return fatal_signal_pending(current);
 }
 
 /* Whether code at pc is this module's. */

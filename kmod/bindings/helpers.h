@@ -62,7 +62,8 @@ unsigned int dtrace_gid(struct task_struct *task);
 bool dtrace_belongs_to(struct task_struct *task, unsigned int uid);
 unsigned int dtrace_irq_level(void);
 u64 dtrace_vtime(struct task_struct *task);
-bool dtrace_progenyof(struct task_struct *task, u64 pid);
+bool dtrace_progenyof(struct task_struct *task, u64 pid, u32 *hops);
+bool dtrace_killed(void);
 
 /* What dtrace_rwlock() tells. */
 enum dtrace_holders {

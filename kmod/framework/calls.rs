@@ -107,7 +107,8 @@ impl Open {
         let desc: ProbeDesc = user::get(arg)?;
         let parts = Description::from(&desc);
         if desc.id == 0 {
-            self.consumer.framework.state.lock().provide(&parts)?;
+            let mut state = self.consumer.framework.state.lock();
+            state.provide(&self.consumer.tracer.engine, &parts)?;
         }
         self.next_probe(arg, &parts, desc.id)
     }

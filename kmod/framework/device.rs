@@ -117,7 +117,7 @@ impl device::OpenFile for Open {
     }
 }
 
-/// A consumer that the framework knows; dropping it makes the framework forget everything about it.
+/// A consumer, which the framework knows once it enables something; dropping it makes the framework forget everything about it.
 pub struct Attachment {
     pub(super) framework: Arc<Framework>,
     pub(super) tracer: Arc<Tracer>,
@@ -150,7 +150,6 @@ impl Attachment {
 
     fn new(framework: Arc<Framework>, tracer: Arc<Tracer>) -> Result<Self> {
         let visits = Arc::pin_init(new_mutex!((), "dtrace::Visits"), GFP_KERNEL)?;
-        framework.state.lock().attach(tracer.clone())?;
         Ok(Self {
             framework,
             tracer,

@@ -10,6 +10,8 @@
 //! that had no ECB before ([`arming`](super::arming)); a probe that cannot be armed is left out and named, which refuses
 //! nothing. An ECB may hang at a probe that is not armed yet because a consumer that has not started ignores firings.
 //!
+//! The framework knows a consumer from its first request on; opening the device waits for nobody's.
+//!
 //! The descriptions are retained: a probe that appears later (a kernel module is loaded) is enabled by whoever described it.
 //! Nobody is there to be refused then, so what fails is counted in the consumer's status.
 //!
@@ -22,14 +24,20 @@ use super::state::State;
 use super::table::Table;
 use super::text::{refuse, Refusal, Text};
 use super::tracer::{EcbRef, Tracer};
-use crate::sys::rculist::{Links, Writer};
+use crate::sys::rculist::{Appender, Links, Writer};
+use crate::sys::task;
 use dtrace_engine::mem::sort::sort;
-use dtrace_engine::{ClauseId, Enabling, Pending};
+use dtrace_engine::{ClauseId, Ecb, Enabling, Pending};
 use dtrace_uapi::ioctl::{ProbeDesc, ReplDesc};
 use dtrace_uapi::limits::RETAIN_MAX;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::Arc;
+
+/// Most ECBs of a consumer, which take some 100 bytes each: each function at both ends, twenty times.
+const ECBS_MAX: usize = 4 << 20;
+/// The same without rights over the kernel: each system call at both ends, forty times. Others' calls pass by them, too.
+const UNPRIVILEGED_MAX: usize = 64 << 10;
 
 /// A consumer's part of the framework's state.
 pub struct Attached {
@@ -78,11 +86,14 @@ impl Wanted {
 type Match = (ProbeRef, ClauseId);
 
 impl State {
-    /// Begins to know a consumer.
-    pub fn attach(&mut self, tracer: Arc<Tracer>) -> Result {
+    /// Knows a consumer, from the first time on; where it stands.
+    fn attach(&mut self, tracer: &Arc<Tracer>) -> Result<usize> {
+        if let Some(at) = self.index_of(tracer) {
+            return Ok(at);
+        }
         self.attached.push(
             Attached {
-                tracer,
+                tracer: tracer.clone(),
                 links: Links::new(),
                 probes: KVVec::new(),
                 retained: KVVec::new(),
@@ -90,7 +101,7 @@ impl State {
             },
             GFP_KERNEL,
         )?;
-        Ok(())
+        Ok(self.attached.len().saturating_sub(1))
     }
 
     /// Ends all that a consumer has enabled. What is returned is to be dropped without the framework's mutex, for that waits.
@@ -119,7 +130,7 @@ impl State {
         pending: Pending<'_>,
         note: &mut Text,
     ) -> Result<u32, Refusal> {
-        let at = self.index_of(tracer).ok_or(refuse(ENODEV))?;
+        let at = self.attach(tracer)?;
         self.want(at, wanted, || pending.commit(), note)
     }
 
@@ -130,7 +141,7 @@ impl State {
         repl: &ReplDesc,
         note: &mut Text,
     ) -> Result<u32, Refusal> {
-        let at = self.index_of(tracer).ok_or(refuse(ENODEV))?;
+        let at = self.attach(tracer)?;
         let attached = self.attached.get(at).ok_or(refuse(ENODEV))?;
         let wanted = attached.replicas(repl)?;
         if wanted.list.is_empty() {
@@ -148,8 +159,10 @@ impl State {
         note: &mut Text,
     ) -> Result<u32, Refusal> {
         // Before anything is matched: what is made to order for one description may match another one.
+        let attached = self.attached.get(at).ok_or(refuse(ENODEV))?;
+        let tracer = attached.tracer.clone();
         for retained in wanted.list.iter().filter(|r| r.desc.id == 0) {
-            self.provide(&Description::from(&retained.desc))?;
+            self.provide(&tracer.engine, &Description::from(&retained.desc))?;
         }
         let found = self.find(at, wanted)?;
         let unarmed = self.unarmed(found.iter().map(|(probe, _)| *probe))?;
@@ -166,8 +179,15 @@ impl State {
     fn find(&self, at: usize, wanted: &Wanted) -> Result<KVVec<Match>, Refusal> {
         let attached = self.attached.get(at).ok_or(refuse(ENODEV))?;
         let permits = |probe: &ProbeRef| self.permits(&attached.tracer.engine, probe.provider());
+        let most = match attached.tracer.engine.privileges().kernel {
+            true => ECBS_MAX,
+            false => UNPRIVILEGED_MAX,
+        };
         let mut found = KVVec::new();
         for Retained { desc, clause, .. } in &wanted.list {
+            if task::is_killed() {
+                return Err(refuse(EINTR));
+            }
             let matches = match desc.id {
                 0 => self
                     .table
@@ -184,6 +204,9 @@ impl State {
             found.reserve(matches.len(), GFP_KERNEL)?;
             for probe in matches.iter().filter(|probe| permits(probe)) {
                 found.push((*probe, *clause), GFP_KERNEL)?;
+            }
+            if attached.probes.len().saturating_add(found.len()) > most {
+                return Err(Refusal::new(ENOSPC, "too many enabled probes"));
             }
             if found.len() == before && !matches.is_empty() {
                 return Err(Refusal::new(
@@ -317,20 +340,23 @@ impl Attached {
         let mut ecbs = KVVec::with_capacity(found.len(), GFP_KERNEL)?;
         let mut binding = tracer.engine.binding();
         for (probe, clause) in found {
-            ecbs.push(binding.bind(*clause, probe.id())?, GFP_KERNEL)?;
+            let ecb = binding.bind(*clause, probe.id())?;
+            ecbs.push((*probe, ecb), GFP_KERNEL)?;
         }
+        // Those of a probe one after the other, in the order of the clauses.
+        let key = |(probe, ecb): &(ProbeRef, Ecb)| (probe.id(), ecb.epid);
+        sort(&mut ecbs, |a, b| key(a) < key(b));
         self.probes.reserve(found.len(), GFP_KERNEL)?;
         self.links.reserve(found.len())?;
         commit();
         binding.keep();
-        for ((probe, _), ecb) in found.iter().zip(&ecbs) {
-            let entry = EcbRef {
-                tracer: tracer.clone(),
-                ecb: *ecb,
-            };
+        let mut by = Appender::new(writer);
+        for (probe, ecb) in &ecbs {
+            let tracer = tracer.clone();
             // There is room for both: it was reserved.
             let _ = self.probes.push_within_capacity(probe);
-            let _ = self.links.push(writer, probe.ecbs(), entry);
+            let entry = EcbRef { tracer, ecb: *ecb };
+            let _ = self.links.push(&mut by, probe.ecbs(), entry);
         }
         Ok(())
     }

@@ -145,9 +145,7 @@ impl World {
             error: 1003,
             seed: 1,
         });
-        let tracer = Arc::new(Tracer::new(engine.unwrap(), self.probes[0]));
-        self.state.attach(tracer.clone()).unwrap();
-        tracer
+        Arc::new(Tracer::new(engine.unwrap(), self.probes[0]))
     }
 
     fn enable(

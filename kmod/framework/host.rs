@@ -30,6 +30,12 @@ mod sys {
     pub mod ipmap;
     pub mod rculist;
 
+    pub mod task {
+        pub fn is_killed() -> bool {
+            false
+        }
+    }
+
     pub mod percpu {
         /// # Safety
         ///

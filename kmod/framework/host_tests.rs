@@ -9,7 +9,7 @@ use crate::provider::Description;
 use crate::sys::arena::{Arena, Strings};
 use crate::sys::ipmap::{IpMap, Keyed};
 use crate::sys::percpu::CpuGuard;
-use crate::sys::rculist::{Head, Links, Writer};
+use crate::sys::rculist::{Appender, Head, Links, Writer};
 use crate::table::{NewProbe, Table};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use kernel::alloc::{fail_after, KVVec, GFP_KERNEL};
@@ -182,12 +182,13 @@ fn lists_of_several_owners() {
     let (mut one, mut two) = (Links::new(), Links::new());
     one.reserve(2).unwrap();
     two.reserve(2).unwrap();
-    one.push(&mut w, &A, 1).unwrap();
-    two.push(&mut w, &A, 2).unwrap();
-    one.push(&mut w, &B, 3).unwrap();
-    assert!(one.push(&mut w, &A, 9).is_err(), "no room was reserved");
+    let mut by = Appender::new(&mut w);
+    one.push(&mut by, &A, 1).unwrap();
+    two.push(&mut by, &A, 2).unwrap();
+    one.push(&mut by, &B, 3).unwrap();
+    assert!(one.push(&mut by, &A, 9).is_err(), "no room was reserved");
     one.reserve(1).unwrap();
-    one.push(&mut w, &A, 4).unwrap();
+    one.push(&mut by, &A, 4).unwrap();
     assert_eq!(values(&A), [1, 2, 4]);
 
     one.unlink_if(&mut w, |e| *e == 1);

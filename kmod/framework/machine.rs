@@ -303,7 +303,7 @@ impl Machine for KernelMachine<'_> {
         paths::user_args(self.guard)
     }
 
-    fn progenyof(&self, pid: u64) -> bool {
+    fn progenyof(&self, pid: u64) -> (bool, u32) {
         self.task().descends_from(pid)
     }
 

@@ -77,7 +77,10 @@ impl Open {
     pub fn stop(&self, arg: u64, control: &mut Control) -> Answer {
         let engine = &self.consumer.tracer.engine;
         let activity = engine.activity();
-        if !matches!(activity, Activity::Active | Activity::Draining | Activity::Cooldown) {
+        if !matches!(
+            activity,
+            Activity::Active | Activity::Draining | Activity::Cooldown
+        ) {
             return Err(Refusal::new(EINVAL, "the tracing is not running"));
         }
         answerable(arg)?;

@@ -114,14 +114,15 @@ impl State {
         result
     }
 
-    /// Lets the providers that `desc` may mean make probes to order.
-    pub fn provide(&mut self, desc: &Description<'_>) -> Result {
+    /// Lets the providers that `desc` may mean make probes to order, for a consumer that may use them.
+    pub fn provide(&mut self, engine: &Consumer, desc: &Description<'_>) -> Result {
         for at in 0..self.providers.len() {
             let Some(slot) = self.providers.get(at) else {
                 break;
             };
             let meant =
                 desc.provider.is_empty() || glob::matches(desc.provider, slot.name.as_bytes());
+            let meant = meant && self.permits(engine, at as u32);
             if let (true, Some(provider)) = (meant, slot.provider.clone()) {
                 self.populate(at as u32, |batch| provider.provide(desc, batch))?;
             }

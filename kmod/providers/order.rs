@@ -57,12 +57,15 @@ impl<M: Maker> ToOrder<M> {
     fn make(&self, place: [&[u8]; 2], name: &[u8], batch: &mut Batch<'_>) -> Result {
         let [module, func] = place;
         let mut made = self.made.lock();
-        if *made >= MOST || batch.find(module, func, name).is_some() {
+        if batch.find(module, func, name).is_some() {
             return Ok(());
         }
         let Some(cookie) = self.maker.order(place, name) else {
             return Ok(());
         };
+        if *made >= MOST {
+            return Err(ENOSPC);
+        }
         match batch.create(module, func, name, cookie) {
             Err(error) if error == E2BIG => Ok(()),
             result => {

@@ -32,6 +32,24 @@ impl Writer {
     }
 }
 
+/// Appends to lists. As long as it is there nobody unlinks, so that what it has appended to the same list before needs no looking
+/// for: a list of any length takes no longer.
+pub struct Appender<'w, T: 'static> {
+    _writer: &'w mut Writer,
+    /// The list that was last appended to, and the node.
+    last: Option<(&'static Head<T>, *mut Node<T>)>,
+}
+
+impl<'w, T: 'static> Appender<'w, T> {
+    /// One that has appended nothing.
+    pub fn new(writer: &'w mut Writer) -> Self {
+        Self {
+            _writer: writer,
+            last: None,
+        }
+    }
+}
+
 /// A list's beginning.
 pub struct Head<T: 'static> {
     first: AtomicPtr<Node<T>>,
@@ -131,7 +149,7 @@ impl<T: Sync + Send + 'static> Links<T> {
     }
 
     /// Appends `value` to a list.
-    pub fn push(&mut self, _writer: &mut Writer, head: &'static Head<T>, value: T) -> Result {
+    pub fn push(&mut self, by: &mut Appender<'_, T>, head: &'static Head<T>, value: T) -> Result {
         let block = self.blocks.last_mut().ok_or(ENOSPC)?;
         block
             .push_within_capacity(Node {
@@ -145,7 +163,13 @@ impl<T: Sync + Send + 'static> Links<T> {
         // The node never moves: the block does not grow beyond its capacity. Pointers to it come from the block's own pointer,
         // not from a reference to one node.
         let node = block.as_mut_ptr().wrapping_add(at);
-        head.slot_of(ptr::null_mut()).store(node, Ordering::Release);
+        let end = match by.last {
+            // SAFETY: What was appended is linked still, and so alive.
+            Some((list, last)) if ptr::eq(list, head) => unsafe { &(*last).next },
+            _ => head.slot_of(ptr::null_mut()),
+        };
+        end.store(node, Ordering::Release);
+        by.last = Some((head, node));
         Ok(())
     }
 

@@ -23,6 +23,12 @@ pub struct Current<'a> {
     _guard: PhantomData<&'a CpuGuard>,
 }
 
+/// Whether the current task is to die: nobody waits for what it does.
+pub fn is_killed() -> bool {
+    // SAFETY: No preconditions.
+    unsafe { bindings::dtrace_killed() }
+}
+
 /// Reads a field of the task once.
 macro_rules! read {
     ($current:expr, $field:ident) => {{
@@ -116,10 +122,12 @@ impl<'a> Current<'a> {
         unsafe { bindings::dtrace_vtime(self.task) }
     }
 
-    /// Whether its process is `pid` or descends from it.
-    pub fn descends_from(self, pid: u64) -> bool {
+    /// Whether its process is `pid` or descends from it, and how many ancestors were asked.
+    pub fn descends_from(self, pid: u64) -> (bool, u32) {
+        let mut hops = 0;
         // SAFETY: As in `ppid`.
-        unsafe { bindings::dtrace_progenyof(self.task, pid) }
+        let descends = unsafe { bindings::dtrace_progenyof(self.task, pid, &mut hops) };
+        (descends, hops)
     }
 
     /// The registers with which it entered the kernel; none of a kernel thread.

@@ -161,8 +161,8 @@ pub trait Machine {
     fn file(&self, fd: u32) -> u64;
     /// Begin and end of the arguments of the current process, in its own memory; they end with a NUL each.
     fn user_args(&self) -> Option<(u64, u64)>;
-    /// Whether the current process is `pid` or descends from it.
-    fn progenyof(&self, pid: u64) -> bool;
+    /// Whether the current process is `pid` or descends from it, and how many of its ancestors were asked.
+    fn progenyof(&self, pid: u64) -> (bool, u32);
     /// Whether the current process belongs to `user` alone; asked only where the consumer may not see others.
     fn owned(&self, user: u32) -> bool;
 

@@ -371,9 +371,10 @@ fn memory_that_is_short_is_halved_or_refused() {
     };
     assert_eq!(go(&[(Opt::Specsize, 4096)]), Ok(4096));
     let before = alloc::live();
-    // 2 GiB of memory, and of numbers, on a CPU are too much.
-    for count in [u64::MAX - 2, 1 << 60, (1 << 16) + 1] {
-        assert_eq!(go(&[(Opt::Nspec, count)]).unwrap_err().errno, Errno::ENOMEM);
+    // 2 GiB of memory on a CPU are too much.
+    for (count, size) in [(4096, (512 << 10) + 1), (2, (1 << 30) + 1)] {
+        let options = [(Opt::Nspec, count), (Opt::Specsize, size)];
+        assert_eq!(go(&options).unwrap_err().errno, Errno::ENOMEM);
     }
     assert_eq!(alloc::live(), before);
 }

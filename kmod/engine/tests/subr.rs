@@ -441,6 +441,12 @@ fn a_firing_that_would_take_too_long_faults() {
         call_text("index", &[&hay, &needle]),
         call_text("rindex", &[&hay, &needle]),
         strlen.repeat(100) + ret,
+        // Walks of a stack and from parent to parent, of which an instruction may do each.
+        "ldgs stackdepth, %r1\n ".repeat(20_000) + ret,
+        "ldgs ustackdepth, %r1\n ".repeat(24_000) + ret,
+        "ldgs caller, %r1\n ".repeat(24_000) + ret,
+        "ldgs ucaller, %r1\n ".repeat(24_000) + ret,
+        call_text("progenyof", &["77"]).replace(ret, "").repeat(70) + ret,
     ] {
         let b = long_strings(&text);
         for _ in 0..2 {

@@ -248,6 +248,8 @@ pub mod error {
     pub const ENOENT: Error = Error(-2);
     /// It is there already.
     pub const EEXIST: Error = Error(-17);
+    /// Interrupted.
+    pub const EINTR: Error = Error(-4);
     /// No such device.
     pub const ENODEV: Error = Error(-19);
     /// No memory.

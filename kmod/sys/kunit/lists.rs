@@ -15,7 +15,7 @@ mod tests {
     use crate::sys::kunit::wait_until;
     use crate::sys::once;
     use crate::sys::percpu::CpuGuard;
-    use crate::sys::rculist::{Head, Links, Writer};
+    use crate::sys::rculist::{Appender, Head, Links, Writer};
     use crate::sys::regs::Regs;
     use crate::sys::timer::{CpuTimers, Tick};
     use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -74,9 +74,10 @@ mod tests {
         for round in 0..40u64 {
             let mut links = Links::new();
             result = links.reserve(8).and_then(|()| {
+                let mut by = Appender::new(&mut writer);
                 (0..8).try_for_each(|n| {
                     let value = round << 8 | n;
-                    links.push(&mut writer, &HEAD, Pair(value, !value))
+                    links.push(&mut by, &HEAD, Pair(value, !value))
                 })
             });
             // So that the readers come to see some of them.

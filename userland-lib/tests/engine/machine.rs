@@ -254,8 +254,8 @@ impl Machine for Firing<'_> {
         None
     }
 
-    fn progenyof(&self, pid: u64) -> bool {
-        pid == u64::from(self.thread.pid)
+    fn progenyof(&self, pid: u64) -> (bool, u32) {
+        (pid == u64::from(self.thread.pid), 1)
     }
 
     fn owned(&self, _user: u32) -> bool {

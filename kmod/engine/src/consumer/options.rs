@@ -16,6 +16,8 @@ use dtrace_uapi::option::{Opt, BUFPOLICY_SWITCH, BUFRESIZE_AUTO, COUNT, UNSET};
 const STRSIZE_MAX: u64 = (64 << 10) + 1;
 /// Greatest scratch memory that may be asked for, bytes: as much as a firing's budget lets it write.
 const SCRATCHSIZE_MAX: u64 = 4 << 20;
+/// Most speculations of a consumer: each CPU looks at all of them, with interrupts off, when they are cleaned.
+const NSPEC_MAX: u64 = 4096;
 /// Greatest buffer of a consumer without rights over the kernel, bytes.
 const UNPRIVILEGED_MAX: u64 = 16 << 20;
 /// Greatest buffer at all, bytes: offsets in it have 32 bits.
@@ -64,6 +66,10 @@ fn check(option: Opt, value: u64, privileges: &Privileges) -> Result<u64, Reason
                 return Err(Reason::new(Errno::E2BIG, "size is too big").about(option.name()));
             }
         }
+        Opt::Nspec if value > NSPEC_MAX => {
+            return Err(Reason::new(Errno::E2BIG, "number is too big").about(option.name()));
+        }
+        Opt::Zone => return bad("there are no zones"),
         Opt::Bufpolicy if value > BUFPOLICY_SWITCH => return bad("no such policy"),
         Opt::Bufresize if value > 1 => return bad("no such policy"),
         Opt::Scratchsize if value > SCRATCHSIZE_MAX => {
@@ -161,13 +167,14 @@ mod tests {
             (Opt::Strsize, 1 << 40),
             (Opt::Bufpolicy, 3),
             (Opt::Bufresize, 2),
+            (Opt::Zone, 1),
         ] {
             assert_eq!(
                 o.set(option, value, &all, false).unwrap_err().errno,
                 Errno::EINVAL
             );
         }
-        for option in [Opt::Bufsize, Opt::Scratchsize] {
+        for option in [Opt::Bufsize, Opt::Scratchsize, Opt::Nspec] {
             assert_eq!(
                 o.set(option, 1 << 40, &all, false).unwrap_err().errno,
                 Errno::E2BIG

@@ -6,12 +6,16 @@
 
 use super::env::{until_nul, At, Env};
 use super::program::Quick;
+use crate::budget::FRAME;
 use crate::error::Trap;
 use crate::machine::Machine;
 use crate::mem::alloc::Bytes;
 use crate::var::addr::{self, Region};
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::var::Var;
+
+/// Frames that are walked to a caller.
+const CALLER: u32 = 2;
 
 /// A built-in variable that cannot fault.
 #[inline(always)]
@@ -68,19 +72,21 @@ impl<M: Machine> Env<'_, M> {
             }
             Var::Caller => {
                 self.check_kernel()?;
-                m.caller()
+                self.walk(CALLER, m.caller())?
             }
             Var::Stackdepth => {
                 self.check_kernel()?;
-                u64::from(m.stackdepth())
+                let depth = m.stackdepth();
+                self.walk(depth, u64::from(depth))?
             }
             Var::Ucaller => {
                 self.check_user()?;
-                m.ucaller()
+                self.walk(CALLER, m.ucaller())?
             }
             Var::Ustackdepth => {
                 self.check_user()?;
-                u64::from(m.ustackdepth())
+                let depth = m.ustackdepth();
+                self.walk(depth, u64::from(depth))?
             }
             Var::Execname
             | Var::Zonename
@@ -92,6 +98,13 @@ impl<M: Machine> Env<'_, M> {
             // Arrays are no scalars, and what is quick does not get here.
             _ => return Err(Trap::new(Fault::IllOp, var as u64)),
         })
+    }
+
+    /// Takes `frames` of a stack, which were walked for `value`, from the firing's budget.
+    fn walk(&mut self, frames: u32, value: u64) -> Result<u64, Trap> {
+        let units = (frames as usize).saturating_add(1).saturating_mul(FRAME);
+        self.vm.budget.spend(units)?;
+        Ok(value)
     }
 
     /// Gives the text of a built-in string to `read`, without NUL.

@@ -146,6 +146,11 @@ impl Speculations {
         }
     }
 
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.states.len()
+    }
+
     /// `speculation()`: takes a free speculation; 0, and counted, where there is none.
     pub fn open(&self) -> u64 {
         let mut ending = false;

@@ -15,6 +15,7 @@ mod memory;
 mod numbers;
 mod strings;
 
+use crate::budget::HOP;
 use crate::dif::env::Env;
 use crate::error::Trap;
 use crate::machine::Machine;
@@ -70,9 +71,17 @@ pub fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
         }
         Progenyof => {
             let pid = arg(env, 0);
-            Ok(u64::from(env.m.progenyof(pid)))
+            let (progeny, hops) = env.m.progenyof(pid);
+            env.vm.budget.spend((hops as usize).saturating_mul(HOP))?;
+            Ok(u64::from(progeny))
         }
-        Speculation => Ok(env.core.speculations.as_ref().map_or(0, |all| all.open())),
+        Speculation => {
+            let Some(all) = &env.core.speculations else {
+                return Ok(0);
+            };
+            env.vm.budget.spend(all.count())?;
+            Ok(all.open())
+        }
         // Kernel pointers carry no authentication code on the machines that we know.
         Strip => Ok(arg(env, 0)),
         Outside => Err(Trap::new(Fault::BadIndex, arg(env, 0))),

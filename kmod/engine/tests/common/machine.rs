@@ -212,8 +212,8 @@ impl Machine for TestMachine {
     fn user_args(&self) -> Option<(u64, u64)> {
         self.user_args
     }
-    fn progenyof(&self, pid: u64) -> bool {
-        pid == 1 || pid == u64::from(self.pid)
+    fn progenyof(&self, pid: u64) -> (bool, u32) {
+        (pid == 1 || pid == u64::from(self.pid), 4096)
     }
     fn owned(&self, user: u32) -> bool {
         assert_eq!(user, super::USER);
