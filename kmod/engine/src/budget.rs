@@ -6,7 +6,7 @@
 //! A firing runs with interrupts off, so it must end soon, whatever the program and its data: a verified program has no loop,
 //! but it may have thousands of instructions, each of which works on a string of 64 KiB. Everything whose work depends
 //! on the program or on data takes from one budget: a unit for an instruction, a byte copied, a byte compared, a
-//! speculation looked at; an unwound stack frame counts as [`FRAME`] of them, an ancestor as [`HOP`], a floating-point operation as
+//! speculation looked at; a dynamic variable looked for counts as [`LOOKUP`], an unwound stack frame counts as [`FRAME`] of them, an ancestor as [`HOP`], a floating-point operation as
 //! [`FLOAT`]. When the budget is gone, the clause ends in the fault [`Fault::Overrun`]. What is taken is known before the work is
 //! done, or is bounded by one string or one stack.
 
@@ -18,6 +18,9 @@ const UNITS: u64 = 4 << 20;
 
 /// Units of a stack frame.
 pub const FRAME: usize = 64;
+
+/// Units of looking for a thread-local or an element of an associative array.
+pub const LOOKUP: usize = 256;
 
 /// Units of a process that is asked for its parent.
 pub const HOP: usize = 16;

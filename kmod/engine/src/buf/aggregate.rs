@@ -15,6 +15,9 @@ use crate::mem::alloc::Bytes;
 /// Bytes of an entry's index: hash (8), offset of the entry (4), next entry of the bucket (4).
 const INDEX: usize = 16;
 
+/// How many entries of a bucket are looked at: they are one or two, unless somebody chooses keys so that they meet.
+const CHAIN: usize = 256;
+
 /// The half of a CPU's aggregation buffer that is being filled.
 #[derive(Debug)]
 pub struct Aggregations {
@@ -68,8 +71,8 @@ impl Aggregations {
             return None;
         }
         let mut entry = head as u32 as usize;
-        // A chain is no longer than there are entries.
-        for _ in 0..self.entries {
+        // Beyond that it is made once more, and added to the other by whoever reads them.
+        for _ in 0..CHAIN {
             if entry == 0 {
                 return None;
             }

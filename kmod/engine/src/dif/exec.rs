@@ -45,15 +45,19 @@ pub fn run<M: Machine>(program: &Program, env: &mut Env<'_, M>) -> Result<u64, S
                 .map_err(|trap| Stopped { trap, pc: 1 })
                 .map(|since| from.wrapping_sub(since))
         }
-        Program::Steps(steps) => run_steps(steps, env),
+        Program::Steps { steps, cost } => run_steps(steps, *cost, env),
     }
 }
 
 #[inline(never)]
-fn run_steps<M: Machine>(steps: &[Step], env: &mut Env<'_, M>) -> Result<u64, Stopped> {
+fn run_steps<M: Machine>(
+    steps: &[Step],
+    cost: usize,
+    env: &mut Env<'_, M>,
+) -> Result<u64, Stopped> {
     let mut pc = 0;
     // Branches only go forward: no instruction runs twice.
-    if let Err(spent) = env.vm.budget.spend(steps.len()) {
+    if let Err(spent) = env.vm.budget.spend(cost) {
         return Err(Stopped {
             trap: spent.into(),
             pc: 0,

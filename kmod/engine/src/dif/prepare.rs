@@ -43,7 +43,7 @@ pub fn prepare(difo: &Difo, cx: &Context<'_>) -> Result<Program, Reason> {
         return Ok(program);
     }
     fuse(&mut steps);
-    Ok(Program::Steps(steps))
+    Ok(Program::of(steps))
 }
 
 fn place_of<'a>(i: Instr, scope: u8, cx: &Context<'a>) -> Option<&'a Place> {

@@ -4,6 +4,7 @@
 //! What a prepared program is made of.
 
 use super::float::Float;
+use crate::budget::LOOKUP;
 use crate::mem::Vec;
 use dtrace_uapi::dif::Op;
 use dtrace_uapi::subr::Subr;
@@ -407,17 +408,33 @@ pub enum Program {
         var: Dyn,
     },
     /// Runs steps.
-    Steps(Vec<Step>),
+    Steps {
+        /// Them.
+        steps: Vec<Step>,
+        /// What they take of a firing's budget, beyond what depends on data.
+        cost: usize,
+    },
+}
+
+impl Step {
+    fn looks_for_dynamic(&self) -> bool {
+        matches!(self, Self::LoadDyn { .. } | Self::StoreDyn { .. })
+    }
 }
 
 impl Program {
+    /// One that runs `steps`.
+    pub fn of(steps: Vec<Step>) -> Self {
+        let lookups = steps.iter().filter(|step| step.looks_for_dynamic()).count();
+        let cost = lookups.saturating_mul(LOOKUP).saturating_add(steps.len());
+        Self::Steps { steps, cost }
+    }
+
     /// Whether it looks for thread-locals or elements of associative arrays.
     pub fn looks_for_dynamics(&self) -> bool {
         match self {
             Self::Load(_) | Self::Assign { .. } | Self::Since { .. } => true,
-            Self::Steps(steps) => steps
-                .iter()
-                .any(|step| matches!(step, Step::LoadDyn { .. } | Step::StoreDyn { .. })),
+            Self::Steps { steps, .. } => steps.iter().any(Step::looks_for_dynamic),
             Self::Const(_) | Self::Quick(_) | Self::Select { .. } | Self::Builtin { .. } => false,
         }
     }

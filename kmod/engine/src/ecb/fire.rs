@@ -297,7 +297,7 @@ fn write_value<M: Machine>(
 /// The instruction that returned the value.
 fn last_pc(program: &Program) -> u32 {
     match program {
-        Program::Steps(steps) => (steps.len() as u32).saturating_sub(1),
+        Program::Steps { steps, .. } => (steps.len() as u32).saturating_sub(1),
         _ => 0,
     }
 }

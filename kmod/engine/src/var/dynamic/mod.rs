@@ -48,6 +48,18 @@ const LOCK: u64 = 1 << 32;
 const VERSION: u64 = 1 << 33;
 const SPINS: u32 = 1 << 14;
 
+/// Longest chain. Chains have one or two chunks, unless somebody chooses keys so that they meet; what would make one longer is
+/// dropped, so that looking along it ends soon.
+const CHAIN: usize = 256;
+
+/// Why a chain has no chunk of a key.
+enum Missing {
+    /// It is not there.
+    Absent,
+    /// It is not, and could not be put there.
+    NoRoom,
+}
+
 /// Variables that a small space holds if their own bytes fit, however much it takes to find them again. It is so small that
 /// somebody has counted.
 const FEW: usize = 64;
@@ -270,16 +282,15 @@ impl Dynamics {
 
     /// The chunk of `key` on the chain that begins with `link`.
     #[inline(always)]
-    fn walk(&self, mut link: u32, hash: u64, key: &[u64]) -> Option<u32> {
-        // A chain cannot be longer than there are chunks; the bound holds even if it were damaged.
-        for _ in 0..self.nchunks {
-            let chunk = link.checked_sub(1)?;
+    fn walk(&self, mut link: u32, hash: u64, key: &[u64]) -> Result<u32, Missing> {
+        for _ in 0..CHAIN {
+            let chunk = link.checked_sub(1).ok_or(Missing::Absent)?;
             if self.matches(chunk, hash, key) {
-                return Some(chunk);
+                return Ok(chunk);
             }
             link = self.link(chunk, NEXT);
         }
-        None
+        Err(Missing::NoRoom)
     }
 
     /// The chunk of the variable with `key`.
@@ -287,7 +298,7 @@ impl Dynamics {
     pub fn find(&self, key: &[u64]) -> Option<u32> {
         let hash = hash(key);
         let head = self.bucket(hash)?.load(Ordering::Acquire) as u32;
-        self.walk(head, hash, key)
+        self.walk(head, hash, key).ok()
     }
 
     /// The chunk that `hint` names, if the variable with `key` is there.
@@ -357,15 +368,23 @@ impl Dynamics {
             self.give_back(free, chunk);
             return Err(Dropped);
         };
-        if let Some(other) = self.walk(was as u32, hash, key) {
-            // Another CPU was faster. Nobody has seen our chunk.
-            Self::unlock(bucket, was, was as u32);
-            self.give_back(free, chunk);
-            return Ok(other);
-        }
-        self.set_link(chunk, NEXT, was as u32);
-        Self::unlock(bucket, was, chunk + 1);
-        Ok(chunk)
+        let other = match self.walk(was as u32, hash, key) {
+            Err(Missing::Absent) => {
+                self.set_link(chunk, NEXT, was as u32);
+                Self::unlock(bucket, was, chunk + 1);
+                return Ok(chunk);
+            }
+            // Another CPU was faster.
+            Ok(other) => Ok(other),
+            Err(Missing::NoRoom) => {
+                self.drops.full.fetch_add(1, Ordering::Relaxed);
+                Err(Dropped)
+            }
+        };
+        // Nobody has seen our chunk.
+        Self::unlock(bucket, was, was as u32);
+        self.give_back(free, chunk);
+        other
     }
 
     /// Deletes the variable in `chunk`, which was found in this firing, unless another CPU has just done so. `false`: its
@@ -385,7 +404,7 @@ impl Dynamics {
         let mut before: Option<u32> = None;
         let mut link = head;
         let mut removed = false;
-        for _ in 0..self.nchunks {
+        for _ in 0..CHAIN {
             let Some(at) = link.checked_sub(1) else {
                 break;
             };

@@ -116,6 +116,24 @@ fn keys_that_are_too_long_are_dropped_and_counted() {
 }
 
 #[test]
+fn a_chain_that_would_be_too_long_is_dropped_and_counted() {
+    let d = Dynamics::new(2048 * 72, 24, 16, 40, 1).unwrap();
+    let meets = |key: &u64| hash(&[*key]) & d.mask == 0;
+    let keys: std::vec::Vec<u64> = (0..).filter(meets).take(CHAIN + 2).collect();
+    let mut free = 0;
+    for (n, key) in keys.iter().enumerate() {
+        assert_eq!(store(&d, 0, &mut free, &[*key], n as u64), n < CHAIN);
+    }
+    assert_eq!(dropped(&d), [2, 0, 0]);
+    let all = |from: usize| (from..CHAIN).all(|n| load(&d, &[keys[n]]) == Some(n as u64));
+    assert!(all(0));
+    // The oldest is the last of the chain.
+    remove(&d, 0, &[keys[0]]);
+    assert!(all(1) && load(&d, &[keys[0]]).is_none());
+    assert!(store(&d, 0, &mut free, &[keys[CHAIN]], 1));
+}
+
+#[test]
 fn a_small_space_holds_what_fits_without_management() {
     for (total, bare, n) in [(15, 4, 3), (20, 20, 1), (79, 20, 3), (64 * 4, 4, 64)] {
         let d = Dynamics::new(total, 16, 8, bare, 1).unwrap();
