@@ -10,7 +10,7 @@ use crate::tell::{say, tell};
 use crate::Failure;
 use dtrace::compile::{ProbeSpec, Settings};
 use dtrace::consume::{Event, Output, Sink};
-use dtrace::handle::{plain, preprocess, Error, Handle, KernelWorld, Progress};
+use dtrace::handle::{plain, preprocess, Enabled, Error, Handle, KernelWorld, Progress};
 use dtrace::list;
 use dtrace::options::{CompileOptions, Opt, OptionError, Options, Setter};
 use dtrace::proc::Target;
@@ -264,15 +264,19 @@ fn enable(handle: &mut Handle<'_>, compiled: &Compiled) -> Result<u32, Failure> 
         name,
         program,
     } = compiled;
-    let matched = handle
+    let Enabled { probes, left_out } = handle
         .enable(program)
         .map_err(|error| format!("failed to enable '{name}': {error}"))?;
-    let plural = if matched == 1 { "" } else { "s" };
+    let plural = if probes == 1 { "" } else { "s" };
     notice(
         handle,
-        &format!("{what} '{name}' matched {matched} probe{plural}"),
+        &format!("{what} '{name}' matched {probes} probe{plural}"),
     );
-    Ok(matched)
+    // Quiet or not: what is missing in the output has to be known.
+    if !left_out.is_empty() {
+        tell(&left_out);
+    }
+    Ok(probes)
 }
 
 /// Traces until it is over; the exit status.
@@ -303,12 +307,13 @@ fn trace(args: &Args, handle: &mut Handle<'_>, out: &mut dyn Output) -> Result<u
                 .stop()
                 .map_err(|error| format!("couldn't stop tracing: {error}"))?;
         }
-        let progress = handle.work(&mut Sink {
+        let mut sink = Sink {
             out,
             event: &mut event,
-        });
+        };
+        let progress = handle.work(&mut sink);
         let progress = progress.map_err(|error| failure(&error, "processing aborted"))?;
-        out.flush()?;
+        handle.flush(&mut sink)?;
         if progress == Progress::Done {
             break;
         }
@@ -323,7 +328,7 @@ fn trace(args: &Args, handle: &mut Handle<'_>, out: &mut dyn Output) -> Result<u
     let printed = handle.write(&mut sink, b"\n");
     let printed = printed.and_then(|()| handle.print_aggregations(&mut sink));
     printed.map_err(|error| failure(&error, "failed to print aggregations"))?;
-    out.flush()?;
+    handle.flush(&mut sink)?;
     step(&handle.options, || "tracing has ended".to_owned());
     if handle.options.compile.core {
         std::process::abort();

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # -o appends to a file and leaves standard output alone; ftruncate() empties it, and standard output where that is a file. All
-# that follows freopen() goes to its file, the last empty line too.
+# that follows freopen() goes to its file, the last empty line too, while it is traced; what cannot be written is an error.
 echo before > /tmp/out
 dtrace -o /tmp/out -qn 'BEGIN { printf("traced\n"); exit(0); }'
 cat /tmp/out
@@ -14,4 +14,10 @@ cat /tmp/out
 dtrace -wqn "$program" | cat
 dtrace -wqn 'BEGIN { printf("here\n"); freopen("/tmp/out"); printf("there\n"); exit(0); }'
 cat /tmp/out
-rm /tmp/out
+printf '#!/bin/sh\nsleep 1\ncp /tmp/out /tmp/seen\n' >/tmp/copy
+chmod +x /tmp/copy
+dtrace -wqn 'BEGIN { freopen("/tmp/out"); printf("written\n"); }' -c /tmp/copy
+cat /tmp/seen
+dtrace -wqn 'BEGIN { freopen("/dev/full"); printf("lost\n"); exit(0); }'
+echo $?
+rm /tmp/out /tmp/seen /tmp/copy

@@ -21,6 +21,7 @@ use crate::statement::{self, Print, Statement};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::ioctl::RecDesc;
 use dtrace_uapi::option::Opt;
+use std::io;
 use std::process::Command;
 
 /// How values look under these options.
@@ -172,6 +173,11 @@ impl Consumer {
             .map_err(ConsumeError::Output)
     }
 
+    /// Writes out what is kept back of the output.
+    pub fn flush(&mut self, sink: &mut Sink<'_>) -> io::Result<()> {
+        self.redirect.flush().and_then(|()| sink.out.flush())
+    }
+
     /// The columns before a record's values, and once the header above them all.
     fn head(&mut self, text: &mut Vec<u8>, options: &Options, turn: &Turn<'_>) {
         let probe = &turn.record.enabled.probe;
@@ -261,10 +267,7 @@ impl Consumer {
                 let command = formatted(&renderer, print, group);
                 self.write(sink, text)?;
                 text.clear();
-                self.redirect
-                    .flush()
-                    .and_then(|()| sink.out.flush())
-                    .map_err(ConsumeError::Output)?;
+                self.flush(sink).map_err(ConsumeError::Output)?;
                 if let Err(error) = command.and_then(|command| run(&command)) {
                     failed(sink, error);
                 }

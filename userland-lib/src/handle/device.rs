@@ -42,7 +42,7 @@ pub trait Device {
     /// The type of argument `index` of a probe, if it has one.
     fn argument(&self, probe: ProbeId, index: u32) -> io::Result<Option<ArgDesc>>;
 
-    /// Enables a DOF image; how many probes it matched.
+    /// Enables a DOF image; how many probes it is at. Those that it should be at and is not are in [`reason`](Self::reason).
     fn enable(&self, dof: &[u8]) -> io::Result<u32>;
 
     /// An enabled probe and its records.
@@ -69,7 +69,7 @@ pub trait Device {
         Err(io::ErrorKind::NotFound.into())
     }
 
-    /// Why the last call failed, in the kernel's words; empty if it has none.
+    /// Why the last call failed, or what it has left out, in the kernel's words; empty if it has none.
     fn reason(&self) -> String;
 }
 

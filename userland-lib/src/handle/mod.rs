@@ -83,6 +83,15 @@ enum Phase {
     Stopped(u32),
 }
 
+/// What became of an enabling.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Enabled {
+    /// How many probes it is at.
+    pub probes: u32,
+    /// Which others it should be at, and why it is not, in the kernel's words; empty where there is none.
+    pub left_out: String,
+}
+
 /// One consumer.
 pub struct Handle<'w> {
     world: &'w KernelWorld<'w>,
@@ -235,8 +244,8 @@ impl<'w> Handle<'w> {
         settings
     }
 
-    /// Enables a compiled program; how many probes it matched.
-    pub fn enable(&mut self, program: &Program) -> Result<u32, Error> {
+    /// Enables a compiled program.
+    pub fn enable(&mut self, program: &Program) -> Result<Enabled, Error> {
         let mut options = self.options.for_kernel();
         if program.is_destructive() && !self.options.is_on(Opt::Destructive) {
             // A later program may still allow it: `go` is where it must be.
@@ -245,9 +254,12 @@ impl<'w> Handle<'w> {
         }
         let dof = crate::dof::emit(program, &options);
         let _stay = Stay::on(self.options.get(Opt::Cpu));
-        self.device()
-            .enable(&dof)
-            .map_err(|error| self.refused(error))
+        let device = self.device();
+        let probes = device.enable(&dof).map_err(|error| self.refused(error))?;
+        Ok(Enabled {
+            probes,
+            left_out: device.reason(),
+        })
     }
 
     /// Starts tracing, and then the processes that were created for it. With the option `grabanon` it has begun long ago.
@@ -359,6 +371,11 @@ impl<'w> Handle<'w> {
     /// Writes `text` to where output goes: the given one, or what `freopen()` has named since.
     pub fn write(&mut self, sink: &mut Sink<'_>, text: &[u8]) -> Result<(), Error> {
         Ok(self.consumer.write(sink, text)?)
+    }
+
+    /// Writes out what is kept back of the output: of the given one, and of the file that `freopen()` has named.
+    pub fn flush(&mut self, sink: &mut Sink<'_>) -> io::Result<()> {
+        self.consumer.flush(sink)
     }
 
     /// Prints the aggregations that no `printa()` has printed.
