@@ -478,6 +478,39 @@ fn faults_reach_error_and_tracing_goes_on() {
 }
 
 #[test]
+fn as_much_memory_is_read_as_a_computed_size_says() {
+    let dump = |bytes: &str| {
+        let digits =
+            "             0  1  2  3  4  5  6  7  8  9  a  b  c  d  e  f  0123456789abcdef";
+        format!("|$\n|{digits}$\n|         0: {bytes}$\n")
+    };
+    let text = |size: &str| {
+        format!(
+            "BEGIN {{ p = (char *)alloca(8); p[0] = 'd'; p[1] = 't'; tracemem(p, 64, {size}); exit(0); }}
+             ERROR {{ printf(\"%d\", arg4); exit(1); }}"
+        )
+    };
+    let two = dump("64 74                                            dt");
+    assert_eq!(run(&[&text("2")]), two.clone() + "= 0\n");
+    // It may be a number of any type.
+    assert_eq!(run(&[&text("(char)2")]), two + "= 0\n");
+    let all = dump("64 74 00 00 00 00 00 00                          dt......");
+    assert_eq!(run(&[&text("8")]), all.clone() + "= 0\n");
+    assert!(run(&[&text("0")]).ends_with("= 0\n"));
+    // What is too much is a fault as ever, and so is the whole of it.
+    for size in ["9", "64", "100", "-1"] {
+        assert!(run(&[&text(size)]).ends_with("= 1\n"), "{size}");
+    }
+    // The same in a speculation.
+    let text = "BEGIN { s = speculation(); }
+        BEGIN { speculate(s); p = alloca(8); tracemem(p, 64, 8); }
+        BEGIN { commit(s); }
+        END { }";
+    let none = dump("00 00 00 00 00 00 00 00                          ........");
+    assert_eq!(run(&[text]), none);
+}
+
+#[test]
 fn programs_share_what_they_declare() {
     expect![[r#"
         |5$

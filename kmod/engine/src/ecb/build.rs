@@ -8,6 +8,7 @@
 use super::aggregation::Function;
 use super::brief::Brief;
 use super::layout::{alignment, Layout};
+use super::memory::Memory;
 use super::order::Order;
 use super::short::{Guard, Note, Tally};
 use super::{Act, Action, Aggregate, Datum, Field, Prepared, Shape};
@@ -19,6 +20,7 @@ use crate::dof::{ActionSpec, Clause, Difo};
 use crate::error::{Errno, NoMem, Place, Reason};
 use crate::mem::Vec;
 use crate::var::statics::Table;
+use core::ops::Range;
 use dtrace_uapi::action::{ustack_arg, ustack_frames, ustack_strsize, Action as Kind};
 use dtrace_uapi::ioctl::RecDesc;
 use dtrace_uapi::option::Opt;
@@ -90,6 +92,8 @@ struct Builder<'a> {
     destroys: bool,
     /// A program looks for dynamic variables.
     dynamics: bool,
+    /// Where the last action recorded the size of the memory that follows.
+    asked: Option<Range<usize>>,
 }
 
 fn frames(count: u32) -> Result<u32, Reason> {
@@ -106,6 +110,7 @@ pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<P
         shared: &mut *shared,
         destroys: false,
         dynamics: false,
+        asked: None,
     };
     let predicate = match &clause.predicate {
         Some(difo) => Some(builder.program(difo)?),
@@ -443,6 +448,7 @@ impl Builder<'_> {
         let format = self.format(spec)?;
         let datum = self.datum(spec, &plan)?;
         let record = self.place(spec, &plan, layout, format)?;
+        let asked = self.asked.take();
         let act = match (datum, spec.kind) {
             (Some(datum), kind) => {
                 let field = Field {
@@ -453,6 +459,11 @@ impl Builder<'_> {
                 };
                 match kind {
                     Kind::Exit => Act::Exit(field),
+                    Kind::Tracemem => Memory::act(field, asked),
+                    Kind::TracememDynsize => {
+                        self.asked = Some(field.offset..field.offset + field.size);
+                        Act::Record(field)
+                    }
                     _ => Act::Record(field),
                 }
             }

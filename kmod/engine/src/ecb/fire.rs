@@ -109,6 +109,10 @@ pub fn run<M: Machine>(
             Act::Record(field) => {
                 write_record(field, base, env, out)?;
             }
+            Act::Memory(memory) => {
+                let record = out.principal.bytes().get_mut(base..);
+                memory.write(record.unwrap_or(&mut []), env)?;
+            }
             Act::Exit(field) => {
                 write_record(field, base, env, out)?;
                 // Nothing after it undoes it. Where another CPU was first, there is no second record of it.
@@ -203,7 +207,7 @@ pub(super) fn write<M: Machine>(
 }
 
 /// Takes from the firing's budget.
-fn spend<M>(env: &mut Env<'_, M>, units: usize) -> Result<(), Stopped> {
+pub(super) fn spend<M>(env: &mut Env<'_, M>, units: usize) -> Result<(), Stopped> {
     let spent = env.vm.budget.spend(units);
     spent.map_err(|spent| Stopped {
         trap: spent.into(),

@@ -5,7 +5,7 @@
 //!
 //! A clause is built once and shared by all probes that it is bound to; [`layout`] says where in a record each action's
 //! data lie, [`build`] puts programs and places together, [`fire`] runs them, [`aggregation`] and [`float`] are the
-//! arithmetic of the aggregating functions, [`short`] and [`brief`] are the ways past all that.
+//! arithmetic of the aggregating functions, [`memory`] is `tracemem()` of a computed size, [`short`] and [`brief`] are the ways past all that.
 
 pub mod aggregation;
 pub mod brief;
@@ -14,6 +14,7 @@ mod execname;
 pub mod fire;
 mod float;
 pub mod layout;
+pub mod memory;
 mod order;
 pub mod record;
 pub mod short;
@@ -25,6 +26,7 @@ use aggregation::Function;
 use brief::Brief;
 use dtrace_uapi::ioctl::{RecDesc, RECORD_TIME};
 use dtrace_uapi::types::AggId;
+use memory::Memory;
 use short::{Guard, Note, Tally};
 
 /// How an expression's result becomes data.
@@ -111,6 +113,8 @@ pub struct Aggregate {
 pub enum Act {
     /// Writes data.
     Record(Field),
+    /// Writes as much memory as the record says.
+    Memory(Memory),
     /// Evaluates an expression for its effect.
     Effect(Program),
     /// Ends the tracing; the status is data too.

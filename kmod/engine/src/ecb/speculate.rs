@@ -59,6 +59,10 @@ pub(super) fn speculate<M: Machine>(
                     .unwrap_or(&mut []);
                 write(&field.datum, to, env, &mut out.pcs).map_err(in_action(field.action))?;
             }
+            Act::Memory(memory) => {
+                let record = out.pieces.bytes(id).get_mut(base..);
+                memory.write(record.unwrap_or(&mut []), env)?;
+            }
             Act::Effect(program) => {
                 exec::run(program, env).map_err(in_action(action.number))?;
             }
