@@ -9,11 +9,12 @@
 
 use super::Out;
 
-/// Writes the element of `text` at `path`: `name`, `name.inner`, `list[2].name`, `[0]`.
+/// Writes the element of `text` at `path`: `name`, `name.inner`, `list[2].name`, `[0]`. An index may be written like a
+/// name, too: `list.2.name`, `0`.
 ///
-/// A string is written without its quotes and with its escapes as they stand, a number, `true`, `false` or `null` as
-/// it stands. Returns `false`, with `out` as it was, where there is no such element, where it is an object or an
-/// array, or where the text is not JSON as far as it was read.
+/// A string is written without its quotes and with its escapes as they stand, anything else as it stands, an object or an
+/// array to its last bracket. Returns `false`, with `out` as it was, where there is no such element, or where the text is
+/// not JSON as far as it was read.
 pub fn find(text: &[u8], path: &[u8], out: &mut Out<'_>) -> bool {
     match descend(text, path) {
         Some(value) => {
@@ -25,6 +26,9 @@ pub fn find(text: &[u8], path: &[u8], out: &mut Out<'_>) -> bool {
 }
 
 fn descend<'a>(text: &'a [u8], path: &[u8]) -> Option<&'a [u8]> {
+    if path.is_empty() {
+        return None;
+    }
     let mut cursor = Cursor { rest: text };
     let mut path = path;
     cursor.skip_blanks();
@@ -39,13 +43,13 @@ fn descend<'a>(text: &'a [u8], path: &[u8]) -> Option<&'a [u8]> {
                 .iter()
                 .position(|&b| b == b'.' || b == b'[')
                 .unwrap_or(name.len());
-            cursor.enter_object(name.get(..end)?)?;
+            cursor.enter(name.get(..end)?)?;
             name.get(end..)?
         };
     }
     match cursor.rest.first()? {
         b'"' => cursor.string(),
-        b'{' | b'[' => None,
+        b'{' | b'[' => cursor.nested(),
         _ => cursor.word(),
     }
 }
@@ -58,6 +62,25 @@ fn decimal(digits: &[u8]) -> Option<usize> {
         let digit = (b as char).to_digit(10)?;
         acc.checked_mul(10)?.checked_add(digit as usize)
     })
+}
+
+/// How many bytes the escape is long whose backslash comes before `rest`, without it.
+fn escape(rest: &[u8]) -> Option<usize> {
+    match rest.first()? {
+        b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => Some(1),
+        b'u' if rest.get(1..5)?.iter().all(u8::is_ascii_hexdigit) => Some(5),
+        _ => None,
+    }
+}
+
+/// Whether a run of letters, digits and signs is a value: one of JSON's words, or of the characters of a decimal number.
+fn is_value(word: &[u8]) -> bool {
+    let numeric = |b: &u8| b.is_ascii_digit() || matches!(b, b'+' | b'-' | b'.' | b'e' | b'E');
+    match word {
+        b"true" | b"false" | b"null" => true,
+        [b'0'..=b'9', rest @ ..] | [b'-', b'0'..=b'9', rest @ ..] => rest.iter().all(numeric),
+        _ => false,
+    }
 }
 
 /// The part of the text that is still to be read.
@@ -86,13 +109,18 @@ impl<'a> Cursor<'a> {
     /// Takes a string and returns what stands between its quotes.
     fn string(&mut self) -> Option<&'a [u8]> {
         let body = self.rest.strip_prefix(b"\"")?;
-        let mut escaped = false;
-        let end = body.iter().position(|&b| {
-            let ends = b == b'"' && !escaped;
-            escaped = b == b'\\' && !escaped;
-            ends
-        })?;
-        self.advance(end.checked_add(2)?)?.get(1..=end)
+        let mut rest = body;
+        loop {
+            let (byte, after) = rest.split_first()?;
+            rest = match byte {
+                b'"' => break,
+                b'\\' => after.get(escape(after)?..)?,
+                _ => after,
+            };
+        }
+        let len = body.len().checked_sub(rest.len())?;
+        self.advance(len.checked_add(2)?)?;
+        body.get(..len)
     }
 
     /// Takes a number or a word.
@@ -103,11 +131,12 @@ impl<'a> Cursor<'a> {
             .iter()
             .position(|b| !is_word(b))
             .unwrap_or(self.rest.len());
-        self.advance(end).filter(|word| !word.is_empty())
+        self.advance(end).filter(|word| is_value(word))
     }
 
-    /// Steps over one value of any kind.
-    fn skip_value(&mut self) -> Option<()> {
+    /// Takes an object or an array and returns all of it.
+    fn nested(&mut self) -> Option<&'a [u8]> {
+        let whole = self.rest;
         let mut depth = 0usize;
         loop {
             match self.rest.first()? {
@@ -122,18 +151,37 @@ impl<'a> Cursor<'a> {
                     depth = depth.checked_sub(1)?;
                     self.advance(1)?;
                 }
-                b',' | b':' if depth > 0 => {
+                b',' | b':' => {
                     self.advance(1)?;
                 }
                 _ => {
                     self.word()?;
                 }
             }
-            self.skip_blanks();
             if depth == 0 {
-                return Some(());
+                return whole.get(..whole.len().checked_sub(self.rest.len())?);
             }
+            self.skip_blanks();
         }
+    }
+
+    /// Steps over one value of any kind.
+    fn skip_value(&mut self) -> Option<()> {
+        match self.rest.first()? {
+            b'"' => self.string()?,
+            b'{' | b'[' => self.nested()?,
+            _ => self.word()?,
+        };
+        self.skip_blanks();
+        Some(())
+    }
+
+    /// Goes to the value of member `name` of the object here, or to that element of the array here.
+    fn enter(&mut self, name: &[u8]) -> Option<()> {
+        if self.rest.first() == Some(&b'[') {
+            return self.enter_array(decimal(name)?);
+        }
+        self.enter_object(name)
     }
 
     /// Goes to the value of member `name` of the object here.
@@ -192,12 +240,82 @@ mod tests {
     }
 
     #[test]
+    fn an_index_may_look_like_a_name() {
+        for (text, path, value) in [
+            ("[1,5]", "1", "5"),
+            (" [ 1 , 5 ] ", "1", "5"),
+            (r#"[{"a":9}]"#, "0.a", "9"),
+            (r#"[{"a":9}]"#, "[0].a", "9"),
+            ("[[1,2],[3,4]]", "1.0", "3"),
+            (TEXT, "o.x.1[0]", "2"),
+            (TEXT, "o.x.2.y", "null"),
+            (r#"{"1":"one"}"#, "1", "one"),
+        ] {
+            assert_eq!(get(text, path).as_deref(), Some(value), "{text} {path}");
+        }
+        for path in ["2", "a", "", "-1", "0x1", "0.0"] {
+            assert_eq!(get("[1,5]", path), None, "{path}");
+        }
+    }
+
+    #[test]
+    fn objects_and_arrays_are_found_whole() {
+        for (path, value) in [
+            ("o", r#"{"x": [1, [2, 3], {"y": null}]}"#),
+            ("o.x", r#"[1, [2, 3], {"y": null}]"#),
+            ("o.x[1]", "[2, 3]"),
+            ("o.x[2]", r#"{"y": null}"#),
+        ] {
+            assert_eq!(get(TEXT, path).as_deref(), Some(value), "{path}");
+        }
+        assert_eq!(get(r#"{"o":{"x":1}}"#, "o").as_deref(), Some(r#"{"x":1}"#));
+        // What looks like its end may be text; the real one may be missing.
+        let text = r#"{"o":["}]",{}],"p":[[1]"#;
+        assert_eq!(get(text, "o").as_deref(), Some(r#"["}]",{}]"#));
+        assert_eq!(get(text, "p.0").as_deref(), Some("[1]"));
+        assert_eq!(get(text, "p"), None);
+    }
+
+    #[test]
+    fn bad_values_are_none() {
+        for value in [
+            "0x1f",
+            "-0x1",
+            "1f",
+            "-",
+            "+1",
+            ".5",
+            "yes",
+            "nul",
+            "nullx",
+            "TRUE",
+            "NaN",
+            "\"\\u12\"",
+            "\"\\u12g4\"",
+            "\"\\x41\"",
+            "[0x1]",
+            "{\"a\":maybe}",
+        ] {
+            let text = std::format!("{{\"a\":{value},\"b\":1}}");
+            assert_eq!(get(&text, "a"), None, "{text}");
+            // What lies beside is read, too.
+            assert_eq!(get(&text, "b"), None, "{text}");
+        }
+        for value in ["0", "-0.5E-7", "10e+2"] {
+            assert_eq!(get(&std::format!("[{value}]"), "0").as_deref(), Some(value));
+        }
+        let escapes = r#"\"\\\/\b\f\n\r\t\u12Ab"#;
+        let text = std::format!("[\"{escapes}\"]");
+        assert_eq!(get(&text, "[0]").as_deref(), Some(escapes));
+    }
+
+    #[test]
     fn what_is_not_there_is_not_found() {
         for path in [
             "x",
-            "o",
-            "o.x",
             "o.x[3]",
+            "o.x.3",
+            "o.y",
             "o.x[",
             "o.x[]",
             "name.x",
