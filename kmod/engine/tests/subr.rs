@@ -262,6 +262,26 @@ fn user_memory() {
 }
 
 #[test]
+fn what_is_copied_may_overlap() {
+    // More than a string, of which there may be three pieces; 27 bytes of it are looked at, `at` bytes on.
+    let pattern: Vec<u8> = (0..100).map(|n| b'!' + n % 90).collect();
+    for (from, to, at) in [(0, 3, 3), (0, 3, 43), (0, 3, 56), (3, 0, 0), (3, 0, 53)] {
+        let text = format!(
+            "setx {USTR}, %r1\n setx 100, %r2\n flushts\n pushtv ctf, %r0, %r1\n pushtv ctf, %r0, %r2\n call copyin, %r3\n\
+             setx {from}, %r4\n add %r3, %r4, %r4\n setx {to}, %r5\n add %r3, %r5, %r5\n setx 80, %r6\n\
+             flushts\n pushtv ctf, %r0, %r4\n pushtv ctf, %r0, %r5\n pushtv ctf, %r0, %r6\n call bcopy, %r7\n\
+             setx {at}, %r5\n add %r3, %r5, %r5\n ret %r5"
+        );
+        let mut b = bench(&text, true);
+        b.m.user.get_mut().insert(USTR, pattern.clone());
+        assert_eq!(b.fire(), [None]);
+        let start = at + from - to;
+        let (data, _) = b.read(Which::Principal);
+        assert_eq!(data[16..43], pattern[start..start + 27], "{from} {to} {at}");
+    }
+}
+
+#[test]
 fn copyout_writes_to_the_user() {
     let u = &(USTR + 5).to_string()[..];
     let b = bench(&call_text("copyoutstr", &["\"USER\"", u, "32"]), false);

@@ -441,7 +441,9 @@ impl<M: Machine> Env<'_, M> {
 
     /// Copies `size` bytes, or a string of up to `size` with its NUL, from `from` to `to`.
     pub fn copy(&mut self, from: u64, to: u64, size: usize, string: bool) -> Result<(), Trap> {
-        // In pieces through a temporary buffer, as both ends may lie in the same memory.
+        // In pieces through a temporary buffer, as both ends may lie in the same memory; from the end, where the pieces would
+        // else write over what is still to be read. Where a string ends only reading tells.
+        let backwards = !string && to > from;
         let mut done = 0;
         while done < size {
             let Vm {
@@ -459,7 +461,11 @@ impl<M: Machine> Env<'_, M> {
                 locals,
             };
             let n = tmp.len().min(size.saturating_sub(done));
-            let at = from.wrapping_add(done as u64);
+            let skip = match backwards {
+                true => size.saturating_sub(done).saturating_sub(n),
+                false => done,
+            } as u64;
+            let at = from.wrapping_add(skip);
             let piece = tmp.get_mut(..n).unwrap_or(&mut []);
             if n == 0 {
                 break;
@@ -485,7 +491,7 @@ impl<M: Machine> Env<'_, M> {
             }
             budget.spend(len)?;
             let tmp = core::mem::replace(&mut self.vm.tmp[0], Bytes::empty());
-            let wrote = self.write(to.wrapping_add(done as u64), tmp.get(..len).unwrap_or(&[]));
+            let wrote = self.write(to.wrapping_add(skip), tmp.get(..len).unwrap_or(&[]));
             self.vm.tmp[0] = tmp;
             wrote?;
             if last {
