@@ -12,7 +12,7 @@ pub const BASES: core::ops::RangeInclusive<i64> = 2..=36;
 const DIGITS_MAX: usize = 64;
 
 /// Writes `value` in `base`, one of [`BASES`]: signed in base 10, unsigned elsewhere, where C's prefixes mark a
-/// nonzero octal or hexadecimal number. Writes nothing in another base.
+/// hexadecimal number and a nonzero octal one. Writes nothing in another base.
 pub fn lltostr(value: i64, base: i64, out: &mut Out<'_>) {
     if !BASES.contains(&base) {
         return;
@@ -25,7 +25,7 @@ pub fn lltostr(value: i64, base: i64, out: &mut Out<'_>) {
     match base {
         10 if value < 0 => out.push(b'-'),
         8 if value != 0 => out.push(b'0'),
-        16 if value != 0 => out.extend(b"0x"),
+        16 => out.extend(b"0x"),
         _ => {}
     }
     let mut digits = [0u8; DIGITS_MAX];
@@ -90,6 +90,7 @@ mod tests {
             (-1, 16, "0xffffffffffffffff"),
             (8, 8, "010"),
             (0, 8, "0"),
+            (0, 16, "0x0"),
             (35, 36, "z"),
             (1, 1, ""),
             (1, 37, ""),
