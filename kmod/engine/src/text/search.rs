@@ -56,7 +56,8 @@ pub fn rindex(
 }
 
 /// The part of `s` from `start` on, of `len` bytes or all. A negative start counts from the end, a negative length
-/// leaves so many bytes off the end.
+/// leaves so many bytes off the end. A length counts from the start even where that is before the beginning; a negative
+/// one has nothing to leave bytes off there.
 pub fn substr(s: &[u8], start: i64, len: Option<i64>) -> &[u8] {
     let size = s.len() as i64;
     let first = if start < 0 {
@@ -65,6 +66,7 @@ pub fn substr(s: &[u8], start: i64, len: Option<i64>) -> &[u8] {
         start
     };
     let end = match len {
+        Some(len) if len < 0 && first < 0 => 0,
         Some(len) if len < 0 => size.saturating_add(len),
         Some(len) => first.saturating_add(len).min(size),
         None => size,
@@ -194,6 +196,9 @@ mod tests {
         assert_eq!(substr(s, -3, Some(2)), b"de");
         assert_eq!(substr(s, 1, Some(-2)), b"bcd");
         assert_eq!(substr(s, -8, Some(4)), b"ab");
+        assert_eq!(substr(s, -6, Some(-2)), b"abcd");
+        assert_eq!(substr(s, -7, Some(-2)), b"");
+        assert_eq!(substr(s, -8, Some(-2)), b"");
         assert_eq!(substr(s, 6, None), b"");
         assert_eq!(substr(s, 7, None), b"");
         assert_eq!(substr(s, 4, Some(-4)), b"");
