@@ -25,7 +25,13 @@ impl Renderer<'_> {
     pub fn trace(&self, out: &mut Vec<u8>, datum: &Datum<'_>) {
         let quiet = self.style.quiet;
         match (datum.kind, datum.signed(), datum.unsigned()) {
-            (Kind::Int { .. } | Kind::Float | Kind::Str, ..) if self.style.rawbytes => {
+            (Kind::Str, ..) if self.style.rawbytes => {
+                // What lies in the record behind the end of a string is anything.
+                let mut data = datum.text().to_vec();
+                data.resize(datum.data.len(), 0);
+                bytes::dump(out, &data);
+            }
+            (Kind::Int { .. } | Kind::Float, ..) if self.style.rawbytes => {
                 bytes::dump(out, datum.data);
             }
             (Kind::Int { signed: true }, Some(value), _) => {
@@ -232,8 +238,8 @@ mod tests {
             ..Style::default()
         };
         let text = render(&style, |r, out| {
-            r.trace(out, &Datum::new(Kind::Str, b"sh\0\0"))
+            r.trace(out, &Datum::new(Kind::Str, b"sh\0\0\0\0\0\0stale"))
         });
-        assert!(text.contains(": 73 68 00 00"));
+        assert!(text.contains(": 73 68 00 00 00 00 00 00 00 00 00 00 00  "));
     }
 }
