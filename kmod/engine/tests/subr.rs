@@ -151,7 +151,18 @@ fn strtok_goes_on_where_it_was() {
     let size = data.len() / 3;
     let tokens = [0, 1, 2].map(|n| str_at(&data, n * size + 16).to_string());
     assert_eq!(tokens, ["ab", ",c", "d"]);
-    // Where nothing was begun there is nothing to go on with.
+    // What another firing began is nothing to go on with.
+    let b = Bench::with(
+        Consumer::new(config()).unwrap(),
+        vec![one(&then), one(&first)],
+    );
+    for _ in 0..2 {
+        let faults = b.fire();
+        let fault = faults[0].unwrap();
+        assert_eq!((fault.fault, fault.value), (Fault::BadAddr, 0));
+        assert_eq!(faults[1], None);
+    }
+    // Where nothing was begun there is nothing, either.
     let fault = fault_of(&then);
     assert_eq!((fault.fault, fault.value), (Fault::BadAddr, 0));
 }

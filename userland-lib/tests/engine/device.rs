@@ -133,8 +133,8 @@ impl EngineDevice {
             return;
         };
         let ecbs: Vec<Ecb> = self.ecbs.borrow().clone();
+        let firing = Firing::new(&self.platform, self.thread.get(), &probe, args);
         for ecb in ecbs.into_iter().filter(|ecb| ecb.probe == id) {
-            let firing = Firing::new(&self.platform, self.thread.get(), &probe, args);
             if let Some(fault) = self.consumer.fire(&claim(cpu), ecb, &firing) {
                 let args = [
                     0,

@@ -467,12 +467,38 @@ fn faults_reach_error_and_tracing_goes_on() {
     check(
         r#"
         BEGIN { printf("%d", *(int *)0); }
-        BEGIN { printf("%d\n", 1 / (int)(timestamp - timestamp + 1 - 1 ? 0 : 1)); }
+        BEGIN { printf("%d\n", 1 / (int)(timestamp - timestamp ? 1 : 0)); }
         ERROR { printf("fault %d at %d: 0x%x\n", (int)arg4, (int)arg3, arg5); }
         "#,
         expect![[r#"
             |fault 1 at 0: 0x0$
-            |fault 4 at 52: 0x0$
+            |fault 4 at 36: 0x0$
+        "#]],
+    );
+}
+
+#[test]
+fn strtok_goes_on_within_a_firing() {
+    check(
+        r#"
+        BEGIN { printf("%s\n", strtok("a:b:c", ":")); }
+        BEGIN { trace(*(int *)0); }
+        BEGIN { printf("%s\n", strtok(0, ":")); trace(*(int *)0); }
+        BEGIN { printf("%s\n", strtok(0, ":")); }
+        syscall::read:entry { trace(strtok(0, ":")); }
+        syscall::read:entry { printf("%s of %d\n", strtok("read:4", ":"), (int)arg0); }
+        ERROR { printf("%s ", strtok("fault,in", ",")); }
+        ERROR { printf("%s %d\n", strtok(0, ","), (int)arg1); }
+        "#,
+        expect![[r#"
+            |fault in 5$
+            |read of 3$
+            |fault in 5$
+            |read of 4$
+            |a$
+            |fault in 2$
+            |fault in 3$
+            |c$
         "#]],
     );
 }

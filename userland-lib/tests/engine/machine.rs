@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A small machine: two spaces of memory, a clock that ticks when it is read, and a thread that probes fire in.
+//! A small machine: two spaces of memory, a clock that ticks when a firing reads it, and a thread that probes fire in.
 
 use std::{
     cell::{Cell, RefCell},
@@ -58,6 +58,8 @@ pub struct Firing<'a> {
     /// The probe's name, in four parts.
     name: [String; 4],
     args: Vec<u64>,
+    /// Its time, once it was asked for.
+    now: Cell<Option<u64>>,
 }
 
 impl<'a> Firing<'a> {
@@ -75,6 +77,7 @@ impl<'a> Firing<'a> {
             thread,
             name: [text(provider), text(module), text(func), text(name)],
             args: args.to_vec(),
+            now: Cell::default(),
         }
     }
 }
@@ -115,8 +118,12 @@ impl Machine for Firing<'_> {
     }
 
     fn timestamp(&self) -> u64 {
-        let now = self.platform.now.get() + 1;
-        self.platform.now.set(now);
+        let now = self.now.get().unwrap_or_else(|| {
+            let now = self.platform.now.get() + 1;
+            self.platform.now.set(now);
+            now
+        });
+        self.now.set(Some(now));
         now
     }
 

@@ -9,6 +9,7 @@
 
 use super::float::Float;
 use super::program::Space;
+use super::tokens::Tokens;
 use crate::budget::{Budget, FLOAT};
 use crate::error::Trap;
 use crate::machine::{BadAddr, Machine};
@@ -64,20 +65,6 @@ pub enum EntryKind {
     Bytes,
     /// The address of a string.
     String,
-}
-
-/// The string that `strtok()` takes apart. It is a copy, as the clauses of a probe go on with one another's, and scratch memory
-/// does not last so long.
-#[derive(Debug)]
-pub struct Tokens {
-    /// The string.
-    pub text: Bytes,
-    /// Its length.
-    pub len: usize,
-    /// Where the last token ends.
-    pub at: usize,
-    /// The probe whose clause began with it; 0 is none.
-    pub probe: ProbeId,
 }
 
 /// What one CPU needs to run programs.
@@ -138,12 +125,7 @@ impl Vm {
             // Not 0, where the generator would stay.
             random: seed | 1,
             budget: Budget::full(),
-            tokens: Tokens {
-                text: Bytes::new(core.strsize)?,
-                len: 0,
-                at: 0,
-                probe: 0,
-            },
+            tokens: Tokens::new(core.strsize)?,
         })
     }
 

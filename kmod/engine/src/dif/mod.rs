@@ -18,5 +18,6 @@ pub mod program;
 #[cfg(feature = "std")]
 pub mod reference;
 mod shape;
+pub mod tokens;
 mod variables;
 pub mod verify;

@@ -6,8 +6,8 @@
 //! What finds something within a string returns an address within *that* string; what makes a string, one in scratch.
 
 use super::{arg, optional, result};
-use crate::buf::copy;
 use crate::dif::env::{Env, Vm};
+use crate::dif::tokens::{Begun, Firing};
 use crate::error::Trap;
 use crate::machine::Machine;
 use crate::text::{json, path, search};
@@ -85,17 +85,19 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
     }
 }
 
-/// A new string begins with an address; NULL goes on with the last one of this probe, from where its last token ended, which
+/// A new string begins with an address; NULL goes on with the last one of this firing, from where its last token ended, which
 /// is before the delimiter: that may be none of the next delimiters.
 fn strtok<M: Machine>(env: &mut Env<'_, M>) -> Result<u64, Trap> {
     let (string, delims) = (arg(env, 0), arg(env, 1));
+    let firing = Firing {
+        probe: env.at.probe,
+        time: env.m.timestamp(),
+    };
     if string != 0 {
         let len = env.fetch(string, 0, ALL)?;
         let Vm { tmp, tokens, .. } = &mut *env.vm;
-        tokens.len = copy(&mut tokens.text, tmp[0].get(..len).unwrap_or(&[]));
-        tokens.at = 0;
-        tokens.probe = env.at.probe;
-    } else if env.vm.tokens.probe != env.at.probe {
+        tokens.begin(firing, tmp[0].get(..len).unwrap_or(&[]));
+    } else if env.vm.tokens.of(firing).is_none() {
         return Err(Trap::bad_addr(0));
     }
     let delims = env.fetch(delims, 1, ALL)?;
@@ -105,16 +107,20 @@ fn strtok<M: Machine>(env: &mut Env<'_, M>) -> Result<u64, Trap> {
         budget,
         ..
     } = &mut *env.vm;
-    budget.spend(tokens.len.saturating_sub(tokens.at))?;
-    let text = tokens.text.get(..tokens.len).unwrap_or(&[]);
-    let delims = tmp[1].get(..delims).unwrap_or(&[]);
-    let Some((start, end)) = search::token(text, delims, tokens.at) else {
-        tokens.at = tokens.len;
+    let Some(begun) = tokens.of_mut(firing) else {
         return Ok(0);
     };
-    tokens.at = end;
+    let len = begun.text().len();
+    budget.spend(len.saturating_sub(begun.at))?;
+    let delims = tmp[1].get(..delims).unwrap_or(&[]);
+    let Some((start, end)) = search::token(begun.text(), delims, begun.at) else {
+        begun.at = len;
+        return Ok(0);
+    };
+    begun.at = end;
     result(env, |env, out| {
-        out.extend(env.vm.tokens.text.get(start..end).unwrap_or(&[]));
+        let text = env.vm.tokens.of(firing).map_or(&[][..], Begun::text);
+        out.extend(text.get(start..end).unwrap_or(&[]));
         true
     })
 }

@@ -167,8 +167,9 @@ impl Bench {
         }
     }
 
-    /// Fires all clauses on CPU 0.
+    /// Fires all clauses on CPU 0, at a time of its own.
     pub fn fire(&self) -> Vec<Option<FaultReport>> {
+        self.m.now.set(self.m.now.get() + 1);
         self.ecbs
             .iter()
             .map(|ecb| self.consumer.fire(&cpu(0), *ecb, &self.m))
