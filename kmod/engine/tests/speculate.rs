@@ -13,7 +13,7 @@ use dtrace_engine::{Clause, Consumer, Errno, FaultReport, Which};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::ioctl::Status;
-use dtrace_uapi::option::{Opt, BUFPOLICY_FILL, BUFPOLICY_RING};
+use dtrace_uapi::option::{Opt, BUFPOLICY_FILL, BUFPOLICY_RING, BUFPOLICY_SWITCH};
 
 /// An action on the speculation `id`.
 fn on(kind: Action, id: u64) -> ActionSpec {
@@ -60,9 +60,9 @@ impl Speculating {
     }
 
     fn fire(&self, on: usize, clause: usize) -> Option<FaultReport> {
-        self.0
-            .consumer
-            .fire(&cpu(on), self.0.ecbs[clause], &self.0.m)
+        let Bench { consumer, ecbs, m } = &self.0;
+        m.now.set(m.now.get() + 1);
+        consumer.fire(&cpu(on), ecbs[clause], m)
     }
 
     fn clean(&self, reached: impl Fn(usize) -> bool) {
@@ -173,7 +173,7 @@ fn records_without_room_are_counted_when_the_rest_is_committed() {
 #[test]
 fn speculations_that_do_not_fit_the_principal_buffer_are_drops() {
     let s = Speculating::new(&[(Opt::Bufsize, 2 * RECORD as u64)]);
-    for step in [OPEN, SPECULATE, SPECULATE, COMMIT, TRACE] {
+    for step in [OPEN, SPECULATE, SPECULATE, SPECULATE, COMMIT, TRACE] {
         s.fire(0, step);
     }
     assert_eq!(s.0.consumer.status().unwrap().specdrops, 0);
@@ -231,6 +231,27 @@ fn a_fill_buffer_that_speculations_fill_is_full() {
     assert_eq!(filled(&s), 0);
     s.clean(|_| true);
     assert_eq!(filled(&s), 1);
+}
+
+#[test]
+fn committed_records_are_charged_like_others() {
+    // A record is charged 16 bytes, without its time.
+    let charged = RECORD as u64 - 8;
+    for policy in [BUFPOLICY_SWITCH, BUFPOLICY_FILL] {
+        let s = Speculating::new(&[(Opt::Bufsize, 4 * charged), (Opt::Bufpolicy, policy)]);
+        for step in [OPEN, SPECULATE, SPECULATE, COMMIT, TRACE, TRACE] {
+            s.fire(0, step);
+        }
+        if policy == BUFPOLICY_FILL {
+            s.0.consumer.cool_down();
+            s.0.consumer.stop();
+        }
+        // The last has no room.
+        let drops = u64::from(policy == BUFPOLICY_SWITCH);
+        let (records, dropped) = s.read(0);
+        let epids: Vec<u32> = records.iter().map(|(epid, _)| *epid).collect();
+        assert_eq!((epids, dropped), (vec![1, 2, 2, 5], drops));
+    }
 }
 
 #[test]

@@ -155,6 +155,19 @@ impl Principal {
         last: bool,
         oldest_size: impl Fn(&[u8]) -> usize,
     ) -> Option<Room> {
+        self.reserve_several(1, size, align, last, oldest_size)
+    }
+
+    /// The same for `records` records, which take `size` bytes together. They are dropped together, and counted as one.
+    #[inline(always)]
+    pub fn reserve_several(
+        &mut self,
+        records: usize,
+        size: usize,
+        align: usize,
+        last: bool,
+        oldest_size: impl Fn(&[u8]) -> usize,
+    ) -> Option<Room> {
         // A record's size and alignment are bounded, as is what is used: nothing here overflows.
         let at = self.used.wrapping_add(align).wrapping_sub(1) & align.wrapping_neg();
         let end = at.wrapping_add(size);
@@ -162,26 +175,27 @@ impl Principal {
             self.pad(at);
             return Some(Room { at, end });
         }
-        self.reserve_slow(size, align, last, oldest_size)
+        self.reserve_slow(records, size, align, last, oldest_size)
     }
 
     #[cold]
     fn reserve_slow(
         &mut self,
+        records: usize,
         size: usize,
         align: usize,
         last: bool,
         oldest_size: impl Fn(&[u8]) -> usize,
     ) -> Option<Room> {
         if self.policy == Policy::Ring {
-            return self.reserve_ring(size, align, oldest_size);
+            return self.reserve_ring(records, size, align, oldest_size);
         }
         let at = self.used.next_multiple_of(align);
         let kept = match last {
             true => Reserve::default(),
             false => self.reserve,
         };
-        if (last || !self.full) && self.fits(at + size, kept) {
+        if (last || !self.full) && self.fits(at + size, records, kept) {
             self.pad(at);
             return Some(Room { at, end: at + size });
         }
@@ -195,25 +209,26 @@ impl Principal {
         None
     }
 
-    /// Whether one more record may end at `end` so that `kept` is left.
-    fn fits(&self, end: usize, kept: Reserve) -> bool {
+    /// Whether so many more records may end at `end` so that `kept` is left.
+    fn fits(&self, end: usize, records: usize, kept: Reserve) -> bool {
         end + kept.room <= self.mem.len()
-            && charge(end, self.records + 1) + kept.charge <= self.size
+            && charge(end, self.records + records) + kept.charge <= self.size
     }
 
     /// Advances the oldest record until the new one has room between it and the last.
     fn reserve_ring(
         &mut self,
+        records: usize,
         size: usize,
         align: usize,
         oldest_size: impl Fn(&[u8]) -> usize,
     ) -> Option<Room> {
-        if size > self.mem.len() || charge(size, 1) > self.size {
+        if size > self.mem.len() || charge(size, records) > self.size {
             self.drops += 1;
             return None;
         }
         let mut at = self.used.next_multiple_of(align);
-        if !self.fits(at + size, Reserve::default()) {
+        if !self.fits(at + size, records, Reserve::default()) {
             // Around: what follows the last record is padding.
             self.end = self.used;
             let used = self.used;
@@ -227,7 +242,7 @@ impl Principal {
         }
         let end = at + size;
         if let Some(mut oldest) = self.wrapped {
-            let charged = charge(end, self.records + 1);
+            let charged = charge(end, self.records + records);
             let in_the_way =
                 |oldest: Oldest| oldest.at < end || charge(oldest.at, oldest.before) < charged;
             while oldest.at < self.end && in_the_way(oldest) {
@@ -259,8 +274,14 @@ impl Principal {
     /// Keeps the record that was written to `room`.
     #[inline(always)]
     pub fn commit(&mut self, room: Room) {
+        self.commit_several(room, 1);
+    }
+
+    /// Keeps the `records` records that were written to `room`.
+    #[inline(always)]
+    pub fn commit_several(&mut self, room: Room, records: usize) {
         self.used = room.end;
-        self.records = self.records.wrapping_add(1);
+        self.records = self.records.wrapping_add(records);
     }
 
     /// Whether `switch` is possible while tracing.

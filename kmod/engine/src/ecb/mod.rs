@@ -5,7 +5,8 @@
 //!
 //! A clause is built once and shared by all probes that it is bound to; [`layout`] says where in a record each action's
 //! data lie, [`build`] puts programs and places together, [`fire`] runs them, [`aggregation`] and [`float`] are the
-//! arithmetic of the aggregating functions, [`memory`] is `tracemem()` of a computed size, [`short`] and [`brief`] are the ways past all that.
+//! arithmetic of the aggregating functions, [`memory`] is `tracemem()` of a computed size, [`short`] and [`brief`] are the ways
+//! past all that.
 
 pub mod aggregation;
 pub mod brief;

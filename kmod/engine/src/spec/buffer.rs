@@ -131,20 +131,24 @@ impl Pieces {
             return fill.drops;
         }
         let records = self.bytes(id).get_mut(..fill.used).unwrap_or(&mut []);
-        stamp(records, to.now, &to.size_at);
-        let room = to.principal.reserve(records.len(), 8, to.last, &to.size_at);
+        let count = stamp(records, to.now, &to.size_at);
+        let (size, last) = (records.len(), to.last);
+        let room = to
+            .principal
+            .reserve_several(count, size, 8, last, &to.size_at);
         if let Some(room) = room {
             if let Some(place) = to.principal.bytes().get_mut(room.at..) {
                 copy(place, records);
             }
-            to.principal.commit(room);
+            to.principal.commit_several(room, count);
         }
         fill.drops
     }
 }
 
-/// Gives all records the time `now`.
-fn stamp(records: &mut [u8], now: u64, size_at: impl Fn(&[u8]) -> usize) {
+/// Gives all records the time `now`; returns how many there are.
+fn stamp(records: &mut [u8], now: u64, size_at: impl Fn(&[u8]) -> usize) -> usize {
+    let mut count = 0usize;
     let mut rest = records;
     while !rest.is_empty() {
         let size = size_at(rest).clamp(1, rest.len());
@@ -153,7 +157,9 @@ fn stamp(records: &mut [u8], now: u64, size_at: impl Fn(&[u8]) -> usize) {
         // Padding is an EPID of 0 alone.
         if epid != 0 {
             set_head(record, 0, RecHdr::new(epid, now));
+            count = count.saturating_add(1);
         }
         rest = after;
     }
+    count
 }
