@@ -12,6 +12,9 @@
 //! in its filter no kernel code is patched. So is the pool of hooks on returns kept once there was a use for it: it
 //! is memory and nothing else.
 //!
+//! Registered it is permanent (`FTRACE_OPS_FL_PERMANENT`, as a live patch's is): the sysctl `kernel.ftrace_enabled` would silence it
+//! without a word, and so is refused to be switched off (`EBUSY`). While that is off nothing can be registered, which fails alike.
+//!
 //! None of ftrace's own guards are asked for (`FTRACE_OPS_FL_RECURSION`, `_RCU`), each of which costs more than the rest
 //! together. So [`Hooks::entry`] may run in any context, nested in itself, preemptible, and must find that out itself.
 
@@ -93,6 +96,7 @@ impl<H: Hooks> Tracer<H> {
         // SAFETY: Nobody else knows the ops yet.
         let ops = unsafe { &mut *tracer.ops.get() };
         ops.func = Some(on_entry::<H>);
+        ops.flags = bindings::FTRACE_OPS_FL_PERMANENT as usize;
         ops.private = core::ptr::from_ref(&*tracer).cast_mut().cast();
         tracer.edit(&[anchor], false)?;
         Ok(tracer)
