@@ -36,7 +36,7 @@ mod tracer;
 mod user;
 
 pub use fire::{fire, lose, Args, FireArgs};
-pub use probe::{Probe, ProbeRef};
+pub use probe::{Part, Probe, ProbeRef};
 pub use provider::{Batch, Description, Failed, Provider};
 
 use crate::sys::once::Parts;

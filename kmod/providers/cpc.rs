@@ -188,5 +188,5 @@ impl Maker for Cpc {
 /// Registers the provider and creates the usual probes.
 pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
     let cpus = Arc::new(CpuState::new()?, GFP_KERNEL)?;
-    order::register(framework, Cpc { cpus }, USUAL)
+    Ok(order::register(framework, Cpc { cpus }, USUAL)?.registration())
 }

@@ -8,17 +8,17 @@
 //!
 //! Probes are made to order: a description whose function and name hold no wildcard makes its probe if there is such an
 //! instruction and the kernel lets it be stopped at. Nothing of an instruction is kept but the names, and it is looked up anew when
-//! it is enabled: its module may have gone meanwhile, or have come back to another place.
+//! it is enabled. Probes go before their module's code does, for the kernel would leave a dead breakpoint where one is set; those that
+//! were there before come when the module has started again, at what has their names then.
 //!
 //! The kernel passes over an instruction that is executed in the midst of another breakpoint's handling, and only counts that. The next
 //! firing of the probe tells the consumers how many were lost before it, or, after the last one, the end of their tracing does.
 
-use super::order::{self, Maker};
+use super::order::{self, Maker, Orders};
 use super::{attributes, KERNEL, PRIVATE};
-use crate::framework::{
-    fire, lose, Args, Description, FireArgs, Framework, ProbeRef, Registration,
-};
+use crate::framework::{fire, lose, Args, Description, FireArgs, Framework, ProbeRef};
 use crate::sys::instruction::{Breakpoint, Hit, Instruction};
+use crate::sys::module::{Events, Module, Notifier};
 use crate::sys::regs::Regs;
 use dtrace_uapi::types::ProviderAttributes;
 use kernel::prelude::*;
@@ -97,7 +97,25 @@ impl Maker for Kinst {
     }
 }
 
+/// The registered provider as the notifier owns it.
+pub struct Followed(Orders<Kinst>);
+
+impl Events for Followed {
+    fn live(&self, module: &Module) {
+        if let Err(error) = self.0.remember(module.name()) {
+            pr_warn!("kinst: no probes for a module that is back: {:?}\n", error);
+        }
+    }
+
+    fn going(&self, module: &Module) {
+        self.0.forget(module.name());
+    }
+}
+
+/// The provider in operation, following modules. Dropping it ends it.
+pub type Handle = Pin<KBox<Notifier<Followed>>>;
+
 /// Registers the provider. It has no probes yet.
-pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
-    order::register(framework, Kinst, &[])
+pub fn register(framework: &Arc<Framework>) -> Result<Handle> {
+    Notifier::new(Followed(order::register(framework, Kinst, &[])?))
 }

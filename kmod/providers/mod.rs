@@ -49,7 +49,7 @@ pub struct Providers {
     _sysinfo: Registration,
     _vminfo: Registration,
     _fbt: fbt::Handle,
-    _kinst: Registration,
+    _kinst: kinst::Handle,
     _foreign: Exports<foreign::Foreigners>,
 }
 

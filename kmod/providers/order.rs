@@ -4,11 +4,14 @@
 //! Probes made to order: what `profile`, `cpc` and `kinst` have in common.
 //!
 //! There is a probe for every name that says how often it is to fire, or where, more than anyone could list. So one is created when its
-//! name is first asked for; it stays, as its id may be known by then, and [`MOST`] bounds how many that are.
+//! name is first asked for; it stays, as its id may be known by then, and [`MOST`] bounds how many that are. One whose module goes is
+//! removed with it, and made anew when that has come back or when somebody asks for it: what it was at may be elsewhere then.
 //!
 //! Invariant: what fires a probe, a timer, a counter or a breakpoint, runs exactly while the probe is enabled.
 
-use crate::framework::{Batch, Description, Failed, Framework, ProbeRef, Provider, Registration};
+use crate::framework::{
+    Batch, Description, Failed, Framework, Part, ProbeRef, Provider, Registration,
+};
 use dtrace_uapi::ioctl::PRIV_KERNEL;
 use dtrace_uapi::types::{ProbeId, ProviderAttributes};
 use kernel::alloc::KVVec;
@@ -44,36 +47,87 @@ pub trait Maker: Send + Sync + 'static {
     fn settle(_running: &Self::Running) {}
 }
 
+/// A probe that was made.
+struct Made {
+    probe: ProbeRef,
+    /// It was removed with its module.
+    gone: bool,
+}
+
+impl Made {
+    fn is(&self, [module, func]: [&[u8]; 2], name: &[u8]) -> bool {
+        let names = self.probe.names();
+        (names.module, names.func, names.name) == (module, func, name)
+    }
+
+    fn is_of(&self, module: &[u8]) -> bool {
+        self.probe.part(Part::Module) == module
+    }
+}
+
 #[pin_data]
 struct ToOrder<M: Maker> {
     maker: M,
     #[pin]
     running: Mutex<KVVec<(ProbeId, M::Running)>>,
+    /// Each name once. Locked within the framework's mutex.
     #[pin]
-    made: Mutex<usize>,
+    made: Mutex<KVVec<Made>>,
 }
 
 impl<M: Maker> ToOrder<M> {
     fn make(&self, place: [&[u8]; 2], name: &[u8], batch: &mut Batch<'_>) -> Result {
         let [module, func] = place;
-        let mut made = self.made.lock();
         if batch.find(module, func, name).is_some() {
             return Ok(());
+        }
+        let mut made = self.made.lock();
+        if let Some(old) = made.iter_mut().find(|made| made.is(place, name)) {
+            return self.make_again(old, batch);
         }
         let Some(cookie) = self.maker.order(place, name) else {
             return Ok(());
         };
-        if *made >= MOST {
+        if made.len() >= MOST {
             return Err(ENOSPC);
         }
-        match batch.create(module, func, name, cookie) {
-            Err(error) if error == E2BIG => Ok(()),
-            result => {
-                result?;
-                *made = made.wrapping_add(1);
-                Ok(())
-            }
+        made.reserve(1, GFP_KERNEL)?;
+        let probe = match batch.create(module, func, name, cookie) {
+            Err(error) if error == E2BIG => return Ok(()),
+            result => result?,
+        };
+        made.push(Made { probe, gone: false }, GFP_KERNEL)?;
+        Ok(())
+    }
+
+    /// Makes a probe that was there before, if what it is at is there again.
+    fn make_again(&self, old: &mut Made, batch: &mut Batch<'_>) -> Result {
+        let names = old.probe.names();
+        let place = [names.module, names.func];
+        if let Some(cookie) = self.maker.order(place, names.name) {
+            batch.create(names.module, names.func, names.name, cookie)?;
+            old.gone = false;
         }
+        Ok(())
+    }
+
+    /// Makes those again that went with a module of this name.
+    fn make_all_again(&self, module: &[u8], batch: &mut Batch<'_>) -> Result {
+        let mut made = self.made.lock();
+        let mut gone = made
+            .iter_mut()
+            .filter(|made| made.gone && made.is_of(module));
+        gone.try_for_each(|old| self.make_again(old, batch))
+    }
+
+    /// A probe of this module, which goes. The list is not locked afterwards: to remove the probe locks the framework first.
+    fn take(&self, module: &[u8]) -> Option<ProbeRef> {
+        let mut made = self.made.lock();
+        let one = made
+            .iter_mut()
+            .find(|made| !made.gone && made.is_of(module))?;
+        one.gone = true;
+        Some(one.probe)
     }
 
     fn start(&self, probe: ProbeRef) -> Result {
@@ -126,17 +180,43 @@ impl<M: Maker> Provider for ToOrder<M> {
     }
 }
 
+/// The registered provider. Dropping it ends it.
+pub struct Orders<M: Maker> {
+    registration: Registration,
+    provider: Arc<ToOrder<M>>,
+}
+
+impl<M: Maker> Orders<M> {
+    /// Where no module's coming and going is of interest.
+    pub fn registration(self) -> Registration {
+        self.registration
+    }
+
+    /// Removes the probes of a module that goes. One by one: that takes no memory, and so always succeeds.
+    pub fn forget(&self, module: &[u8]) {
+        while let Some(probe) = self.provider.take(module) {
+            self.registration.remove(&[probe]);
+        }
+    }
+
+    /// Makes those of a module again that has come back, for who retains a description of them.
+    pub fn remember(&self, module: &[u8]) -> Result {
+        self.registration
+            .populate(|batch| self.provider.make_all_again(module, batch))
+    }
+}
+
 /// Registers the provider and creates its probes of these names, the usual ones.
 pub fn register<M: Maker>(
     framework: &Arc<Framework>,
     maker: M,
     usual: &[&[u8]],
-) -> Result<Registration> {
+) -> Result<Orders<M>> {
     let provider = Arc::pin_init(
         pin_init!(ToOrder {
             maker,
             running <- new_mutex!(KVVec::new(), "dtrace::order::running"),
-            made <- new_mutex!(0, "dtrace::order::made"),
+            made <- new_mutex!(KVVec::new(), "dtrace::order::made"),
         }),
         GFP_KERNEL,
     )?;
@@ -145,5 +225,8 @@ pub fn register<M: Maker>(
         let mut names = usual.iter();
         names.try_for_each(|name| provider.make([b"", b""], name, batch))
     })?;
-    Ok(registration)
+    Ok(Orders {
+        registration,
+        provider,
+    })
 }

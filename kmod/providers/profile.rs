@@ -226,5 +226,5 @@ pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
         timers: Arc::new(CpuState::new()?, GFP_KERNEL)?,
         counters: Arc::new(CpuState::new()?, GFP_KERNEL)?,
     };
-    order::register(framework, profile, USUAL)
+    Ok(order::register(framework, profile, USUAL)?.registration())
 }

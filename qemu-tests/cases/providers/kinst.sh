@@ -86,7 +86,7 @@ echo 1 >/proc/sys/debug/kprobes-optimization
 modprobe dummy numdummies=0
 dtrace -qn 'kinst:dummy:dummy_setup:0 { @ = count(); } END { printa("%@d\n", @); }' \
 	-c 'sh -c "ip link add kinst0 type dummy; ip link del kinst0; modprobe -r dummy"' | sed '/^$/d'
-dtrace -n kinst:dummy:dummy_setup:0 2>&1 | sed 's/^dtrace: //'
+dtrace -n kinst:dummy:dummy_setup:0 2>&1 | sed 's/.*: //'
 modprobe dummy numdummies=0
 dtrace -qn 'kinst:dummy:dummy_setup:0 { @ = count(); } END { printa("%@d\n", @); }' -c 'ip link add kinst0 type dummy' | sed '/^$/d'
 modprobe -r dummy
