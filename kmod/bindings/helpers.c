@@ -439,7 +439,8 @@ bool dtrace_cpu_online(unsigned int cpu)
 
 /*
  * Signals from probe context. The locks of signal delivery may be held by the code that the probe stopped, so the
- * signal waits for an interrupt on this CPU. One per CPU may wait; another in the meantime is refused.
+ * signal waits for an interrupt on this CPU, or a thread there where those locks sleep (PREEMPT_RT). One per CPU may wait; another in
+ * the meantime is refused.
  */
 struct dtrace_signal {
 	struct irq_work work;
@@ -458,7 +459,7 @@ static void dtrace_signal_send(struct irq_work *work)
 }
 
 static DEFINE_PER_CPU(struct dtrace_signal, dtrace_signals) = {
-	.work = IRQ_WORK_INIT_HARD(dtrace_signal_send),
+	.work = IRQ_WORK_INIT(dtrace_signal_send),
 };
 
 /* Called with the CPU entered, so that nothing but the interrupt itself touches the slot. */
