@@ -337,12 +337,12 @@ impl Machine for KernelMachine<'_> {
         nofault::user_store(addr, data).map_err(|_| BadAddr(addr))
     }
 
-    fn stop(&self) {
-        self.task().signal(control::SIGSTOP);
+    fn stop(&self) -> bool {
+        self.task().signal(control::SIGSTOP)
     }
 
-    fn raise(&self, signal: u64) {
-        self.task().signal(signal);
+    fn raise(&self, signal: u64) -> bool {
+        self.task().signal(signal)
     }
 
     /// Refused when the program is enabled: the kernel exports no way into its debugger.

@@ -147,7 +147,8 @@ impl<'a> Current<'a> {
         has.then_some(value)
     }
 
-    /// Sends it `signal` as soon as interrupts are on again; `false` if that is no signal, or one is under way already.
+    /// Sends it `signal` as soon as interrupts are on again. A kernel thread or init gets none, which is no failure. `false` if that is
+    /// no signal, or another task's are still under way here.
     pub fn signal(self, signal: u64) -> bool {
         let Ok(signal) = i32::try_from(signal) else {
             return false;

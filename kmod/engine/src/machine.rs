@@ -202,10 +202,10 @@ pub trait Machine {
     /// Stores into user memory; only destructive consumers get here.
     fn user_store(&self, addr: u64, data: &[u8]) -> Result<(), BadAddr>;
 
-    /// Stops the current process; only destructive consumers get here, as with all that follow.
-    fn stop(&self);
-    /// Sends the current process a signal.
-    fn raise(&self, signal: u64);
+    /// Stops the current process; only destructive consumers get here, as with all that follow. `false`: it could not be told.
+    fn stop(&self) -> bool;
+    /// Sends the current process a signal. `false`: there is no such signal, or it could not be sent.
+    fn raise(&self, signal: u64) -> bool;
     /// Enters the kernel's debugger.
     fn breakpoint(&self);
     /// Panics the kernel.

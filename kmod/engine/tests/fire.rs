@@ -512,6 +512,15 @@ fn destructive_actions_need_privilege_and_option() {
 }
 
 #[test]
+fn a_signal_that_is_not_sent_is_a_fault() {
+    let c = Consumer::new(config()).unwrap();
+    c.set_option(Opt::Destructive, 1).unwrap();
+    let raise = action(Action::Raise, asm("setx 65, %r1\n ret %r1"));
+    let b = Bench::with(c, vec![clause(None, vec![raise])]);
+    assert_eq!(b.fire()[0].unwrap().fault, Fault::IllOp);
+}
+
+#[test]
 fn principal_drops_are_exact_and_switching_makes_room() {
     let c = Consumer::new(config()).unwrap();
     // EPIDs count, times do not.

@@ -295,13 +295,15 @@ impl Machine for Firing<'_> {
         Ok(())
     }
 
-    fn stop(&self) {
+    fn stop(&self) -> bool {
         self.platform.deeds.borrow_mut().push("stop".into());
+        true
     }
 
-    fn raise(&self, signal: u64) {
+    fn raise(&self, signal: u64) -> bool {
         let deed = format!("raise {signal}");
         self.platform.deeds.borrow_mut().push(deed);
+        true
     }
 
     fn breakpoint(&self) {

@@ -549,6 +549,12 @@ fn find_or_add(
     Some(at)
 }
 
+/// A signal that cannot be sent is a fault: nobody else would tell of it.
+fn sent(was: bool) -> Result<(), Stopped> {
+    was.then_some(())
+        .ok_or(at_start(dtrace_uapi::fault::Fault::IllOp))
+}
+
 /// Actions that change the system; the builder lets them through only for destructive consumers.
 #[cold]
 fn destructive<M: Machine>(
@@ -557,10 +563,10 @@ fn destructive<M: Machine>(
     out: &mut Outputs,
 ) -> Result<(), Stopped> {
     match act {
-        Act::Stop => env.m.stop(),
+        Act::Stop => sent(env.m.stop())?,
         Act::Raise(program) => {
             let signal = exec::run(program, env)?;
-            env.m.raise(signal);
+            sent(env.m.raise(signal))?;
         }
         Act::Breakpoint => env.m.breakpoint(),
         Act::Panic => env.m.panic(),

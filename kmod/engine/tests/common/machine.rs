@@ -240,11 +240,13 @@ impl Machine for TestMachine {
             .copy_from_slice(data);
         Ok(())
     }
-    fn stop(&self) {
+    fn stop(&self) -> bool {
         self.log.borrow_mut().push("stop".into());
+        true
     }
-    fn raise(&self, signal: u64) {
+    fn raise(&self, signal: u64) -> bool {
         self.log.borrow_mut().push(format!("raise {signal}"));
+        signal <= 64
     }
     fn breakpoint(&self) {
         self.log.borrow_mut().push("breakpoint".into());
