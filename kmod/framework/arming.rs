@@ -135,10 +135,14 @@ fn describe(failed: &[(ProbeRef, Error)], note: &mut Text) {
     };
     let names = probe.names();
     let part = |text| core::str::from_utf8(text).unwrap_or("?");
+    let (before, plural) = (
+        if note.as_str().is_empty() { "" } else { "; " },
+        if failed.len() == 1 { "" } else { "s" },
+    );
     // A text that is full stays as it is.
     let _ = write!(
         note,
-        "{} probes could not be enabled, among them {}:{}:{}:{} (error {})",
+        "{before}{} probe{plural} could not be enabled, among them {}:{}:{}:{} (error {})",
         failed.len(),
         part(names.provider),
         part(names.module),

@@ -237,7 +237,7 @@ fn clauses_become_ecbs_and_go_with_their_consumer() {
     // The glob gets what is made for another clause of the same request.
     let (matched, note) = w.enable(&a, &image(&["*", "made", "one"])).ok().unwrap();
     assert_eq!(matched, 6);
-    assert!(note.starts_with("1 probes could not be enabled, among them fake:::bad"));
+    assert!(note.starts_with("1 probe could not be enabled, among them fake:::bad"));
     assert_eq!(w.armed().len(), 4);
     assert_eq!(
         w.enable(&b, &image(&["t*"])).ok().unwrap(),
