@@ -23,6 +23,9 @@ use dtrace_uapi::var::Var;
 /// The greatest array dimension.
 const DIMENSION_MAX: u64 = i32::MAX as u64;
 
+/// How many dimensions an array may have, those of its element's type included: its size is found one by one.
+const DIMENSIONS_MAX: u32 = 64;
+
 /// What a declarator makes of its base.
 struct Derived {
     ty: Ty,
@@ -484,6 +487,10 @@ impl Sema<'_, '_> {
     fn array(&mut self, element: Ty, size: Option<&Expr>, declarator: &Declarator) -> Result<Ty> {
         let span = declarator.span;
         self.needs_dimension(element, declarator)?;
+        if self.dimensions(element) >= DIMENSIONS_MAX {
+            let message = format!("array of more than {DIMENSIONS_MAX} dimensions");
+            return Err(error("D_DECL_ARRBIG", span, message));
+        }
         let Some(size) = size else {
             return Ok(self.state.types.array_of(element, None));
         };
@@ -500,6 +507,15 @@ impl Sema<'_, '_> {
             }
             _ => Err(error("D_DECL_ARRBIG", span, "array dimension too big")),
         }
+    }
+
+    /// How many dimensions `ty` has.
+    fn dimensions(&self, ty: Ty) -> u32 {
+        let (mut count, mut at) = (0, ty);
+        while let Kind::Array(element, _) = *self.state.types.base(at) {
+            (count, at) = (count + 1, element);
+        }
+        count
     }
 
     /// Names and types of the parameters of a `kind`. A lone `void` is none, but not the key of an `array`.

@@ -303,11 +303,28 @@ impl Expr {
         }
     }
 
-    /// The operands of an expression that is neither an assignment nor a call.
+    /// How many operators stand in each other, at most. Conversions are none: whoever wrote it did not write them.
+    pub fn operators(&self) -> u32 {
+        let inner = self.children().map(Self::operators).max().unwrap_or(0);
+        let is_conversion = matches!(self.kind, ExprKind::Retype(_) | ExprKind::Convert(_));
+        inner.saturating_add(u32::from(!is_conversion))
+    }
+
+    /// The operands of an expression.
     fn children(&self) -> impl Iterator<Item = &Self> {
         let (boxed, keys): ([Option<&Self>; 3], &[Self]) = match &self.kind {
-            ExprKind::Element(_, keys) => ([None; 3], keys),
+            ExprKind::Element(_, keys) | ExprKind::Call(_, keys) => ([None; 3], keys),
+            ExprKind::Assign(place, e)
+            | ExprKind::Update {
+                place, value: e, ..
+            } => match place {
+                Place::Var(_) => ([Some(e), None, None], &[]),
+                Place::Element(_, keys) => ([Some(e), None, None], keys),
+                Place::Memory { address, .. } => ([Some(e), Some(address), None], &[]),
+            },
             ExprKind::BuiltinArray(_, e)
+            | ExprKind::Load { address: e, .. }
+            | ExprKind::LoadBits { address: e, .. }
             | ExprKind::Retype(e)
             | ExprKind::Convert(e)
             | ExprKind::Neg(e)

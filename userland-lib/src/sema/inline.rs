@@ -16,7 +16,11 @@ use super::Sema;
 use crate::diag::{Diagnostic, Result};
 use crate::source::Span;
 use crate::syntax::ast::{self, InitDeclarator};
+use crate::syntax::MAX_CHAIN;
 use crate::types::{DataModel, Ty};
+
+/// How many operators may stand in each other in what an inline or a translator stands for: the operand is one more.
+const MAX_OPERATORS: u32 = MAX_CHAIN + 1;
 
 impl Sema<'_, '_> {
     /// Declares an inline of type `ty`; `params` are the parameters' names and types.
@@ -142,7 +146,14 @@ impl Sema<'_, '_> {
         self.state.types.set_model(model);
         let result = self.expression(value);
         self.state.types.set_model(outer);
-        result
+        let result = result?;
+        // Each may be as long as a program's own, and they may stand in each other.
+        if result.operators() > MAX_OPERATORS {
+            let message = format!("more than {MAX_CHAIN} operators in a row");
+            let error = Diagnostic::new("D_SYNTAX", value.span, message);
+            return Err(error.note("inlines and translators count with what they stand for"));
+        }
+        Ok(result)
     }
 }
 

@@ -21,6 +21,8 @@ mod call;
 mod cast;
 mod clause;
 mod declare;
+#[cfg(test)]
+mod deep_tests;
 mod distribution;
 mod expression;
 mod float;

@@ -5,7 +5,7 @@
 
 use super::ast::{BinaryOp, Expr, ExprKind, Scope, TypeName, UnaryOp};
 use super::lexer::Tok;
-use super::parser::{begins_type, is_reserved, Parser, MAX_CHAIN};
+use super::parser::{begins_type, is_reserved, Parser};
 use crate::diag::{Diagnostic, Result};
 use crate::source::Span;
 
@@ -84,13 +84,17 @@ impl Parser<'_> {
 
     /// An expression with commas.
     pub(super) fn expression(&mut self) -> Result<Expr> {
-        let mut left = self.assignment()?;
-        while self.eat(",")? {
-            let right = self.assignment()?;
-            let span = left.span.to(right.span);
-            left = self.operation(ExprKind::Comma(Box::new(left), Box::new(right)), span);
-        }
-        Ok(left)
+        self.chain(|parser| {
+            let mut left = parser.assignment()?;
+            while parser.at(",") {
+                parser.link()?;
+                parser.advance()?;
+                let right = parser.assignment()?;
+                let span = left.span.to(right.span);
+                left = parser.operation(ExprKind::Comma(Box::new(left), Box::new(right)), span);
+            }
+            Ok(left)
+        })
     }
 
     /// An expression without commas.
@@ -131,17 +135,16 @@ impl Parser<'_> {
     }
 
     fn binary(&mut self, least: u8) -> Result<Expr> {
+        self.chain(|parser| parser.binary_chain(least))
+    }
+
+    fn binary_chain(&mut self, least: u8) -> Result<Expr> {
         let mut left = self.unary()?;
-        let mut length = 0;
         while let Some((op, power)) = binary(&self.token) {
             if power < least {
                 break;
             }
-            length += 1;
-            if length > MAX_CHAIN {
-                let message = format!("more than {MAX_CHAIN} operators in a row");
-                return Err(Diagnostic::new("D_SYNTAX", self.span, message));
-            }
+            self.link()?;
             self.advance()?;
             let right = self.nested(|parser| parser.binary(power + 1))?;
             let span = left.span.to(right.span);
@@ -277,9 +280,16 @@ impl Parser<'_> {
     }
 
     fn postfix(&mut self) -> Result<Expr> {
+        self.chain(Self::postfix_chain)
+    }
+
+    fn postfix_chain(&mut self) -> Result<Expr> {
         let mut base = self.primary()?;
         loop {
             let start = base.span;
+            if matches!(self.token, Tok::Punct("[" | "->" | "." | "++" | "--")) {
+                self.link()?;
+            }
             if self.eat("[")? {
                 let args = self.arguments("]")?;
                 base = expr(ExprKind::Index(Box::new(base), args), start.to(self.last));

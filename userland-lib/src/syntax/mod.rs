@@ -23,4 +23,4 @@ mod provider;
 mod translator;
 pub mod tree;
 
-pub use parser::{parse, TypeNames};
+pub use parser::{parse, TypeNames, MAX_CHAIN};

@@ -3,8 +3,8 @@
 
 //! The parser's frame: tokens with one of look-ahead, places to go back to, errors; and the top of a program.
 //!
-//! Invariant: every loop consumes a token or returns, and nesting is bounded by [`MAX_DEPTH`], so parsing ends on
-//! every input.
+//! Invariant: every loop consumes a token or returns, nesting is bounded by [`MAX_DEPTH`] and trees that grow without
+//! nesting by [`MAX_CHAIN`], so parsing ends on every input, and what walks over the result needs a bounded stack.
 
 use super::ast::{Ast, Item, Storage};
 use super::lexer::{Lexer, Tok};
@@ -16,8 +16,9 @@ use std::collections::HashSet;
 /// How deep expressions, statements and declarators may nest; a pair of brackets takes two to four levels.
 const MAX_DEPTH: u32 = 300;
 
-/// How many operators may follow each other without brackets, as in a long sum.
-pub(super) const MAX_CHAIN: u32 = 1000;
+/// How many operators may follow each other, as in a long sum. Each makes the tree that they become one level higher,
+/// and later walks over it go down level by level.
+pub const MAX_CHAIN: u32 = 1000;
 
 /// Knows which names are types.
 pub trait TypeNames {
@@ -50,6 +51,7 @@ pub fn parse(
         last: Span::default(),
         in_predicate: false,
         depth: 0,
+        height: 0,
     };
     let mut ast = Ast::default();
     ast.error = parser.items(&mut ast.items).err();
@@ -80,6 +82,8 @@ pub(super) struct Parser<'a> {
     pub(super) last: Span,
     pub(super) in_predicate: bool,
     depth: u32,
+    /// How many operators follow each other, at most, in what the chain at hand has read.
+    height: u32,
 }
 
 /// A place to go back to.
@@ -248,6 +252,25 @@ impl Parser<'_> {
         let result = parse(self);
         self.depth -= 1;
         result
+    }
+
+    /// Runs `parse`, which reads operators that follow each other. Chains in its operands count with it, those beside it
+    /// do not.
+    pub(super) fn chain<T>(&mut self, parse: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        let beside = std::mem::take(&mut self.height);
+        let result = parse(self);
+        self.height = self.height.max(beside);
+        result
+    }
+
+    /// Notes one more operator of the chain at hand; the error is that there are too many.
+    pub(super) fn link(&mut self) -> Result<()> {
+        self.height += 1;
+        if self.height > MAX_CHAIN {
+            let message = format!("more than {MAX_CHAIN} operators in a row");
+            return Err(Diagnostic::new("D_SYNTAX", self.span, message));
+        }
+        Ok(())
     }
 
     pub(super) fn is_type(&mut self, module: Option<&str>, name: &str) -> bool {
