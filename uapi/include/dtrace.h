@@ -1807,7 +1807,7 @@ enum dtrace_opt {
    */
   DTRACEOPT_OPT_AGGZOOM = 30,
   /*
-   Trace one container only.
+   Trace one zone only: illumos', and of no effect here.
    */
   DTRACEOPT_OPT_ZONE = 31,
   /*

@@ -49,6 +49,8 @@ pub enum OptionError {
     Context,
     /// It is fixed while tracing is active.
     Active,
+    /// There are no zones.
+    Zone,
     /// Code cannot be made with so few registers.
     Registers,
     /// The value is no version.
@@ -68,7 +70,7 @@ impl fmt::Display for OptionError {
             Self::Active => "Operation illegal when tracing is active",
             Self::Registers => "Insufficient registers to generate code",
             Self::VersionFormat => "Version string is not properly formatted or is too large",
-            Self::VersionUnknown => "Operation not supported",
+            Self::VersionUnknown | Self::Zone => "Operation not supported",
             Self::VersionReduced => "Requested version conflicts with earlier setting",
         })
     }
@@ -77,7 +79,11 @@ impl fmt::Display for OptionError {
 impl OptionError {
     /// What the words leave open.
     pub fn reason(self) -> Option<&'static str> {
-        (self == Self::VersionUnknown).then_some("there has been no such version of D")
+        match self {
+            Self::VersionUnknown => Some("there has been no such version of D"),
+            Self::Zone => Some("there are no zones on Linux"),
+            _ => None,
+        }
     }
 }
 
@@ -190,7 +196,6 @@ const KERNEL: &[Opt] = &[
     Opt::Switchrate,
     Opt::Aggrate,
     Opt::Temporal,
-    Opt::Zone,
     Opt::Scratchsize,
 ];
 
@@ -221,6 +226,10 @@ impl Options {
         value: Option<&str>,
         setter: Setter,
     ) -> Result<(), OptionError> {
+        if opt == Opt::Zone {
+            // What is asked for could not be kept: everything would be traced.
+            return Err(OptionError::Zone);
+        }
         let (syntax, dynamic) = rules(opt);
         let value = match syntax {
             Syntax::Flag => parse_flag(value).map(|on| if on { 1 } else { option::UNSET }),
@@ -252,7 +261,11 @@ impl Options {
                     Some(value) => format!("failed to set option '{name}' to '{value}': {error}"),
                     None => format!("failed to set option '{name}': {error}"),
                 };
-                Diagnostic::new("D_PRAGMA_OPTSET", pragma.span, message)
+                let refused = Diagnostic::new("D_PRAGMA_OPTSET", pragma.span, message);
+                match error.reason() {
+                    Some(reason) => refused.note(reason),
+                    None => refused,
+                }
             })?;
         }
         Ok(())
@@ -308,7 +321,8 @@ mod tests {
 
     #[test]
     fn every_option_of_the_contract_has_a_syntax_that_accepts_something() {
-        for (opt, name) in option::NAMES {
+        let names = option::NAMES.iter().filter(|(opt, _)| *opt != Opt::Zone);
+        for (opt, name) in names {
             let value = match rules(*opt).0 {
                 Syntax::Flag => None,
                 Syntax::Number => Some("3"),
@@ -317,6 +331,15 @@ mod tests {
                 Syntax::Word(words) => Some(words[0].0),
             };
             assert!(set(name, value).unwrap().is_on(*opt), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_zone_is_refused_because_all_would_be_traced() {
+        for value in [None, Some("0"), Some("3"), Some("global")] {
+            let error = set("zone", value).unwrap_err();
+            assert_eq!(error.to_string(), "Operation not supported");
+            assert_eq!(error.reason(), Some("there are no zones on Linux"));
         }
     }
 
