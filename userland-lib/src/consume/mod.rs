@@ -27,7 +27,7 @@ pub use output::Output;
 pub use places::Places;
 
 use crate::handle::{plain, Buffer, Device};
-use crate::options::Options;
+use crate::options::{size_text, Options};
 use crate::render::line::Flow;
 use crate::render::{message, Aggregations, Style, Symbolizer, Zone};
 use crate::statement::{AggVarId, Statement};
@@ -52,6 +52,16 @@ pub enum ConsumeError {
     /// The device's data contradict each other.
     #[error("inconsistent data from the kernel: {0}")]
     Layout(&'static str),
+    /// There is no memory to read a buffer into.
+    #[error("no memory to read CPU {cpu}'s {which} buffer of {}", size_text(*.size))]
+    Room {
+        /// Whose buffer.
+        cpu: u32,
+        /// Which one.
+        which: Buffer,
+        /// How much it may hold, bytes.
+        size: u64,
+    },
     /// The output cannot be written.
     #[error("failed to write output: {}", plain(.0))]
     Output(#[source] io::Error),
@@ -66,6 +76,8 @@ pub enum Event {
     Place(String),
     /// Records, aggregations or variables were lost.
     Drop(String),
+    /// There was less memory for a buffer than was asked for.
+    Lowered(String),
     /// A fault of the library while it handled a record.
     Library(String),
     /// A watched process ended.
@@ -76,7 +88,7 @@ impl std::fmt::Display for Event {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Place(text) => write!(f, "at {text}"),
-            Self::Fault(text) | Self::Drop(text) | Self::Library(text) => {
+            Self::Fault(text) | Self::Drop(text) | Self::Library(text) | Self::Lowered(text) => {
                 f.write_str(text.strip_suffix('\n').unwrap_or(text))
             }
             Self::Ended(ended) => ended.fmt(f),
@@ -265,15 +277,23 @@ impl Consumer {
         which: Buffer,
         cpu: u32,
     ) -> Result<Option<Read>, ConsumeError> {
-        let size = match which {
-            Buffer::Principal => buffer_room(options.get(Opt::Bufsize).unwrap_or(0)),
-            Buffer::Aggregation => options.get(Opt::Aggsize).unwrap_or(0),
+        let (size, room) = match which {
+            Buffer::Principal => {
+                let size = options.get(Opt::Bufsize).unwrap_or(0);
+                (size, buffer_room(size))
+            }
+            Buffer::Aggregation => {
+                let size = options.get(Opt::Aggsize).unwrap_or(0);
+                (size, size)
+            }
         };
-        let size = usize::try_from(size).unwrap_or(usize::MAX);
+        let none = ConsumeError::Room { cpu, which, size };
+        let Ok(size) = usize::try_from(room) else {
+            return Err(none);
+        };
         let mut room = self.rooms.pop().unwrap_or_default();
         if room.len() < size {
-            // Fresh zeroed memory costs nothing until the kernel writes to it.
-            room = vec![0; size];
+            room = fresh(size).ok_or(none)?;
         }
         let desc = match device.snapshot(which, cpu, &mut room[..size]) {
             Ok(Some(desc)) => desc,
@@ -305,6 +325,15 @@ impl Consumer {
             self.rooms.push(room);
         }
     }
+}
+
+/// Zeroed memory; `None` where there is none. It costs nothing until the kernel writes to it, which memory that is reserved and
+/// then filled would: so that it can be had is tried first.
+fn fresh(size: usize) -> Option<Vec<u8>> {
+    let mut tried = Vec::<u8>::new();
+    tried.try_reserve_exact(size).ok()?;
+    drop(std::hint::black_box(tried));
+    Some(vec![0; size])
 }
 
 /// What was read from one buffer.

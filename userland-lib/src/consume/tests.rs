@@ -507,3 +507,26 @@ fn a_wrapped_ring_begins_at_its_oldest_record() {
         assert!(Snapshot::parse(&bench.tables, &mut layouts, filled(), oldest).is_err());
     }
 }
+
+#[test]
+fn memory_that_cannot_be_had_is_an_error() {
+    let mut bench = Bench::new();
+    let mut read = |size: &str| {
+        for name in ["bufsize", "aggsize"] {
+            let set = bench.options.set(name, Some(size), Setter::User);
+            set.unwrap();
+        }
+        let which = [Buffer::Principal, Buffer::Aggregation];
+        which.map(|which| {
+            let read = bench.consumer.read(&bench.tables, &bench.options, which, 1);
+            read.err().map(|error| error.to_string())
+        })
+    };
+    assert_eq!(read("64k"), [None, None]);
+    assert_eq!(
+        read("8388608t"),
+        ["principal", "aggregation"].map(|which| Some(format!(
+            "no memory to read CPU 1's {which} buffer of 8388608t"
+        )))
+    );
+}

@@ -59,12 +59,22 @@ pub fn emit_comment(text: &[u8]) -> Vec<u8> {
 pub fn comments(file: &[u8]) -> Vec<&[u8]> {
     Images::new(file)
         .map_while(Result::ok)
-        .flat_map(comments_of)
+        .flat_map(|image| sections(image, SecType::Comments))
         .collect()
 }
 
-/// The comments of one image.
-fn comments_of(image: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// The options that an image sets, as far as it is whole and we know them.
+pub fn options(image: &[u8]) -> Vec<(Opt, u64)> {
+    let descs = sections(image, SecType::OptDesc)
+        .flat_map(|table| table.chunks_exact(size_of::<OptDesc>()))
+        .filter_map(|bytes| OptDesc::read_from_bytes(bytes).ok());
+    descs
+        .filter_map(|desc| Some((Opt::from_raw(desc.option)?, desc.value)))
+        .collect()
+}
+
+/// The data of one image's sections of this type.
+fn sections(image: &[u8], wanted: SecType) -> impl Iterator<Item = &[u8]> {
     let slice = |offset: u64, size: u64| {
         let start = usize::try_from(offset).ok()?;
         image.get(start..start.checked_add(usize::try_from(size).ok()?)?)
@@ -75,8 +85,8 @@ fn comments_of(image: &[u8]) -> impl Iterator<Item = &[u8]> {
     });
     let secs = table.unwrap_or_default().chunks_exact(size_of::<Sec>());
     let secs = secs.filter_map(|bytes| Sec::read_from_bytes(bytes).ok());
-    let comments = secs.filter(|sec| sec.ty == SecType::Comments as u32);
-    comments.filter_map(move |sec| slice(sec.offset, sec.size))
+    let secs = secs.filter(move |sec| sec.ty == wanted as u32);
+    secs.filter_map(move |sec| slice(sec.offset, sec.size))
 }
 
 /// A string table, its first entry the empty string.
@@ -369,6 +379,17 @@ mod tests {
         let action = super::ActDesc::read_from_bytes(sections[5].1).expect("an action");
         assert_eq!((action.difo, action.strtab), (4, 0));
         assert!(sections[0].1[action.arg as usize..].starts_with(b"%d\n\0"));
+    }
+
+    #[test]
+    fn options_are_read_back_as_far_as_they_are_whole() {
+        let set = [(Opt::Bufsize, 4096), (Opt::Scratchsize, 77)];
+        let image = emit(&Program::default(), &set);
+        assert_eq!(options(&image), set);
+        for end in 0..image.len() {
+            assert!(options(&image[..end]).len() <= set.len());
+        }
+        assert!(options(&emit(&Program::default(), &[])).is_empty());
     }
 
     #[test]

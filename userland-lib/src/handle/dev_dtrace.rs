@@ -10,11 +10,13 @@
 #![allow(unsafe_code)]
 
 use super::device::{fill, text, Buffer, Device};
+use dtrace_uapi::dof::{Hdr, OptDesc, Sec};
 use dtrace_uapi::ioctl::{
     self, AggDesc, AnonDesc, ArgDesc, BufDesc, Conf, Enable, EprobeDesc, ProbeDesc, ProviderDesc,
     Reason, RecDesc, Status,
 };
 use dtrace_uapi::limits::ANON_MAX;
+use dtrace_uapi::option::{self, Opt};
 use dtrace_uapi::types::{AggId, Epid, ProbeId};
 use nix::errno::Errno;
 use nix::libc;
@@ -26,6 +28,9 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// Where the module's device is.
 pub const PATH: &str = "/dev/dtrace";
+
+/// Most bytes of an image of options: there are a few dozen of 16 bytes.
+const OPTIONS_MAX: usize = 64 << 10;
 
 /// Records asked for at first; most probes have fewer.
 const RECORDS: usize = 16;
@@ -62,7 +67,7 @@ impl DevDtrace {
             return Err(Errno::EINVAL);
         }
         // SAFETY: the descriptor is open; the kernel reads and writes `size` bytes at the argument and, for
-        // calls that return records, no more of them than the head says there is room for behind it, all within
+        // calls that return records or options, no more of them than the head says there is room for behind it, all within
         // `argument`. Addresses inside the structures were taken from slices that outlive this call.
         let result = unsafe {
             libc::ioctl(
@@ -208,6 +213,30 @@ impl Device for DevDtrace {
         }
     }
 
+    fn options(&self) -> io::Result<Vec<(Opt, u64)>> {
+        let mut room = size_of::<Hdr>() + size_of::<Sec>() + option::COUNT * size_of::<OptDesc>();
+        loop {
+            let mut image = vec![0; room];
+            let head = Hdr {
+                loadsz: room as u64,
+                ..Hdr::default()
+            };
+            head.write_to_prefix(&mut image)
+                .map_err(|_| Errno::EINVAL)?;
+            self.call_bytes(ioctl::DOFGET, &mut image)?;
+            let (head, _) = Hdr::read_from_prefix(&image).map_err(|_| Errno::EINVAL)?;
+            let size = usize::try_from(head.loadsz).map_err(|_| Errno::EINVAL)?;
+            if size <= room {
+                return Ok(crate::dof::options(&image[..size]));
+            }
+            if size > OPTIONS_MAX {
+                return Err(Errno::E2BIG.into());
+            }
+            // A newer module has more of them.
+            room = size;
+        }
+    }
+
     fn anonymous(&self) -> io::Result<Vec<u8>> {
         let mut file = Vec::new();
         loop {
@@ -277,6 +306,7 @@ mod tests {
         let null = DevDtrace::open(Path::new("/dev/null")).unwrap();
         assert!(null.conf().is_err());
         assert!(null.enabled_probe(1).is_err());
+        assert!(null.options().is_err());
         assert!(null.snapshot(Buffer::Principal, 0, &mut [0; 16]).is_err());
         assert_eq!(null.reason(), "");
     }

@@ -13,8 +13,9 @@
 use dtrace_uapi::ioctl::{
     AggDesc, ArgDesc, BufDesc, Conf, EprobeDesc, ProbeDesc, ProviderDesc, RecDesc, Status,
 };
+use dtrace_uapi::option::Opt;
 use dtrace_uapi::types::{AggId, Epid, ProbeId};
-use std::io;
+use std::{fmt, io};
 
 /// Which of a CPU's buffers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,15 @@ pub enum Buffer {
     Principal,
     /// Aggregations.
     Aggregation,
+}
+
+impl fmt::Display for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Principal => "principal",
+            Self::Aggregation => "aggregation",
+        })
+    }
 }
 
 /// The kernel's side of one consumer.
@@ -63,6 +73,11 @@ pub trait Device {
     /// Moves what one buffer of `cpu` holds into `room` (as much as fits) and tells how it stands; `None` if the
     /// CPU has no such buffer. The description's `size` is at most `room.len()`.
     fn snapshot(&self, which: Buffer, cpu: u32, room: &mut [u8]) -> io::Result<Option<BufDesc>>;
+
+    /// The options that are set, once tracing has begun with the sizes that there was memory for. A device may keep none.
+    fn options(&self) -> io::Result<Vec<(Opt, u64)>> {
+        Ok(Vec::new())
+    }
 
     /// The file that the anonymous state was made of, which this consumer has claimed. A device may know of no such state.
     fn anonymous(&self) -> io::Result<Vec<u8>> {

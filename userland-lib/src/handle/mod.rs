@@ -110,6 +110,8 @@ pub struct Handle<'w> {
     /// A program was enabled that does what nobody had allowed by then.
     is_destructive: bool,
     libraries: Vec<String>,
+    /// What is still to be said of buffers that had to be made smaller.
+    lowered: Vec<String>,
 }
 
 impl<'w> Handle<'w> {
@@ -134,6 +136,7 @@ impl<'w> Handle<'w> {
             has_libraries: false,
             is_destructive: false,
             libraries: Vec::new(),
+            lowered: Vec::new(),
         })
     }
 
@@ -275,6 +278,10 @@ impl<'w> Handle<'w> {
             self.device().go().map_err(|error| self.refused(error))?
         };
         self.phase = Phase::Running(cpu);
+        let lowered = self.options.take_sizes(&self.device().options()?);
+        if !self.options.consumer.quietresize {
+            self.lowered = lowered;
+        }
         for target in &mut self.targets {
             target.release()?;
         }
@@ -305,6 +312,9 @@ impl<'w> Handle<'w> {
     /// called, a fill buffer is full, or the watched processes have ended.
     pub fn work(&mut self, sink: &mut Sink<'_>) -> Result<Progress, Error> {
         let now = Instant::now();
+        for text in self.lowered.drain(..) {
+            (sink.event)(Event::Lowered(text));
+        }
         if self.is_running() && self.is_over(now, sink)? {
             self.stop()?;
         }

@@ -28,6 +28,8 @@ struct Scripted {
     records: Cell<u32>,
     /// The file of its anonymous state.
     anonymous: Vec<u8>,
+    /// The sizes that it got memory for.
+    got: Vec<(Opt, u64)>,
     /// How much newer its DIF is than ours.
     newer: u32,
 }
@@ -112,6 +114,9 @@ impl Device for Scripted {
             cpu,
             ..BufDesc::default()
         }))
+    }
+    fn options(&self) -> io::Result<Vec<(Opt, u64)>> {
+        Ok(self.got.clone())
     }
     fn anonymous(&self) -> io::Result<Vec<u8>> {
         self.call("anonymous").map(|()| self.anonymous.clone())
@@ -227,6 +232,32 @@ fn drops_are_reported_once() {
     assert_eq!(texts, ["3 dynamic variable drops"]);
     handle.stop().unwrap();
     assert!(work(&mut handle).unwrap().2.is_empty());
+}
+
+#[test]
+fn sizes_that_the_kernel_lowered_are_told_and_kept_to() {
+    let device = Scripted {
+        got: vec![(Opt::Bufsize, 32 << 20), (Opt::Aggsize, 3 << 10)],
+        ..Scripted::default()
+    };
+    let world = KernelWorld::new(&device);
+    let told = |quiet: Option<&str>| {
+        let mut handle = Handle::new(&world).unwrap();
+        // More than any machine can lend.
+        handle.set_option("bufsize", Some("8388607t")).unwrap();
+        handle.set_option("quietresize", quiet).unwrap();
+        handle.go().unwrap();
+        assert_eq!(handle.options.get(Opt::Bufsize), Some(32 << 20));
+        let (_, _, events) = work(&mut handle).unwrap();
+        assert!(work(&mut handle).unwrap().2.is_empty());
+        events.iter().map(Event::to_string).collect::<Vec<_>>()
+    };
+    let lowered = [
+        "buffer size lowered to 32m",
+        "aggregation size lowered to 3k",
+    ];
+    assert_eq!(told(Some("no")), lowered);
+    assert!(told(None).is_empty());
 }
 
 #[test]

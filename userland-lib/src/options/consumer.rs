@@ -17,6 +17,8 @@ pub struct ConsumerOptions {
     pub unnumbered: bool,
     /// How many bytes of an object `print()` shows.
     pub printsize: usize,
+    /// Nothing is said of buffers that had to be made smaller.
+    pub quietresize: bool,
 }
 
 impl Default for ConsumerOptions {
@@ -26,6 +28,7 @@ impl Default for ConsumerOptions {
             noresolve: false,
             unnumbered: false,
             printsize: 8192,
+            quietresize: false,
         }
     }
 }
@@ -42,8 +45,7 @@ impl ConsumerOptions {
         Some(match name {
             "aggpercpu" => flag().map(|on| self.aggpercpu = on),
             "noresolve" => flag().map(|on| self.noresolve = on),
-            // Nothing is ever said of buffers that had to be made smaller.
-            "quietresize" => flag().map(drop),
+            "quietresize" => flag().map(|on| self.quietresize = on),
             "printsize" => {
                 size().map(|size| self.printsize = usize::try_from(size).unwrap_or(usize::MAX))
             }
@@ -73,6 +75,7 @@ mod tests {
             noresolve: true,
             unnumbered: false,
             printsize: 1024,
+            quietresize: true,
         };
         assert_eq!(options.consumer, expected);
         let refused = options.set("printsize", Some("all"), Setter::Running);

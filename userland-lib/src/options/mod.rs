@@ -18,7 +18,7 @@ pub mod version;
 pub use compile::{CompileOptions, EvalTime};
 pub use consumer::ConsumerOptions;
 pub use dtrace_uapi::option::Opt;
-pub use value::{parse_flag, parse_number, parse_rate, parse_size};
+pub use value::{parse_flag, parse_number, parse_rate, parse_size, size_text};
 
 use crate::diag::Diagnostic;
 use crate::program::Program;
@@ -199,6 +199,18 @@ const KERNEL: &[Opt] = &[
     Opt::Scratchsize,
 ];
 
+/// Sizes that the kernel may lower where memory is short: with their names in messages, and what they are unless set.
+const SIZES: &[(Opt, &str, u64)] = &[
+    (Opt::Bufsize, "buffer", limits::BUFSIZE_DEFAULT),
+    (Opt::Aggsize, "aggregation", limits::BUFSIZE_DEFAULT),
+    (
+        Opt::Dynvarsize,
+        "dynamic variable",
+        limits::DYNVARSIZE_DEFAULT,
+    ),
+    (Opt::Specsize, "speculation", limits::SPECSIZE_DEFAULT),
+];
+
 impl Options {
     /// Sets the option `name` to `value`; no value means that the option is switched on.
     pub fn set(
@@ -299,6 +311,23 @@ impl Options {
                 self.values[opt.place()] = value.unwrap_or(option::UNSET);
             }
         }
+    }
+
+    /// Takes over the sizes that the kernel got memory for, among its options; what to say of those that are lower than was asked
+    /// for, in DTrace's words.
+    pub fn take_sizes(&mut self, kernel: &[(Opt, u64)]) -> Vec<String> {
+        let mut lowered = Vec::new();
+        for (opt, name, usual) in SIZES {
+            let Some((_, got)) = kernel.iter().find(|(known, _)| known == opt) else {
+                continue;
+            };
+            let asked = self.get(*opt).unwrap_or(*usual);
+            if *got < asked {
+                lowered.push(format!("{name} size lowered to {}", size_text(*got)));
+            }
+            self.values[opt.place()] = *got;
+        }
+        lowered
     }
 
     /// What the kernel is told: every option set that it has a part in.
@@ -406,6 +435,28 @@ mod tests {
         let aggrate = Some(1_000_000_000);
         let ring = Some(option::BUFPOLICY_RING);
         assert_eq!(got, [ring, None, aggrate, Some(1)]);
+    }
+
+    #[test]
+    fn sizes_that_were_got_take_the_place_of_those_asked_for() {
+        let mut options = set("bufsize", Some("1g")).unwrap();
+        options.set("specsize", Some("1m"), Setter::User).unwrap();
+        let got = [
+            (Opt::Bufsize, 64 << 20),
+            (Opt::Dynvarsize, 512 << 10),
+            (Opt::Specsize, 1 << 20),
+            (Opt::Strsize, 16),
+        ];
+        assert_eq!(
+            options.take_sizes(&got),
+            [
+                "buffer size lowered to 64m",
+                "dynamic variable size lowered to 512k"
+            ]
+        );
+        let sizes = [Opt::Bufsize, Opt::Aggsize, Opt::Strsize].map(|opt| options.get(opt));
+        assert_eq!(sizes, [Some(64 << 20), Some(4 << 20), Some(256)]);
+        assert!(options.take_sizes(&got).is_empty());
     }
 
     #[test]

@@ -75,6 +75,18 @@ pub fn parse_size(text: &str) -> Option<u64> {
     parse_number(&text[..text.len() - 1])?.checked_mul(1 << shift)
 }
 
+/// A number of bytes as [`parse_size`] reads it: with the greatest suffix that says it exactly.
+pub fn size_text(bytes: u64) -> String {
+    let units = [('t', 40), ('g', 30), ('m', 20), ('k', 10)];
+    let exact = units
+        .iter()
+        .find(|(_, shift)| bytes != 0 && bytes % (1 << shift) == 0);
+    match exact {
+        Some((suffix, shift)) => format!("{}{suffix}", bytes >> shift),
+        None => bytes.to_string(),
+    }
+}
+
 /// The time between two events, ns: a number with a unit of time or `hz`; without a unit nanoseconds.
 pub fn parse_rate(text: &str) -> Option<u64> {
     let end = text
@@ -129,6 +141,13 @@ mod tests {
         assert_eq!(parse_size("1t"), Some(1 << 40));
         for bad in ["", "k", "4mb", "4 m", "-4m", "18446744073709551615k", "ä"] {
             assert_eq!(parse_size(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn sizes_as_they_are_written() {
+        for text in ["0", "512", "1k", "1000", "1536k", "4m", "3g", "5t"] {
+            assert_eq!(size_text(parse_size(text).unwrap()), text);
         }
     }
 

@@ -76,6 +76,9 @@ impl Device for Booted {
     fn snapshot(&self, which: Buffer, cpu: u32, room: &mut [u8]) -> io::Result<Option<BufDesc>> {
         self.engine.snapshot(which, cpu, room)
     }
+    fn options(&self) -> io::Result<Vec<(Opt, u64)>> {
+        self.engine.options()
+    }
     fn anonymous(&self) -> io::Result<Vec<u8>> {
         Ok(self.file.clone())
     }

@@ -20,6 +20,7 @@ use dtrace_uapi::{
     ioctl::{
         AggDesc, ArgDesc, BufDesc, Conf, EprobeDesc, ProbeDesc, ProviderDesc, RecDesc, Status,
     },
+    option::{self, Opt},
     types::{AggId, Epid, ProbeId},
 };
 use zerocopy::FromZeros;
@@ -278,6 +279,14 @@ impl Device for EngineDevice {
             }
         });
         desc.map(Some).map_err(|reason| self.refuse(reason))
+    }
+
+    fn options(&self) -> io::Result<Vec<(Opt, u64)>> {
+        let options = option::NAMES.iter().map(|(opt, _)| *opt);
+        let options = options.map(|opt| (opt, self.consumer.option(opt)));
+        Ok(options
+            .filter(|(_, value)| *value != option::UNSET)
+            .collect())
     }
 
     fn reason(&self) -> String {

@@ -3,8 +3,9 @@
 
 //! What handmade programs print.
 
+use dtrace::handle::Device;
 use dtrace::statement::Statement;
-use dtrace_uapi::{action::Action, var::Var};
+use dtrace_uapi::{action::Action, option::Opt, var::Var};
 use expect_test::expect;
 
 use super::{
@@ -81,6 +82,21 @@ fn what_a_full_buffer_loses_is_counted() {
         |a long recorda long recorda long record! 2 drops on CPU 1
     "#]]
     .assert_eq(&session.finish());
+}
+
+#[test]
+fn the_kernel_tells_its_options_and_leaves_out_what_nobody_set() {
+    let mut program = Builder::default();
+    program.clause("dtrace:::BEGIN").trace(&int(4, 1));
+    let mut session = Session::new(&[("bufsize", Some("1k")), ("quiet", None)]);
+    session.enable(&program.finish());
+    session.go();
+    let told = session.device.options().expect("options");
+    assert!(told.contains(&(Opt::Bufsize, 1 << 10)));
+    assert!(told.contains(&(Opt::Aggsize, 4 << 20)));
+    assert!(!told
+        .iter()
+        .any(|(opt, _)| matches!(opt, Opt::Quiet | Opt::Zone)));
 }
 
 #[test]
