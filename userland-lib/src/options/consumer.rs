@@ -4,6 +4,7 @@
 //! Options of the consumer alone, which neither the compiler nor the kernel knows. They may change at any time.
 
 use super::{parse_flag, parse_size, OptionError};
+use std::collections::BTreeMap;
 
 /// How records become text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +21,18 @@ pub struct ConsumerOptions {
     /// Nothing is said of buffers that had to be made smaller.
     pub quietresize: bool,
 }
+
+/// A switch of these options.
+type Switch = fn(&mut ConsumerOptions) -> &mut bool;
+
+/// The switches, by name.
+const SWITCHES: &[(&str, Switch)] = &[
+    ("aggpercpu", |o| &mut o.aggpercpu),
+    ("noresolve", |o| &mut o.noresolve),
+    ("quietresize", |o| &mut o.quietresize),
+];
+
+const PRINTSIZE: &str = "printsize";
 
 impl Default for ConsumerOptions {
     fn default() -> Self {
@@ -40,18 +53,41 @@ impl ConsumerOptions {
         name: &str,
         value: Option<&str>,
     ) -> Option<Result<(), OptionError>> {
-        let flag = || parse_flag(value).ok_or(OptionError::Value);
-        let size = || value.and_then(parse_size).ok_or(OptionError::Value);
-        Some(match name {
-            "aggpercpu" => flag().map(|on| self.aggpercpu = on),
-            "noresolve" => flag().map(|on| self.noresolve = on),
-            "quietresize" => flag().map(|on| self.quietresize = on),
-            "printsize" => {
-                size().map(|size| self.printsize = usize::try_from(size).unwrap_or(usize::MAX))
-            }
-            _ => return None,
-        })
+        if name == PRINTSIZE {
+            let size = value.and_then(parse_size).ok_or(OptionError::Value);
+            return Some(size.map(|size| self.printsize = bytes(size)));
+        }
+        let (_, switch) = SWITCHES.iter().find(|(known, _)| *known == name)?;
+        let on = parse_flag(value).ok_or(OptionError::Value);
+        Some(on.map(|on| *switch(self) = on))
     }
+
+    /// The options that are not as usual, by name, for [`adopt`](Self::adopt).
+    pub(super) fn saved(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let mut all = self.clone();
+        let on = SWITCHES.iter().filter(|(_, switch)| *switch(&mut all));
+        let mut saved: Vec<_> = on.map(|(name, _)| (*name, 1)).collect();
+        if self.printsize != Self::default().printsize {
+            saved.push((PRINTSIZE, self.printsize as u64));
+        }
+        saved.into_iter()
+    }
+
+    /// Takes over the options that a tracing was begun with, but for those that have been set here.
+    pub(super) fn adopt(&mut self, saved: &BTreeMap<String, u64>) {
+        for (name, switch) in SWITCHES {
+            *switch(self) |= saved.contains_key(*name);
+        }
+        if self.printsize == Self::default().printsize {
+            let size = saved.get(PRINTSIZE).map(|size| bytes(*size));
+            self.printsize = size.unwrap_or(self.printsize);
+        }
+    }
+}
+
+/// A size as a number of bytes of memory.
+fn bytes(size: u64) -> usize {
+    usize::try_from(size).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

@@ -174,6 +174,9 @@ const STRSIZE_LEAST: u64 = 2;
 /// `stackindent` unless set.
 const STACKINDENT_DEFAULT: u64 = 14;
 
+/// The one option of the compiler's that is about how losses are shown.
+const DROPTAGS: &str = "droptags";
+
 /// Options that the kernel has a part in; the others are the consumer's own business.
 const KERNEL: &[Opt] = &[
     Opt::Bufsize,
@@ -293,12 +296,14 @@ impl Options {
         self.get(opt).is_some()
     }
 
-    /// Every option that is set, by its name, for [`adopt`](Self::adopt).
+    /// Every option that is set and concerns what is recorded, or how it is shown, by its name, for [`adopt`](Self::adopt).
     pub fn saved(&self) -> BTreeMap<String, u64> {
         let set = option::NAMES
             .iter()
-            .filter_map(|(opt, name)| Some(((*name).to_owned(), self.get(*opt)?)));
-        set.collect()
+            .filter_map(|(opt, name)| Some((*name, self.get(*opt)?)));
+        let droptags = self.compile.droptags.then_some((DROPTAGS, 1));
+        let all = set.chain(self.consumer.saved()).chain(droptags);
+        all.map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     /// Takes over the options that a tracing was begun with, but for those that may change at any time and have been set here.
@@ -311,6 +316,8 @@ impl Options {
                 self.values[opt.place()] = value.unwrap_or(option::UNSET);
             }
         }
+        self.consumer.adopt(saved);
+        self.compile.droptags |= saved.contains_key(DROPTAGS);
     }
 
     /// Takes over the sizes that the kernel got memory for, among its options; what to say of those that are lower than was asked
@@ -435,6 +442,31 @@ mod tests {
         let aggrate = Some(1_000_000_000);
         let ring = Some(option::BUFPOLICY_RING);
         assert_eq!(got, [ring, None, aggrate, Some(1)]);
+    }
+
+    #[test]
+    fn what_is_shown_is_saved_too() {
+        let mut begun = set("aggpercpu", None).unwrap();
+        for (name, value) in [
+            ("noresolve", None),
+            ("quietresize", None),
+            ("droptags", None),
+            ("printsize", Some("99")),
+        ] {
+            begun.set(name, value, Setter::User).unwrap();
+        }
+        let saved = begun.saved();
+        let mut later = Options::default();
+        later.adopt(&saved);
+        assert_eq!(later.consumer, begun.consumer);
+        assert!(later.compile.droptags);
+        // What was set here is not undone, and an older file says nothing of these.
+        let mut own = set("printsize", Some("7")).unwrap();
+        own.adopt(&saved);
+        assert_eq!(own.consumer.printsize, 7);
+        let before = own.consumer.clone();
+        own.adopt(&BTreeMap::new());
+        assert_eq!(own.consumer, before);
     }
 
     #[test]

@@ -153,7 +153,7 @@ fn what_was_recorded_before_the_claim_is_printed_and_it_goes_on() {
 
 #[test]
 fn a_full_buffer_of_the_boot_is_reported_as_drops() {
-    let options = [("quiet", None), ("bufsize", Some("32"))];
+    let options = [("quiet", None), ("bufsize", Some("32")), ("droptags", None)];
     let booted = Booted::new(written(&options, &["syscall::read:entry { trace(arg0); }"]));
     for n in 0..10 {
         booted.engine.fire(1, "syscall:vmlinux:read:entry", &[n]);
@@ -164,7 +164,7 @@ fn a_full_buffer_of_the_boot_is_reported_as_drops() {
     handle.go().expect("a claim");
     let (_, text, events) = take(&mut handle);
     assert_eq!(text, "0x00x1".replace("0x", ""));
-    assert_eq!(events, ["8 drops on CPU 1"]);
+    assert_eq!(events, ["[DTRACEDROP_PRINCIPAL] 8 drops on CPU 1"]);
 }
 
 #[test]
