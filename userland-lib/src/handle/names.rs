@@ -35,11 +35,10 @@ impl Names {
 impl Symbolizer for Names {
     fn kernel(&self, pc: u64) -> Option<Location> {
         let symbol = self.kernel.by_address(pc)?;
-        Some(Location::symbol(
-            symbol.module,
-            symbol.name,
-            pc - symbol.address,
-        ))
+        Some(Location {
+            object: symbol.module,
+            symbol: Some((symbol.name, pc - symbol.address)),
+        })
     }
 
     fn user(&self, pid: Option<u32>, pc: u64) -> Option<Location> {

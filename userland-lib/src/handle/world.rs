@@ -164,7 +164,7 @@ impl SymbolSource for KernelWorld<'_> {
         let symbol = self.symbols.by_name(module, name)?;
         Some(Symbol {
             address: symbol.address,
-            module: symbol.module.to_owned(),
+            module: symbol.module,
         })
     }
 }

@@ -3,31 +3,34 @@
 
 //! The kernel's symbols, from `/proc/kallsyms`.
 //!
-//! The kernel writes some 200,000 lines there, so nothing is read before the first look-up, and then once. The
+//! The kernel writes some 200,000 lines there, so nothing is read before the first look-up, and again only when modules have come
+//! or gone: an address outside of the kernel proper has the list of modules looked at, unless that was done a moment ago. The
 //! table is an arena of names and an array sorted by address; ties keep the file's order, whose first name is the
 //! one that the kernel itself uses for an address. Symbols have no sizes there: one reaches to its neighbour, but
-//! never further than [`REACH`], so that a stray address is not given the name of something far away.
+//! never further than its [module](Modules) does, so that a stray address is not given the name of something else.
 //!
 //! Invariant: `table` is sorted by address, and every `name`/`module` range lies within `names`.
 
+use super::modules::Modules;
+use std::cell::RefCell;
 use std::io::{self, BufRead};
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 /// The module that the kernel proper is.
 pub const VMLINUX: &str = "vmlinux";
 
-/// How far behind its own address a symbol may be the name of another.
-const REACH: u64 = 1 << 20;
+/// How often the list of modules is looked at, at most.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// A symbol that was looked up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Symbol<'a> {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Symbol {
     /// The module it belongs to.
-    pub module: &'a str,
+    pub module: String,
     /// Its name.
-    pub name: &'a str,
+    pub name: String,
     /// Its address.
     pub address: u64,
 }
@@ -36,41 +39,97 @@ pub struct Symbol<'a> {
 #[derive(Debug)]
 pub struct KernelSymbols {
     path: PathBuf,
-    table: OnceLock<Table>,
+    /// The list of modules, where there is one.
+    modules: Option<PathBuf>,
+    pause: Duration,
+    known: RefCell<Option<Known>>,
+}
+
+/// What was read.
+#[derive(Debug)]
+struct Known {
+    table: Table,
+    modules: Modules,
+    /// When the list of modules was looked at last.
+    looked: Instant,
 }
 
 impl Default for KernelSymbols {
     fn default() -> Self {
-        Self::at("/proc/kallsyms")
+        Self {
+            modules: Some("/proc/modules".into()),
+            ..Self::at("/proc/kallsyms")
+        }
     }
 }
 
 impl KernelSymbols {
-    /// The symbols listed in the file `path`.
+    /// The symbols listed in the file `path`, of a kernel whose modules are not known and do not change.
     pub fn at(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
-            table: OnceLock::new(),
+            modules: None,
+            pause: PAUSE,
+            known: RefCell::default(),
         }
     }
 
     /// The symbol that `address` lies in.
-    pub fn by_address(&self, address: u64) -> Option<Symbol<'_>> {
-        self.table().by_address(address)
+    pub fn by_address(&self, address: u64) -> Option<Symbol> {
+        let mut known = self.known.borrow_mut();
+        let known = known.get_or_insert_with(|| self.read());
+        let found = known.by_address(address);
+        // The kernel proper stays what it is.
+        let stays = found
+            .as_ref()
+            .is_some_and(|symbol| symbol.module == VMLINUX);
+        if stays || !self.is_stale(known) {
+            return found;
+        }
+        *known = self.read();
+        known.by_address(address)
     }
 
     /// The symbol `name`, of `module` or of any; the kernel proper goes first.
-    pub fn by_name(&self, module: Option<&str>, name: &str) -> Option<Symbol<'_>> {
-        self.table().by_name(module, name)
+    pub fn by_name(&self, module: Option<&str>, name: &str) -> Option<Symbol> {
+        let mut known = self.known.borrow_mut();
+        let known = known.get_or_insert_with(|| self.read());
+        known.table.by_name(module, name)
     }
 
     /// A file that cannot be read is one without symbols: addresses are shown as numbers then.
-    fn table(&self) -> &Table {
-        self.table.get_or_init(|| {
-            std::fs::File::open(&self.path)
-                .and_then(|file| Table::read(io::BufReader::with_capacity(1 << 16, file)))
-                .unwrap_or_default()
-        })
+    fn read(&self) -> Known {
+        // In this order: a module that comes meanwhile is one that the list lacks, and so is found to be new.
+        let modules = self.listed();
+        let table = std::fs::File::open(&self.path)
+            .and_then(|file| Table::read(io::BufReader::with_capacity(1 << 16, file)))
+            .unwrap_or_default();
+        Known {
+            table,
+            modules,
+            looked: Instant::now(),
+        }
+    }
+
+    fn listed(&self) -> Modules {
+        let path = self.modules.as_deref();
+        path.map(Modules::read).unwrap_or_default()
+    }
+
+    /// Whether modules have come or gone, as far as it is time to ask.
+    fn is_stale(&self, known: &mut Known) -> bool {
+        if known.looked.elapsed() < self.pause {
+            return false;
+        }
+        known.looked = Instant::now();
+        self.listed() != known.modules
+    }
+}
+
+impl Known {
+    fn by_address(&self, address: u64) -> Option<Symbol> {
+        let symbol = self.table.by_address(address)?;
+        (address < self.modules.end(&symbol.module, symbol.address)).then_some(symbol)
     }
 }
 
@@ -163,29 +222,27 @@ impl Table {
         u16::try_from(index).ok()
     }
 
-    fn symbol(&self, entry: &Entry) -> Symbol<'_> {
+    fn symbol(&self, entry: &Entry) -> Symbol {
         Symbol {
-            module: &self.modules[usize::from(entry.module)],
-            name: &self.names[entry.range()],
+            module: self.modules[usize::from(entry.module)].clone(),
+            name: self.names[entry.range()].to_owned(),
             address: entry.address,
         }
     }
 
-    fn by_address(&self, address: u64) -> Option<Symbol<'_>> {
+    /// The symbol at or below `address`, however far.
+    fn by_address(&self, address: u64) -> Option<Symbol> {
         let end = self
             .entries
             .partition_point(|entry| entry.address <= address);
         let last = self.entries[..end].last()?.address;
-        if address - last > REACH {
-            return None;
-        }
         let first = self.entries[..end].partition_point(|entry| entry.address < last);
         let symbol = self.symbol(&self.entries[first]);
         // `_end` closes the kernel's image; what follows it is somebody else's.
         (symbol.name != "_end" || symbol.address == address).then_some(symbol)
     }
 
-    fn by_name(&self, module: Option<&str>, name: &str) -> Option<Symbol<'_>> {
+    fn by_name(&self, module: Option<&str>, name: &str) -> Option<Symbol> {
         // "kernel" and "vmlinux" both name the kernel proper in D.
         let module = module.map(|module| if module == "kernel" { VMLINUX } else { module });
         self.entries
@@ -221,12 +278,17 @@ ffffffffc0200000 T dtrace_probe\t[dtrace]
     }
 
     fn at(address: u64) -> Option<(String, u64)> {
-        let table = table();
-        let symbol = table.by_address(address)?;
-        Some((
-            format!("{}`{}", symbol.module, symbol.name),
-            address - symbol.address,
-        ))
+        let known = Known {
+            table: table(),
+            modules: Modules::default(),
+            looked: Instant::now(),
+        };
+        Some(shown(known.by_address(address)?, address))
+    }
+
+    fn shown(symbol: Symbol, address: u64) -> (String, u64) {
+        let Symbol { module, name, .. } = symbol;
+        (format!("{module}`{name}"), address - symbol.address)
     }
 
     #[test]
@@ -272,5 +334,39 @@ ffffffffc0200000 T dtrace_probe\t[dtrace]
     fn a_file_that_is_not_there_has_no_symbols() {
         let symbols = KernelSymbols::at("/nonexistent/kallsyms");
         assert_eq!(symbols.by_address(0xffffffff81000000), None);
+    }
+
+    #[test]
+    fn modules_that_come_later_get_their_own_names() {
+        let dir = std::env::temp_dir().join(format!("symbols-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let (lines, list) = (dir.join("kallsyms"), dir.join("modules"));
+        let old = "first 4096 0 - Live 0xffffffffc0000000\n";
+        let new = "second 4096 0 - Live 0xffffffffc0002000\n";
+        let write = |symbols: &str, modules: &str| {
+            std::fs::write(&lines, symbols).unwrap();
+            std::fs::write(&list, modules).unwrap();
+        };
+        write("ffffffffc0000000 t one\t[first]\n", old);
+        let symbols = KernelSymbols {
+            modules: Some(list.clone()),
+            pause: Duration::ZERO,
+            ..KernelSymbols::at(&lines)
+        };
+        let at = |address| Some(shown(symbols.by_address(address)?, address));
+        assert_eq!(at(0xffffffffc0000010), Some(("first`one".into(), 0x10)));
+        // Behind the module's end, though near.
+        assert_eq!(at(0xffffffffc0002010), None);
+        write(
+            "ffffffffc0000000 t one\t[first]\nffffffffc0002000 t two\t[second]\n",
+            &format!("{old}{new}"),
+        );
+        assert_eq!(at(0xffffffffc0002010), Some(("second`two".into(), 0x10)));
+        // Another one takes the place of the first.
+        let other = old.replace("first", "third");
+        write("ffffffffc0000000 t three\t[third]\n", &other);
+        assert_eq!(at(0xffffffffc0000010), Some(("third`three".into(), 0x10)));
+        assert_eq!(at(0xffffffffc0002010), None);
+        std::fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -4,6 +4,7 @@
 //! Names for addresses, of the kernel and of processes.
 
 mod kernel;
+mod modules;
 mod user;
 
 pub use kernel::{KernelSymbols, Symbol, VMLINUX};
