@@ -110,7 +110,7 @@ fn an_anonymous_enabling_is_cleared_without_a_device() {
     std::fs::write(&path, "x").expect("a file");
     let cleared = format!(
         "dtrace: cleaned up old anonymous enabling in {name}\n\
-         dtrace: rebuild the initial RAM disk or reboot to enable changes\n"
+         dtrace: rebuild the initial RAM disk and reboot to enable changes\n"
     );
     assert_eq!(run(&words), (Some(0), String::new(), cleared));
     assert!(!path.exists());

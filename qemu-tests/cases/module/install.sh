@@ -22,7 +22,7 @@ done
 mkdir -p "$modules" /tmp/install/usr
 mount -t tmpfs modules "$modules"
 touch "$modules/modules.order" "$modules/modules.builtin" "$modules/modules.builtin.modinfo"
-trap 'lsmod | grep -q ^dtrace || insmod "$built"; umount -l "$modules" /usr /etc; rm -rf /tmp/install' EXIT
+trap 'lsmod | grep -q ^dtrace || insmod "$built"; umount -l "$modules" /usr /etc; rm -rf /tmp/install /tmp/bin' EXIT
 
 # What is there, but for what depmod has made, and the group, which stays.
 installed() {
@@ -52,9 +52,16 @@ echo "-- changed by the administrator"
 echo 'options dtrace anon_file=/tmp/other.dof' >>/etc/modprobe.d/dtrace.conf
 modprobe dtrace && cat /sys/module/dtrace/parameters/anon_file
 rmmod dtrace
-echo "-- removed"
-$install --remove / 2>&1 | sed "s/$(uname -r)/VERSION/"
+echo "-- removed, with what dtrace -A has left; not so below another directory"
+mkdir -p /etc/dtrace /tmp/bin
+echo enabling >/etc/dtrace/anon.dof
+printf '#!/bin/sh\necho "update-initramfs $*"\n' >/tmp/bin/update-initramfs
+chmod 755 /tmp/bin/update-initramfs
+PATH=/tmp/bin:$PATH $install --remove /tmp/elsewhere 2>&1 | sed "s/$(uname -r)/VERSION/"
+cat /etc/dtrace/anon.dof
+PATH=/tmp/bin:$PATH $install --remove / 2>&1 | sed "s/$(uname -r)/VERSION/"
 installed
+[ ! -e /etc/dtrace ] || echo "left /etc/dtrace"
 modprobe -q dtrace || echo "no module"
 echo "-- elsewhere"
 PREFIX=/usr/local $install / 2>&1 | sed "s/$(uname -r)/VERSION/"
