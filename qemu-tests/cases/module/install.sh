@@ -36,6 +36,11 @@ rmmod dtrace
 modprobe dtrace || exit 1
 getent group dtrace | cut -d: -f1
 /usr/sbin/dtrace -qn 'BEGIN { trace("works"); exit(0); }'
+# What is installed is what the command reads: a library of another name, and an edited one.
+echo 'inline int ours = 42;' >/usr/lib/dtrace/ours.d
+sed -i 's/EPERM = 1;/EPERM = 43;/' /usr/lib/dtrace/errno.d
+/usr/sbin/dtrace -qn 'BEGIN { printf("%d %d", ours, EPERM); exit(0); }'
+rm /usr/lib/dtrace/ours.d
 completed() {
 	( . /usr/share/bash-completion/completions/dtrace
 	compopt() { :; }

@@ -3,14 +3,16 @@
 
 //! The D libraries that are compiled before any program.
 //!
-//! Those of the system are part of the library itself, so that they always fit it and nothing need be installed;
-//! `syslibdir` puts a folder in their place, `libdir` (`-L`) adds folders before them, `nolibs` leaves all out.
+//! Those of the system are part of the library itself, so that they always fit it and nothing need be installed. Where they are
+//! installed, beside the command, that folder comes before them: a file there stands in the place of the one of its name.
+//! `syslibdir` puts a folder in the place of both, `libdir` (`-L`) adds folders before them, `nolibs` leaves all out.
 //!
 //! A library says what it needs by `#pragma D depends_on library|provider|module NAME`. Libraries come out after
 //! those that they need; one that needs a provider or module that is not there is left out, as it is of no use here. To need
 //! a library that is not there is a mistake.
 
-use std::{borrow::Cow, fs, io, path::Path};
+use std::path::{Path, PathBuf};
+use std::{borrow::Cow, env, fs, io};
 
 use thiserror::Error;
 
@@ -105,6 +107,17 @@ pub fn libraries(
     options: &CompileOptions,
     present: impl Fn(Need<'_>) -> bool,
 ) -> Result<Vec<Library>, LibraryError> {
+    order(find(options, installed().as_deref())?, present)
+}
+
+/// Where an installation has its libraries: `lib/dtrace` beside the folder of the program that runs.
+fn installed() -> Option<PathBuf> {
+    let program = env::current_exe().ok()?;
+    Some(program.parent()?.parent()?.join("lib/dtrace"))
+}
+
+/// The libraries that `options` ask for, those that are searched first before the others.
+fn find(options: &CompileOptions, installed: Option<&Path>) -> Result<Vec<Library>, LibraryError> {
     if options.nolibs {
         return Ok(Vec::new());
     }
@@ -115,12 +128,15 @@ pub fn libraries(
     match &options.syslibdir {
         Some(folder) => read_folder(folder, &mut found)?,
         None => {
+            if let Some(folder) = installed {
+                read_folder(folder, &mut found)?;
+            }
             for (name, text) in BUILT_IN {
                 add(&mut found, name, name, text.into());
             }
         }
     }
-    order(found, present)
+    Ok(found)
 }
 
 /// Adds a library unless one of its name is there: the folder that is searched first wins.
@@ -299,6 +315,46 @@ mod tests {
         let error = ordered(&[("a.d", &["library b.d"]), ("b.d", &["library a.d"])]);
         let text = error.unwrap_err().to_string();
         assert_eq!(text, "D library a.d depends on itself");
+    }
+
+    #[test]
+    fn installed_libraries_stand_in_the_place_of_built_in_ones() {
+        let dir = env::temp_dir().join(format!("dtrace-installed-{}", std::process::id()));
+        let (own, installed) = (dir.join("own"), dir.join("lib/dtrace"));
+        for (folder, files) in [
+            (&own, &["io.d"][..]),
+            (&installed, &["errno.d", "io.d", "zz.d"]),
+        ] {
+            fs::create_dir_all(folder).unwrap();
+            for file in files {
+                fs::write(folder.join(file), "").unwrap();
+            }
+        }
+        let mut options = CompileOptions::default();
+        let paths = |options: &CompileOptions| -> Vec<_> {
+            let found = find(options, Some(&installed)).unwrap();
+            found.into_iter().map(|library| library.path).collect()
+        };
+        let path = |folder: &Path, file: &str| folder.join(file).display().to_string();
+        let here = |file| path(&installed, file);
+        let found = paths(&options);
+        assert_eq!(
+            found[..4],
+            [&here("errno.d"), &here("io.d"), &here("zz.d"), "ip.d"]
+        );
+        assert_eq!(found.len(), BUILT_IN.len() + 1);
+        options.libdirs.push(own.clone());
+        let found = paths(&options);
+        assert_eq!(
+            found[..3],
+            [path(&own, "io.d"), here("errno.d"), here("zz.d")]
+        );
+        assert_eq!(found.len(), BUILT_IN.len() + 1);
+        options.syslibdir = Some(dir.join("none"));
+        assert_eq!(paths(&options), [path(&own, "io.d")]);
+        options.nolibs = true;
+        assert!(paths(&options).is_empty());
+        fs::remove_dir_all(&dir).unwrap();
     }
 
     #[test]
