@@ -15,9 +15,9 @@ use dtrace::list;
 use dtrace::options::{CompileOptions, Opt, OptionError, Options, Setter};
 use dtrace::proc::Target;
 use dtrace::program::Program;
-use dtrace::source::Source;
+use dtrace::source::{decoded, Source};
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
 
 /// Variable of the environment by which whoever compares outputs asks for lines without the numbers of CPU and probe.
 const TESTING: &str = "_DTRACE_TESTING";
@@ -246,10 +246,14 @@ fn explain(error: &Error, source: &Source, tags: bool) -> String {
 /// Reads a script, through the preprocessor if that is asked for.
 fn script(name: &str, options: &CompileOptions) -> Result<Source, Failure> {
     let text = match name {
-        "-" => io::read_to_string(io::stdin()),
-        name => std::fs::read_to_string(name),
+        "-" => {
+            let mut bytes = Vec::new();
+            io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+        }
+        name => std::fs::read(name),
     };
-    let mut text = text.map_err(|error| format!("failed to open {name}: {}", plain(&error)))?;
+    let text = text.map_err(|error| format!("failed to open {name}: {}", plain(&error)))?;
+    let mut text = decoded(text);
     if options.cpp {
         text = preprocess(&text, options)
             .map_err(|error| format!("failed to compile script {name}: {error}"))?;
@@ -361,4 +365,20 @@ fn output(args: &Args) -> Result<Box<dyn Output>, Failure> {
     let file: File =
         file.map_err(|error| format!("failed to open output file '{name}': {}", plain(&error)))?;
     Ok(Box::new(BufWriter::new(file)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_script_may_be_latin_1() {
+        let name = format!("latin-{}.d", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, b"/* caf\xe9 */ BEGIN").unwrap();
+        let read = script(&path.to_string_lossy(), &CompileOptions::default());
+        std::fs::remove_file(&path).unwrap();
+        let source = read.unwrap_or_else(|_| panic!("it is not read"));
+        assert_eq!(source.text, "/* caf\u{fffd} */ BEGIN");
+    }
 }

@@ -17,6 +17,7 @@ use std::{borrow::Cow, env, fs, io};
 use thiserror::Error;
 
 use crate::options::CompileOptions;
+use crate::source::decoded;
 
 /// The system's libraries.
 const BUILT_IN: [(&str, &str); 11] = [
@@ -167,7 +168,7 @@ fn read_folder(folder: &Path, found: &mut Vec<Library>) -> Result<(), LibraryErr
         .collect();
     paths.sort();
     for path in paths {
-        let text = fs::read_to_string(&path).map_err(failed(&path))?;
+        let text = decoded(fs::read(&path).map_err(failed(&path))?);
         if let Some(name) = path.file_name().and_then(|name| name.to_str()) {
             add(found, name, &path.display().to_string(), text.into());
         }
@@ -361,7 +362,13 @@ mod tests {
     fn options_choose_the_folders() {
         let dir = std::env::temp_dir().join(format!("dtrace-libs-{}", std::process::id()));
         fs::create_dir_all(&dir).unwrap();
-        for (name, text) in [("errno.d", "mine"), ("zz.d", ""), ("note.txt", "")] {
+        // The last one is Latin-1.
+        let files: [(&str, &[u8]); 3] = [
+            ("errno.d", b"mine"),
+            ("note.txt", b""),
+            ("zz.d", b"/* \xe9 */"),
+        ];
+        for (name, text) in files {
             fs::write(dir.join(name), text).unwrap();
         }
         let names = |options: &CompileOptions| {

@@ -19,6 +19,7 @@ use std::{
 use thiserror::Error;
 
 use crate::options::CompileOptions;
+use crate::source::decoded;
 
 /// The preprocessor, unless `cpppath` names another.
 const DEFAULT: &str = "cpp";
@@ -89,7 +90,7 @@ pub fn preprocess(text: &str, options: &CompileOptions) -> Result<String, Prepro
     if !output.status.success() {
         return Err(PreprocessError::Failed);
     }
-    String::from_utf8(output.stdout).map_err(|_| PreprocessError::Failed)
+    Ok(decoded(output.stdout))
 }
 
 /// The text behind an interpreter's line, which is no directive; its newline stays, so that lines keep their

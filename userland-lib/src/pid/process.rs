@@ -8,7 +8,7 @@
 
 use super::{Code, Object};
 use crate::proc::Target;
-use crate::symbols::{mappings, Mapping};
+use crate::symbols::{mappings_of, Mapping};
 use dtrace_uapi::limits::MODNAMELEN;
 use std::fs::{self, File};
 use std::io;
@@ -25,7 +25,7 @@ pub fn objects(pid: u32) -> io::Result<Vec<Object>> {
     // A thread has mappings too, but is no process.
     Target::grab(pid)?;
     let folder = PathBuf::from(format!("/proc/{pid}"));
-    let mappings = mappings(&fs::read_to_string(folder.join("maps"))?);
+    let mappings = mappings_of(pid)?;
     if mappings.is_empty() {
         return Err(io::Error::other("it runs no program"));
     }

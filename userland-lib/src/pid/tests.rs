@@ -10,7 +10,7 @@ use crate::options::EvalTime;
 use crate::proc::Target;
 use crate::sema::description;
 use crate::source::Source;
-use crate::symbols::mappings;
+use crate::symbols::mappings_of;
 use crate::types::btf::Btf;
 use crate::world::{ArgInfo, ProbeInfo, ProbeSource, Symbol, SymbolSource, TypeSource};
 use dtrace_uapi::limits::FUNCNAMELEN;
@@ -337,8 +337,7 @@ impl ProcessSource for Running {
 
 /// Where in its file the code at `address` of this process is, and the file.
 fn in_file(address: u64) -> (String, u64) {
-    let maps = fs::read_to_string("/proc/self/maps").expect("mappings");
-    let all = mappings(&maps);
+    let all = mappings_of(std::process::id()).expect("mappings");
     let mut all = all.into_iter();
     let mapping = all.find(|mapping| (mapping.start..mapping.end).contains(&address));
     let mapping = mapping.expect("its mapping");

@@ -11,7 +11,7 @@
 //! Invariant: the process is stopped before and after, and its text is as it was.
 
 use crate::options::EvalTime;
-use crate::symbols::mappings;
+use crate::symbols::mappings_of;
 use nix::sys::ptrace::{self, AddressType};
 use nix::sys::signal::Signal;
 use nix::sys::wait::{waitpid, WaitStatus};
@@ -19,7 +19,6 @@ use nix::unistd::Pid;
 use std::fs;
 use std::io;
 use std::ops::Range;
-use std::path::Path;
 
 /// The tag of the program's first instruction in the auxiliary vector.
 const AT_ENTRY: u64 = 9;
@@ -70,9 +69,10 @@ fn entry(vector: &[u8]) -> Option<u64> {
 /// The addresses of the program's own code.
 fn text_of_program(pid: Pid) -> io::Result<Vec<Range<u64>>> {
     let program = fs::read_link(format!("/proc/{pid}/exe"))?;
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps"))?;
-    let mappings = mappings(&maps).into_iter();
-    let code = mappings.filter(|mapping| mapping.is_code && Path::new(&mapping.path) == program);
+    let program = program.to_string_lossy();
+    let number = u32::try_from(pid.as_raw()).map_err(io::Error::other)?;
+    let mappings = mappings_of(number)?.into_iter();
+    let code = mappings.filter(|mapping| mapping.is_code && mapping.path == program);
     Ok(code.map(|mapping| mapping.start..mapping.end).collect())
 }
 

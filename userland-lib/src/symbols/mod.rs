@@ -8,5 +8,5 @@ mod modules;
 mod user;
 
 pub use kernel::{KernelSymbols, Symbol, VMLINUX};
-pub(crate) use user::{mappings, Mapping};
+pub(crate) use user::{mappings_of, Mapping};
 pub use user::{UserSymbol, UserSymbols};

@@ -12,11 +12,13 @@
 //! read before they run and again as long as they live, whether anybody has asked for an address yet or not; any other
 //! process that was never seen alive has no symbols, and its addresses are shown as numbers.
 
+use crate::source::decoded;
 use blazesym::symbolize::source::{Elf, Process, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use blazesym::Pid;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
+use std::io;
 
 /// Processes that are remembered; with more of them all but the watched ones are forgotten and read again.
 const PROCESSES_MAX: usize = 256;
@@ -129,8 +131,7 @@ impl ProcessSymbols {
     }
 
     fn read(&mut self, pid: u32) {
-        let fresh = std::fs::read_to_string(format!("/proc/{pid}/maps"));
-        let fresh = fresh.map(|text| mappings(&text)).unwrap_or_default();
+        let fresh = mappings_of(pid).unwrap_or_default();
         // The list of a process that is gone is empty or not there: what was known stays.
         if !fresh.is_empty() {
             self.mappings = fresh;
@@ -163,8 +164,14 @@ fn find(mappings: &[Mapping], address: u64) -> Option<&Mapping> {
         .find(|mapping| (mapping.start..mapping.end).contains(&address))
 }
 
+/// The mappings of objects in a process.
+pub fn mappings_of(pid: u32) -> io::Result<Vec<Mapping>> {
+    let text = std::fs::read(format!("/proc/{pid}/maps"))?;
+    Ok(mappings(&decoded(text)))
+}
+
 /// The mappings of objects in the text of `/proc/PID/maps`.
-pub fn mappings(text: &str) -> Vec<Mapping> {
+fn mappings(text: &str) -> Vec<Mapping> {
     text.lines().filter_map(mapping).collect()
 }
 
@@ -191,6 +198,9 @@ mod tests {
     use super::*;
     use crate::options::EvalTime;
     use crate::proc::Target;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    use std::process::Command;
 
     #[test]
     fn maps_list_objects_with_blanks_and_deleted_ones() {
@@ -227,10 +237,7 @@ mod tests {
     #[test]
     fn a_watched_process_keeps_its_symbols_when_it_is_gone() {
         let own = mapping as fn(&str) -> Option<Mapping> as usize as u64;
-        let mappings_of = |pid: u32| {
-            let text = std::fs::read_to_string(format!("/proc/{pid}/maps"));
-            mappings(&text.expect("a list of mappings"))
-        };
+        let mappings_of = |pid| mappings_of(pid).expect("a list of mappings");
         let here = mappings_of(std::process::id());
         let here = find(&here, own).expect("our own text");
         // The same program, at other addresses.
@@ -254,5 +261,30 @@ mod tests {
         let (name, offset) = symbols.by_address(pid, address).function.expect("a name");
         assert!(name.contains("mapping"), "{name}");
         assert_eq!(offset, 0);
+    }
+
+    #[test]
+    fn a_file_name_that_is_not_utf_8_hides_no_other() {
+        let name = format!("symbols-{}-", std::process::id()).into_bytes();
+        let name = [&name[..], b"\xe9"].concat();
+        let program = std::env::temp_dir().join(OsStr::from_bytes(&name));
+        std::fs::copy("/bin/sleep", &program).expect("a copy");
+        let mut child = Command::new(&program).arg("60").spawn().expect("a child");
+        let has = |found: &[Mapping], end: &str| {
+            let mut objects = found.iter().map(Mapping::object);
+            objects.any(|object| object.ends_with(end))
+        };
+        // It takes a moment until all is mapped.
+        let found = loop {
+            let found = mappings_of(child.id()).expect("mappings");
+            if has(&found, "libc.so.6") || child.try_wait().expect("a state").is_some() {
+                break found;
+            }
+        };
+        child.kill().expect("an end");
+        child.wait().expect("an end");
+        std::fs::remove_file(&program).expect("removed");
+        let is_whole = has(&found, "-\u{fffd}") && has(&found, "libc.so.6");
+        assert!(is_whole, "{found:?}");
     }
 }
