@@ -95,11 +95,12 @@ mod tests {
                 task.pid() == task.tgid(),
                 task.user_regs().is_some(),
                 task.descends_from(u64::from(task.ppid())),
+                // It gets none, which is no failure.
                 task.signal(9),
                 irq_level(),
             )
         });
-        assert_eq!(found, Some((true, false, true, false, 0)));
+        assert_eq!(found, Some((true, false, (true, 1), true, 0)));
     }
 
     /// Any mutex of the kernel's will do; nobody else takes this one now.
