@@ -369,6 +369,28 @@ fn enablings_are_limited() {
 }
 
 #[test]
+fn ecbs_are_limited_and_those_of_a_probe_in_order() {
+    let clauses = image(&["*"; 10_000]);
+    let mut w = World::with(PRIV_USER);
+    w.create(&["four", "five", "six"]);
+    let weak = w.consumer_with(Privileges {
+        kernel: false,
+        ..Privileges::ALL
+    });
+    let refused = w.enable(&weak, &clauses).err().unwrap();
+    let many = "too many enabled probes".to_owned();
+    assert_eq!(told(refused), (ENOSPC, many));
+    let strong = w.consumer();
+    assert_eq!(w.enable(&strong, &clauses).ok().unwrap().0, 60_000);
+    let entries = w.probes[0].ecbs().iter(&CpuGuard);
+    let epids: Vec<_> = entries.map(|entry| entry.ecb.epid).collect();
+    assert!(epids.len() == 10_000 && epids.is_sorted());
+    drop(w.state.detach(&weak));
+    drop(w.state.detach(&strong));
+    assert!(w.armed().is_empty());
+}
+
+#[test]
 fn probes_that_appear_are_enabled_or_counted() {
     let mut w = World::new();
     let (all, some) = (w.consumer(), w.consumer());
