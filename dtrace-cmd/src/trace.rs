@@ -300,6 +300,7 @@ fn trace(args: &Args, handle: &mut Handle<'_>, out: &mut dyn Output) -> Result<u
     let people = args.verbose || io::stderr().is_terminal();
     let mut event = |event: Event| match event {
         Event::Place(_) if !people => {}
+        Event::Lowered(_) if quiet => {}
         Event::Ended(ended) if quiet && matches!(ended.ending, dtrace::proc::Ending::Exited) => {}
         event => tell(event),
     };

@@ -16,12 +16,13 @@ use super::ecb;
 use super::fire::{Args, FireArgs};
 use super::machine::KernelMachine;
 use super::probe::ProbeRef;
-use super::text::{refuse, Refusal};
+use super::text::{refuse, Refusal, Text};
 use super::tracer::Tracer;
 use super::user;
 use crate::sys::percpu::{CpuGuard, Losses};
 use crate::sys::periodic::{Periodic, Task};
 use crate::sys::{clock, crosscall, rculist};
+use core::fmt::Write;
 use dtrace_engine::consumer::Which;
 use dtrace_engine::{Activity, Errno, Reason};
 use dtrace_uapi::ioctl::{BufDesc, Status};
@@ -87,7 +88,7 @@ impl Open {
         self.consumer.framework.state.lock().settle();
         engine.cool_down();
         rculist::synchronize();
-        let cpu = self.consumer.end()?;
+        let cpu = self.consumer.end(&mut control.last)?;
         engine.stop();
         rculist::synchronize();
         if let Some(tracing) = &mut control.tracing {
@@ -176,15 +177,16 @@ impl Attachment {
         Ok((cpu, tracing))
     }
 
-    /// Fires `END`; gives the CPU that did. Where the only one that is traced is offline, nothing fires there, but what it has
-    /// recorded is to be had.
-    fn end(&self) -> Result<u32> {
+    /// Fires `END`; gives the CPU that did. Where the only one that is traced is offline, nothing fires there, as `note` says, but
+    /// what it has recorded is to be had.
+    fn end(&self, note: &mut Text) -> Result<u32> {
         let fired = self.fire_end(self.framework.ends.end);
         if fired != Err(ENXIO) {
             return fired;
         }
-        self.tracer.miss(1);
-        u32::try_from(self.tracer.engine.option(Opt::Cpu)).map_err(|_| EINVAL)
+        let cpu = u32::try_from(self.tracer.engine.option(Opt::Cpu)).map_err(|_| EINVAL)?;
+        let _ = write!(note, "END did not fire: CPU {cpu} is offline");
+        Ok(cpu)
     }
 
     /// Fires `BEGIN` or `END` for this consumer alone, on the CPU that it traces or on this one; gives the CPU's number.

@@ -41,6 +41,9 @@ pub fn parameter<T: Copy>(value: impl Borrow<T>) -> T {
 
 /// Who wants to know.
 pub trait Events: Send + Sync + 'static {
+    /// Whether it is told of a module's end only after kprobes are, which have given up their probes in it then.
+    const AFTER_KPROBES: bool = false;
+
     /// The module has started. Its initial code is still there.
     fn live(&self, module: &Module);
 
@@ -49,7 +52,9 @@ pub trait Events: Send + Sync + 'static {
 }
 
 /// Before the kernel's own tracing, which must find a module that goes without hooks of ours, and has the priorities 0 and 1.
-const PRIORITY: c_int = 2;
+const FIRST: c_int = 2;
+/// After it.
+const LAST: c_int = -1;
 
 /// A registration for module events. They may come at once, and none comes any more when it is dropped.
 #[pin_data(PinnedDrop)]
@@ -73,7 +78,7 @@ impl<T: Events> Notifier<T> {
                 block: UnsafeCell::new(bindings::notifier_block {
                     notifier_call: Some(on_event::<T>),
                     next: core::ptr::null_mut(),
-                    priority: PRIORITY,
+                    priority: if T::AFTER_KPROBES { LAST } else { FIRST },
                 }),
                 events,
                 _pin: PhantomPinned,

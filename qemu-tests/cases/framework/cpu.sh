@@ -30,6 +30,6 @@ dtrace -qn "$count" -c /tmp/off-and-on | counts
 echo "off at the end"
 printf '#!/bin/sh\nsleep 1\necho 0 >%s\n' $online >/tmp/off
 chmod +x /tmp/off
-dtrace -x cpu=1 -x bufpolicy=ring -qn 'profile-97 { printf("%d\n", cpu); }' -n 'END { printf("end\n"); }' -c /tmp/off |
-	awk 'NF { n[$1]++ } END { for (i in n) print i, (n[i] > 20) ? "often" : "seldom" }'
+dtrace -x cpu=1 -x bufpolicy=ring -qn 'profile-97 { printf("%d\n", cpu); }' -n 'END { printf("end\n"); }' -c /tmp/off 2>&1 |
+	awk '/^dtrace/ { print; next } NF { n[$1]++ } END { for (i in n) print i, (n[i] > 20) ? "often" : "seldom" }'
 echo 1 >$online

@@ -129,7 +129,8 @@ fn find(options: &CompileOptions, installed: Option<&Path>) -> Result<Vec<Librar
     match &options.syslibdir {
         Some(folder) => read_folder(folder, &mut found)?,
         None => {
-            if let Some(folder) = installed {
+            // Nobody has asked for it: whoever may not look there has the built-in ones.
+            if let Some(folder) = installed.filter(|folder| fs::read_dir(folder).is_ok()) {
                 read_folder(folder, &mut found)?;
             }
             for (name, text) in BUILT_IN {

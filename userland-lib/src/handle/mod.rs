@@ -110,8 +110,8 @@ pub struct Handle<'w> {
     /// A program was enabled that does what nobody had allowed by then.
     is_destructive: bool,
     libraries: Vec<String>,
-    /// What is still to be said of buffers that had to be made smaller.
-    lowered: Vec<String>,
+    /// What the kernel has said of calls that succeeded, and is still to be told.
+    remarks: Vec<Event>,
 }
 
 impl<'w> Handle<'w> {
@@ -136,7 +136,7 @@ impl<'w> Handle<'w> {
             has_libraries: false,
             is_destructive: false,
             libraries: Vec::new(),
-            lowered: Vec::new(),
+            remarks: Vec::new(),
         })
     }
 
@@ -280,7 +280,7 @@ impl<'w> Handle<'w> {
         self.phase = Phase::Running(cpu);
         let lowered = self.options.take_sizes(&self.device().options()?);
         if !self.options.consumer.quietresize {
-            self.lowered = lowered;
+            self.remarks.extend(lowered.into_iter().map(Event::Lowered));
         }
         for target in &mut self.targets {
             target.release()?;
@@ -312,16 +312,15 @@ impl<'w> Handle<'w> {
     /// called, a fill buffer is full, or the watched processes have ended.
     pub fn work(&mut self, sink: &mut Sink<'_>) -> Result<Progress, Error> {
         let now = Instant::now();
-        for text in self.lowered.drain(..) {
-            (sink.event)(Event::Lowered(text));
-        }
         if self.is_running() && self.is_over(now, sink)? {
             self.stop()?;
         }
+        self.remarks.drain(..).for_each(&mut *sink.event);
         self.consume(now, sink)?;
         if self.is_running() && self.consumer.exit_status().is_some() && ends_at_once(&self.options)
         {
             self.stop()?;
+            self.remarks.drain(..).for_each(&mut *sink.event);
             self.consume(now, sink)?;
         }
         if self.is_running() {
@@ -374,6 +373,10 @@ impl<'w> Handle<'w> {
                 return Err(Error::Killed);
             }
             self.phase = Phase::Stopped(stopped?);
+            let left_out = self.device().reason();
+            if !left_out.is_empty() {
+                self.remarks.push(Event::Drop(left_out));
+            }
         }
         Ok(())
     }
