@@ -28,6 +28,7 @@ use crate::sys::rculist::{Appender, Links, Writer};
 use crate::sys::task;
 use dtrace_engine::mem::sort::sort;
 use dtrace_engine::{ClauseId, Ecb, Enabling, Pending};
+use dtrace_uapi::glob;
 use dtrace_uapi::ioctl::{ProbeDesc, ReplDesc};
 use dtrace_uapi::limits::RETAIN_MAX;
 use kernel::alloc::KVVec;
@@ -230,6 +231,20 @@ impl State {
         self.arm_new(created);
     }
 
+    /// Notes for everybody who retains a description of probes that `module` may have of the provider `index`, that there are none. How
+    /// many nobody knows: each description counts for one.
+    pub fn miss(&self, index: u32, module: &[u8]) {
+        let Some(provider) = self.provider_at(index) else {
+            return;
+        };
+        for attached in &self.attached {
+            let described = attached.descriptions_of(provider.name().as_bytes(), module);
+            if described > 0 && self.permits(&attached.tracer.engine, index) {
+                attached.tracer.miss(described as u64);
+            }
+        }
+    }
+
     fn link_new(&mut self, at: usize, created: &[ProbeRef]) {
         // All of them are of one provider.
         let provider = created.first().map(|probe| probe.provider());
@@ -305,6 +320,17 @@ impl Attached {
                 f((*probe, *clause));
             }
         }
+    }
+
+    /// How many descriptions may be of probes of this provider in this module. One that says neither, as `END`, hardly is.
+    fn descriptions_of(&self, provider: &[u8], module: &[u8]) -> usize {
+        let fits = |part: &[u8], name: &[u8]| part.is_empty() || glob::matches(part, name);
+        let retained = self.retained.iter().filter(|r| {
+            let desc = Description::from(&r.desc);
+            let says = !desc.provider.is_empty() || !desc.module.is_empty();
+            r.desc.id == 0 && says && fits(desc.provider, provider) && fits(desc.module, module)
+        });
+        retained.count()
     }
 
     /// Makes sure that [`retain`](Self::retain) will find room.

@@ -422,6 +422,18 @@ fn probes_that_appear_are_enabled_or_counted() {
 }
 
 #[test]
+fn probes_that_cannot_appear_are_counted_by_who_describes_their_module() {
+    let mut w = World::new();
+    let (all, none) = (w.consumer(), w.consumer());
+    w.enable(&all, &image(&["*", "one"])).ok().unwrap();
+    w.state.miss(w.index, b"module");
+    assert_eq!((all.missed(), none.missed()), (2, 0));
+    // Of no provider that there is.
+    w.state.miss(w.index + 1, b"module");
+    assert_eq!(all.missed(), 2);
+}
+
+#[test]
 fn the_deadman_kills_what_starves_or_is_left_alone() {
     const SECOND: u64 = 1_000_000_000;
     let (timeout, user) = (10 * SECOND, 30 * SECOND);

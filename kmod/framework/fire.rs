@@ -130,6 +130,18 @@ pub fn lose(probe: ProbeRef, n: u64) {
     }
 }
 
+/// Tells those who have enabled `probe` that they go without a part of it: something has come that it could not be enabled at.
+///
+/// As [`lose`].
+#[cold]
+pub fn miss(probe: ProbeRef) {
+    if let Some(guard) = CpuGuard::enter() {
+        tell(probe, &guard, |tracer| tracer.miss(1));
+    } else if let Some(nested) = Nested::after_refusal() {
+        tell(probe, &nested, |tracer| tracer.miss(1));
+    }
+}
+
 fn tell(probe: ProbeRef, here: &impl NoGracePeriod, what: impl Fn(&Tracer)) {
     for at in probe.ecbs().iter(here) {
         what(&at.tracer);

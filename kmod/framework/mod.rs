@@ -35,7 +35,7 @@ mod text;
 mod tracer;
 mod user;
 
-pub use fire::{fire, lose, Args, FireArgs};
+pub use fire::{fire, lose, miss, Args, FireArgs};
 pub use probe::{Part, Probe, ProbeRef};
 pub use provider::{Batch, Description, Failed, Provider};
 
@@ -107,6 +107,11 @@ impl Registration {
     pub fn populate<R>(&self, create: impl FnOnce(&mut Batch<'_>) -> Result<R>) -> Result<R> {
         let mut state = self.framework.state.lock();
         state.populate(self.index, create)
+    }
+
+    /// Notes that the probes of a module that has come could not be created, for who describes such.
+    pub fn miss(&self, module: &[u8]) {
+        self.framework.state.lock().miss(self.index, module);
     }
 
     /// Removes probes, which are disarmed if need be. They may be created again.

@@ -41,7 +41,7 @@ impl Tracer {
         }
     }
 
-    /// Notes that it goes without `n` probes that it has described: they appeared after its request, and could not be
+    /// Notes that it goes without `n` probes that it has described, or parts of them: they appeared after its request, and could not be
     /// enabled. There was no call to refuse, so that the status has to tell.
     pub fn miss(&self, n: u64) {
         self.missed.fetch_add(n, Ordering::Relaxed);

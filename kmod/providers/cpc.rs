@@ -15,7 +15,7 @@
 use super::order::{self, Maker};
 use super::sample;
 use super::PRIVATE;
-use crate::framework::{Framework, ProbeRef, Registration};
+use crate::framework::{miss, Framework, ProbeRef, Registration};
 use crate::sys::hotplug::CpuState;
 use crate::sys::perf::{Counters, Event, Every, Overflow, Watch, What};
 use crate::sys::regs::Regs;
@@ -151,6 +151,10 @@ impl Overflow for Sample {
         // Where tasks are switched the kernel knows but some of the registers.
         sample::fire(self.0, regs, sample::Registers::Some);
     }
+
+    fn missed(&self) {
+        miss(self.0);
+    }
 }
 
 /// The provider's own part.
@@ -174,9 +178,9 @@ impl Maker for Cpc {
         }
     }
 
-    fn order(&self, _place: [&[u8]; 2], name: &[u8]) -> Option<u64> {
-        let order = Order::parse(name)?;
-        order.what().ok()?.countable().then(|| order.cookie())
+    fn order(&self, _place: [&[u8]; 2], name: &[u8]) -> Result<Option<u64>> {
+        let can = |order: &Order| order.what().is_ok_and(|what| what.countable());
+        Ok(Order::parse(name).filter(can).map(Order::cookie))
     }
 
     fn start(&self, probe: ProbeRef) -> Result<Self::Running> {

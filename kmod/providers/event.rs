@@ -14,7 +14,9 @@
 //! word, so that a place which feeds several asks for each of them with one load.
 
 use super::{attributes, put_text, EVOLVING, KERNEL};
-use crate::framework::{fire, Args, Failed, FireArgs, Framework, ProbeRef, Provider, Registration};
+use crate::framework::{
+    fire, miss, Args, Failed, FireArgs, Framework, ProbeRef, Provider, Registration,
+};
 use crate::sys::places::{At, Call, Passed, Places};
 use core::sync::atomic::{AtomicU64, Ordering};
 use dtrace_uapi::ioctl::{ArgDesc, PRIV_KERNEL};
@@ -158,6 +160,16 @@ impl Passed for Fires {
     fn passed(&self, place: usize, call: &Call<'_>) {
         if let Some(source) = self.definition.sources.get(place) {
             (source.passed)(&Passage { fires: self, call });
+        }
+    }
+
+    fn missed(&self, place: usize) {
+        let feeds = self.definition.sources.get(place).map_or(0, |s| s.feeds);
+        let wanted = feeds & self.enabled.load(Ordering::Relaxed);
+        let probes = self.probes.as_ref().into_iter().flatten();
+        let probes = probes.flatten().copied();
+        for probe in probes.filter(|probe| bit(probe) & wanted != 0) {
+            miss(probe);
         }
     }
 }

@@ -208,6 +208,7 @@ impl Events for Followed {
     fn live(&self, module: &Module) {
         if let Err(error) = self.0.populate(|| Functions::of_module(module)) {
             pr_warn!("fbt: no probes for a new module: {:?}\n", error);
+            self.0.registration.miss(module.name());
         }
     }
 

@@ -81,9 +81,9 @@ impl Maker for Kinst {
         [module, desc.func]
     }
 
-    fn order(&self, place: [&[u8]; 2], name: &[u8]) -> Option<u64> {
-        let at = find(place, name).ok()??;
-        at.can_stop().then_some(0)
+    fn order(&self, place: [&[u8]; 2], name: &[u8]) -> Result<Option<u64>> {
+        let at = find(place, name)?;
+        Ok(at.filter(|at| at.can_stop()).map(|_| 0))
     }
 
     fn start(&self, probe: ProbeRef) -> Result<Self::Running> {
@@ -108,6 +108,7 @@ impl Events for Followed {
     fn live(&self, module: &Module) {
         if let Err(error) = self.0.remember(module.name()) {
             pr_warn!("kinst: no probes for a module that is back: {:?}\n", error);
+            self.0.miss(module.name());
         }
     }
 

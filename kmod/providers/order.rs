@@ -38,7 +38,7 @@ pub trait Maker: Send + Sync + 'static {
     }
 
     /// What a probe of these names asks for, to be its cookie. `None`: nothing that could be had here.
-    fn order(&self, place: [&[u8]; 2], name: &[u8]) -> Option<u64>;
+    fn order(&self, place: [&[u8]; 2], name: &[u8]) -> Result<Option<u64>>;
 
     /// Starts to fire `probe`.
     fn start(&self, probe: ProbeRef) -> Result<Self::Running>;
@@ -85,7 +85,7 @@ impl<M: Maker> ToOrder<M> {
         if let Some(old) = made.iter_mut().find(|made| made.is(place, name)) {
             return self.make_again(old, batch);
         }
-        let Some(cookie) = self.maker.order(place, name) else {
+        let Some(cookie) = self.maker.order(place, name)? else {
             return Ok(());
         };
         if made.len() >= MOST {
@@ -104,7 +104,7 @@ impl<M: Maker> ToOrder<M> {
     fn make_again(&self, old: &mut Made, batch: &mut Batch<'_>) -> Result {
         let names = old.probe.names();
         let place = [names.module, names.func];
-        if let Some(cookie) = self.maker.order(place, names.name) {
+        if let Some(cookie) = self.maker.order(place, names.name)? {
             batch.create(names.module, names.func, names.name, cookie)?;
             old.gone = false;
         }
@@ -197,6 +197,11 @@ impl<M: Maker> Orders<M> {
         while let Some(probe) = self.provider.take(module) {
             self.registration.remove(&[probe]);
         }
+    }
+
+    /// Notes for those that they could not be made again.
+    pub fn miss(&self, module: &[u8]) {
+        self.registration.miss(module);
     }
 
     /// Makes those of a module again that has come back, for who retains a description of them.

@@ -12,7 +12,7 @@
 use super::order::{self, Maker};
 use super::sample;
 use super::PRIVATE;
-use crate::framework::{Framework, ProbeRef, Registration};
+use crate::framework::{miss, Framework, ProbeRef, Registration};
 use crate::sys::hotplug::{CpuState, Everywhere};
 use crate::sys::perf::{Counters, Event, Every, Overflow, Watch, What};
 use crate::sys::regs::Regs;
@@ -159,6 +159,10 @@ impl Overflow for Sample {
     fn overflow(&self, regs: Option<&Regs>) {
         sample::fire(self.0, regs, sample::Registers::All);
     }
+
+    fn missed(&self) {
+        miss(self.0);
+    }
 }
 
 /// Running timers or counters; dropping them stops them.
@@ -196,10 +200,9 @@ impl Maker for Profile {
         }
     }
 
-    fn order(&self, _place: [&[u8]; 2], name: &[u8]) -> Option<u64> {
-        let rate = Rate::parse(name)?;
-        let can = rate.kind != Kind::Nmi || rate.cycles().countable();
-        can.then(|| rate.cookie())
+    fn order(&self, _place: [&[u8]; 2], name: &[u8]) -> Result<Option<u64>> {
+        let can = |rate: &Rate| rate.kind != Kind::Nmi || rate.cycles().countable();
+        Ok(Rate::parse(name).filter(can).map(Rate::cookie))
     }
 
     fn start(&self, probe: ProbeRef) -> Result<Running> {

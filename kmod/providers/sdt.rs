@@ -142,6 +142,13 @@ impl Sdts {
         })
     }
 
+    /// Their module is another one by name where their subsystem is; as a rule it is the same.
+    fn miss(&self, module: &Module) {
+        if let Some(registration) = self.registration.lock().as_ref() {
+            registration.miss(module.name());
+        }
+    }
+
     /// One by one: that takes no memory, and so always succeeds.
     fn remove(&self, set: u32) {
         loop {
@@ -165,6 +172,7 @@ impl Follow<Event> for Followed {
     fn live(&self, module: &Module, maker: Maker<'_, Event>) {
         if let Err(error) = self.0.add(module, maker) {
             pr_warn!("sdt: no probes for a module: {:?}\n", error);
+            self.0.miss(module);
         }
     }
 

@@ -65,6 +65,9 @@ pub enum Event {
 pub trait Overflow: Send + Sync + 'static {
     /// `regs`: the code that it happened in.
     fn overflow(&self, regs: Option<&Regs>);
+
+    /// A CPU has come that could not be given its counter. It may sleep.
+    fn missed(&self);
 }
 
 /// How often there is to be an overflow.
@@ -225,7 +228,10 @@ impl<H: Overflow> Chore for Arc<Slots<H>> {
     fn run(&self) {
         let begun = self.begun.lock();
         if *begun {
-            self.complete(|cpu, error| pr_warn!("CPU {} does not count: {:?}\n", cpu, error));
+            self.complete(|cpu, error| {
+                pr_warn!("CPU {} does not count: {:?}\n", cpu, error);
+                self.hook.handler.missed();
+            });
         }
     }
 }

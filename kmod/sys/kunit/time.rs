@@ -54,6 +54,8 @@ mod tests {
         fn overflow(&self, regs: Option<&Regs>) {
             self.tick(regs);
         }
+
+        fn missed(&self) {}
     }
 
     /// The CPUs that are online, as bits.

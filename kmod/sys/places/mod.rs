@@ -94,6 +94,9 @@ impl Call<'_> {
 pub trait Passed: Send + Sync + 'static {
     /// Place number `place` was passed.
     fn passed(&self, place: usize, call: &Call<'_>);
+
+    /// Place number `place` is wanted, and its module has come, but it could not be attached.
+    fn missed(&self, place: usize);
 }
 
 const ENTRY: u8 = 1;

@@ -137,10 +137,14 @@ impl<T: Passed> Shared<T> {
         for tp in tracepoints.iter_mut().filter(of_module) {
             if made.is_err() {
                 tp.hook = None;
-            } else if tp.wanted {
-                if let Err(error) = tp.attach(&self.hooks) {
-                    pr_warn!("{} is not traced: {:?}\n", tp.name, error);
-                }
+            }
+            let attached = match made {
+                Ok(()) if tp.wanted => tp.attach(&self.hooks),
+                made => made,
+            };
+            if let (true, Err(error)) = (tp.wanted, attached) {
+                pr_warn!("{} is not traced: {:?}\n", tp.name, error);
+                self.passed.missed(tp.place);
             }
         }
         made

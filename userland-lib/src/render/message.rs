@@ -202,7 +202,7 @@ pub fn status_drops(old: &Status, new: &Status) -> Vec<(&'static str, String)> {
             old.missed,
             new.missed,
             "probe",
-            " of modules loaded meanwhile could not be enabled",
+            " could not be enabled at modules or CPUs that came later",
         ),
     ];
     kinds
@@ -304,7 +304,7 @@ mod tests {
             [DTRACEDROP_NMI] 2 drops in probe context (NMI)
             [DTRACEDROP_UNWATCHED] 3 drops in probe context (RCU not watching)
             [DTRACEDROP_RETURN] 4 drops of returns (functions could not be hooked)
-            [DTRACEDROP_MISSED] 5 probes of modules loaded meanwhile could not be enabled
+            [DTRACEDROP_MISSED] 5 probes could not be enabled at modules or CPUs that came later
             1 drop on CPU 0
             2 drops on CPU 31
             18446744073709551615 aggregation drops on CPU 1

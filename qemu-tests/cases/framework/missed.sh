@@ -1,0 +1,22 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 120
+# There is no memory for the probes of a module that comes: who has described them is told, and gets them when it comes again.
+insmod "$(dirname "$(cat /run/vm/module)")/../shortage/shortage.ko" || exit 1
+cat >/tmp/missed <<'end'
+parameters=/sys/module/shortage/parameters
+use() { ip link add missed0 type dummy; ip link del missed0; modprobe -r dummy; }
+use
+echo 1 >$parameters/onwards
+echo 1 >$parameters/nth
+bash -c "echo \$\$ >$parameters/task; exec modprobe dummy numdummies=0"
+echo 0 >$parameters/task
+use
+modprobe dummy numdummies=0
+use
+end
+modprobe dummy numdummies=0
+dtrace -qn 'fbt:dummy:dummy_setup:entry, kinst:dummy:dummy_setup:0 { @[probeprov] = count(); } END { printa("%s %@d\n", @); }
+	fbt:vmlinux:vfs_read:entry { seen++; }' -c 'bash /tmp/missed' 2>&1 | sed '/^$/d'
+rmmod shortage
