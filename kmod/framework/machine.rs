@@ -37,6 +37,8 @@ pub struct KernelMachine<'a> {
     now: Cell<u64>,
     /// The thread's key, the same way.
     thread: Cell<u64>,
+    /// What the time of the firing was before `chill()`, else 0.
+    began: Cell<u64>,
 }
 
 impl<'a> KernelMachine<'a> {
@@ -49,6 +51,7 @@ impl<'a> KernelMachine<'a> {
             args,
             now: Cell::new(0),
             thread: Cell::new(0),
+            began: Cell::new(0),
         }
     }
 
@@ -121,6 +124,13 @@ impl Machine for KernelMachine<'_> {
             self.now.set(clock::monotonic());
         }
         self.now.get()
+    }
+
+    fn firing(&self) -> u64 {
+        match self.began.get() {
+            0 => self.timestamp(),
+            began => began,
+        }
     }
 
     fn walltimestamp(&self) -> u64 {
@@ -353,6 +363,7 @@ impl Machine for KernelMachine<'_> {
     }
 
     fn chill(&self, ns: u64) {
+        self.began.set(self.firing());
         clock::spin(ns);
         // It is to be seen how long it took.
         self.now.set(0);

@@ -192,8 +192,10 @@ impl<M: Maker> Orders<M> {
         self.registration
     }
 
-    /// Removes the probes of a module that goes. One by one: that takes no memory, and so always succeeds.
+    /// Removes the probes of a module that goes, when they have told what they missed. One by one: that takes no memory, and so
+    /// always succeeds.
     pub fn forget(&self, module: &[u8]) {
+        self.provider.settle();
         while let Some(probe) = self.provider.take(module) {
             self.registration.remove(&[probe]);
         }

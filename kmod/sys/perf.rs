@@ -155,6 +155,8 @@ struct Slot {
     event: AtomicPtr<bindings::perf_event>,
     /// The CPU has come since that was started.
     stale: AtomicBool,
+    /// It has been told that none could be started.
+    told: AtomicBool,
 }
 
 /// The counters of all CPUs.
@@ -188,6 +190,7 @@ impl<H: Overflow> Slots<H> {
     fn complete(&self, mut failed: impl FnMut(u32, Error)) {
         for (cpu, slot) in (0u32..).zip(self.slots.iter()) {
             if slot.stale.swap(false, Ordering::Relaxed) {
+                slot.told.store(false, Ordering::Relaxed);
                 slot.stop();
             }
             // SAFETY: No preconditions.
@@ -198,6 +201,7 @@ impl<H: Overflow> Slots<H> {
                     Ok(event) => slot.event.store(event, Ordering::Relaxed),
                     // It goes at this moment.
                     Err(error) if error == ENODEV => {}
+                    Err(_) if slot.told.swap(true, Ordering::Relaxed) => {}
                     Err(error) => failed(cpu, error),
                 }
             }

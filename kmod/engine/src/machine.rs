@@ -98,7 +98,12 @@ pub trait Machine {
     fn probe(&self) -> ProbeName<'_>;
     /// The time of the firing, in nanoseconds of a clock that never steps back: the same whenever it is asked for during
     /// one firing, so that all of its clauses see one time.
+    /// Only [`chill`](Self::chill) moves it on.
     fn timestamp(&self) -> u64;
+    /// What tells a firing from others of its probe on its CPU: when it began.
+    fn firing(&self) -> u64 {
+        self.timestamp()
+    }
     /// Nanoseconds since 1970.
     fn walltimestamp(&self) -> u64;
     /// Nanoseconds that the current thread has spent on a CPU.
