@@ -43,7 +43,7 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
         for compiled in &programs {
             dtrace::disassemble::program(&compiled.program, &mut listing)?;
         }
-        io::stderr().write_all(&listing)?;
+        say(String::from_utf8_lossy(&listing));
     }
     // What was claimed runs already: `-e` ends it.
     let claims = handle.options.is_on(Opt::Grabanon);

@@ -1807,7 +1807,7 @@ enum dtrace_opt {
    */
   DTRACEOPT_OPT_AGGZOOM = 30,
   /*
-   Trace one zone only: illumos', and of no effect here.
+   Trace one zone only: illumos'. It is refused here.
    */
   DTRACEOPT_OPT_ZONE = 31,
   /*

@@ -107,7 +107,7 @@ pub enum Opt {
     Aggpack = 29,
     /// Scale the largest bar to the full width.
     Aggzoom = 30,
-    /// Trace one zone only: illumos', and of no effect here.
+    /// Trace one zone only: illumos'. It is refused here.
     Zone = 31,
     /// Memory that a clause's `alloca()`, `copyin()` and `copyinstr()` may take, bytes.
     Scratchsize = 200,

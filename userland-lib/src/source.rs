@@ -50,7 +50,8 @@ pub struct Position {
     pub column: u32,
 }
 
-/// What a file holds as text. Bytes that are no UTF-8, such as Latin-1's letters in a comment, are replaced.
+/// What a file holds as text. Bytes that are no UTF-8, such as Latin-1's letters in a comment, are replaced by U+FFFD, with which a
+/// literal is refused.
 pub fn decoded(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())

@@ -73,7 +73,7 @@ impl ConsumerOptions {
         saved.into_iter()
     }
 
-    /// Takes over the options that a tracing was begun with, but for those that have been set here.
+    /// Takes over the options that a tracing was begun with, but for those that are not as usual here.
     pub(super) fn adopt(&mut self, saved: &BTreeMap<String, u64>) {
         for (name, switch) in SWITCHES {
             *switch(self) |= saved.contains_key(*name);

@@ -7,11 +7,12 @@
 //! or gone: an address outside of the kernel proper has the list of modules looked at, unless that was done a moment ago. The
 //! table is an arena of names and an array sorted by address; ties keep the file's order, whose first name is the
 //! one that the kernel itself uses for an address. Symbols have no sizes there: one reaches to its neighbour, but
-//! never further than its [module](Modules) does, so that a stray address is not given the name of something else.
+//! never further than its [module](Modules) does, so that a stray address is not given the name of something else. A module that
+//! has gone is still called by its name in what was recorded before.
 //!
 //! Invariant: `table` is sorted by address, and every `name`/`module` range lies within `names`.
 
-use super::modules::Modules;
+use super::modules::{Modules, REACH};
 use std::cell::RefCell;
 use std::io::{self, BufRead};
 use std::ops::Range;
@@ -43,6 +44,8 @@ pub struct KernelSymbols {
     modules: Option<PathBuf>,
     pause: Duration,
     known: RefCell<Option<Known>>,
+    /// What was read before that: what a module that has gone was called.
+    before: RefCell<Option<Known>>,
 }
 
 /// What was read.
@@ -71,6 +74,7 @@ impl KernelSymbols {
             modules: None,
             pause: PAUSE,
             known: RefCell::default(),
+            before: RefCell::default(),
         }
     }
 
@@ -83,11 +87,15 @@ impl KernelSymbols {
         let stays = found
             .as_ref()
             .is_some_and(|symbol| symbol.module == VMLINUX);
-        if stays || !self.is_stale(known) {
+        if stays {
             return found;
         }
-        *known = self.read();
-        known.by_address(address)
+        let mut before = self.before.borrow_mut();
+        if self.is_stale(known) {
+            *before = Some(std::mem::replace(known, self.read()));
+        }
+        let gone = || before.as_ref()?.by_address(address);
+        known.by_address(address).or_else(gone)
     }
 
     /// The symbol `name`, of `module` or of any; the kernel proper goes first.
@@ -129,7 +137,11 @@ impl KernelSymbols {
 impl Known {
     fn by_address(&self, address: u64) -> Option<Symbol> {
         let symbol = self.table.by_address(address)?;
-        (address < self.modules.end(&symbol.module, symbol.address)).then_some(symbol)
+        let end = match symbol.module == VMLINUX {
+            true => symbol.address.saturating_add(REACH),
+            false => self.modules.end(&symbol.module, symbol.address),
+        };
+        (address < end).then_some(symbol)
     }
 }
 
@@ -366,7 +378,8 @@ ffffffffc0200000 T dtrace_probe\t[dtrace]
         let other = old.replace("first", "third");
         write("ffffffffc0000000 t three\t[third]\n", &other);
         assert_eq!(at(0xffffffffc0000010), Some(("third`three".into(), 0x10)));
-        assert_eq!(at(0xffffffffc0002010), None);
+        // What has gone, and nothing has come in its place, keeps its name.
+        assert_eq!(at(0xffffffffc0002010), Some(("second`two".into(), 0x10)));
         std::fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -9,7 +9,7 @@
 use std::path::Path;
 
 /// How far behind its own address a symbol may be the name of another where nothing better is known.
-const REACH: u64 = 1 << 20;
+pub(super) const REACH: u64 = 1 << 20;
 
 /// The modules that are loaded.
 #[derive(Debug, Default, PartialEq, Eq)]

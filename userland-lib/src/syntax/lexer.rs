@@ -306,9 +306,15 @@ impl<'a> Lexer<'a> {
                 _ => self.pos += 1,
             }
         }
-        let bytes = literal::unescape(&self.text[body..self.pos]);
+        let quoted = &self.text[body..self.pos];
         self.pos += 1;
-        Ok(bytes)
+        // What was no UTF-8 has been replaced when the text was read: nobody knows by now which bytes were meant.
+        if quoted.contains(char::REPLACEMENT_CHARACTER) {
+            let message = "literal is not valid UTF-8";
+            let error = Diagnostic::new("D_SYNTAX", self.span_from(start), message);
+            return Err(error.note("its bytes can be written as \\x and two digits"));
+        }
+        Ok(literal::unescape(quoted))
     }
 
     fn string(&mut self) -> Result<Tok> {
@@ -471,6 +477,9 @@ mod tests {
             "[D_STR_NL] newline encountered in string literal"
         );
         assert_eq!(error("''"), "[D_CHR_NULL] empty character constant");
+        for literal in ["\"caf\u{fffd}\"", "'\u{fffd}'"] {
+            assert_eq!(error(literal), "[D_SYNTAX] literal is not valid UTF-8");
+        }
         assert_eq!(
             error("0x10000000000000000"),
             "[D_INT_OFLOW] constant 0x10000000000000000 results in integer overflow"
