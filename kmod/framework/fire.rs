@@ -123,11 +123,7 @@ fn lost(probe: ProbeRef) {
 /// As [`fire`]; also where that is refused.
 #[cold]
 pub fn lose(probe: ProbeRef, n: u64) {
-    if let Some(guard) = CpuGuard::enter() {
-        tell(probe, &guard, |tracer| tracer.have_lost(n));
-    } else if let Some(nested) = Nested::after_refusal() {
-        tell(probe, &nested, |tracer| tracer.have_lost(n));
-    }
+    tell_anywhere(probe, |tracer| tracer.have_lost(n));
 }
 
 /// Tells those who have enabled `probe` that they go without a part of it: something has come that it could not be enabled at.
@@ -135,10 +131,15 @@ pub fn lose(probe: ProbeRef, n: u64) {
 /// As [`lose`].
 #[cold]
 pub fn miss(probe: ProbeRef) {
+    tell_anywhere(probe, |tracer| tracer.miss(1));
+}
+
+/// Tells them in probe context of its own, or on top of the one that there is.
+fn tell_anywhere(probe: ProbeRef, what: impl Fn(&Tracer)) {
     if let Some(guard) = CpuGuard::enter() {
-        tell(probe, &guard, |tracer| tracer.miss(1));
+        tell(probe, &guard, what);
     } else if let Some(nested) = Nested::after_refusal() {
-        tell(probe, &nested, |tracer| tracer.miss(1));
+        tell(probe, &nested, what);
     }
 }
 

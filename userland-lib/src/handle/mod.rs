@@ -315,12 +315,10 @@ impl<'w> Handle<'w> {
         if self.is_running() && self.is_over(now, sink)? {
             self.stop()?;
         }
-        self.remarks.drain(..).for_each(&mut *sink.event);
         self.consume(now, sink)?;
         if self.is_running() && self.consumer.exit_status().is_some() && ends_at_once(&self.options)
         {
             self.stop()?;
-            self.remarks.drain(..).for_each(&mut *sink.event);
             self.consume(now, sink)?;
         }
         if self.is_running() {
@@ -335,8 +333,9 @@ impl<'w> Handle<'w> {
         matches!(self.phase, Phase::Running(_))
     }
 
-    /// Takes in aggregations and records: those that are due, or, when tracing has ended, all.
+    /// Tells what the kernel has said, and takes in aggregations and records: those that are due, or, when tracing has ended, all.
     fn consume(&mut self, now: Instant, sink: &mut Sink<'_>) -> Result<(), Error> {
+        self.remarks.drain(..).for_each(&mut *sink.event);
         let (begin, end) = match self.phase {
             Phase::Setup => (None, None),
             Phase::Running(begin) => (Some(begin), None),
