@@ -19,6 +19,7 @@ use crate::syntax::ast::{
 };
 use crate::types::{Kind, Tag, Ty, Types};
 use dtrace_uapi::var::Var;
+use std::collections::HashSet;
 
 /// The greatest array dimension.
 const DIMENSION_MAX: u64 = i32::MAX as u64;
@@ -413,7 +414,8 @@ impl Sema<'_, '_> {
     }
 
     fn enumerators(&mut self, items: &[Enumerator]) -> Result<Vec<(String, i64)>> {
-        let mut values: Vec<(String, i64)> = Vec::new();
+        let mut values = Vec::new();
+        let mut names = HashSet::new();
         let mut next = 0i64;
         for Enumerator {
             name,
@@ -434,7 +436,7 @@ impl Sema<'_, '_> {
                 let message = format!("enumerator '{name}' value overflows INT_MAX ({})", i32::MAX);
                 return Err(error("D_DECL_ENOFLOW", *span, message).counted_at(*end));
             }
-            if values.iter().any(|(known, _)| known == name) {
+            if !names.insert(name) {
                 let message = format!(
                     "failed to define enumerator '{name}': Duplicate member or variable name"
                 );
