@@ -60,9 +60,10 @@ fn fire_error(
     };
     for at in tracer.error.ecbs().iter(guard) {
         if Arc::ptr_eq(&at.tracer, tracer) {
-            let machine = KernelMachine::within(machine, tracer.error, &args);
             // A fault within ERROR is counted by the engine; there is nothing more to fire.
-            let _ = at.tracer.engine.fire(guard.cpu(), at.ecb, &machine);
+            let _ = KernelMachine::within(machine, tracer.error, &args, |machine| {
+                at.tracer.engine.fire(guard.cpu(), at.ecb, machine)
+            });
         }
     }
 }

@@ -39,6 +39,8 @@ pub struct KernelMachine<'a> {
     thread: Cell<u64>,
     /// What the time of the firing was before `chill()`, else 0.
     began: Cell<u64>,
+    /// The work of heavy clauses.
+    toil: Cell<u64>,
 }
 
 impl<'a> KernelMachine<'a> {
@@ -52,14 +54,23 @@ impl<'a> KernelMachine<'a> {
             now: Cell::new(0),
             thread: Cell::new(0),
             began: Cell::new(0),
+            toil: Cell::new(0),
         }
     }
 
-    /// The firing of another probe on account of `other`'s, at the same time.
-    pub fn within(other: &Self, probe: ProbeRef, args: &'a FireArgs<'a>) -> Self {
-        let this = Self::new(other.guard, probe, args);
+    /// The firing of another probe on account of `other`'s, at the same time and of the same work.
+    pub fn within<R>(
+        other: &Self,
+        probe: ProbeRef,
+        args: &FireArgs<'_>,
+        fire: impl FnOnce(&KernelMachine<'_>) -> R,
+    ) -> R {
+        let this = KernelMachine::new(other.guard, probe, args);
         this.now.set(other.timestamp());
-        this
+        this.toil.set(other.toil.get());
+        let done = fire(&this);
+        other.toil.set(this.toil.get());
+        done
     }
 
     /// The probe.
@@ -131,6 +142,12 @@ impl Machine for KernelMachine<'_> {
             0 => self.timestamp(),
             began => began,
         }
+    }
+
+    #[cold]
+    fn toil(&self, units: u64) -> u64 {
+        self.toil.set(self.toil.get().saturating_add(units));
+        self.toil.get()
     }
 
     fn walltimestamp(&self) -> u64 {

@@ -91,6 +91,9 @@ impl Open {
         let cpu = self.consumer.end(&mut control.last)?;
         engine.stop();
         rculist::synchronize();
+        if engine.activity() == Activity::Killed {
+            return Err(Refusal::new(EINVAL, "END took too long"));
+        }
         if let Some(tracing) = &mut control.tracing {
             tracing.helpers = None;
         }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! How much one firing of a clause may do.
+//! How much one firing may do.
 //!
 //! A firing runs with interrupts off, so it must end soon, whatever the program and its data: a verified program has no loop,
 //! but it may have thousands of instructions, each of which works on a string of 64 KiB. Everything whose work depends
@@ -9,12 +9,22 @@
 //! speculation looked at; a dynamic variable looked for counts as [`LOOKUP`], an unwound stack frame counts as [`FRAME`] of them, an ancestor as [`HOP`], a floating-point operation as
 //! [`FLOAT`]. When the budget is gone, the clause ends in the fault [`Fault::Overrun`]. What is taken is known before the work is
 //! done, or is bounded by one string or one stack.
+//!
+//! A probe runs all its clauses in one firing, and there may be thousands. So what the heavy ones take is also added up, over all
+//! consumers: where that is more than [`FIRING`], the consumer whose clause has run is ended, as by a deadman. Light ones are
+//! not counted, which costs them a comparison and bounds what escapes the sum by [`LIGHT`] for each.
 
 use crate::error::Trap;
 use dtrace_uapi::fault::Fault;
 
 /// Units of one firing: some milliseconds of string work, and more than 60 strings of the greatest size.
 const UNITS: u64 = 4 << 20;
+
+/// What a clause may take without being counted, units: less than the stacks of most.
+const LIGHT: u64 = 4 << 10;
+
+/// What the heavy clauses at a probe may take in one firing, units: a tenth of a second, about.
+pub const FIRING: u64 = 16 * UNITS;
 
 /// Units of a stack frame.
 pub const FRAME: usize = 64;
@@ -48,6 +58,13 @@ impl Budget {
         Self(UNITS)
     }
 
+    /// What was taken, where that is so much that it counts for the firing.
+    #[inline(always)]
+    pub fn toil(&self) -> Option<u64> {
+        let taken = UNITS.saturating_sub(self.0);
+        (taken > LIGHT).then_some(taken)
+    }
+
     /// Takes `n` units. What failed once fails ever after.
     #[inline(always)]
     pub fn spend(&mut self, n: usize) -> Result<(), Spent> {
@@ -76,5 +93,15 @@ mod tests {
         assert_eq!(b.spend(2), Err(Spent));
         assert_eq!(b.spend(1), Err(Spent));
         assert_eq!(Trap::from(Spent).fault, Fault::Overrun);
+        assert_eq!(b.toil(), Some(UNITS));
+    }
+
+    #[test]
+    fn little_does_not_count() {
+        let mut b = Budget::full();
+        assert_eq!(b.spend(LIGHT as usize), Ok(()));
+        assert_eq!(b.toil(), None);
+        assert_eq!(b.spend(1), Ok(()));
+        assert_eq!(b.toil(), Some(LIGHT + 1));
     }
 }

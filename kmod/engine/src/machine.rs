@@ -104,6 +104,8 @@ pub trait Machine {
     fn firing(&self) -> u64 {
         self.timestamp()
     }
+    /// Adds what a clause took of its budget to the firing's work, which all consumers share; returns the sum.
+    fn toil(&self, units: u64) -> u64;
     /// Nanoseconds since 1970.
     fn walltimestamp(&self) -> u64;
     /// Nanoseconds that the current thread has spent on a CPU.

@@ -7,7 +7,7 @@ mod common;
 
 use common::asm::{asm, asm_with, int, string};
 use common::{action, clause, config, str_at, u64_at, Bench, Steps};
-use dtrace_engine::{Consumer, FaultReport, Privileges, Which};
+use dtrace_engine::{Activity, Consumer, FaultReport, Privileges, Which};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::option::Opt;
@@ -447,12 +447,19 @@ fn a_string_ends_where_memory_does() {
     assert_eq!((f.fault, f.value), (Fault::BadAddr, 0x9006));
 }
 
-/// Two strings of kernel memory, the second in the first only but for its last byte, and a clause that fires `text`.
+/// A clause that fires `text`, with two strings of kernel memory, the second in the first only but for its last byte; and another
+/// clause.
 fn long_strings(text: &str) -> Bench {
+    with_long_strings(&[text, "setx 7, %r1\n ret %r1"], false)
+}
+
+/// Clauses that fire `texts`, with these strings.
+fn with_long_strings(texts: &[&str], destructive: bool) -> Bench {
     let c = Consumer::new(config()).unwrap();
     c.set_option(Opt::Strsize, 64 << 10).unwrap();
-    let one = |text: &str| clause(None, vec![action(Action::Difexpr, asm(text))]);
-    let mut b = Bench::with(c, vec![one(text), one("setx 7, %r1\n ret %r1")]);
+    c.set_option(Opt::Destructive, destructive.into()).unwrap();
+    let one = |text: &&str| clause(None, vec![action(Action::Difexpr, asm(text))]);
+    let mut b = Bench::with(c, texts.iter().map(one).collect());
     let mut hay = vec![b'a'; 60_000];
     hay.push(0);
     let mut needle = hay[..30_000].to_vec();
@@ -494,6 +501,23 @@ fn a_firing_that_would_take_too_long_faults() {
     for text in [call_text("strstr", &[&hay, &hay]), strlen.repeat(50) + ret] {
         assert_eq!(long_strings(&text).fire(), [None, None], "{text:.60}");
     }
+}
+
+#[test]
+fn a_firing_of_many_heavy_clauses_ends_the_consumer() {
+    let heavy = call_text(
+        "strstr",
+        &[&KSTR.to_string(), &(KSTR + 0x10_0000).to_string()],
+    );
+    let after = |clauses: usize, destructive: bool, firings: usize| {
+        let b = with_long_strings(&vec![&*heavy; clauses], destructive);
+        let faults = (0..firings).flat_map(|_| b.fire());
+        (faults.flatten().count(), b.consumer.activity())
+    };
+    assert_eq!(after(16, false, 3), (48, Activity::Active));
+    assert_eq!(after(17, false, 3), (17, Activity::Killed));
+    assert_eq!(after(40, false, 1), (17, Activity::Killed));
+    assert_eq!(after(40, true, 2), (80, Activity::Active));
 }
 
 #[test]

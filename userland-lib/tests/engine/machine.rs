@@ -60,6 +60,7 @@ pub struct Firing<'a> {
     args: Vec<u64>,
     /// Its time, once it was asked for.
     now: Cell<Option<u64>>,
+    toil: Cell<u64>,
 }
 
 impl<'a> Firing<'a> {
@@ -78,6 +79,7 @@ impl<'a> Firing<'a> {
             name: [text(provider), text(module), text(func), text(name)],
             args: args.to_vec(),
             now: Cell::default(),
+            toil: Cell::default(),
         }
     }
 }
@@ -125,6 +127,11 @@ impl Machine for Firing<'_> {
         });
         self.now.set(Some(now));
         now
+    }
+
+    fn toil(&self, units: u64) -> u64 {
+        self.toil.set(self.toil.get() + units);
+        self.toil.get()
     }
 
     fn walltimestamp(&self) -> u64 {

@@ -24,6 +24,7 @@ mod pending;
 mod run;
 mod speculate;
 
+use crate::budget::FIRING;
 use crate::dif::env::{At, Env};
 use crate::dif::locals::Locals;
 use crate::ecb::brief::Brief;
@@ -318,7 +319,7 @@ impl Consumer {
         self.advance(UNDER_WAY, Activity::Stopped);
     }
 
-    /// Ends it from outside (a deadman). What has not begun, or has ended, stays as it is.
+    /// Ends it (a deadman, or a firing that took too long). What has not begun, or has ended, stays as it is.
     pub fn kill(&self) {
         self.advance(UNDER_WAY, Activity::Killed);
     }
@@ -443,13 +444,26 @@ impl Consumer {
         };
         let last = ecb.probe == self.config.end;
         let size_at = |record: &[u8]| self.size_at(record);
-        match fire::run(clause, &mut env, out, last, size_at, || self.exits()) {
+        let end = fire::run(clause, &mut env, out, last, size_at, || self.exits());
+        if let Some(units) = env.vm.budget.toil() {
+            self.note_toil(run, m, units);
+        }
+        match end {
             Ok(End::Done) => None,
             Ok(End::Dropped | End::Committed) => {
                 self.note_full(out);
                 None
             }
             Err(failed) => self.failed(failed, ecb, out),
+        }
+    }
+
+    /// Counts a heavy clause's work, and ends the consumer where the firing takes too long. Whoever has asked for destructive
+    /// actions is trusted.
+    #[cold]
+    fn note_toil<M: Machine>(&self, run: &Run, m: &M, units: u64) {
+        if m.toil(units) > FIRING && !run.destructive {
+            self.kill();
         }
     }
 

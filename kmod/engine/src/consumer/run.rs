@@ -61,6 +61,8 @@ pub struct Run {
     pub cpus: PerCpu<Option<Boxed<CpuState>>>,
     /// What was put aside, by CPU.
     pub sides: Vec<Option<Sides>>,
+    /// Destructive actions are asked for.
+    pub destructive: bool,
 }
 
 /// A buffer has no room for what is to be recorded there: users know it by these words.
@@ -359,5 +361,6 @@ pub(super) fn start(
         clauses: core::mem::take(&mut control.clauses),
         cpus: parts.cpus,
         sides: parts.sides,
+        destructive: control.options.flag(Opt::Destructive),
     }))
 }

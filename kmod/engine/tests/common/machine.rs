@@ -20,6 +20,8 @@ pub struct TestMachine {
     pub root: Option<Place>,
     pub user_args: Option<(u64, u64)>,
     pub log: RefCell<Vec<String>>,
+    /// When work was last counted, and what that firing's is.
+    pub toil: Cell<(u64, u64)>,
 }
 
 impl Default for TestMachine {
@@ -36,6 +38,7 @@ impl Default for TestMachine {
             root: None,
             user_args: None,
             log: RefCell::default(),
+            toil: Cell::default(),
         }
     }
 }
@@ -79,6 +82,12 @@ impl Machine for TestMachine {
     }
     fn timestamp(&self) -> u64 {
         self.now.get()
+    }
+    fn toil(&self, units: u64) -> u64 {
+        let (at, before) = self.toil.get();
+        let sum = units + if at == self.now.get() { before } else { 0 };
+        self.toil.set((self.now.get(), sum));
+        sum
     }
     fn walltimestamp(&self) -> u64 {
         77
