@@ -14,7 +14,7 @@ use super::layout::{range, EnabledProbe};
 use super::order::Turn;
 use super::records::Record;
 use super::{fault_text, named, ConsumeError, Consumer, Context, Event, Sink};
-use crate::options::{Options, Setter};
+use crate::options::{Encoding, Options, Setter};
 use crate::render::line::{self, Enabled, Flow};
 use crate::render::{message, Datum, Kind, NoSymbols, Renderer, Sort, Style};
 use crate::statement::{self, Print, Statement};
@@ -31,6 +31,7 @@ pub fn style(options: &Options) -> Style {
             .get(opt)
             .and_then(|value| usize::try_from(value).ok())
     };
+    let encoding = options.consumer.encoding;
     Style {
         quiet: options.is_on(Opt::Quiet),
         rawbytes: options.is_on(Opt::Rawbytes),
@@ -38,7 +39,9 @@ pub fn style(options: &Options) -> Style {
         aggzoom: options.is_on(Opt::Aggzoom),
         agghist: options.is_on(Opt::Agghist),
         aggpack: options.is_on(Opt::Aggpack),
-        utf8: options.is_on(Opt::Aggpack) && locale_is_utf8(),
+        utf8: options.is_on(Opt::Aggpack)
+            && encoding.map_or_else(locale_is_utf8, |set| set == Encoding::Utf8),
+        eighths: encoding == Some(Encoding::Utf8),
         sort: Sort {
             by_key: options.is_on(Opt::Aggsortkey),
             reverse: options.is_on(Opt::Aggsortrev),

@@ -462,7 +462,13 @@ mod tests {
     #[test]
     fn the_manual_tells_of_every_option() {
         let told = manual::names(manual::COMMAND, "TRACING OPTIONS");
-        let consumers = ["aggpercpu", "noresolve", "printsize", "quietresize"];
+        let consumers = [
+            "aggpercpu",
+            "encoding",
+            "noresolve",
+            "printsize",
+            "quietresize",
+        ];
         let steering = OPTIONS.iter().filter(|row| !matches!(row.1, Rule::Idle(_)));
         let known = steering.map(|row| row.0).chain(consumers);
         let settable = option::NAMES

@@ -20,6 +20,32 @@ pub struct ConsumerOptions {
     pub printsize: usize,
     /// Nothing is said of buffers that had to be made smaller.
     pub quietresize: bool,
+    /// What bars are drawn with. Unless set, packed distributions have what the locale has, bars `@`.
+    pub encoding: Option<Encoding>,
+}
+
+/// What bars are drawn with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// Characters that every terminal has.
+    Ascii,
+    /// Blocks, down to an eighth of a character.
+    Utf8,
+}
+
+impl Encoding {
+    /// By the names that `-x` has for them, and by number.
+    const ALL: [(&'static str, Self); 2] = [("ascii", Self::Ascii), ("utf8", Self::Utf8)];
+
+    fn named(name: &str) -> Option<Self> {
+        let found = Self::ALL.iter().find(|(known, _)| *known == name);
+        found.map(|(_, encoding)| *encoding)
+    }
+
+    fn numbered(number: u64) -> Option<Self> {
+        let (_, encoding) = Self::ALL.get(usize::try_from(number).ok()?)?;
+        Some(*encoding)
+    }
 }
 
 /// A switch of these options.
@@ -33,6 +59,7 @@ const SWITCHES: &[(&str, Switch)] = &[
 ];
 
 const PRINTSIZE: &str = "printsize";
+const ENCODING: &str = "encoding";
 
 impl Default for ConsumerOptions {
     fn default() -> Self {
@@ -42,6 +69,7 @@ impl Default for ConsumerOptions {
             unnumbered: false,
             printsize: 8192,
             quietresize: false,
+            encoding: None,
         }
     }
 }
@@ -57,6 +85,10 @@ impl ConsumerOptions {
             let size = value.and_then(parse_size).ok_or(OptionError::Value);
             return Some(size.map(|size| self.printsize = bytes(size)));
         }
+        if name == ENCODING {
+            let encoding = value.and_then(Encoding::named).ok_or(OptionError::Value);
+            return Some(encoding.map(|encoding| self.encoding = Some(encoding)));
+        }
         let (_, switch) = SWITCHES.iter().find(|(known, _)| *known == name)?;
         let on = parse_flag(value).ok_or(OptionError::Value);
         Some(on.map(|on| *switch(self) = on))
@@ -70,6 +102,7 @@ impl ConsumerOptions {
         if self.printsize != Self::default().printsize {
             saved.push((PRINTSIZE, self.printsize as u64));
         }
+        saved.extend(self.encoding.map(|set| (ENCODING, set as u64)));
         saved.into_iter()
     }
 
@@ -82,6 +115,10 @@ impl ConsumerOptions {
             let size = saved.get(PRINTSIZE).map(|size| bytes(*size));
             self.printsize = size.unwrap_or(self.printsize);
         }
+        let encoding = saved.get(ENCODING);
+        self.encoding = self
+            .encoding
+            .or(encoding.and_then(|number| Encoding::numbered(*number)));
     }
 }
 
@@ -103,6 +140,7 @@ mod tests {
             ("noresolve", None),
             ("quietresize", Some("yes")),
             ("printsize", Some("1k")),
+            ("encoding", Some("utf8")),
         ] {
             options.set(name, value, Setter::Running).expect(name);
         }
@@ -112,9 +150,17 @@ mod tests {
             unnumbered: false,
             printsize: 1024,
             quietresize: true,
+            encoding: Some(Encoding::Utf8),
         };
         assert_eq!(options.consumer, expected);
-        let refused = options.set("printsize", Some("all"), Setter::Running);
-        assert_eq!(refused, Err(OptionError::Value));
+        for (name, value) in [
+            ("printsize", Some("all")),
+            ("encoding", Some("latin1")),
+            ("encoding", None),
+        ] {
+            let refused = options.set(name, value, Setter::Running);
+            assert_eq!(refused, Err(OptionError::Value), "{name}");
+        }
+        assert_eq!(options.consumer, expected);
     }
 }

@@ -16,7 +16,7 @@ mod value;
 pub mod version;
 
 pub use compile::{CompileOptions, EvalTime};
-pub use consumer::ConsumerOptions;
+pub use consumer::{ConsumerOptions, Encoding};
 pub use dtrace_uapi::option::Opt;
 pub use value::{parse_flag, parse_number, parse_rate, parse_size, size_text};
 
@@ -452,6 +452,7 @@ mod tests {
             ("quietresize", None),
             ("droptags", None),
             ("printsize", Some("99")),
+            ("encoding", Some("utf8")),
         ] {
             begun.set(name, value, Setter::User).unwrap();
         }
@@ -462,8 +463,10 @@ mod tests {
         assert!(later.compile.droptags);
         // What was set here is not undone, and an older file says nothing of these.
         let mut own = set("printsize", Some("7")).unwrap();
+        own.set("encoding", Some("ascii"), Setter::User).unwrap();
         own.adopt(&saved);
         assert_eq!(own.consumer.printsize, 7);
+        assert_eq!(own.consumer.encoding, Some(Encoding::Ascii));
         let before = own.consumer.clone();
         own.adopt(&BTreeMap::new());
         assert_eq!(own.consumer, before);

@@ -12,7 +12,7 @@ use dtrace_uapi::action::Action;
 use super::{
     aggregate::{divide, Aggregation, Key, Row},
     histogram::{self, Bucket, Label, Scale},
-    Renderer,
+    Renderer, Style,
 };
 
 /// Columns of the keys, if they need no more.
@@ -56,7 +56,7 @@ impl Renderer<'_> {
             "------------- Distribution -------------",
             "count"
         );
-        let bars = bars(&counts, self.style.aggzoom);
+        let bars = bars(&counts, self.style);
         for ((name, bar), count) in names.iter().zip(bars).zip(counts) {
             let count = divide(count, aggregation.normal());
             put!(out, "{name:>width$} {bar} {count:<9}\n");
@@ -136,16 +136,16 @@ impl Renderer<'_> {
 }
 
 /// The columns of bars for `counts` that are no distribution but compared as if they were one.
-fn bars(counts: &[i64], zoom: bool) -> Vec<String> {
+fn bars(counts: &[i64], style: &Style) -> Vec<String> {
     let bucket = |&count: &i64| Bucket {
         label: Label::Value(0),
         count,
     };
     let buckets: Vec<Bucket> = counts.iter().map(bucket).collect();
-    let scale = Scale::new(&buckets, zoom);
+    let scale = Scale::new(&buckets, style.aggzoom);
     counts
         .iter()
-        .map(|&count| histogram::bar(&scale, count))
+        .map(|&count| histogram::bar(&scale, count, style.eighths))
         .collect()
 }
 

@@ -7,14 +7,20 @@
 //! function prints lists. Buckets at both ends that are empty are left out, but for one as a margin. Counts may
 //! be negative (an increment may be); then the bars grow to the left of a line.
 //!
-//! Lengths of bars are computed in integers, rounding halves up, so that they are the same everywhere.
+//! Lengths of bars are computed in integers, rounding halves up, so that they are the same everywhere. Where the option
+//! `encoding` asks for UTF-8, bars end in eighths of a character, but for those that may grow to the left.
 
+use std::iter;
+
+use super::Style;
 use dtrace_uapi::action::{
     quantize_value, Action, Llquantize, Lquantize, QUANTIZE_NBUCKETS, QUANTIZE_ZEROBUCKET,
 };
 
 /// Characters of the longest bar.
 const BAR: u128 = 40;
+/// A bar of UTF-8 ends in some eighths of a character: one to eight.
+const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 /// With `aggzoom` the longest bar takes this many hundredths of the column.
 const ZOOM_PERCENT: u128 = 95;
 
@@ -151,7 +157,7 @@ impl Scale {
         }
     }
 
-    /// The characters of a bar in a column of `width`.
+    /// How many parts of a bar are drawn, where `width` fill the column.
     fn bar(&self, count: i64, width: u128) -> usize {
         if self.total == 0 {
             return 0;
@@ -162,12 +168,12 @@ impl Scale {
 }
 
 /// Appends a distribution, from the newline before its header on; nothing if the data's size is wrong.
-pub fn print(out: &mut Vec<u8>, func: Action, words: &[u64], normal: u64, zoom: bool) {
+pub fn print(out: &mut Vec<u8>, func: Action, words: &[u64], normal: u64, style: &Style) {
     let Some(buckets) = buckets(func, words) else {
         return;
     };
     let buckets = trim(func, &buckets);
-    let scale = Scale::new(buckets, zoom);
+    let scale = Scale::new(buckets, style.aggzoom);
     put!(
         out,
         "\n{:>16} {:>41} {:<9}\n",
@@ -185,7 +191,7 @@ pub fn print(out: &mut Vec<u8>, func: Action, words: &[u64], normal: u64, zoom: 
         put!(
             out,
             "{label:>16} {} {count:<9}\n",
-            bar(&scale, bucket.count)
+            bar(&scale, bucket.count, style.eighths)
         );
     }
 }
@@ -202,12 +208,19 @@ pub fn label(label: Label) -> String {
     }
 }
 
-/// The column of a bar: to the right of its line, to the left if nothing is positive, or to either side.
-pub fn bar(scale: &Scale, count: i64) -> String {
+/// The column of a bar: to the right of its line, to the left if nothing is positive, or to either side. `eighths`: it may end
+/// in a part of a character.
+pub fn bar(scale: &Scale, count: i64, eighths: bool) -> String {
     let ats = |n| "@".repeat(n);
     let width = BAR as usize;
     let half = width / 2;
     match (scale.negative, scale.positive) {
+        (false, _) if eighths => {
+            let parts = scale.bar(count, BAR * 8);
+            let rest = (parts % 8).checked_sub(1).map(|rest| EIGHTHS[rest]);
+            let bar: String = iter::repeat_n('█', parts / 8).chain(rest).collect();
+            format!("|{bar:<width$}")
+        }
         (false, _) => format!("|{:<width$}", ats(scale.bar(count, BAR))),
         (true, false) => format!("{:>width$}|", ats(scale.bar(count, BAR))),
         (true, true) => {
@@ -253,7 +266,13 @@ mod tests {
 
     fn check(func: Action, arg: u64, increments: &[(i64, i64)], expected: Expect) {
         let mut out = Vec::new();
-        print(&mut out, func, &words(func, arg, increments), 1, false);
+        print(
+            &mut out,
+            func,
+            &words(func, arg, increments),
+            1,
+            &Style::default(),
+        );
         expected.assert_eq(&visible(&String::from_utf8(out).unwrap()));
     }
 
@@ -565,7 +584,11 @@ mod tests {
     fn zoom_and_normalisation() {
         let data = words(Action::Quantize, 0, &[(1, 100), (2, 50)]);
         let mut out = Vec::new();
-        print(&mut out, Action::Quantize, &data, 10, true);
+        let style = Style {
+            aggzoom: true,
+            ..Style::default()
+        };
+        print(&mut out, Action::Quantize, &data, 10, &style);
         expect![[r#"
             |$
             |           value  ------------- Distribution ------------- count    $
@@ -575,6 +598,35 @@ mod tests {
             |               4 |                                         0        $
         "#]]
         .assert_eq(&visible(&String::from_utf8(out).unwrap()));
+    }
+
+    #[test]
+    fn bars_of_utf8_end_in_eighths_where_they_grow_to_the_right_alone() {
+        let style = Style {
+            eighths: true,
+            ..Style::default()
+        };
+        let column = |counts: [i64; 3]| {
+            let buckets = counts.map(|count| Bucket {
+                label: Label::Value(0),
+                count,
+            });
+            let scale = Scale::new(&buckets, style.aggzoom);
+            buckets.map(|bucket| bar(&scale, bucket.count, style.eighths))
+        };
+        let blocks = |n, rest: &str| format!("|{:<40}", "█".repeat(n) + rest);
+        // 320 eighths: 96, 3 and 221 of them.
+        assert_eq!(
+            column([96, 3, 221]),
+            [blocks(12, ""), blocks(0, "▍"), blocks(27, "▋")]
+        );
+        // Less than half an eighth is nothing.
+        assert_eq!(
+            column([0, 1, 999]),
+            [blocks(0, ""), blocks(0, ""), blocks(40, "")]
+        );
+        let [left, ..] = column([-1, 0, 1]);
+        assert_eq!(left, format!("{:>20}|{:20}", "@".repeat(10), ""));
     }
 
     #[test]
@@ -593,7 +645,7 @@ mod tests {
             (Action::Count, vec![1]),
         ] {
             let mut out = Vec::new();
-            print(&mut out, func, &words, 1, false);
+            print(&mut out, func, &words, 1, &Style::default());
             assert!(out.is_empty(), "{func:?}");
         }
     }

@@ -95,6 +95,7 @@ impl Noise {
             agghist: flag(),
             aggpack: flag(),
             utf8: flag(),
+            eighths: flag(),
             stackindent: flag().then_some(usize::MAX),
             sort: Sort {
                 by_key: flag(),

@@ -61,6 +61,8 @@ pub struct Style {
     pub aggpack: bool,
     /// Whether that line may have more than ASCII characters.
     pub utf8: bool,
+    /// `encoding`: bars may end in eighths of a character of UTF-8.
+    pub eighths: bool,
     /// The order in which aggregations are printed.
     pub sort: Sort,
 }

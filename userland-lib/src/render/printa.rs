@@ -172,7 +172,7 @@ impl Renderer<'_> {
 
     fn distribution(&self, out: &mut Vec<u8>, aggregation: &Aggregation, words: &[u64]) {
         let (func, normal) = (aggregation.func(), aggregation.normal());
-        histogram::print(out, func, words, normal, self.style.aggzoom);
+        histogram::print(out, func, words, normal, self.style);
     }
 }
 
