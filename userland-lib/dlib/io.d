@@ -41,13 +41,17 @@ typedef struct bufinfo {
 	size_t b_resid;		/* bytes not transferred yet */
 	size_t b_bufsize;	/* bytes of the buffer */
 	uintptr_t b_iodone;	/* what is called in the end */
-	int b_error;		/* the block layer's status, 0 if all is well */
+	int b_error;		/* an errno, of a struct bio the block layer's status; 0 if all is well */
 	uint32_t b_edev;	/* the device */
 } bufinfo_t;
 
-/* bi_opf: the lowest byte is the operation, which writes if it is odd; 0x800 is REQ_SYNC. */
+/*
+ * bi_opf: the lowest byte is the operation, which writes if it is odd. Somebody waits for reads, and for what has REQ_SYNC, REQ_FUA
+ * or REQ_PREFLUSH (0x60800), but not if it is REQ_RAHEAD (0x80000).
+ */
 translator bufinfo_t < struct bio *B > {
-	b_flags = (B->bi_opf & 1 ? B_WRITE : B_READ) | (B->bi_opf & 0x800 ? 0 : B_ASYNC) |
+	b_flags = (B->bi_opf & 1 ? B_WRITE : B_READ) |
+	    ((B->bi_opf & 0xff) != 0 && !(B->bi_opf & 0x60800) || B->bi_opf & 0x80000 ? B_ASYNC : 0) |
 	    (B->bi_status != 0 ? B_ERROR : 0);
 	b_bcount = B->bi_iter.bi_size;
 	b_addr = (uint64_t)B;
@@ -82,14 +86,17 @@ typedef struct devinfo {
 	string dev_pathname;	/* its file in /dev */
 } devinfo_t;
 
+/* The disks of a driver that keeps minor numbers for partitions are numbered by the first of theirs. */
+inline int dtrace_disk[struct gendisk *D] = D->minors == 0 ? D->first_minor : D->first_minor / D->minors;
+
 translator devinfo_t < struct bio *B > {
 	dev_major = B->bi_bdev == NULL ? 0 : B->bi_bdev->bd_dev >> 20;
 	dev_minor = B->bi_bdev == NULL ? 0 : B->bi_bdev->bd_dev & 0xfffff;
-	dev_instance = B->bi_bdev == NULL ? 0 : B->bi_bdev->bd_disk->first_minor;
+	dev_instance = B->bi_bdev == NULL ? 0 : dtrace_disk[B->bi_bdev->bd_disk];
 	dev_name = B->bi_bdev == NULL ? "nfs" : stringof(B->bi_bdev->bd_disk->disk_name);
-	dev_statname = B->bi_bdev == NULL ? "nfs" : stringof(B->bi_bdev->bd_disk->disk_name);
+	dev_statname = B->bi_bdev == NULL ? "nfs" : stringof((char *)B->bi_bdev->bd_device.kobj.name);
 	dev_pathname = B->bi_bdev == NULL ? "<unknown>" :
-	    strjoin("/dev/", stringof(B->bi_bdev->bd_disk->disk_name));
+	    strjoin("/dev/", stringof((char *)B->bi_bdev->bd_device.kobj.name));
 };
 
 /* The drivers of the first 255 major numbers; numbers above hang behind those, and are named by their disk. */
@@ -100,7 +107,7 @@ inline struct blk_major_name *dtrace_driver[uint32_t dev] =
 translator devinfo_t < dtrace_io_t *I > {
 	dev_major = I->io_dev >> 20;
 	dev_minor = I->io_dev & 0xfffff;
-	dev_instance = I->io_bdev == NULL ? 0 : I->io_bdev->bd_disk->first_minor;
+	dev_instance = I->io_bdev == NULL ? 0 : dtrace_disk[I->io_bdev->bd_disk];
 	dev_name = I->io_bdev == NULL ? "nfs" :
 	    dtrace_driver[I->io_dev] != NULL && dtrace_driver[I->io_dev]->major == I->io_dev >> 20 ?
 	    stringof((char *)dtrace_driver[I->io_dev]->name) :
@@ -113,17 +120,17 @@ translator devinfo_t < dtrace_io_t *I > {
 
 typedef struct fileinfo {
 	string fi_name;		/* last part of the path */
-	string fi_dirname;	/* name of the folder that holds it */
-	string fi_pathname;	/* the whole path */
+	string fi_dirname;	/* path of the folder that holds it; of a transfer's file its name */
+	string fi_pathname;	/* the whole path; of a transfer's file not known */
 	int64_t fi_offset;	/* where the next read or write starts */
 	string fi_fs;		/* type of the file system */
-	string fi_mount;	/* last part of the path of the folder it is mounted on */
+	string fi_mount;	/* last part of the path of the folder it is mounted on; of a transfer's file not known */
 	int fi_oflags;		/* flags of open(2) */
 } fileinfo_t;
 
 translator fileinfo_t < struct file *F > {
 	fi_name = F == NULL ? "<none>" : stringof((char *)F->f_path.dentry->d_name.name);
-	fi_dirname = F == NULL ? "<none>" : stringof((char *)F->f_path.dentry->d_parent->d_name.name);
+	fi_dirname = F == NULL ? "<none>" : dirname(d_path(&F->f_path));
 	fi_pathname = F == NULL ? "<none>" : d_path(&F->f_path);
 	fi_offset = F == NULL ? 0 : F->f_pos;
 	fi_fs = F == NULL ? "<none>" : stringof((char *)F->f_inode->i_sb->s_type->name);
@@ -176,3 +183,4 @@ inline int O_DIRECTORY = 0x10000;
 inline int O_NOFOLLOW = 0x20000;
 inline int O_CLOEXEC = 0x80000;
 inline int O_SYNC = 0x101000;
+inline int O_RSYNC = 0x101000;

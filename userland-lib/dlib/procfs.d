@@ -27,7 +27,28 @@ typedef struct psinfo {
 	string pr_fname;	/* name of the program */
 	string pr_psargs;	/* arguments; the name for others than the current process */
 	int pr_wstat;		/* exit status of a dead process */
+	int pr_argc;		/* number of arguments; of the current process only */
+	uintptr_t pr_argv;	/* where the process was given its arguments, 0 if it has no memory */
+	uintptr_t pr_envp;	/* where it was given its environment; of the current process only */
+	char pr_dmodel;		/* PR_MODEL_... */
+	int pr_taskid;		/* 0: there are none here, */
+	int pr_projid;		/* as there are no projects, */
+	int pr_poolid;		/* pools, */
+	int pr_zoneid;		/* zones, */
+	int pr_contract;	/* or contracts */
 } psinfo_t;
+
+inline int PR_MODEL_UNKNOWN = 0;
+inline int PR_MODEL_ILP32 = 1;
+inline int PR_MODEL_LP64 = 2;
+
+/* A process begins with its stack at the number of its arguments; pointers to them follow, and a NULL, and the environment. */
+inline int dtrace_model[struct task_struct *T] =
+    T->mm == NULL || T->mm->task_size >> 32 != 0 ? PR_MODEL_LP64 : PR_MODEL_ILP32;
+inline int dtrace_argc[struct task_struct *T] =
+    T->mm == NULL || T->tgid != pid ? 0 : *(int *)copyin(T->mm->start_stack, sizeof (int));
+inline uintptr_t dtrace_argv[struct task_struct *T] =
+    T->mm == NULL ? 0 : T->mm->start_stack + (dtrace_model[T] == PR_MODEL_LP64 ? 8 : 4);
 
 /* pids[2] and pids[3] are PIDTYPE_PGID's and PIDTYPE_SID's. */
 translator psinfo_t < struct task_struct *T > {
@@ -48,6 +69,16 @@ translator psinfo_t < struct task_struct *T > {
 	pr_fname = stringof(T->group_leader->comm);
 	pr_psargs = T->tgid == pid ? execargs : stringof(T->group_leader->comm);
 	pr_wstat = T->exit_code;
+	pr_argc = dtrace_argc[T];
+	pr_argv = dtrace_argv[T];
+	pr_envp = T->mm == NULL || T->tgid != pid ? 0 :
+	    dtrace_argv[T] + (dtrace_argc[T] + 1) * (dtrace_model[T] == PR_MODEL_LP64 ? 8 : 4);
+	pr_dmodel = dtrace_model[T];
+	pr_taskid = 0;
+	pr_projid = 0;
+	pr_poolid = 0;
+	pr_zoneid = 0;
+	pr_contract = 0;
 };
 
 inline int SSLEEP = 1;
@@ -60,6 +91,10 @@ inline int SWAIT = 7;
 
 inline int PR_STOPPED = 0x00000001;
 inline int PR_ISSYS = 0x00001000;
+
+/* Where the CPU's own memory lies: its copy of a per-CPU variable is so far behind the variable's address. */
+inline uintptr_t dtrace_percpu[int cpu_id] = ((uintptr_t *)&`__per_cpu_offset)[cpu_id];
+inline int dtrace_node[int cpu_id] = *(int *)((uintptr_t)&`numa_node + dtrace_percpu[cpu_id]);
 
 typedef struct lwpsinfo {
 	int pr_flag;		/* PR_ISSYS for threads of the kernel, PR_STOPPED */
@@ -75,6 +110,11 @@ typedef struct lwpsinfo {
 	string pr_clname;	/* scheduling class */
 	string pr_name;		/* name of the thread */
 	processorid_t pr_onpro;	/* CPU that it runs on, or ran on last */
+	processorid_t pr_bindpro;	/* the only CPU that it may run on, -1 if there are more */
+	int pr_bindpset;	/* -1: there are no processor sets here */
+	int pr_lgrp;		/* node of the memory that is next to that CPU */
+	char pr_stype;		/* not known here */
+	short pr_syscall;	/* not known here */
 } lwpsinfo_t;
 
 /* __state: bits 2 and 3 say stopped and traced. flags: 0x200000 is PF_KTHREAD. Nice 0 is static_prio 120. */
@@ -92,6 +132,9 @@ translator lwpsinfo_t < struct task_struct *T > {
 	    T->policy == 6 ? "DL" : T->policy == 7 ? "EXT" : "TS";
 	pr_name = stringof(T->comm);
 	pr_onpro = T->thread_info.cpu;
+	pr_bindpro = T->nr_cpus_allowed == 1 ? T->thread_info.cpu : -1;
+	pr_bindpset = -1;
+	pr_lgrp = dtrace_node[T->thread_info.cpu];
 };
 
 inline psinfo_t *curpsinfo = xlate <psinfo_t *> (curthread);

@@ -18,11 +18,8 @@ typedef struct cpuinfo {
 	lgrp_id_t cpu_lgrp;	/* number of its memory node */
 } cpuinfo_t;
 
-/* Where the CPU's own memory lies: its copy of a per-CPU variable is so far behind the variable's address. */
-inline uintptr_t dtrace_percpu[int cpu_id] = ((uintptr_t *)&`__per_cpu_offset)[cpu_id];
 inline int dtrace_chip[int cpu_id] =
     ((struct cpuinfo_x86 *)((uintptr_t)&`cpu_info + dtrace_percpu[cpu_id]))->topo.pkg_id;
-inline int dtrace_node[int cpu_id] = *(int *)((uintptr_t)&`numa_node + dtrace_percpu[cpu_id]);
 
 /* The CPU that a thread runs on, or ran on last. */
 translator cpuinfo_t < struct task_struct *T > {
