@@ -5,6 +5,9 @@
 # bash everything.sh [SECONDS]: all functions, system calls and tracepoints at once, while the machine works (`make stress`: for a minute).
 # The work is done, a call that everything sees has been seen by each as often as it was made, what was entered has returned, and
 # in the end nothing stays patched.
+# The debug kernel takes so much longer that on a busy host the deadman may well find it starved.
+module=$(cat /run/vm/module)
+case $(uname -r) in *-debug) rmmod dtrace && insmod "$module" deadman_timeout=60000 ;; esac
 mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing
 modprobe loop
 truncate -s 16M /tmp/everything
@@ -45,3 +48,4 @@ awk -F, -v made="$(sed -n 's/^calls //p' /tmp/everything-work)" '
 umount /tmp/everything.d
 losetup -d "$disk"
 awk '!/^dtrace_anchor/ { n++ } END { print n + 0 }' /sys/kernel/tracing/enabled_functions
+case $(uname -r) in *-debug) rmmod dtrace && insmod "$module" ;; esac
