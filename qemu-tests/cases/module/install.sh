@@ -26,12 +26,16 @@ trap 'lsmod | grep -q ^dtrace || insmod "$built"; umount -l "$modules" /usr /etc
 
 # What is there, but for what depmod has made, and the group, which stays.
 installed() {
-	(cd /tmp/install && find usr etc ! -type d) | sed '/\/modules\//d; /^etc\/g\?s\?\(group\|hadow\)-\?$/d; /pwd.lock/d; s,demo/.*,demo/,' | sort -u
+	(cd /tmp/install && find usr etc ! -type d) | sed '/\/modules\//d; /^etc\/g\?s\?\(group\|hadow\)-\?$/d; /pwd.lock/d; s,demo/.*,demo/,; '"s/$(uname -r)/VERSION/" | sort -u
 	find "$modules" -name '*.ko' -printf '%P\n'
 }
 
 $install / 2>&1 | sed "s/$(uname -r)/VERSION/; s/GID.*/GID/"
 installed
+# A provider is built by the words of the manual, which name what is there.
+provider() { sed -n "/make install/,/DKMS/{s/\$(uname -r)/$(uname -r)/g; s/.*$1=\([^ ]*\) .*/\1/p}" ../../../docs/providers/modules.md; }
+ls "$(provider DTRACE_INCLUDE)/linux/dtrace_provider.h"
+awk '$2 == "__dtrace_register" { print $2, $3, $4 }' "$(provider KBUILD_EXTRA_SYMBOLS)"
 rmmod dtrace
 modprobe dtrace || exit 1
 getent group dtrace | cut -d: -f1
