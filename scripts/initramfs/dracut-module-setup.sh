@@ -14,7 +14,8 @@ depends() {
 }
 
 installkernel() {
-	instmods dtrace
+	# A RAM disk for this machine alone gets no other module than those that are loaded now.
+	hostonly='' instmods dtrace
 }
 
 install() {
