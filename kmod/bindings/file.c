@@ -12,7 +12,7 @@
 
 #include "file.h"
 
-static char *anon_file = "/etc/dtrace/anon.dof";
+static char *anon_file = DTRACE_ANON_FILE;
 module_param(anon_file, charp, 0444);
 MODULE_PARM_DESC(anon_file, "File of the anonymous enabling, which dtrace -A writes");
 

@@ -7,6 +7,9 @@
 
 #include <linux/types.h>
 
+/* Where the file is unless the parameter names another. */
+#define DTRACE_ANON_FILE "/etc/dtrace/anon.dof"
+
 const char *dtrace_anon_path(void);
 ssize_t dtrace_file_read(const char *path, void **buffer, size_t max);
 void dtrace_file_free(void *buffer);

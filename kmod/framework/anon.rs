@@ -40,12 +40,16 @@ pub struct Anonymous {
 pub type Unclaimed = Mutex<Option<Anonymous>>;
 
 /// Traces what the file at `path` asks for. None where there is no file, or, with a word in the kernel's log, where it cannot be
-/// done.
+/// done, and where a file that somebody has named is not there.
 pub fn load(framework: &Arc<Framework>, path: &CStr) -> Option<Anonymous> {
     let name = path.to_str().unwrap_or("?");
     let file = match file::read(path, ANON_MAX) {
         Ok(file) => file,
-        Err(ENOENT) => return None,
+        Err(ENOENT) if file::is_usual(path) => return None,
+        Err(ENOENT) => {
+            pr_err!("{name}: no such file, so there is no anonymous enabling\n");
+            return None;
+        }
         Err(why) => {
             let errno = why.to_errno();
             pr_err!("{name}: anonymous enabling cannot be read (error {errno})\n");

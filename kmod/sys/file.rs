@@ -15,6 +15,11 @@ pub fn anonymous() -> &'static CStr {
     unsafe { CStr::from_char_ptr(bindings::dtrace_anon_path().cast()) }
 }
 
+/// Whether that is where it is unless the parameter names another file.
+pub fn is_usual(path: &CStr) -> bool {
+    path.to_bytes_with_nul() == bindings::DTRACE_ANON_FILE
+}
+
 /// Reads a whole file. `EFBIG` where it has more than `max` bytes, `EINVAL` where it has none.
 pub fn read(path: &CStr, max: usize) -> Result<KVVec<u8>> {
     let mut buffer = core::ptr::null_mut();

@@ -68,4 +68,8 @@ dtrace -A -o $dof 2>&1
 echo "-- cleared"
 boot
 dtrace -ae 2>&1
-rmmod dtrace && insmod "$module"
+# Nobody has to have one: without the parameter the kernel says nothing of it.
+rmmod dtrace
+echo "anonymous: none named" >/dev/kmsg
+insmod "$module"
+dmesg | sed -n '/anonymous: none named$/,$s/.*\(anonymous enabling\)/\1/p'
