@@ -8,7 +8,9 @@
 //! at `__x64_sys_getppid` is `__do_sys_getppid`).
 //!
 //! Names and argument types come from the kernel's own descriptions of system calls. `arg0` to `arg5` of an entry are the
-//! arguments; `arg0` and `arg1` of a return are the value, and `errno` its error.
+//! arguments; `arg0` and `arg1` of a return are the value, and `errno` its error. A call that a signal ends returns an error by
+//! which the kernel tells itself what to do about it, before it is known whether the call is made again; a program never sees
+//! one, and so the probe tells of `EINTR`.
 //!
 //! System calls of 32-bit programs, which 64-bit programs can do too (`int $0x80`), have probes of their own, of the module
 //! `ia32`; a description without a module means both. They have functions of their own, but for those without
@@ -64,15 +66,30 @@ impl Shape for Calls {
 
 #[inline]
 fn fire_return(probe: ProbeRef, caller: u64, value: u64) {
-    let error = value.wrapping_neg();
-    let errno = if (1..4096).contains(&error) {
-        error as i32
-    } else {
-        0
-    };
+    let (value, errno) = seen(value);
     let words = [value, value];
     let args = FireArgs::new(Args::Words(&words));
     fire(probe, &args.caller(caller).errno(errno));
+}
+
+/// The value that a program sees where a call returns this one, and its error.
+#[inline]
+fn seen(value: u64) -> (u64, i32) {
+    if !(1..4096).contains(&value.wrapping_neg()) {
+        return (value, 0);
+    }
+    let own = [
+        ERESTARTSYS,
+        ERESTARTNOINTR,
+        ERESTARTNOHAND,
+        ERESTART_RESTARTBLOCK,
+    ];
+    let error = value as i32;
+    let error = match own.iter().any(|own| own.to_errno() == error) {
+        true => EINTR.to_errno(),
+        false => error,
+    };
+    (i64::from(error) as u64, error.wrapping_neg())
 }
 
 /// The provider.
