@@ -121,16 +121,25 @@ static bool dtrace_sock_is(const struct sock *sk, u16 type, u16 protocol)
 	       !get_kernel_nofault(has_protocol, &sk->sk_protocol) && has_protocol == protocol;
 }
 
+/* The kernel's ticks in milliseconds: not by jiffies_to_msecs(), which may be traced itself. */
+static u32 dtrace_msecs(u32 ticks)
+{
+	return (u64)ticks * MSEC_PER_SEC / HZ;
+}
+
 /* False: the socket is none of a connection, as the one by which the kernel refuses. */
 bool dtrace_tcp_of(const struct sock *sk, struct dtrace_tcp *out)
 {
 	int state;
 	bool whole;
+	u32 rto;
 
 	*out = (struct dtrace_tcp) { .state = TCP_CLOSE };
 	if (!dtrace_sock_of(sk, &state, &whole) || (whole && !dtrace_sock_is(sk, SOCK_STREAM, IPPROTO_TCP)))
 		return false;
 	*out = (struct dtrace_tcp) { .sk = sk, .whole = whole ? sk : NULL, .state = state };
+	if (whole && !get_kernel_nofault(rto, &inet_csk(sk)->icsk_rto))
+		out->rto = dtrace_msecs(rto);
 	return true;
 }
 

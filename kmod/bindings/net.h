@@ -33,6 +33,8 @@ struct dtrace_tcp {
 	const struct sock *whole;
 	/* TCP_* of the kernel. */
 	int state;
+	/* The time before retransmission, milliseconds; 0 where the end is not whole. */
+	u32 rto;
 };
 
 struct dtrace_packet {

@@ -99,6 +99,7 @@ typedef struct tcpsinfo {
 	int tcps_retransmit;		/* segments being retransmitted */
 } tcpsinfo_t;
 
+/* The kernel has times in its own ticks, and so is tcps_rto here; of args[3] it is in milliseconds. */
 translator tcpsinfo_t < struct tcp_sock *T > {
 	tcps_addr = (uintptr_t)T;
 	tcps_local = T == NULL ? 0 :
@@ -144,6 +145,7 @@ typedef struct dtrace_tcp {
 	struct tcp_sock *tcp_any;
 	struct tcp_sock *tcp_whole;
 	int tcp_now;
+	uint32_t tcp_rto;
 } dtrace_tcp_t;
 
 /* 12 is the kernel's own TCP_NEW_SYN_RECV, 13 its TCP_BOUND_INACTIVE. */
@@ -169,7 +171,7 @@ translator tcpsinfo_t < dtrace_tcp_t *T > {
 	tcps_rcv_ws = xlate <tcpsinfo_t> (T->tcp_whole).tcps_rcv_ws;
 	tcps_cwnd = xlate <tcpsinfo_t> (T->tcp_whole).tcps_cwnd;
 	tcps_cwnd_ssthresh = xlate <tcpsinfo_t> (T->tcp_whole).tcps_cwnd_ssthresh;
-	tcps_rto = xlate <tcpsinfo_t> (T->tcp_whole).tcps_rto;
+	tcps_rto = T->tcp_rto;
 	tcps_mss = xlate <tcpsinfo_t> (T->tcp_whole).tcps_mss;
 	tcps_retransmit = xlate <tcpsinfo_t> (T->tcp_whole).tcps_retransmit;
 };

@@ -26,6 +26,7 @@ tcp:::connect-request, tcp:::connect-established, tcp:::connect-refused, tcp:::a
 	    args[3]->tcps_lport, args[3]->tcps_rport, args[3]->tcps_laddr, args[3]->tcps_raddr, args[3]->tcps_local,
 	    tcp_state_string[args[3]->tcps_state], args[0]->pkt_addr != 0);
 }
+tcp:::connect-request /args[4]->tcp_dport == 4321/ { printf("asked again after %d ms\n", args[3]->tcps_rto); }
 tcp:::state-change /args[3]->tcps_lport / 10 == 432/ {
 	printf("%d from %s to %s\n", args[3]->tcps_lport, tcp_state_string[args[5]->tcps_state],
 	    tcp_state_string[args[3]->tcps_state]);
