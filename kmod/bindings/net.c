@@ -143,12 +143,24 @@ bool dtrace_tcp_of(const struct sock *sk, struct dtrace_tcp *out)
 	return true;
 }
 
-/* Whether what it sends was sent before. */
-bool dtrace_tcp_retransmits(const struct dtrace_tcp *tcp)
+/*
+ * Whether the segment that it sends takes room in the sequence and was sent before: the end of what was sent (snd_nxt) moves after
+ * the segment, and never back. Of Fast Open a connection sends the answer to who asked for it, once, when that is behind its end
+ * already.
+ */
+bool dtrace_tcp_resends(const struct dtrace_tcp *tcp, const struct dtrace_packet *packet)
 {
-	u8 retransmits;
+	const struct request_sock *request;
+	struct tcphdr header;
+	u32 next;
 
-	return tcp->whole && !get_kernel_nofault(retransmits, &inet_csk(tcp->sk)->icsk_retransmits) && retransmits;
+	if (!tcp->whole || get_kernel_nofault(header, (const struct tcphdr *)packet->transport) ||
+	    get_kernel_nofault(next, &tcp_sk(tcp->whole)->snd_nxt) ||
+	    get_kernel_nofault(request, (const struct request_sock *const *)&tcp_sk(tcp->whole)->fastopen_rsk))
+		return false;
+	if (header.syn ? request != NULL : !header.fin && packet->ip.plength <= header.doff * 4)
+		return false;
+	return before(ntohl(header.seq), next);
 }
 
 /* What a header of TCP says; 0 if it cannot be read. */

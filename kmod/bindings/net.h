@@ -33,6 +33,8 @@ struct dtrace_tcp {
 	const struct sock *whole;
 	/* TCP_* of the kernel. */
 	int state;
+	/* Whether it sends what it has sent before: at the place where it sends a segment, and nowhere else. */
+	int resends;
 	/* The time before retransmission, milliseconds; 0 where the end is not whole. */
 	u32 rto;
 };
@@ -54,7 +56,7 @@ bool dtrace_packet_of_flow6(const struct sk_buff *skb, const struct sock *sk, co
 			    struct dtrace_packet *out);
 
 bool dtrace_tcp_of(const struct sock *sk, struct dtrace_tcp *out);
-bool dtrace_tcp_retransmits(const struct dtrace_tcp *tcp);
+bool dtrace_tcp_resends(const struct dtrace_tcp *tcp, const struct dtrace_packet *packet);
 u8 dtrace_tcp_flags(const void *header);
 u32 dtrace_tcp_seq(const void *header);
 bool dtrace_tcp_was_active(int op);

@@ -96,10 +96,13 @@ typedef struct tcpsinfo {
 	uint32_t tcps_cwnd_ssthresh;	/* threshold of slow start, bytes */
 	uint32_t tcps_rto;		/* time before retransmission, milliseconds */
 	uint32_t tcps_mss;		/* size of a segment */
-	int tcps_retransmit;		/* segments being retransmitted */
+	int tcps_retransmit;		/* of send, whether the segment was sent before */
 } tcpsinfo_t;
 
-/* The kernel has times in its own ticks, and so is tcps_rto here; of args[3] it is in milliseconds. */
+/*
+ * The kernel has times in its own ticks, and so is tcps_rto here; of args[3] it is in milliseconds. Which segment is sent a socket does
+ * not tell.
+ */
 translator tcpsinfo_t < struct tcp_sock *T > {
 	tcps_addr = (uintptr_t)T;
 	tcps_local = T == NULL ? 0 :
@@ -134,7 +137,7 @@ translator tcpsinfo_t < struct tcp_sock *T > {
 	tcps_cwnd_ssthresh = T == NULL ? 0 : T->snd_ssthresh * T->mss_cache;
 	tcps_rto = T == NULL ? 0 : ((struct inet_connection_sock *)T)->icsk_rto;
 	tcps_mss = T == NULL ? 0 : T->mss_cache;
-	tcps_retransmit = T == NULL ? 0 : T->retrans_out;
+	tcps_retransmit = 0;
 };
 
 /*
@@ -145,6 +148,7 @@ typedef struct dtrace_tcp {
 	struct tcp_sock *tcp_any;
 	struct tcp_sock *tcp_whole;
 	int tcp_now;
+	int tcp_resends;
 	uint32_t tcp_rto;
 } dtrace_tcp_t;
 
@@ -173,7 +177,7 @@ translator tcpsinfo_t < dtrace_tcp_t *T > {
 	tcps_cwnd_ssthresh = xlate <tcpsinfo_t> (T->tcp_whole).tcps_cwnd_ssthresh;
 	tcps_rto = T->tcp_rto;
 	tcps_mss = xlate <tcpsinfo_t> (T->tcp_whole).tcps_mss;
-	tcps_retransmit = xlate <tcpsinfo_t> (T->tcp_whole).tcps_retransmit;
+	tcps_retransmit = T->tcp_resends;
 };
 
 /* The state that a connection has left. */

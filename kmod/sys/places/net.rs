@@ -161,12 +161,17 @@ impl Segment {
         Self { packet, end }
     }
 
-    /// The packet, if it is one of TCP.
+    /// The packet that is sent, if it is one of TCP.
     #[inline]
-    fn of(packet: Packet) -> Option<Self> {
-        packet
-            .is(bindings::DTRACE_NET_TCP)
-            .then(|| Self::new(packet))
+    fn sent(packet: Packet) -> Option<Self> {
+        if !packet.is(bindings::DTRACE_NET_TCP) {
+            return None;
+        }
+        let mut segment = Self::new(packet);
+        // SAFETY: The socket and the header are any addresses.
+        let again = unsafe { bindings::dtrace_tcp_resends(&segment.end.0, &segment.packet.0) };
+        segment.end.0.resends = again.into();
+        Some(segment)
     }
 
     /// Whether these flags are set and those not.
@@ -177,12 +182,10 @@ impl Segment {
         flags & (set | unset) == set
     }
 
-    /// Whether it asks for a connection, and for the first time.
+    /// Whether it, which is sent, asks for a connection, and for the first time.
     #[inline]
     pub fn requests(&self) -> bool {
-        // SAFETY: The socket is any address.
-        let again = || unsafe { bindings::dtrace_tcp_retransmits(&self.end.0) };
-        self.has(bindings::DTRACE_NET_SYN, bindings::DTRACE_NET_ACK) && !again()
+        self.end.0.resends == 0 && self.has(bindings::DTRACE_NET_SYN, bindings::DTRACE_NET_ACK)
     }
 
     /// Whether it refuses a connection that was asked for: no end sends it, and it answers what acknowledged nothing.
@@ -198,7 +201,7 @@ impl Segment {
 /// The segment that TCP sends by [`OUT`], if it is one.
 #[inline]
 pub fn segment_out(call: &Call<'_>) -> Option<Segment> {
-    out(call).and_then(Segment::of)
+    out(call).and_then(Segment::sent)
 }
 
 /// The segment that TCP sends by [`XMIT6`], if it is one.
@@ -214,7 +217,7 @@ pub fn segment_xmit6(call: &Call<'_>) -> Option<Segment> {
             &mut packet,
         )
     };
-    is.then_some(Packet(packet)).and_then(Segment::of)
+    is.then_some(Packet(packet)).and_then(Segment::sent)
 }
 
 /// A connection, or who waits for one, gets a segment, by each version.

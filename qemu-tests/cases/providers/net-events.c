@@ -2,13 +2,22 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * net-events tcp|udp 4|6: the life of a connection on the loopback device, and one that is refused; or a datagram. Data is of
- * 2345 bytes. The server's port is 4321, that where nobody listens 4322, the client's 4323 and 4324.
+ * net-events EVENTS 4|6, on the loopback device. Data is of 2345 bytes. The server's port is 4321, that where nobody listens 4322,
+ * the client's 4323 and 4324.
+ *
+ * tcp: the life of a connection, and one that is refused.
+ * udp: a datagram.
+ * loss: a connection that loses its SYN, its data and its FIN, each for 300 ms at least.
  */
 
 #include <arpa/inet.h>
 #include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -55,14 +64,59 @@ static int to(int fd, int port)
 	return connect(fd, (void *)&other, length);
 }
 
+static char data[2345];
+
+/* Whether the socket loses all that comes: by a filter that takes nothing. */
+static void deaf(int fd, bool on)
+{
+	struct sock_filter nothing = BPF_STMT(BPF_RET | BPF_K, 0);
+	struct sock_fprog filter = { 1, &nothing };
+
+	if (!on)
+		usleep(300000);
+	if (setsockopt(fd, SOL_SOCKET, on ? SO_ATTACH_FILTER : SO_DETACH_FILTER, &filter, sizeof(filter)))
+		err(1, "filter");
+}
+
+static void loss(void)
+{
+	int server = end(SOCK_STREAM, 4321), client = end(SOCK_STREAM, 4323), accepted;
+	struct pollfd connected = { client, POLLOUT, 0 };
+
+	if (listen(server, 1) || fcntl(client, F_SETFL, O_NONBLOCK))
+		err(1, "listen");
+	deaf(server, true);
+	if (!to(client, 4321) || errno != EINPROGRESS)
+		err(1, "connect");
+	deaf(server, false);
+	if (poll(&connected, 1, -1) != 1)
+		err(1, "poll");
+	accepted = accept(server, NULL, NULL);
+	deaf(accepted, true);
+	if (write(client, data, sizeof(data)) != sizeof(data))
+		err(1, "write");
+	deaf(accepted, false);
+	if (recv(accepted, data, sizeof(data), MSG_WAITALL) != sizeof(data))
+		err(1, "read");
+	deaf(accepted, true);
+	close(client);
+	deaf(accepted, false);
+	if (read(accepted, data, sizeof(data)))
+		err(1, "end");
+	close(accepted);
+}
+
 int main(int argc, char **argv)
 {
-	char data[2345] = "";
 	int server, client, accepted;
 
 	if (argc != 3)
-		errx(2, "usage: net-events tcp|udp 4|6");
+		errx(2, "usage: net-events EVENTS 4|6");
 	version = atoi(argv[2]);
+	if (!strcmp(argv[1], "loss")) {
+		loss();
+		return 0;
+	}
 	if (!strcmp(argv[1], "udp")) {
 		server = end(SOCK_DGRAM, 4321);
 		client = end(SOCK_DGRAM, 4323);
