@@ -20,6 +20,7 @@
 #include <linux/uaccess.h>
 #include <net/flow.h>
 #include <net/inet_connection_sock.h>
+#include <net/ipv6.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
@@ -95,6 +96,30 @@ bool dtrace_packet_of_flow6(const struct sk_buff *skb, const struct sock *sk, co
 	out->ip.daddr = &flow->daddr;
 	out->ip.plength = copy.len;
 	return true;
+}
+
+/*
+ * What a packet that this machine sends, its header written, has for the other side: the protocol behind the headers that a program may
+ * have put between in version 6, of which there are four at most. What a tunnel or IPsec has made of it is theirs.
+ */
+u8 dtrace_packet_brings(const struct dtrace_packet *packet)
+{
+	const void *at = packet->ip.header + sizeof(struct ipv6hdr);
+	u8 protocol = packet->protocol;
+	struct ipv6_opt_hdr between;
+	int n;
+
+	if (packet->ip.version != 6)
+		return protocol;
+	for (n = 0; n < 4; n++) {
+		if (protocol != NEXTHDR_HOP && protocol != NEXTHDR_ROUTING && protocol != NEXTHDR_DEST)
+			break;
+		if (get_kernel_nofault(between, (const struct ipv6_opt_hdr *)at))
+			break;
+		protocol = between.nexthdr;
+		at += ipv6_optlen(&between);
+	}
+	return protocol;
 }
 
 /*

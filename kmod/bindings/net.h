@@ -54,6 +54,7 @@ struct dtrace_packet {
 bool dtrace_packet_of(const struct sk_buff *skb, const struct sock *sk, struct dtrace_packet *out);
 bool dtrace_packet_of_flow6(const struct sk_buff *skb, const struct sock *sk, const struct flowi6 *flow,
 			    struct dtrace_packet *out);
+u8 dtrace_packet_brings(const struct dtrace_packet *packet);
 
 bool dtrace_tcp_of(const struct sock *sk, struct dtrace_tcp *out);
 bool dtrace_tcp_resends(const struct dtrace_tcp *tcp, const struct dtrace_packet *packet);

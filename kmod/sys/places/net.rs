@@ -355,13 +355,13 @@ impl Datagram {
     }
 }
 
-/// The datagram that is sent by [`OUT`] or [`OUT6`], if it is one.
+/// The datagram that is sent by [`OUT`] or [`OUT6`], if it is one. What a tunnel has made of one passes too, still as its socket's.
 #[inline]
 pub fn datagram_out(call: &Call<'_>) -> Option<Datagram> {
-    let datagram = Datagram::new(out(call)?);
-    // Of version 6, other headers may stand between.
-    let udp = datagram.sock != 0 || datagram.packet.is(bindings::DTRACE_NET_UDP);
-    udp.then_some(datagram)
+    let packet = out(call)?;
+    // SAFETY: The header is any address.
+    let brings = u32::from(unsafe { bindings::dtrace_packet_brings(&packet.0) });
+    (brings == bindings::DTRACE_NET_UDP).then(|| Datagram::new(packet))
 }
 
 /// A datagram is put into its socket's queue.

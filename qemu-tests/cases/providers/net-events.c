@@ -6,7 +6,7 @@
  * the client's 4323 and 4324.
  *
  * tcp: the life of a connection, and one that is refused.
- * udp: a datagram.
+ * udp: a datagram; options: one behind headers of options, of version 6.
  * loss: a connection that loses its SYN, its data and its FIN, each for 300 ms at least.
  */
 
@@ -64,6 +64,15 @@ static int to(int fd, int port)
 	return connect(fd, (void *)&other, length);
 }
 
+/* A header of options in which there are none, before all that it sends. */
+static void put_between(int fd, int option)
+{
+	const unsigned char header[8] = { 0, 0, 1, 4 };
+
+	if (setsockopt(fd, IPPROTO_IPV6, option, header, sizeof(header)))
+		err(1, "option %d", option);
+}
+
 static char data[2345];
 
 /* Whether the socket loses all that comes: by a filter that takes nothing. */
@@ -117,9 +126,13 @@ int main(int argc, char **argv)
 		loss();
 		return 0;
 	}
-	if (!strcmp(argv[1], "udp")) {
+	if (!strcmp(argv[1], "udp") || !strcmp(argv[1], "options")) {
 		server = end(SOCK_DGRAM, 4321);
 		client = end(SOCK_DGRAM, 4323);
+		if (!strcmp(argv[1], "options")) {
+			put_between(client, IPV6_HOPOPTS);
+			put_between(client, IPV6_DSTOPTS);
+		}
 		if (to(client, 4321) || write(client, data, sizeof(data)) != sizeof(data))
 			err(1, "send");
 		if (read(server, data, sizeof(data)) != sizeof(data))
