@@ -209,6 +209,15 @@ bool dtrace_tcp_was_active(int op)
 	return op == BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB;
 }
 
+/* Whether a connection without a socket has had all of the other side. */
+bool dtrace_tcp_waits(const struct sock *tw)
+{
+	unsigned char substate;
+
+	return !get_kernel_nofault(substate, (const unsigned char *)&inet_twsk(tw)->tw_substate) &&
+	       substate == TCP_TIME_WAIT;
+}
+
 /* Whether this is the other side's last segment, for a connection without a socket that has not had it yet. */
 bool dtrace_tcp_ends(const struct sock *tw, const struct sk_buff *skb)
 {

@@ -260,10 +260,15 @@ pub fn handshake(call: &Call<'_>) -> Option<Segment> {
 /// A connection that has ended, but may not be forgotten yet, gets a segment.
 pub const LATE: At = At::Entry(&[c"tcp_timewait_state_process"]);
 
-/// The segment.
+/// The segment. One that asks for a new connection goes on to who listens, unless it is an old one or nobody does.
 #[inline]
 pub fn late(call: &Call<'_>) -> Option<Segment> {
-    of_socket(call).map(Segment::new)
+    let segment = of_socket(call).map(Segment::new)?;
+    let others = bindings::DTRACE_NET_ACK | bindings::DTRACE_NET_RST;
+    let asks = segment.has(bindings::DTRACE_NET_SYN, others);
+    // SAFETY: It takes any address.
+    let anew = asks && unsafe { bindings::dtrace_tcp_waits(call.word(0) as *const _) };
+    (!anew).then_some(segment)
 }
 
 /// The end that has nothing to wait for any more but segments that are late, by this one.

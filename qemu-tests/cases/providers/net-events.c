@@ -8,6 +8,7 @@
  * tcp: the life of a connection, and one that is refused.
  * udp: a datagram; options: one behind headers of options, of version 6.
  * loss: a connection that loses its SYN, its data and its FIN, each for 300 ms at least.
+ * again: a connection that the server ends first, twice.
  */
 
 #include <arpa/inet.h>
@@ -115,6 +116,26 @@ static void loss(void)
 	close(accepted);
 }
 
+/* A connection that the server has ended comes again. */
+static void again(void)
+{
+	int server = end(SOCK_STREAM, 4321), client, accepted, n;
+
+	if (listen(server, 1))
+		err(1, "listen");
+	for (n = 0; n < 2; n++) {
+		client = end(SOCK_STREAM, 4323);
+		if (to(client, 4321))
+			err(1, "connect");
+		accepted = accept(server, NULL, NULL);
+		close(accepted);
+		if (read(client, data, sizeof(data)))
+			err(1, "end");
+		close(client);
+		usleep(100000);
+	}
+}
+
 int main(int argc, char **argv)
 {
 	int server, client, accepted;
@@ -122,8 +143,8 @@ int main(int argc, char **argv)
 	if (argc != 3)
 		errx(2, "usage: net-events EVENTS 4|6");
 	version = atoi(argv[2]);
-	if (!strcmp(argv[1], "loss")) {
-		loss();
+	if (!strcmp(argv[1], "loss") || !strcmp(argv[1], "again")) {
+		*argv[1] == 'l' ? loss() : again();
 		return 0;
 	}
 	if (!strcmp(argv[1], "udp") || !strcmp(argv[1], "options")) {

@@ -1,0 +1,12 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 60
+# A connection that is in time-wait begins again, of both versions of IP: who listens receives what asks for it, nobody else.
+for version in 4 6; do
+	dtrace -qn 'tcp:::receive /args[4]->tcp_dport == 4321 && (args[4]->tcp_flags & (TH_SYN | TH_ACK)) == TH_SYN/ {
+		printf("asked of %s\n", tcp_state_string[args[3]->tcps_state]);
+	}
+	tcp:::state-change /args[3]->tcps_lport == 4321 && args[3]->tcps_state == TCP_STATE_TIME_WAIT/ { printf("waits\n"); }' \
+	-c "net-events again $version" | LC_ALL=C sort | sed '/^$/d'
+done
