@@ -369,7 +369,7 @@ pub fn datagram_out(call: &Call<'_>) -> Option<Datagram> {
     (brings == bindings::DTRACE_NET_UDP).then(|| Datagram::new(packet))
 }
 
-/// A datagram is put into its socket's queue.
+/// A datagram is to be put into its socket's queue. Once it is there its reader may free it, so the function's return tells of none.
 pub const DATAGRAM: At = At::Entry(&[c"__udp_enqueue_schedule_skb"]);
 
 /// The datagram.
