@@ -15,6 +15,7 @@
 #include <linux/bpf.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
+#include <linux/net.h>
 #include <linux/skbuff.h>
 #include <linux/tcp.h>
 #include <linux/uaccess.h>
@@ -203,10 +204,20 @@ u32 dtrace_tcp_seq(const void *header)
 	return get_kernel_nofault(tcp, header) ? 0 : ntohl(tcp.seq);
 }
 
-/* Which side of a connection tells BPF by this that it stands. */
-bool dtrace_tcp_was_active(int op)
+/*
+ * Whether the side of a connection that tells BPF by `op` that it stands has asked for it. If both sides have asked, both tell what one
+ * that was asked tells. But that one is not accepted yet, so it is no program's: at the most a connection of MPTCP, whose `socket` is
+ * another's as well.
+ */
+bool dtrace_tcp_was_active(const struct sock *sk, int op)
 {
-	return op == BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB;
+	const struct socket *socket;
+	const struct sock *owner;
+
+	if (op == BPF_SOCK_OPS_ACTIVE_ESTABLISHED_CB)
+		return true;
+	return !get_kernel_nofault(socket, (const struct socket *const *)&sk->sk_socket) && socket &&
+	       !get_kernel_nofault(owner, (const struct sock *const *)&socket->sk) && owner == sk;
 }
 
 /* Whether a connection without a socket has had all of the other side. */

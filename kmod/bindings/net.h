@@ -60,7 +60,7 @@ bool dtrace_tcp_of(const struct sock *sk, struct dtrace_tcp *out);
 bool dtrace_tcp_resends(const struct dtrace_tcp *tcp, const struct dtrace_packet *packet);
 u8 dtrace_tcp_flags(const void *header);
 u32 dtrace_tcp_seq(const void *header);
-bool dtrace_tcp_was_active(int op);
+bool dtrace_tcp_was_active(const struct sock *sk, int op);
 bool dtrace_tcp_waits(const struct sock *tw);
 bool dtrace_tcp_ends(const struct sock *tw, const struct sk_buff *skb);
 const struct sock *dtrace_udp_of(const struct sock *sk);

@@ -312,8 +312,8 @@ pub const ESTABLISHED: At = At::Entry(&[c"tcp_init_transfer"]);
 /// whether this machine asked for it.
 #[inline]
 pub fn established(call: &Call<'_>) -> Option<(Segment, bool)> {
-    // SAFETY: No preconditions.
-    let active = unsafe { bindings::dtrace_tcp_was_active(call.int(1)) };
+    // SAFETY: It takes any address.
+    let active = unsafe { bindings::dtrace_tcp_was_active(call.word(0) as *const _, call.int(1)) };
     let packet = Packet::new(call.word(2), call.word(0))?;
     Some((Segment::new(packet), active))
 }

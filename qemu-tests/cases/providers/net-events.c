@@ -3,12 +3,13 @@
 
 /*
  * net-events EVENTS 4|6, on the loopback device. Data is of 2345 bytes. The server's port is 4321, that where nobody listens 4322,
- * the client's 4323 and 4324.
+ * the client's 4323 and 4324, that of one that is both 4325.
  *
  * tcp: the life of a connection, and one that is refused.
  * udp: a datagram; options: one behind headers of options, of version 6.
  * loss: a connection that loses its SYN, its data and its FIN, each for 300 ms at least.
  * again: a connection that the server ends first, twice.
+ * crossed: one that both ends have asked for: a socket's with itself.
  */
 
 #include <arpa/inet.h>
@@ -136,16 +137,33 @@ static void again(void)
 	}
 }
 
+static void crossed(void)
+{
+	int both = end(SOCK_STREAM, 4325);
+
+	if (to(both, 4325) || write(both, data, sizeof(data)) != sizeof(data))
+		err(1, "connect");
+	if (recv(both, data, sizeof(data), MSG_WAITALL) != sizeof(data))
+		err(1, "read");
+	close(both);
+}
+
 int main(int argc, char **argv)
 {
+	static const struct { const char *name; void (*act)(void); } others[] = {
+		{ "loss", loss }, { "again", again }, { "crossed", crossed },
+	};
 	int server, client, accepted;
+	size_t n;
 
 	if (argc != 3)
 		errx(2, "usage: net-events EVENTS 4|6");
 	version = atoi(argv[2]);
-	if (!strcmp(argv[1], "loss") || !strcmp(argv[1], "again")) {
-		*argv[1] == 'l' ? loss() : again();
-		return 0;
+	for (n = 0; n < sizeof(others) / sizeof(others[0]); n++) {
+		if (!strcmp(argv[1], others[n].name)) {
+			others[n].act();
+			return 0;
+		}
 	}
 	if (!strcmp(argv[1], "udp") || !strcmp(argv[1], "options")) {
 		server = end(SOCK_DGRAM, 4321);

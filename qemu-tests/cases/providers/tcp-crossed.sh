@@ -1,0 +1,10 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 60
+# A connection that both ends have asked for, of both versions of IP: it is established, not accepted.
+for version in 4 6; do
+	dtrace -qn 'tcp:::connect-request, tcp:::connect-established, tcp:::accept-established /args[4]->tcp_dport == 4325/ {
+		printf("%s of %d\n", probename, args[3]->tcps_lport);
+	}' -c "net-events crossed $version" | LC_ALL=C sort | sed '/^$/d'
+done
