@@ -9,10 +9,12 @@
 #pragma D depends_on library unistd.d
 
 inline int IPPROTO_IP = 0;
+inline int IPPROTO_HOPOPTS = 0;
 inline int IPPROTO_ICMP = 1;
 inline int IPPROTO_IGMP = 2;
 inline int IPPROTO_IPIP = 4;
 inline int IPPROTO_TCP = 6;
+inline int IPPROTO_EGP = 8;
 inline int IPPROTO_UDP = 17;
 inline int IPPROTO_IPV6 = 41;
 inline int IPPROTO_ROUTING = 43;
@@ -24,8 +26,10 @@ inline int IPPROTO_AH = 51;
 inline int IPPROTO_ICMPV6 = 58;
 inline int IPPROTO_NONE = 59;
 inline int IPPROTO_DSTOPTS = 60;
+inline int IPPROTO_OSPF = 89;
 inline int IPPROTO_PIM = 103;
 inline int IPPROTO_SCTP = 132;
+inline int IPPROTO_RAW = 255;
 
 /* What a packet lies in. */
 typedef struct pktinfo {
@@ -128,6 +132,9 @@ typedef struct ipv4info {
 
 inline uint8_t IPV4_DF = 4;
 inline uint8_t IPV4_MF = 2;
+/* The same by their other names. */
+inline uint8_t IPH_DF = 4;
+inline uint8_t IPH_MF = 2;
 
 translator ipv4info_t < struct iphdr *I > {
 	ipv4_ver = I == NULL ? 0 : I->version;
@@ -163,6 +170,8 @@ typedef struct ipv6info {
 	uint8_t ipv6_nexthdr;		/* the next protocol */
 	string ipv6_nextstr;		/* the same in words */
 	uint8_t ipv6_hlim;		/* hop limit */
+	in6_addr_t *ipv6_src;		/* source */
+	in6_addr_t *ipv6_dst;		/* destination */
 	string ipv6_saddr;		/* source in words */
 	string ipv6_daddr;		/* destination in words */
 	struct ipv6hdr *ipv6_hdr;	/* the header itself */
@@ -183,6 +192,8 @@ translator ipv6info_t < struct ipv6hdr *I > {
 	    I->nexthdr == IPPROTO_NONE ? "NONE" : I->nexthdr == IPPROTO_DSTOPTS ? "DSTOPTS" :
 	    lltostr((uint64_t)I->nexthdr);
 	ipv6_hlim = I == NULL ? 0 : I->hop_limit;
+	ipv6_src = I == NULL ? NULL : &I->saddr;
+	ipv6_dst = I == NULL ? NULL : &I->daddr;
 	ipv6_saddr = I == NULL ? "<null>" : inet_ntoa6(&I->saddr);
 	ipv6_daddr = I == NULL ? "<null>" : inet_ntoa6(&I->daddr);
 	ipv6_hdr = I;

@@ -29,6 +29,9 @@ inline int TCP_STATE_CLOSE_WAIT = 8;
 inline int TCP_STATE_LAST_ACK = 9;
 inline int TCP_STATE_LISTEN = 10;
 inline int TCP_STATE_CLOSING = 11;
+/* States of other systems: here a connection that is in neither of them is closed, and none has these numbers. */
+inline int TCP_STATE_IDLE = -5;
+inline int TCP_STATE_BOUND = -4;
 
 /* The name of a state. */
 inline string tcp_state_string[int32_t state] =
@@ -42,7 +45,9 @@ inline string tcp_state_string[int32_t state] =
     state == TCP_STATE_CLOSE_WAIT ? "state-close-wait" :
     state == TCP_STATE_LAST_ACK ? "state-last-ack" :
     state == TCP_STATE_LISTEN ? "state-listen" :
-    state == TCP_STATE_CLOSING ? "state-closing" : "<unknown>";
+    state == TCP_STATE_CLOSING ? "state-closing" :
+    state == TCP_STATE_IDLE ? "state-idle" :
+    state == TCP_STATE_BOUND ? "state-bound" : "<unknown>";
 
 /* A segment's header. */
 typedef struct tcpinfo {
@@ -94,6 +99,8 @@ typedef struct tcpsinfo {
 	int32_t tcps_rcv_ws;		/* its scale */
 	uint32_t tcps_cwnd;		/* congestion window, bytes */
 	uint32_t tcps_cwnd_ssthresh;	/* threshold of slow start, bytes */
+	uint32_t tcps_sack_fack;	/* not known here */
+	uint32_t tcps_sack_snxt;	/* not known here */
 	uint32_t tcps_rto;		/* time before retransmission, milliseconds */
 	uint32_t tcps_mss;		/* size of a segment */
 	int tcps_retransmit;		/* of send, whether the segment was sent before */
@@ -125,7 +132,8 @@ translator tcpsinfo_t < struct tcp_sock *T > {
 	    inet_ntoa(&((struct sock *)T)->__sk_common.skc_daddr);
 	tcps_state = T == NULL ? TCP_STATE_CLOSED : ((struct sock *)T)->__sk_common.skc_state;
 	tcps_suna = T == NULL ? 0 : T->snd_una;
-	tcps_smax = T == NULL ? 0 : T->write_seq;
+	/* What was sent once is not taken back: the end and the next are one. What a program has written besides is in write_seq. */
+	tcps_smax = T == NULL ? 0 : T->snd_nxt;
 	tcps_snxt = T == NULL ? 0 : T->snd_nxt;
 	tcps_rack = T == NULL ? 0 : T->rcv_wup;
 	tcps_rnxt = T == NULL ? 0 : T->rcv_nxt;

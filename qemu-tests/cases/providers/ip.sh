@@ -12,10 +12,11 @@ dtrace -qn "ip:::send, ip:::receive /args[4]->ipv4_protocol == IPPROTO_UDP/ { $p
 ip link set lo mtu 1500
 dtrace -qn "ip:::send, ip:::receive /args[4]->ipv4_protocol == IPPROTO_UDP/ {
 	printf(\"%s bytes %d offset %d more %d\\n\", probename, args[2]->ip_plength, args[4]->ipv4_offset,
-	    (args[4]->ipv4_flags & IPV4_MF) != 0);
+	    (args[4]->ipv4_flags & IPH_MF) != 0);
 }" -c 'net-events udp 4' | LC_ALL=C sort | sed '/^$/d'
 ip link set lo mtu 65536
 dtrace -qn "ip:::send, ip:::receive /args[5]->ipv6_nexthdr == IPPROTO_UDP/ { $packet
 	printf(\"%d %s %d of %s, no version 4: %d\\n\", args[5]->ipv6_ver, args[5]->ipv6_nextstr,
-	    args[5]->ipv6_plen, args[5]->ipv6_saddr, args[4]->ipv4_ver);
+	    args[5]->ipv6_plen, inet_ntoa6(args[5]->ipv6_src), args[4]->ipv4_ver);
+	printf(\"%s: the same %d\\n\", inet_ntoa6(args[5]->ipv6_dst), inet_ntoa6(args[5]->ipv6_dst) == args[5]->ipv6_daddr);
 }" -c 'net-events udp 6' | LC_ALL=C sort | sed '/^$/d'
