@@ -131,6 +131,7 @@ translator tcpsinfo_t < struct tcp_sock *T > {
 	    inet_ntoa6(&((struct sock *)T)->__sk_common.skc_v6_daddr) :
 	    inet_ntoa(&((struct sock *)T)->__sk_common.skc_daddr);
 	tcps_state = T == NULL ? TCP_STATE_CLOSED : ((struct sock *)T)->__sk_common.skc_state;
+	tcps_iss = 0;
 	tcps_suna = T == NULL ? 0 : T->snd_una;
 	/* What was sent once is not taken back: the end and the next are one. What a program has written besides is in write_seq. */
 	tcps_smax = T == NULL ? 0 : T->snd_nxt;
@@ -143,6 +144,8 @@ translator tcpsinfo_t < struct tcp_sock *T > {
 	tcps_rcv_ws = T == NULL ? 0 : T->rx_opt.rcv_wscale;
 	tcps_cwnd = T == NULL ? 0 : T->snd_cwnd * T->mss_cache;
 	tcps_cwnd_ssthresh = T == NULL ? 0 : T->snd_ssthresh * T->mss_cache;
+	tcps_sack_fack = 0;
+	tcps_sack_snxt = 0;
 	tcps_rto = T == NULL ? 0 : ((struct inet_connection_sock *)T)->icsk_rto;
 	tcps_mss = T == NULL ? 0 : T->mss_cache;
 	tcps_retransmit = 0;
@@ -172,6 +175,7 @@ translator tcpsinfo_t < dtrace_tcp_t *T > {
 	tcps_laddr = xlate <tcpsinfo_t> (T->tcp_any).tcps_laddr;
 	tcps_raddr = xlate <tcpsinfo_t> (T->tcp_any).tcps_raddr;
 	tcps_state = T->tcp_now == 12 ? TCP_STATE_SYN_RECEIVED : T->tcp_now == 13 ? TCP_STATE_CLOSED : T->tcp_now;
+	tcps_iss = xlate <tcpsinfo_t> (T->tcp_whole).tcps_iss;
 	tcps_suna = xlate <tcpsinfo_t> (T->tcp_whole).tcps_suna;
 	tcps_smax = xlate <tcpsinfo_t> (T->tcp_whole).tcps_smax;
 	tcps_snxt = xlate <tcpsinfo_t> (T->tcp_whole).tcps_snxt;
@@ -183,6 +187,8 @@ translator tcpsinfo_t < dtrace_tcp_t *T > {
 	tcps_rcv_ws = xlate <tcpsinfo_t> (T->tcp_whole).tcps_rcv_ws;
 	tcps_cwnd = xlate <tcpsinfo_t> (T->tcp_whole).tcps_cwnd;
 	tcps_cwnd_ssthresh = xlate <tcpsinfo_t> (T->tcp_whole).tcps_cwnd_ssthresh;
+	tcps_sack_fack = xlate <tcpsinfo_t> (T->tcp_whole).tcps_sack_fack;
+	tcps_sack_snxt = xlate <tcpsinfo_t> (T->tcp_whole).tcps_sack_snxt;
 	tcps_rto = T->tcp_rto;
 	tcps_mss = xlate <tcpsinfo_t> (T->tcp_whole).tcps_mss;
 	tcps_retransmit = T->tcp_resends;

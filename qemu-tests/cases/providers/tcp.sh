@@ -16,8 +16,8 @@ tcp:::send, tcp:::receive
 }
 tcp:::send /args[4]->tcp_sport == 4321 && args[2]->ip_plength > args[4]->tcp_offset/ { printf("the server sent data\n"); }
 tcp:::send /args[4]->tcp_sport == 4323 && args[2]->ip_plength > args[4]->tcp_offset/ {
-	printf("client's data: next %d, end %d\n", args[3]->tcps_snxt == args[4]->tcp_seq,
-	    args[3]->tcps_smax == args[4]->tcp_seq);
+	printf("client's data: next %d, end %d, not known %d\n", args[3]->tcps_snxt == args[4]->tcp_seq,
+	    args[3]->tcps_smax == args[4]->tcp_seq, args[3]->tcps_iss + args[3]->tcps_sack_fack + args[3]->tcps_sack_snxt);
 }
 tcp:::receive /args[4]->tcp_dport == 4321 && args[2]->ip_plength > args[4]->tcp_offset/ {
 	printf("data: window %d, next %d, socket %d\n", args[4]->tcp_window > 0,
