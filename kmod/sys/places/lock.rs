@@ -116,13 +116,16 @@ pub const MUTEX_MAYBE: At = At::Returns(&[
     c"mutex_lock_killable",
     c"mutex_lock_interruptible_nested",
     c"_mutex_lock_killable",
+    // A w/w mutex is a mutex with more behind it.
+    c"ww_mutex_lock",
+    c"ww_mutex_lock_interruptible",
 ]);
 
 /// The same, where the value tells which (0: not taken).
 pub const MUTEX_TRIED: At = At::Returns(&[c"mutex_trylock", c"_mutex_trylock_nest_lock"]);
 
-/// A mutex is given up.
-pub const MUTEX_GIVEN: At = At::Entries(&[c"mutex_unlock"]);
+/// A mutex is given up. What gives up a w/w mutex has that within.
+pub const MUTEX_GIVEN: At = At::NestedEntry([c"ww_mutex_unlock", c"mutex_unlock"]);
 
 /// An `rt_mutex` has been taken.
 pub const RT_TAKEN: At = At::Returns(&[

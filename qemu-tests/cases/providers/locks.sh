@@ -11,19 +11,19 @@ cat >/tmp/locks.d <<D
 #pragma D option quiet
 inline uintptr_t base = ${base}ul;
 lockstat:::adaptive-acquire, lockstat:::adaptive-release, lockstat:::rt-acquire, lockstat:::rt-release, lockstat:::rw-downgrade
-/arg0 - base < 5 * 256/ { @once[probename, (arg0 - base) / 256] = count(); }
+/arg0 - base < 6 * 256/ { @once[probename, (arg0 - base) / 256] = count(); }
 lockstat:::rw-acquire, lockstat:::rw-release
-/arg0 - base < 5 * 256/ { @modes[probename, (arg0 - base) / 256, args[1]] = count(); }
+/arg0 - base < 6 * 256/ { @modes[probename, (arg0 - base) / 256, args[1]] = count(); }
 lockstat:::adaptive-acquire-error
-/arg0 - base < 5 * 256/ { @errors[probename, (arg0 - base) / 256, args[1]] = count(); }
+/arg0 - base < 6 * 256/ { @errors[probename, (arg0 - base) / 256, args[1]] = count(); }
 lockstat:::adaptive-block, lockstat:::rt-block
-/arg0 - base < 5 * 256 && args[1] >= 20000000/ { @blocks[probename, (arg0 - base) / 256] = count(); }
+/arg0 - base < 6 * 256 && args[1] >= 20000000/ { @blocks[probename, (arg0 - base) / 256] = count(); }
 lockstat:::rw-block
-/arg0 - base < 5 * 256 && args[1] >= 20000000/ { @rwblocks[probename, (arg0 - base) / 256, args[2]] = count(); }
+/arg0 - base < 6 * 256 && args[1] >= 20000000/ { @rwblocks[probename, (arg0 - base) / 256, args[2]] = count(); }
 lockstat:::rw-spin
-/arg0 - base < 5 * 256/ { @rwspins[probename, (arg0 - base) / 256, args[2]] = count(); }
+/arg0 - base < 6 * 256/ { @rwspins[probename, (arg0 - base) / 256, args[2]] = count(); }
 lockstat:::adaptive-spin
-/arg0 - base < 5 * 256/ { @spins[probename, (arg0 - base) / 256] = count(); }
+/arg0 - base < 6 * 256/ { @spins[probename, (arg0 - base) / 256] = count(); }
 /* The others have spinlocks within. */
 lockstat:::spin-acquire, lockstat:::spin-release /arg0 == base + 3 * 256/ { @once[probename, (arg0 - base) / 256] = count(); }
 lockstat:::spin-spin /arg0 == base + 3 * 256/ { @spins[probename, (arg0 - base) / 256] = count(); }

@@ -24,6 +24,7 @@
 #include <linux/spinlock.h>
 #include <linux/stacktrace.h>
 #include <linux/string.h>
+#include <linux/ww_mutex.h>
 
 #define ROOM __aligned(256)
 
@@ -33,7 +34,10 @@ static struct {
 	struct rw_semaphore semaphore ROOM;
 	spinlock_t spinlock ROOM;
 	rwlock_t rwlock ROOM;
+	struct ww_mutex ww_mutex ROOM;
 } locks;
+
+static DEFINE_WW_CLASS(locks_class);
 
 /* How long a thread waits that sleeps, at least. */
 #define WAIT_MS 20
@@ -161,6 +165,22 @@ static void mutexes(void)
 			other_end(&other, task);
 		mutex_unlock(&locks.mutex);
 	}
+}
+
+/* With a context, which refuses to take it twice, and without one. */
+static void ww_mutexes(void)
+{
+	struct ww_acquire_ctx context;
+
+	ww_acquire_init(&context, &locks_class);
+	if (!ww_mutex_lock(&locks.ww_mutex, &context)) {
+		if (ww_mutex_lock_interruptible(&locks.ww_mutex, &context) != -EALREADY)
+			pr_err("a w/w mutex was taken twice\n");
+		ww_mutex_unlock(&locks.ww_mutex);
+	}
+	ww_acquire_fini(&context);
+	if (!ww_mutex_lock_interruptible(&locks.ww_mutex, NULL))
+		ww_mutex_unlock(&locks.ww_mutex);
 }
 
 static void take_rt_mutex(void)
@@ -293,6 +313,7 @@ static int locks_run(const char *value, const struct kernel_param *param)
 	if (num_online_cpus() < 2)
 		return -ENODEV;
 	mutexes();
+	ww_mutexes();
 	rt_mutexes();
 	semaphores();
 	spins(use_spinlock, take_spinlock, give_spinlock, spinlock_waits);
@@ -313,6 +334,7 @@ static int __init locks_init(void)
 	init_rwsem(&locks.semaphore);
 	spin_lock_init(&locks.spinlock);
 	rwlock_init(&locks.rwlock);
+	ww_mutex_init(&locks.ww_mutex, &locks_class);
 	base = (unsigned long)&locks;
 	return 0;
 }
