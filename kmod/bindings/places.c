@@ -10,6 +10,8 @@
 #include <linux/sched/signal.h>
 #include <linux/signal.h>
 #include <linux/smp.h>
+#include <asm/processor.h>
+#include <asm/vsyscall.h>
 #include <uapi/linux/sched/types.h>
 
 #include "places.h"
@@ -61,6 +63,12 @@ uintptr_t dtrace_signal_handler(const struct k_sigaction *action)
 int dtrace_this_cpu(void)
 {
 	return smp_processor_id();
+}
+
+/* As the kernel tells them apart when such an address faults. Programs have the page of vsyscalls, though it is far above. */
+bool dtrace_kernel_address(unsigned long addr)
+{
+	return addr >= TASK_SIZE_MAX && (addr & PAGE_MASK) != VSYSCALL_ADDR;
 }
 
 int dtrace_prio(const struct task_struct *task)

@@ -36,6 +36,9 @@ uintptr_t dtrace_signal_handler(const struct k_sigaction *action);
 /* CPUs */
 int dtrace_this_cpu(void);
 
+/* Memory */
+bool dtrace_kernel_address(unsigned long addr);
+
 /* Priorities: what a change makes of a task's; its present one if the change makes no difference */
 int dtrace_prio(const struct task_struct *task);
 int dtrace_prio_of_nice(const struct task_struct *task, long nice);

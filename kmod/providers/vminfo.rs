@@ -46,9 +46,7 @@ static SOURCES: [Source; 9] = [
         p.fire(ANONPGOUT, &[1])
     }),
     Source::new(statistics::FAULT, &[AS_FAULT], |p| p.fire(AS_FAULT, &[1])),
-    Source::new(statistics::KERNEL_FAULT, &[KERNEL_ASFLT], |p| {
-        p.fire(KERNEL_ASFLT, &[1])
-    }),
+    Source::new(statistics::KERNEL_FAULT, &[KERNEL_ASFLT], kernel_fault),
     Source::new(statistics::FAULT_DONE, &[MAJ_FAULT], fault_done),
     Source::new(statistics::RECLAIM, &[PGRRUN], |p| p.fire(PGRRUN, &[1])),
     Source::new(statistics::PROTECTION_FAULT, &[PROT_FAULT], |p| {
@@ -68,6 +66,12 @@ static VMINFO: Definition = Definition {
 /// Registers the provider and creates its probes.
 pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
     register_events(framework, &VMINFO)
+}
+
+fn kernel_fault(passage: &Passage<'_>) {
+    if statistics::is_own(passage.call) {
+        passage.fire(KERNEL_ASFLT, &[1]);
+    }
 }
 
 fn fault_done(passage: &Passage<'_>) {

@@ -95,8 +95,15 @@ pub fn was_major(call: &Call<'_>) -> bool {
     call.word(0) & u64::from(bindings::vm_fault_reason_VM_FAULT_MAJOR) != 0
 }
 
-/// The kernel itself faults.
+/// The kernel itself faults, on its own memory or on a program's.
 pub const KERNEL_FAULT: At = At::Tracepoint("page_fault_kernel");
+
+/// Whether on its own.
+#[inline]
+pub fn is_own(call: &Call<'_>) -> bool {
+    // SAFETY: The address is looked at as a number.
+    unsafe { bindings::dtrace_kernel_address(call.word(0)) }
+}
 
 /// A page that is shared or protected is written to.
 pub const PROTECTION_FAULT: At = At::Entries(&[c"do_wp_page"]);

@@ -30,4 +30,13 @@ echo "$fresh" >/tmp/fresh.py
 [ "$(count vminfo zfod 'python3 /tmp/fresh.py')" -ge 100 ] && echo zfod
 [ "$(count vminfo as_fault 'python3 /tmp/fresh.py')" -ge 100 ] && echo as_fault
 [ "$(count vminfo prot_fault 'proc-events')" -gt 0 ] && echo prot_fault
-[ "$(count vminfo kernel_asflt 'dd if=/dev/zero of=/dev/null bs=1M count=1 status=none')" -gt 0 ] && echo kernel_asflt
+# The kernel's own memory, by an event that reads where there is none; not what it copies to a program.
+t=/sys/kernel/tracing
+mountpoint -q $t || mount -t tracefs none $t
+echo 'p:case/reads vfs_read nothing=@0xffffffff00000000:u64' >$t/kprobe_events
+echo 1 >$t/events/case/reads/enable
+[ "$(count vminfo kernel_asflt 'dd if=/proc/version of=/dev/null status=none')" -gt 0 ] && echo kernel_asflt
+echo 0 >$t/events/case/reads/enable
+echo >$t/kprobe_events
+copies=$(count vminfo kernel_asflt 'dd if=/dev/zero of=/dev/null bs=1M count=1 status=none')
+echo "kernel_asflt of copies: ${copies:-none}"
