@@ -40,14 +40,13 @@ static PROBES: [Event; 9] = [
     Event::new("zfod", &GROWTH),
 ];
 
-static SOURCES: [Source; 9] = [
+static SOURCES: [Source; 8] = [
     Source::new(statistics::SWAP_IN, &[ANONPGIN], |p| p.fire(ANONPGIN, &[1])),
     Source::new(statistics::SWAP_OUT, &[ANONPGOUT], |p| {
         p.fire(ANONPGOUT, &[1])
     }),
-    Source::new(statistics::FAULT, &[AS_FAULT], |p| p.fire(AS_FAULT, &[1])),
     Source::new(statistics::KERNEL_FAULT, &[KERNEL_ASFLT], kernel_fault),
-    Source::new(statistics::FAULT_DONE, &[MAJ_FAULT], fault_done),
+    Source::new(statistics::FAULT_DONE, &[AS_FAULT, MAJ_FAULT], fault_done),
     Source::new(statistics::RECLAIM, &[PGRRUN], |p| p.fire(PGRRUN, &[1])),
     Source::new(statistics::PROTECTION_FAULT, &[PROT_FAULT], |p| {
         p.fire(PROT_FAULT, &[1])
@@ -75,6 +74,9 @@ fn kernel_fault(passage: &Passage<'_>) {
 }
 
 fn fault_done(passage: &Passage<'_>) {
+    if !statistics::is_retried(passage.call) {
+        passage.fire(AS_FAULT, &[1]);
+    }
     if statistics::was_major(passage.call) {
         passage.fire(MAJ_FAULT, &[1]);
     }

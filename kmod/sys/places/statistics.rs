@@ -83,11 +83,14 @@ impl Task {
     }
 }
 
-/// A program's access to memory needs the kernel.
-pub const FAULT: At = At::Entries(&[c"handle_mm_fault"]);
-
-/// The kernel has done what it could.
+/// A program's access to memory needed the kernel, which has done what it could.
 pub const FAULT_DONE: At = At::Returns(&[c"handle_mm_fault"]);
+
+/// Whether the access is to be tried once more, which is the same fault again.
+#[inline]
+pub fn is_retried(call: &Call<'_>) -> bool {
+    call.word(0) & u64::from(bindings::vm_fault_reason_VM_FAULT_RETRY) != 0
+}
 
 /// Whether it had to read from a device.
 #[inline]

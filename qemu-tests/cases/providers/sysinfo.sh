@@ -29,6 +29,12 @@ for n in range(0, 409600, 4096): m[n] = 1'
 echo "$fresh" >/tmp/fresh.py
 [ "$(count vminfo zfod 'python3 /tmp/fresh.py')" -ge 100 ] && echo zfod
 [ "$(count vminfo as_fault 'python3 /tmp/fresh.py')" -ge 100 ] && echo as_fault
+# Each fault once, how often ever it is tried: what is to be read is waited for without the locks, and tried again.
+echo 1 >/proc/sys/vm/drop_caches
+dtrace -qn 'fbt::handle_mm_fault:return /pid == $target && arg1 & 0x400/ { tried++; }
+	fbt::handle_mm_fault:return /pid == $target && !(arg1 & 0x400)/ { ended++; }
+	vminfo:::as_fault /pid == $target/ { faults += arg0; }
+	END { printf("faults that were tried again: %d, as_fault is of ends: %d\n", tried > 0, faults == ended); }' -c 'python3 -c pass' | sed '/^$/d'
 [ "$(count vminfo prot_fault 'proc-events')" -gt 0 ] && echo prot_fault
 # The kernel's own memory, by an event that reads where there is none; not what it copies to a program.
 t=/sys/kernel/tracing
