@@ -5,6 +5,7 @@
 
 #include <linux/err.h>
 #include <linux/fs.h>
+#include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/sched/prio.h>
 #include <linux/sched/signal.h>
@@ -63,6 +64,12 @@ uintptr_t dtrace_signal_handler(const struct k_sigaction *action)
 int dtrace_this_cpu(void)
 {
 	return smp_processor_id();
+}
+
+/* Somebody has the folio. */
+u64 dtrace_folio_pages(const struct folio *folio)
+{
+	return folio_nr_pages(folio);
 }
 
 /* As the kernel tells them apart when such an address faults. Programs have the page of vsyscalls, though it is far above. */

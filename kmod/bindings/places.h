@@ -14,6 +14,7 @@ struct bio;
 struct block_device;
 struct dentry;
 struct filename;
+struct folio;
 struct inode;
 struct kernel_siginfo;
 struct k_sigaction;
@@ -37,6 +38,7 @@ uintptr_t dtrace_signal_handler(const struct k_sigaction *action);
 int dtrace_this_cpu(void);
 
 /* Memory */
+u64 dtrace_folio_pages(const struct folio *folio);
 bool dtrace_kernel_address(unsigned long addr);
 
 /* Priorities: what a change makes of a task's; its present one if the change makes no difference */

@@ -40,11 +40,9 @@ static PROBES: [Event; 9] = [
     Event::new("zfod", &GROWTH),
 ];
 
-static SOURCES: [Source; 8] = [
-    Source::new(statistics::SWAP_IN, &[ANONPGIN], |p| p.fire(ANONPGIN, &[1])),
-    Source::new(statistics::SWAP_OUT, &[ANONPGOUT], |p| {
-        p.fire(ANONPGOUT, &[1])
-    }),
+static SOURCES: [Source; 9] = [
+    Source::new(statistics::SWAP_IN, &[ANONPGIN], |p| pages(p, ANONPGIN)),
+    Source::new(statistics::SWAP_OUT, &[ANONPGOUT], |p| pages(p, ANONPGOUT)),
     Source::new(statistics::KERNEL_FAULT, &[KERNEL_ASFLT], kernel_fault),
     Source::new(statistics::FAULT_DONE, &[AS_FAULT, MAJ_FAULT], fault_done),
     Source::new(statistics::RECLAIM, &[PGRRUN], |p| p.fire(PGRRUN, &[1])),
@@ -53,6 +51,7 @@ static SOURCES: [Source; 8] = [
     }),
     Source::new(statistics::SCAN, &[SCAN], scan),
     Source::new(statistics::ZERO_FILL, &[ZFOD], |p| p.fire(ZFOD, &[1])),
+    Source::new(statistics::ZERO_FILL_HUGE, &[ZFOD], |p| pages(p, ZFOD)),
 ];
 
 static VMINFO: Definition = Definition {
@@ -65,6 +64,10 @@ static VMINFO: Definition = Definition {
 /// Registers the provider and creates its probes.
 pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
     register_events(framework, &VMINFO)
+}
+
+fn pages(passage: &Passage<'_>, probe: usize) {
+    passage.fire(probe, &[statistics::pages(passage.call)]);
 }
 
 fn kernel_fault(passage: &Passage<'_>) {

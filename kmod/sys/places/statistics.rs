@@ -111,13 +111,23 @@ pub fn is_own(call: &Call<'_>) -> bool {
 /// A page that is shared or protected is written to.
 pub const PROTECTION_FAULT: At = At::Entries(&[c"do_wp_page"]);
 
+/// As many pages as can be mapped at once, which are of no file, are there for the first time.
+pub const ZERO_FILL_HUGE: At = At::Entries(&[c"map_anon_folio_pmd_pf"]);
+
+/// How many pages a place is about that passes a folio first.
+#[inline]
+pub fn pages(call: &Call<'_>) -> u64 {
+    // SAFETY: The folio is alive, for the place that passes it is at work on it.
+    unsafe { bindings::dtrace_folio_pages(call.word(0) as *const _) }
+}
+
 /// A page of no file is needed for the first time, or, where that is inlined, is there.
 pub const ZERO_FILL: At = At::Entry(&[c"do_anonymous_page", c"map_anon_folio_pte_pf"]);
 
-/// A page is read from swap.
+/// Pages are read from swap.
 pub const SWAP_IN: At = At::Entries(&[c"swap_read_folio"]);
 
-/// A page is written to swap.
+/// Pages are written to swap.
 pub const SWAP_OUT: At = At::Entries(&[c"__swap_writepage"]);
 
 /// The pages that are least used are looked at.

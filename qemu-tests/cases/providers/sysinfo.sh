@@ -28,6 +28,14 @@ fresh='import mmap; m = mmap.mmap(-1, 409600, flags=mmap.MAP_PRIVATE | mmap.MAP_
 for n in range(0, 409600, 4096): m[n] = 1'
 echo "$fresh" >/tmp/fresh.py
 [ "$(count vminfo zfod 'python3 /tmp/fresh.py')" -ge 100 ] && echo zfod
+# In pages that are mapped many at once, too.
+cat >/tmp/huge.py <<'P'
+import mmap
+m = mmap.mmap(-1, 8 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+m.madvise(mmap.MADV_HUGEPAGE)
+for n in range(0, 8 << 20, 4096): m[n] = 1
+P
+[ "$(count vminfo zfod 'python3 /tmp/huge.py')" -ge 2048 ] && echo 'zfod of huge pages'
 [ "$(count vminfo as_fault 'python3 /tmp/fresh.py')" -ge 100 ] && echo as_fault
 # Each fault once, how often ever it is tried: what is to be read is waited for without the locks, and tried again.
 echo 1 >/proc/sys/vm/drop_caches
