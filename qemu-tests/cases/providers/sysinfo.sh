@@ -9,6 +9,10 @@ copy='dd if=/dev/zero of=/dev/null bs=1000 count=50 status=none'
 [ "$(count sysinfo syswrite "$copy")" -ge 50 ] && echo syswrite
 [ "$(count sysinfo readch "$copy")" -ge 50000 ] && echo readch
 count sysinfo writech "$copy"
+# The calls of 32-bit programs count as well: five of each kind, of 1000 bytes.
+dtrace -qn 'syscall::getppid:return /pid == $target/ { calls++; }
+	sysinfo:::sysread, sysinfo:::syswrite, sysinfo:::readch, sysinfo:::writech /pid == $target && calls == 1/ { @[probename] = sum(arg0); }
+	END { printa("32 bits: %s %@d\n", @); }' -c ia32-transfers | sed '/^$/d' | sort
 [ "$(count sysinfo namei 'cat /etc/passwd /etc/passwd /etc/passwd' | tail -1)" -ge 3 ] && echo namei
 [ "$(count sysinfo sysexec 'sh -c "exec /bin/true"')" -ge 1 ] && echo sysexec
 count sysinfo sysfork 'proc-events'
