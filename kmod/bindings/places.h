@@ -75,13 +75,14 @@ struct dtrace_io {
 #define DTRACE_IO_DIRECT 0x20
 #define DTRACE_IO_ERROR 0x4
 
-void dtrace_io_of_bio(const struct bio *bio, int error, struct dtrace_io *io);
+void dtrace_io_of_bio(const struct bio *bio, unsigned int bytes, int error, struct dtrace_io *io);
 void dtrace_io_of_nfs(const struct nfs_pgio_header *hdr, struct dtrace_io *io);
 void dtrace_io_end_nfs(const struct nfs_pgio_header *hdr, const struct rpc_task *task, struct dtrace_io *io);
 bool dtrace_bio_becomes_request(const struct bio *bio);
 const struct bio *dtrace_request_bio(const struct request *rq);
+bool dtrace_request_goes_on(const struct request *rq);
 const struct bio *dtrace_bio_next(const struct bio *bio);
-u64 dtrace_bio_bytes(const struct bio *bio);
+u32 dtrace_bio_bytes(const struct bio *bio);
 int dtrace_bio_error(const struct bio *bio);
 int dtrace_block_errno(u8 status);
 

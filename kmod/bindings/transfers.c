@@ -52,24 +52,34 @@ static void dtrace_io_folio(struct dtrace_io *io, struct folio *folio)
 }
 
 /*
- * Where a bio lies, or lay: a driver that works on the bio itself, without requests, has counted it down to nothing.
- * Then its pages say how much it was.
+ * Where a bio lies, or lay, when it has been counted down to nothing: what is done at once leaves the rest of the count alone, what is done
+ * bit by bit, as by a driver that works on the bio itself, moves it along the pages. `bytes` is how much it was; or it is 0, and its
+ * pages say so, unless the bio has those of another.
  */
-static struct bvec_iter dtrace_bio_extent(const struct bio *bio)
+static struct bvec_iter dtrace_bio_extent(const struct bio *bio, unsigned int bytes)
 {
 	struct bvec_iter extent = bio->bi_iter;
-	unsigned int i, bytes = 0;
+	unsigned int i, gone = 0;
 
-	if (extent.bi_size)
+	if (extent.bi_size || !bio->bi_io_vec)
 		return extent;
-	for (i = 0; i < bio->bi_vcnt; i++)
+	/* As if all were left, which the place in the current page is to be read with. */
+	extent.bi_size = bytes ? bytes : UINT_MAX;
+	if (bytes)
+		return extent;
+	for (i = 0; i < bio->bi_vcnt; i++) {
 		bytes += bio->bi_io_vec[i].bv_len;
-	return (struct bvec_iter) { .bi_sector = extent.bi_sector - (bytes >> SECTOR_SHIFT), .bi_size = bytes };
+		if (i < extent.bi_idx)
+			gone += bio->bi_io_vec[i].bv_len;
+		else if (i == extent.bi_idx)
+			gone += bio->bi_io_vec[i].bv_len - mp_bvec_iter_len(bio->bi_io_vec, extent);
+	}
+	return (struct bvec_iter) { .bi_sector = extent.bi_sector - (gone >> SECTOR_SHIFT), .bi_size = bytes };
 }
 
-void dtrace_io_of_bio(const struct bio *bio, int error, struct dtrace_io *io)
+void dtrace_io_of_bio(const struct bio *bio, unsigned int bytes, int error, struct dtrace_io *io)
 {
-	struct bvec_iter extent = dtrace_bio_extent(bio);
+	struct bvec_iter extent = dtrace_bio_extent(bio, bytes);
 
 	*io = (struct dtrace_io) {
 		.bio = bio,
@@ -140,12 +150,21 @@ const struct bio *dtrace_request_bio(const struct request *rq)
 	return blk_rq_is_passthrough((struct request *)rq) ? NULL : rq->bio;
 }
 
+/*
+ * Whether a request, with a bio, is to be told of again: it is at work for a write that comes with a flush of the device's cache, and
+ * ends only when all of that is done.
+ */
+bool dtrace_request_goes_on(const struct request *rq)
+{
+	return rq->rq_flags & RQF_FLUSH_SEQ;
+}
+
 const struct bio *dtrace_bio_next(const struct bio *bio)
 {
 	return bio->bi_next;
 }
 
-u64 dtrace_bio_bytes(const struct bio *bio)
+u32 dtrace_bio_bytes(const struct bio *bio)
 {
 	return bio->bi_iter.bi_size;
 }

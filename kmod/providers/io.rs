@@ -5,7 +5,8 @@
 //!
 //! `start` fires in the task that hands a transfer to the block layer, which is a thread of the kernel for what is written back
 //! later; `done` fires wherever the device's interrupt comes. Both name the same blocks, so that `args[0]->b_edev` and
-//! `args[0]->b_blkno` tell which `done` belongs to which `start`. On a stack of devices every layer has its own.
+//! `args[0]->b_blkno` tell which `done` belongs to which `start`. On a stack of devices every layer has its own. A write that is to be
+//! flushed from its device's cache is done when that is.
 //!
 //! `wait-start` and `wait-done` are of a task that hands over a transfer and waits for just that. Who waits for a page of the
 //! cache, or for a buffer, waits for whatever fills it, and the kernel does not say which transfer that is.
@@ -16,6 +17,7 @@
 //! Of the file that a transfer is for the name is known where its pages are the file's, so not of direct transfers.
 
 use super::event::{register as register_events, Arg, Definition, Event, Passage, Source};
+use super::pending::Pending;
 use crate::framework::{Framework, Registration};
 use crate::sys::places::io;
 use kernel::prelude::*;
@@ -62,7 +64,7 @@ static IO: Definition = Definition {
     name: "io",
     probes: &PROBES,
     sources: &SOURCES,
-    begin: || {},
+    begin: || WRITTEN.clear(),
 };
 
 /// Registers the provider and creates its probes.
@@ -80,8 +82,16 @@ fn requested(passage: &Passage<'_>) {
     passage.fire(START, &[io::requested(passage.call).addr()]);
 }
 
+/// The transfers that have been written but not flushed: by their bios, how many bytes.
+static WRITTEN: Pending<512> = Pending::new();
+
 fn request_done(passage: &Passage<'_>) {
-    io::request_done(passage.call, |transfer| {
+    if let Some((bio, bytes)) = io::request_goes_on(passage.call) {
+        WRITTEN.begin(bio, u64::from(bytes));
+        return;
+    }
+    let written = |bio| Some(WRITTEN.end(bio)? as u32);
+    io::request_done(passage.call, written, |transfer| {
         passage.fire(DONE, &[transfer.addr()]);
     });
 }

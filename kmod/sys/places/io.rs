@@ -8,7 +8,8 @@
 //! take a bio as it is.
 //!
 //! A bio counts down what is left of it, so that where it lay must be read before the end: the end of a request is told
-//! before its bios are touched.
+//! before its bios are touched. Only where the block layer itself flushes the device's cache for a write, is it told twice: when the
+//! data are written, and, with a bio that has been counted down, when the flush is done. The transfer ends with the second.
 //!
 //! NFS asks its server for a range of a file at a time, and tells of every answer with which it gets on. Where one is
 //! short, and not for the file's end, it asks again without telling.
@@ -29,8 +30,14 @@ impl Transfer {
 
     #[inline]
     fn of_bio(bio: *const bindings::bio, error: i32) -> Self {
+        Self::of_counted_bio(bio, 0, error)
+    }
+
+    /// The transfer of a bio that was of `bytes` bytes, if it has been counted down; 0: that is not known.
+    #[inline]
+    fn of_counted_bio(bio: *const bindings::bio, bytes: u32, error: i32) -> Self {
         // SAFETY: The bio is alive, for the place that passes it is at work on it.
-        Self::told(|io| unsafe { bindings::dtrace_io_of_bio(bio, error, io) })
+        Self::told(|io| unsafe { bindings::dtrace_io_of_bio(bio, bytes, error, io) })
     }
 
     /// Its address, as long as it stays.
@@ -68,19 +75,41 @@ pub fn requested(call: &Call<'_>) -> Transfer {
 /// A request, or a part of it, has been carried out.
 pub const REQUEST_DONE: At = At::Tracepoint("block_rq_complete");
 
-/// Calls `f` with each of its transfers that is complete.
+/// The bio of a transfer that goes on, for its data have been written but not flushed, and how many bytes it has.
 #[inline]
-pub fn request_done(call: &Call<'_>, mut f: impl FnMut(&Transfer)) {
-    let mut left = u64::from(call.word(2) as u32);
+pub fn request_goes_on(call: &Call<'_>) -> Option<(u64, u32)> {
+    let request = call.word(0) as *const _;
+    // SAFETY: The request is alive, and so is the bio that hangs at it.
+    unsafe {
+        let bio = bindings::dtrace_request_bio(request);
+        let goes_on = !bio.is_null() && bindings::dtrace_request_goes_on(request);
+        goes_on.then(|| (bio as u64, bindings::dtrace_bio_bytes(bio)))
+    }
+}
+
+/// Calls `f` with each of its transfers that is complete. `written` is asked for the bytes of a bio that went on.
+#[inline]
+pub fn request_done(
+    call: &Call<'_>,
+    mut written: impl FnMut(u64) -> Option<u32>,
+    mut f: impl FnMut(&Transfer),
+) {
+    let mut left = call.word(2) as u32;
     // SAFETY: The request is alive, and so are the bios that hang at it.
     unsafe {
         let error = bindings::dtrace_block_errno(call.word(1) as u8);
         let mut bio = bindings::dtrace_request_bio(call.word(0) as *const _);
         while !bio.is_null() {
-            let Some(rest) = left.checked_sub(bindings::dtrace_bio_bytes(bio)) else {
+            let bytes = bindings::dtrace_bio_bytes(bio);
+            let Some(rest) = left.checked_sub(bytes) else {
                 return;
             };
-            f(&Transfer::of_bio(bio, error));
+            let counted = if bytes == 0 {
+                written(bio as u64)
+            } else {
+                None
+            };
+            f(&Transfer::of_counted_bio(bio, counted.unwrap_or(0), error));
             left = rest;
             bio = bindings::dtrace_bio_next(bio);
         }
