@@ -56,7 +56,7 @@ struct dtrace_io {
 	struct inode *inode;
 	struct dentry *dentry;
 	u64 offset;
-	/* The first sector of 512 bytes on the disk, or in the file of NFS; how many bytes; and how many were not transferred. */
+	/* The first sector of 512 bytes on the device, or in the file of NFS; how many bytes; and how many were not transferred. */
 	u64 sector;
 	u64 bytes;
 	u64 left;

@@ -77,6 +77,19 @@ static struct bvec_iter dtrace_bio_extent(const struct bio *bio, unsigned int by
 	return (struct bvec_iter) { .bi_sector = extent.bi_sector - (gone >> SECTOR_SHIFT), .bi_size = bytes };
 }
 
+/*
+ * What is on a partition the block layer makes a place on the disk, but leaves the bio the partition's: where it is there, which is
+ * what the bio was made with. A flush without data is nowhere, and is left at 0.
+ */
+static sector_t dtrace_bio_sector(const struct bio *bio, sector_t sector)
+{
+	const struct block_device *bdev = bio->bi_bdev;
+
+	if (!bdev || !bio_flagged(bio, BIO_REMAPPED) || sector < bdev->bd_start_sect)
+		return sector;
+	return sector - bdev->bd_start_sect;
+}
+
 void dtrace_io_of_bio(const struct bio *bio, unsigned int bytes, int error, struct dtrace_io *io)
 {
 	struct bvec_iter extent = dtrace_bio_extent(bio, bytes);
@@ -84,7 +97,7 @@ void dtrace_io_of_bio(const struct bio *bio, unsigned int bytes, int error, stru
 	*io = (struct dtrace_io) {
 		.bio = bio,
 		.bdev = bio->bi_bdev,
-		.sector = extent.bi_sector,
+		.sector = dtrace_bio_sector(bio, extent.bi_sector),
 		.bytes = extent.bi_size,
 		/* How much was done before it failed is not known: nothing, then. */
 		.left = error ? extent.bi_size : 0,

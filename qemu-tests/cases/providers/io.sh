@@ -45,5 +45,13 @@ dtrace -qn 'io:::start /args[2]->fi_name == "told"/ {
 io:::done /starts[args[0]->b_edev, args[0]->b_blkno]/ { printf("%s done\n", args[2]->fi_name); }
 END { printa("%@d bytes\n", @); }' -c 'dd if=/dev/zero of=/tmp/mounted/told bs=8k count=1 conv=fsync status=none' | sed '/^$/d' | sort -u
 umount /tmp/mounted
+# A partition, whose blocks count from its own first, whoever tells.
+printf '\0\0\0\0\203\0\0\0\0\10\0\0\0\20\0\0' | dd of=/tmp/disk bs=1 seek=446 conv=notrunc status=none
+printf '\125\252' | dd of=/tmp/disk bs=1 seek=510 conv=notrunc status=none
+losetup -d "$disk"
+losetup -P "$disk" /tmp/disk
+dtrace -qn "io:::start,io:::done,io:::wait-start,io:::wait-done /args[1]->dev_statname == \"${disk#/dev/}p1\"/ {
+		printf(\"%s of partition: block %d bytes %d\n\", probename, args[0]->b_blkno, args[0]->b_bcount); }" \
+	-c "dd if=${disk}p1 of=/dev/null iflag=direct bs=8k skip=3 count=1 status=none" | sed '/^$/d' | sort
 losetup -d "$disk"
 rmmod brd
