@@ -15,6 +15,7 @@
 //! | `@limit: N` | seconds it may take | 30 |
 //! | `@last: WHY` | no other case can run in the machine afterwards | the next one does |
 //! | `@debug: quick` | it belongs to what `make test` runs on the debug kernel | it does not |
+//! | `@debug: never` | the debug kernel has not what it needs | it has |
 
 use std::fs;
 use std::io;
@@ -29,6 +30,17 @@ use crate::session::{Outcome, Work};
 /// Seconds a case may take where it does not say.
 const LIMIT: u64 = 30;
 
+/// What a case is to the debug kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OnDebug {
+    /// One of all.
+    Usual,
+    /// One that every run of the tests runs there.
+    Quick,
+    /// Not to be run: something that it needs is not built there.
+    Never,
+}
+
 /// One case.
 #[derive(Debug)]
 pub struct Case {
@@ -39,8 +51,8 @@ pub struct Case {
     /// How long it may take.
     pub limit: Duration,
     last: bool,
-    /// Whether it belongs to what every run of the tests does on the debug kernel.
-    pub quick: bool,
+    /// What it is to the debug kernel.
+    pub on_debug: OnDebug,
     status: i32,
     stdout: Expected,
     stderr: Option<Expected>,
@@ -73,10 +85,11 @@ impl Case {
         } else {
             None
         };
-        let quick = match header(&source, "debug") {
-            None => false,
-            Some("quick") => true,
-            Some(text) => return Err(fail(format!("@debug: not `quick`: {text}"))),
+        let on_debug = match header(&source, "debug") {
+            None => OnDebug::Usual,
+            Some("quick") => OnDebug::Quick,
+            Some("never") => OnDebug::Never,
+            Some(text) => return Err(fail(format!("@debug: not `quick` or `never`: {text}"))),
         };
         Ok(Self {
             command: command(path, header(&source, "args").unwrap_or("")),
@@ -87,7 +100,7 @@ impl Case {
             stdout: expected("out")?,
             stderr,
             name,
-            quick,
+            on_debug,
         })
     }
 
@@ -204,7 +217,7 @@ mod tests {
             command: String::new(),
             limit: Duration::from_secs(1),
             last: false,
-            quick: false,
+            on_debug: OnDebug::Usual,
             status: 1,
             stdout: Expected::parse("out\n").expect("out"),
             stderr: Some(Expected::parse("err\n").expect("err")),

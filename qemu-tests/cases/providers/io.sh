@@ -17,22 +17,13 @@ disk=$(losetup -f)
 losetup "$disk" /tmp/disk
 dtrace -qn "io:::start,io:::done /args[1]->dev_statname == \"${disk#/dev/}\"/ { $transfers }" \
 	-c "dd if=/dev/zero of=$disk oflag=direct bs=4k seek=5 count=1 status=none" | sort -r
-# Writes that the device cannot do without a flush after them, each cut into two, and empty flushes: of a device, and of one upon it,
-# whose pieces are clones. Each transfer begins once and ends once, where and as large as it began.
+# Writes that the device cannot do without a flush after them, each cut into two, and empty flushes: each transfer begins once and ends
+# once, where and as large as it began.
 most=/sys/block/${disk#/dev/}/queue/max_sectors_kb
 enough=$(cat "$most")
 echo 4 >"$most"
-modprobe dm-mod
-dmsetup create upon --noudevsync --table "0 32768 linear $disk 0"
-for device in "$disk" /dev/dm-0; do
-	dtrace -qn "io:::start,io:::done /args[1]->dev_statname == \"${disk#/dev/}\" && args[0]->b_bcount/ {
-			@[probename, args[0]->b_blkno, args[0]->b_bcount] = count(); }
-		io:::start,io:::done /args[1]->dev_statname == \"${disk#/dev/}\" && !args[0]->b_bcount/ {
-			flushes++; left += probename == \"start\" ? 1 : -1; }
-		END { printf(\"flushes: %d, not done: %d\n\", flushes > 0, left); printa(\"%s of block %d bytes %d: %@d\n\", @); }" \
-		-c "dd if=/dev/zero of=$device oflag=direct,dsync bs=8k seek=5 count=1 conv=fsync status=none" | sed '/^$/d' | sort
-done
-dmsetup remove --noudevsync upon
+. ./io-flushes
+flushes "$disk" "$disk"
 echo "$enough" >"$most"
 busybox mke2fs "$disk" >/dev/null
 mkdir -p /tmp/mounted

@@ -23,7 +23,7 @@ lockstat:::rw-block
 lockstat:::rw-spin
 /arg0 - base < 6 * 256/ { @rwspins[probename, (arg0 - base) / 256, args[2]] = count(); }
 lockstat:::adaptive-spin
-/arg0 - base < 6 * 256/ { @spins[probename, (arg0 - base) / 256] = count(); }
+/arg0 - base < 5 * 256/ { @spins[probename, (arg0 - base) / 256] = count(); }
 /* The others have spinlocks within. */
 lockstat:::spin-acquire, lockstat:::spin-release /arg0 == base + 3 * 256/ { @once[probename, (arg0 - base) / 256] = count(); }
 lockstat:::spin-spin /arg0 == base + 3 * 256/ { @spins[probename, (arg0 - base) / 256] = count(); }

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use qemu_tests::case::{wanted, Case};
+use qemu_tests::case::{wanted, Case, OnDebug};
 use qemu_tests::ktap;
 use qemu_tests::session::{self, Ending, Work};
 use qemu_tests::vm::Setup;
@@ -51,7 +51,7 @@ fn run() -> Result<(Arguments, Vec<Trial>), String> {
     };
     let cases: Vec<Case> = Case::all(&setup.top.join("qemu-tests/cases"))?
         .into_iter()
-        .filter(|case| case.quick && wanted(&args, &case.name))
+        .filter(|case| case.on_debug == OnDebug::Quick && wanted(&args, &case.name))
         .collect();
     let endings = endings(&setup, &cases).map_err(|e| e.to_string())?;
     let mut endings = endings.into_iter();

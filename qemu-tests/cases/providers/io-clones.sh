@@ -1,0 +1,17 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 60
+# @debug: never
+# Writes to a device upon a disk, which the disk gets as clones and cannot do without a flush: each of its transfers begins once and
+# ends once.
+modprobe -a loop dm-mod
+truncate -s 16M /tmp/disk
+disk=$(losetup -f)
+losetup "$disk" /tmp/disk
+echo 4 >"/sys/block/${disk#/dev/}/queue/max_sectors_kb"
+dmsetup create upon --noudevsync --table "0 32768 linear $disk 0"
+. ./io-flushes
+flushes "$disk" /dev/dm-0
+dmsetup remove --noudevsync upon
+losetup -d "$disk"
