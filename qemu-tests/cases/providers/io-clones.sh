@@ -9,7 +9,6 @@ modprobe -a loop dm-mod
 truncate -s 16M /tmp/disk
 disk=$(losetup -f)
 losetup "$disk" /tmp/disk
-echo 4 >"/sys/block/${disk#/dev/}/queue/max_sectors_kb"
 dmsetup create upon --noudevsync --table "0 32768 linear $disk 0"
 . ./io-flushes
 flushes "$disk" /dev/dm-0

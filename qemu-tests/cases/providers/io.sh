@@ -19,12 +19,8 @@ dtrace -qn "io:::start,io:::done /args[1]->dev_statname == \"${disk#/dev/}\"/ { 
 	-c "dd if=/dev/zero of=$disk oflag=direct bs=4k seek=5 count=1 status=none" | sort -r
 # Writes that the device cannot do without a flush after them, each cut into two, and empty flushes: each transfer begins once and ends
 # once, where and as large as it began.
-most=/sys/block/${disk#/dev/}/queue/max_sectors_kb
-enough=$(cat "$most")
-echo 4 >"$most"
 . ./io-flushes
 flushes "$disk" "$disk"
-echo "$enough" >"$most"
 busybox mke2fs "$disk" >/dev/null
 mkdir -p /tmp/mounted
 mount "$disk" /tmp/mounted
