@@ -19,8 +19,8 @@ use dtrace_uapi::action::{
 
 /// Characters of the longest bar.
 const BAR: u128 = 40;
-/// A bar of UTF-8 ends in some eighths of a character: one to eight.
-const EIGHTHS: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
+/// What a bar of UTF-8 ends in that is no whole number of characters: one to seven eighths.
+const EIGHTHS: [char; 7] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 /// With `aggzoom` the longest bar takes this many hundredths of the column.
 const ZOOM_PERCENT: u128 = 95;
 
