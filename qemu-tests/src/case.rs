@@ -16,6 +16,7 @@
 //! | `@last: WHY` | no other case can run in the machine afterwards | the next one does |
 //! | `@debug: quick` | it belongs to what `make test` runs on the debug kernel | it does not |
 //! | `@debug: never` | the debug kernel has not what it needs | it has |
+//! | `@before: 7.3` | kernels from that version on have not what it needs | all have |
 
 use std::fs;
 use std::io;
@@ -26,6 +27,7 @@ use libtest_mimic::Arguments;
 
 use crate::expect::Expected;
 use crate::session::{Outcome, Work};
+use crate::vm::Setup;
 
 /// Seconds a case may take where it does not say.
 const LIMIT: u64 = 30;
@@ -41,6 +43,9 @@ pub enum OnDebug {
     Never,
 }
 
+/// A kernel's version as far as cases tell them apart: 7.3.4 is `(7, 3)`.
+type Version = (u32, u32);
+
 /// One case.
 #[derive(Debug)]
 pub struct Case {
@@ -53,6 +58,7 @@ pub struct Case {
     last: bool,
     /// What it is to the debug kernel.
     pub on_debug: OnDebug,
+    before: Option<Version>,
     status: i32,
     stdout: Expected,
     stderr: Option<Expected>,
@@ -91,6 +97,12 @@ impl Case {
             Some("never") => OnDebug::Never,
             Some(text) => return Err(fail(format!("@debug: not `quick` or `never`: {text}"))),
         };
+        let before = match header(&source, "before") {
+            None => None,
+            Some(text) => Some(
+                version(text).ok_or_else(|| fail(format!("@before: not a version: {text}")))?,
+            ),
+        };
         Ok(Self {
             command: command(path, header(&source, "args").unwrap_or("")),
             limit: Duration::from_secs(number("limit", LIMIT)?),
@@ -101,6 +113,7 @@ impl Case {
             stderr,
             name,
             on_debug,
+            before,
         })
     }
 
@@ -110,6 +123,19 @@ impl Case {
         find(cases, &mut sources).map_err(|e| format!("{}: {e}", cases.display()))?;
         sources.sort();
         sources.iter().map(|path| Self::read(cases, path)).collect()
+    }
+
+    /// Whether the kernel that is booted has what the case needs.
+    pub fn can_run(&self, setup: &Setup) -> bool {
+        self.has_its_needs(setup.debug, &setup.release)
+    }
+
+    fn has_its_needs(&self, debug: bool, release: &str) -> bool {
+        let in_time = match (self.before, version(release)) {
+            (Some(before), Some(booted)) => booted < before,
+            _ => true,
+        };
+        in_time && !(debug && self.on_debug == OnDebug::Never)
     }
 
     /// What the machine is to do for it.
@@ -176,6 +202,13 @@ fn command(path: &Path, args: &str) -> String {
     }
 }
 
+/// The version that a release begins with.
+fn version(release: &str) -> Option<Version> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    let mut number = || numbers.next()?.parse().ok();
+    Some((number()?, number()?))
+}
+
 /// The text after `@key:` in the source's first lines.
 fn header<'a>(source: &'a str, key: &str) -> Option<&'a str> {
     let key = format!("@{key}:");
@@ -210,18 +243,47 @@ mod tests {
         assert_eq!(header(source, "other"), None);
     }
 
-    #[test]
-    fn outcome_is_checked_in_all_its_parts() {
-        let case = Case {
+    fn case() -> Case {
+        Case {
             name: "area/name".to_owned(),
             command: String::new(),
             limit: Duration::from_secs(1),
             last: false,
             on_debug: OnDebug::Usual,
+            before: None,
             status: 1,
             stdout: Expected::parse("out\n").expect("out"),
             stderr: Some(Expected::parse("err\n").expect("err")),
+        }
+    }
+
+    #[test]
+    fn cases_run_where_the_kernel_has_their_needs() {
+        assert_eq!(version("7.2.12+deb13-amd64"), Some((7, 2)));
+        assert_eq!(version("7"), None);
+        assert_eq!(version("latest"), None);
+
+        let usual = case();
+        assert!(usual.has_its_needs(true, "7.2.12-debug"));
+        let never = Case {
+            on_debug: OnDebug::Never,
+            ..case()
         };
+        assert!(never.has_its_needs(false, "7.2.12+deb13-amd64"));
+        assert!(!never.has_its_needs(true, "7.2.12-debug"));
+        let before = Case {
+            before: Some((7, 3)),
+            ..case()
+        };
+        assert!(before.has_its_needs(false, "7.2.12+deb13-amd64"));
+        assert!(before.has_its_needs(false, "6.19.1"));
+        assert!(!before.has_its_needs(false, "7.3.4+deb13-amd64"));
+        assert!(!before.has_its_needs(false, "7.10.0"));
+    }
+
+    #[test]
+    fn outcome_is_checked_in_all_its_parts() {
+        let case = case();
         let good = || Outcome {
             status: 1,
             stdout: "out\n".to_owned(),

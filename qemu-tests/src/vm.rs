@@ -37,6 +37,8 @@ pub struct Setup {
     pub kernel_build: PathBuf,
     /// The kernel image.
     pub kernel: PathBuf,
+    /// The kernel's release, as `uname -r` tells it.
+    pub release: String,
     /// The module to load, if any.
     pub module: Option<PathBuf>,
     /// How to run it; none is what the machine can do.
@@ -74,6 +76,7 @@ impl Setup {
             top: path("DTRACE_VM_TOP")?,
             cache: path("DTRACE_VM_CACHE")?,
             kernel: path("DTRACE_VM_KERNEL")?,
+            release: path("DTRACE_VM_RELEASE")?.display().to_string(),
             module: module.exists().then_some(module),
             build,
             kernel_build,

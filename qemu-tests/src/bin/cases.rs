@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use qemu_tests::blocks;
-use qemu_tests::case::{wanted, Case, OnDebug};
+use qemu_tests::case::{wanted, Case};
 use qemu_tests::session::Work;
 use qemu_tests::vm::Setup;
 
@@ -36,7 +36,7 @@ fn prepare() -> Result<(Arguments, Vec<Trial>), String> {
     let cases = Case::all(&setup.top.join("qemu-tests/cases"))?;
     let chosen: Vec<Case> = cases
         .into_iter()
-        .filter(|case| !setup.debug || case.on_debug != OnDebug::Never)
+        .filter(|case| case.can_run(&setup))
         .filter(|case| wanted(&args, &case.name))
         .collect();
     let names: Vec<String> = chosen.iter().map(|case| case.name.clone()).collect();

@@ -1,0 +1,20 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 120
+# @before: 7.3
+# What is wanted while all of ftrace is off is not enabled and named; what does without ftrace goes on. (From 7.3 on nobody can turn
+# it off, kernel/trace/ftrace.c: ftrace_enable_sysctl.)
+t=/sys/kernel/tracing
+mountpoint -q $t || mount -t tracefs none $t
+switch=/proc/sys/kernel/ftrace_enabled
+. ./coexist-ours
+rmmod dtrace
+echo 0 >$switch
+insmod "$(cat /run/vm/module)"
+for probe in fbt:vmlinux:vfs_read: syscall:vmlinux:read:entry ip:::send sdt:sched::sched_process_exit; do
+	provider-check run $probe -- $calls 2>&1 | sed 's/^[0-9]* probes, .* errors *//; s/ [1-9][0-9]*$/ some/; /^$/d'
+done
+echo 1 >$switch
+ours $calls
+awk '!/^dtrace_anchor/ { n++ } END { print n + 0 }' $t/enabled_functions
