@@ -12,6 +12,7 @@ use crate::sys::percpu::CpuGuard;
 use crate::sys::task::{irq_level, Current};
 use crate::sys::{clock, control, locks, nofault, paths, stack};
 use core::cell::Cell;
+use dtrace_engine::frames::Frames;
 use dtrace_engine::{
     BadAddr, Dentry, Features, Kobject, Machine, Mount, Place, ProbeName, RwLock, Unplaced,
 };
@@ -112,15 +113,6 @@ impl<'a> KernelMachine<'a> {
             pid => task.start_time() << 22 | u64::from(pid),
         };
         who << 2 | u64::from(irq_level() & 3)
-    }
-
-    fn copy_frames(&self, pcs: &mut [u64]) -> usize {
-        self.frames(pcs.len(), |frames| {
-            for (to, from) in pcs.iter_mut().zip(frames) {
-                *to = *from as u64;
-            }
-            frames.len().min(pcs.len())
-        })
     }
 }
 
@@ -245,9 +237,17 @@ impl Machine for KernelMachine<'_> {
 
     /// The second frame: the user code that called what entered the kernel.
     fn ucaller(&self) -> u64 {
-        let mut pcs = [0; 2];
-        self.ustack(&mut pcs);
-        pcs[1]
+        let (mut depth, mut second) = (0u32, 0);
+        if let Some(regs) = self.task().user_regs() {
+            stack::user(regs, |pc| {
+                depth = depth.saturating_add(1);
+                if depth == 2 {
+                    second = pc;
+                }
+                depth < 2
+            });
+        }
+        second
     }
 
     fn stackdepth(&self) -> u32 {
@@ -265,24 +265,16 @@ impl Machine for KernelMachine<'_> {
         depth
     }
 
-    fn stack(&self, pcs: &mut [u64]) -> usize {
-        self.copy_frames(pcs)
+    fn stack(&self, frames: &mut Frames<'_>) {
+        self.frames(frames.room(), |walked| {
+            walked.iter().all(|pc| frames.put(*pc as u64));
+        });
     }
 
-    fn ustack(&self, pcs: &mut [u64]) -> usize {
-        let Some(regs) = self.task().user_regs() else {
-            return 0;
-        };
-        let mut n = 0usize;
-        stack::user(regs, |pc| match pcs.get_mut(n) {
-            Some(slot) => {
-                *slot = pc;
-                n = n.saturating_add(1);
-                true
-            }
-            None => false,
-        });
-        n
+    fn ustack(&self, frames: &mut Frames<'_>) {
+        if let Some(regs) = self.task().user_regs() {
+            stack::user(regs, |pc| frames.put(pc));
+        }
     }
 
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {

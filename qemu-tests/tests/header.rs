@@ -172,6 +172,14 @@ fn structures_have_the_same_layout() {
             flags,
             ty
         ),
+        layout!(
+            "struct dtrace_stackhead",
+            types::StackHead,
+            depth,
+            is_user,
+            pid,
+            strsz
+        ),
         layout!("struct dof_hdr", dof::Hdr, ident, loadsz),
         layout!("struct dof_sec", dof::Sec, size),
         layout!("struct dof_probedesc", dof::ProbeDesc, strtab, provider),

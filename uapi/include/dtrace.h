@@ -80,6 +80,11 @@
 #define DTRACE_SPECSIZE_DEFAULT (32 << 10)
 
 /*
+ Most frames of a stack.
+ */
+#define DTRACE_FRAMES_MAX 1024
+
+/*
  `stackframes` and `ustackframes` unless set.
  */
 #define DTRACE_STACKFRAMES_DEFAULT 20
@@ -372,6 +377,29 @@ struct dtrace_difvar {
    The variable's type.
    */
   struct dtrace_diftype ty;
+};
+
+/*
+ The beginning of a stack that is a value of D's (`dt_stack_t`); the addresses follow, 8 bytes each and innermost first, with
+ zeros behind the last.
+ */
+struct dtrace_stackhead {
+  /*
+   Addresses that mean something.
+   */
+  uint32_t depth;
+  /*
+   1 for the stack of a process, 0 for the kernel's.
+   */
+  uint32_t is_user;
+  /*
+   The process whose stack it is, 0 for the kernel's.
+   */
+  uint32_t pid;
+  /*
+   What the program asked of `ustack()` for strings, bytes; no strings are kept.
+   */
+  uint32_t strsz;
 };
 
 /*
@@ -1254,6 +1282,15 @@ enum dif_subr {
    `index out of bounds`: `void *(int64_t)`: always a fault, whose value is the index.
    */
   DIF_SUBR_OUTSIDE = 204,
+  /*
+   `stack as a value`: `dt_stack_t(uint32_t)`, of that many frames: a `StackHead` and the
+   frames, in scratch memory.
+   */
+  DIF_SUBR_STACK = 205,
+  /*
+   `user stack as a value`: `dt_stack_t(uint32_t, uint32_t)`, the same; the second is its `strsz`.
+   */
+  DIF_SUBR_USTACK = 206,
   /*
    `long double +`: `long double(long double, long double)`.
    */

@@ -44,6 +44,8 @@ pub const fn buffer_room(bufsize: u64) -> u64 {
 pub const NSPEC_DEFAULT: u64 = 1;
 /// `specsize` unless set, bytes.
 pub const SPECSIZE_DEFAULT: u64 = 32 << 10;
+/// Most frames of a stack.
+pub const FRAMES_MAX: u32 = 1024;
 /// `stackframes` and `ustackframes` unless set.
 pub const STACKFRAMES_DEFAULT: u64 = 20;
 /// `jstackframes` unless set.

@@ -137,6 +137,11 @@ pub enum Subr {
     Strip = 203,
     /// `index out of bounds`: `void *(int64_t)`: always a fault, whose value is the index.
     Outside = 204,
+    /// `stack as a value`: `dt_stack_t(uint32_t)`, of that many frames: a [`StackHead`](crate::types::StackHead) and the
+    /// frames, in scratch memory.
+    Stack = 205,
+    /// `user stack as a value`: `dt_stack_t(uint32_t, uint32_t)`, the same; the second is its `strsz`.
+    Ustack = 206,
     /// `long double +`: `long double(long double, long double)`.
     LdAdd = 220,
     /// `long double -`: `long double(long double, long double)`.
@@ -225,6 +230,8 @@ pub const NAMES: &[(Subr, &str)] = &[
     (Subr::Uuidstr, "uuidstr"),
     (Subr::Strip, "strip"),
     (Subr::Outside, "index out of bounds"),
+    (Subr::Stack, "stack as a value"),
+    (Subr::Ustack, "user stack as a value"),
     (Subr::LdAdd, "long double +"),
     (Subr::LdSub, "long double -"),
     (Subr::LdMul, "long double *"),

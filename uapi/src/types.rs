@@ -76,6 +76,24 @@ pub struct DifVar {
     pub ty: DifType,
 }
 
+/// The beginning of a stack that is a value of D's (`dt_stack_t`); the addresses follow, 8 bytes each and innermost first, with
+/// zeros behind the last.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct StackHead {
+    /// Addresses that mean something.
+    pub depth: u32,
+    /// 1 for the stack of a process, 0 for the kernel's.
+    pub is_user: u32,
+    /// The process whose stack it is, 0 for the kernel's.
+    pub pid: u32,
+    /// What the program asked of `ustack()` for strings, bytes; no strings are kept.
+    pub strsz: u32,
+}
+
+const _: () = assert!(size_of::<StackHead>() == 16);
 const _: () = assert!(size_of::<DifType>() == 8);
 const _: () = assert!(size_of::<DifVar>() == 20);
 

@@ -62,6 +62,10 @@ pub struct Settings {
     pub macros: Vec<(String, i64)>,
     /// `strsize`; 0 for the default.
     pub strsize: u32,
+    /// `stackframes`; 0 for the default.
+    pub stackframes: u32,
+    /// `ustackframes`; 0 for the default.
+    pub ustackframes: u32,
 }
 
 /// The compiler, with all that programs have declared so far.

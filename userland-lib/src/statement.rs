@@ -36,6 +36,8 @@ pub enum Kind {
     Bytes,
     /// Not a value of D's but what its action makes: a stack, a symbol.
     Action,
+    /// A stack that is a value: [`StackHead`](dtrace_uapi::types::StackHead) and its frames.
+    Stack,
 }
 
 /// A call of `printf()` and its kin.

@@ -41,6 +41,7 @@ pub mod dif;
 pub mod dof;
 pub mod ecb;
 pub mod error;
+pub mod frames;
 pub mod machine;
 pub mod mem;
 pub mod softfloat;

@@ -12,6 +12,8 @@
 //! can use (see the module `var::addr`), and every other address is the kernel's or, for `uld*` and the `copyin()` family,
 //! the user's, and goes through this trait. A load reports failure by [`BadAddr`]; it never faults.
 
+use crate::frames::Frames;
+
 /// A load or store failed at this address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadAddr(pub u64);
@@ -144,10 +146,10 @@ pub trait Machine {
     fn stackdepth(&self) -> u32;
     /// Frames of the user stack.
     fn ustackdepth(&self) -> u32;
-    /// Fills in program counters of the kernel stack, innermost first; returns how many. The rest is left alone.
-    fn stack(&self, pcs: &mut [u64]) -> usize;
-    /// Fills in program counters of the user stack, innermost first; returns how many. The rest is left alone.
-    fn ustack(&self, pcs: &mut [u64]) -> usize;
+    /// Puts the frames of the kernel stack, innermost first, as many as there is room for.
+    fn stack(&self, frames: &mut Frames<'_>);
+    /// Puts the frames of the user stack, innermost first, as many as there is room for.
+    fn ustack(&self, frames: &mut Frames<'_>);
     /// Address of the thread that holds the mutex at `addr`, 0 where none does.
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr>;
     /// The state of the `rwlock_t` at `addr`.

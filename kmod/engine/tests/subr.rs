@@ -5,12 +5,13 @@
 
 mod common;
 
-use common::asm::{asm, asm_with, int, string};
+use common::asm::{asm, asm_with, bytes, int, string};
 use common::{action, clause, config, str_at, u64_at, Bench, Steps};
-use dtrace_engine::{Activity, Consumer, FaultReport, Privileges, Which};
+use dtrace_engine::{Activity, Consumer, FaultReport, Machine, Privileges, Which};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::option::Opt;
+use dtrace_uapi::subr::Subr;
 
 const KSTR: u64 = 0xffff_8000_0001_0000;
 const USTR: u64 = 0x40_0000;
@@ -374,6 +375,49 @@ fn every_kind_of_fault() {
 }
 
 #[test]
+fn stacks_are_values() {
+    let value = |subr: &str, args: &[&str], frames: u32| {
+        let size = 16 + 8 * frames;
+        let program = asm_with(&call_text(subr, args), bytes(size), &[]);
+        let consumer = Consumer::new(config()).unwrap();
+        let mut b = Bench::with(
+            consumer,
+            vec![clause(None, vec![action(Action::Difexpr, program)])],
+        );
+        b.m.owned = true;
+        assert_eq!(b.fire(), [None], "{subr} {args:?}");
+        let data = b.read(Which::Principal).0;
+        let words = (0..frames as usize).map(|n| u64_at(&data, 32 + 8 * n));
+        let head: Vec<u32> = data[16..32]
+            .chunks_exact(4)
+            .map(|word| u32::from_ne_bytes(word.try_into().unwrap()))
+            .collect();
+        (head, words.collect::<Vec<_>>())
+    };
+    let pid = Bench::with(Consumer::new(config()).unwrap(), vec![])
+        .m
+        .pid();
+    let (stack, ustack) = (Subr::Stack as u16, Subr::Ustack as u16);
+    let (stack, ustack) = (&stack.to_string()[..], &ustack.to_string()[..]);
+    assert_eq!(value(stack, &["2"], 2), (vec![2, 0, 0, 0], vec![11, 12]));
+    assert_eq!(
+        value(stack, &["5"], 5),
+        (vec![3, 0, 0, 0], vec![11, 12, 13, 0, 0])
+    );
+    assert_eq!(
+        value(ustack, &["3", "42"], 3),
+        (vec![2, 1, pid, 42], vec![21, 22, 0])
+    );
+    for frames in ["0", "1025", "18446744073709551615"] {
+        let f = fault_of(&call_text(stack, &[frames]));
+        assert_eq!(
+            (f.fault, f.value),
+            (Fault::BadSize, frames.parse().unwrap())
+        );
+    }
+}
+
+#[test]
 fn without_privileges_the_kernel_and_other_users_are_out_of_reach() {
     let powerless = || {
         let privileges = Privileges {
@@ -414,6 +458,13 @@ fn without_privileges_the_kernel_and_other_users_are_out_of_reach() {
             Some(Fault::Kpriv)
         );
     }
+    let stack = |subr: Subr, args: &[&str]| call_text(&(subr as u16).to_string(), args);
+    let (kernel, user) = (stack(Subr::Stack, &["1"]), stack(Subr::Ustack, &["1", "0"]));
+    assert_eq!(fire(&kernel, true), Some(Fault::Kpriv));
+    assert_eq!(
+        (fire(&user, true), fire(&user, false)),
+        (None, Some(Fault::Upriv))
+    );
     let load = format!("setx {USTR}, %r1\n uldx [%r1], %r1\n ret %r1");
     assert_eq!(
         (fire(&load, true), fire(&load, false)),

@@ -234,13 +234,17 @@ impl<'w> Handle<'w> {
 
     /// What the compiler is told beside the command line's own: macros and sizes that the options say.
     pub fn settings(&self) -> Settings {
+        let size = |option| {
+            let value = self.options.get(option);
+            value
+                .and_then(|value| u32::try_from(value).ok())
+                .unwrap_or(u32::MAX)
+        };
         let mut settings = Settings {
             macros: macros(self.target()),
-            strsize: self
-                .options
-                .get(Opt::Strsize)
-                .and_then(|size| u32::try_from(size).ok())
-                .unwrap_or(u32::MAX),
+            strsize: size(Opt::Strsize),
+            stackframes: size(Opt::Stackframes),
+            ustackframes: size(Opt::Ustackframes),
             ..Settings::default()
         };
         settings.permit(&self.options.compile);

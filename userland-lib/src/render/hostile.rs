@@ -59,6 +59,7 @@ impl Noise {
             Kind::Bytes,
             Kind::Memory,
             Kind::Stack,
+            Kind::StackValue,
             Kind::Ustack { frames },
             Kind::Sym,
             Kind::Mod,

@@ -104,7 +104,10 @@ impl Renderer<'_> {
         spec: &Spec,
         datum: &Datum<'_>,
     ) -> Result<(), Unfit> {
-        if matches!(datum.kind, Kind::Stack | Kind::Ustack { .. }) {
+        if matches!(
+            datum.kind,
+            Kind::Stack | Kind::Ustack { .. } | Kind::StackValue
+        ) {
             self.stack(out, datum, Some(spec));
             return Ok(());
         }

@@ -6,6 +6,9 @@
 //! A stack ends at its first address that is zero. A user stack may bring a string for each frame, which the
 //! process' helper made: it replaces an address that has no symbol, and one that begins with `@` is an
 //! annotation on a line of its own.
+//!
+//! A stack that was a value says itself whose it is and how deep. A program can change that; where it says more than there is,
+//! what there is is shown.
 
 use super::pad::{self, Spec};
 use super::{
@@ -13,6 +16,9 @@ use super::{
     value::{until_nul, words},
     Datum, Kind, Renderer,
 };
+
+use dtrace_uapi::types::StackHead;
+use zerocopy::FromBytes;
 
 /// Columns before a frame, unless `stackindent` says otherwise.
 const INDENT: usize = 14;
@@ -35,12 +41,29 @@ impl Renderer<'_> {
         out.push(b'\n');
         match datum.kind {
             Kind::Ustack { frames } => self.user_frames(out, datum.data, frames, &layout),
-            _ => {
-                for pc in words(datum.data).take_while(|&pc| pc != 0) {
-                    let text = symbol::address(pc, self.symbols.kernel(pc).as_ref());
-                    layout.line(out, text.as_bytes());
-                }
-            }
+            Kind::StackValue => self.value_frames(out, datum.data, &layout),
+            _ => self.kernel_frames(out, words(datum.data), &layout),
+        }
+    }
+
+    fn kernel_frames(&self, out: &mut Vec<u8>, pcs: impl Iterator<Item = u64>, layout: &Layout) {
+        for pc in pcs.take_while(|&pc| pc != 0) {
+            let text = symbol::address(pc, self.symbols.kernel(pc).as_ref());
+            layout.line(out, text.as_bytes());
+        }
+    }
+
+    fn value_frames(&self, out: &mut Vec<u8>, data: &[u8], layout: &Layout) {
+        let Ok((head, pcs)) = StackHead::read_from_prefix(data) else {
+            return;
+        };
+        let pcs = words(pcs).take(head.depth as usize);
+        if head.is_user == 0 {
+            return self.kernel_frames(out, pcs, layout);
+        }
+        for pc in pcs.take_while(|&pc| pc != 0) {
+            let location = self.symbols.user(Some(head.pid), pc);
+            layout.line(out, symbol::address(pc, location.as_ref()).as_bytes());
         }
     }
 
@@ -92,6 +115,7 @@ mod tests {
     use super::*;
     use crate::format::Flags;
     use expect_test::{expect, Expect};
+    use zerocopy::IntoBytes;
 
     fn bytes(words: &[u64]) -> Vec<u8> {
         words.iter().flat_map(|w| w.to_ne_bytes()).collect()
@@ -178,6 +202,53 @@ mod tests {
             &[],
             Style::default(),
             None,
+            expect![[r#"
+                |$
+            "#]],
+        );
+    }
+
+    #[test]
+    fn values_say_whose_they_are_and_how_deep() {
+        let value = |is_user, depth, pid, pcs: &[u64]| {
+            let head = StackHead {
+                depth,
+                is_user,
+                pid,
+                strsz: 0,
+            };
+            [head.as_bytes(), &bytes(pcs)].concat()
+        };
+        let check = |data: &[u8], expected| {
+            check(Kind::StackValue, data, Style::default(), None, expected);
+        };
+        let kernel = [0x1010, 0x2000, 0x3004];
+        check(
+            &value(0, 2, 0, &kernel),
+            expect![[r#"
+                |$
+                |              vmlinux`vfs_read+0x10$
+                |              ext4`ext4_map_blocks$
+            "#]],
+        );
+        // More than there are, or than mean something.
+        check(
+            &value(0, u32::MAX, 0, &[0x1010, 0, 0x2000]),
+            expect![[r#"
+                |$
+                |              vmlinux`vfs_read+0x10$
+            "#]],
+        );
+        check(
+            &value(1, 2, 42, &[0x400008, 0x9000]),
+            expect![[r#"
+                |$
+                |              libc.so.6`malloc+0x8$
+                |              0x9000$
+            "#]],
+        );
+        check(
+            &[0; 15],
             expect![[r#"
                 |$
             "#]],

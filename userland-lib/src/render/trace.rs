@@ -67,7 +67,9 @@ impl Renderer<'_> {
     /// What looks the same everywhere.
     fn action(&self, out: &mut Vec<u8>, datum: &Datum<'_>) {
         match datum.kind {
-            Kind::Stack | Kind::Ustack { .. } => self.stack(out, datum, None),
+            Kind::Stack | Kind::Ustack { .. } | Kind::StackValue => {
+                self.stack(out, datum, None);
+            }
             Kind::Sym | Kind::Mod | Kind::Usym | Kind::Umod | Kind::Uaddr => {
                 self.location_column(out, datum);
             }

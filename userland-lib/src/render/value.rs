@@ -36,6 +36,8 @@ pub enum Kind {
         /// Addresses.
         frames: usize,
     },
+    /// A head that tells whose stack it is, and its addresses.
+    StackValue,
     /// A kernel address that stands for its symbol.
     Sym,
     /// A kernel address that stands for its module.
@@ -63,6 +65,7 @@ impl Kind {
             statement::Kind::String => Self::Str,
             statement::Kind::Chars => Self::Chars,
             statement::Kind::Bytes => Self::Bytes,
+            statement::Kind::Stack => Self::StackValue,
             statement::Kind::Action => action()
                 .and_then(|action| Self::of_action(action, arg))
                 .unwrap_or(Self::Bytes),

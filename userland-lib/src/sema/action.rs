@@ -9,7 +9,7 @@
 
 use super::call::{check_count, incompatible};
 use super::clause::{Builder, Order};
-use super::hir::Expr;
+use super::hir::{self, Expr};
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
 use crate::program::{ActionDesc, Difo};
@@ -18,6 +18,8 @@ use crate::statement::Statement;
 use crate::syntax::ast::{self, ExprKind};
 use crate::types::Ty;
 use dtrace_uapi::action::{ustack_arg, Action, Libact};
+use dtrace_uapi::limits::{FRAMES_MAX, STACKFRAMES_DEFAULT};
+use dtrace_uapi::subr::Subr;
 
 /// Every action with the least and the greatest number of its arguments.
 const ACTIONS: &[(&str, usize, Option<usize>)] = &[
@@ -355,6 +357,50 @@ impl Sema<'_, '_> {
         Ok((statement, vec![libact(Libact::Setopt, None)]))
     }
 
+    /// The arguments of a call that makes a stack: frames, which are `usual` where it does not say, and bytes for strings.
+    fn stack_sizes(&mut self, call: &Called<'_>, usual: u32) -> Result<(u32, u32)> {
+        let ty = Ty::UINT32_T;
+        let (tag, what) = match call.name {
+            "stack" => ("D_STACK_SIZE", "size"),
+            _ => ("D_USTACK_FRAMES", "argument #1"),
+        };
+        let frames = self.positive_size(call, 0, ty, tag, what)?;
+        let frames = frames.unwrap_or(usual);
+        let strings = self.positive_size(call, 1, ty, "D_USTACK_STRSIZE", "argument #2")?;
+        if frames > FRAMES_MAX {
+            let text = format!("{what} may not be more than {FRAMES_MAX} frames");
+            return Err(call.error(tag, &text));
+        }
+        Ok((frames, strings.unwrap_or(0)))
+    }
+
+    /// The value that a call of `name` in an expression has if it is `stack()` or `ustack()`.
+    pub(super) fn stack_value(
+        &mut self,
+        name: &str,
+        args: &[ast::Expr],
+        span: Span,
+    ) -> Result<Option<Expr>> {
+        let (subr, usual) = match name {
+            "stack" => (Subr::Stack, self.settings.stackframes),
+            "ustack" => (Subr::Ustack, self.settings.ustackframes),
+            _ => return Ok(None),
+        };
+        check_call(name, args.len(), span)?;
+        let usual = match usual {
+            0 => STACKFRAMES_DEFAULT as u32,
+            usual => usual,
+        };
+        let (frames, strings) = self.stack_sizes(&Called { name, args, span }, usual)?;
+        let size = |value: u32| Expr::int(value.into(), Ty::UINT32_T, span);
+        let args = match subr {
+            Subr::Stack => vec![size(frames)],
+            _ => vec![size(frames), size(strings)],
+        };
+        let ty = self.state.types.stack_of(frames);
+        Ok(Some(Expr::new(hir::ExprKind::Call(subr, args), ty, span)))
+    }
+
     /// The action and type of what `name` makes of an address or a stack, which can be a key as well; `None` if it
     /// is something else.
     pub(super) fn address_action(
@@ -372,20 +418,10 @@ impl Sema<'_, '_> {
         check_count(name, args.len(), least, most, span)?;
         let call = Called { name, args, span };
         let action = match kind {
-            Action::Stack => {
-                let frames = self.positive_size(&call, 0, Ty::UINT32_T, "D_STACK_SIZE", "size")?;
-                desc(kind, None, frames.unwrap_or(0).into())
-            }
+            Action::Stack => desc(kind, None, self.stack_sizes(&call, 0)?.0.into()),
             Action::Ustack | Action::Jstack => {
-                let ty = Ty::UINT32_T;
-                let frames = self.positive_size(&call, 0, ty, "D_USTACK_FRAMES", "argument #1")?;
-                let strings =
-                    self.positive_size(&call, 1, ty, "D_USTACK_STRSIZE", "argument #2")?;
-                desc(
-                    kind,
-                    None,
-                    ustack_arg(frames.unwrap_or(0), strings.unwrap_or(0)),
-                )
+                let (frames, strings) = self.stack_sizes(&call, 0)?;
+                desc(kind, None, ustack_arg(frames, strings))
             }
             _ => {
                 let address = self.argument(&call, 0)?;

@@ -125,6 +125,8 @@ fn prototype_of(subr: Subr) -> Prototype {
         Subr::Strip => prototype(Ty::VOID_POINTER, &[ANY, Int(Ty::INT)]),
         // No program can name these.
         Subr::Outside => prototype(Ty::VOID_POINTER, &[Int(Ty::INT64_T)]),
+        Subr::Stack => prototype(Ty::STACK, &[Int(Ty::UINT32_T)]),
+        Subr::Ustack => prototype(Ty::STACK, &[Int(Ty::UINT32_T), Int(Ty::UINT32_T)]),
         Subr::LdAdd | Subr::LdSub | Subr::LdMul | Subr::LdDiv | Subr::LdValue => {
             prototype(Ty::LONG_DOUBLE, &[ANY, ANY])
         }

@@ -121,6 +121,9 @@ impl Sema<'_, '_> {
         if let Some(subr) = super::call::find(name) {
             return self.subroutine(subr, args, span);
         }
+        if let Some(stack) = self.stack_value(name, args, span)? {
+            return Ok(stack);
+        }
         let what = match super::aggfunc::function(name).is_some() {
             true => "aggregating function",
             false if super::action::is_action(name) => "action",

@@ -74,7 +74,7 @@ impl Sema<'_, '_> {
         span: Span,
     ) -> Box<Diagnostic> {
         let types = &self.state.types;
-        Diagnostic::new(
+        let error = Diagnostic::new(
             "D_OP_INCOMPAT",
             span,
             format!(
@@ -82,7 +82,13 @@ impl Sema<'_, '_> {
                 types.name(left),
                 types.name(right)
             ),
-        )
+        );
+        match (types.frames_of(left), types.frames_of(right)) {
+            (Some(left), Some(right)) if left != right => error.note(format!(
+                "the one is a stack of {left} frames, the other of {right}"
+            )),
+            _ => error,
+        }
     }
 
     /// The error that an operator got what it cannot compute with.

@@ -126,6 +126,11 @@ impl Sema<'_, '_> {
     pub(super) fn place_of(&mut self, value: Expr, op: &str, span: Span) -> Result<(Place, Ty)> {
         let refuse = |message: String| Err(Diagnostic::new("D_OP_LVAL", span, message));
         let ty = value.ty;
+        if is_part_of_stack(&value) {
+            return refuse(format!(
+                "operator {op} requires modifiable lvalue as an operand"
+            ));
+        }
         if self.state.types.is_const(ty) {
             return refuse(format!("operator {op} cannot modify a const object"));
         }
@@ -249,5 +254,16 @@ impl Sema<'_, '_> {
         let keys = self.keys(&variable, args, span)?;
         let ty = variable.place.ty;
         Ok(Some((Place::Element(variable.place, keys), ty)))
+    }
+}
+
+/// Whether `value` is what `stack()` has just made, or a part of it: nobody keeps that.
+fn is_part_of_stack(value: &Expr) -> bool {
+    match &value.kind {
+        ExprKind::Call(Subr::Stack | Subr::Ustack, _) => true,
+        ExprKind::Load { address: base, .. }
+        | ExprKind::Retype(base)
+        | ExprKind::Arith(_, base, _) => is_part_of_stack(base),
+        _ => false,
     }
 }

@@ -389,7 +389,9 @@ impl Checker<'_, '_> {
                 Kind::Array(element, _) => types.int(*element).is_some_and(|int| int.size == 4),
                 _ => false,
             },
-            Wanted::Stack => matches!(types.base(ty), Kind::Stack(_)),
+            Wanted::Stack => {
+                matches!(types.base(ty), Kind::Stack(_)) || types.frames_of(ty).is_some()
+            }
             Wanted::Time => int.is_some_and(|int| int.size == 8),
             Wanted::Internet => matches!(types.size(ty), Some(4 | 16)),
         }

@@ -526,6 +526,36 @@ fn actions_on_aggregations_and_memory_tell_what_they_miss() {
         ),
         ("stack(pid);", "[D_STACK_SIZE] stack( ) size must be"),
         (
+            "stack(1025);",
+            "[D_STACK_SIZE] stack( ) size may not be more than 1024 frames",
+        ),
+        (
+            "x = ustack(1025, 1);",
+            "[D_USTACK_FRAMES] ustack( ) argument #1 may not be more than 1024 frames",
+        ),
+        (
+            "x = stack(5); x = stack(6);",
+            "[D_OP_INCOMPAT] operands have incompatible types: \"dt_stack_t\" = \"dt_stack_t\"",
+        ),
+        (
+            "stack(5).depth = 2;",
+            "[D_OP_LVAL] operator = requires modifiable lvalue",
+        ),
+        (
+            "stack(5).addrs[1]++;",
+            "[D_OP_LVAL] operator ++ requires modifiable lvalue",
+        ),
+        (
+            "ustack(5) = stack(5);",
+            "[D_OP_LVAL] operator = requires modifiable lvalue",
+        ),
+        ("x = stack(5); trace(x + 1);", "[D_OP_INCOMPAT]"),
+        (
+            "x = stack(5); trace(x.depht);",
+            "[D_TYPE_MEMBER] depht is not a member of dt_stack_t",
+        ),
+        ("x = jstack(5);", "[D_CG_EXPR] action jstack( )"),
+        (
             "printf(\"\");",
             "[D_PRINTF_FMT_EMPTY] printf( ) format string is empty",
         ),

@@ -154,7 +154,7 @@ impl Types<'_> {
             });
         }
         self.enter(Kind::String);
-        self.enter(Kind::Stack("dt_stack_t"));
+        self.enter(Kind::Stack(super::stack::NAME));
         for kind in [Kind::Symbol, Kind::Usymbol, Kind::Dynamic] {
             self.enter(kind);
         }

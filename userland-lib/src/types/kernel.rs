@@ -67,6 +67,9 @@ impl Types<'_> {
         {
             return Some(declared);
         }
+        if self.own(module) && name == super::stack::NAME {
+            return Some(self.stack_of(self.stack_frames));
+        }
         // A name in parentheses may be no type at all: not worth reading all modules' types.
         self.kernel_type(module.or(Some(VMLINUX)), name, &[btf::Kind::Typedef])
     }

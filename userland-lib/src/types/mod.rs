@@ -24,6 +24,7 @@ mod model;
 mod parse;
 mod record;
 mod similar;
+mod stack;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -35,6 +36,7 @@ pub use record::{Member, Path, Record};
 
 use crate::statement;
 use crate::world::TypeSource;
+use dtrace_uapi::limits::STACKFRAMES_DEFAULT;
 use dtrace_uapi::types::{DifType, DIF_TF_BYREF, DIF_TYPE_CTF, DIF_TYPE_STRING};
 use kernel::Kernel;
 use record::RecordEntry;
@@ -171,6 +173,10 @@ pub struct Types<'w> {
     /// Enumeration constants that programs declared.
     constants: HashMap<String, (Ty, i64)>,
     string_size: u64,
+    /// Stacks that are values, by the frames that they have.
+    stacks: HashMap<u32, Ty>,
+    /// The frames of those that a program names.
+    stack_frames: u32,
     model: DataModel,
     kernel: Kernel,
 }
@@ -188,6 +194,8 @@ impl<'w> Types<'w> {
             tags: HashMap::new(),
             constants: HashMap::new(),
             string_size: STRING_SIZE,
+            stacks: HashMap::new(),
+            stack_frames: STACKFRAMES_DEFAULT as u32,
             model: DataModel::default(),
             kernel: Kernel::default(),
         };
@@ -408,6 +416,7 @@ impl<'w> Types<'w> {
         match self.base(ty) {
             Kind::String => statement::Kind::String,
             Kind::Array(element, _) if self.is_char(*element) => statement::Kind::Chars,
+            Kind::Record(_) if self.frames_of(ty).is_some() => statement::Kind::Stack,
             Kind::Array(..) | Kind::Record(_) => statement::Kind::Bytes,
             Kind::Float { .. } => statement::Kind::Float,
             Kind::Stack(_) | Kind::Symbol | Kind::Usymbol | Kind::Dynamic => {

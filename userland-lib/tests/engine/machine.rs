@@ -9,6 +9,7 @@ use std::{
 };
 
 use dtrace::handle::text;
+use dtrace_engine::frames::Frames;
 use dtrace_engine::{BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, Unplaced};
 use dtrace_uapi::ioctl::ProbeDesc;
 
@@ -213,15 +214,11 @@ impl Machine for Firing<'_> {
         0
     }
 
-    fn stack(&self, pcs: &mut [u64]) -> usize {
-        let n = pcs.len().min(super::STACK.len());
-        pcs[..n].copy_from_slice(&super::STACK[..n]);
-        n
+    fn stack(&self, frames: &mut Frames<'_>) {
+        super::STACK.iter().all(|&pc| frames.put(pc));
     }
 
-    fn ustack(&self, _pcs: &mut [u64]) -> usize {
-        0
-    }
+    fn ustack(&self, _frames: &mut Frames<'_>) {}
 
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {
         self.load_u64(addr)

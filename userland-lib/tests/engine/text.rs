@@ -447,6 +447,46 @@ fn stacks_and_memory() {
 }
 
 #[test]
+fn stacks_are_kept_and_have_parts() {
+    check(
+        r#"
+        fbt::vfs_read:entry
+        {
+            self->at = stack(2); seen[1] = stack(2); last = stack(2); this->all = stack();
+            printf("%d of %d", this->all.depth, sizeof (this->all.addrs) / 8);
+        }
+        syscall::read:entry
+        {
+            printf("%k", self->at); trace(seen[1]); @[last] = count(); @[self->at] = count();
+            printf("%d %d %d %d", last.depth, last.is_user, last.pid, last.strsz);
+            func(self->at.addrs[1]); func(stack(2).addrs[0]);
+            last.depth = 1; trace(last); last.depth = 1 << 30; trace(last);
+        }"#,
+        &[
+            (0, "fbt::vfs_read:entry", &[]),
+            (0, "syscall::read:entry", &[]),
+        ],
+        expect![[r#"
+            |3 of 20$
+            |vmlinux`vfs_read+0x10$
+            |vmlinux`ksys_read+0x20$
+            |$
+            |              vmlinux`vfs_read+0x10$
+            |              vmlinux`ksys_read+0x20$
+            |2 0 0 0  vmlinux`ksys_read                                   vmlinux`vfs_read                                  $
+            |              vmlinux`vfs_read+0x10$
+            |$
+            |              vmlinux`vfs_read+0x10$
+            |              vmlinux`ksys_read+0x20$
+            |$
+            |              vmlinux`vfs_read+0x10$
+            |              vmlinux`ksys_read+0x20$
+            |                2$
+        "#]],
+    );
+}
+
+#[test]
 fn what_is_wrong_is_refused() {
     for (program, expected) in [
         ("BEGIN { trace(nothing); }", "D_IDENT_UNDEF"),

@@ -12,7 +12,7 @@ use crate::buf::principal::{Policy, Principal, Reserve};
 use crate::buf::Aside;
 use crate::dif::env::{Core, Vm};
 use crate::ecb::fire::Outputs;
-use crate::ecb::{Act, Datum, Prepared};
+use crate::ecb::{Act, Prepared};
 use crate::error::{Errno, NoMem, Reason};
 use crate::mem::alloc::Bytes;
 use crate::mem::shared::Shared;
@@ -89,7 +89,6 @@ struct Needs {
     entry: usize,
     key: usize,
     keys: usize,
-    frames: usize,
     dynamics: bool,
     speculations: bool,
 }
@@ -101,25 +100,14 @@ impl Needs {
             speculations: control.shared.speculates,
             ..Self::default()
         };
-        let frames = |datum: &Datum| match datum {
-            Datum::Stack { frames } | Datum::Ustack { frames } => *frames as usize,
-            _ => 0,
-        };
         for clause in control.clauses.iter() {
             needs.record = needs.record.max(clause.size);
             for action in clause.actions.iter() {
-                match &action.act {
-                    Act::Record(field) => needs.frames = needs.frames.max(frames(&field.datum)),
-                    Act::Aggregate(aggregate) => {
-                        // With its index, and aligned.
-                        needs.entry = needs.entry.max(aggregate.size.next_multiple_of(8) + 16);
-                        needs.key = needs.key.max(aggregate.key_size);
-                        needs.keys = needs.keys.max(aggregate.keys.len());
-                        for field in aggregate.keys.iter() {
-                            needs.frames = needs.frames.max(frames(&field.datum));
-                        }
-                    }
-                    _ => {}
+                if let Act::Aggregate(aggregate) = &action.act {
+                    // With its index, and aligned.
+                    needs.entry = needs.entry.max(aggregate.size.next_multiple_of(8) + 16);
+                    needs.key = needs.key.max(aggregate.key_size);
+                    needs.keys = needs.keys.max(aggregate.keys.len());
                 }
             }
         }
@@ -249,7 +237,6 @@ fn make_cpu(
             key: Bytes::new(needs.key.next_multiple_of(8))?,
             used: Vec::try_from_fn(needs.keys, |_| Ok::<_, NoMem>(0))?,
             slots: Vec::try_from_fn(control.shared.aggregations as usize, |_| Ok::<_, NoMem>(0))?,
-            pcs: Vec::try_from_fn(needs.frames, |_| Ok::<_, NoMem>(0))?,
             chill: (0, 0),
         },
     }))

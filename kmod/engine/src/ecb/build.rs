@@ -23,11 +23,9 @@ use crate::var::statics::Table;
 use core::ops::Range;
 use dtrace_uapi::action::{ustack_arg, ustack_frames, ustack_strsize, Action as Kind};
 use dtrace_uapi::ioctl::RecDesc;
+use dtrace_uapi::limits::FRAMES_MAX;
 use dtrace_uapi::option::Opt;
 use dtrace_uapi::types::{AggId, DifType, Epid, DIF_TF_BYREF, DIF_TF_BYUREF, DIF_TYPE_STRING};
-
-/// Most frames of a recorded stack.
-const FRAMES_MAX: u32 = 1024;
 
 /// Most formats of a consumer: their numbers have 16 bits, and 0 is none.
 const FORMATS_MAX: usize = 0xffff;

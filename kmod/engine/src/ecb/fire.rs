@@ -19,6 +19,7 @@ use crate::dif::env::Env;
 use crate::dif::exec::{self, Stopped};
 use crate::dif::program::{is_string, Program};
 use crate::error::Trap;
+use crate::frames::Frames;
 use crate::machine::Machine;
 use crate::mem::alloc::Bytes;
 use crate::mem::Vec;
@@ -42,8 +43,6 @@ pub struct Outputs {
     pub used: Vec<usize>,
     /// Where the last entry of each aggregation is: generation (high half) and offset.
     pub slots: Vec<u64>,
-    /// Program counters of a stack.
-    pub pcs: Vec<u64>,
     /// When the interval of `chill()` began, and how much was used of it.
     pub chill: (u64, u64),
 }
@@ -149,16 +148,16 @@ fn write_record<M: Machine>(
     env: &mut Env<'_, M>,
     out: &mut Outputs,
 ) -> Result<(), Failed> {
-    let Outputs { principal, pcs, .. } = out;
     let at = base.wrapping_add(field.offset);
-    let to = principal
+    let to = out
+        .principal
         .bytes()
         .get_mut(at..at.wrapping_add(field.size))
         .unwrap_or(&mut []);
     if let Some(done) = write_common(field, to, env) {
         return done.map(drop);
     }
-    write(&field.datum, to, env, pcs)
+    write(&field.datum, to, env)
         .map(drop)
         .map_err(in_action(field.action))
 }
@@ -169,7 +168,6 @@ pub(super) fn write<M: Machine>(
     datum: &Datum,
     to: &mut [u8],
     env: &mut Env<'_, M>,
-    pcs: &mut [u64],
 ) -> Result<usize, Stopped> {
     match datum {
         Datum::Expr { program, shape } => write_value(program, *shape, to, env),
@@ -178,19 +176,25 @@ pub(super) fn write<M: Machine>(
                 return Err(at_start(dtrace_uapi::fault::Fault::Kpriv));
             }
             spend(env, (*frames as usize).saturating_mul(FRAME))?;
-            let pcs = pcs.get_mut(..*frames as usize).unwrap_or(&mut []);
-            let n = env.m.stack(pcs).min(pcs.len());
-            put_pcs(to, 0, pcs.get(..n).unwrap_or(&[]));
+            let mut frames = Frames::new(to);
+            env.m.stack(&mut frames);
+            frames.finish();
             Ok(to.len())
         }
         Datum::Ustack { frames } => {
             env.check_user().map_err(|trap| Stopped { trap, pc: 0 })?;
             spend(env, (*frames as usize).saturating_mul(FRAME))?;
-            let pcs = pcs.get_mut(..*frames as usize).unwrap_or(&mut []);
-            let n = env.m.ustack(pcs).min(pcs.len());
             set_word(to, 0, u64::from(env.m.pid()));
-            put_pcs(to, 8, pcs.get(..n).unwrap_or(&[]));
-            Ok(to.len())
+            let len = to.len();
+            let rest = to.get_mut(8..).unwrap_or(&mut []);
+            // What a helper's strings would take is behind the frames.
+            let end = (*frames as usize).saturating_mul(8).min(rest.len());
+            let (pcs, strings) = rest.split_at_mut_checked(end).unwrap_or_default();
+            let mut frames = Frames::new(pcs);
+            env.m.ustack(&mut frames);
+            frames.finish();
+            strings.fill(0);
+            Ok(len)
         }
         Datum::Address(program) => {
             let value = exec::run(program, env)?;
@@ -220,20 +224,6 @@ fn at_start(fault: dtrace_uapi::fault::Fault) -> Stopped {
         trap: Trap::new(fault, 0),
         pc: 0,
     }
-}
-
-/// Writes program counters from `at` on, and zeros to the end.
-fn put_pcs(to: &mut [u8], at: usize, pcs: &[u64]) {
-    let Some(to) = to.get_mut(at..) else {
-        return;
-    };
-    let mut slots = to.chunks_exact_mut(8);
-    for pc in pcs {
-        if let Some(slot) = slots.next() {
-            copy(slot, &pc.to_ne_bytes());
-        }
-    }
-    slots.for_each(|slot| slot.fill(0));
 }
 
 #[inline]
@@ -456,12 +446,11 @@ fn write_key<M: Machine>(
     field: &Field,
     part: &mut [u8],
     env: &mut Env<'_, M>,
-    pcs: &mut [u64],
 ) -> Result<usize, Failed> {
     if let Some(done) = write_common(field, part, env) {
         return done;
     }
-    let used = write(&field.datum, part, env, pcs).map_err(in_action(field.action))?;
+    let used = write(&field.datum, part, env).map_err(in_action(field.action))?;
     Ok(used.next_multiple_of(8).min(part.len()))
 }
 
@@ -475,13 +464,12 @@ fn aggregate_by_key<M: Machine>(
         aggregations,
         key,
         used,
-        pcs,
         slots,
         ..
     } = out;
     set_half(key, 0, aggregate.id);
     for (field, used) in aggregate.keys.iter().zip(used.iter_mut()) {
-        *used = write_key(field, part_mut(key, field), env, pcs)?;
+        *used = write_key(field, part_mut(key, field), env)?;
     }
     let (value, increment) = value_of(aggregate, env)?;
     let key: &[u8] = key.get(..aggregate.key_size).unwrap_or(&[]);

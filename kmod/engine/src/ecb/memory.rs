@@ -70,7 +70,7 @@ impl Memory {
         };
         spend(env, rest.len()).map_err(in_action(action))?;
         rest.fill(0);
-        write(&self.field.datum, to, env, &mut [])
+        write(&self.field.datum, to, env)
             .map(drop)
             .map_err(in_action(action))
     }

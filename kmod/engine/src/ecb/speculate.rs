@@ -57,7 +57,7 @@ pub(super) fn speculate<M: Machine>(
                     .bytes(id)
                     .get_mut(at..at.wrapping_add(field.size))
                     .unwrap_or(&mut []);
-                write(&field.datum, to, env, &mut out.pcs).map_err(in_action(field.action))?;
+                write(&field.datum, to, env).map_err(in_action(field.action))?;
             }
             Act::Memory(memory) => {
                 let record = out.pieces.bytes(id).get_mut(base..);

@@ -13,6 +13,7 @@ mod files;
 mod locks;
 mod memory;
 mod numbers;
+mod stacks;
 mod strings;
 
 use crate::budget::HOP;
@@ -46,9 +47,10 @@ pub fn spec(subr: Subr) -> Spec {
         Copyout | Copyoutstr | Copyinto | Bcopy => (3, 3),
         Progenyof | Strlen | Alloca | Getmajor | Getminor | Basename | Dirname | Cleanpath
         | Toupper | Tolower | Htons | Htonl | Htonll | Ntohs | Ntohl | Ntohll | InetNtoa
-        | Uuidstr | Outside => (1, 1),
+        | Uuidstr | Outside | Stack => (1, 1),
         Lltostr | Strtoll | InetNtoa6 => (1, 2),
-        Strjoin | Strchr | Strrchr | Strstr | Strtok | InetNtop | LinkNtop | Json | Strip => (2, 2),
+        Strjoin | Strchr | Strrchr | Strstr | Strtok | InetNtop | LinkNtop | Json | Strip
+        | Ustack => (2, 2),
         Substr | Index | Rindex => (2, 3),
         LdAdd | LdSub | LdMul | LdDiv | LdEq | LdLt | LdLe => (2, 2),
         LdValue | LdFromDouble | LdFromSigned | LdFromUnsigned | LdToDouble | LdToSingle
@@ -88,6 +90,7 @@ pub fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
         MutexOwned | MutexOwner | MutexTypeAdaptive | MutexTypeSpin | RwReadHeld | RwWriteHeld
         | RwIswriter => locks::call(subr, env),
         DPath | Getf | DdiPathname => files::call(subr, env),
+        Stack | Ustack => stacks::call(subr, env),
         LdAdd | LdSub | LdMul | LdDiv | LdEq | LdLt | LdLe | LdValue | LdFromDouble
         | LdFromSigned | LdFromUnsigned | LdToDouble | LdToSingle | LdToSigned | LdToUnsigned => {
             extended::call(subr, env)

@@ -3,6 +3,7 @@
 
 //! A machine whose kernel and user memory are two maps of pieces.
 
+use dtrace_engine::frames::Frames;
 use dtrace_engine::{BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, Unplaced};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -148,15 +149,11 @@ impl Machine for TestMachine {
     fn ustackdepth(&self) -> u32 {
         2
     }
-    fn stack(&self, pcs: &mut [u64]) -> usize {
-        let n = pcs.len().min(3);
-        pcs[..n].copy_from_slice(&[11, 12, 13][..n]);
-        n
+    fn stack(&self, frames: &mut Frames<'_>) {
+        [11, 12, 13].into_iter().all(|pc| frames.put(pc));
     }
-    fn ustack(&self, pcs: &mut [u64]) -> usize {
-        let n = pcs.len().min(2);
-        pcs[..n].copy_from_slice(&[21, 22][..n]);
-        n
+    fn ustack(&self, frames: &mut Frames<'_>) {
+        [21, 22].into_iter().all(|pc| frames.put(pc));
     }
     /// A mutex is its owner with flags, as the kernel's is; a lock for readers and writers three bytes.
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {

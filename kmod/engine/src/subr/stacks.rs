@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Stacks as values: what a program keeps in a variable, and asks for its parts.
+
+use super::arg;
+use crate::budget::FRAME;
+use crate::dif::env::Env;
+use crate::error::Trap;
+use crate::frames::Frames;
+use crate::machine::Machine;
+use crate::var::addr::{self, Region};
+use dtrace_uapi::fault::Fault;
+use dtrace_uapi::limits::FRAMES_MAX;
+use dtrace_uapi::subr::Subr;
+use dtrace_uapi::types::StackHead;
+use zerocopy::IntoBytes;
+
+pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
+    let user = subr == Subr::Ustack;
+    let asked = arg(env, 0);
+    if asked == 0 || asked > FRAMES_MAX.into() {
+        return Err(Trap::new(Fault::BadSize, asked));
+    }
+    if user {
+        env.check_user()?;
+    } else {
+        env.check_kernel()?;
+    }
+    let size = asked.saturating_mul(8);
+    env.vm
+        .budget
+        .spend((asked as usize).saturating_mul(FRAME))?;
+    let at = env
+        .vm
+        .alloc(size.saturating_add(size_of::<StackHead>() as u64))?;
+    let mut head = StackHead {
+        is_user: user.into(),
+        pid: if user { env.m.pid() } else { 0 },
+        strsz: arg(env, 1) as u32,
+        ..StackHead::default()
+    };
+    let place = env.vm.scratch.get_mut(at..env.vm.used).unwrap_or(&mut []);
+    let (begin, rest) = place
+        .split_at_mut_checked(size_of::<StackHead>())
+        .unwrap_or_default();
+    let mut frames = Frames::new(rest);
+    match user {
+        true => env.m.ustack(&mut frames),
+        false => env.m.stack(&mut frames),
+    }
+    head.depth = frames.finish() as u32;
+    if !begin.is_empty() {
+        begin.copy_from_slice(head.as_bytes());
+    }
+    Ok(addr::make(Region::Scratch, at))
+}
