@@ -99,9 +99,9 @@ impl Case {
         };
         let before = match header(&source, "before") {
             None => None,
-            Some(text) => Some(
-                version(text).ok_or_else(|| fail(format!("@before: not a version: {text}")))?,
-            ),
+            Some(text) => {
+                Some(version(text).ok_or_else(|| fail(format!("@before: not a version: {text}")))?)
+            }
         };
         Ok(Self {
             command: command(path, header(&source, "args").unwrap_or("")),
