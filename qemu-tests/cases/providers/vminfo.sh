@@ -17,12 +17,15 @@ dtrace -qn 'vminfo:::anonpgout, vminfo:::anonpgin, vminfo:::maj_fault, vminfo:::
 # More than is free counts as little, less is not too little: the kernel's own page daemon is to look for it, and nobody has to wait.
 cat >/tmp/vminfo-short.sh <<'S'
 wanted=/proc/sys/vm/min_free_kbytes
+# Of the zones that memory comes from, that with the most free counts; each has its part of what is wanted, by its size.
+most='/^Node/ { zone = $4 } $1 == "pages" && $2 == "free" { free = $3 } $1 == "managed" && $2 > 0 {
+	all += $2; if (zone != "DMA" && free / $2 > most) most = free / $2 } END { print int(most * all * 4 * 0.9) }'
 runs() { awk '$1 == "pageoutrun" { print $2 }' /proc/vmstat; }
 enough=$(cat $wanted)
 before=$(runs)
 # What is free may have become more since it was looked at.
 until [ "$(runs)" -gt "$before" ]; do
-	awk '$1 == "MemFree:" { print int($2 * 0.9) }' /proc/meminfo >$wanted
+	awk "$most" /proc/zoneinfo >$wanted
 	memory-pressure 1
 done
 echo "$enough" >$wanted
