@@ -270,10 +270,17 @@ fn calls() {
         features: Features::default(),
         ..cx()
     };
-    assert_eq!(
-        verify(&copyout, &cx).unwrap_err().text,
-        "not available on this platform"
-    );
+    let ustack = asm(&format!(
+        "flushts\n {} call {}, %r1\n ret %r1",
+        "pushtv ctf, %r0, %r0\n".repeat(2),
+        dtrace_uapi::subr::Subr::Ustack as u16
+    ));
+    for missing in [&copyout, &ustack] {
+        assert_eq!(
+            verify(missing, &cx).unwrap_err().text,
+            "not available on this platform"
+        );
+    }
 }
 
 #[test]

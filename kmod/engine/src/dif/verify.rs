@@ -408,6 +408,9 @@ impl Verifier<'_> {
         let subr = Subr::from_raw(raw).ok_or(("no such subroutine", ""))?;
         let name = subr.name();
         let spec = subr::spec(subr);
+        if subr == Subr::Ustack && !self.cx.features.ustack {
+            return Err(("not available on this platform", name));
+        }
         if subr.is_destructive() {
             ensure(
                 self.cx.features.user_store,
