@@ -142,7 +142,7 @@ pub fn described() -> Vec<u8> {
     ])
 }
 
-/// Reads every CPU's principal buffer; a record is its probe's name and its 8-byte values.
+/// Reads every CPU's principal buffer; a record is its probe's number and its 8-byte values, in the order of their times.
 pub fn records(device: &DevDtrace) -> Result<Vec<(u32, Vec<u64>)>, String> {
     let mut found = Vec::new();
     for cpu in 0..device.cpus() {
@@ -166,11 +166,13 @@ pub fn records(device: &DevDtrace) -> Result<Vec<(u32, Vec<u64>)>, String> {
                 Some(u64::from_ne_bytes(bytes.try_into().ok()?))
             };
             let values = recs.iter().filter_map(|rec| value(rec.offset as usize));
-            found.push((desc.probeid, values.collect()));
+            found.push((head.timestamp(), desc.probeid, values.collect()));
             rest = &rest[desc.size as usize..];
         }
     }
-    Ok(found)
+    found.sort_by_key(|(time, ..)| *time);
+    let found = found.into_iter().map(|(_, probe, values)| (probe, values));
+    Ok(found.collect())
 }
 
 /// The sum of all CPUs' counts.
