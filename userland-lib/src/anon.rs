@@ -142,10 +142,7 @@ mod tests {
                     var: 2,
                     keys: vec![Kind::Action],
                 },
-                Statement::Setopt {
-                    name: "quiet".into(),
-                    value: None,
-                },
+                Statement::Setopt,
                 Statement::Error,
             ],
             aggregations: vec![(2, 0x708, u64::MAX)],

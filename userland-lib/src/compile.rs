@@ -62,10 +62,10 @@ pub struct Settings {
     pub macros: Vec<(String, i64)>,
     /// `strsize`; 0 for the default.
     pub strsize: u32,
-    /// `stackframes`; 0 for the default.
-    pub stackframes: u32,
-    /// `ustackframes`; 0 for the default.
-    pub ustackframes: u32,
+    /// `stackframes`, unless it is the default.
+    pub stackframes: Option<u32>,
+    /// `ustackframes`, unless it is the default.
+    pub ustackframes: Option<u32>,
 }
 
 /// The compiler, with all that programs have declared so far.

@@ -66,6 +66,12 @@ impl Diagnostic {
         self
     }
 
+    /// The same with these notes.
+    pub fn notes(mut self: Box<Self>, notes: impl IntoIterator<Item = String>) -> Box<Self> {
+        self.notes.extend(notes);
+        self
+    }
+
     /// The same in a part of a clause, unless it was found to be in one already.
     pub fn within(mut self: Box<Self>, region: &'static str) -> Box<Self> {
         self.region.get_or_insert(region);

@@ -26,7 +26,7 @@ pub const MAX_COUNT: usize = 1 << 24;
 
 /// A parsed format. It is kept as its text, so that what is read back has been parsed again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
+#[serde(try_from = "Written", into = "Written")]
 pub struct Format {
     /// Literals and conversions in order.
     pub items: Vec<Item>,
@@ -35,8 +35,8 @@ pub struct Format {
 /// A piece of a format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
-    /// Text that is printed as it stands.
-    Literal(String),
+    /// Bytes that are printed as they stand.
+    Literal(Vec<u8>),
     /// A place where an argument is printed.
     Conv(Conversion),
 }
@@ -177,27 +177,39 @@ impl fmt::Display for Conversion {
     }
 }
 
-/// As it is written in D.
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.items.iter().try_for_each(|item| match item {
-            Item::Literal(text) => f.write_str(&text.replace('%', "%%")),
-            Item::Conv(conversion) => conversion.fmt(f),
-        })
-    }
+/// A format as it is written in D: text, or bytes that are none.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Text(String),
+    Bytes(Vec<u8>),
 }
 
-impl From<Format> for String {
+impl From<Format> for Written {
     fn from(format: Format) -> Self {
-        format.to_string()
+        let mut bytes = Vec::new();
+        for item in &format.items {
+            match item {
+                Item::Literal(text) => {
+                    for &byte in text {
+                        bytes.extend(std::iter::repeat_n(byte, 1 + usize::from(byte == b'%')));
+                    }
+                }
+                Item::Conv(conversion) => bytes.extend(conversion.to_string().bytes()),
+            }
+        }
+        String::from_utf8(bytes).map_or_else(|error| Self::Bytes(error.into_bytes()), Self::Text)
     }
 }
 
-impl TryFrom<String> for Format {
+impl TryFrom<Written> for Format {
     type Error = FormatError;
 
-    fn try_from(text: String) -> Result<Self, FormatError> {
-        Self::parse(&text)
+    fn try_from(written: Written) -> Result<Self, FormatError> {
+        match written {
+            Written::Text(text) => Self::parse(text),
+            Written::Bytes(bytes) => Self::parse(bytes),
+        }
     }
 }
 
@@ -250,26 +262,26 @@ impl std::error::Error for FormatError {}
 
 impl Format {
     /// Parses `text`.
-    pub fn parse(text: &str) -> Result<Self, FormatError> {
+    pub fn parse(text: impl AsRef<[u8]>) -> Result<Self, FormatError> {
         let mut items = Vec::new();
-        let mut literal = String::new();
-        let mut chars = Scanner {
-            rest: text,
+        let mut literal = Vec::new();
+        let mut scanner = Scanner {
+            rest: text.as_ref(),
             index: 0,
         };
-        while let Some(c) = chars.next() {
-            if c != '%' {
-                literal.push(c);
+        while let Some(byte) = scanner.next() {
+            if byte != b'%' {
+                literal.push(byte);
                 continue;
             }
-            if chars.eat('%') {
-                literal.push('%');
+            if scanner.eat(b'%') {
+                literal.push(b'%');
                 continue;
             }
             if !literal.is_empty() {
                 items.push(Item::Literal(std::mem::take(&mut literal)));
             }
-            items.push(Item::Conv(chars.conversion()?));
+            items.push(Item::Conv(scanner.conversion()?));
         }
         if !literal.is_empty() {
             items.push(Item::Literal(literal));
@@ -288,23 +300,23 @@ impl Format {
 
 /// What is left of the text, and how many conversions were seen.
 struct Scanner<'a> {
-    rest: &'a str,
+    rest: &'a [u8],
     index: usize,
 }
 
 impl Scanner<'_> {
-    fn peek(&self) -> Option<char> {
-        self.rest.chars().next()
+    fn peek(&self) -> Option<u8> {
+        self.rest.first().copied()
     }
 
-    fn next(&mut self) -> Option<char> {
-        let c = self.peek()?;
-        self.rest = &self.rest[c.len_utf8()..];
-        Some(c)
+    fn next(&mut self) -> Option<u8> {
+        let (first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(*first)
     }
 
-    fn eat(&mut self, c: char) -> bool {
-        let hit = self.peek() == Some(c);
+    fn eat(&mut self, byte: u8) -> bool {
+        let hit = self.peek() == Some(byte);
         if hit {
             self.next();
         }
@@ -320,8 +332,8 @@ impl Scanner<'_> {
 
     /// Whether digits, if any, and a `$` follow.
     fn digits_and_dollar(&self) -> bool {
-        let rest = self.rest.trim_start_matches(|c: char| c.is_ascii_digit());
-        rest.starts_with('$')
+        let mut rest = self.rest.iter().skip_while(|byte| byte.is_ascii_digit());
+        rest.next() == Some(&b'$')
     }
 
     /// Reads a conversion after its `%`.
@@ -330,25 +342,30 @@ impl Scanner<'_> {
         let mut agg = false;
         let flags = self.flags(&mut agg);
         let width = self.count("width")?;
-        agg |= self.eat('@');
-        let precision = if self.eat('.') {
+        agg |= self.eat(b'@');
+        let precision = if self.eat(b'.') {
             Some(self.count("precision")?.unwrap_or(Count::Fixed(0)))
         } else {
             None
         };
-        agg |= self.eat('@');
+        agg |= self.eat(b'@');
         let size = self.size();
+        let here = self.rest;
         let kind = match self.next() {
             None => return Err(self.error(FormatErrorKind::Truncated)),
-            Some('.') => return Err(self.error(FormatErrorKind::Dots)),
-            Some('$') => return Err(self.error(FormatErrorKind::Positional)),
-            Some('%') => return Err(self.error(FormatErrorKind::Percent)),
+            Some(b'.') => return Err(self.error(FormatErrorKind::Dots)),
+            Some(b'$') => return Err(self.error(FormatErrorKind::Positional)),
+            Some(b'%') => return Err(self.error(FormatErrorKind::Percent)),
             // After a `*`: the number of the argument that it means.
-            Some('0'..='9') if self.digits_and_dollar() => {
+            Some(b'0'..=b'9') if self.digits_and_dollar() => {
                 return Err(self.error(FormatErrorKind::Positional))
             }
-            Some(c) if !KINDS.contains(c) => return Err(self.error(FormatErrorKind::Undefined(c))),
-            Some(c) => c,
+            Some(byte) if KINDS.as_bytes().contains(&byte) => char::from(byte),
+            Some(_) => {
+                let text = String::from_utf8_lossy(here);
+                let letter = text.chars().next().unwrap_or_default();
+                return Err(self.error(FormatErrorKind::Undefined(letter)));
+            }
         };
         Ok(Conversion {
             flags,
@@ -364,13 +381,13 @@ impl Scanner<'_> {
         let mut flags = Flags::default();
         loop {
             match self.peek() {
-                Some('-') => flags.left = true,
-                Some('+') => flags.plus = true,
-                Some(' ') => flags.space = true,
-                Some('#') => flags.alt = true,
-                Some('0') => flags.zero = true,
-                Some('\'') => flags.group = true,
-                Some('@') => *agg = true,
+                Some(b'-') => flags.left = true,
+                Some(b'+') => flags.plus = true,
+                Some(b' ') => flags.space = true,
+                Some(b'#') => flags.alt = true,
+                Some(b'0') => flags.zero = true,
+                Some(b'\'') => flags.group = true,
+                Some(b'@') => *agg = true,
                 _ => return flags,
             }
             self.next();
@@ -378,18 +395,18 @@ impl Scanner<'_> {
     }
 
     fn count(&mut self, what: &'static str) -> Result<Option<Count>, FormatError> {
-        if self.eat('*') {
-            return if self.eat('*') {
+        if self.eat(b'*') {
+            return if self.eat(b'*') {
                 Err(self.error(FormatErrorKind::Stars(what)))
             } else {
                 Ok(Some(Count::Star))
             };
         }
-        if self.eat('?') {
+        if self.eat(b'?') {
             return Ok(Some(Count::Fixed(POINTER_DIGITS)));
         }
         let mut value = None;
-        while let Some(digit) = self.peek().and_then(|c| c.to_digit(10)) {
+        while let Some(digit) = self.peek().and_then(|byte| char::from(byte).to_digit(10)) {
             self.next();
             let next = value
                 .unwrap_or(0usize)
@@ -404,24 +421,24 @@ impl Scanner<'_> {
     }
 
     fn size(&mut self) -> Size {
-        if self.eat('h') {
-            return if self.eat('h') {
+        if self.eat(b'h') {
+            return if self.eat(b'h') {
                 Size::Char
             } else {
                 Size::Short
             };
         }
-        if self.eat('l') {
-            return if self.eat('l') {
+        if self.eat(b'l') {
+            return if self.eat(b'l') {
                 Size::LongLong
             } else {
                 Size::Long
             };
         }
-        if self.eat('L') {
+        if self.eat(b'L') {
             return Size::LongDouble;
         }
-        if self.eat('w') {
+        if self.eat(b'w') {
             return Size::Wide;
         }
         Size::Natural
@@ -438,6 +455,26 @@ mod tests {
             panic!("{text}: {format:?}")
         };
         conversion.clone()
+    }
+
+    #[test]
+    fn literals_are_bytes() {
+        let format = Format::parse(b"\xc0%d\xff%%").unwrap();
+        assert_eq!(format.items[0], Item::Literal(b"\xc0".into()));
+        assert_eq!(format.items[2], Item::Literal(b"\xff%".into()));
+        for text in [&b"\xc0%d\xff%%"[..], b"100%% \xc3\xa9 %-5s"] {
+            let format = Format::parse(text).unwrap();
+            let kept = serde_json::to_string(&format).unwrap();
+            assert_eq!(serde_json::from_str::<Format>(&kept).unwrap(), format);
+            assert_eq!(kept.starts_with('"'), std::str::from_utf8(text).is_ok());
+        }
+        let error = Format::parse("%\u{e9}").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "format conversion #1 is undefined: %\u{e9}"
+        );
+        let error = Format::parse(b"%\xff").unwrap_err();
+        assert_eq!(error.kind, FormatErrorKind::Undefined('\u{fffd}'));
     }
 
     #[test]

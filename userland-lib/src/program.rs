@@ -112,7 +112,7 @@ pub struct ActionDesc {
     /// Computes the action's value.
     pub difo: Option<Difo>,
     /// Format of the first action of a printf-like statement.
-    pub format: Option<String>,
+    pub format: Option<Vec<u8>>,
     /// Of an aggregating action: how many of the actions before it are its tuple.
     pub ntuple: u32,
     /// The action's argument.

@@ -83,13 +83,8 @@ pub enum Statement {
     Normalize(AggVarId),
     /// `denormalize()`.
     Denormalize(AggVarId),
-    /// `setopt()`, whose arguments are constants.
-    Setopt {
-        /// The option.
-        name: String,
-        /// Its value.
-        value: Option<String>,
-    },
+    /// `setopt()`; the records are the option's name and, if there is one, its value.
+    Setopt,
     /// `ftruncate()`.
     Ftruncate,
     /// An aggregating function.

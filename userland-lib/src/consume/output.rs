@@ -3,6 +3,7 @@
 
 //! Where text goes: to the given output, or to the file that `freopen()` named last.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Stdout, Write};
 use std::os::fd::AsFd;
@@ -51,11 +52,11 @@ pub struct Redirect {
 
 impl Redirect {
     /// Redirects output to `path`, or back to the given output if that is empty.
-    pub fn reopen(&mut self, path: &str) -> io::Result<()> {
+    pub fn reopen(&mut self, path: &OsStr) -> io::Result<()> {
         self.flush()?;
-        self.file = match path {
-            "" => None,
-            path => Some(BufWriter::new(File::create(path)?)),
+        self.file = match path.is_empty() {
+            true => None,
+            false => Some(BufWriter::new(File::create(path)?)),
         };
         Ok(())
     }
@@ -88,17 +89,17 @@ mod tests {
         let mut redirect = Redirect::default();
         let mut out = Vec::new();
         redirect.output(&mut out).write_all(b"a").unwrap();
-        redirect.reopen(name).unwrap();
+        redirect.reopen(name.as_ref()).unwrap();
         redirect.output(&mut out).write_all(b"gone").unwrap();
         redirect.output(&mut out).truncate().unwrap();
         redirect.output(&mut out).write_all(b"b").unwrap();
-        redirect.reopen("").unwrap();
+        redirect.reopen("".as_ref()).unwrap();
         redirect.output(&mut out).write_all(b"c").unwrap();
         assert_eq!(out, b"ac");
         redirect.output(&mut out).truncate().unwrap();
         assert_eq!(out, b"");
         assert_eq!(std::fs::read(&path).unwrap(), b"b");
         std::fs::remove_file(&path).unwrap();
-        assert!(redirect.reopen("/nonexistent/x").is_err());
+        assert!(redirect.reopen("/nonexistent/x".as_ref()).is_err());
     }
 }

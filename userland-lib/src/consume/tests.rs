@@ -294,28 +294,20 @@ fn faults_and_drops_are_events() {
 #[test]
 fn setopt_acts_at_once_and_says_what_it_cannot_do() {
     let mut bench = Bench::new();
-    let setopt = |name: &str, value: Option<&str>| {
-        (
-            Statement::Setopt {
-                name: name.into(),
-                value: value.map(str::to_owned),
-            },
-            Action::Libact,
-            &[0u32][..],
-        )
-    };
+    let setopt = |sizes: &'static [u32]| (Statement::Setopt, Action::Libact, sizes);
     bench.probe(
         1,
         BEGIN,
         &[
             (printf("seen", &[]), Action::Printf, &[0]),
-            setopt("quiet", None),
-            setopt("Nixon", None),
-            setopt("bufsize", Some("1m")),
+            setopt(&[8]),
+            setopt(&[8]),
+            setopt(&[8, 4]),
         ],
     );
-    bench.record(0, 1, 1, &[]);
-    bench.record(0, 1, 2, &[]);
+    let names: &[&[u8]] = &[b"quiet\0\0\0", b"Nixon\0xx", b"bufsize\0", b"1m\0x"];
+    bench.record(0, 1, 1, names);
+    bench.record(0, 1, 2, names);
     let text = bench.run().unwrap();
     assert_eq!(text.matches("BEGIN seen").count(), 1, "{text}");
     assert!(

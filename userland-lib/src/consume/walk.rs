@@ -16,12 +16,16 @@ use super::records::Record;
 use super::{fault_text, named, ConsumeError, Consumer, Context, Event, Sink};
 use crate::options::{Encoding, Options, Setter};
 use crate::render::line::{self, Enabled, Flow};
+use crate::render::value::until_nul;
 use crate::render::{message, Datum, Kind, NoSymbols, Renderer, Sort, Style};
 use crate::statement::{self, Print, Statement};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::ioctl::RecDesc;
 use dtrace_uapi::option::Opt;
+use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::path::Path;
 use std::process::Command;
 
 /// How values look under these options.
@@ -281,7 +285,12 @@ impl Consumer {
                 text.clear();
                 let reopened = path.and_then(|path| {
                     let result = self.redirect.reopen(&path);
-                    result.map_err(|error| format!("failed to freopen() \"{path}\": {error}"))
+                    result.map_err(|error| {
+                        format!(
+                            "failed to freopen() \"{}\": {error}",
+                            Path::new(&path).display()
+                        )
+                    })
                 });
                 if let Err(error) = reopened {
                     failed(sink, error);
@@ -307,8 +316,10 @@ impl Consumer {
                     failed(sink, error.to_string());
                 }
             }
-            Some(Statement::Setopt { name, value }) => {
-                if let Err(error) = options.set(name, value.as_deref(), Setter::Running) {
+            Some(Statement::Setopt) => {
+                let text = |at| String::from_utf8_lossy(until_nul(group.data(at)));
+                let (name, value) = (text(0), (group.fields.len() > 1).then(|| text(1)));
+                if let Err(error) = options.set(&name, value.as_deref(), Setter::Running) {
                     let value = value.as_deref().unwrap_or("1");
                     failed(
                         sink,
@@ -381,19 +392,26 @@ fn trace(
 }
 
 /// The text of a format that is not for printing.
-fn formatted(renderer: &Renderer<'_>, print: &Print, group: &Group<'_>) -> Result<String, String> {
+fn formatted(
+    renderer: &Renderer<'_>,
+    print: &Print,
+    group: &Group<'_>,
+) -> Result<OsString, String> {
     let mut text = Vec::new();
     let args = group.args(&print.args);
     renderer
         .printf(&mut text, &print.format, args)
         .map_err(|error| error.to_string())?;
-    String::from_utf8(text).map_err(|_| "the text of the call is no UTF-8".to_owned())
+    Ok(OsString::from_vec(text))
 }
 
 /// Runs a command of `system()` to its end. What it prints and how it ends is its own business.
-fn run(command: &str) -> Result<(), String> {
+fn run(command: &OsStr) -> Result<(), String> {
     let result = Command::new("/bin/sh").arg("-c").arg(command).status();
-    result
-        .map(drop)
-        .map_err(|error| format!("failed to run \"{command}\": {error}"))
+    result.map(drop).map_err(|error| {
+        format!(
+            "failed to run \"{}\": {error}",
+            Path::new(command).display()
+        )
+    })
 }

@@ -92,24 +92,24 @@ fn sections(image: &[u8], wanted: SecType) -> impl Iterator<Item = &[u8]> {
 /// A string table, its first entry the empty string.
 struct Strings {
     bytes: Vec<u8>,
-    offsets: HashMap<String, StrIdx>,
+    offsets: HashMap<Vec<u8>, StrIdx>,
 }
 
 impl Default for Strings {
     fn default() -> Self {
         Self {
             bytes: vec![0],
-            offsets: HashMap::from([(String::new(), 0)]),
+            offsets: HashMap::from([(Vec::new(), 0)]),
         }
     }
 }
 
 impl Strings {
-    fn add(&mut self, text: &str) {
+    fn add(&mut self, text: &[u8]) {
         if !self.offsets.contains_key(text) {
             self.offsets
                 .insert(text.to_owned(), self.bytes.len() as StrIdx);
-            self.bytes.extend_from_slice(text.as_bytes());
+            self.bytes.extend_from_slice(text);
             self.bytes.push(0);
         }
     }
@@ -117,7 +117,7 @@ impl Strings {
     fn add_clause(&mut self, clause: &Clause) {
         let probes = &clause.probes;
         for part in [&probes.provider, &probes.module, &probes.func, &probes.name] {
-            self.add(part);
+            self.add(part.as_bytes());
         }
         for format in clause
             .actions
@@ -128,8 +128,8 @@ impl Strings {
         }
     }
 
-    fn offset(&self, text: &str) -> StrIdx {
-        self.offsets[text]
+    fn offset(&self, text: impl AsRef<[u8]>) -> StrIdx {
+        self.offsets[text.as_ref()]
     }
 }
 

@@ -243,8 +243,8 @@ impl<'w> Handle<'w> {
         let mut settings = Settings {
             macros: macros(self.target()),
             strsize: size(Opt::Strsize),
-            stackframes: size(Opt::Stackframes),
-            ustackframes: size(Opt::Ustackframes),
+            stackframes: Some(size(Opt::Stackframes)),
+            ustackframes: Some(size(Opt::Ustackframes)),
             ..Settings::default()
         };
         settings.permit(&self.options.compile);

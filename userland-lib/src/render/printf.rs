@@ -75,7 +75,7 @@ impl Renderer<'_> {
         let mut index = 0;
         for item in &format.items {
             match item {
-                Item::Literal(text) => match text.as_bytes() {
+                Item::Literal(text) => match &text[..] {
                     // What stands between values, most often.
                     [byte] => out.push(*byte),
                     bytes => out.extend_from_slice(bytes),

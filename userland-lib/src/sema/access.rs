@@ -499,7 +499,7 @@ impl Sema<'_, '_> {
             let key = self.expression(arg)?;
             let key_ty = key.ty;
             keys.push(self.coerce(key, *ty, "=", arg.span).map_err(|_| {
-                Diagnostic::new(
+                let error = Diagnostic::new(
                     "D_PROTO_ARG",
                     arg.span,
                     format!(
@@ -508,7 +508,8 @@ impl Sema<'_, '_> {
                         self.state.types.name(*ty),
                         self.state.types.name(key_ty)
                     ),
-                )
+                );
+                error.notes(self.state.types.stacks_differ(*ty, key_ty))
             })?);
         }
         Ok(keys)

@@ -57,7 +57,7 @@ const ACTIONS: &[(&str, usize, Option<usize>)] = &[
     ("usym", 1, Some(1)),
 ];
 
-/// Whether `name` is an action, which has no value.
+/// Whether `name` is an action, which has no value unless it makes a stack.
 pub fn is_action(name: &str) -> bool {
     ACTIONS.iter().any(|(known, ..)| *known == name)
 }
@@ -110,9 +110,9 @@ impl Called<'_> {
     }
 
     /// Argument `index` if it is a string constant.
-    pub(super) fn constant_text(&self, index: usize) -> Option<String> {
+    pub(super) fn constant_text(&self, index: usize) -> Option<&[u8]> {
         match &self.args.get(index)?.kind {
-            ExprKind::Str(text) => Some(String::from_utf8_lossy(text).into_owned()),
+            ExprKind::Str(text) => Some(text),
             _ => None,
         }
     }
@@ -339,38 +339,27 @@ impl Sema<'_, '_> {
     }
 
     fn setopt(&mut self, call: &Called<'_>) -> Result<(Statement, Vec<ActionDesc>)> {
-        let mut texts = Vec::new();
+        let mut actions = Vec::new();
         for index in 0..call.args.len() {
-            let Some(text) = call.constant_text(index) else {
-                let ty = self.type_of_argument(call, index)?;
-                let given = self.state.types.name(ty);
-                let place = call.place(index);
-                return Err(incompatible(call.name, index, "char *", &given, place));
-            };
-            texts.push(text);
+            let text = self.argument(call, index)?;
+            let types = &self.state.types;
+            if !types.is_string_like(text.ty) {
+                let given = types.name(text.ty);
+                return Err(incompatible(call.name, index, "char *", &given, text.span));
+            }
+            let text = self.string_value(text).retype(Ty::STRING);
+            actions.push(libact(Libact::Setopt, Some(self.value(&text)?)));
         }
-        let mut texts = texts.into_iter();
-        let statement = Statement::Setopt {
-            name: texts.next().unwrap_or_default(),
-            value: texts.next(),
-        };
-        Ok((statement, vec![libact(Libact::Setopt, None)]))
+        Ok((Statement::Setopt, actions))
     }
 
-    /// The arguments of a call that makes a stack: frames, which are `usual` where it does not say, and bytes for strings.
-    fn stack_sizes(&mut self, call: &Called<'_>, usual: u32) -> Result<(u32, u32)> {
+    /// The arguments of a call that makes a stack: frames if it says how many, and bytes for strings.
+    fn stack_sizes(&mut self, call: &Called<'_>) -> Result<(Option<u32>, u32)> {
         let ty = Ty::UINT32_T;
-        let (tag, what) = match call.name {
-            "stack" => ("D_STACK_SIZE", "size"),
-            _ => ("D_USTACK_FRAMES", "argument #1"),
-        };
+        let (tag, what) = size_words(call);
         let frames = self.positive_size(call, 0, ty, tag, what)?;
-        let frames = frames.unwrap_or(usual);
         let strings = self.positive_size(call, 1, ty, "D_USTACK_STRSIZE", "argument #2")?;
-        if frames > FRAMES_MAX {
-            let text = format!("{what} may not be more than {FRAMES_MAX} frames");
-            return Err(call.error(tag, &text));
-        }
+        check_frames(call, frames)?;
         Ok((frames, strings.unwrap_or(0)))
     }
 
@@ -387,11 +376,10 @@ impl Sema<'_, '_> {
             _ => return Ok(None),
         };
         check_call(name, args.len(), span)?;
-        let usual = match usual {
-            0 => STACKFRAMES_DEFAULT as u32,
-            usual => usual,
-        };
-        let (frames, strings) = self.stack_sizes(&Called { name, args, span }, usual)?;
+        let call = Called { name, args, span };
+        let (frames, strings) = self.stack_sizes(&call)?;
+        let frames = frames.or(usual).unwrap_or(STACKFRAMES_DEFAULT as u32);
+        check_frames(&call, Some(frames))?;
         let size = |value: u32| Expr::int(value.into(), Ty::UINT32_T, span);
         let args = match subr {
             Subr::Stack => vec![size(frames)],
@@ -418,10 +406,10 @@ impl Sema<'_, '_> {
         check_count(name, args.len(), least, most, span)?;
         let call = Called { name, args, span };
         let action = match kind {
-            Action::Stack => desc(kind, None, self.stack_sizes(&call, 0)?.0.into()),
+            Action::Stack => desc(kind, None, self.stack_sizes(&call)?.0.unwrap_or(0).into()),
             Action::Ustack | Action::Jstack => {
-                let (frames, strings) = self.stack_sizes(&call, 0)?;
-                desc(kind, None, ustack_arg(frames, strings))
+                let (frames, strings) = self.stack_sizes(&call)?;
+                desc(kind, None, ustack_arg(frames.unwrap_or(0), strings))
             }
             _ => {
                 let address = self.argument(&call, 0)?;
@@ -439,6 +427,26 @@ impl Sema<'_, '_> {
         };
         Ok(Some((action, ty)))
     }
+}
+
+/// The tag and the words for what is wrong with the frames that a call asks for.
+fn size_words(call: &Called<'_>) -> (&'static str, &'static str) {
+    match call.name {
+        "stack" => ("D_STACK_SIZE", "size"),
+        _ => ("D_USTACK_FRAMES", "argument #1"),
+    }
+}
+
+/// Refuses frames that no stack can have.
+fn check_frames(call: &Called<'_>, frames: Option<u32>) -> Result<()> {
+    if frames.is_none_or(|frames| (1..=FRAMES_MAX).contains(&frames)) {
+        return Ok(());
+    }
+    let (tag, what) = size_words(call);
+    Err(call.error(
+        tag,
+        &format!("{what} must be from 1 to {FRAMES_MAX} frames"),
+    ))
 }
 
 fn libact(act: Libact, difo: Option<Difo>) -> ActionDesc {

@@ -8,7 +8,7 @@
 //! increment, and last the aggregating one, whose `ntuple` counts those before it.
 
 use super::clause::Builder;
-use super::hir::Expr;
+use super::hir::{self, Expr};
 use super::printf::Keyed;
 use super::Sema;
 use super::{action, aggfunc, call, distribution};
@@ -198,9 +198,11 @@ impl Sema<'_, '_> {
     }
 
     /// A key's action and type: a value, or what an action such as `stack()` makes. A number takes the type that
-    /// the aggregation's first use gave the key, so that equal keys are equal records.
+    /// the aggregation's first use gave the key, and `stack()` is a value where that was one, so that equal keys are equal
+    /// records.
     fn key(&mut self, key: &ast::Expr, known: Option<Ty>) -> Result<(ActionDesc, Ty)> {
-        if let ExprKind::Call { name, args, .. } = &key.kind {
+        let of_values = known.is_some_and(|ty| self.state.types.frames_of(ty).is_some());
+        if let (ExprKind::Call { name, args, .. }, false) = (&key.kind, of_values) {
             if let Some(keyed) = self.address_action(name, args, key.span)? {
                 return Ok(keyed);
             }
@@ -211,7 +213,9 @@ impl Sema<'_, '_> {
         if let Some(ty) = known.filter(|ty| types.is_number(*ty) && types.is_number(expr.ty)) {
             expr = self.convert(expr, ty);
         }
-        if self.state.types.resolve(expr.ty) == Ty::VOID || self.state.types.is_dynamic(expr.ty) {
+        let types = &self.state.types;
+        let no_value = matches!(expr.kind, hir::ExprKind::Translated { .. });
+        if no_value || types.resolve(expr.ty) == Ty::VOID || types.is_dynamic(expr.ty) {
             let message = "a key of an aggregation must have a value";
             return Err(Diagnostic::new("D_KEY_TYPE", key.span, message));
         }
@@ -285,7 +289,8 @@ impl Sema<'_, '_> {
                     types.name(*new)
                 );
                 let span = written.get(index).map_or(span, |key| key.span);
-                return Err(Diagnostic::new("D_PROTO_ARG", span, message));
+                let error = Diagnostic::new("D_PROTO_ARG", span, message);
+                return Err(error.notes(types.stacks_differ(*old, *new)));
             }
         }
         Ok(known.id)

@@ -43,12 +43,15 @@ impl Sema<'_, '_> {
         Err(Diagnostic::new("D_ARR_BOUNDS", span, message))
     }
 
-    /// Whether the object `base` is a variable of the program's, or lies in one.
+    /// Whether the object `base` is a variable of the program's or a stack, or lies in one.
     fn is_own(&self, base: &Expr) -> bool {
         match &base.kind {
             ExprKind::Var(_) | ExprKind::Element(..) => !self.state.types.fits_register(base.ty),
+            ExprKind::Call(Subr::Stack | Subr::Ustack, _) => true,
             ExprKind::Retype(inner)
             | ExprKind::Arith(_, inner, _)
+            | ExprKind::Comma(_, inner)
+            | ExprKind::Assign(_, inner)
             | ExprKind::Cond(_, inner, _) => self.is_own(inner),
             _ => false,
         }

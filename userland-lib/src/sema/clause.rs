@@ -400,9 +400,12 @@ impl Sema<'_, '_> {
         self.valueless.clone().map_or(Ok(()), Err)
     }
 
-    /// The code of an expression.
+    /// The code of an expression, whose value is recorded.
     pub(super) fn value(&self, expr: &Expr) -> Result<Difo> {
         self.has_value()?;
+        if let ExprKind::Translated { .. } = expr.kind {
+            return Err(super::translate::no_value(expr.span));
+        }
         lower::value(expr, &self.state.types).map_err(|why| too_large(why, expr.span))
     }
 

@@ -110,7 +110,7 @@ impl Sema<'_, '_> {
         })
     }
 
-    /// A call in an expression: of a subroutine, for actions make no value.
+    /// A call in an expression: of a subroutine, for of the actions only those that make a stack have a value.
     fn call(
         &mut self,
         name: &str,
@@ -407,11 +407,9 @@ impl Sema<'_, '_> {
         } else if types.compatible(a, b) {
             a
         } else {
-            return Err(Diagnostic::new(
-                "D_OP_INCOMPAT",
-                span,
-                "operator ?: operands must have compatible types",
-            ));
+            let message = "operator ?: operands must have compatible types";
+            let error = Diagnostic::new("D_OP_INCOMPAT", span, message);
+            return Err(error.notes(types.stacks_differ(a, b)));
         };
         let (then, otherwise) = if types.is_number(ty) {
             (self.convert(then, ty), self.convert(otherwise, ty))

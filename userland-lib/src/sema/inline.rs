@@ -96,7 +96,8 @@ impl Sema<'_, '_> {
                             types.name(ty),
                             types.name(value.ty)
                         );
-                        Err(Diagnostic::new("D_OP_INCOMPAT", value.span, message))
+                        let error = Diagnostic::new("D_OP_INCOMPAT", value.span, message);
+                        Err(error.notes(types.stacks_differ(ty, value.ty)))
                     }
                 }
             }

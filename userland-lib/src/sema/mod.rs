@@ -131,8 +131,8 @@ pub(crate) fn check<'w>(
     if settings.strsize != 0 {
         state.types.set_string_size(u64::from(settings.strsize));
     }
-    if settings.stackframes != 0 {
-        state.types.set_stack_frames(settings.stackframes);
+    if let Some(frames) = settings.stackframes {
+        state.types.set_stack_frames(frames);
     }
     state.types.set_model(settings.model);
     let mut sema = Sema {

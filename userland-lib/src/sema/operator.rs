@@ -83,12 +83,7 @@ impl Sema<'_, '_> {
                 types.name(right)
             ),
         );
-        match (types.frames_of(left), types.frames_of(right)) {
-            (Some(left), Some(right)) if left != right => error.note(format!(
-                "the one is a stack of {left} frames, the other of {right}"
-            )),
-            _ => error,
-        }
+        error.notes(types.stacks_differ(left, right))
     }
 
     /// The error that an operator got what it cannot compute with.

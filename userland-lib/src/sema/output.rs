@@ -9,6 +9,7 @@
 use super::action::{desc, Called};
 use super::aggregate::Known;
 use super::call::incompatible;
+use super::hir;
 use super::printf::{check_printa, check_printf, same_keys, Arg, Call};
 use super::shape::shape_of;
 use super::Sema;
@@ -36,10 +37,10 @@ fn bytes(difo: Difo, size: u32, user: bool) -> Difo {
 
 impl Sema<'_, '_> {
     /// The format that is a call's first argument.
-    fn format(&mut self, call: &Called<'_>) -> Result<(String, Format)> {
+    fn format(&mut self, call: &Called<'_>) -> Result<(Vec<u8>, Format)> {
         if let Some(text) = call.constant_text(0) {
-            return match Format::parse(&text) {
-                Ok(format) => Ok((text, format)),
+            return match Format::parse(text) {
+                Ok(format) => Ok((text.to_owned(), format)),
                 Err(error) => Err(Diagnostic::new(
                     "D_SYNTAX",
                     call.place(0),
@@ -92,7 +93,7 @@ impl Sema<'_, '_> {
             "freopen" => Action::Freopen,
             _ => Action::Printf,
         };
-        if kind == Action::Freopen && text == "." {
+        if kind == Action::Freopen && text == b"." {
             return Err(call.error("D_FREOPEN_INVALID", "argument #1 cannot be \".\""));
         }
         let (mut actions, shapes) = self.printed(call, kind)?;
@@ -242,6 +243,9 @@ impl Sema<'_, '_> {
         let pointer = self.argument(call, 0)?;
         let pointer = self.typed(pointer)?;
         let types = &self.state.types;
+        if let hir::ExprKind::Translated { .. } = pointer.kind {
+            return Err(super::translate::no_value(pointer.span));
+        }
         let Some(target) = types.pointee(pointer.ty) else {
             let given = types.name(pointer.ty);
             return Err(incompatible(call.name, 0, "void *", &given, call.place(0)));

@@ -46,8 +46,16 @@ fn set_option(option: &str, pragma: &Pragma, program: &mut Program, settings: &m
         Some((name, value)) => (name, Some(value)),
         None => (option, None),
     };
-    if let ("strsize", Some(size)) = (name, value.and_then(parse_size)) {
-        settings.strsize = u32::try_from(size).unwrap_or(settings.strsize);
+    let size = || {
+        value
+            .and_then(parse_size)
+            .and_then(|size| u32::try_from(size).ok())
+    };
+    match name {
+        "strsize" => settings.strsize = size().unwrap_or(settings.strsize),
+        "stackframes" => settings.stackframes = size().or(settings.stackframes),
+        "ustackframes" => settings.ustackframes = size().or(settings.ustackframes),
+        _ => (),
     }
     program.options.push(OptionPragma {
         name: name.to_owned(),

@@ -116,15 +116,17 @@ pub fn same_keys(types: &Types<'_>, first: Keyed<'_>, other: Keyed<'_>, span: Sp
     for (i, (&left, &right)) in first.keys.iter().zip(other.keys).enumerate() {
         if !types.compatible(left, right) {
             let key = i + 1;
+            let how = types.stacks_differ(left, right);
             let (left, right) = (types.name(left), types.name(right));
-            return Err(Diagnostic::new(
+            let error = Diagnostic::new(
                 "D_PRINTA_AGGPROTO",
                 span,
                 format!(
                     "printa( ): @{b}[ ] key #{key} is incompatible with @{a}:\n\
                      {a:>9} key #{key}: {left}\n{b:>9} key #{key}: {right}"
                 ),
-            ));
+            );
+            return Err(error.notes(how));
         }
     }
     Ok(())

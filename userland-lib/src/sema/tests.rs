@@ -527,11 +527,11 @@ fn actions_on_aggregations_and_memory_tell_what_they_miss() {
         ("stack(pid);", "[D_STACK_SIZE] stack( ) size must be"),
         (
             "stack(1025);",
-            "[D_STACK_SIZE] stack( ) size may not be more than 1024 frames",
+            "[D_STACK_SIZE] stack( ) size must be from 1 to 1024 frames",
         ),
         (
             "x = ustack(1025, 1);",
-            "[D_USTACK_FRAMES] ustack( ) argument #1 may not be more than 1024 frames",
+            "[D_USTACK_FRAMES] ustack( ) argument #1 must be from 1 to 1024 frames",
         ),
         (
             "x = stack(5); x = stack(6);",
@@ -555,6 +555,18 @@ fn actions_on_aggregations_and_memory_tell_what_they_miss() {
             "[D_TYPE_MEMBER] depht is not a member of dt_stack_t",
         ),
         ("x = jstack(5);", "[D_CG_EXPR] action jstack( )"),
+        (
+            "(1, stack(5)).depth = 2;",
+            "[D_OP_LVAL] operator = requires modifiable lvalue",
+        ),
+        (
+            "(arg0 ? stack(5) : stack(5)).addrs[1] = 2;",
+            "[D_OP_LVAL] operator = requires modifiable lvalue",
+        ),
+        (
+            "@[stack(5)] = count(); x = stack(5); @[x] = count();",
+            "[D_PROTO_ARG] @[ ] key #1",
+        ),
         (
             "printf(\"\");",
             "[D_PRINTF_FMT_EMPTY] printf( ) format string is empty",

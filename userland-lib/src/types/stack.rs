@@ -15,6 +15,9 @@ use dtrace_uapi::types::StackHead;
 /// The name of these types.
 pub(super) const NAME: &str = "dt_stack_t";
 
+const VALUE_AND_RECORD: &str =
+    "the one is a stack that was kept, the other what stack( ) or ustack( ) records here";
+
 impl Types<'_> {
     /// The type of a stack of up to `frames` frames.
     pub fn stack_of(&mut self, frames: u32) -> Ty {
@@ -41,6 +44,19 @@ impl Types<'_> {
     /// How many frames `dt_stack_t` means, from now on.
     pub fn set_stack_frames(&mut self, frames: u32) {
         self.stack_frames = frames.min(FRAMES_MAX);
+    }
+
+    /// In what two types that have one name differ, if they are stacks and do.
+    pub fn stacks_differ(&self, one: Ty, other: Ty) -> Option<String> {
+        let is_record = |ty| matches!(self.base(ty), Kind::Stack(_));
+        match (self.frames_of(one), self.frames_of(other)) {
+            (Some(one), Some(other)) if one != other => Some(format!(
+                "the one is a stack of {one} frames, the other of {other}"
+            )),
+            (Some(_), None) if is_record(other) => Some(VALUE_AND_RECORD.to_owned()),
+            (None, Some(_)) if is_record(one) => Some(VALUE_AND_RECORD.to_owned()),
+            _ => None,
+        }
     }
 
     /// How many frames a value of this type has room for, if it is a stack.

@@ -175,7 +175,7 @@ impl Builder {
             self.last().actions.push(ActionDesc {
                 kind,
                 difo: values.get(index).map(|value| value.difo.clone()),
-                format: format.filter(|_| index == 0).map(str::to_owned),
+                format: format.filter(|_| index == 0).map(Into::into),
                 ntuple: ntuple as u32,
                 arg,
                 uarg,

@@ -447,6 +447,72 @@ fn stacks_and_memory() {
 }
 
 #[test]
+fn a_stack_without_a_number_has_as_many_frames_as_the_option_says() {
+    let program = r#"
+        #pragma D option stackframes=1
+        dt_stack_t declared;
+        fbt::vfs_read:entry { x = stack(); declared = x; printf("%d", sizeof (x.addrs) / 8); trace(declared); }"#;
+    let expected = "|1$\n|              vmlinux`vfs_read+0x10$\n";
+    let fires: Firings<'_> = &[(0, "fbt::vfs_read:entry", &[])];
+    assert_eq!(run(&[("quiet", None)], &[program], fires), expected);
+    for frames in ["0", "1025"] {
+        let options = [("quiet", None), ("stackframes", Some(frames))];
+        let text = run(&options, &["BEGIN { x = stack(); }"], &[]);
+        assert!(
+            text.contains("stack( ) size must be from 1 to 1024"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn frames_that_are_not_there_are_not_read() {
+    for text in [
+        "i = -1; trace(ustack(2, 7).addrs[i]);",
+        "i = 2; trace(stack(2).addrs[i]);",
+        "i = 2; x = stack(2); trace((1, x).addrs[i]);",
+        "i = 2; trace((x = stack(2)).addrs[i]);",
+        "trace(stack(1).addrs[stack(2).depth]);",
+    ] {
+        let program = format!("fbt::vfs_read:entry {{ {text} }}");
+        let shown = run(
+            &[("quiet", None)],
+            &[&program],
+            &[(0, "fbt::vfs_read:entry", &[])],
+        );
+        assert!(shown.contains("index out of bounds"), "{text}: {shown}");
+    }
+}
+
+#[test]
+fn kept_stacks_and_new_ones_are_equal_keys() {
+    let program = r#"fbt::vfs_read:entry { x = stack(2); @[x] = count(); @[stack(2)] = count(); }"#;
+    let shown = run(
+        &[("quiet", None)],
+        &[program],
+        &[(0, "fbt::vfs_read:entry", &[])],
+    );
+    assert!(
+        shown.ends_with("|              vmlinux`ksys_read+0x20$\n|                2$\n"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn options_are_set_to_what_a_program_computes() {
+    let program = r#"BEGIN { setopt("stackindent", lltostr(strlen("two") - 1)); }
+        fbt::vfs_read:entry { stack(1); setopt(strjoin("stack", "high"), lltostr(9)); }"#;
+    let text = run(
+        &[("quiet", None)],
+        &[program],
+        &[(0, "fbt::vfs_read:entry", &[])],
+    );
+    assert!(text.contains("\n|  vmlinux`vfs_read+0x10$"), "{text}");
+    let refused = "couldn't set option \"stackhigh\" to \"9\": Invalid option name";
+    assert!(text.contains(refused), "{text}");
+}
+
+#[test]
 fn stacks_are_kept_and_have_parts() {
     check(
         r#"
