@@ -54,6 +54,8 @@ pub struct Settings {
     pub no_symbols: bool,
     /// `-xscratchsize`, bytes.
     pub scratchsize: Option<u64>,
+    /// `-xmaxframes`.
+    pub maxframes: Option<u32>,
     /// `-32`: how large the types are that the program names.
     pub model: DataModel,
     /// `$0`, `$1`, …
@@ -66,6 +68,8 @@ pub struct Settings {
     pub stackframes: Option<u32>,
     /// `ustackframes`, unless it is the default.
     pub ustackframes: Option<u32>,
+    /// `jstackframes`, unless it is the default.
+    pub jstackframes: Option<u32>,
 }
 
 /// The compiler, with all that programs have declared so far.
@@ -87,6 +91,7 @@ impl Settings {
         self.amin = options.amin.or(self.amin);
         self.no_symbols |= options.dynamic_link && !options.knodefs;
         self.scratchsize = options.scratchsize.or(self.scratchsize);
+        self.maxframes = options.maxframes.or(self.maxframes);
         if options.model != DataModel::default() {
             self.model = options.model;
         }

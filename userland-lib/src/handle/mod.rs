@@ -245,6 +245,7 @@ impl<'w> Handle<'w> {
             strsize: size(Opt::Strsize),
             stackframes: Some(size(Opt::Stackframes)),
             ustackframes: Some(size(Opt::Ustackframes)),
+            jstackframes: Some(size(Opt::Jstackframes)),
             ..Settings::default()
         };
         settings.permit(&self.options.compile);

@@ -84,6 +84,8 @@ pub struct CompileOptions {
     pub knodefs: bool,
     /// Scratch space of a clause, bytes.
     pub scratchsize: Option<u64>,
+    /// Most frames of any stack.
+    pub maxframes: Option<u32>,
     /// How large the types are that programs name.
     pub model: DataModel,
     /// Variables of the environment of processes that are created, with no value for one that is removed.
@@ -155,7 +157,7 @@ const OPTIONS: &[Row] = &[
         Rule::Idle(|v| v == Some("unlimited") || is_size(v)),
         USER,
     ),
-    ("maxframes", Rule::Idle(is_number), ANYONE),
+    ("maxframes", Rule::Own(set_maxframes), ANYONE),
     ("modpath", Rule::Idle(is_text), USER),
     ("nolibs", Rule::Switch(|o| &mut o.nolibs), USER),
     ("objcopypath", Rule::Idle(is_text), USER),
@@ -278,6 +280,12 @@ fn set_linkmode(options: &mut CompileOptions, value: Option<&str>) -> Result<(),
 
 fn set_scratchsize(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
     options.scratchsize = Some(value.and_then(parse_size).ok_or(OptionError::Value)?);
+    Ok(())
+}
+
+fn set_maxframes(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
+    let frames = value.and_then(parse_number).ok_or(OptionError::Value)?;
+    options.maxframes = u32::try_from(frames).ok().filter(|frames| *frames > 0);
     Ok(())
 }
 

@@ -50,7 +50,11 @@ impl Sema<'_, '_> {
                 return Err(self.needs_keys(name, span));
             }
             let ty = builtin::ty(var, &mut self.state.types);
-            return Ok(Expr::new(ExprKind::Builtin(var), ty, span));
+            let value = Expr::new(ExprKind::Builtin(var), ty, span);
+            return Ok(match (var, self.settings.maxframes) {
+                (Var::Stackdepth | Var::Ustackdepth, Some(most)) => at_most(value, most),
+                _ => value,
+            });
         }
         if let Some((ty, value)) = self.state.types.enumerator(name) {
             return Ok(Expr::int(value as u64, ty, span));
@@ -514,6 +518,24 @@ impl Sema<'_, '_> {
         }
         Ok(keys)
     }
+}
+
+/// The unsigned number `value`, or `most` if it is more.
+fn at_most(value: Expr, most: u32) -> Expr {
+    let (ty, span) = (value.ty, value.span);
+    let most = Expr::int(most.into(), ty, span);
+    let more = ExprKind::Compare {
+        op: ast::BinaryOp::Gt,
+        signed: false,
+        left: Box::new(value.clone()),
+        right: Box::new(most.clone()),
+    };
+    let more = Box::new(Expr::new(more, Ty::INT, span));
+    Expr::new(
+        ExprKind::Cond(more, Box::new(most), Box::new(value)),
+        ty,
+        span,
+    )
 }
 
 /// Refuses to index `base` if it is an aggregation with its keys.

@@ -18,7 +18,7 @@ use crate::statement::Statement;
 use crate::syntax::ast::{self, ExprKind};
 use crate::types::Ty;
 use dtrace_uapi::action::{ustack_arg, Action, Libact};
-use dtrace_uapi::limits::{FRAMES_MAX, STACKFRAMES_DEFAULT};
+use dtrace_uapi::limits::{FRAMES_MAX, JSTACKFRAMES_DEFAULT, STACKFRAMES_DEFAULT};
 use dtrace_uapi::subr::Subr;
 
 /// Every action with the least and the greatest number of its arguments.
@@ -360,7 +360,25 @@ impl Sema<'_, '_> {
         let frames = self.positive_size(call, 0, ty, tag, what)?;
         let strings = self.positive_size(call, 1, ty, "D_USTACK_STRSIZE", "argument #2")?;
         check_frames(call, frames)?;
+        let frames = match self.settings.maxframes {
+            Some(most) => Some(
+                frames
+                    .unwrap_or_else(|| self.usual_frames(call.name))
+                    .min(most),
+            ),
+            None => frames,
+        };
         Ok((frames, strings.unwrap_or(0)))
+    }
+
+    /// The frames of a call of `name` that does not say how many.
+    fn usual_frames(&self, name: &str) -> u32 {
+        let (set, default) = match name {
+            "stack" => (self.settings.stackframes, STACKFRAMES_DEFAULT),
+            "ustack" => (self.settings.ustackframes, STACKFRAMES_DEFAULT),
+            _ => (self.settings.jstackframes, JSTACKFRAMES_DEFAULT),
+        };
+        set.unwrap_or(default as u32)
     }
 
     /// The value that a call of `name` in an expression has if it is `stack()` or `ustack()`.
@@ -370,15 +388,15 @@ impl Sema<'_, '_> {
         args: &[ast::Expr],
         span: Span,
     ) -> Result<Option<Expr>> {
-        let (subr, usual) = match name {
-            "stack" => (Subr::Stack, self.settings.stackframes),
-            "ustack" => (Subr::Ustack, self.settings.ustackframes),
+        let subr = match name {
+            "stack" => Subr::Stack,
+            "ustack" => Subr::Ustack,
             _ => return Ok(None),
         };
         check_call(name, args.len(), span)?;
         let call = Called { name, args, span };
         let (frames, strings) = self.stack_sizes(&call)?;
-        let frames = frames.or(usual).unwrap_or(STACKFRAMES_DEFAULT as u32);
+        let frames = frames.unwrap_or_else(|| self.usual_frames(name));
         check_frames(&call, Some(frames))?;
         let size = |value: u32| Expr::int(value.into(), Ty::UINT32_T, span);
         let args = match subr {

@@ -55,6 +55,7 @@ fn set_option(option: &str, pragma: &Pragma, program: &mut Program, settings: &m
         "strsize" => settings.strsize = size().unwrap_or(settings.strsize),
         "stackframes" => settings.stackframes = size().or(settings.stackframes),
         "ustackframes" => settings.ustackframes = size().or(settings.ustackframes),
+        "jstackframes" => settings.jstackframes = size().or(settings.jstackframes),
         _ => (),
     }
     program.options.push(OptionPragma {

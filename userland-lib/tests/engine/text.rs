@@ -466,6 +466,18 @@ fn a_stack_without_a_number_has_as_many_frames_as_the_option_says() {
 }
 
 #[test]
+fn no_stack_has_more_frames_than_the_option_allows() {
+    let program = r#"fbt::vfs_read:entry {
+        stack(); stack(2); x = stack(2); printf("%d %d", stackdepth, sizeof (x.addrs) / 8); @[stack()] = count(); }"#;
+    let options = [("quiet", None), ("maxframes", Some("1"))];
+    let frame = "|              vmlinux`vfs_read+0x10$\n";
+    assert_eq!(
+        run(&options, &[program], &[(0, "fbt::vfs_read:entry", &[])]),
+        format!("|$\n{frame}|$\n{frame}|1 1$\n{frame}|                1$\n")
+    );
+}
+
+#[test]
 fn frames_that_are_not_there_are_not_read() {
     for text in [
         "i = -1; trace(ustack(2, 7).addrs[i]);",
