@@ -58,6 +58,9 @@ pub struct Setup {
 /// How many times longer the debug kernel may take: emulated, it needs about five times the instructions.
 const SLOWER: u32 = 6;
 
+/// Seconds that a reader of RCU may take before the kernel complains (`CONFIG_RCU_CPU_STALL_TIMEOUT`).
+const STALL_S: u32 = 21;
+
 /// Seconds, and twice as many of a CPU that does not schedule, after which the kernel complains (kernel/watchdog.c: `watchdog_thresh`).
 const WATCHDOG_S: u32 = 10;
 
@@ -361,8 +364,9 @@ fn virtme(setup: &Setup, dir: &Path, accel: Accel, control: &Path, shell: bool) 
         // With page tables of five levels an interrupt at an unlucky moment of its boot makes KASAN report the kernel itself, and
         // then lockdep is off: while the processor is identified, what it can do is unknown, and so where shadow memory is.
         parameters += " no5lvl";
-        // The watchdog gives it as much more time as the cases get.
+        // The watchdogs give it as much more time as the cases get.
         parameters += &format!(" watchdog_thresh={}", WATCHDOG_S * SLOWER);
+        parameters += &format!(" rcupdate.rcu_cpu_stall_timeout={}", STALL_S * SLOWER);
     }
     if !setup.parameters.is_empty() {
         parameters = format!("{parameters} {}", setup.parameters);
