@@ -15,6 +15,7 @@ use crate::stability;
 use crate::syntax::{self, macros::Macros};
 use crate::types::{Container, DataModel};
 use crate::world::World;
+use dtrace_uapi::limits::{JSTACKFRAMES_DEFAULT, STACKFRAMES_DEFAULT};
 use dtrace_uapi::types::Attribute;
 
 /// Which part of a probe's name a description without colons stands for.
@@ -80,6 +81,17 @@ pub struct Compiler<'w> {
 }
 
 impl Settings {
+    /// The frames of a call of `name`, which makes a stack, that does not say how many.
+    pub fn frames(&self, name: &str) -> u32 {
+        let (set, default) = match name {
+            "stack" => (self.stackframes, STACKFRAMES_DEFAULT),
+            "ustack" => (self.ustackframes, STACKFRAMES_DEFAULT),
+            _ => (self.jstackframes, JSTACKFRAMES_DEFAULT),
+        };
+        let frames = set.unwrap_or(default as u32);
+        self.maxframes.map_or(frames, |most| frames.min(most))
+    }
+
     /// Takes over what `options` say; each can only add to what is permitted already.
     pub fn permit(&mut self, options: &CompileOptions) {
         self.allow_zero_matches |= options.zdefs;

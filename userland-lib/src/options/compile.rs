@@ -285,7 +285,10 @@ fn set_scratchsize(options: &mut CompileOptions, value: Option<&str>) -> Result<
 
 fn set_maxframes(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
     let frames = value.and_then(parse_number).ok_or(OptionError::Value)?;
-    options.maxframes = u32::try_from(frames).ok().filter(|frames| *frames > 0);
+    if frames == 0 {
+        return Err(OptionError::Value);
+    }
+    options.maxframes = Some(u32::try_from(frames).unwrap_or(u32::MAX));
     Ok(())
 }
 

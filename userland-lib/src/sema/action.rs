@@ -10,6 +10,7 @@
 use super::call::{check_count, incompatible};
 use super::clause::{Builder, Order};
 use super::hir::{self, Expr};
+use super::output::bytes;
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
 use crate::program::{ActionDesc, Difo};
@@ -18,7 +19,7 @@ use crate::statement::Statement;
 use crate::syntax::ast::{self, ExprKind};
 use crate::types::Ty;
 use dtrace_uapi::action::{ustack_arg, Action, Libact};
-use dtrace_uapi::limits::{FRAMES_MAX, JSTACKFRAMES_DEFAULT, STACKFRAMES_DEFAULT};
+use dtrace_uapi::limits::FRAMES_MAX;
 use dtrace_uapi::subr::Subr;
 
 /// Every action with the least and the greatest number of its arguments.
@@ -347,8 +348,17 @@ impl Sema<'_, '_> {
                 let given = types.name(text.ty);
                 return Err(incompatible(call.name, index, "char *", &given, text.span));
             }
-            let text = self.string_value(text).retype(Ty::STRING);
-            actions.push(libact(Libact::Setopt, Some(self.value(&text)?)));
+            // A constant is recorded whole, however short strings are.
+            let whole = match &text.kind {
+                hir::ExprKind::Str(text) => u32::try_from(text.len() + 1).ok(),
+                _ => None,
+            };
+            let difo = self.value(&self.string_value(text).retype(Ty::STRING))?;
+            let difo = match whole {
+                Some(size) => bytes(difo, size, false),
+                None => difo,
+            };
+            actions.push(libact(Libact::Setopt, Some(difo)));
         }
         Ok((Statement::Setopt, actions))
     }
@@ -359,26 +369,12 @@ impl Sema<'_, '_> {
         let (tag, what) = size_words(call);
         let frames = self.positive_size(call, 0, ty, tag, what)?;
         let strings = self.positive_size(call, 1, ty, "D_USTACK_STRSIZE", "argument #2")?;
-        check_frames(call, frames)?;
         let frames = match self.settings.maxframes {
-            Some(most) => Some(
-                frames
-                    .unwrap_or_else(|| self.usual_frames(call.name))
-                    .min(most),
-            ),
+            Some(most) => Some(frames.map_or(self.settings.frames(call.name), |n| n.min(most))),
             None => frames,
         };
+        check_frames(call, frames)?;
         Ok((frames, strings.unwrap_or(0)))
-    }
-
-    /// The frames of a call of `name` that does not say how many.
-    fn usual_frames(&self, name: &str) -> u32 {
-        let (set, default) = match name {
-            "stack" => (self.settings.stackframes, STACKFRAMES_DEFAULT),
-            "ustack" => (self.settings.ustackframes, STACKFRAMES_DEFAULT),
-            _ => (self.settings.jstackframes, JSTACKFRAMES_DEFAULT),
-        };
-        set.unwrap_or(default as u32)
     }
 
     /// The value that a call of `name` in an expression has if it is `stack()` or `ustack()`.
@@ -396,7 +392,7 @@ impl Sema<'_, '_> {
         check_call(name, args.len(), span)?;
         let call = Called { name, args, span };
         let (frames, strings) = self.stack_sizes(&call)?;
-        let frames = frames.unwrap_or_else(|| self.usual_frames(name));
+        let frames = frames.unwrap_or(self.settings.frames(name));
         check_frames(&call, Some(frames))?;
         let size = |value: u32| Expr::int(value.into(), Ty::UINT32_T, span);
         let args = match subr {

@@ -100,6 +100,7 @@ impl Sema<'_, '_> {
 
     fn comma(&mut self, first: &ast::Expr, second: &ast::Expr, span: Span) -> Result<Expr> {
         let (first, second) = (self.expression(first)?, self.expression(second)?);
+        let second = super::translate::in_memory(second)?;
         let (ty, user) = (second.ty, second.user);
         let kind = ExprKind::Comma(Box::new(first), Box::new(second));
         Ok(Expr {
@@ -386,6 +387,8 @@ impl Sema<'_, '_> {
         self.scalar_condition(&condition, "?:")?;
         let condition = self.condition(condition);
         let (then, otherwise) = (self.expression(then)?, self.expression(otherwise)?);
+        let then = super::translate::in_memory(then)?;
+        let otherwise = super::translate::in_memory(otherwise)?;
         let types = &self.state.types;
         let (a, b) = (then.ty, otherwise.ty);
         let is_action =

@@ -131,9 +131,7 @@ pub(crate) fn check<'w>(
     if settings.strsize != 0 {
         state.types.set_string_size(u64::from(settings.strsize));
     }
-    if let Some(frames) = settings.stackframes {
-        state.types.set_stack_frames(frames);
-    }
+    state.types.set_stack_frames(settings.frames("stack"));
     state.types.set_model(settings.model);
     let mut sema = Sema {
         state,

@@ -9,7 +9,7 @@
 use super::action::{desc, Called};
 use super::aggregate::Known;
 use super::call::incompatible;
-use super::hir;
+
 use super::printf::{check_printa, check_printf, same_keys, Arg, Call};
 use super::shape::shape_of;
 use super::Sema;
@@ -26,7 +26,7 @@ use dtrace_uapi::types::{DifType, DIF_TF_BYREF, DIF_TF_BYUREF};
 type Made = (Statement, Vec<ActionDesc>);
 
 /// An object that is recorded as bytes, of which the address is the value.
-fn bytes(difo: Difo, size: u32, user: bool) -> Difo {
+pub(super) fn bytes(difo: Difo, size: u32, user: bool) -> Difo {
     let rtype = DifType {
         flags: if user { DIF_TF_BYUREF } else { DIF_TF_BYREF },
         size,
@@ -241,11 +241,8 @@ impl Sema<'_, '_> {
     /// `print()`: the address and the bytes of what a pointer points to; the statement knows their type.
     pub(super) fn print(&mut self, call: &Called<'_>) -> Result<Made> {
         let pointer = self.argument(call, 0)?;
-        let pointer = self.typed(pointer)?;
+        let pointer = super::translate::in_memory(self.typed(pointer)?)?;
         let types = &self.state.types;
-        if let hir::ExprKind::Translated { .. } = pointer.kind {
-            return Err(super::translate::no_value(pointer.span));
-        }
         let Some(target) = types.pointee(pointer.ty) else {
             let given = types.name(pointer.ty);
             return Err(incompatible(call.name, 0, "void *", &given, call.place(0)));

@@ -264,6 +264,7 @@ fn is_part_of_stack(value: &Expr) -> bool {
         ExprKind::Load { address: base, .. }
         | ExprKind::Retype(base)
         | ExprKind::Comma(_, base)
+        | ExprKind::Assign(_, base)
         | ExprKind::Arith(_, base, _) => is_part_of_stack(base),
         ExprKind::Cond(_, one, other) => is_part_of_stack(one) || is_part_of_stack(other),
         _ => false,

@@ -560,6 +560,10 @@ fn actions_on_aggregations_and_memory_tell_what_they_miss() {
             "[D_OP_LVAL] operator = requires modifiable lvalue",
         ),
         (
+            "(x = stack(5)).depth = 2;",
+            "[D_OP_LVAL] operator = requires modifiable lvalue",
+        ),
+        (
             "(arg0 ? stack(5) : stack(5)).addrs[1] = 2;",
             "[D_OP_LVAL] operator = requires modifiable lvalue",
         ),

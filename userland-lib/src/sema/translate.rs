@@ -308,6 +308,14 @@ impl Sema<'_, '_> {
     }
 }
 
+/// `value`, unless it is what a translator makes, which is in no memory: it is read by its members alone.
+pub(super) fn in_memory(value: Expr) -> Result<Expr> {
+    match value.kind {
+        ExprKind::Translated { .. } => Err(no_value(value.span)),
+        _ => Ok(value),
+    }
+}
+
 /// The error that a translated value is wanted as a whole where only its members can be had.
 pub(super) fn no_value(span: Span) -> Box<Diagnostic> {
     let message = "expression cannot evaluate to result of dynamic type";

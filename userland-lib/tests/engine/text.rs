@@ -455,6 +455,11 @@ fn a_stack_without_a_number_has_as_many_frames_as_the_option_says() {
     let expected = "|1$\n|              vmlinux`vfs_read+0x10$\n";
     let fires: Firings<'_> = &[(0, "fbt::vfs_read:entry", &[])];
     assert_eq!(run(&[("quiet", None)], &[program], fires), expected);
+    let most = program.replace("stackframes=1", r#""maxframes=1""#);
+    assert_eq!(run(&[("quiet", None)], &[&most], fires), expected);
+    let stated = "dt_stack_t declared; BEGIN { stack(2000); x = stack(2000); declared = x; }";
+    let options = [("quiet", None), ("maxframes", Some("5"))];
+    assert!(run(&options, &[stated], &[]).starts_with("|$\n|    "));
     for frames in ["0", "1025"] {
         let options = [("quiet", None), ("stackframes", Some(frames))];
         let text = run(&options, &["BEGIN { x = stack(); }"], &[]);
@@ -520,6 +525,11 @@ fn options_are_set_to_what_a_program_computes() {
         &[(0, "fbt::vfs_read:entry", &[])],
     );
     assert!(text.contains("\n|  vmlinux`vfs_read+0x10$"), "{text}");
+    let constant =
+        r#"BEGIN { setopt("stackindent", "0000000002"); } fbt::vfs_read:entry { stack(1); }"#;
+    let options = [("quiet", None), ("strsize", Some("4"))];
+    let whole = run(&options, &[constant], &[(0, "fbt::vfs_read:entry", &[])]);
+    assert!(whole.contains("\n|  vmlinux`vfs_read+0x10$"), "{whole}");
     let refused = "couldn't set option \"stackhigh\" to \"9\": Invalid option name";
     assert!(text.contains(refused), "{text}");
 }

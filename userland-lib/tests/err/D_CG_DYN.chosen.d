@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+struct in {
+	int i;
+	char c;
+} source;
+struct out {
+	int i;
+	char *text;
+};
+translator struct out < struct in *p >
+{
+	i = p->i;
+};
+struct in *p;
+BEGIN
+{
+	trace((p ? xlate <struct out *> (p) : p)->i);
+}
