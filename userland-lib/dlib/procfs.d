@@ -11,6 +11,7 @@ typedef int processorid_t;
 
 typedef struct psinfo {
 	int pr_nlwp;		/* number of threads */
+	int pr_nzomb;		/* threads that are dead: 1 if the first one is and others are not, else 0 */
 	pid_t pr_pid;		/* process id */
 	pid_t pr_ppid;		/* process id of the parent */
 	pid_t pr_pgid;		/* process group */
@@ -53,6 +54,8 @@ inline uintptr_t dtrace_argv[struct task_struct *T] =
 /* pids[2] and pids[3] are PIDTYPE_PGID's and PIDTYPE_SID's. */
 translator psinfo_t < struct task_struct *T > {
 	pr_nlwp = T->signal->nr_threads;
+	/* EXIT_ZOMBIE. Of the other threads nothing stays. */
+	pr_nzomb = T->group_leader->exit_state & 0x20 ? 1 : 0;
 	pr_pid = T->tgid;
 	pr_ppid = T->real_parent->tgid;
 	pr_pgid = T->signal->pids[2]->numbers[0].nr;

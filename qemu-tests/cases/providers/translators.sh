@@ -28,6 +28,8 @@ dtrace -qn 'syscall:ia32:getpid:entry { argv = (uint32_t *)copyin(curpsinfo->pr_
 	printf("%d arguments, the last %s, then %d; model %d, bound to %d\n", curpsinfo->pr_argc,
 	    copyinstr(argv[curpsinfo->pr_argc - 1]), argv[curpsinfo->pr_argc], curpsinfo->pr_dmodel, curlwpsinfo->pr_bindpro);
 	exit(0); }' -c '/tmp/program32 one two'
+dtrace -qn 'syscall::getppid:entry /pid == $target/ {
+	printf("%d of %d threads dead\n", curpsinfo->pr_nzomb, curpsinfo->pr_nlwp); }' -c first-thread-ends
 echo 'sh -c "kill -9 \$\$"; :' >/tmp/dies
 dtrace -qn 'proc:::exit /ppid == $target && args[0] == CLD_KILLED/ { printf("killed\n"); exit(0); }' -c 'sh /tmp/dies' 2>/dev/null
 ! lsmod | grep -q '^loop' || rmmod loop

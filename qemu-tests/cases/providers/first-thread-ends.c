@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+// Asks for its parent, lets its first thread end, and asks again in the second.
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+// Whether the process' first thread is a zombie: the third word of its status.
+static int dead(void)
+{
+	char text[256];
+	FILE *file;
+
+	snprintf(text, sizeof text, "/proc/self/task/%d/stat", (int)getpid());
+	file = fopen(text, "r");
+	if (!file || !fgets(text, sizeof text, file))
+		return 1;
+	fclose(file);
+	return strstr(text, ") Z ") != NULL;
+}
+
+static void *second(void *unused)
+{
+	while (!dead())
+		usleep(1000);
+	getppid();
+	return unused;
+}
+
+int main(void)
+{
+	pthread_t thread;
+
+	getppid();
+	if (pthread_create(&thread, NULL, second, NULL))
+		return 1;
+	pthread_exit(NULL);
+}
