@@ -30,6 +30,8 @@ dtrace -qn 'syscall:ia32:getpid:entry { argv = (uint32_t *)copyin(curpsinfo->pr_
 	exit(0); }' -c '/tmp/program32 one two'
 dtrace -qn 'syscall::getppid:entry /pid == $target/ {
 	printf("%d of %d threads dead\n", curpsinfo->pr_nzomb, curpsinfo->pr_nlwp); }' -c first-thread-ends
+# A CPU that has nothing to do has no program, and no memory of one.
+dtrace -x cpu=0 -qn 'profile-97 /pid == 0/ { printf("idle: [%s]\n", curpsinfo->pr_psargs); exit(0); } ERROR { exit(1); }'
 echo 'sh -c "kill -9 \$\$"; :' >/tmp/dies
 dtrace -qn 'proc:::exit /ppid == $target && args[0] == CLD_KILLED/ { printf("killed\n"); exit(0); }' -c 'sh /tmp/dies' 2>/dev/null
 ! lsmod | grep -q '^loop' || rmmod loop

@@ -157,7 +157,10 @@ impl<M: Machine> Env<'_, M> {
         self.vm.budget.spend(len)?;
         let text = self.vm.scratch.get_mut(at..at.saturating_add(len));
         let text = text.unwrap_or(&mut []);
-        self.m.user_load(begin, text)?;
+        // Where there is no argument there may be no memory of a process to read.
+        if !text.is_empty() {
+            self.m.user_load(begin, text)?;
+        }
         for byte in text.iter_mut().filter(|byte| **byte == 0) {
             *byte = b' ';
         }
