@@ -202,7 +202,8 @@ impl Sema<'_, '_> {
         if let ast::ExprKind::Agg { .. } = operand.kind {
             return refuse("D_ADDROF_VAR", "cannot take address of dynamic variable");
         }
-        let operand = super::translate::in_memory(self.expression(operand)?)?;
+        let operand = self.expression(operand)?;
+        super::translate::in_memory(&operand)?;
         let (ty, user) = (operand.ty, operand.user);
         let types = &mut self.state.types;
         let pointer = |types: &mut crate::types::Types<'_>, user| match user {

@@ -368,9 +368,7 @@ impl Sema<'_, '_> {
             }
         }
         let expr = self.expression(statement)?;
-        if let ExprKind::Translated { .. } = expr.kind {
-            return Err(super::translate::no_value(span));
-        }
+        super::translate::in_memory(&expr)?;
         self.has_value()?;
         if !expr.has_effect() && !matches!(expr.kind, ExprKind::Call(..)) {
             let message = "expression has null effect";
@@ -403,9 +401,7 @@ impl Sema<'_, '_> {
     /// The code of an expression, whose value is recorded.
     pub(super) fn value(&self, expr: &Expr) -> Result<Difo> {
         self.has_value()?;
-        if let ExprKind::Translated { .. } = expr.kind {
-            return Err(super::translate::no_value(expr.span));
-        }
+        super::translate::in_memory(expr)?;
         lower::value(expr, &self.state.types).map_err(|why| too_large(why, expr.span))
     }
 

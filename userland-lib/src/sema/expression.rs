@@ -100,7 +100,7 @@ impl Sema<'_, '_> {
 
     fn comma(&mut self, first: &ast::Expr, second: &ast::Expr, span: Span) -> Result<Expr> {
         let (first, second) = (self.expression(first)?, self.expression(second)?);
-        let second = super::translate::in_memory(second)?;
+        super::translate::in_memory(&second)?;
         let (ty, user) = (second.ty, second.user);
         let kind = ExprKind::Comma(Box::new(first), Box::new(second));
         Ok(Expr {
@@ -261,11 +261,11 @@ impl Sema<'_, '_> {
             _ => place.is_dynamic() || types.is_string(ty),
         };
         let deletes = may_lack && is_null(&value) && !types.fits_register(ty);
+        if !types.is_record(value.ty) && !deletes {
+            super::translate::in_memory(&value)?;
+        }
         let value = match value.kind {
             _ if deletes => value.retype(ty),
-            ExprKind::Translated { .. } if !types.is_record(value.ty) => {
-                return Err(super::translate::no_value(value.span));
-            }
             ExprKind::Translated { .. } if types.compatible(ty, value.ty) => {
                 self.materialized(value)?
             }
@@ -387,8 +387,8 @@ impl Sema<'_, '_> {
         self.scalar_condition(&condition, "?:")?;
         let condition = self.condition(condition);
         let (then, otherwise) = (self.expression(then)?, self.expression(otherwise)?);
-        let then = super::translate::in_memory(then)?;
-        let otherwise = super::translate::in_memory(otherwise)?;
+        super::translate::in_memory(&then)?;
+        super::translate::in_memory(&otherwise)?;
         let types = &self.state.types;
         let (a, b) = (then.ty, otherwise.ty);
         let is_action =

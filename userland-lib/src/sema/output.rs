@@ -9,7 +9,6 @@
 use super::action::{desc, Called};
 use super::aggregate::Known;
 use super::call::incompatible;
-
 use super::printf::{check_printa, check_printf, same_keys, Arg, Call};
 use super::shape::shape_of;
 use super::Sema;
@@ -241,7 +240,8 @@ impl Sema<'_, '_> {
     /// `print()`: the address and the bytes of what a pointer points to; the statement knows their type.
     pub(super) fn print(&mut self, call: &Called<'_>) -> Result<Made> {
         let pointer = self.argument(call, 0)?;
-        let pointer = super::translate::in_memory(self.typed(pointer)?)?;
+        let pointer = self.typed(pointer)?;
+        super::translate::in_memory(&pointer)?;
         let types = &self.state.types;
         let Some(target) = types.pointee(pointer.ty) else {
             let given = types.name(pointer.ty);

@@ -126,10 +126,13 @@ impl Sema<'_, '_> {
     pub(super) fn place_of(&mut self, value: Expr, op: &str, span: Span) -> Result<(Place, Ty)> {
         let refuse = |message: String| Err(Diagnostic::new("D_OP_LVAL", span, message));
         let ty = value.ty;
-        if is_part_of_stack(&value) {
-            return refuse(format!(
+        let no_place = || {
+            refuse(format!(
                 "operator {op} requires modifiable lvalue as an operand"
-            ));
+            ))
+        };
+        if is_part_of_stack(&value) {
+            return no_place();
         }
         if self.state.types.is_const(ty) {
             return refuse(format!("operator {op} cannot modify a const object"));
@@ -153,11 +156,7 @@ impl Sema<'_, '_> {
             ExprKind::Retype(address) if !self.state.types.fits_register(ty) && !value.user => {
                 (address, None)
             }
-            _ => {
-                return refuse(format!(
-                    "operator {op} requires modifiable lvalue as an operand"
-                ))
-            }
+            _ => return no_place(),
         };
         let address = Box::new(self.with_room(*address));
         Ok((Place::Memory { address, bits }, ty))

@@ -308,16 +308,16 @@ impl Sema<'_, '_> {
     }
 }
 
-/// `value`, unless it is what a translator makes, which is in no memory: it is read by its members alone.
-pub(super) fn in_memory(value: Expr) -> Result<Expr> {
+/// Refuses what a translator makes, which is in no memory: it is read by its members alone.
+pub(super) fn in_memory(value: &Expr) -> Result<()> {
     match value.kind {
         ExprKind::Translated { .. } => Err(no_value(value.span)),
-        _ => Ok(value),
+        _ => Ok(()),
     }
 }
 
 /// The error that a translated value is wanted as a whole where only its members can be had.
-pub(super) fn no_value(span: Span) -> Box<Diagnostic> {
+fn no_value(span: Span) -> Box<Diagnostic> {
     let message = "expression cannot evaluate to result of dynamic type";
     Diagnostic::new("D_CG_DYN", span, message)
         .note("only the members of translated data can be read")

@@ -5,6 +5,7 @@
 
 use super::arg;
 use crate::budget::FRAME;
+use crate::buf::copy;
 use crate::dif::env::Env;
 use crate::error::Trap;
 use crate::frames::Frames;
@@ -50,8 +51,6 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
         false => env.m.stack(&mut frames),
     }
     head.depth = frames.finish() as u32;
-    if !begin.is_empty() {
-        begin.copy_from_slice(head.as_bytes());
-    }
+    copy(begin, head.as_bytes());
     Ok(addr::make(Region::Scratch, at))
 }
