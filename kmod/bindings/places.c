@@ -55,6 +55,17 @@ bool dtrace_signal_info(const struct kernel_siginfo *info, int *signo, int *code
 	return true;
 }
 
+/*
+ * What ends the current process: complete_signal() makes SIGKILL of each signal that does, for every thread, and keeps the signal
+ * here. 0 where none does. The caller holds siglock.
+ */
+int dtrace_fatal_signal(void)
+{
+	const struct signal_struct *signal = current->signal;
+
+	return signal->flags & SIGNAL_GROUP_EXIT ? signal->group_exit_code & 0x7f : 0;
+}
+
 uintptr_t dtrace_signal_handler(const struct k_sigaction *action)
 {
 	return (uintptr_t)action->sa.sa_handler;

@@ -32,6 +32,7 @@ const char *dtrace_filename(const struct filename *filename);
 
 /* Signals */
 bool dtrace_signal_info(const struct kernel_siginfo *info, int *signo, int *code);
+int dtrace_fatal_signal(void);
 uintptr_t dtrace_signal_handler(const struct k_sigaction *action);
 
 /* CPUs */

@@ -8,8 +8,9 @@
 //! of the kernel are no processes.
 //!
 //! What is Linux' own: `signal-handle` fires for every signal that is delivered, its handler being 0 where the default
-//! is done; `signal-clear` for those that `sigtimedwait(2)` and its kin take; `fault` for faults that make a signal, so
-//! never `FLTPAGE`, `FLTSTACK` and `FLTCPCOVF`. The argument of `exec-failure` is a positive errno.
+//! is done, and for each thread of a process that a signal ends, with that signal; `signal-clear` for those that
+//! `sigtimedwait(2)` and its kin take; `fault` for faults that make a signal, so never `FLTPAGE`, `FLTSTACK` and `FLTCPCOVF`.
+//! The argument of `exec-failure` is a positive errno.
 
 use super::event::{register as register_events, Arg, Definition, Event, Passage, Source};
 use crate::framework::{Framework, Registration};

@@ -230,7 +230,11 @@ pub fn signalled(call: &Call<'_>) -> Signal {
 /// The current task is about to do what a signal asks of it.
 pub const DELIVERED: At = At::Tracepoint("signal_deliver");
 
-/// A signal's number, the address of what is known of it (0: nothing), and of its handler (0: the default).
+/// `SIGKILL` (include/uapi/asm-generic/signal.h).
+const KILL: i32 = 9;
+
+/// A signal's number, the address of what is known of it (0: nothing), and of its handler (0: the default). Of a thread that
+/// ends with its process the kernel says `SIGKILL`, whatever signal ended that: here it is that signal.
 #[inline]
 pub fn delivered(call: &Call<'_>) -> (i32, u64, u64) {
     let (mut number, mut code) = (0, 0);
@@ -242,7 +246,12 @@ pub fn delivered(call: &Call<'_>) -> (i32, u64, u64) {
             bindings::dtrace_signal_handler(action as *const _),
         )
     };
-    (call.int(0), if known { info } else { 0 }, handler as u64)
+    // SAFETY: The kernel delivers signals to the current task under its siglock (`get_signal()`).
+    let fatal = unsafe { bindings::dtrace_fatal_signal() };
+    match call.int(0) {
+        KILL if !known && fatal != 0 => (fatal, 0, handler as u64),
+        number => (number, if known { info } else { 0 }, handler as u64),
+    }
 }
 
 /// The current task has waited for a signal (`sigtimedwait(2)` and its kin). A kernel that has no calls of 32-bit programs may have

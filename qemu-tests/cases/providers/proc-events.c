@@ -53,6 +53,40 @@ static void is_killed(void)
 	kill(getpid(), SIGKILL);
 }
 
+static void is_ended(void)
+{
+	kill(getpid(), SIGTERM);
+}
+
+static void *raises(void *arg)
+{
+	kill(getpid(), SIGALRM);
+	return arg;
+}
+
+static void ends_both(void)
+{
+	pthread_t other;
+
+	if (!pthread_create(&other, NULL, raises, NULL))
+		pthread_join(other, NULL);
+	pause();
+}
+
+static void *ends_the_first(void *arg)
+{
+	_exit(0);
+	return arg;
+}
+
+static void is_left(void)
+{
+	pthread_t other;
+
+	if (!pthread_create(&other, NULL, ends_the_first, NULL))
+		pause();
+}
+
 static void dumps(void)
 {
 	struct rlimit all = { RLIM_INFINITY, RLIM_INFINITY };
@@ -123,6 +157,9 @@ int main(void)
 		return 1;
 	child(exits);
 	child(is_killed);
+	child(is_ended);
+	child(ends_both);
+	child(is_left);
 	child(dumps);
 	child(execs);
 	child(faults);

@@ -13,7 +13,7 @@ proc:::lwp-create /pid == $target/ {
 	    args[1]->pr_pid == pid && args[1]->pr_nlwp == 2 ? "second" : "wrong");
 }
 proc:::start /ppid == $target/ { self->started = 1; printf("start %s\n", execname); }
-proc:::lwp-start /ppid == $target/ { printf("lwp-start after start: %d\n", self->started); }
+proc:::lwp-start /ppid == $target && tid == pid/ { printf("lwp-start after start: %d\n", self->started); }
 proc:::lwp-start /pid == $target && tid != pid/ { printf("lwp-start second\n"); }
 proc:::lwp-exit /pid == $target && tid != pid/ { printf("lwp-exit second\n"); }
 proc:::lwp-exit /ppid == $target/ { self->ended = 1; }
