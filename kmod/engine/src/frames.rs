@@ -10,7 +10,7 @@
 /// Room for program counters, 8 bytes each.
 #[derive(Debug)]
 pub struct Frames<'a> {
-    slots: core::slice::ChunksExactMut<'a, u8>,
+    rest: &'a mut [u8],
     put: usize,
 }
 
@@ -18,32 +18,33 @@ impl<'a> Frames<'a> {
     /// As many as `bytes` hold.
     pub fn new(bytes: &'a mut [u8]) -> Self {
         Self {
-            slots: bytes.chunks_exact_mut(8),
+            rest: bytes,
             put: 0,
         }
     }
 
     /// How many more there is room for.
+    #[inline]
     pub fn room(&self) -> usize {
-        self.slots.len()
+        self.rest.len() / 8
     }
 
     /// Puts the next one, if there is room; returns whether another is wanted.
     #[inline]
     pub fn put(&mut self, pc: u64) -> bool {
-        if let Some(slot) = self.slots.next() {
-            slot.copy_from_slice(&pc.to_ne_bytes());
-            self.put = self.put.saturating_add(1);
+        if self.room() != 0 {
+            if let Some((slot, rest)) = core::mem::take(&mut self.rest).split_first_chunk_mut() {
+                *slot = pc.to_ne_bytes();
+                self.rest = rest;
+                self.put = self.put.saturating_add(1);
+            }
         }
         self.room() != 0
     }
 
     /// Fills up with zeros; returns how many were put.
-    pub fn finish(mut self) -> usize {
-        for slot in self.slots.by_ref() {
-            slot.fill(0);
-        }
-        self.slots.into_remainder().fill(0);
+    pub fn finish(self) -> usize {
+        self.rest.fill(0);
         self.put
     }
 }
