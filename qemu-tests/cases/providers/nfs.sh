@@ -4,15 +4,9 @@
 # @limit: 180
 # Transfers of NFS, whose server is this machine. The module comes after the consumer, goes while it traces, and comes again.
 {
-	mount -t tmpfs nfs /var/lib/nfs
-	mkdir -p /run/rpcbind /run/sendsigs.omit.d /tmp/exported /tmp/client
-	touch /var/lib/nfs/etab /var/lib/nfs/rmtab
-	modprobe nfsd
-	mount -t nfsd nfsd /proc/fs/nfsd
-	rpcbind
+	mkdir /tmp/exported /tmp/client
+	../../guest/nfs-server
 	exportfs -i -o rw,no_root_squash,insecure,fsid=1 127.0.0.1:/tmp/exported
-	rpc.nfsd -N 4 1
-	rpc.mountd
 } >/tmp/server.log 2>&1 || cat /tmp/server.log
 cat >/tmp/rounds <<'end'
 for round in 1 2; do
