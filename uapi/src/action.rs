@@ -350,6 +350,11 @@ impl Llquantize {
         nsteps % factor == 0 && power % nsteps == 0
     }
 
+    /// How many magnitudes there are on either side of zero. Parameters must be valid.
+    pub const fn magnitudes(self) -> usize {
+        self.high as usize - self.low as usize + 1
+    }
+
     /// The end of magnitude `order` and the width of its buckets. Parameters must be valid.
     const fn magnitude(self, order: u16) -> (i64, i64) {
         let end = (self.factor as i64).saturating_pow(order as u32 + 1);

@@ -6,8 +6,9 @@
 //! A firing runs with interrupts off, so it must end soon, whatever the program and its data: a verified program has no loop,
 //! but it may have thousands of instructions, each of which works on a string of 64 KiB. Everything whose work depends
 //! on the program or on data takes from one budget: a unit for an instruction, a byte copied, a byte compared, a
-//! speculation looked at; a dynamic variable looked for counts as [`LOOKUP`], an unwound stack frame counts as [`FRAME`] of them, an ancestor as [`HOP`], a floating-point operation as
-//! [`FLOAT`]. When the budget is gone, the clause ends in the fault [`Fault::Overrun`]. What is taken is known before the work is
+//! speculation looked at; a dynamic variable looked for counts as [`LOOKUP`] of them, an unwound stack frame as [`FRAME`], an
+//! ancestor as [`HOP`], a floating-point operation as [`FLOAT`], a magnitude that `llquantize()` tries as [`MAGNITUDE`]. When
+//! the budget is gone, the clause ends in the fault [`Fault::Overrun`]. What is taken is known before the work is
 //! done, or is bounded by one string or one stack.
 //!
 //! A probe runs all its clauses in one firing, and there may be thousands. So what the heavy ones take is also added up, over all
@@ -37,6 +38,9 @@ pub const HOP: usize = 16;
 
 /// Units of a floating-point operation, which takes up to some hundred instructions of the CPU's.
 pub const FLOAT: usize = 32;
+
+/// Units of a magnitude that is tried for a value: some divisions.
+pub const MAGNITUDE: usize = 32;
 
 /// What is left for the firing.
 #[derive(Debug)]

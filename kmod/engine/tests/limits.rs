@@ -10,7 +10,7 @@ use common::{action, bare, clause, config, Bench, Steps, END, ERROR, PROBE};
 use dtrace_engine::dof::ActionSpec;
 use dtrace_engine::mem::alloc;
 use dtrace_engine::{Clause, Consumer, Errno, FaultReport, Reason};
-use dtrace_uapi::action::Action;
+use dtrace_uapi::action::{Action, Llquantize};
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::option::{Opt, BUFPOLICY_FILL, BUFRESIZE_MANUAL};
 
@@ -80,6 +80,35 @@ fn scratchsize_is_what_a_clause_may_ask_for() {
     // More than there is unless somebody asks.
     assert_eq!(faults(&[], &alloca(1 << 20)), none);
     assert_eq!(with(1 << 20, &alloca(1 << 20)), fits);
+}
+
+#[test]
+fn a_firing_of_too_many_distributions_faults() {
+    let widest = Llquantize {
+        factor: 2,
+        low: 0,
+        high: 61,
+        nsteps: 1,
+    };
+    assert!(widest.is_valid());
+    let value = || {
+        action(
+            Action::None,
+            asm_with("ldgs arg0, %r1\n ret %r1", int(8), &[]),
+        )
+        .difo
+    };
+    let distribution = || ActionSpec {
+        difo: value(),
+        ..bare(Action::Llquantize, 0, widest.pack())
+    };
+    let fault = |count: usize| {
+        let actions = std::iter::repeat_with(distribution).take(count);
+        let b = Bench::with(consumer(&[]), vec![clause(None, actions.collect())]);
+        b.fire()[0].map(|report| report.fault)
+    };
+    assert_eq!(fault(1000), None);
+    assert_eq!(fault(1100), Some(Fault::Overrun));
 }
 
 #[test]

@@ -6,7 +6,7 @@
 #![allow(clippy::arithmetic_side_effects)]
 
 use super::float::Float;
-use crate::budget::FLOAT;
+use crate::budget::{FLOAT, MAGNITUDE};
 use crate::buf::{add_word, set_word, word};
 use crate::error::Reason;
 use dtrace_uapi::action::{quantize_bucket, Action, Llquantize, Lquantize, QUANTIZE_NBUCKETS};
@@ -111,6 +111,8 @@ impl Function {
     pub fn cost(self) -> usize {
         match self {
             Self::Float(float) => float.operations() * FLOAT,
+            // For the value and for zero.
+            Self::Llquantize(parameters) => 2 * parameters.magnitudes() * MAGNITUDE,
             _ => 0,
         }
     }

@@ -8,7 +8,6 @@
 //! or a budget, or writes a record; so they run here, by moves that know at once what to do. A [`Brief`] is a whole clause but for
 //! a condition on a built-in variable, which is its [`Guard`](super::short::Guard).
 
-use super::aggregation::Function;
 use super::fire::{update_only, Outputs};
 use super::{Act, Action, Aggregate};
 use crate::dif::builtins::quick;
@@ -94,12 +93,10 @@ impl Move {
                 increment: None,
                 function,
                 ..
-            }) if keys.is_empty() && !matches!(function, Function::Float(_)) => {
-                Some(Self::Aggregate(match value {
-                    Some(program) => Amount::of(program)?,
-                    None => Amount::Const(0),
-                }))
-            }
+            }) if keys.is_empty() && function.cost() == 0 => Some(Self::Aggregate(match value {
+                Some(program) => Amount::of(program)?,
+                None => Amount::Const(0),
+            })),
             _ => None,
         }
     }
@@ -166,6 +163,7 @@ impl Brief {
 
 #[cfg(test)]
 mod tests {
+    use super::super::aggregation::Function;
     use super::*;
     use crate::dif::program::Dyn;
 
