@@ -39,6 +39,8 @@ use kernel::sync::Arc;
 const ECBS_MAX: usize = 4 << 20;
 /// The same without rights over the kernel: each system call at both ends, forty times. Others' calls pass by them, too.
 const UNPRIVILEGED_MAX: usize = 64 << 10;
+/// Most descriptions that a consumer retains, which take some 400 bytes each: four of the largest enablings that there are.
+const DESCRIPTIONS_MAX: usize = 64 << 10;
 
 /// A consumer's part of the framework's state.
 pub struct Attached {
@@ -180,10 +182,6 @@ impl State {
     fn find(&self, at: usize, wanted: &Wanted) -> Result<KVVec<Match>, Refusal> {
         let attached = self.attached.get(at).ok_or(refuse(ENODEV))?;
         let permits = |probe: &ProbeRef| self.permits(&attached.tracer.engine, probe.provider());
-        let most = match attached.tracer.engine.privileges().kernel {
-            true => ECBS_MAX,
-            false => UNPRIVILEGED_MAX,
-        };
         let mut found = KVVec::new();
         for Retained { desc, clause, .. } in &wanted.list {
             if task::is_killed() {
@@ -206,7 +204,7 @@ impl State {
             for probe in matches.iter().filter(|probe| permits(probe)) {
                 found.push((*probe, *clause), GFP_KERNEL)?;
             }
-            if attached.probes.len().saturating_add(found.len()) > most {
+            if !attached.may_have(found.len()) {
                 return Err(Refusal::new(ENOSPC, "too many enabled probes"));
             }
             if found.len() == before && !matches.is_empty() {
@@ -264,15 +262,19 @@ impl State {
         if count == 0 {
             return;
         }
-        let linked = match KVVec::with_capacity(count, GFP_KERNEL) {
-            Ok(mut found) => {
+        let room = match attached.may_have(count) {
+            true => KVVec::with_capacity(count, GFP_KERNEL).ok(),
+            false => None,
+        };
+        let linked = match room {
+            Some(mut found) => {
                 attached.each_new(&self.table, created, |one| {
                     // There is room for as many as were counted.
                     let _ = found.push_within_capacity(one);
                 });
                 attached.link(&mut self.writer, &found, || {})
             }
-            Err(_) => Err(refuse(ENOMEM)),
+            None => Err(refuse(ENOMEM)),
         };
         if linked.is_err() {
             attached.tracer.miss(count as u64);
@@ -287,6 +289,15 @@ impl State {
 }
 
 impl Attached {
+    /// Whether the consumer may have `more` ECBs than it has.
+    fn may_have(&self, more: usize) -> bool {
+        let most = match self.tracer.engine.privileges().kernel {
+            true => ECBS_MAX,
+            false => UNPRIVILEGED_MAX,
+        };
+        self.probes.len().saturating_add(more) <= most
+    }
+
     /// What replicates the enablings of `repl`'s first description: each that has it once more, for the second.
     fn replicas(&self, repl: &ReplDesc) -> Result<Wanted> {
         let from = Description::from(&repl.matching);
@@ -337,6 +348,9 @@ impl Attached {
     fn make_room(&mut self, wanted: &Wanted) -> Result<(), Refusal> {
         if self.enablings.saturating_add(wanted.enablings) > RETAIN_MAX {
             return Err(Refusal::new(ENOSPC, "too many retained enablings"));
+        }
+        if self.retained.len().saturating_add(wanted.list.len()) > DESCRIPTIONS_MAX {
+            return Err(Refusal::new(ENOSPC, "too many retained descriptions"));
         }
         self.retained.reserve(wanted.list.len(), GFP_KERNEL)?;
         Ok(())

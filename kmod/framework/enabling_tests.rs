@@ -369,6 +369,27 @@ fn enablings_are_limited() {
 }
 
 #[test]
+fn descriptions_are_limited() {
+    let mut w = World::new();
+    let tracer = w.consumer();
+    let enabling = image(&["nonesuch"; 16_000]);
+    for _ in 0..4 {
+        w.enable(&tracer, &enabling).ok().unwrap();
+    }
+    let before = w.picture(&tracer);
+    for refusal in [
+        w.enable(&tracer, &enabling).map(drop).unwrap_err(),
+        w.replicate(&tracer, "nonesuch", "one")
+            .map(drop)
+            .unwrap_err(),
+    ] {
+        let many = "too many retained descriptions".to_owned();
+        assert_eq!(told(refusal), (ENOSPC, many));
+    }
+    assert_eq!(w.picture(&tracer), before);
+}
+
+#[test]
 fn ecbs_are_limited_and_those_of_a_probe_in_order() {
     let clauses = image(&["*"; 10_000]);
     let mut w = World::with(PRIV_USER);
@@ -419,6 +440,22 @@ fn probes_that_appear_are_enabled_or_counted() {
     assert_eq!((all.missed(), some.missed()), (2, 1));
     assert_eq!(late.ecbs().iter(&CpuGuard).count(), 0);
     assert!(!w.armed().contains(&late.id()));
+}
+
+#[test]
+fn probes_that_appear_are_not_enabled_beyond_the_limit() {
+    let mut w = World::with(PRIV_USER);
+    let weak = w.consumer_with(Privileges {
+        kernel: false,
+        ..Privileges::ALL
+    });
+    w.enable(&weak, &image(&["late*"; 16_000])).ok().unwrap();
+    let late = w.create(&["late1", "late2", "late3", "late4"]);
+    assert_eq!(weak.missed(), 0);
+    let count = |probe: &ProbeRef| probe.ecbs().iter(&CpuGuard).count();
+    assert_eq!(count(&late[3]), 16_000);
+    let more = w.create(&["late5"])[0];
+    assert_eq!((weak.missed(), count(&more)), (16_000, 0));
 }
 
 #[test]
