@@ -92,6 +92,15 @@ impl Settings {
         self.maxframes.map_or(frames, |most| frames.min(most))
     }
 
+    fn macros(&self) -> Macros {
+        Macros {
+            args: self.args.clone(),
+            default_args: self.default_args,
+            named: self.macros.clone(),
+            ..Macros::default()
+        }
+    }
+
     /// Takes over what `options` say; each can only add to what is permitted already.
     pub fn permit(&mut self, options: &CompileOptions) {
         self.allow_zero_matches |= options.zdefs;
@@ -129,13 +138,8 @@ impl<'w> Compiler<'w> {
     pub fn compile(&mut self, source: &Source, settings: &Settings) -> Result<Program> {
         let mut settings = settings.clone();
         // The pragma that permits missing arguments may come after the first of them.
-        settings.permit(&pragmas(source));
-        let macros = Macros {
-            args: settings.args.clone(),
-            default_args: settings.default_args,
-            named: settings.macros.clone(),
-            ..Macros::default()
-        };
+        settings.permit(&permitted(source, &settings));
+        let macros = settings.macros();
         let ast = syntax::parse(source, &macros, settings.pspec, &mut self.state);
         if ast.items.is_empty() && ast.pragmas.is_empty() && ast.error.is_none() && !settings.empty
         {
@@ -154,40 +158,23 @@ impl<'w> Compiler<'w> {
     }
 }
 
-/// What the program's own option lines permit. One that is wrong is the option's own parser's to refuse.
-fn pragmas(source: &Source) -> CompileOptions {
+/// What the program's own option lines permit, wherever they stand. One that is wrong is the option's own parser's to refuse.
+fn permitted(source: &Source, settings: &Settings) -> CompileOptions {
     let mut options = Options::default();
-    let mut in_comment = false;
-    for line in source.text.lines() {
-        let starts_in_comment = in_comment;
-        if !in_comment && line.trim_start().starts_with("//") {
-            continue;
+    let macros = Macros {
+        default_args: true,
+        ..settings.macros()
+    };
+    for pragma in syntax::pragmas(&source.text, &macros) {
+        if let ("option", [option]) = (pragma.name.as_str(), &pragma.words[..]) {
+            let (name, value) = match option.split_once('=') {
+                Some((name, value)) => (name, Some(value)),
+                None => (option.as_str(), None),
+            };
+            let _ = options.set(name, value, Setter::Pragma);
         }
-        // Where a line both begins and ends comments the last one counts.
-        in_comment = match (line.rfind("/*"), line.rfind("*/")) {
-            (Some(begin), Some(end)) => begin > end,
-            (begin, end) => begin.is_some() || (in_comment && end.is_none()),
-        };
-        let Some(option) = option_of(line).filter(|_| !starts_in_comment) else {
-            continue;
-        };
-        let (name, value) = match option.split_once('=') {
-            Some((name, value)) => (name.trim(), Some(value.trim())),
-            None => (option, None),
-        };
-        let _ = options.set(name, value, Setter::Pragma);
     }
     options.compile
-}
-
-/// The option that a control line sets.
-fn option_of(line: &str) -> Option<&str> {
-    let pragma = line
-        .strip_prefix('#')?
-        .trim_start()
-        .strip_prefix("pragma")?;
-    let option = pragma.trim_start().strip_prefix('D')?.trim_start();
-    Some(option.strip_prefix("option")?.trim())
 }
 
 /// A program without clauses and declarations: the complaint is about its end.
@@ -238,22 +225,38 @@ mod tests {
     }
 
     #[test]
-    fn options_in_comments_are_none() {
-        let permitted = |text: &str| pragmas(&Source::file("x.d", text)).defaultargs;
+    fn options_are_found_however_they_are_written() {
+        let permitted = |text: &str| {
+            let settings = Settings {
+                args: vec!["x".to_owned(), "defaultargs".to_owned()],
+                ..Settings::default()
+            };
+            permitted(&Source::file("x.d", text), &settings).defaultargs
+        };
         let option = "#pragma D option defaultargs";
-        assert!(permitted(option));
-        assert!(permitted(&format!("/* a\n * b */\n{option}\n")));
-        assert!(permitted(
-            "/* a */ /* b */\n# pragma D option defaultargs=yes\n"
-        ));
-        assert!(!permitted(&format!("/*\n{option}\n*/\n")));
-        assert!(permitted(&format!("// a /*\n{option}\n")));
-        assert!(!permitted(&format!(
-            "BEGIN {{ }} /* a */ /*\n{option}\n*/\n"
-        )));
-        assert!(!permitted(
-            "BEGIN { trace(\"#pragma D option defaultargs\"); }"
-        ));
+        for text in [
+            option,
+            &format!("/* a\n * b */\n{option}\n"),
+            "/* a */ /* b */\n# pragma D option defaultargs=yes\n",
+            &format!("// a /*\n{option}\n"),
+            &format!("BEGIN {{ trace($5); }}\n  {option}\n"),
+            &format!("BEGIN {{ trace(\"a /* b\"); }}\n{option}\n"),
+            &format!("foo:::x'y\n{{ }}\n{option}\n"),
+            "#pragma D \\\noption /* a */ \"defaultargs\"\n",
+            "#pragma D option $1\n",
+        ] {
+            assert!(permitted(text), "{text}");
+        }
+        for text in [
+            &format!("/*\n{option}\n*/\n"),
+            &format!("BEGIN {{ }} /* a */ /*\n{option}\n*/\n"),
+            &format!("BEGIN {{ }} {option}\n"),
+            "BEGIN { trace(\"#pragma D option defaultargs\"); }",
+            "#pragma D option defaultargs=no\n",
+            "#pragma D option defaultargs more\n",
+        ] {
+            assert!(!permitted(text), "{text}");
+        }
     }
 
     #[test]

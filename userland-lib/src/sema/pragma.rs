@@ -53,7 +53,6 @@ fn set_option(option: &str, pragma: &Pragma, program: &mut Program, settings: &m
     };
     match name {
         "strsize" => settings.strsize = size().unwrap_or(settings.strsize),
-        "maxframes" => settings.maxframes = size().filter(|n| *n > 0).or(settings.maxframes),
         "stackframes" => settings.stackframes = size().or(settings.stackframes),
         "ustackframes" => settings.ustackframes = size().or(settings.ustackframes),
         "jstackframes" => settings.jstackframes = size().or(settings.jstackframes),

@@ -54,6 +54,21 @@ pub struct Lexer<'a> {
     pub pragmas: Vec<Pragma>,
 }
 
+/// The pragmas of `text`, but those that are malformed. What is no token is passed over.
+pub fn pragmas(text: &str, macros: &Macros) -> Vec<Pragma> {
+    let mut lexer = Lexer::new(text, macros);
+    // Nothing after the last control line is looked at.
+    let end = text.rfind('#').map_or(0, |last| last + 1);
+    while lexer.pos < end {
+        let before = lexer.pos;
+        let token = lexer.token(false);
+        if lexer.pos == before || matches!(token, Ok((Tok::End, _))) {
+            break;
+        }
+    }
+    lexer.pragmas
+}
+
 impl<'a> Lexer<'a> {
     /// A lexer at the start of `text`.
     pub fn new(text: &'a str, macros: &'a Macros) -> Self {

@@ -23,4 +23,5 @@ mod provider;
 mod translator;
 pub mod tree;
 
+pub use lexer::pragmas;
 pub use parser::{parse, TypeNames, MAX_CHAIN};
