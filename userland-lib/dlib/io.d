@@ -45,6 +45,11 @@ typedef struct bufinfo {
 	uint32_t b_edev;	/* the device */
 } bufinfo_t;
 
+/* What is on a partition the block layer makes a place on the disk, but leaves the bio the partition's. */
+inline uint64_t dtrace_sector[struct bio *B] = B->bi_bdev != NULL && B->bi_flags & 1 << BIO_REMAPPED &&
+    B->bi_iter.bi_sector >= B->bi_bdev->bd_start_sect ?
+    B->bi_iter.bi_sector - B->bi_bdev->bd_start_sect : B->bi_iter.bi_sector;
+
 /*
  * bi_opf: the lowest byte is the operation, which writes if it is odd. Somebody waits for reads, and for what has REQ_SYNC, REQ_FUA
  * or REQ_PREFLUSH (0x60800), but not if it is REQ_RAHEAD (0x80000).
@@ -55,8 +60,8 @@ translator bufinfo_t < struct bio *B > {
 	    (B->bi_status != 0 ? B_ERROR : 0);
 	b_bcount = B->bi_iter.bi_size;
 	b_addr = (uint64_t)B;
-	b_blkno = B->bi_iter.bi_sector;
-	b_lblkno = B->bi_iter.bi_sector;
+	b_blkno = dtrace_sector[B];
+	b_lblkno = dtrace_sector[B];
 	b_resid = B->bi_iter.bi_size;
 	b_bufsize = B->bi_iter.bi_size;
 	b_iodone = (uintptr_t)B->bi_end_io;

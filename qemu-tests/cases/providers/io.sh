@@ -38,7 +38,9 @@ printf '\125\252' | dd of=/tmp/disk bs=1 seek=510 conv=notrunc status=none
 losetup -d "$disk"
 losetup -P "$disk" /tmp/disk
 dtrace -qn "io:::start,io:::done,io:::wait-start,io:::wait-done /args[1]->dev_statname == \"${disk#/dev/}p1\"/ {
-		printf(\"%s of partition: block %d bytes %d\n\", probename, args[0]->b_blkno, args[0]->b_bcount); }" \
+		printf(\"%s of partition: block %d bytes %d\n\", probename, args[0]->b_blkno, args[0]->b_bcount); }
+	sdt:block::block_bio_queue /xlate<devinfo_t>((struct bio *)arg0).dev_statname == \"${disk#/dev/}p1\"/ {
+		printf(\"queued of partition: block %d\n\", xlate<bufinfo_t>((struct bio *)arg0).b_blkno); }" \
 	-c "dd if=${disk}p1 of=/dev/null iflag=direct bs=8k skip=3 count=1 status=none" | sed '/^$/d' | sort
 losetup -d "$disk"
 rmmod brd
