@@ -60,8 +60,8 @@ impl Sema<'_, '_> {
 
     pub(super) fn trace(&mut self, call: &Called<'_>) -> Result<Made> {
         let value = self.argument(call, 0)?;
-        let value = self.typed(value)?;
         let types = &self.state.types;
+        let value = super::translate::shown(self.typed(value)?, types);
         if types.resolve(value.ty) == Ty::VOID {
             return Err(call.error("D_TRACE_VOID", "may not be applied to a void expression"));
         }
@@ -143,7 +143,7 @@ impl Sema<'_, '_> {
                 }
                 None => self.expression(arg)?,
             };
-            let value = self.typed(value)?;
+            let value = super::translate::shown(self.typed(value)?, &self.state.types);
             let null = value.constant() == Some(0) && self.state.types.is_pointer(value.ty);
             shapes.push(if null {
                 Arg::Null

@@ -17,7 +17,7 @@ use super::Sema;
 use crate::diag::{nearest, Diagnostic, Result};
 use crate::source::Span;
 use crate::syntax::ast;
-use crate::types::{DataModel, Kind, Ty};
+use crate::types::{DataModel, Kind, Ty, Types};
 use dtrace_uapi::subr::Subr;
 use std::rc::Rc;
 
@@ -305,6 +305,15 @@ impl Sema<'_, '_> {
         };
         value.span = span;
         Ok(value)
+    }
+}
+
+/// What is shown of a value: of a pointer to translated data the number, which is that of what it is read from.
+pub(super) fn shown(value: Expr, types: &Types<'_>) -> Expr {
+    let ty = value.ty;
+    match value.kind {
+        ExprKind::Translated { .. } if types.pointee(ty).is_some() => value.retype(ty),
+        _ => value,
     }
 }
 

@@ -174,6 +174,22 @@ fn translators_make_members_and_wholes() {
 }
 
 #[test]
+fn a_pointer_to_translated_data_shows_as_what_it_is_read_from() {
+    check(
+        r#"
+        struct out { int sum; };
+        translator struct out < uintptr_t p > { sum = *(int *)p; };
+        inline struct out *given = xlate <struct out *> ((uintptr_t)arg0);
+        syscall::read:entry { trace(given); printf("%x %d\n", (int64_t)given, given == (void *)3); }
+        "#,
+        expect![[r#"
+            |33 1$
+            |44 0$
+        "#]],
+    );
+}
+
+#[test]
 fn branches_nest_and_predicates_may_come_from_bodies() {
     check(
         r#"
