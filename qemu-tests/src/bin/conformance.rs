@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 //! `conformance [WORD...]`: runs the suite's unit tests, or those of which a word is the class or a part of the path, and
-//! prints the scoreboard. `scripts/conformance` calls it in the build root. The cases of class `impl` are run only where named.
+//! prints the scoreboard. `scripts/conformance` calls it in the build root. The cases of class `impl` are run only where named:
+//! by a part of their names or by `impl`, not by a folder, which is a word that ends in `/`.
 //!
 //! Fails where a case is not as `qemu-tests/suite/expected-failures` has it.
 
@@ -123,7 +124,7 @@ fn tell(number: &str, case: &str, verdict: &Verdict) {
     let _ = io::stdout().flush();
 }
 
-/// Whether the case is to be run.
+/// Whether the case is to be run. A folder is what of it there is without words; parts of names are whatever has them.
 fn wanted(case: &str, words: &[String], classes: &Classes) -> bool {
     if words.is_empty() {
         return classes.of(case) != Class::Impl;
@@ -132,6 +133,9 @@ fn wanted(case: &str, words: &[String], classes: &Classes) -> bool {
         "language" => classes.of(case) == Class::Language,
         "linux" => classes.of(case) == Class::Linux,
         "impl" => classes.of(case) == Class::Impl,
+        folder if folder.ends_with('/') => {
+            case.contains(folder) && classes.of(case) != Class::Impl
+        }
         part => case.contains(part),
     })
 }
