@@ -9,7 +9,8 @@
  *
  * The nodes come from a pool of fixed size, and a call takes one for as long as it lasts, even if it sleeps for days.
  * A call that finds none, that comes in an NMI (which may come in the midst of giving a node back) or out of RCU's
- * sight is not hooked and counted.
+ * sight is not hooked and counted. So is one while the machine goes to sleep: functions that put it to sleep never return, what
+ * wakes it returns in their place, and would take the first node that is left of them for its own.
  *
  * The trampoline is the kernel's. So a task may sleep in a hooked function while the module goes: once the rethook
  * is stopped the trampoline calls us no more, and frees what is left.
@@ -24,6 +25,7 @@
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
 #include <linux/rethook.h>
+#include <linux/sched.h>
 
 #include "helpers.h"
 #include "providers.h"
@@ -58,6 +60,27 @@ static int dtrace_returns_nodes(void)
 	return nodes;
 }
 
+/* One CPU is left, with interrupts off. */
+static int dtrace_returns_suspend(void *data)
+{
+	struct dtrace_returns *r = data;
+
+	WRITE_ONCE(r->asleep, true);
+	return 0;
+}
+
+static void dtrace_returns_resume(void *data)
+{
+	struct dtrace_returns *r = data;
+
+	WRITE_ONCE(r->asleep, false);
+}
+
+static const struct syscore_ops dtrace_returns_sleep = {
+	.suspend = dtrace_returns_suspend,
+	.resume = dtrace_returns_resume,
+};
+
 /* Makes hooking possible, if it is not yet. */
 int dtrace_returns_start(struct dtrace_returns *r)
 {
@@ -69,6 +92,9 @@ int dtrace_returns_start(struct dtrace_returns *r)
 					   sizeof(struct dtrace_return), dtrace_returns_nodes(), 0);
 	if (IS_ERR(rh))
 		return PTR_ERR(rh);
+	r->sleep.ops = &dtrace_returns_sleep;
+	r->sleep.data = r;
+	register_syscore(&r->sleep);
 	smp_store_release(&r->rethook, rh);
 	return 0;
 }
@@ -98,7 +124,7 @@ void dtrace_returns_hook(struct dtrace_returns *r, uintptr_t ip, struct pt_regs 
 
 	/* An interrupt between address and list would see a stack that it cannot unwind. */
 	raw_local_irq_save(flags);
-	if (likely(rh && !in_nmi() && rcu_is_watching_curr_cpu()))
+	if (likely(rh && !READ_ONCE(r->asleep) && !in_nmi() && rcu_is_watching_curr_cpu()))
 		node = dtrace_returns_pop(&rh->pool);
 	if (likely(node)) {
 		node->ip = ip;
@@ -110,11 +136,23 @@ void dtrace_returns_hook(struct dtrace_returns *r, uintptr_t ip, struct pt_regs 
 	raw_local_irq_restore(flags);
 }
 
+/*
+ * Where the function returns to at whose entry regs were saved, if that is the trampoline: the place was the hooked function's that
+ * has jumped to it. 0: there is none, after all.
+ */
+uintptr_t dtrace_returns_caller(struct dtrace_returns *r, struct pt_regs *regs)
+{
+	struct llist_node *at = NULL;
+
+	return dtrace_call(r->find, (uintptr_t)current, regs->sp, (uintptr_t)&at, 0, 0);
+}
+
 /* Ends hooking for good: waits until no CPU is in leave(). Nobody may be in dtrace_returns_hook(). */
 void dtrace_returns_end(struct dtrace_returns *r)
 {
 	if (!r->rethook)
 		return;
+	unregister_syscore(&r->sleep);
 	dtrace_call(r->stop, (uintptr_t)r->rethook, 0, 0, 0, 0);
 	synchronize_rcu();
 	dtrace_call(r->free, (uintptr_t)r->rethook, 0, 0, 0, 0);

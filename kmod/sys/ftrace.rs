@@ -81,7 +81,9 @@ impl<H: Hooks> Tracer<H> {
             hook: symbols::lookup(c"rethook_hook")?.get(),
             stop: symbols::lookup(c"rethook_stop")?.get(),
             free: symbols::lookup(c"rethook_free")?.get(),
-            rethook: core::ptr::null_mut(),
+            find: symbols::lookup(c"rethook_find_ret_addr")?.get(),
+            trampoline: symbols::lookup(c"arch_rethook_trampoline")?.get(),
+            ..Default::default()
         };
         let tracer = KBox::pin_init(
             pin_init!(Self {
@@ -193,6 +195,12 @@ unsafe extern "C" fn on_entry<H: Hooks>(
     let raw = fregs.cast::<bindings::__arch_ftrace_regs>().cast();
     // SAFETY: By the invariant of `Tracer`; the registers are nobody else's during the callback, and not changed below.
     let (tracer, regs) = unsafe { (&*(*ops).private.cast::<Tracer<H>>(), Regs::from_ptr(raw)) };
+    // SAFETY: The field never changes.
+    let parent = match unsafe { (*tracer.returns.get()).trampoline } == parent {
+        // SAFETY: The registers are those of a function's entry, of the current task.
+        true => unsafe { bindings::dtrace_returns_caller(tracer.returns.get(), raw) },
+        false => parent,
+    };
     if let Some(place) = tracer.hooks.entry(ip, parent as u64, regs) {
         // SAFETY: The registers are those of a function's entry.
         unsafe { bindings::dtrace_returns_hook(tracer.returns.get(), place, raw) };
