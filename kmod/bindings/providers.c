@@ -68,14 +68,17 @@ uintptr_t dtrace_traceable_offset(void)
 #endif
 }
 
-/* The module whose code is at addr, kept from going; none if it is going already. lookup is __module_text_address(). */
+/*
+ * The module whose code is at addr, kept from going; none if it is going already, or coming: where its start fails it is freed
+ * whoever has kept it, and else it is told of. lookup is __module_text_address().
+ */
 struct module *dtrace_module_get(uintptr_t lookup, uintptr_t addr)
 {
 	struct module *mod;
 
 	guard(rcu)();
 	mod = (struct module *)dtrace_call(lookup, addr, 0, 0, 0, 0);
-	return mod && try_module_get(mod) ? mod : NULL;
+	return mod && mod->state == MODULE_STATE_LIVE && try_module_get(mod) ? mod : NULL;
 }
 
 void dtrace_module_put(struct module *mod)
