@@ -348,12 +348,20 @@ long dtrace_user_load_str(char *out, u64 addr, size_t size)
 	return done;
 }
 
+/* How often a clock may show the same time before it is taken to stand still, as it does while the machine goes to sleep. */
+#define DTRACE_CHILL_STILL 100000
+
 void dtrace_chill(u64 ns)
 {
-	u64 from = ktime_get_mono_fast_ns();
+	u64 from = ktime_get_mono_fast_ns(), now = from, last;
+	unsigned int still = 0;
 
-	while (ktime_get_mono_fast_ns() - from < ns)
+	while (now - from < ns && still < DTRACE_CHILL_STILL) {
 		cpu_relax();
+		last = now;
+		now = ktime_get_mono_fast_ns();
+		still = now == last ? still + 1 : 0;
+	}
 }
 
 /*

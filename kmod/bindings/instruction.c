@@ -8,6 +8,7 @@
 #include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 
 #include "instruction.h"
@@ -48,13 +49,16 @@ static int dtrace_breakpoint_hit(struct kprobe *kprobe, struct pt_regs *regs)
 {
 	struct dtrace_breakpoint *breakpoint = container_of(kprobe, struct dtrace_breakpoint, kprobe);
 	unsigned long ip = instruction_pointer(regs);
+	struct dtrace_instruction *instruction;
 
 	/* Not where ftrace or a jump has brought us here; a jump's in an NMI cannot be told apart, and is taken for one of a thread. */
 	raw_cpu_write(dtrace_breakpoint_counted, in_nmi() && !kprobe_ftrace(kprobe));
 
 	/* It may be behind the breakpoint by now; kprobes expect it back where they had it. */
 	instruction_pointer_set(regs, (unsigned long)kprobe->addr);
-	breakpoint->instruction->hit(breakpoint->instruction, regs, dtrace_breakpoint_lost(breakpoint));
+	instruction = READ_ONCE(breakpoint->instruction);
+	if (likely(instruction))
+		instruction->hit(instruction, regs, dtrace_breakpoint_lost(breakpoint));
 	instruction_pointer_set(regs, ip);
 	raw_cpu_write(dtrace_breakpoint_counted, false);
 	return 0;
@@ -102,9 +106,19 @@ struct dtrace_breakpoint *dtrace_breakpoint_set(uintptr_t addr, struct dtrace_in
 	return breakpoint;
 }
 
-/* No CPU is in hit() any more. Well also if the instruction has gone with its module. */
+/*
+ * No CPU is in hit() any more. Well also if the instruction has gone with its module. Where the kernel cannot take it away (for want
+ * of memory, as ftrace's filter is copied) it keeps calling us: then it leads to nothing, and our code stays.
+ */
 void dtrace_breakpoint_remove(struct dtrace_breakpoint *breakpoint)
 {
 	unregister_kprobe(&breakpoint->kprobe);
-	kfree(breakpoint);
+	if (breakpoint->kprobe.addr) {
+		kfree(breakpoint);
+		return;
+	}
+	pr_err("dtrace: a breakpoint could not be removed\n");
+	__module_get(THIS_MODULE);
+	WRITE_ONCE(breakpoint->instruction, NULL);
+	synchronize_rcu();
 }
