@@ -64,6 +64,9 @@ enum Missing {
 /// somebody has counted.
 const FEW: usize = 64;
 
+/// Clean chunks that a CPU takes for itself at a time.
+const SHARE: usize = 16;
+
 /// The lists of one CPU; each holds a chunk's number plus 1, 0 where it is empty.
 #[derive(Debug, Default)]
 struct Lists {
@@ -474,10 +477,7 @@ impl Dynamics {
     /// A list of chunks for this CPU: its own clean ones, one that was never used, another CPU's clean ones, or its own dirty
     /// ones if nobody else can be looking at them.
     fn refill(&self, cpu: usize) -> u32 {
-        let own = self
-            .lists
-            .get(cpu)
-            .map_or(0, |l| l.clean.swap(0, Ordering::Acquire));
+        let own = self.lists.get(cpu).map_or(0, |l| self.some_clean(l));
         if own != 0 {
             return own;
         }
@@ -490,9 +490,38 @@ impl Dynamics {
         }
         self.lists
             .iter()
-            .map(|lists| lists.clean.swap(0, Ordering::Acquire))
+            .map(|lists| self.some_clean(lists))
             .find(|list| *list != 0)
             .unwrap_or_else(|| self.reclaim(cpu))
+    }
+
+    /// Clean chunks of `lists`, at most [`SHARE`] but where the cleaner puts more there meanwhile: what a CPU holds no other one can
+    /// have, and it may never need another chunk.
+    fn some_clean(&self, lists: &Lists) -> u32 {
+        let first = lists.clean.swap(0, Ordering::Acquire);
+        let mut last = first;
+        for _ in 1..SHARE {
+            match last
+                .checked_sub(1)
+                .map_or(0, |chunk| self.link(chunk, FREE))
+            {
+                0 => return first,
+                next => last = next,
+            }
+        }
+        let chunk = last.saturating_sub(1);
+        let rest = self.link(chunk, FREE);
+        if rest != 0 {
+            self.set_link(chunk, FREE, 0);
+            let put_back =
+                lists
+                    .clean
+                    .compare_exchange(0, rest, Ordering::Release, Ordering::Relaxed);
+            if put_back.is_err() {
+                self.set_link(chunk, FREE, rest);
+            }
+        }
+        first
     }
 
     /// The list of what this CPU has deleted, if it is alone.

@@ -40,6 +40,25 @@ fn dropped(d: &Dynamics) -> [u64; 3] {
 }
 
 #[test]
+fn one_cpu_does_not_keep_what_is_free_from_the_others() {
+    let d = Dynamics::new(100 * 72, 24, 16, 40, 2).unwrap();
+    let n = u64::from(d.nchunks);
+    let (mut mine, mut others) = (0, 0);
+    for k in 0..n {
+        assert!(store(&d, 0, &mut mine, &[k, 0], k));
+    }
+    for k in 0..n {
+        remove(&d, 0, &[k, 0]);
+    }
+    d.clean(|| ());
+    d.clean(|| ());
+    // It wants one of what it has given back, and is quiet from then on.
+    assert!(store(&d, 0, &mut mine, &[0, 1], 1));
+    let stored = (0..n).filter(|k| store(&d, 1, &mut others, &[*k, 2], 2));
+    assert_eq!(stored.count() as u64, n - SHARE as u64);
+}
+
+#[test]
 fn values_come_and_go_and_space_comes_back() {
     let d = Dynamics::new(100 * 72, 24, 16, 40, 3).unwrap();
     let n = u64::from(d.nchunks);
