@@ -73,7 +73,8 @@ impl Task for Beat {
 
 impl Tick for Watch {
     fn tick(&self, _regs: Option<&Regs>) {
-        self.tracer.watch(clock::monotonic(), self.limits.timeout);
+        let (interval, timeout) = (self.limits.interval(), self.limits.timeout);
+        self.tracer.watch(clock::monotonic(), interval, timeout);
     }
 }
 

@@ -497,15 +497,24 @@ fn the_deadman_kills_what_starves_or_is_left_alone() {
             if second <= 20 || n < 2 {
                 tracer.beat(now, user);
             }
-            tracer.watch(now, timeout);
+            tracer.watch(now, SECOND, timeout);
             if killed[n] == 0 && tracer.engine.activity() == Activity::Killed {
                 killed[n] = second;
             }
         }
     }
     // The last beat of the second counted at 49 s.
-    assert_eq!(killed, [0, 60, 31, 0]);
+    assert_eq!(killed, [0, 59, 30, 0]);
     assert_eq!(asked.engine.activity(), Activity::Active);
+    // The machine stands still for an hour.
+    asked.watch(3600 * SECOND, SECOND, timeout);
+    assert_eq!(asked.engine.activity(), Activity::Active);
+    for second in 3601..3606 {
+        asked.watch(second * SECOND, SECOND, timeout);
+    }
+    assert_eq!(asked.engine.activity(), Activity::Active);
+    asked.watch(3606 * SECOND, SECOND, timeout);
+    assert_eq!(asked.engine.activity(), Activity::Killed);
 }
 
 /// A provider that comes again has its place and its probes' ids; nobody takes its name meanwhile but itself.

@@ -23,8 +23,10 @@ pub struct Tracer {
     nmis: AtomicU64,
     /// When somebody last asked for its status or records, ns.
     asked: AtomicU64,
-    /// When it was last known to do no harm, ns.
-    alive: AtomicU64,
+    /// How long it has not been known to do no harm, ns.
+    doubted: AtomicU64,
+    /// When that was last added to, ns.
+    watched: AtomicU64,
 }
 
 impl Tracer {
@@ -37,7 +39,8 @@ impl Tracer {
             recursions: AtomicU64::new(0),
             nmis: AtomicU64::new(0),
             asked: AtomicU64::new(0),
-            alive: AtomicU64::new(0),
+            doubted: AtomicU64::new(0),
+            watched: AtomicU64::new(0),
         }
     }
 
@@ -74,7 +77,8 @@ impl Tracer {
     /// Notes that it begins to trace.
     pub fn begin(&self, now: u64) {
         self.asked.store(now, Ordering::Relaxed);
-        self.alive.store(now, Ordering::Relaxed);
+        self.watched.store(now, Ordering::Relaxed);
+        self.doubted.store(0, Ordering::Relaxed);
     }
 
     /// Notes that somebody asked for its status or records.
@@ -90,13 +94,21 @@ impl Tracer {
     /// Notes that the machine is alive beside it; that is of no use to it where nobody has asked for `user` ns.
     pub fn beat(&self, now: u64, user: u64) {
         if now.saturating_sub(self.asked.load(Ordering::Relaxed)) < user {
-            self.alive.store(now, Ordering::Relaxed);
+            self.doubted.store(0, Ordering::Relaxed);
         }
     }
 
-    /// Kills it where there has been no beat for `timeout` ns.
-    pub fn watch(&self, now: u64, timeout: u64) {
-        if now.saturating_sub(self.alive.load(Ordering::Relaxed)) > timeout {
+    /// Kills it where there has been no beat for `timeout` ns; called about every `interval` ns. Where it is called much too late the
+    /// machine itself may have stood still (a virtual one that is paused), which is nobody's fault.
+    pub fn watch(&self, now: u64, interval: u64, timeout: u64) {
+        let since = now.saturating_sub(self.watched.swap(now, Ordering::Relaxed));
+        let since = since.min(interval.saturating_mul(4));
+        if self
+            .doubted
+            .fetch_add(since, Ordering::Relaxed)
+            .saturating_add(since)
+            > timeout
+        {
             self.engine.kill();
         }
     }
