@@ -31,6 +31,7 @@ use dtrace_engine::{ClauseId, Ecb, Enabling, Pending};
 use dtrace_uapi::glob;
 use dtrace_uapi::ioctl::{ProbeDesc, ReplDesc};
 use dtrace_uapi::limits::RETAIN_MAX;
+use kernel::alloc::flags::GFP_KERNEL_ACCOUNT;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -162,7 +163,8 @@ impl State {
         note: &mut Text,
     ) -> Result<u32, Refusal> {
         // Before anything is matched: what is made to order for one description may match another one.
-        let attached = self.attached.get(at).ok_or(refuse(ENODEV))?;
+        let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
+        attached.make_room(wanted)?;
         let tracer = attached.tracer.clone();
         for retained in wanted.list.iter().filter(|r| r.desc.id == 0) {
             self.provide(&tracer.engine, &Description::from(&retained.desc))?;
@@ -170,7 +172,6 @@ impl State {
         let found = self.find(at, wanted)?;
         let unarmed = self.unarmed(found.iter().map(|(probe, _)| *probe))?;
         let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
-        attached.make_room(wanted)?;
         attached.link(&mut self.writer, &found, commit)?;
         attached.retain(wanted);
         self.arm_wanted(unarmed, note);
@@ -200,9 +201,9 @@ impl State {
                 }
             };
             let before = found.len();
-            found.reserve(matches.len(), GFP_KERNEL)?;
+            found.reserve(matches.len(), GFP_KERNEL_ACCOUNT)?;
             for probe in matches.iter().filter(|probe| permits(probe)) {
-                found.push((*probe, *clause), GFP_KERNEL)?;
+                found.push((*probe, *clause), GFP_KERNEL_ACCOUNT)?;
             }
             if !attached.may_have(found.len()) {
                 return Err(Refusal::new(ENOSPC, "too many enabled probes"));
@@ -352,7 +353,8 @@ impl Attached {
         if self.retained.len().saturating_add(wanted.list.len()) > DESCRIPTIONS_MAX {
             return Err(Refusal::new(ENOSPC, "too many retained descriptions"));
         }
-        self.retained.reserve(wanted.list.len(), GFP_KERNEL)?;
+        self.retained
+            .reserve(wanted.list.len(), GFP_KERNEL_ACCOUNT)?;
         Ok(())
     }
 

@@ -15,6 +15,7 @@ use super::percpu::NoGracePeriod;
 use crate::bindings;
 use core::ptr;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use kernel::alloc::flags::GFP_KERNEL_ACCOUNT;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
@@ -143,8 +144,8 @@ impl<T: Sync + Send + 'static> Links<T> {
         if n == 0 {
             return Ok(());
         }
-        let block = KVVec::with_capacity(n, GFP_KERNEL)?;
-        self.blocks.push(block, GFP_KERNEL)?;
+        let block = KVVec::with_capacity(n, GFP_KERNEL_ACCOUNT)?;
+        self.blocks.push(block, GFP_KERNEL_ACCOUNT)?;
         Ok(())
     }
 

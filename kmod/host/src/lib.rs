@@ -78,6 +78,12 @@ pub mod alloc {
     /// May sleep.
     pub const GFP_KERNEL: Flags = Flags;
 
+    /// The flags that are not in everybody's reach.
+    pub mod flags {
+        /// May sleep, and is charged to whoever asks.
+        pub const GFP_KERNEL_ACCOUNT: super::Flags = super::Flags;
+    }
+
     /// An allocation failed.
     #[derive(Debug)]
     pub struct AllocError;
