@@ -13,11 +13,20 @@ use crate::sys::percpu::CpuGuard;
 use dtrace_engine::FaultReport;
 use kernel::sync::Arc;
 
+/// Of so many clauses the work is counted at once.
+const BLOCK: u32 = 64;
+
 /// Fires the machine's probe for every consumer that has enabled it.
 #[inline(always)]
 pub fn fire_all(guard: &CpuGuard, machine: &KernelMachine<'_>) {
+    let mut left = BLOCK;
     for at in machine.probe().ecbs().iter(guard) {
         fire_one(guard, at, machine);
+        left = left.wrapping_sub(1);
+        if left == 0 {
+            at.tracer.engine.note_clauses(machine, BLOCK.into());
+            left = BLOCK;
+        }
     }
 }
 
@@ -58,7 +67,9 @@ fn fire_error(
         args: Args::Words(&words),
         ..*machine.args()
     };
+    let mut passed = 1u64;
     for at in tracer.error.ecbs().iter(guard) {
+        passed = passed.wrapping_add(1);
         if Arc::ptr_eq(&at.tracer, tracer) {
             // A fault within ERROR is counted by the engine; there is nothing more to fire.
             let _ = KernelMachine::within(machine, tracer.error, &args, |machine| {
@@ -66,4 +77,5 @@ fn fire_error(
             });
         }
     }
+    tracer.engine.note_clauses(machine, passed);
 }

@@ -6,14 +6,15 @@
 //! A firing runs with interrupts off, so it must end soon, whatever the program and its data: a verified program has no loop,
 //! but it may have thousands of instructions, each of which works on a string of 64 KiB. Everything whose work depends
 //! on the program or on data takes from one budget: a unit for an instruction, a byte copied, a byte compared, a
-//! speculation looked at; a dynamic variable looked for counts as [`LOOKUP`] of them, an unwound stack frame as [`FRAME`], an
+//! speculation looked at, [`MOVED`] bytes of one that is committed; a dynamic variable looked for counts as [`LOOKUP`] of them, an unwound stack frame as [`FRAME`], an
 //! ancestor as [`HOP`], a floating-point operation as [`FLOAT`], a magnitude that `llquantize()` tries as [`MAGNITUDE`]. When
 //! the budget is gone, the clause ends in the fault [`Fault::Overrun`]. What is taken is known before the work is
 //! done, or is bounded by one string or one stack.
 //!
 //! A probe runs all its clauses in one firing, and there may be thousands. So what the heavy ones take is also added up, over all
-//! consumers: where that is more than [`FIRING`], the consumer whose clause has run is ended, as by a deadman. Light ones are
-//! not counted, which costs them a comparison and bounds what escapes the sum by [`LIGHT`] for each.
+//! consumers: where that is more than [`FIRING`], the consumer whose clause has run is ended, as by a deadman. Light ones cost a
+//! comparison; where many are at one probe, each is taken for [`LIGHT`]. So are those that a fault passes by on its way to the
+//! clauses of `ERROR`.
 
 use crate::error::Trap;
 use dtrace_uapi::fault::Fault;
@@ -21,8 +22,8 @@ use dtrace_uapi::fault::Fault;
 /// Units of one firing: some milliseconds of string work, and more than 60 strings of the greatest size.
 const UNITS: u64 = 4 << 20;
 
-/// What a clause may take without being counted, units: less than the stacks of most.
-const LIGHT: u64 = 4 << 10;
+/// What a clause may take without being counted, units.
+pub const LIGHT: u64 = 512;
 
 /// What the heavy clauses at a probe may take in one firing, units: a tenth of a second, about.
 pub const FIRING: u64 = 16 * UNITS;
@@ -41,6 +42,9 @@ pub const FLOAT: usize = 32;
 
 /// Units of a magnitude that is tried for a value: some divisions.
 pub const MAGNITUDE: usize = 32;
+
+/// Bytes of committed records that are a unit.
+pub const MOVED: usize = 16;
 
 /// What is left for the firing.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 #
 # @limit: 240
 # Clauses that are each within their budget, and together would hold the CPU: their consumer is ended, whichever probe they are
-# at, and its command told so. Not where it may be destructive, nor where they are few.
+# at or on their way to, and its command told so. Not where it may be destructive, nor where they are few.
 d=$(mktemp)
 # Each compares nearly three million bytes.
 heavy() {
@@ -20,5 +20,13 @@ for probe in BEGIN END; do
 	heavy $probe 30
 	heavy $probe 10
 	heavy $probe 30 -w
+done
+# Each fault passes by all clauses of ERROR.
+for clauses in 50 1000; do
+	echo "# $clauses faults, $clauses clauses at ERROR"
+	seq -f 'BEGIN { trace(*(int *)0); } ERROR { @ = count(); } /* %.0f */' "$clauses" >"$d"
+	echo 'BEGIN { exit(0); }' >>"$d"
+	dtrace -x statusrate=100ms -qs "$d" 2>&1 | sed '/^$/d; /^dtrace: error on enabled/d' | uniq
+	echo "status ${PIPESTATUS[0]}"
 done
 rm "$d"

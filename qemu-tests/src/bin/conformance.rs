@@ -133,9 +133,7 @@ fn wanted(case: &str, words: &[String], classes: &Classes) -> bool {
         "language" => classes.of(case) == Class::Language,
         "linux" => classes.of(case) == Class::Linux,
         "impl" => classes.of(case) == Class::Impl,
-        folder if folder.ends_with('/') => {
-            case.contains(folder) && classes.of(case) != Class::Impl
-        }
+        folder if folder.ends_with('/') => case.contains(folder) && classes.of(case) != Class::Impl,
         part => case.contains(part),
     })
 }

@@ -24,7 +24,7 @@ mod pending;
 mod run;
 mod speculate;
 
-use crate::budget::FIRING;
+use crate::budget::{FIRING, LIGHT};
 use crate::dif::env::{At, Env};
 use crate::dif::locals::Locals;
 use crate::ecb::brief::Brief;
@@ -455,6 +455,14 @@ impl Consumer {
                 None
             }
             Err(failed) => self.failed(failed, ecb, out),
+        }
+    }
+
+    /// Counts that `clauses` were passed by in `m`'s firing, as if each had done what is not counted else.
+    #[cold]
+    pub fn note_clauses<M: Machine>(&self, m: &M, clauses: u64) {
+        if let Some(run) = self.run.get() {
+            self.note_toil(run, m, clauses.saturating_mul(LIGHT));
         }
     }
 

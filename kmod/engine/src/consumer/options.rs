@@ -80,6 +80,12 @@ fn check(option: Opt, value: u64, privileges: &Privileges) -> Result<u64, Reason
         }
         Opt::Cleanrate => return Ok(value.clamp(CLEANRATE_MIN, CLEANRATE_MAX)),
         Opt::Statusrate => return Ok(value.min(STATUSRATE_MAX)),
+        // `BEGIN` and `END` fire there, in whoever's process that CPU is at.
+        Opt::Cpu if !privileges.all_users => {
+            return Err(
+                Reason::new(Errno::EACCES, "no privilege to choose a CPU").about(option.name())
+            )
+        }
         Opt::Destructive if !privileges.destructive => {
             return Err(
                 Reason::new(Errno::EACCES, "no privilege for destructive actions")

@@ -3,8 +3,9 @@
 
 //! The actions on speculations, as one CPU does them within a firing, and the cleaner's part between firings.
 
-use super::fire::{in_action, write, End, Failed, Outputs};
+use super::fire::{in_action, spend, write, End, Failed, Outputs};
 use super::{Act, Action, Prepared};
+use crate::budget::MOVED;
 use crate::buf::set_head;
 use crate::dif::env::Env;
 use crate::dif::exec::{self, Stopped};
@@ -100,7 +101,9 @@ pub(super) fn commit<M: Machine>(
     last: bool,
     size_at: impl Fn(&[u8]) -> usize,
 ) -> Result<(), Stopped> {
-    if let (Some(id), Some(all)) = (speculation(id, env)?, &env.core.speculations) {
+    let id = speculation(id, env)?;
+    spend(env, id.map_or(0, |id| out.pieces.used(id) / MOVED))?;
+    if let (Some(id), Some(all)) = (id, &env.core.speculations) {
         if let Some(duty) = all.commit(id, out.pieces.holds(id)) {
             let target = Target {
                 principal: &mut out.principal,

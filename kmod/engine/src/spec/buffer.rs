@@ -70,9 +70,12 @@ impl Pieces {
 
     /// Whether the piece has records.
     pub fn holds(&self, id: u64) -> bool {
-        self.fills
-            .get(Self::index(id))
-            .is_some_and(|fill| fill.used != 0)
+        self.used(id) != 0
+    }
+
+    /// How many bytes of records the piece has.
+    pub fn used(&self, id: u64) -> usize {
+        self.fills.get(Self::index(id)).map_or(0, |fill| fill.used)
     }
 
     /// The bytes of a piece.
