@@ -58,11 +58,20 @@ static bool dtrace_in_nmi(void)
 }
 
 /*
+ * Whether RCU waits for what this CPU does: not in the idle loop and in entry code, nor on a CPU that goes, which when it has told RCU
+ * so runs on for a while without any mark of that.
+ */
+static __always_inline bool dtrace_cpu_watched(void)
+{
+	return rcu_is_watching_curr_cpu() && cpu_online(raw_smp_processor_id());
+}
+
+/*
  * How a firing that dtrace_cpu_enter() has just refused was lost. Where probe context is entered below it, interrupts are off.
  */
 enum dtrace_loss dtrace_cpu_why(void)
 {
-	if (!rcu_is_watching_curr_cpu())
+	if (!dtrace_cpu_watched())
 		return DTRACE_LOSS_UNWATCHED;
 	return dtrace_in_nmi() ? DTRACE_LOSS_NMI : DTRACE_LOSS_RECURSION;
 }
@@ -105,8 +114,8 @@ struct dtrace_cpu *dtrace_cpu_enter(void)
 
 	raw_local_irq_save(flags);
 	c = raw_cpu_ptr(&dtrace_cpus);
-	/* Out of RCU's sight (the idle loop, entry code) nothing would keep the lists of ECBs alive. */
-	if (unlikely(c->busy || !rcu_is_watching_curr_cpu())) {
+	/* Out of RCU's sight nothing would keep the lists of ECBs alive. */
+	if (unlikely(c->busy || !dtrace_cpu_watched())) {
 		dtrace_cpu_lost(c);
 		raw_local_irq_restore(flags);
 		return NULL;
