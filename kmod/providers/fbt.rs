@@ -28,7 +28,7 @@ use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
 /// How functions fire.
-struct Fbt;
+pub struct Fbt;
 
 impl Shape for Fbt {
     #[inline]
@@ -47,7 +47,7 @@ impl Shape for Fbt {
 
 /// The provider.
 struct FbtProvider {
-    functions: FunctionProbes<Fbt>,
+    functions: Arc<FunctionProbes<Fbt>>,
 }
 
 impl Provider for FbtProvider {
@@ -95,14 +95,14 @@ pub struct Handle {
 /// The registered provider as the notifier owns it.
 struct Followed(Arc<Fbts>);
 
+/// What will hook the provider's functions.
+pub fn functions() -> Result<Arc<FunctionProbes<Fbt>>> {
+    Ok(Arc::new(FunctionProbes::new(None)?, GFP_KERNEL)?)
+}
+
 /// Registers the provider and creates its probes.
-pub fn register(framework: &Arc<Framework>) -> Result<Handle> {
-    let provider = Arc::new(
-        FbtProvider {
-            functions: FunctionProbes::new()?,
-        },
-        GFP_KERNEL,
-    )?;
+pub fn register(framework: &Arc<Framework>, functions: Arc<FunctionProbes<Fbt>>) -> Result<Handle> {
+    let provider = Arc::new(FbtProvider { functions }, GFP_KERNEL)?;
     let registration = framework.register(provider.clone())?;
     let fbts = Arc::pin_init(
         pin_init!(Fbts {

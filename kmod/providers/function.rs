@@ -23,6 +23,7 @@ use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
+use kernel::sync::Arc;
 
 /// An end of a function.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -176,20 +177,34 @@ impl<S: Shape> Hooks for SiteHooks<S> {
     }
 }
 
+/// Probes that fire within another provider's, where both are of one function.
+pub trait Inside: Send + Sync {
+    /// Has them called from now on as far as that decides the order.
+    fn prepare(&self) -> Result;
+}
+
 /// The sites of a provider and the tracer that hooks them.
 pub struct FunctionProbes<S: Shape> {
     tracer: Pin<KBox<Tracer<SiteHooks<S>>>>,
+    inside: Option<Arc<dyn Inside>>,
+}
+
+impl<S: Shape> Inside for FunctionProbes<S> {
+    fn prepare(&self) -> Result {
+        self.tracer.register()
+    }
 }
 
 impl<S: Shape> FunctionProbes<S> {
-    /// No sites.
-    pub fn new() -> Result<Self> {
+    /// No sites. At one function, `inside` fires after the entry's probe and before the return's.
+    pub fn new(inside: Option<Arc<dyn Inside>>) -> Result<Self> {
         let hooks = SiteHooks {
             map: IpMap::new()?,
             _shape: PhantomData,
         };
         Ok(Self {
             tracer: Tracer::new(hooks)?,
+            inside,
         })
     }
 
@@ -214,6 +229,10 @@ impl<S: Shape> FunctionProbes<S> {
 
     /// Arms probes, as [`Provider::enable`](crate::framework::Provider::enable).
     pub fn enable(&self, probes: &[ProbeRef], failed: &mut Failed) {
+        if let Some(inside) = &self.inside {
+            // Where this fails the same will fail below, which is told.
+            let _ = inside.prepare();
+        }
         let checked = Validity::new();
         let mut batch = ProbeBatch::default();
         for probe in probes {

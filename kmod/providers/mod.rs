@@ -83,10 +83,11 @@ fn put_text(field: &mut [u8], text: impl IntoIterator<Item = u8>) {
 
 /// Registers all providers but `dtrace`, which is the framework's own.
 pub fn register_all(framework: &Arc<Framework>) -> Result<Providers> {
+    let functions = fbt::functions()?;
     Ok(Providers {
         _profile: profile::register(framework)?,
         _cpc: cpc::register(framework)?,
-        _syscall: syscall::register(framework)?,
+        _syscall: syscall::register(framework, functions.clone())?,
         _sdt: sdt::register(framework)?,
         _proc: proc::register(framework)?,
         _sched: sched::register(framework)?,
@@ -97,7 +98,7 @@ pub fn register_all(framework: &Arc<Framework>) -> Result<Providers> {
         _lockstat: lockstat::register(framework)?,
         _sysinfo: sysinfo::register(framework)?,
         _vminfo: vminfo::register(framework)?,
-        _fbt: fbt::register(framework)?,
+        _fbt: fbt::register(framework, functions)?,
         _kinst: kinst::register(framework)?,
         _foreign: foreign::open(framework)?,
     })

@@ -17,7 +17,7 @@
 //! arguments: there the task tells at the entry which of the two it is, and the function has two sites. The entry alone
 //! decides: a task that executes another program may change sides in its call.
 
-use super::function::{FunctionProbes, Shape, Site, OTHER};
+use super::function::{FunctionProbes, Inside, Shape, Site, OTHER};
 use super::KERNEL;
 use crate::framework::{
     fire, Args, Batch, Failed, FireArgs, Framework, ProbeRef, Provider, Registration,
@@ -191,11 +191,11 @@ fn put_type(field: &mut [u8], text: &[u8]) -> bool {
     at > 0
 }
 
-/// Registers the provider and creates its probes.
-pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
+/// Registers the provider and creates its probes, which surround those of the same functions that are `inside`.
+pub fn register(framework: &Arc<Framework>, inside: Arc<dyn Inside>) -> Result<Registration> {
     let provider = Arc::new(
         SyscallProvider {
-            functions: FunctionProbes::new()?,
+            functions: FunctionProbes::new(Some(inside))?,
             known: SetOnce::new(),
         },
         GFP_KERNEL,

@@ -104,6 +104,21 @@ impl<H: Hooks> Tracer<H> {
         Ok(tracer)
     }
 
+    /// Has ftrace know it, without anything to trace. Of the tracers of a function the one that ftrace has known for longest is called last
+    /// where the function is entered, and first where it returns.
+    pub fn register(&self) -> Result {
+        self.make_known(&mut self.registered.lock())
+    }
+
+    fn make_known(&self, registered: &mut bool) -> Result {
+        if !*registered {
+            // SAFETY: The ops is initialised, not registered, and pinned until it is unregistered in drop.
+            to_result(unsafe { bindings::register_ftrace_function(self.ops.get()) })?;
+            *registered = true;
+        }
+        Ok(())
+    }
+
     /// What is called.
     pub fn hooks(&self) -> &H {
         &self.hooks
@@ -119,14 +134,11 @@ impl<H: Hooks> Tracer<H> {
             to_result(unsafe { bindings::dtrace_returns_start(self.returns.get()) })?;
         }
         self.edit(change.add, false)?;
-        if !change.add.is_empty() && !*registered {
-            // SAFETY: The ops is initialised, not registered, and pinned until it is unregistered in drop.
-            let ret = unsafe { bindings::register_ftrace_function(self.ops.get()) };
-            if let Err(error) = to_result(ret) {
+        if !change.add.is_empty() {
+            if let Err(error) = self.make_known(&mut registered) {
                 self.forget(change.add);
                 return Err(error);
             }
-            *registered = true;
         }
         switch();
         self.forget(change.drop);
