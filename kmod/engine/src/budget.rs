@@ -6,10 +6,10 @@
 //! A firing runs with interrupts off, so it must end soon, whatever the program and its data: a verified program has no loop,
 //! but it may have thousands of instructions, each of which works on a string of 64 KiB. Everything whose work depends
 //! on the program or on data takes from one budget: a unit for an instruction, a byte copied, a byte compared, a
-//! speculation looked at, [`MOVED`] bytes of one that is committed; a dynamic variable looked for counts as [`LOOKUP`] of them, an unwound stack frame as [`FRAME`], an
-//! ancestor as [`HOP`], a floating-point operation as [`FLOAT`], a magnitude that `llquantize()` tries as [`MAGNITUDE`]. When
-//! the budget is gone, the clause ends in the fault [`Fault::Overrun`]. What is taken is known before the work is
-//! done, or is bounded by one string or one stack.
+//! speculation looked at, [`MOVED`] bytes of one that is committed; a dynamic variable looked for counts as [`LOOKUP`] of
+//! them, an unwound stack frame as [`FRAME`], an ancestor as [`HOP`], a floating-point operation as [`FLOAT`], a magnitude
+//! that `llquantize()` tries as [`MAGNITUDE`]. When the budget is gone, the clause ends in the fault [`Fault::Overrun`].
+//! What is taken is known before the work is done, or is bounded by one string or one stack.
 //!
 //! A probe runs all its clauses in one firing, and there may be thousands. So what the heavy ones take is also added up, over all
 //! consumers: where that is more than [`FIRING`], the consumer whose clause has run is ended, as by a deadman. Light ones cost a
