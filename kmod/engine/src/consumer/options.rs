@@ -54,6 +54,7 @@ fn default(option: Opt) -> u64 {
 
 /// The value that `value` becomes, or why it cannot be one.
 fn check(option: Opt, value: u64, privileges: &Privileges) -> Result<u64, Reason> {
+    let refuse = |errno, text| Err(Reason::new(errno, text).about(option.name()));
     let bad = |text| Err(Reason::invalid(text).about(option.name()));
     match option {
         Opt::Bufsize | Opt::Aggsize | Opt::Specsize | Opt::Dynvarsize => {
@@ -63,17 +64,17 @@ fn check(option: Opt, value: u64, privileges: &Privileges) -> Result<u64, Reason
                 UNPRIVILEGED_MAX
             };
             if value > limit {
-                return Err(Reason::new(Errno::E2BIG, "size is too big").about(option.name()));
+                return refuse(Errno::E2BIG, "size is too big");
             }
         }
         Opt::Nspec if value > NSPEC_MAX => {
-            return Err(Reason::new(Errno::E2BIG, "number is too big").about(option.name()));
+            return refuse(Errno::E2BIG, "number is too big");
         }
         Opt::Zone => return bad("there are no zones"),
         Opt::Bufpolicy if value > BUFPOLICY_SWITCH => return bad("no such policy"),
         Opt::Bufresize if value > 1 => return bad("no such policy"),
         Opt::Scratchsize if value > SCRATCHSIZE_MAX => {
-            return Err(Reason::new(Errno::E2BIG, "size is too big").about(option.name()));
+            return refuse(Errno::E2BIG, "size is too big");
         }
         Opt::Strsize if !(1..=STRSIZE_MAX).contains(&value) => {
             return bad("size of strings is out of range")
@@ -82,15 +83,10 @@ fn check(option: Opt, value: u64, privileges: &Privileges) -> Result<u64, Reason
         Opt::Statusrate => return Ok(value.min(STATUSRATE_MAX)),
         // `BEGIN` and `END` fire there, in whoever's process that CPU is at.
         Opt::Cpu if !privileges.all_users => {
-            return Err(
-                Reason::new(Errno::EACCES, "no privilege to choose a CPU").about(option.name())
-            )
+            return refuse(Errno::EACCES, "no privilege to choose a CPU")
         }
         Opt::Destructive if !privileges.destructive => {
-            return Err(
-                Reason::new(Errno::EACCES, "no privilege for destructive actions")
-                    .about(option.name()),
-            )
+            return refuse(Errno::EACCES, "no privilege for destructive actions")
         }
         _ => {}
     }
@@ -193,10 +189,12 @@ mod tests {
             all_users: false,
             destructive: false,
         };
-        assert_eq!(
-            o.set(Opt::Destructive, 1, &user, false).unwrap_err().errno,
-            Errno::EACCES
-        );
+        for option in [Opt::Destructive, Opt::Cpu] {
+            assert_eq!(
+                o.set(option, 1, &user, false).unwrap_err().errno,
+                Errno::EACCES
+            );
+        }
         assert_eq!(
             o.set(Opt::Bufsize, 17 << 20, &user, false)
                 .unwrap_err()
