@@ -9,9 +9,10 @@
 use super::anon::{Anonymous, Unclaimed};
 use super::deadman::Deadman;
 use super::machine::FEATURES;
+use super::newcomers::Waiting;
 use super::seat::Seat;
 use super::snapshot::Cleaner;
-use super::text::Text;
+use super::text::{errno, Text};
 use super::tracer::Tracer;
 use super::Framework;
 use crate::sys::percpu::Losses;
@@ -72,7 +73,7 @@ pub struct Control {
 /// What goes with a tracing that has begun.
 pub struct Tracing {
     /// What runs beside it, until it ends.
-    pub(super) helpers: Option<(Cleaner, Option<Deadman>)>,
+    pub(super) helpers: Option<Helpers>,
     /// What had been lost on the machine when it began.
     pub(super) lost_before: Losses,
 }
@@ -117,6 +118,13 @@ impl device::OpenFile for Open {
     }
 }
 
+/// What runs beside a tracing.
+pub struct Helpers {
+    pub(super) _cleaner: Cleaner,
+    pub(super) _deadman: Option<Deadman>,
+    pub(super) _waiting: Waiting,
+}
+
 /// A consumer, which the framework knows once it enables something; dropping it makes the framework forget everything about it.
 pub struct Attachment {
     pub(super) framework: Arc<Framework>,
@@ -143,7 +151,7 @@ impl Attachment {
             error: ends.error.id(),
             seed: clock::monotonic(),
         })
-        .map_err(|reason| Error::from_errno(reason.errno.0.wrapping_neg()))?;
+        .map_err(errno)?;
         let tracer = Arc::new(Tracer::new(engine, ends.error), GFP_KERNEL)?;
         Self::new(framework, tracer)
     }

@@ -25,6 +25,7 @@ mod fire;
 mod kunit;
 mod machine;
 mod names;
+mod newcomers;
 pub mod probe;
 pub mod provider;
 mod seat;
@@ -39,10 +40,12 @@ pub use fire::{fire, lose, miss, Args, FireArgs};
 pub use probe::{Part, Probe, ProbeRef};
 pub use provider::{Batch, Description, Failed, Provider};
 
+use crate::sys::hotplug::CpuState;
 use crate::sys::once::Parts;
 use ends::{DtraceProvider, Ends};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
+use newcomers::Newcomers;
 use state::State;
 use table::Table;
 
@@ -53,6 +56,7 @@ pub struct Framework {
     deadman: deadman::Limits,
     /// Whose members may trace their own processes.
     group: u32,
+    newcomers: Arc<CpuState<Newcomers>>,
     #[pin]
     state: Mutex<State>,
 }
@@ -70,11 +74,13 @@ impl Framework {
         let index = state.add_provider(dtrace)?;
         let mut batch = Batch::new(&mut state.table, index, "dtrace");
         let ends = Ends::create(&mut batch)?;
+        let newcomers = Arc::new(CpuState::new()?, GFP_KERNEL)?;
         Arc::pin_init(
             pin_init!(Self {
                 ends,
                 deadman,
                 group,
+                newcomers,
                 state <- new_mutex!(state, "dtrace::State"),
             }),
             GFP_KERNEL,

@@ -11,15 +11,16 @@
 
 use super::calls::Answer;
 use super::deadman::Deadman;
-use super::device::{Attachment, Control, Open, Tracing, Visits};
+use super::device::{Attachment, Control, Helpers, Open, Tracing, Visits};
 use super::ecb;
 use super::fire::{Args, FireArgs};
 use super::machine::KernelMachine;
+use super::newcomers::Newcomers;
 use super::probe::ProbeRef;
 use super::text::{refuse, Refusal, Text};
 use super::tracer::Tracer;
 use super::user;
-use crate::sys::percpu::{CpuGuard, Losses};
+use crate::sys::percpu::{nr_cpus, online, CpuGuard, Losses};
 use crate::sys::periodic::{Periodic, Task};
 use crate::sys::{clock, crosscall, rculist};
 use core::fmt::Write;
@@ -159,7 +160,8 @@ impl Open {
 impl Attachment {
     /// Starts the tracing; gives the CPU that fired `BEGIN`, and what is to be kept.
     pub fn go(&self) -> Result<(u32, Tracing), Refusal> {
-        self.tracer.engine.go()?;
+        let there = |cpu: usize| u32::try_from(cpu).is_ok_and(online);
+        self.tracer.engine.go_on(&there)?;
         let begun = self.begin();
         if begun.is_err() {
             self.tracer.engine.kill();
@@ -169,45 +171,61 @@ impl Attachment {
 
     fn begin(&self) -> Result<(u32, Tracing)> {
         let lost_before = Losses::total();
-        let cleaner = Cleaning::start(self)?;
-        let deadman = Deadman::start(&self.tracer, self.framework.deadman)?;
+        let helpers = Helpers {
+            _waiting: Newcomers::start(&self.framework.newcomers, &self.tracer)?,
+            _cleaner: Cleaning::start(self)?,
+            _deadman: Deadman::start(&self.tracer, self.framework.deadman)?,
+        };
         let cpu = self.fire_end(self.framework.ends.begin)?;
         self.tracer.engine.activate();
         let tracing = Tracing {
-            helpers: Some((cleaner, deadman)),
+            helpers: Some(helpers),
             lost_before,
         };
         Ok((cpu, tracing))
     }
 
-    /// Fires `END`; gives the CPU that did. Where the only one that is traced is offline, nothing fires there, as `note` says, but
-    /// what it has recorded is to be had.
+    /// Fires `END`; gives the CPU that did. Where those that are traced are offline, nothing fires there, as `note` says, but
+    /// what they have recorded is to be had.
     fn end(&self, note: &mut Text) -> Result<u32> {
         let fired = self.fire_end(self.framework.ends.end);
         if fired != Err(ENXIO) {
             return fired;
         }
-        let cpu = u32::try_from(self.tracer.engine.option(Opt::Cpu)).map_err(|_| EINVAL)?;
-        let _ = write!(note, "END did not fire: CPU {cpu} is offline");
-        Ok(cpu)
+        let cpu = u32::try_from(self.tracer.engine.option(Opt::Cpu)).ok();
+        let _ = match cpu {
+            Some(cpu) => write!(note, "END did not fire: CPU {cpu} is offline"),
+            None => note.write_str("END did not fire: no CPU with buffers is online"),
+        };
+        Ok(cpu.unwrap_or_default())
     }
 
-    /// Fires `BEGIN` or `END` for this consumer alone, on the CPU that it traces or on this one; gives the CPU's number.
+    /// Fires `BEGIN` or `END` for this consumer alone, on the CPU that it traces, on this one, or, where there was no memory for
+    /// this one's buffers, on another; gives the CPU's number.
     fn fire_end(&self, probe: ProbeRef) -> Result<u32> {
         let args = FireArgs::new(Args::Words(&[])).nowhere();
         let fire = |guard: &CpuGuard| {
             let machine = KernelMachine::new(guard, probe, &args);
             ecb::fire_for(guard, &self.tracer, &machine);
         };
-        let only = self.tracer.engine.option(Opt::Cpu);
-        if only == UNSET {
-            let guard = CpuGuard::enter().ok_or(EBUSY)?;
-            fire(&guard);
-            return Ok(guard.cpu().index() as u32);
+        let engine = &self.tracer.engine;
+        let only = engine.option(Opt::Cpu);
+        if only != UNSET {
+            let cpu = u32::try_from(only).map_err(|_| EINVAL)?;
+            crosscall::probe_on(cpu, &mut |guard| fire(guard))?;
+            return Ok(cpu);
         }
-        let cpu = u32::try_from(only).map_err(|_| EINVAL)?;
-        crosscall::probe_on(cpu, &mut |guard| fire(guard))?;
-        Ok(cpu)
+        let guard = CpuGuard::enter().ok_or(EBUSY)?;
+        let here = guard.cpu().index();
+        if engine.has_buffers(here) {
+            fire(&guard);
+            return Ok(here as u32);
+        }
+        drop(guard);
+        let fires = |cpu: &u32| {
+            engine.has_buffers(*cpu as usize) && crosscall::probe_on(*cpu, &mut |g| fire(g)).is_ok()
+        };
+        (0..nr_cpus() as u32).find(fires).ok_or(ENXIO)
     }
 }
 

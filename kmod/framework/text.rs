@@ -106,7 +106,11 @@ impl From<AllocError> for Refusal {
 
 impl From<Reason> for Refusal {
     fn from(reason: Reason) -> Self {
-        let errno = Error::from_errno(reason.errno.0.wrapping_neg());
-        Self::with(errno, format_args!("{reason}"))
+        Self::with(errno(reason), format_args!("{reason}"))
     }
+}
+
+/// What the kernel calls the engine's reason, where nobody can be told more.
+pub fn errno(reason: Reason) -> Error {
+    Error::from_errno(reason.errno.0.wrapping_neg())
 }

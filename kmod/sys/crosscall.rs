@@ -3,7 +3,7 @@
 
 //! Running a closure on a CPU, in the place of probe context there.
 
-use super::percpu::{possible, CpuGuard};
+use super::percpu::{online, possible, CpuGuard};
 use crate::bindings;
 use core::ffi::c_void;
 use dtrace_engine::Cpu;
@@ -25,8 +25,7 @@ impl HotplugLock {
     }
 
     fn online(&self, cpu: u32) -> bool {
-        // SAFETY: Needs nothing.
-        unsafe { bindings::dtrace_cpu_online(cpu) }
+        online(cpu)
     }
 }
 

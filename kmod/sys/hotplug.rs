@@ -17,11 +17,22 @@ use core::sync::atomic::{AtomicI32, Ordering};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
+/// When a thing is started on a CPU that comes.
+pub enum Stage {
+    /// Before the CPU runs anything, on another one; it is stopped when the CPU is dead.
+    Prepare,
+    /// On the CPU itself, as soon as it runs threads; it is stopped before the last of them ends.
+    Online,
+}
+
 /// A thing that runs on every CPU.
 ///
-/// Its calls come from a thread of the CPU that they are for, one at a time, and each start is followed by its stop. As CPUs can neither
-/// come nor go meanwhile, they must not wait for what asks for that (a static key is one such).
+/// Its calls come one at a time for each CPU, and each start is followed by its stop. As CPUs can neither come nor go meanwhile, they
+/// must not wait for what asks for that (a static key is one such).
 pub trait PerCpu: Send + Sync + 'static {
+    /// When it is started.
+    const STAGE: Stage = Stage::Online;
+
     /// Starts it on `cpu`.
     fn start(&self, cpu: usize) -> Result;
 
@@ -38,10 +49,14 @@ pub struct CpuState<T: PerCpu> {
 impl<T: PerCpu> CpuState<T> {
     /// Registers the state.
     pub fn new() -> Result<Self> {
+        let stage = match T::STAGE {
+            Stage::Prepare => bindings::cpuhp_state_CPUHP_BP_PREPARE_DYN,
+            Stage::Online => bindings::cpuhp_state_CPUHP_AP_ONLINE_DYN,
+        };
         // SAFETY: The callbacks fit a state of instances, which are `Everywhere<T>`.
         let ret = unsafe {
             bindings::__cpuhp_setup_state(
-                bindings::cpuhp_state_CPUHP_AP_ONLINE_DYN,
+                stage,
                 c"dtrace:percpu".as_char_ptr(),
                 false,
                 core::mem::transmute::<
@@ -126,7 +141,7 @@ impl<T: PerCpu> Drop for Everywhere<T> {
 
 /// # Safety
 ///
-/// Called by the hotplug core, on `cpu`, with an instance.
+/// Called by the hotplug core with an instance.
 unsafe extern "C" fn online<T: PerCpu>(cpu: c_uint, node: *mut bindings::hlist_node) -> c_int {
     // SAFETY: Instances are `Everywhere<T>`, pinned until they are removed.
     if let Some(this) = unsafe { node.cast::<Everywhere<T>>().as_ref() } {
@@ -139,7 +154,7 @@ unsafe extern "C" fn online<T: PerCpu>(cpu: c_uint, node: *mut bindings::hlist_n
 
 /// # Safety
 ///
-/// Called by the hotplug core, on `cpu`, with an instance.
+/// Called by the hotplug core with an instance.
 unsafe extern "C" fn offline<T: PerCpu>(cpu: c_uint, node: *mut bindings::hlist_node) -> c_int {
     // SAFETY: Instances are `Everywhere<T>`, pinned until they are removed.
     if let Some(this) = unsafe { node.cast::<Everywhere<T>>().as_ref() } {

@@ -201,6 +201,12 @@ pub fn nr_cpus() -> usize {
     unsafe { bindings::dtrace_nr_cpus() as usize }
 }
 
+/// Whether this CPU is online; it may be so no more, or be so now, unless the caller keeps CPUs from coming and going.
+pub fn online(cpu: u32) -> bool {
+    // SAFETY: Needs nothing.
+    unsafe { bindings::dtrace_cpu_online(cpu) }
+}
+
 /// Whether there may ever be a CPU of this number.
 pub fn possible(cpu: u32) -> bool {
     // SAFETY: Needs nothing.

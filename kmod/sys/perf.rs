@@ -9,6 +9,7 @@
 
 use super::deferred::{Chore, Deferred};
 use super::hotplug::{CpuState, Everywhere, PerCpu};
+use super::percpu::online;
 use super::regs::Regs;
 use crate::bindings;
 use core::ptr::null_mut;
@@ -193,9 +194,7 @@ impl<H: Overflow> Slots<H> {
                 slot.told.store(false, Ordering::Relaxed);
                 slot.stop();
             }
-            // SAFETY: No preconditions.
-            let online = unsafe { bindings::dtrace_cpu_online(cpu) };
-            if online && slot.event.load(Ordering::Relaxed).is_null() {
+            if online(cpu) && slot.event.load(Ordering::Relaxed).is_null() {
                 // SAFETY: The hook is in its box until the event has been stopped, by `Slot::stop`.
                 match unsafe { self.hook.start(cpu, &self.what) } {
                     Ok(event) => slot.event.store(event, Ordering::Relaxed),

@@ -2503,6 +2503,11 @@ struct dof_xlref {
 #define DTRACE_STATUS_COMMON_SIZE 88
 
 /*
+ Size of `Status` up to its field `missed`, bytes.
+ */
+#define DTRACE_STATUS_FIRST_SIZE 128
+
+/*
  `ArgDesc::ndx`: the probe has no such argument.
  */
 #define DTRACE_ARG_NONE -1
@@ -2849,6 +2854,11 @@ struct dtrace_status {
    Probes that this consumer has described, which appeared later and could not be enabled.
    */
   uint64_t missed;
+  /*
+   Probes of this consumer that fired on CPUs which came while it traced, and were lost as there was no memory for their buffers;
+   counted once for each clause, of whose predicate only what compares one built-in number is asked.
+   */
+  uint64_t unbuffered;
 };
 
 /*

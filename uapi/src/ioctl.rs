@@ -45,6 +45,8 @@ pub const CONF: u32 = ioc(READ, IOC_TYPE, 10, size_of::<Conf>());
 /// Fills in a [`Status`]. ENOENT: not started yet. The number carries the structure's size, and so its version: fields are
 /// only ever added at its end, and a kernel answers each size that there has been.
 pub const STATUS: u32 = ioc(READ, IOC_TYPE, 11, size_of::<Status>());
+/// As [`STATUS`], up to [`Status::missed`]: the structure as it first was.
+pub const STATUS_FIRST: u32 = ioc(READ, IOC_TYPE, 11, STATUS_FIRST_SIZE);
 /// As [`STATUS`], of the part that all systems' DTrace have in common.
 pub const STATUS_COMMON: u32 = ioc(READ, IOC_TYPE, 11, STATUS_COMMON_SIZE);
 /// Starts the tracing; gives the CPU that fired `BEGIN`.
@@ -296,10 +298,16 @@ pub struct Status {
     pub returns: u64,
     /// Probes that this consumer has described, which appeared later and could not be enabled.
     pub missed: u64,
+    /// Probes of this consumer that fired on CPUs which came while it traced, and were lost as there was no memory for their buffers;
+    /// counted once for each clause, of whose predicate only what compares one built-in number is asked.
+    pub unbuffered: u64,
 }
 
 /// Size of the part of [`Status`] that all systems have in common: `dtrace_status_t`, bytes.
 pub const STATUS_COMMON_SIZE: usize = 88;
+
+/// Size of [`Status`] up to its field `missed`, bytes.
+pub const STATUS_FIRST_SIZE: usize = 128;
 
 /// What the kernel's DIF machine is like (`dtrace_conf_t`).
 #[repr(C)]
@@ -417,7 +425,8 @@ const _: () = assert!(size_of::<BufDesc>() == 48);
 const _: () = assert!(offset_of!(BufDesc, data) == 24);
 const _: () = assert!(size_of::<RecHdr>() == 12);
 const _: () = assert!(offset_of!(Status, recursions) == STATUS_COMMON_SIZE);
-const _: () = assert!(size_of::<Status>() == 128);
+const _: () = assert!(offset_of!(Status, unbuffered) == STATUS_FIRST_SIZE);
+const _: () = assert!(size_of::<Status>() == 136);
 const _: () = assert!(offset_of!(Status, killed) == 80);
 const _: () = assert!(size_of::<Conf>() == 48);
 const _: () = assert!(size_of::<ArgDesc>() == 268);

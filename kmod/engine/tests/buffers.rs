@@ -7,10 +7,11 @@ mod common;
 
 use common::machine::TestMachine;
 use common::{config, cpu, tracing, Steps, PROBE};
-use dtrace_engine::mem::alloc::{limit, live};
+use dtrace_engine::mem::alloc::{fail_after, limit, live};
 use dtrace_engine::{Consumer, Errno, Which};
 use dtrace_uapi::option::{Opt, BUFPOLICY_RING, BUFPOLICY_SWITCH};
 use proptest::prelude::*;
+use std::cell::Cell;
 
 /// Numbers of clauses that fire; every so often the buffer is read.
 fn firings() -> impl Strategy<Value = Vec<(usize, bool)>> {
@@ -121,4 +122,73 @@ fn a_single_cpu_is_traced() {
         assert_eq!((s.data.len(), s.drops), (32, 0))
     })
     .unwrap();
+}
+
+/// A CPU that comes later is given what it needs; where there is no memory for that, what fires on it is counted.
+#[test]
+fn cpus_come_later() {
+    let c = Consumer::new(config()).unwrap();
+    let id = c.add_clause(&tracing::numbered(8)).unwrap();
+    let ecb = c.bind(id, PROBE).unwrap();
+    assert_eq!(c.admit(1).unwrap_err().errno, Errno::ENOENT);
+    let before = live();
+    // The other one comes while it begins.
+    let asked = Cell::new(0);
+    c.go_on(&|cpu| cpu == 0 || asked.replace(asked.get() + 1) > 0)
+        .unwrap();
+    let one = live() - before;
+    c.activate();
+    let mut m = TestMachine::default();
+    m.kernel.insert(100, vec![1; 8]);
+    let fire = || [0, 1].map(|index| c.fire(&cpu(index), ecb, &m));
+    let records = |index| {
+        c.switch(&cpu(index), Which::Principal, 1)?;
+        c.snapshot(index, Which::Principal, |s| (s.data.len() / 32, s.drops))
+    };
+    let unbuffered = || c.status().unwrap().unbuffered;
+    assert_eq!(fire(), [None, None]);
+    assert_eq!((records(0).unwrap(), unbuffered()), ((1, 0), 1));
+    assert_eq!(records(1).unwrap_err().errno, Errno::ENOENT);
+    assert!(c.has_buffers(0) && !c.has_buffers(1));
+    // Whichever allocation fails, nothing stays of it.
+    let small = live();
+    for n in 0.. {
+        fail_after(Some(n));
+        let admitted = c.admit(1);
+        fail_after(None);
+        if admitted.is_ok() {
+            assert!(n > 4);
+            break;
+        }
+        assert_eq!(admitted.unwrap_err().errno, Errno::ENOMEM);
+        assert_eq!(
+            (live(), c.switch(&cpu(1), Which::Principal, 1).is_err()),
+            (small, true)
+        );
+        assert_eq!(c.fire(&cpu(1), ecb, &m), None);
+        assert_eq!(unbuffered(), n as u64 + 2);
+    }
+    assert_eq!([0, 1, 2].map(|cpu| c.has_buffers(cpu)), [true, true, false]);
+    let missed = unbuffered();
+    // What the CPUs share is little.
+    assert!(live() - small > one / 5 * 4);
+    assert_eq!(fire(), [None, None]);
+    assert_eq!((records(0).unwrap(), records(1).unwrap()), ((1, 0), (1, 0)));
+    // Again is too late, and there are no more.
+    let large = live();
+    c.admit(1).unwrap();
+    c.admit(2).unwrap();
+    assert_eq!((live(), unbuffered()), (large, missed));
+    // Who traces one alone is not given others, and misses nothing.
+    let c = Consumer::new(config()).unwrap();
+    c.set_option(Opt::Cpu, 1).unwrap();
+    let id = c.add_clause(&tracing::numbered(8)).unwrap();
+    let ecb = c.bind(id, PROBE).unwrap();
+    c.go_on(&|cpu| cpu == 0).unwrap();
+    c.admit(0).unwrap();
+    c.activate();
+    assert_eq!(c.fire(&cpu(0), ecb, &m), None);
+    assert_eq!(c.status().unwrap().unbuffered, 0);
+    let switched = [0, 1].map(|index| c.switch(&cpu(index), Which::Principal, 1).is_ok());
+    assert_eq!(switched, [false, true]);
 }

@@ -8,9 +8,8 @@ use kernel::prelude::*;
 #[kunit_tests(dtrace_cpu)]
 mod tests {
     use super::*;
-    use crate::bindings;
     use crate::sys::crosscall::{on_cpu, probe_on};
-    use crate::sys::percpu::{nr_cpus, possible, CpuGuard, Losses, Nested};
+    use crate::sys::percpu::{nr_cpus, online, possible, CpuGuard, Losses, Nested};
 
     /// Whether interrupts are on.
     fn interrupts() -> bool {
@@ -60,22 +59,21 @@ mod tests {
 
     #[test]
     fn every_online_cpu_can_be_visited() {
-        let mut online = 0;
+        let mut visits = 0;
         for cpu in (0..nr_cpus() as u32).filter(|cpu| possible(*cpu)) {
             let mut seen = None;
             let visited = probe_on(cpu, &mut |guard| {
                 seen = Some((guard.cpu().index() as u32, interrupts()));
             });
-            // SAFETY: Needs nothing.
-            if unsafe { bindings::dtrace_cpu_online(cpu) } {
-                online += 1;
+            if online(cpu) {
+                visits += 1;
                 assert_eq!(visited, Ok(()));
                 assert_eq!(seen, Some((cpu, false)));
             } else {
                 assert_eq!(visited, Err(ENXIO));
             }
         }
-        assert!(online > 0);
+        assert!(visits > 0);
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod tests {
     use crate::sys::clock;
     use crate::sys::hotplug::{CpuState, Everywhere, PerCpu};
     use crate::sys::kunit::{sleep_ms, wait_until};
-    use crate::sys::percpu::{nr_cpus, possible};
+    use crate::sys::percpu::{nr_cpus, online};
     use crate::sys::perf::{Counters, Event, Every, Overflow, What};
     use crate::sys::periodic::{Periodic, Task};
     use crate::sys::regs::Regs;
@@ -59,9 +59,7 @@ mod tests {
     }
 
     /// The CPUs that are online, as bits.
-    fn online() -> u64 {
-        // SAFETY: Needs nothing.
-        let online = |cpu| possible(cpu) && unsafe { bindings::dtrace_cpu_online(cpu) };
+    fn all_online() -> u64 {
         (0..nr_cpus().min(64) as u32)
             .filter(|cpu| online(*cpu))
             .fold(0, |cpus, cpu| cpus | 1 << cpu)
@@ -86,7 +84,7 @@ mod tests {
         ticks: &Ticks,
         start: impl FnOnce(Arc<CpuState<T>>) -> Result<R>,
     ) -> Result<(bool, bool)> {
-        let wanted = online();
+        let wanted = all_online();
         let running = start(Arc::new(CpuState::new()?, GFP_KERNEL)?)?;
         let all = wait_until(|| ticks.cpus.load(Ordering::Relaxed) == wanted);
         drop(running);

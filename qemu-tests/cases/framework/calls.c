@@ -303,8 +303,10 @@ static void run(void)
 	/* The structure as it was when it had nothing of Linux' own. */
 	works(_IOC(_IOC_READ, DTRACE_IOC_TYPE, 11, DTRACE_STATUS_COMMON_SIZE), &status, "STATUS: common part");
 	check(!status.errors && !status.killed && status.recursions == ULLONG_MAX, "STATUS: no more than that");
+	works(_IOC(_IOC_READ, DTRACE_IOC_TYPE, 11, DTRACE_STATUS_FIRST_SIZE), &status, "STATUS: as it first was");
+	check(!status.recursions && !status.missed && status.unbuffered == ULLONG_MAX, "STATUS: no more than that either");
 	works(DTRACEIOC_STATUS, &status, "STATUS");
-	check(!status.recursions && !status.missed, "STATUS: nothing was lost");
+	check(!status.unbuffered, "STATUS: nothing was lost");
 	refused(_IOC(_IOC_READ, DTRACE_IOC_TYPE, 11, 96), &status, ENOTTY, "STATUS: a size that never was");
 	buf.cpu = cpu;
 	refused(DTRACEIOC_BUFSNAP, &buf, EINVAL, "BUFSNAP: a byte too short");

@@ -243,6 +243,7 @@ impl Sequence {
             10 => {
                 let of = [
                     (ioctl::STATUS, size_of::<Status>()),
+                    (ioctl::STATUS_FIRST, ioctl::STATUS_FIRST_SIZE),
                     (ioctl::STATUS_COMMON, ioctl::STATUS_COMMON_SIZE),
                     (ioctl::CONF, size_of::<Conf>()),
                     (ioctl::REASON, size_of::<Reason>()),

@@ -204,6 +204,13 @@ pub fn status_drops(old: &Status, new: &Status) -> Vec<(&'static str, String)> {
             "probe",
             " could not be enabled at modules or CPUs that came later",
         ),
+        (
+            "DTRACEDROP_NOBUFFER",
+            old.unbuffered,
+            new.unbuffered,
+            "drop",
+            " on CPUs that came later (no memory for their buffers)",
+        ),
     ];
     kinds
         .into_iter()
@@ -284,6 +291,7 @@ mod tests {
         new.unwatched = 3;
         new.returns = 4;
         new.missed = 5;
+        new.unbuffered = 6;
         let mut text = String::new();
         for (tag, drops) in status_drops(&old, &new) {
             text += &format!("[{tag}] {drops}");
@@ -305,6 +313,7 @@ mod tests {
             [DTRACEDROP_UNWATCHED] 3 drops in probe context (RCU not watching)
             [DTRACEDROP_RETURN] 4 drops of returns (functions could not be hooked)
             [DTRACEDROP_MISSED] 5 probes could not be enabled at modules or CPUs that came later
+            [DTRACEDROP_NOBUFFER] 6 drops on CPUs that came later (no memory for their buffers)
             1 drop on CPU 0
             2 drops on CPU 31
             18446744073709551615 aggregation drops on CPU 1

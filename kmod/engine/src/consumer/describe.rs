@@ -37,7 +37,7 @@ impl Consumer {
             .sides
             .get(cpu)
             .ok_or(Reason::invalid("no such CPU"))?
-            .as_ref()
+            .get()
             .ok_or(NO_BUFFER)?;
         Ok(match which {
             Which::Principal => &sides.principal,
@@ -58,7 +58,7 @@ impl Consumer {
             .cpus
             .enter(cpu)
             .ok_or(Reason::new(Errno::EBUSY, "buffer is being written"))?;
-        let out = &mut state.as_mut().ok_or(NO_BUFFER)?.out;
+        let out = &mut state.out;
         match which {
             Which::Principal if !out.principal.switches() && !stopped => {
                 return Err(Reason::new(
@@ -162,6 +162,7 @@ impl Consumer {
             errors: self.errors.load(Ordering::Relaxed),
             dblerrors: self.double_errors.load(Ordering::Relaxed),
             filled: self.filled.load(Ordering::Relaxed),
+            unbuffered: run.unbuffered.load(Ordering::Relaxed),
             killed: u8::from(activity == Activity::Killed),
             exiting: u8::from(activity == Activity::Draining),
             ..Status::default()

@@ -257,19 +257,35 @@ impl Consumer {
         self.control().is_ok_and(|c| !c.clauses.is_empty())
     }
 
-    /// Allocates all that firing needs and moves to `Warmup`. On an error nothing stays allocated and it may be tried
-    /// again, with smaller options say.
+    /// As [`go_on`](Self::go_on), with all CPUs there.
     pub fn go(&self) -> Result<(), Reason> {
+        self.go_on(&|_| true)
+    }
+
+    /// Allocates all that firing needs, of what each CPU needs that for those that are `there`, and moves to `Warmup`. On an error
+    /// nothing stays allocated and it may be tried again, with smaller options say.
+    pub fn go_on(&self, there: &dyn Fn(usize) -> bool) -> Result<(), Reason> {
         let mut control = self.control_before_go()?;
         if self.activity() != Activity::Inactive {
             return Err(STARTED);
         }
         let demand = self.demand(&control);
-        let run = run::start(&self.config, &mut control, demand)?;
+        let run = run::start(&self.config, &mut control, demand, there)?;
         // Clauses are gone from the control path only with a run to hold them, and there is no other.
         self.run.set(run).map_err(|_| STARTED)?;
         self.advance(&[Activity::Inactive], Activity::Warmup);
         Ok(())
+    }
+
+    /// Allocates what a CPU needs that comes after [`go_on`](Self::go_on); to be called before it fires, for one CPU at a time. Where it
+    /// fails, what fires there is counted, and it may be tried again.
+    pub fn admit(&self, cpu: usize) -> Result<(), Reason> {
+        self.run.get().ok_or(NOT_STARTED)?.admit(cpu)
+    }
+
+    /// Whether there is what a CPU needs: what fires there may be recorded.
+    pub fn has_buffers(&self, cpu: usize) -> bool {
+        self.run.get().is_some_and(|run| run.cpus.has(cpu))
     }
 
     /// What the bound clauses ask of a principal buffer.
@@ -386,8 +402,11 @@ impl Consumer {
             return None;
         }
         // Whoever claims a CPU sees to it that claims are not nested, and counts what that costs.
-        let mut state = run.cpus.enter(cpu)?;
-        let state = state.as_mut()?;
+        let Some(mut state) = run.cpus.enter(cpu) else {
+            run.miss(at.cpu);
+            return None;
+        };
+        let state = &mut *state;
         if clause.tally.is_some_and(|t| t.count(m, at, &mut state.out)) {
             return None;
         }

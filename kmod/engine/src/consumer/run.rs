@@ -1,7 +1,10 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! All that firing needs, allocated in one go.
+//! All that firing needs: what CPUs share and what each has, allocated in one go, and once more for each CPU that comes later.
+//!
+//! A machine may promise many more CPUs than it has, so that those have nothing which are not there. What a CPU is given is therefore
+//! kept as a [`Plan`]. A CPU that came without being given anything, for want of memory, counts what it should have recorded.
 // Sizes of options, which are bounded when they are set, and of records, which `Layout` bounds.
 #![allow(clippy::arithmetic_side_effects)]
 
@@ -16,12 +19,13 @@ use crate::ecb::{Act, Prepared};
 use crate::error::{Errno, NoMem, Reason};
 use crate::mem::alloc::Bytes;
 use crate::mem::shared::Shared;
-use crate::mem::sync::{PerCpu, TryLock};
+use crate::mem::sync::{Once, PerCpu, Slot, TryLock};
 use crate::mem::vec::Room;
 use crate::mem::{Boxed, Vec};
 use crate::spec::buffer::Pieces;
 use crate::spec::Speculations;
 use crate::var::dynamic::Dynamics;
+use core::sync::atomic::{AtomicU64, Ordering};
 use dtrace_uapi::limits::buffer_room;
 use dtrace_uapi::option::{Opt, BUFRESIZE_AUTO, UNSET};
 
@@ -57,12 +61,39 @@ pub struct Run {
     pub core: Core,
     /// The clauses.
     pub clauses: Vec<Boxed<Prepared>>,
-    /// What each CPU has; nothing where it is not traced.
-    pub cpus: PerCpu<Option<Boxed<CpuState>>>,
+    /// What each CPU has; nothing where it is not traced, or not there.
+    pub cpus: PerCpu<CpuState>,
     /// What was put aside, by CPU.
-    pub sides: Vec<Option<Sides>>,
+    pub sides: Vec<Once<Sides>>,
     /// Destructive actions are asked for.
     pub destructive: bool,
+    /// Firings on CPUs that have nothing, but should.
+    pub unbuffered: AtomicU64,
+    plan: Plan,
+}
+
+impl Run {
+    /// Gives `cpu` what it needs, if it is to be traced and has it not yet.
+    pub fn admit(&self, cpu: usize) -> Result<(), Reason> {
+        if !self.plan.traces(cpu) || self.cpus.has(cpu) {
+            return Ok(());
+        }
+        let sides = self.plan.sides()?;
+        self.cpus.set(cpu, self.plan.state(&self.core, cpu)?);
+        // After that: who finds them finds the state too.
+        if let Some(place) = self.sides.get(cpu) {
+            let _ = place.set(sides);
+        }
+        Ok(())
+    }
+
+    /// Counts a firing on `cpu`, which could not be entered, where that is for want of what it was to be given.
+    #[cold]
+    pub fn miss(&self, cpu: usize) {
+        if self.plan.traces(cpu) && !self.cpus.has(cpu) {
+            self.unbuffered.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
 /// A buffer has no room for what is to be recorded there: users know it by these words.
@@ -116,6 +147,7 @@ impl Needs {
 }
 
 /// Sizes that memory is asked for.
+#[derive(Debug)]
 struct Sizes {
     principal: usize,
     aggregation: usize,
@@ -199,54 +231,101 @@ fn too_big(option: Opt) -> impl Fn(NoMem) -> Reason {
     move |none| Reason::from(none).about(option.name())
 }
 
-#[inline(never)]
-fn make_cpu(
-    index: usize,
-    config: &Config,
-    core: &Core,
-    control: &Control,
-    needs: &Needs,
-    sizes: &Sizes,
-) -> Result<Boxed<CpuState>, Reason> {
-    let mut scratch = SCRATCH.max(core.strsize * SCRATCH_STRINGS);
-    let mut share = usize::MAX;
-    if control.options.raw(Opt::Scratchsize) != UNSET {
-        share = control.options.get(Opt::Scratchsize) as usize;
-        scratch += share;
+/// What each CPU is given.
+#[derive(Debug)]
+struct Plan {
+    /// The only CPU that is traced.
+    only: Option<usize>,
+    /// CPUs are numbered from 0 to below this.
+    ncpus: usize,
+    seed: u64,
+    sizes: Sizes,
+    scratch: usize,
+    /// Of the scratch memory, what programs may ask for, where there is a limit.
+    share: Option<usize>,
+    locals: usize,
+    key: usize,
+    keys: usize,
+    aggregations: usize,
+}
+
+impl Plan {
+    fn new(
+        config: &Config,
+        control: &Control,
+        needs: &Needs,
+        demand: Demand,
+    ) -> Result<Self, Reason> {
+        let set = |opt| Some(control.options.raw(opt)).filter(|value| *value != UNSET);
+        let only = set(Opt::Cpu).map(|cpu| usize::try_from(cpu).unwrap_or(usize::MAX));
+        if only.is_some_and(|cpu| cpu >= config.ncpus) {
+            return Err(Reason::invalid("no such CPU").about(Opt::Cpu.name()));
+        }
+        let strsize = control.options.get(Opt::Strsize) as usize;
+        let share = set(Opt::Scratchsize).map(|share| share as usize);
+        Ok(Self {
+            only,
+            ncpus: config.ncpus,
+            seed: config.seed,
+            sizes: Sizes::new(&control.options, needs, demand)?,
+            scratch: SCRATCH.max(strsize * SCRATCH_STRINGS) + share.unwrap_or(0),
+            share,
+            locals: control.shared.table.locals_size(),
+            key: needs.key.next_multiple_of(8),
+            keys: needs.keys,
+            aggregations: control.shared.aggregations as usize,
+        })
     }
-    let key_words = core.dynamics.as_ref().map_or(2, |d| d.key_words().max(2));
-    let seed = config
-        .seed
-        .wrapping_add((index as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let locals = control.shared.table.locals_size();
-    let room = Room::new()?;
-    Ok(room.fill(CpuState {
-        vm: Vm::new(core, scratch, share, locals, key_words, seed).map_err(|none| {
-            // Of what it needs for programs, only this much is asked for.
-            match share {
-                usize::MAX => Reason::from(none),
-                _ => too_big(Opt::Scratchsize)(none),
-            }
-        })?,
-        out: Outputs {
-            principal: Principal::new(sizes.principal, sizes.policy, sizes.reserve)
+
+    fn traces(&self, cpu: usize) -> bool {
+        cpu < self.ncpus && self.only.is_none_or(|only| only == cpu)
+    }
+
+    fn sides(&self) -> Result<Boxed<Sides>, Reason> {
+        let sizes = &self.sizes;
+        Ok(Boxed::new(Sides {
+            principal: Aside::new(buffer_room(sizes.principal as u64) as usize)
                 .map_err(too_big(Opt::Bufsize))?,
-            aggregations: Aggregations::new(sizes.aggregation).map_err(too_big(Opt::Aggsize))?,
-            pieces: Pieces::new(sizes.speculations, sizes.speculation)
-                .map_err(too_big(Opt::Specsize))?,
-            key: Bytes::new(needs.key.next_multiple_of(8))?,
-            used: Vec::try_from_fn(needs.keys, |_| Ok::<_, NoMem>(0))?,
-            slots: Vec::try_from_fn(control.shared.aggregations as usize, |_| Ok::<_, NoMem>(0))?,
-            chill: (0, 0),
-        },
-    }))
+            aggregation: Aside::new(sizes.aggregation & !7).map_err(too_big(Opt::Aggsize))?,
+        })?)
+    }
+
+    #[inline(never)]
+    fn state(&self, core: &Core, cpu: usize) -> Result<Boxed<Slot<CpuState>>, Reason> {
+        let room = Room::new()?;
+        let sizes = &self.sizes;
+        let share = self.share.unwrap_or(usize::MAX);
+        let key_words = core.dynamics.as_ref().map_or(2, |d| d.key_words().max(2));
+        let seed = (cpu as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let seed = self.seed.wrapping_add(seed);
+        let vm = Vm::new(core, self.scratch, share, self.locals, key_words, seed);
+        Ok(room.fill(Slot::new(CpuState {
+            // Of what it needs for programs, only this much is asked for.
+            vm: vm.map_err(|none| match self.share {
+                None => Reason::from(none),
+                Some(_) => too_big(Opt::Scratchsize)(none),
+            })?,
+            out: Outputs {
+                principal: Principal::new(sizes.principal, sizes.policy, sizes.reserve)
+                    .map_err(too_big(Opt::Bufsize))?,
+                aggregations: Aggregations::new(sizes.aggregation)
+                    .map_err(too_big(Opt::Aggsize))?,
+                pieces: Pieces::new(sizes.speculations, sizes.speculation)
+                    .map_err(too_big(Opt::Specsize))?,
+                key: Bytes::new(self.key)?,
+                used: Vec::try_from_fn(self.keys, |_| Ok::<_, NoMem>(0))?,
+                slots: Vec::try_from_fn(self.aggregations, |_| Ok::<_, NoMem>(0))?,
+                chill: (0, 0),
+            },
+        })))
+    }
 }
 
 /// Everything but what is moved out of the control path's hands.
 struct Parts {
     core: Core,
-    cpus: PerCpu<Option<Boxed<CpuState>>>,
-    sides: Vec<Option<Sides>>,
+    cpus: PerCpu<CpuState>,
+    sides: Vec<Once<Sides>>,
     room: Room<Run>,
 }
 
@@ -255,9 +334,10 @@ fn allocate(
     config: &Config,
     control: &Control,
     needs: &Needs,
-    sizes: &Sizes,
-    traced: &dyn Fn(usize) -> bool,
+    plan: &Plan,
+    there: &dyn Fn(usize) -> bool,
 ) -> Result<Parts, Reason> {
+    let sizes = &plan.sizes;
     let table = &control.shared.table;
     let dynamics = if needs.dynamics {
         // Two words before the tuple: the variable and the thread.
@@ -287,22 +367,20 @@ fn allocate(
         all_users: config.privileges.all_users,
         user: config.user,
     };
+    let traced = |cpu: usize| plan.traces(cpu) && (plan.only.is_some() || there(cpu));
     let sides = Vec::try_from_fn(config.ncpus, |cpu| {
-        if !traced(cpu) {
-            return Ok::<_, Reason>(None);
+        let sides = Once::new();
+        if traced(cpu) {
+            let _ = sides.set(plan.sides()?);
         }
-        Ok(Some(Sides {
-            principal: Aside::new(buffer_room(sizes.principal as u64) as usize)
-                .map_err(too_big(Opt::Bufsize))?,
-            aggregation: Aside::new(sizes.aggregation & !7).map_err(too_big(Opt::Aggsize))?,
-        }))
+        Ok::<_, Reason>(sides)
     })?;
-    let cpus = PerCpu::new::<Reason>(config.ncpus, |cpu| {
-        if !traced(cpu) {
-            return Ok(None);
-        }
-        make_cpu(cpu, config, &core, control, needs, sizes).map(Some)
-    })?;
+    let cpus = PerCpu::new(config.ncpus)?;
+    // Not who has come meanwhile: all or nothing.
+    let begun = |(cpu, sides): (usize, &Once<Sides>)| sides.get().map(|_| cpu);
+    for cpu in sides.iter().enumerate().filter_map(begun) {
+        cpus.set(cpu, plan.state(&core, cpu)?);
+    }
     Ok(Parts {
         core,
         cpus,
@@ -311,28 +389,26 @@ fn allocate(
     })
 }
 
-/// Allocates everything for `control`'s clauses and moves them in; on an error `control` is as it was. Where the option
-/// `bufresize` allows it, sizes are halved until there is memory enough.
+/// Allocates everything for `control`'s clauses and moves them in; on an error `control` is as it was. CPUs have what they need
+/// that are `there`, and one that is asked for by its number. Where the option `bufresize` allows it, sizes are halved until there
+/// is memory enough.
 pub(super) fn start(
     config: &Config,
     control: &mut Control,
     demand: Demand,
+    there: &dyn Fn(usize) -> bool,
 ) -> Result<Boxed<Run>, Reason> {
-    let only = control.options.raw(Opt::Cpu);
-    if only != UNSET && only >= config.ncpus as u64 {
-        return Err(Reason::invalid("no such CPU").about(Opt::Cpu.name()));
-    }
-    let traced = |cpu: usize| only == UNSET || only == cpu as u64;
     let needs = Needs::of(control);
-    let mut sizes = Sizes::new(&control.options, &needs, demand)?;
+    let mut plan = Plan::new(config, control, &needs, demand)?;
     let auto = control.options.get(Opt::Bufresize) == BUFRESIZE_AUTO;
     let mut parts = loop {
-        match allocate(config, control, &needs, &sizes, &traced) {
+        match allocate(config, control, &needs, &plan, there) {
             Ok(parts) => break parts,
-            Err(e) if e.errno == Errno::ENOMEM && auto && sizes.halve(&needs) => {}
+            Err(e) if e.errno == Errno::ENOMEM && auto && plan.sizes.halve(&needs) => {}
             Err(e) => return Err(e),
         }
     };
+    let sizes = &plan.sizes;
     let got = [
         (Opt::Bufsize, needs.record != 0, sizes.principal),
         (Opt::Aggsize, needs.entry != 0, sizes.aggregation),
@@ -349,5 +425,7 @@ pub(super) fn start(
         cpus: parts.cpus,
         sides: parts.sides,
         destructive: control.options.flag(Opt::Destructive),
+        unbuffered: AtomicU64::new(0),
+        plan,
     }))
 }

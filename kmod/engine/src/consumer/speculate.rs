@@ -27,17 +27,14 @@ impl Consumer {
             return;
         }
         let last = matches!(self.activity(), Activity::Stopped | Activity::Killed);
-        let traced = |(cpu, side): (usize, &Option<_>)| side.is_some().then_some(cpu);
         let mut everywhere = true;
-        for cpu in run.sides.iter().enumerate().filter_map(traced) {
+        for cpu in (0..self.config.ncpus).filter(|cpu| run.cpus.has(*cpu)) {
             let mut done = false;
             let ran = on_cpu(cpu, &mut |cpu| {
                 if let Some(mut state) = run.cpus.enter(cpu) {
-                    if let Some(state) = state.as_mut() {
-                        let size_at = |record: &[u8]| self.size_at(record);
-                        speculate::clean(all, &mut state.out, now(), last, size_at);
-                        self.note_full(&mut state.out);
-                    }
+                    let size_at = |record: &[u8]| self.size_at(record);
+                    speculate::clean(all, &mut state.out, now(), last, size_at);
+                    self.note_full(&mut state.out);
                     done = true;
                 }
             });

@@ -159,44 +159,56 @@ impl<T> Drop for Guard<'_, T> {
     }
 }
 
-/// One value for each CPU, reached only with a claim to that CPU.
+/// A value for each CPU that was given one, reached only with a claim to that CPU.
 ///
 /// Invariant: a slot's value is accessed only between setting and clearing `busy`, by the one thread of execution that
 /// holds the CPU's claim. A nested claim (an NMI within the claim) finds `busy` set and is refused; plain loads and
 /// stores suffice for that, as both run on the same CPU.
 #[derive(Debug)]
-pub struct PerCpu<T>(Vec<Slot<T>>);
+pub struct PerCpu<T>(Vec<Once<Slot<T>>>);
 
+/// A CPU's value, in [`PerCpu`].
 #[derive(Debug)]
-struct Slot<T> {
+pub struct Slot<T> {
     busy: AtomicBool,
     value: UnsafeCell<T>,
 }
 
 // SAFETY: by the invariant above; the values move between threads only through claims.
-unsafe impl<T: Send> Sync for PerCpu<T> {}
-// SAFETY: owning the whole means owning the values.
-unsafe impl<T: Send> Send for PerCpu<T> {}
+unsafe impl<T: Send> Sync for Slot<T> {}
+
+impl<T> Slot<T> {
+    /// One that nobody has entered.
+    pub const fn new(value: T) -> Self {
+        Self {
+            busy: AtomicBool::new(false),
+            value: UnsafeCell::new(value),
+        }
+    }
+}
 
 impl<T> PerCpu<T> {
-    /// A value for each of `ncpus` CPUs.
-    pub fn new<E: From<NoMem>>(
-        ncpus: usize,
-        mut make: impl FnMut(usize) -> Result<T, E>,
-    ) -> Result<Self, E> {
-        Vec::try_from_fn(ncpus, |i| {
-            make(i).map(|value| Slot {
-                busy: AtomicBool::new(false),
-                value: UnsafeCell::new(value),
-            })
-        })
-        .map(Self)
+    /// Room for the values of `ncpus` CPUs.
+    pub fn new(ncpus: usize) -> Result<Self, NoMem> {
+        Vec::try_from_fn(ncpus, |_| Ok(Once::new())).map(Self)
     }
 
-    /// The value of `cpu`; `None` where the CPU has no slot, or its slot is in use by what this one interrupted.
+    /// Gives `cpu` a value, which is dropped where the CPU has one, or can have none.
+    pub fn set(&self, cpu: usize, value: Boxed<Slot<T>>) {
+        if let Some(place) = self.0.get(cpu) {
+            let _ = place.set(value);
+        }
+    }
+
+    /// Whether `cpu` has a value.
+    pub fn has(&self, cpu: usize) -> bool {
+        self.0.get(cpu).is_some_and(|slot| slot.get().is_some())
+    }
+
+    /// The value of `cpu`; `None` where the CPU has none, or it is in use by what this one interrupted.
     #[inline(always)]
     pub fn enter<'a>(&'a self, cpu: &'a Cpu) -> Option<Guard<'a, T>> {
-        let slot = self.0.get(cpu.index())?;
+        let slot = self.0.get(cpu.index())?.get()?;
         if slot.busy.load(Ordering::Acquire) {
             return None;
         }
@@ -287,7 +299,12 @@ mod tests {
 
     #[test]
     fn a_nested_claim_is_refused() {
-        let slots = PerCpu::new::<NoMem>(2, Ok).unwrap();
+        let slots = PerCpu::new(3).unwrap();
+        // A second value, and one of a CPU that cannot be.
+        for (cpu, value) in [(1, 1), (1, 2), (3, 3)] {
+            slots.set(cpu, Boxed::new(Slot::new(value)).unwrap());
+        }
+        assert!(slots.has(1) && !slots.has(0) && !slots.has(3));
         // SAFETY: the test is single-threaded.
         let (outer, nested) = unsafe { (Cpu::claim(1), Cpu::claim(1)) };
         let guard = slots.enter(&outer).unwrap();
