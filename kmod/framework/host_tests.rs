@@ -203,6 +203,33 @@ fn lists_of_several_owners() {
     assert!(B.is_empty(&w) && values(&B).is_empty());
 }
 
+/// Nodes go from wherever they are: first, last, one behind the other; and each from its own list.
+#[test]
+fn what_goes_leaves_the_rest_in_order() {
+    static LISTS: [Head<u32>; 3] = [const { Head::new() }; 3];
+    let values = |n: usize| LISTS[n].iter(&CpuGuard).copied().collect::<Vec<_>>();
+    // SAFETY: this test's lists are its own.
+    let mut w = unsafe { Writer::new() };
+    let (mut one, mut two) = (Links::new(), Links::new());
+    one.reserve(60).unwrap();
+    two.reserve(60).unwrap();
+    let mut by = Appender::new(&mut w);
+    for n in 0..120u32 {
+        let owner = if n / 6 % 2 == 0 { &mut one } else { &mut two };
+        owner.push(&mut by, &LISTS[n as usize % 3], n).unwrap();
+    }
+    let goes = |n: u32| n / 6 % 2 == 0 && n % 9 < 5;
+    one.unlink_if(&mut w, |n| n % 9 < 5);
+    for list in 0..3u32 {
+        let left: Vec<_> = (0..120).filter(|n| n % 3 == list && !goes(*n)).collect();
+        assert_eq!(values(list as usize), left);
+    }
+    one.unlink_if(&mut w, |_| true);
+    assert_eq!((one.linked(), two.linked()), (0, 60));
+    two.unlink_if(&mut w, |_| true);
+    assert!(LISTS.iter().all(|list| list.is_empty(&w)));
+}
+
 /// A function of a module, which is loaded now here and now there.
 struct Function {
     ip: AtomicUsize,

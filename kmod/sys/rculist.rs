@@ -64,6 +64,8 @@ struct Node<T: 'static> {
     next: AtomicPtr<Node<T>>,
     head: &'static Head<T>,
     linked: AtomicBool,
+    /// Its owner takes it off the list.
+    going: AtomicBool,
     value: T,
 }
 
@@ -108,18 +110,26 @@ impl<T: Sync + Send> Head<T> {
         }
     }
 
-    /// The pointer that leads to `wanted`, or the last one of the list.
-    fn slot_of(&self, wanted: *mut Node<T>) -> &AtomicPtr<Node<T>> {
+    /// The pointer that ends the list.
+    fn end(&self) -> &AtomicPtr<Node<T>> {
         let mut slot = &self.first;
-        loop {
-            let at = slot.load(Ordering::Relaxed);
-            if at == wanted {
-                return slot;
-            }
-            // SAFETY: By the invariant of `Node`, and the callers hold the writer.
-            match unsafe { at.as_ref() } {
-                Some(node) => slot = &node.next,
-                None => return slot,
+        // SAFETY: By the invariant of `Node`, and the callers hold the writer.
+        while let Some(node) = unsafe { slot.load(Ordering::Relaxed).as_ref() } {
+            slot = &node.next;
+        }
+        slot
+    }
+
+    /// Takes the nodes off that are going.
+    fn let_go(&self) {
+        let mut slot = &self.first;
+        // SAFETY: As in `end`.
+        while let Some(node) = unsafe { slot.load(Ordering::Relaxed).as_ref() } {
+            if node.going.load(Ordering::Relaxed) {
+                node.linked.store(false, Ordering::Relaxed);
+                slot.store(node.next.load(Ordering::Relaxed), Ordering::Release);
+            } else {
+                slot = &node.next;
             }
         }
     }
@@ -157,6 +167,7 @@ impl<T: Sync + Send + 'static> Links<T> {
                 next: AtomicPtr::new(ptr::null_mut()),
                 head,
                 linked: AtomicBool::new(true),
+                going: AtomicBool::new(false),
                 value,
             })
             .map_err(|_| ENOSPC)?;
@@ -167,7 +178,7 @@ impl<T: Sync + Send + 'static> Links<T> {
         let end = match by.last {
             // SAFETY: What was appended is linked still, and so alive.
             Some((list, last)) if ptr::eq(list, head) => unsafe { &(*last).next },
-            _ => head.slot_of(ptr::null_mut()),
+            _ => head.end(),
         };
         end.store(node, Ordering::Release);
         by.last = Some((head, node));
@@ -185,19 +196,15 @@ impl<T: Sync + Send + 'static> Links<T> {
         self.blocks.iter().map(linked).sum()
     }
 
-    /// Takes the nodes for which `which` holds off their lists.
+    /// Takes the nodes for which `which` holds off their lists, each of which is walked once, however many nodes it has.
     pub fn unlink_if(&mut self, _writer: &mut Writer, mut which: impl FnMut(&T) -> bool) {
-        for block in &mut self.blocks {
-            let base = block.as_mut_ptr();
-            for at in 0..block.len() {
-                let ptr = base.wrapping_add(at);
-                // SAFETY: `at` is within the block; readers share the node, so it is only read here.
-                let node = unsafe { &*ptr };
-                if node.linked.load(Ordering::Relaxed) && which(&node.value) {
-                    node.linked.store(false, Ordering::Relaxed);
-                    let slot = node.head.slot_of(ptr);
-                    slot.store(node.next.load(Ordering::Relaxed), Ordering::Release);
-                }
+        let linked = |node: &&Node<T>| node.linked.load(Ordering::Relaxed);
+        for node in self.blocks.iter().flatten().filter(linked) {
+            node.going.store(which(&node.value), Ordering::Relaxed);
+        }
+        for node in self.blocks.iter().flatten().filter(linked) {
+            if node.going.load(Ordering::Relaxed) {
+                node.head.let_go();
             }
         }
     }
