@@ -6,6 +6,7 @@
 #include <linux/err.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
+#include <linux/poison.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
@@ -65,14 +66,31 @@ static int dtrace_breakpoint_hit(struct kprobe *kprobe, struct pt_regs *regs)
 }
 NOKPROBE_SYMBOL(dtrace_breakpoint_hit);
 
-static int dtrace_breakpoint_register(struct kprobe *kprobe, uintptr_t addr)
+/*
+ * Up to 7.3 at least, register_kprobe() says that all is well where ftrace could not be told of it (for want of memory), and forgets
+ * it: what it leaves in the list's node tells. The same stands there where another kprobe has taken the place in that list and this one
+ * has joined its own; that is done first.
+ */
+static bool dtrace_breakpoint_forgotten(struct kprobe *kprobe)
 {
+	if (!kprobe_ftrace(kprobe) || READ_ONCE(kprobe->hlist.pprev) != LIST_POISON2)
+		return false;
+	smp_rmb();
+	return list_empty(&kprobe->list);
+}
+
+/* A function of its own, so that a test can let the allocations fail that are made in it. */
+static noinline int dtrace_breakpoint_register(struct kprobe *kprobe, uintptr_t addr)
+{
+	int error;
+
 	/* A hit is handled by code of ours. */
 	if (within_module(addr, THIS_MODULE))
 		return -EINVAL;
 	kprobe->addr = (kprobe_opcode_t *)addr;
 	kprobe->pre_handler = dtrace_breakpoint_hit;
-	return register_kprobe(kprobe);
+	error = register_kprobe(kprobe);
+	return !error && dtrace_breakpoint_forgotten(kprobe) ? -ENOMEM : error;
 }
 
 /*

@@ -19,10 +19,13 @@
 
 #include "providers.h"
 
-/* A kprobe is the one exported way to the address of a function that is not. */
+/*
+ * A kprobe is the one exported way to the address of a function that is not. One that is disabled leaves the code alone, so that there
+ * is nothing to undo for which memory could be short.
+ */
 uintptr_t dtrace_kprobe_address(const char *name)
 {
-	struct kprobe kp = { .symbol_name = name };
+	struct kprobe kp = { .symbol_name = name, .flags = KPROBE_FLAG_DISABLED };
 	uintptr_t addr;
 
 	if (register_kprobe(&kp))

@@ -6,7 +6,8 @@
  * calls. (The kernel's own fault injection does so to everything a process does, where it is configured; no distribution does.)
  *
  * Parameters, in /sys/module/shortage/parameters: `task`, the process, 0 for none; `nth`, which of its allocations fails;
- * `onwards`, whether all after it fail too; `seen`, how many there were up to it, to be set to 0; `where`, what failed last.
+ * `onwards`, whether all after it fail too; `only`, a part of the name of the function of dtrace.ko that they are for, or nothing; `seen`,
+ * how many there were up to it, to be set to 0; `where`, what failed last.
  *
  * An allocator's function is left at its entry, by a kprobe, with NULL as its result. One thread of the process may allocate
  * at a time.
@@ -26,12 +27,13 @@
 static int task;
 static unsigned long nth, seen;
 static bool onwards;
-static char where[512];
+static char only[64], where[512];
 
 module_param(task, int, 0600);
 module_param(nth, ulong, 0600);
 module_param(seen, ulong, 0600);
 module_param(onwards, bool, 0600);
+module_param_string(only, only, sizeof(only), 0600);
 module_param_string(where, where, sizeof(where), 0400);
 
 /* Where a function is left before it has done anything. */
@@ -68,7 +70,7 @@ static int __kprobes allocates(struct kprobe *probe, struct pt_regs *regs)
 	/* Rust frees memory by making it smaller than a byte, which does not fail. */
 	if (strstr(probe->symbol_name, "realloc") && !regs->si)
 		return 0;
-	if ((seen >= nth && !onwards) || !of_dtrace(name) || ++seen < nth)
+	if ((seen >= nth && !onwards) || !of_dtrace(name) || !strstr(name, only) || ++seen < nth)
 		return 0;
 	scnprintf(where, sizeof(where), "%s for %s", probe->symbol_name, name);
 	regs->ax = 0;
