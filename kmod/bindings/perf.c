@@ -36,8 +36,8 @@ static void dtrace_perf_ignore(struct perf_event *event, struct perf_sample_data
 {
 }
 
-/* Whether this machine can count it at all. The only way to know is to begin, here without letting it run. */
-bool dtrace_perf_countable(const struct dtrace_perf_event *what)
+/* 0 if this machine can count it at all. The only way to know is to begin, here without letting it run. */
+int dtrace_perf_try(const struct dtrace_perf_event *what)
 {
 	struct perf_event_attr attr = dtrace_perf_attr(what);
 	struct perf_event *event;
@@ -45,9 +45,9 @@ bool dtrace_perf_countable(const struct dtrace_perf_event *what)
 	attr.disabled = 1;
 	event = perf_event_create_kernel_counter(&attr, cpumask_any(cpu_online_mask), NULL, dtrace_perf_ignore, NULL);
 	if (IS_ERR(event))
-		return false;
+		return PTR_ERR(event);
 	perf_event_release_kernel(event);
-	return true;
+	return 0;
 }
 
 /* Counts on this CPU, and keeps its counter; an error pointer if it cannot be counted, or no counter is free. */

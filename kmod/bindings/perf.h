@@ -26,7 +26,7 @@ struct dtrace_perf_event {
 	bool kernel;
 };
 
-bool dtrace_perf_countable(const struct dtrace_perf_event *what);
+int dtrace_perf_try(const struct dtrace_perf_event *what);
 struct perf_event *dtrace_perf_start(unsigned int cpu, const struct dtrace_perf_event *what, struct dtrace_perf *perf);
 void dtrace_perf_stop(struct perf_event *event);
 

@@ -179,8 +179,14 @@ impl Maker for Cpc {
     }
 
     fn order(&self, _place: [&[u8]; 2], name: &[u8]) -> Result<Option<u64>> {
-        let can = |order: &Order| order.what().is_ok_and(|what| what.countable());
-        Ok(Order::parse(name).filter(can).map(Order::cookie))
+        let Some(order) = Order::parse(name) else {
+            return Ok(None);
+        };
+        let can = match order.what() {
+            Ok(what) => what.countable()?,
+            Err(_) => false,
+        };
+        Ok(can.then(|| order.cookie()))
     }
 
     fn start(&self, probe: ProbeRef) -> Result<Self::Running> {

@@ -82,8 +82,11 @@ impl Maker for Kinst {
     }
 
     fn order(&self, place: [&[u8]; 2], name: &[u8]) -> Result<Option<u64>> {
-        let at = find(place, name)?;
-        Ok(at.filter(|at| at.can_stop()).map(|_| 0))
+        let can = match find(place, name)? {
+            Some(at) => at.can_stop()?,
+            None => false,
+        };
+        Ok(can.then_some(0))
     }
 
     fn start(&self, probe: ProbeRef) -> Result<Self::Running> {

@@ -201,8 +201,11 @@ impl Maker for Profile {
     }
 
     fn order(&self, _place: [&[u8]; 2], name: &[u8]) -> Result<Option<u64>> {
-        let can = |rate: &Rate| rate.kind != Kind::Nmi || rate.cycles().countable();
-        Ok(Rate::parse(name).filter(can).map(Rate::cookie))
+        let Some(rate) = Rate::parse(name) else {
+            return Ok(None);
+        };
+        let can = rate.kind != Kind::Nmi || rate.cycles().countable()?;
+        Ok(can.then(|| rate.cookie()))
     }
 
     fn start(&self, probe: ProbeRef) -> Result<Running> {

@@ -27,6 +27,8 @@ use core::ffi::c_int;
 use core::marker::PhantomPinned;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Mutex};
+use kernel::time::delay::fsleep;
+use kernel::time::Delta;
 
 /// What is called for traced functions, in whatever context they are called.
 pub trait Hooks: Send + Sync + 'static {
@@ -37,6 +39,10 @@ pub trait Hooks: Send + Sync + 'static {
     /// Preemption is off.
     fn leave(&self, place: usize, caller: u64, value: u64, first: u64);
 }
+
+/// How often it is tried to remove addresses.
+const TRIES: usize = 4;
+const BETWEEN_TRIES: Delta = Delta::from_millis(50);
 
 /// What to change in one go.
 #[derive(Default)]
@@ -164,15 +170,26 @@ impl<H: Hooks> Tracer<H> {
         to_result(ret)
     }
 
-    /// Removes addresses from the filter. An address that is gone fails the whole call, so they are then taken one by one.
+    /// Removes addresses from the filter. An address that is gone fails the whole call, so they are then taken one by one. Each call
+    /// copies the filter: what fails for want of memory is tried again, but never for each address, of which there may be very many.
+    /// Those that stay lead to no probe, and go when they are dropped the next time.
     fn forget(&self, ips: &[usize]) {
-        if self.edit(ips, true).is_ok() {
-            return;
-        }
-        for ip in ips {
-            if let Err(error) = self.edit(core::slice::from_ref(ip), true) {
-                pr_warn!("function at {:#x} stays traced: {:?}\n", *ip, error);
+        let mut result = self.edit(ips, true);
+        for _ in 1..TRIES {
+            if result != Err(ENOMEM) {
+                break;
             }
+            fsleep(BETWEEN_TRIES);
+            result = self.edit(ips, true);
+        }
+        if matches!(result, Err(EINVAL | ENOENT)) {
+            result = ips.iter().try_for_each(|ip| match self.edit(&[*ip], true) {
+                Err(EINVAL | ENOENT) => Ok(()),
+                result => result,
+            });
+        }
+        if let Err(error) = result {
+            pr_warn!("up to {} functions stay traced: {:?}\n", ips.len(), error);
         }
     }
 }

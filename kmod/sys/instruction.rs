@@ -13,6 +13,7 @@ use super::regs::Regs;
 use super::symbols::{self, Address};
 use crate::bindings;
 use core::ffi::CStr;
+use kernel::error::to_result;
 use kernel::prelude::*;
 
 /// What is called before an instruction is executed, in whatever context that is.
@@ -56,10 +57,13 @@ impl Instruction {
         Ok(is_inside.then_some(Self(addr)))
     }
 
-    /// Whether a breakpoint can be set at it.
-    pub fn can_stop(self) -> bool {
+    /// Whether a breakpoint can be set at it. `ENOMEM`: nobody knows.
+    pub fn can_stop(self) -> Result<bool> {
         // SAFETY: kprobes take any number for an address.
-        unsafe { bindings::dtrace_breakpoint_try(self.0.get()) == 0 }
+        match to_result(unsafe { bindings::dtrace_breakpoint_try(self.0.get()) }) {
+            Err(ENOMEM) => Err(ENOMEM),
+            tried => Ok(tried.is_ok()),
+        }
     }
 }
 

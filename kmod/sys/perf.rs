@@ -15,6 +15,7 @@ use crate::bindings;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 use kernel::alloc::KVVec;
+use kernel::error::to_result;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
@@ -111,10 +112,13 @@ impl What {
         raw
     }
 
-    /// Whether this machine can count it.
-    pub fn countable(&self) -> bool {
+    /// Whether this machine can count it. `ENOMEM`: nobody knows.
+    pub fn countable(&self) -> Result<bool> {
         // SAFETY: No preconditions.
-        unsafe { bindings::dtrace_perf_countable(&self.raw()) }
+        match to_result(unsafe { bindings::dtrace_perf_try(&self.raw()) }) {
+            Err(ENOMEM) => Err(ENOMEM),
+            tried => Ok(tried.is_ok()),
+        }
     }
 }
 

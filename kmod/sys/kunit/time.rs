@@ -128,7 +128,7 @@ mod tests {
         let state = Arc::new(CpuState::new()?, GFP_KERNEL)?;
         let cycles = often(Event::Cycles);
         let started = Counters::start(&state, &cycles, Ticker(ticks)).is_ok();
-        assert_eq!(started, cycles.countable());
+        assert_eq!(Ok(started), cycles.countable());
         Ok(())
     }
 
