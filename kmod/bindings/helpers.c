@@ -278,6 +278,12 @@ bool dtrace_killed(void)
 	return fatal_signal_pending(current);
 }
 
+/* The module, which is live, will never be unloaded. */
+void dtrace_stay(void)
+{
+	__module_get(THIS_MODULE);
+}
+
 /* Whether code at pc is this module's. */
 bool dtrace_own_text(uintptr_t pc)
 {

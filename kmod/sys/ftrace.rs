@@ -17,14 +17,19 @@
 //!
 //! None of ftrace's own guards are asked for (`FTRACE_OPS_FL_RECURSION`, `_RCU`), each of which costs more than the rest
 //! together. So [`Hooks::entry`] may run in any context, nested in itself, preemptible, and must find that out itself.
+//!
+//! An ftrace that finds the kernel's text other than it left it stops for good: it patches nothing any more, and lets nobody go. Functions
+//! that were traced then call us until the machine goes down, so the module stays; an ops that traced none is left where it lies.
 
 use super::functions;
+use super::rculist::synchronize_tasks;
 use super::regs::Regs;
 use super::symbols::{self, Address};
 use crate::bindings;
 use core::cell::UnsafeCell;
 use core::ffi::c_int;
 use core::marker::PhantomPinned;
+use core::mem::ManuallyDrop;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Mutex};
 use kernel::time::delay::fsleep;
@@ -59,11 +64,13 @@ pub struct Change<'a> {
 ///
 /// # Invariants
 ///
-/// `ops.private` points to the tracer, which is pinned and alive while `ops` is registered or `returns` is started.
+/// `ops.private` points to the tracer, which is pinned and alive while `ops` is called or `returns` is started. `ops` is never freed
+/// while it is registered.
 #[pin_data(PinnedDrop)]
 pub struct Tracer<H: Hooks> {
     hooks: H,
-    ops: UnsafeCell<bindings::ftrace_ops>,
+    ops: ManuallyDrop<KBox<UnsafeCell<bindings::ftrace_ops>>>,
+    is_dead: Address,
     returns: UnsafeCell<bindings::dtrace_returns>,
     #[pin]
     registered: Mutex<bool>,
@@ -79,6 +86,11 @@ unsafe impl<H: Hooks> Sync for Tracer<H> {}
 impl<H: Hooks> Tracer<H> {
     /// A tracer of no functions.
     pub fn new(hooks: H) -> Result<Pin<KBox<Self>>> {
+        let is_dead = symbols::lookup(c"ftrace_is_dead")?;
+        if has_stopped(is_dead) {
+            pr_err!("ftrace has stopped: nothing can be traced\n");
+            return Err(ENODEV);
+        }
         let anchor = Address(bindings::dtrace_anchor as usize);
         let anchor = functions::traceable_at(anchor).ok_or(ENODEV)?;
         let returns = bindings::dtrace_returns {
@@ -91,10 +103,12 @@ impl<H: Hooks> Tracer<H> {
             trampoline: symbols::lookup(c"arch_rethook_trampoline")?.get(),
             ..Default::default()
         };
+        let ops = KBox::new(UnsafeCell::new(bindings::ftrace_ops::default()), GFP_KERNEL)?;
         let tracer = KBox::pin_init(
             pin_init!(Self {
                 hooks,
-                ops: UnsafeCell::new(bindings::ftrace_ops::default()),
+                ops: ManuallyDrop::new(ops),
+                is_dead,
                 returns: UnsafeCell::new(returns),
                 registered <- new_mutex!(false, "dtrace::Tracer"),
                 _pin: PhantomPinned,
@@ -191,22 +205,44 @@ impl<H: Hooks> Tracer<H> {
         if let Err(error) = result {
             pr_warn!("up to {} functions stay traced: {:?}\n", ips.len(), error);
         }
+        // What a change returns does not tell when that is what ftrace stopped at.
+        if has_stopped(self.is_dead) {
+            pr_err!("ftrace has stopped, and may call this module for ever: it stays\n");
+            // SAFETY: The module is live: somebody had something enabled.
+            unsafe { bindings::dtrace_stay() };
+        }
     }
+}
+
+/// Whether ftrace has stopped, by `ftrace_is_dead`.
+fn has_stopped(is_dead: Address) -> bool {
+    // SAFETY: The function takes nothing and returns an int.
+    unsafe { is_dead.call([0; 5]) as c_int != 0 }
 }
 
 #[pinned_drop]
 impl<H: Hooks> PinnedDrop for Tracer<H> {
     fn drop(self: Pin<&mut Self>) {
-        if *self.registered.lock() {
-            // Returns when no task can be in the trampoline or in `on_entry`.
-            // SAFETY: The ops is registered.
-            unsafe { bindings::unregister_ftrace_function(self.ops.get()) };
+        // SAFETY: Nothing is moved out of what is pinned.
+        let this = unsafe { self.get_unchecked_mut() };
+        // SAFETY: The ops is registered.
+        let unregister = || unsafe { bindings::unregister_ftrace_function(this.ops.get()) };
+        let left = *this.registered.lock() && unregister() != 0;
+        if left {
+            pr_warn!("ftrace has stopped: its record of this module stays in memory\n");
+            // For that is what the kernel does where it can be unregistered.
+            synchronize_tasks();
         }
-        // SAFETY: No entry is called any more that could hook a return; when it returns `on_leave` is not called either. Then
-        // the ops is nobody's but ours.
+        // SAFETY: No task is in the trampoline or in `on_entry`, and none comes there that could hook a return: with `left`, as the module
+        // would have stayed if any function were traced. When it returns `on_leave` is not called either.
+        unsafe { bindings::dtrace_returns_end(this.returns.get()) };
+        if left {
+            return;
+        }
+        // SAFETY: The ops is nobody's but ours, and not used again.
         unsafe {
-            bindings::dtrace_returns_end(self.returns.get());
-            bindings::ftrace_free_filter(self.ops.get());
+            bindings::ftrace_free_filter(this.ops.get());
+            ManuallyDrop::drop(&mut this.ops);
         }
     }
 }

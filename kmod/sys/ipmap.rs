@@ -6,7 +6,7 @@
 //! Open addressing over two words a slot, at most a quarter full: of seven look-ups six or more find what they want at once, and a second
 //! look costs as much as a predicate. A look-up takes no lock and is in
 //! no RCU read-side section, since it runs before the framework has looked where it is. But it does not sleep, and that is
-//! enough for [`wait_for_lookups`].
+//! enough for [`synchronize_tasks`].
 //!
 //! Values come and go with kernel modules, which must not make the map grow for ever. A removed value is therefore kept, and taken
 //! up again when a value that [is the same](Keyed::key) is added, at whatever address. A full table is replaced by one that
@@ -18,7 +18,7 @@
 //! - A slot's address never becomes 0 again, so that a look-up finds what is behind it. The value says by its own address
 //!   whether it is the one that was looked for.
 
-use crate::bindings;
+use super::rculist::synchronize_tasks;
 use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use dtrace_engine::mem::sort::sort;
 use kernel::alloc::{KBox, KVVec};
@@ -183,7 +183,7 @@ impl<T: Keyed> IpMap<T> {
         let old = core::mem::replace(&mut inner.table, new);
         // Where there was nothing to find there is nobody who looks for it.
         if core::mem::replace(&mut inner.used, used) > 0 {
-            wait_for_lookups();
+            synchronize_tasks();
         }
         drop(old);
         Ok(())
@@ -208,15 +208,6 @@ fn take<T>(spare: &mut [Spare<T>], key: u64) -> Option<*const T> {
             return Some(value);
         }
         at = at.wrapping_add(1);
-    }
-}
-
-/// Waits until every task has slept or been in user space, and every CPU has left the interrupt or the idle loop that it was in.
-fn wait_for_lookups() {
-    // SAFETY: No preconditions; may sleep.
-    unsafe {
-        bindings::synchronize_rcu_tasks_rude();
-        bindings::synchronize_rcu_tasks();
     }
 }
 

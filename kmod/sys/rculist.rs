@@ -226,3 +226,12 @@ pub fn synchronize() {
     // SAFETY: Called from process context, without locks that an RCU reader may take.
     unsafe { bindings::synchronize_rcu() };
 }
+
+/// Waits until every task has slept or been in user space, and every CPU has left the interrupt or the idle loop that it was in.
+pub fn synchronize_tasks() {
+    // SAFETY: As above.
+    unsafe {
+        bindings::synchronize_rcu_tasks_rude();
+        bindings::synchronize_rcu_tasks();
+    }
+}
