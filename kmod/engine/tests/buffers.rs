@@ -191,4 +191,10 @@ fn cpus_come_later() {
     assert_eq!(c.status().unwrap().unbuffered, 0);
     let switched = [0, 1].map(|index| c.switch(&cpu(index), Which::Principal, 1).is_ok());
     assert_eq!(switched, [false, true]);
+    // Nor is who has come to its end.
+    let c = Consumer::new(config()).unwrap();
+    c.go_on(&|cpu| cpu == 0).unwrap();
+    c.kill();
+    c.admit(1).unwrap();
+    assert!(!c.has_buffers(1));
 }

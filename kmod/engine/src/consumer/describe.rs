@@ -49,7 +49,7 @@ impl Consumer {
     /// `EBUSY` for ring and fill buffers until stopped, and while a snapshot reads the other half.
     pub fn switch(&self, cpu: &Cpu, which: Which, now: u64) -> Result<(), Reason> {
         let run = self.run.get().ok_or(NOT_STARTED)?;
-        let stopped = matches!(self.activity(), Activity::Stopped | Activity::Killed);
+        let stopped = self.is_over();
         let mut aside = self
             .side(cpu.index(), which)?
             .take()

@@ -277,15 +277,24 @@ impl Consumer {
         Ok(())
     }
 
-    /// Allocates what a CPU needs that comes after [`go_on`](Self::go_on); to be called before it fires, for one CPU at a time. Where it
-    /// fails, what fires there is counted, and it may be tried again.
+    /// Allocates what a CPU needs that comes after [`go_on`](Self::go_on) and before the end; to be called before it fires, for one CPU at
+    /// a time. Where it fails, what fires there is counted, and it may be tried again.
     pub fn admit(&self, cpu: usize) -> Result<(), Reason> {
-        self.run.get().ok_or(NOT_STARTED)?.admit(cpu)
+        let run = self.run.get().ok_or(NOT_STARTED)?;
+        match self.is_over() {
+            true => Ok(()),
+            false => run.admit(cpu),
+        }
     }
 
     /// Whether there is what a CPU needs: what fires there may be recorded.
     pub fn has_buffers(&self, cpu: usize) -> bool {
         self.run.get().is_some_and(|run| run.cpus.has(cpu))
+    }
+
+    /// Whether nothing will be recorded any more.
+    fn is_over(&self) -> bool {
+        matches!(self.activity(), Activity::Stopped | Activity::Killed)
     }
 
     /// What the bound clauses ask of a principal buffer.

@@ -3,7 +3,7 @@
 
 //! The cleaner of speculations: what [`spec`](crate::spec) leaves to be done on several CPUs.
 
-use super::{Activity, Consumer};
+use super::Consumer;
 use crate::ecb::speculate;
 use crate::mem::sync::Cpu;
 
@@ -26,7 +26,7 @@ impl Consumer {
         if !all.begin_cleaning() {
             return;
         }
-        let last = matches!(self.activity(), Activity::Stopped | Activity::Killed);
+        let last = self.is_over();
         let mut everywhere = true;
         for cpu in (0..self.config.ncpus).filter(|cpu| run.cpus.has(*cpu)) {
             let mut done = false;
