@@ -252,10 +252,14 @@ impl Keyed for Function {
 
 /// `n` functions from address `base` on.
 fn functions(n: usize, base: usize) -> KVVec<Function> {
+    functions_from(0, n, base)
+}
+
+/// The same, counted from `first`.
+fn functions_from(first: u64, n: usize, base: usize) -> KVVec<Function> {
     let mut list = KVVec::new();
-    for id in 0..n {
-        let ip = AtomicUsize::new(base + id * 16);
-        let id = id as u64;
+    for (nth, id) in (0..n).zip(first..) {
+        let ip = AtomicUsize::new(base + nth * 16);
         list.push(Function { ip, id }, GFP_KERNEL).unwrap();
     }
     list
@@ -295,6 +299,53 @@ fn a_module_that_comes_back_needs_no_more_memory() {
             assert!(map.get(base + n * 16).is_none());
         }
     }
+}
+
+#[test]
+fn an_address_is_found_at_the_first_look_if_asked_to_be() {
+    const FUNCTIONS: usize = 1000;
+    let map = IpMap::new().unwrap();
+    map.extend(functions(FUNCTIONS, 0x1000)).unwrap();
+    let all = || (0..FUNCTIONS).map(|nth| 0x1000 + nth * 16);
+    assert!(!all().all(|ip| map.is_first(ip)));
+    for ip in all() {
+        map.prefer([ip, 0x1008].into_iter());
+        assert!(map.is_first(ip));
+        assert!(all().all(|ip| map.get(ip).is_some()));
+    }
+}
+
+/// Modules come and go, each at any of the same few places.
+#[test]
+fn addresses_find_who_is_there_now() {
+    const FUNCTIONS: u64 = 100;
+    let at = |place: usize, nth: u64| 0x10_0000 + place * 0x640 + nth as usize * 16;
+    let map = IpMap::new().unwrap();
+    let mut places = [None; 8];
+    let mut random = 1u64;
+    for step in 0..2000 {
+        random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        let (module, place) = (random >> 33 & 7, (random >> 40 & 7) as usize);
+        if let Some(loaded) = places.iter().position(|p| *p == Some(module)) {
+            (0..FUNCTIONS).for_each(|nth| map.remove(at(loaded, nth)));
+            places[loaded] = None;
+        }
+        if places[place].is_none() {
+            let new = functions_from(module * FUNCTIONS, FUNCTIONS as usize, at(place, 0));
+            map.extend(new).unwrap();
+            places[place] = Some(module);
+        }
+        map.prefer((0..step % 7).map(|nth| at(place, nth * 13)));
+        for (place, module) in places.iter().enumerate() {
+            for nth in 0..FUNCTIONS {
+                let found = map.get(at(place, nth)).map(|function| function.id);
+                let there = module.map(|module| module * FUNCTIONS + nth);
+                assert_eq!(found, there, "step {step}, place {place}");
+            }
+        }
+    }
+    let (slots, values) = map.room();
+    assert!(slots <= 16384 && values == 8 * FUNCTIONS as usize);
 }
 
 #[test]

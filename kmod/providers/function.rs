@@ -323,6 +323,8 @@ impl<S: Shape> FunctionProbes<S> {
             }
             returns |= new & RETURN != 0;
         }
+        let begin = batch.sites.iter().filter(|site| site.state().0 == 0);
+        self.map().prefer(begin.map(|site| site.ip()));
         let change = Change {
             add: &add,
             drop: &drop,

@@ -3,37 +3,40 @@
 
 //! From the address of a traced function to what is known of it, in probe context.
 //!
-//! Open addressing over two words a slot, at most a quarter full: of seven look-ups six or more find what they want at once, and a second
-//! look costs as much as a predicate. A look-up takes no lock and is in
-//! no RCU read-side section, since it runs before the framework has looked where it is. But it does not sleep, and that is
-//! enough for [`synchronize_tasks`].
+//! Open addressing over pointers to the values, which tell their addresses themselves, at most an eighth full. What was
+//! [asked to be](IpMap::prefer) is found at the first look, and so is nearly all of the rest. A look-up takes no lock and is in no RCU
+//! read-side section, since it runs before the framework has looked where it is. But it does not sleep, and that is enough for
+//! [`synchronize_tasks`].
 //!
 //! Values come and go with kernel modules, which must not make the map grow for ever. A removed value is therefore kept, and taken
-//! up again when a value that [is the same](Keyed::key) is added, at whatever address. A full table is replaced by one that
-//! fits what it still holds, and given back after a wait.
+//! up again when a value that [is the same](Keyed::key) is added, at whatever address. Its slot is left to it, or to the next that looks
+//! for one there. A full table is replaced by one that fits what it still holds, and given back after a wait.
 //!
 //! Invariants:
-//! - `table` points to the `Inner::table`, and every value pointer into one of `Inner::chunks`, which give nothing back before
+//! - `table` points to the `Inner::table`, and every slot that is not null into one of `Inner::chunks`, which give nothing back before
 //!   the map is dropped.
-//! - A slot's address never becomes 0 again, so that a look-up finds what is behind it. The value says by its own address
-//!   whether it is the one that was looked for.
+//! - A slot never becomes null again, so that a look-up finds what is behind it. From the slot that its address hashes to on, a value
+//!   is found before a null.
 
 use super::rculist::synchronize_tasks;
-use core::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicPtr, Ordering};
 use dtrace_engine::mem::sort::sort;
 use kernel::alloc::{KBox, KVVec};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Mutex};
 
+/// How many slots there are for each value, at least.
+const SLOTS_PER_VALUE: usize = 8;
+
 /// What can be put into an [`IpMap`].
 pub trait Keyed: Unpin {
-    /// Its address, not 0.
+    /// Its address; 0 while it has none.
     fn ip(&self) -> usize;
 
     /// Who it is, wherever it is.
     fn key(&self) -> u64;
 
-    /// Moves it to another address.
+    /// Moves it to another address, or to none.
     fn move_to(&self, ip: usize);
 }
 
@@ -46,9 +49,9 @@ pub struct IpMap<T> {
 struct Inner<T> {
     table: KBox<Table<T>>,
     chunks: KVVec<KVVec<T>>,
-    // Values in no slot.
+    // Values without an address.
     spare: KVVec<Spare<T>>,
-    // Slots that have an address, whether a value or not.
+    // Slots that are not null.
     used: usize,
     live: usize,
 }
@@ -60,13 +63,8 @@ struct Spare<T> {
 }
 
 struct Table<T> {
-    slots: KVVec<Slot<T>>,
+    slots: KVVec<AtomicPtr<T>>,
     mask: usize,
-}
-
-struct Slot<T> {
-    ip: AtomicUsize,
-    value: AtomicPtr<T>,
 }
 
 // SAFETY: Values are shared and dropped where the map is; all else is atomic or behind the mutex.
@@ -90,16 +88,13 @@ impl<T: Keyed> IpMap<T> {
         Ok(Self { table, inner })
     }
 
-    /// The value at `ip`. For any context.
+    /// The value at `ip`, which is not 0. For any context.
     #[inline]
     pub fn get(&self, ip: usize) -> Option<&T> {
         // SAFETY: By the module's invariant it points to the current table. One that is replaced meanwhile is given back after a
         // wait for this, which does not sleep.
         let table = unsafe { &*self.table.load(Ordering::Acquire) };
-        let slot = table.find(ip)?;
-        // SAFETY: By the module's invariant a value that is not null lives as long as `self`, and nobody writes to it.
-        let value = unsafe { slot.value.load(Ordering::Acquire).as_ref() }?;
-        (value.ip() == ip).then_some(value)
+        table.find(ip).map(|(_, value)| value)
     }
 
     /// Adds values, at addresses that have none.
@@ -144,14 +139,10 @@ impl<T: Keyed> IpMap<T> {
     /// Forgets the value at `ip`. It stays readable for those that found it before.
     pub fn remove(&self, ip: usize) {
         let mut inner = self.inner.lock();
-        let Some(slot) = inner.table.find(ip) else {
+        let Some(value) = self.get(ip) else {
             return;
         };
-        let value = slot.value.swap(core::ptr::null_mut(), Ordering::AcqRel);
-        // SAFETY: As in `get`.
-        let Some(value) = (unsafe { value.as_ref() }) else {
-            return;
-        };
+        value.move_to(0);
         inner.live = inner.live.wrapping_sub(1);
         let spare = Spare {
             key: value.key(),
@@ -161,10 +152,25 @@ impl<T: Keyed> IpMap<T> {
         let _ = inner.spare.push(spare, GFP_KERNEL);
     }
 
-    /// Sees to it that the table is at most a quarter full with `more` addresses.
+    /// Lets the values at `ips` be found at the first look: each changes places with whoever is found there. Between the two it may not be
+    /// found at all, as nobody may ask for yet.
+    pub fn prefer(&self, ips: impl Iterator<Item = usize>) {
+        let inner = self.inner.lock();
+        for ip in ips {
+            let (first, other) = inner.table.slot(hash(ip));
+            let (Some((slot, value)), Some(other)) = (inner.table.find(ip), other) else {
+                continue;
+            };
+            // The other one is found here too, for its slots up to the first of this have no null between them.
+            slot.store(core::ptr::from_ref(other).cast_mut(), Ordering::Release);
+            first.store(core::ptr::from_ref(value).cast_mut(), Ordering::Release);
+        }
+    }
+
+    /// Sees to it that the table is at most an eighth full with `more` addresses.
     fn make_room(&self, inner: &mut Inner<T>, more: usize) -> Result {
         let total = inner.used.checked_add(more).ok_or(ENOMEM)?;
-        if total.checked_mul(4).ok_or(ENOMEM)? <= inner.table.slots.len() {
+        if total.checked_mul(SLOTS_PER_VALUE).ok_or(ENOMEM)? <= inner.table.slots.len() {
             return Ok(());
         }
         // With a quarter to spare, lest the next few values be too many again.
@@ -173,8 +179,9 @@ impl<T: Keyed> IpMap<T> {
         let mut new = KBox::new(Table::with_room(room)?, GFP_KERNEL)?;
         let mut used = 0usize;
         for slot in inner.table.slots.iter() {
-            // SAFETY: As in `get`.
-            if let Some(value) = unsafe { slot.value.load(Ordering::Relaxed).as_ref() } {
+            // SAFETY: By the module's invariant it is null or lives as long as `self`.
+            let value = unsafe { slot.load(Ordering::Relaxed).as_ref() };
+            if let Some(value) = value.filter(|value| value.ip() != 0) {
                 used = used.wrapping_add(usize::from(new.put(value)));
             }
         }
@@ -187,6 +194,14 @@ impl<T: Keyed> IpMap<T> {
         }
         drop(old);
         Ok(())
+    }
+
+    /// Whether the value at `ip` is found at the first look.
+    #[cfg(test)]
+    pub fn is_first(&self, ip: usize) -> bool {
+        let inner = self.inner.lock();
+        let first = inner.table.slot(hash(ip)).1;
+        first.is_some_and(|value| value.ip() == ip)
     }
 
     /// How many slots, and how many values, in use or not, there is memory for.
@@ -211,22 +226,16 @@ fn take<T>(spare: &mut [Spare<T>], key: u64) -> Option<*const T> {
     }
 }
 
-impl<T> Table<T> {
+impl<T: Keyed> Table<T> {
     fn with_room(values: usize) -> Result<Self> {
         let len = values
-            .checked_mul(4)
+            .checked_mul(SLOTS_PER_VALUE)
             .and_then(usize::checked_next_power_of_two)
             .ok_or(ENOMEM)?
             .max(64);
         let mut slots = KVVec::with_capacity(len, GFP_KERNEL)?;
         for _ in 0..len {
-            slots.push(
-                Slot {
-                    ip: AtomicUsize::new(0),
-                    value: AtomicPtr::new(core::ptr::null_mut()),
-                },
-                GFP_KERNEL,
-            )?;
+            slots.push(AtomicPtr::new(core::ptr::null_mut()), GFP_KERNEL)?;
         }
         Ok(Self {
             slots,
@@ -234,48 +243,39 @@ impl<T> Table<T> {
         })
     }
 
-    /// The slot that a count comes to.
+    /// The slot that a count comes to, and its value.
     #[inline]
-    fn slot(&self, at: usize) -> &Slot<T> {
+    fn slot(&self, at: usize) -> (&AtomicPtr<T>, Option<&T>) {
         // SAFETY: There are as many slots as the mask, whose bits are all set up to the highest, has numbers.
-        unsafe { self.slots.get_unchecked(at & self.mask) }
+        let slot = unsafe { self.slots.get_unchecked(at & self.mask) };
+        // SAFETY: By the module's invariant it is null or lives as long as the map, and so this table.
+        (slot, unsafe { slot.load(Ordering::Acquire).as_ref() })
     }
 
-    /// The slot of `ip`.
+    /// The value at `ip`, and the first slot where it is found.
     #[inline]
-    fn find(&self, ip: usize) -> Option<&Slot<T>> {
+    fn find(&self, ip: usize) -> Option<(&AtomicPtr<T>, &T)> {
         let mut at = hash(ip);
         loop {
-            // Ends, for most of the slots are empty.
-            let slot = self.slot(at);
-            // What is asked for is there nearly always.
-            match slot.ip.load(Ordering::Acquire) {
-                found if found == ip => return Some(slot),
-                0 => return None,
-                _ => at = at.wrapping_add(1),
+            // Ends, for most of the slots are null.
+            let (slot, value) = self.slot(at);
+            let value = value?;
+            if value.ip() == ip {
+                return Some((slot, value));
             }
+            at = at.wrapping_add(1);
         }
     }
 
-    /// Puts a value into its slot; whether that is a new one.
-    fn put(&self, value: &T) -> bool
-    where
-        T: Keyed,
-    {
-        let ip = value.ip();
-        let pointer = core::ptr::from_ref(value).cast_mut();
-        if let Some(slot) = self.find(ip) {
-            slot.value.store(pointer, Ordering::Release);
-            return false;
-        }
-        let mut at = hash(ip);
+    /// Puts a value into the first slot where it can be found; whether that was null.
+    fn put(&self, value: &T) -> bool {
+        let mut at = hash(value.ip());
         loop {
-            let slot = self.slot(at);
-            if slot.ip.load(Ordering::Relaxed) == 0 {
-                // Whoever finds the address must find its value.
-                slot.value.store(pointer, Ordering::Release);
-                slot.ip.store(ip, Ordering::Release);
-                return true;
+            let (slot, found) = self.slot(at);
+            // One without an address finds its way anew, and its own slot may be one that it had before.
+            if found.is_none_or(|found| found.ip() == 0 || found.ip() == value.ip()) {
+                slot.store(core::ptr::from_ref(value).cast_mut(), Ordering::Release);
+                return found.is_none();
             }
             at = at.wrapping_add(1);
         }
