@@ -278,7 +278,7 @@ bool dtrace_killed(void)
 	return fatal_signal_pending(current);
 }
 
-/* The module, which is live, will never be unloaded. */
+/* The module will never be unloaded, unless that has begun. */
 void dtrace_stay(void)
 {
 	__module_get(THIS_MODULE);

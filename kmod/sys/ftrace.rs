@@ -19,7 +19,8 @@
 //! together. So [`Hooks::entry`] may run in any context, nested in itself, preemptible, and must find that out itself.
 //!
 //! An ftrace that finds the kernel's text other than it left it stops for good: it patches nothing any more, and lets nobody go. Functions
-//! that were traced then call us until the machine goes down, so the module stays; an ops that traced none is left where it lies.
+//! that were traced then call us until the machine goes down, so the module stays, if need be by never coming to the end of its removal.
+//! An ops that traced none is left where it lies.
 
 use super::functions;
 use super::rculist::synchronize_tasks;
@@ -48,6 +49,8 @@ pub trait Hooks: Send + Sync + 'static {
 /// How often it is tried to remove addresses.
 const TRIES: usize = 4;
 const BETWEEN_TRIES: Delta = Delta::from_millis(50);
+/// How long a removal that does not end sleeps at a time: the kernel complains of tasks that do so for two minutes.
+const PARKED: Delta = Delta::from_secs(10);
 
 /// What to change in one go.
 #[derive(Default)]
@@ -73,9 +76,19 @@ pub struct Tracer<H: Hooks> {
     is_dead: Address,
     returns: UnsafeCell<bindings::dtrace_returns>,
     #[pin]
-    registered: Mutex<bool>,
+    state: Mutex<State>,
     #[pin]
     _pin: PhantomPinned,
+}
+
+/// What ftrace has of a tracer.
+#[derive(Default)]
+struct State {
+    registered: bool,
+    /// Perhaps more than the anchor, whatever is traced.
+    lingers: bool,
+    /// The module stays.
+    stays: bool,
 }
 
 // SAFETY: Ops and returns are changed under the mutex, and read by ftrace and probe context, which have rules of their own.
@@ -110,7 +123,7 @@ impl<H: Hooks> Tracer<H> {
                 ops: ManuallyDrop::new(ops),
                 is_dead,
                 returns: UnsafeCell::new(returns),
-                registered <- new_mutex!(false, "dtrace::Tracer"),
+                state <- new_mutex!(State::default(), "dtrace::Tracer"),
                 _pin: PhantomPinned,
             }),
             GFP_KERNEL,
@@ -127,16 +140,20 @@ impl<H: Hooks> Tracer<H> {
     /// Has ftrace know it, without anything to trace. Of the tracers of a function the one that ftrace has known for longest is called last
     /// where the function is entered, and first where it returns.
     pub fn register(&self) -> Result {
-        self.make_known(&mut self.registered.lock())
+        self.make_known(&mut self.state.lock())
     }
 
-    fn make_known(&self, registered: &mut bool) -> Result {
-        if !*registered {
+    fn make_known(&self, state: &mut State) -> Result {
+        if !state.registered {
             // SAFETY: The ops is initialised, not registered, and pinned until it is unregistered in drop.
             to_result(unsafe { bindings::register_ftrace_function(self.ops.get()) })?;
-            *registered = true;
+            state.registered = true;
         }
-        Ok(())
+        // It does not say when what was done to the filter, or this, is what it stopped at.
+        match has_stopped(self.is_dead) {
+            true => Err(ENODEV),
+            false => Ok(()),
+        }
     }
 
     /// What is called.
@@ -147,7 +164,7 @@ impl<H: Hooks> Tracer<H> {
     /// Changes what is traced: adds, then calls `switch`, then drops. An error, which there is none of if nothing is added and no
     /// returns are wanted, leaves all as it was, `switch` not called.
     pub fn change(&self, change: &Change<'_>, switch: impl FnOnce()) -> Result {
-        let mut registered = self.registered.lock();
+        let mut state = self.state.lock();
         if change.returns {
             // SAFETY: The addresses are those of the functions asked for, and `leave` fits. Under the mutex it is called once
             // at a time.
@@ -155,13 +172,13 @@ impl<H: Hooks> Tracer<H> {
         }
         self.edit(change.add, false)?;
         if !change.add.is_empty() {
-            if let Err(error) = self.make_known(&mut registered) {
-                self.forget(change.add);
+            if let Err(error) = self.make_known(&mut state) {
+                self.forget(&mut state, change.add);
                 return Err(error);
             }
         }
         switch();
-        self.forget(change.drop);
+        self.forget(&mut state, change.drop);
         Ok(())
     }
 
@@ -187,10 +204,14 @@ impl<H: Hooks> Tracer<H> {
     /// Removes addresses from the filter. An address that is gone fails the whole call, so they are then taken one by one. Each call
     /// copies the filter: what fails for want of memory is tried again, but never for each address, of which there may be very many.
     /// Those that stay lead to no probe, and go when they are dropped the next time.
-    fn forget(&self, ips: &[usize]) {
+    fn forget(&self, state: &mut State, ips: &[usize]) {
+        if ips.is_empty() {
+            return;
+        }
         let mut result = self.edit(ips, true);
         for _ in 1..TRIES {
-            if result != Err(ENOMEM) {
+            // Where it was in vain once it would be for many.
+            if result != Err(ENOMEM) || state.lingers {
                 break;
             }
             fsleep(BETWEEN_TRIES);
@@ -204,12 +225,16 @@ impl<H: Hooks> Tracer<H> {
         }
         if let Err(error) = result {
             pr_warn!("up to {} functions stay traced: {:?}\n", ips.len(), error);
+            state.lingers = true;
         }
-        // What a change returns does not tell when that is what ftrace stopped at.
+        // Nor does it say so here.
         if has_stopped(self.is_dead) {
-            pr_err!("ftrace has stopped, and may call this module for ever: it stays\n");
-            // SAFETY: The module is live: somebody had something enabled.
-            unsafe { bindings::dtrace_stay() };
+            state.lingers = true;
+            if !core::mem::replace(&mut state.stays, true) {
+                pr_err!("ftrace has stopped, and may call this module for ever: it stays\n");
+                // SAFETY: The helper has no preconditions. While the module goes already this changes nothing, and `drop` sees to it.
+                unsafe { bindings::dtrace_stay() };
+            }
         }
     }
 }
@@ -225,16 +250,29 @@ impl<H: Hooks> PinnedDrop for Tracer<H> {
     fn drop(self: Pin<&mut Self>) {
         // SAFETY: Nothing is moved out of what is pinned.
         let this = unsafe { self.get_unchecked_mut() };
+        let State {
+            registered,
+            lingers,
+            ..
+        } = *this.state.lock();
         // SAFETY: The ops is registered.
         let unregister = || unsafe { bindings::unregister_ftrace_function(this.ops.get()) };
-        let left = *this.registered.lock() && unregister() != 0;
+        let left = registered && unregister() != 0;
+        if left && lingers {
+            pr_err!(
+                "ftrace has stopped, and may call this module for ever: its removal does not end\n"
+            );
+            loop {
+                fsleep(PARKED);
+            }
+        }
         if left {
             pr_warn!("ftrace has stopped: its record of this module stays in memory\n");
             // For that is what the kernel does where it can be unregistered.
             synchronize_tasks();
         }
-        // SAFETY: No task is in the trampoline or in `on_entry`, and none comes there that could hook a return: with `left`, as the module
-        // would have stayed if any function were traced. When it returns `on_leave` is not called either.
+        // SAFETY: No task is in the trampoline or in `on_entry`, and none comes there that could hook a return: with `left`, as nothing
+        // is traced then. When it returns `on_leave` is not called either.
         unsafe { bindings::dtrace_returns_end(this.returns.get()) };
         if left {
             return;

@@ -1,0 +1,18 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 60
+# @last: ftrace has stopped for good, and the module's removal does not end
+# When ftrace stops while functions are traced for nobody yet, nobody keeps the module from being removed. So that does not end.
+module=$(cat /run/vm/module)
+dof=/tmp/anon.dof
+dtrace -qA -o $dof -n 'fbt::do_nanosleep: { @ = count(); }'
+rmmod dtrace
+insmod "$module" anon_file=$dof
+insmod "$(dirname "$module")/../stopftrace/stopftrace.ko"
+rmmod dtrace &
+until dmesg | grep -q 'does not end'; do sleep 0.1; done
+[ -d /proc/$! ] && echo "still at it"
+[ -c /dev/dtrace ] || echo "no device"
+dmesg | sed -n 's/.*dtrace: \(.*ftrace\|.*traced\)/\1/p' | sort
+rm -f $dof
