@@ -81,7 +81,7 @@ mod tests {
                 },
                 action,
             ],
-            index: 0,
+            number: 0,
             span: Span::default(),
         };
         let mut out = Vec::new();

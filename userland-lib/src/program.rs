@@ -98,8 +98,8 @@ pub struct Clause {
     pub predicate: Option<Difo>,
     /// The actions; none at all is the default action.
     pub actions: Vec<ActionDesc>,
-    /// Number of the clause in its source text.
-    pub index: u32,
+    /// Its number among all clauses of its compiler; what is enabled of it carries that.
+    pub number: u64,
     /// Place of the description.
     pub span: Span,
 }

@@ -1,5 +1,17 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# A fault is reported through ERROR and tracing lives on.
+# A fault is reported through ERROR and tracing lives on. On a terminal it is said what in the source it was.
 dtrace -qn 'BEGIN { printf("%d %s", *(int *)0, "x"); } BEGIN { printf("alive\n"); exit(0); }'
+cat >/tmp/faults.d <<'end'
+BEGIN
+{
+	@[execname, *(int *)0x10] = count();
+}
+BEGIN
+{
+	exit(0);
+}
+end
+script -qec 'dtrace -qs /tmp/faults.d' /dev/null | tr -d '\r'
+rm -f /tmp/faults.d

@@ -144,7 +144,7 @@ fn enable(device: &DevDtrace, probes: &[&str], actions: &[ActionDesc]) -> Result
         probes: pattern(desc),
         predicate: None,
         actions: actions.to_vec(),
-        index: 0,
+        number: 0,
         span: Span::default(),
     };
     let program = Program {

@@ -63,6 +63,8 @@ pub struct EnabledProbe {
     pub epid: Epid,
     /// The probe.
     pub probe: Rc<ProbeName>,
+    /// The number of its clause.
+    pub clause: u64,
     /// Size of a record of it, with its head.
     pub size: usize,
     /// The fields.
@@ -126,6 +128,7 @@ impl Layouts {
         let enabled = Rc::new(EnabledProbe {
             epid,
             probe,
+            clause: head.uarg,
             size: size as usize,
             fields,
         });

@@ -158,6 +158,7 @@ mod tests {
             epid: 1,
             probe: Rc::new(ProbeName::default()),
             size: 12,
+            clause: 0,
             fields: Vec::new(),
         });
         let record = |(index, time): (usize, &u64)| Record {

@@ -3,9 +3,8 @@
 
 //! Where in the source a fault happened.
 //!
-//! The kernel tells a fault by the enabled probe, the number of the action and the offset in its DIF. Of the clause of
-//! that probe the consumer knows the statement numbers that its records carry; no other clause has those, so they find
-//! it among the compiled ones, and the offset finds the expression that the instruction was made for.
+//! The kernel tells a fault by the enabled probe, the number of the action and the offset in its DIF. The enabled probe carries the
+//! number of its clause, and the offset finds the expression that the instruction was made for.
 
 use crate::program::Program;
 use crate::source::{Origin, Source, Span};
@@ -19,11 +18,12 @@ pub struct Places {
 
 #[derive(Debug)]
 struct Clause {
+    number: u64,
     source: Rc<Source>,
     /// Of the predicate's instructions.
     predicate: Vec<Span>,
-    /// For each action its statement number, and the places of its instructions.
-    actions: Vec<(u64, Vec<Span>)>,
+    /// Of each action's.
+    actions: Vec<Vec<Span>>,
 }
 
 impl Places {
@@ -37,31 +37,21 @@ impl Places {
             };
             let actions = clause.actions.iter();
             self.clauses.push(Clause {
+                number: clause.number,
                 source: Rc::clone(&source),
                 predicate: spans(&clause.predicate),
-                actions: actions
-                    .map(|action| (action.uarg, spans(&action.difo)))
-                    .collect(),
+                actions: actions.map(|action| spans(&action.difo)).collect(),
             });
         }
     }
 
-    /// What stands at `offset` bytes of the DIF of action number `action` (from 1; 0 is the predicate) of the clause whose
-    /// records carry `numbers`: the script's name and line, and the expression.
-    pub fn find(
-        &self,
-        numbers: impl IntoIterator<Item = u64>,
-        action: u64,
-        offset: u64,
-    ) -> Option<String> {
-        let mut numbers = numbers.into_iter();
-        let clause = numbers.find_map(|number| {
-            let has = |clause: &&Clause| clause.actions.iter().any(|(known, _)| *known == number);
-            self.clauses.iter().find(has)
-        })?;
+    /// What stands at `offset` bytes of the DIF of action number `action` (from 1; 0 is the predicate) of the clause of that number: the
+    /// script's name and line, and the expression.
+    pub fn find(&self, clause: u64, action: u64, offset: u64) -> Option<String> {
+        let clause = self.clauses.iter().find(|known| known.number == clause)?;
         let spans = match action.checked_sub(1) {
             None => &clause.predicate,
-            Some(index) => &clause.actions.get(usize::try_from(index).ok()?)?.1,
+            Some(index) => clause.actions.get(usize::try_from(index).ok()?)?,
         };
         let span = *spans.get(usize::try_from(offset / 4).ok()?)?;
         let words: Vec<&str> = clause.source.slice(span).split_whitespace().collect();
@@ -72,6 +62,9 @@ impl Places {
         let line = clause.source.position(span.start).line;
         Some(match &clause.source.origin {
             Origin::File(name) | Origin::Library(name) => format!("{name}:{line}: {expression}"),
+            Origin::Argument if clause.source.text.trim_end().contains('\n') => {
+                format!("line {line}: {expression}")
+            }
             Origin::Argument => expression,
         })
     }
@@ -94,20 +87,19 @@ mod tests {
             .expect("a program");
         let mut places = Places::default();
         places.add(&source, &program);
-        let actions = &program.clauses[0].actions;
-        let spans = &actions[1].difo.as_ref().expect("code").spans;
+        let clause = &program.clauses[0];
+        let spans = &clause.actions[1].difo.as_ref().expect("code").spans;
         let load = spans
             .iter()
             .position(|span| source.slice(*span).starts_with('*'))
             .expect("a load");
-        let numbers = [99, actions[0].uarg];
         assert_eq!(
-            places.find(numbers, 2, 4 * load as u64).as_deref(),
+            places.find(clause.number, 2, 4 * load as u64).as_deref(),
             Some("x.d:4: *(int *) 0x10")
         );
         for (action, offset) in [(0, 0), (3, 0), (2, 400), (u64::MAX, 0)] {
-            assert_eq!(places.find(numbers, action, offset), None);
+            assert_eq!(places.find(clause.number, action, offset), None);
         }
-        assert_eq!(places.find([99], 2, 0), None);
+        assert_eq!(places.find(clause.number + 1, 2, 0), None);
     }
 }

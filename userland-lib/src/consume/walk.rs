@@ -235,8 +235,7 @@ impl Consumer {
         let faulty = self.layouts.enabled(context.device, epid)?;
         (sink.event)(Event::Fault(fault_text(&faulty, rest)));
         let [action, offset, ..] = rest;
-        let numbers = faulty.fields.iter().map(|field| field.uarg);
-        if let Some(place) = context.places.find(numbers, action, offset) {
+        if let Some(place) = context.places.find(faulty.clause, action, offset) {
             (sink.event)(Event::Place(place));
         }
         Ok(())

@@ -196,7 +196,7 @@ impl Image {
             pred,
             actions,
             pad: 0,
-            uarg: clause.index.into(),
+            uarg: clause.number,
         };
         self.table(SecType::EcbDesc, &[ecb]);
     }
@@ -352,7 +352,7 @@ mod tests {
             },
             predicate: None,
             actions: vec![action],
-            index: 0,
+            number: 0,
             span: Span::default(),
         }
     }

@@ -6,6 +6,7 @@
 
 use super::{Error, Handle};
 use crate::anon::{self, Meaning};
+use crate::consume::Places;
 use crate::dof;
 use crate::program::Program;
 use crate::statement::{AggVarId, Statement};
@@ -61,6 +62,8 @@ impl Handle<'_> {
         let meaning = anon::read(&device.anonymous()?)?;
         self.options.adopt(&meaning.options);
         self.statements = meaning.statements;
+        // What was compiled here has numbers of its own.
+        self.places = Places::default();
         for (var, func, arg) in meaning.aggregations {
             if let Some(func) = Action::from_raw(func).filter(|func| func.is_aggregation()) {
                 self.consumer.declare(var, func, arg);

@@ -71,8 +71,8 @@ pub(super) struct Builder {
 }
 
 impl Sema<'_, '_> {
-    /// Checks clause number `index` of the source.
-    pub(super) fn clause(&mut self, clause: &ast::Clause, index: u32) -> Result<()> {
+    /// Checks a clause of the source.
+    pub(super) fn clause(&mut self, clause: &ast::Clause) -> Result<()> {
         for (text, span) in &clause.probes {
             self.probe = self.probes(text, *span)?;
             let parts = self.clause_parts(clause)?;
@@ -82,9 +82,10 @@ impl Sema<'_, '_> {
                     probes,
                     predicate,
                     actions,
-                    index,
+                    number: self.state.clauses,
                     span: *span,
                 });
+                self.state.clauses += 1;
             }
         }
         Ok(())

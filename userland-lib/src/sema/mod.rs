@@ -66,6 +66,7 @@ pub(crate) struct State<'w> {
     aggregations: Vec<aggregate::Known>,
     translators: Vec<std::rc::Rc<translate::Translator>>,
     statements: u64,
+    clauses: u64,
 }
 
 impl<'w> State<'w> {
@@ -76,6 +77,7 @@ impl<'w> State<'w> {
             aggregations: Vec::new(),
             translators: Vec::new(),
             statements: 0,
+            clauses: 0,
         }
     }
 }
@@ -150,16 +152,12 @@ pub(crate) fn check<'w>(
     if !is_library {
         sema.fulfilled(&ast.pragmas)?;
     }
-    let mut index = 0;
     for item in &ast.items {
         match item {
             Item::Declaration(declaration) => sema.declaration(declaration)?,
             Item::Translator(translator) => sema.translator(translator)?,
             Item::Provider(provider) => sema.provider(provider)?,
-            Item::Clause(clause) => {
-                sema.clause(clause, index)?;
-                index += 1;
-            }
+            Item::Clause(clause) => sema.clause(clause)?,
         }
     }
     if let Some(error) = &ast.error {

@@ -138,7 +138,7 @@ impl Builder {
             },
             predicate: None,
             actions: Vec::new(),
-            index: self.clauses.len() as u32,
+            number: self.clauses.len() as u64,
             span: Span::default(),
         });
         self

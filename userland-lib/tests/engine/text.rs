@@ -275,7 +275,7 @@ fn faults() {
         expect![[r#"
             |ERROR 1 10$
             ! error on enabled probe ID 1 (ID 1: dtrace:::BEGIN): invalid address (0x10) in action #1 at DIF offset 4
-            ! at *(int *)0x10
+            ! at line 2: *(int *)0x10
             = 1
         "#]],
     );
@@ -287,6 +287,35 @@ fn faults() {
             ! at 5 / x
         "#]],
     );
+}
+
+/// Of clauses that record nothing, or what others do too.
+#[test]
+fn faults_have_a_place_wherever_they_are() {
+    let programs = [
+        "BEGIN { x = 1; }\nBEGIN / *(int *)0x20 / { @ = count(); }",
+        "BEGIN { @a[x, *(int *)0x30] = count(); }",
+        "BEGIN { @b[x] = sum(x); @b[x] = sum(*(int *)0x40); }",
+        "BEGIN { y = 1; y = *(int *)0x50; }",
+        "BEGIN { if (x) { trace(1); } else { trace(2); } trace(*(int *)0x60); }",
+        "BEGIN, END { @c = max(*(int *)0x70); }",
+        "BEGIN { this->s = speculation(); speculate(this->s); trace(*(int *)0x80); }",
+    ];
+    let text = run(&[("quiet", None)], &programs, &[]);
+    let places: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("! at"))
+        .collect();
+    expect![[r#"
+        ! at line 2: *(int *)0x20
+        ! at *(int *)0x30
+        ! at *(int *)0x40
+        ! at *(int *)0x50
+        ! at *(int *)0x60
+        ! at *(int *)0x70
+        ! at *(int *)0x80
+        ! at *(int *)0x70"#]]
+    .assert_eq(&places.join("\n"));
 }
 
 #[test]

@@ -92,7 +92,7 @@ pub fn clause(probes: &str, actions: Vec<ActionDesc>) -> Clause {
         },
         predicate: None,
         actions,
-        index: 0,
+        number: 0,
         span: Span::default(),
     }
 }
