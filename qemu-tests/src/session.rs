@@ -20,8 +20,8 @@ use crate::accel::Accel;
 use crate::console;
 use crate::vm::{read_lossy, Order, Setup, Vm, POLL};
 
-/// How long a machine may take before its first case begins: an emulated one on a busy host takes minutes.
-const BOOT: Duration = Duration::from_secs(240);
+/// How long a machine may take before its first case begins: an emulated one on a busy host takes a minute. Rarely one hangs.
+const BOOT: Duration = Duration::from_secs(90);
 /// How often machines in a row may fail to begin before the cases are given up.
 const STARTS: u32 = 2;
 /// How much longer than a case's limit the guest, which enforces it first, may take to say so.
