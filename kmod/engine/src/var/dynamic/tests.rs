@@ -152,6 +152,57 @@ fn a_chain_that_would_be_too_long_is_dropped_and_counted() {
     assert!(store(&d, 0, &mut free, &[keys[CHAIN]], 1));
 }
 
+/// How many chunks are looked at until the variable of a key is found.
+fn looks(d: &Dynamics, key: &[u64]) -> usize {
+    let found = d.find(key).unwrap();
+    let mut link = d.bucket(hash(key)).unwrap().load(Ordering::Relaxed) as u32;
+    let mut looks = 1;
+    while link != found + 1 {
+        link = d.link(link - 1, NEXT);
+        looks += 1;
+    }
+    looks
+}
+
+/// Keys as programs have them, with 90 of 100 chunks in use. Random numbers would need one look and half as many more as there are
+/// variables to a bucket; there are as many buckets as chunks, or half as many.
+#[test]
+fn collisions_at_ninety_percent() {
+    type Key = fn(u64) -> [u64; 3];
+    let kinds: [(&str, Key); 7] = [
+        ("threads", |n| [7, 1000 + n, 0]),
+        ("descriptors", |n| [9, 1000 + n / 64, n % 64]),
+        ("objects of a cache", |n| {
+            [9, 0xffff_8881_0234_0000 + n * 192, 0]
+        }),
+        ("pages", |n| [9, 0xffff_ea00_0000_0000 + n * 4096, 0]),
+        ("times", |n| [9, 1_700_000_000_000 + n * 1_000_003, 0]),
+        ("names", |n| {
+            [9, u64::from_le_bytes(*b"worker/0") + (n % 10 << 56), n / 10]
+        }),
+        ("blocks", |n| [9, 0x0080_0010, n * 8]),
+    ];
+    for (chunks, per_bucket) in [(1 << 14, 0.9), ((1 << 14) - 1, 1.8)] {
+        for (kind, key) in kinds {
+            let d = Dynamics::new(chunks * 72, 24, 16, 72, 1).unwrap();
+            let n = u64::from(d.nchunks) * 9 / 10;
+            let mut free = 0;
+            assert!(
+                (0..n).all(|k| store(&d, 0, &mut free, &key(k), k)),
+                "{kind}"
+            );
+            let looks = || (0..n).map(|k| looks(&d, &key(k)));
+            let mean = looks().sum::<usize>() as f64 / n as f64;
+            let most = looks().max().unwrap();
+            println!("{chunks} chunks, {kind}: {mean:.2} looks, {most} at most");
+            assert!(
+                mean <= 1.1 * (1.0 + per_bucket / 2.0) && most <= 16,
+                "{kind}"
+            );
+        }
+    }
+}
+
 #[test]
 fn a_small_space_holds_what_fits_without_management() {
     for (total, bare, n) in [(15, 4, 3), (20, 20, 1), (79, 20, 3), (64 * 4, 4, 64)] {
