@@ -35,11 +35,11 @@ const CASES: [Case; 7] = [
     ("before", "echo before", 10, Expected::Output("before\n")),
     (
         "panic",
-        "echo 1 >/proc/sys/kernel/sysrq; echo c >/proc/sysrq-trigger; sleep 30",
+        "insmod \"$MODULE\"; dtrace -wn 'BEGIN { panic(); }'; sleep 30",
         20,
         Expected::Blame(
             "the kernel died during harness/panic",
-            "sysrq triggered crash",
+            "dtrace: panic action",
         ),
     ),
     (
@@ -110,12 +110,17 @@ fn endings() -> io::Result<(Setup, Vec<Option<Ending>>)> {
             fs::remove_file(log)?;
         }
     }
-    let complain = setup.kernel_build.join("complain/complain.ko");
+    let built = |path: &str| setup.kernel_build.join(path).display().to_string();
+    let modules = format!(
+        "COMPLAIN={} MODULE={}",
+        built("complain/complain.ko"),
+        built("modules/dtrace.ko")
+    );
     let works: Vec<Work> = CASES
         .iter()
         .map(|&(name, command, limit, _)| Work {
             name: format!("harness/{name}"),
-            command: format!("COMPLAIN={}\n{command}\n", complain.display()),
+            command: format!("{modules}\n{command}\n"),
             limit: Duration::from_secs(limit),
             last: false,
         })
