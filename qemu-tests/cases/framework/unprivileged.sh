@@ -20,7 +20,17 @@ cp "$(command -v overload)" /tmp/overload
 overload 50000 >/tmp/others &
 as 77 dtrace -qn "$calls" -c "/tmp/overload 100" 2>&1 | grep overload
 wait
-rm /tmp/overload /tmp/others
+# Not what has another identity, or may not be read by its user. Who may monitor all sees that they run.
+cp -a /tmp/overload /tmp/setuid && chmod 4755 /tmp/setuid
+cp -a /tmp/overload /tmp/secret && chmod 711 /tmp/secret
+cat >/tmp/three <<'end'
+for program in overload setuid secret; do /tmp/$program 100; done >/dev/null
+end
+setpriv --reuid 65534 --regid 77 --clear-groups --ambient-caps +perfmon --inh-caps +perfmon \
+	dtrace -qn "$calls" -c "setpriv --ambient-caps -all --inh-caps -all sh /tmp/three" | grep . | sort
+echo its own
+as 77 dtrace -qn "$calls" -c "sh /tmp/three" | grep .
+rm /tmp/overload /tmp/setuid /tmp/secret /tmp/three /tmp/others
 as 77 dtrace -qn 'BEGIN { trace(curthread); } ERROR { exit(0); }' 2>&1 | grep -o 'invalid kernel access'
 as 77 dtrace -qn 'BEGIN { stack(); } ERROR { exit(0); }' 2>&1 | grep -o 'invalid kernel access'
 as 77 dtrace -qn 'BEGIN { printf("%s", execname); exit(0); }' | grep .
