@@ -9,15 +9,17 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::IntoRawFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::accel::Accel;
+use rustix::fs::{flock, FlockOperation};
+use rustix::io::Errno;
 
 /// How often the run directory is looked at.
 pub const POLL: Duration = Duration::from_millis(30);
@@ -98,17 +100,28 @@ impl Setup {
         usual * slower * self.machines
     }
 
-    /// A new, empty run directory.
+    /// A new, empty run directory, that no other process has while this one lives. (Its number says nothing to others: each has a
+    /// namespace of its own.)
     pub fn run_dir(&self, name: &str) -> io::Result<PathBuf> {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let dir = self
-            .build
-            .join(format!("run/{name}-{}-{number}", std::process::id()));
+        let run = self.build.join("run");
+        fs::create_dir_all(&run)?;
+        let mut number = 0;
+        let dir = loop {
+            let lock = File::create(run.join(format!("{name}-{number}.lock")))?;
+            match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => {
+                    // To the end of the process.
+                    let _ = lock.into_raw_fd();
+                    break run.join(format!("{name}-{number}"));
+                }
+                Err(Errno::WOULDBLOCK) => number += 1,
+                Err(error) => return Err(error.into()),
+            }
+        };
         if dir.exists() {
             fs::remove_dir_all(&dir)?;
         }
-        fs::create_dir_all(&dir)?;
+        fs::create_dir(&dir)?;
         Ok(dir)
     }
 }
