@@ -284,6 +284,15 @@ void dtrace_stay(void)
 	__module_get(THIS_MODULE);
 }
 
+/* The current task does nothing any more. The machine may sleep meanwhile. */
+void __noreturn dtrace_park(void)
+{
+	for (;;) {
+		set_current_state(TASK_IDLE | TASK_FREEZABLE);
+		schedule();
+	}
+}
+
 /* Whether code at pc is this module's. */
 bool dtrace_own_text(uintptr_t pc)
 {

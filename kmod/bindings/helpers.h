@@ -65,6 +65,7 @@ u64 dtrace_vtime(struct task_struct *task);
 bool dtrace_progenyof(struct task_struct *task, u64 pid, u32 *hops);
 bool dtrace_killed(void);
 void dtrace_stay(void);
+void __noreturn dtrace_park(void);
 
 /* What dtrace_rwlock() tells. */
 enum dtrace_holders {

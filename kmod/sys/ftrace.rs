@@ -49,8 +49,6 @@ pub trait Hooks: Send + Sync + 'static {
 /// How often it is tried to remove addresses.
 const TRIES: usize = 4;
 const BETWEEN_TRIES: Delta = Delta::from_millis(50);
-/// How long a removal that does not end sleeps at a time: the kernel complains of tasks that do so for two minutes.
-const PARKED: Delta = Delta::from_secs(10);
 
 /// What to change in one go.
 #[derive(Default)]
@@ -87,6 +85,8 @@ struct State {
     registered: bool,
     /// Perhaps more than the anchor, whatever is traced.
     lingers: bool,
+    /// Addresses could not be removed for want of memory, when that was last tried.
+    in_vain: bool,
     /// The module stays.
     stays: bool,
 }
@@ -146,10 +146,12 @@ impl<H: Hooks> Tracer<H> {
     fn make_known(&self, state: &mut State) -> Result {
         if !state.registered {
             // SAFETY: The ops is initialised, not registered, and pinned until it is unregistered in drop.
-            to_result(unsafe { bindings::register_ftrace_function(self.ops.get()) })?;
-            state.registered = true;
+            let result = to_result(unsafe { bindings::register_ftrace_function(self.ops.get()) });
+            // What it stops at stays on one of its lists.
+            state.registered = result.is_ok() || has_stopped(self.is_dead);
+            result?;
         }
-        // It does not say when what was done to the filter, or this, is what it stopped at.
+        // It does not say when what was done to the filter is what it stopped at.
         match has_stopped(self.is_dead) {
             true => Err(ENODEV),
             false => Ok(()),
@@ -162,7 +164,7 @@ impl<H: Hooks> Tracer<H> {
     }
 
     /// Changes what is traced: adds, then calls `switch`, then drops. An error, which there is none of if nothing is added and no
-    /// returns are wanted, leaves all as it was, `switch` not called.
+    /// returns are wanted, leaves all as it was, but where ftrace has stopped, `switch` not called.
     pub fn change(&self, change: &Change<'_>, switch: impl FnOnce()) -> Result {
         let mut state = self.state.lock();
         if change.returns {
@@ -210,8 +212,8 @@ impl<H: Hooks> Tracer<H> {
         }
         let mut result = self.edit(ips, true);
         for _ in 1..TRIES {
-            // Where it was in vain once it would be for many.
-            if result != Err(ENOMEM) || state.lingers {
+            // Where it was in vain for some it would be for the next.
+            if result != Err(ENOMEM) || state.in_vain {
                 break;
             }
             fsleep(BETWEEN_TRIES);
@@ -223,6 +225,7 @@ impl<H: Hooks> Tracer<H> {
                 result => result,
             });
         }
+        state.in_vain = result == Err(ENOMEM);
         if let Err(error) = result {
             pr_warn!("up to {} functions stay traced: {:?}\n", ips.len(), error);
             state.lingers = true;
@@ -262,9 +265,8 @@ impl<H: Hooks> PinnedDrop for Tracer<H> {
             pr_err!(
                 "ftrace has stopped, and may call this module for ever: its removal does not end\n"
             );
-            loop {
-                fsleep(PARKED);
-            }
+            // SAFETY: The lock is not held.
+            unsafe { bindings::dtrace_park() };
         }
         if left {
             pr_warn!("ftrace has stopped: its record of this module stays in memory\n");

@@ -4,9 +4,9 @@
 //! From the address of a traced function to what is known of it, in probe context.
 //!
 //! Open addressing over pointers to the values, which tell their addresses themselves, at most an eighth full. What was
-//! [asked to be](IpMap::prefer) is found at the first look, and so is nearly all of the rest. A look-up takes no lock and is in no RCU
-//! read-side section, since it runs before the framework has looked where it is. But it does not sleep, and that is enough for
-//! [`synchronize_tasks`].
+//! [asked to be](IpMap::prefer) is found at the first look, until another of the same slot is or the table is replaced, and so is nearly
+//! all of the rest. A look-up takes no lock and is in no RCU read-side section, since it runs before the framework has looked where it
+//! is. But it does not sleep, and that is enough for [`synchronize_tasks`].
 //!
 //! Values come and go with kernel modules, which must not make the map grow for ever. A removed value is therefore kept, and taken
 //! up again when a value that [is the same](Keyed::key) is added, at whatever address. Its slot is left to it, or to the next that looks
@@ -161,7 +161,7 @@ impl<T: Keyed> IpMap<T> {
             let (Some((slot, value)), Some(other)) = (inner.table.find(ip), other) else {
                 continue;
             };
-            // The other one is found here too, for its slots up to the first of this have no null between them.
+            // The other one, if it is found by that slot, is found here too: there is no null in between.
             slot.store(core::ptr::from_ref(other).cast_mut(), Ordering::Release);
             first.store(core::ptr::from_ref(value).cast_mut(), Ordering::Release);
         }
