@@ -4,6 +4,7 @@
 # @limit: 60
 # @last: ftrace has stopped for good, and the module's removal does not end
 # When ftrace stops while functions are traced for nobody yet, nobody keeps the module from being removed. So that does not end.
+dmesg -C
 module=$(cat /run/vm/module)
 dof=/tmp/anon.dof
 dtrace -qA -o $dof -n 'fbt::do_nanosleep: { @ = count(); }'
@@ -14,5 +15,5 @@ rmmod dtrace &
 until dmesg | grep -q 'does not end'; do sleep 0.1; done
 [ -d /proc/$! ] && echo "still at it"
 [ -c /dev/dtrace ] || echo "no device"
-dmesg | sed -n 's/.*dtrace: \(.*ftrace\|.*traced\)/\1/p' | sort
+dmesg | sed -n 's/.*dtrace: \(.*ftrace\|.*traced\)/\1/p' | sort -u
 rm -f $dof

@@ -5,6 +5,7 @@
 # @last: ftrace has stopped for good
 # When ftrace stops while functions are traced it calls the module for ever. Their tracing ends as any does, the module stays, and
 # what needs no ftrace goes on.
+dmesg -C
 stop=$(dirname "$(cat /run/vm/module)")/../stopftrace/stopftrace.ko
 cat >/tmp/stop <<end
 sleep 0.01
@@ -17,5 +18,5 @@ sleep 0.01
 dtrace -qn 'fbt::do_nanosleep:entry { exit(0); }' 2>&1
 dtrace -qn 'tick-10ms { printf("tick\n"); exit(0); }' 2>&1
 dtrace -qn 'sdt:sched::sched_switch { printf("%s\n", probename); exit(0); }' 2>&1
-dmesg | sed -n 's/.*dtrace: \(.*ftrace\|.*traced\)/\1/p' | sort
+dmesg | sed -n 's/.*dtrace: \(.*ftrace\|.*traced\)/\1/p' | sed 's/up to [0-9]*/some/; s/traced: .*/traced/' | sort -u
 rm -f /tmp/stop
