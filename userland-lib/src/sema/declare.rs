@@ -14,9 +14,10 @@ use super::Sema;
 use crate::diag::{Diagnostic, Result};
 use crate::source::Span;
 use crate::syntax::ast::{
-    BaseKind, BaseType, Declaration, Declarator, Derivation, Enumerator, Expr, InitDeclarator,
-    MemberDecl, Storage, TypeName,
+    self, BaseKind, BaseType, Declaration, Declarator, Derivation, Enumerator, Expr,
+    InitDeclarator, MemberDecl, Storage, TypeName,
 };
+use crate::syntax::TYPE_SUFFIX;
 use crate::types::{Kind, Tag, Ty, Types};
 use dtrace_uapi::var::Var;
 use std::collections::HashSet;
@@ -241,12 +242,12 @@ impl Sema<'_, '_> {
                 self.state.types.in_model(ty)
             }
             BaseKind::Str => Ty::STRING,
-            BaseKind::Named { module, name } => {
+            BaseKind::Named { module, name, span } => {
                 let module = module.as_deref();
                 match (self.state.types.lookup_typedef(module, name), module) {
                     (Some(ty), None) => self.state.types.in_model(ty),
                     (Some(ty), Some(_)) => ty,
-                    (None, _) => return Err(self.unknown_type(module, None, name, base.span)),
+                    (None, _) => return Err(self.unknown_type(module, None, name, *span)),
                 }
             }
             BaseKind::Record {
@@ -496,19 +497,26 @@ impl Sema<'_, '_> {
         let Some(size) = size else {
             return Ok(self.state.types.array_of(element, None));
         };
-        let count = self.positive(size).ok_or_else(|| {
-            error(
-                "D_DECL_ARRSUB",
-                size.span,
-                "positive integral constant expression or tuple signature expected as array declaration subscript",
-            )
-        })?;
+        let Some(count) = self.positive(size) else {
+            let message = "positive integral constant expression or tuple signature expected as array declaration subscript";
+            return Err(match &size.kind {
+                ast::ExprKind::Name { module, name } if self.is_unknown_type(size, name) => {
+                    self.unknown_type(module.as_deref(), None, name, size.span)
+                }
+                _ => error("D_DECL_ARRSUB", size.span, message),
+            });
+        };
         match u32::try_from(count) {
             Ok(count) if u64::from(count) <= DIMENSION_MAX => {
                 Ok(self.state.types.array_of(element, Some(count)))
             }
             _ => Err(error("D_DECL_ARRBIG", span, "array dimension too big")),
         }
+    }
+
+    /// Whether `name`, which `size` is, is that of no constant but as types have it.
+    fn is_unknown_type(&mut self, size: &Expr, name: &str) -> bool {
+        name.ends_with(TYPE_SUFFIX) && self.expression(size).is_err()
     }
 
     /// How many dimensions `ty` has.

@@ -61,10 +61,13 @@ impl Sema<'_, '_> {
             ast::ExprKind::Str(text) => {
                 Ok(Expr::new(ExprKind::Str(text.clone()), Ty::STRING, span))
             }
-            ast::ExprKind::Name { module, name } => match module {
-                Some(module) => self.symbol(module, name, span),
-                None => self.name(name, span),
-            },
+            ast::ExprKind::Name { module, name } => {
+                let found = match module {
+                    Some(module) => self.symbol(module, name, span),
+                    None => self.name(name, span),
+                };
+                found.map_err(|error| self.type_meant(module.as_deref(), name, span, error))
+            }
             ast::ExprKind::Scoped(scope, name) => self.scoped(*scope, name, span),
             ast::ExprKind::Agg { name, .. } => Ok(self.aggregation_value(name, span)),
             ast::ExprKind::Call {

@@ -48,6 +48,8 @@ mod variable;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod type_tests;
 
 use crate::compile::{ProbeSpec, Settings};
 use crate::diag::{Diagnostic, Result};

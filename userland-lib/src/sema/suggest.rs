@@ -6,6 +6,8 @@
 use super::Sema;
 use crate::diag::{nearest, Diagnostic};
 use crate::source::Span;
+use crate::symbols::VMLINUX;
+use crate::syntax::TYPE_SUFFIX;
 use crate::types::{Tag, Ty};
 use crate::world::ProbePattern;
 
@@ -27,12 +29,42 @@ impl Sema<'_, '_> {
         let scope = module
             .map(|module| format!("{module}`"))
             .unwrap_or_default();
-        let message = format!("failed to resolve type {scope}{word}{name}: Unknown type name");
-        let error = Diagnostic::new("D_UNKNOWN", span, message);
+        let what = format!("failed to resolve type {scope}{word}{name}");
+        if !self.state.types.knows_module(module) {
+            return self.unknown_module(&what, module.unwrap_or_default(), span);
+        }
+        let error = Diagnostic::new("D_UNKNOWN", span, format!("{what}: Unknown type name"));
         match self.state.types.similar(tag, name) {
             Some(known) => error.note(format!("did you mean `{word}{known}`?")),
             None => error,
         }
+    }
+
+    /// The error that `module`, in which `what` was looked for, is not there.
+    fn unknown_module(&self, what: &str, module: &str, span: Span) -> Box<Diagnostic> {
+        let error = Diagnostic::new("D_UNKNOWN", span, format!("{what}: Unknown module name"));
+        let modules = self.world.types().modules();
+        let known = modules.iter().map(String::as_str).chain([VMLINUX]);
+        match nearest(module, known) {
+            Some(known) => error.note(format!("did you mean `{known}`?")),
+            None => error,
+        }
+    }
+
+    /// `error`, which is that `name` in the parentheses at `span` is no variable: a name as types have is told as that of one.
+    pub(super) fn type_meant(
+        &self,
+        module: Option<&str>,
+        name: &str,
+        span: Span,
+        error: Box<Diagnostic>,
+    ) -> Box<Diagnostic> {
+        let written = module.map_or(0, |module| module.len() + 1) + name.len();
+        let in_parentheses = (span.end - span.start) as usize > written;
+        if error.tag != "D_IDENT_UNDEF" || !name.ends_with(TYPE_SUFFIX) || !in_parentheses {
+            return error;
+        }
+        self.unknown_type(module, None, name, Span::new(span.start + 1, span.end - 1))
     }
 
     /// `error`, which is that the members of `ty` are not known, with the type that may have been meant.

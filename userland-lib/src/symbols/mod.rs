@@ -10,3 +10,11 @@ mod user;
 pub use kernel::{KernelSymbols, Symbol, VMLINUX};
 pub(crate) use user::{mappings_of, Mapping};
 pub use user::{UserSymbol, UserSymbols};
+
+/// The names of D's and C's own scopes before a backquote.
+pub const OWN_SCOPES: [&str; 2] = ["D", "C"];
+
+/// Whether a name before a backquote, or none, stands for what D and its programs declare.
+pub fn is_own_scope(module: Option<&str>) -> bool {
+    module.is_none_or(|module| OWN_SCOPES.contains(&module))
+}

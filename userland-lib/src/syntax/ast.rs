@@ -386,6 +386,8 @@ pub enum BaseKind {
         module: Option<String>,
         /// The name.
         name: String,
+        /// Place of both.
+        span: Span,
     },
     /// `struct` or `union`.
     Record {

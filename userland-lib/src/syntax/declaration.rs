@@ -181,31 +181,12 @@ impl Parser<'_> {
                 self.advance()?;
                 continue;
             }
-            if storage == Storage::Typedef {
-                self.renames_type(&read)?;
-            }
             if !self.specifier(&mut read, storage != Storage::Global)? {
                 break;
             }
         }
         let base = self.base_of(read, storage != Storage::Global, start)?;
         Ok((storage, base))
-    }
-
-    /// Refuses `typedef name other`, where `name` is no type: the error is at what follows it.
-    fn renames_type(&mut self, read: &Specifiers) -> Result<()> {
-        let Tok::Ident(word) = self.token.clone() else {
-            return Ok(());
-        };
-        let first = read.kind.is_none() && read.words.is_empty();
-        if !first || is_reserved(&word) || self.is_type(None, &word) {
-            return Ok(());
-        }
-        let (second, span) = self.second_token()?;
-        match second {
-            Tok::Ident(_) => Err(self.no_type_before(&word, span)),
-            _ => Ok(()),
-        }
     }
 
     /// Specifiers of a type.
@@ -295,21 +276,24 @@ impl Parser<'_> {
     }
 
     fn named(&mut self) -> Result<BaseKind> {
-        if self.at("`") {
-            self.advance()?;
+        let start = self.span;
+        let mut module = None;
+        if !self.at("`") {
             let name = self.ident()?;
-            return Ok(BaseKind::Named {
-                module: Some(String::new()),
-                name,
-            });
+            if !self.at("`") {
+                let span = self.last;
+                return Ok(BaseKind::Named { module, name, span });
+            }
+            module = Some(name);
         }
-        let name = self.ident()?;
-        if self.eat("`")? {
-            let module = Some(name);
-            let name = self.ident()?;
-            return Ok(BaseKind::Named { module, name });
-        }
-        Ok(BaseKind::Named { module: None, name })
+        self.advance()?;
+        // Behind a module D's own words are names as others are.
+        let name = self.member_name()?;
+        Ok(BaseKind::Named {
+            module: module.or(Some(String::new())),
+            name,
+            span: start.to(self.last),
+        })
     }
 
     /// A tag with its module.
@@ -521,7 +505,8 @@ impl Parser<'_> {
         if self.eat("]")? {
             return Ok(Derivation::Array(None));
         }
-        if self.type_ahead()? || self.at("...") || self.storage_class().is_some() {
+        let types = self.type_ahead()? || self.at("...") || self.storage_class().is_some();
+        if types || self.key_ahead()? {
             let (keys, variadic) = self.parameters("]")?;
             return Ok(Derivation::Keys { keys, variadic });
         }

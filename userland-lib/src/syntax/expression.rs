@@ -3,9 +3,9 @@
 
 //! Expressions, by binding power.
 
-use super::ast::{BinaryOp, Expr, ExprKind, Scope, TypeName, UnaryOp};
+use super::ast::{BinaryOp, Expr, ExprKind, Scope, UnaryOp};
 use super::lexer::Tok;
-use super::parser::{begins_type, is_reserved, Parser};
+use super::parser::Parser;
 use crate::diag::{Diagnostic, Result};
 use crate::source::Span;
 
@@ -153,7 +153,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    fn unary(&mut self) -> Result<Expr> {
+    pub(super) fn unary(&mut self) -> Result<Expr> {
         self.nested(Self::unary_unbounded)
     }
 
@@ -228,57 +228,6 @@ impl Parser<'_> {
         Ok(self.operation(kind, start.to(self.last)))
     }
 
-    /// `(type)` if that is what stands here; else nothing is read.
-    fn parenthesized_type(&mut self) -> Result<Option<TypeName>> {
-        let mark = self.mark();
-        self.advance()?;
-        if !self.type_ahead()? {
-            self.reset(mark);
-            return Ok(None);
-        }
-        let ty = self.type_name()?;
-        self.expect(")")?;
-        Ok(Some(ty))
-    }
-
-    /// Whether a type begins here.
-    pub(super) fn type_ahead(&mut self) -> Result<bool> {
-        if self.at("`") {
-            return Ok(match self.second()? {
-                Tok::Ident(name) => self.is_type(Some(""), &name),
-                _ => false,
-            });
-        }
-        let Tok::Ident(word) = &self.token else {
-            return Ok(false);
-        };
-        let word = word.clone();
-        if begins_type(&word) {
-            return Ok(true);
-        }
-        match self.second()? {
-            Tok::Punct("`") => {
-                let mark = self.mark();
-                self.advance()?;
-                self.advance()?;
-                let is_type = match &self.token {
-                    Tok::Ident(name) => {
-                        let name = name.clone();
-                        self.is_type(Some(&word), &name)
-                    }
-                    _ => false,
-                };
-                self.reset(mark);
-                Ok(is_type)
-            }
-            // Only `)`, a star, another word or a separator of types can follow a typedef's name.
-            Tok::Punct(")" | "*" | "," | "]" | ">") | Tok::Ident(_) => {
-                Ok(self.is_type(None, &word))
-            }
-            _ => Ok(false),
-        }
-    }
-
     fn postfix(&mut self) -> Result<Expr> {
         self.chain(Self::postfix_chain)
     }
@@ -327,7 +276,7 @@ impl Parser<'_> {
     }
 
     /// A member's name: any word, for C's structures do not know D's keywords.
-    fn member_name(&mut self) -> Result<String> {
+    pub(super) fn member_name(&mut self) -> Result<String> {
         match &self.token {
             Tok::Ident(name) => {
                 let name = name.clone();
@@ -385,15 +334,8 @@ impl Parser<'_> {
                 self.advance()?;
                 let inner = self.expression()?;
                 self.expect(")")?;
-                let operand = match &self.token {
-                    Tok::Int(..) | Tok::Float(..) | Tok::Str(_) | Tok::Punct("`" | "~" | "!") => {
-                        true
-                    }
-                    Tok::Ident(word) => !is_reserved(word) || word == "self" || word == "this",
-                    _ => false,
-                };
-                if let (ExprKind::Name { module: None, name }, true) = (&inner.kind, operand) {
-                    return Err(self.unexpected().note(self.no_type(name)));
+                if let Some(cast) = self.cast_meant(&inner)? {
+                    return Ok(cast);
                 }
                 return Ok(Expr {
                     span: start.to(self.last),
@@ -477,9 +419,6 @@ impl Parser<'_> {
     fn offsetof(&mut self) -> Result<ExprKind> {
         self.advance()?;
         self.expect("(")?;
-        if let (Tok::Ident(word), false) = (self.token.clone(), self.type_ahead()?) {
-            return Err(self.no_type_before(&word, self.span));
-        }
         let ty = self.type_name()?;
         self.expect(",")?;
         let member = self.member_name()?;

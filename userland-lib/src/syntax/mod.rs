@@ -22,6 +22,8 @@ mod pragma;
 mod provider;
 mod translator;
 pub mod tree;
+mod type_name;
 
 pub use lexer::pragmas;
 pub use parser::{parse, TypeNames, MAX_CHAIN};
+pub use type_name::SUFFIX as TYPE_SUFFIX;

@@ -9,8 +9,10 @@
 use super::ast::{Ast, Item, Storage};
 use super::lexer::{Lexer, Tok};
 use super::macros::Macros;
+use super::TYPE_SUFFIX;
 use crate::diag::{Diagnostic, Result};
 use crate::source::{Origin, Source, Span};
+use crate::symbols::is_own_scope;
 use std::collections::HashSet;
 
 /// How deep expressions, statements and declarators may nest; a pair of brackets takes two to four levels.
@@ -189,15 +191,6 @@ impl Parser<'_> {
         Diagnostic::new("D_SYNTAX", self.span, format!("syntax error near {near}"))
     }
 
-    /// The error that `name` stands where a type must, told of the rest of the line from `span` on: without the type
-    /// nothing of it can be understood.
-    pub(super) fn no_type_before(&self, name: &str, span: Span) -> Box<Diagnostic> {
-        let rest = self.source.text.get(span.start as usize..).unwrap_or("");
-        let line = rest.lines().next().unwrap_or("").trim_end();
-        let error = Diagnostic::new("D_SYNTAX", span, format!("syntax error near \"{line}\""));
-        error.note(self.no_type(name))
-    }
-
     /// The error that the next token closes a bracket that is not open, or leaves one open at a predicate's end.
     fn unbalanced(&self) -> Option<Box<Diagnostic>> {
         let pairs: &[(&str, &str)] = match self.token {
@@ -274,7 +267,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn is_type(&mut self, module: Option<&str>, name: &str) -> bool {
-        (module.is_none() && self.typedefs.contains(name)) || self.names.is_type(module, name)
+        (is_own_scope(module) && self.typedefs.contains(name)) || self.names.is_type(module, name)
     }
 
     /// What to say of `name`, which stands where a type might.
@@ -334,6 +327,12 @@ impl Parser<'_> {
         self.last = self.span;
     }
 
+    /// Whether `word`, which `ahead` stands behind, was meant as a type in the declaration of a pointer. On the command line what
+    /// follows a description may be another one, so that there only a type's usual name is.
+    fn meant_as_type(&self, word: &str, ahead: Lexer<'_>, glued: bool) -> bool {
+        (!self.is_argument() || word.ends_with(TYPE_SUFFIX)) && self.declares_pointer(ahead, glued)
+    }
+
     fn declaration_ahead(&mut self) -> Result<bool> {
         let mut ahead = self.lexer.clone();
         let start = ahead.position();
@@ -360,7 +359,7 @@ impl Parser<'_> {
         }
         if after == Some('*') {
             // `read*` is a description; `foo_t*x` needs a name right after the star.
-            return Ok(self.is_type(None, &word));
+            return Ok(self.is_type(None, &word) || self.meant_as_type(&word, ahead, true));
         }
         Ok(match ahead.token(false) {
             Ok((Tok::Ident(next), _)) => {
@@ -371,7 +370,9 @@ impl Parser<'_> {
                             Ok((Tok::Punct(";" | "=" | "," | "[" | "("), _))
                         )
             }
-            Ok((Tok::Punct("*"), _)) => self.is_type(None, &word),
+            Ok((Tok::Punct("*"), _)) => {
+                self.is_type(None, &word) || self.meant_as_type(&word, ahead, false)
+            }
             _ => false,
         })
     }

@@ -10,15 +10,13 @@
 use super::btf::{self, Btf, Proto, Qualifier, Type, TypeId};
 use super::record::{Body, RecordEntry};
 use super::{Enum, IntType, Kind, Member, Path, Record, Tag, Ty, Types, MAX_DEPTH};
+use crate::symbols::{is_own_scope, OWN_SCOPES, VMLINUX};
 use crate::world::TypeSource;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The kernel's own name among its modules.
-const VMLINUX: &str = "vmlinux";
-
-/// The names of D's and C's own scopes before a backquote.
-const OWN_SCOPES: [&str; 2] = ["D", "C"];
+/// D's own type that is no typedef of C's.
+const STRING: &str = "string";
 
 /// What came from the kernel so far.
 #[derive(Default)]
@@ -57,17 +55,30 @@ impl Kernel {
 }
 
 impl Types<'_> {
+    /// Whether there is a module of this name whose types are known; an empty one stands for the kernel and all its modules.
+    pub fn knows_module(&self, module: Option<&str>) -> bool {
+        is_own_scope(module)
+            || module.is_some_and(|name| name.is_empty() || self.world.btf(name).is_some())
+    }
+
     /// What the typedef `name` stands for: in `module`, or, without one, among D's own and the kernel's. An empty
     /// module stands for the kernel and all its modules.
     pub fn lookup_typedef(&mut self, module: Option<&str>, name: &str) -> Option<Ty> {
-        if let Some(declared) = self
-            .own(module)
+        if module.is_some() && self.knows_module(module) {
+            if let Some(ty) = Self::from_words([name]) {
+                return Some(ty);
+            }
+        }
+        if let Some(declared) = is_own_scope(module)
             .then(|| self.declared_typedef(name))
             .flatten()
         {
             return Some(declared);
         }
-        if self.own(module) && name == super::stack::NAME {
+        if is_own_scope(module) && name == STRING {
+            return Some(Ty::STRING);
+        }
+        if is_own_scope(module) && name == super::stack::NAME {
             return Some(self.stack_of(self.stack_frames));
         }
         // A name in parentheses may be no type at all: not worth reading all modules' types.
@@ -77,8 +88,7 @@ impl Types<'_> {
     /// The structure, union or enumeration of this tag: in `module`, or, without one, among D's own, the kernel's and
     /// all its modules'. An empty module stands for the kernel and all its modules.
     pub fn lookup_tag(&mut self, tag: Tag, module: Option<&str>, name: &str) -> Option<Ty> {
-        if let Some(declared) = self
-            .own(module)
+        if let Some(declared) = is_own_scope(module)
             .then(|| self.declared_tag(tag, name))
             .flatten()
         {
@@ -125,11 +135,6 @@ impl Types<'_> {
         let btf = self.kernel.btfs.get(number as usize)?.clone();
         let (id, value) = btf.enumerator(name).ok()??;
         Some((self.import(number, id), value))
-    }
-
-    /// Whether names of D and of the program are meant too.
-    fn own(&self, module: Option<&str>) -> bool {
-        module.is_none_or(|module| OWN_SCOPES.contains(&module))
     }
 
     fn kernel_type(&mut self, module: Option<&str>, name: &str, kinds: &[btf::Kind]) -> Option<Ty> {

@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+int seen[nosuch_t, int];
