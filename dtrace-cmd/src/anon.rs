@@ -32,8 +32,8 @@ pub fn clear(args: &Args, quiet: bool) -> Result<u8, Failure> {
 /// Compiles what the command line asks for and saves it in place of an older one; the exit status.
 pub fn save(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
     let path = file(args);
-    let mut handle = prepare(args, world)?;
-    let compiled = compile(args, &mut handle)?;
+    let (mut handle, read) = prepare(args, world)?;
+    let compiled = compile(args, &mut handle, read)?;
     if args.compile_only {
         return Ok(0);
     }

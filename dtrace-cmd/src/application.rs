@@ -17,8 +17,8 @@ use std::path::Path;
 
 /// Compiles the programs and writes their objects; the exit status.
 pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
-    let mut handle = prepare(args, world)?;
-    let programs = compile(args, &mut handle)?;
+    let (mut handle, read) = prepare(args, world)?;
+    let programs = compile(args, &mut handle, read)?;
     let defines = |compiled: &Compiled| compiled.program.defines_probes;
     // What follows the options are the application's objects: its probes are what one would want of them.
     if args.mode == Mode::Header || !args.arguments.is_empty() || programs.iter().any(defines) {

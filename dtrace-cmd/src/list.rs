@@ -17,8 +17,8 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
     let patterns = if args.programs.is_empty() {
         vec![ProbePattern::default()]
     } else {
-        let mut handle = prepare(args, world)?;
-        let programs = compile(args, &mut handle)?;
+        let (mut handle, read) = prepare(args, world)?;
+        let programs = compile(args, &mut handle, read)?;
         programs
             .into_iter()
             .flat_map(|compiled| compiled.program.clauses)

@@ -3,14 +3,16 @@
 
 //! Tracing: compile, enable, go, and work until it is over.
 
-use crate::args::{Args, Given, Mode, ProgramArg};
+use crate::args::{self, Args, Mode, ProgramArg};
 use crate::debug::step;
 use crate::signals::Interrupts;
 use crate::tell::{say, tell};
 use crate::Failure;
-use dtrace::compile::{ProbeSpec, Settings};
+use dtrace::compile::ProbeSpec;
 use dtrace::consume::{Event, Output, Sink};
-use dtrace::handle::{plain, preprocess, Enabled, Error, Handle, KernelWorld, Progress};
+use dtrace::handle::{
+    plain, preprocess, Enabled, Error, Given, Handle, KernelWorld, Progress, Script,
+};
 use dtrace::list;
 use dtrace::options::{CompileOptions, Opt, OptionError, Options, Setter};
 use dtrace::proc::Target;
@@ -32,10 +34,18 @@ pub struct Compiled {
     pub program: Program,
 }
 
+/// A program that was read.
+pub struct Unit {
+    what: &'static str,
+    name: String,
+    source: Source,
+    script: Script,
+}
+
 /// Compiles and runs what the command line asks for; the exit status.
 pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
-    let mut handle = prepare(args, world)?;
-    let programs = compile(args, &mut handle)?;
+    let (mut handle, read) = prepare(args, world)?;
+    let programs = compile(args, &mut handle, read)?;
     let mut out = output(args)?;
     if args.disassemble || handle.options.compile.disasm {
         // Beside what the programs print, not among it.
@@ -105,13 +115,20 @@ fn set_options(
     Ok(())
 }
 
-/// A handle with the options set and the processes held.
-pub fn prepare<'w>(args: &Args, world: &'w KernelWorld<'w>) -> Result<Handle<'w>, Failure> {
+/// A handle with the options set, those of the programs too, and the processes held; and the programs, in order.
+pub fn prepare<'w>(
+    args: &Args,
+    world: &'w KernelWorld<'w>,
+) -> Result<(Handle<'w>, Vec<Unit>), Failure> {
     let initialize = |error: Error| format!("failed to initialize dtrace: {error}");
     let mut handle = Handle::new(world).map_err(initialize)?;
     set_options(args, |name, value| handle.set_option(name, value))?;
     handle.options.compile.model = args.model;
     handle.options.consumer.unnumbered = std::env::var_os(TESTING).is_some();
+    let mut programs = Vec::new();
+    for given in &args.programs {
+        programs.push(read_one(args, &mut handle, given)?);
+    }
     for command in &args.commands {
         let options = &handle.options.compile;
         let target = Target::create(command, &options.environment, options.evaltime);
@@ -127,18 +144,22 @@ pub fn prepare<'w>(args: &Args, world: &'w KernelWorld<'w>) -> Result<Handle<'w>
         });
         handle.watch(grabbed?);
     }
-    Ok(handle)
+    Ok((handle, programs))
 }
 
-/// Compiles every program of the command line, in order. Without any the libraries alone are compiled.
-pub fn compile(args: &Args, handle: &mut Handle<'_>) -> Result<Vec<Compiled>, Failure> {
+/// Compiles the programs, in order. Without any the libraries alone are compiled.
+pub fn compile(
+    args: &Args,
+    handle: &mut Handle<'_>,
+    read: Vec<Unit>,
+) -> Result<Vec<Compiled>, Failure> {
     let mut programs = Vec::new();
     if args.programs.is_empty() && !handle.options.is_on(Opt::Grabanon) {
         let loaded = handle.load_libraries();
         loaded.map_err(|error| format!("failed to initialize dtrace: {error}"))?;
     }
-    for given in &args.programs {
-        programs.push(compile_one(args, handle, given)?);
+    for program in read {
+        programs.push(compile_one(handle, program)?);
     }
     handle.write_types().map_err(|(file, error)| {
         let (file, error) = (file.display(), plain(&error));
@@ -165,14 +186,11 @@ pub fn compile(args: &Args, handle: &mut Handle<'_>) -> Result<Vec<Compiled>, Fa
     Ok(programs)
 }
 
-fn compile_one(
-    args: &Args,
-    handle: &mut Handle<'_>,
-    given: &ProgramArg,
-) -> Result<Compiled, Failure> {
+/// Reads a program and takes over the options that it sets.
+fn read_one(args: &Args, handle: &mut Handle<'_>, given: &ProgramArg) -> Result<Unit, Failure> {
     let name = &given.text;
     let (what, source) = match given.given {
-        Given::Script => ("script", script(name, &handle.options.compile)?),
+        args::Given::Script => ("script", script(name, &handle.options.compile)?),
         _ => ("description", Source::argument(name.clone())),
     };
     let zero = if what == "script" {
@@ -185,40 +203,59 @@ fn compile_one(
         Mode::Object => &[],
         _ => &args.arguments,
     };
-    let options = &handle.options.compile;
     let spec = match given.given {
-        Given::Provider => ProbeSpec::Provider,
-        Given::Module => ProbeSpec::Module,
-        Given::Function => ProbeSpec::Func,
-        Given::Name | Given::Id | Given::Script => ProbeSpec::Name,
+        args::Given::Provider => ProbeSpec::Provider,
+        args::Given::Module => ProbeSpec::Module,
+        args::Given::Function => ProbeSpec::Func,
+        args::Given::Name | args::Given::Id | args::Given::Script => ProbeSpec::Name,
     };
-    let settings = Settings {
+    let given = Given {
         spec,
-        allow_zero_matches: options.zdefs || args.mode != Mode::Exec,
+        allow_zero_matches: args.mode != Mode::Exec,
         args: std::iter::once(zero)
             .chain(arguments.iter().cloned())
             .collect(),
-        ..handle.settings()
     };
-    let tags = options.errtags;
-    match handle.compile(&source, &settings) {
+    let tags = handle.options.compile.errtags;
+    match handle.read(&source, given) {
+        Ok(script) => Ok(Unit {
+            what,
+            name: name.clone(),
+            source,
+            script,
+        }),
+        Err(error) => Err(refused(what, name, &error, &source, tags)),
+    }
+}
+
+fn compile_one(handle: &mut Handle<'_>, read: Unit) -> Result<Compiled, Failure> {
+    let Unit {
+        what,
+        name,
+        source,
+        script,
+    } = read;
+    let tags = handle.options.compile.errtags;
+    match handle.compile(&script) {
         Ok(program) => {
             say(&program.tree);
             Ok(Compiled {
                 what,
-                name: name.clone(),
+                name,
                 program,
             })
         }
-        Err(error) => {
-            let kind = if what == "script" {
-                "failed to compile script"
-            } else {
-                "invalid probe specifier"
-            };
-            Err(format!("{kind} {name}: {}", explain(&error, &source, tags)).into())
-        }
+        Err(error) => Err(refused(what, &name, &error, &source, tags)),
     }
+}
+
+/// What is wrong with a program.
+fn refused(what: &str, name: &str, error: &Error, source: &Source, tags: bool) -> Failure {
+    let kind = match what {
+        "script" => "failed to compile script",
+        _ => "invalid probe specifier",
+    };
+    format!("{kind} {name}: {}", explain(error, source, tags)).into()
 }
 
 /// A message with its reason on a line of its own, where people read it: scripts know the first line.

@@ -4,7 +4,7 @@
 //! A D program as an image, for programs of the VM that use the device by hand.
 
 use dtrace::dof;
-use dtrace::handle::{DevDtrace, Handle, KernelWorld, PATH};
+use dtrace::handle::{DevDtrace, Given, Handle, KernelWorld, PATH};
 use dtrace::source::Source;
 use std::path::Path;
 
@@ -17,8 +17,8 @@ pub fn compile(text: &str, size: &str) -> Result<Vec<u8>, String> {
         let set = handle.set_option(name, Some(size));
         set.map_err(|e| e.to_string())?;
     }
-    let settings = handle.settings();
-    let program = handle.compile(&Source::argument(text), &settings);
+    let read = handle.read(&Source::argument(text), Given::default());
+    let program = read.and_then(|script| handle.compile(&script));
     let program = program.map_err(|e| e.to_string())?;
     Ok(dof::emit(&program, &handle.options.for_kernel()))
 }

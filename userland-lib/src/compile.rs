@@ -7,7 +7,7 @@
 //! that one program declares are there for the next, as several `-n` of one command line expect.
 
 use crate::diag::{Diagnostic, Result};
-use crate::options::{CompileOptions, Options, Setter};
+use crate::options::{Opt, Options};
 use crate::program::Program;
 use crate::sema::{self, State};
 use crate::source::{Source, Span};
@@ -92,7 +92,8 @@ impl Settings {
         self.maxframes.map_or(frames, |most| frames.min(most))
     }
 
-    fn macros(&self) -> Macros {
+    /// What macro variables stand for.
+    pub fn macros(&self) -> Macros {
         Macros {
             args: self.args.clone(),
             default_args: self.default_args,
@@ -101,21 +102,32 @@ impl Settings {
         }
     }
 
-    /// Takes over what `options` say; each can only add to what is permitted already.
-    pub fn permit(&mut self, options: &CompileOptions) {
+    /// The same as `options` say; what is permitted already stays so.
+    #[must_use]
+    pub fn under(mut self, options: &Options) -> Self {
+        let size = |option| {
+            let value = options.get(option);
+            value
+                .and_then(|value| u32::try_from(value).ok())
+                .unwrap_or(u32::MAX)
+        };
+        self.strsize = size(Opt::Strsize);
+        self.stackframes = Some(size(Opt::Stackframes));
+        self.ustackframes = Some(size(Opt::Ustackframes));
+        self.jstackframes = Some(size(Opt::Jstackframes));
+        let options = &options.compile;
         self.allow_zero_matches |= options.zdefs;
         self.default_args |= options.defaultargs;
         self.argref |= options.argref;
         self.empty |= options.empty;
         self.pspec |= options.pspec;
         self.tree |= options.tree;
-        self.amin = options.amin.or(self.amin);
         self.no_symbols |= options.dynamic_link && !options.knodefs;
-        self.scratchsize = options.scratchsize.or(self.scratchsize);
-        self.maxframes = options.maxframes.or(self.maxframes);
-        if options.model != DataModel::default() {
-            self.model = options.model;
-        }
+        self.amin = options.amin;
+        self.scratchsize = options.scratchsize;
+        self.maxframes = options.maxframes;
+        self.model = options.model;
+        self
     }
 }
 
@@ -134,18 +146,15 @@ impl<'w> Compiler<'w> {
         self.state.types.ctf(container)
     }
 
-    /// Compiles a program.
+    /// Compiles a program. Options that it sets itself are in the settings already.
     pub fn compile(&mut self, source: &Source, settings: &Settings) -> Result<Program> {
-        let mut settings = settings.clone();
-        // The pragma that permits missing arguments may come after the first of them.
-        settings.permit(&permitted(source, &settings));
         let macros = settings.macros();
         let ast = syntax::parse(source, &macros, settings.pspec, &mut self.state);
         if ast.items.is_empty() && ast.pragmas.is_empty() && ast.error.is_none() && !settings.empty
         {
             return Err(empty(source));
         }
-        let mut program = sema::check(&mut self.state, self.world, &settings, source, &ast)?;
+        let mut program = sema::check(&mut self.state, self.world, settings, source, &ast)?;
         if !settings.argref {
             macros.check_all_used(end(source))?;
         }
@@ -156,25 +165,6 @@ impl<'w> Compiler<'w> {
         }
         Ok(program)
     }
-}
-
-/// What the program's own option lines permit, wherever they stand. One that is wrong is the option's own parser's to refuse.
-fn permitted(source: &Source, settings: &Settings) -> CompileOptions {
-    let mut options = Options::default();
-    let macros = Macros {
-        default_args: true,
-        ..settings.macros()
-    };
-    for pragma in syntax::pragmas(&source.text, &macros) {
-        if let ("option", [option]) = (pragma.name.as_str(), &pragma.words[..]) {
-            let (name, value) = match option.split_once('=') {
-                Some((name, value)) => (name, Some(value)),
-                None => (option.as_str(), None),
-            };
-            let _ = options.set(name, value, Setter::Pragma);
-        }
-    }
-    options.compile
 }
 
 /// A program without clauses and declarations: the complaint is about its end.
@@ -222,41 +212,6 @@ mod tests {
             program.statement(clause.actions[1].uarg),
             Some(&Statement::Exit)
         );
-    }
-
-    #[test]
-    fn options_are_found_however_they_are_written() {
-        let permitted = |text: &str| {
-            let settings = Settings {
-                args: vec!["x".to_owned(), "defaultargs".to_owned()],
-                ..Settings::default()
-            };
-            permitted(&Source::file("x.d", text), &settings).defaultargs
-        };
-        let option = "#pragma D option defaultargs";
-        for text in [
-            option,
-            &format!("/* a\n * b */\n{option}\n"),
-            "/* a */ /* b */\n# pragma D option defaultargs=yes\n",
-            &format!("// a /*\n{option}\n"),
-            &format!("BEGIN {{ trace($5); }}\n  {option}\n"),
-            &format!("BEGIN {{ trace(\"a /* b\"); }}\n{option}\n"),
-            &format!("foo:::x'y\n{{ }}\n{option}\n"),
-            "#pragma D \\\noption /* a */ \"defaultargs\"\n",
-            "#pragma D option $1\n",
-        ] {
-            assert!(permitted(text), "{text}");
-        }
-        for text in [
-            &format!("/*\n{option}\n*/\n"),
-            &format!("BEGIN {{ }} /* a */ /*\n{option}\n*/\n"),
-            &format!("BEGIN {{ }} {option}\n"),
-            "BEGIN { trace(\"#pragma D option defaultargs\"); }",
-            "#pragma D option defaultargs=no\n",
-            "#pragma D option defaultargs more\n",
-        ] {
-            assert!(!permitted(text), "{text}");
-        }
     }
 
     #[test]

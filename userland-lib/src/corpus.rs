@@ -40,10 +40,11 @@ fn compile(path: &Path) -> (Source, crate::diag::Result<crate::program::Program>
         argref: !source.text.contains("@argref=no"),
         ..Settings::default()
     };
-    let program = Compiler::new(&world).compile(&source, &settings);
-    let program = program.and_then(|program| {
-        Options::default().take_over(&program)?;
-        Ok(program)
+    let mut options = Options::default();
+    let read = options.read(&source, &settings.macros());
+    let program = read.and_then(|()| {
+        let settings = settings.under(&options);
+        Compiler::new(&world).compile(&source, &settings)
     });
     (source, program)
 }
@@ -184,7 +185,10 @@ pub fn compiles(source: &Source, settings: &Settings) {
         let library = Source::library(library.path, library.text);
         compiler.compile(&library, &settings).expect("a library");
     }
-    if let Err(error) = compiler.compile(source, settings) {
+    let mut options = Options::default();
+    let read = options.read(source, &settings.macros());
+    read.expect("good options");
+    if let Err(error) = compiler.compile(source, &settings.clone().under(&options)) {
         let headline = error.headline(source, true);
         panic!("{:?}: {headline}\n{}", source.origin, error.snippet(source));
     }

@@ -43,8 +43,6 @@ pub struct Program {
     pub first_uarg: u64,
     /// The aggregations that the compiler has seen up to the end of this program.
     pub aggs: Vec<AggVar>,
-    /// Settings by `#pragma D option`, in order.
-    pub options: Vec<OptionPragma>,
     /// The program's syntax tree as text, where it was asked for.
     pub tree: String,
     /// How far the program may be relied on.
@@ -75,17 +73,6 @@ impl Program {
                 || difos.chain(&clause.predicate).any(calls)
         })
     }
-}
-
-/// `#pragma D option name[=value]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OptionPragma {
-    /// The option's name, not yet checked.
-    pub name: String,
-    /// Its value, not yet parsed.
-    pub value: Option<String>,
-    /// Where it stands.
-    pub span: Span,
 }
 
 /// A probe description with what happens when a probe of it fires. A source clause with a list of descriptions

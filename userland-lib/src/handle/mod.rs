@@ -4,7 +4,7 @@
 //! One consumer of DTrace, from the text of its programs to the text of their output.
 //!
 //! ```text
-//! open → set_option → compile → enable → go → (wait → work)… → stop → work → print_aggregations
+//! open → set_option → read → compile → enable → go → (wait → work)… → stop → work → print_aggregations
 //! ```
 //!
 //! The handle owns what must agree: the options, the compiler (whose variables and aggregations all programs
@@ -37,7 +37,7 @@ pub use names::Names;
 pub use preprocess::{preprocess, PreprocessError};
 pub use world::{probe_desc, probes, KernelWorld};
 
-use crate::compile::{Compiler, Settings};
+use crate::compile::{Compiler, ProbeSpec, Settings};
 use crate::consume::{Consumer, Context, Event, Places, Sink};
 use crate::options::{OptionError, Options, Setter};
 use crate::proc::Target;
@@ -81,6 +81,27 @@ enum Phase {
     Running(u32),
     /// Tracing has ended, with the CPU that fired `END`.
     Stopped(u32),
+}
+
+/// The macro variable that is the number of the first process that is watched.
+const TARGET: &str = "target";
+
+/// How a program is given.
+#[derive(Clone, Debug, Default)]
+pub struct Given {
+    /// What its descriptions are.
+    pub spec: ProbeSpec,
+    /// A description that matches nothing is no error.
+    pub allow_zero_matches: bool,
+    /// `$0`, `$1`, …
+    pub args: Vec<String>,
+}
+
+/// A program whose options have been taken over.
+#[derive(Clone, Debug)]
+pub struct Script {
+    source: Source,
+    given: Given,
 }
 
 /// What became of an enabling.
@@ -162,14 +183,37 @@ impl<'w> Handle<'w> {
         self.targets.first().map(Target::pid)
     }
 
-    /// Compiles a program and takes over the options that it sets. The D libraries are compiled before the first.
-    pub fn compile(&mut self, source: &Source, settings: &Settings) -> Result<Program, Error> {
+    /// Takes over the options that a program sets. Those of all programs count, so read every one before the first is compiled
+    /// and before a process is created.
+    pub fn read(&mut self, source: &Source, given: Given) -> Result<Script, Error> {
+        let macros = Settings {
+            macros: macros(None),
+            args: given.args.clone(),
+            ..Settings::default()
+        };
+        let mut macros = macros.macros();
+        // The process may not be there yet: better none than the wrong one.
+        macros.named.retain(|(name, _)| name != TARGET);
+        let read = self.options.read(source, &macros);
+        read.map_err(Error::Compile)?;
+        Ok(Script {
+            source: source.clone(),
+            given,
+        })
+    }
+
+    /// Compiles a program. The D libraries are compiled before the first.
+    pub fn compile(&mut self, script: &Script) -> Result<Program, Error> {
         self.load_libraries()?;
+        let Script { source, given } = script;
+        let mut settings = self.settings();
+        settings.spec = given.spec;
+        settings.allow_zero_matches |= given.allow_zero_matches;
+        settings.args.clone_from(&given.args);
         let program = self
             .compiler
-            .compile(source, settings)
+            .compile(source, &settings)
             .map_err(Error::Compile)?;
-        self.options.take_over(&program).map_err(Error::Compile)?;
         self.statements.extend(program.statements.iter().cloned());
         self.places.add(source, &program);
         for (var, func, arg) in anonymous::aggregations(&program) {
@@ -232,24 +276,13 @@ impl<'w> Handle<'w> {
         Ok(())
     }
 
-    /// What the compiler is told beside the command line's own: macros and sizes that the options say.
-    pub fn settings(&self) -> Settings {
-        let size = |option| {
-            let value = self.options.get(option);
-            value
-                .and_then(|value| u32::try_from(value).ok())
-                .unwrap_or(u32::MAX)
-        };
-        let mut settings = Settings {
+    /// What the compiler is told beside how a program is given: macros, and what the options say.
+    fn settings(&self) -> Settings {
+        let settings = Settings {
             macros: macros(self.target()),
-            strsize: size(Opt::Strsize),
-            stackframes: Some(size(Opt::Stackframes)),
-            ustackframes: Some(size(Opt::Ustackframes)),
-            jstackframes: Some(size(Opt::Jstackframes)),
             ..Settings::default()
         };
-        settings.permit(&self.options.compile);
-        settings
+        settings.under(&self.options)
     }
 
     /// Enables a compiled program.
@@ -499,8 +532,9 @@ fn macros(target: Option<u32>) -> Vec<(String, i64)> {
         ("projid", 0),
         ("taskid", 0),
     ];
-    let target = target.map(|pid| ("target", i64::from(pid)));
-    let named = own.into_iter().chain(target);
+    // Without a process there is none of this number.
+    let target = (TARGET, target.map_or(0, i64::from));
+    let named = own.into_iter().chain([target]);
     named
         .map(|(name, value)| (name.to_owned(), value))
         .collect()

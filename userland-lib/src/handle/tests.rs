@@ -130,6 +130,12 @@ impl Device for Scripted {
     }
 }
 
+/// Reads a program and compiles it.
+fn compile(handle: &mut Handle<'_>, source: &Source) -> Result<Program, Error> {
+    let script = handle.read(source, Given::default())?;
+    handle.compile(&script)
+}
+
 /// What `work` gives until it is done, but at most twice: text, events.
 fn work(handle: &mut Handle<'_>) -> Result<(Progress, String, Vec<Event>), Error> {
     let (mut out, mut events) = (Vec::new(), Vec::new());
@@ -177,8 +183,7 @@ fn what_destroys_must_be_allowed_before_tracing_begins() {
         let device = Scripted::default();
         let world = KernelWorld::new(&device);
         let mut handle = Handle::new(&world).unwrap();
-        let settings = handle.settings();
-        let program = handle.compile(&Source::argument(text), &settings).unwrap();
+        let program = compile(&mut handle, &Source::argument(text)).unwrap();
         handle.enable(&program).unwrap();
         let error = handle.go().unwrap_err().to_string();
         assert_eq!(error, "Destructive actions not allowed", "{text}");
@@ -327,8 +332,7 @@ fn a_created_process_has_its_libraries_unless_it_is_still_at_its_exec() {
         let target = Target::create("cat /dev/null", &[], until).unwrap();
         let provider = format!("pid{}", target.pid());
         handle.watch(target);
-        let settings = handle.settings();
-        let Err(Error::Compile(error)) = handle.compile(&Source::argument(text), &settings) else {
+        let Err(Error::Compile(error)) = compile(&mut handle, &Source::argument(text)) else {
             panic!("{text} compiles");
         };
         error.to_string().replace(&provider, "pid$target")
@@ -354,13 +358,10 @@ fn options_of_a_script_are_taken_over_or_refused() {
     let world = KernelWorld::new(&device);
     let mut handle = Handle::new(&world).unwrap();
     let source = |text: &str| Source::file("x.d", text);
-    let settings = handle.settings();
-    handle
-        .compile(&source("#pragma D option quiet\nBEGIN { }\n"), &settings)
-        .unwrap();
+    compile(&mut handle, &source("#pragma D option quiet\nBEGIN { }\n")).unwrap();
     assert!(handle.options.is_on(Opt::Quiet));
     let wrong = source("\n#pragma D option nonsense=5\nBEGIN { }\n");
-    let Err(Error::Compile(diagnostic)) = handle.compile(&wrong, &settings) else {
+    let Err(Error::Compile(diagnostic)) = compile(&mut handle, &wrong) else {
         panic!("it is accepted")
     };
     assert_eq!(
@@ -408,8 +409,7 @@ fn an_anonymous_program_that_destroys_must_be_allowed() {
     let world = KernelWorld::new(&device);
     let mut handle = Handle::new(&world).unwrap();
     let source = Source::argument("BEGIN { stop(); }");
-    let settings = handle.settings();
-    let program = handle.compile(&source, &settings).unwrap();
+    let program = compile(&mut handle, &source).unwrap();
     let error = handle.anonymous(&[&program]).unwrap_err().to_string();
     assert_eq!(error, "Destructive actions not allowed");
     handle.set_option("destructive", None).unwrap();
@@ -429,4 +429,123 @@ fn another_version_of_dif_is_refused() {
     };
     let world = KernelWorld::new(&device);
     assert!(matches!(Handle::new(&world), Err(Error::Version(3))));
+}
+
+#[test]
+fn options_of_a_program_come_before_the_libraries() {
+    let dir = std::env::temp_dir().join(format!("dtrace-pragma-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("mine.d"), "inline int MINE = 7;\n").unwrap();
+    let device = Scripted::default();
+    let world = KernelWorld::new(&device);
+    let libraries = |option: &str, text: &str| {
+        let mut handle = Handle::new(&world).unwrap();
+        let text = format!("BEGIN {{ trace({text}); }}\n#pragma D option {option}\n");
+        let compiled = compile(&mut handle, &Source::file("x.d", text));
+        compiled
+            .map(|_| handle.libraries().to_vec())
+            .map_err(|error| error.to_string())
+    };
+    let here = dir.display();
+    let mine = format!("{here}/mine.d");
+    assert!(libraries(&format!("libdir={here}"), "MINE")
+        .unwrap()
+        .contains(&mine));
+    assert_eq!(
+        libraries(&format!("syslibdir={here}"), "MINE"),
+        Ok(vec![mine])
+    );
+    assert_eq!(libraries("nolibs", "1"), Ok(Vec::new()));
+    assert!(libraries("nolibs", "ENOENT")
+        .unwrap_err()
+        .contains("ENOENT"));
+    assert!(libraries("nolibs=no", "ENOENT").is_ok());
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn options_of_a_program_are_those_that_it_is_compiled_under() {
+    let device = Scripted::default();
+    let world = KernelWorld::new(&device);
+    let compiled = |options: &str, text: &str| {
+        let mut handle = Handle::new(&world).unwrap();
+        handle.options.compile.nolibs = true;
+        handle.set_option("strsize", Some("8")).unwrap();
+        let lines: String = options
+            .split(' ')
+            .map(|option| format!("#pragma D option {option}\n"))
+            .collect();
+        let compiled = compile(
+            &mut handle,
+            &Source::file("x.d", format!("{text}\n{lines}")),
+        );
+        compiled.map_err(|error| match error {
+            Error::Compile(error) => error.tag,
+            _ => "another",
+        })
+    };
+    for (options, good, text) in [
+        ("zdefs", true, "BEGNI { }"),
+        ("zdefs=no", false, "BEGNI { }"),
+        ("defaultargs", true, "BEGIN { trace($1); }"),
+        ("defaultargs defaultargs=no", false, "BEGIN { trace($1); }"),
+        (
+            "strsize=99",
+            true,
+            "struct s { int a[sizeof (string) == 99 ? 1 : -1]; }; BEGIN { }",
+        ),
+        (
+            "quiet",
+            true,
+            "struct s { int a[sizeof (string) == 8 ? 1 : -1]; }; BEGIN { }",
+        ),
+        (
+            "maxframes=3",
+            true,
+            "struct s { int a[sizeof (stack()) < 64 ? 1 : -1]; }; BEGIN { }",
+        ),
+        (
+            "stackframes=60",
+            true,
+            "struct s { int a[sizeof (stack()) > 480 ? 1 : -1]; }; BEGIN { }",
+        ),
+        (
+            "scratchsize=64",
+            false,
+            "BEGIN { trace((int64_t)alloca(128)); }",
+        ),
+        ("empty", true, ""),
+        (
+            "amin=Stable/Stable/Common",
+            false,
+            "BEGIN { trace(curthread); }",
+        ),
+        ("linkmode=dynamic", true, "BEGIN { }"),
+    ] {
+        let compiled = compiled(options, text);
+        assert_eq!(compiled.is_ok(), good, "{options}: {:?}", compiled.err());
+    }
+    assert!(!compiled("tree=1", "BEGIN { }").unwrap().tree.is_empty());
+}
+
+#[test]
+fn no_process_has_the_number_0() {
+    let device = Scripted::default();
+    let world = KernelWorld::new(&device);
+    let mut handle = Handle::new(&world).unwrap();
+    let program =
+        "struct s { int a[$target == 0 ? 1 : -1]; }; BEGIN /pid == $target/ { trace($$target); }";
+    compile(&mut handle, &Source::argument(program)).unwrap();
+    let Err(Error::Compile(error)) = compile(&mut handle, &Source::argument("pid$target:::entry"))
+    else {
+        panic!("it compiles");
+    };
+    assert_eq!(
+        error.to_string(),
+        "[D_PROC_BADPID] 'pid0' does not contain a valid pid"
+    );
+    assert_eq!(
+        error.notes,
+        ["$target is 0 where neither -c nor -p names a process"]
+    );
 }

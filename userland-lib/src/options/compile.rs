@@ -4,11 +4,10 @@
 //! Options that only the library reads: those that steer the compiler, and those of other DTraces that have nothing to
 //! steer here.
 //!
-//! One table says for each name how its value is written, where it goes, and who may set it. Those that would let a
-//! script reach into the machine that compiles it (paths, the preprocessor) may come from the user only, never from a
-//! pragma. An option of another DTrace whose subject does not exist here (the log of a BPF verifier, a CTF archive)
-//! is [`Rule::Idle`]: its value is checked as there, so that scripts that set it go on to work and those that set it
-//! wrongly are told, and nothing is done with it.
+//! One table says for each name how its value is written, where it goes, and whether a program may set it: not what the
+//! preprocessor is told, which has run by then. An option of another DTrace whose subject does not exist here (the log of a BPF
+//! verifier, a CTF archive) is [`Rule::Idle`]: its value is checked as there, so that scripts that set it go on to work and those
+//! that set it wrongly are told, and nothing is done with it. Which of them a program may set is as there, too.
 
 use super::version::{self, Version};
 use super::{parse_flag, parse_number, parse_size, OptionError, Setter};
@@ -93,7 +92,7 @@ pub struct CompileOptions {
 }
 
 /// How an option's value is written, and where it goes.
-enum Rule {
+pub(super) enum Rule {
     /// A switch.
     Switch(fn(&mut CompileOptions) -> &mut bool),
     /// A switch that says the opposite.
@@ -108,36 +107,37 @@ enum Rule {
     Idle(fn(Option<&str>) -> bool),
 }
 
-/// A name, its rule, and whether only the user may set it.
-type Row = (&'static str, Rule, bool);
+/// A name, its rule, and why a program may not set it, if so.
+type Row = (&'static str, Rule, Option<OptionError>);
 
-const USER: bool = true;
-const ANYONE: bool = false;
+const ANYONE: Option<OptionError> = None;
+const USER: Option<OptionError> = Some(OptionError::Context);
+const CPP: Option<OptionError> = Some(OptionError::Preprocessor);
 
-const OPTIONS: &[Row] = &[
+pub(super) const OPTIONS: &[Row] = &[
     ("amin", Rule::Own(set_amin), ANYONE),
     ("argref", Rule::Switch(|o| &mut o.argref), ANYONE),
     ("bpflog", Rule::Idle(is_flag), ANYONE),
     ("bpflogsize", Rule::Idle(is_size), ANYONE),
     ("core", Rule::Switch(|o| &mut o.core), ANYONE),
-    ("cpp", Rule::Switch(|o| &mut o.cpp), USER),
-    ("cppargs", Rule::Own(set_cppargs), USER),
-    ("cpphdrs", Rule::Own(set_cpphdrs), USER),
-    ("cpppath", Rule::Path(|o| &mut o.cpppath), USER),
+    ("cpp", Rule::Switch(|o| &mut o.cpp), CPP),
+    ("cppargs", Rule::Own(set_cppargs), CPP),
+    ("cpphdrs", Rule::Own(set_cpphdrs), CPP),
+    ("cpppath", Rule::Path(|o| &mut o.cpppath), CPP),
     ("ctfpath", Rule::Idle(is_text), USER),
-    ("ctypes", Rule::Path(|o| &mut o.ctypes), USER),
+    ("ctypes", Rule::Path(|o| &mut o.ctypes), ANYONE),
     ("debug", Rule::Switch(|o| &mut o.debug), ANYONE),
     ("debugassert", Rule::Idle(|v| v == Some("mutexes")), ANYONE),
     ("defaultargs", Rule::Switch(|o| &mut o.defaultargs), ANYONE),
-    ("define", Rule::Preprocessor("-D"), USER),
+    ("define", Rule::Preprocessor("-D"), CPP),
     ("disasm", Rule::Own(set_disasm), ANYONE),
     ("dofstashpath", Rule::Idle(is_text), USER),
     ("droptags", Rule::Switch(|o| &mut o.droptags), ANYONE),
-    ("dtypes", Rule::Path(|o| &mut o.dtypes), USER),
+    ("dtypes", Rule::Path(|o| &mut o.dtypes), ANYONE),
     ("empty", Rule::Switch(|o| &mut o.empty), ANYONE),
     ("errtags", Rule::Switch(|o| &mut o.errtags), ANYONE),
     ("evaltime", Rule::Own(set_evaltime), ANYONE),
-    ("incdir", Rule::Preprocessor("-I"), USER),
+    ("incdir", Rule::Preprocessor("-I"), CPP),
     ("iregs", Rule::Own(check_iregs), ANYONE),
     ("kdefs", Rule::Inverse(|o| &mut o.knodefs), ANYONE),
     ("knodefs", Rule::Switch(|o| &mut o.knodefs), ANYONE),
@@ -148,7 +148,7 @@ const OPTIONS: &[Row] = &[
     ),
     ("lazyload", Rule::Idle(is_flag), ANYONE),
     ("ldpath", Rule::Idle(is_text), USER),
-    ("libdir", Rule::Own(add_libdir), USER),
+    ("libdir", Rule::Own(add_libdir), ANYONE),
     ("linkmode", Rule::Own(set_linkmode), ANYONE),
     ("linknommap", Rule::Idle(is_flag), ANYONE),
     ("linktype", Rule::Idle(is_linktype), ANYONE),
@@ -159,7 +159,7 @@ const OPTIONS: &[Row] = &[
     ),
     ("maxframes", Rule::Own(set_maxframes), ANYONE),
     ("modpath", Rule::Idle(is_text), USER),
-    ("nolibs", Rule::Switch(|o| &mut o.nolibs), USER),
+    ("nolibs", Rule::Switch(|o| &mut o.nolibs), ANYONE),
     ("objcopypath", Rule::Idle(is_text), USER),
     ("pcapsize", Rule::Idle(is_size), ANYONE),
     ("pgmax", Rule::Idle(is_number), ANYONE),
@@ -167,17 +167,17 @@ const OPTIONS: &[Row] = &[
     ("procfspath", Rule::Idle(is_text), USER),
     ("pspec", Rule::Switch(|o| &mut o.pspec), ANYONE),
     ("scratchsize", Rule::Own(set_scratchsize), ANYONE),
-    ("setenv", Rule::Own(set_environment), USER),
-    ("stdc", Rule::Own(set_stdc), USER),
+    ("setenv", Rule::Own(set_environment), ANYONE),
+    ("stdc", Rule::Own(set_stdc), CPP),
     ("strip", Rule::Idle(is_flag), ANYONE),
-    ("syslibdir", Rule::Path(|o| &mut o.syslibdir), USER),
+    ("syslibdir", Rule::Path(|o| &mut o.syslibdir), ANYONE),
     ("sysslice", Rule::Idle(is_flag), ANYONE),
     ("tree", Rule::Own(set_tree), ANYONE),
     ("tregs", Rule::Idle(is_positive), ANYONE),
     ("udefs", Rule::Idle(is_flag), ANYONE),
-    ("undef", Rule::Preprocessor("-U"), USER),
+    ("undef", Rule::Preprocessor("-U"), CPP),
     ("unodefs", Rule::Idle(is_flag), ANYONE),
-    ("unsetenv", Rule::Own(unset_environment), USER),
+    ("unsetenv", Rule::Own(unset_environment), ANYONE),
     ("useruid", Rule::Idle(is_number), ANYONE),
     ("verbose", Rule::Switch(|o| &mut o.disasm), ANYONE),
     ("version", Rule::Own(set_version), ANYONE),
@@ -359,9 +359,9 @@ impl CompileOptions {
                 .and(Err(OptionError::Active));
         }
         let row = OPTIONS.iter().find(|(known, ..)| *known == name);
-        let (_, rule, from_user_only) = row.ok_or(OptionError::Name)?;
-        if *from_user_only && setter == Setter::Pragma {
-            return Err(OptionError::Context);
+        let (_, rule, refused) = row.ok_or(OptionError::Name)?;
+        if let (Some(error), Setter::Pragma) = (refused, setter) {
+            return Err(*error);
         }
         match rule {
             Rule::Switch(field) => *field(self) = parse_flag(value).ok_or(OptionError::Value)?,
@@ -407,7 +407,7 @@ mod tests {
         let set = |name, value, setter| CompileOptions::default().set(name, value, setter);
         assert_eq!(
             set("cpppath", Some("/bin/sh"), Setter::Pragma),
-            Err(OptionError::Context)
+            Err(OptionError::Preprocessor)
         );
         assert_eq!(set("libdir", None, Setter::User), Err(OptionError::Value));
         assert_eq!(

@@ -12,6 +12,7 @@
 
 mod compile;
 mod consumer;
+mod pragma;
 mod value;
 pub mod version;
 
@@ -20,8 +21,6 @@ pub use consumer::{ConsumerOptions, Encoding};
 pub use dtrace_uapi::option::Opt;
 pub use value::{parse_flag, parse_number, parse_rate, parse_size, size_text};
 
-use crate::diag::Diagnostic;
-use crate::program::Program;
 use dtrace_uapi::limits;
 use dtrace_uapi::option;
 use std::collections::BTreeMap;
@@ -45,8 +44,10 @@ pub enum OptionError {
     Name,
     /// The value does not follow the option's syntax.
     Value,
-    /// A script may not set it.
+    /// A program may not set it.
     Context,
+    /// Nor this, which is the preprocessor's.
+    Preprocessor,
     /// It is fixed while tracing is active.
     Active,
     /// There are no zones.
@@ -67,6 +68,7 @@ impl fmt::Display for OptionError {
             Self::Name => "Invalid option name",
             Self::Value => "Invalid value for specified option",
             Self::Context => "Option cannot be used from within a D program",
+            Self::Preprocessor => "Option cannot be used from within a D program: the preprocessor has run before it is read",
             Self::Active => "Operation illegal when tracing is active",
             Self::Registers => "Insufficient registers to generate code",
             Self::VersionFormat => "Version string is not properly formatted or is too large",
@@ -82,6 +84,7 @@ impl OptionError {
         match self {
             Self::VersionUnknown => Some("there has been no such version of D"),
             Self::Zone => Some("there are no zones on Linux"),
+            Self::Context => Some("other DTraces use it before they read any program"),
             _ => None,
         }
     }
@@ -266,26 +269,6 @@ impl Options {
         Ok(())
     }
 
-    /// Sets the options that a program's own lines set.
-    pub fn take_over(&mut self, program: &Program) -> crate::diag::Result<()> {
-        for pragma in &program.options {
-            let set = self.set(&pragma.name, pragma.value.as_deref(), Setter::Pragma);
-            set.map_err(|error| {
-                let name = &pragma.name;
-                let message = match &pragma.value {
-                    Some(value) => format!("failed to set option '{name}' to '{value}': {error}"),
-                    None => format!("failed to set option '{name}': {error}"),
-                };
-                let refused = Diagnostic::new("D_PRAGMA_OPTSET", pragma.span, message);
-                match error.reason() {
-                    Some(reason) => refused.note(reason),
-                    None => refused,
-                }
-            })?;
-        }
-        Ok(())
-    }
-
     /// The value of `opt`, if it is set.
     pub fn get(&self, opt: Opt) -> Option<u64> {
         Some(self.values[opt.place()]).filter(|value| *value != option::UNSET)
@@ -424,7 +407,7 @@ mod tests {
             "Operation illegal when tracing is active"
         );
         assert_eq!(
-            message("libdir", Some("/tmp"), Setter::Pragma),
+            message("ldpath", Some("/tmp"), Setter::Pragma),
             "Option cannot be used from within a D program"
         );
     }

@@ -85,6 +85,9 @@ impl Error {
     /// What helps to understand it.
     pub fn note(&self) -> Option<String> {
         match self {
+            Self::Pid(provider) if provider == "pid0" => {
+                Some("$target is 0 where neither -c nor -p names a process".to_owned())
+            }
             Self::Grab { error, .. } | Self::Object { error, .. } => Some(plain(error)),
             Self::Func { near, .. } => near.as_ref().map(|name| format!("did you mean `{name}`?")),
             Self::NotInKernel(place) => {

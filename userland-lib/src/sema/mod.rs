@@ -129,9 +129,8 @@ pub(crate) fn check<'w>(
         first_uarg: crate::statement::FIRST + state.statements,
         ..Program::default()
     };
-    let mut settings = settings.clone();
     let is_library = matches!(source.origin, Origin::Library(_));
-    pragma::apply(&ast.pragmas, is_library, &mut program, &mut settings)?;
+    pragma::apply(&ast.pragmas, is_library, &mut program)?;
     if settings.strsize != 0 {
         state.types.set_string_size(u64::from(settings.strsize));
     }
@@ -140,7 +139,7 @@ pub(crate) fn check<'w>(
     let mut sema = Sema {
         state,
         world,
-        settings: &settings,
+        settings,
         program,
         is_library,
         probe: probe::Context::default(),

@@ -1,68 +1,34 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! What pragmas do: options are handed on, dependencies noted, names of attributes and bindings looked up.
+//! What pragmas do: dependencies are noted, names of attributes and bindings looked up. Options were read before.
 //!
 //! Attributes and bindings say how far a name of the program's may be relied on. They change no code; what they name must
 //! be there.
 
 use super::Sema;
-use crate::compile::Settings;
 use crate::diag::{Diagnostic, Result};
-use crate::options::parse_size;
-use crate::program::{OptionPragma, Program};
+use crate::program::Program;
 use crate::symbols::VMLINUX;
 use crate::syntax::ast::Pragma;
 use crate::world::ProbePattern;
 
-/// Sorts the pragmas of a program; options that concern compiling hold for it at once.
-pub fn apply(
-    pragmas: &[Pragma],
-    is_library: bool,
-    program: &mut Program,
-    settings: &mut Settings,
-) -> Result<()> {
+/// Notes what a program says that it depends on.
+pub fn apply(pragmas: &[Pragma], is_library: bool, program: &mut Program) -> Result<()> {
     for pragma in pragmas {
-        match (pragma.name.as_str(), &pragma.words[..]) {
-            ("option", [option]) => set_option(option, pragma, program, settings),
-            ("depends_on", [class, name]) => {
-                if class == "library" && !is_library {
-                    return Err(Diagnostic::new(
-                        "D_PRAGMA_DEPEND",
-                        pragma.span,
-                        "main program may not explicitly depend on a library",
-                    ));
-                }
-                program.depends.push((class.clone(), name.clone()));
-            }
-            _ => (),
+        let ("depends_on", [class, name]) = (pragma.name.as_str(), &pragma.words[..]) else {
+            continue;
+        };
+        if class == "library" && !is_library {
+            return Err(Diagnostic::new(
+                "D_PRAGMA_DEPEND",
+                pragma.span,
+                "main program may not explicitly depend on a library",
+            ));
         }
+        program.depends.push((class.clone(), name.clone()));
     }
     Ok(())
-}
-
-fn set_option(option: &str, pragma: &Pragma, program: &mut Program, settings: &mut Settings) {
-    let (name, value) = match option.split_once('=') {
-        Some((name, value)) => (name, Some(value)),
-        None => (option, None),
-    };
-    let size = || {
-        value
-            .and_then(parse_size)
-            .and_then(|size| u32::try_from(size).ok())
-    };
-    match name {
-        "strsize" => settings.strsize = size().unwrap_or(settings.strsize),
-        "stackframes" => settings.stackframes = size().or(settings.stackframes),
-        "ustackframes" => settings.ustackframes = size().or(settings.ustackframes),
-        "jstackframes" => settings.jstackframes = size().or(settings.jstackframes),
-        _ => (),
-    }
-    program.options.push(OptionPragma {
-        name: name.to_owned(),
-        value: value.map(str::to_owned),
-        span: pragma.span,
-    });
 }
 
 impl Sema<'_, '_> {

@@ -211,6 +211,7 @@ pub fn text(attribute: Attribute) -> String {
 mod tests {
     use super::*;
     use crate::compile::{Compiler, Settings};
+    use crate::options::Options;
     use crate::source::Source;
     use crate::world::Nowhere;
 
@@ -255,8 +256,10 @@ mod tests {
     #[test]
     fn less_than_the_least_is_refused() {
         let compile = |text: &str| {
-            Compiler::new(&Nowhere)
-                .compile(&Source::file("x.d", text), &Settings::default())
+            let (source, settings) = (Source::file("x.d", text), Settings::default());
+            let mut options = Options::default();
+            let read = options.read(&source, &settings.macros());
+            read.and_then(|()| Compiler::new(&Nowhere).compile(&source, &settings.under(&options)))
                 .map(|_| ())
                 .map_err(|error| error.to_string())
         };

@@ -54,19 +54,29 @@ pub struct Lexer<'a> {
     pub pragmas: Vec<Pragma>,
 }
 
-/// The pragmas of `text`, but those that are malformed. What is no token is passed over.
-pub fn pragmas(text: &str, macros: &Macros) -> Vec<Pragma> {
+/// The pragmas of `text`, but those that are malformed. What is no token is passed over. The error is that a pragma names a macro
+/// variable that is not there.
+pub fn pragmas(text: &str, macros: &Macros) -> Result<Vec<Pragma>> {
     let mut lexer = Lexer::new(text, macros);
     // Nothing after the last control line is looked at.
     let end = text.rfind('#').map_or(0, |last| last + 1);
     while lexer.pos < end {
         let before = lexer.pos;
-        let token = lexer.token(false);
-        if lexer.pos == before || matches!(token, Ok((Tok::End, _))) {
-            break;
+        match lexer.token(false) {
+            Ok((Tok::End, _)) => break,
+            Err(error) if error.tag == "D_MACRO_UNDEF" && begins_control(text, error.span) => {
+                return Err(error)
+            }
+            _ if lexer.pos == before => break,
+            _ => (),
         }
     }
-    lexer.pragmas
+    Ok(lexer.pragmas)
+}
+
+/// Whether what stands at `span` is a control line.
+fn begins_control(text: &str, span: Span) -> bool {
+    text.as_bytes().get(span.start as usize) == Some(&b'#')
 }
 
 impl<'a> Lexer<'a> {

@@ -64,10 +64,9 @@ impl Types<'_> {
     /// What the typedef `name` stands for: in `module`, or, without one, among D's own and the kernel's. An empty
     /// module stands for the kernel and all its modules.
     pub fn lookup_typedef(&mut self, module: Option<&str>, name: &str) -> Option<Ty> {
-        if module.is_some() && self.knows_module(module) {
-            if let Some(ty) = Self::from_words([name]) {
-                return Some(ty);
-            }
+        let word = module.and_then(|_| Self::from_words([name]));
+        if word.is_some() && self.knows_module(module) {
+            return word;
         }
         if let Some(declared) = is_own_scope(module)
             .then(|| self.declared_typedef(name))

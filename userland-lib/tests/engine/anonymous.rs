@@ -6,7 +6,7 @@
 use super::device::EngineDevice;
 use dtrace::anon;
 use dtrace::consume::Sink;
-use dtrace::handle::{Buffer, Device, Handle, KernelWorld, Progress};
+use dtrace::handle::{Buffer, Device, Given, Handle, KernelWorld, Progress};
 use dtrace::source::Source;
 use dtrace_engine::Enabling;
 use dtrace_uapi::dof::Images;
@@ -111,8 +111,10 @@ fn written(options: &[(&str, Option<&str>)], programs: &[&str]) -> Vec<u8> {
     for (name, value) in options {
         handle.set_option(name, *value).expect("an option");
     }
-    let settings = handle.settings();
-    let compile = |text: &&str| handle.compile(&Source::argument(*text), &settings);
+    let compile = |text: &&str| {
+        let script = handle.read(&Source::argument(*text), Given::default())?;
+        handle.compile(&script)
+    };
     let programs: Result<Vec<_>, _> = programs.iter().map(compile).collect();
     let programs = programs.expect("programs");
     let programs: Vec<_> = programs.iter().collect();

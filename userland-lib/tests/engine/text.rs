@@ -4,9 +4,8 @@
 //! What programs in D print.
 
 use dtrace::{
-    compile::Settings,
     consume::{Event, Sink},
-    handle::{Handle, KernelWorld, Progress},
+    handle::{Given, Handle, KernelWorld, Progress},
     source::Source,
     symbols::KernelSymbols,
 };
@@ -39,10 +38,8 @@ fn run(options: &[(&str, Option<&str>)], programs: &[&str], firings: Firings<'_>
     let mut events = Vec::new();
     for program in programs {
         let source = Source::argument(*program);
-        let settings = Settings {
-            ..handle.settings()
-        };
-        let program = match handle.compile(&source, &settings) {
+        let read = handle.read(&source, Given::default());
+        let program = match read.and_then(|script| handle.compile(&script)) {
             Ok(program) => program,
             Err(dtrace::handle::Error::Compile(error)) => return error.headline(&source, true),
             Err(error) => return error.to_string(),
