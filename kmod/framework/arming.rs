@@ -3,16 +3,21 @@
 
 //! Arming: telling providers which probes have got their first ECB, and which have lost their last.
 //!
+//! It is done when a consumer describes its probes, not when it begins to trace: nobody knows before whether a probe can be armed, and
+//! whoever asks for it is to be told. What waits for `GO` is linked to no list yet, so that each probe counts the ECBs that there are for it.
+//! Outside of this file and [`enabling`](super::enabling), that is to say whenever the framework's mutex is free, a probe is armed exactly
+//! while it has any.
+//!
 //! Providers get batches, one a provider, since what they do costs by the call. A provider may fail for single probes; those
 //! lose their ECBs again, and whoever wanted them is told: by the note of its call, or, where no call of its own was
 //! the cause, by its status. The memory that arming needs is allocated before anything is linked ([`Unarmed`]), so that
 //! this step cannot fail as a whole.
 
 use super::probe::ProbeRef;
-use super::provider::{by_provider, Failed};
+use super::provider::{by_provider, Failed, Failure};
 use super::state::State;
 use super::text::Text;
-use crate::sys::rculist::Writer;
+use super::tracer::{EcbRef, Tracer};
 use core::fmt::Write;
 use dtrace_engine::mem::sort::sort;
 use kernel::alloc::KVVec;
@@ -25,12 +30,8 @@ pub struct Unarmed {
 }
 
 impl State {
-    /// Those of `probes` that nobody has an ECB at.
+    /// Those of `probes` that are not armed.
     pub(super) fn unarmed(&self, probes: impl Iterator<Item = ProbeRef>) -> Result<Unarmed> {
-        self.collect(probes.filter(|probe| probe.ecbs().is_empty(&self.writer)))
-    }
-
-    fn collect(&self, probes: impl Iterator<Item = ProbeRef>) -> Result<Unarmed> {
         let mut list = KVVec::new();
         for probe in probes.filter(|probe| !probe.is_armed()) {
             list.push(probe, GFP_KERNEL)?;
@@ -47,49 +48,63 @@ impl State {
 
     /// Arms what one consumer has asked for; `note` says what could not be.
     pub(super) fn arm_wanted(&mut self, unarmed: Unarmed, note: &mut Text) {
-        self.arm(unarmed, |writer, failed| {
-            for (probe, _) in failed {
-                probe.ecbs().unlink_all(writer, |_| {});
-            }
-            describe(failed, note);
-        });
+        let failed = self.arm(unarmed);
+        self.give_up(failed.probes(), |_| {});
+        let of_one_provider = |a: &Failure, b: &Failure| a.0.provider() == b.0.provider();
+        for group in failed.as_slice().chunk_by(of_one_provider) {
+            describe(group, note);
+        }
     }
 
-    /// Arms those of `created` that somebody has an ECB at.
+    /// Arms those of `created` that somebody has an ECB for. Consumers go without those for which that fails.
     pub(super) fn arm_new(&mut self, created: &[ProbeRef]) {
-        let wanted = |probe: &ProbeRef| !probe.ecbs().is_empty(&self.writer);
-        match self.collect(created.iter().copied().filter(wanted)) {
-            Ok(unarmed) => self.arm(unarmed, |writer, failed| {
-                failed.iter().for_each(|(probe, _)| miss(writer, probe));
-            }),
+        let wanted = created.iter().copied().filter(|probe| probe.is_wanted());
+        let miss = |tracer: &Tracer| tracer.miss(1);
+        match self.unarmed(wanted) {
+            Ok(unarmed) => {
+                let failed = self.arm(unarmed);
+                self.give_up(failed.probes(), miss);
+            }
             Err(_) => {
-                for probe in created.iter().filter(|probe| !probe.is_armed()) {
-                    miss(&mut self.writer, probe);
-                }
+                let unarmed = created.iter().copied().filter(|probe| !probe.is_armed());
+                self.give_up(unarmed, miss);
             }
         }
     }
 
-    /// Has providers arm probes; `lost` is told which could not be.
-    fn arm(
-        &mut self,
-        mut unarmed: Unarmed,
-        mut lost: impl FnMut(&mut Writer, &[(ProbeRef, Error)]),
-    ) {
-        let Unarmed { probes, failed } = &mut unarmed;
+    /// Has providers arm probes; gives those that could not be.
+    fn arm(&mut self, unarmed: Unarmed) -> Failed {
+        let Unarmed { probes, mut failed } = unarmed;
         for group in probes.chunk_by(|a, b| a.provider() == b.provider()) {
             let Some(provider) = group.first().and_then(|p| self.provider_at(p.provider())) else {
                 continue;
             };
-            failed.clear();
-            provider.enable(group, failed);
+            provider.enable(group, &mut failed);
             for probe in group {
                 probe.set_armed(true);
             }
-            for (probe, _) in failed.as_slice() {
-                probe.set_armed(false);
+        }
+        for probe in failed.probes() {
+            probe.set_armed(false);
+        }
+        failed
+    }
+
+    /// Takes the ECBs away that there are for `probes`, which are not armed or not there; `whose` is told who goes without.
+    fn give_up(&mut self, probes: impl Iterator<Item = ProbeRef>, whose: impl Fn(&Tracer)) {
+        let mut gone = |entry: &EcbRef| {
+            entry.probe.unwant();
+            whose(&entry.tracer);
+        };
+        let mut waiting = false;
+        for probe in probes {
+            probe.ecbs().unlink_all(&mut self.writer, &mut gone);
+            waiting |= probe.is_wanted();
+        }
+        if waiting {
+            for attached in &mut self.attached {
+                attached.give_up(&mut self.writer, &mut gone);
             }
-            lost(&mut self.writer, failed.as_slice());
         }
     }
 
@@ -107,29 +122,22 @@ impl State {
 
     /// Removes probes of a provider.
     pub fn remove(&mut self, index: u32, probes: &[ProbeRef]) {
-        let ours = |probe: &&ProbeRef| probe.provider() == index && probe.is_live();
+        let ours = probes.iter().filter(|probe| probe.provider() == index);
         let mut armed = KVVec::new();
-        for probe in probes.iter().filter(ours) {
+        for probe in ours.clone().filter(|probe| probe.is_live()) {
             probe.kill();
-            probe.ecbs().unlink_all(&mut self.writer, |_| {});
             if probe.is_armed() && armed.push(*probe, GFP_KERNEL).is_err() {
                 // Slow, but sure.
                 self.disarm(&[*probe]);
             }
         }
+        self.give_up(ours.copied(), |_| {});
         self.disarm(&armed);
     }
 }
 
-/// Takes a probe's ECBs away, whose consumers go without it.
-fn miss(writer: &mut Writer, probe: ProbeRef) {
-    probe
-        .ecbs()
-        .unlink_all(writer, |entry| entry.tracer.miss(1));
-}
-
 /// Says which probes could not be armed, as far as there is room.
-fn describe(failed: &[(ProbeRef, Error)], note: &mut Text) {
+fn describe(failed: &[Failure], note: &mut Text) {
     let Some((probe, why)) = failed.first() else {
         return;
     };

@@ -7,15 +7,18 @@
 //! starves first is process context; hard interrupts still come through. So a beat in process context says that the machine
 //! lives, and a timer in hard interrupts kills the consumer when there has been none for the time-out. The beat counts only
 //! while somebody asks for the consumer's status or records now and then: a command that is stopped or stuck would otherwise
-//! trace for ever. None of it costs a firing anything.
+//! trace for ever. None of it costs a firing anything. The next beat takes away what a killed consumer has at the probes, whoever
+//! killed it.
 //!
 //! Whoever has asked for destructive actions is trusted: `chill()` and `stop()` slow things down on purpose.
 
 use super::tracer::Tracer;
+use super::Framework;
 use crate::sys::clock;
 use crate::sys::periodic::{Periodic, Task};
 use crate::sys::regs::Regs;
 use crate::sys::timer::{OneTimer, Tick};
+use dtrace_engine::Activity;
 use dtrace_uapi::limits::{DEADMAN_INTERVAL, DEADMAN_TIMEOUT, DEADMAN_USER};
 use dtrace_uapi::option::{Opt, UNSET};
 use kernel::prelude::*;
@@ -54,6 +57,7 @@ pub struct Deadman {
 
 /// In process context.
 struct Beat {
+    framework: Arc<Framework>,
     tracer: Arc<Tracer>,
     limits: Limits,
 }
@@ -67,6 +71,10 @@ struct Watch {
 impl Task for Beat {
     fn run(&mut self) -> u64 {
         self.tracer.beat(clock::monotonic(), self.limits.user);
+        // Who traces has beats whoever holds the framework's mutex.
+        if self.tracer.engine.activity() == Activity::Killed {
+            self.framework.withdraw(&self.tracer);
+        }
         self.limits.interval()
     }
 }
@@ -80,12 +88,17 @@ impl Tick for Watch {
 
 impl Deadman {
     /// Begins to watch a consumer that begins to trace; none where destructive actions are allowed.
-    pub fn start(tracer: &Arc<Tracer>, limits: Limits) -> Result<Option<Self>> {
+    pub fn start(
+        framework: &Arc<Framework>,
+        tracer: &Arc<Tracer>,
+        limits: Limits,
+    ) -> Result<Option<Self>> {
         if !matches!(tracer.engine.option(Opt::Destructive), 0 | UNSET) {
             return Ok(None);
         }
         tracer.begin(clock::monotonic());
         let beat = Beat {
+            framework: framework.clone(),
             tracer: tracer.clone(),
             limits,
         };

@@ -168,8 +168,6 @@ impl Attachment {
 
 impl Drop for Attachment {
     fn drop(&mut self) {
-        let gone = self.framework.state.lock().detach(&self.tracer);
-        // Waits for a grace period, without the framework's mutex.
-        drop(gone);
+        self.framework.withdraw(&self.tracer);
     }
 }

@@ -6,9 +6,13 @@
 //! A request is taken over whole or not at all. First everything is made that can fail, aside: the engine has prepared the
 //! clauses ([`Pending`]), descriptions are matched, EPIDs are given out ([`Binding`](dtrace_engine::Binding)), room is reserved
 //! for nodes and lists. A refusal up to here drops all that, and the consumer is as it was. What follows are moves
-//! and stores of pointers: the clauses are the consumer's, the ECBs hang at their probes. Last, providers arm the probes
-//! that had no ECB before ([`arming`](super::arming)); a probe that cannot be armed is left out and named, which refuses
-//! nothing. An ECB may hang at a probe that is not armed yet because a consumer that has not started ignores firings.
+//! and stores of pointers: the clauses are the consumer's, and so are the ECBs. Last, providers arm the probes
+//! that nobody had an ECB for ([`arming`](super::arming)); a probe that cannot be armed is left out and named, which refuses
+//! nothing.
+//!
+//! ECBs wait until their consumer begins to trace: [`publish`](State::publish) links them to their probes, which cannot fail. What is
+//! enabled later is linked at once. When the consumer stops, is killed or goes, its ECBs go ([`detach`](State::detach)). So a firing
+//! passes the ECBs of those who trace, and of nobody else.
 //!
 //! The framework knows a consumer from its first request on; opening the device waits for nobody's.
 //!
@@ -24,7 +28,7 @@ use super::state::State;
 use super::table::Table;
 use super::text::{refuse, Refusal, Text};
 use super::tracer::{EcbRef, Tracer};
-use crate::sys::rculist::{Appender, Links, Writer};
+use crate::sys::rculist::{Links, Writer};
 use crate::sys::task;
 use dtrace_engine::mem::sort::sort;
 use dtrace_engine::{ClauseId, Ecb, Enabling, Pending};
@@ -47,7 +51,11 @@ const DESCRIPTIONS_MAX: usize = 64 << 10;
 pub struct Attached {
     tracer: Arc<Tracer>,
     links: Links<EcbRef>,
-    /// Every probe that `links` is linked to, some more than once.
+    /// It has begun: its ECBs do not wait.
+    tracing: bool,
+    /// How often parts of the probes of the ECBs that wait had been missed before.
+    missed_before: u64,
+    /// Every probe that `links` has ECBs for, some more than once.
     probes: KVVec<ProbeRef>,
     retained: KVVec<Retained>,
     /// How many enablings `retained` comes from.
@@ -99,6 +107,8 @@ impl State {
             Attached {
                 tracer: tracer.clone(),
                 links: Links::new(),
+                tracing: false,
+                missed_before: 0,
                 probes: KVVec::new(),
                 retained: KVVec::new(),
                 enablings: 0,
@@ -112,17 +122,30 @@ impl State {
     pub fn detach(&mut self, tracer: &Arc<Tracer>) -> Option<Attached> {
         let at = self.index_of(tracer)?;
         let mut gone = self.attached.remove(at).ok()?;
-        gone.links.unlink_if(&mut self.writer, |_| true);
+        gone.links.unlink_if(&mut self.writer, |entry| {
+            entry.probe.unwant();
+            true
+        });
         sort(&mut gone.probes, by_provider);
         let mut last = 0;
-        let writer = &self.writer;
         gone.probes.retain(|probe| {
             let first = probe.id() != last;
             last = probe.id();
-            first && probe.is_armed() && probe.ecbs().is_empty(writer)
+            first && probe.is_armed() && !probe.is_wanted()
         });
         self.disarm(&gone.probes);
         Some(gone)
+    }
+
+    /// Links what a consumer has enabled, which begins to trace.
+    pub fn publish(&mut self, tracer: &Arc<Tracer>) {
+        if let Some(attached) = self
+            .index_of(tracer)
+            .and_then(|at| self.attached.get_mut(at))
+        {
+            attached.tracing = true;
+            attached.publish(&mut self.writer);
+        }
     }
 
     /// Enables what `wanted` describes for a consumer, and lets it have the clauses; returns how many ECBs that made. `note`
@@ -145,6 +168,9 @@ impl State {
         repl: &ReplDesc,
         note: &mut Text,
     ) -> Result<u32, Refusal> {
+        if tracer.engine.is_over() {
+            return Err(Refusal::new(EINVAL, "the tracing has ended"));
+        }
         let at = self.attach(tracer)?;
         let attached = self.attached.get(at).ok_or(refuse(ENODEV))?;
         let wanted = attached.replicas(repl)?;
@@ -370,6 +396,32 @@ impl Attached {
         self.enablings = self.enablings.saturating_add(wanted.enablings);
     }
 
+    /// Takes the ECBs away that wait for a probe which is not armed or not there; `gone` is told them.
+    pub(super) fn give_up(&mut self, writer: &mut Writer, mut gone: impl FnMut(&EcbRef)) {
+        if self.tracing {
+            return;
+        }
+        let missed_before = &mut self.missed_before;
+        self.links.unlink_if(writer, |entry| {
+            let off = !(entry.probe.is_live() && entry.probe.is_armed());
+            if off {
+                *missed_before = missed_before.saturating_sub(entry.probe.missed());
+                gone(entry);
+            }
+            off
+        });
+    }
+
+    /// Links the ECBs that wait, and tells of what their probes have missed meanwhile.
+    fn publish(&mut self, writer: &mut Writer) {
+        let mut missed = 0u64;
+        self.links.publish(writer, |entry| {
+            missed = missed.saturating_add(entry.probe.missed());
+        });
+        let before = core::mem::take(&mut self.missed_before);
+        self.tracer.miss(missed.saturating_sub(before));
+    }
+
     /// Gives each of `found` its ECB, or none of them any. `commit` is called when that cannot fail any more, and before any
     /// ECB can be seen.
     fn link(
@@ -392,13 +444,18 @@ impl Attached {
         self.links.reserve(found.len())?;
         commit();
         binding.keep();
-        let mut by = Appender::new(writer);
-        for (probe, ecb) in &ecbs {
+        for (probe, ecb) in ecbs.iter().copied() {
             let tracer = tracer.clone();
             // There is room for both: it was reserved.
             let _ = self.probes.push_within_capacity(probe);
-            let entry = EcbRef { tracer, ecb: *ecb };
-            let _ = self.links.push(&mut by, probe.ecbs(), entry);
+            let entry = EcbRef { tracer, probe, ecb };
+            if self.links.add(probe.ecbs(), entry).is_ok() {
+                probe.want();
+                self.missed_before = self.missed_before.saturating_add(probe.missed());
+            }
+        }
+        if self.tracing {
+            self.publish(writer);
         }
         Ok(())
     }

@@ -131,6 +131,7 @@ pub fn lose(probe: ProbeRef, n: u64) {
 /// As [`lose`].
 #[cold]
 pub fn miss(probe: ProbeRef) {
+    probe.miss();
     tell_anywhere(probe, |tracer| tracer.miss(1));
 }
 

@@ -9,7 +9,7 @@ use crate::provider::Description;
 use crate::sys::arena::{Arena, Strings};
 use crate::sys::ipmap::{IpMap, Keyed};
 use crate::sys::percpu::CpuGuard;
-use crate::sys::rculist::{Appender, Head, Links, Writer};
+use crate::sys::rculist::{Head, Links, Writer};
 use crate::table::{NewProbe, Table};
 use core::sync::atomic::{AtomicUsize, Ordering};
 use kernel::alloc::{fail_after, KVVec, GFP_KERNEL};
@@ -182,14 +182,22 @@ fn lists_of_several_owners() {
     let (mut one, mut two) = (Links::new(), Links::new());
     one.reserve(2).unwrap();
     two.reserve(2).unwrap();
-    let mut by = Appender::new(&mut w);
-    one.push(&mut by, &A, 1).unwrap();
-    two.push(&mut by, &A, 2).unwrap();
-    one.push(&mut by, &B, 3).unwrap();
-    assert!(one.push(&mut by, &A, 9).is_err(), "no room was reserved");
-    one.reserve(1).unwrap();
-    one.push(&mut by, &A, 4).unwrap();
+    two.add(&A, 2).unwrap();
+    one.add(&A, 1).unwrap();
+    one.add(&B, 3).unwrap();
+    assert!(one.add(&A, 9).is_err(), "no room was reserved");
+    assert!(values(&A).is_empty() && values(&B).is_empty());
+    let mut told = Vec::new();
+    one.publish(&mut w, |e| told.push(*e));
+    two.publish(&mut w, |e| told.push(*e));
+    assert!(one.add(&A, 9).is_err(), "no room beside what is linked");
+    one.reserve(2).unwrap();
+    one.add(&A, 4).unwrap();
+    one.add(&A, 5).unwrap();
+    one.unlink_if(&mut w, |e| *e == 5);
+    one.publish(&mut w, |e| told.push(*e));
     assert_eq!(values(&A), [1, 2, 4]);
+    assert_eq!(told, [1, 3, 2, 4]);
 
     one.unlink_if(&mut w, |e| *e == 1);
     assert_eq!(values(&A), [2, 4]);
@@ -198,9 +206,9 @@ fn lists_of_several_owners() {
     drop(two);
     let mut gone = Vec::new();
     A.unlink_all(&mut w, |e| gone.push(*e));
-    assert!(A.is_empty(&w) && gone == [4]);
+    assert!(values(&A).is_empty() && gone == [4]);
     one.unlink_if(&mut w, |_| true);
-    assert!(B.is_empty(&w) && values(&B).is_empty());
+    assert!(values(&B).is_empty());
 }
 
 /// Nodes go from wherever they are: first, last, one behind the other; and each from its own list.
@@ -211,12 +219,11 @@ fn what_goes_leaves_the_rest_in_order() {
     // SAFETY: this test's lists are its own.
     let mut w = unsafe { Writer::new() };
     let (mut one, mut two) = (Links::new(), Links::new());
-    one.reserve(60).unwrap();
-    two.reserve(60).unwrap();
-    let mut by = Appender::new(&mut w);
     for n in 0..120u32 {
         let owner = if n / 6 % 2 == 0 { &mut one } else { &mut two };
-        owner.push(&mut by, &LISTS[n as usize % 3], n).unwrap();
+        owner.reserve(1).unwrap();
+        owner.add(&LISTS[n as usize % 3], n).unwrap();
+        owner.publish(&mut w, |_| {});
     }
     let goes = |n: u32| n / 6 % 2 == 0 && n % 9 < 5;
     one.unlink_if(&mut w, |n| n % 9 < 5);
@@ -227,7 +234,7 @@ fn what_goes_leaves_the_rest_in_order() {
     one.unlink_if(&mut w, |_| true);
     assert_eq!((one.linked(), two.linked()), (0, 60));
     two.unlink_if(&mut w, |_| true);
-    assert!(LISTS.iter().all(|list| list.is_empty(&w)));
+    assert!((0..3).all(|n| values(n).is_empty()));
 }
 
 /// A function of a module, which is loaded now here and now there.

@@ -202,7 +202,7 @@ mod tests {
         let framework = framework()?;
         let tracer = tracing(&framework)?;
         let before = tracer.engine.activity();
-        let deadman = Deadman::start(&tracer, Limits::new(400, 100))?;
+        let deadman = Deadman::start(&framework, &tracer, Limits::new(400, 100))?;
         let watched = deadman.is_some();
         let killed = wait_until(|| tracer.engine.activity() == Activity::Killed);
         drop(deadman);
@@ -216,7 +216,7 @@ mod tests {
     fn the_deadman_spares_whom_somebody_has_asked() -> Result {
         let framework = framework()?;
         let tracer = tracing(&framework)?;
-        let deadman = Deadman::start(&tracer, Limits::new(2000, 0))?;
+        let deadman = Deadman::start(&framework, &tracer, Limits::new(2000, 0))?;
         sleep_ms(5000);
         let spared = tracer.engine.activity() == Activity::Active;
         drop(deadman);

@@ -48,6 +48,7 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 use newcomers::Newcomers;
 use state::State;
 use table::Table;
+use tracer::Tracer;
 
 /// The framework: one in the module.
 #[pin_data]
@@ -85,6 +86,13 @@ impl Framework {
             }),
             GFP_KERNEL,
         )
+    }
+
+    /// Ends all that a consumer has enabled, and waits until nobody fires for it any more.
+    fn withdraw(&self, tracer: &Arc<Tracer>) {
+        let gone = self.state.lock().detach(tracer);
+        // Waits for a grace period, without the framework's mutex.
+        drop(gone);
     }
 
     /// A text that stays as long as the framework: for the name of a provider that is not known beforehand.

@@ -6,7 +6,7 @@
 use super::names::Name;
 use super::tracer::EcbRef;
 use crate::sys::rculist::Head;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use dtrace_engine::ProbeName;
 use dtrace_uapi::ioctl::ProbeDesc;
 use dtrace_uapi::types::ProbeId;
@@ -34,7 +34,7 @@ impl Part {
 
 /// A probe.
 ///
-/// The atomics but `cookie` are written with the framework's mutex held; probe context reads names, cookie and list.
+/// The atomics but `cookie` and `missed` are written with the framework's mutex held; probe context reads names, cookie and list.
 pub struct Probe {
     id: ProbeId,
     /// Index of the provider.
@@ -45,6 +45,10 @@ pub struct Probe {
     cookie: AtomicU64,
     live: AtomicBool,
     armed: AtomicBool,
+    /// How many ECBs there are for it, on its list or waiting for that.
+    wanted: AtomicU32,
+    /// How often a part of it could not be enabled.
+    missed: AtomicU16,
     ecbs: Head<EcbRef>,
 }
 
@@ -58,6 +62,8 @@ impl Probe {
             cookie: AtomicU64::new(cookie),
             live: AtomicBool::new(true),
             armed: AtomicBool::new(false),
+            wanted: AtomicU32::new(0),
+            missed: AtomicU16::new(0),
             ecbs: Head::new(),
         }
     }
@@ -109,7 +115,7 @@ impl Probe {
         }
     }
 
-    /// Who has enabled it.
+    /// The ECBs of those who trace it.
     #[inline]
     pub(super) fn ecbs(&self) -> &Head<EcbRef> {
         &self.ecbs
@@ -152,5 +158,30 @@ impl Probe {
 
     pub(super) fn set_armed(&self, armed: bool) {
         self.armed.store(armed, Ordering::Relaxed);
+    }
+
+    /// Whether there are ECBs for it, on its list or waiting for that.
+    pub(super) fn is_wanted(&self) -> bool {
+        self.wanted.load(Ordering::Relaxed) > 0
+    }
+
+    /// Counts an ECB that is made for it.
+    pub(super) fn want(&self) {
+        self.wanted.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts that one of them has gone.
+    pub(super) fn unwant(&self) {
+        self.wanted.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// How often a part of it could not be enabled, for whom its list does not tell yet.
+    pub(super) fn missed(&self) -> u64 {
+        self.missed.load(Ordering::Relaxed).into()
+    }
+
+    /// Counts that a part of it could not be enabled.
+    pub(super) fn miss(&self) {
+        self.missed.fetch_add(1, Ordering::Relaxed);
     }
 }

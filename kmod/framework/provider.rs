@@ -150,10 +150,13 @@ impl<'a> Batch<'a> {
     }
 }
 
+/// A probe that could not be armed, and why.
+pub(super) type Failure = (ProbeRef, Error);
+
 /// The probes that an [`enable`](Provider::enable) could not arm, and why.
 pub struct Failed {
-    // Has room for every probe of the batch from the beginning, so that noting a failure cannot fail.
-    list: KVVec<(ProbeRef, Error)>,
+    // Has room for every probe of all batches from the beginning, so that noting a failure cannot fail.
+    list: KVVec<Failure>,
 }
 
 impl Failed {
@@ -169,13 +172,12 @@ impl Failed {
         let _ = self.list.push_within_capacity((probe, why));
     }
 
-    /// Forgets the failures of an earlier batch.
-    pub(super) fn clear(&mut self) {
-        self.list.clear();
+    pub(super) fn as_slice(&self) -> &[Failure] {
+        self.list.as_slice()
     }
 
-    pub(super) fn as_slice(&self) -> &[(ProbeRef, Error)] {
-        self.list.as_slice()
+    pub(super) fn probes(&self) -> impl Iterator<Item = ProbeRef> + '_ {
+        self.list.iter().map(|(probe, _)| *probe)
     }
 }
 

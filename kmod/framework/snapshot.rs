@@ -7,6 +7,8 @@
 //! CPU, whose number `GO` gives. `END` is fired when no other probe records any more: `STOP` drains first, and waits until
 //! every CPU has left the firing that it was in.
 //!
+//! The consumer's ECBs are at their probes from before `BEGIN` until after `END`.
+//!
 //! A buffer is switched on its own CPU, in the place of probe context, so that no firing is in the middle of it.
 
 use super::calls::Answer;
@@ -92,6 +94,7 @@ impl Open {
         let cpu = self.consumer.end(&mut control.last)?;
         engine.stop();
         rculist::synchronize();
+        self.consumer.framework.withdraw(&self.consumer.tracer);
         if engine.activity() == Activity::Killed {
             return Err(Refusal::new(EINVAL, "END took too long"));
         }
@@ -165,18 +168,24 @@ impl Attachment {
         let begun = self.begin();
         if begun.is_err() {
             self.tracer.engine.kill();
+            self.framework.withdraw(&self.tracer);
         }
-        Ok(begun?)
+        begun
     }
 
-    fn begin(&self) -> Result<(u32, Tracing)> {
+    fn begin(&self) -> Result<(u32, Tracing), Refusal> {
         let lost_before = Losses::total();
         let helpers = Helpers {
             _waiting: Newcomers::start(&self.framework.newcomers, &self.tracer)?,
             _cleaner: Cleaning::start(self)?,
-            _deadman: Deadman::start(&self.tracer, self.framework.deadman)?,
+            _deadman: Deadman::start(&self.framework, &self.tracer, self.framework.deadman)?,
         };
-        let cpu = self.fire_end(self.framework.ends.begin)?;
+        self.framework.state.lock().publish(&self.tracer);
+        let begun = self.fire_end(self.framework.ends.begin);
+        let cpu = begun.map_err(|errno| match errno {
+            ENXIO => Refusal::new(ENXIO, "BEGIN cannot fire: its CPU is offline"),
+            errno => refuse(errno),
+        })?;
         self.tracer.engine.activate();
         let tracing = Tracing {
             helpers: Some(helpers),

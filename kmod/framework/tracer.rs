@@ -125,6 +125,8 @@ impl Tracer {
 pub struct EcbRef {
     /// Whose it is.
     pub tracer: Arc<Tracer>,
+    /// Where it is.
+    pub probe: ProbeRef,
     /// What the engine calls it.
     pub ecb: Ecb,
 }

@@ -4,7 +4,7 @@
 //! Lists that probe context reads while others change them.
 //!
 //! A [`Head`] is a list's beginning, at a probe. Its nodes belong to somebody else: each consumer keeps all of its own in
-//! one [`Links`], a few large blocks, however many lists they are on. A change is one store of one pointer, made by whoever
+//! one [`Links`], a few large blocks, however many lists they are on; they wait there until it [publishes](Links::publish) them. A change is one store of one pointer, made by whoever
 //! holds the [`Writer`]; a reader sees the list before or after it. An unlinked node still leads on, so a reader
 //! that stands on it finds its way; it is freed after every reader of that time has gone.
 //!
@@ -14,7 +14,7 @@
 use super::percpu::NoGracePeriod;
 use crate::bindings;
 use core::ptr;
-use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 use kernel::alloc::flags::GFP_KERNEL_ACCOUNT;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
@@ -35,19 +35,29 @@ impl Writer {
 
 /// Appends to lists. As long as it is there nobody unlinks, so that what it has appended to the same list before needs no looking
 /// for: a list of any length takes no longer.
-pub struct Appender<'w, T: 'static> {
+struct Appender<'w, T: 'static> {
     _writer: &'w mut Writer,
     /// The list that was last appended to, and the node.
     last: Option<(&'static Head<T>, *mut Node<T>)>,
 }
 
-impl<'w, T: 'static> Appender<'w, T> {
-    /// One that has appended nothing.
-    pub fn new(writer: &'w mut Writer) -> Self {
-        Self {
-            _writer: writer,
-            last: None,
-        }
+impl<T: Sync + Send + 'static> Appender<'_, T> {
+    /// Links a node.
+    ///
+    /// # Safety
+    ///
+    /// `at` is alive, stays where it is until it has been unlinked, and is on no list.
+    unsafe fn append(&mut self, at: *mut Node<T>) {
+        // SAFETY: By the caller's promise.
+        let node = unsafe { &*at };
+        let end = match self.last {
+            // SAFETY: What was appended is linked still, and so alive.
+            Some((list, last)) if ptr::eq(list, node.head) => unsafe { &(*last).next },
+            _ => node.head.end(),
+        };
+        node.enter(Stage::Linked);
+        end.store(at, Ordering::Release);
+        self.last = Some((node.head, at));
     }
 }
 
@@ -63,10 +73,32 @@ pub struct Head<T: 'static> {
 struct Node<T: 'static> {
     next: AtomicPtr<Node<T>>,
     head: &'static Head<T>,
-    linked: AtomicBool,
-    /// Its owner takes it off the list.
-    going: AtomicBool,
+    stage: AtomicU8,
     value: T,
+}
+
+/// Where a node is in its life; readers do not ask.
+#[derive(Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+enum Stage {
+    /// It is to be linked when its owner publishes.
+    Waiting,
+    /// It is on its list.
+    Linked,
+    /// It is on its list, and its owner is about to take it off.
+    Going,
+    /// It is on no list any more, or never will be.
+    Off,
+}
+
+impl<T> Node<T> {
+    fn is(&self, stage: Stage) -> bool {
+        self.stage.load(Ordering::Relaxed) == stage as u8
+    }
+
+    fn enter(&self, stage: Stage) {
+        self.stage.store(stage as u8, Ordering::Relaxed);
+    }
 }
 
 // SAFETY: A head gives away only `&T`.
@@ -94,17 +126,12 @@ impl<T: Sync + Send> Head<T> {
         })
     }
 
-    /// Whether there are no values.
-    pub fn is_empty(&self, _writer: &Writer) -> bool {
-        self.first.load(Ordering::Relaxed).is_null()
-    }
-
     /// Empties the list, and tells the values that were on it. The nodes stay with their owners.
     pub fn unlink_all(&self, _writer: &mut Writer, mut gone: impl FnMut(&T)) {
         let mut at = self.first.swap(ptr::null_mut(), Ordering::Release);
         // SAFETY: By the invariant of `Node`: nodes are freed by the holder of the writer only.
         while let Some(node) = unsafe { at.as_ref() } {
-            node.linked.store(false, Ordering::Relaxed);
+            node.enter(Stage::Off);
             gone(&node.value);
             at = node.next.load(Ordering::Relaxed);
         }
@@ -125,8 +152,8 @@ impl<T: Sync + Send> Head<T> {
         let mut slot = &self.first;
         // SAFETY: As in `end`.
         while let Some(node) = unsafe { slot.load(Ordering::Relaxed).as_ref() } {
-            if node.going.load(Ordering::Relaxed) {
-                node.linked.store(false, Ordering::Relaxed);
+            if node.is(Stage::Going) {
+                node.enter(Stage::Off);
                 slot.store(node.next.load(Ordering::Relaxed), Ordering::Release);
             } else {
                 slot = &node.next;
@@ -139,6 +166,8 @@ impl<T: Sync + Send> Head<T> {
 /// linked then is leaked rather than freed under a reader.
 pub struct Links<T: Sync + Send + 'static> {
     blocks: KVVec<KVVec<Node<T>>>,
+    /// How many of the blocks have been published.
+    published: usize,
 }
 
 impl<T: Sync + Send + 'static> Links<T> {
@@ -146,10 +175,11 @@ impl<T: Sync + Send + 'static> Links<T> {
     pub const fn new() -> Self {
         Self {
             blocks: KVVec::new(),
+            published: 0,
         }
     }
 
-    /// Makes room for `n` more nodes, so that as many [`push`](Self::push) succeed.
+    /// Makes room for `n` more nodes, so that as many [`add`](Self::add) succeed.
     pub fn reserve(&mut self, n: usize) -> Result {
         if n == 0 {
             return Ok(());
@@ -159,51 +189,61 @@ impl<T: Sync + Send + 'static> Links<T> {
         Ok(())
     }
 
-    /// Appends `value` to a list.
-    pub fn push(&mut self, by: &mut Appender<'_, T>, head: &'static Head<T>, value: T) -> Result {
-        let block = self.blocks.last_mut().ok_or(ENOSPC)?;
-        block
-            .push_within_capacity(Node {
-                next: AtomicPtr::new(ptr::null_mut()),
-                head,
-                linked: AtomicBool::new(true),
-                going: AtomicBool::new(false),
-                value,
-            })
-            .map_err(|_| ENOSPC)?;
-        let at = block.len() - 1;
-        // The node never moves: the block does not grow beyond its capacity. Pointers to it come from the block's own pointer,
-        // not from a reference to one node.
-        let node = block.as_mut_ptr().wrapping_add(at);
-        let end = match by.last {
-            // SAFETY: What was appended is linked still, and so alive.
-            Some((list, last)) if ptr::eq(list, head) => unsafe { &(*last).next },
-            _ => head.end(),
+    /// Makes a node of `value`, which waits to be linked to the list `head`.
+    pub fn add(&mut self, head: &'static Head<T>, value: T) -> Result {
+        let unseen = self.blocks.get_mut(self.published..).unwrap_or_default();
+        let node = Node {
+            next: AtomicPtr::new(ptr::null_mut()),
+            head,
+            stage: AtomicU8::new(Stage::Waiting as u8),
+            value,
         };
-        end.store(node, Ordering::Release);
-        by.last = Some((head, node));
-        Ok(())
+        let block = unseen.last_mut().ok_or(ENOSPC)?;
+        block.push_within_capacity(node).map_err(|_| ENOSPC)
+    }
+
+    /// Links the nodes that wait, each at the end of its list, in the order in which they were added; `each` is told them.
+    pub fn publish(&mut self, writer: &mut Writer, mut each: impl FnMut(&T)) {
+        let mut by = Appender {
+            _writer: writer,
+            last: None,
+        };
+        for block in self.blocks.iter_mut().skip(self.published) {
+            // Pointers to nodes come from the block's own pointer, not from a reference to one node.
+            let nodes = block.as_mut_ptr();
+            for n in 0..block.len() {
+                let at = nodes.wrapping_add(n);
+                // SAFETY: The block has that many nodes. They never move, since it is not added to any more, and are dropped when
+                // they have been unlinked.
+                unsafe {
+                    if (*at).is(Stage::Waiting) {
+                        by.append(at);
+                        each(&(*at).value);
+                    }
+                }
+            }
+        }
+        self.published = self.blocks.len();
     }
 
     /// How many nodes are linked.
     pub fn linked(&self) -> usize {
-        let linked = |block: &KVVec<Node<T>>| {
-            block
-                .iter()
-                .filter(|n| n.linked.load(Ordering::Relaxed))
-                .count()
-        };
-        self.blocks.iter().map(linked).sum()
+        let nodes = self.blocks.iter().flatten();
+        nodes.filter(|node| node.is(Stage::Linked)).count()
     }
 
-    /// Takes the nodes for which `which` holds off their lists, each of which is walked once, however many nodes it has.
+    /// Takes the nodes for which `which` holds off their lists, each of which is walked once, however many nodes it has. Those that wait
+    /// never come to be linked.
     pub fn unlink_if(&mut self, _writer: &mut Writer, mut which: impl FnMut(&T) -> bool) {
-        let linked = |node: &&Node<T>| node.linked.load(Ordering::Relaxed);
-        for node in self.blocks.iter().flatten().filter(linked) {
-            node.going.store(which(&node.value), Ordering::Relaxed);
+        for node in self.blocks.iter().flatten() {
+            if node.is(Stage::Waiting) && which(&node.value) {
+                node.enter(Stage::Off);
+            } else if node.is(Stage::Linked) && which(&node.value) {
+                node.enter(Stage::Going);
+            }
         }
-        for node in self.blocks.iter().flatten().filter(linked) {
-            if node.going.load(Ordering::Relaxed) {
+        for node in self.blocks.iter().flatten() {
+            if node.is(Stage::Going) {
                 node.head.let_go();
             }
         }
@@ -215,7 +255,7 @@ impl<T: Sync + Send + 'static> Drop for Links<T> {
         if self.linked() > 0 {
             pr_err!("enabled probes dropped while linked\n");
             core::mem::forget(core::mem::take(&mut self.blocks));
-        } else if !self.blocks.is_empty() {
+        } else if self.published > 0 {
             synchronize();
         }
     }

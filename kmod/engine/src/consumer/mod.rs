@@ -293,7 +293,7 @@ impl Consumer {
     }
 
     /// Whether nothing will be recorded any more.
-    fn is_over(&self) -> bool {
+    pub fn is_over(&self) -> bool {
         matches!(self.activity(), Activity::Stopped | Activity::Killed)
     }
 

@@ -17,6 +17,7 @@ macro_rules! ensure {
 
 mod functions;
 mod programs;
+mod withdrawn;
 
 use dtrace::dof;
 use dtrace::handle::{Buffer, DevDtrace, Device, PATH};
@@ -46,10 +47,12 @@ const CHECKS: &[(&str, Check)] = &[
     ("greedy", greedy),
     ("functions", functions::functions),
     ("churn", functions::churn),
+    ("stopped", withdrawn::stopped),
+    ("forgotten", withdrawn::forgotten),
 ];
 
-/// Run only when they are asked for: they take minutes.
-const LONG: &[&str] = &["functions", "churn"];
+/// Run only when they are asked for: they take minutes, or need a machine that is prepared.
+const ASKED: &[&str] = &["functions", "churn", "forgotten"];
 
 fn main() -> ExitCode {
     let asked: Vec<String> = std::env::args().skip(1).collect();
@@ -63,7 +66,7 @@ fn main() -> ExitCode {
     let mut failed = false;
     for (name, check) in CHECKS {
         let wanted = asked.iter().any(|a| a == name);
-        if !wanted && (!asked.is_empty() || LONG.contains(name)) {
+        if !wanted && (!asked.is_empty() || ASKED.contains(name)) {
             continue;
         }
         match check() {

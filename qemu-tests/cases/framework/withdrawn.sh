@@ -1,0 +1,9 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 120
+# A consumer that has been ended is in nobody's way, though its file is open: see qemu-tests/src/bin/device-check/withdrawn.rs.
+module=$(cat /run/vm/module)
+rmmod dtrace && insmod "$module" deadman_timeout=1000 deadman_user=1000
+device-check stopped forgotten
+rmmod dtrace && insmod "$module"
