@@ -13,7 +13,7 @@ dtrace -x cpu=1 -qn 'tick-100ms { printf("tick on %d\n", cpu); exit(0); }'
 echo refused
 dtrace -x cpu=4095 -qn 'BEGIN { exit(0); }' 2>&1 | grep -o 'no such CPU'
 echo 0 >$online
-dtrace -x cpu=1 -qn 'BEGIN { exit(0); }' 2>&1 | grep -o 'No such device or address'
+dtrace -x cpu=1 -qn 'BEGIN { exit(0); }' 2>&1 | grep -o 'BEGIN cannot fire.*'
 echo 1 >$online
 echo "off and on"
 cat >/tmp/off-and-on <<SCRIPT

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Tests of who is at the probes when: from `GO` on, until the tracing ends.
+
+use super::*;
+
+#[test]
+fn firings_pass_who_traces_and_nobody_else() {
+    let mut w = World::new();
+    let (first, second, idle) = (w.consumer(), w.consumer(), w.consumer());
+    for tracer in [&first, &second, &idle] {
+        w.enable(tracer, &image(&["one", "two", "one"]))
+            .ok()
+            .unwrap();
+    }
+    let (one, two) = (w.probes[0], w.probes[1]);
+    assert_eq!((walked(one), walked(two)), (0, 0), "before GO");
+    assert_eq!(w.armed().len(), 2);
+    w.begin(&second);
+    w.begin(&first);
+    assert_eq!((walked(one), walked(two)), (4, 2));
+    // In the order in which they began; what is enabled after that is there at once.
+    let entries = one.ecbs().iter(&CpuGuard);
+    let whose: Vec<_> = entries.map(|e| Arc::ptr_eq(&e.tracer, &first)).collect();
+    assert_eq!(whose, [false, false, true, true]);
+    assert_eq!(w.replicate(&first, "two", "three").ok().unwrap(), 1);
+    assert_eq!(walked(w.probes[2]), 1);
+    first.engine.stop();
+    drop(w.state.detach(&first));
+    assert_eq!((walked(one), walked(two), walked(w.probes[2])), (2, 1, 0));
+    let refusal = w.replicate(&first, "two", "three").unwrap_err();
+    assert_eq!(told(refusal), (EINVAL, "the tracing has ended".into()));
+    second.engine.kill();
+    drop(w.state.detach(&second));
+    assert_eq!((walked(one), walked(two)), (0, 0));
+    // There is still who waits.
+    assert_eq!(w.armed().len(), 2);
+    w.begin(&idle);
+    assert_eq!((walked(one), walked(two)), (2, 1));
+    drop(w.state.detach(&idle));
+    assert!(w.armed().is_empty() && walked(one) == 0);
+}
+
+/// Probes that go, come back, or cannot be armed, all before `GO`.
+#[test]
+fn what_waits_goes_with_its_probe() {
+    let mut w = World::new();
+    let tracer = w.consumer();
+    w.enable(&tracer, &image(&["*", "late", "two"]))
+        .ok()
+        .unwrap();
+    let two = w.probes[1];
+    w.state.remove(w.index, &[two]);
+    assert!(!w.armed().contains(&two.id()));
+    assert_eq!(w.create(&["two"])[0].id(), two.id());
+    let late = w.create(&["late"])[0];
+    let again = w.create(&["bad"])[0];
+    assert_eq!(tracer.missed(), 1);
+    assert!(w.armed().contains(&two.id()) && w.armed().contains(&late.id()));
+    w.begin(&tracer);
+    // A word on each of the two that are bad is all that there is of them.
+    let found = [w.probes[0], two, late, w.probes[3], again].map(walked);
+    assert_eq!(found, [1, 2, 2, 0, 0]);
+    assert_eq!(tracer.missed(), 1);
+    drop(w.state.detach(&tracer));
+    assert!(w.armed().is_empty());
+}
+
+/// A part of a probe that could not be enabled is told to those who wait for `GO`, but not what was before their time.
+#[test]
+fn what_is_missed_before_go_is_counted() {
+    let mut w = World::new();
+    let (early, late) = (w.consumer(), w.consumer());
+    let [one, two, ..] = w.probes[..] else {
+        unreachable!()
+    };
+    one.miss();
+    w.enable(&early, &image(&["one", "one", "two"]))
+        .ok()
+        .unwrap();
+    one.miss();
+    two.miss();
+    w.enable(&late, &image(&["one"])).ok().unwrap();
+    w.begin(&early);
+    w.begin(&late);
+    assert_eq!((early.missed(), late.missed()), (3, 0));
+    w.replicate(&early, "two", "one").ok().unwrap();
+    assert_eq!(early.missed(), 3);
+}
