@@ -22,3 +22,7 @@ until [ -e /tmp/fbt-ready ]; do sleep 0.1; done
 count fbt:vmlinux:vfs_read:entry
 rm /tmp/fbt-ready
 wait
+# The typed arguments of a return: none of the address' bits is lost.
+dtrace -qn 'fbt:vmlinux:read_zero:return, fbt:vmlinux:read_iter_zero:return /pid == $target/ {
+	printf("%d %d\n", sizeof (args[0]), args[0] == arg0 && args[0] == caller && args[1] == arg1); exit(0); }' \
+	-c 'dd if=/dev/zero of=/dev/null bs=1 count=1 status=none'

@@ -194,8 +194,8 @@ fn prototype(btf: &KernelBtf, probe: &ProbeDesc) -> Option<Vec<String>> {
         ("sdt", name) => params(btf.tracepoint(name).ok()??),
         ("fbt", "entry") => params(btf.function(&func).ok()??.proto),
         ("fbt", "return") => match btf.function(&func).ok()??.proto.ret {
-            TypeId::VOID => Some(vec!["int".to_owned()]),
-            ret => Some(vec!["int".to_owned(), btf.text(ret).ok()?]),
+            TypeId::VOID => Some(vec!["uintptr_t".to_owned()]),
+            ret => Some(vec!["uintptr_t".to_owned(), btf.text(ret).ok()?]),
         },
         _ => None,
     }
@@ -225,9 +225,9 @@ mod tests {
         let fbt = |func, name| arguments("fbt", "vmlinux", func, name);
         let task = "struct task_struct *";
         assert_eq!(fbt("wake_up_process", "entry").unwrap(), task);
-        assert_eq!(fbt("wake_up_process", "return").unwrap(), "int, int");
+        assert_eq!(fbt("wake_up_process", "return").unwrap(), "uintptr_t, int");
         assert_eq!(fbt("schedule", "entry").unwrap(), "");
-        assert_eq!(fbt("schedule", "return").unwrap(), "int");
+        assert_eq!(fbt("schedule", "return").unwrap(), "uintptr_t");
         assert_eq!(fbt("nothing", "entry"), None);
         assert_eq!(arguments("fbt", "absent", "schedule", "entry"), None);
         let switch = arguments("sdt", "sched", "", "sched_switch").unwrap();

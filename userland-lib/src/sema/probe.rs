@@ -271,7 +271,8 @@ impl Sema<'_, '_> {
                 let (_, params) = types.function(&probe.module, &probe.func)?;
                 *params.get(index as usize)?
             }
-            ("fbt", "return", 0) => Ty::INT,
+            // The address that the function returns to.
+            ("fbt", "return", 0) => Ty::UINTPTR_T,
             ("fbt", "return", 1) => types.function(&probe.module, &probe.func)?.0,
             // A tracepoint's module names its subsystem, not what defines it.
             ("sdt", name, _) => *types.tracepoint("", name)?.get(index as usize)?,

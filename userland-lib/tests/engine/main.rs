@@ -8,6 +8,7 @@
 //! the text of its output.
 
 mod anonymous;
+mod arguments;
 mod arithmetic;
 mod bitfields;
 mod build;

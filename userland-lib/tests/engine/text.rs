@@ -17,10 +17,10 @@ use super::device::EngineDevice;
 const KALLSYMS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/engine/kallsyms");
 
 /// Probes that fire: CPU, name, arguments.
-type Firings<'a> = &'a [(u32, &'a str, &'a [u64])];
+pub type Firings<'a> = &'a [(u32, &'a str, &'a [u64])];
 
 /// Runs `programs` under `options` while `firings` happen, and shows output, events and exit status.
-fn run(options: &[(&str, Option<&str>)], programs: &[&str], firings: Firings<'_>) -> String {
+pub fn run(options: &[(&str, Option<&str>)], programs: &[&str], firings: Firings<'_>) -> String {
     let device = EngineDevice::new();
     {
         let mut kernel = device.platform.kernel.borrow_mut();
