@@ -4,15 +4,16 @@
 //! The files that a running process has mapped code of.
 //!
 //! They are opened as the process has them, not as their paths say: a library may have been replaced since, and the process
-//! may see other files under the same paths. Who may not do that gets what the paths mean to the process.
+//! may see other files under the same paths. Who may not do that gets what the paths mean to the process, where that is what is
+//! mapped; any other object has no code.
 
 use super::{Code, Object};
 use crate::proc::Target;
-use crate::symbols::{mappings_of, Mapping};
+use crate::symbols::{mappings_of, path_to_mapped};
 use dtrace_uapi::limits::MODNAMELEN;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Bytes of a file that is read.
 const FILE_MAX: u64 = 1 << 31;
@@ -42,24 +43,13 @@ pub fn objects(pid: u32) -> io::Result<Vec<Object>> {
         objects.push(Object {
             name: mapping.object().to_owned(),
             path: mapping.path.clone(),
-            file: file(&folder, mapping),
+            // No path leads to what cannot be found for certain.
+            file: path_to_mapped(pid, mapping).unwrap_or_default(),
             is_program: mapping.path == program,
         });
     }
     objects.sort_by_key(|object| !object.is_program);
     Ok(objects)
-}
-
-/// Where a mapping's file can be opened.
-fn file(process: &Path, mapping: &Mapping) -> PathBuf {
-    let range = format!("map_files/{:x}-{:x}", mapping.start, mapping.end);
-    let mapped = process.join(range);
-    match File::open(&mapped) {
-        Ok(_) => mapped,
-        Err(_) => process
-            .join("root")
-            .join(mapping.path.trim_start_matches('/')),
-    }
 }
 
 /// Functions and text of an object.

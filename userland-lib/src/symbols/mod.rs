@@ -3,12 +3,15 @@
 
 //! Names for addresses, of the kernel and of processes.
 
+mod files;
 mod kernel;
+mod maps;
 mod modules;
 mod user;
 
+pub(crate) use files::path_to_mapped;
 pub use kernel::{KernelSymbols, Symbol, VMLINUX};
-pub(crate) use user::{mappings_of, Mapping};
+pub(crate) use maps::mappings_of;
 pub use user::{UserSymbol, UserSymbols};
 
 /// The names of D's and C's own scopes before a backquote.

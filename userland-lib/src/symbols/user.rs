@@ -3,27 +3,37 @@
 
 //! Symbols of user processes.
 //!
-//! Names come from blazesym, which reads the ELF files that a process has mapped and keeps them; the object that
-//! an address lies in comes from the process' own list of mappings, because an address without a symbol still has
-//! an object. Of processes that nobody watches nothing is read before their first address is printed.
+//! When a process is first seen its list of mappings is read and each file that it runs code of is opened, as the process has it
+//! (see `files`). Names come from what was opened, so they are right in whatever mount namespace the process is, when the
+//! file has been replaced or deleted, and when the process has ended. Watched processes are read before they run and again as
+//! long as they live; any other when the first address of it is consumed. One that was never seen alive has no symbols.
 //!
-//! By the time a record is consumed its process may be gone. What was learned about a process while it lived is
-//! kept for a while, and an object that it had mapped is read from its file. The mappings of watched processes are
-//! read before they run and again as long as they live, whether anybody has asked for an address yet or not; any other
-//! process that was never seen alive has no symbols, and its addresses are shown as numbers.
+//! A process maps other objects while it runs, executes another program, or ends and leaves its number to another one. When an address
+//! was recorded nobody knows by then. So all that was ever seen under a number is kept, and an address that was two things is given no
+//! name.
+//!
+//! blazesym reads the symbol tables of the files.
 
-use crate::source::decoded;
-use blazesym::symbolize::source::{Elf, Process, Source};
+use super::files::{path_of, Files};
+use super::maps::{all_mappings_of, Backing, Mapping};
+use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
-use blazesym::Pid;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
-use std::io;
+use std::fs::File;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 /// Processes that are remembered; with more of them all but the watched ones are forgotten and read again.
 const PROCESSES_MAX: usize = 256;
+/// Files that are open when a process comes; with more of them as well.
+const FILES_MAX: usize = 256;
 /// Addresses that are remembered for one process.
 const ADDRESSES_MAX: usize = 65_536;
+/// Mappings that are remembered for one process.
+const RANGES_MAX: usize = 65_536;
+/// For so long a list of mappings is taken to be as it was.
+const FRESH: Duration = Duration::from_millis(50);
 
 /// What an address of a process is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,7 +47,8 @@ pub struct UserSymbol {
 /// The symbols of all processes.
 #[derive(Default)]
 pub struct UserSymbols {
-    symbolizer: OnceCell<Symbolizer>,
+    symbolizer: RefCell<OnceCell<Symbolizer>>,
+    files: Files,
     processes: RefCell<HashMap<u32, ProcessSymbols>>,
 }
 
@@ -47,12 +58,19 @@ impl std::fmt::Debug for UserSymbols {
     }
 }
 
-/// What is known of one process.
+/// What is known of the processes of one number.
 #[derive(Default)]
 struct ProcessSymbols {
     is_watched: bool,
-    mappings: Vec<Mapping>,
+    read: Option<Instant>,
+    ranges: Vec<Range>,
     known: HashMap<u64, UserSymbol>,
+}
+
+/// A mapping that was seen, and the file that was opened then.
+struct Range {
+    mapping: Mapping,
+    file: Option<Rc<File>>,
 }
 
 impl UserSymbols {
@@ -61,60 +79,96 @@ impl UserSymbols {
         let mut processes = self.processes.borrow_mut();
         let process = processes.entry(pid).or_default();
         process.is_watched = true;
-        process.read(pid);
+        process.read(pid, &self.files);
+    }
+
+    /// Reads the mappings of a process of which a record has come.
+    pub fn note(&self, pid: u32) {
+        self.with(pid, |process| process.refresh(pid, &self.files));
     }
 
     /// What `address` is in the process `pid`.
     pub fn by_address(&self, pid: u32, address: u64) -> UserSymbol {
+        self.with(pid, |process| {
+            process.refresh(pid, &self.files);
+            if let Some(symbol) = process.known.get(&address) {
+                return symbol.clone();
+            }
+            if !process
+                .ranges
+                .iter()
+                .any(|range| range.mapping.contains(address))
+            {
+                process.read(pid, &self.files);
+            }
+            let symbol = self.symbol(&process.ranges, address);
+            if process.known.len() >= ADDRESSES_MAX {
+                process.known.clear();
+            }
+            process.known.insert(address, symbol.clone());
+            symbol
+        })
+    }
+
+    fn with<T>(&self, pid: u32, look: impl FnOnce(&mut ProcessSymbols) -> T) -> T {
         let mut processes = self.processes.borrow_mut();
-        if processes.len() >= PROCESSES_MAX && !processes.contains_key(&pid) {
+        let is_new = !processes.contains_key(&pid);
+        if is_new && (processes.len() >= PROCESSES_MAX || self.files.count() >= FILES_MAX) {
             processes.retain(|_, process| process.is_watched);
+            // It keeps open what it has read.
+            self.symbolizer.take();
         }
-        let process = processes.entry(pid).or_default();
-        if let Some(symbol) = process.known.get(&address) {
-            return symbol.clone();
-        }
-        let mapping = process.mapping(pid, address);
-        let function = self.function(pid, address);
-        let symbol = UserSymbol {
-            object: mapping.map(|mapping| mapping.object().to_owned()),
-            function: function.or_else(|| self.function_of_file(mapping?, address)),
+        look(processes.entry(pid).or_default())
+    }
+
+    /// What all of the ranges that hold `address` say of it.
+    fn symbol(&self, ranges: &[Range], address: u64) -> UserSymbol {
+        let mut holding = ranges
+            .iter()
+            .filter(|range| range.mapping.contains(address));
+        let Some(first) = holding.next() else {
+            return UserSymbol::default();
         };
-        if process.known.len() >= ADDRESSES_MAX {
-            process.known.clear();
+        let mut symbol = self.symbol_in(first, address);
+        for range in holding {
+            let other = self.symbol_in(range, address);
+            if other.object != symbol.object {
+                return UserSymbol::default();
+            }
+            if other.function != symbol.function {
+                symbol.function = None;
+            }
         }
-        process.known.insert(address, symbol.clone());
         symbol
     }
 
-    fn function(&self, pid: u32, address: u64) -> Option<(String, u64)> {
-        let mut process = Process::new(Pid::from(pid));
+    fn symbol_in(&self, range: &Range, address: u64) -> UserSymbol {
+        let mapping = &range.mapping;
+        let has_name = mapping.backing != Backing::Memory;
+        let offset = mapping.offset.checked_add(address - mapping.start);
+        UserSymbol {
+            object: has_name.then(|| mapping.object().to_owned()),
+            function: (range.file.as_ref().zip(offset))
+                .and_then(|(file, offset)| self.function(file, offset)),
+        }
+    }
+
+    /// The function at `offset` in a file.
+    fn function(&self, file: &File, offset: u64) -> Option<(String, u64)> {
+        let mut elf = Elf::new(path_of(file));
         // The ELF symbol tables name functions; reading DWARF for the same names would cost seconds.
-        process.debug_syms = false;
-        self.symbol(&Source::Process(process), Input::AbsAddr(address))
-    }
-
-    /// The function at an address that a process had mapped.
-    fn function_of_file(&self, mapping: &Mapping, address: u64) -> Option<(String, u64)> {
-        let mut file = Elf::new(&mapping.path);
-        file.debug_syms = false;
-        let offset = address - mapping.start + mapping.offset;
-        self.symbol(&Source::Elf(file), Input::FileOffset(offset))
-    }
-
-    fn symbol(&self, source: &Source<'_>, input: Input<u64>) -> Option<(String, u64)> {
+        elf.debug_syms = false;
         let build = || {
             Symbolizer::builder()
                 .enable_code_info(false)
                 .enable_inlined_fns(false)
                 .build()
         };
-        match self
-            .symbolizer
+        let symbolizer = self.symbolizer.borrow();
+        let found = symbolizer
             .get_or_init(build)
-            .symbolize_single(source, input)
-            .ok()?
-        {
+            .symbolize_single(&Source::Elf(elf), Input::FileOffset(offset));
+        match found.ok()? {
             Symbolized::Sym(symbol) => Some((symbol.name.into_owned(), symbol.offset as u64)),
             Symbolized::Unknown(_) => None,
         }
@@ -122,135 +176,102 @@ impl UserSymbols {
 }
 
 impl ProcessSymbols {
-    /// The mapping that `address` lies in. A process maps objects while it runs, so a miss reads the list again.
-    fn mapping(&mut self, pid: u32, address: u64) -> Option<&Mapping> {
-        if find(&self.mappings, address).is_none() {
-            self.read(pid);
-        }
-        find(&self.mappings, address)
-    }
-
-    fn read(&mut self, pid: u32) {
-        let fresh = mappings_of(pid).unwrap_or_default();
-        // The list of a process that is gone is empty or not there: what was known stays.
-        if !fresh.is_empty() {
-            self.mappings = fresh;
+    /// Reads the mappings unless that was just done.
+    fn refresh(&mut self, pid: u32, files: &Files) {
+        if self.read.is_none_or(|read| read.elapsed() >= FRESH) {
+            self.read(pid, files);
         }
     }
-}
 
-/// A range of addresses that an object is mapped to.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Mapping {
-    pub start: u64,
-    pub end: u64,
-    /// Where the range begins in the object's file.
-    pub offset: u64,
-    pub path: String,
-    /// It may be executed.
-    pub is_code: bool,
-}
-
-impl Mapping {
-    /// The object's file name.
-    pub fn object(&self) -> &str {
-        self.path.rsplit('/').next().unwrap_or(&self.path)
+    /// Adds what the process has mapped now. Of one that is gone nothing is listed, and what was known stays.
+    fn read(&mut self, pid: u32, files: &Files) {
+        self.read = Some(Instant::now());
+        let mut mappings = all_mappings_of(pid).unwrap_or_default();
+        let code: Vec<Mapping> = mappings.iter().filter(|m| m.is_code).cloned().collect();
+        // Of memory only code can be mistaken for something else.
+        mappings.retain(|mapping| mapping.is_code || mapping.backing != Backing::Memory);
+        mappings.retain(|mapping| self.ranges.iter().all(|range| range.mapping != *mapping));
+        if mappings.is_empty() {
+            return;
+        }
+        if self.ranges.len() >= RANGES_MAX {
+            self.ranges.clear();
+        }
+        self.known.clear();
+        let mut fresh: Vec<Range> = Vec::new();
+        for mapping in mappings {
+            let same = |range: &&Range| range.mapping.is_of_file(&mapping);
+            let mut known = self.ranges.iter().chain(&fresh).filter(same);
+            let file = known.find_map(|range| range.file.clone()).or_else(|| {
+                // No other file has symbols.
+                let mut code = code.iter();
+                let is_code = code.any(|m| *m == mapping || m.is_of_file(&mapping));
+                is_code.then(|| files.get(pid, &mapping).ok())?
+            });
+            fresh.push(Range { mapping, file });
+        }
+        // What was unmapped meanwhile may have been opened as something else.
+        let still = all_mappings_of(pid).unwrap_or_default();
+        fresh.retain(|range| still.contains(&range.mapping));
+        self.ranges.extend(fresh);
     }
-}
-
-fn find(mappings: &[Mapping], address: u64) -> Option<&Mapping> {
-    mappings
-        .iter()
-        .find(|mapping| (mapping.start..mapping.end).contains(&address))
-}
-
-/// The mappings of objects in a process.
-pub fn mappings_of(pid: u32) -> io::Result<Vec<Mapping>> {
-    let text = std::fs::read(format!("/proc/{pid}/maps"))?;
-    Ok(mappings(&decoded(text)))
-}
-
-/// The mappings of objects in the text of `/proc/PID/maps`.
-fn mappings(text: &str) -> Vec<Mapping> {
-    text.lines().filter_map(mapping).collect()
-}
-
-fn mapping(line: &str) -> Option<Mapping> {
-    // Range, permissions, offset, device and inode stand before the path, which may hold blanks.
-    let mut fields = line.splitn(6, ' ');
-    let (start, end) = fields.next()?.split_once('-')?;
-    let is_code = fields.next()?.contains('x');
-    let offset = fields.next()?;
-    let path = fields.nth(2)?.trim_start();
-    let path = path.strip_suffix(" (deleted)").unwrap_or(path);
-    let number = |text| u64::from_str_radix(text, 16).ok();
-    Some(Mapping {
-        start: number(start)?,
-        end: number(end)?,
-        offset: number(offset)?,
-        path: path.starts_with('/').then(|| path.to_owned())?,
-        is_code,
-    })
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::maps::mappings_of;
     use super::*;
     use crate::options::EvalTime;
     use crate::proc::Target;
-    use std::ffi::OsStr;
-    use std::os::unix::ffi::OsStrExt;
-    use std::process::Command;
 
-    #[test]
-    fn maps_list_objects_with_blanks_and_deleted_ones() {
-        let text = "\
-55d0e0000000-55d0e0001000 r-xp 00001000 fd:00 123456                     /usr/bin/my prog
-7f0000000000-7f0000002000 r-xp 00000000 fd:00 77                         /usr/lib/libgone.so (deleted)
-7ffd00000000-7ffd00021000 rw-p 00000000 00:00 0                          [stack]
-7ffd00030000-7ffd00031000 rw-p 00000000 00:00 0 
-";
-        let all = mappings(text);
-        assert_eq!(all.len(), 2);
-        assert_eq!(find(&all, 0x55d0e0000fff).unwrap().object(), "my prog");
-        assert_eq!(find(&all, 0x7f0000000000).unwrap().object(), "libgone.so");
-        assert!(find(&all, 0x55d0e0001000).is_none());
-        assert_eq!(all[0].offset, 0x1000);
-        assert!(all[0].is_code);
+    #[inline(never)]
+    fn landmark() -> u64 {
+        landmark as *const () as usize as u64
+    }
+
+    /// A process that runs a copy of this very program at `path`, and where its `landmark()` is.
+    fn twin(path: &std::path::Path) -> (Target, u64) {
+        let here = mappings_of(std::process::id()).expect("mappings");
+        let here = here.iter().find(|m| m.contains(landmark())).expect("text");
+        let command = format!("'{}' --list", path.display());
+        let twin = Target::create(&command, &[], EvalTime::Exec).expect("a twin");
+        let there = mappings_of(twin.pid()).expect("mappings");
+        let mut there = there.iter();
+        let there = there.find(|m| m.is_code && m.offset == here.offset);
+        let address = landmark() - here.start + there.expect("its text").start;
+        (twin, address)
+    }
+
+    fn copy(name: &str) -> std::path::PathBuf {
+        let path = std::env::temp_dir().join(format!("dtrace-{name}-{}", std::process::id()));
+        let own = std::env::current_exe().expect("a program");
+        std::fs::copy(own, &path).expect("a copy");
+        path
+    }
+
+    fn name(symbols: &UserSymbols, pid: u32, address: u64) -> String {
+        let symbol = symbols.by_address(pid, address);
+        symbol.function.map_or_else(String::new, |(name, _)| name)
     }
 
     #[test]
     fn this_process_has_symbols_and_one_that_is_gone_has_none() {
         let symbols = UserSymbols::default();
-        let address = mapping as fn(&str) -> Option<Mapping> as usize as u64;
-        let symbol = symbols.by_address(std::process::id(), address);
+        let symbol = symbols.by_address(std::process::id(), landmark());
         assert!(symbol.object.unwrap().starts_with("dtrace"));
         let (name, offset) = symbol.function.unwrap();
-        assert!(name.contains("mapping"), "{name}");
+        assert!(name.contains("landmark"), "{name}");
         assert_eq!(offset, 0);
         assert_eq!(
-            symbols.by_address(u32::MAX - 1, address),
+            symbols.by_address(u32::MAX - 1, landmark()),
             UserSymbol::default()
         );
     }
 
     #[test]
     fn a_watched_process_keeps_its_symbols_when_it_is_gone() {
-        let own = mapping as fn(&str) -> Option<Mapping> as usize as u64;
-        let mappings_of = |pid| mappings_of(pid).expect("a list of mappings");
-        let here = mappings_of(std::process::id());
-        let here = find(&here, own).expect("our own text");
-        // The same program, at other addresses.
-        let program = std::env::current_exe().expect("a program");
-        let command = format!("'{}' --list", program.display());
-        let twin = Target::create(&command, &[], EvalTime::Exec).expect("a twin");
+        let (twin, address) = twin(&std::env::current_exe().expect("a program"));
         let pid = twin.pid();
-        let there = mappings_of(pid);
-        let there = there
-            .iter()
-            .find(|mapping| (&mapping.path, mapping.offset) == (&here.path, here.offset))
-            .expect("its text");
-        let address = own - here.start + there.start;
         let symbols = UserSymbols::default();
         symbols.watch(pid);
         drop(twin);
@@ -259,32 +280,129 @@ mod tests {
             symbols.by_address(u32::MAX - other, 0);
         }
         let (name, offset) = symbols.by_address(pid, address).function.expect("a name");
-        assert!(name.contains("mapping"), "{name}");
+        assert!(name.contains("landmark"), "{name}");
         assert_eq!(offset, 0);
     }
 
     #[test]
-    fn a_file_name_that_is_not_utf_8_hides_no_other() {
-        let name = format!("symbols-{}-", std::process::id()).into_bytes();
-        let name = [&name[..], b"\xe9"].concat();
-        let program = std::env::temp_dir().join(OsStr::from_bytes(&name));
-        std::fs::copy("/bin/sleep", &program).expect("a copy");
-        let mut child = Command::new(&program).arg("60").spawn().expect("a child");
-        let has = |found: &[Mapping], end: &str| {
-            let mut objects = found.iter().map(Mapping::object);
-            objects.any(|object| object.ends_with(end))
-        };
-        // It takes a moment until all is mapped.
-        let found = loop {
-            let found = mappings_of(child.id()).expect("mappings");
-            if has(&found, "libc.so.6") || child.try_wait().expect("a state").is_some() {
-                break found;
+    fn a_file_that_was_replaced_or_deleted_is_read_as_it_was() {
+        for is_replaced in [false, true] {
+            let path = copy(if is_replaced { "replaced" } else { "deleted" });
+            let (twin, address) = twin(&path);
+            let pid = twin.pid();
+            std::fs::remove_file(&path).expect("no file");
+            let symbols = UserSymbols::default();
+            symbols.watch(pid);
+            drop(twin);
+            if is_replaced {
+                std::fs::copy("/bin/sh", &path).expect("another file");
             }
+            let found = name(&symbols, pid, address);
+            let _ = std::fs::remove_file(&path);
+            assert!(found.contains("landmark"), "{found}");
+        }
+    }
+
+    /// A process that ended unseen, or whose file could not be opened, has no names; those of a file that is at the same path
+    /// least of all.
+    #[test]
+    fn a_path_names_nothing() {
+        let path = std::env::current_exe().expect("a program");
+        let (twin, address) = twin(&path);
+        let symbols = UserSymbols::default();
+        symbols.watch(twin.pid());
+        for range in &mut symbols
+            .processes
+            .borrow_mut()
+            .get_mut(&twin.pid())
+            .unwrap()
+            .ranges
+        {
+            range.file = None;
+        }
+        let symbol = symbols.by_address(twin.pid(), address);
+        assert!(symbol.object.is_some());
+        assert_eq!(symbol.function, None);
+    }
+
+    /// The same number, another program: an address that was both has no name, any other keeps its own.
+    #[test]
+    fn an_address_that_was_two_things_has_no_name() {
+        let path = std::env::current_exe().expect("a program");
+        let (first, address) = twin(&path);
+        let symbols = UserSymbols::default();
+        symbols.watch(first.pid());
+        let known = name(&symbols, first.pid(), address);
+        assert!(known.contains("landmark"), "{known}");
+        let other = std::process::Command::new("sleep").arg("60").spawn();
+        let mut other = other.expect("a process");
+        let read = |pid| {
+            let mut process = ProcessSymbols::default();
+            while process.ranges.is_empty() {
+                process.read(pid, &symbols.files);
+            }
+            process.ranges
         };
-        child.kill().expect("an end");
-        child.wait().expect("an end");
-        std::fs::remove_file(&program).expect("removed");
-        let is_whole = has(&found, "-\u{fffd}") && has(&found, "libc.so.6");
-        assert!(is_whole, "{found:?}");
+        let mut successor = read(other.id());
+        other.kill().expect("an end");
+        other.wait().expect("an end");
+        let mut later = |start, end| {
+            let mut processes = symbols.processes.borrow_mut();
+            let process = processes.get_mut(&first.pid()).expect("a process");
+            let mut range = successor.pop().expect("a mapping");
+            (range.mapping.start, range.mapping.end) = (start, end);
+            process.known.clear();
+            process.ranges.push(range);
+        };
+        later(1 << 20, 2 << 20);
+        assert_eq!(name(&symbols, first.pid(), address), known);
+        later(address, address + 1);
+        assert_eq!(
+            symbols.by_address(first.pid(), address),
+            UserSymbol::default()
+        );
+    }
+
+    /// One that executes another program at the same number is read again.
+    #[test]
+    fn who_executes_another_program_is_seen_to() {
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "read x; exec sleep 60"])
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .expect("a process");
+        let pid = child.id();
+        let symbols = UserSymbols::default();
+        let has = |object: &str| {
+            std::thread::sleep(2 * FRESH);
+            symbols.note(pid);
+            let processes = symbols.processes.borrow();
+            let mut ranges = processes[&pid].ranges.iter();
+            ranges.any(|range| range.mapping.object() == object)
+        };
+        assert!(!has("sleep"));
+        let mut stdin = child.stdin.take().expect("a pipe");
+        std::io::Write::write_all(&mut stdin, b"x\n").expect("a line");
+        while !has("sleep") {}
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+
+    #[test]
+    fn the_code_that_the_kernel_gives_has_names() {
+        let all = all_mappings_of(std::process::id()).expect("mappings");
+        let mut all = all.iter();
+        let Some(vdso) = all.find(|mapping| mapping.backing == Backing::Vdso) else {
+            return;
+        };
+        let symbols = UserSymbols::default();
+        let named = (vdso.start..vdso.end).step_by(16).any(|address| {
+            let symbol = symbols.by_address(std::process::id(), address);
+            assert_eq!(symbol.object.as_deref(), Some("[vdso]"));
+            symbol
+                .function
+                .is_some_and(|(name, _)| name.contains("clock_gettime"))
+        });
+        assert!(named);
     }
 }

@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What a process has mapped, from `/proc/PID/maps`.
+
+use crate::source::decoded;
+use std::io;
+
+/// What the kernel appends to the path of a file that is no longer there.
+const DELETED: &str = " (deleted)";
+/// The code that the kernel itself gives every process.
+const VDSO: &str = "[vdso]";
+
+/// What a range of addresses shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backing {
+    /// A file: the numbers of its device and of itself, as the kernel lists them.
+    File { device: (u32, u32), inode: u64 },
+    /// The kernel's own code for processes.
+    Vdso,
+    /// Memory.
+    Memory,
+}
+
+/// A range of addresses that a process has mapped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    pub start: u64,
+    pub end: u64,
+    /// Where the range begins in the object's file.
+    pub offset: u64,
+    /// Where the process saw the file when it mapped it.
+    pub path: String,
+    /// The path leads to it no more.
+    pub is_deleted: bool,
+    /// It may be executed.
+    pub is_code: bool,
+    pub backing: Backing,
+}
+
+impl Mapping {
+    /// The object's file name.
+    pub fn object(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or(&self.path)
+    }
+
+    /// Whether `other` is of the same file.
+    pub fn is_of_file(&self, other: &Self) -> bool {
+        matches!(self.backing, Backing::File { .. })
+            && (self.backing, &self.path, self.is_deleted)
+                == (other.backing, &other.path, other.is_deleted)
+    }
+
+    pub fn contains(&self, address: u64) -> bool {
+        (self.start..self.end).contains(&address)
+    }
+}
+
+/// The mappings of files in a process.
+pub fn mappings_of(pid: u32) -> io::Result<Vec<Mapping>> {
+    let mut mappings = all_mappings_of(pid)?;
+    mappings.retain(|mapping| matches!(mapping.backing, Backing::File { .. }));
+    Ok(mappings)
+}
+
+/// All mappings of a process.
+pub fn all_mappings_of(pid: u32) -> io::Result<Vec<Mapping>> {
+    let text = std::fs::read(format!("/proc/{pid}/maps"))?;
+    Ok(mappings(&decoded(text)))
+}
+
+/// The mappings in the text of `/proc/PID/maps`.
+fn mappings(text: &str) -> Vec<Mapping> {
+    text.lines().filter_map(mapping).collect()
+}
+
+fn mapping(line: &str) -> Option<Mapping> {
+    // Range, permissions, offset, device and inode stand before the path, which may hold blanks.
+    let mut fields = line.splitn(6, ' ');
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    let (start, end) = fields.next()?.split_once('-')?;
+    let is_code = fields.next()?.contains('x');
+    let offset = number(fields.next()?)?;
+    let (major, minor) = fields.next()?.split_once(':')?;
+    let part = |text| u32::from_str_radix(text, 16).ok();
+    let device = (part(major)?, part(minor)?);
+    let inode = fields.next()?.parse().ok()?;
+    let whole = fields.next().unwrap_or_default().trim_start();
+    let path = whole.strip_suffix(DELETED).unwrap_or(whole);
+    Some(Mapping {
+        start: number(start)?,
+        end: number(end)?,
+        offset,
+        path: path.to_owned(),
+        is_deleted: path.len() < whole.len(),
+        is_code,
+        backing: match path {
+            VDSO => Backing::Vdso,
+            path if path.starts_with('/') => Backing::File { device, inode },
+            _ => Backing::Memory,
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    use std::process::Command;
+
+    #[test]
+    fn maps_list_objects_with_blanks_and_deleted_ones() {
+        let text = "\
+55d0e0000000-55d0e0001000 r-xp 00001000 fd:1a 123456                     /usr/bin/my prog
+7f0000000000-7f0000002000 r-xp 00000000 fd:00 77                         /usr/lib/libgone.so (deleted)
+7ffd00000000-7ffd00021000 rw-p 00000000 00:00 0                          [stack]
+7ffd00030000-7ffd00031000 rw-p 00000000 00:00 0 
+7ffd00040000-7ffd00042000 r-xp 00000000 00:00 0                          [vdso]
+";
+        let all = mappings(text);
+        let seen: Vec<_> = all
+            .iter()
+            .map(|m| (m.object(), m.is_deleted, m.backing))
+            .collect();
+        let file = |minor, inode| Backing::File {
+            device: (0xfd, minor),
+            inode,
+        };
+        assert_eq!(
+            seen,
+            [
+                ("my prog", false, file(0x1a, 123_456)),
+                ("libgone.so", true, file(0, 77)),
+                ("[stack]", false, Backing::Memory),
+                ("", false, Backing::Memory),
+                ("[vdso]", false, Backing::Vdso),
+            ]
+        );
+        assert!(all[0].contains(0x55d0_e000_0fff) && !all[0].contains(0x55d0_e000_1000));
+        assert_eq!(all[0].offset, 0x1000);
+        assert!(all[0].is_code);
+    }
+
+    #[test]
+    fn a_file_name_that_is_not_utf_8_hides_no_other() {
+        let name = format!("symbols-{}-", std::process::id()).into_bytes();
+        let name = [&name[..], b"\xe9"].concat();
+        let program = std::env::temp_dir().join(OsStr::from_bytes(&name));
+        std::fs::copy("/bin/sleep", &program).expect("a copy");
+        let mut child = Command::new(&program).arg("60").spawn().expect("a child");
+        let has = |found: &[Mapping], end: &str| {
+            let mut objects = found.iter().map(Mapping::object);
+            objects.any(|object| object.ends_with(end))
+        };
+        // It takes a moment until all is mapped.
+        let found = loop {
+            let found = mappings_of(child.id()).expect("mappings");
+            if has(&found, "libc.so.6") || child.try_wait().expect("a state").is_some() {
+                break found;
+            }
+        };
+        child.kill().expect("an end");
+        child.wait().expect("an end");
+        std::fs::remove_file(&program).expect("removed");
+        let is_whole = has(&found, "-\u{fffd}") && has(&found, "libc.so.6");
+        assert!(is_whole, "{found:?}");
+    }
+}
