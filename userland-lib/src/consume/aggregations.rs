@@ -59,6 +59,9 @@ fn add_entry(
     let keys: Vec<Datum<'_>> = keys
         .map(|(at, key)| Datum::new(kind(kinds.get(at).copied(), key), &entry[range(key)]))
         .collect();
+    for pid in keys.iter().filter_map(Datum::process) {
+        context.symbols.note(pid);
+    }
     table.declare(var, func, field.arg);
     let value = entry.get(range(field)).unwrap_or_default();
     let merged = table.merge(var, func, &keys, value, context.symbols);

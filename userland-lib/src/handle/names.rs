@@ -49,6 +49,10 @@ impl Symbolizer for Names {
         })
     }
 
+    fn note(&self, pid: u32) {
+        self.user.note(pid);
+    }
+
     fn port(&self, port: u16) -> Option<String> {
         let services = std::fs::read_to_string("/etc/services").ok()?;
         service(&services, port)

@@ -42,6 +42,9 @@ pub trait Symbolizer {
     /// The address `pc` of a process; without one, of the process that is traced (`-p`, `-c`), if any.
     fn user(&self, pid: Option<u32>, pc: u64) -> Option<Location>;
 
+    /// A record of a process has come, which may end before an address in it is asked for.
+    fn note(&self, _pid: u32) {}
+
     /// The service of a port, for `%P`.
     fn port(&self, _port: u16) -> Option<String> {
         None

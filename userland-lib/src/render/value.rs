@@ -8,6 +8,8 @@
 //! arguments of `printf()` and keys of aggregations are all the same to it.
 
 use dtrace_uapi::action::Action;
+use dtrace_uapi::types::StackHead;
+use zerocopy::FromBytes;
 
 use crate::statement;
 
@@ -133,6 +135,20 @@ impl<'a> Datum<'a> {
     #[inline]
     pub fn text(&self) -> &'a [u8] {
         until_nul(self.data)
+    }
+
+    /// The process that the value holds addresses of, if any.
+    pub fn process(&self) -> Option<u32> {
+        match self.kind {
+            Kind::Usym | Kind::Umod | Kind::Uaddr | Kind::Ustack { .. } => {
+                words(self.data).next().map(|pid| pid as u32)
+            }
+            Kind::StackValue => {
+                let (head, _) = StackHead::read_from_prefix(self.data).ok()?;
+                (head.is_user != 0).then_some(head.pid)
+            }
+            _ => None,
+        }
     }
 
     /// The address that the value is, with the process that it belongs to, if any.
