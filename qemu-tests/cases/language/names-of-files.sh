@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 90
+# Names come from the file that a process has mapped, never from another of the same path: one of our mount namespace, or one
+# that took its place. They are told while it runs and when it has ended.
+inside=$(command -v names-inside)
+outside=$(command -v names-outside)
+dir=$(mktemp -d)
+p=$dir/p
+traced() {
+	dtrace -qn 'syscall::getppid:entry /execname == "p"/ { @u[usym(uregs[R_RIP])] = count(); @s[ustack(1)] = count(); }
+	    syscall::getppid:entry /execname == "p" && !seen/ { seen = 1; printf("alive"); ustack(1); }
+	    END { printa("usym %A\n", @u); printa("ended%k", @s); }' "$@" | grep -v '^$' | sed 's/+0x.*//; s/^ *//'
+}
+echo namespace
+cp "$outside" "$p"
+traced -c "unshare -m sh -c 'mount --bind $inside $p && exec $p'"
+echo namespace, grabbed
+unshare -m sh -c "mount --bind $inside $p && exec $p" &
+sleep 0.5
+traced -p $!
+wait
+echo namespace, not watched
+unshare -m sh -c "mount --bind $inside $p && exec $p" &
+traced -c 'sleep 4'
+wait
+echo chroot
+mkdir -p "$dir/root/bin" "$dir/root$dir"
+for d in usr lib lib64; do [ ! -e /$d ] || { mkdir -p "$dir/root/$d"; mount --bind /$d "$dir/root/$d"; }; done
+cp "$inside" "$dir/root$p"
+traced -c "chroot $dir/root $p"
+for d in usr lib lib64; do umount "$dir/root/$d" 2>/dev/null; done
+echo replaced
+cp "$inside" "$p"
+(sleep 1; cp "$outside" "$dir/new"; mv "$dir/new" "$p") &
+traced -c "$p"
+wait
+echo deleted
+cp "$inside" "$p"
+(sleep 1; rm "$p") &
+traced -c "$p"
+wait
+rm -r "$dir"

@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+/* The twin of names-inside: the same code under another name. */
+#define FUNCTION outside
+#include "names-inside.c"
