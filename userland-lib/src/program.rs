@@ -75,6 +75,9 @@ impl Program {
     }
 }
 
+/// So many bits of a clause's number tell the parts of one clause of the source from each other.
+pub const PART_BITS: u32 = 32;
+
 /// A probe description with what happens when a probe of it fires. A source clause with a list of descriptions
 /// becomes a clause for each.
 #[derive(Clone, Debug)]
@@ -85,7 +88,8 @@ pub struct Clause {
     pub predicate: Option<Difo>,
     /// The actions; none at all is the default action.
     pub actions: Vec<ActionDesc>,
-    /// Its number among all clauses of its compiler; what is enabled of it carries that.
+    /// Its number among all clauses of its compiler; what is enabled of it carries that. A clause of the source that a
+    /// condition splits becomes several parts, which the lowest [`PART_BITS`] count.
     pub number: u64,
     /// Place of the description.
     pub span: Span,

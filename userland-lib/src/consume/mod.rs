@@ -131,6 +131,8 @@ pub struct Consumer {
     redirect: Redirect,
     flow: Vec<Flow>,
     headed: bool,
+    /// The record that is being walked, or comes next, goes on with the line.
+    goes_on: bool,
     exit_status: Option<i32>,
     status: Status,
     rooms: Vec<Vec<u8>>,

@@ -39,8 +39,10 @@ pub struct Turn<'a> {
     pub bytes: &'a [u8],
     /// The record.
     pub record: &'a Record,
-    /// The record that follows on the same CPU, if it is there already.
+    /// The record that follows on the same CPU, if it is there already; not one of the same clause in the same firing.
     pub following: Option<&'a Record>,
+    /// Whether the next record is of the same clause in the same firing.
+    pub goes_on: bool,
 }
 
 impl Queue {
@@ -121,18 +123,22 @@ impl Queue {
             return Ok(());
         };
         let at = pending.next;
-        let later = || {
-            queue
-                .iter()
-                .skip(1)
-                .find_map(|pending| pending.snapshot.records.first())
-        };
         if let Some(record) = pending.snapshot.records.get(at) {
+            let mut last = record;
+            let later = queue.iter().skip(1);
+            let later = later.flat_map(|pending| &pending.snapshot.records);
+            let mut rest = pending.snapshot.records.iter().skip(at + 1).chain(later);
+            let following = rest.find(|next| {
+                let goes_on = last.goes_on(next);
+                last = if goes_on { next } else { last };
+                !goes_on
+            });
             consume(Turn {
                 cpu: cpu as u32,
                 bytes: pending.snapshot.bytes(record),
                 record,
-                following: pending.snapshot.records.get(at + 1).or_else(later),
+                following,
+                goes_on: !std::ptr::eq(last, record),
             })?;
         }
         if at + 1 >= pending.snapshot.records.len() {

@@ -12,6 +12,7 @@
 use super::layout::{EnabledProbe, Layouts};
 use super::ConsumeError;
 use crate::handle::Device;
+use crate::program::PART_BITS;
 use dtrace_uapi::ioctl::RecHdr;
 use std::rc::Rc;
 use zerocopy::FromBytes;
@@ -25,6 +26,17 @@ pub struct Record {
     pub enabled: Rc<EnabledProbe>,
     /// Where it begins.
     pub offset: usize,
+}
+
+impl Record {
+    /// Whether `next`, which follows on the same CPU, is a later part of the same clause in the same firing.
+    pub fn goes_on(&self, next: &Self) -> bool {
+        let (this, other) = (&self.enabled, &next.enabled);
+        self.timestamp == next.timestamp
+            && this.probe.id == other.probe.id
+            && this.clause >> PART_BITS == other.clause >> PART_BITS
+            && this.clause < other.clause
+    }
 }
 
 /// Memory that a snapshot was read into, and how much of it that took.

@@ -150,7 +150,10 @@ impl Consumer {
         // One buffer serves all records.
         let mut text = std::mem::take(&mut self.text);
         text.clear();
-        self.head(&mut text, options, turn);
+        // A clause that a condition splits has a record for each part, and one line.
+        if !std::mem::replace(&mut self.goes_on, turn.goes_on) {
+            self.head(&mut text, options, turn);
+        }
         let mut fields = &this.fields[..];
         while !fields.is_empty() {
             let (these, rest) = fields.split_at(group(fields));
@@ -161,7 +164,7 @@ impl Consumer {
             };
             self.group(context, options, sink, &mut text, this, &group)?;
         }
-        if !options.is_on(Opt::Quiet) {
+        if !options.is_on(Opt::Quiet) && !turn.goes_on {
             text.push(b'\n');
         }
         let written = self.write(sink, &text);

@@ -5,37 +5,23 @@
 //!
 //! A clause is checked once for each of its descriptions, since the types of `args[]` may differ between them.
 //!
-//! `if` is not known to the DIF machine. A body with one becomes several clauses of the same probe, which fire in
-//! order: the statements up to the `if` end in one that stores the condition in a hidden clause-local variable, and
-//! each branch is a clause under a predicate that asks for it. A condition has three values, 1, 0, and
-//! [`UNKNOWN`], which is stored first where its evaluation may fault: then neither branch is taken. The clause's own predicate
-//! is evaluated once and kept in the same way, and so is the speculation that the body records to: each clause that follows
-//! `speculate()` speculates anew, up to the end of the branch that called it.
+//! What a condition picks is the business of [`branch`](super::branch).
 
-use super::hir::{Expr, ExprKind, Place, VarRef, VarScope};
+use super::branch::{self, Condition, Part};
+use super::hir::{Expr, VarRef, VarScope};
 use super::Sema;
 use crate::codegen::asm::AsmError;
 use crate::codegen::lower;
 use crate::diag::{Diagnostic, Result};
-use crate::program::{ActionDesc, Clause, Difo};
+use crate::program::{ActionDesc, Clause, Difo, PART_BITS};
 use crate::source::Span;
 use crate::statement::Statement;
-use crate::syntax::ast::{self, BinaryOp, Stmt};
+use crate::syntax::ast::{self, Stmt};
 use crate::types::Ty;
 use dtrace_uapi::action::Action;
 use dtrace_uapi::dif::Op;
 use dtrace_uapi::subr::Subr;
 use dtrace_uapi::types::DifType;
-
-/// A condition that was not decided.
-const UNKNOWN: u64 = 2;
-
-/// A condition and the value that it must have.
-#[derive(Clone, Debug)]
-struct Condition {
-    var: VarRef,
-    value: u64,
-}
 
 /// What the statements of a clause have done so far: some may not follow others.
 #[derive(Clone, Copy, Debug, Default)]
@@ -66,8 +52,10 @@ pub(super) struct Builder {
     pub(super) speculating: Option<Speculating>,
     /// The body has branches.
     pub(super) branches: bool,
-    done: Vec<(Option<Difo>, Vec<ActionDesc>)>,
-    conditions: Vec<Condition>,
+    /// The parts that are complete.
+    pub(super) done: Vec<Part>,
+    /// What must hold for the part at hand.
+    pub(super) conditions: Vec<Condition>,
 }
 
 impl Sema<'_, '_> {
@@ -76,17 +64,17 @@ impl Sema<'_, '_> {
         for (text, span) in &clause.probes {
             self.probe = self.probes(text, *span)?;
             let parts = self.clause_parts(clause)?;
-            for (predicate, actions) in parts {
+            for (part, (predicate, actions)) in parts.into_iter().enumerate() {
                 let probes = self.probe.pattern.clone();
                 self.program.clauses.push(Clause {
                     probes,
                     predicate,
                     actions,
-                    number: self.state.clauses,
+                    number: clause_number(self.state.clauses, part),
                     span: *span,
                 });
-                self.state.clauses += 1;
             }
+            self.state.clauses += 1;
         }
         Ok(())
     }
@@ -98,7 +86,7 @@ impl Sema<'_, '_> {
     ) -> Result<Vec<(Option<Difo>, Vec<ActionDesc>)>> {
         let branches = clause.body.iter().any(|stmt| match stmt {
             Stmt::If { .. } => true,
-            Stmt::Expr(expr) => conditional_action(expr).is_some(),
+            Stmt::Expr(expr) => branch::picks_action(expr),
         });
         let mut builder = Builder {
             branches,
@@ -110,38 +98,23 @@ impl Sema<'_, '_> {
                 return early.map(|_| Vec::new());
             }
         }
-        if !branches {
-            let body = self
-                .statements(&clause.body, &mut builder)
-                .map_err(|error| error.within("action list"));
-            let predicate = self.late_predicate(clause, early, body)?;
-            let predicate = predicate
-                .map(|expr| self.decision(&expr))
-                .transpose()?
-                .flatten();
-            return Ok(vec![(predicate, builder.actions)]);
-        }
-        let var = match clause.predicate {
-            Some(_) => Some(self.hidden_variable("condition", clause.span)?),
-            None => None,
-        };
-        let condition = var.iter().map(|var| Condition {
-            var: var.clone(),
-            value: 1,
-        });
-        builder.conditions.extend(condition);
         let body = self
             .statements(&clause.body, &mut builder)
             .map_err(|error| error.within("action list"));
         let predicate = self.late_predicate(clause, early, body)?;
-        self.seal(&mut builder)?;
-        let mut first = Builder::default();
-        if let (Some(predicate), Some(var)) = (predicate, var) {
-            self.decide(&predicate, &var, &mut first)?;
-            self.seal(&mut first)?;
+        if !branches {
+            let predicate = predicate
+                .map(|expr| self.decision(&expr))
+                .transpose()?
+                .flatten();
+            let actions = match clause.body.is_empty() {
+                true => builder.actions,
+                false => self.never_default(builder.actions, clause.span)?,
+            };
+            return Ok(vec![(predicate, actions)]);
         }
-        first.done.append(&mut builder.done);
-        Ok(first.done)
+        self.seal(&mut builder)?;
+        self.assemble(predicate, builder.done, clause.span)
     }
 
     /// The predicate of a clause whose body is checked: what it was found to be before the body, or now, if it speaks
@@ -175,7 +148,7 @@ impl Sema<'_, '_> {
         checked.map(Some)
     }
 
-    fn predicate(&mut self, predicate: &ast::Expr) -> Result<Expr> {
+    pub(super) fn predicate(&mut self, predicate: &ast::Expr) -> Result<Expr> {
         let expr = self.expression(predicate)?;
         if !self.state.types.is_scalar(expr.ty) {
             let message = "predicate result must be of scalar type";
@@ -184,87 +157,33 @@ impl Sema<'_, '_> {
         Ok(self.condition(expr))
     }
 
-    fn statements(&mut self, statements: &[Stmt], builder: &mut Builder) -> Result<()> {
+    pub(super) fn statements(&mut self, statements: &[Stmt], builder: &mut Builder) -> Result<()> {
         for statement in statements {
             match statement {
-                Stmt::Expr(expr) => match conditional_action(expr) {
-                    Some([condition, then, otherwise]) => {
-                        let [then, otherwise] = [then, otherwise].map(|e| Stmt::Expr(e.clone()));
-                        self.branch(condition, &[then], &[otherwise], builder)?;
-                    }
-                    None => self.statement(expr, builder)?,
-                },
+                Stmt::Expr(expr) => self.statement(expr, false, builder)?,
                 Stmt::If {
                     condition,
                     then,
                     otherwise,
                 } => {
-                    self.branch(condition, then, otherwise, builder)?;
+                    let condition = self.predicate(condition)?;
+                    self.branch(
+                        &condition,
+                        |sema, builder| sema.statements(then, builder),
+                        |sema, builder| sema.statements(otherwise, builder),
+                        builder,
+                    )?;
                 }
             }
         }
         Ok(())
     }
 
-    fn branch(
-        &mut self,
-        condition: &ast::Expr,
-        then: &[Stmt],
-        otherwise: &[Stmt],
-        builder: &mut Builder,
-    ) -> Result<()> {
-        let condition = self.predicate(condition)?;
-        let var = self.hidden_variable("condition", condition.span)?;
-        self.decide(&condition, &var, builder)?;
-        self.seal(builder)?;
-        for (value, body) in [(1, then), (0, otherwise)] {
-            if body.is_empty() {
-                continue;
-            }
-            builder.conditions.push(Condition {
-                var: var.clone(),
-                value,
-            });
-            let outer = builder.speculating.clone();
-            self.statements(body, builder)?;
-            self.seal(builder)?;
-            builder.conditions.pop();
-            // What a branch begins to speculate with ends with the branch.
-            builder.speculating = outer;
-            self.carry_on(builder)?;
-        }
-        Ok(())
-    }
-
-    /// Adds the actions that leave the truth of `condition` in `var`.
-    fn decide(&mut self, condition: &Expr, var: &VarRef, builder: &mut Builder) -> Result<()> {
-        let span = condition.span;
-        let truth = match condition.kind {
-            // These are 0 or 1 by themselves.
-            ExprKind::Compare { .. }
-            | ExprKind::CompareFloat(..)
-            | ExprKind::CompareStr(..)
-            | ExprKind::Logic(..)
-            | ExprKind::Not(_) => condition.kind.clone(),
-            _ => ExprKind::Compare {
-                op: BinaryOp::Ne,
-                signed: false,
-                left: Box::new(condition.clone()),
-                right: Box::new(Expr::int(0, condition.ty, span)),
-            },
-        };
-        let unknown = (!condition.is_safe()).then(|| Expr::int(UNKNOWN, Ty::INT, span));
-        for value in unknown.into_iter().chain([Expr::new(truth, Ty::INT, span)]) {
-            let assign = ExprKind::Assign(Place::Var(var.clone()), Box::new(value));
-            self.effect(&Expr::new(assign, Ty::INT, span), builder)?;
-        }
-        Ok(())
-    }
-
     /// A new clause-local variable of type `int` that no program can spell.
     pub(super) fn hidden_variable(&mut self, what: &str, span: Span) -> Result<VarRef> {
-        let number = self.hidden;
-        self.hidden += 1;
+        // `ERROR` fires amid another clause, so no two clauses share one.
+        let number = self.state.hidden;
+        self.state.hidden += 1;
         self.hidden_of_type(&format!("<{what} {number}>"), Ty::INT, span)
     }
 
@@ -279,52 +198,15 @@ impl Sema<'_, '_> {
         })
     }
 
-    /// Ends the clause at hand; what follows belongs to the next one.
-    fn seal(&mut self, builder: &mut Builder) -> Result<()> {
-        // What was only carried on from the clause before is that of the next one.
-        let carried = builder.speculating.is_some()
-            && matches!(builder.actions.as_slice(), [only] if only.kind == Action::Speculate);
-        if builder.actions.is_empty() || carried {
-            return Ok(());
-        }
-        let actions = std::mem::take(&mut builder.actions);
-        self.carry_on(builder)?;
-        let conditions = builder.conditions.iter().map(|condition| {
-            let span = Span::default();
-            let var = Expr::new(ExprKind::Var(condition.var.clone()), Ty::INT, span);
-            let compare = ExprKind::Compare {
-                op: BinaryOp::Eq,
-                signed: false,
-                left: Box::new(var),
-                right: Box::new(Expr::int(condition.value, Ty::INT, span)),
-            };
-            Expr::new(compare, Ty::INT, span)
-        });
-        let all = conditions.reduce(|left, right| {
-            let both = ExprKind::Logic(BinaryOp::LogAnd, Box::new(left), Box::new(right));
-            Expr::new(both, Ty::INT, Span::default())
-        });
-        let predicate = all.map(|expr| self.decision(&expr)).transpose()?.flatten();
-        builder.done.push((predicate, actions));
-        Ok(())
-    }
-
-    /// Begins a clause, which speculates as the one before did.
-    fn carry_on(&mut self, builder: &mut Builder) -> Result<()> {
-        builder.actions.clear();
-        builder.order = Order::default();
-        if let Some(speculating) = &builder.speculating {
-            let action = self.speculate(&speculating.id, speculating.uarg)?;
-            builder.actions.push(action);
-            builder.order.speculated = true;
-        }
-        Ok(())
-    }
-
-    /// Checks one statement and adds its actions.
-    fn statement(&mut self, statement: &ast::Expr, builder: &mut Builder) -> Result<()> {
+    /// Checks one statement and adds its actions; `idle` says that it need not do anything.
+    pub(super) fn statement(
+        &mut self,
+        statement: &ast::Expr,
+        idle: bool,
+        builder: &mut Builder,
+    ) -> Result<()> {
         let known = builder.actions.len();
-        self.any_statement(statement, builder)?;
+        self.any_statement(statement, idle, builder)?;
         let added = builder.actions.get(known..).unwrap_or(&[]);
         let destroys = |action: &ActionDesc| action.difo.as_ref().is_some_and(calls_destructive);
         if builder.order.speculated && added.iter().any(destroys) {
@@ -334,7 +216,12 @@ impl Sema<'_, '_> {
         Ok(())
     }
 
-    fn any_statement(&mut self, statement: &ast::Expr, builder: &mut Builder) -> Result<()> {
+    fn any_statement(
+        &mut self,
+        statement: &ast::Expr,
+        idle: bool,
+        builder: &mut Builder,
+    ) -> Result<()> {
         let span = statement.span;
         match &statement.kind {
             ast::ExprKind::Assign { op, target, value } => {
@@ -356,6 +243,7 @@ impl Sema<'_, '_> {
                 let message = "expression has null effect";
                 return Err(Diagnostic::new("D_AGG_NULL", span, message));
             }
+            ast::ExprKind::Cond(..) => return self.conditional(statement, idle, builder),
             _ => (),
         }
         if let ast::ExprKind::Call {
@@ -371,31 +259,29 @@ impl Sema<'_, '_> {
         let expr = self.expression(statement)?;
         super::translate::in_memory(&expr)?;
         self.has_value()?;
-        if !expr.has_effect() && !matches!(expr.kind, ExprKind::Call(..)) {
-            let message = "expression has null effect";
-            return Err(Diagnostic::new("D_EXPR_NULL", span, message));
+        match branch::matters(&expr) {
+            true => self.effect(&expr, builder),
+            false if idle => Ok(()),
+            false => Err(branch::null_effect(span)),
         }
-        self.effect(&expr, builder)
     }
 
     /// Adds the evaluation of an expression whose value nobody wants.
     pub(super) fn effect(&mut self, expr: &Expr, builder: &mut Builder) -> Result<()> {
-        self.has_value()?;
-        let difo =
-            lower::effect(expr, &self.state.types).map_err(|why| too_large(why, expr.span))?;
-        builder.actions.push(ActionDesc {
-            kind: Action::Difexpr,
-            difo: Some(difo),
-            format: None,
-            ntuple: 0,
-            arg: 0,
-            uarg: 0,
-        });
+        builder.actions.push(self.effect_alone(expr)?);
         Ok(())
     }
 
+    /// The evaluation of an expression whose value nobody wants.
+    pub(super) fn effect_alone(&self, expr: &Expr) -> Result<ActionDesc> {
+        self.has_value()?;
+        let difo =
+            lower::effect(expr, &self.state.types).map_err(|why| too_large(why, expr.span))?;
+        Ok(super::action::desc(Action::Difexpr, Some(difo), 0))
+    }
+
     /// Refuses to make code where something without a value was met.
-    fn has_value(&self) -> Result<()> {
+    pub(super) fn has_value(&self) -> Result<()> {
         self.valueless.clone().map_or(Ok(()), Err)
     }
 
@@ -407,7 +293,7 @@ impl Sema<'_, '_> {
     }
 
     /// The code of a predicate; none where it is always true.
-    fn decision(&self, expr: &Expr) -> Result<Option<Difo>> {
+    pub(super) fn decision(&self, expr: &Expr) -> Result<Option<Difo>> {
         self.has_value()?;
         if expr.constant().is_some_and(|value| value != 0) {
             return Ok(None);
@@ -433,16 +319,9 @@ impl Sema<'_, '_> {
     }
 }
 
-/// The parts of a statement `condition ? then : otherwise` that picks an action, so that it is an `if`.
-fn conditional_action(statement: &ast::Expr) -> Option<[&ast::Expr; 3]> {
-    let ast::ExprKind::Cond(condition, then, otherwise) = &statement.kind else {
-        return None;
-    };
-    let acts = |e: &ast::Expr| match &e.kind {
-        ast::ExprKind::Call { name, .. } => super::action::is_action(name),
-        _ => conditional_action(e).is_some(),
-    };
-    (acts(then) || acts(otherwise)).then_some([&**condition, &**then, &**otherwise])
+/// The number of a part of the clause `clause` of the source: parts of one clause are parts of one firing.
+fn clause_number(clause: u64, part: usize) -> u64 {
+    clause << PART_BITS | part as u64 & ((1 << PART_BITS) - 1)
 }
 
 /// Whether code calls a subroutine that changes what is traced.

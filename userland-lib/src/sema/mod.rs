@@ -16,6 +16,7 @@ mod action;
 mod aggfunc;
 mod aggregate;
 mod bounds;
+mod branch;
 mod builtin;
 mod call;
 mod cast;
@@ -69,6 +70,8 @@ pub(crate) struct State<'w> {
     translators: Vec<std::rc::Rc<translate::Translator>>,
     statements: u64,
     clauses: u64,
+    /// How many hidden clause-local variables there are for conditions and speculations.
+    hidden: u32,
 }
 
 impl<'w> State<'w> {
@@ -80,6 +83,7 @@ impl<'w> State<'w> {
             translators: Vec::new(),
             statements: 0,
             clauses: 0,
+            hidden: 0,
         }
     }
 }

@@ -12,6 +12,7 @@ mod arguments;
 mod arithmetic;
 mod bitfields;
 mod build;
+mod conditional;
 mod declared;
 mod device;
 mod float;

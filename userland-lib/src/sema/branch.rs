@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Statements that a condition picks: `if`, and `condition ? statement : statement`.
+//!
+//! A constant condition picks when the program is compiled: the other branch is checked, and leaves no code. The DIF machine knows
+//! no other branches of a clause. A body with one becomes several clauses of the same probe, its parts, which fire in order: a
+//! part ends with storing the condition in a hidden clause-local variable, and each branch is a part under a predicate that asks
+//! for it. The first part evaluates the clause's own predicate, once, and keeps it in a variable that all others ask for. A part
+//! clears that variable while it runs, so a fault, or a record without room, ends the clause as it would without branches.
+//!
+//! The speculation that the body records to is kept too: each part that follows `speculate()` speculates anew, up to the end of
+//! the branch that called it. Where there is no such speculation the part is left out, and the clause goes on.
+//!
+//! A choice between expressions needs no parts: it is one expression without a value.
+
+use super::clause::{Builder, Order};
+use super::hir::{Expr, ExprKind, Place, VarRef};
+use super::Sema;
+use crate::diag::{Diagnostic, Result};
+use crate::program::{ActionDesc, Difo};
+use crate::source::Span;
+use crate::syntax::ast::{self, BinaryOp};
+use crate::types::Ty;
+use dtrace_uapi::action::Action;
+
+/// A condition and the value that it must have.
+#[derive(Clone, Debug)]
+pub(super) struct Condition {
+    var: VarRef,
+    value: u64,
+}
+
+impl Condition {
+    fn test(&self) -> Expr {
+        let span = Span::default();
+        let var = Expr::new(ExprKind::Var(self.var.clone()), Ty::INT, span);
+        let compare = ExprKind::Compare {
+            op: BinaryOp::Eq,
+            signed: false,
+            left: Box::new(var),
+            right: Box::new(Expr::int(self.value, Ty::INT, span)),
+        };
+        Expr::new(compare, Ty::INT, span)
+    }
+}
+
+/// A part of a clause.
+pub(super) struct Part {
+    conditions: Vec<Condition>,
+    actions: Vec<ActionDesc>,
+}
+
+/// Predicate and actions of a clause for the kernel.
+pub(super) type Ready = (Option<Difo>, Vec<ActionDesc>);
+
+/// Whether a statement is a `?:` that picks an action or an aggregation, so that it is an `if`.
+pub(super) fn picks_action(statement: &ast::Expr) -> bool {
+    match &statement.kind {
+        ast::ExprKind::Cond(_, then, otherwise) => acts(then) || acts(otherwise),
+        _ => false,
+    }
+}
+
+fn acts(e: &ast::Expr) -> bool {
+    match &e.kind {
+        ast::ExprKind::Call { name, .. } => super::action::is_action(name),
+        ast::ExprKind::Assign { target, .. } => matches!(target.kind, ast::ExprKind::Agg { .. }),
+        ast::ExprKind::Comma(first, second) => acts(first) || acts(second),
+        _ => picks_action(e),
+    }
+}
+
+/// Whether an expression is of use as a statement.
+pub(super) fn matters(e: &Expr) -> bool {
+    e.has_effect() || matches!(e.kind, ExprKind::Call(..))
+}
+
+/// The error that a statement does nothing.
+pub(super) fn null_effect(span: Span) -> Box<Diagnostic> {
+    Diagnostic::new("D_EXPR_NULL", span, "expression has null effect")
+}
+
+fn assigned(var: &VarRef, value: Expr) -> Expr {
+    let span = value.span;
+    let kind = ExprKind::Assign(Place::Var(var.clone()), Box::new(value));
+    Expr::new(kind, Ty::INT, span)
+}
+
+/// `condition` as 0 or 1.
+fn truth(condition: &Expr) -> Expr {
+    let span = condition.span;
+    let kind = match condition.kind {
+        ExprKind::Compare { .. }
+        | ExprKind::CompareFloat(..)
+        | ExprKind::CompareStr(..)
+        | ExprKind::Logic(..)
+        | ExprKind::Not(_) => condition.kind.clone(),
+        _ => ExprKind::Compare {
+            op: BinaryOp::Ne,
+            signed: false,
+            left: Box::new(condition.clone()),
+            right: Box::new(Expr::int(0, condition.ty, span)),
+        },
+    };
+    Expr::new(kind, Ty::INT, span)
+}
+
+impl Sema<'_, '_> {
+    /// Checks a statement `condition ? then : otherwise` and adds its actions; `idle` says that it need not do anything.
+    pub(super) fn conditional(
+        &mut self,
+        statement: &ast::Expr,
+        idle: bool,
+        builder: &mut Builder,
+    ) -> Result<()> {
+        let ast::ExprKind::Cond(condition, then, otherwise) = &statement.kind else {
+            return Ok(());
+        };
+        if picks_action(statement) {
+            let condition = self.choosing(condition)?;
+            return self.branch(
+                &condition,
+                |sema, builder| sema.picked(then, builder),
+                |sema, builder| sema.picked(otherwise, builder),
+                builder,
+            );
+        }
+        let (choice, matters) = self.choice(statement)?;
+        self.has_value()?;
+        if !matters && !idle {
+            return Err(null_effect(statement.span));
+        }
+        match choice.constant() {
+            Some(_) => Ok(()),
+            None => self.effect(&choice, builder),
+        }
+    }
+
+    /// The condition of a `?:`.
+    fn choosing(&mut self, condition: &ast::Expr) -> Result<Expr> {
+        let condition = self.operand(condition)?;
+        self.scalar_condition(&condition, "?:")?;
+        Ok(self.condition(condition))
+    }
+
+    /// Adds what a branch of `?:` does, which may be nothing.
+    fn picked(&mut self, e: &ast::Expr, builder: &mut Builder) -> Result<()> {
+        self.nested(e.span, |sema| match &e.kind {
+            ast::ExprKind::Comma(first, second) => {
+                sema.picked(first, builder)?;
+                sema.picked(second, builder)
+            }
+            _ => sema.statement(e, true, builder),
+        })
+    }
+
+    /// A choice between expressions whose values nobody wants, so that their types need not agree, and whether any part of
+    /// it does something.
+    fn choice(&mut self, e: &ast::Expr) -> Result<(Expr, bool)> {
+        let nothing = Expr::int(0, Ty::INT, e.span);
+        let ast::ExprKind::Cond(condition, then, otherwise) = &e.kind else {
+            let value = self.expression(e)?;
+            super::translate::in_memory(&value)?;
+            if !matters(&value) {
+                return Ok((nothing, false));
+            }
+            let kind = ExprKind::Comma(Box::new(value), Box::new(nothing));
+            return Ok((Expr::new(kind, Ty::INT, e.span), true));
+        };
+        let condition = self.choosing(condition)?;
+        let (then, one) = self.nested(e.span, |sema| sema.choice(then))?;
+        let (otherwise, other) = self.nested(e.span, |sema| sema.choice(otherwise))?;
+        let matters = one || other || condition.has_effect();
+        let choice = match self.known(&condition) {
+            Some(0) => otherwise,
+            Some(_) => then,
+            None => {
+                let [condition, then, otherwise] = [condition, then, otherwise].map(Box::new);
+                Expr::new(ExprKind::Cond(condition, then, otherwise), Ty::INT, e.span)
+            }
+        };
+        Ok((choice, matters))
+    }
+
+    /// Adds two branches and what picks one.
+    pub(super) fn branch(
+        &mut self,
+        condition: &Expr,
+        then: impl FnOnce(&mut Self, &mut Builder) -> Result<()>,
+        otherwise: impl FnOnce(&mut Self, &mut Builder) -> Result<()>,
+        builder: &mut Builder,
+    ) -> Result<()> {
+        match self.known(condition) {
+            Some(0) => {
+                self.checked(then, builder)?;
+                otherwise(self, builder)
+            }
+            Some(_) => {
+                then(self, builder)?;
+                self.checked(otherwise, builder)
+            }
+            None => {
+                let var = self.hidden_variable("condition", condition.span)?;
+                self.effect(&assigned(&var, truth(condition)), builder)?;
+                self.seal(builder)?;
+                self.under(&var, 1, then, builder)?;
+                self.under(&var, 0, otherwise, builder)
+            }
+        }
+    }
+
+    /// Checks a branch that is never taken.
+    fn checked(
+        &mut self,
+        body: impl FnOnce(&mut Self, &mut Builder) -> Result<()>,
+        builder: &Builder,
+    ) -> Result<()> {
+        let mut unused = Builder {
+            order: builder.order,
+            speculating: builder.speculating.clone(),
+            branches: builder.branches,
+            ..Builder::default()
+        };
+        let known = self.program.statements.len();
+        body(self, &mut unused)?;
+        self.program.statements.truncate(known);
+        self.program.spans.truncate(known);
+        Ok(())
+    }
+
+    /// Adds a branch that is taken where `var` has this value.
+    fn under(
+        &mut self,
+        var: &VarRef,
+        value: u64,
+        body: impl FnOnce(&mut Self, &mut Builder) -> Result<()>,
+        builder: &mut Builder,
+    ) -> Result<()> {
+        let var = var.clone();
+        builder.conditions.push(Condition { var, value });
+        let outer = builder.speculating.clone();
+        body(self, builder)?;
+        self.seal(builder)?;
+        builder.conditions.pop();
+        // What a branch begins to speculate with ends with the branch.
+        builder.speculating = outer;
+        self.carry_on(builder)
+    }
+
+    /// Ends the part at hand; what follows belongs to the next one.
+    pub(super) fn seal(&mut self, builder: &mut Builder) -> Result<()> {
+        // What was only carried on from the part before is that of the next one.
+        let carried = builder.speculating.is_some()
+            && matches!(builder.actions.as_slice(), [only] if only.kind == Action::Speculate);
+        if builder.actions.is_empty() || carried {
+            return Ok(());
+        }
+        let actions = std::mem::take(&mut builder.actions);
+        let conditions = builder.conditions.clone();
+        builder.done.push(Part {
+            conditions,
+            actions,
+        });
+        self.carry_on(builder)
+    }
+
+    /// Begins a part, which speculates as the one before did.
+    fn carry_on(&mut self, builder: &mut Builder) -> Result<()> {
+        builder.actions.clear();
+        builder.order = Order::default();
+        if let Some(speculating) = &builder.speculating {
+            let action = self.speculate(&speculating.id, speculating.uarg)?;
+            builder.actions.push(action);
+            builder.order.speculated = true;
+        }
+        Ok(())
+    }
+
+    /// The clauses for the kernel that a clause with branches becomes.
+    pub(super) fn assemble(
+        &mut self,
+        predicate: Option<Expr>,
+        mut parts: Vec<Part>,
+        span: Span,
+    ) -> Result<Vec<Ready>> {
+        let whole = parts.iter().all(|part| part.conditions.is_empty()) && parts.len() <= 1;
+        if whole {
+            let predicate = match predicate {
+                Some(predicate) => self.decision(&predicate)?,
+                None => None,
+            };
+            let actions = parts.pop().map_or_else(Vec::new, |part| part.actions);
+            return Ok(vec![(predicate, self.never_default(actions, span)?)]);
+        }
+        let goes_on = self.hidden_variable("goes on", span)?;
+        let mut first = Builder::default();
+        let set = |value| assigned(&goes_on, Expr::int(value, Ty::INT, Span::default()));
+        match predicate {
+            Some(predicate) => {
+                if !predicate.is_safe() {
+                    self.effect(&set(0), &mut first)?;
+                }
+                self.effect(&assigned(&goes_on, truth(&predicate)), &mut first)?;
+            }
+            None => self.effect(&set(1), &mut first)?,
+        }
+        let mut ready = vec![(None, first.actions)];
+        let mut parts = parts.into_iter().peekable();
+        while let Some(part) = parts.next() {
+            let followed = parts.peek().is_some();
+            let (set, reset) = (set(1), set(0));
+            ready.push(self.part(part, &goes_on, followed.then_some([set, reset]))?);
+        }
+        Ok(ready)
+    }
+
+    /// Predicate and actions of a part. Where another one follows, `marks` set and clear the variable that lets it run.
+    fn part(&mut self, part: Part, goes_on: &VarRef, marks: Option<[Expr; 2]>) -> Result<Ready> {
+        let first = Condition {
+            var: goes_on.clone(),
+            value: 1,
+        };
+        let mut tests = first.test();
+        let both = |left, right| {
+            let both = ExprKind::Logic(BinaryOp::LogAnd, Box::new(left), Box::new(right));
+            Expr::new(both, Ty::INT, Span::default())
+        };
+        for condition in &part.conditions {
+            tests = both(tests, condition.test());
+        }
+        let mut actions = part.actions;
+        let speculates = actions
+            .iter()
+            .position(|action| action.kind == Action::Speculate);
+        if let Some([set, reset]) = marks {
+            match speculates {
+                // Only there it is known whether there is a speculation.
+                Some(at) => actions.insert(at + 1, self.effect_alone(&reset)?),
+                None => {
+                    let one = Expr::int(1, Ty::INT, Span::default());
+                    let kind = ExprKind::Comma(Box::new(reset), Box::new(one));
+                    tests = both(tests, Expr::new(kind, Ty::INT, Span::default()));
+                }
+            }
+            actions.push(self.effect_alone(&set)?);
+        }
+        Ok((self.decision(&tests)?, actions))
+    }
+
+    /// `actions`; one that does nothing where there are none, which would be the default action.
+    pub(super) fn never_default(
+        &mut self,
+        mut actions: Vec<ActionDesc>,
+        span: Span,
+    ) -> Result<Vec<ActionDesc>> {
+        if actions.is_empty() {
+            actions.push(self.effect_alone(&Expr::int(0, Ty::INT, span))?);
+        }
+        Ok(actions)
+    }
+}
