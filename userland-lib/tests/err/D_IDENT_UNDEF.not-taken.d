@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+inline int OPT_x = 0;
+
+BEGIN
+{
+	OPT_x ? trace(nobody) : 1;
+}
