@@ -52,6 +52,8 @@ int __dtrace_register(const char *name, const struct dtrace_pattr *attr, u32 pri
 	const struct dtrace_client client = { .pops = pops, .arg = arg, .owner = owner };
 	const struct dtrace_exports *e = dtrace_exported;
 
+	if (idp)
+		*idp = NULL;
 	if (!name || !pops || !pops->enable || !pops->disable || !idp)
 		return -EINVAL;
 	return e->add(e->data, name, attr ?: &unknown, priv, &client, (const void **)idp);
@@ -60,25 +62,29 @@ EXPORT_SYMBOL_GPL(__dtrace_register);
 
 int dtrace_unregister(dtrace_provider_id_t id)
 {
-	return dtrace_exported->remove(id);
+	return id ? dtrace_exported->remove(id) : 0;
 }
 EXPORT_SYMBOL_GPL(dtrace_unregister);
 
 dtrace_id_t dtrace_probe_create(dtrace_provider_id_t id, const char *mod, const char *func, const char *name, void *parg)
 {
+	if (!id)
+		return DTRACE_IDNONE;
 	return dtrace_exported->create(id, mod ?: "", func ?: "", name ?: "", (uintptr_t)parg);
 }
 EXPORT_SYMBOL_GPL(dtrace_probe_create);
 
 dtrace_id_t dtrace_probe_lookup(dtrace_provider_id_t id, const char *mod, const char *func, const char *name)
 {
+	if (!id)
+		return DTRACE_IDNONE;
 	return dtrace_exported->lookup(id, mod ?: "", func ?: "", name ?: "");
 }
 EXPORT_SYMBOL_GPL(dtrace_probe_lookup);
 
 void *dtrace_probe_arg(dtrace_id_t id)
 {
-	return (void *)dtrace_exported->parg(id);
+	return id == DTRACE_IDNONE ? NULL : (void *)dtrace_exported->parg(id);
 }
 EXPORT_SYMBOL_GPL(dtrace_probe_arg);
 
@@ -86,6 +92,7 @@ void dtrace_probe(dtrace_id_t id, u64 arg0, u64 arg1, u64 arg2, u64 arg3, u64 ar
 {
 	const u64 args[DTRACE_EXPORTS_ARGS] = { arg0, arg1, arg2, arg3, arg4 };
 
-	dtrace_exported->fire(id, args);
+	if (likely(id != DTRACE_IDNONE))
+		dtrace_exported->fire(id, args);
 }
 EXPORT_SYMBOL_GPL(dtrace_probe);

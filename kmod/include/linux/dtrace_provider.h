@@ -72,7 +72,7 @@ int __dtrace_register(const char *name, const struct dtrace_pattr *attr, u32 pri
 
 /*
  * Registers a provider. attr: NULL for one whose interface is private. pops must stay as long as the provider does; arg is
- * for its functions. 0, or -EEXIST: there is one of this name; -EINVAL: no name for a provider; -ENOMEM.
+ * for its functions. 0, or, with *idp NULL, -EEXIST: there is one of this name; -EINVAL: no name for a provider; -ENOMEM.
  */
 static inline int dtrace_register(const char *name, const struct dtrace_pattr *attr, u32 priv,
 				  const struct dtrace_pops *pops, void *arg, dtrace_provider_id_t *idp)
@@ -80,24 +80,25 @@ static inline int dtrace_register(const char *name, const struct dtrace_pattr *a
 	return __dtrace_register(name, attr, priv, pops, arg, THIS_MODULE, idp);
 }
 
-/* Removes a provider with its probes. -EBUSY, and nothing is done: a probe is wanted. */
+/* Removes a provider with its probes; does nothing if that is NULL. -EBUSY, and nothing is done: a probe is wanted. */
 int dtrace_unregister(dtrace_provider_id_t id);
 
 /*
  * Creates a probe. mod and func may be empty (or NULL) if they mean nothing; parg is the probe's own. A consumer that has
- * described it before gets it at once, so that enable() may be called in here. DTRACE_IDNONE: no memory, or the name is too long.
+ * described it before gets it at once, so that enable() may be called in here. DTRACE_IDNONE: no memory, or the name is too
+ * long, or id is NULL.
  */
 dtrace_id_t dtrace_probe_create(dtrace_provider_id_t id, const char *mod, const char *func, const char *name, void *parg);
 
-/* The probe of this name; DTRACE_IDNONE: there is none. */
+/* The probe of this name; DTRACE_IDNONE: there is none, or id is NULL. */
 dtrace_id_t dtrace_probe_lookup(dtrace_provider_id_t id, const char *mod, const char *func, const char *name);
 
-/* What was given as parg. */
+/* What was given as parg; NULL of DTRACE_IDNONE. */
 void *dtrace_probe_arg(dtrace_id_t id);
 
 /*
  * The probe is passed: arg0 to arg4. From any context in which RCU is watching, NMI included. A probe that nobody wants costs
- * the call and little more.
+ * the call and little more, and so does DTRACE_IDNONE, which is none: who cannot create a probe may go on as if it could.
  */
 void dtrace_probe(dtrace_id_t id, u64 arg0, u64 arg1, u64 arg2, u64 arg3, u64 arg4);
 
