@@ -191,10 +191,21 @@ bool dtrace_user_segment(struct task_struct *task, u64 n, u64 *value)
 	return true;
 }
 
-/* Interrupts are off here, which is an RCU read-side critical section. */
+/*
+ * The parent of a task; NULL: it has left all lists, which it may do long before it leaves its CPU for the last time. From then on it is
+ * given no other parent when its own goes, and the pointer leads to what has been freed. Interrupts are off here, which is an RCU read-side
+ * critical section: a parent that is one within it stays to its end, and so do that one's ancestors.
+ */
+static struct task_struct *dtrace_parent(struct task_struct *task)
+{
+	return READ_ONCE(task->thread_pid) ? rcu_dereference_raw(task->real_parent) : NULL;
+}
+
 unsigned int dtrace_ppid(struct task_struct *task)
 {
-	return rcu_dereference_raw(task->real_parent)->tgid;
+	struct task_struct *parent = dtrace_parent(task);
+
+	return parent ? parent->tgid : 0;
 }
 
 unsigned int dtrace_uid(struct task_struct *task)
@@ -259,15 +270,24 @@ u64 dtrace_vtime(struct task_struct *task)
 	return since > 0 ? sum + since : sum;
 }
 
+/* Of the ancestors nothing is read but with care: who traces by descent does so everywhere, and a mistake would be the machine's end. */
 bool dtrace_progenyof(struct task_struct *task, u64 pid, u32 *hops)
 {
+	struct task_struct *at = task;
+	pid_t tgid = task->tgid;
+
 	/* Bounded, for reparenting may run at the same time. */
 	for (*hops = 0; *hops < 4096; ++*hops) {
-		if (task->tgid == pid)
+		if (tgid == pid)
 			return true;
-		if (task->tgid <= 1)
+		if (tgid <= 1)
 			return false;
-		task = rcu_dereference_raw(task->real_parent);
+		if (at == task)
+			at = dtrace_parent(task);
+		else if (dtrace_load(&at, (u64)&at->real_parent, sizeof(at)))
+			return false;
+		if (!at || dtrace_load(&tgid, (u64)&at->tgid, sizeof(tgid)))
+			return false;
 	}
 	return false;
 }

@@ -91,7 +91,7 @@ impl<'a> Current<'a> {
         comm
     }
 
-    /// Process id of its parent.
+    /// Process id of its parent; 0 once it has left all lists, as a task that ends does some time before it is gone.
     pub fn ppid(self) -> u32 {
         // SAFETY: The task is current and interrupts are off: an RCU read-side critical section.
         unsafe { bindings::dtrace_ppid(self.task) }

@@ -57,7 +57,7 @@ translator psinfo_t < struct task_struct *T > {
 	/* EXIT_ZOMBIE. Of the other threads nothing stays. */
 	pr_nzomb = T->group_leader->exit_state & 0x20 ? 1 : 0;
 	pr_pid = T->tgid;
-	pr_ppid = T->real_parent->tgid;
+	pr_ppid = T->thread_pid == NULL ? 0 : T->real_parent->tgid;
 	pr_pgid = T->signal->pids[2]->numbers[0].nr;
 	pr_sid = T->signal->pids[3]->numbers[0].nr;
 	pr_uid = T->real_cred->uid.val;
