@@ -27,6 +27,7 @@
 #include <linux/spinlock.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
+#include <linux/user_namespace.h>
 #include <linux/irq_work.h>
 #if __has_include(<linux/sched/exec_state.h>)
 #include <linux/sched/exec_state.h>
@@ -233,16 +234,26 @@ static bool dtrace_dumpable(struct task_struct *task)
 }
 
 /*
- * Whether a process is of one user alone. Like ptrace() this refuses those that run, or ran, with the rights of somebody
- * else: what they read then may still be in their memory.
+ * Whether a process is of one user alone, as __ptrace_may_access() and cap_ptrace_access_check() ask for one who attaches and is not
+ * privileged. They refuse those that run, or ran, with the rights of somebody else: what they read then may still be in their memory.
  */
-bool dtrace_belongs_to(struct task_struct *task, unsigned int uid)
+bool dtrace_belongs_to(struct task_struct *task, const struct dtrace_identity *user)
 {
 	const struct cred *cred = rcu_dereference_raw(task->real_cred);
+	kuid_t uid = KUIDT_INIT(user->uid);
+	kgid_t gid = KGIDT_INIT(user->gid);
 
-	return !(task->flags & PF_KTHREAD) && __kuid_val(cred->uid) == uid && __kuid_val(cred->euid) == uid &&
-	       __kuid_val(cred->suid) == uid && gid_eq(cred->gid, cred->egid) && gid_eq(cred->gid, cred->sgid) &&
-	       cap_isclear(cred->cap_permitted) && dtrace_dumpable(task);
+	if (task->flags & PF_KTHREAD)
+		return false;
+	if (!uid_eq(cred->uid, uid) || !uid_eq(cred->euid, uid) || !uid_eq(cred->suid, uid))
+		return false;
+	if (!gid_eq(cred->gid, gid) || !gid_eq(cred->egid, gid) || !gid_eq(cred->sgid, gid))
+		return false;
+	if (cred->user_ns->ns.ns_id != user->user_ns || cred->cap_permitted.val & ~user->permitted)
+		return false;
+	/* Who gives rights up is made undumpable before: commit_creds(). */
+	smp_rmb();
+	return dtrace_dumpable(task);
 }
 
 unsigned int dtrace_irq_level(void)
@@ -458,9 +469,17 @@ bool dtrace_in_group(unsigned int gid)
 	return gid_valid(group) && in_egroup_p(group);
 }
 
-unsigned int dtrace_current_uid(void)
+/* By the real ids, as for PTRACE_MODE_REALCREDS: a program that is set-id opens for who started it. */
+void dtrace_current_identity(struct dtrace_identity *user)
 {
-	return __kuid_val(current_uid());
+	const struct cred *cred = current_cred();
+
+	*user = (struct dtrace_identity) {
+		.uid = __kuid_val(cred->uid),
+		.gid = __kgid_val(cred->gid),
+		.user_ns = cred->user_ns->ns.ns_id,
+		.permitted = cred->cap_permitted.val,
+	};
 }
 
 /* Whether the kernel keeps nothing secret from, or nothing safe from, those who have all rights. */

@@ -27,6 +27,16 @@ enum dtrace_loss {
 	DTRACE_LOSSES
 };
 
+/* Who a task is, as far as that decides who may look into it. */
+struct dtrace_identity {
+	u32 uid;
+	u32 gid;
+	/* Its user namespace, by a number that no other is ever given. */
+	u64 user_ns;
+	/* The capabilities that it has or may take, there. */
+	u64 permitted;
+};
+
 /* One CPU's part of the framework. Only that CPU touches it, with interrupts off. */
 struct dtrace_cpu {
 	/* Probe context is entered. */
@@ -59,7 +69,7 @@ bool dtrace_user_segment(struct task_struct *task, u64 n, u64 *value);
 unsigned int dtrace_ppid(struct task_struct *task);
 unsigned int dtrace_uid(struct task_struct *task);
 unsigned int dtrace_gid(struct task_struct *task);
-bool dtrace_belongs_to(struct task_struct *task, unsigned int uid);
+bool dtrace_belongs_to(struct task_struct *task, const struct dtrace_identity *user);
 unsigned int dtrace_irq_level(void);
 u64 dtrace_vtime(struct task_struct *task);
 bool dtrace_progenyof(struct task_struct *task, u64 pid, u32 *hops);
@@ -90,7 +100,7 @@ bool dtrace_signal_current(int sig);
 void dtrace_signal_sync(void);
 
 bool dtrace_in_group(unsigned int gid);
-unsigned int dtrace_current_uid(void);
+void dtrace_current_identity(struct dtrace_identity *user);
 bool dtrace_may_read_kernel(void);
 bool dtrace_may_write(void);
 

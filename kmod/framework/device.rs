@@ -144,7 +144,7 @@ impl Attachment {
         let engine = Consumer::new(Config {
             ncpus: percpu::nr_cpus(),
             privileges,
-            user: privilege::user(),
+            user: privilege::identity(),
             features: FEATURES,
             begin: ends.begin.id(),
             end: ends.end.id(),

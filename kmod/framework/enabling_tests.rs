@@ -19,7 +19,9 @@ use crate::text::{Refusal, Text};
 use crate::tracer::Tracer;
 use dof::Image;
 use dtrace_engine::mem::alloc as engine_memory;
-use dtrace_engine::{Activity, ClauseId, Config, Consumer, Enabling, Features, Privileges};
+use dtrace_engine::{
+    Activity, ClauseId, Config, Consumer, Enabling, Features, Identity, Privileges,
+};
 use dtrace_uapi::ioctl::{ProbeDesc, ReplDesc, PRIV_KERNEL, PRIV_USER};
 use dtrace_uapi::limits::RETAIN_MAX;
 use dtrace_uapi::option::{Opt, UNSET};
@@ -140,7 +142,7 @@ impl World {
         let engine = Consumer::new(Config {
             ncpus: 1,
             privileges,
-            user: 0,
+            user: Identity::default(),
             features: Features::default(),
             begin: 1001,
             end: 1002,

@@ -28,7 +28,7 @@ mod tests {
     use crate::sys::regs::Regs;
     use crate::sys::timer::{CpuTimers, Tick};
     use core::sync::atomic::{AtomicU64, Ordering};
-    use dtrace_engine::{Activity, Config, Consumer, Privileges};
+    use dtrace_engine::{Activity, Config, Consumer, Identity, Privileges};
     use dtrace_uapi::types::ProviderAttributes;
     use kernel::sync::Arc;
     use zerocopy::FromZeros;
@@ -184,7 +184,7 @@ mod tests {
         let engine = Consumer::new(Config {
             ncpus: nr_cpus(),
             privileges: Privileges::ALL,
-            user: 0,
+            user: Identity::default(),
             features: FEATURES,
             begin: ends.begin.id(),
             end: ends.end.id(),

@@ -14,7 +14,8 @@ use crate::sys::{clock, control, locks, nofault, paths, stack};
 use core::cell::Cell;
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
-    BadAddr, Dentry, Features, Kobject, Machine, Mount, Place, ProbeName, RwLock, Unplaced,
+    BadAddr, Dentry, Features, Identity, Kobject, Machine, Mount, Place, ProbeName, RwLock,
+    Unplaced,
 };
 
 /// What this machine can do.
@@ -326,7 +327,7 @@ impl Machine for KernelMachine<'_> {
         self.task().descends_from(pid)
     }
 
-    fn owned(&self, user: u32) -> bool {
+    fn owned(&self, user: &Identity) -> bool {
         self.task().belongs_to(user)
     }
 

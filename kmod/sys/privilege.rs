@@ -8,7 +8,7 @@
 //! also user memory from being written, from the first two as well. What a consumer may do is decided when it is opened.
 
 use crate::bindings;
-use dtrace_engine::Privileges;
+use dtrace_engine::{Identity, Privileges};
 
 /// The group that nobody is in.
 const NOBODY: u32 = u32::MAX;
@@ -29,8 +29,15 @@ pub fn of_current(group: u32) -> Option<Privileges> {
     }
 }
 
-/// The current task's user.
-pub fn user() -> u32 {
-    // SAFETY: Needs nothing.
-    unsafe { bindings::dtrace_current_uid() }
+/// Who the current task is, by its real ids.
+pub fn identity() -> Identity {
+    let mut raw = bindings::dtrace_identity::default();
+    // SAFETY: `raw` is valid for the write.
+    unsafe { bindings::dtrace_current_identity(&mut raw) };
+    Identity {
+        uid: raw.uid,
+        gid: raw.gid,
+        namespace: raw.user_ns,
+        capabilities: raw.permitted,
+    }
 }

@@ -42,6 +42,7 @@ pub mod dof;
 pub mod ecb;
 pub mod error;
 pub mod frames;
+mod identity;
 pub mod machine;
 pub mod mem;
 pub mod softfloat;
@@ -56,5 +57,6 @@ pub use consumer::{
 };
 pub use dof::{Clause, Enabling};
 pub use error::{Errno, Reason, Trap};
+pub use identity::Identity;
 pub use machine::{BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, Unplaced};
 pub use mem::sync::Cpu;

@@ -13,6 +13,7 @@
 //! the user's, and goes through this trait. A load reports failure by [`BadAddr`]; it never faults.
 
 use crate::frames::Frames;
+use crate::identity::Identity;
 
 /// A load or store failed at this address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,8 +173,8 @@ pub trait Machine {
     fn user_args(&self) -> Option<(u64, u64)>;
     /// Whether the current process is `pid` or descends from it, and how many of its ancestors were asked.
     fn progenyof(&self, pid: u64) -> (bool, u32);
-    /// Whether the current process belongs to `user` alone; asked only where the consumer may not see others.
-    fn owned(&self, user: u32) -> bool;
+    /// Whether the current process is `user`'s alone; asked only where the consumer may not see others.
+    fn owned(&self, user: &Identity) -> bool;
 
     /// Loads `out.len()` bytes of kernel memory. [`BadAddr`] holds the first byte that could not be read, or `addr`.
     fn load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr>;

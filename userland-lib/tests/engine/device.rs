@@ -13,7 +13,9 @@ use std::{
 };
 
 use dtrace::handle::{fill, text, Buffer, Device};
-use dtrace_engine::{Config, Consumer, Cpu, Ecb, Enabling, Features, Privileges, Reason, Which};
+use dtrace_engine::{
+    Config, Consumer, Cpu, Ecb, Enabling, Features, Identity, Privileges, Reason, Which,
+};
 use dtrace_uapi::glob;
 use dtrace_uapi::{
     dif::{DIF_NREGS, DIF_NTREGS, DIF_VERSION},
@@ -93,7 +95,7 @@ impl EngineDevice {
         let config = Config {
             ncpus: CPUS as usize,
             privileges: Privileges::ALL,
-            user: 0,
+            user: Identity::default(),
             features: Features {
                 signals: true,
                 ustack: true,

@@ -10,7 +10,9 @@ use std::{
 
 use dtrace::handle::text;
 use dtrace_engine::frames::Frames;
-use dtrace_engine::{BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, Unplaced};
+use dtrace_engine::{
+    BadAddr, Dentry, Identity, Kobject, Machine, Mount, Place, ProbeName, RwLock, Unplaced,
+};
 use dtrace_uapi::ioctl::ProbeDesc;
 
 /// Pieces of memory by their addresses.
@@ -269,7 +271,7 @@ impl Machine for Firing<'_> {
         (pid == u64::from(self.thread.pid), 1)
     }
 
-    fn owned(&self, _user: u32) -> bool {
+    fn owned(&self, _user: &Identity) -> bool {
         true
     }
 

@@ -33,6 +33,7 @@ use crate::ecb::record;
 use crate::ecb::short::Note;
 use crate::ecb::{build, Prepared};
 use crate::error::{Errno, Reason};
+use crate::identity::Identity;
 use crate::machine::Machine;
 use crate::mem::sync::{Cpu, Guard, Once, TryLock};
 use crate::mem::{Boxed, Vec};
@@ -102,8 +103,8 @@ pub struct Config {
     pub ncpus: usize,
     /// Of the opener.
     pub privileges: Privileges,
-    /// Who that is.
-    pub user: u32,
+    /// Who that is, for [`Machine::owned`].
+    pub user: Identity,
     /// Of the platform.
     pub features: Features,
     /// The id of `dtrace:::BEGIN`.
@@ -398,7 +399,7 @@ impl Consumer {
             return None;
         }
         let run = self.run.get()?;
-        if !run.core.all_users && !self.is_own(ecb.probe) && !m.owned(run.core.user) {
+        if !run.core.all_users && !self.is_own(ecb.probe) && !m.owned(&run.core.user) {
             return None;
         }
         let clause: &Prepared = run.clauses.get(ecb.clause.index as usize)?;

@@ -12,6 +12,7 @@ use super::program::Space;
 use super::tokens::Tokens;
 use crate::budget::{Budget, FLOAT};
 use crate::error::Trap;
+use crate::identity::Identity;
 use crate::machine::{BadAddr, Machine};
 use crate::mem::alloc::Bytes;
 use crate::mem::shared::Shared;
@@ -41,7 +42,7 @@ pub struct Core {
     /// All users' processes may be read.
     pub all_users: bool,
     /// The consumer's user, whose processes may be read in any case.
-    pub user: u32,
+    pub user: Identity,
 }
 
 /// An entry of the tuple stack.
@@ -487,7 +488,7 @@ impl<M: Machine> Env<'_, M> {
     /// Refuses user memory and state of other users' processes to those who may not see them.
     #[inline]
     pub fn check_user(&self) -> Result<(), Trap> {
-        if self.core.all_users || self.m.owned(self.core.user) {
+        if self.core.all_users || self.m.owned(&self.core.user) {
             Ok(())
         } else {
             Err(Trap::new(Fault::Upriv, 0))

@@ -4,7 +4,9 @@
 //! A machine whose kernel and user memory are two maps of pieces.
 
 use dtrace_engine::frames::Frames;
-use dtrace_engine::{BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, Unplaced};
+use dtrace_engine::{
+    BadAddr, Dentry, Identity, Kobject, Machine, Mount, Place, ProbeName, RwLock, Unplaced,
+};
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
@@ -220,8 +222,8 @@ impl Machine for TestMachine {
     fn progenyof(&self, pid: u64) -> (bool, u32) {
         (pid == 1 || pid == u64::from(self.pid), 4096)
     }
-    fn owned(&self, user: u32) -> bool {
-        assert_eq!(user, super::USER);
+    fn owned(&self, user: &Identity) -> bool {
+        assert_eq!(*user, super::USER);
         self.owned
     }
     fn load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr> {
