@@ -11,6 +11,7 @@
 #include <linux/cpumask.h>
 #include <linux/cred.h>
 #include <linux/irqflags.h>
+#include <linux/jump_label.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
@@ -37,6 +38,9 @@
 #include "helpers.h"
 #include "instruction.h"
 #include "loads.h"
+
+/* In kmod/sys/vtime.rs. */
+void dtrace_charge(struct dtrace_cpu *c, u64 now, u64 ns);
 
 static DEFINE_PER_CPU(struct dtrace_cpu, dtrace_cpus);
 
@@ -105,6 +109,48 @@ static void dtrace_lockdep_keep(struct dtrace_cpu *c) { }
 static void dtrace_lockdep_restore(struct dtrace_cpu *c) { }
 #endif
 
+/* Whether anybody wants to know how long firings take. */
+static DEFINE_STATIC_KEY_FALSE(dtrace_measuring);
+static DEFINE_MUTEX(dtrace_measuring_lock);
+
+void dtrace_measure(void)
+{
+	unsigned int cpu;
+
+	mutex_lock(&dtrace_measuring_lock);
+	/* A firing that nobody measured any more when it ended has left its beginning behind. */
+	if (!static_key_enabled(&dtrace_measuring)) {
+		for_each_possible_cpu(cpu)
+			WRITE_ONCE(per_cpu_ptr(&dtrace_cpus, cpu)->since, 0);
+	}
+	static_branch_inc(&dtrace_measuring);
+	mutex_unlock(&dtrace_measuring_lock);
+}
+
+void dtrace_measure_no_more(void)
+{
+	mutex_lock(&dtrace_measuring_lock);
+	static_branch_dec(&dtrace_measuring);
+	mutex_unlock(&dtrace_measuring_lock);
+}
+
+/*
+ * Charges the current task with a firing. Where the scheduler counts the time of interrupts apart, it has not
+ * charged the task with those of an interrupt.
+ */
+static noinline void dtrace_cpu_charge(struct dtrace_cpu *c)
+{
+	unsigned int level = IS_ENABLED(CONFIG_IRQ_TIME_ACCOUNTING) ? dtrace_irq_level() : 0;
+	u64 since = c->since, now;
+
+	c->since = 0;
+	if (!since || level == 1 || level == 2)
+		return;
+	now = local_clock();
+	if (now > since)
+		dtrace_charge(c, now, now - since);
+}
+
 /*
  * The raw flavours throughout: the others tell lockdep and the irqsoff tracer, which may be traced themselves.
  */
@@ -125,6 +171,8 @@ struct dtrace_cpu *dtrace_cpu_enter(void)
 	barrier();
 	c->flags = flags;
 	c->task = current;
+	if (static_branch_unlikely(&dtrace_measuring))
+		c->since = local_clock();
 	dtrace_lockdep_keep(c);
 	return c;
 }
@@ -134,6 +182,8 @@ void dtrace_cpu_exit(struct dtrace_cpu *c)
 	unsigned long flags = c->flags;
 
 	dtrace_lockdep_restore(c);
+	if (static_branch_unlikely(&dtrace_measuring))
+		dtrace_cpu_charge(c);
 	barrier();
 	WRITE_ONCE(c->busy, 0);
 	raw_local_irq_restore(flags);
@@ -270,15 +320,18 @@ unsigned int dtrace_irq_level(void)
 }
 
 /*
- * What the scheduler has accounted plus the time since. The run-queue lock that would make it exact may be
- * held by the code that the probe stopped.
+ * What the scheduler has accounted to the current task, less or more what lies between that and the firing. The run-queue
+ * lock that would make it exact may be held by the code that the probe stopped. Another CPU that holds it sets the
+ * start first, and then the sum: whoever reads them the other way round finds too little, never too much.
  */
-u64 dtrace_vtime(struct task_struct *task)
+u64 dtrace_gross_vtime(struct dtrace_cpu *c)
 {
-	u64 sum = READ_ONCE(task->se.sum_exec_runtime);
-	s64 since = local_clock() - READ_ONCE(task->se.exec_start);
+	struct sched_entity *se = &c->task->se;
+	u64 at = c->since ?: local_clock();
+	u64 sum = READ_ONCE(se->sum_exec_runtime);
 
-	return since > 0 ? sum + since : sum;
+	smp_rmb();
+	return max_t(s64, sum + at - READ_ONCE(se->exec_start), 0);
 }
 
 /* Of the ancestors nothing is read but with care: who traces by descent does so everywhere, and a mistake would be the machine's end. */

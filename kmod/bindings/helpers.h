@@ -46,6 +46,8 @@ struct dtrace_cpu {
 	unsigned long flags;
 	/* The task that it stopped. */
 	struct task_struct *task;
+	/* Since when it has been stopped, 0 where that is not measured. */
+	u64 since;
 #ifdef CONFIG_TRACE_IRQFLAGS
 	/* Whether lockdep believed that it had interrupts on. */
 	bool believed_on;
@@ -71,7 +73,9 @@ unsigned int dtrace_uid(struct task_struct *task);
 unsigned int dtrace_gid(struct task_struct *task);
 bool dtrace_belongs_to(struct task_struct *task, const struct dtrace_identity *user);
 unsigned int dtrace_irq_level(void);
-u64 dtrace_vtime(struct task_struct *task);
+u64 dtrace_gross_vtime(struct dtrace_cpu *c);
+void dtrace_measure(void);
+void dtrace_measure_no_more(void);
 bool dtrace_progenyof(struct task_struct *task, u64 pid, u32 *hops);
 bool dtrace_killed(void);
 void dtrace_stay(void);

@@ -10,7 +10,7 @@ use super::fire::{Args, FireArgs};
 use super::probe::ProbeRef;
 use crate::sys::percpu::CpuGuard;
 use crate::sys::task::{irq_level, Current};
-use crate::sys::{clock, control, locks, nofault, paths, stack};
+use crate::sys::{clock, control, locks, nofault, paths, stack, vtime};
 use core::cell::Cell;
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
@@ -108,11 +108,7 @@ impl<'a> KernelMachine<'a> {
 
     #[inline(never)]
     fn make_thread_key(&self) -> u64 {
-        let task = self.task();
-        let who = match task.pid() {
-            0 => self.guard.cpu().index() as u64,
-            pid => task.start_time() << 22 | u64::from(pid),
-        };
+        let who = self.task().who(self.guard.cpu().index());
         who << 2 | u64::from(irq_level() & 3)
     }
 }
@@ -148,7 +144,7 @@ impl Machine for KernelMachine<'_> {
     }
 
     fn vtimestamp(&self) -> u64 {
-        self.task().vtime()
+        vtime::net(self.guard)
     }
 
     #[inline]

@@ -42,6 +42,8 @@ pub use provider::{Batch, Description, Failed, Provider};
 
 use crate::sys::hotplug::CpuState;
 use crate::sys::once::Parts;
+use crate::sys::vtime;
+use core::sync::atomic::Ordering;
 use ends::{DtraceProvider, Ends};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
@@ -93,6 +95,9 @@ impl Framework {
         let gone = self.state.lock().detach(tracer);
         // Waits for a grace period, without the framework's mutex.
         drop(gone);
+        if tracer.measures.swap(false, Ordering::Relaxed) {
+            vtime::measure_no_more();
+        }
     }
 
     /// A text that stays as long as the framework: for the name of a provider that is not known beforehand.

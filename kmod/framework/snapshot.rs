@@ -24,8 +24,9 @@ use super::tracer::Tracer;
 use super::user;
 use crate::sys::percpu::{nr_cpus, online, CpuGuard, Losses};
 use crate::sys::periodic::{Periodic, Task};
-use crate::sys::{clock, crosscall, rculist};
+use crate::sys::{clock, crosscall, rculist, vtime};
 use core::fmt::Write;
+use core::sync::atomic::Ordering;
 use dtrace_engine::consumer::Which;
 use dtrace_engine::{Activity, Errno, Reason};
 use dtrace_uapi::ioctl::{BufDesc, Status};
@@ -164,7 +165,12 @@ impl Attachment {
     /// Starts the tracing; gives the CPU that fired `BEGIN`, and what is to be kept.
     pub fn go(&self) -> Result<(u32, Tracing), Refusal> {
         let there = |cpu: usize| u32::try_from(cpu).is_ok_and(online);
+        let measures = self.tracer.engine.reads_vtimestamp();
         self.tracer.engine.go_on(&there)?;
+        if measures {
+            vtime::measure();
+            self.tracer.measures.store(true, Ordering::Relaxed);
+        }
         let begun = self.begin();
         if begun.is_err() {
             self.tracer.engine.kill();

@@ -7,7 +7,7 @@
 //! single atomic words.
 
 use super::probe::ProbeRef;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use dtrace_engine::{Activity, Consumer, Ecb};
 use dtrace_uapi::ioctl::Status;
 use kernel::sync::Arc;
@@ -27,6 +27,8 @@ pub struct Tracer {
     doubted: AtomicU64,
     /// When that was last added to, ns.
     watched: AtomicU64,
+    /// Firings are measured for it.
+    pub measures: AtomicBool,
 }
 
 impl Tracer {
@@ -41,6 +43,7 @@ impl Tracer {
             asked: AtomicU64::new(0),
             doubted: AtomicU64::new(0),
             watched: AtomicU64::new(0),
+            measures: AtomicBool::new(false),
         }
     }
 

@@ -56,6 +56,12 @@ impl CpuGuard {
         unsafe { (*self.raw).task }
     }
 
+    /// What the kernel's own functions take.
+    #[inline]
+    pub(super) fn raw(&self) -> *mut bindings::dtrace_cpu {
+        self.raw
+    }
+
     /// Room for a stack walk. The closure must not ask for it again.
     #[inline]
     pub fn with_frames<R>(&self, f: impl FnOnce(&mut [usize]) -> R) -> R {

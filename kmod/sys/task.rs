@@ -48,6 +48,19 @@ impl<'a> Current<'a> {
         }
     }
 
+    /// The task that a firing stopped.
+    ///
+    /// # Safety
+    ///
+    /// The CPU of `raw` is this one, and taken for `'a`.
+    pub(super) unsafe fn of(raw: *const bindings::dtrace_cpu) -> Self {
+        Self {
+            // SAFETY: By the contract.
+            task: unsafe { (*raw).task },
+            _guard: PhantomData,
+        }
+    }
+
     /// Its address.
     #[inline]
     pub fn addr(self) -> u64 {
@@ -70,6 +83,15 @@ impl<'a> Current<'a> {
     #[inline]
     pub fn start_time(self) -> u64 {
         read!(self, start_time)
+    }
+
+    /// What names it for all time among the threads, and the idle thread of `cpu`.
+    #[inline]
+    pub fn who(self, cpu: usize) -> u64 {
+        match self.pid() {
+            0 => cpu as u64,
+            pid => self.start_time() << 22 | u64::from(pid),
+        }
     }
 
     /// Its name, ending with NUL. A concurrent prctl() may leave a mix of both names.
@@ -121,12 +143,6 @@ impl<'a> Current<'a> {
         };
         // SAFETY: As in `ppid`.
         unsafe { bindings::dtrace_belongs_to(self.task, &user) }
-    }
-
-    /// Time that it has spent on a CPU, ns.
-    pub fn vtime(self) -> u64 {
-        // SAFETY: The task is current.
-        unsafe { bindings::dtrace_vtime(self.task) }
     }
 
     /// Whether its process is `pid` or descends from it, and how many ancestors were asked.

@@ -43,6 +43,7 @@ pub mod ecb;
 pub mod error;
 pub mod frames;
 mod identity;
+pub mod ledger;
 pub mod machine;
 pub mod mem;
 pub mod softfloat;

@@ -111,7 +111,8 @@ pub trait Machine {
     fn toil(&self, units: u64) -> u64;
     /// Nanoseconds since 1970.
     fn walltimestamp(&self) -> u64;
-    /// Nanoseconds that the current thread has spent on a CPU.
+    /// Nanoseconds that the current thread has spent on a CPU up to the firing, without those of earlier firings; the same whenever
+    /// it is asked for during one firing.
     fn vtimestamp(&self) -> u64;
     /// `arg0` to `arg9`, and `args[n]` of any n; 0 where the probe has no such argument.
     fn arg(&self, n: u64) -> u64;

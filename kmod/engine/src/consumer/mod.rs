@@ -258,6 +258,11 @@ impl Consumer {
         self.control().is_ok_and(|c| !c.clauses.is_empty())
     }
 
+    /// Whether a clause reads `vtimestamp`.
+    pub fn reads_vtimestamp(&self) -> bool {
+        self.control().is_ok_and(|c| c.shared.vtimestamp)
+    }
+
     /// As [`go_on`](Self::go_on), with all CPUs there.
     pub fn go(&self) -> Result<(), Reason> {
         self.go_on(&|_| true)

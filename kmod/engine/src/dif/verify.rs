@@ -49,6 +49,8 @@ pub struct Facts {
     pub key_size: usize,
     /// It uses speculations.
     pub speculation: bool,
+    /// It reads `vtimestamp`.
+    pub vtimestamp: bool,
 }
 
 /// Depth of the tuple stack and known constants on the way to an instruction.
@@ -382,7 +384,7 @@ impl Verifier<'_> {
         }
     }
 
-    fn check_builtin(&self, id: u16) -> Result<(), (&'static str, &'static str)> {
+    fn check_builtin(&mut self, id: u16) -> Result<(), (&'static str, &'static str)> {
         if id < OTHER_MIN {
             return Err(("array is used as a scalar", ""));
         }
@@ -390,7 +392,10 @@ impl Verifier<'_> {
             Some(var @ (Var::Ustackdepth | Var::Ucaller)) if !self.cx.features.ustack => {
                 Err(("not available on this platform", var.name()))
             }
-            Some(_) => Ok(()),
+            Some(var) => {
+                self.facts.vtimestamp |= var == Var::Vtimestamp;
+                Ok(())
+            }
             None => Err(("no such built-in variable", "")),
         }
     }

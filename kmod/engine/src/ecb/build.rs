@@ -45,6 +45,8 @@ pub struct Shared {
     pub key_size: usize,
     /// A clause uses speculations.
     pub speculates: bool,
+    /// A program reads `vtimestamp`.
+    pub vtimestamp: bool,
 }
 
 impl Shared {
@@ -59,6 +61,7 @@ impl Shared {
             aggregations: self.aggregations,
             key_size: self.key_size,
             speculates: self.speculates,
+            vtimestamp: self.vtimestamp,
         })
     }
 }
@@ -232,6 +235,7 @@ impl Builder<'_> {
         self.shared.key_size = self.shared.key_size.max(facts.key_size);
         self.destroys |= facts.destructive;
         self.shared.speculates |= facts.speculation;
+        self.shared.vtimestamp |= facts.vtimestamp;
         let strings = self.strings(&difo.strings)?;
         let program = prepare::prepare(
             difo,

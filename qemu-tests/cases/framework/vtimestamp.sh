@@ -1,0 +1,20 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# vtimestamp leaves the time of firings out, its own and earlier ones, and does not go back.
+dtrace -wqn '
+	BEGIN { n = 0; t = timestamp; v = vtimestamp; last = (uint64_t)0; back = 0; moved = 0; }
+	syscall::write:entry /pid == $target && n == 0/ { t = timestamp; v = vtimestamp; }
+	syscall::write:entry /pid == $target && n == 50/ {
+		printf("%s waited, %s left out\n", timestamp - t >= 50000000 ? "all" : "not all",
+		    (timestamp - t) - (vtimestamp - v) >= 49000000 ? "all" : "not all");
+	}
+	syscall::write:entry /pid == $target && n < 50/ {
+		this->v = vtimestamp;
+		back += this->v < last;
+		chill(1000000);
+		moved += vtimestamp != this->v;
+		last = this->v;
+	}
+	syscall::write:entry /pid == $target/ { n++; }
+	END { printf("%d times back, %d moved\n", back, moved); }' -c 'dd if=/dev/zero of=/dev/null bs=1 count=60' 2>/tmp/said || cat /tmp/said
