@@ -21,8 +21,8 @@ typedef struct psinfo {
 	gid_t pr_gid;		/* real group id */
 	gid_t pr_egid;		/* effective group id */
 	uintptr_t pr_addr;	/* address of the task_struct */
-	size_t pr_size;		/* not known here */
-	size_t pr_rssize;	/* not known here */
+	size_t pr_size;		/* size of the address space in KiB, 0 if it has none */
+	size_t pr_rssize;	/* what of it is in memory, in KiB, about */
 	uint32_t pr_ttydev;	/* controlling terminal, -1 if none */
 	uint64_t pr_start;	/* start, nanoseconds since boot */
 	string pr_fname;	/* name of the program */
@@ -51,6 +51,17 @@ inline int dtrace_argc[struct task_struct *T] =
 inline uintptr_t dtrace_argv[struct task_struct *T] =
     T->mm == NULL ? 0 : T->mm->start_stack + (dtrace_model[T] == PR_MODEL_LP64 ? 8 : 4);
 
+/* Where the CPU's own memory lies: its copy of a per-CPU variable is so far behind the variable's address. */
+inline uintptr_t dtrace_percpu[int cpu_id] = ((uintptr_t *)&`__per_cpu_offset)[cpu_id];
+
+/*
+ * Pages in memory of a kind: MM_FILEPAGES 0, MM_ANONPAGES 1, MM_SHMEMPAGES 3. Each CPU counts some before it adds them; those of the
+ * thread's own CPU are known.
+ */
+inline long dtrace_rss[struct task_struct *T, int kind] = T->mm->rss_stat[kind].count +
+    *(int *)((uintptr_t)T->mm->rss_stat[kind].counters + dtrace_percpu[T->thread_info.cpu]);
+inline long dtrace_rss_total[struct task_struct *T] = dtrace_rss[T, 0] + dtrace_rss[T, 1] + dtrace_rss[T, 3];
+
 /* pids[2] and pids[3] are PIDTYPE_PGID's and PIDTYPE_SID's. */
 translator psinfo_t < struct task_struct *T > {
 	pr_nlwp = T->signal->nr_threads;
@@ -65,6 +76,8 @@ translator psinfo_t < struct task_struct *T > {
 	pr_gid = T->real_cred->gid.val;
 	pr_egid = T->real_cred->egid.val;
 	pr_addr = (uintptr_t)T;
+	pr_size = T->mm == NULL ? 0 : T->mm->total_vm * 4;
+	pr_rssize = T->mm == NULL || dtrace_rss_total[T] < 0 ? 0 : dtrace_rss_total[T] * 4;
 	pr_ttydev = T->signal->tty == NULL ? -1 :
 	    (T->signal->tty->driver->major << 20) +
 	    T->signal->tty->driver->minor_start + T->signal->tty->index;
@@ -94,43 +107,78 @@ inline int SWAIT = 7;
 
 inline int PR_STOPPED = 0x00000001;
 inline int PR_ISSYS = 0x00001000;
+inline int PR_VFORKP = 0x00002000;
+inline int PR_PTRACE = 0x04000000;
 
-/* Where the CPU's own memory lies: its copy of a per-CPU variable is so far behind the variable's address. */
-inline uintptr_t dtrace_percpu[int cpu_id] = ((uintptr_t *)&`__per_cpu_offset)[cpu_id];
+inline char SOBJ_NONE = 0;
+inline char SOBJ_MUTEX = 1;
+inline char SOBJ_RWLOCK = 2;
+inline char SOBJ_CV = 3;
+inline char SOBJ_SEMA = 4;
+inline char SOBJ_USER = 5;
+inline char SOBJ_USER_PI = 6;
+inline char SOBJ_SHUTTLE = 7;
+
 inline int dtrace_node[int cpu_id] = *(int *)((uintptr_t)&`numa_node + dtrace_percpu[cpu_id]);
 
 typedef struct lwpsinfo {
-	int pr_flag;		/* PR_ISSYS for threads of the kernel, PR_STOPPED */
+	int pr_flag;		/* PR_STOPPED, PR_ISSYS, PR_VFORKP, PR_PTRACE */
 	id_t pr_lwpid;		/* thread id */
 	uintptr_t pr_addr;	/* address of the task_struct */
-	uintptr_t pr_wchan;	/* not known here */
+	uintptr_t pr_wchan;	/* address of the lock that it waits for, 0 if none is known */
 	char pr_state;		/* SSLEEP, SRUN, ... */
 	char pr_sname;		/* the state as a letter */
 	char pr_nice;		/* nice value */
-	short pr_cpu;		/* not known here */
+	short pr_cpu;		/* share of a CPU that it used lately, of 1024 */
 	int pr_pri;		/* priority, less is more urgent */
-	int pr_oldpri;		/* not known here */
+	int pr_oldpri;		/* the same */
 	string pr_clname;	/* scheduling class */
 	string pr_name;		/* name of the thread */
 	processorid_t pr_onpro;	/* CPU that it runs on, or ran on last */
 	processorid_t pr_bindpro;	/* the only CPU that it may run on, -1 if there are more */
 	int pr_bindpset;	/* -1: there are no processor sets here */
 	int pr_lgrp;		/* node of the memory that is next to that CPU */
-	char pr_stype;		/* not known here */
-	short pr_syscall;	/* not known here */
+	char pr_stype;		/* what pr_wchan is: SOBJ_... */
+	short pr_syscall;	/* number of its system call, -1 if it is in none */
 } lwpsinfo_t;
+
+/*
+ * A stack begins with the registers that the thread had in its program; as far from its end as on the stack of the first thread,
+ * whose size and whose registers' place the kernel's symbols tell.
+ */
+inline struct pt_regs *dtrace_user_regs[struct task_struct *T] = (struct pt_regs *)((uintptr_t)T->stack +
+    ((uintptr_t)&`__top_init_kernel_stack - (uintptr_t)&`init_stack));
+/* PF_KTHREAD and PF_USER_WORKER have no program. What another CPU runs has old registers there. */
+inline int dtrace_syscall[struct task_struct *T] =
+    T->flags & 0x204000 || T->stack == NULL || (T->on_cpu && T != curthread) ? -1 :
+    (int)dtrace_user_regs[T]->orig_ax;
+/* futex(2), of 64 bits and of 32. */
+inline int dtrace_futex[struct task_struct *T] =
+    dtrace_model[T] == PR_MODEL_LP64 ? dtrace_syscall[T] == 202 : dtrace_syscall[T] == 240 || dtrace_syscall[T] == 422;
+/* TASK_INTERRUPTIBLE. */
+inline int dtrace_futex_wait[struct task_struct *T] = T->__state & 1 && dtrace_futex[T];
+/* Who waits for a child of vfork(2) makes no other, so that the child is its last. */
+inline int dtrace_vforks[struct task_struct *T] = T->children.prev != &T->children &&
+    ((struct task_struct *)((uintptr_t)T->children.prev - offsetof(struct task_struct, sibling)))->vfork_done != NULL;
 
 /* __state: bits 2 and 3 say stopped and traced. flags: 0x200000 is PF_KTHREAD. Nice 0 is static_prio 120. */
 translator lwpsinfo_t < struct task_struct *T > {
-	pr_flag = (T->flags & 0x200000 ? PR_ISSYS : 0) | (T->__state & 0xc ? PR_STOPPED : 0);
+	pr_flag = (T->flags & 0x200000 ? PR_ISSYS : 0) | (T->__state & 0xc ? PR_STOPPED : 0) |
+	    (dtrace_vforks[T] ? PR_VFORKP : 0) | (T->ptrace ? PR_PTRACE : 0);
 	pr_lwpid = T->pid;
 	pr_addr = (uintptr_t)T;
+	pr_wchan = T->blocked_on != NULL ? (uintptr_t)T->blocked_on :
+	    T->pi_blocked_on != NULL ? (uintptr_t)T->pi_blocked_on->lock :
+	    !dtrace_futex_wait[T] ? 0 :
+	    dtrace_model[T] == PR_MODEL_LP64 ? dtrace_user_regs[T]->di : dtrace_user_regs[T]->bx;
 	pr_state = T->exit_state ? SZOMB : T->on_cpu ? SONPROC :
 	    T->__state == 0 ? SRUN : T->__state & 0xc ? SSTOP : SSLEEP;
 	pr_sname = T->exit_state ? 'Z' : T->on_cpu ? 'O' :
 	    T->__state == 0 ? 'R' : T->__state & 0xc ? 'T' : 'S';
 	pr_nice = T->static_prio - 120;
+	pr_cpu = T->se.avg.util_avg;
 	pr_pri = T->prio;
+	pr_oldpri = T->prio;
 	pr_clname = T->policy == 1 || T->policy == 2 ? "RT" :
 	    T->policy == 6 ? "DL" : T->policy == 7 ? "EXT" : "TS";
 	pr_name = stringof(T->comm);
@@ -138,6 +186,10 @@ translator lwpsinfo_t < struct task_struct *T > {
 	pr_bindpro = T->nr_cpus_allowed == 1 ? T->thread_info.cpu : -1;
 	pr_bindpset = -1;
 	pr_lgrp = dtrace_node[T->thread_info.cpu];
+	pr_stype = T->blocked_on != NULL ? SOBJ_MUTEX :
+	    T->pi_blocked_on != NULL ? (dtrace_futex[T] ? SOBJ_USER_PI : SOBJ_MUTEX) :
+	    dtrace_futex_wait[T] ? SOBJ_USER : SOBJ_NONE;
+	pr_syscall = dtrace_syscall[T];
 };
 
 inline psinfo_t *curpsinfo = xlate <psinfo_t *> (curthread);
