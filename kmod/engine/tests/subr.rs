@@ -37,6 +37,13 @@ fn bench(text: &str, is_string: bool) -> Bench {
         KSTR + 0x200,
         b"this string is longer than strsize allows\0".to_vec(),
     );
+    for (at, text) in [
+        (0x300, "[{\"a\": \"abcdefghijklmnopqrstuv\"}, 2]\0"),
+        (0x400, "/abcdefgh/klmnopqrstuvwxyzabcdef/beyond\0"),
+        (0x500, ",,,,,,,,abcdefghijklmnopqrstuvwxyz\0"),
+    ] {
+        b.m.kernel.insert(KSTR + at, text.into());
+    }
     b.m.user
         .get_mut()
         .insert(USTR, b"from user space\0 and beyond".to_vec());
@@ -113,6 +120,34 @@ fn results_are_cut_off_at_strsize() {
     assert_eq!(int_of("strlen", &[&long]), 31);
     let joined = str_of("strjoin", &[&long, "\"x\""]);
     assert_eq!(joined, "this string is longer than strs");
+}
+
+/// `strsize`, which is 32, counts the NUL of a result. What a result is a part of may be read to its 32nd character.
+#[test]
+fn parts_of_long_strings_keep_their_last_character() {
+    let [long, list, path, token] = [0x200, 0x300, 0x400, 0x500].map(|at| (KSTR + at).to_string());
+    for (subr, args, expected) in [
+        ("substr", [&*long, "1"], "his string is longer than strsi"),
+        ("substr", [&*long, "28"], "trsi"),
+        ("substr", [&*long, "-1"], "i"),
+        (
+            "json",
+            [&*list, "\"[0]\""],
+            r#"{"a": "abcdefghijklmnopqrstuv"}"#,
+        ),
+        ("strtok", [&*token, "\",\""], "abcdefghijklmnopqrstuvwx"),
+    ] {
+        assert_eq!(str_of(subr, &args), expected, "{subr} {args:?}");
+    }
+    assert_eq!(str_of("basename", &[&path]), "klmnopqrstuvwxyzabcdef");
+    assert_eq!(int_of("index", &[&long, "\"si\""]), 30);
+    assert_eq!(int_of("rindex", &[&long, "\"i\""]), 31);
+    assert_eq!(int_of("strrchr", &[&path, "102"]), (KSTR + 0x41f) as i64);
+    assert_eq!(
+        int_of("strstr", &[&path, "\"zabcdef\""]),
+        (KSTR + 0x419) as i64
+    );
+    assert_eq!(int_of("strlen", &[&long]), 31);
 }
 
 #[test]

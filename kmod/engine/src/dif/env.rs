@@ -289,8 +289,18 @@ impl<M: Machine> Env<'_, M> {
         }
     }
 
-    /// Copies the string at `at` to temporary buffer `slot`; returns its length, less than `limit` and `strsize`.
+    /// Copies the string at `at` to temporary buffer `slot`; returns its length, at most `limit` and less than `strsize`.
     pub fn fetch(&mut self, at: u64, slot: usize, limit: usize) -> Result<usize, Trap> {
+        self.fetch_most(at, slot, self.core.strsize.saturating_sub(1).min(limit))
+    }
+
+    /// Copies what may be searched of the string at `at` to temporary buffer `slot`; returns its length, up to `strsize`: only a
+    /// value has to leave room for its NUL.
+    pub fn fetch_text(&mut self, at: u64, slot: usize) -> Result<usize, Trap> {
+        self.fetch_most(at, slot, self.core.strsize)
+    }
+
+    fn fetch_most(&mut self, at: u64, slot: usize, most: usize) -> Result<usize, Trap> {
         let Vm {
             scratch,
             used,
@@ -308,7 +318,7 @@ impl<M: Machine> Env<'_, M> {
         let Some(out) = tmp.get_mut(slot) else {
             return Ok(0);
         };
-        let room = out.len().saturating_sub(1).min(limit);
+        let room = out.len().min(most);
         let len = view.read_str(at, out.get_mut(..room).unwrap_or(&mut []))?;
         budget.spend(len)?;
         Ok(len)

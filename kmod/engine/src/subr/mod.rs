@@ -5,7 +5,7 @@
 //!
 //! The meaning of the string subroutines is in [`text`](crate::text), as functions from slices to slices. Here their
 //! arguments are fetched from wherever DIF's addresses point to and their results put into scratch memory. A string
-//! argument is what can be read up to the first NUL or to `strsize`; a result is cut off at `strsize`.
+//! argument is what can be read up to the first NUL, at most `strsize` characters; a result is cut off to leave room for its NUL.
 
 mod addresses;
 mod extended;

@@ -13,17 +13,17 @@ use crate::machine::Machine;
 use crate::text::{json, path, search};
 use dtrace_uapi::subr::Subr;
 
-const ALL: usize = usize::MAX;
-
 pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
     if subr == Subr::Strtok {
         return strtok(env);
     }
     let at = arg(env, 0);
-    let len = env.fetch(at, 0, ALL)?;
+    let len = match subr {
+        Subr::Strlen => return Ok(env.fetch(at, 0, usize::MAX)? as u64),
+        _ => env.fetch_text(at, 0)?,
+    };
     let second = arg(env, 1);
     match subr {
-        Subr::Strlen => Ok(len as u64),
         Subr::Strchr | Subr::Strrchr => {
             let byte = second as u8;
             let text = env.fetched(0, len);
@@ -35,7 +35,7 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
             Ok(found.map_or(0, |n| at.wrapping_add(n as u64)))
         }
         Subr::Strstr | Subr::Index | Subr::Rindex => {
-            let needle = env.fetch(second, 1, ALL)?;
+            let needle = env.fetch_text(second, 1)?;
             let pos = optional(env, 2).map(|pos| i64::from(pos as i32));
             let Vm { tmp, budget, .. } = &mut *env.vm;
             let [text, other] = tmp;
@@ -58,7 +58,7 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
             })
         }
         Subr::Strjoin => {
-            let other = env.fetch(second, 1, ALL)?;
+            let other = env.fetch_text(second, 1)?;
             result(env, |env, out| {
                 out.extend(env.fetched(0, len));
                 out.extend(env.fetched(1, other));
@@ -66,7 +66,7 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
             })
         }
         Subr::Json => {
-            let path = env.fetch(second, 1, ALL)?;
+            let path = env.fetch_text(second, 1)?;
             result(env, |env, out| {
                 json::find(env.fetched(0, len), env.fetched(1, path), out)
             })
@@ -94,13 +94,13 @@ fn strtok<M: Machine>(env: &mut Env<'_, M>) -> Result<u64, Trap> {
         time: env.m.firing(),
     };
     if string != 0 {
-        let len = env.fetch(string, 0, ALL)?;
+        let len = env.fetch_text(string, 0)?;
         let Vm { tmp, tokens, .. } = &mut *env.vm;
         tokens.begin(firing, tmp[0].get(..len).unwrap_or(&[]));
     } else if env.vm.tokens.of(firing).is_none() {
         return Err(Trap::bad_addr(0));
     }
-    let delims = env.fetch(delims, 1, ALL)?;
+    let delims = env.fetch_text(delims, 1)?;
     let Vm {
         tmp,
         tokens,
