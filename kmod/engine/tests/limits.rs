@@ -197,21 +197,99 @@ fn what_fits_no_buffer_is_refused() {
     assert_eq!(go(&fill(0), END, count()), Ok(()));
 }
 
+/// Clauses that need every kind of buffer.
+fn every_buffer() -> [Clause; 2] {
+    let count = clause(
+        None,
+        vec![
+            action(Action::Difexpr, common::asm::asm("ret %r0")),
+            bare(Action::Count, 1, 0),
+        ],
+    );
+    [
+        count,
+        evaluates("flushts\n call speculation, %r1\n stts %r1, 0x501\n ret %r0"),
+    ]
+}
+
+/// No buffer has more than 2 GiB, whatever memory there is: `auto` takes that for a want of memory, `manual` for a mistake.
+#[test]
+fn sizes_beyond_any_memory_are_halved() {
+    let clauses = every_buffer();
+    let limited = |options: &[(Opt, u64)]| {
+        let c = consumer(options);
+        for clause in &clauses {
+            c.add_clause(clause).unwrap();
+        }
+        alloc::limit(alloc::live() + (8 << 20));
+        let gone = c.go();
+        alloc::limit(usize::MAX);
+        (c, gone)
+    };
+    let manual = (Opt::Bufresize, BUFRESIZE_MANUAL);
+    let small = [Opt::Bufsize, Opt::Aggsize].map(|option| (option, 1 << 16));
+    for option in [Opt::Bufsize, Opt::Aggsize, Opt::Specsize, Opt::Dynvarsize] {
+        for size in [u64::MAX - 7, 1 << 63, 1 << 40, (2 << 30) + 8] {
+            let asked = [&small[..], &[(option, size)]].concat();
+            let (c, gone) = limited(&asked);
+            assert_eq!(gone, Ok(()), "{} {size}", option.name());
+            let got = c.option(option);
+            assert!(
+                (64 << 10..8 << 20).contains(&got),
+                "{}: {got}",
+                option.name()
+            );
+            // What was not too much is as it was.
+            let others = small.iter().filter(|(other, _)| *other != option);
+            others.for_each(|(other, size)| assert_eq!(c.option(*other), *size));
+            let reason = limited(&[&asked[..], &[manual]].concat()).1.unwrap_err();
+            let text = format!("{}: size is too big", option.name());
+            assert_eq!((reason.errno, reason.to_string()), (Errno::E2BIG, text));
+        }
+    }
+    // Many speculations of no great size.
+    let many = [&small[..], &[(Opt::Specsize, 1 << 22), (Opt::Nspec, 4096)]].concat();
+    let (c, gone) = limited(&many);
+    assert_eq!(gone, Ok(()));
+    assert!(
+        c.option(Opt::Specsize) < 4096,
+        "{}",
+        c.option(Opt::Specsize)
+    );
+}
+
+/// A buffer that is made smaller has still room for what `END` records in a full one.
+#[test]
+fn halving_leaves_room_for_the_end() {
+    let text = "setx 4194304, %r1\n ret %r1";
+    let bytes = common::asm::asm_with(text, common::asm::bytes(4000), &[]);
+    let end = clause(None, vec![action(Action::Difexpr, bytes)]);
+    let mut room = 64 << 10;
+    let (c, least) = loop {
+        let c = consumer(&[(Opt::Bufsize, 1 << 22), (Opt::Bufpolicy, BUFPOLICY_FILL)]);
+        for _ in 0..4 {
+            let id = c.add_clause(&end).unwrap();
+            c.bind(id, END).unwrap();
+        }
+        alloc::limit(alloc::live() + room);
+        let gone = c.go();
+        alloc::limit(usize::MAX);
+        match gone {
+            Ok(()) => break (c, 4 * 4000),
+            Err(reason) => assert_eq!(reason.errno, Errno::ENOMEM),
+        }
+        room += 4 << 10;
+    };
+    assert!(
+        c.option(Opt::Bufsize) >= least,
+        "{}",
+        c.option(Opt::Bufsize)
+    );
+}
+
 #[test]
 fn who_asks_for_too_much_is_told_for_what() {
-    let count = || {
-        clause(
-            None,
-            vec![
-                action(Action::Difexpr, common::asm::asm("ret %r0")),
-                bare(Action::Count, 1, 0),
-            ],
-        )
-    };
-    let clauses = [
-        count(),
-        evaluates("flushts\n call speculation, %r1\n stts %r1, 0x501\n ret %r0"),
-    ];
+    let clauses = every_buffer();
     let manual = (Opt::Bufresize, BUFRESIZE_MANUAL);
     alloc::limit(alloc::live() + (8 << 20));
     for option in [

@@ -8,7 +8,7 @@
 // Sizes of options, which are bounded when they are set, and of records, which `Layout` bounds.
 #![allow(clippy::arithmetic_side_effects)]
 
-use super::options::{Options, BUFFER_MAX};
+use super::options::{buffer_max, Options};
 use super::{Config, Control};
 use crate::buf::aggregate::Aggregations;
 use crate::buf::principal::{Policy, Principal, Reserve};
@@ -33,7 +33,7 @@ use dtrace_uapi::option::{Opt, BUFRESIZE_AUTO, UNSET};
 const SCRATCH: usize = 128 << 10;
 /// Strings of full size that scratch memory holds at least.
 const SCRATCH_STRINGS: usize = 16;
-/// Least buffer that halving ends at, bytes.
+/// Least buffer, or all speculations of a CPU, that halving ends at, bytes.
 const BUFFER_MIN: usize = 4096;
 
 /// What one CPU needs.
@@ -156,68 +156,88 @@ struct Sizes {
     speculation: usize,
     /// How many of these.
     speculations: usize,
+    /// The least principal buffer.
+    record: usize,
     reserve: Reserve,
     policy: Policy,
 }
 
 impl Sizes {
-    fn new(options: &Options, needs: &Needs, demand: Demand) -> Result<Self, Reason> {
+    /// The sizes that `options` ask for. None is greater than `most`: with `auto` they are halved until they are not.
+    fn new(
+        options: &Options,
+        needs: &Needs,
+        demand: Demand,
+        most: u64,
+        auto: bool,
+    ) -> Result<Self, Reason> {
         let policy = Policy::from_option(options.get(Opt::Bufpolicy))
             .ok_or(Reason::invalid("no such policy").about(Opt::Bufpolicy.name()))?;
-        let value = |opt| usize::try_from(options.get(opt)).unwrap_or(usize::MAX);
-        let size = |opt, need: usize| if need == 0 { 0 } else { value(opt) };
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        // Of `count` buffers of this size.
+        let size = |opt: Opt, used: bool, count: usize| {
+            let most = most / count.max(1);
+            let mut size = usize::try_from(options.get(opt)).unwrap_or(usize::MAX);
+            match used {
+                false => size = 0,
+                true if auto => {
+                    while size > most {
+                        size /= 2;
+                    }
+                }
+                true if size > most => {
+                    return Err(Reason::new(Errno::E2BIG, "size is too big").about(opt.name()))
+                }
+                true => {}
+            }
+            Ok(size)
+        };
         // Others are read before `END` fires, or let go of old records for it.
         let reserve = match policy {
             Policy::Fill => demand.end,
             Policy::Switch | Policy::Ring => Reserve::default(),
         };
-        let (principal, aggregation) = (
-            size(Opt::Bufsize, needs.record),
-            size(Opt::Aggsize, needs.entry),
-        );
-        if reserve.charge > principal {
-            return Err(END_TOO_BIG);
-        }
-        if demand.record > principal || needs.entry > aggregation & !7 {
-            return Err(TOO_SMALL);
-        }
-        let speculation = size(Opt::Specsize, usize::from(needs.speculations));
-        let speculations = size(Opt::Nspec, usize::from(needs.speculations));
-        speculation
-            .max(1)
-            .checked_mul(speculations)
-            .filter(|all| *all as u64 <= BUFFER_MAX)
-            .ok_or_else(|| too_big(Opt::Nspec)(NoMem))?;
-        Ok(Self {
-            principal,
-            aggregation,
-            dynamics: if needs.dynamics {
-                value(Opt::Dynvarsize)
-            } else {
-                0
-            },
-            speculation,
+        let speculations = match needs.speculations {
+            true => usize::try_from(options.get(Opt::Nspec)).unwrap_or(usize::MAX),
+            false => 0,
+        };
+        let sizes = Self {
+            principal: size(Opt::Bufsize, needs.record != 0, 1)?,
+            aggregation: size(Opt::Aggsize, needs.entry != 0, 1)?,
+            dynamics: size(Opt::Dynvarsize, needs.dynamics, 1)?,
+            speculation: size(Opt::Specsize, needs.speculations, speculations)?,
             speculations,
+            record: demand.record,
             reserve,
             policy,
-        })
+        };
+        if reserve.charge > sizes.principal {
+            return Err(END_TOO_BIG);
+        }
+        if demand.record > sizes.principal || needs.entry > sizes.aggregation & !7 {
+            return Err(TOO_SMALL);
+        }
+        Ok(sizes)
     }
 
-    /// Halves the greatest size that may be; false where none may.
+    /// Halves the size that takes the most memory of those that may be smaller; false where none may.
     fn halve(&mut self, needs: &Needs) -> bool {
-        let halves = |size: usize, need: usize| size / 2 >= need.max(BUFFER_MIN);
+        let least = self.record.max(self.reserve.charge);
         let mut sizes = [
-            (&mut self.principal, needs.record),
-            (&mut self.aggregation, needs.entry),
-            (&mut self.dynamics, 0),
-            (&mut self.speculation, needs.record),
+            (&mut self.principal, 1, least),
+            // Entries are aligned.
+            (&mut self.aggregation, 1, needs.entry.saturating_add(7)),
+            (&mut self.dynamics, 1, 0),
+            (&mut self.speculation, self.speculations, needs.record),
         ];
         let greatest = sizes
             .iter_mut()
-            .filter(|(size, need)| halves(**size, *need))
-            .max_by_key(|(size, _)| **size);
+            .filter(|(size, count, least)| {
+                **size / 2 >= *least && (**size / 2).saturating_mul(*count) >= BUFFER_MIN
+            })
+            .max_by_key(|(size, count, _)| size.saturating_mul(*count));
         match greatest {
-            Some((size, _)) => {
+            Some((size, ..)) => {
                 **size /= 2;
                 true
             }
@@ -255,19 +275,21 @@ impl Plan {
         control: &Control,
         needs: &Needs,
         demand: Demand,
+        auto: bool,
     ) -> Result<Self, Reason> {
         let set = |opt| Some(control.options.raw(opt)).filter(|value| *value != UNSET);
         let only = set(Opt::Cpu).map(|cpu| usize::try_from(cpu).unwrap_or(usize::MAX));
         if only.is_some_and(|cpu| cpu >= config.ncpus) {
             return Err(Reason::invalid("no such CPU").about(Opt::Cpu.name()));
         }
+        let most = buffer_max(&config.privileges);
         let strsize = control.options.get(Opt::Strsize) as usize;
         let share = set(Opt::Scratchsize).map(|share| share as usize);
         Ok(Self {
             only,
             ncpus: config.ncpus,
             seed: config.seed,
-            sizes: Sizes::new(&control.options, needs, demand)?,
+            sizes: Sizes::new(&control.options, needs, demand, most, auto)?,
             scratch: SCRATCH.max(strsize * SCRATCH_STRINGS) + share.unwrap_or(0),
             share,
             locals: control.shared.table.locals_size(),
@@ -399,8 +421,8 @@ pub(super) fn start(
     there: &dyn Fn(usize) -> bool,
 ) -> Result<Boxed<Run>, Reason> {
     let needs = Needs::of(control);
-    let mut plan = Plan::new(config, control, &needs, demand)?;
     let auto = control.options.get(Opt::Bufresize) == BUFRESIZE_AUTO;
+    let mut plan = Plan::new(config, control, &needs, demand, auto)?;
     let mut parts = loop {
         match allocate(config, control, &needs, &plan, there) {
             Ok(parts) => break parts,
