@@ -56,8 +56,10 @@ pub enum Statement {
     Trace(Kind),
     /// `tracemem()`.
     Tracemem,
-    /// `print()`: two records, the address of an object of this type, and its bytes.
+    /// `print()` of a pointer: two records, the address of an object of this type, and its bytes.
     Print(Box<Shape>),
+    /// `print()` of a value of this type.
+    PrintValue(Box<Shape>),
     /// `stack()`, `ustack()`, `sym()` and all others that their action alone describes.
     Action,
     /// `printf()`.

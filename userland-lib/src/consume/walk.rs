@@ -312,6 +312,11 @@ impl Consumer {
                 let shown = data.len().min(options.consumer.printsize);
                 renderer.structure(text, address, shape, &data[..shown]);
             }
+            Some(Statement::PrintValue(shape)) => {
+                let data = group.data(0);
+                let shown = data.len().min(options.consumer.printsize);
+                renderer.object(text, shape, &data[..shown]);
+            }
             Some(Statement::Printa { format, aggs }) => {
                 let printed = renderer.printa(text, &mut self.aggregations, aggs, format.as_ref());
                 if let Err(error) = printed {

@@ -28,6 +28,7 @@ mod histogram;
 mod hostile;
 pub mod line;
 pub mod message;
+pub mod object;
 mod pad;
 mod printa;
 mod printf;

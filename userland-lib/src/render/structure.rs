@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! `print()`: an object of the kernel's, member by member, each with its type.
+//! `print()` of a pointer: what it points to, member by member, each with its type.
 //!
 //! Members that are zero are left out: of a kernel structure most are, and what is left is what one looks for.
 //! Nothing is followed; pointers are numbers. What the record holds may be less than the object (`printsize`); the
@@ -228,7 +228,7 @@ fn scalar(form: &Form, shape: &Shape, data: &[u8], bit_offset: u64, bits: u32) -
 }
 
 /// The `width` bits that begin `shift` bits into `data`; `None` for widths that no integer has, or beyond the end.
-fn integer(data: &[u8], shift: u32, width: u32) -> Option<u64> {
+pub(super) fn integer(data: &[u8], shift: u32, width: u32) -> Option<u64> {
     if width == 0 || width > 64 {
         return None;
     }

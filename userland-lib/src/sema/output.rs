@@ -11,13 +11,14 @@ use super::aggregate::Known;
 use super::call::incompatible;
 use super::printf::{check_printa, check_printf, same_keys, Arg, Call};
 use super::shape::shape_of;
-use super::Sema;
+use super::{hir, hir::Expr, Sema};
 use crate::diag::{Diagnostic, Result};
 use crate::format::Format;
 use crate::program::{ActionDesc, Difo};
+use crate::render::structure::Form;
 use crate::statement::{Kind, Print, Statement};
 use crate::syntax::ast::ExprKind;
-use crate::types::Ty;
+use crate::types::{Kind as TypeKind, Ty};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::types::{DifType, DIF_TF_BYREF, DIF_TF_BYUREF};
 
@@ -237,25 +238,73 @@ impl Sema<'_, '_> {
         Ok((Statement::Tracemem, actions))
     }
 
-    /// `print()`: the address and the bytes of what a pointer points to; the statement knows their type.
+    /// `print()`: what a pointer points to, or a value as a whole; the statement knows the type.
     pub(super) fn print(&mut self, call: &Called<'_>) -> Result<Made> {
-        let pointer = self.argument(call, 0)?;
-        let pointer = self.typed(pointer)?;
-        super::translate::in_memory(&pointer)?;
+        let value = self.argument(call, 0)?;
+        let value = self.typed(value)?;
         let types = &self.state.types;
-        let Some(target) = types.pointee(pointer.ty) else {
-            let given = types.name(pointer.ty);
-            return Err(incompatible(call.name, 0, "void *", &given, call.place(0)));
+        match value.kind {
+            hir::ExprKind::Translated { .. } => self.print_translated(call, value),
+            _ if types.is_pointer(value.ty) => self.print_target(call, value),
+            _ => self.print_value(call, value),
+        }
+    }
+
+    /// A translated structure, or what a pointer to one stands for, without the members that this kernel does not have.
+    fn print_translated(&mut self, call: &Called<'_>, value: Expr) -> Result<Made> {
+        let ty = match self.state.types.is_pointer(value.ty) {
+            true => self.state.types.pointee(value.ty).unwrap_or(value.ty),
+            false => value.ty,
         };
-        let size = types.size(target).unwrap_or(0);
-        let size = u32::try_from(size).ok().filter(|&size| size > 0);
-        let Some(size) = size else {
+        self.printable_size(call, ty)?;
+        let (object, members) = self.translated_object(Expr { ty, ..value })?;
+        let mut shape = shape_of(&mut self.state.types, ty);
+        if let Form::Record(fields) = &mut shape.form {
+            fields.retain(|field| members.contains(&field.name));
+        }
+        let action = desc(Action::Difexpr, Some(self.value(&object)?), 0);
+        Ok((Statement::PrintValue(Box::new(shape)), vec![action]))
+    }
+
+    fn print_value(&mut self, call: &Called<'_>, value: Expr) -> Result<Made> {
+        let types = &self.state.types;
+        let is_value = types.is_scalar(value.ty)
+            || matches!(
+                types.base(value.ty),
+                TypeKind::Record(_)
+                    | TypeKind::Array(..)
+                    | TypeKind::String
+                    | TypeKind::Float { .. }
+            );
+        if value.constant().is_some() || !is_value {
+            let given = types.name(value.ty);
+            return Err(incompatible(call.name, 0, "void *", &given, call.place(0)));
+        }
+        self.printable_size(call, value.ty)?;
+        let shape = shape_of(&mut self.state.types, value.ty);
+        let action = desc(Action::Difexpr, Some(self.value(&value)?), 0);
+        Ok((Statement::PrintValue(Box::new(shape)), vec![action]))
+    }
+
+    /// The size of what is to be printed, which must have one.
+    fn printable_size(&self, call: &Called<'_>, ty: Ty) -> Result<u32> {
+        let types = &self.state.types;
+        let size = u32::try_from(types.size(ty).unwrap_or(0)).ok();
+        size.filter(|&size| size > 0).ok_or_else(|| {
             let text = format!(
                 "argument #1 reference has type '{}' with size 0; cannot print( ) it.",
-                types.name(target)
+                types.name(ty)
             );
-            return Err(call.error("D_PRINT_SIZE", &text));
-        };
+            call.error("D_PRINT_SIZE", &text)
+        })
+    }
+
+    /// The address and the bytes of what a pointer points to.
+    fn print_target(&mut self, call: &Called<'_>, pointer: Expr) -> Result<Made> {
+        let types = &self.state.types;
+        let target = types.pointee(pointer.ty).unwrap_or(Ty::VOID);
+        let size = self.printable_size(call, target)?;
+        let types = &self.state.types;
         let user = pointer.user || types.is_userland(pointer.ty);
         let difo = self.value(&pointer.retype(Ty::UINTPTR_T))?;
         let object = bytes(difo.clone(), size, user);

@@ -193,15 +193,25 @@ impl Sema<'_, '_> {
     /// A translated structure in memory: its members are computed one after another into scratch memory. Those that the
     /// translator does not define are 0.
     pub(super) fn materialized(&mut self, value: Expr) -> Result<Expr> {
+        Ok(self.filled(value, false)?.0)
+    }
+
+    /// The same of the members that can be had: what does not hold on this kernel is left out. Their names come with it.
+    pub(super) fn translated_object(&mut self, value: Expr) -> Result<(Expr, Vec<String>)> {
+        self.filled(value, true)
+    }
+
+    fn filled(&mut self, value: Expr, some: bool) -> Result<(Expr, Vec<String>)> {
+        let mut names = Vec::new();
         let ExprKind::Translated { translator, .. } = &value.kind else {
-            return Ok(value);
+            return Ok((value, names));
         };
         let Some(translator) = self.state.translators.get(*translator).cloned() else {
-            return Ok(value);
+            return Ok((value, names));
         };
         let (ty, span) = (value.ty, value.span);
         let Some(size) = self.state.types.size(ty) else {
-            return Ok(value);
+            return Ok((value, names));
         };
         let pointer = self.state.types.pointer_to(ty);
         let name = format!("<{} {}>", self.state.types.name(ty), self.hidden);
@@ -218,15 +228,31 @@ impl Sema<'_, '_> {
             Expr::new(ExprKind::Comma(Box::new(first), Box::new(second)), ty, span)
         };
         for (name, _) in &translator.members {
-            let Some(computed) = self.translated_member(&value, name, span)? else {
-                continue;
+            let computed = match self.member_in_memory(&value, name, span) {
+                Ok(Some(computed)) => computed,
+                Ok(None) => continue,
+                Err(_) if some => continue,
+                Err(error) => return Err(error),
             };
             let to = self.member_of(object.clone(), ty, name, span)?;
             let (place, to) = self.place_of(to, "=", span)?;
             let computed = self.coerce(computed, to, "=", span)?;
             steps = comma(steps, self.store(place, computed, to, span)?);
+            names.push(name.clone());
         }
-        Ok(comma(steps, object))
+        Ok((comma(steps, object), names))
+    }
+
+    /// The same as [`Self::translated_member`], but a structure that is translated itself is made in memory.
+    fn member_in_memory(&mut self, base: &Expr, name: &str, span: Span) -> Result<Option<Expr>> {
+        let computed = self.translated_member(base, name, span)?;
+        let Some(computed) = computed else {
+            return Ok(None);
+        };
+        Ok(Some(match self.state.types.is_record(computed.ty) {
+            true => self.materialized(computed)?,
+            false => shown(computed, &self.state.types),
+        }))
     }
 
     /// The member `name` of the translated value `base`; `None` if `base` is no translated value.

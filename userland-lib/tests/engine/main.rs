@@ -18,6 +18,7 @@ mod device;
 mod float;
 mod language;
 mod machine;
+mod print;
 mod programs;
 mod session;
 mod speculation;
