@@ -10,6 +10,7 @@ use crate::tell::{say, tell};
 use crate::Failure;
 use dtrace::compile::ProbeSpec;
 use dtrace::consume::{Event, Output, Sink};
+use dtrace::diag::Diagnostic;
 use dtrace::handle::{
     plain, preprocess, Enabled, Error, Given, Handle, KernelWorld, Progress, Script,
 };
@@ -32,6 +33,8 @@ pub struct Compiled {
     pub name: String,
     /// The program.
     pub program: Program,
+    /// What it was compiled from.
+    source: Source,
 }
 
 /// A program that was read.
@@ -68,6 +71,7 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
                 what,
                 name,
                 program,
+                ..
             } = compiled;
             list::report(&mut out, what, name, &program.attributes)?;
         }
@@ -161,6 +165,7 @@ pub fn compile(
     for program in read {
         programs.push(compile_one(handle, program)?);
     }
+    settle(handle, &mut programs)?;
     handle.write_types().map_err(|(file, error)| {
         let (file, error) = (file.display(), plain(&error));
         format!("failed to write types to {file}: {error}")
@@ -177,6 +182,7 @@ pub fn compile(
         what,
         name,
         program,
+        ..
     } in &programs
     {
         step(&handle.options, || {
@@ -243,10 +249,37 @@ fn compile_one(handle: &mut Handle<'_>, read: Unit) -> Result<Compiled, Failure>
                 what,
                 name,
                 program,
+                source,
             })
         }
         Err(error) => Err(refused(what, &name, &error, &source, tags)),
     }
+}
+
+/// Takes over what becomes of the programs once all of them are known, and tells what they are warned of.
+fn settle(handle: &mut Handle<'_>, programs: &mut [Compiled]) -> Result<(), Failure> {
+    let tags = handle.options.compile.errtags;
+    let settled = handle
+        .settle()
+        .map_err(|(number, error)| match programs.get(number) {
+            Some(Compiled {
+                what, name, source, ..
+            }) => refused(what, name, &error, source, tags),
+            None => error.to_string().into(),
+        })?;
+    for (compiled, program) in programs.iter_mut().zip(settled.into_iter().flatten()) {
+        compiled.program = program;
+    }
+    for Compiled {
+        program, source, ..
+    } in programs
+    {
+        for warning in &program.warnings {
+            let text = said(warning, source, tags);
+            tell(format_args!("warning: {}", text.trim_end_matches('\n')));
+        }
+    }
+    Ok(())
 }
 
 /// What is wrong with a program.
@@ -272,6 +305,10 @@ fn explain(error: &Error, source: &Source, tags: bool) -> String {
     let Error::Compile(diagnostic) = error else {
         return error.to_string();
     };
+    said(diagnostic, source, tags)
+}
+
+fn said(diagnostic: &Diagnostic, source: &Source, tags: bool) -> String {
     let headline = diagnostic.headline(source, tags);
     if io::stderr().is_terminal() {
         format!("{headline}\n{}", diagnostic.snippet(source))
@@ -304,6 +341,7 @@ fn enable(handle: &mut Handle<'_>, compiled: &Compiled) -> Result<u32, Failure> 
         what,
         name,
         program,
+        ..
     } = compiled;
     let Enabled { probes, left_out } = handle
         .enable(program)

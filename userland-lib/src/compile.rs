@@ -4,13 +4,14 @@
 //! The compiler's front door.
 //!
 //! A [`Compiler`] lives as long as its consumer: global and thread-local variables, aggregations, types and inlines
-//! that one program declares are there for the next, as several `-n` of one command line expect.
+//! that one program declares are there for the next, as several `-n` of one command line expect. What a program shows of the
+//! type of a variable that nobody declared may concern code of programs before it: [`Compiler::settle`] makes that anew.
 
 use crate::diag::{Diagnostic, Result};
 use crate::options::{Opt, Options};
 use crate::program::Program;
 use crate::sema::{self, State};
-use crate::source::{Source, Span};
+use crate::source::{Origin, Source, Span};
 use crate::stability;
 use crate::syntax::{self, macros::Macros};
 use crate::types::{Container, DataModel};
@@ -76,6 +77,17 @@ pub struct Settings {
 /// The compiler, with all that programs have declared so far.
 pub struct Compiler<'w> {
     world: &'w dyn World,
+    now: Memory<'w>,
+    /// What was known before the first program that is no library.
+    first: Option<Memory<'w>>,
+    given: Vec<(Source, Settings)>,
+    /// The code of a program before the last one relies on a type that has become another.
+    is_stale: bool,
+}
+
+/// What programs leave for those that follow.
+#[derive(Clone)]
+struct Memory<'w> {
     state: State<'w>,
     known: stability::Known,
 }
@@ -136,30 +148,83 @@ impl<'w> Compiler<'w> {
     pub fn new(world: &'w dyn World) -> Self {
         Self {
             world,
-            state: State::new(world),
-            known: stability::Known::default(),
+            now: Memory {
+                state: State::new(world),
+                known: stability::Known::default(),
+            },
+            first: None,
+            given: Vec::new(),
+            is_stale: false,
         }
     }
 
     /// The types of a container, as far as they were declared or used, as CTF.
     pub fn types_as_ctf(&self, container: Container) -> Vec<u8> {
-        self.state.types.ctf(container)
+        self.now.state.types.ctf(container)
     }
 
     /// Compiles a program. Options that it sets itself are in the settings already.
     pub fn compile(&mut self, source: &Source, settings: &Settings) -> Result<Program> {
+        if matches!(source.origin, Origin::Library(_)) {
+            return self.compile_once(source, settings);
+        }
+        let mut before = self.now.clone();
+        self.first.get_or_insert_with(|| before.clone());
+        loop {
+            let program = self.compile_once(source, settings)?;
+            if !self.now.state.take_learned() {
+                self.given.push((source.clone(), settings.clone()));
+                return Ok(program);
+            }
+            let (state, concerned) = before.state.with_learned(&self.now.state);
+            self.is_stale |= concerned;
+            before.state = state;
+            self.now = before.clone();
+        }
+    }
+
+    /// The programs that were compiled, libraries apart, with their settings.
+    pub fn given(&self) -> &[(Source, Settings)] {
+        &self.given
+    }
+
+    /// All programs anew, libraries apart, where the types of variables that nobody declared have become others since they
+    /// were compiled. An error is that of the program of this number.
+    pub fn settle(&mut self) -> Result<Option<Vec<Program>>, (usize, Box<Diagnostic>)> {
+        let mut settled = None;
+        while std::mem::take(&mut self.is_stale) {
+            let Some(first) = &mut self.first else {
+                break;
+            };
+            first.state = first.state.with_learned(&self.now.state).0;
+            self.now = first.clone();
+            let given = std::mem::take(&mut self.given);
+            let programs = given
+                .iter()
+                .enumerate()
+                .map(|(number, (source, settings))| {
+                    let program = self.compile(source, settings);
+                    program.map_err(|error| (number, error))
+                });
+            settled = Some(programs.collect::<Result<Vec<_>, _>>()?);
+        }
+        Ok(settled)
+    }
+
+    fn compile_once(&mut self, source: &Source, settings: &Settings) -> Result<Program> {
+        let Memory { state, known } = &mut self.now;
         let macros = settings.macros();
-        let ast = syntax::parse(source, &macros, settings.pspec, &mut self.state);
+        let ast = syntax::parse(source, &macros, settings.pspec, state);
         if ast.items.is_empty() && ast.pragmas.is_empty() && ast.error.is_none() && !settings.empty
         {
             return Err(empty(source));
         }
-        let mut program = sema::check(&mut self.state, self.world, settings, source, &ast)?;
+        let mut program = sema::check(state, self.world, settings, source, &ast)?;
         if !settings.argref {
             macros.check_all_used(end(source))?;
         }
         let pattern = |text: &str| sema::description(text, settings.spec);
-        program.attributes = self.known.check(&ast, self.world, pattern, settings.amin)?;
+        program.attributes = known.check(&ast, self.world, pattern, settings.amin)?;
         if settings.tree {
             program.tree = syntax::tree::text(source, &ast);
         }

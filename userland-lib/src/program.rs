@@ -21,6 +21,7 @@
 //! Invariant: statement numbers are unique among all programs of one `Compiler`, and follow each
 //! other, so that programs can be enabled one by one on the same device.
 
+use crate::diag::Diagnostic;
 use crate::source::Span;
 use crate::stability::Report;
 use crate::statement::{self, AggVar, Statement};
@@ -49,6 +50,8 @@ pub struct Program {
     pub attributes: Report,
     /// `#pragma D depends_on provider|module|library NAME`, in order.
     pub depends: Vec<(String, String)>,
+    /// What is allowed, but perhaps not what is meant.
+    pub warnings: Vec<Diagnostic>,
     /// Whether it defines probes of an application.
     pub defines_probes: bool,
 }

@@ -26,6 +26,13 @@ pub enum Kind {
     Signed,
     /// An unsigned integer, or a pointer.
     Unsigned,
+    /// An integer of 8 bytes, shown as one of `size` bytes wherever it is one.
+    Fitted {
+        /// Bytes: 1, 2 or 4.
+        size: u8,
+        /// Whether such a one is signed.
+        signed: bool,
+    },
     /// A floating-point number.
     Float,
     /// A string: ends at its first NUL.

@@ -8,7 +8,7 @@
 //! what is added to what.
 
 use super::layout::{range, Aggregation, Layouts};
-use super::walk::kind;
+use super::walk::datum;
 use super::{ConsumeError, Context};
 use crate::render::{Aggregations, Datum};
 use crate::statement::{self, AggVarId, Statement};
@@ -57,7 +57,7 @@ fn add_entry(
         .filter(|key| key.size > 0)
         .enumerate();
     let keys: Vec<Datum<'_>> = keys
-        .map(|(at, key)| Datum::new(kind(kinds.get(at).copied(), key), &entry[range(key)]))
+        .map(|(at, key)| datum(kinds.get(at).copied(), key, &entry[range(key)]))
         .collect();
     for pid in keys.iter().filter_map(Datum::process) {
         context.symbols.note(pid);

@@ -85,6 +85,16 @@ pub fn kind(ty: Option<statement::Kind>, field: &RecDesc) -> Kind {
     Kind::of_record(ty, || Action::from_raw(field.action), field.arg)
 }
 
+/// The value `data` of `field`, given D's type for it.
+#[inline]
+pub fn datum<'a>(ty: Option<statement::Kind>, field: &RecDesc, data: &'a [u8]) -> Datum<'a> {
+    let datum = Datum::new(kind(ty, field), data);
+    match ty {
+        Some(statement::Kind::Fitted { size, signed }) => datum.fitted(size, signed),
+        _ => datum,
+    }
+}
+
 /// A group of a record's fields, and the bytes of the record.
 struct Group<'a> {
     fields: &'a [RecDesc],
@@ -111,7 +121,7 @@ impl<'a> Group<'a> {
             .filter(|(_, field)| field.size > 0)
             .map(|(at, field)| {
                 let data = self.bytes.get(range(field)).unwrap_or_default();
-                Datum::new(kind(kinds.get(at).copied(), field), data)
+                datum(kinds.get(at).copied(), field, data)
             })
     }
 }
@@ -393,7 +403,7 @@ fn trace(
             }
             Some(Action::Exit | Action::None) => {}
             _ if field.size == 0 => {}
-            _ => renderer.trace(text, &Datum::new(kind(ty, field), data)),
+            _ => renderer.trace(text, &datum(ty, field, data)),
         }
     }
 }

@@ -222,6 +222,22 @@ impl<'w> Handle<'w> {
         Ok(program)
     }
 
+    /// The programs that were compiled, anew, where later ones have shown that variables which nobody declared have other types
+    /// than was thought. To be asked for before the first is enabled. An error is that of the program of this number.
+    pub fn settle(&mut self) -> Result<Option<Vec<Program>>, (usize, Error)> {
+        let settled = self.compiler.settle();
+        let settled = settled.map_err(|(number, error)| (number, Error::Compile(error)))?;
+        if let Some(programs) = &settled {
+            self.statements.clear();
+            self.places = Places::default();
+            for (program, (source, _)) in programs.iter().zip(self.compiler.given()) {
+                self.statements.extend(program.statements.iter().cloned());
+                self.places.add(source, program);
+            }
+        }
+        Ok(settled)
+    }
+
     /// Compiles the D libraries, unless that was done.
     pub fn load_libraries(&mut self) -> Result<(), Error> {
         if std::mem::replace(&mut self.has_libraries, true) {

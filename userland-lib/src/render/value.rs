@@ -63,6 +63,10 @@ impl Kind {
         match declared {
             statement::Kind::Signed => Self::Int { signed: true },
             statement::Kind::Unsigned => Self::Int { signed: false },
+            // A narrower type than `int` is promoted to it.
+            statement::Kind::Fitted { size, signed } => Self::Int {
+                signed: signed || size < 4,
+            },
             statement::Kind::Float => Self::Float,
             statement::Kind::String => Self::Str,
             statement::Kind::Chars => Self::Chars,
@@ -104,6 +108,28 @@ impl<'a> Datum<'a> {
     /// A value of `kind`.
     pub const fn new(kind: Kind, data: &'a [u8]) -> Self {
         Self { kind, data }
+    }
+
+    /// The integer as one of `size` bytes, signed or not, if its value is one.
+    #[inline]
+    pub fn fitted(self, size: u8, signed: bool) -> Self {
+        let kind = Kind::Int { signed };
+        let low = match cfg!(target_endian = "little") {
+            true => self.data.get(..size.into()),
+            false => self
+                .data
+                .len()
+                .checked_sub(size.into())
+                .and_then(|at| self.data.get(at..)),
+        };
+        let narrow = low.map(|data| Self { kind, data });
+        let value = |datum: &Self| match signed {
+            true => datum.signed(),
+            false => datum.unsigned().map(|value| value as i64),
+        };
+        narrow
+            .filter(|narrow| value(narrow) == self.signed())
+            .unwrap_or(self)
     }
 
     /// The value as an unsigned integer of its own size; `None` for sizes that integers do not have.

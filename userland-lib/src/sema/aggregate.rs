@@ -128,7 +128,8 @@ impl Sema<'_, '_> {
         let known = known.find(|known| known.name == table_name(name));
         let known = known.map_or_else(Vec::new, |known| known.keys.clone());
         for (index, key) in keys.iter().enumerate() {
-            tuple.push(self.key(key, known.get(index).copied())?);
+            let known = known.get(index).copied();
+            tuple.push(self.key(name, index, key, known)?);
         }
         let types: Vec<Ty> = tuple.iter().map(|(_, ty)| *ty).collect();
         let var = self.enter_aggregation(name, func, call.arg, &types, keys, span)?;
@@ -200,7 +201,13 @@ impl Sema<'_, '_> {
     /// A key's action and type: a value, or what an action such as `stack()` makes. A number takes the type that
     /// the aggregation's first use gave the key, and `stack()` is a value where that was one, so that equal keys are equal
     /// records.
-    fn key(&mut self, key: &ast::Expr, known: Option<Ty>) -> Result<(ActionDesc, Ty)> {
+    fn key(
+        &mut self,
+        name: &str,
+        index: usize,
+        key: &ast::Expr,
+        known: Option<Ty>,
+    ) -> Result<(ActionDesc, Ty)> {
         let of_values = known.is_some_and(|ty| self.state.types.frames_of(ty).is_some());
         if let (ExprKind::Call { name, args, .. }, false) = (&key.kind, of_values) {
             if let Some(keyed) = self.address_action(name, args, key.span)? {
@@ -209,6 +216,18 @@ impl Sema<'_, '_> {
         }
         let expr = self.expression(key)?;
         let mut expr = self.typed(expr)?;
+        let name = table_name(name);
+        let inferred = &self.state.inferred;
+        let known =
+            known.or_else(|| Some(inferred.key(&mut self.state.types, name, index, expr.ty)));
+        if let Some(ty) = known {
+            if self
+                .known(&expr)
+                .is_none_or(|value| !self.holds(ty, expr.ty, value))
+            {
+                self.note_key(name, index, ty, expr.ty);
+            }
+        }
         let types = &self.state.types;
         if let Some(ty) = known.filter(|ty| types.is_number(*ty) && types.is_number(expr.ty)) {
             expr = self.convert(expr, ty);
@@ -228,6 +247,14 @@ impl Sema<'_, '_> {
             uarg: 0,
         };
         Ok((action, expr.ty))
+    }
+
+    /// Whether the constant `value` of type `from` is the same as a value of type `to`.
+    fn holds(&self, to: Ty, from: Ty, value: u64) -> bool {
+        match (self.shape(to), self.shape(from)) {
+            (Some(to), Some(from)) => from.normalize(to.normalize(value)) == value,
+            _ => false,
+        }
     }
 
     /// Enters a use of an aggregation, or checks it against the first one.

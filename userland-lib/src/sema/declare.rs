@@ -201,11 +201,12 @@ impl Sema<'_, '_> {
             let same_keys = match (known_keys, &keys) {
                 (None, None) => true,
                 (Some(a), Some(b)) => {
-                    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| types.compatible(*a, *b))
+                    let same = |(a, b): (&Ty, &Ty)| types.compatible(types.shown(*a), *b);
+                    a.len() == b.len() && a.iter().zip(b).all(same)
                 }
                 _ => false,
             };
-            return match same_keys && types.compatible(known.place.ty, derived.ty) {
+            return match same_keys && types.compatible(types.shown(known.place.ty), derived.ty) {
                 true => Ok(()),
                 false => Err(redeclared()),
             };

@@ -188,7 +188,8 @@ impl Sema<'_, '_> {
                         UnaryOp::Neg => value.wrapping_neg(),
                         _ => !value,
                     };
-                    return Ok(Expr::int(shape.wrap(value), ty, span));
+                    let (value, ty) = folded(shape.wrap(value), ty);
+                    return Ok(Expr::int(value, ty, span));
                 }
                 let operand = Box::new(operand);
                 let kind = match op {
@@ -236,6 +237,20 @@ impl Sema<'_, '_> {
                     format!("operator {text} requires left-hand scalar operand of known size");
                 return Err(Diagnostic::new("D_OP_VFPTR", span, message));
             }
+            if self
+                .state
+                .types
+                .int(value.ty)
+                .is_some_and(|int| int.size == 8)
+            {
+                self.note_type(&place, Ty::INT64_T);
+            }
+            if matches!(
+                op,
+                BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Or
+            ) {
+                self.warn_cut(&place, &value, span);
+            }
             return self.update(place, ty, op, value, false, span);
         }
         if matches!(self.state.types.base(value.ty), Kind::Void | Kind::Dynamic) {
@@ -267,6 +282,9 @@ impl Sema<'_, '_> {
         if !types.is_record(value.ty) && !deletes {
             super::translate::in_memory(&value)?;
         }
+        self.note_type(&place, value.ty);
+        self.warn_cut(&place, &value, span);
+        let types = &self.state.types;
         let value = match value.kind {
             _ if deletes => value.retype(ty),
             ExprKind::Translated { .. } if types.compatible(ty, value.ty) => {
@@ -304,7 +322,7 @@ impl Sema<'_, '_> {
         }
         match *self.state.types.kind(ty) {
             Kind::Const(target) => target,
-            _ => ty,
+            _ => self.state.types.shown(ty),
         }
     }
 
@@ -455,6 +473,15 @@ pub(super) fn counted(e: &ast::Expr, error: Box<Diagnostic>) -> Box<Diagnostic> 
     match error.span == e.span && error.counted.is_none() {
         true => error.counted_at(e.counted),
         false => error,
+    }
+}
+
+/// The constant `value` that was computed in the type `ty`, with its type: an `int` that has no room for it is a `long`.
+pub(super) fn folded(value: u64, ty: Ty) -> (u64, Ty) {
+    let fits = i32::try_from(value as i64).is_ok();
+    match ty == Ty::INT && !fits {
+        true => (value, Ty::LONG),
+        false => (value, ty),
     }
 }
 

@@ -55,6 +55,18 @@ pub struct VarRef {
     pub keyed: bool,
 }
 
+impl VarRef {
+    /// The variable as a program writes it.
+    pub fn shown(&self) -> String {
+        let scope = match self.scope {
+            VarScope::Global => "",
+            VarScope::Thread => "self->",
+            VarScope::Clause => "this->",
+        };
+        format!("{scope}{}", self.name)
+    }
+}
+
 /// A field of bits in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bits {

@@ -29,9 +29,11 @@ mod expression;
 mod float;
 pub(crate) mod fold;
 pub mod hir;
+mod inferred;
 mod inline;
 #[cfg(test)]
 mod manual_tests;
+mod narrow;
 mod operator;
 mod output;
 mod place;
@@ -63,9 +65,11 @@ use crate::types::Types;
 use crate::world::{ProbePattern, World};
 
 /// What programs of one compiler share.
+#[derive(Clone)]
 pub(crate) struct State<'w> {
     pub(crate) types: Types<'w>,
     variables: variable::Table,
+    inferred: inferred::Inferred,
     aggregations: Vec<aggregate::Known>,
     translators: Vec<std::rc::Rc<translate::Translator>>,
     statements: u64,
@@ -79,12 +83,30 @@ impl<'w> State<'w> {
         Self {
             types: Types::new(world.types()),
             variables: variable::Table::default(),
+            inferred: inferred::Inferred::default(),
             aggregations: Vec::new(),
             translators: Vec::new(),
             statements: 0,
             clauses: 0,
             hidden: 0,
         }
+    }
+
+    /// Whether the last program has shown that a type which code relies on was another.
+    pub(crate) fn take_learned(&mut self) -> bool {
+        self.inferred.take_changed()
+    }
+
+    /// This state, of some time before `later`, with what was learned since; whether that concerns what it knows.
+    pub(crate) fn with_learned(&self, later: &Self) -> (Self, bool) {
+        let mut state = Self {
+            inferred: later.inferred.clone(),
+            ..self.clone()
+        };
+        let variables = state.inferred.apply(&mut state.variables, &mut state.types);
+        let is_known = |name: &str| self.aggregations.iter().any(|known| known.name == name);
+        let concerned = variables || state.inferred.has_keys_of(is_known);
+        (state, concerned)
     }
 }
 

@@ -3,7 +3,7 @@
 
 //! Operators between two operands, and the conversions that C makes around them.
 
-use super::expression::{counted, is_null};
+use super::expression::{counted, folded, is_null};
 use super::fold::{self, IntShape};
 use super::hir::{Expr, ExprKind};
 use super::Sema;
@@ -433,13 +433,8 @@ impl Sema<'_, '_> {
         }
         if let (Some(l), Some(r), Some(shape)) = (left.constant(), right.constant(), self.shape(ty))
         {
-            // Where C leaves open what a shift of an `int` by more bits than it has gives, a constant becomes a `long`.
-            let wide = op == BinaryOp::Shl && ty == Ty::INT && (32..64).contains(&r);
-            let (ty, shape) = match wide {
-                true => (Ty::LONG, IntShape { size: 8, ..shape }),
-                false => (ty, shape),
-            };
             if let Some(value) = fold::arith(op, shape, l, r) {
+                let (value, ty) = folded(value, ty);
                 return Ok(Expr::int(value, ty, span));
             }
         }

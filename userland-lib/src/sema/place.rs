@@ -4,7 +4,8 @@
 //! What can be assigned to.
 //!
 //! An assignment to a name that means nothing yet makes a variable, of the type of the value; an assignment to an
-//! element of such a name makes an associative array, whose keys have the types of those given. All else must
+//! element of such a name makes an associative array, whose keys have the types of those given. Integers have 64 bits there
+//! ([`super::inferred`]). All else must
 //! exist already. Memory can be a target where its address is computed from what the program owns; whether it does
 //! own it is for the machine to find out when it stores. A structure or array of a thread's, or in an associative array,
 //! comes into being with the first assignment to a part of it.
@@ -194,7 +195,8 @@ impl Sema<'_, '_> {
         let Some(ty) = infer else {
             return Ok(None);
         };
-        let variable = self.add_variable(scope, name, ty, None, span)?;
+        let variable = self.infer_variable(scope, name, ty, None, span)?;
+        let ty = variable.place.ty;
         Ok(Some((Place::Var(variable.place), ty)))
     }
 
@@ -242,11 +244,11 @@ impl Sema<'_, '_> {
                     let key = self.expression(arg)?;
                     let ty = match self.state.types.is_string_like(key.ty) {
                         true => Ty::STRING,
-                        false => key.ty,
+                        false => self.state.types.inferred(key.ty),
                     };
                     keys.push(ty);
                 }
-                self.add_variable(scope, name, ty, Some(keys), span)?
+                self.infer_variable(scope, name, ty, Some(keys), span)?
             }
             (None, None) => return Ok(None),
         };

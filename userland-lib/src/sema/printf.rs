@@ -114,7 +114,7 @@ pub fn same_keys(types: &Types<'_>, first: Keyed<'_>, other: Keyed<'_>, span: Sp
         ));
     }
     for (i, (&left, &right)) in first.keys.iter().zip(other.keys).enumerate() {
-        if !types.compatible(left, right) {
+        if !types.compatible(types.shown(left), types.shown(right)) {
             let key = i + 1;
             let how = types.stacks_differ(left, right);
             let (left, right) = (types.name(left), types.name(right));

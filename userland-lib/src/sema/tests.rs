@@ -363,7 +363,12 @@ fn zero_frees_dynamic_variables_only() {
 
 #[test]
 fn a_constant_shift_keeps_all_bits() {
-    for (body, size) in [("1 << 31", 4), ("1 << 32", 8), ("(1 << 63) - 1", 8)] {
+    for (body, size) in [
+        ("1 << 30", 4),
+        ("1 << 31", 8),
+        ("1 << 32", 8),
+        ("(1 << 63) - 1", 8),
+    ] {
         let program = compile(&format!("BEGIN {{ trace({body}); }}")).expect(body);
         let difo = program.clauses[0].actions[0].difo.as_ref().expect("code");
         assert_eq!(difo.rtype.size, size, "{body}");

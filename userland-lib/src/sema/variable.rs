@@ -23,6 +23,10 @@ pub struct Variable {
     pub keys: Vec<Ty>,
     /// Where it points, if it is a pointer and that is known.
     pub origin: Option<Origin>,
+    /// Nobody declared it, and its type follows from what is assigned to it.
+    pub is_inferred: bool,
+    /// It was said that it cuts values.
+    cuts: bool,
 }
 
 /// What a global name means.
@@ -44,7 +48,7 @@ pub enum Global {
 }
 
 /// All variables of a compiler. Each scope numbers its variables by itself.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Table {
     globals: HashMap<String, Global>,
     scoped: HashMap<(VarScope, String), Variable>,
@@ -114,6 +118,8 @@ impl Table {
             },
             keys: keys.unwrap_or_default(),
             origin: None,
+            is_inferred: false,
+            cuts: false,
         };
         match scope {
             VarScope::Global => {
@@ -128,18 +134,47 @@ impl Table {
         Some(variable)
     }
 
-    /// Notes where the variable `var` points.
-    pub fn set_origin(&mut self, var: &VarRef, origin: Origin) {
-        let variable = match var.scope {
-            VarScope::Global => match self.globals.get_mut(&var.name) {
+    fn find_mut(&mut self, scope: VarScope, name: &str) -> Option<&mut Variable> {
+        match scope {
+            VarScope::Global => match self.globals.get_mut(name) {
                 Some(Global::Variable(variable)) => Some(variable),
                 _ => None,
             },
-            scope => self.scoped.get_mut(&(scope, var.name.clone())),
-        };
-        if let Some(variable) = variable {
+            scope => self.scoped.get_mut(&(scope, name.to_owned())),
+        }
+    }
+
+    /// Notes where the variable `var` points.
+    pub fn set_origin(&mut self, var: &VarRef, origin: Origin) {
+        if let Some(variable) = self.find_mut(var.scope, &var.name) {
             variable.origin = Some(origin);
         }
+    }
+
+    /// Notes that the type of the variable was not declared.
+    pub fn set_inferred(&mut self, var: &VarRef) {
+        if let Some(variable) = self.find_mut(var.scope, &var.name) {
+            variable.is_inferred = true;
+        }
+    }
+
+    /// Gives a variable whose type was not declared the type `ty`; whether it had another.
+    pub fn widen(&mut self, scope: VarScope, name: &str, ty: Ty) -> bool {
+        let variable = self.find_mut(scope, name);
+        match variable.filter(|variable| variable.is_inferred && variable.place.ty != ty) {
+            Some(variable) => {
+                variable.place.ty = ty;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Whether this is the first time that the declared variable `var` was found to cut a value.
+    pub fn first_cut(&mut self, var: &VarRef) -> bool {
+        let variable = self.find_mut(var.scope, &var.name);
+        let variable = variable.filter(|variable| !variable.is_inferred);
+        variable.is_some_and(|variable| !std::mem::replace(&mut variable.cuts, true))
     }
 
     fn names(&self, scope: VarScope) -> Vec<&str> {
@@ -179,6 +214,25 @@ impl Sema<'_, '_> {
             Some(known) => error.note(format!("did you mean `{known}`?")),
             None => error,
         }
+    }
+
+    /// Adds a variable that nobody declared, whose first value is of type `ty`.
+    pub(super) fn infer_variable(
+        &mut self,
+        scope: VarScope,
+        name: &str,
+        ty: Ty,
+        keys: Option<Vec<Ty>>,
+        span: Span,
+    ) -> Result<Variable> {
+        let ty = match self.state.types.int(ty) {
+            Some(_) => self.state.inferred.variable(scope, name, ty),
+            None => ty,
+        };
+        let ty = self.state.types.inferred(ty);
+        let variable = self.add_variable(scope, name, ty, keys, span)?;
+        self.state.variables.set_inferred(&variable.place);
+        Ok(variable)
     }
 
     /// Adds a variable.

@@ -77,7 +77,7 @@ impl Default for Report {
 }
 
 /// The attributes of what programs have declared.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Known {
     names: HashMap<String, Attribute>,
     /// Names whose attributes a pragma has set, so that no assignment changes them.

@@ -34,6 +34,11 @@ impl Types<'_> {
         match self.base(ty) {
             Kind::Int { int, .. } => Some(*int),
             Kind::Enum(id) => Some(self.enums[id.0 as usize].int),
+            // As after C's promotion: a type narrower than `int` has become a signed one.
+            Kind::Inferred(shown) => self.int(*shown).map(|shown| IntType {
+                size: 8,
+                signed: shown.signed || shown.size < IntType::INT.size,
+            }),
             _ => None,
         }
     }
@@ -100,8 +105,36 @@ impl Types<'_> {
     pub fn promote(&self, ty: Ty) -> Ty {
         match self.int(ty) {
             Some(int) if int.size < 4 => Ty::INT,
-            Some(int) if matches!(self.base(ty), Kind::Enum(_)) => of_shape(int),
+            Some(int) if matches!(self.base(ty), Kind::Enum(_) | Kind::Inferred(_)) => {
+                of_shape(int)
+            }
             _ => ty,
+        }
+    }
+
+    /// The type of an integer variable that nobody declared and that is given values of type `ty`; `ty` itself where that
+    /// is no integer, or has 64 bits already.
+    pub fn inferred(&mut self, ty: Ty) -> Ty {
+        match (self.base(ty), self.int(ty)) {
+            (Kind::Inferred(_), _) | (_, None | Some(IntType { size: 8.., .. })) => ty,
+            _ => self.enter(Kind::Inferred(ty)),
+        }
+    }
+
+    /// The type as which a value of type `ty` is shown.
+    pub fn shown(&self, ty: Ty) -> Ty {
+        match *self.base(ty) {
+            Kind::Inferred(shown) => shown,
+            _ => ty,
+        }
+    }
+
+    /// The integer type that has the values of both as C's conversions make them: one of C's own where they differ.
+    pub fn joined(&self, left: Ty, right: Ty) -> Option<Ty> {
+        let (left, right) = (self.shown(left), self.shown(right));
+        match self.int(left)? == self.int(right)? {
+            true => Some(left),
+            false => self.int(self.usual(left, right)?).map(of_shape),
         }
     }
 

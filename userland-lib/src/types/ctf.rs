@@ -236,6 +236,8 @@ impl<'a, 'w> Writer<'a, 'w> {
             Kind::Pointer { to, .. } => self.refer("", POINTER, *to),
             Kind::Typedef(name, target) => self.refer(name, TYPEDEF, *target),
             Kind::Const(target) => self.refer("", CONST, *target),
+            // Only variables have it, and these are not written.
+            Kind::Inferred(shown) => self.refer("", TYPEDEF, *shown),
             Kind::Array(element, count) => self.array("", *element, count.unwrap_or(0)),
             Kind::String => {
                 let count = types.size(ty).and_then(|size| size.try_into().ok());

@@ -19,7 +19,7 @@ use std::sync::Arc;
 const STRING: &str = "string";
 
 /// What came from the kernel so far.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Kernel {
     /// The BTFs by name; `None` where there is none.
     by_name: HashMap<String, Option<u32>>,

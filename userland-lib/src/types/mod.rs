@@ -100,6 +100,8 @@ pub enum Kind {
     Record(RecordId),
     /// An enumeration.
     Enum(EnumId),
+    /// An integer variable that nobody declared: it has 64 bits, and is shown as a value of this type wherever it is one.
+    Inferred(Ty),
     /// Another name of a type.
     Typedef(Rc<str>, Ty),
     /// A type whose objects are not to be assigned to.
@@ -160,6 +162,7 @@ pub struct Enum {
 }
 
 /// The table of types.
+#[derive(Clone)]
 pub struct Types<'w> {
     world: &'w dyn TypeSource,
     kinds: Vec<Kind>,
@@ -384,7 +387,7 @@ impl<'w> Types<'w> {
             Kind::Record(id) => self.record_size(*id),
             Kind::Enum(EnumId(id)) => Some(u64::from(self.enums[*id as usize].int.size)),
             Kind::String => Some(self.string_size),
-            Kind::Symbol | Kind::Usymbol => Some(8),
+            Kind::Symbol | Kind::Usymbol | Kind::Inferred(_) => Some(8),
             _ => None,
         }
     }
@@ -421,6 +424,13 @@ impl<'w> Types<'w> {
             Kind::Float { .. } => statement::Kind::Float,
             Kind::Stack(_) | Kind::Symbol | Kind::Usymbol | Kind::Dynamic => {
                 statement::Kind::Action
+            }
+            Kind::Inferred(shown) => {
+                self.int(*shown)
+                    .map_or(statement::Kind::Signed, |int| statement::Kind::Fitted {
+                        size: int.size,
+                        signed: int.signed,
+                    })
             }
             _ if self.int(ty).is_some_and(|int| int.signed) => statement::Kind::Signed,
             _ => statement::Kind::Unsigned,

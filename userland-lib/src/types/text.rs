@@ -74,6 +74,7 @@ impl Types<'_> {
             Kind::Int { name, .. } | Kind::Float { name, .. } | Kind::Typedef(name, _) => {
                 name.to_string()
             }
+            Kind::Inferred(shown) => self.name(*shown),
             Kind::String => "string".to_owned(),
             Kind::Stack(name) => (*name).to_owned(),
             Kind::Symbol => "_symaddr".to_owned(),

@@ -3,7 +3,8 @@
 
 //! Random expressions against a model of C's arithmetic: folded by the compiler, and computed by the engine.
 //!
-//! Where C leaves open what an overflow gives, in signed types, D computes in 64 bits until the value leaves the type.
+//! Where C leaves open what an overflow gives, in signed types, D computes in 64 bits until the value leaves the type; of
+//! constants alone it makes a `long` then. A variable that is not declared has 64 bits.
 //! Where it leaves open which operand comes first, in D the left one does.
 
 use super::language::{run, value_of};
@@ -58,6 +59,14 @@ impl Type {
             value
         } else {
             to.cut(self.cut(value))
+        }
+    }
+
+    /// The type of a variable that is not declared and gets a value of this type.
+    fn undeclared(self) -> Self {
+        match self.signed || self.size < 4 {
+            true => TYPES[6],
+            false => TYPES[7],
         }
     }
 
@@ -211,91 +220,183 @@ impl Tree {
         }
     }
 
-    /// Type and value by the model, and what becomes of the variables.
-    fn eval(&self, vars: &mut [i128; VARIABLES]) -> (Type, i128) {
+    /// What it is by the model, and what becomes of the variables. Its leaves are variables that are not declared, or constants.
+    fn eval(&self, vars: &mut [i128; VARIABLES], undeclared: bool) -> Value {
         match self {
-            Self::Leaf(ty, value) => (TYPES[*ty], TYPES[*ty].cut(i128::from(*value as u64))),
-            Self::Var(n) => (TYPES[n % TYPES.len()], vars[*n]),
-            Self::Unary("!", e) => (INT, i128::from(e.value(vars) == 0)),
+            Self::Leaf(ty, value) => {
+                let ty = TYPES[*ty];
+                let value = ty.cut(i128::from(*value as u64));
+                match undeclared {
+                    true => Value::of(ty.undeclared(), value),
+                    false => Value::constant(ty, value),
+                }
+            }
+            Self::Var(n) => Value::of(TYPES[n % TYPES.len()], vars[*n]),
+            Self::Unary("!", e) => {
+                let operand = e.eval(vars, undeclared);
+                operand.truth(operand.cut() == 0)
+            }
             Self::Unary(op, e) => {
-                let (ty, value) = e.eval(vars);
-                let ty = ty.promoted();
+                let operand = e.eval(vars, undeclared);
                 let value = match *op {
-                    "-" => -value,
-                    "~" => !value,
-                    _ => value,
+                    "-" => -operand.value,
+                    "~" => !operand.value,
+                    _ => operand.value,
                 };
-                (ty, ty.wrap(value))
+                operand.computed(operand.ty.promoted(), value)
             }
-            Self::Binary("&&", a, b) => {
-                let both = a.value(vars) != 0 && b.value(vars) != 0;
-                (INT, i128::from(both))
+            Self::Binary(op @ ("&&" | "||"), a, b) => {
+                let first = a.eval(vars, undeclared);
+                let decided = (first.cut() != 0) == (*op == "||");
+                // The type is of both, though only one may be computed.
+                let mut unused = *vars;
+                let second = b.eval(if decided { &mut unused } else { vars }, undeclared);
+                first.with(second).truth(match *op {
+                    "&&" => first.cut() != 0 && second.cut() != 0,
+                    _ => first.cut() != 0 || second.cut() != 0,
+                })
             }
-            Self::Binary("||", a, b) => {
-                let any = a.value(vars) != 0 || b.value(vars) != 0;
-                (INT, i128::from(any))
+            Self::Binary(op, a, b) => {
+                let a = a.eval(vars, undeclared);
+                binary(op, a, b.eval(vars, undeclared))
             }
-            Self::Binary(op, a, b) => binary(op, a.eval(vars), b.eval(vars)),
-            Self::Shift(op, e, n) => binary(op, e.eval(vars), (INT, i128::from(*n))),
+            Self::Shift(op, e, n) => {
+                let e = e.eval(vars, undeclared);
+                binary(op, e, Value::constant(INT, i128::from(*n)))
+            }
             Self::Cond(c, a, b) => {
-                let condition = c.value(vars) != 0;
+                let condition = c.eval(vars, undeclared);
+                let (taken, other) = match condition.cut() != 0 {
+                    true => (a, b),
+                    false => (b, a),
+                };
                 // The type is of both, though only one is computed.
                 let mut unused = *vars;
-                let (taken, other) = if condition { (a, b) } else { (b, a) };
-                let (taken, other) = (taken.eval(vars), other.eval(&mut unused));
-                let ty = taken.0.with(other.0);
-                (ty, taken.0.convert(ty, taken.1))
+                let taken = taken.eval(vars, undeclared);
+                let other = other.eval(&mut unused, undeclared);
+                let ty = taken.ty.with(other.ty);
+                Value {
+                    ty,
+                    value: taken.ty.convert(ty, taken.value),
+                    constant: condition.constant && taken.constant,
+                }
             }
-            Self::Cast(ty, e) => (TYPES[*ty], TYPES[*ty].cut(e.value(vars))),
+            Self::Cast(ty, e) => {
+                let operand = e.eval(vars, undeclared);
+                let ty = TYPES[*ty];
+                Value {
+                    ty,
+                    value: ty.cut(operand.cut()),
+                    ..operand
+                }
+            }
             Self::Comma(a, b) => {
-                a.eval(vars);
-                b.eval(vars)
+                a.eval(vars, undeclared);
+                let last = b.eval(vars, undeclared);
+                Value::of(last.ty, last.value)
             }
             Self::Assign(op, to, e) => {
                 let ty = TYPES[to % TYPES.len()];
+                let given = e.eval(vars, undeclared);
                 let value = match *op {
-                    "" => {
-                        let (from, value) = e.eval(vars);
-                        from.convert(ty, value)
-                    }
-                    op => {
-                        let old = (ty, vars[*to]);
-                        binary(op, old, e.eval(vars)).1
-                    }
+                    "" => given.ty.convert(ty, given.value),
+                    op => binary(op, Value::of(ty, vars[*to]), given).value,
                 };
                 vars[*to] = ty.cut(value);
-                (ty, vars[*to])
+                Value::of(ty, vars[*to])
             }
             Self::Step(op, before, to) => {
                 let ty = TYPES[to % TYPES.len()];
                 let old = vars[*to];
                 vars[*to] = ty.cut(if *op == "++" { old + 1 } else { old - 1 });
-                (ty, if *before { vars[*to] } else { old })
+                Value::of(ty, if *before { vars[*to] } else { old })
             }
         }
     }
 
     /// The value once it leaves its type.
-    fn value(&self, vars: &mut [i128; VARIABLES]) -> i128 {
-        let (ty, value) = self.eval(vars);
-        ty.cut(value)
+    fn value(&self, vars: &mut [i128; VARIABLES], undeclared: bool) -> i128 {
+        self.eval(vars, undeclared).cut()
+    }
+}
+
+/// What an expression is by the model.
+#[derive(Clone, Copy)]
+struct Value {
+    ty: Type,
+    value: i128,
+    /// The compiler knows it.
+    constant: bool,
+}
+
+impl Value {
+    fn of(ty: Type, value: i128) -> Self {
+        Self {
+            ty,
+            value,
+            constant: false,
+        }
+    }
+
+    fn constant(ty: Type, value: i128) -> Self {
+        Self {
+            ty,
+            value,
+            constant: true,
+        }
+    }
+
+    fn cut(self) -> i128 {
+        self.ty.cut(self.value)
+    }
+
+    /// The same, known only if `other` is too.
+    fn with(self, other: Self) -> Self {
+        Self {
+            constant: self.constant && other.constant,
+            ..self
+        }
+    }
+
+    /// What a computation in the type `ty` makes of this: constants that leave `int` become `long`.
+    fn computed(self, ty: Type, value: i128) -> Self {
+        let value = ty.wrap(value);
+        let leaves = self.constant && ty == INT && INT.cut(value) != value;
+        Self {
+            ty: if leaves { TYPES[6] } else { ty },
+            value,
+            ..self
+        }
+    }
+
+    fn truth(self, value: bool) -> Self {
+        Self {
+            ty: INT,
+            value: value.into(),
+            ..self
+        }
     }
 }
 
 /// `a op b` with the right operand as [`right_operand`] writes it.
-fn binary(op: &str, (a_ty, a): (Type, i128), (b_ty, b): (Type, i128)) -> (Type, i128) {
+fn binary(op: &str, a: Value, b: Value) -> Value {
+    let both = a.with(b);
     if let "<<" | ">>" = op {
-        let (ty, n) = (a_ty.promoted(), b & 31);
-        return (ty, ty.wrap(if op == "<<" { a << n } else { a >> n }));
+        let n = b.value & 31;
+        let value = if op == "<<" {
+            a.value << n
+        } else {
+            a.value >> n
+        };
+        return both.computed(a.ty.promoted(), value);
     }
-    let ty = a_ty.with(b_ty);
+    let ty = a.ty.with(b.ty);
     // The divisor's `| 1` computes in its own promoted type.
-    let b = match op {
-        "/" | "%" => b | 1,
-        _ => b,
+    let divisor = match op {
+        "/" | "%" => b.value | 1,
+        _ => b.value,
     };
-    let (a, b) = (a_ty.convert(ty, a), b_ty.convert(ty, b));
-    let truth = |value| (INT, i128::from(value));
+    let (a, b) = (a.ty.convert(ty, a.value), b.ty.convert(ty, divisor));
     let (left, right) = (ty.cut(a), ty.cut(b));
     let value = match op {
         "+" => a + b,
@@ -306,15 +407,15 @@ fn binary(op: &str, (a_ty, a): (Type, i128), (b_ty, b): (Type, i128)) -> (Type, 
         "&" => a & b,
         "|" => a | b,
         "^" => a ^ b,
-        "<" => return truth(left < right),
-        "<=" => return truth(left <= right),
-        ">" => return truth(left > right),
-        ">=" => return truth(left >= right),
-        "==" => return truth(left == right),
-        "^^" => return truth((left != 0) != (right != 0)),
-        _ => return truth(left != right),
+        "<" => return both.truth(left < right),
+        "<=" => return both.truth(left <= right),
+        ">" => return both.truth(left > right),
+        ">=" => return both.truth(left >= right),
+        "==" => return both.truth(left == right),
+        "^^" => return both.truth((left != 0) != (right != 0)),
+        _ => return both.truth(left != right),
     };
-    (ty, ty.wrap(value))
+    both.computed(ty, value)
 }
 
 proptest! {
@@ -322,12 +423,12 @@ proptest! {
 
     #[test]
     fn expressions_are_what_c_makes_of_them(tree in tree(false)) {
-        let expected = (tree.value(&mut [0; VARIABLES]) as u64 as i64).to_string();
-        prop_assert_eq!(value_of("", &tree.text(&mut None)), expected.clone());
+        let expected = |undeclared| (tree.value(&mut [0; VARIABLES], undeclared) as u64 as i64).to_string();
+        prop_assert_eq!(value_of("", &tree.text(&mut None)), expected(false));
         let mut variables = Some(Vec::new());
         let text = tree.text(&mut variables);
         let assignments = variables.unwrap_or_default().join(" ");
-        prop_assert_eq!(value_of(&assignments, &text), expected);
+        prop_assert_eq!(value_of(&assignments, &text), expected(true));
     }
 
     /// The value is right, and so is what every variable holds after it.
@@ -343,7 +444,7 @@ proptest! {
         }
         for tree in &trees {
             text += &format!("printf(\"%d \", (long)({}));", tree.text(&mut None));
-            expected += &format!("{} ", tree.value(&mut vars) as u64 as i64);
+            expected += &format!("{} ", tree.value(&mut vars, false) as u64 as i64);
         }
         for (n, value) in vars.iter().enumerate() {
             text += &format!("printf(\"%d \", (long){});", variable(n));

@@ -16,6 +16,7 @@ mod conditional;
 mod declared;
 mod device;
 mod float;
+mod inferred;
 mod language;
 mod machine;
 mod print;
