@@ -246,7 +246,10 @@ mod tests {
         let path = std::env::temp_dir().join(format!("dtrace-{name}-{}", std::process::id()));
         let own = std::env::current_exe().expect("a program");
         // By a process of its own: what other tests start here would inherit the open file, and the kernel refuses to execute it.
-        let copied = std::process::Command::new("cp").arg(own).arg(&path).status();
+        let copied = std::process::Command::new("cp")
+            .arg(own)
+            .arg(&path)
+            .status();
         assert!(copied.expect("cp").success());
         path
     }

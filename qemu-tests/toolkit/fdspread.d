@@ -1,0 +1,24 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * fdspread.d: which file descriptors a command's calls are about.
+ */
+
+#pragma D option quiet
+
+syscall::read:entry,
+syscall::write:entry,
+syscall::close:entry,
+syscall::lseek:entry
+/pid == $target && (int)arg0 >= 0/
+{
+	@[probefunc] = lquantize(arg0, 0, 16, 1);
+	(int)arg0 > 2 ? @own[probefunc] = count() : 1;
+}
+
+dtrace:::END
+{
+	printa("%s: %@d\n", @own);
+}

@@ -1,0 +1,38 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * lifetimes.d: how long the processes of a command live. Times are kept by number, and forgotten.
+ */
+
+#pragma D option quiet
+#pragma D option dynvarsize=4m
+
+dtrace:::BEGIN
+{
+	longest = 0;
+	ended = 0;
+}
+
+proc:::start
+/progenyof($target)/
+{
+	born[pid] = timestamp;
+}
+
+proc:::exit
+/born[pid]/
+{
+	this->lived = timestamp - born[pid];
+	@["ns"] = quantize(this->lived);
+	longest = this->lived > longest ? this->lived : longest;
+	ended++;
+	born[pid] = 0;
+}
+
+dtrace:::END
+{
+	printf("%d ended; the longest lived %s\n", ended, longest > 1000 ? "as long as one can" : "no time");
+	printa(@);
+}

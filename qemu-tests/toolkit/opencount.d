@@ -1,0 +1,30 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * opencount.d: which files a command opens, and how often it fails to. Aggregations behind a condition.
+ */
+
+#pragma D option quiet
+
+syscall::open:entry,
+syscall::openat:entry
+/pid == $target/
+{
+	self->path = copyinstr(probefunc == "open" ? arg0 : arg1);
+}
+
+syscall::open:return,
+syscall::openat:return
+/self->path != NULL/
+{
+	errno == 0 ? @good[self->path] = count() : (@bad[self->path, errno] = count());
+	self->path = 0;
+}
+
+dtrace:::END
+{
+	printa("%@6d %s\n", @good);
+	printa("%@6d %s failed with %d\n", @bad);
+}
