@@ -13,7 +13,9 @@ use dtrace_engine::{Clause, Consumer, Errno, FaultReport, Which};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::ioctl::Status;
-use dtrace_uapi::option::{Opt, BUFPOLICY_FILL, BUFPOLICY_RING, BUFPOLICY_SWITCH};
+use dtrace_uapi::option::{
+    Opt, BUFPOLICY_FILL, BUFPOLICY_RING, BUFPOLICY_SWITCH, BUFRESIZE_MANUAL,
+};
 
 /// An action on the speculation `id`.
 fn on(kind: Action, id: u64) -> ActionSpec {
@@ -392,10 +394,18 @@ fn memory_that_is_short_is_halved_or_refused() {
     };
     assert_eq!(go(&[(Opt::Specsize, 4096)]), Ok(4096));
     let before = alloc::live();
-    // 2 GiB of memory on a CPU are too much.
+    // More than 2 GiB of memory on a CPU are too much.
     for (count, size) in [(4096, (512 << 10) + 1), (2, (1 << 30) + 1)] {
-        let options = [(Opt::Nspec, count), (Opt::Specsize, size)];
-        assert_eq!(go(&options).unwrap_err().errno, Errno::ENOMEM);
+        let auto = [(Opt::Nspec, count), (Opt::Specsize, size)];
+        let manual = [&auto[..], &[(Opt::Bufresize, BUFRESIZE_MANUAL)]].concat();
+        assert_eq!(go(&manual).unwrap_err().errno, Errno::E2BIG);
+        alloc::limit(before + (64 << 20));
+        let got = go(&auto);
+        alloc::limit(usize::MAX);
+        assert!(
+            got.is_ok_and(|got| got < size && got * count * 2 < 64 << 20),
+            "{got:?}"
+        );
     }
     assert_eq!(alloc::live(), before);
 }
