@@ -364,7 +364,7 @@ impl Checker<'_, '_> {
 
     fn takes(&self, wanted: Wanted, arg: Arg) -> bool {
         let ty = match arg {
-            Arg::Value(ty) => ty,
+            Arg::Value(ty) => self.types.shown(ty),
             Arg::Null if wanted == Wanted::Integer => return true,
             Arg::Null => Ty::VOID_POINTER,
             Arg::Aggregation => return false,

@@ -105,9 +105,11 @@ impl Types<'_> {
     pub fn promote(&self, ty: Ty) -> Ty {
         match self.int(ty) {
             Some(int) if int.size < 4 => Ty::INT,
-            Some(int) if matches!(self.base(ty), Kind::Enum(_) | Kind::Inferred(_)) => {
-                of_shape(int)
-            }
+            Some(int) if matches!(self.base(ty), Kind::Enum(_)) => of_shape(int),
+            Some(int) if matches!(self.base(ty), Kind::Inferred(_)) => match int.signed {
+                true => Ty::INFERRED_INT,
+                false => Ty::INFERRED_UINT,
+            },
             _ => ty,
         }
     }
@@ -139,8 +141,17 @@ impl Types<'_> {
     }
 
     /// The type in which two numbers compute: the larger, and the unsigned of two equally large integers. Any
-    /// floating-point type is larger than all integers.
+    /// floating-point type is larger than all integers. What is computed of an undeclared variable has 64 bits as that has.
     pub fn usual(&self, left: Ty, right: Ty) -> Option<Ty> {
+        let shown = (self.shown(left), self.shown(right));
+        if shown != (left, right) {
+            let usual = self.usual(shown.0, shown.1)?;
+            return Some(match self.int(usual) {
+                Some(int) if int.size < 8 && int.signed => Ty::INFERRED_INT,
+                Some(int) if int.size < 8 => Ty::INFERRED_UINT,
+                _ => usual,
+            });
+        }
         if self.is_number(left) && self.is_number(right) {
             match (self.float(left), self.float(right)) {
                 (None, None) => {}

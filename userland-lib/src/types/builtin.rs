@@ -134,6 +134,10 @@ impl Ty {
     pub const GID_T: Self = Self(36);
     /// What `jstack()` makes.
     pub const JSTACK: Self = Self(Self::INT8_T.0 + TYPEDEFS.len() as u32);
+    /// An undeclared variable that is shown as an `int`, and what is computed of it.
+    pub const INFERRED_INT: Self = Self(Self::JSTACK.0 + 1);
+    /// An undeclared variable that is shown as an `unsigned int`, and what is computed of it.
+    pub const INFERRED_UINT: Self = Self(Self::JSTACK.0 + 2);
 }
 
 impl Types<'_> {
@@ -164,6 +168,8 @@ impl Types<'_> {
             self.declare_typedef(name, target);
         }
         self.enter(Kind::Stack("stack"));
+        self.enter(Kind::Inferred(Ty::INT));
+        self.enter(Kind::Inferred(Ty::UINT));
     }
 
     /// The type that C's words name, in whatever order they stand: `long unsigned`. `None` for words that do not go

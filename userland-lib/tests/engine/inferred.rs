@@ -115,6 +115,17 @@ fn columns_are_those_of_the_narrow_type_until_a_value_is_wider() {
 }
 
 #[test]
+fn what_is_computed_of_a_narrow_one_is_shown_as_narrow() {
+    let text = "BEGIN { x = 7; trace(x % 5); trace(x * 1000000000); @[x + 1] = count(); printf(\"%x %c\", ~x, x + 58); }";
+    expect![[r#"
+        |CPU     ID                    FUNCTION:NAME$
+        |  0      1                           :BEGIN           2          7000000000fffffff8 A$
+        |        8                1$
+    "#]]
+    .assert_eq(&run(&[], &[text]));
+}
+
+#[test]
 fn hexadecimal_numbers_have_the_digits_of_the_narrow_type() {
     check(
         &["BEGIN { x = -1; printf(\"%x %x\", x, x - 4294967296); }"],
