@@ -62,12 +62,12 @@ fn each_thread_pays_for_its_own_firings_across_switches() {
     let mut m = Machine::new();
     let mut net = [0; 3];
     for round in 0..100 {
-        for who in 0..3 {
+        for (who, net) in net.iter_mut().enumerate() {
             let ns = 10 * (who as u64 + 1) + round;
             m.run(who, ns);
-            net[who] += ns;
+            *net += ns;
             for took in 0..round % 4 {
-                assert_eq!(m.fire(who, 1000 * took), net[who]);
+                assert_eq!(m.fire(who, 1000 * took), *net);
             }
         }
     }
