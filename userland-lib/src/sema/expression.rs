@@ -237,12 +237,8 @@ impl Sema<'_, '_> {
                     format!("operator {text} requires left-hand scalar operand of known size");
                 return Err(Diagnostic::new("D_OP_VFPTR", span, message));
             }
-            if self
-                .state
-                .types
-                .int(value.ty)
-                .is_some_and(|int| int.size == 8)
-            {
+            let shown = self.state.types.shown(value.ty);
+            if self.state.types.int(shown).is_some_and(|int| int.size == 8) {
                 self.note_type(&place, Ty::INT64_T);
             }
             if matches!(

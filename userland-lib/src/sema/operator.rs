@@ -408,7 +408,11 @@ impl Sema<'_, '_> {
             .ranked(left.ty, right.ty)
             .filter(|ranked| !shift && types.size(*ranked) < types.size(usual));
         let (ty, left, right) = if shift {
-            let ty = types.promote(left.ty);
+            // By a variable that was not declared a number can be shifted as far as that has bits.
+            let ty = match types.shown(right.ty) == right.ty {
+                true => types.promote(left.ty),
+                false => types.usual(left.ty, Ty::INFERRED_INT).unwrap_or(usual),
+            };
             (ty, self.convert(left, ty), right)
         } else {
             (usual, self.convert(left, usual), self.convert(right, usual))

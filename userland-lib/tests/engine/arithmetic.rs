@@ -9,6 +9,7 @@
 
 use super::language::{run, value_of};
 use proptest::prelude::*;
+use std::cmp::Ordering;
 
 /// C's integer types: size and sign.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,10 +17,17 @@ struct Type {
     size: u32,
     signed: bool,
     name: &'static str,
+    /// Whatever its size says: of a variable that is not declared, and what is computed of one.
+    has_64_bits: bool,
 }
 
 const fn ty(size: u32, signed: bool, name: &'static str) -> Type {
-    Type { size, signed, name }
+    Type {
+        size,
+        signed,
+        name,
+        has_64_bits: size == 8,
+    }
 }
 
 const INT: Type = ty(4, true, "int");
@@ -36,7 +44,8 @@ const TYPES: [Type; 8] = [
 
 impl Type {
     fn cut(self, value: i128) -> i128 {
-        let modulus = 1i128 << (self.size * 8);
+        let bits = if self.has_64_bits { 64 } else { self.size * 8 };
+        let modulus = 1i128 << bits;
         let low = value.rem_euclid(modulus);
         if self.signed && low >= modulus / 2 {
             low - modulus
@@ -64,9 +73,9 @@ impl Type {
 
     /// The type of a variable that is not declared and gets a value of this type.
     fn undeclared(self) -> Self {
-        match self.signed || self.size < 4 {
-            true => TYPES[6],
-            false => TYPES[7],
+        Self {
+            has_64_bits: true,
+            ..self.promoted()
         }
     }
 
@@ -80,13 +89,15 @@ impl Type {
 
     fn with(self, other: Self) -> Self {
         let (a, b) = (self.promoted(), other.promoted());
-        if a.size != b.size {
-            return if a.size > b.size { a } else { b };
-        }
-        if a.signed {
-            b
-        } else {
-            a
+        let usual = match a.size.cmp(&b.size) {
+            Ordering::Greater => a,
+            Ordering::Less => b,
+            Ordering::Equal if a.signed => b,
+            Ordering::Equal => a,
+        };
+        Self {
+            has_64_bits: a.has_64_bits || b.has_64_bits,
+            ..usual
         }
     }
 }
@@ -297,10 +308,11 @@ impl Tree {
             }
             Self::Assign(op, to, e) => {
                 let ty = TYPES[to % TYPES.len()];
+                let old = Value::of(ty, vars[*to]);
                 let given = e.eval(vars, undeclared);
                 let value = match *op {
                     "" => given.ty.convert(ty, given.value),
-                    op => binary(op, Value::of(ty, vars[*to]), given).value,
+                    op => binary(op, old, given).value,
                 };
                 vars[*to] = ty.cut(value);
                 Value::of(ty, vars[*to])

@@ -62,6 +62,8 @@ fn what_is_computed_is_not_cut() {
         ("x = 1; x <<= 40;", "1099511627776"),
         ("x = -1; x -= 5000000000;", "-5000000001"),
         ("x = (char)100; x += x;", "200"),
+        ("n = 31; x = 1 << n;", "2147483648"),
+        ("n = 31; x = -(1 << n);", "-2147483648"),
     ] {
         assert_eq!(value_of(statements, "x"), expected, "{statements}");
     }
@@ -116,10 +118,10 @@ fn columns_are_those_of_the_narrow_type_until_a_value_is_wider() {
 
 #[test]
 fn what_is_computed_of_a_narrow_one_is_shown_as_narrow() {
-    let text = "BEGIN { x = 7; trace(x % 5); trace(x * 1000000000); @[x + 1] = count(); printf(\"%x %c\", ~x, x + 58); }";
+    let text = "BEGIN { x = 7; trace(x % 5); trace(x * 1000000000); @[x + 1] = count(); printf(\"%x %c\", ~x, x + 58); y = 0; y |= ~(x & y); printf(\" %x\", y); }";
     expect![[r#"
         |CPU     ID                    FUNCTION:NAME$
-        |  0      1                           :BEGIN           2          7000000000fffffff8 A$
+        |  0      1                           :BEGIN           2          7000000000fffffff8 A ffffffff$
         |        8                1$
     "#]]
     .assert_eq(&run(&[], &[text]));
