@@ -135,25 +135,15 @@ void dtrace_measure_no_more(void)
 }
 
 /*
- * Charges the current task with a firing. Where the scheduler counts the time of interrupts apart, it has not
- * charged the task with those of an interrupt.
+ * The raw flavours throughout: the others tell lockdep and the irqsoff tracer, which may be traced themselves. What only a measured
+ * firing does is a function of its own, called last: the others then need no registers saved for it.
  */
-static noinline void dtrace_cpu_charge(struct dtrace_cpu *c)
+static noinline struct dtrace_cpu *dtrace_cpu_measured(struct dtrace_cpu *c)
 {
-	unsigned int level = IS_ENABLED(CONFIG_IRQ_TIME_ACCOUNTING) ? dtrace_irq_level() : 0;
-	u64 since = c->since, now;
-
-	c->since = 0;
-	if (!since || level == 1 || level == 2)
-		return;
-	now = local_clock();
-	if (now > since)
-		dtrace_charge(c, now, now - since);
+	c->since = local_clock();
+	return c;
 }
 
-/*
- * The raw flavours throughout: the others tell lockdep and the irqsoff tracer, which may be traced themselves.
- */
 struct dtrace_cpu *dtrace_cpu_enter(void)
 {
 	struct dtrace_cpu *c;
@@ -171,22 +161,46 @@ struct dtrace_cpu *dtrace_cpu_enter(void)
 	barrier();
 	c->flags = flags;
 	c->task = current;
-	if (static_branch_unlikely(&dtrace_measuring))
-		c->since = local_clock();
 	dtrace_lockdep_keep(c);
+	if (static_branch_unlikely(&dtrace_measuring))
+		return dtrace_cpu_measured(c);
 	return c;
+}
+
+static __always_inline void dtrace_cpu_leave(struct dtrace_cpu *c)
+{
+	unsigned long flags = c->flags;
+
+	barrier();
+	WRITE_ONCE(c->busy, 0);
+	raw_local_irq_restore(flags);
+}
+
+/*
+ * Charges the current task with the firing. Where the scheduler counts the time of interrupts apart, it has not charged the task with
+ * those of an interrupt.
+ */
+static noinline void dtrace_cpu_charge_and_leave(struct dtrace_cpu *c)
+{
+	unsigned int level = IS_ENABLED(CONFIG_IRQ_TIME_ACCOUNTING) ? dtrace_irq_level() : 0;
+	u64 since = c->since, now;
+
+	c->since = 0;
+	if (since && level != 1 && level != 2) {
+		now = local_clock();
+		if (now > since)
+			dtrace_charge(c, now, now - since);
+	}
+	dtrace_cpu_leave(c);
 }
 
 void dtrace_cpu_exit(struct dtrace_cpu *c)
 {
-	unsigned long flags = c->flags;
-
 	dtrace_lockdep_restore(c);
 	if (static_branch_unlikely(&dtrace_measuring))
-		dtrace_cpu_charge(c);
-	barrier();
-	WRITE_ONCE(c->busy, 0);
-	raw_local_irq_restore(flags);
+		dtrace_cpu_charge_and_leave(c);
+	else
+		dtrace_cpu_leave(c);
 }
 
 /* Interrupts are off. */
