@@ -176,19 +176,16 @@ impl Sizes {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         // Of `count` buffers of this size.
         let size = |opt: Opt, used: bool, count: usize| {
+            if !used {
+                return Ok(0);
+            }
             let most = most / count.max(1);
             let mut size = usize::try_from(options.get(opt)).unwrap_or(usize::MAX);
-            match used {
-                false => size = 0,
-                true if auto => {
-                    while size > most {
-                        size /= 2;
-                    }
+            while size > most {
+                if !auto {
+                    return Err(Reason::new(Errno::E2BIG, "size is too big").about(opt.name()));
                 }
-                true if size > most => {
-                    return Err(Reason::new(Errno::E2BIG, "size is too big").about(opt.name()))
-                }
-                true => {}
+                size /= 2;
             }
             Ok(size)
         };
