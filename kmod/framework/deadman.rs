@@ -71,7 +71,7 @@ struct Watch {
 impl Task for Beat {
     fn run(&mut self) -> u64 {
         self.tracer.beat(clock::monotonic(), self.limits.user);
-        // Who traces has beats whoever holds the framework's mutex.
+        // Only here may the beat wait for the framework's mutex: a consumer that traces is alive whoever holds that.
         if self.tracer.engine.activity() == Activity::Killed {
             self.framework.withdraw(&self.tracer);
         }

@@ -3,8 +3,9 @@
 
 //! Safe wrappers over what the `kernel` crate lacks.
 //!
-//! It knows [`bindings`](crate::bindings), and of the engine the claim on a CPU, which only [`percpu`] can make, its memory, which
-//! [`mem`] provides, the accounts that [`vtime`] keeps, and the rights and records that [`paths`] reads for it; nothing of what is built on top.
+//! It knows [`bindings`](crate::bindings), and of the engine the claim on a CPU, which only [`percpu`] can make, its memory,
+//! which [`mem`] provides, the accounts that [`vtime`] keeps, and the rights and records that [`paths`] reads for it;
+//! nothing of what is built on top.
 //!
 //! This folder and `bindings` hold all of the module's `unsafe` code but the engine's own memory. Everything above relies on
 //! two proofs that are values: a [`percpu::CpuGuard`] means probe context on this CPU, and a [`rculist::Writer`] means

@@ -4,9 +4,10 @@
 //! Lists that probe context reads while others change them.
 //!
 //! A [`Head`] is a list's beginning, at a probe. Its nodes belong to somebody else: each consumer keeps all of its own in
-//! one [`Links`], a few large blocks, however many lists they are on; they wait there until it [publishes](Links::publish) them. A change is one store of one pointer, made by whoever
-//! holds the [`Writer`]; a reader sees the list before or after it. An unlinked node still leads on, so a reader
-//! that stands on it finds its way; it is freed after every reader of that time has gone.
+//! one [`Links`], a few large blocks, however many lists they are on; they wait there until it [publishes](Links::publish)
+//! them. A change is one store of one pointer, made by whoever holds the [`Writer`]; a reader sees the list before or
+//! after it. An unlinked node still leads on, so a reader that stands on it finds its way; it is freed after every reader
+//! of that time has gone.
 //!
 //! Why consumers can go in any order: a node that is unlinked but not freed may still point to one that is unlinked later.
 //! A reader that follows it began before the first unlinking, so the grace period of the second one waits for it as well.
