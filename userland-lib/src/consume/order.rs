@@ -124,21 +124,16 @@ impl Queue {
         };
         let at = pending.next;
         if let Some(record) = pending.snapshot.records.get(at) {
-            let mut last = record;
-            let later = queue.iter().skip(1);
-            let later = later.flat_map(|pending| &pending.snapshot.records);
-            let mut rest = pending.snapshot.records.iter().skip(at + 1).chain(later);
-            let following = rest.find(|next| {
-                let goes_on = last.goes_on(next);
-                last = if goes_on { next } else { last };
-                !goes_on
-            });
+            let (following, goes_on) = match pending.snapshot.records.get(at + 1) {
+                Some(next) if !record.goes_on(next) => (Some(next), false),
+                _ => after_parts(queue, record, at + 1),
+            };
             consume(Turn {
                 cpu: cpu as u32,
                 bytes: pending.snapshot.bytes(record),
                 record,
                 following,
-                goes_on: !std::ptr::eq(last, record),
+                goes_on,
             })?;
         }
         if at + 1 >= pending.snapshot.records.len() {
@@ -149,6 +144,23 @@ impl Queue {
         }
         Ok(())
     }
+}
+
+/// The record that follows `record` and its clause's later parts of the same firing, and whether there are such parts. The one behind
+/// `record` is record `next` of the first snapshot, if that has as many.
+fn after_parts<'a>(
+    queue: &'a VecDeque<Pending>,
+    record: &'a Record,
+    next: usize,
+) -> (Option<&'a Record>, bool) {
+    let mut last = record;
+    let snapshots = queue.iter().map(|pending| &pending.snapshot.records);
+    let following = snapshots.flatten().skip(next).find(|next| {
+        let goes_on = last.goes_on(next);
+        last = if goes_on { next } else { last };
+        !goes_on
+    });
+    (following, !std::ptr::eq(last, record))
 }
 
 #[cfg(test)]
