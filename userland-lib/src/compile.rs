@@ -18,6 +18,7 @@ use crate::types::{Container, DataModel};
 use crate::world::World;
 use dtrace_uapi::limits::{JSTACKFRAMES_DEFAULT, STACKFRAMES_DEFAULT};
 use dtrace_uapi::types::Attribute;
+use std::rc::Rc;
 
 /// Which part of a probe's name a description without colons stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,7 +80,7 @@ pub struct Compiler<'w> {
     world: &'w dyn World,
     now: Memory<'w>,
     /// What was known before the first program that is no library.
-    first: Option<Memory<'w>>,
+    first: Option<Rc<Memory<'w>>>,
     given: Vec<(Source, Settings)>,
     /// The code of a program before the last one relies on a type that has become another.
     is_stale: bool,
@@ -168,7 +169,7 @@ impl<'w> Compiler<'w> {
         if matches!(source.origin, Origin::Library(_)) {
             return self.compile_once(source, settings);
         }
-        let mut before = self.now.clone();
+        let mut before = Rc::new(self.now.clone());
         self.first.get_or_insert_with(|| before.clone());
         loop {
             let program = self.compile_once(source, settings)?;
@@ -176,9 +177,8 @@ impl<'w> Compiler<'w> {
                 self.given.push((source.clone(), settings.clone()));
                 return Ok(program);
             }
-            let (state, concerned) = before.state.with_learned(&self.now.state);
-            self.is_stale |= concerned;
-            before.state = state;
+            let before = Rc::make_mut(&mut before);
+            self.is_stale |= before.state.learn(&self.now.state);
             self.now = before.clone();
         }
     }
@@ -193,10 +193,10 @@ impl<'w> Compiler<'w> {
     pub fn settle(&mut self) -> Result<Option<Vec<Program>>, (usize, Box<Diagnostic>)> {
         let mut settled = None;
         while std::mem::take(&mut self.is_stale) {
-            let Some(first) = &mut self.first else {
+            let Some(first) = self.first.as_mut().map(Rc::make_mut) else {
                 break;
             };
-            first.state = first.state.with_learned(&self.now.state).0;
+            first.state.learn(&self.now.state);
             self.now = first.clone();
             let given = std::mem::take(&mut self.given);
             let programs = given

@@ -97,16 +97,12 @@ impl<'w> State<'w> {
         self.inferred.take_changed()
     }
 
-    /// This state, of some time before `later`, with what was learned since; whether that concerns what it knows.
-    pub(crate) fn with_learned(&self, later: &Self) -> (Self, bool) {
-        let mut state = Self {
-            inferred: later.inferred.clone(),
-            ..self.clone()
-        };
-        let variables = state.inferred.apply(&mut state.variables, &mut state.types);
+    /// Takes over what `later`, which this state became, has learned since; whether that concerns what this state knows.
+    pub(crate) fn learn(&mut self, later: &Self) -> bool {
+        self.inferred.clone_from(&later.inferred);
+        let variables = self.inferred.apply(&mut self.variables, &mut self.types);
         let is_known = |name: &str| self.aggregations.iter().any(|known| known.name == name);
-        let concerned = variables || state.inferred.has_keys_of(is_known);
-        (state, concerned)
+        variables || self.inferred.has_keys_of(is_known)
     }
 }
 
