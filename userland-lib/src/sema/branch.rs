@@ -51,6 +51,16 @@ pub(super) struct Part {
     actions: Vec<ActionDesc>,
 }
 
+impl Part {
+    /// The only part of a clause without branches.
+    pub(super) fn whole(actions: Vec<ActionDesc>) -> Self {
+        Self {
+            conditions: Vec::new(),
+            actions,
+        }
+    }
+}
+
 /// Predicate and actions of a clause for the kernel.
 pub(super) type Ready = (Option<Difo>, Vec<ActionDesc>);
 
@@ -286,10 +296,7 @@ impl Sema<'_, '_> {
     ) -> Result<Vec<Ready>> {
         let whole = parts.iter().all(|part| part.conditions.is_empty()) && parts.len() <= 1;
         if whole {
-            let predicate = match predicate {
-                Some(predicate) => self.decision(&predicate)?,
-                None => None,
-            };
+            let predicate = self.decided(predicate)?;
             let actions = parts.pop().map_or_else(Vec::new, |part| part.actions);
             return Ok(vec![(predicate, self.never_default(actions, span)?)]);
         }
@@ -349,7 +356,7 @@ impl Sema<'_, '_> {
     }
 
     /// `actions`; one that does nothing where there are none, which would be the default action.
-    pub(super) fn never_default(
+    fn never_default(
         &mut self,
         mut actions: Vec<ActionDesc>,
         span: Span,

@@ -102,18 +102,13 @@ impl Sema<'_, '_> {
             .statements(&clause.body, &mut builder)
             .map_err(|error| error.within("action list"));
         let predicate = self.late_predicate(clause, early, body)?;
-        if !branches {
-            let predicate = predicate
-                .map(|expr| self.decision(&expr))
-                .transpose()?
-                .flatten();
-            let actions = match clause.body.is_empty() {
-                true => builder.actions,
-                false => self.never_default(builder.actions, clause.span)?,
-            };
-            return Ok(vec![(predicate, actions)]);
+        if clause.body.is_empty() {
+            return Ok(vec![(self.decided(predicate)?, builder.actions)]);
         }
-        self.seal(&mut builder)?;
+        match branches {
+            true => self.seal(&mut builder)?,
+            false => builder.done.push(Part::whole(builder.actions)),
+        }
         self.assemble(predicate, builder.done, clause.span)
     }
 
@@ -290,6 +285,12 @@ impl Sema<'_, '_> {
         self.has_value()?;
         super::translate::in_memory(expr)?;
         lower::value(expr, &self.state.types).map_err(|why| too_large(why, expr.span))
+    }
+
+    /// The code of a clause's own predicate, if it has one that may be false.
+    pub(super) fn decided(&self, predicate: Option<Expr>) -> Result<Option<Difo>> {
+        let code = predicate.map(|predicate| self.decision(&predicate));
+        Ok(code.transpose()?.flatten())
     }
 
     /// The code of a predicate; none where it is always true.
