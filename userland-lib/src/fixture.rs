@@ -26,6 +26,14 @@ const TRANSLATED: ProbeId = 3;
 /// The provider of probes in its process, and the process.
 const PROCESS: (&str, u32) = ("pid7", 7);
 
+/// Copies a program that is to be executed. A process of its own writes it: what other tests start meanwhile would inherit an open file
+/// of this one, and the kernel executes nothing that somebody may write to.
+#[cfg(test)]
+pub(crate) fn copy_program(from: &std::path::Path, to: &std::path::Path) {
+    let copied = std::process::Command::new("cp").args([from, to]).status();
+    assert!(copied.expect("cp").success(), "{}", from.display());
+}
+
 impl Default for Little {
     fn default() -> Self {
         Self(fixture::kernel().build())

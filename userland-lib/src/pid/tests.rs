@@ -387,7 +387,7 @@ fn twin_address() -> u64 {
 #[test]
 fn what_was_replaced_is_read_as_the_process_has_it() {
     let copy = std::env::temp_dir().join(format!("dtrace-replaced-{}", std::process::id()));
-    fs::copy("/bin/cat", &copy).expect("a copy");
+    crate::fixture::copy_program("/bin/cat".as_ref(), &copy);
     let command = format!("'{}' /dev/null", copy.display());
     let target = Target::create(&command, &[], EvalTime::Exec).expect("a process");
     fs::remove_file(&copy).expect("no file");

@@ -12,7 +12,7 @@ const DELETED: &str = " (deleted)";
 const VDSO: &str = "[vdso]";
 
 /// What a range of addresses shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Backing {
     /// A file: the numbers of its device and of itself, as the kernel lists them.
     File { device: (u32, u32), inode: u64 },
@@ -23,7 +23,7 @@ pub enum Backing {
 }
 
 /// A range of addresses that a process has mapped.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mapping {
     pub start: u64,
     pub end: u64,
@@ -147,7 +147,7 @@ mod tests {
         let name = format!("symbols-{}-", std::process::id()).into_bytes();
         let name = [&name[..], b"\xe9"].concat();
         let program = std::env::temp_dir().join(OsStr::from_bytes(&name));
-        std::fs::copy("/bin/sleep", &program).expect("a copy");
+        crate::fixture::copy_program("/bin/sleep".as_ref(), &program);
         let mut child = Command::new(&program).arg("60").spawn().expect("a child");
         let has = |found: &[Mapping], end: &str| {
             let mut objects = found.iter().map(Mapping::object);

@@ -19,7 +19,7 @@ use super::maps::{all_mappings_of, Backing, Mapping};
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -190,7 +190,9 @@ impl ProcessSymbols {
         let code: Vec<Mapping> = mappings.iter().filter(|m| m.is_code).cloned().collect();
         // Of memory only code can be mistaken for something else.
         mappings.retain(|mapping| mapping.is_code || mapping.backing != Backing::Memory);
-        mappings.retain(|mapping| self.ranges.iter().all(|range| range.mapping != *mapping));
+        // A program that compiles at run time has thousands of them.
+        let seen: HashSet<&Mapping> = self.ranges.iter().map(|range| &range.mapping).collect();
+        mappings.retain(|mapping| !seen.contains(mapping));
         if mappings.is_empty() {
             return;
         }
@@ -202,16 +204,19 @@ impl ProcessSymbols {
         for mapping in mappings {
             let same = |range: &&Range| range.mapping.is_of_file(&mapping);
             let mut known = self.ranges.iter().chain(&fresh).filter(same);
-            let file = known.find_map(|range| range.file.clone()).or_else(|| {
-                // No other file has symbols.
-                let mut code = code.iter();
-                let is_code = code.any(|m| *m == mapping || m.is_of_file(&mapping));
-                is_code.then(|| files.get(pid, &mapping).ok())?
-            });
+            let file = match mapping.backing {
+                Backing::Memory => None,
+                _ => known.find_map(|range| range.file.clone()).or_else(|| {
+                    // No other file has symbols.
+                    let mut code = code.iter();
+                    let is_code = code.any(|m| *m == mapping || m.is_of_file(&mapping));
+                    is_code.then(|| files.get(pid, &mapping).ok())?
+                }),
+            };
             fresh.push(Range { mapping, file });
         }
         // What was unmapped meanwhile may have been opened as something else.
-        let still = all_mappings_of(pid).unwrap_or_default();
+        let still: HashSet<Mapping> = all_mappings_of(pid).into_iter().flatten().collect();
         fresh.retain(|range| still.contains(&range.mapping));
         self.ranges.extend(fresh);
     }
@@ -221,6 +226,7 @@ impl ProcessSymbols {
 mod tests {
     use super::super::maps::mappings_of;
     use super::*;
+    use crate::fixture::copy_program;
     use crate::options::EvalTime;
     use crate::proc::Target;
 
@@ -245,12 +251,7 @@ mod tests {
     fn copy(name: &str) -> std::path::PathBuf {
         let path = std::env::temp_dir().join(format!("dtrace-{name}-{}", std::process::id()));
         let own = std::env::current_exe().expect("a program");
-        // By a process of its own: what other tests start here would inherit the open file, and the kernel refuses to execute it.
-        let copied = std::process::Command::new("cp")
-            .arg(own)
-            .arg(&path)
-            .status();
-        assert!(copied.expect("cp").success());
+        copy_program(&own, &path);
         path
     }
 
