@@ -378,10 +378,9 @@ impl CompileOptions {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Options;
+    use super::super::{tracing_options, Options};
     use super::*;
     use crate::manual;
-    use dtrace_uapi::option;
 
     #[test]
     fn flags_lists_and_paths() {
@@ -473,19 +472,8 @@ mod tests {
     #[test]
     fn the_manual_tells_of_every_option() {
         let told = manual::names(manual::COMMAND, "TRACING OPTIONS");
-        let consumers = [
-            "aggpercpu",
-            "encoding",
-            "noresolve",
-            "printsize",
-            "quietresize",
-        ];
         let steering = OPTIONS.iter().filter(|row| !matches!(row.1, Rule::Idle(_)));
-        let known = steering.map(|row| row.0).chain(consumers);
-        let settable = option::NAMES
-            .iter()
-            .filter(|(opt, _)| *opt != option::Opt::Zone);
-        let known = known.chain(settable.map(|(_, name)| *name));
+        let known = steering.map(|row| row.0).chain(tracing_options());
         assert_eq!(told, known.map(str::to_owned).collect());
         for name in told {
             let set = Options::default().set(&name, Some("no such value"), Setter::User);

@@ -329,6 +329,20 @@ impl Options {
     }
 }
 
+/// Every option but those that concern compiling: of the contract, and of the consumer alone.
+#[cfg(test)]
+fn tracing_options() -> impl Iterator<Item = &'static str> {
+    let contract = option::NAMES.iter().filter(|(opt, _)| *opt != Opt::Zone);
+    let consumers = [
+        "aggpercpu",
+        "encoding",
+        "noresolve",
+        "printsize",
+        "quietresize",
+    ];
+    contract.map(|(_, name)| *name).chain(consumers)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -73,7 +73,7 @@ fn refused(name: &str, value: Option<&str>, error: OptionError, line: &Pragma) -
 #[cfg(test)]
 mod tests {
     use super::super::compile::{Rule, OPTIONS};
-    use super::super::{Opt, Syntax};
+    use super::super::{tracing_options, Opt, Syntax};
     use super::*;
     use dtrace_uapi::option;
 
@@ -127,17 +127,8 @@ mod tests {
 
     #[test]
     fn each_option_is_set_by_a_program_as_by_the_command_line_or_acts_before() {
-        let own = option::NAMES.iter().filter(|(opt, _)| *opt != Opt::Zone);
-        let consumers = [
-            "aggpercpu",
-            "encoding",
-            "noresolve",
-            "printsize",
-            "quietresize",
-        ];
-        let names = own.map(|(_, name)| *name).chain(consumers);
         let mut refused = Vec::new();
-        for name in names.chain(OPTIONS.iter().map(|row| row.0)) {
+        for name in tracing_options().chain(OPTIONS.iter().map(|row| row.0)) {
             let by_user = |value: &str| {
                 let mut options = Options::default();
                 let value = value.strip_prefix('=');

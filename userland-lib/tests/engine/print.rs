@@ -136,8 +136,7 @@ fn parts_are_printed_with_their_types() {
 
 #[test]
 fn translated_structures_are_printed_whole() {
-    check(
-        r#"
+    let declarations = r#"
         struct in { int i; char c; struct in *next; };
         struct deep { short s; };
         struct out { int i; string name; char letters[4]; uint64_t big; struct deep *far; int none; struct deep near; int later; };
@@ -146,44 +145,28 @@ fn translated_structures_are_printed_whole() {
             i = p->i; name = strjoin("n", "ame"); big = p->c + 1ull;
             near = xlate <struct deep> (p); later = p->i * 2;
         };
-        BEGIN {
-            p = (struct in *)alloca(sizeof (struct in));
-            p->i = 5; p->c = 7;
-            print(*xlate <struct out *> (p));
-            print(xlate <struct out> (p));
-            print(xlate <struct out *> (p));
-        }
-        "#,
-        expect![[r#"
-            |struct out {$
-            |    int i = 0x5$
-            |    string name = [ "name" ]$
-            |    uint64_t big = 0x8$
-            |    struct deep near = {$
-            |        short s = 0x7$
-            |    }$
-            |    int later = 0xa$
-            |}$
-            |struct out {$
-            |    int i = 0x5$
-            |    string name = [ "name" ]$
-            |    uint64_t big = 0x8$
-            |    struct deep near = {$
-            |        short s = 0x7$
-            |    }$
-            |    int later = 0xa$
-            |}$
-            |struct out {$
-            |    int i = 0x5$
-            |    string name = [ "name" ]$
-            |    uint64_t big = 0x8$
-            |    struct deep near = {$
-            |        short s = 0x7$
-            |    }$
-            |    int later = 0xa$
-            |}$
-        "#]],
-    );
+    "#;
+    let whole = expect![[r#"
+        |struct out {$
+        |    int i = 0x5$
+        |    string name = [ "name" ]$
+        |    uint64_t big = 0x8$
+        |    struct deep near = {$
+        |        short s = 0x7$
+        |    }$
+        |    int later = 0xa$
+        |}$
+    "#]];
+    for printed in [
+        "*xlate <struct out *> (p)",
+        "xlate <struct out> (p)",
+        "xlate <struct out *> (p)",
+    ] {
+        let program = format!(
+            "{declarations} BEGIN {{ p = (struct in *)alloca(sizeof (struct in)); p->i = 5; p->c = 7; print({printed}); }}"
+        );
+        whole.assert_eq(&run(&[&program]));
+    }
 }
 
 /// A library's translator may name what this kernel does not have.
