@@ -4,10 +4,9 @@
 # @limit: 90
 # @debug: never
 # A member of the group sees those of his user namespace: what has the same user and group in another is a stranger.
+. ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace
-calls='syscall::sched_get_priority_max:entry { @[uid, execname] = count(); } END { printa("%d %s %@d\n", @); }'
-as() { setpriv --reuid 65534 --regid "$1" --clear-groups "${@:2}"; }
 for program in inside outside; do cp "$(command -v overload)" /tmp/$program; done
 # From a namespace a program is to be had that anybody may reach.
 cp "$(command -v dtrace)" /tmp/dtrace
@@ -20,12 +19,7 @@ dtrace -qn "$calls" -c 'setpriv --reuid 65534 --regid 77 --clear-groups sh /tmp/
 echo outside
 as 77 dtrace -qn "$calls" -c 'sh /tmp/both' | grep . | sort
 # The other runs when the member traces.
-cat >/tmp/both <<'end'
-touch /tmp/traced
-/tmp/inside 100 >/dev/null
-timeout 60 sh -c 'until [ -e /tmp/passed ]; do sleep 0.1; done'
-end
-{ timeout 60 sh -c 'until [ -e /tmp/traced ]; do sleep 0.1; done' && as 77 /tmp/outside 100 >/dev/null; touch /tmp/passed; } &
+beside as 77 /tmp/outside 100
 echo inside
 as 77 unshare -U /tmp/dtrace -qn "$calls" -c 'sh /tmp/both' | grep . | sort
 wait

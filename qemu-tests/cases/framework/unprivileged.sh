@@ -4,8 +4,8 @@
 # @limit: 180
 # Who may trace, and what: root that has lost its rights over the system nothing, a group its own processes, whoever may
 # monitor the system everything but to change it.
+. ./member
 try() { "$@" sh -c "exec 3<>/dev/dtrace" 2>&1 | grep -o "[A-Z][a-z]* .*ed$"; }
-as() { setpriv --reuid 65534 --regid "$1" --clear-groups "${@:2}"; }
 try setpriv --bounding-set -sys_admin,-perfmon --inh-caps -sys_admin,-perfmon
 chmod 666 /dev/dtrace
 try as 65534
@@ -15,7 +15,6 @@ chmod 666 /dev/dtrace
 try as 65534
 
 echo member
-calls='syscall::sched_get_priority_max:entry { @[uid, execname] = count(); } END { printa("%d %s %@d\n", @); }'
 cp "$(command -v overload)" /tmp/overload
 overload 50000 >/tmp/others &
 as 77 dtrace -qn "$calls" -c "/tmp/overload 100" 2>&1 | grep overload
@@ -37,15 +36,6 @@ setpriv --reuid 65534 --regid 77 --clear-groups --ambient-caps +perfmon --inh-ca
 echo its own
 as 77 dtrace -qn "$calls" -c "sh /tmp/all" | grep . | sort
 # Nor what has a capability that the member has not.
-cat >/tmp/both <<'end'
-touch /tmp/traced
-/tmp/inside 100 >/dev/null
-timeout 60 sh -c 'until [ -e /tmp/passed ]; do sleep 0.1; done'
-end
-# beside COMMAND...: runs it when the member traces.
-beside() {
-	{ timeout 60 sh -c 'until [ -e /tmp/traced ]; do sleep 0.1; done' && "$@" >/dev/null; touch /tmp/passed; } &
-}
 beside as 77 --inh-caps +net_raw --ambient-caps +net_raw /tmp/capable 100
 as 77 dtrace -qn "$calls" -c 'sh /tmp/both' | grep .
 wait && rm /tmp/traced /tmp/passed
