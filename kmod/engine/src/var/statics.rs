@@ -22,6 +22,10 @@ pub const NULL: u64 = u64::MAX;
 /// Most bytes that the globals, and that a CPU's clause-locals, may take.
 const STATICS_MAX: usize = 16 << 20;
 
+/// Most bytes that a number counts with where few variables are to fit a small space. A script that names such a space has
+/// counted its numbers as `int`, the type that other DTraces give them.
+const INT: usize = 4;
+
 /// A declared variable.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
@@ -41,7 +45,7 @@ pub struct Table {
     globals: usize,
     locals: usize,
     data_max: usize,
-    /// Bytes of the greatest thread-local without index, and of the greatest element of an array, as declared.
+    /// Bytes of the greatest thread-local without index, and of the greatest element of an array; a number counts as an [`INT`].
     bare: [usize; 2],
 }
 
@@ -87,14 +91,14 @@ impl Table {
             (_, kind) => {
                 let size = by_ref.unwrap_or(8);
                 self.data_max = self.data_max.max(size.next_multiple_of(8));
-                let declared = by_ref.unwrap_or(var.ty.size as usize).max(1);
+                let counted = by_ref.unwrap_or(INT.min(var.ty.size as usize)).max(1);
                 let [plain, element] = &mut self.bare;
                 let most = if kind == DIFV_KIND_ARRAY {
                     element
                 } else {
                     plain
                 };
-                *most = declared.max(*most);
+                *most = counted.max(*most);
             }
         }
         if self.globals.max(self.locals) > STATICS_MAX {
