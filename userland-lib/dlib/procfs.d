@@ -171,10 +171,11 @@ translator lwpsinfo_t < struct task_struct *T > {
 	    T->pi_blocked_on != NULL ? (uintptr_t)T->pi_blocked_on->lock :
 	    !dtrace_futex_wait[T] ? 0 :
 	    dtrace_model[T] == PR_MODEL_LP64 ? dtrace_user_regs[T]->di : dtrace_user_regs[T]->bx;
-	pr_state = T->exit_state ? SZOMB : T->on_cpu ? SONPROC :
-	    T->__state == 0 ? SRUN : T->__state & 0xc ? SSTOP : SSLEEP;
-	pr_sname = T->exit_state ? 'Z' : T->on_cpu ? 'O' :
-	    T->__state == 0 ? 'R' : T->__state & 0xc ? 'T' : 'S';
+	/* Who is about to sleep is still on its CPU. 0xc: stopped or traced; 0x800: not woken for the first time yet. */
+	pr_state = T->exit_state ? SZOMB : T->__state & 0xc ? SSTOP : T->__state & 0x800 ? SIDL :
+	    T->__state ? SSLEEP : T->on_cpu ? SONPROC : SRUN;
+	pr_sname = T->exit_state ? 'Z' : T->__state & 0xc ? 'T' : T->__state & 0x800 ? 'I' :
+	    T->__state ? 'S' : T->on_cpu ? 'O' : 'R';
 	pr_nice = T->static_prio - 120;
 	pr_cpu = T->se.avg.util_avg;
 	pr_pri = T->prio;

@@ -9,7 +9,7 @@ cd /tmp
 cat >/tmp/proc.d <<'D'
 proc:::create /pid == $target/ { printf("create %s of %d\n", args[0]->pr_fname, args[0]->pr_ppid == pid); }
 proc:::lwp-create /pid == $target/ {
-	printf("lwp-create %s\n", args[0]->pr_lwpid == args[1]->pr_pid ? "first" :
+	printf("lwp-create %c %s\n", args[0]->pr_sname, args[0]->pr_lwpid == args[1]->pr_pid ? "first" :
 	    args[1]->pr_pid == pid && args[1]->pr_nlwp == 2 ? "second" : "wrong");
 }
 proc:::start /ppid == $target/ { self->started = 1; printf("start %s\n", execname); }

@@ -6,6 +6,9 @@
 cat >/tmp/sched.d <<'D'
 sched:::on-cpu /pid == $target/ { on++; self->on = 1; }
 sched:::off-cpu /self->on/ { off++; self->on = 0; same += args[0]->pr_lwpid == tid; }
+sched:::off-cpu /pid == $target && curlwpsinfo->pr_state == SSLEEP && curlwpsinfo->pr_sname == 'S'/ { asleep++; }
+sched:::off-cpu /pid == $target && curlwpsinfo->pr_state == SONPROC/ { awake++; }
+sched:::off-cpu /pid == $target && curlwpsinfo->pr_state == SZOMB/ { ended++; }
 sched:::remain-cpu /pid == $target/ { remained++; }
 sched:::preempt /pid == $target/ { preempted++; }
 sched:::sleep /pid == $target/ { slept++; }
@@ -22,6 +25,7 @@ END {
 	printf("sleep: %d, wakeup: %d\n", slept >= 50 && slept <= off + 1, woken >= 50);
 	printf("enqueue: %d, dequeue: %d\n", enqueued >= 50, dequeued >= 50);
 	printf("preempt: %d, tick: %d, remain-cpu: %d\n", preempted > 0, ticks > 0, remained > 0);
+	printf("about to sleep: %d, to wait for a CPU: %d\n", asleep >= 50 && asleep >= slept, awake > 0 && asleep + awake + ended >= off);
 	printf("surrender: %d, of others: %d\n", surrendered > 0, own == 0);
 	printf("chip, lgrp, pset: %d\n", places > 0);
 }
