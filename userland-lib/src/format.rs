@@ -102,17 +102,11 @@ pub struct Conversion {
     pub agg: bool,
     /// The conversion letter, one of [`KINDS`].
     pub kind: char,
+    /// Whether it is its letter alone, but for `@`.
+    pub bare: bool,
 }
 
 impl Conversion {
-    /// Whether it is its letter alone.
-    pub fn is_bare(&self) -> bool {
-        self.width.is_none()
-            && self.precision.is_none()
-            && self.size == Size::Natural
-            && self.flags == Flags::default()
-    }
-
     /// The arguments that this conversion takes: itself and one for each `*`.
     pub fn args(&self) -> usize {
         let star = |c: Option<Count>| usize::from(c == Some(Count::Star));
@@ -374,6 +368,10 @@ impl Scanner<'_> {
             size,
             agg,
             kind,
+            bare: width.is_none()
+                && precision.is_none()
+                && size == Size::Natural
+                && flags == Flags::default(),
         })
     }
 
@@ -494,8 +492,8 @@ mod tests {
 
     #[test]
     fn what_is_more_than_its_letter_is_not_bare() {
-        let bare = |text| conv(text).is_bare();
-        assert!(bare("%d") && bare("%s"));
+        let bare = |text| conv(text).bare;
+        assert!(bare("%d") && bare("%s") && bare("%@d"));
         for text in ["%5d", "%*d", "%.5d", "%-d", "%ld"] {
             assert!(!bare(text), "{text}");
         }

@@ -45,14 +45,13 @@ impl Renderer<'_> {
     ) -> Result<(), RenderError> {
         let mut args = args.into_iter();
         self.format(out, format, |_, spec, conv, out| {
-            let bare = conv.is_bare();
-            let spec = match bare {
+            let spec = match conv.bare {
                 true => Spec::default(),
                 false => spec.resolve(&mut args)?,
             };
             let datum = args.next().ok_or(None)?;
             let datum = datum.borrow();
-            if bare && common(out, conv.kind, datum) {
+            if conv.bare && common(out, conv.kind, datum) {
                 return Ok(());
             }
             self.convert(out, conv.kind, conv.size, &spec, datum)
