@@ -154,6 +154,7 @@ numbered!(Opt: u32, "option", NAMES);
 
 impl Opt {
     /// Its place among [`COUNT`] values.
+    #[inline]
     pub fn place(self) -> usize {
         match self as usize {
             number @ 0..MAX => number,

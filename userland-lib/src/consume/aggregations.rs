@@ -4,14 +4,12 @@
 //! Snapshots of aggregation buffers cut into entries and added up.
 //!
 //! An entry is an aggregation's number, its keys and its value; a number of zero is padding. The same variable
-//! may be fed by several clauses, each with a number of its own: the statement's variable, not the number, says
-//! what is added to what.
+//! may be fed by several clauses, each with a number of its own: the variable, not the number, says what is added to what.
 
-use super::layout::{range, Aggregation, Layouts};
-use super::walk::datum;
+use super::fields::range;
+use super::layout::{Aggregation, Layouts};
 use super::{ConsumeError, Context};
 use crate::render::{Aggregations, Datum};
-use crate::statement::{self, AggVarId, Statement};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::types::AggId;
 use zerocopy::FromBytes;
@@ -29,7 +27,7 @@ pub fn add(
             rest = after;
             continue;
         }
-        let aggregation = layouts.aggregation(context.device, id)?;
+        let aggregation = layouts.aggregation(context, id)?;
         let entry = rest.get(..aggregation.size);
         let entry = entry.ok_or(ConsumeError::Layout(
             "an aggregation's entry exceeds its buffer",
@@ -49,16 +47,9 @@ fn add_entry(
     let field = &aggregation.value;
     let func = Action::from_raw(field.action).filter(|func| func.is_aggregation());
     let func = func.ok_or(ConsumeError::Layout("an aggregation without a function"))?;
-    let (var, kinds) = variable(context, field.uarg);
-    // An increment given to a quantization has a record without size.
-    let keys = aggregation
-        .keys
-        .iter()
-        .filter(|key| key.size > 0)
-        .enumerate();
-    let keys: Vec<Datum<'_>> = keys
-        .map(|(at, key)| datum(kinds.get(at).copied(), key, &entry[range(key)]))
-        .collect();
+    let var = aggregation.var;
+    let keys = aggregation.keys.iter().map(|key| key.datum(entry));
+    let keys: Vec<Datum<'_>> = keys.collect();
     for pid in keys.iter().filter_map(Datum::process) {
         context.symbols.note(pid);
     }
@@ -66,12 +57,4 @@ fn add_entry(
     let value = entry.get(range(field)).unwrap_or_default();
     let merged = table.merge(var, func, &keys, value, context.symbols);
     merged.map_err(|_| ConsumeError::Layout("an aggregation's value has the wrong size"))
-}
-
-/// The variable of an aggregating action and the types of its keys; 0 and no types for one of nobody's.
-fn variable(context: Context<'_>, uarg: u64) -> (AggVarId, &[statement::Kind]) {
-    match statement::find(context.statements, statement::FIRST, uarg) {
-        Some(Statement::Aggregate { var, keys }) => (*var, keys),
-        _ => (0, &[]),
-    }
 }

@@ -6,13 +6,13 @@
 //! Invariant: every record of a kept description lies within its data, and the data within `size`; whoever has
 //! `size` bytes of a record may take each of its fields without another check failing.
 
-use super::ConsumeError;
+use super::fields::{Field, Group};
+use super::{ConsumeError, Context};
 use crate::handle::{text, Device};
-use crate::statement::{self, Statement};
+use crate::statement::{self, AggVarId, Statement};
 use dtrace_uapi::ioctl::{ProbeDesc, RecDesc, RecHdr};
 use dtrace_uapi::types::{AggId, Epid, ProbeId};
 use std::collections::HashMap;
-use std::ops::Range;
 use std::rc::Rc;
 use zerocopy::FromZeros;
 
@@ -67,19 +67,10 @@ pub struct EnabledProbe {
     pub clause: u64,
     /// Size of a record of it, with its head.
     pub size: usize,
-    /// The fields.
-    pub fields: Vec<RecDesc>,
-}
-
-impl EnabledProbe {
+    /// The fields, by their statements.
+    pub groups: Vec<Group>,
     /// Whether this is the library's own clause of `dtrace:::ERROR`.
-    pub fn is_error(&self, statements: &[Statement]) -> bool {
-        let first = self
-            .fields
-            .first()
-            .and_then(|field| statement::find(statements, statement::FIRST, field.uarg));
-        first == Some(&Statement::Error)
-    }
+    pub is_error: bool,
 }
 
 /// An aggregation: what one aggregating action of one enabled probe makes.
@@ -87,16 +78,12 @@ impl EnabledProbe {
 pub struct Aggregation {
     /// Size of an entry, with the number in front.
     pub size: usize,
+    /// The variable; 0 for one of nobody's.
+    pub var: AggVarId,
     /// The keys.
-    pub keys: Vec<RecDesc>,
+    pub keys: Vec<Field>,
     /// The value; its `action` is the function.
     pub value: RecDesc,
-}
-
-/// Where `field` lies in its record.
-pub fn range(field: &RecDesc) -> Range<usize> {
-    let start = field.offset as usize;
-    start..start + field.size as usize
 }
 
 /// All descriptions seen so far.
@@ -111,26 +98,30 @@ impl Layouts {
     /// The enabled probe `epid`.
     pub fn enabled(
         &mut self,
-        device: &dyn Device,
+        context: Context<'_>,
         epid: Epid,
     ) -> Result<Rc<EnabledProbe>, ConsumeError> {
         if let Some(known) = self.enabled.get(&epid) {
             return Ok(Rc::clone(known));
         }
-        let (head, fields) = device.enabled_probe(epid)?;
+        let (head, fields) = context.device.enabled_probe(epid)?;
         // A clause that records nothing has no size. Should a record of it turn up, it is a head alone.
         let size = match head.size {
             0 => size_of::<RecHdr>() as u32,
             size => size,
         };
         check(&fields, size_of::<RecHdr>(), size)?;
-        let probe = self.probe(device, head.probeid)?;
+        let probe = self.probe(context.device, head.probeid)?;
+        let groups = Group::all(&fields, context.statements);
+        let first = groups.first();
+        let first = first.and_then(|group| group.statement(context.statements));
         let enabled = Rc::new(EnabledProbe {
             epid,
             probe,
             clause: head.uarg,
             size: size as usize,
-            fields,
+            groups,
+            is_error: first == Some(&Statement::Error),
         });
         self.enabled.insert(epid, Rc::clone(&enabled));
         Ok(enabled)
@@ -162,20 +153,29 @@ impl Layouts {
     /// The aggregation `id`.
     pub fn aggregation(
         &mut self,
-        device: &dyn Device,
+        context: Context<'_>,
         id: AggId,
     ) -> Result<Rc<Aggregation>, ConsumeError> {
         if let Some(known) = self.aggregations.get(&id) {
             return Ok(Rc::clone(known));
         }
-        let (head, mut fields) = device.aggregation(id)?;
+        let (head, mut fields) = context.device.aggregation(id)?;
         check(&fields, size_of::<AggId>(), head.size)?;
         let value = fields
             .pop()
             .ok_or(ConsumeError::Layout("an aggregation has no value"))?;
+        let (var, kinds) = match statement::find(context.statements, statement::FIRST, value.uarg) {
+            Some(Statement::Aggregate { var, keys }) => (*var, &keys[..]),
+            _ => (0, &[][..]),
+        };
+        // An increment given to a quantization has a record without size.
+        let keys = fields.iter().filter(|key| key.size > 0).enumerate();
         let aggregation = Rc::new(Aggregation {
             size: head.size as usize,
-            keys: fields,
+            var,
+            keys: keys
+                .map(|(at, key)| Field::new(kinds.get(at).copied(), key))
+                .collect(),
             value,
         });
         self.aggregations.insert(id, Rc::clone(&aggregation));

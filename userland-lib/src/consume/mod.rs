@@ -12,6 +12,7 @@
 //! and everything that is *about* tracing (faults, drops, failed options) becomes an [`Event`].
 
 mod aggregations;
+mod fields;
 mod layout;
 mod order;
 mod output;
@@ -109,7 +110,7 @@ pub struct Sink<'a> {
 pub struct Context<'a> {
     /// The device.
     pub device: &'a dyn Device,
-    /// The statements of all programs, in the order of their numbers.
+    /// The statements of all programs, in the order of their numbers. Between two calls there may be more, but no others.
     pub statements: &'a [Statement],
     /// Where in the source a fault happened.
     pub places: &'a Places,
@@ -235,8 +236,7 @@ impl Consumer {
             if last.is_none() && read.timestamp != 0 {
                 until = until.min(read.timestamp);
             }
-            let snapshot =
-                Snapshot::parse(context.device, &mut self.layouts, read.data, read.oldest)?;
+            let snapshot = Snapshot::parse(context, &mut self.layouts, read.data, read.oldest)?;
             self.queue.push(cpu, snapshot);
         }
         self.fresh = false;

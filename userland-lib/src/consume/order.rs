@@ -177,7 +177,8 @@ mod tests {
             probe: Rc::new(ProbeName::default()),
             size: 12,
             clause: 0,
-            fields: Vec::new(),
+            groups: Vec::new(),
+            is_error: false,
         });
         let record = |(index, time): (usize, &u64)| Record {
             timestamp: *time,

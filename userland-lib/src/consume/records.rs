@@ -10,8 +10,7 @@
 //! Invariant: the bytes of a [`Record`] lie within the snapshot it was cut from.
 
 use super::layout::{EnabledProbe, Layouts};
-use super::ConsumeError;
-use crate::handle::Device;
+use super::{ConsumeError, Context};
 use crate::program::PART_BITS;
 use dtrace_uapi::ioctl::RecHdr;
 use std::rc::Rc;
@@ -67,7 +66,7 @@ pub struct Snapshot {
 impl Snapshot {
     /// Cuts `data`, whose oldest record begins at `oldest`.
     pub fn parse(
-        device: &dyn Device,
+        context: Context<'_>,
         layouts: &mut Layouts,
         data: Filled,
         oldest: u64,
@@ -80,8 +79,8 @@ impl Snapshot {
                 "the oldest record lies outside its buffer",
             ))?;
         let mut records = Vec::new();
-        cut(device, layouts, bytes, oldest..bytes.len(), &mut records)?;
-        cut(device, layouts, bytes, 0..oldest, &mut records)?;
+        cut(context, layouts, bytes, oldest..bytes.len(), &mut records)?;
+        cut(context, layouts, bytes, 0..oldest, &mut records)?;
         Ok(Self { data, records })
     }
 
@@ -92,7 +91,7 @@ impl Snapshot {
 }
 
 fn cut(
-    device: &dyn Device,
+    context: Context<'_>,
     layouts: &mut Layouts,
     data: &[u8],
     range: std::ops::Range<usize>,
@@ -109,7 +108,7 @@ fn cut(
         }
         let enabled = match records.last() {
             Some(last) if last.enabled.epid == epid => Rc::clone(&last.enabled),
-            _ => layouts.enabled(device, epid)?,
+            _ => layouts.enabled(context, epid)?,
         };
         let end = offset
             .checked_add(enabled.size)

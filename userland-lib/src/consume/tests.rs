@@ -488,7 +488,15 @@ fn a_wrapped_ring_begins_at_its_oldest_record() {
         len: data.len(),
     };
     let mut layouts = Layouts::default();
-    let snapshot = Snapshot::parse(&bench.tables, &mut layouts, filled(), 12).unwrap();
+    let context = Context {
+        places: &Places::default(),
+        device: &bench.tables,
+        statements: &bench.statements,
+        symbols: &NoSymbols,
+        zone: &Zone::utc(),
+    };
+    let mut parse = |oldest| Snapshot::parse(context, &mut layouts, filled(), oldest);
+    let snapshot = parse(12).unwrap();
     let times: Vec<u64> = snapshot
         .records
         .iter()
@@ -496,7 +504,7 @@ fn a_wrapped_ring_begins_at_its_oldest_record() {
         .collect();
     assert_eq!(times, [1, 2, 3]);
     for oldest in [100, u64::MAX] {
-        assert!(Snapshot::parse(&bench.tables, &mut layouts, filled(), oldest).is_err());
+        assert!(parse(oldest).is_err());
     }
 }
 

@@ -3,14 +3,14 @@
 
 //! One record: its line's head, its fields in order, its line's end.
 //!
-//! Fields of one statement stand together, so a record is walked in *groups* of fields with the same statement
-//! number. A group either prints (a value, a format with its arguments) or acts (on an aggregation, on an option,
-//! on the output).
+//! A record is walked group by group ([`Group`]). A group either prints (a value, a format with its arguments) or acts (on
+//! an aggregation, on an option, on the output).
 //!
 //! What fails here (an option that does not exist, a format that meets wrong data) is an [`Event`] and the walk
 //! goes on; only output that cannot be written ends it.
 
-use super::layout::{range, EnabledProbe};
+use super::fields::Group;
+use super::layout::EnabledProbe;
 use super::order::Turn;
 use super::records::Record;
 use super::{fault_text, named, ConsumeError, Consumer, Context, Event, Sink};
@@ -18,9 +18,8 @@ use crate::options::{Encoding, Options, Setter};
 use crate::render::line::{self, Enabled, Flow};
 use crate::render::value::until_nul;
 use crate::render::{message, Datum, Kind, NoSymbols, Renderer, Sort, Style};
-use crate::statement::{self, Print, Statement};
+use crate::statement::{Print, Statement};
 use dtrace_uapi::action::Action;
-use dtrace_uapi::ioctl::RecDesc;
 use dtrace_uapi::option::Opt;
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -75,38 +74,16 @@ pub fn renderer<'a>(context: Context<'a>, options: &Options, style: &'a Style) -
     }
 }
 
-/// What `field` holds, given D's type for it.
-#[inline]
-pub fn kind(ty: Option<statement::Kind>, field: &RecDesc) -> Kind {
-    let ty = ty.unwrap_or(match field.size {
-        1 | 2 | 4 | 8 if field.action == Action::Difexpr as u32 => statement::Kind::Signed,
-        _ => statement::Kind::Action,
-    });
-    Kind::of_record(ty, || Action::from_raw(field.action), field.arg)
+/// A group of fields, and the record that has them.
+struct Values<'a> {
+    group: &'a Group,
+    record: &'a [u8],
 }
 
-/// The value `data` of `field`, given D's type for it.
-#[inline]
-pub fn datum<'a>(ty: Option<statement::Kind>, field: &RecDesc, data: &'a [u8]) -> Datum<'a> {
-    let datum = Datum::new(kind(ty, field), data);
-    match ty {
-        Some(statement::Kind::Fitted { size, signed }) => datum.fitted(size, signed),
-        _ => datum,
-    }
-}
-
-/// A group of a record's fields, and the bytes of the record.
-struct Group<'a> {
-    fields: &'a [RecDesc],
-    bytes: &'a [u8],
-}
-
-impl<'a> Group<'a> {
+impl<'a> Values<'a> {
     fn data(&self, index: usize) -> &'a [u8] {
-        self.fields
-            .get(index)
-            .and_then(|field| self.bytes.get(range(field)))
-            .unwrap_or_default()
+        let field = self.group.fields.get(index);
+        field.map_or(&[], |field| field.data(self.record))
     }
 
     /// The value of the first field as a number, if it has one.
@@ -115,25 +92,11 @@ impl<'a> Group<'a> {
     }
 
     /// The arguments of a format. Fields of no size are calls without arguments.
-    fn args<'s>(&'s self, kinds: &'s [statement::Kind]) -> impl Iterator<Item = Datum<'a>> + 's {
-        let fields = self.fields.iter().enumerate();
+    fn args(&self) -> impl Iterator<Item = Datum<'a>> {
+        let (fields, record) = (self.group.fields.iter(), self.record);
         fields
-            .filter(|(_, field)| field.size > 0)
-            .map(|(at, field)| {
-                let data = self.bytes.get(range(field)).unwrap_or_default();
-                datum(kinds.get(at).copied(), field, data)
-            })
-    }
-}
-
-/// The length of the group that `fields` begin with.
-fn group(fields: &[RecDesc]) -> usize {
-    let Some(first) = fields.first() else {
-        return 0;
-    };
-    match first.uarg {
-        0 => 1,
-        uarg => fields.iter().take_while(|field| field.uarg == uarg).count(),
+            .filter(|field| !field.is_empty())
+            .map(|field| field.datum(record))
     }
 }
 
@@ -154,7 +117,7 @@ impl Consumer {
         turn: &Turn<'_>,
     ) -> Result<(), ConsumeError> {
         let this = &turn.record.enabled;
-        if this.is_error(context.statements) {
+        if this.is_error {
             return self.fault(context, sink, this, turn.bytes);
         }
         // One buffer serves all records.
@@ -164,15 +127,12 @@ impl Consumer {
         if !std::mem::replace(&mut self.goes_on, turn.goes_on) {
             self.head(&mut text, options, turn);
         }
-        let mut fields = &this.fields[..];
-        while !fields.is_empty() {
-            let (these, rest) = fields.split_at(group(fields));
-            fields = rest;
-            let group = Group {
-                fields: these,
-                bytes: turn.bytes,
+        for group in &this.groups {
+            let values = Values {
+                group,
+                record: turn.bytes,
             };
-            self.group(context, options, sink, &mut text, this, &group)?;
+            self.group(context, options, sink, &mut text, this, &values)?;
         }
         if !options.is_on(Opt::Quiet) && !turn.goes_on {
             text.push(b'\n');
@@ -236,16 +196,16 @@ impl Consumer {
         bytes: &[u8],
     ) -> Result<(), ConsumeError> {
         let mut args = [0; 5];
-        for (arg, field) in args.iter_mut().zip(&this.fields) {
-            let data = bytes.get(range(field)).unwrap_or_default();
-            *arg = Datum::new(Kind::Int { signed: false }, data)
+        let fields = this.groups.iter().flat_map(|group| &group.fields);
+        for (arg, field) in args.iter_mut().zip(fields) {
+            *arg = Datum::new(Kind::Int { signed: false }, field.data(bytes))
                 .unsigned()
                 .unwrap_or(0);
         }
         let [epid, rest @ ..] = args;
         let epid =
             u32::try_from(epid).map_err(|_| ConsumeError::Layout("a fault names no probe"))?;
-        let faulty = self.layouts.enabled(context.device, epid)?;
+        let faulty = self.layouts.enabled(context, epid)?;
         (sink.event)(Event::Fault(fault_text(&faulty, rest)));
         let [action, offset, ..] = rest;
         if let Some(place) = context.places.find(faulty.clause, action, offset) {
@@ -261,11 +221,11 @@ impl Consumer {
         sink: &mut Sink<'_>,
         text: &mut Vec<u8>,
         this: &EnabledProbe,
-        group: &Group<'_>,
+        values: &Values<'_>,
     ) -> Result<(), ConsumeError> {
-        let style = self.style.clone();
+        let style = self.style;
         let renderer = renderer(context, options, &style);
-        let statement = statement::find(context.statements, statement::FIRST, group.fields[0].uarg);
+        let statement = values.group.statement(context.statements);
         let failed = |sink: &mut Sink<'_>, reason: String| {
             (sink.event)(Event::Library(message::library_error(
                 &named(this),
@@ -277,13 +237,13 @@ impl Consumer {
         }
         match statement {
             Some(Statement::Printf(print)) => {
-                let args = group.args(&print.args);
+                let args = values.args();
                 if let Err(error) = renderer.printf(text, &print.format, args) {
                     failed(sink, error.to_string());
                 }
             }
             Some(Statement::System(print)) => {
-                let command = formatted(&renderer, print, group);
+                let command = formatted(&renderer, print, values);
                 self.write(sink, text)?;
                 text.clear();
                 self.flush(sink).map_err(ConsumeError::Output)?;
@@ -292,7 +252,7 @@ impl Consumer {
                 }
             }
             Some(Statement::Freopen(print)) => {
-                let path = formatted(&renderer, print, group);
+                let path = formatted(&renderer, print, values);
                 self.write(sink, text)?;
                 text.clear();
                 let reopened = path.and_then(|path| {
@@ -317,13 +277,13 @@ impl Consumer {
                 }
             }
             Some(Statement::Print(shape)) => {
-                let address = group.number().unwrap_or(0) as u64;
-                let data = group.data(1);
+                let address = values.number().unwrap_or(0) as u64;
+                let data = values.data(1);
                 let shown = data.len().min(options.consumer.printsize);
                 renderer.structure(text, address, shape, &data[..shown]);
             }
             Some(Statement::PrintValue(shape)) => {
-                let data = group.data(0);
+                let data = values.data(0);
                 let shown = data.len().min(options.consumer.printsize);
                 renderer.object(text, shape, &data[..shown]);
             }
@@ -334,8 +294,8 @@ impl Consumer {
                 }
             }
             Some(Statement::Setopt) => {
-                let text = |at| String::from_utf8_lossy(until_nul(group.data(at)));
-                let (name, value) = (text(0), (group.fields.len() > 1).then(|| text(1)));
+                let text = |at| String::from_utf8_lossy(until_nul(values.data(at)));
+                let (name, value) = (text(0), (values.group.fields.len() > 1).then(|| text(1)));
                 if let Err(error) = options.set(&name, value.as_deref(), Setter::Running) {
                     let value = value.as_deref().unwrap_or("1");
                     failed(
@@ -347,14 +307,16 @@ impl Consumer {
                 self.style = self::style(options);
             }
             Some(Statement::Exit) => {
-                self.exit_status = group.number().and_then(|status| i32::try_from(status).ok());
+                self.exit_status = values
+                    .number()
+                    .and_then(|status| i32::try_from(status).ok());
             }
             Some(Statement::Clear(var)) => self.aggregations.clear(*var),
             Some(Statement::Trunc(var)) => {
-                self.aggregations.trunc(*var, group.number().unwrap_or(0))
+                self.aggregations.trunc(*var, values.number().unwrap_or(0))
             }
             Some(Statement::Normalize(var)) => {
-                match group
+                match values
                     .number()
                     .and_then(|factor| u64::try_from(factor).ok())
                     .filter(|factor| *factor != 0)
@@ -366,11 +328,7 @@ impl Consumer {
             Some(Statement::Denormalize(var)) => self.aggregations.denormalize(*var),
             Some(Statement::Speculative | Statement::Error | Statement::Aggregate { .. }) => {}
             Some(Statement::Trace(_) | Statement::Tracemem | Statement::Action) | None => {
-                let ty = match statement {
-                    Some(Statement::Trace(ty)) => Some(*ty),
-                    _ => None,
-                };
-                trace(&renderer, text, ty, group);
+                trace(&renderer, text, values);
             }
         }
         Ok(())
@@ -378,16 +336,11 @@ impl Consumer {
 }
 
 /// The values of a `trace()` or of an action that its kind alone describes.
-fn trace(
-    renderer: &Renderer<'_>,
-    text: &mut Vec<u8>,
-    ty: Option<statement::Kind>,
-    group: &Group<'_>,
-) {
+fn trace(renderer: &Renderer<'_>, text: &mut Vec<u8>, values: &Values<'_>) {
     let mut limit = usize::MAX;
-    for (at, field) in group.fields.iter().enumerate() {
-        let data = group.data(at);
-        match Action::from_raw(field.action) {
+    for field in &values.group.fields {
+        let data = field.data(values.record);
+        match field.action {
             // The size that a tracemem() computed stands before the memory, and cuts it.
             Some(Action::TracememDynsize) => {
                 let size = Datum::new(Kind::Int { signed: false }, data).unsigned();
@@ -402,8 +355,8 @@ fn trace(
                 );
             }
             Some(Action::Exit | Action::None) => {}
-            _ if field.size == 0 => {}
-            _ => renderer.trace(text, &datum(ty, field, data)),
+            _ if field.is_empty() => {}
+            _ => renderer.trace(text, &field.datum(values.record)),
         }
     }
 }
@@ -412,10 +365,10 @@ fn trace(
 fn formatted(
     renderer: &Renderer<'_>,
     print: &Print,
-    group: &Group<'_>,
+    values: &Values<'_>,
 ) -> Result<OsString, String> {
     let mut text = Vec::new();
-    let args = group.args(&print.args);
+    let args = values.args();
     renderer
         .printf(&mut text, &print.format, args)
         .map_err(|error| error.to_string())?;

@@ -46,7 +46,7 @@ pub use time::Zone;
 pub use value::{Datum, Kind};
 
 /// The options that change how values are printed.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Style {
     /// `quiet`: values of `trace()` stand without columns.
     pub quiet: bool,

@@ -54,12 +54,7 @@ pub enum Kind {
 
 impl Kind {
     /// What a record is whose D type is `declared`; where that does not say, `action` is asked, whose argument is `arg`.
-    #[inline]
-    pub fn of_record(
-        declared: statement::Kind,
-        action: impl FnOnce() -> Option<Action>,
-        arg: u64,
-    ) -> Self {
+    pub fn of_record(declared: statement::Kind, action: Option<Action>, arg: u64) -> Self {
         match declared {
             statement::Kind::Signed => Self::Int { signed: true },
             statement::Kind::Unsigned => Self::Int { signed: false },
@@ -72,7 +67,7 @@ impl Kind {
             statement::Kind::Chars => Self::Chars,
             statement::Kind::Bytes => Self::Bytes,
             statement::Kind::Stack => Self::StackValue,
-            statement::Kind::Action => action()
+            statement::Kind::Action => action
                 .and_then(|action| Self::of_action(action, arg))
                 .unwrap_or(Self::Bytes),
         }
@@ -244,7 +239,7 @@ mod tests {
             (statement::Kind::Action, Some(Action::Difexpr), Kind::Bytes),
             (statement::Kind::Action, None, Kind::Bytes),
         ] {
-            assert_eq!(Kind::of_record(declared, || action, arg), kind);
+            assert_eq!(Kind::of_record(declared, action, arg), kind);
         }
     }
 
