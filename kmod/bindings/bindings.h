@@ -12,5 +12,6 @@
 #include "perf.h"
 #include "places.h"
 #include "providers.h"
+#include "remote.h"
 #include "returns.h"
 #include "stacks.h"

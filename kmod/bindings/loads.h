@@ -2,10 +2,13 @@
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
 /* Loads of any kernel address; loads.c says which fail. */
-#ifndef _DTRACE_LOADS_H
-#define _DTRACE_LOADS_H
+#ifndef _LOADS_H
+#define _LOADS_H
 
 #include <linux/types.h>
+
+/* Loads what this kernel pointer leads to; 0 if it could. */
+#define LOAD(to, from) dtrace_load(&(to), (u64)(uintptr_t)(from), sizeof(to))
 
 int dtrace_load(void *out, u64 addr, size_t size);
 int dtrace_load_u64(u64 *out, u64 addr);

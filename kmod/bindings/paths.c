@@ -20,7 +20,6 @@
 #include "loads.h"
 #include "paths.h"
 
-#define LOAD(to, from) dtrace_load(&(to), (u64)(uintptr_t)(from), sizeof(to))
 #define ADDR(ptr) ((u64)(uintptr_t)(ptr))
 
 /*

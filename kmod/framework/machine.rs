@@ -10,12 +10,12 @@ use super::fire::{Args, FireArgs};
 use super::probe::ProbeRef;
 use crate::sys::percpu::CpuGuard;
 use crate::sys::task::{irq_level, Current};
-use crate::sys::{clock, control, locks, nofault, paths, stack, vtime};
+use crate::sys::{clock, control, locks, nofault, paths, remote, stack, vtime};
 use core::cell::Cell;
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
     BadAddr, Dentry, Features, Identity, Kobject, Machine, Mount, Place, ProbeName, RwLock,
-    Unplaced,
+    TaskArgs, Unplaced,
 };
 
 /// What this machine can do.
@@ -319,6 +319,14 @@ impl Machine for KernelMachine<'_> {
         paths::user_args(self.guard)
     }
 
+    fn task_args(&self, addr: u64) -> Result<Option<TaskArgs>, BadAddr> {
+        remote::task_args(self.guard, addr).map_err(|_| BadAddr(addr))
+    }
+
+    fn task_name(&self, addr: u64) -> Result<[u8; 16], BadAddr> {
+        remote::task_name(addr).map_err(|_| BadAddr(addr))
+    }
+
     fn progenyof(&self, pid: u64) -> (bool, u32) {
         self.task().descends_from(pid)
     }
@@ -347,6 +355,10 @@ impl Machine for KernelMachine<'_> {
 
     fn user_load_str(&self, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr> {
         nofault::user_load_str(addr, out).map_err(|_| BadAddr(addr))
+    }
+
+    fn remote_load(&self, mm: u64, addr: u64, out: &mut [u8]) -> Result<(), BadAddr> {
+        remote::load(self.guard, mm, addr, out).map_err(|_| BadAddr(addr))
     }
 
     fn user_store(&self, addr: u64, data: &[u8]) -> Result<(), BadAddr> {

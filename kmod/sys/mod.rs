@@ -4,7 +4,7 @@
 //! Safe wrappers over what the `kernel` crate lacks.
 //!
 //! It knows [`bindings`](crate::bindings), and of the engine the claim on a CPU, which only [`percpu`] can make, its memory,
-//! which [`mem`] provides, the accounts that [`vtime`] keeps, and the rights and records that [`paths`] reads for it;
+//! which [`mem`] provides, the accounts that [`vtime`] keeps, and the rights and records that [`paths`] and [`remote`] read for it;
 //! nothing of what is built on top.
 //!
 //! This folder and `bindings` hold all of the module's `unsafe` code but the engine's own memory. Everything above relies on
@@ -43,6 +43,7 @@ pub mod places;
 pub mod privilege;
 pub mod rculist;
 pub mod regs;
+pub mod remote;
 pub mod stack;
 pub mod symbols;
 pub mod syscalls;

@@ -1292,6 +1292,10 @@ enum dif_subr {
    */
   DIF_SUBR_USTACK = 206,
   /*
+   `taskargs`: `string(struct task_struct *)`.
+   */
+  DIF_SUBR_TASKARGS = 207,
+  /*
    `long double +`: `long double(long double, long double)`.
    */
   DIF_SUBR_LD_ADD = 220,

@@ -142,6 +142,8 @@ pub enum Subr {
     Stack = 205,
     /// `user stack as a value`: `dt_stack_t(uint32_t, uint32_t)`, the same; the second is its `strsz`.
     Ustack = 206,
+    /// `taskargs`: `string(struct task_struct *)`.
+    Taskargs = 207,
     /// `long double +`: `long double(long double, long double)`.
     LdAdd = 220,
     /// `long double -`: `long double(long double, long double)`.
@@ -232,6 +234,7 @@ pub const NAMES: &[(Subr, &str)] = &[
     (Subr::Outside, "index out of bounds"),
     (Subr::Stack, "stack as a value"),
     (Subr::Ustack, "user stack as a value"),
+    (Subr::Taskargs, "taskargs"),
     (Subr::LdAdd, "long double +"),
     (Subr::LdSub, "long double -"),
     (Subr::LdMul, "long double *"),
@@ -254,7 +257,7 @@ numbered!(Subr: u16, "subroutine", NAMES);
 impl Subr {
     /// Whether this is an operator of D's, or a part of one, and no function: its name is for listings.
     pub fn is_operator(self) -> bool {
-        self >= Self::Outside
+        matches!(self, Self::Outside | Self::Stack | Self::Ustack) || self >= Self::LdAdd
     }
 
     /// Whether the subroutine changes what it traces, so that only a destructive consumer may call it.

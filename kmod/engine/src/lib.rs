@@ -59,5 +59,7 @@ pub use consumer::{
 pub use dof::{Clause, Enabling};
 pub use error::{Errno, Reason, Trap};
 pub use identity::Identity;
-pub use machine::{BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, Unplaced};
+pub use machine::{
+    BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, TaskArgs, Unplaced,
+};
 pub use mem::sync::Cpu;

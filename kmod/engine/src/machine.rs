@@ -92,6 +92,17 @@ pub struct Kobject {
     pub parent: u64,
 }
 
+/// Where a process has its arguments, which end with a NUL each.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskArgs {
+    /// Its address space: the address of the `mm_struct`.
+    pub mm: u64,
+    /// Where they begin there.
+    pub begin: u64,
+    /// Where they end.
+    pub end: u64,
+}
+
 /// The kernel in probe context, for one firing of one probe.
 pub trait Machine {
     /// Whether a load whose address is not a multiple of its size is a BADALIGN fault. Stores always check.
@@ -172,6 +183,11 @@ pub trait Machine {
     fn file(&self, fd: u32) -> u64;
     /// Begin and end of the arguments of the current process, in its own memory; they end with a NUL each.
     fn user_args(&self) -> Option<(u64, u64)>;
+    /// Where the process of the thread whose `task_struct` is at `addr` has its arguments; `None` where it has no memory: it is a
+    /// kernel thread, or has ended.
+    fn task_args(&self, addr: u64) -> Result<Option<TaskArgs>, BadAddr>;
+    /// Name of the process of the thread whose `task_struct` is at `addr`, ending with NUL.
+    fn task_name(&self, addr: u64) -> Result<[u8; 16], BadAddr>;
     /// Whether the current process is `pid` or descends from it, and how many of its ancestors were asked.
     fn progenyof(&self, pid: u64) -> (bool, u32);
     /// Whether the current process is `user`'s alone; asked only where the consumer may not see others.
@@ -210,6 +226,9 @@ pub trait Machine {
     fn user_load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr>;
     /// Loads a user string, as [`load_str`](Self::load_str).
     fn user_load_str(&self, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr>;
+    /// Loads what the address space `mm` has at `addr`, which need not be in use on this CPU. What is loaded was its own as long as
+    /// a thread still has that address space afterwards.
+    fn remote_load(&self, mm: u64, addr: u64, out: &mut [u8]) -> Result<(), BadAddr>;
     /// Stores into user memory; only destructive consumers get here.
     fn user_store(&self, addr: u64, data: &[u8]) -> Result<(), BadAddr>;
 

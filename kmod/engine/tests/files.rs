@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Paths of files and devices, found in the kernel's records; those of a process' arguments in its own memory.
+//! Paths of files and devices, found in the kernel's records; arguments of processes, found in their own memory.
 
 mod common;
 
@@ -249,12 +249,89 @@ fn arguments_are_joined_with_blanks() {
     assert_eq!((fault.fault, fault.value), (Fault::BadAddr, 0x9000));
 }
 
+/// The kernel's memory with a process: its `task_struct`, its name and its arguments, which are not where its address space begins.
+fn process(mm: u64, begin: u64, end: u64) -> Records {
+    let mut name = [0; 16];
+    name[..4].copy_from_slice(b"init");
+    let (task, args) = ([mm, begin, end], b"/sbin/init\0--a b\0\0HOME=/\0");
+    let task = task.iter().flat_map(|word| word.to_ne_bytes());
+    Records(vec![task.chain(name).collect(), args.to_vec()])
+}
+
+#[test]
+fn another_process_has_arguments_or_a_name() {
+    let mm = BASE + 64 - 0x7000;
+    let taskargs = |begin: u64, end: u64| {
+        let r = process(mm, begin, end);
+        text_of(&bench(&call("taskargs", &[BASE]), true, &r))
+    };
+    assert_eq!(taskargs(0x7000, 0x7012), "/sbin/init --a b ");
+    assert_eq!(taskargs(0x7000, 0x7011), "/sbin/init --a b");
+    assert_eq!(taskargs(0x7006, 0x700b), "init");
+    // An empty argument, none, and what cannot be.
+    assert_eq!(taskargs(0x7011, 0x7012), "init");
+    assert_eq!(taskargs(0x7012, 0x7012), "init");
+    assert_eq!(taskargs(0x7012, 0x7011), "init");
+    assert_eq!(taskargs(0, u64::MAX), "init");
+    // They are not in memory, or only their beginning is.
+    assert_eq!(taskargs(0x8000, 0x8012), "init");
+    assert_eq!(taskargs(0x7000, 0x7100), "init");
+    // A thread of the kernel.
+    let thread = process(0, 0x7000, 0x7012);
+    let b = bench(&call("taskargs", &[BASE]), true, &thread);
+    assert_eq!(text_of(&b), "init");
+}
+
+#[test]
+fn arguments_of_who_executed_something_else_are_nobodys() {
+    let r = process(BASE + 64 - 0x7000, 0x7000, 0x7012);
+    let mut b = bench(&call("taskargs", &[BASE]), true, &r);
+    b.m.executes = 0x1000;
+    assert_eq!(text_of(&b), "init");
+}
+
+#[test]
+fn arguments_are_cut_to_a_string_and_paid_for() {
+    let bench = |strsize: u64, len: u64, calls: usize| {
+        let mut r = process(BASE + 64, 0, len);
+        r.0[1] = vec![b'x'; 5000];
+        let once = call("taskargs", &[BASE]).replace("ret %r1", "");
+        let program = asm_with(&(once.repeat(calls) + "ret %r1"), string(), &[]);
+        let c = Consumer::new(config()).unwrap();
+        c.set_option(Opt::Strsize, strsize).unwrap();
+        let clauses = vec![clause(None, vec![action(Action::Difexpr, program)])];
+        let mut b = Bench::with(c, clauses);
+        b.m.kernel.insert(BASE, r.0[0].clone());
+        b.m.kernel.insert(BASE + 64, r.0[1].clone());
+        b
+    };
+    assert_eq!(text_of(&bench(8, 5000, 1)), "xxxxxxx");
+    assert_eq!(text_of(&bench(8192, 5000, 1)), "x".repeat(4999));
+    // What is tried in vain is paid for too: so many bytes are less than a budget, but their pages have to be looked up.
+    let long = 1 << 16;
+    assert_eq!(text_of(&bench(long, long, 60)), "init");
+    let fault = bench(long, long, 62).fire()[0].map(|report| report.fault);
+    assert_eq!(fault, Some(Fault::Overrun));
+}
+
+#[test]
+fn what_is_no_task_faults() {
+    let fault = |at: u64| {
+        let b = bench(&call("taskargs", &[at]), true, &Records::default());
+        let report = b.fire()[0].unwrap();
+        (report.fault, report.value)
+    };
+    assert_eq!(fault(0), (Fault::BadAddr, 0));
+    assert_eq!(fault(BASE), (Fault::BadAddr, BASE));
+}
+
 #[test]
 fn without_rights_over_the_kernel_there_is_no_file() {
     for (subr, args) in [
         ("getf", &[0][..]),
         ("d_path", &[BASE]),
         ("ddi_pathname", &[BASE, 0]),
+        ("taskargs", &[BASE]),
     ] {
         let c = Consumer::new(dtrace_engine::Config {
             privileges: Privileges {

@@ -70,6 +70,7 @@ const fn optional(ret: Ty, params: &'static [Param]) -> Prototype {
 const SIZE: Param = Param::Int(Ty::SIZE_T);
 const ANY: Param = Param::Pointer;
 const MUTEX: &[Param] = &[Param::Object("mutex", "struct mutex *")];
+const TASK: &[Param] = &[Param::Object("task_struct", "struct task_struct *")];
 const IN6: Param = Param::Object("in6_addr", "struct in6_addr *");
 
 fn prototype_of(subr: Subr) -> Prototype {
@@ -121,6 +122,7 @@ fn prototype_of(subr: Subr) -> Prototype {
             required: 1,
         },
         Subr::DPath => prototype(Ty::STRING, &[Param::Object("path", "struct path *")]),
+        Subr::Taskargs => prototype(Ty::STRING, TASK),
         Subr::Uuidstr => prototype(Ty::STRING, &[ANY]),
         Subr::Strip => prototype(Ty::VOID_POINTER, &[ANY, Int(Ty::INT)]),
         // No program can name these.

@@ -377,7 +377,8 @@ fn a_constant_shift_keeps_all_bits() {
 
 #[test]
 fn subroutines_take_pointers_to_their_types() {
-    let declared = "struct in6_addr { char a[16]; }; struct mutex { int a; };";
+    let declared = "struct in6_addr { char a[16]; }; struct mutex { int a; }; \
+                    struct task_struct { int a; };";
     let check = |body: &str| compile(&format!("{declared} BEGIN {{ {body} }}"));
     for body in [
         "inet_ntoa6((struct in6_addr *)arg0);",
@@ -385,6 +386,8 @@ fn subroutines_take_pointers_to_their_types() {
         "inet_ntoa((uint32_t *)arg0);",
         "mutex_owned((struct mutex *)arg0);",
         "rw_read_held((struct mutex *)arg0);",
+        "strlen(taskargs((struct task_struct *)arg0));",
+        "taskargs(0);",
     ] {
         check(body).expect(body);
     }
@@ -404,6 +407,26 @@ fn subroutines_take_pointers_to_their_types() {
         (
             "mutex_owned(\"lock\");",
             argument("D_PROTO_ARG", "mutex_owned", 1, "struct mutex *", "string"),
+        ),
+        (
+            "taskargs(pid);",
+            argument(
+                "D_PROTO_ARG",
+                "taskargs",
+                1,
+                "struct task_struct *",
+                "pid_t",
+            ),
+        ),
+        (
+            "taskargs((struct mutex *)arg0);",
+            argument(
+                "D_PROTO_ARG",
+                "taskargs",
+                1,
+                "struct task_struct *",
+                "struct mutex *",
+            ),
         ),
         (
             "strtok(1234, \"a\");",

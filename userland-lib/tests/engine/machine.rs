@@ -11,7 +11,8 @@ use std::{
 use dtrace::handle::text;
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
-    BadAddr, Dentry, Identity, Kobject, Machine, Mount, Place, ProbeName, RwLock, Unplaced,
+    BadAddr, Dentry, Identity, Kobject, Machine, Mount, Place, ProbeName, RwLock, TaskArgs,
+    Unplaced,
 };
 use dtrace_uapi::ioctl::ProbeDesc;
 
@@ -267,6 +268,14 @@ impl Machine for Firing<'_> {
         None
     }
 
+    fn task_args(&self, addr: u64) -> Result<Option<TaskArgs>, BadAddr> {
+        Err(BadAddr(addr))
+    }
+
+    fn task_name(&self, addr: u64) -> Result<[u8; 16], BadAddr> {
+        Err(BadAddr(addr))
+    }
+
     fn progenyof(&self, pid: u64) -> (bool, u32) {
         (pid == u64::from(self.thread.pid), 1)
     }
@@ -289,6 +298,10 @@ impl Machine for Firing<'_> {
 
     fn user_load_str(&self, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr> {
         load_str(&self.platform.user.borrow(), addr, out)
+    }
+
+    fn remote_load(&self, _mm: u64, addr: u64, _out: &mut [u8]) -> Result<(), BadAddr> {
+        Err(BadAddr(addr))
     }
 
     fn user_store(&self, addr: u64, data: &[u8]) -> Result<(), BadAddr> {

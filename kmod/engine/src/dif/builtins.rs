@@ -144,32 +144,6 @@ impl<M: Machine> Env<'_, M> {
         Ok(addr::make(Region::Scratch, at))
     }
 
-    /// The arguments of the current process, with a blank between two of them. Those of a kernel thread are none.
-    fn execargs(&mut self) -> Result<u64, Trap> {
-        self.check_user()?;
-        let (begin, end) = self.m.user_args().unwrap_or_default();
-        // Without the last argument's NUL, and with room for one.
-        let len = usize::try_from(end.saturating_sub(begin)).unwrap_or(usize::MAX);
-        let len = len
-            .saturating_sub(1)
-            .min(self.core.strsize.saturating_sub(1));
-        let at = self.vm.alloc((len as u64).saturating_add(1))?;
-        self.vm.budget.spend(len)?;
-        let text = self.vm.scratch.get_mut(at..at.saturating_add(len));
-        let text = text.unwrap_or(&mut []);
-        // Where there is no argument there may be no memory of a process to read.
-        if !text.is_empty() {
-            self.m.user_load(begin, text)?;
-        }
-        for byte in text.iter_mut().filter(|byte| **byte == 0) {
-            *byte = b' ';
-        }
-        if let Some(nul) = self.vm.scratch.get_mut(at.saturating_add(len)) {
-            *nul = 0;
-        }
-        Ok(addr::make(Region::Scratch, at))
-    }
-
     /// Element `n` of a built-in array.
     pub fn array(&mut self, var: Var, n: u64) -> Result<u64, Trap> {
         match var {

@@ -8,6 +8,7 @@
 //! [`exec`] runs programs; `reference` (host only) runs the raw instructions by plain decoding, and must agree with it
 //! on everything. Both stand on [`Env`](env::Env), which owns every effect: memory, variables, subroutines.
 
+mod arguments;
 pub(crate) mod builtins;
 pub mod env;
 pub mod exec;

@@ -47,7 +47,7 @@ pub fn spec(subr: Subr) -> Spec {
         Copyout | Copyoutstr | Copyinto | Bcopy => (3, 3),
         Progenyof | Strlen | Alloca | Getmajor | Getminor | Basename | Dirname | Cleanpath
         | Toupper | Tolower | Htons | Htonl | Htonll | Ntohs | Ntohl | Ntohll | InetNtoa
-        | Uuidstr | Outside | Stack => (1, 1),
+        | Uuidstr | Taskargs | Outside | Stack => (1, 1),
         Lltostr | Strtoll | InetNtoa6 => (1, 2),
         Strjoin | Strchr | Strrchr | Strstr | Strtok | InetNtop | LinkNtop | Json | Strip
         | Ustack => (2, 2),
@@ -90,6 +90,7 @@ pub fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
         MutexOwned | MutexOwner | MutexTypeAdaptive | MutexTypeSpin | RwReadHeld | RwWriteHeld
         | RwIswriter => locks::call(subr, env),
         DPath | Getf | DdiPathname => files::call(subr, env),
+        Taskargs => env.taskargs(arg(env, 0)),
         Stack | Ustack => stacks::call(subr, env),
         LdAdd | LdSub | LdMul | LdDiv | LdEq | LdLt | LdLe | LdValue | LdFromDouble
         | LdFromSigned | LdFromUnsigned | LdToDouble | LdToSingle | LdToSigned | LdToUnsigned => {

@@ -5,7 +5,8 @@
 
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
-    BadAddr, Dentry, Identity, Kobject, Machine, Mount, Place, ProbeName, RwLock, Unplaced,
+    BadAddr, Dentry, Identity, Kobject, Machine, Mount, Place, ProbeName, RwLock, TaskArgs,
+    Unplaced,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -22,6 +23,9 @@ pub struct TestMachine {
     pub thread: u64,
     pub root: Option<Place>,
     pub user_args: Option<(u64, u64)>,
+    /// How far away a process' address space is after it was read from: it executed something else; and how far by now.
+    pub executes: u64,
+    pub executed: Cell<u64>,
     pub log: RefCell<Vec<String>>,
     /// When work was last counted, and what that firing's is.
     pub toil: Cell<(u64, u64)>,
@@ -40,6 +44,8 @@ impl Default for TestMachine {
             thread: 0xffff_8880_0000_1000,
             root: None,
             user_args: None,
+            executes: 0,
+            executed: Cell::default(),
             log: RefCell::default(),
             toil: Cell::default(),
         }
@@ -219,6 +225,21 @@ impl Machine for TestMachine {
     fn user_args(&self) -> Option<(u64, u64)> {
         self.user_args
     }
+    /// A task is its address space, where its arguments begin and end, and its name.
+    fn task_args(&self, addr: u64) -> Result<Option<TaskArgs>, BadAddr> {
+        let word = |n: u64| self.load_u64(addr + n * 8);
+        let args = TaskArgs {
+            mm: word(0)? + self.executed.get(),
+            begin: word(1)?,
+            end: word(2)?,
+        };
+        Ok((args.mm != 0).then_some(args))
+    }
+    fn task_name(&self, addr: u64) -> Result<[u8; 16], BadAddr> {
+        let mut name = [0; 16];
+        self.load(addr + 24, &mut name)?;
+        Ok(name)
+    }
     fn progenyof(&self, pid: u64) -> (bool, u32) {
         (pid == 1 || pid == u64::from(self.pid), 4096)
     }
@@ -237,6 +258,11 @@ impl Machine for TestMachine {
     }
     fn user_load_str(&self, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr> {
         load_str(&self.user.borrow(), addr, out)
+    }
+    /// An address space is a part of the kernel's memory.
+    fn remote_load(&self, mm: u64, addr: u64, out: &mut [u8]) -> Result<(), BadAddr> {
+        self.executed.set(self.executed.get() + self.executes);
+        self.load(mm + addr, out)
     }
     fn user_store(&self, addr: u64, data: &[u8]) -> Result<(), BadAddr> {
         let mut user = self.user.borrow_mut();

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+/*
+ * Memory of a process that need not run on this CPU, in any context, without a lock or a reference.
+ *
+ * Its page tables are walked from its own root, and the page is read where the kernel maps all memory. Nothing keeps that process
+ * from ending meanwhile: mm_struct and root are freed at once, tables when interrupts are on again (pagetables.c), pages by whoever
+ * unmaps them. So all of it is loaded with care, and is believed only by what is seen afterwards:
+ *
+ * - A page was the address space's while it was read, if the tables lead to it before and after.
+ * - The tables were the address space's, and so was what mm_struct says, if a thread has the same one before and after, for who has
+ *   one keeps it. That, and whether the arguments are where they were, is for the caller to see.
+ *
+ * Else it may be anybody's memory, and is thrown away. Between two looks at one entry a page could go elsewhere and come back. It
+ * would have to be unmapped, freed, allocated twice and mapped at the same address, while some hundred bytes are copied.
+ *
+ * A page that is not in memory is not brought in. One that NUMA balancing has taken all rights from, to see who comes, is there. What
+ * may be a device's, or what the kernel itself does not map as memory, is not read: special mappings, pages of devices, memfd_secret(2).
+ */
+
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/uaccess.h>
+
+#include "loads.h"
+#include "pagetables.h"
+#include "remote.h"
+
+/* Where the process of a thread has its arguments: mm is 0 where it has no memory, as with a kernel thread that has borrowed some. */
+int dtrace_task_args(struct dtrace_task_args *out, u64 task)
+{
+	const struct task_struct *t = (const struct task_struct *)task;
+	struct mm_struct *mm;
+	unsigned int flags;
+
+	*out = (struct dtrace_task_args){};
+	/* What was read of the memory comes before what is read now. */
+	smp_rmb();
+	if (LOAD(flags, &t->flags) || LOAD(mm, &t->mm))
+		return -EFAULT;
+	if (!mm || (flags & PF_KTHREAD))
+		return 0;
+	if (LOAD(out->begin, &mm->arg_start) || LOAD(out->end, &mm->arg_end))
+		return -EFAULT;
+	out->mm = (u64)mm;
+	return 0;
+}
+
+/* The name of the process of a thread, TASK_COMM_LEN bytes. */
+int dtrace_task_name(char *out, u64 task)
+{
+	struct task_struct *leader;
+
+	if (LOAD(leader, &((const struct task_struct *)task)->group_leader))
+		return -EFAULT;
+	return dtrace_load(out, (u64)leader->comm, TASK_COMM_LEN);
+}
+
+/* Whether this is memory of a process, and no device's. */
+static bool dtrace_is_process_memory(const struct dtrace_mapping *mapping)
+{
+	typeof_member(struct page, flags) flags;
+
+	if ((mapping->flags & _PAGE_PRESENT) && !(mapping->flags & _PAGE_USER))
+		return false;
+	if ((mapping->flags & _PAGE_SPECIAL) || dtrace_leads_to_device(mapping))
+		return false;
+	return !LOAD(flags, &pfn_to_page(mapping->pfn)->flags) &&
+	       !memdesc_is_zone_device(flags) && !(flags.f & BIT(PG_reserved));
+}
+
+/* Loads bytes of one page. */
+static int dtrace_remote_load_page(void *out, const pgd_t *root, u64 addr, size_t size)
+{
+	struct dtrace_mapping before, after;
+
+	if (!dtrace_mapping_of(&before, root, addr) || !dtrace_is_process_memory(&before))
+		return -EFAULT;
+	if (dtrace_load(out, (u64)__va(PFN_PHYS(before.pfn)) + offset_in_page(addr), size))
+		return -EFAULT;
+	smp_rmb();
+	return dtrace_mapping_of(&after, root, addr) && after.pfn == before.pfn ? 0 : -EFAULT;
+}
+
+/* Loads what the address space has at addr. */
+int dtrace_remote_load(void *out, u64 mm, u64 addr, size_t size)
+{
+	pgd_t *root;
+
+	if (addr >= TASK_SIZE_MAX || size > TASK_SIZE_MAX - addr)
+		return -EFAULT;
+	if (LOAD(root, &((const struct mm_struct *)mm)->pgd))
+		return -EFAULT;
+	while (size) {
+		size_t n = min_t(size_t, PAGE_SIZE - offset_in_page(addr), size);
+
+		if (dtrace_remote_load_page(out, root, addr, n))
+			return -EFAULT;
+		out += n;
+		addr += n;
+		size -= n;
+	}
+	return 0;
+}
