@@ -26,7 +26,7 @@ typedef struct psinfo {
 	uint32_t pr_ttydev;	/* controlling terminal, -1 if none */
 	uint64_t pr_start;	/* start, nanoseconds since boot */
 	string pr_fname;	/* name of the program */
-	string pr_psargs;	/* arguments; the name for others than the current process */
+	string pr_psargs;	/* arguments; of others than the current process the name, if they cannot be had */
 	int pr_wstat;		/* exit status of a dead process */
 	int pr_argc;		/* number of arguments; of the current process only */
 	uintptr_t pr_argv;	/* where the process was given its arguments, 0 if it has no memory */
@@ -83,7 +83,7 @@ translator psinfo_t < struct task_struct *T > {
 	    T->signal->tty->driver->minor_start + T->signal->tty->index;
 	pr_start = T->group_leader->start_boottime;
 	pr_fname = stringof(T->group_leader->comm);
-	pr_psargs = T->tgid == pid ? execargs : stringof(T->group_leader->comm);
+	pr_psargs = T->tgid == pid ? execargs : taskargs(T);
 	pr_wstat = T->exit_code;
 	pr_argc = dtrace_argc[T];
 	pr_argv = dtrace_argv[T];
