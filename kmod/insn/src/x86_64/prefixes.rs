@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The bytes in front of an opcode that change its meaning one by one.
+
+/// A segment whose base is added to an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Segment {
+    /// Any whose base is 0, as those of all programs are but for two.
+    Flat,
+    /// `%fs`.
+    Fs,
+    /// `%gs`.
+    Gs,
+}
+
+/// The prefixes of an instruction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Prefixes {
+    /// A bit for each that is there.
+    seen: u16,
+    /// F2 or F3, the last of them, or 0.
+    repeat: u8,
+    /// The REX prefix, or 0.
+    rex: u8,
+}
+
+/// In the order of the bits.
+const LEGACY: [u8; 11] = [
+    0x26, 0x2e, 0x36, 0x3e, 0x64, 0x65, 0x66, 0x67, 0xf0, 0xf2, 0xf3,
+];
+
+const FLAT: u16 = 0x00f;
+const FS: u16 = 0x010;
+const GS: u16 = 0x020;
+const OPERAND: u16 = 0x040;
+const ADDRESS: u16 = 0x080;
+const LOCK: u16 = 0x100;
+
+impl Prefixes {
+    /// Takes one byte; false: it is no prefix.
+    pub(super) fn take(&mut self, byte: u8, long: bool) -> bool {
+        if long && byte & 0xf0 == 0x40 {
+            self.rex = byte;
+            return true;
+        }
+        let Some(which) = LEGACY.iter().position(|known| *known == byte) else {
+            return false;
+        };
+        self.seen |= 1_u16.wrapping_shl(which as u32);
+        if byte >= 0xf2 {
+            self.repeat = byte;
+        }
+        // REX counts only if the opcode follows.
+        self.rex = 0;
+        true
+    }
+
+    fn has(self, bits: u16) -> bool {
+        self.seen & bits != 0
+    }
+
+    /// 66.
+    pub(super) fn operand(self) -> bool {
+        self.has(OPERAND)
+    }
+
+    /// 67.
+    pub(super) fn address(self) -> bool {
+        self.has(ADDRESS)
+    }
+
+    /// F0.
+    pub(super) fn lock(self) -> bool {
+        self.has(LOCK)
+    }
+
+    /// F2 or F3, the last of them, or 0.
+    pub(super) fn repeat(self) -> u8 {
+        self.repeat
+    }
+
+    /// Whether a segment whose base is 0 is named.
+    pub(super) fn flat(self) -> bool {
+        self.has(FLAT)
+    }
+
+    /// The segment that is named, if only one is: which of several counts is not the same everywhere.
+    pub(super) fn segment(self) -> Option<Segment> {
+        match (self.has(FS), self.has(GS), self.flat()) {
+            (false, false, _) => Some(Segment::Flat),
+            (true, false, false) => Some(Segment::Fs),
+            (false, true, false) => Some(Segment::Gs),
+            _ => None,
+        }
+    }
+
+    /// How many different ones there are, REX not counted.
+    pub(super) fn different(self) -> u32 {
+        self.seen.count_ones()
+    }
+
+    /// Whether there is a REX prefix.
+    pub(super) fn rex(self) -> bool {
+        self.rex != 0
+    }
+
+    /// REX.W: operands are of 8 bytes.
+    pub(super) fn w(self) -> bool {
+        self.rex & 8 != 0
+    }
+
+    /// REX.R, as it is added to the number of a register.
+    pub(super) fn r(self) -> u8 {
+        (self.rex & 4) << 1
+    }
+
+    /// REX.X, likewise.
+    pub(super) fn x(self) -> u8 {
+        (self.rex & 2) << 2
+    }
+
+    /// REX.B, likewise.
+    pub(super) fn b(self) -> u8 {
+        (self.rex & 1) << 3
+    }
+
+    /// Whether AVX and its like may stand behind them.
+    pub(super) fn allow_vector(self) -> bool {
+        !(self.operand() || self.lock() || self.repeat != 0 || self.rex())
+    }
+
+    /// Whether 66 or F2 is there.
+    pub(super) fn small(self) -> bool {
+        self.operand() || self.repeat == 0xf2
+    }
+}

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What the kernel's uprobes make of an instruction.
+//!
+//! Facts of Linux 7.2, `arch/x86/kernel/uprobes.c`. There the byte of the opcode is looked at without its map, so AVX
+//! instructions are taken for older ones: opcodes 70 to 7F, E8, E9 and EB are "branches" and are skipped or jump; C2, C3, CA and
+//! CB are "returns" that leave the program in the slot; 9D is a "popf", after which it dies of SIGTRAP. All else that is not
+//! refused is single-stepped at another address, so what shows that it is stepped is wrong too: `pushf` stores the trap flag,
+//! `syscall` and `sysenter` do not come back to the slot.
+
+use super::insn::{Encoding, Insn, Map, Mode};
+
+/// What becomes of an instruction with a uprobe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Uprobes {
+    /// It does what it does without.
+    Right,
+    /// It has none: registration fails or, if nobody maps the file yet, succeeds and does nothing.
+    Refused,
+    /// It is accepted and does something else.
+    Wrong,
+    /// It does what it does without, but the probe fires each time it repeats.
+    Repeats,
+    /// The five-byte nop: right, but Linux 6.18 to 7.1, unless mended, makes of it a call that writes into the red zone.
+    Nop5,
+    /// The ten-byte nop: right from Linux 7.2 on if no page ends in it, else refused.
+    Nop10,
+}
+
+/// First bytes of opcodes that are accepted, by rows of 16: in 64-bit mode, and in 32-bit mode.
+#[rustfmt::skip]
+const ACCEPTED: [[u16; 16]; 2] = [
+    [
+        0xbf3f, 0x3f3f, 0x7f7f, 0x7f7f, 0xffff, 0xffff, 0x0ff8, 0xffff,
+        0xfffb, 0xfbff, 0xffff, 0xffff, 0x0fff, 0xff8f, 0x0b0f, 0xf3ed,
+    ],
+    [
+        0xff7f, 0x7f7f, 0xffff, 0xffff, 0xffff, 0xffff, 0x0fff, 0xffff,
+        0xffff, 0xffff, 0xffff, 0xffff, 0x0fff, 0xffff, 0x0f0f, 0xf3ed,
+    ],
+];
+
+impl Insn {
+    /// What becomes of it with a uprobe.
+    pub fn uprobes(&self) -> Uprobes {
+        let bytes = self.bytes();
+        if self.long() && bytes.starts_with(&[0x66, 0x2e, 0x0f, 0x1f, 0x84]) && bytes.len() == 10 {
+            return Uprobes::Nop10;
+        }
+        if !self.is_accepted() {
+            return Uprobes::Refused;
+        }
+        // More different prefixes than uprobes can count: the next is taken for an opcode.
+        if self.prefixes.different() > 4 {
+            return Uprobes::Wrong;
+        }
+        match self.encoding {
+            Encoding::Legacy => self.legacy(bytes),
+            _ => self.mistaken(),
+        }
+    }
+
+    /// The byte by which an instruction is judged.
+    fn judged(&self) -> u8 {
+        match (self.encoding, self.map) {
+            (Encoding::Legacy, Map::Primary) => self.opcode,
+            (Encoding::Legacy, _) => 0x0f,
+            _ => self.opcode,
+        }
+    }
+
+    fn is_accepted(&self) -> bool {
+        let byte = self.judged();
+        let stack_segment = byte == 0x17 || (byte == 0x8e && self.middle() == 2);
+        let [long, compatible] = &ACCEPTED;
+        let rows = match self.mode {
+            Mode::Long => long,
+            Mode::Compatible => compatible,
+        };
+        let row = rows.get(usize::from(byte >> 4)).copied().unwrap_or(0);
+        let known = row & 1_u16.wrapping_shl(u32::from(byte & 15)) != 0;
+        known && !self.prefixes.flat() && !self.prefixes.lock() && !stack_segment
+    }
+
+    fn legacy(&self, bytes: &[u8]) -> Uprobes {
+        let short = self.prefixes.operand();
+        match (self.map, self.opcode, self.middle()) {
+            (Map::Secondary, 0x1f, 0) if bytes == [0x0f, 0x1f, 0x44, 0, 0] => Uprobes::Nop5,
+            // A jump by 0 is a nop to it.
+            (Map::Primary, 0xe9 | 0xeb, _) if self.immediate == 0 => Uprobes::Right,
+            (Map::Primary, 0x70..=0x7f | 0xe8 | 0xe9 | 0xeb, _) if short => Uprobes::Refused,
+            (Map::Secondary, 0x80..=0x8f, _) if short => Uprobes::Refused,
+            (Map::Primary, 0x9c, _) => Uprobes::Wrong,
+            // Its return address is mended, which has 8 bytes, or 4, whatever was pushed.
+            (Map::Primary, 0xff, 2) if short && !self.prefixes.w() => Uprobes::Wrong,
+            (Map::Primary, 0xff, 3) => Uprobes::Wrong,
+            (Map::Primary, 0x9a, _) if short => Uprobes::Wrong,
+            (Map::Secondary, 0x05 | 0x34, _) => Uprobes::Wrong,
+            (Map::Secondary, 0x01, _) if matches!(self.modrm, Some(0xd7 | 0xec)) => Uprobes::Wrong,
+            (Map::Primary, 0xa4..=0xa7 | 0xaa..=0xaf, _) if self.prefixes.repeat() != 0 => {
+                Uprobes::Repeats
+            }
+            _ => Uprobes::Right,
+        }
+    }
+
+    /// Instructions of AVX and its like, by what they are mistaken for.
+    fn mistaken(&self) -> Uprobes {
+        match self.opcode {
+            0x70..=0x7f | 0xe8 | 0xe9 | 0xeb | 0x9d | 0xc2 | 0xc3 | 0xca | 0xcb | 0x9a | 0xea => {
+                Uprobes::Wrong
+            }
+            _ => Uprobes::Right,
+        }
+    }
+}
