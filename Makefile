@@ -93,6 +93,10 @@ bench: modules userland
 models: setup
 	@scripts/models
 
+##instructions [OPERANDS=10000000]|compare each form of an instruction that is done for programs with the processor, so often
+instructions: setup
+	@scripts/instructions $(OPERANDS)
+
 ##miri [ARGS='…']|run the engine's unit tests where undefined behaviour is noticed (needs a nightly compiler)
 miri:
 	@scripts/miri $(ARGS)
@@ -128,4 +132,4 @@ install:
 uninstall:
 	@PREFIX='$(PREFIX)' scripts/install --remove '$(or $(DESTDIR),/)' '$(KDIR)'
 
-.PHONY: help setup modules userland run shell run-boot cases conformance kernel-debug kunit test-debug quick-debug demo check test bench models stress fuzz fuzz-vm deb deb-check secure-boot install uninstall
+.PHONY: help setup modules userland run shell run-boot cases conformance kernel-debug kunit test-debug quick-debug demo check test bench models instructions stress fuzz fuzz-vm deb deb-check secure-boot install uninstall

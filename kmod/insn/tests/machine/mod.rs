@@ -1,0 +1,362 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The processor that runs the tests, as a machine for single instructions.
+//!
+//! All registers are loaded from [`STATE`], the instruction is jumped to, and whatever it leads to stores them there again:
+//! a stub behind it, a stub at its target, or the handler of the signal that it raised. The state lies within reach of the
+//! code, so nothing but the instruction needs a register.
+//!
+//! Invariant: one thread at a time owns the machine ([`Machine::take`]).
+
+#![allow(dead_code)]
+
+use nix::libc;
+use nix::sys::mman::{mmap_anonymous, mprotect, MapFlags, ProtFlags};
+use std::arch::global_asm;
+use std::ffi::c_void;
+use std::mem::offset_of;
+use std::num::NonZeroUsize;
+use std::ptr::NonNull;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub const PAGE: usize = 4096;
+
+/// Bytes of memory for operands, in each of two places. Around them nothing can be reached.
+pub const DATA: usize = 4 * PAGE;
+
+/// Bytes of memory for code.
+pub const CODE: usize = 8 * PAGE;
+
+/// Below 2 GiB, so that an address of 32 bits reaches it.
+const LOW: usize = 0x1000_0000;
+
+/// What `xsave` saves of what is there: x87, SSE, AVX, AVX-512. Not the protection keys.
+const COMPONENTS: u64 = 0xe7;
+
+#[repr(C, align(64))]
+struct State {
+    general: [u64; 16],
+    flags: u64,
+    entry: u64,
+    /// Which stub was reached; `u64::MAX`: a signal.
+    landed: u64,
+    host_stack: u64,
+    /// Where vectors are loaded from and stored, or null.
+    vectors: *mut u8,
+    signal: u64,
+    fault_ip: u64,
+    /// What stubs jump through.
+    back: u64,
+}
+
+static mut STATE: State = State {
+    general: [0; 16],
+    flags: 0,
+    entry: 0,
+    landed: 0,
+    host_stack: 0,
+    vectors: std::ptr::null_mut(),
+    signal: 0,
+    fault_ip: 0,
+    back: 0,
+};
+
+// Offsets are those of `State`. Registers are numbered as the processor does: rax rcx rdx rbx rsp rbp rsi rdi r8…r15.
+global_asm!(
+    ".pushsection .text",
+    ".globl dtrace_insn_run",
+    "dtrace_insn_run:",
+    "push rbx; push rbp; push r12; push r13; push r14; push r15; pushfq",
+    "mov [rip + {s} + 152], rsp",
+    "mov rcx, [rip + {s} + 160]",
+    "test rcx, rcx",
+    "jz 2f",
+    "mov eax, {components}; xor edx, edx",
+    "xrstor64 [rcx]",
+    "2:",
+    "lea rsp, [rip + {s} + 128]",
+    "popfq",
+    "mov rax, [rip + {s}]",
+    "mov rcx, [rip + {s} + 8]",
+    "mov rdx, [rip + {s} + 16]",
+    "mov rbx, [rip + {s} + 24]",
+    "mov rsp, [rip + {s} + 32]",
+    "mov rbp, [rip + {s} + 40]",
+    "mov rsi, [rip + {s} + 48]",
+    "mov rdi, [rip + {s} + 56]",
+    "mov r8, [rip + {s} + 64]",
+    "mov r9, [rip + {s} + 72]",
+    "mov r10, [rip + {s} + 80]",
+    "mov r11, [rip + {s} + 88]",
+    "mov r12, [rip + {s} + 96]",
+    "mov r13, [rip + {s} + 104]",
+    "mov r14, [rip + {s} + 112]",
+    "mov r15, [rip + {s} + 120]",
+    "jmp [rip + {s} + 136]",
+    ".globl dtrace_insn_back",
+    "dtrace_insn_back:",
+    "mov [rip + {s} + 32], rsp",
+    "lea rsp, [rip + {s} + 136]",
+    "pushfq",
+    "mov [rip + {s}], rax",
+    "mov [rip + {s} + 8], rcx",
+    "mov [rip + {s} + 16], rdx",
+    "mov [rip + {s} + 24], rbx",
+    "mov [rip + {s} + 40], rbp",
+    "mov [rip + {s} + 48], rsi",
+    "mov [rip + {s} + 56], rdi",
+    "mov [rip + {s} + 64], r8",
+    "mov [rip + {s} + 72], r9",
+    "mov [rip + {s} + 80], r10",
+    "mov [rip + {s} + 88], r11",
+    "mov [rip + {s} + 96], r12",
+    "mov [rip + {s} + 104], r13",
+    "mov [rip + {s} + 112], r14",
+    "mov [rip + {s} + 120], r15",
+    "mov rcx, [rip + {s} + 160]",
+    "test rcx, rcx",
+    "jz 2f",
+    "mov eax, {components}; xor edx, edx",
+    "xsave64 [rcx]",
+    "2:",
+    "mov rsp, [rip + {s} + 152]",
+    "popfq; pop r15; pop r14; pop r13; pop r12; pop rbp; pop rbx",
+    "ret",
+    ".popsection",
+    s = sym STATE,
+    components = const COMPONENTS,
+);
+
+extern "C" {
+    fn dtrace_insn_run();
+    fn dtrace_insn_back();
+}
+
+/// Where an instruction led.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Landed {
+    /// The stub of this number.
+    Stub(u64),
+    /// A signal, raised at this address.
+    Signal(i32, u64),
+}
+
+/// General registers and flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Regs {
+    pub general: [u64; 16],
+    pub flags: u64,
+}
+
+/// What is to be compared of vectors, as `xsave` lays it out.
+#[repr(C, align(64))]
+#[derive(Clone)]
+pub struct Vectors(pub [u8; 4096]);
+
+/// The processor and the memory that its instructions may use.
+pub struct Machine {
+    low: usize,
+    near: usize,
+    code: usize,
+    _owner: MutexGuard<'static, ()>,
+}
+
+static OWNER: Mutex<()> = Mutex::new(());
+
+/// Bytes of a stub.
+pub const STUB: usize = 16;
+
+impl Machine {
+    /// Takes the machine for this thread.
+    pub fn take() -> Self {
+        let owner = OWNER.lock().unwrap_or_else(PoisonError::into_inner);
+        static PLACES: Mutex<Option<(usize, usize, usize)>> = Mutex::new(None);
+        let mut places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
+        let (low, near, code) = *places.get_or_insert_with(|| {
+            let low = map(&[LOW], PAGE + DATA + PAGE, ProtFlags::PROT_WRITE);
+            protect(low);
+            let here = (&raw const STATE) as usize & !(PAGE - 1);
+            let all: Vec<usize> = (1..12).map(|i| here - (i << 27)).collect();
+            let near = map(
+                &all,
+                PAGE + DATA + PAGE + CODE,
+                ProtFlags::PROT_WRITE | ProtFlags::PROT_EXEC,
+            );
+            protect(near);
+            (low + PAGE, near + PAGE, near + PAGE + DATA + PAGE)
+        });
+        take_signals();
+        let back = dtrace_insn_back as *const () as u64;
+        // SAFETY: this thread owns the machine.
+        unsafe { STATE.back = back };
+        Self {
+            low,
+            near,
+            code,
+            _owner: owner,
+        }
+    }
+
+    /// Where memory begins that an address of 32 bits reaches.
+    pub fn low(&self) -> u64 {
+        self.low as u64
+    }
+
+    /// Where memory begins that code reaches by distance.
+    pub fn near(&self) -> u64 {
+        self.near as u64
+    }
+
+    /// Where code begins.
+    pub fn code(&self) -> u64 {
+        self.code as u64
+    }
+
+    /// One of the two memories.
+    pub fn data(&mut self, address: u64) -> &mut [u8; DATA] {
+        assert!(address == self.low() || address == self.near());
+        // SAFETY: mapped for as long as the program runs, writable, and the machine's owner's alone.
+        unsafe { &mut *(address as *mut [u8; DATA]) }
+    }
+
+    /// Puts code somewhere.
+    pub fn put(&mut self, address: u64, bytes: &[u8]) {
+        let offset = (address - self.code()) as usize;
+        assert!(offset + bytes.len() <= CODE);
+        // SAFETY: as in `data`; nothing executes there now.
+        let code = unsafe { &mut *(self.code as *mut [u8; CODE]) };
+        code[offset..offset + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// Puts a stub somewhere: what reaches it lands there.
+    pub fn put_stub(&mut self, address: u64, number: u32) {
+        let mut stub = [0; STUB];
+        let state = (&raw const STATE) as u64;
+        let distance = |field: usize, behind: u64| {
+            let field = state + field as u64;
+            let distance = field.wrapping_sub(address + behind) as i64;
+            i32::try_from(distance).expect("near").to_le_bytes()
+        };
+        stub[..2].copy_from_slice(&[0xc7, 0x05]);
+        stub[2..6].copy_from_slice(&distance(offset_of!(State, landed), 10));
+        stub[6..10].copy_from_slice(&number.to_le_bytes());
+        stub[10..12].copy_from_slice(&[0xff, 0x25]);
+        stub[12..16].copy_from_slice(&distance(offset_of!(State, back), 16));
+        self.put(address, &stub);
+    }
+
+    /// Executes what is at `entry` with these registers, and these vectors, until a stub or a signal.
+    pub fn run(&mut self, entry: u64, regs: &mut Regs, vectors: Option<&mut Vectors>) -> Landed {
+        let vectors = vectors.map_or(std::ptr::null_mut(), |vectors| vectors.0.as_mut_ptr());
+        // SAFETY: this thread owns the machine. The assembler code keeps what the calling convention says, and what is
+        // executed in between can change memory of the machine only, as operands are chosen so.
+        unsafe {
+            STATE.general = regs.general;
+            STATE.flags = regs.flags;
+            STATE.entry = entry;
+            STATE.vectors = vectors;
+            STATE.landed = 0;
+            dtrace_insn_run();
+            regs.general = STATE.general;
+            regs.flags = STATE.flags;
+            match STATE.landed {
+                u64::MAX => Landed::Signal(STATE.signal as i32, STATE.fault_ip),
+                stub => Landed::Stub(stub),
+            }
+        }
+    }
+}
+
+fn map(places: &[usize], length: usize, protection: ProtFlags) -> usize {
+    let length = NonZeroUsize::new(length).expect("a length");
+    for place in places {
+        // SAFETY: where something is mapped already it fails.
+        let mapped = unsafe {
+            mmap_anonymous(
+                NonZeroUsize::new(*place),
+                length,
+                protection | ProtFlags::PROT_READ,
+                MapFlags::MAP_PRIVATE | MapFlags::MAP_FIXED_NOREPLACE,
+            )
+        };
+        if let Ok(mapped) = mapped {
+            return mapped.as_ptr() as usize;
+        }
+    }
+    panic!("no memory at {places:x?}")
+}
+
+/// Makes the pages around the data of a mapping such that they cannot be reached.
+fn protect(mapped: usize) {
+    for page in [mapped, mapped + PAGE + DATA] {
+        let page = NonNull::new(page as *mut c_void).expect("mapped");
+        // SAFETY: a page of ours that nothing uses.
+        unsafe { mprotect(page, PAGE, ProtFlags::PROT_NONE) }.expect("a page that is mapped");
+    }
+}
+
+const SIGNALS: [i32; 5] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGFPE,
+    libc::SIGTRAP,
+];
+
+extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *mut c_void) {
+    let _ = info;
+    // SAFETY: the kernel's context of this signal; if an instruction of the machine raised it, its owner waits here.
+    unsafe {
+        let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
+        let ip = registers[libc::REG_RIP as usize] as u64;
+        let near = (&raw const STATE) as u64;
+        if STATE.entry == 0 || ip.abs_diff(near) > 1 << 31 || ip > near {
+            libc::signal(signal, libc::SIG_DFL);
+            return;
+        }
+        STATE.landed = u64::MAX;
+        STATE.signal = signal as u64;
+        STATE.fault_ip = ip;
+        registers[libc::REG_RIP as usize] = dtrace_insn_back as *const () as i64;
+    }
+}
+
+fn take_signals() {
+    static STACK: Mutex<[u8; 1 << 16]> = Mutex::new([0; 1 << 16]);
+    let stack = STACK
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .as_mut_ptr();
+    // SAFETY: a stack of its own for the handler of the one thread that owns the machine; all fields are set.
+    unsafe {
+        let stack = libc::stack_t {
+            ss_sp: stack.cast(),
+            ss_flags: 0,
+            ss_size: 1 << 16,
+        };
+        assert_eq!(libc::sigaltstack(&stack, std::ptr::null_mut()), 0);
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as *const () as usize;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_NODEFER;
+        for signal in SIGNALS {
+            assert_eq!(libc::sigaction(signal, &action, std::ptr::null_mut()), 0);
+        }
+    }
+}
+
+/// The base of `%fs` here.
+pub fn fs_base() -> u64 {
+    let mut base = 0_u64;
+    // SAFETY: the kernel writes one word (ARCH_GET_FS).
+    let result = unsafe { libc::syscall(libc::SYS_arch_prctl, 0x1003, &mut base) };
+    assert_eq!(result, 0);
+    base
+}
+
+/// Sets the base of `%gs`, which nothing here uses.
+pub fn set_gs_base(base: u64) {
+    // SAFETY: nothing else uses `%gs` (ARCH_SET_GS).
+    let result = unsafe { libc::syscall(libc::SYS_arch_prctl, 0x1001, base) };
+    assert_eq!(result, 0);
+}

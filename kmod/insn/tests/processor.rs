@@ -1,0 +1,274 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Every form that is done against the processor: the same registers, flags, memory and way on, for random operands.
+//!
+//! A form is an opcode, with the instruction that its ModRM byte chooses, a size, and whether its operand is memory. Its other
+//! bytes change every few hundred operands: registers, prefixes that say nothing, addresses of all kinds. Of operands one in two
+//! is at an edge; memory sometimes lies at the end of what can be reached, and beyond.
+
+mod common;
+mod machine;
+mod samples;
+
+use common::{operands, Numbers};
+use dtrace_insn::x86_64::{Aside, Form, Memory, Register, Registers, Segment, Size, ARITHMETIC};
+use machine::{set_gs_base, Landed, Machine, Regs, DATA};
+use samples::{forms, Sample, GS, NEXT, TARGET};
+
+const END: u64 = 0x7fff_ffff_f000;
+
+/// Flags that are loaded at random, and those that are compared.
+const DIRECTION: u64 = 1 << 10;
+const COMPARED: u64 = ARITHMETIC | DIRECTION | 1 << 18 | 1 << 21;
+
+/// What a program's flags always have: interrupts on, and a bit without meaning.
+const ALWAYS: u64 = 0x202;
+
+/// Operands whose encoding is the same.
+const EACH: u64 = 256;
+
+/// A thread as it should be.
+struct Thread {
+    regs: Regs,
+    ip: u64,
+    bases: [u64; 2],
+}
+
+impl Registers for Thread {
+    fn get(&self, register: Register) -> u64 {
+        self.regs.general[usize::from(register.number())]
+    }
+
+    fn set(&mut self, register: Register, value: u64) {
+        self.regs.general[usize::from(register.number())] = value;
+    }
+
+    fn ip(&self) -> u64 {
+        self.ip
+    }
+
+    fn set_ip(&mut self, ip: u64) {
+        self.ip = ip;
+    }
+
+    fn flags(&self) -> u64 {
+        self.regs.flags
+    }
+
+    fn set_flags(&mut self, flags: u64) {
+        self.regs.flags = flags;
+    }
+
+    fn base(&self, segment: Segment) -> u64 {
+        match segment {
+            Segment::Flat => panic!("it has no base"),
+            Segment::Fs => self.bases[0],
+            Segment::Gs => self.bases[1],
+        }
+    }
+}
+
+/// Memory as it should be: both places of the machine.
+struct Mirror {
+    at: [u64; 2],
+    bytes: [Box<[u8; DATA]>; 2],
+}
+
+impl Mirror {
+    fn at(&mut self, address: u64, size: u64) -> Option<&mut [u8]> {
+        for (at, bytes) in self.at.iter().zip(&mut self.bytes) {
+            let offset = address.wrapping_sub(*at);
+            if offset <= DATA as u64 - size {
+                return Some(&mut bytes[offset as usize..(offset + size) as usize]);
+            }
+        }
+        None
+    }
+}
+
+impl Memory for Mirror {
+    fn end(&self) -> u64 {
+        END
+    }
+
+    fn load(&mut self, address: u64, size: Size) -> Option<u64> {
+        let bytes = self.at(address, size.bytes())?;
+        let mut value = [0; 8];
+        value[..bytes.len()].copy_from_slice(bytes);
+        Some(u64::from_le_bytes(value))
+    }
+
+    fn store(&mut self, address: u64, size: Size, value: u64) -> Option<()> {
+        let bytes = self.at(address, size.bytes())?;
+        bytes.copy_from_slice(&value.to_le_bytes()[..size.bytes() as usize]);
+        Some(())
+    }
+}
+
+struct Bench {
+    machine: Machine,
+    mirror: Mirror,
+    numbers: Numbers,
+    bases: [u64; 2],
+    /// How many were done, and how many were left to the processor.
+    done: u64,
+    aside: u64,
+    faults: u64,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let mut machine = Machine::take();
+        let at = [machine.low(), machine.near()];
+        let bytes = at.map(|at| {
+            machine.data(at).fill(0);
+            Box::new([0; DATA])
+        });
+        let bases = [machine::fs_base(), GS];
+        set_gs_base(bases[1]);
+        Self {
+            machine,
+            mirror: Mirror { at, bytes },
+            numbers: Numbers::new(7),
+            bases,
+            done: 0,
+            aside: 0,
+            faults: 0,
+        }
+    }
+
+    /// A few bytes around an address, on both sides.
+    fn scatter(&mut self, around: u64, value: u64) {
+        for (address, value) in [(around, value), (around.wrapping_add(8), !value)] {
+            if let Some(bytes) = self.mirror.at(address, 8) {
+                bytes.copy_from_slice(&value.to_le_bytes());
+                let (which, offset) = self.place(address);
+                let data = self.machine.data(self.mirror.at[which]);
+                data[offset..offset + 8].copy_from_slice(&value.to_le_bytes());
+            }
+        }
+    }
+
+    fn place(&self, address: u64) -> (usize, usize) {
+        let which = usize::from(address.wrapping_sub(self.mirror.at[0]) >= DATA as u64);
+        (which, address.wrapping_sub(self.mirror.at[which]) as usize)
+    }
+
+    /// Whether memory is as it should be near an address.
+    fn same_memory(&mut self, around: u64) -> bool {
+        let (which, offset) = self.place(around);
+        if offset >= DATA {
+            return true;
+        }
+        let range = offset.saturating_sub(24)..(offset + 32).min(DATA);
+        let data = self.machine.data(self.mirror.at[which]);
+        data[range.clone()] == self.mirror.bytes[which][range]
+    }
+
+    /// Tries an instruction with one set of operands.
+    fn try_one(&mut self, sample: &Sample, form: &Form) {
+        let mut regs = Regs {
+            general: std::array::from_fn(|_| self.numbers.operand()),
+            flags: self.numbers.next() & (ARITHMETIC | DIRECTION) | ALWAYS,
+        };
+        let reached = sample.choose(&mut self.numbers, &mut regs);
+        for address in reached.addresses {
+            let value = self.numbers.operand();
+            self.scatter(address, value);
+        }
+        if let Some((at, to)) = reached.pointer {
+            self.scatter(at, to);
+        }
+        let mut thread = Thread {
+            regs,
+            ip: sample.at,
+            bases: self.bases,
+        };
+        let before = regs;
+        match form.perform(&mut thread, &mut self.mirror) {
+            Ok(()) => {
+                self.done += 1;
+                let landed = self.machine.run(sample.at, &mut regs, None);
+                let stub = match thread.ip {
+                    ip if ip == sample.next() => NEXT,
+                    ip if ip == sample.target => TARGET,
+                    ip => panic!("{sample:x?}: to {ip:x}, but the processor: {landed:x?}"),
+                };
+                let mask = COMPARED & !sample.undefined(&before);
+                let same = landed == Landed::Stub(stub)
+                    && regs.general == thread.regs.general
+                    && (regs.flags ^ thread.regs.flags) & mask == 0;
+                assert!(
+                    same,
+                    "{sample:x?}\nbefore {before:x?}\nprocessor {regs:x?} {landed:x?}\nours {:x?} {:x}",
+                    thread.regs, thread.ip
+                );
+            }
+            Err(aside) => {
+                assert_eq!(thread.regs, before, "{sample:x?}: {aside:?} changes");
+                assert_eq!(thread.ip, sample.at);
+                self.aside += 1;
+                self.left(sample, regs, aside);
+            }
+        }
+        for address in reached.addresses {
+            assert!(
+                self.same_memory(address),
+                "{sample:x?}: memory at {address:x}"
+            );
+        }
+    }
+
+    /// What cannot be reached, the processor cannot reach either, and leaves everything as it was.
+    fn left(&mut self, sample: &Sample, mut regs: Regs, aside: Aside) {
+        let before = regs;
+        match aside {
+            // At the end of a page it can be reached.
+            Aside::Memory(address) if self.mirror.at(address, 8).is_none() => {
+                let landed = self.machine.run(sample.at, &mut regs, None);
+                let faulted = matches!(landed, Landed::Signal(_, ip) if ip == sample.at);
+                assert!(faulted, "{sample:x?} {before:x?} {landed:x?}");
+                assert_eq!(regs.general, before.general, "{sample:x?}");
+                self.faults += 1;
+            }
+            _ => (),
+        }
+    }
+
+    fn all_memory(&mut self) {
+        for which in 0..2 {
+            let at = self.mirror.at[which];
+            assert!(*self.machine.data(at) == *self.mirror.bytes[which]);
+        }
+    }
+}
+
+#[test]
+fn forms_do_what_the_processor_does() {
+    let count = operands(4096);
+    let mut bench = Bench::new();
+    let forms = forms();
+    for kind in &forms {
+        let mut tried = 0;
+        while tried < count {
+            let sample = kind.sample(&mut bench.numbers, &mut bench.machine);
+            let form = sample.form();
+            for _ in 0..EACH.min(count - tried) {
+                bench.try_one(&sample, &form);
+            }
+            tried += EACH;
+        }
+        bench.all_memory();
+    }
+    println!(
+        "{} forms, {} operands each; {} done, {} left to the processor, {} of them faulted",
+        forms.len(),
+        count,
+        bench.done,
+        bench.aside,
+        bench.faults
+    );
+    assert!(bench.aside < bench.done / 50, "{} left", bench.aside);
+    assert!(bench.faults > 0);
+}
