@@ -19,6 +19,7 @@
 //! - APX and XOP. The first is refused; the second is moved as VEX is, whose layout it shares.
 //! - Transactions: `xbegin` is refused, and a breakpoint inside a transaction ends it with or without us.
 
+mod carried;
 mod class;
 mod decode;
 mod flags;
@@ -33,6 +34,7 @@ mod relocate;
 mod tables;
 mod uprobes;
 
+pub use carried::Uncarried;
 pub use class::Class;
 pub use decode::{decode, Undecoded};
 pub use flags::ARITHMETIC;
