@@ -27,6 +27,7 @@ MODULES = {
     "fault": ("dtrace_", "DTRACE_"),
     "option": ("dtrace_", "DTRACEOPT_"),
     "dof": ("dof_", "DOF_"),
+    "process": ("dtrace_process_", "DTRACE_PROCESS_"),
     "ioctl": ("dtrace_", "DTRACE_"),
 }
 

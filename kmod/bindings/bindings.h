@@ -11,6 +11,7 @@
 #include "paths.h"
 #include "perf.h"
 #include "places.h"
+#include "processes.h"
 #include "providers.h"
 #include "remote.h"
 #include "returns.h"

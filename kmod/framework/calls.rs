@@ -8,6 +8,7 @@
 
 use super::device::{Attachment, Control, Open};
 use super::enabling::Wanted;
+use super::process::Order;
 use super::provider::Description;
 use super::text::{refuse, Refusal, Text};
 use super::user;
@@ -20,6 +21,7 @@ use dtrace_uapi::ioctl::{
 };
 use dtrace_uapi::limits::{DOF_MAX, PROVNAMELEN};
 use dtrace_uapi::option::{NAMES, UNSET};
+use dtrace_uapi::process::Probes;
 use dtrace_uapi::{dif, dof};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
@@ -52,6 +54,7 @@ impl Open {
             ioctl::PROBEARG => self.probearg(arg),
             ioctl::CONF => conf(arg),
             ioctl::ENABLE => self.enable(arg, &mut control.last),
+            ioctl::MAKEPROBES => self.makeprobes(arg),
             ioctl::REPLICATE => self.replicate(arg, &mut control.last),
             ioctl::EPROBE => self.eprobe(arg),
             ioctl::AGGDESC => self.aggdesc(arg),
@@ -160,6 +163,18 @@ impl Open {
         drop(image);
         request.n_matched = self.consumer.enable(&enabling, note)?;
         user::put(arg, &request)?;
+        Ok(0)
+    }
+
+    #[inline(never)]
+    fn makeprobes(&self, arg: u64) -> Answer {
+        let mut request: Probes = user::get(arg)?;
+        let mut failed = u32::MAX;
+        let tracer = &self.consumer.tracer;
+        let order = Order::read(&request, tracer, &mut failed);
+        request.failed = failed;
+        user::put(arg, &request)?;
+        self.consumer.framework.state.lock().make(tracer, order?)?;
         Ok(0)
     }
 

@@ -168,6 +168,6 @@ impl Attachment {
 
 impl Drop for Attachment {
     fn drop(&mut self) {
-        self.framework.withdraw(&self.tracer);
+        self.framework.forget(&self.tracer);
     }
 }

@@ -244,14 +244,19 @@ impl State {
         Ok(found)
     }
 
-    /// Enables probes that have just been created, for everybody who retains a description of them. A consumer for which that
-    /// fails goes without, and its status says so.
-    pub fn enable_new(&mut self, created: &[ProbeRef]) {
+    /// Enables probes that have just been created, for everybody who retains a description of them, or for `whom` alone. A
+    /// consumer for which that fails goes without, and its status says so.
+    pub fn enable_new(&mut self, created: &[ProbeRef], whom: Option<&Arc<Tracer>>) {
         if created.is_empty() {
             return;
         }
-        for at in 0..self.attached.len() {
-            self.link_new(at, created);
+        match whom {
+            Some(tracer) => {
+                if let Some(at) = self.index_of(tracer) {
+                    self.link_new(at, created);
+                }
+            }
+            None => (0..self.attached.len()).for_each(|at| self.link_new(at, created)),
         }
         self.arm_new(created);
     }

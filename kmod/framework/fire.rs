@@ -33,6 +33,9 @@ pub enum Args<'a> {
     Function(&'a Regs),
     /// In the registers that the current task entered the kernel with: `arg0` to `arg5` of a system call.
     Syscall,
+    /// In these registers, which the current task entered the kernel with, and on its stack: a function of the program has just been
+    /// called.
+    Called(&'a Regs),
 }
 
 /// What a provider tells of one firing.

@@ -106,6 +106,14 @@ impl<'a> KernelMachine<'a> {
         stack::kernel(self.guard, from, most, f)
     }
 
+    /// Walks the user stack of what fired, as long as `f` wants more.
+    fn user_frames(&self, f: impl FnMut(u64) -> bool) {
+        let is_called = matches!(self.args.args, Args::Called(_));
+        if let Some(regs) = self.task().user_regs() {
+            stack::user(regs, is_called, f);
+        }
+    }
+
     #[inline(never)]
     fn make_thread_key(&self) -> u64 {
         let who = self.task().who(self.guard.cpu().index());
@@ -156,6 +164,7 @@ impl Machine for KernelMachine<'_> {
             Args::Words(words) => words.get(n).copied().unwrap_or(0),
             Args::Function(regs) => regs.function_arg(n),
             Args::Syscall => self.task().user_regs().map_or(0, |r| r.syscall_arg(n)),
+            Args::Called(regs) => regs.called_arg(n),
         }
     }
 
@@ -235,15 +244,13 @@ impl Machine for KernelMachine<'_> {
     /// The second frame: the user code that called what entered the kernel.
     fn ucaller(&self) -> u64 {
         let (mut depth, mut second) = (0u32, 0);
-        if let Some(regs) = self.task().user_regs() {
-            stack::user(regs, |pc| {
-                depth = depth.saturating_add(1);
-                if depth == 2 {
-                    second = pc;
-                }
-                depth < 2
-            });
-        }
+        self.user_frames(|pc| {
+            depth = depth.saturating_add(1);
+            if depth == 2 {
+                second = pc;
+            }
+            depth < 2
+        });
         second
     }
 
@@ -253,12 +260,10 @@ impl Machine for KernelMachine<'_> {
 
     fn ustackdepth(&self) -> u32 {
         let mut depth = 0u32;
-        if let Some(regs) = self.task().user_regs() {
-            stack::user(regs, |_| {
-                depth = depth.saturating_add(1);
-                true
-            });
-        }
+        self.user_frames(|_| {
+            depth = depth.saturating_add(1);
+            true
+        });
         depth
     }
 
@@ -269,9 +274,7 @@ impl Machine for KernelMachine<'_> {
     }
 
     fn ustack(&self, frames: &mut Frames<'_>) {
-        if let Some(regs) = self.task().user_regs() {
-            stack::user(regs, |pc| frames.put(pc));
-        }
+        self.user_frames(|pc| frames.put(pc));
     }
 
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {

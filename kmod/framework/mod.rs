@@ -27,6 +27,7 @@ mod machine;
 mod names;
 mod newcomers;
 pub mod probe;
+pub mod process;
 pub mod provider;
 mod seat;
 mod snapshot;
@@ -39,6 +40,7 @@ mod user;
 pub use fire::{fire, lose, miss, Args, FireArgs};
 pub use probe::{Part, Probe, ProbeRef};
 pub use provider::{Batch, Description, Failed, Provider};
+pub use text::Refusal;
 
 use crate::sys::hotplug::CpuState;
 use crate::sys::once::Parts;
@@ -98,6 +100,12 @@ impl Framework {
         if tracer.measures.swap(false, Ordering::Relaxed) {
             vtime::measure_no_more();
         }
+    }
+
+    /// Forgets a consumer that has ended, and the probes that were made for it alone.
+    fn forget(&self, tracer: &Arc<Tracer>) {
+        self.withdraw(tracer);
+        self.state.lock().forget(tracer);
     }
 
     /// A text that stays as long as the framework: for the name of a provider that is not known beforehand.

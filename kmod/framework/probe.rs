@@ -137,7 +137,8 @@ impl Probe {
         self.provider
     }
 
-    pub(super) fn is_live(&self) -> bool {
+    /// Whether its provider has it.
+    pub fn is_live(&self) -> bool {
         self.live.load(Ordering::Relaxed)
     }
 

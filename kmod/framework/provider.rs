@@ -17,7 +17,9 @@
 //! - Disabled costs nothing: what `enable` planted is gone when `disable` returns.
 
 use super::probe::ProbeRef;
+use super::process::{ConsumerId, Order};
 use super::table::{NewProbe, Table};
+use super::text::{refuse, Refusal};
 use dtrace_uapi::ioctl::{ArgDesc, ProbeDesc};
 use dtrace_uapi::types::ProviderAttributes;
 use kernel::alloc::KVVec;
@@ -53,6 +55,22 @@ pub trait Provider: Send + Sync {
     /// Tells ([`lose`](super::lose)) what armed probes have missed and no firing has told of: a consumer is about to end, and
     /// would not hear of it later.
     fn settle(&self) {}
+
+    /// Before probes are [made](Self::make) in a process: abandons those of another process whose number it has.
+    fn expect(&self, _order: &Order) {}
+
+    /// Makes probes in a process, all or none. Only who has such does it.
+    fn make(&self, _order: Order, _batch: &mut Batch<'_>) -> Result<(), Refusal> {
+        Err(refuse(ENODEV))
+    }
+
+    /// A consumer has gone, for whom probes may have been [made](Self::make).
+    fn forget(&self, _consumer: ConsumerId) {}
+
+    /// One of the probes that were made and that nobody who is still there has asked for, which is removed then.
+    fn abandoned(&self) -> Option<ProbeRef> {
+        None
+    }
 
     /// Type of `args[n]` of `probe`, as `native`, `mapping` and `xlate` of `desc`; `false`: there is none, or the
     /// consumer has to find it out by itself (from the kernel's BTF).
@@ -131,10 +149,22 @@ impl<'a> Batch<'a> {
         name: &[u8],
         cookie: u64,
     ) -> Result<ProbeRef> {
+        self.create_of(self.name.as_bytes(), module, func, name, cookie)
+    }
+
+    /// The same, of a provider whose name is longer than the one that it is registered by.
+    pub fn create_of(
+        &mut self,
+        provider: &[u8],
+        module: &[u8],
+        func: &[u8],
+        name: &[u8],
+        cookie: u64,
+    ) -> Result<ProbeRef> {
         self.created.reserve(1, GFP_KERNEL)?;
         let probe = self.table.create(&NewProbe {
             provider: self.provider,
-            provider_name: self.name.as_bytes(),
+            provider_name: provider,
             module,
             func,
             name,
@@ -146,7 +176,18 @@ impl<'a> Batch<'a> {
 
     /// The provider's live probe of this very name.
     pub fn find(&self, module: &[u8], func: &[u8], name: &[u8]) -> Option<ProbeRef> {
-        self.table.find([self.name.as_bytes(), module, func, name])
+        self.find_of(self.name.as_bytes(), module, func, name)
+    }
+
+    /// The same, of a provider whose name is longer than the one that it is registered by.
+    pub fn find_of(
+        &self,
+        provider: &[u8],
+        module: &[u8],
+        func: &[u8],
+        name: &[u8],
+    ) -> Option<ProbeRef> {
+        self.table.find([provider, module, func, name])
     }
 }
 

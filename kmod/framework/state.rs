@@ -8,10 +8,12 @@
 use super::enabling::Attached;
 use super::provider::{Batch, Description, Provider};
 use super::table::Table;
+use super::tracer::Tracer;
 use crate::sys::rculist::Writer;
 use dtrace_engine::Consumer;
 use dtrace_uapi::glob;
 use dtrace_uapi::ioctl::PRIV_KERNEL;
+use dtrace_uapi::process;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -69,13 +71,22 @@ impl State {
         Ok(number)
     }
 
-    /// The provider of this name.
+    /// The provider of this name; that of probes in processes has the number of a process behind it.
     pub fn provider(&self, name: &[u8]) -> Option<Arc<dyn Provider>> {
-        let slot = self
-            .providers
-            .iter()
-            .find(|slot| slot.name.as_bytes() == name)?;
-        slot.provider.clone()
+        let of = |name: &[u8]| self.provider_at(self.index_of_provider(name)?);
+        of(name).or_else(|| {
+            let of_processes = process::PROVIDER.as_bytes();
+            let number = name.strip_prefix(of_processes)?;
+            let is_number = !number.is_empty() && number.iter().all(u8::is_ascii_digit);
+            is_number.then(|| of(of_processes))?
+        })
+    }
+
+    /// Where the provider of this very name is.
+    pub fn index_of_provider(&self, name: &[u8]) -> Option<u32> {
+        let mut slots = self.providers.iter();
+        let at = slots.position(|slot| slot.name.as_bytes() == name)?;
+        u32::try_from(at).ok()
     }
 
     /// The provider of this index.
@@ -102,12 +113,22 @@ impl State {
         index: u32,
         create: impl FnOnce(&mut Batch<'_>) -> Result<R>,
     ) -> Result<R> {
+        self.populate_for(index, None, create)
+    }
+
+    /// The same for one consumer alone, where one is given.
+    pub fn populate_for<R>(
+        &mut self,
+        index: u32,
+        whom: Option<&Arc<Tracer>>,
+        create: impl FnOnce(&mut Batch<'_>) -> Result<R>,
+    ) -> Result<R> {
         let name = self.slot(index).ok_or(ENODEV)?.name;
         let mut batch = Batch::new(&mut self.table, index, name);
         let result = create(&mut batch);
         let created = batch.created();
         match result {
-            Ok(_) => self.enable_new(&created),
+            Ok(_) => self.enable_new(&created, whom),
             // Their provider does not know of them, or not of all.
             Err(_) => created.iter().for_each(|probe| probe.kill()),
         }

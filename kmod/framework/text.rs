@@ -71,7 +71,8 @@ impl Refusal {
         Self::with(errno, format_args!("{text}"))
     }
 
-    fn with(errno: Error, text: fmt::Arguments<'_>) -> Self {
+    /// The same, with a text that is put together.
+    pub fn with(errno: Error, text: fmt::Arguments<'_>) -> Self {
         let mut line = Text::new();
         // What does not fit is left out.
         let _ = line.write_fmt(text);

@@ -16,6 +16,7 @@ mod kinst;
 mod lockstat;
 mod order;
 mod pending;
+mod pid;
 mod proc;
 mod profile;
 mod sample;
@@ -50,6 +51,7 @@ pub struct Providers {
     _vminfo: Registration,
     _fbt: fbt::Handle,
     _kinst: kinst::Handle,
+    _pid: Registration,
     _foreign: Exports<foreign::Foreigners>,
 }
 
@@ -100,6 +102,7 @@ pub fn register_all(framework: &Arc<Framework>) -> Result<Providers> {
         _vminfo: vminfo::register(framework)?,
         _fbt: fbt::register(framework, functions)?,
         _kinst: kinst::register(framework)?,
+        _pid: pid::register(framework)?,
         _foreign: foreign::open(framework)?,
     })
 }

@@ -14,6 +14,7 @@
 
 #![allow(unsafe_code)]
 
+pub mod arch;
 pub mod arena;
 pub mod clock;
 pub mod control;
@@ -41,10 +42,12 @@ pub mod perf;
 pub mod periodic;
 pub mod places;
 pub mod privilege;
+pub mod process;
 pub mod rculist;
 pub mod regs;
 pub mod remote;
 pub mod stack;
+pub mod staticref;
 pub mod symbols;
 pub mod syscalls;
 pub mod task;

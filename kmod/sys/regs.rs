@@ -8,8 +8,12 @@
 use super::nofault;
 use kernel::bindings;
 
+/// The code segment of 32-bit programs: `__USER32_CS` of arch/x86/include/asm/segment.h.
+const USER32_CS: u16 = 4 * 8 + 3;
+
 /// A saved register set (`struct pt_regs`); of an ftrace callback only those are valid that carry
 /// arguments, and those that tell where the code is: instruction, stack and frame pointer.
+#[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Regs(bindings::pt_regs);
 
@@ -71,12 +75,89 @@ impl Regs {
         [r.bx, r.cx, r.dx, r.si, r.di, r.bp].map(|value| u64::from(value as u32))
     }
 
+    /// Argument `n` of a function of a program at whose first instruction the registers were saved; what cannot be loaded without
+    /// faulting is 0. (System V ABI, AMD64 §3.2.3 and i386 §2.2.3: integers and pointers.)
+    pub fn called_arg(&self, n: usize) -> u64 {
+        let r = &self.0;
+        let in_register = [r.di, r.si, r.dx, r.cx, r.r8, r.r9];
+        // Above the return address.
+        if !self.is_long() {
+            return self.user_word(n.wrapping_add(1)).unwrap_or(0);
+        }
+        match in_register.get(n) {
+            Some(value) => *value as u64,
+            None => self.user_word(n.wrapping_sub(5)).unwrap_or(0),
+        }
+    }
+
+    /// Where a function of a program goes back to, at whose first instruction the registers were saved.
+    pub fn return_address(&self) -> Option<u64> {
+        self.user_word(0)
+    }
+
+    /// Word `n` of the user stack.
+    fn user_word(&self, n: usize) -> Option<u64> {
+        let mut word = [0; 8];
+        let size = if self.is_long() { 8 } else { 4 };
+        let at = self.sp().wrapping_add((n as u64).wrapping_mul(size as u64));
+        nofault::user_load(at, word.get_mut(..size)?).ok()?;
+        Some(u64::from_le_bytes(word))
+    }
+
+    /// What a function of a program gives back: its first and its second register.
+    pub fn results(&self) -> [u64; 2] {
+        let both = [self.0.ax as u64, self.0.dx as u64];
+        if self.is_long() {
+            return both;
+        }
+        both.map(|value| value & 0xffff_ffff)
+    }
+
+    /// Whether the code is of 64 bits, not of a 32-bit program.
+    pub fn is_long(&self) -> bool {
+        // SAFETY: As in `user_mode`.
+        unsafe { self.0.__bindgen_anon_1.cs != USER32_CS }
+    }
+
     /// Register `n`, in the order of `struct pt_regs`.
     pub fn get(&self, n: u64) -> Option<u64> {
         const REGS: usize = size_of::<bindings::pt_regs>() / 8;
         let n = usize::try_from(n).ok().filter(|n| *n < REGS)?;
         // SAFETY: The set consists of that many words.
         Some(unsafe { core::ptr::from_ref(&self.0).cast::<u64>().add(n).read() })
+    }
+
+    /// General register `n` in the processor's own order, below 16.
+    pub fn general(&self, n: u8) -> u64 {
+        let r = &self.0;
+        let all = [
+            r.ax, r.cx, r.dx, r.bx, r.sp, r.bp, r.si, r.di, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13,
+            r.r14, r.r15,
+        ];
+        all.get(usize::from(n)).map_or(0, |value| *value as u64)
+    }
+
+    /// Sets it.
+    pub fn set_general(&mut self, n: u8, value: u64) {
+        let r = &mut self.0;
+        let all = [
+            &mut r.ax, &mut r.cx, &mut r.dx, &mut r.bx, &mut r.sp, &mut r.bp, &mut r.si, &mut r.di,
+            &mut r.r8, &mut r.r9, &mut r.r10, &mut r.r11, &mut r.r12, &mut r.r13, &mut r.r14,
+            &mut r.r15,
+        ];
+        if let Some(to) = all.into_iter().nth(usize::from(n)) {
+            *to = value as usize;
+        }
+    }
+
+    /// The flags.
+    pub fn flags(&self) -> u64 {
+        self.0.flags as u64
+    }
+
+    /// Sets the instruction pointer.
+    pub fn set_ip(&mut self, ip: u64) {
+        self.0.ip = ip as usize;
     }
 
     /// The instruction pointer.

@@ -92,9 +92,13 @@ fn foreign(all: &mut [usize]) -> &[usize] {
 const USER_FRAMES: usize = 512;
 
 /// Walks the user stack by frame pointers, innermost frame first, giving each program counter to `f` until it
-/// returns `false`, the chain ends or memory is not there.
-pub fn user(regs: &Regs, mut f: impl FnMut(u64) -> bool) {
+/// returns `false`, the chain ends or memory is not there. The frame pointer of a function that has just been `called` is still its
+/// caller's.
+pub fn user(regs: &Regs, called: bool, mut f: impl FnMut(u64) -> bool) {
     if !f(regs.ip()) {
+        return;
+    }
+    if called && !regs.return_address().is_some_and(&mut f) {
         return;
     }
     let mut fp = regs.fp();

@@ -2488,6 +2488,125 @@ struct dof_xlref {
 #define DOF_STRIDX_NONE UINT32_MAX
 
 /*
+ * process
+ */
+
+/*
+ `Probe::kind`: fires when the function is called.
+ */
+#define DTRACE_PROCESS_ENTRY 0
+
+/*
+ `Probe::kind`: fires when the function returns, by whichever of its sites.
+ */
+#define DTRACE_PROCESS_RETURN 1
+
+/*
+ `Probe::kind`: fires before one instruction, which is named by its offset in a function.
+ */
+#define DTRACE_PROCESS_OFFSET 2
+
+/*
+ `Probe::kind`: fires before one instruction, which is named by its address in the program's file.
+ */
+#define DTRACE_PROCESS_ADDRESS 3
+
+/*
+ Most probes of one `Probes`.
+ */
+#define DTRACE_PROCESS_PROBES_MAX 250000
+
+/*
+ Most instructions of one `Probes`.
+ */
+#define DTRACE_PROCESS_SITES_MAX 500000
+
+/*
+ Most bytes of text of one `Probes`.
+ */
+#define DTRACE_PROCESS_TEXT_MAX (32 << 20)
+
+/*
+ Probes to be made in one process. Those that are there already stay as they are.
+ */
+struct dtrace_process_probes {
+  /*
+   The process, as the caller numbers it.
+   */
+  int32_t pid;
+  /*
+   How many probes.
+   */
+  uint32_t nprobes;
+  /*
+   How many instructions.
+   */
+  uint32_t nsites;
+  /*
+   Bytes of text.
+   */
+  uint32_t text_size;
+  /*
+   Address of the probes.
+   */
+  uint64_t probes;
+  /*
+   Address of the instructions' addresses in the process, `u64` each.
+   */
+  uint64_t sites;
+  /*
+   Address of the names, each of which ends with NUL.
+   */
+  uint64_t text;
+  /*
+   Out, where the call fails for one of the instructions: its index. Else `u32::MAX`.
+   */
+  uint32_t failed;
+  /*
+   Zero.
+   */
+  uint32_t pad;
+};
+
+/*
+ One probe of `Probes`.
+ */
+struct dtrace_process_probe {
+  /*
+   `ENTRY`, `RETURN`, `OFFSET`, `ADDRESS`.
+   */
+  uint32_t kind;
+  /*
+   Where in the text its module's name begins.
+   */
+  uint32_t module;
+  /*
+   Its function's.
+   */
+  uint32_t func;
+  /*
+   Its own.
+   */
+  uint32_t name;
+  /*
+   Where its function begins in the process.
+   */
+  uint64_t start;
+  /*
+   Bytes of the function.
+   */
+  uint64_t size;
+  /*
+   The first of its instructions.
+   */
+  uint32_t first;
+  /*
+   How many there are; one but for `RETURN`.
+   */
+  uint32_t nsites;
+};
+
+/*
  * ioctl
  */
 
@@ -3038,6 +3157,9 @@ struct dtrace_dofhelper {
 
 /* Linux' own: copies the file that the claimed anonymous state was made of to the address of an `AnonDesc`. ENOENT: none has been claimed. */
 #define DTRACEIOC_ANONGET _IOWR(DTRACE_IOC_TYPE, 65, struct dtrace_anondesc)
+
+/* Linux' own: makes the `Probes` of a process. ESRCH: there is no such process; EACCES: it, or an instruction of it, may not be traced; EINVAL: an instruction cannot be probed. */
+#define DTRACEIOC_MAKEPROBES _IOWR(DTRACE_IOC_TYPE, 66, struct dtrace_process_probes)
 
 /* Helper call: removes what `HELPER_ADDDOF` added. */
 #define DTRACEHIOC_REMOVE _IOW(DTRACE_HELPER_IOC_TYPE, 2, uint32_t)

@@ -7,6 +7,7 @@
 //! pointer to a pointer the argument here is the structure's address itself. Pointers travel as `u64`.
 
 use crate::limits::{ARGTYPELEN, FUNCNAMELEN, MODNAMELEN, NAMELEN, PROVNAMELEN, REASONLEN};
+use crate::process::Probes;
 use crate::types::{AggId, Epid, ProbeId, ProviderAttributes};
 use core::mem::offset_of;
 use zerocopy_derive::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -66,6 +67,9 @@ pub const REASON: u32 = ioc(READ, IOC_TYPE, 64, size_of::<Reason>());
 /// Linux' own: copies the file that the claimed anonymous state was made of to the address of an [`AnonDesc`]. ENOENT: none has
 /// been claimed.
 pub const ANONGET: u32 = ioc(READ | WRITE, IOC_TYPE, 65, size_of::<AnonDesc>());
+/// Linux' own: makes the [`Probes`] of a process. ESRCH: there is no such process; EACCES: it, or an instruction of it, may not be
+/// traced; EINVAL: an instruction cannot be probed.
+pub const MAKEPROBES: u32 = ioc(READ | WRITE, IOC_TYPE, 66, size_of::<Probes>());
 
 /// A probe's description, or globs for one (`dtrace_probedesc_t`). Strings end with NUL.
 #[repr(C)]

@@ -39,6 +39,7 @@ pub mod ioctl;
 pub mod limits;
 mod numbered;
 pub mod option;
+pub mod process;
 pub mod subr;
 pub mod types;
 pub mod var;

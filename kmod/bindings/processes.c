@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+/*
+ * The bodies of processes.h.
+ *
+ * A process is known by its memory, not by its number: another program, or another process of the same number, has another. The
+ * structure of a memory is kept as long as somebody here refers to it; the memory itself is not.
+ *
+ * The kernel's uprobes plant the breakpoint wherever a file is mapped, and only then ask for which memories that is meant. A process
+ * that has inherited one from its parent loses it at its first hit.
+ */
+
+#include <linux/container_of.h>
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/mmap_lock.h>
+#include <linux/pid.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/task.h>
+#include <asm/mmu_context.h>
+#include <asm/msr.h>
+
+#include "processes.h"
+
+/* The memory of a process that the current one knows by this number. */
+int dtrace_mm_find(int pid, struct mm_struct **out)
+{
+	struct pid *number = find_get_pid(pid);
+	struct task_struct *task = get_pid_task(number, PIDTYPE_TGID);
+	struct mm_struct *mm;
+
+	put_pid(number);
+	if (!task)
+		return -ESRCH;
+	/* None of a kernel thread, nor of who ends. */
+	mm = get_task_mm(task);
+	put_task_struct(task);
+	if (!mm)
+		return -ESRCH;
+	mmgrab(mm);
+	mmput(mm);
+	*out = mm;
+	return 0;
+}
+
+void dtrace_mm_drop(struct mm_struct *mm)
+{
+	mmdrop(mm);
+}
+
+/* Whether its programs are of 64 bits. */
+bool dtrace_mm_is_long(struct mm_struct *mm)
+{
+	return is_64bit_mm(mm);
+}
+
+/* What the current program adds to addresses with %fs or %gs. */
+u64 dtrace_segment_base(bool gs)
+{
+	u64 base;
+
+	/* In the kernel its own %gs is exchanged with the program's. */
+	rdmsrq(gs ? MSR_KERNEL_GS_BASE : MSR_FS_BASE, base);
+	return base;
+}
+
+/* The first address that is no program's. */
+u64 dtrace_program_end(void)
+{
+	return TASK_SIZE_MAX;
+}
+
+/* The file whose text a process has at an address, as the kernel's uprobes can have it, and where in that file. */
+int dtrace_text_at(struct mm_struct *mm, u64 addr, struct file **file, u64 *offset)
+{
+	const vm_flags_t wanted = VM_MAYEXEC, unwanted = VM_HUGETLB | VM_MAYSHARE | VM_WRITE;
+	struct vm_area_struct *vma;
+	int error = -EFAULT;
+
+	if (!mmget_not_zero(mm))
+		return -ESRCH;
+	if (mmap_read_lock_killable(mm)) {
+		mmput(mm);
+		return -EINTR;
+	}
+	vma = find_vma(mm, addr);
+	if (vma && vma->vm_start <= addr) {
+		error = -EACCES;
+		if (vma->vm_file && (vma->vm_flags & (wanted | unwanted)) == wanted) {
+			*file = get_file(vma->vm_file);
+			*offset = addr - vma->vm_start + ((u64)vma->vm_pgoff << PAGE_SHIFT);
+			error = 0;
+		}
+	}
+	mmap_read_unlock(mm);
+	mmput(mm);
+	return error;
+}
+
+/* Reads text; the number of bytes that there are, or a negative errno. */
+long dtrace_text_read(struct file *file, u64 offset, void *out, size_t size)
+{
+	loff_t at = offset;
+
+	return kernel_read(file, out, size, &at);
+}
+
+static bool dtrace_carrier_meant(struct uprobe_consumer *consumer, struct mm_struct *mm)
+{
+	return container_of(consumer, struct dtrace_carrier, consumer)->mm == mm;
+}
+
+static int dtrace_carrier_hit(struct uprobe_consumer *consumer, struct pt_regs *regs, __u64 *data)
+{
+	struct dtrace_carrier *carrier = container_of(consumer, struct dtrace_carrier, consumer);
+
+	if (current->mm != carrier->mm)
+		return UPROBE_HANDLER_REMOVE;
+	carrier->hit(carrier, regs);
+	return 0;
+}
+
+/* The caller keeps the file until dtrace_carriers_sync() after dtrace_carrier_clear(). */
+int dtrace_carrier_set(struct dtrace_carrier *carrier, struct file *file, u64 offset)
+{
+	struct uprobe *uprobe;
+
+	carrier->consumer.handler = dtrace_carrier_hit;
+	carrier->consumer.filter = dtrace_carrier_meant;
+	uprobe = uprobe_register(file_inode(file), offset, 0, &carrier->consumer);
+	if (IS_ERR(uprobe))
+		return PTR_ERR(uprobe);
+	carrier->uprobe = uprobe;
+	return 0;
+}
+
+/* It may be hit until dtrace_carriers_sync(). */
+void dtrace_carrier_clear(struct dtrace_carrier *carrier)
+{
+	uprobe_unregister_nosync(carrier->uprobe, &carrier->consumer);
+}
+
+void dtrace_carriers_sync(void)
+{
+	uprobe_unregister_sync();
+}

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Probes in processes, as consumers ask for them.
+//!
+//! A consumer knows the symbols of a program, the kernel knows its memory. So the consumer names probes and the addresses of
+//! instructions in a process ([`uapi::process`](dtrace_uapi::process)); here the names are checked, and each address is looked up
+//! once: which file, where in it, which bytes ([`Order`]). That may wait for that process or for a file system, and is done
+//! without the framework's mutex. Then the provider creates the probes, all or none.
+//!
+//! Such probes are a consumer's: the provider is told when it goes, and gives back what nobody else has asked for. Nobody else's retained
+//! descriptions match them either: the number in the provider's name may have been another process' when they were written.
+
+use super::provider::Provider;
+use super::state::State;
+use super::text::{refuse, Refusal};
+use super::tracer::Tracer;
+use super::user;
+use crate::sys::arch::program::Instruction;
+use crate::sys::process::{Process, Text};
+use crate::sys::task;
+use dtrace_uapi::ioctl::PRIV_KERNEL;
+use dtrace_uapi::process::{self, Probe, Probes, PROBES_MAX, SITES_MAX, TEXT_MAX};
+use kernel::alloc::KVVec;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+use zerocopy::FromZeros;
+use zerocopy::IntoBytes;
+
+/// Longest instruction, bytes.
+const CODE_MAX: usize = 15;
+
+/// An instruction of a process.
+pub struct Site {
+    /// Where the process has it.
+    pub address: u64,
+    found: Option<(Text, Instruction)>,
+}
+
+/// What a consumer has asked for, as far as it can be checked without knowing instructions.
+pub struct Order {
+    /// The number of the process, as the consumer knows it.
+    pub pid: u32,
+    /// The process.
+    pub process: Process,
+    /// The consumer.
+    pub consumer: ConsumerId,
+    probes: KVVec<Probe>,
+    text: KVVec<u8>,
+    /// The instructions that its probes refer to.
+    pub sites: KVVec<Site>,
+}
+
+/// A consumer, told from all others that there are at the same time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct ConsumerId(usize);
+
+impl ConsumerId {
+    /// That of a consumer.
+    pub fn of(tracer: &Arc<Tracer>) -> Self {
+        Self(core::ptr::from_ref::<Tracer>(tracer) as usize)
+    }
+}
+
+/// A probe of an [`Order`].
+pub struct Ordered<'a> {
+    /// One of [`process::ENTRY`] to [`process::ADDRESS`].
+    pub kind: u32,
+    /// Module, function and name.
+    pub names: [&'a [u8]; 3],
+    /// Where its function begins, and how long it is.
+    pub function: (u64, u64),
+    /// Its instructions: indices of [`Order::sites`].
+    pub sites: core::ops::Range<usize>,
+}
+
+impl Order {
+    /// Reads what is asked for at `arg`. Where one of the instructions is the reason of a refusal its index is in `failed`.
+    pub fn read(request: &Probes, tracer: &Arc<Tracer>, failed: &mut u32) -> Result<Self, Refusal> {
+        let sizes = [
+            (request.nprobes as usize, PROBES_MAX),
+            (request.nsites as usize, SITES_MAX),
+            (request.text_size as usize, TEXT_MAX),
+        ];
+        if sizes.iter().any(|(size, most)| size > most) {
+            return Err(Refusal::new(E2BIG, "too many probes in one call"));
+        }
+        let [(nprobes, _), (nsites, _), (text_size, _)] = sizes;
+        let mut probes = KVVec::from_elem(Probe::new_zeroed(), nprobes, GFP_KERNEL)?;
+        user::read(request.probes, probes.as_mut_bytes())?;
+        let mut text = KVVec::from_elem(0u8, text_size, GFP_KERNEL)?;
+        user::read(request.text, &mut text)?;
+        let mut order = Self {
+            pid: u32::try_from(request.pid).map_err(|_| refuse(ESRCH))?,
+            process: Process::find(request.pid)?,
+            consumer: ConsumerId::of(tracer),
+            probes,
+            text,
+            sites: KVVec::with_capacity(nsites, GFP_KERNEL)?,
+        };
+        order.look_up(request.sites, nsites, failed)?;
+        let is_good = |n: usize| order.probe(n).is_some();
+        if !(0..nprobes).all(is_good) {
+            return Err(Refusal::new(
+                EINVAL,
+                "a probe's names or instructions are not there",
+            ));
+        }
+        Ok(order)
+    }
+
+    /// Looks up the `n` instructions whose addresses are listed at `list`.
+    fn look_up(&mut self, list: u64, n: usize, failed: &mut u32) -> Result<(), Refusal> {
+        let mut addresses = KVVec::from_elem(0u64, n, GFP_KERNEL)?;
+        user::read(list, addresses.as_mut_bytes())?;
+        for (at, address) in addresses.iter().enumerate() {
+            if task::is_killed() {
+                return Err(refuse(EINTR));
+            }
+            let site = Site::find(&self.process, *address).inspect_err(|_| *failed = at as u32)?;
+            self.sites.push(site, GFP_KERNEL)?;
+        }
+        Ok(())
+    }
+
+    /// How many probes there are.
+    pub fn len(&self) -> usize {
+        self.probes.len()
+    }
+
+    /// One of them.
+    pub fn probe(&self, n: usize) -> Option<Ordered<'_>> {
+        let probe = self.probes.get(n)?;
+        let name = |from: u32| {
+            let text = self.text.get(from as usize..)?;
+            let end = text.iter().position(|c| *c == 0)?;
+            text.get(..end)
+        };
+        let first = probe.first as usize;
+        let end = first.checked_add(probe.nsites as usize)?;
+        let many = probe.kind == process::RETURN;
+        let is_good = probe.kind <= process::ADDRESS
+            && end <= self.sites.len()
+            && (probe.nsites == 1 || many && probe.nsites > 0);
+        is_good.then_some(Ordered {
+            kind: probe.kind,
+            names: [name(probe.module)?, name(probe.func)?, name(probe.name)?],
+            function: (probe.start, probe.size),
+            sites: first..end,
+        })
+    }
+}
+
+impl Site {
+    fn find(process: &Process, address: u64) -> Result<Self, Refusal> {
+        let text = process.text(address).map_err(|error| {
+            let why = match error {
+                EFAULT => "the process has nothing at the address",
+                EACCES => "the process may not execute the file there, or may change it",
+                _ => "",
+            };
+            Refusal::new(error, why)
+        })?;
+        let mut code = [0; CODE_MAX];
+        let len = text.read(&mut code)?;
+        let code = code.get(..len).unwrap_or_default();
+        let instruction = Instruction::new(code, process.is_long())
+            .map_err(|why| Refusal::with(EINVAL, format_args!("{why}")))?;
+        Ok(Self {
+            address,
+            found: Some((text, instruction)),
+        })
+    }
+
+    /// Where it comes from, and what it is; once.
+    pub fn take(&mut self) -> Option<(Text, Instruction)> {
+        self.found.take()
+    }
+}
+
+impl State {
+    /// Makes what `order` asks for, and enables it for its consumer where that has described it.
+    pub fn make(&mut self, tracer: &Arc<Tracer>, order: Order) -> Result<(), Refusal> {
+        let index = self
+            .index_of_provider(process::PROVIDER.as_bytes())
+            .ok_or(refuse(ENODEV))?;
+        let provider = self.provider_at(index).ok_or(refuse(ENODEV))?;
+        if provider.privileges() & PRIV_KERNEL != 0 && !tracer.engine.privileges().kernel {
+            return Err(Refusal::new(
+                EACCES,
+                "the probes need rights over the kernel",
+            ));
+        }
+        provider.expect(&order);
+        self.remove_abandoned(index, &*provider);
+        let mut refused = None;
+        let made = self.populate_for(index, Some(tracer), |batch| {
+            provider.make(order, batch).map_err(|refusal| {
+                let errno = refusal.errno;
+                refused = Some(refusal);
+                errno
+            })
+        });
+        match (made, refused) {
+            (Ok(()), _) => Ok(()),
+            (_, Some(refusal)) => Err(refusal),
+            (Err(errno), None) => Err(refuse(errno)),
+        }
+    }
+
+    /// Removes what was made for a consumer alone, which has gone.
+    pub fn forget(&mut self, tracer: &Arc<Tracer>) {
+        let Some(index) = self.index_of_provider(process::PROVIDER.as_bytes()) else {
+            return;
+        };
+        let Some(provider) = self.provider_at(index) else {
+            return;
+        };
+        provider.forget(ConsumerId::of(tracer));
+        self.remove_abandoned(index, &*provider);
+    }
+
+    /// Removes the probes that nobody has asked for any more. One by one, which takes no memory and so always succeeds.
+    pub(super) fn remove_abandoned(&mut self, index: u32, provider: &dyn Provider) {
+        while let Some(probe) = provider.abandoned() {
+            self.remove(index, &[probe]);
+        }
+    }
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! The provider `pidN`: functions and instructions of the process N.
+//!
+//! A consumer names the probes and says at which instructions of the process they fire ([`Order`]). Here a process has *places*, an
+//! instruction each, and a place has up to four probes: a function's entry, a return from it, an instruction called by its offset in
+//! the function, and one called by its address. While any of a place's probes is enabled a breakpoint of the kernel's uprobes stands
+//! there ([`Carrier`]), in this process and in no other.
+//!
+//! A return fires where the function leaves by a `ret` or by a jump to elsewhere, with the registers as they are behind that
+//! instruction; no return address is ever replaced.
+//!
+//! Probes are made for consumers, and go with the last of those who asked for probes of the process, or when the number is another
+//! process'.
+
+mod places;
+
+use super::{attributes, EVOLVING};
+use crate::framework::process::{ConsumerId, Order};
+use crate::framework::{Batch, Failed, Framework, ProbeRef, Provider, Refusal, Registration};
+use dtrace_uapi::ioctl::PRIV_KERNEL;
+use dtrace_uapi::process::PROVIDER;
+use dtrace_uapi::types::ProviderAttributes;
+use kernel::prelude::*;
+use kernel::sync::{new_mutex, Arc, Mutex};
+use places::Processes;
+
+/// The provider.
+#[pin_data]
+struct Pid {
+    /// Locked within the framework's mutex.
+    #[pin]
+    processes: Mutex<Processes>,
+}
+
+impl Provider for Pid {
+    fn name(&self) -> &'static str {
+        PROVIDER
+    }
+
+    fn attributes(&self) -> ProviderAttributes {
+        attributes(EVOLVING)
+    }
+
+    fn privileges(&self) -> u32 {
+        PRIV_KERNEL
+    }
+
+    fn expect(&self, order: &Order) {
+        self.processes.lock().expect(order);
+    }
+
+    fn make(&self, order: Order, batch: &mut Batch<'_>) -> Result<(), Refusal> {
+        self.processes.lock().make(order, batch)
+    }
+
+    fn forget(&self, consumer: ConsumerId) {
+        self.processes.lock().forget(consumer);
+    }
+
+    fn abandoned(&self) -> Option<ProbeRef> {
+        self.processes.lock().abandoned()
+    }
+
+    fn enable(&self, probes: &[ProbeRef], failed: &mut Failed) {
+        let mut processes = self.processes.lock();
+        for probe in probes {
+            if let Err(error) = processes.arm(probe) {
+                failed.add(probe, error);
+            }
+        }
+    }
+
+    fn disable(&self, probes: &[ProbeRef]) {
+        self.processes.lock().disarm(probes);
+    }
+}
+
+/// Registers the provider. It has no probes yet.
+pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
+    let provider = Arc::pin_init(
+        pin_init!(Pid {
+            processes <- new_mutex!(Processes::new(), "dtrace::pid::processes"),
+        }),
+        GFP_KERNEL,
+    )?;
+    framework.register(provider)
+}

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! The processes that there are probes of, and their places.
+//!
+//! Changed under one lock, and read without any where a breakpoint is hit: a [`Site`] is made whole, shared with the breakpoint, and
+//! changes only by probes that are added to it. It fires all of its probes; who has enabled none of them is not bothered.
+
+use crate::framework::process::{ConsumerId, Order, Ordered};
+use crate::framework::{fire, lose, Args, Batch, FireArgs, Probe, ProbeRef, Refusal};
+use crate::sys::arch::program::{Instruction, Left};
+use crate::sys::process::{Carrier, Hit, Process, Stopped, Text};
+use crate::sys::regs::Regs;
+use crate::sys::staticref::StaticRef;
+use core::fmt::Write;
+use core::ops::Range;
+use core::sync::atomic::{AtomicU64, Ordering};
+use dtrace_engine::mem::sort::sort;
+use dtrace_uapi::process::{ADDRESS, ENTRY, OFFSET, PROVIDER, RETURN};
+use kernel::alloc::KVVec;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// Kinds of probes, [`ENTRY`] to [`ADDRESS`].
+const KINDS: usize = ADDRESS as usize + 1;
+
+/// Most probes of one process.
+const PROBES_MAX: usize = 1_000_000;
+
+/// An instruction of a process that probes are at.
+struct Site {
+    address: u64,
+    instruction: Instruction,
+    text: Text,
+    /// Its probes, by kind.
+    probes: [StaticRef<Probe>; KINDS],
+    /// Where the function begins and ends that a return from it is of. Set before that probe is.
+    function: [AtomicU64; 2],
+}
+
+impl Site {
+    fn probe(&self, kind: u32) -> Option<ProbeRef> {
+        self.probes.get(kind as usize)?.get()
+    }
+
+    fn function(&self) -> Range<u64> {
+        let [start, end] = &self.function;
+        start.load(Ordering::Relaxed)..end.load(Ordering::Relaxed)
+    }
+
+    /// Gives it one probe more.
+    fn add(&self, made: &Made) {
+        if made.kind == RETURN {
+            let [start, end] = &self.function;
+            start.store(made.function.start, Ordering::Relaxed);
+            end.store(made.function.end, Ordering::Relaxed);
+        }
+        if let Some(slot) = self.probes.get(made.kind as usize) {
+            slot.set(Some(made.probe));
+        }
+    }
+}
+
+/// What a breakpoint fires.
+struct At(Arc<Site>);
+
+impl Hit for At {
+    fn hit(&self, mut stopped: Stopped<'_>) {
+        let site = &*self.0;
+        if let Some(probe) = site.probe(ENTRY) {
+            let args = Args::Called(stopped.regs());
+            fire(probe, &FireArgs::new(args).nowhere());
+        }
+        for probe in [OFFSET, ADDRESS]
+            .into_iter()
+            .filter_map(|kind| site.probe(kind))
+        {
+            fire(probe, &FireArgs::new(Args::Words(&[])).nowhere());
+        }
+        let Some(probe) = site.probe(RETURN) else {
+            return;
+        };
+        let function = site.function();
+        let offset = site.address.wrapping_sub(function.start);
+        let returned = |regs: &Regs| {
+            let [first, second] = regs.results();
+            let words = [offset, first, second];
+            fire(probe, &FireArgs::new(Args::Words(&words)).nowhere());
+        };
+        let instruction = &site.instruction;
+        match instruction.leaves(site.address, &function, stopped.regs()) {
+            None => {}
+            Some(Left::To(regs)) => stopped.pretend(&regs, returned),
+            Some(Left::Somewhere) => returned(stopped.regs()),
+            Some(Left::Unknown) => lose(probe, 1),
+        }
+    }
+}
+
+/// An instruction, and its breakpoint.
+struct Place {
+    site: Arc<Site>,
+    /// How many of its probes are armed.
+    armed: u32,
+    carrier: Option<Carrier<At>>,
+}
+
+/// A probe.
+struct Made {
+    probe: ProbeRef,
+    kind: u32,
+    function: Range<u64>,
+    /// The addresses of its places.
+    places: KVVec<u64>,
+}
+
+/// A process that there are probes of.
+struct Watched {
+    number: u32,
+    process: Process,
+    /// Who has asked for any.
+    consumers: KVVec<ConsumerId>,
+    /// In the order of their addresses.
+    places: KVVec<Place>,
+    /// A probe's cookie says which of these it is.
+    probes: KVVec<Made>,
+}
+
+/// The place at an address, among places in the order of theirs.
+fn find(places: &[Place], address: u64) -> Option<usize> {
+    places
+        .binary_search_by_key(&address, |place| place.site.address)
+        .ok()
+}
+
+impl Watched {
+    /// Starts to fire a probe.
+    fn arm(&mut self, at: usize) -> Result {
+        let made = self.probes.get(at).ok_or(ENODEV)?;
+        for (n, address) in made.places.iter().enumerate() {
+            if let Err(error) = arm(&mut self.places, &self.process, *address) {
+                for address in made.places.iter().take(n) {
+                    drop(disarm(&mut self.places, *address));
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Sets a breakpoint at a place, unless there is one.
+fn arm(places: &mut [Place], process: &Process, address: u64) -> Result {
+    let at = find(places, address).ok_or(ENODEV)?;
+    let place = places.get_mut(at).ok_or(ENODEV)?;
+    if place.carrier.is_none() {
+        let site = place.site.clone();
+        place.carrier = Some(Carrier::set(process, &place.site.text, At(site))?);
+    }
+    place.armed = place.armed.saturating_add(1);
+    Ok(())
+}
+
+/// The breakpoint of a place that needs it no more, still set.
+fn disarm(places: &mut [Place], address: u64) -> Option<Carrier<At>> {
+    let place = places.get_mut(find(places, address)?)?;
+    place.armed = place.armed.saturating_sub(1);
+    place.carrier.take_if(|_| place.armed == 0)
+}
+
+/// All of them.
+pub struct Processes(KVVec<Watched>);
+
+impl Processes {
+    /// None.
+    pub const fn new() -> Self {
+        Self(KVVec::new())
+    }
+
+    /// Abandons what there is of another process that had the number of this one.
+    pub fn expect(&mut self, order: &Order) {
+        let old = |watched: &&mut Watched| {
+            watched.number == order.pid && !watched.process.is(&order.process)
+        };
+        if let Some(old) = self.0.iter_mut().find(old) {
+            old.consumers.clear();
+        }
+    }
+
+    /// Makes what is ordered, all or nothing.
+    pub fn make(&mut self, mut order: Order, batch: &mut Batch<'_>) -> Result<(), Refusal> {
+        let mut fresh = self.places(&mut order)?;
+        let mut name = Name::default();
+        // It has room for any number.
+        let _ = write!(name, "{PROVIDER}{}", order.pid);
+        let there = self.find(order.pid);
+        let mut probes = KVVec::new();
+        let begin = there.map_or(0, |watched| watched.probes.len());
+        for n in 0..order.len() {
+            let ordered = order.probe(n).ok_or(EINVAL)?;
+            let [module, func, own] = ordered.names;
+            if batch.find_of(name.text(), module, func, own).is_some() {
+                continue;
+            }
+            let index = begin.saturating_add(probes.len());
+            if index >= PROBES_MAX {
+                return Err(Refusal::new(ENOSPC, "too many probes in one process"));
+            }
+            let places = addresses(&order, &ordered)?;
+            let cookie = u64::from(order.pid) << 32 | index as u64;
+            let (start, size) = ordered.function;
+            let made = Made {
+                probe: batch.create_of(name.text(), module, func, own, cookie)?,
+                kind: ordered.kind,
+                function: start..start.saturating_add(size),
+                places,
+            };
+            probes.push(made, GFP_KERNEL)?;
+        }
+        self.commit(order, &mut fresh, &mut probes)?;
+        Ok(())
+    }
+
+    fn find(&self, number: u32) -> Option<&Watched> {
+        self.0.iter().find(|watched| watched.number == number)
+    }
+
+    /// Places for those of an order's instructions that have none yet, in the order of their addresses.
+    fn places(&self, order: &mut Order) -> Result<KVVec<Place>> {
+        let there = self
+            .find(order.pid)
+            .map(|watched| watched.places.as_slice());
+        let there = there.unwrap_or_default();
+        let mut fresh = KVVec::new();
+        for site in &mut order.sites {
+            let (false, Some((text, instruction))) =
+                (find(there, site.address).is_some(), site.take())
+            else {
+                continue;
+            };
+            let site = Site {
+                address: site.address,
+                instruction,
+                text,
+                probes: [const { StaticRef::none() }; KINDS],
+                function: [const { AtomicU64::new(0) }; 2],
+            };
+            let place = Place {
+                site: Arc::new(site, GFP_KERNEL)?,
+                armed: 0,
+                carrier: None,
+            };
+            fresh.push(place, GFP_KERNEL)?;
+        }
+        in_order(&mut fresh);
+        Ok(fresh)
+    }
+
+    /// Takes over what was made.
+    fn commit(
+        &mut self,
+        order: Order,
+        fresh: &mut KVVec<Place>,
+        probes: &mut KVVec<Made>,
+    ) -> Result {
+        let at = match self.0.iter().position(|w| w.number == order.pid) {
+            Some(at) => at,
+            None => {
+                let watched = Watched {
+                    number: order.pid,
+                    process: order.process,
+                    consumers: KVVec::new(),
+                    places: KVVec::new(),
+                    probes: KVVec::new(),
+                };
+                self.0.push(watched, GFP_KERNEL)?;
+                self.0.len().saturating_sub(1)
+            }
+        };
+        let watched = self.0.get_mut(at).ok_or(ENODEV)?;
+        watched.consumers.reserve(1, GFP_KERNEL)?;
+        watched.places.reserve(fresh.len(), GFP_KERNEL)?;
+        watched.probes.reserve(probes.len(), GFP_KERNEL)?;
+        // From here on nothing can fail: there is room.
+        if !watched.consumers.contains(&order.consumer) {
+            let _ = watched.consumers.push_within_capacity(order.consumer);
+        }
+        for place in fresh.drain_all() {
+            let _ = watched.places.push_within_capacity(place);
+        }
+        in_order(&mut watched.places);
+        for made in probes.drain_all() {
+            for address in &made.places {
+                let at = find(&watched.places, *address);
+                if let Some(place) = at.and_then(|at| watched.places.get(at)) {
+                    place.site.add(&made);
+                }
+            }
+            let _ = watched.probes.push_within_capacity(made);
+        }
+        Ok(())
+    }
+
+    /// A consumer has gone.
+    pub fn forget(&mut self, consumer: ConsumerId) {
+        for watched in &mut self.0 {
+            watched.consumers.retain(|other| *other != consumer);
+        }
+    }
+
+    /// One of the probes that nobody has asked for any more. What has none left is forgotten.
+    pub fn abandoned(&mut self) -> Option<ProbeRef> {
+        loop {
+            let at = self.0.iter().position(|w| w.consumers.is_empty())?;
+            let watched = self.0.get_mut(at)?;
+            match watched.probes.last() {
+                Some(made) if made.probe.is_live() => return Some(made.probe),
+                Some(_) => drop(watched.probes.pop()),
+                None => drop(self.0.remove(at)),
+            }
+        }
+    }
+
+    /// Starts to fire a probe.
+    pub fn arm(&mut self, probe: ProbeRef) -> Result {
+        let (watched, at) = self.of(probe).ok_or(ENODEV)?;
+        watched.arm(at)
+    }
+
+    /// Ends to fire probes.
+    pub fn disarm(&mut self, probes: &[ProbeRef]) {
+        let mut carriers = KVVec::new();
+        for probe in probes {
+            let Some((watched, at)) = self.of(probe) else {
+                continue;
+            };
+            let Some(made) = watched.probes.get(at) else {
+                continue;
+            };
+            for address in &made.places {
+                if let Some(carrier) = disarm(&mut watched.places, *address) {
+                    // One that finds no room is removed at once, by itself.
+                    let _ = carriers.push(carrier, GFP_KERNEL);
+                }
+            }
+        }
+        Carrier::remove(carriers);
+    }
+
+    /// The process of a probe, and which of its probes it is.
+    fn of(&mut self, probe: ProbeRef) -> Option<(&mut Watched, usize)> {
+        let cookie = probe.cookie();
+        let number = (cookie >> 32) as u32;
+        let watched = self.0.iter_mut().find(|w| w.number == number)?;
+        Some((watched, cookie as u32 as usize))
+    }
+}
+
+/// The addresses of a probe's places.
+fn addresses(order: &Order, ordered: &Ordered<'_>) -> Result<KVVec<u64>> {
+    let mut list = KVVec::new();
+    for site in order.sites.get(ordered.sites.clone()).ok_or(EINVAL)? {
+        list.push(site.address, GFP_KERNEL)?;
+    }
+    Ok(list)
+}
+
+/// Puts places into the order of their addresses, each once.
+fn in_order(places: &mut KVVec<Place>) {
+    sort(places, |a, b| a.site.address < b.site.address);
+    let mut last = None;
+    places.retain(|place| last.replace(place.site.address) != Some(place.site.address));
+}
+
+/// The name of a process' provider.
+#[derive(Default)]
+struct Name {
+    bytes: [u8; 16],
+    len: usize,
+}
+
+impl Name {
+    fn text(&self) -> &[u8] {
+        self.bytes.get(..self.len).unwrap_or_default()
+    }
+}
+
+impl Write for Name {
+    fn write_str(&mut self, s: &str) -> core::fmt::Result {
+        let end = self.len.saturating_add(s.len());
+        let room = self.bytes.get_mut(self.len..end).ok_or(core::fmt::Error)?;
+        room.copy_from_slice(s.as_bytes());
+        self.len = end;
+        Ok(())
+    }
+}

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note
+
+//! Probes in processes: what a consumer asks the kernel to make.
+//!
+//! The kernel knows no symbols of programs. A consumer tells it what each probe is called and at which instructions of the process it
+//! is to fire, all in one call; the probes are then enabled by description, like any others.
+
+use zerocopy_derive::{FromBytes, Immutable, IntoBytes, KnownLayout};
+
+/// The first part of the provider's name of such probes; the number of the process follows.
+pub const PROVIDER: &str = "pid";
+
+/// [`Probe::kind`]: fires when the function is called.
+pub const ENTRY: u32 = 0;
+/// [`Probe::kind`]: fires when the function returns, by whichever of its sites.
+pub const RETURN: u32 = 1;
+/// [`Probe::kind`]: fires before one instruction, which is named by its offset in a function.
+pub const OFFSET: u32 = 2;
+/// [`Probe::kind`]: fires before one instruction, which is named by its address in the program's file.
+pub const ADDRESS: u32 = 3;
+
+/// Most probes of one [`Probes`].
+pub const PROBES_MAX: usize = 250_000;
+/// Most instructions of one [`Probes`].
+pub const SITES_MAX: usize = 500_000;
+/// Most bytes of text of one [`Probes`].
+pub const TEXT_MAX: usize = 32 << 20;
+
+/// Probes to be made in one process. Those that are there already stay as they are.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct Probes {
+    /// The process, as the caller numbers it.
+    pub pid: i32,
+    /// How many probes.
+    pub nprobes: u32,
+    /// How many instructions.
+    pub nsites: u32,
+    /// Bytes of text.
+    pub text_size: u32,
+    /// Address of the probes.
+    pub probes: u64,
+    /// Address of the instructions' addresses in the process, `u64` each.
+    pub sites: u64,
+    /// Address of the names, each of which ends with NUL.
+    pub text: u64,
+    /// Out, where the call fails for one of the instructions: its index. Else `u32::MAX`.
+    pub failed: u32,
+    /// Zero.
+    pub pad: u32,
+}
+
+/// One probe of [`Probes`].
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct Probe {
+    /// [`ENTRY`], [`RETURN`], [`OFFSET`], [`ADDRESS`].
+    pub kind: u32,
+    /// Where in the text its module's name begins.
+    pub module: u32,
+    /// Its function's.
+    pub func: u32,
+    /// Its own.
+    pub name: u32,
+    /// Where its function begins in the process.
+    pub start: u64,
+    /// Bytes of the function.
+    pub size: u64,
+    /// The first of its instructions.
+    pub first: u32,
+    /// How many there are; one but for [`RETURN`].
+    pub nsites: u32,
+}
+
+const _: () = assert!(size_of::<Probes>() == 48);
+const _: () = assert!(size_of::<Probe>() == 40);
