@@ -6,7 +6,7 @@
 //! It is always the same, so what the compiler makes of a program in it can be kept beside the program. And the pieces
 //! of text that programs are made of, for what makes programs at random.
 
-use crate::pid::{Binding, Code, Function, Instructions, Object, Text};
+use crate::pid::{Binding, Code, CodeMapping, Function, Instructions, Object, Text};
 use crate::types::btf::{fixture, Btf};
 use crate::world::{
     ArgInfo, ProbeInfo, ProbePattern, ProbeSource, ProcessSource, Symbol, SymbolSource, TypeSource,
@@ -120,6 +120,10 @@ impl ProcessSource for Little {
             path: path.to_owned(),
             file: path.into(),
             is_program: path == "/bin/prog",
+            code: vec![CodeMapping {
+                range: 0x40_0000..0x50_0000,
+                offset: 0,
+            }],
         };
         let paths = ["/bin/prog", "/lib/libc.so.6", "/lib/libcrypt.so.1"];
         Ok(paths.map(object).into())

@@ -7,7 +7,7 @@
 //! of them lazy, so that a program that needs no kernel type costs no reading of BTF, and so that tests compile
 //! against fixtures.
 
-use crate::pid::{Code, Object};
+use crate::pid::{Code, Object, Place};
 use crate::types::btf::{Btf, KernelBtf};
 use dtrace_uapi::types::{ProbeId, ProviderAttributes};
 use std::io;
@@ -123,6 +123,11 @@ pub trait ProcessSource {
 
     /// Functions and text of one of these.
     fn code(&self, object: &Object) -> io::Result<Code>;
+
+    /// Has the kernel make probes of the process; an error has its reason, and the place that it is about, if it is about one.
+    fn make(&self, _pid: u32, _places: &[Place]) -> Result<(), (Option<usize>, String)> {
+        Err((None, "the kernel has no probes in processes".to_owned()))
+    }
 }
 
 /// All that the compiler asks of the world.

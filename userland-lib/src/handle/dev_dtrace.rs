@@ -10,6 +10,7 @@
 #![allow(unsafe_code)]
 
 use super::device::{fill, text, Buffer, Device};
+use crate::pid::Request;
 use dtrace_uapi::dof::{Hdr, OptDesc, Sec};
 use dtrace_uapi::ioctl::{
     self, AggDesc, AnonDesc, ArgDesc, BufDesc, Conf, Enable, EprobeDesc, ProbeDesc, ProviderDesc,
@@ -17,6 +18,7 @@ use dtrace_uapi::ioctl::{
 };
 use dtrace_uapi::limits::ANON_MAX;
 use dtrace_uapi::option::{self, Opt};
+use dtrace_uapi::process::Probes;
 use dtrace_uapi::types::{AggId, Epid, ProbeId};
 use nix::errno::Errno;
 use nix::libc;
@@ -155,6 +157,30 @@ impl Device for DevDtrace {
         };
         self.call(ioctl::ENABLE, &mut enable)?;
         Ok(enable.n_matched)
+    }
+
+    fn make_probes(&self, pid: u32, request: &Request) -> Result<(), (Option<u32>, io::Error)> {
+        let Request {
+            probes,
+            sites,
+            text,
+            ..
+        } = request;
+        let too_many = |_| (None, io::Error::from(Errno::E2BIG));
+        let mut argument = Probes {
+            pid: i32::try_from(pid).map_err(too_many)?,
+            nprobes: u32::try_from(probes.len()).map_err(too_many)?,
+            nsites: u32::try_from(sites.len()).map_err(too_many)?,
+            text_size: u32::try_from(text.len()).map_err(too_many)?,
+            probes: probes.as_ptr() as u64,
+            sites: sites.as_ptr() as u64,
+            text: text.as_ptr() as u64,
+            failed: u32::MAX,
+            pad: 0,
+        };
+        let made = self.call(ioctl::MAKEPROBES, &mut argument);
+        let failed = argument.failed;
+        made.map_err(|errno| ((failed != u32::MAX).then_some(failed), errno.into()))
     }
 
     fn enabled_probe(&self, epid: Epid) -> io::Result<(EprobeDesc, Vec<RecDesc>)> {

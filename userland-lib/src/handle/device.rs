@@ -10,6 +10,7 @@
 //! Invariant: nothing that a device returns is trusted to be consistent; sizes and offsets are checked where
 //! they are used.
 
+use crate::pid::Request;
 use dtrace_uapi::ioctl::{
     AggDesc, ArgDesc, BufDesc, Conf, EprobeDesc, ProbeDesc, ProviderDesc, RecDesc, Status,
 };
@@ -54,6 +55,11 @@ pub trait Device {
 
     /// Enables a DOF image; how many probes it is at. Those that it should be at and is not are in [`reason`](Self::reason).
     fn enable(&self, dof: &[u8]) -> io::Result<u32>;
+
+    /// Makes probes in a process. Where it is about one of the instructions, an error has its index. A device may have no such probes.
+    fn make_probes(&self, _pid: u32, _request: &Request) -> Result<(), (Option<u32>, io::Error)> {
+        Err((None, io::Error::from_raw_os_error(nix::libc::ENOTTY)))
+    }
 
     /// An enabled probe and its records.
     fn enabled_probe(&self, epid: Epid) -> io::Result<(EprobeDesc, Vec<RecDesc>)>;

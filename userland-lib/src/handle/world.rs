@@ -8,7 +8,7 @@
 //! the two are most of what starting a tracer costs.
 
 use super::device::{fill, text, Device};
-use crate::pid::{self, Code, Object};
+use crate::pid::{self, Code, Object, Place, Request};
 use crate::symbols::KernelSymbols;
 use crate::types::btf::{Btf, KernelBtf, Proto, TypeId};
 use crate::world::{
@@ -176,6 +176,20 @@ impl ProcessSource for KernelWorld<'_> {
 
     fn code(&self, object: &Object) -> io::Result<Code> {
         pid::code(object)
+    }
+
+    fn make(&self, pid: u32, places: &[Place]) -> Result<(), (Option<usize>, String)> {
+        let request = Request::new(places);
+        let made = self.device.make_probes(pid, &request);
+        made.map_err(|(site, error)| {
+            let place = site.and_then(|site| request.place_of(site));
+            let reason = match (self.device.reason(), error.raw_os_error()) {
+                (_, Some(nix::libc::ENOTTY)) => "the kernel has no probes in processes".to_owned(),
+                (reason, _) if reason.is_empty() => super::plain(&error),
+                (reason, _) => reason,
+            };
+            (place, reason)
+        })
     }
 }
 

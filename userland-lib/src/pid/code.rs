@@ -143,16 +143,26 @@ impl Code {
         texts.find_map(|text| Some(text.offset + text.at(address)? as u64))
     }
 
-    /// Where the instructions of a function begin, from its own beginning on. They end before what is none.
-    pub fn instructions(&self, function: &Function) -> impl Iterator<Item = u64> + use<'_> {
-        let mut texts = self.texts.iter();
-        let bytes = texts.find_map(|text| text.bytes.get(text.at(function.address)?..));
-        let size = usize::try_from(function.size).unwrap_or(usize::MAX);
-        let bytes = bytes.map_or(&[][..], |bytes| &bytes[..bytes.len().min(size)]);
-        let bits = match self.instructions {
+    /// How many bits its instructions are of, where that makes a difference.
+    pub(super) fn bits(&self) -> Option<u32> {
+        match self.instructions {
             Instructions::X86(bits) => Some(bits),
             Instructions::Words => None,
-        };
+        }
+    }
+
+    /// The text at `address`, `most` bytes or up to its end.
+    pub(super) fn bytes(&self, address: u64, most: usize) -> Option<&[u8]> {
+        let mut texts = self.texts.iter();
+        let bytes = texts.find_map(|text| text.bytes.get(text.at(address)?..))?;
+        Some(&bytes[..bytes.len().min(most)])
+    }
+
+    /// Where the instructions of a function begin, from its own beginning on. They end before what is none.
+    pub fn instructions(&self, function: &Function) -> impl Iterator<Item = u64> + use<'_> {
+        let size = usize::try_from(function.size).unwrap_or(usize::MAX);
+        let bytes = self.bytes(function.address, size).unwrap_or_default();
+        let bits = self.bits();
         let address = function.address;
         let x86 = bits.map(|bits| x86_instructions(bits, bytes, address));
         let words = (bits.is_none()).then(|| (0..bytes.len()).step_by(4));

@@ -62,9 +62,22 @@ pub enum Error {
     /// The first place too many.
     #[error("{}: more probes in one description than are possible", failed(.0))]
     TooMany(Place),
-    /// The first of the places that the kernel does not know.
-    #[error("{}: the kernel has no probes in processes", failed(.0))]
-    NotInKernel(Place),
+    /// A probe that is spelled out cannot be.
+    #[error("{}: {why}", failed(.place))]
+    Instruction {
+        /// Where.
+        place: Place,
+        /// Why.
+        why: String,
+    },
+    /// The kernel refuses a probe.
+    #[error("{}: {why}", failed(.place))]
+    Kernel {
+        /// Which; the first where it is not about one.
+        place: Place,
+        /// Why.
+        why: String,
+    },
 }
 
 impl Error {
@@ -78,7 +91,9 @@ impl Error {
             Self::Func { .. } => "D_PROC_FUNC",
             Self::Offset { .. } => "D_PROC_OFF",
             Self::Align(_) => "D_PROC_ALIGN",
-            Self::TooMany(_) | Self::NotInKernel(_) => "D_PROC_CREATEFAIL",
+            Self::TooMany(_) | Self::Instruction { .. } | Self::Kernel { .. } => {
+                "D_PROC_CREATEFAIL"
+            }
         }
     }
 
@@ -90,7 +105,7 @@ impl Error {
             }
             Self::Grab { error, .. } | Self::Object { error, .. } => Some(plain(error)),
             Self::Func { near, .. } => near.as_ref().map(|name| format!("did you mean `{name}`?")),
-            Self::NotInKernel(place) => {
+            Self::Instruction { place, .. } | Self::Kernel { place, .. } => {
                 let Place { object, offset, .. } = place;
                 Some(format!("it would be at {offset:#x} in {}", object.path))
             }

@@ -18,17 +18,21 @@
 mod code;
 mod error;
 mod process;
+mod request;
+mod sites;
 #[cfg(test)]
 mod tests;
 
 pub use code::{Binding, Code, Function, Instructions, Text};
 pub use error::Error;
 pub use process::{code, objects};
+pub use request::Request;
 
 use crate::diag::nearest;
 use crate::world::{ProbePattern, ProcessSource};
 use dtrace_uapi::glob;
 use std::fmt;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -52,6 +56,28 @@ pub struct Object {
     pub file: PathBuf,
     /// It is what the process has executed; all others are libraries.
     pub is_program: bool,
+    /// Where the process has its code.
+    pub code: Vec<CodeMapping>,
+}
+
+/// A part of a file's code that a process has mapped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CodeMapping {
+    /// Its addresses in the process.
+    pub range: Range<u64>,
+    /// Where it begins in the file.
+    pub offset: u64,
+}
+
+impl Object {
+    /// Where the process has the byte of the file at `offset`.
+    pub fn address(&self, offset: u64) -> Option<u64> {
+        self.code.iter().find_map(|mapping| {
+            let within = offset.checked_sub(mapping.offset)?;
+            let address = mapping.range.start.checked_add(within)?;
+            mapping.range.contains(&address).then_some(address)
+        })
+    }
 }
 
 /// When a probe fires.
@@ -87,6 +113,10 @@ pub struct Place {
     pub offset: u64,
     /// When it fires.
     pub kind: Kind,
+    /// Where in the file the function begins, and its size; nothing of an instruction that is named by its address.
+    pub function: Range<u64>,
+    /// Where in the file the instructions are that it fires at.
+    pub sites: Vec<u64>,
 }
 
 /// What a description names.
@@ -94,8 +124,12 @@ pub struct Place {
 pub struct Resolved {
     /// The description in the words that the probes are called by.
     pub pattern: ProbePattern,
+    /// The process.
+    pub pid: u32,
     /// The probes.
     pub places: Vec<Place>,
+    /// How many more it would name at instructions that cannot be probed, which it does not spell out.
+    pub left_out: usize,
 }
 
 /// What a probe's name asks for.
@@ -119,15 +153,22 @@ pub fn resolve<S: ProcessSource + ?Sized>(
         source,
         pattern,
         places: Vec::new(),
+        left_out: 0,
     };
     if pattern.func == ADDRESS {
         search.address(&objects)?;
     } else {
         search.functions(objects)?;
     }
-    let places = search.places;
-    let pattern = canonical(pid, pattern, &places);
-    Ok(Some(Resolved { pattern, places }))
+    let Search {
+        places, left_out, ..
+    } = search;
+    Ok(Some(Resolved {
+        pattern: canonical(pid, pattern, &places),
+        pid,
+        places,
+        left_out,
+    }))
 }
 
 /// The process that a provider is called after.
@@ -214,6 +255,7 @@ struct Search<'s, S: ?Sized> {
     source: &'s S,
     pattern: &'s ProbePattern,
     places: Vec<Place>,
+    left_out: usize,
 }
 
 impl<S: ProcessSource + ?Sized> Search<'_, S> {
@@ -243,8 +285,17 @@ impl<S: ProcessSource + ?Sized> Search<'_, S> {
                 return Err(Error::Align(address));
             }
         }
-        let object = Rc::new(program.clone());
-        self.add(&object, &ADDRESS.into(), offset, Kind::Offset(address))
+        self.add(
+            Place {
+                object: Rc::new(program.clone()),
+                func: ADDRESS.into(),
+                offset,
+                kind: Kind::Offset(address),
+                function: 0..0,
+                sites: vec![offset],
+            },
+            code.site(address),
+        )
     }
 
     /// Looks for functions in the objects that the module names.
@@ -304,11 +355,31 @@ impl<S: ProcessSource + ?Sized> Search<'_, S> {
         code: &Code,
         function: &Function,
     ) -> Result<(), Error> {
+        let pattern = self.pattern;
         let name: Rc<str> = function.name.as_str().into();
         let Some(start) = code.file_offset(function.address) else {
             return Ok(());
         };
-        match wanted(&self.pattern.name)? {
+        let mut add = |kind: Kind| {
+            let (sites, can) = match code.sites(function, kind) {
+                Ok(sites) => (sites, Ok(())),
+                Err(why) => (Vec::new(), Err(why)),
+            };
+            let within = match kind {
+                Kind::Offset(offset) => offset,
+                _ => 0,
+            };
+            let place = Place {
+                object: object.clone(),
+                func: name.clone(),
+                offset: start + within,
+                kind,
+                function: start..start.saturating_add(function.size),
+                sites: sites.iter().map(|site| start + site).collect(),
+            };
+            self.add(place, can)
+        };
+        match wanted(&pattern.name)? {
             Wanted::One(Kind::Offset(offset)) => {
                 if offset >= function.size {
                     let func = function.name.clone();
@@ -317,44 +388,37 @@ impl<S: ProcessSource + ?Sized> Search<'_, S> {
                 if !code.instructions(function).any(|known| known == offset) {
                     return Err(Error::Align(offset));
                 }
-                self.add(object, &name, start + offset, Kind::Offset(offset))
+                add(Kind::Offset(offset))
             }
-            Wanted::One(kind) => self.add(object, &name, start, kind),
+            Wanted::One(kind) => add(kind),
             Wanted::Glob(glob) => {
-                for kind in [Kind::Return, Kind::Entry] {
-                    if fits(glob, &kind.to_string()) {
-                        self.add(object, &name, start, kind)?;
-                    }
-                }
-                for offset in code.instructions(function) {
-                    let kind = Kind::Offset(offset);
-                    if fits(glob, &kind.to_string()) {
-                        self.add(object, &name, start + offset, kind)?;
-                    }
-                }
-                Ok(())
+                let offsets = code.instructions(function).map(Kind::Offset);
+                [Kind::Return, Kind::Entry]
+                    .into_iter()
+                    .chain(offsets)
+                    .filter(|kind| fits(glob, &kind.to_string()))
+                    .try_for_each(add)
             }
         }
     }
 
-    fn add(
-        &mut self,
-        object: &Rc<Object>,
-        func: &Rc<str>,
-        offset: u64,
-        kind: Kind,
-    ) -> Result<(), Error> {
-        let place = Place {
-            object: object.clone(),
-            func: func.clone(),
-            offset,
-            kind,
-        };
+    /// Adds a place that can be probed. One that cannot is an error where it is all that is asked for.
+    fn add(&mut self, place: Place, can: Result<(), String>) -> Result<(), Error> {
         if self.places.len() >= PLACES_MAX {
             return Err(Error::TooMany(place));
         }
-        self.places.push(place);
+        match can {
+            Ok(()) => self.places.push(place),
+            Err(why) if self.is_one() => return Err(Error::Instruction { place, why }),
+            Err(_) => self.left_out += 1,
+        }
         Ok(())
+    }
+
+    /// Whether the description spells out function and name.
+    fn is_one(&self) -> bool {
+        let func = &self.pattern.func;
+        (func == ADDRESS || !is_open(func)) && !is_open(&self.pattern.name)
     }
 
     fn read(&self, object: &Object) -> Result<Code, Error> {

@@ -7,7 +7,7 @@
 //! may see other files under the same paths. Who may not do that gets what the paths mean to the process, where that is what is
 //! mapped; any other object has no code.
 
-use super::{Code, Object};
+use super::{Code, CodeMapping, Object};
 use crate::proc::Target;
 use crate::symbols::{mappings_of, path_to_mapped};
 use dtrace_uapi::limits::MODNAMELEN;
@@ -35,9 +35,17 @@ pub fn objects(pid: u32) -> io::Result<Vec<Object>> {
     let program = program.strip_suffix(" (deleted)").unwrap_or(&program);
     let mut objects: Vec<Object> = Vec::new();
     for mapping in mappings.iter().filter(|mapping| mapping.is_code) {
-        let is_known = objects.iter().any(|object| object.path == mapping.path);
+        let code = CodeMapping {
+            range: mapping.start..mapping.end,
+            offset: mapping.offset,
+        };
+        let mut known = objects.iter_mut();
+        if let Some(object) = known.find(|object| object.path == mapping.path) {
+            object.code.push(code);
+            continue;
+        }
         // A longer name is no module's.
-        if is_known || mapping.object().len() >= MODNAMELEN {
+        if mapping.object().len() >= MODNAMELEN {
             continue;
         }
         objects.push(Object {
@@ -46,6 +54,7 @@ pub fn objects(pid: u32) -> io::Result<Vec<Object>> {
             // No path leads to what cannot be found for certain.
             file: path_to_mapped(pid, mapping).unwrap_or_default(),
             is_program: mapping.path == program,
+            code: vec![code],
         });
     }
     objects.sort_by_key(|object| !object.is_program);

@@ -33,7 +33,9 @@ fn resolved<S: ProcessSource>(source: &S, text: &str) -> Resolved {
 
 /// The description and the places of `text` in the fixture's process.
 fn shown(text: &str) -> (String, Vec<String>) {
-    let Resolved { pattern, places } = resolved(&Little::default(), text);
+    let Resolved {
+        pattern, places, ..
+    } = resolved(&Little::default(), text);
     let place = |place: &Place| {
         let Place { object, func, .. } = place;
         let (name, offset) = (&object.name, place.offset);
@@ -211,6 +213,11 @@ impl ProcessSource for Able {
     fn code(&self, object: &Object) -> io::Result<Code> {
         self.0.code(object)
     }
+
+    fn make(&self, pid: u32, places: &[Place]) -> Result<(), (Option<usize>, String)> {
+        assert_eq!((pid, places.is_empty()), (7, false));
+        Ok(())
+    }
 }
 
 #[test]
@@ -259,8 +266,125 @@ fn there_is_an_end_to_what_one_description_may_name() {
     assert_eq!(five.places.len(), PLACES_MAX + 1 - 0x1_0000);
     let error = resolve(&Long, &pattern("pid7:a.out:long:")).unwrap_err();
     assert_eq!(error.tag(), "D_PROC_CREATEFAIL");
-    let expected = "failed to create probes at 'long+0x3d08e': more probes in one description than are possible";
+    let expected = "failed to create probes at 'long+0x3d08f': more probes in one description than are possible";
     assert_eq!(error.to_string(), expected);
+}
+
+/// A process whose program is one function of this code, called `f`, at 0x1000 in the file.
+struct Function1(&'static [u8]);
+
+impl ProcessSource for Function1 {
+    fn objects(&self, pid: u32) -> io::Result<Vec<Object>> {
+        Little::default().objects(pid)
+    }
+
+    fn code(&self, _object: &Object) -> io::Result<Code> {
+        let function = Function {
+            name: "f".to_owned(),
+            address: 0x40_1000,
+            size: self.0.len() as u64,
+            binding: Binding::Global,
+        };
+        let text = Text {
+            address: 0x40_1000,
+            offset: 0x1000,
+            bytes: self.0.to_vec(),
+        };
+        Ok(Code::new(vec![function], vec![text], Instructions::X86(64)))
+    }
+}
+
+#[test]
+fn a_function_returns_by_each_way_out_of_it() {
+    let sites = |code: &'static [u8]| {
+        let found = resolved(&Function1(code), "pid7:a.out:f:return");
+        found.places[0].sites.clone()
+    };
+    // je to the ret; jmp to elsewhere; ret
+    assert_eq!(
+        sites(&[0x74, 0x05, 0xe9, 0, 0x10, 0, 0, 0xc3]),
+        [0x1002, 0x1007]
+    );
+    // jmp within; jne to elsewhere; jmp *%rax; ret $8
+    assert_eq!(
+        sites(&[0xeb, 0x00, 0x75, 0x40, 0xff, 0xe0, 0xc2, 8, 0]),
+        [0x1002, 0x1004, 0x1006]
+    );
+    let error = resolve(&Function1(&[0xeb, 0xfe]), &pattern("pid7:a.out:f:return")).unwrap_err();
+    assert_eq!(error.tag(), "D_PROC_CREATEFAIL");
+    assert_eq!(
+        error.to_string(),
+        "failed to create return probe for 'f': the function never returns"
+    );
+}
+
+#[test]
+fn what_cannot_be_probed_is_refused_or_left_out() {
+    // hlt; vmovdqu %ymm0,(%rdi); syscall; ret
+    let source = Function1(&[0xf4, 0xc5, 0xfe, 0x7f, 0x07, 0x0f, 0x05, 0xc3]);
+    for (name, why) in [
+        ("0", "is privileged"),
+        ("1", "is one that the kernel's uprobes execute wrongly"),
+        ("5", "is a system call"),
+    ] {
+        let error = resolve(&source, &pattern(&format!("pid7:a.out:f:{name}"))).unwrap_err();
+        assert_eq!(error.tag(), "D_PROC_CREATEFAIL");
+        let expected = format!("failed to create probes at 'f+0x{name}': the instruction {why}");
+        assert_eq!(error.to_string(), expected);
+    }
+    let error = resolve(&source, &pattern("pid7:a.out:f:entry")).unwrap_err();
+    let expected = "failed to create entry probe for 'f': the instruction is privileged";
+    assert_eq!(error.to_string(), expected);
+    let error = resolve(&source, &pattern("pid7:a.out:-:401005")).unwrap_err();
+    let expected = "failed to create probes at '-+0x401005': the instruction is a system call";
+    assert_eq!(error.to_string(), expected);
+    for (text, left_out) in [("pid7:a.out:f:", 4), ("pid7:a.out::entry", 1)] {
+        let found = resolved(&source, text);
+        assert_eq!(found.left_out, left_out, "{text}");
+        assert!(found.places.iter().all(|place| !place.sites.is_empty()));
+    }
+}
+
+#[test]
+fn the_kernel_is_told_names_and_addresses() {
+    let main = resolved(&Little::default(), "pid7:a.out:main:[re]*");
+    let places = [
+        main.places,
+        resolved(&Little::default(), "pid7::-:0x401001").places,
+    ]
+    .concat();
+    let request = Request::new(&places);
+    let names = |probe: &dtrace_uapi::process::Probe| {
+        let name = |from: u32| {
+            let text = &request.text[from as usize..];
+            let end = text.iter().position(|c| *c == 0).expect("an end");
+            std::str::from_utf8(&text[..end]).expect("text")
+        };
+        [probe.module, probe.func, probe.name].map(name).join(":")
+    };
+    let told: Vec<_> = request
+        .probes
+        .iter()
+        .map(|p| (p.kind, names(p), p.start, p.size, p.first, p.nsites))
+        .collect();
+    let (start, size) = (0x40_1000, 8);
+    let expected = [
+        (1, "prog:main:return".to_owned(), start, size, 0, 1),
+        (0, "prog:main:entry".to_owned(), start, size, 1, 1),
+        (3, "prog:-:401001".to_owned(), 0, 0, 2, 1),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!(request.sites, [0x40_1007, 0x40_1000, 0x40_1001]);
+    assert_eq!(request.place_of(2), Some(2));
+    assert_eq!(request.place_of(3), None);
+    // What the process has not mapped is nobody's probe.
+    let mut away = places;
+    for place in &mut away {
+        let mut object = (*place.object).clone();
+        object.code.clear();
+        place.object = object.into();
+    }
+    assert_eq!(Request::new(&away), Request::default());
 }
 
 #[test]
@@ -314,6 +438,7 @@ fn a_file_that_is_no_program_has_no_code() {
             path: String::new(),
             file: file.to_owned(),
             is_program: false,
+            code: Vec::new(),
         };
         code(&object).unwrap_err().to_string()
     };
@@ -356,7 +481,9 @@ fn functions_are_where_they_were_mapped_from() {
     let twin = twin();
     let (path, offset) = in_file(twin_address());
     let text = format!("pid{}:a.out:*twin_address*:entry", twin.pid());
-    let Resolved { pattern, places } = resolved(&Running, &text);
+    let Resolved {
+        pattern, places, ..
+    } = resolved(&Running, &text);
     let [place] = &places[..] else {
         panic!("one place expected: {places:?}");
     };
@@ -367,7 +494,9 @@ fn functions_are_where_they_were_mapped_from() {
 
     let (path, offset) = in_file(nix::libc::getpid as *const () as usize as u64);
     let text = format!("pid{}:libc:getpid:entry", twin.pid());
-    let Resolved { pattern, places } = resolved(&Running, &text);
+    let Resolved {
+        pattern, places, ..
+    } = resolved(&Running, &text);
     let found: Vec<_> = places
         .iter()
         .map(|place| (&place.object.path, place.offset))

@@ -118,17 +118,13 @@ impl Sema<'_, '_> {
     /// The probes that a description is for; an error where there are none.
     pub(super) fn probes(&mut self, text: &str, span: Span) -> Result<Context> {
         let pattern = parse(text, self.settings.spec, span)?;
-        let refused = |error: pid::Error| refused(&error, span);
-        let resolved = pid::resolve(self.world, &pattern).map_err(refused)?;
-        let (pattern, places) = match resolved {
-            Some(Resolved { pattern, places }) => (pattern, places),
-            None => (pattern, Vec::new()),
+        let resolved = pid::resolve(self.world, &pattern);
+        let resolved = resolved.map_err(|error| refused(&error, span))?;
+        let pattern = match resolved {
+            Some(resolved) => self.make_probes(resolved, span)?,
+            None => pattern,
         };
         let first = self.world.matching(&pattern, 1).into_iter().next();
-        // What is there to probe, and no probe: the kernel makes none in processes.
-        if let (None, Some(place)) = (&first, places.into_iter().next()) {
-            return Err(refused(pid::Error::NotInKernel(place)));
-        }
         if first.is_none() && pattern.id != 0 {
             return Err(unknown(text, span));
         }
@@ -141,6 +137,32 @@ impl Sema<'_, '_> {
             });
         }
         Ok(Context { pattern, first })
+    }
+
+    /// Has the probes in a process made that a description names, which then is `pattern`.
+    fn make_probes(&mut self, resolved: Resolved, span: Span) -> Result<ProbePattern> {
+        let Resolved {
+            pattern,
+            pid,
+            mut places,
+            left_out,
+        } = resolved;
+        if left_out > 0 {
+            let plural = if left_out == 1 { "" } else { "s" };
+            let message = format!(
+                "{left_out} probe{plural} of {pattern} left out: the instruction{plural} cannot be probed"
+            );
+            let warning = Diagnostic::new("D_PROC_LEFTOUT", span, message);
+            self.program.warnings.push(*warning);
+        }
+        if places.is_empty() {
+            return Ok(pattern);
+        }
+        self.world.make(pid, &places).map_err(|(at, why)| {
+            let place = places.swap_remove(at.unwrap_or(0));
+            refused(&pid::Error::Kernel { place, why }, span)
+        })?;
+        Ok(pattern)
     }
 
     /// `args[number]` of the probes at hand.

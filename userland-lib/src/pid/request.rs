@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What the kernel is told of probes in a process: names, and addresses in its memory.
+
+use super::{Kind, Place, ADDRESS};
+use dtrace_uapi::process::{self, Probe};
+use std::collections::HashMap;
+
+/// Probes of one process as the kernel wants to hear of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The probes.
+    pub probes: Vec<Probe>,
+    /// The addresses of their instructions.
+    pub sites: Vec<u64>,
+    /// Their names.
+    pub text: Vec<u8>,
+    /// Which of the places each probe is.
+    places: Vec<usize>,
+}
+
+impl Request {
+    /// What is to be told of `places`. Those whose code the process has not mapped are left out.
+    pub fn new(places: &[Place]) -> Self {
+        let mut this = Self::default();
+        let mut names = HashMap::new();
+        for (at, place) in places.iter().enumerate() {
+            if this.add(place, &mut names).is_some() {
+                this.places.push(at);
+            }
+        }
+        this
+    }
+
+    fn add<'p>(&mut self, place: &'p Place, names: &mut HashMap<&'p str, u32>) -> Option<()> {
+        let kind = match place.kind {
+            Kind::Entry => process::ENTRY,
+            Kind::Return => process::RETURN,
+            Kind::Offset(_) if &*place.func == ADDRESS => process::ADDRESS,
+            Kind::Offset(_) => process::OFFSET,
+        };
+        let mapped = place.sites.iter().map(|site| place.object.address(*site));
+        let sites: Vec<u64> = mapped.collect::<Option<_>>()?;
+        let start = match kind {
+            process::ADDRESS => 0,
+            _ => place.object.address(place.function.start)?,
+        };
+        let probe = Probe {
+            kind,
+            module: self.name(&place.object.name, names),
+            func: self.name(&place.func, names),
+            name: self.own_name(place.kind),
+            start,
+            size: place.function.end - place.function.start,
+            first: self.sites.len() as u32,
+            nsites: sites.len() as u32,
+        };
+        self.probes.push(probe);
+        self.sites.extend(sites);
+        Some(())
+    }
+
+    /// Where in the text a name is; each is there once.
+    fn name<'p>(&mut self, name: &'p str, names: &mut HashMap<&'p str, u32>) -> u32 {
+        if let Some(at) = names.get(name) {
+            return *at;
+        }
+        let at = self.append(name);
+        names.insert(name, at);
+        at
+    }
+
+    fn own_name(&mut self, kind: Kind) -> u32 {
+        self.append(&kind.to_string())
+    }
+
+    fn append(&mut self, name: &str) -> u32 {
+        let at = self.text.len() as u32;
+        self.text.extend(name.bytes());
+        self.text.push(0);
+        at
+    }
+
+    /// The place that the instruction is of whose index the kernel names.
+    pub fn place_of(&self, site: u32) -> Option<usize> {
+        let is_of = |probe: &Probe| (probe.first..probe.first + probe.nsites).contains(&site);
+        let probe = self.probes.iter().position(is_of)?;
+        self.places.get(probe).copied()
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! At which instructions a probe fires.
+//!
+//! A function is entered at its first instruction, and left at every return and every jump that may go elsewhere; whether one of the
+//! latter did is known when it has. Some instructions cannot be stopped at, and say why: the kernel would refuse them, or execute
+//! them as something else.
+
+use super::{Code, Function, Kind};
+use dtrace_insn::x86_64::{decode, Insn, Leaves, Mode};
+
+/// Longest instruction, bytes.
+const LONGEST: usize = dtrace_insn::x86_64::LONGEST;
+
+impl Code {
+    /// Where in a function the probes of a kind fire, from its beginning on; or why there can be none.
+    pub fn sites(&self, function: &Function, kind: Kind) -> Result<Vec<u64>, String> {
+        match kind {
+            Kind::Entry => self.site(function.address).map(|()| vec![0]),
+            Kind::Offset(offset) => {
+                let at = function.address.wrapping_add(offset);
+                self.site(at).map(|()| vec![offset])
+            }
+            Kind::Return => self.exits(function),
+        }
+    }
+
+    /// Whether the instruction at `address` can be stopped at.
+    pub fn site(&self, address: u64) -> Result<(), String> {
+        let carried = self.insn(address)?.carried();
+        carried.map(drop).map_err(|why| why.to_string())
+    }
+
+    fn exits(&self, function: &Function) -> Result<Vec<u64>, String> {
+        let Function { address, size, .. } = *function;
+        let range = address..address.saturating_add(size);
+        let mut exits = Vec::new();
+        for offset in self.instructions(function) {
+            let at = address.wrapping_add(offset);
+            let insn = self.insn(at)?;
+            if insn.leaves(at, &range) != Leaves::Never {
+                insn.carried().map_err(|why| why.to_string())?;
+                exits.push(offset);
+            }
+        }
+        if exits.is_empty() {
+            return Err("the function never returns".to_owned());
+        }
+        Ok(exits)
+    }
+
+    fn insn(&self, address: u64) -> Result<Insn, String> {
+        let mode = match self.bits() {
+            Some(64) => Mode::Long,
+            Some(_) => Mode::Compatible,
+            None => return Err("instructions of this processor are not known".to_owned()),
+        };
+        let bytes = self.bytes(address, LONGEST).unwrap_or_default();
+        decode(bytes, mode).map_err(|_| "the instruction is not known".to_owned())
+    }
+}
