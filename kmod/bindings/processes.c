@@ -88,7 +88,9 @@ int dtrace_text_at(struct mm_struct *mm, u64 addr, struct file **file, u64 *offs
 	vma = find_vma(mm, addr);
 	if (vma && vma->vm_start <= addr) {
 		error = -EACCES;
-		if (vma->vm_file && (vma->vm_flags & (wanted | unwanted)) == wanted) {
+		/* To read a device or a pipe would do something to it. */
+		if (vma->vm_file && (vma->vm_flags & (wanted | unwanted)) == wanted &&
+		    S_ISREG(file_inode(vma->vm_file)->i_mode)) {
 			*file = get_file(vma->vm_file);
 			*offset = addr - vma->vm_start + ((u64)vma->vm_pgoff << PAGE_SHIFT);
 			error = 0;

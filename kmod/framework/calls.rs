@@ -171,6 +171,7 @@ impl Open {
         let mut request: Probes = user::get(arg)?;
         let mut failed = u32::MAX;
         let tracer = &self.consumer.tracer;
+        self.consumer.framework.state.lock().may_make(tracer)?;
         let order = Order::read(&request, tracer, &mut failed);
         request.failed = failed;
         user::put(arg, &request)?;

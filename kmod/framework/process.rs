@@ -19,7 +19,6 @@ use super::user;
 use crate::sys::arch::program::Instruction;
 use crate::sys::process::{Process, Text};
 use crate::sys::task;
-use dtrace_uapi::ioctl::PRIV_KERNEL;
 use dtrace_uapi::process::{self, Probe, Probes, PROBES_MAX, SITES_MAX, TEXT_MAX};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
@@ -179,18 +178,24 @@ impl Site {
 }
 
 impl State {
+    /// Whether a consumer may have probes in processes. Who may not is not told either what is in one.
+    pub fn may_make(&self, tracer: &Arc<Tracer>) -> Result<(), Refusal> {
+        let index = self.index_of_provider(process::PROVIDER.as_bytes());
+        match self.permits(&tracer.engine, index.ok_or(refuse(ENODEV))?) {
+            true => Ok(()),
+            false => Err(Refusal::new(
+                EACCES,
+                "the probes need rights over the kernel",
+            )),
+        }
+    }
+
     /// Makes what `order` asks for, and enables it for its consumer where that has described it.
     pub fn make(&mut self, tracer: &Arc<Tracer>, order: Order) -> Result<(), Refusal> {
         let index = self
             .index_of_provider(process::PROVIDER.as_bytes())
             .ok_or(refuse(ENODEV))?;
         let provider = self.provider_at(index).ok_or(refuse(ENODEV))?;
-        if provider.privileges() & PRIV_KERNEL != 0 && !tracer.engine.privileges().kernel {
-            return Err(Refusal::new(
-                EACCES,
-                "the probes need rights over the kernel",
-            ));
-        }
         provider.expect(&order);
         self.remove_abandoned(index, &*provider);
         let mut refused = None;
