@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+extern char __executable_start;
+
 #define FUNCTION __attribute__((noipa, noinline))
 
 FUNCTION long sum8(long a, long b, long c, long d, long e, long f, long g, long h)
@@ -69,6 +71,24 @@ static void *count(void *times)
 	for (long i = 0; i < (long)times; i++)
 		n = grow(n);
 	return (void *)n;
+}
+
+static volatile sig_atomic_t stop;
+
+static void on_stop(int sig)
+{
+	stop = sig;
+}
+
+/* Calls grow() until it is told to stop; how often it gave a wrong result. */
+static long busy(void)
+{
+	long wrong = 0;
+
+	signal(SIGUSR2, on_stop);
+	for (long n = 0; !stop; n++)
+		wrong += grow(n) != n + 1;
+	return wrong;
 }
 
 /* Bytes of a function that a breakpoint would change. */
@@ -147,6 +167,13 @@ int main(int argc, char **argv)
 			printf("ready\n");
 			fflush(stdout);
 			sigwait(&set, &got);
+		} else if (!strcmp(word, "where")) {
+			/* Where grow() is in the program's file. */
+			printf("%#lx\n", (long)((char *)(void *)grow - &__executable_start));
+		} else if (!strcmp(word, "long")) {
+			printf("long %ld\n", (long)count((void *)200000L));
+		} else if (!strcmp(word, "busy")) {
+			printf("wrong %ld\n", busy());
 		} else if (!strcmp(word, "text")) {
 			printf("text %s\n", text() == before ? "as before" : "changed");
 		}
