@@ -134,7 +134,31 @@ impl State {
         self.give_up(ours.copied(), |_| {});
         self.disarm(&armed);
     }
+
+    /// Removes probes of a provider for good: their memory is used again, for others of other ids.
+    ///
+    /// The provider must have made sure that whoever fires one of them from now on has begun to do so, and is not preempted until it has
+    /// ended (an RCU read-side critical section, say); what disarms them may do that. It may not use them when the framework's mutex is
+    /// free again. Consumers that have records of them are told no names any more.
+    // For providers whose probes end with a process.
+    #[allow(dead_code)]
+    pub fn retire(&mut self, index: u32, probes: &[ProbeRef]) {
+        self.remove(index, probes);
+        for probe in probes.iter().filter(|probe| probe.provider() == index) {
+            self.table.retire(probe);
+        }
+        if self.is_littered || self.table.waiters() >= WAITERS {
+            for attached in &mut self.attached {
+                attached.shed(&mut self.writer);
+            }
+            self.table.sweep();
+            self.is_littered = false;
+        }
+    }
 }
+
+/// So many retired probes may wait before somebody looks who holds them: looking takes as long as there are ECBs and waiting probes.
+const WAITERS: usize = 1024;
 
 /// Says which probes could not be armed, as far as there is room.
 fn describe(failed: &[Failure], note: &mut Text) {

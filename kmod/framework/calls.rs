@@ -120,8 +120,10 @@ impl Open {
     fn next_probe(&self, arg: u64, parts: &Description<'_>, after: u32) -> Answer {
         let state = self.consumer.framework.state.lock();
         let probe = state.table.next_match(&state.table.pattern(parts), after);
+        // Before somebody retires it.
+        let desc = probe.map(|probe| probe.desc());
         drop(state);
-        user::put(arg, &probe.ok_or(refuse(ESRCH))?.desc())?;
+        user::put(arg, &desc.ok_or(refuse(ESRCH))?)?;
         Ok(0)
     }
 
@@ -129,7 +131,7 @@ impl Open {
     fn probearg(&self, arg: u64) -> Answer {
         let asked: ArgDesc = user::get(arg)?;
         let state = self.consumer.framework.state.lock();
-        let probe = state.table.get(asked.id).ok_or(refuse(EINVAL))?;
+        let probe = state.table.hold(asked.id).ok_or(refuse(EINVAL))?;
         let provider = state.provider_at(probe.provider());
         drop(state);
         let mut desc = ArgDesc {
@@ -139,7 +141,7 @@ impl Open {
             ..ArgDesc::new_zeroed()
         };
         let known = match (u32::try_from(asked.ndx), provider) {
-            (Ok(n), Some(provider)) => provider.argdesc(probe, n, &mut desc),
+            (Ok(n), Some(provider)) => provider.argdesc(probe.probe(), n, &mut desc),
             _ => false,
         };
         if !known {

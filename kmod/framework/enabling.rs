@@ -22,7 +22,7 @@
 //! A consumer goes in the opposite order: unlink, disarm what nobody wants any more, wait for an RCU grace period, free. No step of
 //! it allocates, so that it cannot fail.
 
-use super::probe::ProbeRef;
+use super::probe::{Held, ProbeRef};
 use super::provider::{by_provider, Description};
 use super::state::State;
 use super::table::Table;
@@ -55,7 +55,7 @@ pub struct Attached {
     tracing: bool,
     /// How often parts of the probes of the ECBs that wait had been missed before.
     missed_before: u64,
-    /// Every probe that `links` has ECBs for, some more than once.
+    /// Every probe that `links` has ECBs for, some more than once; not all that have been retired.
     probes: KVVec<ProbeRef>,
     retained: KVVec<Retained>,
     /// How many enablings `retained` comes from.
@@ -134,6 +134,7 @@ impl State {
             first && probe.is_armed() && !probe.is_wanted()
         });
         self.disarm(&gone.probes);
+        self.is_littered = true;
         Some(gone)
     }
 
@@ -417,6 +418,13 @@ impl Attached {
         });
     }
 
+    /// Frees what is left of ECBs that were taken away, as far as nobody can be looking at it. Of their probes this makes no use
+    /// any more.
+    pub(super) fn shed(&mut self, writer: &mut Writer) {
+        self.probes.retain(|probe| !probe.is_retired());
+        self.links.shed(writer);
+    }
+
     /// Links the ECBs that wait, and tells of what their probes have missed meanwhile.
     fn publish(&mut self, writer: &mut Writer) {
         let mut missed = 0u64;
@@ -453,7 +461,11 @@ impl Attached {
             let tracer = tracer.clone();
             // There is room for both: it was reserved.
             let _ = self.probes.push_within_capacity(probe);
-            let entry = EcbRef { tracer, probe, ecb };
+            let entry = EcbRef {
+                tracer,
+                probe: Held::new(probe),
+                ecb,
+            };
             if self.links.add(probe.ecbs(), entry).is_ok() {
                 probe.want();
                 self.missed_before = self.missed_before.saturating_add(probe.missed());

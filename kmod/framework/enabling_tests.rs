@@ -7,6 +7,8 @@
 mod dof;
 #[path = "publishing_tests.rs"]
 mod publishing;
+#[path = "retiring_tests.rs"]
+mod retiring;
 
 use crate::enabling::Wanted;
 use crate::host_tests::table;

@@ -13,6 +13,7 @@ mod enabling;
 mod enabling_tests;
 #[cfg(test)]
 mod host_tests;
+mod ids;
 mod names;
 mod probe;
 mod provider;
@@ -21,6 +22,8 @@ mod seat;
 mod seat_tests;
 mod state;
 mod table;
+#[cfg(test)]
+mod table_tests;
 mod text;
 mod tracer;
 
@@ -71,4 +74,39 @@ mod bindings {
     /// As above.
     // SAFETY: does nothing.
     pub unsafe fn synchronize_rcu_tasks_rude() {}
+
+    use core::cell::Cell;
+
+    std::thread_local! {
+        /// How many grace periods have ended, and whether none ends but by [`end_grace_period`].
+        static GRACE: Cell<(usize, bool)> = const { Cell::new((0, false)) };
+    }
+
+    /// Lets no grace period of this thread end by itself, or each at once.
+    pub fn hold_grace_periods(hold: bool) {
+        GRACE.set((GRACE.get().0 + 1, hold));
+    }
+
+    /// Ends those that have begun.
+    pub fn end_grace_period() {
+        let (ended, hold) = GRACE.get();
+        GRACE.set((ended + 1, hold));
+    }
+
+    /// # Safety
+    ///
+    /// As above.
+    // SAFETY: does nothing.
+    pub unsafe fn start_poll_synchronize_rcu() -> usize {
+        GRACE.get().0
+    }
+
+    /// # Safety
+    ///
+    /// As above.
+    // SAFETY: does nothing.
+    pub unsafe fn poll_state_synchronize_rcu(begun: usize) -> bool {
+        let (ended, hold) = GRACE.get();
+        !hold || begun < ended
+    }
 }

@@ -7,53 +7,99 @@
 //! "entry" or "return". A [`Name`] is the text and, for each of the four places that it may stand in, the chain of
 //! the probes that have it there. So the table of names *is* the four hashes that probes are matched by, two names are
 //! equal if their addresses are, and a glob is compared with each distinct name once instead of with each probe.
+//!
+//! Chains are linked both ways, since a probe may have to leave one of a hundred thousand. A name counts the probes that are made of
+//! it, on its chains or not. The last one that goes takes it along, unless somebody else was given the text for ever.
 
-use super::probe::{Part, ProbeRef};
-use crate::sys::arena::{Arena, Strings};
-use core::sync::atomic::{AtomicU32, Ordering};
-use dtrace_uapi::types::ProbeId;
+use super::probe::{Part, Probe, ProbeRef};
+use crate::sys::arena::{Arena, Place, Strings, Text};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
-/// A name, and the probes that have it. The chains are changed with the framework's mutex held.
+/// A name, and the probes that have it. What changes is changed with the framework's mutex held; probe context reads the text.
 pub struct Name {
-    text: &'static [u8],
+    text: Text,
+    place: Place,
     hash: u32,
+    /// How often probes are made of it.
+    uses: AtomicU32,
+    /// It stays when no probe is.
+    stays: AtomicBool,
     chains: [Chain; 4],
 }
 
 struct Chain {
-    /// The probe that was added last; [`Probe::next`](super::probe::Probe) leads on.
+    /// The place of the probe that was added last; [`Probe::next`] leads on.
     first: AtomicU32,
     len: AtomicU32,
+}
+
+impl Chain {
+    fn grow(&self, by: i32) {
+        let len = self.len.load(Ordering::Relaxed);
+        self.len
+            .store(len.wrapping_add_signed(by), Ordering::Relaxed);
+    }
 }
 
 impl Name {
     /// The name itself.
     #[inline]
     pub fn text(&self) -> &'static [u8] {
-        self.text
+        self.text.bytes()
     }
 
-    /// How many probes have it as `part`, dead ones included.
+    /// How many probes have it as `part`, removed ones included.
     pub fn count(&self, part: Part) -> u32 {
         self.chains[part as usize].len.load(Ordering::Relaxed)
     }
 
-    /// The first probe that has it as `part`, or 0.
-    pub fn first(&self, part: Part) -> ProbeId {
+    /// The place of the first probe that has it as `part`, or 0.
+    pub fn first(&self, part: Part) -> Place {
         self.chains[part as usize].first.load(Ordering::Relaxed)
     }
 
     /// Puts `probe` in front of the chain of `part`.
-    pub fn chain(&self, part: Part, probe: ProbeRef) {
+    pub fn chain(&self, part: Part, probe: ProbeRef, probes: &Arena<Probe>) {
         let chain = &self.chains[part as usize];
-        probe.set_next(part, chain.first.load(Ordering::Relaxed));
-        chain.first.store(probe.id(), Ordering::Relaxed);
-        chain.len.store(
-            chain.len.load(Ordering::Relaxed).wrapping_add(1),
-            Ordering::Relaxed,
-        );
+        let second = chain.first.load(Ordering::Relaxed);
+        probe.set_next(part, second);
+        probe.set_previous(part, 0);
+        if let Some(second) = probes.get(second) {
+            second.set_previous(part, probe.place());
+        }
+        chain.first.store(probe.place(), Ordering::Relaxed);
+        chain.grow(1);
+    }
+
+    /// Takes `probe` off the chain of `part`.
+    pub fn unchain(&self, part: Part, probe: ProbeRef, probes: &Arena<Probe>) {
+        let chain = &self.chains[part as usize];
+        let (previous, next) = (probe.previous(part), probe.next(part));
+        match probes.get(previous) {
+            Some(previous) => previous.set_next(part, next),
+            None => chain.first.store(next, Ordering::Relaxed),
+        }
+        if let Some(next) = probes.get(next) {
+            next.set_previous(part, previous);
+        }
+        chain.grow(-1);
+    }
+
+    /// Counts that a probe is made of it.
+    pub fn take(&self) {
+        let uses = self.uses.load(Ordering::Relaxed);
+        self.uses.store(uses.wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// Lets it stay for ever.
+    pub fn stay(&self) {
+        self.stays.store(true, Ordering::Relaxed);
+    }
+
+    fn is_unused(&self) -> bool {
+        self.uses.load(Ordering::Relaxed) == 0 && !self.stays.load(Ordering::Relaxed)
     }
 }
 
@@ -79,13 +125,18 @@ impl Names {
 
     /// The name of this text, if there is one.
     pub fn get(&self, text: &[u8]) -> Option<&'static Name> {
+        *self.slots.get(self.find(text)?)?
+    }
+
+    /// The slot of the name of this text.
+    fn find(&self, text: &[u8]) -> Option<usize> {
         let hash = hash(text);
         let mask = self.slots.len().checked_sub(1)?;
         let mut at = hash as usize & mask;
         loop {
             let name = (*self.slots.get(at)?)?;
-            if name.hash == hash && name.text == text {
-                return Some(name);
+            if name.hash == hash && name.text() == text {
+                return Some(at);
             }
             at = at.wrapping_add(1) & mask;
         }
@@ -99,20 +150,74 @@ impl Names {
         if self.taken.saturating_mul(4) >= self.slots.len().saturating_mul(3) {
             self.grow()?;
         }
+        let hash = hash(text);
         let text = self.texts.push(text)?;
-        let name = self.names.push(Name {
+        let pushed = self.names.push(|place| Name {
             text,
-            hash: hash(text),
+            place,
+            hash,
+            uses: AtomicU32::new(0),
+            stays: AtomicBool::new(false),
             chains: [const {
                 Chain {
                     first: AtomicU32::new(0),
                     len: AtomicU32::new(0),
                 }
             }; 4],
-        })?;
-        place(&mut self.slots, name);
+        });
+        let name = pushed.inspect_err(|_| self.texts.retire(text))?;
+        set(&mut self.slots, name);
         self.taken = self.taken.saturating_add(1);
         Ok(name)
+    }
+
+    /// Counts that a probe that is made of this name has gone.
+    pub fn release(&mut self, name: &'static Name) {
+        let uses = name.uses.load(Ordering::Relaxed);
+        name.uses.store(uses.wrapping_sub(1), Ordering::Relaxed);
+        if name.is_unused() {
+            self.drop_unused(name.text());
+        }
+    }
+
+    /// Forgets the name of this text, if there is one that no probe is made of and that need not stay.
+    pub fn drop_unused(&mut self, text: &[u8]) {
+        let Some(at) = self.find(text) else {
+            return;
+        };
+        if let Some(Some(name)) = self.slots.get(at).copied() {
+            if name.is_unused() {
+                self.vacate(at);
+                self.taken = self.taken.saturating_sub(1);
+                self.texts.retire(name.text);
+                self.names.retire(name.place);
+            }
+        }
+    }
+
+    /// Empties a slot; a name that was put farther away than its own slot because of it moves up.
+    fn vacate(&mut self, mut hole: usize) {
+        let mask = self.slots.len().wrapping_sub(1);
+        let mut at = hole;
+        loop {
+            at = at.wrapping_add(1) & mask;
+            let Some(Some(name)) = self.slots.get(at).copied() else {
+                break;
+            };
+            let from_its_own = at.wrapping_sub(name.hash as usize) & mask;
+            let from_the_hole = at.wrapping_sub(hole) & mask;
+            if from_its_own >= from_the_hole {
+                self.put(hole, Some(name));
+                hole = at;
+            }
+        }
+        self.put(hole, None);
+    }
+
+    fn put(&mut self, at: usize, name: Option<&'static Name>) {
+        if let Some(slot) = self.slots.get_mut(at) {
+            *slot = name;
+        }
     }
 
     /// How many names there are.
@@ -125,11 +230,17 @@ impl Names {
         self.slots.iter().filter_map(|slot| *slot)
     }
 
+    /// How many places there are for names, for texts, and in the table.
+    #[cfg(test)]
+    pub fn room(&self) -> [usize; 3] {
+        [self.names.places(), self.texts.places(), self.slots.len()]
+    }
+
     fn grow(&mut self) -> Result {
         let size = self.slots.len().checked_mul(2).ok_or(ENOMEM)?.max(1 << 10);
         let mut slots = KVVec::from_elem(None, size, GFP_KERNEL)?;
         for name in self.iter() {
-            place(&mut slots, name);
+            set(&mut slots, name);
         }
         self.slots = slots;
         Ok(())
@@ -137,7 +248,7 @@ impl Names {
 }
 
 /// Puts `name` into the first free slot from its own on. There is one: the table is never full.
-fn place(slots: &mut [Option<&'static Name>], name: &'static Name) {
+fn set(slots: &mut [Option<&'static Name>], name: &'static Name) {
     let mask = slots.len().wrapping_sub(1);
     let start = name.hash as usize & mask;
     let (before, from) = slots.split_at_mut(start.min(mask));

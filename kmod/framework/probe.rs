@@ -5,14 +5,50 @@
 
 use super::names::Name;
 use super::tracer::EcbRef;
+use crate::sys::arena::Place;
 use crate::sys::rculist::Head;
+use core::ops::Deref;
 use core::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use dtrace_engine::ProbeName;
 use dtrace_uapi::ioctl::ProbeDesc;
 use dtrace_uapi::types::ProbeId;
 
-/// A probe, wherever it is referred to. Probes stay where they are until the module goes.
+/// A probe, wherever it is referred to. Most stay until the module goes.
+///
+/// The place of one that was [retired](super::table) is used again. Whoever has not learnt of that, since it was neither its
+/// provider nor in probe context, nor had the framework's mutex all the time, needs a [`Held`].
 pub type ProbeRef = &'static Probe;
+
+/// A reference that keeps its probe from being overwritten. It is made with the framework's mutex held, of a probe that has not been
+/// retired; it may be dropped without.
+pub struct Held(ProbeRef);
+
+impl Held {
+    /// Holds `probe`.
+    pub fn new(probe: ProbeRef) -> Self {
+        probe.holders.fetch_add(1, Ordering::Relaxed);
+        Self(probe)
+    }
+
+    /// The probe, not to be used longer than this.
+    pub fn probe(&self) -> ProbeRef {
+        self.0
+    }
+}
+
+impl Deref for Held {
+    type Target = Probe;
+
+    fn deref(&self) -> &Probe {
+        self.0
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.0.holders.fetch_sub(1, Ordering::Release);
+    }
+}
 
 /// The parts of a probe's name, in their order.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,11 +73,14 @@ impl Part {
 /// The atomics but `cookie` and `missed` are written with the framework's mutex held; probe context reads names, cookie and list.
 pub struct Probe {
     id: ProbeId,
+    place: Place,
     /// Index of the provider.
     provider: u32,
     names: [&'static Name; 4],
-    /// The next probe that has the same name as its `Part`, 0 at the end.
+    /// Where the next probe is that has the same name as its `Part`, 0 at the end.
     next: [AtomicU32; 4],
+    /// The one before it, 0 at the beginning.
+    previous: [AtomicU32; 4],
     cookie: AtomicU64,
     live: AtomicBool,
     armed: AtomicBool,
@@ -49,26 +88,40 @@ pub struct Probe {
     wanted: AtomicU32,
     /// How often a part of it could not be enabled.
     missed: AtomicU16,
+    /// It will not come back.
+    retired: AtomicBool,
+    /// How many [`Held`]s there are of it.
+    holders: AtomicU32,
     ecbs: Head<EcbRef>,
 }
 
 impl Probe {
-    pub(super) fn new(id: ProbeId, provider: u32, names: [&'static Name; 4], cookie: u64) -> Self {
+    pub(super) fn new(
+        id: ProbeId,
+        place: Place,
+        provider: u32,
+        names: [&'static Name; 4],
+        cookie: u64,
+    ) -> Self {
         Self {
             id,
+            place,
             provider,
             names,
             next: [const { AtomicU32::new(0) }; 4],
+            previous: [const { AtomicU32::new(0) }; 4],
             cookie: AtomicU64::new(cookie),
             live: AtomicBool::new(true),
             armed: AtomicBool::new(false),
             wanted: AtomicU32::new(0),
             missed: AtomicU16::new(0),
+            retired: AtomicBool::new(false),
+            holders: AtomicU32::new(0),
             ecbs: Head::new(),
         }
     }
 
-    /// Its id, from 1, the same as long as the module is loaded.
+    /// Its id, from 1, the same as long as it is there.
     #[inline]
     pub fn id(&self) -> ProbeId {
         self.id
@@ -125,12 +178,25 @@ impl Probe {
         self.names[part as usize]
     }
 
-    pub(super) fn next(&self, part: Part) -> ProbeId {
+    /// Where it is in the table's memory.
+    pub(super) fn place(&self) -> Place {
+        self.place
+    }
+
+    pub(super) fn next(&self, part: Part) -> Place {
         self.next[part as usize].load(Ordering::Relaxed)
     }
 
-    pub(super) fn set_next(&self, part: Part, id: ProbeId) {
-        self.next[part as usize].store(id, Ordering::Relaxed);
+    pub(super) fn set_next(&self, part: Part, place: Place) {
+        self.next[part as usize].store(place, Ordering::Relaxed);
+    }
+
+    pub(super) fn previous(&self, part: Part) -> Place {
+        self.previous[part as usize].load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_previous(&self, part: Part, place: Place) {
+        self.previous[part as usize].store(place, Ordering::Relaxed);
     }
 
     pub(super) fn provider(&self) -> u32 {
@@ -150,6 +216,20 @@ impl Probe {
     pub(super) fn revive(&self, cookie: u64) {
         self.cookie.store(cookie, Ordering::Relaxed);
         self.live.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that it will not come back; whether that is new.
+    pub(super) fn retire(&self) -> bool {
+        !self.retired.swap(true, Ordering::Relaxed)
+    }
+
+    pub(super) fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Relaxed)
+    }
+
+    /// Whether anybody has a [`Held`]. Where nobody has, what was done with the last one has been done.
+    pub(super) fn is_held(&self) -> bool {
+        self.holders.load(Ordering::Acquire) > 0
     }
 
     /// Whether its provider has been told to arm it.

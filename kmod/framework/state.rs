@@ -20,10 +20,13 @@ use kernel::sync::Arc;
 
 /// What consumers share.
 pub struct State {
+    /// Dropped before the probes that it holds.
+    pub(super) attached: KVVec<Attached>,
     pub(super) table: Table,
     providers: KVVec<Slot>,
-    pub(super) attached: KVVec<Attached>,
     pub(super) writer: Writer,
+    /// A consumer has gone that may have held retired probes.
+    pub(super) is_littered: bool,
 }
 
 /// A provider's place; it stays when the provider goes, since probes refer to it by index.
@@ -38,10 +41,11 @@ impl State {
     /// No probes, no providers, no consumers.
     pub const fn new(table: Table, writer: Writer) -> Self {
         Self {
+            attached: KVVec::new(),
             table,
             providers: KVVec::new(),
-            attached: KVVec::new(),
             writer,
+            is_littered: false,
         }
     }
 

@@ -1,19 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The table of all probes: creation, and matching of descriptions.
+//! The table of all probes: creation, removal, and matching of descriptions.
 //!
-//! Ids are dense: a probe's id is its place in the table plus one, for good. A probe that its provider removes is only marked; if
-//! it comes back (a kernel module is loaded again) it gets its id back, so that the table does not grow with every round.
+//! A probe that its provider *removes* is only marked; if it comes back (a kernel module is loaded again) it gets its id back, so
+//! that the table does not grow with every round. Of one that its provider *retires* nothing comes back (its process has ended): it
+//! leaves the chains of its names at once, and its place, its id and the names that nobody else has are given back. Retirement takes
+//! no memory. It is in two steps, as [`Arena`] wants it:
+//!
+//! 1. The probe is dead, disarmed and without ECBs, so that no new firing comes to it. No description finds it, nor its id, and it
+//!    cannot be revived. As long as it is [`Held`], by what is left of ECBs in consumers' memory above all, it waits on a list of its
+//!    own, and keeps its id. [`sweep`](Table::sweep) finds those that are held no more.
+//! 2. Then the place goes to the arena, which lets a grace period pass for those that are firing, and so do those of names and texts,
+//!    which are reached by way of the probe alone.
 //!
 //! A description is matched by the cheapest way that it allows: a plain part leads to its [`Name`] and thus to the
 //! chain of probes that have it, of several the shortest; else one glob is compared with the names, which are half as many as the
 //! probes; only a description without any part looks at everything.
 
+use super::ids::Ids;
 use super::names::{Name, Names};
-use super::probe::{Part, Probe, ProbeRef};
+use super::probe::{Held, Part, Probe, ProbeRef};
 use super::provider::Description;
-use crate::sys::arena::{Arena, Strings};
+use crate::sys::arena::{Arena, Place, Strings};
+use core::mem::take;
 use dtrace_engine::mem::sort::sort;
 use dtrace_uapi::glob;
 use dtrace_uapi::limits::{FUNCNAMELEN, MODNAMELEN, NAMELEN, PROVNAMELEN};
@@ -24,8 +34,12 @@ use kernel::prelude::*;
 /// All probes. Changed with the framework's mutex held.
 pub struct Table {
     probes: Arena<Probe>,
-    by_id: KVVec<ProbeRef>,
+    ids: Ids,
     names: Names,
+    /// The place of the first retired probe that was held when it was last looked at; [`Probe::next`] leads on.
+    waiting: Place,
+    /// How many probes have begun to wait since the last sweep.
+    waiters: usize,
 }
 
 /// What a probe is created from.
@@ -44,7 +58,7 @@ pub struct NewProbe<'a> {
     pub cookie: u64,
 }
 
-/// A description made ready for this table. Valid until the table changes.
+/// A description made ready for this table, which does not change meanwhile.
 pub struct Pattern<'a>([Matcher<'a>; 4]);
 
 #[derive(Clone, Copy)]
@@ -75,24 +89,29 @@ impl Table {
     pub const fn new(probes: Arena<Probe>, texts: Strings, names: Arena<Name>) -> Self {
         Self {
             probes,
-            by_id: KVVec::new(),
+            ids: Ids::new(),
             names: Names::new(texts, names),
+            waiting: 0,
+            waiters: 0,
         }
     }
 
     /// The live probe of this id.
     pub fn get(&self, id: ProbeId) -> Option<ProbeRef> {
-        self.slot(id).filter(|probe| probe.is_live())
+        let probe = self.probes.get(self.ids.get(id))?;
+        probe.is_live().then_some(probe)
     }
 
-    fn slot(&self, id: ProbeId) -> Option<ProbeRef> {
-        let at = usize::try_from(id.checked_sub(1)?).ok()?;
-        self.by_id.get(at).copied()
+    /// The same, for somebody who is to use it without the framework's mutex.
+    pub fn hold(&self, id: ProbeId) -> Option<Held> {
+        self.get(id).map(Held::new)
     }
 
-    /// The text, among the names.
+    /// The text, among the names for ever.
     pub fn intern(&mut self, text: &[u8]) -> Result<&'static [u8]> {
-        Ok(self.names.intern(text)?.text())
+        let name = self.names.intern(text)?;
+        name.stay();
+        Ok(name.text())
     }
 
     /// Creates a probe, or brings a removed one of the same name back.
@@ -106,28 +125,89 @@ impl Table {
         if parts.iter().any(|(text, room)| text.len() >= *room) {
             return Err(E2BIG);
         }
+        let parts = parts.map(|(text, _)| text);
+        let made = self.make(new, parts);
+        if made.is_err() {
+            // Names that were made before that.
+            for text in parts {
+                self.names.drop_unused(text);
+            }
+        }
+        made
+    }
+
+    fn make(&mut self, new: &NewProbe<'_>, parts: [&[u8]; 4]) -> Result<ProbeRef> {
         let [provider, module, func, name] = parts;
         let names = [
-            self.names.intern(provider.0)?,
-            self.names.intern(module.0)?,
-            self.names.intern(func.0)?,
-            self.names.intern(name.0)?,
+            self.names.intern(provider)?,
+            self.names.intern(module)?,
+            self.names.intern(func)?,
+            self.names.intern(name)?,
         ];
         if let Some(dead) = self.search(&names, |probe| !probe.is_live()) {
             dead.revive(new.cookie);
             return Ok(dead);
         }
-        let id = ProbeId::try_from(self.by_id.len()).map_err(|_| ENOSPC)?;
-        let id = id.checked_add(1).ok_or(ENOSPC)?;
-        self.by_id.reserve(1, GFP_KERNEL)?;
-        let probe = self
-            .probes
-            .push(Probe::new(id, new.provider, names, new.cookie))?;
-        self.by_id.push(probe, GFP_KERNEL)?;
+        let id = self.ids.prepare()?;
+        let make = |place| Probe::new(id, place, new.provider, names, new.cookie);
+        let probe = self.probes.push(make)?;
+        self.ids.add(id, probe.place());
         for part in Part::ALL {
-            probe.name_of(part).chain(part, probe);
+            let name = probe.name_of(part);
+            name.take();
+            name.chain(part, probe, &self.probes);
         }
         Ok(probe)
+    }
+
+    /// Gives back what a removed probe has, which is disarmed and without ECBs. Once another one has been created, only who
+    /// [holds](Held) it may use it.
+    pub fn retire(&mut self, probe: ProbeRef) {
+        if probe.is_live() || !probe.retire() {
+            return;
+        }
+        for part in Part::ALL {
+            probe.name_of(part).unchain(part, probe, &self.probes);
+        }
+        if probe.is_held() {
+            self.wait(probe);
+            self.waiters = self.waiters.saturating_add(1);
+        } else {
+            self.give_back(probe);
+        }
+    }
+
+    /// Gives back what retired probes have that are held no more.
+    pub fn sweep(&mut self) {
+        let mut at = take(&mut self.waiting);
+        self.waiters = 0;
+        while let Some(probe) = self.probes.get(at) {
+            at = probe.next(Part::Provider);
+            if probe.is_held() {
+                self.wait(probe);
+            } else {
+                self.give_back(probe);
+            }
+        }
+    }
+
+    /// How many probes were held when they were retired, since the last sweep.
+    pub fn waiters(&self) -> usize {
+        self.waiters
+    }
+
+    /// Puts a retired probe, which is on no chain, on the list of those that wait.
+    fn wait(&mut self, probe: ProbeRef) {
+        probe.set_next(Part::Provider, self.waiting);
+        self.waiting = probe.place();
+    }
+
+    fn give_back(&mut self, probe: ProbeRef) {
+        self.ids.remove(probe.id());
+        for part in Part::ALL {
+            self.names.release(probe.name_of(part));
+        }
+        self.probes.retire(probe.place());
     }
 
     /// The live probe of this very name.
@@ -163,14 +243,14 @@ impl Table {
     fn chain<'a>(&'a self, part: Part, name: &Name) -> impl Iterator<Item = ProbeRef> + 'a {
         let mut at = name.first(part);
         core::iter::from_fn(move || {
-            let probe = self.slot(at)?;
+            let probe = self.probes.get(at)?;
             at = probe.next(part);
             Some(probe)
         })
     }
 
     /// Makes a description ready.
-    pub fn pattern<'a>(&self, desc: &Description<'a>) -> Pattern<'a> {
+    pub fn pattern<'a>(&'a self, desc: &Description<'a>) -> Pattern<'a> {
         Pattern(desc.parts().map(|text| {
             if text.is_empty() || text == b"*" {
                 Matcher::Any
@@ -184,16 +264,18 @@ impl Table {
 
     /// The first probe that `pattern` matches whose id is greater than `after`.
     pub fn next_match(&self, pattern: &Pattern<'_>, after: ProbeId) -> Option<ProbeRef> {
-        let from = usize::try_from(after).ok()?;
-        let rest = self.by_id.get(from..)?;
-        rest.iter().copied().find(|probe| pattern.matches(probe))
+        self.after(after).find(|probe| pattern.matches(probe))
     }
 
     /// The first live probe of a provider whose id is greater than `after`.
     pub fn next_of(&self, provider: u32, after: ProbeId) -> Option<ProbeRef> {
-        let rest = self.by_id.get(usize::try_from(after).ok()?..)?;
-        let fits = |probe: &ProbeRef| probe.is_live() && probe.provider() == provider;
-        rest.iter().copied().find(fits)
+        self.after(after)
+            .find(|probe| probe.is_live() && probe.provider() == provider)
+    }
+
+    /// The probes whose ids are greater than `id`, in the order of these.
+    fn after(&self, id: ProbeId) -> impl Iterator<Item = ProbeRef> + '_ {
+        self.ids.after(id).filter_map(|at| self.probes.get(at))
     }
 
     /// The probes that `pattern` matches, by id.
@@ -214,10 +296,23 @@ impl Table {
                     self.chain(part, name).try_for_each(&mut add)?;
                 }
             }
-            Plan::All => self.by_id.iter().copied().try_for_each(add)?,
+            Plan::All => self.after(0).try_for_each(add)?,
         }
         sort(&mut found, |a, b| a.id() < b.id());
         Ok(found)
+    }
+
+    /// How much memory there is: places for probes, entries for ids, and what there is for names.
+    #[cfg(test)]
+    pub fn room(&self) -> ([usize; 2], [usize; 3]) {
+        let probes = [self.probes.places(), self.ids.room()];
+        (probes, self.names.room())
+    }
+
+    /// The next probe gets an id behind this one.
+    #[cfg(test)]
+    pub fn skip_ids(&mut self, to: ProbeId) {
+        self.ids.skip_to(to);
     }
 
     fn plan<'a>(&self, pattern: &Pattern<'a>) -> Plan<'a> {

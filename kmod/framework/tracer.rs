@@ -6,7 +6,7 @@
 //! It is shared: by the file, by each of its ECBs, and by what runs beside it while it traces. What changes in it changes by
 //! single atomic words.
 
-use super::probe::ProbeRef;
+use super::probe::{Held, ProbeRef};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use dtrace_engine::{Activity, Consumer, Ecb};
 use dtrace_uapi::ioctl::Status;
@@ -129,7 +129,7 @@ pub struct EcbRef {
     /// Whose it is.
     pub tracer: Arc<Tracer>,
     /// Where it is.
-    pub probe: ProbeRef,
+    pub probe: Held,
     /// What the engine calls it.
     pub ecb: Ecb,
 }

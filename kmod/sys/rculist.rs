@@ -10,7 +10,9 @@
 //! of that time has gone.
 //!
 //! Why consumers can go in any order: a node that is unlinked but not freed may still point to one that is unlinked later.
-//! A reader that follows it began before the first unlinking, so the grace period of the second one waits for it as well.
+//! A reader that follows it began before the first unlinking, so the grace period of the second one waits for it as well. Nor does
+//! an owner have to go to get its memory back: a block of which nothing is on a list goes after a grace period too
+//! ([`shed`](Links::shed)).
 
 use super::percpu::NoGracePeriod;
 use crate::bindings;
@@ -163,10 +165,34 @@ impl<T: Sync + Send> Head<T> {
     }
 }
 
+/// Nodes that are allocated, and freed, together.
+struct Block<T: 'static> {
+    nodes: KVVec<Node<T>>,
+    /// Begun when none of them was on a list any more.
+    grace: Option<GracePeriod>,
+}
+
+impl<T> Block<T> {
+    fn is_off(&self) -> bool {
+        self.nodes.iter().all(|node| node.is(Stage::Off))
+    }
+
+    /// Whether nobody can be standing on one of the nodes, and nobody will; if not, that is asked for.
+    fn is_done(&mut self) -> bool {
+        match self.grace {
+            Some(grace) => grace.has_ended() && self.is_off(),
+            None => {
+                self.grace = self.is_off().then(GracePeriod::begin);
+                false
+            }
+        }
+    }
+}
+
 /// One owner's nodes. They must be [unlinked](Self::unlink_if) before the links are dropped; what is still
 /// linked then is leaked rather than freed under a reader.
 pub struct Links<T: Sync + Send + 'static> {
-    blocks: KVVec<KVVec<Node<T>>>,
+    blocks: KVVec<Block<T>>,
     /// How many of the blocks have been published.
     published: usize,
 }
@@ -185,7 +211,10 @@ impl<T: Sync + Send + 'static> Links<T> {
         if n == 0 {
             return Ok(());
         }
-        let block = KVVec::with_capacity(n, GFP_KERNEL_ACCOUNT)?;
+        let block = Block {
+            nodes: KVVec::with_capacity(n, GFP_KERNEL_ACCOUNT)?,
+            grace: None,
+        };
         self.blocks.push(block, GFP_KERNEL_ACCOUNT)?;
         Ok(())
     }
@@ -200,7 +229,7 @@ impl<T: Sync + Send + 'static> Links<T> {
             value,
         };
         let block = unseen.last_mut().ok_or(ENOSPC)?;
-        block.push_within_capacity(node).map_err(|_| ENOSPC)
+        block.nodes.push_within_capacity(node).map_err(|_| ENOSPC)
     }
 
     /// Links the nodes that wait, each at the end of its list, in the order in which they were added; `each` is told them.
@@ -211,8 +240,8 @@ impl<T: Sync + Send + 'static> Links<T> {
         };
         for block in self.blocks.iter_mut().skip(self.published) {
             // Pointers to nodes come from the block's own pointer, not from a reference to one node.
-            let nodes = block.as_mut_ptr();
-            for n in 0..block.len() {
+            let nodes = block.nodes.as_mut_ptr();
+            for n in 0..block.nodes.len() {
                 let at = nodes.wrapping_add(n);
                 // SAFETY: The block has that many nodes. They never move, since it is not added to any more, and are dropped when
                 // they have been unlinked.
@@ -229,25 +258,46 @@ impl<T: Sync + Send + 'static> Links<T> {
 
     /// How many nodes are linked.
     pub fn linked(&self) -> usize {
-        let nodes = self.blocks.iter().flatten();
+        let nodes = self.blocks.iter().flat_map(|block| &block.nodes);
         nodes.filter(|node| node.is(Stage::Linked)).count()
     }
 
     /// Takes the nodes for which `which` holds off their lists, each of which is walked once, however many nodes it has. Those that wait
     /// never come to be linked.
     pub fn unlink_if(&mut self, _writer: &mut Writer, mut which: impl FnMut(&T) -> bool) {
-        for node in self.blocks.iter().flatten() {
+        for node in self.blocks.iter().flat_map(|block| &block.nodes) {
             if node.is(Stage::Waiting) && which(&node.value) {
                 node.enter(Stage::Off);
             } else if node.is(Stage::Linked) && which(&node.value) {
                 node.enter(Stage::Going);
             }
         }
-        for node in self.blocks.iter().flatten() {
+        for node in self.blocks.iter().flat_map(|block| &block.nodes) {
             if node.is(Stage::Going) {
                 node.head.let_go();
             }
         }
+    }
+
+    /// Frees the blocks of which no node is on a list or waits to be. A block goes at a later call than the one that finds it
+    /// so, when a grace period has passed. Not to be called between [`reserve`](Self::reserve) and what that was for.
+    pub fn shed(&mut self, _writer: &mut Writer) {
+        let (mut published, mut at) = (self.published, 0usize);
+        self.blocks.retain(|block| {
+            let (done, was_published) = (block.is_done(), at < self.published);
+            at = at.wrapping_add(1);
+            if done && was_published {
+                published = published.wrapping_sub(1);
+            }
+            !done
+        });
+        self.published = published;
+    }
+
+    /// How many blocks there are.
+    #[cfg(test)]
+    pub fn blocks(&self) -> usize {
+        self.blocks.len()
     }
 }
 
@@ -274,5 +324,23 @@ pub fn synchronize_tasks() {
     unsafe {
         bindings::synchronize_rcu_tasks_rude();
         bindings::synchronize_rcu_tasks();
+    }
+}
+
+/// A grace period that has been asked for: when it has ended, every CPU has left the probe context that it was in when it began.
+#[derive(Clone, Copy)]
+pub struct GracePeriod(usize);
+
+impl GracePeriod {
+    /// Asks for one. Does not wait.
+    pub fn begin() -> Self {
+        // SAFETY: Called from process context, with interrupts on.
+        Self(unsafe { bindings::start_poll_synchronize_rcu() })
+    }
+
+    /// Whether it has ended. Whoever learns so sees what was done in probe context before that.
+    pub fn has_ended(self) -> bool {
+        // SAFETY: The number came from the kernel.
+        unsafe { bindings::poll_state_synchronize_rcu(self.0) }
     }
 }

@@ -23,7 +23,7 @@ use kernel::time::{delay::fsleep, Delta};
 ///
 /// # Safety
 ///
-/// No reference to a probe or a name may be used when the framework has been dropped.
+/// No reference to a probe or a name may be used when the framework has been dropped, or has retired the probe.
 pub unsafe fn parts<P: Sync, N: Sync>() -> Parts<P, N> {
     // SAFETY: By the caller's promise; the writer is that of lists which nobody else knows.
     unsafe {
