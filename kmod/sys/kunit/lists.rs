@@ -10,15 +10,16 @@ use kernel::prelude::*;
 #[kunit_tests(dtrace_lists)]
 mod tests {
     use super::*;
+    use crate::sys::arena::{self, Arena};
     use crate::sys::hotplug::{CpuState, Everywhere};
     use crate::sys::ipmap::{IpMap, Keyed};
-    use crate::sys::kunit::wait_until;
+    use crate::sys::kunit::{sleep_ms, wait_until};
     use crate::sys::once;
     use crate::sys::percpu::CpuGuard;
     use crate::sys::rculist::{Head, Links, Writer};
     use crate::sys::regs::Regs;
     use crate::sys::timer::{CpuTimers, Tick};
-    use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+    use core::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
     use kernel::sync::Arc;
 
     /// How often the readers look, ns.
@@ -47,6 +48,7 @@ mod tests {
     }
 
     /// A number and its complement.
+    #[derive(Clone, Copy)]
     struct Pair(u64, u64);
 
     static HEAD: Head<Pair> = Head::new();
@@ -97,6 +99,78 @@ mod tests {
         assert_eq!(seen.bad(), 0);
         let left = CpuGuard::enter().map(|guard| HEAD.iter(&guard).count());
         assert_eq!(left, Some(0));
+        Ok(())
+    }
+
+    /// A pair, and where it is.
+    struct Stamped {
+        pair: Pair,
+        place: arena::Place,
+    }
+
+    static NEWEST: AtomicPtr<Stamped> = AtomicPtr::new(core::ptr::null_mut());
+
+    struct NewestReader(Arc<Seen>);
+
+    impl Tick for NewestReader {
+        fn tick(&self, _regs: Option<&Regs>) {
+            let Some(_guard) = CpuGuard::enter() else {
+                return;
+            };
+            // SAFETY: It is null or was handed out by an arena that is dropped when the readers have gone, and is not overwritten in
+            // probe context.
+            if let Some(newest) = unsafe { NEWEST.load(Ordering::Acquire).as_ref() } {
+                let Pair(number, complement) = newest.pair;
+                // So that there is time for it to be overwritten.
+                for _ in 0..50 {
+                    core::hint::spin_loop();
+                    // SAFETY: As above.
+                    let again = unsafe { (&raw const newest.pair).read_volatile() };
+                    self.0.note(again.0 == number && again.1 == complement);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_value_is_not_overwritten_while_it_is_read() -> Result {
+        // SAFETY: The arena is dropped when the readers have gone. What is retired is not the newest any more, and who has read that
+        // it was is in probe context.
+        let mut values = unsafe { Arena::new(64) };
+        let seen = Arc::new(Seen::default(), GFP_KERNEL)?;
+        let state = Arc::new(CpuState::new()?, GFP_KERNEL)?;
+        let readers = Everywhere::start(state, CpuTimers::new(OFTEN, NewestReader(seen.clone()))?)?;
+        let mut result = Ok(());
+        let (mut number, mut greatest, mut last) = (0u64, 0, 0);
+        for _ in 0..400 {
+            for _ in 0..16 {
+                number += 1;
+                let pushed = values.push(|place| Stamped {
+                    pair: Pair(number, !number),
+                    place,
+                });
+                let newest: &'static Stamped = match pushed {
+                    Ok(newest) => newest,
+                    Err(error) => {
+                        result = Err(error);
+                        break;
+                    }
+                };
+                let there = core::ptr::from_ref(newest).cast_mut();
+                NEWEST.store(there, Ordering::Release);
+                greatest = newest.place.max(greatest);
+                values.retire(core::mem::replace(&mut last, newest.place));
+            }
+            sleep_ms(1);
+        }
+        let read = wait_until(|| seen.good() > 1000);
+        NEWEST.store(core::ptr::null_mut(), Ordering::Release);
+        drop(readers);
+        result?;
+        assert!(read);
+        assert_eq!(seen.bad(), 0);
+        // Places were used again, and so overwritten.
+        assert!(u64::from(greatest) < number / 2);
         Ok(())
     }
 
