@@ -140,8 +140,6 @@ impl State {
     /// The provider must have made sure that whoever fires one of them from now on has begun to do so, and is not preempted until it has
     /// ended (an RCU read-side critical section, say); what disarms them may do that. It may not use them when the framework's mutex is
     /// free again. Consumers that have records of them are told no names any more.
-    // For providers whose probes end with a process.
-    #[allow(dead_code)]
     pub fn retire(&mut self, index: u32, probes: &[ProbeRef]) {
         self.remove(index, probes);
         for probe in probes.iter().filter(|probe| probe.provider() == index) {

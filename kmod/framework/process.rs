@@ -225,10 +225,10 @@ impl State {
         self.remove_abandoned(index, &*provider);
     }
 
-    /// Removes the probes that nobody has asked for any more. One by one, which takes no memory and so always succeeds.
+    /// Retires the probes that nobody has asked for any more. One by one, which takes no memory and so always succeeds.
     pub(super) fn remove_abandoned(&mut self, index: u32, provider: &dyn Provider) {
         while let Some(probe) = provider.abandoned() {
-            self.remove(index, &[probe]);
+            self.retire(index, &[probe]);
         }
     }
 }

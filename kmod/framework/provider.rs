@@ -67,7 +67,8 @@ pub trait Provider: Send + Sync {
     /// A consumer has gone, for whom probes may have been [made](Self::make).
     fn forget(&self, _consumer: ConsumerId) {}
 
-    /// One of the probes that were made and that nobody who is still there has asked for, which is removed then.
+    /// One of the probes that were made and that nobody who is still there has asked for, which is retired then: it fires no more but
+    /// by who has begun to, in an RCU read-side critical section.
     fn abandoned(&self) -> Option<ProbeRef> {
         None
     }

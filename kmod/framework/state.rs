@@ -133,7 +133,8 @@ impl State {
         let created = batch.created();
         match result {
             Ok(_) => self.enable_new(&created, whom),
-            // Their provider does not know of them, or not of all.
+            // Their provider does not know of them, or not of all. What one consumer has asked for is nobody else's.
+            Err(_) if whom.is_some() => self.retire(index, &created),
             Err(_) => created.iter().for_each(|probe| probe.kill()),
         }
         result

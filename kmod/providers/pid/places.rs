@@ -19,7 +19,7 @@ use dtrace_engine::mem::sort::sort;
 use dtrace_uapi::process::{ADDRESS, ENTRY, OFFSET, PROVIDER, RETURN};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::sync::{rcu, Arc};
 
 /// Kinds of probes, [`ENTRY`] to [`ADDRESS`].
 const KINDS: usize = ADDRESS as usize + 1;
@@ -67,6 +67,8 @@ struct At(Arc<Site>);
 impl Hit for At {
     fn hit(&self, mut stopped: Stopped<'_>) {
         let site = &*self.0;
+        // What a place has lost is used again when all who may have seen it are out of here.
+        let _seen = rcu::read_lock();
         if let Some(probe) = site.probe(ENTRY) {
             let args = Args::Called(stopped.regs());
             fire(probe, &FireArgs::new(args).nowhere());
@@ -112,6 +114,19 @@ struct Made {
     function: Range<u64>,
     /// The addresses of its places.
     places: KVVec<u64>,
+}
+
+impl Made {
+    /// Takes it from its places. Who has seen it there is about to fire it, and ends within a grace period of RCU.
+    fn leave(&self, places: &[Place]) {
+        for address in &self.places {
+            let place = find(places, *address).and_then(|at| places.get(at));
+            let slot = place.and_then(|place| place.site.probes.get(self.kind as usize));
+            if let Some(slot) = slot {
+                slot.set(None);
+            }
+        }
+    }
 }
 
 /// A process that there are probes of.
@@ -314,7 +329,10 @@ impl Processes {
             let at = self.0.iter().position(|w| w.consumers.is_empty())?;
             let watched = self.0.get_mut(at)?;
             match watched.probes.last() {
-                Some(made) if made.probe.is_live() => return Some(made.probe),
+                Some(made) if made.probe.is_live() => {
+                    made.leave(&watched.places);
+                    return Some(made.probe);
+                }
                 Some(_) => drop(watched.probes.pop()),
                 None => drop(self.0.remove(at)),
             }
