@@ -17,6 +17,7 @@ mod compiler;
 mod dif;
 mod dof;
 mod dynamics;
+mod instructions;
 pub mod live;
 mod program;
 mod text;
@@ -71,6 +72,11 @@ pub const TARGETS: &[Target] = &[
         name: "dynamics",
         run: dynamics::dynamics,
         smoke: 1000,
+    },
+    Target {
+        name: "instructions",
+        run: instructions::instructions,
+        smoke: 100_000,
     },
 ];
 

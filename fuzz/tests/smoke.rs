@@ -103,3 +103,8 @@ fn buffers() {
 fn dynamics() {
     smoke("dynamics");
 }
+
+#[test]
+fn instructions() {
+    smoke("instructions");
+}

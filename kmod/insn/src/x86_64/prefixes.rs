@@ -23,6 +23,8 @@ pub struct Prefixes {
     repeat: u8,
     /// The REX prefix, or 0.
     rex: u8,
+    /// There is a REX prefix that does not count.
+    stray: bool,
 }
 
 /// In the order of the bits.
@@ -40,18 +42,21 @@ const LOCK: u16 = 0x100;
 impl Prefixes {
     /// Takes one byte; false: it is no prefix.
     pub(super) fn take(&mut self, byte: u8, long: bool) -> bool {
-        if long && byte & 0xf0 == 0x40 {
+        let which = LEGACY.iter().position(|known| *known == byte);
+        let rex = long && byte & 0xf0 == 0x40;
+        // REX counts only if the opcode follows.
+        self.stray |= self.rex() && (rex || which.is_some());
+        if rex {
             self.rex = byte;
             return true;
         }
-        let Some(which) = LEGACY.iter().position(|known| *known == byte) else {
+        let Some(which) = which else {
             return false;
         };
         self.seen |= 1_u16.wrapping_shl(which as u32);
         if byte >= 0xf2 {
             self.repeat = byte;
         }
-        // REX counts only if the opcode follows.
         self.rex = 0;
         true
     }
@@ -93,6 +98,11 @@ impl Prefixes {
             (false, true, false) => Some(Segment::Gs),
             _ => None,
         }
+    }
+
+    /// Whether there is a REX prefix with another prefix behind it.
+    pub(super) fn stray(self) -> bool {
+        self.stray
     }
 
     /// How many different ones there are, REX not counted.
