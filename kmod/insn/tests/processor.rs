@@ -12,11 +12,11 @@ mod machine;
 mod samples;
 
 use common::{operands, Numbers};
-use dtrace_insn::x86_64::{Aside, Form, Memory, Register, Registers, Segment, Size, ARITHMETIC};
+use dtrace_insn::x86_64::{
+    Aside, Form, Memory, Mode, Register, Registers, Segment, Size, ARITHMETIC,
+};
 use machine::{set_gs_base, Landed, Machine, Regs, DATA};
 use samples::{forms, Sample, GS, NEXT, TARGET};
-
-const END: u64 = 0x7fff_ffff_f000;
 
 /// Flags that are loaded at random, and those that are compared.
 const DIRECTION: u64 = 1 << 10;
@@ -71,6 +71,7 @@ impl Registers for Thread {
 
 /// Memory as it should be: both places of the machine.
 struct Mirror {
+    end: u64,
     at: [u64; 2],
     bytes: [Box<[u8; DATA]>; 2],
 }
@@ -89,7 +90,7 @@ impl Mirror {
 
 impl Memory for Mirror {
     fn end(&self) -> u64 {
-        END
+        self.end
     }
 
     fn load(&mut self, address: u64, size: Size) -> Option<u64> {
@@ -106,6 +107,17 @@ impl Memory for Mirror {
     }
 }
 
+/// The registers that a program has. The others, and the upper halves, mean nothing to one of 32 bits.
+fn shown(sample: &Sample, regs: &Regs) -> Vec<u64> {
+    match sample.is_long() {
+        true => regs.general.to_vec(),
+        false => regs.general[..8]
+            .iter()
+            .map(|value| value & 0xffff_ffff)
+            .collect(),
+    }
+}
+
 struct Bench {
     machine: Machine,
     mirror: Mirror,
@@ -118,7 +130,11 @@ struct Bench {
 }
 
 impl Bench {
-    fn new() -> Self {
+    fn new(mode: Mode) -> Self {
+        let end = match mode {
+            Mode::Long => 0x7fff_ffff_f000,
+            Mode::Compatible => 1 << 32,
+        };
         let mut machine = Machine::take();
         let at = [machine.low(), machine.near()];
         let bytes = at.map(|at| {
@@ -129,7 +145,7 @@ impl Bench {
         set_gs_base(bases[1]);
         Self {
             machine,
-            mirror: Mirror { at, bytes },
+            mirror: Mirror { end, at, bytes },
             numbers: Numbers::new(7),
             bases,
             done: 0,
@@ -138,14 +154,15 @@ impl Bench {
         }
     }
 
-    /// A few bytes around an address, on both sides.
+    /// A number at an address, and another behind it, as far as there is memory, in both memories.
     fn scatter(&mut self, around: u64, value: u64) {
-        for (address, value) in [(around, value), (around.wrapping_add(8), !value)] {
-            if let Some(bytes) = self.mirror.at(address, 8) {
-                bytes.copy_from_slice(&value.to_le_bytes());
+        let bytes = (u128::from(value) | u128::from(!value) << 64).to_le_bytes();
+        for (i, byte) in (0..).zip(bytes) {
+            let address = around.wrapping_add(i);
+            if let Some(place) = self.mirror.at(address, 1) {
+                place[0] = byte;
                 let (which, offset) = self.place(address);
-                let data = self.machine.data(self.mirror.at[which]);
-                data[offset..offset + 8].copy_from_slice(&value.to_le_bytes());
+                self.machine.data(self.mirror.at[which])[offset] = byte;
             }
         }
     }
@@ -197,7 +214,7 @@ impl Bench {
                 };
                 let mask = COMPARED & !sample.undefined(&before);
                 let same = landed == Landed::Stub(stub)
-                    && regs.general == thread.regs.general
+                    && shown(sample, &regs) == shown(sample, &thread.regs)
                     && (regs.flags ^ thread.regs.flags) & mask == 0;
                 assert!(
                     same,
@@ -229,7 +246,7 @@ impl Bench {
                 let landed = self.machine.run(sample.at, &mut regs, None);
                 let faulted = matches!(landed, Landed::Signal(_, ip) if ip == sample.at);
                 assert!(faulted, "{sample:x?} {before:x?} {landed:x?}");
-                assert_eq!(regs.general, before.general, "{sample:x?}");
+                assert_eq!(shown(sample, &regs), shown(sample, &before), "{sample:x?}");
                 self.faults += 1;
             }
             _ => (),
@@ -244,11 +261,10 @@ impl Bench {
     }
 }
 
-#[test]
-fn forms_do_what_the_processor_does() {
+fn compare(mode: Mode) {
     let count = operands(4096);
-    let mut bench = Bench::new();
-    let forms = forms();
+    let mut bench = Bench::new(mode);
+    let forms = forms(mode);
     for kind in &forms {
         let mut tried = 0;
         while tried < count {
@@ -262,7 +278,7 @@ fn forms_do_what_the_processor_does() {
         bench.all_memory();
     }
     println!(
-        "{} forms, {} operands each; {} done, {} left to the processor, {} of them faulted",
+        "{mode:?}: {} forms, {} operands each; {} done, {} left to the processor, {} of them faulted",
         forms.len(),
         count,
         bench.done,
@@ -271,4 +287,14 @@ fn forms_do_what_the_processor_does() {
     );
     assert!(bench.aside < bench.done / 50, "{} left", bench.aside);
     assert!(bench.faults > 0);
+}
+
+#[test]
+fn forms_do_what_the_processor_does() {
+    compare(Mode::Long);
+}
+
+#[test]
+fn forms_of_32_bits_do_what_the_processor_does() {
+    compare(Mode::Compatible);
 }

@@ -176,6 +176,8 @@ fn programs_of_32_bits_have_their_own_forms() {
             "{bytes:02x?}"
         );
     }
+    // The code segment cannot be written: add %ecx,%cs:(%eax).
+    assert_eq!(insn(&[0x2e, 0x01, 0x08]).class(), Class::Slot);
     let back = insn(&[0xe9, 0xf0, 0xff, 0xff, 0xff]);
     assert_eq!(back.flow(0), Flow::Jump(Some(0xffff_fff5)));
     // lds, les and bound are no AVX.

@@ -7,15 +7,16 @@
 //! [`Insn::relocate`] moves it; [`Insn::leaves`] tells what a `return` probe needs to know; [`Insn::uprobes`] what would
 //! become of it with one of the kernel's own probes.
 //!
-//! Tested against a processor: all forms, and moved instructions up to AVX-512, with random operands (`tests/processor`,
-//! `tests/slots`). Not so, for want of a machine:
+//! Tested against a processor: all forms of both modes, and moved instructions up to AVX-512, with random operands
+//! (`tests/processor`, `tests/slots`). Not so, for want of a machine or of a way:
 //!
 //! - Shadow stacks. Calls and returns are the only instructions done here that touch one, and
 //!   [`touches_shadow_stack`](Insn::touches_shadow_stack) names exactly those; instructions that handle it by name (`incssp`,
 //!   `rdssp`, `wrss`, `rstorssp`) are executed by the processor at a slot, which is no call and no return.
 //! - Indirect branch tracking for programs, which Linux does not have: `endbr` does nothing, and neither does `notrack`.
-//! - i386 programs. They share every form with the others, but for widths; their decoding is compared with another
-//!   decoder's.
+//! - `%fs` and `%gs` in i386 programs, which need a segment of the kernel's making: base and offset are added as for others,
+//!   and the sum is cut to 32 bits. Slots of such programs: a copy, and a jump that reaches all of their memory.
+//! - Flags that the manuals leave undefined: those of shifts stay as they were, where processors differ among themselves.
 //! - APX and XOP. The first is refused; the second is moved as VEX is, whose layout it shares.
 //! - Transactions: `xbegin` is refused, and a breakpoint inside a transaction ends it with or without us.
 

@@ -33,6 +33,7 @@ const LEGACY: [u8; 11] = [
 ];
 
 const FLAT: u16 = 0x00f;
+const CODE: u16 = 0x002;
 const FS: u16 = 0x010;
 const GS: u16 = 0x020;
 const OPERAND: u16 = 0x040;
@@ -83,6 +84,11 @@ impl Prefixes {
     /// F2 or F3, the last of them, or 0.
     pub(super) fn repeat(self) -> u8 {
         self.repeat
+    }
+
+    /// Whether the code segment is named, which no program of 32 bits can write.
+    pub(super) fn code_segment(self) -> bool {
+        self.has(CODE)
     }
 
     /// Whether a segment whose base is 0 is named.

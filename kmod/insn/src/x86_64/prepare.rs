@@ -139,7 +139,7 @@ fn memory(insn: &Insn) -> Option<Operand> {
 
 fn address(insn: &Insn, modrm: u8) -> Option<Address> {
     let prefixes = insn.prefixes;
-    if !insn.long() && prefixes.address() {
+    if !insn.long() && (prefixes.address() || prefixes.code_segment()) {
         return None;
     }
     let (form, low) = (modrm >> 6, modrm & 7);
@@ -170,7 +170,7 @@ fn address(insn: &Insn, modrm: u8) -> Option<Address> {
 /// Memory whose address is all of it in the instruction.
 fn absolute(insn: &Insn) -> Option<Operand> {
     let prefixes = insn.prefixes;
-    (insn.long() || !prefixes.address()).then_some(())?;
+    (insn.long() || !prefixes.address() && !prefixes.code_segment()).then_some(())?;
     Some(Operand::Memory(Address {
         base: Base::Nothing,
         index: None,

@@ -7,13 +7,15 @@
 //! a stub behind it, a stub at its target, or the handler of the signal that it raised. The state lies within reach of the
 //! code, so nothing but the instruction needs a register.
 //!
+//! Code below 4 GiB is that of a program of 32 bits: a far jump leads to it, another one back.
+//!
 //! Invariant: one thread at a time owns the machine ([`Machine::take`]).
 
 #![allow(dead_code)]
 
 use nix::libc;
 use nix::sys::mman::{mmap_anonymous, mprotect, MapFlags, ProtFlags};
-use std::arch::global_asm;
+use std::arch::{asm, global_asm};
 use std::ffi::c_void;
 use std::mem::offset_of;
 use std::num::NonZeroUsize;
@@ -25,7 +27,7 @@ pub const PAGE: usize = 4096;
 /// Bytes of memory for operands, in each of two places. Around them nothing can be reached.
 pub const DATA: usize = 4 * PAGE;
 
-/// Bytes of memory for code.
+/// Bytes of memory for code, in each of two places.
 pub const CODE: usize = 8 * PAGE;
 
 /// Below 2 GiB, so that an address of 32 bits reaches it.
@@ -48,6 +50,8 @@ struct State {
     fault_ip: u64,
     /// What stubs jump through.
     back: u64,
+    /// Where code of 32 bits begins, and its segment.
+    far: u64,
 }
 
 static mut STATE: State = State {
@@ -60,6 +64,7 @@ static mut STATE: State = State {
     signal: 0,
     fault_ip: 0,
     back: 0,
+    far: 0,
 };
 
 // Offsets are those of `State`. Registers are numbered as the processor does: rax rcx rdx rbx rsp rbp rsi rdi r8…r15.
@@ -94,6 +99,9 @@ global_asm!(
     "mov r14, [rip + {s} + 112]",
     "mov r15, [rip + {s} + 120]",
     "jmp [rip + {s} + 136]",
+    ".globl dtrace_insn_enter",
+    "dtrace_insn_enter:",
+    "jmp fword ptr [rip + {s} + 192]",
     ".globl dtrace_insn_back",
     "dtrace_insn_back:",
     "mov [rip + {s} + 32], rsp",
@@ -130,8 +138,14 @@ global_asm!(
 
 extern "C" {
     fn dtrace_insn_run();
+    fn dtrace_insn_enter();
     fn dtrace_insn_back();
 }
+
+/// The kernel's code segments for programs of 64 and of 32 bits, and their data segment.
+const CODE_64: u16 = 0x33;
+const CODE_32: u16 = 0x23;
+const DATA_SEGMENT: u16 = 0x2b;
 
 /// Where an instruction led.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,13 +173,18 @@ pub struct Machine {
     low: usize,
     near: usize,
     code: usize,
+    low_code: usize,
     _owner: MutexGuard<'static, ()>,
 }
 
 static OWNER: Mutex<()> = Mutex::new(());
 
-/// Bytes of a stub.
-pub const STUB: usize = 16;
+/// Bytes of a stub, at most.
+pub const STUB: usize = 20;
+
+/// In the code below 4 GiB: where stubs leave their number, and how they come back, by an address that is aligned behind 6 bytes.
+const CELL: usize = 0;
+const THUNK: usize = 18;
 
 impl Machine {
     /// Takes the machine for this thread.
@@ -174,28 +193,32 @@ impl Machine {
         static PLACES: Mutex<Option<(usize, usize, usize)>> = Mutex::new(None);
         let mut places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
         let (low, near, code) = *places.get_or_insert_with(|| {
-            let low = map(&[LOW], PAGE + DATA + PAGE, ProtFlags::PROT_WRITE);
+            let all = ProtFlags::PROT_WRITE | ProtFlags::PROT_EXEC;
+            let low = map(&[LOW], PAGE + DATA + PAGE + CODE, all);
             protect(low);
             let here = (&raw const STATE) as usize & !(PAGE - 1);
-            let all: Vec<usize> = (1..12).map(|i| here - (i << 27)).collect();
-            let near = map(
-                &all,
-                PAGE + DATA + PAGE + CODE,
-                ProtFlags::PROT_WRITE | ProtFlags::PROT_EXEC,
-            );
+            let places: Vec<usize> = (1..12).map(|i| here - (i << 27)).collect();
+            let near = map(&places, PAGE + DATA + PAGE + CODE, all);
             protect(near);
             (low + PAGE, near + PAGE, near + PAGE + DATA + PAGE)
         });
         take_signals();
         let back = dtrace_insn_back as *const () as u64;
-        // SAFETY: this thread owns the machine.
-        unsafe { STATE.back = back };
-        Self {
+        // SAFETY: this thread owns the machine; programs of 64 bits do not use these segments.
+        unsafe {
+            STATE.back = back;
+            asm!("mov ds, {0:e}", "mov es, {0:e}", in(reg) u32::from(DATA_SEGMENT));
+        }
+        let mut machine = Self {
             low,
             near,
             code,
+            low_code: low + DATA + PAGE,
             _owner: owner,
-        }
+        };
+        let thunk = [&[0xff, 0x25, 0, 0, 0, 0][..], &back.to_le_bytes()].concat();
+        machine.put((machine.low_code + THUNK) as u64, &thunk);
+        machine
     }
 
     /// Where memory begins that an address of 32 bits reaches.
@@ -208,9 +231,14 @@ impl Machine {
         self.near as u64
     }
 
-    /// Where code begins.
+    /// Where code of programs of 64 bits begins.
     pub fn code(&self) -> u64 {
         self.code as u64
+    }
+
+    /// Where code of programs of 32 bits begins.
+    pub fn low_code(&self) -> u64 {
+        (self.low_code + PAGE) as u64
     }
 
     /// One of the two memories.
@@ -222,16 +250,24 @@ impl Machine {
 
     /// Puts code somewhere.
     pub fn put(&mut self, address: u64, bytes: &[u8]) {
-        let offset = (address - self.code()) as usize;
+        let code = if address >> 32 == 0 {
+            self.low_code
+        } else {
+            self.code
+        };
+        let offset = address as usize - code;
         assert!(offset + bytes.len() <= CODE);
         // SAFETY: as in `data`; nothing executes there now.
-        let code = unsafe { &mut *(self.code as *mut [u8; CODE]) };
+        let code = unsafe { &mut *(code as *mut [u8; CODE]) };
         code[offset..offset + bytes.len()].copy_from_slice(bytes);
     }
 
     /// Puts a stub somewhere: what reaches it lands there.
     pub fn put_stub(&mut self, address: u64, number: u32) {
-        let mut stub = [0; STUB];
+        if address >> 32 == 0 {
+            return self.put_low_stub(address, number);
+        }
+        let mut stub = [0; 16];
         let state = (&raw const STATE) as u64;
         let distance = |field: usize, behind: u64| {
             let field = state + field as u64;
@@ -246,6 +282,17 @@ impl Machine {
         self.put(address, &stub);
     }
 
+    fn put_low_stub(&mut self, address: u64, number: u32) {
+        let mut stub = [0; 17];
+        stub[..2].copy_from_slice(&[0xc7, 0x05]);
+        stub[2..6].copy_from_slice(&((self.low_code + CELL) as u32).to_le_bytes());
+        stub[6..10].copy_from_slice(&number.to_le_bytes());
+        stub[10] = 0xea;
+        stub[11..15].copy_from_slice(&((self.low_code + THUNK) as u32).to_le_bytes());
+        stub[15..17].copy_from_slice(&CODE_64.to_le_bytes());
+        self.put(address, &stub);
+    }
+
     /// Executes what is at `entry` with these registers, and these vectors, until a stub or a signal.
     pub fn run(&mut self, entry: u64, regs: &mut Regs, vectors: Option<&mut Vectors>) -> Landed {
         let vectors = vectors.map_or(std::ptr::null_mut(), |vectors| vectors.0.as_mut_ptr());
@@ -254,14 +301,20 @@ impl Machine {
         unsafe {
             STATE.general = regs.general;
             STATE.flags = regs.flags;
-            STATE.entry = entry;
+            STATE.entry = match entry >> 32 {
+                0 => dtrace_insn_enter as *const () as u64,
+                _ => entry,
+            };
+            STATE.far = entry & 0xffff_ffff | u64::from(CODE_32) << 32;
             STATE.vectors = vectors;
             STATE.landed = 0;
             dtrace_insn_run();
+            STATE.entry = 0;
             regs.general = STATE.general;
             regs.flags = STATE.flags;
             match STATE.landed {
                 u64::MAX => Landed::Signal(STATE.signal as i32, STATE.fault_ip),
+                0 => Landed::Stub(((self.low_code + CELL) as *const u32).read().into()),
                 stub => Landed::Stub(stub),
             }
         }
@@ -310,8 +363,7 @@ extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *mut c_v
     unsafe {
         let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
         let ip = registers[libc::REG_RIP as usize] as u64;
-        let near = (&raw const STATE) as u64;
-        if STATE.entry == 0 || ip.abs_diff(near) > 1 << 31 || ip > near {
+        if STATE.entry == 0 {
             libc::signal(signal, libc::SIG_DFL);
             return;
         }
@@ -319,6 +371,8 @@ extern "C" fn handler(signal: i32, info: *mut libc::siginfo_t, context: *mut c_v
         STATE.signal = signal as u64;
         STATE.fault_ip = ip;
         registers[libc::REG_RIP as usize] = dtrace_insn_back as *const () as i64;
+        let segments = &mut registers[libc::REG_CSGSFS as usize];
+        *segments = *segments & !0xffff | i64::from(CODE_64);
     }
 }
 

@@ -4,7 +4,7 @@
 //! Instructions of a form, and operands with which they reach memory that is there.
 
 use crate::common::Numbers;
-use crate::machine::{fs_base, Machine, Regs, DATA, PAGE};
+use crate::machine::{fs_base, Machine, Regs, DATA, PAGE, STUB};
 use dtrace_insn::x86_64::{decode, Class, Form, Insn, Map, Mode};
 
 /// The stub behind an instruction.
@@ -26,6 +26,7 @@ const RBP: u8 = 5;
 /// A form.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
+    mode: Mode,
     /// Behind 0F.
     secondary: bool,
     opcode: u8,
@@ -37,8 +38,8 @@ pub struct Kind {
     memory: bool,
 }
 
-/// All forms that are done.
-pub fn forms() -> Vec<Kind> {
+/// All forms that are done for programs of a mode.
+pub fn forms(mode: Mode) -> Vec<Kind> {
     let mut forms = Vec::new();
     for (secondary, opcode) in [false, true]
         .into_iter()
@@ -52,7 +53,7 @@ pub fn forms() -> Vec<Kind> {
         let sizes: &[u8] = if is_byte(secondary, opcode) {
             &[0]
         } else {
-            &[0, 0x66, 0x48]
+            &[0, 0x66, 0x48][..if mode == Mode::Long { 3 } else { 2 }]
         };
         for memory in [false, true].iter().take(1 + usize::from(modrm)) {
             for (middle, size) in middles
@@ -60,6 +61,7 @@ pub fn forms() -> Vec<Kind> {
                 .flat_map(|m| sizes.iter().map(move |s| (*m, *s)))
             {
                 let kind = Kind {
+                    mode,
                     secondary,
                     opcode,
                     middle,
@@ -68,7 +70,7 @@ pub fn forms() -> Vec<Kind> {
                     memory: *memory,
                 };
                 let modrm = if *memory { 0 } else { 0xc0 } | middle.unwrap_or(0) << 3;
-                let insn = insn(&kind.bytes(&[], 0, &[modrm], &[0; 8]));
+                let insn = insn(mode, &kind.bytes(&[], 0, &[modrm], &[0; 8]));
                 let done = insn.is_some_and(|insn| {
                     let map = if secondary {
                         Map::Secondary
@@ -87,8 +89,8 @@ pub fn forms() -> Vec<Kind> {
     forms
 }
 
-fn insn(bytes: &[u8]) -> Option<Insn> {
-    decode(bytes, Mode::Long).ok()
+fn insn(mode: Mode, bytes: &[u8]) -> Option<Insn> {
+    decode(bytes, mode).ok()
 }
 
 fn has_modrm(secondary: bool, opcode: u8) -> bool {
@@ -197,22 +199,30 @@ impl Kind {
     }
 
     fn try_sample(&self, numbers: &mut Numbers, machine: &Machine) -> Option<Sample> {
-        let at = machine.code() + PAGE as u64 + numbers.below(64);
-        let rex = match numbers.below(2) {
-            0 => 0,
-            _ => 0x40 | numbers.below(8) as u8,
+        let long = self.mode == Mode::Long;
+        let code = if long {
+            machine.code()
+        } else {
+            machine.low_code()
+        };
+        let at = code + PAGE as u64 + numbers.below(64);
+        let mut rex = match numbers.below(2) {
+            1 if long => 0x40 | numbers.below(8) as u8,
+            _ => 0,
         };
         let counts = self.is(&[0xe0, 0xe1, 0xe2, 0xe3]);
         let mut prefixes = Vec::new();
-        let flat = [0x26, 0x2e, 0x36, 0x3e][numbers.below(4) as usize];
+        // The code segment cannot be written where segments mean something.
+        let flats = if long { 4 } else { 3 };
+        let flat = [0x26, 0x36, 0x3e, 0x2e][numbers.below(flats) as usize];
         let (mut segment, mut distant) = (0, false);
         match numbers.below(8) {
             0 => prefixes.push(flat),
-            1 if self.memory => {
+            1 if self.memory && long => {
                 prefixes.push(0x65);
                 segment = GS;
             }
-            2 if self.memory => {
+            2 if self.memory && long => {
                 prefixes.push(0x64);
                 (segment, distant) = (fs_base(), true);
             }
@@ -222,7 +232,7 @@ impl Kind {
             4 if self.is(&[0x90]) && rex & 1 == 0 => prefixes.push(0xf3),
             _ => (),
         }
-        let addressed = self.memory || counts || self.is(&MOFFS);
+        let addressed = counts || long && (self.memory || self.is(&MOFFS));
         let narrow = numbers.below(8) == 0 && addressed && !distant;
         if narrow {
             prefixes.push(0x67);
@@ -234,7 +244,7 @@ impl Kind {
             kind: *self,
             at,
             bytes: Vec::new(),
-            target: machine.code() + 3 * PAGE as u64 + numbers.below(64),
+            target: code + 3 * PAGE as u64 + numbers.below(64),
             narrow,
             segment,
             low: machine.low(),
@@ -245,9 +255,8 @@ impl Kind {
             absolute: machine.low() + 64 + numbers.below(DATA as u64 - 128),
         };
         let mut modrm = Vec::new();
-        let mut rex = rex;
         if self.memory {
-            let address = Address::any(numbers, self.is_stack());
+            let address = Address::any(numbers, self.mode, self.is_stack());
             // Out of reach of 32 bits.
             let fixed = address.base.is_none() && address.index.is_none();
             let beyond = address.relative && (segment != 0 || narrow && self.reaches());
@@ -270,7 +279,7 @@ impl Kind {
         }
         sample.displacement_at = self.bytes(&prefixes, rex, &[], &[]).len() + 1;
         let mut bytes = self.bytes(&prefixes, rex, &modrm, &tail);
-        let length = usize::from(insn(&bytes)?.length());
+        let length = usize::from(insn(self.mode, &bytes)?.length());
         bytes.truncate(length);
         sample.bytes = bytes;
         sample.link(numbers)?;
@@ -290,8 +299,9 @@ struct Address {
 }
 
 impl Address {
-    fn any(numbers: &mut Numbers, stack: bool) -> Self {
-        let (base, index) = (numbers.below(16) as u8, numbers.below(16) as u8);
+    fn any(numbers: &mut Numbers, mode: Mode, stack: bool) -> Self {
+        let registers = if mode == Mode::Long { 16 } else { 8 };
+        let [base, index] = [0; 2].map(|_| numbers.below(registers) as u8);
         let index = (index != RSP).then_some((index, numbers.below(4) as u8));
         let displacement = match numbers.below(4) {
             0 => 0,
@@ -356,9 +366,14 @@ impl Sample {
         self.at + self.bytes.len() as u64
     }
 
+    /// Whether it is of a program of 64 bits.
+    pub fn is_long(&self) -> bool {
+        self.kind.mode == Mode::Long
+    }
+
     /// Its form.
     pub fn form(&self) -> Form {
-        let insn = insn(&self.bytes).expect("an instruction");
+        let insn = insn(self.kind.mode, &self.bytes).expect("an instruction");
         match insn.class() {
             Class::Done(form) => form,
             class => panic!("{self:x?} is {class:?}"),
@@ -417,6 +432,11 @@ impl Sample {
                     0x40 | index.map_or(0, |(index, _)| index >> 3 << 1) | base.unwrap_or(0) >> 3;
             }
         }
+        if relative && self.kind.mode == Mode::Compatible {
+            let absolute = (self.absolute as u32).to_le_bytes();
+            (self.address.relative, self.address.displacement) = (false, self.absolute as i32);
+            return [&[middle | 5][..], &absolute].concat();
+        }
         if relative {
             // Mended when the length is known.
             return [&[middle | 5][..], &[0; 4]].concat();
@@ -461,7 +481,8 @@ impl Sample {
                 1 => numbers.byte() as i8 as i32,
                 _ => numbers.below(3000) as i32 - 1500,
             };
-            let clear = distance >= 16 || distance <= -(length as i32 + 16);
+            let stub = STUB as i32;
+            let clear = distance >= stub || distance <= -(length as i32 + stub);
             clear.then_some(())?;
             self.target = next.wrapping_add(i64::from(distance) as u64);
             self.bytes[length - size..].copy_from_slice(&distance.to_le_bytes()[..size]);
@@ -479,6 +500,9 @@ impl Sample {
             };
             self.low.wrapping_add(offset)
         };
+        if self.kind.mode == Mode::Compatible {
+            regs.general = regs.general.map(|value| value & 0xffff_ffff);
+        }
         let stack = pick(numbers);
         let mut reached = Reached {
             addresses: [self.low; 2],
@@ -508,7 +532,7 @@ impl Sample {
         }
         if self.kind.is_indirect() {
             let to = match numbers.below(64) {
-                0 => numbers.operand() | 1 << 63,
+                0 if self.kind.mode == Mode::Long => numbers.operand() | 1 << 63,
                 1..=7 => self.next(),
                 _ => self.target,
             };
@@ -533,12 +557,13 @@ impl Sample {
         } = self.address;
         let displacement = i64::from(displacement) as u64;
         let rest = wanted.wrapping_sub(self.segment).wrapping_sub(displacement);
-        let cut = |value: u64| match self.narrow {
+        let long = self.kind.mode == Mode::Long;
+        let cut = |value: u64| match self.narrow || !long {
             true => value & 0xffff_ffff,
             false => value,
         };
         // Where addresses are of 32 bits, the others mean nothing.
-        let noise = match self.narrow && !self.kind.is_stack() {
+        let noise = match self.narrow && long && !self.kind.is_stack() {
             true => numbers.next() << 32,
             false => 0,
         };
