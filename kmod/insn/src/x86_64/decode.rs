@@ -6,7 +6,7 @@
 //! Lengths are exact: an instruction that some processor reads as longer or shorter than another is refused, and so is
 //! what no manual defines. Whether a processor has it, and would accept its operands, is not asked.
 
-use super::insn::{Encoding, Insn, Map, Mode, LONGEST};
+use super::insn::{put, Encoding, Insn, Map, Mode, LONGEST};
 use super::prefixes::Prefixes;
 use super::tables::{self, Immediate};
 
@@ -67,8 +67,7 @@ pub fn decode(bytes: &[u8], mode: Mode) -> Result<Insn, Undecoded> {
     }
     insn.immediate = immediate(&insn, &mut reader, layout.immediate)?;
     let whole = bytes.get(..reader.at).ok_or(Undecoded::Short)?;
-    let room = insn.bytes.get_mut(..reader.at).ok_or(Undecoded::Long)?;
-    room.copy_from_slice(whole);
+    put(&mut insn.bytes, whole).ok_or(Undecoded::Long)?;
     insn.length = reader.at as u8;
     Ok(insn)
 }

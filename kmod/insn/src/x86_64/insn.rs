@@ -146,3 +146,12 @@ impl Insn {
         }
     }
 }
+
+/// Writes bytes to where there is room for them, and says how many. The slices' own copy would bring a panic along.
+pub(super) fn put(room: &mut [u8], bytes: &[u8]) -> Option<usize> {
+    let room = room.get_mut(..bytes.len())?;
+    for (to, from) in room.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+    Some(bytes.len())
+}

@@ -11,7 +11,7 @@
 //! an exception at a slot, until whoever owns the slot puts the program's in its place. `popf` with the trap flag traps one
 //! instruction too early.
 
-use super::insn::{Insn, Mode};
+use super::insn::{put, Insn, Mode};
 use super::refusal::{refusal, Refusal};
 use super::Flow;
 
@@ -42,15 +42,12 @@ impl Insn {
             return Err(Unmovable::Branches);
         }
         let length = usize::from(self.length);
-        let copy = out.get_mut(..length).ok_or(Unmovable::Room)?;
-        copy.copy_from_slice(self.bytes());
+        put(out, self.bytes()).ok_or(Unmovable::Room)?;
         if self.is_ip_relative() {
             let distance = self.distance(from, slot).ok_or(Unmovable::Distant)?;
-            let field = usize::from(self.displacement_at)..;
-            let field = copy.get_mut(field).and_then(|rest| rest.get_mut(..4));
-            field
-                .ok_or(Unmovable::Room)?
-                .copy_from_slice(&distance.to_le_bytes());
+            let field = out.get_mut(usize::from(self.displacement_at)..);
+            let field = field.ok_or(Unmovable::Room)?;
+            put(field, &distance.to_le_bytes()).ok_or(Unmovable::Room)?;
         }
         let behind = slot.wrapping_add(u64::from(self.length));
         let rest = out.get_mut(length..).ok_or(Unmovable::Room)?;
@@ -89,9 +86,4 @@ fn jump(mode: Mode, at: u64, to: u64, out: &mut [u8]) -> Option<usize> {
             jump.checked_add(address)
         }
     }
-}
-
-fn put(out: &mut [u8], bytes: &[u8]) -> Option<usize> {
-    out.get_mut(..bytes.len())?.copy_from_slice(bytes);
-    Some(bytes.len())
 }

@@ -89,11 +89,30 @@ const SECONDARY: Letters = [
     *b"MMMMMMMMMMMMMMM.",
 ];
 
-/// Opcodes of the first map that 64-bit mode has not.
-const NOT_LONG: [u8; 22] = [
-    0x06, 0x07, 0x0e, 0x16, 0x17, 0x1e, 0x1f, 0x27, 0x2f, 0x37, 0x3f, 0x60, 0x61, 0x82, 0x9a, 0xc4,
-    0xc5, 0xce, 0xd4, 0xd5, 0xd6, 0xea,
-];
+/// Whether 64-bit mode has not this opcode of the first map.
+fn is_old(opcode: u8) -> bool {
+    matches!(
+        opcode,
+        0x06 | 0x07
+            | 0x0e
+            | 0x16
+            | 0x17
+            | 0x1e
+            | 0x1f
+            | 0x27
+            | 0x2f
+            | 0x37
+            | 0x3f
+            | 0x60..=0x62
+            | 0x82
+            | 0x9a
+            | 0xc4
+            | 0xc5
+            | 0xce
+            | 0xd4..=0xd6
+            | 0xea
+    )
+}
 
 #[rustfmt::skip]
 const LEGACY_38: Bits = [
@@ -211,7 +230,7 @@ pub(super) fn layout(
     small: bool,
 ) -> Option<Layout> {
     let known = match (encoding, map) {
-        (Encoding::Legacy, Map::Primary) if long && NOT_LONG.contains(&opcode) => false,
+        (Encoding::Legacy, Map::Primary) if long && is_old(opcode) => false,
         (Encoding::Legacy, Map::Primary) => {
             return lettered(letter(&PRIMARY, opcode)?, next, small)
         }
