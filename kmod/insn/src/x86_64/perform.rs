@@ -46,7 +46,7 @@ pub trait Memory {
 pub enum Aside {
     /// This address could not be read or written at once, or is not the program's.
     Memory(u64),
-    /// It would go on at this address, which is not the program's.
+    /// It would go on at this address, which is not the program's: the processor faults at the branch, or at the address.
     Target(u64),
     /// It would set a flag that makes the processor trap.
     Flags,
