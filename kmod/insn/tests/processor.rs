@@ -157,12 +157,15 @@ impl Bench {
     /// A number at an address, and another behind it, as far as there is memory, in both memories.
     fn scatter(&mut self, around: u64, value: u64) {
         let bytes = (u128::from(value) | u128::from(!value) << 64).to_le_bytes();
-        for (i, byte) in (0..).zip(bytes) {
+        // All of them at once, but at the end of memory.
+        let whole = self.mirror.at(around, 16).is_some();
+        for (i, bytes) in (0..).zip(bytes.chunks(if whole { 16 } else { 1 })) {
             let address = around.wrapping_add(i);
-            if let Some(place) = self.mirror.at(address, 1) {
-                place[0] = byte;
+            if let Some(place) = self.mirror.at(address, bytes.len() as u64) {
+                place.copy_from_slice(bytes);
                 let (which, offset) = self.place(address);
-                self.machine.data(self.mirror.at[which])[offset] = byte;
+                let data = self.machine.data(self.mirror.at[which]);
+                data[offset..offset + bytes.len()].copy_from_slice(bytes);
             }
         }
     }
