@@ -60,11 +60,14 @@ impl Instruction {
             Leaves::Always => true,
         };
         let mut after = Copy(*regs);
-        let form = self.form.as_ref()?;
-        match form.perform(&mut after, &mut Reading) {
-            Ok(()) => (always || !function.contains(&after.0.ip())).then_some(Left::To(after.0)),
-            Err(_) if always => Some(Left::Somewhere),
-            Err(_) => Some(Left::Unknown),
+        let done = self
+            .form
+            .as_ref()
+            .and_then(|form| form.perform(&mut after, &mut Reading).ok());
+        match done {
+            Some(()) => (always || !function.contains(&after.0.ip())).then_some(Left::To(after.0)),
+            None if always => Some(Left::Somewhere),
+            None => Some(Left::Unknown),
         }
     }
 }
