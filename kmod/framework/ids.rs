@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The ids of probes, and where the probes are.
+//! The ids of probes, and the probes that have them.
 //!
 //! An id outlives its probe: it is in records that a consumer has yet to read, and in what somebody copied from a listing. So one that
 //! has been given back is the last to be given out again: the others come first, 4,294,967,294 of them. Until then it is nobody's, and
@@ -10,16 +10,15 @@
 //! The entries are in the order of the ids. New ids are greater than all others, but for the time after the greatest has been
 //! given out. What is given back becomes an empty entry; these go when there are as many of them as others.
 
-use crate::sys::arena::Place;
-use core::mem::replace;
+use super::probe::ProbeRef;
 use dtrace_uapi::types::ProbeId;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
 struct Entry {
     id: ProbeId,
-    /// 0 where the id has been given back.
-    place: Place,
+    /// None where the id has been given back.
+    probe: Option<ProbeRef>,
 }
 
 /// All ids.
@@ -60,9 +59,10 @@ impl Ids {
     }
 
     /// Gives out the id that was [prepared](Self::prepare).
-    pub fn add(&mut self, id: ProbeId, place: Place) {
+    pub fn add(&mut self, id: ProbeId, probe: ProbeRef) {
         let at = self.position(id);
-        let entry = Entry { id, place };
+        let probe = Some(probe);
+        let entry = Entry { id, probe };
         // There is room.
         if self.entries.push_within_capacity(entry).is_ok() {
             if let Some(from) = self.entries.get_mut(at..) {
@@ -78,26 +78,26 @@ impl Ids {
         let Some(entry) = self.entries.get_mut(at).filter(|entry| entry.id == id) else {
             return;
         };
-        if replace(&mut entry.place, 0) != 0 {
+        if entry.probe.take().is_some() {
             self.empty = self.empty.saturating_add(1);
         }
         if self.empty.saturating_mul(2) > self.entries.len() {
-            self.entries.retain(|entry| entry.place != 0);
+            self.entries.retain(|entry| entry.probe.is_some());
             self.empty = 0;
         }
     }
 
-    /// Where the probe of this id is, or 0.
-    pub fn get(&self, id: ProbeId) -> Place {
-        let entry = self.entries.get(self.position(id));
-        entry.filter(|e| e.id == id).map_or(0, |e| e.place)
+    /// The probe of this id.
+    pub fn get(&self, id: ProbeId) -> Option<ProbeRef> {
+        let entry = self.entries.get(self.position(id))?;
+        entry.probe.filter(|_| entry.id == id)
     }
 
-    /// Where the probes are whose ids are greater, in the order of these.
-    pub fn after(&self, id: ProbeId) -> impl Iterator<Item = Place> + '_ {
+    /// The probes whose ids are greater, in the order of these.
+    pub fn after(&self, id: ProbeId) -> impl Iterator<Item = ProbeRef> + '_ {
         let at = self.entries.partition_point(|entry| entry.id <= id);
         let rest = self.entries.get(at..).unwrap_or_default();
-        rest.iter().map(|e| e.place).filter(|place| *place != 0)
+        rest.iter().filter_map(|entry| entry.probe)
     }
 
     /// Where the entry of an id is or would be.

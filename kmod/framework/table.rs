@@ -98,8 +98,7 @@ impl Table {
 
     /// The live probe of this id.
     pub fn get(&self, id: ProbeId) -> Option<ProbeRef> {
-        let probe = self.probes.get(self.ids.get(id))?;
-        probe.is_live().then_some(probe)
+        self.ids.get(id).filter(|probe| probe.is_live())
     }
 
     /// The same, for somebody who is to use it without the framework's mutex.
@@ -151,7 +150,7 @@ impl Table {
         let id = self.ids.prepare()?;
         let make = |place| Probe::new(id, place, new.provider, names, new.cookie);
         let probe = self.probes.push(make)?;
-        self.ids.add(id, probe.place());
+        self.ids.add(id, probe);
         for part in Part::ALL {
             let name = probe.name_of(part);
             name.take();
@@ -264,18 +263,14 @@ impl Table {
 
     /// The first probe that `pattern` matches whose id is greater than `after`.
     pub fn next_match(&self, pattern: &Pattern<'_>, after: ProbeId) -> Option<ProbeRef> {
-        self.after(after).find(|probe| pattern.matches(probe))
+        self.ids.after(after).find(|probe| pattern.matches(probe))
     }
 
     /// The first live probe of a provider whose id is greater than `after`.
     pub fn next_of(&self, provider: u32, after: ProbeId) -> Option<ProbeRef> {
-        self.after(after)
+        self.ids
+            .after(after)
             .find(|probe| probe.is_live() && probe.provider() == provider)
-    }
-
-    /// The probes whose ids are greater than `id`, in the order of these.
-    fn after(&self, id: ProbeId) -> impl Iterator<Item = ProbeRef> + '_ {
-        self.ids.after(id).filter_map(|at| self.probes.get(at))
     }
 
     /// The probes that `pattern` matches, by id.
@@ -296,7 +291,7 @@ impl Table {
                     self.chain(part, name).try_for_each(&mut add)?;
                 }
             }
-            Plan::All => self.after(0).try_for_each(add)?,
+            Plan::All => self.ids.after(0).try_for_each(add)?,
         }
         sort(&mut found, |a, b| a.id() < b.id());
         Ok(found)
