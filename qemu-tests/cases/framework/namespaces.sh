@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 90
-# @debug: never
 # A member of the group sees those of his user namespace: what has the same user and group in another is a stranger.
 . ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
