@@ -18,6 +18,6 @@ try -x errtags -n 'BEGIN { trace(curthread->nosuch); }'
 try -x errtags -x amin=Evolving/Evolving/Common -n 'BEGIN { trace(curthread->pid); }'
 try -x errtags -n 'BEGIN { trace(1); }' extra
 try -x errtags -c 'sleep 9' -n 'pid$target:libc:nosuch:entry'
-try -x errtags -c 'sleep 9' -n 'pid$target:libc:_exit:entry'
+try -x errtags -c 'sleep 9' -n 'pid$target:libc:_exit:return'
 try -x errtags -ln 'BEGIN, pid0:::'
 rm /tmp/tags.d
