@@ -8,10 +8,10 @@ tracing=/sys/kernel/tracing
 
 echo 'beside a uprobe'
 echo "p:grown $(command -v pid-work):$(pid-work where)" >$tracing/uprobe_events
-echo 'hist:keys=common_pid' >$tracing/events/uprobes/grown/trigger
+echo 1 >$tracing/events/uprobes/grown/enable
 dtrace -qn 'pid$target:a.out:grow:entry { @ = count(); }' -c 'pid-work grow text'
-grep -o 'hitcount: *[0-9]*$' $tracing/events/uprobes/grown/hist
-echo '!hist:keys=common_pid' >$tracing/events/uprobes/grown/trigger
+awk '$2 == "grown" { print "of the uprobe", $3 }' $tracing/uprobe_profile
+echo 0 >$tracing/events/uprobes/grown/enable
 echo >$tracing/uprobe_events
 
 echo 'consumers that are killed'
