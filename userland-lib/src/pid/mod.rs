@@ -408,6 +408,12 @@ impl<S: ProcessSource + ?Sized> Search<'_, S> {
             return Err(Error::TooMany(place));
         }
         match can {
+            // There is nothing that a pattern would leave out.
+            Ok(()) if place.sites.is_empty() && !self.is_one() => {}
+            Ok(()) if place.sites.is_empty() => {
+                let why = "the function never returns".to_owned();
+                return Err(Error::Instruction { place, why });
+            }
             Ok(()) => self.places.push(place),
             Err(why) if self.is_one() => return Err(Error::Instruction { place, why }),
             Err(_) => self.left_out += 1,

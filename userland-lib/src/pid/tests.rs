@@ -338,6 +338,8 @@ fn what_cannot_be_probed_is_refused_or_left_out() {
     let error = resolve(&source, &pattern("pid7:a.out:-:401005")).unwrap_err();
     let expected = "failed to create probes at '-+0x401005': the instruction is a system call";
     assert_eq!(error.to_string(), expected);
+    let endless = resolved(&Function1(&[0xeb, 0xfe]), "pid7:a.out::return");
+    assert_eq!((endless.places.len(), endless.left_out), (0, 0));
     for (text, left_out) in [("pid7:a.out:f:", 4), ("pid7:a.out::entry", 1)] {
         let found = resolved(&source, text);
         assert_eq!(found.left_out, left_out, "{text}");
