@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
 /* Loads of any kernel address; loads.c says which fail. */
-#ifndef _LOADS_H
-#define _LOADS_H
+#ifndef _DTRACE_LOADS_H
+#define _DTRACE_LOADS_H
 
 #include <linux/types.h>
 

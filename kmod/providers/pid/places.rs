@@ -3,8 +3,8 @@
 
 //! The processes that there are probes of, and their places.
 //!
-//! Changed under one lock, and read without any where a breakpoint is hit: a [`Site`] is made whole, shared with the breakpoint, and
-//! changes only by probes that are added to it. It fires all of its probes; who has enabled none of them is not bothered.
+//! They change under one lock. A breakpoint that is hit reads its [`Site`] without a lock: a site is made whole before it is shared,
+//! and changes only by the probes that are put there and taken away. It fires all of its probes; one without ECBs does nothing.
 
 use crate::framework::process::{ConsumerId, Order, Ordered};
 use crate::framework::{fire, lose, Args, Batch, FireArgs, Probe, ProbeRef, Refusal};

@@ -236,68 +236,50 @@ fn a_clause_is_for_the_probes_as_the_kernel_calls_them() {
     assert_eq!(probes, expected);
 }
 
-/// A process whose only function has one instruction more than there may be probes.
-struct Long;
+/// A process whose program is one function of this name and code, at 0x1000 in the file.
+struct One(&'static str, Vec<u8>);
 
-impl ProcessSource for Long {
+impl ProcessSource for One {
     fn objects(&self, pid: u32) -> io::Result<Vec<Object>> {
         Little::default().objects(pid)
     }
 
     fn code(&self, _object: &Object) -> io::Result<Code> {
         let function = Function {
-            name: "long".to_owned(),
-            address: 0,
-            size: PLACES_MAX as u64 + 1,
-            binding: Binding::Global,
-        };
-        let text = Text {
-            address: 0,
-            offset: 0,
-            bytes: vec![0x90; PLACES_MAX + 1],
-        };
-        Ok(Code::new(vec![function], vec![text], Instructions::X86(64)))
-    }
-}
-
-#[test]
-fn there_is_an_end_to_what_one_description_may_name() {
-    let five = resolved(&Long, "pid7:a.out:long:????[0-9a-f]");
-    assert_eq!(five.places.len(), PLACES_MAX + 1 - 0x1_0000);
-    let error = resolve(&Long, &pattern("pid7:a.out:long:")).unwrap_err();
-    assert_eq!(error.tag(), "D_PROC_CREATEFAIL");
-    let expected = "failed to create probes at 'long+0x3d08f': more probes in one description than are possible";
-    assert_eq!(error.to_string(), expected);
-}
-
-/// A process whose program is one function of this code, called `f`, at 0x1000 in the file.
-struct Function1(&'static [u8]);
-
-impl ProcessSource for Function1 {
-    fn objects(&self, pid: u32) -> io::Result<Vec<Object>> {
-        Little::default().objects(pid)
-    }
-
-    fn code(&self, _object: &Object) -> io::Result<Code> {
-        let function = Function {
-            name: "f".to_owned(),
+            name: self.0.to_owned(),
             address: 0x40_1000,
-            size: self.0.len() as u64,
+            size: self.1.len() as u64,
             binding: Binding::Global,
         };
         let text = Text {
             address: 0x40_1000,
             offset: 0x1000,
-            bytes: self.0.to_vec(),
+            bytes: self.1.clone(),
         };
         Ok(Code::new(vec![function], vec![text], Instructions::X86(64)))
     }
 }
 
+/// The same of a function `f`.
+fn f(code: &[u8]) -> One {
+    One("f", code.to_vec())
+}
+
+#[test]
+fn there_is_an_end_to_what_one_description_may_name() {
+    let long = One("long", vec![0x90; PLACES_MAX + 1]);
+    let five = resolved(&long, "pid7:a.out:long:????[0-9a-f]");
+    assert_eq!(five.places.len(), PLACES_MAX + 1 - 0x1_0000);
+    let error = resolve(&long, &pattern("pid7:a.out:long:")).unwrap_err();
+    assert_eq!(error.tag(), "D_PROC_CREATEFAIL");
+    let expected = "failed to create probes at 'long+0x3d08f': more probes in one description than are possible";
+    assert_eq!(error.to_string(), expected);
+}
+
 #[test]
 fn a_function_returns_by_each_way_out_of_it() {
-    let sites = |code: &'static [u8]| {
-        let found = resolved(&Function1(code), "pid7:a.out:f:return");
+    let sites = |code: &[u8]| {
+        let found = resolved(&f(code), "pid7:a.out:f:return");
         found.places[0].sites.clone()
     };
     // je to the ret; jmp to elsewhere; ret
@@ -310,7 +292,7 @@ fn a_function_returns_by_each_way_out_of_it() {
         sites(&[0xeb, 0x00, 0x75, 0x40, 0xff, 0xe0, 0xc2, 8, 0]),
         [0x1002, 0x1004, 0x1006]
     );
-    let error = resolve(&Function1(&[0xeb, 0xfe]), &pattern("pid7:a.out:f:return")).unwrap_err();
+    let error = resolve(&f(&[0xeb, 0xfe]), &pattern("pid7:a.out:f:return")).unwrap_err();
     assert_eq!(error.tag(), "D_PROC_CREATEFAIL");
     assert_eq!(
         error.to_string(),
@@ -321,7 +303,7 @@ fn a_function_returns_by_each_way_out_of_it() {
 #[test]
 fn what_cannot_be_probed_is_refused_or_left_out() {
     // hlt; vmovdqu %ymm0,(%rdi); syscall; ret
-    let source = Function1(&[0xf4, 0xc5, 0xfe, 0x7f, 0x07, 0x0f, 0x05, 0xc3]);
+    let source = f(&[0xf4, 0xc5, 0xfe, 0x7f, 0x07, 0x0f, 0x05, 0xc3]);
     for (name, why) in [
         ("0", "is privileged"),
         ("1", "is one that the kernel's uprobes execute wrongly"),
@@ -338,7 +320,7 @@ fn what_cannot_be_probed_is_refused_or_left_out() {
     let error = resolve(&source, &pattern("pid7:a.out:-:401005")).unwrap_err();
     let expected = "failed to create probes at '-+0x401005': the instruction is a system call";
     assert_eq!(error.to_string(), expected);
-    let endless = resolved(&Function1(&[0xeb, 0xfe]), "pid7:a.out::return");
+    let endless = resolved(&f(&[0xeb, 0xfe]), "pid7:a.out::return");
     assert_eq!((endless.places.len(), endless.left_out), (0, 0));
     for (text, left_out) in [("pid7:a.out:f:", 4), ("pid7:a.out::entry", 1)] {
         let found = resolved(&source, text);
