@@ -19,12 +19,12 @@ use super::user;
 use crate::sys::arch::program::Instruction;
 use crate::sys::process::{Process, Text};
 use crate::sys::task;
+use dtrace_uapi::limits::FUNCNAMELEN;
 use dtrace_uapi::process::{self, Probe, Probes, PROBES_MAX, SITES_MAX, TEXT_MAX};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::Arc;
-use zerocopy::FromZeros;
-use zerocopy::IntoBytes;
+use zerocopy::{FromZeros, IntoBytes};
 
 /// Longest instruction, bytes.
 const CODE_MAX: usize = 15;
@@ -74,7 +74,7 @@ pub struct Ordered<'a> {
 }
 
 impl Order {
-    /// Reads what is asked for at `arg`. Where one of the instructions is the reason of a refusal its index is in `failed`.
+    /// Reads what `request` points to. Where one of the instructions is the reason of a refusal its index is in `failed`.
     pub fn read(request: &Probes, tracer: &Arc<Tracer>, failed: &mut u32) -> Result<Self, Refusal> {
         let sizes = [
             (request.nprobes as usize, PROBES_MAX),
@@ -98,8 +98,14 @@ impl Order {
             sites: KVVec::with_capacity(nsites, GFP_KERNEL)?,
         };
         order.look_up(request.sites, nsites, failed)?;
-        let is_good = |n: usize| order.probe(n).is_some();
-        if !(0..nprobes).all(is_good) {
+        // No instruction is of two probes of a call, so that these take no more memory than was sent.
+        let mut left = nsites;
+        let mut is_good = |n: usize| {
+            let count = order.probe(n).map(|probe| probe.sites.len());
+            let rest = count.and_then(|count| left.checked_sub(count));
+            rest.map(|rest| left = rest).is_some()
+        };
+        if !(0..nprobes).all(&mut is_good) {
             return Err(Refusal::new(
                 EINVAL,
                 "a probe's names or instructions are not there",
@@ -131,7 +137,9 @@ impl Order {
     pub fn probe(&self, n: usize) -> Option<Ordered<'_>> {
         let probe = self.probes.get(n)?;
         let name = |from: u32| {
+            // No part of a name is longer; to look for its end any farther could take hours.
             let text = self.text.get(from as usize..)?;
+            let text = text.get(..FUNCNAMELEN).unwrap_or(text);
             let end = text.iter().position(|c| *c == 0)?;
             text.get(..end)
         };
