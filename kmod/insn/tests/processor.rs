@@ -125,6 +125,8 @@ struct Bench {
     bases: [u64; 2],
     /// How many were done, and how many were left to the processor.
     done: u64,
+    /// How many of those were done as [`Brief`](dtrace_insn::x86_64::Brief)s as well.
+    brief: u64,
     aside: u64,
     faults: u64,
 }
@@ -149,6 +151,7 @@ impl Bench {
             numbers: Numbers::new(7),
             bases,
             done: 0,
+            brief: 0,
             aside: 0,
             faults: 0,
         }
@@ -206,9 +209,20 @@ impl Bench {
             bases: self.bases,
         };
         let before = regs;
+        let briefly = form.brief().and_then(|brief| {
+            let register = |register: Register| before.general[usize::from(register.number())];
+            let sp = register(Register::RSP);
+            brief.perform(sample.at, sp, register, &mut self.mirror)
+        });
         match form.perform(&mut thread, &mut self.mirror) {
             Ok(()) => {
                 self.done += 1;
+                if let Some(briefly) = briefly {
+                    self.brief += 1;
+                    let mut brief = before;
+                    brief.general[usize::from(Register::RSP.number())] = briefly.sp;
+                    assert_eq!((brief, briefly.ip), (thread.regs, thread.ip), "{sample:x?}");
+                }
                 let landed = self.machine.run(sample.at, &mut regs, None);
                 let stub = match thread.ip {
                     ip if ip == sample.next() => NEXT,
@@ -228,6 +242,7 @@ impl Bench {
             Err(aside) => {
                 assert_eq!(thread.regs, before, "{sample:x?}: {aside:?} changes");
                 assert_eq!(thread.ip, sample.at);
+                assert_eq!(briefly, None, "{sample:x?}: {aside:?}");
                 self.aside += 1;
                 self.left(sample, regs, aside);
             }

@@ -20,6 +20,7 @@
 //! - APX and XOP. The first is refused; the second is moved as VEX is, whose layout it shares.
 //! - Transactions: `xbegin` is refused, and a breakpoint inside a transaction ends it with or without us.
 
+mod brief;
 mod carried;
 mod class;
 mod decode;
@@ -35,6 +36,7 @@ mod relocate;
 mod tables;
 mod uprobes;
 
+pub use brief::{Brief, Briefly};
 pub use carried::Uncarried;
 pub use class::Class;
 pub use decode::{decode, Undecoded};
