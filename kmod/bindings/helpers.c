@@ -376,6 +376,12 @@ bool dtrace_killed(void)
 	return fatal_signal_pending(current);
 }
 
+/* The current thread, as the first namespace numbers it. */
+u32 dtrace_thread_number(void)
+{
+	return task_pid_nr(current);
+}
+
 /* The module will never be unloaded, unless that has begun. */
 void dtrace_stay(void)
 {

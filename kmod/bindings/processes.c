@@ -111,40 +111,48 @@ long dtrace_text_read(struct file *file, u64 offset, void *out, size_t size)
 
 static bool dtrace_carrier_meant(struct uprobe_consumer *consumer, struct mm_struct *mm)
 {
-	return container_of(consumer, struct dtrace_carrier, consumer)->mm == mm;
+	return container_of(consumer, struct dtrace_carrier, consumer)->spot.mm == mm;
 }
 
 static int dtrace_carrier_hit(struct uprobe_consumer *consumer, struct pt_regs *regs, __u64 *data)
 {
 	struct dtrace_carrier *carrier = container_of(consumer, struct dtrace_carrier, consumer);
 
-	if (current->mm != carrier->mm)
+	if (current->mm != carrier->spot.mm)
 		return UPROBE_HANDLER_REMOVE;
 	carrier->hit(carrier, regs);
 	return 0;
 }
 
 /* The caller keeps the file until dtrace_carriers_sync() after dtrace_carrier_clear(). */
-int dtrace_carrier_set(struct dtrace_carrier *carrier, struct file *file, u64 offset)
+int dtrace_carrier_set(struct dtrace_carrier *carrier)
 {
-	struct uprobe *uprobe;
+	struct inode *inode = file_inode(carrier->file);
+	int error = dtrace_trap_add(carrier);
 
+	if (error)
+		return error;
 	carrier->consumer.handler = dtrace_carrier_hit;
 	carrier->consumer.filter = dtrace_carrier_meant;
-	uprobe = uprobe_register(file_inode(file), offset, 0, &carrier->consumer);
-	if (IS_ERR(uprobe))
-		return PTR_ERR(uprobe);
-	carrier->uprobe = uprobe;
-	return 0;
+	carrier->uprobe = uprobe_register(inode, carrier->offset, 0, &carrier->consumer);
+	if (!IS_ERR(carrier->uprobe))
+		return 0;
+	/* It may have been hit in the meantime. */
+	dtrace_trap_remove(carrier);
+	dtrace_carriers_sync();
+	return PTR_ERR(carrier->uprobe);
 }
 
 /* It may be hit until dtrace_carriers_sync(). */
 void dtrace_carrier_clear(struct dtrace_carrier *carrier)
 {
+	dtrace_trap_remove(carrier);
 	uprobe_unregister_nosync(carrier->uprobe, &carrier->consumer);
 }
 
 void dtrace_carriers_sync(void)
 {
+	/* Traps are answered with interrupts off. */
+	synchronize_rcu();
 	uprobe_unregister_sync();
 }

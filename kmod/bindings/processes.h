@@ -8,6 +8,7 @@
 #include <linux/fs.h>
 #include <linux/mm_types.h>
 #include <linux/ptrace.h>
+#include <linux/rhashtable-types.h>
 #include <linux/types.h>
 #include <linux/uprobes.h>
 
@@ -19,17 +20,47 @@ u64 dtrace_segment_base(bool gs);
 u64 dtrace_program_end(void);
 long dtrace_text_read(struct file *file, u64 offset, void *out, size_t size);
 
+/* What a breakpoint is found by: a memory, and an address in it. */
+struct dtrace_spot {
+	struct mm_struct *mm;
+	u64 address;
+};
+
 /* A breakpoint in the text of one process, and what is called where it is hit. */
 struct dtrace_carrier {
 	struct uprobe_consumer consumer;
 	struct uprobe *uprobe;
-	struct mm_struct *mm;
+	struct dtrace_spot spot;
+	/* The file that it is in, and where there; the caller keeps it. */
+	struct file *file;
+	u64 offset;
 	/* Called in the process, which may sleep. regs are what the instruction finds; what it leaves there is what the process goes on with. */
 	void (*hit)(struct dtrace_carrier *carrier, struct pt_regs *regs);
+	/*
+	 * Called first, with interrupts off: whether it has done everything, the instruction included. Then hit is not called. Otherwise
+	 * regs are as they were.
+	 */
+	bool (*trap)(struct dtrace_carrier *carrier, struct pt_regs *regs);
+	/* Of traps.c. */
+	struct rhash_head node;
+	unsigned int seq;
 };
 
-int dtrace_carrier_set(struct dtrace_carrier *carrier, struct file *file, u64 offset);
+int dtrace_carrier_set(struct dtrace_carrier *carrier);
 void dtrace_carrier_clear(struct dtrace_carrier *carrier);
 void dtrace_carriers_sync(void);
+
+int dtrace_trap_add(struct dtrace_carrier *carrier);
+void dtrace_trap_remove(struct dtrace_carrier *carrier);
+int dtrace_traps_init(void);
+void dtrace_traps_exit(void);
+
+/* Memory of the current task, which a breakpoint has stopped: 1, 2, 4 or 8 bytes in one piece. -EFAULT where it is not there at once. */
+int dtrace_user_get(u64 addr, u32 size, u64 *value);
+int dtrace_user_put(u64 addr, u32 size, u64 value);
+/* Whether the page can be written at once. */
+bool dtrace_user_writable(u64 addr);
+bool dtrace_user_shadowed(void);
+bool dtrace_user_flat(const struct pt_regs *regs);
 
 #endif

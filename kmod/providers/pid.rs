@@ -19,6 +19,7 @@ mod places;
 use super::{attributes, EVOLVING};
 use crate::framework::process::{ConsumerId, Order};
 use crate::framework::{Batch, Failed, Framework, ProbeRef, Provider, Refusal, Registration};
+use crate::sys::breakpoint::Traps;
 use dtrace_uapi::ioctl::PRIV_KERNEL;
 use dtrace_uapi::process::PROVIDER;
 use dtrace_uapi::types::ProviderAttributes;
@@ -79,9 +80,10 @@ impl Provider for Pid {
 
 /// Registers the provider. It has no probes yet.
 pub fn register(framework: &Arc<Framework>) -> Result<Registration> {
+    let traps = Traps::new()?;
     let provider = Arc::pin_init(
         pin_init!(Pid {
-            processes <- new_mutex!(Processes::new(), "dtrace::pid::processes"),
+            processes <- new_mutex!(Processes::new(traps), "dtrace::pid::processes"),
         }),
         GFP_KERNEL,
     )?;

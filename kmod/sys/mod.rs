@@ -16,6 +16,7 @@
 
 pub mod arch;
 pub mod arena;
+pub mod breakpoint;
 pub mod clock;
 pub mod control;
 pub mod crosscall;

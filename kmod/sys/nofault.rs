@@ -80,6 +80,34 @@ pub fn user_store(addr: u64, data: &[u8]) -> Result<(), Unreachable> {
     check(ret).map(|_| ())
 }
 
+/// Loads 1, 2, 4 or 8 bytes of the current task's memory in one piece. Only where a breakpoint has stopped the program.
+#[inline]
+pub fn user_get(addr: u64, size: u64) -> Result<u64, Unreachable> {
+    let mut word = 0u64;
+    // SAFETY: `word` is valid for the write; the load does not fault.
+    match unsafe { bindings::dtrace_user_get(addr, size as u32, &mut word) } {
+        0 => Ok(word),
+        _ => Err(Unreachable),
+    }
+}
+
+/// Stores as many in one piece, all or none. As [`user_get`].
+#[inline]
+pub fn user_put(addr: u64, size: u64, value: u64) -> Result<(), Unreachable> {
+    // SAFETY: The store does not fault.
+    match unsafe { bindings::dtrace_user_put(addr, size as u32, value) } {
+        0 => Ok(()),
+        _ => Err(Unreachable),
+    }
+}
+
+/// Whether a byte of the current task's memory can be stored, and what is on its page, at once. As [`user_get`].
+#[inline]
+pub fn is_user_writable(addr: u64) -> bool {
+    // SAFETY: The store that this tries does not fault.
+    unsafe { bindings::dtrace_user_writable(addr) }
+}
+
 #[inline]
 fn check(ret: isize) -> Result<usize, Unreachable> {
     usize::try_from(ret).map_err(|_| Unreachable)

@@ -7,13 +7,9 @@
 //! after `execve()`. A [`Text`] is where an instruction of it comes from, a file and an offset, whatever path it has or had, in
 //! whichever mount namespace.
 
-use super::regs::Regs;
 use crate::bindings;
-use core::cell::UnsafeCell;
 use core::ffi::c_void;
-use core::marker::PhantomData;
 use core::ptr::{null_mut, NonNull};
-use kernel::alloc::KVVec;
 use kernel::error::to_result;
 use kernel::prelude::*;
 
@@ -32,6 +28,11 @@ impl Process {
         // SAFETY: `mm` is valid for the write.
         to_result(unsafe { bindings::dtrace_mm_find(pid, &mut mm) })?;
         NonNull::new(mm).map(Self).ok_or(ESRCH)
+    }
+
+    /// What C knows it by.
+    pub(super) fn as_ptr(&self) -> *mut bindings::mm_struct {
+        self.0.as_ptr()
     }
 
     /// Whether both are the same.
@@ -76,6 +77,16 @@ unsafe impl Send for Text {}
 unsafe impl Sync for Text {}
 
 impl Text {
+    /// The file.
+    pub(super) fn file(&self) -> *mut bindings::file {
+        self.file.as_ptr()
+    }
+
+    /// Where in the file.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
     /// Reads what is there as far as the file goes; how many bytes that is.
     pub fn read(&self, out: &mut [u8]) -> Result<usize> {
         let (to, size) = (out.as_mut_ptr().cast::<c_void>(), out.len());
@@ -90,127 +101,4 @@ impl Drop for Text {
         // SAFETY: It was counted for us.
         unsafe { bindings::fput(self.file.as_ptr()) };
     }
-}
-
-/// What is done where a breakpoint is hit.
-pub trait Hit: Send + Sync + 'static {
-    /// Called in the process, which may sleep, before the instruction is executed.
-    fn hit(&self, regs: Stopped<'_>);
-}
-
-/// The registers of a program that a breakpoint has stopped.
-pub struct Stopped<'a> {
-    regs: NonNull<bindings::pt_regs>,
-    _stopped: PhantomData<&'a mut bindings::pt_regs>,
-}
-
-impl Stopped<'_> {
-    /// As the instruction finds them.
-    pub fn regs(&self) -> &Regs {
-        // SAFETY: They lie on the stack of the current task, and change by `&mut self` alone.
-        unsafe { Regs::from_ptr(self.regs.as_ptr()) }
-    }
-
-    /// Calls `f` while the program has other registers, which nobody but us can see.
-    pub fn pretend(&mut self, regs: &Regs, f: impl FnOnce(&Regs)) {
-        let real = *self.regs();
-        // SAFETY: As above.
-        unsafe { self.regs.as_ptr().cast::<Regs>().write(*regs) };
-        f(self.regs());
-        // SAFETY: As above.
-        unsafe { self.regs.as_ptr().cast::<Regs>().write(real) };
-    }
-}
-
-/// A breakpoint that the kernel's uprobes carry, in one process. Dropping it removes it, and waits until nobody is in its handler.
-///
-/// To set or remove one takes the lock of each memory that the file is mapped in; to set one also reads the file.
-pub struct Carrier<H: Hit> {
-    hook: KBox<UnsafeCell<Hook<H>>>,
-    is_set: bool,
-}
-
-// SAFETY: Set and removed from anywhere; the handler is `Sync`.
-unsafe impl<H: Hit> Send for Carrier<H> {}
-// SAFETY: As above; nothing can be done by reference.
-unsafe impl<H: Hit> Sync for Carrier<H> {}
-
-#[repr(C)]
-struct Hook<H> {
-    // First, so that a pointer to it is a pointer to the whole.
-    raw: bindings::dtrace_carrier,
-    handler: H,
-}
-
-impl<H: Hit> Carrier<H> {
-    /// Sets one. `process` and `text` are to outlive it.
-    pub fn set(process: &Process, text: &Text, handler: H) -> Result<Self> {
-        let raw = bindings::dtrace_carrier {
-            mm: process.0.as_ptr(),
-            hit: Some(on_hit::<H>),
-            ..Default::default()
-        };
-        let mut this = Self {
-            hook: KBox::new(UnsafeCell::new(Hook { raw, handler }), GFP_KERNEL)?,
-            is_set: false,
-        };
-        // SAFETY: The hook stays where it is until the breakpoint is removed; the file is open.
-        to_result(unsafe {
-            bindings::dtrace_carrier_set(this.raw(), text.file.as_ptr(), text.offset)
-        })?;
-        this.is_set = true;
-        Ok(this)
-    }
-
-    /// Removes many, which is as fast as one.
-    pub fn remove(mut all: KVVec<Self>) {
-        for one in &mut all {
-            one.clear();
-        }
-        sync();
-    }
-
-    fn clear(&mut self) {
-        if core::mem::take(&mut self.is_set) {
-            // SAFETY: It is set.
-            unsafe { bindings::dtrace_carrier_clear(self.raw()) };
-        }
-    }
-
-    fn raw(&self) -> *mut bindings::dtrace_carrier {
-        self.hook.get().cast()
-    }
-}
-
-/// Waits until nobody is in the handler of a breakpoint that was removed.
-fn sync() {
-    // SAFETY: No preconditions; nobody holds up a handler.
-    unsafe { bindings::dtrace_carriers_sync() };
-}
-
-impl<H: Hit> Drop for Carrier<H> {
-    fn drop(&mut self) {
-        if self.is_set {
-            self.clear();
-            sync();
-        }
-    }
-}
-
-/// # Safety
-///
-/// Called by `processes.c` with the carrier of a `Hook<H>`, and the registers that the current task entered the kernel with.
-unsafe extern "C" fn on_hit<H: Hit>(
-    carrier: *mut bindings::dtrace_carrier,
-    regs: *mut bindings::pt_regs,
-) {
-    let Some(regs) = NonNull::new(regs) else {
-        return;
-    };
-    // SAFETY: By the caller's promise. The handler is never changed while the breakpoint is set.
-    let handler = unsafe { &(*carrier.cast::<Hook<H>>()).handler };
-    handler.hit(Stopped {
-        regs,
-        _stopped: PhantomData,
-    });
 }

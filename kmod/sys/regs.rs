@@ -11,6 +11,17 @@ use kernel::bindings;
 /// The code segment of 32-bit programs: `__USER32_CS` of arch/x86/include/asm/segment.h.
 const USER32_CS: u16 = 4 * 8 + 3;
 
+/// That of programs of 64 bits: `__USER_CS`.
+const USER_CS: u16 = 6 * 8 + 3;
+
+/// Which words of the set the general registers are, in the processor's own order.
+const GENERAL: [usize; 16] = {
+    macro_rules! words {
+        ($($name:ident)*) => { [$(core::mem::offset_of!(bindings::pt_regs, $name) / 8),*] };
+    }
+    words!(ax cx dx bx sp bp si di r8 r9 r10 r11 r12 r13 r14 r15)
+};
+
 /// A saved register set (`struct pt_regs`); of an ftrace callback only those are valid that carry
 /// arguments, and those that tell where the code is: instruction, stack and frame pointer.
 #[derive(Clone, Copy)]
@@ -119,6 +130,13 @@ impl Regs {
         unsafe { self.0.__bindgen_anon_1.cs != USER32_CS }
     }
 
+    /// Whether it is the code segment of the kernel's that all programs of 64 bits have.
+    #[inline]
+    pub fn is_flat_long(&self) -> bool {
+        // SAFETY: As in `user_mode`.
+        unsafe { self.0.__bindgen_anon_1.cs == USER_CS }
+    }
+
     /// Register `n`, in the order of `struct pt_regs`.
     pub fn get(&self, n: u64) -> Option<u64> {
         const REGS: usize = size_of::<bindings::pt_regs>() / 8;
@@ -128,26 +146,24 @@ impl Regs {
     }
 
     /// General register `n` in the processor's own order, below 16.
+    #[inline]
     pub fn general(&self, n: u8) -> u64 {
-        let r = &self.0;
-        let all = [
-            r.ax, r.cx, r.dx, r.bx, r.sp, r.bp, r.si, r.di, r.r8, r.r9, r.r10, r.r11, r.r12, r.r13,
-            r.r14, r.r15,
-        ];
-        all.get(usize::from(n)).map_or(0, |value| *value as u64)
+        let word = GENERAL[usize::from(n & 15)];
+        // SAFETY: The set has that word.
+        unsafe { core::ptr::from_ref(&self.0).cast::<u64>().add(word).read() }
     }
 
     /// Sets it.
+    #[inline]
     pub fn set_general(&mut self, n: u8, value: u64) {
-        let r = &mut self.0;
-        let all = [
-            &mut r.ax, &mut r.cx, &mut r.dx, &mut r.bx, &mut r.sp, &mut r.bp, &mut r.si, &mut r.di,
-            &mut r.r8, &mut r.r9, &mut r.r10, &mut r.r11, &mut r.r12, &mut r.r13, &mut r.r14,
-            &mut r.r15,
-        ];
-        if let Some(to) = all.into_iter().nth(usize::from(n)) {
-            *to = value as usize;
-        }
+        let word = GENERAL[usize::from(n & 15)];
+        // SAFETY: As above.
+        unsafe {
+            core::ptr::from_mut(&mut self.0)
+                .cast::<u64>()
+                .add(word)
+                .write(value)
+        };
     }
 
     /// The flags.
@@ -155,9 +171,20 @@ impl Regs {
         self.0.flags as u64
     }
 
+    /// Sets them.
+    pub fn set_flags(&mut self, flags: u64) {
+        self.0.flags = flags as usize;
+    }
+
     /// Sets the instruction pointer.
     pub fn set_ip(&mut self, ip: u64) {
         self.0.ip = ip as usize;
+    }
+
+    /// Sets the stack pointer.
+    #[inline]
+    pub fn set_sp(&mut self, sp: u64) {
+        self.0.sp = sp as usize;
     }
 
     /// The instruction pointer.

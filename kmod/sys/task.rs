@@ -30,6 +30,12 @@ pub fn is_killed() -> bool {
     unsafe { bindings::dtrace_killed() }
 }
 
+/// The number of the current thread.
+pub fn number() -> u32 {
+    // SAFETY: No preconditions.
+    unsafe { bindings::dtrace_thread_number() }
+}
+
 /// Reads a field of the task once.
 macro_rules! read {
     ($current:expr, $field:ident) => {{

@@ -8,13 +8,15 @@
 
 use crate::framework::process::{ConsumerId, Order, Ordered};
 use crate::framework::{fire, lose, Args, Batch, FireArgs, Probe, ProbeRef, Refusal};
-use crate::sys::arch::program::{Instruction, Left};
-use crate::sys::process::{Carrier, Hit, Process, Stopped, Text};
+use crate::sys::arch::program::{Instruction, Leaving, Step};
+use crate::sys::breakpoint::{Carrier, Hit, Stopped, Traps};
+use crate::sys::process::{Process, Text};
 use crate::sys::regs::Regs;
 use crate::sys::staticref::StaticRef;
+use crate::sys::task;
 use core::fmt::Write;
 use core::ops::Range;
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use dtrace_engine::mem::sort::sort;
 use dtrace_uapi::process::{ADDRESS, ENTRY, OFFSET, PROVIDER, RETURN};
 use kernel::alloc::KVVec;
@@ -36,6 +38,8 @@ struct Site {
     probes: [StaticRef<Probe>; KINDS],
     /// Where the function begins and ends that a return from it is of. Set before that probe is.
     function: [AtomicU64; 2],
+    /// The thread that has fired here and left the instruction to uprobes; 0 for none.
+    fired: AtomicU32,
 }
 
 impl Site {
@@ -46,6 +50,41 @@ impl Site {
     fn function(&self) -> Range<u64> {
         let [start, end] = &self.function;
         start.load(Ordering::Relaxed)..end.load(Ordering::Relaxed)
+    }
+
+    /// Fires what is to fire before the instruction is executed.
+    fn before(&self, regs: &Regs) {
+        if let Some(probe) = self.probe(ENTRY) {
+            fire(probe, &FireArgs::new(Args::Called(regs)).nowhere());
+        }
+        if let Some(probe) = self.probe(OFFSET) {
+            passed(probe);
+        }
+        if let Some(probe) = self.probe(ADDRESS) {
+            passed(probe);
+        }
+    }
+
+    /// Whether the function ends here.
+    fn leaves(&self, to: Option<u64>) -> Leaving {
+        self.instruction.leaves(self.address, &self.function(), to)
+    }
+
+    /// Fires the return, with the registers behind the instruction.
+    fn returned(&self, probe: ProbeRef, regs: &Regs) {
+        let offset = self.address.wrapping_sub(self.function().start);
+        let [first, second] = regs.results();
+        let words = [offset, first, second];
+        fire(probe, &FireArgs::new(Args::Words(&words)).nowhere());
+    }
+
+    /// Whether the current thread has fired what comes before the instruction, and could not execute it.
+    fn has_fired(&self) -> bool {
+        let me = task::number();
+        let taken = self
+            .fired
+            .compare_exchange(me, 0, Ordering::Relaxed, Ordering::Relaxed);
+        taken.is_ok()
     }
 
     /// Gives it one probe more.
@@ -61,40 +100,69 @@ impl Site {
     }
 }
 
+/// Fires where an instruction is passed, of which nothing else is known.
+#[inline(never)]
+fn passed(probe: ProbeRef) {
+    fire(probe, &FireArgs::new(Args::Words(&[])).nowhere());
+}
+
 /// What a breakpoint fires.
 struct At(Arc<Site>);
 
 impl Hit for At {
+    fn trap(&self, mut stopped: Stopped<'_>) -> bool {
+        let site = &*self.0;
+        let instruction = &site.instruction;
+        if instruction.is_more() {
+            return false;
+        }
+        if let Some(step) = instruction.step_briefly(stopped.regs()) {
+            site.before(stopped.regs());
+            let regs = stopped.regs_mut();
+            regs.set_ip(step.ip);
+            regs.set_sp(step.sp);
+        } else if let Some(step) = instruction.step(stopped.regs()) {
+            site.before(stopped.regs());
+            if !step.store() {
+                // The page has gone since that was tried.
+                site.fired.store(task::number(), Ordering::Relaxed);
+                return false;
+            }
+            step.apply(stopped.regs_mut());
+        } else {
+            return false;
+        }
+        let regs = stopped.regs();
+        if let Some(probe) = site.probe(RETURN) {
+            if let Leaving::Yes = site.leaves(Some(regs.ip())) {
+                site.returned(probe, regs);
+            }
+        }
+        true
+    }
+
     fn hit(&self, mut stopped: Stopped<'_>) {
         let site = &*self.0;
         // What a place has lost is used again when all who may have seen it are out of here.
         let _seen = rcu::read_lock();
-        if let Some(probe) = site.probe(ENTRY) {
-            let args = Args::Called(stopped.regs());
-            fire(probe, &FireArgs::new(args).nowhere());
-        }
-        for probe in [OFFSET, ADDRESS]
-            .into_iter()
-            .filter_map(|kind| site.probe(kind))
-        {
-            fire(probe, &FireArgs::new(Args::Words(&[])).nowhere());
+        if !site.has_fired() {
+            site.before(stopped.regs());
         }
         let Some(probe) = site.probe(RETURN) else {
             return;
         };
-        let function = site.function();
-        let offset = site.address.wrapping_sub(function.start);
-        let returned = |regs: &Regs| {
-            let [first, second] = regs.results();
-            let words = [offset, first, second];
-            fire(probe, &FireArgs::new(Args::Words(&words)).nowhere());
-        };
-        let instruction = &site.instruction;
-        match instruction.leaves(site.address, &function, stopped.regs()) {
-            None => {}
-            Some(Left::To(regs)) => stopped.pretend(&regs, returned),
-            Some(Left::Somewhere) => returned(stopped.regs()),
-            Some(Left::Unknown) => lose(probe, 1),
+        let step = site.instruction.step(stopped.regs());
+        match (site.leaves(step.as_ref().map(Step::ip)), step) {
+            (Leaving::No, _) => {}
+            (Leaving::Unknown, _) => lose(probe, 1),
+            (Leaving::Yes, None) => site.returned(probe, stopped.regs()),
+            (Leaving::Yes, Some(step)) => {
+                // Only while it fires: uprobes do the instruction.
+                let before = *stopped.regs();
+                step.apply(stopped.regs_mut());
+                site.returned(probe, stopped.regs());
+                *stopped.regs_mut() = before;
+            }
         }
     }
 }
@@ -150,10 +218,10 @@ fn find(places: &[Place], address: u64) -> Option<usize> {
 
 impl Watched {
     /// Starts to fire a probe.
-    fn arm(&mut self, at: usize) -> Result {
+    fn arm(&mut self, traps: &Traps, at: usize) -> Result {
         let made = self.probes.get(at).ok_or(ENODEV)?;
         for (n, address) in made.places.iter().enumerate() {
-            if let Err(error) = arm(&mut self.places, &self.process, *address) {
+            if let Err(error) = arm(traps, &mut self.places, &self.process, *address) {
                 for address in made.places.iter().take(n) {
                     drop(disarm(&mut self.places, *address));
                 }
@@ -165,12 +233,13 @@ impl Watched {
 }
 
 /// Sets a breakpoint at a place, unless there is one.
-fn arm(places: &mut [Place], process: &Process, address: u64) -> Result {
+fn arm(traps: &Traps, places: &mut [Place], process: &Process, address: u64) -> Result {
     let at = find(places, address).ok_or(ENODEV)?;
     let place = places.get_mut(at).ok_or(ENODEV)?;
     if place.carrier.is_none() {
         let site = place.site.clone();
-        place.carrier = Some(Carrier::set(process, &place.site.text, At(site))?);
+        let text = &place.site.text;
+        place.carrier = Some(Carrier::set(traps, process, address, text, At(site))?);
     }
     place.armed = place.armed.saturating_add(1);
     Ok(())
@@ -184,12 +253,18 @@ fn disarm(places: &mut [Place], address: u64) -> Option<Carrier<At>> {
 }
 
 /// All of them.
-pub struct Processes(KVVec<Watched>);
+pub struct Processes {
+    all: KVVec<Watched>,
+    traps: Traps,
+}
 
 impl Processes {
     /// None.
-    pub const fn new() -> Self {
-        Self(KVVec::new())
+    pub const fn new(traps: Traps) -> Self {
+        Self {
+            all: KVVec::new(),
+            traps,
+        }
     }
 
     /// Abandons what there is of another process that had the number of this one.
@@ -197,7 +272,7 @@ impl Processes {
         let old = |watched: &&mut Watched| {
             watched.number == order.pid && !watched.process.is(&order.process)
         };
-        if let Some(old) = self.0.iter_mut().find(old) {
+        if let Some(old) = self.all.iter_mut().find(old) {
             old.consumers.clear();
         }
     }
@@ -237,7 +312,7 @@ impl Processes {
     }
 
     fn find(&self, number: u32) -> Option<&Watched> {
-        self.0.iter().find(|watched| watched.number == number)
+        self.all.iter().find(|watched| watched.number == number)
     }
 
     /// Places for those of an order's instructions that have none yet, in the order of their addresses.
@@ -259,6 +334,7 @@ impl Processes {
                 text,
                 probes: [const { StaticRef::none() }; KINDS],
                 function: [const { AtomicU64::new(0) }; 2],
+                fired: AtomicU32::new(0),
             };
             let place = Place {
                 site: Arc::new(site, GFP_KERNEL)?,
@@ -278,7 +354,7 @@ impl Processes {
         fresh: &mut KVVec<Place>,
         probes: &mut KVVec<Made>,
     ) -> Result {
-        let at = match self.0.iter().position(|w| w.number == order.pid) {
+        let at = match self.all.iter().position(|w| w.number == order.pid) {
             Some(at) => at,
             None => {
                 let watched = Watched {
@@ -288,11 +364,11 @@ impl Processes {
                     places: KVVec::new(),
                     probes: KVVec::new(),
                 };
-                self.0.push(watched, GFP_KERNEL)?;
-                self.0.len().saturating_sub(1)
+                self.all.push(watched, GFP_KERNEL)?;
+                self.all.len().saturating_sub(1)
             }
         };
-        let watched = self.0.get_mut(at).ok_or(ENODEV)?;
+        let watched = self.all.get_mut(at).ok_or(ENODEV)?;
         watched.consumers.reserve(1, GFP_KERNEL)?;
         watched.places.reserve(fresh.len(), GFP_KERNEL)?;
         watched.probes.reserve(probes.len(), GFP_KERNEL)?;
@@ -318,7 +394,7 @@ impl Processes {
 
     /// A consumer has gone.
     pub fn forget(&mut self, consumer: ConsumerId) {
-        for watched in &mut self.0 {
+        for watched in &mut self.all {
             watched.consumers.retain(|other| *other != consumer);
         }
     }
@@ -326,30 +402,31 @@ impl Processes {
     /// One of the probes that nobody has asked for any more. What has none left is forgotten.
     pub fn abandoned(&mut self) -> Option<ProbeRef> {
         loop {
-            let at = self.0.iter().position(|w| w.consumers.is_empty())?;
-            let watched = self.0.get_mut(at)?;
+            let at = self.all.iter().position(|w| w.consumers.is_empty())?;
+            let watched = self.all.get_mut(at)?;
             match watched.probes.last() {
                 Some(made) if made.probe.is_live() => {
                     made.leave(&watched.places);
                     return Some(made.probe);
                 }
                 Some(_) => drop(watched.probes.pop()),
-                None => drop(self.0.remove(at)),
+                None => drop(self.all.remove(at)),
             }
         }
     }
 
     /// Starts to fire a probe.
     pub fn arm(&mut self, probe: ProbeRef) -> Result {
-        let (watched, at) = self.of(probe).ok_or(ENODEV)?;
-        watched.arm(at)
+        let Self { all, traps } = self;
+        let (watched, at) = of(all, probe).ok_or(ENODEV)?;
+        watched.arm(traps, at)
     }
 
     /// Ends to fire probes.
     pub fn disarm(&mut self, probes: &[ProbeRef]) {
         let mut carriers = KVVec::new();
         for probe in probes {
-            let Some((watched, at)) = self.of(probe) else {
+            let Some((watched, at)) = of(&mut self.all, probe) else {
                 continue;
             };
             let Some(made) = watched.probes.get(at) else {
@@ -364,14 +441,14 @@ impl Processes {
         }
         Carrier::remove(carriers);
     }
+}
 
-    /// The process of a probe, and which of its probes it is.
-    fn of(&mut self, probe: ProbeRef) -> Option<(&mut Watched, usize)> {
-        let cookie = probe.cookie();
-        let number = (cookie >> 32) as u32;
-        let watched = self.0.iter_mut().find(|w| w.number == number)?;
-        Some((watched, cookie as u32 as usize))
-    }
+/// The process of a probe, and which of its probes it is.
+fn of(all: &mut [Watched], probe: ProbeRef) -> Option<(&mut Watched, usize)> {
+    let cookie = probe.cookie();
+    let number = (cookie >> 32) as u32;
+    let watched = all.iter_mut().find(|w| w.number == number)?;
+    Some((watched, cookie as u32 as usize))
 }
 
 /// The addresses of a probe's places.

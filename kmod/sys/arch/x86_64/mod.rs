@@ -6,6 +6,7 @@
 pub mod program;
 
 use crate::bindings;
+use crate::sys::regs::Regs;
 use dtrace_insn::x86_64::Segment;
 
 /// The first address that is no program's.
@@ -23,4 +24,16 @@ fn segment_base(segment: Segment) -> u64 {
         // SAFETY: As above.
         Segment::Gs => unsafe { bindings::dtrace_segment_base(true) },
     }
+}
+
+/// Whether these registers, which the current program has, are of code whose addresses are what they seem.
+fn is_flat(regs: &Regs) -> bool {
+    // SAFETY: The registers are valid; nothing else is needed.
+    unsafe { bindings::dtrace_user_flat(regs.as_ptr()) }
+}
+
+/// Whether calls and returns of the current program have a second stack, which is not ours to write.
+fn has_shadow_stack() -> bool {
+    // SAFETY: Needs nothing.
+    unsafe { bindings::dtrace_user_shadowed() }
 }

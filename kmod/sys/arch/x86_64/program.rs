@@ -4,14 +4,16 @@
 //! Instructions of programs: which of them a probe can stand at, and where they go.
 //!
 //! A breakpoint of the kernel's uprobes stands only where they execute the instruction as the processor would; the crate `dtrace_insn`
-//! knows. Where a function ends with a jump or a return is computed on a copy of the registers: nothing here changes the program.
+//! knows. What an instruction does is computed on a copy of the registers ([`Step`]), with its store, of which there is one at most, put off:
+//! probes fire between before and after.
 
 use crate::sys::nofault;
 use crate::sys::regs::Regs;
 use core::fmt;
 use core::ops::Range;
 use dtrace_insn::x86_64::{
-    decode, Form, Insn, Leaves, Memory, Mode, Register, Registers, Segment, Size, Uncarried,
+    decode, Brief, Briefly, Flow, Form, Insn, Leaves, Memory, Mode, Register, Registers, Segment,
+    Size, Uncarried,
 };
 use kernel::prelude::*;
 
@@ -36,6 +38,10 @@ impl fmt::Display for Unprobeable {
 pub struct Instruction {
     insn: Insn,
     form: Option<Form>,
+    brief: Option<Brief>,
+    shadowed: bool,
+    returns: bool,
+    is_long: bool,
 }
 
 impl Instruction {
@@ -48,87 +54,215 @@ impl Instruction {
         };
         let insn = decode(code, mode).map_err(|_| Unprobeable::Unknown)?;
         let form = insn.carried().map_err(Unprobeable::Uncarried)?;
-        Ok(Self { insn, form })
+        Ok(Self {
+            insn,
+            brief: form.and_then(|form| form.brief()),
+            form,
+            returns: insn.flow(0) == Flow::Return,
+            shadowed: insn.touches_shadow_stack(),
+            is_long,
+        })
     }
 
-    /// Whether the function that has the addresses `function` ends with this instruction of it, at `at`: what has it returned to?
-    /// `None`: it goes on. Where memory that tells cannot be read at once nobody knows, and a return is one nevertheless.
-    pub fn leaves(&self, at: u64, function: &Range<u64>, regs: &Regs) -> Option<Left> {
-        let always = match self.insn.leaves(at, function) {
-            Leaves::Never => return None,
-            Leaves::Perhaps => false,
-            Leaves::Always => true,
+    /// What it makes of these registers, which the current program has, if it is of the common ones. `None`: ask [`Self::step`].
+    ///
+    /// Its store is made: it lies below the stack pointer, where nobody looks.
+    #[inline]
+    pub fn step_briefly(&self, regs: &Regs) -> Option<Briefly> {
+        let brief = self.brief.filter(|_| regs.is_flat_long())?;
+        let register = |register: Register| regs.general(register.number());
+        brief.perform(regs.ip(), regs.sp(), register, &mut AtOnce)
+    }
+
+    /// What it makes of these registers, which the current program has. `None`: that cannot be told at once.
+    pub fn step(&self, regs: &Regs) -> Option<Step> {
+        let form = self.form.as_ref()?;
+        if self.is_long != regs.is_long() || !super::is_flat(regs) {
+            return None;
+        }
+        let mut memory = Ahead(None);
+        let mut after = After {
+            before: regs,
+            changes: Changes {
+                ip: regs.ip(),
+                flags: regs.flags(),
+                registers: [(Register::RAX, 0); CHANGED_MAX],
+                count: 0,
+            },
         };
-        let mut after = Copy(*regs);
-        let done = self
-            .form
-            .as_ref()
-            .and_then(|form| form.perform(&mut after, &mut Reading).ok());
-        match done {
-            Some(()) => (always || !function.contains(&after.0.ip())).then_some(Left::To(after.0)),
-            None if always => Some(Left::Somewhere),
-            None => Some(Left::Unknown),
+        form.perform(&mut after, &mut memory).ok()?;
+        let changes = after.changes;
+        (changes.count <= CHANGED_MAX).then_some(Step {
+            changes,
+            store: memory.0,
+        })
+    }
+
+    /// Whether the processor does more than a [`Step`] says.
+    pub fn is_more(&self) -> bool {
+        self.shadowed && super::has_shadow_stack()
+    }
+
+    /// Whether the function that has the addresses `function` ends with this instruction of it, at `at`, if the program goes on at
+    /// `to`. Where that is not known, a return is one nevertheless.
+    pub fn leaves(&self, at: u64, function: &Range<u64>, to: Option<u64>) -> Leaving {
+        if self.returns {
+            return Leaving::Yes;
+        }
+        match (self.insn.leaves(at, function), to) {
+            (Leaves::Never, _) => Leaving::No,
+            (Leaves::Always, _) => Leaving::Yes,
+            (Leaves::Perhaps, None) => Leaving::Unknown,
+            (Leaves::Perhaps, Some(to)) if function.contains(&to) => Leaving::No,
+            (Leaves::Perhaps, Some(_)) => Leaving::Yes,
         }
     }
 }
 
-/// How a function ends.
-pub enum Left {
-    /// With these registers.
-    To(Regs),
-    /// With those that it has, but where it goes cannot be told.
-    Somewhere,
-    /// Perhaps not at all.
+/// Whether a function ends.
+pub enum Leaving {
+    /// It goes on.
+    No,
+    /// It ends.
+    Yes,
+    /// Perhaps.
     Unknown,
 }
 
-/// The registers after an instruction that is not executed.
-struct Copy(Regs);
+/// What an instruction does.
+pub struct Step {
+    changes: Changes,
+    store: Option<Store>,
+}
 
-impl Registers for Copy {
-    fn get(&self, register: Register) -> u64 {
-        self.0.general(register.number())
+impl Step {
+    /// Where the program goes on.
+    pub fn ip(&self) -> u64 {
+        self.changes.ip
     }
 
+    /// Makes its store, if it has one; whether that was possible.
+    pub fn store(&self) -> bool {
+        let put = |to: &Store| nofault::user_put(to.address, to.size.bytes(), to.value).is_ok();
+        self.store.as_ref().is_none_or(put)
+    }
+
+    /// Makes of the registers before it those behind it.
+    pub fn apply(&self, regs: &mut Regs) {
+        let changes = &self.changes;
+        for (register, value) in changes.registers.iter().take(changes.count) {
+            regs.set_general(register.number(), *value);
+        }
+        regs.set_ip(changes.ip);
+        regs.set_flags(changes.flags);
+    }
+}
+
+/// What an instruction puts into memory.
+struct Store {
+    address: u64,
+    size: Size,
+    value: u64,
+}
+
+/// Most general registers that an instruction changes.
+const CHANGED_MAX: usize = 3;
+
+/// What it changes, later changes behind earlier ones.
+struct Changes {
+    ip: u64,
+    flags: u64,
+    registers: [(Register, u64); CHANGED_MAX],
+    count: usize,
+}
+
+/// The registers as they become.
+struct After<'a> {
+    before: &'a Regs,
+    changes: Changes,
+}
+
+impl Registers for After<'_> {
+    #[inline]
+    fn get(&self, register: Register) -> u64 {
+        let changed = self.changes.registers.iter().take(self.changes.count);
+        match changed.rev().find(|(one, _)| *one == register) {
+            Some((_, value)) => *value,
+            None => self.before.general(register.number()),
+        }
+    }
+
+    #[inline]
     fn set(&mut self, register: Register, value: u64) {
-        self.0.set_general(register.number(), value);
+        if let Some(change) = self.changes.registers.get_mut(self.changes.count) {
+            *change = (register, value);
+        }
+        self.changes.count = self.changes.count.saturating_add(1);
     }
 
     fn ip(&self) -> u64 {
-        self.0.ip()
+        self.changes.ip
     }
 
     fn set_ip(&mut self, ip: u64) {
-        self.0.set_ip(ip);
+        self.changes.ip = ip;
     }
 
     fn flags(&self) -> u64 {
-        self.0.flags()
+        self.changes.flags
     }
 
-    fn set_flags(&mut self, _flags: u64) {}
+    fn set_flags(&mut self, flags: u64) {
+        self.changes.flags = flags;
+    }
 
     fn base(&self, segment: Segment) -> u64 {
         super::segment_base(segment)
     }
 }
 
-/// The program's memory, which is only read.
-struct Reading;
+/// The program's memory.
+struct AtOnce;
 
-impl Memory for Reading {
+impl Memory for AtOnce {
+    #[inline]
     fn end(&self) -> u64 {
         super::program_end()
     }
 
+    #[inline]
     fn load(&mut self, address: u64, size: Size) -> Option<u64> {
-        let mut word = [0; 8];
-        let bytes = word.get_mut(..size.bytes() as usize)?;
-        nofault::user_load(address, bytes).ok()?;
-        Some(u64::from_le_bytes(word))
+        nofault::user_get(address, size.bytes()).ok()
     }
 
-    fn store(&mut self, _address: u64, _size: Size, _value: u64) -> Option<()> {
-        None
+    #[inline]
+    fn store(&mut self, address: u64, size: Size, value: u64) -> Option<()> {
+        nofault::user_put(address, size.bytes(), value).ok()
+    }
+}
+
+/// The program's memory, and what is to be put there. It can be: that was tried.
+struct Ahead(Option<Store>);
+
+impl Memory for Ahead {
+    fn end(&self) -> u64 {
+        AtOnce.end()
+    }
+
+    fn load(&mut self, address: u64, size: Size) -> Option<u64> {
+        AtOnce.load(address, size)
+    }
+
+    fn store(&mut self, address: u64, size: Size, value: u64) -> Option<()> {
+        // No instruction that is done has two.
+        if self.0.is_some() || !nofault::is_user_writable(address) {
+            return None;
+        }
+        self.0 = Some(Store {
+            address,
+            size,
+            value,
+        });
+        Some(())
     }
 }
