@@ -1,0 +1,22 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 120
+# @debug: quick
+# Breakpoints that are answered at once, and those that are left to the kernel's uprobes, which count what they are asked for.
+t() {
+	echo "$1"
+	dtrace -qn 'fbt::uprobe_notify_resume:entry /pid == $target/ { @elsewhere = count(); }
+	END { printa("elsewhere %@d\n", @elsewhere); }'" $2" -c "pid-traps $3" 2>&1
+}
+
+echo 'without'
+pid-traps common crooked lone deep steps own instead
+t 'at once' 'pid$target:a.out:common: { @[probename] = count(); }' common
+t 'before a store' 'pid$target:a.out:common:8 { this->at = (long *)copyin(uregs[R_RSI], 8); @old[*this->at == uregs[R_RDI]] = count(); }' common
+t 'across words' 'pid$target:a.out:crooked: { @[probename] = count(); }' crooked
+t 'onto new pages' 'pid$target:a.out:deep:entry { @ = count(); } pid$target:a.out:deep:return { @r = max(arg1); }' deep | sed 's/elsewhere [1-9][0-9]*/elsewhere some/'
+t 'steps of a debugger' 'pid$target:a.out:lone:entry { @ = count(); }' steps
+t 'own steps' 'pid$target:a.out:lone: { @[probename] = count(); }' own
+t 'another mapping' 'pid$target:a.out:lone:entry { @ = count(); }' 'lone instead'
+t 'no stack' 'pid$target:a.out:deep:entry { @ = count(); }' full | sed -E 's/pid [0-9]+/pid N/; s/elsewhere [1-9][0-9]*/elsewhere some/; s/^ +[23][0-9][0-9]$/as many as have room/'
