@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What is measured: loops over one kernel operation each, and what a turn of them costs.
+//! What is measured: loops over one operation of the kernel or one call in another program, and what a turn of them costs.
 //!
 //! In a machine whose clock counts instructions a nanosecond is an instruction. The timer's interrupts and the tracer's own
 //! work fall into some rounds and not into others, so the cheapest of many short rounds is what a turn costs by itself. Two threads
@@ -19,6 +19,8 @@ use std::os::unix::process::parent_id;
 use std::process::Command;
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
+
+use crate::calls;
 
 use rustix::fs::OFlags;
 use rustix::pipe::pipe;
@@ -44,6 +46,10 @@ pub enum Operation {
     Block,
     /// Instructions of the program itself.
     Compute,
+    /// The call of a function of another program that begins with `endbr64`.
+    Marked,
+    /// Of one that begins with `push`.
+    Pushing,
 }
 
 /// On a file system in memory: what a disk or a host does is not repeatable.
@@ -62,6 +68,8 @@ impl Operation {
             Self::Switch => "switch",
             Self::Block => "block read",
             Self::Compute => "compute",
+            Self::Marked => "marked",
+            Self::Pushing => "pushing",
         }
     }
 
@@ -80,7 +88,14 @@ impl Operation {
     }
 
     /// Makes ready what the operation needs.
-    pub fn prepare(self) -> io::Result<Box<dyn FnMut() -> io::Result<()>>> {
+    pub fn prepare(self) -> io::Result<Loop> {
+        match self {
+            Self::Marked | Self::Pushing => Ok(Loop::There(self.name())),
+            _ => self.here().map(Loop::Here),
+        }
+    }
+
+    fn here(self) -> io::Result<Box<dyn FnMut() -> io::Result<()>>> {
         Ok(match self {
             Self::Getppid => Box::new(|| {
                 black_box(parent_id());
@@ -131,7 +146,32 @@ impl Operation {
                 black_box(sum);
                 Ok(())
             }),
+            Self::Marked | Self::Pushing => unreachable!("another program does it"),
         })
+    }
+}
+
+/// An operation that is ready.
+pub enum Loop {
+    /// A turn of it.
+    Here(Box<dyn FnMut() -> io::Result<()>>),
+    /// The function of the other program that does it.
+    There(&'static str),
+}
+
+impl Loop {
+    /// How long so many turns take.
+    pub fn run(&mut self, turns: u32) -> io::Result<Duration> {
+        match self {
+            Self::Here(turn) => {
+                let start = Instant::now();
+                for _ in 0..turns {
+                    turn()?;
+                }
+                Ok(start.elapsed())
+            }
+            Self::There(function) => calls::run(function, turns),
+        }
     }
 }
 
@@ -161,11 +201,8 @@ pub fn measure(operation: Operation) -> io::Result<Cost> {
     let mut rounds = Vec::new();
     for _ in 0..ROUNDS {
         sleep(PAUSE);
-        let start = Instant::now();
-        for _ in 0..operation.turns() {
-            turn()?;
-        }
-        rounds.push(start.elapsed().as_nanos() as f64 / f64::from(operation.turns()));
+        let took = turn.run(operation.turns())?;
+        rounds.push(took.as_nanos() as f64 / f64::from(operation.turns()));
     }
     let total = rounds.iter().sum::<f64>() * f64::from(operation.turns());
     rounds.sort_by(f64::total_cmp);

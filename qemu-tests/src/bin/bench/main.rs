@@ -10,6 +10,7 @@
 //!
 //! A figure counts only where the tracer printed that it saw the events, and told of none that it lost.
 
+mod calls;
 mod loops;
 mod scenarios;
 mod tracer;
@@ -121,8 +122,10 @@ fn trace(
 ) -> Vec<Row> {
     let mut rows = Vec::new();
     for scenario in scenarios {
-        let started = Tracing::start(tracer, scenario.program(tracer), peers);
-        if let (Ok(tracing), "S3" | "S9") = (&started, scenario.id) {
+        let started = scenario
+            .program(tracer)
+            .and_then(|program| Tracing::start(tracer, &program, peers));
+        if let (Ok(tracing), "S3" | "S9" | "S13n" | "S13m") = (&started, scenario.id) {
             let costs = [("start, M", tracing.start), ("memory, MB", tracing.memory)];
             rows.extend(costs.map(|(name, value)| Row {
                 id: format!("{} {name}", scenario.id),
@@ -203,9 +206,7 @@ fn largest(output: &str) -> f64 {
 /// How many of a hundred events of a burst were not printed.
 fn lost(operation: Operation, tracing: Tracing) -> io::Result<f64> {
     let mut turn = operation.prepare()?;
-    for _ in 0..BURST {
-        turn()?;
-    }
+    turn.run(BURST)?;
     sleep(Duration::from_secs(3));
     let output = tracing.finish()?;
     let me = format!("{0} {0} ", std::process::id());
@@ -295,6 +296,8 @@ fn print_table(rows: &[Row], scenarios: &[&Scenario], base: &BTreeMap<&str, Cost
         "S3 memory, MB",
         "S9 start, M",
         "S9 memory, MB",
+        "S13n start, M",
+        "S13m start, M",
     ] {
         eprint!("{id:<40}");
         for tracer in Tracer::ALL {

@@ -3,6 +3,9 @@
 
 //! What is compared: the same question put to each tracer in its best words.
 
+use std::io;
+
+use crate::calls;
 use crate::loops::Operation;
 use crate::tracer::Tracer;
 
@@ -22,6 +25,9 @@ pub enum Figure {
     /// Events of a hundred that were not printed.
     Lost,
 }
+
+/// In a program: the number of the process that is traced.
+const PROCESS: &str = "PID";
 
 /// One row of the table.
 pub struct Scenario {
@@ -44,11 +50,16 @@ pub struct Scenario {
 
 impl Scenario {
     /// The program for a tracer.
-    pub fn program(&self, tracer: Tracer) -> &'static str {
-        match tracer {
+    pub fn program(&self, tracer: Tracer) -> io::Result<String> {
+        let program = match tracer {
             Tracer::Bpftrace => self.bpftrace,
             _ => self.d,
+        };
+        if !program.contains(PROCESS) {
+            return Ok(program.to_owned());
         }
+        let others = if self.id == "S13m" { 99 } else { 0 };
+        Ok(program.replace(PROCESS, &calls::process(others)?.to_string()))
     }
 }
 
@@ -121,6 +132,28 @@ scenarios! {
     "S11" "block requests, start and done", Block / 1, Figure::Probe, 300,
         "io:::start, io:::done { @ = count(); }",
         "tracepoint:block:block_io_start, tracepoint:block:block_io_done { @ = count(); }";
+    "S13" "call in a process, count", Marked / 1, Figure::Probe, 680,
+        "pidPID::marked:entry { @ = count(); }",
+        "uprobe:/proc/PID/exe:marked { @ = count(); }";
+    "S13p" "the same, where it begins with push", Pushing / 1, Figure::Probe, 680,
+        "pidPID::pushing:entry { @ = count(); }",
+        "uprobe:/proc/PID/exe:pushing { @ = count(); }";
+    "S13q" "call and return, quantize", Marked / 1, Figure::Probe, 2050,
+        "pidPID::marked:entry { self->ts = timestamp; } \
+         pidPID::marked:return /self->ts/ { @ = quantize(timestamp - self->ts); self->ts = 0; }",
+        "uprobe:/proc/PID/exe:marked { @ts[tid] = nsecs; } \
+         uretprobe:/proc/PID/exe:marked /@ts[tid]/ { @ = hist(nsecs - @ts[tid]); delete(@ts, tid); }";
+    "S13r" "the same, where it begins with push", Pushing / 1, Figure::Probe, 2050,
+        "pidPID::pushing:entry { self->ts = timestamp; } \
+         pidPID::pushing:return /self->ts/ { @ = quantize(timestamp - self->ts); self->ts = 0; }",
+        "uprobe:/proc/PID/exe:pushing { @ts[tid] = nsecs; } \
+         uretprobe:/proc/PID/exe:pushing /@ts[tid]/ { @ = hist(nsecs - @ts[tid]); delete(@ts, tid); }";
+    "S13n" "1,000 functions of a process", Marked / 1, Figure::Probe, 680,
+        "pidPID::many_*:entry, pidPID::marked:entry { @ = count(); }",
+        "uprobe:/proc/PID/exe:many_*, uprobe:/proc/PID/exe:marked { @ = count(); }";
+    "S13m" "the same of one of a hundred", Marked / 1, Figure::Probe, 680,
+        "pidPID::many_*:entry, pidPID::marked:entry { @ = count(); }",
+        "uprobe:/proc/PID/exe:many_*, uprobe:/proc/PID/exe:marked { @ = count(); }";
     "S14" "samples by stack", Compute / 1, Figure::Sample(997), 4000,
         "profile-997 { @[stack()] = count(); }",
         "profile:hz:997 { @[kstack] = count(); }";

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+/*
+ * What bench has tracers trace in a process: calls [PROCESSES].
+ *
+ * Reads lines `FUNCTION TURNS`, calls the function so often, and says how many nanoseconds all calls took. So many processes more, which
+ * sleep, have the same program mapped. Compilers let most functions begin with either of two instructions, which tracers treat differently.
+ */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+long marked(long n);
+__asm__(".text\n.globl marked\n.type marked, @function\nmarked:\n"
+	"	endbr64\n"
+	"	lea 1(%rdi), %rax\n"
+	"	ret\n"
+	".size marked, .-marked\n");
+
+long pushing(long n);
+__asm__(".text\n.globl pushing\n.type pushing, @function\npushing:\n"
+	"	push %rbp\n"
+	"	mov %rsp, %rbp\n"
+	"	lea 1(%rdi), %rax\n"
+	"	pop %rbp\n"
+	"	ret\n"
+	".size pushing, .-pushing\n");
+
+/* A thousand functions, many_000 to many_999, which nobody calls. */
+__asm__(".text\n.altmacro\n"
+	".macro function a b c\n"
+	".globl many_\\a\\b\\c\n.type many_\\a\\b\\c, @function\nmany_\\a\\b\\c:\n"
+	"	endbr64\n	ret\n"
+	".size many_\\a\\b\\c, .-many_\\a\\b\\c\n"
+	".endm\n"
+	".irp a,0,1,2,3,4,5,6,7,8,9\n"
+	".irp b,0,1,2,3,4,5,6,7,8,9\n"
+	".irp c,0,1,2,3,4,5,6,7,8,9\n"
+	"function \\a \\b \\c\n"
+	".endr\n.endr\n.endr\n");
+
+static const struct {
+	const char *name;
+	long (*function)(long n);
+} functions[] = { { "marked", marked }, { "pushing", pushing } };
+
+static long long now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+int main(int argc, char **argv)
+{
+	int others = argc > 1 ? atoi(argv[1]) : 0;
+	char name[32];
+	long turns;
+
+	while (others-- > 0) {
+		if (fork())
+			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	while (scanf("%31s %ld", name, &turns) == 2) {
+		long (*function)(long) = NULL;
+		long long start;
+
+		for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++)
+			if (!strcmp(functions[i].name, name))
+				function = functions[i].function;
+		if (!function)
+			return 1;
+		start = now();
+		for (long n = 0; n < turns; n++)
+			function(n);
+		printf("%lld\n", now() - start);
+		fflush(stdout);
+	}
+	return 0;
+}
