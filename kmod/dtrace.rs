@@ -19,6 +19,7 @@ use framework::Framework;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use sys::module::parameter;
+use sys::pause::Calls;
 use sys::percpu::CpuScratch;
 
 mod bindings;
@@ -52,9 +53,10 @@ module! {
     },
 }
 
-/// The loaded module. Fields are dropped in their order: consumers' way in, providers, what they fire into, its memory.
+/// The loaded module. Fields are dropped in their order: consumers' way in, calls that are still to come for them, providers, what they fire into, its memory.
 struct Dtrace {
     _device: Pin<KBox<Device>>,
+    _calls: Calls,
     _providers: providers::Providers,
     _framework: Arc<Framework>,
     _scratch: CpuScratch,
@@ -77,6 +79,7 @@ impl kernel::Module for Dtrace {
         let device = device::register(module, framework.clone(), anonymous)?;
         Ok(Self {
             _device: device,
+            _calls: Calls,
             _providers: providers,
             _framework: framework,
             _scratch: scratch,

@@ -28,6 +28,7 @@ MODULES = {
     "option": ("dtrace_", "DTRACEOPT_"),
     "dof": ("dof_", "DOF_"),
     "process": ("dtrace_process_", "DTRACE_PROCESS_"),
+    "hold": ("dtrace_", "DTRACE_HOLD_"),
     "ioctl": ("dtrace_", "DTRACE_"),
 }
 
@@ -137,7 +138,7 @@ def calls(text, names):
         if bare in names.types:
             c = names.pick(names.types[bare], module.rpartition("::")[2] or "ioctl")
         else:
-            c = {"u32": "uint32_t"}[bare]
+            c = {"i32": "int32_t", "u32": "uint32_t", "u64": "uint64_t"}[bare]
         letter = {"IOC_TYPE": "DTRACE_IOC_TYPE", "HELPER_IOC_TYPE": "DTRACE_HELPER_IOC_TYPE"}[ty]
         comment = " ".join(line.removeprefix("///").strip() for line in doc.splitlines())
         comment = re.sub(r"\[(`[^`]*`)\](\([^)]*\))?", r"\1", comment)

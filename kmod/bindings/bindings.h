@@ -9,6 +9,7 @@
 #include "loads.h"
 #include "net.h"
 #include "paths.h"
+#include "pause.h"
 #include "perf.h"
 #include "places.h"
 #include "processes.h"

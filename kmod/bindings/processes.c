@@ -128,7 +128,7 @@ static int dtrace_carrier_hit(struct uprobe_consumer *consumer, struct pt_regs *
 int dtrace_carrier_set(struct dtrace_carrier *carrier)
 {
 	struct inode *inode = file_inode(carrier->file);
-	int error = dtrace_trap_add(carrier);
+	int error = carrier->trap ? dtrace_trap_add(carrier) : 0;
 
 	if (error)
 		return error;
@@ -138,7 +138,8 @@ int dtrace_carrier_set(struct dtrace_carrier *carrier)
 	if (!IS_ERR(carrier->uprobe))
 		return 0;
 	/* It may have been hit in the meantime. */
-	dtrace_trap_remove(carrier);
+	if (carrier->trap)
+		dtrace_trap_remove(carrier);
 	dtrace_carriers_sync();
 	return PTR_ERR(carrier->uprobe);
 }
@@ -146,7 +147,8 @@ int dtrace_carrier_set(struct dtrace_carrier *carrier)
 /* It may be hit until dtrace_carriers_sync(). */
 void dtrace_carrier_clear(struct dtrace_carrier *carrier)
 {
-	dtrace_trap_remove(carrier);
+	if (carrier->trap)
+		dtrace_trap_remove(carrier);
 	uprobe_unregister_nosync(carrier->uprobe, &carrier->consumer);
 }
 

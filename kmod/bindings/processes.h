@@ -38,7 +38,7 @@ struct dtrace_carrier {
 	void (*hit)(struct dtrace_carrier *carrier, struct pt_regs *regs);
 	/*
 	 * Called first, with interrupts off: whether it has done everything, the instruction included. Then hit is not called. Otherwise
-	 * regs are as they were.
+	 * regs are as they were. None: hit alone is called.
 	 */
 	bool (*trap)(struct dtrace_carrier *carrier, struct pt_regs *regs);
 	/* Of traps.c. */

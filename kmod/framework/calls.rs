@@ -55,6 +55,10 @@ impl Open {
             ioctl::CONF => conf(arg),
             ioctl::ENABLE => self.enable(arg, &mut control.last),
             ioctl::MAKEPROBES => self.makeprobes(arg),
+            ioctl::HOLD => self.hold(arg, control),
+            ioctl::HELD => self.held(arg, control),
+            ioctl::RESUME => self.resume(arg, control),
+            ioctl::REVIEW => self.review(arg),
             ioctl::REPLICATE => self.replicate(arg, &mut control.last),
             ioctl::EPROBE => self.eprobe(arg),
             ioctl::AGGDESC => self.aggdesc(arg),
@@ -62,7 +66,11 @@ impl Open {
             ioctl::DOFGET => self.dofget(arg),
             ioctl::ANONGET => anonget(arg, control.file.as_deref()),
             ioctl::GO => self.go(arg, control),
-            ioctl::STOP => self.stop(arg, control),
+            ioctl::STOP => {
+                // Nobody serves those who would wait.
+                control.holder = None;
+                self.stop(arg, control)
+            }
             ioctl::STATUS => self.status(arg, control, size_of::<Status>()),
             ioctl::STATUS_FIRST => self.status(arg, control, STATUS_FIRST_SIZE),
             ioctl::STATUS_COMMON => self.status(arg, control, STATUS_COMMON_SIZE),

@@ -8,6 +8,7 @@
 
 use super::anon::{Anonymous, Unclaimed};
 use super::deadman::Deadman;
+use super::holds::Holder;
 use super::machine::FEATURES;
 use super::newcomers::Waiting;
 use super::seat::Seat;
@@ -19,9 +20,11 @@ use crate::sys::percpu::Losses;
 use crate::sys::{clock, device, percpu, privilege};
 use dtrace_engine::{Config, Consumer};
 use kernel::alloc::{KBox, KVVec};
+use kernel::fs::File;
 use kernel::prelude::*;
 use kernel::seq_file::SeqFile;
 use kernel::seq_print;
+use kernel::sync::poll::PollTable;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
 /// The registered `/dev/dtrace`.
@@ -68,6 +71,8 @@ pub struct Control {
     pub(super) tracing: Option<Tracing>,
     /// Where the consumer is the anonymous one, the file it was made of.
     pub(super) file: Option<KVVec<u8>>,
+    /// The processes that wait for it, if it has asked for any.
+    pub(super) holder: Option<Holder>,
 }
 
 /// What goes with a tracing that has begun.
@@ -88,6 +93,7 @@ impl device::OpenFile for Open {
             last: Text::new(),
             tracing: None,
             file: None,
+            holder: None,
         };
         KBox::pin_init(
             pin_init!(Self {
@@ -101,6 +107,15 @@ impl device::OpenFile for Open {
 
     fn ioctl(&self, cmd: u32, arg: usize) -> Result<isize> {
         self.call(cmd, arg as u64, &mut self.control.lock())
+    }
+
+    fn poll(&self, file: &File, table: PollTable<'_>) -> bool {
+        let control = self.control.lock();
+        let Some(holder) = &control.holder else {
+            return false;
+        };
+        table.register_wait(file, &holder.holds.wake);
+        holder.holds.is_waiting()
     }
 
     fn show(&self, m: &SeqFile) {

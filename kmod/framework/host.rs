@@ -31,6 +31,7 @@ mod tracer;
 mod process {
     pub struct Order;
     pub struct ConsumerId;
+    pub struct Stale;
 }
 
 #[path = "../sys"]
@@ -43,6 +44,10 @@ mod sys {
         pub fn is_killed() -> bool {
             false
         }
+    }
+
+    pub mod process {
+        pub struct Process;
     }
 
     pub mod percpu {

@@ -21,6 +21,7 @@ mod ecb;
 mod enabling;
 mod ends;
 mod fire;
+mod holds;
 mod ids;
 #[cfg(CONFIG_KUNIT = "y")]
 mod kunit;

@@ -27,13 +27,23 @@ use kernel::sync::Arc;
 use zerocopy::{FromZeros, IntoBytes};
 
 /// Longest instruction, bytes.
-const CODE_MAX: usize = 15;
+pub(super) const CODE_MAX: usize = 15;
 
 /// An instruction of a process.
 pub struct Site {
     /// Where the process has it.
     pub address: u64,
     found: Option<(Text, Instruction)>,
+}
+
+/// The instructions of a process that are not any more where they were, and how many of its probes were looked at for that.
+pub struct Stale {
+    /// The number of the process.
+    pub pid: u32,
+    /// Their addresses, in order.
+    pub addresses: KVVec<u64>,
+    /// Probes that were looked at.
+    pub looked_at: usize,
 }
 
 /// What a consumer has asked for, as far as it can be checked without knowing instructions.
@@ -219,6 +229,21 @@ impl State {
             (_, Some(refusal)) => Err(refusal),
             (Err(errno), None) => Err(refuse(errno)),
         }
+    }
+
+    /// Retires the probes of a process whose instructions are not where they were, in a library that has gone, say.
+    pub fn review(&mut self, pid: i32) -> Result<(), Refusal> {
+        let index = self
+            .index_of_provider(process::PROVIDER.as_bytes())
+            .ok_or(refuse(ENODEV))?;
+        let provider = self.provider_at(index).ok_or(refuse(ENODEV))?;
+        let process = Process::find(pid)?;
+        let mut stale = provider.review(pid.unsigned_abs(), &process)?;
+        while let Some(probe) = provider.leave(&mut stale) {
+            self.retire(index, &[probe]);
+        }
+        provider.bury(stale);
+        Ok(())
     }
 
     /// Removes what was made for a consumer alone, which has gone.

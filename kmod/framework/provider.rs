@@ -17,9 +17,10 @@
 //! - Disabled costs nothing: what `enable` planted is gone when `disable` returns.
 
 use super::probe::ProbeRef;
-use super::process::{ConsumerId, Order};
+use super::process::{ConsumerId, Order, Stale};
 use super::table::{NewProbe, Table};
 use super::text::{refuse, Refusal};
+use crate::sys::process::Process;
 use dtrace_uapi::ioctl::{ArgDesc, ProbeDesc};
 use dtrace_uapi::types::ProviderAttributes;
 use kernel::alloc::KVVec;
@@ -72,6 +73,19 @@ pub trait Provider: Send + Sync {
     fn abandoned(&self) -> Option<ProbeRef> {
         None
     }
+
+    /// The instructions of a process, of those that probes were [made](Self::make) at, that it has no more.
+    fn review(&self, _pid: u32, _process: &Process) -> Result<Stale> {
+        Err(ENODEV)
+    }
+
+    /// The next of the probes at these, which is retired then. As with [`abandoned`](Self::abandoned) it fires no more.
+    fn leave(&self, _stale: &mut Stale) -> Option<ProbeRef> {
+        None
+    }
+
+    /// Forgets the instructions themselves, when their probes have been retired.
+    fn bury(&self, _stale: Stale) {}
 
     /// Type of `args[n]` of `probe`, as `native`, `mapping` and `xlate` of `desc`; `false`: there is none, or the
     /// consumer has to find it out by itself (from the kernel's BTF).

@@ -17,9 +17,10 @@
 mod places;
 
 use super::{attributes, EVOLVING};
-use crate::framework::process::{ConsumerId, Order};
+use crate::framework::process::{ConsumerId, Order, Stale};
 use crate::framework::{Batch, Failed, Framework, ProbeRef, Provider, Refusal, Registration};
 use crate::sys::breakpoint::Traps;
+use crate::sys::process::Process;
 use dtrace_uapi::ioctl::PRIV_KERNEL;
 use dtrace_uapi::process::PROVIDER;
 use dtrace_uapi::types::ProviderAttributes;
@@ -62,6 +63,18 @@ impl Provider for Pid {
 
     fn abandoned(&self) -> Option<ProbeRef> {
         self.processes.lock().abandoned()
+    }
+
+    fn review(&self, pid: u32, process: &Process) -> Result<Stale> {
+        self.processes.lock().review(pid, process)
+    }
+
+    fn leave(&self, stale: &mut Stale) -> Option<ProbeRef> {
+        self.processes.lock().leave(stale)
+    }
+
+    fn bury(&self, stale: Stale) {
+        self.processes.lock().bury(&stale);
     }
 
     fn enable(&self, probes: &[ProbeRef], failed: &mut Failed) {

@@ -21,7 +21,9 @@ use kernel::prelude::*;
 /// What is done where a breakpoint is hit.
 pub trait Hit: Send + Sync + 'static {
     /// Called in the process, with interrupts off: whether all was done, the instruction included. Else the registers are as they were.
-    fn trap(&self, regs: Stopped<'_>) -> bool;
+    fn trap(&self, _regs: Stopped<'_>) -> bool {
+        false
+    }
 
     /// Called in the process, which may sleep, before the instruction is executed.
     fn hit(&self, regs: Stopped<'_>);
@@ -87,9 +89,9 @@ struct Hook<H> {
 }
 
 impl<H: Hit> Carrier<H> {
-    /// Sets one at `address`, where `process` has `text`. All three outlive it.
+    /// Sets one at `address`, where `process` has `text`. All three outlive it. Without `traps` it is not asked in the exception.
     pub fn set(
-        _: &Traps,
+        traps: Option<&Traps>,
         process: &Process,
         address: u64,
         text: &Text,
@@ -103,7 +105,7 @@ impl<H: Hit> Carrier<H> {
             file: text.file(),
             offset: text.offset(),
             hit: Some(on_hit::<H>),
-            trap: Some(on_trap::<H>),
+            trap: traps.map(|_| on_trap::<H> as _),
             ..Default::default()
         };
         let mut this = Self {

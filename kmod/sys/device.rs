@@ -18,7 +18,8 @@ use kernel::fs::File;
 use kernel::miscdevice::{MiscDevice, MiscDeviceOptions, MiscDeviceRegistration};
 use kernel::prelude::*;
 use kernel::seq_file::SeqFile;
-use kernel::types::Opaque;
+use kernel::sync::poll::PollTable;
+use kernel::types::{ForeignOwnable, Opaque};
 
 /// An open file of a device.
 pub trait OpenFile: Sized + Send + Sync + 'static {
@@ -30,6 +31,9 @@ pub trait OpenFile: Sized + Send + Sync + 'static {
 
     /// A control call; its result.
     fn ioctl(&self, cmd: u32, arg: usize) -> Result<isize>;
+
+    /// Whether it is readable; `table` is to be told where that can change.
+    fn poll(&self, file: &File, table: PollTable<'_>) -> bool;
 
     /// Tells of itself in `/proc/PID/fdinfo`.
     fn show(&self, m: &SeqFile);
@@ -55,6 +59,29 @@ impl<T: OpenFile> MiscDevice for Opened<T> {
 
     fn show_fdinfo(this: &Self, m: &SeqFile, _file: &File) {
         this.0.show(m);
+    }
+}
+
+/// # Safety
+///
+/// A file operation of a [`Device<T>`]'s open file; `table` is null or good for the call.
+unsafe extern "C" fn poll<T: OpenFile>(
+    file: *mut bindings::file,
+    table: *mut bindings::poll_table_struct,
+) -> bindings::__poll_t {
+    // SAFETY: The abstraction keeps there what `Opened::open` has made, from before the first call until after the last. Nobody else
+    // uses the position of such a file.
+    let (opened, file) = unsafe {
+        (
+            <KBox<Opened<T>> as ForeignOwnable>::borrow((*file).private_data),
+            File::from_raw_file(file),
+        )
+    };
+    // SAFETY: By the caller's promise.
+    let table = unsafe { PollTable::from_raw(table) };
+    match opened.0.poll(file, table) {
+        true => bindings::POLLIN | bindings::POLLRDNORM,
+        false => 0,
     }
 }
 
@@ -96,6 +123,7 @@ impl<T: OpenFile> Device<T> {
                 unsafe {
                     slot.write(core::ptr::read(raw.fops));
                     (*slot).owner = module.as_ptr();
+                    (*slot).poll = Some(poll::<T>);
                 }
             }),
             context,

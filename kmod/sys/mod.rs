@@ -16,6 +16,7 @@
 
 pub mod arch;
 pub mod arena;
+pub mod births;
 pub mod breakpoint;
 pub mod clock;
 pub mod control;
@@ -38,6 +39,7 @@ pub mod module_tracepoints;
 pub mod nofault;
 pub mod once;
 pub mod paths;
+pub mod pause;
 pub mod percpu;
 pub mod perf;
 pub mod periodic;

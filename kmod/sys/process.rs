@@ -40,6 +40,18 @@ impl Process {
         self.0 == other.0
     }
 
+    /// Whether it is that of the current task.
+    pub fn is_current(&self) -> bool {
+        // SAFETY: It is counted.
+        unsafe { bindings::dtrace_mm_is_current(self.0.as_ptr()) }
+    }
+
+    /// Whether no process has it any more.
+    pub fn is_over(&self) -> bool {
+        // SAFETY: It is counted.
+        unsafe { bindings::dtrace_mm_is_over(self.0.as_ptr()) }
+    }
+
     /// Whether its programs are of 64 bits.
     pub fn is_long(&self) -> bool {
         // SAFETY: It is counted.
@@ -93,6 +105,17 @@ impl Text {
         // SAFETY: The file is open, and `out` is valid for that many bytes.
         let n = unsafe { bindings::dtrace_text_read(self.file.as_ptr(), self.offset, to, size) };
         usize::try_from(n).map_err(|_| Error::from_errno(n as i32))
+    }
+}
+
+impl Text {
+    /// Whether `process` has it at `addr`. One that is over has nothing.
+    pub fn is_at(&self, process: &Process, addr: u64) -> bool {
+        process.text(addr).is_ok_and(|other| {
+            // SAFETY: Both files are open.
+            let inode = |text: &Self| unsafe { (*text.file.as_ptr()).f_inode };
+            inode(&other) == inode(self) && other.offset == self.offset
+        })
     }
 }
 

@@ -2607,6 +2607,89 @@ struct dtrace_process_probe {
 };
 
 /*
+ * hold
+ */
+
+/*
+ `Hold::kind`: the process executes the instruction at an address; that where the dynamic linker tells of changes, say.
+ */
+#define DTRACE_HOLD_INSTRUCTION 0
+
+/*
+ `Hold::kind`: the process has made another one with a memory of its own, which is held.
+ */
+#define DTRACE_HOLD_FORK 1
+
+/*
+ `Hold::kind`: some process has executed a program and is called by a name now. One that is traced by `ptrace()` is not held. A
+ consumer has one such name at a time.
+ */
+#define DTRACE_HOLD_EXEC 2
+
+/*
+ Longest time for which a process waits, ms.
+ */
+#define DTRACE_HOLD_WAIT_MS 1000
+
+/*
+ Most `Hold`s of a consumer.
+ */
+#define DTRACE_HOLD_HOLDS_MAX 16384
+
+/*
+ Bytes of a process' name, with its NUL: a longer one is cut.
+ */
+#define DTRACE_HOLD_NAME_SIZE 16
+
+/*
+ An event at which a process is to wait.
+ */
+struct dtrace_hold {
+  /*
+   `INSTRUCTION`, `FORK`, `EXEC`.
+   */
+  uint32_t kind;
+  /*
+   The process, as the caller numbers it; 0 for `EXEC`.
+   */
+  int32_t pid;
+  /*
+   The address, for `INSTRUCTION`.
+   */
+  uint64_t address;
+  /*
+   The name, which ends with NUL, for `EXEC`.
+   */
+  uint8_t name[DTRACE_HOLD_NAME_SIZE];
+};
+
+/*
+ A process that waits.
+ */
+struct dtrace_held {
+  /*
+   What this wait is called by; 0: none waits that the consumer has not been told of.
+   */
+  uint64_t id;
+  /*
+   Why: the `Hold::kind`.
+   */
+  uint32_t kind;
+  /*
+   The process, as the caller numbers it.
+   */
+  int32_t pid;
+  /*
+   For `FORK`, the process that has made it.
+   */
+  int32_t parent;
+  /*
+   How many went on before the consumer let them, so far, or could not be held.
+   */
+  uint32_t late;
+};
+
+/*
  * ioctl
  */
 
@@ -3160,6 +3243,18 @@ struct dtrace_dofhelper {
 
 /* Linux' own: makes the `Probes` of a process. ESRCH: there is no such process; EACCES: it, or an instruction of it, may not be traced; EINVAL: an instruction cannot be probed. */
 #define DTRACEIOC_MAKEPROBES _IOWR(DTRACE_IOC_TYPE, 66, struct dtrace_process_probes)
+
+/* Linux' own: from now on processes wait at a `Hold`'s event. ESRCH: there is no such process; EINVAL: the instruction cannot be stopped at; EACCES: the process may not be traced. */
+#define DTRACEIOC_HOLD _IOW(DTRACE_IOC_TYPE, 70, struct dtrace_hold)
+
+/* Linux' own: fills in a `Held`: a process that waits and has not been told of. */
+#define DTRACEIOC_HELD _IOR(DTRACE_IOC_TYPE, 71, struct dtrace_held)
+
+/* Linux' own: lets go who waits, by its `Held::id`, a `u64`. ENOENT: it went by itself. */
+#define DTRACEIOC_RESUME _IOW(DTRACE_IOC_TYPE, 72, uint64_t)
+
+/* Linux' own: removes the probes of a process, an `i32`, whose instructions it does not have any more where they were. ESRCH: there is no such process. */
+#define DTRACEIOC_REVIEW _IOW(DTRACE_IOC_TYPE, 73, int32_t)
 
 /* Helper call: removes what `HELPER_ADDDOF` added. */
 #define DTRACEHIOC_REMOVE _IOW(DTRACE_HELPER_IOC_TYPE, 2, uint32_t)

@@ -6,6 +6,7 @@
 //! Encodings are FreeBSD's (type `'x'`, the same numbers) with Linux' direction bits; where FreeBSD passes a
 //! pointer to a pointer the argument here is the structure's address itself. Pointers travel as `u64`.
 
+use crate::hold::{Held, Hold};
 use crate::limits::{ARGTYPELEN, FUNCNAMELEN, MODNAMELEN, NAMELEN, PROVNAMELEN, REASONLEN};
 use crate::process::Probes;
 use crate::types::{AggId, Epid, ProbeId, ProviderAttributes};
@@ -70,6 +71,17 @@ pub const ANONGET: u32 = ioc(READ | WRITE, IOC_TYPE, 65, size_of::<AnonDesc>());
 /// Linux' own: makes the [`Probes`] of a process. ESRCH: there is no such process; EACCES: it, or an instruction of it, may not be
 /// traced; EINVAL: an instruction cannot be probed.
 pub const MAKEPROBES: u32 = ioc(READ | WRITE, IOC_TYPE, 66, size_of::<Probes>());
+
+/// Linux' own: from now on processes wait at a [`Hold`]'s event. ESRCH: there is no such process; EINVAL: the instruction cannot be
+/// stopped at; EACCES: the process may not be traced.
+pub const HOLD: u32 = ioc(WRITE, IOC_TYPE, 70, size_of::<Hold>());
+/// Linux' own: fills in a [`Held`]: a process that waits and has not been told of.
+pub const HELD: u32 = ioc(READ, IOC_TYPE, 71, size_of::<Held>());
+/// Linux' own: lets go who waits, by its [`Held::id`], a `u64`. ENOENT: it went by itself.
+pub const RESUME: u32 = ioc(WRITE, IOC_TYPE, 72, size_of::<u64>());
+/// Linux' own: removes the probes of a process, an `i32`, whose instructions it does not have any more where they were. ESRCH: there is
+/// no such process.
+pub const REVIEW: u32 = ioc(WRITE, IOC_TYPE, 73, size_of::<i32>());
 
 /// A probe's description, or globs for one (`dtrace_probedesc_t`). Strings end with NUL.
 #[repr(C)]

@@ -35,6 +35,7 @@ pub mod disasm;
 pub mod dof;
 pub mod fault;
 pub mod glob;
+pub mod hold;
 pub mod ioctl;
 pub mod limits;
 mod numbered;

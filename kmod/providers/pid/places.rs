@@ -6,6 +6,8 @@
 //! They change under one lock. A breakpoint that is hit reads its [`Site`] without a lock: a site is made whole before it is shared,
 //! and changes only by the probes that are put there and taken away. It fires all of its probes; one without ECBs does nothing.
 
+mod gone;
+
 use crate::framework::process::{ConsumerId, Order, Ordered};
 use crate::framework::{fire, lose, Args, Batch, FireArgs, Probe, ProbeRef, Refusal};
 use crate::sys::arch::program::{Instruction, Leaving, Step};
@@ -239,7 +241,7 @@ fn arm(traps: &Traps, places: &mut [Place], process: &Process, address: u64) -> 
     if place.carrier.is_none() {
         let site = place.site.clone();
         let text = &place.site.text;
-        place.carrier = Some(Carrier::set(traps, process, address, text, At(site))?);
+        place.carrier = Some(Carrier::set(Some(traps), process, address, text, At(site))?);
     }
     place.armed = place.armed.saturating_add(1);
     Ok(())

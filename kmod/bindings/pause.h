@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+/* Tasks that wait on their way to user mode, and what they are asked then. */
+#ifndef _DTRACE_PAUSE_H
+#define _DTRACE_PAUSE_H
+
+#include <linux/completion.h>
+#include <linux/mm_types.h>
+#include <linux/sched.h>
+#include <linux/task_work.h>
+#include <linux/types.h>
+
+/* A wait. begin and end are called by the task, which may sleep; the last use of the structure is end's. */
+struct dtrace_pause {
+	struct callback_head work;
+	struct completion over;
+	void (*begin)(struct dtrace_pause *pause);
+	void (*end)(struct dtrace_pause *pause, bool late);
+};
+
+int dtrace_pause_queue(struct dtrace_pause *pause, struct task_struct *task);
+void dtrace_pause_over(struct dtrace_pause *pause);
+bool dtrace_pauses_wait(void);
+
+struct pid *dtrace_process_of(struct task_struct *task);
+int dtrace_process_number(struct pid *pid);
+void dtrace_process_put(struct pid *pid);
+bool dtrace_is_called(const char *name);
+bool dtrace_is_ptraced(void);
+bool dtrace_has_new_memory(struct task_struct *child);
+bool dtrace_mm_is_current(struct mm_struct *mm);
+bool dtrace_mm_is_over(struct mm_struct *mm);
+
+#endif

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Processes that wait for a consumer ([`uapi::hold`](dtrace_uapi::hold)).
+//!
+//! What a process is about to do, execute what its dynamic linker has just loaded, or begin as a copy of another one, a consumer may
+//! have to see first, to make probes there. It is no debugger: nobody is stopped by `ptrace()`, so that debuggers can be there as well.
+//! The breakpoint or tracepoint only queues a [`Pause`]; the process comes to wait when it holds nothing of the kernel's, and tells the
+//! consumer then.
+//!
+//! Who waits is listed under a mutex, which only those processes and the consumer's control calls take. A process leaves the list by
+//! itself. When the consumer goes the list is closed: all go on at once, and who comes later does not wait. What would still
+//! call in is taken away after that.
+
+use super::calls::Answer;
+use super::device::{Control, Open};
+use super::process::CODE_MAX;
+use super::text::{refuse, Refusal};
+use super::user;
+use crate::sys::arch::program::Instruction;
+use crate::sys::births::{self, Births, Child, Telling};
+use crate::sys::breakpoint::{Carrier, Hit, Stopped};
+use crate::sys::pause::{Pause, Pid, Waits};
+use crate::sys::process::{Process, Text};
+use core::ffi::CStr;
+use core::sync::atomic::{AtomicU32, Ordering};
+use dtrace_uapi::hold::{self, HOLDS_MAX, NAME_SIZE};
+use kernel::alloc::{KVVec, KVec};
+use kernel::new_poll_condvar;
+use kernel::prelude::*;
+use kernel::sync::poll::PollCondVar;
+use kernel::sync::{new_mutex, new_spinlock, Arc, Mutex, SpinLock};
+
+/// What is shared with the processes.
+#[pin_data]
+pub struct Holds {
+    #[pin]
+    list: Mutex<List>,
+    /// Read where nobody may sleep.
+    #[pin]
+    asked: SpinLock<Asked>,
+    #[pin]
+    pub(super) wake: PollCondVar,
+    /// How many went on too early.
+    late: AtomicU32,
+}
+
+/// Who waits.
+struct List {
+    waiting: KVVec<Entry>,
+    last: u64,
+    closed: bool,
+}
+
+struct Entry {
+    id: u64,
+    told: bool,
+    process: Pid,
+    pause: Arc<Pause<Held>>,
+}
+
+/// Whose beginnings are asked for.
+struct Asked {
+    parents: KVec<Process>,
+    name: Option<[u8; NAME_SIZE]>,
+}
+
+/// Why a process waits, and for whom.
+struct Held {
+    holds: Arc<Holds>,
+    kind: u32,
+    parent: Option<Pid>,
+}
+
+impl Holds {
+    fn new() -> Result<Arc<Self>> {
+        let list = List {
+            waiting: KVVec::new(),
+            last: 0,
+            closed: false,
+        };
+        let asked = Asked {
+            parents: KVec::new(),
+            name: None,
+        };
+        Arc::pin_init(
+            pin_init!(Self {
+                list <- new_mutex!(list, "dtrace::Holds"),
+                asked <- new_spinlock!(asked, "dtrace::Asked"),
+                wake <- new_poll_condvar!("dtrace::Holds"),
+                late: AtomicU32::new(0),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// Whether somebody waits that the consumer has not been told of.
+    pub fn is_waiting(&self) -> bool {
+        self.list.lock().waiting.iter().any(|entry| !entry.told)
+    }
+
+    fn count_late(&self) {
+        self.late.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The next one that the consumer has not been told of.
+    fn next(&self) -> hold::Held {
+        let mut found = hold::Held::default();
+        let mut list = self.list.lock();
+        for entry in list.waiting.iter_mut().filter(|entry| !entry.told) {
+            entry.told = true;
+            let Some(pid) = entry.process.number() else {
+                // Nothing can be done in what cannot be seen.
+                entry.pause.end();
+                continue;
+            };
+            let parent = entry.pause.of.parent.as_ref().and_then(Pid::number);
+            found.id = entry.id;
+            found.kind = entry.pause.of.kind;
+            found.pid = pid;
+            found.parent = parent.unwrap_or(0);
+            break;
+        }
+        found.late = self.late.load(Ordering::Relaxed);
+        found
+    }
+
+    fn resume(&self, id: u64) -> Result {
+        let list = self.list.lock();
+        let entry = list.waiting.iter().find(|entry| entry.id == id);
+        entry.ok_or(ENOENT)?.pause.end();
+        Ok(())
+    }
+
+    fn close(&self) {
+        let mut list = self.list.lock();
+        list.closed = true;
+        list.waiting.iter().for_each(|entry| entry.pause.end());
+    }
+
+    fn begin(&self, pause: &Arc<Pause<Held>>) -> Result {
+        let mut list = self.list.lock();
+        let List {
+            waiting,
+            last,
+            closed,
+        } = &mut *list;
+        if *closed {
+            pause.end();
+            return Ok(());
+        }
+        waiting.reserve(1, GFP_KERNEL)?;
+        *last = last.saturating_add(1);
+        let entry = Entry {
+            id: *last,
+            told: false,
+            process: Pid::current().ok_or(ESRCH)?,
+            pause: pause.clone(),
+        };
+        // There is room.
+        let _ = waiting.push_within_capacity(entry);
+        drop(list);
+        self.wake.notify_all();
+        Ok(())
+    }
+}
+
+impl Waits for Held {
+    fn begins(pause: &Arc<Pause<Self>>) {
+        let holds = &pause.of.holds;
+        if holds.begin(pause).is_err() {
+            holds.count_late();
+            pause.end();
+        }
+    }
+
+    fn ends(pause: &Arc<Pause<Self>>, late: bool) {
+        let holds = &pause.of.holds;
+        if late {
+            holds.count_late();
+        }
+        let mut list = holds.list.lock();
+        let waiting = &mut list.waiting;
+        let at = waiting.iter().position(|e| Arc::ptr_eq(&e.pause, pause));
+        let gone = at.and_then(|at| waiting.remove(at).ok());
+        drop(list);
+        drop(gone);
+    }
+}
+
+/// Who hears of what happens in processes.
+#[derive(Clone)]
+struct Ear(Arc<Holds>);
+
+impl Ear {
+    fn held(&self, kind: u32, parent: Option<Pid>) -> Held {
+        Held {
+            holds: self.0.clone(),
+            kind,
+            parent,
+        }
+    }
+
+    fn queued(&self, queued: Result) {
+        if queued.is_err() {
+            self.0.count_late();
+        }
+    }
+}
+
+impl Hit for Ear {
+    fn hit(&self, _stopped: Stopped<'_>) {
+        self.queued(Pause::current(self.held(hold::INSTRUCTION, None)));
+    }
+}
+
+impl Births for Ear {
+    fn forked(&self, child: &Child<'_>) {
+        let asked = self.0.asked.lock();
+        let is_asked = asked.parents.iter().any(Process::is_current);
+        drop(asked);
+        if is_asked {
+            let held = self.held(hold::FORK, Pid::current());
+            self.queued(Pause::child(child, held));
+        }
+    }
+
+    fn executed(&self) {
+        let name = self.0.asked.lock().name;
+        let name = name.as_ref();
+        let is_asked =
+            name.is_some_and(|name| CStr::from_bytes_until_nul(name).is_ok_and(births::is_called));
+        // Who stops it may do so for ever before it comes to wait.
+        if is_asked && !births::is_ptraced() {
+            self.queued(Pause::current(self.held(hold::EXEC, None)));
+        }
+    }
+}
+
+/// An instruction at which a process waits. The breakpoint goes before what it refers to.
+struct Watch {
+    carrier: Option<Carrier<Ear>>,
+    address: u64,
+    process: Process,
+    _text: Text,
+}
+
+/// What a consumer has asked for. Dropping it lets everybody go.
+pub struct Holder {
+    pub(super) holds: Arc<Holds>,
+    watches: KVVec<Watch>,
+    telling: Option<Telling<Ear>>,
+}
+
+impl Holder {
+    fn new() -> Result<Self> {
+        Ok(Self {
+            holds: Holds::new()?,
+            watches: KVVec::new(),
+            telling: None,
+        })
+    }
+
+    fn ear(&self) -> Ear {
+        Ear(self.holds.clone())
+    }
+
+    fn watch(&mut self, process: Process, address: u64) -> Result<(), Refusal> {
+        let is_same = |watch: &Watch| watch.address == address && watch.process.is(&process);
+        if self.watches.iter().any(is_same) {
+            return Ok(());
+        }
+        self.forget();
+        if self.watches.len() >= HOLDS_MAX {
+            return Err(refuse(ENOSPC));
+        }
+        let text = process.text(address)?;
+        let mut code = [0; CODE_MAX];
+        let len = text.read(&mut code)?;
+        let code = code.get(..len).unwrap_or_default();
+        Instruction::new(code, process.is_long())
+            .map_err(|why| Refusal::with(EINVAL, format_args!("{why}")))?;
+        self.watches.reserve(1, GFP_KERNEL)?;
+        let watch = Watch {
+            carrier: Some(Carrier::set(None, &process, address, &text, self.ear())?),
+            address,
+            process,
+            _text: text,
+        };
+        // There is room.
+        let _ = self.watches.push_within_capacity(watch);
+        Ok(())
+    }
+
+    /// Tells of processes that begin, from now on.
+    fn tell(&mut self) -> Result {
+        if self.telling.is_none() {
+            self.telling = Some(Telling::begin(&self.ear())?);
+        }
+        Ok(())
+    }
+
+    fn follow(&mut self, process: Process) -> Result<(), Refusal> {
+        self.tell()?;
+        let mut asked = self.holds.asked.lock();
+        let parents = &mut asked.parents;
+        parents.retain(|parent| !parent.is_over());
+        if parents.iter().any(|parent| parent.is(&process)) {
+            return Ok(());
+        }
+        if parents.len() >= HOLDS_MAX {
+            return Err(refuse(ENOSPC));
+        }
+        parents.push(process, GFP_ATOMIC)?;
+        Ok(())
+    }
+
+    fn expect(&mut self, name: [u8; NAME_SIZE]) -> Result<(), Refusal> {
+        if name.first() == Some(&0) || CStr::from_bytes_until_nul(&name).is_err() {
+            return Err(refuse(EINVAL));
+        }
+        self.holds.asked.lock().name = Some(name);
+        self.tell()?;
+        Ok(())
+    }
+
+    /// Takes away what was asked for of processes that are over.
+    fn forget(&mut self) {
+        remove(&mut self.watches, |watch| watch.process.is_over());
+        self.watches.retain(|watch| watch.carrier.is_some());
+    }
+}
+
+/// Removes the breakpoints of some, all of them with one wait.
+fn remove(watches: &mut KVVec<Watch>, which: impl Fn(&Watch) -> bool) {
+    let mut carriers = KVVec::new();
+    for watch in watches.iter_mut().filter(|watch| which(watch)) {
+        if let Some(carrier) = watch.carrier.take() {
+            // One that finds no room is removed at once, by itself.
+            let _ = carriers.push(carrier, GFP_KERNEL);
+        }
+    }
+    if !carriers.is_empty() {
+        Carrier::remove(carriers);
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        self.holds.close();
+        remove(&mut self.watches, |_| true);
+        self.telling = None;
+        // Who was called meanwhile does not wait.
+        self.holds.asked.lock().parents.clear();
+    }
+}
+
+impl Open {
+    /// Has processes wait.
+    #[inline(never)]
+    pub(super) fn hold(&self, arg: u64, control: &mut Control) -> Answer {
+        let request: hold::Hold = user::get(arg)?;
+        let state = &self.consumer.framework.state;
+        state.lock().may_make(&self.consumer.tracer)?;
+        if control.holder.is_none() {
+            control.holder = Some(Holder::new()?);
+        }
+        let holder = control.holder.as_mut().ok_or(refuse(ENOMEM))?;
+        match request.kind {
+            hold::INSTRUCTION => holder.watch(Process::find(request.pid)?, request.address)?,
+            hold::FORK => holder.follow(Process::find(request.pid)?)?,
+            hold::EXEC => holder.expect(request.name)?,
+            _ => return Err(refuse(EINVAL)),
+        }
+        Ok(0)
+    }
+
+    /// Tells who waits.
+    pub(super) fn held(&self, arg: u64, control: &Control) -> Answer {
+        let holder = control.holder.as_ref();
+        let next = holder.map_or(hold::Held::default(), |holder| holder.holds.next());
+        user::put(arg, &next)?;
+        Ok(0)
+    }
+
+    /// Lets one go.
+    pub(super) fn resume(&self, arg: u64, control: &Control) -> Answer {
+        let id: u64 = user::get(arg)?;
+        let holder = control.holder.as_ref().ok_or(refuse(ENOENT))?;
+        holder.holds.resume(id)?;
+        Ok(0)
+    }
+
+    /// Removes probes of what a process has not any more.
+    pub(super) fn review(&self, arg: u64) -> Answer {
+        let pid: i32 = user::get(arg)?;
+        let mut state = self.consumer.framework.state.lock();
+        state.may_make(&self.consumer.tracer)?;
+        state.review(pid)?;
+        Ok(0)
+    }
+}

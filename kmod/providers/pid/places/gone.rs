@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Places that a process has no more: a library was unmapped, and something else may come to be there.
+//!
+//! A place is what it was while the process has the same part of the same file there. The probes of one that is not are retired; then
+//! the place is forgotten, so that the address can become another one.
+
+use super::{find, Made, Place, Processes};
+use crate::framework::process::Stale;
+use crate::framework::ProbeRef;
+use crate::sys::process::Process;
+use kernel::alloc::KVVec;
+use kernel::prelude::*;
+
+impl Processes {
+    /// The addresses of the places that a process has no more.
+    pub fn review(&self, pid: u32, process: &Process) -> Result<Stale> {
+        let mut addresses = KVVec::new();
+        let watched = self.find(pid).filter(|w| w.process.is(process));
+        for place in watched.map_or(&[][..], |watched| &watched.places) {
+            let Place { site, .. } = place;
+            if !site.text.is_at(process, site.address) {
+                addresses.push(site.address, GFP_KERNEL)?;
+            }
+        }
+        Ok(Stale {
+            pid,
+            addresses,
+            looked_at: 0,
+        })
+    }
+
+    /// The next probe at one of these.
+    pub fn leave(&mut self, stale: &mut Stale) -> Option<ProbeRef> {
+        let watched = self.find(stale.pid)?;
+        let is_gone = |made: &Made| {
+            let mut places = made.places.iter();
+            places.any(|address| stale.addresses.binary_search(address).is_ok())
+        };
+        let rest = watched.probes.get(stale.looked_at..)?;
+        let at = rest
+            .iter()
+            .position(|made| made.probe.is_live() && is_gone(made))?;
+        let made = rest.get(at)?;
+        stale.looked_at = stale.looked_at.saturating_add(at).saturating_add(1);
+        made.leave(&watched.places);
+        Some(made.probe)
+    }
+
+    /// Forgets places without probes.
+    pub fn bury(&mut self, stale: &Stale) {
+        let Some(watched) = self.all.iter_mut().find(|w| w.number == stale.pid) else {
+            return;
+        };
+        for address in &stale.addresses {
+            let at = find(&watched.places, *address);
+            let is_bare = |at: &usize| watched.places.get(*at).is_some_and(|p| p.armed == 0);
+            if let Some(at) = at.filter(is_bare) {
+                drop(watched.places.remove(at));
+            }
+        }
+    }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Processes that begin: as copies of others, and as other programs.
+//!
+//! Two tracepoints tell of them, before the process executes anything in user mode. Their calls may not sleep.
+
+use super::tracepoint::{Hit, Tracepoints};
+use crate::bindings;
+use core::ffi::CStr;
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+use kernel::prelude::*;
+
+/// What is told of processes that begin, by the task that it is about, or whose child it is. Nothing of it may sleep.
+pub trait Births: Clone + Send + Sync + 'static {
+    /// The current task has made a process with a memory of its own.
+    fn forked(&self, child: &Child<'_>);
+
+    /// The current task has become another program.
+    fn executed(&self);
+}
+
+/// A task that the current one has made and that has not run yet.
+pub struct Child<'a> {
+    task: NonNull<bindings::task_struct>,
+    _told: PhantomData<&'a ()>,
+}
+
+impl Child<'_> {
+    pub(super) fn as_ptr(&self) -> *mut bindings::task_struct {
+        self.task.as_ptr()
+    }
+}
+
+/// What is called at one of the two.
+enum Told<B> {
+    Fork(B),
+    Exec(B),
+}
+
+impl<B: Births> Hit for Told<B> {
+    fn hit(&self, args: &[u64]) {
+        match (self, args) {
+            (Self::Fork(births), [_, child, ..]) => {
+                let Some(task) = NonNull::new(*child as *mut bindings::task_struct) else {
+                    return;
+                };
+                // SAFETY: The tracepoint's second word is the new task, which lives while it is being passed.
+                if unsafe { bindings::dtrace_has_new_memory(task.as_ptr()) } {
+                    let _told = PhantomData;
+                    births.forked(&Child { task, _told });
+                }
+            }
+            (Self::Exec(births), _) => births.executed(),
+            _ => {}
+        }
+    }
+}
+
+/// Tells of processes that begin, until it is dropped, which waits until nobody is being told.
+pub struct Telling<B: Births>(Tracepoints<Told<B>>);
+
+impl<B: Births> Telling<B> {
+    /// Tells `births`.
+    pub fn begin(births: &B) -> Result<Self> {
+        let mut count = 0;
+        let points = Tracepoints::new(|point, _| {
+            let told = match point.name {
+                b"sched_process_fork" => Told::Fork(births.clone()),
+                b"sched_process_exec" => Told::Exec(births.clone()),
+                _ => return Ok(None),
+            };
+            count += 1;
+            Ok(Some(told))
+        })?;
+        if count != 2 {
+            return Err(ENOENT);
+        }
+        let this = Self(points);
+        for n in 0..count {
+            this.0.attach(n)?;
+        }
+        Ok(this)
+    }
+}
+
+impl<B: Births> Drop for Telling<B> {
+    fn drop(&mut self) {
+        for n in 0..2 {
+            self.0.detach(n);
+        }
+    }
+}
+
+/// Whether the current task has this name.
+pub fn is_called(name: &CStr) -> bool {
+    // SAFETY: It ends with NUL.
+    unsafe { bindings::dtrace_is_called(name.as_char_ptr().cast()) }
+}
+
+/// Whether somebody traces the current task by `ptrace()`.
+pub fn is_ptraced() -> bool {
+    // SAFETY: No preconditions.
+    unsafe { bindings::dtrace_is_ptraced() }
+}
