@@ -36,6 +36,17 @@ pub struct ProgramArg {
     pub text: String,
 }
 
+/// How a process to watch is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProcessArg {
+    /// `-c`: a command to run.
+    Command(String),
+    /// `-p`: its number.
+    Pid(String),
+    /// `-W`: the name of one that is to come.
+    Name(String),
+}
+
 /// What the command does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
@@ -67,10 +78,8 @@ pub struct Args {
     pub model: DataModel,
     /// `$1`, `$2` …
     pub arguments: Vec<String>,
-    /// Commands to run and watch.
-    pub commands: Vec<String>,
-    /// Processes to watch.
-    pub pids: Vec<String>,
+    /// Processes to watch, in order.
+    pub processes: Vec<ProcessArg>,
     /// The file that output is appended to.
     pub output: Option<String>,
     /// Only compile.
@@ -101,7 +110,8 @@ pub struct ArgError(pub String);
 /// The usage message.
 pub const USAGE: &str = "\
 Usage: dtrace [-32|-64] [-aACeFGHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-I path] [-L path]
-\t[-o output] [-p pid] [-s script] [-U name] [-x opt[=val]] [-X a|c|s|t]
+\t[-o output] [-p pid] [-s script] [-U name] [-W name] [-x opt[=val]]
+\t[-X a|c|s|t]
 
 \t[-P provider [[predicate] action]]
 \t[-m [provider:]module [[predicate] action]]
@@ -139,6 +149,7 @@ Usage: dtrace [-32|-64] [-aACeFGHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-
 \t-v  set verbose mode (report argument types and stability attributes)
 \t-V  report DTrace API version
 \t-w  permit destructive actions
+\t-W  wait for a process of this name, watch it, and exit upon its completion
 \t-x  enable or modify compiler and tracing options
 \t-X  specify ISO C conformance settings for preprocessor
 \t-Z  permit probe descriptions that match zero probes
@@ -172,8 +183,9 @@ fn option(args: &mut Args, letter: char, parser: &mut lexopt::Parser) -> Result<
             args.versions += 1;
         }
         'o' => args.output = Some(value()?),
-        'c' => args.commands.push(value()?),
-        'p' => args.pids.push(value()?),
+        'c' => args.processes.push(ProcessArg::Command(value()?)),
+        'p' => args.processes.push(ProcessArg::Pid(value()?)),
+        'W' => args.processes.push(ProcessArg::Name(value()?)),
         'a' => switch(args, "grabanon"),
         'C' => switch(args, "cpp"),
         'F' => switch(args, "flowindent"),

@@ -105,8 +105,8 @@ fn run(args: &Args) -> Result<u8, Failure> {
         return Err("no probes specified".to_owned().into());
     }
     if args.mode == Mode::Anonymous {
-        if !args.commands.is_empty() || !args.pids.is_empty() {
-            return Err("-A is not for processes of today (-c, -p)"
+        if !args.processes.is_empty() {
+            return Err("-A is not for processes of today (-c, -p, -W)"
                 .to_owned()
                 .into());
         }

@@ -3,7 +3,7 @@
 
 //! Tracing: compile, enable, go, and work until it is over.
 
-use crate::args::{self, Args, Mode, ProgramArg};
+use crate::args::{self, Args, Mode, ProcessArg, ProgramArg};
 use crate::debug::step;
 use crate::signals::Interrupts;
 use crate::tell::{say, tell};
@@ -133,22 +133,34 @@ pub fn prepare<'w>(
     for given in &args.programs {
         programs.push(read_one(args, &mut handle, given)?);
     }
-    for command in &args.commands {
-        let options = &handle.options.compile;
-        let target = Target::create(command, &options.environment, options.evaltime);
-        handle.watch(
-            target.map_err(|error| format!("failed to execute {command}: {}", plain(&error)))?,
-        );
-    }
-    for pid in &args.pids {
-        let number = pid.parse().map_err(|_| format!("invalid pid: {pid}"))?;
-        let grabbed = Target::grab(number).map_err(|error| {
-            let reason = format!("failed to grab pid {pid}");
-            explained(plain(&error), &reason)
-        });
-        handle.watch(grabbed?);
+    for process in &args.processes {
+        let target = watched(process, &handle)?;
+        handle.watch(target);
     }
     Ok((handle, programs))
+}
+
+/// A process that the command line names: created, grabbed, or waited for.
+fn watched(process: &ProcessArg, handle: &Handle<'_>) -> Result<Target, Failure> {
+    let options = &handle.options.compile;
+    let target = match process {
+        ProcessArg::Command(command) => {
+            let target = Target::create(command, &options.environment, options.evaltime);
+            target.map_err(|error| format!("failed to execute {command}: {}", plain(&error)))
+        }
+        ProcessArg::Pid(pid) => {
+            let number = pid.parse().map_err(|_| format!("invalid pid: {pid}"))?;
+            Target::grab(number).map_err(|error| {
+                let reason = format!("failed to grab pid {pid}");
+                explained(plain(&error), &reason)
+            })
+        }
+        ProcessArg::Name(name) => {
+            let target = handle.await_process(name);
+            target.map_err(|error| format!("failed to wait for a process {name}: {error}"))
+        }
+    };
+    Ok(target?)
 }
 
 /// Compiles the programs, in order. Without any the libraries alone are compiled.

@@ -83,7 +83,7 @@ fn what_cannot_be_done_is_one_message_with_status_1() {
         ),
         (
             &["-A", "-n", "BEGIN", "-c", "true"],
-            "dtrace: -A is not for processes of today (-c, -p)\n",
+            "dtrace: -A is not for processes of today (-c, -p, -W)\n",
         ),
         (
             &["-A", "-o", "/proc/self/status/anon.dof"],

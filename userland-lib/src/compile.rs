@@ -65,6 +65,8 @@ pub struct Settings {
     pub args: Vec<String>,
     /// Values of `$pid`, `$target`, …
     pub macros: Vec<(String, i64)>,
+    /// The processes that are watched, which patterns of providers may name.
+    pub processes: Vec<u32>,
     /// `strsize`; 0 for the default.
     pub strsize: u32,
     /// `stackframes`, unless it is the default.

@@ -22,6 +22,7 @@
 //! other, so that programs can be enabled one by one on the same device.
 
 use crate::diag::Diagnostic;
+use crate::pid::Described;
 use crate::source::Span;
 use crate::stability::Report;
 use crate::statement::{self, AggVar, Statement};
@@ -54,6 +55,8 @@ pub struct Program {
     pub warnings: Vec<Diagnostic>,
     /// Whether it defines probes of an application.
     pub defines_probes: bool,
+    /// Its descriptions of probes in processes.
+    pub processes: Vec<Described>,
 }
 
 impl Program {

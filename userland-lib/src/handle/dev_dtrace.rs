@@ -12,9 +12,10 @@
 use super::device::{fill, text, Buffer, Device};
 use crate::pid::Request;
 use dtrace_uapi::dof::{Hdr, OptDesc, Sec};
+use dtrace_uapi::hold::{Held, Hold};
 use dtrace_uapi::ioctl::{
     self, AggDesc, AnonDesc, ArgDesc, BufDesc, Conf, Enable, EprobeDesc, ProbeDesc, ProviderDesc,
-    Reason, RecDesc, Status,
+    Reason, RecDesc, ReplDesc, Status,
 };
 use dtrace_uapi::limits::ANON_MAX;
 use dtrace_uapi::option::{self, Opt};
@@ -24,7 +25,7 @@ use nix::errno::Errno;
 use nix::libc;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::path::Path;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
@@ -181,6 +182,37 @@ impl Device for DevDtrace {
         let made = self.call(ioctl::MAKEPROBES, &mut argument);
         let failed = argument.failed;
         made.map_err(|errno| ((failed != u32::MAX).then_some(failed), errno.into()))
+    }
+
+    fn review(&self, pid: u32) -> io::Result<()> {
+        let mut pid = i32::try_from(pid).map_err(|_| Errno::ESRCH)?;
+        Ok(self.call(ioctl::REVIEW, &mut pid)?)
+    }
+
+    fn hold(&self, hold: &Hold) -> io::Result<()> {
+        Ok(self.call(ioctl::HOLD, &mut hold.clone())?)
+    }
+
+    fn held(&self) -> io::Result<Held> {
+        let mut held = Held::default();
+        self.call(ioctl::HELD, &mut held)?;
+        Ok(held)
+    }
+
+    fn resume(&self, mut id: u64) -> io::Result<()> {
+        Ok(self.call(ioctl::RESUME, &mut id)?)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.file.as_fd())
+    }
+
+    fn replicate(&self, from: &ProbeDesc, to: &ProbeDesc) -> io::Result<()> {
+        let mut repl = ReplDesc {
+            matching: *from,
+            create: *to,
+        };
+        Ok(self.call(ioctl::REPLICATE, &mut repl)?)
     }
 
     fn enabled_probe(&self, epid: Epid) -> io::Result<(EprobeDesc, Vec<RecDesc>)> {

@@ -11,11 +11,13 @@
 //! they are used.
 
 use crate::pid::Request;
+use dtrace_uapi::hold::{Held, Hold};
 use dtrace_uapi::ioctl::{
     AggDesc, ArgDesc, BufDesc, Conf, EprobeDesc, ProbeDesc, ProviderDesc, RecDesc, Status,
 };
 use dtrace_uapi::option::Opt;
 use dtrace_uapi::types::{AggId, Epid, ProbeId};
+use std::os::fd::BorrowedFd;
 use std::{fmt, io};
 
 /// Which of a CPU's buffers.
@@ -59,6 +61,36 @@ pub trait Device {
     /// Makes probes in a process. Where it is about one of the instructions, an error has its index. A device may have no such probes.
     fn make_probes(&self, _pid: u32, _request: &Request) -> Result<(), (Option<u32>, io::Error)> {
         Err((None, io::Error::from_raw_os_error(nix::libc::ENOTTY)))
+    }
+
+    /// Removes the probes of a process whose instructions are not any more where they were.
+    fn review(&self, _pid: u32) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Has processes wait for us. A device may know of no such thing.
+    fn hold(&self, _hold: &Hold) -> io::Result<()> {
+        Err(io::Error::from_raw_os_error(nix::libc::ENOTTY))
+    }
+
+    /// The next process that waits, if one does.
+    fn held(&self) -> io::Result<Held> {
+        Ok(Held::default())
+    }
+
+    /// Lets a process go that waits.
+    fn resume(&self, _id: u64) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// What becomes readable when a process waits.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// Enables the clauses of one description for another one as well.
+    fn replicate(&self, _from: &ProbeDesc, _to: &ProbeDesc) -> io::Result<()> {
+        Err(io::Error::from_raw_os_error(nix::libc::ENOTTY))
     }
 
     /// An enabled probe and its records.

@@ -17,10 +17,12 @@
 
 mod affinity;
 mod anonymous;
+mod awaiting;
 mod clock;
 mod dev_dtrace;
 mod device;
 mod error;
+mod follow;
 mod libraries;
 mod names;
 mod preprocess;
@@ -52,6 +54,7 @@ use affinity::Stay;
 use clock::Clock;
 use dtrace_uapi::limits;
 use dtrace_uapi::option::{self, Opt};
+use follow::{Follow, News};
 use nix::unistd;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -122,6 +125,7 @@ pub struct Handle<'w> {
     statements: Vec<Statement>,
     places: Places,
     targets: Vec<Target>,
+    follow: Follow,
     consumer: Consumer,
     names: Names,
     zone: Zone,
@@ -149,6 +153,7 @@ impl<'w> Handle<'w> {
             statements: Vec::new(),
             places: Places::default(),
             targets: Vec::new(),
+            follow: Follow::default(),
             consumer: Consumer::default(),
             names: Names::new(world.symbols()),
             zone: Zone::local(),
@@ -296,6 +301,7 @@ impl<'w> Handle<'w> {
     fn settings(&self) -> Settings {
         let settings = Settings {
             macros: macros(self.target()),
+            processes: self.targets.iter().map(Target::pid).collect(),
             ..Settings::default()
         };
         settings.under(&self.options)
@@ -313,6 +319,7 @@ impl<'w> Handle<'w> {
         let _stay = Stay::on(self.options.get(Opt::Cpu));
         let device = self.device();
         let probes = device.enable(&dof).map_err(|error| self.refused(error))?;
+        self.follow.add(&program.processes);
         Ok(Enabled {
             probes,
             left_out: device.reason(),
@@ -336,6 +343,8 @@ impl<'w> Handle<'w> {
         if !self.options.consumer.quietresize {
             self.remarks.extend(lowered.into_iter().map(Event::Lowered));
         }
+        let forks = self.options.compile.follow_forks;
+        self.follow.begin(self.world, forks);
         for target in &mut self.targets {
             target.release()?;
         }
@@ -353,6 +362,11 @@ impl<'w> Handle<'w> {
             .targets
             .iter()
             .map(AsFd::as_fd)
+            .chain(
+                self.device()
+                    .descriptor()
+                    .filter(|_| !self.follow.is_idle()),
+            )
             .chain(wake)
             .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
             .collect();
@@ -366,6 +380,7 @@ impl<'w> Handle<'w> {
     /// called, a fill buffer is full, or the watched processes have ended.
     pub fn work(&mut self, sink: &mut Sink<'_>) -> Result<Progress, Error> {
         let now = Instant::now();
+        self.serve()?;
         if self.is_running() && self.is_over(now, sink)? {
             self.stop()?;
         }
@@ -381,6 +396,24 @@ impl<'w> Handle<'w> {
         let status = self.device().status()?;
         self.consumer.note_status(status, &self.options, sink);
         Ok(Progress::Done)
+    }
+
+    /// Serves the processes that wait for us, and watches the children that are traced.
+    fn serve(&mut self) -> Result<(), Error> {
+        if !self.is_running() || self.follow.is_idle() {
+            return Ok(());
+        }
+        for news in self.follow.work(self.world)? {
+            match news {
+                News::Failed(text) => self.remarks.push(Event::Drop(text)),
+                News::Changed(pid) => self.names.watch(pid),
+                // One that has ended by now has nothing to be waited for.
+                News::Child(pid) => self
+                    .targets
+                    .extend(Target::grab(pid).inspect(|_| self.names.watch(pid))),
+            }
+        }
+        Ok(())
     }
 
     fn is_running(&self) -> bool {
@@ -419,6 +452,7 @@ impl<'w> Handle<'w> {
 
     /// Ends tracing; the next [`work`](Self::work) consumes what is left.
     pub fn stop(&mut self) -> Result<(), Error> {
+        self.serve()?;
         if self.is_running() {
             let stopped = self.device().stop();
             // What the kernel has ended cannot be stopped; that it has matters more.

@@ -77,6 +77,8 @@ pub struct CompileOptions {
     pub version: Option<Version>,
     /// When a process that was created for tracing is let go.
     pub evaltime: EvalTime,
+    /// The children of watched processes are traced as these are.
+    pub follow_forks: bool,
     /// Kernel symbols are left to be resolved later, which nobody does.
     pub dynamic_link: bool,
     /// Kernel symbols that are left to be resolved later are no error.
@@ -137,6 +139,7 @@ pub(super) const OPTIONS: &[Row] = &[
     ("empty", Rule::Switch(|o| &mut o.empty), ANYONE),
     ("errtags", Rule::Switch(|o| &mut o.errtags), ANYONE),
     ("evaltime", Rule::Own(set_evaltime), ANYONE),
+    ("follow", Rule::Own(set_follow), ANYONE),
     ("incdir", Rule::Preprocessor("-I"), CPP),
     ("iregs", Rule::Own(check_iregs), ANYONE),
     ("kdefs", Rule::Inverse(|o| &mut o.knodefs), ANYONE),
@@ -265,6 +268,15 @@ fn check_iregs(_: &mut CompileOptions, value: Option<&str>) -> Result<(), Option
 
 fn add_libdir(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
     options.libdirs.push(text(value)?.into());
+    Ok(())
+}
+
+fn set_follow(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
+    options.follow_forks = match value {
+        Some("fork") => true,
+        Some("none") => false,
+        _ => return Err(OptionError::Value),
+    };
     Ok(())
 }
 
@@ -433,6 +445,7 @@ mod tests {
             ("debugassert", "mutexes", "all"),
             ("disasm", "15", "all"),
             ("evaltime", "postinit", "late"),
+            ("follow", "fork", "exec"),
             ("iregs", "8", "9"),
             ("late", "static", "never"),
             ("linkmode", "kernel", "foo"),

@@ -97,6 +97,14 @@ impl Error {
         }
     }
 
+    /// Whether it says something of one process only: another one may have what is named.
+    pub fn is_of_one(&self) -> bool {
+        matches!(
+            self,
+            Self::Grab { .. } | Self::Object { .. } | Self::Func { .. } | Self::Offset { .. }
+        )
+    }
+
     /// What helps to understand it.
     pub fn note(&self) -> Option<String> {
         match self {

@@ -17,16 +17,20 @@
 
 mod code;
 mod error;
+mod linker;
 mod process;
 mod request;
 mod sites;
 #[cfg(test)]
 mod tests;
+mod wild;
 
 pub use code::{Binding, Code, Function, Instructions, Text};
 pub use error::Error;
+pub use linker::tells_at;
 pub use process::{code, objects};
 pub use request::Request;
+pub use wild::{all_named, processes};
 
 use crate::diag::nearest;
 use crate::world::{ProbePattern, ProcessSource};
@@ -130,12 +134,61 @@ pub struct Resolved {
     pub places: Vec<Place>,
     /// How many more it would name at instructions that cannot be probed, which it does not spell out.
     pub left_out: usize,
+    /// What was looked at.
+    pub objects: Vec<Object>,
+}
+
+impl ProbePattern {
+    /// The same of another provider.
+    #[must_use]
+    pub fn of_provider(&self, provider: String) -> Self {
+        Self {
+            provider,
+            ..self.clone()
+        }
+    }
+
+    /// Whether what another object that the process maps has may be named.
+    pub fn may_name_more(&self) -> bool {
+        self.func != ADDRESS && self.module != PROGRAM
+    }
+
+    /// Whether probes of a provider may be described.
+    pub fn is_of(&self, provider: &str) -> bool {
+        fits(&self.provider, provider)
+    }
+
+    /// Whether a probe of these names is described.
+    pub fn describes(&self, parts: [&str; 4]) -> bool {
+        let own = [&self.provider, &self.module, &self.func, &self.name];
+        own.into_iter()
+            .zip(parts)
+            .all(|(own, part)| fits(own, part))
+    }
+}
+
+/// What the provider of a process' probes is called.
+pub fn provider_of(pid: u32) -> String {
+    format!("{PROVIDER}{pid}")
 }
 
 /// What a probe's name asks for.
 enum Wanted<'p> {
     One(Kind),
     Glob(&'p str),
+}
+
+/// A description of probes in a process, for what the process maps later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Described {
+    /// The process.
+    pub pid: u32,
+    /// The description as it was written, of this process.
+    pub written: ProbePattern,
+    /// The one that its clause was enabled for.
+    pub enabled: ProbePattern,
+    /// What has been looked at for it.
+    pub objects: Vec<Object>,
 }
 
 /// The probes that `pattern` names in a process; `None` if its provider is of another kind.
@@ -149,6 +202,16 @@ pub fn resolve<S: ProcessSource + ?Sized>(
     let objects = source
         .objects(pid)
         .map_err(|error| Error::Grab { pid, error })?;
+    resolve_in(source, pattern, pid, objects).map(Some)
+}
+
+/// The probes that `pattern` names in these objects of the process `pid`.
+pub fn resolve_in<S: ProcessSource + ?Sized>(
+    source: &S,
+    pattern: &ProbePattern,
+    pid: u32,
+    objects: Vec<Object>,
+) -> Result<Resolved, Error> {
     let mut search = Search {
         source,
         pattern,
@@ -158,17 +221,18 @@ pub fn resolve<S: ProcessSource + ?Sized>(
     if pattern.func == ADDRESS {
         search.address(&objects)?;
     } else {
-        search.functions(objects)?;
+        search.functions(objects.clone())?;
     }
     let Search {
         places, left_out, ..
     } = search;
-    Ok(Some(Resolved {
+    Ok(Resolved {
         pattern: canonical(pid, pattern, &places),
         pid,
         places,
         left_out,
-    }))
+        objects,
+    })
 }
 
 /// The process that a provider is called after.
@@ -227,10 +291,33 @@ fn named<'o>(objects: &'o [Object], module: &str) -> Option<&'o Object> {
         })
 }
 
+/// The objects that `pattern` names and that are not among those that were looked at for it, if any were.
+pub fn named_anew(pattern: &ProbePattern, objects: &[Object], seen: &[Object]) -> Vec<Object> {
+    if !seen.is_empty() && !pattern.may_name_more() {
+        return Vec::new();
+    }
+    let is_new = |object: &&Object| !seen.contains(object);
+    if pattern.func == ADDRESS {
+        let mut all = objects.iter().filter(is_new);
+        return all
+            .find(|object| object.is_program)
+            .cloned()
+            .into_iter()
+            .collect();
+    }
+    if is_open(&pattern.module) {
+        let mut all: Vec<Object> = objects.iter().filter(is_new).cloned().collect();
+        all.retain(|object| fits(&pattern.module, &object.name));
+        return all;
+    }
+    let one = named(objects, &pattern.module);
+    one.filter(is_new).cloned().into_iter().collect()
+}
+
 /// `pattern` with the names of the probes at `places`, as far as they share them.
-fn canonical(pid: u32, pattern: &ProbePattern, places: &[Place]) -> ProbePattern {
+pub fn canonical(pid: u32, pattern: &ProbePattern, places: &[Place]) -> ProbePattern {
     let mut pattern = ProbePattern {
-        provider: format!("{PROVIDER}{pid}"),
+        provider: provider_of(pid),
         ..pattern.clone()
     };
     let Some(first) = places.first() else {

@@ -236,6 +236,47 @@ fn a_clause_is_for_the_probes_as_the_kernel_calls_them() {
     assert_eq!(probes, expected);
 }
 
+#[test]
+fn a_pattern_is_one_description_for_all_watched_processes() {
+    let able = Able(Little::default());
+    let settings = Settings {
+        processes: vec![7],
+        ..Settings::default()
+    };
+    for (text, enabled) in [
+        ("pid*:libc:_exit:entry", "pid*:libc.so.6:_exit:entry"),
+        ("p*d7:a.out:_go:0x04", "p*d7:prog:go:4"),
+        ("p*:a.out:_go:0x04", "p*:a.out:_go:0x04"),
+        ("pid8*:a.out:_go:0x04", "pid8*:a.out:_go:0x04"),
+    ] {
+        let program = Compiler::new(&able).compile(&Source::argument(text), &settings);
+        let program = program.expect("a program");
+        let [clause] = &program.clauses[..] else {
+            panic!("{text}: one clause expected");
+        };
+        assert_eq!(clause.probes.to_string(), enabled, "{text}");
+        let written: Vec<u32> = program.processes.iter().map(|d| d.pid).collect();
+        let is_meant = enabled != text;
+        assert_eq!(written, if is_meant { vec![7] } else { vec![] }, "{text}");
+    }
+}
+
+#[test]
+fn what_comes_later_is_what_was_not_there_before() {
+    let objects = Little::default().objects(7).expect("objects");
+    let new = |text: &str, seen: &[Object]| {
+        let new = named_anew(&pattern(text), &objects, seen).into_iter();
+        new.map(|object| object.name).collect::<Vec<_>>()
+    };
+    let program = &objects[..1];
+    assert_eq!(new("pid7:libc:go:entry", program), ["libc.so.6"]);
+    assert_eq!(new("pid7:libc:go:entry", &objects), [""; 0]);
+    assert_eq!(new("pid7:a.out:go:entry", program), [""; 0]);
+    assert_eq!(new("pid7:a.out:go:entry", &[]), ["prog"]);
+    assert_eq!(new("pid7::-:40", &[]), ["prog"]);
+    assert_eq!(new("pid7:lib*:go:entry", program).len(), objects.len() - 1);
+}
+
 /// A process whose program is one function of this name and code, at 0x1000 in the file.
 struct One(&'static str, Vec<u8>);
 

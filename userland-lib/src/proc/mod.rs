@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The processes that a consumer watches: `-c` creates one, `-p` grabs one.
+//! The processes that a consumer watches: `-c` creates one, `-p` grabs one, `-W` takes one that begins.
 //!
 //! A created process must not run before tracing does, and must have its own program by then: it asks to be
 //! traced before its `exec`, so the kernel stops it at the first instruction of the new program, from where it goes on as
@@ -106,11 +106,7 @@ impl Target {
             stopped: true,
         };
         target.await_exec()?;
-        #[cfg(target_arch = "x86_64")]
-        start::run(target.nix_pid(), until)?;
-        // Where registers have other names a process stays at its exec.
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = until;
+        target.run(until)?;
         Ok(target)
     }
 
@@ -122,6 +118,41 @@ impl Target {
             child: None,
             stopped: false,
         })
+    }
+
+    /// Takes a process that is held before its program's first instruction, stopped where `until` says; `go_on` ends that it is held.
+    /// One that somebody traces already is only watched.
+    pub fn seize(pid: u32, until: EvalTime, go_on: impl FnOnce()) -> io::Result<Self> {
+        let target = Self::grab(pid);
+        let number = nix_pid(pid);
+        let is_ours = target.is_ok() && ptrace::seize(number, ptrace::Options::empty()).is_ok();
+        let stopping = if is_ours {
+            ptrace::interrupt(number)
+        } else {
+            Ok(())
+        };
+        go_on();
+        let mut target = target?;
+        stopping?;
+        if is_ours {
+            match waitpid(number, None)? {
+                WaitStatus::PtraceEvent(..) | WaitStatus::Stopped(..) => {}
+                other => return Err(io::Error::other(format!("it did not stop: {other:?}"))),
+            }
+            target.stopped = true;
+            target.run(until)?;
+        }
+        Ok(target)
+    }
+
+    /// Lets it run, stopped at its exec, until `until`.
+    fn run(&self, until: EvalTime) -> io::Result<()> {
+        #[cfg(target_arch = "x86_64")]
+        start::run(self.nix_pid(), until)?;
+        // Where registers have other names a process stays at its exec.
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = until;
+        Ok(())
     }
 
     /// Its number.
@@ -167,8 +198,7 @@ impl Target {
     }
 
     fn nix_pid(&self) -> Pid {
-        // A process that was created or opened has a number that fits.
-        Pid::from_raw(i32::try_from(self.pid).unwrap_or(i32::MAX))
+        nix_pid(self.pid)
     }
 
     /// Waits for the stop at exec; from there on the process dies with us while it is ours.
@@ -199,6 +229,11 @@ impl Drop for Target {
             let _ = child.wait();
         }
     }
+}
+
+/// A process that was created or opened has a number that fits.
+fn nix_pid(pid: u32) -> Pid {
+    Pid::from_raw(i32::try_from(pid).unwrap_or(i32::MAX))
 }
 
 /// A descriptor of the process `pid`.

@@ -98,6 +98,8 @@ fn await_stop(pid: Pid) -> io::Result<()> {
         match waitpid(pid, None)? {
             WaitStatus::Stopped(_, Signal::SIGTRAP) => return Ok(()),
             WaitStatus::Stopped(_, signal) => ptrace::cont(pid, signal)?,
+            // One that was taken tells of stops that are none of ours.
+            WaitStatus::PtraceEvent(..) => ptrace::cont(pid, None)?,
             other => {
                 return Err(io::Error::other(format!(
                     "the process did not get to its main(): {other:?}"

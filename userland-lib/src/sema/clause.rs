@@ -62,20 +62,28 @@ impl Sema<'_, '_> {
     /// Checks a clause of the source.
     pub(super) fn clause(&mut self, clause: &ast::Clause) -> Result<()> {
         for (text, span) in &clause.probes {
-            self.probe = self.probes(text, *span)?;
-            let parts = self.clause_parts(clause)?;
-            for (part, (predicate, actions)) in parts.into_iter().enumerate() {
-                let probes = self.probe.pattern.clone();
-                self.program.clauses.push(Clause {
-                    probes,
-                    predicate,
-                    actions,
-                    number: clause_number(self.state.clauses, part),
-                    span: *span,
-                });
+            for context in self.probes(text, *span)? {
+                self.probe = context;
+                self.clause_at(clause, *span)?;
             }
-            self.state.clauses += 1;
         }
+        Ok(())
+    }
+
+    /// Checks it for the probes at hand.
+    fn clause_at(&mut self, clause: &ast::Clause, span: Span) -> Result<()> {
+        let parts = self.clause_parts(clause)?;
+        for (part, (predicate, actions)) in parts.into_iter().enumerate() {
+            let probes = self.probe.pattern.clone();
+            self.program.clauses.push(Clause {
+                probes,
+                predicate,
+                actions,
+                number: clause_number(self.state.clauses, part),
+                span,
+            });
+        }
+        self.state.clauses += 1;
         Ok(())
     }
 

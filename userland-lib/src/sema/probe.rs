@@ -7,7 +7,7 @@ use super::hir::{Expr, ExprKind};
 use super::Sema;
 use crate::compile::ProbeSpec;
 use crate::diag::{Diagnostic, Result};
-use crate::pid::{self, Resolved};
+use crate::pid::{self, Described, Resolved};
 use crate::source::Span;
 use crate::types::Ty;
 use crate::world::{ProbeInfo, ProbePattern};
@@ -115,28 +115,81 @@ fn unknown(id: &str, span: Span) -> Box<Diagnostic> {
 }
 
 impl Sema<'_, '_> {
-    /// The probes that a description is for; an error where there are none.
-    pub(super) fn probes(&mut self, text: &str, span: Span) -> Result<Context> {
+    /// The probes that a description is for, in as many descriptions as their names need; an error where there are none.
+    pub(super) fn probes(&mut self, text: &str, span: Span) -> Result<Vec<Context>> {
         let pattern = parse(text, self.settings.spec, span)?;
-        let resolved = pid::resolve(self.world, &pattern);
-        let resolved = resolved.map_err(|error| refused(&error, span))?;
-        let pattern = match resolved {
-            Some(resolved) => self.make_probes(resolved, span)?,
-            None => pattern,
-        };
-        let first = self.world.matching(&pattern, 1).into_iter().next();
-        if first.is_none() && pattern.id != 0 {
+        let mut patterns = self.in_processes(&pattern, span)?;
+        if patterns.is_empty() {
+            patterns.push(pattern);
+        }
+        let mut contexts: Vec<Context> = patterns
+            .into_iter()
+            .map(|pattern| Context {
+                first: self.world.matching(&pattern, 1).into_iter().next(),
+                pattern,
+            })
+            .collect();
+        if contexts.iter().any(|context| context.first.is_some()) {
+            contexts.retain(|context| context.first.is_some() || context.pattern.may_name_more());
+            return Ok(contexts);
+        }
+        let pattern = &contexts[0].pattern;
+        if pattern.id != 0 {
             return Err(unknown(text, span));
         }
-        if first.is_none() && !self.settings.allow_zero_matches {
+        if !self.settings.allow_zero_matches {
             let message = format!("probe description {pattern} does not match any probes");
             let error = Diagnostic::new("D_PDESC_ZERO", span, message);
-            return Err(match self.similar_probe(&pattern) {
+            return Err(match self.similar_probe(pattern) {
                 Some(known) => error.note(format!("did you mean `{known}`?")),
                 None => error,
             });
         }
-        Ok(Context { pattern, first })
+        Ok(contexts)
+    }
+
+    /// Makes the probes in processes that a description names; by which descriptions they are enabled. None: it names no processes.
+    fn in_processes(&mut self, pattern: &ProbePattern, span: Span) -> Result<Vec<ProbePattern>> {
+        let told = |error: pid::Error| refused(&error, span);
+        let watched = &self.settings.processes;
+        let (pids, is_wild) = pid::processes(&pattern.provider, watched).map_err(told)?;
+        let mut found = Vec::new();
+        for pid in pids {
+            let written = pattern.of_provider(pid::provider_of(pid));
+            match pid::resolve(self.world, &written) {
+                Ok(resolved) => found.extend(resolved.map(|resolved| (written, resolved))),
+                // It may have ended, or be one that the rest of a pattern is not about.
+                Err(error) if is_wild && error.is_of_one() => {}
+                Err(error) => return Err(told(error)),
+            }
+        }
+        // One description for all, where they agree on the names.
+        let mut patterns = Vec::new();
+        let agree = found.windows(2).all(|pair| {
+            let provider = || pattern.provider.clone();
+            pair[0].1.pattern.of_provider(provider()) == pair[1].1.pattern.of_provider(provider())
+        });
+        for (written, mut resolved) in found {
+            if is_wild && agree {
+                resolved.pattern = resolved.pattern.of_provider(pattern.provider.clone());
+            }
+            let described = Described {
+                pid: resolved.pid,
+                written,
+                enabled: resolved.pattern.clone(),
+                objects: std::mem::take(&mut resolved.objects),
+            };
+            self.program.processes.push(described);
+            let enabled = self.make_probes(resolved, span)?;
+            if !patterns.contains(&enabled) {
+                patterns.push(enabled);
+            }
+        }
+        if is_wild && !agree {
+            // For other providers, and for names as they were written.
+            patterns.push(pattern.clone());
+        }
+        Ok(patterns)
     }
 
     /// Has the probes in a process made that a description names, which then is `pattern`.
@@ -146,6 +199,7 @@ impl Sema<'_, '_> {
             pid,
             mut places,
             left_out,
+            ..
         } = resolved;
         if left_out > 0 {
             let plural = if left_out == 1 { "" } else { "s" };

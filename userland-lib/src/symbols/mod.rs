@@ -11,7 +11,7 @@ mod user;
 
 pub(crate) use files::path_to_mapped;
 pub use kernel::{KernelSymbols, Symbol, VMLINUX};
-pub(crate) use maps::mappings_of;
+pub(crate) use maps::{mappings_of, Mapping};
 pub use user::{UserSymbol, UserSymbols};
 
 /// The names of D's and C's own scopes before a backquote.

@@ -1,0 +1,225 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What traced processes come to be while they are traced: libraries come and go, and children are made.
+//!
+//! A description of probes in a process is resolved when its program is compiled, for what the process has then. Where its dynamic linker
+//! tells of changes, and where it makes a child that is to be traced too, the process waits for us
+//! ([`uapi::hold`](dtrace_uapi::hold)): the descriptions are resolved for what is new, the probes made, and the process goes on. What was
+//! compiled stays what it is. The kernel enables its clauses for new probes by the descriptions that they were enabled for; where new
+//! probes have other names than those say the kernel is told to take the clauses for these, too.
+//!
+//! Nothing here ends the tracing: what could not be done is told.
+
+use super::{plain, probe_desc, KernelWorld};
+use crate::pid::{self, Described, Object, Place};
+use crate::world::{ProbePattern, ProcessSource};
+use dtrace_uapi::hold::{self, Hold};
+use std::collections::HashSet;
+use std::io;
+
+/// What there is to be told.
+#[derive(Debug, PartialEq, Eq)]
+pub enum News {
+    /// Something could not be done.
+    Failed(String),
+    /// A process has a child, which is traced.
+    Child(u32),
+    /// A process has mapped or unmapped something.
+    Changed(u32),
+}
+
+/// The processes that a consumer follows.
+#[derive(Default)]
+pub struct Follow {
+    described: Vec<Described>,
+    /// The descriptions whose clauses are enabled for others, too.
+    replicated: HashSet<(ProbePattern, ProbePattern)>,
+    forks: bool,
+    /// How many processes went on before they were to.
+    late: u32,
+    news: Vec<News>,
+}
+
+impl Follow {
+    /// Learns what a program that is enabled describes.
+    pub fn add(&mut self, described: &[Described]) {
+        self.described.extend(described.iter().cloned());
+    }
+
+    /// Whether there is nothing to follow.
+    pub fn is_idle(&self) -> bool {
+        self.described.is_empty()
+    }
+
+    /// Begins to follow; children too, if `forks`.
+    pub fn begin(&mut self, world: &KernelWorld<'_>, forks: bool) {
+        self.forks = forks;
+        let mut pids: Vec<u32> = self
+            .described
+            .iter()
+            .map(|described| described.pid)
+            .collect();
+        pids.sort_unstable();
+        pids.dedup();
+        pids.into_iter().for_each(|pid| self.watch(world, pid));
+    }
+
+    /// Serves the processes that wait.
+    pub fn work(&mut self, world: &KernelWorld<'_>) -> io::Result<Vec<News>> {
+        let device = world.device();
+        loop {
+            let held = device.held()?;
+            if held.late > self.late {
+                let late = held.late - self.late;
+                self.late = held.late;
+                let plural = if late == 1 { "" } else { "s" };
+                let text =
+                    format!("processes went on {late} time{plural} before their probes were made");
+                self.news.push(News::Failed(text));
+            }
+            if held.id == 0 {
+                return Ok(std::mem::take(&mut self.news));
+            }
+            let pid = held.pid.unsigned_abs();
+            match held.kind {
+                hold::FORK => self.adopt(world, held.parent.unsigned_abs(), pid),
+                _ => {
+                    self.look(world, pid);
+                    self.news.push(News::Changed(pid));
+                }
+            }
+            // It may have gone on by itself.
+            let _ = device.resume(held.id);
+        }
+    }
+
+    fn failed(&mut self, pid: u32, what: &str, error: &io::Error) {
+        // What has ended is told as that.
+        if error.kind() != io::ErrorKind::NotFound && error.raw_os_error() != Some(nix::libc::ESRCH)
+        {
+            let text = format!("{what} of process {pid}: {}", plain(error));
+            self.news.push(News::Failed(text));
+        }
+    }
+
+    /// Has a process wait where it changes, and looks at what has changed until then.
+    fn watch(&mut self, world: &KernelWorld<'_>, pid: u32) {
+        let mut described = self.described.iter().filter(|d| d.pid == pid);
+        if described.any(|described| described.written.may_name_more()) {
+            if let Err(error) = hold_libraries(world, pid) {
+                self.failed(pid, "failed to watch the libraries", &error);
+            }
+        }
+        if self.forks {
+            if let Err(error) = hold(world, hold::FORK, pid, 0) {
+                self.failed(pid, "failed to watch the children", &error);
+            }
+        }
+        self.look(world, pid);
+    }
+
+    /// Makes the probes in what a process has mapped since, and removes those of what it has no more.
+    fn look(&mut self, world: &KernelWorld<'_>, pid: u32) {
+        let Ok(objects) = world.objects(pid) else {
+            return;
+        };
+        let is_gone = |described: &Described| {
+            let mut seen = described.objects.iter();
+            described.pid == pid && seen.any(|object| !objects.contains(object))
+        };
+        if self.described.iter().any(is_gone) {
+            if let Err(error) = world.device().review(pid) {
+                self.failed(pid, "failed to remove probes", &error);
+            }
+        }
+        for at in 0..self.described.len() {
+            let described = &mut self.described[at];
+            if described.pid != pid {
+                continue;
+            }
+            let seen = std::mem::replace(&mut described.objects, objects.clone());
+            let described = described.clone();
+            for object in pid::named_anew(&described.written, &objects, &seen) {
+                self.extend(world, &described, object);
+            }
+        }
+    }
+
+    /// Makes the probes that are described in an object that is new.
+    fn extend(&mut self, world: &KernelWorld<'_>, described: &Described, object: Object) {
+        let Described { pid, written, .. } = described;
+        let name = object.name.clone();
+        let resolved = match pid::resolve_in(world, written, *pid, vec![object]) {
+            Ok(resolved) => resolved,
+            Err(error) => return self.news.push(News::Failed(error.to_string())),
+        };
+        let places: &[Place] = &resolved.places;
+        if places.is_empty() {
+            return;
+        }
+        if let Err((_, why)) = world.make(*pid, places) {
+            let text = format!("failed to create probes of {written} in {name}: {why}");
+            return self.news.push(News::Failed(text));
+        }
+        if !pid::all_named(&described.enabled, *pid, places) {
+            let mut names = resolved.pattern;
+            names.module = name;
+            self.replicate(world, &described.enabled, names);
+        }
+    }
+
+    /// Has the child of a process traced as that is.
+    fn adopt(&mut self, world: &KernelWorld<'_>, parent: u32, child: u32) {
+        let provider = pid::provider_of(child);
+        let copies = self.described.iter().filter(|d| d.pid == parent);
+        let copies: Vec<Described> = copies
+            .map(|described| Described {
+                pid: child,
+                written: described.written.of_provider(provider.clone()),
+                objects: Vec::new(),
+                enabled: described.enabled.clone(),
+            })
+            .collect();
+        for mut copy in copies {
+            if !copy.enabled.is_of(&provider) {
+                let names = copy.enabled.of_provider(provider.clone());
+                self.replicate(world, &copy.enabled, names.clone());
+                copy.enabled = names;
+            }
+            self.described.push(copy);
+        }
+        self.watch(world, child);
+        self.news.push(News::Child(child));
+    }
+
+    fn replicate(&mut self, world: &KernelWorld<'_>, from: &ProbePattern, to: ProbePattern) {
+        let (Some(old), Some(new)) = (probe_desc(from), probe_desc(&to)) else {
+            return;
+        };
+        if !self.replicated.insert((from.clone(), to.clone())) {
+            return;
+        }
+        if let Err(error) = world.device().replicate(&old, &new) {
+            let text = format!("failed to enable {to}: {}", plain(&error));
+            self.news.push(News::Failed(text));
+        }
+    }
+}
+
+fn hold_libraries(world: &KernelWorld<'_>, pid: u32) -> io::Result<()> {
+    let objects = world.objects(pid)?;
+    let Some(address) = pid::tells_at(world, pid, &objects)? else {
+        return Ok(());
+    };
+    hold(world, hold::INSTRUCTION, pid, address)
+}
+
+fn hold(world: &KernelWorld<'_>, kind: u32, pid: u32, address: u64) -> io::Result<()> {
+    world.device().hold(&Hold {
+        kind,
+        pid: i32::try_from(pid).map_err(io::Error::other)?,
+        address,
+        ..Hold::default()
+    })
+}

@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Providers that name processes by a pattern: `pid*`, `p*d123`.
+//!
+//! Functions of all processes that there are cannot be meant. A pattern makes probes in those that are watched (`-p`, `-c`, `-W`), and, if
+//! it ends with digits, in the process of that number. Probes that somebody else has made it names as any pattern does. One that neither
+//! ends with digits nor begins with `pid` is about other providers.
+
+use super::{process_of, provider_of, Error, Place, PROVIDER};
+use crate::world::ProbePattern;
+use dtrace_uapi::glob;
+use std::collections::BTreeSet;
+
+/// The processes that a provider names to make probes in, and whether that is a pattern.
+pub fn processes(provider: &str, watched: &[u32]) -> Result<(Vec<u32>, bool), Error> {
+    if let Some(pid) = process_of(provider)? {
+        return Ok((vec![pid], false));
+    }
+    let before = provider.trim_end_matches(|c: char| c.is_ascii_digit());
+    let digits = &provider[before.len()..];
+    if !glob::is_glob(provider.as_bytes()) || !provider.starts_with(PROVIDER) && digits.is_empty() {
+        return Ok((Vec::new(), false));
+    }
+    let fits = |pid: &u32| glob::matches(provider.as_bytes(), provider_of(*pid).as_bytes());
+    let mut named: BTreeSet<u32> = watched.iter().copied().collect();
+    named.extend(digits.parse::<i32>().ok().map(i32::unsigned_abs));
+    named.retain(|pid| *pid > 0 && fits(pid));
+    Ok((named.into_iter().collect(), true))
+}
+
+/// Whether a description names all of these probes of a process.
+pub fn all_named(pattern: &ProbePattern, pid: u32, places: &[Place]) -> bool {
+    let provider = provider_of(pid);
+    places.iter().all(|place| {
+        let name = place.kind.to_string();
+        pattern.describes([&provider, &place.object.name, &place.func, &name])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_names_who_is_watched_or_has_its_number() {
+        let named = |provider| processes(provider, &[7, 71, 123]).unwrap();
+        for (provider, pids) in [
+            ("pid*", &[7, 71, 123][..]),
+            ("pid7*", &[7, 71]),
+            ("pid?", &[7]),
+            ("pid[0-9]*3", &[123]),
+            ("p*d123", &[123]),
+            ("p*d55", &[55]),
+            ("*7", &[7]),
+            ("p*", &[]),
+            ("*", &[]),
+            ("proc*", &[]),
+            ("python*99999999999", &[]),
+        ] {
+            assert_eq!(named(provider).0, pids, "{provider}");
+        }
+        assert_eq!(named("pid8"), (vec![8], false));
+        assert_eq!(named("fbt"), (vec![], false));
+        assert!(processes("pid0", &[]).is_err());
+    }
+}
