@@ -134,7 +134,7 @@ int dtrace_carrier_set(struct dtrace_carrier *carrier)
 		return error;
 	carrier->consumer.handler = dtrace_carrier_hit;
 	carrier->consumer.filter = dtrace_carrier_meant;
-	carrier->uprobe = uprobe_register(inode, carrier->offset, 0, &carrier->consumer);
+	carrier->uprobe = uprobe_register(inode, carrier->offset, carrier->counter, &carrier->consumer);
 	if (!IS_ERR(carrier->uprobe))
 		return 0;
 	/* It may have been hit in the meantime. */

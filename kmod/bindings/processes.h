@@ -34,6 +34,8 @@ struct dtrace_carrier {
 	/* The file that it is in, and where there; the caller keeps it. */
 	struct file *file;
 	u64 offset;
+	/* Where in the file the program has a counter of breakpoints, for uprobes to count in; 0 for none. */
+	u64 counter;
 	/* Called in the process, which may sleep. regs are what the instruction finds; what it leaves there is what the process goes on with. */
 	void (*hit)(struct dtrace_carrier *carrier, struct pt_regs *regs);
 	/*

@@ -36,6 +36,14 @@ pub enum Args<'a> {
     /// In these registers, which the current task entered the kernel with, and on its stack: a function of the program has just been
     /// called.
     Called(&'a Regs),
+    /// To be computed.
+    Computed(&'a dyn Arguments),
+}
+
+/// Arguments that are computed when a program asks for them.
+pub trait Arguments {
+    /// Argument `n`; 0 beyond the last.
+    fn arg(&self, n: usize) -> u64;
 }
 
 /// What a provider tells of one firing.

@@ -282,7 +282,7 @@ impl Holder {
             .map_err(|why| Refusal::with(EINVAL, format_args!("{why}")))?;
         self.watches.reserve(1, GFP_KERNEL)?;
         let watch = Watch {
-            carrier: Some(Carrier::set(None, &process, address, &text, self.ear())?),
+            carrier: Some(Carrier::set(None, &process, address, &text, 0, self.ear())?),
             address,
             process,
             _text: text,

@@ -165,6 +165,7 @@ impl Machine for KernelMachine<'_> {
             Args::Function(regs) => regs.function_arg(n),
             Args::Syscall => self.task().user_regs().map_or(0, |r| r.syscall_arg(n)),
             Args::Called(regs) => regs.called_arg(n),
+            Args::Computed(all) => all.arg(n),
         }
     }
 

@@ -39,7 +39,7 @@ mod text;
 mod tracer;
 mod user;
 
-pub use fire::{fire, lose, miss, Args, FireArgs};
+pub use fire::{fire, lose, miss, Args, Arguments, FireArgs};
 pub use probe::{Part, Probe, ProbeRef};
 pub use provider::{Batch, Description, Failed, Provider};
 pub use text::Refusal;

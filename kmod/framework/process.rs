@@ -20,7 +20,10 @@ use crate::sys::arch::program::Instruction;
 use crate::sys::process::{Process, Text};
 use crate::sys::task;
 use dtrace_uapi::limits::FUNCNAMELEN;
-use dtrace_uapi::process::{self, Probe, Probes, PROBES_MAX, SITES_MAX, TEXT_MAX};
+use dtrace_uapi::process::{
+    self, Arg, Probe, Probes, ARGS_MAX, NO_REGISTER, PROBES_MAX, PROBE_ARGS_MAX, SITES_MAX,
+    TEXT_MAX,
+};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -28,6 +31,9 @@ use zerocopy::{FromZeros, IntoBytes};
 
 /// Longest instruction, bytes.
 pub(super) const CODE_MAX: usize = 15;
+
+/// Longest name of a program's own provider; with the number of a process it is a provider's name.
+const USDT_PROVIDER_MAX: usize = dtrace_uapi::limits::PROVNAMELEN - 12;
 
 /// An instruction of a process.
 pub struct Site {
@@ -56,6 +62,7 @@ pub struct Order {
     pub consumer: ConsumerId,
     probes: KVVec<Probe>,
     text: KVVec<u8>,
+    args: KVVec<Arg>,
     /// The instructions that its probes refer to.
     pub sites: KVVec<Site>,
 }
@@ -73,7 +80,7 @@ impl ConsumerId {
 
 /// A probe of an [`Order`].
 pub struct Ordered<'a> {
-    /// One of [`process::ENTRY`] to [`process::ADDRESS`].
+    /// One of [`process::ENTRY`] to [`process::USDT`].
     pub kind: u32,
     /// Module, function and name.
     pub names: [&'a [u8]; 3],
@@ -81,6 +88,21 @@ pub struct Ordered<'a> {
     pub function: (u64, u64),
     /// Its instructions: indices of [`Order::sites`].
     pub sites: core::ops::Range<usize>,
+    /// What a USDT probe has besides.
+    pub usdt: Option<Usdt<'a>>,
+}
+
+/// What a program says of its own probe.
+#[derive(Clone, Copy)]
+pub struct Usdt<'a> {
+    /// The provider, without the number of the process.
+    pub provider: &'a [u8],
+    /// Where the counter of those is who have enabled it; 0 for none.
+    pub semaphore: u64,
+    /// How many arguments it has.
+    pub nargs: usize,
+    /// Those of its first site, of its second and so on.
+    pub args: &'a [Arg],
 }
 
 impl Order {
@@ -90,30 +112,43 @@ impl Order {
             (request.nprobes as usize, PROBES_MAX),
             (request.nsites as usize, SITES_MAX),
             (request.text_size as usize, TEXT_MAX),
+            (request.nargs as usize, ARGS_MAX),
         ];
         if sizes.iter().any(|(size, most)| size > most) {
             return Err(Refusal::new(E2BIG, "too many probes in one call"));
         }
-        let [(nprobes, _), (nsites, _), (text_size, _)] = sizes;
+        let [(nprobes, _), (nsites, _), (text_size, _), (nargs, _)] = sizes;
         let mut probes = KVVec::from_elem(Probe::new_zeroed(), nprobes, GFP_KERNEL)?;
         user::read(request.probes, probes.as_mut_bytes())?;
         let mut text = KVVec::from_elem(0u8, text_size, GFP_KERNEL)?;
         user::read(request.text, &mut text)?;
+        let mut args = KVVec::from_elem(Arg::new_zeroed(), nargs, GFP_KERNEL)?;
+        user::read(request.args, args.as_mut_bytes())?;
         let mut order = Self {
             pid: u32::try_from(request.pid).map_err(|_| refuse(ESRCH))?,
             process: Process::find(request.pid)?,
             consumer: ConsumerId::of(tracer),
             probes,
             text,
+            args,
             sites: KVVec::with_capacity(nsites, GFP_KERNEL)?,
         };
         order.look_up(request.sites, nsites, failed)?;
-        // No instruction is of two probes of a call, so that these take no more memory than was sent.
-        let mut left = nsites;
+        // No instruction or argument is of two probes of a call, so that these take no more memory than was sent.
+        let (mut left, mut args_left) = (nsites, nargs);
         let mut is_good = |n: usize| {
-            let count = order.probe(n).map(|probe| probe.sites.len());
-            let rest = count.and_then(|count| left.checked_sub(count));
-            rest.map(|rest| left = rest).is_some()
+            let Some(probe) = order.probe(n) else {
+                return false;
+            };
+            let args = probe.usdt.map_or(0, |usdt| usdt.args.len());
+            match (
+                left.checked_sub(probe.sites.len()),
+                args_left.checked_sub(args),
+            ) {
+                (Some(rest), Some(args_rest)) => (left, args_left) = (rest, args_rest),
+                _ => return false,
+            }
+            true
         };
         if !(0..nprobes).all(&mut is_good) {
             return Err(Refusal::new(
@@ -155,17 +190,54 @@ impl Order {
         };
         let first = probe.first as usize;
         let end = first.checked_add(probe.nsites as usize)?;
-        let many = probe.kind == process::RETURN;
-        let is_good = probe.kind <= process::ADDRESS
+        let many = matches!(probe.kind, process::RETURN | process::USDT);
+        let is_good = probe.kind <= process::USDT
             && end <= self.sites.len()
             && (probe.nsites == 1 || many && probe.nsites > 0);
+        let usdt = match probe.kind {
+            process::USDT => Some(self.usdt(probe, name(probe.provider)?)?),
+            _ => None,
+        };
         is_good.then_some(Ordered {
+            usdt,
             kind: probe.kind,
             names: [name(probe.module)?, name(probe.func)?, name(probe.name)?],
             function: (probe.start, probe.size),
             sites: first..end,
         })
     }
+
+    fn usdt<'a>(&'a self, probe: &Probe, provider: &'a [u8]) -> Option<Usdt<'a>> {
+        let nargs = probe.nargs as usize;
+        let first = probe.first_arg as usize;
+        let count = nargs.checked_mul(probe.nsites as usize)?;
+        let args = self.args.get(first..first.checked_add(count)?)?;
+        let is_good = nargs <= PROBE_ARGS_MAX && args.iter().all(is_argument);
+        (is_good && is_provider(provider)).then_some(Usdt {
+            provider,
+            semaphore: probe.semaphore,
+            nargs,
+            args,
+        })
+    }
+}
+
+/// Whether a program may call a provider so: what a description can spell, and not as those of functions are called.
+fn is_provider(name: &[u8]) -> bool {
+    let is_spelled = |c: &u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'.');
+    let len = name.len();
+    (1..=USDT_PROVIDER_MAX).contains(&len)
+        && name.iter().all(is_spelled)
+        && !name.last().is_some_and(u8::is_ascii_digit)
+        && name != process::PROVIDER.as_bytes()
+}
+
+fn is_argument(arg: &Arg) -> bool {
+    let is_register = |n: u8| n < 16 || n == NO_REGISTER;
+    is_register(arg.base)
+        && is_register(arg.index)
+        && arg.shift <= 3
+        && matches!(arg.size, 1 | 2 | 4 | 8)
 }
 
 impl Site {

@@ -75,15 +75,28 @@ impl State {
         Ok(number)
     }
 
-    /// The provider of this name; that of probes in processes has the number of a process behind it.
+    /// The provider of this name; those of probes in processes have the number of a process behind theirs.
     pub fn provider(&self, name: &[u8]) -> Option<Arc<dyn Provider>> {
         let of = |name: &[u8]| self.provider_at(self.index_of_provider(name)?);
         of(name).or_else(|| {
             let of_processes = process::PROVIDER.as_bytes();
-            let number = name.strip_prefix(of_processes)?;
-            let is_number = !number.is_empty() && number.iter().all(u8::is_ascii_digit);
-            is_number.then(|| of(of_processes))?
+            let is_numbered = name.last().is_some_and(u8::is_ascii_digit);
+            let begins = name.starts_with(of_processes);
+            (is_numbered && (begins || self.has_probes_of(name))).then(|| of(of_processes))?
         })
+    }
+
+    /// Whether a probe's provider has this name.
+    fn has_probes_of(&self, provider: &[u8]) -> bool {
+        let desc = Description {
+            provider,
+            module: b"",
+            func: b"",
+            name: b"",
+        };
+        self.table
+            .next_match(&self.table.pattern(&desc), 0)
+            .is_some()
     }
 
     /// Where the provider of this very name is.

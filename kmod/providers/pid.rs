@@ -15,13 +15,14 @@
 //! process'.
 
 mod places;
+mod usdt;
 
-use super::{attributes, EVOLVING};
+use super::{attributes, put_text, EVOLVING};
 use crate::framework::process::{ConsumerId, Order, Stale};
 use crate::framework::{Batch, Failed, Framework, ProbeRef, Provider, Refusal, Registration};
 use crate::sys::breakpoint::Traps;
 use crate::sys::process::Process;
-use dtrace_uapi::ioctl::PRIV_KERNEL;
+use dtrace_uapi::ioctl::{ArgDesc, PRIV_KERNEL};
 use dtrace_uapi::process::PROVIDER;
 use dtrace_uapi::types::ProviderAttributes;
 use kernel::prelude::*;
@@ -88,6 +89,15 @@ impl Provider for Pid {
 
     fn disable(&self, probes: &[ProbeRef]) {
         self.processes.lock().disarm(probes);
+    }
+
+    fn argdesc(&self, probe: ProbeRef, n: u32, desc: &mut ArgDesc) -> bool {
+        let Some(of) = self.processes.lock().type_of(probe, n as usize) else {
+            return false;
+        };
+        desc.mapping = n as i32;
+        put_text(&mut desc.native, of.iter().copied());
+        true
     }
 }
 

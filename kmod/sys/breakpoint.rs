@@ -90,11 +90,14 @@ struct Hook<H> {
 
 impl<H: Hit> Carrier<H> {
     /// Sets one at `address`, where `process` has `text`. All three outlive it. Without `traps` it is not asked in the exception.
+    ///
+    /// `counter`: where in the file the program has a number of two bytes that tells how many breakpoints count there; 0 for none.
     pub fn set(
         traps: Option<&Traps>,
         process: &Process,
         address: u64,
         text: &Text,
+        counter: u64,
         handler: H,
     ) -> Result<Self> {
         let raw = bindings::dtrace_carrier {
@@ -104,6 +107,7 @@ impl<H: Hit> Carrier<H> {
             },
             file: text.file(),
             offset: text.offset(),
+            counter,
             hit: Some(on_hit::<H>),
             trap: traps.map(|_| on_trap::<H> as _),
             ..Default::default()

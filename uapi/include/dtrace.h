@@ -2512,6 +2512,11 @@ struct dof_xlref {
 #define DTRACE_PROCESS_ADDRESS 3
 
 /*
+ `Probe::kind`: fires where the program says so itself, by whichever of its sites; its provider is named by the program.
+ */
+#define DTRACE_PROCESS_USDT 4
+
+/*
  Most probes of one `Probes`.
  */
 #define DTRACE_PROCESS_PROBES_MAX 250000
@@ -2522,9 +2527,24 @@ struct dof_xlref {
 #define DTRACE_PROCESS_SITES_MAX 500000
 
 /*
+ Most arguments of one `Probes`.
+ */
+#define DTRACE_PROCESS_ARGS_MAX 1000000
+
+/*
+ Most arguments of one probe.
+ */
+#define DTRACE_PROCESS_PROBE_ARGS_MAX 32
+
+/*
  Most bytes of text of one `Probes`.
  */
 #define DTRACE_PROCESS_TEXT_MAX (32 << 20)
+
+/*
+ `Arg::base`, `Arg::index`: no register.
+ */
+#define DTRACE_PROCESS_NO_REGISTER 255
 
 /*
  Probes to be made in one process. Those that are there already stay as they are.
@@ -2563,9 +2583,13 @@ struct dtrace_process_probes {
    */
   uint32_t failed;
   /*
-   Zero.
+   How many arguments.
    */
-  uint32_t pad;
+  uint32_t nargs;
+  /*
+   Address of the arguments, `Arg`s, of all probes together.
+   */
+  uint64_t args;
 };
 
 /*
@@ -2573,7 +2597,7 @@ struct dtrace_process_probes {
  */
 struct dtrace_process_probe {
   /*
-   `ENTRY`, `RETURN`, `OFFSET`, `ADDRESS`.
+   `ENTRY`, `RETURN`, `OFFSET`, `ADDRESS`, `USDT`.
    */
   uint32_t kind;
   /*
@@ -2601,9 +2625,71 @@ struct dtrace_process_probe {
    */
   uint32_t first;
   /*
-   How many there are; one but for `RETURN`.
+   How many there are; one but for `RETURN` and `USDT`.
    */
   uint32_t nsites;
+  /*
+   Of `USDT`: where in the text its provider's name begins, without the number of the process.
+   */
+  uint32_t provider;
+  /*
+   Of `USDT`: how many arguments it has.
+   */
+  uint32_t nargs;
+  /*
+   Of `USDT`: the first of its arguments: all of its first site, then all of the next.
+   */
+  uint32_t first_arg;
+  /*
+   Zero.
+   */
+  uint32_t pad;
+  /*
+   Of `USDT`: where in the file the counter of two bytes is that says whether anybody has enabled the probe; 0: nowhere.
+   */
+  uint64_t semaphore;
+};
+
+/*
+ How an argument of a probe is made at one site: `value + base + (index << shift)`, or what lies there.
+ */
+struct dtrace_process_arg {
+  /*
+   A constant, or a distance.
+   */
+  uint64_t value;
+  /*
+   A general register by the processor's number, or `NO_REGISTER`.
+   */
+  uint8_t base;
+  /*
+   Likewise.
+   */
+  uint8_t index;
+  /*
+   0 to 3.
+   */
+  uint8_t shift;
+  /*
+   Bytes: 1, 2, 4 or 8.
+   */
+  uint8_t size;
+  /*
+   Not 0: it is a number with a sign.
+   */
+  uint8_t is_signed;
+  /*
+   Not 0: it is what lies at that address.
+   */
+  uint8_t is_loaded;
+  /*
+   Not 0: it is bits 8 to 15 of the register.
+   */
+  uint8_t is_high;
+  /*
+   Zero.
+   */
+  uint8_t pad;
 };
 
 /*

@@ -19,11 +19,17 @@ pub const RETURN: u32 = 1;
 pub const OFFSET: u32 = 2;
 /// [`Probe::kind`]: fires before one instruction, which is named by its address in the program's file.
 pub const ADDRESS: u32 = 3;
+/// [`Probe::kind`]: fires where the program says so itself, by whichever of its sites; its provider is named by the program.
+pub const USDT: u32 = 4;
 
 /// Most probes of one [`Probes`].
 pub const PROBES_MAX: usize = 250_000;
 /// Most instructions of one [`Probes`].
 pub const SITES_MAX: usize = 500_000;
+/// Most arguments of one [`Probes`].
+pub const ARGS_MAX: usize = 1_000_000;
+/// Most arguments of one probe.
+pub const PROBE_ARGS_MAX: usize = 32;
 /// Most bytes of text of one [`Probes`].
 pub const TEXT_MAX: usize = 32 << 20;
 
@@ -49,8 +55,10 @@ pub struct Probes {
     pub text: u64,
     /// Out, where the call fails for one of the instructions: its index. Else `u32::MAX`.
     pub failed: u32,
-    /// Zero.
-    pub pad: u32,
+    /// How many arguments.
+    pub nargs: u32,
+    /// Address of the arguments, [`Arg`]s, of all probes together.
+    pub args: u64,
 }
 
 /// One probe of [`Probes`].
@@ -59,7 +67,7 @@ pub struct Probes {
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct Probe {
-    /// [`ENTRY`], [`RETURN`], [`OFFSET`], [`ADDRESS`].
+    /// [`ENTRY`], [`RETURN`], [`OFFSET`], [`ADDRESS`], [`USDT`].
     pub kind: u32,
     /// Where in the text its module's name begins.
     pub module: u32,
@@ -73,9 +81,49 @@ pub struct Probe {
     pub size: u64,
     /// The first of its instructions.
     pub first: u32,
-    /// How many there are; one but for [`RETURN`].
+    /// How many there are; one but for [`RETURN`] and [`USDT`].
     pub nsites: u32,
+    /// Of [`USDT`]: where in the text its provider's name begins, without the number of the process.
+    pub provider: u32,
+    /// Of [`USDT`]: how many arguments it has.
+    pub nargs: u32,
+    /// Of [`USDT`]: the first of its arguments: all of its first site, then all of the next.
+    pub first_arg: u32,
+    /// Zero.
+    pub pad: u32,
+    /// Of [`USDT`]: where in the file the counter of two bytes is that says whether anybody has enabled the probe; 0: nowhere.
+    pub semaphore: u64,
 }
 
-const _: () = assert!(size_of::<Probes>() == 48);
-const _: () = assert!(size_of::<Probe>() == 40);
+/// [`Arg::base`], [`Arg::index`]: no register.
+pub const NO_REGISTER: u8 = 0xff;
+
+/// How an argument of a probe is made at one site: `value + base + (index << shift)`, or what lies there.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct Arg {
+    /// A constant, or a distance.
+    pub value: u64,
+    /// A general register by the processor's number, or [`NO_REGISTER`].
+    pub base: u8,
+    /// Likewise.
+    pub index: u8,
+    /// 0 to 3.
+    pub shift: u8,
+    /// Bytes: 1, 2, 4 or 8.
+    pub size: u8,
+    /// Not 0: it is a number with a sign.
+    pub is_signed: u8,
+    /// Not 0: it is what lies at that address.
+    pub is_loaded: u8,
+    /// Not 0: it is bits 8 to 15 of the register.
+    pub is_high: u8,
+    /// Zero.
+    pub pad: u8,
+}
+
+const _: () = assert!(size_of::<Probes>() == 56);
+const _: () = assert!(size_of::<Probe>() == 64);
+const _: () = assert!(size_of::<Arg>() == 16);

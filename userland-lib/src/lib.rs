@@ -32,4 +32,5 @@ pub mod statement;
 pub mod symbols;
 pub mod syntax;
 pub mod types;
+pub mod usdt;
 pub mod world;

@@ -9,8 +9,10 @@
 
 use crate::pid::{Code, Object, Place};
 use crate::types::btf::{Btf, KernelBtf};
+use crate::usdt::{Note, Point};
 use dtrace_uapi::types::{ProbeId, ProviderAttributes};
 use std::io;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// A probe description: four patterns, an empty one matching everything, or an id.
@@ -123,6 +125,16 @@ pub trait ProcessSource {
 
     /// Functions and text of one of these.
     fn code(&self, object: &Object) -> io::Result<Code>;
+
+    /// The probes that one of these has of its own.
+    fn notes(&self, _object: &Object) -> io::Result<Rc<[Note]>> {
+        Ok(Rc::default())
+    }
+
+    /// Has the kernel make such probes of the process; an error has its reason.
+    fn make_own(&self, _pid: u32, _points: &[Point]) -> Result<(), String> {
+        Err("the kernel has no probes in processes".to_owned())
+    }
 
     /// Has the kernel make probes of the process; an error has its reason, and the place that it is about, if it is about one.
     fn make(&self, _pid: u32, _places: &[Place]) -> Result<(), (Option<usize>, String)> {

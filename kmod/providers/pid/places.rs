@@ -8,7 +8,8 @@
 
 mod gone;
 
-use crate::framework::process::{ConsumerId, Order, Ordered};
+use super::usdt::{Mark, Passed};
+use crate::framework::process::{ConsumerId, Order, Ordered, Usdt};
 use crate::framework::{fire, lose, Args, Batch, FireArgs, Probe, ProbeRef, Refusal};
 use crate::sys::arch::program::{Instruction, Leaving, Step};
 use crate::sys::breakpoint::{Carrier, Hit, Stopped, Traps};
@@ -20,13 +21,14 @@ use core::fmt::Write;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use dtrace_engine::mem::sort::sort;
-use dtrace_uapi::process::{ADDRESS, ENTRY, OFFSET, PROVIDER, RETURN};
+use dtrace_uapi::limits::PROVNAMELEN;
+use dtrace_uapi::process::{ADDRESS, ENTRY, OFFSET, PROVIDER, RETURN, USDT};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
-use kernel::sync::{rcu, Arc};
+use kernel::sync::{rcu, Arc, SetOnce};
 
-/// Kinds of probes, [`ENTRY`] to [`ADDRESS`].
-const KINDS: usize = ADDRESS as usize + 1;
+/// Kinds of probes, [`ENTRY`] to [`USDT`].
+const KINDS: usize = USDT as usize + 1;
 
 /// Most probes of one process.
 const PROBES_MAX: usize = 1_000_000;
@@ -40,6 +42,8 @@ struct Site {
     probes: [StaticRef<Probe>; KINDS],
     /// Where the function begins and ends that a return from it is of. Set before that probe is.
     function: [AtomicU64; 2],
+    /// What is known of its USDT probe. Set before that is.
+    mark: SetOnce<Mark>,
     /// The thread that has fired here and left the instruction to uprobes; 0 for none.
     fired: AtomicU32,
 }
@@ -59,11 +63,22 @@ impl Site {
         if let Some(probe) = self.probe(ENTRY) {
             fire(probe, &FireArgs::new(Args::Called(regs)).nowhere());
         }
+        if let Some(probe) = self.probe(USDT) {
+            self.marked(probe, regs);
+        }
         if let Some(probe) = self.probe(OFFSET) {
             passed(probe);
         }
         if let Some(probe) = self.probe(ADDRESS) {
             passed(probe);
+        }
+    }
+
+    #[inline(never)]
+    fn marked(&self, probe: ProbeRef, regs: &Regs) {
+        if let Some(mark) = self.mark.as_ref() {
+            let passed = Passed { mark, regs };
+            fire(probe, &FireArgs::new(Args::Computed(&passed)).nowhere());
         }
     }
 
@@ -175,6 +190,8 @@ struct Place {
     /// How many of its probes are armed.
     armed: u32,
     carrier: Option<Carrier<At>>,
+    /// Whether the breakpoint counts in the semaphore.
+    counts: bool,
 }
 
 /// A probe.
@@ -223,7 +240,8 @@ impl Watched {
     fn arm(&mut self, traps: &Traps, at: usize) -> Result {
         let made = self.probes.get(at).ok_or(ENODEV)?;
         for (n, address) in made.places.iter().enumerate() {
-            if let Err(error) = arm(traps, &mut self.places, &self.process, *address) {
+            let counts = made.kind == USDT;
+            if let Err(error) = arm(traps, &mut self.places, &self.process, *address, counts) {
                 for address in made.places.iter().take(n) {
                     drop(disarm(&mut self.places, *address));
                 }
@@ -234,14 +252,28 @@ impl Watched {
     }
 }
 
-/// Sets a breakpoint at a place, unless there is one.
-fn arm(traps: &Traps, places: &mut [Place], process: &Process, address: u64) -> Result {
+/// Sets a breakpoint at a place, unless there is one; it counts in the program's semaphore if the probe does.
+fn arm(
+    traps: &Traps,
+    places: &mut [Place],
+    process: &Process,
+    address: u64,
+    counts: bool,
+) -> Result {
     let at = find(places, address).ok_or(ENODEV)?;
     let place = places.get_mut(at).ok_or(ENODEV)?;
+    let counter = place.site.mark.as_ref().map_or(0, |mark| mark.semaphore);
+    if counts && counter != 0 && !place.counts {
+        // One that does not count would keep one that does away.
+        place.carrier = None;
+    }
     if place.carrier.is_none() {
         let site = place.site.clone();
         let text = &place.site.text;
-        place.carrier = Some(Carrier::set(Some(traps), process, address, text, At(site))?);
+        let counter = if counts { counter } else { 0 };
+        let carrier = Carrier::set(Some(traps), process, address, text, counter, At(site))?;
+        place.carrier = Some(carrier);
+        place.counts = counter != 0;
     }
     place.armed = place.armed.saturating_add(1);
     Ok(())
@@ -282,15 +314,13 @@ impl Processes {
     /// Makes what is ordered, all or nothing.
     pub fn make(&mut self, mut order: Order, batch: &mut Batch<'_>) -> Result<(), Refusal> {
         let mut fresh = self.places(&mut order)?;
-        let mut name = Name::default();
-        // It has room for any number.
-        let _ = write!(name, "{PROVIDER}{}", order.pid);
         let there = self.find(order.pid);
         let mut probes = KVVec::new();
         let begin = there.map_or(0, |watched| watched.probes.len());
         for n in 0..order.len() {
             let ordered = order.probe(n).ok_or(EINVAL)?;
             let [module, func, own] = ordered.names;
+            let name = Name::new(ordered.usdt.map(|usdt| usdt.provider), order.pid);
             if batch.find_of(name.text(), module, func, own).is_some() {
                 continue;
             }
@@ -299,6 +329,10 @@ impl Processes {
                 return Err(Refusal::new(ENOSPC, "too many probes in one process"));
             }
             let places = addresses(&order, &ordered)?;
+            if let Some(usdt) = &ordered.usdt {
+                let there = there.map_or(&[][..], |watched| &watched.places);
+                mark(usdt, index, &places, [&fresh, there])?;
+            }
             let cookie = u64::from(order.pid) << 32 | index as u64;
             let (start, size) = ordered.function;
             let made = Made {
@@ -336,12 +370,14 @@ impl Processes {
                 text,
                 probes: [const { StaticRef::none() }; KINDS],
                 function: [const { AtomicU64::new(0) }; 2],
+                mark: SetOnce::new(),
                 fired: AtomicU32::new(0),
             };
             let place = Place {
                 site: Arc::new(site, GFP_KERNEL)?,
                 armed: 0,
                 carrier: None,
+                counts: false,
             };
             fresh.push(place, GFP_KERNEL)?;
         }
@@ -424,6 +460,14 @@ impl Processes {
         watched.arm(traps, at)
     }
 
+    /// The type of an argument of a program's own probe, as C text.
+    pub fn type_of(&mut self, probe: ProbeRef, n: usize) -> Option<&'static [u8]> {
+        let (watched, at) = of(&mut self.all, probe)?;
+        let made = watched.probes.get(at).filter(|made| made.kind == USDT)?;
+        let at = find(&watched.places, *made.places.first()?)?;
+        watched.places.get(at)?.site.mark.as_ref()?.type_of(n)
+    }
+
     /// Ends to fire probes.
     pub fn disarm(&mut self, probes: &[ProbeRef]) {
         let mut carriers = KVVec::new();
@@ -453,6 +497,26 @@ fn of(all: &mut [Watched], probe: ProbeRef) -> Option<(&mut Watched, usize)> {
     Some((watched, cookie as u32 as usize))
 }
 
+/// Tells a USDT probe's places what is known of it there.
+fn mark(
+    usdt: &Usdt<'_>,
+    index: usize,
+    addresses: &[u64],
+    all: [&[Place]; 2],
+) -> Result<(), Refusal> {
+    for (n, address) in addresses.iter().enumerate() {
+        let find_in = |places: &&[Place]| Some(find(places, *address)?);
+        let place = all.iter().find_map(|places| places.get(find_in(places)?));
+        let site = &place.ok_or(EINVAL)?.site;
+        let mark = Mark::new(usdt, index, n)?;
+        let is_known = site.mark.as_ref().map(|known| *known == mark);
+        if !is_known.unwrap_or_else(|| site.mark.populate(mark)) {
+            return Err(Refusal::new(EEXIST, "two probes are at one instruction"));
+        }
+    }
+    Ok(())
+}
+
 /// The addresses of a probe's places.
 fn addresses(order: &Order, ordered: &Ordered<'_>) -> Result<KVVec<u64>> {
     let mut list = KVVec::new();
@@ -470,13 +534,24 @@ fn in_order(places: &mut KVVec<Place>) {
 }
 
 /// The name of a process' provider.
-#[derive(Default)]
 struct Name {
-    bytes: [u8; 16],
+    bytes: [u8; PROVNAMELEN],
     len: usize,
 }
 
 impl Name {
+    /// With what the program calls it, or as that of functions.
+    fn new(own: Option<&[u8]>, pid: u32) -> Self {
+        let mut this = Self {
+            bytes: [0; PROVNAMELEN],
+            len: 0,
+        };
+        let own = own.and_then(|own| core::str::from_utf8(own).ok());
+        // It has room for any name that a program may give, and for any number.
+        let _ = write!(this, "{}{pid}", own.unwrap_or(PROVIDER));
+        this
+    }
+
     fn text(&self) -> &[u8] {
         self.bytes.get(..self.len).unwrap_or_default()
     }

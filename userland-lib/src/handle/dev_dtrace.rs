@@ -165,6 +165,7 @@ impl Device for DevDtrace {
             probes,
             sites,
             text,
+            args,
             ..
         } = request;
         let too_many = |_| (None, io::Error::from(Errno::E2BIG));
@@ -177,7 +178,8 @@ impl Device for DevDtrace {
             sites: sites.as_ptr() as u64,
             text: text.as_ptr() as u64,
             failed: u32::MAX,
-            pad: 0,
+            nargs: u32::try_from(args.len()).map_err(too_many)?,
+            args: args.as_ptr() as u64,
         };
         let made = self.call(ioctl::MAKEPROBES, &mut argument);
         let failed = argument.failed;

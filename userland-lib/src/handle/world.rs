@@ -11,12 +11,17 @@ use super::device::{fill, text, Device};
 use crate::pid::{self, Code, Object, Place, Request};
 use crate::symbols::KernelSymbols;
 use crate::types::btf::{Btf, KernelBtf, Proto, TypeId};
+use crate::usdt::{self, Note, Point};
 use crate::world::{
     ArgInfo, ProbeInfo, ProbePattern, ProbeSource, ProcessSource, Symbol, SymbolSource, TypeSource,
 };
 use dtrace_uapi::ioctl::ProbeDesc;
 use dtrace_uapi::types::{ProbeId, ProviderAttributes};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -27,6 +32,8 @@ pub struct KernelWorld<'d> {
     device: &'d dyn Device,
     symbols: Rc<KernelSymbols>,
     btf: KernelBtf,
+    /// What files, by device and number, have probes of their own.
+    notes: RefCell<HashMap<(u64, u64), Rc<[Note]>>>,
 }
 
 impl<'d> KernelWorld<'d> {
@@ -36,6 +43,7 @@ impl<'d> KernelWorld<'d> {
             device,
             symbols: Rc::default(),
             btf: KernelBtf::default(),
+            notes: RefCell::default(),
         }
     }
 
@@ -45,6 +53,7 @@ impl<'d> KernelWorld<'d> {
             device,
             symbols: Rc::new(symbols),
             btf: KernelBtf::new(btf),
+            notes: RefCell::default(),
         }
     }
 
@@ -176,6 +185,25 @@ impl ProcessSource for KernelWorld<'_> {
 
     fn code(&self, object: &Object) -> io::Result<Code> {
         pid::code(object)
+    }
+
+    fn notes(&self, object: &Object) -> io::Result<Rc<[Note]>> {
+        let metadata = fs::metadata(&object.file)?;
+        let file = (metadata.dev(), metadata.ino());
+        if let Some(known) = self.notes.borrow().get(&file) {
+            return Ok(known.clone());
+        }
+        let notes: Rc<[Note]> = usdt::read(&object.file)?.into();
+        self.notes.borrow_mut().insert(file, notes.clone());
+        Ok(notes)
+    }
+
+    fn make_own(&self, pid: u32, points: &[Point]) -> Result<(), String> {
+        let made = self.device.make_probes(pid, &Request::of_points(points));
+        made.map_err(|(_, error)| match self.device.reason() {
+            reason if reason.is_empty() => super::plain(&error),
+            reason => reason,
+        })
     }
 
     fn make(&self, pid: u32, places: &[Place]) -> Result<(), (Option<usize>, String)> {

@@ -250,11 +250,11 @@ fn process_of(provider: &str) -> Result<Option<u32>, Error> {
 }
 
 /// Whether a part of a description names whatever is there.
-fn is_open(part: &str) -> bool {
+pub(crate) fn is_open(part: &str) -> bool {
     part.is_empty() || glob::is_glob(part.as_bytes())
 }
 
-fn fits(part: &str, text: &str) -> bool {
+pub(crate) fn fits(part: &str, text: &str) -> bool {
     part.is_empty() || glob::matches(part.as_bytes(), text.as_bytes())
 }
 
@@ -279,7 +279,7 @@ fn wanted(name: &str) -> Result<Wanted<'_>, Error> {
 }
 
 /// The object that a module's name means: the file's own, its path, or the name up to a dot (`libc` for `libc.so.6`).
-fn named<'o>(objects: &'o [Object], module: &str) -> Option<&'o Object> {
+pub(crate) fn named<'o>(objects: &'o [Object], module: &str) -> Option<&'o Object> {
     let find = |is_it: &dyn Fn(&Object) -> bool| objects.iter().find(|object| is_it(object));
     find(&|object| object.is_program && module == PROGRAM)
         .or_else(|| find(&|object| object.name == module || object.path == module))

@@ -4,7 +4,8 @@
 //! What the kernel is told of probes in a process: names, and addresses in its memory.
 
 use super::{Kind, Place, ADDRESS};
-use dtrace_uapi::process::{self, Probe};
+use crate::usdt::Point;
+use dtrace_uapi::process::{self, Arg, Probe, NO_REGISTER};
 use std::collections::HashMap;
 
 /// Probes of one process as the kernel wants to hear of them.
@@ -16,6 +17,8 @@ pub struct Request {
     pub sites: Vec<u64>,
     /// Their names.
     pub text: Vec<u8>,
+    /// Arguments of probes that the program has of its own.
+    pub args: Vec<Arg>,
     /// Which of the places each probe is.
     places: Vec<usize>,
 }
@@ -55,6 +58,66 @@ impl Request {
             size: place.function.end - place.function.start,
             first: self.sites.len() as u32,
             nsites: sites.len() as u32,
+            ..Probe::default()
+        };
+        self.probes.push(probe);
+        self.sites.extend(sites);
+        Some(())
+    }
+
+    /// What is to be told of probes that the program has of its own. Those whose code the process has not mapped are left out.
+    pub fn of_points(points: &[Point]) -> Self {
+        let mut this = Self::default();
+        let mut names = HashMap::new();
+        for (at, point) in points.iter().enumerate() {
+            if this.add_point(point, &mut names).is_some() {
+                this.places.push(at);
+            }
+        }
+        this
+    }
+
+    fn add_point<'p>(&mut self, point: &'p Point, names: &mut HashMap<&'p str, u32>) -> Option<()> {
+        let mapped = point
+            .notes
+            .iter()
+            .map(|note| point.object.address(note.offset));
+        let sites: Vec<u64> = mapped.collect::<Option<_>>()?;
+        // What is not said of one of the sites is nothing there.
+        let nargs = point.notes.iter().map(|note| note.arguments.len()).max()?;
+        let first_arg = self.args.len() as u32;
+        for (note, site) in point.notes.iter().zip(&sites) {
+            // A file is moved as a whole.
+            let moved = site.wrapping_sub(note.address);
+            for n in 0..nargs {
+                let operand = note.arguments.get(n).copied().flatten();
+                self.args.push(match operand {
+                    Some(operand) if operand.is_of_file => Arg {
+                        value: operand.arg.value.wrapping_add(moved),
+                        ..operand.arg
+                    },
+                    Some(operand) => operand.arg,
+                    None => Arg {
+                        base: NO_REGISTER,
+                        index: NO_REGISTER,
+                        size: 8,
+                        ..Arg::default()
+                    },
+                });
+            }
+        }
+        let probe = Probe {
+            kind: process::USDT,
+            module: self.name(&point.object.name, names),
+            func: self.name(&point.func, names),
+            name: self.name(&point.name, names),
+            provider: self.name(&point.provider, names),
+            first: self.sites.len() as u32,
+            nsites: sites.len() as u32,
+            nargs: nargs as u32,
+            first_arg,
+            semaphore: point.notes.iter().map(|note| note.semaphore).max()?,
+            ..Probe::default()
         };
         self.probes.push(probe);
         self.sites.extend(sites);

@@ -10,6 +10,7 @@ use crate::diag::{Diagnostic, Result};
 use crate::pid::{self, Described, Resolved};
 use crate::source::Span;
 use crate::types::Ty;
+use crate::usdt;
 use crate::world::{ProbeInfo, ProbePattern};
 use dtrace_uapi::limits::{FUNCNAMELEN, MODNAMELEN, NAMELEN, PROVNAMELEN};
 use dtrace_uapi::var::Var;
@@ -118,6 +119,7 @@ impl Sema<'_, '_> {
     /// The probes that a description is for, in as many descriptions as their names need; an error where there are none.
     pub(super) fn probes(&mut self, text: &str, span: Span) -> Result<Vec<Context>> {
         let pattern = parse(text, self.settings.spec, span)?;
+        self.of_programs(&pattern, span)?;
         let mut patterns = self.in_processes(&pattern, span)?;
         if patterns.is_empty() {
             patterns.push(pattern);
@@ -146,6 +148,28 @@ impl Sema<'_, '_> {
             });
         }
         Ok(contexts)
+    }
+
+    /// Makes the probes that programs have of their own and a description names.
+    fn of_programs(&mut self, pattern: &ProbePattern, span: Span) -> Result<()> {
+        let (pids, has_to_be) = usdt::processes(&pattern.provider);
+        for pid in pids {
+            let made = match usdt::resolve(self.world, pattern, pid) {
+                Ok(points) if points.is_empty() => continue,
+                Ok(points) => self.world.make_own(pid, &points),
+                // It may be no process' number at all.
+                Err(_) => continue,
+            };
+            match made {
+                Err(why) if has_to_be => {
+                    let message = format!("failed to create probes of process {pid}: {why}");
+                    return Err(Diagnostic::new("D_PROC_USDT", span, message));
+                }
+                // Of all processes one may have ended.
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Makes the probes in processes that a description names; by which descriptions they are enabled. None: it names no processes.

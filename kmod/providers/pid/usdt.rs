@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Probes that a program has of its own.
+//!
+//! A program that has such probes says in its file where they are, what they are called, and in which registers and words its arguments
+//! lie there; the library reads that and tells us. An argument is computed only when a clause asks for it, from the registers at
+//! that instruction and without faulting: what cannot be loaded is 0.
+
+use crate::framework::process::Usdt;
+use crate::framework::Arguments;
+use crate::sys::nofault;
+use crate::sys::regs::Regs;
+use dtrace_uapi::process::{Arg, NO_REGISTER};
+use kernel::alloc::KVec;
+use kernel::prelude::*;
+
+/// What is known of a USDT probe at one of its sites.
+pub struct Mark {
+    /// Which of its process' probes it is.
+    index: usize,
+    args: KVec<Arg>,
+    /// Where in the file the counter is of those who have enabled the probe; 0 for nowhere.
+    pub semaphore: u64,
+}
+
+impl Mark {
+    /// That of site `n` of the probe with this index.
+    pub fn new(usdt: &Usdt<'_>, index: usize, n: usize) -> Result<Self> {
+        let begin = n.checked_mul(usdt.nargs).ok_or(EINVAL)?;
+        let end = begin.checked_add(usdt.nargs).ok_or(EINVAL)?;
+        let mut args = KVec::new();
+        args.extend_from_slice(usdt.args.get(begin..end).ok_or(EINVAL)?, GFP_KERNEL)?;
+        Ok(Self {
+            index,
+            args,
+            semaphore: usdt.semaphore,
+        })
+    }
+
+    /// The type of argument `n`, as C text.
+    pub fn type_of(&self, n: usize) -> Option<&'static [u8]> {
+        let arg = self.args.get(n)?;
+        Some(match (arg.size, arg.is_signed != 0) {
+            (1, true) => b"int8_t",
+            (1, false) => b"uint8_t",
+            (2, true) => b"int16_t",
+            (2, false) => b"uint16_t",
+            (4, true) => b"int32_t",
+            (4, false) => b"uint32_t",
+            (_, true) => b"int64_t",
+            (_, false) => b"uint64_t",
+        })
+    }
+}
+
+impl PartialEq for Mark {
+    fn eq(&self, other: &Self) -> bool {
+        let Self {
+            index,
+            args,
+            semaphore,
+        } = self;
+        *index == other.index && args[..] == other.args[..] && *semaphore == other.semaphore
+    }
+}
+
+/// The arguments at a site that a program has come to with these registers.
+pub struct Passed<'a> {
+    pub mark: &'a Mark,
+    pub regs: &'a Regs,
+}
+
+impl Arguments for Passed<'_> {
+    fn arg(&self, n: usize) -> u64 {
+        self.mark.args.get(n).map_or(0, |arg| value(arg, self.regs))
+    }
+}
+
+fn value(arg: &Arg, regs: &Regs) -> u64 {
+    let register = |n: u8| match n {
+        NO_REGISTER => 0,
+        n => regs.general(n),
+    };
+    let index = register(arg.index).wrapping_shl(u32::from(arg.shift));
+    let sum = arg
+        .value
+        .wrapping_add(register(arg.base))
+        .wrapping_add(index);
+    let size = u64::from(arg.size);
+    let value = match (arg.is_loaded != 0, arg.is_high != 0) {
+        (true, _) if regs.is_long() => nofault::user_get(sum, size).unwrap_or(0),
+        (true, _) => nofault::user_get(sum & 0xffff_ffff, size).unwrap_or(0),
+        (false, true) => sum >> 8,
+        (false, false) => sum,
+    };
+    let unused = 64_u32.saturating_sub(u32::from(arg.size).saturating_mul(8));
+    let top = value.wrapping_shl(unused);
+    match arg.is_signed != 0 {
+        true => (top as i64).wrapping_shr(unused) as u64,
+        false => top.wrapping_shr(unused),
+    }
+}
