@@ -21,6 +21,7 @@ mod instructions;
 pub mod live;
 mod program;
 mod text;
+mod usdt;
 
 /// What the engine's own tests share: machines, assembler, and the properties that they check.
 #[path = "../../kmod/engine/tests/common/mod.rs"]
@@ -52,6 +53,11 @@ pub const TARGETS: &[Target] = &[
         name: "compiler",
         run: compiler::compiler,
         smoke: 300,
+    },
+    Target {
+        name: "usdt",
+        run: usdt::notes,
+        smoke: 4000,
     },
     Target {
         name: "dof",

@@ -85,6 +85,11 @@ fn compiler() {
 }
 
 #[test]
+fn usdt() {
+    smoke("usdt");
+}
+
+#[test]
 fn dof() {
     smoke("dof");
 }

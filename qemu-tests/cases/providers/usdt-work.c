@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+/*
+ * A program with probes of its own: usdt-work [WORD...]. Each word is a piece of work. The notes are written here as the assembler wants
+ * them, so that each way in which an argument may lie somewhere is there.
+ */
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SITE(provider, name, arguments, semaphore)                              \
+	"990:	nop\n"                                                          \
+	".pushsection .note.stapsdt,\"\",\"note\"\n"                            \
+	".balign 4\n"                                                           \
+	".4byte 992f-991f, 994f-993f, 3\n"                                      \
+	"991:	.asciz \"stapsdt\"\n"                                           \
+	"992:	.balign 4\n"                                                    \
+	"993:	.8byte 990b\n"                                                  \
+	".8byte _.stapsdt.base\n"                                               \
+	".8byte " semaphore "\n"                                                \
+	".asciz \"" provider "\"\n"                                             \
+	".asciz \"" name "\"\n"                                                 \
+	".asciz \"" arguments "\"\n"                                            \
+	"994:	.balign 4\n"                                                    \
+	".popsection\n"                                                         \
+	".ifndef _.stapsdt.base\n"                                              \
+	".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n" \
+	".weak _.stapsdt.base\n"                                                \
+	".hidden _.stapsdt.base\n"                                              \
+	"_.stapsdt.base: .space 1\n"                                            \
+	".size _.stapsdt.base, 1\n"                                             \
+	".popsection\n"                                                         \
+	".endif\n"
+
+unsigned short wanted __attribute__((section(".probes"), used, visibility("hidden")));
+int counter __attribute__((used)) = -7;
+static const char greeting[] = "hello";
+
+void ways(long n, const char *text, int *list);
+__asm__(".text\n.globl ways\n.type ways, @function\nways:\n"
+	"	push %rbp\n"
+	"	mov %rsp, %rbp\n"
+	"	sub $32, %rsp\n"
+	"	movw $-2, -8(%rbp)\n"
+	"	mov $3, %ecx\n"
+	"	mov $0x1234, %eax\n"
+	SITE("work", "registers", "8@%rdi -4@%edi 1@%al 1@%ah -1@%dil 8@%rsi", "0")
+	SITE("work", "memory", "-2@-8(%rbp) 2@-8(%rbp) -4@(%rdx,%rcx,4) -4@4(%rdx) -4@counter(%rip) -4@4+list(%rip)", "0")
+	SITE("work", "others", "-4@$-5 8@$0x10 8f@%xmm0 8@nonesuch(%rip)", "0")
+	"	leave\n"
+	"	ret\n"
+	".size ways, .-ways\n"
+	".data\n.globl list\n.type list, @object\nlist:	.long 10, 20, 30, 40\n.size list, 16\n.text\n");
+extern int list[];
+
+/* Tells how often it has run, but only if anybody wants to know; from two places. */
+long told;
+__attribute__((noipa)) static void tell(long n)
+{
+	if (!wanted)
+		return;
+	told++;
+	if (n & 1)
+		__asm__ volatile(SITE("work", "said__it", "8@%0", "wanted") : : "r"(n));
+	else
+		__asm__ volatile(SITE("work", "said__it", "8@%0", "wanted") : : "m"(n));
+}
+
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		const char *word = argv[i];
+
+		if (!strcmp(word, "ways")) {
+			ways(-3, greeting, list);
+		} else if (!strcmp(word, "tell")) {
+			for (long n = 1; n <= 10; n++)
+				tell(n);
+			printf("told %ld, wanted %d\n", told, wanted);
+			told = 0;
+		} else if (!strcmp(word, "fork")) {
+			int status;
+
+			fflush(stdout);
+			if (!fork()) {
+				tell(1);
+				_exit(0);
+			}
+			wait(&status);
+			printf("fork %d\n", status);
+		} else if (!strcmp(word, "wait")) {
+			sigset_t set;
+			int got;
+
+			sigemptyset(&set);
+			sigaddset(&set, SIGUSR1);
+			sigprocmask(SIG_BLOCK, &set, NULL);
+			printf("ready\n");
+			fflush(stdout);
+			sigwait(&set, &got);
+		}
+		fflush(stdout);
+	}
+	return 0;
+}

@@ -1,0 +1,36 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 120
+# @debug: quick
+# Probes that a program has of its own: where their arguments lie, whether the program knows that somebody listens, and whose they are.
+t() { echo "$1"; shift; dtrace -x switchrate=1hour "$@" 2>&1; }
+
+t 'registers' -qn 'work$target:::registers { printf("%d %d %x %x %d %s, %s:%s:%s\n", args[0], args[1], args[2], args[3], args[4], copyinstr(arg5), probemod, probefunc, probename); }' -c 'usdt-work ways'
+t 'memory' -qn 'work$target:usdt-work:ways:memory { printf("%d %d %d %d %d %d\n", args[0], args[1], args[2], args[3], args[4], args[5]); }' -c 'usdt-work ways'
+t 'others' -qn 'work$target:::others { printf("%d %d %d %d\n", args[0], args[1], arg2, arg3); }' -c 'usdt-work ways'
+t 'semaphore' -qn 'work$target:::said-it { @[probefunc] = sum(arg0); @n = count(); }' -c 'usdt-work tell'
+t 'beside its instruction' -qn 'pid$target:a.out:tell: { @i = count(); } work$target:::said-it { @n = count(); } END { printa("%@d\n", @n); }' -c 'usdt-work tell' | grep -v '^ '
+t 'nobody listens' -qn 'work$target:::memory { @n = count(); }' -c 'usdt-work tell'
+t 'not of a child' -qn 'work$target:::said-it { @n = count(); }' -c 'usdt-work fork tell'
+t 'none' -qn 'work$target:::nonesuch' -c 'usdt-work ways' | sed 's/work[0-9][0-9]*/workN/'
+t 'no argument' -qn 'work$target:::memory { trace(args[9]); }' -c 'usdt-work ways' | sed 's/work[0-9]*/workN/'
+
+echo 'processes that run'
+usdt-work wait tell >/tmp/one &
+one=$!
+usdt-work wait tell >/tmp/two &
+two=$!
+until grep -q ready /tmp/one && grep -q ready /tmp/two; do sleep 0.1; done
+dtrace -qn 'work*:::said-it { @[pid == '$one' ? "one" : pid == '$two' ? "two" : "other"] = sum(args[0]); }
+BEGIN { printf("ready\n"); } tick-20s { exit(0); }
+proc:::exit /pid == '$one' || pid == '$two'/ { ended++; } proc:::exit /ended == 2/ { exit(0); }' >/tmp/out 2>&1 &
+until grep -q ready /tmp/out; do sleep 0.1; done
+dtrace -l -n 'work*:::' | awk -v one=$one -v two=$two '{ sub(one, "ONE"); sub(two, "TWO"); print $2, $3, $4, $5 }' | sort
+kill -USR1 $one $two
+wait
+cat /tmp/out /tmp/one /tmp/two
+echo 'no more' $(dtrace -l -P 'work*' 2>/dev/null | wc -l)
+
+echo 'types'
+dtrace -lvn 'work$target:::memory' -c 'usdt-work wait' 2>&1 | grep -A7 'Argument Types'
