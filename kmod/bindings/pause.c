@@ -82,6 +82,18 @@ int dtrace_process_number(struct pid *pid)
 	return pid_vnr(pid);
 }
 
+/* The process that the current one knows by a number. */
+struct pid *dtrace_process_find(int number)
+{
+	return find_get_pid(number);
+}
+
+/* What it is called where all processes are seen. */
+int dtrace_process_first_number(struct pid *pid)
+{
+	return pid_nr(pid);
+}
+
 void dtrace_process_put(struct pid *pid)
 {
 	put_pid(pid);

@@ -24,7 +24,9 @@ void dtrace_pause_over(struct dtrace_pause *pause);
 bool dtrace_pauses_wait(void);
 
 struct pid *dtrace_process_of(struct task_struct *task);
+struct pid *dtrace_process_find(int number);
 int dtrace_process_number(struct pid *pid);
+int dtrace_process_first_number(struct pid *pid);
 void dtrace_process_put(struct pid *pid);
 bool dtrace_is_called(const char *name);
 bool dtrace_is_ptraced(void);

@@ -12,6 +12,7 @@ use super::process::Order;
 use super::provider::Description;
 use super::text::{refuse, Refusal, Text};
 use super::user;
+use crate::sys::pause::Pid;
 use core::mem::size_of;
 use dtrace_engine::consumer::Which;
 use dtrace_engine::Enabling;
@@ -55,9 +56,10 @@ impl Open {
             ioctl::CONF => conf(arg),
             ioctl::ENABLE => self.enable(arg, &mut control.last),
             ioctl::MAKEPROBES => self.makeprobes(arg),
-            ioctl::HOLD => self.hold(arg, control),
-            ioctl::HELD => self.held(arg, control),
-            ioctl::RESUME => self.resume(arg, control),
+            ioctl::HOLD => self.hold(arg),
+            ioctl::HELD => self.held(arg),
+            ioctl::RESUME => self.resume(arg),
+            ioctl::NUMBER => number(arg),
             ioctl::REVIEW => self.review(arg),
             ioctl::REPLICATE => self.replicate(arg, &mut control.last),
             ioctl::EPROBE => self.eprobe(arg),
@@ -68,7 +70,7 @@ impl Open {
             ioctl::GO => self.go(arg, control),
             ioctl::STOP => {
                 // Nobody serves those who would wait.
-                control.holder = None;
+                *self.holder.lock() = None;
                 self.stop(arg, control)
             }
             ioctl::STATUS => self.status(arg, control, size_of::<Status>()),
@@ -303,6 +305,13 @@ fn anonget(arg: u64, file: Option<&[u8]>) -> Answer {
     }
     desc.size = file.len() as u64;
     user::put(arg, &desc)?;
+    Ok(0)
+}
+
+/// Tells what a process is called in records.
+fn number(arg: u64) -> Answer {
+    let pid = Pid::find(user::get(arg)?).ok_or(refuse(ESRCH))?;
+    user::put(arg, &pid.in_records())?;
     Ok(0)
 }
 

@@ -56,6 +56,9 @@ pub struct Context {
 /// An open file: a consumer.
 #[pin_data]
 pub struct Open {
+    /// The processes that wait for it, if it has asked for any. They go on before anything else ends.
+    #[pin]
+    pub(super) holder: Mutex<Option<Holder>>,
     pub(super) consumer: Seat<Attachment>,
     pub(super) unclaimed: Arc<Unclaimed>,
     /// Makes the control calls follow one another.
@@ -71,8 +74,6 @@ pub struct Control {
     pub(super) tracing: Option<Tracing>,
     /// Where the consumer is the anonymous one, the file it was made of.
     pub(super) file: Option<KVVec<u8>>,
-    /// The processes that wait for it, if it has asked for any.
-    pub(super) holder: Option<Holder>,
 }
 
 /// What goes with a tracing that has begun.
@@ -93,10 +94,10 @@ impl device::OpenFile for Open {
             last: Text::new(),
             tracing: None,
             file: None,
-            holder: None,
         };
         KBox::pin_init(
             pin_init!(Self {
+                holder <- new_mutex!(None, "dtrace::Holder"),
                 consumer,
                 unclaimed,
                 control <- new_mutex!(control, "dtrace::Open"),
@@ -110,8 +111,8 @@ impl device::OpenFile for Open {
     }
 
     fn poll(&self, file: &File, table: PollTable<'_>) -> bool {
-        let control = self.control.lock();
-        let Some(holder) = &control.holder else {
+        let holder = self.holder.lock();
+        let Some(holder) = holder.as_ref() else {
             return false;
         };
         table.register_wait(file, &holder.holds.wake);

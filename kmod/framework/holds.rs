@@ -13,7 +13,7 @@
 //! call in is taken away after that.
 
 use super::calls::Answer;
-use super::device::{Control, Open};
+use super::device::Open;
 use super::process::CODE_MAX;
 use super::text::{refuse, Refusal};
 use super::user;
@@ -358,14 +358,17 @@ impl Drop for Holder {
 impl Open {
     /// Has processes wait.
     #[inline(never)]
-    pub(super) fn hold(&self, arg: u64, control: &mut Control) -> Answer {
+    pub(super) fn hold(&self, arg: u64) -> Answer {
         let request: hold::Hold = user::get(arg)?;
         let state = &self.consumer.framework.state;
         state.lock().may_make(&self.consumer.tracer)?;
-        if control.holder.is_none() {
-            control.holder = Some(Holder::new()?);
+        let mut holder = self.holder.lock();
+        if holder.is_none() {
+            *holder = Some(Holder::new()?);
         }
-        let holder = control.holder.as_mut().ok_or(refuse(ENOMEM))?;
+        let Some(holder) = &mut *holder else {
+            return Err(refuse(ENOMEM));
+        };
         match request.kind {
             hold::INSTRUCTION => holder.watch(Process::find(request.pid)?, request.address)?,
             hold::FORK => holder.follow(Process::find(request.pid)?)?,
@@ -376,18 +379,20 @@ impl Open {
     }
 
     /// Tells who waits.
-    pub(super) fn held(&self, arg: u64, control: &Control) -> Answer {
-        let holder = control.holder.as_ref();
-        let next = holder.map_or(hold::Held::default(), |holder| holder.holds.next());
+    pub(super) fn held(&self, arg: u64) -> Answer {
+        let holder = self.holder.lock();
+        let next = holder.as_ref().map(|holder| holder.holds.next());
+        let next = next.unwrap_or_default();
+        drop(holder);
         user::put(arg, &next)?;
         Ok(0)
     }
 
     /// Lets one go.
-    pub(super) fn resume(&self, arg: u64, control: &Control) -> Answer {
+    pub(super) fn resume(&self, arg: u64) -> Answer {
         let id: u64 = user::get(arg)?;
-        let holder = control.holder.as_ref().ok_or(refuse(ENOENT))?;
-        holder.holds.resume(id)?;
+        let holder = self.holder.lock();
+        holder.as_ref().ok_or(ENOENT)?.holds.resume(id)?;
         Ok(0)
     }
 

@@ -112,6 +112,18 @@ impl Pid {
         NonNull::new(unsafe { bindings::dtrace_process_of(bindings::dtrace_current()) }).map(Self)
     }
 
+    /// That which the current process knows by this number.
+    pub fn find(number: i32) -> Option<Self> {
+        // SAFETY: No preconditions.
+        NonNull::new(unsafe { bindings::dtrace_process_find(number) }).map(Self)
+    }
+
+    /// Its number in the first namespace.
+    pub fn in_records(&self) -> i32 {
+        // SAFETY: It is counted.
+        unsafe { bindings::dtrace_process_first_number(self.0.as_ptr()) }
+    }
+
     /// What the current process calls it by, if it can see it.
     pub fn number(&self) -> Option<i32> {
         // SAFETY: It is counted.

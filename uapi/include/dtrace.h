@@ -3342,6 +3342,9 @@ struct dtrace_dofhelper {
 /* Linux' own: removes the probes of a process, an `i32`, whose instructions it does not have any more where they were. ESRCH: there is no such process. */
 #define DTRACEIOC_REVIEW _IOW(DTRACE_IOC_TYPE, 73, int32_t)
 
+/* Linux' own: replaces the number that a process has for the caller, an `i32`, by the one that it has in records, which is that of the first pid namespace. ESRCH: there is no such process. */
+#define DTRACEIOC_NUMBER _IOWR(DTRACE_IOC_TYPE, 74, int32_t)
+
 /* Helper call: removes what `HELPER_ADDDOF` added. */
 #define DTRACEHIOC_REMOVE _IOW(DTRACE_HELPER_IOC_TYPE, 2, uint32_t)
 

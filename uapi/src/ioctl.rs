@@ -82,6 +82,9 @@ pub const RESUME: u32 = ioc(WRITE, IOC_TYPE, 72, size_of::<u64>());
 /// Linux' own: removes the probes of a process, an `i32`, whose instructions it does not have any more where they were. ESRCH: there is
 /// no such process.
 pub const REVIEW: u32 = ioc(WRITE, IOC_TYPE, 73, size_of::<i32>());
+/// Linux' own: replaces the number that a process has for the caller, an `i32`, by the one that it has in records, which is that of the
+/// first pid namespace. ESRCH: there is no such process.
+pub const NUMBER: u32 = ioc(READ | WRITE, IOC_TYPE, 74, size_of::<i32>());
 
 /// A probe's description, or globs for one (`dtrace_probedesc_t`). Strings end with NUL.
 #[repr(C)]

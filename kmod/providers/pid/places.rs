@@ -304,7 +304,9 @@ impl Processes {
     /// Abandons what there is of another process that had the number of this one.
     pub fn expect(&mut self, order: &Order) {
         let old = |watched: &&mut Watched| {
-            watched.number == order.pid && !watched.process.is(&order.process)
+            watched.number == order.pid
+                && !watched.process.is(&order.process)
+                && watched.process.is_over()
         };
         if let Some(old) = self.all.iter_mut().find(old) {
             old.consumers.clear();
@@ -315,6 +317,10 @@ impl Processes {
     pub fn make(&mut self, mut order: Order, batch: &mut Batch<'_>) -> Result<(), Refusal> {
         let mut fresh = self.places(&mut order)?;
         let there = self.find(order.pid);
+        if there.is_some_and(|watched| !watched.process.is(&order.process)) {
+            let why = "a process of another pid namespace has that number and probes";
+            return Err(Refusal::new(EBUSY, why));
+        }
         let mut probes = KVVec::new();
         let begin = there.map_or(0, |watched| watched.probes.len());
         for n in 0..order.len() {
