@@ -186,6 +186,12 @@ impl Device for DevDtrace {
         made.map_err(|errno| ((failed != u32::MAX).then_some(failed), errno.into()))
     }
 
+    fn number(&self, pid: u32) -> io::Result<u32> {
+        let mut number = i32::try_from(pid).map_err(|_| Errno::ESRCH)?;
+        self.call(ioctl::NUMBER, &mut number)?;
+        Ok(number.unsigned_abs())
+    }
+
     fn review(&self, pid: u32) -> io::Result<()> {
         let mut pid = i32::try_from(pid).map_err(|_| Errno::ESRCH)?;
         Ok(self.call(ioctl::REVIEW, &mut pid)?)

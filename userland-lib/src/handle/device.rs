@@ -63,6 +63,11 @@ pub trait Device {
         Err((None, io::Error::from_raw_os_error(nix::libc::ENOTTY)))
     }
 
+    /// What records say that the number of a process is.
+    fn number(&self, pid: u32) -> io::Result<u32> {
+        Ok(pid)
+    }
+
     /// Removes the probes of a process whose instructions are not any more where they were.
     fn review(&self, _pid: u32) -> io::Result<()> {
         Ok(())

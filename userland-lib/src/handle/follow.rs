@@ -11,7 +11,7 @@
 //!
 //! Nothing here ends the tracing: what could not be done is told.
 
-use super::{plain, probe_desc, KernelWorld};
+use super::{plain, probe_desc, KernelWorld, Names};
 use crate::pid::{self, Described, Object, Place};
 use crate::world::{ProbePattern, ProcessSource};
 use dtrace_uapi::hold::{self, Hold};
@@ -25,8 +25,6 @@ pub enum News {
     Failed(String),
     /// A process has a child, which is traced.
     Child(u32),
-    /// A process has mapped or unmapped something.
-    Changed(u32),
 }
 
 /// The processes that a consumer follows.
@@ -66,7 +64,7 @@ impl Follow {
     }
 
     /// Serves the processes that wait.
-    pub fn work(&mut self, world: &KernelWorld<'_>) -> io::Result<Vec<News>> {
+    pub fn work(&mut self, world: &KernelWorld<'_>, names: &Names) -> io::Result<Vec<News>> {
         let device = world.device();
         loop {
             let held = device.held()?;
@@ -84,11 +82,10 @@ impl Follow {
             let pid = held.pid.unsigned_abs();
             match held.kind {
                 hold::FORK => self.adopt(world, held.parent.unsigned_abs(), pid),
-                _ => {
-                    self.look(world, pid);
-                    self.news.push(News::Changed(pid));
-                }
+                _ => self.look(world, pid),
             }
+            // What its addresses mean may not be known any more when they are printed.
+            names.watch(pid);
             // It may have gone on by itself.
             let _ = device.resume(held.id);
         }

@@ -179,8 +179,16 @@ impl<'w> Handle<'w> {
     /// Watches a process: the first one is `$target`, and tracing ends with the last of them.
     pub fn watch(&mut self, target: Target) {
         self.names.default_pid.get_or_insert(target.pid());
-        self.names.watch(target.pid());
+        self.know(target.pid());
         self.targets.push(target);
+    }
+
+    /// Learns what addresses of a process mean, whose number in records may be another one than that which we know.
+    fn know(&mut self, pid: u32) {
+        if let Ok(number) = self.device().number(pid) {
+            self.names.alias(number, pid);
+        }
+        self.names.watch(pid);
     }
 
     /// The process that `$target` names.
@@ -403,14 +411,14 @@ impl<'w> Handle<'w> {
         if !self.is_running() || self.follow.is_idle() {
             return Ok(());
         }
-        for news in self.follow.work(self.world)? {
+        for news in self.follow.work(self.world, &self.names)? {
             match news {
                 News::Failed(text) => self.remarks.push(Event::Drop(text)),
-                News::Changed(pid) => self.names.watch(pid),
                 // One that has ended by now has nothing to be waited for.
-                News::Child(pid) => self
-                    .targets
-                    .extend(Target::grab(pid).inspect(|_| self.names.watch(pid))),
+                News::Child(pid) => {
+                    self.know(pid);
+                    self.targets.extend(Target::grab(pid));
+                }
             }
         }
         Ok(())

@@ -5,6 +5,7 @@
 
 use crate::render::{Location, Symbolizer};
 use crate::symbols::{KernelSymbols, UserSymbols};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 /// Names of kernel and user addresses.
@@ -14,6 +15,8 @@ pub struct Names {
     user: UserSymbols,
     /// The process that an address without one belongs to.
     pub default_pid: Option<u32>,
+    /// What we know processes by whose numbers in records are others.
+    aliases: HashMap<u32, u32>,
 }
 
 impl Names {
@@ -23,7 +26,19 @@ impl Names {
             kernel: Rc::clone(kernel),
             user: UserSymbols::default(),
             default_pid: None,
+            aliases: HashMap::new(),
         }
+    }
+
+    /// A process has one number in records, and another one for us: we are in a namespace of numbers.
+    pub fn alias(&mut self, in_records: u32, pid: u32) {
+        if in_records != pid {
+            self.aliases.insert(in_records, pid);
+        }
+    }
+
+    fn ours(&self, pid: u32) -> u32 {
+        self.aliases.get(&pid).copied().unwrap_or(pid)
     }
 
     /// Learns what a watched process has mapped, before it ends.
@@ -42,6 +57,7 @@ impl Symbolizer for Names {
     }
 
     fn user(&self, pid: Option<u32>, pc: u64) -> Option<Location> {
+        let pid = pid.map(|pid| self.ours(pid));
         let symbol = self.user.by_address(pid.or(self.default_pid)?, pc);
         Some(Location {
             object: symbol.object?,
@@ -50,7 +66,7 @@ impl Symbolizer for Names {
     }
 
     fn note(&self, pid: u32) {
-        self.user.note(pid);
+        self.user.note(self.ours(pid));
     }
 
     fn port(&self, port: u16) -> Option<String> {

@@ -107,7 +107,7 @@ mod tests {
     ];
 
     /// Values of which each option takes one.
-    const VALUES: [&str; 15] = [
+    const VALUES: [&str; 16] = [
         "",
         "=3",
         "=64k",
@@ -122,6 +122,7 @@ mod tests {
         "=a=b",
         "=1.5",
         "=mutexes",
+        "=fork",
         "=a",
     ];
 

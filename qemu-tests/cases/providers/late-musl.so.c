@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+/*
+ * @musl-gcc: -shared -fPIC
+ * A library that comes late, of the other C library.
+ */
+
+__attribute__((noipa, noinline)) long greet(long n)
+{
+	return n + 1;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	greet(100);
+}

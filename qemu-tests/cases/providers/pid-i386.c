@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+/*
+ * @gcc: -m32 -nostdlib -static -fno-pie -no-pie -fno-stack-protector -fcf-protection=none
+ * A program of 32 bits without a C library.
+ */
+
+#define FUNCTION __attribute__((noipa, noinline))
+
+FUNCTION int sum8(int a, int b, int c, int d, int e, int f, int g, int h)
+{
+	return a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g + 8 * h;
+}
+
+/* Its result takes two registers. */
+FUNCTION long long wide(long long n)
+{
+	return n << 32 | 7;
+}
+
+FUNCTION int work(void)
+{
+	return sum8(1, 2, 3, 4, 5, 6, 7, -8) + (int)(wide(5) >> 32);
+}
+
+static int call(int number, int a, int b, int c)
+{
+	int value;
+
+	__asm__ volatile("int $0x80" : "=a"(value) : "a"(number), "b"(a), "c"(b), "d"(c) : "memory");
+	return value;
+}
+
+void _start(void)
+{
+	static const char text[] = "worked\n";
+
+	call(4, 1, (int)text, sizeof(text) - 1);
+	call(1, work() != 81, 0, 0);
+	for (;;)
+		;
+}

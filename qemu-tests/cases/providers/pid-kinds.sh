@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 120
+# Programs of every kind, and files and processes of other namespaces: arguments, results, names and callers are right.
+until_line() { until grep -q "$1" "$2"; do sleep 0.1; done; }
+calls='pid$target:a.out:sum8:entry { printf("%d %d %d by %A in %s:%s at %A\n", arg0, arg6, (int)arg7, usym(ucaller), probemod, probefunc, usym(uregs[R_RIP])); }
+pid$target:a.out:sum8:return { printf("%d %A\n", (int)arg1, usym(uregs[R_RIP])); }'
+of() { dtrace -qn "$calls" "$@" 2>&1 | sed 's/+0x[0-9a-f]*//g'; }
+
+for kind in static staticpie musl; do
+	echo "$kind"
+	of -c "pid-$kind"
+done
+echo 'by musl'"'"'s linker'
+dtrace -Zqn 'pid$target:late-musl:greet:entry { printf("%d %A\n", arg0, usym(ucaller)); } pid$target:libc:dlclose:entry,pid$target:ld-musl-x86_64:dlclose:entry { @[probefunc] = count(); }' \
+	-c "pid-musl $(dirname "$(command -v pid-musl)")/late-musl.so" 2>&1 | sed 's/+0x[0-9a-f]*//'
+echo 'i386'
+of -c pid-i386
+dtrace -qn 'pid$target:a.out:wide:entry { printf("%d\n", arg0); } pid$target:a.out:wide:return { printf("%d %d\n", arg1, arg2); }
+	pid$target:a.out:sum8: { @ = count(); } END { printa("%@d\n", @); }' -c pid-i386 2>&1
+
+# at WHAT COMMAND...: traces a program that waits, of whose process this is the only one.
+at() {
+	echo "$1"
+	shift
+	"$@" >/tmp/out &
+	until_line ready /tmp/out
+	pid=$(pgrep -f 'wait sum$' | tail -n 1)
+	of -wp "$pid" -n 'BEGIN { system("kill -USR1 %d", $target); }'
+	wait
+	rm /tmp/out
+}
+cp "$(command -v pid-work)" /tmp/goes
+deleted() { /tmp/goes wait sum & rm /tmp/goes; wait; }
+at 'deleted' deleted
+at 'in memory' pid-memfd "$(command -v pid-work)" wait sum
+at 'in another mount namespace' unshare -m sh -c 'mount -t tmpfs none /mnt && cp $(command -v pid-work) /mnt/elsewhere && exec /mnt/elsewhere wait sum'
+at 'in another pid namespace' unshare -pf --mount-proc pid-work wait sum
+mkdir /tmp/lower /tmp/over
+mount -t tmpfs none /tmp/over && mkdir /tmp/over/upper /tmp/over/work /tmp/merged
+cp "$(command -v pid-work)" /tmp/lower/below
+mount -t overlay none -o lowerdir=/tmp/lower,upperdir=/tmp/over/upper,workdir=/tmp/over/work /tmp/merged
+at 'from below an overlay' /tmp/merged/below wait sum
+cp /tmp/lower/below /tmp/merged/above
+at 'from an overlay' /tmp/merged/above wait sum
+umount /tmp/merged /tmp/over
+rm -r /tmp/lower /tmp/over /tmp/merged
+
+echo 'dtrace in a pid namespace'
+unshare -pf --mount-proc dtrace -qn "$calls"' BEGIN { printf("%d\n", $target < 10); }' -c 'pid-work sum' 2>&1 | sed 's/+0x[0-9a-f]*//g'
+echo 'two processes of one number'
+two='pid-work wait sum'
+unshare -pf --mount-proc dtrace -qn "$calls"' BEGIN { printf("begun\n"); }' -wc "$two" >/tmp/first 2>&1 &
+first=$!
+until_line begun /tmp/first
+unshare -pf --mount-proc dtrace -qn "$calls" -c 'pid-work sum' 2>&1 | grep -o 'failed.*'
+pkill -USR1 pid-work
+wait $first
+sed 's/+0x[0-9a-f]*//g' /tmp/first
