@@ -388,7 +388,7 @@ fn trace(args: &Args, handle: &mut Handle<'_>, out: &mut dyn Output) -> Result<u
     let mut event = |event: Event| match event {
         Event::Place(_) if !people => {}
         Event::Lowered(_) if quiet => {}
-        Event::Ended(ended) if quiet && matches!(ended.ending, dtrace::proc::Ending::Exited) => {}
+        Event::Ended(_) if quiet => {}
         event => tell(event),
     };
     loop {

@@ -12,7 +12,10 @@
 use dtrace_uapi::limits::FUNCNAMELEN;
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use object::elf::{PF_X, STB_GLOBAL, STB_WEAK, STT_FUNC};
-use object::{Architecture, Object as _, ObjectSegment, ObjectSymbol, SegmentFlags, SymbolFlags};
+use object::{
+    Architecture, Object as _, ObjectSection, ObjectSegment, ObjectSymbol, SectionKind,
+    SegmentFlags, SymbolFlags,
+};
 use std::io;
 
 /// Segments of executable text that are read. Linkers make one or two; who makes more could have the file copied for each.
@@ -111,6 +114,7 @@ impl Code {
             });
         }
         let mut functions: Vec<Function> = file.symbols().filter_map(function).collect();
+        measure(&mut functions, &file);
         if functions.is_empty() {
             functions = file.dynamic_symbols().filter_map(function).collect();
         }
@@ -190,6 +194,28 @@ fn x86_instructions(bits: u32, bytes: &[u8], address: u64) -> impl Iterator<Item
         decoder.decode_out(&mut instruction);
         (!instruction.is_invalid()).then_some(offset)
     })
+}
+
+/// Gives sizes to functions that their symbols say none of, as of assembler: up to the next one, or to the end of the section. That is for
+/// a table of all functions, or there may be others in between.
+fn measure(functions: &mut [Function], file: &object::File<'_>) {
+    let mut starts: Vec<u64> = functions.iter().map(|function| function.address).collect();
+    starts.sort_unstable();
+    let end_of_section = |address: u64| {
+        let sections = file
+            .sections()
+            .filter(|section| section.kind() == SectionKind::Text);
+        let mut ranges = sections.map(|s| s.address()..s.address().saturating_add(s.size()));
+        ranges
+            .find(|range| range.contains(&address))
+            .map(|range| range.end)
+    };
+    for function in functions.iter_mut().filter(|function| function.size == 0) {
+        let next = starts[starts.partition_point(|start| *start <= function.address)..].first();
+        let end = end_of_section(function.address);
+        let end = end.map(|end| next.map_or(end, |next| end.min(*next)));
+        function.size = end.map_or(0, |end| end - function.address);
+    }
 }
 
 /// The function that a symbol names.
