@@ -22,6 +22,9 @@ use dtrace::source::{decoded, Source};
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 
+/// Of instructions that cannot be probed nearly every program has some: who asks for silence is not told.
+const LEFT_OUT: &str = "D_PROC_LEFTOUT";
+
 /// Variable of the environment by which whoever compares outputs asks for lines without the numbers of CPU and probe.
 const TESTING: &str = "_DTRACE_TESTING";
 
@@ -286,7 +289,9 @@ fn settle(handle: &mut Handle<'_>, programs: &mut [Compiled]) -> Result<(), Fail
         program, source, ..
     } in programs
     {
-        for warning in &program.warnings {
+        let quiet = handle.options.is_on(Opt::Quiet);
+        let is_told = |warning: &&Diagnostic| !quiet || warning.tag != LEFT_OUT;
+        for warning in program.warnings.iter().filter(is_told) {
             let text = said(warning, source, tags);
             tell(format_args!("warning: {}", text.trim_end_matches('\n')));
         }
