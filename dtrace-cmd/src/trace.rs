@@ -393,7 +393,8 @@ fn trace(args: &Args, handle: &mut Handle<'_>, out: &mut dyn Output) -> Result<u
     let mut event = |event: Event| match event {
         Event::Place(_) if !people => {}
         Event::Lowered(_) if quiet => {}
-        Event::Ended(_) if quiet => {}
+        Event::Ended(ended)
+            if quiet && !matches!(ended.ending, dtrace::proc::Ending::Signal(_)) => {}
         event => tell(event),
     };
     loop {
