@@ -100,6 +100,7 @@ impl<H: Hit> Carrier<H> {
         counter: u64,
         handler: H,
     ) -> Result<Self> {
+        let trap: unsafe extern "C" fn(_, _) -> bool = on_trap::<H>;
         let raw = bindings::dtrace_carrier {
             spot: bindings::dtrace_spot {
                 mm: process.as_ptr(),
@@ -109,7 +110,7 @@ impl<H: Hit> Carrier<H> {
             offset: text.offset(),
             counter,
             hit: Some(on_hit::<H>),
-            trap: traps.map(|_| on_trap::<H> as _),
+            trap: traps.map(|_| trap),
             ..Default::default()
         };
         let mut this = Self {
