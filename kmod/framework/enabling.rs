@@ -71,6 +71,21 @@ struct Retained {
     enabling: usize,
 }
 
+impl Retained {
+    /// Whether it is for probes of these names, and not for one by its id.
+    fn is_by_name(&self) -> bool {
+        self.desc.id == 0
+    }
+
+    /// Whether it is for probes that are made for others as well, as `pid*` is for those of any process. A number in a provider's name may
+    /// have been another process' when the description was written.
+    fn is_anybodys(&self) -> bool {
+        let provider = Description::from(&self.desc).provider;
+        let ends_with_number = provider.last().is_some_and(u8::is_ascii_digit);
+        self.is_by_name() && glob::is_glob(provider) && !ends_with_number
+    }
+}
+
 /// What a request describes.
 pub struct Wanted {
     list: KVVec<Retained>,
@@ -245,19 +260,20 @@ impl State {
         Ok(found)
     }
 
-    /// Enables probes that have just been created, for everybody who retains a description of them, or for `whom` alone. A
-    /// consumer for which that fails goes without, and its status says so.
+    /// Enables probes that have just been created, for everybody who retains a description of them. Those that were created for `whom` are
+    /// others' only by descriptions whose provider is a pattern that ends with no number ([`Retained::is_anybodys`]). A consumer for which
+    /// that fails goes without, and its status says so.
     pub fn enable_new(&mut self, created: &[ProbeRef], whom: Option<&Arc<Tracer>>) {
         if created.is_empty() {
             return;
         }
-        match whom {
-            Some(tracer) => {
-                if let Some(at) = self.index_of(tracer) {
-                    self.link_new(at, created);
-                }
-            }
-            None => (0..self.attached.len()).for_each(|at| self.link_new(at, created)),
+        let owner = whom.map(|tracer| self.index_of(tracer));
+        for at in 0..self.attached.len() {
+            let which = match owner {
+                Some(owner) if owner != Some(at) => Retained::is_anybodys,
+                _ => Retained::is_by_name,
+            };
+            self.link_new(at, created, which);
         }
         self.arm_new(created);
     }
@@ -276,7 +292,7 @@ impl State {
         }
     }
 
-    fn link_new(&mut self, at: usize, created: &[ProbeRef]) {
+    fn link_new(&mut self, at: usize, created: &[ProbeRef], which: fn(&Retained) -> bool) {
         // All of them are of one provider.
         let provider = created.first().map(|probe| probe.provider());
         let permitted = self
@@ -291,7 +307,8 @@ impl State {
             return;
         };
         let mut count = 0usize;
-        attached.each_new(&self.table, created, |_| count = count.saturating_add(1));
+        let is_one = |_| count = count.saturating_add(1);
+        attached.each_new(&self.table, created, which, is_one);
         if count == 0 {
             return;
         }
@@ -301,7 +318,7 @@ impl State {
         };
         let linked = match room {
             Some(mut found) => {
-                attached.each_new(&self.table, created, |one| {
+                attached.each_new(&self.table, created, which, |one| {
                     // There is room for as many as were counted.
                     let _ = found.push_within_capacity(one);
                 });
@@ -356,9 +373,15 @@ impl Attached {
         Ok(wanted)
     }
 
-    /// Calls `f` with those of `created` that are described, and the clauses that they are described for.
-    fn each_new(&self, table: &Table, created: &[ProbeRef], mut f: impl FnMut(Match)) {
-        for Retained { desc, clause, .. } in self.retained.iter().filter(|r| r.desc.id == 0) {
+    /// Calls `f` with those of `created` that are described by `which`, and the clauses that they are described for.
+    fn each_new(
+        &self,
+        table: &Table,
+        created: &[ProbeRef],
+        which: fn(&Retained) -> bool,
+        mut f: impl FnMut(Match),
+    ) {
+        for Retained { desc, clause, .. } in self.retained.iter().filter(|r| which(r)) {
             let pattern = table.pattern(&Description::from(desc));
             for probe in created.iter().filter(|probe| pattern.matches(probe)) {
                 f((*probe, *clause));

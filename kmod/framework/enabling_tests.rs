@@ -265,6 +265,34 @@ fn clauses_become_ecbs_and_go_with_their_consumer() {
 }
 
 #[test]
+fn what_is_made_for_one_is_others_by_a_pattern_without_a_number() {
+    let mut w = World::new();
+    let consumers: Vec<_> = ["fake", "fak*", "f*7", "fake7"]
+        .map(|provider| {
+            let mut image = Image::default();
+            image.clause(provider, "later", None, &[]);
+            let enabling = Enabling::parse(&image.write()).unwrap_or_else(|r| panic!("{r}"));
+            let tracer = w.consumer();
+            w.enable(&tracer, &enabling).ok().unwrap();
+            tracer
+        })
+        .into();
+    let (index, own) = (w.index, &consumers[0]);
+    let create = |batch: &mut Batch<'_>| batch.create(b"", b"", b"later", 0);
+    let probe = w.state.populate_for(index, Some(own), create).unwrap();
+    consumers.iter().for_each(|tracer| w.begin(tracer));
+    let entries = probe.ecbs().iter(&CpuGuard);
+    let has: Vec<_> = entries
+        .map(|e| consumers.iter().position(|c| Arc::ptr_eq(c, &e.tracer)))
+        .collect();
+    assert_eq!(has.len(), 2, "{has:?}");
+    assert!(has.contains(&Some(0)) && has.contains(&Some(1)), "{has:?}");
+    consumers
+        .iter()
+        .for_each(|tracer| drop(w.state.detach(tracer)));
+}
+
+#[test]
 fn probes_of_the_kernel_are_for_those_who_have_rights_over_it() {
     let weak = Privileges {
         kernel: false,

@@ -8,8 +8,9 @@
 //! once: which file, where in it, which bytes ([`Order`]). That may wait for that process or for a file system, and is done
 //! without the framework's mutex. Then the provider creates the probes, all or none.
 //!
-//! Such probes are a consumer's: the provider is told when it goes, and gives back what nobody else has asked for. Nobody else's retained
-//! descriptions match them either: the number in the provider's name may have been another process' when they were written.
+//! Such probes are a consumer's: the provider is told when it goes, and gives back what nobody else has asked for. Others' retained
+//! descriptions match them only where their provider is a pattern without a number: a number may have been another process' when they
+//! were written.
 
 use super::provider::Provider;
 use super::state::State;

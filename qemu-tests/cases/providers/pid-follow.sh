@@ -22,6 +22,15 @@ dtrace -qn 'pid*:a.out:grow:entry { @[pid == $target] = count(); } BEGIN { print
 	-wp $one -c 'pid-work grow' 2>&1
 wait $one
 
+echo 'those that somebody else makes'
+dtrace -Zqn 'pid*:pid-work:grow:entry { @ = count(); } BEGIN { printf("begun\n"); } END { printa("%@d\n", @); }
+	proc:::exit /execname == "pid-work"/ { exit(0); }' >/tmp/traced &
+tracer=$!
+until_line begun /tmp/traced
+dtrace -qn 'pid$target:a.out:grow:entry,pid$target:a.out:fib:entry { @[probefunc] = count(); }' -c 'pid-work grow fib'
+wait $tracer
+cat /tmp/traced
+
 follow='pid$target:late.so:greet:entry { @[pid == $target] = count(); }'
 t 'a child goes on by itself' -Zqn "$follow" -c 'pid-loader open fork call close'
 t 'or is traced' -x follow=fork -Zqn "$follow" -c 'pid-loader open fork call close'

@@ -4,7 +4,7 @@
 //! Providers that name processes by a pattern: `pid*`, `p*d123`.
 //!
 //! Functions of all processes that there are cannot be meant. A pattern makes probes in those that are watched (`-p`, `-c`, `-W`), and, if
-//! it ends with digits, in the process of that number. Probes that somebody else has made it names as any pattern does. One that neither
+//! it ends with digits, in the process of that number. Probes that somebody else makes it names as any pattern does. One that neither
 //! ends with digits nor begins with `pid` is about other providers.
 
 use super::{process_of, provider_of, Error, Place, PROVIDER};
