@@ -13,8 +13,8 @@ t 'semaphore' -qn 'work$target:::said-it { @[probefunc] = sum(arg0); @n = count(
 t 'beside its instruction' -qn 'pid$target:a.out:tell: { @i = count(); } work$target:::said-it { @n = count(); } END { printa("%@d\n", @n); }' -c 'usdt-work tell' | grep -v '^ '
 t 'nobody listens' -qn 'work$target:::memory { @n = count(); }' -c 'usdt-work tell'
 t 'not of a child' -qn 'work$target:::said-it { @n = count(); }' -c 'usdt-work fork tell'
-t 'none' -qn 'work$target:::nonesuch' -c 'usdt-work ways' | sed 's/work[0-9][0-9]*/workN/'
-t 'no argument' -qn 'work$target:::memory { trace(args[9]); }' -c 'usdt-work ways' | sed 's/work[0-9]*/workN/'
+t 'none' -qn 'work$target:::nonesuch' -c 'usdt-work ways' | sed 's/work[0-9][0-9]*/workN/g'
+t 'no argument' -qn 'work$target:::memory { trace(args[9]); }' -c 'usdt-work ways' | sed 's/work[0-9][0-9]*/workN/g'
 
 echo 'processes that run'
 usdt-work wait tell >/tmp/one &
