@@ -14,11 +14,14 @@ use std::io::{self, BufWriter, Write};
 
 /// Lists what the command line asks for; the exit status.
 pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
+    // The types of its probes are asked of a process as long as the handle has it wait.
+    let _handle;
     let patterns = if args.programs.is_empty() {
         vec![ProbePattern::default()]
     } else {
         let (mut handle, read) = prepare(args, world)?;
         let programs = compile(args, &mut handle, read)?;
+        _handle = handle;
         programs
             .into_iter()
             .flat_map(|compiled| compiled.program.clauses)

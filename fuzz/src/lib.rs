@@ -16,6 +16,7 @@ mod buffers;
 mod compiler;
 mod dif;
 mod dof;
+mod dwarf;
 mod dynamics;
 mod instructions;
 pub mod live;
@@ -78,6 +79,11 @@ pub const TARGETS: &[Target] = &[
         name: "dynamics",
         run: dynamics::dynamics,
         smoke: 1000,
+    },
+    Target {
+        name: "dwarf",
+        run: dwarf::dwarf,
+        smoke: 4000,
     },
     Target {
         name: "instructions",

@@ -110,6 +110,11 @@ fn dynamics() {
 }
 
 #[test]
+fn dwarf() {
+    smoke("dwarf");
+}
+
+#[test]
 fn instructions() {
     smoke("instructions");
 }

@@ -4,6 +4,7 @@
 //! libdtrace: compiles D and consumes what `dtrace.ko` records. See ARCHITECTURE.md.
 
 pub mod anon;
+mod arch;
 pub mod codegen;
 pub mod compile;
 pub mod consume;
@@ -12,6 +13,7 @@ mod corpus;
 pub mod diag;
 pub mod disassemble;
 pub mod dof;
+pub mod dwarf;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
 pub mod format;

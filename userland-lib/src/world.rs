@@ -7,7 +7,8 @@
 //! of them lazy, so that a program that needs no kernel type costs no reading of BTF, and so that tests compile
 //! against fixtures.
 
-use crate::pid::{Code, Object, Place};
+use crate::dwarf::{self, DebugInfo};
+use crate::pid::{Code, Module, Object, Place};
 use crate::types::btf::{Btf, KernelBtf};
 use crate::usdt::{Note, Point};
 use dtrace_uapi::types::{ProbeId, ProviderAttributes};
@@ -83,13 +84,18 @@ pub trait ProbeSource {
     fn argument(&self, id: ProbeId, index: u32) -> Option<ArgInfo>;
 }
 
-/// The kernel's types: BTF as the kernel publishes it.
+/// The kernel's types: BTF as the kernel publishes it. And those of processes.
 pub trait TypeSource {
     /// The BTF of `module`, loaded or not, `vmlinux` being the kernel itself; `None` where there is none.
     fn btf(&self, module: &str) -> Option<Arc<Btf>>;
 
     /// Names of the loaded modules that have BTF, without `vmlinux`.
     fn modules(&self) -> Vec<String>;
+
+    /// What is known of a program or library of a process.
+    fn process_module(&self, _pid: u32, _module: &str) -> Result<Rc<Module>, dwarf::Error> {
+        Err(dwarf::Error::None)
+    }
 }
 
 /// Files that cannot be read or hold nonsense are as good as none: a program that needs a type of theirs says so.
@@ -134,6 +140,11 @@ pub trait ProcessSource {
     /// Has the kernel make such probes of the process; an error has its reason.
     fn make_own(&self, _pid: u32, _points: &[Point]) -> Result<(), String> {
         Err("the kernel has no probes in processes".to_owned())
+    }
+
+    /// What its compiler has told of one of these.
+    fn debug(&self, _object: &Object) -> Result<Rc<DebugInfo>, dwarf::Error> {
+        Err(dwarf::Error::None)
     }
 
     /// Has the kernel make probes of the process; an error has its reason, and the place that it is about, if it is about one.

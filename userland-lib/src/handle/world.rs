@@ -8,9 +8,11 @@
 //! the two are most of what starting a tracer costs.
 
 use super::device::{fill, text, Device};
-use crate::pid::{self, Code, Object, Place, Request};
+use crate::dwarf::{self, DebugInfo};
+use crate::pid::{self, Code, Module, Modules, Object, Place, Request};
 use crate::symbols::KernelSymbols;
 use crate::types::btf::{Btf, KernelBtf, Proto, TypeId};
+use crate::types::{Ty, Types};
 use crate::usdt::{self, Note, Point};
 use crate::world::{
     ArgInfo, ProbeInfo, ProbePattern, ProbeSource, ProcessSource, Symbol, SymbolSource, TypeSource,
@@ -34,6 +36,7 @@ pub struct KernelWorld<'d> {
     btf: KernelBtf,
     /// What files, by device and number, have probes of their own.
     notes: RefCell<HashMap<(u64, u64), Rc<[Note]>>>,
+    modules: Modules,
 }
 
 impl<'d> KernelWorld<'d> {
@@ -44,6 +47,7 @@ impl<'d> KernelWorld<'d> {
             symbols: Rc::default(),
             btf: KernelBtf::default(),
             notes: RefCell::default(),
+            modules: Modules::default(),
         }
     }
 
@@ -54,6 +58,7 @@ impl<'d> KernelWorld<'d> {
             symbols: Rc::new(symbols),
             btf: KernelBtf::new(btf),
             notes: RefCell::default(),
+            modules: Modules::default(),
         }
     }
 
@@ -82,10 +87,31 @@ impl KernelWorld<'_> {
                 translated
             });
         }
+        if let Ok(Some(pid)) = pid::process_of(&text(&probe.provider)) {
+            told = self.process_arguments(pid, probe);
+        }
         if told.is_empty() {
             told = prototype(&self.btf, probe).unwrap_or_default();
         }
         Ok(told)
+    }
+}
+
+impl KernelWorld<'_> {
+    /// Types of the arguments of a probe in a process, as far as they are known.
+    fn process_arguments(&self, pid: u32, probe: &ProbeDesc) -> Vec<String> {
+        let mut types = Types::new(self);
+        let (module, func) = (text(&probe.module), text(&probe.func));
+        let Ok(Some(prototype)) = types.process_function(pid, &module, &func) else {
+            return Vec::new();
+        };
+        let arguments = match text(&probe.name).as_str() {
+            "entry" => prototype.params,
+            "return" => vec![Ty::UINT64_T, prototype.ret],
+            _ => Vec::new(),
+        };
+        let arguments = arguments.into_iter().filter(|ty| *ty != Ty::VOID);
+        arguments.map(|ty| types.name(ty)).collect()
     }
 }
 
@@ -166,6 +192,10 @@ impl TypeSource for KernelWorld<'_> {
     fn modules(&self) -> Vec<String> {
         self.btf.modules()
     }
+
+    fn process_module(&self, pid: u32, module: &str) -> Result<Rc<Module>, dwarf::Error> {
+        self.modules.get(self, pid, module)
+    }
 }
 
 impl SymbolSource for KernelWorld<'_> {
@@ -204,6 +234,10 @@ impl ProcessSource for KernelWorld<'_> {
             reason if reason.is_empty() => super::plain(&error),
             reason => reason,
         })
+    }
+
+    fn debug(&self, object: &Object) -> Result<Rc<DebugInfo>, dwarf::Error> {
+        self.modules.debug(object)
     }
 
     fn make(&self, pid: u32, places: &[Place]) -> Result<(), (Option<usize>, String)> {

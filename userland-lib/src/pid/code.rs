@@ -148,7 +148,7 @@ impl Code {
     }
 
     /// How many bits its instructions are of, where that makes a difference.
-    pub(super) fn bits(&self) -> Option<u32> {
+    pub(crate) fn bits(&self) -> Option<u32> {
         match self.instructions {
             Instructions::X86(bits) => Some(bits),
             Instructions::Words => None,

@@ -18,6 +18,7 @@
 mod code;
 mod error;
 mod linker;
+mod module;
 mod process;
 mod request;
 mod sites;
@@ -28,6 +29,7 @@ mod wild;
 pub use code::{Binding, Code, Function, Instructions, Text};
 pub use error::Error;
 pub use linker::tells_at;
+pub use module::{Module, Modules};
 pub use process::{code, objects};
 pub use request::Request;
 pub use wild::{all_named, processes};
@@ -236,7 +238,7 @@ pub fn resolve_in<S: ProcessSource + ?Sized>(
 }
 
 /// The process that a provider is called after.
-fn process_of(provider: &str) -> Result<Option<u32>, Error> {
+pub(crate) fn process_of(provider: &str) -> Result<Option<u32>, Error> {
     let Some(digits) = provider.strip_prefix(PROVIDER) else {
         return Ok(None);
     };
@@ -259,7 +261,7 @@ pub(crate) fn fits(part: &str, text: &str) -> bool {
 }
 
 /// Whether a compiler has made this of a function: it adds a dot and what it did. Two dots are how names in Rust are spelled.
-fn is_part(name: &str) -> bool {
+pub(crate) fn is_part(name: &str) -> bool {
     name.replace("..", "").contains('.')
 }
 

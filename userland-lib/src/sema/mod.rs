@@ -40,6 +40,7 @@ mod place;
 mod pragma;
 mod printf;
 mod probe;
+mod process;
 mod provider;
 mod scratch;
 mod shape;

@@ -327,6 +327,15 @@ impl Sema<'_, '_> {
                 mapping: index,
             });
         }
+        if let Ok(Some(pid)) = pid::process_of(&probe.provider) {
+            let found = self.process_argument(pid, probe, index, span)?;
+            let (native, mapping) = found.ok_or_else(|| self.no_argument(number, span))?;
+            return Ok(Argument {
+                native,
+                translated: None,
+                mapping,
+            });
+        }
         let Some(info) = self.world.argument(probe.id, index) else {
             return Err(self.no_argument(number, span));
         };

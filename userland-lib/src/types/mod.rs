@@ -22,6 +22,7 @@ mod ctf;
 mod kernel;
 mod model;
 mod parse;
+mod process;
 mod record;
 mod similar;
 mod stack;
@@ -32,6 +33,7 @@ mod text;
 pub use arith::IntType;
 pub use ctf::Container;
 pub use model::DataModel;
+pub use process::Prototype;
 pub use record::{Member, Path, Record};
 
 use crate::statement;
@@ -39,6 +41,7 @@ use crate::world::TypeSource;
 use dtrace_uapi::limits::STACKFRAMES_DEFAULT;
 use dtrace_uapi::types::{DifType, DIF_TF_BYREF, DIF_TYPE_CTF, DIF_TYPE_STRING};
 use kernel::Kernel;
+use process::Processes;
 use record::RecordEntry;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -182,6 +185,7 @@ pub struct Types<'w> {
     stack_frames: u32,
     model: DataModel,
     kernel: Kernel,
+    processes: Processes,
 }
 
 impl<'w> Types<'w> {
@@ -201,6 +205,7 @@ impl<'w> Types<'w> {
             stack_frames: STACKFRAMES_DEFAULT as u32,
             model: DataModel::default(),
             kernel: Kernel::default(),
+            processes: Processes::default(),
         };
         types.enter_builtins();
         types

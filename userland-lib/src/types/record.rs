@@ -9,6 +9,7 @@
 //! alignment.
 
 use super::kernel::Origin;
+use super::process;
 use super::{Kind, RecordId, Tag, Ty, Types, MAX_DEPTH};
 use std::rc::Rc;
 
@@ -60,6 +61,8 @@ pub(super) enum Body {
     Incomplete,
     /// That the kernel has it, and its size.
     Kernel(Origin, u64),
+    /// That a process has it, and its size.
+    Process(process::Origin, u64),
     /// All.
     Complete(Rc<Record>),
 }
@@ -270,7 +273,7 @@ impl Types<'_> {
     pub(super) fn record_size(&self, id: RecordId) -> Option<u64> {
         match &self.records[id.0 as usize].body {
             Body::Incomplete => None,
-            Body::Kernel(_, size) => Some(*size),
+            Body::Kernel(_, size) | Body::Process(_, size) => Some(*size),
             Body::Complete(record) => Some(record.size),
         }
     }
@@ -280,12 +283,13 @@ impl Types<'_> {
         let Kind::Record(RecordId(id)) = *self.base(ty) else {
             return None;
         };
-        let origin = match &self.records[id as usize].body {
+        let entry = self.records[id as usize].clone();
+        let record = Rc::new(match entry.body {
             Body::Incomplete => return None,
-            Body::Complete(record) => return Some(record.clone()),
-            Body::Kernel(origin, _) => *origin,
-        };
-        let record = Rc::new(self.import_record(origin)?);
+            Body::Complete(record) => return Some(record),
+            Body::Kernel(origin, _) => self.import_record(origin)?,
+            Body::Process(origin, size) => self.record_of_process(origin, &entry, size)?,
+        });
         self.records[id as usize].body = Body::Complete(record.clone());
         Some(record)
     }

@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! A program's file that anybody may have made: what it tells of functions, types and lines ends, and never goes wrong.
+
+use dtrace::dwarf::{DebugInfo, Tag, Type, TypeId};
+use dtrace::pid::Code;
+use std::collections::HashSet;
+
+/// Types that are looked at.
+const TYPES_MAX: usize = 1000;
+
+/// An ELF file.
+pub fn dwarf(data: &[u8]) {
+    let code = Code::parse(data);
+    let Ok(debug) = DebugInfo::parse(data.into()) else {
+        return;
+    };
+    let mut types = Vec::new();
+    for address in 0x1000..0x1100 {
+        if let Ok(Some(found)) = debug.function(address) {
+            types.extend(found.ret);
+            types.extend(found.params.iter().filter_map(|param| param.1));
+        }
+    }
+    types.extend(debug.named(Tag::Struct, "point"));
+    let lines = debug.lines("prog.c", 10);
+    for address in lines.addresses {
+        if let Ok(code) = &code {
+            let _ = code.file_offset(address);
+        }
+    }
+    let mut seen = HashSet::new();
+    while let (Some(id), true) = (types.pop(), seen.len() < TYPES_MAX) {
+        if seen.insert(id) {
+            types.extend(parts(&debug, id));
+        }
+    }
+}
+
+/// What a type is made of.
+fn parts(debug: &DebugInfo, id: TypeId) -> Vec<TypeId> {
+    let mut parts: Vec<TypeId> = match debug.ty(id) {
+        Ok(
+            Type::Pointer(to, _)
+            | Type::Array(to, _)
+            | Type::Typedef(_, to)
+            | Type::Const(to)
+            | Type::Same(to),
+        ) => to.into_iter().collect(),
+        Ok(Type::Function(ret, params, _)) => ret
+            .into_iter()
+            .chain(params.into_iter().flatten())
+            .collect(),
+        _ => Vec::new(),
+    };
+    for member in debug.members(id).unwrap_or_default() {
+        parts.extend(member.ty);
+    }
+    parts
+}

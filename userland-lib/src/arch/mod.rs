@@ -1,0 +1,6 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What differs between processors.
+
+pub mod x86_64;

@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What functions take and return, found by where they begin.
+//!
+//! Names of functions are the symbols' business: one name may be many functions' (`static`), and many names one's. An address is of
+//! one unit, whose entries are looked through once.
+
+use super::{id_of, is_set, Bytes, DebugInfo, Error, TypeId};
+use gimli::{AttributeValue, Unit};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Parameters of a function.
+const PARAMETERS_MAX: usize = 256;
+/// Ranges of addresses of all units.
+const RANGES_MAX: usize = 1 << 22;
+
+/// What a function takes and returns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Prototype {
+    /// What it returns; nothing, if nothing.
+    pub ret: Option<TypeId>,
+    /// Names and types of its parameters.
+    pub params: Vec<(String, Option<TypeId>)>,
+}
+
+/// The functions of a unit by where they begin.
+type Functions = HashMap<u64, TypeId>;
+
+/// Which unit has an address.
+pub(super) struct Index {
+    /// Beginning, end, unit; in the order of the first.
+    ranges: Vec<(u64, u64, usize)>,
+    functions: RefCell<HashMap<usize, Rc<Functions>>>,
+}
+
+impl DebugInfo {
+    /// The function that begins at `address`, as the file numbers its memory.
+    pub fn function(&self, address: u64) -> Result<Option<Prototype>, Error> {
+        let index = self.index();
+        let after = index.ranges.partition_point(|range| range.0 <= address);
+        // Ranges of units do not overlap, but for a damaged file's.
+        let Some(&(_, end, unit)) = after.checked_sub(1).and_then(|at| index.ranges.get(at)) else {
+            return Ok(None);
+        };
+        if address >= end {
+            return Ok(None);
+        }
+        let known = index.functions.borrow().get(&unit).cloned();
+        let functions = match known {
+            Some(functions) => functions,
+            None => {
+                let functions = Rc::new(self.functions_of(&*self.unit(unit)?)?);
+                index.functions.borrow_mut().insert(unit, functions.clone());
+                functions
+            }
+        };
+        let function = functions.get(&address);
+        function.map(|id| self.prototype(*id)).transpose()
+    }
+
+    fn index(&self) -> &Index {
+        self.functions.get_or_init(|| {
+            let mut ranges = Vec::new();
+            for (number, header) in self.units.iter().enumerate() {
+                let Ok(unit) = self.dwarf.unit(header.clone()) else {
+                    continue;
+                };
+                let Ok(mut of_unit) = self.dwarf.unit_ranges(&unit) else {
+                    continue;
+                };
+                while let (Ok(Some(range)), true) = (of_unit.next(), ranges.len() < RANGES_MAX) {
+                    if range.begin < range.end {
+                        ranges.push((range.begin, range.end, number));
+                    }
+                }
+            }
+            ranges.sort_unstable();
+            Index {
+                ranges,
+                functions: RefCell::default(),
+            }
+        })
+    }
+
+    /// All functions of a unit that have code of their own.
+    fn functions_of(&self, unit: &Unit<Bytes>) -> Result<Functions, Error> {
+        let mut functions = Functions::new();
+        let mut entries = unit.entries();
+        while let Some((_, entry)) = entries.next_dfs()? {
+            let convention = entry.attr_value(gimli::DW_AT_calling_convention)?;
+            // One that cannot be called by the rules has no parameters that a probe could find.
+            let is_odd = convention == Some(AttributeValue::CallingConvention(gimli::DW_CC_nocall));
+            if entry.tag() != gimli::DW_TAG_subprogram || is_odd {
+                continue;
+            }
+            let Some(id) = id_of(unit, entry.offset()) else {
+                continue;
+            };
+            // Its first range; the others are what is seldom executed.
+            let mut ranges = self.dwarf.die_ranges(unit, entry)?;
+            if let Some(range) = ranges.next()? {
+                functions.insert(range.begin, id);
+            }
+        }
+        Ok(functions)
+    }
+
+    fn prototype(&self, id: TypeId) -> Result<Prototype, Error> {
+        let mut params = self.parameters(id)?;
+        if params.is_empty() {
+            let origins = [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification];
+            let (unit, offset) = self.locate(id)?;
+            let entry = unit.entry(offset)?;
+            let mut origins = origins.into_iter();
+            let origin = origins.find_map(|at| self.reference(&unit, &entry, at));
+            if let Some(origin) = origin {
+                params = self.parameters(origin)?;
+            }
+        }
+        Ok(Prototype {
+            ret: self.type_of(id),
+            params,
+        })
+    }
+
+    /// Names and types of the parameters that a function's entry has.
+    pub(super) fn parameters(&self, id: TypeId) -> Result<Vec<(String, Option<TypeId>)>, Error> {
+        let mut params = Vec::new();
+        self.children(id, |unit, entry| {
+            let Some(id) = id_of(unit, entry.offset()) else {
+                return true;
+            };
+            if entry.tag() == gimli::DW_TAG_formal_parameter {
+                let name = self.said(id, |unit, entry| {
+                    Some(self.name(unit, entry)).filter(|name| !name.is_empty())
+                });
+                params.push((name.unwrap_or_default(), self.type_of(id)));
+            }
+            params.len() < PARAMETERS_MAX
+        })?;
+        Ok(params)
+    }
+
+    /// Whether a function's entry says that more parameters may follow.
+    pub(super) fn is_variadic(&self, id: TypeId) -> Result<bool, Error> {
+        let mut found = false;
+        self.children(id, |_, entry| {
+            found = entry.tag() == gimli::DW_TAG_unspecified_parameters;
+            !found
+        })?;
+        Ok(found)
+    }
+
+    /// Calls `each` for the entries right below one, until it has seen enough.
+    pub(super) fn children(
+        &self,
+        id: TypeId,
+        mut each: impl FnMut(&Unit<Bytes>, &super::Entry<'_>) -> bool,
+    ) -> Result<(), Error> {
+        let (unit, offset) = self.locate(id)?;
+        let mut tree = unit.entries_tree(Some(offset))?;
+        let mut children = tree.root()?.children();
+        while let Some(child) = children.next()? {
+            let entry = child.entry();
+            if is_set(entry, gimli::DW_AT_external) && entry.tag() == gimli::DW_TAG_member {
+                // A static member is a variable.
+                continue;
+            }
+            if !each(&unit, entry) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Where the instructions of a source line begin.
+//!
+//! A compiler tells it in rows of address, file and line. A line may have several places: it was inlined, or its parts lie
+//! apart. Only rows that begin a statement count; of those of one address the last, so that an address is of one line. Rows of the same
+//! line one after the other are one place.
+
+use super::{Bytes, DebugInfo};
+use gimli::{LineProgramHeader, LineRow, Unit};
+use std::collections::{BTreeSet, HashSet};
+
+/// Files whose names are remembered for who has misspelled one.
+const FILES_MAX: usize = 1 << 16;
+
+/// Where a line is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Lines {
+    /// Addresses, as the file numbers its memory.
+    pub addresses: BTreeSet<u64>,
+    /// Whether there is such a file.
+    pub has_file: bool,
+    /// The line of the file nearest to the one that was asked for, a later one where there are both.
+    pub nearest: Option<u64>,
+    /// The names of files, without folders, where there is no such file.
+    pub files: HashSet<String>,
+}
+
+impl DebugInfo {
+    /// Where the line `line` of `file` is. Of a file's name as much has to be told as makes clear which one is meant.
+    pub fn lines(&self, file: &str, line: u64) -> Lines {
+        let mut lines = Lines::default();
+        let mut programs = HashSet::new();
+        for header in &self.units {
+            let Ok(unit) = self.dwarf.unit(header.clone()) else {
+                continue;
+            };
+            let program = unit.line_program.as_ref();
+            // Units of types have the rows of the unit that they are of.
+            if program.is_some_and(|program| programs.insert(program.header().offset().0)) {
+                // What is damaged has told what it has told.
+                let _ = self.lines_of(&unit, file, line, &mut lines);
+            }
+        }
+        lines
+    }
+
+    fn lines_of(
+        &self,
+        unit: &Unit<Bytes>,
+        file: &str,
+        line: u64,
+        lines: &mut Lines,
+    ) -> gimli::Result<()> {
+        let Some(program) = unit.line_program.clone() else {
+            return Ok(());
+        };
+        let numbers = self.files(unit, program.header(), file, lines);
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        lines.has_file = true;
+        let mut rows = program.rows();
+        let mut statement: Option<LineRow> = None;
+        let mut was_there = false;
+        while let Some((_, row)) = rows.next_row()? {
+            let passed = |last: &LineRow| row.end_sequence() || last.address() != row.address();
+            if let Some(last) = statement.filter(passed) {
+                was_there =
+                    numbers.contains(&last.file_index()) && lines.take(&last, line, was_there);
+                statement = None;
+            }
+            if row.end_sequence() {
+                was_there = false;
+            } else if row.is_stmt() {
+                statement = Some(*row);
+            }
+        }
+        Ok(())
+    }
+
+    /// The numbers that a unit's rows know the file by.
+    fn files(
+        &self,
+        unit: &Unit<Bytes>,
+        header: &LineProgramHeader<Bytes>,
+        file: &str,
+        lines: &mut Lines,
+    ) -> HashSet<u64> {
+        // Files are counted from 1 in version 4, from 0 in version 5, where the first is there twice.
+        let first = u64::from(header.version() <= 4);
+        let mut numbers = HashSet::new();
+        for (entry, number) in header.file_names().iter().zip(first..) {
+            let Some(name) = self.text(unit, entry.path_name()) else {
+                continue;
+            };
+            let folder = entry.directory(header);
+            let folder = folder.and_then(|folder| self.text(unit, folder));
+            let path = match folder {
+                Some(folder) => format!("{folder}/{name}"),
+                None => name.clone(),
+            };
+            let ends = path.strip_suffix(file);
+            if ends.is_some_and(|rest| rest.is_empty() || rest.ends_with('/')) {
+                numbers.insert(number);
+            }
+            if lines.files.len() < FILES_MAX {
+                let name = name.rsplit('/').next().unwrap_or(&name);
+                lines.files.insert(name.to_owned());
+            }
+        }
+        numbers
+    }
+}
+
+impl Lines {
+    /// Takes a row of the file; whether it is of the line.
+    fn take(&mut self, row: &LineRow, line: u64, was_there: bool) -> bool {
+        let Some(own) = row.line().map(std::num::NonZeroU64::get) else {
+            return false;
+        };
+        let distance = |own: u64| (own.abs_diff(line), own < line);
+        let known = self.nearest.map(distance);
+        if known.is_none_or(|known| distance(own) < known) {
+            self.nearest = Some(own);
+        }
+        if own == line && !was_there {
+            self.addresses.insert(row.address());
+        }
+        own == line
+    }
+}

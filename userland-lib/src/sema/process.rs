@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Types of the `args[]` of probes in processes, by what the compiler of the program has told.
+//!
+//! A probe passes words. Which word a parameter is depends on those before it, so whatever is not passed as a word, and what
+//! comes after what may be passed in more than one way, is refused rather than guessed.
+
+use super::Sema;
+use crate::arch::x86_64::{word, word_of_32, Class};
+use crate::diag::{Diagnostic, Result};
+use crate::pid::is_part;
+use crate::source::Span;
+use crate::types::{Kind, Prototype, Ty, Types};
+use crate::world::ProbeInfo;
+
+/// Why a parameter cannot be had.
+const STRUCTURE: &str = "it is a structure, not a pointer to one";
+const AFTER: &str = "a structure is passed before it, or returned";
+const FLOAT: &str = "it is a floating-point number, which has no register that is read";
+const CHANGED: &str = "the compiler may have changed what the function takes";
+const WIDE: &str = "it has more than one register";
+
+impl Sema<'_, '_> {
+    /// Type of argument `index` of a probe in the process `pid`, and which word it is; nothing, if the probe has no such argument.
+    pub(super) fn process_argument(
+        &mut self,
+        pid: u32,
+        probe: &ProbeInfo,
+        index: u32,
+        span: Span,
+    ) -> Result<Option<(Ty, u32)>> {
+        let is_return = match probe.name.as_str() {
+            "entry" => false,
+            "return" if index == 0 => return Ok(Some((Ty::UINT64_T, 0))),
+            "return" => true,
+            _ => return Ok(None),
+        };
+        let ProbeInfo { module, func, .. } = probe;
+        let refused = |why: &str| {
+            let message = format!("args[{index}] of {func}() cannot be had: {why}");
+            Diagnostic::new("D_ARGS_TYPE", span, message)
+        };
+        if is_part(func) {
+            return Err(refused(CHANGED));
+        }
+        let types = &mut self.state.types;
+        let prototype = match types.process_function(pid, module, func) {
+            Ok(Some(prototype)) => prototype,
+            Ok(None) => return Err(refused(&format!("nothing is told of it in {module}"))),
+            Err(why) => return Err(refused(&format!("{module}: {why}"))),
+        };
+        let found = match is_return {
+            true => result(types, &prototype, index),
+            false => parameter(types, &prototype, index),
+        };
+        found.map_err(refused)
+    }
+}
+
+fn result(
+    types: &Types<'_>,
+    prototype: &Prototype,
+    index: u32,
+) -> std::result::Result<Option<(Ty, u32)>, &'static str> {
+    let ty = prototype.ret;
+    if index != 1 || types.resolve(ty) == Ty::VOID {
+        return Ok(None);
+    }
+    let room = if prototype.is_wide { 8 } else { 4 };
+    match class(types, ty) {
+        None => Err(STRUCTURE),
+        Some(Class::Float(_)) => Err(FLOAT),
+        Some(Class::Integer(size)) if size > room => Err(WIDE),
+        Some(Class::Integer(_)) => Ok(Some((ty, 1))),
+    }
+}
+
+fn parameter(
+    types: &Types<'_>,
+    prototype: &Prototype,
+    index: u32,
+) -> std::result::Result<Option<(Ty, u32)>, &'static str> {
+    let Some(params) = prototype.params.get(..=index as usize) else {
+        return Ok(None);
+    };
+    let [before @ .., ty] = params else {
+        return Ok(None);
+    };
+    let own = class(types, *ty).ok_or(STRUCTURE)?;
+    let classes: Option<Vec<Class>> = before.iter().map(|ty| class(types, *ty)).collect();
+    let mut classes = classes.ok_or(AFTER)?;
+    if types.is_record(prototype.ret) {
+        return Err(AFTER);
+    }
+    classes.push(own);
+    let word = match prototype.is_wide {
+        true => word(&classes),
+        false => word_of_32(&classes),
+    };
+    match (word, own) {
+        (Some(word), _) => Ok(Some((*ty, word))),
+        (None, Class::Float(_)) => Err(FLOAT),
+        (None, Class::Integer(_)) => Err(WIDE),
+    }
+}
+
+/// How a value is passed; none of those that may be passed in several ways.
+fn class(types: &Types<'_>, ty: Ty) -> Option<Class> {
+    let size = types.size(ty)?;
+    match types.base(ty) {
+        Kind::Int { .. } | Kind::Enum(_) | Kind::Pointer { .. } => Some(Class::Integer(size)),
+        // Others of that size than a long double have registers.
+        Kind::Float { name, .. } if size > 8 && &**name != "long double" => None,
+        Kind::Float { .. } => Some(Class::Float(size)),
+        _ => None,
+    }
+}
