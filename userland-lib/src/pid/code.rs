@@ -3,9 +3,9 @@
 
 //! The functions and the instructions of an ELF file.
 //!
-//! Names come from the file's symbol table, or, if it was stripped, from the table of what it exports. Several names may
-//! stand for one function; which of them is *the* name is the linker's business: a global one before a weak one before a
-//! local one, then the one with fewer underscores in front.
+//! Names come from the file's symbol table, or, if it was stripped, from the table of what it exports; what neither names is called
+//! by its address. Several names may stand for one function; which of them is *the* name is the linker's business: a global one before
+//! a weak one before a local one, then the one with fewer underscores in front.
 //!
 //! Invariant: functions are in the order of their addresses, and each begins in executable text.
 
@@ -117,6 +117,7 @@ impl Code {
         measure(&mut functions, &file);
         if functions.is_empty() {
             functions = file.dynamic_symbols().filter_map(function).collect();
+            functions.extend(super::frames::functions(&file, &functions));
         }
         Ok(Self::new(functions, texts, instructions))
     }

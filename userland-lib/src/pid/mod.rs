@@ -17,6 +17,7 @@
 
 mod code;
 mod error;
+mod frames;
 mod linker;
 mod module;
 mod process;

@@ -590,3 +590,38 @@ fn names_that_do_not_fit_are_no_functions() {
         .flatten()
         .any(|function| is_long(&function.name)));
 }
+
+/// Functions that nothing but `.eh_frame` tells of have their address for a name; a symbol is better.
+#[test]
+fn a_stripped_program_has_functions_by_their_addresses() {
+    let folder = std::env::temp_dir().join(format!("dtrace-frames-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let run = |tool: &str, args: &[&str]| {
+        let done = Command::new(tool).args(args).current_dir(&folder).status();
+        assert!(done.expect("a tool").success(), "{tool}");
+    };
+    fs::write(
+        folder.join("lib.c"),
+        "__attribute__((noinline)) static int hidden(int n) { __asm__ volatile(\"\"); return n + 1; }\n\
+         int shown(int n) { return hidden(n) * hidden(n + 1); }\n",
+    )
+    .unwrap();
+    run("gcc", &["-O1", "-shared", "-fPIC", "-o", "whole", "lib.c"]);
+    run("strip", &["-o", "bare", "whole"]);
+    let whole = Code::parse(&fs::read(folder.join("whole")).unwrap()).unwrap();
+    let bare = Code::parse(&fs::read(folder.join("bare")).unwrap()).unwrap();
+    fs::remove_dir_all(&folder).unwrap();
+    let hidden = whole.function("hidden").unwrap();
+    let found = bare.function(&format!("{:#x}", hidden.address));
+    let found = found.expect("the function without a name");
+    assert_eq!((found.address, found.size), (hidden.address, hidden.size));
+    assert!(bare.sites(found, Kind::Return).unwrap().len() == 1);
+    let shown = whole.function("shown").unwrap();
+    assert!(bare.function("shown").is_some() && bare.function("hidden").is_none());
+    assert_eq!(bare.function(&format!("{:#x}", shown.address)), None);
+    let by_address = whole
+        .functions()
+        .flatten()
+        .filter(|f| f.name.starts_with("0x"));
+    assert_eq!(by_address.count(), 0);
+}

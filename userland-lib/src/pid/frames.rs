@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Functions of a file without symbols, by what unwinding needs to know (`.eh_frame`).
+//!
+//! Compilers tell it of every function, and it is not stripped, because programs need it themselves. It has bounds, but no names: such a
+//! function is called by its address. Where a symbol is known it is better: it stays.
+
+use super::code::{Binding, Function};
+use gimli::{BaseAddresses, CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection};
+use object::{Object as _, ObjectSection as _};
+
+/// Functions of a file.
+const FUNCTIONS_MAX: usize = 1 << 20;
+/// Bytes of the section.
+const SECTION_MAX: u64 = 1 << 28;
+/// What the linker makes, one entry for many short pieces: no functions.
+const LINKAGE: &str = ".plt";
+
+/// The functions that only unwinding knows, beside `known` ones.
+pub(super) fn functions(file: &object::File<'_>, known: &[Function]) -> Vec<Function> {
+    let section = |name: &str| file.section_by_name(name);
+    let frames = section(".eh_frame").filter(|frames| frames.size() <= SECTION_MAX);
+    let Some((frames, data)) = frames.and_then(|s| Some((s.address(), s.data().ok()?))) else {
+        return Vec::new();
+    };
+    let address = |name| section(name).map_or(0, |section| section.address());
+    let bases = BaseAddresses::default()
+        .set_eh_frame(frames)
+        .set_text(address(".text"))
+        .set_got(address(".got"));
+    let endian = match file.is_little_endian() {
+        true => RunTimeEndian::Little,
+        false => RunTimeEndian::Big,
+    };
+    let linkage = file.sections().filter(|section| {
+        let name = section.name();
+        name.is_ok_and(|name| name.starts_with(LINKAGE))
+    });
+    let linkage: Vec<_> = linkage
+        .map(|s| s.address()..s.address() + s.size())
+        .collect();
+    let mut names: Vec<(u64, u64)> = known.iter().map(|f| (f.address, f.size)).collect();
+    names.sort_unstable();
+    let has_name = |address: u64| {
+        let after = names.partition_point(|known| known.0 <= address);
+        let before = after.checked_sub(1).and_then(|at| names.get(at));
+        before.is_some_and(|(start, size)| address == *start || address - start < *size)
+    };
+    let mut frames = EhFrame::new(data, endian);
+    frames.set_address_size(if file.is_64() { 8 } else { 4 });
+    let mut entries = frames.entries(&bases);
+    let mut functions = Vec::new();
+    // What is damaged ends the list.
+    while let Ok(Some(entry)) = entries.next() {
+        let CieOrFde::Fde(entry) = entry else {
+            continue;
+        };
+        let Ok(entry) = entry.parse(
+            |frames: &EhFrame<EndianSlice<'_, RunTimeEndian>>, bases, offset| {
+                frames.cie_from_offset(bases, offset)
+            },
+        ) else {
+            continue;
+        };
+        let address = entry.initial_address();
+        // Of where a signal handler returns to the entry begins a byte too early.
+        let is_function = !entry.is_signal_trampoline()
+            && !has_name(address)
+            && !linkage.iter().any(|range| range.contains(&address));
+        if is_function && functions.len() < FUNCTIONS_MAX {
+            functions.push(Function {
+                name: format!("{address:#x}"),
+                address,
+                size: entry.len(),
+                binding: Binding::Local,
+            });
+        }
+    }
+    functions
+}
