@@ -81,7 +81,7 @@ impl ConsumerId {
 
 /// A probe of an [`Order`].
 pub struct Ordered<'a> {
-    /// One of [`process::ENTRY`] to [`process::USDT`].
+    /// One of [`process::ENTRY`] to [`process::LINE`].
     pub kind: u32,
     /// Module, function and name.
     pub names: [&'a [u8]; 3],
@@ -192,7 +192,7 @@ impl Order {
         let first = probe.first as usize;
         let end = first.checked_add(probe.nsites as usize)?;
         let many = matches!(probe.kind, process::RETURN | process::USDT);
-        let is_good = probe.kind <= process::USDT
+        let is_good = probe.kind <= process::LINE
             && end <= self.sites.len()
             && (probe.nsites == 1 || many && probe.nsites > 0);
         let usdt = match probe.kind {

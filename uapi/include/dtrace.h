@@ -2517,6 +2517,11 @@ struct dof_xlref {
 #define DTRACE_PROCESS_USDT 4
 
 /*
+ `Probe::kind`: fires before one instruction, where a source line begins.
+ */
+#define DTRACE_PROCESS_LINE 5
+
+/*
  Most probes of one `Probes`.
  */
 #define DTRACE_PROCESS_PROBES_MAX 250000
@@ -2597,7 +2602,7 @@ struct dtrace_process_probes {
  */
 struct dtrace_process_probe {
   /*
-   `ENTRY`, `RETURN`, `OFFSET`, `ADDRESS`, `USDT`.
+   `ENTRY`, `RETURN`, `OFFSET`, `ADDRESS`, `USDT`, `LINE`.
    */
   uint32_t kind;
   /*

@@ -21,6 +21,8 @@ pub const OFFSET: u32 = 2;
 pub const ADDRESS: u32 = 3;
 /// [`Probe::kind`]: fires where the program says so itself, by whichever of its sites; its provider is named by the program.
 pub const USDT: u32 = 4;
+/// [`Probe::kind`]: fires before one instruction, where a source line begins.
+pub const LINE: u32 = 5;
 
 /// Most probes of one [`Probes`].
 pub const PROBES_MAX: usize = 250_000;
@@ -67,7 +69,7 @@ pub struct Probes {
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct Probe {
-    /// [`ENTRY`], [`RETURN`], [`OFFSET`], [`ADDRESS`], [`USDT`].
+    /// [`ENTRY`], [`RETURN`], [`OFFSET`], [`ADDRESS`], [`USDT`], [`LINE`].
     pub kind: u32,
     /// Where in the text its module's name begins.
     pub module: u32,

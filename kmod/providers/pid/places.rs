@@ -22,13 +22,13 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use dtrace_engine::mem::sort::sort;
 use dtrace_uapi::limits::PROVNAMELEN;
-use dtrace_uapi::process::{ADDRESS, ENTRY, OFFSET, PROVIDER, RETURN, USDT};
+use dtrace_uapi::process::{ADDRESS, ENTRY, LINE, OFFSET, PROVIDER, RETURN, USDT};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::{rcu, Arc, SetOnce};
 
-/// Kinds of probes, [`ENTRY`] to [`USDT`].
-const KINDS: usize = USDT as usize + 1;
+/// Kinds of probes, [`ENTRY`] to [`LINE`].
+const KINDS: usize = LINE as usize + 1;
 
 /// Most probes of one process.
 const PROBES_MAX: usize = 1_000_000;
@@ -70,6 +70,9 @@ impl Site {
             passed(probe);
         }
         if let Some(probe) = self.probe(ADDRESS) {
+            passed(probe);
+        }
+        if let Some(probe) = self.probe(LINE) {
             passed(probe);
         }
     }

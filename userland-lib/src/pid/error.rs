@@ -48,6 +48,16 @@ pub enum Error {
         /// One of a similar name.
         near: Option<String>,
     },
+    /// The object has no instruction of such a line.
+    #[error("failed to find the line in module '{module}': {why}")]
+    Line {
+        /// The object.
+        module: String,
+        /// Why.
+        why: String,
+        /// One that there is.
+        near: Option<String>,
+    },
     /// The function ends before.
     #[error("offset {offset:#x} outside of function '{func}'")]
     Offset {
@@ -89,6 +99,7 @@ impl Error {
             Self::AddressModule | Self::Object { .. } => "D_PROC_LIB",
             Self::AddressName | Self::Name(_) => "D_PROC_NAME",
             Self::Func { .. } => "D_PROC_FUNC",
+            Self::Line { .. } => "D_PROC_LINE",
             Self::Offset { .. } => "D_PROC_OFF",
             Self::Align(_) => "D_PROC_ALIGN",
             Self::TooMany(_) | Self::Instruction { .. } | Self::Kernel { .. } => {
@@ -101,7 +112,11 @@ impl Error {
     pub fn is_of_one(&self) -> bool {
         matches!(
             self,
-            Self::Grab { .. } | Self::Object { .. } | Self::Func { .. } | Self::Offset { .. }
+            Self::Grab { .. }
+                | Self::Object { .. }
+                | Self::Func { .. }
+                | Self::Line { .. }
+                | Self::Offset { .. }
         )
     }
 
@@ -112,7 +127,9 @@ impl Error {
                 Some("$target is 0 where neither -c nor -p names a process".to_owned())
             }
             Self::Grab { error, .. } | Self::Object { error, .. } => Some(plain(error)),
-            Self::Func { near, .. } => near.as_ref().map(|name| format!("did you mean `{name}`?")),
+            Self::Func { near, .. } | Self::Line { near, .. } => {
+                near.as_ref().map(|name| format!("did you mean `{name}`?"))
+            }
             Self::Instruction { place, .. } | Self::Kernel { place, .. } => {
                 let Place { object, offset, .. } = place;
                 Some(format!("it would be at {offset:#x} in {}", object.path))

@@ -10,7 +10,7 @@
 //!
 //! Parts that are empty or globs name what there is, perhaps nothing. One that is spelled out and is not there is an
 //! [`Error`], but for the module, which the process may map later. The function `-` is the whole program as its file has it:
-//! there the probe's name is an address.
+//! there the probe's name is an address. `FILE.c@120` instead of a function is a source line; there too.
 //!
 //! Invariant: a place is the first byte of an instruction of the program. A breakpoint anywhere else would make the process go
 //! wrong. An address outside of all functions, where nobody can tell, is taken as it is given.
@@ -18,6 +18,7 @@
 mod code;
 mod error;
 mod frames;
+mod lines;
 mod linker;
 mod module;
 mod process;
@@ -38,6 +39,7 @@ pub use wild::{all_named, processes};
 use crate::diag::nearest;
 use crate::world::{ProbePattern, ProcessSource};
 use dtrace_uapi::glob;
+use lines::Line;
 use std::fmt;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -120,7 +122,7 @@ pub struct Place {
     pub offset: u64,
     /// When it fires.
     pub kind: Kind,
-    /// Where in the file the function begins, and its size; nothing of an instruction that is named by its address.
+    /// Where in the file the function begins, and its size; nothing of an instruction that is named by its address or its line.
     pub function: Range<u64>,
     /// Where in the file the instructions are that it fires at.
     pub sites: Vec<u64>,
@@ -392,6 +394,7 @@ impl<S: ProcessSource + ?Sized> Search<'_, S> {
     fn functions(&mut self, objects: Vec<Object>) -> Result<(), Error> {
         let module = &self.pattern.module;
         let is_open = is_open(module);
+        let line = Line::of(&self.pattern.func);
         let objects: Vec<Object> = if is_open {
             let fitting = objects.into_iter();
             fitting
@@ -400,6 +403,9 @@ impl<S: ProcessSource + ?Sized> Search<'_, S> {
         } else {
             named(&objects, module).cloned().into_iter().collect()
         };
+        if let Some(line) = line {
+            return self.line(line, objects);
+        }
         for object in objects {
             let code = match self.read(&object) {
                 Ok(code) => code,

@@ -41,12 +41,13 @@ impl Request {
             Kind::Entry => process::ENTRY,
             Kind::Return => process::RETURN,
             Kind::Offset(_) if &*place.func == ADDRESS => process::ADDRESS,
+            Kind::Offset(_) if place.function.is_empty() => process::LINE,
             Kind::Offset(_) => process::OFFSET,
         };
         let mapped = place.sites.iter().map(|site| place.object.address(*site));
         let sites: Vec<u64> = mapped.collect::<Option<_>>()?;
         let start = match kind {
-            process::ADDRESS => 0,
+            process::ADDRESS | process::LINE => 0,
             _ => place.object.address(place.function.start)?,
         };
         let probe = Probe {

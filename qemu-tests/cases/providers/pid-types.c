@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+/*
+ * @gcc: -g
+ * A program whose types and lines are told. Lines are counted by the case that is called as this is.
+ */
+
+#include <unistd.h>
+
+#define FUNCTION __attribute__((noipa, noinline))
+
+enum colour { RED, GREEN = 7 };
+
+struct point {
+	int x, y;
+	const char *name;
+	unsigned int low : 3, high : 5;
+	struct point *next;
+};
+
+struct pair {
+	long first, second;
+};
+
+FUNCTION long area(const struct point *at, double scale, enum colour colour, signed char step)
+{
+	return at->x * at->y * (long)scale + colour + step;
+}
+
+FUNCTION struct point *next(struct point *at)
+{
+	return at->next;
+}
+
+FUNCTION double half(double of)
+{
+	return of / 2;
+}
+
+FUNCTION struct pair both(struct pair of, long more)
+{
+	return (struct pair){ of.second + more, of.first };
+}
+
+static inline __attribute__((always_inline)) void mark(void)
+{
+	__asm__ volatile("nop"); /* line 48 */
+}
+
+FUNCTION void first(void)
+{
+	mark();
+}
+
+FUNCTION void second(int n)
+{
+	while (n-- > 0)
+		mark();
+}
+
+int main(void)
+{
+	struct point last = { 5, 6, "the last", 1, 2, 0 };
+	struct point origin = { 3, -4, "the origin", 6, 17, &last };
+	struct pair pair = { 1, 2 };
+
+	area(&origin, 2, GREEN, -1);
+	next(&origin);
+	half(1);
+	both(pair, 3);
+	first();
+	second(3);
+	return 0;
+}

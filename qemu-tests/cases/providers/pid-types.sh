@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 120
+# Types of arguments and source lines, as the compiler of a program has told them; and a program that nobody tells anything of.
+t() { echo "$1"; shift; dtrace "$@" 2>&1 | sed 's/pid[0-9][0-9]*:/pidN:/'; }
+
+t 'arguments' -qn 'pid$target:a.out:area:entry {
+	printf("%d %d %s %d %d\n", args[0]->x, args[0]->y, stringof(args[0]->name), args[0]->low, args[0]->high);
+	printf("%s %d\n", stringof(args[0]->next->name), args[0]->next->next == NULL);
+	printf("%d %d\n", args[2], args[3]);
+	print(*args[0]->next);
+	printf("\n");
+}
+pid$target:a.out:area:return { printf("%d %d\n", args[0] == arg0, args[1]); }
+pid$target:a.out:next:return { printf("%d\n", args[1]->y); }' -c pid-types | sed 's/name = 0x[0-9a-f]*/name = ADDRESS/'
+
+echo 'listed'
+for probe in area:entry area:return next:return both:entry first:entry; do
+	dtrace -lvn 'pid$target:a.out:'$probe -c pid-types | grep -A9 'Argument Types' | grep .
+done
+
+t 'what is no word' -qn 'pid$target:a.out:area:entry { trace(args[1]); }' -c pid-types
+t 'what is no word' -qn 'pid$target:a.out:half:return { trace(args[1]); }' -c pid-types
+t 'what is no word' -qn 'pid$target:a.out:both:entry { trace(args[0]); }' -c pid-types
+t 'behind it' -qn 'pid$target:a.out:both:entry { trace(args[1]); }' -c pid-types
+t 'too many' -qn 'pid$target:a.out:area:entry { trace(args[4]); }' -c pid-types
+t 'nothing' -qn 'pid$target:a.out:first:return { trace(args[1]); }' -c pid-types
+t 'no member' -qn 'pid$target:a.out:area:entry { trace(args[0]->z); }' -c pid-types
+
+t 'a line' -qn 'pid$target:a.out:pid-types.c@48: { @[probefunc, ufunc(uregs[R_RIP])] = count(); }
+END { printa("%s %A %@d\n", @); }' -c pid-types
+t 'half a name' -qn 'pid$target::types.c@48:' -c pid-types
+t 'no such line' -qn 'pid$target:a.out:pid-types.c@49:' -c pid-types
+t 'no such file' -qn 'pid$target:a.out:pid-type.c@48:' -c pid-types
+t 'no such part' -qn 'pid$target:a.out:pid-types.c@48:entry' -c pid-types
+t 'at one place with others' -qn 'pid$target:a.out:pid-types.c@48:,pid$target:a.out:second: { @[probename == "entry" || probename == "return"] = count(); @lines[probefunc] = count(); }
+END { printa("%s %@d\n", @lines); }' -c pid-types | grep pid-types
+
+echo 'stripped, told by another file'
+cd /tmp
+cp "$(command -v pid-types)" whole
+objcopy --only-keep-debug whole bare.debug
+strip -o bare whole
+objcopy --add-gnu-debuglink=bare.debug bare
+at=$(nm whole | sed -n 's/^0*\([0-9a-f]*\) T next$/0x\1/p')
+t 'by its address' -qn 'pid$target:a.out:'"$at"':entry { printf("%d\n", args[0]->x); }
+pid$target:a.out:'"$at"':return { printf("%d %d\n", probefunc == "'"$at"'", args[1]->x); }' -c ./bare
+t 'a line' -qn 'pid$target:a.out:pid-types.c@48: { @ = count(); } END { printa("%@d\n", @); }' -c ./bare
+
+rm bare.debug
+t 'told by nobody' -qn 'pid$target:a.out:'"$at"':entry { trace(args[0]); }' -c ./bare | sed "s/$at/ADDRESS/g"
+t 'no line' -qn 'pid$target:a.out:pid-types.c@48:' -c ./bare
+t 'its functions' -qn 'pid$target:a.out:'"$at"':entry { printf("%d\n", *(int *)copyin(arg0, 4)); }' -c ./bare
+t 'one that there is not' -qn 'pid$target:a.out:0x7:entry' -c ./bare
+rm whole bare
