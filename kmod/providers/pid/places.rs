@@ -19,7 +19,7 @@ use crate::sys::staticref::StaticRef;
 use crate::sys::task;
 use core::fmt::Write;
 use core::ops::Range;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use dtrace_engine::mem::sort::sort;
 use dtrace_uapi::limits::PROVNAMELEN;
 use dtrace_uapi::process::{ADDRESS, ENTRY, LINE, OFFSET, PROVIDER, RETURN, USDT};
@@ -42,6 +42,8 @@ struct Site {
     probes: [StaticRef<Probe>; KINDS],
     /// Where the function begins and ends that a return from it is of. Set before that probe is.
     function: [AtomicU64; 2],
+    /// Whether there ever was a probe of another kind than entry and return.
+    has_others: AtomicBool,
     /// What is known of its USDT probe. Set before that is.
     mark: SetOnce<Mark>,
     /// The thread that has fired here and left the instruction to uprobes; 0 for none.
@@ -63,21 +65,24 @@ impl Site {
         if let Some(probe) = self.probe(ENTRY) {
             fire(probe, &FireArgs::new(Args::Called(regs)).nowhere());
         }
-        if let Some(probe) = self.probe(USDT) {
-            self.marked(probe, regs);
-        }
-        if let Some(probe) = self.probe(OFFSET) {
-            passed(probe);
-        }
-        if let Some(probe) = self.probe(ADDRESS) {
-            passed(probe);
-        }
-        if let Some(probe) = self.probe(LINE) {
-            passed(probe);
+        if self.has_others.load(Ordering::Relaxed) {
+            self.others(regs);
         }
     }
 
+    /// All that is neither a function's entry nor its return.
     #[inline(never)]
+    fn others(&self, regs: &Regs) {
+        if let Some(probe) = self.probe(USDT) {
+            self.marked(probe, regs);
+        }
+        for kind in [OFFSET, ADDRESS, LINE] {
+            if let Some(probe) = self.probe(kind) {
+                fire(probe, &FireArgs::new(Args::Words(&[])).nowhere());
+            }
+        }
+    }
+
     fn marked(&self, probe: ProbeRef, regs: &Regs) {
         if let Some(mark) = self.mark.as_ref() {
             let passed = Passed { mark, regs };
@@ -114,16 +119,13 @@ impl Site {
             start.store(made.function.start, Ordering::Relaxed);
             end.store(made.function.end, Ordering::Relaxed);
         }
+        if !matches!(made.kind, ENTRY | RETURN) {
+            self.has_others.store(true, Ordering::Relaxed);
+        }
         if let Some(slot) = self.probes.get(made.kind as usize) {
             slot.set(Some(made.probe));
         }
     }
-}
-
-/// Fires where an instruction is passed, of which nothing else is known.
-#[inline(never)]
-fn passed(probe: ProbeRef) {
-    fire(probe, &FireArgs::new(Args::Words(&[])).nowhere());
 }
 
 /// What a breakpoint fires.
@@ -379,6 +381,7 @@ impl Processes {
                 text,
                 probes: [const { StaticRef::none() }; KINDS],
                 function: [const { AtomicU64::new(0) }; 2],
+                has_others: AtomicBool::new(false),
                 mark: SetOnce::new(),
                 fired: AtomicU32::new(0),
             };
@@ -514,7 +517,7 @@ fn mark(
     all: [&[Place]; 2],
 ) -> Result<(), Refusal> {
     for (n, address) in addresses.iter().enumerate() {
-        let find_in = |places: &&[Place]| Some(find(places, *address)?);
+        let find_in = |places: &&[Place]| find(places, *address);
         let place = all.iter().find_map(|places| places.get(find_in(places)?));
         let site = &place.ok_or(EINVAL)?.site;
         let mark = Mark::new(usdt, index, n)?;

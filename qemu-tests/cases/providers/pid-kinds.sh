@@ -10,13 +10,13 @@ of() { dtrace -qn "$calls" "$@" 2>&1 | sed 's/+0x[0-9a-f]*//g'; }
 
 for kind in static staticpie musl; do
 	echo "$kind"
-	of -c "pid-$kind"
+	of -x switchrate=1hour -c "pid-$kind"
 done
 echo 'by musl'"'"'s linker'
 dtrace -Zqn 'pid$target:late-musl:greet:entry { printf("%d %A\n", arg0, usym(ucaller)); } pid$target:libc:dlclose:entry,pid$target:ld-musl-x86_64:dlclose:entry { @[probefunc] = count(); }' \
 	-c "pid-musl $(dirname "$(command -v pid-musl)")/late-musl.so" 2>&1 | sed 's/+0x[0-9a-f]*//'
 echo 'i386'
-of -c pid-i386
+of -x switchrate=1hour -c pid-i386
 dtrace -qn 'pid$target:a.out:wide:entry { printf("%d\n", arg0); } pid$target:a.out:wide:return { printf("%d %d\n", arg1, arg2); }
 	pid$target:a.out:sum8: { @ = count(); } END { printa("%@d\n", @); }' -c pid-i386 2>&1
 
@@ -48,13 +48,13 @@ umount /tmp/merged /tmp/over
 rm -r /tmp/lower /tmp/over /tmp/merged
 
 echo 'dtrace in a pid namespace'
-unshare -pf --mount-proc dtrace -qn "$calls"' BEGIN { printf("%d\n", $target < 10); }' -c 'pid-work sum' 2>&1 | sed 's/+0x[0-9a-f]*//g'
+unshare -pf --mount-proc dtrace -x switchrate=1hour -qn "$calls"' BEGIN { printf("%d\n", $target < 10); }' -c 'pid-work sum' 2>&1 | sed 's/+0x[0-9a-f]*//g'
 echo 'two processes of one number'
 two='pid-work wait sum'
 unshare -pf --mount-proc dtrace -qn "$calls"' BEGIN { printf("begun\n"); }' -wc "$two" >/tmp/first 2>&1 &
 first=$!
 until_line begun /tmp/first
-unshare -pf --mount-proc dtrace -qn "$calls" -c 'pid-work sum' 2>&1 | grep -o 'failed.*'
+unshare -pf --mount-proc dtrace -x switchrate=1hour -qn "$calls" -c 'pid-work sum' 2>&1 | grep -o 'failed.*'
 pkill -USR1 pid-work
 wait $first
 sed 's/+0x[0-9a-f]*//g' /tmp/first

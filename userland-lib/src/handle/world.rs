@@ -29,13 +29,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 use zerocopy::FromZeros;
 
+/// The probes that files, by device and number, have of their own.
+type NotesOfFiles = HashMap<(u64, u64), Rc<[Note]>>;
+
 /// The probes, types and symbols behind a device.
 pub struct KernelWorld<'d> {
     device: &'d dyn Device,
     symbols: Rc<KernelSymbols>,
     btf: KernelBtf,
-    /// What files, by device and number, have probes of their own.
-    notes: RefCell<HashMap<(u64, u64), Rc<[Note]>>>,
+    notes: RefCell<NotesOfFiles>,
     modules: Modules,
 }
 
