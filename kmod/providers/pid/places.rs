@@ -329,6 +329,9 @@ impl Processes {
         let mut probes = KVVec::new();
         let begin = there.map_or(0, |watched| watched.probes.len());
         for n in 0..order.len() {
+            if task::is_killed() {
+                return Err(EINTR.into());
+            }
             let ordered = order.probe(n).ok_or(EINVAL)?;
             let [module, func, own] = ordered.names;
             let name = Name::new(ordered.usdt.map(|usdt| usdt.provider), order.pid);

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * Does to /dev/dtrace what standard input says, step by step, whatever it is: qemu-tests/src/bin/ioctl-fuzz.rs writes the steps.
+ * Does to /dev/dtrace what standard input says, step by step, whatever it is: qemu-tests/src/bin/ioctl-fuzz writes the steps.
  *
  * A step is a struct step, the argument's bytes, addresses to put into it, and a DOF image. Arguments, images and room for
  * answers lie in areas with nothing mapped behind, so that the kernel also meets ends that are not there, and what is
@@ -31,7 +31,7 @@
 
 enum what { OPEN, CLOSE, CALL, BOTH, MAP, READ, WRITE, POLL, FORK, INFO, WORK, NOTE, WHATS };
 enum place { START, EDGE, BEYOND, READ_ONLY, RAW };
-enum target { IMAGE, IMAGE_EDGE, ROOM, ROOM_EDGE, CONSTANT, NOWHERE, NUMBER };
+enum target { IMAGE, IMAGE_EDGE, ROOM, ROOM_EDGE, CONSTANT, NOWHERE, NUMBER, INSIDE };
 
 struct step {
 	uint8_t what, file, place, fixes;
@@ -92,6 +92,8 @@ static uint64_t address(const struct fix *fix, size_t image_size)
 		return (uint64_t)constant.start;
 	case NOWHERE:
 		return (uint64_t)room.end;
+	case INSIDE:
+		return (uint64_t)images.start + fix->number;
 	case NUMBER:
 		break;
 	}

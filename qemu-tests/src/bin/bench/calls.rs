@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The program whose functions are traced: `calls`, which counts the time of its calls itself.
+//! The program whose functions are traced: `bench-calls`, which counts the time of its calls itself.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -51,7 +51,7 @@ fn with<T>(others: Option<u32>, f: impl FnOnce(&mut Calls) -> io::Result<T>) -> 
 
 impl Calls {
     fn start(others: u32) -> io::Result<Self> {
-        let mut child = Command::new("calls")
+        let mut child = Command::new("bench-calls")
             .arg(others.to_string())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -10,6 +10,8 @@
 //! are done by `ioctls` (cases/framework/ioctls.c), which counts what came of them; the kernel's checkers judge, and the
 //! kernel's log has the numbers of the sequences.
 
+mod probes;
+
 use dtrace_fuzz::live;
 use dtrace_uapi::dof::Hdr;
 use dtrace_uapi::ioctl::{
@@ -18,6 +20,7 @@ use dtrace_uapi::ioctl::{
 };
 use std::io::{self, BufWriter, Write};
 use std::mem::offset_of;
+use std::ops::Range;
 use std::process::{ChildStdin, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
@@ -39,7 +42,7 @@ enum What {
 }
 
 /// Where an address in an argument leads: the image at the start of its area, at its end; the same of the room for answers; what is
-/// read-only; where nothing is; a number.
+/// read-only; where nothing is; a number; so far into the image at the start of its area.
 #[derive(Clone, Copy)]
 enum Target {
     Image,
@@ -49,6 +52,7 @@ enum Target {
     Constant,
     Nowhere,
     Number,
+    Inside,
 }
 
 /// Where `ioctls` puts an argument that is where its number says.
@@ -171,11 +175,16 @@ struct Sequence {
     random: Random,
     steps: Vec<Step>,
     images: u64,
+    /// A process, and where it has its program's code.
+    process: u32,
+    text: Range<u64>,
 }
 
 impl Sequence {
-    fn new(seed: u64, number: u64) -> Self {
+    fn new(seed: u64, number: u64, process: u32, text: &Range<u64>) -> Self {
         let mut this = Self {
+            process,
+            text: text.clone(),
             random: Random(seed.wrapping_mul(0x1000_0000_01b3) ^ number.rotate_left(32)),
             steps: Vec::new(),
             images: 0,
@@ -227,7 +236,7 @@ impl Sequence {
     }
 
     fn anything(&mut self, file: usize) {
-        match self.random.below(16) {
+        match self.random.below(17) {
             0 | 1 => self.enable(file),
             2 => self.simple(file, ioctl::GO, 4),
             3 => self.simple(file, ioctl::STOP, 4),
@@ -262,7 +271,8 @@ impl Sequence {
                 let size = self.random.below(512);
                 self.simple(file, cmd, size);
             }
-            12 => {
+            12 => self.make_probes(file),
+            13 => {
                 let of = [What::Open, What::Close, What::Fork, What::Work];
                 let what = self.random.of(&of);
                 self.steps.push(Step::new(what, file));
@@ -537,6 +547,8 @@ fn main() -> ExitCode {
 /// Makes the sequences and has them done; whether that found no fault.
 fn fuzz(seed: u64, extent: &Extent, first: u64) -> io::Result<bool> {
     let start = Instant::now();
+    let mut prey = Command::new("sleep").arg("infinity").spawn()?;
+    let text = probes::text_of(prey.id())?;
     let mut done = Command::new("ioctls").stdin(Stdio::piped()).spawn()?;
     let pipe = done.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?;
     let mut pipe = BufWriter::new(pipe);
@@ -555,7 +567,7 @@ fn fuzz(seed: u64, extent: &Extent, first: u64) -> io::Result<bool> {
                 &format!("ioctl-fuzz: seed {seed}, sequence {number}"),
             )?;
         }
-        let sequence = Sequence::new(seed, number);
+        let sequence = Sequence::new(seed, number, prey.id(), &text);
         for step in &sequence.steps {
             step.write(&mut pipe)?;
         }
@@ -565,6 +577,8 @@ fn fuzz(seed: u64, extent: &Extent, first: u64) -> io::Result<bool> {
     }
     drop(pipe);
     let status = done.wait()?;
+    prey.kill()?;
+    prey.wait()?;
     println!(
         "seed {seed}: {} sequences of {steps} steps, {images} images, {} s",
         number - first,

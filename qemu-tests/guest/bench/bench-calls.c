@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * What bench has tracers trace in a process: calls [PROCESSES].
+ * What bench has tracers trace in a process: bench-calls [PROCESSES].
  *
  * Reads lines `FUNCTION TURNS`, calls the function so often, and says how many nanoseconds all calls took. So many processes more, which
  * sleep, have the same program mapped. Compilers let most functions begin with either of two instructions, which tracers treat differently.
