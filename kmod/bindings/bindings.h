@@ -7,6 +7,7 @@
 #include "instruction.h"
 #include "file.h"
 #include "loads.h"
+#include "mappings.h"
 #include "net.h"
 #include "paths.h"
 #include "pause.h"

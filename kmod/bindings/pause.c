@@ -19,9 +19,6 @@
 
 #include "pause.h"
 
-/* Longest wait, ms: WAIT_MS in uapi/src/hold.rs. */
-#define DTRACE_PAUSE_MS 1000
-
 /* Waits that were queued and have not ended. */
 static atomic_t dtrace_pauses = ATOMIC_INIT(0);
 static bool dtrace_paused;
@@ -38,7 +35,7 @@ static void dtrace_pause_work(struct callback_head *work)
 	long left;
 
 	pause->begin(pause);
-	left = wait_for_completion_killable_timeout(&pause->over, msecs_to_jiffies(DTRACE_PAUSE_MS));
+	left = wait_for_completion_killable_timeout(&pause->over, msecs_to_jiffies(pause->ms));
 	pause->end(pause, !left);
 	dtrace_pause_ended();
 }
@@ -76,6 +73,12 @@ struct pid *dtrace_process_of(struct task_struct *task)
 	return get_task_pid(task, PIDTYPE_TGID);
 }
 
+/* Whether the current task is of this process. Does not sleep. */
+bool dtrace_process_is_current(struct pid *pid)
+{
+	return task_tgid(current) == pid;
+}
+
 /* What the current process knows it by; 0 if it does not. */
 int dtrace_process_number(struct pid *pid)
 {
@@ -108,6 +111,12 @@ bool dtrace_is_called(const char *name)
 bool dtrace_is_ptraced(void)
 {
 	return READ_ONCE(current->ptrace);
+}
+
+/* Whether who traces the current task by ptrace() may stop it before it goes back to its program. */
+bool dtrace_may_be_stopped(void)
+{
+	return dtrace_is_ptraced() && (current->in_execve || test_syscall_work(SYSCALL_TRACE));
 }
 
 /* Whether the current task has made a process, and not a thread nor somebody who borrows its memory. */

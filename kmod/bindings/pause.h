@@ -15,6 +15,8 @@
 struct dtrace_pause {
 	struct callback_head work;
 	struct completion over;
+	/* Longest time. */
+	unsigned int ms;
 	void (*begin)(struct dtrace_pause *pause);
 	void (*end)(struct dtrace_pause *pause, bool late);
 };
@@ -25,11 +27,13 @@ bool dtrace_pauses_wait(void);
 
 struct pid *dtrace_process_of(struct task_struct *task);
 struct pid *dtrace_process_find(int number);
+bool dtrace_process_is_current(struct pid *pid);
 int dtrace_process_number(struct pid *pid);
 int dtrace_process_first_number(struct pid *pid);
 void dtrace_process_put(struct pid *pid);
 bool dtrace_is_called(const char *name);
 bool dtrace_is_ptraced(void);
+bool dtrace_may_be_stopped(void);
 bool dtrace_has_new_memory(struct task_struct *child);
 bool dtrace_mm_is_current(struct mm_struct *mm);
 bool dtrace_mm_is_over(struct mm_struct *mm);

@@ -59,6 +59,7 @@ impl Open {
             ioctl::HOLD => self.hold(arg),
             ioctl::HELD => self.held(arg),
             ioctl::RESUME => self.resume(arg),
+            ioctl::KNOWN => self.known(arg),
             ioctl::NUMBER => number(arg),
             ioctl::REVIEW => self.review(arg),
             ioctl::REPLICATE => self.replicate(arg, &mut control.last),

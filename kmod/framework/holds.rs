@@ -14,17 +14,19 @@
 
 use super::calls::Answer;
 use super::device::Open;
+use super::files::{Files, Then};
 use super::process::CODE_MAX;
 use super::text::{refuse, Refusal};
 use super::user;
 use crate::sys::arch::program::Instruction;
 use crate::sys::births::{self, Births, Child, Telling};
 use crate::sys::breakpoint::{Carrier, Hit, Stopped};
+use crate::sys::mappings::{FileId, Mappings, Maps};
 use crate::sys::pause::{Pause, Pid, Waits};
 use crate::sys::process::{Process, Text};
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, Ordering};
-use dtrace_uapi::hold::{self, HOLDS_MAX, NAME_SIZE};
+use dtrace_uapi::hold::{self, Known, HOLDS_MAX, NAME_SIZE, WAIT_MS};
 use kernel::alloc::{KVVec, KVec};
 use kernel::new_poll_condvar;
 use kernel::prelude::*;
@@ -39,6 +41,8 @@ pub struct Holds {
     /// Read where nobody may sleep.
     #[pin]
     asked: SpinLock<Asked>,
+    #[pin]
+    files: Files,
     #[pin]
     pub(super) wake: PollCondVar,
     /// How many went on too early.
@@ -70,6 +74,8 @@ struct Held {
     holds: Arc<Holds>,
     kind: u32,
     parent: Option<Pid>,
+    /// What it has mapped.
+    file: Option<FileId>,
 }
 
 impl Holds {
@@ -87,6 +93,7 @@ impl Holds {
             pin_init!(Self {
                 list <- new_mutex!(list, "dtrace::Holds"),
                 asked <- new_spinlock!(asked, "dtrace::Asked"),
+                files <- Files::new(),
                 wake <- new_poll_condvar!("dtrace::Holds"),
                 late: AtomicU32::new(0),
             }),
@@ -96,7 +103,7 @@ impl Holds {
 
     /// Whether somebody waits that the consumer has not been told of.
     pub fn is_waiting(&self) -> bool {
-        self.list.lock().waiting.iter().any(|entry| !entry.told)
+        self.files.has_told() || self.list.lock().waiting.iter().any(|entry| !entry.told)
     }
 
     fn count_late(&self) {
@@ -106,6 +113,14 @@ impl Holds {
     /// The next one that the consumer has not been told of.
     fn next(&self) -> hold::Held {
         let mut found = hold::Held::default();
+        let told = self.files.next();
+        if let Some(pid) = told.as_ref().and_then(Pid::number) {
+            found.id = hold::TOLD;
+            found.kind = hold::MAP;
+            found.pid = pid;
+            found.late = self.late.load(Ordering::Relaxed);
+            return found;
+        }
         let mut list = self.list.lock();
         for entry in list.waiting.iter_mut().filter(|entry| !entry.told) {
             entry.told = true;
@@ -145,7 +160,8 @@ impl Holds {
             last,
             closed,
         } = &mut *list;
-        if *closed {
+        let is_known = pause.of.file.is_some_and(|file| self.files.knows(file));
+        if *closed || is_known {
             pause.end();
             return Ok(());
         }
@@ -178,6 +194,7 @@ impl Waits for Held {
         let holds = &pause.of.holds;
         if late {
             holds.count_late();
+            holds.files.waited_in_vain();
         }
         let mut list = holds.list.lock();
         let waiting = &mut list.waiting;
@@ -198,6 +215,7 @@ impl Ear {
             holds: self.0.clone(),
             kind,
             parent,
+            file: None,
         }
     }
 
@@ -210,7 +228,7 @@ impl Ear {
 
 impl Hit for Ear {
     fn hit(&self, _stopped: Stopped<'_>) {
-        self.queued(Pause::current(self.held(hold::INSTRUCTION, None)));
+        self.queued(Pause::current(self.held(hold::INSTRUCTION, None), WAIT_MS));
     }
 }
 
@@ -221,7 +239,7 @@ impl Births for Ear {
         drop(asked);
         if is_asked {
             let held = self.held(hold::FORK, Pid::current());
-            self.queued(Pause::child(child, held));
+            self.queued(Pause::child(child, held, WAIT_MS));
         }
     }
 
@@ -232,7 +250,22 @@ impl Births for Ear {
             name.is_some_and(|name| CStr::from_bytes_until_nul(name).is_ok_and(births::is_called));
         // Who stops it may do so for ever before it comes to wait.
         if is_asked && !births::is_ptraced() {
-            self.queued(Pause::current(self.held(hold::EXEC, None)));
+            self.queued(Pause::current(self.held(hold::EXEC, None), WAIT_MS));
+        }
+    }
+}
+
+impl Maps for Ear {
+    fn mapped(&self, file: FileId) {
+        match self.0.files.mapped(file) {
+            Then::Nothing => {}
+            Then::Waits(ms) => {
+                let mut held = self.held(hold::MAP, None);
+                held.file = Some(file);
+                self.queued(Pause::current(held, ms));
+            }
+            Then::IsTold => self.0.wake.notify_all(),
+            Then::IsLost => self.0.count_late(),
         }
     }
 }
@@ -250,6 +283,7 @@ pub struct Holder {
     pub(super) holds: Arc<Holds>,
     watches: KVVec<Watch>,
     telling: Option<Telling<Ear>>,
+    mappings: Option<Mappings<Ear>>,
 }
 
 impl Holder {
@@ -258,6 +292,7 @@ impl Holder {
             holds: Holds::new()?,
             watches: KVVec::new(),
             telling: None,
+            mappings: None,
         })
     }
 
@@ -324,6 +359,21 @@ impl Holder {
         Ok(())
     }
 
+    fn look_out(&mut self, pid: i32, wait: u32) -> Result<(), Refusal> {
+        if wait > WAIT_MS {
+            return Err(refuse(EINVAL));
+        }
+        let process = match pid {
+            0 => None,
+            pid => Some(Process::find(pid)?),
+        };
+        self.holds.files.ask(process, wait)?;
+        if self.mappings.is_none() {
+            self.mappings = Some(Mappings::begin(self.ear())?);
+        }
+        Ok(())
+    }
+
     /// Takes away what was asked for of processes that are over.
     fn forget(&mut self) {
         remove(&mut self.watches, |watch| watch.process.is_over());
@@ -350,6 +400,7 @@ impl Drop for Holder {
         self.holds.close();
         remove(&mut self.watches, |_| true);
         self.telling = None;
+        self.mappings = None;
         // Who was called meanwhile does not wait.
         self.holds.asked.lock().parents.clear();
     }
@@ -373,6 +424,7 @@ impl Open {
             hold::INSTRUCTION => holder.watch(Process::find(request.pid)?, request.address)?,
             hold::FORK => holder.follow(Process::find(request.pid)?)?,
             hold::EXEC => holder.expect(request.name)?,
+            hold::MAP => holder.look_out(request.pid, request.wait)?,
             _ => return Err(refuse(EINVAL)),
         }
         Ok(0)
@@ -393,6 +445,15 @@ impl Open {
         let id: u64 = user::get(arg)?;
         let holder = self.holder.lock();
         holder.as_ref().ok_or(ENOENT)?.holds.resume(id)?;
+        Ok(0)
+    }
+
+    /// Learns of a file that has nothing for the consumer.
+    pub(super) fn known(&self, arg: u64) -> Answer {
+        let known: Known = user::get(arg)?;
+        let file = FileId::of(&Process::find(known.pid)?.text(known.address)?);
+        let holder = self.holder.lock();
+        holder.as_ref().ok_or(ENOENT)?.holds.files.know(file)?;
         Ok(0)
     }
 

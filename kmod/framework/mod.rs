@@ -20,6 +20,7 @@ pub mod device;
 mod ecb;
 mod enabling;
 mod ends;
+mod files;
 mod fire;
 mod holds;
 mod ids;

@@ -99,6 +99,12 @@ pub fn is_called(name: &CStr) -> bool {
     unsafe { bindings::dtrace_is_called(name.as_char_ptr().cast()) }
 }
 
+/// Whether who traces the current task by `ptrace()` may stop it before it goes back to its program.
+pub fn may_be_stopped() -> bool {
+    // SAFETY: No preconditions.
+    unsafe { bindings::dtrace_may_be_stopped() }
+}
+
 /// Whether somebody traces the current task by `ptrace()`.
 pub fn is_ptraced() -> bool {
     // SAFETY: No preconditions.

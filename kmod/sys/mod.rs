@@ -33,6 +33,7 @@ pub mod ipmap;
 #[cfg(CONFIG_KUNIT = "y")]
 pub mod kunit;
 pub mod locks;
+pub mod mappings;
 pub mod mem;
 pub mod module;
 pub mod module_tracepoints;

@@ -4,7 +4,7 @@
 //! Tasks that wait on their way to user mode.
 //!
 //! Who stops a task where it may not wait, at a breakpoint or in a tracepoint, queues a [`Pause`]: the task calls it when it is about
-//! to go back to its program, and waits there until it is [over](Pause::end), a second at most, or until it is killed.
+//! to go back to its program, and waits there until it is [over](Pause::end), for as long as it was told at most, or until it is killed.
 //!
 //! Waits that are queued are calls of the module's text to come. [`Calls`] waits for them when the module goes; nobody can queue
 //! any by then.
@@ -42,21 +42,22 @@ unsafe impl<W: Send> Send for Pause<W> {}
 unsafe impl<W: Sync> Sync for Pause<W> {}
 
 impl<W: Waits> Pause<W> {
-    /// Has the current task wait. Does not sleep.
-    pub fn current(of: W) -> Result {
+    /// Has the current task wait, for so many ms. Does not sleep.
+    pub fn current(of: W, ms: u32) -> Result {
         // SAFETY: No preconditions.
-        Self::queue(unsafe { bindings::dtrace_current() }, of)
+        Self::queue(unsafe { bindings::dtrace_current() }, of, ms)
     }
 
     /// Has the task wait that the current one has just made, by what a tracepoint says of it. Does not sleep.
-    pub fn child(child: &Child<'_>, of: W) -> Result {
-        Self::queue(child.as_ptr(), of)
+    pub fn child(child: &Child<'_>, of: W, ms: u32) -> Result {
+        Self::queue(child.as_ptr(), of, ms)
     }
 
-    fn queue(task: *mut bindings::task_struct, of: W) -> Result {
+    fn queue(task: *mut bindings::task_struct, of: W, ms: u32) -> Result {
         let raw = bindings::dtrace_pause {
             begin: Some(begin::<W>),
             end: Some(end::<W>),
+            ms,
             ..Default::default()
         };
         let this = Self {
@@ -116,6 +117,12 @@ impl Pid {
     pub fn find(number: i32) -> Option<Self> {
         // SAFETY: No preconditions.
         NonNull::new(unsafe { bindings::dtrace_process_find(number) }).map(Self)
+    }
+
+    /// Whether it is that of the current task.
+    pub fn is_current(&self) -> bool {
+        // SAFETY: It is counted.
+        unsafe { bindings::dtrace_process_is_current(self.0.as_ptr()) }
     }
 
     /// Its number in the first namespace.

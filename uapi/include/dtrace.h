@@ -2718,6 +2718,17 @@ struct dtrace_process_arg {
 #define DTRACE_HOLD_EXEC 2
 
 /*
+ `Hold::kind`: a process has mapped a file to execute it that the consumer does not [know](crate::ioctl::KNOWN). It waits for
+ `Hold::wait`.
+ */
+#define DTRACE_HOLD_MAP 3
+
+/*
+ What a process is [held](Held::id) by that does not wait, and need not be let go.
+ */
+#define DTRACE_HOLD_TOLD UINT64_MAX
+
+/*
  Longest time for which a process waits, ms.
  */
 #define DTRACE_HOLD_WAIT_MS 1000
@@ -2741,7 +2752,7 @@ struct dtrace_hold {
    */
   uint32_t kind;
   /*
-   The process, as the caller numbers it; 0 for `EXEC`.
+   The process, as the caller numbers it; 0 for `EXEC`, and for `MAP` where any process is meant.
    */
   int32_t pid;
   /*
@@ -2752,6 +2763,32 @@ struct dtrace_hold {
    The name, which ends with NUL, for `EXEC`.
    */
   uint8_t name[DTRACE_HOLD_NAME_SIZE];
+  /*
+   For `MAP`, the longest time for which processes wait, ms, up to `WAIT_MS`. 0: they do not wait, and are told of.
+   */
+  uint32_t wait;
+  /*
+   0.
+   */
+  uint32_t reserved;
+};
+
+/*
+ A file, by a process that executes it.
+ */
+struct dtrace_known {
+  /*
+   An address in its text.
+   */
+  uint64_t address;
+  /*
+   The process, as the caller numbers it.
+   */
+  int32_t pid;
+  /*
+   0.
+   */
+  uint32_t reserved;
 };
 
 /*
@@ -2759,7 +2796,7 @@ struct dtrace_hold {
  */
 struct dtrace_held {
   /*
-   What this wait is called by; 0: none waits that the consumer has not been told of.
+   What this wait is called by; `TOLD`: it does not wait; 0: none waits that the consumer has not been told of.
    */
   uint64_t id;
   /*
@@ -3346,6 +3383,9 @@ struct dtrace_dofhelper {
 
 /* Linux' own: removes the probes of a process, an `i32`, whose instructions it does not have any more where they were. ESRCH: there is no such process. */
 #define DTRACEIOC_REVIEW _IOW(DTRACE_IOC_TYPE, 73, int32_t)
+
+/* Linux' own: the file that a process, a `Known`, executes there has nothing for the caller: nobody waits for it again. ESRCH: there is no such process; EFAULT, EACCES: no text of a file is there. */
+#define DTRACEIOC_KNOWN _IOW(DTRACE_IOC_TYPE, 75, struct dtrace_known)
 
 /* Linux' own: replaces the number that a process has for the caller, an `i32`, by the one that it has in records, which is that of the first pid namespace. ESRCH: there is no such process. */
 #define DTRACEIOC_NUMBER _IOWR(DTRACE_IOC_TYPE, 74, int32_t)

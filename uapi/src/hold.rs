@@ -18,6 +18,13 @@ pub const FORK: u32 = 1;
 /// consumer has one such name at a time.
 pub const EXEC: u32 = 2;
 
+/// [`Hold::kind`]: a process has mapped a file to execute it that the consumer does not [know](crate::ioctl::KNOWN). It waits for
+/// [`Hold::wait`].
+pub const MAP: u32 = 3;
+
+/// What a process is [held](Held::id) by that does not wait, and need not be let go.
+pub const TOLD: u64 = u64::MAX;
+
 /// Longest time for which a process waits, ms.
 pub const WAIT_MS: u32 = 1000;
 /// Most [`Hold`]s of a consumer.
@@ -33,12 +40,30 @@ pub const NAME_SIZE: usize = 16;
 pub struct Hold {
     /// [`INSTRUCTION`], [`FORK`], [`EXEC`].
     pub kind: u32,
-    /// The process, as the caller numbers it; 0 for [`EXEC`].
+    /// The process, as the caller numbers it; 0 for [`EXEC`], and for [`MAP`] where any process is meant.
     pub pid: i32,
     /// The address, for [`INSTRUCTION`].
     pub address: u64,
     /// The name, which ends with NUL, for [`EXEC`].
     pub name: [u8; NAME_SIZE],
+    /// For [`MAP`], the longest time for which processes wait, ms, up to [`WAIT_MS`]. 0: they do not wait, and are told of.
+    pub wait: u32,
+    /// 0.
+    pub reserved: u32,
+}
+
+/// A file, by a process that executes it.
+#[repr(C)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
+)]
+pub struct Known {
+    /// An address in its text.
+    pub address: u64,
+    /// The process, as the caller numbers it.
+    pub pid: i32,
+    /// 0.
+    pub reserved: u32,
 }
 
 /// A process that waits.
@@ -47,7 +72,7 @@ pub struct Hold {
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
 )]
 pub struct Held {
-    /// What this wait is called by; 0: none waits that the consumer has not been told of.
+    /// What this wait is called by; [`TOLD`]: it does not wait; 0: none waits that the consumer has not been told of.
     pub id: u64,
     /// Why: the [`Hold::kind`].
     pub kind: u32,
@@ -59,5 +84,6 @@ pub struct Held {
     pub late: u32,
 }
 
-const _: () = assert!(size_of::<Hold>() == 32);
+const _: () = assert!(size_of::<Hold>() == 40);
+const _: () = assert!(size_of::<Known>() == 16);
 const _: () = assert!(size_of::<Held>() == 24);

@@ -6,7 +6,7 @@
 //! Encodings are FreeBSD's (type `'x'`, the same numbers) with Linux' direction bits; where FreeBSD passes a
 //! pointer to a pointer the argument here is the structure's address itself. Pointers travel as `u64`.
 
-use crate::hold::{Held, Hold};
+use crate::hold::{Held, Hold, Known};
 use crate::limits::{ARGTYPELEN, FUNCNAMELEN, MODNAMELEN, NAMELEN, PROVNAMELEN, REASONLEN};
 use crate::process::Probes;
 use crate::types::{AggId, Epid, ProbeId, ProviderAttributes};
@@ -82,6 +82,9 @@ pub const RESUME: u32 = ioc(WRITE, IOC_TYPE, 72, size_of::<u64>());
 /// Linux' own: removes the probes of a process, an `i32`, whose instructions it does not have any more where they were. ESRCH: there is
 /// no such process.
 pub const REVIEW: u32 = ioc(WRITE, IOC_TYPE, 73, size_of::<i32>());
+/// Linux' own: the file that a process, a [`Known`], executes there has nothing for the caller: nobody waits for it again. ESRCH: there is no
+/// such process; EFAULT, EACCES: no text of a file is there.
+pub const KNOWN: u32 = ioc(WRITE, IOC_TYPE, 75, size_of::<Known>());
 /// Linux' own: replaces the number that a process has for the caller, an `i32`, by the one that it has in records, which is that of the
 /// first pid namespace. ESRCH: there is no such process.
 pub const NUMBER: u32 = ioc(READ | WRITE, IOC_TYPE, 74, size_of::<i32>());

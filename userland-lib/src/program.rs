@@ -57,6 +57,8 @@ pub struct Program {
     pub defines_probes: bool,
     /// Its descriptions of probes in processes.
     pub processes: Vec<Described>,
+    /// Its descriptions of probes that programs have of their own, which may begin later.
+    pub own: Vec<ProbePattern>,
 }
 
 impl Program {

@@ -3,13 +3,17 @@
 
 /*
  * @gcc: -shared -fPIC
- * A library that comes late: greet() is called by its constructor, by who asks for it, and by its destructor.
+ * A library that comes late: greet() is called by its constructor, by who asks for it, and by its destructor. It has a probe of
+ * its own there.
  */
+
+#include "usdt-site.h"
 
 #define FUNCTION __attribute__((noipa, noinline))
 
 FUNCTION long greet(long n)
 {
+	__asm__ volatile(SITE("late", "greeted", "-8@%0", "0") : : "r"(n));
 	return n + 1;
 }
 

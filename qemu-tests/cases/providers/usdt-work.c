@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * A program with probes of its own: usdt-work [WORD...]. Each word is a piece of work. The notes are written here as the assembler wants
- * them, so that each way in which an argument may lie somewhere is there.
+ * A program with probes of its own: usdt-work [WORD...]. Each word is a piece of work.
  */
 
 #include <signal.h>
@@ -12,29 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SITE(provider, name, arguments, semaphore)                              \
-	"990:	nop\n"                                                          \
-	".pushsection .note.stapsdt,\"\",\"note\"\n"                            \
-	".balign 4\n"                                                           \
-	".4byte 992f-991f, 994f-993f, 3\n"                                      \
-	"991:	.asciz \"stapsdt\"\n"                                           \
-	"992:	.balign 4\n"                                                    \
-	"993:	.8byte 990b\n"                                                  \
-	".8byte _.stapsdt.base\n"                                               \
-	".8byte " semaphore "\n"                                                \
-	".asciz \"" provider "\"\n"                                             \
-	".asciz \"" name "\"\n"                                                 \
-	".asciz \"" arguments "\"\n"                                            \
-	"994:	.balign 4\n"                                                    \
-	".popsection\n"                                                         \
-	".ifndef _.stapsdt.base\n"                                              \
-	".pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n" \
-	".weak _.stapsdt.base\n"                                                \
-	".hidden _.stapsdt.base\n"                                              \
-	"_.stapsdt.base: .space 1\n"                                            \
-	".size _.stapsdt.base, 1\n"                                             \
-	".popsection\n"                                                         \
-	".endif\n"
+#include "usdt-site.h"
 
 unsigned short wanted __attribute__((section(".probes"), used, visibility("hidden")));
 int counter __attribute__((used)) = -7;
@@ -92,6 +69,11 @@ int main(int argc, char **argv)
 			}
 			wait(&status);
 			printf("fork %d\n", status);
+		} else if (!strcmp(word, "exec")) {
+			/* The rest, as another program in the same process. */
+			fflush(stdout);
+			execvp(argv[0], argv + i);
+			_exit(1);
 		} else if (!strcmp(word, "wait")) {
 			sigset_t set;
 			int got;

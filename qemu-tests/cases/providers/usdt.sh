@@ -22,7 +22,7 @@ one=$!
 usdt-work wait tell >/tmp/two &
 two=$!
 until grep -q ready /tmp/one && grep -q ready /tmp/two; do sleep 0.1; done
-dtrace -qn 'work*:::said-it { @[pid == '$one' ? "one" : pid == '$two' ? "two" : "other"] = sum(args[0]); }
+dtrace -x holdtime=1sec -qn 'work*:::said-it { @[pid == '$one' ? "one" : pid == '$two' ? "two" : "other"] = sum(args[0]); }
 BEGIN { printf("ready\n"); } tick-20s { exit(0); }
 proc:::exit /pid == '$one' || pid == '$two'/ { ended++; } proc:::exit /ended == 2/ { exit(0); }' >/tmp/out 2>&1 &
 until grep -q ready /tmp/out; do sleep 0.1; done

@@ -12,7 +12,7 @@
 use super::device::{fill, text, Buffer, Device};
 use crate::pid::Request;
 use dtrace_uapi::dof::{Hdr, OptDesc, Sec};
-use dtrace_uapi::hold::{Held, Hold};
+use dtrace_uapi::hold::{Held, Hold, Known};
 use dtrace_uapi::ioctl::{
     self, AggDesc, AnonDesc, ArgDesc, BufDesc, Conf, Enable, EprobeDesc, ProbeDesc, ProviderDesc,
     Reason, RecDesc, ReplDesc, Status,
@@ -205,6 +205,10 @@ impl Device for DevDtrace {
         let mut held = Held::default();
         self.call(ioctl::HELD, &mut held)?;
         Ok(held)
+    }
+
+    fn known(&self, known: &Known) -> io::Result<()> {
+        Ok(self.call(ioctl::KNOWN, &mut known.clone())?)
     }
 
     fn resume(&self, mut id: u64) -> io::Result<()> {

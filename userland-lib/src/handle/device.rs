@@ -11,7 +11,7 @@
 //! they are used.
 
 use crate::pid::Request;
-use dtrace_uapi::hold::{Held, Hold};
+use dtrace_uapi::hold::{Held, Hold, Known};
 use dtrace_uapi::ioctl::{
     AggDesc, ArgDesc, BufDesc, Conf, EprobeDesc, ProbeDesc, ProviderDesc, RecDesc, Status,
 };
@@ -81,6 +81,11 @@ pub trait Device {
     /// The next process that waits, if one does.
     fn held(&self) -> io::Result<Held> {
         Ok(Held::default())
+    }
+
+    /// Has nobody wait for a file any more.
+    fn known(&self, _known: &Known) -> io::Result<()> {
+        Ok(())
     }
 
     /// Lets a process go that waits.

@@ -11,12 +11,15 @@
 //!
 //! Nothing here ends the tracing: what could not be done is told.
 
+use super::own::Own;
 use super::{plain, probe_desc, KernelWorld, Names};
 use crate::pid::{self, Described, Object, Place};
+use crate::program::Program;
 use crate::world::{ProbePattern, ProcessSource};
-use dtrace_uapi::hold::{self, Hold};
+use dtrace_uapi::hold::{self, Held, Hold};
 use std::collections::HashSet;
 use std::io;
+use std::time::Duration;
 
 /// What there is to be told.
 #[derive(Debug, PartialEq, Eq)]
@@ -31,27 +34,37 @@ pub enum News {
 #[derive(Default)]
 pub struct Follow {
     described: Vec<Described>,
+    own: Own,
     /// The descriptions whose clauses are enabled for others, too.
     replicated: HashSet<(ProbePattern, ProbePattern)>,
     forks: bool,
-    /// How many processes went on before they were to.
+    /// How many processes went on before they were to, as the kernel says.
     late: u32,
+    /// How many the kernel did not hold.
+    unheld: u32,
     news: Vec<News>,
 }
 
 impl Follow {
     /// Learns what a program that is enabled describes.
-    pub fn add(&mut self, described: &[Described]) {
-        self.described.extend(described.iter().cloned());
+    pub fn add(&mut self, program: &Program) {
+        self.described.extend(program.processes.iter().cloned());
+        self.own.add(&program.own);
     }
 
     /// Whether there is nothing to follow.
     pub fn is_idle(&self) -> bool {
-        self.described.is_empty()
+        self.described.is_empty() && self.own.is_idle()
     }
 
-    /// Begins to follow; children too, if `forks`.
-    pub fn begin(&mut self, world: &KernelWorld<'_>, forks: bool) {
+    /// Begins to follow; children too, if `forks`. Programs that begin wait for `time` at most.
+    pub fn begin(
+        &mut self,
+        world: &KernelWorld<'_>,
+        names: &Names,
+        forks: bool,
+        time: Duration,
+    ) -> io::Result<()> {
         self.forks = forks;
         let mut pids: Vec<u32> = self
             .described
@@ -61,34 +74,74 @@ impl Follow {
         pids.sort_unstable();
         pids.dedup();
         pids.into_iter().for_each(|pid| self.watch(world, pid));
+        if self.own.is_idle() {
+            return Ok(());
+        }
+        let mut failed = Vec::new();
+        let running = self.own.begin(world, time, &mut failed);
+        self.news.extend(failed.into_iter().map(News::Failed));
+        for pid in running {
+            self.look_own(world, pid);
+            // There may be many, and who begins does not wait for long.
+            self.drain(world, names)?;
+        }
+        Ok(())
     }
 
     /// Serves the processes that wait.
     pub fn work(&mut self, world: &KernelWorld<'_>, names: &Names) -> io::Result<Vec<News>> {
-        let device = world.device();
+        self.drain(world, names)?;
+        Ok(std::mem::take(&mut self.news))
+    }
+
+    fn drain(&mut self, world: &KernelWorld<'_>, names: &Names) -> io::Result<()> {
         loop {
-            let held = device.held()?;
-            if held.late > self.late {
-                let late = held.late - self.late;
-                self.late = held.late;
-                let plural = if late == 1 { "" } else { "s" };
-                let text =
-                    format!("processes went on {late} time{plural} before their probes were made");
-                self.news.push(News::Failed(text));
-            }
+            let held = world.device().held()?;
             if held.id == 0 {
-                return Ok(std::mem::take(&mut self.news));
+                self.tell_late(held.late);
+                return Ok(());
             }
-            let pid = held.pid.unsigned_abs();
-            match held.kind {
-                hold::FORK => self.adopt(world, held.parent.unsigned_abs(), pid),
-                _ => self.look(world, pid),
-            }
+            self.serve(world, names, &held);
+        }
+    }
+
+    fn serve(&mut self, world: &KernelWorld<'_>, names: &Names, held: &Held) {
+        let pid = held.pid.unsigned_abs();
+        match held.kind {
+            hold::FORK => self.adopt(world, held.parent.unsigned_abs(), pid),
+            hold::MAP => self.look_own(world, pid),
+            _ => self.look(world, pid),
+        }
+        if held.kind != hold::MAP || self.own.traces(pid) {
             // What its addresses mean may not be known any more when they are printed.
             names.watch(pid);
-            // It may have gone on by itself.
-            let _ = device.resume(held.id);
         }
+        match held.id {
+            hold::TOLD => self.unheld += u32::from(self.own.may_have_missed(world, pid)),
+            // It may have gone on by itself.
+            id => drop(world.device().resume(id)),
+        }
+    }
+
+    fn tell_late(&mut self, late: u32) {
+        let new = late.saturating_sub(self.late) + std::mem::take(&mut self.unheld);
+        self.late = late;
+        if new > 0 {
+            let plural = if new == 1 { "" } else { "s" };
+            let text =
+                format!("processes went on {new} time{plural} before their probes were made");
+            self.news.push(News::Failed(text));
+        }
+    }
+
+    /// Has no program wait for us while we may wait for one ourselves.
+    pub fn pause(&self, world: &KernelWorld<'_>, is_paused: bool) {
+        self.own.pause(world, is_paused);
+    }
+
+    fn look_own(&mut self, world: &KernelWorld<'_>, pid: u32) {
+        let failed = self.own.look(world, pid);
+        self.news.extend(failed.into_iter().map(News::Failed));
     }
 
     fn failed(&mut self, pid: u32, what: &str, error: &io::Error) {
@@ -149,6 +202,8 @@ impl Follow {
         let name = object.name.clone();
         let resolved = match pid::resolve_in(world, written, *pid, vec![object]) {
             Ok(resolved) => resolved,
+            // It may have ended meanwhile.
+            Err(_) if world.objects(*pid).is_err() => return,
             Err(error) => return self.news.push(News::Failed(error.to_string())),
         };
         let places: &[Place] = &resolved.places;
@@ -156,8 +211,11 @@ impl Follow {
             return;
         }
         if let Err((_, why)) = world.make(*pid, places) {
-            let text = format!("failed to create probes of {written} in {name}: {why}");
-            return self.news.push(News::Failed(text));
+            if world.objects(*pid).is_ok() {
+                let text = format!("failed to create probes of {written} in {name}: {why}");
+                self.news.push(News::Failed(text));
+            }
+            return;
         }
         if !pid::all_named(&described.enabled, *pid, places) {
             let mut names = resolved.pattern;
@@ -168,6 +226,9 @@ impl Follow {
 
     /// Has the child of a process traced as that is.
     fn adopt(&mut self, world: &KernelWorld<'_>, parent: u32, child: u32) {
+        if self.own.traces(parent) {
+            self.look_own(world, child);
+        }
         let provider = pid::provider_of(child);
         let copies = self.described.iter().filter(|d| d.pid == parent);
         let copies: Vec<Described> = copies
@@ -186,8 +247,14 @@ impl Follow {
             }
             self.described.push(copy);
         }
-        self.watch(world, child);
-        self.news.push(News::Child(child));
+        if self
+            .described
+            .iter()
+            .any(|described| described.pid == child)
+        {
+            self.watch(world, child);
+            self.news.push(News::Child(child));
+        }
     }
 
     fn replicate(&mut self, world: &KernelWorld<'_>, from: &ProbePattern, to: ProbePattern) {

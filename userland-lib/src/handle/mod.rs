@@ -25,6 +25,7 @@ mod error;
 mod follow;
 mod libraries;
 mod names;
+mod own;
 mod preprocess;
 mod world;
 
@@ -59,8 +60,11 @@ use nix::unistd;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use std::{fs, io};
+
+/// How long a program that begins waits for its own probes, unless it is set.
+const HOLD_TIME: Duration = Duration::from_millis(200);
 
 /// The library's own clause for faults: it makes a record that becomes a message, not output.
 const ERROR_CLAUSE: &str =
@@ -327,7 +331,7 @@ impl<'w> Handle<'w> {
         let _stay = Stay::on(self.options.get(Opt::Cpu));
         let device = self.device();
         let probes = device.enable(&dof).map_err(|error| self.refused(error))?;
-        self.follow.add(&program.processes);
+        self.follow.add(program);
         Ok(Enabled {
             probes,
             left_out: device.reason(),
@@ -352,7 +356,9 @@ impl<'w> Handle<'w> {
             self.remarks.extend(lowered.into_iter().map(Event::Lowered));
         }
         let forks = self.options.compile.follow_forks;
-        self.follow.begin(self.world, forks);
+        let time = self.options.compile.holdtime;
+        self.follow
+            .begin(self.world, &self.names, forks, time.unwrap_or(HOLD_TIME))?;
         for target in &mut self.targets {
             target.release()?;
         }
@@ -392,7 +398,15 @@ impl<'w> Handle<'w> {
         if self.is_running() && self.is_over(now, sink)? {
             self.stop()?;
         }
+        // It may run commands, and wait for them.
+        let runs = self.is_destructive && !self.follow.is_idle();
+        if runs {
+            self.follow.pause(self.world, true);
+        }
         self.consume(now, sink)?;
+        if runs {
+            self.follow.pause(self.world, false);
+        }
         if self.is_running() && self.consumer.exit_status().is_some() && ends_at_once(&self.options)
         {
             self.stop()?;

@@ -29,8 +29,11 @@ use std::rc::Rc;
 use std::sync::Arc;
 use zerocopy::FromZeros;
 
-/// The probes that files, by device and number, have of their own.
-type NotesOfFiles = HashMap<(u64, u64), Rc<[Note]>>;
+/// A file by device, number and time of its last change.
+type FileId = (u64, u64, i64, i64);
+
+/// The probes that files have of their own.
+type NotesOfFiles = HashMap<FileId, Rc<[Note]>>;
 
 /// The probes, types and symbols behind a device.
 pub struct KernelWorld<'d> {
@@ -221,7 +224,12 @@ impl ProcessSource for KernelWorld<'_> {
 
     fn notes(&self, object: &Object) -> io::Result<Rc<[Note]>> {
         let metadata = fs::metadata(&object.file)?;
-        let file = (metadata.dev(), metadata.ino());
+        let file = (
+            metadata.dev(),
+            metadata.ino(),
+            metadata.ctime(),
+            metadata.ctime_nsec(),
+        );
         if let Some(known) = self.notes.borrow().get(&file) {
             return Ok(known.clone());
         }

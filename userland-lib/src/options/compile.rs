@@ -10,11 +10,13 @@
 //! that set it wrongly are told, and nothing is done with it. Which of them a program may set is as there, too.
 
 use super::version::{self, Version};
-use super::{parse_flag, parse_number, parse_size, OptionError, Setter};
+use super::{parse_flag, parse_number, parse_rate, parse_size, OptionError, Setter};
 use crate::types::DataModel;
 use dtrace_uapi::dif::DIF_NREGS;
+use dtrace_uapi::hold::WAIT_MS;
 use dtrace_uapi::types::Attribute;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// When a process that was created for tracing is let go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,6 +79,8 @@ pub struct CompileOptions {
     pub version: Option<Version>,
     /// When a process that was created for tracing is let go.
     pub evaltime: EvalTime,
+    /// Longest time that a program which begins waits for us to make the probes that it has of its own.
+    pub holdtime: Option<Duration>,
     /// The children of watched processes are traced as these are.
     pub follow_forks: bool,
     /// Kernel symbols are left to be resolved later, which nobody does.
@@ -140,6 +144,7 @@ pub(super) const OPTIONS: &[Row] = &[
     ("errtags", Rule::Switch(|o| &mut o.errtags), ANYONE),
     ("evaltime", Rule::Own(set_evaltime), ANYONE),
     ("follow", Rule::Own(set_follow), ANYONE),
+    ("holdtime", Rule::Own(set_holdtime), ANYONE),
     ("incdir", Rule::Preprocessor("-I"), CPP),
     ("iregs", Rule::Own(check_iregs), ANYONE),
     ("kdefs", Rule::Inverse(|o| &mut o.knodefs), ANYONE),
@@ -277,6 +282,20 @@ fn set_follow(options: &mut CompileOptions, value: Option<&str>) -> Result<(), O
         Some("none") => false,
         _ => return Err(OptionError::Value),
     };
+    Ok(())
+}
+
+/// A time, as a rate is written, or 0.
+fn set_holdtime(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
+    let value = text(value)?;
+    let time = match value {
+        "0" => Duration::ZERO,
+        _ => Duration::from_nanos(parse_rate(value).ok_or(OptionError::Value)?),
+    };
+    if time > Duration::from_millis(u64::from(WAIT_MS)) {
+        return Err(OptionError::Value);
+    }
+    options.holdtime = Some(time);
     Ok(())
 }
 
@@ -445,6 +464,7 @@ mod tests {
             ("debugassert", "mutexes", "all"),
             ("disasm", "15", "all"),
             ("evaltime", "postinit", "late"),
+            ("holdtime", "50ms", "2sec"),
             ("follow", "fork", "exec"),
             ("iregs", "8", "9"),
             ("late", "static", "never"),

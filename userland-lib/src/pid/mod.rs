@@ -32,7 +32,7 @@ pub use code::{Binding, Code, Function, Instructions, Text};
 pub use error::Error;
 pub use linker::tells_at;
 pub use module::{Module, Modules};
-pub use process::{code, objects};
+pub use process::{code, objects, FILE_MAX};
 pub use request::Request;
 pub use wild::{all_named, processes};
 
@@ -46,7 +46,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 /// What all providers of this kind are called, before the number of the process.
-const PROVIDER: &str = "pid";
+pub const PROVIDER: &str = "pid";
 /// The program, whatever its file is called.
 const PROGRAM: &str = "a.out";
 /// Instead of a function: the probe's name is an address.

@@ -16,7 +16,7 @@ use std::io;
 use std::path::PathBuf;
 
 /// Bytes of a file that is read.
-const FILE_MAX: u64 = 1 << 31;
+pub const FILE_MAX: u64 = 1 << 31;
 
 /// The objects of the process `pid`, the program first.
 pub fn objects(pid: u32) -> io::Result<Vec<Object>> {

@@ -153,13 +153,16 @@ impl Sema<'_, '_> {
     /// Makes the probes that programs have of their own and a description names.
     fn of_programs(&mut self, pattern: &ProbePattern, span: Span) -> Result<()> {
         let (pids, has_to_be) = usdt::processes(&pattern.provider);
-        for pid in pids {
+        let mut is_meant = false;
+        for pid in &pids {
+            let pid = *pid;
             let made = match usdt::resolve(self.world, pattern, pid) {
                 Ok(points) if points.is_empty() => continue,
                 Ok(points) => self.world.make_own(pid, &points),
                 // It may be no process' number at all.
                 Err(_) => continue,
             };
+            is_meant = true;
             match made {
                 Err(why) if has_to_be => {
                     let message = format!("failed to create probes of process {pid}: {why}");
@@ -168,6 +171,17 @@ impl Sema<'_, '_> {
                 // Of all processes one may have ended.
                 _ => {}
             }
+        }
+        // A pattern that names providers of the kernel's names no others that come later.
+        let of_provider = ProbePattern {
+            provider: pattern.provider.clone(),
+            ..ProbePattern::default()
+        };
+        let is_ours = of_provider.provider.starts_with(pid::PROVIDER);
+        if is_meant
+            || !pids.is_empty() && !is_ours && self.world.matching(&of_provider, 1).is_empty()
+        {
+            self.program.own.push(pattern.clone());
         }
         Ok(())
     }

@@ -43,9 +43,11 @@ pub fn processes(provider: &str) -> (Vec<u32>, bool) {
     let before = provider.trim_end_matches(|c: char| c.is_ascii_digit());
     let number = || provider[before.len()..].parse::<u32>().ok();
     if glob::is_glob(provider.as_bytes()) {
-        let literal = provider.find(|c| "*?[\\".contains(c)).unwrap_or(0);
         // A pattern that says nothing is about the kernel.
-        let all = if literal == 0 { Vec::new() } else { running() };
+        let all = match literal_len(provider) {
+            0 => Vec::new(),
+            _ => running(),
+        };
         let ends = |pid: &u32| number().is_none_or(|n| pid.to_string().ends_with(&n.to_string()));
         return (all.into_iter().filter(ends).collect(), false);
     }
@@ -53,6 +55,21 @@ pub fn processes(provider: &str) -> (Vec<u32>, bool) {
         Some(pid @ 1..) if !before.is_empty() => (vec![pid], true),
         _ => (Vec::new(), false),
     }
+}
+
+/// Whether a description's provider may name `provider` of some process, as far as its beginning says.
+pub fn may_be_of(pattern: &str, provider: &str) -> bool {
+    let literal = &pattern[..literal_len(pattern)];
+    let number = literal.strip_prefix(provider);
+    provider.starts_with(literal)
+        || number.is_some_and(|number| number.bytes().all(|c| c.is_ascii_digit()))
+}
+
+/// How much of a pattern stands for itself.
+fn literal_len(pattern: &str) -> usize {
+    pattern
+        .find(|c| "*?[\\".contains(c))
+        .unwrap_or(pattern.len())
 }
 
 fn running() -> Vec<u32> {
@@ -77,17 +94,27 @@ pub fn resolve<S: ProcessSource + ?Sized>(
     let objects = source
         .objects(pid)
         .map_err(|error| Error::Grab { pid, error })?;
+    Ok(resolve_in(source, pattern, pid, &objects))
+}
+
+/// Those that it names in these objects of the process.
+pub fn resolve_in<S: ProcessSource + ?Sized>(
+    source: &S,
+    pattern: &ProbePattern,
+    pid: u32,
+    objects: &[Object],
+) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
     for object in objects {
         let module = &pattern.module;
         let is_meant = match is_open(module) {
             true => fits(module, &object.name),
-            false => named(std::slice::from_ref(&object), module).is_some(),
+            false => named(std::slice::from_ref(object), module).is_some(),
         };
         if !is_meant {
             continue;
         }
-        let notes = source.notes(&object).unwrap_or_default();
+        let notes = source.notes(object).unwrap_or_default();
         let is_named = |note: &Note| {
             fits(&pattern.provider, &format!("{}{pid}", note.provider))
                 && fits(&pattern.name, &note.name)
@@ -96,25 +123,20 @@ pub fn resolve<S: ProcessSource + ?Sized>(
         if notes.is_empty() {
             continue;
         }
-        let code = source.code(&object).ok();
-        let object = Rc::new(object);
+        let object = Rc::new(object.clone());
         for note in notes {
-            let func = code
-                .as_ref()
-                .and_then(|code| code.function_at(note.address));
-            let func = func.map_or(String::new(), |func| func.name.clone());
-            if fits(&pattern.func, &func) {
-                add(&mut points, &object, func, note);
+            if fits(&pattern.func, &note.func) {
+                add(&mut points, &object, note);
             }
         }
     }
-    Ok(points)
+    points
 }
 
-fn add(points: &mut Vec<Point>, object: &Rc<Object>, func: String, note: &Note) {
+fn add(points: &mut Vec<Point>, object: &Rc<Object>, note: &Note) {
     let is_same = |point: &&mut Point| {
         point.object == *object
-            && point.func == func
+            && point.func == note.func
             && point.name == note.name
             && point.provider == note.provider
     };
@@ -123,7 +145,7 @@ fn add(points: &mut Vec<Point>, object: &Rc<Object>, func: String, note: &Note) 
         None => points.push(Point {
             provider: note.provider.clone(),
             object: object.clone(),
-            func,
+            func: note.func.clone(),
             name: note.name.clone(),
             notes: vec![note.clone()],
         }),

@@ -8,12 +8,13 @@
 //! corrected by what the base has moved. `__` in a probe's name stands for `-`.
 
 use super::operand::{arguments, Operand};
+use crate::pid::{Code, FILE_MAX};
 use dtrace_uapi::limits::{NAMELEN, PROVNAMELEN};
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::read::{ReadCache, ReadRef};
 use object::{elf, Endianness};
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
@@ -41,6 +42,8 @@ pub struct Note {
     pub offset: u64,
     /// Where in the file the number is of those who have enabled it; 0: it has none.
     pub semaphore: u64,
+    /// The function that it is in; empty where that is not known.
+    pub func: String,
     /// Its arguments, each if it can be read.
     pub arguments: Vec<Option<Operand>>,
 }
@@ -48,11 +51,28 @@ pub struct Note {
 /// The notes of a file; none of one that is no program.
 pub fn read(path: &Path) -> io::Result<Vec<Note>> {
     let file = File::open(path)?;
+    let metadata = file.metadata()?;
     // Whose process it is may have put something there that never ends.
-    if !file.metadata()?.is_file() {
+    if !metadata.is_file() {
         return Err(io::Error::other("it is no file"));
     }
-    Ok(parse(&ReadCache::new(file)))
+    let mut notes = parse(&ReadCache::new(file));
+    if !notes.is_empty() && metadata.len() <= FILE_MAX {
+        name_functions(&mut notes, &fs::read(path)?);
+    }
+    Ok(notes)
+}
+
+/// Says of notes which functions they are in.
+fn name_functions(notes: &mut [Note], data: &[u8]) {
+    let Ok(code) = Code::parse(data) else {
+        return;
+    };
+    for note in notes {
+        if let Some(func) = code.function_at(note.address) {
+            note.func.clone_from(&func.name);
+        }
+    }
 }
 
 /// The notes of a file; what is not well-formed is left out.
@@ -204,6 +224,7 @@ impl Layout {
         let mut arguments = arguments(raw.arguments, symbols);
         arguments.truncate(ARGUMENTS_MAX);
         is_good.then_some(Note {
+            func: String::new(),
             provider: raw.provider.to_owned(),
             name,
             address,

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+/* The bodies of mappings.h. None of them sleeps. */
+
+#include <linux/fs.h>
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+
+#include "mappings.h"
+
+void dtrace_file_identify(const struct file *file, struct dtrace_file_id *id)
+{
+	const struct inode *inode = file_inode(file);
+
+	id->inode = inode->i_ino;
+	id->changed = timespec64_to_ns(&(struct timespec64) {
+		.tv_sec = inode_get_ctime_sec(inode),
+		.tv_nsec = inode_get_ctime_nsec(inode),
+	});
+	id->device = inode->i_sb->s_dev;
+	id->generation = inode->i_generation;
+}
+
+/* Whether the current process maps a file there whose text it can execute. The caller holds the lock of its mappings. */
+bool dtrace_mapped_text(const struct vm_area_struct *vma, struct dtrace_file_id *id)
+{
+	const vm_flags_t wanted = VM_EXEC, unwanted = VM_HUGETLB | VM_MAYSHARE | VM_WRITE;
+
+	if (vma->vm_mm != current->mm || !vma->vm_file ||
+	    (vma->vm_flags & (wanted | unwanted)) != wanted ||
+	    !S_ISREG(file_inode(vma->vm_file)->i_mode))
+		return false;
+	dtrace_file_identify(vma->vm_file, id);
+	return true;
+}

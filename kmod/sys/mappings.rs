@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Files that processes map to execute them: programs, and libraries when their dynamic linker loads them.
+//!
+//! The kernel tells its uprobes of every mapping of a file, with a function that is traced here. It is called by the task that maps,
+//! before that can execute what it has mapped.
+
+use super::places::{At, Call, Passed, Places};
+use super::process::Text;
+use crate::bindings;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// A file, and its contents so far: one that has been written to since is another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FileId {
+    device: u32,
+    inode: u64,
+    generation: u32,
+    changed: u64,
+}
+
+impl FileId {
+    /// That of a file which has been opened.
+    pub fn of(text: &Text) -> Self {
+        let mut id = bindings::dtrace_file_id::default();
+        // SAFETY: The file is open; `id` is valid for the write.
+        unsafe { bindings::dtrace_file_identify(text.file(), &mut id) };
+        Self::from(id)
+    }
+
+    /// That of the file which the current task has mapped there, if that is text to execute.
+    fn mapped(vma: u64) -> Option<Self> {
+        let mut id = bindings::dtrace_file_id::default();
+        // SAFETY: The traced function is passed a mapping of the current memory, which is locked; `id` is valid for the write.
+        let is_text = unsafe {
+            bindings::dtrace_mapped_text(vma as *const bindings::vm_area_struct, &mut id)
+        };
+        is_text.then(|| Self::from(id))
+    }
+}
+
+impl From<bindings::dtrace_file_id> for FileId {
+    fn from(id: bindings::dtrace_file_id) -> Self {
+        Self {
+            device: id.device,
+            inode: id.inode,
+            generation: id.generation,
+            changed: id.changed,
+        }
+    }
+}
+
+/// Who is told of files. Called by the task that has mapped one, with the lock of its mappings held; nothing of it may sleep.
+pub trait Maps: Send + Sync + 'static {
+    /// The current process can execute the text of this file from now on.
+    fn mapped(&self, file: FileId);
+}
+
+struct Told<M>(M);
+
+impl<M: Maps> Passed for Told<M> {
+    fn passed(&self, _place: usize, call: &Call<'_>) {
+        let vma = call.args.first().copied().unwrap_or(0);
+        if let Some(file) = FileId::mapped(vma) {
+            self.0.mapped(file);
+        }
+    }
+
+    fn missed(&self, _place: usize) {}
+}
+
+/// Tells of files, until it is dropped, which waits until nobody is being told.
+pub struct Mappings<M: Maps>(Places<Told<M>>);
+
+impl<M: Maps> Mappings<M> {
+    /// Tells `maps`. `ENOENT`: the kernel does not have the place.
+    pub fn begin(maps: M) -> Result<Self> {
+        let told = Arc::new(Told(maps), GFP_KERNEL)?;
+        let place = At::Entry(&[c"uprobe_mmap"]);
+        let places = Places::new(core::iter::once(place), &told)?;
+        if !places.has(0) {
+            return Err(ENOENT);
+        }
+        let mut failed = None;
+        places.attach(&[0], |_, error| failed = Some(error));
+        failed.map_or(Ok(Self(places)), Err)
+    }
+}
+
+impl<M: Maps> Drop for Mappings<M> {
+    fn drop(&mut self) {
+        self.0.detach(&[0]);
+    }
+}

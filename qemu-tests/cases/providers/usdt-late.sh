@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 180
+# @debug: quick
+# Probes that programs have of their own where the program, or the library, comes later than who traces: none is missed.
+t() { echo "$1"; shift; dtrace -x switchrate=1hour "$@" 2>&1; }
+until_line() { until grep -q "$1" "$2"; do sleep 0.1; done; }
+# The machine of the tests is slow, and loads nothing at once.
+options='-x holdtime=1sec'
+# What is traced while the rest is run: name, D, commands.
+while_traced() {
+	echo "$1"
+	dtrace -Zqn "$2"' BEGIN { printf("begun\n"); } syscall::unlinkat:entry /copyinstr(arg1) == "/tmp/end"/ { exit(0); } tick-60s { exit(1); }' $options >/tmp/traced 2>&1 &
+	tracer=$!
+	until_line begun /tmp/traced
+	eval "$3"
+	: >/tmp/end
+	rm /tmp/end
+	wait $tracer || echo "ended with $?"
+	grep -v begun /tmp/traced
+}
+
+while_traced 'programs that begin later' 'work*:::said-it { @[execname] = sum(arg0); @n = count(); }' \
+	'usdt-work tell; usdt-work tell tell'
+while_traced 'their children, and what they execute' 'work*:::said-it { @[probeprov == strjoin("work", lltostr(pid)) ? "own" : "another" ] = count(); }' \
+	'usdt-work fork; usdt-work tell exec tell'
+while_traced 'several at once' 'work*:::said-it { @[probename] = count(); }' \
+	'for i in 1 2 3; do usdt-work tell >/tmp/out.$i & list="$list $!"; done; wait $list; cat /tmp/out.* | sort | uniq -c'
+while_traced 'a library' 'late*:::greeted { printf("%s %d\n", probemod, arg0); }' 'pid-loader open call close open call'
+while_traced 'of others nothing' 'worker*:::said-it { @ = count(); } late*:late.so:nonesuch: { @ = count(); }' 'usdt-work tell; pid-loader open call'
+options='-x holdtime=0'
+while_traced 'without being held' 'work*:::said-it { @ = count(); }' 'usdt-work wait tell >/tmp/out & work=$!; sleep 3; kill -USR1 $work; wait $work; cat /tmp/out'
+options='-x holdtime=1sec'
+
+t 'a library of one process' -Zqn 'late$target:::greeted { printf("%d ", arg0); }' -c 'pid-loader open call close'
+t 'twice' -Zqn 'late$target:::greeted { printf("%d ", arg0); }' -c 'pid-loader open call close open call'
+# Who may be stopped in a system call is not held: what is missed is told.
+while_traced 'beside strace' 'late*:::greeted { @ = sum(arg0); }' 'strace -f -o /tmp/strace pid-loader open call' |
+	awk '/went on|107|7/ { told = 1 } NR == 1 { print } END { print told ? "traced or told" : "lost" }'
+
+echo 'who does not answer holds nobody up'
+dtrace -Zqn 'nonesuch*:::x { } BEGIN { printf("begun\n"); }' >/tmp/traced 2>&1 &
+tracer=$!
+until_line begun /tmp/traced
+kill -STOP $tracer
+# 200 ms of the first program's, not of each file's, nor of the others'.
+cp "$(command -v usdt-work)" /tmp/usdt-other
+before=$(date +%s)
+for i in 1 2 3 4 5 6 7 8 9 10; do cp /tmp/usdt-other /tmp/usdt-$i; /tmp/usdt-$i tell; done | uniq -c
+[ $(($(date +%s) - before)) -lt 60 ] && echo soon
+kill -KILL $tracer
+wait $tracer 2>/dev/null
+rm /tmp/usdt-*
+
+echo 'what the consumer itself starts'
+dtrace -wZqn 'nonesuch*:::x { } BEGIN { system("cp $(command -v usdt-work) /tmp/usdt-new; /tmp/usdt-new tell"); exit(0); }' 2>&1
+rm /tmp/usdt-new
+t 'a time that is none' -x holdtime=2sec -n 'work*:::'
+echo 'no more' $(dtrace -l -P 'work*' 2>/dev/null | wc -l)

@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Programs' own probes (USDT) in processes that begin later, and in libraries that come later.
+//!
+//! The probes that descriptions name in running processes were made when these were compiled. From then on the kernel has a process
+//! wait that maps a file which we do not know ([`hold::MAP`]). We look into the file. One that has none of the probes that are
+//! described is known from then on, and nobody waits for it again. In a process that has one with such probes they are made before it
+//! goes on, and so they are in the children that it makes as copies of itself.
+
+use super::{plain, KernelWorld};
+use crate::pid::{fits, Object};
+use crate::usdt;
+use crate::world::{ProbePattern, ProcessSource};
+use dtrace_uapi::hold::{self, Hold, Known};
+use std::collections::HashSet;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::time::Duration;
+
+/// The descriptions, and what has been done for them.
+#[derive(Default)]
+pub struct Own {
+    patterns: Vec<ProbePattern>,
+    /// The files that the kernel was told to be of no use, by device, number and time of their last change.
+    known: HashSet<(u64, u64, i64, i64)>,
+    /// The processes in which probes were made.
+    traced: HashSet<u32>,
+    /// The processes that wait for us, 0 for all, and how long.
+    asked: HashSet<u32>,
+    time: Duration,
+}
+
+impl Own {
+    /// Learns what a program describes that is enabled.
+    pub fn add(&mut self, patterns: &[ProbePattern]) {
+        self.patterns.extend(patterns.iter().cloned());
+    }
+
+    /// Whether there is nothing to look out for.
+    pub fn is_idle(&self) -> bool {
+        self.patterns.is_empty()
+    }
+
+    /// Looks out from now on. Processes wait for `time` at most. The processes to look at, as they may have begun since the descriptions
+    /// were compiled; what could not be done is added to `failed`.
+    pub fn begin(
+        &mut self,
+        world: &KernelWorld<'_>,
+        time: Duration,
+        failed: &mut Vec<String>,
+    ) -> HashSet<u32> {
+        self.time = time;
+        let mut pids = HashSet::new();
+        for pattern in &self.patterns {
+            let (running, is_one) = usdt::processes(&pattern.provider);
+            // All, unless it is one.
+            let which = match running.first() {
+                Some(pid) if is_one => *pid,
+                _ => 0,
+            };
+            pids.extend(running);
+            if !self.asked.insert(which) {
+                continue;
+            }
+            match look_out(world, which, time) {
+                Err(error) if !is_over(&error) => {
+                    let text = format!(
+                        "programs that begin later are not traced: {}",
+                        plain(&error)
+                    );
+                    failed.push(text);
+                }
+                _ => {}
+            }
+        }
+        pids
+    }
+
+    /// Has nobody wait, or has them wait again. What cannot be had any more is missed when it comes to it.
+    pub fn pause(&self, world: &KernelWorld<'_>, is_paused: bool) {
+        let time = if is_paused { Duration::ZERO } else { self.time };
+        for which in &self.asked {
+            let _ = look_out(world, *which, time);
+        }
+    }
+
+    /// Whether probes were made in a process.
+    pub fn traces(&self, pid: u32) -> bool {
+        self.traced.contains(&pid)
+    }
+
+    /// Whether a process that did not wait had probes of which something may have been missed: nobody knows that of one which has ended.
+    pub fn may_have_missed(&self, world: &KernelWorld<'_>, pid: u32) -> bool {
+        !self.time.is_zero() && (self.traces(pid) || world.objects(pid).is_err())
+    }
+
+    /// Makes the probes of a process that is new, or has new libraries. What could not be done is returned.
+    pub fn look(&mut self, world: &KernelWorld<'_>, pid: u32) -> Vec<String> {
+        let Ok(objects) = world.objects(pid) else {
+            return Vec::new();
+        };
+        let mut failed = Vec::new();
+        let mut has_probes = false;
+        for object in &objects {
+            match self.is_of_use(world, object) {
+                true => has_probes = true,
+                false => self.know(world, pid, object),
+            }
+        }
+        if !has_probes {
+            return failed;
+        }
+        // Of a library that has gone, and has come again elsewhere.
+        let _ = world.device().review(pid);
+        for pattern in &self.patterns {
+            let points = match usdt::resolve_in(world, pattern, pid, &objects) {
+                points if points.is_empty() => continue,
+                points => points,
+            };
+            if let Err(why) = world.make_own(pid, &points) {
+                if world.objects(pid).is_ok() {
+                    failed.push(format!("failed to create probes of process {pid}: {why}"));
+                }
+                return failed;
+            }
+            let (_, is_one) = usdt::processes(&pattern.provider);
+            // What is described of one process is not of its children.
+            if self.traced.insert(pid) && !is_one {
+                failed.extend(follow_children(world, pid));
+            }
+        }
+        failed
+    }
+
+    /// Whether an object has probes of a provider that is described, of whichever process.
+    fn is_of_use(&self, world: &KernelWorld<'_>, object: &Object) -> bool {
+        let notes = world.notes(object).unwrap_or_default();
+        let mut patterns = self.patterns.iter();
+        patterns.any(|pattern| {
+            let named = |provider: &str| usdt::may_be_of(&pattern.provider, provider);
+            notes
+                .iter()
+                .any(|note| named(&note.provider) && fits(&pattern.name, &note.name))
+        })
+    }
+
+    /// Has nobody wait for an object's file any more.
+    fn know(&mut self, world: &KernelWorld<'_>, pid: u32, object: &Object) {
+        let (Ok(file), Some(code)) = (object.file.metadata(), object.code.first()) else {
+            return;
+        };
+        let id = (file.dev(), file.ino(), file.ctime(), file.ctime_nsec());
+        let known = Known {
+            address: code.range.start,
+            pid: i32::try_from(pid).unwrap_or_default(),
+            ..Known::default()
+        };
+        // If it is asked for again it is looked into again.
+        if !self.known.contains(&id) && world.device().known(&known).is_ok() {
+            self.known.insert(id);
+        }
+    }
+}
+
+fn look_out(world: &KernelWorld<'_>, pid: u32, time: Duration) -> io::Result<()> {
+    let wait = u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
+    world.device().hold(&Hold {
+        kind: hold::MAP,
+        pid: i32::try_from(pid).map_err(io::Error::other)?,
+        wait: wait.min(hold::WAIT_MS),
+        ..Hold::default()
+    })
+}
+
+/// Has the children of a process wait; what could not be done.
+fn follow_children(world: &KernelWorld<'_>, pid: u32) -> Option<String> {
+    let held = world.device().hold(&Hold {
+        kind: hold::FORK,
+        pid: i32::try_from(pid).unwrap_or_default(),
+        ..Hold::default()
+    });
+    let error = held.err().filter(|error| !is_over(error))?;
+    let why = plain(&error);
+    Some(format!("children of process {pid} are not traced: {why}"))
+}
+
+fn is_over(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(nix::libc::ESRCH)
+}
