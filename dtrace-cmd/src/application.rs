@@ -1,10 +1,11 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What is made for applications: objects that carry a program (`-G`), headers of the probes that one defines (`-h`).
+//! What is made for applications: objects to link them with (`-G`), headers of the probes that a program defines (`-h`).
 //!
-//! Each program of the command line becomes an object of its own. The mistakes of a program are told before what cannot be
-//! made of it: probes in applications.
+//! Each program of the command line becomes a file of its own: an object that carries the program, one that says what its providers are, or
+//! a header. The probes themselves come with the objects that are compiled with the header, and are not touched; those that are named on
+//! the command line are only looked at, for probes that the definition does not know.
 
 use crate::args::{Args, Mode};
 use crate::trace::{compile, prepare, Compiled};
@@ -12,6 +13,8 @@ use crate::Failure;
 use dtrace::dof;
 use dtrace::handle::{plain, KernelWorld};
 use dtrace::object;
+use dtrace::options::Options;
+use dtrace::usdt;
 use std::fs;
 use std::path::Path;
 
@@ -19,36 +22,64 @@ use std::path::Path;
 pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
     let (mut handle, read) = prepare(args, world)?;
     let programs = compile(args, &mut handle, read)?;
-    let defines = |compiled: &Compiled| compiled.program.defines_probes;
-    // What follows the options are the application's objects: its probes are what one would want of them.
-    if args.mode == Mode::Header || !args.arguments.is_empty() || programs.iter().any(defines) {
-        let missing = "user-level probe objects and headers (-G, -h) are not supported yet";
-        return Err(missing.to_owned().into());
-    }
     for (index, compiled) in programs.iter().enumerate() {
-        let file = file_name(args, &compiled.name, index);
-        let dof = dof::emit(&compiled.program, &handle.options.for_kernel());
-        write(&file, &dof).map_err(|error| {
-            let Compiled { what, name, .. } = compiled;
-            format!("failed to link {what} {name}: failed to create {file}: {error}")
-        })?;
+        let Compiled { what, name, .. } = compiled;
+        let file = file_name(args, name, index);
+        let made = match args.mode {
+            Mode::Header => usdt::check_names(&compiled.program.providers)
+                .and_then(|()| usdt::header(&compiled.program.providers, base_name(&file)))
+                .map(String::into_bytes)
+                .map_err(|why| format!("failed to create header of {what} {name}: {why}"))?,
+            _ => link(compiled, &args.arguments, &handle.options)
+                .map_err(|why| format!("failed to link {what} {}: {why}", stem(name)))?,
+        };
+        fs::write(&file, made)
+            .map_err(|error| format!("failed to create {file}: {}", plain(&error)))?;
     }
     Ok(0)
 }
 
-fn write(file: &str, dof: &[u8]) -> Result<(), String> {
-    let object = object::embed(dof).map_err(|error| error.to_string())?;
-    fs::write(file, object).map_err(|error| plain(&error))
+/// The object of a program, for an application of these objects.
+fn link(compiled: &Compiled, objects: &[String], options: &Options) -> Result<Vec<u8>, String> {
+    let Compiled { program, .. } = compiled;
+    if program.providers.is_empty() {
+        if let Some(object) = objects.first() {
+            return Err(format!(
+                "{object}: the program defines no probes of an application"
+            ));
+        }
+        let dof = dof::emit(program, &options.for_kernel());
+        return object::embed(&dof).map_err(|error| error.to_string());
+    }
+    usdt::check_names(&program.providers)?;
+    for object in objects {
+        let data = fs::read(object)
+            .map_err(|error| format!("failed to read {object}: {}", plain(&error)))?;
+        usdt::check(&data, &program.providers).map_err(|why| format!("{object}: {why}"))?;
+    }
+    usdt::object(&program.providers).map_err(|error| error.to_string())
 }
 
-/// The file that a program goes to: what `-o` says if it is the only one, the script's name with `.o` for `.d` in the
+/// A script's name without its extension.
+fn stem(name: &str) -> &str {
+    name.strip_suffix(".d").unwrap_or(name)
+}
+
+fn base_name(file: &str) -> &str {
+    file.rsplit('/').next().unwrap_or(file)
+}
+
+/// The file that a program goes to: what `-o` says if it is the only one, the script's name with `.o` or `.h` for `.d` in the
 /// current directory, or `d.out`, numbered where there are several.
 fn file_name(args: &Args, program: &str, index: usize) -> String {
     let only = args.programs.len() == 1;
     let stem = program.strip_suffix(".d").map(Path::new);
     match (&args.output, stem.and_then(Path::file_name)) {
         (Some(output), _) if only => output.clone(),
-        (_, Some(stem)) => format!("{}.o", stem.to_string_lossy()),
+        (_, Some(stem)) => {
+            let letter = if args.mode == Mode::Header { 'h' } else { 'o' };
+            format!("{}.{letter}", stem.to_string_lossy())
+        }
         _ if only => "d.out".to_owned(),
         _ => format!("d.out.{index}"),
     }

@@ -16,7 +16,7 @@ mod tell;
 mod trace;
 
 use args::{ArgError, Args, Mode};
-use dtrace::handle::{open_error, DevDtrace, KernelWorld, PATH};
+use dtrace::handle::{open_error, Absent, DevDtrace, KernelWorld, PATH};
 use dtrace::options::{self, Opt};
 use std::io::{self, Write};
 use std::path::Path;
@@ -115,8 +115,13 @@ fn run(args: &Args) -> Result<u8, Failure> {
         }
     }
     let initialize = |reason: String| format!("failed to initialize dtrace: {reason}");
-    let device =
-        DevDtrace::open(Path::new(PATH)).map_err(|error| initialize(open_error(&error)))?;
+    let device = DevDtrace::open(Path::new(PATH));
+    let is_for_others = matches!(args.mode, Mode::Header | Mode::Object);
+    if device.is_err() && is_for_others {
+        // Probes of the kernel's are none then.
+        return application::run(args, &KernelWorld::new(&Absent));
+    }
+    let device = device.map_err(|error| initialize(open_error(&error)))?;
     let world = KernelWorld::new(&device);
     match args.mode {
         Mode::List => list::run(args, &world),

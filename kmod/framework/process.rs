@@ -33,8 +33,8 @@ use zerocopy::{FromZeros, IntoBytes};
 /// Longest instruction, bytes.
 pub(super) const CODE_MAX: usize = 15;
 
-/// Longest name of a program's own provider; with the number of a process it is a provider's name.
-const USDT_PROVIDER_MAX: usize = dtrace_uapi::limits::PROVNAMELEN - 12;
+/// Longest name of a program's own provider; with the number of a process, ten digits, it is a provider's name.
+const USDT_PROVIDER_MAX: usize = dtrace_uapi::limits::PROVNAMELEN - 11;
 
 /// An instruction of a process.
 pub struct Site {
@@ -102,6 +102,8 @@ pub struct Usdt<'a> {
     pub semaphore: u64,
     /// How many arguments it has.
     pub nargs: usize,
+    /// The first of its sites at which the program only asks whether it is enabled.
+    pub asks_from: usize,
     /// Those of its first site, of its second and so on.
     pub args: &'a [Arg],
 }
@@ -213,11 +215,17 @@ impl Order {
         let first = probe.first_arg as usize;
         let count = nargs.checked_mul(probe.nsites as usize)?;
         let args = self.args.get(first..first.checked_add(count)?)?;
-        let is_good = nargs <= PROBE_ARGS_MAX && args.iter().all(is_argument);
+        let sites = probe.nsites as usize;
+        let asks = probe.asks as usize;
+        // One that never fires is none.
+        let is_good = nargs <= PROBE_ARGS_MAX
+            && (asks == 0 || asks < sites && nargs > 0)
+            && args.iter().all(is_argument);
         (is_good && is_provider(provider)).then_some(Usdt {
             provider,
             semaphore: probe.semaphore,
             nargs,
+            asks_from: sites.saturating_sub(asks),
             args,
         })
     }

@@ -29,6 +29,12 @@ pub fn of_current(group: u32) -> Option<Privileges> {
     }
 }
 
+/// Whether the kernel lets anybody write to programs, as far as it is locked down.
+pub fn may_write() -> bool {
+    // SAFETY: No preconditions.
+    unsafe { bindings::dtrace_may_write() }
+}
+
 /// Who the current task is, by its real ids.
 pub fn identity() -> Identity {
     let mut raw = bindings::dtrace_identity::default();

@@ -2646,9 +2646,10 @@ struct dtrace_process_probe {
    */
   uint32_t first_arg;
   /*
-   Zero.
+   Of `USDT`: at how many of its instructions, the last ones, the program only asks whether it is enabled. The first argument there is
+   the address of a number of 4 bytes that becomes 1 while it is.
    */
-  uint32_t pad;
+  uint32_t asks;
   /*
    Of `USDT`: where in the file the counter of two bytes is that says whether anybody has enabled the probe; 0: nowhere.
    */

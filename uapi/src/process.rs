@@ -91,8 +91,9 @@ pub struct Probe {
     pub nargs: u32,
     /// Of [`USDT`]: the first of its arguments: all of its first site, then all of the next.
     pub first_arg: u32,
-    /// Zero.
-    pub pad: u32,
+    /// Of [`USDT`]: at how many of its instructions, the last ones, the program only asks whether it is enabled. The first argument there is
+    /// the address of a number of 4 bytes that becomes 1 while it is.
+    pub asks: u32,
     /// Of [`USDT`]: where in the file the counter of two bytes is that says whether anybody has enabled the probe; 0: nowhere.
     pub semaphore: u64,
 }

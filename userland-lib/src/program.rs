@@ -26,6 +26,7 @@ use crate::pid::Described;
 use crate::source::Span;
 use crate::stability::Report;
 use crate::statement::{self, AggVar, Statement};
+use crate::usdt::Provider;
 use crate::world::ProbePattern;
 use dtrace_uapi::action::Action;
 use dtrace_uapi::dif::{Instr, Op};
@@ -53,8 +54,8 @@ pub struct Program {
     pub depends: Vec<(String, String)>,
     /// What is allowed, but perhaps not what is meant.
     pub warnings: Vec<Diagnostic>,
-    /// Whether it defines probes of an application.
-    pub defines_probes: bool,
+    /// The providers of an application that it defines.
+    pub providers: Vec<Provider>,
     /// Its descriptions of probes in processes.
     pub processes: Vec<Described>,
     /// Its descriptions of probes that programs have of their own, which may begin later.

@@ -84,7 +84,7 @@ impl Site {
     }
 
     fn marked(&self, probe: ProbeRef, regs: &Regs) {
-        if let Some(mark) = self.mark.as_ref() {
+        if let Some(mark) = self.mark.as_ref().filter(|mark| !mark.answer(regs)) {
             let passed = Passed { mark, regs };
             fire(probe, &FireArgs::new(Args::Computed(&passed)).nowhere());
         }

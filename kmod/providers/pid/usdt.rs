@@ -6,10 +6,14 @@
 //! A program that has such probes says in its file where they are, what they are called, and in which registers and words its arguments
 //! lie there; the library reads that and tells us. An argument is computed only when a clause asks for it, from the registers at
 //! that instruction and without faulting: what cannot be loaded is 0.
+//!
+//! Some sites are there for the program to ask whether anybody has enabled the probe: it has set a number of its own to 0, and goes by what the
+//! number is then. There nothing fires.
 
 use crate::framework::process::Usdt;
 use crate::framework::Arguments;
 use crate::sys::nofault;
+use crate::sys::privilege;
 use crate::sys::regs::Regs;
 use dtrace_uapi::process::{Arg, NO_REGISTER};
 use kernel::alloc::KVec;
@@ -20,6 +24,9 @@ pub struct Mark {
     /// Which of its process' probes it is.
     index: usize,
     args: KVec<Arg>,
+    /// Whether the program only asks here, and whether it may be answered.
+    asks: bool,
+    answers: bool,
     /// Where in the file the counter is of those who have enabled the probe; 0 for nowhere.
     pub semaphore: u64,
 }
@@ -29,13 +36,26 @@ impl Mark {
     pub fn new(usdt: &Usdt<'_>, index: usize, n: usize) -> Result<Self> {
         let begin = n.checked_mul(usdt.nargs).ok_or(EINVAL)?;
         let end = begin.checked_add(usdt.nargs).ok_or(EINVAL)?;
+        let asks = n >= usdt.asks_from;
         let mut args = KVec::new();
         args.extend_from_slice(usdt.args.get(begin..end).ok_or(EINVAL)?, GFP_KERNEL)?;
         Ok(Self {
             index,
             args,
+            asks,
+            // Whoever locks the kernel down forbids to write to programs. The kernel logs who asks in vain.
+            answers: asks && privilege::may_write(),
             semaphore: usdt.semaphore,
         })
+    }
+
+    /// Answers a program that asks whether the probe is enabled; whether it did.
+    pub fn answer(&self, regs: &Regs) -> bool {
+        if let (true, Some(arg)) = (self.answers, self.args.first()) {
+            // The program has just set it to 0, so it is there.
+            let _ = nofault::user_put(value(arg, regs), 4, 1);
+        }
+        self.asks
     }
 
     /// The type of argument `n`, as C text.
@@ -59,9 +79,14 @@ impl PartialEq for Mark {
         let Self {
             index,
             args,
+            asks,
+            answers: _,
             semaphore,
         } = self;
-        *index == other.index && args[..] == other.args[..] && *semaphore == other.semaphore
+        *index == other.index
+            && args[..] == other.args[..]
+            && *asks == other.asks
+            && *semaphore == other.semaphore
     }
 }
 

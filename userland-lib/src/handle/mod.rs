@@ -15,6 +15,7 @@
 //! Invariant: `statements` holds the statements of every program that may be enabled, in the order of their
 //! numbers.
 
+mod absent;
 mod affinity;
 mod anonymous;
 mod awaiting;
@@ -32,6 +33,7 @@ mod world;
 #[cfg(test)]
 mod tests;
 
+pub use absent::Absent;
 pub use dev_dtrace::{DevDtrace, PATH};
 pub use device::{fill, text, Buffer, Device};
 pub use error::{open_error, plain, Error};

@@ -92,6 +92,9 @@ impl KernelWorld<'_> {
                 translated
             });
         }
+        for (ty, (_, seen)) in told.iter_mut().zip(self.own_types(probe)) {
+            *ty = seen;
+        }
         if let Ok(Some(pid)) = pid::process_of(&text(&probe.provider)) {
             told = self.process_arguments(pid, probe);
         }
@@ -103,6 +106,23 @@ impl KernelWorld<'_> {
 }
 
 impl KernelWorld<'_> {
+    /// Types of the arguments of a program's own probe, where its file says them: as they are passed, and as they are seen.
+    fn own_types(&self, probe: &ProbeDesc) -> Vec<(String, String)> {
+        let provider = text(&probe.provider);
+        let Some((name, pid)) = usdt::process_of(&provider) else {
+            return Vec::new();
+        };
+        let (module, probe) = (text(&probe.module), text(&probe.name));
+        let objects = self.objects(pid).unwrap_or_default();
+        let Some(object) = objects.iter().find(|object| object.name == module) else {
+            return Vec::new();
+        };
+        let notes = self.notes(object).unwrap_or_default();
+        let mut notes = notes.iter().filter(|note| !note.asks);
+        let note = notes.find(|note| note.provider == name && note.name == probe);
+        note.map_or(Vec::new(), |note| note.types.clone())
+    }
+
     /// Types of the arguments of a probe in a process, as far as they are known.
     fn process_arguments(&self, pid: u32, probe: &ProbeDesc) -> Vec<String> {
         let mut types = Types::new(self);
@@ -181,6 +201,19 @@ impl ProbeSource for KernelWorld<'_> {
 
     fn argument(&self, id: ProbeId, index: u32) -> Option<ArgInfo> {
         let desc = self.device.argument(id, index).ok().flatten()?;
+        let pattern = ProbePattern {
+            id,
+            ..ProbePattern::default()
+        };
+        let probe = probes(self.device, &pattern).next()?;
+        let types = self.own_types(&probe);
+        if let Some((native, seen)) = types.get(index as usize) {
+            return Some(ArgInfo {
+                mapping: index,
+                native: native.clone(),
+                translated: seen.clone(),
+            });
+        }
         Some(ArgInfo {
             mapping: u32::try_from(desc.mapping).ok()?,
             native: text(&desc.native),

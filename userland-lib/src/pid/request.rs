@@ -4,7 +4,7 @@
 //! What the kernel is told of probes in a process: names, and addresses in its memory.
 
 use super::{Kind, Place, ADDRESS};
-use crate::usdt::Point;
+use crate::usdt::{Note, Point};
 use dtrace_uapi::process::{self, Arg, Probe, NO_REGISTER};
 use std::collections::HashMap;
 
@@ -79,15 +79,19 @@ impl Request {
     }
 
     fn add_point<'p>(&mut self, point: &'p Point, names: &mut HashMap<&'p str, u32>) -> Option<()> {
-        let mapped = point
-            .notes
-            .iter()
-            .map(|note| point.object.address(note.offset));
+        // Those where the program only asks are the last.
+        let mut notes: Vec<&Note> = point.notes.iter().collect();
+        notes.sort_by_key(|note| note.asks);
+        let asks = notes.iter().filter(|note| note.asks).count();
+        if asks == notes.len() {
+            return None;
+        }
+        let mapped = notes.iter().map(|note| point.object.address(note.offset));
         let sites: Vec<u64> = mapped.collect::<Option<_>>()?;
         // What is not said of one of the sites is nothing there.
-        let nargs = point.notes.iter().map(|note| note.arguments.len()).max()?;
+        let nargs = notes.iter().map(|note| note.arguments.len()).max()?;
         let first_arg = self.args.len() as u32;
-        for (note, site) in point.notes.iter().zip(&sites) {
+        for (note, site) in notes.iter().zip(&sites) {
             // A file is moved as a whole.
             let moved = site.wrapping_sub(note.address);
             for n in 0..nargs {
@@ -117,7 +121,8 @@ impl Request {
             nsites: sites.len() as u32,
             nargs: nargs as u32,
             first_arg,
-            semaphore: point.notes.iter().map(|note| note.semaphore).max()?,
+            asks: asks as u32,
+            semaphore: notes.iter().map(|note| note.semaphore).max()?,
             ..Probe::default()
         };
         self.probes.push(probe);

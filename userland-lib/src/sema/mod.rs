@@ -188,6 +188,7 @@ pub(crate) fn check<'w>(
         return Err(error.clone());
     }
     sema.used_pragmas(&ast.pragmas)?;
+    sema.provider_attributes(&ast.pragmas);
     let mut program = sema.program;
     state.statements += program.statements.len() as u64;
     program.aggs = state

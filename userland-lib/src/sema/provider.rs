@@ -3,13 +3,15 @@
 
 //! Providers that applications define: whether their names and prototypes are such as probes can have.
 //!
-//! Nothing is kept of them but that there are any: a definition speaks of probes that the application brings, not of those
-//! that the program enables.
+//! A definition speaks of probes that the application brings, not of those that the program enables.
 
 use super::Sema;
 use crate::diag::{Diagnostic, Result};
 use crate::source::Span;
-use crate::syntax::ast::{ProbeDefinition, Provider, TypeName};
+use crate::stability;
+use crate::syntax::ast::{Pragma, ProbeDefinition, Provider, TypeName};
+use crate::types::{Kind, Ty};
+use crate::usdt::{self, Definition, Form, Parameter};
 use dtrace_uapi::limits::{NAMELEN, PROVNAMELEN};
 use std::collections::HashSet;
 
@@ -19,7 +21,6 @@ const ARGUMENTS_MAX: usize = u8::MAX as usize;
 impl Sema<'_, '_> {
     /// Checks the definition of a provider.
     pub(super) fn provider(&mut self, provider: &Provider) -> Result<()> {
-        self.program.defines_probes = true;
         let name = &provider.name;
         name_fits("provider", name, PROVNAMELEN, provider.span)?;
         if name.ends_with(|last: char| last.is_ascii_digit()) {
@@ -27,47 +28,118 @@ impl Sema<'_, '_> {
             return Err(Diagnostic::new("D_PROV_BADNAME", provider.span, message));
         }
         let mut names = HashSet::new();
+        let mut probes = Vec::new();
         for probe in &provider.probes {
-            self.probe_definition(probe)?;
+            probes.push(self.probe_definition(probe)?);
             let name = hyphenated(&probe.name);
             if !names.insert(name.clone()) {
                 let message = format!("probe redeclared: {}:{name}", provider.name);
                 return Err(Diagnostic::new("D_PROV_PRDUP", probe.span, message));
             }
         }
+        self.program.providers.push(usdt::Provider {
+            name: name.clone(),
+            probes,
+            attributes: usdt::ATTRIBUTES,
+        });
         Ok(())
     }
 
-    fn probe_definition(&mut self, probe: &ProbeDefinition) -> Result<()> {
+    /// Says of the providers what pragmas say of their parts: `attributes NAME/DATA/CLASS provider PROVIDER PART`.
+    pub(super) fn provider_attributes(&mut self, pragmas: &[Pragma]) {
+        for pragma in pragmas.iter().filter(|p| p.name == "attributes") {
+            let [attribute, _, name, part] = &pragma.words[..] else {
+                continue;
+            };
+            let Some(attribute) = stability::parse(attribute) else {
+                continue;
+            };
+            let mut providers = self.program.providers.iter_mut();
+            let Some(provider) = providers.find(|provider| provider.name == *name) else {
+                continue;
+            };
+            let parts = &mut provider.attributes;
+            match part.as_str() {
+                "provider" => parts.provider = attribute,
+                "module" => parts.module = attribute,
+                "function" => parts.func = attribute,
+                "name" => parts.name = attribute,
+                "args" => parts.args = attribute,
+                _ => {}
+            }
+        }
+    }
+
+    fn probe_definition(&mut self, probe: &ProbeDefinition) -> Result<Definition> {
         let name = hyphenated(&probe.name);
         name_fits("probe", &name, NAMELEN, probe.span)?;
         let parameters = self.parameters("probe input", &probe.parameters)?;
         count_fits(&name, "input", parameters.len(), probe.span)?;
-        let Some(arguments) = &probe.arguments else {
-            return Ok(());
-        };
-        let known: Vec<String> = parameters.into_iter().map(|(name, _)| name).collect();
-        let types = self.parameters("probe output", arguments)?;
-        for (index, argument) in arguments.iter().take(types.len()).enumerate() {
-            names_parameter(argument, &known, index + 1)?;
+        let (known, passed): (Vec<String>, Vec<Ty>) = parameters.into_iter().unzip();
+        let mut seen = Vec::new();
+        match &probe.arguments {
+            None => {
+                for (index, ty) in passed.iter().enumerate() {
+                    seen.push((self.written(*ty), index as u8));
+                }
+            }
+            Some(arguments) => {
+                let types = self.parameters("probe output", arguments)?;
+                for (number, (argument, (_, ty))) in arguments.iter().zip(&types).enumerate() {
+                    let index = parameter_of(argument, &known, number + 1)?;
+                    seen.push((self.written(*ty), index as u8));
+                }
+                count_fits(&name, "output", types.len(), probe.span)?;
+            }
         }
-        count_fits(&name, "output", types.len(), probe.span)
+        let parameters = passed.into_iter().map(|ty| Parameter {
+            ty: self.written(ty),
+            form: self.form(ty),
+        });
+        Ok(Definition {
+            name: probe.name.clone(),
+            parameters: parameters.collect(),
+            arguments: seen,
+        })
+    }
+
+    /// A type as C writes it.
+    fn written(&self, ty: Ty) -> String {
+        match self.state.types.resolve(ty) {
+            Ty::STRING => "char *".to_owned(),
+            _ => self.state.types.name(ty),
+        }
+    }
+
+    fn form(&self, ty: Ty) -> Form {
+        let types = &self.state.types;
+        if let Some(int) = types.int(ty) {
+            return Form::Int(u64::from(int.size), int.signed);
+        }
+        if let Some(size) = types.float(ty) {
+            return Form::Float(size);
+        }
+        let is_array = matches!(types.base(ty), Kind::Array(..));
+        match is_array || types.is_pointer(ty) || types.resolve(ty) == Ty::STRING {
+            true => Form::Pointer,
+            false => Form::None,
+        }
     }
 }
 
-/// Each argument is made of a parameter, which it names.
-fn names_parameter(argument: &TypeName, known: &[String], number: usize) -> Result<()> {
+/// Each argument is made of a parameter, which it names; which one.
+fn parameter_of(argument: &TypeName, known: &[String], number: usize) -> Result<usize> {
     let name = &argument.declarator.name;
     let (tag, message) = if name.is_empty() {
         let message = format!("parameter declaration requires a name: parameter #{number}");
         ("D_DECL_PROTO_NAME", message)
-    } else if !known.contains(name) {
+    } else if let Some(index) = known.iter().position(|known| known == name) {
+        return Ok(index);
+    } else {
         let message = format!(
             "parameter is not declared in probe output prototype: {name}, parameter #{number}"
         );
         ("D_DECL_PROTO_FORM", message)
-    } else {
-        return Ok(());
     };
     Err(Diagnostic::new(tag, argument.span, message))
 }

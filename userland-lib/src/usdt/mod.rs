@@ -10,15 +10,21 @@
 //!
 //! All of a file is its author's word, who may be anybody: what is not well-formed is left out.
 
+mod define;
+mod header;
 mod notes;
 mod operand;
+mod prov;
 #[cfg(test)]
 mod tests;
 
+pub use define::{Definition, Form, Parameter, Provider, ATTRIBUTES, PROVIDER_MAX};
+pub use header::header;
 pub use notes::{parse, read, Note};
 pub use operand::{Operand, Symbols};
+pub use prov::object;
 
-use crate::pid::{fits, is_open, named, Error, Object};
+use crate::pid::{fits, is_open, named, Error, Object, PROVIDER};
 use crate::world::{ProbePattern, ProcessSource};
 use dtrace_uapi::glob;
 use std::rc::Rc;
@@ -57,6 +63,13 @@ pub fn processes(provider: &str) -> (Vec<u32>, bool) {
     }
 }
 
+/// The provider of a process: its name, and the number of the process.
+pub fn process_of(provider: &str) -> Option<(&str, u32)> {
+    let name = provider.trim_end_matches(|c: char| c.is_ascii_digit());
+    let number = provider[name.len()..].parse().ok()?;
+    (!name.is_empty() && name != PROVIDER).then_some((name, number))
+}
+
 /// Whether a description's provider may name `provider` of some process, as far as its beginning says.
 pub fn may_be_of(pattern: &str, provider: &str) -> bool {
     let literal = &pattern[..literal_len(pattern)];
@@ -70,6 +83,37 @@ fn literal_len(pattern: &str) -> usize {
     pattern
         .find(|c| "*?[\\".contains(c))
         .unwrap_or(pattern.len())
+}
+
+/// Whether the names of providers leave room for the number of a process.
+pub fn check_names(providers: &[Provider]) -> Result<(), String> {
+    let is_long = |provider: &&Provider| provider.name.len() > PROVIDER_MAX;
+    match providers.iter().find(is_long) {
+        None => Ok(()),
+        Some(Provider { name, .. }) => Err(format!(
+            "USDT provider name may not exceed {PROVIDER_MAX} characters: {name}"
+        )),
+    }
+}
+
+/// Whether the probes that an object brings for these providers are theirs; else why not.
+pub fn check(object: &[u8], providers: &[Provider]) -> Result<(), String> {
+    let brought = notes::brought(object).ok_or("it is no object")?;
+    for (provider, name, count) in brought {
+        let Some(own) = providers.iter().find(|own| own.name == provider) else {
+            continue;
+        };
+        let Some(probe) = own.probes.iter().find(|probe| probe.shown() == name) else {
+            return Err(format!("probe {provider}:::{name} is not defined"));
+        };
+        let defined = probe.parameters.len();
+        if count != defined {
+            return Err(format!(
+                "probe {provider}:::{name} is defined with {defined} arguments, not {count}"
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn running() -> Vec<u32> {

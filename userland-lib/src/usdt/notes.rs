@@ -1,18 +1,26 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Notes of SystemTap's kind, version 3: section `.note.stapsdt`, which is not loaded.
+//! Notes of a program's probes, in sections that are not loaded.
 //!
-//! A note has three addresses (its site, where the section `.stapsdt.base` was when the note was made, and the semaphore, or 0) and
+//! Those of SystemTap's kind, version 3, are in `.note.stapsdt`. A note has three addresses (its site, where the section `.stapsdt.base` was when the note was made, and the semaphore, or 0) and
 //! three strings (provider, name, arguments). A linker that moves text later moves the base with it and not the notes, so addresses are
 //! corrected by what the base has moved. `__` in a probe's name stands for `-`.
+//!
+//! Those of DTrace 2.0.7 are in `.note.usdt` (measured; its test programs). The owner is `usdt`; type 1 is a site, type 2 one where the
+//! program asks whether the probe is enabled. A note has two addresses (the site, and the function's name as text) of 8 bytes, two strings
+//! (provider and name), the number of arguments, a byte, and these as a string of the same grammar. Where the program asks, the one
+//! argument is the address of an `int` that becomes 1. Notes of the owner `prov` ([`prov`]) say which types arguments have, and in which order
+//! they are seen; they go with notes of either kind.
 
+use super::define::{Definition, Provider, PROVIDER_MAX};
 use super::operand::{arguments, Operand};
+use super::prov;
 use crate::pid::{Code, FILE_MAX};
-use dtrace_uapi::limits::{NAMELEN, PROVNAMELEN};
+use dtrace_uapi::limits::NAMELEN;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::read::{ReadCache, ReadRef};
-use object::{elf, Endianness};
+use object::{elf, Endianness, Object as _, ObjectSection as _};
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
@@ -24,10 +32,11 @@ const NOTES_MAX: usize = 100_000;
 const SIZE_MAX: usize = 16 << 20;
 /// Most arguments of a probe that are read (`dtrace_uapi::process::PROBE_ARGS_MAX`).
 const ARGUMENTS_MAX: usize = dtrace_uapi::process::PROBE_ARGS_MAX;
-/// What a provider's name leaves for the number of a process.
-const NUMBER_MAX: usize = 12;
-/// The type of such notes.
-const KIND: u32 = 3;
+/// The type of notes of SystemTap's kind.
+const STAPSDT: u64 = 3;
+/// The types of notes of DTrace's kind.
+const SITE: u64 = 1;
+const ASKS: u64 = 2;
 
 /// A site of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,8 +53,12 @@ pub struct Note {
     pub semaphore: u64,
     /// The function that it is in; empty where that is not known.
     pub func: String,
+    /// Whether the program only asks here whether the probe is enabled. The one argument is the address of an `int`.
+    pub asks: bool,
     /// Its arguments, each if it can be read.
     pub arguments: Vec<Option<Operand>>,
+    /// Their types where the file says, each as the program passes it and as it is to be seen.
+    pub types: Vec<(String, String)>,
 }
 
 /// The notes of a file; none of one that is no program.
@@ -89,12 +102,11 @@ fn of<'d, H: FileHeader<Endian = Endianness>, R: ReadRef<'d>>(data: R) -> Option
     let header = H::parse(data).ok()?;
     let endian = header.endian().ok()?;
     let sections = header.sections(endian, data).ok()?;
-    let (_, section) = sections.section_by_name(endian, b".note.stapsdt")?;
-    let size: u64 = section.sh_size(endian).into();
-    if size > SIZE_MAX as u64 {
-        return None;
-    }
-    let bytes = section.data(endian, data).ok()?;
+    let notes = |name: &[u8]| {
+        let (_, section) = sections.section_by_name(endian, name)?;
+        let size: u64 = section.sh_size(endian).into();
+        (size <= SIZE_MAX as u64).then(|| section.data(endian, data).ok())?
+    };
     let base = sections.section_by_name(endian, b".stapsdt.base");
     let base = base.map(|(_, section)| section.sh_addr(endian).into());
     let loads: Vec<[u64; 3]> = header
@@ -116,23 +128,70 @@ fn of<'d, H: FileHeader<Endian = Endianness>, R: ReadRef<'d>>(data: R) -> Option
         base,
         loads,
     };
-    let raw: Vec<Raw<'_>> = Raws {
-        file: &file,
-        rest: bytes,
+    let mut raw = Vec::new();
+    let mut providers = Vec::new();
+    for section in [b".note.stapsdt".as_slice(), prov::SECTION.as_bytes()] {
+        let rest = notes(section).unwrap_or_default();
+        for entry in (Entries { file: &file, rest }).take(NOTES_MAX) {
+            match (entry.owner, entry.kind) {
+                (b"stapsdt\0", STAPSDT) => raw.extend(file.stapsdt(entry.description)),
+                (b"usdt\0", SITE | ASKS) => raw.extend(file.usdt(&entry)),
+                (b"prov\0", prov::KIND) => providers.extend(prov::read(entry.description)),
+                _ => {}
+            }
+        }
     }
-    .take(NOTES_MAX)
-    .collect();
     let needs_symbols = raw.iter().any(|note| names_symbol(note.arguments));
     let symbols = match needs_symbols {
         true => symbols(header, endian, data),
         false => HashMap::new(),
     };
     let find = |name: &str| symbols.get(name).copied().flatten();
-    Some(
-        raw.iter()
-            .filter_map(|note| file.note(note, &find))
-            .collect(),
-    )
+    let mut notes: Vec<Note> = raw
+        .iter()
+        .filter_map(|note| file.note(note, &find))
+        .collect();
+    define(&mut notes, &providers);
+    Some(notes)
+}
+
+/// Says of notes which types their arguments have, and puts these in the order in which they are seen.
+fn define(notes: &mut [Note], providers: &[Provider]) {
+    let mut known: HashMap<(&str, String), &Definition> = HashMap::new();
+    for provider in providers {
+        for probe in &provider.probes {
+            known.insert((&provider.name, probe.shown()), probe);
+        }
+    }
+    for note in notes.iter_mut().filter(|note| !note.asks) {
+        let key = (note.provider.as_str(), note.name.clone());
+        if let Some(definition) = known.get(&key) {
+            note.arrange(definition);
+        }
+    }
+}
+
+impl Note {
+    fn arrange(&mut self, definition: &Definition) {
+        let native = |index: u8| definition.parameters.get(usize::from(index));
+        let passed = std::mem::take(&mut self.arguments);
+        let own: Vec<(String, u8)> = match definition.arguments.is_empty() {
+            // All of them as they are.
+            true => (0..)
+                .zip(&definition.parameters)
+                .map(|(index, parameter)| (parameter.ty.clone(), index))
+                .collect(),
+            false => definition.arguments.clone(),
+        };
+        for (ty, index) in own.into_iter().take(ARGUMENTS_MAX) {
+            let Some(native) = native(index) else {
+                continue;
+            };
+            self.arguments
+                .push(passed.get(usize::from(index)).copied().flatten());
+            self.types.push((native.ty.clone(), ty));
+        }
+    }
 }
 
 /// Whether arguments may name a symbol: registers have their sign before them, numbers begin with a digit.
@@ -174,8 +233,37 @@ fn symbols<'d, H: FileHeader<Endian = Endianness>, R: ReadRef<'d>>(
     found
 }
 
-/// A note as it is written.
+/// The probes that an object brings which is yet to be linked, so that addresses mean nothing: provider, name and number of arguments.
+/// `None`: it is no object.
+pub fn brought(data: &[u8]) -> Option<Vec<(String, String, usize)>> {
+    let file = object::File::parse(data).ok()?;
+    let layout = Layout {
+        is_long: file.is_64(),
+        is_big: !file.is_little_endian(),
+        base: None,
+        loads: Vec::new(),
+    };
+    let mut found = Vec::new();
+    // Inline functions bring sections of their own.
+    for section in file.sections() {
+        if section.name() != Ok(".note.stapsdt") {
+            continue;
+        }
+        let rest = section.data().unwrap_or_default();
+        let file = &layout;
+        for entry in (Entries { file, rest }).take(NOTES_MAX) {
+            if let Some(raw) = layout.stapsdt(entry.description) {
+                let count = arguments(raw.arguments, &|_| None).len();
+                found.push((raw.provider.to_owned(), raw.name.replace("__", "-"), count));
+            }
+        }
+    }
+    Some(found)
+}
+
+/// A site as it is written.
 struct Raw<'d> {
+    asks: bool,
     /// Site, base, semaphore.
     addresses: [u64; 3],
     provider: &'d str,
@@ -208,6 +296,41 @@ impl Layout {
         }
     }
 
+    /// The description of a note of SystemTap's kind.
+    fn stapsdt<'d>(&self, bytes: &'d [u8]) -> Option<Raw<'d>> {
+        let word = if self.is_long { 8 } else { 4 };
+        let address = |n: usize| Some(self.number(bytes.get(n * word..(n + 1) * word)?));
+        let addresses = [address(0)?, address(1)?, address(2)?];
+        let mut strings = Strings(bytes.get(3 * word..)?);
+        Some(Raw {
+            asks: false,
+            addresses,
+            provider: strings.next()?,
+            name: strings.next()?,
+            arguments: strings.next()?,
+        })
+    }
+
+    /// A note of DTrace's kind.
+    fn usdt<'d>(&self, entry: &Entry<'d>) -> Option<Raw<'d>> {
+        let bytes = entry.description;
+        let site = self.number(bytes.get(..8)?);
+        let mut strings = Strings(bytes.get(16..)?);
+        let (provider, name) = (strings.next()?, strings.next()?);
+        let (count, rest) = strings.0.split_first()?;
+        let arguments = match count {
+            0 => "",
+            _ => Strings(rest).next()?,
+        };
+        Some(Raw {
+            asks: entry.kind == ASKS,
+            addresses: [site, 0, 0],
+            provider,
+            name,
+            arguments,
+        })
+    }
+
     fn note(&self, raw: &Raw<'_>, symbols: &dyn Fn(&str) -> Option<u64>) -> Option<Note> {
         let [site, noted, semaphore] = raw.addresses;
         let moved = match self.base {
@@ -225,6 +348,8 @@ impl Layout {
         arguments.truncate(ARGUMENTS_MAX);
         is_good.then_some(Note {
             func: String::new(),
+            asks: raw.asks,
+            types: Vec::new(),
             provider: raw.provider.to_owned(),
             name,
             address,
@@ -242,53 +367,53 @@ impl Layout {
 fn is_provider(name: &str) -> bool {
     let is_spelled = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     !name.is_empty()
-        && name.len() <= PROVNAMELEN - NUMBER_MAX
+        && name.len() <= PROVIDER_MAX
         && name != "pid"
         && name.chars().all(is_spelled)
         && !name.ends_with(|c: char| c.is_ascii_digit())
 }
+/// Strings that end with NUL, one after the other.
+struct Strings<'d>(&'d [u8]);
 
-/// The notes of a section, up to the first that is not whole.
-struct Raws<'l, 'd> {
-    file: &'l Layout,
-    rest: &'d [u8],
-}
-
-impl<'d> Iterator for Raws<'_, 'd> {
-    type Item = Raw<'d>;
-
-    fn next(&mut self) -> Option<Raw<'d>> {
-        loop {
-            let word = |n: usize| Some(self.file.number(self.rest.get(n * 4..n * 4 + 4)?));
-            let [name_size, size, kind] = [word(0)?, word(1)?, word(2)?];
-            let name_size = usize::try_from(name_size).ok()?;
-            let size = usize::try_from(size).ok()?;
-            let begin = 12usize.checked_add(name_size.checked_next_multiple_of(4)?)?;
-            let owner = self.rest.get(12..12usize.checked_add(name_size)?)?;
-            let description = self.rest.get(begin..begin.checked_add(size)?)?;
-            let next = begin.checked_add(size.checked_next_multiple_of(4)?)?;
-            self.rest = self.rest.get(next..).unwrap_or_default();
-            if owner == b"stapsdt\0" && kind == u64::from(KIND) {
-                if let Some(raw) = self.description(description) {
-                    return Some(raw);
-                }
-            }
-        }
+impl<'d> Strings<'d> {
+    fn next(&mut self) -> Option<&'d str> {
+        let len = self.0.iter().position(|byte| *byte == 0)?;
+        let text = std::str::from_utf8(&self.0[..len]).ok()?;
+        self.0 = &self.0[len + 1..];
+        Some(text)
     }
 }
 
-impl<'d> Raws<'_, 'd> {
-    fn description(&self, bytes: &'d [u8]) -> Option<Raw<'d>> {
-        let word = if self.file.is_long { 8 } else { 4 };
-        let address = |n: usize| Some(self.file.number(bytes.get(n * word..(n + 1) * word)?));
-        let addresses = [address(0)?, address(1)?, address(2)?];
-        let mut strings = bytes.get(3 * word..)?.split(|byte| *byte == 0);
-        let mut string = || std::str::from_utf8(strings.next()?).ok();
-        Some(Raw {
-            addresses,
-            provider: string()?,
-            name: string()?,
-            arguments: string()?,
+/// A note, of whomever.
+struct Entry<'d> {
+    owner: &'d [u8],
+    kind: u64,
+    description: &'d [u8],
+}
+
+/// The notes of a section, as far as they are well-formed.
+struct Entries<'f, 'd> {
+    file: &'f Layout,
+    rest: &'d [u8],
+}
+
+impl<'d> Iterator for Entries<'_, 'd> {
+    type Item = Entry<'d>;
+
+    fn next(&mut self) -> Option<Entry<'d>> {
+        let word = |n: usize| Some(self.file.number(self.rest.get(n * 4..n * 4 + 4)?));
+        let [name_size, size, kind] = [word(0)?, word(1)?, word(2)?];
+        let name_size = usize::try_from(name_size).ok()?;
+        let size = usize::try_from(size).ok()?;
+        let begin = 12usize.checked_add(name_size.checked_next_multiple_of(4)?)?;
+        let owner = self.rest.get(12..12usize.checked_add(name_size)?)?;
+        let description = self.rest.get(begin..begin.checked_add(size)?)?;
+        let next = begin.checked_add(size.checked_next_multiple_of(4)?)?;
+        self.rest = self.rest.get(next..).unwrap_or_default();
+        Some(Entry {
+            owner,
+            kind,
+            description,
         })
     }
 }

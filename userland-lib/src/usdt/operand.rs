@@ -55,7 +55,9 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 
 fn argument(word: &str, symbols: Symbols<'_>) -> Option<Operand> {
     let (size, operand) = match word.split_once('@') {
-        Some((size, operand)) => (size.parse::<i8>().ok()?, operand),
+        // Floating point in memory is what lies there; in a register it cannot be had.
+        Some((size, operand)) if size.ends_with('f') && operand.starts_with('%') => return None,
+        Some((size, operand)) => (size.trim_end_matches('f').parse::<i8>().ok()?, operand),
         None => (8, word),
     };
     let blank = Arg {

@@ -43,7 +43,7 @@ impl Sequence {
                 provider: number(random, 0),
                 nargs: number(random, u32::from(kind == USDT)),
                 first_arg: number(random, 0),
-                pad: 0,
+                asks: 0,
                 // A wrong one changes the program's memory, as its file would have asked for.
                 semaphore: 0,
             };

@@ -1,0 +1,66 @@
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+/* SPDX-License-Identifier: GPL-2.0-only */
+
+/*
+ * Sites of a program's own probes. A site is one instruction that does nothing, and a note in the file which is not loaded: where the site
+ * is, what the probe is called and where its arguments lie there, as all tools know them (section .note.stapsdt, version 3).
+ * A probe's semaphore, a number of two bytes, is more than 0 while somebody has enabled the probe.
+ */
+#ifndef _DTRACE_SITE_H
+#define _DTRACE_SITE_H
+
+#ifdef __LP64__
+#define _DTRACE_ADDRESS "	.8byte "
+#else
+#define _DTRACE_ADDRESS "	.4byte "
+#endif
+
+/* "?" is for the note to be left out together with an inline function that is left out. */
+#define _DTRACE_SITE(provider, name, semaphore, arguments)                              \
+	"990:	nop\n"                                                                  \
+	"	.pushsection .note.stapsdt,\"?\",\"note\"\n"                            \
+	"	.balign 4\n"                                                            \
+	"	.4byte 992f-991f, 994f-993f, 3\n"                                       \
+	"991:	.asciz \"stapsdt\"\n"                                                   \
+	"992:	.balign 4\n"                                                            \
+	"993:" _DTRACE_ADDRESS "990b\n"                                                 \
+	_DTRACE_ADDRESS "_.stapsdt.base\n"                                              \
+	_DTRACE_ADDRESS semaphore "\n"                                                  \
+	"	.asciz \"" provider "\"\n"                                              \
+	"	.asciz \"" name "\"\n"                                                  \
+	"	.asciz \"" arguments "\"\n"                                             \
+	"994:	.balign 4\n"                                                            \
+	"	.popsection\n"                                                          \
+	"	.ifndef _.stapsdt.base\n"                                               \
+	"	.pushsection .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"  \
+	"	.weak _.stapsdt.base\n"                                                 \
+	"	.hidden _.stapsdt.base\n"                                               \
+	"_.stapsdt.base: .space 1\n"                                                    \
+	"	.size _.stapsdt.base, 1\n"                                              \
+	"	.popsection\n"                                                          \
+	"	.endif\n"
+
+/* Each file that is linked has its own, whatever the number of objects that bring it. */
+#define _DTRACE_SEMAPHORE(symbol)                                                       \
+	__asm__("	.ifndef " #symbol "\n"                                          \
+		"	.pushsection .probes,\"awG\",\"progbits\"," #symbol ",comdat\n" \
+		"	.balign 2\n"                                                    \
+		"	.weak " #symbol "\n"                                            \
+		"	.hidden " #symbol "\n"                                          \
+		"	.type " #symbol ", STT_OBJECT\n"                                \
+		"	.size " #symbol ", 2\n"                                         \
+		#symbol ": .zero 2\n"                                                   \
+		"	.popsection\n"                                                  \
+		"	.endif\n");                                                     \
+	extern unsigned short symbol __attribute__((visibility("hidden")))
+
+#define _DTRACE_ENABLED(symbol) __builtin_expect(*(volatile unsigned short *)&(symbol) != 0, 0)
+
+/* Argument n in a note, and what the assembler makes it of: bytes, less than 0 for a number with a sign, and value. */
+#define _DTRACE_TEXT(n) "%c[_s" #n "]@%[_a" #n "]"
+#define _DTRACE_VALUE(n, size, value) [_s##n] "n"(size), [_a##n] "nor"(value)
+#define _DTRACE_DOUBLE_TEXT(n) "%c[_s" #n "]f@%[_a" #n "]"
+/* A variable: where there are several registers for such numbers, and none, every tool can read memory. */
+#define _DTRACE_DOUBLE_VALUE(n, size, variable) [_s##n] "n"(size), [_a##n] "m"(variable)
+
+#endif

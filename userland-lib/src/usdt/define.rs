@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What a program's provider is, as its definition says: `provider name { probe name(parameters) : (arguments); };`.
+
+use dtrace_uapi::limits::PROVNAMELEN;
+use dtrace_uapi::types::{Attribute, Class, ProviderAttributes, Stability};
+
+/// Longest name of a provider: that of a process has the process' number behind it, ten digits, and a NUL.
+pub const PROVIDER_MAX: usize = PROVNAMELEN - 11;
+
+/// A provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Provider {
+    /// Its name.
+    pub name: String,
+    /// Its probes.
+    pub probes: Vec<Definition>,
+    /// How far its parts may be relied on.
+    pub attributes: ProviderAttributes,
+}
+
+/// A probe.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Definition {
+    /// Its name, as C has it: two underscores stand for a hyphen.
+    pub name: String,
+    /// What the program passes.
+    pub parameters: Vec<Parameter>,
+    /// What those who trace see, each by its type and which of the parameters it is.
+    pub arguments: Vec<(String, u8)>,
+}
+
+/// What a program passes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its type, as D and C write it.
+    pub ty: String,
+    /// How a value is passed.
+    pub form: Form,
+}
+
+/// How a value is passed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// As an integer of this many bytes, with or without a sign.
+    Int(u64, bool),
+    /// As an address.
+    Pointer,
+    /// As a number in floating point of this many bytes.
+    Float(u8),
+    /// Not at all.
+    None,
+}
+
+/// What is known of a provider whose author says nothing.
+pub const ATTRIBUTES: ProviderAttributes = {
+    let usual = Attribute::new(Stability::Unstable, Stability::Unstable, Class::Common);
+    ProviderAttributes {
+        provider: usual,
+        module: usual,
+        func: usual,
+        name: usual,
+        args: usual,
+    }
+};
+
+impl Definition {
+    /// Its name, as those know it who trace.
+    pub fn shown(&self) -> String {
+        self.name.replace("__", "-")
+    }
+}

@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The header of a provider (`dtrace -h`): for each probe a macro that is its site, and one that says whether anybody has enabled it.
+//!
+//! It needs no other header and no library: what a site is stands in it ([`SITE`]), and every object that includes it brings the
+//! semaphores. C and C++ take the same text.
+
+use super::define::{Definition, Form, Parameter, Provider};
+use std::fmt::Write as _;
+
+/// What a site is, for all providers.
+const SITE: &str = include_str!("../../include/dtrace/site.h");
+
+/// The header of these providers, which stands in a file of that name. The error is what cannot be passed.
+pub fn header(providers: &[Provider], file: &str) -> Result<String, String> {
+    let is_letter = |c: char| c.is_ascii_alphanumeric();
+    let guard: String = file
+        .chars()
+        .map(|c| {
+            if is_letter(c) {
+                c.to_ascii_uppercase()
+            } else {
+                '_'
+            }
+        })
+        .collect();
+    let mut text =
+        format!("/* Made by dtrace -h. */\n#ifndef _{guard}\n#define _{guard}\n\n{SITE}\n");
+    text.push_str("#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
+    for probe in each(providers) {
+        let _ = writeln!(text, "_DTRACE_SEMAPHORE({});", probe.semaphore());
+    }
+    text.push_str("#ifdef __cplusplus\n}\n#endif\n");
+    for probe in each(providers) {
+        text.push_str(&probe.macros()?);
+    }
+    let _ = write!(text, "\n#endif\n");
+    Ok(text)
+}
+
+/// A probe of a provider.
+struct Of<'p> {
+    provider: &'p str,
+    probe: &'p Definition,
+}
+
+fn each(providers: &[Provider]) -> impl Iterator<Item = Of<'_>> {
+    providers.iter().flat_map(|provider| {
+        provider.probes.iter().map(|probe| Of {
+            provider: &provider.name,
+            probe,
+        })
+    })
+}
+
+impl Of<'_> {
+    /// As all tools call it.
+    fn semaphore(&self) -> String {
+        format!("{}_{}_semaphore", self.provider, self.probe.name)
+    }
+
+    fn macro_name(&self) -> String {
+        let name = |text: &str| text.replace("__", "_").to_uppercase();
+        format!("{}_{}", name(self.provider), name(&self.probe.name))
+    }
+
+    fn macros(&self) -> Result<String, String> {
+        let (name, semaphore) = (self.macro_name(), self.semaphore());
+        let mut texts = Vec::new();
+        let mut values = Vec::new();
+        let mut parameters = Vec::new();
+        let mut variables = String::new();
+        for (n, parameter) in self.probe.parameters.iter().enumerate() {
+            let [text, value] = operand(n, parameter).ok_or_else(|| {
+                let (provider, probe) = (self.provider, self.probe.shown());
+                format!(
+                    "{provider}:::{probe}: arguments of type {} cannot be passed",
+                    parameter.ty
+                )
+            })?;
+            texts.push(text);
+            values.push(value);
+            if let Form::Float(size) = parameter.form {
+                let ty = float(size);
+                let _ = write!(variables, "{ty} _dtrace_value{n} = (_dtrace{n}); ");
+            }
+            parameters.push(format!("_dtrace{n}"));
+        }
+        let text = match texts.is_empty() {
+            true => "\"\"".to_owned(),
+            false => texts.join(" \" \" "),
+        };
+        let operands = match values.is_empty() {
+            true => String::new(),
+            false => format!(" \\\n\t\t: : {}", values.join(", ")),
+        };
+        let (provider, probe) = (self.provider, &self.probe.name);
+        let parameters = parameters.join(", ");
+        Ok(format!(
+            "
+#define {name}({parameters}) \\
+\t__extension__({{ {variables}__asm__ __volatile__(_DTRACE_SITE(\"{provider}\", \"{probe}\", \"{semaphore}\", \\
+\t\t{text}){operands}); }})
+#define {name}_ENABLED() _DTRACE_ENABLED({semaphore})
+"
+        ))
+    }
+}
+
+/// How argument `n` stands in the note, and among the operands.
+fn operand(n: usize, parameter: &Parameter) -> Option<[String; 2]> {
+    let text = format!("_DTRACE_TEXT({n})");
+    // An address may be passed as a number, and a number for an address.
+    let value = |size: &str, ty: &str| format!("_DTRACE_VALUE({n}, {size}, ({ty})(_dtrace{n}))");
+    Some(match parameter.form {
+        Form::Pointer => [text, value("(int)sizeof(void *)", "__UINTPTR_TYPE__")],
+        Form::Int(size, signed) => {
+            let ty = c_type(&parameter.ty, size, signed)?;
+            let sign = if signed { "-" } else { "" };
+            [text, value(&format!("{sign}(int)sizeof({ty})"), ty)]
+        }
+        Form::Float(size @ (4 | 8)) => [
+            format!("_DTRACE_DOUBLE_TEXT({n})"),
+            format!("_DTRACE_DOUBLE_VALUE({n}, {size}, _dtrace_value{n})"),
+        ],
+        Form::Float(_) | Form::None => return None,
+    })
+}
+
+fn float(size: u8) -> &'static str {
+    match size {
+        4 => "float",
+        _ => "double",
+    }
+}
+
+/// The type of C that needs no header: those that every compiler has are what they are, and may be of another size in another program.
+fn c_type(ty: &str, size: u64, signed: bool) -> Option<&'static str> {
+    let own = [
+        ("long", "long"),
+        ("unsigned long", "unsigned long"),
+        ("ulong_t", "unsigned long"),
+        ("size_t", "__SIZE_TYPE__"),
+        ("ssize_t", "__INTPTR_TYPE__"),
+        ("uintptr_t", "__UINTPTR_TYPE__"),
+        ("intptr_t", "__INTPTR_TYPE__"),
+    ];
+    if let Some((_, own)) = own.iter().find(|(name, _)| *name == ty) {
+        return Some(own);
+    }
+    Some(match (size, signed) {
+        (1, true) => "signed char",
+        (1, false) => "unsigned char",
+        (2, true) => "short",
+        (2, false) => "unsigned short",
+        (4, true) => "int",
+        (4, false) => "unsigned int",
+        (8, true) => "long long",
+        (8, false) => "unsigned long long",
+        _ => return None,
+    })
+}
