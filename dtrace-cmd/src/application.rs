@@ -25,18 +25,30 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
     for (index, compiled) in programs.iter().enumerate() {
         let Compiled { what, name, .. } = compiled;
         let file = file_name(args, name, index);
-        let made = match args.mode {
-            Mode::Header => usdt::check_names(&compiled.program.providers)
-                .and_then(|()| usdt::header(&compiled.program.providers, base_name(&file)))
-                .map(String::into_bytes)
-                .map_err(|why| format!("failed to create header of {what} {name}: {why}"))?,
-            _ => link(compiled, &args.arguments, &handle.options)
-                .map_err(|why| format!("failed to link {what} {}: {why}", stem(name)))?,
+        let (doing, made) = match args.mode {
+            Mode::Header => (
+                format!("failed to create header of {what} {name}"),
+                header(compiled, base_name(&file)),
+            ),
+            _ => (
+                format!("failed to link {what} {}", stem(name)),
+                link(compiled, &args.arguments, &handle.options),
+            ),
         };
-        fs::write(&file, made)
-            .map_err(|error| format!("failed to create {file}: {}", plain(&error)))?;
+        made.and_then(|made| {
+            fs::write(&file, made)
+                .map_err(|error| format!("failed to create {file}: {}", plain(&error)))
+        })
+        .map_err(|why| format!("{doing}: {why}"))?;
     }
     Ok(0)
+}
+
+/// The header of a program's providers, which will stand in this file.
+fn header(compiled: &Compiled, file: &str) -> Result<Vec<u8>, String> {
+    let providers = &compiled.program.providers;
+    usdt::check_names(providers)?;
+    usdt::header(providers, file).map(String::into_bytes)
 }
 
 /// The object of a program, for an application of these objects.

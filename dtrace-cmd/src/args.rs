@@ -132,6 +132,7 @@ Usage: dtrace [-32|-64] [-aACeFGHlqSvVwZ] [-b bufsz] [-c cmd] [-D name[=def]] [-
 \t-f  enable or list probes matching the specified function name
 \t-F  coalesce trace output by function
 \t-G  generate an ELF file containing embedded dtrace program
+\t-h  generate a C header for the providers that the program defines
 \t-H  print included files when invoking preprocessor
 \t-i  enable or list probes matching the specified probe id
 \t-I  add include directory to preprocessor search path

@@ -217,10 +217,7 @@ impl Order {
         let args = self.args.get(first..first.checked_add(count)?)?;
         let sites = probe.nsites as usize;
         let asks = probe.asks as usize;
-        // One that never fires is none.
-        let is_good = nargs <= PROBE_ARGS_MAX
-            && (asks == 0 || asks < sites && nargs > 0)
-            && args.iter().all(is_argument);
+        let is_good = nargs <= PROBE_ARGS_MAX && asks <= sites && args.iter().all(is_argument);
         (is_good && is_provider(provider)).then_some(Usdt {
             provider,
             semaphore: probe.semaphore,

@@ -7,7 +7,8 @@
 
 use crate::handle::{text, KernelWorld};
 use crate::stability::{class_name, minimum, stability_name, Report};
-use dtrace_uapi::ioctl::{ProbeDesc, ProviderDesc};
+use crate::world::ProbeSource;
+use dtrace_uapi::ioctl::ProbeDesc;
 use dtrace_uapi::types::Attribute;
 use std::io::{self, Write};
 
@@ -41,8 +42,7 @@ fn columns(
 
 /// What `-v` adds: the stability of the provider's names and arguments, and the arguments' types.
 pub fn details(out: &mut impl Write, world: &KernelWorld<'_>, probe: &ProbeDesc) -> io::Result<()> {
-    if let Some(provider) = world.device().provider(&text(&probe.provider))? {
-        let ProviderDesc { attr, .. } = provider;
+    if let Some(attr) = world.attributes(&text(&probe.provider)) {
         attributes(
             out,
             "Probe Description Attributes",

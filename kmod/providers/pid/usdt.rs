@@ -60,7 +60,8 @@ impl Mark {
 
     /// The type of argument `n`, as C text.
     pub fn type_of(&self, n: usize) -> Option<&'static [u8]> {
-        let arg = self.args.get(n)?;
+        // Where it asks nothing is passed.
+        let arg = self.args.get(n).filter(|_| !self.asks)?;
         Some(match (arg.size, arg.is_signed != 0) {
             (1, true) => b"int8_t",
             (1, false) => b"uint8_t",

@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# -h and -G: what is wrong with a definition is told before what this version cannot do.
+# -h: a header of a definition, and what is wrong with one; nothing is written then.
 header() { dtrace -h -s "$1" 2>&1; echo "status $?"; }
 cd "$(mktemp -d)" || exit 1
 printf 'provider app { probe start(int id) : (int id); probe stop(); };\n' >good.d
 printf 'provider app {\n\tprobe start()\n};\n' >unfinished.d
 printf '\nprovider app { probe start(int) : (int); };\n' >nameless.d
 for file in good unfinished nameless; do header $file.d; done
+ls *.h

@@ -52,6 +52,13 @@ t 'what is passed' -qn 'shop$target:::sold { printf("%d %s, ", args[0], copyinst
 		this->sale = (int *)copyin(arg2, 4); printf("%d, ", *this->sale); }
 	shop$target:::weighed { printf("%.2f %d %d\n", args[0], args[1], args[2]); }' -c ./shop-c
 t 'types' -lvn 'shop$target:::paid-by,shop$target:::weighed' -c ./shop-c | grep -A4 'Argument Types'
+t 'stability' -lvn 'shop$target:::sold' -c ./shop-c | grep -A3 'Attributes'
+cat >asks.d <<'D'
+provider asks { probe alone(int); };
+D
+printf '#include <stdio.h>\n#include "asks.h"\nint main(void) { return puts(ASKS_ALONE_ENABLED() ? "enabled" : "disabled") < 0; }\n' >asks.c
+dtrace -h -s asks.d && gcc -O2 -o asks asks.c && ./asks
+t 'asked and never fired' -qn 'asks$target:::alone { printf("fired"); }' -c ./asks
 echo 'other tools read the same'
 readelf -n shop-c | awk '/Provider|Name/ { print $2 }' | sort | uniq -c
 

@@ -16,12 +16,12 @@
 #endif
 
 /* "?" is for the note to be left out together with an inline function that is left out. */
-#define _DTRACE_SITE(provider, name, semaphore, arguments)                              \
+#define _DTRACE_NOTE(section, owner, type, provider, name, semaphore, arguments)        \
 	"990:	nop\n"                                                                  \
-	"	.pushsection .note.stapsdt,\"?\",\"note\"\n"                            \
+	"	.pushsection " section ",\"?\",\"note\"\n"                              \
 	"	.balign 4\n"                                                            \
-	"	.4byte 992f-991f, 994f-993f, 3\n"                                       \
-	"991:	.asciz \"stapsdt\"\n"                                                   \
+	"	.4byte 992f-991f, 994f-993f, " type "\n"                                \
+	"991:	.asciz \"" owner "\"\n"                                                 \
 	"992:	.balign 4\n"                                                            \
 	"993:" _DTRACE_ADDRESS "990b\n"                                                 \
 	_DTRACE_ADDRESS "_.stapsdt.base\n"                                              \
@@ -40,6 +40,12 @@
 	"	.popsection\n"                                                          \
 	"	.endif\n"
 
+#define _DTRACE_SITE(provider, name, semaphore, arguments) \
+	_DTRACE_NOTE(".note.stapsdt", "stapsdt", "3", provider, name, semaphore, arguments)
+/* Where a program asks whether a probe is enabled that it may not have: DTrace's own, so that nobody takes it for the probe. */
+#define _DTRACE_ASKS(provider, name, semaphore) \
+	_DTRACE_NOTE(".note.dtrace", "dtrace", "1", provider, name, semaphore, "")
+
 /* Each file that is linked has its own, whatever the number of objects that bring it. */
 #define _DTRACE_SEMAPHORE(symbol)                                                       \
 	__asm__("	.ifndef " #symbol "\n"                                          \
@@ -54,7 +60,11 @@
 		"	.endif\n");                                                     \
 	extern unsigned short symbol __attribute__((visibility("hidden")))
 
-#define _DTRACE_ENABLED(symbol) __builtin_expect(*(volatile unsigned short *)&(symbol) != 0, 0)
+#define _DTRACE_ENABLED(provider, name, symbol)                                         \
+	__extension__({                                                                 \
+		__asm__ __volatile__(_DTRACE_ASKS(provider, name, #symbol));            \
+		__builtin_expect(*(volatile unsigned short *)&(symbol) != 0, 0);        \
+	})
 
 /* Argument n in a note, and what the assembler makes it of: bytes, less than 0 for a number with a sign, and value. */
 #define _DTRACE_TEXT(n) "%c[_s" #n "]@%[_a" #n "]"

@@ -42,7 +42,9 @@ use nix::errno::Errno;
 use order::Queue;
 use output::Redirect;
 use records::{Filled, Snapshot};
+use rustix::event::{poll, PollFd, PollFlags};
 use std::io;
+use std::os::fd::BorrowedFd;
 
 /// Why consuming ended early.
 #[derive(Debug, thiserror::Error)]
@@ -118,6 +120,14 @@ pub struct Context<'a> {
     pub symbols: &'a dyn Symbolizer,
     /// The zone of times.
     pub zone: &'a Zone,
+    /// Waits until a descriptor is readable, and does meanwhile what others wait for.
+    pub wait: &'a dyn Fn(BorrowedFd<'_>),
+}
+
+/// Waits until a descriptor is readable, which nobody else waits for.
+pub fn until_readable(descriptor: BorrowedFd<'_>) {
+    let mut ready = [PollFd::from_borrowed_fd(descriptor, PollFlags::IN)];
+    while poll(&mut ready, None) == Err(rustix::io::Errno::INTR) {}
 }
 
 /// So many snapshots' memory is kept for the next ones.

@@ -172,6 +172,7 @@ impl Bench {
             statements: &self.statements,
             symbols: &NoSymbols,
             zone: &Zone::utc(),
+            wait: &until_readable,
         };
         let mut out = Vec::new();
         let mut events = String::new();
@@ -412,6 +413,7 @@ fn a_record_that_prints_an_aggregation_sees_what_was_aggregated_before_it() {
         statements: &bench.statements,
         symbols: &NoSymbols,
         zone: &Zone::utc(),
+        wait: &until_readable,
     };
     let mut out = Vec::new();
     let mut sink = Sink {
@@ -494,6 +496,7 @@ fn a_wrapped_ring_begins_at_its_oldest_record() {
         statements: &bench.statements,
         symbols: &NoSymbols,
         zone: &Zone::utc(),
+        wait: &until_readable,
     };
     let mut parse = |oldest| Snapshot::parse(context, &mut layouts, filled(), oldest);
     let snapshot = parse(12).unwrap();

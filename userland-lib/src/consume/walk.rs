@@ -21,8 +21,10 @@ use crate::render::{message, Datum, Kind, NoSymbols, Renderer, Sort, Style};
 use crate::statement::{Print, Statement};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::option::Opt;
+use rustix::process::{pidfd_open, Pid, PidfdFlags};
 use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 use std::process::Command;
@@ -247,7 +249,7 @@ impl Consumer {
                 self.write(sink, text)?;
                 text.clear();
                 self.flush(sink).map_err(ConsumeError::Output)?;
-                if let Err(error) = command.and_then(|command| run(&command)) {
+                if let Err(error) = command.and_then(|command| run(&command, context.wait)) {
                     failed(sink, error);
                 }
             }
@@ -375,9 +377,17 @@ fn formatted(
     Ok(OsString::from_vec(text))
 }
 
-/// Runs a command of `system()` to its end. What it prints and how it ends is its own business.
-fn run(command: &OsStr) -> Result<(), String> {
-    let result = Command::new("/bin/sh").arg("-c").arg(command).status();
+/// Runs a command of `system()` to its end. What it prints and how it ends is its own business. It may be traced itself, and wait
+/// for us meanwhile.
+fn run(command: &OsStr, wait: &dyn Fn(BorrowedFd<'_>)) -> Result<(), String> {
+    let shell = Command::new("/bin/sh").arg("-c").arg(command).spawn();
+    let result = shell.and_then(|mut child| {
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        if let Some(Ok(ended)) = pid.map(|pid| pidfd_open(pid, PidfdFlags::empty())) {
+            wait(ended.as_fd());
+        }
+        child.wait()
+    });
     result.map(drop).map_err(|error| {
         format!(
             "failed to run \"{}\": {error}",

@@ -17,8 +17,11 @@ use crate::pid::{self, Described, Object, Place};
 use crate::program::Program;
 use crate::world::{ProbePattern, ProcessSource};
 use dtrace_uapi::hold::{self, Held, Hold};
+use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::Errno;
 use std::collections::HashSet;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 /// What there is to be told.
@@ -94,6 +97,28 @@ impl Follow {
         Ok(std::mem::take(&mut self.news))
     }
 
+    /// Serves the processes that wait until a descriptor is readable.
+    pub fn work_until(
+        &mut self,
+        world: &KernelWorld<'_>,
+        names: &Names,
+        until: BorrowedFd<'_>,
+    ) -> io::Result<Vec<News>> {
+        let mut ready = vec![PollFd::from_borrowed_fd(until, PollFlags::IN)];
+        let device = world.device().descriptor();
+        ready.extend(device.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        loop {
+            match poll(&mut ready, None) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            self.drain(world, names)?;
+            if !ready[0].revents().is_empty() {
+                return Ok(std::mem::take(&mut self.news));
+            }
+        }
+    }
+
     fn drain(&mut self, world: &KernelWorld<'_>, names: &Names) -> io::Result<()> {
         loop {
             let held = world.device().held()?;
@@ -132,11 +157,6 @@ impl Follow {
                 format!("processes went on {new} time{plural} before their probes were made");
             self.news.push(News::Failed(text));
         }
-    }
-
-    /// Has no program wait for us while we may wait for one ourselves.
-    pub fn pause(&self, world: &KernelWorld<'_>, is_paused: bool) {
-        self.own.pause(world, is_paused);
     }
 
     fn look_own(&mut self, world: &KernelWorld<'_>, pid: u32) {

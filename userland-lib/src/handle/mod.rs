@@ -43,7 +43,7 @@ pub use preprocess::{preprocess, PreprocessError};
 pub use world::{probe_desc, probes, KernelWorld};
 
 use crate::compile::{Compiler, ProbeSpec, Settings};
-use crate::consume::{Consumer, Context, Event, Places, Sink};
+use crate::consume::{until_readable, Consumer, Context, Event, Places, Sink};
 use crate::options::{OptionError, Options, Setter};
 use crate::proc::Target;
 use crate::program::Program;
@@ -60,6 +60,7 @@ use dtrace_uapi::option::{self, Opt};
 use follow::{Follow, News};
 use nix::unistd;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use std::cell::{Cell, RefCell};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -400,15 +401,7 @@ impl<'w> Handle<'w> {
         if self.is_running() && self.is_over(now, sink)? {
             self.stop()?;
         }
-        // It may run commands, and wait for them.
-        let runs = self.is_destructive && !self.follow.is_idle();
-        if runs {
-            self.follow.pause(self.world, true);
-        }
         self.consume(now, sink)?;
-        if runs {
-            self.follow.pause(self.world, false);
-        }
         if self.is_running() && self.consumer.exit_status().is_some() && ends_at_once(&self.options)
         {
             self.stop()?;
@@ -427,7 +420,14 @@ impl<'w> Handle<'w> {
         if !self.is_running() || self.follow.is_idle() {
             return Ok(());
         }
-        for news in self.follow.work(self.world, &self.names)? {
+        let news = self.follow.work(self.world, &self.names)?;
+        self.take(news);
+        Ok(())
+    }
+
+    /// Takes in what has become of those who are followed.
+    fn take(&mut self, news: Vec<News>) {
+        for news in news {
             match news {
                 News::Failed(text) => self.remarks.push(Event::Drop(text)),
                 // One that has ended by now has nothing to be waited for.
@@ -437,7 +437,6 @@ impl<'w> Handle<'w> {
                 }
             }
         }
-        Ok(())
     }
 
     fn is_running(&self) -> bool {
@@ -452,12 +451,29 @@ impl<'w> Handle<'w> {
             Phase::Running(begin) => (Some(begin), None),
             Phase::Stopped(end) => (None, Some(end)),
         };
+        // Commands that are run may have processes that wait for us.
+        let is_followed = self.is_running() && !self.follow.is_idle();
+        let (world, names) = (self.world, &self.names);
+        let follow = RefCell::new(&mut self.follow);
+        let news = RefCell::new(Vec::new());
+        let failed = Cell::new(None);
+        let wait = |ended: BorrowedFd<'_>| match is_followed {
+            true => {
+                let served = follow.borrow_mut().work_until(world, names, ended);
+                match served {
+                    Ok(more) => news.borrow_mut().extend(more),
+                    Err(error) => failed.set(Some(error)),
+                }
+            }
+            false => until_readable(ended),
+        };
         let context = context(
-            self.world,
+            world,
             &self.statements,
             &self.places,
-            &self.names,
+            names,
             &self.zone,
+            &wait,
         );
         let rate = self.options.get(Opt::Aggrate);
         if self.clock.aggregations.take(now, rate) || end.is_some() {
@@ -471,7 +487,9 @@ impl<'w> Handle<'w> {
                 .read_records(context, options, begin, end, sink)?;
             self.clock.pace.note(percent);
         }
-        Ok(())
+        let (news, failed) = (news.into_inner(), failed.take());
+        self.take(news);
+        failed.map_or(Ok(()), |error| Err(error.into()))
     }
 
     /// Ends tracing; the next [`work`](Self::work) consumes what is left.
@@ -510,6 +528,7 @@ impl<'w> Handle<'w> {
             &self.places,
             &self.names,
             &self.zone,
+            &until_readable,
         );
         Ok(self
             .consumer
@@ -628,6 +647,7 @@ fn context<'a>(
     places: &'a Places,
     names: &'a Names,
     zone: &'a Zone,
+    wait: &'a dyn Fn(BorrowedFd<'_>),
 ) -> Context<'a> {
     Context {
         device: world.device(),
@@ -635,5 +655,6 @@ fn context<'a>(
         places,
         symbols: names,
         zone,
+        wait,
     }
 }

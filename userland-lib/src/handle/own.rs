@@ -26,8 +26,7 @@ pub struct Own {
     known: HashSet<(u64, u64, i64, i64)>,
     /// The processes in which probes were made.
     traced: HashSet<u32>,
-    /// The processes that wait for us, 0 for all, and how long.
-    asked: HashSet<u32>,
+    /// How long processes wait for us.
     time: Duration,
 }
 
@@ -51,6 +50,7 @@ impl Own {
         failed: &mut Vec<String>,
     ) -> HashSet<u32> {
         self.time = time;
+        let mut asked = HashSet::new();
         let mut pids = HashSet::new();
         for pattern in &self.patterns {
             let (running, is_one) = usdt::processes(&pattern.provider);
@@ -60,7 +60,7 @@ impl Own {
                 _ => 0,
             };
             pids.extend(running);
-            if !self.asked.insert(which) {
+            if !asked.insert(which) {
                 continue;
             }
             match look_out(world, which, time) {
@@ -75,14 +75,6 @@ impl Own {
             }
         }
         pids
-    }
-
-    /// Has nobody wait, or has them wait again. What cannot be had any more is missed when it comes to it.
-    pub fn pause(&self, world: &KernelWorld<'_>, is_paused: bool) {
-        let time = if is_paused { Duration::ZERO } else { self.time };
-        for which in &self.asked {
-            let _ = look_out(world, *which, time);
-        }
     }
 
     /// Whether probes were made in a process.

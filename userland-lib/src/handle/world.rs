@@ -106,21 +106,25 @@ impl KernelWorld<'_> {
 }
 
 impl KernelWorld<'_> {
+    /// What a file says of a program's own probe, of that module and name where they are given.
+    fn own_note(&self, provider: &str, module: &str, name: &str) -> Option<Note> {
+        let (own, pid) = usdt::process_of(provider)?;
+        let is_meant = |wanted: &str, name: &str| wanted.is_empty() || wanted == name;
+        let objects = self.objects(pid).ok()?;
+        let objects = objects.iter().filter(|o| is_meant(module, &o.name));
+        let mut notes = objects.filter_map(|object| self.notes(object).ok());
+        notes.find_map(|notes| {
+            let mut notes = notes.iter().filter(|note| !note.asks);
+            let note = notes.find(|note| note.provider == own && is_meant(name, &note.name));
+            note.cloned()
+        })
+    }
+
     /// Types of the arguments of a program's own probe, where its file says them: as they are passed, and as they are seen.
     fn own_types(&self, probe: &ProbeDesc) -> Vec<(String, String)> {
-        let provider = text(&probe.provider);
-        let Some((name, pid)) = usdt::process_of(&provider) else {
-            return Vec::new();
-        };
-        let (module, probe) = (text(&probe.module), text(&probe.name));
-        let objects = self.objects(pid).unwrap_or_default();
-        let Some(object) = objects.iter().find(|object| object.name == module) else {
-            return Vec::new();
-        };
-        let notes = self.notes(object).unwrap_or_default();
-        let mut notes = notes.iter().filter(|note| !note.asks);
-        let note = notes.find(|note| note.provider == name && note.name == probe);
-        note.map_or(Vec::new(), |note| note.types.clone())
+        let [provider, module, name] = [&probe.provider[..], &probe.module, &probe.name].map(text);
+        let note = self.own_note(&provider, &module, &name);
+        note.map_or(Vec::new(), |note| note.types)
     }
 
     /// Types of the arguments of a probe in a process, as far as they are known.
@@ -195,8 +199,9 @@ impl ProbeSource for KernelWorld<'_> {
     }
 
     fn attributes(&self, provider: &str) -> Option<ProviderAttributes> {
-        let known = self.device.provider(provider).ok().flatten();
-        known.map(|provider| provider.attr)
+        let known = self.device.provider(provider).ok().flatten()?;
+        let own = self.own_note(provider, "", "");
+        Some(own.and_then(|note| note.attributes).unwrap_or(known.attr))
     }
 
     fn argument(&self, id: ProbeId, index: u32) -> Option<ArgInfo> {

@@ -83,9 +83,6 @@ impl Request {
         let mut notes: Vec<&Note> = point.notes.iter().collect();
         notes.sort_by_key(|note| note.asks);
         let asks = notes.iter().filter(|note| note.asks).count();
-        if asks == notes.len() {
-            return None;
-        }
         let mapped = notes.iter().map(|note| point.object.address(note.offset));
         let sites: Vec<u64> = mapped.collect::<Option<_>>()?;
         // What is not said of one of the sites is nothing there.

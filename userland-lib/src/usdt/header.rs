@@ -102,7 +102,7 @@ impl Of<'_> {
 #define {name}({parameters}) \\
 \t__extension__({{ {variables}__asm__ __volatile__(_DTRACE_SITE(\"{provider}\", \"{probe}\", \"{semaphore}\", \\
 \t\t{text}){operands}); }})
-#define {name}_ENABLED() _DTRACE_ENABLED({semaphore})
+#define {name}_ENABLED() _DTRACE_ENABLED(\"{provider}\", \"{probe}\", {semaphore})
 "
         ))
     }

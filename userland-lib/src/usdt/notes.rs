@@ -12,12 +12,16 @@
 //! (provider and name), the number of arguments, a byte, and these as a string of the same grammar. Where the program asks, the one
 //! argument is the address of an `int` that becomes 1. Notes of the owner `prov` ([`prov`]) say which types arguments have, and in which order
 //! they are seen; they go with notes of either kind.
+//!
+//! Where a program asks by its semaphore, our own headers leave a note like SystemTap's in `.note.dtrace` (owner `dtrace`, type 1), for a program that
+//! asks where it has no probe.
 
 use super::define::{Definition, Provider, PROVIDER_MAX};
 use super::operand::{arguments, Operand};
 use super::prov;
 use crate::pid::{Code, FILE_MAX};
 use dtrace_uapi::limits::NAMELEN;
+use dtrace_uapi::types::ProviderAttributes;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::read::{ReadCache, ReadRef};
 use object::{elf, Endianness, Object as _, ObjectSection as _};
@@ -32,11 +36,15 @@ const NOTES_MAX: usize = 100_000;
 const SIZE_MAX: usize = 16 << 20;
 /// Most arguments of a probe that are read (`dtrace_uapi::process::PROBE_ARGS_MAX`).
 const ARGUMENTS_MAX: usize = dtrace_uapi::process::PROBE_ARGS_MAX;
+/// Smallest page of a processor, bytes.
+const PAGE: u64 = 4096;
 /// The type of notes of SystemTap's kind.
 const STAPSDT: u64 = 3;
 /// The types of notes of DTrace's kind.
 const SITE: u64 = 1;
 const ASKS: u64 = 2;
+/// The type of ours.
+const OWN_ASKS: u64 = 1;
 
 /// A site of a probe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +67,8 @@ pub struct Note {
     pub arguments: Vec<Option<Operand>>,
     /// Their types where the file says, each as the program passes it and as it is to be seen.
     pub types: Vec<(String, String)>,
+    /// How far it may be relied on, where the file says.
+    pub attributes: Option<ProviderAttributes>,
 }
 
 /// The notes of a file; none of one that is no program.
@@ -117,7 +127,7 @@ fn of<'d, H: FileHeader<Endian = Endianness>, R: ReadRef<'d>>(data: R) -> Option
         .map(|s| {
             [
                 s.p_vaddr(endian).into(),
-                s.p_filesz(endian).into(),
+                mapped_size(s.p_vaddr(endian).into(), s.p_filesz(endian).into()),
                 s.p_offset(endian).into(),
             ]
         })
@@ -129,18 +139,26 @@ fn of<'d, H: FileHeader<Endian = Endianness>, R: ReadRef<'d>>(data: R) -> Option
         loads,
     };
     let mut raw = Vec::new();
+    let mut asked: Vec<Raw<'_>> = Vec::new();
     let mut providers = Vec::new();
-    for section in [b".note.stapsdt".as_slice(), prov::SECTION.as_bytes()] {
+    for section in [b".note.stapsdt", prov::SECTION.as_bytes(), b".note.dtrace"] {
         let rest = notes(section).unwrap_or_default();
         for entry in (Entries { file: &file, rest }).take(NOTES_MAX) {
             match (entry.owner, entry.kind) {
                 (b"stapsdt\0", STAPSDT) => raw.extend(file.stapsdt(entry.description)),
+                (b"dtrace\0", OWN_ASKS) => asked.extend(file.stapsdt(entry.description)),
                 (b"usdt\0", SITE | ASKS) => raw.extend(file.usdt(&entry)),
                 (b"prov\0", prov::KIND) => providers.extend(prov::read(entry.description)),
                 _ => {}
             }
         }
     }
+    // The semaphore is counted where the probe is, if it is anywhere.
+    asked.retain(|asks| {
+        let mut sites = raw.iter().filter(|raw| !raw.asks);
+        !sites.any(|raw| (raw.provider, raw.name) == (asks.provider, asks.name))
+    });
+    raw.extend(asked.into_iter().map(|asks| Raw { asks: true, ..asks }));
     let needs_symbols = raw.iter().any(|note| names_symbol(note.arguments));
     let symbols = match needs_symbols {
         true => symbols(header, endian, data),
@@ -157,16 +175,20 @@ fn of<'d, H: FileHeader<Endian = Endianness>, R: ReadRef<'d>>(data: R) -> Option
 
 /// Says of notes which types their arguments have, and puts these in the order in which they are seen.
 fn define(notes: &mut [Note], providers: &[Provider]) {
-    let mut known: HashMap<(&str, String), &Definition> = HashMap::new();
+    let mut known: HashMap<(&str, String), (&Definition, _)> = HashMap::new();
     for provider in providers {
         for probe in &provider.probes {
-            known.insert((&provider.name, probe.shown()), probe);
+            known.insert(
+                (&provider.name, probe.shown()),
+                (probe, provider.attributes),
+            );
         }
     }
     for note in notes.iter_mut().filter(|note| !note.asks) {
-        let key = (note.provider.as_str(), note.name.clone());
-        if let Some(definition) = known.get(&key) {
+        let found = known.get(&(&note.provider, note.name.clone())).copied();
+        if let Some((definition, attributes)) = found {
             note.arrange(definition);
+            note.attributes = Some(attributes);
         }
     }
 }
@@ -175,23 +197,22 @@ impl Note {
     fn arrange(&mut self, definition: &Definition) {
         let native = |index: u8| definition.parameters.get(usize::from(index));
         let passed = std::mem::take(&mut self.arguments);
-        let own: Vec<(String, u8)> = match definition.arguments.is_empty() {
-            // All of them as they are.
-            true => (0..)
-                .zip(&definition.parameters)
-                .map(|(index, parameter)| (parameter.ty.clone(), index))
-                .collect(),
-            false => definition.arguments.clone(),
-        };
-        for (ty, index) in own.into_iter().take(ARGUMENTS_MAX) {
-            let Some(native) = native(index) else {
+        for (ty, index) in definition.arguments.iter().take(ARGUMENTS_MAX) {
+            let Some(native) = native(*index) else {
                 continue;
             };
             self.arguments
-                .push(passed.get(usize::from(index)).copied().flatten());
-            self.types.push((native.ty.clone(), ty));
+                .push(passed.get(usize::from(*index)).copied().flatten());
+            self.types.push((native.ty.clone(), ty.clone()));
         }
     }
+}
+
+/// How much of a segment is the file's when it is mapped: what is behind its end on the last page is zero, and may be a semaphore.
+fn mapped_size(address: u64, size: u64) -> u64 {
+    let end = address.saturating_add(size);
+    end.checked_next_multiple_of(PAGE)
+        .map_or(size, |end| end.wrapping_sub(address))
 }
 
 /// Whether arguments may name a symbol: registers have their sign before them, numbers begin with a digit.
@@ -350,6 +371,7 @@ impl Layout {
             func: String::new(),
             asks: raw.asks,
             types: Vec::new(),
+            attributes: None,
             provider: raw.provider.to_owned(),
             name,
             address,

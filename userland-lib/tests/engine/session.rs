@@ -110,6 +110,7 @@ impl Session {
             statements: &self.statements,
             symbols: &Symbols,
             zone: &self.zone,
+            wait: &dtrace::consume::until_readable,
         };
         let consumer = &mut self.consumer;
         consumer
@@ -135,6 +136,7 @@ impl Session {
             statements: &self.statements,
             symbols: &Symbols,
             zone: &self.zone,
+            wait: &dtrace::consume::until_readable,
         };
         self.consumer
             .print_aggregations(context, &self.options, &mut sink)

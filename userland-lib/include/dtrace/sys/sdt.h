@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 
 /*
- * Probes of a program's own that need no definition: DTRACE_PROBEn(provider, name, arguments...). Arguments are numbers and pointers; __ in
+ * Probes of a program's own that need no definition: DTRACE_PROBE(provider, name, arguments...), or DTRACE_PROBEn with n of them. Arguments are numbers and pointers; __ in
  * a name stands for a hyphen.
  */
 #ifndef _DTRACE_SYS_SDT_H
@@ -22,8 +22,16 @@
 #define _DTRACE_PROBE(provider, name, text, ...)                                        \
 	__extension__({ __asm__ __volatile__(_DTRACE_SITE(#provider, #name, "0", text) : : __VA_ARGS__); })
 
-#define DTRACE_PROBE(provider, name) \
+#define _DTRACE_PROBE0(provider, name) \
 	__extension__({ __asm__ __volatile__(_DTRACE_SITE(#provider, #name, "0", "")); })
+
+/* As many arguments as there are. */
+#define _DTRACE_SELECT(provider, name, _1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, _12, probe, ...) probe
+#define DTRACE_PROBE(...)                                                               \
+	_DTRACE_SELECT(__VA_ARGS__, DTRACE_PROBE12, DTRACE_PROBE11, DTRACE_PROBE10,     \
+		       DTRACE_PROBE9, DTRACE_PROBE8, DTRACE_PROBE7, DTRACE_PROBE6,      \
+		       DTRACE_PROBE5, DTRACE_PROBE4, DTRACE_PROBE3, DTRACE_PROBE2,      \
+		       DTRACE_PROBE1, _DTRACE_PROBE0, )(__VA_ARGS__)
 #define DTRACE_PROBE1(provider, name, a1) \
 	_DTRACE_PROBE(provider, name, _DTRACE_TEXT(1), \
 		_DTRACE_ARG(1, a1))
