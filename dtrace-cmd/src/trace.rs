@@ -262,12 +262,20 @@ fn compile_one(handle: &mut Handle<'_>, read: Unit) -> Result<Compiled, Failure>
             say(&program.tree);
             Ok(Compiled {
                 what,
-                name,
+                name: reported(what, name),
                 program,
                 source,
             })
         }
         Err(error) => Err(refused(what, &name, &error, &source, tags)),
+    }
+}
+
+/// The name by which a program that has been compiled is reported: a description given as text, without its predicate and actions.
+fn reported(what: &str, name: String) -> String {
+    match name.find(['{', '/', ';']) {
+        Some(end) if what != "script" => name.split_at(end).0.to_owned(),
+        _ => name,
     }
 }
 
