@@ -3,6 +3,7 @@
 
 /* What bindgen reads. */
 #include "exports.h"
+#include "faults.h"
 #include "helpers.h"
 #include "instruction.h"
 #include "file.h"

@@ -19,11 +19,25 @@
 
 #include "pause.h"
 
-/* Waits that were queued and have not ended. */
+/* Calls that were queued and have not ended. */
 static atomic_t dtrace_pauses = ATOMIC_INIT(0);
 static bool dtrace_paused;
 
-static void dtrace_pause_ended(void)
+/* Has task call work on its way to user mode, which is to call dtrace_call_ended() last. Does not sleep. ESRCH: it ends. */
+int dtrace_call_queue(struct callback_head *work, task_work_func_t func, struct task_struct *task)
+{
+	int error;
+
+	init_task_work(work, func);
+	atomic_inc(&dtrace_pauses);
+	WRITE_ONCE(dtrace_paused, true);
+	error = task_work_add(task, work, TWA_RESUME);
+	if (error)
+		dtrace_call_ended();
+	return error;
+}
+
+void dtrace_call_ended(void)
 {
 	if (atomic_dec_and_test(&dtrace_pauses))
 		wake_up_var(&dtrace_pauses);
@@ -37,22 +51,14 @@ static void dtrace_pause_work(struct callback_head *work)
 	pause->begin(pause);
 	left = wait_for_completion_killable_timeout(&pause->over, msecs_to_jiffies(pause->ms));
 	pause->end(pause, !left);
-	dtrace_pause_ended();
+	dtrace_call_ended();
 }
 
 /* Has task wait. Does not sleep. ESRCH: it ends. */
 int dtrace_pause_queue(struct dtrace_pause *pause, struct task_struct *task)
 {
-	int error;
-
-	init_task_work(&pause->work, dtrace_pause_work);
 	init_completion(&pause->over);
-	atomic_inc(&dtrace_pauses);
-	WRITE_ONCE(dtrace_paused, true);
-	error = task_work_add(task, &pause->work, TWA_RESUME);
-	if (error)
-		dtrace_pause_ended();
-	return error;
+	return dtrace_call_queue(&pause->work, dtrace_pause_work, task);
 }
 
 void dtrace_pause_over(struct dtrace_pause *pause)

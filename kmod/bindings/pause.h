@@ -21,6 +21,8 @@ struct dtrace_pause {
 	void (*end)(struct dtrace_pause *pause, bool late);
 };
 
+int dtrace_call_queue(struct callback_head *work, task_work_func_t func, struct task_struct *task);
+void dtrace_call_ended(void);
 int dtrace_pause_queue(struct dtrace_pause *pause, struct task_struct *task);
 void dtrace_pause_over(struct dtrace_pause *pause);
 bool dtrace_pauses_wait(void);

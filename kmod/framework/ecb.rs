@@ -9,6 +9,7 @@
 use super::fire::{Args, FireArgs};
 use super::machine::KernelMachine;
 use super::tracer::{EcbRef, Tracer};
+use super::Missing;
 use crate::sys::percpu::CpuGuard;
 use dtrace_engine::FaultReport;
 use kernel::sync::Arc;
@@ -37,6 +38,22 @@ pub fn fire_for(guard: &CpuGuard, tracer: &Arc<Tracer>, machine: &KernelMachine<
             fire_one(guard, at, machine);
         }
     }
+}
+
+/// Rehearses the machine's probe for every consumer that has enabled it, until somebody misses memory: clause-local variables are
+/// handed on from clause to clause.
+pub fn rehearse_all(guard: &CpuGuard, machine: &KernelMachine<'_>) -> Option<Missing> {
+    let mut passed = 0;
+    let mut last = None;
+    let missing = machine.probe().ecbs().iter(guard).find_map(|at| {
+        passed += 1u64;
+        last = Some(&at.tracer);
+        at.tracer.engine.rehearse(guard.cpu(), at.ecb, machine)
+    });
+    if let Some(tracer) = last {
+        tracer.engine.note_clauses(machine, passed);
+    }
+    missing
 }
 
 #[inline(always)]

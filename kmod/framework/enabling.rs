@@ -138,7 +138,7 @@ impl State {
         let at = self.index_of(tracer)?;
         let mut gone = self.attached.remove(at).ok()?;
         gone.links.unlink_if(&mut self.writer, |entry| {
-            entry.probe.unwant();
+            entry.probe.unwant(entry.reads_user);
             true
         });
         sort(&mut gone.probes, by_provider);
@@ -482,15 +482,17 @@ impl Attached {
         binding.keep();
         for (probe, ecb) in ecbs.iter().copied() {
             let tracer = tracer.clone();
+            let reads_user = tracer.engine.reads_user(ecb.clause);
             // There is room for both: it was reserved.
             let _ = self.probes.push_within_capacity(probe);
             let entry = EcbRef {
                 tracer,
                 probe: Held::new(probe),
                 ecb,
+                reads_user,
             };
             if self.links.add(probe.ecbs(), entry).is_ok() {
-                probe.want();
+                probe.want(reads_user);
                 self.missed_before = self.missed_before.saturating_add(probe.missed());
             }
         }

@@ -40,8 +40,9 @@ mod text;
 mod tracer;
 mod user;
 
-pub use fire::{fire, lose, miss, Args, Arguments, FireArgs};
-pub use probe::{Part, Probe, ProbeRef};
+pub use dtrace_engine::Missing;
+pub use fire::{fire, lose, miss, rehearse, Args, Arguments, FireArgs};
+pub use probe::{any_reads_user, Part, Probe, ProbeRef};
 pub use provider::{Batch, Description, Failed, Provider};
 pub use text::Refusal;
 

@@ -13,6 +13,15 @@ use dtrace_engine::ProbeName;
 use dtrace_uapi::ioctl::ProbeDesc;
 use dtrace_uapi::types::ProbeId;
 
+/// How many ECBs there are, of all probes, whose clauses load user memory.
+static READERS: AtomicU32 = AtomicU32::new(0);
+
+/// Whether any probe's clauses load user memory.
+#[inline]
+pub fn any_reads_user() -> bool {
+    READERS.load(Ordering::Relaxed) > 0
+}
+
 /// A probe, wherever it is referred to. Most stay until the module goes.
 ///
 /// The place of one that was [retired](super::table) is used again. Whoever has not learnt of that, since it was neither its
@@ -86,6 +95,8 @@ pub struct Probe {
     armed: AtomicBool,
     /// How many ECBs there are for it, on its list or waiting for that.
     wanted: AtomicU32,
+    /// How many of those load user memory.
+    readers: AtomicU32,
     /// How often a part of it could not be enabled.
     missed: AtomicU16,
     /// It will not come back.
@@ -114,6 +125,7 @@ impl Probe {
             live: AtomicBool::new(true),
             armed: AtomicBool::new(false),
             wanted: AtomicU32::new(0),
+            readers: AtomicU32::new(0),
             missed: AtomicU16::new(0),
             retired: AtomicBool::new(false),
             holders: AtomicU32::new(0),
@@ -246,14 +258,25 @@ impl Probe {
         self.wanted.load(Ordering::Relaxed) > 0
     }
 
-    /// Counts an ECB that is made for it.
-    pub(super) fn want(&self) {
+    /// Counts an ECB that is made for it, and may load user memory.
+    pub(super) fn want(&self, reads_user: bool) {
         self.wanted.fetch_add(1, Ordering::Relaxed);
+        let reads = u32::from(reads_user);
+        self.readers.fetch_add(reads, Ordering::Relaxed);
+        READERS.fetch_add(reads, Ordering::Relaxed);
     }
 
     /// Counts that one of them has gone.
-    pub(super) fn unwant(&self) {
+    pub(super) fn unwant(&self, reads_user: bool) {
         self.wanted.fetch_sub(1, Ordering::Relaxed);
+        let reads = u32::from(reads_user);
+        self.readers.fetch_sub(reads, Ordering::Relaxed);
+        READERS.fetch_sub(reads, Ordering::Relaxed);
+    }
+
+    /// Whether a clause of it loads user memory.
+    pub(super) fn reads_user(&self) -> bool {
+        self.readers.load(Ordering::Relaxed) > 0
     }
 
     /// How often a part of it could not be enabled, for whom its list does not tell yet.

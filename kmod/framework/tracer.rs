@@ -132,4 +132,6 @@ pub struct EcbRef {
     pub probe: Held,
     /// What the engine calls it.
     pub ecb: Ecb,
+    /// Its clause loads user memory.
+    pub reads_user: bool,
 }

@@ -24,6 +24,7 @@ pub mod crosscall;
 pub mod deferred;
 pub mod device;
 pub mod exports;
+pub mod faults;
 pub mod file;
 pub mod ftrace;
 pub mod functions;

@@ -57,6 +57,7 @@ pub use consumer::{
     Snapshot, Which,
 };
 pub use dof::{Clause, Enabling};
+pub use ecb::rehearsal::Missing;
 pub use error::{Errno, Reason, Trap};
 pub use identity::Identity;
 pub use machine::{

@@ -7,187 +7,26 @@
 //! and changes only by the probes that are put there and taken away. It fires all of its probes; one without ECBs does nothing.
 
 mod gone;
+mod site;
 
-use super::usdt::{Mark, Passed};
+use super::usdt::Mark;
 use crate::framework::process::{ConsumerId, Order, Ordered, Usdt};
-use crate::framework::{fire, lose, Args, Batch, FireArgs, Probe, ProbeRef, Refusal};
-use crate::sys::arch::program::{Instruction, Leaving, Step};
-use crate::sys::breakpoint::{Carrier, Hit, Stopped, Traps};
-use crate::sys::process::{Process, Text};
-use crate::sys::regs::Regs;
-use crate::sys::staticref::StaticRef;
+use crate::framework::{Batch, ProbeRef, Refusal};
+use crate::sys::breakpoint::{Carrier, Traps};
+use crate::sys::process::Process;
 use crate::sys::task;
 use core::fmt::Write;
 use core::ops::Range;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use dtrace_engine::mem::sort::sort;
 use dtrace_uapi::limits::PROVNAMELEN;
-use dtrace_uapi::process::{ADDRESS, ENTRY, LINE, OFFSET, PROVIDER, RETURN, USDT};
+use dtrace_uapi::process::{PROVIDER, USDT};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
-use kernel::sync::{rcu, Arc, SetOnce};
-
-/// Kinds of probes, [`ENTRY`] to [`LINE`].
-const KINDS: usize = LINE as usize + 1;
+use kernel::sync::Arc;
+use site::{At, Site};
 
 /// Most probes of one process.
 const PROBES_MAX: usize = 1_000_000;
-
-/// An instruction of a process that probes are at.
-struct Site {
-    address: u64,
-    instruction: Instruction,
-    text: Text,
-    /// Its probes, by kind.
-    probes: [StaticRef<Probe>; KINDS],
-    /// Where the function begins and ends that a return from it is of. Set before that probe is.
-    function: [AtomicU64; 2],
-    /// Whether there ever was a probe of another kind than entry and return.
-    has_others: AtomicBool,
-    /// What is known of its USDT probe. Set before that is.
-    mark: SetOnce<Mark>,
-    /// The thread that has fired here and left the instruction to uprobes; 0 for none.
-    fired: AtomicU32,
-}
-
-impl Site {
-    fn probe(&self, kind: u32) -> Option<ProbeRef> {
-        self.probes.get(kind as usize)?.get()
-    }
-
-    fn function(&self) -> Range<u64> {
-        let [start, end] = &self.function;
-        start.load(Ordering::Relaxed)..end.load(Ordering::Relaxed)
-    }
-
-    /// Fires what is to fire before the instruction is executed.
-    fn before(&self, regs: &Regs) {
-        if let Some(probe) = self.probe(ENTRY) {
-            fire(probe, &FireArgs::new(Args::Called(regs)).nowhere());
-        }
-        if self.has_others.load(Ordering::Relaxed) {
-            self.others(regs);
-        }
-    }
-
-    /// All that is neither a function's entry nor its return.
-    #[inline(never)]
-    fn others(&self, regs: &Regs) {
-        if let Some(probe) = self.probe(USDT) {
-            self.marked(probe, regs);
-        }
-        for kind in [OFFSET, ADDRESS, LINE] {
-            if let Some(probe) = self.probe(kind) {
-                fire(probe, &FireArgs::new(Args::Words(&[])).nowhere());
-            }
-        }
-    }
-
-    fn marked(&self, probe: ProbeRef, regs: &Regs) {
-        if let Some(mark) = self.mark.as_ref().filter(|mark| !mark.answer(regs)) {
-            let passed = Passed { mark, regs };
-            fire(probe, &FireArgs::new(Args::Computed(&passed)).nowhere());
-        }
-    }
-
-    /// Whether the function ends here.
-    fn leaves(&self, to: Option<u64>) -> Leaving {
-        self.instruction.leaves(self.address, &self.function(), to)
-    }
-
-    /// Fires the return, with the registers behind the instruction.
-    fn returned(&self, probe: ProbeRef, regs: &Regs) {
-        let offset = self.address.wrapping_sub(self.function().start);
-        let [first, second] = regs.results();
-        let words = [offset, first, second];
-        fire(probe, &FireArgs::new(Args::Words(&words)).nowhere());
-    }
-
-    /// Whether the current thread has fired what comes before the instruction, and could not execute it.
-    fn has_fired(&self) -> bool {
-        let me = task::number();
-        let taken = self
-            .fired
-            .compare_exchange(me, 0, Ordering::Relaxed, Ordering::Relaxed);
-        taken.is_ok()
-    }
-
-    /// Gives it one probe more.
-    fn add(&self, made: &Made) {
-        if made.kind == RETURN {
-            let [start, end] = &self.function;
-            start.store(made.function.start, Ordering::Relaxed);
-            end.store(made.function.end, Ordering::Relaxed);
-        }
-        if !matches!(made.kind, ENTRY | RETURN) {
-            self.has_others.store(true, Ordering::Relaxed);
-        }
-        if let Some(slot) = self.probes.get(made.kind as usize) {
-            slot.set(Some(made.probe));
-        }
-    }
-}
-
-/// What a breakpoint fires.
-struct At(Arc<Site>);
-
-impl Hit for At {
-    fn trap(&self, mut stopped: Stopped<'_>) -> bool {
-        let site = &*self.0;
-        let instruction = &site.instruction;
-        if instruction.is_more() {
-            return false;
-        }
-        if let Some(step) = instruction.step_briefly(stopped.regs()) {
-            site.before(stopped.regs());
-            let regs = stopped.regs_mut();
-            regs.set_ip(step.ip);
-            regs.set_sp(step.sp);
-        } else if let Some(step) = instruction.step(stopped.regs()) {
-            site.before(stopped.regs());
-            if !step.store() {
-                // The page has gone since that was tried.
-                site.fired.store(task::number(), Ordering::Relaxed);
-                return false;
-            }
-            step.apply(stopped.regs_mut());
-        } else {
-            return false;
-        }
-        let regs = stopped.regs();
-        if let Some(probe) = site.probe(RETURN) {
-            if let Leaving::Yes = site.leaves(Some(regs.ip())) {
-                site.returned(probe, regs);
-            }
-        }
-        true
-    }
-
-    fn hit(&self, mut stopped: Stopped<'_>) {
-        let site = &*self.0;
-        // What a place has lost is used again when all who may have seen it are out of here.
-        let _seen = rcu::read_lock();
-        if !site.has_fired() {
-            site.before(stopped.regs());
-        }
-        let Some(probe) = site.probe(RETURN) else {
-            return;
-        };
-        let step = site.instruction.step(stopped.regs());
-        match (site.leaves(step.as_ref().map(Step::ip)), step) {
-            (Leaving::No, _) => {}
-            (Leaving::Unknown, _) => lose(probe, 1),
-            (Leaving::Yes, None) => site.returned(probe, stopped.regs()),
-            (Leaving::Yes, Some(step)) => {
-                // Only while it fires: uprobes do the instruction.
-                let before = *stopped.regs();
-                step.apply(stopped.regs_mut());
-                site.returned(probe, stopped.regs());
-                *stopped.regs_mut() = before;
-            }
-        }
-    }
-}
 
 /// An instruction, and its breakpoint.
 struct Place {
@@ -213,9 +52,8 @@ impl Made {
     fn leave(&self, places: &[Place]) {
         for address in &self.places {
             let place = find(places, *address).and_then(|at| places.get(at));
-            let slot = place.and_then(|place| place.site.probes.get(self.kind as usize));
-            if let Some(slot) = slot {
-                slot.set(None);
+            if let Some(place) = place {
+                place.site.remove(self.kind);
             }
         }
     }
@@ -378,16 +216,7 @@ impl Processes {
             else {
                 continue;
             };
-            let site = Site {
-                address: site.address,
-                instruction,
-                text,
-                probes: [const { StaticRef::none() }; KINDS],
-                function: [const { AtomicU64::new(0) }; 2],
-                has_others: AtomicBool::new(false),
-                mark: SetOnce::new(),
-                fired: AtomicU32::new(0),
-            };
+            let site = Site::new(site.address, text, instruction);
             let place = Place {
                 site: Arc::new(site, GFP_KERNEL)?,
                 armed: 0,

@@ -49,6 +49,11 @@ impl Mark {
         })
     }
 
+    /// Whether the program only asks here.
+    pub fn asks(&self) -> bool {
+        self.asks
+    }
+
     /// Answers a program that asks whether the probe is enabled; whether it did.
     pub fn answer(&self, regs: &Regs) -> bool {
         if let (true, Some(arg)) = (self.answers, self.args.first()) {

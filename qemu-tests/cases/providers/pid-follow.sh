@@ -19,7 +19,7 @@ pid-work wait grow >/tmp/out &
 one=$!
 until_line ready /tmp/out
 dtrace -qn 'pid*:a.out:grow:entry { @[pid == $target] = count(); } BEGIN { printf("%d\n", $target == '$one'); system("kill -USR1 '$one'"); }' \
-	-wp $one -c 'pid-work grow' 2>&1
+	-wp $one -c 'pid-work grow' 2>&1 | LC_ALL=C sort # either may print first
 wait $one
 
 echo 'those that somebody else makes'

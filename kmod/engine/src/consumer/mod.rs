@@ -30,6 +30,7 @@ use crate::dif::locals::Locals;
 use crate::ecb::brief::Brief;
 use crate::ecb::fire::{self, End, Failed, Outputs};
 use crate::ecb::record;
+use crate::ecb::rehearsal::{self, Missing};
 use crate::ecb::short::Note;
 use crate::ecb::{build, Prepared};
 use crate::error::{Errno, Reason};
@@ -37,6 +38,7 @@ use crate::identity::Identity;
 use crate::machine::Machine;
 use crate::mem::sync::{Cpu, Guard, Once, TryLock};
 use crate::mem::{Boxed, Vec};
+use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, AtomicU8, Ordering};
 pub use describe::Snapshot;
 use dtrace_uapi::dif::Instr;
@@ -475,6 +477,7 @@ impl Consumer {
             core: &run.core,
             vm,
             at,
+            rehearsal: None,
         };
         let last = ecb.probe == self.config.end;
         let size_at = |record: &[u8]| self.size_at(record);
@@ -489,6 +492,57 @@ impl Consumer {
                 None
             }
             Err(failed) => self.failed(failed, ecb, out),
+        }
+    }
+
+    /// Runs `ecb` on `cpu` without any effect; the first user memory that its clause would load and that is not there.
+    #[cold]
+    pub fn rehearse<M: Machine>(&self, cpu: &Cpu, ecb: Ecb, m: &M) -> Option<Missing> {
+        let run = self.run.get()?;
+        if self.activity() != Activity::Active || !run.core.all_users && !m.owned(&run.core.user) {
+            return None;
+        }
+        let clause: &Prepared = run.clauses.get(ecb.clause.index as usize)?;
+        let at = At {
+            cpu: cpu.index(),
+            epid: ecb.epid,
+            probe: ecb.probe,
+        };
+        if clause.guard.as_ref().is_some_and(|g| !g.opens(m, at)) {
+            return None;
+        }
+        let mut state = run.cpus.enter(cpu)?;
+        let vm = &mut state.vm;
+        vm.reset();
+        let dynamics = run.core.dynamics.as_ref().filter(|_| clause.dynamics);
+        let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu));
+        let missing = Cell::new(None);
+        let mut env = Env {
+            m,
+            core: &run.core,
+            vm,
+            at,
+            rehearsal: Some(&missing),
+        };
+        // What else is wrong the firing will tell.
+        let _ = rehearsal::run(clause, &mut env);
+        if let Some(units) = env.vm.budget.toil() {
+            self.note_toil(run, m, units);
+        }
+        missing.get()
+    }
+
+    /// Whether a clause loads user memory; where another call keeps that from being known, it may.
+    pub fn reads_user(&self, clause: ClauseId) -> bool {
+        let reads = |clauses: &Vec<Boxed<Prepared>>| {
+            let clause = clauses.get(clause.index as usize);
+            clause.is_some_and(|clause| clause.reads_user)
+        };
+        match self.run.get() {
+            Some(run) => reads(&run.clauses),
+            None => self
+                .control()
+                .map_or(true, |control| reads(&control.clauses)),
         }
     }
 

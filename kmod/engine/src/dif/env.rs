@@ -11,6 +11,7 @@ use super::float::Float;
 use super::program::Space;
 use super::tokens::Tokens;
 use crate::budget::{Budget, FLOAT};
+use crate::ecb::rehearsal::Missing;
 use crate::error::Trap;
 use crate::identity::Identity;
 use crate::machine::{BadAddr, Machine};
@@ -20,6 +21,7 @@ use crate::mem::Vec;
 use crate::spec::Speculations;
 use crate::var::addr::{self, Region};
 use crate::var::dynamic::{Dynamics, Recent, NAMES};
+use core::cell::Cell;
 use dtrace_uapi::dif::DIF_NTREGS;
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::types::{Epid, ProbeId};
@@ -276,6 +278,42 @@ pub struct Env<'a, M> {
     pub vm: &'a mut Vm,
     /// The firing.
     pub at: At,
+    /// Nothing is to have an effect beyond the firing, and the first user memory that is missing is to be noted here.
+    pub rehearsal: Rehearsal<'a>,
+}
+
+/// Where a rehearsal notes what is missing; `None` if it is none.
+pub type Rehearsal<'a> = Option<&'a Cell<Option<Missing>>>;
+
+/// Loads user memory.
+pub fn user_load<M: Machine>(
+    m: &M,
+    rehearsal: Rehearsal<'_>,
+    addr: u64,
+    to: &mut [u8],
+) -> Result<(), BadAddr> {
+    let size = to.len();
+    m.user_load(addr, to)
+        .inspect_err(|_| note_missing(rehearsal, addr, size))
+}
+
+/// Loads a user string, and returns its length without NUL.
+pub fn user_load_str<M: Machine>(
+    m: &M,
+    rehearsal: Rehearsal<'_>,
+    addr: u64,
+    to: &mut [u8],
+) -> Result<usize, BadAddr> {
+    let size = to.len();
+    m.user_load_str(addr, to)
+        .inspect_err(|_| note_missing(rehearsal, addr, size))
+}
+
+#[cold]
+fn note_missing(rehearsal: Rehearsal<'_>, addr: u64, size: usize) {
+    if let Some(missing) = rehearsal {
+        missing.set(Some(Missing { addr, size }));
+    }
 }
 
 impl<M: Machine> Env<'_, M> {
@@ -345,7 +383,8 @@ impl<M: Machine> Env<'_, M> {
         self.check_user()?;
         let mut word = [0u8; 8];
         let n = usize::from(size);
-        self.m.user_load(at, word.get_mut(..n).unwrap_or(&mut []))?;
+        let to = word.get_mut(..n).unwrap_or(&mut []);
+        user_load(self.m, self.rehearsal, at, to)?;
         Ok(widen(size, word))
     }
 
@@ -389,6 +428,10 @@ impl<M: Machine> Env<'_, M> {
                 write_plain(allocated, offset, from)
             }
             Some((Region::Locals, offset)) => write_plain(&mut self.vm.locals, offset, from),
+            // It is there to be written to, but for now is not.
+            Some((Region::Globals | Region::Dynamics, _)) if self.rehearsal.is_some() => {
+                self.writable(at, 0)
+            }
             Some((Region::Globals, offset)) => self.core.globals.write(offset, from),
             Some((Region::Dynamics, offset)) => self
                 .core

@@ -420,6 +420,16 @@ impl Step {
     fn looks_for_dynamic(&self) -> bool {
         matches!(self, Self::LoadDyn { .. } | Self::StoreDyn { .. })
     }
+
+    fn reads_user(&self) -> bool {
+        match self {
+            Self::Load { space, .. } => *space == Space::User,
+            Self::Call { subr, .. } => {
+                matches!(subr, Subr::Copyin | Subr::Copyinstr | Subr::Copyinto)
+            }
+            _ => false,
+        }
+    }
 }
 
 impl Program {
@@ -428,6 +438,11 @@ impl Program {
         let lookups = steps.iter().filter(|step| step.looks_for_dynamic()).count();
         let cost = lookups.saturating_mul(LOOKUP).saturating_add(steps.len());
         Self::Steps { steps, cost }
+    }
+
+    /// Whether it loads user memory.
+    pub fn reads_user(&self) -> bool {
+        matches!(self, Self::Steps { steps, .. } if steps.iter().any(Step::reads_user))
     }
 
     /// Whether it looks for thread-locals or elements of associative arrays.

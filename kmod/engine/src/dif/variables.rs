@@ -53,6 +53,9 @@ impl<M: Machine> Env<'_, M> {
     /// Assigns a global or clause-local.
     #[inline]
     pub fn store_static(&mut self, var: Static, value: u64) -> Result<(), Trap> {
+        if self.rehearsal.is_some() && !var.local {
+            return Ok(());
+        }
         let offset = var.offset as usize;
         match var.by_ref {
             None => self.set_static_word(var.local, offset, value),
@@ -198,7 +201,7 @@ impl<M: Machine> Env<'_, M> {
     #[inline]
     pub fn store_dyn(&mut self, var: Dyn, value: u64) -> Result<(), Trap> {
         let core = self.core;
-        let Some(dynamics) = &core.dynamics else {
+        let Some(dynamics) = core.dynamics.as_ref().filter(|_| self.rehearsal.is_none()) else {
             return Ok(());
         };
         let made = if var.array {

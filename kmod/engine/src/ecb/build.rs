@@ -10,6 +10,7 @@ use super::brief::Brief;
 use super::layout::{alignment, Layout};
 use super::memory::Memory;
 use super::order::Order;
+use super::rehearsal;
 use super::short::{Guard, Note, Tally};
 use super::{Act, Action, Aggregate, Datum, Field, Prepared, Shape};
 use crate::consumer::{Features, Privileges};
@@ -168,6 +169,7 @@ pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<P
     let predicate = predicate.filter(|_| guard.is_none());
     let principal = if order.speculated() { 0 } else { size };
     let short = predicate.is_none();
+    let reads_user = rehearsal::reads_user(predicate.as_ref(), &actions);
     Ok(Prepared {
         guard,
         tally: Tally::of(&actions).filter(|_| short && size == 0),
@@ -175,6 +177,7 @@ pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<P
         brief: Brief::of(predicate.as_ref(), &actions)?.filter(|_| size == 0),
         predicate,
         dynamics,
+        reads_user,
         actions,
         size,
         principal,

@@ -37,6 +37,11 @@ impl Memory {
         }
     }
 
+    /// The memory, as if all of it were asked for.
+    pub(super) fn field(&self) -> &Field {
+        &self.field
+    }
+
     /// How many bytes are asked for.
     fn asked(&self, record: &[u8]) -> usize {
         let size = match record.get(self.size.clone()).unwrap_or(&[]) {

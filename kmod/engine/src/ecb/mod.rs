@@ -6,7 +6,7 @@
 //! A clause is built once and shared by all probes that it is bound to; [`layout`] says where in a record each action's
 //! data lie, [`build`] puts programs and places together, [`fire`] runs them, [`aggregation`] and [`float`] are the
 //! arithmetic of the aggregating functions, [`memory`] is `tracemem()` of a computed size, [`short`] and [`brief`] are the ways
-//! past all that.
+//! past all that; [`rehearsal`] tells beforehand which user memory a clause will not find.
 
 pub mod aggregation;
 pub mod brief;
@@ -18,6 +18,7 @@ pub mod layout;
 pub mod memory;
 mod order;
 pub mod record;
+pub mod rehearsal;
 pub mod short;
 pub(crate) mod speculate;
 
@@ -166,6 +167,8 @@ pub struct Prepared {
     pub brief: Option<Brief>,
     /// A program looks for thread-locals or elements of associative arrays.
     pub dynamics: bool,
+    /// It loads user memory.
+    pub reads_user: bool,
     /// The actions.
     pub actions: Vec<Action>,
     /// Size of the record with its header; 0 where the clause records nothing.

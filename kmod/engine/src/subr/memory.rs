@@ -4,7 +4,7 @@
 //! Subroutines that copy memory, from the user and (destructive consumers only) to it.
 
 use super::{arg, optional};
-use crate::dif::env::Env;
+use crate::dif::env::{user_load, user_load_str, Env};
 use crate::error::Trap;
 use crate::machine::Machine;
 use crate::var::addr::{self, Region};
@@ -31,7 +31,7 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
             let at = env.vm.ask(b)?;
             env.vm.budget.spend(env.vm.used.saturating_sub(at))?;
             let to = env.vm.scratch.get_mut(at..env.vm.used).unwrap_or(&mut []);
-            env.m.user_load(a, to)?;
+            user_load(env.m, env.rehearsal, a, to)?;
             Ok(addr::make(Region::Scratch, at))
         }
         Subr::Copyinto => {
@@ -39,7 +39,7 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
             let range = scratch_range(env, c, b)?;
             env.vm.budget.spend(range.len())?;
             let to = env.vm.scratch.get_mut(range).unwrap_or(&mut []);
-            env.m.user_load(a, to)?;
+            user_load(env.m, env.rehearsal, a, to)?;
             Ok(0)
         }
         Subr::Copyinstr => copyinstr(env, a),
@@ -88,7 +88,7 @@ fn copyinstr<M: Machine>(env: &mut Env<'_, M>, from: u64) -> Result<u64, Trap> {
     let room = size.saturating_sub(1);
     let end = at.saturating_add(room);
     let to = env.vm.scratch.get_mut(at..end).unwrap_or(&mut []);
-    let len = match env.m.user_load_str(from, to) {
+    let len = match user_load_str(env.m, env.rehearsal, from, to) {
         Ok(len) => len.min(room),
         Err(bad) => {
             env.vm.used = at;
@@ -114,6 +114,9 @@ fn copyout<M: Machine>(
     size: u64,
 ) -> Result<u64, Trap> {
     env.check_user()?;
+    if env.rehearsal.is_some() {
+        return Ok(0);
+    }
     let bad = Trap::bad_addr(to);
     if subr == Subr::Copyoutstr {
         let limit = usize::try_from(size).unwrap_or(usize::MAX);

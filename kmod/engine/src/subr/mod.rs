@@ -78,7 +78,8 @@ pub fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
             Ok(u64::from(progeny))
         }
         Speculation => {
-            let Some(all) = &env.core.speculations else {
+            let Some(all) = (env.core.speculations.as_ref()).filter(|_| env.rehearsal.is_none())
+            else {
                 return Ok(0);
             };
             env.vm.budget.spend(all.count())?;

@@ -110,6 +110,7 @@ fn outcome(
             epid: 3,
             probe: 4,
         },
+        rehearsal: None,
     });
     let all = |shared: &Shared| {
         let mut out = vec![0; shared.size()];

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+/*
+ * The bodies of faults.h.
+ *
+ * A page may be long in coming: its disk is slow, or it is of a file system or of a userfaultfd(2) whose server does not answer. Nobody waits for
+ * one here as a fault would. A page is asked for without waiting (FOLL_NOWAIT), which starts what has to be read, and asked for again
+ * a little later.
+ *
+ * Where a breakpoint has stopped the program in the exception, the program waits on its way to user mode, in no handler that anybody
+ * else waits for, and then comes to its breakpoint again. What has been tried for it is noted under its task, in a table of fixed size: what was
+ * tried in vain is not tried twice. A program that finds no room there goes on without the page.
+ */
+
+#include <linux/atomic.h>
+#include <linux/hash.h>
+#include <linux/jiffies.h>
+#include <linux/mm.h>
+#include <linux/mmap_lock.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/spinlock.h>
+#include <linux/userfaultfd_k.h>
+
+#include "faults.h"
+#include "pause.h"
+
+/* Most pages that are brought at once. */
+#define DTRACE_BRING_PAGES 16
+/* How often a program comes back to one instruction, and for the same memory: another thread may take that away again. */
+#define DTRACE_BRING_TRIES 64
+#define DTRACE_BRING_AGAIN 16
+/* How long it waits for a page, jiffies. */
+#define DTRACE_BRING_TIME HZ
+#define DTRACE_BRINGS_BITS 8
+/* So many places of the table may be a task's. */
+#define DTRACE_BRINGS_NEAR 8
+
+/* What has been tried for a task. */
+struct dtrace_bring {
+	struct callback_head work;
+	/* Never looked into: it may have gone. */
+	struct task_struct *task;
+	/* The instruction. */
+	u64 ip;
+	u64 addr;
+	u64 size;
+	unsigned long since;
+	unsigned int tries;
+	/* How many of them were for this memory. */
+	unsigned int again;
+	bool queued;
+	bool in_vain;
+};
+
+static struct dtrace_bring dtrace_brings[1 << DTRACE_BRINGS_BITS];
+/* How many of them are taken. */
+static atomic_t dtrace_brings_taken = ATOMIC_INIT(0);
+static DEFINE_RAW_SPINLOCK(dtrace_brings_lock);
+
+/* 1: the page is there. 0: not yet. Else it will never be. */
+static long dtrace_bring_page(u64 addr)
+{
+	struct vm_area_struct *vma;
+	bool waits_for_program;
+	long got;
+
+	if (!mmap_read_trylock(current->mm))
+		return 0;
+	vma = vma_lookup(current->mm, addr);
+	waits_for_program = vma && userfaultfd_armed(vma);
+	got = vma ? get_user_pages(addr, 1, FOLL_NOWAIT, NULL) : -EFAULT;
+	mmap_read_unlock(current->mm);
+	if (got == -EBUSY || got == -EAGAIN)
+		got = 0;
+	/* Who does not wait is not even announced to the server of a userfaultfd. */
+	return !got && waits_for_program ? -EFAULT : got;
+}
+
+/* Brings pages from addr on, for so many jiffies at most; whether it brought any. */
+static bool dtrace_bring(u64 addr, u64 size, unsigned long time)
+{
+	unsigned long until = jiffies + time;
+	u64 at = addr & PAGE_MASK, end;
+	unsigned int pages = 0;
+
+	if (!current->mm || !size || check_add_overflow(addr, size, &end))
+		return false;
+	while (at < end && pages < DTRACE_BRING_PAGES) {
+		long got = dtrace_bring_page(at);
+
+		if (got > 0) {
+			at += PAGE_SIZE;
+			pages++;
+			continue;
+		}
+		if (got < 0 || time_after_eq(jiffies, until) || signal_pending(current))
+			break;
+		schedule_timeout_killable(1);
+	}
+	return pages;
+}
+
+/* Brings what can be brought without waiting. May sleep, but not for long; whether it brought any. */
+bool dtrace_bring_now(u64 addr, u64 size)
+{
+	return dtrace_bring(addr, size, 0);
+}
+
+static struct dtrace_bring *dtrace_bring_near(unsigned int n)
+{
+	u32 first = hash_ptr(current, DTRACE_BRINGS_BITS);
+
+	return &dtrace_brings[(first + n) % ARRAY_SIZE(dtrace_brings)];
+}
+
+/* That of the current task, or one that it may take. */
+static struct dtrace_bring *dtrace_bring_find(bool free)
+{
+	struct dtrace_bring *found = NULL;
+	unsigned int n;
+
+	for (n = 0; n < DTRACE_BRINGS_NEAR; n++) {
+		struct dtrace_bring *bring = dtrace_bring_near(n);
+		bool left = !bring->queued && time_after(jiffies, bring->since + 2 * DTRACE_BRING_TIME);
+
+		if (bring->task == current)
+			return bring;
+		if (free && !found && (!bring->task || left))
+			found = bring;
+	}
+	return found;
+}
+
+static void dtrace_bring_take(struct dtrace_bring *bring)
+{
+	if (!bring->task)
+		atomic_inc(&dtrace_brings_taken);
+	bring->task = current;
+}
+
+static void dtrace_bring_leave(struct dtrace_bring *bring)
+{
+	bring->task = NULL;
+	atomic_dec(&dtrace_brings_taken);
+}
+
+static void dtrace_bring_work(struct callback_head *work)
+{
+	struct dtrace_bring *bring = container_of(work, struct dtrace_bring, work);
+	bool got = dtrace_bring(bring->addr, bring->size, DTRACE_BRING_TIME);
+	/* It is to handle its signal first. */
+	bool disturbed = !got && signal_pending(current);
+
+	scoped_guard(raw_spinlock_irqsave, &dtrace_brings_lock) {
+		bring->since = jiffies;
+		bring->in_vain = !got && !disturbed;
+		if (disturbed)
+			bring->size = 0;
+		bring->queued = false;
+	}
+	dtrace_call_ended();
+}
+
+/*
+ * Has the current program wait for memory, which it misses at the instruction where a breakpoint has stopped it, on its way back to that
+ * instruction. Does not sleep. False: it is to go on without.
+ */
+bool dtrace_bring_later(u64 ip, u64 addr, u64 size)
+{
+	struct dtrace_bring *bring;
+
+	guard(raw_spinlock_irqsave)(&dtrace_brings_lock);
+	bring = dtrace_bring_find(true);
+	if (!bring || bring->queued)
+		return false;
+	if (bring->task != current || bring->ip != ip) {
+		dtrace_bring_take(bring);
+		bring->ip = ip;
+		bring->tries = 0;
+		bring->again = 0;
+	} else {
+		bring->again = bring->addr == addr && bring->size == size ? bring->again + 1 : 0;
+		if (bring->in_vain || bring->again == DTRACE_BRING_AGAIN || ++bring->tries == DTRACE_BRING_TRIES)
+			return false;
+	}
+	bring->addr = addr;
+	bring->size = size;
+	bring->in_vain = false;
+	bring->queued = true;
+	if (!dtrace_call_queue(&bring->work, dtrace_bring_work, current))
+		return true;
+	bring->queued = false;
+	dtrace_bring_leave(bring);
+	return false;
+}
+
+/* Forgets what was tried for the current program, which goes on. Does not sleep. */
+void dtrace_brought(void)
+{
+	struct dtrace_bring *bring;
+
+	if (!atomic_read(&dtrace_brings_taken))
+		return;
+	guard(raw_spinlock_irqsave)(&dtrace_brings_lock);
+	bring = dtrace_bring_find(false);
+	if (bring && !bring->queued)
+		dtrace_bring_leave(bring);
+}

@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Rehearsals: a clause is run without effects, to learn which user memory it will not find.
+//!
+//! A load of user memory fails where its page is not there, and a provider may be able to bring it before the clause runs. To run the
+//! clause, bring the page and run it again would count twice what came before the load. A rehearsal computes what the clause
+//! computes, and keeps nothing: no record is begun, no entry of an aggregation is made, and assignments to variables that
+//! outlive the firing are left out. The first load of user memory that fails ends it, and is what it is for.
+//!
+//! Clause-local variables are assigned, since addresses often go by way of them. What a clause stores elsewhere and
+//! reads back in the same firing is what it was before the firing; where an address depends on that, the rehearsal may
+//! overlook a page, and the clause faults as it would without one.
+
+use super::fire::{in_action, Failed};
+use super::{Act, Action, Datum, Field, Prepared, Shape};
+use crate::dif::env::{user_load, user_load_str, Env};
+use crate::dif::exec;
+use crate::dif::program::Program;
+use crate::machine::Machine;
+
+/// User memory that a clause would load, and that is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missing {
+    /// Where the load begins.
+    pub addr: u64,
+    /// Its size, bytes; of a string, as many as it may have.
+    pub size: usize,
+}
+
+/// Rehearses a clause whose guard is open. What is missing is noted in `env`; any fault ends the rehearsal.
+pub fn run<M: Machine>(clause: &Prepared, env: &mut Env<'_, M>) -> Result<(), Failed> {
+    if let Some(predicate) = &clause.predicate {
+        if exec::run(predicate, env).map_err(in_action(0))? == 0 {
+            return Ok(());
+        }
+    }
+    for Action { number, act } in clause.actions.iter() {
+        match act {
+            Act::Record(field) | Act::Exit(field) => touch(field, env)?,
+            Act::Memory(memory) => touch(memory.field(), env)?,
+            Act::Aggregate(aggregate) => {
+                for key in aggregate.keys.iter() {
+                    touch(key, env)?;
+                }
+                for program in [&aggregate.value, &aggregate.increment]
+                    .into_iter()
+                    .flatten()
+                {
+                    exec::run(program, env).map_err(in_action(aggregate.action))?;
+                }
+            }
+            Act::Effect(program)
+            | Act::Raise(program)
+            | Act::Chill(program)
+            | Act::Speculate(program)
+            | Act::Commit(program)
+            | Act::Discard(program) => {
+                exec::run(program, env).map_err(in_action(*number))?;
+            }
+            Act::Stop | Act::Breakpoint | Act::Panic | Act::Nothing => {}
+        }
+    }
+    Ok(())
+}
+
+/// Computes a datum, and loads what of it is in user memory.
+fn touch<M: Machine>(field: &Field, env: &mut Env<'_, M>) -> Result<(), Failed> {
+    let fail = in_action(field.action);
+    let (program, shape) = match &field.datum {
+        Datum::Expr { program, shape } => (program, *shape),
+        Datum::Address(program) | Datum::UserAddress(program) => (program, Shape::Value(8)),
+        Datum::Stack { .. } | Datum::Ustack { .. } => return Ok(()),
+    };
+    let mut at = exec::run(program, env).map_err(&fail)?;
+    let is_string = match shape {
+        Shape::UserBytes => false,
+        Shape::UserString => true,
+        Shape::Value(_) | Shape::Bytes | Shape::String => return Ok(()),
+    };
+    let trapped = |trap| exec::Stopped { trap, pc: 0 };
+    env.check_user().map_err(trapped).map_err(&fail)?;
+    let mut left = field.size;
+    while left > 0 {
+        super::fire::spend(env, left.min(env.core.strsize)).map_err(&fail)?;
+        let tmp = &mut env.vm.tmp[0];
+        let n = left.min(tmp.len());
+        let piece = tmp.get_mut(..n).unwrap_or(&mut []);
+        if n == 0 {
+            break;
+        }
+        let loaded = match is_string {
+            true => user_load_str(env.m, env.rehearsal, at, piece).map(|len| len < n),
+            false => user_load(env.m, env.rehearsal, at, piece).map(|()| false),
+        };
+        if loaded.map_err(|bad| fail(trapped(bad.into())))? {
+            break;
+        }
+        at = at.wrapping_add(n as u64);
+        left = left.saturating_sub(n);
+    }
+    Ok(())
+}
+
+impl Action {
+    /// Whether it loads user memory.
+    fn reads_user(&self) -> bool {
+        match &self.act {
+            Act::Record(field) | Act::Exit(field) => field.reads_user(),
+            Act::Memory(memory) => memory.field().reads_user(),
+            Act::Aggregate(aggregate) => {
+                let values = [&aggregate.value, &aggregate.increment];
+                aggregate.keys.iter().any(Field::reads_user)
+                    || values.into_iter().flatten().any(Program::reads_user)
+            }
+            Act::Effect(program)
+            | Act::Raise(program)
+            | Act::Chill(program)
+            | Act::Speculate(program)
+            | Act::Commit(program)
+            | Act::Discard(program) => program.reads_user(),
+            Act::Stop | Act::Breakpoint | Act::Panic | Act::Nothing => false,
+        }
+    }
+}
+
+impl Field {
+    fn reads_user(&self) -> bool {
+        match &self.datum {
+            Datum::Expr { program, shape } => {
+                matches!(shape, Shape::UserBytes | Shape::UserString) || program.reads_user()
+            }
+            Datum::Address(program) | Datum::UserAddress(program) => program.reads_user(),
+            Datum::Stack { .. } | Datum::Ustack { .. } => false,
+        }
+    }
+}
+
+/// Whether a clause loads user memory.
+pub fn reads_user(predicate: Option<&Program>, actions: &[Action]) -> bool {
+    predicate.is_some_and(Program::reads_user) || actions.iter().any(Action::reads_user)
+}
