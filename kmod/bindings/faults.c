@@ -108,6 +108,12 @@ bool dtrace_bring_now(u64 addr, u64 size)
 	return dtrace_bring(addr, size, 0);
 }
 
+/* Brings what can be brought while nobody waits for the current task; whether it brought any. May sleep. */
+bool dtrace_bring_wait(u64 addr, u64 size)
+{
+	return dtrace_bring(addr, size, DTRACE_BRING_TIME);
+}
+
 static struct dtrace_bring *dtrace_bring_near(unsigned int n)
 {
 	u32 first = hash_ptr(current, DTRACE_BRINGS_BITS);

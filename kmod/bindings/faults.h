@@ -8,6 +8,7 @@
 #include <linux/types.h>
 
 bool dtrace_bring_now(u64 addr, u64 size);
+bool dtrace_bring_wait(u64 addr, u64 size);
 bool dtrace_bring_later(u64 ip, u64 addr, u64 size);
 void dtrace_brought(void);
 

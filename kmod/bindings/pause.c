@@ -23,14 +23,20 @@
 static atomic_t dtrace_pauses = ATOMIC_INIT(0);
 static bool dtrace_paused;
 
+/* A call is to be waited for, until dtrace_call_ended(), when the module goes. */
+void dtrace_call_begun(void)
+{
+	atomic_inc(&dtrace_pauses);
+	WRITE_ONCE(dtrace_paused, true);
+}
+
 /* Has task call work on its way to user mode, which is to call dtrace_call_ended() last. Does not sleep. ESRCH: it ends. */
 int dtrace_call_queue(struct callback_head *work, task_work_func_t func, struct task_struct *task)
 {
 	int error;
 
 	init_task_work(work, func);
-	atomic_inc(&dtrace_pauses);
-	WRITE_ONCE(dtrace_paused, true);
+	dtrace_call_begun();
 	error = task_work_add(task, work, TWA_RESUME);
 	if (error)
 		dtrace_call_ended();

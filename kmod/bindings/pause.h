@@ -22,6 +22,7 @@ struct dtrace_pause {
 };
 
 int dtrace_call_queue(struct callback_head *work, task_work_func_t func, struct task_struct *task);
+void dtrace_call_begun(void);
 void dtrace_call_ended(void);
 int dtrace_pause_queue(struct dtrace_pause *pause, struct task_struct *task);
 void dtrace_pause_over(struct dtrace_pause *pause);

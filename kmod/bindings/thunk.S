@@ -10,6 +10,7 @@
  */
 
 #include <linux/linkage.h>
+#include <linux/objtool.h>
 #include <asm/nospec-branch.h>
 #include <asm/unwind_hints.h>
 
@@ -24,3 +25,24 @@ SYM_FUNC_START(dtrace_call)
 	UNWIND_HINT_FUNC
 	RET
 SYM_FUNC_END(dtrace_call)
+
+/*
+ * The function of a system call begins here, by way of ftrace, which has put into registers that such a function is not given anything in
+ * what dtrace_detoured() is to know: where the function goes on (rax), and its other arguments. What it is given, in rdi, it has afterwards.
+ */
+SYM_FUNC_START(dtrace_detour)
+	/* It is returned to. */
+	ANNOTATE_NOENDBR
+	pushq	%rbp
+	movq	%rsp, %rbp
+	pushq	%rdi
+	pushq	%rdi
+	movq	%rax, %rdi
+	call	dtrace_detoured
+	popq	%rdi
+	popq	%rdi
+	popq	%rbp
+	pushq	%rax
+	UNWIND_HINT_FUNC
+	RET
+SYM_FUNC_END(dtrace_detour)

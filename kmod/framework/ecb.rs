@@ -9,9 +9,8 @@
 use super::fire::{Args, FireArgs};
 use super::machine::KernelMachine;
 use super::tracer::{EcbRef, Tracer};
-use super::Missing;
 use crate::sys::percpu::CpuGuard;
-use dtrace_engine::FaultReport;
+use dtrace_engine::{FaultReport, Missing};
 use kernel::sync::Arc;
 
 /// Of so many clauses the work is counted at once.

@@ -20,7 +20,7 @@ use super::ecb;
 use super::machine::KernelMachine;
 use super::probe::ProbeRef;
 use super::tracer::Tracer;
-use super::Missing;
+use crate::sys::faults::Span;
 use crate::sys::percpu::{CpuGuard, Nested, NoGracePeriod};
 use crate::sys::regs::Regs;
 use crate::sys::stack;
@@ -123,14 +123,18 @@ pub fn fire(probe: ProbeRef, args: &FireArgs<'_>) {
 /// The first user memory that the clauses of `probe` would load if it fired, and that is not there. A provider that can bring it does so
 /// before it fires, for a firing takes what there is.
 ///
-/// As [`fire`], in the context of a program.
+/// As [`fire`].
 #[cold]
-pub fn rehearse(probe: ProbeRef, args: &FireArgs<'_>) -> Option<Missing> {
+pub fn rehearse(probe: ProbeRef, args: &FireArgs<'_>) -> Option<Span> {
     if !probe.reads_user() {
         return None;
     }
     let guard = CpuGuard::enter()?;
-    ecb::rehearse_all(&guard, &KernelMachine::new(&guard, probe, args))
+    let missing = ecb::rehearse_all(&guard, &KernelMachine::new(&guard, probe, args))?;
+    Some(Span {
+        addr: missing.addr,
+        size: missing.size as u64,
+    })
 }
 
 /// Tells those who have enabled `probe` that a firing was lost, once for each clause. Out of RCU's sight nobody can be told;

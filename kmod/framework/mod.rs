@@ -40,7 +40,6 @@ mod text;
 mod tracer;
 mod user;
 
-pub use dtrace_engine::Missing;
 pub use fire::{fire, lose, miss, rehearse, Args, Arguments, FireArgs};
 pub use probe::{any_reads_user, Part, Probe, ProbeRef};
 pub use provider::{Batch, Description, Failed, Provider};

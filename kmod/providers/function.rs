@@ -14,7 +14,7 @@
 //! A probe's cookie is its place, turned left by one bit, with the end in the lowest bit; kernel
 //! addresses have their upper bit set, which is what the turn overwrites.
 
-use crate::framework::{Batch, Failed, ProbeRef};
+use crate::framework::{any_reads_user, Batch, Failed, ProbeRef};
 use crate::sys::ftrace::{Change, Hooks, Tracer};
 use crate::sys::functions::Validity;
 use crate::sys::ipmap::{IpMap, Keyed};
@@ -59,6 +59,17 @@ pub trait Shape: Send + Sync + 'static {
 
     /// Fires the probe of a call of this kind.
     fn entry(kind: usize, probe: ProbeRef, caller: u64, regs: &Regs);
+
+    /// Whether entries may wait for memory of the program.
+    const DEFERS: bool = false;
+
+    /// Whether the probe of a call would miss memory if it fired.
+    fn misses(_kind: usize, _probe: ProbeRef) -> bool {
+        false
+    }
+
+    /// Brings the memory, and fires the probe of a call. May sleep.
+    fn late(_kind: usize, _probe: ProbeRef, _caller: u64) {}
 
     /// Fires the probe of a return.
     fn leave(probe: ProbeRef, caller: u64, value: u64);
@@ -154,6 +165,15 @@ struct SiteHooks<S> {
     _shape: PhantomData<S>,
 }
 
+impl<S: Shape> SiteHooks<S> {
+    /// The site of a call of the function, and its kind, where that end is armed.
+    fn armed(&self, ip: usize, end: u8) -> Option<(usize, &Site)> {
+        let kind = S::kind();
+        let site = self.map.get(ip | kind)?;
+        (site.armed.load(Ordering::Relaxed) & end != 0).then_some((kind, site))
+    }
+}
+
 impl<S: Shape> Hooks for SiteHooks<S> {
     #[inline]
     fn entry(&self, ip: usize, caller: u64, regs: &Regs) -> Option<usize> {
@@ -165,6 +185,27 @@ impl<S: Shape> Hooks for SiteHooks<S> {
             S::entry(kind, site.entry, caller, regs);
         }
         (armed & RETURN != 0).then_some(place)
+    }
+
+    const DEFERS: bool = S::DEFERS;
+
+    #[inline]
+    fn defers(&self, ip: usize) -> bool {
+        any_reads_user()
+            && self
+                .armed(ip, ENTRY)
+                .is_some_and(|(kind, site)| S::misses(kind, site.entry))
+    }
+
+    fn deferred(&self, ip: usize) -> Option<usize> {
+        self.armed(ip, RETURN).map(|(kind, _)| ip | kind)
+    }
+
+    fn detour(&self, ip: usize, caller: u64) {
+        // What goes meanwhile is no more to fire; what it was stays.
+        if let Some((kind, site)) = self.armed(ip, ENTRY) {
+            S::late(kind, site.entry, caller);
+        }
     }
 
     #[inline]

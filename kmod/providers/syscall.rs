@@ -16,12 +16,16 @@
 //! `ia32`; a description without a module means both. They have functions of their own, but for those without
 //! arguments: there the task tells at the entry which of the two it is, and the function has two sites. The entry alone
 //! decides: a task that executes another program may change sides in its call.
+//!
+//! An entry whose clauses load memory of the program that is not there yet fires a little later: the function is sent on a detour, where
+//! the memory is brought ([`faults`]), and begins when the probe has fired. Calls that miss nothing do not notice.
 
 use super::function::{FunctionProbes, Inside, Shape, Site, OTHER};
 use super::KERNEL;
 use crate::framework::{
-    fire, Args, Batch, Failed, FireArgs, Framework, ProbeRef, Provider, Registration,
+    fire, rehearse, Args, Batch, Failed, FireArgs, Framework, ProbeRef, Provider, Registration,
 };
+use crate::sys::faults::{self, Span};
 use crate::sys::functions;
 use crate::sys::regs::Regs;
 use crate::sys::syscalls::{self, Syscall};
@@ -49,19 +53,37 @@ impl Shape for Calls {
 
     #[inline]
     fn entry(kind: usize, probe: ProbeRef, caller: u64, _regs: &Regs) {
-        if kind == OTHER {
-            let words = syscalls::ia32_args();
-            fire(probe, &FireArgs::new(Args::Words(&words)).caller(caller));
-            return;
-        }
-        // The function's own argument is the set of registers that the task came with, no more.
-        fire(probe, &FireArgs::new(Args::Syscall).caller(caller));
+        with_args(kind, caller, |args| fire(probe, args));
+    }
+
+    const DEFERS: bool = true;
+
+    fn misses(kind: usize, probe: ProbeRef) -> bool {
+        with_args(kind, 0, |args| rehearse(probe, args)).is_some()
+    }
+
+    fn late(kind: usize, probe: ProbeRef, caller: u64) {
+        with_args(kind, caller, |args| {
+            faults::bring_all(|| rehearse(probe, args), Span::fetch);
+            fire(probe, args);
+        });
     }
 
     #[inline]
     fn leave(probe: ProbeRef, caller: u64, value: u64) {
         fire_return(probe, caller, value);
     }
+}
+
+/// Calls `f` with the arguments of an entry.
+#[inline]
+fn with_args<R>(kind: usize, caller: u64, f: impl FnOnce(&FireArgs<'_>) -> R) -> R {
+    if kind == OTHER {
+        let words = syscalls::ia32_args();
+        return f(&FireArgs::new(Args::Words(&words)).caller(caller));
+    }
+    // The function's own argument is the set of registers that the task came with, no more.
+    f(&FireArgs::new(Args::Syscall).caller(caller))
 }
 
 #[inline]

@@ -28,7 +28,7 @@ use super::regs::Regs;
 use super::symbols::{self, Address};
 use crate::bindings;
 use core::cell::UnsafeCell;
-use core::ffi::c_int;
+use core::ffi::{c_int, c_void};
 use core::marker::PhantomPinned;
 use core::mem::ManuallyDrop;
 use kernel::prelude::*;
@@ -40,6 +40,22 @@ use kernel::time::Delta;
 pub trait Hooks: Send + Sync + 'static {
     /// A function, patched at `ip`, was called from before `caller`. What `leave` is to be told, if it is wanted of this call.
     fn entry(&self, ip: usize, caller: u64, regs: &Regs) -> Option<usize>;
+
+    /// Whether functions may be [deferred](Self::defers). Only such may that are system calls.
+    const DEFERS: bool = false;
+
+    /// Whether a system call that was called is to begin with [`detour`](Self::detour) in place of `entry`.
+    fn defers(&self, _ip: usize) -> bool {
+        false
+    }
+
+    /// What `entry` would say of a call that begins with a detour.
+    fn deferred(&self, _ip: usize) -> Option<usize> {
+        None
+    }
+
+    /// A call begins, which may sleep. Nothing is held up by that but this call.
+    fn detour(&self, _ip: usize, _caller: u64) {}
 
     /// A call that `entry` wanted, for which it said `place`, with `first` as its first argument, returns `value` to `caller`.
     /// Preemption is off.
@@ -273,6 +289,8 @@ impl<H: Hooks> PinnedDrop for Tracer<H> {
             // For that is what the kernel does where it can be unregistered.
             synchronize_tasks();
         }
+        // SAFETY: No task is in the trampoline, so that none comes to be sent on a detour.
+        unsafe { bindings::dtrace_detours_wait() };
         // SAFETY: No task is in the trampoline or in `on_entry`, and none comes there that could hook a return: with `left`, as nothing
         // is traced then. When it returns `on_leave` is not called either.
         unsafe { bindings::dtrace_returns_end(this.returns.get()) };
@@ -298,7 +316,8 @@ unsafe extern "C" fn on_entry<H: Hooks>(
 ) {
     // The architecture's ftrace_regs begin with the pt_regs.
     let raw = fregs.cast::<bindings::__arch_ftrace_regs>().cast();
-    // SAFETY: By the invariant of `Tracer`; the registers are nobody else's during the callback, and not changed below.
+    // SAFETY: By the invariant of `Tracer`; the registers are nobody else's during the callback, and not changed while they are
+    // referred to.
     let (tracer, regs) = unsafe { (&*(*ops).private.cast::<Tracer<H>>(), Regs::from_ptr(raw)) };
     // SAFETY: The field never changes.
     let parent = match unsafe { (*tracer.returns.get()).trampoline } == parent {
@@ -306,10 +325,27 @@ unsafe extern "C" fn on_entry<H: Hooks>(
         true => unsafe { bindings::dtrace_returns_caller(tracer.returns.get(), raw) },
         false => parent,
     };
-    if let Some(place) = tracer.hooks.entry(ip, parent as u64, regs) {
+    // SAFETY: The registers are those that ftrace goes on with. The tracer stays until nobody is on a detour.
+    let detour = || unsafe {
+        bindings::dtrace_detour_take(raw, ip, parent, Some(on_detour::<H>), (*ops).private)
+    };
+    let place = match H::DEFERS && tracer.hooks.defers(ip) && detour() {
+        true => tracer.hooks.deferred(ip),
+        false => tracer.hooks.entry(ip, parent as u64, regs),
+    };
+    if let Some(place) = place {
         // SAFETY: The registers are those of a function's entry.
         unsafe { bindings::dtrace_returns_hook(tracer.returns.get(), place, raw) };
     }
+}
+
+/// # Safety
+///
+/// Called by `detours.c` with a `Tracer<H>`.
+unsafe extern "C" fn on_detour<H: Hooks>(tracer: *mut c_void, ip: usize, caller: usize) {
+    // SAFETY: By the caller's promise.
+    let tracer = unsafe { &*tracer.cast::<Tracer<H>>() };
+    tracer.hooks.detour(ip, caller as u64);
 }
 
 /// # Safety

@@ -9,9 +9,7 @@
 
 use super::super::usdt::{Mark, Passed};
 use super::Made;
-use crate::framework::{
-    any_reads_user, fire, lose, rehearse, Args, FireArgs, Missing, Probe, ProbeRef,
-};
+use crate::framework::{any_reads_user, fire, lose, rehearse, Args, FireArgs, Probe, ProbeRef};
 use crate::sys::arch::program::{Instruction, Leaving, Step};
 use crate::sys::breakpoint::{Hit, Stopped};
 use crate::sys::faults::{self, Span};
@@ -26,10 +24,6 @@ use kernel::sync::{rcu, Arc, SetOnce};
 
 /// Kinds of probes, [`ENTRY`] to [`LINE`].
 const KINDS: usize = LINE as usize + 1;
-
-/// How often memory is brought in a row for one firing, and the same memory: another thread may take that away again.
-const BRINGS: usize = 64;
-const AGAIN: usize = 16;
 
 /// An instruction of a process that probes are at.
 pub struct Site {
@@ -111,7 +105,7 @@ impl Site {
 
     /// Memory of the program that is not there, and that a clause would load if the site fired.
     #[cold]
-    fn missing(&self, regs: &Regs) -> Option<Missing> {
+    fn missing(&self, regs: &Regs) -> Option<Span> {
         let called = FireArgs::new(Args::Called(regs)).nowhere();
         let bare = FireArgs::new(Args::Words(&[])).nowhere();
         self.probe(ENTRY)
@@ -125,14 +119,14 @@ impl Site {
             .or_else(|| self.missing_of_return(regs))
     }
 
-    fn missing_of_mark(&self, regs: &Regs) -> Option<Missing> {
+    fn missing_of_mark(&self, regs: &Regs) -> Option<Span> {
         let probe = self.probe(USDT)?;
         let mark = self.mark.as_ref().filter(|mark| !mark.asks())?;
         let passed = Passed { mark, regs };
         rehearse(probe, &FireArgs::new(Args::Computed(&passed)).nowhere())
     }
 
-    fn missing_of_return(&self, regs: &Regs) -> Option<Missing> {
+    fn missing_of_return(&self, regs: &Regs) -> Option<Span> {
         let probe = self.probe(RETURN)?;
         let step = self.instruction.step(regs);
         let Leaving::Yes = self.leaves(step.as_ref().map(Step::ip)) else {
@@ -150,7 +144,7 @@ impl Site {
     #[cold]
     fn awaits(&self, regs: &Regs) -> bool {
         let missing = self.missing(regs);
-        if missing.is_some_and(|missing| span(missing).await_at(self.address)) {
+        if missing.is_some_and(|missing| missing.await_at(self.address)) {
             return true;
         }
         faults::settle();
@@ -160,19 +154,11 @@ impl Site {
     /// Brings memory that a clause misses, as far as that needs no waiting.
     #[cold]
     fn bring(&self, regs: &Regs) {
-        let mut last = None;
-        let mut again = 0;
-        for _ in 0..BRINGS {
-            let missing = {
-                let _seen = rcu::read_lock();
-                self.missing(regs)
-            };
-            again = if missing == last { again + 1 } else { 0 };
-            last = missing;
-            if again == AGAIN || !missing.is_some_and(|missing| span(missing).bring()) {
-                return;
-            }
-        }
+        let missing = || {
+            let _seen = rcu::read_lock();
+            self.missing(regs)
+        };
+        faults::bring_all(missing, Span::bring);
     }
 
     /// Whether the function ends here.
@@ -215,14 +201,6 @@ impl Site {
         if let Some(slot) = self.probes.get(made.kind as usize) {
             slot.set(Some(made.probe));
         }
-    }
-}
-
-/// Where that is.
-fn span(missing: Missing) -> Span {
-    Span {
-        addr: missing.addr,
-        size: missing.size as u64,
     }
 }
 

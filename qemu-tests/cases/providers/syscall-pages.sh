@@ -1,0 +1,21 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 120
+# @debug: quick
+# Clauses that load memory of the program which is not there yet when it calls the system: it comes, and the call goes on as it was.
+masked() { sed -E 's/ID [0-9]+: /ID N: /; s/0x[0-9a-f]{8,}/ADDRESS/'; }
+t() { echo "$1"; dtrace -x switchrate=1hour -qn "$2" -c "syscall-pages $3" 2>&1 | masked; }
+
+t 'a name' 'syscall::access:entry /pid == $target/ { @[copyinstr(arg0), arg1] = count(); } syscall::access:return /pid == $target/ { @r[arg0, errno] = count(); }' access
+t 'entry and return see the same' 'syscall::access:entry /pid == $target/ { self->name = copyinstr(arg0); self->began = timestamp; @in = count(); }
+	syscall::access:return /self->name != NULL/ { @[self->name, timestamp > self->began] = count(); self->name = 0; }' access
+t 'of 32 bits' 'syscall:ia32:open:entry /pid == $target/ { printf("%s, ", copyinstr(arg0)); } syscall:ia32:open:return /pid == $target/ { printf("%d, ", errno); }' low
+t 'memory' 'syscall::write:entry /pid == $target && arg0 == -1/ { this->p = (long *)copyin(arg1, arg2); printf("%d, ", *this->p); }' write
+t 'where there is none' 'syscall::access:entry /pid == $target/ { n = 1; printf("%s, ", copyinstr(arg0)); } ERROR { printf("%d %d at %x, ", n, arg4, arg5); }' none
+t 'nobody answers' 'syscall::write:entry /pid == $target && arg0 == -1/ { trace(copyin(arg1, 8)); } ERROR { printf("fault %d, ", arg4); }' unanswered
+t 'the stack of a call that waited is that of one that did not' 'int n, same, depth; uintptr_t from;
+	syscall::access:entry /pid == $target/ { this->name = copyinstr(arg0); same += ++n > 1 && depth == stackdepth && from == caller && depth > 1 && from != 0;
+		depth = stackdepth; from = caller; printf("%s, ", this->name); } END { printf("%d same\n", same); }' twice
+t 'beside another tracer' 'syscall::access:entry,fbt::__x64_sys_access:entry /pid == $target/ { @[probeprov] = count(); } syscall::access:entry /pid == $target/ { @s[copyinstr(arg0)] = count(); }
+	fbt::__x64_sys_access:return /pid == $target/ { @r = count(); }' access
