@@ -68,6 +68,11 @@ test-debug: modules userland
 stress: modules userland
 	@scripts/stress $(SECONDS)
 
+##test-programs [PROGRAM=WORD]|programs under a probe at every instruction of their libraries print what they print without
+test-programs: export DTRACE_VM_LIMIT ?= 3600
+test-programs: modules userland
+	@scripts/vm run "bash qemu-tests/programs/run '$(PROGRAM)'"
+
 ##quick-debug|the unit tests, and those cases on the debug kernel that `make test` runs
 quick-debug: export KERNEL := debug
 quick-debug: modules userland
@@ -132,4 +137,4 @@ install:
 uninstall:
 	@PREFIX='$(PREFIX)' scripts/install --remove '$(or $(DESTDIR),/)' '$(KDIR)'
 
-.PHONY: help setup modules userland run shell run-boot cases conformance kernel-debug kunit test-debug quick-debug demo check test bench models instructions stress fuzz fuzz-vm deb deb-check secure-boot install uninstall
+.PHONY: help setup modules userland run shell run-boot cases conformance kernel-debug kunit test-debug quick-debug test-programs demo check test bench models instructions stress fuzz fuzz-vm deb deb-check secure-boot install uninstall
