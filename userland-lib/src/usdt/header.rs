@@ -4,13 +4,18 @@
 //! The header of a provider (`dtrace -h`): for each probe a macro that is its site, and one that says whether anybody has enabled it.
 //!
 //! It needs no other header and no library: what a site is stands in it ([`SITE`]), and every object that includes it brings the
-//! semaphores. C and C++ take the same text.
+//! semaphores. C and C++ take the same text. Where there is a `<unistd.h>` it is included, as programs expect that were written
+//! for the headers of other DTraces.
 
 use super::define::{Definition, Form, Parameter, Provider};
 use std::fmt::Write as _;
 
 /// What a site is, for all providers.
 const SITE: &str = include_str!("../../include/dtrace/site.h");
+
+/// What other DTraces' headers include.
+const INCLUDED: &str =
+    "#ifdef __has_include\n#if __has_include(<unistd.h>)\n#include <unistd.h>\n#endif\n#endif\n";
 
 /// The header of these providers, which stands in a file of that name. The error is what cannot be passed.
 pub fn header(providers: &[Provider], file: &str) -> Result<String, String> {
@@ -25,8 +30,9 @@ pub fn header(providers: &[Provider], file: &str) -> Result<String, String> {
             }
         })
         .collect();
-    let mut text =
-        format!("/* Made by dtrace -h. */\n#ifndef _{guard}\n#define _{guard}\n\n{SITE}\n");
+    let mut text = format!(
+        "/* Made by dtrace -h. */\n#ifndef _{guard}\n#define _{guard}\n\n{INCLUDED}\n{SITE}\n"
+    );
     text.push_str("#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
     for probe in each(providers) {
         let _ = writeln!(text, "_DTRACE_SEMAPHORE({});", probe.semaphore());
