@@ -7,6 +7,7 @@ mod files;
 mod kernel;
 mod maps;
 mod modules;
+mod segments;
 mod user;
 
 pub(crate) use files::path_to_mapped;

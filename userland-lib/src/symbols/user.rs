@@ -12,10 +12,12 @@
 //! was recorded nobody knows by then. So all that was ever seen under a number is kept, and an address that was two things is given no
 //! name.
 //!
-//! blazesym reads the symbol tables of the files.
+//! blazesym reads the symbol tables of the files. Variables that are zero at first lie in no file, but in memory that the
+//! kernel maps behind what the file has: these are found by where the file wants its memory (see `segments`).
 
 use super::files::{path_of, Files};
 use super::maps::{all_mappings_of, Backing, Mapping};
+use super::segments::Segments;
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use std::cell::{OnceCell, RefCell};
@@ -32,6 +34,8 @@ const FILES_MAX: usize = 256;
 const ADDRESSES_MAX: usize = 65_536;
 /// Mappings that are remembered for one process.
 const RANGES_MAX: usize = 65_536;
+/// The offset of memory that continues a file's.
+const BEHIND: u64 = u64::MAX;
 /// For so long a list of mappings is taken to be as it was.
 const FRESH: Duration = Duration::from_millis(50);
 
@@ -50,6 +54,25 @@ pub struct UserSymbols {
     symbolizer: RefCell<OnceCell<Symbolizer>>,
     files: Files,
     processes: RefCell<HashMap<u32, ProcessSymbols>>,
+}
+
+/// What a range of memory is the continuation of: the file's data that is mapped before it.
+fn listed(pid: u32) -> Vec<Mapping> {
+    let mut mappings = all_mappings_of(pid).unwrap_or_default();
+    for at in 1..mappings.len() {
+        let [before, here] = &mut mappings[at - 1..=at] else {
+            continue;
+        };
+        let is_data = matches!(before.backing, Backing::File { .. }) && !before.is_code;
+        let is_behind = here.backing == Backing::Memory && here.path.is_empty() && !here.is_code;
+        if is_data && is_behind && before.end == here.start {
+            here.path.clone_from(&before.path);
+            here.is_deleted = before.is_deleted;
+            here.backing = before.backing;
+            here.offset = BEHIND;
+        }
+    }
+    mappings
 }
 
 impl std::fmt::Debug for UserSymbols {
@@ -71,6 +94,8 @@ struct ProcessSymbols {
 struct Range {
     mapping: Mapping,
     file: Option<Rc<File>>,
+    /// Where the file is, of what is not code.
+    segments: Option<Rc<Segments>>,
 }
 
 impl UserSymbols {
@@ -144,17 +169,27 @@ impl UserSymbols {
 
     fn symbol_in(&self, range: &Range, address: u64) -> UserSymbol {
         let mapping = &range.mapping;
-        let has_name = mapping.backing != Backing::Memory;
-        let offset = mapping.offset.checked_add(address - mapping.start);
+        let mut has_name = mapping.backing != Backing::Memory;
+        let segments = range.segments.as_ref();
+        let there = segments.and_then(|segments| segments.of_address(address));
+        let input = match there {
+            Some(there) => Some(Input::VirtOffset(there)),
+            // It is of the file as far as that wants memory.
+            None if mapping.offset == BEHIND => {
+                has_name = false;
+                None
+            }
+            None => (mapping.offset.checked_add(address - mapping.start)).map(Input::FileOffset),
+        };
         UserSymbol {
             object: has_name.then(|| mapping.object().to_owned()),
-            function: (range.file.as_ref().zip(offset))
-                .and_then(|(file, offset)| self.function(file, offset)),
+            function: (range.file.as_ref().zip(input))
+                .and_then(|(file, input)| self.name(file, input)),
         }
     }
 
-    /// The function at `offset` in a file.
-    fn function(&self, file: &File, offset: u64) -> Option<(String, u64)> {
+    /// The function or the variable at a place of a file.
+    fn name(&self, file: &File, place: Input<u64>) -> Option<(String, u64)> {
         let mut elf = Elf::new(path_of(file));
         // The ELF symbol tables name functions; reading DWARF for the same names would cost seconds.
         elf.debug_syms = false;
@@ -167,7 +202,7 @@ impl UserSymbols {
         let symbolizer = self.symbolizer.borrow();
         let found = symbolizer
             .get_or_init(build)
-            .symbolize_single(&Source::Elf(elf), Input::FileOffset(offset));
+            .symbolize_single(&Source::Elf(elf), place);
         match found.ok()? {
             Symbolized::Sym(symbol) => Some((symbol.name.into_owned(), symbol.offset as u64)),
             Symbolized::Unknown(_) => None,
@@ -186,7 +221,7 @@ impl ProcessSymbols {
     /// Adds what the process has mapped now. Of one that is gone nothing is listed, and what was known stays.
     fn read(&mut self, pid: u32, files: &Files) {
         self.read = Some(Instant::now());
-        let mut mappings = all_mappings_of(pid).unwrap_or_default();
+        let mut mappings = listed(pid);
         let code: Vec<Mapping> = mappings.iter().filter(|m| m.is_code).cloned().collect();
         // Of memory only code can be mistaken for something else.
         mappings.retain(|mapping| mapping.is_code || mapping.backing != Backing::Memory);
@@ -213,10 +248,23 @@ impl ProcessSymbols {
                     is_code.then(|| files.get(pid, &mapping).ok())?
                 }),
             };
-            fresh.push(Range { mapping, file });
+            let segments = match &file {
+                Some(file) if !mapping.is_code => {
+                    let mut known = self.ranges.iter().chain(&fresh).filter(same);
+                    let known = known.find_map(|range| range.segments.clone());
+                    let mut code = code.iter().filter(|m| m.is_of_file(&mapping));
+                    known.or_else(|| code.find_map(|code| Segments::of(file, code)).map(Rc::new))
+                }
+                _ => None,
+            };
+            fresh.push(Range {
+                mapping,
+                file,
+                segments,
+            });
         }
         // What was unmapped meanwhile may have been opened as something else.
-        let still: HashSet<Mapping> = all_mappings_of(pid).into_iter().flatten().collect();
+        let still: HashSet<Mapping> = listed(pid).into_iter().collect();
         fresh.retain(|range| still.contains(&range.mapping));
         self.ranges.extend(fresh);
     }
@@ -271,6 +319,26 @@ mod tests {
         assert_eq!(
             symbols.by_address(u32::MAX - 1, landmark()),
             UserSymbol::default()
+        );
+    }
+
+    #[test]
+    fn variables_have_names_in_whatever_memory_they_are() {
+        static ZERO: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+        static DATA: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(7);
+        let symbols = UserSymbols::default();
+        for (variable, name) in [(&ZERO, "ZERO"), (&DATA, "DATA")] {
+            let address = std::ptr::from_ref(variable) as usize as u64;
+            let symbol = symbols.by_address(std::process::id(), address);
+            let (found, offset) = symbol.function.expect(name);
+            assert!(found.contains(name), "{found}");
+            assert_eq!(offset, 0);
+        }
+        let memory = Box::new(1);
+        let address = std::ptr::from_ref(&*memory) as usize as u64;
+        assert_eq!(
+            symbols.by_address(std::process::id(), address).function,
+            None
         );
     }
 

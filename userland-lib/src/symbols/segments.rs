@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Where a process has the memory that a file asks for.
+//!
+//! A file says at which addresses it wants its memory, more of it than it has bytes for: the rest is zero. The whole is moved by one
+//! distance, which the place of its code tells. Code is one mapping for each of the file's segments, but data is not: what is made
+//! read-only after relocation is split off, and two segments may share a page of the file. So an address of data is looked up by the
+//! address that the file wanted for it.
+
+use super::maps::Mapping;
+use object::elf::PF_X;
+use object::{Object as _, ObjectSegment as _, ReadCache, SegmentFlags};
+use std::fs::File;
+use std::ops::Range;
+
+/// Bytes of a page; no machine has smaller ones.
+const PAGE: u64 = 4096;
+/// Segments of a file that are looked at.
+const SEGMENTS_MAX: usize = 64;
+
+/// The memory of a file in one process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Segments {
+    /// What is added to an address of the file's.
+    moved: u64,
+    /// Addresses of the file's.
+    wanted: Vec<Range<u64>>,
+}
+
+impl Segments {
+    /// The memory of `file`, of which `code` is mapped.
+    pub fn of(file: &File, code: &Mapping) -> Option<Self> {
+        let cache = ReadCache::new(file);
+        let elf = object::File::parse(&cache).ok()?;
+        let mut moved = None;
+        let mut wanted = Vec::new();
+        for segment in elf.segments().take(SEGMENTS_MAX) {
+            let (offset, size) = segment.file_range();
+            let (start, end) = (
+                segment.address(),
+                segment.address().checked_add(segment.size())?,
+            );
+            wanted.push(start..end);
+            let is_code = matches!(segment.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags.contains(PF_X));
+            // Pages are mapped whole: the mapping may begin before the segment.
+            let is_it =
+                code.offset <= offset.checked_add(size)? && offset - offset % PAGE <= code.offset;
+            if is_code && is_it {
+                let at = start.wrapping_add(code.offset).wrapping_sub(offset);
+                moved = Some(code.start.wrapping_sub(at));
+            }
+        }
+        Some(Self {
+            moved: moved?,
+            wanted,
+        })
+    }
+
+    /// The address that the file wanted for what is at `address` in the process.
+    pub fn of_address(&self, address: u64) -> Option<u64> {
+        let there = address.wrapping_sub(self.moved);
+        let mut wanted = self.wanted.iter();
+        wanted.any(|range| range.contains(&there)).then_some(there)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::symbols::mappings_of;
+
+    static ZERO: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    static DATA: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(7);
+
+    fn own() -> Segments {
+        let all = mappings_of(std::process::id()).expect("mappings");
+        let code = all.iter().find(|mapping| mapping.is_code).expect("code");
+        let file = File::open("/proc/self/exe").expect("this program");
+        Segments::of(&file, code).expect("its segments")
+    }
+
+    #[test]
+    fn variables_are_where_the_file_wants_them() {
+        let segments = own();
+        for variable in [&ZERO, &DATA] {
+            let address = std::ptr::from_ref(variable) as usize as u64;
+            let there = segments.of_address(address).expect("an address");
+            assert_eq!(there.wrapping_add(segments.moved), address);
+        }
+        let local = 0;
+        let stack = std::ptr::from_ref(&local) as usize as u64;
+        assert_eq!(segments.of_address(stack), None);
+    }
+
+    #[test]
+    fn what_is_no_program_has_no_segments() {
+        let all = mappings_of(std::process::id()).expect("mappings");
+        let code = all.iter().find(|mapping| mapping.is_code).expect("code");
+        let text = File::open("/etc/passwd").expect("a file");
+        assert_eq!(Segments::of(&text, code), None);
+        let file = File::open("/proc/self/exe").expect("this program");
+        let elsewhere = Mapping {
+            offset: u64::MAX,
+            ..code.clone()
+        };
+        assert_eq!(Segments::of(&file, &elsewhere), None);
+    }
+}
