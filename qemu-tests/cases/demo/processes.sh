@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 180
+# Demonstrations about one process, on programs that call, allocate, lock and load as often as is known here. Addresses within functions are
+# left out, and times but for those that the program sleeps.
+demo=../../../userland-lib/demo
+t() { echo "$1"; dtrace -s $demo/$1.d "${@:2}" 2>&1 | sed -E 's/\+0x[0-9a-f]+//g'; }
+ours() { grep -E "$1"; }
+
+t plockstat -c demo-locks >/tmp/locks
+# Each sleep is of 20 ms at least, and so is what is held meanwhile.
+awk '/: (sleeps|holds)$/ { what = $1 $2; next }
+	$3 ~ /^demo-locks/ { row = what " " $3 " " $4; n[row] += $1
+		if (what ~ /sleeps/ || $4 ~ /while_others/) long[row] = ($2 >= 20000000) ? "long" : "short" }
+	END { for (row in n) print row, n[row] (row in long ? " " long[row] : "") }' /tmp/locks | sort
+# By which ways, and how often: a row of the distribution has the count at its end.
+sed -n '/^Sleeps by/,$p' /tmp/locks | awk '/`sleeps_/ { way = way " " $1 }
+	/^demo-locks`[a-z]*$/ && !/sleeps/ && !/thread/ { lock = $1 }
+	/\|@/ { n += $NF } /^$/ { if (n) print lock, way, n; if (n) way = n = "" }' | sort
+timeout 20 dtrace -s $demo/plockstat.d 1 -c 'sleep 600' >/tmp/second && grep -c 'sleeps$' /tmp/second
+
+echo pid-flow
+dtrace -s $demo/pid-flow.d a.out '[mld]*[dpe]*' -c demo-calls | awk '$3 ~ /^(->|<-)$/ && $4 ~ /^(main|middle|leaf|deep)$/ { sub(/^ *[0-9]+ +[0-9]+  /, ""); print }'
+t pid-calls a.out -c demo-calls | ours 'middle|leaf|deep|keeps|gives_back'
+t pid-times a.out -c demo-calls | awk '/ (middle|leaf|deep)$/ { print $4, $1, ($2 >= $3), ($3 > 0) }'
+t malloc-sizes -c demo-calls | ours '[1-9] *$|demo-calls|alloc'
+t malloc-kept -c demo-calls | ours demo-calls | tr -s ' '
+
+t python-gc -c "python3 -c 'import gc; gc.disable()
+class Ring: pass
+def rings(n):
+    for i in range(n): r = Ring(); r.r = r
+gc.collect(); rings(123); gc.collect(0); rings(45); gc.collect(1)'" | awk '$2 == "python3" && $5 > 40 && $3 < 2 && $4 > 0 { print $3, $5 }' 
+mkdir -p /tmp/modules && cd /tmp/modules || exit
+echo 'import second, third' >first.py
+echo 'import third' >second.py
+: >third.py
+demo=$OLDPWD/$demo
+t python-imports -c "python3 -c 'import sys; sys.path.insert(0, \".\")
+try: import nowhere
+except ImportError: pass
+import first, second'" | awk '/nowhere|first|second|third/ { print $3, $4, ($2 > 0) }'
+t python-audit -c "python3 -c 'import sys; sys.audit(\"ours\"); sys.audit(\"ours\"); open(\"/etc/passwd\")'" | ours ' (ours|cpython.run_command) ' | tr -s ' '
+rm -r /tmp/modules /tmp/locks /tmp/second

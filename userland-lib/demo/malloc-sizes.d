@@ -1,0 +1,39 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * The sizes of memory that a process (-c or -p) asks the C library for, and who asks for most.
+ */
+
+#pragma D option quiet
+
+pid$target::malloc:entry
+{
+	@sizes["malloc"] = quantize(arg0);
+	@calls[ucaller] = count();
+	@bytes[ucaller] = sum(arg0);
+}
+
+pid$target::calloc:entry
+{
+	@sizes["calloc"] = quantize(arg0 * arg1);
+	@calls[ucaller] = count();
+	@bytes[ucaller] = sum(arg0 * arg1);
+}
+
+/* Of nothing, it is malloc(), which realloc() calls. */
+pid$target::realloc:entry
+/arg0/
+{
+	@sizes["realloc"] = quantize(arg1);
+	@calls[ucaller] = count();
+	@bytes[ucaller] = sum(arg1);
+}
+
+dtrace:::END
+{
+	printa(@sizes);
+	printf("%8s %12s  %s\n", "COUNT", "BYTES", "CALLER");
+	printa("%@8d %@12d  %A\n", @calls, @bytes);
+}

@@ -1,0 +1,21 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * What Python programs tell their audit hooks: files that they open, code that they compile and execute, programs that they start, by event.
+ */
+
+#pragma D option quiet
+#pragma D option zdefs
+
+python*:::audit
+{
+	@events[execname, copyinstr(arg0)] = count();
+}
+
+dtrace:::END
+{
+	printf("%-16s %-40s %8s\n", "COMM", "EVENT", "COUNT");
+	printa("%-16s %-40s %@8d\n", @events);
+}
