@@ -8,13 +8,16 @@
 //! case that ran at that time is blamed, and the rest goes on in another machine. One death is not the kernel's fault:
 //! of a breakpoint that the emulator saw and memory does not hold. Then the case runs once more, alone in a
 //! machine whose processors take turns, where that cannot be.
+//!
+//! The computer itself may stand still, suspended or moved elsewhere, and its clock go on. To the guest all that time passes at
+//! once: limits end, and a consumer is killed that nobody has asked for records. The case that ran then runs once more.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::accel::Accel;
 use crate::console;
@@ -26,6 +29,8 @@ const BOOT: Duration = Duration::from_secs(90);
 const STARTS: u32 = 2;
 /// How much longer than a case's limit the guest, which enforces it first, may take to say so.
 const GRACE: Duration = Duration::from_secs(20);
+/// Who wakes so much later than it was to has not been kept waiting by others, but the computer stood still.
+const STANDSTILL: Duration = Duration::from_secs(15);
 
 /// What the machine is to do for one case.
 #[derive(Clone, Debug)]
@@ -81,9 +86,10 @@ pub fn run(
             some = &cases[..=next];
         }
         let mut machine = Machine::boot(&setup, runner, some, next)?;
-        again = !machine.follow(some, &mut next, report)?;
+        let parting = machine.follow(some, &mut next, report)?;
+        again = parting == Parting::StaleCode;
         machine.end(next == some.len())?;
-        idle = if next == before && !again {
+        idle = if next == before && parting == Parting::Over {
             idle + 1
         } else {
             0
@@ -97,6 +103,25 @@ pub fn run(
         }
     }
     Ok(())
+}
+
+/// Why a machine is left. But for `Over` the case that ran is not reported, and is to run once more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Parting {
+    /// The cases are done, or the machine is.
+    Over,
+    /// It was the emulator that failed.
+    StaleCode,
+    /// The computer stood still.
+    StoodStill,
+}
+
+/// Sleeps between two looks at a machine; whether the computer stood still.
+fn pause() -> bool {
+    let (since, clock) = (Instant::now(), SystemTime::now());
+    sleep(POLL);
+    // Which of the clocks goes on depends on what held the computer up.
+    since.elapsed().max(clock.elapsed().unwrap_or_default()) > STANDSTILL
 }
 
 struct Machine {
@@ -132,14 +157,13 @@ impl Machine {
         })
     }
 
-    /// Reports endings until the cases or the machine are done. Returns false if it was the emulator that failed; then the case
-    /// that ran is not reported.
+    /// Reports endings until the cases or the machine are done.
     fn follow(
         &mut self,
         cases: &[Work],
         next: &mut usize,
         report: &mut dyn FnMut(usize, Ending),
-    ) -> io::Result<bool> {
+    ) -> io::Result<Parting> {
         let mut since = Instant::now();
         let mut begun = BTreeMap::new();
         while let Some(case) = cases.get(*next) {
@@ -158,7 +182,10 @@ impl Machine {
             let limit = self.setup.limit(usual);
             let waited = begun.get(next).unwrap_or(&since).elapsed();
             if self.vm.running()? && waited <= limit {
-                sleep(POLL);
+                if pause() {
+                    eprintln!("{}: once more, for the computer stood still", case.name);
+                    return Ok(Parting::StoodStill);
+                }
                 continue;
             }
             if status(&dir).is_some() {
@@ -168,15 +195,15 @@ impl Machine {
             if started && self.emulator_failed() {
                 self.keep(&dir, &self.log);
                 eprintln!("{}: once more, for the emulator ran stale code", case.name);
-                return Ok(false);
+                return Ok(Parting::StaleCode);
             }
             if started {
                 report(*next, Err(self.blame(case, &dir)));
                 *next += 1;
             }
-            return Ok(true);
+            return Ok(Parting::Over);
         }
-        Ok(true)
+        Ok(Parting::Over)
     }
 
     fn ending(&self, dir: &Path, status: i32) -> Ending {

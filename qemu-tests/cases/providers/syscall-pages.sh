@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# @limit: 120
+# @limit: 240
 # @debug: quick
 # Clauses that load memory of the program which is not there yet when it calls the system: it comes, and the call goes on as it was.
 masked() { sed -E 's/ID [0-9]+: /ID N: /; s/0x[0-9a-f]{8,}/ADDRESS/'; }
