@@ -9,8 +9,8 @@
 //! of a breakpoint that the emulator saw and memory does not hold. Then the case runs once more, alone in a
 //! machine whose processors take turns, where that cannot be.
 //!
-//! The computer itself may stand still, suspended or moved elsewhere, and its clock go on. To the guest all that time passes at
-//! once: limits end, and a consumer is killed that nobody has asked for records. The case that ran then runs once more.
+//! The computer itself may stand still, because it is suspended or moved, while its clock goes on. The guest sees all that time pass
+//! at once: limits expire, and the deadman kills consumers. The case that ran then runs once more.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -29,7 +29,7 @@ const BOOT: Duration = Duration::from_secs(90);
 const STARTS: u32 = 2;
 /// How much longer than a case's limit the guest, which enforces it first, may take to say so.
 const GRACE: Duration = Duration::from_secs(20);
-/// Who wakes so much later than it was to has not been kept waiting by others, but the computer stood still.
+/// So long between two looks at a machine means that the computer stood still. Load alone does not delay a sleeper so much.
 const STANDSTILL: Duration = Duration::from_secs(15);
 
 /// What the machine is to do for one case.
@@ -105,7 +105,7 @@ pub fn run(
     Ok(())
 }
 
-/// Why a machine is left. But for `Over` the case that ran is not reported, and is to run once more.
+/// Why a machine is left. The case that ran is reported only with `Over`; otherwise it is to run once more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Parting {
     /// The cases are done, or the machine is.
@@ -116,12 +116,25 @@ enum Parting {
     StoodStill,
 }
 
-/// Sleeps between two looks at a machine; whether the computer stood still.
-fn pause() -> bool {
-    let (since, clock) = (Instant::now(), SystemTime::now());
-    sleep(POLL);
-    // Which of the clocks goes on depends on what held the computer up.
-    since.elapsed().max(clock.elapsed().unwrap_or_default()) > STANDSTILL
+/// When the harness last looked at a machine.
+struct Look {
+    since: Instant,
+    clock: SystemTime,
+}
+
+impl Look {
+    fn now() -> Self {
+        Self {
+            since: Instant::now(),
+            clock: SystemTime::now(),
+        }
+    }
+
+    /// How long ago that was. Which of the clocks goes on depends on what held the computer up.
+    fn ago(&self) -> Duration {
+        let by_clock = self.clock.elapsed().unwrap_or_default();
+        self.since.elapsed().max(by_clock)
+    }
 }
 
 struct Machine {
@@ -165,6 +178,7 @@ impl Machine {
         report: &mut dyn FnMut(usize, Ending),
     ) -> io::Result<Parting> {
         let mut since = Instant::now();
+        let mut look = Look::now();
         let mut begun = BTreeMap::new();
         while let Some(case) = cases.get(*next) {
             let dir = case_dir(&self.dir, *next, case);
@@ -182,10 +196,12 @@ impl Machine {
             let limit = self.setup.limit(usual);
             let waited = begun.get(next).unwrap_or(&since).elapsed();
             if self.vm.running()? && waited <= limit {
-                if pause() {
+                sleep(POLL);
+                if look.ago() > STANDSTILL {
                     eprintln!("{}: once more, for the computer stood still", case.name);
                     return Ok(Parting::StoodStill);
                 }
+                look = Look::now();
                 continue;
             }
             if status(&dir).is_some() {
@@ -280,4 +296,34 @@ fn dir_name(dir: &Path) -> String {
         .unwrap_or_default()
         .to_string_lossy()
         .into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_standstill_shows_on_either_clock() {
+        let before = STANDSTILL + Duration::from_secs(1);
+        let moved = Look {
+            clock: SystemTime::now() - before,
+            ..Look::now()
+        };
+        assert!(moved.ago() > STANDSTILL);
+        let suspended = Look {
+            since: Instant::now() - before,
+            ..Look::now()
+        };
+        assert!(suspended.ago() > STANDSTILL);
+    }
+
+    #[test]
+    fn a_clock_that_is_put_back_is_no_standstill() {
+        let put_back = Look {
+            clock: SystemTime::now() + 2 * STANDSTILL,
+            ..Look::now()
+        };
+        // Load may delay this, but not for an hour.
+        assert!(put_back.ago() < Duration::from_secs(3600));
+    }
 }
