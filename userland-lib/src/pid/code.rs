@@ -9,12 +9,12 @@
 //!
 //! Invariant: functions are in the order of their addresses, and each begins in executable text.
 
+use crate::symbols::is_code;
 use dtrace_uapi::limits::FUNCNAMELEN;
 use iced_x86::{Decoder, DecoderOptions, Instruction};
-use object::elf::{PF_X, STB_GLOBAL, STB_WEAK, STT_FUNC};
+use object::elf::{STB_GLOBAL, STB_WEAK, STT_FUNC};
 use object::{
-    Architecture, Object as _, ObjectSection, ObjectSegment, ObjectSymbol, SectionKind,
-    SegmentFlags, SymbolFlags,
+    Architecture, Object as _, ObjectSection, ObjectSegment, ObjectSymbol, SectionKind, SymbolFlags,
 };
 use std::io;
 
@@ -103,7 +103,6 @@ impl Code {
             Architecture::Aarch64 => Instructions::Words,
             _ => return Err(io::Error::other("code of an unknown machine")),
         };
-        let is_code = |flags: SegmentFlags| matches!(flags, SegmentFlags::Elf { p_flags, .. } if p_flags.contains(PF_X));
         let mut texts = Vec::new();
         let segments = file.segments().filter(|segment| is_code(segment.flags()));
         for segment in segments.take(TEXTS_MAX) {

@@ -13,6 +13,7 @@ mod user;
 pub(crate) use files::path_to_mapped;
 pub use kernel::{KernelSymbols, Symbol, VMLINUX};
 pub(crate) use maps::{mappings_of, Mapping};
+pub(crate) use segments::is_code;
 pub use user::{UserSymbol, UserSymbols};
 
 /// The names of D's and C's own scopes before a backquote.

@@ -3,10 +3,10 @@
 
 //! Where a process has the memory that a file asks for.
 //!
-//! A file says at which addresses it wants its memory, more of it than it has bytes for: the rest is zero. The whole is moved by one
-//! distance, which the place of its code tells. Code is one mapping for each of the file's segments, but data is not: what is made
-//! read-only after relocation is split off, and two segments may share a page of the file. So an address of data is looked up by the
-//! address that the file wanted for it.
+//! A file names the addresses of its segments. A segment may have more memory than bytes in the file; the rest is zero (`.bss`). The
+//! loader moves all segments by one distance, which the mapping of the code tells. Each code segment is one mapping. Data is not:
+//! the part that becomes read-only after relocation is a mapping of its own, and two segments may share a page of the file. So an
+//! address of data is looked up as an address of the file, not as an offset in it.
 
 use super::maps::Mapping;
 use object::elf::PF_X;
@@ -18,6 +18,11 @@ use std::ops::Range;
 const PAGE: u64 = 4096;
 /// Segments of a file that are looked at.
 const SEGMENTS_MAX: usize = 64;
+
+/// Whether a segment is executable.
+pub fn is_code(flags: SegmentFlags) -> bool {
+    matches!(flags, SegmentFlags::Elf { p_flags, .. } if p_flags.contains(PF_X))
+}
 
 /// The memory of a file in one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,11 +47,10 @@ impl Segments {
                 segment.address().checked_add(segment.size())?,
             );
             wanted.push(start..end);
-            let is_code = matches!(segment.flags(), SegmentFlags::Elf { p_flags, .. } if p_flags.contains(PF_X));
             // Pages are mapped whole: the mapping may begin before the segment.
-            let is_it =
+            let is_mapped =
                 code.offset <= offset.checked_add(size)? && offset - offset % PAGE <= code.offset;
-            if is_code && is_it {
+            if is_code(segment.flags()) && is_mapped {
                 let at = start.wrapping_add(code.offset).wrapping_sub(offset);
                 moved = Some(code.start.wrapping_sub(at));
             }

@@ -34,7 +34,7 @@ const FILES_MAX: usize = 256;
 const ADDRESSES_MAX: usize = 65_536;
 /// Mappings that are remembered for one process.
 const RANGES_MAX: usize = 65_536;
-/// The offset of memory that continues a file's.
+/// The offset that memory behind a file's data is given.
 const BEHIND: u64 = u64::MAX;
 /// For so long a list of mappings is taken to be as it was.
 const FRESH: Duration = Duration::from_millis(50);
@@ -56,25 +56,6 @@ pub struct UserSymbols {
     processes: RefCell<HashMap<u32, ProcessSymbols>>,
 }
 
-/// What a range of memory is the continuation of: the file's data that is mapped before it.
-fn listed(pid: u32) -> Vec<Mapping> {
-    let mut mappings = all_mappings_of(pid).unwrap_or_default();
-    for at in 1..mappings.len() {
-        let [before, here] = &mut mappings[at - 1..=at] else {
-            continue;
-        };
-        let is_data = matches!(before.backing, Backing::File { .. }) && !before.is_code;
-        let is_behind = here.backing == Backing::Memory && here.path.is_empty() && !here.is_code;
-        if is_data && is_behind && before.end == here.start {
-            here.path.clone_from(&before.path);
-            here.is_deleted = before.is_deleted;
-            here.backing = before.backing;
-            here.offset = BEHIND;
-        }
-    }
-    mappings
-}
-
 impl std::fmt::Debug for UserSymbols {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("UserSymbols").finish_non_exhaustive()
@@ -94,7 +75,7 @@ struct ProcessSymbols {
 struct Range {
     mapping: Mapping,
     file: Option<Rc<File>>,
-    /// Where the file is, of what is not code.
+    /// Where the process has the memory of the file, for what is not code.
     segments: Option<Rc<Segments>>,
 }
 
@@ -169,18 +150,15 @@ impl UserSymbols {
 
     fn symbol_in(&self, range: &Range, address: u64) -> UserSymbol {
         let mapping = &range.mapping;
-        let mut has_name = mapping.backing != Backing::Memory;
+        let is_behind = mapping.offset == BEHIND;
         let segments = range.segments.as_ref();
-        let there = segments.and_then(|segments| segments.of_address(address));
-        let input = match there {
+        let input = match segments.and_then(|segments| segments.of_address(address)) {
             Some(there) => Some(Input::VirtOffset(there)),
-            // It is of the file as far as that wants memory.
-            None if mapping.offset == BEHIND => {
-                has_name = false;
-                None
-            }
+            None if is_behind => None,
             None => (mapping.offset.checked_add(address - mapping.start)).map(Input::FileOffset),
         };
+        // Memory behind a file's data is the file's only as far as the file wants it.
+        let has_name = mapping.backing != Backing::Memory && (input.is_some() || !is_behind);
         UserSymbol {
             object: has_name.then(|| mapping.object().to_owned()),
             function: (range.file.as_ref().zip(input))
@@ -208,6 +186,26 @@ impl UserSymbols {
             Symbolized::Unknown(_) => None,
         }
     }
+}
+
+/// The mappings of a process; none of one that is gone. Memory behind a file's data is listed as that file's, at [`BEHIND`]: variables that
+/// are zero at first may be there.
+fn listed(pid: u32) -> Vec<Mapping> {
+    let mut mappings = all_mappings_of(pid).unwrap_or_default();
+    for at in 1..mappings.len() {
+        let [before, here] = &mut mappings[at - 1..=at] else {
+            continue;
+        };
+        let is_data = matches!(before.backing, Backing::File { .. }) && !before.is_code;
+        let is_behind = here.backing == Backing::Memory && here.path.is_empty() && !here.is_code;
+        if is_data && is_behind && before.end == here.start {
+            here.path.clone_from(&before.path);
+            here.is_deleted = before.is_deleted;
+            here.backing = before.backing;
+            here.offset = BEHIND;
+        }
+    }
+    mappings
 }
 
 impl ProcessSymbols {
@@ -248,15 +246,12 @@ impl ProcessSymbols {
                     is_code.then(|| files.get(pid, &mapping).ok())?
                 }),
             };
-            let segments = match &file {
-                Some(file) if !mapping.is_code => {
-                    let mut known = self.ranges.iter().chain(&fresh).filter(same);
-                    let known = known.find_map(|range| range.segments.clone());
-                    let mut code = code.iter().filter(|m| m.is_of_file(&mapping));
-                    known.or_else(|| code.find_map(|code| Segments::of(file, code)).map(Rc::new))
-                }
-                _ => None,
-            };
+            let segments = file.as_ref().filter(|_| !mapping.is_code).and_then(|file| {
+                let mut known = self.ranges.iter().chain(&fresh).filter(same);
+                let known = known.find_map(|range| range.segments.clone());
+                let mut code = code.iter().filter(|m| m.is_of_file(&mapping));
+                known.or_else(|| code.find_map(|code| Segments::of(file, code)).map(Rc::new))
+            });
             fresh.push(Range {
                 mapping,
                 file,
