@@ -29,6 +29,9 @@ static inline __attribute__((always_inline)) void sell(int price)
 }
 int main(int argc, char **argv)
 {
+	/* Declared by <unistd.h>, which the header includes. */
+	if (getpid() < 0)
+		return 1;
 	/* The page of the strings is there from here on. */
 	fputs("open\n", stdout);
 	SHOP_OPEN();
