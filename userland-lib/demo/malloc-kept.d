@@ -35,12 +35,23 @@ pid$target::realloc:entry
 }
 
 pid$target::realloc:return
-/self->old && arg1 && bytes[self->old]/
 {
-	@pieces[who[self->old]] = sum(-1);
-	@kept[who[self->old]] = sum(-bytes[self->old]);
-	bytes[self->old] = 0;
-	who[self->old] = 0;
+	this->given_back = arg1 ? self->old : 0;
+}
+
+pid$target::free:entry
+{
+	this->given_back = arg0;
+}
+
+pid$target::realloc:return,
+pid$target::free:entry
+/bytes[this->given_back]/
+{
+	@pieces[who[this->given_back]] = sum(-1);
+	@kept[who[this->given_back]] = sum(-bytes[this->given_back]);
+	bytes[this->given_back] = 0;
+	who[this->given_back] = 0;
 }
 
 pid$target::malloc:return,
@@ -61,15 +72,6 @@ pid$target::realloc:return
 	self->size = 0;
 	self->by = 0;
 	self->old = 0;
-}
-
-pid$target::free:entry
-/bytes[arg0]/
-{
-	@pieces[who[arg0]] = sum(-1);
-	@kept[who[arg0]] = sum(-bytes[arg0]);
-	bytes[arg0] = 0;
-	who[arg0] = 0;
 }
 
 dtrace:::END

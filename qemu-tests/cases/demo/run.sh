@@ -66,9 +66,9 @@ for script in $demo/*.d; do
 	*" ${script##*/} "*) ;;
 	*" boot-"*) dtrace -e -s "$script" && echo "${script##*/} compiles" ;;
 	*)
-		# Those of one process are tried beside this, those of large programs by `make test-programs`.
+		# Those of one process have a case of their own.
 		name=${script##*/}
-		grep -qw -- "${name%.d}" processes.sh ../../programs/* || echo "$name has no command"
+		grep -qw -- "${name%.d}" processes.sh || echo "$name has no command"
 		;;
 	esac
 done
