@@ -103,6 +103,9 @@ static void *thread(void *what)
 		sleeps_to_write();
 		break;
 	case 'c':
+		/* Whoever comes here first would let the other one sleep for the mutex. */
+		sleeper = getpid();
+		wait_for();
 		pthread_mutex_lock(&told);
 		is_told = 1;
 		pthread_cond_signal(&condition);

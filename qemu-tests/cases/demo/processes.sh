@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# @limit: 180
+# @limit: 400
 # Demonstrations about one process, on programs that call, allocate, lock and load as often as is known here. Addresses within functions are
 # left out, and times but for those that the program sleeps.
 demo=../../../userland-lib/demo
@@ -18,7 +18,7 @@ awk '/: (sleeps|holds)$/ { what = $1 $2; next }
 sed -n '/^Sleeps by/,$p' /tmp/locks | awk '/`sleeps_/ { way = way " " $1 }
 	/^demo-locks`[a-z]*$/ && !/sleeps/ && !/thread/ { lock = $1 }
 	/\|@/ { n += $NF } /^$/ { if (n) print lock, way, n; if (n) way = n = "" }' | sort
-timeout 20 dtrace -s $demo/plockstat.d 1 -c 'sleep 600' >/tmp/second && grep -c 'sleeps$' /tmp/second
+timeout 100 dtrace -s $demo/plockstat.d 1 -c 'sleep 600' >/tmp/second && grep -c 'sleeps$' /tmp/second
 
 echo pid-flow
 dtrace -s $demo/pid-flow.d a.out '[mld]*[dpe]*' -c demo-calls | awk '$3 ~ /^(->|<-)$/ && $4 ~ /^(main|middle|leaf|deep)$/ { sub(/^ *[0-9]+ +[0-9]+  /, ""); print }'
