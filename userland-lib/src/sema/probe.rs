@@ -27,6 +27,14 @@ pub struct Context {
     pub first: Option<ProbeInfo>,
 }
 
+impl Context {
+    /// Whether all the probes are in one process, which the provider's name ends with.
+    pub fn is_of_process(&self) -> bool {
+        let provider = &self.pattern.provider;
+        usdt::process_of(provider).is_some() || matches!(pid::process_of(provider), Ok(Some(_)))
+    }
+}
+
 /// Type of one of a probe's `args[]`.
 struct Argument {
     /// What the probe passes.

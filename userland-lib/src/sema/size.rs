@@ -80,10 +80,12 @@ impl Sema<'_, '_> {
 
     /// `stringof operand`
     pub(super) fn stringof(&mut self, operand: &ast::Expr, span: Span) -> Result<Expr> {
-        let operand = self.operand(operand)?;
+        let mut operand = self.operand(operand)?;
         let types = &self.state.types;
-        let address = types.int(operand.ty).is_some() || types.is_pointer(operand.ty);
-        if !address && !types.is_string_like(operand.ty) {
+        let is_int = types.int(operand.ty).is_some();
+        // A number is an address of whom the probe is about.
+        operand.user |= is_int && self.probe.is_of_process();
+        if !is_int && !types.is_pointer(operand.ty) && !types.is_string_like(operand.ty) {
             return Err(Diagnostic::new(
                 "D_STRINGOF_TYPE",
                 span,
