@@ -59,11 +59,13 @@ FUNCTION void second(int n)
 		mark();
 }
 
+typedef struct pair twins;
+
 int main(void)
 {
 	struct point last = { 5, 6, "the last", 1, 2, 0 };
 	struct point origin = { 3, -4, "the origin", 6, 17, &last };
-	struct pair pair = { 1, 2 };
+	twins pair = { 1, 2 };
 
 	area(&origin, 2, GREEN, -1);
 	next(&origin);

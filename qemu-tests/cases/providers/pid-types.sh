@@ -28,6 +28,21 @@ t 'too many' -qn 'pid$target:a.out:area:entry { trace(args[4]); }' -c pid-types
 t 'nothing' -qn 'pid$target:a.out:first:return { trace(args[1]); }' -c pid-types
 t 'no member' -qn 'pid$target:a.out:area:entry { trace(args[0]->z); }' -c pid-types
 
+t 'types by their names' -qn 'struct pid$target`point *last;
+typedef enum pid$target`a.out`colour colour_t;
+pid$target:a.out:area:entry {
+	this->at = (const struct pid$target`point *)arg0;
+	last = this->at->next;
+	printf("%d %d %s %d\n", this->at->x, this->at->high, stringof(last->name), (colour_t)arg1 == 7);
+	printf("%d %d %d\n", sizeof (struct pid$target`pid-types`point), offsetof(struct pid$target`point, next), sizeof (pid$target`twins));
+}
+pid$target:a.out:next:entry { print(*(struct pid$target`point *)arg0); printf("\n%d\n", last->next == NULL); }' -c pid-types | sed 's/= 0x[0-9a-f]\{9,\}/= ADDRESS/'
+t 'no such type' -qn 'BEGIN { trace(sizeof (struct pid$target`pint)); }' -c pid-types | sed 's/pid[0-9]*`/pidN`/'
+t 'no such typedef' -qn 'BEGIN { trace(sizeof (pid$target`a.out`pairs)); }' -c pid-types | sed 's/pid[0-9]*`/pidN`/'
+t 'no such module' -qn 'BEGIN { trace(sizeof (struct pid$target`libm`point)); }' -c pid-types | sed 's/pid[0-9]*`/pidN`/'
+t 'told by nobody' -qn 'BEGIN { trace(sizeof (struct pid$target`libc`point)); }' -c pid-types | sed 's/pid[0-9]*`/pidN`/'
+t 'no process' -qn 'BEGIN { trace(sizeof (struct pid$target`point)); }'
+
 t 'a line' -qn 'pid$target:a.out:pid-types.c@48: { @[probefunc, ufunc(uregs[R_RIP])] = count(); }
 END { printa("%s %A %@d\n", @); }' -c pid-types
 t 'half a name' -qn 'pid$target::types.c@48:' -c pid-types

@@ -11,6 +11,9 @@ pub enum Error {
     /// Nobody has told anything.
     #[error("there is no debugging information")]
     None,
+    /// The process runs no code of a file of that name.
+    #[error("the process has no such module")]
+    Module,
     /// The file cannot be read.
     #[error("{}", crate::handle::plain(.0))]
     Io(#[from] io::Error),

@@ -48,7 +48,7 @@ use std::rc::Rc;
 /// What all providers of this kind are called, before the number of the process.
 pub const PROVIDER: &str = "pid";
 /// The program, whatever its file is called.
-const PROGRAM: &str = "a.out";
+pub(crate) const PROGRAM: &str = "a.out";
 /// Instead of a function: the probe's name is an address.
 const ADDRESS: &str = "-";
 /// Places of one description.

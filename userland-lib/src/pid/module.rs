@@ -51,7 +51,7 @@ impl Modules {
             return Ok(known.clone());
         }
         let objects = source.objects(pid)?;
-        let object = named(&objects, name).ok_or(Error::None)?;
+        let object = named(&objects, name).ok_or(Error::Module)?;
         let module = Rc::new(Module {
             debug: source.debug(object)?,
             code: source.code(object)?,

@@ -467,7 +467,11 @@ impl Sema<'_, '_> {
             derived.ty = match derivation {
                 Derivation::Pointer => {
                     let types = &mut self.state.types;
-                    types.declared_pointer_to(ty, written.userland)
+                    // A process' types are of what it has in its memory.
+                    let userland = written.userland
+                        || types.is_process_scope(written.module())
+                        || types.is_of_process(ty);
+                    types.declared_pointer_to(ty, userland)
                 }
                 Derivation::Array(size) => self.array(ty, size.as_ref(), declarator)?,
                 Derivation::Function { params, variadic } => {

@@ -30,6 +30,12 @@ impl Sema<'_, '_> {
             .map(|module| format!("{module}`"))
             .unwrap_or_default();
         let what = format!("failed to resolve type {scope}{word}{name}");
+        if let Some(error) = self.state.types.process_scope_error(module) {
+            return Diagnostic::new("D_UNKNOWN", span, format!("{what}: {error}"));
+        }
+        if self.state.types.is_process_scope(module) {
+            return Diagnostic::new("D_UNKNOWN", span, format!("{what}: Unknown type name"));
+        }
         if !self.state.types.knows_module(module) {
             return self.unknown_module(&what, module.unwrap_or_default(), span);
         }

@@ -373,6 +373,18 @@ pub struct BaseType {
     pub span: Span,
 }
 
+impl BaseType {
+    /// The module that the type is named in.
+    pub fn module(&self) -> Option<&str> {
+        match &self.kind {
+            BaseKind::Named { module, .. }
+            | BaseKind::Record { module, .. }
+            | BaseKind::Enum { module, .. } => module.as_deref(),
+            _ => None,
+        }
+    }
+}
+
 /// What specifiers name.
 #[derive(Clone, Debug)]
 pub enum BaseKind {

@@ -14,6 +14,7 @@ use super::ast::{FloatSuffix, IntSuffix, Pragma};
 use super::macros::Macros;
 use super::{float, literal};
 use crate::diag::{Diagnostic, Result};
+use crate::pid::PROVIDER;
 use crate::source::Span;
 
 /// A token.
@@ -78,6 +79,9 @@ pub fn pragmas(text: &str, macros: &Macros) -> Result<Vec<Pragma>> {
 fn begins_control(text: &str, span: Span) -> bool {
     text.as_bytes().get(span.start as usize) == Some(&b'#')
 }
+
+/// What stands between a module and what is in it.
+const SCOPE: char = '`';
 
 impl<'a> Lexer<'a> {
     /// A lexer at the start of `text`.
@@ -239,7 +243,13 @@ impl<'a> Lexer<'a> {
             return Ok((Tok::End, self.span_from(start)));
         };
         let token = match first {
-            'a'..='z' | 'A'..='Z' | '_' => Tok::Ident(self.word().to_owned()),
+            'a'..='z' | 'A'..='Z' | '_' => {
+                let word = self.word();
+                match self.process_scope(word)? {
+                    Some(scope) => Tok::Ident(scope),
+                    None => Tok::Ident(word.to_owned()),
+                }
+            }
             '0'..='9' => self.number()?,
             '.' if float::length(self.rest()).is_some() => self.number()?,
             '"' => self.string()?,
@@ -265,6 +275,36 @@ impl<'a> Lexer<'a> {
             .unwrap_or(rest.len());
         self.pos += end;
         &rest[..end]
+    }
+
+    /// The process whose types are named if its provider, of which `word` is the beginning, and a grave accent stand here: `pid12`, or
+    /// `` pid12`module `` where a module and another accent follow. The last accent is left to be read.
+    fn process_scope(&mut self, word: &str) -> Result<Option<String>> {
+        let Some(digits) = word.strip_prefix(PROVIDER) else {
+            return Ok(None);
+        };
+        let mut ahead = self.clone();
+        let mut pid = digits.to_owned();
+        if digits.is_empty() && ahead.byte(0) == b'$' {
+            let start = ahead.pos;
+            ahead.pos += 1;
+            let name = ahead.word();
+            pid = ahead.macros.value(name, false, ahead.span_from(start))?;
+        }
+        let is_number = !pid.is_empty() && pid.bytes().all(|c| c.is_ascii_digit());
+        let Some(rest) = ahead.rest().strip_prefix(SCOPE).filter(|_| is_number) else {
+            return Ok(None);
+        };
+        self.pos = ahead.pos;
+        let scope = format!("{PROVIDER}{pid}");
+        // Modules are called as files are.
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
+        let length = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        if length == 0 || !rest[length..].starts_with(SCOPE) {
+            return Ok(Some(scope));
+        }
+        self.pos += 1 + length;
+        Ok(Some(format!("{scope}{SCOPE}{}", &rest[..length])))
     }
 
     fn punctuator(&mut self, first: char) -> Result<Tok> {
@@ -551,6 +591,39 @@ mod tests {
                 Tok::Ident("abc".into()),
             ]
         );
+    }
+
+    #[test]
+    fn a_process_and_its_module_are_one_name() {
+        let macros = Macros {
+            named: vec![("target".to_owned(), 12)],
+            ..Macros::default()
+        };
+        let names = |text: &str| {
+            let mut lexer = Lexer::new(text, &macros);
+            let mut names = Vec::new();
+            while let Ok((token, _)) = lexer.token(false) {
+                match token {
+                    Tok::End => break,
+                    Tok::Ident(name) => names.push(name),
+                    Tok::Punct("`") => names.push("`".to_owned()),
+                    other => names.push(format!("{other:?}")),
+                }
+            }
+            names
+        };
+        assert_eq!(
+            names("pid$target`point *p"),
+            ["pid12", "`", "point", "Punct(\"*\")", "p"]
+        );
+        assert_eq!(names("pid7`a.out`point"), ["pid7`a.out", "`", "point"]);
+        assert_eq!(names("pid7`libc-2.so.6`x"), ["pid7`libc-2.so.6", "`", "x"]);
+        assert_eq!(names("pid7`a b`c"), ["pid7", "`", "a", "b", "`", "c"]);
+        assert_eq!(
+            names("pid`x pid7 pids`x pid7x`y"),
+            ["pid", "`", "x", "pid7", "pids", "`", "x", "pid7x", "`", "y"]
+        );
+        assert_eq!(names("pid7``x"), ["pid7", "`", "`", "x"]);
     }
 
     #[test]

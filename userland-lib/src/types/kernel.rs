@@ -10,6 +10,7 @@
 use super::btf::{self, Btf, Proto, Qualifier, Type, TypeId};
 use super::record::{Body, RecordEntry};
 use super::{Enum, IntType, Kind, Member, Path, Record, Tag, Ty, Types, MAX_DEPTH};
+use crate::dwarf;
 use crate::symbols::{is_own_scope, OWN_SCOPES, VMLINUX};
 use crate::world::TypeSource;
 use std::collections::HashMap;
@@ -57,6 +58,9 @@ impl Kernel {
 impl Types<'_> {
     /// Whether there is a module of this name whose types are known; an empty one stands for the kernel and all its modules.
     pub fn knows_module(&self, module: Option<&str>) -> bool {
+        if self.is_process_scope(module) {
+            return self.process_scope_error(module).is_none();
+        }
         is_own_scope(module)
             || module.is_some_and(|name| name.is_empty() || self.world.btf(name).is_some())
     }
@@ -67,6 +71,16 @@ impl Types<'_> {
         let word = module.and_then(|_| Self::from_words([name]));
         if word.is_some() && self.knows_module(module) {
             return word;
+        }
+        if self.is_process_scope(module) {
+            // Languages that have no tags call their structures by their names alone.
+            let tags = [
+                dwarf::Tag::Typedef,
+                dwarf::Tag::Struct,
+                dwarf::Tag::Union,
+                dwarf::Tag::Enum,
+            ];
+            return self.type_of_process(module, &tags, name);
         }
         if let Some(declared) = is_own_scope(module)
             .then(|| self.declared_typedef(name))
@@ -92,6 +106,14 @@ impl Types<'_> {
             .flatten()
         {
             return Some(declared);
+        }
+        if self.is_process_scope(module) {
+            let tag = match tag {
+                Tag::Struct => dwarf::Tag::Struct,
+                Tag::Union => dwarf::Tag::Union,
+                Tag::Enum => dwarf::Tag::Enum,
+            };
+            return self.type_of_process(module, &[tag], name);
         }
         let kinds: &[btf::Kind] = match tag {
             Tag::Struct => &[btf::Kind::Struct],

@@ -9,7 +9,7 @@
 use super::record::{Body, RecordEntry};
 use super::{Enum, IntType, Kind, Member, Path, Record, Ty, Types, MAX_DEPTH};
 use crate::dwarf::{self, Base, Type, TypeId};
-use crate::pid::Module;
+use crate::pid::{self, Module};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -38,7 +38,48 @@ pub struct Prototype {
     pub is_wide: bool,
 }
 
+/// The process and the module that a scope names: `` pid12`libc `` is the library's, `pid12` the program's.
+fn scope(module: Option<&str>) -> Option<(u32, &str)> {
+    let scope = module?.strip_prefix(pid::PROVIDER)?;
+    let (pid, module) = scope.split_once('`').unwrap_or((scope, pid::PROGRAM));
+    Some((pid.parse().ok()?, module))
+}
+
 impl Types<'_> {
+    /// Why nothing is known of the process' module that a scope names; nothing, if something is, or if it names no process.
+    pub fn process_scope_error(&self, module: Option<&str>) -> Option<dwarf::Error> {
+        let (pid, module) = scope(module)?;
+        self.world.process_module(pid, module).err()
+    }
+
+    /// Whether a scope is a process'.
+    pub fn is_process_scope(&self, module: Option<&str>) -> bool {
+        scope(module).is_some()
+    }
+
+    /// Whether `ty` is a structure or union of a process.
+    pub fn is_of_process(&self, ty: Ty) -> bool {
+        let Kind::Record(id) = *self.base(ty) else {
+            return false;
+        };
+        let entry = self.records.get(id.0 as usize);
+        entry.is_some_and(|entry| matches!(entry.body, Body::Process(..)))
+    }
+
+    /// The type that a process' module, which the scope names, has under this name: the first of these kinds.
+    pub(super) fn type_of_process(
+        &mut self,
+        module: Option<&str>,
+        tags: &[dwarf::Tag],
+        name: &str,
+    ) -> Option<Ty> {
+        let (pid, module) = scope(module)?;
+        let module = self.world.process_module(pid, module).ok()?;
+        let id = tags.iter().find_map(|tag| module.debug.named(*tag, name))?;
+        let number = self.process_module(&module);
+        Some(self.import_told(number, Some(id), MAX_DEPTH))
+    }
+
     /// What the function `func` of a module of the process `pid` takes and returns; nothing, if nobody tells of that function.
     pub fn process_function(
         &mut self,
