@@ -3,8 +3,8 @@
 
 //! The functions and the instructions of an ELF file.
 //!
-//! Names come from the file's symbol table, or, if it was stripped, from the table of what it exports; what neither names is called
-//! by its address. Several names may stand for one function; which of them is *the* name is the linker's business: a global one before
+//! Names come from the file's symbol table, or, if it was stripped, from the table of what it exports and from a packed one; what none
+//! of them names is called by its address. Several names may stand for one function; which of them is *the* name is the linker's business: a global one before
 //! a weak one before a local one, then the one with fewer underscores in front.
 //!
 //! Invariant: functions are in the order of their addresses, and each begins in executable text.
@@ -116,6 +116,7 @@ impl Code {
         measure(&mut functions, &file);
         if functions.is_empty() {
             functions = file.dynamic_symbols().filter_map(function).collect();
+            functions.extend(super::packed::functions(&file));
             functions.extend(super::frames::functions(&file, &functions));
         }
         Ok(Self::new(functions, texts, instructions))
@@ -219,7 +220,7 @@ fn measure(functions: &mut [Function], file: &object::File<'_>) {
 }
 
 /// The function that a symbol names.
-fn function<'d>(symbol: impl ObjectSymbol<'d>) -> Option<Function> {
+pub(super) fn function<'d>(symbol: impl ObjectSymbol<'d>) -> Option<Function> {
     let SymbolFlags::Elf { st_info, .. } = symbol.flags() else {
         return None;
     };

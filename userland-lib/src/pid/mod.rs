@@ -17,10 +17,13 @@
 
 mod code;
 mod error;
+#[cfg(test)]
+mod file_tests;
 mod frames;
 mod lines;
 mod linker;
 mod module;
+mod packed;
 mod process;
 mod request;
 mod sites;

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Functions that a stripped file names in a packed file of its own.
+//!
+//! Some distributions strip a program of its symbols but leave it the names of the functions that it does not export: an ELF file with a
+//! symbol table and no code, in XZ's format, is the contents of the section `.gnu_debugdata`. Its addresses are the program's. (What
+//! is known of types and lines is never in there.)
+
+use super::code::{function, Function};
+use lzma_rust2::XzReader;
+use object::{Object as _, ObjectSection as _};
+use std::io::Read as _;
+
+/// The section.
+const SECTION: &str = ".gnu_debugdata";
+/// Bytes that are unpacked.
+const UNPACKED_MAX: u64 = 1 << 28;
+/// KiB that unpacking may take, as much as the format's densest preset wants, which is 65 MiB.
+const MEMORY_MAX: u32 = 1 << 17;
+
+/// The functions; none where nothing is packed, or it cannot be unpacked.
+pub(super) fn functions(file: &object::File<'_>) -> Vec<Function> {
+    let unpacked = file.section_by_name(SECTION).and_then(|section| {
+        let packed = section.data().ok()?;
+        unpack(packed, UNPACKED_MAX)
+    });
+    let names = unpacked
+        .as_ref()
+        .and_then(|bytes| object::File::parse(&**bytes).ok());
+    names.map_or_else(Vec::new, |names| {
+        names.symbols().filter_map(function).collect()
+    })
+}
+
+fn unpack(packed: &[u8], most: u64) -> Option<Vec<u8>> {
+    let mut unpacked = Vec::new();
+    let reader = XzReader::new_mem_limit(packed, false, MEMORY_MAX);
+    let size = reader.take(most + 1).read_to_end(&mut unpacked).ok()?;
+    (size as u64 <= most).then_some(unpacked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    fn packed(command: &str) -> Vec<u8> {
+        let done = Command::new("sh").args(["-c", command]).output();
+        done.expect("a shell").stdout
+    }
+
+    #[test]
+    fn what_would_take_too_much_is_left_packed() {
+        let zeros = |most: u64, how: &str| {
+            let packed = packed(&format!("head -c 10000 /dev/zero | xz {how}"));
+            unpack(&packed, most)
+        };
+        assert_eq!(zeros(10_000, "-9e"), Some(vec![0; 10_000]));
+        assert_eq!(zeros(9_999, "-9e"), None);
+        assert_eq!(zeros(10_000, "--lzma2=dict=256MiB"), None);
+    }
+}
