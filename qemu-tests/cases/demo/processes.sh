@@ -5,7 +5,7 @@
 # Demonstrations about one process, on programs that call, allocate, lock and load as often as is known here. Addresses within functions are
 # left out, and times but for those that the program sleeps.
 demo=../../../userland-lib/demo
-t() { echo "$1"; dtrace -s $demo/$1.d "${@:2}" 2>&1 | sed -E 's/\+0x[0-9a-f]+//g'; }
+t() { echo "$1"; dtrace -x holdtime=1sec -s $demo/$1.d "${@:2}" 2>&1 | sed -E 's/\+0x[0-9a-f]+//g'; }
 ours() { grep -E "$1"; }
 
 t plockstat -c demo-locks >/tmp/locks

@@ -33,8 +33,8 @@ options='-x holdtime=0'
 while_traced 'without being held' 'work*:::said-it { @ = count(); }' 'usdt-work wait tell >/tmp/out & work=$!; sleep 3; kill -USR1 $work; wait $work; cat /tmp/out'
 options='-x holdtime=1sec'
 
-t 'a library of one process' -Zqn 'late$target:::greeted { printf("%d ", arg0); }' -c 'pid-loader open call close'
-t 'twice' -Zqn 'late$target:::greeted { printf("%d ", arg0); }' -c 'pid-loader open call close open call'
+t 'a library of one process' -x holdtime=1sec -Zqn 'late$target:::greeted { printf("%d ", arg0); }' -c 'pid-loader open call close'
+t 'twice' -x holdtime=1sec -Zqn 'late$target:::greeted { printf("%d ", arg0); }' -c 'pid-loader open call close open call'
 # Who may be stopped in a system call is not held: what is missed is told.
 while_traced 'beside strace' 'late*:::greeted { @ = sum(arg0); }' 'strace -f -o /tmp/strace pid-loader open call' |
 	awk '/went on|107|7/ { told = 1 } NR == 1 { print } END { print told ? "traced or told" : "lost" }'
