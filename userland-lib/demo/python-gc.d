@@ -8,6 +8,7 @@
  */
 
 #pragma D option quiet
+#pragma D option temporal
 #pragma D option zdefs
 
 dtrace:::BEGIN

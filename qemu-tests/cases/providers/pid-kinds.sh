@@ -13,11 +13,11 @@ for kind in static staticpie musl; do
 	of -x switchrate=1hour -c "pid-$kind"
 done
 echo 'by musl'"'"'s linker'
-dtrace -Zqn 'pid$target:late-musl:greet:entry { printf("%d %A\n", arg0, usym(ucaller)); } pid$target:libc:dlclose:entry,pid$target:ld-musl-x86_64:dlclose:entry { @[probefunc] = count(); }' \
+dtrace -x temporal -Zqn 'pid$target:late-musl:greet:entry { printf("%d %A\n", arg0, usym(ucaller)); } pid$target:libc:dlclose:entry,pid$target:ld-musl-x86_64:dlclose:entry { @[probefunc] = count(); }' \
 	-c "pid-musl $(dirname "$(command -v pid-musl)")/late-musl.so" 2>&1 | sed 's/+0x[0-9a-f]*//'
 echo 'i386'
 of -x switchrate=1hour -c pid-i386
-dtrace -qn 'pid$target:a.out:wide:entry { printf("%d\n", arg0); } pid$target:a.out:wide:return { printf("%d %d\n", arg1, arg2); }
+dtrace -x temporal -qn 'pid$target:a.out:wide:entry { printf("%d\n", arg0); } pid$target:a.out:wide:return { printf("%d %d\n", arg1, arg2); }
 	pid$target:a.out:sum8: { @ = count(); } END { printa("%@d\n", @); }' -c pid-i386 2>&1
 
 # at WHAT COMMAND...: traces a program that waits, of whose process this is the only one.

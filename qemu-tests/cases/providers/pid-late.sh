@@ -4,7 +4,7 @@
 # @limit: 120
 # @debug: quick
 # Libraries that come and go while their process is traced: each call is seen, from the constructor on, and nobody is held up.
-t() { echo "$1"; shift; dtrace "$@" 2>&1; echo; }
+t() { echo "$1"; shift; dtrace -x temporal "$@" 2>&1; echo; }
 until_line() { until grep -q "$1" "$2"; do sleep 0.1; done; }
 
 t 'by its name' -Zqn 'pid$target:late.so:greet:entry { printf("%d ", arg0); } pid$target:late.so:greet:return { printf("(%d) ", arg1); }' \
@@ -23,7 +23,7 @@ echo 'its probes go with it'
 pid-loader wait open call wait close wait open call >/tmp/out &
 target=$!
 until_line ready /tmp/out
-dtrace -Zqn 'pid$target:late.so:greet:entry { printf("%d ", arg0); } BEGIN { printf("begun\n"); }' -x switchrate=10hz -p $target >/tmp/traced 2>&1 &
+dtrace -x temporal -Zqn 'pid$target:late.so:greet:entry { printf("%d ", arg0); } BEGIN { printf("begun\n"); }' -x switchrate=10hz -p $target >/tmp/traced 2>&1 &
 tracer=$!
 until_line begun /tmp/traced
 list() { dtrace -ln 'pid*:late.so::' 2>/dev/null | awk '{ print $3, $4, $5 }'; }
@@ -43,7 +43,7 @@ strace -f -o /tmp/strace pid-loader wait open call close >/tmp/out &
 strace=$!
 until_line ready /tmp/out
 target=$(pgrep -x pid-loader)
-dtrace -Zqn 'pid$target:late.so:greet:entry { printf("%d ", arg0); } BEGIN { printf("begun\n"); }' -p "$target" >/tmp/traced 2>&1 &
+dtrace -x temporal -Zqn 'pid$target:late.so:greet:entry { printf("%d ", arg0); } BEGIN { printf("begun\n"); }' -p "$target" >/tmp/traced 2>&1 &
 tracer=$!
 until_line begun /tmp/traced
 kill -USR1 "$target"

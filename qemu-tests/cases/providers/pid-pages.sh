@@ -5,7 +5,13 @@
 # @debug: quick
 # Clauses that load memory of the program which is not there yet: it comes, the firing happens once, and nobody waits for who does not answer.
 masked() { sed -E 's/pid[0-9]+:/pidN:/; s/ID [0-9]+: /ID N: /; s/0x[0-9a-f]{8,}/ADDRESS/'; }
-t() { echo "$1"; dtrace -x switchrate=1hour -qn "$2" -c "pid-pages $3" 2>&1 | masked; }
+# What the program says, what dtrace complains of, and what it was to say, which come in any order.
+t() {
+	echo "$1"
+	rm -f /tmp/told
+	dtrace -x temporal -x switchrate=1hour -qn "$2" -o /tmp/told -c "pid-pages $3" 2>/tmp/complaints
+	cat /tmp/complaints /tmp/told | masked
+}
 
 t 'at once' 'pid$target:a.out:look:entry { printf("%s, ", copyinstr(arg0)); }' look
 t 'left to uprobes' 'pid$target:a.out:odd:entry { printf("%s, ", copyinstr(arg0)); }' odd

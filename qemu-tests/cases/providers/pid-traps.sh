@@ -6,7 +6,7 @@
 # Breakpoints that are answered at once, and those that are left to the kernel's uprobes, which count what they are asked for.
 t() {
 	echo "$1"
-	dtrace -qn 'fbt::uprobe_notify_resume:entry /pid == $target/ { @elsewhere = count(); }
+	dtrace -x temporal -qn 'fbt::uprobe_notify_resume:entry /pid == $target/ { @elsewhere = count(); }
 	END { printa("elsewhere %@d\n", @elsewhere); }'" $2" -c "pid-traps $3" 2>&1
 }
 

@@ -3,7 +3,7 @@
 #
 # @limit: 120
 # Types of arguments and source lines, as the compiler of a program has told them; and a program that nobody tells anything of.
-t() { echo "$1"; shift; dtrace "$@" 2>&1 | sed 's/pid[0-9][0-9]*:/pidN:/'; }
+t() { echo "$1"; shift; dtrace -x temporal "$@" 2>&1 | sed 's/pid[0-9][0-9]*:/pidN:/'; }
 
 t 'arguments' -qn 'pid$target:a.out:area:entry {
 	printf("%d %d %s %d %d\n", args[0]->x, args[0]->y, stringof(args[0]->name), args[0]->low, args[0]->high);

@@ -5,7 +5,13 @@
 # @debug: quick
 # Clauses that load memory of the program which is not there yet when it calls the system: it comes, and the call goes on as it was.
 masked() { sed -E 's/ID [0-9]+: /ID N: /; s/0x[0-9a-f]{8,}/ADDRESS/'; }
-t() { echo "$1"; dtrace -x switchrate=1hour -qn "$2" -c "syscall-pages $3" 2>&1 | masked; }
+# What the program says, what dtrace complains of, and what it was to say, which come in any order.
+t() {
+	echo "$1"
+	rm -f /tmp/told
+	dtrace -x temporal -x switchrate=1hour -qn "$2" -o /tmp/told -c "syscall-pages $3" 2>/tmp/complaints
+	cat /tmp/complaints /tmp/told | masked
+}
 
 t 'a name' 'syscall::access:entry /pid == $target/ { @[copyinstr(arg0), arg1] = count(); } syscall::access:return /pid == $target/ { @r[arg0, errno] = count(); }' access
 t 'entry and return see the same' 'syscall::access:entry /pid == $target/ { self->name = copyinstr(arg0); self->began = timestamp; @in = count(); }
