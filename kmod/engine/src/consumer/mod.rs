@@ -469,6 +469,9 @@ impl Consumer {
         at: At,
     ) -> Option<FaultReport> {
         let CpuState { vm, out } = state;
+        if clause.tally.is_some_and(|t| t.count_elsewhere(m, at, out)) {
+            return None;
+        }
         vm.reset();
         let dynamics = run.core.dynamics.as_ref().filter(|_| clause.dynamics);
         let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu));

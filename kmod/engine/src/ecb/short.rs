@@ -4,7 +4,7 @@
 //! What of a clause can be done before anything is made ready for it.
 //!
 //! Most firings of most clauses do next to nothing: a condition on one built-in variable does not hold, or a counter goes up by
-//! one that has no key, or whose key is one built-in variable and the same as the last time, or some built-in variables are
+//! one that has no key, or whose key is one built-in variable that has come before, or some built-in variables are
 //! recorded. None of it can fault, or takes memory or budget, so that it is done first, and the rest of the way is for those that
 //! need it. A [`Guard`] is the whole condition of its clause, which then has no other; a [`Tally`] or a [`Note`] is all that its
 //! clause does, which has no condition but a guard.
@@ -20,6 +20,7 @@ use crate::dif::program::{Cond, Program, Quick, Test};
 use crate::error::NoMem;
 use crate::machine::Machine;
 use crate::mem::Vec;
+use crate::var::dynamic::mix;
 use dtrace_uapi::var::Var;
 
 /// A condition on one built-in variable that cannot fault.
@@ -194,7 +195,7 @@ impl Tally {
         })
     }
 
-    /// Counts; `false` where the counter is yet to be found or made.
+    /// Counts where it counted the last time; `false`: the key is another one, or there was no last time.
     #[inline(always)]
     pub fn count<M: Machine>(&self, m: &M, at: At, out: &mut Outputs) -> bool {
         let known = out.slots.get(self.slot).copied().unwrap_or(0);
@@ -206,6 +207,35 @@ impl Tally {
         if self.key.is_some_and(|key| !key.is_in(mem, entry, m, at)) {
             return false;
         }
+        add_word(mem, entry.wrapping_add(self.offset), 1);
+        true
+    }
+
+    /// Counts by a number that has come before; `false`: it has not, or the key is none.
+    #[inline(never)]
+    pub fn count_elsewhere<M: Machine>(&self, m: &M, at: At, out: &mut Outputs) -> bool {
+        let Some(key) = self.key else {
+            return false;
+        };
+        let (var, mask) = match key.value {
+            Value::Word(var) => (var, u64::MAX),
+            Value::Half(var) => (var, u64::from(u32::MAX)),
+            Value::Execname => return false,
+        };
+        let id = self.slot.wrapping_add(1) as u32;
+        let value = quick(m, at, var) & mask;
+        let part = |entry: &[u8]| match key.value {
+            Value::Half(_) => u64::from(half(entry, key.offset)),
+            _ => word(entry, key.offset),
+        };
+        let is_it = |entry: &[u8]| half(entry, 0) == id && part(entry) == value;
+        let Some(entry) = out.aggregations.find(mix(u64::from(id), value), is_it) else {
+            return false;
+        };
+        if let Some(slot) = out.slots.get_mut(self.slot) {
+            *slot = u64::from(out.aggregations.generation()) << 32 | entry as u64;
+        }
+        let mem = out.aggregations.bytes();
         add_word(mem, entry.wrapping_add(self.offset), 1);
         true
     }

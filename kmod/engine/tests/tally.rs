@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Counts by one number, against the same counts by an object that runs step by step: the same entries, counts and drops, however keys
+//! change and buffers are switched.
+
+mod common;
+
+use common::asm::{asm_with, int};
+use common::{action, bare, clause, config, cpu, Bench, Steps};
+use dtrace_engine::{Clause, Consumer, Which};
+use dtrace_uapi::action::Action;
+use dtrace_uapi::option::Opt;
+use proptest::prelude::*;
+
+/// Room for a few entries.
+const SMALL: u64 = 256;
+
+/// Counts by a variable, of which the key has so many bytes.
+fn counts(variable: &str, size: u32, round: bool) -> Clause {
+    // A step that changes nothing makes it an object that has to run.
+    let first = if round { "mov %r0, %r7\n " } else { "" };
+    let key = asm_with(
+        &format!("{first}ldgs {variable}, %r1\n ret %r1"),
+        int(size),
+        &[],
+    );
+    let actions = vec![action(Action::Difexpr, key), bare(Action::Count, 1, 0)];
+    clause(None, actions)
+}
+
+fn tracing(round: bool, size: u64) -> Bench {
+    let consumer = Consumer::new(config()).unwrap();
+    consumer.set_option(Opt::Aggsize, size).unwrap();
+    let all = [("arg0", 8), ("arg0", 4), ("pid", 4), ("arg1", 8)];
+    let all = all.map(|(variable, size)| counts(variable, size, round));
+    Bench::with(consumer, all.into())
+}
+
+/// Which clause fires, with which arguments, and whether the buffers are switched then.
+type Firing = (usize, u64, bool);
+
+fn run(mut b: Bench, firings: &[Firing]) -> Vec<(Vec<u8>, u64)> {
+    let mut data = Vec::new();
+    for (n, (which, arg, is_last)) in firings.iter().enumerate() {
+        // Keys of four bytes are the same where the rest differs.
+        b.m.args = [arg % 3 | (arg / 3) << 32; 10];
+        b.m.pid = *arg as u32;
+        assert_eq!(b.consumer.fire(&cpu(0), b.ecbs[*which], &b.m), None);
+        if *is_last || n == firings.len() - 1 {
+            let which = Which::Aggregation;
+            b.consumer.switch(&cpu(0), which, n as u64).unwrap();
+            let seen = b
+                .consumer
+                .snapshot(0, which, |snap| (snap.data.to_vec(), snap.drops));
+            data.push(seen.unwrap());
+        }
+    }
+    data
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn tallies_count_what_their_steps_count(
+        firings in prop::collection::vec((0..4usize, 0..12u64, prop::bool::weighted(0.05)), 1..200),
+        ample in any::<bool>(),
+    ) {
+        let size = if ample { 1 << 18 } else { SMALL };
+        let (tallies, steps) = (tracing(false, size), tracing(true, size));
+        prop_assert_eq!(run(tallies, &firings), run(steps, &firings));
+    }
+}
