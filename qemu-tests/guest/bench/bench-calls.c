@@ -16,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../cases/providers/usdt-site.h"
+
 long marked(long n);
 __asm__(".text\n.globl marked\n.type marked, @function\nmarked:\n"
 	"	endbr64\n"
@@ -31,6 +33,15 @@ __asm__(".text\n.globl pushing\n.type pushing, @function\npushing:\n"
 	"	pop %rbp\n"
 	"	ret\n"
 	".size pushing, .-pushing\n");
+
+/* Has a probe of its own, whose argument is one of two. */
+long telling(long n);
+__asm__(".text\n.globl telling\n.type telling, @function\ntelling:\n"
+	"	mov %rdi, %rax\n"
+	"	and $1, %eax\n"
+	SITE("bench", "told", "8@%rax", "0")
+	"	ret\n"
+	".size telling, .-telling\n");
 
 /* A thousand functions, many_000 to many_999, which nobody calls. */
 __asm__(".text\n.altmacro\n"
@@ -48,7 +59,7 @@ __asm__(".text\n.altmacro\n"
 static const struct {
 	const char *name;
 	long (*function)(long n);
-} functions[] = { { "marked", marked }, { "pushing", pushing } };
+} functions[] = { { "marked", marked }, { "pushing", pushing }, { "telling", telling } };
 
 static long long now(void)
 {

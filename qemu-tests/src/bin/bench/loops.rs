@@ -50,6 +50,8 @@ pub enum Operation {
     Marked,
     /// Of one that begins with `push`.
     Pushing,
+    /// Of one that has a probe of its own.
+    Telling,
 }
 
 /// On a file system in memory: what a disk or a host does is not repeatable.
@@ -70,6 +72,7 @@ impl Operation {
             Self::Compute => "compute",
             Self::Marked => "marked",
             Self::Pushing => "pushing",
+            Self::Telling => "telling",
         }
     }
 
@@ -90,7 +93,7 @@ impl Operation {
     /// Makes ready what the operation needs.
     pub fn prepare(self) -> io::Result<Loop> {
         match self {
-            Self::Marked | Self::Pushing => Ok(Loop::There(self.name())),
+            Self::Marked | Self::Pushing | Self::Telling => Ok(Loop::There(self.name())),
             _ => self.here().map(Loop::Here),
         }
     }
@@ -146,7 +149,7 @@ impl Operation {
                 black_box(sum);
                 Ok(())
             }),
-            Self::Marked | Self::Pushing => unreachable!("another program does it"),
+            Self::Marked | Self::Pushing | Self::Telling => unreachable!("another program does it"),
         })
     }
 }

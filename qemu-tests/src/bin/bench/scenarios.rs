@@ -154,6 +154,9 @@ scenarios! {
     "S13m" "the same of one of a hundred", Marked / 1, Figure::Probe, 680,
         "pidPID::many_*:entry, pidPID::marked:entry { @ = count(); }",
         "uprobe:/proc/PID/exe:many_*, uprobe:/proc/PID/exe:marked { @ = count(); }";
+    "S13s" "a program's own probe, by argument", Telling / 1, Figure::Probe, 900,
+        "benchPID:::told { @[arg0] = count(); }",
+        "usdt:/proc/PID/exe:bench:told { @[arg0] = count(); }";
     "S14" "samples by stack", Compute / 1, Figure::Sample(997), 4000,
         "profile-997 { @[stack()] = count(); }",
         "profile:hz:997 { @[kstack] = count(); }";
