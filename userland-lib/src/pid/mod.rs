@@ -266,9 +266,19 @@ pub(crate) fn fits(part: &str, text: &str) -> bool {
     part.is_empty() || glob::matches(part.as_bytes(), text.as_bytes())
 }
 
-/// Whether a compiler has made this of a function: it adds a dot and what it did. Two dots are how names in Rust are spelled.
+/// What compilers put behind a dot of the name of what they have made of a function, before a number.
+const NUMBERED: [&str; 6] = ["clone", "constprop", "isra", "llvm", "lto_priv", "part"];
+/// The same, with or without one.
+const BARE: [&str; 2] = ["cold", "localalias"];
+
+/// Whether a compiler has made this of a function. Dots are otherwise in names as languages spell them: `main.run` in Go.
 pub(crate) fn is_part(name: &str) -> bool {
-    name.replace("..", "").contains('.')
+    let words: Vec<&str> = name.split('.').skip(1).collect();
+    let is_number = |word: &&str| !word.is_empty() && word.bytes().all(|c| c.is_ascii_digit());
+    words.iter().enumerate().any(|(at, word)| {
+        let next = words.get(at + 1);
+        BARE.contains(word) || NUMBERED.contains(word) && next.is_some_and(is_number)
+    })
 }
 
 fn wanted(name: &str) -> Result<Wanted<'_>, Error> {

@@ -145,6 +145,34 @@ fn what_is_left_open_is_what_there_is() {
 }
 
 #[test]
+fn parts_that_compilers_make_are_told_from_names_with_dots() {
+    for part in [
+        "main.cold",
+        "f.cold.3",
+        "f.isra.0",
+        "f.constprop.0.isra.1",
+        "f.part.0.cold",
+        "f.llvm.123",
+        "read.localalias",
+        "_ZN1a1bE.lto_priv.0",
+    ] {
+        assert!(is_part(part), "{part}");
+    }
+    for whole in [
+        "main",
+        "main.main",
+        "runtime.(*mheap).alloc",
+        "main.part",
+        "main.llvm.x",
+        "cold",
+        "_$LT$a..b$GT$::fmt",
+        "",
+    ] {
+        assert!(!is_part(whole), "{whole}");
+    }
+}
+
+#[test]
 fn only_the_word_and_a_number_name_a_process() {
     for text in [
         "pid:::",
