@@ -68,10 +68,9 @@ test-debug: modules userland
 stress: modules userland
 	@scripts/stress $(SECONDS)
 
-##test-programs [PROGRAM=WORD]|programs under a probe at every instruction of their libraries print what they print without
-test-programs: export DTRACE_VM_LIMIT ?= 3600
+##test-programs [PROGRAM=WORD]|large programs compute under probes what they compute without, and the probes tell what they do
 test-programs: modules userland
-	@scripts/vm run "bash qemu-tests/programs/run '$(PROGRAM)'"
+	@scripts/programs '$(PROGRAM)'
 
 ##quick-debug|the unit tests, and those cases on the debug kernel that `make test` runs
 quick-debug: export KERNEL := debug

@@ -64,6 +64,9 @@ debug_dir() {
 		"$(basename "$(kernel_dir)")" "$(compilers 'rustc|clang-19|lld-19|bindgen|libclang1-19|pahole')")"
 }
 
+# What `make test-programs` traces, laid over the root.
+programs_dir() { echo "$cache/programs-$suite-$(key "$top/scripts/stages/programs" - "$(basename "$(root_dir)")")"; }
+
 # What is booted: vmlinuz and modules/, and the name under which they are found in /lib/modules.
 boot_dir() { if debug; then debug_dir; else kernel_dir; fi; }
 boot_release() { if debug; then cat "$(debug_dir)/release" 2>/dev/null || true; else kernel_version; fi; }

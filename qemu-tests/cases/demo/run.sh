@@ -68,7 +68,7 @@ for script in $demo/*.d; do
 	*)
 		# Those of one process have a case of their own.
 		name=${script##*/}
-		grep -qw -- "${name%.d}" processes.sh || echo "$name has no command"
+		grep -qw -- "${name%.d}" processes.sh ../../programs/* || echo "$name has no command"
 		;;
 	esac
 done

@@ -1,0 +1,29 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * The methods that one thread after the other of a Java program (-c or -p) calls, with their depth. The program must have been started with
+ * java -XX:+DTraceMethodProbes. An argument is the class to begin with, as the machine spells it: java-flow.d org/shop/Sale.
+ */
+
+#pragma D option quiet
+#pragma D option zdefs
+#pragma D option temporal
+#pragma D option defaultargs
+
+self int depth;
+
+hotspot$target:::method-entry
+/self->depth || $$1 == "" || copyinstr(arg1, arg2 + 1) == $$1/
+{
+	printf("%6d  %*s-> %s.%s\n", tid, self->depth * 2, "", copyinstr(arg1, arg2 + 1), copyinstr(arg3, arg4 + 1));
+	self->depth++;
+}
+
+hotspot$target:::method-return
+/self->depth/
+{
+	self->depth--;
+	printf("%6d  %*s<- %s.%s\n", tid, self->depth * 2, "", copyinstr(arg1, arg2 + 1), copyinstr(arg3, arg4 + 1));
+}

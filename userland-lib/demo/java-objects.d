@@ -1,0 +1,24 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * The objects that a Java program (-c or -p) makes, by class: how many, and how many bytes. The program must have been started with
+ * java -XX:+DTraceAllocProbes.
+ */
+
+#pragma D option quiet
+#pragma D option zdefs
+
+hotspot$target:::object-alloc
+{
+	this->class = copyinstr(arg1, arg2 + 1);
+	@objects[this->class] = count();
+	@bytes[this->class] = sum(arg3);
+}
+
+dtrace:::END
+{
+	printf("%8s %12s  %s\n", "COUNT", "BYTES", "CLASS");
+	printa("%@8d %@12d  %s\n", @objects, @bytes);
+}

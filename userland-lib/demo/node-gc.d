@@ -1,0 +1,28 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * How often and how long node collects garbage (-c or -p). It has no probes of its own: these are functions of its V8.
+ */
+
+#pragma D option quiet
+#pragma D option temporal
+
+dtrace:::BEGIN
+{
+	printf("%6s %12s\n", "THREAD", "NANOSECONDS");
+}
+
+pid$target::_ZN2v88internal4Heap14CollectGarbageE*:entry
+{
+	self->began = timestamp;
+}
+
+pid$target::_ZN2v88internal4Heap14CollectGarbageE*:return
+/self->began/
+{
+	printf("%6d %12d\n", tid, timestamp - self->began);
+	@ = quantize(timestamp - self->began);
+	self->began = 0;
+}

@@ -1,0 +1,56 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * The objects that a PHP program (-c or -p) makes, by class, the files that it compiles, and how long it collects garbage. It has no probes
+ * of its own: these are functions of its Zend engine. A class has its name behind a byte and padding, a string its text behind 24 bytes, and
+ * a file's handle its name in front.
+ */
+
+#pragma D option quiet
+
+pid$target:a.out:zend_objects_new:entry
+{
+	@objects[copyinstr(*(uint64_t *)copyin(arg0 + 8, 8) + 24)] = count();
+}
+
+pid$target:a.out:compile_file:entry
+{
+	self->began = timestamp;
+	self->handle = arg0;
+}
+
+pid$target:a.out:compile_file:return
+/self->began/
+{
+	this->name = *(uint64_t *)copyin(self->handle + 40, 8);
+	printf("%12d  %s\n", timestamp - self->began, this->name ? copyinstr(this->name + 24) : "");
+	self->began = 0;
+}
+
+pid$target:a.out:zend_gc_collect_cycles:entry
+{
+	self->collects = timestamp;
+}
+
+pid$target:a.out:zend_gc_collect_cycles:return
+/self->collects/
+{
+	@collected = sum((int)arg1);
+	@collections = quantize(timestamp - self->collects);
+	self->collects = 0;
+}
+
+dtrace:::BEGIN
+{
+	printf("%12s  %s\n", "NANOSECONDS", "COMPILED");
+}
+
+dtrace:::END
+{
+	printf("\n%8s  %s\n", "COUNT", "CLASS");
+	printa("%@8d  %s\n", @objects);
+	printa("\ncollected: %@d\n", @collected);
+	printa("\ncollections, nanoseconds%@d\n", @collections);
+}

@@ -1,0 +1,35 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * The files that a Ruby program (-c or -p) requires, each below those that ask for it, and how long that takes. Ruby has no probes of its
+ * own in Debian: this is a function of it, whose argument is a string. Short strings lie in their object.
+ */
+
+#pragma D option quiet
+#pragma D option temporal
+
+dtrace:::BEGIN
+{
+	printf("%12s  %s\n", "NANOSECONDS", "FILE");
+}
+
+pid$target::rb_require_string:entry
+{
+	this->is_long = *(uint64_t *)copyin(arg0, 8) & 0x2000;
+	this->length = *(uint64_t *)copyin(arg0 + 16, 8);
+	this->text = this->is_long ? *(uint64_t *)copyin(arg0 + 24, 8) : arg0 + 24;
+	self->depth++;
+	self->name[self->depth] = copyinstr(this->text, this->length + 1);
+	self->began[self->depth] = timestamp;
+}
+
+pid$target::rb_require_string:return
+/self->depth/
+{
+	printf("%12d  %*s%s\n", timestamp - self->began[self->depth], self->depth * 2 - 2, "", self->name[self->depth]);
+	self->name[self->depth] = 0;
+	self->began[self->depth] = 0;
+	self->depth--;
+}
