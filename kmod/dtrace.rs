@@ -15,6 +15,7 @@
 use framework::anon;
 use framework::deadman;
 use framework::device::{self, Device};
+use framework::quota;
 use framework::Framework;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -48,7 +49,15 @@ module! {
         },
         group: u32 {
             default: u32::MAX,
-            description: "Group whose members may trace their own processes' system calls (none)",
+            description: "Group whose members may trace their own processes (none)",
+        },
+        user_places: u32 {
+            default: 1_000,
+            description: "Places in processes that a member of that group may have (1000)",
+        },
+        consumer_places: u32 {
+            default: 1_000_000,
+            description: "Places in processes that a consumer may have (1000000)",
         },
     },
 }
@@ -70,7 +79,11 @@ impl kernel::Module for Dtrace {
             parameter(module_parameters::deadman_user.value()),
         );
         let group = parameter(module_parameters::group.value());
-        let framework = Framework::new(sys::once::parts()?, deadman, group)?;
+        let places = quota::Limits {
+            user: parameter(module_parameters::user_places.value()),
+            consumer: parameter(module_parameters::consumer_places.value()),
+        };
+        let framework = Framework::new(sys::once::parts()?, deadman, group, places)?;
         let providers = providers::register_all(&framework)?;
         let anonymous = match parameter(module_parameters::anon.value()) {
             0 => None,

@@ -19,4 +19,5 @@
 #include "providers.h"
 #include "remote.h"
 #include "returns.h"
+#include "rights.h"
 #include "stacks.h"

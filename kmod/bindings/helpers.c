@@ -284,7 +284,7 @@ unsigned int dtrace_gid(struct task_struct *task)
 }
 
 /* Whether its user may look into the memory of a task. */
-static bool dtrace_dumpable(struct task_struct *task)
+bool dtrace_is_dumpable(struct task_struct *task)
 {
 #if __has_include(<linux/sched/exec_state.h>)
 	struct task_exec_state *state = rcu_dereference_raw(task->exec_state);
@@ -317,7 +317,7 @@ bool dtrace_belongs_to(struct task_struct *task, const struct dtrace_identity *u
 		return false;
 	/* Who gives rights up is made undumpable before: commit_creds(). */
 	smp_rmb();
-	return dtrace_dumpable(task);
+	return dtrace_is_dumpable(task);
 }
 
 unsigned int dtrace_irq_level(void)

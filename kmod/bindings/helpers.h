@@ -71,6 +71,7 @@ bool dtrace_user_segment(struct task_struct *task, u64 n, u64 *value);
 unsigned int dtrace_ppid(struct task_struct *task);
 unsigned int dtrace_uid(struct task_struct *task);
 unsigned int dtrace_gid(struct task_struct *task);
+bool dtrace_is_dumpable(struct task_struct *task);
 bool dtrace_belongs_to(struct task_struct *task, const struct dtrace_identity *user);
 unsigned int dtrace_irq_level(void);
 u64 dtrace_gross_vtime(struct dtrace_cpu *c);

@@ -24,24 +24,24 @@
 
 #include "processes.h"
 
-/* The memory of a process that the current one knows by this number. */
-int dtrace_mm_find(int pid, struct mm_struct **out)
+/* A process that the current one knows by this number, and its memory. */
+int dtrace_mm_find(int number, struct mm_struct **out, struct pid **process)
 {
-	struct pid *number = find_get_pid(pid);
-	struct task_struct *task = get_pid_task(number, PIDTYPE_TGID);
-	struct mm_struct *mm;
-
-	put_pid(number);
-	if (!task)
-		return -ESRCH;
+	struct pid *pid = find_get_pid(number);
+	struct task_struct *task = get_pid_task(pid, PIDTYPE_TGID);
 	/* None of a kernel thread, nor of who ends. */
-	mm = get_task_mm(task);
-	put_task_struct(task);
-	if (!mm)
+	struct mm_struct *mm = task ? get_task_mm(task) : NULL;
+
+	if (task)
+		put_task_struct(task);
+	if (!mm) {
+		put_pid(pid);
 		return -ESRCH;
+	}
 	mmgrab(mm);
 	mmput(mm);
 	*out = mm;
+	*process = pid;
 	return 0;
 }
 
@@ -99,6 +99,14 @@ int dtrace_text_at(struct mm_struct *mm, u64 addr, struct file **file, u64 *offs
 	mmap_read_unlock(mm);
 	mmput(mm);
 	return error;
+}
+
+/* Whether a program answers for what the file holds, which may never do so. */
+bool dtrace_file_is_served(struct file *file)
+{
+	const char *type = file_inode(file)->i_sb->s_type->name;
+
+	return !strcmp(type, "fuse") || !strcmp(type, "fuseblk");
 }
 
 /* Reads text; the number of bytes that there are, or a negative errno. */

@@ -12,9 +12,10 @@
 #include <linux/types.h>
 #include <linux/uprobes.h>
 
-int dtrace_mm_find(int pid, struct mm_struct **out);
+int dtrace_mm_find(int number, struct mm_struct **out, struct pid **process);
 void dtrace_mm_drop(struct mm_struct *mm);
 int dtrace_text_at(struct mm_struct *mm, u64 addr, struct file **file, u64 *offset);
+bool dtrace_file_is_served(struct file *file);
 bool dtrace_mm_is_long(struct mm_struct *mm);
 u64 dtrace_segment_base(bool gs);
 u64 dtrace_program_end(void);

@@ -13,6 +13,7 @@ use super::provider::Description;
 use super::text::{refuse, Refusal, Text};
 use super::user;
 use crate::sys::pause::Pid;
+use crate::sys::task;
 use core::mem::size_of;
 use dtrace_engine::consumer::Which;
 use dtrace_engine::Enabling;
@@ -39,6 +40,7 @@ impl Open {
             return Ok(0);
         }
         control.last = Text::new();
+        self.consumer.sit();
         self.dispatch(cmd, arg, control).map_err(|refusal| {
             let errno = refusal.errno;
             control.last = refusal.into_text();
@@ -129,10 +131,24 @@ impl Open {
     }
 
     fn next_probe(&self, arg: u64, parts: &Description<'_>, after: u32) -> Answer {
+        let tracer = &self.consumer.tracer;
         let state = self.consumer.framework.state.lock();
-        let probe = state.table.next_match(&state.table.pattern(parts), after);
-        // Before somebody retires it.
-        let desc = probe.map(|probe| probe.desc());
+        let pattern = state.table.pattern(parts);
+        let mut after = after;
+        let desc = loop {
+            let Some(probe) = state.table.next_match(&pattern, after) else {
+                break None;
+            };
+            after = probe.id();
+            if task::is_killed() {
+                return Err(refuse(EINTR));
+            }
+            // What there is in a process is for those who may trace it.
+            if tracer.rights.is_none() || state.may_list(tracer, probe) {
+                // Before somebody retires it.
+                break Some(probe.desc());
+            }
+        };
         drop(state);
         user::put(arg, &desc.ok_or(refuse(ESRCH))?)?;
         Ok(0)
@@ -143,6 +159,9 @@ impl Open {
         let asked: ArgDesc = user::get(arg)?;
         let state = self.consumer.framework.state.lock();
         let probe = state.table.hold(asked.id).ok_or(refuse(EINVAL))?;
+        if !state.may_list(&self.consumer.tracer, probe.probe()) {
+            return Err(refuse(EINVAL));
+        }
         let provider = state.provider_at(probe.provider());
         drop(state);
         let mut desc = ArgDesc {
@@ -285,6 +304,7 @@ impl Open {
 impl Attachment {
     /// Enables what an image asks for; tells how many ECBs that made.
     pub fn enable(&self, enabling: &Enabling, note: &mut Text) -> Result<u32, Refusal> {
+        self.watch()?;
         // Verification may take long; it is nobody else's business, and done without the framework's mutex.
         let pending = self
             .tracer

@@ -17,6 +17,7 @@ use super::text::{errno, Text};
 use super::tracer::Tracer;
 use super::Framework;
 use crate::sys::percpu::Losses;
+use crate::sys::rights::{Rights, Watch};
 use crate::sys::{clock, device, percpu, privilege};
 use dtrace_engine::{Config, Consumer};
 use kernel::alloc::{KBox, KVVec};
@@ -146,6 +147,8 @@ pub struct Attachment {
     pub(super) framework: Arc<Framework>,
     pub(super) tracer: Arc<Tracer>,
     pub(super) visits: Arc<Visits>,
+    /// Keeps up to date what it may trace, from its first enabling on.
+    watch: Pin<KBox<Mutex<Option<Watch>>>>,
 }
 
 /// Held by whoever visits a consumer's buffers with [`crosscall::on_cpu`](crate::sys::crosscall::on_cpu): a control call, or
@@ -160,7 +163,6 @@ impl Attachment {
         let engine = Consumer::new(Config {
             ncpus: percpu::nr_cpus(),
             privileges,
-            user: privilege::identity(),
             features: FEATURES,
             begin: ends.begin.id(),
             end: ends.end.id(),
@@ -168,7 +170,14 @@ impl Attachment {
             seed: clock::monotonic(),
         })
         .map_err(errno)?;
-        let tracer = Arc::new(Tracer::new(engine, ends.error), GFP_KERNEL)?;
+        let rights = match privileges.all_users {
+            true => None,
+            false => Some(Rights::of_current()?),
+        };
+        let user = rights.as_ref().map(|rights| rights.uid());
+        let payer = framework.users.lock().payer(user)?;
+        let tracer = Tracer::new(engine, ends.error, rights, payer);
+        let tracer = Arc::new(tracer, GFP_KERNEL)?;
         Self::new(framework, tracer)
     }
 
@@ -178,7 +187,27 @@ impl Attachment {
             framework,
             tracer,
             visits,
+            watch: KBox::pin_init(new_mutex!(None, "dtrace::Watch"), GFP_KERNEL)?,
         })
+    }
+
+    /// The current task is the consumer's.
+    pub fn sit(&self) {
+        if let Some(rights) = &self.tracer.rights {
+            rights.sit();
+        }
+    }
+
+    /// From now on what it may trace is known of each process before that executes anything.
+    pub fn watch(&self) -> Result {
+        let Some(rights) = &self.tracer.rights else {
+            return Ok(());
+        };
+        let mut watch = self.watch.lock();
+        if watch.is_none() {
+            *watch = Some(Watch::begin(rights)?);
+        }
+        Ok(())
     }
 }
 

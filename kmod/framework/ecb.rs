@@ -8,6 +8,7 @@
 
 use super::fire::{Args, FireArgs};
 use super::machine::KernelMachine;
+use super::seen::Seen;
 use super::tracer::{EcbRef, Tracer};
 use crate::sys::percpu::CpuGuard;
 use dtrace_engine::{FaultReport, Missing};
@@ -47,7 +48,11 @@ pub fn rehearse_all(guard: &CpuGuard, machine: &KernelMachine<'_>) -> Option<Mis
     let missing = machine.probe().ecbs().iter(guard).find_map(|at| {
         passed += 1u64;
         last = Some(&at.tracer);
-        at.tracer.engine.rehearse(guard.cpu(), at.ecb, machine)
+        let engine = &at.tracer.engine;
+        match at.tracer.sees_all {
+            true => engine.rehearse(guard.cpu(), at.ecb, machine),
+            false => engine.rehearse(guard.cpu(), at.ecb, &Seen::new(machine, &at.tracer)),
+        }
     });
     if let Some(tracer) = last {
         tracer.engine.note_clauses(machine, passed);
@@ -57,9 +62,20 @@ pub fn rehearse_all(guard: &CpuGuard, machine: &KernelMachine<'_>) -> Option<Mis
 
 #[inline(always)]
 fn fire_one(guard: &CpuGuard, at: &EcbRef, machine: &KernelMachine<'_>) {
-    if let Some(fault) = at.tracer.engine.fire(guard.cpu(), at.ecb, machine) {
+    let fault = match at.tracer.sees_all {
+        true => at.tracer.engine.fire(guard.cpu(), at.ecb, machine),
+        false => fire_seen(guard, at, machine),
+    };
+    if let Some(fault) = fault {
         fire_error(guard, &at.tracer, machine, &fault);
     }
+}
+
+/// Fires for a consumer that does not see everything.
+#[inline(never)]
+fn fire_seen(guard: &CpuGuard, at: &EcbRef, machine: &KernelMachine<'_>) -> Option<FaultReport> {
+    let seen = Seen::new(machine, &at.tracer);
+    at.tracer.engine.fire(guard.cpu(), at.ecb, &seen)
 }
 
 /// Fires `dtrace:::ERROR` for the consumer whose clause faulted; the others are not concerned. The engine ends what
@@ -89,7 +105,10 @@ fn fire_error(
         if Arc::ptr_eq(&at.tracer, tracer) {
             // A fault within ERROR is counted by the engine; there is nothing more to fire.
             let _ = KernelMachine::within(machine, tracer.error, &args, |machine| {
-                at.tracer.engine.fire(guard.cpu(), at.ecb, machine)
+                match tracer.sees_all {
+                    true => tracer.engine.fire(guard.cpu(), at.ecb, machine),
+                    false => fire_seen(guard, at, machine),
+                }
             });
         }
     }

@@ -109,6 +109,14 @@ impl Wanted {
     }
 }
 
+/// Of new probes those that a consumer may have.
+struct Permitted {
+    /// `None`: all.
+    list: Option<KVVec<ProbeRef>>,
+    /// It is for another consumer to say whether it may have these.
+    unknown: KVVec<ProbeRef>,
+}
+
 /// A probe, and the clause that it gets an ECB of.
 type Match = (ProbeRef, ClauseId);
 
@@ -224,7 +232,11 @@ impl State {
     /// The probes that are described, as far as the consumer may use them. A description of which it may use none is refused.
     fn find(&self, at: usize, wanted: &Wanted) -> Result<KVVec<Match>, Refusal> {
         let attached = self.attached.get(at).ok_or(refuse(ENODEV))?;
-        let permits = |probe: &ProbeRef| self.permits(&attached.tracer.engine, probe.provider());
+        let permits = |probe: &ProbeRef| {
+            let permits = self.permits_probe(&attached.tracer, probe);
+            // Nor what is over.
+            permits.unwrap_or(false)
+        };
         let mut found = KVVec::new();
         for Retained { desc, clause, .. } in &wanted.list {
             if task::is_killed() {
@@ -251,10 +263,15 @@ impl State {
                 return Err(Refusal::new(ENOSPC, "too many enabled probes"));
             }
             if found.len() == before && !matches.is_empty() {
-                return Err(Refusal::new(
-                    EACCES,
-                    "the probes need rights over the kernel",
-                ));
+                let of_kernel = |probe: &ProbeRef| {
+                    let index = probe.provider();
+                    !self.permits(&attached.tracer.engine, index)
+                };
+                let why = match matches.iter().any(of_kernel) {
+                    true => "the probes need rights over the kernel",
+                    false => "no right to trace the process, by the rules of ptrace()",
+                };
+                return Err(Refusal::new(EACCES, why));
             }
         }
         Ok(found)
@@ -293,19 +310,18 @@ impl State {
     }
 
     fn link_new(&mut self, at: usize, created: &[ProbeRef], which: fn(&Retained) -> bool) {
-        // All of them are of one provider.
-        let provider = created.first().map(|probe| probe.provider());
-        let permitted = self
-            .attached
-            .get(at)
-            .zip(provider)
-            .is_some_and(|(a, provider)| self.permits(&a.tracer.engine, provider));
-        if !permitted {
+        let Some(tracer) = self.attached.get(at).map(|a| a.tracer.clone()) else {
             return;
-        }
+        };
+        let Permitted { list, unknown } = match self.permitted(&tracer, created) {
+            Ok(permitted) => permitted,
+            Err(_) => return tracer.miss(1),
+        };
+        let created = list.as_deref().unwrap_or(created);
         let Some(attached) = self.attached.get_mut(at) else {
             return;
         };
+        attached.each_new(&self.table, &unknown, which, |_| tracer.miss(1));
         let mut count = 0usize;
         let is_one = |_| count = count.saturating_add(1);
         attached.each_new(&self.table, created, which, is_one);
@@ -329,6 +345,27 @@ impl State {
         if linked.is_err() {
             attached.tracer.miss(count as u64);
         }
+    }
+
+    /// Those of `created` that a consumer may have.
+    fn permitted(&self, tracer: &Tracer, created: &[ProbeRef]) -> Result<Permitted> {
+        let mut permitted = Permitted {
+            list: None,
+            unknown: KVVec::new(),
+        };
+        if tracer.sees_all {
+            return Ok(permitted);
+        }
+        let mut list = KVVec::new();
+        for probe in created {
+            match self.permits_probe(tracer, probe) {
+                Ok(true) => list.push(*probe, GFP_KERNEL)?,
+                Err(error) if error == EAGAIN => permitted.unknown.push(*probe, GFP_KERNEL)?,
+                _ => {}
+            }
+        }
+        permitted.list = Some(list);
+        Ok(permitted)
     }
 
     fn index_of(&self, tracer: &Arc<Tracer>) -> Option<usize> {

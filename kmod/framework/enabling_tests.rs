@@ -14,6 +14,7 @@ use crate::enabling::Wanted;
 use crate::host_tests::table;
 use crate::probe::ProbeRef;
 use crate::provider::{Batch, Description, Failed, Provider};
+use crate::quota::{Limits, Users};
 use crate::state::State;
 use crate::sys::percpu::CpuGuard;
 use crate::sys::rculist::Writer;
@@ -21,9 +22,7 @@ use crate::text::{Refusal, Text};
 use crate::tracer::Tracer;
 use dof::Image;
 use dtrace_engine::mem::alloc as engine_memory;
-use dtrace_engine::{
-    Activity, ClauseId, Config, Consumer, Enabling, Features, Identity, Privileges,
-};
+use dtrace_engine::{Activity, ClauseId, Config, Consumer, Enabling, Features, Privileges};
 use dtrace_uapi::ioctl::{ProbeDesc, ReplDesc, PRIV_KERNEL, PRIV_USER};
 use dtrace_uapi::limits::RETAIN_MAX;
 use dtrace_uapi::option::{Opt, UNSET};
@@ -144,14 +143,18 @@ impl World {
         let engine = Consumer::new(Config {
             ncpus: 1,
             privileges,
-            user: Identity::default(),
             features: Features::default(),
             begin: 1001,
             end: 1002,
             error: 1003,
             seed: 1,
         });
-        Arc::new(Tracer::new(engine.unwrap(), self.probes[0]))
+        let limits = Limits {
+            user: 10,
+            consumer: 10,
+        };
+        let payer = Users::new(limits).payer(None).unwrap();
+        Arc::new(Tracer::new(engine.unwrap(), self.probes[0], None, payer))
     }
 
     fn enable(

@@ -15,15 +15,16 @@
 use super::calls::Answer;
 use super::device::Open;
 use super::files::{Files, Then};
-use super::process::CODE_MAX;
+use super::process::instruction_at;
+use super::quota::{Charge, Payer};
 use super::text::{refuse, Refusal};
 use super::user;
-use crate::sys::arch::program::Instruction;
 use crate::sys::births::{self, Births, Child, Telling};
 use crate::sys::breakpoint::{Carrier, Hit, Stopped};
 use crate::sys::mappings::{FileId, Mappings, Maps};
 use crate::sys::pause::{Pause, Pid, Waits};
 use crate::sys::process::{Process, Text};
+use crate::sys::rights::Rights;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, Ordering};
 use dtrace_uapi::hold::{self, Known, HOLDS_MAX, NAME_SIZE, WAIT_MS};
@@ -43,6 +44,8 @@ pub struct Holds {
     asked: SpinLock<Asked>,
     #[pin]
     files: Files,
+    /// Whose processes; `None`: everybody's.
+    rights: Option<Arc<Rights>>,
     #[pin]
     pub(super) wake: PollCondVar,
     /// How many went on too early.
@@ -79,7 +82,7 @@ struct Held {
 }
 
 impl Holds {
-    fn new() -> Result<Arc<Self>> {
+    fn new(rights: Option<Arc<Rights>>) -> Result<Arc<Self>> {
         let list = List {
             waiting: KVVec::new(),
             last: 0,
@@ -94,6 +97,7 @@ impl Holds {
                 list <- new_mutex!(list, "dtrace::Holds"),
                 asked <- new_spinlock!(asked, "dtrace::Asked"),
                 files <- Files::new(),
+                rights,
                 wake <- new_poll_condvar!("dtrace::Holds"),
                 late: AtomicU32::new(0),
             }),
@@ -104,6 +108,11 @@ impl Holds {
     /// Whether somebody waits that the consumer has not been told of.
     pub fn is_waiting(&self) -> bool {
         self.files.has_told() || self.list.lock().waiting.iter().any(|entry| !entry.told)
+    }
+
+    /// Whether the current process may be one to wait. Whether it is one is asked before the consumer is told.
+    fn concerns_current(&self) -> bool {
+        self.rights.as_ref().is_none_or(|rights| rights.is_likely())
     }
 
     fn count_late(&self) {
@@ -249,7 +258,7 @@ impl Births for Ear {
         let is_asked =
             name.is_some_and(|name| CStr::from_bytes_until_nul(name).is_ok_and(births::is_called));
         // Who stops it may do so for ever before it comes to wait.
-        if is_asked && !births::is_ptraced() {
+        if is_asked && !births::is_ptraced() && self.0.concerns_current() {
             self.queued(Pause::current(self.held(hold::EXEC, None), WAIT_MS));
         }
     }
@@ -257,6 +266,9 @@ impl Births for Ear {
 
 impl Maps for Ear {
     fn mapped(&self, file: FileId) {
+        if !self.0.concerns_current() {
+            return;
+        }
         match self.0.files.mapped(file) {
             Then::Nothing => {}
             Then::Waits(ms) => {
@@ -276,6 +288,7 @@ struct Watch {
     address: u64,
     process: Process,
     _text: Text,
+    _charge: Charge,
 }
 
 /// What a consumer has asked for. Dropping it lets everybody go.
@@ -287,9 +300,9 @@ pub struct Holder {
 }
 
 impl Holder {
-    fn new() -> Result<Self> {
+    fn new(rights: Option<Arc<Rights>>) -> Result<Self> {
         Ok(Self {
-            holds: Holds::new()?,
+            holds: Holds::new(rights)?,
             watches: KVVec::new(),
             telling: None,
             mappings: None,
@@ -300,7 +313,7 @@ impl Holder {
         Ear(self.holds.clone())
     }
 
-    fn watch(&mut self, process: Process, address: u64) -> Result<(), Refusal> {
+    fn watch(&mut self, process: Process, address: u64, payer: &Payer) -> Result<(), Refusal> {
         let is_same = |watch: &Watch| watch.address == address && watch.process.is(&process);
         if self.watches.iter().any(is_same) {
             return Ok(());
@@ -309,18 +322,15 @@ impl Holder {
         if self.watches.len() >= HOLDS_MAX {
             return Err(refuse(ENOSPC));
         }
-        let text = process.text(address)?;
-        let mut code = [0; CODE_MAX];
-        let len = text.read(&mut code)?;
-        let code = code.get(..len).unwrap_or_default();
-        Instruction::new(code, process.is_long())
-            .map_err(|why| Refusal::with(EINVAL, format_args!("{why}")))?;
+        let charge = payer.charge(1)?;
+        let (text, _) = instruction_at(&process, address, self.holds.rights.is_none())?;
         self.watches.reserve(1, GFP_KERNEL)?;
         let watch = Watch {
             carrier: Some(Carrier::set(None, &process, address, &text, 0, self.ear())?),
             address,
             process,
             _text: text,
+            _charge: charge,
         };
         // There is room.
         let _ = self.watches.push_within_capacity(watch);
@@ -359,14 +369,10 @@ impl Holder {
         Ok(())
     }
 
-    fn look_out(&mut self, pid: i32, wait: u32) -> Result<(), Refusal> {
+    fn look_out(&mut self, process: Option<Process>, wait: u32) -> Result<(), Refusal> {
         if wait > WAIT_MS {
             return Err(refuse(EINVAL));
         }
-        let process = match pid {
-            0 => None,
-            pid => Some(Process::find(pid)?),
-        };
         self.holds.files.ask(process, wait)?;
         if self.mappings.is_none() {
             self.mappings = Some(Mappings::begin(self.ear())?);
@@ -407,6 +413,13 @@ impl Drop for Holder {
 }
 
 impl Open {
+    /// The process of a number, which the consumer may trace.
+    fn process(&self, pid: i32) -> Result<Process, Refusal> {
+        let process = Process::find(pid)?;
+        self.consumer.tracer.must_trace(&process)?;
+        Ok(process)
+    }
+
     /// Has processes wait.
     #[inline(never)]
     pub(super) fn hold(&self, arg: u64) -> Answer {
@@ -415,16 +428,25 @@ impl Open {
         state.lock().may_make(&self.consumer.tracer)?;
         let mut holder = self.holder.lock();
         if holder.is_none() {
-            *holder = Some(Holder::new()?);
+            *holder = Some(Holder::new(self.consumer.tracer.rights.clone())?);
         }
         let Some(holder) = &mut *holder else {
             return Err(refuse(ENOMEM));
         };
         match request.kind {
-            hold::INSTRUCTION => holder.watch(Process::find(request.pid)?, request.address)?,
-            hold::FORK => holder.follow(Process::find(request.pid)?)?,
+            hold::INSTRUCTION => {
+                let process = self.process(request.pid)?;
+                holder.watch(process, request.address, &self.consumer.tracer.payer)?;
+            }
+            hold::FORK => holder.follow(self.process(request.pid)?)?,
             hold::EXEC => holder.expect(request.name)?,
-            hold::MAP => holder.look_out(request.pid, request.wait)?,
+            hold::MAP => {
+                let process = match request.pid {
+                    0 => None,
+                    pid => Some(self.process(pid)?),
+                };
+                holder.look_out(process, request.wait)?;
+            }
             _ => return Err(refuse(EINVAL)),
         }
         Ok(0)
@@ -433,8 +455,22 @@ impl Open {
     /// Tells who waits.
     pub(super) fn held(&self, arg: u64) -> Answer {
         let holder = self.holder.lock();
-        let next = holder.as_ref().map(|holder| holder.holds.next());
-        let next = next.unwrap_or_default();
+        let next = loop {
+            let Some(holder) = &*holder else {
+                break hold::Held::default();
+            };
+            let next = holder.holds.next();
+            if next.id == 0
+                || self.consumer.tracer.rights.is_none()
+                || self.process(next.pid).is_ok()
+            {
+                break next;
+            }
+            // It seemed to be one to wait, and is not.
+            if next.id != hold::TOLD {
+                holder.holds.resume(next.id)?;
+            }
+        };
         drop(holder);
         user::put(arg, &next)?;
         Ok(0)
@@ -451,7 +487,7 @@ impl Open {
     /// Learns of a file that has nothing for the consumer.
     pub(super) fn known(&self, arg: u64) -> Answer {
         let known: Known = user::get(arg)?;
-        let file = FileId::of(&Process::find(known.pid)?.text(known.address)?);
+        let file = FileId::of(&self.process(known.pid)?.text(known.address)?);
         let holder = self.holder.lock();
         holder.as_ref().ok_or(ENOENT)?.holds.files.know(file)?;
         Ok(0)
@@ -460,9 +496,10 @@ impl Open {
     /// Removes probes of what a process has not any more.
     pub(super) fn review(&self, arg: u64) -> Answer {
         let pid: i32 = user::get(arg)?;
+        let process = self.process(pid)?;
         let mut state = self.consumer.framework.state.lock();
         state.may_make(&self.consumer.tracer)?;
-        state.review(pid)?;
+        state.review(pid, &process)?;
         Ok(0)
     }
 }

@@ -17,6 +17,9 @@ mod ids;
 mod names;
 mod probe;
 mod provider;
+mod quota;
+#[cfg(test)]
+mod quota_tests;
 mod seat;
 #[cfg(test)]
 mod seat_tests;
@@ -48,6 +51,29 @@ mod sys {
 
     pub mod process {
         pub struct Process;
+    }
+
+    pub mod shared {
+        use kernel::error::Result;
+        use kernel::sync::Arc;
+
+        pub fn share<T>(value: T) -> Result<Arc<T>> {
+            Ok(Arc::new(value))
+        }
+    }
+
+    pub mod rights {
+        use super::process::Process;
+        use kernel::error::Result;
+
+        /// All consumers' users are one.
+        pub struct Rights;
+
+        impl Rights {
+            pub fn may_trace(&self, _process: &Process, _wait: bool) -> Result<bool> {
+                Ok(true)
+            }
+        }
     }
 
     pub mod percpu {

@@ -20,7 +20,7 @@ mod tests {
     use crate::framework::probe::ProbeRef;
     use crate::framework::provider::{Failed, Provider};
     use crate::framework::tracer::Tracer;
-    use crate::framework::{fire, Args, FireArgs, Framework};
+    use crate::framework::{fire, quota, Args, FireArgs, Framework};
     use crate::sys::hotplug::{CpuState, Everywhere};
     use crate::sys::kunit::{parts, sleep_ms, wait_until};
     use crate::sys::percpu::nr_cpus;
@@ -28,14 +28,19 @@ mod tests {
     use crate::sys::regs::Regs;
     use crate::sys::timer::{CpuTimers, Tick};
     use core::sync::atomic::{AtomicU64, Ordering};
-    use dtrace_engine::{Activity, Config, Consumer, Identity, Privileges};
+    use dtrace_engine::{Activity, Config, Consumer, Privileges};
     use dtrace_uapi::types::ProviderAttributes;
     use kernel::sync::Arc;
     use zerocopy::FromZeros;
 
     fn framework() -> Result<Arc<Framework>> {
+        let places = quota::Limits {
+            user: 10,
+            consumer: 10,
+        };
         // SAFETY: The tests drop the framework last, when what fires its probes has ended.
-        Framework::new(unsafe { parts() }, Limits::new(0, 0), u32::MAX)
+        let parts = unsafe { parts() };
+        Framework::new(parts, Limits::new(0, 0), u32::MAX, places)
     }
 
     /// A provider with nothing to arm.
@@ -184,7 +189,6 @@ mod tests {
         let engine = Consumer::new(Config {
             ncpus: nr_cpus(),
             privileges: Privileges::ALL,
-            user: Identity::default(),
             features: FEATURES,
             begin: ends.begin.id(),
             end: ends.end.id(),
@@ -194,7 +198,9 @@ mod tests {
         .map_err(|_| ENOMEM)?;
         engine.go().map_err(|_| ENOMEM)?;
         engine.activate();
-        Ok(Arc::new(Tracer::new(engine, ends.error), GFP_KERNEL)?)
+        let payer = framework.users.lock().payer(None)?;
+        let tracer = Tracer::new(engine, ends.error, None, payer);
+        Ok(Arc::new(tracer, GFP_KERNEL)?)
     }
 
     #[test]

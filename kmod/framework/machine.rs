@@ -14,8 +14,8 @@ use crate::sys::{clock, control, locks, nofault, paths, remote, stack, vtime};
 use core::cell::Cell;
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
-    BadAddr, Dentry, Features, Identity, Kobject, Machine, Mount, Place, ProbeName, RwLock,
-    TaskArgs, Unplaced,
+    BadAddr, Dentry, Features, Kobject, Machine, Mount, Place, ProbeName, RwLock, TaskArgs,
+    Unplaced,
 };
 
 /// What this machine can do.
@@ -335,8 +335,9 @@ impl Machine for KernelMachine<'_> {
         self.task().descends_from(pid)
     }
 
-    fn owned(&self, user: &Identity) -> bool {
-        self.task().belongs_to(user)
+    /// A consumer that does not see everything goes by [`Seen`](super::seen::Seen).
+    fn owned(&self) -> bool {
+        false
     }
 
     #[inline]

@@ -32,7 +32,9 @@ mod newcomers;
 pub mod probe;
 pub mod process;
 pub mod provider;
+pub mod quota;
 mod seat;
+mod seen;
 mod snapshot;
 mod state;
 mod table;
@@ -44,6 +46,7 @@ pub use fire::{fire, lose, miss, rehearse, Args, Arguments, FireArgs};
 pub use probe::{any_reads_user, Part, Probe, ProbeRef};
 pub use provider::{Batch, Description, Failed, Provider};
 pub use text::Refusal;
+pub use tracer::Tracer;
 
 use crate::sys::hotplug::CpuState;
 use crate::sys::once::Parts;
@@ -53,9 +56,9 @@ use ends::{DtraceProvider, Ends};
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 use newcomers::Newcomers;
+use quota::Users;
 use state::State;
 use table::Table;
-use tracer::Tracer;
 
 /// The framework: one in the module.
 #[pin_data]
@@ -65,6 +68,9 @@ pub struct Framework {
     /// Whose members may trace their own processes.
     group: u32,
     newcomers: Arc<CpuState<Newcomers>>,
+    /// Who pays for places in processes.
+    #[pin]
+    users: Mutex<Users>,
     #[pin]
     state: Mutex<State>,
 }
@@ -75,6 +81,7 @@ impl Framework {
         parts: Parts<Probe, names::Name>,
         deadman: deadman::Limits,
         group: u32,
+        places: quota::Limits,
     ) -> Result<Arc<Self>> {
         let table = Table::new(parts.probes, parts.texts, parts.names);
         let mut state = State::new(table, parts.writer);
@@ -89,6 +96,7 @@ impl Framework {
                 deadman,
                 group,
                 newcomers,
+                users <- new_mutex!(Users::new(places), "dtrace::Users"),
                 state <- new_mutex!(state, "dtrace::State"),
             }),
             GFP_KERNEL,

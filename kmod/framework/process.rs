@@ -13,6 +13,7 @@
 //! were written.
 
 use super::provider::Provider;
+use super::quota::Payer;
 use super::state::State;
 use super::text::{refuse, Refusal};
 use super::tracer::Tracer;
@@ -31,7 +32,10 @@ use kernel::sync::Arc;
 use zerocopy::{FromZeros, IntoBytes};
 
 /// Longest instruction, bytes.
-pub(super) const CODE_MAX: usize = 15;
+const CODE_MAX: usize = 15;
+
+/// Most text that a probe at one instruction has, and the names of arguments' types.
+const TEXT_OF_SITE: usize = 4 * FUNCNAMELEN + PROBE_ARGS_MAX * FUNCNAMELEN;
 
 /// Longest name of a program's own provider; with the number of a process, ten digits, it is a provider's name.
 const USDT_PROVIDER_MAX: usize = dtrace_uapi::limits::PROVNAMELEN - 11;
@@ -61,6 +65,8 @@ pub struct Order {
     pub process: Process,
     /// The consumer.
     pub consumer: ConsumerId,
+    /// The same, as who pays for what is made.
+    pub payer: Payer,
     probes: KVVec<Probe>,
     text: KVVec<u8>,
     args: KVVec<Arg>,
@@ -121,22 +127,32 @@ impl Order {
             return Err(Refusal::new(E2BIG, "too many probes in one call"));
         }
         let [(nprobes, _), (nsites, _), (text_size, _), (nargs, _)] = sizes;
+        // Every probe has a site, and names of its own at most; so what is read is no more than what may be had is worth.
+        tracer.payer.check(nsites)?;
+        if nprobes > nsites || text_size / TEXT_OF_SITE > nsites || nargs / PROBE_ARGS_MAX > nsites
+        {
+            return Err(Refusal::new(EINVAL, "more is sent than the probes need"));
+        }
         let mut probes = KVVec::from_elem(Probe::new_zeroed(), nprobes, GFP_KERNEL)?;
         user::read(request.probes, probes.as_mut_bytes())?;
         let mut text = KVVec::from_elem(0u8, text_size, GFP_KERNEL)?;
         user::read(request.text, &mut text)?;
         let mut args = KVVec::from_elem(Arg::new_zeroed(), nargs, GFP_KERNEL)?;
         user::read(request.args, args.as_mut_bytes())?;
+        let process = Process::find(request.pid)?;
+        tracer.must_trace(&process)?;
+        let sees_all = tracer.rights.is_none();
         let mut order = Self {
             pid: u32::try_from(request.pid).map_err(|_| refuse(ESRCH))?,
-            process: Process::find(request.pid)?,
+            process,
             consumer: ConsumerId::of(tracer),
+            payer: tracer.payer.clone(),
             probes,
             text,
             args,
             sites: KVVec::with_capacity(nsites, GFP_KERNEL)?,
         };
-        order.look_up(request.sites, nsites, failed)?;
+        order.look_up(request.sites, nsites, sees_all, failed)?;
         // No instruction or argument is of two probes of a call, so that these take no more memory than was sent.
         let (mut left, mut args_left) = (nsites, nargs);
         let mut is_good = |n: usize| {
@@ -163,14 +179,21 @@ impl Order {
     }
 
     /// Looks up the `n` instructions whose addresses are listed at `list`.
-    fn look_up(&mut self, list: u64, n: usize, failed: &mut u32) -> Result<(), Refusal> {
+    fn look_up(
+        &mut self,
+        list: u64,
+        n: usize,
+        sees_all: bool,
+        failed: &mut u32,
+    ) -> Result<(), Refusal> {
         let mut addresses = KVVec::from_elem(0u64, n, GFP_KERNEL)?;
         user::read(list, addresses.as_mut_bytes())?;
         for (at, address) in addresses.iter().enumerate() {
             if task::is_killed() {
                 return Err(refuse(EINTR));
             }
-            let site = Site::find(&self.process, *address).inspect_err(|_| *failed = at as u32)?;
+            let site = Site::find(&self.process, *address, sees_all);
+            let site = site.inspect_err(|_| *failed = at as u32)?;
             self.sites.push(site, GFP_KERNEL)?;
         }
         Ok(())
@@ -246,24 +269,38 @@ fn is_argument(arg: &Arg) -> bool {
         && matches!(arg.size, 1 | 2 | 4 | 8)
 }
 
+/// The instruction that a process has at an address. To set a breakpoint reads the file again, with the framework's mutex held: one who
+/// does not see everything, and may himself be whom it is read from, cannot hold up everybody by that.
+pub(super) fn instruction_at(
+    process: &Process,
+    address: u64,
+    sees_all: bool,
+) -> Result<(Text, Instruction), Refusal> {
+    let text = process.text(address).map_err(|error| {
+        let why = match error {
+            EFAULT => "the process has nothing at the address",
+            EACCES => "the process may not execute the file there, or may change it",
+            _ => "",
+        };
+        Refusal::new(error, why)
+    })?;
+    if !sees_all && text.is_served() {
+        let why = "the file is on a file system that a program serves";
+        return Err(Refusal::new(EACCES, why));
+    }
+    let mut code = [0; CODE_MAX];
+    let len = text.read(&mut code)?;
+    let code = code.get(..len).unwrap_or_default();
+    let instruction = Instruction::new(code, process.is_long())
+        .map_err(|why| Refusal::with(EINVAL, format_args!("{why}")))?;
+    Ok((text, instruction))
+}
+
 impl Site {
-    fn find(process: &Process, address: u64) -> Result<Self, Refusal> {
-        let text = process.text(address).map_err(|error| {
-            let why = match error {
-                EFAULT => "the process has nothing at the address",
-                EACCES => "the process may not execute the file there, or may change it",
-                _ => "",
-            };
-            Refusal::new(error, why)
-        })?;
-        let mut code = [0; CODE_MAX];
-        let len = text.read(&mut code)?;
-        let code = code.get(..len).unwrap_or_default();
-        let instruction = Instruction::new(code, process.is_long())
-            .map_err(|why| Refusal::with(EINVAL, format_args!("{why}")))?;
+    fn find(process: &Process, address: u64, sees_all: bool) -> Result<Self, Refusal> {
         Ok(Self {
             address,
-            found: Some((text, instruction)),
+            found: Some(instruction_at(process, address, sees_all)?),
         })
     }
 
@@ -292,6 +329,9 @@ impl State {
             .index_of_provider(process::PROVIDER.as_bytes())
             .ok_or(refuse(ENODEV))?;
         let provider = self.provider_at(index).ok_or(refuse(ENODEV))?;
+        if order.len() == 0 {
+            return Ok(());
+        }
         provider.expect(&order);
         self.remove_abandoned(index, &*provider);
         let mut refused = None;
@@ -310,13 +350,12 @@ impl State {
     }
 
     /// Retires the probes of a process whose instructions are not where they were, in a library that has gone, say.
-    pub fn review(&mut self, pid: i32) -> Result<(), Refusal> {
+    pub fn review(&mut self, pid: i32, process: &Process) -> Result<(), Refusal> {
         let index = self
             .index_of_provider(process::PROVIDER.as_bytes())
             .ok_or(refuse(ENODEV))?;
         let provider = self.provider_at(index).ok_or(refuse(ENODEV))?;
-        let process = Process::find(pid)?;
-        let mut stale = provider.review(pid.unsigned_abs(), &process)?;
+        let mut stale = provider.review(pid.unsigned_abs(), process)?;
         while let Some(probe) = provider.leave(&mut stale) {
             self.retire(index, &[probe]);
         }

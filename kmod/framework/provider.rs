@@ -20,6 +20,7 @@ use super::probe::ProbeRef;
 use super::process::{ConsumerId, Order, Stale};
 use super::table::{NewProbe, Table};
 use super::text::{refuse, Refusal};
+use super::tracer::Tracer;
 use crate::sys::process::Process;
 use dtrace_uapi::ioctl::{ArgDesc, ProbeDesc};
 use dtrace_uapi::types::ProviderAttributes;
@@ -36,6 +37,11 @@ pub trait Provider: Send + Sync {
 
     /// What a consumer needs to use it: `dtrace_uapi::ioctl::PRIV_*`.
     fn privileges(&self) -> u32;
+
+    /// Whether a consumer that does not see everything may have a probe. `EAGAIN`: nobody knows, for it is another one who asks.
+    fn permits(&self, _probe: ProbeRef, _tracer: &Tracer) -> Result<bool> {
+        Ok(true)
+    }
 
     /// Makes probes to order: called before a description is matched that names this provider, with the
     /// description's parts (globs, and empty for "any").

@@ -6,13 +6,14 @@
 //! One mutex guards it; here it has been taken. Providers are called with it held, in whichever way they are called.
 
 use super::enabling::Attached;
+use super::probe::ProbeRef;
 use super::provider::{Batch, Description, Provider};
 use super::table::Table;
 use super::tracer::Tracer;
 use crate::sys::rculist::Writer;
 use dtrace_engine::Consumer;
 use dtrace_uapi::glob;
-use dtrace_uapi::ioctl::PRIV_KERNEL;
+use dtrace_uapi::ioctl::{PRIV_KERNEL, PRIV_PROC};
 use dtrace_uapi::process;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
@@ -122,6 +123,28 @@ impl State {
             || self
                 .slot(index)
                 .is_some_and(|slot| slot.needs & PRIV_KERNEL == 0)
+    }
+
+    /// Whether a consumer may have a probe.
+    pub fn permits_probe(&self, tracer: &Tracer, probe: ProbeRef) -> Result<bool> {
+        if tracer.sees_all {
+            return Ok(true);
+        }
+        let index = probe.provider();
+        match self.provider_at(index) {
+            Some(provider) if self.permits(&tracer.engine, index) => {
+                provider.permits(probe, tracer)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// Whether a consumer may be told of a probe: of one in a process, only if it may have it.
+    pub fn may_list(&self, tracer: &Tracer, probe: ProbeRef) -> bool {
+        let is_of_process = self
+            .slot(probe.provider())
+            .is_some_and(|slot| slot.needs & PRIV_PROC != 0);
+        !is_of_process || self.permits_probe(tracer, probe).unwrap_or(false)
     }
 
     /// Creates probes of the provider `index`, all or none, and enables them for whoever has described them.

@@ -7,9 +7,14 @@
 //! single atomic words.
 
 use super::probe::{Held, ProbeRef};
+use super::quota::Payer;
+use super::text::Refusal;
+use crate::sys::process::Process;
+use crate::sys::rights::Rights;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use dtrace_engine::{Activity, Consumer, Ecb};
 use dtrace_uapi::ioctl::Status;
+use kernel::prelude::*;
 use kernel::sync::Arc;
 
 /// A consumer.
@@ -18,6 +23,12 @@ pub struct Tracer {
     pub engine: Consumer,
     /// `dtrace:::ERROR`.
     pub error: ProbeRef,
+    /// Which processes it may trace; `None`: all.
+    pub rights: Option<Arc<Rights>>,
+    /// What it has in processes.
+    pub payer: Payer,
+    /// It sees the kernel's inside, and every process.
+    pub sees_all: bool,
     missed: AtomicU64,
     recursions: AtomicU64,
     nmis: AtomicU64,
@@ -33,10 +44,18 @@ pub struct Tracer {
 
 impl Tracer {
     /// A consumer that nothing has happened to yet.
-    pub fn new(engine: Consumer, error: ProbeRef) -> Self {
+    pub fn new(
+        engine: Consumer,
+        error: ProbeRef,
+        rights: Option<Arc<Rights>>,
+        payer: Payer,
+    ) -> Self {
         Self {
+            sees_all: engine.privileges().kernel && rights.is_none(),
             engine,
             error,
+            rights,
+            payer,
             missed: AtomicU64::new(0),
             recursions: AtomicU64::new(0),
             nmis: AtomicU64::new(0),
@@ -44,6 +63,28 @@ impl Tracer {
             doubted: AtomicU64::new(0),
             watched: AtomicU64::new(0),
             measures: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether it may trace a process; as [`Rights::may_trace`], without waiting.
+    pub fn may_trace(&self, process: &Process) -> Result<bool> {
+        match &self.rights {
+            Some(rights) => rights.may_trace(process, false),
+            None => Ok(true),
+        }
+    }
+
+    /// The same, with the reason where it may not. May wait for the process, so the framework's mutex is free.
+    pub fn must_trace(&self, process: &Process) -> Result<(), Refusal> {
+        let Some(rights) = &self.rights else {
+            return Ok(());
+        };
+        match rights.may_trace(process, true)? {
+            true => Ok(()),
+            false => Err(Refusal::new(
+                EPERM,
+                "no right to trace the process, by the rules of ptrace()",
+            )),
         }
     }
 

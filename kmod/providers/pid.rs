@@ -11,18 +11,20 @@
 //! A return fires where the function leaves by a `ret` or by a jump to elsewhere, with the registers as they are behind that
 //! instruction; no return address is ever replaced.
 //!
-//! Probes are made for consumers, and go with the last of those who asked for probes of the process, or when the number is another
-//! process'.
+//! Probes are made for consumers, each of which pays for the places of those that it has asked for, and go with the last that has asked
+//! for them, or when the number is another process'. Probes of a process are for who may trace it.
 
 mod places;
 mod usdt;
 
 use super::{attributes, put_text, EVOLVING};
 use crate::framework::process::{ConsumerId, Order, Stale};
-use crate::framework::{Batch, Failed, Framework, ProbeRef, Provider, Refusal, Registration};
+use crate::framework::{
+    Batch, Failed, Framework, ProbeRef, Provider, Refusal, Registration, Tracer,
+};
 use crate::sys::breakpoint::Traps;
 use crate::sys::process::Process;
-use dtrace_uapi::ioctl::{ArgDesc, PRIV_KERNEL};
+use dtrace_uapi::ioctl::{ArgDesc, PRIV_PROC};
 use dtrace_uapi::process::PROVIDER;
 use dtrace_uapi::types::ProviderAttributes;
 use kernel::prelude::*;
@@ -47,7 +49,13 @@ impl Provider for Pid {
     }
 
     fn privileges(&self) -> u32 {
-        PRIV_KERNEL
+        PRIV_PROC
+    }
+
+    fn permits(&self, probe: ProbeRef, tracer: &Tracer) -> Result<bool> {
+        let mut processes = self.processes.lock();
+        let process = processes.process_of(probe).ok_or(ESRCH)?;
+        tracer.may_trace(process)
     }
 
     fn expect(&self, order: &Order) {

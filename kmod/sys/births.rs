@@ -14,6 +14,9 @@ use kernel::prelude::*;
 
 /// What is told of processes that begin, by the task that it is about, or whose child it is. Nothing of it may sleep.
 pub trait Births: Clone + Send + Sync + 'static {
+    /// The current task has made another one, a thread perhaps.
+    fn made(&self, _child: &Child<'_>) {}
+
     /// The current task has made a process with a memory of its own.
     fn forked(&self, child: &Child<'_>);
 
@@ -46,10 +49,12 @@ impl<B: Births> Hit for Told<B> {
                 let Some(task) = NonNull::new(*child as *mut bindings::task_struct) else {
                     return;
                 };
+                let _told = PhantomData;
+                let child = Child { task, _told };
+                births.made(&child);
                 // SAFETY: The tracepoint's second word is the new task, which lives while it is being passed.
                 if unsafe { bindings::dtrace_has_new_memory(task.as_ptr()) } {
-                    let _told = PhantomData;
-                    births.forked(&Child { task, _told });
+                    births.forked(&child);
                 }
             }
             (Self::Exec(births), _) => births.executed(),

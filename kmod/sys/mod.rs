@@ -51,6 +51,8 @@ pub mod process;
 pub mod rculist;
 pub mod regs;
 pub mod remote;
+pub mod rights;
+pub mod shared;
 pub mod stack;
 pub mod staticref;
 pub mod symbols;

@@ -113,6 +113,20 @@ impl Pid {
         NonNull::new(unsafe { bindings::dtrace_process_of(bindings::dtrace_current()) }).map(Self)
     }
 
+    /// One that was counted for us.
+    ///
+    /// # Safety
+    ///
+    /// It was, or is null.
+    pub(super) unsafe fn from_raw(raw: *mut bindings::pid) -> Option<Self> {
+        NonNull::new(raw).map(Self)
+    }
+
+    /// What C knows it by.
+    pub(super) fn as_ptr(&self) -> *mut bindings::pid {
+        self.0.as_ptr()
+    }
+
     /// That which the current process knows by this number.
     pub fn find(number: i32) -> Option<Self> {
         // SAFETY: No preconditions.

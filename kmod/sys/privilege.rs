@@ -5,10 +5,11 @@
 //!
 //! `CAP_SYS_ADMIN` may do everything, `CAP_PERFMON` see everything. A group that the administrator names may trace processes of
 //! its members' own, each member his, and sees nothing of the kernel. A kernel that is locked down keeps its secrets, or
-//! also user memory from being written, from the first two as well. What a consumer may do is decided when it is opened.
+//! also user memory from being written, from the first two as well. What a consumer may do is decided when it is opened. Which
+//! processes a member may trace [`rights`](super::rights) say.
 
 use crate::bindings;
-use dtrace_engine::{Identity, Privileges};
+use dtrace_engine::Privileges;
 
 /// The group that nobody is in.
 const NOBODY: u32 = u32::MAX;
@@ -33,17 +34,4 @@ pub fn of_current(group: u32) -> Option<Privileges> {
 pub fn may_write() -> bool {
     // SAFETY: No preconditions.
     unsafe { bindings::dtrace_may_write() }
-}
-
-/// Who the current task is, by its real ids.
-pub fn identity() -> Identity {
-    let mut raw = bindings::dtrace_identity::default();
-    // SAFETY: `raw` is valid for the write.
-    unsafe { bindings::dtrace_current_identity(&mut raw) };
-    Identity {
-        uid: raw.uid,
-        gid: raw.gid,
-        namespace: raw.user_ns,
-        capabilities: raw.permitted,
-    }
 }

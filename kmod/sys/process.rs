@@ -7,6 +7,7 @@
 //! after `execve()`. A [`Text`] is where an instruction of it comes from, a file and an offset, whatever path it has or had, in
 //! whichever mount namespace.
 
+use super::pause::Pid;
 use crate::bindings;
 use core::ffi::c_void;
 use core::ptr::{null_mut, NonNull};
@@ -14,7 +15,11 @@ use kernel::error::to_result;
 use kernel::prelude::*;
 
 /// The memory of a process. It may be over while we have this.
-pub struct Process(NonNull<bindings::mm_struct>);
+pub struct Process {
+    mm: NonNull<bindings::mm_struct>,
+    /// Who had it when it was found.
+    owner: Pid,
+}
 
 // SAFETY: The structure is counted, and its count may be dropped by anybody.
 unsafe impl Send for Process {}
@@ -24,38 +29,48 @@ unsafe impl Sync for Process {}
 impl Process {
     /// The process that the current one knows by `pid`. `ESRCH`: there is none, or it has no memory.
     pub fn find(pid: i32) -> Result<Self> {
-        let mut mm = null_mut();
-        // SAFETY: `mm` is valid for the write.
-        to_result(unsafe { bindings::dtrace_mm_find(pid, &mut mm) })?;
-        NonNull::new(mm).map(Self).ok_or(ESRCH)
+        let (mut mm, mut owner) = (null_mut(), null_mut());
+        // SAFETY: Both are valid for the writes.
+        to_result(unsafe { bindings::dtrace_mm_find(pid, &mut mm, &mut owner) })?;
+        // SAFETY: It was counted for us.
+        let owner = unsafe { Pid::from_raw(owner) };
+        match (NonNull::new(mm), owner) {
+            (Some(mm), Some(owner)) => Ok(Self { mm, owner }),
+            _ => Err(ESRCH),
+        }
     }
 
     /// What C knows it by.
     pub(super) fn as_ptr(&self) -> *mut bindings::mm_struct {
-        self.0.as_ptr()
+        self.mm.as_ptr()
+    }
+
+    /// Who had it when it was found.
+    pub(super) fn owner(&self) -> &Pid {
+        &self.owner
     }
 
     /// Whether both are the same.
     pub fn is(&self, other: &Self) -> bool {
-        self.0 == other.0
+        self.mm == other.mm
     }
 
     /// Whether it is that of the current task.
     pub fn is_current(&self) -> bool {
         // SAFETY: It is counted.
-        unsafe { bindings::dtrace_mm_is_current(self.0.as_ptr()) }
+        unsafe { bindings::dtrace_mm_is_current(self.mm.as_ptr()) }
     }
 
     /// Whether no process has it any more.
     pub fn is_over(&self) -> bool {
         // SAFETY: It is counted.
-        unsafe { bindings::dtrace_mm_is_over(self.0.as_ptr()) }
+        unsafe { bindings::dtrace_mm_is_over(self.mm.as_ptr()) }
     }
 
     /// Whether its programs are of 64 bits.
     pub fn is_long(&self) -> bool {
         // SAFETY: It is counted.
-        unsafe { bindings::dtrace_mm_is_long(self.0.as_ptr()) }
+        unsafe { bindings::dtrace_mm_is_long(self.mm.as_ptr()) }
     }
 
     /// Where the instruction at `addr` comes from. `EFAULT`: nothing is there; `EACCES`: no text of a file; `ESRCH`: it is over.
@@ -63,7 +78,7 @@ impl Process {
         let (mut file, mut offset) = (null_mut(), 0);
         // SAFETY: It is counted; both are valid for the writes.
         to_result(unsafe {
-            bindings::dtrace_text_at(self.0.as_ptr(), addr, &mut file, &mut offset)
+            bindings::dtrace_text_at(self.mm.as_ptr(), addr, &mut file, &mut offset)
         })?;
         let file = NonNull::new(file).ok_or(EFAULT)?;
         Ok(Text { file, offset })
@@ -73,7 +88,7 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         // SAFETY: It was counted for us.
-        unsafe { bindings::dtrace_mm_drop(self.0.as_ptr()) };
+        unsafe { bindings::dtrace_mm_drop(self.mm.as_ptr()) };
     }
 }
 
@@ -97,6 +112,12 @@ impl Text {
     /// Where in the file.
     pub(super) fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// Whether a program answers for what the file holds: who reads it may wait for ever.
+    pub fn is_served(&self) -> bool {
+        // SAFETY: The file is open.
+        unsafe { bindings::dtrace_file_is_served(self.file.as_ptr()) }
     }
 
     /// Reads what is there as far as the file goes; how many bytes that is.

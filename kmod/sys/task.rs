@@ -8,7 +8,6 @@ use super::regs::Regs;
 use crate::bindings;
 use core::marker::PhantomData;
 use core::mem::offset_of;
-use dtrace_engine::Identity;
 
 /// The task that runs on this CPU, while a [`CpuGuard`] keeps it there.
 ///
@@ -136,19 +135,6 @@ impl<'a> Current<'a> {
     pub fn gid(self) -> u32 {
         // SAFETY: As in `ppid`.
         unsafe { bindings::dtrace_gid(self.task) }
-    }
-
-    /// Whether it is a process of `user`'s alone: one that has no other identity, and that could have nothing in its memory that
-    /// the user may not see by ptrace().
-    pub fn belongs_to(self, user: &Identity) -> bool {
-        let user = bindings::dtrace_identity {
-            uid: user.uid,
-            gid: user.gid,
-            user_ns: user.namespace,
-            permitted: user.capabilities,
-        };
-        // SAFETY: As in `ppid`.
-        unsafe { bindings::dtrace_belongs_to(self.task, &user) }
     }
 
     /// Whether its process is `pid` or descends from it, and how many ancestors were asked.

@@ -124,6 +124,28 @@ pub trait SymbolSource {
     fn symbol(&self, module: Option<&str>, name: &str) -> Option<Symbol>;
 }
 
+/// Why the kernel has made no probes in a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmade {
+    /// Which of the places it is about, if it is about one.
+    pub at: Option<usize>,
+    /// In words.
+    pub why: String,
+    /// We may not trace the process.
+    pub is_denied: bool,
+}
+
+impl Unmade {
+    /// The kernel cannot do that.
+    pub fn no_probes() -> Self {
+        Self {
+            at: None,
+            why: "the kernel has no probes in processes".to_owned(),
+            is_denied: false,
+        }
+    }
+}
+
 /// The processes that run, for descriptions of probes in them.
 pub trait ProcessSource {
     /// What the process `pid` runs code of, its program first; an error says why it cannot be looked at.
@@ -138,8 +160,8 @@ pub trait ProcessSource {
     }
 
     /// Has the kernel make such probes of the process; an error has its reason.
-    fn make_own(&self, _pid: u32, _points: &[Point]) -> Result<(), String> {
-        Err("the kernel has no probes in processes".to_owned())
+    fn make_own(&self, _pid: u32, _points: &[Point]) -> Result<(), Unmade> {
+        Err(Unmade::no_probes())
     }
 
     /// What its compiler has told of one of these.
@@ -148,8 +170,8 @@ pub trait ProcessSource {
     }
 
     /// Has the kernel make probes of the process; an error has its reason, and the place that it is about, if it is about one.
-    fn make(&self, _pid: u32, _places: &[Place]) -> Result<(), (Option<usize>, String)> {
-        Err((None, "the kernel has no probes in processes".to_owned()))
+    fn make(&self, _pid: u32, _places: &[Place]) -> Result<(), Unmade> {
+        Err(Unmade::no_probes())
     }
 }
 

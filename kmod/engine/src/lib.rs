@@ -42,7 +42,6 @@ pub mod dof;
 pub mod ecb;
 pub mod error;
 pub mod frames;
-mod identity;
 pub mod ledger;
 pub mod machine;
 pub mod mem;
@@ -59,7 +58,6 @@ pub use consumer::{
 pub use dof::{Clause, Enabling};
 pub use ecb::rehearsal::Missing;
 pub use error::{Errno, Reason, Trap};
-pub use identity::Identity;
 pub use machine::{
     BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, TaskArgs, Unplaced,
 };

@@ -13,7 +13,6 @@
 //! the user's, and goes through this trait. A load reports failure by [`BadAddr`]; it never faults.
 
 use crate::frames::Frames;
-use crate::identity::Identity;
 
 /// A load or store failed at this address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -190,8 +189,8 @@ pub trait Machine {
     fn task_name(&self, addr: u64) -> Result<[u8; 16], BadAddr>;
     /// Whether the current process is `pid` or descends from it, and how many of its ancestors were asked.
     fn progenyof(&self, pid: u64) -> (bool, u32);
-    /// Whether the current process is `user`'s alone; asked only where the consumer may not see others.
-    fn owned(&self, user: &Identity) -> bool;
+    /// Whether the consumer may trace the current process; asked only where it may not trace all.
+    fn owned(&self) -> bool;
 
     /// Loads `out.len()` bytes of kernel memory. [`BadAddr`] holds the first byte that could not be read, or `addr`.
     fn load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr>;

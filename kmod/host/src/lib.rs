@@ -262,6 +262,10 @@ pub mod error {
     pub const ENOMEM: Error = Error(-12);
     /// No permission.
     pub const EACCES: Error = Error(-13);
+    /// Operation not permitted.
+    pub const EPERM: Error = Error(-1);
+    /// Try again.
+    pub const EAGAIN: Error = Error(-11);
     /// Invalid.
     pub const EINVAL: Error = Error(-22);
     /// No space.

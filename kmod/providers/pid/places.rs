@@ -10,7 +10,8 @@ mod gone;
 mod site;
 
 use super::usdt::Mark;
-use crate::framework::process::{ConsumerId, Order, Ordered, Usdt};
+use crate::framework::process::{ConsumerId, Order, Ordered};
+use crate::framework::quota::{Charge, Payer};
 use crate::framework::{Batch, ProbeRef, Refusal};
 use crate::sys::breakpoint::{Carrier, Traps};
 use crate::sys::process::Process;
@@ -31,6 +32,8 @@ const PROBES_MAX: usize = 1_000_000;
 /// An instruction, and its breakpoint.
 struct Place {
     site: Arc<Site>,
+    /// How many probes it has.
+    probes: u32,
     /// How many of its probes are armed.
     armed: u32,
     carrier: Option<Carrier<At>>,
@@ -41,6 +44,10 @@ struct Place {
 /// A probe.
 struct Made {
     probe: ProbeRef,
+    /// Which of its process' probes it is, of all that there ever were.
+    index: u32,
+    /// Who has asked for it.
+    askers: KVVec<ConsumerId>,
     kind: u32,
     function: Range<u64>,
     /// The addresses of its places.
@@ -57,6 +64,16 @@ impl Made {
             }
         }
     }
+
+    /// Its places have one probe less.
+    fn release(&self, places: &mut [Place]) {
+        for address in &self.places {
+            let at = find(places, *address);
+            if let Some(place) = at.and_then(|at| places.get_mut(at)) {
+                place.probes = place.probes.saturating_sub(1);
+            }
+        }
+    }
 }
 
 /// A process that there are probes of.
@@ -64,11 +81,22 @@ struct Watched {
     number: u32,
     process: Process,
     /// Who has asked for any.
-    consumers: KVVec<ConsumerId>,
+    shares: KVVec<Share>,
     /// In the order of their addresses.
     places: KVVec<Place>,
-    /// A probe's cookie says which of these it is.
+    /// In the order of their indices. A probe's cookie says which it is.
     probes: KVVec<Made>,
+    /// The next one's index.
+    next: u32,
+    /// Whether there are probes that nobody has asked for any more, and how many were looked at for that.
+    has_unwanted: bool,
+    swept: usize,
+}
+
+/// What a consumer has of a process' probes.
+struct Share {
+    consumer: ConsumerId,
+    charge: Charge,
 }
 
 /// The place at an address, among places in the order of theirs.
@@ -79,6 +107,87 @@ fn find(places: &[Place], address: u64) -> Option<usize> {
 }
 
 impl Watched {
+    /// One without probes.
+    const fn new(number: u32, process: Process) -> Self {
+        Self {
+            number,
+            process,
+            shares: KVVec::new(),
+            places: KVVec::new(),
+            probes: KVVec::new(),
+            next: 0,
+            has_unwanted: false,
+            swept: 0,
+        }
+    }
+
+    /// Gives a consumer more; there is room for it.
+    fn share(&mut self, consumer: ConsumerId, charge: Charge) {
+        match self.shares.iter_mut().find(|s| s.consumer == consumer) {
+            Some(share) => share.charge.merge(charge),
+            None => {
+                let share = Share { consumer, charge };
+                let _ = self.shares.push_within_capacity(share);
+            }
+        }
+    }
+
+    /// A consumer has gone, or all have.
+    fn forget(&mut self, whose: impl Fn(ConsumerId) -> bool) {
+        if !self.shares.iter().any(|share| whose(share.consumer)) {
+            return;
+        }
+        self.shares.retain(|share| !whose(share.consumer));
+        for made in &mut self.probes {
+            made.askers.retain(|asker| !whose(*asker));
+        }
+        self.has_unwanted = true;
+        self.swept = 0;
+    }
+
+    /// Consumers that pay as this one does have nothing of it any more.
+    fn spare(&mut self, payer: &Payer) {
+        while let Some(share) = self.shares.iter().find(|s| s.charge.is_of(payer)) {
+            let consumer = share.consumer;
+            self.forget(|other| other == consumer);
+        }
+    }
+
+    /// The next probe that nobody has asked for any more.
+    fn unwanted(&mut self) -> Option<ProbeRef> {
+        while let Some(made) = self.probes.get(self.swept) {
+            // What was told before has been retired.
+            if made.askers.is_empty() && made.probe.is_live() {
+                made.leave(&self.places);
+                return Some(made.probe);
+            }
+            self.swept = self.swept.saturating_add(1);
+        }
+        None
+    }
+
+    /// Forgets the probes that have been retired, and the places that have none left.
+    fn clean(&mut self) {
+        let places = &mut self.places;
+        self.probes.retain(|made| {
+            let is_live = made.probe.is_live();
+            if !is_live {
+                made.release(places);
+            }
+            is_live
+        });
+        places.retain(|place| place.probes > 0 || place.armed > 0);
+        self.has_unwanted = false;
+        self.swept = 0;
+    }
+
+    /// Where among the probes one of this index is.
+    fn position(&self, index: u32) -> Option<usize> {
+        self.probes
+            .binary_search_by_key(&index, |made| made.index)
+            .ok()
+    }
+
     /// Starts to fire a probe.
     fn arm(&mut self, traps: &Traps, at: usize) -> Result {
         let made = self.probes.get(at).ok_or(ENODEV)?;
@@ -144,15 +253,20 @@ impl Processes {
         }
     }
 
-    /// Abandons what there is of another process that had the number of this one.
+    /// Abandons what there is of another process that had the number of this one; where who orders has no room left, what he and others of his
+    /// user have of processes that are over.
     pub fn expect(&mut self, order: &Order) {
+        if order.payer.room() < order.sites.len() {
+            let all = self.all.iter_mut().filter(|w| w.process.is_over());
+            all.for_each(|watched| watched.spare(&order.payer));
+        }
         let old = |watched: &&mut Watched| {
             watched.number == order.pid
                 && !watched.process.is(&order.process)
                 && watched.process.is_over()
         };
         if let Some(old) = self.all.iter_mut().find(old) {
-            old.consumers.clear();
+            old.forget(|_| true);
         }
     }
 
@@ -164,8 +278,9 @@ impl Processes {
             let why = "a process of another pid namespace has that number and probes";
             return Err(Refusal::new(EBUSY, why));
         }
-        let mut probes = KVVec::new();
-        let begin = there.map_or(0, |watched| watched.probes.len());
+        let mut more = More::new(order.payer.charge(0)?);
+        let begin = there.map_or(0, |watched| watched.next);
+        let count = there.map_or(0, |watched| watched.probes.len());
         for n in 0..order.len() {
             if task::is_killed() {
                 return Err(EINTR.into());
@@ -173,29 +288,38 @@ impl Processes {
             let ordered = order.probe(n).ok_or(EINVAL)?;
             let [module, func, own] = ordered.names;
             let name = Name::new(ordered.usdt.map(|usdt| usdt.provider), order.pid);
-            if batch.find_of(name.text(), module, func, own).is_some() {
+            if let Some(probe) = batch.find_of(name.text(), module, func, own) {
+                if let Some(watched) = there {
+                    more.join(watched, probe, order.consumer)?;
+                }
                 continue;
             }
-            let index = begin.saturating_add(probes.len());
-            if index >= PROBES_MAX {
+            let made = more.probes.len();
+            let index = u32::try_from(made).ok().and_then(|n| begin.checked_add(n));
+            let index = index.filter(|_| count.saturating_add(made) < PROBES_MAX);
+            let Some(index) = index else {
                 return Err(Refusal::new(ENOSPC, "too many probes in one process"));
-            }
+            };
             let places = addresses(&order, &ordered)?;
+            more.charge.add(places.len())?;
             if let Some(usdt) = &ordered.usdt {
                 let there = there.map_or(&[][..], |watched| &watched.places);
-                mark(usdt, index, &places, [&fresh, there])?;
+                let mark = |n| Mark::new(usdt, index, n);
+                mark_all(mark, begin, &places, [&fresh, there])?;
             }
-            let cookie = u64::from(order.pid) << 32 | index as u64;
+            let cookie = u64::from(order.pid) << 32 | u64::from(index);
             let (start, size) = ordered.function;
             let made = Made {
                 probe: batch.create_of(name.text(), module, func, own, cookie)?,
+                index,
+                askers: KVVec::from_elem(order.consumer, 1, GFP_KERNEL)?,
                 kind: ordered.kind,
                 function: start..start.saturating_add(size),
                 places,
             };
-            probes.push(made, GFP_KERNEL)?;
+            more.probes.push(made, GFP_KERNEL)?;
         }
-        self.commit(order, &mut fresh, &mut probes)?;
+        self.commit(order, &mut fresh, more)?;
         Ok(())
     }
 
@@ -219,6 +343,7 @@ impl Processes {
             let site = Site::new(site.address, text, instruction);
             let place = Place {
                 site: Arc::new(site, GFP_KERNEL)?,
+                probes: 0,
                 armed: 0,
                 carrier: None,
                 counts: false,
@@ -230,33 +355,34 @@ impl Processes {
     }
 
     /// Takes over what was made.
-    fn commit(
-        &mut self,
-        order: Order,
-        fresh: &mut KVVec<Place>,
-        probes: &mut KVVec<Made>,
-    ) -> Result {
+    fn commit(&mut self, order: Order, fresh: &mut KVVec<Place>, more: More) -> Result {
+        let More {
+            mut probes,
+            joined,
+            charge,
+        } = more;
         let at = match self.all.iter().position(|w| w.number == order.pid) {
             Some(at) => at,
             None => {
-                let watched = Watched {
-                    number: order.pid,
-                    process: order.process,
-                    consumers: KVVec::new(),
-                    places: KVVec::new(),
-                    probes: KVVec::new(),
-                };
+                let watched = Watched::new(order.pid, order.process);
                 self.all.push(watched, GFP_KERNEL)?;
                 self.all.len().saturating_sub(1)
             }
         };
         let watched = self.all.get_mut(at).ok_or(ENODEV)?;
-        watched.consumers.reserve(1, GFP_KERNEL)?;
+        watched.shares.reserve(1, GFP_KERNEL)?;
         watched.places.reserve(fresh.len(), GFP_KERNEL)?;
         watched.probes.reserve(probes.len(), GFP_KERNEL)?;
+        for at in &joined {
+            let made = watched.probes.get_mut(*at).ok_or(ENODEV)?;
+            made.askers.reserve(1, GFP_KERNEL)?;
+        }
         // From here on nothing can fail: there is room.
-        if !watched.consumers.contains(&order.consumer) {
-            let _ = watched.consumers.push_within_capacity(order.consumer);
+        watched.share(order.consumer, charge);
+        for at in joined {
+            if let Some(made) = watched.probes.get_mut(at) {
+                let _ = made.askers.push_within_capacity(order.consumer);
+            }
         }
         for place in fresh.drain_all() {
             let _ = watched.places.push_within_capacity(place);
@@ -265,10 +391,12 @@ impl Processes {
         for made in probes.drain_all() {
             for address in &made.places {
                 let at = find(&watched.places, *address);
-                if let Some(place) = at.and_then(|at| watched.places.get(at)) {
+                if let Some(place) = at.and_then(|at| watched.places.get_mut(at)) {
+                    place.probes = place.probes.saturating_add(1);
                     place.site.add(&made);
                 }
             }
+            watched.next = made.index.saturating_add(1);
             let _ = watched.probes.push_within_capacity(made);
         }
         Ok(())
@@ -277,22 +405,21 @@ impl Processes {
     /// A consumer has gone.
     pub fn forget(&mut self, consumer: ConsumerId) {
         for watched in &mut self.all {
-            watched.consumers.retain(|other| *other != consumer);
+            watched.forget(|other| other == consumer);
         }
     }
 
     /// One of the probes that nobody has asked for any more. What has none left is forgotten.
     pub fn abandoned(&mut self) -> Option<ProbeRef> {
         loop {
-            let at = self.all.iter().position(|w| w.consumers.is_empty())?;
+            let at = self.all.iter().position(|w| w.has_unwanted)?;
             let watched = self.all.get_mut(at)?;
-            match watched.probes.last() {
-                Some(made) if made.probe.is_live() => {
-                    made.leave(&watched.places);
-                    return Some(made.probe);
-                }
-                Some(_) => drop(watched.probes.pop()),
-                None => drop(self.all.remove(at)),
+            if let Some(probe) = watched.unwanted() {
+                return Some(probe);
+            }
+            watched.clean();
+            if watched.shares.is_empty() {
+                drop(self.all.remove(at));
             }
         }
     }
@@ -302,6 +429,11 @@ impl Processes {
         let Self { all, traps } = self;
         let (watched, at) = of(all, probe).ok_or(ENODEV)?;
         watched.arm(traps, at)
+    }
+
+    /// The process of a probe.
+    pub fn process_of(&mut self, probe: ProbeRef) -> Option<&Process> {
+        of(&mut self.all, probe).map(|(watched, _)| &watched.process)
     }
 
     /// The type of an argument of a program's own probe, as C text.
@@ -338,13 +470,53 @@ fn of(all: &mut [Watched], probe: ProbeRef) -> Option<(&mut Watched, usize)> {
     let cookie = probe.cookie();
     let number = (cookie >> 32) as u32;
     let watched = all.iter_mut().find(|w| w.number == number)?;
-    Some((watched, cookie as u32 as usize))
+    let at = watched.position(cookie as u32)?;
+    Some((watched, at))
 }
 
-/// Tells a USDT probe's places what is known of it there.
-fn mark(
-    usdt: &Usdt<'_>,
-    index: usize,
+/// What an order adds to a process.
+struct More {
+    probes: KVVec<Made>,
+    /// Which of those that are there are asked for by one consumer more.
+    joined: KVVec<usize>,
+    charge: Charge,
+}
+
+impl More {
+    const fn new(charge: Charge) -> Self {
+        Self {
+            probes: KVVec::new(),
+            joined: KVVec::new(),
+            charge,
+        }
+    }
+
+    /// Asks for a probe that is there, once.
+    fn join(
+        &mut self,
+        watched: &Watched,
+        probe: ProbeRef,
+        consumer: ConsumerId,
+    ) -> Result<(), Refusal> {
+        let at = watched.position(probe.cookie() as u32);
+        let made = at.and_then(|at| Some((at, watched.probes.get(at)?)));
+        let Some((at, made)) = made.filter(|(_, made)| made.probe.id() == probe.id()) else {
+            // One of this order.
+            return Ok(());
+        };
+        if !made.askers.contains(&consumer) && !self.joined.contains(&at) {
+            self.charge.add(made.places.len())?;
+            self.joined.push(at, GFP_KERNEL)?;
+        }
+        Ok(())
+    }
+}
+
+/// Tells a USDT probe's places what is known of it there. Those that one had which has gone may be another's, with the same marks; `begin` is
+/// the index from which on probes are new.
+fn mark_all(
+    mark: impl Fn(usize) -> Result<Mark>,
+    begin: u32,
     addresses: &[u64],
     all: [&[Place]; 2],
 ) -> Result<(), Refusal> {
@@ -352,8 +524,12 @@ fn mark(
         let find_in = |places: &&[Place]| find(places, *address);
         let place = all.iter().find_map(|places| places.get(find_in(places)?));
         let site = &place.ok_or(EINVAL)?.site;
-        let mark = Mark::new(usdt, index, n)?;
-        let is_known = site.mark.as_ref().map(|known| *known == mark);
+        let mark = mark(n)?;
+        let is_free = !site.has(USDT);
+        let is_known = site
+            .mark
+            .as_ref()
+            .map(|known| known.is_of(&mark, begin, is_free));
         if !is_known.unwrap_or_else(|| site.mark.populate(mark)) {
             return Err(Refusal::new(EEXIST, "two probes are at one instruction"));
         }

@@ -22,7 +22,7 @@ use kernel::prelude::*;
 /// What is known of a USDT probe at one of its sites.
 pub struct Mark {
     /// Which of its process' probes it is.
-    index: usize,
+    index: u32,
     args: KVec<Arg>,
     /// Whether the program only asks here, and whether it may be answered.
     asks: bool,
@@ -33,7 +33,7 @@ pub struct Mark {
 
 impl Mark {
     /// That of site `n` of the probe with this index.
-    pub fn new(usdt: &Usdt<'_>, index: usize, n: usize) -> Result<Self> {
+    pub fn new(usdt: &Usdt<'_>, index: u32, n: usize) -> Result<Self> {
         let begin = n.checked_mul(usdt.nargs).ok_or(EINVAL)?;
         let end = begin.checked_add(usdt.nargs).ok_or(EINVAL)?;
         let asks = n >= usdt.asks_from;
@@ -80,8 +80,10 @@ impl Mark {
     }
 }
 
-impl PartialEq for Mark {
-    fn eq(&self, other: &Self) -> bool {
+impl Mark {
+    /// Whether a site with this mark can be one of another mark's probe: it is the same, or it was that of one which has gone. `begin` is
+    /// the index from which on probes are new, `is_free`: no probe is there.
+    pub fn is_of(&self, other: &Self, begin: u32, is_free: bool) -> bool {
         let Self {
             index,
             args,
@@ -89,7 +91,7 @@ impl PartialEq for Mark {
             answers: _,
             semaphore,
         } = self;
-        *index == other.index
+        (*index == other.index || is_free && *index < begin)
             && args[..] == other.args[..]
             && *asks == other.asks
             && *semaphore == other.semaphore

@@ -49,7 +49,6 @@ as 77 dtrace -qn 'BEGIN { printf("%s", execname); exit(0); }' | grep .
 for probe in fbt::vfs_read:entry profile-97; do
 	as 77 dtrace -qn "$probe" 2>&1 | grep -o 'the probes need rights over the kernel'
 done
-as 77 dtrace -qn 'pid$target:libc:write:entry' -c 'echo x' 2>&1 | grep -o 'the probes need rights over the kernel'
 as 77 dtrace -wqn 'BEGIN { exit(0); }' 2>&1 | grep -o 'no privilege for destructive actions'
 as 77 dtrace -x cpu=0 -qn 'BEGIN { exit(0); }' 2>&1 | grep -o 'no privilege to choose a CPU'
 

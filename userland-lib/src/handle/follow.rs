@@ -15,7 +15,7 @@ use super::own::Own;
 use super::{plain, probe_desc, KernelWorld, Names};
 use crate::pid::{self, Described, Object, Place};
 use crate::program::Program;
-use crate::world::{ProbePattern, ProcessSource};
+use crate::world::{ProbePattern, ProcessSource, Unmade};
 use dtrace_uapi::hold::{self, Held, Hold};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;
@@ -230,7 +230,7 @@ impl Follow {
         if places.is_empty() {
             return;
         }
-        if let Err((_, why)) = world.make(*pid, places) {
+        if let Err(Unmade { why, .. }) = world.make(*pid, places) {
             if world.objects(*pid).is_ok() {
                 let text = format!("failed to create probes of {written} in {name}: {why}");
                 self.news.push(News::Failed(text));

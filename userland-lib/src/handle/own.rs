@@ -11,7 +11,7 @@
 use super::{plain, KernelWorld};
 use crate::pid::{fits, Object};
 use crate::usdt;
-use crate::world::{ProbePattern, ProcessSource};
+use crate::world::{ProbePattern, ProcessSource, Unmade};
 use dtrace_uapi::hold::{self, Hold, Known};
 use std::collections::HashSet;
 use std::io;
@@ -110,8 +110,9 @@ impl Own {
                 points if points.is_empty() => continue,
                 points => points,
             };
-            if let Err(why) = world.make_own(pid, &points) {
-                if world.objects(pid).is_ok() {
+            if let Err(Unmade { why, is_denied, .. }) = world.make_own(pid, &points) {
+                // What is not ours to trace nobody has meant.
+                if !is_denied && world.objects(pid).is_ok() {
                     failed.push(format!("failed to create probes of process {pid}: {why}"));
                 }
                 return failed;

@@ -16,6 +16,7 @@ use crate::types::{Ty, Types};
 use crate::usdt::{self, Note, Point};
 use crate::world::{
     ArgInfo, ProbeInfo, ProbePattern, ProbeSource, ProcessSource, Symbol, SymbolSource, TypeSource,
+    Unmade,
 };
 use dtrace_uapi::ioctl::ProbeDesc;
 use dtrace_uapi::types::{ProbeId, ProviderAttributes};
@@ -276,30 +277,37 @@ impl ProcessSource for KernelWorld<'_> {
         Ok(notes)
     }
 
-    fn make_own(&self, pid: u32, points: &[Point]) -> Result<(), String> {
+    fn make_own(&self, pid: u32, points: &[Point]) -> Result<(), Unmade> {
         let made = self.device.make_probes(pid, &Request::of_points(points));
-        made.map_err(|(_, error)| match self.device.reason() {
-            reason if reason.is_empty() => super::plain(&error),
-            reason => reason,
-        })
+        made.map_err(|(_, error)| self.unmade(None, &error))
     }
 
     fn debug(&self, object: &Object) -> Result<Rc<DebugInfo>, dwarf::Error> {
         self.modules.debug(object)
     }
 
-    fn make(&self, pid: u32, places: &[Place]) -> Result<(), (Option<usize>, String)> {
+    fn make(&self, pid: u32, places: &[Place]) -> Result<(), Unmade> {
         let request = Request::new(places);
         let made = self.device.make_probes(pid, &request);
         made.map_err(|(site, error)| {
-            let place = site.and_then(|site| request.place_of(site));
-            let reason = match (self.device.reason(), error.raw_os_error()) {
-                (_, Some(nix::libc::ENOTTY)) => "the kernel has no probes in processes".to_owned(),
-                (reason, _) if reason.is_empty() => super::plain(&error),
-                (reason, _) => reason,
-            };
-            (place, reason)
+            self.unmade(site.and_then(|site| request.place_of(site)), &error)
         })
+    }
+}
+
+impl KernelWorld<'_> {
+    /// Why the last request for probes was refused.
+    fn unmade(&self, at: Option<usize>, error: &io::Error) -> Unmade {
+        let why = match (self.device.reason(), error.raw_os_error()) {
+            (_, Some(nix::libc::ENOTTY)) => return Unmade::no_probes(),
+            (reason, _) if reason.is_empty() => super::plain(error),
+            (reason, _) => reason,
+        };
+        Unmade {
+            at,
+            why,
+            is_denied: error.raw_os_error() == Some(nix::libc::EPERM),
+        }
     }
 }
 

@@ -21,6 +21,14 @@ pub enum Error {
         /// Why.
         error: io::Error,
     },
+    /// The kernel says that we may not trace the process.
+    #[error("failed to grab process {pid}: {why}")]
+    Denied {
+        /// Its number.
+        pid: u32,
+        /// The kernel's reason.
+        why: String,
+    },
     /// Addresses of something else than the program.
     #[error("only the a.out module is valid with the '-' function")]
     AddressModule,
@@ -95,7 +103,7 @@ impl Error {
     pub fn tag(&self) -> &'static str {
         match self {
             Self::Pid(_) => "D_PROC_BADPID",
-            Self::Grab { .. } => "D_PROC_GRAB",
+            Self::Grab { .. } | Self::Denied { .. } => "D_PROC_GRAB",
             Self::AddressModule | Self::Object { .. } => "D_PROC_LIB",
             Self::AddressName | Self::Name(_) => "D_PROC_NAME",
             Self::Func { .. } => "D_PROC_FUNC",
@@ -113,6 +121,7 @@ impl Error {
         matches!(
             self,
             Self::Grab { .. }
+                | Self::Denied { .. }
                 | Self::Object { .. }
                 | Self::Func { .. }
                 | Self::Line { .. }

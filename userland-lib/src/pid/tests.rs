@@ -9,7 +9,7 @@ use crate::fixture::Little;
 use crate::sema::description;
 use crate::source::Source;
 use crate::types::btf::Btf;
-use crate::world::{ArgInfo, ProbeInfo, ProbeSource, Symbol, SymbolSource, TypeSource};
+use crate::world::{ArgInfo, ProbeInfo, ProbeSource, Symbol, SymbolSource, TypeSource, Unmade};
 use dtrace_uapi::types::ProbeId;
 use std::io;
 use std::sync::Arc;
@@ -190,7 +190,7 @@ fn only_the_word_and_a_number_name_a_process() {
 }
 
 /// A kernel that has every probe, also those in processes.
-struct Able(Little);
+struct Able(Little, Option<Unmade>);
 
 impl ProbeSource for Able {
     fn matching(&self, pattern: &ProbePattern, _limit: usize) -> Vec<ProbeInfo> {
@@ -234,15 +234,32 @@ impl ProcessSource for Able {
         self.0.code(object)
     }
 
-    fn make(&self, pid: u32, places: &[Place]) -> Result<(), (Option<usize>, String)> {
+    fn make(&self, pid: u32, places: &[Place]) -> Result<(), Unmade> {
         assert_eq!((pid, places.is_empty()), (7, false));
-        Ok(())
+        self.1.clone().map_or(Ok(()), Err)
     }
 }
 
 #[test]
+fn what_the_kernel_refuses_has_its_reason() {
+    let why = |is_denied, at, why: &str| {
+        let why = why.to_owned();
+        let able = Able(Little::default(), Some(Unmade { at, why, is_denied }));
+        let source = Source::argument("pid7:a.out:_go:0x04 { }");
+        let refused = Compiler::new(&able).compile(&source, &Settings::default());
+        let diagnostic = refused.expect_err("a refusal");
+        (diagnostic.tag, diagnostic.message)
+    };
+    let text = "failed to grab process 7: no right".to_owned();
+    assert_eq!(why(true, None, "no right"), ("D_PROC_GRAB", text));
+    let text = "failed to create probes at 'go+0x4': a user may have 5 places".to_owned();
+    let refused = why(false, Some(0), "a user may have 5 places");
+    assert_eq!(refused, ("D_PROC_CREATEFAIL", text));
+}
+
+#[test]
 fn a_clause_is_for_the_probes_as_the_kernel_calls_them() {
-    let able = Able(Little::default());
+    let able = Able(Little::default(), None);
     let text = "BEGIN, pid7:libc:_exit:entry, pid7:a.out:_go:0x04, pidgin7:a.out::entry { }";
     let program = Compiler::new(&able).compile(&Source::argument(text), &Settings::default());
     let clauses = program.expect("a program").clauses;
@@ -258,7 +275,7 @@ fn a_clause_is_for_the_probes_as_the_kernel_calls_them() {
 
 #[test]
 fn a_pattern_is_one_description_for_all_watched_processes() {
-    let able = Able(Little::default());
+    let able = Able(Little::default(), None);
     let settings = Settings {
         processes: vec![7],
         ..Settings::default()

@@ -11,7 +11,7 @@ use crate::pid::{self, Described, Resolved};
 use crate::source::Span;
 use crate::types::Ty;
 use crate::usdt;
-use crate::world::{ProbeInfo, ProbePattern};
+use crate::world::{ProbeInfo, ProbePattern, Unmade};
 use dtrace_uapi::limits::{FUNCNAMELEN, MODNAMELEN, NAMELEN, PROVNAMELEN};
 use dtrace_uapi::var::Var;
 
@@ -172,7 +172,16 @@ impl Sema<'_, '_> {
             };
             is_meant = true;
             match made {
-                Err(why) if has_to_be => {
+                Err(unmade) if has_to_be && unmade.is_denied => {
+                    return Err(refused(
+                        &pid::Error::Denied {
+                            pid,
+                            why: unmade.why,
+                        },
+                        span,
+                    ));
+                }
+                Err(Unmade { why, .. }) if has_to_be => {
                     let message = format!("failed to create probes of process {pid}: {why}");
                     return Err(Diagnostic::new("D_PROC_USDT", span, message));
                 }
@@ -258,7 +267,11 @@ impl Sema<'_, '_> {
         if places.is_empty() {
             return Ok(pattern);
         }
-        self.world.make(pid, &places).map_err(|(at, why)| {
+        self.world.make(pid, &places).map_err(|unmade| {
+            let Unmade { at, why, is_denied } = unmade;
+            if is_denied {
+                return refused(&pid::Error::Denied { pid, why }, span);
+            }
             let place = places.swap_remove(at.unwrap_or(0));
             refused(&pid::Error::Kernel { place, why }, span)
         })?;

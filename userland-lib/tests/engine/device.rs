@@ -13,9 +13,7 @@ use std::{
 };
 
 use dtrace::handle::{fill, text, Buffer, Device};
-use dtrace_engine::{
-    Config, Consumer, Cpu, Ecb, Enabling, Features, Identity, Privileges, Reason, Which,
-};
+use dtrace_engine::{Config, Consumer, Cpu, Ecb, Enabling, Features, Privileges, Reason, Which};
 use dtrace_uapi::glob;
 use dtrace_uapi::{
     dif::{DIF_NREGS, DIF_NTREGS, DIF_VERSION},
@@ -95,7 +93,6 @@ impl EngineDevice {
         let config = Config {
             ncpus: CPUS as usize,
             privileges: Privileges::ALL,
-            user: Identity::default(),
             features: Features {
                 signals: true,
                 ustack: true,

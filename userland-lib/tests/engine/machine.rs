@@ -11,8 +11,7 @@ use std::{
 use dtrace::handle::text;
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
-    BadAddr, Dentry, Identity, Kobject, Machine, Mount, Place, ProbeName, RwLock, TaskArgs,
-    Unplaced,
+    BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, TaskArgs, Unplaced,
 };
 use dtrace_uapi::ioctl::ProbeDesc;
 
@@ -280,7 +279,7 @@ impl Machine for Firing<'_> {
         (pid == u64::from(self.thread.pid), 1)
     }
 
-    fn owned(&self, _user: &Identity) -> bool {
+    fn owned(&self) -> bool {
         true
     }
 

@@ -34,7 +34,6 @@ use crate::ecb::rehearsal::{self, Missing};
 use crate::ecb::short::Note;
 use crate::ecb::{build, Prepared};
 use crate::error::{Errno, Reason};
-use crate::identity::Identity;
 use crate::machine::Machine;
 use crate::mem::sync::{Cpu, Guard, Once, TryLock};
 use crate::mem::{Boxed, Vec};
@@ -55,7 +54,7 @@ use run::{CpuState, Demand, Run};
 pub struct Privileges {
     /// May read kernel memory and state: without it loads fault with KPRIV.
     pub kernel: bool,
-    /// May see processes of other users: without it their memory and state fault with UPRIV.
+    /// May trace all processes: without it no probe fires in one that may not be traced, and its memory faults with UPRIV.
     pub all_users: bool,
     /// May use destructive actions, if the option `destructive` is set as well.
     pub destructive: bool,
@@ -105,8 +104,6 @@ pub struct Config {
     pub ncpus: usize,
     /// Of the opener.
     pub privileges: Privileges,
-    /// Who that is, for [`Machine::owned`].
-    pub user: Identity,
     /// Of the platform.
     pub features: Features,
     /// The id of `dtrace:::BEGIN`.
@@ -406,7 +403,7 @@ impl Consumer {
             return None;
         }
         let run = self.run.get()?;
-        if !run.core.all_users && !self.is_own(ecb.probe) && !m.owned(&run.core.user) {
+        if !run.core.all_users && !self.is_own(ecb.probe) && !m.owned() {
             return None;
         }
         let clause: &Prepared = run.clauses.get(ecb.clause.index as usize)?;
@@ -502,7 +499,7 @@ impl Consumer {
     #[cold]
     pub fn rehearse<M: Machine>(&self, cpu: &Cpu, ecb: Ecb, m: &M) -> Option<Missing> {
         let run = self.run.get()?;
-        if self.activity() != Activity::Active || !run.core.all_users && !m.owned(&run.core.user) {
+        if self.activity() != Activity::Active || !run.core.all_users && !m.owned() {
             return None;
         }
         let clause: &Prepared = run.clauses.get(ecb.clause.index as usize)?;

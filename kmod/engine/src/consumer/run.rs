@@ -384,7 +384,6 @@ fn allocate(
         strsize: control.options.get(Opt::Strsize) as usize,
         kernel: config.privileges.kernel,
         all_users: config.privileges.all_users,
-        user: config.user,
     };
     let traced = |cpu: usize| plan.traces(cpu) && (plan.only.is_some() || there(cpu));
     let sides = Vec::try_from_fn(config.ncpus, |cpu| {

@@ -13,7 +13,6 @@ use super::tokens::Tokens;
 use crate::budget::{Budget, FLOAT};
 use crate::ecb::rehearsal::Missing;
 use crate::error::Trap;
-use crate::identity::Identity;
 use crate::machine::{BadAddr, Machine};
 use crate::mem::alloc::Bytes;
 use crate::mem::shared::Shared;
@@ -41,10 +40,8 @@ pub struct Core {
     pub strsize: usize,
     /// Kernel memory and state may be read.
     pub kernel: bool,
-    /// All users' processes may be read.
+    /// All processes may be traced.
     pub all_users: bool,
-    /// The consumer's user, whose processes may be read in any case.
-    pub user: Identity,
 }
 
 /// An entry of the tuple stack.
@@ -538,10 +535,10 @@ impl<M: Machine> Env<'_, M> {
         Ok(())
     }
 
-    /// Refuses user memory and state of other users' processes to those who may not see them.
+    /// Refuses memory and state of a process to those who may not trace it.
     #[inline]
     pub fn check_user(&self) -> Result<(), Trap> {
-        if self.core.all_users || self.m.owned(&self.core.user) {
+        if self.core.all_users || self.m.owned() {
             Ok(())
         } else {
             Err(Trap::new(Fault::Upriv, 0))

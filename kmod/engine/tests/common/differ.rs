@@ -17,7 +17,7 @@ use dtrace_engine::mem::shared::Shared;
 use dtrace_engine::mem::Vec as EVec;
 use dtrace_engine::var::dynamic::Dynamics;
 use dtrace_engine::var::statics::Table;
-use dtrace_engine::{Identity, Privileges};
+use dtrace_engine::Privileges;
 use dtrace_uapi::dif::{Instr, Op};
 use dtrace_uapi::types::DifVar;
 
@@ -97,7 +97,6 @@ fn outcome(
         strsize: STRSIZE,
         kernel,
         all_users: true,
-        user: Identity::default(),
     };
     let words = core.dynamics.as_ref().unwrap().key_words();
     let mut vm = Vm::new(&core, 1024, usize::MAX, table.locals_size(), words, 7).unwrap();

@@ -16,8 +16,8 @@ use dtrace_engine::consumer::Config;
 use dtrace_engine::dof::{ActionSpec, Difo};
 use dtrace_engine::mem::{Boxed, Vec as EVec};
 use dtrace_engine::{
-    Activity, Clause, ClauseId, Consumer, Cpu, Ecb, Enabling, FaultReport, Features, Identity,
-    Pending, Privileges, Reason, Which,
+    Activity, Clause, ClauseId, Consumer, Cpu, Ecb, Enabling, FaultReport, Features, Pending,
+    Privileges, Reason, Which,
 };
 use dtrace_uapi::action::Action;
 use dtrace_uapi::ioctl::ProbeDesc;
@@ -29,19 +29,11 @@ pub const BEGIN: u32 = 1;
 pub const END: u32 = 2;
 pub const ERROR: u32 = 3;
 pub const PROBE: u32 = 10;
-/// The user that consumers are of.
-pub const USER: Identity = Identity {
-    uid: 501,
-    gid: 20,
-    namespace: 3,
-    capabilities: 0,
-};
 
 pub fn config() -> Config {
     Config {
         ncpus: 2,
         privileges: Privileges::ALL,
-        user: USER,
         features: Features {
             signals: true,
             ustack: true,

@@ -6,7 +6,7 @@
 //! A place is what it was while the process has the same part of the same file there. The probes of one that is not are retired; then
 //! the place is forgotten, so that the address can become another one.
 
-use super::{find, Made, Place, Processes};
+use super::{Made, Place, Processes};
 use crate::framework::process::Stale;
 use crate::framework::ProbeRef;
 use crate::sys::process::Process;
@@ -48,17 +48,18 @@ impl Processes {
         Some(made.probe)
     }
 
-    /// Forgets places without probes.
+    /// Gives back what was paid for probes that have been retired, and forgets them, and places without probes.
     pub fn bury(&mut self, stale: &Stale) {
         let Some(watched) = self.all.iter_mut().find(|w| w.number == stale.pid) else {
             return;
         };
-        for address in &stale.addresses {
-            let at = find(&watched.places, *address);
-            let is_bare = |at: &usize| watched.places.get(*at).is_some_and(|p| p.armed == 0);
-            if let Some(at) = at.filter(is_bare) {
-                drop(watched.places.remove(at));
+        for made in watched.probes.iter().filter(|made| !made.probe.is_live()) {
+            for share in &mut watched.shares {
+                if made.askers.contains(&share.consumer) {
+                    share.charge.give_back(made.places.len());
+                }
             }
         }
+        watched.clean();
     }
 }

@@ -64,6 +64,11 @@ impl Site {
         }
     }
 
+    /// Whether it has a probe of a kind.
+    pub fn has(&self, kind: u32) -> bool {
+        self.probe(kind).is_some()
+    }
+
     fn probe(&self, kind: u32) -> Option<ProbeRef> {
         self.probes.get(kind as usize)?.get()
     }

@@ -16,6 +16,7 @@ macro_rules! ensure {
 }
 
 mod functions;
+mod place;
 mod programs;
 mod withdrawn;
 
@@ -58,6 +59,9 @@ fn main() -> ExitCode {
     let asked: Vec<String> = std::env::args().skip(1).collect();
     if asked.first().is_some_and(|arg| arg == "hang") {
         return hang();
+    }
+    if let Some(("place", rest)) = asked.split_first().map(|(a, b)| (a.as_str(), b)) {
+        return place::place(rest);
     }
     if asked.first().is_some_and(|arg| arg == "image") {
         let written = io::Write::write_all(&mut io::stdout(), &described());

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+/*
+ * The bodies of answers.h.
+ *
+ * Whether a process may be traced is what the kernel answers a debugger that attaches (ptrace_may_access()): users, groups, namespace,
+ * capabilities, and what security modules say. It answers with locks, maybe with a line in the log, so not where a probe fires.
+ *
+ * An answer is kept with the credentials of the thread that it is about, by their address. The kernel never changes credentials that a thread
+ * has: set*id(), setgroups(), capset(), setns() and unshare() of a user namespace, Landlock, a security module's transition and execve() each
+ * give it new ones, and fork() gives a process its own. They are referred to here, so that no others come to lie at that address while it
+ * stands for an answer. What changes without that makes the answer void: prctl(), Yama's ptrace_scope, a policy that is loaded anew.
+ *
+ * Where a probe fires an answer is looked up without a lock: among the last ones by a compare of two addresses, else in the table. One that is
+ * taken away is freed when nobody can be looking at it.
+ */
+
+#include <linux/hash.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/notifier.h>
+#include <linux/pid.h>
+#include <linux/ptrace.h>
+#include <linux/security.h>
+#include <linux/slab.h>
+
+#include "answers.h"
+#include "helpers.h"
+#include "providers.h"
+
+/* How often one is asked about whose credentials change meanwhile. */
+#define DTRACE_ASK_TRIES 4
+/* How many there may be before the first sweep. */
+#define DTRACE_SWEEP_MIN 64
+
+/* What the kernel has answered about the thread with these credentials. */
+struct dtrace_answer {
+	struct rhash_head node;
+	struct list_head all;
+	const struct cred *cred;
+	/* The process of the thread, only to be compared. */
+	struct pid *process;
+	/* When the policy was this one, and Yama's scope. */
+	unsigned long policy;
+	int scope;
+	bool may;
+	/* It is void. */
+	bool doubted;
+	/* There will be no other one. */
+	bool last;
+	struct rcu_head rcu;
+};
+
+static const struct rhashtable_params dtrace_answer_params = {
+	.key_len = sizeof(const struct cred *),
+	.key_offset = offsetof(struct dtrace_answer, cred),
+	.head_offset = offsetof(struct dtrace_answer, node),
+	.automatic_shrinking = true,
+};
+
+static DEFINE_MUTEX(dtrace_policy_lock);
+static unsigned long dtrace_policy_users;
+/* How often security modules have told of another policy. */
+static unsigned long dtrace_policy;
+
+static int dtrace_policy_changed(struct notifier_block *self, unsigned long event, void *data)
+{
+	WRITE_ONCE(dtrace_policy, dtrace_policy + 1);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block dtrace_policy_notifier = {
+	.notifier_call = dtrace_policy_changed,
+};
+
+static int dtrace_policy_watch(void)
+{
+	int error = 0;
+
+	guard(mutex)(&dtrace_policy_lock);
+	if (!dtrace_policy_users)
+		error = register_blocking_lsm_notifier(&dtrace_policy_notifier);
+	if (!error)
+		dtrace_policy_users++;
+	return error;
+}
+
+static void dtrace_policy_watch_no_more(void)
+{
+	guard(mutex)(&dtrace_policy_lock);
+	if (!--dtrace_policy_users)
+		unregister_blocking_lsm_notifier(&dtrace_policy_notifier);
+}
+
+static int dtrace_scope(struct dtrace_answers *answers)
+{
+	return answers->scope ? READ_ONCE(*answers->scope) : 0;
+}
+
+/* Where an answer is to be found first that is about these. */
+static struct dtrace_answer **dtrace_answers_recent(struct dtrace_answers *answers, const struct cred *cred)
+{
+	return &answers->recent[hash_ptr(cred, DTRACE_RECENT_BITS)];
+}
+
+/* answers->lock is held. No answer is looked at by its credentials, only by their address: a reader that sees it still is done before they go. */
+static void dtrace_answer_drop(struct dtrace_answers *answers, struct dtrace_answer *answer)
+{
+	struct dtrace_answer **recent = dtrace_answers_recent(answers, answer->cred);
+
+	if (*recent == answer)
+		WRITE_ONCE(*recent, NULL);
+	rhashtable_remove_fast(&answers->table, &answer->node, dtrace_answer_params);
+	list_del(&answer->all);
+	answers->count--;
+	put_cred(answer->cred);
+	kfree_rcu(answer, rcu);
+}
+
+/* Drops answers about credentials that nobody else refers to. answers->lock is held. */
+static void dtrace_answers_sweep(struct dtrace_answers *answers)
+{
+	struct dtrace_answer *answer, *next;
+
+	list_for_each_entry_safe(answer, next, &answers->all, all)
+		if (atomic_long_read(&answer->cred->usage) == 1)
+			dtrace_answer_drop(answers, answer);
+	answers->sweep_at = max(2 * answers->count, (unsigned int)DTRACE_SWEEP_MIN);
+}
+
+static struct dtrace_answer *dtrace_answer_of(struct dtrace_answers *answers, const struct cred *cred)
+{
+	return rhashtable_lookup_fast(&answers->table, &cred, dtrace_answer_params);
+}
+
+/* Keeps an answer, and a reference to its credentials, unless it was made void meanwhile. */
+static int dtrace_answer_keep(struct dtrace_answers *answers, struct dtrace_answer *answer, unsigned long doubts)
+{
+	struct dtrace_answer *old;
+	int error;
+
+	guard(spinlock_irqsave)(&answers->lock);
+	if (answers->doubts != doubts)
+		return -EAGAIN;
+	guard(rcu)();
+	old = dtrace_answer_of(answers, answer->cred);
+	if (old && old->last)
+		return -EPERM;
+	if (old)
+		dtrace_answer_drop(answers, old);
+	if (answers->count >= answers->sweep_at)
+		dtrace_answers_sweep(answers);
+	if (answers->count >= DTRACE_ANSWERS_MAX)
+		return -ENOSPC;
+	error = rhashtable_insert_fast(&answers->table, &answer->node, dtrace_answer_params);
+	if (error)
+		return error;
+	list_add(&answer->all, &answers->all);
+	answers->count++;
+	/* Whoever finds it sees it whole. */
+	smp_store_release(dtrace_answers_recent(answers, answer->cred), answer);
+	return 0;
+}
+
+static int dtrace_answers_decide(struct dtrace_answers *answers, struct task_struct *task, unsigned int mode)
+{
+	unsigned long doubts = READ_ONCE(answers->doubts);
+	struct dtrace_answer *answer = kzalloc(sizeof(*answer), GFP_KERNEL_ACCOUNT);
+	const struct cred *before;
+	int error = -EAGAIN;
+	bool may;
+
+	if (!answer)
+		return -ENOMEM;
+	answer->cred = get_task_cred(task);
+	answer->process = task_tgid(task);
+	answer->policy = READ_ONCE(dtrace_policy);
+	answer->scope = dtrace_scope(answers);
+	smp_mb();
+	before = override_creds(answers->cred);
+	/* Of a bool only one byte is told. */
+	may = (u8)dtrace_call(answers->may_access, (uintptr_t)task, PTRACE_MODE_ATTACH_REALCREDS | mode, 0, 0, 0);
+	revert_creds(before);
+	answer->may = may;
+	smp_mb();
+	if (rcu_access_pointer(task->real_cred) == answer->cred)
+		error = dtrace_answer_keep(answers, answer, doubts);
+	if (!error)
+		return may;
+	put_cred(answer->cred);
+	kfree(answer);
+	return error;
+}
+
+/*
+ * Asks about a task, as the current one; 1, 0, or a negative errno. Where the task does not wait for that the caller sees to it that it
+ * executes no other program meanwhile.
+ */
+int dtrace_answers_ask(struct dtrace_answers *answers, struct task_struct *task, unsigned int mode)
+{
+	int may = -EAGAIN, tries;
+
+	for (tries = 0; may == -EAGAIN && tries < DTRACE_ASK_TRIES; tries++)
+		may = dtrace_answers_decide(answers, task, mode);
+	return may;
+}
+
+/* What is known of a task: 1, 0, or -EAGAIN. Under RCU. */
+int dtrace_answers_of(struct dtrace_answers *answers, struct task_struct *task)
+{
+	const struct cred *cred = rcu_dereference_raw(task->real_cred);
+	const struct dtrace_answer *answer = smp_load_acquire(dtrace_answers_recent(answers, cred));
+
+	if (unlikely(!answer || answer->cred != cred))
+		answer = rhashtable_lookup(&answers->table, &cred, dtrace_answer_params);
+	if (!answer)
+		return -EAGAIN;
+	if (READ_ONCE(answer->last))
+		return 0;
+	if (READ_ONCE(answer->doubted) || answer->policy != READ_ONCE(dtrace_policy) ||
+	    answer->scope != dtrace_scope(answers))
+		return -EAGAIN;
+	return answer->may;
+}
+
+/* What is known of the current process is void. */
+void dtrace_answers_doubt(struct dtrace_answers *answers, bool for_ever)
+{
+	const struct pid *process = task_tgid(current);
+	struct dtrace_answer *answer;
+
+	guard(spinlock_irqsave)(&answers->lock);
+	answers->doubts++;
+	list_for_each_entry(answer, &answers->all, all) {
+		if (answer->process != process)
+			continue;
+		WRITE_ONCE(answer->doubted, true);
+		if (for_ever)
+			WRITE_ONCE(answer->last, true);
+	}
+}
+
+/* Those of the current task, of which there are none yet; a negative errno where they cannot be had. */
+int dtrace_answers_init(struct dtrace_answers *answers, uintptr_t may_access, const int *scope)
+{
+	int error = rhashtable_init(&answers->table, &dtrace_answer_params);
+
+	if (error)
+		return error;
+	error = dtrace_policy_watch();
+	if (error) {
+		rhashtable_destroy(&answers->table);
+		return error;
+	}
+	spin_lock_init(&answers->lock);
+	INIT_LIST_HEAD(&answers->all);
+	answers->sweep_at = DTRACE_SWEEP_MIN;
+	answers->may_access = may_access;
+	answers->scope = scope;
+	answers->cred = get_current_cred();
+	return 0;
+}
+
+/* Nobody asks or looks any more. */
+void dtrace_answers_exit(struct dtrace_answers *answers)
+{
+	struct dtrace_answer *answer, *next;
+
+	list_for_each_entry_safe(answer, next, &answers->all, all)
+		dtrace_answer_drop(answers, answer);
+	rhashtable_destroy(&answers->table);
+	dtrace_policy_watch_no_more();
+	put_cred(answers->cred);
+}

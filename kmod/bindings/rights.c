@@ -1,0 +1,430 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+/*
+ * The bodies of rights.h.
+ *
+ * The kernel's answers (answers.c) are about the current task: Yama asks whose descendant the other is. So the consumer's own task is asked,
+ * with the credentials that were those of its opener: in its control calls; at any other time by work that it does on its way to user mode,
+ * for which it is woken.
+ *
+ * A thread of which nothing is known fires nothing, and is asked about before it goes back to its program: it waits for that, for a moment.
+ * Whoever is about to have other credentials is so at once, and who begins, by fork() or execve(), before it executes anything. Whether a process
+ * is dumpable is looked at when a probe fires.
+ *
+ * With the framework's mutex held nobody waits for a process: one that executes a program may be long about it, as may what it closes by that.
+ */
+
+#include <linux/bitops.h>
+#include <linux/completion.h>
+#include <linux/cred.h>
+#include <linux/jiffies.h>
+#include <linux/mm.h>
+#include <linux/pid.h>
+#include <linux/prctl.h>
+#include <linux/ptrace.h>
+#include <linux/refcount.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/task_work.h>
+
+#include "answers.h"
+#include "helpers.h"
+#include "pause.h"
+#include "providers.h"
+#include "rights.h"
+
+/* Threads that wait for an answer, at a time. */
+#define DTRACE_ASKS 64
+/* How long one waits, ms. */
+#define DTRACE_ASK_TIME 200
+/* How many are looked for at a time. */
+#define DTRACE_ASK_BATCH 32
+
+/* A thread that is to be asked about before it goes back to its program. */
+struct dtrace_ask {
+	struct callback_head work;
+	struct list_head node;
+	struct dtrace_rights *rights;
+	struct task_struct *task;
+	struct completion over;
+	/* It is being asked about. */
+	bool begun;
+	/* What was known is void. */
+	bool anew;
+};
+
+struct dtrace_rights {
+	refcount_t count;
+	/* Who has opened the consumer's file. */
+	struct dtrace_identity user;
+	struct dtrace_answers answers;
+	/* Over what follows. */
+	spinlock_t lock;
+	/* Who is asked, and its process. */
+	struct task_struct *seat;
+	struct pid *process;
+	struct list_head waiting;
+	struct callback_head kick;
+	atomic_t kicked;
+	/* Somebody has waited in vain: nobody waits until it answers again. */
+	bool in_vain;
+	unsigned long taken[BITS_TO_LONGS(DTRACE_ASKS)];
+	struct dtrace_ask asks[DTRACE_ASKS];
+};
+
+/* Whether the task looks like one of the user's own. The kernel itself would say no to any other. */
+static bool dtrace_rights_seem(struct dtrace_rights *rights, struct task_struct *task)
+{
+	bool seem;
+
+	rcu_read_lock();
+	seem = dtrace_belongs_to(task, &rights->user);
+	rcu_read_unlock();
+	return seem;
+}
+
+static bool dtrace_rights_is_own(struct dtrace_rights *rights)
+{
+	return READ_ONCE(rights->process) == task_tgid(current);
+}
+
+static void dtrace_rights_put(struct dtrace_rights *rights)
+{
+	if (!refcount_dec_and_test(&rights->count))
+		return;
+	dtrace_answers_exit(&rights->answers);
+	put_task_struct(rights->seat);
+	put_pid(rights->process);
+	kvfree(rights);
+}
+
+/* The consumer's task answers those who wait. One that ends has nothing to say. */
+static void dtrace_rights_answer(struct callback_head *work)
+{
+	struct dtrace_rights *rights = container_of(work, struct dtrace_rights, kick);
+	struct dtrace_ask *ask;
+
+	WRITE_ONCE(rights->in_vain, false);
+	atomic_set_release(&rights->kicked, 0);
+	smp_mb();
+	for (;;) {
+		scoped_guard(spinlock_irqsave, &rights->lock) {
+			ask = list_first_entry_or_null(&rights->waiting, struct dtrace_ask, node);
+			if (ask) {
+				list_del_init(&ask->node);
+				ask->begun = true;
+			}
+		}
+		if (!ask)
+			break;
+		if (!(current->flags & PF_EXITING))
+			dtrace_answers_ask(&rights->answers, ask->task, PTRACE_MODE_NOAUDIT);
+		complete(&ask->over);
+	}
+	dtrace_rights_put(rights);
+	dtrace_call_ended();
+}
+
+/* Has the consumer's task answer. False: it has ended. */
+static bool dtrace_rights_kick(struct dtrace_rights *rights)
+{
+	struct task_struct *seat;
+	int error;
+
+	if (atomic_xchg(&rights->kicked, 1))
+		return true;
+	scoped_guard(spinlock_irqsave, &rights->lock)
+		seat = get_task_struct(rights->seat);
+	refcount_inc(&rights->count);
+	dtrace_call_begun();
+	init_task_work(&rights->kick, dtrace_rights_answer);
+	error = task_work_add(seat, &rights->kick, TWA_SIGNAL);
+	if (error)
+		error = task_work_add(seat->group_leader, &rights->kick, TWA_SIGNAL);
+	put_task_struct(seat);
+	if (!error)
+		return true;
+	atomic_set(&rights->kicked, 0);
+	dtrace_rights_put(rights);
+	dtrace_call_ended();
+	return false;
+}
+
+static void dtrace_ask_wait(struct dtrace_ask *ask)
+{
+	struct dtrace_rights *rights = ask->rights;
+	long left = 0;
+	bool begun;
+
+	scoped_guard(spinlock_irqsave, &rights->lock)
+		list_add_tail(&ask->node, &rights->waiting);
+	if (dtrace_rights_kick(rights))
+		left = wait_for_completion_killable_timeout(&ask->over, msecs_to_jiffies(DTRACE_ASK_TIME));
+	if (left > 0)
+		return;
+	scoped_guard(spinlock_irqsave, &rights->lock) {
+		begun = ask->begun;
+		if (!begun)
+			list_del_init(&ask->node);
+	}
+	if (begun)
+		wait_for_completion(&ask->over);
+	else if (!left)
+		WRITE_ONCE(rights->in_vain, true);
+}
+
+/* A thread goes back to its program. */
+static void dtrace_ask_work(struct callback_head *work)
+{
+	struct dtrace_ask *ask = container_of(work, struct dtrace_ask, work);
+	struct dtrace_rights *rights = ask->rights;
+	int known;
+
+	if (ask->anew)
+		dtrace_answers_doubt(&rights->answers, false);
+	scoped_guard(rcu)
+		known = dtrace_answers_of(&rights->answers, current);
+	if (known == -EAGAIN && !(current->flags & PF_EXITING) && dtrace_rights_seem(rights, current)) {
+		if (dtrace_rights_is_own(rights))
+			dtrace_answers_ask(&rights->answers, current, PTRACE_MODE_NOAUDIT);
+		else if (!READ_ONCE(rights->in_vain))
+			dtrace_ask_wait(ask);
+	}
+	WRITE_ONCE(ask->task, NULL);
+	clear_bit_unlock(ask - rights->asks, rights->taken);
+	dtrace_rights_put(rights);
+	dtrace_call_ended();
+}
+
+/* Has a thread asked about, the current one or one that has not run yet. Does not sleep. False: that cannot be had. */
+static bool dtrace_ask_later(struct dtrace_rights *rights, struct task_struct *task, bool anew)
+{
+	struct dtrace_ask *ask = NULL;
+	unsigned int n;
+
+	for (n = 0; n < DTRACE_ASKS && !anew; n++)
+		if (READ_ONCE(rights->asks[n].task) == task)
+			return true;
+	for (n = 0; n < DTRACE_ASKS && !ask; n++)
+		if (!test_and_set_bit_lock(n, rights->taken))
+			ask = &rights->asks[n];
+	if (!ask)
+		return false;
+	refcount_inc(&rights->count);
+	ask->rights = rights;
+	ask->begun = false;
+	ask->anew = anew;
+	INIT_LIST_HEAD(&ask->node);
+	init_completion(&ask->over);
+	WRITE_ONCE(ask->task, task);
+	if (!dtrace_call_queue(&ask->work, dtrace_ask_work, task))
+		return true;
+	WRITE_ONCE(ask->task, NULL);
+	clear_bit_unlock(ask - rights->asks, rights->taken);
+	/* Who calls has a reference of its own. */
+	refcount_dec(&rights->count);
+	return false;
+}
+
+/* Whether what fires in the current thread is the consumer's to see. Called where a probe fires. */
+bool dtrace_rights_known(struct dtrace_rights *rights)
+{
+	int known;
+
+	rcu_read_lock();
+	known = dtrace_answers_of(&rights->answers, current);
+	if (likely(known > 0)) {
+		/* Who gives rights up is made undumpable before: commit_creds(). */
+		smp_rmb();
+		known = dtrace_is_dumpable(current);
+	} else if (known < 0 && !dtrace_belongs_to(current, &rights->user)) {
+		known = 0;
+	}
+	rcu_read_unlock();
+	if (likely(known >= 0))
+		return known;
+	if (dtrace_rights_is_own(rights))
+		return true;
+	dtrace_ask_later(rights, current, false);
+	return false;
+}
+
+/* Whether the current process looks like one that the consumer may trace, which is not told of it before it has been asked. Does not sleep. */
+bool dtrace_rights_likely(struct dtrace_rights *rights)
+{
+	return dtrace_rights_seem(rights, current);
+}
+
+/* A thread has other credentials than anybody before: the current one, or one that has not run yet. Does not sleep. */
+void dtrace_rights_begun(struct dtrace_rights *rights, struct task_struct *task)
+{
+	int known;
+
+	if (!dtrace_rights_seem(rights, task))
+		return;
+	scoped_guard(rcu)
+		known = dtrace_answers_of(&rights->answers, task);
+	if (known == -EAGAIN)
+		dtrace_ask_later(rights, task, false);
+}
+
+/* The current process says by prctl() what others may do to it. It is about to: so it is asked about behind that. Does not sleep. */
+void dtrace_rights_control(struct dtrace_rights *rights, int option)
+{
+	if (option != PR_SET_DUMPABLE && option != PR_SET_PTRACER)
+		return;
+	/* An undumpable one, too: it may become another. */
+	if (!uid_eq(current_uid(), KUIDT_INIT(rights->user.uid)))
+		return;
+	dtrace_answers_doubt(&rights->answers, !dtrace_ask_later(rights, current, true));
+}
+
+/* The current thread is about to have these credentials; so it is asked about before it goes back to its program. Does not sleep. */
+void dtrace_rights_changes(struct dtrace_rights *rights, const struct cred *cred)
+{
+	if (!(current->flags & PF_KTHREAD) && uid_eq(cred->uid, KUIDT_INIT(rights->user.uid)))
+		dtrace_ask_later(rights, current, false);
+}
+
+/*
+ * Whether the consumer may trace a process, as long as that has this memory. 1 or 0; -ESRCH: it has another memory, or has ended;
+ * -EAGAIN: it is not known, and the current task is not the consumer's, or may not wait while the process executes another program.
+ */
+int dtrace_rights_may(struct dtrace_rights *rights, struct pid *process, struct mm_struct *mm, bool wait)
+{
+	struct task_struct *task = get_pid_task(process, PIDTYPE_TGID);
+	int may;
+
+	if (!task)
+		return -ESRCH;
+	/* Who executes another program has its memory before it has its rights. */
+	if (wait)
+		may = down_read_killable(&task->signal->exec_update_lock);
+	else
+		may = down_read_trylock(&task->signal->exec_update_lock) ? 0 : -EAGAIN;
+	if (may)
+		goto out;
+	if (READ_ONCE(task->mm) != mm)
+		may = -ESRCH;
+	else if (!dtrace_rights_seem(rights, task))
+		may = 0;
+	else {
+		scoped_guard(rcu)
+			may = dtrace_answers_of(&rights->answers, task);
+		if (may == -EAGAIN && dtrace_rights_is_own(rights))
+			may = dtrace_answers_ask(&rights->answers, task, 0);
+	}
+	up_read(&task->signal->exec_update_lock);
+out:
+	put_task_struct(task);
+	return may;
+}
+
+/* The next threads that seem to be the user's and of which nothing is known; how many. */
+static unsigned int dtrace_rights_next(struct dtrace_rights *rights, struct task_struct **tasks)
+{
+	struct task_struct *process, *task;
+	unsigned int n = 0;
+
+	guard(rcu)();
+	for_each_process_thread(process, task) {
+		bool seems;
+
+		if (task->flags & (PF_KTHREAD | PF_EXITING))
+			continue;
+		/* Keeps its memory. */
+		task_lock(task);
+		seems = dtrace_belongs_to(task, &rights->user) && dtrace_answers_of(&rights->answers, task) == -EAGAIN;
+		task_unlock(task);
+		if (!seems)
+			continue;
+		tasks[n++] = get_task_struct(task);
+		if (n == DTRACE_ASK_BATCH)
+			break;
+	}
+	return n;
+}
+
+/* Asks about all processes that seem to be the user's. Called by the consumer. */
+int dtrace_rights_ask_all(struct dtrace_rights *rights)
+{
+	struct task_struct *tasks[DTRACE_ASK_BATCH];
+	unsigned int n, got, rounds;
+
+	/* Of those whose credentials change all the time some remain. */
+	for (rounds = 0; rounds < DTRACE_ANSWERS_MAX / DTRACE_ASK_BATCH; rounds++) {
+		bool any = false;
+
+		got = dtrace_rights_next(rights, tasks);
+		for (n = 0; n < got; n++) {
+			struct rw_semaphore *exec = &tasks[n]->signal->exec_update_lock;
+
+			/* One that executes a program is asked about when it has done so. */
+			if (down_read_trylock(exec)) {
+				any |= dtrace_answers_ask(&rights->answers, tasks[n], PTRACE_MODE_NOAUDIT) >= 0;
+				up_read(exec);
+			}
+			put_task_struct(tasks[n]);
+		}
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		if (got < DTRACE_ASK_BATCH || !any)
+			break;
+		cond_resched();
+	}
+	return 0;
+}
+
+/* The current task is the one that is asked from now on, unless the file was given to another user. */
+void dtrace_rights_sit(struct dtrace_rights *rights)
+{
+	struct task_struct *old_seat;
+	struct pid *old_process;
+
+	if (READ_ONCE(rights->seat) == current || !dtrace_rights_seem(rights, current))
+		return;
+	scoped_guard(spinlock_irqsave, &rights->lock) {
+		old_seat = rights->seat;
+		old_process = rights->process;
+		rights->seat = get_task_struct(current);
+		WRITE_ONCE(rights->process, get_pid(task_tgid(current)));
+	}
+	put_task_struct(old_seat);
+	put_pid(old_process);
+}
+
+unsigned int dtrace_rights_uid(const struct dtrace_rights *rights)
+{
+	return rights->user.uid;
+}
+
+/* The rights of the current task; a negative errno where they cannot be had. */
+struct dtrace_rights *dtrace_rights_open(uintptr_t may_access, const int *scope)
+{
+	struct dtrace_rights *rights = kvzalloc(sizeof(*rights), GFP_KERNEL_ACCOUNT);
+	int error;
+
+	if (!rights)
+		return ERR_PTR(-ENOMEM);
+	error = dtrace_answers_init(&rights->answers, may_access, scope);
+	if (error) {
+		kvfree(rights);
+		return ERR_PTR(error);
+	}
+	refcount_set(&rights->count, 1);
+	spin_lock_init(&rights->lock);
+	INIT_LIST_HEAD(&rights->waiting);
+	dtrace_current_identity(&rights->user);
+	rights->seat = get_task_struct(current);
+	rights->process = get_pid(task_tgid(current));
+	return rights;
+}
+
+/* Nobody calls any more with these. */
+void dtrace_rights_close(struct dtrace_rights *rights)
+{
+	dtrace_rights_put(rights);
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! How many places in processes consumers and users may have.
+//!
+//! A place is an instruction at which a probe fires, or at which a process waits for a consumer; where two probes fire at one instruction it
+//! counts for both. Whoever asks for a probe pays for its places: the consumer, and its user as well, unless the consumer may trace
+//! everybody's processes; where several ask for the same, each does. A [`Charge`] lies with what it is for and is given back with that, in
+//! whichever way that ends.
+//!
+//! Invariant: what an account says is used is the sum of the charges that there are.
+
+use super::text::Refusal;
+use crate::sys::shared::share;
+use core::sync::atomic::{AtomicUsize, Ordering};
+use kernel::alloc::KVVec;
+use kernel::prelude::*;
+use kernel::sync::Arc;
+
+/// How many places somebody may have at a time.
+#[derive(Clone, Copy)]
+pub struct Limits {
+    /// All consumers of a user together that may trace his own processes alone.
+    pub user: u32,
+    /// A consumer.
+    pub consumer: u32,
+}
+
+/// Whose an account is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    User(u32),
+    Consumer,
+}
+
+/// What somebody has.
+struct Account {
+    owner: Owner,
+    most: usize,
+    used: AtomicUsize,
+}
+
+impl Account {
+    fn new(owner: Owner, most: u32) -> Result<Arc<Self>> {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let used = AtomicUsize::new(0);
+        share(Self { owner, most, used })
+    }
+
+    fn take(&self, n: usize) -> Result<(), Refusal> {
+        let more = |used: usize| used.checked_add(n).filter(|sum| *sum <= self.most);
+        let (set, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+        let taken = self.used.fetch_update(set, fetch, more);
+        taken.map(drop).map_err(|_| self.refusal())
+    }
+
+    fn give_back(&self, n: usize) {
+        self.used.fetch_sub(n, Ordering::Relaxed);
+    }
+
+    fn room(&self) -> usize {
+        self.most.saturating_sub(self.used.load(Ordering::Relaxed))
+    }
+
+    fn refusal(&self) -> Refusal {
+        let (whose, parameter) = match self.owner {
+            Owner::User(_) => ("user", "user_places"),
+            Owner::Consumer => ("consumer", "consumer_places"),
+        };
+        let most = self.most;
+        Refusal::with(
+            ENOSPC,
+            format_args!("a {whose} may have {most} places in processes ({parameter})"),
+        )
+    }
+}
+
+/// The users that there have been, of those who have an account.
+pub struct Users {
+    limits: Limits,
+    accounts: KVVec<Arc<Account>>,
+}
+
+impl Users {
+    /// None yet.
+    pub const fn new(limits: Limits) -> Self {
+        Self {
+            limits,
+            accounts: KVVec::new(),
+        }
+    }
+
+    /// What a new consumer pays with; `user`: whose it is, where that matters.
+    pub fn payer(&mut self, user: Option<u32>) -> Result<Payer> {
+        let user = user.map(|user| self.of(user)).transpose()?;
+        let consumer = Account::new(Owner::Consumer, self.limits.consumer)?;
+        Ok(Payer { consumer, user })
+    }
+
+    fn of(&mut self, user: u32) -> Result<Arc<Account>> {
+        let owner = Owner::User(user);
+        if let Some(account) = self.accounts.iter().find(|one| one.owner == owner) {
+            return Ok(account.clone());
+        }
+        let account = Account::new(owner, self.limits.user)?;
+        self.accounts.push(account.clone(), GFP_KERNEL)?;
+        Ok(account)
+    }
+}
+
+/// A consumer, as who pays for places.
+#[derive(Clone)]
+pub struct Payer {
+    consumer: Arc<Account>,
+    user: Option<Arc<Account>>,
+}
+
+impl Payer {
+    fn accounts(&self) -> impl Iterator<Item = &Arc<Account>> {
+        let accounts = [self.user.as_ref(), Some(&self.consumer)];
+        accounts.into_iter().flatten()
+    }
+
+    /// How many places it may have besides those that it has.
+    pub fn room(&self) -> usize {
+        let rooms = self.accounts().map(|account| account.room());
+        rooms.min().unwrap_or(0)
+    }
+
+    /// Refuses what it may not have even if it has nothing.
+    pub fn check(&self, n: usize) -> Result<(), Refusal> {
+        let short = self.accounts().find(|account| account.most < n);
+        short.map_or(Ok(()), |account| Err(account.refusal()))
+    }
+
+    /// Pays for `n` places, or names the limit that forbids it.
+    pub fn charge(&self, n: usize) -> Result<Charge, Refusal> {
+        let mut charge = Charge {
+            payer: self.clone(),
+            places: 0,
+        };
+        charge.add(n)?;
+        Ok(charge)
+    }
+}
+
+/// What was paid for places. Dropping it gives that back.
+pub struct Charge {
+    payer: Payer,
+    places: usize,
+}
+
+impl Charge {
+    /// Pays for `n` places more, or names the limit that forbids it.
+    pub fn add(&mut self, n: usize) -> Result<(), Refusal> {
+        let user = self.payer.user.as_ref();
+        user.map_or(Ok(()), |user| user.take(n))?;
+        if let Err(refusal) = self.payer.consumer.take(n) {
+            user.into_iter().for_each(|user| user.give_back(n));
+            return Err(refusal);
+        }
+        self.places = self.places.saturating_add(n);
+        Ok(())
+    }
+
+    /// Whether it was paid by a consumer, or by another one of its user.
+    pub fn is_of(&self, payer: &Payer) -> bool {
+        match (&self.payer.user, &payer.user) {
+            (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+            _ => Arc::ptr_eq(&self.payer.consumer, &payer.consumer),
+        }
+    }
+
+    /// Gives back what was paid for `n` of the places.
+    pub fn give_back(&mut self, n: usize) {
+        let n = n.min(self.places);
+        self.places = self.places.saturating_sub(n);
+        for account in self.payer.accounts() {
+            account.give_back(n);
+        }
+    }
+
+    /// Takes over another one of the same payer.
+    pub fn merge(&mut self, mut other: Self) {
+        let places = core::mem::take(&mut other.places);
+        self.places = self.places.saturating_add(places);
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.give_back(self.places);
+    }
+}

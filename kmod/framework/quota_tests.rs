@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Tests of what places in processes cost.
+
+use crate::quota::{Charge, Limits, Payer, Users};
+use crate::text::Refusal;
+use kernel::error::ENOSPC;
+
+const ALICE: Option<u32> = Some(1000);
+const BOB: Option<u32> = Some(1001);
+
+fn users() -> Users {
+    Users::new(Limits {
+        user: 10,
+        consumer: 25,
+    })
+}
+
+fn why(refused: Result<Charge, Refusal>) -> String {
+    let refusal = refused.err().expect("a refusal");
+    assert_eq!(refusal.errno, ENOSPC);
+    let reason = refusal.into_text();
+    reason.as_str().to_owned()
+}
+
+fn payer(users: &mut Users, user: Option<u32>) -> Payer {
+    users.payer(user).unwrap()
+}
+
+#[test]
+fn a_limit_is_exact_and_named() {
+    let mut users = users();
+    let (alice, root) = (payer(&mut users, ALICE), payer(&mut users, None));
+    let ten = alice.charge(10).ok().unwrap();
+    let text = why(alice.charge(1));
+    assert_eq!(text, "a user may have 10 places in processes (user_places)");
+    let all = root.charge(25).ok().unwrap();
+    let text = why(root.charge(1));
+    assert_eq!(
+        text,
+        "a consumer may have 25 places in processes (consumer_places)"
+    );
+    assert_eq!((alice.room(), root.room()), (0, 0));
+    drop((ten, all));
+    assert_eq!((alice.room(), root.room()), (10, 25));
+}
+
+#[test]
+fn a_user_has_one_account() {
+    let mut users = users();
+    let (one, two) = (payer(&mut users, ALICE), payer(&mut users, ALICE));
+    let bob = payer(&mut users, BOB);
+    let of_one = one.charge(6).ok().unwrap();
+    assert_eq!((one.room(), two.room(), bob.room()), (4, 4, 10));
+    assert!(two.charge(5).is_err());
+    let of_two = two.charge(4).ok().unwrap();
+    let root = payer(&mut users, None);
+    assert!(of_one.is_of(&one) && of_one.is_of(&two));
+    assert!(!of_one.is_of(&bob) && !of_one.is_of(&root));
+    // It is what was paid for that counts, not who knows of it.
+    drop(one);
+    assert!(two.charge(1).is_err());
+    drop(of_one);
+    assert_eq!(two.room(), 6);
+    drop(of_two);
+    assert_eq!(payer(&mut users, ALICE).room(), 10);
+}
+
+#[test]
+fn consumers_of_root_have_each_their_own() {
+    let mut users = users();
+    let (one, two) = (payer(&mut users, None), payer(&mut users, None));
+    let _of_one = one.charge(25).ok().unwrap();
+    assert_eq!((one.room(), two.room()), (0, 25));
+}
+
+#[test]
+fn a_refused_charge_costs_nothing() {
+    let mut users = users();
+    let alice = payer(&mut users, ALICE);
+    let mut charge = alice.charge(8).ok().unwrap();
+    for _ in 0..100 {
+        assert!(charge.add(3).is_err());
+        assert!(alice.charge(11).is_err());
+        assert!(alice.charge(usize::MAX).is_err());
+    }
+    assert_eq!(alice.room(), 2);
+    assert!(charge.add(2).is_ok());
+    drop(charge);
+    // Neither to the user nor to the consumer.
+    assert_eq!(alice.room(), 10);
+    assert!(alice.check(10).is_ok());
+    assert!(alice.check(11).is_err());
+}
+
+#[test]
+fn what_is_merged_is_given_back_once() {
+    let mut users = users();
+    let alice = payer(&mut users, ALICE);
+    let mut charge = alice.charge(4).ok().unwrap();
+    charge.merge(alice.charge(3).ok().unwrap());
+    assert_eq!(alice.room(), 3);
+    charge.give_back(5);
+    assert_eq!(alice.room(), 8);
+    // More than there is.
+    charge.give_back(5);
+    assert_eq!(alice.room(), 10);
+    drop(charge);
+    assert_eq!(alice.room(), 10);
+}

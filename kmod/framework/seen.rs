@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! The kernel as a consumer sees it that may not trace everything: [`Seen`] is a firing for it.
+//!
+//! No probe fires for it in a process that it may not trace, but for its own, `dtrace:::END` among them. These fire wherever the CPU is, so of
+//! who runs there they show nothing: no process, no thread, no time that it has used, no arguments.
+
+use super::machine::KernelMachine;
+use super::tracer::Tracer;
+use crate::sys::rights::Rights;
+use core::cell::Cell;
+use dtrace_engine::frames::Frames;
+use dtrace_engine::{
+    BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, TaskArgs, Unplaced,
+};
+
+/// A firing as a consumer without rights over the kernel sees it.
+pub struct Seen<'a> {
+    machine: &'a KernelMachine<'a>,
+    /// `None`: it may trace all processes.
+    rights: Option<&'a Rights>,
+    /// Whether the current process may be traced, once that has been asked.
+    own: Cell<Option<bool>>,
+}
+
+impl<'a> Seen<'a> {
+    /// The firing.
+    pub fn new(machine: &'a KernelMachine<'a>, tracer: &'a Tracer) -> Self {
+        Self {
+            machine,
+            rights: tracer.rights.as_deref(),
+            own: Cell::new(None),
+        }
+    }
+
+    /// What the current process is asked for; where it may not be traced, `T`'s nothing.
+    fn own<T: Default>(&self, ask: impl FnOnce(&KernelMachine<'a>) -> T) -> T {
+        match self.owned() {
+            true => ask(self.machine),
+            false => T::default(),
+        }
+    }
+}
+
+impl Machine for Seen<'_> {
+    fn probe(&self) -> ProbeName<'_> {
+        Machine::probe(self.machine)
+    }
+
+    fn timestamp(&self) -> u64 {
+        self.machine.timestamp()
+    }
+
+    fn firing(&self) -> u64 {
+        self.machine.firing()
+    }
+
+    fn toil(&self, units: u64) -> u64 {
+        self.machine.toil(units)
+    }
+
+    fn walltimestamp(&self) -> u64 {
+        self.machine.walltimestamp()
+    }
+
+    fn vtimestamp(&self) -> u64 {
+        self.own(Machine::vtimestamp)
+    }
+
+    fn arg(&self, n: u64) -> u64 {
+        self.machine.arg(n)
+    }
+
+    fn reg(&self, n: u64) -> Option<u64> {
+        self.machine.reg(n)
+    }
+
+    fn ureg(&self, n: u64) -> Option<u64> {
+        self.own(|machine| machine.ureg(n))
+    }
+
+    fn curthread(&self) -> u64 {
+        self.machine.curthread()
+    }
+
+    /// That of no thread where the thread is nobody's business.
+    fn thread_key(&self) -> u64 {
+        self.own(Machine::thread_key)
+    }
+
+    fn pid(&self) -> u32 {
+        self.own(Machine::pid)
+    }
+
+    fn tid(&self) -> u32 {
+        self.own(Machine::tid)
+    }
+
+    fn ppid(&self) -> u32 {
+        self.own(Machine::ppid)
+    }
+
+    fn uid(&self) -> u32 {
+        self.own(Machine::uid)
+    }
+
+    fn gid(&self) -> u32 {
+        self.own(Machine::gid)
+    }
+
+    fn execname(&self) -> [u8; 16] {
+        self.own(Machine::execname)
+    }
+
+    fn errno(&self) -> i32 {
+        self.own(Machine::errno)
+    }
+
+    fn ipl(&self) -> u32 {
+        self.machine.ipl()
+    }
+
+    fn caller(&self) -> u64 {
+        self.machine.caller()
+    }
+
+    fn ucaller(&self) -> u64 {
+        self.own(Machine::ucaller)
+    }
+
+    fn stackdepth(&self) -> u32 {
+        self.machine.stackdepth()
+    }
+
+    fn ustackdepth(&self) -> u32 {
+        self.own(Machine::ustackdepth)
+    }
+
+    fn stack(&self, frames: &mut Frames<'_>) {
+        self.machine.stack(frames);
+    }
+
+    fn ustack(&self, frames: &mut Frames<'_>) {
+        self.own(|machine| machine.ustack(frames));
+    }
+
+    fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {
+        self.machine.mutex_owner(addr)
+    }
+
+    fn rwlock(&self, addr: u64) -> Result<RwLock, BadAddr> {
+        self.machine.rwlock(addr)
+    }
+
+    fn place(&self, path: &[u8; 16]) -> Place {
+        self.machine.place(path)
+    }
+
+    fn root(&self) -> Option<Place> {
+        self.own(Machine::root)
+    }
+
+    fn dentry(&self, addr: u64) -> Result<Dentry, BadAddr> {
+        self.machine.dentry(addr)
+    }
+
+    fn mount(&self, addr: u64) -> Result<Mount, BadAddr> {
+        self.machine.mount(addr)
+    }
+
+    fn unplaced(&self, addr: u64) -> Result<Unplaced, BadAddr> {
+        self.machine.unplaced(addr)
+    }
+
+    fn kobject(&self, addr: u64) -> Result<Kobject, BadAddr> {
+        self.machine.kobject(addr)
+    }
+
+    fn file(&self, fd: u32) -> u64 {
+        self.own(|machine| machine.file(fd))
+    }
+
+    fn user_args(&self) -> Option<(u64, u64)> {
+        self.own(Machine::user_args)
+    }
+
+    fn task_args(&self, addr: u64) -> Result<Option<TaskArgs>, BadAddr> {
+        self.machine.task_args(addr)
+    }
+
+    fn task_name(&self, addr: u64) -> Result<[u8; 16], BadAddr> {
+        self.machine.task_name(addr)
+    }
+
+    fn progenyof(&self, pid: u64) -> (bool, u32) {
+        self.own(|machine| machine.progenyof(pid))
+    }
+
+    fn owned(&self) -> bool {
+        if let Some(own) = self.own.get() {
+            return own;
+        }
+        let own = self.rights.is_none_or(Rights::may_see);
+        self.own.set(Some(own));
+        own
+    }
+
+    fn load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr> {
+        self.machine.load(addr, out)
+    }
+
+    fn load_str(&self, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr> {
+        self.machine.load_str(addr, out)
+    }
+
+    fn user_load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr> {
+        self.machine.user_load(addr, out)
+    }
+
+    fn user_load_str(&self, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr> {
+        self.machine.user_load_str(addr, out)
+    }
+
+    fn remote_load(&self, mm: u64, addr: u64, out: &mut [u8]) -> Result<(), BadAddr> {
+        self.machine.remote_load(mm, addr, out)
+    }
+
+    fn user_store(&self, addr: u64, data: &[u8]) -> Result<(), BadAddr> {
+        self.machine.user_store(addr, data)
+    }
+
+    fn stop(&self) -> bool {
+        self.machine.stop()
+    }
+
+    fn raise(&self, signal: u64) -> bool {
+        self.machine.raise(signal)
+    }
+
+    fn breakpoint(&self) {
+        self.machine.breakpoint();
+    }
+
+    fn panic(&self) {
+        self.machine.panic();
+    }
+
+    fn chill(&self, ns: u64) {
+        self.machine.chill(ns);
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Probes in processes, below what the library looks at before: `device-check place PID ADDRESS COUNT...` asks for COUNT probes at one
+//! instruction, says what came of it, and keeps them until its standard input ends. Where more is asked for a line of that is awaited
+//! before.
+
+use super::open;
+use dtrace::handle::{DevDtrace, Device};
+use dtrace::pid::Request;
+use dtrace_uapi::process::{Probe, ADDRESS};
+use std::io::{self, BufRead};
+use std::process::ExitCode;
+
+/// Asks for the probes that the arguments say.
+pub fn place(args: &[String]) -> ExitCode {
+    match all(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            println!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn all(args: &[String]) -> Result<(), String> {
+    let device = open()?;
+    let mut input = io::stdin().lock();
+    for (n, one) in args.chunks(3).enumerate() {
+        if n > 0 {
+            let read = input.read_line(&mut String::new());
+            read.map_err(|e| e.to_string())?;
+        }
+        println!("{}", asked(&device, one)?);
+    }
+    // It ends when nobody can write any more.
+    io::copy(&mut input, &mut io::sink()).map_err(|e| e.to_string())?;
+    Ok(())
+}
+
+fn asked(device: &DevDtrace, args: &[String]) -> Result<String, String> {
+    let [pid, address, count] = args else {
+        return Err("usage: device-check place PID ADDRESS COUNT...".to_owned());
+    };
+    let pid: u32 = pid.parse().map_err(|e| format!("{pid}: {e}"))?;
+    let address = u64::from_str_radix(address, 16).map_err(|e| format!("{address}: {e}"))?;
+    let count: u32 = count.parse().map_err(|e| format!("{count}: {e}"))?;
+    let made = device.make_probes(pid, &request(address, count));
+    Ok(match made {
+        Ok(()) => "made".to_owned(),
+        Err((_, error)) => {
+            let errno = error.raw_os_error().unwrap_or_default();
+            format!("{errno} {}", device.reason())
+        }
+    })
+}
+
+/// So many probes, each with a name that nobody else gives.
+fn request(address: u64, count: u32) -> Request {
+    let mut request = Request::default();
+    let module = format!("{}\0", std::process::id());
+    request.text.extend(module.bytes());
+    for n in 0..count {
+        let name = request.text.len() as u32;
+        request.text.extend(format!("{n:x}\0").bytes());
+        request.probes.push(Probe {
+            kind: ADDRESS,
+            module: 0,
+            func: name,
+            name,
+            first: n,
+            nsites: 1,
+            ..Probe::default()
+        });
+        request.sites.push(address);
+    }
+    request
+}
