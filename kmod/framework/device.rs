@@ -11,9 +11,10 @@ use super::deadman::Deadman;
 use super::holds::Holder;
 use super::machine::FEATURES;
 use super::newcomers::Waiting;
+use super::quota;
 use super::seat::Seat;
 use super::snapshot::Cleaner;
-use super::text::{errno, Text};
+use super::text::{errno, Refusal, Text};
 use super::tracer::Tracer;
 use super::Framework;
 use crate::sys::percpu::Losses;
@@ -142,13 +143,19 @@ pub struct Helpers {
     pub(super) _waiting: Waiting,
 }
 
+/// What a consumer has from its first enabling on that may trace its user's processes alone.
+struct Watching {
+    _watch: Watch,
+    _tracing: quota::Tracing,
+}
+
 /// A consumer, which the framework knows once it enables something; dropping it makes the framework forget everything about it.
 pub struct Attachment {
     pub(super) framework: Arc<Framework>,
     pub(super) tracer: Arc<Tracer>,
     pub(super) visits: Arc<Visits>,
     /// Keeps up to date what it may trace, from its first enabling on.
-    watch: Pin<KBox<Mutex<Option<Watch>>>>,
+    watch: Pin<KBox<Mutex<Option<Watching>>>>,
 }
 
 /// Held by whoever visits a consumer's buffers with [`crosscall::on_cpu`](crate::sys::crosscall::on_cpu): a control call, or
@@ -199,13 +206,17 @@ impl Attachment {
     }
 
     /// From now on what it may trace is known of each process before that executes anything.
-    pub fn watch(&self) -> Result {
+    pub fn watch(&self) -> Result<(), Refusal> {
         let Some(rights) = &self.tracer.rights else {
             return Ok(());
         };
         let mut watch = self.watch.lock();
         if watch.is_none() {
-            *watch = Some(Watch::begin(rights)?);
+            let tracing = self.tracer.payer.trace()?;
+            *watch = Some(Watching {
+                _watch: Watch::begin(rights)?,
+                _tracing: tracing,
+            });
         }
         Ok(())
     }

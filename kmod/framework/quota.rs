@@ -8,6 +8,9 @@
 //! everybody's processes; where several ask for the same, each does. A [`Charge`] lies with what it is for and is given back with that, in
 //! whichever way that ends.
 //!
+//! Whatever begins or becomes another on the machine is looked at for each tracing that may see a user's own processes alone. So a user
+//! may have few of these ([`TRACINGS_MAX`]).
+//!
 //! Invariant: what an account says is used is the sum of the charges that there are.
 
 use super::text::Refusal;
@@ -16,6 +19,9 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::Arc;
+
+/// How many consumers of a user may have anything enabled at a time that may trace his own processes alone.
+pub const TRACINGS_MAX: u32 = 64;
 
 /// How many places somebody may have at a time.
 #[derive(Clone, Copy)]
@@ -31,6 +37,8 @@ pub struct Limits {
 enum Owner {
     User(u32),
     Consumer,
+    /// Not of places.
+    Tracings(u32),
 }
 
 /// What somebody has.
@@ -63,11 +71,17 @@ impl Account {
     }
 
     fn refusal(&self) -> Refusal {
+        let most = self.most;
         let (whose, parameter) = match self.owner {
             Owner::User(_) => ("user", "user_places"),
             Owner::Consumer => ("consumer", "consumer_places"),
+            Owner::Tracings(_) => {
+                return Refusal::with(
+                    ENOSPC,
+                    format_args!("a user may have {most} tracings at a time"),
+                );
+            }
         };
-        let most = self.most;
         Refusal::with(
             ENOSPC,
             format_args!("a {whose} may have {most} places in processes ({parameter})"),
@@ -92,17 +106,24 @@ impl Users {
 
     /// What a new consumer pays with; `user`: whose it is, where that matters.
     pub fn payer(&mut self, user: Option<u32>) -> Result<Payer> {
-        let user = user.map(|user| self.of(user)).transpose()?;
         let consumer = Account::new(Owner::Consumer, self.limits.consumer)?;
-        Ok(Payer { consumer, user })
+        let mut payer = Payer {
+            consumer,
+            user: None,
+            tracings: None,
+        };
+        if let Some(user) = user {
+            payer.user = Some(self.of(Owner::User(user), self.limits.user)?);
+            payer.tracings = Some(self.of(Owner::Tracings(user), TRACINGS_MAX)?);
+        }
+        Ok(payer)
     }
 
-    fn of(&mut self, user: u32) -> Result<Arc<Account>> {
-        let owner = Owner::User(user);
+    fn of(&mut self, owner: Owner, most: u32) -> Result<Arc<Account>> {
         if let Some(account) = self.accounts.iter().find(|one| one.owner == owner) {
             return Ok(account.clone());
         }
-        let account = Account::new(owner, self.limits.user)?;
+        let account = Account::new(owner, most)?;
         self.accounts.push(account.clone(), GFP_KERNEL)?;
         Ok(account)
     }
@@ -113,9 +134,18 @@ impl Users {
 pub struct Payer {
     consumer: Arc<Account>,
     user: Option<Arc<Account>>,
+    tracings: Option<Arc<Account>>,
 }
 
 impl Payer {
+    /// Begins to trace, unless too many of the user's consumers do.
+    pub fn trace(&self) -> Result<Tracing, Refusal> {
+        if let Some(tracings) = &self.tracings {
+            tracings.take(1)?;
+        }
+        Ok(Tracing(self.tracings.clone()))
+    }
+
     fn accounts(&self) -> impl Iterator<Item = &Arc<Account>> {
         let accounts = [self.user.as_ref(), Some(&self.consumer)];
         accounts.into_iter().flatten()
@@ -141,6 +171,17 @@ impl Payer {
         };
         charge.add(n)?;
         Ok(charge)
+    }
+}
+
+/// One of a user's tracings. Dropping it ends it.
+pub struct Tracing(Option<Arc<Account>>);
+
+impl Drop for Tracing {
+    fn drop(&mut self) {
+        if let Some(tracings) = &self.0 {
+            tracings.give_back(1);
+        }
     }
 }
 

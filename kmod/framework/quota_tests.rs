@@ -3,7 +3,7 @@
 
 //! Tests of what places in processes cost.
 
-use crate::quota::{Charge, Limits, Payer, Users};
+use crate::quota::{Charge, Limits, Payer, Users, TRACINGS_MAX};
 use crate::text::Refusal;
 use kernel::error::ENOSPC;
 
@@ -107,5 +107,23 @@ fn what_is_merged_is_given_back_once() {
     charge.give_back(5);
     assert_eq!(alice.room(), 10);
     drop(charge);
+    assert_eq!(alice.room(), 10);
+}
+
+#[test]
+fn a_user_traces_so_often_at_a_time() {
+    let mut users = users();
+    let (alice, root) = (payer(&mut users, ALICE), payer(&mut users, None));
+    let mut all: Vec<_> = (0..TRACINGS_MAX)
+        .map(|_| alice.trace().ok().unwrap())
+        .collect();
+    let refusal = payer(&mut users, ALICE).trace().err().unwrap();
+    let text = "a user may have 64 tracings at a time";
+    assert_eq!(refusal.into_text().as_str(), text);
+    assert!(payer(&mut users, BOB).trace().is_ok());
+    drop(all.pop());
+    assert!(alice.trace().is_ok());
+    all.extend((0..1000).map(|_| root.trace().ok().unwrap()));
+    // Places are another matter.
     assert_eq!(alice.room(), 10);
 }

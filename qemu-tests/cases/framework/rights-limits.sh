@@ -84,6 +84,10 @@ give_up $first
 echo command
 as 77 dtrace -qn 'pid$target:libc.so.6::entry { exit(0); }' -c '/tmp/work steps' 2>&1 | sed 's/.*: a user may/a user may/'
 as 77 dtrace -qn 'pid$target:work:step: { @ = count(); } END { printa("%@d\n", @); }' -c '/tmp/work steps' | grep -c '^[1-9][0-9]*$'
+echo tracings
+as 77 device-check tracings 64
+as 77 device-check tracings 65
+device-check tracings 100
 touch /tmp/go; wait
 rm -f /tmp/go /tmp/told /tmp/never /tmp/work
 rmmod dtrace && insmod "$(cat /run/vm/module)"

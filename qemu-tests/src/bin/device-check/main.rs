@@ -60,6 +60,9 @@ fn main() -> ExitCode {
     if asked.first().is_some_and(|arg| arg == "hang") {
         return hang();
     }
+    if asked.first().is_some_and(|arg| arg == "tracings") {
+        return place::tracings(asked.get(1));
+    }
     if let Some(("place", rest)) = asked.split_first().map(|(a, b)| (a.as_str(), b)) {
         return place::place(rest);
     }

@@ -3,9 +3,10 @@
 
 //! Probes in processes, below what the library looks at before: `device-check place PID ADDRESS COUNT...` asks for COUNT probes at one
 //! instruction, says what came of it, and keeps them until its standard input ends. Where more is asked for a line of that is awaited
-//! before.
+//! before. `device-check tracings COUNT` has so many consumers trace, and says how many could, and why no more.
 
 use super::open;
+use super::programs::described;
 use dtrace::handle::{DevDtrace, Device};
 use dtrace::pid::Request;
 use dtrace_uapi::process::{Probe, ADDRESS};
@@ -75,4 +76,26 @@ fn request(address: u64, count: u32) -> Request {
         request.sites.push(address);
     }
     request
+}
+
+/// Has so many consumers trace as the argument says.
+pub fn tracings(count: Option<&String>) -> ExitCode {
+    let Some(count) = count.and_then(|count| count.parse().ok()) else {
+        println!("usage: device-check tracings COUNT");
+        return ExitCode::FAILURE;
+    };
+    let mut all: Vec<DevDtrace> = Vec::new();
+    while all.len() < count {
+        let Ok(device) = open() else {
+            println!("{} opened", all.len());
+            return ExitCode::FAILURE;
+        };
+        if device.enable(&described()).is_err() {
+            println!("{} {}", all.len(), device.reason());
+            return ExitCode::SUCCESS;
+        }
+        all.push(device);
+    }
+    println!("{count}");
+    ExitCode::SUCCESS
 }
