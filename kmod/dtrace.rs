@@ -4,7 +4,7 @@
 //! dtrace.ko: load and unload.
 //!
 //! What is loaded, in order: memory of probe context, the framework, the providers with their probes, the anonymous enabling
-//! if there is one, and last the device, which lets consumers in. Unloading goes the other way, and can only begin when no
+//! if there is one, and last the devices, which let consumers and programs in. Unloading goes the other way, and can only begin when no
 //! file is open, since an open file holds the module.
 
 #![deny(unsafe_code)]
@@ -15,6 +15,7 @@
 use framework::anon;
 use framework::deadman;
 use framework::device::{self, Device};
+use framework::helper::{self, Helper};
 use framework::quota;
 use framework::Framework;
 use kernel::prelude::*;
@@ -62,8 +63,9 @@ module! {
     },
 }
 
-/// The loaded module. Fields are dropped in their order: consumers' way in, calls that are still to come for them, providers, what they fire into, its memory.
+/// The loaded module. Fields are dropped in their order: programs' way in, consumers' way in, calls that are still to come for them, providers, what they fire into, its memory.
 struct Dtrace {
+    _helper: Helper,
     _device: Pin<KBox<Device>>,
     _calls: Calls,
     _providers: providers::Providers,
@@ -73,6 +75,7 @@ struct Dtrace {
 
 impl kernel::Module for Dtrace {
     fn init(module: &'static ThisModule) -> Result<Self> {
+        let [consumers, helpers] = sys::layout::paths()?;
         let scratch = CpuScratch::new()?;
         let deadman = deadman::Limits::new(
             parameter(module_parameters::deadman_timeout.value()),
@@ -89,8 +92,10 @@ impl kernel::Module for Dtrace {
             0 => None,
             _ => anon::load(&framework, sys::file::anonymous()),
         };
-        let device = device::register(module, framework.clone(), anonymous)?;
+        let device = device::register(module, framework.clone(), anonymous, consumers)?;
+        let helper = helper::register(module, &framework, helpers)?;
         Ok(Self {
+            _helper: helper,
             _device: device,
             _calls: Calls,
             _providers: providers,

@@ -5,6 +5,7 @@
 #include "detours.h"
 #include "exports.h"
 #include "faults.h"
+#include "helper.h"
 #include "helpers.h"
 #include "instruction.h"
 #include "file.h"

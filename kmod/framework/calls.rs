@@ -64,6 +64,7 @@ impl Open {
             ioctl::KNOWN => self.known(arg),
             ioctl::NUMBER => number(arg),
             ioctl::REVIEW => self.review(arg),
+            ioctl::REGISTERED => self.registered(arg),
             ioctl::REPLICATE => self.replicate(arg, &mut control.last),
             ioctl::EPROBE => self.eprobe(arg),
             ioctl::AGGDESC => self.aggdesc(arg),
@@ -207,7 +208,11 @@ impl Open {
         let order = Order::read(&request, tracer, &mut failed);
         request.failed = failed;
         user::put(arg, &request)?;
-        self.consumer.framework.state.lock().make(tracer, order?)?;
+        let order = order?;
+        let framework = &self.consumer.framework;
+        let mut state = framework.state.lock();
+        order.check(&framework.desk.registry)?;
+        state.make(tracer, order)?;
         Ok(0)
     }
 

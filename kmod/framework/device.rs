@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! `/dev/dtrace`: an open file is a consumer.
+//! `/dev/dtrace`, or `/dev/dtrace/dtrace`: an open file is a consumer.
 //!
 //! Opening makes a consumer without enablings; control calls ([`calls`](super::calls)) follow one another under the file's mutex;
 //! closing, however it comes about, takes back everything. The reason of the last refusal is kept with the file.
@@ -20,6 +20,7 @@ use super::Framework;
 use crate::sys::percpu::Losses;
 use crate::sys::rights::{Rights, Watch};
 use crate::sys::{clock, device, percpu, privilege};
+use core::ffi::CStr;
 use dtrace_engine::{Config, Consumer};
 use kernel::alloc::{KBox, KVVec};
 use kernel::fs::File;
@@ -32,11 +33,12 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 /// The registered `/dev/dtrace`.
 pub type Device = device::Device<Open>;
 
-/// Registers `/dev/dtrace`, for root alone until the administrator gives the file to others; [`privilege`] says what they may.
+/// Registers it at this path below `/dev`, for root alone until the administrator gives the file to others; [`privilege`] says what they may.
 pub fn register(
     module: &'static ThisModule,
     framework: Arc<Framework>,
     anonymous: Option<Anonymous>,
+    node: &'static CStr,
 ) -> Result<Pin<KBox<Device>>> {
     let unclaimed = Arc::pin_init(new_mutex!(anonymous, "dtrace::Unclaimed"), GFP_KERNEL)?;
     let context = Context {
@@ -44,7 +46,7 @@ pub fn register(
         unclaimed,
     };
     KBox::pin_init(
-        Device::register(c"dtrace", 0o600, module, context),
+        Device::register([c"dtrace", node], 0o600, module, context),
         GFP_KERNEL,
     )
 }

@@ -131,6 +131,15 @@ impl Files {
         if state.known.get(&file).is_some() {
             return Then::Nothing;
         }
+        self.then(&mut state)
+    }
+
+    /// The current process has registered probes. Does not sleep.
+    pub fn registered(&self) -> Then {
+        self.then(&mut self.state.lock())
+    }
+
+    fn then(&self, state: &mut State) -> Then {
         let is_named = state.named.iter().any(Process::is_current);
         let wait = match (is_named, state.all) {
             (true, _) => state.wait,

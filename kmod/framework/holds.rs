@@ -15,6 +15,7 @@
 use super::calls::Answer;
 use super::device::Open;
 use super::files::{Files, Then};
+use super::helper::Desk;
 use super::process::instruction_at;
 use super::quota::{Charge, Payer};
 use super::text::{refuse, Refusal};
@@ -113,6 +114,22 @@ impl Holds {
     /// Whether the current process may be one to wait. Whether it is one is asked before the consumer is told.
     fn concerns_current(&self) -> bool {
         self.rights.as_ref().is_none_or(|rights| rights.is_likely())
+    }
+
+    /// The current process has registered probes, and waits as it does when it maps a file.
+    pub(super) fn registered(self: &Arc<Self>) {
+        if !self.concerns_current() {
+            return;
+        }
+        match self.files.registered() {
+            Then::Waits(ms) => {
+                let ear = Ear(self.clone());
+                ear.queued(Pause::current(ear.held(hold::MAP, None), ms));
+            }
+            Then::IsTold => self.wake.notify_all(),
+            Then::IsLost => self.count_late(),
+            Then::Nothing => {}
+        }
     }
 
     fn count_late(&self) {
@@ -297,15 +314,17 @@ pub struct Holder {
     watches: KVVec<Watch>,
     telling: Option<Telling<Ear>>,
     mappings: Option<Mappings<Ear>>,
+    desk: Arc<Desk>,
 }
 
 impl Holder {
-    fn new(rights: Option<Arc<Rights>>) -> Result<Self> {
+    fn new(rights: Option<Arc<Rights>>, desk: Arc<Desk>) -> Result<Self> {
         Ok(Self {
             holds: Holds::new(rights)?,
             watches: KVVec::new(),
             telling: None,
             mappings: None,
+            desk,
         })
     }
 
@@ -374,6 +393,7 @@ impl Holder {
             return Err(refuse(EINVAL));
         }
         self.holds.files.ask(process, wait)?;
+        self.desk.listen(&self.holds)?;
         if self.mappings.is_none() {
             self.mappings = Some(Mappings::begin(self.ear())?);
         }
@@ -404,6 +424,7 @@ fn remove(watches: &mut KVVec<Watch>, which: impl Fn(&Watch) -> bool) {
 impl Drop for Holder {
     fn drop(&mut self) {
         self.holds.close();
+        self.desk.ignore(&self.holds);
         remove(&mut self.watches, |_| true);
         self.telling = None;
         self.mappings = None;
@@ -414,7 +435,7 @@ impl Drop for Holder {
 
 impl Open {
     /// The process of a number, which the consumer may trace.
-    fn process(&self, pid: i32) -> Result<Process, Refusal> {
+    pub(super) fn process(&self, pid: i32) -> Result<Process, Refusal> {
         let process = Process::find(pid)?;
         self.consumer.tracer.must_trace(&process)?;
         Ok(process)
@@ -428,7 +449,8 @@ impl Open {
         state.lock().may_make(&self.consumer.tracer)?;
         let mut holder = self.holder.lock();
         if holder.is_none() {
-            *holder = Some(Holder::new(self.consumer.tracer.rights.clone())?);
+            let desk = self.consumer.framework.desk.clone();
+            *holder = Some(Holder::new(self.consumer.tracer.rights.clone(), desk)?);
         }
         let Some(holder) = &mut *holder else {
             return Err(refuse(ENOMEM));

@@ -22,6 +22,7 @@ mod enabling;
 mod ends;
 mod files;
 mod fire;
+pub mod helper;
 mod holds;
 mod ids;
 #[cfg(CONFIG_KUNIT = "y")]
@@ -33,6 +34,8 @@ pub mod probe;
 pub mod process;
 pub mod provider;
 pub mod quota;
+mod registration;
+mod registry;
 mod seat;
 mod seen;
 mod snapshot;
@@ -53,6 +56,7 @@ use crate::sys::once::Parts;
 use crate::sys::vtime;
 use core::sync::atomic::Ordering;
 use ends::{DtraceProvider, Ends};
+use helper::Desk;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex};
 use newcomers::Newcomers;
@@ -71,6 +75,8 @@ pub struct Framework {
     /// Who pays for places in processes.
     #[pin]
     users: Mutex<Users>,
+    /// What programs have registered.
+    desk: Arc<Desk>,
     #[pin]
     state: Mutex<State>,
 }
@@ -90,6 +96,7 @@ impl Framework {
         let mut batch = Batch::new(&mut state.table, index, "dtrace");
         let ends = Ends::create(&mut batch)?;
         let newcomers = Arc::new(CpuState::new()?, GFP_KERNEL)?;
+        let desk = Desk::new()?;
         Arc::pin_init(
             pin_init!(Self {
                 ends,
@@ -97,6 +104,7 @@ impl Framework {
                 group,
                 newcomers,
                 users <- new_mutex!(Users::new(places), "dtrace::Users"),
+                desk,
                 state <- new_mutex!(state, "dtrace::State"),
             }),
             GFP_KERNEL,

@@ -14,6 +14,7 @@
 
 use super::provider::Provider;
 use super::quota::Payer;
+use super::registry::Registry;
 use super::state::State;
 use super::text::{refuse, Refusal};
 use super::tracer::Tracer;
@@ -23,7 +24,7 @@ use crate::sys::process::{Process, Text};
 use crate::sys::task;
 use dtrace_uapi::limits::FUNCNAMELEN;
 use dtrace_uapi::process::{
-    self, Arg, Probe, Probes, ARGS_MAX, NO_REGISTER, PROBES_MAX, PROBE_ARGS_MAX, SITES_MAX,
+    self, Arg, Probe, Probes, ANSWER, ARGS_MAX, NO_REGISTER, PROBES_MAX, PROBE_ARGS_MAX, SITES_MAX,
     TEXT_MAX,
 };
 use kernel::alloc::KVVec;
@@ -47,7 +48,8 @@ pub struct Site {
     found: Option<(Text, Instruction)>,
 }
 
-/// The instructions of a process that are not any more where they were, and how many of its probes were looked at for that.
+/// The instructions of a process that are not any more where they were, or whose probes it has removed, and how many of its probes were looked
+/// at for that.
 pub struct Stale {
     /// The number of the process.
     pub pid: u32,
@@ -55,6 +57,8 @@ pub struct Stale {
     pub addresses: KVVec<u64>,
     /// Probes that were looked at.
     pub looked_at: usize,
+    /// Only the probes of this registration are meant.
+    pub registration: Option<u32>,
 }
 
 /// What a consumer has asked for, as far as it can be checked without knowing instructions.
@@ -91,7 +95,7 @@ pub struct Ordered<'a> {
     pub kind: u32,
     /// Module, function and name.
     pub names: [&'a [u8]; 3],
-    /// Where its function begins, and how long it is.
+    /// Where its function begins, and how long it is. Of a USDT probe: the registration that it goes with.
     pub function: (u64, u64),
     /// Its instructions: indices of [`Order::sites`].
     pub sites: core::ops::Range<usize>,
@@ -199,6 +203,22 @@ impl Order {
         Ok(())
     }
 
+    /// Refuses probes that go with what the process has not registered any more. The state is locked, so nobody removes a registration and
+    /// then looks for its probes in between.
+    pub(super) fn check(&self, registry: &Registry) -> Result<(), Refusal> {
+        let mut probes = self
+            .probes
+            .iter()
+            .filter(|p| p.kind == process::USDT && p.start != 0);
+        let has = |number: u64| {
+            u32::try_from(number).is_ok_and(|number| registry.has(&self.process, number))
+        };
+        match probes.all(|probe| has(probe.start)) {
+            true => Ok(()),
+            false => Err(Refusal::new(ENOENT, "the process has removed its probes")),
+        }
+    }
+
     /// How many probes there are.
     pub fn len(&self) -> usize {
         self.probes.len()
@@ -261,11 +281,16 @@ fn is_provider(name: &[u8]) -> bool {
         && name != process::PROVIDER.as_bytes()
 }
 
+/// The register of a function's result.
+const RESULT: u8 = 0;
+
 fn is_argument(arg: &Arg) -> bool {
     let is_register = |n: u8| n < 16 || n == NO_REGISTER;
     is_register(arg.base)
         && is_register(arg.index)
         && arg.shift <= 3
+        && arg.form <= ANSWER
+        && (arg.form != ANSWER || arg.base == RESULT)
         && matches!(arg.size, 1 | 2 | 4 | 8)
 }
 
@@ -355,12 +380,27 @@ impl State {
             .index_of_provider(process::PROVIDER.as_bytes())
             .ok_or(refuse(ENODEV))?;
         let provider = self.provider_at(index).ok_or(refuse(ENODEV))?;
-        let mut stale = provider.review(pid.unsigned_abs(), process)?;
+        let stale = provider.review(pid.unsigned_abs(), process)?;
+        self.remove_stale(index, &*provider, stale);
+        Ok(())
+    }
+
+    /// Retires the probes of a process that go with a registration.
+    pub(super) fn unregister(&mut self, process: &Process, number: u32) -> Result {
+        let index = self.index_of_provider(process::PROVIDER.as_bytes());
+        let index = index.ok_or(ENODEV)?;
+        let provider = self.provider_at(index).ok_or(ENODEV)?;
+        if let Some(stale) = provider.unregister(process, number)? {
+            self.remove_stale(index, &*provider, stale);
+        }
+        Ok(())
+    }
+
+    fn remove_stale(&mut self, index: u32, provider: &dyn Provider, mut stale: Stale) {
         while let Some(probe) = provider.leave(&mut stale) {
             self.retire(index, &[probe]);
         }
         provider.bury(stale);
-        Ok(())
     }
 
     /// Removes what was made for a consumer alone, which has gone.

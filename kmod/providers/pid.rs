@@ -78,6 +78,10 @@ impl Provider for Pid {
         self.processes.lock().review(pid, process)
     }
 
+    fn unregister(&self, process: &Process, number: u32) -> Result<Option<Stale>> {
+        self.processes.lock().unregister(process, number)
+    }
+
     fn leave(&self, stale: &mut Stale) -> Option<ProbeRef> {
         self.processes.lock().leave(stale)
     }

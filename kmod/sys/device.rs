@@ -109,9 +109,9 @@ unsafe impl<T: OpenFile> Send for Device<T> {}
 unsafe impl<T: OpenFile> Sync for Device<T> {}
 
 impl<T: OpenFile> Device<T> {
-    /// Registers `/dev/<name>` with `mode`.
+    /// Registers a device of this name at this path below `/dev`, with `mode`.
     pub fn register(
-        name: &'static CStr,
+        [name, node]: [&'static CStr; 2],
         mode: u16,
         module: &'static ThisModule,
         context: T::Context,
@@ -132,6 +132,7 @@ impl<T: OpenFile> Device<T> {
                 // initialized before.
                 unsafe {
                     slot.write(raw);
+                    (*slot).nodename = node.as_char_ptr().cast();
                     (*slot).mode = mode;
                     (*slot).fops = (&raw const (*this.as_ptr()).fops).cast();
                     to_result(bindings::misc_register(slot))

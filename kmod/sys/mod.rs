@@ -33,6 +33,7 @@ pub mod instruction;
 pub mod ipmap;
 #[cfg(CONFIG_KUNIT = "y")]
 pub mod kunit;
+pub mod layout;
 pub mod locks;
 pub mod mappings;
 pub mod mem;

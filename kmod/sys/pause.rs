@@ -113,6 +113,12 @@ impl Pid {
         NonNull::new(unsafe { bindings::dtrace_process_of(bindings::dtrace_current()) }).map(Self)
     }
 
+    /// That of a task which has not run yet. Does not sleep.
+    pub(super) fn of_child(child: &Child<'_>) -> Option<Self> {
+        // SAFETY: The task lives while it is passed.
+        NonNull::new(unsafe { bindings::dtrace_process_of(child.as_ptr()) }).map(Self)
+    }
+
     /// One that was counted for us.
     ///
     /// # Safety

@@ -35,3 +35,11 @@ pub fn may_write() -> bool {
     // SAFETY: No preconditions.
     unsafe { bindings::dtrace_may_write() }
 }
+
+/// The real user of the current task.
+pub fn user() -> u32 {
+    let mut raw = bindings::dtrace_identity::default();
+    // SAFETY: `raw` is valid for the write.
+    unsafe { bindings::dtrace_current_identity(&mut raw) };
+    raw.uid
+}

@@ -7,6 +7,7 @@
 //! after `execve()`. A [`Text`] is where an instruction of it comes from, a file and an offset, whatever path it has or had, in
 //! whichever mount namespace.
 
+use super::births::Child;
 use super::pause::Pid;
 use crate::bindings;
 use core::ffi::c_void;
@@ -34,10 +35,39 @@ impl Process {
         to_result(unsafe { bindings::dtrace_mm_find(pid, &mut mm, &mut owner) })?;
         // SAFETY: It was counted for us.
         let owner = unsafe { Pid::from_raw(owner) };
-        match (NonNull::new(mm), owner) {
-            (Some(mm), Some(owner)) => Ok(Self { mm, owner }),
-            _ => Err(ESRCH),
+        Self::counted(NonNull::new(mm), owner).ok_or(ESRCH)
+    }
+
+    /// That of the current task. Does not sleep.
+    pub fn current() -> Option<Self> {
+        // SAFETY: The task is current; the memory is counted for us.
+        let mm = NonNull::new(unsafe { bindings::dtrace_current_mm() });
+        Self::counted(mm, Pid::current())
+    }
+
+    /// That of a task which has not run yet. Does not sleep.
+    pub fn of_child(child: &Child<'_>) -> Option<Self> {
+        // SAFETY: The task lives while it is passed; the memory is counted for us.
+        let mm = NonNull::new(unsafe { bindings::dtrace_child_mm(child.as_ptr()) });
+        Self::counted(mm, Pid::of_child(child))
+    }
+
+    /// Of what was counted for us.
+    fn counted(mm: Option<NonNull<bindings::mm_struct>>, owner: Option<Pid>) -> Option<Self> {
+        match (mm, owner) {
+            (Some(mm), Some(owner)) => Some(Self { mm, owner }),
+            (Some(mm), None) => {
+                // SAFETY: It was counted.
+                unsafe { bindings::dtrace_mm_drop(mm.as_ptr()) };
+                None
+            }
+            (None, _) => None,
         }
+    }
+
+    /// What tells it from all others that there are at the same time.
+    pub fn key(&self) -> usize {
+        self.mm.as_ptr() as usize
     }
 
     /// What C knows it by.

@@ -1928,6 +1928,11 @@ typedef uint32_t dtrace_opt;
 #define DOF_VERSION_2 2
 
 /*
+ Version of DOF where a program that asks whether its probe is enabled passes the address of its answer.
+ */
+#define DOF_VERSION_3 3
+
+/*
  `Sec::flags`: the kernel loads the section.
  */
 #define DOF_SECF_LOAD 1
@@ -2552,6 +2557,17 @@ struct dof_xlref {
 #define DTRACE_PROCESS_NO_REGISTER 255
 
 /*
+ `Arg::form`: a number.
+ */
+#define DTRACE_PROCESS_NUMBER 0
+
+/*
+ `Arg::form`: where a program asks whether its probe is enabled, the general register `base` itself becomes 1, which is
+ that of a function's result.
+ */
+#define DTRACE_PROCESS_ANSWER 1
+
+/*
  Probes to be made in one process. Those that are there already stay as they are.
  */
 struct dtrace_process_probes {
@@ -2618,7 +2634,7 @@ struct dtrace_process_probe {
    */
   uint32_t name;
   /*
-   Where its function begins in the process.
+   Where its function begins in the process. Of `USDT`: the [registration](crate::ioctl::Registered) that it goes with; 0: none.
    */
   uint64_t start;
   /*
@@ -2647,7 +2663,7 @@ struct dtrace_process_probe {
   uint32_t first_arg;
   /*
    Of `USDT`: at how many of its instructions, the last ones, the program only asks whether it is enabled. The first argument there is
-   the address of a number of 4 bytes that becomes 1 while it is.
+   the address of a number of 4 bytes that becomes 1 while it is, or what becomes 1 itself (`ANSWER`).
    */
   uint32_t asks;
   /*
@@ -2693,9 +2709,9 @@ struct dtrace_process_arg {
    */
   uint8_t is_high;
   /*
-   Zero.
+   `NUMBER` or `ANSWER`.
    */
-  uint8_t pad;
+  uint8_t form;
 };
 
 /*
@@ -2828,7 +2844,7 @@ struct dtrace_held {
 #define DTRACE_IOC_TYPE 120
 
 /*
- Type of the control calls of `/dev/dtrace/helper`; Oracle's, so that what is built with its drti.o registers here.
+ Type of the control calls of `/dev/dtracehelper`; Oracle's, so that what is built with its drti.o registers here.
  */
 #define DTRACE_HELPER_IOC_TYPE 216
 
@@ -2866,6 +2882,31 @@ struct dtrace_held {
  `ProviderPrivileges::flags`: only the owner's probes.
  */
 #define DTRACE_PRIV_OWNER 8
+
+/*
+ Most bytes of an image that a process registers.
+ */
+#define DTRACE_REGISTERED_MAX (256 << 10)
+
+/*
+ Most registrations of a process, and most providers of all its images.
+ */
+#define DTRACE_REGISTRATIONS_MAX 32
+
+/*
+ Most bytes of the images that the processes of a user have registered.
+ */
+#define DTRACE_REGISTERED_USER_MAX (16 << 20)
+
+/*
+ Most bytes of the images that all processes have registered.
+ */
+#define DTRACE_REGISTERED_ALL_MAX (64 << 20)
+
+/*
+ What illumos' numbers of helper calls begin with; the number of the call follows: 1 for `HELPER_ADD`, 2, 3.
+ */
+#define DTRACE_HELPER_CLASSIC 1685350400
 
 /*
  A probe's description, or globs for one (`dtrace_probedesc_t`). Strings end with NUL.
@@ -3316,6 +3357,36 @@ struct dtrace_dofhelper {
   uint64_t dof;
 };
 
+/*
+ DOF that a process has registered.
+ */
+struct dtrace_registered {
+  /*
+   The process, as the caller numbers it.
+   */
+  int32_t pid;
+  /*
+   What the registration is called by among those of its process, from 1; in: the one before.
+   */
+  uint32_t generation;
+  /*
+   What the image's addresses are relative to.
+   */
+  uint64_t addr;
+  /*
+   In: the room at `data`, bytes; out: the image's size.
+   */
+  uint64_t size;
+  /*
+   Address of the room.
+   */
+  uint64_t data;
+  /*
+   Name of the object, as the process says it; it ends with NUL.
+   */
+  uint8_t module[DTRACE_MODNAMELEN];
+};
+
 /* Fills in a `ProviderDesc` by its name. ESRCH: no such provider. */
 #define DTRACEIOC_PROVIDER _IOWR(DTRACE_IOC_TYPE, 1, struct dtrace_providerdesc)
 
@@ -3391,10 +3462,19 @@ struct dtrace_dofhelper {
 /* Linux' own: replaces the number that a process has for the caller, an `i32`, by the one that it has in records, which is that of the first pid namespace. ESRCH: there is no such process. */
 #define DTRACEIOC_NUMBER _IOWR(DTRACE_IOC_TYPE, 74, int32_t)
 
-/* Helper call: removes what `HELPER_ADDDOF` added. */
+/* Linux' own: fills in a `Registered`: what a process has registered next, by the helper device, after `Registered::generation`. ESRCH: there is no such process; ENOENT: there is nothing more; E2BIG: there is no room for the image. */
+#define DTRACEIOC_REGISTERED _IOWR(DTRACE_IOC_TYPE, 80, struct dtrace_registered)
+
+/* Helper call: registers the DOF at this address, whose addresses are the process' own. The result is a number to remove it by, from 1. EINVAL: it is no DOF of a program; E2BIG: it is too large; ENOSPC: the process, or its user, has registered too much; EFAULT: it is not there. */
+#define DTRACEHIOC_ADD _IOW(DTRACE_HELPER_IOC_TYPE, 1, struct dof_hdr)
+
+/* Helper call: removes what has this number. ENOENT: nothing has. */
 #define DTRACEHIOC_REMOVE _IOW(DTRACE_HELPER_IOC_TYPE, 2, uint32_t)
 
-/* Helper call: adds a `DofHelper`. */
+/* Helper call: as `HELPER_ADD`, for a `DofHelper`. */
 #define DTRACEHIOC_ADDDOF _IOW(DTRACE_HELPER_IOC_TYPE, 3, struct dtrace_dofhelper)
+
+/* Helper call: the file that the process has mapped at this address has probes. The result is as that of `HELPER_ADD`. EFAULT: nothing is there; EACCES: it is no text of a file. */
+#define DTRACEHIOC_LOOK _IOW(DTRACE_HELPER_IOC_TYPE, 4, uint64_t)
 
 #endif /* _LINUX_DTRACE_H */

@@ -49,6 +49,8 @@ pub const ENCODE_MSB: u8 = 2;
 pub const VERSION_1: u8 = 1;
 /// Version of DOF with is-enabled probes; what this project writes.
 pub const VERSION_2: u8 = 2;
+/// Version of DOF where a program that asks whether its probe is enabled passes the address of its answer.
+pub const VERSION_3: u8 = 3;
 
 /// [`Sec::flags`]: the kernel loads the section.
 pub const SECF_LOAD: u32 = 1;

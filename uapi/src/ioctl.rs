@@ -15,7 +15,7 @@ use zerocopy_derive::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Type of the control calls of `/dev/dtrace`.
 pub const IOC_TYPE: u8 = b'x';
-/// Type of the control calls of `/dev/dtrace/helper`; Oracle's, so that what is built with its drti.o registers here.
+/// Type of the control calls of `/dev/dtracehelper`; Oracle's, so that what is built with its drti.o registers here.
 pub const HELPER_IOC_TYPE: u8 = 0xd8;
 
 const WRITE: u32 = 1;
@@ -88,6 +88,10 @@ pub const KNOWN: u32 = ioc(WRITE, IOC_TYPE, 75, size_of::<Known>());
 /// Linux' own: replaces the number that a process has for the caller, an `i32`, by the one that it has in records, which is that of the
 /// first pid namespace. ESRCH: there is no such process.
 pub const NUMBER: u32 = ioc(READ | WRITE, IOC_TYPE, 74, size_of::<i32>());
+
+/// Linux' own: fills in a [`Registered`]: what a process has registered next, by the helper device, after [`Registered::generation`]. ESRCH: there is
+/// no such process; ENOENT: there is nothing more; E2BIG: there is no room for the image.
+pub const REGISTERED: u32 = ioc(READ | WRITE, IOC_TYPE, 80, size_of::<Registered>());
 
 /// A probe's description, or globs for one (`dtrace_probedesc_t`). Strings end with NUL.
 #[repr(C)]
@@ -425,10 +429,46 @@ pub struct DofHelper {
     pub dof: u64,
 }
 
-/// Helper call: removes what [`HELPER_ADDDOF`] added.
+/// DOF that a process has registered.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
+pub struct Registered {
+    /// The process, as the caller numbers it.
+    pub pid: i32,
+    /// What the registration is called by among those of its process, from 1; in: the one before.
+    pub generation: u32,
+    /// What the image's addresses are relative to.
+    pub addr: u64,
+    /// In: the room at `data`, bytes; out: the image's size.
+    pub size: u64,
+    /// Address of the room.
+    pub data: u64,
+    /// Name of the object, as the process says it; it ends with NUL.
+    pub module: [u8; MODNAMELEN],
+}
+
+/// Most bytes of an image that a process registers.
+pub const REGISTERED_MAX: usize = 256 << 10;
+/// Most registrations of a process, and most providers of all its images.
+pub const REGISTRATIONS_MAX: usize = 32;
+/// Most bytes of the images that the processes of a user have registered.
+pub const REGISTERED_USER_MAX: usize = 16 << 20;
+/// Most bytes of the images that all processes have registered.
+pub const REGISTERED_ALL_MAX: usize = 64 << 20;
+
+/// Helper call: registers the DOF at this address, whose addresses are the process' own. The result is a number to remove it by, from 1. EINVAL: it
+/// is no DOF of a program; E2BIG: it is too large; ENOSPC: the process, or its user, has registered too much; EFAULT: it is not there.
+pub const HELPER_ADD: u32 = ioc(WRITE, HELPER_IOC_TYPE, 1, size_of::<crate::dof::Hdr>());
+/// Helper call: removes what has this number. ENOENT: nothing has.
 pub const HELPER_REMOVE: u32 = ioc(WRITE, HELPER_IOC_TYPE, 2, size_of::<u32>());
-/// Helper call: adds a [`DofHelper`].
+/// Helper call: as [`HELPER_ADD`], for a [`DofHelper`].
 pub const HELPER_ADDDOF: u32 = ioc(WRITE, HELPER_IOC_TYPE, 3, size_of::<DofHelper>());
+/// Helper call: the file that the process has mapped at this address has probes. The result is as that of [`HELPER_ADD`]. EFAULT: nothing is there;
+/// EACCES: it is no text of a file.
+pub const HELPER_LOOK: u32 = ioc(WRITE, HELPER_IOC_TYPE, 4, size_of::<u64>());
+
+/// What illumos' numbers of helper calls begin with; the number of the call follows: 1 for [`HELPER_ADD`], 2, 3.
+pub const HELPER_CLASSIC: u32 = 0x6474_6800;
 
 const _: () = assert!(size_of::<ProbeDesc>() == 388);
 const _: () = assert!(offset_of!(ProbeDesc, module) == 68);
@@ -455,3 +495,8 @@ const _: () = assert!(size_of::<ArgDesc>() == 268);
 const _: () = assert!(size_of::<ProviderDesc>() == 92);
 const _: () = assert!(offset_of!(ProviderDesc, privileges) == 80);
 const _: () = assert!(size_of::<DofHelper>() == 80);
+const _: () = assert!(size_of::<Registered>() == 96);
+const _: () = assert!(HELPER_ADD == 0x4040_d801);
+const _: () = assert!(HELPER_REMOVE == 0x4004_d802);
+const _: () = assert!(HELPER_ADDDOF == 0x4050_d803);
+const _: () = assert!(HELPER_LOOK == 0x4008_d804);

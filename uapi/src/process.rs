@@ -77,7 +77,7 @@ pub struct Probe {
     pub func: u32,
     /// Its own.
     pub name: u32,
-    /// Where its function begins in the process.
+    /// Where its function begins in the process. Of [`USDT`]: the [registration](crate::ioctl::Registered) that it goes with; 0: none.
     pub start: u64,
     /// Bytes of the function.
     pub size: u64,
@@ -92,7 +92,7 @@ pub struct Probe {
     /// Of [`USDT`]: the first of its arguments: all of its first site, then all of the next.
     pub first_arg: u32,
     /// Of [`USDT`]: at how many of its instructions, the last ones, the program only asks whether it is enabled. The first argument there is
-    /// the address of a number of 4 bytes that becomes 1 while it is.
+    /// the address of a number of 4 bytes that becomes 1 while it is, or what becomes 1 itself ([`ANSWER`]).
     pub asks: u32,
     /// Of [`USDT`]: where in the file the counter of two bytes is that says whether anybody has enabled the probe; 0: nowhere.
     pub semaphore: u64,
@@ -100,6 +100,12 @@ pub struct Probe {
 
 /// [`Arg::base`], [`Arg::index`]: no register.
 pub const NO_REGISTER: u8 = 0xff;
+
+/// [`Arg::form`]: a number.
+pub const NUMBER: u8 = 0;
+/// [`Arg::form`]: where a program asks whether its probe is enabled, the general register `base` itself becomes 1, which is
+/// that of a function's result.
+pub const ANSWER: u8 = 1;
 
 /// How an argument of a probe is made at one site: `value + base + (index << shift)`, or what lies there.
 #[repr(C)]
@@ -123,8 +129,8 @@ pub struct Arg {
     pub is_loaded: u8,
     /// Not 0: it is bits 8 to 15 of the register.
     pub is_high: u8,
-    /// Zero.
-    pub pad: u8,
+    /// [`NUMBER`] or [`ANSWER`].
+    pub form: u8,
 }
 
 const _: () = assert!(size_of::<Probes>() == 56);

@@ -49,12 +49,18 @@ struct Made {
     /// Who has asked for it.
     askers: KVVec<ConsumerId>,
     kind: u32,
+    /// Of a USDT probe: its beginning is the registration that it goes with.
     function: Range<u64>,
     /// The addresses of its places.
     places: KVVec<u64>,
 }
 
 impl Made {
+    /// Whether it goes with a registration of its process.
+    fn is_of(&self, number: u32) -> bool {
+        self.kind == USDT && self.function.start == u64::from(number)
+    }
+
     /// Takes it from its places. Who has seen it there is about to fire it, and ends within a grace period of RCU.
     fn leave(&self, places: &[Place]) {
         for address in &self.places {

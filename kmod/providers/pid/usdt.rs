@@ -7,15 +7,15 @@
 //! lie there; the library reads that and tells us. An argument is computed only when a clause asks for it, from the registers at
 //! that instruction and without faulting: what cannot be loaded is 0.
 //!
-//! Some sites are there for the program to ask whether anybody has enabled the probe: it has set a number of its own to 0, and goes by what the
-//! number is then. There nothing fires.
+//! Some sites are there for the program to ask whether anybody has enabled the probe: it has set a number of its own, or a register, to 0, and
+//! goes by what that is then. There nothing fires.
 
 use crate::framework::process::Usdt;
 use crate::framework::Arguments;
 use crate::sys::nofault;
 use crate::sys::privilege;
 use crate::sys::regs::Regs;
-use dtrace_uapi::process::{Arg, NO_REGISTER};
+use dtrace_uapi::process::{Arg, ANSWER, NO_REGISTER};
 use kernel::alloc::KVec;
 use kernel::prelude::*;
 
@@ -56,11 +56,18 @@ impl Mark {
 
     /// Answers a program that asks whether the probe is enabled; whether it did.
     pub fn answer(&self, regs: &Regs) -> bool {
-        if let (true, Some(arg)) = (self.answers, self.args.first()) {
+        let arg = self.args.first().filter(|arg| arg.form != ANSWER);
+        if let (true, Some(arg)) = (self.answers, arg) {
             // The program has just set it to 0, so it is there.
             let _ = nofault::user_put(value(arg, regs), 4, 1);
         }
         self.asks
+    }
+
+    /// The register that becomes 1 where a program asks whether the probe is enabled.
+    pub fn answer_register(&self) -> Option<u8> {
+        let arg = self.args.first().filter(|arg| arg.form == ANSWER)?;
+        self.asks.then_some(arg.base)
     }
 
     /// The type of argument `n`, as C text.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Places that a process has no more: a library was unmapped, and something else may come to be there.
+//! Places that a process has no more: a library was unmapped, and something else may come to be there; or the process has removed what it had
+//! registered.
 //!
 //! A place is what it was while the process has the same part of the same file there. The probes of one that is not are retired; then
 //! the place is forgotten, so that the address can become another one.
@@ -10,6 +11,7 @@ use super::{Made, Place, Processes};
 use crate::framework::process::Stale;
 use crate::framework::ProbeRef;
 use crate::sys::process::Process;
+use dtrace_engine::mem::sort::sort;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
@@ -28,13 +30,36 @@ impl Processes {
             pid,
             addresses,
             looked_at: 0,
+            registration: None,
         })
+    }
+
+    /// The addresses of the places whose probes go with a registration of a process.
+    pub fn unregister(&self, process: &Process, number: u32) -> Result<Option<Stale>> {
+        let mut watched = self.all.iter();
+        let Some(watched) = watched.find(|watched| watched.process.is(process)) else {
+            return Ok(None);
+        };
+        let mut addresses = KVVec::new();
+        for made in watched.probes.iter().filter(|made| made.is_of(number)) {
+            addresses.extend_from_slice(&made.places, GFP_KERNEL)?;
+        }
+        sort(&mut addresses, |a, b| a < b);
+        Ok(Some(Stale {
+            pid: watched.number,
+            addresses,
+            looked_at: 0,
+            registration: Some(number),
+        }))
     }
 
     /// The next probe at one of these.
     pub fn leave(&mut self, stale: &mut Stale) -> Option<ProbeRef> {
         let watched = self.find(stale.pid)?;
         let is_gone = |made: &Made| {
+            if let Some(number) = stale.registration {
+                return made.is_of(number);
+            }
             let mut places = made.places.iter();
             places.any(|address| stale.addresses.binary_search(address).is_ok())
         };

@@ -108,6 +108,17 @@ impl Site {
         }
     }
 
+    /// Tells a program that asks by a register whether its probe is enabled. What the instruction does there, nothing or a return, leaves that.
+    fn answer(&self, stopped: &mut Stopped<'_>) {
+        if !self.has_others.load(Ordering::Relaxed) || self.probe(USDT).is_none() {
+            return;
+        }
+        let register = self.mark.as_ref().and_then(Mark::answer_register);
+        if let Some(register) = register {
+            stopped.regs_mut().set_general(register, 1);
+        }
+    }
+
     /// Memory of the program that is not there, and that a clause would load if the site fired.
     #[cold]
     fn missing(&self, regs: &Regs) -> Option<Span> {
@@ -224,6 +235,7 @@ impl Hit for At {
         }
         if let Some(step) = instruction.step_briefly(stopped.regs()) {
             site.before(stopped.regs());
+            site.answer(&mut stopped);
             let regs = stopped.regs_mut();
             regs.set_ip(step.ip);
             regs.set_sp(step.sp);
@@ -235,6 +247,7 @@ impl Hit for At {
                 return false;
             }
             step.apply(stopped.regs_mut());
+            site.answer(&mut stopped);
         } else {
             return false;
         }
@@ -257,6 +270,7 @@ impl Hit for At {
         let _seen = rcu::read_lock();
         if !has_fired {
             site.before(stopped.regs());
+            site.answer(&mut stopped);
         }
         let Some(probe) = site.probe(RETURN) else {
             return;

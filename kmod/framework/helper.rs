@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! The helper device: programs register probes of their own, and remove them.
+//!
+//! Everybody may open it, so its calls are the program's own: they are about the memory of who makes them, and of nobody else. What is registered
+//! is kept ([`Registry`]); consumers who look out for programs are told, and the program waits for them on its way back, as it does
+//! when it maps a file. So the first probe behind the call is not missed.
+//!
+//! While anything is registered, children are looked at when they are made.
+
+use super::calls::Answer;
+use super::device::Open;
+use super::holds::Holds;
+use super::registry::Registry;
+use super::text::refuse;
+use super::user;
+use super::Framework;
+use crate::sys::births::{Births, Child, Telling};
+use crate::sys::deferred::{Chore, Deferred};
+use crate::sys::device;
+use crate::sys::process::Process;
+use core::ffi::CStr;
+use dtrace_uapi::ioctl::{
+    DofHelper, Registered, HELPER_ADD, HELPER_ADDDOF, HELPER_CLASSIC, HELPER_LOOK, HELPER_REMOVE,
+};
+use dtrace_uapi::limits::MODNAMELEN;
+use kernel::alloc::flags::GFP_KERNEL_ACCOUNT;
+use kernel::alloc::{KBox, KVec};
+use kernel::fs::File;
+use kernel::prelude::*;
+use kernel::seq_file::SeqFile;
+use kernel::sync::poll::PollTable;
+use kernel::sync::{new_mutex, Arc, Mutex};
+
+/// What is registered, and who wants to know.
+#[pin_data]
+pub struct Desk {
+    /// What is registered.
+    pub registry: Arc<Registry>,
+    #[pin]
+    listening: Mutex<KVec<Arc<Holds>>>,
+    /// Tells of children while there is anything to inherit. Held while that may begin or end.
+    #[pin]
+    telling: Mutex<Option<Telling<Heirs>>>,
+}
+
+impl Desk {
+    /// With nothing on it.
+    pub fn new() -> Result<Arc<Self>> {
+        let registry = Registry::new()?;
+        Arc::pin_init(
+            pin_init!(Self {
+                registry,
+                listening <- new_mutex!(KVec::new(), "dtrace::Desk"),
+                telling <- new_mutex!(None, "dtrace::Heirs"),
+            }),
+            GFP_KERNEL,
+        )
+    }
+
+    /// A consumer wants to be told.
+    pub fn listen(&self, holds: &Arc<Holds>) -> Result {
+        let mut listening = self.listening.lock();
+        if !listening.iter().any(|one| Arc::ptr_eq(one, holds)) {
+            listening.push(holds.clone(), GFP_KERNEL)?;
+        }
+        Ok(())
+    }
+
+    /// It wants to no more.
+    pub fn ignore(&self, holds: &Arc<Holds>) {
+        let mut listening = self.listening.lock();
+        listening.retain(|one| !Arc::ptr_eq(one, holds));
+    }
+
+    /// Forgets who is over.
+    fn sweep(&self) {
+        let mut telling = self.telling.lock();
+        if self.registry.sweep() {
+            *telling = None;
+        }
+    }
+}
+
+/// Forgets who is over, soon.
+struct Sweep(Arc<Desk>);
+
+impl Chore for Sweep {
+    fn run(&self) {
+        self.0.sweep();
+    }
+}
+
+/// Who looks at children.
+#[derive(Clone)]
+struct Heirs {
+    registry: Arc<Registry>,
+    sweep: Arc<Deferred<Sweep>>,
+}
+
+impl Births for Heirs {
+    fn forked(&self, child: &Child<'_>) {
+        let inherited = Process::of_child(child).map(|child| self.registry.inherit(child));
+        if let Some(Err(error)) = inherited {
+            pr_warn!("a child has not got its parent's probes: {error:?}\n");
+        }
+        if self.registry.is_littered() {
+            self.sweep.ask();
+        }
+    }
+
+    fn executed(&self) {}
+}
+
+/// Who answers the calls.
+pub struct Clerk {
+    framework: Arc<Framework>,
+    desk: Arc<Desk>,
+    sweep: Arc<Deferred<Sweep>>,
+}
+
+impl Clerk {
+    fn add(&self, module: [u8; MODNAMELEN], addr: u64, dof: u64) -> Result<isize> {
+        let what = self.desk.registry.read(module, addr, dof)?;
+        let process = Process::current().ok_or(ESRCH)?;
+        let mut telling = self.desk.telling.lock();
+        if telling.is_none() {
+            let heirs = Heirs {
+                registry: self.desk.registry.clone(),
+                sweep: self.sweep.clone(),
+            };
+            *telling = Some(Telling::begin(&heirs)?);
+        }
+        let number = self.desk.registry.add(process, what)?;
+        drop(telling);
+        self.tell();
+        answer(number)
+    }
+
+    fn add_object(&self, arg: u64) -> Result<isize> {
+        let object: DofHelper = user::get(arg)?;
+        if !object.module.contains(&0) {
+            return Err(EINVAL);
+        }
+        self.add(object.module, object.addr, object.dof)
+    }
+
+    fn look(&self, addr: u64) -> Result<isize> {
+        let process = Process::current().ok_or(ESRCH)?;
+        drop(process.text(addr)?);
+        let what = self.desk.registry.look_at(addr)?;
+        let number = self.desk.registry.add(process, what)?;
+        self.tell();
+        answer(number)
+    }
+
+    fn remove(&self, number: u64) -> Result<isize> {
+        let number = u32::try_from(number).map_err(|_| ENOENT)?;
+        let process = Process::current().ok_or(ESRCH)?;
+        let is_there = || self.desk.registry.has(&process, number);
+        // Who has nothing has nobody wait.
+        is_there().then_some(()).ok_or(ENOENT)?;
+        // No consumer makes probes of it meanwhile.
+        let mut state = self.framework.state.lock();
+        is_there().then_some(()).ok_or(ENOENT)?;
+        state.unregister(&process, number)?;
+        self.desk.registry.remove(&process, number)?;
+        Ok(0)
+    }
+
+    /// Has the current process wait for those who want to know.
+    fn tell(&self) {
+        if self.desk.registry.is_littered() {
+            self.sweep.ask();
+        }
+        let listening = self.desk.listening.lock();
+        listening.iter().for_each(Holds::registered);
+    }
+}
+
+fn answer(number: u32) -> Result<isize> {
+    isize::try_from(number).map_err(|_| ENOSPC)
+}
+
+impl Clerk {
+    fn call(&self, cmd: u32, arg: u64) -> Result<isize> {
+        let cmd = match cmd.checked_sub(HELPER_CLASSIC) {
+            Some(1) => HELPER_ADD,
+            Some(2) => HELPER_REMOVE,
+            Some(3) => HELPER_ADDDOF,
+            _ => cmd,
+        };
+        match cmd {
+            HELPER_ADD => self.add([0; MODNAMELEN], 0, arg),
+            HELPER_ADDDOF => self.add_object(arg),
+            HELPER_LOOK => self.look(arg),
+            HELPER_REMOVE => self.remove(arg),
+            _ => Err(ENOTTY),
+        }
+    }
+}
+
+/// An open file of the device. It has nothing of its own.
+pub struct Caller(Arc<Clerk>);
+
+impl device::OpenFile for Caller {
+    type Context = Arc<Clerk>;
+
+    fn open(clerk: &Self::Context) -> Result<Pin<KBox<Self>>> {
+        Ok(KBox::pin(Self(clerk.clone()), GFP_KERNEL_ACCOUNT)?)
+    }
+
+    fn ioctl(&self, cmd: u32, arg: usize) -> Result<isize> {
+        self.0.call(cmd, arg as u64)
+    }
+
+    fn poll(&self, _file: &File, _table: PollTable<'_>) -> bool {
+        false
+    }
+
+    fn show(&self, _m: &SeqFile) {}
+}
+
+/// The device, and what works for it.
+pub struct Helper {
+    device: Option<Pin<KBox<device::Device<Caller>>>>,
+    desk: Arc<Desk>,
+    /// Dropped when nobody can ask for it any more.
+    _sweep: Arc<Deferred<Sweep>>,
+}
+
+/// Makes the device at this path below `/dev`, for everybody.
+pub fn register(
+    module: &'static ThisModule,
+    framework: &Arc<Framework>,
+    node: &'static CStr,
+) -> Result<Helper> {
+    let desk = framework.desk.clone();
+    let sweep = Arc::pin_init(Deferred::new(Sweep(desk.clone())), GFP_KERNEL)?;
+    let clerk = Clerk {
+        framework: framework.clone(),
+        desk: desk.clone(),
+        sweep: sweep.clone(),
+    };
+    let clerk = Arc::new(clerk, GFP_KERNEL)?;
+    let device = device::Device::register([c"dtracehelper", node], 0o666, module, clerk);
+    Ok(Helper {
+        device: Some(KBox::pin_init(device, GFP_KERNEL)?),
+        desk,
+        _sweep: sweep,
+    })
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        // Calls may have children looked at, and these have the desk swept.
+        self.device = None;
+        *self.desk.telling.lock() = None;
+    }
+}
+
+impl Open {
+    /// Tells what a process has registered.
+    #[inline(never)]
+    pub(super) fn registered(&self, arg: u64) -> Answer {
+        let mut request: Registered = user::get(arg)?;
+        let framework = &self.consumer.framework;
+        framework.state.lock().may_make(&self.consumer.tracer)?;
+        let process = self.process(request.pid)?;
+        let next = framework.desk.registry.next(&process, request.generation);
+        let (number, one) = next.ok_or(refuse(ENOENT))?;
+        let room = request.size;
+        one.put(&mut request, number);
+        if request.size > room {
+            return Err(refuse(E2BIG));
+        }
+        user::put(request.data, one.image())?;
+        user::put(arg, &request)?;
+        Ok(0)
+    }
+}
