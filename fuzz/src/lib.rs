@@ -61,6 +61,11 @@ pub const TARGETS: &[Target] = &[
         smoke: 4000,
     },
     Target {
+        name: "programs",
+        run: usdt::programs,
+        smoke: 20_000,
+    },
+    Target {
         name: "dof",
         run: dof::dof,
         smoke: 200,

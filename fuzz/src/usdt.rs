@@ -1,19 +1,33 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Files of programs, whose notes name probes.
+//! Programs that say which probes they have: notes in their files, and DOF.
 
-use dtrace::usdt;
+use dtrace::usdt::{self, Note};
+use dtrace_uapi::process::PROBE_ARGS_MAX;
 
 /// Reads a file's notes: whatever it says, they have names that a description spells, and few arguments.
 pub fn notes(data: &[u8]) {
-    for note in usdt::parse(data) {
-        assert!(!note.provider.is_empty() && !note.name.is_empty());
-        assert!(note
-            .provider
-            .bytes()
-            .chain(note.name.bytes())
-            .all(|c| c.is_ascii_graphic() && c != b'/'));
-        assert!(note.arguments.len() <= dtrace_uapi::process::PROBE_ARGS_MAX);
+    usdt::parse(data).iter().for_each(check);
+    usdt::parse_dof(data).iter().for_each(check);
+}
+
+/// The same of DOF that a program has registered, and of a section full of it.
+pub fn programs(data: &[u8]) {
+    let registered = usdt::dof::parse(data, 0x5555_0000_0000);
+    registered.unwrap_or_default().iter().for_each(check);
+    usdt::dof::parse_all(data).iter().for_each(check);
+}
+
+fn check(note: &Note) {
+    assert!(!note.provider.is_empty() && !note.name.is_empty());
+    assert!(note
+        .provider
+        .bytes()
+        .chain(note.name.bytes())
+        .all(|c| c.is_ascii_graphic() && c != b'/'));
+    assert!(note.arguments.len() <= PROBE_ARGS_MAX);
+    for (own, seen) in &note.types {
+        assert!(!own.is_empty() && !seen.is_empty());
     }
 }

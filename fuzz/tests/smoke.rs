@@ -90,6 +90,11 @@ fn usdt() {
 }
 
 #[test]
+fn programs() {
+    smoke("programs");
+}
+
+#[test]
 fn dof() {
     smoke("dof");
 }

@@ -10,7 +10,7 @@
 use crate::dwarf::{self, DebugInfo};
 use crate::pid::{Code, Module, Object, Place};
 use crate::types::btf::{Btf, KernelBtf};
-use crate::usdt::{Note, Point};
+use crate::usdt::{Note, Point, Registration};
 use dtrace_uapi::types::{ProbeId, ProviderAttributes};
 use std::io;
 use std::rc::Rc;
@@ -156,6 +156,11 @@ pub trait ProcessSource {
 
     /// The probes that one of these has of its own.
     fn notes(&self, _object: &Object) -> io::Result<Rc<[Note]>> {
+        Ok(Rc::default())
+    }
+
+    /// What a process has registered that runs.
+    fn registered(&self, _pid: u32) -> io::Result<Rc<[Registration]>> {
         Ok(Rc::default())
     }
 

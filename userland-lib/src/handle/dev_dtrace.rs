@@ -15,7 +15,7 @@ use dtrace_uapi::dof::{Hdr, OptDesc, Sec};
 use dtrace_uapi::hold::{Held, Hold, Known};
 use dtrace_uapi::ioctl::{
     self, AggDesc, AnonDesc, ArgDesc, BufDesc, Conf, Enable, EprobeDesc, ProbeDesc, ProviderDesc,
-    Reason, RecDesc, ReplDesc, Status,
+    Reason, RecDesc, Registered, ReplDesc, Status, REGISTERED_MAX,
 };
 use dtrace_uapi::limits::ANON_MAX;
 use dtrace_uapi::option::{self, Opt};
@@ -31,6 +31,8 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// Where the module's device is.
 pub const PATH: &str = "/dev/dtrace";
+/// Where it is in that, if that is a directory (the module's parameter `layout`).
+const WITHIN: &str = "dtrace";
 
 /// Most bytes of an image of options: there are a few dozen of 16 bytes.
 const OPTIONS_MAX: usize = 64 << 10;
@@ -46,9 +48,15 @@ pub struct DevDtrace {
 }
 
 impl DevDtrace {
-    /// Opens the device at `path`.
+    /// Opens the device at `path`, or in the directory that is there.
     pub fn open(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        let options = OpenOptions::new().read(true).write(true).clone();
+        let file = match options.open(path) {
+            Err(error) if error.kind() == io::ErrorKind::IsADirectory => {
+                options.open(path.join(WITHIN))
+            }
+            opened => opened,
+        }?;
         Ok(Self {
             file,
             cpus: possible_cpus(),
@@ -190,6 +198,28 @@ impl Device for DevDtrace {
         let mut number = i32::try_from(pid).map_err(|_| Errno::ESRCH)?;
         self.call(ioctl::NUMBER, &mut number)?;
         Ok(number.unsigned_abs())
+    }
+
+    fn registered(&self, pid: u32, after: u32) -> io::Result<Option<(Registered, Vec<u8>)>> {
+        let mut image = Vec::new();
+        loop {
+            let mut registered = Registered::new_zeroed();
+            registered.pid = i32::try_from(pid).map_err(|_| Errno::ESRCH)?;
+            registered.generation = after;
+            registered.size = image.len() as u64;
+            registered.data = image.as_mut_ptr() as u64;
+            match self.call(ioctl::REGISTERED, &mut registered) {
+                // Most processes have none.
+                Err(Errno::E2BIG) if image.is_empty() => image = vec![0; REGISTERED_MAX],
+                Err(Errno::ENOENT | Errno::ENOTTY) => return Ok(None),
+                Err(errno) => return Err(errno.into()),
+                Ok(()) => {
+                    let size = usize::try_from(registered.size).map_err(|_| Errno::EINVAL)?;
+                    image.truncate(size);
+                    return Ok(Some((registered, image)));
+                }
+            }
+        }
     }
 
     fn review(&self, pid: u32) -> io::Result<()> {

@@ -13,7 +13,8 @@
 use crate::pid::Request;
 use dtrace_uapi::hold::{Held, Hold, Known};
 use dtrace_uapi::ioctl::{
-    AggDesc, ArgDesc, BufDesc, Conf, EprobeDesc, ProbeDesc, ProviderDesc, RecDesc, Status,
+    AggDesc, ArgDesc, BufDesc, Conf, EprobeDesc, ProbeDesc, ProviderDesc, RecDesc, Registered,
+    Status,
 };
 use dtrace_uapi::option::Opt;
 use dtrace_uapi::types::{AggId, Epid, ProbeId};
@@ -66,6 +67,11 @@ pub trait Device {
     /// What records say that the number of a process is.
     fn number(&self, pid: u32) -> io::Result<u32> {
         Ok(pid)
+    }
+
+    /// What a process has registered after the one with this number. A device may know of no such thing.
+    fn registered(&self, _pid: u32, _after: u32) -> io::Result<Option<(Registered, Vec<u8>)>> {
+        Ok(None)
     }
 
     /// Removes the probes of a process whose instructions are not any more where they were.

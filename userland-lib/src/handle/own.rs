@@ -6,11 +6,11 @@
 //! The probes that descriptions name in running processes were made when these were compiled. From then on the kernel has a process
 //! wait that maps a file which we do not know ([`hold::MAP`]). We look into the file. One that has none of the probes that are
 //! described is known from then on, and nobody waits for it again. In a process that has one with such probes they are made before it
-//! goes on, and so they are in the children that it makes as copies of itself.
+//! goes on, and so they are in the children that it makes as copies of itself. A process that registers probes when it runs waits as well.
 
 use super::{plain, KernelWorld};
 use crate::pid::{fits, Object};
-use crate::usdt;
+use crate::usdt::{self, Note};
 use crate::world::{ProbePattern, ProcessSource, Unmade};
 use dtrace_uapi::hold::{self, Hold, Known};
 use std::collections::HashSet;
@@ -100,6 +100,8 @@ impl Own {
                 false => self.know(world, pid, object),
             }
         }
+        let registered = world.registered(pid).unwrap_or_default();
+        has_probes |= registered.iter().any(|one| self.names_any(&one.notes));
         if !has_probes {
             return failed;
         }
@@ -128,7 +130,10 @@ impl Own {
 
     /// Whether an object has probes of a provider that is described, of whichever process.
     fn is_of_use(&self, world: &KernelWorld<'_>, object: &Object) -> bool {
-        let notes = world.notes(object).unwrap_or_default();
+        self.names_any(&world.notes(object).unwrap_or_default())
+    }
+
+    fn names_any(&self, notes: &[Note]) -> bool {
         let mut patterns = self.patterns.iter();
         patterns.any(|pattern| {
             let named = |provider: &str| usdt::may_be_of(&pattern.provider, provider);

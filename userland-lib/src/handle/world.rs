@@ -13,7 +13,7 @@ use crate::pid::{self, Code, Module, Modules, Object, Place, Request};
 use crate::symbols::KernelSymbols;
 use crate::types::btf::{Btf, KernelBtf, Proto, TypeId};
 use crate::types::{Ty, Types};
-use crate::usdt::{self, Note, Point};
+use crate::usdt::{self, Note, Point, Registration};
 use crate::world::{
     ArgInfo, ProbeInfo, ProbePattern, ProbeSource, ProcessSource, Symbol, SymbolSource, TypeSource,
     Unmade,
@@ -111,13 +111,18 @@ impl KernelWorld<'_> {
     fn own_note(&self, provider: &str, module: &str, name: &str) -> Option<Note> {
         let (own, pid) = usdt::process_of(provider)?;
         let is_meant = |wanted: &str, name: &str| wanted.is_empty() || wanted == name;
-        let objects = self.objects(pid).ok()?;
-        let objects = objects.iter().filter(|o| is_meant(module, &o.name));
-        let mut notes = objects.filter_map(|object| self.notes(object).ok());
-        notes.find_map(|notes| {
+        let find = |notes: &[Note]| {
             let mut notes = notes.iter().filter(|note| !note.asks);
             let note = notes.find(|note| note.provider == own && is_meant(name, &note.name));
             note.cloned()
+        };
+        let objects = self.objects(pid).ok()?;
+        let objects = objects.iter().filter(|o| is_meant(module, &o.name));
+        let mut notes = objects.filter_map(|object| self.notes(object).ok());
+        let in_file = notes.find_map(|notes| find(&notes));
+        in_file.or_else(|| {
+            let registered = self.registered(pid).ok()?;
+            registered.iter().find_map(|one| find(&one.notes))
         })
     }
 
@@ -275,6 +280,25 @@ impl ProcessSource for KernelWorld<'_> {
         let notes: Rc<[Note]> = usdt::read(&object.file)?.into();
         self.notes.borrow_mut().insert(file, notes.clone());
         Ok(notes)
+    }
+
+    fn registered(&self, pid: u32) -> io::Result<Rc<[Registration]>> {
+        let mut all: Vec<Registration> = Vec::new();
+        let mut last = 0;
+        while let Some((head, image)) = self.device.registered(pid, last)? {
+            // A device that does not go forward would be asked for ever.
+            if head.generation <= last {
+                break;
+            }
+            last = head.generation;
+            all.push(Registration::new(
+                last,
+                &text(&head.module),
+                head.addr,
+                &image,
+            ));
+        }
+        Ok(all.into())
     }
 
     fn make_own(&self, pid: u32, points: &[Point]) -> Result<(), Unmade> {

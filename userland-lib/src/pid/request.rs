@@ -120,6 +120,7 @@ impl Request {
             first_arg,
             asks: asks as u32,
             semaphore: notes.iter().map(|note| note.semaphore).max()?,
+            start: u64::from(point.registration),
             ..Probe::default()
         };
         self.probes.push(probe);

@@ -317,18 +317,27 @@ impl Sema<'_, '_> {
             Ty::INT64_T,
             span,
         );
-        if let Some(output) = argument.translated {
-            return self.translate(output, raw.retype(argument.native), span);
-        }
         // The register may hold more than the type's bits.
-        if self.state.types.int(argument.native).is_some() {
-            return Ok(Expr::new(
-                ExprKind::Convert(Box::new(raw)),
-                argument.native,
-                span,
-            ));
+        let native = match self.is_integer(argument.native) {
+            true => Expr::new(ExprKind::Convert(Box::new(raw)), argument.native, span),
+            false => raw.retype(argument.native),
+        };
+        match argument.translated {
+            None => Ok(native),
+            Some(output) if self.converts(output, argument.native) => {
+                Ok(Expr::new(ExprKind::Convert(Box::new(native)), output, span))
+            }
+            Some(output) => self.translate(output, native, span),
         }
-        Ok(raw.retype(argument.native))
+    }
+
+    fn is_integer(&self, ty: Ty) -> bool {
+        self.state.types.int(ty).is_some()
+    }
+
+    /// Whether an argument of one type is seen as one of the other without a translator: both are integers.
+    fn converts(&self, output: Ty, native: Ty) -> bool {
+        self.is_integer(output) && self.is_integer(native)
     }
 
     fn agree(&self, left: &Argument, right: &Argument) -> bool {
@@ -379,7 +388,10 @@ impl Sema<'_, '_> {
             true => None,
             false => Some(self.argument_type(&info.translated, number, span)?),
         };
-        if translated.is_some_and(|output| self.translator_for(output, native).is_none()) {
+        let is_lost = |output: Ty| {
+            !self.converts(output, native) && self.translator_for(output, native).is_none()
+        };
+        if translated.is_some_and(is_lost) {
             return Err(Diagnostic::new(
                 "D_ARGS_XLATOR",
                 span,

@@ -8,21 +8,31 @@
 //! the processes that its provider's name may end with the number of, and what is found is made by the kernel under those names;
 //! the description itself stays as it was written.
 //!
+//! A program may also register its probes when it runs ([`registered`]); what they are is in the same format as in files of other
+//! systems ([`dof`]).
+//!
 //! All of a file is its author's word, who may be anybody: what is not well-formed is left out.
 
 mod define;
+pub mod dof;
+#[cfg(test)]
+mod dof_tests;
 mod header;
+mod in_file;
 mod notes;
 mod operand;
 mod prov;
+mod registered;
 #[cfg(test)]
 mod tests;
 
 pub use define::{Definition, Form, Parameter, Provider, ATTRIBUTES, PROVIDER_MAX};
 pub use header::header;
+pub use in_file::parse as parse_dof;
 pub use notes::{parse, read, Note};
 pub use operand::{Operand, Symbols};
 pub use prov::object;
+pub use registered::Registration;
 
 use crate::pid::{fits, is_open, named, Error, Object, PROVIDER};
 use crate::world::{ProbePattern, ProcessSource};
@@ -42,6 +52,8 @@ pub struct Point {
     pub name: String,
     /// Where it fires.
     pub notes: Vec<Note>,
+    /// The registration that it goes with; 0: it is in the file.
+    pub registration: u32,
 }
 
 /// The processes whose own probes a provider may name; whether it names one that has to be there.
@@ -170,14 +182,17 @@ pub fn resolve_in<S: ProcessSource + ?Sized>(
         let object = Rc::new(object.clone());
         for note in notes {
             if fits(&pattern.func, &note.func) {
-                add(&mut points, &object, note);
+                add(&mut points, &object, note, 0);
             }
         }
+    }
+    for registration in source.registered(pid).unwrap_or_default().iter() {
+        registration.add_to(&mut points, source, pattern, pid, objects);
     }
     points
 }
 
-fn add(points: &mut Vec<Point>, object: &Rc<Object>, note: &Note) {
+fn add(points: &mut Vec<Point>, object: &Rc<Object>, note: &Note, registration: u32) {
     let is_same = |point: &&mut Point| {
         point.object == *object
             && point.func == note.func
@@ -185,13 +200,20 @@ fn add(points: &mut Vec<Point>, object: &Rc<Object>, note: &Note) {
             && point.provider == note.provider
     };
     match points.iter_mut().find(is_same) {
-        Some(point) => point.notes.push(note.clone()),
+        // Whoever registers an image twice has its sites once.
+        Some(point) => {
+            let is_there = |other: &Note| (other.offset, other.asks) == (note.offset, note.asks);
+            if !point.notes.iter().any(is_there) {
+                point.notes.push(note.clone());
+            }
+        }
         None => points.push(Point {
             provider: note.provider.clone(),
             object: object.clone(),
             func: note.func.clone(),
             name: note.name.clone(),
             notes: vec![note.clone()],
+            registration,
         }),
     }
 }

@@ -17,6 +17,7 @@
 //! asks where it has no probe.
 
 use super::define::{Definition, Provider, PROVIDER_MAX};
+use super::in_file;
 use super::operand::{arguments, Operand};
 use super::prov;
 use crate::pid::{Code, FILE_MAX};
@@ -83,6 +84,7 @@ pub fn read(path: &Path) -> io::Result<Vec<Note>> {
     if !notes.is_empty() && metadata.len() <= FILE_MAX {
         name_functions(&mut notes, &fs::read(path)?);
     }
+    notes.extend(in_file::read(path)?);
     Ok(notes)
 }
 
@@ -360,11 +362,7 @@ impl Layout {
         };
         let address = site.wrapping_add(moved);
         let name = raw.name.replace("__", "-");
-        let is_plain = |c: char| c.is_ascii_graphic() && !"/:*?[]\\`\"".contains(c);
-        let is_good = !name.is_empty()
-            && name.len() < NAMELEN
-            && name.chars().all(is_plain)
-            && is_provider(raw.provider);
+        let is_good = is_name(&name) && is_provider(raw.provider);
         let mut arguments = arguments(raw.arguments, symbols);
         arguments.truncate(ARGUMENTS_MAX);
         is_good.then_some(Note {
@@ -385,8 +383,14 @@ impl Layout {
     }
 }
 
+/// Whether a description can spell this name of a probe.
+pub(super) fn is_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_graphic() && !"/:*?[]\\`\"".contains(c);
+    !name.is_empty() && name.len() < NAMELEN && name.chars().all(is_plain)
+}
+
 /// Whether the kernel takes this name of a provider.
-fn is_provider(name: &str) -> bool {
+pub(super) fn is_provider(name: &str) -> bool {
     let is_spelled = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     !name.is_empty()
         && name.len() <= PROVIDER_MAX
@@ -394,6 +398,7 @@ fn is_provider(name: &str) -> bool {
         && name.chars().all(is_spelled)
         && !name.ends_with(|c: char| c.is_ascii_digit())
 }
+
 /// Strings that end with NUL, one after the other.
 struct Strings<'d>(&'d [u8]);
 

@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 180
+# @debug: quick
+# Probes that a program registers by the helper device, or has as DOF in its file: what they pass, who asks for them, whose they are.
+t() { echo "$1"; shift; dtrace -x switchrate=1hour "$@" 2>&1; }
+until_line() { until grep -q "$1" "$2"; do sleep 0.1; done; }
+passed='work$target:::passed { printf("%s %d %d %d, %x %s:%s:%s\n", copyinstr(arg0), args[1], args[2], args[3], arg2, probemod, probefunc, probename); }
+	work$target:::float { printf("%.2f\n", args[0]); } work$target:::tail { printf("tail %d\n", args[0]); }'
+# What registers when it runs has no types before.
+later=$(sed 's/args\[\([0-9]\)\]/arg\1/g; s/%.2f/%d/' <<<"$passed")
+
+echo 'nobody listens'
+usdt-dof fire register fire
+usdt-dof-file
+echo 'devices' $(stat -c '%a %n' /dev/dtracehelper)
+t 'in the file' -qn "$passed"' work$target:::said-it { }' -c usdt-dof-file
+t 'registered' -Zqn "$later"' work$target:::said-it { }' -x holdtime=1sec -c 'usdt-dof register fire remove fire'
+t 'by address' -Zqn 'work$target:::said-it, work$target:::tail { }' -x holdtime=1sec -c 'usdt-dof third fire remove fire'
+t 'of a name of its own' -Zqn 'work$target:another::passed { printf("%s\n", probemod); }' -x holdtime=1sec -c 'usdt-dof named fire'
+t 'as on illumos' -Zqn 'work$target:::tail { printf("%d\n", arg0); }' -x holdtime=1sec -c 'usdt-dof classic fire'
+t 'without an object' -Zqn 'work$target:::tail { printf("%d\n", arg0); }' -x holdtime=1sec -c 'usdt-dof plain fire'
+t 'one after the other' -Zqn 'work$target:::tail { @n = count(); }' -x holdtime=1sec -c 'usdt-dof register fire register number fire remove fire register number fire'
+
+# What is traced while the rest is run: name, D, commands.
+while_traced() {
+	echo "$1"
+	dtrace -Zqn "$2"' BEGIN { printf("begun\n"); } syscall::unlinkat:entry /copyinstr(arg1) == "/tmp/end"/ { exit(0); } tick-60s { exit(1); }' -x holdtime=1sec >/tmp/traced 2>&1 &
+	tracer=$!
+	until_line begun /tmp/traced
+	eval "$3"
+	: >/tmp/end
+	rm /tmp/end
+	wait $tracer || echo "ended with $?"
+	grep -v begun /tmp/traced
+}
+while_traced 'processes that begin later' 'work*:::tail { @[execname] = sum(arg0); }' 'usdt-dof register fire; usdt-dof register fire; usdt-dof-file'
+while_traced 'a child has them, another program has not' 'work*:::passed { @[probeprov == strjoin("work", lltostr(pid)) ? "own" : "another"] = count(); }' \
+	'usdt-dof register fork fire exec fire fork'
+
+echo 'processes that run'
+usdt-dof register wait fire remove wait >/tmp/one &
+one=$!
+until_line ready /tmp/one
+dtrace -l -n 'work*:::' | awk -v one=$one '{ sub(one, "ONE"); print $2, $3, $4, $5 }' | sort
+dtrace -lvn "work$one:::passed" | grep -A10 'Argument Attributes'
+dtrace -qn "work$one:::tail"' { trace(args[0]); } BEGIN { printf("begun\n"); } tick-60s { exit(1); } proc:::exit /pid == '$one'/ { exit(0); }' >/tmp/traced 2>&1 &
+until_line begun /tmp/traced
+kill -USR1 $one
+until [ $(grep -c ready /tmp/one) = 2 ]; do sleep 0.1; done
+echo 'removed' $(dtrace -l -P 'work*' 2>/dev/null | wc -l)
+kill -USR1 $one
+wait
+cat /tmp/traced /tmp/one
+echo
+echo 'no more' $(dtrace -l -P 'work*' 2>/dev/null | wc -l)
+
+echo 'hostile'
+usdt-dof hostile fire
+usdt-dof remove look number remove remove
