@@ -5,7 +5,7 @@
 # @debug: quick
 # Probes that a program registers by the helper device, or has as DOF in its file: what they pass, who asks for them, whose they are.
 t() { echo "$1"; shift; dtrace -x switchrate=1hour "$@" 2>&1; }
-until_line() { until grep -q "$1" "$2"; do sleep 0.1; done; }
+until_line() { until grep -qs "$1" "$2"; do sleep 0.1; done; }
 passed='work$target:::passed { printf("%s %d %d %d, %x %s:%s:%s\n", copyinstr(arg0), args[1], args[2], args[3], arg2, probemod, probefunc, probename); }
 	work$target:::float { printf("%.2f\n", args[0]); } work$target:::tail { printf("tail %d\n", args[0]); }'
 # What registers when it runs has no types before.
@@ -26,6 +26,7 @@ t 'one after the other' -Zqn 'work$target:::tail { @n = count(); }' -x holdtime=
 # What is traced while the rest is run: name, D, commands.
 while_traced() {
 	echo "$1"
+	rm -f /tmp/traced
 	dtrace -Zqn "$2"' BEGIN { printf("begun\n"); } syscall::unlinkat:entry /copyinstr(arg1) == "/tmp/end"/ { exit(0); } tick-60s { exit(1); }' -x holdtime=1sec >/tmp/traced 2>&1 &
 	tracer=$!
 	until_line begun /tmp/traced
@@ -39,12 +40,29 @@ while_traced 'processes that begin later' 'work*:::tail { @[execname] = sum(arg0
 while_traced 'a child has them, another program has not' 'work*:::passed { @[probeprov == strjoin("work", lltostr(pid)) ? "own" : "another"] = count(); }' \
 	'usdt-dof register fork fire exec fire fork'
 
+# What they print depends on how many are held in time.
+echo 'many at a time'
+rm -f /tmp/traced
+dtrace -Zqn 'work*:::tail, work*:::passed, work*:::said-it { @n[probename] = count(); } BEGIN { printf("begun\n"); } tick-60s { exit(1); }' >/tmp/traced 2>&1 &
+tracer=$!
+until_line begun /tmp/traced
+for n in 1 2 3 4 5 6; do
+	usdt-dof register fork third fire remove fork exec register plain fork fire >/tmp/many$n &
+	many="$many $!"
+done
+wait $many
+kill -INT $tracer
+wait $tracer
+grep -h 'tail 9' /tmp/many* | wc -l
+grep -h 'fork 0' /tmp/many* | wc -l
+
 echo 'processes that run'
 usdt-dof register wait fire remove wait >/tmp/one &
 one=$!
 until_line ready /tmp/one
 dtrace -l -n 'work*:::' | awk -v one=$one '{ sub(one, "ONE"); print $2, $3, $4, $5 }' | sort
 dtrace -lvn "work$one:::passed" | grep -A10 'Argument Attributes'
+rm -f /tmp/traced
 dtrace -qn "work$one:::tail"' { trace(args[0]); } BEGIN { printf("begun\n"); } tick-60s { exit(1); } proc:::exit /pid == '$one'/ { exit(0); }' >/tmp/traced 2>&1 &
 until_line begun /tmp/traced
 kill -USR1 $one
