@@ -22,3 +22,4 @@
 #include "returns.h"
 #include "rights.h"
 #include "stacks.h"
+#include "vectors.h"

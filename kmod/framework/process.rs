@@ -24,8 +24,8 @@ use crate::sys::process::{Process, Text};
 use crate::sys::task;
 use dtrace_uapi::limits::FUNCNAMELEN;
 use dtrace_uapi::process::{
-    self, Arg, Probe, Probes, ANSWER, ARGS_MAX, NO_REGISTER, PROBES_MAX, PROBE_ARGS_MAX, SITES_MAX,
-    TEXT_MAX,
+    self, Arg, Probe, Probes, ANSWER, ARGS_MAX, FLOAT, NO_REGISTER, PROBES_MAX, PROBE_ARGS_MAX,
+    SITES_MAX, TEXT_MAX, VECTOR,
 };
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
@@ -286,10 +286,14 @@ const RESULT: u8 = 0;
 
 fn is_argument(arg: &Arg) -> bool {
     let is_register = |n: u8| n < 16 || n == NO_REGISTER;
-    is_register(arg.base)
+    let is_vector = (VECTOR..VECTOR + 16).contains(&arg.base)
+        && arg.index == NO_REGISTER
+        && arg.is_loaded == 0
+        && arg.is_high == 0;
+    (is_register(arg.base) || is_vector)
         && is_register(arg.index)
         && arg.shift <= 3
-        && arg.form <= ANSWER
+        && arg.form <= FLOAT
         && (arg.form != ANSWER || arg.base == RESULT)
         && matches!(arg.size, 1 | 2 | 4 | 8)
 }

@@ -22,6 +22,12 @@ const GENERAL: [usize; 16] = {
     words!(ax cx dx bx sp bp si di r8 r9 r10 r11 r12 r13 r14 r15)
 };
 
+/// The lowest 8 bytes of vector register `n` of the program that the current task is, which a breakpoint has stopped.
+pub fn user_vector(n: u8) -> u64 {
+    // SAFETY: No preconditions.
+    unsafe { crate::bindings::dtrace_user_vector(u32::from(n)) }
+}
+
 /// A saved register set (`struct pt_regs`); of an ftrace callback only those are valid that carry
 /// arguments, and those that tell where the code is: instruction, stack and frame pointer.
 #[derive(Clone, Copy)]

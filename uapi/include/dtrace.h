@@ -2557,6 +2557,11 @@ struct dof_xlref {
 #define DTRACE_PROCESS_NO_REGISTER 255
 
 /*
+ `Arg::base`: the first of 16 vector registers, of which the lowest bytes are meant. Not part of an address.
+ */
+#define DTRACE_PROCESS_VECTOR 32
+
+/*
  `Arg::form`: a number.
  */
 #define DTRACE_PROCESS_NUMBER 0
@@ -2566,6 +2571,11 @@ struct dof_xlref {
  that of a function's result.
  */
 #define DTRACE_PROCESS_ANSWER 1
+
+/*
+ `Arg::form`: a number in floating point, of 4 or 8 bytes.
+ */
+#define DTRACE_PROCESS_FLOAT 2
 
 /*
  Probes to be made in one process. Those that are there already stay as they are.
@@ -2681,11 +2691,11 @@ struct dtrace_process_arg {
    */
   uint64_t value;
   /*
-   A general register by the processor's number, or `NO_REGISTER`.
+   A general register by the processor's number, one from `VECTOR` on, or `NO_REGISTER`.
    */
   uint8_t base;
   /*
-   Likewise.
+   A general register, or `NO_REGISTER`.
    */
   uint8_t index;
   /*
@@ -2709,7 +2719,7 @@ struct dtrace_process_arg {
    */
   uint8_t is_high;
   /*
-   `NUMBER` or `ANSWER`.
+   `NUMBER`, `ANSWER` or `FLOAT`.
    */
   uint8_t form;
 };

@@ -101,11 +101,16 @@ pub struct Probe {
 /// [`Arg::base`], [`Arg::index`]: no register.
 pub const NO_REGISTER: u8 = 0xff;
 
+/// [`Arg::base`]: the first of 16 vector registers, of which the lowest bytes are meant. Not part of an address.
+pub const VECTOR: u8 = 0x20;
+
 /// [`Arg::form`]: a number.
 pub const NUMBER: u8 = 0;
 /// [`Arg::form`]: where a program asks whether its probe is enabled, the general register `base` itself becomes 1, which is
 /// that of a function's result.
 pub const ANSWER: u8 = 1;
+/// [`Arg::form`]: a number in floating point, of 4 or 8 bytes.
+pub const FLOAT: u8 = 2;
 
 /// How an argument of a probe is made at one site: `value + base + (index << shift)`, or what lies there.
 #[repr(C)]
@@ -115,9 +120,9 @@ pub const ANSWER: u8 = 1;
 pub struct Arg {
     /// A constant, or a distance.
     pub value: u64,
-    /// A general register by the processor's number, or [`NO_REGISTER`].
+    /// A general register by the processor's number, one from [`VECTOR`] on, or [`NO_REGISTER`].
     pub base: u8,
-    /// Likewise.
+    /// A general register, or [`NO_REGISTER`].
     pub index: u8,
     /// 0 to 3.
     pub shift: u8,
@@ -129,7 +134,7 @@ pub struct Arg {
     pub is_loaded: u8,
     /// Not 0: it is bits 8 to 15 of the register.
     pub is_high: u8,
-    /// [`NUMBER`] or [`ANSWER`].
+    /// [`NUMBER`], [`ANSWER`] or [`FLOAT`].
     pub form: u8,
 }
 

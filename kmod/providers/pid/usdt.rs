@@ -14,8 +14,8 @@ use crate::framework::process::Usdt;
 use crate::framework::Arguments;
 use crate::sys::nofault;
 use crate::sys::privilege;
-use crate::sys::regs::Regs;
-use dtrace_uapi::process::{Arg, ANSWER, NO_REGISTER};
+use crate::sys::regs::{self, Regs};
+use dtrace_uapi::process::{Arg, ANSWER, FLOAT, NO_REGISTER, VECTOR};
 use kernel::alloc::KVec;
 use kernel::prelude::*;
 
@@ -74,6 +74,9 @@ impl Mark {
     pub fn type_of(&self, n: usize) -> Option<&'static [u8]> {
         // Where it asks nothing is passed.
         let arg = self.args.get(n).filter(|_| !self.asks)?;
+        if arg.form == FLOAT {
+            return Some(if arg.size == 4 { b"float" } else { b"double" });
+        }
         Some(match (arg.size, arg.is_signed != 0) {
             (1, true) => b"int8_t",
             (1, false) => b"uint8_t",
@@ -120,6 +123,7 @@ impl Arguments for Passed<'_> {
 fn value(arg: &Arg, regs: &Regs) -> u64 {
     let register = |n: u8| match n {
         NO_REGISTER => 0,
+        VECTOR.. => regs::user_vector(n.wrapping_sub(VECTOR)),
         n => regs.general(n),
     };
     let index = register(arg.index).wrapping_shl(u32::from(arg.shift));

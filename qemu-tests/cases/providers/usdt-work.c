@@ -25,6 +25,8 @@ __asm__(".text\n.globl ways\n.type ways, @function\nways:\n"
 	"	movw $-2, -8(%rbp)\n"
 	"	mov $3, %ecx\n"
 	"	mov $0x1234, %eax\n"
+	"	movabs $0x3ff8000000000000, %r11\n"
+	"	movq %r11, %xmm0\n"
 	SITE("work", "registers", "8@%rdi -4@%edi 1@%al 1@%ah -1@%dil 8@%rsi", "0")
 	SITE("work", "memory", "-2@-8(%rbp) 2@-8(%rbp) -4@(%rdx,%rcx,4) -4@4(%rdx) -4@counter(%rip) -4@4+list(%rip)", "0")
 	SITE("work", "others", "-4@$-5 8@$0x10 8f@%xmm0 8@nonesuch(%rip)", "0")

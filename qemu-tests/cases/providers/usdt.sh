@@ -10,7 +10,7 @@ t 'registers' -qn 'work$target:::registers { printf("%d %d %x %x %d %s, %s:%s:%s
 t 'text by its address' -qn 'work$target:::registers { this->text = arg5; printf("%s %s", stringof(arg5), stringof(this->text)); }
 pid$target:a.out:ways:entry { printf("%s ", stringof(curthread->comm)); } ERROR { printf("error"); }' -c 'usdt-work ways'
 t 'memory' -qn 'work$target:usdt-work:ways:memory { printf("%d %d %d %d %d %d\n", args[0], args[1], args[2], args[3], args[4], args[5]); }' -c 'usdt-work ways'
-t 'others' -qn 'work$target:::others { printf("%d %d %d %d\n", args[0], args[1], arg2, arg3); }' -c 'usdt-work ways'
+t 'others' -qn 'work$target:::others { printf("%d %d %.2f %d\n", args[0], args[1], args[2], arg3); }' -c 'usdt-work ways'
 t 'semaphore' -qn 'work$target:::said-it { @[probefunc] = sum(arg0); @n = count(); }' -c 'usdt-work tell'
 t 'beside its instruction' -qn 'pid$target:a.out:tell: { @i = count(); } work$target:::said-it { @n = count(); } END { printa("%@d\n", @n); }' -c 'usdt-work tell' | grep -v '^ '
 t 'nobody listens' -qn 'work$target:::memory { @n = count(); }' -c 'usdt-work tell'

@@ -11,7 +11,6 @@
 //! Addresses are relative to where the object lies; relocations say which words these are.
 //!
 //! An image is its author's word, who may be anybody: what is not well-formed is refused as a whole, and what it makes us do is bounded.
-//! An argument that was passed in a vector register cannot be had.
 
 use super::notes::{is_name, is_provider, Note};
 use super::operand::Operand;
@@ -20,8 +19,9 @@ use dtrace_uapi::dof::{
 };
 use dtrace_uapi::ioctl::REGISTRATIONS_MAX;
 use dtrace_uapi::limits::{ARGTYPELEN, FUNCNAMELEN};
-use dtrace_uapi::process::{self, Arg, NO_REGISTER, PROBE_ARGS_MAX};
+use dtrace_uapi::process::{self, Arg, NO_REGISTER, PROBE_ARGS_MAX, VECTOR};
 use dtrace_uapi::types::{Attribute, ProviderAttributes};
+use std::ops::Range;
 use zerocopy::FromBytes;
 
 /// Most sections of an image.
@@ -413,11 +413,11 @@ fn answer(image: &Image) -> Operand {
     }
 }
 
-/// Where a call passes values of these types; `None` where it cannot be had.
+/// Where a call passes values of these types; `None` where nobody knows.
 fn passed(types: &[&str], is_long: bool) -> Vec<Option<Operand>> {
     let mut places = Places {
         registers: &PASSED,
-        vectors: VECTORS,
+        vectors: VECTOR..VECTOR + VECTORS,
         slots: 0,
         is_long,
     };
@@ -427,7 +427,7 @@ fn passed(types: &[&str], is_long: bool) -> Vec<Option<Operand>> {
         // Behind one of which nobody knows how it is passed all are anywhere.
         let form = form(ty, is_long).filter(|_| known);
         known = form.is_some();
-        all.push(form.and_then(|form| places.next(form)));
+        all.push(form.map(|form| places.next(form)));
     }
     all
 }
@@ -435,30 +435,37 @@ fn passed(types: &[&str], is_long: bool) -> Vec<Option<Operand>> {
 /// What a call has not used yet.
 struct Places {
     registers: &'static [u8],
-    vectors: u8,
+    vectors: Range<u8>,
     /// Bytes of the stack that are used.
     slots: u64,
     is_long: bool,
 }
 
 impl Places {
-    /// Where the next value is. One in a vector register cannot be had.
-    fn next(&mut self, (size, is_signed, is_float): (u8, bool, bool)) -> Option<Operand> {
+    /// The next register for a value of this kind, if there is one left.
+    fn register(&mut self, is_float: bool) -> Option<u8> {
+        if !self.is_long {
+            return None;
+        }
+        if is_float {
+            return self.vectors.next();
+        }
+        let (first, rest) = self.registers.split_first()?;
+        self.registers = rest;
+        Some(*first)
+    }
+
+    /// Where the next value is.
+    fn next(&mut self, (size, is_signed, is_float): (u8, bool, bool)) -> Operand {
         let mut arg = Arg {
             size,
             is_signed: is_signed.into(),
+            form: [process::NUMBER, process::FLOAT][usize::from(is_float)],
             ..BLANK
         };
-        if self.is_long && is_float && self.vectors > 0 {
-            self.vectors -= 1;
-            return None;
-        }
-        match self.registers.split_first() {
-            Some((first, rest)) if self.is_long && !is_float => {
-                arg.base = *first;
-                self.registers = rest;
-            }
-            _ => {
+        match self.register(is_float) {
+            Some(register) => arg.base = register,
+            None => {
                 let word = if self.is_long { 8 } else { 4 };
                 arg.base = STACK;
                 arg.is_loaded = 1;
@@ -466,10 +473,10 @@ impl Places {
                 self.slots += u64::from(size).next_multiple_of(word);
             }
         }
-        Some(Operand {
+        Operand {
             arg,
             is_of_file: false,
-        })
+        }
     }
 }
 

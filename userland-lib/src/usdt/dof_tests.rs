@@ -6,7 +6,7 @@
 use super::dof::{parse, parse_all};
 use super::Note;
 use dtrace_uapi::dof::{self, Hdr, Probe, Provider, RelocDesc, RelocHdr, Sec, SecType};
-use dtrace_uapi::process::{ANSWER, NUMBER};
+use dtrace_uapi::process::{ANSWER, FLOAT, NO_REGISTER, NUMBER, VECTOR};
 use zerocopy::IntoBytes;
 
 const TEXT: &str = "\0shop\0sold__out\0main\0int\0char *\0double\0long\0char *\0int\0";
@@ -159,7 +159,8 @@ fn good(version: u8) -> Vec<u8> {
 fn places(note: &Note) -> Vec<Option<[i64; 5]>> {
     let place = |operand: &Option<super::Operand>| {
         let arg = operand.as_ref()?.arg;
-        assert_eq!(arg.form, NUMBER);
+        let is_vector = arg.base >= VECTOR && arg.base != NO_REGISTER;
+        assert_eq!(arg.form, if is_vector { FLOAT } else { NUMBER });
         Some([
             i64::from(arg.base),
             arg.value as i64,
@@ -241,7 +242,7 @@ fn what_is_on_the_stack_is_found_there() {
     assert_eq!(
         places(&notes[0]),
         [
-            None,
+            Some([i64::from(VECTOR), 0, 0, 8, 0]),
             Some([4, 0, 1, 2, 1]),
             Some([4, 8, 1, 1, 0]),
             Some([9, 0, 0, 4, 1]),

@@ -4,9 +4,10 @@
 //! Where an argument lies: the grammar of arguments in notes of SystemTap's kind, on x86.
 //!
 //! An argument is `SIZE@OPERAND`, and the operand what the assembler was given: a register, a constant, or memory by
-//! distance, symbol, base, index and scale. A negative size is that of a number with a sign, an `f` behind it means floating point.
+//! distance, symbol, base, index and scale. A negative size is that of a number with a sign, an `f` behind it means floating
+//! point, which may be in the lowest bytes of a vector register.
 
-use dtrace_uapi::process::{Arg, NO_REGISTER};
+use dtrace_uapi::process::{Arg, FLOAT, NO_REGISTER, NUMBER, VECTOR};
 
 /// What is known of a file's symbols: the address of one, as the file numbers its memory; `None` where there is no or more than one.
 pub type Symbols<'s> = &'s dyn Fn(&str) -> Option<u64>;
@@ -54,17 +55,19 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 }
 
 fn argument(word: &str, symbols: Symbols<'_>) -> Option<Operand> {
-    let (size, operand) = match word.split_once('@') {
-        // Floating point in memory is what lies there; in a register it cannot be had.
-        Some((size, operand)) if size.ends_with('f') && operand.starts_with('%') => return None,
-        Some((size, operand)) => (size.trim_end_matches('f').parse::<i8>().ok()?, operand),
-        None => (8, word),
-    };
+    let (text, operand) = word.split_once('@').unwrap_or(("8", word));
+    let digits = text.strip_suffix('f').unwrap_or(text);
+    let is_float = digits.len() < text.len();
+    let size = digits.parse::<i8>().ok()?;
+    if is_float && size.unsigned_abs() < 4 {
+        return None;
+    }
     let blank = Arg {
         base: NO_REGISTER,
         index: NO_REGISTER,
         size: size.unsigned_abs(),
-        is_signed: u8::from(size < 0),
+        is_signed: u8::from(size < 0 && !is_float),
+        form: if is_float { FLOAT } else { NUMBER },
         ..Arg::default()
     };
     if !matches!(blank.size, 1 | 2 | 4 | 8) {
@@ -75,6 +78,10 @@ fn argument(word: &str, symbols: Symbols<'_>) -> Option<Operand> {
         is_of_file: false,
     };
     if let Some(name) = operand.strip_prefix('%') {
+        if let Some(n) = vector(name) {
+            let base = VECTOR + n;
+            return Some(of_process(Arg { base, ..blank }));
+        }
         let (base, is_high) = register(name)?;
         return Some(of_process(Arg {
             base,
@@ -179,6 +186,13 @@ fn number(text: &str) -> Option<u64> {
 fn address_register(text: &str) -> Option<u8> {
     let (register, is_high) = register(text.strip_prefix('%')?)?;
     (!is_high).then_some(register)
+}
+
+/// A vector register's number; of the wider ones the lowest bytes are the same.
+fn vector(name: &str) -> Option<u8> {
+    let name = name.strip_prefix(['x', 'y', 'z'])?.strip_prefix("mm")?;
+    let n = name.parse().ok()?;
+    (n < 16).then_some(n)
 }
 
 /// A register's number, and whether its second byte is meant.

@@ -3,9 +3,10 @@
 
 use super::operand::arguments;
 use super::*;
-use dtrace_uapi::process::NO_REGISTER;
+use dtrace_uapi::process::{FLOAT, NO_REGISTER};
 
-/// `[value, base, index, shift, size]`, and the letters of what else there is: `s`igned, `l`oaded, `h`igh, of the `f`ile.
+/// `[value, base, index, shift, size]`, and the letters of what else there is: `s`igned, `l`oaded, `h`igh, of the `f`ile, `d`ouble
+/// or float.
 fn read_one(text: &str) -> Option<([i64; 5], String)> {
     let symbols = |name: &str| (name == "counter").then_some(0x4000);
     let all = arguments(text, &symbols);
@@ -17,6 +18,7 @@ fn read_one(text: &str) -> Option<([i64; 5], String)> {
         (arg.is_loaded != 0, 'l'),
         (arg.is_high != 0, 'h'),
         (is_of_file, 'f'),
+        (arg.form == FLOAT, 'd'),
     ];
     let letters = flags.iter().filter(|(is, _)| *is).map(|(_, c)| *c);
     Some((
@@ -52,6 +54,10 @@ fn every_kind_of_operand_is_read() {
         ("4@counter-4(%rip)", [0x3ffc, -1, -1, 0, 4], "lf"),
         ("4@counter", [0x4000, -1, -1, 0, 4], "lf"),
         ("%ecx", [0, 1, -1, 0, 8], ""),
+        ("8f@%xmm0", [0, 0x20, -1, 0, 8], "d"),
+        ("-4f@%xmm15", [0, 0x2f, -1, 0, 4], "d"),
+        ("4@%ymm7", [0, 0x27, -1, 0, 4], ""),
+        ("8f@-16(%rbp)", [-16, 5, -1, 0, 8], "ld"),
     ] {
         assert_eq!(
             read_one(text),
@@ -72,7 +78,10 @@ fn what_is_no_operand_is_told_from_one() {
         "8@4(%rip)",
         "8@other(%rip)",
         "8@4(%rax",
-        "8f@%xmm0",
+        "8f@%xmm16",
+        "8f@%xmm",
+        "2f@%xmm0",
+        "8f@%mm0",
         "8@4(%rax,%rdx,3)",
         "8@%fs:4",
         "8@4(%ah)",
