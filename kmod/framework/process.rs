@@ -281,6 +281,8 @@ fn is_provider(name: &[u8]) -> bool {
         && name != process::PROVIDER.as_bytes()
 }
 
+/// Probes that are retired at once.
+const BATCH: usize = 64;
 /// The register of a function's result.
 const RESULT: u8 = 0;
 
@@ -401,8 +403,18 @@ impl State {
     }
 
     fn remove_stale(&mut self, index: u32, provider: &dyn Provider, mut stale: Stale) {
-        while let Some(probe) = provider.leave(&mut stale) {
-            self.retire(index, &[probe]);
+        // Each retirement waits for who is about to fire; no memory is taken, so that none can be missing.
+        while let Some(first) = provider.leave(&mut stale) {
+            let mut batch = [first; BATCH];
+            let mut size = 1usize;
+            while let Some(slot) = batch.get_mut(size) {
+                let Some(next) = provider.leave(&mut stale) else {
+                    break;
+                };
+                *slot = next;
+                size = size.saturating_add(1);
+            }
+            self.retire(index, batch.get(..size).unwrap_or(&[]));
         }
         provider.bury(stale);
     }
