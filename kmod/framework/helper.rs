@@ -21,6 +21,7 @@ use crate::sys::deferred::{Chore, Deferred};
 use crate::sys::device;
 use crate::sys::process::Process;
 use core::ffi::CStr;
+use core::sync::atomic::{AtomicBool, Ordering};
 use dtrace_uapi::ioctl::{
     DofHelper, Registered, HELPER_ADD, HELPER_ADDDOF, HELPER_CLASSIC, HELPER_LOOK, HELPER_REMOVE,
 };
@@ -97,13 +98,16 @@ impl Chore for Sweep {
 struct Heirs {
     registry: Arc<Registry>,
     sweep: Arc<Deferred<Sweep>>,
+    has_warned: Arc<AtomicBool>,
 }
 
 impl Births for Heirs {
     fn forked(&self, child: &Child<'_>) {
         let inherited = Process::of_child(child).map(|child| self.registry.inherit(child));
-        if let Some(Err(error)) = inherited {
-            pr_warn!("a child has not got its parent's probes: {error:?}\n");
+        // Once, as programs have it in their hands.
+        let is_first = || !self.has_warned.swap(true, Ordering::Relaxed);
+        if inherited.is_some_and(|inherited| inherited.is_err()) && is_first() {
+            pr_warn!("a child has not got its parent's probes: memory is short\n");
         }
         if self.registry.is_littered() {
             self.sweep.ask();
@@ -118,6 +122,7 @@ pub struct Clerk {
     framework: Arc<Framework>,
     desk: Arc<Desk>,
     sweep: Arc<Deferred<Sweep>>,
+    has_warned: Arc<AtomicBool>,
 }
 
 impl Clerk {
@@ -129,6 +134,7 @@ impl Clerk {
             let heirs = Heirs {
                 registry: self.desk.registry.clone(),
                 sweep: self.sweep.clone(),
+                has_warned: self.has_warned.clone(),
             };
             *telling = Some(Telling::begin(&heirs)?);
         }
@@ -242,6 +248,7 @@ pub fn register(
         framework: framework.clone(),
         desk: desk.clone(),
         sweep: sweep.clone(),
+        has_warned: Arc::new(AtomicBool::new(false), GFP_KERNEL)?,
     };
     let clerk = Arc::new(clerk, GFP_KERNEL)?;
     let device = device::Device::register([c"dtracehelper", node], 0o666, module, clerk);

@@ -139,7 +139,7 @@ impl Registration {
         user::read(from, &mut image)?;
         let providers = check(&image).ok_or(EINVAL)?;
         if providers > REGISTRATIONS_MAX {
-            return Err(ENOSPC);
+            return Err(E2BIG);
         }
         Ok(Self {
             module,

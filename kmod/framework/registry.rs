@@ -27,6 +27,9 @@ const LITTER: usize = 32;
 /// After so many children have been looked at somebody sees whether there is still anything to inherit.
 const LOOKS: usize = 256;
 
+/// Processes that are looked at under one lock.
+const PIECE: usize = 64;
+
 /// What there is of a process.
 struct Entry {
     process: Process,
@@ -129,14 +132,17 @@ impl Registry {
         });
         let has_room = entry.list.len() < REGISTRATIONS_MAX && providers <= REGISTRATIONS_MAX;
         let number = entry.last.checked_add(1).filter(|_| has_room);
-        // There is room.
-        let added = number.map(|number| entry.list.push_within_capacity((number, what)));
-        if let (Some(number), Some(Ok(()))) = (number, added.as_ref()) {
+        // Where it is not taken it is dropped behind the lock.
+        let mut what = Some(what);
+        let mut refused = None;
+        if let Some((number, what)) = number.and_then(|number| Some((number, what.take()?))) {
             entry.last = number;
+            refused = entry.list.push_within_capacity((number, what)).err();
         }
         drop(entries);
-        drop((unused, added));
-        number.ok_or(ENOSPC)
+        let is_refused = refused.is_some();
+        drop((unused, refused, what));
+        number.filter(|_| !is_refused).ok_or(ENOSPC)
     }
 
     /// The number of the same registration of a process.
@@ -214,7 +220,10 @@ impl Registry {
         }
         let mut at = 0usize;
         loop {
-            let from = of.get(&parent.key()).ok_or(ESRCH)?;
+            // Another thread of the parent's may have removed all.
+            let Some(from) = of.get(&parent.key()) else {
+                break;
+            };
             let last = from.last;
             let Some((number, one)) = from.list.get(at) else {
                 break;
@@ -238,27 +247,35 @@ impl Registry {
         has_grown || entries.looks > LOOKS
     }
 
-    /// Forgets processes that are over, or have nothing registered; whether there is none left.
+    /// Forgets processes that are over, or have nothing registered; whether there is none left. Children are not kept waiting for long.
     pub fn sweep(&self) -> bool {
-        let mut gone = RBTree::new();
         let mut entries = self.entries.lock();
         (entries.new, entries.looks) = (0, 0);
-        let mut left = 0usize;
-        let mut cursor = entries.of.cursor_front_mut();
-        while let Some(at) = cursor {
-            let (_, entry) = at.current();
-            if entry.process.is_over() || entry.list.is_empty() {
-                let (next, node) = at.remove_current();
-                drop(gone.insert(node));
-                cursor = next;
-            } else {
-                left = left.saturating_add(1);
-                cursor = at.move_next();
-            }
-        }
-        entries.count = left;
         drop(entries);
-        drop(gone);
-        left == 0
+        let mut from = Some(0);
+        while let Some(key) = from {
+            let mut gone = RBTree::new();
+            let mut entries = self.entries.lock();
+            let Entries { of, count, .. } = &mut *entries;
+            let mut cursor = of.cursor_lower_bound_mut(&key);
+            for _ in 0..PIECE {
+                let Some(at) = cursor else {
+                    break;
+                };
+                let (_, entry) = at.current();
+                if entry.process.is_over() || entry.list.is_empty() {
+                    let (next, node) = at.remove_current();
+                    drop(gone.insert(node));
+                    *count = count.saturating_sub(1);
+                    cursor = next;
+                } else {
+                    cursor = at.move_next();
+                }
+            }
+            from = cursor.map(|at| *at.current().0);
+            drop(entries);
+            drop(gone);
+        }
+        self.entries.lock().count == 0
     }
 }
