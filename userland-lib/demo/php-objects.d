@@ -10,18 +10,18 @@
 
 #pragma D option quiet
 
-pid$target:a.out:zend_objects_new:entry
+pid$target::zend_objects_new:entry
 {
 	@objects[copyinstr(*(uint64_t *)copyin(arg0 + 8, 8) + 24)] = count();
 }
 
-pid$target:a.out:compile_file:entry
+pid$target::compile_file:entry
 {
 	self->began = timestamp;
 	self->handle = arg0;
 }
 
-pid$target:a.out:compile_file:return
+pid$target::compile_file:return
 /self->began/
 {
 	this->name = *(uint64_t *)copyin(self->handle + 40, 8);
@@ -29,12 +29,12 @@ pid$target:a.out:compile_file:return
 	self->began = 0;
 }
 
-pid$target:a.out:zend_gc_collect_cycles:entry
+pid$target::zend_gc_collect_cycles:entry
 {
 	self->collects = timestamp;
 }
 
-pid$target:a.out:zend_gc_collect_cycles:return
+pid$target::zend_gc_collect_cycles:return
 /self->collects/
 {
 	@collected = sum((int)arg1);
