@@ -131,20 +131,25 @@ static void dtrace_rights_answer(struct callback_head *work)
 /* Has the consumer's task answer. False: it has ended. */
 static bool dtrace_rights_kick(struct dtrace_rights *rights)
 {
-	struct task_struct *seat;
+	struct task_struct *seat, *leader;
 	int error;
 
 	if (atomic_xchg(&rights->kicked, 1))
 		return true;
-	scoped_guard(spinlock_irqsave, &rights->lock)
+	scoped_guard(spinlock_irqsave, &rights->lock) {
 		seat = get_task_struct(rights->seat);
+		/* A thread that has ended does not keep its group_leader. */
+		leader = get_pid_task(rights->process, PIDTYPE_TGID);
+	}
 	refcount_inc(&rights->count);
 	dtrace_call_begun();
 	init_task_work(&rights->kick, dtrace_rights_answer);
 	error = task_work_add(seat, &rights->kick, TWA_SIGNAL);
-	if (error)
-		error = task_work_add(seat->group_leader, &rights->kick, TWA_SIGNAL);
+	if (error && leader)
+		error = task_work_add(leader, &rights->kick, TWA_SIGNAL);
 	put_task_struct(seat);
+	if (leader)
+		put_task_struct(leader);
 	if (!error)
 		return true;
 	atomic_set(&rights->kicked, 0);
