@@ -22,6 +22,8 @@
 #include <linux/notifier.h>
 #include <linux/pid.h>
 #include <linux/ptrace.h>
+#include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/security.h>
 #include <linux/slab.h>
 
@@ -163,14 +165,27 @@ static int dtrace_answer_keep(struct dtrace_answers *answers, struct dtrace_answ
 	return 0;
 }
 
+/* Whether the current task executes the program that has opened the consumer's file. Does not sleep. */
+bool dtrace_answers_are_own(struct dtrace_answers *answers)
+{
+	return answers->memory && current->mm == answers->memory;
+}
+
 static int dtrace_answers_decide(struct dtrace_answers *answers, struct task_struct *task, unsigned int mode)
 {
 	unsigned long doubts = READ_ONCE(answers->doubts);
-	struct dtrace_answer *answer = kzalloc(sizeof(*answer), GFP_KERNEL_ACCOUNT);
+	struct dtrace_answer *answer;
 	const struct cred *before;
 	int error = -EAGAIN;
 	bool may;
 
+	/*
+	 * The kernel lets every process trace itself, without looking further. But another program that has got the file does not see to it
+	 * that nobody else has.
+	 */
+	if (same_thread_group(task, current) && !dtrace_answers_are_own(answers))
+		return -EPERM;
+	answer = kzalloc(sizeof(*answer), GFP_KERNEL_ACCOUNT);
 	if (!answer)
 		return -ENOMEM;
 	answer->cred = get_task_cred(task);
@@ -259,6 +274,9 @@ int dtrace_answers_init(struct dtrace_answers *answers, uintptr_t may_access, co
 	answers->may_access = may_access;
 	answers->scope = scope;
 	answers->cred = get_current_cred();
+	answers->memory = current->mm;
+	if (answers->memory)
+		mmgrab(answers->memory);
 	return 0;
 }
 
@@ -272,4 +290,6 @@ void dtrace_answers_exit(struct dtrace_answers *answers)
 	rhashtable_destroy(&answers->table);
 	dtrace_policy_watch_no_more();
 	put_cred(answers->cred);
+	if (answers->memory)
+		mmdrop(answers->memory);
 }

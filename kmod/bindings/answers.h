@@ -6,6 +6,7 @@
 #define _DTRACE_ANSWERS_H
 
 #include <linux/cred.h>
+#include <linux/mm_types.h>
 #include <linux/rhashtable.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
@@ -21,6 +22,8 @@ struct dtrace_answer;
 struct dtrace_answers {
 	/* Of who asks. */
 	const struct cred *cred;
+	/* Its program, as long as it executes no other. Counted, only to be compared; NULL: it has none. */
+	struct mm_struct *memory;
 	/* ptrace_may_access(). */
 	uintptr_t may_access;
 	/* Yama's; NULL where it has none. */
@@ -38,6 +41,7 @@ struct dtrace_answers {
 int dtrace_answers_init(struct dtrace_answers *answers, uintptr_t may_access, const int *scope);
 void dtrace_answers_exit(struct dtrace_answers *answers);
 int dtrace_answers_ask(struct dtrace_answers *answers, struct task_struct *task, unsigned int mode);
+bool dtrace_answers_are_own(struct dtrace_answers *answers);
 int dtrace_answers_of(struct dtrace_answers *answers, struct task_struct *task);
 void dtrace_answers_doubt(struct dtrace_answers *answers, bool for_ever);
 

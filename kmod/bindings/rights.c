@@ -6,7 +6,7 @@
  *
  * The kernel's answers (answers.c) are about the current task: Yama asks whose descendant the other is. So the consumer's own task is asked,
  * with the credentials that were those of its opener: in its control calls; at any other time by work that it does on its way to user mode,
- * for which it is woken.
+ * for which it is woken. Of itself it has nothing to say once it executes another program than the one that has opened the file.
  *
  * A thread of which nothing is known fires nothing, and is asked about before it goes back to its program: it waits for that, for a moment.
  * Whoever is about to have other credentials is so at once, and who begins, by fork() or execve(), before it executes anything. Whether a process
@@ -86,7 +86,8 @@ static bool dtrace_rights_seem(struct dtrace_rights *rights, struct task_struct 
 	return seem;
 }
 
-static bool dtrace_rights_is_own(struct dtrace_rights *rights)
+/* Whether the current task is of the process that is asked. */
+static bool dtrace_rights_is_asked(struct dtrace_rights *rights)
 {
 	return READ_ONCE(rights->process) == task_tgid(current);
 }
@@ -193,7 +194,7 @@ static void dtrace_ask_work(struct callback_head *work)
 	scoped_guard(rcu)
 		known = dtrace_answers_of(&rights->answers, current);
 	if (known == -EAGAIN && !(current->flags & PF_EXITING) && dtrace_rights_seem(rights, current)) {
-		if (dtrace_rights_is_own(rights))
+		if (dtrace_rights_is_asked(rights))
 			dtrace_answers_ask(&rights->answers, current, PTRACE_MODE_NOAUDIT);
 		else if (!READ_ONCE(rights->in_vain))
 			dtrace_ask_wait(ask);
@@ -251,7 +252,7 @@ bool dtrace_rights_known(struct dtrace_rights *rights)
 	rcu_read_unlock();
 	if (likely(known >= 0))
 		return known;
-	if (dtrace_rights_is_own(rights))
+	if (dtrace_rights_is_asked(rights) && dtrace_answers_are_own(&rights->answers))
 		return true;
 	dtrace_ask_later(rights, current, false);
 	return false;
@@ -319,8 +320,10 @@ int dtrace_rights_may(struct dtrace_rights *rights, struct pid *process, struct 
 	else {
 		scoped_guard(rcu)
 			may = dtrace_answers_of(&rights->answers, task);
-		if (may == -EAGAIN && dtrace_rights_is_own(rights))
+		if (may == -EAGAIN && dtrace_rights_is_asked(rights))
 			may = dtrace_answers_ask(&rights->answers, task, 0);
+		if (may == -EPERM)
+			may = 0;
 	}
 	up_read(&task->signal->exec_update_lock);
 out:
