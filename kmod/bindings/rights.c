@@ -61,6 +61,8 @@ struct dtrace_rights {
 	/* Who has opened the consumer's file. */
 	struct dtrace_identity user;
 	struct dtrace_answers answers;
+	/* task_work_cancel(). */
+	uintptr_t cancel;
 	/* Over what follows. */
 	spinlock_t lock;
 	/* Who is asked, and its process. */
@@ -68,7 +70,10 @@ struct dtrace_rights {
 	struct pid *process;
 	struct list_head waiting;
 	struct callback_head kick;
-	atomic_t kicked;
+	/* The thread that the kick is queued for, which is there as long as it is. */
+	struct task_struct *kicked;
+	/* Nobody is asked any more. */
+	bool closed;
 	/* Somebody has waited in vain: nobody waits until it answers again. */
 	bool in_vain;
 	unsigned long taken[BITS_TO_LONGS(DTRACE_ASKS)];
@@ -109,8 +114,8 @@ static void dtrace_rights_answer(struct callback_head *work)
 	struct dtrace_ask *ask;
 
 	WRITE_ONCE(rights->in_vain, false);
-	atomic_set_release(&rights->kicked, 0);
-	smp_mb();
+	scoped_guard(spinlock_irqsave, &rights->lock)
+		rights->kicked = NULL;
 	for (;;) {
 		scoped_guard(spinlock_irqsave, &rights->lock) {
 			ask = list_first_entry_or_null(&rights->waiting, struct dtrace_ask, node);
@@ -129,34 +134,52 @@ static void dtrace_rights_answer(struct callback_head *work)
 	dtrace_call_ended();
 }
 
+/* Queues the kick for a thread. rights->lock is held. */
+static bool dtrace_rights_kick_one(struct dtrace_rights *rights, struct task_struct *task)
+{
+	if (task_work_add(task, &rights->kick, TWA_SIGNAL))
+		return false;
+	rights->kicked = task;
+	return true;
+}
+
 /* Has the consumer's task answer. False: it has ended. */
 static bool dtrace_rights_kick(struct dtrace_rights *rights)
 {
-	struct task_struct *seat, *leader;
-	int error;
+	struct task_struct *leader = NULL;
+	bool kicked;
 
-	if (atomic_xchg(&rights->kicked, 1))
-		return true;
 	scoped_guard(spinlock_irqsave, &rights->lock) {
-		seat = get_task_struct(rights->seat);
-		/* A thread that has ended does not keep its group_leader. */
-		leader = get_pid_task(rights->process, PIDTYPE_TGID);
+		if (rights->kicked || rights->closed)
+			return rights->kicked;
+		refcount_inc(&rights->count);
+		dtrace_call_begun();
+		init_task_work(&rights->kick, dtrace_rights_answer);
+		kicked = dtrace_rights_kick_one(rights, rights->seat);
+		if (!kicked) {
+			/* A thread that has ended does not keep its group_leader. */
+			leader = get_pid_task(rights->process, PIDTYPE_TGID);
+			kicked = leader && dtrace_rights_kick_one(rights, leader);
+		}
 	}
-	refcount_inc(&rights->count);
-	dtrace_call_begun();
-	init_task_work(&rights->kick, dtrace_rights_answer);
-	error = task_work_add(seat, &rights->kick, TWA_SIGNAL);
-	if (error && leader)
-		error = task_work_add(leader, &rights->kick, TWA_SIGNAL);
-	put_task_struct(seat);
 	if (leader)
 		put_task_struct(leader);
-	if (!error)
+	if (kicked)
 		return true;
-	atomic_set(&rights->kicked, 0);
 	dtrace_rights_put(rights);
 	dtrace_call_ended();
 	return false;
+}
+
+/* Takes the kick back where it has not been done. True: a reference and a call are the caller's to end. rights->lock is held. */
+static bool dtrace_rights_unkick(struct dtrace_rights *rights)
+{
+	struct task_struct *task = rights->kicked;
+
+	if (!task || !(u8)dtrace_call(rights->cancel, (uintptr_t)task, (uintptr_t)&rights->kick, 0, 0, 0))
+		return false;
+	rights->kicked = NULL;
+	return true;
 }
 
 static void dtrace_ask_wait(struct dtrace_ask *ask)
@@ -182,6 +205,17 @@ static void dtrace_ask_wait(struct dtrace_ask *ask)
 		WRITE_ONCE(rights->in_vain, true);
 }
 
+/* Gives back what is counted for a thread that was to be asked about, and its place. */
+static void dtrace_ask_end(struct dtrace_ask *ask)
+{
+	struct dtrace_rights *rights = ask->rights;
+
+	WRITE_ONCE(ask->task, NULL);
+	clear_bit_unlock(ask - rights->asks, rights->taken);
+	dtrace_rights_put(rights);
+	dtrace_call_ended();
+}
+
 /* A thread goes back to its program. */
 static void dtrace_ask_work(struct callback_head *work)
 {
@@ -199,10 +233,7 @@ static void dtrace_ask_work(struct callback_head *work)
 		else if (!READ_ONCE(rights->in_vain))
 			dtrace_ask_wait(ask);
 	}
-	WRITE_ONCE(ask->task, NULL);
-	clear_bit_unlock(ask - rights->asks, rights->taken);
-	dtrace_rights_put(rights);
-	dtrace_call_ended();
+	dtrace_ask_end(ask);
 }
 
 /* Has a thread asked about, the current one or one that has not run yet. Does not sleep. False: that cannot be had. */
@@ -410,7 +441,7 @@ unsigned int dtrace_rights_uid(const struct dtrace_rights *rights)
 }
 
 /* The rights of the current task; a negative errno where they cannot be had. */
-struct dtrace_rights *dtrace_rights_open(uintptr_t may_access, const int *scope)
+struct dtrace_rights *dtrace_rights_open(uintptr_t may_access, uintptr_t cancel, const int *scope)
 {
 	struct dtrace_rights *rights = kvzalloc(sizeof(*rights), GFP_KERNEL_ACCOUNT);
 	int error;
@@ -422,6 +453,7 @@ struct dtrace_rights *dtrace_rights_open(uintptr_t may_access, const int *scope)
 		kvfree(rights);
 		return ERR_PTR(error);
 	}
+	rights->cancel = cancel;
 	refcount_set(&rights->count, 1);
 	spin_lock_init(&rights->lock);
 	INIT_LIST_HEAD(&rights->waiting);
@@ -431,8 +463,35 @@ struct dtrace_rights *dtrace_rights_open(uintptr_t may_access, const int *scope)
 	return rights;
 }
 
-/* Nobody calls any more with these. */
+/*
+ * Nobody calls any more with these. What is queued is taken back, for a thread goes back to its program when it likes: one that reads what
+ * nobody writes would keep the module for ever.
+ */
 void dtrace_rights_close(struct dtrace_rights *rights)
 {
+	unsigned int n;
+	bool unkicked;
+
+	for (n = 0; n < DTRACE_ASKS; n++) {
+		struct dtrace_ask *ask = &rights->asks[n];
+		struct task_struct *task;
+		bool cancelled;
+
+		/* A thread that is found here is there: it takes itself away before it ends. */
+		scoped_guard(rcu) {
+			task = READ_ONCE(ask->task);
+			cancelled = task && (u8)dtrace_call(rights->cancel, (uintptr_t)task, (uintptr_t)&ask->work, 0, 0, 0);
+		}
+		if (cancelled)
+			dtrace_ask_end(ask);
+	}
+	scoped_guard(spinlock_irqsave, &rights->lock) {
+		rights->closed = true;
+		unkicked = dtrace_rights_unkick(rights);
+	}
+	if (unkicked) {
+		dtrace_rights_put(rights);
+		dtrace_call_ended();
+	}
 	dtrace_rights_put(rights);
 }
