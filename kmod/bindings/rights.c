@@ -422,6 +422,7 @@ void dtrace_rights_sit(struct dtrace_rights *rights)
 {
 	struct task_struct *old_seat;
 	struct pid *old_process;
+	bool unkicked;
 
 	if (READ_ONCE(rights->seat) == current || !dtrace_rights_seem(rights, current))
 		return;
@@ -430,9 +431,14 @@ void dtrace_rights_sit(struct dtrace_rights *rights)
 		old_process = rights->process;
 		rights->seat = get_task_struct(current);
 		WRITE_ONCE(rights->process, get_pid(task_tgid(current)));
+		unkicked = dtrace_rights_unkick(rights);
 	}
+	WRITE_ONCE(rights->in_vain, false);
 	put_task_struct(old_seat);
 	put_pid(old_process);
+	/* What the other one has not done. */
+	if (unkicked)
+		dtrace_rights_answer(&rights->kick);
 }
 
 unsigned int dtrace_rights_uid(const struct dtrace_rights *rights)
