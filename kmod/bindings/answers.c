@@ -34,7 +34,9 @@
 /* How often one is asked about whose credentials change meanwhile. */
 #define DTRACE_ASK_TRIES 4
 /* How many there may be before the first sweep. */
-#define DTRACE_SWEEP_MIN 64
+#define DTRACE_SWEEP_MIN 64U
+/* Where all that there may be are in use, how many are refused between two sweeps. */
+#define DTRACE_SWEEP_REFUSALS 256
 
 /* What the kernel has answered about the thread with these credentials. */
 struct dtrace_answer {
@@ -128,7 +130,7 @@ static void dtrace_answers_sweep(struct dtrace_answers *answers)
 	list_for_each_entry_safe(answer, next, &answers->all, all)
 		if (atomic_long_read(&answer->cred->usage) == 1)
 			dtrace_answer_drop(answers, answer);
-	answers->sweep_at = max(2 * answers->count, (unsigned int)DTRACE_SWEEP_MIN);
+	answers->sweep_at = clamp(2 * answers->count, DTRACE_SWEEP_MIN, (unsigned int)DTRACE_ANSWERS_MAX);
 }
 
 static struct dtrace_answer *dtrace_answer_of(struct dtrace_answers *answers, const struct cred *cred)
@@ -151,10 +153,13 @@ static int dtrace_answer_keep(struct dtrace_answers *answers, struct dtrace_answ
 		return -EPERM;
 	if (old)
 		dtrace_answer_drop(answers, old);
-	if (answers->count >= answers->sweep_at)
+	if (answers->count >= answers->sweep_at && !answers->refused)
 		dtrace_answers_sweep(answers);
-	if (answers->count >= DTRACE_ANSWERS_MAX)
+	if (answers->count >= DTRACE_ANSWERS_MAX) {
+		answers->refused = (answers->refused + 1) % DTRACE_SWEEP_REFUSALS;
 		return -ENOSPC;
+	}
+	answers->refused = 0;
 	error = rhashtable_insert_fast(&answers->table, &answer->node, dtrace_answer_params);
 	if (error)
 		return error;

@@ -34,6 +34,8 @@ struct dtrace_answers {
 	spinlock_t lock;
 	struct list_head all;
 	unsigned int count, sweep_at;
+	/* How many there was no room for since the last sweep. */
+	unsigned int refused;
 	/* How often answers were made void by prctl(). */
 	unsigned long doubts;
 };
