@@ -488,9 +488,9 @@ impl Open {
             {
                 break next;
             }
-            // It seemed to be one to wait, and is not.
+            // It seemed to be one to wait, and is not. It may have gone on by itself.
             if next.id != hold::TOLD {
-                holder.holds.resume(next.id)?;
+                let _ = holder.holds.resume(next.id);
             }
         };
         drop(holder);
