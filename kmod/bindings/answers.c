@@ -10,12 +10,15 @@
  * An answer is kept with the credentials of the thread that it is about, by their address. The kernel never changes credentials that a thread
  * has: set*id(), setgroups(), capset(), setns() and unshare() of a user namespace, Landlock, a security module's transition and execve() each
  * give it new ones, and fork() gives a process its own. They are referred to here, so that no others come to lie at that address while it
- * stands for an answer. What changes without that makes the answer void: prctl(), Yama's ptrace_scope, a policy that is loaded anew.
+ * stands for an answer. What changes without that makes the answer void where the kernel tells of it: prctl(), Yama's ptrace_scope, a policy
+ * that is loaded anew (SELinux tells, AppArmor does not). It does not tell that a process has another parent, nor that one has ended whom a
+ * process had named to Yama.
  *
  * Where a probe fires an answer is looked up without a lock: among the last ones by a compare of two addresses, else in the table. One that is
  * taken away is freed when nobody can be looking at it.
  */
 
+#include <linux/atomic.h>
 #include <linux/hash.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -46,7 +49,7 @@ struct dtrace_answer {
 	/* The process of the thread, only to be compared. */
 	struct pid *process;
 	/* When the policy was this one, and Yama's scope. */
-	unsigned long policy;
+	long policy;
 	int scope;
 	bool may;
 	/* It is void. */
@@ -66,11 +69,11 @@ static const struct rhashtable_params dtrace_answer_params = {
 static DEFINE_MUTEX(dtrace_policy_lock);
 static unsigned long dtrace_policy_users;
 /* How often security modules have told of another policy. */
-static unsigned long dtrace_policy;
+static atomic_long_t dtrace_policy = ATOMIC_LONG_INIT(0);
 
 static int dtrace_policy_changed(struct notifier_block *self, unsigned long event, void *data)
 {
-	WRITE_ONCE(dtrace_policy, dtrace_policy + 1);
+	atomic_long_inc(&dtrace_policy);
 	return NOTIFY_DONE;
 }
 
@@ -195,7 +198,7 @@ static int dtrace_answers_decide(struct dtrace_answers *answers, struct task_str
 		return -ENOMEM;
 	answer->cred = get_task_cred(task);
 	answer->process = task_tgid(task);
-	answer->policy = READ_ONCE(dtrace_policy);
+	answer->policy = atomic_long_read(&dtrace_policy);
 	answer->scope = dtrace_scope(answers);
 	smp_mb();
 	before = override_creds(answers->cred);
@@ -238,7 +241,7 @@ int dtrace_answers_of(struct dtrace_answers *answers, struct task_struct *task)
 		return -EAGAIN;
 	if (READ_ONCE(answer->last))
 		return 0;
-	if (READ_ONCE(answer->doubted) || answer->policy != READ_ONCE(dtrace_policy) ||
+	if (READ_ONCE(answer->doubted) || answer->policy != atomic_long_read(&dtrace_policy) ||
 	    answer->scope != dtrace_scope(answers))
 		return -EAGAIN;
 	return answer->may;
