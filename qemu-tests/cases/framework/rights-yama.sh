@@ -8,6 +8,8 @@
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace
 cp "$(command -v rights-work)" /tmp/work
+cp "$(command -v rights-seat.so)" /tmp/seat.so
+seat=/tmp/seat.so
 scope=/proc/sys/kernel/yama/ptrace_scope
 pid='pid$target:work:step:entry { @ = count(); } BEGIN { printf("begun\n"); } END { printa("%@d\n", @); }'
 calls='syscall::sched_get_priority_max:entry { @[execname] = count(); } BEGIN { printf("begun\n"); } END { printa("%s %@d\n", @); }'
@@ -32,6 +34,17 @@ own /tmp/other mark /tmp/ready await /tmp/go steps mark /tmp/done & one=$!
 ready
 as 77 dtrace -qn "$calls" -c '/tmp/work steps mark /tmp/go await /tmp/done' >/tmp/told 2>&1; told calls
 rm -f /tmp/done; wait
+# Who traces, and then executes a program, is not seen by who has got the file from him, and may not attach to him.
+copied='syscall::sched_get_priority_max:entry { @[execname] = count(); } END { printa("%s %@d\n", @); printf("ended 0\n"); }'
+LD_PRELOAD=$seat SEAT=exec own dtrace -qn "$copied" >/tmp/told 2>&1 &
+timeout 60 sh -c 'until grep -q ended /tmp/told; do sleep 0.1; done'
+touch /tmp/go; wait; told executed
+rm -f /tmp/stepped
+# Who is no more, first threads included, is not asked.
+(LD_PRELOAD=$seat SEAT=ended own dtrace -qn "$calls" >/tmp/told 2>&1)
+sleep 1
+for n in 1 2 3; do as 77 /tmp/work steps && echo "stepped $n"; done
+touch /tmp/go; wait; sleep 1; rm -f /tmp/go /tmp/told
 # Scope 3 is for ever; 2 is for administrators.
 echo 2 >$scope
 own /tmp/work ptracer any mark /tmp/ready await /tmp/go steps & one=$!
@@ -42,6 +55,22 @@ own /tmp/work mark /tmp/ready await /tmp/go steps await /tmp/more steps & one=$!
 ready
 as 77 dtrace -qn "$pid" -p $one >/tmp/told 2>&1 &
 begun; touch /tmp/go; sleep 2; echo 1 >$scope; touch /tmp/more; wait; told raised
+# A reader of a pipe that nobody writes to, and that is to be asked about on its way back, does not keep the module.
 echo 0 >$scope
-rm -f /tmp/work /tmp/other /tmp/more
+mkfifo /tmp/pipe; exec 9<>/tmp/pipe
+(own bash -c 'echo >/tmp/ready; read -rn 3 word' </tmp/pipe) & one=$!
+ready
+own dtrace -qn 'syscall::read:entry /execname == "bash"/ { printf("read 1\n"); } BEGIN { printf("begun\n"); }' >/tmp/told 2>&1 & member=$!
+begun; printf x >&9
+timeout 60 sh -c 'until grep -q read /tmp/told; do sleep 0.1; done'
+# It is not known by another policy, and its next read() waits.
+echo 1 >$scope; printf x >&9; sleep 1
+kill -9 $member; wait $member 2>/dev/null
+(sleep 30; touch /tmp/late; echo >/tmp/pipe) & late=$!
+rmmod dtrace && [ ! -e /tmp/late ] && echo 'gone under a reader'
+kill $late; echo >&9; exec 9>&-; wait
+rm -f /tmp/pipe /tmp/late /tmp/ready
+insmod "$(cat /run/vm/module)"
+echo 0 >$scope
+rm -f /tmp/work /tmp/other /tmp/more /tmp/seat.so
 rmmod dtrace && insmod "$(cat /run/vm/module)"
