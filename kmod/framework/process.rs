@@ -48,17 +48,22 @@ pub struct Site {
     found: Option<(Text, Instruction)>,
 }
 
-/// The instructions of a process that are not any more where they were, or whose probes it has removed, and how many of its probes were looked
-/// at for that.
+/// Which probes of a process are to be retired, and how many of its probes were looked at for that.
 pub struct Stale {
     /// The number of the process.
     pub pid: u32,
-    /// Their addresses, in order.
-    pub addresses: KVVec<u64>,
+    /// Which.
+    pub which: Gone,
     /// Probes that were looked at.
     pub looked_at: usize,
-    /// Only the probes of this registration are meant.
-    pub registration: Option<u32>,
+}
+
+/// What makes probes stale.
+pub enum Gone {
+    /// The instructions at these addresses, in order, are not where they were.
+    Instructions(KVVec<u64>),
+    /// The process has removed the registration that they go with.
+    Registration(u32),
 }
 
 /// What a consumer has asked for, as far as it can be checked without knowing instructions.
@@ -396,7 +401,8 @@ impl State {
         let index = self.index_of_provider(process::PROVIDER.as_bytes());
         let index = index.ok_or(ENODEV)?;
         let provider = self.provider_at(index).ok_or(ENODEV)?;
-        if let Some(stale) = provider.unregister(process, number)? {
+        // A memory may be watched under several numbers.
+        while let Some(stale) = provider.unregister(process, number) {
             self.remove_stale(index, &*provider, stale);
         }
         Ok(())

@@ -85,9 +85,9 @@ pub trait Provider: Send + Sync {
         Err(ENODEV)
     }
 
-    /// The instructions at which a process has probes that go with one of its registrations, if there are any.
-    fn unregister(&self, _process: &Process, _number: u32) -> Result<Option<Stale>> {
-        Err(ENODEV)
+    /// The probes of a process that go with one of its registrations, if there are any.
+    fn unregister(&self, _process: &Process, _number: u32) -> Option<Stale> {
+        None
     }
 
     /// The next of the probes at these, which is retired then. As with [`abandoned`](Self::abandoned) it fires no more.

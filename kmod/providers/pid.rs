@@ -78,7 +78,7 @@ impl Provider for Pid {
         self.processes.lock().review(pid, process)
     }
 
-    fn unregister(&self, process: &Process, number: u32) -> Result<Option<Stale>> {
+    fn unregister(&self, process: &Process, number: u32) -> Option<Stale> {
         self.processes.lock().unregister(process, number)
     }
 

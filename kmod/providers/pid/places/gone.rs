@@ -7,11 +7,10 @@
 //! A place is what it was while the process has the same part of the same file there. The probes of one that is not are retired; then
 //! the place is forgotten, so that the address can become another one.
 
-use super::{Made, Place, Processes};
-use crate::framework::process::Stale;
+use super::{Made, Place, Processes, Watched};
+use crate::framework::process::{Gone, Stale};
 use crate::framework::ProbeRef;
 use crate::sys::process::Process;
-use dtrace_engine::mem::sort::sort;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
@@ -28,40 +27,34 @@ impl Processes {
         }
         Ok(Stale {
             pid,
-            addresses,
+            which: Gone::Instructions(addresses),
             looked_at: 0,
-            registration: None,
         })
     }
 
-    /// The addresses of the places whose probes go with a registration of a process.
-    pub fn unregister(&self, process: &Process, number: u32) -> Result<Option<Stale>> {
-        let mut watched = self.all.iter();
-        let Some(watched) = watched.find(|watched| watched.process.is(process)) else {
-            return Ok(None);
+    /// The probes of a process that go with a registration, under the first number that it is watched by and has any.
+    pub fn unregister(&self, process: &Process, number: u32) -> Option<Stale> {
+        let has_any = |watched: &&Watched| {
+            let mut probes = watched.probes.iter();
+            watched.process.is(process)
+                && probes.any(|made| made.probe.is_live() && made.is_of(number))
         };
-        let mut addresses = KVVec::new();
-        for made in watched.probes.iter().filter(|made| made.is_of(number)) {
-            addresses.extend_from_slice(&made.places, GFP_KERNEL)?;
-        }
-        sort(&mut addresses, |a, b| a < b);
-        Ok(Some(Stale {
-            pid: watched.number,
-            addresses,
+        Some(Stale {
+            pid: self.all.iter().find(has_any)?.number,
+            which: Gone::Registration(number),
             looked_at: 0,
-            registration: Some(number),
-        }))
+        })
     }
 
-    /// The next probe at one of these.
+    /// The next of these probes.
     pub fn leave(&mut self, stale: &mut Stale) -> Option<ProbeRef> {
         let watched = self.find(stale.pid)?;
-        let is_gone = |made: &Made| {
-            if let Some(number) = stale.registration {
-                return made.is_of(number);
+        let is_gone = |made: &Made| match &stale.which {
+            Gone::Instructions(addresses) => {
+                let mut places = made.places.iter();
+                places.any(|address| addresses.binary_search(address).is_ok())
             }
-            let mut places = made.places.iter();
-            places.any(|address| stale.addresses.binary_search(address).is_ok())
+            Gone::Registration(number) => made.is_of(*number),
         };
         let rest = watched.probes.get(stale.looked_at..)?;
         let at = rest
