@@ -385,8 +385,13 @@ impl Layout {
 
 /// Whether a description can spell this name of a probe.
 pub(super) fn is_name(name: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_graphic() && !"/:*?[]\\`\"".contains(c);
-    !name.is_empty() && name.len() < NAMELEN && name.chars().all(is_plain)
+    !name.is_empty() && name.len() < NAMELEN && is_plain(name)
+}
+
+/// Whether a part of a description can be spelled so.
+pub(super) fn is_plain(part: &str) -> bool {
+    part.chars()
+        .all(|c| c.is_ascii_graphic() && !"/:*?[]\\`\"".contains(c))
 }
 
 /// Whether the kernel takes this name of a provider.

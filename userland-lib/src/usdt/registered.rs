@@ -7,6 +7,7 @@
 //! that a program has made itself, has no probes. A program that registers what its file says as well has its probes once.
 
 use super::in_file::after_tail_calls;
+use super::notes::is_plain;
 use super::{add, dof, fits, is_open, named, Note, Point};
 use crate::pid::Object;
 use crate::world::{ProbePattern, ProcessSource};
@@ -27,8 +28,7 @@ pub struct Registration {
 impl Registration {
     /// One of an object at `base`. What is not well-formed has no probes.
     pub fn new(generation: u32, module: &str, base: u64, image: &[u8]) -> Self {
-        let is_plain = |c: char| c.is_ascii_graphic() && !"/:*?[]\\`\"".contains(c);
-        let is_name = module.len() < MODNAMELEN && module.chars().all(is_plain);
+        let is_name = module.len() < MODNAMELEN && is_plain(module);
         Self {
             generation,
             module: if is_name { module } else { "" }.to_owned(),
