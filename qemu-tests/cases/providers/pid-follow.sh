@@ -4,8 +4,8 @@
 # @limit: 150
 # @debug: quick
 # Which processes are traced: those of a pattern, several, children, and one that is waited for.
+. ./traced
 t() { echo "$1"; shift; dtrace -x temporal "$@" 2>&1; echo; }
-until_line() { until grep -q "$1" "$2"; do sleep 0.1; done; }
 
 t 'a pattern' -qn 'pid*:a.out:grow:entry { @ = count(); }' -c 'pid-work grow'
 t 'that ends with its number' -qn 'p*d$target:libc:write:entry { @[probefunc, arg0] = count(); }' -c 'pid-work grow'

@@ -3,10 +3,10 @@
 #
 # @limit: 120
 # Programs of every kind, and files and processes of other namespaces: arguments, results, names and callers are right.
-until_line() { until grep -q "$1" "$2"; do sleep 0.1; done; }
+. ./traced
 calls='pid$target:a.out:sum8:entry { printf("%d %d %d by %A in %s:%s at %A\n", arg0, arg6, (int)arg7, usym(ucaller), probemod, probefunc, usym(uregs[R_RIP])); }
 pid$target:a.out:sum8:return { printf("%d %A\n", (int)arg1, usym(uregs[R_RIP])); }'
-of() { dtrace -qn "$calls" "$@" 2>&1 | sed 's/+0x[0-9a-f]*//g'; }
+of() { dtrace -x temporal -qn "$calls" "$@" 2>&1 | sed 's/+0x[0-9a-f]*//g'; }
 
 for kind in static staticpie musl; do
 	echo "$kind"

@@ -4,8 +4,8 @@
 # @limit: 120
 # @debug: quick
 # Libraries that come and go while their process is traced: each call is seen, from the constructor on, and nobody is held up.
+. ./traced
 t() { echo "$1"; shift; dtrace -x temporal "$@" 2>&1; echo; }
-until_line() { until grep -q "$1" "$2"; do sleep 0.1; done; }
 
 t 'by its name' -Zqn 'pid$target:late.so:greet:entry { printf("%d ", arg0); } pid$target:late.so:greet:return { printf("(%d) ", arg1); }' \
 	-c 'pid-loader open call close'

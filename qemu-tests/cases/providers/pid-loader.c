@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "wait-word.h"
+
 static long call(void *library)
 {
 	long (*greet)(long) = (long (*)(long))dlsym(library, "greet");
@@ -91,15 +93,7 @@ int main(int argc, char **argv)
 			}
 			wait(&status);
 		} else if (!strcmp(word, "wait")) {
-			sigset_t set;
-			int got;
-
-			sigemptyset(&set);
-			sigaddset(&set, SIGUSR1);
-			sigprocmask(SIG_BLOCK, &set, NULL);
-			printf("ready\n");
-			fflush(stdout);
-			sigwait(&set, &got);
+			wait_for_signal();
 		} else if (!strcmp(word, "done")) {
 			printf("done\n");
 			fflush(stdout);

@@ -13,6 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "wait-word.h"
+
 extern char __executable_start;
 
 #define FUNCTION __attribute__((noipa, noinline))
@@ -158,15 +160,7 @@ int main(int argc, char **argv)
 			fflush(stdout);
 			execlp("pid-work", "pid-work", "grow", NULL);
 		} else if (!strcmp(word, "wait")) {
-			sigset_t set;
-			int got;
-
-			sigemptyset(&set);
-			sigaddset(&set, SIGUSR1);
-			sigprocmask(SIG_BLOCK, &set, NULL);
-			printf("ready\n");
-			fflush(stdout);
-			sigwait(&set, &got);
+			wait_for_signal();
 		} else if (!strcmp(word, "where")) {
 			/* Where grow() is in the program's file. */
 			printf("%#lx\n", (long)((char *)(void *)grow - &__executable_start));

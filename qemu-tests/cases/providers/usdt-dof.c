@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "usdt-dof.h"
+#include "wait-word.h"
 
 extern const char __executable_start[];
 /* Relative to where the program lies. */
@@ -223,15 +224,7 @@ int main(int argc, char **argv)
 			execvp(argv[0], argv + i);
 			_exit(1);
 		} else if (!strcmp(word, "wait")) {
-			sigset_t set;
-			int got;
-
-			sigemptyset(&set);
-			sigaddset(&set, SIGUSR1);
-			sigprocmask(SIG_BLOCK, &set, NULL);
-			printf("ready\n");
-			fflush(stdout);
-			sigwait(&set, &got);
+			wait_for_signal();
 		}
 		fflush(stdout);
 	}

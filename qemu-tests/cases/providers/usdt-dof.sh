@@ -4,8 +4,7 @@
 # @limit: 180
 # @debug: quick
 # Probes that a program registers by the helper device, or has as DOF in its file: what they pass, who asks for them, whose they are.
-t() { echo "$1"; shift; dtrace -x switchrate=1hour "$@" 2>&1; }
-until_line() { until grep -qs "$1" "$2"; do sleep 0.1; done; }
+. ./traced
 passed='work$target:::passed { printf("%s %d %d %d, %x %s:%s:%s\n", copyinstr(arg0), args[1], args[2], args[3], arg2, probemod, probefunc, probename); }
 	work$target:::float { printf("%.2f\n", args[0]); } work$target:::tail { printf("tail %d\n", args[0]); }'
 # What registers when it runs has no types before.
@@ -23,19 +22,6 @@ t 'as on illumos' -Zqn 'work$target:::tail { printf("%d\n", arg0); }' -x holdtim
 t 'without an object' -Zqn 'work$target:::tail { printf("%d\n", arg0); }' -x holdtime=1sec -c 'usdt-dof plain fire'
 t 'one after the other' -Zqn 'work$target:::tail { @n = count(); }' -x holdtime=1sec -c 'usdt-dof register fire register number fire remove fire register number fire'
 
-# What is traced while the rest is run: name, D, commands.
-while_traced() {
-	echo "$1"
-	rm -f /tmp/traced
-	dtrace -Zqn "$2"' BEGIN { printf("begun\n"); } syscall::unlinkat:entry /copyinstr(arg1) == "/tmp/end"/ { exit(0); } tick-60s { exit(1); }' -x holdtime=1sec >/tmp/traced 2>&1 &
-	tracer=$!
-	until_line begun /tmp/traced
-	eval "$3"
-	: >/tmp/end
-	rm /tmp/end
-	wait $tracer || echo "ended with $?"
-	grep -v begun /tmp/traced
-}
 while_traced 'processes that begin later' 'work*:::tail { @[execname] = sum(arg0); }' 'usdt-dof register fire; usdt-dof register fire; usdt-dof-file'
 while_traced 'a child has them, another program has not' 'work*:::passed { @[probeprov == strjoin("work", lltostr(pid)) ? "own" : "another"] = count(); }' \
 	'usdt-dof register fork fire exec fire fork'

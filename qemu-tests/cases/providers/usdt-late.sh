@@ -4,22 +4,7 @@
 # @limit: 180
 # @debug: quick
 # Probes that programs have of their own where the program, or the library, comes later than who traces: none is missed.
-t() { echo "$1"; shift; dtrace -x temporal -x switchrate=1hour "$@" 2>&1; }
-until_line() { until grep -q "$1" "$2"; do sleep 0.1; done; }
-# The machine of the tests is slow, and loads nothing at once.
-options='-x holdtime=1sec'
-# What is traced while the rest is run: name, D, commands.
-while_traced() {
-	echo "$1"
-	dtrace -x temporal -Zqn "$2"' BEGIN { printf("begun\n"); } syscall::unlinkat:entry /copyinstr(arg1) == "/tmp/end"/ { exit(0); } tick-60s { exit(1); }' $options >/tmp/traced 2>&1 &
-	tracer=$!
-	until_line begun /tmp/traced
-	eval "$3"
-	: >/tmp/end
-	rm /tmp/end
-	wait $tracer || echo "ended with $?"
-	grep -v begun /tmp/traced
-}
+. ./traced
 
 while_traced 'programs that begin later' 'work*:::said-it { @[execname] = sum(arg0); @n = count(); }' \
 	'usdt-work tell; usdt-work tell tell'

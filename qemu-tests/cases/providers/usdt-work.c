@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "usdt-site.h"
+#include "wait-word.h"
 
 unsigned short wanted __attribute__((section(".probes"), used, visibility("hidden")));
 int counter __attribute__((used)) = -7;
@@ -77,15 +78,7 @@ int main(int argc, char **argv)
 			execvp(argv[0], argv + i);
 			_exit(1);
 		} else if (!strcmp(word, "wait")) {
-			sigset_t set;
-			int got;
-
-			sigemptyset(&set);
-			sigaddset(&set, SIGUSR1);
-			sigprocmask(SIG_BLOCK, &set, NULL);
-			printf("ready\n");
-			fflush(stdout);
-			sigwait(&set, &got);
+			wait_for_signal();
 		}
 		fflush(stdout);
 	}
