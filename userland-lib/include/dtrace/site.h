@@ -46,6 +46,35 @@
 #define _DTRACE_ASKS(provider, name, semaphore) \
 	_DTRACE_NOTE(".note.dtrace", "dtrace", "1", provider, name, semaphore, "")
 
+/*
+ * The same once more, in the notes of DTrace 2.0.7 (section .note.usdt): type 1 is a site, type 2 is one where the program asks. They have the
+ * function's name, an address as the file numbers its memory. The large code model has no such address that could stand in an instruction.
+ */
+#if defined(__x86_64__) && defined(__LP64__) && !defined(__code_model_large__)
+#define _DTRACE_AGAIN(type, provider, name, count, arguments)                           \
+	"	.pushsection .note.usdt,\"?\",\"note\"\n"                               \
+	"	.balign 4\n"                                                            \
+	"	.4byte 996f-995f, 998f-997f, " type "\n"                                \
+	"995:	.asciz \"usdt\"\n"                                                     \
+	"996:	.balign 4\n"                                                            \
+	"997:	.8byte 990b, %c[_fn]\n"                                                 \
+	"	.asciz \"" provider "\"\n"                                              \
+	"	.asciz \"" name "\"\n"                                                  \
+	"	.byte " count "\n"                                                      \
+	"	.asciz \"" arguments "\"\n"                                             \
+	"998:	.balign 4\n"                                                            \
+	"	.popsection\n"
+#define _DTRACE_FUNCTION [_fn] "i"(__func__)
+#else
+#define _DTRACE_AGAIN(type, provider, name, count, arguments) ""
+#define _DTRACE_FUNCTION [_fn] "i"(0)
+#endif
+
+/* A site of a probe that is defined: shown is its name as those know it who trace. */
+#define _DTRACE_DEFINED(provider, name, shown, semaphore, count, arguments)     \
+	_DTRACE_SITE(provider, name, semaphore, arguments)                      \
+	_DTRACE_AGAIN("1", provider, shown, count, arguments)
+
 /* Each file that is linked has its own, whatever the number of objects that bring it. */
 #define _DTRACE_SEMAPHORE(symbol)                                                       \
 	__asm__("	.ifndef " #symbol "\n"                                          \
@@ -60,9 +89,12 @@
 		"	.endif\n");                                                     \
 	extern unsigned short symbol __attribute__((visibility("hidden")))
 
-#define _DTRACE_ENABLED(provider, name, symbol)                                         \
+/* Whoever answers by writing to an address, the one argument in those notes, has none: the semaphore is the answer. */
+#define _DTRACE_ENABLED(provider, name, shown, symbol)                                  \
 	__extension__({                                                                 \
-		__asm__ __volatile__(_DTRACE_ASKS(provider, name, #symbol));            \
+		__asm__ __volatile__(_DTRACE_ASKS(provider, name, #symbol)              \
+			_DTRACE_AGAIN("2", provider, shown, "1", "8@$0")                \
+			: : _DTRACE_FUNCTION);                                          \
 		__builtin_expect(*(volatile unsigned short *)&(symbol) != 0, 0);        \
 	})
 

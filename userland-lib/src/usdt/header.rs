@@ -97,18 +97,18 @@ impl Of<'_> {
             true => "\"\"".to_owned(),
             false => texts.join(" \" \" "),
         };
-        let operands = match values.is_empty() {
-            true => String::new(),
-            false => format!(" \\\n\t\t: : {}", values.join(", ")),
-        };
-        let (provider, probe) = (self.provider, &self.probe.name);
+        let count = values.len();
+        values.push("_DTRACE_FUNCTION".to_owned());
+        let operands = values.join(", ");
+        let (provider, probe, shown) = (self.provider, &self.probe.name, self.probe.shown());
         let parameters = parameters.join(", ");
         Ok(format!(
             "
 #define {name}({parameters}) \\
-\t__extension__({{ {variables}__asm__ __volatile__(_DTRACE_SITE(\"{provider}\", \"{probe}\", \"{semaphore}\", \\
-\t\t{text}){operands}); }})
-#define {name}_ENABLED() _DTRACE_ENABLED(\"{provider}\", \"{probe}\", {semaphore})
+\t__extension__({{ {variables}__asm__ __volatile__(_DTRACE_DEFINED(\"{provider}\", \"{probe}\", \"{shown}\", \\
+\t\t\"{semaphore}\", \"{count}\", {text}) \\
+\t\t: : {operands}); }})
+#define {name}_ENABLED() _DTRACE_ENABLED(\"{provider}\", \"{probe}\", \"{shown}\", {semaphore})
 "
         ))
     }

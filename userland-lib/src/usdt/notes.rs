@@ -14,7 +14,7 @@
 //! they are seen; they go with notes of either kind.
 //!
 //! Where a program asks by its semaphore, our own headers leave a note like SystemTap's in `.note.dtrace` (owner `dtrace`, type 1), for a program that
-//! asks where it has no probe.
+//! asks where it has no probe. Their notes of DTrace's kind tell the same sites again, for others.
 
 use super::define::{Definition, Provider, PROVIDER_MAX};
 use super::in_file;
@@ -26,7 +26,7 @@ use dtrace_uapi::types::ProviderAttributes;
 use object::read::elf::{FileHeader, ProgramHeader, SectionHeader};
 use object::read::{ReadCache, ReadRef};
 use object::{elf, Endianness, Object as _, ObjectSection as _};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
@@ -142,6 +142,7 @@ fn of<'d, H: FileHeader<Endian = Endianness>, R: ReadRef<'d>>(data: R) -> Option
     };
     let mut raw = Vec::new();
     let mut asked: Vec<Raw<'_>> = Vec::new();
+    let mut again: Vec<Raw<'_>> = Vec::new();
     let mut providers = Vec::new();
     for section in [b".note.stapsdt", prov::SECTION.as_bytes(), b".note.dtrace"] {
         let rest = notes(section).unwrap_or_default();
@@ -149,12 +150,15 @@ fn of<'d, H: FileHeader<Endian = Endianness>, R: ReadRef<'d>>(data: R) -> Option
             match (entry.owner, entry.kind) {
                 (b"stapsdt\0", STAPSDT) => raw.extend(file.stapsdt(entry.description)),
                 (b"dtrace\0", OWN_ASKS) => asked.extend(file.stapsdt(entry.description)),
-                (b"usdt\0", SITE | ASKS) => raw.extend(file.usdt(&entry)),
+                (b"usdt\0", SITE | ASKS) => again.extend(file.usdt(&entry)),
                 (b"prov\0", prov::KIND) => providers.extend(prov::read(entry.description)),
                 _ => {}
             }
         }
     }
+    // Our own headers tell a site twice: these have no semaphore.
+    let told: HashSet<Site<'_>> = raw.iter().chain(&asked).map(Raw::site).collect();
+    raw.extend(again.into_iter().filter(|raw| !told.contains(&raw.site())));
     // The semaphore is counted where the probe is, if it is anywhere.
     asked.retain(|asks| {
         let mut sites = raw.iter().filter(|raw| !raw.asks);
@@ -277,7 +281,7 @@ pub fn brought(data: &[u8]) -> Option<Vec<(String, String, usize)>> {
         for entry in (Entries { file, rest }).take(NOTES_MAX) {
             if let Some(raw) = layout.stapsdt(entry.description) {
                 let count = arguments(raw.arguments, &|_| None).len();
-                found.push((raw.provider.to_owned(), raw.name.replace("__", "-"), count));
+                found.push((raw.provider.to_owned(), shown(raw.name), count));
             }
         }
     }
@@ -292,6 +296,20 @@ struct Raw<'d> {
     provider: &'d str,
     name: &'d str,
     arguments: &'d str,
+}
+
+/// What is the same in all notes of a site: the address, provider and name.
+type Site<'d> = (u64, &'d str, String);
+
+impl<'d> Raw<'d> {
+    fn site(&self) -> Site<'d> {
+        (self.addresses[0], self.provider, shown(self.name))
+    }
+}
+
+/// A probe's name, as those know it who trace.
+fn shown(name: &str) -> String {
+    name.replace("__", "-")
 }
 
 /// How a file is laid out.
@@ -361,7 +379,7 @@ impl Layout {
             _ => 0,
         };
         let address = site.wrapping_add(moved);
-        let name = raw.name.replace("__", "-");
+        let name = shown(raw.name);
         let is_good = is_name(&name) && is_provider(raw.provider);
         let mut arguments = arguments(raw.arguments, symbols);
         arguments.truncate(ARGUMENTS_MAX);

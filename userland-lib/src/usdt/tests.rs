@@ -197,6 +197,37 @@ fn notes_are_where_the_linker_has_moved_them() {
 }
 
 #[test]
+fn a_site_that_is_told_twice_is_there_once() {
+    let again = |kind: u32, site: u64, strings: &str| {
+        let mut out = note([site, 0x1800, 0], "");
+        out.truncate(36);
+        out.extend(strings.bytes());
+        let size = out.len() as u32 - 20;
+        out[..12].copy_from_slice(&[5, size, kind].map(u32::to_le_bytes).concat());
+        out[12..20].copy_from_slice(b"usdt\0\0\0\0");
+        out.resize(out.len().next_multiple_of(4), 0);
+        out
+    };
+    let notes = [
+        again(1, 0x1100, "one\0first-probe\0\x018@%rdi\0"),
+        note([0x1100, 0x2000, 0x1300], "one\0first__probe\08@%rdi\0"),
+        again(1, 0x1180, "one\0first-probe\0\x018@%rsi\0"),
+        again(2, 0x1190, "one\0first-probe\0\x018@%rbx\0"),
+    ]
+    .concat();
+    let found = notes::parse(&file(&notes, Some(0x2000))[..]);
+    let brief = found.iter().map(|n| (n.address, n.semaphore, n.asks));
+    assert_eq!(
+        brief.collect::<Vec<_>>(),
+        [
+            (0x1100, 0x300, false),
+            (0x1180, 0, false),
+            (0x1190, 0, true)
+        ]
+    );
+}
+
+#[test]
 fn names_that_no_description_spells_are_left_out() {
     for strings in [
         "a/b\0c\0\0",
