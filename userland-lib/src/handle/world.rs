@@ -207,7 +207,7 @@ impl ProbeSource for KernelWorld<'_> {
     fn attributes(&self, provider: &str) -> Option<ProviderAttributes> {
         let known = self.device.provider(provider).ok().flatten()?;
         let own = self.own_note(provider, "", "");
-        Some(own.and_then(|note| note.attributes).unwrap_or(known.attr))
+        Some(own.map_or(known.attr, |note| note.attributes.unwrap_or(usdt::UNSAID)))
     }
 
     fn argument(&self, id: ProbeId, index: u32) -> Option<ArgInfo> {

@@ -53,7 +53,7 @@ pub enum Form {
     None,
 }
 
-/// What is known of a provider whose author says nothing.
+/// What a file has for a provider whose author says nothing.
 pub const ATTRIBUTES: ProviderAttributes = {
     let usual = Attribute::new(Stability::Unstable, Stability::Unstable, Class::Common);
     ProviderAttributes {
@@ -64,6 +64,23 @@ pub const ATTRIBUTES: ProviderAttributes = {
         args: usual,
     }
 };
+
+/// How far that is to be relied on: nobody has promised anything.
+pub const UNSAID: ProviderAttributes = {
+    let private = Attribute::new(Stability::Private, Stability::Private, Class::Unknown);
+    ProviderAttributes {
+        provider: private,
+        module: private,
+        func: private,
+        name: private,
+        args: private,
+    }
+};
+
+/// What an author has said who has left these: all of them as they are where nothing is said is nothing.
+pub fn said(attributes: ProviderAttributes) -> Option<ProviderAttributes> {
+    (attributes != ATTRIBUTES).then_some(attributes)
+}
 
 impl Definition {
     /// Its name, as those know it who trace.

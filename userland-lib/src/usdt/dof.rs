@@ -12,6 +12,7 @@
 //!
 //! An image is its author's word, who may be anybody: what is not well-formed is refused as a whole, and what it makes us do is bounded.
 
+use super::define::said;
 use super::notes::{is_name, is_provider, Note};
 use super::operand::Operand;
 use dtrace_uapi::dof::{
@@ -335,7 +336,7 @@ impl Of<'_> {
             asks: false,
             arguments: arguments.clone(),
             types: types.clone(),
-            attributes: Some(self.attributes),
+            attributes: said(self.attributes),
         };
         for n in 0..usize::from(probe.noffs) {
             let offset = image.entry(&self.offsets, probe.offidx as usize + n);

@@ -26,7 +26,7 @@ mod registered;
 #[cfg(test)]
 mod tests;
 
-pub use define::{Definition, Form, Parameter, Provider, ATTRIBUTES, PROVIDER_MAX};
+pub use define::{Definition, Form, Parameter, Provider, ATTRIBUTES, PROVIDER_MAX, UNSAID};
 pub use header::header;
 pub use in_file::parse as parse_dof;
 pub use notes::{parse, read, Note};

@@ -16,7 +16,7 @@
 //! Where a program asks by its semaphore, our own headers leave a note like SystemTap's in `.note.dtrace` (owner `dtrace`, type 1), for a program that
 //! asks where it has no probe. Their notes of DTrace's kind tell the same sites again, for others.
 
-use super::define::{Definition, Provider, PROVIDER_MAX};
+use super::define::{said, Definition, Provider, PROVIDER_MAX};
 use super::in_file;
 use super::operand::{arguments, Operand};
 use super::prov;
@@ -194,7 +194,7 @@ fn define(notes: &mut [Note], providers: &[Provider]) {
         let found = known.get(&(&note.provider, note.name.clone())).copied();
         if let Some((definition, attributes)) = found {
             note.arrange(definition);
-            note.attributes = Some(attributes);
+            note.attributes = said(attributes);
         }
     }
 }
