@@ -133,6 +133,8 @@ pub struct Unmade {
     pub why: String,
     /// We may not trace the process.
     pub is_denied: bool,
+    /// The user has set a limit for this tracing, and it is reached.
+    pub is_limit: bool,
 }
 
 impl Unmade {
@@ -142,6 +144,7 @@ impl Unmade {
             at: None,
             why: "the kernel has no probes in processes".to_owned(),
             is_denied: false,
+            is_limit: false,
         }
     }
 }

@@ -62,6 +62,12 @@ D
 printf '#include <stdio.h>\n#include "asks.h"\nint main(void) { return puts(ASKS_ALONE_ENABLED() ? "enabled" : "disabled") < 0; }\n' >asks.c
 dtrace -h -s asks.d && gcc -O2 -o asks asks.c && ./asks
 t 'asked and never fired' -qn 'asks$target:::alone { printf("fired"); }' -c ./asks
+t 'nobody has promised anything' -lvn 'any$target:::numbers' -c usdt-any | grep -A3 'Argument Attributes'
+t 'as many as may be' -x nusdtprobes=4 -qn 'shop$target:::{ @ = count(); }' -c ./shop-c
+t 'more than may be' -x nusdtprobes=3 -qn 'shop$target:::{ @ = count(); }' -c ./shop-c | sed -E 's/process [0-9]+|pid[0-9]+/process PID/'
+t 'no number' -x nusdtprobes=some -qn 'shop$target:::' -c ./shop-c
+echo 'sites as others know them'
+readelf -n shop-c asks | awk '/^  usdt/ { print $3 }' | sort | uniq -c
 echo 'other tools read the same'
 readelf -n shop-c | awk '/Provider|Name/ { print $2 }' | sort | uniq -c
 

@@ -55,6 +55,11 @@ impl Follow {
         self.own.add(&program.own);
     }
 
+    /// Tells nothing of what the user has himself limited.
+    pub fn be_quiet(&mut self) {
+        self.own.be_quiet();
+    }
+
     /// Whether there is nothing to follow.
     pub fn is_idle(&self) -> bool {
         self.described.is_empty() && self.own.is_idle()

@@ -27,6 +27,7 @@ mod follow;
 mod libraries;
 mod names;
 mod own;
+mod placed;
 mod preprocess;
 mod world;
 
@@ -225,6 +226,7 @@ impl<'w> Handle<'w> {
     /// Compiles a program. The D libraries are compiled before the first.
     pub fn compile(&mut self, script: &Script) -> Result<Program, Error> {
         self.load_libraries()?;
+        self.world.limit_own(self.options.compile.nusdtprobes);
         let Script { source, given } = script;
         let mut settings = self.settings();
         settings.spec = given.spec;
@@ -357,6 +359,9 @@ impl<'w> Handle<'w> {
         let lowered = self.options.take_sizes(&self.device().options()?);
         if !self.options.consumer.quietresize {
             self.remarks.extend(lowered.into_iter().map(Event::Lowered));
+        }
+        if self.options.is_on(Opt::Quiet) {
+            self.follow.be_quiet();
         }
         let forks = self.options.compile.follow_forks;
         let time = self.options.compile.holdtime;

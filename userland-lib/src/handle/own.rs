@@ -11,7 +11,7 @@
 use super::{plain, KernelWorld};
 use crate::pid::{fits, Object};
 use crate::usdt::{self, Note};
-use crate::world::{ProbePattern, ProcessSource, Unmade};
+use crate::world::{ProbePattern, ProcessSource};
 use dtrace_uapi::hold::{self, Hold, Known};
 use std::collections::HashSet;
 use std::io;
@@ -28,12 +28,19 @@ pub struct Own {
     traced: HashSet<u32>,
     /// How long processes wait for us.
     time: Duration,
+    /// Nothing is told of what the user has himself limited.
+    quiet: bool,
 }
 
 impl Own {
     /// Learns what a program describes that is enabled.
     pub fn add(&mut self, patterns: &[ProbePattern]) {
         self.patterns.extend(patterns.iter().cloned());
+    }
+
+    /// Tells nothing of what the user has himself limited.
+    pub fn be_quiet(&mut self) {
+        self.quiet = true;
     }
 
     /// Whether there is nothing to look out for.
@@ -112,9 +119,11 @@ impl Own {
                 points if points.is_empty() => continue,
                 points => points,
             };
-            if let Err(Unmade { why, is_denied, .. }) = world.make_own(pid, &points) {
-                // What is not ours to trace nobody has meant.
-                if !is_denied && world.objects(pid).is_ok() {
+            if let Err(unmade) = world.make_own(pid, &points) {
+                let why = &unmade.why;
+                // What is not ours to trace nobody has meant; and who has set a limit himself may want to hear nothing of it.
+                let is_untold = unmade.is_denied || unmade.is_limit && self.quiet;
+                if !is_untold && world.objects(pid).is_ok() {
                     failed.push(format!("failed to create probes of process {pid}: {why}"));
                 }
                 return failed;

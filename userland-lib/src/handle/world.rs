@@ -8,6 +8,7 @@
 //! the two are most of what starting a tracer costs.
 
 use super::device::{fill, text, Device};
+use super::placed::Placed;
 use crate::dwarf::{self, DebugInfo};
 use crate::pid::{self, Code, Module, Modules, Object, Place, Request};
 use crate::symbols::KernelSymbols;
@@ -43,6 +44,7 @@ pub struct KernelWorld<'d> {
     btf: KernelBtf,
     notes: RefCell<NotesOfFiles>,
     modules: Modules,
+    placed: RefCell<Placed>,
 }
 
 impl<'d> KernelWorld<'d> {
@@ -54,6 +56,7 @@ impl<'d> KernelWorld<'d> {
             btf: KernelBtf::default(),
             notes: RefCell::default(),
             modules: Modules::default(),
+            placed: RefCell::default(),
         }
     }
 
@@ -65,12 +68,18 @@ impl<'d> KernelWorld<'d> {
             btf: KernelBtf::new(btf),
             notes: RefCell::default(),
             modules: Modules::default(),
+            placed: RefCell::default(),
         }
     }
 
     /// The device.
     pub fn device(&self) -> &'d dyn Device {
         self.device
+    }
+
+    /// Limits in how many places there may be probes that programs have of their own.
+    pub fn limit_own(&self, most: Option<u64>) {
+        self.placed.borrow_mut().limit(most);
     }
 
     /// The kernel's symbols, which rendering shares.
@@ -302,6 +311,17 @@ impl ProcessSource for KernelWorld<'_> {
     }
 
     fn make_own(&self, pid: u32, points: &[Point]) -> Result<(), Unmade> {
+        let files = |pid| {
+            let objects = self.objects(pid).unwrap_or_default();
+            objects.into_iter().map(|object| object.path).collect()
+        };
+        let placed = self.placed.borrow_mut().add(pid, points, files);
+        placed.map_err(|why| Unmade {
+            at: None,
+            why,
+            is_denied: false,
+            is_limit: true,
+        })?;
         let made = self.device.make_probes(pid, &Request::of_points(points));
         made.map_err(|(_, error)| self.unmade(None, &error))
     }
@@ -331,6 +351,7 @@ impl KernelWorld<'_> {
             at,
             why,
             is_denied: error.raw_os_error() == Some(nix::libc::EPERM),
+            is_limit: false,
         }
     }
 }

@@ -81,6 +81,8 @@ pub struct CompileOptions {
     pub evaltime: EvalTime,
     /// Longest time that a program which begins waits for us to make the probes that it has of its own.
     pub holdtime: Option<Duration>,
+    /// In how many places there may be probes that programs have of their own.
+    pub nusdtprobes: Option<u64>,
     /// The children of watched processes are traced as these are.
     pub follow_forks: bool,
     /// Kernel symbols are left to be resolved later, which nobody does.
@@ -168,6 +170,7 @@ pub(super) const OPTIONS: &[Row] = &[
     ("maxframes", Rule::Own(set_maxframes), ANYONE),
     ("modpath", Rule::Idle(is_text), USER),
     ("nolibs", Rule::Switch(|o| &mut o.nolibs), ANYONE),
+    ("nusdtprobes", Rule::Own(set_nusdtprobes), ANYONE),
     ("objcopypath", Rule::Idle(is_text), USER),
     ("pcapsize", Rule::Idle(is_size), ANYONE),
     ("pgmax", Rule::Idle(is_number), ANYONE),
@@ -282,6 +285,12 @@ fn set_follow(options: &mut CompileOptions, value: Option<&str>) -> Result<(), O
         Some("none") => false,
         _ => return Err(OptionError::Value),
     };
+    Ok(())
+}
+
+fn set_nusdtprobes(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
+    let most = value.and_then(parse_number).ok_or(OptionError::Value)?;
+    options.nusdtprobes = Some(most);
     Ok(())
 }
 
@@ -471,6 +480,7 @@ mod tests {
             ("linkmode", "kernel", "foo"),
             ("linktype", "ELF", "coff"),
             ("lockmem", "unlimited", "limited"),
+            ("nusdtprobes", "40", "-1"),
             ("pgmax", "0", "-1"),
             ("setenv", "A=", "A"),
             ("stdc", "t", "X"),

@@ -244,7 +244,15 @@ impl ProcessSource for Able {
 fn what_the_kernel_refuses_has_its_reason() {
     let why = |is_denied, at, why: &str| {
         let why = why.to_owned();
-        let able = Able(Little::default(), Some(Unmade { at, why, is_denied }));
+        let able = Able(
+            Little::default(),
+            Some(Unmade {
+                at,
+                why,
+                is_denied,
+                is_limit: false,
+            }),
+        );
         let source = Source::argument("pid7:a.out:_go:0x04 { }");
         let refused = Compiler::new(&able).compile(&source, &Settings::default());
         let diagnostic = refused.expect_err("a refusal");

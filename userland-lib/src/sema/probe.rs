@@ -268,7 +268,9 @@ impl Sema<'_, '_> {
             return Ok(pattern);
         }
         self.world.make(pid, &places).map_err(|unmade| {
-            let Unmade { at, why, is_denied } = unmade;
+            let Unmade {
+                at, why, is_denied, ..
+            } = unmade;
             if is_denied {
                 return refused(&pid::Error::Denied { pid, why }, span);
             }
