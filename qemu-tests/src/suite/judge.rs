@@ -12,7 +12,8 @@
 //!   where every DTrace names enabling, probe and action: `error on enabled probe ID 3 (ID 1: P): W in action #1 at …`. Both
 //!   become the probe's name and the fault; enabling, action, probe ID (which follows from how many probes a system has) go.
 //!
-//! Left out is what the other DTrace does not say: the compiler's warnings of declared variables that cut values.
+//! Left out is what the other DTrace does not say: the compiler's warnings of declared variables that cut values, and that the process
+//! of `-c` or `-p` has exited, which it never tells.
 //!
 //! A case that its authors expect to fail (`@@xfail`, status 67) is judged like any other.
 
@@ -117,7 +118,7 @@ impl Judge {
 fn joined(demands: &Demands, outcome: &Outcome) -> String {
     let mut text = outcome.stdout.clone();
     let lines = outcome.stderr.split_inclusive('\n');
-    let said: String = lines.filter(|line| !is_warning(line)).collect();
+    let said: String = lines.filter(|line| !is_ours_alone(line)).collect();
     if !demands.filtered && !said.is_empty() {
         text.push_str("-- @@stderr --\n");
         text.push_str(&said);
@@ -125,8 +126,11 @@ fn joined(demands: &Demands, outcome: &Outcome) -> String {
     text
 }
 
-fn is_warning(line: &str) -> bool {
-    line.starts_with("dtrace: warning: ") && line.contains(" and cuts values of type ")
+fn is_ours_alone(line: &str) -> bool {
+    let warns = line.starts_with("dtrace: warning: ") && line.contains(" and cuts values of type ");
+    let pid = line.strip_prefix("dtrace: pid ");
+    let pid = pid.and_then(|rest| rest.trim_end().strip_suffix(" has exited"));
+    warns || pid.is_some_and(|pid| pid.bytes().all(|c| c.is_ascii_digit()))
 }
 
 /// The lines that only one side has, in their order there: `-` expected, `+` found.
@@ -189,6 +193,14 @@ mod tests {
         );
         let error = "dtrace: failed to compile script x.d: line 3\n";
         assert!(fails(&verdict(&demands("5\n"), &outcome(0, "5\n", error))));
+    }
+
+    #[test]
+    fn that_a_process_has_exited_is_left_out_and_how_else_it_ended_is_not() {
+        let told = |line| verdict(&demands("5\n"), &outcome(0, "5\n", line));
+        assert_eq!(told("dtrace: pid 12 has exited\n"), Verdict::Pass);
+        assert!(fails(&told("dtrace: pid 12 exited with status 1\n")));
+        assert!(fails(&told("dtrace: pid x has exited\n")));
     }
 
     #[test]
