@@ -5,7 +5,7 @@
 //!
 //! What is loaded, in order: memory of probe context, the framework, the providers with their probes, the anonymous enabling
 //! if there is one, and last the devices, which let consumers and programs in. Unloading goes the other way, and can only begin when no
-//! file is open, since an open file holds the module.
+//! consumer is left, since its open file holds the module; a program's does not.
 
 #![deny(unsafe_code)]
 #![deny(missing_docs)]
@@ -93,7 +93,7 @@ impl kernel::Module for Dtrace {
             _ => anon::load(&framework, sys::file::anonymous()),
         };
         let device = device::register(module, framework.clone(), anonymous, consumers)?;
-        let helper = helper::register(module, &framework, helpers)?;
+        let helper = helper::register(&framework, helpers)?;
         Ok(Self {
             _helper: helper,
             _device: device,

@@ -3,8 +3,8 @@
 
 //! The helper device: programs register probes of their own, and remove them.
 //!
-//! Everybody may open it, so its calls are the program's own: they are about the memory of who makes them, and of nobody else. What is registered
-//! is kept ([`Registry`]); consumers who look out for programs are told, and the program waits for them on its way back, as it does
+//! Everybody may open it, so its calls are the program's own: they are about the memory of who makes them, and of nobody else; and neither an open
+//! file nor a call keeps the module ([`Public`]). What is registered is kept ([`Registry`]); consumers who look out for programs are told, and the program waits for them on its way back, as it does
 //! when it maps a file. So the first probe behind the call is not missed.
 //!
 //! While anything is registered, children are looked at when they are made.
@@ -18,20 +18,16 @@ use super::user;
 use super::Framework;
 use crate::sys::births::{Births, Child, Telling};
 use crate::sys::deferred::{Chore, Deferred};
-use crate::sys::device;
 use crate::sys::process::Process;
+use crate::sys::public::{self, Public};
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use dtrace_uapi::ioctl::{
     DofHelper, Registered, HELPER_ADD, HELPER_ADDDOF, HELPER_CLASSIC, HELPER_LOOK, HELPER_REMOVE,
 };
 use dtrace_uapi::limits::MODNAMELEN;
-use kernel::alloc::flags::GFP_KERNEL_ACCOUNT;
 use kernel::alloc::{KBox, KVec};
-use kernel::fs::File;
 use kernel::prelude::*;
-use kernel::seq_file::SeqFile;
-use kernel::sync::poll::PollTable;
 use kernel::sync::{new_mutex, Arc, Mutex};
 
 /// What is registered, and who wants to know.
@@ -145,7 +141,7 @@ impl Clerk {
     }
 
     fn add_object(&self, arg: u64) -> Result<isize> {
-        let object: DofHelper = user::get(arg)?;
+        let object: DofHelper = user::fetch(arg)?;
         if !object.module.contains(&0) {
             return Err(EINVAL);
         }
@@ -189,8 +185,9 @@ fn answer(number: u32) -> Result<isize> {
     isize::try_from(number).map_err(|_| ENOSPC)
 }
 
-impl Clerk {
-    fn call(&self, cmd: u32, arg: u64) -> Result<isize> {
+impl public::Answers for Clerk {
+    fn ioctl(&self, cmd: u32, arg: usize) -> Result<isize> {
+        let arg = arg as u64;
         let cmd = match cmd.checked_sub(HELPER_CLASSIC) {
             Some(1) => HELPER_ADD,
             Some(2) => HELPER_REMOVE,
@@ -207,41 +204,16 @@ impl Clerk {
     }
 }
 
-/// An open file of the device. It has nothing of its own.
-pub struct Caller(Arc<Clerk>);
-
-impl device::OpenFile for Caller {
-    type Context = Arc<Clerk>;
-
-    fn open(clerk: &Self::Context) -> Result<Pin<KBox<Self>>> {
-        Ok(KBox::pin(Self(clerk.clone()), GFP_KERNEL_ACCOUNT)?)
-    }
-
-    fn ioctl(&self, cmd: u32, arg: usize) -> Result<isize> {
-        self.0.call(cmd, arg as u64)
-    }
-
-    fn poll(&self, _file: &File, _table: PollTable<'_>) -> bool {
-        false
-    }
-
-    fn show(&self, _m: &SeqFile) {}
-}
-
 /// The device, and what works for it.
 pub struct Helper {
-    device: Option<Pin<KBox<device::Device<Caller>>>>,
+    device: Option<Pin<KBox<Public<Clerk>>>>,
     desk: Arc<Desk>,
     /// Dropped when nobody can ask for it any more.
     _sweep: Arc<Deferred<Sweep>>,
 }
 
 /// Makes the device at this path below `/dev`, for everybody.
-pub fn register(
-    module: &'static ThisModule,
-    framework: &Arc<Framework>,
-    node: &'static CStr,
-) -> Result<Helper> {
+pub fn register(framework: &Arc<Framework>, node: &'static CStr) -> Result<Helper> {
     let desk = framework.desk.clone();
     let sweep = Arc::pin_init(Deferred::new(Sweep(desk.clone())), GFP_KERNEL)?;
     let clerk = Clerk {
@@ -250,10 +222,8 @@ pub fn register(
         sweep: sweep.clone(),
         has_warned: Arc::new(AtomicBool::new(false), GFP_KERNEL)?,
     };
-    let clerk = Arc::new(clerk, GFP_KERNEL)?;
-    let device = device::Device::register([c"dtracehelper", node], 0o666, module, clerk);
     Ok(Helper {
-        device: Some(KBox::pin_init(device, GFP_KERNEL)?),
+        device: Some(Public::register([c"dtracehelper", node], clerk)?),
         desk,
         _sweep: sweep,
     })

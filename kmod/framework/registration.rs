@@ -120,13 +120,14 @@ pub struct Registration {
 
 impl Registration {
     /// Reads what the current program registers: DOF at `from`, of an object at `addr`. `EINVAL`: it is no DOF of a program; `E2BIG`: it is too large;
-    /// `ENOSPC`: so is all that the program's user has registered; `EFAULT`: it is not there.
+    /// `ENOSPC`: so is all that the program's user has registered; `EFAULT`: it is not there
+    /// ([`user::fetch_bytes`]).
     pub fn read(
         charges: &Arc<Charges>,
         module: [u8; MODNAMELEN],
         [addr, from]: [u64; 2],
     ) -> Result<Self> {
-        let header: Hdr = user::get(from)?;
+        let header: Hdr = user::fetch(from)?;
         if !header.ident.starts_with(&dof::MAGIC) || header.loadsz < size_of::<Hdr>() as u64 {
             return Err(EINVAL);
         }
@@ -136,7 +137,7 @@ impl Registration {
         }
         let charge = charges.charge(size.saturating_add(HEAD))?;
         let mut image = KVVec::from_elem(0u8, size, GFP_KERNEL_ACCOUNT)?;
-        user::read(from, &mut image)?;
+        user::fetch_bytes(from, &mut image)?;
         let providers = check(&image).ok_or(EINVAL)?;
         if providers > REGISTRATIONS_MAX {
             return Err(E2BIG);

@@ -3,6 +3,8 @@
 
 //! The contract's structures, from and to user space.
 
+use crate::sys::faults::Span;
+use crate::sys::nofault;
 use kernel::prelude::*;
 use kernel::uaccess::{UserPtr, UserSlice};
 use zerocopy::{FromBytes, Immutable, IntoBytes};
@@ -27,6 +29,40 @@ pub fn read(addr: u64, out: &mut [u8]) -> Result {
     UserSlice::new(pointer(addr), out.len())
         .reader()
         .read_slice(out)
+}
+
+/// So many bytes are fetched at a time, and fetched so often in one call.
+const PIECE: usize = 32 << 10;
+const FETCHES: usize = 64;
+
+/// Reads a structure at `addr`, as [`fetch_bytes`] does.
+pub fn fetch<T: FromBytes + IntoBytes>(addr: u64) -> Result<T> {
+    let mut value = T::new_zeroed();
+    fetch_bytes(addr, value.as_mut_bytes())?;
+    Ok(value)
+}
+
+/// Reads as many bytes as `out` has, where nobody may hold us up: memory that is long in coming, as its server does not answer, is
+/// not there, `EFAULT`.
+pub fn fetch_bytes(addr: u64, out: &mut [u8]) -> Result {
+    let mut left = FETCHES;
+    let mut at = addr;
+    for piece in out.chunks_mut(PIECE) {
+        let size = piece.len();
+        let span = Span {
+            addr: at,
+            size: size as u64,
+        };
+        while nofault::user_load(at, piece).is_err() {
+            if current!().signal_pending() {
+                return Err(ERESTARTSYS);
+            }
+            left = left.checked_sub(1).ok_or(EFAULT)?;
+            span.fetch();
+        }
+        at = offset(at, size)?;
+    }
+    Ok(())
 }
 
 /// The address `by` bytes further on.

@@ -49,6 +49,7 @@ pub mod periodic;
 pub mod places;
 pub mod privilege;
 pub mod process;
+pub mod public;
 pub mod rculist;
 pub mod regs;
 pub mod remote;

@@ -1,19 +1,20 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# @limit: 90
+# @limit: 120
 # @debug: quick
-# Who has the programs' device open keeps the module; who has registered probes does not. Where the devices lie.
+# Neither who has the programs' device open keeps the module nor who has registered probes. Where the devices lie.
 until_line() { until grep -q "$1" "$2"; do sleep 0.1; done; }
-ready() { : >/tmp/helper; usdt-dof "$@" >/tmp/helper & until_line ready /tmp/helper; }
+ready() { : >/tmp/helper; "$@" >/tmp/helper & until_line ready /tmp/helper; }
 module=$(cat /run/vm/module)
 
-ready register wait fire
-rmmod dtrace 2>&1 || echo "refused"
+ready helper-files
+rmmod dtrace && echo gone
 kill -USR1 $!
 wait
 cat /tmp/helper
-ready register close wait fire
+insmod "$module"
+ready usdt-dof register wait register fire
 dtrace -ln 'work*:::tail' | wc -l
 rmmod dtrace && echo gone
 stat /dev/dtracehelper 2>/dev/null
@@ -22,9 +23,20 @@ wait
 cat /tmp/helper
 insmod "$module" layout=nowhere 2>&1 | sed 's/.*: //'
 insmod "$module" layout=dir && stat -c '%a %n' /dev/dtrace/*
-ready register wait fire
+ready usdt-dof register wait fire
 dtrace -ln 'work*:::tail' | wc -l
 dtrace -qn 'BEGIN { printf("traces\n"); exit(0); }'
+kill -USR1 $!
+wait
+cat /tmp/helper
+rmmod dtrace && echo gone
+
+# While it is opened and called.
+insmod "$module"
+ready helper-files 6
+for _ in 1 2 3 4 5 6; do
+	rmmod dtrace && insmod "$module" || echo "in use"
+done
 kill -USR1 $!
 wait
 cat /tmp/helper

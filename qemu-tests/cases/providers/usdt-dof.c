@@ -8,11 +8,13 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/userfaultfd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -112,6 +114,19 @@ static long large(int at_a_time)
 	return sum;
 }
 
+/* Memory whose server does not answer. */
+static void *never_there(void)
+{
+	void *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register range = { .range = { (uintptr_t)at, 4096 }, .mode = UFFDIO_REGISTER_MODE_MISSING };
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) || ioctl(fd, UFFDIO_REGISTER, &range))
+		perror("userfaultfd");
+	return at;
+}
+
 static void hostile(void)
 {
 	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -125,6 +140,7 @@ static void hostile(void)
 	reported("cut off", add("bad", page + 4096 - 64));
 	reported("half a header", add("bad", page + 4096 - 32));
 	reported("of the kernel", add("bad", (void *)0xffffffff81000000));
+	reported("never there", add("bad", never_there()));
 	reported("no argument", ioctl(helper, DTRACEHIOC_ADDDOF, 8));
 	reported("no call", ioctl(helper, _IOW(0xd8, 9, int), 0));
 	memset(&unnamed, 'x', sizeof(unnamed));
