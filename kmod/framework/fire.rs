@@ -43,8 +43,8 @@ pub enum Args<'a> {
 
 /// Arguments that are computed when a program asks for them.
 pub trait Arguments {
-    /// Argument `n`; 0 beyond the last.
-    fn arg(&self, n: usize) -> u64;
+    /// Argument `n`; 0 beyond the last. An error: where it would lie nothing can be loaded.
+    fn arg(&self, n: usize) -> Result<u64, u64>;
 }
 
 /// What a provider tells of one firing.

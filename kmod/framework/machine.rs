@@ -156,17 +156,17 @@ impl Machine for KernelMachine<'_> {
     }
 
     #[inline]
-    fn arg(&self, n: u64) -> u64 {
+    fn arg(&self, n: u64) -> Result<u64, BadAddr> {
         let Ok(n) = usize::try_from(n) else {
-            return 0;
+            return Ok(0);
         };
-        match self.args.args {
+        Ok(match self.args.args {
             Args::Words(words) => words.get(n).copied().unwrap_or(0),
             Args::Function(regs) => regs.function_arg(n),
             Args::Syscall => self.task().user_regs().map_or(0, |r| r.syscall_arg(n)),
             Args::Called(regs) => regs.called_arg(n),
-            Args::Computed(all) => all.arg(n),
-        }
+            Args::Computed(all) => return all.arg(n).map_err(BadAddr),
+        })
     }
 
     fn reg(&self, n: u64) -> Option<u64> {

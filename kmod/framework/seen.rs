@@ -68,7 +68,7 @@ impl Machine for Seen<'_> {
         self.own(Machine::vtimestamp)
     }
 
-    fn arg(&self, n: u64) -> u64 {
+    fn arg(&self, n: u64) -> Result<u64, BadAddr> {
         self.machine.arg(n)
     }
 

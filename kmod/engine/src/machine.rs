@@ -124,8 +124,9 @@ pub trait Machine {
     /// Nanoseconds that the current thread has spent on a CPU up to the firing, without those of earlier firings; the same whenever
     /// it is asked for during one firing.
     fn vtimestamp(&self) -> u64;
-    /// `arg0` to `arg9`, and `args[n]` of any n; 0 where the probe has no such argument.
-    fn arg(&self, n: u64) -> u64;
+    /// `arg0` to `arg9`, and `args[n]` of any n; 0 where the probe has no such argument. It may lie in memory that is
+    /// not there.
+    fn arg(&self, n: u64) -> Result<u64, BadAddr>;
     /// Register `n` of the interrupted kernel context, `None` where there is none.
     fn reg(&self, n: u64) -> Option<u64>;
     /// Register `n` of the current thread's user context, `None` where there is none.

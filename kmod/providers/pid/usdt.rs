@@ -5,13 +5,15 @@
 //!
 //! A program that has such probes says in its file where they are, what they are called, and in which registers and words its arguments
 //! lie there; the library reads that and tells us. An argument is computed only when a clause asks for it, from the registers at
-//! that instruction and without faulting: what cannot be loaded is 0.
+//! that instruction and without faulting: for a clause that asks for what cannot be loaded it is a fault, as any such load is. What can be
+//! brought is brought before the probe fires ([`Passed::missing`]).
 //!
 //! Some sites are there for the program to ask whether anybody has enabled the probe: it has set a number of its own, or a register, to 0, and
 //! goes by what that is then. There nothing fires.
 
 use crate::framework::process::Usdt;
 use crate::framework::Arguments;
+use crate::sys::faults::Span;
 use crate::sys::nofault;
 use crate::sys::privilege;
 use crate::sys::regs::{self, Regs};
@@ -27,6 +29,8 @@ pub struct Mark {
     /// Whether the program only asks here, and whether it may be answered.
     asks: bool,
     answers: bool,
+    /// Whether an argument lies in memory.
+    loads: bool,
     /// Where in the file the counter is of those who have enabled the probe; 0 for nowhere.
     pub semaphore: u64,
 }
@@ -39,12 +43,14 @@ impl Mark {
         let asks = n >= usdt.asks_from;
         let mut args = KVec::new();
         args.extend_from_slice(usdt.args.get(begin..end).ok_or(EINVAL)?, GFP_KERNEL)?;
+        let loads = !asks && args.iter().any(|arg| arg.is_loaded != 0);
         Ok(Self {
             index,
             args,
             asks,
             // Whoever locks the kernel down forbids to write to programs. The kernel logs who asks in vain.
             answers: asks && privilege::may_write(),
+            loads,
             semaphore: usdt.semaphore,
         })
     }
@@ -59,7 +65,7 @@ impl Mark {
         let arg = self.args.first().filter(|arg| arg.form != ANSWER);
         if let (true, Some(arg)) = (self.answers, arg) {
             // The program has just set it to 0, so it is there.
-            let _ = nofault::user_put(value(arg, regs), 4, 1);
+            let _ = value(arg, regs).map(|counter| nofault::user_put(counter, 4, 1));
         }
         self.asks
     }
@@ -68,6 +74,11 @@ impl Mark {
     pub fn answer_register(&self) -> Option<u8> {
         let arg = self.args.first().filter(|arg| arg.form == ANSWER)?;
         self.asks.then_some(arg.base)
+    }
+
+    /// Whether an argument lies in memory.
+    pub fn loads(&self) -> bool {
+        self.loads
     }
 
     /// The type of argument `n`, as C text.
@@ -99,6 +110,7 @@ impl Mark {
             args,
             asks,
             answers: _,
+            loads: _,
             semaphore,
         } = self;
         (*index == other.index || is_free && *index < begin)
@@ -115,12 +127,26 @@ pub struct Passed<'a> {
 }
 
 impl Arguments for Passed<'_> {
-    fn arg(&self, n: usize) -> u64 {
-        self.mark.args.get(n).map_or(0, |arg| value(arg, self.regs))
+    fn arg(&self, n: usize) -> Result<u64, u64> {
+        let arg = self.mark.args.get(n);
+        arg.map_or(Ok(0), |arg| value(arg, self.regs))
     }
 }
 
-fn value(arg: &Arg, regs: &Regs) -> u64 {
+impl Passed<'_> {
+    /// Memory that an argument lies in, and that is not there.
+    pub fn missing(&self) -> Option<Span> {
+        let mut loaded = self.mark.args.iter().filter(|arg| arg.is_loaded != 0);
+        loaded.find_map(|arg| {
+            let addr = value(arg, self.regs).err()?;
+            let size = arg.size.into();
+            Some(Span { addr, size })
+        })
+    }
+}
+
+/// An argument, or the address that it could not be loaded from.
+fn value(arg: &Arg, regs: &Regs) -> Result<u64, u64> {
     let register = |n: u8| match n {
         NO_REGISTER => 0,
         VECTOR.. => regs::user_vector(n.wrapping_sub(VECTOR)),
@@ -132,16 +158,17 @@ fn value(arg: &Arg, regs: &Regs) -> u64 {
         .wrapping_add(register(arg.base))
         .wrapping_add(index);
     let size = u64::from(arg.size);
+    let load = |addr| nofault::user_get(addr, size).map_err(|_| addr);
     let value = match (arg.is_loaded != 0, arg.is_high != 0) {
-        (true, _) if regs.is_long() => nofault::user_get(sum, size).unwrap_or(0),
-        (true, _) => nofault::user_get(sum & 0xffff_ffff, size).unwrap_or(0),
+        (true, _) if regs.is_long() => load(sum)?,
+        (true, _) => load(sum & 0xffff_ffff)?,
         (false, true) => sum >> 8,
         (false, false) => sum,
     };
     let unused = 64_u32.saturating_sub(u32::from(arg.size).saturating_mul(8));
     let top = value.wrapping_shl(unused);
-    match arg.is_signed != 0 {
+    Ok(match arg.is_signed != 0 {
         true => (top as i64).wrapping_shr(unused) as u64,
         false => top.wrapping_shr(unused),
-    }
+    })
 }

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -37,6 +38,23 @@ __asm__(".text\n.globl ways\n.type ways, @function\nways:\n"
 	".data\n.globl list\n.type list, @object\nlist:	.long 10, 20, 30, 40\n.size list, 16\n.text\n");
 extern int list[];
 
+/* The first argument lies at an address that may be anything, the second says which. */
+__attribute__((noipa)) static void far(long *at, long which)
+{
+	__asm__ volatile(SITE("work", "far", "8@(%0) 8@%1", "0") : : "D"(at), "S"(which));
+}
+
+/* At one that has its page, one whose page has not come yet, and one where none can be. */
+static void far_ways(void)
+{
+	static long here = 7;
+
+	far(&here, 1);
+	far(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 2);
+	far((long *)16, 3);
+	far(&here, 4);
+}
+
 /* Tells how often it has run, but only if anybody wants to know; from two places. */
 long told;
 __attribute__((noipa)) static void tell(long n)
@@ -57,6 +75,8 @@ int main(int argc, char **argv)
 
 		if (!strcmp(word, "ways")) {
 			ways(-3, greeting, list);
+		} else if (!strcmp(word, "far")) {
+			far_ways();
 		} else if (!strcmp(word, "tell")) {
 			for (long n = 1; n <= 10; n++)
 				tell(n);

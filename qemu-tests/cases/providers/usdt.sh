@@ -18,6 +18,21 @@ t 'not of a child' -qn 'work$target:::said-it { @n = count(); }' -c 'usdt-work f
 t 'none' -qn 'work$target:::nonesuch' -c 'usdt-work ways' | sed 's/work[0-9][0-9]*/workN/g'
 t 'no argument' -qn 'work$target:::memory { trace(args[9]); }' -c 'usdt-work ways' | sed 's/work[0-9][0-9]*/workN/g'
 
+# One of the four calls has its argument where nothing is: that firing of a clause that asks for it is a fault.
+far() {
+	t "far: $1" -qn "work\$target:::far $2"' END { printa(@n); }
+ERROR { printf("action %d: %d, %x", arg2, arg4 == DTRACEFLT_BADADDR, arg5); }' -c 'usdt-work far' | sed 's/ID [0-9]* (ID [0-9]*: work[0-9]*:/ID N (ID N: workN:/'
+}
+far 'not asked for' '{ @n = sum(arg1); }'
+far 'a condition' '/arg0 == 7/ { @n = sum(arg1); }'
+far 'recorded' '{ printf("%d %d,", arg1, arg0); @n = count(); }'
+far 'in a string' '{ printf("%d,", arg1); this->a = args[0]; printf("%d,", this->a); @n = count(); }'
+far 'a key' '{ @n[arg0] = count(); }'
+far 'two keys' '{ @n[arg0, arg1] = count(); }'
+far 'a sum' '{ @n = sum(arg0); }'
+far 'of those that are there' '/arg1 != 3/ { @n = sum(arg0); }'
+far 'once' '{ @n = sum(arg1 == 3 ? 100 : arg0); }'
+
 echo 'processes that run'
 usdt-work wait tell >/tmp/one &
 one=$!

@@ -145,9 +145,9 @@ impl Machine for Firing<'_> {
         self.platform.now.get() / 2
     }
 
-    fn arg(&self, n: u64) -> u64 {
+    fn arg(&self, n: u64) -> Result<u64, BadAddr> {
         let n = usize::try_from(n).unwrap_or(usize::MAX);
-        self.args.get(n).copied().unwrap_or(0)
+        Ok(self.args.get(n).copied().unwrap_or(0))
     }
 
     fn reg(&self, _n: u64) -> Option<u64> {

@@ -26,6 +26,7 @@ mod speculate;
 
 use crate::budget::{FIRING, LIGHT};
 use crate::dif::env::{At, Env};
+use crate::dif::exec::Stopped;
 use crate::dif::locals::Locals;
 use crate::ecb::brief::Brief;
 use crate::ecb::fire::{self, End, Failed, Outputs};
@@ -34,7 +35,7 @@ use crate::ecb::rehearsal::{self, Missing};
 use crate::ecb::short::Note;
 use crate::ecb::{build, Prepared};
 use crate::error::{Errno, Reason};
-use crate::machine::Machine;
+use crate::machine::{BadAddr, Machine};
 use crate::mem::sync::{Cpu, Guard, Once, TryLock};
 use crate::mem::{Boxed, Vec};
 use core::cell::Cell;
@@ -412,8 +413,10 @@ impl Consumer {
             epid: ecb.epid,
             probe: ecb.probe,
         };
-        if clause.guard.as_ref().is_some_and(|g| !g.opens(m, at)) {
-            return None;
+        match clause.guard.as_ref().map_or(Ok(true), |g| g.opens(m, at)) {
+            Ok(true) => {}
+            Ok(false) => return None,
+            Err(bad) => return self.unguarded(run, cpu, ecb, bad),
         }
         // Whoever claims a CPU sees to it that claims are not nested, and counts what that costs.
         let Some(mut state) = run.cpus.enter(cpu) else {
@@ -425,17 +428,19 @@ impl Consumer {
             return None;
         }
         if let Some(note) = &clause.note {
-            self.record(clause, note, state, m, at);
-            return None;
+            if self.record(clause, note, state, m, at) {
+                return None;
+            }
         }
         if let Some(brief) = &clause.brief {
-            run_brief(run, clause, brief, state, m, at);
-            return None;
+            let failed = run_brief(run, clause, brief, state, m, at).err()?;
+            return self.failed(failed, ecb, &mut state.out);
         }
         self.run_clause(run, clause, state, ecb, m, at)
     }
 
-    /// The rest of [`fire`](Self::fire), where a clause records what cannot fault.
+    /// The rest of [`fire`](Self::fire), where a clause records what hardly ever faults; `false`: this time
+    /// it does.
     #[inline(never)]
     fn record<M: Machine>(
         &self,
@@ -444,14 +449,28 @@ impl Consumer {
         state: &mut CpuState,
         m: &M,
         at: At,
-    ) {
+    ) -> bool {
         let out = &mut state.out;
         let last = at.probe == self.config.end;
         let size_at = |record: &[u8]| self.size_at(record);
         match record::record(clause, note, m, at, &mut out.principal, last, size_at) {
-            End::Done => {}
-            End::Dropped | End::Committed => self.note_full(out),
+            Ok(End::Done) => {}
+            Ok(End::Dropped | End::Committed) => self.note_full(out),
+            Err(_) => return false,
         }
+        true
+    }
+
+    /// The rest of [`fire`](Self::fire), where the argument is not there that the condition is about.
+    #[cold]
+    fn unguarded(&self, run: &Run, cpu: &Cpu, ecb: Ecb, bad: BadAddr) -> Option<FaultReport> {
+        let mut state = run.cpus.enter(cpu)?;
+        let stopped = Stopped {
+            trap: bad.into(),
+            pc: 0,
+        };
+        let failed = Failed { action: 0, stopped };
+        self.failed(failed, ecb, &mut state.out)
     }
 
     /// The rest of [`fire`](Self::fire), where there is something to be made ready.
@@ -508,7 +527,8 @@ impl Consumer {
             epid: ecb.epid,
             probe: ecb.probe,
         };
-        if clause.guard.as_ref().is_some_and(|g| !g.opens(m, at)) {
+        let guard = clause.guard.as_ref();
+        if !guard.map_or(Ok(true), |g| g.opens(m, at)).ok()? {
             return None;
         }
         let mut state = run.cpus.enter(cpu)?;
@@ -624,7 +644,7 @@ impl Consumer {
     }
 }
 
-/// The rest of [`Consumer::fire`], where nothing can fault.
+/// The rest of [`Consumer::fire`], where hardly anything can fault.
 #[inline(never)]
 fn run_brief<M: Machine>(
     run: &Run,
@@ -633,7 +653,7 @@ fn run_brief<M: Machine>(
     state: &mut CpuState,
     m: &M,
     at: At,
-) {
+) -> Result<(), Failed> {
     let CpuState { vm, out } = state;
     let dynamics = match &run.core.dynamics {
         Some(dynamics) if clause.dynamics => Some(dynamics),
@@ -641,5 +661,5 @@ fn run_brief<M: Machine>(
     };
     let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu));
     let locals = Locals::new(m, at.cpu, dynamics, vm);
-    brief.run(&clause.actions, m, at, locals, out);
+    brief.run(&clause.actions, m, at, locals, out)
 }

@@ -8,7 +8,7 @@ use super::env::{until_nul, At, Env};
 use super::program::Quick;
 use crate::budget::FRAME;
 use crate::error::Trap;
-use crate::machine::Machine;
+use crate::machine::{BadAddr, Machine};
 use crate::mem::alloc::Bytes;
 use crate::var::addr::{self, Region};
 use dtrace_uapi::fault::Fault;
@@ -17,11 +17,11 @@ use dtrace_uapi::var::Var;
 /// Frames that are walked to a caller.
 const CALLER: u32 = 2;
 
-/// A built-in variable that cannot fault.
+/// A built-in variable that cannot fault, but for an argument in memory that is not there.
 #[inline(always)]
-pub fn quick<M: Machine>(m: &M, at: At, var: Quick) -> u64 {
-    match var {
-        Quick::Arg(n) => m.arg(n),
+pub fn quick<M: Machine>(m: &M, at: At, var: Quick) -> Result<u64, BadAddr> {
+    Ok(match var {
+        Quick::Arg(n) => return m.arg(n),
         Quick::Pid => u64::from(m.pid()),
         Quick::Timestamp => m.timestamp(),
         Quick::Tid => u64::from(m.tid()),
@@ -29,7 +29,7 @@ pub fn quick<M: Machine>(m: &M, at: At, var: Quick) -> u64 {
         Quick::Id => u64::from(at.probe),
         Quick::Epid => u64::from(at.epid),
         other => less_quick(m, other),
-    }
+    })
 }
 
 #[inline(never)]
@@ -48,17 +48,17 @@ fn less_quick<M: Machine>(m: &M, var: Quick) -> u64 {
 }
 
 impl<M: Machine> Env<'_, M> {
-    /// A built-in variable that cannot fault.
+    /// A built-in variable that is had at once.
     #[inline(always)]
-    pub fn quick(&self, var: Quick) -> u64 {
-        quick(self.m, self.at, var)
+    pub fn quick(&self, var: Quick) -> Result<u64, Trap> {
+        Ok(quick(self.m, self.at, var)?)
     }
 
     /// A built-in variable; a string is put into scratch memory first.
     #[inline]
     pub fn builtin(&mut self, var: Var) -> Result<u64, Trap> {
         match Quick::new(var) {
-            Some(quick) => Ok(self.quick(quick)),
+            Some(quick) => self.quick(quick),
             None => self.slow_builtin(var),
         }
     }
@@ -147,7 +147,7 @@ impl<M: Machine> Env<'_, M> {
     /// Element `n` of a built-in array.
     pub fn array(&mut self, var: Var, n: u64) -> Result<u64, Trap> {
         match var {
-            Var::Args => Ok(self.m.arg(n)),
+            Var::Args => Ok(self.m.arg(n)?),
             Var::Regs => {
                 self.check_kernel()?;
                 self.m.reg(n).ok_or(Trap::new(Fault::IllOp, n))

@@ -4,7 +4,7 @@
 //! Execution of prepared programs.
 
 use super::env::{Entry, EntryKind, Env};
-use super::program::{Alu, Program, Reg, Step};
+use super::program::{Alu, Program, Quick, Reg, Step};
 use crate::error::Trap;
 use crate::machine::Machine;
 use crate::subr;
@@ -26,20 +26,20 @@ pub struct Stopped {
 pub fn run<M: Machine>(program: &Program, env: &mut Env<'_, M>) -> Result<u64, Stopped> {
     match program {
         Program::Const(value) => Ok(*value),
-        Program::Quick(var) => Ok(env.quick(*var)),
+        Program::Quick(var) => first(env, *var),
         Program::Select { var, test, yes, no } => {
-            let value = env.quick(*var);
+            let value = first(env, *var)?;
             Ok(if test.holds(value) { *yes } else { *no })
         }
         Program::Builtin { var, pc } => env.builtin(*var).map_err(|trap| Stopped { trap, pc: *pc }),
         Program::Load(var) => env.load_dyn(*var).map_err(|trap| Stopped { trap, pc: 0 }),
         Program::Assign { var, value, pc } => {
-            let value = value.map_or(0, |quick| env.quick(quick));
+            let value = value.map_or(Ok(0), |quick| first(env, quick))?;
             let done = env.store_dyn(*var, value);
             done.map_err(|trap| Stopped { trap, pc: *pc }).map(|()| 0)
         }
         Program::Since { from, var } => {
-            let from = env.quick(*from);
+            let from = first(env, *from)?;
             let since = env.load_dyn(*var);
             since
                 .map_err(|trap| Stopped { trap, pc: 1 })
@@ -47,6 +47,12 @@ pub fn run<M: Machine>(program: &Program, env: &mut Env<'_, M>) -> Result<u64, S
         }
         Program::Steps { steps, cost } => run_steps(steps, *cost, env),
     }
+}
+
+/// The variable that the first instruction loads.
+#[inline(always)]
+fn first<M: Machine>(env: &Env<'_, M>, var: Quick) -> Result<u64, Stopped> {
+    env.quick(var).map_err(|trap| Stopped { trap, pc: 0 })
 }
 
 #[inline(never)]
@@ -156,7 +162,7 @@ fn interpret<M: Machine>(
             }
             Step::Ret { rd } => return Ok(regs.get(rd)),
             Step::Const { rd, value } => regs.set(rd, value),
-            Step::Quick { rd, var } => regs.set(rd, env.quick(var)),
+            Step::Quick { rd, var } => regs.set(rd, env.quick(var)?),
             _ => effect(*step, &mut regs, env)?,
         }
     }

@@ -1,21 +1,22 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Clauses that cannot fault: thread-locals that are numbers, and aggregations without a key.
+//! Clauses that cannot fault, but for an argument that lies in memory: thread-locals that are numbers, and aggregations without a key.
 //!
 //! To measure how long something takes is what most tracing is for, and is written with two clauses: one notes the time in a
 //! thread-local where it begins, the other aggregates the difference where it ends. Nothing in them can fault, needs scratch memory
 //! or a budget, or writes a record; so they run here, by moves that know at once what to do. A [`Brief`] is a whole clause but for
 //! a condition on a built-in variable, which is its [`Guard`](super::short::Guard).
 
-use super::fire::{update_only, Outputs};
+use super::fire::{in_action, update_only, Failed, Outputs};
 use super::{Act, Action, Aggregate};
 use crate::dif::builtins::quick;
 use crate::dif::env::At;
+use crate::dif::exec::Stopped;
 use crate::dif::locals::{Local, Locals};
 use crate::dif::program::{Program, Quick};
 use crate::error::NoMem;
-use crate::machine::Machine;
+use crate::machine::{BadAddr, Machine};
 use crate::mem::Vec;
 
 /// A number that can be had without a fault.
@@ -41,28 +42,36 @@ impl Amount {
     }
 
     #[inline(always)]
-    fn get<M: Machine>(self, m: &M, at: At, locals: &mut Locals<'_>) -> u64 {
-        match self {
-            Self::Since(from, local) => soon(m, at, from).wrapping_sub(locals.load(local)),
-            Self::Quick(var) => soon(m, at, var),
+    fn get<M: Machine>(self, m: &M, at: At, locals: &mut Locals<'_>) -> Result<u64, BadAddr> {
+        Ok(match self {
+            Self::Since(from, local) => soon(m, at, from)?.wrapping_sub(locals.load(local)),
+            Self::Quick(var) => soon(m, at, var)?,
             Self::Local(local) => locals.load(local),
             Self::Const(value) => value,
-        }
+        })
     }
 }
 
 /// The variable, at once where it is the time.
 #[inline(always)]
-fn soon<M: Machine>(m: &M, at: At, var: Quick) -> u64 {
+fn soon<M: Machine>(m: &M, at: At, var: Quick) -> Result<u64, BadAddr> {
     match var {
-        Quick::Timestamp => m.timestamp(),
+        Quick::Timestamp => Ok(m.timestamp()),
         other => less_soon(m, at, other),
     }
 }
 
 #[inline(never)]
-fn less_soon<M: Machine>(m: &M, at: At, var: Quick) -> u64 {
+fn less_soon<M: Machine>(m: &M, at: At, var: Quick) -> Result<u64, BadAddr> {
     quick(m, at, var)
+}
+
+/// The fault of an action whose argument is not there. Each of them loads it first.
+fn not_there(action: u32) -> impl Fn(BadAddr) -> Failed {
+    move |bad| {
+        let trap = bad.into();
+        in_action(action)(Stopped { trap, pc: 0 })
+    }
 }
 
 /// What an action does.
@@ -141,23 +150,28 @@ impl Brief {
         at: At,
         mut locals: Locals<'_>,
         out: &mut Outputs,
-    ) {
+    ) -> Result<(), Failed> {
         if self.when.is_some_and(|local| locals.load(local) == 0) {
-            return;
+            return Ok(());
         }
         for (step, action) in self.moves.iter().zip(actions) {
             match *step {
-                Move::Assign(local, var) => locals.store(local, soon(m, at, var)),
+                Move::Assign(local, var) => {
+                    let value = soon(m, at, var).map_err(not_there(action.number))?;
+                    locals.store(local, value);
+                }
                 Move::Delete(local) => locals.delete(local),
                 Move::Aggregate(amount) => {
                     if let Act::Aggregate(aggregate) = &action.act {
                         let value = amount.get(m, at, &mut locals);
+                        let value = value.map_err(not_there(aggregate.action))?;
                         update_only(aggregate, out, value, 1);
                     }
                 }
                 Move::Nothing => {}
             }
         }
+        Ok(())
     }
 }
 

@@ -11,7 +11,7 @@ use super::Prepared;
 use crate::buf::principal::{Principal, Room};
 use crate::buf::set_head;
 use crate::dif::env::At;
-use crate::machine::Machine;
+use crate::machine::{BadAddr, Machine};
 use dtrace_uapi::ioctl::RecHdr;
 
 /// Begins the record of a clause with its header; `None` where there is no room for it.
@@ -30,7 +30,7 @@ pub(super) fn begin<M: Machine>(
     Some(room)
 }
 
-/// Records `note`, which is all that the clause does.
+/// Records `note`, which is all that the clause does. An argument that is not there leaves no record.
 #[inline(always)]
 pub fn record<M: Machine>(
     clause: &Prepared,
@@ -40,11 +40,11 @@ pub fn record<M: Machine>(
     principal: &mut Principal,
     last: bool,
     size_at: impl Fn(&[u8]) -> usize,
-) -> End {
+) -> Result<End, BadAddr> {
     let Some(room) = begin(clause, m, at, principal, last, size_at) else {
-        return End::Dropped;
+        return Ok(End::Dropped);
     };
-    note.write(principal.bytes(), room.at, m, at);
+    note.write(principal.bytes(), room.at, m, at)?;
     principal.commit(room);
-    End::Done
+    Ok(End::Done)
 }

@@ -5,8 +5,8 @@
 //!
 //! Most firings of most clauses do next to nothing: a condition on one built-in variable does not hold, or a counter goes up by
 //! one that has no key, or whose key is one built-in variable that has come before, or some built-in variables are
-//! recorded. None of it can fault, or takes memory or budget, so that it is done first, and the rest of the way is for those that
-//! need it. A [`Guard`] is the whole condition of its clause, which then has no other; a [`Tally`] or a [`Note`] is all that its
+//! recorded. None of it takes memory or budget, or can fault but for an argument that lies in memory; so it is done first, and the rest
+//! of the way is for those that need it: for what faults as well. A [`Guard`] is the whole condition of its clause, which then has no other; a [`Tally`] or a [`Note`] is all that its
 //! clause does, which has no condition but a guard.
 
 use super::aggregation::Function;
@@ -18,7 +18,7 @@ use crate::dif::builtins::quick;
 use crate::dif::env::At;
 use crate::dif::program::{Cond, Program, Quick, Test};
 use crate::error::NoMem;
-use crate::machine::Machine;
+use crate::machine::{BadAddr, Machine};
 use crate::mem::Vec;
 use crate::var::dynamic::mix;
 use dtrace_uapi::var::Var;
@@ -52,8 +52,8 @@ impl Guard {
 
     /// Whether the clause is to run.
     #[inline(always)]
-    pub fn opens<M: Machine>(&self, m: &M, at: At) -> bool {
-        self.test.holds(quick(m, at, self.var))
+    pub fn opens<M: Machine>(&self, m: &M, at: At) -> Result<bool, BadAddr> {
+        Ok(self.test.holds(quick(m, at, self.var)?))
     }
 }
 
@@ -104,22 +104,25 @@ impl Placed {
         let place = base.wrapping_add(self.offset);
         match self.value {
             Value::Execname => execname::is_at(mem, place, m),
-            Value::Word(var) => word(mem, place) == quick(m, at, var),
-            Value::Half(var) => half(mem, place) == quick(m, at, var) as u32,
+            Value::Word(var) => quick(m, at, var) == Ok(word(mem, place)),
+            Value::Half(var) => {
+                quick(m, at, var).is_ok_and(|value| half(mem, place) == value as u32)
+            }
         }
     }
 
     /// Writes it to its place in the record at `base`.
     #[inline(always)]
-    fn write<M: Machine>(&self, mem: &mut [u8], base: usize, m: &M, at: At) {
+    fn write<M: Machine>(&self, mem: &mut [u8], base: usize, m: &M, at: At) -> Result<(), BadAddr> {
         let place = base.wrapping_add(self.offset);
         match self.value {
             Value::Execname => {
                 execname::write(mem.get_mut(place..).unwrap_or(&mut []), m);
             }
-            Value::Word(var) => set_word(mem, place, quick(m, at, var)),
-            Value::Half(var) => set_half(mem, place, quick(m, at, var) as u32),
+            Value::Word(var) => set_word(mem, place, quick(m, at, var)?),
+            Value::Half(var) => set_half(mem, place, quick(m, at, var)? as u32),
         }
+        Ok(())
     }
 }
 
@@ -147,10 +150,16 @@ impl Note {
 
     /// Writes them to the record at `base`.
     #[inline(always)]
-    pub fn write<M: Machine>(&self, mem: &mut [u8], base: usize, m: &M, at: At) {
-        for value in self.0.iter() {
-            value.write(mem, base, m, at);
-        }
+    pub fn write<M: Machine>(
+        &self,
+        mem: &mut [u8],
+        base: usize,
+        m: &M,
+        at: At,
+    ) -> Result<(), BadAddr> {
+        self.0
+            .iter()
+            .try_for_each(|value| value.write(mem, base, m, at))
     }
 }
 
@@ -223,7 +232,10 @@ impl Tally {
             Value::Execname => return false,
         };
         let id = self.slot.wrapping_add(1) as u32;
-        let value = quick(m, at, var) & mask;
+        let Ok(value) = quick(m, at, var) else {
+            return false;
+        };
+        let value = value & mask;
         let part = |entry: &[u8]| match key.value {
             Value::Half(_) => u64::from(half(entry, key.offset)),
             _ => word(entry, key.offset),

@@ -15,6 +15,8 @@ pub struct TestMachine {
     pub kernel: BTreeMap<u64, Vec<u8>>,
     pub user: RefCell<BTreeMap<u64, Vec<u8>>>,
     pub args: [u64; 10],
+    /// The argument that is not there, and where it would lie.
+    pub missing: Option<(u64, u64)>,
     pub pid: u32,
     pub comm: &'static str,
     pub now: Cell<u64>,
@@ -36,6 +38,7 @@ impl Default for TestMachine {
             kernel: BTreeMap::new(),
             user: RefCell::default(),
             args: std::array::from_fn(|i| 100 + i as u64),
+            missing: None,
             pid: 1234,
             comm: "tester",
             now: Cell::new(0x1_0000_0000),
@@ -103,8 +106,11 @@ impl Machine for TestMachine {
     fn vtimestamp(&self) -> u64 {
         88
     }
-    fn arg(&self, n: u64) -> u64 {
-        self.args.get(n as usize).copied().unwrap_or(0)
+    fn arg(&self, n: u64) -> Result<u64, BadAddr> {
+        match self.missing {
+            Some((arg, addr)) if arg == n => Err(BadAddr(addr)),
+            _ => Ok(self.args.get(n as usize).copied().unwrap_or(0)),
+        }
     }
     fn reg(&self, n: u64) -> Option<u64> {
         (n < 4).then(|| 1000 + n)

@@ -119,7 +119,14 @@ impl Site {
         }
     }
 
-    /// Memory of the program that is not there, and that a clause would load if the site fired.
+    /// Whether memory may be missing that a clause, or an argument, is loaded from.
+    #[inline(always)]
+    fn may_miss(&self) -> bool {
+        let has_others = self.has_others.load(Ordering::Relaxed);
+        any_reads_user() || has_others && self.mark.as_ref().is_some_and(Mark::loads)
+    }
+
+    /// Memory of the program that is not there, and that a clause would load if the site fired, or an argument.
     #[cold]
     fn missing(&self, regs: &Regs) -> Option<Span> {
         let called = FireArgs::new(Args::Called(regs)).nowhere();
@@ -139,7 +146,8 @@ impl Site {
         let probe = self.probe(USDT)?;
         let mark = self.mark.as_ref().filter(|mark| !mark.asks())?;
         let passed = Passed { mark, regs };
-        rehearse(probe, &FireArgs::new(Args::Computed(&passed)).nowhere())
+        let by_clause = || rehearse(probe, &FireArgs::new(Args::Computed(&passed)).nowhere());
+        passed.missing().or_else(by_clause)
     }
 
     fn missing_of_return(&self, regs: &Regs) -> Option<Span> {
@@ -230,7 +238,7 @@ impl Hit for At {
         if instruction.is_more() {
             return false;
         }
-        if any_reads_user() && site.awaits(stopped.regs()) {
+        if site.may_miss() && site.awaits(stopped.regs()) {
             return true;
         }
         if let Some(step) = instruction.step_briefly(stopped.regs()) {
@@ -263,7 +271,7 @@ impl Hit for At {
     fn hit(&self, mut stopped: Stopped<'_>) {
         let site = &*self.0;
         let has_fired = site.has_fired();
-        if any_reads_user() && !has_fired {
+        if site.may_miss() && !has_fired {
             site.bring(stopped.regs());
         }
         // What a place has lost is used again when all who may have seen it are out of here.
