@@ -80,24 +80,36 @@ impl Site {
 
     /// Fires what is to fire before the instruction is executed.
     fn before(&self, regs: &Regs) {
-        if let Some(probe) = self.probe(ENTRY) {
-            fire(probe, &FireArgs::new(Args::Called(regs)).nowhere());
-        }
         if self.has_others.load(Ordering::Relaxed) {
-            self.others(regs);
+            self.all(regs);
+        } else {
+            self.entered(regs);
         }
     }
 
-    /// All that is neither a function's entry nor its return.
+    /// All kinds. That of an address is the first: DTrace 2.0 has this order.
     #[inline(never)]
-    fn others(&self, regs: &Regs) {
+    fn all(&self, regs: &Regs) {
+        self.bare(ADDRESS);
+        self.entered(regs);
         if let Some(probe) = self.probe(USDT) {
             self.marked(probe, regs);
         }
-        for kind in [OFFSET, ADDRESS, LINE] {
-            if let Some(probe) = self.probe(kind) {
-                fire(probe, &FireArgs::new(Args::Words(&[])).nowhere());
-            }
+        self.bare(OFFSET);
+        self.bare(LINE);
+    }
+
+    #[inline]
+    fn entered(&self, regs: &Regs) {
+        if let Some(probe) = self.probe(ENTRY) {
+            fire(probe, &FireArgs::new(Args::Called(regs)).nowhere());
+        }
+    }
+
+    /// A probe without arguments.
+    fn bare(&self, kind: u32) {
+        if let Some(probe) = self.probe(kind) {
+            fire(probe, &FireArgs::new(Args::Words(&[])).nowhere());
         }
     }
 
