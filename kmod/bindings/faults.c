@@ -21,10 +21,12 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/spinlock.h>
+#include <linux/uaccess.h>
 #include <linux/userfaultfd_k.h>
 
 #include "faults.h"
 #include "pause.h"
+#include "processes.h"
 
 /* Most pages that are brought at once. */
 #define DTRACE_BRING_PAGES 16
@@ -46,6 +48,8 @@ struct dtrace_bring {
 	u64 ip;
 	u64 addr;
 	u64 size;
+	/* An enum dtrace_use. */
+	u32 use;
 	unsigned long since;
 	unsigned int tries;
 	/* How many of them were for this memory. */
@@ -56,22 +60,44 @@ struct dtrace_bring {
 
 static struct dtrace_bring dtrace_brings[1 << DTRACE_BRINGS_BITS];
 /* How many of them are taken. */
-static atomic_t dtrace_brings_taken = ATOMIC_INIT(0);
+atomic_t dtrace_brings_taken = ATOMIC_INIT(0);
 static DEFINE_RAW_SPINLOCK(dtrace_brings_lock);
 
-/* 1: the page is there. 0: not yet. Else it will never be. */
-static long dtrace_bring_page(u64 addr)
+/* Whether a stack may grow down to an address. The memory is locked. */
+static bool dtrace_is_below_stack(u64 addr)
 {
+	struct vm_area_struct *vma = find_vma(current->mm, addr);
+
+	return vma && addr < vma->vm_start && vma->vm_flags & VM_GROWSDOWN && !userfaultfd_armed(vma);
+}
+
+/* Does to an address what the instruction will; it is its own fault that this takes. */
+static bool dtrace_bring_stack(u64 addr, u32 use)
+{
+	u8 byte;
+
+	if (use == DTRACE_USE_STORE)
+		return dtrace_user_touch(addr);
+	return !get_user(byte, (u8 __user *)addr);
+}
+
+/* 1: the page is there. 0: not yet. Else it will never be. */
+static long dtrace_bring_page(u64 addr, u32 use)
+{
+	unsigned int flags = FOLL_NOWAIT | (use == DTRACE_USE_STORE ? FOLL_WRITE : 0);
 	struct vm_area_struct *vma;
-	bool waits_for_program;
+	bool waits_for_program, is_stack;
 	long got;
 
 	if (!mmap_read_trylock(current->mm))
 		return 0;
 	vma = vma_lookup(current->mm, addr);
 	waits_for_program = vma && userfaultfd_armed(vma);
-	got = vma ? get_user_pages(addr, 1, FOLL_NOWAIT, NULL) : -EFAULT;
+	is_stack = !vma && use != DTRACE_USE_CLAUSE && dtrace_is_below_stack(addr);
+	got = vma ? get_user_pages(addr, 1, flags, NULL) : -EFAULT;
 	mmap_read_unlock(current->mm);
+	if (is_stack)
+		return dtrace_bring_stack(addr, use) ? 1 : -EFAULT;
 	if (got == -EBUSY || got == -EAGAIN)
 		got = 0;
 	/* Who does not wait is not even announced to the server of a userfaultfd. */
@@ -79,7 +105,7 @@ static long dtrace_bring_page(u64 addr)
 }
 
 /* Brings pages from addr on, for so many jiffies at most; whether it brought any. */
-static bool dtrace_bring(u64 addr, u64 size, unsigned long time)
+static bool dtrace_bring(u64 addr, u64 size, u32 use, unsigned long time)
 {
 	unsigned long until = jiffies + time;
 	u64 at = addr & PAGE_MASK, end;
@@ -88,7 +114,7 @@ static bool dtrace_bring(u64 addr, u64 size, unsigned long time)
 	if (!current->mm || !size || check_add_overflow(addr, size, &end))
 		return false;
 	while (at < end && pages < DTRACE_BRING_PAGES) {
-		long got = dtrace_bring_page(at);
+		long got = dtrace_bring_page(at, use);
 
 		if (got > 0) {
 			at += PAGE_SIZE;
@@ -105,13 +131,13 @@ static bool dtrace_bring(u64 addr, u64 size, unsigned long time)
 /* Brings what can be brought without waiting. May sleep, but not for long; whether it brought any. */
 bool dtrace_bring_now(u64 addr, u64 size)
 {
-	return dtrace_bring(addr, size, 0);
+	return dtrace_bring(addr, size, DTRACE_USE_CLAUSE, 0);
 }
 
 /* Brings what can be brought while nobody waits for the current task; whether it brought any. May sleep. */
 bool dtrace_bring_wait(u64 addr, u64 size)
 {
-	return dtrace_bring(addr, size, DTRACE_BRING_TIME);
+	return dtrace_bring(addr, size, DTRACE_USE_CLAUSE, DTRACE_BRING_TIME);
 }
 
 static struct dtrace_bring *dtrace_bring_near(unsigned int n)
@@ -155,7 +181,7 @@ static void dtrace_bring_leave(struct dtrace_bring *bring)
 static void dtrace_bring_work(struct callback_head *work)
 {
 	struct dtrace_bring *bring = container_of(work, struct dtrace_bring, work);
-	bool got = dtrace_bring(bring->addr, bring->size, DTRACE_BRING_TIME);
+	bool got = dtrace_bring(bring->addr, bring->size, bring->use, DTRACE_BRING_TIME);
 	/* It is to handle its signal first. */
 	bool disturbed = !got && signal_pending(current);
 
@@ -173,7 +199,7 @@ static void dtrace_bring_work(struct callback_head *work)
  * Has the current program wait for memory, which it misses at the instruction where a breakpoint has stopped it, on its way back to that
  * instruction. Does not sleep. False: it is to go on without.
  */
-bool dtrace_bring_later(u64 ip, u64 addr, u64 size)
+bool dtrace_bring_later(u64 ip, u64 addr, u64 size, u32 use)
 {
 	struct dtrace_bring *bring;
 
@@ -193,6 +219,7 @@ bool dtrace_bring_later(u64 ip, u64 addr, u64 size)
 	}
 	bring->addr = addr;
 	bring->size = size;
+	bring->use = use;
 	bring->in_vain = false;
 	bring->queued = true;
 	if (!dtrace_call_queue(&bring->work, dtrace_bring_work, current))

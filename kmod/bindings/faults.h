@@ -5,11 +5,21 @@
 #ifndef _DTRACE_FAULTS_H
 #define _DTRACE_FAULTS_H
 
+#include <linux/atomic.h>
 #include <linux/types.h>
 
 bool dtrace_bring_now(u64 addr, u64 size);
 bool dtrace_bring_wait(u64 addr, u64 size);
-bool dtrace_bring_later(u64 ip, u64 addr, u64 size);
+/* What for memory is brought: a clause that loads it, or the instruction itself, whose accesses the stack may grow for. */
+enum dtrace_use {
+	DTRACE_USE_CLAUSE,
+	DTRACE_USE_LOAD,
+	DTRACE_USE_STORE,
+};
+
+bool dtrace_bring_later(u64 ip, u64 addr, u64 size, u32 use);
 void dtrace_brought(void);
+/* How many programs wait, or have waited a moment ago. */
+extern atomic_t dtrace_brings_taken;
 
 #endif

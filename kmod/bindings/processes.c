@@ -22,6 +22,7 @@
 #include <asm/mmu_context.h>
 #include <asm/msr.h>
 
+#include "own.h"
 #include "processes.h"
 
 /* A process that the current one knows by this number, and its memory. */
@@ -132,37 +133,72 @@ static int dtrace_carrier_hit(struct uprobe_consumer *consumer, struct pt_regs *
 	return 0;
 }
 
-/* The caller keeps the file until dtrace_carriers_sync() after dtrace_carrier_clear(). */
-int dtrace_carrier_set(struct dtrace_carrier *carrier)
+static void dtrace_carrier_register(struct dtrace_carrier *carrier)
 {
-	struct inode *inode = file_inode(carrier->file);
-	int error = carrier->trap ? dtrace_trap_add(carrier) : 0;
+	carrier->uprobe = uprobe_register(file_inode(carrier->file), carrier->offset, carrier->counter, &carrier->consumer);
+	if (IS_ERR(carrier->uprobe))
+		carrier->error = PTR_ERR(carrier->uprobe);
+	else
+		smp_store_release(&carrier->state, DTRACE_CARRIED);
+}
 
+/*
+ * Sets breakpoints of one process, in the order of their addresses; each one's error tells of it. Some error, or 0. The caller keeps the
+ * files until dtrace_carriers_sync() after dtrace_carriers_clear().
+ */
+int dtrace_carriers_set(struct dtrace_carrier **all, size_t count)
+{
+	int error = 0;
+	size_t n;
+
+	for (n = 0; n < count; n++) {
+		struct dtrace_carrier *carrier = all[n];
+
+		carrier->consumer.handler = dtrace_carrier_hit;
+		carrier->consumer.filter = dtrace_carrier_meant;
+		carrier->error = carrier->trap ? dtrace_trap_add(carrier) : 0;
+	}
+	dtrace_own_set(all, count);
+	for (n = 0; n < count; n++) {
+		struct dtrace_carrier *carrier = all[n];
+
+		if (!carrier->error && carrier->state == DTRACE_UNSET)
+			dtrace_carrier_register(carrier);
+		if (!carrier->error)
+			continue;
+		error = carrier->error;
+		/* It may have been hit in the meantime. */
+		dtrace_trap_remove(carrier);
+	}
 	if (error)
-		return error;
-	carrier->consumer.handler = dtrace_carrier_hit;
-	carrier->consumer.filter = dtrace_carrier_meant;
-	carrier->uprobe = uprobe_register(inode, carrier->offset, carrier->counter, &carrier->consumer);
-	if (!IS_ERR(carrier->uprobe))
-		return 0;
-	/* It may have been hit in the meantime. */
-	if (carrier->trap)
-		dtrace_trap_remove(carrier);
-	dtrace_carriers_sync();
-	return PTR_ERR(carrier->uprobe);
+		dtrace_carriers_sync(true);
+	return error;
 }
 
-/* It may be hit until dtrace_carriers_sync(). */
-void dtrace_carrier_clear(struct dtrace_carrier *carrier)
+/* They may be hit until dtrace_carriers_sync(), which is to wait for uprobes where this says so. */
+bool dtrace_carriers_clear(struct dtrace_carrier **all, size_t count)
 {
-	if (carrier->trap)
+	bool uprobes = false;
+	size_t n;
+
+	dtrace_own_clear(all, count);
+	for (n = 0; n < count; n++) {
+		struct dtrace_carrier *carrier = all[n];
+
 		dtrace_trap_remove(carrier);
-	uprobe_unregister_nosync(carrier->uprobe, &carrier->consumer);
+		if (carrier->state == DTRACE_CARRIED) {
+			uprobe_unregister_nosync(carrier->uprobe, &carrier->consumer);
+			uprobes = true;
+		}
+		dtrace_own_forget(carrier);
+	}
+	return uprobes;
 }
 
-void dtrace_carriers_sync(void)
+void dtrace_carriers_sync(bool uprobes)
 {
 	/* Traps are answered with interrupts off. */
 	synchronize_rcu();
-	uprobe_unregister_sync();
+	if (uprobes)
+		uprobe_unregister_sync();
 }

@@ -12,6 +12,9 @@
 #include <linux/types.h>
 #include <linux/uprobes.h>
 
+struct dtrace_known;
+struct dtrace_memory;
+
 int dtrace_mm_find(int number, struct mm_struct **out, struct pid **process);
 void dtrace_mm_drop(struct mm_struct *mm);
 int dtrace_text_at(struct mm_struct *mm, u64 addr, struct file **file, u64 *offset);
@@ -27,6 +30,20 @@ struct dtrace_spot {
 	u64 address;
 };
 
+/* Who has a breakpoint. */
+enum {
+	/* Nobody yet. */
+	DTRACE_UNSET,
+	/* We have written it. */
+	DTRACE_OWN,
+	/* The same, and somebody else has a uprobe there. */
+	DTRACE_SHARED,
+	/* The kernel's uprobes. */
+	DTRACE_CARRIED,
+	/* Nobody any more. */
+	DTRACE_GONE,
+};
+
 /* A breakpoint in the text of one process, and what is called where it is hit. */
 struct dtrace_carrier {
 	struct uprobe_consumer consumer;
@@ -37,21 +54,33 @@ struct dtrace_carrier {
 	u64 offset;
 	/* Where in the file the program has a counter of breakpoints, for uprobes to count in; 0 for none. */
 	u64 counter;
+	/* The instruction, if trap can do it as a rule; otherwise of no length. */
+	u8 code[15];
+	u8 length;
 	/* Called in the process, which may sleep. regs are what the instruction finds; what it leaves there is what the process goes on with. */
 	void (*hit)(struct dtrace_carrier *carrier, struct pt_regs *regs);
 	/*
-	 * Called first, with interrupts off: whether it has done everything, the instruction included. Then hit is not called. Otherwise
-	 * regs are as they were. None: hit alone is called.
+	 * Called first, with interrupts off: whether it has done everything, the instruction included, or has the program come again. Then
+	 * hit is not called. Otherwise regs are as they were. None: hit alone is called. alone: uprobes do not know the place.
 	 */
-	bool (*trap)(struct dtrace_carrier *carrier, struct pt_regs *regs);
+	bool (*trap)(struct dtrace_carrier *carrier, struct pt_regs *regs, bool alone);
+	/* Called in the process where the breakpoint had to be taken away for want of memory. */
+	void (*lose)(struct dtrace_carrier *carrier);
+	/* Why it could not be set. */
+	int error;
 	/* Of traps.c. */
 	struct rhash_head node;
 	unsigned int seq;
+	bool answered;
+	/* Of own.c. */
+	u8 state;
+	struct dtrace_memory *memory;
+	struct dtrace_known *known;
 };
 
-int dtrace_carrier_set(struct dtrace_carrier *carrier);
-void dtrace_carrier_clear(struct dtrace_carrier *carrier);
-void dtrace_carriers_sync(void);
+int dtrace_carriers_set(struct dtrace_carrier **all, size_t count);
+bool dtrace_carriers_clear(struct dtrace_carrier **all, size_t count);
+void dtrace_carriers_sync(bool uprobes);
 
 int dtrace_trap_add(struct dtrace_carrier *carrier);
 void dtrace_trap_remove(struct dtrace_carrier *carrier);
@@ -63,6 +92,8 @@ int dtrace_user_get(u64 addr, u32 size, u64 *value);
 int dtrace_user_put(u64 addr, u32 size, u64 value);
 /* Whether the page can be written at once. */
 bool dtrace_user_writable(u64 addr);
+/* Whether it can be written. May sleep. */
+bool dtrace_user_touch(u64 addr);
 bool dtrace_user_shadowed(void);
 bool dtrace_user_flat(const struct pt_regs *regs);
 

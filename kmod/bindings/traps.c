@@ -24,6 +24,8 @@
 #include <asm/processor-flags.h>
 #include <asm/segment.h>
 
+#include "faults.h"
+#include "own.h"
 #include "processes.h"
 
 static u32 dtrace_spot_hash(const void *data, u32 len, u32 seed)
@@ -51,12 +53,21 @@ static const struct rhashtable_params dtrace_trap_params = {
 };
 
 static struct rhashtable dtrace_traps;
+/* Whether a place is what a breakpoint was set for. */
+enum dtrace_hold {
+	DTRACE_HOLDS,
+	/* It is not. */
+	DTRACE_FALLEN,
+	/* Somebody changes the memory. */
+	DTRACE_CHANGING,
+};
+
 /* How many there are; the notifier is there as long as any is. */
 static DEFINE_MUTEX(dtrace_traps_lock);
 static unsigned long dtrace_traps_count;
 
-/* Whether the place is what the breakpoint was set for, in a memory that has changed since that was found out. */
-static noinline bool dtrace_trap_found(struct dtrace_carrier *carrier, unsigned int seq)
+/* Whether the mapping at a place is what the breakpoint was set for. The memory may be changed meanwhile. */
+static bool dtrace_trap_fits(const struct dtrace_carrier *carrier)
 {
 	const struct dtrace_spot *spot = &carrier->spot;
 	struct vm_area_struct *vma = vma_lookup(spot->mm, spot->address);
@@ -66,22 +77,36 @@ static noinline bool dtrace_trap_found(struct dtrace_carrier *carrier, unsigned 
 		return false;
 	/* It may be another's by now, but never no file's; the sequence count tells. */
 	file = READ_ONCE(vma->vm_file);
-	if (!file || READ_ONCE(file->f_inode) != file_inode(carrier->file) ||
-	    spot->address - vma->vm_start + ((u64)vma->vm_pgoff << PAGE_SHIFT) != carrier->offset)
-		return false;
-	if (mmap_lock_speculate_retry(spot->mm, seq))
-		return false;
-	WRITE_ONCE(carrier->seq, seq);
-	return true;
+	return file && READ_ONCE(file->f_inode) == file_inode(carrier->file) &&
+	       dtrace_offset_of(vma, spot->address) == carrier->offset;
 }
 
-static bool dtrace_trap_holds(struct dtrace_carrier *carrier)
+/* The same, in a memory that has changed since that was found out. */
+static noinline enum dtrace_hold dtrace_trap_look(struct dtrace_carrier *carrier, unsigned int seq)
+{
+	bool fits = dtrace_trap_fits(carrier);
+
+	if (mmap_lock_speculate_retry(carrier->spot.mm, seq))
+		return DTRACE_CHANGING;
+	if (!fits)
+		return DTRACE_FALLEN;
+	WRITE_ONCE(carrier->seq, seq);
+	return DTRACE_HOLDS;
+}
+
+static enum dtrace_hold dtrace_trap_hold(struct dtrace_carrier *carrier)
 {
 	unsigned int seq;
 
 	if (!mmap_lock_speculate_try_begin(carrier->spot.mm, &seq))
-		return false;
-	return READ_ONCE(carrier->seq) == seq || dtrace_trap_found(carrier, seq);
+		return DTRACE_CHANGING;
+	return likely(READ_ONCE(carrier->seq) == seq) ? DTRACE_HOLDS : dtrace_trap_look(carrier, seq);
+}
+
+/* Whether the place is what the breakpoint was set for. The lock of its memory is held. */
+bool dtrace_trap_holds(struct dtrace_carrier *carrier)
+{
+	return dtrace_trap_hold(carrier) == DTRACE_HOLDS;
 }
 
 /* Whether nobody else has a uprobe there: a list of one leads to its head in both directions. */
@@ -92,25 +117,124 @@ static bool dtrace_trap_alone(const struct dtrace_carrier *carrier)
 	return READ_ONCE(node->next) == READ_ONCE(node->prev);
 }
 
+struct dtrace_carrier *dtrace_trap_at(struct mm_struct *mm, u64 address)
+{
+	struct dtrace_spot spot = { .mm = mm, .address = address };
+
+	guard(rcu)();
+	return rhashtable_lookup(&dtrace_traps, &spot, dtrace_trap_params);
+}
+
+/* The breakpoint that we have written into a memory for a place of a file, at whatever address. That is locked. May sleep. */
+struct dtrace_carrier *dtrace_trap_elsewhere(struct dtrace_memory *memory, const struct inode *inode, u64 offset)
+{
+	struct dtrace_carrier *carrier, *found = NULL;
+	struct rhashtable_iter iter;
+
+	if (!atomic_read(&memory->places))
+		return NULL;
+	rhashtable_walk_enter(&dtrace_traps, &iter);
+	rhashtable_walk_start(&iter);
+	while (!found && (carrier = rhashtable_walk_next(&iter)))
+		if (!IS_ERR(carrier) && carrier->memory == memory && dtrace_is_own(carrier) &&
+		    carrier->offset == offset && file_inode(carrier->file) == inode)
+			found = carrier;
+	rhashtable_walk_stop(&iter);
+	rhashtable_walk_exit(&iter);
+	return found;
+}
+
+/* A breakpoint that none of ours is known at. It may be one that was; that is looked at on the way back to it. */
+static noinline int dtrace_trap_strays(struct pt_regs *regs)
+{
+	u64 address = regs->ip - 1;
+	struct dtrace_known *known;
+	struct vm_area_struct *vma;
+	bool is_ours = true;
+
+	if (!dtrace_memory_is_known(current->mm) && !dtrace_memories_lost())
+		return NOTIFY_DONE;
+	vma = lock_vma_under_rcu(current->mm, address);
+	if (vma) {
+		known = dtrace_known_at(vma, address);
+		/* What is none of ours uprobes have from others; unless one of ours has been moved. */
+		is_ours = known && !(READ_ONCE(known->guard) && mm_flags_test(MMF_HAS_UPROBES, current->mm) &&
+				     !dtrace_memory_has_places(current->mm));
+		vma_end_read(vma);
+	}
+	if (!is_ours)
+		return NOTIFY_DONE;
+	regs->ip = address;
+	dtrace_own_errand(address, DTRACE_ERRAND_LOOK);
+	return NOTIFY_STOP;
+}
+
+/* One that we have written, but that cannot be answered at once. Nobody comes behind us. */
+static noinline int dtrace_trap_defer(struct pt_regs *regs, enum dtrace_hold hold)
+{
+	if (hold == DTRACE_FALLEN)
+		return dtrace_trap_strays(regs);
+	regs->ip--;
+	dtrace_own_errand(regs->ip, hold == DTRACE_HOLDS ? DTRACE_ERRAND_YIELD : DTRACE_ERRAND_WAIT);
+	return NOTIFY_STOP;
+}
+
+/* One that we have written, and nobody else wants. */
+static __always_inline int dtrace_trap_own(struct dtrace_carrier *carrier, struct pt_regs *regs)
+{
+	enum dtrace_hold hold = dtrace_trap_hold(carrier);
+	u64 next = regs->ip;
+
+	/* Who steps through the program is to see a step. */
+	if (unlikely(hold != DTRACE_HOLDS || regs->flags & X86_EFLAGS_TF))
+		return dtrace_trap_defer(regs, hold);
+	regs->ip = next - 1;
+	if (unlikely(!carrier->trap(carrier, regs, true))) {
+		regs->ip = next;
+		return dtrace_trap_defer(regs, hold);
+	}
+	if (unlikely(atomic_read(&dtrace_brings_taken)) && regs->ip != next - 1)
+		dtrace_brought();
+	return NOTIFY_STOP;
+}
+
+/* One that uprobes have. They do what we cannot. */
+static noinline int dtrace_trap_carried(struct dtrace_carrier *carrier, struct pt_regs *regs)
+{
+	u64 address = regs->ip - 1;
+
+	if (regs->flags & X86_EFLAGS_TF || !dtrace_trap_alone(carrier) ||
+	    dtrace_trap_hold(carrier) != DTRACE_HOLDS)
+		return NOTIFY_DONE;
+	regs->ip = address;
+	if (carrier->trap(carrier, regs, false))
+		return NOTIFY_STOP;
+	regs->ip = address + 1;
+	return NOTIFY_DONE;
+}
+
 static int dtrace_trapped(struct notifier_block *self, unsigned long event, void *data)
 {
 	struct pt_regs *regs = ((struct die_args *)data)->regs;
 	struct dtrace_carrier *carrier;
 	struct dtrace_spot spot;
+	u8 state;
 
-	/* Who steps through the program is to see a step. */
-	if (event != DIE_INT3 || !user_mode(regs) || regs->flags & X86_EFLAGS_TF)
+	if (event != DIE_INT3 || !user_mode(regs))
 		return NOTIFY_DONE;
 	spot.mm = current->mm;
 	spot.address = regs->ip - 1;
 	carrier = rhashtable_lookup(&dtrace_traps, &spot, dtrace_trap_params);
-	if (!carrier || !dtrace_trap_alone(carrier) || !dtrace_trap_holds(carrier))
-		return NOTIFY_DONE;
-	regs->ip = spot.address;
-	if (carrier->trap(carrier, regs))
-		return NOTIFY_STOP;
-	regs->ip = spot.address + 1;
-	return NOTIFY_DONE;
+	if (!carrier)
+		return dtrace_trap_strays(regs);
+	state = smp_load_acquire(&carrier->state);
+	if (likely(state == DTRACE_OWN))
+		return dtrace_trap_own(carrier, regs);
+	if (state == DTRACE_CARRIED)
+		return dtrace_trap_carried(carrier, regs);
+	if (state == DTRACE_SHARED)
+		return dtrace_trap_defer(regs, dtrace_trap_hold(carrier));
+	return dtrace_trap_strays(regs);
 }
 
 static struct notifier_block dtrace_trap_notifier = {
@@ -118,6 +242,21 @@ static struct notifier_block dtrace_trap_notifier = {
 	/* Before uprobes. */
 	.priority = INT_MAX,
 };
+
+/* Breakpoints are looked at from now on. */
+void dtrace_traps_attend(void)
+{
+	guard(mutex)(&dtrace_traps_lock);
+	if (!dtrace_traps_count++)
+		register_die_notifier(&dtrace_trap_notifier);
+}
+
+void dtrace_traps_ignore(void)
+{
+	guard(mutex)(&dtrace_traps_lock);
+	if (!--dtrace_traps_count)
+		unregister_die_notifier(&dtrace_trap_notifier);
+}
 
 /* Lets traps at the carrier's place be answered. It stays where it is until dtrace_carriers_sync() after dtrace_trap_remove(). */
 int dtrace_trap_add(struct dtrace_carrier *carrier)
@@ -129,28 +268,37 @@ int dtrace_trap_add(struct dtrace_carrier *carrier)
 	error = rhashtable_lookup_insert_fast(&dtrace_traps, &carrier->node, dtrace_trap_params);
 	if (error)
 		return error;
-	guard(mutex)(&dtrace_traps_lock);
-	if (!dtrace_traps_count++)
-		register_die_notifier(&dtrace_trap_notifier);
+	carrier->answered = true;
+	dtrace_traps_attend();
 	return 0;
 }
 
 void dtrace_trap_remove(struct dtrace_carrier *carrier)
 {
+	if (!carrier->answered)
+		return;
+	carrier->answered = false;
 	rhashtable_remove_fast(&dtrace_traps, &carrier->node, dtrace_trap_params);
-	guard(mutex)(&dtrace_traps_lock);
-	if (!--dtrace_traps_count)
-		unregister_die_notifier(&dtrace_trap_notifier);
+	dtrace_traps_ignore();
 }
 
 int dtrace_traps_init(void)
 {
-	return rhashtable_init(&dtrace_traps, &dtrace_trap_params);
+	int error = rhashtable_init(&dtrace_traps, &dtrace_trap_params);
+
+	if (error)
+		return error;
+	error = dtrace_known_init();
+	if (error)
+		rhashtable_destroy(&dtrace_traps);
+	return error;
 }
 
 /* None is left. */
 void dtrace_traps_exit(void)
 {
+	dtrace_memories_exit();
+	dtrace_known_exit();
 	rhashtable_destroy(&dtrace_traps);
 }
 
@@ -208,19 +356,25 @@ out:
 }
 
 /* By a write that changes nothing, whatever others do there meanwhile. One byte never lies on two cache lines. */
-bool dtrace_user_writable(u64 addr)
+bool dtrace_user_touch(u64 addr)
 {
-	bool can = false;
-
-	pagefault_disable();
 	if (!user_write_access_begin((void __user *)addr, 1))
-		goto out;
+		return false;
 	asm goto("1:	lock orb $0, %0\n" _ASM_EXTABLE_UA(1b, %l1)
 		 : : "m"(*(u8 __user *)addr) : "memory", "cc" : fault);
-	can = true;
+	user_write_access_end();
+	return true;
 fault:
 	user_write_access_end();
-out:
+	return false;
+}
+
+bool dtrace_user_writable(u64 addr)
+{
+	bool can;
+
+	pagefault_disable();
+	can = dtrace_user_touch(addr);
 	pagefault_enable();
 	return can;
 }

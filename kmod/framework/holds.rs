@@ -21,7 +21,7 @@ use super::quota::{Charge, Payer};
 use super::text::{refuse, Refusal};
 use super::user;
 use crate::sys::births::{self, Births, Child, Telling};
-use crate::sys::breakpoint::{Carrier, Hit, Stopped};
+use crate::sys::breakpoint::{Carrier, Hit, Spot, Stopped};
 use crate::sys::mappings::{FileId, Mappings, Maps};
 use crate::sys::pause::{Pause, Pid, Waits};
 use crate::sys::process::{Process, Text};
@@ -344,8 +344,15 @@ impl Holder {
         let charge = payer.charge(1)?;
         let (text, _) = instruction_at(&process, address, self.holds.rights.is_none())?;
         self.watches.reserve(1, GFP_KERNEL)?;
+        let spot = Spot {
+            process: &process,
+            address,
+            text: &text,
+            counter: 0,
+            done: None,
+        };
         let watch = Watch {
-            carrier: Some(Carrier::set(None, &process, address, &text, 0, self.ear())?),
+            carrier: Some(Carrier::carried(&spot, self.ear())?),
             address,
             process,
             _text: text,

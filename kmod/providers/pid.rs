@@ -91,12 +91,7 @@ impl Provider for Pid {
     }
 
     fn enable(&self, probes: &[ProbeRef], failed: &mut Failed) {
-        let mut processes = self.processes.lock();
-        for probe in probes {
-            if let Err(error) = processes.arm(probe) {
-                failed.add(probe, error);
-            }
-        }
+        self.processes.lock().arm(probes, failed);
     }
 
     fn disable(&self, probes: &[ProbeRef]) {

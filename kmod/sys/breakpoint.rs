@@ -3,10 +3,12 @@
 
 //! Breakpoints in processes.
 //!
-//! The kernel's uprobes carry a breakpoint: they plant it, keep it through `fork()` and in later mappings, execute what it covers, and
-//! take it away. Whoever owns it is asked twice when it is hit. First in the exception itself, where much can be done at
-//! once and nothing can wait ([`Hit::trap`]); then, unless that has done everything, by uprobes on the way back to the program
-//! ([`Hit::hit`]).
+//! One whose instruction can be done in the exception is our own: its byte is written into the memory of that process. Any other is
+//! carried by the kernel's uprobes, which plant it in the file, execute what it covers, and take it away; so is one of ours from the
+//! moment on where more is asked for than the exception can do. Who sets a breakpoint does not know which it is.
+//!
+//! Whoever owns it is asked first in the exception itself, where much can be done at once and nothing can wait ([`Hit::trap`]); then, unless
+//! that has done everything, by uprobes on the way back to the program ([`Hit::hit`]).
 
 use super::process::{Process, Text};
 use super::regs::Regs;
@@ -20,13 +22,17 @@ use kernel::prelude::*;
 
 /// What is done where a breakpoint is hit.
 pub trait Hit: Send + Sync + 'static {
-    /// Called in the process, with interrupts off: whether all was done, the instruction included. Else the registers are as they were.
-    fn trap(&self, _regs: Stopped<'_>) -> bool {
+    /// Called in the process, with interrupts off: whether all was done, the instruction included, or the program is to come again. Else
+    /// the registers are as they were. `is_alone`: there is nobody yet who could do the rest.
+    fn trap(&self, _regs: Stopped<'_>, _is_alone: bool) -> bool {
         false
     }
 
     /// Called in the process, which may sleep, before the instruction is executed.
     fn hit(&self, regs: Stopped<'_>);
+
+    /// The breakpoint had to be taken away, for want of memory.
+    fn lose(&self) {}
 }
 
 /// The registers of a program that a breakpoint has stopped.
@@ -70,10 +76,24 @@ impl Drop for Traps {
 
 /// A breakpoint in one process. Dropping it removes it, and waits until nobody is in its handler.
 ///
-/// To set or remove one takes the lock of each memory that the file is mapped in; to set one also reads the file.
+/// To set one that uprobes carry, and to remove it, takes the lock of each memory that the file is mapped in, and reads the file.
 pub struct Carrier<H: Hit> {
     hook: KBox<UnsafeCell<Hook<H>>>,
     is_set: bool,
+}
+
+/// Where a breakpoint is to be, and what is known of it.
+pub struct Spot<'a> {
+    /// The process.
+    pub process: &'a Process,
+    /// Where that has `text`.
+    pub address: u64,
+    /// The file, and where there.
+    pub text: &'a Text,
+    /// Where in the file the program has a number of two bytes that tells how many breakpoints count there; 0 for none.
+    pub counter: u64,
+    /// The instruction, if the exception can do it as a rule.
+    pub done: Option<&'a [u8]>,
 }
 
 // SAFETY: Set and removed from anywhere; the handler is `Sync`.
@@ -89,53 +109,84 @@ struct Hook<H> {
 }
 
 impl<H: Hit> Carrier<H> {
-    /// Sets one at `address`, where `process` has `text`. All three outlive it. Without `traps` it is not asked in the exception.
-    ///
-    /// `counter`: where in the file the program has a number of two bytes that tells how many breakpoints count there; 0 for none.
-    pub fn set(
-        traps: Option<&Traps>,
-        process: &Process,
-        address: u64,
-        text: &Text,
-        counter: u64,
-        handler: H,
-    ) -> Result<Self> {
-        let trap: unsafe extern "C" fn(_, _) -> bool = on_trap::<H>;
-        let raw = bindings::dtrace_carrier {
+    /// One that is not set. Process and text outlive it. Without `traps` it is not asked in the exception.
+    pub fn new(traps: Option<&Traps>, spot: &Spot<'_>, handler: H) -> Result<Self> {
+        let trap: unsafe extern "C" fn(_, _, _) -> bool = on_trap::<H>;
+        let mut raw = bindings::dtrace_carrier {
             spot: bindings::dtrace_spot {
-                mm: process.as_ptr(),
-                address,
+                mm: spot.process.as_ptr(),
+                address: spot.address,
             },
-            file: text.file(),
-            offset: text.offset(),
-            counter,
+            file: spot.text.file(),
+            offset: spot.text.offset(),
+            counter: spot.counter,
             hit: Some(on_hit::<H>),
             trap: traps.map(|_| trap),
+            lose: Some(on_lose::<H>),
             ..Default::default()
         };
-        let mut this = Self {
+        if let (Some(done), Some(_)) = (spot.done, traps) {
+            for (to, from) in raw.code.iter_mut().zip(done) {
+                *to = *from;
+            }
+            raw.length = done.len() as u8;
+        }
+        Ok(Self {
             hook: KBox::new(UnsafeCell::new(Hook { raw, handler }), GFP_KERNEL)?,
             is_set: false,
-        };
-        // SAFETY: The hook stays where it is until the breakpoint is removed; the file is open.
-        to_result(unsafe { bindings::dtrace_carrier_set(this.raw()) })?;
-        this.is_set = true;
-        Ok(this)
+        })
+    }
+
+    /// One that is set, and not asked in the exception.
+    pub fn carried(spot: &Spot<'_>, handler: H) -> Result<Self> {
+        let mut this = Self::new(None, spot, handler)?;
+        Self::set(&mut [&mut this])?;
+        match this.is_set {
+            true => Ok(this),
+            false => Err(this.error()),
+        }
+    }
+
+    /// Sets those of one process that are not set yet, which are given in the order of their addresses. [`Carrier::error`] tells of each that
+    /// could not be. `ENOMEM`: none is.
+    pub fn set(all: &mut [&mut Self]) -> Result {
+        let mut raw = KVVec::with_capacity(all.len(), GFP_KERNEL)?;
+        for one in all.iter().filter(|one| !one.is_set) {
+            raw.push(one.raw(), GFP_KERNEL)?;
+        }
+        if raw.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: The hooks stay where they are until the breakpoints are removed; the files are open.
+        unsafe { bindings::dtrace_carriers_set(raw.as_mut_ptr(), raw.len()) };
+        for one in all.iter_mut().filter(|one| !one.is_set) {
+            // SAFETY: It has just been tried.
+            one.is_set = unsafe { (*one.raw()).error } == 0;
+        }
+        Ok(())
+    }
+
+    /// Whether it is set.
+    pub fn is_set(&self) -> bool {
+        self.is_set
+    }
+
+    /// Why it could not be.
+    pub fn error(&self) -> Error {
+        // SAFETY: It is changed only while it is being set.
+        Error::from_errno(unsafe { (*self.raw()).error })
     }
 
     /// Removes many, which is as fast as one.
     pub fn remove(mut all: KVVec<Self>) {
-        for one in &mut all {
-            one.clear();
+        let mut raw = KVVec::new();
+        for one in all.iter_mut().filter(|one| one.is_set) {
+            if raw.push(one.raw(), GFP_KERNEL).is_ok() {
+                one.is_set = false;
+            }
         }
-        sync();
-    }
-
-    fn clear(&mut self) {
-        if core::mem::take(&mut self.is_set) {
-            // SAFETY: It is set.
-            unsafe { bindings::dtrace_carrier_clear(self.raw()) };
-        }
+        clear(&raw);
+        // Those that found no room go one by one.
     }
 
     fn raw(&self) -> *mut bindings::dtrace_carrier {
@@ -143,17 +194,22 @@ impl<H: Hit> Carrier<H> {
     }
 }
 
-/// Waits until nobody is in the handler of a breakpoint that was removed.
-fn sync() {
-    // SAFETY: No preconditions; nobody holds up a handler.
-    unsafe { bindings::dtrace_carriers_sync() };
+/// Removes breakpoints that are set, and waits until nobody is in their handlers.
+fn clear(raw: &[*mut bindings::dtrace_carrier]) {
+    if raw.is_empty() {
+        return;
+    }
+    // SAFETY: They are set, and their hooks are where they were.
+    unsafe {
+        let uprobes = bindings::dtrace_carriers_clear(raw.as_ptr().cast_mut(), raw.len());
+        bindings::dtrace_carriers_sync(uprobes);
+    }
 }
 
 impl<H: Hit> Drop for Carrier<H> {
     fn drop(&mut self) {
         if self.is_set {
-            self.clear();
-            sync();
+            clear(&[self.raw()]);
         }
     }
 }
@@ -183,9 +239,19 @@ unsafe fn parts<'a, H: Hit>(
 unsafe extern "C" fn on_trap<H: Hit>(
     carrier: *mut bindings::dtrace_carrier,
     regs: *mut bindings::pt_regs,
+    alone: bool,
 ) -> bool {
     // SAFETY: By the caller's promise.
-    unsafe { parts::<H>(carrier, regs) }.is_some_and(|(handler, stopped)| handler.trap(stopped))
+    let parts = unsafe { parts::<H>(carrier, regs) };
+    parts.is_some_and(|(handler, stopped)| handler.trap(stopped, alone))
+}
+
+/// # Safety
+///
+/// Called by `own.c` with the carrier of a `Hook<H>`.
+unsafe extern "C" fn on_lose<H: Hit>(carrier: *mut bindings::dtrace_carrier) {
+    // SAFETY: By the caller's promise. The handler is never changed while the breakpoint is set.
+    unsafe { &(*carrier.cast::<Hook<H>>()).handler }.lose();
 }
 
 /// # Safety

@@ -18,6 +18,17 @@ pub struct Span {
     pub size: u64,
 }
 
+/// What it is for.
+#[derive(Clone, Copy)]
+pub enum Use {
+    /// A clause loads it.
+    Clause,
+    /// The program's instruction loads it. A stack grows for that.
+    Load,
+    /// It stores there.
+    Store,
+}
+
 impl Span {
     /// Brings what of it needs no waiting; whether that was any. May sleep.
     pub fn bring(self) -> bool {
@@ -33,9 +44,14 @@ impl Span {
 
     /// Has the current program, which a breakpoint has stopped at `ip`, wait for it and come there again. Does not sleep. `false`: that was
     /// in vain, or cannot be; then it is to go on without.
-    pub fn await_at(self, ip: u64) -> bool {
+    pub fn await_at(self, ip: u64, for_what: Use) -> bool {
+        let code = match for_what {
+            Use::Clause => bindings::dtrace_use_DTRACE_USE_CLAUSE,
+            Use::Load => bindings::dtrace_use_DTRACE_USE_LOAD,
+            Use::Store => bindings::dtrace_use_DTRACE_USE_STORE,
+        };
         // SAFETY: It is called in the exception, where the task is about to go back to its program.
-        unsafe { bindings::dtrace_bring_later(ip, self.addr, self.size) }
+        unsafe { bindings::dtrace_bring_later(ip, self.addr, self.size, code) }
     }
 }
 

@@ -6,6 +6,7 @@
 //! They change under one lock. A breakpoint that is hit reads its [`Site`] without a lock: a site is made whole before it is shared,
 //! and changes only by the probes that are put there and taken away. It fires all of its probes; one without ECBs does nothing.
 
+mod armed;
 mod gone;
 mod site;
 
@@ -53,6 +54,8 @@ struct Made {
     function: Range<u64>,
     /// The addresses of its places.
     places: KVVec<u64>,
+    /// Whether its places count it.
+    is_armed: bool,
 }
 
 impl Made {
@@ -193,55 +196,6 @@ impl Watched {
             .binary_search_by_key(&index, |made| made.index)
             .ok()
     }
-
-    /// Starts to fire a probe.
-    fn arm(&mut self, traps: &Traps, at: usize) -> Result {
-        let made = self.probes.get(at).ok_or(ENODEV)?;
-        for (n, address) in made.places.iter().enumerate() {
-            let counts = made.kind == USDT;
-            if let Err(error) = arm(traps, &mut self.places, &self.process, *address, counts) {
-                for address in made.places.iter().take(n) {
-                    drop(disarm(&mut self.places, *address));
-                }
-                return Err(error);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Sets a breakpoint at a place, unless there is one; it counts in the program's semaphore if the probe does.
-fn arm(
-    traps: &Traps,
-    places: &mut [Place],
-    process: &Process,
-    address: u64,
-    counts: bool,
-) -> Result {
-    let at = find(places, address).ok_or(ENODEV)?;
-    let place = places.get_mut(at).ok_or(ENODEV)?;
-    let counter = place.site.mark.as_ref().map_or(0, |mark| mark.semaphore);
-    if counts && counter != 0 && !place.counts {
-        // One that does not count would keep one that does away.
-        place.carrier = None;
-    }
-    if place.carrier.is_none() {
-        let site = place.site.clone();
-        let text = &place.site.text;
-        let counter = if counts { counter } else { 0 };
-        let carrier = Carrier::set(Some(traps), process, address, text, counter, At(site))?;
-        place.carrier = Some(carrier);
-        place.counts = counter != 0;
-    }
-    place.armed = place.armed.saturating_add(1);
-    Ok(())
-}
-
-/// The breakpoint of a place that needs it no more, still set.
-fn disarm(places: &mut [Place], address: u64) -> Option<Carrier<At>> {
-    let place = places.get_mut(find(places, address)?)?;
-    place.armed = place.armed.saturating_sub(1);
-    place.carrier.take_if(|_| place.armed == 0)
 }
 
 /// All of them.
@@ -322,6 +276,7 @@ impl Processes {
                 kind: ordered.kind,
                 function: start..start.saturating_add(size),
                 places,
+                is_armed: false,
             };
             more.probes.push(made, GFP_KERNEL)?;
         }
@@ -430,13 +385,6 @@ impl Processes {
         }
     }
 
-    /// Starts to fire a probe.
-    pub fn arm(&mut self, probe: ProbeRef) -> Result {
-        let Self { all, traps } = self;
-        let (watched, at) = of(all, probe).ok_or(ENODEV)?;
-        watched.arm(traps, at)
-    }
-
     /// The process of a probe.
     pub fn process_of(&mut self, probe: ProbeRef) -> Option<&Process> {
         of(&mut self.all, probe).map(|(watched, _)| &watched.process)
@@ -448,26 +396,6 @@ impl Processes {
         let made = watched.probes.get(at).filter(|made| made.kind == USDT)?;
         let at = find(&watched.places, *made.places.first()?)?;
         watched.places.get(at)?.site.mark.as_ref()?.type_of(n)
-    }
-
-    /// Ends to fire probes.
-    pub fn disarm(&mut self, probes: &[ProbeRef]) {
-        let mut carriers = KVVec::new();
-        for probe in probes {
-            let Some((watched, at)) = of(&mut self.all, probe) else {
-                continue;
-            };
-            let Some(made) = watched.probes.get(at) else {
-                continue;
-            };
-            for address in &made.places {
-                if let Some(carrier) = disarm(&mut watched.places, *address) {
-                    // One that finds no room is removed at once, by itself.
-                    let _ = carriers.push(carrier, GFP_KERNEL);
-                }
-            }
-        }
-        Carrier::remove(carriers);
     }
 }
 

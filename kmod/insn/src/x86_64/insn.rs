@@ -127,6 +127,13 @@ impl Insn {
         self.modrm.is_some_and(|byte| byte >= 0xc0)
     }
 
+    /// Whether it does nothing but take room, as what stands where a program has a probe of its own does.
+    pub fn is_nop(&self) -> bool {
+        let hint = self.is(Map::Secondary, 0x1f) && self.middle() == 0;
+        let short = self.is(Map::Primary, 0x90) && self.bytes().last() == Some(&0x90);
+        hint || short && !self.prefixes.w() && self.prefixes.repeat() == 0
+    }
+
     /// Whether it reaches memory by a distance from itself.
     pub fn is_ip_relative(&self) -> bool {
         let memory = self.displacement_at != 0;

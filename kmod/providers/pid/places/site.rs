@@ -9,10 +9,11 @@
 
 use super::super::usdt::{Mark, Passed};
 use super::Made;
-use crate::framework::{any_reads_user, fire, lose, rehearse, Args, FireArgs, Probe, ProbeRef};
+use crate::framework::{any_reads_user, fire, lose, miss, rehearse};
+use crate::framework::{Args, FireArgs, Probe, ProbeRef};
 use crate::sys::arch::program::{Instruction, Leaving, Step};
 use crate::sys::breakpoint::{Hit, Stopped};
-use crate::sys::faults::{self, Span};
+use crate::sys::faults::{self, Span, Use};
 use crate::sys::process::Text;
 use crate::sys::regs::Regs;
 use crate::sys::staticref::StaticRef;
@@ -38,7 +39,7 @@ pub struct Site {
     has_others: AtomicBool,
     /// What is known of its USDT probe. Set before that is.
     pub mark: SetOnce<Mark>,
-    /// The thread that has fired here and left the instruction to uprobes; 0 for none.
+    /// The thread that has fired here and left the instruction to uprobes, or comes to it again; 0 for none.
     fired: AtomicU32,
 }
 
@@ -180,7 +181,7 @@ impl Site {
     #[cold]
     fn awaits(&self, regs: &Regs) -> bool {
         let missing = self.missing(regs);
-        if missing.is_some_and(|missing| missing.await_at(self.address)) {
+        if missing.is_some_and(|missing| missing.await_at(self.address, Use::Clause)) {
             return true;
         }
         faults::settle();
@@ -202,6 +203,16 @@ impl Site {
         self.instruction.leaves(self.address, &self.function(), to)
     }
 
+    /// Fires what is to fire behind the instruction.
+    #[inline]
+    fn after(&self, regs: &Regs) {
+        if let Some(probe) = self.probe(RETURN) {
+            if let Leaving::Yes = self.leaves(Some(regs.ip())) {
+                self.returned(probe, regs);
+            }
+        }
+    }
+
     /// Fires the return, with the registers behind the instruction.
     fn returned(&self, probe: ProbeRef, regs: &Regs) {
         let words = self.return_words(regs);
@@ -217,6 +228,9 @@ impl Site {
 
     /// Whether the current thread has fired what comes before the instruction, and could not execute it.
     fn has_fired(&self) -> bool {
+        if self.fired.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
         let me = task::number();
         let taken = self
             .fired
@@ -243,8 +257,38 @@ impl Site {
 /// What a breakpoint fires.
 pub struct At(pub Arc<Site>);
 
+impl At {
+    /// Fires, and does an instruction that is none of the common ones: as [`Hit::trap`].
+    #[inline(never)]
+    fn trap_slowly(&self, mut stopped: Stopped<'_>, is_alone: bool) -> bool {
+        let site = &*self.0;
+        let Some(step) = site.instruction.step(stopped.regs()) else {
+            return is_alone && self.awaits(stopped.regs());
+        };
+        if !site.has_fired() {
+            site.before(stopped.regs());
+        }
+        if !step.store() {
+            // The page has gone since that was tried.
+            site.fired.store(task::number(), Ordering::Relaxed);
+            return is_alone;
+        }
+        step.apply(stopped.regs_mut());
+        site.answer(&mut stopped);
+        site.after(stopped.regs());
+        true
+    }
+
+    /// Whether the program is to come here again, with memory that the instruction misses.
+    #[cold]
+    fn awaits(&self, regs: &Regs) -> bool {
+        let missing = self.0.instruction.missing(regs);
+        missing.is_some_and(|(span, for_what)| span.await_at(self.0.address, for_what))
+    }
+}
+
 impl Hit for At {
-    fn trap(&self, mut stopped: Stopped<'_>) -> bool {
+    fn trap(&self, mut stopped: Stopped<'_>, is_alone: bool) -> bool {
         let site = &*self.0;
         let instruction = &site.instruction;
         if instruction.is_more() {
@@ -253,31 +297,25 @@ impl Hit for At {
         if site.may_miss() && site.awaits(stopped.regs()) {
             return true;
         }
-        if let Some(step) = instruction.step_briefly(stopped.regs()) {
+        let Some(step) = instruction.step_briefly(stopped.regs()) else {
+            return self.trap_slowly(stopped, is_alone);
+        };
+        if !site.has_fired() {
             site.before(stopped.regs());
-            site.answer(&mut stopped);
-            let regs = stopped.regs_mut();
-            regs.set_ip(step.ip);
-            regs.set_sp(step.sp);
-        } else if let Some(step) = instruction.step(stopped.regs()) {
-            site.before(stopped.regs());
-            if !step.store() {
-                // The page has gone since that was tried.
-                site.fired.store(task::number(), Ordering::Relaxed);
-                return false;
-            }
-            step.apply(stopped.regs_mut());
-            site.answer(&mut stopped);
-        } else {
-            return false;
         }
-        let regs = stopped.regs();
-        if let Some(probe) = site.probe(RETURN) {
-            if let Leaving::Yes = site.leaves(Some(regs.ip())) {
-                site.returned(probe, regs);
-            }
-        }
+        site.answer(&mut stopped);
+        let regs = stopped.regs_mut();
+        regs.set_ip(step.ip);
+        regs.set_sp(step.sp);
+        site.after(stopped.regs());
         true
+    }
+
+    fn lose(&self) {
+        let _seen = rcu::read_lock();
+        for probe in self.0.probes.iter().filter_map(StaticRef::get) {
+            miss(probe);
+        }
     }
 
     fn hit(&self, mut stopped: Stopped<'_>) {

@@ -7,13 +7,14 @@
 //! knows. What an instruction does is computed on a copy of the registers ([`Step`]), with its store, of which there is one at most, put off:
 //! probes fire between before and after.
 
+use crate::sys::faults::{Span, Use};
 use crate::sys::nofault;
 use crate::sys::regs::Regs;
 use core::fmt;
 use core::ops::Range;
 use dtrace_insn::x86_64::{
     decode, Brief, Briefly, Flow, Form, Insn, Leaves, Memory, Mode, Register, Registers, Segment,
-    Size, Uncarried,
+    Size, Uncarried, Uprobes,
 };
 use kernel::prelude::*;
 
@@ -83,12 +84,7 @@ impl Instruction {
         let mut memory = Ahead(None);
         let mut after = After {
             before: regs,
-            changes: Changes {
-                ip: regs.ip(),
-                flags: regs.flags(),
-                registers: [(Register::RAX, 0); CHANGED_MAX],
-                count: 0,
-            },
+            changes: Changes::none(regs),
         };
         form.perform(&mut after, &mut memory).ok()?;
         let changes = after.changes;
@@ -96,6 +92,31 @@ impl Instruction {
             changes,
             store: memory.0,
         })
+    }
+
+    /// Memory that is missed where a [step](Self::step) cannot be told at once, and what it is for. `None`: that is not the reason.
+    #[cold]
+    pub fn missing(&self, regs: &Regs) -> Option<(Span, Use)> {
+        let form = self.form.as_ref()?;
+        if self.is_long != regs.is_long() || !super::is_flat(regs) {
+            return None;
+        }
+        let mut memory = Missed(None);
+        let changes = Changes::none(regs);
+        let mut after = After {
+            before: regs,
+            changes,
+        };
+        form.perform(&mut after, &mut memory).err()?;
+        memory.0
+    }
+
+    /// Its bytes, if it is one that is done as a rule. Where a program may have a probe of its own, which uprobes count in a semaphore for,
+    /// they are told only if that is known not to be: `is_uncounted`.
+    pub fn done(&self, is_uncounted: bool) -> Option<&[u8]> {
+        let is_done = self.form.is_some() && self.insn.uprobes() == Uprobes::Right;
+        let may_count = self.insn.is_nop() && !is_uncounted;
+        (is_done && !may_count).then(|| self.insn.bytes())
     }
 
     /// Whether the processor does more than a [`Step`] says.
@@ -174,6 +195,17 @@ struct Changes {
     flags: u64,
     registers: [(Register, u64); CHANGED_MAX],
     count: usize,
+}
+
+impl Changes {
+    fn none(regs: &Regs) -> Self {
+        Self {
+            ip: regs.ip(),
+            flags: regs.flags(),
+            registers: [(Register::RAX, 0); CHANGED_MAX],
+            count: 0,
+        }
+    }
 }
 
 /// The registers as they become.
@@ -264,5 +296,32 @@ impl Memory for Ahead {
             value,
         });
         Some(())
+    }
+}
+
+/// The program's memory, of which it is noted what could not be had.
+struct Missed(Option<(Span, Use)>);
+
+impl Memory for Missed {
+    fn end(&self) -> u64 {
+        AtOnce.end()
+    }
+
+    fn load(&mut self, addr: u64, size: Size) -> Option<u64> {
+        let value = AtOnce.load(addr, size);
+        if value.is_none() {
+            let size = size.bytes();
+            self.0 = Some((Span { addr, size }, Use::Load));
+        }
+        value
+    }
+
+    fn store(&mut self, addr: u64, size: Size, _: u64) -> Option<()> {
+        let can = nofault::is_user_writable(addr);
+        if !can {
+            let size = size.bytes();
+            self.0 = Some((Span { addr, size }, Use::Store));
+        }
+        can.then_some(())
     }
 }

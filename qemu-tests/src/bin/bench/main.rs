@@ -125,7 +125,7 @@ fn trace(
         let started = scenario
             .program(tracer)
             .and_then(|program| Tracing::start(tracer, &program, peers));
-        if let (Ok(tracing), "S3" | "S9" | "S13n" | "S13m") = (&started, scenario.id) {
+        if let (Ok(tracing), "S3" | "S9" | "S13" | "S13n" | "S13m") = (&started, scenario.id) {
             let costs = [("start, M", tracing.start), ("memory, MB", tracing.memory)];
             rows.extend(costs.map(|(name, value)| Row {
                 id: format!("{} {name}", scenario.id),
@@ -296,6 +296,7 @@ fn print_table(rows: &[Row], scenarios: &[&Scenario], base: &BTreeMap<&str, Cost
         "S3 memory, MB",
         "S9 start, M",
         "S9 memory, MB",
+        "S13 start, M",
         "S13n start, M",
         "S13m start, M",
     ] {

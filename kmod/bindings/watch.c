@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+/*
+ * What the kernel does to memories with breakpoints of ours.
+ *
+ * Three functions of the kernel are watched by ftrace while there is such a memory: the one that is called where a memory is about to
+ * be copied for a child, and the two by which uprobes put a breakpoint into a memory and take it out. The last believes that any
+ * breakpoint is its own. Where one of ours stands it is sent back at once, as if it had done its work.
+ *
+ * All three are called with the lock of the memory held for writing; we write with it held for reading.
+ */
+
+#include <linux/delay.h>
+#include <linux/ftrace.h>
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/preempt.h>
+
+#include "helpers.h"
+#include "own.h"
+#include "providers.h"
+
+enum {
+	DTRACE_COPY,
+	DTRACE_SET,
+	DTRACE_CLEAR,
+	DTRACE_WATCHED,
+};
+
+static const char *const dtrace_watched[DTRACE_WATCHED] = {
+	[DTRACE_COPY] = "uprobe_dup_mmap",
+	[DTRACE_SET] = "set_swbp",
+	[DTRACE_CLEAR] = "set_orig_insn",
+};
+
+static unsigned long dtrace_watched_at[DTRACE_WATCHED];
+
+/* In place of the function. */
+static int dtrace_watch_done(void)
+{
+	return 0;
+}
+
+static void dtrace_watch(unsigned long ip, unsigned long parent, struct ftrace_ops *ops, struct ftrace_regs *fregs)
+{
+	unsigned long first = ftrace_regs_get_argument(fregs, 0);
+	unsigned long second = ftrace_regs_get_argument(fregs, 1);
+	unsigned long third = ftrace_regs_get_argument(fregs, 2);
+	struct vm_area_struct *vma = (struct vm_area_struct *)second;
+
+	/* Where ftrace patches lies behind the function's first instruction. */
+	if (ip - dtrace_watched_at[DTRACE_COPY] < MCOUNT_INSN_SIZE)
+		dtrace_watch_copied((struct mm_struct *)first, (struct mm_struct *)second);
+	else if (ip - dtrace_watched_at[DTRACE_SET] < MCOUNT_INSN_SIZE)
+		dtrace_watch_set(vma, third);
+	else if (ip - dtrace_watched_at[DTRACE_CLEAR] < MCOUNT_INSN_SIZE && dtrace_watch_keeps(vma->vm_mm, third))
+		ftrace_regs_set_instruction_pointer(fregs, (unsigned long)dtrace_watch_done);
+}
+
+static struct ftrace_ops dtrace_watch_ops = {
+	.func = dtrace_watch,
+	.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY | FTRACE_OPS_FL_PERMANENT,
+};
+
+static bool dtrace_watching;
+
+/* Begins, unless it has begun. The caller serializes this and the end. */
+int dtrace_watch_begin(void)
+{
+	unsigned int n;
+	int error;
+
+	if (dtrace_watching)
+		return 0;
+	for (n = 0; n < DTRACE_WATCHED; n++) {
+		if (!dtrace_watched_at[n])
+			dtrace_watched_at[n] = dtrace_kprobe_address(dtrace_watched[n]);
+		if (!dtrace_watched_at[n])
+			return -ENOENT;
+	}
+	error = ftrace_set_filter_ips(&dtrace_watch_ops, dtrace_watched_at, DTRACE_WATCHED, 0, 1);
+	if (!error)
+		error = register_ftrace_function(&dtrace_watch_ops);
+	dtrace_watching = !error;
+	return error;
+}
+
+/* Ends; waits until nobody is here any more. False: ftrace has stopped, and may call us for ever. */
+bool dtrace_watch_end(void)
+{
+	if (!dtrace_watching)
+		return true;
+	if (unregister_ftrace_function(&dtrace_watch_ops))
+		return false;
+	dtrace_watching = false;
+	ftrace_free_filter(&dtrace_watch_ops);
+	return true;
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Breakpoints come where probes start to fire, and go where they end to.
+//!
+//! All that one call asks for are set together, process by process and in the order of their addresses: then a page is looked up once for all
+//! that are on it. A probe whose breakpoints could not all be set has failed, and has none.
+
+use super::site::At;
+use super::{find, of, Place, Processes, Watched};
+use crate::framework::{Failed, ProbeRef};
+use crate::sys::breakpoint::{Carrier, Spot, Traps};
+use crate::sys::process::Process;
+use dtrace_uapi::process::USDT;
+use kernel::alloc::KVVec;
+use kernel::prelude::*;
+
+impl Processes {
+    /// Starts to fire probes.
+    pub fn arm(&mut self, probes: &[ProbeRef], failed: &mut Failed) {
+        let Self { all, traps } = self;
+        for probe in probes {
+            let armed = of(all, probe).ok_or(ENODEV);
+            if let Err(error) = armed.and_then(|(watched, at)| watched.arm(traps, at)) {
+                failed.add(probe, error);
+            }
+        }
+        for watched in all.iter_mut() {
+            // Breakpoints that are not set are found below.
+            let _ = watched.set();
+        }
+        let mut carriers = KVVec::new();
+        for probe in probes {
+            let Some((watched, at)) = of(all, probe) else {
+                continue;
+            };
+            if let Some(error) = watched.failure(at) {
+                failed.add(probe, error);
+                watched.disarm(at, &mut carriers);
+            }
+        }
+        Carrier::remove(carriers);
+    }
+
+    /// Ends to fire probes.
+    pub fn disarm(&mut self, probes: &[ProbeRef]) {
+        let mut carriers = KVVec::new();
+        for probe in probes {
+            if let Some((watched, at)) = of(&mut self.all, probe) {
+                watched.disarm(at, &mut carriers);
+            }
+        }
+        Carrier::remove(carriers);
+    }
+}
+
+impl Watched {
+    /// Has a probe's places have breakpoints, which are not set yet.
+    fn arm(&mut self, traps: &Traps, at: usize) -> Result {
+        let Self {
+            process,
+            places,
+            probes,
+            ..
+        } = self;
+        let made = probes.get_mut(at).ok_or(ENODEV)?;
+        let counts = made.kind == USDT;
+        for (n, address) in made.places.iter().enumerate() {
+            if let Err(error) = arm(traps, places, process, *address, counts) {
+                for address in made.places.iter().take(n) {
+                    drop(disarm(places, *address));
+                }
+                return Err(error);
+            }
+        }
+        made.is_armed = true;
+        Ok(())
+    }
+
+    /// Sets the breakpoints that are not set yet.
+    fn set(&mut self) -> Result {
+        let mut unset = KVVec::new();
+        let carriers = self.places.iter_mut().filter_map(|p| p.carrier.as_mut());
+        for carrier in carriers.filter(|carrier| !carrier.is_set()) {
+            unset.push(carrier, GFP_KERNEL)?;
+        }
+        Carrier::set(&mut unset)
+    }
+
+    /// Ends to fire a probe; its breakpoints that nobody needs any more are moved to `carriers`.
+    fn disarm(&mut self, at: usize, carriers: &mut KVVec<Carrier<At>>) {
+        let Self { places, probes, .. } = self;
+        let made = probes.get_mut(at).filter(|made| made.is_armed);
+        let Some(made) = made else {
+            return;
+        };
+        made.is_armed = false;
+        for address in &made.places {
+            if let Some(carrier) = disarm(places, *address) {
+                // One that finds no room is removed at once, by itself.
+                let _ = carriers.push(carrier, GFP_KERNEL);
+            }
+        }
+    }
+
+    /// Why a probe does not fire everywhere, if it does not.
+    fn failure(&self, at: usize) -> Option<Error> {
+        let made = self.probes.get(at).filter(|made| made.is_armed)?;
+        let mut carriers = made.places.iter().map(|address| {
+            let place = self.places.get(find(&self.places, *address)?)?;
+            place.carrier.as_ref()
+        });
+        let failed = carriers.find(|carrier| !carrier.is_some_and(Carrier::is_set))?;
+        Some(failed.map_or(ENODEV, Carrier::error))
+    }
+}
+
+/// Has a place have a breakpoint; it counts in the program's semaphore if the probe does.
+fn arm(
+    traps: &Traps,
+    places: &mut [Place],
+    process: &Process,
+    address: u64,
+    counts: bool,
+) -> Result {
+    let at = find(places, address).ok_or(ENODEV)?;
+    let place = places.get_mut(at).ok_or(ENODEV)?;
+    let semaphore = place.site.mark.as_ref().map(|mark| mark.semaphore);
+    let counter = semaphore.unwrap_or(0);
+    if counts && counter != 0 && !place.counts {
+        // One that does not count would keep one that does away.
+        place.carrier = None;
+    }
+    if place.carrier.is_none() {
+        let counter = if counts { counter } else { 0 };
+        let spot = Spot {
+            process,
+            address,
+            text: &place.site.text,
+            counter,
+            done: place.site.instruction.done(semaphore == Some(0)),
+        };
+        place.carrier = Some(Carrier::new(Some(traps), &spot, At(place.site.clone()))?);
+        place.counts = counter != 0;
+    }
+    place.armed = place.armed.saturating_add(1);
+    Ok(())
+}
+
+/// The breakpoint of a place that needs it no more, as it is.
+fn disarm(places: &mut [Place], address: u64) -> Option<Carrier<At>> {
+    let place = places.get_mut(find(places, address)?)?;
+    place.armed = place.armed.saturating_sub(1);
+    place.carrier.take_if(|_| place.armed == 0)
+}
