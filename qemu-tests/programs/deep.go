@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-// A program that calls itself a million times deep, on a stack that moves while it grows.
+// Usage: deep N [ROUTINES]
+//
+// A program whose routines, three unless told, call themselves N times deep, on stacks that move while they grow.
 package main
 
 import (
@@ -23,9 +25,19 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
+	routines := 3
+	if len(os.Args) > 2 {
+		if routines, err = strconv.Atoi(os.Args[2]); err != nil {
+			panic(err)
+		}
+	}
 	sums := make(chan int)
-	for i := 0; i < 3; i++ {
+	for i := 0; i < routines; i++ {
 		go func() { sums <- down(n) }()
 	}
-	fmt.Println(<-sums+<-sums+<-sums, down(n/10))
+	sum := 0
+	for i := 0; i < routines; i++ {
+		sum += <-sums
+	}
+	fmt.Println(sum, down(n/10))
 }
