@@ -387,11 +387,36 @@ static bool dtrace_own_stands(struct dtrace_carrier *carrier)
 	return holds;
 }
 
+static void dtrace_own_renew(struct dtrace_carrier *carrier, void *data)
+{
+	struct vm_area_struct *vma = vma_lookup(carrier->spot.mm, carrier->spot.address);
+	struct dtrace_pen *pen = data;
+
+	if (dtrace_own_is_there(carrier, vma) && !(vma->vm_flags & VM_WRITE))
+		dtrace_pen_replace(pen, carrier->spot.address, carrier->code[0], DTRACE_INT3);
+}
+
+/* Writes all breakpoints of a memory again that are not there: a file has been mapped. The memory is locked. */
+static void dtrace_own_renew_all(struct dtrace_memory *memory)
+{
+	struct dtrace_pen pen = { .mm = memory->mm };
+
+	if (mmap_read_lock_killable(memory->mm))
+		return;
+	dtrace_traps_each(memory, dtrace_own_renew, &pen);
+	dtrace_pen_lift(&pen);
+	mmap_read_unlock(memory->mm);
+}
+
 static enum dtrace_verdict dtrace_errand_at(struct dtrace_memory *memory, u64 address, enum dtrace_errand_kind kind)
 {
 	/* It stays: whoever removes it needs the lock. */
 	struct dtrace_carrier *carrier = dtrace_trap_at(memory->mm, address);
 
+	if (kind == DTRACE_ERRAND_RENEW) {
+		dtrace_own_renew_all(memory);
+		return DTRACE_AGAIN;
+	}
 	if (carrier && dtrace_own_stands(carrier)) {
 		if (kind == DTRACE_ERRAND_YIELD)
 			dtrace_own_yield(carrier);
@@ -468,6 +493,13 @@ void dtrace_own_errand(u64 address, enum dtrace_errand_kind kind)
 	errand->kind = kind;
 	if (dtrace_call_queue(&errand->work, dtrace_errand_work, current))
 		kfree(errand);
+}
+
+/* A file was mapped by the current program. Does not sleep. */
+void dtrace_watch_mapped(struct vm_area_struct *vma)
+{
+	if (vma->vm_file && vma->vm_flags & VM_MAYEXEC && vma->vm_mm == current->mm && dtrace_memory_has_places(vma->vm_mm))
+		dtrace_own_errand(0, DTRACE_ERRAND_RENEW);
 }
 
 /* Uprobes put a breakpoint into a memory, for whomever. Does not sleep; the lock of the memory is held for writing. */

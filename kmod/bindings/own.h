@@ -88,6 +88,8 @@ enum dtrace_errand_kind {
 	DTRACE_ERRAND_YIELD,
 	/* To find out whose it is, and take it away if it is nobody's. */
 	DTRACE_ERRAND_LOOK,
+	/* To write those anew that belong into what was mapped. */
+	DTRACE_ERRAND_RENEW,
 };
 
 void dtrace_own_errand(u64 address, enum dtrace_errand_kind kind);
@@ -96,6 +98,7 @@ void dtrace_own_errand(u64 address, enum dtrace_errand_kind kind);
 struct dtrace_carrier *dtrace_trap_at(struct mm_struct *mm, u64 address);
 struct dtrace_carrier *dtrace_trap_elsewhere(struct dtrace_memory *memory, const struct inode *inode, u64 offset);
 bool dtrace_trap_holds(struct dtrace_carrier *carrier);
+void dtrace_traps_each(struct dtrace_memory *memory, void (*call)(struct dtrace_carrier *carrier, void *data), void *data);
 void dtrace_traps_attend(void);
 void dtrace_traps_ignore(void);
 
@@ -103,6 +106,7 @@ int dtrace_watch_begin(void);
 bool dtrace_watch_end(void);
 /* Called by watch.c where uprobes are about to copy a memory, and to set or take out a breakpoint. */
 void dtrace_watch_copied(struct mm_struct *from, struct mm_struct *to);
+void dtrace_watch_mapped(struct vm_area_struct *vma);
 void dtrace_watch_set(struct vm_area_struct *vma, u64 address);
 bool dtrace_watch_keeps(struct mm_struct *mm, u64 address);
 

@@ -144,6 +144,26 @@ struct dtrace_carrier *dtrace_trap_elsewhere(struct dtrace_memory *memory, const
 	return found;
 }
 
+/* Calls for all breakpoints that we have written into a memory, which is locked. May sleep. */
+void dtrace_traps_each(struct dtrace_memory *memory, void (*call)(struct dtrace_carrier *carrier, void *data), void *data)
+{
+	struct dtrace_carrier *carrier;
+	struct rhashtable_iter iter;
+
+	rhashtable_walk_enter(&dtrace_traps, &iter);
+	rhashtable_walk_start(&iter);
+	while ((carrier = rhashtable_walk_next(&iter))) {
+		if (IS_ERR(carrier) || carrier->memory != memory || !dtrace_is_own(carrier))
+			continue;
+		/* It stays: whoever removes it needs the lock of the memory. */
+		rhashtable_walk_stop(&iter);
+		call(carrier, data);
+		rhashtable_walk_start(&iter);
+	}
+	rhashtable_walk_stop(&iter);
+	rhashtable_walk_exit(&iter);
+}
+
 /* A breakpoint that none of ours is known at. It may be one that was; that is looked at on the way back to it. */
 static noinline int dtrace_trap_strays(struct pt_regs *regs)
 {

@@ -4,11 +4,12 @@
 /*
  * What the kernel does to memories with breakpoints of ours.
  *
- * Three functions of the kernel are watched by ftrace while there is such a memory: the one that is called where a memory is about to
- * be copied for a child, and the two by which uprobes put a breakpoint into a memory and take it out. The last believes that any
- * breakpoint is its own. Where one of ours stands it is sent back at once, as if it had done its work.
+ * Four functions of the kernel are watched by ftrace while there is such a memory: those that are called where a memory is about to
+ * be copied for a child, and where a file is mapped, which may be one that was unmapped with our breakpoints; and the two by which uprobes put a
+ * breakpoint into a memory and take it out. The last believes that any breakpoint is its own. Where one of ours stands it is sent back at
+ * once, as if it had done its work.
  *
- * All three are called with the lock of the memory held for writing; we write with it held for reading.
+ * All are called with the lock of the memory held for writing; we write with it held for reading.
  */
 
 #include <linux/delay.h>
@@ -25,6 +26,7 @@ enum {
 	DTRACE_COPY,
 	DTRACE_SET,
 	DTRACE_CLEAR,
+	DTRACE_MAP,
 	DTRACE_WATCHED,
 };
 
@@ -32,6 +34,7 @@ static const char *const dtrace_watched[DTRACE_WATCHED] = {
 	[DTRACE_COPY] = "uprobe_dup_mmap",
 	[DTRACE_SET] = "set_swbp",
 	[DTRACE_CLEAR] = "set_orig_insn",
+	[DTRACE_MAP] = "uprobe_mmap",
 };
 
 static unsigned long dtrace_watched_at[DTRACE_WATCHED];
@@ -56,6 +59,8 @@ static void dtrace_watch(unsigned long ip, unsigned long parent, struct ftrace_o
 		dtrace_watch_set(vma, third);
 	else if (ip - dtrace_watched_at[DTRACE_CLEAR] < MCOUNT_INSN_SIZE && dtrace_watch_keeps(vma->vm_mm, third))
 		ftrace_regs_set_instruction_pointer(fregs, (unsigned long)dtrace_watch_done);
+	else if (ip - dtrace_watched_at[DTRACE_MAP] < MCOUNT_INSN_SIZE)
+		dtrace_watch_mapped((struct vm_area_struct *)first);
 }
 
 static struct ftrace_ops dtrace_watch_ops = {
