@@ -34,9 +34,9 @@
 #include "own.h"
 #include "pause.h"
 
-static bool own_breakpoints = true;
+static bool own_breakpoints;
 module_param(own_breakpoints, bool, 0644);
-MODULE_PARM_DESC(own_breakpoints, "Write breakpoints into the one process that is traced (N: leave all to uprobes)");
+MODULE_PARM_DESC(own_breakpoints, "Write breakpoints into the one process that is traced (Y; N: leave all to uprobes, the default)");
 
 /* A page that bytes are written to; the lock of its memory is held. */
 struct dtrace_pen {

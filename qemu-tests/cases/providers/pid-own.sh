@@ -4,6 +4,8 @@
 # @limit: 300
 # Breakpoints that are written into one process: its children and neighbours, other uprobes, debuggers, text that moves, and the module's end.
 tracing=/sys/kernel/tracing
+own=/sys/module/dtrace/parameters/own_breakpoints
+echo Y >$own
 mkfifo /tmp/words
 pid-own serve </tmp/words >/tmp/said &
 target=$!
@@ -170,8 +172,10 @@ say text
 say run
 say forks
 insmod "$(cat /run/vm/module)"
+echo Y >$own
 trace "$calls"
 say run
 ended
 exec 3>&-
 wait $target
+echo N >$own
