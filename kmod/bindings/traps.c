@@ -219,7 +219,7 @@ static __always_inline int dtrace_trap_own(struct dtrace_carrier *carrier, struc
 }
 
 /* One that uprobes have. They do what we cannot. */
-static noinline int dtrace_trap_carried(struct dtrace_carrier *carrier, struct pt_regs *regs)
+static __always_inline int dtrace_trap_carried(struct dtrace_carrier *carrier, struct pt_regs *regs)
 {
 	u64 address = regs->ip - 1;
 
