@@ -15,7 +15,6 @@
 #include <linux/err.h>
 #include <linux/file.h>
 #include <linux/fs.h>
-#include <linux/jhash.h>
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
 #include <linux/rhashtable.h>

@@ -338,6 +338,33 @@ static enum dtrace_verdict dtrace_own_pass_on(struct dtrace_known *known, struct
 	return DTRACE_AGAIN;
 }
 
+/* A place of a file, and the breakpoint that is found for it. */
+struct dtrace_search {
+	const struct inode *inode;
+	u64 offset;
+	struct dtrace_carrier *found;
+};
+
+static void dtrace_own_compare(struct dtrace_carrier *carrier, void *data)
+{
+	struct dtrace_search *search = data;
+
+	if (carrier->offset == search->offset && file_inode(carrier->file) == search->inode)
+		search->found = carrier;
+}
+
+/* The breakpoint that we have written for the place of a file that is at an address now. The memory and its mappings are locked. */
+static struct dtrace_carrier *dtrace_own_moved(struct dtrace_memory *memory, struct vm_area_struct *vma, u64 address)
+{
+	struct dtrace_search search = {
+		.inode = file_inode(vma->vm_file),
+		.offset = dtrace_offset_of(vma, address),
+	};
+
+	dtrace_traps_each(memory, dtrace_own_compare, &search);
+	return search.found;
+}
+
 /* Looks at a breakpoint of the current program where we have none. Its memory is locked. */
 static enum dtrace_verdict dtrace_own_examine(struct dtrace_memory *memory, u64 address)
 {
@@ -355,7 +382,7 @@ static enum dtrace_verdict dtrace_own_examine(struct dtrace_memory *memory, u64 
 	known = vma ? dtrace_known_at(vma, address) : NULL;
 	if (!known || dtrace_pen_move(&pen, address, false) || !dtrace_pen_sees(&pen, address, &int3, 1))
 		;
-	else if ((moved = dtrace_trap_elsewhere(memory, file_inode(vma->vm_file), dtrace_offset_of(vma, address))))
+	else if ((moved = dtrace_own_moved(memory, vma, address)))
 		;
 	else if (READ_ONCE(known->uprobed) && mm_flags_test(MMF_HAS_UPROBES, memory->mm))
 		file = get_file(vma->vm_file);

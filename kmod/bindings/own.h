@@ -96,7 +96,6 @@ void dtrace_own_errand(u64 address, enum dtrace_errand_kind kind);
 
 /* Of traps.c. */
 struct dtrace_carrier *dtrace_trap_at(struct mm_struct *mm, u64 address);
-struct dtrace_carrier *dtrace_trap_elsewhere(struct dtrace_memory *memory, const struct inode *inode, u64 offset);
 bool dtrace_trap_holds(struct dtrace_carrier *carrier);
 void dtrace_traps_each(struct dtrace_memory *memory, void (*call)(struct dtrace_carrier *carrier, void *data), void *data);
 void dtrace_traps_attend(void);

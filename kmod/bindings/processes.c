@@ -143,12 +143,12 @@ static void dtrace_carrier_register(struct dtrace_carrier *carrier)
 }
 
 /*
- * Sets breakpoints of one process, in the order of their addresses; each one's error tells of it. Some error, or 0. The caller keeps the
- * files until dtrace_carriers_sync() after dtrace_carriers_clear().
+ * Sets breakpoints of one process, in the order of their addresses; each one's error tells of it. The caller keeps the files
+ * until dtrace_carriers_sync() after dtrace_carriers_clear().
  */
-int dtrace_carriers_set(struct dtrace_carrier **all, size_t count)
+void dtrace_carriers_set(struct dtrace_carrier **all, size_t count)
 {
-	int error = 0;
+	bool failed = false;
 	size_t n;
 
 	for (n = 0; n < count; n++) {
@@ -166,13 +166,12 @@ int dtrace_carriers_set(struct dtrace_carrier **all, size_t count)
 			dtrace_carrier_register(carrier);
 		if (!carrier->error)
 			continue;
-		error = carrier->error;
+		failed = true;
 		/* It may have been hit in the meantime. */
 		dtrace_trap_remove(carrier);
 	}
-	if (error)
+	if (failed)
 		dtrace_carriers_sync(true);
-	return error;
 }
 
 /* They may be hit until dtrace_carriers_sync(), which is to wait for uprobes where this says so. */

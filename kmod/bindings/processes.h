@@ -66,7 +66,7 @@ struct dtrace_carrier {
 	bool (*trap)(struct dtrace_carrier *carrier, struct pt_regs *regs, bool alone);
 	/* Called in the process where the breakpoint had to be taken away for want of memory. */
 	void (*lose)(struct dtrace_carrier *carrier);
-	/* Why it could not be set. */
+	/* Why it could not be set; as long as that was not tried, for want of memory. */
 	int error;
 	/* Of traps.c. */
 	struct rhash_head node;
@@ -78,7 +78,7 @@ struct dtrace_carrier {
 	struct dtrace_known *known;
 };
 
-int dtrace_carriers_set(struct dtrace_carrier **all, size_t count);
+void dtrace_carriers_set(struct dtrace_carrier **all, size_t count);
 bool dtrace_carriers_clear(struct dtrace_carrier **all, size_t count);
 void dtrace_carriers_sync(bool uprobes);
 

@@ -125,31 +125,14 @@ struct dtrace_carrier *dtrace_trap_at(struct mm_struct *mm, u64 address)
 	return rhashtable_lookup(&dtrace_traps, &spot, dtrace_trap_params);
 }
 
-/* The breakpoint that we have written into a memory for a place of a file, at whatever address. That is locked. May sleep. */
-struct dtrace_carrier *dtrace_trap_elsewhere(struct dtrace_memory *memory, const struct inode *inode, u64 offset)
-{
-	struct dtrace_carrier *carrier, *found = NULL;
-	struct rhashtable_iter iter;
-
-	if (!atomic_read(&memory->places))
-		return NULL;
-	rhashtable_walk_enter(&dtrace_traps, &iter);
-	rhashtable_walk_start(&iter);
-	while (!found && (carrier = rhashtable_walk_next(&iter)))
-		if (!IS_ERR(carrier) && carrier->memory == memory && dtrace_is_own(carrier) &&
-		    carrier->offset == offset && file_inode(carrier->file) == inode)
-			found = carrier;
-	rhashtable_walk_stop(&iter);
-	rhashtable_walk_exit(&iter);
-	return found;
-}
-
 /* Calls for all breakpoints that we have written into a memory, which is locked. May sleep. */
 void dtrace_traps_each(struct dtrace_memory *memory, void (*call)(struct dtrace_carrier *carrier, void *data), void *data)
 {
 	struct dtrace_carrier *carrier;
 	struct rhashtable_iter iter;
 
+	if (!atomic_read(&memory->places))
+		return;
 	rhashtable_walk_enter(&dtrace_traps, &iter);
 	rhashtable_walk_start(&iter);
 	while ((carrier = rhashtable_walk_next(&iter))) {

@@ -123,6 +123,7 @@ impl<H: Hit> Carrier<H> {
             hit: Some(on_hit::<H>),
             trap: traps.map(|_| trap),
             lose: Some(on_lose::<H>),
+            error: ENOMEM.to_errno(),
             ..Default::default()
         };
         if let (Some(done), Some(_)) = (spot.done, traps) {
@@ -171,7 +172,7 @@ impl<H: Hit> Carrier<H> {
         self.is_set
     }
 
-    /// Why it could not be.
+    /// Why it could not be, or was not tried: `ENOMEM`.
     pub fn error(&self) -> Error {
         // SAFETY: It is changed only while it is being set.
         Error::from_errno(unsafe { (*self.raw()).error })
