@@ -108,9 +108,10 @@ impl Site {
     }
 
     /// A probe without arguments.
+    #[inline(always)]
     fn bare(&self, kind: u32) {
         if let Some(probe) = self.probe(kind) {
-            fire(probe, &FireArgs::new(Args::Words(&[])).nowhere());
+            fire_bare(probe);
         }
     }
 
@@ -252,6 +253,11 @@ impl Site {
             slot.set(Some(made.probe));
         }
     }
+}
+
+#[inline(never)]
+fn fire_bare(probe: ProbeRef) {
+    fire(probe, &FireArgs::new(Args::Words(&[])).nowhere());
 }
 
 /// What a breakpoint fires.
