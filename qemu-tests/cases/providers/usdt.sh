@@ -20,7 +20,7 @@ t 'no argument' -qn 'work$target:::memory { trace(args[9]); }' -c 'usdt-work way
 
 # One of the four calls has its argument where nothing is: that firing of a clause that asks for it is a fault.
 far() {
-	t "far: $1" -qn "work\$target:::far $2"' END { printa(@n); }
+	t "far: $1" -x switchrate=1hour -qn "work\$target:::far $2"' END { printa(@n); }
 ERROR { printf("action %d: %d, %x", arg2, arg4 == DTRACEFLT_BADADDR, arg5); }' -c 'usdt-work far' | sed 's/ID [0-9]* (ID [0-9]*: work[0-9]*:/ID N (ID N: workN:/'
 }
 far 'not asked for' '{ @n = sum(arg1); }'
