@@ -6,13 +6,10 @@
  *
  * A breakpoint may turn up where nobody wants it: a child has it from its parent, a text that is mapped elsewhere took it along, a
  * debugger has saved it and puts it back. So what stood in its place is known as long as there is any memory that breakpoints of ours
- * were in, by file and not by address; the bytes of a file are the same for all that map it. No file is held for that.
- *
- * Where somebody has a uprobe too only uprobes know whether a breakpoint is still wanted in a memory that is none of ours. A consumer
- * that soon wants it nowhere, a guard, makes them handle it in any case: they take it away then where nobody else wants it.
+ * were in, by file and not by address. No file is held for that. If a file is written to, or another one has its numbers, and has another
+ * byte there, uprobes carry the breakpoint.
  */
 
-#include <linux/err.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
@@ -22,14 +19,6 @@
 #include <linux/slab.h>
 
 #include "own.h"
-
-struct dtrace_guard {
-	struct uprobe_consumer consumer;
-	struct uprobe *uprobe;
-	struct file *file;
-	/* Where it is wanted while it is registered: uprobes look at an instruction when they set the first breakpoint there, not before. */
-	struct mm_struct *first;
-};
 
 static const struct rhashtable_params dtrace_known_params = {
 	.key_len = sizeof(struct dtrace_file_place),
@@ -65,7 +54,7 @@ struct dtrace_known *dtrace_known_at(struct vm_area_struct *vma, u64 address)
 	return rhashtable_lookup(&dtrace_known, &place, dtrace_known_params);
 }
 
-/* Has it known; NULL if there is no memory for that. */
+/* Has it known; NULL if there is no memory for that, or another byte was there before. */
 struct dtrace_known *dtrace_known_make(struct vm_area_struct *vma, u64 address, u8 byte)
 {
 	struct dtrace_known *known, *other;
@@ -79,64 +68,12 @@ struct dtrace_known *dtrace_known_make(struct vm_area_struct *vma, u64 address, 
 	if (!other)
 		return known;
 	kfree(known);
-	if (IS_ERR(other))
-		return NULL;
-	/* The file has been written to. */
-	WRITE_ONCE(other->byte, byte);
-	return other;
-}
-
-static bool dtrace_guard_filter(struct uprobe_consumer *consumer, struct mm_struct *mm)
-{
-	return mm == READ_ONCE(container_of(consumer, struct dtrace_guard, consumer)->first);
-}
-
-static int dtrace_guard_hit(struct uprobe_consumer *consumer, struct pt_regs *regs, __u64 *data)
-{
-	return UPROBE_HANDLER_REMOVE;
-}
-
-static DEFINE_MUTEX(dtrace_guards_lock);
-
-/* Has uprobes see to the place, which is in this file and has a breakpoint in the current memory. */
-int dtrace_known_guard(struct dtrace_known *known, struct file *file)
-{
-	struct dtrace_guard *made;
-	int error;
-
-	guard(mutex)(&dtrace_guards_lock);
-	if (known->guard)
-		return 0;
-	made = kzalloc(sizeof(*made), GFP_KERNEL);
-	if (!made)
-		return -ENOMEM;
-	made->consumer.filter = dtrace_guard_filter;
-	made->consumer.handler = dtrace_guard_hit;
-	made->first = current->mm;
-	made->uprobe = uprobe_register(file_inode(file), known->place.offset, 0, &made->consumer);
-	if (IS_ERR(made->uprobe)) {
-		error = PTR_ERR(made->uprobe);
-		kfree(made);
-		return error;
-	}
-	WRITE_ONCE(made->first, NULL);
-	made->file = get_file(file);
-	WRITE_ONCE(known->guard, made);
-	return 0;
+	return !IS_ERR(other) && other->byte == byte ? other : NULL;
 }
 
 static void dtrace_known_free(void *object, void *data)
 {
-	struct dtrace_known *known = object;
-	struct dtrace_guard *guard = known->guard;
-
-	if (guard) {
-		uprobe_unregister_nosync(guard->uprobe, &guard->consumer);
-		uprobe_unregister_sync();
-		fput(guard->file);
-		kfree(guard);
-	}
-	kfree(known);
+	kfree(object);
 }
 
 int dtrace_known_init(void)
@@ -144,12 +81,14 @@ int dtrace_known_init(void)
 	return rhashtable_init(&dtrace_known, &dtrace_known_params);
 }
 
+/* Nobody looks or makes anything known. What guards see to uprobes take out with them. */
 void dtrace_known_exit(void)
 {
+	dtrace_guards_dismiss();
 	rhashtable_free_and_destroy(&dtrace_known, dtrace_known_free, NULL);
 }
 
-/* Nothing is known any more, and nobody looks or makes anything known. */
+/* Nothing is known any more. Nobody looks, as above. */
 void dtrace_known_forget(void)
 {
 	if (!atomic_read(&dtrace_known.nelems))
@@ -160,11 +99,39 @@ void dtrace_known_forget(void)
 		pr_err("dtrace: no table of places\n");
 }
 
-/* Takes breakpoints out of a mapping. */
-static void dtrace_known_heal_in(struct mm_struct *mm, struct vm_area_struct *vma)
+/* A breakpoint that is left to uprobes. */
+struct dtrace_leftover {
+	struct list_head all;
+	struct dtrace_known *known;
+	struct file *file;
+	u64 address;
+};
+
+/* Leaves a breakpoint to uprobes; if there is no memory for that nobody gets it. */
+static void dtrace_known_leave(struct dtrace_known *known, struct vm_area_struct *vma, u64 address, struct list_head *left)
+{
+	struct dtrace_leftover *one = kmalloc(sizeof(*one), GFP_KERNEL);
+
+	if (!one) {
+		dtrace_poke(vma->vm_mm, address, DTRACE_INT3, known->byte);
+		return;
+	}
+	one->known = known;
+	one->file = get_file(vma->vm_file);
+	one->address = address;
+	list_add(&one->all, left);
+}
+
+/*
+ * Takes breakpoints out of a mapping, of those that are suspects, or all; how many. Those that may be somebody else's too are moved to
+ * a list.
+ */
+static unsigned long dtrace_known_heal_in(struct vm_area_struct *vma, struct xarray *suspects, struct list_head *left, bool *failed)
 {
 	struct dtrace_file_place first = dtrace_place_of(vma, vma->vm_start);
 	u64 end = first.offset + (vma->vm_end - vma->vm_start);
+	bool uprobes = mm_flags_test(MMF_HAS_UPROBES, vma->vm_mm);
+	unsigned long healed = 0, seen = 0;
 	struct rhashtable_iter iter;
 	struct dtrace_known *known;
 
@@ -172,33 +139,79 @@ static void dtrace_known_heal_in(struct mm_struct *mm, struct vm_area_struct *vm
 	rhashtable_walk_start(&iter);
 	while ((known = rhashtable_walk_next(&iter))) {
 		struct dtrace_file_place *place = &known->place;
+		u64 address;
+		int found;
 
+		if (!(++seen % 1024)) {
+			rhashtable_walk_stop(&iter);
+			cond_resched();
+			rhashtable_walk_start(&iter);
+		}
 		if (IS_ERR(known) || place->dev != first.dev || place->ino != first.ino ||
 		    place->generation != first.generation || place->offset < first.offset || place->offset >= end)
 			continue;
+		if (suspects && !xa_load(suspects, (unsigned long)known))
+			continue;
 		rhashtable_walk_stop(&iter);
-		dtrace_poke(mm, vma->vm_start + (place->offset - first.offset), DTRACE_INT3, known->byte);
+		address = vma->vm_start + (place->offset - first.offset);
+		found = dtrace_peek(vma->vm_mm, address, DTRACE_INT3);
+		if (found > 0 && uprobes && !known->barred)
+			dtrace_known_leave(known, vma, address, left);
+		else if (found > 0)
+			found = dtrace_poke(vma->vm_mm, address, DTRACE_INT3, known->byte);
+		*failed |= found < 0;
+		healed += found > 0;
 		rhashtable_walk_start(&iter);
 	}
 	rhashtable_walk_stop(&iter);
 	rhashtable_walk_exit(&iter);
+	return healed;
 }
 
-/* Takes all breakpoints out that may be ours. Nobody has any more in it that is wanted. */
-void dtrace_known_heal(struct dtrace_memory *memory)
+/* Takes a breakpoint out that nobody else has; others' they take out. */
+static void dtrace_known_hand_over(struct mm_struct *mm, struct dtrace_leftover *one)
 {
-	struct mm_struct *mm = memory->mm;
+	int error = dtrace_known_guard(one->known, one->file, mm);
+
+	/*
+	 * Who lets nobody in has one there. Where uprobes have set none, which they do not in text that may be written to, they have not
+	 * seen the instruction either.
+	 */
+	if (error ? error != -EINVAL : dtrace_known_others(one->known) == DTRACE_OTHERS_NONE) {
+		mmap_read_lock(mm);
+		dtrace_poke(mm, one->address, DTRACE_INT3, one->known->byte);
+		mmap_read_unlock(mm);
+	}
+	fput(one->file);
+	kfree(one);
+}
+
+/*
+ * Takes all breakpoints out of a memory that may be ours: those at suspects, or at any known place; how many. Nobody has any more in it
+ * that is wanted. What uprobes may have they take out when they are hit, or when the places are forgotten. If there is none of those healed
+ * becomes true, before the memory can be copied the next time.
+ */
+unsigned long dtrace_known_heal(struct mm_struct *mm, struct xarray *suspects, bool *healed)
+{
+	struct dtrace_leftover *one, *next;
 	struct vm_area_struct *vma;
+	unsigned long count = 0;
+	bool failed = false;
+	LIST_HEAD(left);
 
 	if (!mmget_not_zero(mm))
-		return;
+		return 0;
 	mmap_read_lock(mm);
 	VMA_ITERATOR(vmi, mm, 0);
 	for_each_vma(vmi, vma) {
 		if (vma->vm_file && vma->anon_vma && vma->vm_flags & VM_MAYEXEC)
-			dtrace_known_heal_in(mm, vma);
+			count += dtrace_known_heal_in(vma, suspects, &left, &failed);
 		cond_resched();
 	}
+	WRITE_ONCE(*healed, !failed && list_empty(&left));
 	mmap_read_unlock(mm);
+	list_for_each_entry_safe(one, next, &left, all)
+		dtrace_known_hand_over(mm, one);
 	mmput(mm);
+	return count;
 }

@@ -6,12 +6,17 @@
  *
  * A memory that we have written to is known until it is gone, and so is each that is copied from it, with our breakpoints in it. The copy
  * is noted while the kernel holds the lock of the first, under which we write: nobody is copied between. Memories that are gone
- * are looked for once a second. While there are any the kernel's copying is watched, and breakpoints are attended to.
+ * are looked for once a second, and when many were noted. While there are any the kernel's copying is watched, and breakpoints are
+ * attended to.
+ *
+ * If a copy could not be noted, for want of memory, our breakpoints may be in any process from then on: that is so until the module goes.
  */
 
 #include <linux/hashtable.h>
+#include <linux/idr.h>
 #include <linux/mm.h>
-#include <linux/mmap_lock.h>
+#include <linux/pid.h>
+#include <linux/pid_namespace.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -23,14 +28,19 @@
 #include "own.h"
 #include "pause.h"
 
+/* As many as may come before those that are gone are looked for. */
+#define DTRACE_MEMORIES_MANY 1024
+
 /* Memories are removed with both locks held. */
 static DEFINE_MUTEX(dtrace_memories_lock);
 static DEFINE_RAW_SPINLOCK(dtrace_memories_list_lock);
 static DEFINE_HASHTABLE(dtrace_memories, 8);
 static LIST_HEAD(dtrace_memories_list);
 static unsigned long dtrace_memories_count;
-/* Whether breakpoints are attended to. */
-static bool dtrace_memories_attended;
+/* How many have come since they were last looked through. */
+static unsigned long dtrace_memories_fresh;
+/* Whether breakpoints are attended to, and whether memories become known. */
+static bool dtrace_memories_attended, dtrace_memories_ended;
 /* A memory was copied and there was none to note that. */
 static bool dtrace_memories_missed;
 
@@ -48,21 +58,82 @@ static struct dtrace_memory *dtrace_memory_find(struct mm_struct *mm)
 	return NULL;
 }
 
-bool dtrace_memory_is_known(struct mm_struct *mm)
-{
-	guard(rcu)();
-	return dtrace_memory_find(mm);
-}
-
-bool dtrace_memory_has_places(struct mm_struct *mm)
+/* Whether a memory may have breakpoints of ours between two addresses. Does not sleep. */
+bool dtrace_memory_has_places(struct mm_struct *mm, u64 start, u64 end)
 {
 	struct dtrace_memory *memory;
 
 	guard(rcu)();
 	memory = dtrace_memory_find(mm);
-	return memory && atomic_read(&memory->places);
+	return memory && atomic_read(&memory->places) && READ_ONCE(memory->lowest) < end &&
+	       READ_ONCE(memory->highest) >= start;
 }
 
+/* Looked at when memories are looked for the next time. Does not sleep. */
+void dtrace_memory_is_stale(struct mm_struct *mm)
+{
+	struct dtrace_memory *memory;
+
+	guard(rcu)();
+	memory = dtrace_memory_find(mm);
+	if (memory)
+		WRITE_ONCE(memory->stale, true);
+}
+
+/* Where the current task is let on. */
+static unsigned long *dtrace_memory_pass(struct dtrace_memory *memory)
+{
+	return &memory->passes[current->pid % DTRACE_LET_ON];
+}
+
+/* Nobody here looks at a breakpoint when the current task comes to it the next time. */
+void dtrace_memory_passes(struct dtrace_memory *memory, u64 address)
+{
+	WRITE_ONCE(*dtrace_memory_pass(memory), address);
+}
+
+/* All are looked at. */
+void dtrace_memory_passes_none(struct dtrace_memory *memory)
+{
+	unsigned int n;
+
+	for (n = 0; n < DTRACE_LET_ON; n++)
+		WRITE_ONCE(memory->passes[n], 0);
+}
+
+/* Uprobes set a breakpoint: whether for us, to whom that is noted. Does not sleep. */
+bool dtrace_memory_yields(struct vm_area_struct *vma, u64 address)
+{
+	struct dtrace_carrier *yielded;
+	struct dtrace_memory *memory;
+
+	guard(rcu)();
+	memory = dtrace_memory_find(vma->vm_mm);
+	yielded = memory && READ_ONCE(memory->yielder) == current ? READ_ONCE(memory->yielded) : NULL;
+	if (!yielded || yielded->offset != dtrace_offset_of(vma, address) ||
+	    file_inode(yielded->file) != file_inode(vma->vm_file))
+		return false;
+	WRITE_ONCE(memory->yields, true);
+	return true;
+}
+
+/* What a breakpoint that the current program has met is. Does not sleep. */
+enum dtrace_stray dtrace_memory_strays(u64 address)
+{
+	struct dtrace_memory *memory;
+
+	guard(rcu)();
+	memory = dtrace_memory_find(current->mm);
+	if (!memory)
+		return dtrace_memories_lost() ? DTRACE_STRAY : DTRACE_UNKNOWN;
+	if (cmpxchg(dtrace_memory_pass(memory), address, 0) == address)
+		return DTRACE_UNKNOWN;
+	if (atomic_read(&memory->places))
+		return DTRACE_STRAY;
+	return READ_ONCE(memory->inherited) || READ_ONCE(memory->suspected) ? DTRACE_LEFT : DTRACE_FOREIGN;
+}
+
+/* Whether a memory was copied that nobody knows. */
 bool dtrace_memories_lost(void)
 {
 	return READ_ONCE(dtrace_memories_missed);
@@ -93,12 +164,15 @@ static struct dtrace_memory *dtrace_memory_alloc(struct mm_struct *mm, bool inhe
 	memory->mm = mm;
 	memory->inherited = inherited;
 	mutex_init(&memory->lock);
+	INIT_LIST_HEAD(&memory->carriers);
+	memory->lowest = U64_MAX;
 	xa_init(&memory->suspects);
 	refcount_set(&memory->count, 1);
 	guard(raw_spinlock_irqsave)(&dtrace_memories_list_lock);
 	hash_add_rcu(dtrace_memories, &memory->hash, (unsigned long)mm);
 	list_add_tail(&memory->all, &dtrace_memories_list);
 	dtrace_memories_count++;
+	dtrace_memories_fresh++;
 	return memory;
 }
 
@@ -119,7 +193,7 @@ struct dtrace_memory *dtrace_memory_make(struct mm_struct *mm)
 	memory = dtrace_memory_get(mm);
 	if (memory)
 		return memory;
-	if (dtrace_watch_begin())
+	if (dtrace_memories_ended || dtrace_watch_begin())
 		return NULL;
 	if (!dtrace_memories_attended) {
 		dtrace_memories_attended = true;
@@ -133,14 +207,16 @@ struct dtrace_memory *dtrace_memory_make(struct mm_struct *mm)
 	return memory;
 }
 
-/* Moves those that nobody has any more to a list, some of them. */
-static void dtrace_memories_dead(struct list_head *dead)
+/* How many are looked at before others get the lock. */
+#define DTRACE_MEMORIES_SOME 256
+
+/* Moves those of the first memories that nobody has any more to a list, and the others behind all. */
+static void dtrace_memories_dead_among(unsigned long count, struct list_head *dead)
 {
 	struct dtrace_memory *memory;
-	unsigned long left;
 
 	guard(raw_spinlock_irqsave)(&dtrace_memories_list_lock);
-	for (left = min(dtrace_memories_count, 1024UL); left; left--) {
+	for (; count; count--) {
 		memory = list_first_entry(&dtrace_memories_list, struct dtrace_memory, all);
 		if (atomic_read(&memory->mm->mm_users) || refcount_read(&memory->count) > 1) {
 			list_move_tail(&memory->all, &dtrace_memories_list);
@@ -149,6 +225,19 @@ static void dtrace_memories_dead(struct list_head *dead)
 		hash_del_rcu(&memory->hash);
 		list_move(&memory->all, dead);
 		dtrace_memories_count--;
+	}
+}
+
+static void dtrace_memories_dead(struct list_head *dead)
+{
+	unsigned long left = READ_ONCE(dtrace_memories_count), some;
+
+	/* None goes meanwhile but by us. */
+	WRITE_ONCE(dtrace_memories_fresh, 0);
+	for (; left; left -= some) {
+		some = min(left, DTRACE_MEMORIES_SOME);
+		dtrace_memories_dead_among(some, dead);
+		cond_resched();
 	}
 }
 
@@ -161,29 +250,83 @@ static void dtrace_memories_free(struct list_head *dead)
 		dtrace_memory_free(memory);
 }
 
+/* Some memory where something was mapped that nobody has looked at; its caller puts it. */
+static struct dtrace_memory *dtrace_memory_stale(void)
+{
+	struct dtrace_memory *memory;
+
+	guard(raw_spinlock_irqsave)(&dtrace_memories_list_lock);
+	list_for_each_entry(memory, &dtrace_memories_list, all) {
+		if (!READ_ONCE(memory->stale))
+			continue;
+		WRITE_ONCE(memory->stale, false);
+		refcount_inc(&memory->count);
+		return memory;
+	}
+	return NULL;
+}
+
+static void dtrace_memories_renew(void)
+{
+	struct dtrace_memory *memory;
+
+	while ((memory = dtrace_memory_stale())) {
+		mutex_lock(&memory->lock);
+		if (mmget_not_zero(memory->mm)) {
+			dtrace_own_renew(memory, 0, U64_MAX);
+			mmput_async(memory->mm);
+		}
+		mutex_unlock(&memory->lock);
+		dtrace_memory_put(memory);
+	}
+}
+
 static void dtrace_memories_sweep(struct work_struct *work)
 {
 	LIST_HEAD(dead);
 
+	dtrace_guards_relieve();
 	guard(mutex)(&dtrace_memories_lock);
+	/* It may have been asked for twice. */
+	if (!dtrace_memories_attended)
+		return;
+	dtrace_memories_renew();
 	dtrace_memories_dead(&dead);
 	if (!list_empty(&dead))
 		dtrace_memories_free(&dead);
-	if (!list_empty(&dtrace_memories_list) || !dtrace_watch_end()) {
+	if (dtrace_memories_lost() || !list_empty(&dtrace_memories_list) || !dtrace_watch_end()) {
 		schedule_delayed_work(&dtrace_memories_work, HZ);
 		return;
 	}
 	dtrace_memories_attended = false;
 	dtrace_traps_ignore();
-	if (!dtrace_memories_lost())
-		dtrace_known_forget();
+	dtrace_known_forget();
+}
+
+/* Whether a copy of a memory may have breakpoints of ours. */
+static bool dtrace_memory_spreads(struct mm_struct *mm)
+{
+	struct dtrace_memory *memory;
+
+	guard(rcu)();
+	memory = dtrace_memory_find(mm);
+	if (!memory)
+		return dtrace_memories_lost();
+	/* Places go when their breakpoints are gone, and nobody copies meanwhile. */
+	return !READ_ONCE(memory->healed) && (atomic_read(&memory->places) || READ_ONCE(memory->inherited) ||
+					      READ_ONCE(memory->suspected));
 }
 
 /* A memory is about to be copied. Neither sleeps nor fails: where there is no memory for a note, all breakpoints are looked at that nobody knows. */
 void dtrace_watch_copied(struct mm_struct *from, struct mm_struct *to)
 {
-	if (dtrace_memory_is_known(from) && !dtrace_memory_alloc(to, true, GFP_NOWAIT | __GFP_NOWARN))
+	if (!dtrace_memory_spreads(from))
+		return;
+	if (!dtrace_memory_alloc(to, true, GFP_NOWAIT | __GFP_NOWARN))
 		WRITE_ONCE(dtrace_memories_missed, true);
+	/* Each keeps what its process leaves behind. */
+	if (READ_ONCE(dtrace_memories_fresh) >= DTRACE_MEMORIES_MANY)
+		mod_delayed_work(system_wq, &dtrace_memories_work, 0);
 }
 
 static struct dtrace_memory *dtrace_memory_next(struct list_head *done)
@@ -199,34 +342,106 @@ static struct dtrace_memory *dtrace_memory_next(struct list_head *done)
 	return memory;
 }
 
+/* The memory of the next task from a number on; its caller puts it. */
+static struct mm_struct *dtrace_mm_next(int *number)
+{
+	struct mm_struct *mm = NULL;
+	struct task_struct *task;
+	struct pid *pid;
+
+	guard(rcu)();
+	while (!mm && (pid = idr_get_next(&init_pid_ns.idr, number))) {
+		/* Each thread has a number, and the first may have ended. */
+		task = pid_task(pid, PIDTYPE_PID);
+		mm = task ? get_task_mm(task) : NULL;
+		++*number;
+	}
+	return mm;
+}
+
+/* Leaves no breakpoint in any process. One that is on the way to be is found the next time. */
+static void dtrace_memories_heal_all(void)
+{
+	unsigned long healed;
+	struct mm_struct *mm;
+	int number;
+	bool none;
+
+	do {
+		healed = 0;
+		number = 1;
+		while ((mm = dtrace_mm_next(&number))) {
+			healed += dtrace_known_heal(mm, NULL, &none);
+			mmput(mm);
+			cond_resched();
+		}
+		schedule_timeout_uninterruptible(HZ / 10);
+	} while (healed);
+}
+
 static void dtrace_memories_nothing(void *data)
 {
 }
 
+/* Leaves no breakpoint in any memory that is known. */
+static void dtrace_memories_heal(struct list_head *done)
+{
+	struct dtrace_memory *memory;
+
+	while ((memory = dtrace_memory_next(done)))
+		dtrace_known_heal(memory->mm, memory->inherited ? NULL : &memory->suspects, &memory->healed);
+	if (dtrace_memories_lost())
+		dtrace_memories_heal_all();
+	/* Who has met one before has been here when his processor answers, and fetches anew what he executes. */
+	on_each_cpu(dtrace_memories_nothing, NULL, 1);
+}
+
+/* Healing that nobody can kill: pages are not brought for who has been. */
+struct dtrace_healing {
+	struct work_struct work;
+	struct list_head done;
+};
+
+static void dtrace_memories_heal_work(struct work_struct *work)
+{
+	dtrace_memories_heal(&container_of(work, struct dtrace_healing, work)->done);
+}
+
+static void dtrace_healing_do(struct dtrace_healing *healing)
+{
+	queue_work(system_unbound_wq, &healing->work);
+	flush_work(&healing->work);
+}
+
 /*
  * Leaves no breakpoint in any memory. None is wanted any more. A memory that is copied meanwhile is noted before it is copied,
- * behind the one that it is copied from.
+ * behind the one that it is copied from, unless that has none any more.
  */
 void dtrace_memories_exit(void)
 {
 	struct dtrace_memory *memory, *next;
-	LIST_HEAD(done);
+	struct dtrace_healing healing;
 
-	cancel_delayed_work_sync(&dtrace_memories_work);
+	mutex_lock(&dtrace_memories_lock);
+	dtrace_memories_ended = true;
+	mutex_unlock(&dtrace_memories_lock);
+	disable_delayed_work_sync(&dtrace_memories_work);
 	if (!dtrace_memories_attended)
 		return;
-	while ((memory = dtrace_memory_next(&done)))
-		dtrace_known_heal(memory);
-	/* Who has met one before has been here when his processor answers, and fetches anew what he executes. */
-	on_each_cpu(dtrace_memories_nothing, NULL, 1);
+	INIT_LIST_HEAD(&healing.done);
+	INIT_WORK_ONSTACK(&healing.work, dtrace_memories_heal_work);
+	dtrace_healing_do(&healing);
 	if (!dtrace_watch_end()) {
 		pr_err("dtrace: ftrace has stopped, and may call this module for ever: its removal does not end\n");
 		dtrace_park();
 	}
+	/* Those that were noted last. */
+	dtrace_healing_do(&healing);
+	destroy_work_on_stack(&healing.work);
 	dtrace_traps_ignore();
 	if (dtrace_pauses_wait())
 		synchronize_rcu_tasks();
-	list_for_each_entry_safe(memory, next, &done, all) {
+	list_for_each_entry_safe(memory, next, &healing.done, all) {
 		hash_del_rcu(&memory->hash);
 		dtrace_memory_free(memory);
 	}

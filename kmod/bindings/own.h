@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* Breakpoints of our own in programs, and what is known of those that were there; own.c, known.c and watch.c hold the bodies. */
+/* Breakpoints of our own in programs, and what is known of those that were there; own.c, errands.c, known.c, guards.c, memories.c and watch.c hold the bodies. */
 #ifndef _DTRACE_OWN_H
 #define _DTRACE_OWN_H
 
@@ -22,6 +22,9 @@
 /* The breakpoint. */
 #define DTRACE_INT3 0xcc
 
+/* How many tasks of a memory are likely to be let on to others' breakpoints at once. */
+#define DTRACE_LET_ON 8
+
 /* A place of a file, wherever that is mapped. */
 struct dtrace_file_place {
 	u64 dev;
@@ -36,8 +39,10 @@ struct dtrace_known {
 	struct dtrace_file_place place;
 	/* What the file has there. */
 	u8 byte;
-	/* Whether uprobes had one there besides, in a memory that we know. */
-	bool uprobed;
+	/* Uprobes cannot have the place. */
+	bool barred;
+	/* Until when somebody is taken to have a uprobe there that lets nobody else in, in jiffies; 0 for no such. */
+	unsigned long theirs;
 	/* Sees to it that uprobes know the place; none until that is needed. */
 	struct dtrace_guard *guard;
 };
@@ -52,10 +57,25 @@ struct dtrace_memory {
 	struct mutex lock;
 	/* How many carriers have had breakpoints here, and are answered. */
 	atomic_t places;
-	/* It was copied from another one, breakpoints included. */
+	/* These carriers. */
+	struct list_head carriers;
+	/* A breakpoint at any known place may be one of ours: it was copied from another one. */
 	bool inherited;
-	/* By their addresses the known places where somebody may put a breakpoint of ours back that was taken away. */
+	/* By their addresses the known places where one may be of ours that was taken away, and whether there ever were any. */
 	struct xarray suspects;
+	bool suspected;
+	/* Something was mapped, and nobody has looked whether breakpoints belong there. */
+	bool stale;
+	/* None of ours is left in it, nor will be. */
+	bool healed;
+	/* Where the next breakpoint that a task hits is none of ours; 0 for nowhere. Tasks share them. */
+	unsigned long passes[DTRACE_LET_ON];
+	/* Between which addresses there ever were any. */
+	u64 lowest, highest;
+	/* Which one uprobes are getting, by whom, and whether they have set it. */
+	struct dtrace_carrier *yielded;
+	struct task_struct *yielder;
+	bool yields;
 	struct rcu_head rcu;
 };
 
@@ -63,23 +83,61 @@ int dtrace_known_init(void);
 void dtrace_known_exit(void);
 struct dtrace_known *dtrace_known_at(struct vm_area_struct *vma, u64 address);
 struct dtrace_known *dtrace_known_make(struct vm_area_struct *vma, u64 address, u8 byte);
-void dtrace_known_heal(struct dtrace_memory *memory);
+unsigned long dtrace_known_heal(struct mm_struct *mm, struct xarray *suspects, bool *healed);
 void dtrace_known_forget(void);
-int dtrace_known_guard(struct dtrace_known *known, struct file *file);
+int dtrace_known_guard(struct dtrace_known *known, struct file *file, struct mm_struct *mm);
+void dtrace_guards_dismiss(void);
+void dtrace_guards_relieve(void);
+bool dtrace_guards_keep(void);
+
+/* Whether anybody else has a uprobe at a place. */
+enum dtrace_others {
+	/* There is no guard. */
+	DTRACE_OTHERS_UNKNOWN,
+	DTRACE_OTHERS_NONE,
+	DTRACE_OTHERS_SOME,
+};
+
+enum dtrace_others dtrace_known_others(const struct dtrace_known *known);
 
 struct dtrace_memory *dtrace_memory_get(struct mm_struct *mm);
 struct dtrace_memory *dtrace_memory_make(struct mm_struct *mm);
 void dtrace_memory_put(struct dtrace_memory *memory);
-bool dtrace_memory_is_known(struct mm_struct *mm);
-bool dtrace_memory_has_places(struct mm_struct *mm);
+void dtrace_memory_passes_none(struct dtrace_memory *memory);
+void dtrace_memory_passes(struct dtrace_memory *memory, u64 address);
+bool dtrace_memory_has_places(struct mm_struct *mm, u64 start, u64 end);
+void dtrace_memory_is_stale(struct mm_struct *mm);
+bool dtrace_memory_yields(struct vm_area_struct *vma, u64 address);
 bool dtrace_memories_lost(void);
+/* What a breakpoint in the current memory, where none is known of ours, is to be taken for. */
+enum dtrace_stray {
+	/* None of ours: never, or not this time. */
+	DTRACE_UNKNOWN,
+	/* Nor is this one, unless it has just been taken out. */
+	DTRACE_FOREIGN,
+	/* One of ours in a memory that has some, or had. */
+	DTRACE_STRAY,
+	/* The same, unless somebody else has a uprobe there. */
+	DTRACE_LEFT,
+};
+
+enum dtrace_stray dtrace_memory_strays(u64 address);
 void dtrace_memories_exit(void);
 
 int dtrace_poke(struct mm_struct *mm, u64 address, u8 old, u8 new);
+int dtrace_peek(struct mm_struct *mm, u64 address, u8 byte);
 
+bool dtrace_is_debugged(struct mm_struct *mm);
+bool dtrace_own_is_there(const struct dtrace_carrier *carrier, struct vm_area_struct *vma);
 void dtrace_own_set(struct dtrace_carrier **all, size_t count);
 void dtrace_own_clear(struct dtrace_carrier **all, size_t count);
 void dtrace_own_forget(struct dtrace_carrier *carrier);
+int dtrace_own_drop(struct dtrace_carrier *carrier);
+struct dtrace_carrier *dtrace_own_at(struct vm_area_struct *vma, u64 address);
+void dtrace_own_lend(struct vm_area_struct *vma, u64 address);
+void dtrace_own_take_back(struct vm_area_struct *vma, u64 address);
+void dtrace_own_renew(struct dtrace_memory *memory, u64 start, u64 end);
+
 /* What is to be done before the current program comes to a breakpoint again. */
 enum dtrace_errand_kind {
 	/* To wait for who changes the memory. */
@@ -97,7 +155,6 @@ void dtrace_own_errand(u64 address, enum dtrace_errand_kind kind);
 /* Of traps.c. */
 struct dtrace_carrier *dtrace_trap_at(struct mm_struct *mm, u64 address);
 bool dtrace_trap_holds(struct dtrace_carrier *carrier);
-void dtrace_traps_each(struct dtrace_memory *memory, void (*call)(struct dtrace_carrier *carrier, void *data), void *data);
 void dtrace_traps_attend(void);
 void dtrace_traps_ignore(void);
 
@@ -106,15 +163,34 @@ bool dtrace_watch_end(void);
 /* Called by watch.c where uprobes are about to copy a memory, and to set or take out a breakpoint. */
 void dtrace_watch_copied(struct mm_struct *from, struct mm_struct *to);
 void dtrace_watch_mapped(struct vm_area_struct *vma);
-void dtrace_watch_set(struct vm_area_struct *vma, u64 address);
-bool dtrace_watch_keeps(struct mm_struct *mm, u64 address);
+bool dtrace_watch_set(struct vm_area_struct *vma, u64 address);
+
+/* What becomes of a breakpoint that uprobes take out. */
+enum dtrace_keep {
+	/* They do it. */
+	DTRACE_GOES,
+	/* It stays: it is ours alone, or was never theirs. */
+	DTRACE_STAYS,
+	/* They do it, and we write ours again. */
+	DTRACE_COMES_BACK,
+};
+
+enum dtrace_keep dtrace_watch_keeps(const struct arch_uprobe *uprobe, struct vm_area_struct *vma, u64 address);
 
 /* Whether we have written it. */
 static inline bool dtrace_is_own(const struct dtrace_carrier *carrier)
 {
 	u8 state = smp_load_acquire(&carrier->state);
 
-	return state == DTRACE_OWN || state == DTRACE_SHARED;
+	return state == DTRACE_OWN || state == DTRACE_SHARED || state == DTRACE_LENT;
+}
+
+/* Whether nobody else has a uprobe where this one is: a list of one leads to its head in both directions. */
+static inline bool dtrace_is_alone(const struct uprobe_consumer *consumer)
+{
+	const struct list_head *node = &consumer->cons_node;
+
+	return READ_ONCE(node->next) == READ_ONCE(node->prev);
 }
 
 /* Where in its file a mapping has an address. */

@@ -6,6 +6,7 @@
 #define _DTRACE_PROCESSES_H
 
 #include <linux/fs.h>
+#include <linux/list.h>
 #include <linux/mm_types.h>
 #include <linux/ptrace.h>
 #include <linux/rhashtable-types.h>
@@ -38,6 +39,8 @@ enum {
 	DTRACE_OWN,
 	/* The same, and somebody else has a uprobe there. */
 	DTRACE_SHARED,
+	/* The same, and uprobes are taking theirs out. */
+	DTRACE_LENT,
 	/* The kernel's uprobes. */
 	DTRACE_CARRIED,
 	/* Nobody any more. */
@@ -75,6 +78,7 @@ struct dtrace_carrier {
 	/* Of own.c. */
 	u8 state;
 	struct dtrace_memory *memory;
+	struct list_head peer;
 	struct dtrace_known *known;
 };
 

@@ -109,14 +109,6 @@ bool dtrace_trap_holds(struct dtrace_carrier *carrier)
 	return dtrace_trap_hold(carrier) == DTRACE_HOLDS;
 }
 
-/* Whether nobody else has a uprobe there: a list of one leads to its head in both directions. */
-static bool dtrace_trap_alone(const struct dtrace_carrier *carrier)
-{
-	const struct list_head *node = &carrier->consumer.cons_node;
-
-	return READ_ONCE(node->next) == READ_ONCE(node->prev);
-}
-
 struct dtrace_carrier *dtrace_trap_at(struct mm_struct *mm, u64 address)
 {
 	struct dtrace_spot spot = { .mm = mm, .address = address };
@@ -125,50 +117,60 @@ struct dtrace_carrier *dtrace_trap_at(struct mm_struct *mm, u64 address)
 	return rhashtable_lookup(&dtrace_traps, &spot, dtrace_trap_params);
 }
 
-/* Calls for all breakpoints that we have written into a memory, which is locked. May sleep. */
-void dtrace_traps_each(struct dtrace_memory *memory, void (*call)(struct dtrace_carrier *carrier, void *data), void *data)
+/* Whether what the current program is to execute is a breakpoint, or a negative errno. */
+static int dtrace_trap_stays(u64 address)
 {
-	struct dtrace_carrier *carrier;
-	struct rhashtable_iter iter;
+	u64 byte;
+	int error = dtrace_user_get(address, 1, &byte);
 
-	if (!atomic_read(&memory->places))
-		return;
-	rhashtable_walk_enter(&dtrace_traps, &iter);
-	rhashtable_walk_start(&iter);
-	while ((carrier = rhashtable_walk_next(&iter))) {
-		if (IS_ERR(carrier) || carrier->memory != memory || !dtrace_is_own(carrier))
-			continue;
-		/* It stays: whoever removes it needs the lock of the memory. */
-		rhashtable_walk_stop(&iter);
-		call(carrier, data);
-		rhashtable_walk_start(&iter);
-	}
-	rhashtable_walk_stop(&iter);
-	rhashtable_walk_exit(&iter);
+	return error ?: byte == DTRACE_INT3;
+}
+
+/* Whether it was `int $3`, of two bytes, which is nobody's breakpoint. */
+static bool dtrace_trap_is_long(u64 address)
+{
+	u64 opcode, number;
+
+	return !dtrace_user_get(address, 1, &number) && number == 3 && !dtrace_user_get(address - 1, 1, &opcode) &&
+	       opcode == 0xcd;
+}
+
+/* What a breakpoint is that none of ours is known at. */
+static enum dtrace_stray dtrace_trap_judge(u64 address)
+{
+	enum dtrace_stray stray = dtrace_memory_strays(address);
+	struct vm_area_struct *vma;
+	struct dtrace_known *known;
+
+	if (stray != DTRACE_STRAY && stray != DTRACE_LEFT)
+		return stray;
+	vma = lock_vma_under_rcu(current->mm, address);
+	if (!vma)
+		return stray;
+	known = dtrace_known_at(vma, address);
+	if (!known || (stray == DTRACE_LEFT && mm_flags_test(MMF_HAS_UPROBES, current->mm) &&
+		       dtrace_known_others(known) == DTRACE_OTHERS_SOME))
+		stray = DTRACE_FOREIGN;
+	vma_end_read(vma);
+	return stray;
 }
 
 /* A breakpoint that none of ours is known at. It may be one that was; that is looked at on the way back to it. */
 static noinline int dtrace_trap_strays(struct pt_regs *regs)
 {
 	u64 address = regs->ip - 1;
-	struct dtrace_known *known;
-	struct vm_area_struct *vma;
-	bool is_ours = true;
+	enum dtrace_stray stray = dtrace_trap_judge(address);
+	int stays;
 
-	if (!dtrace_memory_is_known(current->mm) && !dtrace_memories_lost())
+	if (stray == DTRACE_UNKNOWN || dtrace_trap_is_long(address))
 		return NOTIFY_DONE;
-	vma = lock_vma_under_rcu(current->mm, address);
-	if (vma) {
-		known = dtrace_known_at(vma, address);
-		/* What is none of ours uprobes have from others; unless one of ours has been moved. */
-		is_ours = known && !(READ_ONCE(known->guard) && mm_flags_test(MMF_HAS_UPROBES, current->mm) &&
-				     !dtrace_memory_has_places(current->mm));
-		vma_end_read(vma);
-	}
-	if (!is_ours)
+	/* One of ours was taken out since the processor met it. */
+	stays = dtrace_trap_stays(address);
+	if (stray == DTRACE_FOREIGN && stays > 0)
 		return NOTIFY_DONE;
 	regs->ip = address;
-	dtrace_own_errand(address, DTRACE_ERRAND_LOOK);
+	if (stays)
+		dtrace_own_errand(address, DTRACE_ERRAND_LOOK);
 	return NOTIFY_STOP;
 }
 
@@ -206,7 +208,7 @@ static __always_inline int dtrace_trap_carried(struct dtrace_carrier *carrier, s
 {
 	u64 address = regs->ip - 1;
 
-	if (regs->flags & X86_EFLAGS_TF || !dtrace_trap_alone(carrier) ||
+	if (regs->flags & X86_EFLAGS_TF || !dtrace_is_alone(&carrier->consumer) ||
 	    dtrace_trap_hold(carrier) != DTRACE_HOLDS)
 		return NOTIFY_DONE;
 	regs->ip = address;
@@ -235,7 +237,7 @@ static int dtrace_trapped(struct notifier_block *self, unsigned long event, void
 		return dtrace_trap_own(carrier, regs);
 	if (state == DTRACE_CARRIED)
 		return dtrace_trap_carried(carrier, regs);
-	if (state == DTRACE_SHARED)
+	if (state == DTRACE_SHARED || state == DTRACE_LENT)
 		return dtrace_trap_defer(regs, dtrace_trap_hold(carrier));
 	return dtrace_trap_strays(regs);
 }

@@ -6,8 +6,8 @@
  *
  * Four functions of the kernel are watched by ftrace while there is such a memory: those that are called where a memory is about to
  * be copied for a child, and where a file is mapped, which may be one that was unmapped with our breakpoints; and the two by which uprobes put a
- * breakpoint into a memory and take it out. The last believes that any breakpoint is its own. Where one of ours stands it is sent back at
- * once, as if it had done its work.
+ * breakpoint into a memory and take it out. They believe that any breakpoint is theirs. Where one of ours stands the first is to find
+ * none; the second takes out what both have, which we write again, and is sent back at once where only we have one.
  *
  * All are called with the lock of the memory held for writing; we write with it held for reading.
  */
@@ -39,10 +39,47 @@ static const char *const dtrace_watched[DTRACE_WATCHED] = {
 
 static unsigned long dtrace_watched_at[DTRACE_WATCHED];
 
-/* In place of the function. */
+/* In place of set_orig_insn() where what it would take out is to stay. */
 static int dtrace_watch_done(void)
 {
 	return 0;
+}
+
+/*
+ * In place of set_swbp(), which does nothing where it finds a breakpoint, and then has not counted its own in the program's counter either: it is
+ * to find none. What is executed in between has no probe.
+ */
+static int dtrace_watch_swbp(struct arch_uprobe *auprobe, struct vm_area_struct *vma, unsigned long address)
+{
+	uintptr_t set = dtrace_watched_at[DTRACE_SET];
+	int error;
+
+	dtrace_own_lend(vma, address);
+	error = dtrace_call(set, (uintptr_t)auprobe, (uintptr_t)vma, address, 0, 0);
+	if (error)
+		dtrace_own_take_back(vma, address);
+	return error;
+}
+
+/* In place of set_orig_insn() where ours stands too: they count down what they have counted. */
+static int dtrace_watch_orig(struct arch_uprobe *auprobe, struct vm_area_struct *vma, unsigned long address)
+{
+	uintptr_t clear = dtrace_watched_at[DTRACE_CLEAR];
+	int error = dtrace_call(clear, (uintptr_t)auprobe, (uintptr_t)vma, address, 0, 0);
+
+	dtrace_own_take_back(vma, address);
+	return error;
+}
+
+static void dtrace_watch_clear(struct ftrace_regs *fregs, const struct arch_uprobe *uprobe, struct vm_area_struct *vma,
+			       unsigned long address)
+{
+	enum dtrace_keep keep = dtrace_watch_keeps(uprobe, vma, address);
+
+	if (keep == DTRACE_STAYS)
+		ftrace_regs_set_instruction_pointer(fregs, (unsigned long)dtrace_watch_done);
+	else if (keep == DTRACE_COMES_BACK)
+		ftrace_regs_set_instruction_pointer(fregs, (unsigned long)dtrace_watch_orig);
 }
 
 static void dtrace_watch(unsigned long ip, unsigned long parent, struct ftrace_ops *ops, struct ftrace_regs *fregs)
@@ -55,10 +92,10 @@ static void dtrace_watch(unsigned long ip, unsigned long parent, struct ftrace_o
 	/* Where ftrace patches lies behind the function's first instruction. */
 	if (ip - dtrace_watched_at[DTRACE_COPY] < MCOUNT_INSN_SIZE)
 		dtrace_watch_copied((struct mm_struct *)first, (struct mm_struct *)second);
-	else if (ip - dtrace_watched_at[DTRACE_SET] < MCOUNT_INSN_SIZE)
-		dtrace_watch_set(vma, third);
-	else if (ip - dtrace_watched_at[DTRACE_CLEAR] < MCOUNT_INSN_SIZE && dtrace_watch_keeps(vma->vm_mm, third))
-		ftrace_regs_set_instruction_pointer(fregs, (unsigned long)dtrace_watch_done);
+	else if (ip - dtrace_watched_at[DTRACE_SET] < MCOUNT_INSN_SIZE && dtrace_watch_set(vma, third))
+		ftrace_regs_set_instruction_pointer(fregs, (unsigned long)dtrace_watch_swbp);
+	else if (ip - dtrace_watched_at[DTRACE_CLEAR] < MCOUNT_INSN_SIZE)
+		dtrace_watch_clear(fregs, (const struct arch_uprobe *)first, vma, third);
 	else if (ip - dtrace_watched_at[DTRACE_MAP] < MCOUNT_INSN_SIZE)
 		dtrace_watch_mapped((struct vm_area_struct *)first);
 }

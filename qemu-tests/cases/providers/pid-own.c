@@ -4,25 +4,40 @@
 /*
  * A program that does what it is told, for breakpoints that are written into one process: pid-own serve, which reads words from its
  * standard input and says what came of each. pid-own debug PID ADDRESS is a debugger that sets a breakpoint in another process
- * while it is told nothing, and puts back what it has found when it gets SIGUSR1.
+ * while it is told nothing, and puts back what it has found when it gets SIGUSR1. pid-own watch PID OFFSET has a uprobe of perf's
+ * in one process, and says how often it was hit when it gets SIGUSR1.
  */
 
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A page of its own. All instructions but none are done in the exception. */
+/* What a uprobe with a counter counts in. */
+__attribute__((section(".data"))) volatile uint16_t counter = 0;
+
+/* A function on another page. */
+__attribute__((noinline)) long other(long n)
+{
+	__asm__ volatile("" : "+r"(n));
+	return n + counter;
+}
+
+/* A page of its own. All instructions are done in the exception. */
 long work(long n);
 __asm__(".text\n.p2align 12\n.globl work\n.type work, @function\nwork:\n"
 	"	push %rbp\n"
@@ -129,11 +144,132 @@ static void moves(void)
 	printf("moves %ld %ld\n", total, sum(100));
 }
 
+/* The page at another address from now on, or back where it was. */
+static void move(bool away)
+{
+	static void *there;
+	void *from = away ? (void *)work : there, *to = (void *)work;
+
+	if (away)
+		to = there = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	printf("%s %s\n", away ? "away" : "back",
+	       mremap(from, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to ? "moved" : strerror(errno));
+}
+
+static volatile sig_atomic_t steps;
+
+static void on_step(int sig)
+{
+	(void)sig;
+	steps++;
+}
+
+/* One call, step by step, in text that may be written to. */
+static void writable(void)
+{
+	long result = 1;
+
+	signal(SIGTRAP, on_step);
+	mprotect((void *)work, 4096, PROT_READ | PROT_WRITE | PROT_EXEC);
+	__asm__ volatile("pushf\n	orl $0x100, (%%rsp)\n	popf\n"
+			 "	call work\n"
+			 "	pushf\n	andl $~0x100, (%%rsp)\n	popf\n"
+			 : "+D"(result) : : "rax", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "cc", "memory");
+	printf("writable %s %ld\n", steps >= 5 ? "stepped" : "not stepped", sum(100));
+	mprotect((void *)work, 4096, PROT_READ | PROT_EXEC);
+	signal(SIGTRAP, SIG_DFL);
+}
+
+/* Breakpoints of its own, of one byte and of two. */
+static void traps(void)
+{
+	signal(SIGTRAP, on_step);
+	steps = 0;
+	__asm__ volatile(".byte 0xcc\n	.byte 0xcd, 0x03" : : : "memory");
+	printf("traps %d\n", (int)steps);
+	signal(SIGTRAP, SIG_DFL);
+}
+
+static long (*copied)(long n);
+
+/* The page at another address, and the same page of the file again in its place. */
+static void twice(unsigned long offset)
+{
+	int file = open("/proc/self/exe", O_RDONLY);
+	void *to = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	copied = (long (*)(long))mremap((void *)work, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, to);
+	mmap((void *)work, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, file, offset);
+	printf("twice %ld\n", sum(100));
+}
+
+/* A child that computes, and when there is a file for it again, and says what. */
+static void kid(void)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		work(1);
+		while (access("/tmp/go", F_OK))
+			usleep(10000);
+		printf("kid %ld\n", sum(100));
+		fflush(stdout);
+		_exit(0);
+	}
+	printf("born %d\n", pid);
+}
+
+/* How many memories the kernel keeps. */
+static long memories(void)
+{
+	FILE *slabs = fopen("/proc/slabinfo", "r");
+	char line[256];
+	long active = 0;
+
+	while (slabs && fgets(line, sizeof(line), slabs))
+		sscanf(line, "mm_struct %ld", &active);
+	if (slabs)
+		fclose(slabs);
+	return active;
+}
+
+/* Many short children, and whether the kernel keeps the memories of many more than before, meanwhile and some time later. */
+static void storm(void)
+{
+	long before = memories(), most = 0, wrong = 0, now;
+
+	for (int n = 0; n < 2000; n++) {
+		wrong += child(good) != 1;
+		now = n % 100 ? 0 : memories();
+		most = now > most ? now : most;
+	}
+	sleep(3);
+	printf("storm %ld %s %s\n", wrong, most - before < 1700 ? "few" : "many", memories() - before < 700 ? "few" : "many");
+}
+
+/* Where in its file this program has an address. */
+static unsigned long offset_of(const volatile void *address)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long at = (unsigned long)address, start, end, offset, found = 0;
+	char line[512];
+
+	while (maps && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &offset) == 3 && start <= at && at < end)
+			found = at - start + offset;
+	if (maps)
+		fclose(maps);
+	return found;
+}
+
 static void serve(void)
 {
+	unsigned long offset = offset_of((void *)work);
 	char word[32];
 
-	printf("ready %lx\n", (long)work);
+	printf("ready %lx %lx %lx\n", (long)work, offset, offset_of(&counter));
 	fflush(stdout);
 	while (scanf("%31s", word) == 1) {
 		if (!strcmp(word, "run"))
@@ -146,6 +282,22 @@ static void serve(void)
 			forks();
 		else if (!strcmp(word, "moves"))
 			moves();
+		else if (!strcmp(word, "away") || !strcmp(word, "back"))
+			move(!strcmp(word, "away"));
+		else if (!strcmp(word, "storm"))
+			storm();
+		else if (!strcmp(word, "writable"))
+			writable();
+		else if (!strcmp(word, "traps"))
+			traps();
+		else if (!strcmp(word, "twice"))
+			twice(offset);
+		else if (!strcmp(word, "copied"))
+			printf("copied %ld\n", copied(1));
+		else if (!strcmp(word, "kid"))
+			kid();
+		else if (!strcmp(word, "other"))
+			printf("other %ld\n", other(1));
 		else if (!strcmp(word, "child")) {
 			/* One that stays, and has not called anything. */
 			if (!fork()) {
@@ -182,6 +334,7 @@ static void on_user(int sig)
 
 static int debug(pid_t pid, long address)
 {
+	struct user_regs_struct regs;
 	long saved, rest;
 	int status;
 
@@ -197,6 +350,11 @@ static int debug(pid_t pid, long address)
 	pause();
 	kill(pid, SIGSTOP);
 	waitpid(pid, &status, 0);
+	if (WSTOPSIG(status) == SIGTRAP && !ptrace(PTRACE_GETREGS, pid, NULL, &regs)) {
+		printf("stopped behind %s\n", (long)regs.rip == address + 1 ? "the breakpoint" : "something else");
+		regs.rip = address;
+		ptrace(PTRACE_SETREGS, pid, NULL, &regs);
+	}
 	rest = ptrace(PTRACE_PEEKTEXT, pid, address, NULL);
 	ptrace(PTRACE_POKETEXT, pid, address, (rest & ~0xffL) | (saved & 0xff));
 	ptrace(PTRACE_DETACH, pid, NULL, NULL);
@@ -205,11 +363,37 @@ static int debug(pid_t pid, long address)
 	return 0;
 }
 
+static int watch(pid_t pid, long offset)
+{
+	struct perf_event_attr attr = { .size = sizeof(attr), .uprobe_path = (uintptr_t)"/proc/self/exe", .probe_offset = offset };
+	FILE *type = fopen("/sys/bus/event_source/devices/uprobe/type", "r");
+	uint64_t count = 0;
+	int event;
+
+	signal(SIGUSR1, on_user);
+	if (!type || fscanf(type, "%u", &attr.type) != 1)
+		return 1;
+	event = syscall(SYS_perf_event_open, &attr, pid, -1, -1, 0);
+	if (event < 0) {
+		perror("perf_event_open");
+		return 1;
+	}
+	printf("watching\n");
+	fflush(stdout);
+	pause();
+	if (read(event, &count, sizeof(count)) != sizeof(count))
+		return 1;
+	printf("seen %lu\n", (unsigned long)count);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	setvbuf(stdin, NULL, _IONBF, 0);
 	if (argc > 3 && !strcmp(argv[1], "debug"))
 		return debug(atoi(argv[2]), strtol(argv[3], NULL, 16));
+	if (argc > 3 && !strcmp(argv[1], "watch"))
+		return watch(atoi(argv[2]), strtol(argv[3], NULL, 16));
 	if (argc > 1 && !strcmp(argv[1], "good"))
 		return good();
 	serve();

@@ -1,17 +1,31 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# @limit: 300
+# @limit: 600
 # Breakpoints that are written into one process: its children and neighbours, other uprobes, debuggers, text that moves, and the module's end.
 tracing=/sys/kernel/tracing
 own=/sys/module/dtrace/parameters/own_breakpoints
-echo Y >$own
-mkfifo /tmp/words
-pid-own serve </tmp/words >/tmp/said &
-target=$!
-exec 3>/tmp/words
-until grep -q ready /tmp/said; do sleep 0.1; done
-work=$(awk '$1 == "ready" { print $2 }' /tmp/said)
+mkfifo /tmp/words /tmp/words2
+# A new process: in one that uprobes have ever been in all is left to them.
+fresh() {
+	: >/tmp/said
+	pid-own serve </tmp/words >/tmp/said &
+	target=$!
+	exec 3>/tmp/words
+	until grep -q ready /tmp/said; do sleep 0.1; done
+	read -r _ work offset counter < <(grep ready /tmp/said)
+}
+finish() {
+	exec 3>&-
+	wait $target
+}
+# section NAME: in a new process.
+section() {
+	finish
+	echo "$1"
+	fresh
+}
+fresh
 
 # say WORD: has the program do it, and shows what it says.
 say() {
@@ -63,34 +77,33 @@ ended
 say text
 
 echo 'without'
-echo N >/sys/module/dtrace/parameters/own_breakpoints
+echo N >$own
 registers trace "$calls"
 say run
 ended
-echo Y >/sys/module/dtrace/parameters/own_breakpoints
+echo Y >$own
 
-echo 'children'
+section 'children'
 trace "$calls"
 say forks
 say run
 ended
 
-echo 'threads and signals'
+section 'threads and signals'
 trace "$calls"
 say threads
 ended
 
-echo 'text that moves'
+section 'text that moves'
 trace "$calls"
 say moves
 ended
 say run
 
-echo 'a uprobe after'
+section 'a uprobe after'
 trace "$calls"
 say run
-base=$(sed -n '/pid-own/ { s/-.*//p; q }' /proc/$target/maps)
-printf 'p:after %s:0x%x\n' "$(command -v pid-own)" $((0x$work - 0x$base)) >$tracing/uprobe_events
+printf 'p:after %s:0x%s\n' "$(command -v pid-own)" "$offset" >$tracing/uprobe_events
 echo 1 >$tracing/events/uprobes/after/enable
 say run
 say forks
@@ -100,13 +113,13 @@ say run
 ended
 say run
 
-echo 'a uprobe that nobody meets'
+section 'a uprobe that nobody meets'
 trace "$calls"
 echo 1 >$tracing/events/uprobes/after/enable
 echo 0 >$tracing/events/uprobes/after/enable
 say run
 ended
-echo 'a uprobe before'
+section 'a uprobe before'
 echo 1 >$tracing/events/uprobes/after/enable
 trace "$calls"
 say run
@@ -115,8 +128,121 @@ say run
 ended
 say text
 echo >$tracing/uprobe_events
+registers trace "$calls"
+say run
+ended
 
-echo 'a debugger before'
+section 'a uprobe of one process, before the place is known by another'
+# watch PID: starts to count in that process; seen ends that.
+watch() {
+	pid-own watch "$1" "$offset" >/tmp/watched &
+	watcher=$!
+	until grep -q watching /tmp/watched || ! kill -0 $watcher 2>/dev/null; do sleep 0.1; done
+}
+seen() {
+	kill -USR1 $watcher
+	until grep seen /tmp/watched || ! kill -0 $watcher; do sleep 0.1; done
+}
+watch $target
+trace 'pid$target:a.out:other:entry { @ = count(); } END { printa("other %@d\n", @); }'
+pid-own serve <>/tmp/words2 >/dev/null &
+neighbour=$!
+sleep 0.2
+dtrace -qn 'pid$target:a.out:work:entry { @ = count(); } BEGIN { printf("ready\n"); }' -p $neighbour >/tmp/second &
+second=$!
+until grep -q ready /tmp/second; do sleep 0.1; done
+say run
+say forks
+say threads
+say other
+ended
+say run
+say threads
+seen
+kill $second $neighbour
+wait $second $neighbour
+say text
+
+section 'a uprobe with a counter'
+printf 'p:counted %s:0x%s(0x%s)\n' "$(command -v pid-own)" "$offset" "$counter" >$tracing/uprobe_events
+trace "$calls"
+echo 1 >$tracing/events/uprobes/counted/enable
+say other
+echo 0 >$tracing/events/uprobes/counted/enable
+say other
+say run
+ended
+trace "$calls"
+echo 1 >$tracing/events/uprobes/counted/enable
+say run
+say forks
+say other
+ended
+say run
+awk '$2 == "counted" { print "of the uprobe", $3 }' $tracing/uprobe_profile
+echo 0 >$tracing/events/uprobes/counted/enable
+echo >$tracing/uprobe_events
+say text
+say run
+
+section 'text that is away while a uprobe goes'
+printf 'p:after %s:0x%s\n' "$(command -v pid-own)" "$offset" >$tracing/uprobe_events
+trace "$calls"
+echo 1 >$tracing/events/uprobes/after/enable
+say away
+echo 0 >$tracing/events/uprobes/after/enable
+say back
+ended
+say run
+say text
+echo >$tracing/uprobe_events
+
+section 'a storm of children'
+# What a kernel that looks for errors keeps of those that have ended it has kept before.
+say storm >/dev/null
+trace "$calls"
+say storm
+ended
+
+section 'breakpoints of its own'
+trace "$calls"
+say traps
+ended
+say traps
+
+section 'text that may be written to'
+trace "$calls"
+say writable
+ended >/tmp/lost
+sed 's/[12] probe.* could/probes could/' /tmp/lost | uniq
+say text
+say run
+
+section 'text that is there twice'
+trace "$calls"
+say twice
+ended
+say copied
+say run
+
+section 'a debugger of a child'
+trace "$calls"
+say kid | sed 's/[0-9][0-9]*/N/'
+kid=$(sed -n 's/born //p' /tmp/said)
+ended
+sleep 1
+pid-own debug $kid "$work" >/tmp/debugged &
+debugger=$!
+until grep -q found /tmp/debugged; do sleep 0.1; done
+: >/tmp/go
+sleep 1
+kill -USR1 $debugger
+wait $debugger
+cat /tmp/debugged
+until grep kid /tmp/said; do sleep 0.1; done
+say run
+
+section 'a debugger before'
 pid-own debug $target "$work" >/tmp/debugged &
 debugger=$!
 until grep -q found /tmp/debugged; do sleep 0.1; done
@@ -129,7 +255,7 @@ wait $debugger
 cat /tmp/debugged
 say run
 
-echo 'text that is not as in the file'
+section 'text that is not as in the file'
 pid-own debug $target $(printf %x $((0x$work + 2))) >/tmp/debugged &
 debugger=$!
 until grep -q found /tmp/debugged; do sleep 0.1; done
@@ -138,7 +264,7 @@ kill -USR1 $debugger
 wait $debugger
 say run
 
-echo 'a debugger after'
+section 'a debugger after'
 trace "$calls"
 pid-own debug $target "$work" >/tmp/debugged &
 debugger=$!
@@ -152,7 +278,7 @@ say text
 say run
 say text
 
-echo 'a consumer that is killed'
+section 'a consumer that is killed'
 trace "$calls"
 say child
 echo busy >&3
@@ -161,21 +287,24 @@ ended KILL
 say text
 say run
 
-echo 'the module goes'
+section 'the module goes'
 trace "$calls"
 say child
+watch $target
 echo busy >&3
 sleep 0.5
 ended KILL
 rmmod dtrace
 say text
+seen | sed 's/[1-9][0-9]*/some/'
+watch $target
 say run
 say forks
+seen
+say text
 insmod "$(cat /run/vm/module)"
-echo Y >$own
 trace "$calls"
 say run
 ended
-exec 3>&-
-wait $target
-echo N >$own
+
+finish

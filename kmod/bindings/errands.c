@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+/*
+ * What happens to breakpoints of our own.
+ *
+ * Whatever the exception cannot do, the breakpoint is given to uprobes for: the program is sent back to it, and on its way, its errand, has a
+ * uprobe registered there, which finds the byte in place. Nobody can tell when that happened. So is a place where somebody else has a
+ * uprobe or sets one.
+ *
+ * A breakpoint where none of ours is wanted is looked at on the same way. One that is in a child, that has been moved, or that a debugger
+ * has put back, is taken out, and the instruction executed anew. Where the memory has uprobes too only they know whether somebody wants it:
+ * a guard (guards.c) makes them handle the place in any case. All others are none of ours: the program comes to it again, and that time
+ * nobody here looks. It is never let on from here, where a signal may be delivered before uprobes could look.
+ */
+
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/mmap_lock.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/task_work.h>
+
+#include "own.h"
+#include "pause.h"
+
+/* A way that a program has to make before it comes to a breakpoint again, or goes on. */
+struct dtrace_errand {
+	struct callback_head work;
+	enum dtrace_errand_kind kind;
+	/* Of the breakpoint, or of what was mapped. */
+	u64 address, end;
+};
+
+/* Has uprobes know a breakpoint of ours. They set none in text that may be written to. */
+static bool dtrace_own_register(struct dtrace_carrier *carrier)
+{
+	struct dtrace_memory *memory = carrier->memory;
+
+	WRITE_ONCE(memory->yields, false);
+	WRITE_ONCE(memory->yielded, carrier);
+	WRITE_ONCE(memory->yielder, current);
+	carrier->uprobe = uprobe_register(file_inode(carrier->file), carrier->offset, 0, &carrier->consumer);
+	WRITE_ONCE(memory->yielder, NULL);
+	WRITE_ONCE(memory->yielded, NULL);
+	if (IS_ERR(carrier->uprobe))
+		return false;
+	if (READ_ONCE(memory->yields))
+		return true;
+	uprobe_unregister_nosync(carrier->uprobe, &carrier->consumer);
+	uprobe_unregister_sync();
+	return false;
+}
+
+/* Gives a breakpoint to uprobes, which find it in place. The memory is locked. */
+static void dtrace_own_yield(struct dtrace_carrier *carrier)
+{
+	if (dtrace_own_register(carrier))
+		smp_store_release(&carrier->state, DTRACE_CARRIED);
+	else if (!dtrace_own_drop(carrier))
+		carrier->lose(carrier);
+}
+
+/* The breakpoint that we have written for the place of a file that is at an address now. The memory and its mappings are locked. */
+static struct dtrace_carrier *dtrace_own_moved(struct dtrace_memory *memory, struct vm_area_struct *vma, u64 address)
+{
+	u64 offset = dtrace_offset_of(vma, address);
+	struct dtrace_carrier *carrier;
+
+	list_for_each_entry(carrier, &memory->carriers, peer)
+		if (carrier->offset == offset && file_inode(carrier->file) == file_inode(vma->vm_file) &&
+		    dtrace_is_own(carrier))
+			return carrier;
+	return NULL;
+}
+
+/* What is to become of a breakpoint where we have none. */
+enum dtrace_fate {
+	/* Nothing here: the program is to come to it again. */
+	DTRACE_AGAIN,
+	/* It is none of ours. */
+	DTRACE_PASSES,
+	/* We have it for another address. */
+	DTRACE_MOVED,
+	/* Uprobes are to know the place before anybody can tell. */
+	DTRACE_GUARD,
+};
+
+/* A breakpoint that is looked at. */
+struct dtrace_look {
+	struct dtrace_memory *memory;
+	u64 address;
+	struct dtrace_known *known;
+	struct dtrace_carrier *moved;
+	/* What is mapped there; to be put. */
+	struct file *file;
+};
+
+/* Looks at a breakpoint of the current program, and takes it out if it is ours alone. Memory and mappings are locked. */
+static enum dtrace_fate dtrace_own_judge(struct dtrace_look *look)
+{
+	struct dtrace_memory *memory = look->memory;
+	struct mm_struct *mm = memory->mm;
+	struct vm_area_struct *vma = vma_lookup(mm, look->address);
+	struct dtrace_known *known;
+	enum dtrace_others others;
+
+	look->known = known = vma ? dtrace_known_at(vma, look->address) : NULL;
+	if (!known)
+		return DTRACE_PASSES;
+	if (dtrace_peek(mm, look->address, DTRACE_INT3) <= 0)
+		return DTRACE_AGAIN;
+	look->moved = dtrace_own_moved(memory, vma, look->address);
+	if (look->moved)
+		return DTRACE_MOVED;
+	if (!memory->inherited && !xa_load(&memory->suspects, (unsigned long)known))
+		return DTRACE_PASSES;
+	if (mm_flags_test(MMF_HAS_UPROBES, mm) && !known->barred) {
+		others = dtrace_known_others(known);
+		if (others == DTRACE_OTHERS_SOME)
+			return DTRACE_PASSES;
+		if (others == DTRACE_OTHERS_UNKNOWN) {
+			look->file = get_file(vma->vm_file);
+			return DTRACE_GUARD;
+		}
+	}
+	/* Nobody can get a uprobe there while the mappings are locked. */
+	if (dtrace_poke(mm, look->address, DTRACE_INT3, known->byte) >= 0 && !mm_flags_test(MMF_HAS_UPROBES, mm) &&
+	    !dtrace_is_debugged(mm))
+		xa_erase(&memory->suspects, (unsigned long)known);
+	return DTRACE_AGAIN;
+}
+
+/* Has uprobes know the place. Who has a uprobe with a counter there lets nobody in: the breakpoint is his until he takes it out. */
+static enum dtrace_fate dtrace_own_guard(struct dtrace_look *look)
+{
+	const struct address_space *mapping = file_inode(look->file)->i_mapping;
+	int error = dtrace_known_guard(look->known, look->file, look->memory->mm);
+
+	fput(look->file);
+	if (error == -EINVAL)
+		return DTRACE_PASSES;
+	/* They never have one there. */
+	if (error == -ENOTSUPP || error == -ENOEXEC || (error == -EIO && !mapping->a_ops->read_folio))
+		WRITE_ONCE(look->known->barred, true);
+	return DTRACE_AGAIN;
+}
+
+/* Leaves none of ours in a child's memory, where none is wanted: what its debugger sets later is none. Whether that has been done. */
+static bool dtrace_own_clean(struct dtrace_memory *memory)
+{
+	bool clean = false;
+
+	if (!memory->inherited || atomic_read(&memory->places) || mm_flags_test(MMF_HAS_UPROBES, memory->mm) ||
+	    dtrace_is_debugged(memory->mm))
+		return false;
+	dtrace_known_heal(memory->mm, NULL, &clean);
+	if (clean)
+		WRITE_ONCE(memory->inherited, false);
+	return clean;
+}
+
+/* Looks at a breakpoint of the current program where we have none. Its memory is locked. */
+static void dtrace_own_examine(struct dtrace_memory *memory, u64 address)
+{
+	struct dtrace_look look = { .memory = memory, .address = address };
+	enum dtrace_fate fate;
+
+	if (dtrace_own_clean(memory) || mmap_read_lock_killable(memory->mm))
+		return;
+	fate = dtrace_own_judge(&look);
+	mmap_read_unlock(memory->mm);
+	/* Uprobes ask for the place in the file, and not for the address. */
+	if (fate == DTRACE_MOVED)
+		dtrace_own_yield(look.moved);
+	if (fate == DTRACE_GUARD)
+		fate = dtrace_own_guard(&look);
+	if (fate == DTRACE_PASSES)
+		dtrace_memory_passes(memory, address);
+}
+
+/* Whether a breakpoint of ours is where it belongs. Its memory is locked. */
+static bool dtrace_own_stands(struct dtrace_carrier *carrier)
+{
+	bool holds;
+
+	if (mmap_read_lock_killable(carrier->spot.mm))
+		return false;
+	holds = dtrace_trap_holds(carrier);
+	mmap_read_unlock(carrier->spot.mm);
+	return holds;
+}
+
+/* Sees to the breakpoint at an address of the current program. Its memory is locked. */
+static void dtrace_errand_at(struct dtrace_memory *memory, u64 address, enum dtrace_errand_kind kind)
+{
+	struct dtrace_carrier *carrier;
+	bool is_carried, is_own;
+
+	rcu_read_lock();
+	carrier = dtrace_trap_at(memory->mm, address);
+	is_carried = carrier && READ_ONCE(carrier->state) == DTRACE_CARRIED;
+	/* Then it stays: whoever takes it out needs the lock. */
+	is_own = carrier && dtrace_is_own(carrier);
+	rcu_read_unlock();
+	if (is_own && dtrace_own_stands(carrier)) {
+		if (kind == DTRACE_ERRAND_YIELD)
+			dtrace_own_yield(carrier);
+	} else if (kind == DTRACE_ERRAND_LOOK && !is_carried) {
+		dtrace_own_examine(memory, address);
+	}
+}
+
+/* The current memory. While some are unknown that breakpoints of ours may be in, any may be one of those. */
+static struct dtrace_memory *dtrace_errand_memory(void)
+{
+	struct dtrace_memory *memory = dtrace_memory_get(current->mm);
+
+	if (memory || !dtrace_memories_lost())
+		return memory;
+	memory = dtrace_memory_make(current->mm);
+	if (memory)
+		WRITE_ONCE(memory->inherited, true);
+	return memory;
+}
+
+static void dtrace_errand_do(const struct dtrace_errand *errand)
+{
+	struct dtrace_memory *memory;
+
+	if (errand->kind == DTRACE_ERRAND_WAIT) {
+		if (!mmap_read_lock_killable(current->mm))
+			mmap_read_unlock(current->mm);
+		return;
+	}
+	memory = dtrace_errand_memory();
+	if (!memory)
+		return;
+	if (!mutex_lock_killable(&memory->lock)) {
+		if (errand->kind == DTRACE_ERRAND_RENEW)
+			dtrace_own_renew(memory, errand->address, errand->end);
+		else
+			dtrace_errand_at(memory, errand->address, errand->kind);
+		mutex_unlock(&memory->lock);
+	}
+	dtrace_memory_put(memory);
+}
+
+static void dtrace_errand_work(struct callback_head *work)
+{
+	struct dtrace_errand *errand = container_of(work, struct dtrace_errand, work);
+
+	dtrace_errand_do(errand);
+	kfree(errand);
+	dtrace_call_ended();
+}
+
+static bool dtrace_errand_queue(struct dtrace_errand about)
+{
+	struct dtrace_errand *errand = kmalloc(sizeof(*errand), GFP_ATOMIC | __GFP_NOWARN);
+
+	if (!errand)
+		return false;
+	*errand = about;
+	/* Who cannot be called any more ends. */
+	if (dtrace_call_queue(&errand->work, dtrace_errand_work, current))
+		kfree(errand);
+	return true;
+}
+
+/*
+ * Has the current program, which a breakpoint has stopped, make its way before it comes to it again. Does not sleep. Where there is no
+ * memory for that it comes again at once.
+ */
+void dtrace_own_errand(u64 address, enum dtrace_errand_kind kind)
+{
+	dtrace_errand_queue((struct dtrace_errand){ .address = address, .kind = kind });
+}
+
+/* A file was mapped by the current program. Does not sleep. */
+void dtrace_watch_mapped(struct vm_area_struct *vma)
+{
+	struct dtrace_errand renewal = {
+		.kind = DTRACE_ERRAND_RENEW,
+		.address = vma->vm_start,
+		.end = vma->vm_end,
+	};
+
+	if (vma->vm_file && vma->vm_flags & VM_MAYEXEC && vma->vm_mm == current->mm &&
+	    dtrace_memory_has_places(vma->vm_mm, vma->vm_start, vma->vm_end) && !dtrace_errand_queue(renewal))
+		dtrace_memory_is_stale(vma->vm_mm);
+}
+
+/*
+ * Uprobes are about to put a breakpoint into a memory, for whomever: whether they would find ours there, and not count theirs. Does not
+ * sleep; the lock of the memory is held for writing.
+ */
+bool dtrace_watch_set(struct vm_area_struct *vma, u64 address)
+{
+	struct dtrace_carrier *carrier;
+
+	guard(rcu)();
+	/* We have them set it, and they count nothing. */
+	if (dtrace_memory_yields(vma, address))
+		return false;
+	carrier = dtrace_own_at(vma, address);
+	return carrier && cmpxchg(&carrier->state, DTRACE_OWN, DTRACE_SHARED) == DTRACE_OWN;
+}
+
+/* What becomes of the breakpoint that uprobes are about to take out. Does not sleep; the lock of the memory is held for writing. */
+enum dtrace_keep dtrace_watch_keeps(const struct arch_uprobe *uprobe, struct vm_area_struct *vma, u64 address)
+{
+	struct dtrace_carrier *carrier;
+
+	/* What they have never set they have not read either, and would write nothing but zeros. */
+	if (dtrace_guards_keep() || !memchr_inv(uprobe->insn, 0, sizeof(uprobe->insn)))
+		return DTRACE_STAYS;
+	guard(rcu)();
+	carrier = dtrace_own_at(vma, address);
+	if (!carrier || READ_ONCE(carrier->state) == DTRACE_LENT)
+		return DTRACE_GOES;
+	/* Where none of their consumers wants one any more. */
+	return cmpxchg(&carrier->state, DTRACE_SHARED, DTRACE_LENT) == DTRACE_SHARED ? DTRACE_COMES_BACK : DTRACE_STAYS;
+}
