@@ -8,7 +8,7 @@
 //! of keys. The table of buckets is apart. A switch forgets all entries at once by a new generation number: nothing is
 //! cleared with interrupts off.
 
-use super::{set_half, set_word, word, Aside};
+use super::{set_half, set_word, word, word_in, Aside};
 use crate::error::NoMem;
 use crate::mem::alloc::Bytes;
 
@@ -24,8 +24,9 @@ pub struct Aggregations {
     mem: Bytes,
     used: usize,
     entries: usize,
-    /// Words of generation (high half) and last entry plus 1 (low half).
+    /// Words of generation (high half) and last entry plus 1 (low half). Their number is a power of two, and `mask` one less.
     buckets: Bytes,
+    mask: u32,
     generation: u32,
     drops: u64,
 }
@@ -40,6 +41,7 @@ impl Aggregations {
             used: 0,
             entries: 0,
             buckets: Bytes::new(nbuckets * 8)?,
+            mask: (nbuckets - 1) as u32,
             generation: 1,
             drops: 0,
         })
@@ -51,9 +53,17 @@ impl Aggregations {
         &mut self.mem
     }
 
-    #[inline(always)]
     fn index(&self, entry: usize) -> usize {
         self.mem.len().wrapping_sub(entry.wrapping_mul(INDEX))
+    }
+
+    /// The hash of an entry, its offset, and the next one of the bucket.
+    #[inline(always)]
+    fn indexed(&self, entry: u32) -> Option<(u64, u32, u32)> {
+        let end = (entry as usize).wrapping_mul(INDEX);
+        let index = self.mem.get(self.mem.len().checked_sub(end)?..)?;
+        let at_next = word(index.first_chunk::<INDEX>()?, 8);
+        Some((word(index, 0), at_next as u32, (at_next >> 32) as u32))
     }
 
     /// Changes with every switch: what was remembered of an entry's place is good for one generation. Never 0.
@@ -62,39 +72,36 @@ impl Aggregations {
         self.generation
     }
 
-    /// Finds the entry that `same` recognises among those with `hash`.
+    /// Finds the entry that `same` recognises, which is given its offset, among those with `hash`.
     #[inline(always)]
-    pub fn find(&self, hash: u64, same: impl Fn(&[u8]) -> bool) -> Option<usize> {
-        let bucket = self.bucket(hash);
-        let head = word(&self.buckets, bucket);
+    pub fn find(&self, hash: u64, same: impl Fn(&[u8], u32) -> bool) -> Option<u32> {
+        let head = word_in(&self.buckets, self.bucket(hash), 0);
         if (head >> 32) as u32 != self.generation {
             return None;
         }
-        let mut entry = head as u32 as usize;
+        let mut entry = head as u32;
         // Beyond that it is made once more, and added to the other by whoever reads them.
         for _ in 0..CHAIN {
             if entry == 0 {
                 return None;
             }
-            let index = self.index(entry);
-            let at_next = word(&self.mem, index + 8);
-            let at = at_next as u32 as usize;
-            if word(&self.mem, index) == hash && self.mem.get(at..).is_some_and(&same) {
+            let (its_hash, at, next) = self.indexed(entry)?;
+            if its_hash == hash && same(&self.mem, at) {
                 return Some(at);
             }
-            entry = (at_next >> 32) as usize;
+            entry = next;
         }
         None
     }
 
     #[inline(always)]
-    fn bucket(&self, hash: u64) -> usize {
-        // The number of buckets is a power of two, so this is a mask of a multiple of 8.
-        ((hash ^ hash >> 32) as usize).wrapping_mul(8) & (self.buckets.len() - 1) & !7
+    fn bucket(&self, hash: u64) -> u32 {
+        // A buffer's size is no greater than 32 bits tell, and it has fewer buckets than words.
+        ((hash ^ hash >> 32) as u32 & self.mask).wrapping_mul(8)
     }
 
     /// Adds an entry of `size` bytes under `hash`, whose first `key.len()` bytes are `key`. `None`: dropped, and counted.
-    pub fn add(&mut self, hash: u64, key: &[u8], size: usize) -> Option<usize> {
+    pub fn add(&mut self, hash: u64, key: &[u8], size: usize) -> Option<u32> {
         let at = self.used.next_multiple_of(8);
         let end = at + size;
         let index = self.index(self.entries + 1);
@@ -110,7 +117,7 @@ impl Aggregations {
         if let Some(to) = self.mem.get_mut(at..at + key.len()) {
             to.copy_from_slice(key);
         }
-        let bucket = self.bucket(hash);
+        let bucket = self.bucket(hash) as usize;
         let head = word(&self.buckets, bucket);
         let next = if (head >> 32) as u32 == self.generation {
             head & 0xffff_ffff
@@ -123,7 +130,7 @@ impl Aggregations {
         set_word(&mut self.mem, index + 8, next << 32 | at as u64);
         let head = u64::from(self.generation) << 32 | self.entries as u64;
         set_word(&mut self.buckets, bucket, head);
-        Some(at)
+        Some(at as u32)
     }
 
     /// Exchanges this half with the one that was put aside, and forgets all entries.
@@ -146,17 +153,18 @@ impl Aggregations {
 
 #[cfg(test)]
 mod tests {
+    use super::super::half;
     use super::*;
 
     fn touch(a: &mut Aggregations, key: u32) -> bool {
         let hash = u64::from(key % 7);
         let bytes = key.to_ne_bytes();
-        let at = match a.find(hash, |e| e[..4] == bytes) {
-            Some(at) => at,
+        let at = match a.find(hash, |mem, at| half(mem, at as usize) == key) {
+            Some(at) => at as usize,
             None => match a.add(hash, &bytes, 16) {
                 Some(at) => {
-                    set_word(a.bytes(), at + 8, 0);
-                    at
+                    set_word(a.bytes(), at as usize + 8, 0);
+                    at as usize
                 }
                 None => return false,
             },
@@ -179,9 +187,9 @@ mod tests {
                         dropped += 1;
                     } else {
                         let at = a
-                            .find(u64::from(key % 7), |e| e[..4] == key.to_ne_bytes())
+                            .find(u64::from(key % 7), |mem, at| half(mem, at as usize) == key)
                             .unwrap();
-                        assert_eq!(word(a.bytes(), at + 8), round + 1);
+                        assert_eq!(word(a.bytes(), at as usize + 8), round + 1);
                     }
                 }
             }

@@ -50,6 +50,41 @@ impl Aside {
     }
 }
 
+/// Where something is in an entry: neither number reaches 4 GiB, so their sum does not overflow, and one comparison tells whether it
+/// lies within the buffer.
+#[inline(always)]
+fn place(entry: u32, offset: u32, size: usize) -> core::ops::Range<usize> {
+    let at = entry as usize + offset as usize;
+    at..at + size
+}
+
+/// The `N` bytes at `offset` in the entry at `entry`, if they lie within `mem`.
+#[inline(always)]
+fn part<const N: usize>(mem: &[u8], entry: u32, offset: u32) -> Option<&[u8; N]> {
+    mem.get(place(entry, offset, N))?.first_chunk()
+}
+
+/// The eight bytes at `offset` in an entry, 0 outside of `mem`.
+#[inline(always)]
+pub(crate) fn word_in(mem: &[u8], entry: u32, offset: u32) -> u64 {
+    part(mem, entry, offset).map_or(0, |bytes| u64::from_ne_bytes(*bytes))
+}
+
+/// The four bytes at `offset` in an entry, 0 outside of `mem`.
+#[inline(always)]
+pub(crate) fn half_in(mem: &[u8], entry: u32, offset: u32) -> u32 {
+    part(mem, entry, offset).map_or(0, |bytes| u32::from_ne_bytes(*bytes))
+}
+
+/// Adds to the eight bytes at `offset` in an entry; nothing outside of `mem`.
+#[inline(always)]
+pub(crate) fn add_word_in(mem: &mut [u8], entry: u32, offset: u32, n: u64) {
+    let place = place(entry, offset, 8);
+    if let Some(bytes) = mem.get_mut(place).and_then(|part| part.first_chunk_mut()) {
+        *bytes = u64::from_ne_bytes(*bytes).wrapping_add(n).to_ne_bytes();
+    }
+}
+
 /// The eight bytes at `at`, 0 outside of `mem`.
 #[inline(always)]
 pub(crate) fn word(mem: &[u8], at: usize) -> u64 {

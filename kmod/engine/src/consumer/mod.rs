@@ -398,25 +398,26 @@ impl Consumer {
     /// Inlined wherever a probe fires: most firings end in here, by what costs less than a call.
     #[inline(always)]
     pub fn fire<M: Machine>(&self, cpu: &Cpu, ecb: Ecb, m: &M) -> Option<FaultReport> {
+        let (probe, clause) = (ecb.probe, ecb.clause.index as usize);
         if self.activity.load(Ordering::Relaxed) != Activity::Active as u8
-            && !self.fires_inactive(ecb.probe)
+            && !self.fires_inactive(probe)
         {
             return None;
         }
         let run = self.run.get()?;
-        if !run.core.all_users && !self.is_own(ecb.probe) && !m.owned() {
+        if !run.core.all_users && !self.is_own(probe) && !m.owned() {
             return None;
         }
-        let clause: &Prepared = run.clauses.get(ecb.clause.index as usize)?;
+        let clause: &Prepared = run.clauses.get(clause)?;
         let at = At {
             cpu: cpu.index(),
             epid: ecb.epid,
-            probe: ecb.probe,
+            probe,
         };
         match clause.guard.as_ref().map_or(Ok(true), |g| g.opens(m, at)) {
             Ok(true) => {}
             Ok(false) => return None,
-            Err(bad) => return self.unguarded(run, cpu, ecb, bad),
+            Err(bad) => return self.unguarded(run, cpu, at, bad),
         }
         // Whoever claims a CPU sees to it that claims are not nested, and counts what that costs.
         let Some(mut state) = run.cpus.enter(cpu) else {
@@ -424,7 +425,7 @@ impl Consumer {
             return None;
         };
         let state = &mut *state;
-        if clause.tally.is_some_and(|t| t.count(m, at, &mut state.out)) {
+        if clause.tally.is_some_and(|t| t.count(m, &mut state.out)) {
             return None;
         }
         if let Some(note) = &clause.note {
@@ -434,9 +435,14 @@ impl Consumer {
         }
         if let Some(brief) = &clause.brief {
             let failed = run_brief(run, clause, brief, state, m, at).err()?;
-            return self.failed(failed, ecb, &mut state.out);
+            return self.failed(failed, at, &mut state.out);
         }
-        self.run_clause(run, clause, state, ecb, m, at)
+        if let Some(tally) = &clause.tally_by {
+            if tally.count(m, at, &mut state.out) {
+                return None;
+            }
+        }
+        self.run_clause(run, clause, state, m, at)
     }
 
     /// The rest of [`fire`](Self::fire), where a clause records what hardly ever faults; `false`: this time
@@ -463,14 +469,14 @@ impl Consumer {
 
     /// The rest of [`fire`](Self::fire), where the argument is not there that the condition is about.
     #[cold]
-    fn unguarded(&self, run: &Run, cpu: &Cpu, ecb: Ecb, bad: BadAddr) -> Option<FaultReport> {
+    fn unguarded(&self, run: &Run, cpu: &Cpu, at: At, bad: BadAddr) -> Option<FaultReport> {
         let mut state = run.cpus.enter(cpu)?;
         let stopped = Stopped {
             trap: bad.into(),
             pc: 0,
         };
         let failed = Failed { action: 0, stopped };
-        self.failed(failed, ecb, &mut state.out)
+        self.failed(failed, at, &mut state.out)
     }
 
     /// The rest of [`fire`](Self::fire), where there is something to be made ready.
@@ -480,14 +486,10 @@ impl Consumer {
         run: &Run,
         clause: &Prepared,
         state: &mut CpuState,
-        ecb: Ecb,
         m: &M,
         at: At,
     ) -> Option<FaultReport> {
         let CpuState { vm, out } = state;
-        if clause.tally.is_some_and(|t| t.count_elsewhere(m, at, out)) {
-            return None;
-        }
         vm.reset();
         let dynamics = run.core.dynamics.as_ref().filter(|_| clause.dynamics);
         let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu));
@@ -498,7 +500,7 @@ impl Consumer {
             at,
             rehearsal: None,
         };
-        let last = ecb.probe == self.config.end;
+        let last = at.probe == self.config.end;
         let size_at = |record: &[u8]| self.size_at(record);
         let end = fire::run(clause, &mut env, out, last, size_at, || self.exits());
         if let Some(units) = env.vm.budget.toil() {
@@ -510,7 +512,7 @@ impl Consumer {
                 self.note_full(out);
                 None
             }
-            Err(failed) => self.failed(failed, ecb, out),
+            Err(failed) => self.failed(failed, at, out),
         }
     }
 
@@ -606,16 +608,16 @@ impl Consumer {
     }
 
     #[cold]
-    fn failed(&self, failed: Failed, ecb: Ecb, out: &mut Outputs) -> Option<FaultReport> {
+    fn failed(&self, failed: Failed, at: At, out: &mut Outputs) -> Option<FaultReport> {
         out.principal.count_error();
         self.note_full(out);
-        if ecb.probe == self.config.error {
+        if at.probe == self.config.error {
             self.double_errors.fetch_add(1, Ordering::Relaxed);
             return None;
         }
         self.errors.fetch_add(1, Ordering::Relaxed);
         Some(FaultReport {
-            epid: ecb.epid,
+            epid: at.epid,
             action: failed.action,
             offset: failed.stopped.pc.wrapping_mul(size_of::<Instr>() as u32),
             fault: failed.stopped.trap.fault,

@@ -11,7 +11,7 @@ use super::layout::{alignment, Layout};
 use super::memory::Memory;
 use super::order::Order;
 use super::rehearsal;
-use super::short::{Guard, Note, Tally};
+use super::short::{Guard, Note, Tally, TallyBy};
 use super::{Act, Action, Aggregate, Datum, Field, Prepared, Shape};
 use crate::consumer::{Features, Privileges};
 use crate::dif::prepare;
@@ -173,6 +173,7 @@ pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<P
     Ok(Prepared {
         guard,
         tally: Tally::of(&actions).filter(|_| short && size == 0),
+        tally_by: TallyBy::of(&actions).filter(|_| short && size == 0),
         note: Note::of(&actions)?.filter(|_| short && principal != 0),
         brief: Brief::of(predicate.as_ref(), &actions)?.filter(|_| size == 0),
         predicate,

@@ -395,7 +395,7 @@ fn first_at_slot(aggregate: &Aggregate, slot: usize, out: &mut Outputs) -> Optio
     let id = aggregate.id.to_ne_bytes();
     let at = out
         .aggregations
-        .add(u64::from(aggregate.id), &id, aggregate.size)?;
+        .add(u64::from(aggregate.id), &id, aggregate.size)? as usize;
     let generation = u64::from(out.aggregations.generation());
     if let Some(known) = out.slots.get_mut(slot) {
         *known = generation << 32 | at as u64;
@@ -528,10 +528,11 @@ fn find_or_add(
     key: &[u8],
     same: impl Fn(&[u8]) -> bool,
 ) -> Option<usize> {
-    if let Some(at) = aggregations.find(hash, same) {
-        return Some(at);
+    let found = aggregations.find(hash, |mem, at| mem.get(at as usize..).is_some_and(&same));
+    if let Some(at) = found {
+        return Some(at as usize);
     }
-    let at = aggregations.add(hash, key, aggregate.size)?;
+    let at = aggregations.add(hash, key, aggregate.size)? as usize;
     let data = at.wrapping_add(aggregate.offset);
     aggregate.function.init(aggregations.bytes(), data);
     Some(at)

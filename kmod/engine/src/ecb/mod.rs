@@ -29,7 +29,7 @@ use brief::Brief;
 use dtrace_uapi::ioctl::{RecDesc, RECORD_TIME};
 use dtrace_uapi::types::AggId;
 use memory::Memory;
-use short::{Guard, Note, Tally};
+use short::{Guard, Note, Tally, TallyBy};
 
 /// How an expression's result becomes data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -161,6 +161,8 @@ pub struct Prepared {
     pub predicate: Option<Program>,
     /// All that is done, where that is no more than to count.
     pub tally: Option<Tally>,
+    /// The same, by a number.
+    pub tally_by: Option<TallyBy>,
     /// The same where it is to record what cannot fault.
     pub note: Option<Note>,
     /// The whole clause but for the guard, where none of it can fault.

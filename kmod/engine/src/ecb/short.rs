@@ -6,14 +6,17 @@
 //! Most firings of most clauses do next to nothing: a condition on one built-in variable does not hold, or a counter goes up by
 //! one that has no key, or whose key is one built-in variable that has come before, or some built-in variables are
 //! recorded. None of it takes memory or budget, or can fault but for an argument that lies in memory; so it is done first, and the rest
-//! of the way is for those that need it: for what faults as well. A [`Guard`] is the whole condition of its clause, which then has no other; a [`Tally`] or a [`Note`] is all that its
-//! clause does, which has no condition but a guard.
+//! of the way is for those that need it: for what faults as well. A [`Guard`] is the whole condition of its clause, which then has no other;
+//! a [`Tally`], a [`TallyBy`] or a [`Note`] is all that its clause does, which has no condition but a guard.
+//!
+//! A count without a key, or by the name of the process, goes up where it went up the last time, with nothing to look up. A number is
+//! another one more often than not, so it is looked up every time; that is a function of its own, so that the others carry nothing of it.
 
 use super::aggregation::Function;
 use super::execname;
 use super::fire::Outputs;
 use super::{Act, Action, Aggregate, Datum, Field, Shape};
-use crate::buf::{add_word, half, set_half, set_word, word};
+use crate::buf::{add_word_in, half_in, set_half, set_word, word_in};
 use crate::dif::builtins::quick;
 use crate::dif::env::At;
 use crate::dif::program::{Cond, Program, Quick, Test};
@@ -98,19 +101,6 @@ impl Placed {
         })
     }
 
-    /// Whether it is what the entry at `base` has in its place.
-    #[inline(always)]
-    fn is_in<M: Machine>(&self, mem: &[u8], base: usize, m: &M, at: At) -> bool {
-        let place = base.wrapping_add(self.offset);
-        match self.value {
-            Value::Execname => execname::is_at(mem, place, m),
-            Value::Word(var) => quick(m, at, var) == Ok(word(mem, place)),
-            Value::Half(var) => {
-                quick(m, at, var).is_ok_and(|value| half(mem, place) == value as u32)
-            }
-        }
-    }
-
     /// Writes it to its place in the record at `base`.
     #[inline(always)]
     fn write<M: Machine>(&self, mem: &mut [u8], base: usize, m: &M, at: At) -> Result<(), BadAddr> {
@@ -163,92 +153,133 @@ impl Note {
     }
 }
 
-/// The only action of a clause, which is `count()` without a key or with one that cannot fault.
+/// The aggregation that `actions` are, if they are nothing but `count()`.
+fn counting(actions: &[Action]) -> Option<&Aggregate> {
+    let [Action {
+        act: Act::Aggregate(aggregate),
+        ..
+    }] = actions
+    else {
+        return None;
+    };
+    let is_plain = matches!(
+        aggregate,
+        Aggregate {
+            value: None,
+            increment: None,
+            function: Function::Count,
+            ..
+        }
+    );
+    is_plain.then_some(aggregate)
+}
+
+/// The only action of a clause, which is `count()` without a key or by the name of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tally {
     /// Which of the aggregations, from 0.
     slot: usize,
     /// Offset of the counter in the entry.
-    offset: usize,
-    key: Option<Placed>,
+    offset: u32,
+    /// That of the name.
+    name: Option<u32>,
 }
 
 impl Tally {
     /// What `actions` amount to, if it is this.
     pub fn of(actions: &[Action]) -> Option<Self> {
-        let [Action {
-            act: Act::Aggregate(aggregate),
-            ..
-        }] = actions
-        else {
-            return None;
-        };
-        let Aggregate {
-            value: None,
-            increment: None,
-            function: Function::Count,
-            ..
-        } = aggregate
-        else {
-            return None;
-        };
-        let key = match &*aggregate.keys {
+        let aggregate = counting(actions)?;
+        let name = match &*aggregate.keys {
             [] => None,
-            [key] => Some(Placed::of(key)?),
+            [key] => {
+                let key = Placed::of(key).filter(|key| key.value == Value::Execname)?;
+                Some(u32::try_from(key.offset).ok()?)
+            }
             _ => return None,
         };
         Some(Self {
             slot: (aggregate.id as usize).checked_sub(1)?,
-            offset: aggregate.offset,
-            key,
+            offset: u32::try_from(aggregate.offset).ok()?,
+            name,
         })
     }
 
-    /// Counts where it counted the last time; `false`: the key is another one, or there was no last time.
+    /// Counts where it counted the last time; `false`: the name is another one, or there was no last time.
     #[inline(always)]
-    pub fn count<M: Machine>(&self, m: &M, at: At, out: &mut Outputs) -> bool {
+    pub fn count<M: Machine>(&self, m: &M, out: &mut Outputs) -> bool {
         let known = out.slots.get(self.slot).copied().unwrap_or(0);
         if (known >> 32) as u32 != out.aggregations.generation() {
             return false;
         }
-        let entry = known as u32 as usize;
+        let entry = known as u32;
         let mem = out.aggregations.bytes();
-        if self.key.is_some_and(|key| !key.is_in(mem, entry, m, at)) {
-            return false;
+        if let Some(name) = self.name {
+            if !execname::is_at(mem, (entry as usize).wrapping_add(name as usize), m) {
+                return false;
+            }
         }
-        add_word(mem, entry.wrapping_add(self.offset), 1);
+        add_word_in(mem, entry, self.offset, 1);
         true
     }
+}
 
-    /// Counts by a number that has come before; `false`: it has not, or the key is none.
+/// The only action of a clause, which is `count()` by a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TallyBy {
+    /// The aggregation.
+    id: u32,
+    /// Offset of the counter in the entry.
+    offset: u32,
+    /// The number, and its offset.
+    var: Quick,
+    place: u32,
+    /// It has four bytes, not eight.
+    is_half: bool,
+}
+
+impl TallyBy {
+    /// What `actions` amount to, if it is this.
+    pub fn of(actions: &[Action]) -> Option<Self> {
+        let aggregate = counting(actions)?;
+        let [key] = &*aggregate.keys else {
+            return None;
+        };
+        let Placed { value, offset } = Placed::of(key)?;
+        let (var, is_half) = match value {
+            Value::Execname => return None,
+            Value::Word(var) => (var, false),
+            Value::Half(var) => (var, true),
+        };
+        Some(Self {
+            id: aggregate.id,
+            offset: u32::try_from(aggregate.offset).ok()?,
+            var,
+            place: u32::try_from(offset).ok()?,
+            is_half,
+        })
+    }
+
+    /// Counts, if the number has come before.
     #[inline(never)]
-    pub fn count_elsewhere<M: Machine>(&self, m: &M, at: At, out: &mut Outputs) -> bool {
-        let Some(key) = self.key else {
+    pub fn count<M: Machine>(&self, m: &M, at: At, out: &mut Outputs) -> bool {
+        let Ok(value) = quick(m, at, self.var) else {
             return false;
         };
-        let (var, mask) = match key.value {
-            Value::Word(var) => (var, u64::MAX),
-            Value::Half(var) => (var, u64::from(u32::MAX)),
-            Value::Execname => return false,
+        let value = match self.is_half {
+            true => u64::from(value as u32),
+            false => value,
         };
-        let id = self.slot.wrapping_add(1) as u32;
-        let Ok(value) = quick(m, at, var) else {
+        let number = |mem: &[u8], entry| match self.is_half {
+            true => half_in(mem, entry, self.place).into(),
+            false => word_in(mem, entry, self.place),
+        };
+        let is_it =
+            |mem: &[u8], entry| half_in(mem, entry, 0) == self.id && number(mem, entry) == value;
+        let hash = mix(u64::from(self.id), value);
+        let Some(entry) = out.aggregations.find(hash, is_it) else {
             return false;
         };
-        let value = value & mask;
-        let part = |entry: &[u8]| match key.value {
-            Value::Half(_) => u64::from(half(entry, key.offset)),
-            _ => word(entry, key.offset),
-        };
-        let is_it = |entry: &[u8]| half(entry, 0) == id && part(entry) == value;
-        let Some(entry) = out.aggregations.find(mix(u64::from(id), value), is_it) else {
-            return false;
-        };
-        if let Some(slot) = out.slots.get_mut(self.slot) {
-            *slot = u64::from(out.aggregations.generation()) << 32 | entry as u64;
-        }
-        let mem = out.aggregations.bytes();
-        add_word(mem, entry.wrapping_add(self.offset), 1);
+        add_word_in(out.aggregations.bytes(), entry, self.offset, 1);
         true
     }
 }
