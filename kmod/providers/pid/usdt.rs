@@ -26,6 +26,8 @@ pub struct Mark {
     /// Which of its process' probes it is.
     index: u32,
     args: KVec<Arg>,
+    /// Which of these are what is in one general register, by bits.
+    registers: u64,
     /// Whether the program only asks here, and whether it may be answered.
     asks: bool,
     answers: bool,
@@ -43,10 +45,13 @@ impl Mark {
         let asks = n >= usdt.asks_from;
         let mut args = KVec::new();
         args.extend_from_slice(usdt.args.get(begin..end).ok_or(EINVAL)?, GFP_KERNEL)?;
+        let registers = args.iter().take(64).enumerate();
+        let registers = registers.fold(0, |all, (n, arg)| all | u64::from(is_register(arg)) << n);
         let loads = !asks && args.iter().any(|arg| arg.is_loaded != 0);
         Ok(Self {
             index,
             args,
+            registers,
             asks,
             // Whoever locks the kernel down forbids to write to programs. The kernel logs who asks in vain.
             answers: asks && privilege::may_write(),
@@ -61,13 +66,21 @@ impl Mark {
     }
 
     /// Answers a program that asks whether the probe is enabled; whether it did.
+    #[inline]
     pub fn answer(&self, regs: &Regs) -> bool {
+        if self.asks {
+            self.answer_in_memory(regs);
+        }
+        self.asks
+    }
+
+    #[inline(never)]
+    fn answer_in_memory(&self, regs: &Regs) {
         let arg = self.args.first().filter(|arg| arg.form != ANSWER);
         if let (true, Some(arg)) = (self.answers, arg) {
             // The program has just set it to 0, so it is there.
             let _ = value(arg, regs).map(|counter| nofault::user_put(counter, 4, 1));
         }
-        self.asks
     }
 
     /// The register that becomes 1 where a program asks whether the probe is enabled.
@@ -108,6 +121,7 @@ impl Mark {
         let Self {
             index,
             args,
+            registers: _,
             asks,
             answers: _,
             loads: _,
@@ -128,8 +142,13 @@ pub struct Passed<'a> {
 
 impl Arguments for Passed<'_> {
     fn arg(&self, n: usize) -> Result<u64, u64> {
-        let arg = self.mark.args.get(n);
-        arg.map_or(Ok(0), |arg| value(arg, self.regs))
+        let Some(arg) = self.mark.args.get(n) else {
+            return Ok(0);
+        };
+        match n < 64 && self.mark.registers >> n & 1 != 0 {
+            true => Ok(sized(arg, self.regs.general(arg.base))),
+            false => value(arg, self.regs),
+        }
     }
 }
 
@@ -145,7 +164,32 @@ impl Passed<'_> {
     }
 }
 
+/// Whether an argument is what is in one general register.
+fn is_register(arg: &Arg) -> bool {
+    let plain = Arg {
+        base: arg.base,
+        index: NO_REGISTER,
+        size: arg.size,
+        is_signed: arg.is_signed,
+        form: arg.form,
+        ..Arg::default()
+    };
+    arg.base < VECTOR && *arg == plain
+}
+
+/// What a number is in as many bytes as the argument has.
+#[inline]
+fn sized(arg: &Arg, value: u64) -> u64 {
+    let unused = 64_u32.saturating_sub(u32::from(arg.size).saturating_mul(8));
+    let top = value.wrapping_shl(unused);
+    match arg.is_signed != 0 {
+        true => (top as i64).wrapping_shr(unused) as u64,
+        false => top.wrapping_shr(unused),
+    }
+}
+
 /// An argument, or the address that it could not be loaded from.
+#[inline(never)]
 fn value(arg: &Arg, regs: &Regs) -> Result<u64, u64> {
     let register = |n: u8| match n {
         NO_REGISTER => 0,
@@ -165,10 +209,5 @@ fn value(arg: &Arg, regs: &Regs) -> Result<u64, u64> {
         (false, true) => sum >> 8,
         (false, false) => sum,
     };
-    let unused = 64_u32.saturating_sub(u32::from(arg.size).saturating_mul(8));
-    let top = value.wrapping_shl(unused);
-    Ok(match arg.is_signed != 0 {
-        true => (top as i64).wrapping_shr(unused) as u64,
-        false => top.wrapping_shr(unused),
-    })
+    Ok(sized(arg, value))
 }

@@ -19,12 +19,19 @@ use crate::sys::regs::Regs;
 use crate::sys::staticref::StaticRef;
 use crate::sys::task;
 use core::ops::Range;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering};
 use dtrace_uapi::process::{ADDRESS, ENTRY, LINE, OFFSET, RETURN, USDT};
 use kernel::sync::{rcu, Arc, SetOnce};
 
 /// Kinds of probes, [`ENTRY`] to [`LINE`].
 const KINDS: usize = LINE as usize + 1;
+
+/// A probe of another kind than entry and return.
+const OTHERS: u8 = 1;
+/// A USDT probe with an argument in memory.
+const LOADS: u8 = 2;
+/// A USDT probe that the program asks about by a register.
+const ANSWERS: u8 = 4;
 
 /// An instruction of a process that probes are at.
 pub struct Site {
@@ -35,8 +42,8 @@ pub struct Site {
     probes: [StaticRef<Probe>; KINDS],
     /// Where the function begins and ends that a return from it is of. Set before that probe is.
     function: [AtomicU64; 2],
-    /// Whether there ever was a probe of another kind than entry and return.
-    has_others: AtomicBool,
+    /// What it ever had but probes at entry and return: [`OTHERS`] and so on.
+    extras: AtomicU8,
     /// What is known of its USDT probe. Set before that is.
     pub mark: SetOnce<Mark>,
     /// The thread that has fired here and left the instruction to uprobes, or comes to it again; 0 for none.
@@ -52,7 +59,7 @@ impl Site {
             text,
             probes: [const { StaticRef::none() }; KINDS],
             function: [const { AtomicU64::new(0) }; 2],
-            has_others: AtomicBool::new(false),
+            extras: AtomicU8::new(0),
             mark: SetOnce::new(),
             fired: AtomicU32::new(0),
         }
@@ -79,12 +86,19 @@ impl Site {
         start.load(Ordering::Relaxed)..end.load(Ordering::Relaxed)
     }
 
+    /// What it ever had but probes at entry and return.
+    #[inline(always)]
+    fn extras(&self) -> u8 {
+        self.extras.load(Ordering::Relaxed)
+    }
+
     /// Fires what is to fire before the instruction is executed.
-    fn before(&self, regs: &Regs) {
-        if self.has_others.load(Ordering::Relaxed) {
+    #[inline(always)]
+    fn before(&self, extras: u8, regs: &Regs) {
+        if extras != 0 {
             self.all(regs);
-        } else {
-            self.entered(regs);
+        } else if let Some(probe) = self.probe(ENTRY) {
+            entered(probe, regs);
         }
     }
 
@@ -92,19 +106,14 @@ impl Site {
     #[inline(never)]
     fn all(&self, regs: &Regs) {
         self.bare(ADDRESS);
-        self.entered(regs);
+        if let Some(probe) = self.probe(ENTRY) {
+            entered(probe, regs);
+        }
         if let Some(probe) = self.probe(USDT) {
             self.marked(probe, regs);
         }
         self.bare(OFFSET);
         self.bare(LINE);
-    }
-
-    #[inline]
-    fn entered(&self, regs: &Regs) {
-        if let Some(probe) = self.probe(ENTRY) {
-            fire(probe, &FireArgs::new(Args::Called(regs)).nowhere());
-        }
     }
 
     /// A probe without arguments.
@@ -123,21 +132,25 @@ impl Site {
     }
 
     /// Tells a program that asks by a register whether its probe is enabled. What the instruction does there, nothing or a return, leaves that.
-    fn answer(&self, stopped: &mut Stopped<'_>) {
-        if !self.has_others.load(Ordering::Relaxed) || self.probe(USDT).is_none() {
-            return;
+    #[inline(always)]
+    fn answer(&self, extras: u8, stopped: &mut Stopped<'_>) {
+        if extras & ANSWERS != 0 {
+            self.answer_by_register(stopped);
         }
-        let register = self.mark.as_ref().and_then(Mark::answer_register);
-        if let Some(register) = register {
+    }
+
+    #[inline(never)]
+    fn answer_by_register(&self, stopped: &mut Stopped<'_>) {
+        let mark = self.probe(USDT).and_then(|_| self.mark.as_ref());
+        if let Some(register) = mark.and_then(Mark::answer_register) {
             stopped.regs_mut().set_general(register, 1);
         }
     }
 
     /// Whether memory may be missing that a clause, or an argument, is loaded from.
     #[inline(always)]
-    fn may_miss(&self) -> bool {
-        let has_others = self.has_others.load(Ordering::Relaxed);
-        any_reads_user() || has_others && self.mark.as_ref().is_some_and(Mark::loads)
+    fn may_miss(&self, extras: u8) -> bool {
+        any_reads_user() || extras & LOADS != 0
     }
 
     /// Memory of the program that is not there, and that a clause would load if the site fired, or an argument.
@@ -208,13 +221,15 @@ impl Site {
     #[inline]
     fn after(&self, regs: &Regs) {
         if let Some(probe) = self.probe(RETURN) {
-            if let Leaving::Yes = self.leaves(Some(regs.ip())) {
+            let leaves = || matches!(self.leaves(Some(regs.ip())), Leaving::Yes);
+            if self.instruction.is_return() || leaves() {
                 self.returned(probe, regs);
             }
         }
     }
 
     /// Fires the return, with the registers behind the instruction.
+    #[inline(never)]
     fn returned(&self, probe: ProbeRef, regs: &Regs) {
         let words = self.return_words(regs);
         fire(probe, &FireArgs::new(Args::Words(&words)).nowhere());
@@ -247,12 +262,23 @@ impl Site {
             end.store(made.function.end, Ordering::Relaxed);
         }
         if !matches!(made.kind, ENTRY | RETURN) {
-            self.has_others.store(true, Ordering::Relaxed);
+            let mark = self.mark.as_ref().filter(|_| made.kind == USDT);
+            let loads = mark.is_some_and(Mark::loads);
+            let answers = mark.is_some_and(|mark| mark.answer_register().is_some());
+            let extra = |has: bool, extra| if has { extra } else { 0 };
+            let extras = OTHERS | extra(loads, LOADS) | extra(answers, ANSWERS);
+            self.extras.fetch_or(extras, Ordering::Relaxed);
         }
         if let Some(slot) = self.probes.get(made.kind as usize) {
             slot.set(Some(made.probe));
         }
     }
+}
+
+/// Fires the entry of a function.
+#[inline(never)]
+fn entered(probe: ProbeRef, regs: &Regs) {
+    fire(probe, &FireArgs::new(Args::Called(regs)).nowhere());
 }
 
 #[inline(never)]
@@ -268,11 +294,12 @@ impl At {
     #[inline(never)]
     fn trap_slowly(&self, mut stopped: Stopped<'_>, is_alone: bool) -> bool {
         let site = &*self.0;
+        let extras = site.extras();
         let Some(step) = site.instruction.step(stopped.regs()) else {
             return is_alone && self.awaits(stopped.regs());
         };
         if !site.has_fired() {
-            site.before(stopped.regs());
+            site.before(extras, stopped.regs());
         }
         if !step.store() {
             // The page has gone since that was tried.
@@ -280,7 +307,7 @@ impl At {
             return is_alone;
         }
         step.apply(stopped.regs_mut());
-        site.answer(&mut stopped);
+        site.answer(extras, &mut stopped);
         site.after(stopped.regs());
         true
     }
@@ -294,22 +321,24 @@ impl At {
 }
 
 impl Hit for At {
+    #[inline(always)]
     fn trap(&self, mut stopped: Stopped<'_>, is_alone: bool) -> bool {
         let site = &*self.0;
         let instruction = &site.instruction;
         if instruction.is_more() {
             return false;
         }
-        if site.may_miss() && site.awaits(stopped.regs()) {
+        let extras = site.extras();
+        if site.may_miss(extras) && site.awaits(stopped.regs()) {
             return true;
         }
         let Some(step) = instruction.step_briefly(stopped.regs()) else {
             return self.trap_slowly(stopped, is_alone);
         };
         if !site.has_fired() {
-            site.before(stopped.regs());
+            site.before(extras, stopped.regs());
         }
-        site.answer(&mut stopped);
+        site.answer(extras, &mut stopped);
         let regs = stopped.regs_mut();
         regs.set_ip(step.ip);
         regs.set_sp(step.sp);
@@ -326,15 +355,16 @@ impl Hit for At {
 
     fn hit(&self, mut stopped: Stopped<'_>) {
         let site = &*self.0;
+        let extras = site.extras();
         let has_fired = site.has_fired();
-        if site.may_miss() && !has_fired {
+        if site.may_miss(extras) && !has_fired {
             site.bring(stopped.regs());
         }
         // What a place has lost is used again when all who may have seen it are out of here.
         let _seen = rcu::read_lock();
         if !has_fired {
-            site.before(stopped.regs());
-            site.answer(&mut stopped);
+            site.before(extras, stopped.regs());
+            site.answer(extras, &mut stopped);
         }
         let Some(probe) = site.probe(RETURN) else {
             return;

@@ -124,10 +124,16 @@ impl Instruction {
         self.shadowed && super::has_shadow_stack()
     }
 
+    /// Whether it is a return, so that every function that has it [ends](Self::leaves) with it.
+    #[inline]
+    pub fn is_return(&self) -> bool {
+        self.returns
+    }
+
     /// Whether the function that has the addresses `function` ends with this instruction of it, at `at`, if the program goes on at
     /// `to`. Where that is not known, a return is one nevertheless.
     pub fn leaves(&self, at: u64, function: &Range<u64>, to: Option<u64>) -> Leaving {
-        if self.returns {
+        if self.is_return() {
             return Leaving::Yes;
         }
         match (self.insn.leaves(at, function), to) {
