@@ -94,6 +94,9 @@ void dtrace_traps_exit(void);
 /* Memory of the current task, which a breakpoint has stopped: 1, 2, 4 or 8 bytes in one piece. -EFAULT where it is not there at once. */
 int dtrace_user_get(u64 addr, u32 size, u64 *value);
 int dtrace_user_put(u64 addr, u32 size, u64 value);
+/* The same of 8 bytes. */
+int dtrace_user_get_word(u64 addr, u64 *value);
+int dtrace_user_put_word(u64 addr, u64 value);
 /* Whether the page can be written at once. */
 bool dtrace_user_writable(u64 addr);
 /* Whether it can be written. May sleep. */

@@ -314,7 +314,7 @@ void dtrace_traps_exit(void)
 		*value = word;                                                 \
 	})
 
-int dtrace_user_get(u64 addr, u32 size, u64 *value)
+static __always_inline int dtrace_get(u64 addr, u32 size, u64 *value)
 {
 	int error = -EFAULT;
 
@@ -337,7 +337,17 @@ out:
 	return error;
 }
 
-int dtrace_user_put(u64 addr, u32 size, u64 value)
+int dtrace_user_get(u64 addr, u32 size, u64 *value)
+{
+	return dtrace_get(addr, size, value);
+}
+
+int dtrace_user_get_word(u64 addr, u64 *value)
+{
+	return dtrace_get(addr, sizeof(*value), value);
+}
+
+static __always_inline int dtrace_put(u64 addr, u32 size, u64 value)
 {
 	int error = -EFAULT;
 
@@ -358,6 +368,16 @@ fault:
 out:
 	pagefault_enable();
 	return error;
+}
+
+int dtrace_user_put(u64 addr, u32 size, u64 value)
+{
+	return dtrace_put(addr, size, value);
+}
+
+int dtrace_user_put_word(u64 addr, u64 value)
+{
+	return dtrace_put(addr, sizeof(value), value);
 }
 
 /* By a write that changes nothing, whatever others do there meanwhile. One byte never lies on two cache lines. */

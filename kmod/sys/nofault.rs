@@ -91,11 +91,32 @@ pub fn user_get(addr: u64, size: u64) -> Result<u64, Unreachable> {
     }
 }
 
-/// Stores as many in one piece, all or none. As [`user_get`].
+/// Loads 8 bytes. As [`user_get`].
+#[inline]
+pub fn user_get_word(addr: u64) -> Result<u64, Unreachable> {
+    let mut word = 0u64;
+    // SAFETY: As in `user_get`.
+    match unsafe { bindings::dtrace_user_get_word(addr, &mut word) } {
+        0 => Ok(word),
+        _ => Err(Unreachable),
+    }
+}
+
+/// Stores 1, 2, 4 or 8 bytes in one piece, all or none. As [`user_get`].
 #[inline]
 pub fn user_put(addr: u64, size: u64, value: u64) -> Result<(), Unreachable> {
     // SAFETY: The store does not fault.
     match unsafe { bindings::dtrace_user_put(addr, size as u32, value) } {
+        0 => Ok(()),
+        _ => Err(Unreachable),
+    }
+}
+
+/// Stores 8 bytes. As [`user_get`].
+#[inline]
+pub fn user_put_word(addr: u64, value: u64) -> Result<(), Unreachable> {
+    // SAFETY: The store does not fault.
+    match unsafe { bindings::dtrace_user_put_word(addr, value) } {
         0 => Ok(()),
         _ => Err(Unreachable),
     }

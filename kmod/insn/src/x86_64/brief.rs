@@ -77,8 +77,10 @@ impl Brief {
                 Some(Briefly { ip: next, sp })
             }
             _ => {
-                let inside = sp < memory.end();
-                let to = memory.load(sp, Size::Quad).filter(|_| inside)?;
+                if sp >= memory.end() {
+                    return None;
+                }
+                let to = memory.load(sp, Size::Quad)?;
                 (to < memory.end()).then_some(Briefly {
                     ip: to,
                     sp: sp.wrapping_add(8),

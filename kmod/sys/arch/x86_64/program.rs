@@ -43,6 +43,8 @@ pub struct Instruction {
     shadowed: bool,
     returns: bool,
     is_long: bool,
+    /// The first address that is no program's.
+    end: u64,
 }
 
 impl Instruction {
@@ -62,6 +64,7 @@ impl Instruction {
             returns: insn.flow(0) == Flow::Return,
             shadowed: insn.touches_shadow_stack(),
             is_long,
+            end: super::program_end(),
         })
     }
 
@@ -70,9 +73,12 @@ impl Instruction {
     /// Its store is made: it lies below the stack pointer, where nobody looks.
     #[inline]
     pub fn step_briefly(&self, regs: &Regs) -> Option<Briefly> {
-        let brief = self.brief.filter(|_| regs.is_flat_long())?;
+        let brief = self.brief.as_ref()?;
+        if !regs.is_flat_long() {
+            return None;
+        }
         let register = |register: Register| regs.general(register.number());
-        brief.perform(regs.ip(), regs.sp(), register, &mut AtOnce)
+        brief.perform(regs.ip(), regs.sp(), register, &mut Words(self.end))
     }
 
     /// What it makes of these registers, which the current program has. `None`: that cannot be told at once.
@@ -276,6 +282,32 @@ impl Memory for AtOnce {
     #[inline]
     fn store(&mut self, address: u64, size: Size, value: u64) -> Option<()> {
         nofault::user_put(address, size.bytes(), value).ok()
+    }
+}
+
+/// The program's memory for those who load and store words; where it ends.
+struct Words(u64);
+
+impl Memory for Words {
+    #[inline]
+    fn end(&self) -> u64 {
+        self.0
+    }
+
+    #[inline]
+    fn load(&mut self, address: u64, size: Size) -> Option<u64> {
+        match size {
+            Size::Quad => nofault::user_get_word(address).ok(),
+            _ => AtOnce.load(address, size),
+        }
+    }
+
+    #[inline]
+    fn store(&mut self, address: u64, size: Size, value: u64) -> Option<()> {
+        match size {
+            Size::Quad => nofault::user_put_word(address, value).ok(),
+            _ => AtOnce.store(address, size, value),
+        }
     }
 }
 
