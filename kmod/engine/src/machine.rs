@@ -192,6 +192,11 @@ pub trait Machine {
     fn progenyof(&self, pid: u64) -> (bool, u32);
     /// Whether the consumer may trace the current process; asked only where it may not trace all.
     fn owned(&self) -> bool;
+    /// Whether the firing tells of no process, only of the time: it is for those as well who may not trace the current process.
+    #[inline]
+    fn is_of_nobody(&self) -> bool {
+        false
+    }
 
     /// Loads `out.len()` bytes of kernel memory. [`BadAddr`] holds the first byte that could not be read, or `addr`.
     fn load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr>;

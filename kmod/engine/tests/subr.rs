@@ -512,16 +512,25 @@ fn without_privileges_the_kernel_and_other_users_are_out_of_reach() {
     );
     // What is the engine's own can be read.
     assert_eq!(fire(&call_text("strlen", &["\"text\""]), false), None);
-    // Where the process is somebody else's, no probe fires but the consumer's own.
-    let fire = |owned: bool| {
+    // Where the process is somebody else's, no probe fires but the consumer's own, and those that are of no process.
+    let fire = |text: &str, owned: bool, of_nobody: bool| {
         let c = powerless();
-        let one = || action(Action::Difexpr, asm("ldgs pid, %r1\n ret %r1"));
-        let mut b = Bench::with(c, vec![clause(None, vec![one()])]);
-        b.m.owned = owned;
-        assert_eq!(b.fire(), [None]);
-        b.read(Which::Principal).0.len()
+        let one = action(Action::Difexpr, asm(text));
+        let mut b = Bench::with(c, vec![clause(None, vec![one])]);
+        (b.m.owned, b.m.of_nobody) = (owned, of_nobody);
+        b.m.user.get_mut().insert(USTR, b"user\0\0\0\0".to_vec());
+        let fault = b.fire()[0].map(|f| f.fault);
+        (fault, b.read(Which::Principal).0.len())
     };
-    assert_eq!((fire(true), fire(false)), (24, 0));
+    let pid = "ldgs pid, %r1\n ret %r1";
+    assert_eq!(fire(pid, true, false), (None, 24));
+    assert_eq!(fire(pid, false, false), (None, 0));
+    assert_eq!(fire(pid, false, true), (None, 24));
+    assert_eq!(fire(&load, true, true), (None, 24));
+    for text in [&load, &copyin, &user] {
+        assert_eq!(fire(text, false, true).0, Some(Fault::Upriv));
+    }
+    assert_eq!(fire(&kernel, false, true).0, Some(Fault::Kpriv));
 }
 
 #[test]

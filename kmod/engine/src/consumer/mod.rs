@@ -405,7 +405,7 @@ impl Consumer {
             return None;
         }
         let run = self.run.get()?;
-        if !run.core.all_users && !self.is_own(probe) && !m.owned() {
+        if !run.core.all_users && !self.is_own(probe) && !m.is_of_nobody() && !m.owned() {
             return None;
         }
         let clause: &Prepared = run.clauses.get(clause)?;

@@ -21,6 +21,8 @@ pub struct TestMachine {
     pub comm: &'static str,
     pub now: Cell<u64>,
     pub owned: bool,
+    /// The firing is of no process.
+    pub of_nobody: bool,
     pub thread: u64,
     pub root: Option<Place>,
     pub user_args: Option<(u64, u64)>,
@@ -43,6 +45,7 @@ impl Default for TestMachine {
             comm: "tester",
             now: Cell::new(0x1_0000_0000),
             owned: true,
+            of_nobody: false,
             thread: 0xffff_8880_0000_1000,
             root: None,
             user_args: None,
@@ -250,6 +253,9 @@ impl Machine for TestMachine {
     }
     fn owned(&self) -> bool {
         self.owned
+    }
+    fn is_of_nobody(&self) -> bool {
+        self.of_nobody
     }
     fn load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr> {
         load(&self.kernel, addr, out)
