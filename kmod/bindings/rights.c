@@ -29,6 +29,7 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/task_work.h>
+#include <linux/user_namespace.h>
 
 #include "answers.h"
 #include "helpers.h"
@@ -441,9 +442,19 @@ void dtrace_rights_sit(struct dtrace_rights *rights)
 		dtrace_rights_answer(&rights->kick);
 }
 
-unsigned int dtrace_rights_uid(const struct dtrace_rights *rights)
+/*
+ * Who pays for what the opener has: he, or who has made the user namespace that he is in. A user who makes one may be many others in it. What
+ * root has made is root's decision.
+ */
+unsigned int dtrace_rights_payer(const struct dtrace_rights *rights)
 {
-	return rights->user.uid;
+	const struct user_namespace *ns = rights->answers.cred->user_ns;
+	kuid_t payer = KUIDT_INIT(rights->user.uid);
+
+	for (; ns->parent; ns = ns->parent)
+		if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))
+			payer = ns->owner;
+	return __kuid_val(payer);
 }
 
 /* The rights of the current task; a negative errno where they cannot be had. */

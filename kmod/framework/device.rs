@@ -183,7 +183,7 @@ impl Attachment {
             true => None,
             false => Some(Rights::of_current()?),
         };
-        let user = rights.as_ref().map(|rights| rights.uid());
+        let user = rights.as_ref().map(|rights| rights.payer());
         let payer = framework.users.lock().payer(user)?;
         let tracer = Tracer::new(engine, ends.error, rights, payer);
         let tracer = Arc::new(tracer, GFP_KERNEL)?;

@@ -59,10 +59,10 @@ impl Rights {
         unsafe { bindings::dtrace_rights_sit(self.0.as_ptr()) };
     }
 
-    /// Whose they are.
-    pub fn uid(&self) -> u32 {
+    /// The user who pays for what the consumer has: its opener, or who has made the user namespace that the opener is in.
+    pub fn payer(&self) -> u32 {
         // SAFETY: They are there.
-        unsafe { bindings::dtrace_rights_uid(self.0.as_ptr()) }
+        unsafe { bindings::dtrace_rights_payer(self.0.as_ptr()) }
     }
 
     /// Whether the consumer may trace a process. `ESRCH`: it has ended or executed another program; `EAGAIN`: nobody knows, for the current
