@@ -14,7 +14,7 @@
 //! this step cannot fail as a whole.
 
 use super::probe::ProbeRef;
-use super::provider::{by_provider, Failed, Failure};
+use super::provider::{by_provider, Failed, Failure, Provider};
 use super::state::State;
 use super::text::Text;
 use super::tracer::{EcbRef, Tracer};
@@ -151,6 +151,13 @@ impl State {
             }
             self.table.sweep();
             self.is_littered = false;
+        }
+    }
+
+    /// Retires the probes that nobody has asked for any more. One by one, which takes no memory and so always succeeds.
+    pub(super) fn remove_abandoned(&mut self, index: u32, provider: &dyn Provider) {
+        while let Some(probe) = provider.abandoned() {
+            self.retire(index, &[probe]);
         }
     }
 }

@@ -126,7 +126,7 @@ impl Open {
         let parts = Description::from(&desc);
         if desc.id == 0 {
             let mut state = self.consumer.framework.state.lock();
-            state.provide(&self.consumer.tracer.engine, &parts)?;
+            state.provide(&self.consumer.tracer, &parts)?;
         }
         self.next_probe(arg, &parts, desc.id)
     }

@@ -6,10 +6,11 @@
 //! An ECB is one clause of one consumer at one probe. The framework's half of it, [`EcbRef`], says whose it is; the engine knows
 //! the rest.
 
-use super::fire::{Args, FireArgs};
+use super::fire::{Args, Cause, FireArgs};
 use super::machine::KernelMachine;
 use super::seen::Seen;
 use super::tracer::{EcbRef, Tracer};
+use crate::sys::clock;
 use crate::sys::percpu::CpuGuard;
 use dtrace_engine::{FaultReport, Missing};
 use kernel::sync::Arc;
@@ -62,17 +63,43 @@ pub fn rehearse_all(guard: &CpuGuard, machine: &KernelMachine<'_>) -> Option<Mis
 
 #[inline(always)]
 fn fire_one(guard: &CpuGuard, at: &EcbRef, machine: &KernelMachine<'_>) {
-    let fault = match at.tracer.sees_all {
-        true => at.tracer.engine.fire(guard.cpu(), at.ecb, machine),
-        false => fire_seen(guard, at, machine),
-    };
-    if let Some(fault) = fault {
+    if !at.tracer.sees_all {
+        return fire_restricted(guard, at, machine);
+    }
+    if let Some(fault) = at.tracer.engine.fire(guard.cpu(), at.ecb, machine) {
         fire_error(guard, &at.tracer, machine, &fault);
     }
 }
 
 /// Fires for a consumer that does not see everything.
 #[inline(never)]
+fn fire_restricted(guard: &CpuGuard, at: &EcbRef, machine: &KernelMachine<'_>) {
+    match machine.args().cause {
+        Cause::Passage => fire_and_tell(guard, at, machine),
+        // Where the kernel was stopped is not for it to see.
+        Cause::Sample if machine.args().of_kernel => {}
+        Cause::Sample | Cause::Tick => fire_timed(guard, at, machine),
+    }
+}
+
+/// Fires for such a consumer, which is ended where its user's timers take too much of the machine's time.
+fn fire_timed(guard: &CpuGuard, at: &EcbRef, machine: &KernelMachine<'_>) {
+    let Some(share) = at.tracer.payer.share() else {
+        return fire_and_tell(guard, at, machine);
+    };
+    let began = clock::monotonic();
+    fire_and_tell(guard, at, machine);
+    if share.take(began, clock::monotonic()) {
+        at.tracer.engine.kill();
+    }
+}
+
+fn fire_and_tell(guard: &CpuGuard, at: &EcbRef, machine: &KernelMachine<'_>) {
+    if let Some(fault) = fire_seen(guard, at, machine) {
+        fire_error(guard, &at.tracer, machine, &fault);
+    }
+}
+
 fn fire_seen(guard: &CpuGuard, at: &EcbRef, machine: &KernelMachine<'_>) -> Option<FaultReport> {
     let seen = Seen::new(machine, &at.tracer);
     at.tracer.engine.fire(guard.cpu(), at.ecb, &seen)
@@ -95,8 +122,11 @@ fn fire_error(
         fault.fault as u64,
         fault.value,
     ];
+    // The arguments are the consumer's own.
     let args = FireArgs {
         args: Args::Words(&words),
+        cause: Cause::Passage,
+        of_kernel: false,
         ..*machine.args()
     };
     let mut passed = 1u64;

@@ -24,6 +24,7 @@
 
 use super::probe::{Held, ProbeRef};
 use super::provider::{by_provider, Description};
+use super::quota::Timers;
 use super::state::State;
 use super::table::Table;
 use super::text::{refuse, Refusal, Text};
@@ -60,6 +61,8 @@ pub struct Attached {
     retained: KVVec<Retained>,
     /// How many enablings `retained` comes from.
     enablings: usize,
+    /// Those among its probes.
+    timers: Timers,
 }
 
 /// A description that a clause has been enabled for.
@@ -135,6 +138,7 @@ impl State {
                 probes: KVVec::new(),
                 retained: KVVec::new(),
                 enablings: 0,
+                timers: tracer.payer.timers(),
             },
             GFP_KERNEL,
         )?;
@@ -217,12 +221,14 @@ impl State {
         attached.make_room(wanted)?;
         let tracer = attached.tracer.clone();
         for retained in wanted.list.iter().filter(|r| r.desc.id == 0) {
-            self.provide(&tracer.engine, &Description::from(&retained.desc))?;
+            self.provide(&tracer, &Description::from(&retained.desc))?;
         }
         let found = self.find(at, wanted)?;
         let unarmed = self.unarmed(found.iter().map(|(probe, _)| *probe))?;
+        let mut timers = tracer.payer.timers();
+        timers.add(self.timers_among(&tracer, &found))?;
         let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
-        attached.link(&mut self.writer, &found, commit)?;
+        attached.link(&mut self.writer, &found, timers, commit)?;
         attached.retain(wanted);
         self.arm_wanted(unarmed, note);
         let armed = found.iter().filter(|(probe, _)| probe.is_armed()).count();
@@ -263,18 +269,21 @@ impl State {
                 return Err(Refusal::new(ENOSPC, "too many enabled probes"));
             }
             if found.len() == before && !matches.is_empty() {
-                let of_kernel = |probe: &ProbeRef| {
-                    let index = probe.provider();
-                    !self.permits(&attached.tracer.engine, index)
-                };
-                let why = match matches.iter().any(of_kernel) {
-                    true => "the probes need rights over the kernel",
-                    false => "no right to trace the process, by the rules of ptrace()",
-                };
-                return Err(Refusal::new(EACCES, why));
+                return Err(self.refusal(&attached.tracer, &matches));
             }
         }
         Ok(found)
+    }
+
+    /// How many of a consumer's timers these are.
+    fn timers_among(&self, tracer: &Tracer, found: &[Match]) -> usize {
+        if tracer.sees_all {
+            return 0;
+        }
+        let timers = found
+            .iter()
+            .filter(|(probe, _)| self.are_timers(probe.provider()));
+        timers.count()
     }
 
     /// Enables probes that have just been created, for everybody who retains a description of them. Those that were created for `whom` are
@@ -318,6 +327,9 @@ impl State {
             Err(_) => return tracer.miss(1),
         };
         let created = list.as_deref().unwrap_or(created);
+        // They are of one provider.
+        let first = created.first();
+        let are_timers = first.is_some_and(|probe| self.are_timers(probe.provider()));
         let Some(attached) = self.attached.get_mut(at) else {
             return;
         };
@@ -332,13 +344,15 @@ impl State {
             true => KVVec::with_capacity(count, GFP_KERNEL).ok(),
             false => None,
         };
-        let linked = match room {
+        let mut timers = tracer.payer.timers();
+        let paid = timers.add(if are_timers { count } else { 0 });
+        let linked = match room.filter(|_| paid.is_ok()) {
             Some(mut found) => {
                 attached.each_new(&self.table, created, which, |one| {
                     // There is room for as many as were counted.
                     let _ = found.push_within_capacity(one);
                 });
-                attached.link(&mut self.writer, &found, || {})
+                attached.link(&mut self.writer, &found, timers, || {})
             }
             None => Err(refuse(ENOMEM)),
         };
@@ -495,12 +509,13 @@ impl Attached {
         self.tracer.miss(missed.saturating_sub(before));
     }
 
-    /// Gives each of `found` its ECB, or none of them any. `commit` is called when that cannot fail any more, and before any
-    /// ECB can be seen.
+    /// Gives each of `found` its ECB, or none of them any. `timers` are paid for those. `commit` is called when that cannot fail any
+    /// more, and before any ECB can be seen.
     fn link(
         &mut self,
         writer: &mut Writer,
         found: &[Match],
+        timers: Timers,
         commit: impl FnOnce(),
     ) -> Result<(), Refusal> {
         let tracer = self.tracer.clone();
@@ -516,6 +531,7 @@ impl Attached {
         self.probes.reserve(found.len(), GFP_KERNEL)?;
         self.links.reserve(found.len())?;
         commit();
+        self.timers.merge(timers);
         binding.keep();
         for (probe, ecb) in ecbs.iter().copied() {
             let tracer = tracer.clone();

@@ -9,6 +9,8 @@ mod dof;
 mod publishing;
 #[path = "retiring_tests.rs"]
 mod retiring;
+#[path = "timers_tests.rs"]
+mod timers;
 
 use crate::enabling::Wanted;
 use crate::host_tests::table;
@@ -57,7 +59,7 @@ impl Provider for Fake {
         self.needs
     }
 
-    fn provide(&self, desc: &Description<'_>, batch: &mut Batch<'_>) -> Result {
+    fn provide(&self, desc: &Description<'_>, _: &Tracer, batch: &mut Batch<'_>) -> Result {
         match desc.name {
             b"made" if batch.find(b"", b"", b"made").is_none() => {
                 batch.create(b"", b"", b"made", 0).map(drop)
@@ -152,6 +154,7 @@ impl World {
         let limits = Limits {
             user: 10,
             consumer: 10,
+            cpus: 1,
         };
         let payer = Users::new(limits).payer(None).unwrap();
         Arc::new(Tracer::new(engine.unwrap(), self.probes[0], None, payer))

@@ -47,6 +47,17 @@ pub trait Arguments {
     fn arg(&self, n: usize) -> Result<u64, u64>;
 }
 
+/// Why a probe fires. It matters to consumers that do not see everything.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// The current task has come by.
+    Passage,
+    /// An interrupt has stopped the current task, at whatever it was doing.
+    Sample,
+    /// It is time. Whom that has stopped is of no interest.
+    Tick,
+}
+
 /// What a provider tells of one firing.
 #[derive(Clone, Copy)]
 pub struct FireArgs<'a> {
@@ -55,6 +66,9 @@ pub struct FireArgs<'a> {
     pub(super) errno: i32,
     /// `caller` is an instruction that was interrupted.
     pub(super) sampled: bool,
+    pub(super) cause: Cause,
+    /// The arguments are the kernel's business.
+    pub(super) of_kernel: bool,
     pub(super) regs: Option<&'a Regs>,
 }
 
@@ -67,8 +81,24 @@ impl<'a> FireArgs<'a> {
             caller: 0,
             errno: 0,
             sampled: false,
+            cause: Cause::Passage,
+            of_kernel: false,
             regs: None,
         }
+    }
+
+    /// Why the probe fires, unless somebody has come by.
+    #[inline]
+    pub const fn cause(mut self, cause: Cause) -> Self {
+        self.cause = cause;
+        self
+    }
+
+    /// The firing interrupted the kernel, or nobody knows what: who has no rights over the kernel is not told where.
+    #[inline]
+    pub const fn of_kernel(mut self) -> Self {
+        self.of_kernel = true;
+        self
     }
 
     /// The kernel address that `stack()` begins with and `caller` gives: for a function's entry and return the

@@ -23,6 +23,7 @@ mod quota_tests;
 mod seat;
 #[cfg(test)]
 mod seat_tests;
+mod share;
 mod state;
 mod table;
 #[cfg(test)]

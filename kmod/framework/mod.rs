@@ -38,6 +38,7 @@ mod registration;
 mod registry;
 mod seat;
 mod seen;
+mod share;
 mod snapshot;
 mod state;
 mod table;
@@ -45,9 +46,10 @@ mod text;
 mod tracer;
 mod user;
 
-pub use fire::{fire, lose, miss, rehearse, Args, Arguments, FireArgs};
+pub use fire::{fire, lose, miss, rehearse, Args, Arguments, Cause, FireArgs};
 pub use probe::{any_reads_user, Part, Probe, ProbeRef};
 pub use provider::{Batch, Description, Failed, Provider};
+pub use state::NEEDS_KERNEL;
 pub use text::Refusal;
 pub use tracer::Tracer;
 

@@ -254,7 +254,7 @@ impl Probe {
     }
 
     /// Whether there are ECBs for it, on its list or waiting for that.
-    pub(super) fn is_wanted(&self) -> bool {
+    pub fn is_wanted(&self) -> bool {
         self.wanted.load(Ordering::Relaxed) > 0
     }
 

@@ -15,7 +15,7 @@
 use super::provider::Provider;
 use super::quota::Payer;
 use super::registry::Registry;
-use super::state::State;
+use super::state::{State, NEEDS_KERNEL};
 use super::text::{refuse, Refusal};
 use super::tracer::Tracer;
 use super::user;
@@ -352,10 +352,7 @@ impl State {
         let index = self.index_of_provider(process::PROVIDER.as_bytes());
         match self.permits(&tracer.engine, index.ok_or(refuse(ENODEV))?) {
             true => Ok(()),
-            false => Err(Refusal::new(
-                EACCES,
-                "the probes need rights over the kernel",
-            )),
+            false => Err(Refusal::new(EACCES, NEEDS_KERNEL)),
         }
     }
 
@@ -435,12 +432,5 @@ impl State {
         };
         provider.forget(ConsumerId::of(tracer));
         self.remove_abandoned(index, &*provider);
-    }
-
-    /// Retires the probes that nobody has asked for any more. One by one, which takes no memory and so always succeeds.
-    pub(super) fn remove_abandoned(&mut self, index: u32, provider: &dyn Provider) {
-        while let Some(probe) = provider.abandoned() {
-            self.retire(index, &[probe]);
-        }
     }
 }

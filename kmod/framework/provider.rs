@@ -43,12 +43,23 @@ pub trait Provider: Send + Sync {
         Ok(true)
     }
 
-    /// Makes probes to order: called before a description is matched that names this provider, with the
+    /// Why it may not have one that is not [permitted](Self::permits).
+    fn refusal(&self, _probe: ProbeRef) -> Refusal {
+        let why = "no right to trace the process, by the rules of ptrace()";
+        Refusal::new(EACCES, why)
+    }
+
+    /// Whether probes are timers, of which a user has [few](super::quota::TIMERS_MAX).
+    fn are_timers(&self) -> bool {
+        false
+    }
+
+    /// Makes probes to order: called before a description of a consumer's is matched that names this provider, with the
     /// description's parts (globs, and empty for "any").
     ///
     /// Only providers whose probes cannot be listed beforehand (`profile`) need it. What the provider cannot make of
     /// the description is no error: there is simply no probe.
-    fn provide(&self, _desc: &Description<'_>, _batch: &mut Batch<'_>) -> Result {
+    fn provide(&self, _desc: &Description<'_>, _tracer: &Tracer, _batch: &mut Batch<'_>) -> Result {
         Ok(())
     }
 
@@ -74,8 +85,8 @@ pub trait Provider: Send + Sync {
     /// A consumer has gone, for whom probes may have been [made](Self::make).
     fn forget(&self, _consumer: ConsumerId) {}
 
-    /// One of the probes that were made and that nobody who is still there has asked for, which is retired then: it fires no more but
-    /// by who has begun to, in an RCU read-side critical section.
+    /// One of the probes that were made or provided and that nobody who is still there has asked for, which is retired then: it fires no
+    /// more but by who has begun to, in an RCU read-side critical section.
     fn abandoned(&self) -> Option<ProbeRef> {
         None
     }

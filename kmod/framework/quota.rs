@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! How many places in processes consumers and users may have.
+//! How many places in processes consumers and users may have, and how many timers users.
 //!
 //! A place is an instruction at which a probe fires, or at which a process waits for a consumer; where two probes fire at one instruction it
 //! counts for both. Whoever asks for a probe pays for its places: the consumer, and its user as well, unless the consumer may trace
@@ -11,8 +11,12 @@
 //! Whatever begins or becomes another on the machine is looked at for each tracing that may see a user's own processes alone. So a user
 //! may have few of these ([`TRACINGS_MAX`]).
 //!
+//! A timer interrupts everybody. A user who may trace his own processes alone has few of these as well ([`TIMERS_MAX`]): each clause at a probe
+//! that fires with time counts for one, and is given back when its consumer has lost its probes.
+//!
 //! Invariant: what an account says is used is the sum of the charges that there are.
 
+use super::share::Share;
 use super::text::Refusal;
 use crate::sys::shared::share;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -22,14 +26,18 @@ use kernel::sync::Arc;
 
 /// How many consumers of a user may have anything enabled at a time that may trace his own processes alone.
 pub const TRACINGS_MAX: u32 = 64;
+/// How many timers the consumers of such a user may have together.
+pub const TIMERS_MAX: u32 = 32;
 
-/// How many places somebody may have at a time.
+/// How much somebody may have at a time.
 #[derive(Clone, Copy)]
 pub struct Limits {
-    /// All consumers of a user together that may trace his own processes alone.
+    /// Places: all consumers of a user together that may trace his own processes alone.
     pub user: u32,
-    /// A consumer.
+    /// Places: a consumer.
     pub consumer: u32,
+    /// How many CPUs there are, of whose time users' timers have their [`Share`].
+    pub cpus: u32,
 }
 
 /// Whose an account is.
@@ -39,6 +47,8 @@ enum Owner {
     Consumer,
     /// Not of places.
     Tracings(u32),
+    /// Nor this.
+    Timers(u32),
 }
 
 /// What somebody has.
@@ -75,10 +85,14 @@ impl Account {
         let (whose, parameter) = match self.owner {
             Owner::User(_) => ("user", "user_places"),
             Owner::Consumer => ("consumer", "consumer_places"),
-            Owner::Tracings(_) => {
+            Owner::Tracings(_) | Owner::Timers(_) => {
+                let what = match self.owner {
+                    Owner::Tracings(_) => "tracings",
+                    _ => "timers",
+                };
                 return Refusal::with(
                     ENOSPC,
-                    format_args!("a user may have {most} tracings at a time"),
+                    format_args!("a user may have {most} {what} at a time"),
                 );
             }
         };
@@ -93,6 +107,7 @@ impl Account {
 pub struct Users {
     limits: Limits,
     accounts: KVVec<Arc<Account>>,
+    shares: KVVec<(u32, Arc<Share>)>,
 }
 
 impl Users {
@@ -101,6 +116,7 @@ impl Users {
         Self {
             limits,
             accounts: KVVec::new(),
+            shares: KVVec::new(),
         }
     }
 
@@ -111,10 +127,14 @@ impl Users {
             consumer,
             user: None,
             tracings: None,
+            timers: None,
+            share: None,
         };
         if let Some(user) = user {
             payer.user = Some(self.of(Owner::User(user), self.limits.user)?);
             payer.tracings = Some(self.of(Owner::Tracings(user), TRACINGS_MAX)?);
+            payer.timers = Some(self.of(Owner::Timers(user), TIMERS_MAX)?);
+            payer.share = Some(self.share_of(user)?);
         }
         Ok(payer)
     }
@@ -127,17 +147,41 @@ impl Users {
         self.accounts.push(account.clone(), GFP_KERNEL)?;
         Ok(account)
     }
+
+    fn share_of(&mut self, user: u32) -> Result<Arc<Share>> {
+        if let Some((_, one)) = self.shares.iter().find(|(whose, _)| *whose == user) {
+            return Ok(one.clone());
+        }
+        let new = share(Share::new(self.limits.cpus))?;
+        self.shares.push((user, new.clone()), GFP_KERNEL)?;
+        Ok(new)
+    }
 }
 
-/// A consumer, as who pays for places.
+/// A consumer, as who pays for what it has.
 #[derive(Clone)]
 pub struct Payer {
     consumer: Arc<Account>,
     user: Option<Arc<Account>>,
     tracings: Option<Arc<Account>>,
+    timers: Option<Arc<Account>>,
+    share: Option<Arc<Share>>,
 }
 
 impl Payer {
+    /// Timers, none so far. One that may trace everybody's processes has as many as it likes.
+    pub fn timers(&self) -> Timers {
+        Timers {
+            account: self.timers.clone(),
+            n: 0,
+        }
+    }
+
+    /// What its user's timers take, if that matters.
+    pub fn share(&self) -> Option<&Share> {
+        self.share.as_deref()
+    }
+
     /// Begins to trace, unless too many of the user's consumers do.
     pub fn trace(&self) -> Result<Tracing, Refusal> {
         if let Some(tracings) = &self.tracings {
@@ -181,6 +225,38 @@ impl Drop for Tracing {
     fn drop(&mut self) {
         if let Some(tracings) = &self.0 {
             tracings.give_back(1);
+        }
+    }
+}
+
+/// Timers that a consumer has. Dropping it gives them back.
+pub struct Timers {
+    account: Option<Arc<Account>>,
+    n: usize,
+}
+
+impl Timers {
+    /// Takes `n` more, or names the limit that forbids it.
+    pub fn add(&mut self, n: usize) -> Result<(), Refusal> {
+        let Some(account) = &self.account else {
+            return Ok(());
+        };
+        account.take(n)?;
+        self.n = self.n.saturating_add(n);
+        Ok(())
+    }
+
+    /// Takes over others of the same consumer.
+    pub fn merge(&mut self, mut other: Self) {
+        let n = core::mem::take(&mut other.n);
+        self.n = self.n.saturating_add(n);
+    }
+}
+
+impl Drop for Timers {
+    fn drop(&mut self) {
+        if let Some(account) = &self.account {
+            account.give_back(self.n);
         }
     }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Tests of what places in processes cost.
+//! Tests of what places in processes cost, and timers.
 
-use crate::quota::{Charge, Limits, Payer, Users, TRACINGS_MAX};
+use crate::quota::{Charge, Limits, Payer, Users, TIMERS_MAX, TRACINGS_MAX};
 use crate::text::Refusal;
 use kernel::error::ENOSPC;
 
@@ -14,6 +14,7 @@ fn users() -> Users {
     Users::new(Limits {
         user: 10,
         consumer: 25,
+        cpus: 2,
     })
 }
 
@@ -126,4 +127,42 @@ fn a_user_traces_so_often_at_a_time() {
     all.extend((0..1000).map(|_| root.trace().ok().unwrap()));
     // Places are another matter.
     assert_eq!(alice.room(), 10);
+}
+
+#[test]
+fn a_user_has_so_many_timers() {
+    let mut users = users();
+    let (one, two) = (payer(&mut users, ALICE), payer(&mut users, ALICE));
+    let (bob, root) = (payer(&mut users, BOB), payer(&mut users, None));
+    let most = TIMERS_MAX as usize;
+    let (mut of_one, mut of_two) = (one.timers(), two.timers());
+    assert!(of_one.add(most - 1).is_ok());
+    assert!(of_two.add(2).is_err() && of_two.add(usize::MAX).is_err());
+    // What was refused costs nothing.
+    assert!(of_two.add(1).is_ok());
+    let refusal = of_one.add(1).unwrap_err();
+    assert_eq!(refusal.errno, ENOSPC);
+    let text = "a user may have 32 timers at a time";
+    assert_eq!(refusal.into_text().as_str(), text);
+    assert!(bob.timers().add(most).is_ok());
+    assert!(root.timers().add(100_000).is_ok());
+    drop(of_two);
+    let mut more = one.timers();
+    assert!(more.add(1).is_ok());
+    of_one.merge(more);
+    assert!(one.timers().add(1).is_err());
+    drop(of_one);
+    assert!(two.timers().add(most).is_ok());
+    // Neither places nor tracings are concerned.
+    assert_eq!(one.room(), 10);
+}
+
+#[test]
+fn the_share_of_time_is_a_users() {
+    let mut users = users();
+    let (one, two) = (payer(&mut users, ALICE), payer(&mut users, ALICE));
+    let share = |payer: &Payer| payer.share().map(core::ptr::from_ref);
+    assert!(share(&one).is_some() && share(&one) == share(&two));
+    assert!(share(&payer(&mut users, BOB)) != share(&one));
+    assert!(share(&payer(&mut users, None)).is_none());
 }

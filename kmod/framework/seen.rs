@@ -3,9 +3,11 @@
 
 //! The kernel as a consumer sees it that may not trace everything: [`Seen`] is a firing for it.
 //!
-//! No probe fires for it in a process that it may not trace, but for its own, `dtrace:::END` among them. These fire wherever the CPU is, so of
-//! who runs there they show nothing: no process, no thread, no time that it has used, no arguments.
+//! No probe fires for it in a process that it may not trace, but for its own, `dtrace:::END` among them, and those that tell the time. These
+//! fire wherever the CPU is, so of who runs there they show nothing: no process, no thread, no time that it has used, no arguments. Of the
+//! kernel nothing is shown either, where an interrupt has stopped it.
 
+use super::fire::Cause;
 use super::machine::KernelMachine;
 use super::tracer::Tracer;
 use crate::sys::rights::Rights;
@@ -69,6 +71,10 @@ impl Machine for Seen<'_> {
     }
 
     fn arg(&self, n: u64) -> Result<u64, BadAddr> {
+        let args = self.machine.args();
+        if args.of_kernel || self.is_of_nobody() && !self.owned() {
+            return Ok(0);
+        }
         self.machine.arg(n)
     }
 
@@ -204,6 +210,10 @@ impl Machine for Seen<'_> {
         let own = self.rights.is_none_or(Rights::may_see);
         self.own.set(Some(own));
         own
+    }
+
+    fn is_of_nobody(&self) -> bool {
+        self.machine.args().cause == Cause::Tick
     }
 
     fn load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr> {

@@ -9,6 +9,7 @@ use super::enabling::Attached;
 use super::probe::ProbeRef;
 use super::provider::{Batch, Description, Provider};
 use super::table::Table;
+use super::text::Refusal;
 use super::tracer::Tracer;
 use crate::sys::rculist::Writer;
 use dtrace_engine::Consumer;
@@ -18,6 +19,9 @@ use dtrace_uapi::process;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::Arc;
+
+/// What who does not see the kernel is told of its probes.
+pub const NEEDS_KERNEL: &str = "the probes need rights over the kernel";
 
 /// What consumers share.
 pub struct State {
@@ -139,6 +143,24 @@ impl State {
         }
     }
 
+    /// Why a consumer may have none of `probes`.
+    pub fn refusal(&self, tracer: &Tracer, probes: &[ProbeRef]) -> Refusal {
+        let of_kernel = |probe: &ProbeRef| !self.permits(&tracer.engine, probe.provider());
+        let provider = probes
+            .first()
+            .and_then(|probe| Some((probe, self.provider_at(probe.provider())?)));
+        match provider {
+            Some((probe, provider)) if !probes.iter().any(of_kernel) => provider.refusal(probe),
+            _ => Refusal::new(EACCES, NEEDS_KERNEL),
+        }
+    }
+
+    /// Whether probes of the provider `index` are timers.
+    pub fn are_timers(&self, index: u32) -> bool {
+        self.provider_at(index)
+            .is_some_and(|provider| provider.are_timers())
+    }
+
     /// Whether a consumer may be told of a probe: of one in a process, only if it may have it.
     pub fn may_list(&self, tracer: &Tracer, probe: ProbeRef) -> bool {
         let is_of_process = self
@@ -177,16 +199,17 @@ impl State {
     }
 
     /// Lets the providers that `desc` may mean make probes to order, for a consumer that may use them.
-    pub fn provide(&mut self, engine: &Consumer, desc: &Description<'_>) -> Result {
+    pub fn provide(&mut self, tracer: &Tracer, desc: &Description<'_>) -> Result {
         for at in 0..self.providers.len() {
             let Some(slot) = self.providers.get(at) else {
                 break;
             };
             let meant =
                 desc.provider.is_empty() || glob::matches(desc.provider, slot.name.as_bytes());
-            let meant = meant && self.permits(engine, at as u32);
+            let meant = meant && self.permits(&tracer.engine, at as u32);
             if let (true, Some(provider)) = (meant, slot.provider.clone()) {
-                self.populate(at as u32, |batch| provider.provide(desc, batch))?;
+                self.remove_abandoned(at as u32, &*provider);
+                self.populate(at as u32, |batch| provider.provide(desc, tracer, batch))?;
             }
         }
         Ok(())

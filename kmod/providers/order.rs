@@ -7,12 +7,16 @@
 //! name is first asked for; it stays, as its id may be known by then, and [`MOST`] bounds how many that are. One whose module goes is
 //! removed with it, and made anew when that has come back or when somebody asks for it: what it was at may be elsewhere then.
 //!
+//! Those that are made for consumers that do not see everything are [fewer](RESTRICTED_MOST). Where that many have been made, one of
+//! them that nobody has enabled makes room for the next.
+//!
 //! Invariant: what fires a probe, a timer, a counter or a breakpoint, runs exactly while the probe is enabled.
 
 use crate::framework::{
-    Batch, Description, Failed, Framework, Part, ProbeRef, Provider, Registration,
+    Batch, Description, Failed, Framework, Part, ProbeRef, Provider, Refusal, Registration, Tracer,
+    NEEDS_KERNEL,
 };
-use dtrace_uapi::ioctl::PRIV_KERNEL;
+use dtrace_uapi::ioctl::{PRIV_KERNEL, PRIV_USER};
 use dtrace_uapi::types::{ProbeId, ProviderAttributes};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
@@ -20,6 +24,8 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 
 /// The most probes of a provider.
 const MOST: usize = 4096;
+/// The most of them for those who do not see everything, all together.
+const RESTRICTED_MOST: usize = 1024;
 
 /// What such a provider does its own way.
 pub trait Maker: Send + Sync + 'static {
@@ -28,6 +34,8 @@ pub trait Maker: Send + Sync + 'static {
 
     /// Its name.
     const NAME: &'static str;
+    /// Whether its probes fire with time, and those who do not see the kernel may have some of them.
+    const TIMERS: bool = false;
 
     /// The stability of its probes.
     fn attributes(&self) -> ProviderAttributes;
@@ -39,6 +47,21 @@ pub trait Maker: Send + Sync + 'static {
 
     /// What a probe of these names asks for, to be its cookie. `None`: nothing that could be had here.
     fn order(&self, place: [&[u8]; 2], name: &[u8]) -> Result<Option<u64>>;
+
+    /// Whether one may be made for a consumer that does not see everything.
+    fn orders(&self, _name: &[u8]) -> bool {
+        true
+    }
+
+    /// Whether such a consumer may have `probe`.
+    fn permits(&self, _probe: ProbeRef, _tracer: &Tracer) -> bool {
+        true
+    }
+
+    /// Why it may not.
+    fn refusal(&self, _probe: ProbeRef) -> Refusal {
+        Refusal::new(EACCES, NEEDS_KERNEL)
+    }
 
     /// Starts to fire `probe`.
     fn start(&self, probe: ProbeRef) -> Result<Self::Running>;
@@ -52,6 +75,8 @@ struct Made {
     probe: ProbeRef,
     /// It was removed with its module.
     gone: bool,
+    /// It was made for one who does not see everything.
+    restricted: bool,
 }
 
 impl Made {
@@ -76,7 +101,13 @@ struct ToOrder<M: Maker> {
 }
 
 impl<M: Maker> ToOrder<M> {
-    fn make(&self, place: [&[u8]; 2], name: &[u8], batch: &mut Batch<'_>) -> Result {
+    fn make(
+        &self,
+        place: [&[u8]; 2],
+        name: &[u8],
+        restricted: bool,
+        batch: &mut Batch<'_>,
+    ) -> Result {
         let [module, func] = place;
         if batch.find(module, func, name).is_some() {
             return Ok(());
@@ -85,10 +116,13 @@ impl<M: Maker> ToOrder<M> {
         if let Some(old) = made.iter_mut().find(|made| made.is(place, name)) {
             return self.make_again(old, batch);
         }
+        if restricted && !self.maker.orders(name) {
+            return Ok(());
+        }
         let Some(cookie) = self.maker.order(place, name)? else {
             return Ok(());
         };
-        if made.len() >= MOST {
+        if made.len() >= MOST || restricted && is_full(&made) {
             return Err(ENOSPC);
         }
         made.reserve(1, GFP_KERNEL)?;
@@ -96,7 +130,12 @@ impl<M: Maker> ToOrder<M> {
             Err(error) if error == E2BIG => return Ok(()),
             result => result?,
         };
-        made.push(Made { probe, gone: false }, GFP_KERNEL)?;
+        let new = Made {
+            probe,
+            gone: false,
+            restricted,
+        };
+        made.push(new, GFP_KERNEL)?;
         Ok(())
     }
 
@@ -139,6 +178,11 @@ impl<M: Maker> ToOrder<M> {
     }
 }
 
+/// Whether no more may be made for those who do not see everything.
+fn is_full(made: &[Made]) -> bool {
+    made.iter().filter(|made| made.restricted).count() >= RESTRICTED_MOST
+}
+
 impl<M: Maker> Provider for ToOrder<M> {
     fn name(&self) -> &'static str {
         M::NAME
@@ -149,11 +193,36 @@ impl<M: Maker> Provider for ToOrder<M> {
     }
 
     fn privileges(&self) -> u32 {
-        PRIV_KERNEL
+        match M::TIMERS {
+            true => PRIV_USER,
+            false => PRIV_KERNEL,
+        }
     }
 
-    fn provide(&self, desc: &Description<'_>, batch: &mut Batch<'_>) -> Result {
-        self.make(M::place(desc), desc.name, batch)
+    fn permits(&self, probe: ProbeRef, tracer: &Tracer) -> Result<bool> {
+        Ok(self.maker.permits(probe, tracer))
+    }
+
+    fn refusal(&self, probe: ProbeRef) -> Refusal {
+        self.maker.refusal(probe)
+    }
+
+    fn are_timers(&self) -> bool {
+        M::TIMERS
+    }
+
+    fn provide(&self, desc: &Description<'_>, tracer: &Tracer, batch: &mut Batch<'_>) -> Result {
+        self.make(M::place(desc), desc.name, !tracer.sees_all, batch)
+    }
+
+    fn abandoned(&self) -> Option<ProbeRef> {
+        let mut made = self.made.lock();
+        if !is_full(&made) {
+            return None;
+        }
+        let idle = |made: &Made| made.restricted && !made.probe.is_wanted();
+        let at = made.iter().position(idle)?;
+        made.remove(at).ok().map(|made| made.probe)
     }
 
     fn enable(&self, probes: &[ProbeRef], failed: &mut Failed) {
@@ -230,7 +299,7 @@ pub fn register<M: Maker>(
     let registration = framework.register(provider.clone())?;
     registration.populate(|batch| {
         let mut names = usual.iter();
-        names.try_for_each(|name| provider.make([b"", b""], name, batch))
+        names.try_for_each(|name| provider.make([b"", b""], name, false, batch))
     })?;
     Ok(Orders {
         registration,

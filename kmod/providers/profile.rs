@@ -8,11 +8,15 @@
 //! counter. RATE is a number with a unit of time, or, alone or with `hz`, how often in a second; of `nmi` it comes to so often in a
 //! second, once at least. Probes are made to order; those of the usual rates exist from the beginning. `arg0` is the address of the
 //! kernel code that was stopped, `arg1` that of user code; the one that was not running is 0.
+//!
+//! A consumer without rights over the kernel has `profile` where code of a program is stopped that it may trace, and `tick` without being
+//! told who or what is stopped. It has no `nmi`. A user who may trace his own processes alone has timers that are [slow](USER_SHORTEST),
+//! and few of them.
 
 use super::order::{self, Maker};
 use super::sample;
 use super::PRIVATE;
-use crate::framework::{miss, Framework, ProbeRef, Registration};
+use crate::framework::{miss, Framework, ProbeRef, Refusal, Registration, Tracer, NEEDS_KERNEL};
 use crate::sys::hotplug::{CpuState, Everywhere};
 use crate::sys::perf::{Counters, Event, Every, Overflow, Watch, What};
 use crate::sys::regs::Regs;
@@ -24,6 +28,10 @@ use kernel::sync::Arc;
 /// The shortest interval, in nanoseconds: 5,000 Hz. A shorter one could leave no time for anything else.
 const SHORTEST: u64 = 200_000;
 const SECOND: u64 = 1_000_000_000;
+/// How often in a second a timer of a user may fire who may trace his own processes alone.
+const USER_HZ: u64 = 997;
+/// The interval of that, in nanoseconds.
+const USER_SHORTEST: u64 = SECOND / USER_HZ;
 
 const UNITS: &[(&[u8], u64)] = &[
     (b"ns", 1),
@@ -146,8 +154,17 @@ impl Rate {
     }
 }
 
-/// What an interrupt fires.
+/// What an interrupt fires at what it stops.
 struct Sample(ProbeRef);
+
+/// What one timer fires.
+struct Alone(ProbeRef);
+
+impl Tick for Alone {
+    fn tick(&self, regs: Option<&Regs>) {
+        sample::tick(self.0, regs);
+    }
+}
 
 impl Tick for Sample {
     fn tick(&self, regs: Option<&Regs>) {
@@ -168,7 +185,7 @@ impl Overflow for Sample {
 /// Running timers or counters; dropping them stops them.
 enum Running {
     Once {
-        _timer: Pin<KBox<OneTimer<Sample>>>,
+        _timer: Pin<KBox<OneTimer<Alone>>>,
     },
     Timers {
         _timers: Pin<KBox<Everywhere<CpuTimers<Sample>>>>,
@@ -188,6 +205,7 @@ impl Maker for Profile {
     type Running = Running;
 
     const NAME: &'static str = "profile";
+    const TIMERS: bool = true;
 
     fn attributes(&self) -> ProviderAttributes {
         let evolving = Attribute::new(Stability::Evolving, Stability::Evolving, Class::Common);
@@ -208,13 +226,34 @@ impl Maker for Profile {
         Ok(can.then(|| rate.cookie()))
     }
 
+    fn orders(&self, name: &[u8]) -> bool {
+        Rate::parse(name).is_some_and(|rate| rate.kind != Kind::Nmi)
+    }
+
+    fn permits(&self, probe: ProbeRef, tracer: &Tracer) -> bool {
+        Rate::from_cookie(probe.cookie()).is_some_and(|rate| {
+            let is_slow = tracer.rights.is_none() || rate.interval >= USER_SHORTEST;
+            rate.kind != Kind::Nmi && is_slow
+        })
+    }
+
+    fn refusal(&self, probe: ProbeRef) -> Refusal {
+        match Rate::from_cookie(probe.cookie()) {
+            Some(rate) if rate.kind != Kind::Nmi => Refusal::with(
+                EACCES,
+                format_args!("a user's timers may fire {USER_HZ} times a second at most"),
+            ),
+            _ => Refusal::new(EACCES, NEEDS_KERNEL),
+        }
+    }
+
     fn start(&self, probe: ProbeRef) -> Result<Running> {
         let rate = Rate::from_cookie(probe.cookie()).ok_or(EINVAL)?;
         let interval = i64::try_from(rate.interval).map_err(|_| EINVAL)?;
         let sample = Sample(probe);
         Ok(match rate.kind {
             Kind::Tick => Running::Once {
-                _timer: OneTimer::start(interval, sample)?,
+                _timer: OneTimer::start(interval, Alone(probe))?,
             },
             Kind::Profile => Running::Timers {
                 _timers: Everywhere::start(self.timers.clone(), CpuTimers::new(interval, sample)?)?,

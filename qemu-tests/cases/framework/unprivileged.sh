@@ -46,7 +46,7 @@ rm /tmp/overload /tmp/set[ug]id /tmp/secret /tmp/group* /tmp/inside /tmp/capable
 as 77 dtrace -qn 'BEGIN { trace(curthread); } ERROR { exit(0); }' 2>&1 | grep -o 'invalid kernel access'
 as 77 dtrace -qn 'BEGIN { stack(); } ERROR { exit(0); }' 2>&1 | grep -o 'invalid kernel access'
 as 77 dtrace -qn 'BEGIN { printf("%s", execname); exit(0); }' | grep .
-for probe in fbt::vfs_read:entry profile-97; do
+for probe in fbt::vfs_read:entry sched:::on-cpu; do
 	as 77 dtrace -qn "$probe" 2>&1 | grep -o 'the probes need rights over the kernel'
 done
 as 77 dtrace -wqn 'BEGIN { exit(0); }' 2>&1 | grep -o 'no privilege for destructive actions'
