@@ -18,6 +18,7 @@ macro_rules! ensure {
 mod functions;
 mod place;
 mod programs;
+mod timers;
 mod withdrawn;
 
 use dtrace::dof;
@@ -65,6 +66,9 @@ fn main() -> ExitCode {
     }
     if let Some(("place", rest)) = asked.split_first().map(|(a, b)| (a.as_str(), b)) {
         return place::place(rest);
+    }
+    if let Some(("timers", rest)) = asked.split_first().map(|(a, b)| (a.as_str(), b)) {
+        return timers::timers(rest);
     }
     if asked.first().is_some_and(|arg| arg == "image") {
         let written = io::Write::write_all(&mut io::stdout(), &described());

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Probes that fire with time: `device-check timers NAME COUNT...` asks for COUNT clauses at the probe `profile:::NAME`, says what came of
+//! it, and goes on with the next. What it got it keeps until its standard input ends.
+
+use super::open;
+use super::programs::{clause, counted, image};
+use dtrace::handle::{DevDtrace, Device};
+use std::io;
+use std::process::ExitCode;
+
+/// Asks for the clauses that the arguments say.
+pub fn timers(args: &[String]) -> ExitCode {
+    match all(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            println!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn all(args: &[String]) -> Result<(), String> {
+    let device = open()?;
+    for one in args.chunks(2) {
+        println!("{}", asked(&device, one)?);
+    }
+    // It ends when nobody can write any more.
+    io::copy(&mut io::stdin().lock(), &mut io::sink()).map_err(|e| e.to_string())?;
+    Ok(())
+}
+
+fn asked(device: &DevDtrace, args: &[String]) -> Result<String, String> {
+    let [name, count] = args else {
+        return Err("usage: device-check timers NAME COUNT...".to_owned());
+    };
+    let count: usize = count.parse().map_err(|e| format!("{count}: {e}"))?;
+    let probe = format!("profile:::{name}");
+    let clauses = (0..count).map(|_| clause(&probe, vec![counted()]));
+    Ok(match device.enable(&image(clauses.collect())) {
+        Ok(made) => format!("{made} made"),
+        Err(error) => {
+            let errno = error.raw_os_error().unwrap_or_default();
+            format!("{errno} {}", device.reason())
+        }
+    })
+}
