@@ -85,7 +85,6 @@ impl kernel::Module for Dtrace {
         let places = quota::Limits {
             user: parameter(module_parameters::user_places.value()),
             consumer: parameter(module_parameters::consumer_places.value()),
-            cpus: sys::percpu::online_cpus(),
         };
         let framework = Framework::new(sys::once::parts()?, deadman, group, places)?;
         let providers = providers::register_all(&framework)?;

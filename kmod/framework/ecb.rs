@@ -82,14 +82,17 @@ fn fire_restricted(guard: &CpuGuard, at: &EcbRef, machine: &KernelMachine<'_>) {
     }
 }
 
-/// Fires for such a consumer, which is ended where its user's timers take too much of the machine's time.
+/// Fires for such a consumer, which is ended where its user's timers, or those of all users, have taken too much of the machine's time.
 fn fire_timed(guard: &CpuGuard, at: &EcbRef, machine: &KernelMachine<'_>) {
-    let Some(share) = at.tracer.payer.share() else {
+    let Some(shares) = at.tracer.payer.shares() else {
         return fire_and_tell(guard, at, machine);
     };
     let began = clock::monotonic();
+    if shares.are_spent(began) {
+        return at.tracer.engine.kill();
+    }
     fire_and_tell(guard, at, machine);
-    if share.take(began, clock::monotonic()) {
+    if shares.take(began, clock::monotonic()) {
         at.tracer.engine.kill();
     }
 }

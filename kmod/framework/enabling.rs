@@ -61,7 +61,7 @@ pub struct Attached {
     retained: KVVec<Retained>,
     /// How many enablings `retained` comes from.
     enablings: usize,
-    /// Those among its probes.
+    /// What was paid for its ECBs at timers.
     timers: Timers,
 }
 
@@ -118,6 +118,11 @@ struct Permitted {
     list: Option<KVVec<ProbeRef>>,
     /// It is for another consumer to say whether it may have these.
     unknown: KVVec<ProbeRef>,
+}
+
+/// Whether a description's name means probes of any name that fits, and not of this very one.
+fn is_pattern(name: &[u8]) -> bool {
+    name.is_empty() || glob::is_glob(name)
 }
 
 /// A probe, and the clause that it gets an ECB of.
@@ -225,8 +230,7 @@ impl State {
         }
         let found = self.find(at, wanted)?;
         let unarmed = self.unarmed(found.iter().map(|(probe, _)| *probe))?;
-        let mut timers = tracer.payer.timers();
-        timers.add(self.timers_among(&tracer, &found))?;
+        let timers = self.pay(at, &found)?;
         let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
         attached.link(&mut self.writer, &found, timers, commit)?;
         attached.retain(wanted);
@@ -248,7 +252,7 @@ impl State {
             if task::is_killed() {
                 return Err(refuse(EINTR));
             }
-            let matches = match desc.id {
+            let mut matches = match desc.id {
                 0 => self
                     .table
                     .matches(&self.table.pattern(&Description::from(desc)))?,
@@ -260,6 +264,11 @@ impl State {
                     one
                 }
             };
+            // A user's patterns do not mean what others have made, nor do others' what he has.
+            if desc.id == 0 && is_pattern(Description::from(desc).name) {
+                let user = attached.tracer.payer.user();
+                matches.retain(|probe| probe.is_for(user));
+            }
             let before = found.len();
             found.reserve(matches.len(), GFP_KERNEL_ACCOUNT)?;
             for probe in matches.iter().filter(|probe| permits(probe)) {
@@ -275,26 +284,47 @@ impl State {
         Ok(found)
     }
 
-    /// How many of a consumer's timers these are.
-    fn timers_among(&self, tracer: &Tracer, found: &[Match]) -> usize {
+    /// Pays for the timers among what a consumer is about to get.
+    fn pay(&self, at: usize, found: &[Match]) -> Result<Timers, Refusal> {
+        let attached = self.attached.get(at).ok_or(refuse(ENODEV))?;
+        let tracer = &attached.tracer;
+        let mut timers = tracer.payer.timers();
         if tracer.sees_all {
-            return 0;
+            return Ok(timers);
         }
-        let timers = found
-            .iter()
-            .filter(|(probe, _)| self.are_timers(probe.provider()));
-        timers.count()
+        let are_timers = found.iter().filter(|(probe, _)| self.hz(probe).is_some());
+        timers.add(are_timers.count())?;
+        // Few, by now. A probe counts once, however many clauses there are at it.
+        for (n, (probe, _)) in found.iter().enumerate() {
+            let Some(hz) = self.hz(probe) else {
+                continue;
+            };
+            let is_it = |other: &ProbeRef| other.id() == probe.id();
+            let earlier = found.get(..n).unwrap_or_default();
+            if !earlier.iter().any(|(other, _)| is_it(other)) && !attached.probes.iter().any(is_it)
+            {
+                timers.add_hz(hz)?;
+            }
+        }
+        Ok(timers)
     }
 
     /// Enables probes that have just been created, for everybody who retains a description of them. Those that were created for `whom` are
     /// others' only by descriptions whose provider is a pattern that ends with no number ([`Retained::is_anybodys`]). A consumer for which
     /// that fails goes without, and its status says so.
+    ///
+    /// What was made to order for a user who has few timers is [his alone](super::probe::Probe::is_for).
     pub fn enable_new(&mut self, created: &[ProbeRef], whom: Option<&Arc<Tracer>>) {
-        if created.is_empty() {
+        // They were made together, for the same one.
+        let Some(first) = created.first() else {
             return;
-        }
+        };
         let owner = whom.map(|tracer| self.index_of(tracer));
         for at in 0..self.attached.len() {
+            let attached = self.attached.get(at);
+            if attached.is_some_and(|a| !first.is_for(a.tracer.payer.user())) {
+                continue;
+            }
             let which = match owner {
                 Some(owner) if owner != Some(at) => Retained::is_anybodys,
                 _ => Retained::is_by_name,
@@ -327,9 +357,6 @@ impl State {
             Err(_) => return tracer.miss(1),
         };
         let created = list.as_deref().unwrap_or(created);
-        // They are of one provider.
-        let first = created.first();
-        let are_timers = first.is_some_and(|probe| self.are_timers(probe.provider()));
         let Some(attached) = self.attached.get_mut(at) else {
             return;
         };
@@ -344,20 +371,20 @@ impl State {
             true => KVVec::with_capacity(count, GFP_KERNEL).ok(),
             false => None,
         };
-        let mut timers = tracer.payer.timers();
-        let paid = timers.add(if are_timers { count } else { 0 });
-        let linked = match room.filter(|_| paid.is_ok()) {
-            Some(mut found) => {
-                attached.each_new(&self.table, created, which, |one| {
-                    // There is room for as many as were counted.
-                    let _ = found.push_within_capacity(one);
-                });
-                attached.link(&mut self.writer, &found, timers, || {})
-            }
-            None => Err(refuse(ENOMEM)),
+        let Some(mut found) = room else {
+            return tracer.miss(count as u64);
         };
+        attached.each_new(&self.table, created, which, |one| {
+            // There is room for as many as were counted.
+            let _ = found.push_within_capacity(one);
+        });
+        let paid = self.pay(at, &found);
+        let linked = paid.and_then(|timers| {
+            let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
+            attached.link(&mut self.writer, &found, timers, || {})
+        });
         if linked.is_err() {
-            attached.tracer.miss(count as u64);
+            tracer.miss(count as u64);
         }
     }
 

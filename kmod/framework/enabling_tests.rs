@@ -154,7 +154,6 @@ impl World {
         let limits = Limits {
             user: 10,
             consumer: 10,
-            cpus: 1,
         };
         let payer = Users::new(limits).payer(None).unwrap();
         Arc::new(Tracer::new(engine.unwrap(), self.probes[0], None, payer))

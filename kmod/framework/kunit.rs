@@ -37,7 +37,6 @@ mod tests {
         let places = quota::Limits {
             user: 10,
             consumer: 10,
-            cpus: 1,
         };
         // SAFETY: The tests drop the framework last, when what fires its probes has ended.
         let parts = unsafe { parts() };

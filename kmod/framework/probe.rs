@@ -101,6 +101,8 @@ pub struct Probe {
     missed: AtomicU16,
     /// It will not come back.
     retired: AtomicBool,
+    /// The user whom it was made to order for, and 1, if it was made for one who has few timers; otherwise 0.
+    user: AtomicU64,
     /// How many [`Held`]s there are of it.
     holders: AtomicU32,
     ecbs: Head<EcbRef>,
@@ -128,6 +130,7 @@ impl Probe {
             readers: AtomicU32::new(0),
             missed: AtomicU16::new(0),
             retired: AtomicBool::new(false),
+            user: AtomicU64::new(0),
             holders: AtomicU32::new(0),
             ecbs: Head::new(),
         }
@@ -242,6 +245,18 @@ impl Probe {
     /// Whether anybody has a [`Held`]. Where nobody has, what was done with the last one has been done.
     pub(super) fn is_held(&self) -> bool {
         self.holders.load(Ordering::Acquire) > 0
+    }
+
+    /// Notes for which user it was made.
+    pub(super) fn made_for(&self, user: Option<u32>) {
+        let user = user.map_or(0, |user| u64::from(user).saturating_add(1));
+        self.user.store(user, Ordering::Relaxed);
+    }
+
+    /// Whether it was made for everybody or for this user, and not for another one.
+    pub(super) fn is_for(&self, user: Option<u32>) -> bool {
+        let made_for = self.user.load(Ordering::Relaxed);
+        made_for == 0 || user.is_some_and(|user| made_for == u64::from(user).saturating_add(1))
     }
 
     /// Whether its provider has been told to arm it.

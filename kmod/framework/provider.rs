@@ -49,9 +49,9 @@ pub trait Provider: Send + Sync {
         Refusal::new(EACCES, why)
     }
 
-    /// Whether probes are timers, of which a user has [few](super::quota::TIMERS_MAX).
-    fn are_timers(&self) -> bool {
-        false
+    /// How often in a second a probe fires, once at least, where it is a timer: of those a user has [few](super::quota::TIMERS_MAX).
+    fn hz(&self, _probe: ProbeRef) -> Option<usize> {
+        None
     }
 
     /// Makes probes to order: called before a description of a consumer's is matched that names this provider, with the
@@ -172,6 +172,11 @@ impl<'a> Batch<'a> {
     /// What was created.
     pub(super) fn created(self) -> KVVec<ProbeRef> {
         self.created
+    }
+
+    /// Notes for which user this has been created.
+    pub(super) fn made_for(&self, user: Option<u32>) {
+        self.created.iter().for_each(|probe| probe.made_for(user));
     }
 
     /// Creates a probe. `cookie` is the provider's own, given back by [`Probe::cookie`](super::probe::Probe::cookie).

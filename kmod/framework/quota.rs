@@ -12,11 +12,12 @@
 //! may have few of these ([`TRACINGS_MAX`]).
 //!
 //! A timer interrupts everybody. A user who may trace his own processes alone has few of these as well ([`TIMERS_MAX`]): each clause at a probe
-//! that fires with time counts for one, and is given back when its consumer has lost its probes.
+//! that fires with time counts for one, and is given back when its consumer has lost its probes. With it goes how often it fires: all of them
+//! together do so [so often](HZ_MAX), where a probe counts once for each consumer.
 //!
 //! Invariant: what an account says is used is the sum of the charges that there are.
 
-use super::share::Share;
+use super::share::{Share, Shares, OF_ALL, OF_USER};
 use super::text::Refusal;
 use crate::sys::shared::share;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -28,6 +29,8 @@ use kernel::sync::Arc;
 pub const TRACINGS_MAX: u32 = 64;
 /// How many timers the consumers of such a user may have together.
 pub const TIMERS_MAX: u32 = 32;
+/// How often in a second those may fire, together, on a CPU.
+pub const HZ_MAX: u32 = 997;
 
 /// How much somebody may have at a time.
 #[derive(Clone, Copy)]
@@ -36,8 +39,6 @@ pub struct Limits {
     pub user: u32,
     /// Places: a consumer.
     pub consumer: u32,
-    /// How many CPUs there are, of whose time users' timers have their [`Share`].
-    pub cpus: u32,
 }
 
 /// Whose an account is.
@@ -45,10 +46,12 @@ pub struct Limits {
 enum Owner {
     User(u32),
     Consumer,
-    /// Not of places.
+    /// Counts tracings, not places.
     Tracings(u32),
-    /// Nor this.
+    /// Counts timers, not places.
     Timers(u32),
+    /// Counts how often they fire in a second.
+    Hz(u32),
 }
 
 /// What somebody has.
@@ -85,6 +88,12 @@ impl Account {
         let (whose, parameter) = match self.owner {
             Owner::User(_) => ("user", "user_places"),
             Owner::Consumer => ("consumer", "consumer_places"),
+            Owner::Hz(_) => {
+                return Refusal::with(
+                    ENOSPC,
+                    format_args!("a user's timers may fire {most} times a second together"),
+                );
+            }
             Owner::Tracings(_) | Owner::Timers(_) => {
                 let what = match self.owner {
                     Owner::Tracings(_) => "tracings",
@@ -107,7 +116,7 @@ impl Account {
 pub struct Users {
     limits: Limits,
     accounts: KVVec<Arc<Account>>,
-    shares: KVVec<(u32, Arc<Share>)>,
+    shares: KVVec<(u32, Shares)>,
 }
 
 impl Users {
@@ -128,13 +137,15 @@ impl Users {
             user: None,
             tracings: None,
             timers: None,
-            share: None,
+            hz: None,
+            shares: None,
         };
         if let Some(user) = user {
             payer.user = Some(self.of(Owner::User(user), self.limits.user)?);
             payer.tracings = Some(self.of(Owner::Tracings(user), TRACINGS_MAX)?);
             payer.timers = Some(self.of(Owner::Timers(user), TIMERS_MAX)?);
-            payer.share = Some(self.share_of(user)?);
+            payer.hz = Some(self.of(Owner::Hz(user), HZ_MAX)?);
+            payer.shares = Some(self.shares_of(user)?);
         }
         Ok(payer)
     }
@@ -148,11 +159,19 @@ impl Users {
         Ok(account)
     }
 
-    fn share_of(&mut self, user: u32) -> Result<Arc<Share>> {
-        if let Some((_, one)) = self.shares.iter().find(|(whose, _)| *whose == user) {
-            return Ok(one.clone());
+    fn shares_of(&mut self, user: u32) -> Result<Shares> {
+        if let Some((_, shares)) = self.shares.iter().find(|(whose, _)| *whose == user) {
+            return Ok(shares.clone());
         }
-        let new = share(Share::new(self.limits.cpus))?;
+        let all = match self.shares.first() {
+            Some((_, another)) => another.all.clone(),
+            None => share(Share::new(OF_ALL))?,
+        };
+        let user_share = share(Share::new(OF_USER))?;
+        let new = Shares {
+            user: user_share,
+            all,
+        };
         self.shares.push((user, new.clone()), GFP_KERNEL)?;
         Ok(new)
     }
@@ -165,21 +184,30 @@ pub struct Payer {
     user: Option<Arc<Account>>,
     tracings: Option<Arc<Account>>,
     timers: Option<Arc<Account>>,
-    share: Option<Arc<Share>>,
+    hz: Option<Arc<Account>>,
+    shares: Option<Shares>,
 }
 
 impl Payer {
     /// Timers, none so far. One that may trace everybody's processes has as many as it likes.
     pub fn timers(&self) -> Timers {
         Timers {
-            account: self.timers.clone(),
-            n: 0,
+            number: Paid::nothing(&self.timers),
+            hz: Paid::nothing(&self.hz),
         }
     }
 
-    /// What its user's timers take, if that matters.
-    pub fn share(&self) -> Option<&Share> {
-        self.share.as_deref()
+    /// What its user's timers take from, if that matters.
+    pub fn shares(&self) -> Option<&Shares> {
+        self.shares.as_ref()
+    }
+
+    /// Who its user is, if that matters.
+    pub fn user(&self) -> Option<u32> {
+        match self.user.as_ref()?.owner {
+            Owner::User(user) => Some(user),
+            _ => None,
+        }
     }
 
     /// Begins to trace, unless too many of the user's consumers do.
@@ -231,13 +259,43 @@ impl Drop for Tracing {
 
 /// Timers that a consumer has. Dropping it gives them back.
 pub struct Timers {
-    account: Option<Arc<Account>>,
-    n: usize,
+    number: Paid,
+    hz: Paid,
 }
 
 impl Timers {
     /// Takes `n` more, or names the limit that forbids it.
     pub fn add(&mut self, n: usize) -> Result<(), Refusal> {
+        self.number.add(n)
+    }
+
+    /// Lets them fire `hz` times more in a second, or names the limit that forbids it.
+    pub fn add_hz(&mut self, hz: usize) -> Result<(), Refusal> {
+        self.hz.add(hz)
+    }
+
+    /// Takes over others of the same consumer.
+    pub fn merge(&mut self, other: Self) {
+        self.number.merge(other.number);
+        self.hz.merge(other.hz);
+    }
+}
+
+/// What an account was charged with. Dropping it gives that back.
+struct Paid {
+    account: Option<Arc<Account>>,
+    n: usize,
+}
+
+impl Paid {
+    fn nothing(account: &Option<Arc<Account>>) -> Self {
+        Self {
+            account: account.clone(),
+            n: 0,
+        }
+    }
+
+    fn add(&mut self, n: usize) -> Result<(), Refusal> {
         let Some(account) = &self.account else {
             return Ok(());
         };
@@ -246,14 +304,13 @@ impl Timers {
         Ok(())
     }
 
-    /// Takes over others of the same consumer.
-    pub fn merge(&mut self, mut other: Self) {
+    fn merge(&mut self, mut other: Self) {
         let n = core::mem::take(&mut other.n);
         self.n = self.n.saturating_add(n);
     }
 }
 
-impl Drop for Timers {
+impl Drop for Paid {
     fn drop(&mut self) {
         if let Some(account) = &self.account {
             account.give_back(self.n);

@@ -3,7 +3,7 @@
 
 //! Tests of what places in processes cost, and timers.
 
-use crate::quota::{Charge, Limits, Payer, Users, TIMERS_MAX, TRACINGS_MAX};
+use crate::quota::{Charge, Limits, Payer, Users, HZ_MAX, TIMERS_MAX, TRACINGS_MAX};
 use crate::text::Refusal;
 use kernel::error::ENOSPC;
 
@@ -14,7 +14,6 @@ fn users() -> Users {
     Users::new(Limits {
         user: 10,
         consumer: 25,
-        cpus: 2,
     })
 }
 
@@ -158,11 +157,35 @@ fn a_user_has_so_many_timers() {
 }
 
 #[test]
-fn the_share_of_time_is_a_users() {
+fn a_users_timers_fire_so_often_together() {
     let mut users = users();
     let (one, two) = (payer(&mut users, ALICE), payer(&mut users, ALICE));
-    let share = |payer: &Payer| payer.share().map(core::ptr::from_ref);
-    assert!(share(&one).is_some() && share(&one) == share(&two));
-    assert!(share(&payer(&mut users, BOB)) != share(&one));
-    assert!(share(&payer(&mut users, None)).is_none());
+    let (bob, root) = (payer(&mut users, BOB), payer(&mut users, None));
+    let most = HZ_MAX as usize;
+    let mut of_one = one.timers();
+    assert!(of_one.add_hz(most - 1).is_ok());
+    let refusal = two.timers().add_hz(2).unwrap_err();
+    assert_eq!(refusal.errno, ENOSPC);
+    let text = "a user's timers may fire 997 times a second together";
+    assert_eq!(refusal.into_text().as_str(), text);
+    let mut more = one.timers();
+    assert!(more.add_hz(1).is_ok());
+    of_one.merge(more);
+    assert!(two.timers().add_hz(1).is_err());
+    assert!(bob.timers().add_hz(most).is_ok());
+    assert!(root.timers().add_hz(100_000).is_ok());
+    drop(of_one);
+    assert!(two.timers().add_hz(most).is_ok());
+}
+
+#[test]
+fn the_shares_of_time_are_a_users_and_everybodys() {
+    let mut users = users();
+    let (one, two) = (payer(&mut users, ALICE), payer(&mut users, ALICE));
+    let (bob, root) = (payer(&mut users, BOB), payer(&mut users, None));
+    let user = |payer: &Payer| payer.shares().map(|shares| &raw const *shares.user);
+    let all = |payer: &Payer| payer.shares().map(|shares| &raw const *shares.all);
+    assert!(user(&one).is_some() && user(&one) == user(&two));
+    assert!(user(&bob) != user(&one) && all(&bob) == all(&one));
+    assert!(user(&root).is_none());
 }

@@ -1,24 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! How much of the machine's time the timers of a user take.
+//! How much of the machine's time the timers of users take.
 //!
 //! A probe that a process comes by takes that process' time. A timer takes the time of whoever is there, in an interrupt, and no scheduler
-//! charges that to the user who has set it. So it is measured, for all of his tracings together; one whose firing is too much for
-//! that second is ended, as by the deadman.
+//! charges that to the user who has set it. So it is measured, for all of his tracings together, and once more for all such users together.
+//! What is taken may all be taken on one CPU, so the limits are parts of one CPU's time, however many there are. When a second's part has been
+//! taken, each tracing that would fire in the rest of that second is ended, as by the deadman.
 //!
-//! Probe context writes single words, on all CPUs at once. What two CPUs do at the end of a second may be counted for the wrong one.
+//! Probe context writes single words, on all CPUs at once. What two CPUs do at the end of a second may be counted for the wrong one. A firing
+//! is counted when it has ended: so each CPU may exceed the limit by one.
 
 use core::sync::atomic::{AtomicU64, Ordering};
+use kernel::sync::Arc;
 
 /// For how long time is added up, ns.
 const PERIOD: u64 = 1_000_000_000;
-/// Which part of the time of all CPUs may be taken.
-const PART: u64 = 8;
-/// What a firing counts for at most, ns: a virtual machine may stand still in the middle of one.
-const FIRING_MAX: u64 = PERIOD / 64;
+/// What the timers of a user may take of that.
+pub const OF_USER: u64 = PERIOD / 8;
+/// What those of all users may take together.
+pub const OF_ALL: u64 = PERIOD / 4;
+/// What a firing counts for at most, ns: a virtual machine may stand still in the middle of one, which alone is not to be too much. A clause
+/// and the `ERROR` clauses after it take less.
+const FIRING_MAX: u64 = PERIOD / 9;
 
-/// What the timers of a user have taken.
+/// What some timers have taken.
 pub struct Share {
     /// What they may take, ns.
     most: u64,
@@ -29,16 +35,23 @@ pub struct Share {
 }
 
 impl Share {
-    /// Nothing yet, of the time of so many CPUs.
-    pub fn new(cpus: u32) -> Self {
+    /// Nothing yet, of so much.
+    pub fn new(most: u64) -> Self {
         Self {
-            most: (PERIOD / PART).saturating_mul(u64::from(cpus.max(1))),
+            most,
             since: AtomicU64::new(0),
             taken: AtomicU64::new(0),
         }
     }
 
-    /// Adds a firing that took from `began` until `ended`, ns; whether that is too much. It is so once: the next one begins anew.
+    /// Whether too much has been taken for anything more to fire at `now`, ns. It is so until the period ends.
+    pub fn is_spent(&self, now: u64) -> bool {
+        let since = self.since.load(Ordering::Relaxed);
+        let is_over = now.saturating_sub(since) >= PERIOD;
+        !is_over && self.taken.load(Ordering::Relaxed) > self.most
+    }
+
+    /// Adds a firing that took from `began` until `ended`, ns; whether that is too much.
     pub fn take(&self, began: u64, ended: u64) -> bool {
         let since = self.since.load(Ordering::Relaxed);
         let is_over = ended.saturating_sub(since) >= PERIOD;
@@ -48,50 +61,92 @@ impl Share {
         }
         let took = ended.saturating_sub(began).min(FIRING_MAX);
         let before = self.taken.fetch_add(took, Ordering::Relaxed);
-        let is_too_much = before.saturating_add(took) > self.most;
-        if is_too_much {
-            self.taken.store(0, Ordering::Relaxed);
-        }
-        is_too_much
+        before.saturating_add(took) > self.most
+    }
+}
+
+/// The shares that a user's timers take from.
+#[derive(Clone)]
+pub struct Shares {
+    /// His own.
+    pub user: Arc<Share>,
+    /// That of all such users.
+    pub all: Arc<Share>,
+}
+
+impl Shares {
+    /// Whether one of them is [spent](Share::is_spent).
+    pub fn are_spent(&self, now: u64) -> bool {
+        self.user.is_spent(now) || self.all.is_spent(now)
+    }
+
+    /// [Takes](Share::take) from both; whether that is too much for one of them.
+    pub fn take(&self, began: u64, ended: u64) -> bool {
+        let of_user = self.user.take(began, ended);
+        let of_all = self.all.take(began, ended);
+        of_user || of_all
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::shared::share;
 
     const MS: u64 = 1_000_000;
 
     /// Fires every `interval` ms for `took` ms, for so many seconds; when that is too much, ms.
-    fn too_much(cpus: u32, interval: u64, took: u64, seconds: u64) -> Option<u64> {
-        let share = Share::new(cpus);
+    fn too_much(interval: u64, took: u64, seconds: u64) -> Option<u64> {
+        let share = Share::new(OF_USER);
         let mut times = (0..seconds * 1000 / interval).map(|n| n * interval);
         times.find(|at| share.take((5000 + at) * MS, (5000 + at + took) * MS))
     }
 
     #[test]
-    fn a_share_is_of_a_second_and_of_all_cpus() {
+    fn a_share_is_of_a_second() {
         // 120 and 130 of 125 ms.
-        assert_eq!(too_much(1, 100, 12, 3600), None);
-        assert_eq!(too_much(1, 100, 13, 3600), Some(900));
-        assert_eq!(too_much(2, 100, 13, 3600), None);
-        assert_eq!(too_much(2, 10, 3, 3600), Some(830));
-        assert_eq!(too_much(0, 100, 13, 1), Some(900));
+        assert_eq!(too_much(100, 12, 3600), None);
+        assert_eq!(too_much(100, 13, 3600), Some(900));
+        assert_eq!(too_much(10, 3, 3600), Some(410));
+        // Two as long as a firing may take.
+        assert_eq!(too_much(400, 100, 3600), Some(400));
     }
 
     #[test]
-    fn a_machine_that_stands_still_takes_no_share() {
-        let share = Share::new(1);
+    fn a_machine_that_stands_still_is_not_too_much() {
+        let share = Share::new(OF_USER);
         assert!(!share.take(5000 * MS, 3_600_000 * MS));
-        assert!((1..8).all(|n| !share.take(3_600_000 * MS, (3_600_000 + n) * MS)));
+        assert!(!share.is_spent(3_600_000 * MS));
+        assert!((1..5).all(|n| !share.take(3_600_000 * MS, (3_600_000 + n) * MS)));
         // The clock of another CPU is behind.
         assert!(!share.take(5001 * MS, 5000 * MS));
     }
 
     #[test]
-    fn after_too_much_it_begins_anew() {
-        let share = Share::new(1);
-        let times = (0..24).map(|n| share.take((5000 + n * 10) * MS, (5010 + n * 10) * MS));
-        assert_eq!(times.filter(|too_much| *too_much).count(), 1);
+    fn after_too_much_everything_is_until_the_second_ends() {
+        let share = Share::new(OF_USER);
+        let take = |at| share.take((5000 + at) * MS, (5010 + at) * MS);
+        let first = (0..100).map(|n| n * 10).find(|at| take(*at));
+        assert_eq!(first, Some(120));
+        assert!((13..100).all(|n| share.is_spent((5000 + n * 10) * MS) && take(n * 10)));
+        assert!(!share.is_spent(6010 * MS));
+        assert!(!take(1000));
+    }
+
+    #[test]
+    fn all_users_have_one_share_together() {
+        let all = share(Share::new(OF_ALL)).unwrap();
+        let users = [(); 3].map(|()| Shares {
+            user: share(Share::new(OF_USER)).unwrap(),
+            all: all.clone(),
+        });
+        let take = |shares: &Shares| shares.take(5000 * MS, 5100 * MS);
+        assert_eq!(
+            [0, 1, 2].map(|n: usize| take(&users[n])),
+            [false, false, true]
+        );
+        assert!(users.iter().all(|shares| shares.are_spent(5100 * MS)));
+        assert!(!users[2].user.is_spent(5100 * MS));
+        assert!(!users.iter().any(|shares| shares.are_spent(6100 * MS)));
     }
 }

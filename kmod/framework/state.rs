@@ -155,10 +155,9 @@ impl State {
         }
     }
 
-    /// Whether probes of the provider `index` are timers.
-    pub fn are_timers(&self, index: u32) -> bool {
-        self.provider_at(index)
-            .is_some_and(|provider| provider.are_timers())
+    /// How often in a second a probe fires, if it is a timer.
+    pub fn hz(&self, probe: ProbeRef) -> Option<usize> {
+        self.provider_at(probe.provider())?.hz(probe)
     }
 
     /// Whether a consumer may be told of a probe: of one in a process, only if it may have it.
@@ -198,7 +197,8 @@ impl State {
         result
     }
 
-    /// Lets the providers that `desc` may mean make probes to order, for a consumer that may use them.
+    /// Lets the providers that `desc` may mean make probes to order, for a consumer that may use them. What is made for a user who may trace his
+    /// own processes alone is not what others' patterns mean ([`Probe::is_for`](super::probe::Probe)).
     pub fn provide(&mut self, tracer: &Tracer, desc: &Description<'_>) -> Result {
         for at in 0..self.providers.len() {
             let Some(slot) = self.providers.get(at) else {
@@ -209,7 +209,11 @@ impl State {
             let meant = meant && self.permits(&tracer.engine, at as u32);
             if let (true, Some(provider)) = (meant, slot.provider.clone()) {
                 self.remove_abandoned(at as u32, &*provider);
-                self.populate(at as u32, |batch| provider.provide(desc, tracer, batch))?;
+                self.populate(at as u32, |batch| {
+                    let provided = provider.provide(desc, tracer, batch);
+                    batch.made_for(tracer.payer.user());
+                    provided
+                })?;
             }
         }
         Ok(())

@@ -4,10 +4,10 @@
 //! Tests of probes that are timers, of which a user has few.
 
 use super::*;
-use crate::quota::TIMERS_MAX;
+use crate::quota::{HZ_MAX, TIMERS_MAX};
 use crate::sys::rights::Rights;
 
-/// Its probes are timers. One that is called `fast` is for nobody who does not see everything.
+/// Its probes are timers; those called `made...` are made to order. One that is called `fast` is for nobody who does not see everything.
 #[derive(Default)]
 struct Clock {
     idle: Mutex<Vec<ProbeRef>>,
@@ -34,8 +34,16 @@ impl Provider for Clock {
         Refusal::new(EACCES, "too fast")
     }
 
-    fn are_timers(&self) -> bool {
-        true
+    fn hz(&self, probe: ProbeRef) -> Option<usize> {
+        Some(usize::try_from(probe.cookie()).unwrap().max(1))
+    }
+
+    fn provide(&self, desc: &Description<'_>, _: &Tracer, batch: &mut Batch<'_>) -> Result {
+        let is_order = desc.name.starts_with(b"made") && !desc.name.ends_with(b"*");
+        if is_order && batch.find(b"", b"", desc.name).is_none() {
+            batch.create(b"", b"", desc.name, 0)?;
+        }
+        Ok(())
     }
 
     fn abandoned(&self) -> Option<ProbeRef> {
@@ -62,7 +70,6 @@ impl Clocks {
         let users = Users::new(Limits {
             user: 10,
             consumer: 10,
-            cpus: 1,
         });
         let mut this = Self {
             w,
@@ -76,7 +83,12 @@ impl Clocks {
     }
 
     fn create(&mut self, name: &str) -> ProbeRef {
-        let create = |batch: &mut Batch<'_>| batch.create(b"", b"", name.as_bytes(), 0);
+        self.create_at(name, 1)
+    }
+
+    /// One that fires so often in a second.
+    fn create_at(&mut self, name: &str, hz: u64) -> ProbeRef {
+        let create = |batch: &mut Batch<'_>| batch.create(b"", b"", name.as_bytes(), hz);
         self.w.state.populate(self.index, create).unwrap()
     }
 
@@ -185,4 +197,75 @@ fn what_a_provider_can_spare_goes_before_it_is_asked_for_more() {
     assert_eq!(c.enable(&tracer, "slow", 1).ok(), Some(1));
     assert!(c.w.state.table.get(id).is_none());
     drop(c.w.state.detach(&tracer));
+}
+
+#[test]
+fn timers_fire_so_often_together() {
+    let mut c = Clocks::new();
+    c.create_at("most", HZ_MAX.into());
+    c.create_at("over", u64::from(HZ_MAX) + 1);
+    let [one, two, other] = [7, 7, 8].map(|user| c.consumer(user));
+    let why = "a user's timers may fire 997 times a second together";
+    let too_often = (ENOSPC, why.to_owned());
+    // Each probe counts once.
+    assert_eq!(c.enable(&one, "most", 3).ok(), Some(3));
+    assert_eq!(c.enable(&one, "most", 3).ok(), Some(3));
+    for tracer in [&one, &two] {
+        let before = c.w.picture(tracer);
+        let refusal = c.enable(tracer, "slow", 1).unwrap_err();
+        assert_eq!(told(refusal), too_often);
+        assert_eq!(c.w.picture(tracer), before);
+    }
+    // It would share the timer; but whose would that be when the first has ended?
+    assert!(c.enable(&two, "most", 1).is_err());
+    assert_eq!(told(c.enable(&other, "over", 1).unwrap_err()), too_often);
+    // What was refused has cost no number either.
+    assert_eq!(c.enable(&other, "slow", MOST).ok(), Some(32));
+    let root = c.w.consumer();
+    assert_eq!(c.enable(&root, "over", 1).ok(), Some(1));
+    drop(c.w.state.detach(&one));
+    assert_eq!(c.enable(&two, "most", 1).ok(), Some(1));
+    [&two, &other, &root].map(|tracer| drop(c.w.state.detach(tracer)));
+}
+
+#[test]
+fn timers_that_appear_are_missed_where_they_fire_too_often() {
+    let mut c = Clocks::new();
+    let tracer = c.consumer(7);
+    c.enable(&tracer, "late*", 2).ok().unwrap();
+    c.w.begin(&tracer);
+    let first = c.create_at("late1", 900);
+    let second = c.create_at("late2", 98);
+    let third = c.create_at("late3", 97);
+    assert_eq!([first, second, third].map(walked), [2, 0, 2]);
+    assert_eq!(tracer.missed(), 2);
+    drop(c.w.state.detach(&tracer));
+}
+
+#[test]
+fn what_is_made_for_a_user_is_meant_by_nobody_elses_pattern() {
+    let mut c = Clocks::new();
+    let root = c.w.consumer();
+    let [one, two, other] = [7, 7, 8].map(|user| c.consumer(user));
+    let all = [&root, &one, &two, &other];
+    // Of those that are there, "slow"; root has "fast" as well.
+    assert_eq!(c.enable(&root, "*", 1).ok(), Some(2));
+    assert_eq!(c.enable(&other, "*", 1).ok(), Some(1));
+    assert_eq!(c.enable(&two, "made*", 1).ok(), Some(0));
+    assert_eq!(c.enable(&one, "made1", 1).ok(), Some(1));
+    // Nor by one that comes later; who says its name has it.
+    assert_eq!(c.enable(&root, "made*", 1).ok(), Some(0));
+    assert_eq!(c.enable(&root, "*", 1).ok(), Some(2));
+    assert_eq!(c.enable(&other, "made*", 1).ok(), Some(0));
+    assert_eq!(c.enable(&other, "made1", 1).ok(), Some(1));
+    assert_eq!(c.enable(&root, "made1", 1).ok(), Some(1));
+    // What root asks for is everybody's: three patterns of root, two of the other user's, one of this one's.
+    assert_eq!(c.enable(&root, "made2", 1).ok(), Some(1));
+    all.map(|tracer| c.w.begin(tracer));
+    let table = &c.w.state.table;
+    let of = |name: &[u8]| walked(table.find([b"clock", b"", b"", name]).unwrap());
+    // Of the user's two consumers, the name and the pattern; of the others', the names.
+    assert_eq!(of(b"made1"), 4);
+    assert_eq!(of(b"made2"), 1 + 3 + 2 + 1);
+    all.map(|tracer| drop(c.w.state.detach(tracer)));
 }

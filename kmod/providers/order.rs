@@ -34,7 +34,7 @@ pub trait Maker: Send + Sync + 'static {
 
     /// Its name.
     const NAME: &'static str;
-    /// Whether its probes fire with time, and those who do not see the kernel may have some of them.
+    /// Whether those who do not see the kernel may have some of its probes, as timers that are paid for.
     const TIMERS: bool = false;
 
     /// The stability of its probes.
@@ -48,9 +48,14 @@ pub trait Maker: Send + Sync + 'static {
     /// What a probe of these names asks for, to be its cookie. `None`: nothing that could be had here.
     fn order(&self, place: [&[u8]; 2], name: &[u8]) -> Result<Option<u64>>;
 
-    /// Whether one may be made for a consumer that does not see everything.
-    fn orders(&self, _name: &[u8]) -> bool {
+    /// Whether one may be made for this consumer, which does not see everything.
+    fn may_order(&self, _name: &[u8], _tracer: &Tracer) -> bool {
         true
+    }
+
+    /// How often in a second `probe` fires, where such a consumer has few.
+    fn hz(&self, _probe: ProbeRef) -> Option<usize> {
+        None
     }
 
     /// Whether such a consumer may have `probe`.
@@ -105,7 +110,7 @@ impl<M: Maker> ToOrder<M> {
         &self,
         place: [&[u8]; 2],
         name: &[u8],
-        restricted: bool,
+        whom: Option<&Tracer>,
         batch: &mut Batch<'_>,
     ) -> Result {
         let [module, func] = place;
@@ -116,13 +121,14 @@ impl<M: Maker> ToOrder<M> {
         if let Some(old) = made.iter_mut().find(|made| made.is(place, name)) {
             return self.make_again(old, batch);
         }
-        if restricted && !self.maker.orders(name) {
+        let restricted = whom.filter(|tracer| !tracer.sees_all);
+        if restricted.is_some_and(|tracer| !self.maker.may_order(name, tracer)) {
             return Ok(());
         }
         let Some(cookie) = self.maker.order(place, name)? else {
             return Ok(());
         };
-        if made.len() >= MOST || restricted && is_full(&made) {
+        if made.len() >= MOST || restricted.is_some() && is_full(&made) {
             return Err(ENOSPC);
         }
         made.reserve(1, GFP_KERNEL)?;
@@ -133,7 +139,7 @@ impl<M: Maker> ToOrder<M> {
         let new = Made {
             probe,
             gone: false,
-            restricted,
+            restricted: restricted.is_some(),
         };
         made.push(new, GFP_KERNEL)?;
         Ok(())
@@ -207,12 +213,12 @@ impl<M: Maker> Provider for ToOrder<M> {
         self.maker.refusal(probe)
     }
 
-    fn are_timers(&self) -> bool {
-        M::TIMERS
+    fn hz(&self, probe: ProbeRef) -> Option<usize> {
+        self.maker.hz(probe)
     }
 
     fn provide(&self, desc: &Description<'_>, tracer: &Tracer, batch: &mut Batch<'_>) -> Result {
-        self.make(M::place(desc), desc.name, !tracer.sees_all, batch)
+        self.make(M::place(desc), desc.name, Some(tracer), batch)
     }
 
     fn abandoned(&self) -> Option<ProbeRef> {
@@ -299,7 +305,7 @@ pub fn register<M: Maker>(
     let registration = framework.register(provider.clone())?;
     registration.populate(|batch| {
         let mut names = usual.iter();
-        names.try_for_each(|name| provider.make([b"", b""], name, false, batch))
+        names.try_for_each(|name| provider.make([b"", b""], name, None, batch))
     })?;
     Ok(Orders {
         registration,

@@ -142,15 +142,24 @@ impl Rate {
 
     /// The cycles to count for it.
     fn cycles(self) -> What {
-        let interval = self.interval.max(1);
-        // The nearest that there is.
-        let hz = SECOND.saturating_add(interval >> 1) / interval;
         What {
             event: Event::Cycles,
-            every: Every::Hz(hz),
+            every: Every::Hz(self.hz()),
             user: true,
             kernel: true,
         }
+    }
+
+    /// How often in a second, to the nearest number.
+    fn hz(self) -> u64 {
+        let interval = self.interval.max(1);
+        SECOND.saturating_add(interval >> 1) / interval
+    }
+
+    /// Whether a consumer may have it that does not see everything.
+    fn is_for(self, tracer: &Tracer) -> bool {
+        let is_slow = tracer.rights.is_none() || self.interval >= USER_SHORTEST;
+        self.kind != Kind::Nmi && is_slow
     }
 }
 
@@ -226,15 +235,17 @@ impl Maker for Profile {
         Ok(can.then(|| rate.cookie()))
     }
 
-    fn orders(&self, name: &[u8]) -> bool {
-        Rate::parse(name).is_some_and(|rate| rate.kind != Kind::Nmi)
+    fn may_order(&self, name: &[u8], tracer: &Tracer) -> bool {
+        Rate::parse(name).is_some_and(|rate| rate.is_for(tracer))
+    }
+
+    fn hz(&self, probe: ProbeRef) -> Option<usize> {
+        let rate = Rate::from_cookie(probe.cookie())?;
+        Some(usize::try_from(rate.hz()).unwrap_or(usize::MAX).max(1))
     }
 
     fn permits(&self, probe: ProbeRef, tracer: &Tracer) -> bool {
-        Rate::from_cookie(probe.cookie()).is_some_and(|rate| {
-            let is_slow = tracer.rights.is_none() || rate.interval >= USER_SHORTEST;
-            rate.kind != Kind::Nmi && is_slow
-        })
+        Rate::from_cookie(probe.cookie()).is_some_and(|rate| rate.is_for(tracer))
     }
 
     fn refusal(&self, probe: ProbeRef) -> Refusal {

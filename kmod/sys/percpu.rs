@@ -213,12 +213,6 @@ pub fn online(cpu: u32) -> bool {
     unsafe { bindings::dtrace_cpu_online(cpu) }
 }
 
-/// How many CPUs are online; that may be more or fewer by now.
-pub fn online_cpus() -> u32 {
-    let there = (0..nr_cpus() as u32).filter(|cpu| online(*cpu));
-    there.fold(0, |n, _| n.saturating_add(1))
-}
-
 /// Whether there may ever be a CPU of this number.
 pub fn possible(cpu: u32) -> bool {
     // SAFETY: Needs nothing.

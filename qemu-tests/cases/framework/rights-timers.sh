@@ -54,6 +54,10 @@ as 77 dtrace -n 'nmi-97 { @ = count(); }' 2>&1 | grep -o -e 'rights over the ker
 # Of several those that he may have.
 for probe in profile-499 profile-997 profile-1999; do dtrace -ln $probe >/dev/null; done
 as 77 device-check timers 'profile-[1-9]99*' 1 </dev/null | sed 's/[0-9]* made/some made/'
+# All of his together; a probe counts once.
+as 77 device-check timers profile-97 3 profile-900hz 3 profile-97 1 tick-1s 1 </dev/null
+as 77 device-check timers profile-499 1 tick-499 1 profile-10hz 1 </dev/null
+device-check timers profile-4999 1 tick-5000 1 </dev/null
 
 echo number
 told() { timeout 60 sh -c 'until [ -s /tmp/told ]; do sleep 0.1; done'; cat /tmp/told; }
@@ -99,12 +103,32 @@ echo made later
 # A pattern gets what is made later, as long as there are timers left; what is missed is told.
 rm -f /tmp/told
 as 77 dtrace -qn "$(seq -f 'profile-7*hz { @ = count(); } /* %.0f */' 20)" -n 'BEGIN { printf("begun\n"); }
-	syscall::unlinkat:entry /execname == "rm"/ { exit(0); }' -Z >/tmp/told 2>&1 & member=$!
+	syscall::unlinkat:entry /execname == "rm"/ { exit(0); }' -Z >/tmp/told 2>&1 & later=$!
 told
 as 77 device-check timers profile-71hz 1 profile-72hz 1 </dev/null
 touch /tmp/x; as 77 sh -c 'rm -f /tmp/x; exec rm -f /tmp/x' 2>/dev/null
-wait $member
+wait $later
 grep -o '[0-9]* probes could.*' /tmp/told
+
+echo patterns of others
+# count PATTERN: how many probes it means for root.
+count() { device-check timers "$1" 1 </dev/null; }
+keep "${member[@]}" profile-81hz 1 && first=$kept
+count 'profile-8[12]hz'
+setpriv --reuid 65533 --regid 77 --clear-groups /tmp/device-check timers 'profile-8[12]hz' 1 </dev/null
+as 77 device-check timers 'profile-8[12]hz' 1 </dev/null
+# By its name it is had.
+count profile-81hz
+# One that waits is not given what is made later.
+rm -f /tmp/root
+(exec /tmp/device-check timers 'profile-8[23]hz' 1 profile-83hz 1 <>/tmp/never >/tmp/root) & waits=$!
+timeout 60 sh -c 'until grep -q 1 /tmp/root; do sleep 0.1; done'
+as 77 dtrace -qn 'profile-82hz { @ = count(); } tick-1s { exit(0); }' >/dev/null
+as 77 dtrace -l -n profile-200001ns -n profile-4001hz 2>/dev/null | grep -c 200001
+count 'profile-8[23]hz'
+count 'profile-20000*ns'
+kill $first $waits && wait $first $waits 2>/dev/null
+cat /tmp/root
 
 echo names
 # What he has made and does not use makes room; others go on.
@@ -122,6 +146,16 @@ inline string hay = "$(printf '%030000d' 0)"; inline string needle = "$(printf '
 tick-499 { @ = sum(strstr(hay, needle) == NULL); } tick-30s { exit(0); }
 end
 as 77 dtrace -x strsize=32k -x statusrate=100ms -qs /tmp/heavy.d 2>&1 | grep -o 'processing aborted.*'
+# The next second is another one.
+sleep 1
 as 77 dtrace -qn 'tick-10 { exit(0); }' >/dev/null && echo still there
-rm -f /tmp/work /tmp/hidden /tmp/copies /tmp/device-check /tmp/never /tmp/told /tmp/heavy.d
+# So are all others that fire in that second: of five at a time none is left.
+sed -i s/tick-499/tick-99/ /tmp/heavy.d
+all=()
+for n in 1 2 3 4 5; do
+	own dtrace -x strsize=32k -x statusrate=100ms -qs /tmp/heavy.d >/tmp/heavy.$n 2>&1 & all+=($!)
+done
+wait "${all[@]}"
+grep -l 'processing aborted' /tmp/heavy.? | wc -l
+rm -f /tmp/work /tmp/hidden /tmp/copies /tmp/device-check /tmp/never /tmp/told /tmp/root /tmp/heavy.*
 rmmod dtrace && insmod "$(cat /run/vm/module)"
