@@ -5,8 +5,8 @@
  * What happens to breakpoints of our own.
  *
  * Whatever the exception cannot do, the breakpoint is given to uprobes for: the program is sent back to it, and on its way, its errand, has a
- * uprobe registered there, which finds the byte in place. Nobody can tell when that happened. So is a place where somebody else has a
- * uprobe or sets one.
+ * uprobe registered there, which finds the byte in place: no hit is lost by that, and none counts twice. So is a place where somebody else
+ * has a uprobe or sets one.
  *
  * A breakpoint where none of ours is wanted is looked at on the same way. One that is in a child, that has been moved, or that a debugger
  * has put back, is taken out, and the instruction executed anew. Where the memory has uprobes too only they know whether somebody wants it:

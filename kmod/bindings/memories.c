@@ -379,10 +379,6 @@ static void dtrace_memories_heal_all(void)
 	} while (healed);
 }
 
-static void dtrace_memories_nothing(void *data)
-{
-}
-
 /* Leaves no breakpoint in any memory that is known. */
 static void dtrace_memories_heal(struct list_head *done)
 {
@@ -393,10 +389,10 @@ static void dtrace_memories_heal(struct list_head *done)
 	if (dtrace_memories_lost())
 		dtrace_memories_heal_all();
 	/* Who has met one before has been here when his processor answers, and fetches anew what he executes. */
-	on_each_cpu(dtrace_memories_nothing, NULL, 1);
+	kick_all_cpus_sync();
 }
 
-/* Healing that nobody can kill: pages are not brought for who has been. */
+/* Healing in a worker. For a task that has been killed, as rmmod may have been, no page is brought in, so that nothing would be healed. */
 struct dtrace_healing {
 	struct work_struct work;
 	struct list_head done;

@@ -137,10 +137,6 @@ bool dtrace_own_is_there(const struct dtrace_carrier *carrier, struct vm_area_st
 	       dtrace_offset_of(vma, carrier->spot.address) == carrier->offset;
 }
 
-static void dtrace_own_nothing(void *data)
-{
-}
-
 static int dtrace_resume_compare(const void *one, const void *other)
 {
 	u64 a = *(const u64 *)one, b = *(const u64 *)other;
@@ -185,8 +181,8 @@ static void dtrace_resumes_look(struct dtrace_resumes *all, struct mm_struct *mm
 static int dtrace_resumes_get(struct dtrace_resumes *all, struct mm_struct *mm)
 {
 	*all = (struct dtrace_resumes){ .room = 64 };
-	/* Who is in the exception yet has told when his processor answers. */
-	on_each_cpu(dtrace_own_nothing, NULL, 1);
+	/* A thread that is still in the exception has saved its registers when its processor answers. */
+	kick_all_cpus_sync();
 	for (;;) {
 		all->at = kvmalloc_array(all->room, sizeof(*all->at), GFP_KERNEL);
 		if (!all->at)
@@ -218,7 +214,7 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 	if (!dtrace_own_is_there(carrier, vma) || vma->vm_flags & VM_WRITE || dtrace_pen_move(pen, at, true))
 		return 0;
 	if (dtrace_pen_sees(pen, at, &int3, 1)) {
-		/* Its parent's it may keep. */
+		/* It may keep one that it has from its parent. */
 		if (uprobes || !memory->inherited || !dtrace_known_at(vma, at))
 			return 0;
 	} else if (!dtrace_pen_sees(pen, at, carrier->code, carrier->length)) {
@@ -361,7 +357,7 @@ static void dtrace_own_lift_all(struct dtrace_memory *memory, struct dtrace_carr
 	}
 	dtrace_pen_lift(&pen);
 	mmap_read_unlock(mm);
-	/* Who has seen one puts it back when he goes; uprobes' ones too. */
+	/* A debugger that has saved one puts it back when it detaches, even if uprobes carry that one now. */
 	if (dtrace_is_debugged(mm))
 		for (n = 0; n < count; n++)
 			dtrace_own_suspect(memory, all[n]->known);
@@ -437,7 +433,7 @@ struct dtrace_carrier *dtrace_own_at(struct vm_area_struct *vma, u64 address)
 	return carrier && dtrace_is_own(carrier) && dtrace_own_is_there(carrier, vma) ? carrier : NULL;
 }
 
-/* Takes a breakpoint out until the next hit for who is to set one. The lock of the memory is held for writing. */
+/* Takes a breakpoint of ours out, so that uprobes find the instruction. The lock of the memory is held for writing. */
 void dtrace_own_lend(struct vm_area_struct *vma, u64 address)
 {
 	struct dtrace_carrier *carrier;
@@ -451,7 +447,7 @@ void dtrace_own_lend(struct vm_area_struct *vma, u64 address)
 		dtrace_poke(vma->vm_mm, address, DTRACE_INT3, code);
 }
 
-/* He has set none, or has taken it out. */
+/* Writes a breakpoint of ours again: uprobes have set none there, or have taken theirs out. The lock is held as above. */
 void dtrace_own_take_back(struct vm_area_struct *vma, u64 address)
 {
 	struct dtrace_carrier *carrier;
@@ -459,14 +455,12 @@ void dtrace_own_take_back(struct vm_area_struct *vma, u64 address)
 
 	rcu_read_lock();
 	carrier = dtrace_own_at(vma, address);
-	/* Unless uprobes have got it from us. */
-	if (carrier && READ_ONCE(carrier->state) != DTRACE_CARRIED) {
+	/* Unless uprobes have got it from us meanwhile. */
+	if (carrier && (cmpxchg(&carrier->state, DTRACE_LENT, DTRACE_OWN) == DTRACE_LENT ||
+			cmpxchg(&carrier->state, DTRACE_SHARED, DTRACE_OWN) == DTRACE_SHARED))
 		code = carrier->code[0];
-		if (cmpxchg(&carrier->state, DTRACE_LENT, DTRACE_OWN) != DTRACE_LENT)
-			cmpxchg(&carrier->state, DTRACE_SHARED, DTRACE_OWN);
-	}
 	rcu_read_unlock();
-	/* Nothing is brought for who has been killed. */
+	/* For a task that has been killed no page is brought in. The breakpoint is written when memories are swept. */
 	if (code >= 0 && dtrace_poke(vma->vm_mm, address, code, DTRACE_INT3) < 0)
 		dtrace_memory_is_stale(vma->vm_mm);
 }

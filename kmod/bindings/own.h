@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
-/* Breakpoints of our own in programs, and what is known of those that were there; own.c, errands.c, known.c, guards.c, memories.c and watch.c hold the bodies. */
+/*
+ * Breakpoints of our own in programs, and what is known of those that were there; own.c, errands.c, known.c, guards.c, memories.c and
+ * watch.c hold the bodies.
+ */
 #ifndef _DTRACE_OWN_H
 #define _DTRACE_OWN_H
 
@@ -76,7 +79,6 @@ struct dtrace_memory {
 	struct dtrace_carrier *yielded;
 	struct task_struct *yielder;
 	bool yields;
-	struct rcu_head rcu;
 };
 
 int dtrace_known_init(void);
@@ -109,6 +111,7 @@ bool dtrace_memory_has_places(struct mm_struct *mm, u64 start, u64 end);
 void dtrace_memory_is_stale(struct mm_struct *mm);
 bool dtrace_memory_yields(struct vm_area_struct *vma, u64 address);
 bool dtrace_memories_lost(void);
+
 /* What a breakpoint in the current memory, where none is known of ours, is to be taken for. */
 enum dtrace_stray {
 	/* None of ours: never, or not this time. */
