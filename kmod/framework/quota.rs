@@ -212,10 +212,9 @@ impl Payer {
 
     /// Begins to trace, unless too many of the user's consumers do.
     pub fn trace(&self) -> Result<Tracing, Refusal> {
-        if let Some(tracings) = &self.tracings {
-            tracings.take(1)?;
-        }
-        Ok(Tracing(self.tracings.clone()))
+        let mut paid = Paid::nothing(&self.tracings);
+        paid.add(1)?;
+        Ok(Tracing { _paid: paid })
     }
 
     fn accounts(&self) -> impl Iterator<Item = &Arc<Account>> {
@@ -247,14 +246,8 @@ impl Payer {
 }
 
 /// One of a user's tracings. Dropping it ends it.
-pub struct Tracing(Option<Arc<Account>>);
-
-impl Drop for Tracing {
-    fn drop(&mut self) {
-        if let Some(tracings) = &self.0 {
-            tracings.give_back(1);
-        }
-    }
+pub struct Tracing {
+    _paid: Paid,
 }
 
 /// Timers that a consumer has. Dropping it gives them back.
