@@ -16,10 +16,11 @@ use crate::enabling::Wanted;
 use crate::host_tests::table;
 use crate::probe::ProbeRef;
 use crate::provider::{Batch, Description, Failed, Provider};
-use crate::quota::{Limits, Users};
+use crate::quota::{Limits, Payer, Users};
 use crate::state::State;
 use crate::sys::percpu::CpuGuard;
 use crate::sys::rculist::Writer;
+use crate::sys::rights::Rights;
 use crate::text::{Refusal, Text};
 use crate::tracer::Tracer;
 use dof::Image;
@@ -36,6 +37,11 @@ use std::collections::BTreeSet;
 use std::mem::ManuallyDrop;
 use std::sync::Mutex;
 use zerocopy::FromZeros;
+
+const LIMITS: Limits = Limits {
+    user: 10,
+    consumer: 10,
+};
 
 /// A provider that keeps account of what is armed. Probes called `bad` cannot be; `made` is made to order; of what is
 /// called `never` nothing can be made.
@@ -142,6 +148,16 @@ impl World {
     }
 
     fn consumer_with(&mut self, privileges: Privileges) -> Arc<Tracer> {
+        let payer = Users::new(LIMITS).payer(None).unwrap();
+        self.tracer(privileges, None, payer)
+    }
+
+    fn tracer(
+        &self,
+        privileges: Privileges,
+        rights: Option<Arc<Rights>>,
+        payer: Payer,
+    ) -> Arc<Tracer> {
         let engine = Consumer::new(Config {
             ncpus: 1,
             privileges,
@@ -151,12 +167,7 @@ impl World {
             error: 1003,
             seed: 1,
         });
-        let limits = Limits {
-            user: 10,
-            consumer: 10,
-        };
-        let payer = Users::new(limits).payer(None).unwrap();
-        Arc::new(Tracer::new(engine.unwrap(), self.probes[0], None, payer))
+        Arc::new(Tracer::new(engine.unwrap(), self.probes[0], rights, payer))
     }
 
     fn enable(

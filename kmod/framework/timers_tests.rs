@@ -5,7 +5,6 @@
 
 use super::*;
 use crate::quota::{HZ_MAX, TIMERS_MAX};
-use crate::sys::rights::Rights;
 
 /// Its probes are timers; those called `made...` are made to order. One that is called `fast` is for nobody who does not see everything.
 #[derive(Default)]
@@ -67,10 +66,7 @@ impl Clocks {
         let mut w = World::new();
         let clock = Arc::new(Clock::default());
         let index = w.state.add_provider(clock.clone()).unwrap();
-        let users = Users::new(Limits {
-            user: 10,
-            consumer: 10,
-        });
+        let users = Users::new(LIMITS);
         let mut this = Self {
             w,
             clock,
@@ -94,22 +90,13 @@ impl Clocks {
 
     /// A consumer that may trace this user's processes alone.
     fn consumer(&mut self, user: u32) -> Arc<Tracer> {
-        let config = Config {
-            ncpus: 1,
-            privileges: Privileges {
-                kernel: false,
-                all_users: false,
-                destructive: false,
-            },
-            features: Features::default(),
-            begin: 1001,
-            end: 1002,
-            error: 1003,
-            seed: 1,
+        let privileges = Privileges {
+            kernel: false,
+            all_users: false,
+            destructive: false,
         };
         let payer = self.users.payer(Some(user)).unwrap();
-        let (engine, rights) = (Consumer::new(config).unwrap(), Arc::new(Rights));
-        Arc::new(Tracer::new(engine, self.w.probes[0], Some(rights), payer))
+        self.w.tracer(privileges, Some(Arc::new(Rights)), payer)
     }
 
     /// Enables so many clauses at the probes of a name.
