@@ -64,11 +64,13 @@ fn main() -> ExitCode {
     if asked.first().is_some_and(|arg| arg == "tracings") {
         return place::tracings(asked.get(1));
     }
-    if let Some(("place", rest)) = asked.split_first().map(|(a, b)| (a.as_str(), b)) {
-        return place::place(rest);
-    }
-    if let Some(("timers", rest)) = asked.split_first().map(|(a, b)| (a.as_str(), b)) {
-        return timers::timers(rest);
+    match asked
+        .split_first()
+        .map(|(what, rest)| (what.as_str(), rest))
+    {
+        Some(("place", rest)) => return finished(place::all(rest)),
+        Some(("timers", rest)) => return finished(timers::all(rest)),
+        _ => {}
     }
     if asked.first().is_some_and(|arg| arg == "image") {
         let written = io::Write::write_all(&mut io::stdout(), &described());
@@ -93,6 +95,32 @@ fn main() -> ExitCode {
 
 fn open() -> Result<DevDtrace, String> {
     DevDtrace::open(Path::new(PATH)).map_err(|e| format!("{PATH}: {e}"))
+}
+
+/// Says why something failed, if it has.
+fn finished(result: Result<(), String>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            println!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Waits until nobody can write to `input` any more.
+fn await_end(input: &mut impl io::Read) -> Result<(), String> {
+    io::copy(input, &mut io::sink()).map_err(|e| e.to_string())?;
+    Ok(())
+}
+
+/// What `device` refused a request with: the number of the error, and its reason.
+fn refusal(device: &DevDtrace, error: &io::Error) -> String {
+    format!(
+        "{} {}",
+        error.raw_os_error().unwrap_or_default(),
+        device.reason()
+    )
 }
 
 /// What a call on `device` gave, with the kernel's reason in place of an error.

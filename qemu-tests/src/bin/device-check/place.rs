@@ -5,8 +5,8 @@
 //! instruction, says what came of it, and keeps them until its standard input ends. Where more is asked for a line of that is awaited
 //! before. `device-check tracings COUNT` has so many consumers trace, and says how many could, and why no more.
 
-use super::open;
 use super::programs::described;
+use super::{await_end, open, refusal};
 use dtrace::handle::{DevDtrace, Device};
 use dtrace::pid::Request;
 use dtrace_uapi::process::{Probe, ADDRESS};
@@ -14,17 +14,7 @@ use std::io::{self, BufRead};
 use std::process::ExitCode;
 
 /// Asks for the probes that the arguments say.
-pub fn place(args: &[String]) -> ExitCode {
-    match all(args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            println!("{why}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn all(args: &[String]) -> Result<(), String> {
+pub fn all(args: &[String]) -> Result<(), String> {
     let device = open()?;
     let mut input = io::stdin().lock();
     for (n, one) in args.chunks(3).enumerate() {
@@ -34,9 +24,7 @@ fn all(args: &[String]) -> Result<(), String> {
         }
         println!("{}", asked(&device, one)?);
     }
-    // It ends when nobody can write any more.
-    io::copy(&mut input, &mut io::sink()).map_err(|e| e.to_string())?;
-    Ok(())
+    await_end(&mut input)
 }
 
 fn asked(device: &DevDtrace, args: &[String]) -> Result<String, String> {
@@ -49,10 +37,7 @@ fn asked(device: &DevDtrace, args: &[String]) -> Result<String, String> {
     let made = device.make_probes(pid, &request(address, count));
     Ok(match made {
         Ok(()) => "made".to_owned(),
-        Err((_, error)) => {
-            let errno = error.raw_os_error().unwrap_or_default();
-            format!("{errno} {}", device.reason())
-        }
+        Err((_, error)) => refusal(device, &error),
     })
 }
 

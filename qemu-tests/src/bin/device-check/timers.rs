@@ -4,31 +4,18 @@
 //! Probes that fire with time: `device-check timers NAME COUNT...` asks for COUNT clauses at the probe `profile:::NAME`, says what came of
 //! it, and goes on with the next. What it got it keeps until its standard input ends.
 
-use super::open;
 use super::programs::{clause, counted, image};
+use super::{await_end, open, refusal};
 use dtrace::handle::{DevDtrace, Device};
 use std::io;
-use std::process::ExitCode;
 
 /// Asks for the clauses that the arguments say.
-pub fn timers(args: &[String]) -> ExitCode {
-    match all(args) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(why) => {
-            println!("{why}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-fn all(args: &[String]) -> Result<(), String> {
+pub fn all(args: &[String]) -> Result<(), String> {
     let device = open()?;
     for one in args.chunks(2) {
         println!("{}", asked(&device, one)?);
     }
-    // It ends when nobody can write any more.
-    io::copy(&mut io::stdin().lock(), &mut io::sink()).map_err(|e| e.to_string())?;
-    Ok(())
+    await_end(&mut io::stdin().lock())
 }
 
 fn asked(device: &DevDtrace, args: &[String]) -> Result<String, String> {
@@ -40,9 +27,6 @@ fn asked(device: &DevDtrace, args: &[String]) -> Result<String, String> {
     let clauses = (0..count).map(|_| clause(&probe, vec![counted()]));
     Ok(match device.enable(&image(clauses.collect())) {
         Ok(made) => format!("{made} made"),
-        Err(error) => {
-            let errno = error.raw_os_error().unwrap_or_default();
-            format!("{errno} {}", device.reason())
-        }
+        Err(error) => refusal(device, &error),
     })
 }
