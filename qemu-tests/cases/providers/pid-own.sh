@@ -6,7 +6,7 @@
 tracing=/sys/kernel/tracing
 own=/sys/module/dtrace/parameters/own_breakpoints
 mkfifo /tmp/words /tmp/words2
-# A new process: in one that uprobes have ever been in all is left to them.
+# A new process, which nothing has been done to yet.
 fresh() {
 	: >/tmp/said
 	pid-own serve </tmp/words >/tmp/said &

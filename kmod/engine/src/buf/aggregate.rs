@@ -96,7 +96,7 @@ impl Aggregations {
 
     #[inline(always)]
     fn bucket(&self, hash: u64) -> u32 {
-        // A buffer's size is no greater than 32 bits tell, and it has fewer buckets than words.
+        // No overflow: a buffer has at most `BUFFER_MAX` bytes, and fewer buckets than words.
         ((hash ^ hash >> 32) as u32 & self.mask).wrapping_mul(8)
     }
 

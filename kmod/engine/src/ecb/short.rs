@@ -9,8 +9,8 @@
 //! of the way is for those that need it: for what faults as well. A [`Guard`] is the whole condition of its clause, which then has no other;
 //! a [`Tally`], a [`TallyBy`] or a [`Note`] is all that its clause does, which has no condition but a guard.
 //!
-//! A count without a key, or by the name of the process, goes up where it went up the last time, with nothing to look up. A number is
-//! another one more often than not, so it is looked up every time; that is a function of its own, so that the others carry nothing of it.
+//! A count without a key, or by the name of the process, goes up where it went up the last time, with nothing to look up. A number
+//! usually differs from the last one, so it is looked up every time; that is a function of its own, so that the others carry nothing of it.
 
 use super::aggregation::Function;
 use super::execname;
