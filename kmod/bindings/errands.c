@@ -20,12 +20,16 @@
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/task_work.h>
+#include <asm/trapnr.h>
 
+#include "helpers.h"
 #include "own.h"
 #include "pause.h"
+#include "providers.h"
 
 /* A way that a program has to make before it comes to a breakpoint again, or goes on. */
 struct dtrace_errand {
@@ -58,7 +62,7 @@ static bool dtrace_own_register(struct dtrace_carrier *carrier)
 /* Gives a breakpoint to uprobes, which find it in place. The memory is locked. */
 static void dtrace_own_yield(struct dtrace_carrier *carrier)
 {
-	if (dtrace_own_register(carrier))
+	if (!carrier->uncarried && dtrace_own_register(carrier))
 		smp_store_release(&carrier->state, DTRACE_CARRIED);
 	else if (!dtrace_own_drop(carrier))
 		carrier->lose(carrier);
@@ -227,10 +231,30 @@ static struct dtrace_memory *dtrace_errand_memory(void)
 	return memory;
 }
 
+/* A step of who steps through the current program ends at an address, as the processor would have ended it. */
+static void dtrace_own_stepped(void __user *address)
+{
+	/* The kernel does not export it. */
+	static uintptr_t force_sig_fault;
+
+	if (!READ_ONCE(force_sig_fault))
+		WRITE_ONCE(force_sig_fault, dtrace_kprobe_address("force_sig_fault"));
+	current->thread.trap_nr = X86_TRAP_DB;
+	current->thread.error_code = 0;
+	if (READ_ONCE(force_sig_fault))
+		dtrace_call(READ_ONCE(force_sig_fault), SIGTRAP, TRAP_TRACE, (uintptr_t)address, 0, 0);
+	else
+		force_sig(SIGTRAP);
+}
+
 static void dtrace_errand_do(const struct dtrace_errand *errand)
 {
 	struct dtrace_memory *memory;
 
+	if (errand->kind == DTRACE_ERRAND_STEP) {
+		dtrace_own_stepped((void __user *)errand->address);
+		return;
+	}
 	if (errand->kind == DTRACE_ERRAND_WAIT) {
 		if (!mmap_read_lock_killable(current->mm))
 			mmap_read_unlock(current->mm);

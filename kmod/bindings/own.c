@@ -221,7 +221,8 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 		/* Uprobes make a call of a long nop. */
 		return uprobes && carrier->length == CALL_INSN_SIZE ? 0 : -EBUSY;
 	}
-	if (dtrace_resumes_have(resumes, at + 1))
+	/* What uprobes refuse they have never had there. */
+	if (!carrier->uncarried && dtrace_resumes_have(resumes, at + 1))
 		return 0;
 	carrier->known = dtrace_known_make(vma, at, carrier->code[0]);
 	if (!carrier->known)

@@ -151,6 +151,8 @@ enum dtrace_errand_kind {
 	DTRACE_ERRAND_LOOK,
 	/* To write those anew that belong into what was mapped. */
 	DTRACE_ERRAND_RENEW,
+	/* To stop behind it: who steps through the program has made a step, and we have. */
+	DTRACE_ERRAND_STEP,
 };
 
 void dtrace_own_errand(u64 address, enum dtrace_errand_kind kind);

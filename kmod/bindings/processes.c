@@ -135,6 +135,10 @@ static int dtrace_carrier_hit(struct uprobe_consumer *consumer, struct pt_regs *
 
 static void dtrace_carrier_register(struct dtrace_carrier *carrier)
 {
+	if (carrier->uncarried) {
+		carrier->error = -EOPNOTSUPP;
+		return;
+	}
 	carrier->uprobe = uprobe_register(file_inode(carrier->file), carrier->offset, carrier->counter, &carrier->consumer);
 	if (IS_ERR(carrier->uprobe))
 		carrier->error = PTR_ERR(carrier->uprobe);

@@ -60,6 +60,8 @@ struct dtrace_carrier {
 	/* The instruction, if trap can do it as a rule; otherwise of no length. */
 	u8 code[15];
 	u8 length;
+	/* Uprobes cannot have it, or would execute it as something else. */
+	bool uncarried;
 	/* Called in the process, which may sleep. regs are what the instruction finds; what it leaves there is what the process goes on with. */
 	void (*hit)(struct dtrace_carrier *carrier, struct pt_regs *regs);
 	/*

@@ -184,15 +184,34 @@ static noinline int dtrace_trap_defer(struct pt_regs *regs, enum dtrace_hold hol
 	return NOTIFY_STOP;
 }
 
+/* The same, or who steps through the program is to see a step. Uprobes see to that where they can. */
+static noinline int dtrace_trap_step(struct dtrace_carrier *carrier, struct pt_regs *regs, enum dtrace_hold hold)
+{
+	u64 address = regs->ip - 1;
+
+	if (hold != DTRACE_HOLDS || !carrier->uncarried)
+		return dtrace_trap_defer(regs, hold);
+	regs->ip = address;
+	if (!carrier->trap(carrier, regs, true)) {
+		regs->ip = address + 1;
+		return dtrace_trap_defer(regs, hold);
+	}
+	if (regs->ip == address)
+		return NOTIFY_STOP;
+	if (atomic_read(&dtrace_brings_taken))
+		dtrace_brought();
+	dtrace_own_errand(regs->ip, DTRACE_ERRAND_STEP);
+	return NOTIFY_STOP;
+}
+
 /* One that we have written, and nobody else wants. */
 static __always_inline int dtrace_trap_own(struct dtrace_carrier *carrier, struct pt_regs *regs)
 {
 	enum dtrace_hold hold = dtrace_trap_hold(carrier);
 	u64 next = regs->ip;
 
-	/* Who steps through the program is to see a step. */
 	if (unlikely(hold != DTRACE_HOLDS || regs->flags & X86_EFLAGS_TF))
-		return dtrace_trap_defer(regs, hold);
+		return dtrace_trap_step(carrier, regs, hold);
 	regs->ip = next - 1;
 	if (unlikely(!carrier->trap(carrier, regs, true))) {
 		regs->ip = next;

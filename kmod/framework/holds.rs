@@ -342,7 +342,7 @@ impl Holder {
             return Err(refuse(ENOSPC));
         }
         let charge = payer.charge(1)?;
-        let (text, _) = instruction_at(&process, address, self.holds.rights.is_none())?;
+        let (text, instruction) = instruction_at(&process, address, self.holds.rights.is_none())?;
         self.watches.reserve(1, GFP_KERNEL)?;
         let spot = Spot {
             process: &process,
@@ -350,6 +350,7 @@ impl Holder {
             text: &text,
             counter: 0,
             done: None,
+            is_carried: instruction.is_carried(),
         };
         let watch = Watch {
             carrier: Some(Carrier::carried(&spot, self.ear())?),

@@ -4,7 +4,7 @@
 //! Breakpoints in processes.
 //!
 //! One whose instruction can be done in the exception is our own: its byte is written into the memory of that process. Any other is
-//! carried by the kernel's uprobes, which plant it in the file, execute what it covers, and take it away; so is one of ours from the
+//! carried by the kernel's uprobes, if they can, which plant it in the file, execute what it covers, and take it away; so is one of ours from the
 //! moment on where more is asked for than the exception can do. Who sets a breakpoint does not know which it is.
 //!
 //! Whoever owns it is asked first in the exception itself, where much can be done at once and nothing can wait ([`Hit::trap`]); then, unless
@@ -94,6 +94,8 @@ pub struct Spot<'a> {
     pub counter: u64,
     /// The instruction, if the exception can do it as a rule.
     pub done: Option<&'a [u8]>,
+    /// Whether uprobes may have it.
+    pub is_carried: bool,
 }
 
 // SAFETY: Set and removed from anywhere; the handler is `Sync`.
@@ -124,6 +126,7 @@ impl<H: Hit> Carrier<H> {
             trap: traps.map(|_| trap),
             lose: Some(on_lose::<H>),
             error: ENOMEM.to_errno(),
+            uncarried: !spot.is_carried,
             ..Default::default()
         };
         if let (Some(done), Some(_)) = (spot.done, traps) {

@@ -98,6 +98,41 @@ fn what_the_kernels_own_probes_do_wrong_is_known() {
 }
 
 #[test]
+fn what_is_done_here_needs_no_uprobes() {
+    // notrack jmp *%rax, pushf, a nop with a segment, push %rbp
+    let done: [(&[u8], bool); 4] = [
+        (&[0x3e, 0xff, 0xe0], false),
+        (&[0x9c], false),
+        (&[0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0], false),
+        (&[0x55], true),
+    ];
+    for (bytes, is_carried) in done {
+        let insn = insn(bytes);
+        assert!(matches!(insn.probed(), Ok(Some(_))), "{bytes:02x?}");
+        assert_eq!(insn.is_carried(), is_carried, "{bytes:02x?}");
+    }
+    // lock incl (%rax); vmovdqu %ymm0,(%rdi); rep movsb; syscall
+    let refused: [(&[u8], &str); 4] = [
+        (
+            &[0xf0, 0xff, 0x00],
+            "is one that the kernel's uprobes refuse",
+        ),
+        (
+            &[0xc5, 0xfe, 0x7f, 0x07],
+            "is one that the kernel's uprobes execute wrongly",
+        ),
+        (&[0xf3, 0xa4], "repeats"),
+        (&[0x0f, 0x05], "is a system call"),
+    ];
+    for (bytes, why) in refused {
+        let text = insn(bytes).probed().expect_err("no probe").to_string();
+        assert_eq!(text, format!("the instruction {why}"), "{bytes:02x?}");
+    }
+    // cpuid
+    assert_eq!(insn(&[0x0f, 0xa2]).probed(), Ok(None));
+}
+
+#[test]
 fn functions_end_by_returns_and_by_jumps_out() {
     let function = 0x1000..0x1080;
     let at = 0x1010;

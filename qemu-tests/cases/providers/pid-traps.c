@@ -67,6 +67,26 @@ __asm__(".text\n.globl deep\n.type deep, @function\ndeep:\n"
 	"	ret\n"
 	".size deep, .-deep\n");
 
+/* What uprobes refuse, and what they have store a flag that is theirs. */
+long table(long n);
+__asm__(".text\n.globl table\n.type table, @function\ntable:\n"
+	"	lea 1f(%rip), %rax\n"
+	"	notrack jmp *%rax\n"
+	"	ud2\n"
+	"1:	pushfq\n"
+	"	pop %rax\n"
+	"	and $0x100, %eax\n"
+	"	lea 1(%rax, %rdi), %rax\n"
+	"	ret\n"
+	".size table, .-table\n");
+
+/* Left by such a jump. */
+long leap(long n);
+__asm__(".text\n.globl leap\n.type leap, @function\nleap:\n"
+	"	lea lone(%rip), %rax\n"
+	"	notrack jmp *%rax\n"
+	".size leap, .-leap\n");
+
 /* How many steps a debugger makes from here to the end. */
 static long steps(void)
 {
@@ -99,17 +119,17 @@ static void on_trap(int sig)
 	traps++;
 }
 
-static long own_steps(void)
+static long own_steps(long (*body)(long))
 {
 	long n = 0;
 
 	signal(SIGTRAP, on_trap);
 	traps = 0;
 	__asm__ volatile("pushf\n	orl $0x100, (%%rsp)\n	popf\n"
-			 "	mov $1, %%edi\n	call lone\n"
+			 "	mov $1, %%edi\n	call *%%rbx\n"
 			 "	pushf\n	andl $~0x100, (%%rsp)\n	popf\n"
 			 : "=a"(n)
-			 :
+			 : "b"(body)
 			 : "rdi", "memory", "cc");
 	return n * 100 + traps;
 }
@@ -153,7 +173,11 @@ int main(int argc, char **argv)
 		} else if (!strcmp(word, "steps")) {
 			printf("steps %ld\n", steps());
 		} else if (!strcmp(word, "own")) {
-			printf("own steps %ld\n", own_steps());
+			printf("own steps %ld\n", own_steps(lone));
+		} else if (!strcmp(word, "table")) {
+			printf("table %ld %ld\n", table(1) + table(2), leap(1) + leap(2));
+		} else if (!strcmp(word, "table-own")) {
+			printf("table steps %ld\n", own_steps(table));
 		} else if (!strcmp(word, "instead")) {
 			printf("instead %ld\n", instead());
 		} else if (!strcmp(word, "full")) {

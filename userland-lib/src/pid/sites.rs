@@ -4,8 +4,8 @@
 //! At which instructions a probe fires.
 //!
 //! A function is entered at its first instruction, and left at every return and every jump that may go elsewhere; whether one of the
-//! latter did is known when it has. Some instructions cannot be stopped at, and say why: the kernel would refuse them, or execute
-//! them as something else.
+//! latter did is known when it has. Some instructions cannot be stopped at, and say why: the module does not do them, and the kernel would
+//! refuse them, or execute them as something else.
 
 use super::{Code, Function, Kind};
 use dtrace_insn::x86_64::{decode, Insn, Leaves, Mode};
@@ -28,8 +28,8 @@ impl Code {
 
     /// Whether the instruction at `address` can be stopped at.
     pub fn site(&self, address: u64) -> Result<(), String> {
-        let carried = self.insn(address)?.carried();
-        carried.map(drop).map_err(|why| why.to_string())
+        let probed = self.insn(address)?.probed();
+        probed.map(drop).map_err(|why| why.to_string())
     }
 
     fn exits(&self, function: &Function) -> Result<Vec<u64>, String> {
@@ -40,7 +40,7 @@ impl Code {
             let at = address.wrapping_add(offset);
             let insn = self.insn(at)?;
             if insn.leaves(at, &range) != Leaves::Never {
-                insn.carried().map_err(|why| why.to_string())?;
+                insn.probed().map_err(|why| why.to_string())?;
                 exits.push(offset);
             }
         }

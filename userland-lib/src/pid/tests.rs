@@ -378,6 +378,8 @@ fn a_function_returns_by_each_way_out_of_it() {
         sites(&[0xeb, 0x00, 0x75, 0x40, 0xff, 0xe0, 0xc2, 8, 0]),
         [0x1002, 0x1004, 0x1006]
     );
+    // notrack jmp *%rax, which uprobes refuse; ret
+    assert_eq!(sites(&[0x3e, 0xff, 0xe0, 0xc3]), [0x1000, 0x1003]);
     let error = resolve(&f(&[0xeb, 0xfe]), &pattern("pid7:a.out:f:return")).unwrap_err();
     assert_eq!(error.tag(), "D_PROC_CREATEFAIL");
     assert_eq!(

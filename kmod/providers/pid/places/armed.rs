@@ -139,6 +139,7 @@ fn arm(
             text: &place.site.text,
             counter,
             done: place.site.instruction.done(semaphore == Some(0)),
+            is_carried: place.site.instruction.is_carried(),
         };
         place.carrier = Some(Carrier::new(Some(traps), &spot, At(place.site.clone()))?);
         place.counts = counter != 0;

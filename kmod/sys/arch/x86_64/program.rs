@@ -3,8 +3,8 @@
 
 //! Instructions of programs: which of them a probe can stand at, and where they go.
 //!
-//! A breakpoint of the kernel's uprobes stands only where they execute the instruction as the processor would; the crate `dtrace_insn`
-//! knows. What an instruction does is computed on a copy of the registers ([`Step`]), with its store, of which there is one at most, put off:
+//! A breakpoint stands where the exception can do the instruction, or the kernel's uprobes execute it as the processor would; the crate
+//! `dtrace_insn` knows. What an instruction does is computed on a copy of the registers ([`Step`]), with its store, of which there is one at most, put off:
 //! probes fire between before and after.
 
 use crate::sys::faults::{Span, Use};
@@ -14,7 +14,7 @@ use core::fmt;
 use core::ops::Range;
 use dtrace_insn::x86_64::{
     decode, Brief, Briefly, Flow, Form, Insn, Leaves, Memory, Mode, Register, Registers, Segment,
-    Size, Uncarried, Uprobes,
+    Size, Unprobed,
 };
 use kernel::prelude::*;
 
@@ -23,14 +23,14 @@ pub enum Unprobeable {
     /// It is none that is known.
     Unknown,
     /// It is known, and can have none.
-    Uncarried(Uncarried),
+    Unprobed(Unprobed),
 }
 
 impl fmt::Display for Unprobeable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown => f.write_str("the instruction is not known"),
-            Self::Uncarried(why) => why.fmt(f),
+            Self::Unprobed(why) => why.fmt(f),
         }
     }
 }
@@ -56,7 +56,7 @@ impl Instruction {
             Mode::Compatible
         };
         let insn = decode(code, mode).map_err(|_| Unprobeable::Unknown)?;
-        let form = insn.carried().map_err(Unprobeable::Uncarried)?;
+        let form = insn.probed().map_err(Unprobeable::Unprobed)?;
         Ok(Self {
             insn,
             brief: form.and_then(|form| form.brief()),
@@ -120,9 +120,14 @@ impl Instruction {
     /// Its bytes, if it is one that is done as a rule. Where a program may have a probe of its own, which uprobes count in a semaphore for,
     /// they are told only if that is known not to be: `is_uncounted`.
     pub fn done(&self, is_uncounted: bool) -> Option<&[u8]> {
-        let is_done = self.form.is_some() && self.insn.uprobes() == Uprobes::Right;
-        let may_count = self.insn.is_nop() && !is_uncounted;
+        let is_done = self.form.is_some() && !self.insn.is_optimized();
+        let may_count = self.insn.is_nop() && self.is_carried() && !is_uncounted;
         (is_done && !may_count).then(|| self.insn.bytes())
+    }
+
+    /// Whether uprobes may have it.
+    pub fn is_carried(&self) -> bool {
+        self.insn.is_carried()
     }
 
     /// Whether the processor does more than a [`Step`] says.
