@@ -182,6 +182,8 @@ impl UserSymbols {
             .get_or_init(build)
             .symbolize_single(&Source::Elf(elf), place);
         match found.ok()? {
+            // The names of a library's versions are symbols too, at 0, and would be those of all that no function has.
+            Symbolized::Sym(symbol) if symbol.addr == 0 => None,
             Symbolized::Sym(symbol) => Some((symbol.name.into_owned(), symbol.offset as u64)),
             Symbolized::Unknown(_) => None,
         }
@@ -315,6 +317,21 @@ mod tests {
             symbols.by_address(u32::MAX - 1, landmark()),
             UserSymbol::default()
         );
+    }
+
+    #[test]
+    fn what_no_function_has_is_not_named_by_a_version() {
+        let symbols = UserSymbols::default();
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("maps");
+        let is_linker = |line: &&str| line.contains("r-xp") && line.contains("/ld-linux");
+        let text = maps.lines().find(is_linker).expect("the dynamic linker");
+        let (start, rest) = text.split_once('-').expect("a range");
+        let end = rest.split(' ').next().expect("its end");
+        let number = |text| u64::from_str_radix(text, 16).expect("an address");
+        for address in (number(start)..number(end)).step_by(256) {
+            let name = name(&symbols, std::process::id(), address);
+            assert!(!name.starts_with("GLIBC_"), "{address:#x}: {name}");
+        }
     }
 
     #[test]
