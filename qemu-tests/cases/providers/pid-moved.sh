@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 300
+# Instructions that are executed somewhere else while they have a probe, among those that are not: programs compute what they do without.
+
+# probed PROBES WORD: the program with probes, and then how many of a function's probes have fired how often.
+probed() {
+	rm -f /tmp/traced
+	dtrace -qn "$1 { @[probefunc, probename] = count(); }" -o /tmp/traced -c "${3:-pid-moved} $2" 2>&1
+	awk 'NF == 3 { fired[$1 " " $3]++ } END { for (k in fired) print " ", k, "times:", fired[k], "probes" }' /tmp/traced | LC_ALL=C sort
+}
+# says PROBES WORD: what the program says.
+says() {
+	dtrace -qn "$1 { @ = count(); }" -o /tmp/traced -c "pid-moved $2" 2>&1
+}
+
+echo 'without'
+pid-moved forms avx processor signals faults fresh
+for word in own steps stops threads forks rseq; do pid-moved $word; done
+(pid-moved dies; true) 2>/dev/null
+pid-moved32
+
+echo 'forms'
+functions='pid$target:a.out:locked:,pid$target:a.out:strings:,pid$target:a.out:flags:,pid$target:a.out:table:'
+probed "$functions"',pid$target:a.out:numbers:,pid$target:a.out:vectors:' forms
+probed 'pid$target:a.out:wide:' avx
+probed 'pid$target:a.out:itself:' processor
+echo '32 bits'
+probed 'pid$target:a.out:locked:,pid$target:a.out:numbers:,pid$target:a.out:vectors:,pid$target:a.out:copy:' '' pid-moved32
+
+echo 'signals'
+probed 'pid$target:a.out:copy:,pid$target:a.out:locked:,pid$target:a.out:strings:' signals
+probed 'pid$target:a.out:increase:' threads
+
+echo 'faults'
+# Uprobes have a handler find an older trap number.
+says 'pid$target:a.out:divide:,pid$target:a.out:add_to:,pid$target:a.out:load:,pid$target:a.out:load_aligned:' faults | sed 's/trap [0-9]* //g'
+says 'pid$target:a.out:add_to:,pid$target:a.out:load:' fresh
+
+echo 'tracers'
+says 'pid$target:a.out:walk:' own
+says 'pid$target:a.out:walk:' steps
+says 'pid$target:a.out:copy:,pid$target:a.out:numbers:' stops
+says 'pid$target:a.out:add_to:' dies | sed -E 's/pid [0-9]+/pid N/'
+
+echo 'children'
+probed 'pid$target:a.out:numbers:,pid$target:a.out:increase:' forks
+
+echo 'restartable sequences'
+says 'pid$target:a.out:restartable:' rseq
