@@ -99,6 +99,8 @@ int dtrace_user_put(u64 addr, u32 size, u64 value);
 /* The same of 8 bytes. */
 int dtrace_user_get_word(u64 addr, u64 *value);
 int dtrace_user_put_word(u64 addr, u64 value);
+/* Stores, in one step for all processors, if the old value is still there: 1, or 0 if it is not. It lies on one cache line. */
+int dtrace_user_swap(u64 addr, u32 size, u64 old, u64 value);
 /* Whether the page can be written at once. */
 bool dtrace_user_writable(u64 addr);
 /* Whether it can be written. May sleep. */

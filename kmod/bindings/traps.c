@@ -399,6 +399,34 @@ int dtrace_user_put_word(u64 addr, u64 value)
 	return dtrace_put(addr, sizeof(value), value);
 }
 
+#define DTRACE_SWAP(type)                                                                          \
+	({                                                                                         \
+		type was = old;                                                                    \
+		unsafe_try_cmpxchg_user((type __user *)addr, &was, (type)value, fault);            \
+	})
+
+int dtrace_user_swap(u64 addr, u32 size, u64 old, u64 value)
+{
+	int result = -EFAULT;
+
+	pagefault_disable();
+	if (!user_write_access_begin((void __user *)addr, size))
+		goto out;
+	if (likely(size == 8))
+		result = DTRACE_SWAP(u64);
+	else if (size == 4)
+		result = DTRACE_SWAP(u32);
+	else if (size == 2)
+		result = DTRACE_SWAP(u16);
+	else
+		result = DTRACE_SWAP(u8);
+fault:
+	user_write_access_end();
+out:
+	pagefault_enable();
+	return result;
+}
+
 /* By a write that changes nothing, whatever others do there meanwhile. One byte never lies on two cache lines. */
 bool dtrace_user_touch(u64 addr)
 {

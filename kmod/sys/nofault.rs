@@ -122,6 +122,16 @@ pub fn user_put_word(addr: u64, value: u64) -> Result<(), Unreachable> {
     }
 }
 
+/// Stores 1, 2, 4 or 8 bytes, on one cache line, if `old` is still there; whether that was so. As [`user_get`].
+#[inline]
+pub fn user_swap(addr: u64, size: u64, old: u64, value: u64) -> Result<bool, Unreachable> {
+    // SAFETY: The store does not fault.
+    match unsafe { bindings::dtrace_user_swap(addr, size as u32, old, value) } {
+        swapped @ (0 | 1) => Ok(swapped == 1),
+        _ => Err(Unreachable),
+    }
+}
+
 /// Whether a byte of the current task's memory can be stored, and what is on its page, at once. As [`user_get`].
 #[inline]
 pub fn is_user_writable(addr: u64) -> bool {

@@ -99,8 +99,10 @@ fn what_the_kernels_own_probes_do_wrong_is_known() {
 
 #[test]
 fn what_is_done_here_needs_no_uprobes() {
-    // notrack jmp *%rax, pushf, a nop with a segment, push %rbp
-    let done: [(&[u8], bool); 4] = [
+    // notrack jmp *%rax, pushf, a nop with a segment, lock incl (%rax), xchg %eax,(%rax), push %rbp
+    let done: [(&[u8], bool); 6] = [
+        (&[0xf0, 0xff, 0x00], false),
+        (&[0x87, 0x00], true),
         (&[0x3e, 0xff, 0xe0], false),
         (&[0x9c], false),
         (&[0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0], false),
@@ -111,10 +113,10 @@ fn what_is_done_here_needs_no_uprobes() {
         assert!(matches!(insn.probed(), Ok(Some(_))), "{bytes:02x?}");
         assert_eq!(insn.is_carried(), is_carried, "{bytes:02x?}");
     }
-    // lock incl (%rax); vmovdqu %ymm0,(%rdi); rep movsb; syscall
+    // lock btsl %eax,(%rax); vmovdqu %ymm0,(%rdi); rep movsb; syscall
     let refused: [(&[u8], &str); 4] = [
         (
-            &[0xf0, 0xff, 0x00],
+            &[0xf0, 0x0f, 0xab, 0x00],
             "is one that the kernel's uprobes refuse",
         ),
         (

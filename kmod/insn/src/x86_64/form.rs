@@ -173,6 +173,10 @@ pub(super) enum Operation {
     /// By `from`.
     Shift(Shift),
     Swap,
+    /// And `from` becomes what `to` was before they were added.
+    ExchangeAdd,
+    /// `to` becomes `from` if it is the accumulator, which becomes `to` otherwise.
+    CompareExchange,
     /// The order of bytes.
     Reverse,
     /// The accumulator becomes twice as wide.
@@ -213,4 +217,6 @@ pub struct Form {
     pub(super) from: Operand,
     pub(super) length: u8,
     pub(super) mode: Mode,
+    /// Whether nobody may change memory between its load and its store.
+    pub(super) atomic: bool,
 }

@@ -39,6 +39,12 @@ pub trait Memory {
     /// Puts the lowest bits of a value there, all or none, in one piece if the address is a multiple of the size. It never
     /// crosses the end of a page.
     fn store(&mut self, address: u64, size: Size, value: u64) -> Option<()>;
+    /// Does the same if `old`, which has just been loaded, is still there, in one step for all processors. It never crosses the end of a cache
+    /// line. Where nobody else is, it is a store.
+    fn replace(&mut self, address: u64, size: Size, old: u64, value: u64) -> Option<()> {
+        let _ = old;
+        self.store(address, size, value)
+    }
 }
 
 /// Why an instruction was left to others. Nothing has changed.
@@ -54,6 +60,9 @@ pub enum Aside {
 
 /// The smallest pages there are.
 const PAGE: u64 = 4096;
+
+/// The smallest cache lines there are. What is atomic across the end of one stops all processors, or is forbidden.
+const LINE: u64 = 64;
 
 /// What `popf` changes in a program.
 const POPPED: u64 = ARITHMETIC | DF | AC | ID;
@@ -81,6 +90,7 @@ impl Form {
             registers,
             memory,
             next,
+            old: None,
         };
         let to = work.perform()?;
         work.registers.set_ip(to);
@@ -101,6 +111,8 @@ struct Work<'a, R, M> {
     memory: &'a mut M,
     /// Where the instruction behind it is.
     next: u64,
+    /// What was loaded that may not change before it is stored to.
+    old: Option<u64>,
 }
 
 impl<R: Registers, M: Memory> Work<'_, R, M> {
@@ -145,6 +157,14 @@ impl<R: Registers, M: Memory> Work<'_, R, M> {
                 self.write(to, size, b)?;
                 self.write(from, size, a)?;
             }
+            Operation::ExchangeAdd => {
+                let (a, b) = (self.read(to, size)?, self.read(from, size)?);
+                let flags = self.registers.flags();
+                let (sum, flags) = flags::arithmetic(Arithmetic::Add, a, b, size, flags);
+                self.exchange(sum, a)?;
+                self.registers.set_flags(flags);
+            }
+            Operation::CompareExchange => self.compare_exchange()?,
             Operation::Reverse => {
                 let unused = 64_u32.wrapping_sub(size.bits());
                 let value = self.read(to, size)?.swap_bytes().wrapping_shr(unused);
@@ -191,6 +211,37 @@ impl<R: Registers, M: Memory> Work<'_, R, M> {
             _ => return self.stack_or_branch(operation),
         }
         Ok(self.next)
+    }
+
+    /// Gives `to` and `from` other values; if both are one register it keeps that of `to`.
+    fn exchange(&mut self, value: u64, other: u64) -> Result<(), Aside> {
+        let Form { size, to, from, .. } = *self.form;
+        if let Operand::Memory(_) = to {
+            self.write(to, size, value)?;
+            return self.write(from, size, other);
+        }
+        self.write(from, size, other)?;
+        self.write(to, size, value)
+    }
+
+    fn compare_exchange(&mut self) -> Result<(), Aside> {
+        let Form { size, to, from, .. } = *self.form;
+        let (a, b) = (self.read(to, size)?, self.read(from, size)?);
+        let expected = self.registers.get(Register::RAX) & size.mask();
+        let flags = self.registers.flags();
+        let (_, flags) = flags::arithmetic(Arithmetic::Compare, expected, a, size, flags);
+        match a == expected {
+            true => self.write(to, size, b)?,
+            false => {
+                // The processor stores in any case.
+                if let Operand::Memory(_) = to {
+                    self.write(to, size, a)?;
+                }
+                self.set(Register::RAX, size, a);
+            }
+        }
+        self.registers.set_flags(flags);
+        Ok(())
     }
 
     /// Operations whose result says something by the flags.
@@ -403,7 +454,9 @@ impl<R: Registers, M: Memory> Work<'_, R, M> {
             return Err(Aside::Memory(address));
         }
         let value = self.memory.load(address, size);
-        Ok(value.ok_or(Aside::Memory(address))? & size.mask())
+        let value = value.ok_or(Aside::Memory(address))? & size.mask();
+        self.old = self.form.atomic.then_some(value);
+        Ok(value)
     }
 
     fn store(&mut self, address: u64, size: Size, value: u64) -> Result<(), Aside> {
@@ -413,7 +466,12 @@ impl<R: Registers, M: Memory> Work<'_, R, M> {
         if crosses || !self.reachable(address, size) || self.unaligned(address, size) {
             return Err(Aside::Memory(address));
         }
-        let stored = self.memory.store(address, size, value & size.mask());
+        let value = value & size.mask();
+        let stored = match self.old {
+            None => self.memory.store(address, size, value),
+            Some(_) if (address & LINE.wrapping_sub(1)).wrapping_add(size.bytes()) > LINE => None,
+            Some(old) => self.memory.replace(address, size, old, value),
+        };
         stored.ok_or(Aside::Memory(address))
     }
 }

@@ -4,7 +4,7 @@
 //! From an instruction to its form, if it has one.
 //!
 //! Left out, because they cannot be done exactly here: whatever touches registers that the kernel does not save (x87, SSE,
-//! AVX, segments, shadow stacks), whatever is atomic (`lock`, `xchg` with memory), strings, 16-bit addresses, and forms whose
+//! AVX, segments, shadow stacks), atomic operations on single bits and on two words, strings, 16-bit addresses, and forms whose
 //! meaning differs between processors or is not defined.
 
 use super::flags::{CF, DF};
@@ -18,7 +18,7 @@ const NONE: Operand = Operand::Immediate(0);
 /// The form of an instruction; `None` if it cannot be done here.
 pub(super) fn form(insn: &Insn) -> Option<Form> {
     let prefixes = insn.prefixes;
-    if insn.encoding != Encoding::Legacy || prefixes.lock() {
+    if insn.encoding != Encoding::Legacy {
         return None;
     }
     let parts = match insn.map {
@@ -36,6 +36,10 @@ pub(super) fn form(insn: &Insn) -> Option<Form> {
     if prefixes.repeat() != 0 && !repeatable {
         return None;
     }
+    let in_memory = matches!(parts.to, Operand::Memory(_));
+    if prefixes.lock() && !(in_memory && may_lock(parts.operation)) {
+        return None;
+    }
     Some(Form {
         operation: parts.operation,
         size: parts.size,
@@ -43,7 +47,19 @@ pub(super) fn form(insn: &Insn) -> Option<Form> {
         from: parts.from,
         length: insn.length,
         mode: insn.mode,
+        // An exchange with memory needs no prefix.
+        atomic: prefixes.lock() || in_memory && parts.operation == Operation::Swap,
     })
+}
+
+/// Whether `lock` is no invalid opcode in front of it, where it changes memory.
+fn may_lock(operation: Operation) -> bool {
+    match operation {
+        Operation::Arithmetic(kind) => kind != Arithmetic::Compare,
+        Operation::Increment | Operation::Decrement | Operation::Negate | Operation::Not => true,
+        Operation::Swap | Operation::ExchangeAdd | Operation::CompareExchange => true,
+        _ => false,
+    }
 }
 
 struct Parts {
@@ -228,9 +244,9 @@ fn primary(insn: &Insn) -> Option<Parts> {
             low(insn, Size::Quad),
             NONE,
         ),
-        0x63 if insn.long() => {
-            let size = operand_size(insn);
-            let from = if size == Size::Word { size } else { Size::Long };
+        // With a prefix for 2 bytes some processors load 2, others 4.
+        0x63 if insn.long() && operand_size(insn) != Size::Word => {
+            let (size, from) = (operand_size(insn), Size::Long);
             let operation = Operation::MoveSign(from);
             parts(operation, size, middle(insn, size), place(insn, from)?)
         }
@@ -254,7 +270,7 @@ fn primary(insn: &Insn) -> Option<Parts> {
                 middle(insn, size),
             )
         }
-        0x86 | 0x87 if insn.of_registers() => {
+        0x86 | 0x87 => {
             let size = size(insn);
             parts(
                 Operation::Swap,
@@ -421,6 +437,14 @@ fn secondary(insn: &Insn) -> Option<Parts> {
                 _ => Operation::MoveSign(from),
             };
             parts(operation, size, middle(insn, size), place(insn, from)?)
+        }
+        0xb0 | 0xb1 | 0xc0 | 0xc1 => {
+            let size = self::size(insn);
+            let operation = match insn.opcode & 0x40 {
+                0 => Operation::CompareExchange,
+                _ => Operation::ExchangeAdd,
+            };
+            parts(operation, size, place(insn, size)?, middle(insn, size))
         }
         0xc8..=0xcf if size != Size::Word => parts(Operation::Reverse, size, low(insn, size), NONE),
         _ => None,

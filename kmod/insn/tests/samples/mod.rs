@@ -36,6 +36,7 @@ pub struct Kind {
     size: u8,
     modrm: bool,
     memory: bool,
+    lock: bool,
 }
 
 /// All forms that are done for programs of a mode.
@@ -55,7 +56,9 @@ pub fn forms(mode: Mode) -> Vec<Kind> {
         } else {
             &[0, 0x66, 0x48][..if mode == Mode::Long { 3 } else { 2 }]
         };
-        for memory in [false, true].iter().take(1 + usize::from(modrm)) {
+        // In a register, in memory, and there with `lock`.
+        let places = [(false, false), (true, false), (true, true)];
+        for (memory, lock) in &places[..if modrm { 3 } else { 1 }] {
             for (middle, size) in middles
                 .iter()
                 .flat_map(|m| sizes.iter().map(move |s| (*m, *s)))
@@ -68,6 +71,7 @@ pub fn forms(mode: Mode) -> Vec<Kind> {
                     size,
                     modrm,
                     memory: *memory,
+                    lock: *lock,
                 };
                 let modrm = if *memory { 0 } else { 0xc0 } | middle.unwrap_or(0) << 3;
                 let insn = insn(mode, &kind.bytes(&[], 0, &[modrm], &[0; 8]));
@@ -96,6 +100,7 @@ fn insn(mode: Mode, bytes: &[u8]) -> Option<Insn> {
 fn has_modrm(secondary: bool, opcode: u8) -> bool {
     match (secondary, opcode) {
         (false, 0x00..=0x3f) => opcode & 7 < 4,
+        (true, 0xb0 | 0xb1 | 0xc0 | 0xc1) => true,
         (false, 0x63 | 0x80..=0x8f | 0xc0 | 0xc1 | 0xc6 | 0xc7 | 0xd0..=0xd3) => true,
         (false, 0xf6 | 0xf7 | 0xfe | 0xff) => true,
         (true, 0x0d | 0x18 | 0x1f | 0x40..=0x4f | 0x90..=0x9f | 0xb6 | 0xb7 | 0xbe | 0xbf) => true,
@@ -119,7 +124,7 @@ fn is_byte(secondary: bool, opcode: u8) -> bool {
         (false, 0x00..=0x3f) => matches!(opcode & 7, 0 | 2 | 4),
         (false, 0x80 | 0x84 | 0x86 | 0x88 | 0x8a | 0xa0 | 0xa2 | 0xa8 | 0xb0..=0xb7) => true,
         (false, 0xc0 | 0xc6 | 0xd0 | 0xd2 | 0xf6 | 0xfe | 0x70..=0x7f | 0xe0..=0xeb) => true,
-        (true, 0x80..=0x9f) => true,
+        (true, 0x80..=0x9f | 0xb0 | 0xc0) => true,
         _ => false,
     }
 }
@@ -127,6 +132,9 @@ fn is_byte(secondary: bool, opcode: u8) -> bool {
 impl Kind {
     fn bytes(&self, prefixes: &[u8], rex: u8, modrm: &[u8], tail: &[u8]) -> Vec<u8> {
         let mut bytes = prefixes.to_vec();
+        if self.lock {
+            bytes.push(0xf0);
+        }
         if self.size == 0x66 {
             bytes.push(0x66);
         }

@@ -11,7 +11,7 @@ use super::super::usdt::{Mark, Passed};
 use super::Made;
 use crate::framework::{any_reads_user, fire, lose, miss, rehearse};
 use crate::framework::{Args, FireArgs, Probe, ProbeRef};
-use crate::sys::arch::program::{Instruction, Leaving, Step};
+use crate::sys::arch::program::{Instruction, Leaving, Step, Stored};
 use crate::sys::breakpoint::{Hit, Stopped};
 use crate::sys::faults::{self, Span, Use};
 use crate::sys::process::Text;
@@ -22,6 +22,9 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering};
 use dtrace_uapi::process::{ADDRESS, ENTRY, LINE, OFFSET, RETURN, USDT};
 use kernel::sync::{rcu, Arc, SetOnce};
+
+/// How often an atomic store is tried in one exception.
+const STORES_MAX: usize = 1000;
 
 /// Kinds of probes, [`ENTRY`] to [`LINE`].
 const KINDS: usize = LINE as usize + 1;
@@ -301,15 +304,26 @@ impl At {
         if !site.has_fired() {
             site.before(extras, stopped.regs());
         }
-        if !step.store() {
-            // The page has gone since that was tried.
+        let Some(step) = self.store(step, stopped.regs()) else {
             site.fired.store(task::number(), Ordering::Relaxed);
             return is_alone;
-        }
+        };
         step.apply(stopped.regs_mut());
         site.answer(extras, &mut stopped);
         site.after(stopped.regs());
         true
+    }
+
+    /// Makes the store of a step; where others were faster, of the step as it is then. `None`: the page has gone, or others always were.
+    fn store(&self, mut step: Step, regs: &Regs) -> Option<Step> {
+        for _ in 0..STORES_MAX {
+            match step.store() {
+                Stored::Done => return Some(step),
+                Stored::Late => step = self.0.instruction.step(regs)?,
+                Stored::Gone => return None,
+            }
+        }
+        None
     }
 
     /// Whether the program is to come here again, with memory that the instruction misses.

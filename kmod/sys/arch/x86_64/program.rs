@@ -179,10 +179,21 @@ impl Step {
         self.changes.ip
     }
 
-    /// Makes its store, if it has one; whether that was possible.
-    pub fn store(&self) -> bool {
-        let put = |to: &Store| nofault::user_put(to.address, to.size.bytes(), to.value).is_ok();
-        self.store.as_ref().is_none_or(put)
+    /// Makes its store, if it has one.
+    pub fn store(&self) -> Stored {
+        let Some(to) = &self.store else {
+            return Stored::Done;
+        };
+        let size = to.size.bytes();
+        let stored = match to.old {
+            None => nofault::user_put(to.address, size, to.value).map(|()| true),
+            Some(old) => nofault::user_swap(to.address, size, old, to.value),
+        };
+        match stored {
+            Ok(true) => Stored::Done,
+            Ok(false) => Stored::Late,
+            Err(_) => Stored::Gone,
+        }
     }
 
     /// Makes of the registers before it those behind it.
@@ -196,11 +207,23 @@ impl Step {
     }
 }
 
+/// What becomes of a step's store.
+pub enum Stored {
+    /// It is made.
+    Done,
+    /// Another processor has changed there what the step was computed from.
+    Late,
+    /// The page has gone since that was tried.
+    Gone,
+}
+
 /// What an instruction puts into memory.
 struct Store {
     address: u64,
     size: Size,
     value: u64,
+    /// What is to be there until then, if the instruction is atomic.
+    old: Option<u64>,
 }
 
 /// Most general registers that an instruction changes.
@@ -337,7 +360,14 @@ impl Memory for Ahead {
             address,
             size,
             value,
+            old: None,
         });
+        Some(())
+    }
+
+    fn replace(&mut self, address: u64, size: Size, old: u64, value: u64) -> Option<()> {
+        self.store(address, size, value)?;
+        self.0.as_mut()?.old = Some(old);
         Some(())
     }
 }
