@@ -24,6 +24,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/task_work.h>
+#include <asm/debugreg.h>
 #include <asm/trapnr.h>
 
 #include "helpers.h"
@@ -232,19 +233,12 @@ static struct dtrace_memory *dtrace_errand_memory(void)
 }
 
 /* A step of who steps through the current program ends at an address, as the processor would have ended it. */
-static void dtrace_own_stepped(void __user *address)
+static void dtrace_own_stepped(u64 address)
 {
-	/* The kernel does not export it. */
-	static uintptr_t force_sig_fault;
-
-	if (!READ_ONCE(force_sig_fault))
-		WRITE_ONCE(force_sig_fault, dtrace_kprobe_address("force_sig_fault"));
+	current->thread.virtual_dr6 = DR_STEP;
 	current->thread.trap_nr = X86_TRAP_DB;
 	current->thread.error_code = 0;
-	if (READ_ONCE(force_sig_fault))
-		dtrace_call(READ_ONCE(force_sig_fault), SIGTRAP, TRAP_TRACE, (uintptr_t)address, 0, 0);
-	else
-		force_sig(SIGTRAP);
+	dtrace_watch_force(SIGTRAP, TRAP_TRACE, address);
 }
 
 static void dtrace_errand_do(const struct dtrace_errand *errand)
@@ -252,7 +246,7 @@ static void dtrace_errand_do(const struct dtrace_errand *errand)
 	struct dtrace_memory *memory;
 
 	if (errand->kind == DTRACE_ERRAND_STEP) {
-		dtrace_own_stepped((void __user *)errand->address);
+		dtrace_own_stepped(errand->address);
 		return;
 	}
 	if (errand->kind == DTRACE_ERRAND_WAIT) {
@@ -282,17 +276,21 @@ static void dtrace_errand_work(struct callback_head *work)
 	dtrace_call_ended();
 }
 
-static bool dtrace_errand_queue(struct dtrace_errand about)
+static struct dtrace_errand *dtrace_errand_make(struct dtrace_errand about)
 {
 	struct dtrace_errand *errand = kmalloc(sizeof(*errand), GFP_ATOMIC | __GFP_NOWARN);
 
-	if (!errand)
-		return false;
-	*errand = about;
+	if (errand)
+		*errand = about;
+	return errand;
+}
+
+static bool dtrace_errand_queue(struct dtrace_errand *errand)
+{
 	/* Who cannot be called any more ends. */
-	if (dtrace_call_queue(&errand->work, dtrace_errand_work, current))
+	if (errand && dtrace_call_queue(&errand->work, dtrace_errand_work, current))
 		kfree(errand);
-	return true;
+	return errand;
 }
 
 /*
@@ -301,7 +299,27 @@ static bool dtrace_errand_queue(struct dtrace_errand about)
  */
 void dtrace_own_errand(u64 address, enum dtrace_errand_kind kind)
 {
-	dtrace_errand_queue((struct dtrace_errand){ .address = address, .kind = kind });
+	dtrace_errand_queue(dtrace_errand_make((struct dtrace_errand){ .address = address, .kind = kind }));
+}
+
+/*
+ * Has who steps through the current program see a step when it is back from the exception, which begins by answering a breakpoint: this
+ * comes before that, the next two behind it. Does not sleep. NULL: there is no memory.
+ */
+struct dtrace_errand *dtrace_own_step(void)
+{
+	return dtrace_errand_make((struct dtrace_errand){ .kind = DTRACE_ERRAND_STEP });
+}
+
+void dtrace_own_step_made(struct dtrace_errand *step, u64 address)
+{
+	step->address = address;
+	dtrace_errand_queue(step);
+}
+
+void dtrace_own_step_unmade(struct dtrace_errand *step)
+{
+	kfree(step);
 }
 
 /* A file was mapped by the current program. Does not sleep. */
@@ -314,7 +332,7 @@ void dtrace_watch_mapped(struct vm_area_struct *vma)
 	};
 
 	if (vma->vm_file && vma->vm_flags & VM_MAYEXEC && vma->vm_mm == current->mm &&
-	    dtrace_memory_has_places(vma->vm_mm, vma->vm_start, vma->vm_end) && !dtrace_errand_queue(renewal))
+	    dtrace_memory_has_places(vma->vm_mm, vma->vm_start, vma->vm_end) && !dtrace_errand_queue(dtrace_errand_make(renewal)))
 		dtrace_memory_is_stale(vma->vm_mm);
 }
 

@@ -33,6 +33,9 @@ static bool own_breakpoints = true;
 module_param(own_breakpoints, bool, 0644);
 MODULE_PARM_DESC(own_breakpoints, "Write breakpoints into the one process that is traced (Y, the default; N: leave all to uprobes)");
 
+/* How often a thread is waited for that goes on where one is to be, a tick each time. */
+#define DTRACE_OWN_TRIES 10
+
 /* A page that bytes are written to; the lock of its memory is held. */
 struct dtrace_pen {
 	struct mm_struct *mm;
@@ -202,7 +205,10 @@ static bool dtrace_resumes_have(const struct dtrace_resumes *all, u64 address)
 	return bsearch(&address, all->at, all->count, sizeof(*all->at), dtrace_resume_compare);
 }
 
-/* Writes a breakpoint, unless it is one for uprobes. EBUSY: the program has another instruction there than its file. */
+/*
+ * Writes a breakpoint, unless it is one for uprobes. EBUSY: the program has another instruction there than its file. EAGAIN: some thread
+ * may have met a uprobe there that is gone.
+ */
 static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier *carrier, const struct dtrace_resumes *resumes,
 			    struct dtrace_pen *pen)
 {
@@ -215,18 +221,20 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 		return 0;
 	if (dtrace_pen_sees(pen, at, &int3, 1)) {
 		/* It may keep one that it has from its parent. */
-		if (uprobes || !memory->inherited || !dtrace_known_at(vma, at))
+		if ((uprobes && !carrier->uncarried) || !memory->inherited || !dtrace_known_at(vma, at))
 			return 0;
 	} else if (!dtrace_pen_sees(pen, at, carrier->code, carrier->length)) {
 		/* Uprobes make a call of a long nop. */
 		return uprobes && carrier->length == CALL_INSN_SIZE ? 0 : -EBUSY;
 	}
-	/* What uprobes refuse they have never had there. */
-	if (!carrier->uncarried && dtrace_resumes_have(resumes, at + 1))
-		return 0;
+	if (!carrier->barred && dtrace_resumes_have(resumes, at + 1))
+		return carrier->uncarried ? -EAGAIN : 0;
 	carrier->known = dtrace_known_make(vma, at, carrier->code[0]);
 	if (!carrier->known)
-		return 0;
+		return carrier->uncarried ? -ENOMEM : 0;
+	/* Guards let uprobes execute what they find, so they see to no place where that goes wrong. */
+	if (carrier->uncarried)
+		WRITE_ONCE(carrier->known->barred, true);
 	refcount_inc(&memory->count);
 	atomic_inc(&memory->places);
 	list_add_tail(&carrier->peer, &memory->carriers);
@@ -242,32 +250,53 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 /* Whether a breakpoint may be our own. */
 static bool dtrace_own_can(const struct dtrace_carrier *carrier)
 {
-	return !carrier->error && carrier->length && !carrier->counter;
+	return (!carrier->error || carrier->error == -EAGAIN) && carrier->state == DTRACE_UNSET && carrier->length &&
+	       !carrier->counter;
 }
 
-static void dtrace_own_plant_all(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count)
+/* As above, of many; whether some are to be tried again. */
+static bool dtrace_own_plant_all(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count)
 {
 	struct dtrace_pen pen = { .mm = memory->mm };
 	struct dtrace_resumes resumes;
+	bool again = false;
 	size_t n;
 
 	if (dtrace_resumes_get(&resumes, memory->mm))
-		return;
+		return false;
 	for (n = 0; n < count; n++) {
 		struct dtrace_carrier *carrier = all[n];
 
 		if (dtrace_own_can(carrier))
 			carrier->error = dtrace_own_plant(memory, carrier, &resumes, &pen);
+		again |= carrier->error == -EAGAIN;
 		cond_resched();
 	}
 	dtrace_pen_lift(&pen);
 	kvfree(resumes.at);
+	return again;
+}
+
+/* The same, with the locks that it takes. */
+static bool dtrace_own_try(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count)
+{
+	struct mm_struct *mm = memory->mm;
+	bool again = false;
+
+	guard(mutex)(&memory->lock);
+	if (!mmget_not_zero(mm))
+		return false;
+	if (!mmap_read_lock_killable(mm)) {
+		again = dtrace_own_plant_all(memory, all, count);
+		mmap_read_unlock(mm);
+	}
+	mmput(mm);
+	return again;
 }
 
 /* Writes those of breakpoints of one memory, in the order of their addresses, that can be ours; where that fails error says why. */
 void dtrace_own_set(struct dtrace_carrier **all, size_t count)
 {
-	struct mm_struct *mm = all[0]->spot.mm;
 	struct dtrace_memory *memory;
 	size_t n;
 
@@ -275,18 +304,11 @@ void dtrace_own_set(struct dtrace_carrier **all, size_t count)
 		;
 	if (n == count || !READ_ONCE(own_breakpoints))
 		return;
-	memory = dtrace_memory_make(mm);
+	memory = dtrace_memory_make(all[0]->spot.mm);
 	if (!memory)
 		return;
-	mutex_lock(&memory->lock);
-	if (mmget_not_zero(mm)) {
-		if (!mmap_read_lock_killable(mm)) {
-			dtrace_own_plant_all(memory, all, count);
-			mmap_read_unlock(mm);
-		}
-		mmput(mm);
-	}
-	mutex_unlock(&memory->lock);
+	for (n = 0; n < DTRACE_OWN_TRIES && dtrace_own_try(memory, all, count); n++)
+		schedule_timeout_uninterruptible(1);
 	dtrace_memory_put(memory);
 }
 

@@ -156,6 +156,9 @@ enum dtrace_errand_kind {
 };
 
 void dtrace_own_errand(u64 address, enum dtrace_errand_kind kind);
+struct dtrace_errand *dtrace_own_step(void);
+void dtrace_own_step_made(struct dtrace_errand *step, u64 address);
+void dtrace_own_step_unmade(struct dtrace_errand *step);
 
 /* Of traps.c. */
 struct dtrace_carrier *dtrace_trap_at(struct mm_struct *mm, u64 address);
@@ -165,6 +168,7 @@ void dtrace_traps_ignore(void);
 
 int dtrace_watch_begin(void);
 bool dtrace_watch_end(void);
+void dtrace_watch_force(int signal, int code, u64 address);
 /* Called by watch.c where uprobes are about to copy a memory, and to set or take out a breakpoint. */
 void dtrace_watch_copied(struct mm_struct *from, struct mm_struct *to);
 void dtrace_watch_mapped(struct vm_area_struct *vma);

@@ -198,6 +198,12 @@ bool dtrace_carriers_clear(struct dtrace_carrier **all, size_t count)
 	return uprobes;
 }
 
+/* Whether it was set and nobody has it any more. */
+bool dtrace_carrier_is_lost(const struct dtrace_carrier *carrier)
+{
+	return READ_ONCE(carrier->state) == DTRACE_GONE;
+}
+
 void dtrace_carriers_sync(bool uprobes)
 {
 	/* Traps are answered with interrupts off. */

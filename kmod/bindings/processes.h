@@ -62,6 +62,8 @@ struct dtrace_carrier {
 	u8 length;
 	/* Uprobes cannot have it, or would execute it as something else. */
 	bool uncarried;
+	/* They never have one there. */
+	bool barred;
 	/* Called in the process, which may sleep. regs are what the instruction finds; what it leaves there is what the process goes on with. */
 	void (*hit)(struct dtrace_carrier *carrier, struct pt_regs *regs);
 	/*
@@ -69,7 +71,7 @@ struct dtrace_carrier {
 	 * hit is not called. Otherwise regs are as they were. None: hit alone is called. alone: uprobes do not know the place.
 	 */
 	bool (*trap)(struct dtrace_carrier *carrier, struct pt_regs *regs, bool alone);
-	/* Called in the process where the breakpoint had to be taken away for want of memory. */
+	/* Called in the process where the breakpoint had to be taken away: nobody can do what trap could not. */
 	void (*lose)(struct dtrace_carrier *carrier);
 	/* Why it could not be set; as long as that was not tried, for want of memory. */
 	int error;
@@ -87,6 +89,7 @@ struct dtrace_carrier {
 void dtrace_carriers_set(struct dtrace_carrier **all, size_t count);
 bool dtrace_carriers_clear(struct dtrace_carrier **all, size_t count);
 void dtrace_carriers_sync(bool uprobes);
+bool dtrace_carrier_is_lost(const struct dtrace_carrier *carrier);
 
 int dtrace_trap_add(struct dtrace_carrier *carrier);
 void dtrace_trap_remove(struct dtrace_carrier *carrier);

@@ -184,24 +184,42 @@ static noinline int dtrace_trap_defer(struct pt_regs *regs, enum dtrace_hold hol
 	return NOTIFY_STOP;
 }
 
+/* Whether the processor would have told who steps through the program of what was done: perhaps of branches alone. */
+static bool dtrace_trap_made_step(const struct dtrace_carrier *carrier, const struct pt_regs *regs)
+{
+	u64 address = carrier->spot.address;
+
+	if (test_thread_flag(TIF_BLOCKSTEP))
+		return regs->ip != address && regs->ip != address + carrier->length;
+	return regs->ip != address;
+}
+
 /* The same, or who steps through the program is to see a step. Uprobes see to that where they can. */
 static noinline int dtrace_trap_step(struct dtrace_carrier *carrier, struct pt_regs *regs, enum dtrace_hold hold)
 {
 	u64 address = regs->ip - 1;
+	struct dtrace_errand *step;
+	bool done;
 
 	if (hold != DTRACE_HOLDS || !carrier->uncarried)
 		return dtrace_trap_defer(regs, hold);
 	regs->ip = address;
-	if (!carrier->trap(carrier, regs, true)) {
-		regs->ip = address + 1;
-		return dtrace_trap_defer(regs, hold);
-	}
-	if (regs->ip == address)
+	step = dtrace_own_step();
+	/* Without memory for that the program comes again. */
+	if (!step)
 		return NOTIFY_STOP;
-	if (atomic_read(&dtrace_brings_taken))
+	done = carrier->trap(carrier, regs, true);
+	if (done && regs->ip != address && atomic_read(&dtrace_brings_taken))
 		dtrace_brought();
-	dtrace_own_errand(regs->ip, DTRACE_ERRAND_STEP);
-	return NOTIFY_STOP;
+	if (done && dtrace_trap_made_step(carrier, regs)) {
+		dtrace_own_step_made(step, regs->ip);
+		return NOTIFY_STOP;
+	}
+	dtrace_own_step_unmade(step);
+	if (done)
+		return NOTIFY_STOP;
+	regs->ip = address + 1;
+	return dtrace_trap_defer(regs, hold);
 }
 
 /* One that we have written, and nobody else wants. */

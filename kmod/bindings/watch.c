@@ -38,6 +38,14 @@ static const char *const dtrace_watched[DTRACE_WATCHED] = {
 };
 
 static unsigned long dtrace_watched_at[DTRACE_WATCHED];
+/* force_sig_fault(), which is not exported. */
+static uintptr_t dtrace_watch_force_at;
+
+/* Has the current program, which has breakpoints of ours, get a signal that says where. */
+void dtrace_watch_force(int signal, int code, u64 address)
+{
+	dtrace_call(dtrace_watch_force_at, signal, code, address, 0, 0);
+}
 
 /* In place of set_orig_insn() where what it would take out is to stay. */
 static int dtrace_watch_done(void)
@@ -121,6 +129,9 @@ int dtrace_watch_begin(void)
 		if (!dtrace_watched_at[n])
 			return -ENOENT;
 	}
+	dtrace_watch_force_at = dtrace_kprobe_address("force_sig_fault");
+	if (!dtrace_watch_force_at)
+		return -ENOENT;
 	error = ftrace_set_filter_ips(&dtrace_watch_ops, dtrace_watched_at, DTRACE_WATCHED, 0, 1);
 	if (!error)
 		error = register_ftrace_function(&dtrace_watch_ops);

@@ -351,6 +351,7 @@ impl Holder {
             counter: 0,
             done: None,
             is_carried: instruction.is_carried(),
+            is_barred: instruction.is_barred(),
         };
         let watch = Watch {
             carrier: Some(Carrier::carried(&spot, self.ear())?),

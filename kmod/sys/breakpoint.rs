@@ -31,7 +31,7 @@ pub trait Hit: Send + Sync + 'static {
     /// Called in the process, which may sleep, before the instruction is executed.
     fn hit(&self, regs: Stopped<'_>);
 
-    /// The breakpoint had to be taken away, for want of memory.
+    /// The breakpoint had to be taken away: nobody can do what the exception could not.
     fn lose(&self) {}
 }
 
@@ -96,6 +96,8 @@ pub struct Spot<'a> {
     pub done: Option<&'a [u8]>,
     /// Whether uprobes may have it.
     pub is_carried: bool,
+    /// Whether they never have one there.
+    pub is_barred: bool,
 }
 
 // SAFETY: Set and removed from anywhere; the handler is `Sync`.
@@ -127,6 +129,7 @@ impl<H: Hit> Carrier<H> {
             lose: Some(on_lose::<H>),
             error: ENOMEM.to_errno(),
             uncarried: !spot.is_carried,
+            barred: spot.is_barred,
             ..Default::default()
         };
         if let (Some(done), Some(_)) = (spot.done, traps) {
@@ -173,6 +176,12 @@ impl<H: Hit> Carrier<H> {
     /// Whether it is set.
     pub fn is_set(&self) -> bool {
         self.is_set
+    }
+
+    /// Whether it had to be taken away since it was set ([`Hit::lose`]). It does not come back.
+    pub fn is_lost(&self) -> bool {
+        // SAFETY: It is a carrier; what this looks at may change meanwhile.
+        self.is_set && unsafe { bindings::dtrace_carrier_is_lost(self.raw()) }
     }
 
     /// Why it could not be, or was not tried: `ENOMEM`.

@@ -60,5 +60,8 @@ awk -F, -v made="$(sed -n 's/^calls //p' /tmp/everything-work)" '
 	/^all/ { print $1, ($2 > made ? "more" : $2) }' /tmp/everything-counts | LC_ALL=C sort
 umount /tmp/everything.d
 losetup -d "$disk"
-awk '!/^dtrace_anchor/ { n++ } END { print n + 0 }' /sys/kernel/tracing/enabled_functions
+patched() { awk '!/^dtrace_anchor/ { n++ } END { print n + 0 }' /sys/kernel/tracing/enabled_functions; }
+# Memories that had breakpoints are watched until they are gone, which is looked for once a second.
+for n in {1..300}; do [ "$(patched)" = 0 ] && break; sleep 0.1; done
+patched
 case $(uname -r) in *-debug) rmmod dtrace && insmod "$module" ;; esac

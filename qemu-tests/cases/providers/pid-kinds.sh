@@ -8,15 +8,18 @@ calls='pid$target:a.out:sum8:entry { printf("%d %d %d by %A in %s:%s at %A\n", a
 pid$target:a.out:sum8:return { printf("%d %A\n", (int)arg1, usym(uregs[R_RIP])); }'
 of() { dtrace -x temporal -qn "$calls" "$@" 2>&1 | sed 's/+0x[0-9a-f]*//g'; }
 
+# What the program says, and then what is told of it.
+then_of() { of -o /tmp/traced -c "$1" && sed 's/+0x[0-9a-f]*//g' /tmp/traced; rm -f /tmp/traced; }
+
 for kind in static staticpie musl; do
 	echo "$kind"
-	of -x switchrate=1hour -c "pid-$kind"
+	then_of "pid-$kind"
 done
 echo 'by musl'"'"'s linker'
 dtrace -x temporal -Zqn 'pid$target:late-musl:greet:entry { printf("%d %A\n", arg0, usym(ucaller)); } pid$target:libc:dlclose:entry,pid$target:ld-musl-x86_64:dlclose:entry { @[probefunc] = count(); }' \
 	-c "pid-musl $(dirname "$(command -v pid-musl)")/late-musl.so" 2>&1 | sed 's/+0x[0-9a-f]*//'
 echo 'i386'
-of -x switchrate=1hour -c pid-i386
+then_of pid-i386
 dtrace -x temporal -qn 'pid$target:a.out:wide:entry { printf("%d\n", arg0); } pid$target:a.out:wide:return { printf("%d %d\n", arg1, arg2); }
 	pid$target:a.out:sum8: { @ = count(); } END { printa("%@d\n", @); }' -c pid-i386 2>&1
 

@@ -176,6 +176,13 @@ int main(int argc, char **argv)
 			printf("own steps %ld\n", own_steps(lone));
 		} else if (!strcmp(word, "table")) {
 			printf("table %ld %ld\n", table(1) + table(2), leap(1) + leap(2));
+		} else if (!strcmp(word, "fork")) {
+			/* What follows is the child's. */
+			pid_t child = fork();
+			int status = 0;
+
+			if (child)
+				return waitpid(child, &status, 0) != child || status;
 		} else if (!strcmp(word, "table-own")) {
 			printf("table steps %ld\n", own_steps(table));
 		} else if (!strcmp(word, "instead")) {

@@ -20,6 +20,9 @@ t 'steps of a debugger' 'pid$target:a.out:lone:entry { @ = count(); }' steps
 t 'own steps' 'pid$target:a.out:lone: { @[probename] = count(); }' own
 t 'without uprobes' 'pid$target:a.out:table:,pid$target:a.out:leap:return { @[probefunc, probename] = count(); }' table
 t 'own steps without uprobes' 'pid$target:a.out:table: { @[probename] = count(); }' table-own
+# The child begins with its parent's breakpoints, and with uprobes' at the pop into memory, which makes any other there look like theirs.
+echo 'a child without uprobes'
+dtrace -x follow=fork -qn 'pid$target:a.out:table:,pid$target:a.out:common:e { @[pid == $target, probefunc, probename] = count(); }' -c 'pid-traps common fork table'
 echo N >/sys/module/dtrace/parameters/own_breakpoints
 dtrace -n 'pid$target:a.out:table:7 { @ = count(); }' -c 'pid-traps table' 2>&1 | sed 's/pid[0-9][0-9]*/pidN/'
 echo Y >/sys/module/dtrace/parameters/own_breakpoints

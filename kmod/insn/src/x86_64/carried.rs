@@ -47,6 +47,11 @@ impl Insn {
         )
     }
 
+    /// Whether uprobes never have a breakpoint at it, so that any is somebody else's.
+    pub fn is_barred(&self) -> bool {
+        self.uprobes() == Uprobes::Refused
+    }
+
     /// Whether uprobes make something else of it that is faster than a breakpoint.
     pub fn is_optimized(&self) -> bool {
         matches!(self.uprobes(), Uprobes::Nop5 | Uprobes::Nop10)

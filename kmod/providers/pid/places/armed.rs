@@ -131,6 +131,7 @@ fn arm(
         // One that does not count would keep one that does away.
         place.carrier = None;
     }
+    place.carrier.take_if(|carrier| carrier.is_lost());
     if place.carrier.is_none() {
         let counter = if counts { counter } else { 0 };
         let spot = Spot {
@@ -140,6 +141,7 @@ fn arm(
             counter,
             done: place.site.instruction.done(semaphore == Some(0)),
             is_carried: place.site.instruction.is_carried(),
+            is_barred: place.site.instruction.is_barred(),
         };
         place.carrier = Some(Carrier::new(Some(traps), &spot, At(place.site.clone()))?);
         place.counts = counter != 0;

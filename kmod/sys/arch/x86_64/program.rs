@@ -130,6 +130,11 @@ impl Instruction {
         self.insn.is_carried()
     }
 
+    /// Whether uprobes never have a breakpoint there.
+    pub fn is_barred(&self) -> bool {
+        self.insn.is_barred()
+    }
+
     /// Whether the processor does more than a [`Step`] says.
     pub fn is_more(&self) -> bool {
         self.shadowed && super::has_shadow_stack()
