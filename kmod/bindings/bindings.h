@@ -21,5 +21,6 @@
 #include "remote.h"
 #include "returns.h"
 #include "rights.h"
+#include "slots.h"
 #include "stacks.h"
 #include "vectors.h"

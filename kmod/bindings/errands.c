@@ -60,13 +60,20 @@ static bool dtrace_own_register(struct dtrace_carrier *carrier)
 	return false;
 }
 
+/* Takes a breakpoint away. The memory is locked. */
+static void dtrace_own_lose(struct dtrace_carrier *carrier)
+{
+	if (!dtrace_own_drop(carrier))
+		carrier->lose(carrier);
+}
+
 /* Gives a breakpoint to uprobes, which find it in place. The memory is locked. */
 static void dtrace_own_yield(struct dtrace_carrier *carrier)
 {
 	if (!carrier->uncarried && dtrace_own_register(carrier))
 		smp_store_release(&carrier->state, DTRACE_CARRIED);
-	else if (!dtrace_own_drop(carrier))
-		carrier->lose(carrier);
+	else
+		dtrace_own_lose(carrier);
 }
 
 /* The breakpoint that we have written for the place of a file that is at an address now. The memory and its mappings are locked. */
@@ -214,6 +221,8 @@ static void dtrace_errand_at(struct dtrace_memory *memory, u64 address, enum dtr
 	if (is_own && dtrace_own_stands(carrier)) {
 		if (kind == DTRACE_ERRAND_YIELD)
 			dtrace_own_yield(carrier);
+		else if (kind == DTRACE_ERRAND_DROP)
+			dtrace_own_lose(carrier);
 	} else if (kind == DTRACE_ERRAND_LOOK && !is_carried) {
 		dtrace_own_examine(memory, address);
 	}
@@ -331,7 +340,8 @@ void dtrace_watch_mapped(struct vm_area_struct *vma)
 		.end = vma->vm_end,
 	};
 
-	if (vma->vm_file && vma->vm_flags & VM_MAYEXEC && vma->vm_mm == current->mm &&
+	/* A kernel thread maps nothing that was there before: an area. */
+	if (vma->vm_file && vma->vm_flags & VM_MAYEXEC && vma->vm_mm == current->mm && !(current->flags & PF_KTHREAD) &&
 	    dtrace_memory_has_places(vma->vm_mm, vma->vm_start, vma->vm_end) && !dtrace_errand_queue(dtrace_errand_make(renewal)))
 		dtrace_memory_is_stale(vma->vm_mm);
 }

@@ -28,7 +28,7 @@ bool dtrace_mapped_text(const struct vm_area_struct *vma, struct dtrace_file_id 
 {
 	const vm_flags_t wanted = VM_EXEC, unwanted = VM_HUGETLB | VM_MAYSHARE | VM_WRITE;
 
-	if (vma->vm_mm != current->mm || !vma->vm_file ||
+	if (vma->vm_mm != current->mm || current->flags & PF_KTHREAD || !vma->vm_file ||
 	    (vma->vm_flags & (wanted | unwanted)) != wanted ||
 	    !S_ISREG(file_inode(vma->vm_file)->i_mode))
 		return false;

@@ -27,9 +27,13 @@
 #include "helpers.h"
 #include "own.h"
 #include "pause.h"
+#include "slots.h"
 
 /* As many as may come before those that are gone are looked for. */
 #define DTRACE_MEMORIES_MANY 1024
+
+/* How often areas are tried to be left behind when the module goes, in one second. */
+#define DTRACE_RETIRE_TRIES 20
 
 /* Memories are removed with both locks held. */
 static DEFINE_MUTEX(dtrace_memories_lock);
@@ -48,7 +52,7 @@ static void dtrace_memories_sweep(struct work_struct *work);
 static DECLARE_DELAYED_WORK(dtrace_memories_work, dtrace_memories_sweep);
 
 /* Under RCU, or one of the locks. */
-static struct dtrace_memory *dtrace_memory_find(struct mm_struct *mm)
+struct dtrace_memory *dtrace_memory_find(struct mm_struct *mm)
 {
 	struct dtrace_memory *memory;
 
@@ -165,6 +169,8 @@ static struct dtrace_memory *dtrace_memory_alloc(struct mm_struct *mm, bool inhe
 	memory->inherited = inherited;
 	mutex_init(&memory->lock);
 	INIT_LIST_HEAD(&memory->carriers);
+	INIT_LIST_HEAD(&memory->areas);
+	xa_init(&memory->slots);
 	memory->lowest = U64_MAX;
 	xa_init(&memory->suspects);
 	refcount_set(&memory->count, 1);
@@ -178,6 +184,7 @@ static struct dtrace_memory *dtrace_memory_alloc(struct mm_struct *mm, bool inhe
 
 static void dtrace_memory_free(struct dtrace_memory *memory)
 {
+	dtrace_slots_free(memory);
 	xa_destroy(&memory->suspects);
 	mmdrop(memory->mm);
 	mutex_destroy(&memory->lock);
@@ -250,7 +257,7 @@ static void dtrace_memories_free(struct list_head *dead)
 		dtrace_memory_free(memory);
 }
 
-/* Some memory where something was mapped that nobody has looked at; its caller puts it. */
+/* Some memory where something was mapped, or breakpoints have gone, and nobody has looked; its caller puts it. */
 static struct dtrace_memory *dtrace_memory_stale(void)
 {
 	struct dtrace_memory *memory;
@@ -261,24 +268,52 @@ static struct dtrace_memory *dtrace_memory_stale(void)
 			continue;
 		WRITE_ONCE(memory->stale, false);
 		refcount_inc(&memory->count);
+		list_move_tail(&memory->all, &dtrace_memories_list);
 		return memory;
 	}
 	return NULL;
 }
 
-static void dtrace_memories_renew(void)
+/* Whether all is done. */
+static bool dtrace_memory_renew(struct dtrace_memory *memory)
 {
-	struct dtrace_memory *memory;
+	bool done = true;
 
-	while ((memory = dtrace_memory_stale())) {
-		mutex_lock(&memory->lock);
-		if (mmget_not_zero(memory->mm)) {
-			dtrace_own_renew(memory, 0, U64_MAX);
-			mmput_async(memory->mm);
-		}
-		mutex_unlock(&memory->lock);
+	guard(mutex)(&memory->lock);
+	if (!mmget_not_zero(memory->mm))
+		return true;
+	if (atomic_read(&memory->places))
+		dtrace_own_renew(memory, 0, U64_MAX);
+	else
+		done = dtrace_slots_retire(memory);
+	if (!done)
+		WRITE_ONCE(memory->stale, true);
+	mmput_async(memory->mm);
+	return done;
+}
+
+/* Each once. Whether all is done. */
+static bool dtrace_memories_renew(void)
+{
+	unsigned long left = READ_ONCE(dtrace_memories_count);
+	struct dtrace_memory *memory;
+	bool done = true;
+
+	for (; left && (memory = dtrace_memory_stale()); left--) {
+		done &= dtrace_memory_renew(memory);
 		dtrace_memory_put(memory);
 	}
+	dtrace_watch_no_signals();
+	return done;
+}
+
+/* Leaves no areas, unless threads stay in them for long. */
+static void dtrace_memories_retire(void)
+{
+	unsigned int n;
+
+	for (n = 0; n < DTRACE_RETIRE_TRIES && !dtrace_memories_renew(); n++)
+		schedule_timeout_uninterruptible(HZ / DTRACE_RETIRE_TRIES);
 }
 
 static void dtrace_memories_sweep(struct work_struct *work)
@@ -424,6 +459,7 @@ void dtrace_memories_exit(void)
 	disable_delayed_work_sync(&dtrace_memories_work);
 	if (!dtrace_memories_attended)
 		return;
+	dtrace_memories_retire();
 	INIT_LIST_HEAD(&healing.done);
 	INIT_WORK_ONSTACK(&healing.work, dtrace_memories_heal_work);
 	dtrace_healing_do(&healing);

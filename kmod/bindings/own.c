@@ -28,6 +28,7 @@
 #include <asm/text-patching.h>
 
 #include "own.h"
+#include "slots.h"
 
 static bool own_breakpoints = true;
 module_param(own_breakpoints, bool, 0644);
@@ -205,6 +206,21 @@ static bool dtrace_resumes_have(const struct dtrace_resumes *all, u64 address)
 	return bsearch(&address, all->at, all->count, sizeof(*all->at), dtrace_resume_compare);
 }
 
+/* Whether a thread of a memory may go on between two addresses, which none comes to any more, or a negative errno. */
+int dtrace_own_any_at(struct mm_struct *mm, u64 start, u64 size)
+{
+	struct dtrace_resumes all;
+	int error = dtrace_resumes_get(&all, mm);
+	size_t n;
+
+	if (error)
+		return error;
+	for (n = 0; n < all.count; n++)
+		error |= all.at[n] - start < size;
+	kvfree(all.at);
+	return error;
+}
+
 /*
  * Writes a breakpoint, unless it is one for uprobes. EBUSY: the program has another instruction there than its file. EAGAIN: some thread
  * may have met a uprobe there that is gone.
@@ -251,7 +267,25 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 static bool dtrace_own_can(const struct dtrace_carrier *carrier)
 {
 	return (!carrier->error || carrier->error == -EAGAIN) && carrier->state == DTRACE_UNSET && carrier->length &&
-	       !carrier->counter;
+	       (carrier->does || carrier->moves) && !carrier->counter;
+}
+
+/* Has those have slots that need one, and cannot be left to uprobes if they have none. */
+static void dtrace_own_move_all(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count)
+{
+	size_t n;
+
+	for (n = 0; n < count; n++) {
+		struct dtrace_carrier *carrier = all[n];
+		int error;
+
+		if (!dtrace_own_can(carrier) || !carrier->moves || carrier->slot || (carrier->does && !carrier->uncarried))
+			continue;
+		error = dtrace_slot_make(memory, carrier);
+		if (carrier->uncarried && !carrier->does)
+			carrier->error = error;
+		cond_resched();
+	}
 }
 
 /* As above, of many; whether some are to be tried again. */
@@ -267,7 +301,7 @@ static bool dtrace_own_plant_all(struct dtrace_memory *memory, struct dtrace_car
 	for (n = 0; n < count; n++) {
 		struct dtrace_carrier *carrier = all[n];
 
-		if (dtrace_own_can(carrier))
+		if (dtrace_own_can(carrier) && (carrier->does || carrier->slot))
 			carrier->error = dtrace_own_plant(memory, carrier, &resumes, &pen);
 		again |= carrier->error == -EAGAIN;
 		cond_resched();
@@ -286,6 +320,7 @@ static bool dtrace_own_try(struct dtrace_memory *memory, struct dtrace_carrier *
 	guard(mutex)(&memory->lock);
 	if (!mmget_not_zero(mm))
 		return false;
+	dtrace_own_move_all(memory, all, count);
 	if (!mmap_read_lock_killable(mm)) {
 		again = dtrace_own_plant_all(memory, all, count);
 		mmap_read_unlock(mm);
@@ -413,7 +448,8 @@ void dtrace_own_forget(struct dtrace_carrier *carrier)
 	list_del(&carrier->peer);
 	mutex_unlock(&memory->lock);
 	carrier->memory = NULL;
-	atomic_dec(&memory->places);
+	if (atomic_dec_and_test(&memory->places) && !list_empty(&memory->areas))
+		WRITE_ONCE(memory->stale, true);
 	dtrace_memory_put(memory);
 }
 

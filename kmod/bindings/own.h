@@ -62,12 +62,15 @@ struct dtrace_memory {
 	atomic_t places;
 	/* These carriers. */
 	struct list_head carriers;
+	/* Where the program executes what the exception cannot do, under RCU; and by the instructions' addresses, where. */
+	struct list_head areas;
+	struct xarray slots;
 	/* A breakpoint at any known place may be one of ours: it was copied from another one. */
 	bool inherited;
 	/* By their addresses the known places where one may be of ours that was taken away, and whether there ever were any. */
 	struct xarray suspects;
 	bool suspected;
-	/* Something was mapped, and nobody has looked whether breakpoints belong there. */
+	/* Something was mapped, and nobody has looked whether breakpoints belong there; or they are gone, and areas are left. */
 	bool stale;
 	/* None of ours is left in it, nor will be. */
 	bool healed;
@@ -102,6 +105,7 @@ enum dtrace_others {
 
 enum dtrace_others dtrace_known_others(const struct dtrace_known *known);
 
+struct dtrace_memory *dtrace_memory_find(struct mm_struct *mm);
 struct dtrace_memory *dtrace_memory_get(struct mm_struct *mm);
 struct dtrace_memory *dtrace_memory_make(struct mm_struct *mm);
 void dtrace_memory_put(struct dtrace_memory *memory);
@@ -131,6 +135,7 @@ int dtrace_poke(struct mm_struct *mm, u64 address, u8 old, u8 new);
 int dtrace_peek(struct mm_struct *mm, u64 address, u8 byte);
 
 bool dtrace_is_debugged(struct mm_struct *mm);
+int dtrace_own_any_at(struct mm_struct *mm, u64 start, u64 size);
 bool dtrace_own_is_there(const struct dtrace_carrier *carrier, struct vm_area_struct *vma);
 void dtrace_own_set(struct dtrace_carrier **all, size_t count);
 void dtrace_own_clear(struct dtrace_carrier **all, size_t count);
@@ -147,6 +152,8 @@ enum dtrace_errand_kind {
 	DTRACE_ERRAND_WAIT,
 	/* To give it to uprobes. */
 	DTRACE_ERRAND_YIELD,
+	/* To take it away: nobody can execute the instruction somewhere else. */
+	DTRACE_ERRAND_DROP,
 	/* To find out whose it is, and take it away if it is nobody's. */
 	DTRACE_ERRAND_LOOK,
 	/* To write those anew that belong into what was mapped. */
@@ -167,6 +174,8 @@ void dtrace_traps_attend(void);
 void dtrace_traps_ignore(void);
 
 int dtrace_watch_begin(void);
+int dtrace_watch_signals(void);
+void dtrace_watch_no_signals(void);
 bool dtrace_watch_end(void);
 void dtrace_watch_force(int signal, int code, u64 address);
 /* Called by watch.c where uprobes are about to copy a memory, and to set or take out a breakpoint. */

@@ -57,9 +57,13 @@ struct dtrace_carrier {
 	u64 offset;
 	/* Where in the file the program has a counter of breakpoints, for uprobes to count in; 0 for none. */
 	u64 counter;
-	/* The instruction, if trap can do it as a rule; otherwise of no length. */
+	/* The instruction, if a breakpoint of our own may be there; otherwise of no length. */
 	u8 code[15];
 	u8 length;
+	/* trap can do it as a rule. */
+	bool does;
+	/* It can be executed somewhere else. */
+	bool moves;
 	/* Uprobes cannot have it, or would execute it as something else. */
 	bool uncarried;
 	/* They never have one there. */
@@ -68,9 +72,11 @@ struct dtrace_carrier {
 	void (*hit)(struct dtrace_carrier *carrier, struct pt_regs *regs);
 	/*
 	 * Called first, with interrupts off: whether it has done everything, the instruction included, or has the program come again. Then
-	 * hit is not called. Otherwise regs are as they were. None: hit alone is called. alone: uprobes do not know the place.
+	 * hit is not called. Otherwise regs are as they were. None: hit alone is called. rest: who can do what this cannot.
 	 */
-	bool (*trap)(struct dtrace_carrier *carrier, struct pt_regs *regs, bool alone);
+	bool (*trap)(struct dtrace_carrier *carrier, struct pt_regs *regs, u64 rest);
+	/* Makes of the instruction what is executed at a slot in its stead; how many bytes that are, or 0 if that cannot be. */
+	size_t (*move)(struct dtrace_carrier *carrier, u64 slot, u8 *bytes);
 	/* Called in the process where the breakpoint had to be taken away: nobody can do what trap could not. */
 	void (*lose)(struct dtrace_carrier *carrier);
 	/* Why it could not be set; as long as that was not tried, for want of memory. */
@@ -84,6 +90,15 @@ struct dtrace_carrier {
 	struct dtrace_memory *memory;
 	struct list_head peer;
 	struct dtrace_known *known;
+	/* Of slots.c: where the instruction is executed if trap cannot do it; 0 for nowhere. */
+	struct dtrace_area *area;
+	u64 slot;
+};
+
+/* Who can do what trap cannot: nobody, uprobes, or the program itself in a slot, whose address this is otherwise. */
+enum {
+	DTRACE_REST_NOBODY,
+	DTRACE_REST_UPROBES,
 };
 
 void dtrace_carriers_set(struct dtrace_carrier **all, size_t count);

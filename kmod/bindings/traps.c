@@ -27,6 +27,7 @@
 #include "faults.h"
 #include "own.h"
 #include "processes.h"
+#include "slots.h"
 
 static u32 dtrace_spot_hash(const void *data, u32 len, u32 seed)
 {
@@ -77,8 +78,10 @@ static bool dtrace_trap_fits(const struct dtrace_carrier *carrier)
 		return false;
 	/* It may be another's by now, but never no file's; the sequence count tells. */
 	file = READ_ONCE(vma->vm_file);
-	return file && READ_ONCE(file->f_inode) == file_inode(carrier->file) &&
-	       dtrace_offset_of(vma, spot->address) == carrier->offset;
+	if (!file || READ_ONCE(file->f_inode) != file_inode(carrier->file) ||
+	    dtrace_offset_of(vma, spot->address) != carrier->offset)
+		return false;
+	return !carrier->slot || dtrace_slot_is_there(carrier);
 }
 
 /* The same, in a memory that has changed since that was found out. */
@@ -184,14 +187,25 @@ static noinline int dtrace_trap_defer(struct pt_regs *regs, enum dtrace_hold hol
 	return NOTIFY_STOP;
 }
 
+/* One that could not be answered. What may not be executed in a slot may not be by uprobes. */
+static noinline int dtrace_trap_give_up(struct dtrace_carrier *carrier, struct pt_regs *regs)
+{
+	if (!carrier->slot)
+		return dtrace_trap_defer(regs, DTRACE_HOLDS);
+	regs->ip--;
+	dtrace_own_errand(regs->ip, DTRACE_ERRAND_DROP);
+	return NOTIFY_STOP;
+}
+
 /* Whether the processor would have told who steps through the program of what was done: perhaps of branches alone. */
 static bool dtrace_trap_made_step(const struct dtrace_carrier *carrier, const struct pt_regs *regs)
 {
 	u64 address = carrier->spot.address;
 
-	if (test_thread_flag(TIF_BLOCKSTEP))
-		return regs->ip != address && regs->ip != address + carrier->length;
-	return regs->ip != address;
+	/* In a slot the processor does. */
+	if (regs->ip == address || (carrier->slot && regs->ip == carrier->slot))
+		return false;
+	return !test_thread_flag(TIF_BLOCKSTEP) || regs->ip != address + carrier->length;
 }
 
 /* The same, or who steps through the program is to see a step. Uprobes see to that where they can. */
@@ -201,14 +215,14 @@ static noinline int dtrace_trap_step(struct dtrace_carrier *carrier, struct pt_r
 	struct dtrace_errand *step;
 	bool done;
 
-	if (hold != DTRACE_HOLDS || !carrier->uncarried)
+	if (hold != DTRACE_HOLDS || (!carrier->uncarried && !carrier->slot))
 		return dtrace_trap_defer(regs, hold);
 	regs->ip = address;
 	step = dtrace_own_step();
 	/* Without memory for that the program comes again. */
 	if (!step)
 		return NOTIFY_STOP;
-	done = carrier->trap(carrier, regs, true);
+	done = carrier->trap(carrier, regs, carrier->slot);
 	if (done && regs->ip != address && atomic_read(&dtrace_brings_taken))
 		dtrace_brought();
 	if (done && dtrace_trap_made_step(carrier, regs)) {
@@ -219,7 +233,7 @@ static noinline int dtrace_trap_step(struct dtrace_carrier *carrier, struct pt_r
 	if (done)
 		return NOTIFY_STOP;
 	regs->ip = address + 1;
-	return dtrace_trap_defer(regs, hold);
+	return dtrace_trap_give_up(carrier, regs);
 }
 
 /* One that we have written, and nobody else wants. */
@@ -231,9 +245,9 @@ static __always_inline int dtrace_trap_own(struct dtrace_carrier *carrier, struc
 	if (unlikely(hold != DTRACE_HOLDS || regs->flags & X86_EFLAGS_TF))
 		return dtrace_trap_step(carrier, regs, hold);
 	regs->ip = next - 1;
-	if (unlikely(!carrier->trap(carrier, regs, true))) {
+	if (unlikely(!carrier->trap(carrier, regs, carrier->slot))) {
 		regs->ip = next;
-		return dtrace_trap_defer(regs, hold);
+		return dtrace_trap_give_up(carrier, regs);
 	}
 	if (unlikely(atomic_read(&dtrace_brings_taken)) && regs->ip != next - 1)
 		dtrace_brought();
@@ -249,7 +263,7 @@ static __always_inline int dtrace_trap_carried(struct dtrace_carrier *carrier, s
 	    dtrace_trap_hold(carrier) != DTRACE_HOLDS)
 		return NOTIFY_DONE;
 	regs->ip = address;
-	if (carrier->trap(carrier, regs, false))
+	if (carrier->trap(carrier, regs, DTRACE_REST_UPROBES))
 		return NOTIFY_STOP;
 	regs->ip = address + 1;
 	return NOTIFY_DONE;

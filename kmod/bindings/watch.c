@@ -10,17 +10,23 @@
  * none; the second takes out what both have, which we write again, and is sent back at once where only we have one.
  *
  * All are called with the lock of the memory held for writing; we write with it held for reading.
+ *
+ * A fifth one is watched while there are slots: where a thread handles signals, and shows where it is.
  */
 
 #include <linux/delay.h>
 #include <linux/ftrace.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
+#include <linux/mutex.h>
 #include <linux/preempt.h>
+#include <linux/sched.h>
+#include <linux/sched/task_stack.h>
 
 #include "helpers.h"
 #include "own.h"
 #include "providers.h"
+#include "slots.h"
 
 enum {
 	DTRACE_COPY,
@@ -115,6 +121,60 @@ static struct ftrace_ops dtrace_watch_ops = {
 
 static bool dtrace_watching;
 
+/* The current task handles signals, or what else it is called for. */
+static void dtrace_watch_signal(unsigned long ip, unsigned long parent, struct ftrace_ops *ops, struct ftrace_regs *fregs)
+{
+	if (dtrace_slots_any() && current->mm && !(current->flags & (PF_KTHREAD | PF_USER_WORKER)))
+		dtrace_slots_fix(task_pt_regs(current));
+}
+
+static struct ftrace_ops dtrace_signal_ops = {
+	.func = dtrace_watch_signal,
+	.flags = FTRACE_OPS_FL_PERMANENT,
+};
+
+static DEFINE_MUTEX(dtrace_signal_lock);
+static bool dtrace_watching_signals;
+
+/* Has threads taken out of slots before they handle signals. The caller has counted an area. */
+int dtrace_watch_signals(void)
+{
+	unsigned long at;
+	int error;
+
+	guard(mutex)(&dtrace_signal_lock);
+	if (dtrace_watching_signals)
+		return 0;
+	at = dtrace_kprobe_address("get_signal");
+	if (!at)
+		return -ENOENT;
+	error = ftrace_set_filter_ip(&dtrace_signal_ops, at, 0, 1);
+	if (!error)
+		error = register_ftrace_function(&dtrace_signal_ops);
+	dtrace_watching_signals = !error;
+	return error;
+}
+
+/* Ends that; false as below. The lock is held. */
+static bool dtrace_watch_signals_end(void)
+{
+	if (!dtrace_watching_signals)
+		return true;
+	if (unregister_ftrace_function(&dtrace_signal_ops))
+		return false;
+	dtrace_watching_signals = false;
+	ftrace_free_filter(&dtrace_signal_ops);
+	return true;
+}
+
+/* Ends it where there are no areas. */
+void dtrace_watch_no_signals(void)
+{
+	guard(mutex)(&dtrace_signal_lock);
+	if (!dtrace_slots_any())
+		dtrace_watch_signals_end();
+}
+
 /* Begins, unless it has begun. The caller serializes this and the end. */
 int dtrace_watch_begin(void)
 {
@@ -144,6 +204,9 @@ bool dtrace_watch_end(void)
 {
 	if (!dtrace_watching)
 		return true;
+	scoped_guard(mutex, &dtrace_signal_lock)
+		if (!dtrace_watch_signals_end())
+			return false;
 	if (unregister_ftrace_function(&dtrace_watch_ops))
 		return false;
 	dtrace_watching = false;

@@ -349,7 +349,9 @@ impl Holder {
             address,
             text: &text,
             counter: 0,
-            done: None,
+            code: None,
+            is_done: false,
+            is_movable: false,
             is_carried: instruction.is_carried(),
             is_barred: instruction.is_barred(),
         };

@@ -175,7 +175,7 @@ impl Machine for KernelMachine<'_> {
 
     fn ureg(&self, n: u64) -> Option<u64> {
         let task = self.task();
-        task.user_regs()?.get(n).or_else(|| task.user_segment(n))
+        task.user_regs()?.user(n).or_else(|| task.user_segment(n))
     }
 
     fn curthread(&self) -> u64 {

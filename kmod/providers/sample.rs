@@ -35,7 +35,7 @@ fn fire_for(cause: Cause, probe: ProbeRef, regs: Option<&Regs>, which: Registers
         return;
     };
     if regs.user_mode() {
-        let words = [0, regs.ip()];
+        let words = [0, regs.user_ip()];
         let args = FireArgs::new(Args::Words(&words)).cause(cause);
         fire_probe(probe, &args.nowhere());
     } else {

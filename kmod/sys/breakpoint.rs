@@ -3,13 +3,14 @@
 
 //! Breakpoints in processes.
 //!
-//! One whose instruction can be done in the exception is our own: its byte is written into the memory of that process. Any other is
-//! carried by the kernel's uprobes, if they can, which plant it in the file, execute what it covers, and take it away; so is one of ours from the
-//! moment on where more is asked for than the exception can do. Who sets a breakpoint does not know which it is.
+//! One whose instruction can be done in the exception, or executed in a slot, is our own: its byte is written into the memory of that process. Any
+//! other is carried by the kernel's uprobes, if they can, which plant it in the file, execute what it covers, and take it away; so is one of ours
+//! from the moment on where more is asked for than that. Who sets a breakpoint does not know which it is.
 //!
 //! Whoever owns it is asked first in the exception itself, where much can be done at once and nothing can wait ([`Hit::trap`]); then, unless
 //! that has done everything, by uprobes on the way back to the program ([`Hit::hit`]).
 
+use super::arch::program::SLOT;
 use super::process::{Process, Text};
 use super::regs::Regs;
 use crate::bindings;
@@ -23,9 +24,14 @@ use kernel::prelude::*;
 /// What is done where a breakpoint is hit.
 pub trait Hit: Send + Sync + 'static {
     /// Called in the process, with interrupts off: whether all was done, the instruction included, or the program is to come again. Else
-    /// the registers are as they were. `is_alone`: there is nobody yet who could do the rest.
-    fn trap(&self, _regs: Stopped<'_>, _is_alone: bool) -> bool {
+    /// the registers are as they were. `rest` can do what this cannot.
+    fn trap(&self, _regs: Stopped<'_>, _rest: Rest) -> bool {
         false
+    }
+
+    /// What is executed at `slot` in place of the instruction, and how many bytes of that are used; 0 if it cannot be executed there.
+    fn moved(&self, _slot: u64) -> ([u8; SLOT], usize) {
+        ([0; SLOT], 0)
     }
 
     /// Called in the process, which may sleep, before the instruction is executed.
@@ -33,6 +39,47 @@ pub trait Hit: Send + Sync + 'static {
 
     /// The breakpoint had to be taken away: nobody can do what the exception could not.
     fn lose(&self) {}
+}
+
+/// Who can do what a handler of a breakpoint cannot do in the exception.
+#[derive(Clone, Copy)]
+pub struct Rest(u64);
+
+impl Rest {
+    /// Nobody yet.
+    pub fn is_nobody(self) -> bool {
+        self.0 == u64::from(bindings::DTRACE_REST_NOBODY)
+    }
+
+    /// The program itself, where it goes on at this address.
+    pub fn slot(self) -> Option<Slot> {
+        (self.0 > u64::from(bindings::DTRACE_REST_UPROBES)).then_some(Slot(self.0))
+    }
+}
+
+/// Where a program can execute an instruction that a breakpoint covers.
+#[derive(Clone, Copy)]
+pub struct Slot(u64);
+
+impl Slot {
+    /// Its address.
+    pub fn address(self) -> u64 {
+        self.0
+    }
+
+    /// Whether the current program was interrupted when it was about to execute the instruction here, and comes to the breakpoint again
+    /// with the same registers.
+    pub fn resumes(self, regs: &Regs) -> bool {
+        // SAFETY: The registers are valid for reads.
+        unsafe { bindings::dtrace_slot_resumes(self.0, regs.as_ptr()) }
+    }
+}
+
+/// Whether the kernel takes the current program back to the beginning of a sequence if it is interrupted at an address (`rseq(2)`); somewhere
+/// else it would not.
+pub fn is_restartable(address: u64) -> bool {
+    // SAFETY: No preconditions.
+    unsafe { bindings::dtrace_user_restarts(address) }
 }
 
 /// The registers of a program that a breakpoint has stopped.
@@ -92,8 +139,12 @@ pub struct Spot<'a> {
     pub text: &'a Text,
     /// Where in the file the program has a number of two bytes that tells how many breakpoints count there; 0 for none.
     pub counter: u64,
-    /// The instruction, if the exception can do it as a rule.
-    pub done: Option<&'a [u8]>,
+    /// The instruction, if a breakpoint of our own may be there.
+    pub code: Option<&'a [u8]>,
+    /// Whether the exception can do it as a rule.
+    pub is_done: bool,
+    /// Whether it can be executed in a slot.
+    pub is_movable: bool,
     /// Whether uprobes may have it.
     pub is_carried: bool,
     /// Whether they never have one there.
@@ -126,17 +177,20 @@ impl<H: Hit> Carrier<H> {
             counter: spot.counter,
             hit: Some(on_hit::<H>),
             trap: traps.map(|_| trap),
+            move_: Some(on_move::<H>),
             lose: Some(on_lose::<H>),
             error: ENOMEM.to_errno(),
             uncarried: !spot.is_carried,
             barred: spot.is_barred,
+            does: spot.is_done,
+            moves: spot.is_movable,
             ..Default::default()
         };
-        if let (Some(done), Some(_)) = (spot.done, traps) {
-            for (to, from) in raw.code.iter_mut().zip(done) {
+        if let (Some(code), Some(_)) = (spot.code, traps) {
+            for (to, from) in raw.code.iter_mut().zip(code) {
                 *to = *from;
             }
-            raw.length = done.len() as u8;
+            raw.length = code.len() as u8;
         }
         Ok(Self {
             hook: KBox::new(UnsafeCell::new(Hook { raw, handler }), GFP_KERNEL)?,
@@ -252,11 +306,27 @@ unsafe fn parts<'a, H: Hit>(
 unsafe extern "C" fn on_trap<H: Hit>(
     carrier: *mut bindings::dtrace_carrier,
     regs: *mut bindings::pt_regs,
-    alone: bool,
+    rest: u64,
 ) -> bool {
     // SAFETY: By the caller's promise.
     let parts = unsafe { parts::<H>(carrier, regs) };
-    parts.is_some_and(|(handler, stopped)| handler.trap(stopped, alone))
+    parts.is_some_and(|(handler, stopped)| handler.trap(stopped, Rest(rest)))
+}
+
+/// # Safety
+///
+/// Called by `slots.c` with the carrier of a `Hook<H>`, and room for [`SLOT`] bytes.
+unsafe extern "C" fn on_move<H: Hit>(
+    carrier: *mut bindings::dtrace_carrier,
+    slot: u64,
+    bytes: *mut u8,
+) -> usize {
+    // SAFETY: By the caller's promise. The handler is never changed.
+    let handler = unsafe { &(*carrier.cast::<Hook<H>>()).handler };
+    let (moved, size) = handler.moved(slot);
+    // SAFETY: By the caller's promise.
+    unsafe { bytes.cast::<[u8; SLOT]>().write(moved) };
+    size
 }
 
 /// # Safety

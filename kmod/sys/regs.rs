@@ -22,6 +22,9 @@ const GENERAL: [usize; 16] = {
     words!(ax cx dx bx sp bp si di r8 r9 r10 r11 r12 r13 r14 r15)
 };
 
+/// Which word of the set is the instruction pointer.
+const IP: u64 = core::mem::offset_of!(bindings::pt_regs, ip) as u64 / 8;
+
 /// The lowest 8 bytes of vector register `n` of the program that the current task is, which a breakpoint has stopped.
 pub fn user_vector(n: u8) -> u64 {
     // SAFETY: No preconditions.
@@ -149,6 +152,20 @@ impl Regs {
         let n = usize::try_from(n).ok().filter(|n| *n < REGS)?;
         // SAFETY: The set consists of that many words.
         Some(unsafe { core::ptr::from_ref(&self.0).cast::<u64>().add(n).read() })
+    }
+
+    /// Where the program is that they are of, the current one: not in a slot ([`Slot`](super::breakpoint::Slot)), but at what that stands for.
+    pub fn user_ip(&self) -> u64 {
+        // SAFETY: No preconditions.
+        unsafe { crate::bindings::dtrace_program_address(self.ip()) }
+    }
+
+    /// Word `n` of the set, as the current program has it.
+    pub fn user(&self, n: u64) -> Option<u64> {
+        match n {
+            IP => Some(self.user_ip()),
+            _ => self.get(n),
+        }
     }
 
     /// General register `n` in the processor's own order, below 16.

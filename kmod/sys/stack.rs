@@ -95,7 +95,7 @@ const USER_FRAMES: usize = 512;
 /// returns `false`, the chain ends or memory is not there. The frame pointer of a function that has just been `called` is still its
 /// caller's.
 pub fn user(regs: &Regs, called: bool, mut f: impl FnMut(u64) -> bool) {
-    if !f(regs.ip()) {
+    if !f(regs.user_ip()) {
         return;
     }
     if called && !regs.return_address().is_some_and(&mut f) {

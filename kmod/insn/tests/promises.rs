@@ -113,25 +113,29 @@ fn what_is_done_here_needs_no_uprobes() {
         assert!(matches!(insn.probed(), Ok(Some(_))), "{bytes:02x?}");
         assert_eq!(insn.is_carried(), is_carried, "{bytes:02x?}");
     }
-    // lock btsl %eax,(%rax); vmovdqu %ymm0,(%rdi); rep movsb; syscall
-    let refused: [(&[u8], &str); 4] = [
-        (
-            &[0xf0, 0x0f, 0xab, 0x00],
-            "is one that the kernel's uprobes refuse",
-        ),
-        (
-            &[0xc5, 0xfe, 0x7f, 0x07],
-            "is one that the kernel's uprobes execute wrongly",
-        ),
-        (&[0xf3, 0xa4], "repeats"),
+    // cpuid, lock btsl %eax,(%rax), vmovdqu %ymm0,(%rdi), rep movsb
+    let moved: [(&[u8], bool, bool); 4] = [
+        (&[0x0f, 0xa2], true, false),
+        (&[0xf0, 0x0f, 0xab, 0x00], false, true),
+        (&[0xc5, 0xfe, 0x7f, 0x07], false, false),
+        (&[0xf3, 0xa4], false, false),
+    ];
+    for (bytes, is_carried, is_barred) in moved {
+        let insn = insn(bytes);
+        assert_eq!(insn.probed(), Ok(None), "{bytes:02x?}");
+        assert!(insn.is_movable(), "{bytes:02x?}");
+        assert_eq!(insn.is_carried(), is_carried, "{bytes:02x?}");
+        assert_eq!(insn.is_barred(), is_barred, "{bytes:02x?}");
+    }
+    // syscall, hlt
+    let refused: [(&[u8], &str); 2] = [
         (&[0x0f, 0x05], "is a system call"),
+        (&[0xf4], "is privileged"),
     ];
     for (bytes, why) in refused {
         let text = insn(bytes).probed().expect_err("no probe").to_string();
         assert_eq!(text, format!("the instruction {why}"), "{bytes:02x?}");
     }
-    // cpuid
-    assert_eq!(insn(&[0x0f, 0xa2]).probed(), Ok(None));
 }
 
 #[test]

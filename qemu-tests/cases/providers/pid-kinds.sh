@@ -9,7 +9,7 @@ pid$target:a.out:sum8:return { printf("%d %A\n", (int)arg1, usym(uregs[R_RIP]));
 of() { dtrace -x temporal -qn "$calls" "$@" 2>&1 | sed 's/+0x[0-9a-f]*//g'; }
 
 # What the program says, and then what is told of it.
-then_of() { of -o /tmp/traced -c "$1" && sed 's/+0x[0-9a-f]*//g' /tmp/traced; rm -f /tmp/traced; }
+then_of() { rm -f /tmp/told; of -o /tmp/told -c "$1"; sed 's/+0x[0-9a-f]*//g' /tmp/told; }
 
 for kind in static staticpie musl; do
 	echo "$kind"

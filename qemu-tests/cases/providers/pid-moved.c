@@ -457,6 +457,44 @@ static void rseq(void)
 	printf("rseq %s, %s\n", stuck ? "stuck" : "goes on", counted == committed ? "counted" : "miscounted");
 }
 
+/* How many areas of slots this process has; unmaps them if it is told to. */
+static int areas(bool unmap)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long start, end;
+	char line[512];
+	int count = 0;
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		if (!strstr(line, "/dtrace (deleted)") || sscanf(line, "%lx-%lx", &start, &end) != 2)
+			continue;
+		count++;
+		if (unmap)
+			munmap((void *)start, end - start);
+	}
+	if (maps)
+		fclose(maps);
+	return count;
+}
+
+static void inherits(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		_exit(areas(false));
+	printf("areas %d, of a child %d\n", areas(false), status_of(pid));
+}
+
+static void unmaps(void)
+{
+	uint64_t before = checksum(numbers, 20) + checksum(strings, 20);
+
+	areas(true);
+	printf("unmaps %s", checksum(numbers, 20) + checksum(strings, 20) == before ? "right" : "wrong");
+	printf(", %d left\n", areas(false));
+}
+
 static const struct {
 	const char *word;
 	void (*body)(void);
@@ -464,7 +502,7 @@ static const struct {
 	{ "forms", forms },	{ "avx", avx },		{ "processor", processor }, { "signals", signals },
 	{ "faults", faulting }, { "fresh", fresh },	{ "own", own_steps },	    { "steps", steps },
 	{ "stops", stops },	{ "dies", dies },	{ "threads", threads },	    { "forks", forks },
-	{ "rseq", rseq },
+	{ "rseq", rseq },	{ "areas", inherits },	{ "unmaps", unmaps },
 };
 
 int main(int argc, char **argv)

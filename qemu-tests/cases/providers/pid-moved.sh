@@ -7,16 +7,18 @@
 # probed PROBES WORD: the program with probes, and then how many of a function's probes have fired how often.
 probed() {
 	rm -f /tmp/traced
-	dtrace -qn "$1 { @[probefunc, probename] = count(); }" -o /tmp/traced -c "${3:-pid-moved} $2" 2>&1
+	dtrace -qn "$1 { @[probefunc, probename] = count(); }" -o /tmp/traced -c "${3:-pid-moved} $2" 2>/tmp/told
+	cat /tmp/told
 	awk 'NF == 3 { fired[$1 " " $3]++ } END { for (k in fired) print " ", k, "times:", fired[k], "probes" }' /tmp/traced | LC_ALL=C sort
 }
-# says PROBES WORD: what the program says.
+# says PROBES WORD: what the program says, and dtrace.
 says() {
-	dtrace -qn "$1 { @ = count(); }" -o /tmp/traced -c "pid-moved $2" 2>&1
+	dtrace -qn "$1 { @ = count(); }" -o /tmp/traced -c "pid-moved $2" 2>/tmp/told
+	cat /tmp/told
 }
 
 echo 'without'
-pid-moved forms avx processor signals faults fresh
+pid-moved forms avx processor signals faults fresh areas unmaps
 for word in own steps stops threads forks rseq; do pid-moved $word; done
 (pid-moved dies; true) 2>/dev/null
 pid-moved32
@@ -34,8 +36,7 @@ probed 'pid$target:a.out:copy:,pid$target:a.out:locked:,pid$target:a.out:strings
 probed 'pid$target:a.out:increase:' threads
 
 echo 'faults'
-# Uprobes have a handler find an older trap number.
-says 'pid$target:a.out:divide:,pid$target:a.out:add_to:,pid$target:a.out:load:,pid$target:a.out:load_aligned:' faults | sed 's/trap [0-9]* //g'
+says 'pid$target:a.out:divide:,pid$target:a.out:add_to:,pid$target:a.out:load:,pid$target:a.out:load_aligned:' faults
 says 'pid$target:a.out:add_to:,pid$target:a.out:load:' fresh
 
 echo 'tracers'
@@ -49,3 +50,16 @@ probed 'pid$target:a.out:numbers:,pid$target:a.out:increase:' forks
 
 echo 'restartable sequences'
 says 'pid$target:a.out:restartable:' rseq
+
+echo 'slots'
+says 'pid$target:a.out:numbers:' areas
+probed 'pid$target:a.out:numbers:,pid$target:a.out:strings:' unmaps
+dtrace -x aggsortkey -qn 'pid$target:a.out:numbers:,pid$target:a.out:wide: { } profile-4999 /pid == $target && arg1/ { @[umod(arg1)] = count(); @u[umod(uregs[R_RIP])] = count(); @s[ustack(1)] = count(); }' \
+	-c 'pid-moved forms avx forms avx forms avx' 2>&1 | grep -v '^$' | sed -E 's/^ +//; s/[`+ ].*//' | sort | uniq | grep -v '^lib\|^ld\|^[0-9]*$'
+sleep 1000 &
+dtrace -wqn 'pid$target:libc:printf: { } BEGIN { system("grep -c \"/dtrace (deleted)\" /proc/%d/maps", $target); exit(0); }' -p $!
+for n in {1..100}; do grep -q '/dtrace (deleted)' /proc/$!/maps || break; sleep 0.1; done
+grep -c '/dtrace (deleted)' /proc/$!/maps
+for n in {1..100}; do grep -q '^get_signal ' /sys/kernel/tracing/enabled_functions || break; sleep 0.1; done
+grep -c '^get_signal ' /sys/kernel/tracing/enabled_functions
+kill $!

@@ -22,7 +22,7 @@ t 'every instruction' -n 'pid$target:a.out:fib:,pid$target:a.out:leave: { @[prob
 
 t 'what is executed elsewhere' -n 'pid$target:a.out:odd: { @ = count(); }' -c 'pid-work odd'
 t 'by its name' -qn 'pid$target:a.out:odd:4' -c 'pid-work odd'
-t 'by its name' -qn 'pid$target:a.out:odd:5' -c 'pid-work odd'
+t 'by its name' -qn 'pid$target:a.out:odd:c' -c 'pid-work odd'
 
 t 'a library' -qn 'pid$target:libc:write:entry { @[arg0] = sum(arg2); }' -c 'pid-work grow'
 t 'threads' -qn 'pid$target:a.out:grow:entry { @ = count(); @t[tid] = count(); } pid$target:a.out:grow:return { @r = sum(arg1); }

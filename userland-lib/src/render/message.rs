@@ -202,7 +202,7 @@ pub fn status_drops(old: &Status, new: &Status) -> Vec<(&'static str, String)> {
             old.missed,
             new.missed,
             "probe",
-            " could not be enabled where modules, CPUs or other tracers came later",
+            " could not be enabled or kept where modules, CPUs or other tracers came later, or where an instruction can have none",
         ),
         (
             "DTRACEDROP_NOBUFFER",
@@ -312,7 +312,7 @@ mod tests {
             [DTRACEDROP_NMI] 2 drops in probe context (NMI)
             [DTRACEDROP_UNWATCHED] 3 drops in probe context (RCU not watching)
             [DTRACEDROP_RETURN] 4 drops of returns (functions could not be hooked)
-            [DTRACEDROP_MISSED] 5 probes could not be enabled where modules, CPUs or other tracers came later
+            [DTRACEDROP_MISSED] 5 probes could not be enabled or kept where modules, CPUs or other tracers came later, or where an instruction can have none
             [DTRACEDROP_NOBUFFER] 6 drops on CPUs that came later (no memory for their buffers)
             1 drop on CPU 0
             2 drops on CPU 31

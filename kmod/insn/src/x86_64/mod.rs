@@ -37,7 +37,6 @@ mod tables;
 mod uprobes;
 
 pub use brief::{Brief, Briefly};
-pub use carried::Unprobed;
 pub use class::Class;
 pub use decode::{decode, Undecoded};
 pub use flags::ARITHMETIC;

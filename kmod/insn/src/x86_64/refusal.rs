@@ -9,6 +9,7 @@
 //! or behind tells the same.
 
 use super::insn::{Encoding, Insn, Map};
+use core::fmt;
 
 /// Why an instruction can have no probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,10 +32,10 @@ pub enum Refusal {
     Branch,
 }
 
-impl Refusal {
-    /// In a few words, for a message.
-    pub fn text(self) -> &'static str {
-        match self {
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the instruction ")?;
+        f.write_str(match self {
             Self::Breakpoint => "is a breakpoint",
             Self::Exception => "raises an exception",
             Self::Privileged => "is privileged",
@@ -43,7 +44,7 @@ impl Refusal {
             Self::StackSegment => "loads the stack segment",
             Self::Transaction => "begins a transaction",
             Self::Branch => "is a branch of 16 bits",
-        }
+        })
     }
 }
 

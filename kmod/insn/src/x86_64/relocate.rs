@@ -32,6 +32,11 @@ pub enum Unmovable {
 }
 
 impl Insn {
+    /// Whether it can be executed somewhere else, if there is a place within reach of what it reaches.
+    pub fn is_movable(&self) -> bool {
+        refusal(self).is_none() && self.flow(0) == Flow::Next
+    }
+
     /// Writes it, as it is to be executed at `slot` in place of `from`, and a jump to the instruction behind `from`. Says how
     /// many bytes that are.
     pub fn relocate(&self, from: u64, slot: u64, out: &mut [u8]) -> Result<usize, Unmovable> {

@@ -100,7 +100,7 @@ pub fn instruction(bytes: &[u8], mode: Mode, numbers: &[u64; 20]) {
     match insn.class() {
         Class::Done(form) => done(&insn, &form, numbers),
         Class::Slot => assert_eq!(insn.flow(at), Flow::Next),
-        Class::Refused(refusal) => assert!(!refusal.text().is_empty()),
+        Class::Refused(refusal) => assert!(!refusal.to_string().is_empty()),
     }
 }
 

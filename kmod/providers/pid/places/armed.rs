@@ -134,14 +134,17 @@ fn arm(
     place.carrier.take_if(|carrier| carrier.is_lost());
     if place.carrier.is_none() {
         let counter = if counts { counter } else { 0 };
+        let instruction = &place.site.instruction;
         let spot = Spot {
             process,
             address,
             text: &place.site.text,
             counter,
-            done: place.site.instruction.done(semaphore == Some(0)),
-            is_carried: place.site.instruction.is_carried(),
-            is_barred: place.site.instruction.is_barred(),
+            code: instruction.own(semaphore == Some(0)),
+            is_done: instruction.is_done(),
+            is_movable: instruction.is_movable(),
+            is_carried: instruction.is_carried(),
+            is_barred: instruction.is_barred(),
         };
         place.carrier = Some(Carrier::new(Some(traps), &spot, At(place.site.clone()))?);
         place.counts = counter != 0;

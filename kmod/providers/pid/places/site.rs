@@ -11,8 +11,8 @@ use super::super::usdt::{Mark, Passed};
 use super::Made;
 use crate::framework::{any_reads_user, fire, lose, miss, rehearse};
 use crate::framework::{Args, FireArgs, Probe, ProbeRef};
-use crate::sys::arch::program::{Instruction, Leaving, Step, Stored};
-use crate::sys::breakpoint::{Hit, Stopped};
+use crate::sys::arch::program::{Instruction, Leaving, Step, Stored, SLOT};
+use crate::sys::breakpoint::{is_restartable, Hit, Rest, Slot, Stopped};
 use crate::sys::faults::{self, Span, Use};
 use crate::sys::process::Text;
 use crate::sys::regs::Regs;
@@ -295,22 +295,40 @@ pub struct At(pub Arc<Site>);
 impl At {
     /// Fires, and does an instruction that is none of the common ones: as [`Hit::trap`].
     #[inline(never)]
-    fn trap_slowly(&self, mut stopped: Stopped<'_>, is_alone: bool) -> bool {
+    fn trap_slowly(&self, mut stopped: Stopped<'_>, rest: Rest) -> bool {
         let site = &*self.0;
         let extras = site.extras();
         let Some(step) = site.instruction.step(stopped.regs()) else {
-            return is_alone && self.awaits(stopped.regs());
+            return match rest.slot() {
+                Some(slot) => self.moves(stopped, slot),
+                None => rest.is_nobody() && self.awaits(stopped.regs()),
+            };
         };
-        if !site.has_fired() {
+        if !site.has_fired() && !rest.slot().is_some_and(|slot| slot.resumes(stopped.regs())) {
             site.before(extras, stopped.regs());
         }
         let Some(step) = self.store(step, stopped.regs()) else {
             site.fired.store(task::number(), Ordering::Relaxed);
-            return is_alone;
+            return rest.slot().is_some() || rest.is_nobody();
         };
         step.apply(stopped.regs_mut());
         site.answer(extras, &mut stopped);
         site.after(stopped.regs());
+        true
+    }
+
+    /// Fires, and has the program execute the instruction in a slot. `false`: it may not be executed there.
+    fn moves(&self, mut stopped: Stopped<'_>, slot: Slot) -> bool {
+        let site = &*self.0;
+        if is_restartable(site.address) {
+            return false;
+        }
+        if !site.has_fired() && !slot.resumes(stopped.regs()) {
+            let extras = site.extras();
+            site.before(extras, stopped.regs());
+            site.answer(extras, &mut stopped);
+        }
+        stopped.regs_mut().set_ip(slot.address());
         true
     }
 
@@ -336,7 +354,7 @@ impl At {
 
 impl Hit for At {
     #[inline(always)]
-    fn trap(&self, mut stopped: Stopped<'_>, is_alone: bool) -> bool {
+    fn trap(&self, mut stopped: Stopped<'_>, rest: Rest) -> bool {
         let site = &*self.0;
         let instruction = &site.instruction;
         if instruction.is_more() {
@@ -347,7 +365,7 @@ impl Hit for At {
             return true;
         }
         let Some(step) = instruction.step_briefly(stopped.regs()) else {
-            return self.trap_slowly(stopped, is_alone);
+            return self.trap_slowly(stopped, rest);
         };
         if !site.has_fired() {
             site.before(extras, stopped.regs());
@@ -358,6 +376,10 @@ impl Hit for At {
         regs.set_sp(step.sp);
         site.after(stopped.regs());
         true
+    }
+
+    fn moved(&self, slot: u64) -> ([u8; SLOT], usize) {
+        self.0.instruction.moved(self.0.address, slot)
     }
 
     fn lose(&self) {

@@ -3,8 +3,8 @@
 
 //! Instructions of programs: which of them a probe can stand at, and where they go.
 //!
-//! A breakpoint stands where the exception can do the instruction, or the kernel's uprobes execute it as the processor would; the crate
-//! `dtrace_insn` knows. What an instruction does is computed on a copy of the registers ([`Step`]), with its store, of which there is one at most, put off:
+//! A breakpoint stands where the exception can do the instruction, or the program can execute it somewhere else; the crate `dtrace_insn`
+//! knows. What an instruction does is computed on a copy of the registers ([`Step`]), with its store, of which there is one at most, put off:
 //! probes fire between before and after.
 
 use crate::sys::faults::{Span, Use};
@@ -12,9 +12,10 @@ use crate::sys::nofault;
 use crate::sys::regs::Regs;
 use core::fmt;
 use core::ops::Range;
+pub use dtrace_insn::x86_64::SLOT;
 use dtrace_insn::x86_64::{
-    decode, Brief, Briefly, Flow, Form, Insn, Leaves, Memory, Mode, Register, Registers, Segment,
-    Size, Unprobed,
+    decode, Brief, Briefly, Flow, Form, Insn, Leaves, Memory, Mode, Refusal, Register, Registers,
+    Segment, Size,
 };
 use kernel::prelude::*;
 
@@ -23,14 +24,14 @@ pub enum Unprobeable {
     /// It is none that is known.
     Unknown,
     /// It is known, and can have none.
-    Unprobed(Unprobed),
+    Refused(Refusal),
 }
 
 impl fmt::Display for Unprobeable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown => f.write_str("the instruction is not known"),
-            Self::Unprobed(why) => why.fmt(f),
+            Self::Refused(why) => why.fmt(f),
         }
     }
 }
@@ -56,7 +57,7 @@ impl Instruction {
             Mode::Compatible
         };
         let insn = decode(code, mode).map_err(|_| Unprobeable::Unknown)?;
-        let form = insn.probed().map_err(Unprobeable::Unprobed)?;
+        let form = insn.probed().map_err(Unprobeable::Refused)?;
         Ok(Self {
             insn,
             brief: form.and_then(|form| form.brief()),
@@ -117,12 +118,28 @@ impl Instruction {
         memory.0
     }
 
-    /// Its bytes, if it is one that is done as a rule. Where a program may have a probe of its own, which uprobes count in a semaphore for,
-    /// they are told only if that is known not to be: `is_uncounted`.
-    pub fn done(&self, is_uncounted: bool) -> Option<&[u8]> {
-        let is_done = self.form.is_some() && !self.insn.is_optimized();
+    /// Its bytes, if a breakpoint of our own may be there. Where a program may have a probe of its own, which uprobes count in a semaphore
+    /// for, they are told only if that is known not to be: `is_uncounted`.
+    pub fn own(&self, is_uncounted: bool) -> Option<&[u8]> {
         let may_count = self.insn.is_nop() && self.is_carried() && !is_uncounted;
-        (is_done && !may_count).then(|| self.insn.bytes())
+        (!self.insn.is_optimized() && !may_count).then(|| self.insn.bytes())
+    }
+
+    /// Whether it is one that is done as a rule.
+    pub fn is_done(&self) -> bool {
+        self.form.is_some()
+    }
+
+    /// Whether it can be executed somewhere else.
+    pub fn is_movable(&self) -> bool {
+        self.insn.is_movable()
+    }
+
+    /// What is executed at `slot` in place of it, which is at `from`; 0 bytes if that cannot be.
+    pub fn moved(&self, from: u64, slot: u64) -> ([u8; SLOT], usize) {
+        let mut bytes = [0; SLOT];
+        let size = self.insn.relocate(from, slot, &mut bytes).unwrap_or(0);
+        (bytes, size)
     }
 
     /// Whether uprobes may have it.
