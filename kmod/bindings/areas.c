@@ -5,7 +5,8 @@
  * Areas: the memory of programs that slots are in.
  *
  * An area is a file without a name, mapped to be executed within reach of the text that it is for: below that text, in the highest gap that
- * nothing grows into. A worker maps it, with the memory as its own: the limits of no task apply. A child does not inherit it.
+ * nothing grows into. A worker maps it, with the memory as its own. A child does not inherit it, and nobody can write to it, or have a
+ * userfaultfd answer for it.
  * If the module goes and a thread still stands in a slot the area stays; it needs nothing of the module.
  */
 
@@ -20,6 +21,7 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/userfaultfd_k.h>
 #include <linux/workqueue.h>
 
 #include "own.h"
@@ -60,8 +62,8 @@ static int dtrace_area_keep(struct mm_struct *mm, const struct dtrace_area *area
 
 	mmap_write_lock(mm);
 	vma = vma_lookup(mm, area->start);
-	if (vma && vma->vm_file == area->file) {
-		vm_flags_set(vma, VM_DONTCOPY | VM_DONTEXPAND);
+	if (vma && vma->vm_file == area->file && !userfaultfd_armed(vma)) {
+		vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND, VM_MAYWRITE);
 		error = 0;
 	}
 	mmap_write_unlock(mm);
@@ -90,10 +92,12 @@ static void dtrace_area_unmap_work(struct work_struct *work)
 
 	mmap_read_lock(job->mm);
 	vma = vma_lookup(job->mm, area->start);
-	is_there = vma && vma->vm_file == area->file && vma->vm_end - vma->vm_start == DTRACE_AREA_SIZE;
+	/* Who had a userfaultfd there would have to answer. */
+	is_there = vma && vma->vm_file == area->file && vma->vm_end - vma->vm_start == DTRACE_AREA_SIZE &&
+		   !userfaultfd_armed(vma);
 	mmap_read_unlock(job->mm);
 	kthread_use_mm(job->mm);
-	/* A program that moves it, or maps something of its own there meanwhile, keeps what it has. */
+	/* A program that has moved it, or mapped something of its own there, keeps what it has, unless it does so in this moment. */
 	job->error = is_there ? vm_munmap(area->start, DTRACE_AREA_SIZE) : 0;
 	kthread_unuse_mm(job->mm);
 }
@@ -156,7 +160,7 @@ struct dtrace_area *dtrace_area_make(struct dtrace_memory *memory, u64 address)
 
 	if (!area)
 		return ERR_PTR(-ENOMEM);
-	area->file = shmem_file_setup("dtrace", DTRACE_AREA_SIZE, mk_vma_flags(VMA_NORESERVE_BIT));
+	area->file = shmem_file_setup("dtrace-slots", DTRACE_AREA_SIZE, mk_vma_flags(VMA_NORESERVE_BIT));
 	if (IS_ERR(area->file)) {
 		error = PTR_ERR(area->file);
 		kfree(area);
@@ -184,10 +188,21 @@ int dtrace_area_write(struct dtrace_area *area, u64 slot, const u8 *bytes, size_
 	return 0;
 }
 
-/* Unmaps an area that nobody is in. */
+/* Unmaps an area that nobody is in, unless the program has sealed it; false: there is no memory for that. */
 bool dtrace_area_unmap(struct dtrace_area *area, struct mm_struct *mm)
 {
-	return !dtrace_area_do(area, mm, dtrace_area_unmap_work);
+	int error = dtrace_area_do(area, mm, dtrace_area_unmap_work);
+
+	return !error || error == -EPERM;
+}
+
+/* Whether a program has an address of an area. Where its mappings are just being changed the answer may be wrong. In any context, under RCU. */
+bool dtrace_area_has(const struct dtrace_area *area, struct mm_struct *mm, u64 address)
+{
+	struct vm_area_struct *vma = vma_lookup(mm, address);
+
+	return vma && READ_ONCE(vma->vm_file) == area->file &&
+	       dtrace_offset_of(vma, address) == address - area->start;
 }
 
 /* Nobody sees it any more. Where it is mapped it stays. */

@@ -83,7 +83,7 @@ static struct dtrace_carrier *dtrace_own_moved(struct dtrace_memory *memory, str
 	struct dtrace_carrier *carrier;
 
 	list_for_each_entry(carrier, &memory->carriers, peer)
-		if (carrier->offset == offset && file_inode(carrier->file) == file_inode(vma->vm_file) &&
+		if (carrier->offset == offset && dtrace_has_text(vma, carrier->file) &&
 		    dtrace_is_own(carrier))
 			return carrier;
 	return NULL;
@@ -121,9 +121,9 @@ static enum dtrace_fate dtrace_own_judge(struct dtrace_look *look)
 	enum dtrace_others others;
 
 	look->known = known = vma ? dtrace_known_at(vma, look->address) : NULL;
-	if (!known)
+	if (!known || !dtrace_known_continues(mm, known, look->address))
 		return DTRACE_PASSES;
-	if (dtrace_peek(mm, look->address, DTRACE_INT3) <= 0)
+	if (dtrace_peek(mm, look->address) != DTRACE_INT3)
 		return DTRACE_AGAIN;
 	look->moved = dtrace_own_moved(memory, vma, look->address);
 	if (look->moved)
@@ -140,7 +140,7 @@ static enum dtrace_fate dtrace_own_judge(struct dtrace_look *look)
 		}
 	}
 	/* Nobody can get a uprobe there while the mappings are locked. */
-	if (dtrace_poke(mm, look->address, DTRACE_INT3, known->byte) >= 0 && !mm_flags_test(MMF_HAS_UPROBES, mm) &&
+	if (dtrace_poke(mm, look->address, DTRACE_INT3, known->code[0]) >= 0 && !mm_flags_test(MMF_HAS_UPROBES, mm) &&
 	    !dtrace_is_debugged(mm))
 		xa_erase(&memory->suspects, (unsigned long)known);
 	return DTRACE_AGAIN;

@@ -17,6 +17,7 @@
 #include <linux/rhashtable.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
 #include "own.h"
 
@@ -29,11 +30,25 @@ static const struct rhashtable_params dtrace_known_params = {
 
 static struct rhashtable dtrace_known;
 
-/* The caller keeps the mapping as it is. */
+/* How many are of no file. */
+static atomic_t dtrace_known_bare = ATOMIC_INIT(0);
+
+/* Whether places may be in a mapping. */
+static bool dtrace_may_be_known(const struct vm_area_struct *vma)
+{
+	if (vma->vm_file)
+		return vma->vm_flags & VM_MAYEXEC;
+	return atomic_read(&dtrace_known_bare) && dtrace_is_bare(vma);
+}
+
+/* The caller keeps the mapping as it is. Of no file, it is the place that a child has too. */
 static struct dtrace_file_place dtrace_place_of(struct vm_area_struct *vma, u64 address)
 {
-	const struct inode *inode = file_inode(vma->vm_file);
+	const struct inode *inode;
 
+	if (!vma->vm_file)
+		return (struct dtrace_file_place){ .offset = dtrace_offset_of(vma, address) };
+	inode = file_inode(vma->vm_file);
 	return (struct dtrace_file_place){
 		.dev = inode->i_sb->s_dev,
 		.ino = inode->i_ino,
@@ -47,28 +62,85 @@ struct dtrace_known *dtrace_known_at(struct vm_area_struct *vma, u64 address)
 {
 	struct dtrace_file_place place;
 
-	if (!vma->vm_file || !(vma->vm_flags & VM_MAYEXEC))
+	if (!dtrace_may_be_known(vma))
 		return NULL;
 	place = dtrace_place_of(vma, address);
 	guard(rcu)();
 	return rhashtable_lookup(&dtrace_known, &place, dtrace_known_params);
 }
 
-/* Has it known; NULL if there is no memory for that, or another byte was there before. */
-struct dtrace_known *dtrace_known_make(struct vm_area_struct *vma, u64 address, u8 byte)
+/*
+ * Reads the text of a memory that is in no file, as it is without breakpoints of ours; the number of bytes that there are, or a negative
+ * errno.
+ */
+long dtrace_bare_read(struct mm_struct *mm, u64 address, u8 *out, size_t size)
+{
+	struct dtrace_known *known;
+	struct vm_area_struct *vma;
+	size_t n;
+
+	if (!mmget_not_zero(mm))
+		return -ESRCH;
+	if (mmap_read_lock_killable(mm)) {
+		mmput(mm);
+		return -EINTR;
+	}
+	for (n = 0; n < size; n++) {
+		int byte = -EFAULT;
+
+		vma = vma_lookup(mm, address + n);
+		if (vma && dtrace_is_bare(vma))
+			byte = dtrace_peek(mm, address + n);
+		if (byte < 0)
+			break;
+		guard(rcu)();
+		known = byte == DTRACE_INT3 ? dtrace_known_at(vma, address + n) : NULL;
+		out[n] = known ? known->code[0] : byte;
+	}
+	mmap_read_unlock(mm);
+	mmput(mm);
+	return n;
+}
+
+/* Whether behind a breakpoint is what was there, if there is no file that says so. The lock of the memory is held. */
+bool dtrace_known_continues(struct mm_struct *mm, const struct dtrace_known *known, u64 address)
+{
+	unsigned int n;
+
+	for (n = 1; n < known->length; n++)
+		if (dtrace_peek(mm, address + n) != known->code[n])
+			return false;
+	return true;
+}
+
+static bool dtrace_known_is(const struct dtrace_known *known, const struct dtrace_known *other)
+{
+	return known->length == other->length && !memcmp(known->code, other->code, max(known->length, 1));
+}
+
+/* Has a carrier's place known; NULL if there is no memory for that, or another instruction was there before. */
+struct dtrace_known *dtrace_known_make(struct vm_area_struct *vma, const struct dtrace_carrier *carrier)
 {
 	struct dtrace_known *known, *other;
 
 	known = kzalloc(sizeof(*known), GFP_KERNEL_ACCOUNT);
 	if (!known)
 		return NULL;
-	known->place = dtrace_place_of(vma, address);
-	known->byte = byte;
+	known->place = dtrace_place_of(vma, carrier->spot.address);
+	memcpy(known->code, carrier->code, sizeof(known->code));
+	known->length = vma->vm_file ? 0 : carrier->length;
 	other = rhashtable_lookup_get_insert_fast(&dtrace_known, &known->node, dtrace_known_params);
-	if (!other)
+	if (!other) {
+		/* Uprobes have none there. */
+		known->barred = !vma->vm_file;
+		if (!vma->vm_file)
+			atomic_inc(&dtrace_known_bare);
 		return known;
+	}
+	if (IS_ERR(other) || !dtrace_known_is(known, other))
+		other = NULL;
 	kfree(known);
-	return !IS_ERR(other) && other->byte == byte ? other : NULL;
+	return other;
 }
 
 static void dtrace_known_free(void *object, void *data)
@@ -85,6 +157,7 @@ int dtrace_known_init(void)
 void dtrace_known_exit(void)
 {
 	dtrace_guards_dismiss();
+	atomic_set(&dtrace_known_bare, 0);
 	rhashtable_free_and_destroy(&dtrace_known, dtrace_known_free, NULL);
 }
 
@@ -113,7 +186,7 @@ static void dtrace_known_leave(struct dtrace_known *known, struct vm_area_struct
 	struct dtrace_leftover *one = kmalloc(sizeof(*one), GFP_KERNEL);
 
 	if (!one) {
-		dtrace_poke(vma->vm_mm, address, DTRACE_INT3, known->byte);
+		dtrace_poke(vma->vm_mm, address, DTRACE_INT3, known->code[0]);
 		return;
 	}
 	one->known = known;
@@ -154,11 +227,13 @@ static unsigned long dtrace_known_heal_in(struct vm_area_struct *vma, struct xar
 			continue;
 		rhashtable_walk_stop(&iter);
 		address = vma->vm_start + (place->offset - first.offset);
-		found = dtrace_peek(vma->vm_mm, address, DTRACE_INT3);
+		found = dtrace_peek(vma->vm_mm, address);
+		if (found >= 0)
+			found = found == DTRACE_INT3 && dtrace_known_continues(vma->vm_mm, known, address);
 		if (found > 0 && uprobes && !known->barred)
 			dtrace_known_leave(known, vma, address, left);
 		else if (found > 0)
-			found = dtrace_poke(vma->vm_mm, address, DTRACE_INT3, known->byte);
+			found = dtrace_poke(vma->vm_mm, address, DTRACE_INT3, known->code[0]);
 		*failed |= found < 0;
 		healed += found > 0;
 		rhashtable_walk_start(&iter);
@@ -179,7 +254,7 @@ static void dtrace_known_hand_over(struct mm_struct *mm, struct dtrace_leftover 
 	 */
 	if (error ? error != -EINVAL : dtrace_known_others(one->known) == DTRACE_OTHERS_NONE) {
 		mmap_read_lock(mm);
-		dtrace_poke(mm, one->address, DTRACE_INT3, one->known->byte);
+		dtrace_poke(mm, one->address, DTRACE_INT3, one->known->code[0]);
 		mmap_read_unlock(mm);
 	}
 	fput(one->file);
@@ -204,7 +279,7 @@ unsigned long dtrace_known_heal(struct mm_struct *mm, struct xarray *suspects, b
 	mmap_read_lock(mm);
 	VMA_ITERATOR(vmi, mm, 0);
 	for_each_vma(vmi, vma) {
-		if (vma->vm_file && vma->anon_vma && vma->vm_flags & VM_MAYEXEC)
+		if (vma->anon_vma && dtrace_may_be_known(vma))
 			count += dtrace_known_heal_in(vma, suspects, &left, &failed);
 		cond_resched();
 	}

@@ -43,6 +43,8 @@ static LIST_HEAD(dtrace_memories_list);
 static unsigned long dtrace_memories_count;
 /* How many have come since they were last looked through. */
 static unsigned long dtrace_memories_fresh;
+/* How often they were looked through for those that are stale. */
+static unsigned long dtrace_memories_pass;
 /* Whether breakpoints are attended to, and whether memories become known. */
 static bool dtrace_memories_attended, dtrace_memories_ended;
 /* A memory was copied and there was none to note that. */
@@ -114,8 +116,7 @@ bool dtrace_memory_yields(struct vm_area_struct *vma, u64 address)
 	guard(rcu)();
 	memory = dtrace_memory_find(vma->vm_mm);
 	yielded = memory && READ_ONCE(memory->yielder) == current ? READ_ONCE(memory->yielded) : NULL;
-	if (!yielded || yielded->offset != dtrace_offset_of(vma, address) ||
-	    file_inode(yielded->file) != file_inode(vma->vm_file))
+	if (!yielded || yielded->offset != dtrace_offset_of(vma, address) || !dtrace_has_text(vma, yielded->file))
 		return false;
 	WRITE_ONCE(memory->yields, true);
 	return true;
@@ -257,18 +258,18 @@ static void dtrace_memories_free(struct list_head *dead)
 		dtrace_memory_free(memory);
 }
 
-/* Some memory where something was mapped, or breakpoints have gone, and nobody has looked; its caller puts it. */
+/* Some memory where something was mapped, or breakpoints have gone, and nobody has looked in this pass; its caller puts it. */
 static struct dtrace_memory *dtrace_memory_stale(void)
 {
 	struct dtrace_memory *memory;
 
 	guard(raw_spinlock_irqsave)(&dtrace_memories_list_lock);
 	list_for_each_entry(memory, &dtrace_memories_list, all) {
-		if (!READ_ONCE(memory->stale))
+		if (memory->pass == dtrace_memories_pass || !READ_ONCE(memory->stale))
 			continue;
+		memory->pass = dtrace_memories_pass;
 		WRITE_ONCE(memory->stale, false);
 		refcount_inc(&memory->count);
-		list_move_tail(&memory->all, &dtrace_memories_list);
 		return memory;
 	}
 	return NULL;
@@ -295,11 +296,15 @@ static bool dtrace_memory_renew(struct dtrace_memory *memory)
 /* Each once. Whether all is done. */
 static bool dtrace_memories_renew(void)
 {
-	unsigned long left = READ_ONCE(dtrace_memories_count);
 	struct dtrace_memory *memory;
 	bool done = true;
 
-	for (; left && (memory = dtrace_memory_stale()); left--) {
+	dtrace_memories_pass++;
+	memory = dtrace_memory_stale();
+	/* Who has met a breakpoint that is gone is in its slot then, or past it. */
+	if (memory && dtrace_slots_any())
+		synchronize_rcu();
+	for (; memory; memory = dtrace_memory_stale()) {
 		done &= dtrace_memory_renew(memory);
 		dtrace_memory_put(memory);
 	}
@@ -321,11 +326,12 @@ static void dtrace_memories_sweep(struct work_struct *work)
 	LIST_HEAD(dead);
 
 	dtrace_guards_relieve();
+	/* That may wait for programs, and nobody is to wait for it. */
+	dtrace_memories_renew();
 	guard(mutex)(&dtrace_memories_lock);
 	/* It may have been asked for twice. */
 	if (!dtrace_memories_attended)
 		return;
-	dtrace_memories_renew();
 	dtrace_memories_dead(&dead);
 	if (!list_empty(&dead))
 		dtrace_memories_free(&dead);

@@ -119,26 +119,45 @@ int dtrace_poke(struct mm_struct *mm, u64 address, u8 old, u8 new)
 	return error;
 }
 
-/* Whether a program's text has a byte at an address, or a negative errno. The lock of the memory is held. */
-int dtrace_peek(struct mm_struct *mm, u64 address, u8 byte)
+/* The byte of a program's text at an address, or a negative errno. The lock of the memory is held. */
+int dtrace_peek(struct mm_struct *mm, u64 address)
 {
 	struct dtrace_pen pen = { .mm = mm };
 	int result = dtrace_pen_move(&pen, address, false);
 
-	if (!result)
-		result = dtrace_pen_sees(&pen, address, &byte, 1);
+	if (!result) {
+		const u8 *page = kmap_local_page(pen.page);
+
+		result = page[offset_in_page(address)];
+		kunmap_local(page);
+	}
 	dtrace_pen_lift(&pen);
 	return result;
 }
 
-/* Whether an address is where the carrier's file is; the lock of the memory is held. */
+/* Whether an address is where the carrier's text is; the lock of the memory is held. */
 bool dtrace_own_is_there(const struct dtrace_carrier *carrier, struct vm_area_struct *vma)
 {
 	const vm_flags_t wanted = VM_MAYEXEC, unwanted = VM_HUGETLB | VM_MAYSHARE;
 
-	return vma && vma->vm_file && (vma->vm_flags & (wanted | unwanted)) == wanted &&
-	       file_inode(vma->vm_file) == file_inode(carrier->file) &&
+	return vma && (vma->vm_flags & (wanted | unwanted)) == wanted && dtrace_has_text(vma, carrier->file) &&
 	       dtrace_offset_of(vma, carrier->spot.address) == carrier->offset;
+}
+
+/* Writes the first byte of a carrier's instruction, as above. Where there is no file it may be another instruction by now. */
+static int dtrace_pen_put(struct dtrace_pen *pen, const struct dtrace_carrier *carrier, u8 old, u8 new)
+{
+	u64 at = carrier->spot.address;
+
+	if (!carrier->file) {
+		int error = dtrace_pen_move(pen, at, false);
+
+		if (error)
+			return error;
+		if (offset_in_page(at + 1) && !dtrace_pen_sees(pen, at + 1, carrier->code + 1, carrier->length - 1))
+			return 0;
+	}
+	return dtrace_pen_replace(pen, at, old, new);
 }
 
 static int dtrace_resume_compare(const void *one, const void *other)
@@ -206,17 +225,17 @@ static bool dtrace_resumes_have(const struct dtrace_resumes *all, u64 address)
 	return bsearch(&address, all->at, all->count, sizeof(*all->at), dtrace_resume_compare);
 }
 
-/* Whether a thread of a memory may go on between two addresses, which none comes to any more, or a negative errno. */
-int dtrace_own_any_at(struct mm_struct *mm, u64 start, u64 size)
+/* Whether a thread of a memory may go on where none comes to any more, or a negative errno. */
+int dtrace_own_any_at(struct dtrace_memory *memory, bool (*is_there)(struct dtrace_memory *memory, u64 address))
 {
 	struct dtrace_resumes all;
-	int error = dtrace_resumes_get(&all, mm);
+	int error = dtrace_resumes_get(&all, memory->mm);
 	size_t n;
 
 	if (error)
 		return error;
 	for (n = 0; n < all.count; n++)
-		error |= all.at[n] - start < size;
+		error |= is_there(memory, all.at[n]);
 	kvfree(all.at);
 	return error;
 }
@@ -245,7 +264,7 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 	}
 	if (!carrier->barred && dtrace_resumes_have(resumes, at + 1))
 		return carrier->uncarried ? -EAGAIN : 0;
-	carrier->known = dtrace_known_make(vma, at, carrier->code[0]);
+	carrier->known = dtrace_known_make(vma, carrier);
 	if (!carrier->known)
 		return carrier->uncarried ? -ENOMEM : 0;
 	/* Guards let uprobes execute what they find, so they see to no place where that goes wrong. */
@@ -311,6 +330,21 @@ static bool dtrace_own_plant_all(struct dtrace_memory *memory, struct dtrace_car
 	return again;
 }
 
+/* Those that were not planted have no slots: areas go with what was. */
+static void dtrace_own_leave_unset(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count)
+{
+	size_t n;
+
+	for (n = 0; n < count; n++) {
+		if (all[n]->state != DTRACE_UNSET)
+			continue;
+		all[n]->area = NULL;
+		all[n]->slot = 0;
+	}
+	if (!atomic_read(&memory->places) && !list_empty(&memory->areas))
+		WRITE_ONCE(memory->stale, true);
+}
+
 /* The same, with the locks that it takes. */
 static bool dtrace_own_try(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count)
 {
@@ -326,6 +360,7 @@ static bool dtrace_own_try(struct dtrace_memory *memory, struct dtrace_carrier *
 		mmap_read_unlock(mm);
 	}
 	mmput(mm);
+	dtrace_own_leave_unset(memory, all, count);
 	return again;
 }
 
@@ -378,7 +413,7 @@ static void dtrace_own_lift(struct dtrace_carrier *carrier, struct dtrace_pen *p
 	bool shared = xchg(&carrier->state, DTRACE_GONE) == DTRACE_SHARED && mm_flags_test(MMF_HAS_UPROBES, memory->mm);
 
 	dtrace_memory_passes_none(memory);
-	if (moved || shared || dtrace_pen_replace(pen, at, DTRACE_INT3, carrier->code[0]) < 0)
+	if (moved || shared || dtrace_pen_put(pen, carrier, DTRACE_INT3, carrier->code[0]) < 0)
 		dtrace_own_suspect(memory, carrier->known);
 }
 
@@ -461,7 +496,7 @@ static void dtrace_own_restore(struct dtrace_carrier *carrier, struct dtrace_pen
 	struct vm_area_struct *vma = vma_lookup(memory->mm, at);
 
 	if (dtrace_own_is_there(carrier, vma) && !(vma->vm_flags & VM_WRITE) &&
-	    dtrace_pen_replace(pen, at, carrier->code[0], DTRACE_INT3) > 0)
+	    dtrace_pen_put(pen, carrier, carrier->code[0], DTRACE_INT3) > 0)
 		dtrace_own_suspect(memory, carrier->known);
 }
 

@@ -40,8 +40,9 @@ struct dtrace_file_place {
 struct dtrace_known {
 	struct rhash_head node;
 	struct dtrace_file_place place;
-	/* What the file has there. */
-	u8 byte;
+	/* What the file has there; where there is none, the whole instruction. */
+	u8 code[15];
+	u8 length;
 	/* Uprobes cannot have the place. */
 	bool barred;
 	/* Until when somebody is taken to have a uprobe there that lets nobody else in, in jiffies; 0 for no such. */
@@ -72,6 +73,8 @@ struct dtrace_memory {
 	bool suspected;
 	/* Something was mapped, and nobody has looked whether breakpoints belong there; or they are gone, and areas are left. */
 	bool stale;
+	/* In which pass it was looked at last. */
+	unsigned long pass;
 	/* None of ours is left in it, nor will be. */
 	bool healed;
 	/* Where the next breakpoint that a task hits is none of ours; 0 for nowhere. Tasks share them. */
@@ -87,7 +90,8 @@ struct dtrace_memory {
 int dtrace_known_init(void);
 void dtrace_known_exit(void);
 struct dtrace_known *dtrace_known_at(struct vm_area_struct *vma, u64 address);
-struct dtrace_known *dtrace_known_make(struct vm_area_struct *vma, u64 address, u8 byte);
+struct dtrace_known *dtrace_known_make(struct vm_area_struct *vma, const struct dtrace_carrier *carrier);
+bool dtrace_known_continues(struct mm_struct *mm, const struct dtrace_known *known, u64 address);
 unsigned long dtrace_known_heal(struct mm_struct *mm, struct xarray *suspects, bool *healed);
 void dtrace_known_forget(void);
 int dtrace_known_guard(struct dtrace_known *known, struct file *file, struct mm_struct *mm);
@@ -132,10 +136,10 @@ enum dtrace_stray dtrace_memory_strays(u64 address);
 void dtrace_memories_exit(void);
 
 int dtrace_poke(struct mm_struct *mm, u64 address, u8 old, u8 new);
-int dtrace_peek(struct mm_struct *mm, u64 address, u8 byte);
+int dtrace_peek(struct mm_struct *mm, u64 address);
 
 bool dtrace_is_debugged(struct mm_struct *mm);
-int dtrace_own_any_at(struct mm_struct *mm, u64 start, u64 size);
+int dtrace_own_any_at(struct dtrace_memory *memory, bool (*is_there)(struct dtrace_memory *memory, u64 address));
 bool dtrace_own_is_there(const struct dtrace_carrier *carrier, struct vm_area_struct *vma);
 void dtrace_own_set(struct dtrace_carrier **all, size_t count);
 void dtrace_own_clear(struct dtrace_carrier **all, size_t count);
@@ -203,6 +207,22 @@ static inline bool dtrace_is_own(const struct dtrace_carrier *carrier)
 	return state == DTRACE_OWN || state == DTRACE_SHARED || state == DTRACE_LENT;
 }
 
+/* Whether a mapping is of no file and of one memory alone. What is written there belongs to that: code that a program makes, or the vdso. */
+static inline bool dtrace_is_bare(const struct vm_area_struct *vma)
+{
+	const vm_flags_t wanted = VM_MAYEXEC | VM_MAYWRITE, unwanted = VM_HUGETLB | VM_MAYSHARE | VM_IO | VM_PFNMAP;
+
+	return !vma->vm_file && (vma->vm_flags & (wanted | unwanted)) == wanted;
+}
+
+/* Whether it has the text that something in a file is in, or in none. */
+static inline bool dtrace_has_text(const struct vm_area_struct *vma, const struct file *file)
+{
+	if (!file)
+		return dtrace_is_bare(vma);
+	return vma->vm_file && file_inode(vma->vm_file) == file_inode(file);
+}
+
 /* Whether nobody else has a uprobe where this one is: a list of one leads to its head in both directions. */
 static inline bool dtrace_is_alone(const struct uprobe_consumer *consumer)
 {
@@ -211,7 +231,7 @@ static inline bool dtrace_is_alone(const struct uprobe_consumer *consumer)
 	return READ_ONCE(node->next) == READ_ONCE(node->prev);
 }
 
-/* Where in its file a mapping has an address. */
+/* Where in its file a mapping has an address; where it was first, if there is no file. It stays that when the mapping is moved. */
 static inline u64 dtrace_offset_of(const struct vm_area_struct *vma, u64 address)
 {
 	return address - vma->vm_start + ((u64)vma->vm_pgoff << PAGE_SHIFT);

@@ -73,7 +73,18 @@ u64 dtrace_program_end(void)
 	return TASK_SIZE_MAX;
 }
 
-/* The file whose text a process has at an address, as the kernel's uprobes can have it, and where in that file. */
+/* Whether the text of a mapping can be read. To read a device or a pipe would do something to it. */
+static bool dtrace_has_good_text(const struct vm_area_struct *vma)
+{
+	if (vma->vm_file)
+		return S_ISREG(file_inode(vma->vm_file)->i_mode);
+	return vma->vm_flags & VM_EXEC && dtrace_is_bare(vma);
+}
+
+/*
+ * The file whose text a process has at an address, as the kernel's uprobes can have it, and where in that file. No file: it is code that the
+ * program has made, or the vdso, and nothing that may be written to.
+ */
 int dtrace_text_at(struct mm_struct *mm, u64 addr, struct file **file, u64 *offset)
 {
 	const vm_flags_t wanted = VM_MAYEXEC, unwanted = VM_HUGETLB | VM_MAYSHARE | VM_WRITE;
@@ -89,11 +100,9 @@ int dtrace_text_at(struct mm_struct *mm, u64 addr, struct file **file, u64 *offs
 	vma = find_vma(mm, addr);
 	if (vma && vma->vm_start <= addr) {
 		error = -EACCES;
-		/* To read a device or a pipe would do something to it. */
-		if (vma->vm_file && (vma->vm_flags & (wanted | unwanted)) == wanted &&
-		    S_ISREG(file_inode(vma->vm_file)->i_mode)) {
-			*file = get_file(vma->vm_file);
-			*offset = addr - vma->vm_start + ((u64)vma->vm_pgoff << PAGE_SHIFT);
+		if ((vma->vm_flags & (wanted | unwanted)) == wanted && dtrace_has_good_text(vma)) {
+			*file = vma->vm_file ? get_file(vma->vm_file) : NULL;
+			*offset = dtrace_offset_of(vma, addr);
 			error = 0;
 		}
 	}

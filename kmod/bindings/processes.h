@@ -24,6 +24,7 @@ bool dtrace_mm_is_long(struct mm_struct *mm);
 u64 dtrace_segment_base(bool gs);
 u64 dtrace_program_end(void);
 long dtrace_text_read(struct file *file, u64 offset, void *out, size_t size);
+long dtrace_bare_read(struct mm_struct *mm, u64 address, u8 *out, size_t size);
 
 /* What a breakpoint is found by: a memory, and an address in it. */
 struct dtrace_spot {
@@ -52,7 +53,7 @@ struct dtrace_carrier {
 	struct uprobe_consumer consumer;
 	struct uprobe *uprobe;
 	struct dtrace_spot spot;
-	/* The file that it is in, and where there; the caller keeps it. */
+	/* The file that it is in, and where there; the caller keeps it. None: see dtrace_is_bare(). */
 	struct file *file;
 	u64 offset;
 	/* Where in the file the program has a counter of breakpoints, for uprobes to count in; 0 for none. */

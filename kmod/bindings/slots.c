@@ -28,6 +28,9 @@
 #include "own.h"
 #include "slots.h"
 
+/* Most areas of a memory: slots for twice the instructions that a consumer may have. */
+#define DTRACE_AREAS_MAX 256
+
 /* How many areas there are. */
 static atomic_t dtrace_areas = ATOMIC_INIT(0);
 
@@ -44,7 +47,7 @@ struct dtrace_interrupted {
 	u32 registers;
 };
 
-#define DTRACE_INTERRUPTED_BITS 6
+#define DTRACE_INTERRUPTED_BITS 8
 static struct dtrace_interrupted dtrace_interrupted[1 << DTRACE_INTERRUPTED_BITS];
 static atomic_t dtrace_interrupted_some = ATOMIC_INIT(0);
 static DEFINE_RAW_SPINLOCK(dtrace_interrupted_lock);
@@ -55,33 +58,39 @@ static u32 dtrace_registers_hash(const struct pt_regs *regs)
 	return jhash(regs, offsetof(struct pt_regs, orig_ax), (u32)regs->sp);
 }
 
-static struct dtrace_interrupted *dtrace_interrupted_at(u64 slot)
+/* Its handler may come to the same slot, and be interrupted there itself: that has other registers. */
+static struct dtrace_interrupted *dtrace_interrupted_at(const struct dtrace_interrupted *who)
 {
-	return &dtrace_interrupted[hash_64((u64)current ^ slot, DTRACE_INTERRUPTED_BITS)];
+	return &dtrace_interrupted[hash_64((u64)who->task ^ who->slot ^ who->registers, DTRACE_INTERRUPTED_BITS)];
+}
+
+static struct dtrace_interrupted dtrace_interrupted_now(u64 slot, const struct pt_regs *regs)
+{
+	return (struct dtrace_interrupted){ .task = current, .slot = slot, .registers = dtrace_registers_hash(regs) };
 }
 
 static void dtrace_interrupted_note(u64 slot, const struct pt_regs *regs)
 {
-	struct dtrace_interrupted *one = dtrace_interrupted_at(slot);
+	struct dtrace_interrupted now = dtrace_interrupted_now(slot, regs);
 
 	guard(raw_spinlock_irqsave)(&dtrace_interrupted_lock);
-	*one = (struct dtrace_interrupted){ .task = current, .slot = slot, .registers = dtrace_registers_hash(regs) };
+	*dtrace_interrupted_at(&now) = now;
 	atomic_set(&dtrace_interrupted_some, 1);
 }
 
 bool dtrace_slot_resumes(u64 slot, const struct pt_regs *regs)
 {
-	struct dtrace_interrupted *one = dtrace_interrupted_at(slot);
-	bool same;
+	struct dtrace_interrupted now, *one;
 
 	if (likely(!atomic_read(&dtrace_interrupted_some)))
 		return false;
+	now = dtrace_interrupted_now(slot, regs);
+	one = dtrace_interrupted_at(&now);
 	guard(raw_spinlock_irqsave)(&dtrace_interrupted_lock);
-	if (one->task != current || one->slot != slot)
+	if (one->task != now.task || one->slot != now.slot || one->registers != now.registers)
 		return false;
-	same = one->registers == dtrace_registers_hash(regs);
 	*one = (struct dtrace_interrupted){};
-	return same;
+	return true;
 }
 
 /* The instruction that is executed at an address, and where that begins; NULL for none. Under RCU, or with the memory locked. */
@@ -93,7 +102,7 @@ static const struct dtrace_slot *dtrace_slot_at(struct dtrace_memory *memory, u6
 		u64 offset = address - area->start;
 		const struct dtrace_slot *page;
 
-		if (offset >= DTRACE_AREA_SIZE)
+		if (offset >= DTRACE_AREA_SIZE || !dtrace_area_has(area, memory->mm, address))
 			continue;
 		page = smp_load_acquire(&area->pages[offset >> PAGE_SHIFT]);
 		*start = address - offset % DTRACE_SLOT_SIZE;
@@ -185,11 +194,17 @@ void dtrace_slots_fix(struct pt_regs *regs)
 static struct dtrace_area *dtrace_area_for(struct dtrace_memory *memory, u64 address)
 {
 	struct dtrace_area *area;
+	unsigned int count = 0;
 	int error;
 
-	list_for_each_entry(area, &memory->areas, all)
-		if (area->taken < DTRACE_AREA_SIZE / DTRACE_SLOT_SIZE && area->start < address && address - area->start < SZ_1G)
+	list_for_each_entry(area, &memory->areas, all) {
+		if (area->taken < DTRACE_AREA_SIZE / DTRACE_SLOT_SIZE && area->start < address &&
+		    address - area->start < SZ_1G && dtrace_area_has(area, memory->mm, area->start))
 			return area;
+		count++;
+	}
+	if (count >= DTRACE_AREAS_MAX)
+		return ERR_PTR(-ENOSPC);
 	atomic_inc(&dtrace_areas);
 	error = dtrace_watch_signals();
 	area = error ? ERR_PTR(error) : dtrace_area_make(memory, address);
@@ -256,7 +271,8 @@ static bool dtrace_slot_again(struct dtrace_memory *memory, struct dtrace_carrie
 		return false;
 	at = xa_to_value(entry);
 	slot = dtrace_slot_at(memory, at, &start);
-	if (!slot || slot->length != carrier->length || memcmp(slot->code, carrier->code, carrier->length))
+	if (!slot || slot->address != carrier->spot.address || slot->length != carrier->length ||
+	    memcmp(slot->code, carrier->code, carrier->length))
 		return false;
 	list_for_each_entry(area, &memory->areas, all)
 		if (at - area->start < DTRACE_AREA_SIZE)
@@ -271,6 +287,9 @@ int dtrace_slot_make(struct dtrace_memory *memory, struct dtrace_carrier *carrie
 	struct dtrace_area *area;
 	int error;
 
+	/* get_signal() may be watched with preemption off, and its lock sleeps there. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		return -EOPNOTSUPP;
 	if (dtrace_slot_again(memory, carrier))
 		return 0;
 	area = dtrace_area_for(memory, carrier->spot.address);
@@ -286,51 +305,79 @@ int dtrace_slot_make(struct dtrace_memory *memory, struct dtrace_carrier *carrie
 /* Whether the slot can be executed. The memory may be changed meanwhile. */
 bool dtrace_slot_is_there(const struct dtrace_carrier *carrier)
 {
-	const struct dtrace_area *area = carrier->area;
 	struct vm_area_struct *vma = vma_lookup(carrier->spot.mm, carrier->slot);
 
-	return vma && vma->vm_flags & VM_EXEC && READ_ONCE(vma->vm_file) == area->file &&
-	       dtrace_offset_of(vma, carrier->slot) == carrier->slot - area->start;
+	return vma && vma->vm_flags & VM_EXEC && dtrace_area_has(carrier->area, carrier->spot.mm, carrier->slot);
 }
 
-bool dtrace_user_restarts(u64 address)
+int dtrace_user_restarts(u64 address, u64 *missing)
 {
 #ifdef CONFIG_RSEQ
 	u64 at = (u64)current->rseq.usrptr, section, start, size;
 
 	if (!at)
-		return false;
-	if (dtrace_user_get_word(at + offsetof(struct rseq, rseq_cs), &section))
-		return true;
+		return 0;
+	*missing = at + offsetof(struct rseq, rseq_cs);
+	if (dtrace_user_get_word(*missing, &section))
+		return -EFAULT;
 	if (!section)
-		return false;
-	return dtrace_user_get_word(section + offsetof(struct rseq_cs, start_ip), &start) ||
-	       dtrace_user_get_word(section + offsetof(struct rseq_cs, post_commit_offset), &size) ||
-	       address - start < size;
+		return 0;
+	*missing = section + offsetof(struct rseq_cs, start_ip);
+	if (dtrace_user_get_word(*missing, &start))
+		return -EFAULT;
+	*missing = section + offsetof(struct rseq_cs, post_commit_offset);
+	if (dtrace_user_get_word(*missing, &size))
+		return -EFAULT;
+	return address - start < size;
 #else
-	return false;
+	return 0;
 #endif
 }
 
-/* Takes the areas of a memory away, in which no carrier is left; false: a thread may stand in one. The memory is locked. */
+static void dtrace_areas_free(struct list_head *areas)
+{
+	struct dtrace_area *area, *next;
+
+	list_for_each_entry_safe(area, next, areas, gone) {
+		dtrace_area_free(area);
+		atomic_dec(&dtrace_areas);
+	}
+}
+
+/* Whether an address is in a slot. */
+static bool dtrace_slots_have(struct dtrace_memory *memory, u64 address)
+{
+	struct dtrace_area *area;
+
+	list_for_each_entry(area, &memory->areas, all)
+		if (address - area->start < DTRACE_AREA_SIZE)
+			return true;
+	return false;
+}
+
+/*
+ * Takes the areas of a memory away, in which no carrier is left, and of whose breakpoints everybody has come back; false: a thread may stand in
+ * one, or one cannot be unmapped now. The memory is locked.
+ */
 bool dtrace_slots_retire(struct dtrace_memory *memory)
 {
 	struct dtrace_area *area, *next;
 	LIST_HEAD(gone);
 
-	/* Who has met a breakpoint is in its slot then, or past it. */
-	synchronize_rcu();
-	list_for_each_entry(area, &memory->areas, all)
-		if (dtrace_own_any_at(memory->mm, area->start, DTRACE_AREA_SIZE))
-			return false;
+	if (list_empty(&memory->areas))
+		return true;
+	if (dtrace_own_any_at(memory, dtrace_slots_have))
+		return false;
 	list_for_each_entry_safe(area, next, &memory->areas, all) {
 		if (!dtrace_area_unmap(area, memory->mm))
-			return false;
+			continue;
 		list_del_rcu(&area->all);
-		synchronize_rcu();
-		dtrace_area_free(area);
-		atomic_dec(&dtrace_areas);
+		list_add(&area->gone, &gone);
 	}
+	synchronize_rcu();
+	dtrace_areas_free(&gone);
+	if (!list_empty(&memory->areas))
+		return false;
 	xa_destroy(&memory->slots);
 	return true;
 }
@@ -338,11 +385,11 @@ bool dtrace_slots_retire(struct dtrace_memory *memory)
 /* The memory is gone, or nobody sees its slots any more. */
 void dtrace_slots_free(struct dtrace_memory *memory)
 {
-	struct dtrace_area *area, *next;
+	struct dtrace_area *area;
+	LIST_HEAD(gone);
 
-	list_for_each_entry_safe(area, next, &memory->areas, all) {
-		dtrace_area_free(area);
-		atomic_dec(&dtrace_areas);
-	}
+	list_for_each_entry(area, &memory->areas, all)
+		list_add(&area->gone, &gone);
+	dtrace_areas_free(&gone);
 	xa_destroy(&memory->slots);
 }

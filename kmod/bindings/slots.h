@@ -17,8 +17,8 @@ struct dtrace_memory;
 /* Bytes of a slot: an instruction, and a jump behind the one that it stands for. */
 #define DTRACE_SLOT_SIZE 32
 
-/* Memory of a program that slots are in. Big, so that there are few; its pages come when they are needed. */
-#define DTRACE_AREA_SIZE (1UL << 20)
+/* Memory of a program that slots are in. It counts among what the program may have; its pages come when they are needed. */
+#define DTRACE_AREA_SIZE (1UL << 18)
 #define DTRACE_SLOTS_PER_PAGE (PAGE_SIZE / DTRACE_SLOT_SIZE)
 
 /* The instruction that a slot stands for. */
@@ -29,7 +29,7 @@ struct dtrace_slot {
 };
 
 struct dtrace_area {
-	struct list_head all;
+	struct list_head all, gone;
 	/* What is mapped there, and where. */
 	struct file *file;
 	u64 start;
@@ -39,10 +39,11 @@ struct dtrace_area {
 	struct dtrace_slot *pages[DTRACE_AREA_SIZE / PAGE_SIZE];
 };
 
-/* Of areas.c. All but the last are called with the memory locked, whose users do not come to an end meanwhile. */
+/* Of areas.c. All but the last two are called with the memory locked, whose users do not come to an end meanwhile. */
 struct dtrace_area *dtrace_area_make(struct dtrace_memory *memory, u64 address);
 int dtrace_area_write(struct dtrace_area *area, u64 slot, const u8 *bytes, size_t size);
 bool dtrace_area_unmap(struct dtrace_area *area, struct mm_struct *mm);
+bool dtrace_area_has(const struct dtrace_area *area, struct mm_struct *mm, u64 address);
 void dtrace_area_free(struct dtrace_area *area);
 
 /* Of slots.c. */
@@ -58,8 +59,11 @@ bool dtrace_slots_any(void);
  * the instruction, and has come again: its probes have fired.
  */
 bool dtrace_slot_resumes(u64 slot, const struct pt_regs *regs);
-/* Whether the kernel would restart what the current program does at an address if it were interrupted there: rseq(2). */
-bool dtrace_user_restarts(u64 address);
+/*
+ * Whether the kernel would restart what the current program does at an address if it were interrupted there: rseq(2). -EFAULT: memory is
+ * missing that tells, a word at an address.
+ */
+int dtrace_user_restarts(u64 address, u64 *missing);
 /* The address that stands for one in a slot of the current program; others stand for themselves. In any context. */
 u64 dtrace_program_address(u64 address);
 

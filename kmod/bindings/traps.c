@@ -67,6 +67,18 @@ enum dtrace_hold {
 static DEFINE_MUTEX(dtrace_traps_lock);
 static unsigned long dtrace_traps_count;
 
+/* Whether behind a breakpoint is what was there. Where there is no file the program may have made another instruction of it. */
+static bool dtrace_trap_continues(u64 address, const u8 *code, unsigned int length)
+{
+	unsigned int n;
+	u64 byte;
+
+	for (n = 1; n < length; n++)
+		if (dtrace_user_get(address + n, 1, &byte) || byte != code[n])
+			return false;
+	return true;
+}
+
 /* Whether the mapping at a place is what the breakpoint was set for. The memory may be changed meanwhile. */
 static bool dtrace_trap_fits(const struct dtrace_carrier *carrier)
 {
@@ -78,8 +90,10 @@ static bool dtrace_trap_fits(const struct dtrace_carrier *carrier)
 		return false;
 	/* It may be another's by now, but never no file's; the sequence count tells. */
 	file = READ_ONCE(vma->vm_file);
-	if (!file || READ_ONCE(file->f_inode) != file_inode(carrier->file) ||
-	    dtrace_offset_of(vma, spot->address) != carrier->offset)
+	if (!file != !carrier->file || dtrace_offset_of(vma, spot->address) != carrier->offset)
+		return false;
+	if (file ? READ_ONCE(file->f_inode) != file_inode(carrier->file)
+		 : !dtrace_trap_continues(spot->address, carrier->code, carrier->length))
 		return false;
 	return !carrier->slot || dtrace_slot_is_there(carrier);
 }
@@ -151,8 +165,9 @@ static enum dtrace_stray dtrace_trap_judge(u64 address)
 	if (!vma)
 		return stray;
 	known = dtrace_known_at(vma, address);
-	if (!known || (stray == DTRACE_LEFT && mm_flags_test(MMF_HAS_UPROBES, current->mm) &&
-		       dtrace_known_others(known) == DTRACE_OTHERS_SOME))
+	if (!known || !dtrace_trap_continues(address, known->code, known->length) ||
+	    (stray == DTRACE_LEFT && mm_flags_test(MMF_HAS_UPROBES, current->mm) &&
+	     dtrace_known_others(known) == DTRACE_OTHERS_SOME))
 		stray = DTRACE_FOREIGN;
 	vma_end_read(vma);
 	return stray;
@@ -213,9 +228,11 @@ static noinline int dtrace_trap_step(struct dtrace_carrier *carrier, struct pt_r
 {
 	u64 address = regs->ip - 1;
 	struct dtrace_errand *step;
-	bool done;
+	bool done, slot;
 
-	if (hold != DTRACE_HOLDS || (!carrier->uncarried && !carrier->slot))
+	/* The jump behind an instruction in a slot is a branch too many. */
+	slot = carrier->slot && !test_thread_flag(TIF_BLOCKSTEP);
+	if (hold != DTRACE_HOLDS || (!carrier->uncarried && !slot))
 		return dtrace_trap_defer(regs, hold);
 	regs->ip = address;
 	step = dtrace_own_step();

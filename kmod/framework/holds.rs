@@ -520,7 +520,8 @@ impl Open {
     /// Learns of a file that has nothing for the consumer.
     pub(super) fn known(&self, arg: u64) -> Answer {
         let known: Known = user::get(arg)?;
-        let file = FileId::of(&self.process(known.pid)?.text(known.address)?);
+        let text = self.process(known.pid)?.text(known.address)?;
+        let file = FileId::of(&text).ok_or(EINVAL)?;
         let holder = self.holder.lock();
         holder.as_ref().ok_or(ENOENT)?.holds.files.know(file)?;
         Ok(0)

@@ -315,7 +315,7 @@ pub(super) fn instruction_at(
     let text = process.text(address).map_err(|error| {
         let why = match error {
             EFAULT => "the process has nothing at the address",
-            EACCES => "the process may not execute the file there, or may change it",
+            EACCES => "the process may not execute what is there, or may change it",
             _ => "",
         };
         Refusal::new(error, why)
@@ -325,7 +325,7 @@ pub(super) fn instruction_at(
         return Err(Refusal::new(EACCES, why));
     }
     let mut code = [0; CODE_MAX];
-    let len = text.read(&mut code)?;
+    let len = text.read(process, address, &mut code)?;
     let code = code.get(..len).unwrap_or_default();
     let instruction = Instruction::new(code, process.is_long())
         .map_err(|why| Refusal::with(EINVAL, format_args!("{why}")))?;

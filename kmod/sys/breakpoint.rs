@@ -11,6 +11,7 @@
 //! that has done everything, by uprobes on the way back to the program ([`Hit::hit`]).
 
 use super::arch::program::SLOT;
+use super::faults::Span;
 use super::process::{Process, Text};
 use super::regs::Regs;
 use crate::bindings;
@@ -77,9 +78,26 @@ impl Slot {
 
 /// Whether the kernel takes the current program back to the beginning of a sequence if it is interrupted at an address (`rseq(2)`); somewhere
 /// else it would not.
-pub fn is_restartable(address: u64) -> bool {
-    // SAFETY: No preconditions.
-    unsafe { bindings::dtrace_user_restarts(address) }
+pub enum Restarts {
+    /// It does.
+    Yes,
+    /// It does not.
+    No,
+    /// This memory is missing, which tells.
+    Missing(Span),
+}
+
+impl Restarts {
+    /// At this address.
+    pub fn at(address: u64) -> Self {
+        let mut addr = 0;
+        // SAFETY: `addr` is valid for the write.
+        match unsafe { bindings::dtrace_user_restarts(address, &mut addr) } {
+            0 => Self::No,
+            1.. => Self::Yes,
+            _ => Self::Missing(Span { addr, size: 8 }),
+        }
+    }
 }
 
 /// The registers of a program that a breakpoint has stopped.
@@ -180,8 +198,8 @@ impl<H: Hit> Carrier<H> {
             move_: Some(on_move::<H>),
             lose: Some(on_lose::<H>),
             error: ENOMEM.to_errno(),
-            uncarried: !spot.is_carried,
-            barred: spot.is_barred,
+            uncarried: !spot.is_carried || !spot.text.has_file(),
+            barred: spot.is_barred || !spot.text.has_file(),
             does: spot.is_done,
             moves: spot.is_movable,
             ..Default::default()

@@ -22,12 +22,15 @@ pub struct FileId {
 }
 
 impl FileId {
-    /// That of a file which has been opened.
-    pub fn of(text: &Text) -> Self {
+    /// That of the file which a text is in.
+    pub fn of(text: &Text) -> Option<Self> {
         let mut id = bindings::dtrace_file_id::default();
+        if !text.has_file() {
+            return None;
+        }
         // SAFETY: The file is open; `id` is valid for the write.
         unsafe { bindings::dtrace_file_identify(text.file(), &mut id) };
-        Self::from(id)
+        Some(Self::from(id))
     }
 
     /// That of the file which the current task has mapped there, if that is text to execute.

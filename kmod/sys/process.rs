@@ -103,15 +103,18 @@ impl Process {
         unsafe { bindings::dtrace_mm_is_long(self.mm.as_ptr()) }
     }
 
-    /// Where the instruction at `addr` comes from. `EFAULT`: nothing is there; `EACCES`: no text of a file; `ESRCH`: it is over.
+    /// Where the instruction at `addr` comes from. `EFAULT`: nothing is there; `EACCES`: no text, or some that may be written to; `ESRCH`: it is
+    /// over.
     pub fn text(&self, addr: u64) -> Result<Text> {
         let (mut file, mut offset) = (null_mut(), 0);
         // SAFETY: It is counted; both are valid for the writes.
         to_result(unsafe {
             bindings::dtrace_text_at(self.mm.as_ptr(), addr, &mut file, &mut offset)
         })?;
-        let file = NonNull::new(file).ok_or(EFAULT)?;
-        Ok(Text { file, offset })
+        Ok(Text {
+            file: NonNull::new(file),
+            offset,
+        })
     }
 }
 
@@ -122,9 +125,10 @@ impl Drop for Process {
     }
 }
 
-/// A place in a file. It keeps the file, and so its file system.
+/// A place in a file. It keeps the file, and so its file system. Code that a program has made is in none.
 pub struct Text {
-    file: NonNull<bindings::file>,
+    file: Option<NonNull<bindings::file>>,
+    /// In the file; or the address that it first had.
     offset: u64,
 }
 
@@ -134,9 +138,9 @@ unsafe impl Send for Text {}
 unsafe impl Sync for Text {}
 
 impl Text {
-    /// The file.
+    /// The file; null if it is in none.
     pub(super) fn file(&self) -> *mut bindings::file {
-        self.file.as_ptr()
+        self.file.map_or(null_mut(), NonNull::as_ptr)
     }
 
     /// Where in the file.
@@ -144,17 +148,32 @@ impl Text {
         self.offset
     }
 
-    /// Whether a program answers for what the file holds: who reads it may wait for ever.
-    pub fn is_served(&self) -> bool {
-        // SAFETY: The file is open.
-        unsafe { bindings::dtrace_file_is_served(self.file.as_ptr()) }
+    /// Whether it is in a file.
+    pub fn has_file(&self) -> bool {
+        self.file.is_some()
     }
 
-    /// Reads what is there as far as the file goes; how many bytes that is.
-    pub fn read(&self, out: &mut [u8]) -> Result<usize> {
-        let (to, size) = (out.as_mut_ptr().cast::<c_void>(), out.len());
-        // SAFETY: The file is open, and `out` is valid for that many bytes.
-        let n = unsafe { bindings::dtrace_text_read(self.file.as_ptr(), self.offset, to, size) };
+    /// Whether a program answers for what the file holds: who reads it may wait for ever.
+    pub fn is_served(&self) -> bool {
+        let is_served = |file: NonNull<bindings::file>| {
+            // SAFETY: The file is open.
+            unsafe { bindings::dtrace_file_is_served(file.as_ptr()) }
+        };
+        self.file.is_some_and(is_served)
+    }
+
+    /// Reads what is there, which `process` has at `addr`, as far as it goes; how many bytes that is.
+    pub fn read(&self, process: &Process, addr: u64, out: &mut [u8]) -> Result<usize> {
+        let (to, size) = (out.as_mut_ptr(), out.len());
+        let n = match self.file {
+            // SAFETY: The file is open, and `out` is valid for that many bytes.
+            Some(file) => unsafe {
+                let to = to.cast::<c_void>();
+                bindings::dtrace_text_read(file.as_ptr(), self.offset, to, size)
+            },
+            // SAFETY: The memory is counted; `out` as above.
+            None => unsafe { bindings::dtrace_bare_read(process.as_ptr(), addr, to, size) },
+        };
         usize::try_from(n).map_err(|_| Error::from_errno(n as i32))
     }
 }
@@ -163,8 +182,10 @@ impl Text {
     /// Whether `process` has it at `addr`. One that is over has nothing.
     pub fn is_at(&self, process: &Process, addr: u64) -> bool {
         process.text(addr).is_ok_and(|other| {
-            // SAFETY: Both files are open.
-            let inode = |text: &Self| unsafe { (*text.file.as_ptr()).f_inode };
+            let inode = |text: &Self| {
+                // SAFETY: Both files are open.
+                text.file.map(|file| unsafe { (*file.as_ptr()).f_inode })
+            };
             inode(&other) == inode(self) && other.offset == self.offset
         })
     }
@@ -172,7 +193,9 @@ impl Text {
 
 impl Drop for Text {
     fn drop(&mut self) {
-        // SAFETY: It was counted for us.
-        unsafe { bindings::fput(self.file.as_ptr()) };
+        if let Some(file) = self.file {
+            // SAFETY: It was counted for us.
+            unsafe { bindings::fput(file.as_ptr()) };
+        }
     }
 }

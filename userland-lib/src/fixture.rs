@@ -6,7 +6,7 @@
 //! It is always the same, so what the compiler makes of a program in it can be kept beside the program. And the pieces
 //! of text that programs are made of, for what makes programs at random.
 
-use crate::pid::{Binding, Code, CodeMapping, Function, Instructions, Object, Text};
+use crate::pid::{Binding, Code, CodeMapping, Function, Instructions, Object, Text, MADE};
 use crate::types::btf::{fixture, Btf};
 use crate::world::{
     ArgInfo, ProbeInfo, ProbePattern, ProbeSource, ProcessSource, Symbol, SymbolSource, TypeSource,
@@ -107,7 +107,7 @@ impl SymbolSource for Little {
 }
 
 /// A program with `main()` and with `go()`, of which `_go` is the weak name, and a library with `_exit()`, of some instructions
-/// each; a library that cannot be read.
+/// each; a library that cannot be read; and a page of code that it has made.
 impl ProcessSource for Little {
     fn objects(&self, pid: u32) -> io::Result<Vec<Object>> {
         if pid != PROCESS.1 {
@@ -129,7 +129,24 @@ impl ProcessSource for Little {
         Ok(paths.map(object).into())
     }
 
+    fn bare(&self, _pid: u32, name: &str) -> Option<Object> {
+        let range = 0x7000_0000..0x7000_1000;
+        (name == MADE).then(|| Object {
+            name: name.to_owned(),
+            path: format!("[{name}]"),
+            file: "/nowhere".into(),
+            is_program: false,
+            code: vec![CodeMapping {
+                offset: range.start,
+                range,
+            }],
+        })
+    }
+
     fn code(&self, object: &Object) -> io::Result<Code> {
+        if !object.is_file() {
+            return Err(io::Error::other("nobody tells its functions"));
+        }
         // push %rbp; mov %rsp,%rbp; xor %eax,%eax; pop %rbp; ret
         let code = [0x55, 0x48, 0x89, 0xe5, 0x31, 0xc0, 0x5d, 0xc3];
         let size = code.len() as u64;

@@ -154,6 +154,11 @@ pub trait ProcessSource {
     /// What the process `pid` runs code of, its program first; an error says why it cannot be looked at.
     fn objects(&self, pid: u32) -> io::Result<Vec<Object>>;
 
+    /// What it runs that is in no file and has this name, which is no file's.
+    fn bare(&self, _pid: u32, _name: &str) -> Option<Object> {
+        None
+    }
+
     /// Functions and text of one of these.
     fn code(&self, object: &Object) -> io::Result<Code>;
 

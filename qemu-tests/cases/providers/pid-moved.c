@@ -466,7 +466,7 @@ static int areas(bool unmap)
 	int count = 0;
 
 	while (maps && fgets(line, sizeof(line), maps)) {
-		if (!strstr(line, "/dtrace (deleted)") || sscanf(line, "%lx-%lx", &start, &end) != 2)
+		if (!strstr(line, "/dtrace-slots (deleted)") || sscanf(line, "%lx-%lx", &start, &end) != 2)
 			continue;
 		count++;
 		if (unmap)

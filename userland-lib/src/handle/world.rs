@@ -271,6 +271,10 @@ impl ProcessSource for KernelWorld<'_> {
         pid::objects(pid)
     }
 
+    fn bare(&self, pid: u32, name: &str) -> Option<Object> {
+        pid::bare(pid, name)
+    }
+
     fn code(&self, object: &Object) -> io::Result<Code> {
         pid::code(object)
     }

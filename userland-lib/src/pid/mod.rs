@@ -35,7 +35,7 @@ pub use code::{Binding, Code, Function, Instructions, Text};
 pub use error::Error;
 pub use linker::tells_at;
 pub use module::{Module, Modules};
-pub use process::{code, objects, FILE_MAX};
+pub use process::{bare, code, objects, FILE_MAX};
 pub use request::Request;
 pub use wild::{all_named, processes};
 
@@ -52,6 +52,10 @@ use std::rc::Rc;
 pub const PROVIDER: &str = "pid";
 /// The program, whatever its file is called.
 pub(crate) const PROGRAM: &str = "a.out";
+/// The kernel's code that it maps into each process.
+pub(crate) const VDSO: &str = "vdso";
+/// Code that a process has made, or copied to where no file is.
+pub(crate) const MADE: &str = "anon";
 /// Instead of a function: the probe's name is an address.
 const ADDRESS: &str = "-";
 /// Places of one description.
@@ -82,6 +86,11 @@ pub struct CodeMapping {
 }
 
 impl Object {
+    /// Whether it is a file; all else has a path in brackets.
+    pub fn is_file(&self) -> bool {
+        !self.path.starts_with('[')
+    }
+
     /// Where the process has the byte of the file at `offset`.
     pub fn address(&self, offset: u64) -> Option<u64> {
         self.code.iter().find_map(|mapping| {
@@ -226,10 +235,15 @@ pub fn resolve_in<S: ProcessSource + ?Sized>(
         places: Vec::new(),
         left_out: 0,
     };
+    // What is in no file is meant by its name alone.
+    let mut all = objects.clone();
+    if named(&objects, &pattern.module).is_none() {
+        all.extend(source.bare(pid, &pattern.module));
+    }
     if pattern.func == ADDRESS {
-        search.address(&objects)?;
+        search.address(&all)?;
     } else {
-        search.functions(objects.clone())?;
+        search.functions(all)?;
     }
     let Search {
         places, left_out, ..
@@ -371,18 +385,23 @@ impl<S: ProcessSource + ?Sized> Search<'_, S> {
             module => module,
         };
         let program = named(objects, module)
-            .filter(|object| object.is_program)
+            .filter(|object| object.is_program || !object.is_file())
             .ok_or(Error::AddressModule)?;
         let address = match wanted(&self.pattern.name)? {
             Wanted::One(Kind::Offset(address)) => address,
             Wanted::One(_) => return Err(Error::Name(self.pattern.name.clone())),
             Wanted::Glob(_) => return Err(Error::AddressName),
         };
-        let code = self.read(program)?;
         let outside = || Error::Offset {
             offset: address,
             func: ADDRESS.to_owned(),
         };
+        if program.name == MADE && !program.is_file() {
+            // The kernel alone knows the instruction, and says why there can be no probe.
+            program.address(address).ok_or_else(outside)?;
+            return self.add_address(program, address, address, Ok(()));
+        }
+        let code = self.read(program)?;
         let offset = code.file_offset(address).ok_or_else(outside)?;
         if let Some(func) = code.function_at(address) {
             let within = address - func.address;
@@ -390,17 +409,25 @@ impl<S: ProcessSource + ?Sized> Search<'_, S> {
                 return Err(Error::Align(address));
             }
         }
-        self.add(
-            Place {
-                object: Rc::new(program.clone()),
-                func: ADDRESS.into(),
-                offset,
-                kind: Kind::Offset(address),
-                function: 0..0,
-                sites: vec![offset],
-            },
-            code.site(address),
-        )
+        self.add_address(program, address, offset, code.site(address))
+    }
+
+    fn add_address(
+        &mut self,
+        object: &Object,
+        address: u64,
+        offset: u64,
+        can: Result<(), String>,
+    ) -> Result<(), Error> {
+        let place = Place {
+            object: Rc::new(object.clone()),
+            func: ADDRESS.into(),
+            offset,
+            kind: Kind::Offset(address),
+            function: 0..0,
+            sites: vec![offset],
+        };
+        self.add(place, can)
     }
 
     /// Looks for functions in the objects that the module names.

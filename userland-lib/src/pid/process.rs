@@ -7,12 +7,13 @@
 //! may see other files under the same paths. Who may not do that gets what the paths mean to the process, where that is what is
 //! mapped; any other object has no code.
 
-use super::{Code, CodeMapping, Object};
+use super::{Code, CodeMapping, Object, MADE, VDSO};
 use crate::proc::Target;
-use crate::symbols::{mappings_of, path_to_mapped};
+use crate::symbols::{all_mappings_of, mappings_of, path_to_mapped, Backing, Mapping, VDSO_MAX};
 use dtrace_uapi::limits::MODNAMELEN;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 /// Bytes of a file that is read.
@@ -61,8 +62,57 @@ pub fn objects(pid: u32) -> io::Result<Vec<Object>> {
     Ok(objects)
 }
 
+/// What the process `pid` runs that is in no file, as one object: the kernel's [code for processes](VDSO), or [what it has made](MADE) to execute.
+pub fn bare(pid: u32, name: &str) -> Option<Object> {
+    let wanted = match name {
+        VDSO => Backing::Vdso,
+        MADE => Backing::Memory,
+        _ => return None,
+    };
+    let is_wanted = |mapping: &Mapping| mapping.is_code && mapping.backing == wanted;
+    let mut mappings = all_mappings_of(pid).ok()?;
+    mappings.retain(|mapping| is_wanted(mapping) && is_made(&mapping.path));
+    let code = mappings.iter().map(|mapping| CodeMapping {
+        range: mapping.start..mapping.end,
+        // What is in no file is numbered as the process has it.
+        offset: match wanted {
+            Backing::Vdso => 0,
+            _ => mapping.start,
+        },
+    });
+    Some(Object {
+        name: name.to_owned(),
+        path: format!("[{name}]"),
+        file: format!("/proc/{pid}/mem").into(),
+        is_program: false,
+        code: code.collect(),
+    })
+}
+
+/// Whether a mapping without a file is the vdso, or one that a program makes; the kernel makes others.
+fn is_made(path: &str) -> bool {
+    path.is_empty() || path.starts_with("[anon:") || path == "[vdso]"
+}
+
+/// The image of the kernel's code for processes.
+fn image(object: &Object) -> io::Result<Vec<u8>> {
+    let range = object.code.first().map(|mapping| &mapping.range);
+    let range = range.ok_or_else(|| io::Error::other("the process has none"))?;
+    let size = range.end.saturating_sub(range.start).min(VDSO_MAX);
+    let mut image = vec![0; size as usize];
+    File::open(&object.file)?.read_exact_at(&mut image, range.start)?;
+    Ok(image)
+}
+
 /// Functions and text of an object.
 pub fn code(object: &Object) -> io::Result<Code> {
+    match object.name.as_str() {
+        VDSO if !object.is_file() => return Code::parse(&image(object)?),
+        _ if !object.is_file() => {
+            return Err(io::Error::other("nobody tells its functions"));
+        }
+        _ => {}
+    }
     // Whose process it is may have made a file for us to choke on, or something in its place that never ends.
     let metadata = fs::metadata(&object.file)?;
     if !metadata.is_file() {

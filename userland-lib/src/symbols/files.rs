@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::rc::{Rc, Weak};
 
 /// Bytes of the kernel's code for processes; it has a few pages.
-const VDSO_MAX: u64 = 1 << 16;
+pub const VDSO_MAX: u64 = 1 << 16;
 
 /// What tells a file from all others that exist now or later: a number of an inode is used again, at another time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

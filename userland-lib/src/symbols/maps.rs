@@ -10,6 +10,8 @@ use std::io;
 const DELETED: &str = " (deleted)";
 /// The code that the kernel itself gives every process.
 const VDSO: &str = "[vdso]";
+/// Where a process executes the instructions that probes are at: `kmod/bindings/areas.c`.
+const AREA: &str = "/dtrace-slots";
 
 /// What a range of addresses shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,10 +58,12 @@ impl Mapping {
     }
 }
 
-/// The mappings of files in a process.
+/// The mappings of files in a process, but for those that the module makes.
 pub fn mappings_of(pid: u32) -> io::Result<Vec<Mapping>> {
     let mut mappings = all_mappings_of(pid)?;
-    mappings.retain(|mapping| matches!(mapping.backing, Backing::File { .. }));
+    let is_file = |mapping: &Mapping| matches!(mapping.backing, Backing::File { .. });
+    let is_area = |mapping: &Mapping| mapping.path == AREA && mapping.is_deleted;
+    mappings.retain(|mapping| is_file(mapping) && !is_area(mapping));
     Ok(mappings)
 }
 

@@ -10,9 +10,9 @@ mod modules;
 mod segments;
 mod user;
 
-pub(crate) use files::path_to_mapped;
+pub(crate) use files::{path_to_mapped, VDSO_MAX};
 pub use kernel::{KernelSymbols, Symbol, VMLINUX};
-pub(crate) use maps::{mappings_of, Mapping};
+pub(crate) use maps::{all_mappings_of, mappings_of, Backing, Mapping};
 pub(crate) use segments::is_code;
 pub use user::{UserSymbol, UserSymbols};
 

@@ -135,12 +135,14 @@ fn arm(
     if place.carrier.is_none() {
         let counter = if counts { counter } else { 0 };
         let instruction = &place.site.instruction;
+        // Where there is no file uprobes have nothing.
+        let is_own = !place.site.text.has_file() || !instruction.is_left(semaphore == Some(0));
         let spot = Spot {
             process,
             address,
             text: &place.site.text,
             counter,
-            code: instruction.own(semaphore == Some(0)),
+            code: is_own.then(|| instruction.bytes()),
             is_done: instruction.is_done(),
             is_movable: instruction.is_movable(),
             is_carried: instruction.is_carried(),

@@ -12,7 +12,7 @@ use super::Made;
 use crate::framework::{any_reads_user, fire, lose, miss, rehearse};
 use crate::framework::{Args, FireArgs, Probe, ProbeRef};
 use crate::sys::arch::program::{Instruction, Leaving, Step, Stored, SLOT};
-use crate::sys::breakpoint::{is_restartable, Hit, Rest, Slot, Stopped};
+use crate::sys::breakpoint::{Hit, Rest, Restarts, Slot, Stopped};
 use crate::sys::faults::{self, Span, Use};
 use crate::sys::process::Text;
 use crate::sys::regs::Regs;
@@ -320,8 +320,13 @@ impl At {
     /// Fires, and has the program execute the instruction in a slot. `false`: it may not be executed there.
     fn moves(&self, mut stopped: Stopped<'_>, slot: Slot) -> bool {
         let site = &*self.0;
-        if is_restartable(site.address) {
+        if !site.instruction.is_meant(stopped.regs()) {
             return false;
+        }
+        match Restarts::at(site.address) {
+            Restarts::No => {}
+            Restarts::Yes => return false,
+            Restarts::Missing(span) => return span.await_at(site.address, Use::Load),
         }
         if !site.has_fired() && !slot.resumes(stopped.regs()) {
             let extras = site.extras();

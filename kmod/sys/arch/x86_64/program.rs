@@ -82,10 +82,15 @@ impl Instruction {
         brief.perform(regs.ip(), regs.sp(), register, &mut Words(self.end))
     }
 
+    /// Whether the current program, which has these registers, executes it as what it is: in the mode and with the segments of all.
+    pub fn is_meant(&self, regs: &Regs) -> bool {
+        self.is_long == regs.is_long() && super::is_flat(regs)
+    }
+
     /// What it makes of these registers, which the current program has. `None`: that cannot be told at once.
     pub fn step(&self, regs: &Regs) -> Option<Step> {
         let form = self.form.as_ref()?;
-        if self.is_long != regs.is_long() || !super::is_flat(regs) {
+        if !self.is_meant(regs) {
             return None;
         }
         let mut memory = Ahead(None);
@@ -105,7 +110,7 @@ impl Instruction {
     #[cold]
     pub fn missing(&self, regs: &Regs) -> Option<(Span, Use)> {
         let form = self.form.as_ref()?;
-        if self.is_long != regs.is_long() || !super::is_flat(regs) {
+        if !self.is_meant(regs) {
             return None;
         }
         let mut memory = Missed(None);
@@ -118,11 +123,16 @@ impl Instruction {
         memory.0
     }
 
-    /// Its bytes, if a breakpoint of our own may be there. Where a program may have a probe of its own, which uprobes count in a semaphore
-    /// for, they are told only if that is known not to be: `is_uncounted`.
-    pub fn own(&self, is_uncounted: bool) -> Option<&[u8]> {
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        self.insn.bytes()
+    }
+
+    /// Whether it is left to uprobes: they have something faster for it, or they count there in a semaphore that the program has for a probe of
+    /// its own. `is_uncounted`: it is known that it has none.
+    pub fn is_left(&self, is_uncounted: bool) -> bool {
         let may_count = self.insn.is_nop() && self.is_carried() && !is_uncounted;
-        (!self.insn.is_optimized() && !may_count).then(|| self.insn.bytes())
+        self.insn.is_optimized() || may_count
     }
 
     /// Whether it is one that is done as a rule.

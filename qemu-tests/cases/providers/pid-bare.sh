@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 120
+# @debug: quick
+# Code that is in no file: what a program has made, and the kernel's code for programs.
+. ./traced
+
+# made OFFSETS WORD...: the program, with probes at the instructions that are so far behind the beginning of what it has made.
+made() {
+	local offsets=$1 probes='' offset
+	shift
+	echo "$*"
+	pid-bare "${first[@]}" wait "$@" >/tmp/out &
+	until_line at /tmp/out
+	at=$(sed -n 's/^at //p' /tmp/out)
+	for offset in $offsets; do probes+="${probes:+,}pid\$target:anon:-:$(printf '%x' $((0x$at + offset)))"; done
+	dtrace -wqn "$probes { @[strtoll(probename, 16) - 0x$at] = count(); }
+		BEGIN { system(\"kill -USR1 %d\", \$target); } END { printa(\"%d: %@d\\n\", @); }" -o /tmp/traced -p $! 2>&1 |
+		sed -E "s/pid ?[0-9]+/pid N/g; s/$at/AT/g; s/^(dtrace: invalid probe specifier ).*/\\1.../; s/^.*END .*(offset|failed)/\\1/; s/[0-9a-f]{12} outside/N outside/"
+	kill -USR1 $! 2>/dev/null
+	wait
+	grep -v '^at ' /tmp/out
+	[ -e /tmp/traced ] && grep . /tmp/traced
+	rm -f /tmp/out /tmp/traced
+}
+first=()
+
+echo 'without'
+pid-bare run child move run other run replace clock
+made '0 4 5 8 12 17 22 23' run
+made '8 12' run child run
+made '8 12' run move run
+made '8 12' run other run
+made '8 12' run replace
+echo 'where it cannot be'
+made '99999999999999' run
+first=(open)
+made '0' run
+
+echo 'the kernel'"'"'s'
+dtrace -qn 'pid$target:vdso:clock_gettime:entry { @[probefunc, probename] = count(); @a[arg0] = count(); } pid$target:vdso:clock_gettime:return { @[probefunc, probename] = count(); }
+	END { printa("%s %s %@d\n", @); printa("of clock %d: %@d\n", @a); }' -c 'pid-bare clock' 2>&1
+dtrace -qn 'pid$target:vdso:clock_gettime: { @ = count(); @i[probename] = count(); }' -o /tmp/traced -c 'pid-bare clock' 2>&1
+awk 'NF == 1 { print ($1 > 1000 ? "many" : $1) }' /tmp/traced
+dtrace -ln 'pid$target:vdso:nothing:entry' -c 'pid-bare' 2>&1
+# A pattern means files.
+dtrace -ln 'pid$target:v*:clock_gettime:entry' -c 'pid-bare' 2>&1 | sed 's/pid[0-9][0-9]*/pidN/'
