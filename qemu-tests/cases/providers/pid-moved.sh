@@ -57,7 +57,7 @@ probed 'pid$target:a.out:numbers:,pid$target:a.out:strings:' unmaps
 dtrace -x aggsortkey -qn 'pid$target:a.out:numbers:,pid$target:a.out:wide: { } profile-4999 /pid == $target && arg1/ { @[umod(arg1)] = count(); @u[umod(uregs[R_RIP])] = count(); @s[ustack(1)] = count(); }' \
 	-c 'pid-moved forms avx forms avx forms avx' 2>&1 | grep -v '^$' | sed -E 's/^ +//; s/[`+ ].*//' | sort | uniq | grep -v '^lib\|^ld\|^[0-9]*$'
 sleep 1000 &
-dtrace -wqn 'pid$target:libc:printf: { } BEGIN { system("grep -c \"/dtrace-slots (deleted)\" /proc/%d/maps", $target); exit(0); }' -p $!
+dtrace -wqn 'pid$target:libc:printf: { } BEGIN { system("grep -c \"/dtrace-slots (deleted)\" /proc/%d/maps", $target); } syscall::exit_group:entry /execname == "grep"/ { exit(0); }' -p $!
 for n in {1..100}; do grep -q '/dtrace-slots (deleted)' /proc/$!/maps || break; sleep 0.1; done
 grep -c '/dtrace-slots (deleted)' /proc/$!/maps
 for n in {1..100}; do grep -q '^get_signal ' /sys/kernel/tracing/enabled_functions || break; sleep 0.1; done
