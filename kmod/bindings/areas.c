@@ -17,6 +17,7 @@
 #include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/mmap_lock.h>
+#include <linux/rcupdate.h>
 #include <linux/shmem_fs.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -27,12 +28,16 @@
 #include "own.h"
 #include "slots.h"
 
-/* How far an area may be from what it is for: text reaches data by 2 GiB, and the data is somewhere behind it. */
-#define DTRACE_AREA_REACH SZ_1G
 /* No program has anything below. */
 #define DTRACE_AREA_LOWEST SZ_64K
 /* How often a place is looked for, where others map something at the same time. */
 #define DTRACE_AREA_TRIES 8
+
+/* Whether a mapping has an address of an area, where that was mapped. It may be changed meanwhile. */
+bool dtrace_area_is_in(const struct dtrace_area *area, struct vm_area_struct *vma, u64 address)
+{
+	return vma && READ_ONCE(vma->vm_file) == area->file && dtrace_offset_of(vma, address) == address - area->start;
+}
 
 /* A change of a memory's mappings, in a worker. */
 struct dtrace_area_job {
@@ -62,7 +67,7 @@ static int dtrace_area_keep(struct mm_struct *mm, const struct dtrace_area *area
 
 	mmap_write_lock(mm);
 	vma = vma_lookup(mm, area->start);
-	if (vma && vma->vm_file == area->file && !userfaultfd_armed(vma)) {
+	if (dtrace_area_is_in(area, vma, area->start) && !userfaultfd_armed(vma)) {
 		vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND, VM_MAYWRITE);
 		error = 0;
 	}
@@ -93,7 +98,7 @@ static void dtrace_area_unmap_work(struct work_struct *work)
 	mmap_read_lock(job->mm);
 	vma = vma_lookup(job->mm, area->start);
 	/* Who had a userfaultfd there would have to answer. */
-	is_there = vma && vma->vm_file == area->file && vma->vm_end - vma->vm_start == DTRACE_AREA_SIZE &&
+	is_there = dtrace_area_is_in(area, vma, area->start) && vma->vm_end - vma->vm_start == DTRACE_AREA_SIZE &&
 		   !userfaultfd_armed(vma);
 	mmap_read_unlock(job->mm);
 	kthread_use_mm(job->mm);
@@ -196,13 +201,11 @@ bool dtrace_area_unmap(struct dtrace_area *area, struct mm_struct *mm)
 	return !error || error == -EPERM;
 }
 
-/* Whether a program has an address of an area. Where its mappings are just being changed the answer may be wrong. In any context, under RCU. */
+/* Whether a program has an address of an area. Where its mappings are just being changed the answer may be wrong. In any context. */
 bool dtrace_area_has(const struct dtrace_area *area, struct mm_struct *mm, u64 address)
 {
-	struct vm_area_struct *vma = vma_lookup(mm, address);
-
-	return vma && READ_ONCE(vma->vm_file) == area->file &&
-	       dtrace_offset_of(vma, address) == address - area->start;
+	guard(rcu)();
+	return dtrace_area_is_in(area, vma_lookup(mm, address), address);
 }
 
 /* Nobody sees it any more. Where it is mapped it stays. */

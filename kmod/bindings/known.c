@@ -129,10 +129,10 @@ struct dtrace_known *dtrace_known_make(struct vm_area_struct *vma, const struct 
 	known->place = dtrace_place_of(vma, carrier->spot.address);
 	memcpy(known->code, carrier->code, sizeof(known->code));
 	known->length = vma->vm_file ? 0 : carrier->length;
+	/* Uprobes have none there. */
+	known->barred = !vma->vm_file;
 	other = rhashtable_lookup_get_insert_fast(&dtrace_known, &known->node, dtrace_known_params);
 	if (!other) {
-		/* Uprobes have none there. */
-		known->barred = !vma->vm_file;
 		if (!vma->vm_file)
 			atomic_inc(&dtrace_known_bare);
 		return known;

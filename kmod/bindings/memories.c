@@ -300,11 +300,7 @@ static bool dtrace_memories_renew(void)
 	bool done = true;
 
 	dtrace_memories_pass++;
-	memory = dtrace_memory_stale();
-	/* Who has met a breakpoint that is gone is in its slot then, or past it. */
-	if (memory && dtrace_slots_any())
-		synchronize_rcu();
-	for (; memory; memory = dtrace_memory_stale()) {
+	while ((memory = dtrace_memory_stale())) {
 		done &= dtrace_memory_renew(memory);
 		dtrace_memory_put(memory);
 	}

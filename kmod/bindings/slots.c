@@ -6,7 +6,7 @@
  *
  * Where the exception cannot do an instruction that a breakpoint of ours covers the program executes it somewhere else: in a slot, behind which
  * a jump leads to where it goes on. That takes no second exception, and nothing of the kernel's afterwards. A slot is one
- * instruction's at one address, and never another one's as long as the memory lives: a thread may stand in it for any time.
+ * instruction's at one address, and never another one's as long as its area is there: a thread may stand in it for any time.
  *
  * Nobody is to see it there. A thread shows its registers where it handles signals: it stops for a debugger there, is dumped, and has its
  * handlers called. Where that begins the slot's address becomes the program's: in front of the instruction, or behind it. If it is in front
@@ -86,6 +86,9 @@ bool dtrace_slot_resumes(u64 slot, const struct pt_regs *regs)
 		return false;
 	now = dtrace_interrupted_now(slot, regs);
 	one = dtrace_interrupted_at(&now);
+	/* Nobody else notes this task. */
+	if (READ_ONCE(one->task) != now.task)
+		return false;
 	guard(raw_spinlock_irqsave)(&dtrace_interrupted_lock);
 	if (one->task != now.task || one->slot != now.slot || one->registers != now.registers)
 		return false;
@@ -199,7 +202,7 @@ static struct dtrace_area *dtrace_area_for(struct dtrace_memory *memory, u64 add
 
 	list_for_each_entry(area, &memory->areas, all) {
 		if (area->taken < DTRACE_AREA_SIZE / DTRACE_SLOT_SIZE && area->start < address &&
-		    address - area->start < SZ_1G && dtrace_area_has(area, memory->mm, area->start))
+		    address - area->start < DTRACE_AREA_REACH && dtrace_area_has(area, memory->mm, area->start))
 			return area;
 		count++;
 	}
@@ -307,7 +310,7 @@ bool dtrace_slot_is_there(const struct dtrace_carrier *carrier)
 {
 	struct vm_area_struct *vma = vma_lookup(carrier->spot.mm, carrier->slot);
 
-	return vma && vma->vm_flags & VM_EXEC && dtrace_area_has(carrier->area, carrier->spot.mm, carrier->slot);
+	return dtrace_area_is_in(carrier->area, vma, carrier->slot) && vma->vm_flags & VM_EXEC;
 }
 
 int dtrace_user_restarts(u64 address, u64 *missing)
@@ -356,8 +359,8 @@ static bool dtrace_slots_have(struct dtrace_memory *memory, u64 address)
 }
 
 /*
- * Takes the areas of a memory away, in which no carrier is left, and of whose breakpoints everybody has come back; false: a thread may stand in
- * one, or one cannot be unmapped now. The memory is locked.
+ * Takes the areas of a memory away, in which no carrier is left; false: a thread may stand in one, or one cannot be unmapped now. The memory
+ * is locked.
  */
 bool dtrace_slots_retire(struct dtrace_memory *memory)
 {
@@ -366,6 +369,8 @@ bool dtrace_slots_retire(struct dtrace_memory *memory)
 
 	if (list_empty(&memory->areas))
 		return true;
+	/* Who has met a breakpoint that is gone is in its slot then, or past it. */
+	synchronize_rcu();
 	if (dtrace_own_any_at(memory, dtrace_slots_have))
 		return false;
 	list_for_each_entry_safe(area, next, &memory->areas, all) {

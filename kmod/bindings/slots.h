@@ -9,6 +9,7 @@
 #include <linux/list.h>
 #include <linux/mm_types.h>
 #include <linux/ptrace.h>
+#include <linux/sizes.h>
 #include <linux/types.h>
 
 struct dtrace_carrier;
@@ -19,6 +20,8 @@ struct dtrace_memory;
 
 /* Memory of a program that slots are in. It counts among what the program may have; its pages come when they are needed. */
 #define DTRACE_AREA_SIZE (1UL << 18)
+/* How far an area may be from what it is for: text reaches data by 2 GiB, and the data is somewhere behind it. */
+#define DTRACE_AREA_REACH SZ_1G
 #define DTRACE_SLOTS_PER_PAGE (PAGE_SIZE / DTRACE_SLOT_SIZE)
 
 /* The instruction that a slot stands for. */
@@ -39,10 +42,11 @@ struct dtrace_area {
 	struct dtrace_slot *pages[DTRACE_AREA_SIZE / PAGE_SIZE];
 };
 
-/* Of areas.c. All but the last two are called with the memory locked, whose users do not come to an end meanwhile. */
+/* Of areas.c. All but the last three are called with the memory locked, whose users do not come to an end meanwhile. */
 struct dtrace_area *dtrace_area_make(struct dtrace_memory *memory, u64 address);
 int dtrace_area_write(struct dtrace_area *area, u64 slot, const u8 *bytes, size_t size);
 bool dtrace_area_unmap(struct dtrace_area *area, struct mm_struct *mm);
+bool dtrace_area_is_in(const struct dtrace_area *area, struct vm_area_struct *vma, u64 address);
 bool dtrace_area_has(const struct dtrace_area *area, struct mm_struct *mm, u64 address);
 void dtrace_area_free(struct dtrace_area *area);
 
