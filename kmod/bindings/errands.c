@@ -30,7 +30,6 @@
 #include "helpers.h"
 #include "own.h"
 #include "pause.h"
-#include "providers.h"
 
 /* A way that a program has to make before it comes to a breakpoint again, or goes on. */
 struct dtrace_errand {

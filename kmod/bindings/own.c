@@ -289,7 +289,7 @@ static bool dtrace_own_can(const struct dtrace_carrier *carrier)
 	       (carrier->does || carrier->moves) && !carrier->counter;
 }
 
-/* Has those have slots that need one, and cannot be left to uprobes if they have none. */
+/* Gives slots to those that need one: the exception cannot do them, or uprobes not what it cannot. */
 static void dtrace_own_move_all(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count)
 {
 	size_t n;
@@ -417,7 +417,7 @@ static void dtrace_own_lift(struct dtrace_carrier *carrier, struct dtrace_pen *p
 		dtrace_own_suspect(memory, carrier->known);
 }
 
-/* Takes a breakpoint out that uprobes cannot have, unless somebody has one there. Its memory is locked. */
+/* Takes a breakpoint out that nobody can answer, unless somebody else has one there. Its memory is locked. */
 int dtrace_own_drop(struct dtrace_carrier *carrier)
 {
 	struct mm_struct *mm = carrier->spot.mm;

@@ -215,7 +215,7 @@ static inline bool dtrace_is_bare(const struct vm_area_struct *vma)
 	return !vma->vm_file && (vma->vm_flags & (wanted | unwanted)) == wanted;
 }
 
-/* Whether it has the text that something in a file is in, or in none. */
+/* Whether a mapping is of a file; of none: whether it is bare. */
 static inline bool dtrace_has_text(const struct vm_area_struct *vma, const struct file *file)
 {
 	if (!file)

@@ -76,8 +76,8 @@ struct dtrace_carrier {
 	 * hit is not called. Otherwise regs are as they were. None: hit alone is called. rest: who can do what this cannot.
 	 */
 	bool (*trap)(struct dtrace_carrier *carrier, struct pt_regs *regs, u64 rest);
-	/* Makes of the instruction what is executed at a slot in its stead; how many bytes that are, or 0 if that cannot be. */
-	size_t (*move)(struct dtrace_carrier *carrier, u64 slot, u8 *bytes);
+	/* Makes of the instruction what is executed at a slot in its stead, as many bytes as a slot has; false: that cannot be. */
+	bool (*move)(struct dtrace_carrier *carrier, u64 slot, u8 *bytes);
 	/* Called in the process where the breakpoint had to be taken away: nobody can do what trap could not. */
 	void (*lose)(struct dtrace_carrier *carrier);
 	/* Why it could not be set; as long as that was not tried, for want of memory. */

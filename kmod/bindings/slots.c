@@ -240,15 +240,13 @@ static int dtrace_slot_make_in(struct dtrace_area *area, struct dtrace_carrier *
 {
 	u8 bytes[DTRACE_SLOT_SIZE] = {};
 	struct dtrace_slot *slot;
-	size_t size;
 	int error;
 	u64 at;
 
 	slot = dtrace_slot_next(area, &at);
 	if (!slot)
 		return -ENOMEM;
-	size = carrier->move(carrier, at, bytes);
-	if (!size)
+	if (!carrier->move(carrier, at, bytes))
 		return -EOPNOTSUPP;
 	error = dtrace_area_write(area, at, bytes, sizeof(bytes));
 	if (error)

@@ -119,8 +119,6 @@ static struct ftrace_ops dtrace_watch_ops = {
 	.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY | FTRACE_OPS_FL_PERMANENT,
 };
 
-static bool dtrace_watching;
-
 /* The current task handles signals, or what else it is called for. */
 static void dtrace_watch_signal(unsigned long ip, unsigned long parent, struct ftrace_ops *ops, struct ftrace_regs *fregs)
 {
@@ -134,37 +132,44 @@ static struct ftrace_ops dtrace_signal_ops = {
 };
 
 static DEFINE_MUTEX(dtrace_signal_lock);
-static bool dtrace_watching_signals;
+static bool dtrace_watching, dtrace_watching_signals;
+
+/* Has functions watched, unless they are; those who begin and end it are serialized. */
+static int dtrace_ops_begin(struct ftrace_ops *ops, unsigned long *at, unsigned int count, bool *begun)
+{
+	int error;
+
+	if (*begun)
+		return 0;
+	error = ftrace_set_filter_ips(ops, at, count, 0, 1);
+	if (!error)
+		error = register_ftrace_function(ops);
+	*begun = !error;
+	return error;
+}
+
+/* Ends that; waits until nobody is here any more. False: ftrace has stopped, and may call us for ever. */
+static bool dtrace_ops_end(struct ftrace_ops *ops, bool *begun)
+{
+	if (!*begun)
+		return true;
+	if (unregister_ftrace_function(ops))
+		return false;
+	*begun = false;
+	ftrace_free_filter(ops);
+	return true;
+}
 
 /* Has threads taken out of slots before they handle signals. The caller has counted an area. */
 int dtrace_watch_signals(void)
 {
 	unsigned long at;
-	int error;
 
 	guard(mutex)(&dtrace_signal_lock);
 	if (dtrace_watching_signals)
 		return 0;
 	at = dtrace_kprobe_address("get_signal");
-	if (!at)
-		return -ENOENT;
-	error = ftrace_set_filter_ip(&dtrace_signal_ops, at, 0, 1);
-	if (!error)
-		error = register_ftrace_function(&dtrace_signal_ops);
-	dtrace_watching_signals = !error;
-	return error;
-}
-
-/* Ends that; false as below. The lock is held. */
-static bool dtrace_watch_signals_end(void)
-{
-	if (!dtrace_watching_signals)
-		return true;
-	if (unregister_ftrace_function(&dtrace_signal_ops))
-		return false;
-	dtrace_watching_signals = false;
-	ftrace_free_filter(&dtrace_signal_ops);
-	return true;
+	return at ? dtrace_ops_begin(&dtrace_signal_ops, &at, 1, &dtrace_watching_signals) : -ENOENT;
 }
 
 /* Ends it where there are no areas. */
@@ -172,14 +177,13 @@ void dtrace_watch_no_signals(void)
 {
 	guard(mutex)(&dtrace_signal_lock);
 	if (!dtrace_slots_any())
-		dtrace_watch_signals_end();
+		dtrace_ops_end(&dtrace_signal_ops, &dtrace_watching_signals);
 }
 
 /* Begins, unless it has begun. The caller serializes this and the end. */
 int dtrace_watch_begin(void)
 {
 	unsigned int n;
-	int error;
 
 	if (dtrace_watching)
 		return 0;
@@ -192,24 +196,12 @@ int dtrace_watch_begin(void)
 	dtrace_watch_force_at = dtrace_kprobe_address("force_sig_fault");
 	if (!dtrace_watch_force_at)
 		return -ENOENT;
-	error = ftrace_set_filter_ips(&dtrace_watch_ops, dtrace_watched_at, DTRACE_WATCHED, 0, 1);
-	if (!error)
-		error = register_ftrace_function(&dtrace_watch_ops);
-	dtrace_watching = !error;
-	return error;
+	return dtrace_ops_begin(&dtrace_watch_ops, dtrace_watched_at, DTRACE_WATCHED, &dtrace_watching);
 }
 
-/* Ends; waits until nobody is here any more. False: ftrace has stopped, and may call us for ever. */
+/* Ends all of it, as dtrace_ops_end(). */
 bool dtrace_watch_end(void)
 {
-	if (!dtrace_watching)
-		return true;
-	scoped_guard(mutex, &dtrace_signal_lock)
-		if (!dtrace_watch_signals_end())
-			return false;
-	if (unregister_ftrace_function(&dtrace_watch_ops))
-		return false;
-	dtrace_watching = false;
-	ftrace_free_filter(&dtrace_watch_ops);
-	return true;
+	guard(mutex)(&dtrace_signal_lock);
+	return dtrace_ops_end(&dtrace_signal_ops, &dtrace_watching_signals) && dtrace_ops_end(&dtrace_watch_ops, &dtrace_watching);
 }

@@ -30,9 +30,9 @@ pub trait Hit: Send + Sync + 'static {
         false
     }
 
-    /// What is executed at `slot` in place of the instruction, and how many bytes of that are used; 0 if it cannot be executed there.
-    fn moved(&self, _slot: u64) -> ([u8; SLOT], usize) {
-        ([0; SLOT], 0)
+    /// What is executed at `slot` in place of the instruction; `None`: it cannot be executed there.
+    fn moved(&self, _slot: u64) -> Option<[u8; SLOT]> {
+        None
     }
 
     /// Called in the process, which may sleep, before the instruction is executed.
@@ -338,13 +338,15 @@ unsafe extern "C" fn on_move<H: Hit>(
     carrier: *mut bindings::dtrace_carrier,
     slot: u64,
     bytes: *mut u8,
-) -> usize {
+) -> bool {
     // SAFETY: By the caller's promise. The handler is never changed.
     let handler = unsafe { &(*carrier.cast::<Hook<H>>()).handler };
-    let (moved, size) = handler.moved(slot);
-    // SAFETY: By the caller's promise.
-    unsafe { bytes.cast::<[u8; SLOT]>().write(moved) };
-    size
+    let moved = handler.moved(slot);
+    if let Some(moved) = moved {
+        // SAFETY: By the caller's promise.
+        unsafe { bytes.cast::<[u8; SLOT]>().write(moved) };
+    }
+    moved.is_some()
 }
 
 /// # Safety

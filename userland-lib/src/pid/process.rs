@@ -9,11 +9,10 @@
 
 use super::{Code, CodeMapping, Object, MADE, VDSO};
 use crate::proc::Target;
-use crate::symbols::{all_mappings_of, mappings_of, path_to_mapped, Backing, Mapping, VDSO_MAX};
+use crate::symbols::{all_mappings_of, mappings_of, path_to_mapped, vdso, Backing, Mapping};
 use dtrace_uapi::limits::MODNAMELEN;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 /// Bytes of a file that is read.
@@ -71,7 +70,7 @@ pub fn bare(pid: u32, name: &str) -> Option<Object> {
     };
     let is_wanted = |mapping: &Mapping| mapping.is_code && mapping.backing == wanted;
     let mut mappings = all_mappings_of(pid).ok()?;
-    mappings.retain(|mapping| is_wanted(mapping) && is_made(&mapping.path));
+    mappings.retain(|mapping| is_wanted(mapping) && (name == VDSO || is_made(&mapping.path)));
     let code = mappings.iter().map(|mapping| CodeMapping {
         range: mapping.start..mapping.end,
         // What is in no file is numbered as the process has it.
@@ -89,29 +88,18 @@ pub fn bare(pid: u32, name: &str) -> Option<Object> {
     })
 }
 
-/// Whether a mapping without a file is the vdso, or one that a program makes; the kernel makes others.
+/// Whether a mapping without a file is one that a program makes; the kernel makes others.
 fn is_made(path: &str) -> bool {
-    path.is_empty() || path.starts_with("[anon:") || path == "[vdso]"
-}
-
-/// The image of the kernel's code for processes.
-fn image(object: &Object) -> io::Result<Vec<u8>> {
-    let range = object.code.first().map(|mapping| &mapping.range);
-    let range = range.ok_or_else(|| io::Error::other("the process has none"))?;
-    let size = range.end.saturating_sub(range.start).min(VDSO_MAX);
-    let mut image = vec![0; size as usize];
-    File::open(&object.file)?.read_exact_at(&mut image, range.start)?;
-    Ok(image)
+    path.is_empty() || path.starts_with("[anon:")
 }
 
 /// Functions and text of an object.
 pub fn code(object: &Object) -> io::Result<Code> {
-    match object.name.as_str() {
-        VDSO if !object.is_file() => return Code::parse(&image(object)?),
-        _ if !object.is_file() => {
-            return Err(io::Error::other("nobody tells its functions"));
-        }
-        _ => {}
+    if !object.is_file() {
+        return match object.code.first().filter(|_| object.name == VDSO) {
+            Some(mapping) => Code::parse(&vdso(&object.file, mapping.range.clone())?),
+            None => Err(io::Error::other("nobody tells its functions")),
+        };
     }
     // Whose process it is may have made a file for us to choke on, or something in its place that never ends.
     let metadata = fs::metadata(&object.file)?;

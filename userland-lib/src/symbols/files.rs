@@ -16,13 +16,14 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::rc::{Rc, Weak};
 
 /// Bytes of the kernel's code for processes; it has a few pages.
-pub const VDSO_MAX: u64 = 1 << 16;
+const VDSO_MAX: u64 = 1 << 16;
 
 /// What tells a file from all others that exist now or later: a number of an inode is used again, at another time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -59,7 +60,7 @@ impl Files {
                 self.shared(identity, || Ok(file))
             }
             Backing::Vdso => {
-                let code = vdso(pid, mapping)?;
+                let code = vdso(&process(pid).join("mem"), mapping.start..mapping.end)?;
                 self.shared(Identity::Vdso(code.clone()), || {
                     let file = File::from(memfd_create(c"vdso", MFdFlags::MFD_CLOEXEC)?);
                     file.write_all_at(&code, 0)?;
@@ -180,11 +181,11 @@ fn numbers(process: &Path, place: &File) -> io::Result<((u32, u32), u64)> {
     device.zip(inode).ok_or_else(none)
 }
 
-/// The kernel's code for processes as this one has it.
-fn vdso(pid: u32, mapping: &Mapping) -> io::Result<Vec<u8>> {
-    let size = mapping.end.saturating_sub(mapping.start).min(VDSO_MAX);
+/// The kernel's code for processes as the one has it whose memory this is.
+pub fn vdso(memory: &Path, range: Range<u64>) -> io::Result<Vec<u8>> {
+    let size = range.end.saturating_sub(range.start).min(VDSO_MAX);
     let mut code = vec![0; size as usize];
-    File::open(format!("/proc/{pid}/mem"))?.read_exact_at(&mut code, mapping.start)?;
+    File::open(memory)?.read_exact_at(&mut code, range.start)?;
     Ok(code)
 }
 

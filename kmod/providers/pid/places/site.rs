@@ -383,7 +383,7 @@ impl Hit for At {
         true
     }
 
-    fn moved(&self, slot: u64) -> ([u8; SLOT], usize) {
+    fn moved(&self, slot: u64) -> Option<[u8; SLOT]> {
         self.0.instruction.moved(self.0.address, slot)
     }
 

@@ -145,11 +145,11 @@ impl Instruction {
         self.insn.is_movable()
     }
 
-    /// What is executed at `slot` in place of it, which is at `from`; 0 bytes if that cannot be.
-    pub fn moved(&self, from: u64, slot: u64) -> ([u8; SLOT], usize) {
+    /// What is executed at `slot` in place of it, which is at `from`; `None`: that cannot be.
+    pub fn moved(&self, from: u64, slot: u64) -> Option<[u8; SLOT]> {
         let mut bytes = [0; SLOT];
-        let size = self.insn.relocate(from, slot, &mut bytes).unwrap_or(0);
-        (bytes, size)
+        self.insn.relocate(from, slot, &mut bytes).ok()?;
+        Some(bytes)
     }
 
     /// Whether uprobes may have it.
