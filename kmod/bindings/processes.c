@@ -82,10 +82,10 @@ static bool dtrace_has_good_text(const struct vm_area_struct *vma)
 }
 
 /*
- * The file whose text a process has at an address, as the kernel's uprobes can have it, and where in that file. No file: it is code that the
- * program has made, or the vdso, and nothing that may be written to.
+ * The mapping whose text a process has at an address, as the kernel's uprobes can have it; its file is counted for the caller. No file: it is
+ * code that the program has made, or the vdso, and nothing that may be written to.
  */
-int dtrace_text_at(struct mm_struct *mm, u64 addr, struct file **file, u64 *offset)
+int dtrace_text_at(struct mm_struct *mm, u64 addr, struct dtrace_mapping *mapping)
 {
 	const vm_flags_t wanted = VM_MAYEXEC, unwanted = VM_HUGETLB | VM_MAYSHARE | VM_WRITE;
 	struct vm_area_struct *vma;
@@ -101,14 +101,23 @@ int dtrace_text_at(struct mm_struct *mm, u64 addr, struct file **file, u64 *offs
 	if (vma && vma->vm_start <= addr) {
 		error = -EACCES;
 		if ((vma->vm_flags & (wanted | unwanted)) == wanted && dtrace_has_good_text(vma)) {
-			*file = vma->vm_file ? get_file(vma->vm_file) : NULL;
-			*offset = dtrace_offset_of(vma, addr);
+			*mapping = (struct dtrace_mapping){
+				.file = vma->vm_file ? get_file(vma->vm_file) : NULL,
+				.start = vma->vm_start,
+				.end = vma->vm_end,
+				.offset = dtrace_offset_of(vma, vma->vm_start),
+			};
 			error = 0;
 		}
 	}
 	mmap_read_unlock(mm);
 	mmput(mm);
 	return error;
+}
+
+void dtrace_file_get(struct file *file)
+{
+	get_file(file);
 }
 
 /* Whether a program answers for what the file holds, which may never do so. */

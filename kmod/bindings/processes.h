@@ -16,9 +16,16 @@
 struct dtrace_known;
 struct dtrace_memory;
 
+/* A mapping of text, and which offset its beginning has. */
+struct dtrace_mapping {
+	struct file *file;
+	u64 start, end, offset;
+};
+
 int dtrace_mm_find(int number, struct mm_struct **out, struct pid **process);
 void dtrace_mm_drop(struct mm_struct *mm);
-int dtrace_text_at(struct mm_struct *mm, u64 addr, struct file **file, u64 *offset);
+int dtrace_text_at(struct mm_struct *mm, u64 addr, struct dtrace_mapping *mapping);
+void dtrace_file_get(struct file *file);
 bool dtrace_file_is_served(struct file *file);
 bool dtrace_mm_is_long(struct mm_struct *mm);
 u64 dtrace_segment_base(bool gs);

@@ -24,7 +24,7 @@ use crate::sys::births::{self, Births, Child, Telling};
 use crate::sys::breakpoint::{Carrier, Hit, Spot, Stopped};
 use crate::sys::mappings::{FileId, Mappings, Maps};
 use crate::sys::pause::{Pause, Pid, Waits};
-use crate::sys::process::{Process, Text};
+use crate::sys::process::{Process, Reader, Text};
 use crate::sys::rights::Rights;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -342,7 +342,8 @@ impl Holder {
             return Err(refuse(ENOSPC));
         }
         let charge = payer.charge(1)?;
-        let (text, instruction) = instruction_at(&process, address, self.holds.rights.is_none())?;
+        let sees_all = self.holds.rights.is_none();
+        let (text, instruction) = instruction_at(&mut Reader::new(&process), address, sees_all)?;
         self.watches.reserve(1, GFP_KERNEL)?;
         let spot = Spot {
             process: &process,

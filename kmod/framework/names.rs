@@ -125,12 +125,11 @@ impl Names {
 
     /// The name of this text, if there is one.
     pub fn get(&self, text: &[u8]) -> Option<&'static Name> {
-        *self.slots.get(self.find(text)?)?
+        *self.slots.get(self.find(text, hash(text))?)?
     }
 
-    /// The slot of the name of this text.
-    fn find(&self, text: &[u8]) -> Option<usize> {
-        let hash = hash(text);
+    /// The slot of the name of this text, which has this hash.
+    fn find(&self, text: &[u8], hash: u32) -> Option<usize> {
         let mask = self.slots.len().checked_sub(1)?;
         let mut at = hash as usize & mask;
         loop {
@@ -144,13 +143,14 @@ impl Names {
 
     /// The name of this text, made if there is none.
     pub fn intern(&mut self, text: &[u8]) -> Result<&'static Name> {
-        if let Some(name) = self.get(text) {
+        let hash = hash(text);
+        let there = self.find(text, hash).and_then(|at| self.slots.get(at));
+        if let Some(Some(name)) = there {
             return Ok(name);
         }
         if self.taken.saturating_mul(4) >= self.slots.len().saturating_mul(3) {
             self.grow()?;
         }
-        let hash = hash(text);
         let text = self.texts.push(text)?;
         let pushed = self.names.push(|place| Name {
             text,
@@ -182,7 +182,7 @@ impl Names {
 
     /// Forgets the name of this text, if there is one that no probe is made of and that need not stay.
     pub fn drop_unused(&mut self, text: &[u8]) {
-        let Some(at) = self.find(text) else {
+        let Some(at) = self.find(text, hash(text)) else {
             return;
         };
         if let Some(Some(name)) = self.slots.get(at).copied() {

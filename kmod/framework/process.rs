@@ -20,7 +20,7 @@ use super::text::{refuse, Refusal};
 use super::tracer::Tracer;
 use super::user;
 use crate::sys::arch::program::Instruction;
-use crate::sys::process::{Process, Text};
+use crate::sys::process::{Process, Reader, Text, CODE_MAX};
 use crate::sys::task;
 use dtrace_uapi::limits::FUNCNAMELEN;
 use dtrace_uapi::process::{
@@ -31,9 +31,6 @@ use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::Arc;
 use zerocopy::{FromZeros, IntoBytes};
-
-/// Longest instruction, bytes.
-const CODE_MAX: usize = 15;
 
 /// Most text that a probe at one instruction has, and the names of arguments' types.
 const TEXT_OF_SITE: usize = 4 * FUNCNAMELEN + PROBE_ARGS_MAX * FUNCNAMELEN;
@@ -197,11 +194,12 @@ impl Order {
     ) -> Result<(), Refusal> {
         let mut addresses = KVVec::from_elem(0u64, n, GFP_KERNEL)?;
         user::read(list, addresses.as_mut_bytes())?;
+        let mut reader = Reader::new(&self.process);
         for (at, address) in addresses.iter().enumerate() {
             if task::is_killed() {
                 return Err(refuse(EINTR));
             }
-            let site = Site::find(&self.process, *address, sees_all);
+            let site = Site::find(&mut reader, *address, sees_all);
             let site = site.inspect_err(|_| *failed = at as u32)?;
             self.sites.push(site, GFP_KERNEL)?;
         }
@@ -308,11 +306,11 @@ fn is_argument(arg: &Arg) -> bool {
 /// The instruction that a process has at an address. To set a breakpoint reads the file again, with the framework's mutex held: one who
 /// does not see everything, and may himself be whom it is read from, cannot hold up everybody by that.
 pub(super) fn instruction_at(
-    process: &Process,
+    reader: &mut Reader<'_>,
     address: u64,
     sees_all: bool,
 ) -> Result<(Text, Instruction), Refusal> {
-    let text = process.text(address).map_err(|error| {
+    let text = reader.text(address).map_err(|error| {
         let why = match error {
             EFAULT => "the process has nothing at the address",
             EACCES => "the process may not execute what is there, or may change it",
@@ -325,18 +323,18 @@ pub(super) fn instruction_at(
         return Err(Refusal::new(EACCES, why));
     }
     let mut code = [0; CODE_MAX];
-    let len = text.read(process, address, &mut code)?;
+    let len = reader.read(&text, address, &mut code)?;
     let code = code.get(..len).unwrap_or_default();
-    let instruction = Instruction::new(code, process.is_long())
+    let instruction = Instruction::new(code, reader.process().is_long())
         .map_err(|why| Refusal::with(EINVAL, format_args!("{why}")))?;
     Ok((text, instruction))
 }
 
 impl Site {
-    fn find(process: &Process, address: u64, sees_all: bool) -> Result<Self, Refusal> {
+    fn find(reader: &mut Reader<'_>, address: u64, sees_all: bool) -> Result<Self, Refusal> {
         Ok(Self {
             address,
-            found: Some(instruction_at(process, address, sees_all)?),
+            found: Some(instruction_at(reader, address, sees_all)?),
         })
     }
 

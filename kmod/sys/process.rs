@@ -5,13 +5,15 @@
 //!
 //! A [`Process`] is a memory: the number of a process means another one when it has ended, and the same one is another program
 //! after `execve()`. A [`Text`] is where an instruction of it comes from, a file and an offset, whatever path it has or had, in
-//! whichever mount namespace.
+//! whichever mount namespace. A [`Reader`] looks up many of them.
 
 use super::births::Child;
 use super::pause::Pid;
 use crate::bindings;
-use core::ffi::c_void;
+use core::ffi::{c_long, c_void};
+use core::ops::Range;
 use core::ptr::{null_mut, NonNull};
+use kernel::alloc::KVVec;
 use kernel::error::to_result;
 use kernel::prelude::*;
 
@@ -106,14 +108,20 @@ impl Process {
     /// Where the instruction at `addr` comes from. `EFAULT`: nothing is there; `EACCES`: no text, or some that may be written to; `ESRCH`: it is
     /// over.
     pub fn text(&self, addr: u64) -> Result<Text> {
-        let (mut file, mut offset) = (null_mut(), 0);
-        // SAFETY: It is counted; both are valid for the writes.
-        to_result(unsafe {
-            bindings::dtrace_text_at(self.mm.as_ptr(), addr, &mut file, &mut offset)
-        })?;
-        Ok(Text {
-            file: NonNull::new(file),
-            offset,
+        Ok(self.mapping(addr)?.text_at(addr))
+    }
+
+    /// The mapping that an address is in; errors as above.
+    fn mapping(&self, addr: u64) -> Result<Mapping> {
+        let mut found = bindings::dtrace_mapping::default();
+        // SAFETY: The memory is counted; `found` is valid for the write.
+        to_result(unsafe { bindings::dtrace_text_at(self.mm.as_ptr(), addr, &mut found) })?;
+        Ok(Mapping {
+            addresses: found.start..found.end,
+            text: Text {
+                file: NonNull::new(found.file),
+                offset: found.offset,
+            },
         })
     }
 }
@@ -162,19 +170,16 @@ impl Text {
         self.file.is_some_and(is_served)
     }
 
-    /// Reads what is there, which `process` has at `addr`, as far as it goes; how many bytes that is.
-    pub fn read(&self, process: &Process, addr: u64, out: &mut [u8]) -> Result<usize> {
-        let (to, size) = (out.as_mut_ptr(), out.len());
-        let n = match self.file {
-            // SAFETY: The file is open, and `out` is valid for that many bytes.
-            Some(file) => unsafe {
-                let to = to.cast::<c_void>();
-                bindings::dtrace_text_read(file.as_ptr(), self.offset, to, size)
-            },
-            // SAFETY: The memory is counted; `out` as above.
-            None => unsafe { bindings::dtrace_bare_read(process.as_ptr(), addr, to, size) },
-        };
-        usize::try_from(n).map_err(|_| Error::from_errno(n as i32))
+    /// What is so many bytes behind it.
+    fn behind(&self, bytes: u64) -> Self {
+        if let Some(file) = self.file {
+            // SAFETY: The file is open.
+            unsafe { bindings::dtrace_file_get(file.as_ptr()) };
+        }
+        Self {
+            file: self.file,
+            offset: self.offset.wrapping_add(bytes),
+        }
     }
 }
 
@@ -198,4 +203,91 @@ impl Drop for Text {
             unsafe { bindings::fput(file.as_ptr()) };
         }
     }
+}
+
+/// A mapping of text, and what it begins with.
+struct Mapping {
+    addresses: Range<u64>,
+    text: Text,
+}
+
+impl Mapping {
+    fn text_at(&self, addr: u64) -> Text {
+        self.text.behind(addr.wrapping_sub(self.addresses.start))
+    }
+}
+
+/// Longest instruction, bytes.
+pub const CODE_MAX: usize = 15;
+
+/// Bytes of a file that are read at once, at a multiple of that.
+const PAGE: u64 = 4096;
+
+/// Reads instructions of a process, one after the other. As long as they are in one mapping it is looked up once, and so is a page of its file:
+/// what changes meanwhile might as well have changed when all have been read.
+pub struct Reader<'a> {
+    process: &'a Process,
+    mapping: Option<Mapping>,
+    /// A page of the mapping's file, the longest instruction that may begin in it, and where in the file that is.
+    page: KVVec<u8>,
+    page_at: Option<u64>,
+}
+
+impl<'a> Reader<'a> {
+    /// Reads none yet.
+    pub const fn new(process: &'a Process) -> Self {
+        Self {
+            process,
+            mapping: None,
+            page: KVVec::new(),
+            page_at: None,
+        }
+    }
+
+    /// Whose instructions it reads.
+    pub const fn process(&self) -> &'a Process {
+        self.process
+    }
+
+    /// Where the instruction at `addr` comes from; errors as those of [`Process::text`].
+    pub fn text(&mut self, addr: u64) -> Result<Text> {
+        let known = self.mapping.as_ref();
+        if let Some(mapping) = known.filter(|known| known.addresses.contains(&addr)) {
+            return Ok(mapping.text_at(addr));
+        }
+        self.page_at = None;
+        let mapping = self.mapping.insert(self.process.mapping(addr)?);
+        Ok(mapping.text_at(addr))
+    }
+
+    /// Reads that one, which is `text`, as far as it goes; how many bytes that is.
+    pub fn read(&mut self, text: &Text, addr: u64, code: &mut [u8; CODE_MAX]) -> Result<usize> {
+        let Some(file) = text.file else {
+            // What a program makes it may change while it runs.
+            let (mm, to) = (self.process.as_ptr(), code.as_mut_ptr());
+            // SAFETY: The memory is counted; `code` is valid for that many bytes.
+            return length(unsafe { bindings::dtrace_bare_read(mm, addr, to, CODE_MAX) });
+        };
+        let from = text.offset % PAGE;
+        let start = text.offset.wrapping_sub(from);
+        if self.page_at != Some(start) {
+            self.page_at = None;
+            self.page.resize(PAGE as usize + CODE_MAX, 0, GFP_KERNEL)?;
+            let (to, size) = (self.page.as_mut_ptr().cast::<c_void>(), self.page.len());
+            // SAFETY: The file is open, and the page is valid for that many bytes.
+            let n = unsafe { bindings::dtrace_text_read(file.as_ptr(), start, to, size) };
+            self.page.truncate(length(n)?);
+            self.page_at = Some(start);
+        }
+        let found = self.page.get(from as usize..).unwrap_or_default();
+        for (to, from) in code.iter_mut().zip(found) {
+            *to = *from;
+        }
+        Ok(found.len().min(CODE_MAX))
+    }
+}
+
+/// How much was read, or why nothing.
+fn length(n: c_long) -> Result<usize> {
+    usize::try_from(n).map_err(|_| Error::from_errno(n as i32))
 }

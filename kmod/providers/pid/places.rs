@@ -238,7 +238,7 @@ impl Processes {
             let why = "a process of another pid namespace has that number and probes";
             return Err(Refusal::new(EBUSY, why));
         }
-        let mut more = More::new(order.payer.charge(0)?);
+        let mut more = More::new(&order)?;
         let begin = there.map_or(0, |watched| watched.next);
         let count = there.map_or(0, |watched| watched.probes.len());
         for n in 0..order.len() {
@@ -294,7 +294,7 @@ impl Processes {
             .find(order.pid)
             .map(|watched| watched.places.as_slice());
         let there = there.unwrap_or_default();
-        let mut fresh = KVVec::new();
+        let mut fresh = KVVec::with_capacity(order.sites.len(), GFP_KERNEL)?;
         for site in &mut order.sites {
             let (false, Some((text, instruction))) =
                 (find(there, site.address).is_some(), site.take())
@@ -395,7 +395,7 @@ impl Processes {
         let (watched, at) = of(&mut self.all, probe)?;
         let made = watched.probes.get(at).filter(|made| made.kind == USDT)?;
         let at = find(&watched.places, *made.places.first()?)?;
-        watched.places.get(at)?.site.mark.as_ref()?.type_of(n)
+        watched.places.get(at)?.site.mark()?.type_of(n)
     }
 }
 
@@ -417,12 +417,12 @@ struct More {
 }
 
 impl More {
-    const fn new(charge: Charge) -> Self {
-        Self {
-            probes: KVVec::new(),
+    fn new(order: &Order) -> Result<Self, Refusal> {
+        Ok(Self {
+            probes: KVVec::with_capacity(order.len(), GFP_KERNEL)?,
             joined: KVVec::new(),
-            charge,
-        }
+            charge: order.payer.charge(0)?,
+        })
     }
 
     /// Asks for a probe that is there, once.
@@ -458,13 +458,10 @@ fn mark_all(
         let find_in = |places: &&[Place]| find(places, *address);
         let place = all.iter().find_map(|places| places.get(find_in(places)?));
         let site = &place.ok_or(EINVAL)?.site;
-        let mark = mark(n)?;
+        let mark = KBox::new(mark(n)?, GFP_KERNEL)?;
         let is_free = !site.has(USDT);
-        let is_known = site
-            .mark
-            .as_ref()
-            .map(|known| known.is_of(&mark, begin, is_free));
-        if !is_known.unwrap_or_else(|| site.mark.populate(mark)) {
+        let is_known = site.mark().map(|known| known.is_of(&mark, begin, is_free));
+        if !is_known.unwrap_or_else(|| site.set_mark(mark)) {
             return Err(Refusal::new(EEXIST, "two probes are at one instruction"));
         }
     }
@@ -473,8 +470,9 @@ fn mark_all(
 
 /// The addresses of a probe's places.
 fn addresses(order: &Order, ordered: &Ordered<'_>) -> Result<KVVec<u64>> {
-    let mut list = KVVec::new();
-    for site in order.sites.get(ordered.sites.clone()).ok_or(EINVAL)? {
+    let sites = order.sites.get(ordered.sites.clone()).ok_or(EINVAL)?;
+    let mut list = KVVec::with_capacity(sites.len(), GFP_KERNEL)?;
+    for site in sites {
         list.push(site.address, GFP_KERNEL)?;
     }
     Ok(list)

@@ -125,7 +125,7 @@ fn arm(
 ) -> Result {
     let at = find(places, address).ok_or(ENODEV)?;
     let place = places.get_mut(at).ok_or(ENODEV)?;
-    let semaphore = place.site.mark.as_ref().map(|mark| mark.semaphore);
+    let semaphore = place.site.mark().map(|mark| mark.semaphore);
     let counter = semaphore.unwrap_or(0);
     if counts && counter != 0 && !place.counts {
         // One that does not count would keep one that does away.

@@ -21,6 +21,7 @@ use crate::sys::task;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering};
 use dtrace_uapi::process::{ADDRESS, ENTRY, LINE, OFFSET, RETURN, USDT};
+use kernel::alloc::KBox;
 use kernel::sync::{rcu, Arc, SetOnce};
 
 /// How often an atomic store is tried in one exception.
@@ -48,7 +49,7 @@ pub struct Site {
     /// What it ever had but probes at entry and return: [`OTHERS`] and so on.
     extras: AtomicU8,
     /// What is known of its USDT probe. Set before that is.
-    pub mark: SetOnce<Mark>,
+    mark: SetOnce<KBox<Mark>>,
     /// The thread that has fired here and left the instruction to uprobes, or comes to it again; 0 for none.
     fired: AtomicU32,
 }
@@ -78,6 +79,16 @@ impl Site {
     /// Whether it has a probe of a kind.
     pub fn has(&self, kind: u32) -> bool {
         self.probe(kind).is_some()
+    }
+
+    /// What is known of its USDT probe.
+    pub fn mark(&self) -> Option<&Mark> {
+        self.mark.as_ref().map(|mark| &**mark)
+    }
+
+    /// Has that known, once.
+    pub fn set_mark(&self, mark: KBox<Mark>) -> bool {
+        self.mark.populate(mark)
     }
 
     fn probe(&self, kind: u32) -> Option<ProbeRef> {
@@ -128,7 +139,7 @@ impl Site {
     }
 
     fn marked(&self, probe: ProbeRef, regs: &Regs) {
-        if let Some(mark) = self.mark.as_ref().filter(|mark| !mark.answer(regs)) {
+        if let Some(mark) = self.mark().filter(|mark| !mark.answer(regs)) {
             let passed = Passed { mark, regs };
             fire(probe, &FireArgs::new(Args::Computed(&passed)).nowhere());
         }
@@ -144,7 +155,7 @@ impl Site {
 
     #[inline(never)]
     fn answer_by_register(&self, stopped: &mut Stopped<'_>) {
-        let mark = self.probe(USDT).and_then(|_| self.mark.as_ref());
+        let mark = self.probe(USDT).and_then(|_| self.mark());
         if let Some(register) = mark.and_then(Mark::answer_register) {
             stopped.regs_mut().set_general(register, 1);
         }
@@ -174,7 +185,7 @@ impl Site {
 
     fn missing_of_mark(&self, regs: &Regs) -> Option<Span> {
         let probe = self.probe(USDT)?;
-        let mark = self.mark.as_ref().filter(|mark| !mark.asks())?;
+        let mark = self.mark().filter(|mark| !mark.asks())?;
         let passed = Passed { mark, regs };
         let by_clause = || rehearse(probe, &FireArgs::new(Args::Computed(&passed)).nowhere());
         passed.missing().or_else(by_clause)
@@ -265,7 +276,7 @@ impl Site {
             end.store(made.function.end, Ordering::Relaxed);
         }
         if !matches!(made.kind, ENTRY | RETURN) {
-            let mark = self.mark.as_ref().filter(|_| made.kind == USDT);
+            let mark = self.mark().filter(|_| made.kind == USDT);
             let loads = mark.is_some_and(Mark::loads);
             let answers = mark.is_some_and(|mark| mark.answer_register().is_some());
             let extra = |has: bool, extra| if has { extra } else { 0 };
