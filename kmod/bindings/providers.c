@@ -23,7 +23,7 @@
  * A kprobe is the one exported way to the address of a function that is not. One that is disabled leaves the code alone, so that there
  * is nothing to undo for which memory could be short.
  */
-uintptr_t dtrace_kprobe_address(const char *name)
+static uintptr_t dtrace_kprobe_address(const char *name)
 {
 	struct kprobe kp = { .symbol_name = name, .flags = KPROBE_FLAG_DISABLED };
 	uintptr_t addr;
@@ -33,6 +33,20 @@ uintptr_t dtrace_kprobe_address(const char *name)
 	addr = (uintptr_t)kp.addr;
 	unregister_kprobe(&kp);
 	return addr;
+}
+
+/* Where the kernel has a symbol, exported or not; 0: nowhere. False: nothing can be looked up. Sleeps. */
+bool dtrace_symbol(const char *name, uintptr_t *address)
+{
+	/* kallsyms_lookup_name(), which is not exported either. To place a kprobe costs far more than what it does. */
+	static uintptr_t by_name;
+
+	if (!READ_ONCE(by_name))
+		WRITE_ONCE(by_name, dtrace_kprobe_address("kallsyms_lookup_name"));
+	if (!by_name)
+		return false;
+	*address = dtrace_call(by_name, (uintptr_t)name, 0, 0, 0, 0);
+	return true;
 }
 
 /*

@@ -16,7 +16,7 @@
 #include <linux/types.h>
 
 /* Symbols */
-uintptr_t dtrace_kprobe_address(const char *name);
+bool dtrace_symbol(const char *name, uintptr_t *address);
 uintptr_t dtrace_call(uintptr_t fn, uintptr_t a0, uintptr_t a1, uintptr_t a2, uintptr_t a3,
 			  uintptr_t a4);
 

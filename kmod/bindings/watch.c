@@ -43,7 +43,7 @@ static const char *const dtrace_watched[DTRACE_WATCHED] = {
 	[DTRACE_MAP] = "uprobe_mmap",
 };
 
-static unsigned long dtrace_watched_at[DTRACE_WATCHED];
+static uintptr_t dtrace_watched_at[DTRACE_WATCHED];
 /* force_sig_fault(), which is not exported. */
 static uintptr_t dtrace_watch_force_at;
 
@@ -163,13 +163,14 @@ static bool dtrace_ops_end(struct ftrace_ops *ops, bool *begun)
 /* Has threads taken out of slots before they handle signals. The caller has counted an area. */
 int dtrace_watch_signals(void)
 {
-	unsigned long at;
+	uintptr_t at;
 
 	guard(mutex)(&dtrace_signal_lock);
 	if (dtrace_watching_signals)
 		return 0;
-	at = dtrace_kprobe_address("get_signal");
-	return at ? dtrace_ops_begin(&dtrace_signal_ops, &at, 1, &dtrace_watching_signals) : -ENOENT;
+	if (!dtrace_symbol("get_signal", &at) || !at)
+		return -ENOENT;
+	return dtrace_ops_begin(&dtrace_signal_ops, &at, 1, &dtrace_watching_signals);
 }
 
 /* Ends it where there are no areas. */
@@ -187,14 +188,10 @@ int dtrace_watch_begin(void)
 
 	if (dtrace_watching)
 		return 0;
-	for (n = 0; n < DTRACE_WATCHED; n++) {
-		if (!dtrace_watched_at[n])
-			dtrace_watched_at[n] = dtrace_kprobe_address(dtrace_watched[n]);
-		if (!dtrace_watched_at[n])
+	for (n = 0; n < DTRACE_WATCHED; n++)
+		if (!dtrace_symbol(dtrace_watched[n], &dtrace_watched_at[n]) || !dtrace_watched_at[n])
 			return -ENOENT;
-	}
-	dtrace_watch_force_at = dtrace_kprobe_address("force_sig_fault");
-	if (!dtrace_watch_force_at)
+	if (!dtrace_symbol("force_sig_fault", &dtrace_watch_force_at) || !dtrace_watch_force_at)
 		return -ENOENT;
 	return dtrace_ops_begin(&dtrace_watch_ops, dtrace_watched_at, DTRACE_WATCHED, &dtrace_watching);
 }

@@ -4,14 +4,13 @@
 //! The kernel's symbols, and calls of functions that are not exported.
 //!
 //! kallsyms itself is not exported. Its look-up is found by a kprobe, which the kernel places by name; everything
-//! else is found by the look-up. Calls to what was found so go through one thunk (`thunk.S`), for an indirect call would
+//! else is found by the look-up (`providers.c`). Calls to what was found so go through one thunk (`thunk.S`), for an indirect call would
 //! fault on hardware that enforces branch targets.
 
 use crate::bindings;
 use core::ffi::{c_char, c_int, c_void, CStr};
 use core::ops::Range;
 use kernel::prelude::*;
-use kernel::sync::SetOnce;
 
 /// The longest symbol name, with its NUL.
 const KSYM_NAME_LEN: usize = 512;
@@ -27,24 +26,11 @@ pub fn lookup(name: &CStr) -> Result<Address> {
 
 /// The address of a kernel function or object that may not be there. An error: nothing can be looked up.
 pub fn find(name: &CStr) -> Result<Option<Address>> {
-    static LOOKUP: SetOnce<usize> = SetOnce::new();
-
-    let by_name = match LOOKUP.as_ref() {
-        Some(addr) => *addr,
-        None => {
-            // SAFETY: The name is a C string, and it is a function that may be probed.
-            let addr = unsafe {
-                bindings::dtrace_kprobe_address(c"kallsyms_lookup_name".as_char_ptr().cast())
-            };
-            if addr == 0 {
-                return Err(ENOENT);
-            }
-            LOOKUP.populate(addr as usize);
-            addr as usize
-        }
-    };
-    // SAFETY: `kallsyms_lookup_name` takes a C string and reads it only.
-    let addr = unsafe { Address(by_name).call([name.as_char_ptr() as usize, 0, 0, 0, 0]) };
+    let mut addr = 0;
+    // SAFETY: The name is a C string; `addr` is valid for the write.
+    if !unsafe { bindings::dtrace_symbol(name.as_char_ptr().cast(), &mut addr) } {
+        return Err(ENOENT);
+    }
     Ok((addr != 0).then_some(Address(addr)))
 }
 
