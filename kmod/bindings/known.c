@@ -10,6 +10,7 @@
  * byte there, uprobes carry the breakpoint.
  */
 
+#include <linux/err.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
@@ -118,14 +119,14 @@ static bool dtrace_known_is(const struct dtrace_known *known, const struct dtrac
 	return known->length == other->length && !memcmp(known->code, other->code, max(known->length, 1));
 }
 
-/* Has a carrier's place known; NULL if there is no memory for that, or another instruction was there before. */
+/* Has a carrier's place known, or tells why not. EBUSY: another instruction was there before. */
 struct dtrace_known *dtrace_known_make(struct vm_area_struct *vma, const struct dtrace_carrier *carrier)
 {
 	struct dtrace_known *known, *other;
 
 	known = kzalloc(sizeof(*known), GFP_KERNEL_ACCOUNT);
 	if (!known)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	known->place = dtrace_place_of(vma, carrier->spot.address);
 	memcpy(known->code, carrier->code, sizeof(known->code));
 	known->length = vma->vm_file ? 0 : carrier->length;
@@ -137,8 +138,8 @@ struct dtrace_known *dtrace_known_make(struct vm_area_struct *vma, const struct 
 			atomic_inc(&dtrace_known_bare);
 		return known;
 	}
-	if (IS_ERR(other) || !dtrace_known_is(known, other))
-		other = NULL;
+	if (!IS_ERR(other) && !dtrace_known_is(known, other))
+		other = ERR_PTR(-EBUSY);
 	kfree(known);
 	return other;
 }

@@ -13,6 +13,7 @@
  */
 
 #include <linux/bsearch.h>
+#include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/highmem.h>
 #include <linux/mm.h>
@@ -249,6 +250,7 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 {
 	struct vm_area_struct *vma = vma_lookup(memory->mm, carrier->spot.address);
 	bool uprobes = mm_flags_test(MMF_HAS_UPROBES, memory->mm);
+	struct dtrace_known *known;
 	u64 at = carrier->spot.address;
 	const u8 int3 = DTRACE_INT3;
 
@@ -264,9 +266,10 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 	}
 	if (!carrier->barred && dtrace_resumes_have(resumes, at + 1))
 		return carrier->uncarried ? -EAGAIN : 0;
-	carrier->known = dtrace_known_make(vma, carrier);
-	if (!carrier->known)
-		return carrier->uncarried ? -ENOMEM : 0;
+	known = dtrace_known_make(vma, carrier);
+	if (IS_ERR(known))
+		return carrier->uncarried ? PTR_ERR(known) : 0;
+	carrier->known = known;
 	/* Guards let uprobes execute what they find, so they see to no place where that goes wrong. */
 	if (carrier->uncarried)
 		WRITE_ONCE(carrier->known->barred, true);

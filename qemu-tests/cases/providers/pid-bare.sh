@@ -33,6 +33,18 @@ made '8 12' run child run
 made '8 12' run move run
 made '8 12' run other run
 made '8 12' run replace
+# What was there in the first tracing is known as long as that program runs.
+echo 'other code at one address'
+pid-bare wait run other wait run >/tmp/out &
+until_line at /tmp/out
+at=$(sed -n 's/^at //p' /tmp/out)
+one="pid\$target:anon:-:$(printf '%x' $((0x$at + 8)))"
+dtrace -wqn "BEGIN { system(\"kill -USR1 %d\", \$target); } $one /++n == 100/ { exit(0); }" -p $! 2>&1 | grep .
+until [ "$(grep -c '^at ' /tmp/out)" = 2 ]; do sleep 0.1; done
+dtrace -qn "$one { @ = count(); } BEGIN { exit(0); }" -p $! 2>&1 | sed -E 's/pid[0-9]+/pidN/g; s/-:[0-9a-f]+ /-:AT /; /./!d'
+kill -USR1 $!
+wait
+grep -v '^at ' /tmp/out
 echo 'where it cannot be'
 made '99999999999999' run
 first=(open)
