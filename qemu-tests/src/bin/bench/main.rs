@@ -124,7 +124,7 @@ fn trace(
     for scenario in scenarios {
         let started = scenario
             .program(tracer)
-            .and_then(|program| Tracing::start(tracer, &program, peers));
+            .and_then(|(program, process)| Tracing::start(tracer, &program, process, peers));
         if let (Ok(tracing), "S3" | "S9" | "S13" | "S13n" | "S13m") = (&started, scenario.id) {
             let costs = [("start, M", tracing.start), ("memory, MB", tracing.memory)];
             rows.extend(costs.map(|(name, value)| Row {

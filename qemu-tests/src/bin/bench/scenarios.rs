@@ -49,17 +49,19 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// The program for a tracer.
-    pub fn program(&self, tracer: Tracer) -> io::Result<String> {
+    /// The program for a tracer, and the process that it traces if it is one.
+    pub fn program(&self, tracer: Tracer) -> io::Result<(String, Option<u32>)> {
         let program = match tracer {
             Tracer::Bpftrace => self.bpftrace,
             _ => self.d,
         };
         if !program.contains(PROCESS) {
-            return Ok(program.to_owned());
+            return Ok((program.to_owned(), None));
         }
         let others = if self.id == "S13m" { 99 } else { 0 };
-        Ok(program.replace(PROCESS, &calls::process(others)?.to_string()))
+        let process = calls::process(others)?;
+        let program = program.replace(PROCESS, &process.to_string());
+        Ok((program, Some(process)))
     }
 }
 

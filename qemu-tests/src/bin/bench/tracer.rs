@@ -45,7 +45,7 @@ impl Tracer {
         }
     }
 
-    fn command(self, program: &str, peers: &Path) -> Command {
+    fn command(self, program: &str, process: Option<u32>, peers: &Path) -> Command {
         let mut command = match self {
             Self::Ours => Command::new("dtrace"),
             Self::Bpftrace | Self::Oracle => {
@@ -59,6 +59,10 @@ impl Tracer {
                 command
             }
         };
+        if let (Self::Oracle, Some(process)) = (self, process) {
+            // A process of root's without a terminal is a daemon, which it leaves alone unless it is told.
+            command.args(["-p", &process.to_string()]);
+        }
         match self {
             Self::Bpftrace => command
                 .args(["-B", "none", "-e"])
@@ -81,11 +85,16 @@ pub struct Tracing {
 }
 
 impl Tracing {
-    /// Starts a tracer and waits until it traces.
-    pub fn start(tracer: Tracer, program: &str, peers: &Path) -> io::Result<Self> {
+    /// Starts a tracer, of a process perhaps, and waits until it traces.
+    pub fn start(
+        tracer: Tracer,
+        program: &str,
+        process: Option<u32>,
+        peers: &Path,
+    ) -> io::Result<Self> {
         let out = File::create(OUTPUT)?;
         let mut child = tracer
-            .command(program, peers)
+            .command(program, process, peers)
             .stdin(Stdio::null())
             .stdout(out.try_clone()?)
             .stderr(out)
