@@ -138,7 +138,10 @@ struct dtrace_known *dtrace_known_make(struct vm_area_struct *vma, const struct 
 			atomic_inc(&dtrace_known_bare);
 		return known;
 	}
-	if (!IS_ERR(other) && !dtrace_known_is(known, other))
+	/* The table's own EBUSY is another: it is being made larger. */
+	if (IS_ERR(other))
+		other = ERR_PTR(-ENOMEM);
+	else if (!dtrace_known_is(known, other))
 		other = ERR_PTR(-EBUSY);
 	kfree(known);
 	return other;

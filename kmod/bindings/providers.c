@@ -38,14 +38,17 @@ static uintptr_t dtrace_kprobe_address(const char *name)
 /* Where the kernel has a symbol, exported or not; 0: nowhere. False: nothing can be looked up. Sleeps. */
 bool dtrace_symbol(const char *name, uintptr_t *address)
 {
-	/* kallsyms_lookup_name(), which is not exported either. To place a kprobe costs far more than what it does. */
+	/* kallsyms_lookup_name(), which is not exported either. Placing a kprobe costs far more than a call of this function. */
 	static uintptr_t by_name;
+	uintptr_t at = READ_ONCE(by_name);
 
-	if (!READ_ONCE(by_name))
-		WRITE_ONCE(by_name, dtrace_kprobe_address("kallsyms_lookup_name"));
-	if (!by_name)
-		return false;
-	*address = dtrace_call(by_name, (uintptr_t)name, 0, 0, 0, 0);
+	if (!at) {
+		at = dtrace_kprobe_address("kallsyms_lookup_name");
+		if (!at)
+			return false;
+		WRITE_ONCE(by_name, at);
+	}
+	*address = dtrace_call(at, (uintptr_t)name, 0, 0, 0, 0);
 	return true;
 }
 

@@ -176,13 +176,17 @@ impl Names {
         let uses = name.uses.load(Ordering::Relaxed);
         name.uses.store(uses.wrapping_sub(1), Ordering::Relaxed);
         if name.is_unused() {
-            self.drop_unused(name.text());
+            self.drop_at(name.text(), name.hash);
         }
     }
 
     /// Forgets the name of this text, if there is one that no probe is made of and that need not stay.
     pub fn drop_unused(&mut self, text: &[u8]) {
-        let Some(at) = self.find(text, hash(text)) else {
+        self.drop_at(text, hash(text));
+    }
+
+    fn drop_at(&mut self, text: &[u8], hash: u32) {
+        let Some(at) = self.find(text, hash) else {
             return;
         };
         if let Some(Some(name)) = self.slots.get(at).copied() {

@@ -223,13 +223,14 @@ pub const CODE_MAX: usize = 15;
 /// Bytes of a file that are read at once, at a multiple of that.
 const PAGE: u64 = 4096;
 
-/// Reads instructions of a process, one after the other. As long as they are in one mapping it is looked up once, and so is a page of its file:
-/// what changes meanwhile might as well have changed when all have been read.
+/// Reads instructions of a process, one after the other. As long as they are in one mapping it is looked up once, and a page of its file is
+/// read once. What changes meanwhile is found when a breakpoint is set, as what changes later is.
 pub struct Reader<'a> {
     process: &'a Process,
     mapping: Option<Mapping>,
-    /// A page of the mapping's file, the longest instruction that may begin in it, and where in the file that is.
+    /// A page of the mapping's file, and as many bytes behind it as an instruction that begins there may have.
     page: KVVec<u8>,
+    /// Where in the file it is.
     page_at: Option<u64>,
 }
 
@@ -260,7 +261,7 @@ impl<'a> Reader<'a> {
         Ok(mapping.text_at(addr))
     }
 
-    /// Reads that one, which is `text`, as far as it goes; how many bytes that is.
+    /// Reads that one, which is what [`text`](Self::text) gave last, as far as it goes; how many bytes that is.
     pub fn read(&mut self, text: &Text, addr: u64, code: &mut [u8; CODE_MAX]) -> Result<usize> {
         let Some(file) = text.file else {
             // What a program makes it may change while it runs.

@@ -33,7 +33,7 @@ made '8 12' run child run
 made '8 12' run move run
 made '8 12' run other run
 made '8 12' run replace
-# What was there in the first tracing is known as long as that program runs.
+# What was there in the first tracing is known as long as any program runs that was traced.
 echo 'other code at one address'
 pid-bare wait run other wait run >/tmp/out &
 until_line at /tmp/out
