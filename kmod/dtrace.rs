@@ -23,6 +23,7 @@ use kernel::sync::Arc;
 use sys::module::parameter;
 use sys::pause::Calls;
 use sys::percpu::CpuScratch;
+use sys::unwind::Tables;
 
 mod bindings;
 mod framework;
@@ -63,13 +64,14 @@ module! {
     },
 }
 
-/// The loaded module. Fields are dropped in their order: programs' way in, consumers' way in, calls that are still to come for them, providers, what they fire into, its memory.
+/// The loaded module. Fields are dropped in their order: programs' way in, consumers' way in, calls that are still to come for them, providers, what they fire into, tables of stacks, its memory.
 struct Dtrace {
     _helper: Helper,
     _device: Pin<KBox<Device>>,
     _calls: Calls,
     _providers: providers::Providers,
     _framework: Arc<Framework>,
+    _tables: Tables,
     _scratch: CpuScratch,
 }
 
@@ -77,6 +79,7 @@ impl kernel::Module for Dtrace {
     fn init(module: &'static ThisModule) -> Result<Self> {
         let [consumers, helpers] = sys::layout::paths()?;
         let scratch = CpuScratch::new()?;
+        let tables = Tables::new()?;
         let deadman = deadman::Limits::new(
             parameter(module_parameters::deadman_timeout.value()),
             parameter(module_parameters::deadman_user.value()),
@@ -100,6 +103,7 @@ impl kernel::Module for Dtrace {
             _calls: Calls,
             _providers: providers,
             _framework: framework,
+            _tables: tables,
             _scratch: scratch,
         })
     }

@@ -29,6 +29,7 @@ MODULES = {
     "dof": ("dof_", "DOF_"),
     "process": ("dtrace_process_", "DTRACE_PROCESS_"),
     "hold": ("dtrace_", "DTRACE_HOLD_"),
+    "unwind": ("dtrace_unwind_", "DTRACE_UNWIND_"),
     "ioctl": ("dtrace_", "DTRACE_"),
 }
 
@@ -49,7 +50,7 @@ HEAD = """\
 TYPE = re.compile(r"^pub (struct|enum|type) (\w+)(\(?)", re.M)
 CONST = re.compile(r"^pub const (\w+):", re.M)
 CALL = re.compile(
-    r"((?:^///.*\n)+)^pub const (\w+): u32 = ioc\(([A-Z| ]+), (\w+), (\d+), size_of::<([\w:]+)>\(\)\);",
+    r"((?:^///.*\n)+)^pub const (\w+): u32 = ioc\((0|[A-Z| ]+), (\w+), (\d+), (?:0|size_of::<([\w:]+)>\(\))\);",
     re.M,
 )
 COMMENT = re.compile(r"(/\*.*?\*/)", re.S)
@@ -135,7 +136,9 @@ def calls(text, names):
     out = []
     for doc, name, way, ty, nr, arg in CALL.findall(text):
         module, _, bare = arg.rpartition("::")
-        if bare in names.types:
+        if not bare:
+            c = None
+        elif bare in names.types:
             c = names.pick(names.types[bare], module.rpartition("::")[2] or "ioctl")
         else:
             c = {"i32": "int32_t", "u32": "uint32_t", "u64": "uint64_t"}[bare]
@@ -144,7 +147,8 @@ def calls(text, names):
         comment = re.sub(r"\[(`[^`]*`)\](\([^)]*\))?", r"\1", comment)
         prefix = "DTRACEHIOC_" if name.startswith("HELPER_") else "DTRACEIOC_"
         name = prefix + name.removeprefix("HELPER_")
-        out.append(f"/* {comment} */\n#define {name} {direction[way]}({letter}, {nr}, {c})\n")
+        number = f"{direction[way]}({letter}, {nr}, {c})" if c else f"_IO({letter}, {nr})"
+        out.append(f"/* {comment} */\n#define {name} {number}\n")
     return "\n".join(out)
 
 

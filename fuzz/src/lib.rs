@@ -22,6 +22,7 @@ mod instructions;
 pub mod live;
 mod program;
 mod text;
+mod unwind;
 mod usdt;
 
 /// What the engine's own tests share: machines, assembler, and the properties that they check.
@@ -88,6 +89,11 @@ pub const TARGETS: &[Target] = &[
     Target {
         name: "dwarf",
         run: dwarf::dwarf,
+        smoke: 4000,
+    },
+    Target {
+        name: "unwind",
+        run: unwind::unwind,
         smoke: 4000,
     },
     Target {

@@ -115,6 +115,11 @@ fn dynamics() {
 }
 
 #[test]
+fn unwind() {
+    smoke("unwind");
+}
+
+#[test]
 fn dwarf() {
     smoke("dwarf");
 }

@@ -23,4 +23,5 @@
 #include "rights.h"
 #include "slots.h"
 #include "stacks.h"
+#include "unwind.h"
 #include "vectors.h"

@@ -10,10 +10,8 @@
 
 #include "mappings.h"
 
-void dtrace_file_identify(const struct file *file, struct dtrace_file_id *id)
+void dtrace_inode_identify(const struct inode *inode, struct dtrace_file_id *id)
 {
-	const struct inode *inode = file_inode(file);
-
 	id->inode = inode->i_ino;
 	id->changed = timespec64_to_ns(&(struct timespec64) {
 		.tv_sec = inode_get_ctime_sec(inode),
@@ -21,6 +19,11 @@ void dtrace_file_identify(const struct file *file, struct dtrace_file_id *id)
 	});
 	id->device = inode->i_sb->s_dev;
 	id->generation = inode->i_generation;
+}
+
+void dtrace_file_identify(const struct file *file, struct dtrace_file_id *id)
+{
+	dtrace_inode_identify(file_inode(file), id);
 }
 
 /* Whether the current process maps a file there whose text it can execute. The caller holds the lock of its mappings. */

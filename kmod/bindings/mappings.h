@@ -16,6 +16,7 @@ struct dtrace_file_id {
 	u32 generation;
 };
 
+void dtrace_inode_identify(const struct inode *inode, struct dtrace_file_id *id);
 void dtrace_file_identify(const struct file *file, struct dtrace_file_id *id);
 bool dtrace_mapped_text(const struct vm_area_struct *vma, struct dtrace_file_id *id);
 

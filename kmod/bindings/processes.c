@@ -121,7 +121,7 @@ void dtrace_file_get(struct file *file)
 }
 
 /* Whether a program answers for what the file holds, which may never do so. */
-bool dtrace_file_is_served(struct file *file)
+bool dtrace_file_is_served(const struct file *file)
 {
 	const char *type = file_inode(file)->i_sb->s_type->name;
 

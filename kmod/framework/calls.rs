@@ -65,6 +65,8 @@ impl Open {
             ioctl::NUMBER => number(arg),
             ioctl::REVIEW => self.review(arg),
             ioctl::REGISTERED => self.registered(arg),
+            ioctl::WANTED => self.wanted(control),
+            ioctl::TABLE => self.table(arg),
             ioctl::REPLICATE => self.replicate(arg, &mut control.last),
             ioctl::EPROBE => self.eprobe(arg),
             ioctl::AGGDESC => self.aggdesc(arg),

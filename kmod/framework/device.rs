@@ -19,6 +19,7 @@ use super::tracer::Tracer;
 use super::Framework;
 use crate::sys::percpu::Losses;
 use crate::sys::rights::{Rights, Watch};
+use crate::sys::unwind::Server;
 use crate::sys::{clock, device, percpu, privilege};
 use core::ffi::CStr;
 use dtrace_engine::{Config, Consumer};
@@ -78,6 +79,8 @@ pub struct Control {
     pub(super) tracing: Option<Tracing>,
     /// Where the consumer is the anonymous one, the file it was made of.
     pub(super) file: Option<KVVec<u8>>,
+    /// Notes files that have no table for stacks, once the consumer has asked for such.
+    pub(super) server: Option<Server>,
 }
 
 /// What goes with a tracing that has begun.
@@ -98,6 +101,7 @@ impl device::OpenFile for Open {
             last: Text::new(),
             tracing: None,
             file: None,
+            server: None,
         };
         KBox::pin_init(
             pin_init!(Self {

@@ -10,7 +10,7 @@ use super::fire::{Args, FireArgs};
 use super::probe::ProbeRef;
 use crate::sys::percpu::CpuGuard;
 use crate::sys::task::{irq_level, Current};
-use crate::sys::{clock, control, locks, nofault, paths, remote, stack, vtime};
+use crate::sys::{clock, control, locks, nofault, paths, remote, stack, unwind, vtime};
 use core::cell::Cell;
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
@@ -110,7 +110,7 @@ impl<'a> KernelMachine<'a> {
     fn user_frames(&self, f: impl FnMut(u64) -> bool) {
         let is_called = matches!(self.args.args, Args::Called(_));
         if let Some(regs) = self.task().user_regs() {
-            stack::user(regs, is_called, f);
+            unwind::walk(self.guard, regs, is_called, f);
         }
     }
 

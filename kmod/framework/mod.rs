@@ -42,6 +42,7 @@ mod share;
 mod snapshot;
 mod state;
 mod table;
+mod tables;
 mod text;
 mod tracer;
 mod user;

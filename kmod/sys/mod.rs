@@ -62,4 +62,5 @@ pub mod syscalls;
 pub mod task;
 pub mod timer;
 pub mod tracepoint;
+pub mod unwind;
 pub mod vtime;

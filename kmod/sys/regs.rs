@@ -110,11 +110,6 @@ impl Regs {
         }
     }
 
-    /// Where a function of a program goes back to, at whose first instruction the registers were saved.
-    pub fn return_address(&self) -> Option<u64> {
-        self.user_word(0)
-    }
-
     /// Word `n` of the user stack.
     fn user_word(&self, n: usize) -> Option<u64> {
         let mut word = [0; 8];

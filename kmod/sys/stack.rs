@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Kernel and user stacks from probe context.
+//! Kernel stacks from probe context.
 
-use super::nofault;
 use super::percpu::CpuGuard;
 use super::regs::Regs;
 use crate::bindings;
@@ -86,33 +85,4 @@ fn foreign(all: &mut [usize]) -> &[usize] {
         }
     }
     all.get(..kept).unwrap_or_default()
-}
-
-/// Most frames of a user stack that are walked.
-const USER_FRAMES: usize = 512;
-
-/// Walks the user stack by frame pointers, innermost frame first, giving each program counter to `f` until it
-/// returns `false`, the chain ends or memory is not there. The frame pointer of a function that has just been `called` is still its
-/// caller's.
-pub fn user(regs: &Regs, called: bool, mut f: impl FnMut(u64) -> bool) {
-    if !f(regs.user_ip()) {
-        return;
-    }
-    if called && !regs.return_address().is_some_and(&mut f) {
-        return;
-    }
-    let mut fp = regs.fp();
-    for _ in 1..USER_FRAMES {
-        let mut frame = [0u8; 16];
-        if fp == 0 || fp % 8 != 0 || nofault::user_load(fp, &mut frame).is_err() {
-            return;
-        }
-        let (next, ret) = frame.split_at(8);
-        let word = |b: &[u8]| b.try_into().map_or(0, u64::from_ne_bytes);
-        let (next, ret) = (word(next), word(ret));
-        if ret == 0 || !f(ret) || next <= fp {
-            return;
-        }
-        fp = next;
-    }
 }

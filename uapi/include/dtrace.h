@@ -2845,6 +2845,37 @@ struct dtrace_held {
 };
 
 /*
+ * unwind
+ */
+
+/*
+ Most bytes of a `Table`.
+ */
+#define DTRACE_UNWIND_TABLE_MAX (64 << 20)
+
+/*
+ The table of a file.
+ */
+struct dtrace_unwind_table {
+  /*
+   A descriptor of the file.
+   */
+  int32_t fd;
+  /*
+   How many bytes; 0: nothing is told of the file, which is not asked for again.
+   */
+  uint32_t size;
+  /*
+   Their address.
+   */
+  uint64_t bytes;
+  /*
+   When the file had been changed last before it was read (`st_ctim`), in nanoseconds.
+   */
+  uint64_t changed;
+};
+
+/*
  * ioctl
  */
 
@@ -3474,6 +3505,12 @@ struct dtrace_registered {
 
 /* Linux' own: fills in a `Registered`: what a process has registered next, by the helper device, after `Registered::generation`. ESRCH: there is no such process; ENOENT: there is nothing more; E2BIG: there is no room for the image. */
 #define DTRACEIOC_REGISTERED _IOWR(DTRACE_IOC_TYPE, 80, struct dtrace_registered)
+
+/* Linux' own: returns a descriptor of a file that a user stack leads into and that has no `Table`. ENOENT: there is none; EACCES: the caller may not make tables, which serve all. From the first call on such files are noted. */
+#define DTRACEIOC_WANTED _IO(DTRACE_IOC_TYPE, 81)
+
+/* Linux' own: gives a file its `Table`. EINVAL: it is damaged, or the file is none; EBADF: nothing is open there; EEXIST: the file has one; ESTALE: it has changed since; E2BIG, ENOSPC: it is larger than tables may be; EACCES: as above. */
+#define DTRACEIOC_TABLE _IOW(DTRACE_IOC_TYPE, 82, struct dtrace_unwind_table)
 
 /* Helper call: registers the DOF at this address, whose addresses are the process' own. The result is a number to remove it by, from 1. EINVAL: it is no DOF of a program; E2BIG: it is too large; ENOSPC: the process, or its user, has registered too much; EFAULT: it is not there. */
 #define DTRACEHIOC_ADD _IOW(DTRACE_HELPER_IOC_TYPE, 1, struct dof_hdr)

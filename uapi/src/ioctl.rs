@@ -93,6 +93,13 @@ pub const NUMBER: u32 = ioc(READ | WRITE, IOC_TYPE, 74, size_of::<i32>());
 /// no such process; ENOENT: there is nothing more; E2BIG: there is no room for the image.
 pub const REGISTERED: u32 = ioc(READ | WRITE, IOC_TYPE, 80, size_of::<Registered>());
 
+/// Linux' own: returns a descriptor of a file that a user stack leads into and that has no [`Table`](crate::unwind::Table). ENOENT: there is none; EACCES: the
+/// caller may not make tables, which serve all. From the first call on such files are noted.
+pub const WANTED: u32 = ioc(0, IOC_TYPE, 81, 0);
+/// Linux' own: gives a file its [`Table`](crate::unwind::Table). EINVAL: it is damaged, or the file is none; EBADF: nothing is
+/// open there; EEXIST: the file has one; ESTALE: it has changed since; E2BIG, ENOSPC: it is larger than tables may be; EACCES: as above.
+pub const TABLE: u32 = ioc(WRITE, IOC_TYPE, 82, size_of::<crate::unwind::Table>());
+
 /// A probe's description, or globs for one (`dtrace_probedesc_t`). Strings end with NUL.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]

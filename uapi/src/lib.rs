@@ -43,4 +43,5 @@ pub mod option;
 pub mod process;
 pub mod subr;
 pub mod types;
+pub mod unwind;
 pub mod var;

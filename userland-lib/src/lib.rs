@@ -34,5 +34,6 @@ pub mod statement;
 pub mod symbols;
 pub mod syntax;
 pub mod types;
+pub mod unwind;
 pub mod usdt;
 pub mod world;

@@ -7,7 +7,7 @@
 //! but it may have thousands of instructions, each of which works on a string of 64 KiB. Everything whose work depends
 //! on the program or on data takes from one budget: a unit for an instruction, a byte copied, a byte compared, a
 //! speculation looked at, [`MOVED`] bytes of one that is committed; a dynamic variable looked for counts as [`LOOKUP`] of
-//! them, an unwound stack frame as [`FRAME`], an ancestor as [`HOP`], a floating-point operation as [`FLOAT`], a magnitude
+//! them, an unwound stack frame as [`FRAME`] or [`USER_FRAME`], an ancestor as [`HOP`], a floating-point operation as [`FLOAT`], a magnitude
 //! that `llquantize()` tries as [`MAGNITUDE`]. When the budget is gone, the clause ends in the fault [`Fault::Overrun`].
 //! What is taken is known before the work is done, or is bounded by one string or one stack.
 //!
@@ -28,8 +28,11 @@ pub const LIGHT: u64 = 512;
 /// What the heavy clauses at a probe may take in one firing, units: a tenth of a second, about.
 pub const FIRING: u64 = 16 * UNITS;
 
-/// Units of a stack frame.
+/// Units of a frame of the kernel's stack.
 pub const FRAME: usize = 64;
+
+/// Units of a frame of a program's stack: the file that it leads into and its rule are looked up.
+pub const USER_FRAME: usize = 256;
 
 /// Units of looking for a thread-local or an element of an associative array.
 pub const LOOKUP: usize = 256;

@@ -3,4 +3,7 @@
 
 //! What differs between processors.
 
+mod registers;
 pub mod x86_64;
+
+pub use registers::Registers;

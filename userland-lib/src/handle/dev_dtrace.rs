@@ -21,11 +21,12 @@ use dtrace_uapi::limits::ANON_MAX;
 use dtrace_uapi::option::{self, Opt};
 use dtrace_uapi::process::Probes;
 use dtrace_uapi::types::{AggId, Epid, ProbeId};
+use dtrace_uapi::unwind::Table;
 use nix::errno::Errno;
 use nix::libc;
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd as _};
 use std::path::Path;
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
@@ -243,6 +244,27 @@ impl Device for DevDtrace {
 
     fn resume(&self, mut id: u64) -> io::Result<()> {
         Ok(self.call(ioctl::RESUME, &mut id)?)
+    }
+
+    fn wanted(&self) -> io::Result<Option<File>> {
+        // SAFETY: the descriptor is open; the call has no argument.
+        let result = unsafe { libc::ioctl(self.file.as_raw_fd(), ioctl::WANTED as libc::Ioctl) };
+        match Errno::result(result) {
+            // SAFETY: the kernel has just opened it for us.
+            Ok(fd) => Ok(Some(unsafe { File::from_raw_fd(fd) })),
+            Err(Errno::ENOENT) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn give_table(&self, file: &File, changed: u64, table: &[u8]) -> io::Result<()> {
+        let mut request = Table {
+            changed,
+            fd: file.as_raw_fd(),
+            size: u32::try_from(table.len()).map_err(|_| Errno::E2BIG)?,
+            bytes: table.as_ptr() as u64,
+        };
+        Ok(self.call(ioctl::TABLE, &mut request)?)
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

@@ -18,6 +18,7 @@ use dtrace_uapi::ioctl::{
 };
 use dtrace_uapi::option::Opt;
 use dtrace_uapi::types::{AggId, Epid, ProbeId};
+use std::fs::File;
 use std::os::fd::BorrowedFd;
 use std::{fmt, io};
 
@@ -97,6 +98,17 @@ pub trait Device {
     /// Lets a process go that waits.
     fn resume(&self, _id: u64) -> io::Result<()> {
         Ok(())
+    }
+
+    /// A file that a user stack leads into, and of which no table is known. A device may know of no such thing.
+    fn wanted(&self) -> io::Result<Option<File>> {
+        Err(io::Error::from_raw_os_error(nix::libc::ENOTTY))
+    }
+
+    /// Gives the table by which stacks are walked that lead into a file, as it was when it had been `changed` last, in nanoseconds; empty if
+    /// there is none.
+    fn give_table(&self, _file: &File, _changed: u64, _table: &[u8]) -> io::Result<()> {
+        Err(io::Error::from_raw_os_error(nix::libc::ENOTTY))
     }
 
     /// What becomes readable when a process waits.

@@ -29,6 +29,7 @@ mod names;
 mod own;
 mod placed;
 mod preprocess;
+mod stacks;
 mod world;
 
 #[cfg(test)]
@@ -61,6 +62,7 @@ use dtrace_uapi::option::{self, Opt};
 use follow::{Follow, News};
 use nix::unistd;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use stacks::Stacks;
 use std::cell::{Cell, RefCell};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -134,6 +136,7 @@ pub struct Handle<'w> {
     places: Places,
     targets: Vec<Target>,
     follow: Follow,
+    stacks: Stacks,
     consumer: Consumer,
     names: Names,
     zone: Zone,
@@ -162,6 +165,7 @@ impl<'w> Handle<'w> {
             places: Places::default(),
             targets: Vec::new(),
             follow: Follow::default(),
+            stacks: Stacks::default(),
             consumer: Consumer::default(),
             names: Names::new(world.symbols()),
             zone: Zone::local(),
@@ -337,6 +341,7 @@ impl<'w> Handle<'w> {
         let device = self.device();
         let probes = device.enable(&dof).map_err(|error| self.refused(error))?;
         self.follow.add(program);
+        self.stacks.add(program);
         Ok(Enabled {
             probes,
             left_out: device.reason(),
@@ -368,6 +373,7 @@ impl<'w> Handle<'w> {
         self.follow
             .begin(self.world, &self.names, forks, time.unwrap_or(HOLD_TIME))?;
         for target in &mut self.targets {
+            self.stacks.prepare(self.world.device(), target.pid());
             target.release()?;
         }
         Ok(())
@@ -403,6 +409,9 @@ impl<'w> Handle<'w> {
     pub fn work(&mut self, sink: &mut Sink<'_>) -> Result<Progress, Error> {
         let now = Instant::now();
         self.serve()?;
+        if self.is_running() {
+            self.stacks.serve(self.device());
+        }
         if self.is_running() && self.is_over(now, sink)? {
             self.stop()?;
         }

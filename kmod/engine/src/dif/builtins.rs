@@ -6,7 +6,7 @@
 
 use super::env::{until_nul, At, Env};
 use super::program::Quick;
-use crate::budget::FRAME;
+use crate::budget::{FRAME, USER_FRAME};
 use crate::error::Trap;
 use crate::machine::{BadAddr, Machine};
 use crate::mem::alloc::Bytes;
@@ -72,21 +72,21 @@ impl<M: Machine> Env<'_, M> {
             }
             Var::Caller => {
                 self.check_kernel()?;
-                self.walk(CALLER, m.caller())?
+                self.walk(CALLER, FRAME, m.caller())?
             }
             Var::Stackdepth => {
                 self.check_kernel()?;
                 let depth = m.stackdepth();
-                self.walk(depth, u64::from(depth))?
+                self.walk(depth, FRAME, u64::from(depth))?
             }
             Var::Ucaller => {
                 self.check_user()?;
-                self.walk(CALLER, m.ucaller())?
+                self.walk(CALLER, USER_FRAME, m.ucaller())?
             }
             Var::Ustackdepth => {
                 self.check_user()?;
                 let depth = m.ustackdepth();
-                self.walk(depth, u64::from(depth))?
+                self.walk(depth, USER_FRAME, u64::from(depth))?
             }
             Var::Execname
             | Var::Zonename
@@ -101,8 +101,8 @@ impl<M: Machine> Env<'_, M> {
     }
 
     /// Takes `frames` of a stack, which were walked for `value`, from the firing's budget.
-    fn walk(&mut self, frames: u32, value: u64) -> Result<u64, Trap> {
-        let units = (frames as usize).saturating_add(1).saturating_mul(FRAME);
+    fn walk(&mut self, frames: u32, each: usize, value: u64) -> Result<u64, Trap> {
+        let units = (frames as usize).saturating_add(1).saturating_mul(each);
         self.vm.budget.spend(units)?;
         Ok(value)
     }

@@ -11,7 +11,7 @@ use super::execname;
 use super::record::begin;
 use super::speculate::{commit, discard, speculate};
 use super::{Act, Aggregate, Datum, Field, Prepared, Shape};
-use crate::budget::FRAME;
+use crate::budget::{FRAME, USER_FRAME};
 use crate::buf::aggregate::Aggregations;
 use crate::buf::principal::Principal;
 use crate::buf::{copy, set_half, set_word, slice_at};
@@ -183,7 +183,7 @@ pub(super) fn write<M: Machine>(
         }
         Datum::Ustack { frames } => {
             env.check_user().map_err(|trap| Stopped { trap, pc: 0 })?;
-            spend(env, (*frames as usize).saturating_mul(FRAME))?;
+            spend(env, (*frames as usize).saturating_mul(USER_FRAME))?;
             set_word(to, 0, u64::from(env.m.pid()));
             let len = to.len();
             let rest = to.get_mut(8..).unwrap_or(&mut []);

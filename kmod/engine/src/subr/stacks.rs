@@ -4,7 +4,7 @@
 //! Stacks as values: what a program keeps in a variable, and asks for its parts.
 
 use super::arg;
-use crate::budget::FRAME;
+use crate::budget::{FRAME, USER_FRAME};
 use crate::buf::copy;
 use crate::dif::env::Env;
 use crate::error::Trap;
@@ -28,10 +28,9 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
     } else {
         env.check_kernel()?;
     }
+    let each = if user { USER_FRAME } else { FRAME };
     let size = asked.saturating_mul(8);
-    env.vm
-        .budget
-        .spend((asked as usize).saturating_mul(FRAME))?;
+    env.vm.budget.spend((asked as usize).saturating_mul(each))?;
     let at = env
         .vm
         .alloc(size.saturating_add(size_of::<StackHead>() as u64))?;

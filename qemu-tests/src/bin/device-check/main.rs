@@ -18,6 +18,7 @@ macro_rules! ensure {
 mod functions;
 mod place;
 mod programs;
+mod tables;
 mod timers;
 mod withdrawn;
 
@@ -47,6 +48,7 @@ const CHECKS: &[(&str, Check)] = &[
     ("together", together),
     ("killed", killed),
     ("greedy", greedy),
+    ("tables", tables::tables),
     ("functions", functions::functions),
     ("churn", functions::churn),
     ("stopped", withdrawn::stopped),

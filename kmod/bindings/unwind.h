@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+/* Tables by which programs' stacks are walked, by file. */
+#ifndef _DTRACE_UNWIND_H
+#define _DTRACE_UNWIND_H
+
+#include <linux/types.h>
+
+/* The table of a file. */
+struct dtrace_unwind;
+
+/* What is known of text. */
+struct dtrace_unwind_place {
+	/* Not text that the current program executes. */
+	bool is_nowhere;
+	/* The table's; none if there is no table. They stay while interrupts are off. */
+	const u8 *bytes;
+	u32 size;
+	/* Where in the file the text is. */
+	u64 offset;
+};
+
+int dtrace_unwind_init(void);
+void dtrace_unwind_exit(void);
+bool dtrace_unwind_any(void);
+void dtrace_unwind_at(u64 address, struct dtrace_unwind_place *place);
+struct dtrace_unwind *dtrace_unwind_alloc(u32 size, u8 **bytes);
+void dtrace_unwind_free(struct dtrace_unwind *table);
+int dtrace_unwind_add(struct dtrace_unwind *table, int fd, u64 changed);
+void dtrace_unwind_serve(bool serves);
+int dtrace_unwind_wanted(void);
+
+#endif

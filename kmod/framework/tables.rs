@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Tables for user stacks, which consumers make.
+//!
+//! One table serves everybody who meets the file, so only who may trace everything makes any: others' could make stacks that mislead.
+
+use super::calls::Answer;
+use super::device::{Control, Open};
+use super::text::{refuse, Refusal};
+use super::user;
+use crate::sys::unwind::{Fresh, Server};
+use dtrace_uapi::unwind::{self, TABLE_MAX};
+use kernel::prelude::*;
+
+const _: () = assert!(TABLE_MAX as usize == dtrace_unwind::table::SIZE_MAX);
+
+impl Open {
+    fn may_make_tables(&self) -> Result<(), Refusal> {
+        match self.consumer.tracer.sees_all {
+            true => Ok(()),
+            false => Err(Refusal::new(EACCES, "tables for stacks serve all users")),
+        }
+    }
+
+    /// Gives a descriptor of a file that a table is wanted of.
+    #[inline(never)]
+    pub(super) fn wanted(&self, control: &mut Control) -> Answer {
+        self.may_make_tables()?;
+        let server = control.server.get_or_insert_with(Server::new);
+        Ok(server.wanted()? as isize)
+    }
+
+    /// Takes a table over.
+    #[inline(never)]
+    pub(super) fn table(&self, arg: u64) -> Answer {
+        self.may_make_tables()?;
+        let request: unwind::Table = user::get(arg)?;
+        if request.size > TABLE_MAX {
+            return Err(refuse(E2BIG));
+        }
+        let mut fresh = Fresh::new(request.size)?;
+        let bytes = fresh.bytes();
+        user::read(request.bytes, bytes)?;
+        if !bytes.is_empty() && dtrace_unwind::Table::check(bytes).is_err() {
+            return Err(Refusal::new(EINVAL, "the table is damaged"));
+        }
+        fresh.add(request.fd, request.changed)?;
+        Ok(0)
+    }
+}

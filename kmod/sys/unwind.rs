@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Tables by which programs' stacks are walked.
+//!
+//! They belong to files, and are the machine's: what one consumer has made all use. See `bindings/unwind.c`.
+
+use super::nofault;
+use super::percpu::CpuGuard;
+use super::regs::Regs;
+use crate::bindings;
+use core::ptr::{null_mut, NonNull};
+use dtrace_unwind::{Frame, Memory, Place, Table, Walk, Word};
+use kernel::error::to_result;
+use kernel::prelude::*;
+
+/// The right to have tables.
+pub struct Tables(());
+
+impl Tables {
+    /// The only ones.
+    pub fn new() -> Result<Self> {
+        // SAFETY: Called once in the life of the module.
+        to_result(unsafe { bindings::dtrace_unwind_init() })?;
+        Ok(Self(()))
+    }
+}
+
+impl Drop for Tables {
+    fn drop(&mut self) {
+        // SAFETY: What fires and who serves has ended before.
+        unsafe { bindings::dtrace_unwind_exit() };
+    }
+}
+
+/// A table that is not in use yet.
+pub struct Fresh {
+    table: NonNull<bindings::dtrace_unwind>,
+    bytes: NonNull<u8>,
+    size: usize,
+}
+
+impl Fresh {
+    /// Room for so many bytes.
+    pub fn new(size: u32) -> Result<Self> {
+        let mut bytes = null_mut();
+        // SAFETY: `bytes` is valid for the write.
+        let table = unsafe { bindings::dtrace_unwind_alloc(size, &mut bytes) };
+        Ok(Self {
+            table: NonNull::new(table).ok_or(ENOMEM)?,
+            bytes: NonNull::new(bytes).ok_or(ENOMEM)?,
+            size: size as usize,
+        })
+    }
+
+    /// The bytes, which are to be filled.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: They are initialized, and as long as this is borrowed nobody else's.
+        unsafe { core::slice::from_raw_parts_mut(self.bytes.as_ptr(), self.size) }
+    }
+
+    /// Makes it that of a file of the current process, which was `changed` last at that time, in nanoseconds. `EEXIST`: it has one; `ESTALE`: it was
+    /// changed since; `EBADF`, `EINVAL`: it is no such file; `ENOSPC`: there is no room.
+    pub fn add(self, fd: i32, changed: u64) -> Result {
+        // SAFETY: It is whole. It is nobody's but C's if it is taken over.
+        to_result(unsafe { bindings::dtrace_unwind_add(self.table.as_ptr(), fd, changed) })?;
+        core::mem::forget(self);
+        Ok(())
+    }
+}
+
+impl Drop for Fresh {
+    fn drop(&mut self) {
+        // SAFETY: It is ours alone.
+        unsafe { bindings::dtrace_unwind_free(self.table.as_ptr()) };
+    }
+}
+
+/// As long as there is one, files that have no table are noted.
+pub struct Server(());
+
+impl Server {
+    /// One more.
+    pub fn new() -> Self {
+        // SAFETY: No preconditions.
+        unsafe { bindings::dtrace_unwind_serve(true) };
+        Self(())
+    }
+
+    /// A descriptor for the current process of the next file that is wanted. `ENOENT`: none is.
+    pub fn wanted(&self) -> Result<i32> {
+        // SAFETY: No preconditions.
+        let fd = unsafe { bindings::dtrace_unwind_wanted() };
+        to_result(fd)?;
+        Ok(fd)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // SAFETY: It was counted.
+        unsafe { bindings::dtrace_unwind_serve(false) };
+    }
+}
+
+/// Which of the general registers, in the processor's own order, has a number of DWARF's (System V ABI, AMD64 §3.6.2). With 32 bits they have the
+/// processor's numbers.
+const GENERAL: [u8; 16] = [0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
+
+/// The current program, as a walk sees it.
+struct Program<'a>(&'a Regs);
+
+impl Memory for Program<'_> {
+    fn word(&self, address: u64, word: Word) -> Option<u64> {
+        let mut bytes = [0; 8];
+        let part = bytes.get_mut(..word.bytes() as usize)?;
+        nofault::user_load(address, part).ok()?;
+        Some(u64::from_le_bytes(bytes))
+    }
+
+    fn register(&self, n: u8) -> Option<u64> {
+        match self.0.is_long() {
+            true => GENERAL.get(usize::from(n)).map(|n| self.0.general(*n)),
+            false => (n < 8).then(|| self.0.general(n)),
+        }
+    }
+}
+
+/// What is known of text, as long as interrupts are off.
+struct Known<'a> {
+    any: bool,
+    _interrupts_off: &'a CpuGuard,
+}
+
+impl<'a> Known<'a> {
+    fn new(guard: &'a CpuGuard) -> Self {
+        Self {
+            // SAFETY: No preconditions.
+            any: unsafe { bindings::dtrace_unwind_any() },
+            _interrupts_off: guard,
+        }
+    }
+
+    fn place(&self, address: u64) -> Place {
+        if !self.any {
+            return Place::Nothing;
+        }
+        let mut found = bindings::dtrace_unwind_place::default();
+        // SAFETY: Interrupts are off; `found` is valid for the write.
+        unsafe { bindings::dtrace_unwind_at(address, &mut found) };
+        if found.is_nowhere {
+            return Place::NoText;
+        }
+        if found.bytes.is_null() {
+            return Place::Nothing;
+        }
+        // SAFETY: They stay and do not change while interrupts are off.
+        let bytes = unsafe { core::slice::from_raw_parts(found.bytes, found.size as usize) };
+        Table::new(bytes).map_or(Place::Nothing, |table| {
+            Place::Rule(table.rule(found.offset))
+        })
+    }
+}
+
+/// Most frames of a stack that are walked.
+const FRAMES_MAX: usize = 512;
+
+/// Walks the user stack, innermost frame first, giving each program counter to `f` until it returns `false` or there is no caller. Where no
+/// table tells, functions are taken to have frame pointers; that of one that has just been `called` is still its caller's.
+pub fn walk(guard: &CpuGuard, regs: &Regs, called: bool, mut f: impl FnMut(u64) -> bool) {
+    let memory = Program(regs);
+    let word = if regs.is_long() {
+        Word::Eight
+    } else {
+        Word::Four
+    };
+    let walk = Walk::new(&memory, word);
+    let known = Known::new(guard);
+    let mut frame = Frame {
+        ip: regs.user_ip(),
+        sp: regs.sp(),
+        fp: Some(regs.fp()),
+        is_exact: true,
+        is_innermost: true,
+    };
+    for _ in 0..FRAMES_MAX {
+        if !f(frame.ip) {
+            return;
+        }
+        let place = known.place(frame.at());
+        let next = match called && frame.is_innermost && !place.tells() {
+            true => walk.called(&frame),
+            false => walk.step(&frame, place),
+        };
+        match next {
+            Ok(next) => frame = next,
+            Err(_) => return,
+        }
+    }
+}

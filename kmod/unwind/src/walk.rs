@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! From frame to frame.
+//!
+//! A program's stack is anybody's data. So the stack pointer grows with each step, but for the one from a signal to what it has
+//! interrupted, which may be on another stack; and there are no more steps than the caller has room for frames.
+
+use crate::rule::{Base, Cfa, FramePointer, Rule};
+
+/// How wide a program's addresses are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// 32 bits.
+    Four,
+    /// 64 bits.
+    Eight,
+}
+
+impl Word {
+    /// That of so many bytes.
+    pub const fn of(bytes: u8) -> Option<Self> {
+        match bytes {
+            4 => Some(Self::Four),
+            8 => Some(Self::Eight),
+            _ => None,
+        }
+    }
+
+    /// Its bytes.
+    pub const fn bytes(self) -> u64 {
+        match self {
+            Self::Four => 4,
+            Self::Eight => 8,
+        }
+    }
+
+    /// Whether a word may lie at an address.
+    const fn has(self, address: u64) -> bool {
+        address & self.bytes().wrapping_sub(1) == 0
+    }
+
+    /// Where the frame pointer and the instruction pointer are that the kernel saves for a signal, from where the stack pointer is
+    /// (`struct sigcontext` of `arch/x86/include/uapi/asm/sigcontext.h`: bp, bx, dx, ax, cx, sp, ip; of 32 bits bp, sp, bx, dx, cx, ax,
+    /// trapno, err, ip).
+    const fn saved(self) -> (i64, i64) {
+        match self {
+            Self::Four => (-4, 28),
+            Self::Eight => (-40, 8),
+        }
+    }
+}
+
+/// A program's memory.
+pub trait Memory {
+    /// A word of it, if it is there.
+    fn word(&self, address: u64, word: Word) -> Option<u64>;
+    /// One of the registers, by its DWARF number, of the innermost frame.
+    fn register(&self, n: u8) -> Option<u64>;
+}
+
+/// What is known of the text at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// This rule.
+    Rule(Rule),
+    /// Nothing: its file has no table, or it is in none.
+    Nothing,
+    /// It is no text.
+    NoText,
+}
+
+impl Place {
+    /// Whether it says how to go on.
+    pub fn tells(&self) -> bool {
+        matches!(self, Self::Rule(rule) if rule.cfa != Cfa::Unknown)
+    }
+}
+
+/// A frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame {
+    /// Where it goes on.
+    pub ip: u64,
+    /// Its stack pointer.
+    pub sp: u64,
+    /// Its frame pointer, if that is known.
+    pub fp: Option<u64>,
+    /// It was interrupted at that instruction; otherwise it has called, and the instruction is the one before.
+    pub is_exact: bool,
+    /// No other frame was called by it, so that its registers are known.
+    pub is_innermost: bool,
+}
+
+impl Frame {
+    /// An address of the instruction that it executes.
+    pub fn at(&self) -> u64 {
+        match self.is_exact {
+            true => self.ip,
+            false => self.ip.wrapping_sub(1),
+        }
+    }
+}
+
+/// Why there is no next frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It was the outermost.
+    Outermost,
+    /// Its caller cannot be found.
+    Lost,
+}
+
+/// A walk.
+pub struct Walk<'a, M> {
+    memory: &'a M,
+    word: Word,
+}
+
+impl<'a, M: Memory> Walk<'a, M> {
+    /// Through this memory, whose words are so wide.
+    pub fn new(memory: &'a M, word: Word) -> Self {
+        Self { memory, word }
+    }
+
+    /// The caller of a frame, by what is known of its text.
+    pub fn step(&self, frame: &Frame, place: Place) -> Result<Frame, Ended> {
+        let rule = match place {
+            Place::Rule(rule) if place.tells() => rule,
+            Place::NoText => return Err(Ended::Lost),
+            _ => return self.chained(frame),
+        };
+        match rule.cfa {
+            Cfa::End => Err(Ended::Outermost),
+            Cfa::Signal(at) => self.interrupted(frame, at).ok_or(Ended::Lost),
+            _ => self.by_rule(frame, rule),
+        }
+    }
+
+    /// The caller of a function at its first instruction.
+    pub fn called(&self, frame: &Frame) -> Result<Frame, Ended> {
+        let ip = self.load(frame.sp).ok_or(Ended::Lost)?;
+        caller(ip, frame.sp.wrapping_add(self.word.bytes()), frame.fp)
+    }
+
+    fn load(&self, address: u64) -> Option<u64> {
+        self.memory.word(self.wrap(address), self.word)
+    }
+
+    fn wrap(&self, address: u64) -> u64 {
+        match self.word {
+            Word::Four => address & 0xffff_ffff,
+            Word::Eight => address,
+        }
+    }
+
+    fn base(&self, frame: &Frame, base: Base) -> Option<u64> {
+        match base {
+            Base::Sp => Some(frame.sp),
+            Base::Fp => frame.fp,
+            Base::Other(n) => self.memory.register(n).filter(|_| frame.is_innermost),
+        }
+    }
+
+    fn cfa(&self, frame: &Frame, cfa: Cfa) -> Option<u64> {
+        let add = |base: u64, offset: i32| base.wrapping_add_signed(offset.into());
+        let cfa = match cfa {
+            Cfa::At(base, offset) => add(self.base(frame, base)?, offset),
+            Cfa::Linkage(offset, from) => {
+                let is_behind = (frame.ip & 15) as i64 >= i64::from(from);
+                let more = if is_behind { self.word.bytes() } else { 0 };
+                add(frame.sp, offset).wrapping_add(more)
+            }
+            Cfa::Loaded(base, offset, more) => {
+                let found = self.load(add(self.base(frame, base)?, offset))?;
+                found.wrapping_add(more.into())
+            }
+            _ => return None,
+        };
+        Some(self.wrap(cfa))
+    }
+
+    fn by_rule(&self, frame: &Frame, rule: Rule) -> Result<Frame, Ended> {
+        let cfa = self.cfa(frame, rule.cfa).ok_or(Ended::Lost)?;
+        let word = self.word.bytes();
+        if cfa <= frame.sp || !self.word.has(cfa) {
+            return Err(Ended::Lost);
+        }
+        let ip = self.load(cfa.wrapping_sub(word)).ok_or(Ended::Lost)?;
+        let saved = |base: u64, at: i16| self.load(base.wrapping_add_signed(at.into()));
+        let fp = match rule.fp {
+            FramePointer::Same => frame.fp,
+            FramePointer::Saved(at) => saved(cfa, at),
+            FramePointer::Chained(at) => frame.fp.and_then(|fp| saved(fp, at)),
+            FramePointer::Lost => None,
+        };
+        caller(ip, cfa, fp)
+    }
+
+    /// By the frame pointer, as if the function had one.
+    fn chained(&self, frame: &Frame) -> Result<Frame, Ended> {
+        let fp = frame.fp.ok_or(Ended::Lost)?;
+        let word = self.word.bytes();
+        if fp == 0 {
+            return Err(Ended::Outermost);
+        }
+        if fp < frame.sp || !self.word.has(fp) {
+            return Err(Ended::Lost);
+        }
+        let next = self.load(fp).ok_or(Ended::Lost)?;
+        let ip = self.load(fp.wrapping_add(word)).ok_or(Ended::Lost)?;
+        caller(ip, fp.wrapping_add(word).wrapping_add(word), Some(next))
+    }
+
+    /// What a signal has interrupted.
+    fn interrupted(&self, frame: &Frame, at: i32) -> Option<Frame> {
+        let at = frame.sp.wrapping_add_signed(at.into());
+        let (fp, ip) = self.word.saved();
+        let load = |from: i64| self.load(at.wrapping_add_signed(from));
+        Some(Frame {
+            ip: load(ip)?,
+            sp: load(0)?,
+            fp: load(fp),
+            is_exact: true,
+            is_innermost: false,
+        })
+    }
+}
+
+fn caller(ip: u64, sp: u64, fp: Option<u64>) -> Result<Frame, Ended> {
+    match ip {
+        0 => Err(Ended::Outermost),
+        _ => Ok(Frame {
+            ip,
+            sp,
+            fp,
+            is_exact: false,
+            is_innermost: false,
+        }),
+    }
+}

@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+// @gcc: -O2 -fomit-frame-pointer -fno-optimize-sibling-calls
+
+/*
+ * Functions without frame pointers that call one another, through the C library too: ustack-work [WORD...]. Each word is a chain at whose end
+ * is getppid().
+ */
+
+#define _GNU_SOURCE
+#include <alloca.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define KEPT __attribute__((noinline, noclone))
+
+static volatile long sink;
+
+KEPT void last(void)
+{
+	sink += syscall(SYS_getppid);
+}
+
+KEPT void deep(int n)
+{
+	if (n)
+		deep(n - 1);
+	else
+		last();
+	sink++;
+}
+
+KEPT int compare(const void *one, const void *other)
+{
+	static int called;
+
+	if (!called++)
+		deep(2);
+	return *(const int *)one - *(const int *)other;
+}
+
+KEPT void sorts(void)
+{
+	int numbers[] = { 3, 1, 2 };
+
+	qsort(numbers, 3, sizeof(int), compare);
+	sink += numbers[0];
+}
+
+KEPT void fills(size_t size)
+{
+	char *room = alloca(size);
+
+	memset(room, size, size);
+	last();
+	sink += room[size / 2];
+}
+
+/* Its frame is aligned, by way of another register. */
+KEPT void aligns(int n)
+{
+	volatile char wide[64] __attribute__((aligned(64)));
+
+	wide[n] = n;
+	last();
+	sink += wide[n];
+}
+
+KEPT void on_signal(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *interrupted = context;
+
+	(void)info;
+	last();
+	/* Behind `ud2`. */
+	interrupted->uc_mcontext.gregs[REG_RIP] += 2;
+	sink += sig;
+}
+
+/* The signal comes where the stack is not as the function found it. */
+KEPT void interrupted(void)
+{
+	struct sigaction action = { .sa_sigaction = on_signal, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGILL, &action, NULL);
+	__asm__ volatile("push %%rax\n.cfi_adjust_cfa_offset 8\nud2\npop %%rax\n.cfi_adjust_cfa_offset -8" ::: "memory");
+	sink++;
+}
+
+int main(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "deep"))
+			deep(3);
+		else if (!strcmp(argv[i], "sorts"))
+			sorts();
+		else if (!strcmp(argv[i], "fills"))
+			fills(argc * 1000);
+		else if (!strcmp(argv[i], "aligns"))
+			aligns(argc);
+		else if (!strcmp(argv[i], "signal"))
+			interrupted();
+		else
+			usleep(1000 * atoi(argv[i]));
+	}
+	return sink == 42;
+}

@@ -1,0 +1,32 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 240
+# @debug: quick
+# Stacks of programs whose functions have no frame pointers.
+
+# names: the functions of the program, and where others' are between them.
+names() { sed -nE 's/^ +ustack-work`([a-z_]+).*/\1/p; s/^ +(libc|ld|\[vdso)[^`]*`.*/other/p' | uniq | head -40 | paste -sd' '; }
+
+for chain in deep sorts fills aligns signal; do
+	echo "$chain: $(dtrace -qn 'syscall::getppid:entry /pid == $target/ { ustack(); }' -c "ustack-work $chain" 2>&1 | names)"
+done
+
+# A return has been made when its probe fires.
+echo 'at the ends of functions'
+for probe in pid\$target::last:entry pid\$target::last:return fbt::*_sys_getppid:entry; do
+	echo "$(dtrace -qn "$probe /pid == \$target/ { ustack(); printf(\"depth %d\", ustackdepth > 5); }" -c 'ustack-work fills' 2>&1 |
+		sed 's/depth/ ustack-work`depth/' | names)"
+done
+dtrace -qn 'pid$target::last:entry { @[usym(ucaller)] = count(); }' -c 'ustack-work fills aligns deep' | sed -nE 's/^ +ustack-work`([a-z]+) +/\1 /p' | sort
+
+# Of a program that nobody has named the table is made when a stack has led there.
+echo 'found'
+dtrace -x switchrate=100hz -qn 'syscall::getppid:entry /execname == "ustack-work"/ { ustack(); } tick-60s { exit(1); }' >/tmp/stacks 2>&1 &
+for n in {1..100}; do
+	ustack-work sorts 300 deep
+	grep -q '`_start' /tmp/stacks && break
+done
+kill -INT $!
+wait $!
+names </tmp/stacks | grep -o 'other last deep main other _start' | head -1

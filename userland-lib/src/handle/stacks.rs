@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Tables for user stacks, made where a tracing has such.
+//!
+//! Of the processes that are traced by name the tables are there before they go on. Any other file is asked for when a stack first leads
+//! into it, and until we look, once in a while, functions there are taken to have frame pointers. Who may not trace everything makes
+//! none: he has what others have made.
+
+use super::device::Device;
+use crate::program::Program;
+use crate::symbols::mappings_of;
+use crate::unwind;
+use dtrace_uapi::action::Action;
+use dtrace_uapi::dif::Op;
+use dtrace_uapi::subr::Subr;
+use dtrace_uapi::var::Var;
+use std::collections::HashSet;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::time::{Duration, Instant};
+
+/// How long tables are made before records are looked at.
+const MOMENT: Duration = Duration::from_millis(50);
+
+/// Whether tables are made.
+#[derive(Default)]
+pub struct Stacks {
+    is_wanted: bool,
+    /// The files of processes that have been looked at, by device and number.
+    known: HashSet<(u64, u64)>,
+}
+
+impl Stacks {
+    /// Learns what a program that is enabled asks for.
+    pub fn add(&mut self, program: &Program) {
+        self.is_wanted |= walks(program);
+    }
+
+    /// Makes the tables of what a process executes.
+    pub fn prepare(&mut self, device: &dyn Device, pid: u32) {
+        let mappings = match self.is_wanted {
+            true => mappings_of(pid).unwrap_or_default(),
+            false => Vec::new(),
+        };
+        for mapping in mappings.iter().filter(|mapping| mapping.is_code) {
+            let path = format!(
+                "/proc/{pid}/map_files/{:x}-{:x}",
+                mapping.start, mapping.end
+            );
+            // To open a device would do something to it.
+            let is_new = std::fs::metadata(&path).is_ok_and(|about| {
+                about.is_file() && self.known.insert((about.dev(), about.ino()))
+            });
+            if let (true, Ok(file)) = (is_new && self.is_wanted, File::open(&path)) {
+                self.is_wanted = give(device, &file);
+            }
+        }
+    }
+
+    /// Makes tables that the kernel asks for, for a moment.
+    pub fn serve(&mut self, device: &dyn Device) {
+        let begin = Instant::now();
+        while self.is_wanted && begin.elapsed() < MOMENT {
+            match device.wanted() {
+                Ok(Some(file)) => self.is_wanted = give(device, &file),
+                Ok(None) => return,
+                Err(error) => self.is_wanted = may_go_on(&error),
+            }
+        }
+    }
+}
+
+/// Makes the table of a file; whether another one may be made.
+fn give(device: &dyn Device, file: &File) -> bool {
+    let Ok(about) = file.metadata() else {
+        return true;
+    };
+    let changed = (about.ctime() as u64)
+        .wrapping_mul(1_000_000_000)
+        .wrapping_add(about.ctime_nsec() as u64);
+    let table = unwind::table_of(file).unwrap_or_default();
+    let given = device.give_table(file, changed, &table);
+    given.err().is_none_or(|error| may_go_on(&error))
+}
+
+/// Whether another table may be given where one was not. Otherwise the kernel knows of none, or we have no right.
+fn may_go_on(error: &io::Error) -> bool {
+    !matches!(
+        error.raw_os_error(),
+        Some(nix::libc::EACCES | nix::libc::ENOTTY)
+    )
+}
+
+/// Whether a program asks for user stacks, or for what is found by them.
+fn walks(program: &Program) -> bool {
+    let is_action = |kind| matches!(kind, Action::Ustack | Action::Jstack);
+    let is_built_in = |var| matches!(var, Some(Var::Ustackdepth | Var::Ucaller));
+    program.clauses.iter().any(|clause| {
+        let difos = clause
+            .actions
+            .iter()
+            .filter_map(|action| action.difo.as_ref());
+        let mut instructions = difos.chain(&clause.predicate).flat_map(|difo| &difo.text);
+        clause.actions.iter().any(|action| is_action(action.kind))
+            || instructions.any(|instruction| match instruction.op() {
+                Some(Op::Call) => Subr::from_raw(instruction.index()) == Some(Subr::Ustack),
+                Some(Op::Ldgs) => is_built_in(Var::from_raw(instruction.index())),
+                _ => false,
+            })
+    })
+}

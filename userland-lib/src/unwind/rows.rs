@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! From rules for addresses to a table of offsets.
+
+use dtrace_unwind::table::{MAGIC, PAGE, RULES_MAX, SIZE_MAX, VERSION};
+use dtrace_unwind::{Rule, Word};
+use std::collections::HashMap;
+
+/// Bytes between two functions that are there for alignment alone, so that the rule of the first may hold on.
+const PADDING: u64 = 15;
+
+/// Instructions with rules of their own: ten times what the largest programs have.
+const SPANS_MAX: usize = 4 << 20;
+
+/// Pages of a file that its code begins and ends in.
+const PAGES_MAX: u64 = 1 << 20;
+
+/// A part of a file that is code.
+pub(super) struct Place {
+    /// Where the file wants it.
+    pub address: u64,
+    /// Its bytes.
+    pub size: u64,
+    /// Where it is in the file.
+    pub offset: u64,
+}
+
+/// The instructions from one offset up to another, and their rule.
+struct Span {
+    start: u64,
+    end: u64,
+    rule: [u8; dtrace_unwind::rule::SIZE],
+}
+
+/// What is to become a table.
+pub(super) struct Rows {
+    places: Vec<Place>,
+    spans: Vec<Span>,
+}
+
+impl Rows {
+    /// Nothing yet, of a file whose code is in these parts.
+    pub fn new(places: Vec<Place>) -> Self {
+        let spans = Vec::new();
+        Self { places, spans }
+    }
+
+    /// The instructions at these addresses have this rule.
+    pub fn add(&mut self, start: u64, end: u64, rule: Rule) {
+        // One that there is none of hides what is around it nevertheless.
+        let rule = rule.encode().or_else(|| Rule::UNKNOWN.encode());
+        let place = self.places.iter().find(|place| {
+            let from = start.wrapping_sub(place.address);
+            from < place.size && end.wrapping_sub(start) <= place.size - from
+        });
+        let has_room = start < end && self.spans.len() < SPANS_MAX;
+        if let (Some(place), Some(rule), true) = (place, rule, has_room) {
+            let moved = |address: u64| {
+                address
+                    .wrapping_sub(place.address)
+                    .wrapping_add(place.offset)
+            };
+            let (start, end) = (moved(start), moved(end));
+            self.spans.push(Span { start, end, rule });
+        }
+    }
+
+    /// The table. `None`: it is larger than tables can be.
+    pub fn into_table(mut self, word: Word) -> Option<Vec<u8>> {
+        self.spans.sort_by_key(|span| span.start);
+        let unknown = Rule::UNKNOWN.encode()?;
+        // From which offset on which rule holds.
+        let mut rows: Vec<(u64, [u8; 8])> = Vec::new();
+        let mut end = 0;
+        let mut put = |start, rule| {
+            if rows.last().is_none_or(|last| last.1 != rule) {
+                rows.push((start, rule));
+            }
+        };
+        for span in &self.spans {
+            // What is told twice holds as it was told first.
+            let start = span.start.max(end);
+            if start >= span.end {
+                continue;
+            }
+            if end > 0 && start - end > PADDING {
+                put(end, unknown);
+            }
+            put(start, span.rule);
+            end = span.end;
+        }
+        put(end, unknown);
+        encode(&rows, word)
+    }
+}
+
+/// The bytes of a table of these rows, which are in order.
+fn encode(rows: &[(u64, [u8; 8])], word: Word) -> Option<Vec<u8>> {
+    let first_page = rows.first()?.0 / PAGE;
+    let pages = rows.last()?.0 / PAGE - first_page + 1;
+    // A file may say that it has code where it has no bytes.
+    if pages > PAGES_MAX {
+        return None;
+    }
+    let mut rules: Vec<u8> = Vec::new();
+    let mut known = HashMap::new();
+    let mut index = Vec::new();
+    let mut body = Vec::with_capacity(rows.len() * 4);
+    for (n, (offset, rule)) in rows.iter().enumerate() {
+        let page = offset / PAGE - first_page;
+        while index.len() as u64 <= page {
+            index.push(n as u32);
+        }
+        let next = known.len();
+        let number = *known.entry(*rule).or_insert_with(|| {
+            rules.extend(rule);
+            next
+        });
+        if number >= RULES_MAX {
+            return None;
+        }
+        body.extend(((offset % PAGE) as u16).to_le_bytes());
+        body.extend((number as u16).to_le_bytes());
+    }
+    index.push(rows.len() as u32);
+    let mut table = Vec::from(MAGIC);
+    table.extend(VERSION.to_le_bytes());
+    table.extend([word.bytes() as u8, 0]);
+    for number in [first_page, pages, rows.len() as u64, known.len() as u64] {
+        table.extend(u32::try_from(number).ok()?.to_le_bytes());
+    }
+    index.iter().for_each(|n| table.extend(n.to_le_bytes()));
+    table.extend(body);
+    table.extend(rules);
+    (table.len() <= SIZE_MAX).then_some(table)
+}
