@@ -5,7 +5,7 @@
  * Tables of files, and files that have none yet.
  *
  * A probe finds the table of an instruction by the file that is mapped there, whatever path that has or had, in whichever mount namespace.
- * A file is known by its numbers and its last change, and is not kept. Of one that has no table the probe notes the process and the address,
+ * A file is known by its numbers and its last change, and is not kept. Of one that has no table the probe notes the thread and the address,
  * while some consumer makes tables; the consumer gets the file by a descriptor, and gives back its table.
  *
  * Tables are read with interrupts off, which is what RCU waits for, in NMIs too.
@@ -43,7 +43,7 @@ struct dtrace_unwind {
 	u8 bytes[];
 };
 
-/* Most tables; each takes so much besides. */
+/* Most tables: each takes memory and time besides its bytes. */
 #define DTRACE_UNWIND_MAX 4096
 
 /* Bytes of all tables. */

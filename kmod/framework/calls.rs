@@ -12,6 +12,7 @@ use super::process::Order;
 use super::provider::Description;
 use super::text::{refuse, Refusal, Text};
 use super::user;
+use crate::sys::clock;
 use crate::sys::pause::Pid;
 use crate::sys::task;
 use core::mem::size_of;
@@ -41,7 +42,11 @@ impl Open {
         }
         control.last = Text::new();
         self.consumer.sit();
-        self.dispatch(cmd, arg, control).map_err(|refusal| {
+        // Making many probes takes its time, and whoever waits for that is there.
+        self.consumer.tracer.ask(clock::monotonic());
+        let answer = self.dispatch(cmd, arg, control);
+        self.consumer.tracer.ask(clock::monotonic());
+        answer.map_err(|refusal| {
             let errno = refusal.errno;
             control.last = refusal.into_text();
             errno

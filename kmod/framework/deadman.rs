@@ -6,8 +6,7 @@
 //! A program may fire so often, or for so long, that nothing else gets to run, not even the command that could end it. What
 //! starves first is process context; hard interrupts still come through. So a beat in process context says that the machine
 //! lives, and a timer in hard interrupts kills the consumer when there has been none for the time-out. The beat counts only
-//! while somebody asks for the consumer's status or records now and then: a command that is stopped or stuck would otherwise
-//! trace for ever. None of it costs a firing anything. The next beat takes away what a killed consumer has at the probes, whoever
+//! while somebody makes a control call now and then: a command that is stopped or stuck would otherwise trace for ever. None of it costs a firing anything. The next beat takes away what a killed consumer has at the probes, whoever
 //! killed it.
 //!
 //! Whoever has asked for destructive actions is trusted: `chill()` and `stop()` slow things down on purpose.

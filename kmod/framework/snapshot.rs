@@ -111,7 +111,6 @@ impl Open {
     /// What happened so far; of that as much as `room` has place for, which is what some version of the contract knew.
     pub fn status(&self, arg: u64, control: &Control, room: usize) -> Answer {
         let tracer = &self.consumer.tracer;
-        tracer.ask(clock::monotonic());
         let mut status: Status = tracer.engine.status()?;
         tracer.report(&mut status);
         if let Some(tracing) = &control.tracing {
@@ -126,7 +125,6 @@ impl Open {
     /// Switches a buffer and copies out what it held.
     pub fn bufsnap(&self, arg: u64, which: Which) -> Answer {
         let mut desc: BufDesc = user::get(arg)?;
-        self.consumer.tracer.ask(clock::monotonic());
         let engine = &self.consumer.tracer.engine;
         let (option, room): (_, fn(u64) -> u64) = match which {
             Which::Principal => (Opt::Bufsize, buffer_room),

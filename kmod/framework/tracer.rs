@@ -32,7 +32,7 @@ pub struct Tracer {
     missed: AtomicU64,
     recursions: AtomicU64,
     nmis: AtomicU64,
-    /// When somebody last asked for its status or records, ns.
+    /// When its file was last used, ns.
     asked: AtomicU64,
     /// How long it has not been known to do no harm, ns.
     doubted: AtomicU64,
@@ -125,7 +125,7 @@ impl Tracer {
         self.doubted.store(0, Ordering::Relaxed);
     }
 
-    /// Notes that somebody asked for its status or records.
+    /// Notes that somebody uses its file.
     pub fn ask(&self, now: u64) {
         self.asked.store(now, Ordering::Relaxed);
     }

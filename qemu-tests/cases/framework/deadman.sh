@@ -19,4 +19,6 @@ stopped() {
 stopped 2>&1 | grep -v '^ *[0-9]*$'
 stopped -w 2>&1 | grep -v '^ *[0-9]*$'
 dtrace -x statusrate=100ms -qn 'tick-7s { printf("%s\n", "read"); exit(0); }'
+# So is one whose command makes probes meanwhile, say.
+device-check busy
 rmmod dtrace && insmod "$module"

@@ -71,6 +71,7 @@ fn main() -> ExitCode {
         .map(|(what, rest)| (what.as_str(), rest))
     {
         Some(("place", rest)) => return finished(place::all(rest)),
+        Some(("busy", _)) => return finished(busy()),
         Some(("timers", rest)) => return finished(timers::all(rest)),
         _ => {}
     }
@@ -424,6 +425,23 @@ fn greedy() -> Result<(), String> {
         available > Some(32 << 10),
         "{available:?} KiB of memory are left"
     );
+    Ok(())
+}
+
+/// A consumer that makes control calls is alive, whichever they are.
+fn busy() -> Result<(), String> {
+    let device = open()?;
+    let image = tracing(vec![("profile:::tick-100ms", vec![constant(1)])]);
+    done(&device, "ENABLE", device.enable(&image))?;
+    done(&device, "GO", device.go())?;
+    let begin = std::time::Instant::now();
+    while begin.elapsed().as_secs() < 9 {
+        done(&device, "CONF", device.conf())?;
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    let status = done(&device, "STATUS", device.status())?;
+    ensure!(status.killed == 0, "a consumer that is busy was ended");
+    println!("busy");
     Ok(())
 }
 
