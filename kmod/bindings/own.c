@@ -243,8 +243,7 @@ int dtrace_own_any_at(struct dtrace_memory *memory, bool (*is_there)(struct dtra
 
 /*
  * Writes a breakpoint, unless it is one for uprobes. EBUSY: the program has another instruction there than its file, or than
- * was known there before. EAGAIN: some thread
- * may have met a uprobe there that is gone.
+ * was known there before. EAGAIN: some thread may have met a uprobe there that is gone.
  */
 static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier *carrier, const struct dtrace_resumes *resumes,
 			    struct dtrace_pen *pen)

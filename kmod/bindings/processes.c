@@ -115,11 +115,6 @@ int dtrace_text_at(struct mm_struct *mm, u64 addr, struct dtrace_mapping *mappin
 	return error;
 }
 
-void dtrace_file_get(struct file *file)
-{
-	get_file(file);
-}
-
 /* Whether a program answers for what the file holds, which may never do so. */
 bool dtrace_file_is_served(const struct file *file)
 {

@@ -160,17 +160,23 @@ static bool dtrace_ops_end(struct ftrace_ops *ops, bool *begun)
 	return true;
 }
 
+/* Finds a function of the kernel's. */
+static int dtrace_watch_find(const char *name, uintptr_t *at)
+{
+	return dtrace_symbol(name, at) && *at ? 0 : -ENOENT;
+}
+
 /* Has threads taken out of slots before they handle signals. The caller has counted an area. */
 int dtrace_watch_signals(void)
 {
 	uintptr_t at;
+	int error;
 
 	guard(mutex)(&dtrace_signal_lock);
 	if (dtrace_watching_signals)
 		return 0;
-	if (!dtrace_symbol("get_signal", &at) || !at)
-		return -ENOENT;
-	return dtrace_ops_begin(&dtrace_signal_ops, &at, 1, &dtrace_watching_signals);
+	error = dtrace_watch_find("get_signal", &at);
+	return error ?: dtrace_ops_begin(&dtrace_signal_ops, &at, 1, &dtrace_watching_signals);
 }
 
 /* Ends it where there are no areas. */
@@ -185,15 +191,14 @@ void dtrace_watch_no_signals(void)
 int dtrace_watch_begin(void)
 {
 	unsigned int n;
+	int error;
 
 	if (dtrace_watching)
 		return 0;
-	for (n = 0; n < DTRACE_WATCHED; n++)
-		if (!dtrace_symbol(dtrace_watched[n], &dtrace_watched_at[n]) || !dtrace_watched_at[n])
-			return -ENOENT;
-	if (!dtrace_symbol("force_sig_fault", &dtrace_watch_force_at) || !dtrace_watch_force_at)
-		return -ENOENT;
-	return dtrace_ops_begin(&dtrace_watch_ops, dtrace_watched_at, DTRACE_WATCHED, &dtrace_watching);
+	error = dtrace_watch_find("force_sig_fault", &dtrace_watch_force_at);
+	for (n = 0; n < DTRACE_WATCHED && !error; n++)
+		error = dtrace_watch_find(dtrace_watched[n], &dtrace_watched_at[n]);
+	return error ?: dtrace_ops_begin(&dtrace_watch_ops, dtrace_watched_at, DTRACE_WATCHED, &dtrace_watching);
 }
 
 /* Ends all of it, as dtrace_ops_end(). */

@@ -174,7 +174,7 @@ impl Text {
     fn behind(&self, bytes: u64) -> Self {
         if let Some(file) = self.file {
             // SAFETY: The file is open.
-            unsafe { bindings::dtrace_file_get(file.as_ptr()) };
+            unsafe { bindings::get_file(file.as_ptr()) };
         }
         Self {
             file: self.file,

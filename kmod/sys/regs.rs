@@ -22,6 +22,9 @@ const GENERAL: [usize; 16] = {
     words!(ax cx dx bx sp bp si di r8 r9 r10 r11 r12 r13 r14 r15)
 };
 
+/// Which of the general registers, in the processor's own order, has a number of DWARF's (System V ABI, AMD64 §3.6.2).
+const DWARF: [u8; 16] = [0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
+
 /// Which word of the set is the instruction pointer.
 const IP: u64 = core::mem::offset_of!(bindings::pt_regs, ip) as u64 / 8;
 
@@ -169,6 +172,15 @@ impl Regs {
         let word = GENERAL[usize::from(n & 15)];
         // SAFETY: The set has that word.
         unsafe { core::ptr::from_ref(&self.0).cast::<u64>().add(word).read() }
+    }
+
+    /// The general register that debugging information calls by a number. With 32 bits those are the processor's own.
+    pub fn dwarf(&self, n: u8) -> Option<u64> {
+        let own = match self.is_long() {
+            true => *DWARF.get(usize::from(n))?,
+            false => Some(n).filter(|n| *n < 8)?,
+        };
+        Some(self.general(own))
     }
 
     /// Sets it.

@@ -103,10 +103,6 @@ impl Drop for Server {
     }
 }
 
-/// Which of the general registers, in the processor's own order, has a number of DWARF's (System V ABI, AMD64 §3.6.2). With 32 bits they have the
-/// processor's numbers.
-const GENERAL: [u8; 16] = [0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
-
 /// The current program, as a walk sees it.
 struct Program<'a>(&'a Regs);
 
@@ -119,10 +115,7 @@ impl Memory for Program<'_> {
     }
 
     fn register(&self, n: u8) -> Option<u64> {
-        match self.0.is_long() {
-            true => GENERAL.get(usize::from(n)).map(|n| self.0.general(*n)),
-            false => (n < 8).then(|| self.0.general(n)),
-        }
+        self.0.dwarf(n)
     }
 }
 

@@ -170,7 +170,7 @@
 #define DTRACE_DEADMAN_TIMEOUT 10000000000
 
 /*
- A consumer for which nobody has asked for its status or records for this long is no longer served, ns.
+ A consumer for which nobody has made a control call for this long is no longer served, ns.
  */
 #define DTRACE_DEADMAN_USER 30000000000
 

@@ -81,7 +81,7 @@ pub const CHILL_MAX: u64 = 500_000_000;
 pub const CHILL_INTERVAL: u64 = 1_000_000_000;
 /// A consumer that the kernel could not serve for this long is killed, ns.
 pub const DEADMAN_TIMEOUT: u64 = 10_000_000_000;
-/// A consumer for which nobody has asked for its status or records for this long is no longer served, ns.
+/// A consumer for which nobody has made a control call for this long is no longer served, ns.
 pub const DEADMAN_USER: u64 = 30_000_000_000;
 /// How often the deadman looks, ns.
 pub const DEADMAN_INTERVAL: u64 = 1_000_000_000;

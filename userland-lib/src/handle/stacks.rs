@@ -9,7 +9,7 @@
 
 use super::device::Device;
 use crate::program::Program;
-use crate::symbols::mappings_of;
+use crate::symbols::{mappings_of, open_mapped, Backing};
 use crate::unwind;
 use dtrace_uapi::action::Action;
 use dtrace_uapi::dif::Op;
@@ -28,8 +28,8 @@ const MOMENT: Duration = Duration::from_millis(50);
 #[derive(Default)]
 pub struct Stacks {
     is_wanted: bool,
-    /// The files of processes that have been looked at, by device and number.
-    known: HashSet<(u64, u64)>,
+    /// The files of processes that have been looked at.
+    known: HashSet<Backing>,
 }
 
 impl Stacks {
@@ -45,15 +45,12 @@ impl Stacks {
             false => Vec::new(),
         };
         for mapping in mappings.iter().filter(|mapping| mapping.is_code) {
-            let path = format!(
-                "/proc/{pid}/map_files/{:x}-{:x}",
-                mapping.start, mapping.end
-            );
-            // To open a device would do something to it.
-            let is_new = std::fs::metadata(&path).is_ok_and(|about| {
-                about.is_file() && self.known.insert((about.dev(), about.ino()))
-            });
-            if let (true, Ok(file)) = (is_new && self.is_wanted, File::open(&path)) {
+            let is_new = matches!(mapping.backing, Backing::File { .. })
+                && self.known.insert(mapping.backing);
+            if !(is_new && self.is_wanted) {
+                continue;
+            }
+            if let Ok(file) = open_mapped(pid, mapping) {
                 self.is_wanted = give(device, &file);
             }
         }

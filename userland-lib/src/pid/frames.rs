@@ -7,28 +7,21 @@
 //! function is called by its address. Where a symbol is known it is better: it stays.
 
 use super::code::{Binding, Function};
-use gimli::{BaseAddresses, CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection};
+use crate::unwind::{bases, section};
+use gimli::{CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection};
 use object::{Object as _, ObjectSection as _};
 
 /// Functions of a file.
 const FUNCTIONS_MAX: usize = 1 << 20;
-/// Bytes of the section.
-const SECTION_MAX: u64 = 1 << 28;
 /// What the linker makes, one entry for many short pieces: no functions.
 const LINKAGE: &str = ".plt";
 
 /// The functions that only unwinding knows, beside `known` ones.
 pub(super) fn functions(file: &object::File<'_>, known: &[Function]) -> Vec<Function> {
-    let section = |name: &str| file.section_by_name(name);
-    let frames = section(".eh_frame").filter(|frames| frames.size() <= SECTION_MAX);
-    let Some((frames, data)) = frames.and_then(|s| Some((s.address(), s.data().ok()?))) else {
+    let Some(data) = section(file, ".eh_frame") else {
         return Vec::new();
     };
-    let address = |name| section(name).map_or(0, |section| section.address());
-    let bases = BaseAddresses::default()
-        .set_eh_frame(frames)
-        .set_text(address(".text"))
-        .set_got(address(".got"));
+    let bases = bases(file);
     let endian = match file.is_little_endian() {
         true => RunTimeEndian::Little,
         false => RunTimeEndian::Big,
@@ -47,7 +40,7 @@ pub(super) fn functions(file: &object::File<'_>, known: &[Function]) -> Vec<Func
         let before = after.checked_sub(1).and_then(|at| names.get(at));
         before.is_some_and(|(start, size)| address == *start || address - start < *size)
     };
-    let mut frames = EhFrame::new(data, endian);
+    let mut frames = EhFrame::new(&data, endian);
     frames.set_address_size(if file.is_64() { 8 } else { 4 });
     let mut entries = frames.entries(&bases);
     let mut functions = Vec::new();

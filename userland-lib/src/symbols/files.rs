@@ -48,7 +48,7 @@ impl Files {
     pub fn get(&self, pid: u32, mapping: &Mapping) -> io::Result<Rc<File>> {
         match mapping.backing {
             Backing::File { .. } => {
-                let file = open(pid, mapping)?;
+                let file = open_mapped(pid, mapping)?;
                 let data = file.metadata()?;
                 let identity = Identity::File {
                     device: data.dev(),
@@ -112,7 +112,7 @@ pub fn path_to_mapped(pid: u32, mapping: &Mapping) -> io::Result<PathBuf> {
 }
 
 /// Opens the file that a process has mapped, for reading.
-fn open(pid: u32, mapping: &Mapping) -> io::Result<File> {
+pub fn open_mapped(pid: u32, mapping: &Mapping) -> io::Result<File> {
     let process = process(pid);
     let place = match place(&exact(&process, mapping)) {
         Ok(place) => place,
@@ -255,6 +255,6 @@ mod tests {
             path: "/dev/zero".into(),
             ..own
         };
-        assert!(open(std::process::id(), &device).is_err());
+        assert!(open_mapped(std::process::id(), &device).is_err());
     }
 }

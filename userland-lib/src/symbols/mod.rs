@@ -10,7 +10,7 @@ mod modules;
 mod segments;
 mod user;
 
-pub(crate) use files::{path_to_mapped, vdso};
+pub(crate) use files::{open_mapped, path_to_mapped, vdso};
 pub use kernel::{KernelSymbols, Symbol, VMLINUX};
 pub(crate) use maps::{all_mappings_of, mappings_of, Backing, Mapping};
 pub(crate) use segments::is_code;

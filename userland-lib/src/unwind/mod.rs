@@ -20,7 +20,7 @@ use rows::Rows;
 use std::borrow::Cow;
 use std::fs::File;
 
-/// Bytes of the section that are read.
+/// Bytes of a section that are read.
 const SECTION_MAX: u64 = 1 << 28;
 
 /// Bytes of a file that is looked at.
@@ -28,7 +28,7 @@ const FILE_MAX: u64 = 1 << 30;
 /// Parts of a file that are code.
 const PLACES_MAX: usize = 64;
 
-/// Makes the table of an open file. `None`: it is no ELF file of a sensible size, of another processor, or more than tables can be.
+/// Makes the table of an open file. `None`: it is no ELF file, is larger than is looked at, or as [`table`].
 pub fn table_of(file: &File) -> Option<Vec<u8>> {
     let size = file.metadata().ok()?.len();
     if size > FILE_MAX {
@@ -43,15 +43,11 @@ pub fn table_in(data: &[u8]) -> Option<Vec<u8>> {
     table(&object::File::parse(data).ok()?)
 }
 
-/// Makes the table of an ELF file: empty if nothing is told. `None`: it is of another processor, or more than tables can be.
+/// Makes the table of an ELF file. `None`: nothing is told, it is of another processor, or more than tables can be.
 fn table<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Option<Vec<u8>> {
     let registers = Registers::of(file.architecture())?;
     let mut rows = Rows::new(places(file));
-    let address = |name| file.section_by_name(name).map_or(0, |s| s.address());
-    let bases = BaseAddresses::default()
-        .set_eh_frame(address(".eh_frame"))
-        .set_text(address(".text"))
-        .set_got(address(".got"));
+    let bases = bases(file);
     let word = registers.word;
     if let Some(data) = section(file, ".eh_frame") {
         let mut frames = EhFrame::new(&data, LittleEndian);
@@ -65,8 +61,20 @@ fn table<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Option<Vec<u8>> {
     rows.into_table(word)
 }
 
+/// What addresses in a file's `.eh_frame` may be relative to.
+pub(crate) fn bases<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> BaseAddresses {
+    let address = |name| file.section_by_name(name).map_or(0, |s| s.address());
+    BaseAddresses::default()
+        .set_eh_frame(address(".eh_frame"))
+        .set_text(address(".text"))
+        .set_got(address(".got"))
+}
+
 /// The bytes of a section that has any.
-fn section<'a, R: ReadRef<'a>>(file: &object::File<'a, R>, name: &str) -> Option<Cow<'a, [u8]>> {
+pub(crate) fn section<'a, R: ReadRef<'a>>(
+    file: &object::File<'a, R>,
+    name: &str,
+) -> Option<Cow<'a, [u8]>> {
     let section = file.section_by_name(name)?;
     let data = (section.size() <= SECTION_MAX).then(|| section.uncompressed_data().ok())??;
     (!data.is_empty()).then_some(data)

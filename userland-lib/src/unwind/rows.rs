@@ -66,9 +66,10 @@ impl Rows {
         }
     }
 
-    /// The table. `None`: it is larger than tables can be.
+    /// The table. `None`: there are no rules, or it is larger than tables can be.
     pub fn into_table(mut self, word: Word) -> Option<Vec<u8>> {
         self.spans.sort_by_key(|span| span.start);
+        self.spans.first()?;
         let unknown = Rule::UNKNOWN.encode()?;
         // From which offset on which rule holds.
         let mut rows: Vec<(u64, [u8; 8])> = Vec::new();
