@@ -26,6 +26,8 @@ else
 	said=$(dtrace -n profile:::nmi-97 2>&1 | sed 's/.*: //')
 	[ "$said" = 'probe description profile:::nmi-97 does not match any probes' ] && echo "nmi-97: as the machine can"
 fi
-# What another CPU is at is asked for by an NMI, so that the probe below fires in one.
+# What another CPU is at is asked for by an NMI, so that the probe below fires in one. (Of an idle CPU nothing is asked.)
+taskset -c 1 sh -c 'while :; do :; done' &
 dtrace -qn 'fbt::show_regs:entry /ipl == 3/ { @ = count(); stack(); } END { printa("in an NMI: %@d\n", @); }' \
-	-c 'sh -c "echo l >/proc/sysrq-trigger; sleep 1"' | awk '/`exc_nmi/ { nmi = 1 } /^in an/ { print $0 ", by its stack " nmi }'
+	-c 'taskset -c 0 sh -c "echo l >/proc/sysrq-trigger; sleep 1"' | awk '/`exc_nmi/ { nmi = 1 } /^in an/ { print $0 ", by its stack " nmi }'
+kill $!
