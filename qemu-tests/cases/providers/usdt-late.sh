@@ -41,6 +41,6 @@ rm /tmp/usdt-*
 echo 'what the consumer itself starts'
 dtrace -wZqn 'nonesuch*:::x { } BEGIN { system("cp $(command -v usdt-work) /tmp/usdt-new; /tmp/usdt-new tell"); exit(0); }' 2>&1
 rm /tmp/usdt-new
-dtrace -wZqn 'work*:::said-it { @ = sum(arg0); } BEGIN { system("usdt-work tell tell"); } proc:::exit /execname == "usdt-work"/ { exit(0); }' 2>&1
+dtrace -x holdtime=1sec -wZqn 'work*:::said-it { @ = sum(arg0); } BEGIN { system("usdt-work tell tell"); } proc:::exit /execname == "usdt-work"/ { exit(0); }' 2>&1
 t 'a time that is none' -x holdtime=2sec -n 'work*:::'
 echo 'no more' $(dtrace -l -P 'work*' 2>/dev/null | wc -l)
