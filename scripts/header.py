@@ -30,6 +30,7 @@ MODULES = {
     "process": ("dtrace_process_", "DTRACE_PROCESS_"),
     "hold": ("dtrace_", "DTRACE_HOLD_"),
     "unwind": ("dtrace_unwind_", "DTRACE_UNWIND_"),
+    "remains": ("dtrace_", "DTRACE_REMAINS_"),
     "ioctl": ("dtrace_", "DTRACE_"),
 }
 

@@ -18,6 +18,7 @@
 #include "places.h"
 #include "processes.h"
 #include "providers.h"
+#include "remains.h"
 #include "remote.h"
 #include "returns.h"
 #include "rights.h"

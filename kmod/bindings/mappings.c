@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-/* The bodies of mappings.h. None of them sleeps. */
+/* The bodies of mappings.h. */
 
+#include <linux/cred.h>
+#include <linux/err.h>
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
 
 #include "mappings.h"
+#include "processes.h"
 
 void dtrace_inode_identify(const struct inode *inode, struct dtrace_file_id *id)
 {
@@ -37,4 +41,22 @@ bool dtrace_mapped_text(const struct vm_area_struct *vma, struct dtrace_file_id 
 		return false;
 	dtrace_file_identify(vma->vm_file, id);
 	return true;
+}
+
+/* Opens a file that is mapped, as the current process may. Waits for nobody who may not answer. */
+struct file *dtrace_file_reopen(const struct file *mapped)
+{
+	struct file *file;
+	int error;
+
+	if (dtrace_file_is_served(mapped))
+		return ERR_PTR(-EACCES);
+	file = dentry_open(&mapped->f_path, O_RDONLY | O_LARGEFILE | O_NONBLOCK, current_cred());
+	if (IS_ERR(file))
+		return file;
+	error = file_permission(file, MAY_READ);
+	if (!error)
+		return file;
+	fput(file);
+	return ERR_PTR(error);
 }

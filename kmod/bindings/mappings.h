@@ -19,5 +19,6 @@ struct dtrace_file_id {
 void dtrace_inode_identify(const struct inode *inode, struct dtrace_file_id *id);
 void dtrace_file_identify(const struct file *file, struct dtrace_file_id *id);
 bool dtrace_mapped_text(const struct vm_area_struct *vma, struct dtrace_file_id *id);
+struct file *dtrace_file_reopen(const struct file *mapped);
 
 #endif

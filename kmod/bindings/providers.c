@@ -252,7 +252,7 @@ static void *dtrace_tracepoint_hit(const struct dtrace_tracepoint_hook *hook)
 
 int dtrace_tracepoint_register(struct tracepoint *tp, struct dtrace_tracepoint_hook *hook)
 {
-	return tracepoint_probe_register(tp, dtrace_tracepoint_hit(hook), hook);
+	return tracepoint_probe_register_prio(tp, dtrace_tracepoint_hit(hook), hook, hook->last ? 0 : TRACEPOINT_DEFAULT_PRIO);
 }
 
 void dtrace_tracepoint_unregister(struct tracepoint *tp, struct dtrace_tracepoint_hook *hook)

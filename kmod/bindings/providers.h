@@ -50,6 +50,8 @@ bool dtrace_ia32_current(void);
 /* Tracepoints */
 struct dtrace_tracepoint_hook {
 	void (*hit)(struct dtrace_tracepoint_hook *hook, const u64 *args);
+	/* Called after all others. */
+	bool last;
 	/* How many of the arguments count: at most DTRACE_TRACEPOINT_ARGS. */
 	unsigned int nargs;
 };

@@ -11,7 +11,6 @@
  * Tables are read with interrupts off, which is what RCU waits for, in NMIs too.
  */
 
-#include <linux/cred.h>
 #include <linux/dcache.h>
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -326,24 +325,6 @@ void dtrace_unwind_exit(void)
 	rhashtable_destroy(&dtrace_unwinds);
 }
 
-/* Opens a file that is mapped, as the current process may. Waits for nobody who may not answer. */
-static struct file *dtrace_unwind_open(const struct file *mapped)
-{
-	struct file *file;
-	int error;
-
-	if (dtrace_file_is_served(mapped))
-		return ERR_PTR(-EACCES);
-	file = dentry_open(&mapped->f_path, O_RDONLY | O_LARGEFILE | O_NONBLOCK, current_cred());
-	if (IS_ERR(file))
-		return file;
-	error = file_permission(file, MAY_READ);
-	if (!error)
-		return file;
-	fput(file);
-	return ERR_PTR(error);
-}
-
 /* The file that a thread executes at an address, if it is still the one. */
 static struct file *dtrace_wanted_open(const struct dtrace_wanted *wanted)
 {
@@ -366,7 +347,7 @@ static struct file *dtrace_wanted_open(const struct dtrace_wanted *wanted)
 	if (memcmp(&id, &wanted->id, sizeof(id)))
 		file = ERR_PTR(-ESTALE);
 	else
-		file = dtrace_unwind_open(mapping.file);
+		file = dtrace_file_reopen(mapping.file);
 	fput(mapping.file);
 	return file;
 }

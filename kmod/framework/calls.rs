@@ -72,6 +72,7 @@ impl Open {
             ioctl::REGISTERED => self.registered(arg),
             ioctl::WANTED => self.wanted(control),
             ioctl::TABLE => self.table(arg),
+            ioctl::REMAINS => self.remains(arg, control),
             ioctl::REPLICATE => self.replicate(arg, &mut control.last),
             ioctl::EPROBE => self.eprobe(arg),
             ioctl::AGGDESC => self.aggdesc(arg),

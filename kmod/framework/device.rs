@@ -18,6 +18,7 @@ use super::text::{errno, Refusal, Text};
 use super::tracer::Tracer;
 use super::Framework;
 use crate::sys::percpu::Losses;
+use crate::sys::remains::Keeper;
 use crate::sys::rights::{Rights, Watch};
 use crate::sys::unwind::Server;
 use crate::sys::{clock, device, percpu, privilege};
@@ -81,6 +82,8 @@ pub struct Control {
     pub(super) file: Option<KVVec<u8>>,
     /// Notes files that have no table for stacks, once the consumer has asked for such.
     pub(super) server: Option<Server>,
+    /// Has mappings of processes noted when they end, the same way.
+    pub(super) keeper: Option<Keeper>,
 }
 
 /// What goes with a tracing that has begun.
@@ -102,6 +105,7 @@ impl device::OpenFile for Open {
             tracing: None,
             file: None,
             server: None,
+            keeper: None,
         };
         KBox::pin_init(
             pin_init!(Self {

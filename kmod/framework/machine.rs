@@ -10,7 +10,7 @@ use super::fire::{Args, FireArgs};
 use super::probe::ProbeRef;
 use crate::sys::percpu::CpuGuard;
 use crate::sys::task::{irq_level, Current};
-use crate::sys::{clock, control, locks, nofault, paths, remote, stack, unwind, vtime};
+use crate::sys::{clock, control, locks, nofault, paths, remains, remote, stack, unwind, vtime};
 use core::cell::Cell;
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
@@ -195,6 +195,12 @@ impl Machine for KernelMachine<'_> {
     #[inline]
     fn pid(&self) -> u32 {
         self.task().tgid()
+    }
+
+    #[inline]
+    fn told(&self) -> u32 {
+        remains::mark();
+        self.pid()
     }
 
     #[inline]

@@ -36,6 +36,7 @@ pub mod provider;
 pub mod quota;
 mod registration;
 mod registry;
+mod remains;
 mod seat;
 mod seen;
 mod share;

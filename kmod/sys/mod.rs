@@ -52,6 +52,7 @@ pub mod process;
 pub mod public;
 pub mod rculist;
 pub mod regs;
+pub mod remains;
 pub mod remote;
 pub mod rights;
 pub mod shared;

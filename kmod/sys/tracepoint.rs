@@ -111,6 +111,7 @@ impl<T: Hit> Tracepoints<T> {
             let hook = Hook {
                 raw: bindings::dtrace_tracepoint_hook {
                     hit: Some(on_hit::<T>),
+                    last: false,
                     nargs: by_tracepoint(counts, tp)
                         .unwrap_or(0)
                         .min(bindings::DTRACE_TRACEPOINT_ARGS),
@@ -131,7 +132,16 @@ impl<T: Hit> Tracepoints<T> {
 
     /// Attaches hook `n`, which is not attached.
     pub fn attach(&self, n: usize) -> Result {
-        let hook = self.hooks.get(n).ok_or(EINVAL)?;
+        self.register(self.hooks.get(n).ok_or(EINVAL)?)
+    }
+
+    /// The same, to be called after all others there.
+    pub fn attach_last(&mut self, n: usize) -> Result {
+        self.hooks.get_mut(n).ok_or(EINVAL)?.raw.last = true;
+        self.attach(n)
+    }
+
+    fn register(&self, hook: &Hook<T>) -> Result {
         // SAFETY: The tracepoint lives as long as the hook, and that until `drop`, before which it is detached, has waited.
         kernel::error::to_result(unsafe {
             bindings::dtrace_tracepoint_register(hook.tp, raw(hook))

@@ -2876,6 +2876,63 @@ struct dtrace_unwind_table {
 };
 
 /*
+ * remains
+ */
+
+/*
+ `Remains::kind`: a file that the consumer cannot have.
+ */
+#define DTRACE_REMAINS_NONE 0
+
+/*
+ `Remains::kind`: a file.
+ */
+#define DTRACE_REMAINS_FILE 1
+
+/*
+ `Remains::kind`: the kernel's own code for processes.
+ */
+#define DTRACE_REMAINS_VDSO 2
+
+/*
+ A mapping of a process that has ended.
+ */
+struct dtrace_remains {
+  /*
+   Which was asked for before, 0 at first; the kernel puts this one's number here.
+   */
+  uint64_t after;
+  /*
+   The number of the process in records.
+   */
+  uint32_t pid;
+  /*
+   A descriptor of the file, which the kernel has opened for the caller, if it is of a `FILE`.
+   */
+  int32_t fd;
+  /*
+   Where it begins.
+   */
+  uint64_t start;
+  /*
+   Where it ends.
+   */
+  uint64_t end;
+  /*
+   Where in the file it begins, in bytes.
+   */
+  uint64_t offset;
+  /*
+   Of what it is.
+   */
+  uint32_t kind;
+  /*
+   1: it could be executed.
+   */
+  uint32_t is_code;
+};
+
+/*
  * ioctl
  */
 

@@ -99,6 +99,14 @@ pub const WANTED: u32 = ioc(0, IOC_TYPE, 81, 0);
 /// Linux' own: gives a file its [`Table`](crate::unwind::Table). EINVAL: it is damaged, or the file is none; EBADF: nothing is
 /// open there; EEXIST: the file has one; ESTALE: it has changed since; E2BIG, ENOSPC: it is larger than tables may be; EACCES: as above.
 pub const TABLE: u32 = ioc(WRITE, IOC_TYPE, 82, size_of::<crate::unwind::Table>());
+/// Linux' own: fills in the next [`Remains`](crate::remains::Remains) of a process. ENOENT: there are no more; EACCES: the caller does not trace all
+/// processes. From the first call on mappings of processes are noted.
+pub const REMAINS: u32 = ioc(
+    READ | WRITE,
+    IOC_TYPE,
+    83,
+    size_of::<crate::remains::Remains>(),
+);
 
 /// A probe's description, or globs for one (`dtrace_probedesc_t`). Strings end with NUL.
 #[repr(C)]

@@ -41,6 +41,7 @@ pub mod limits;
 mod numbered;
 pub mod option;
 pub mod process;
+pub mod remains;
 pub mod subr;
 pub mod types;
 pub mod unwind;

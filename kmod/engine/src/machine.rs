@@ -137,6 +137,10 @@ pub trait Machine {
     fn thread_key(&self) -> u64;
     /// Process id.
     fn pid(&self) -> u32;
+    /// The same, where an address of the process is recorded: what that means is asked for later, when the process may have ended.
+    fn told(&self) -> u32 {
+        self.pid()
+    }
     /// Thread id.
     fn tid(&self) -> u32;
     /// Process id of the parent.

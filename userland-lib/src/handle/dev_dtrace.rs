@@ -11,6 +11,7 @@
 
 use super::device::{fill, text, Buffer, Device};
 use crate::pid::Request;
+use crate::symbols::{Relic, Remains, Remnant};
 use dtrace_uapi::dof::{Hdr, OptDesc, Sec};
 use dtrace_uapi::hold::{Held, Hold, Known};
 use dtrace_uapi::ioctl::{
@@ -20,6 +21,7 @@ use dtrace_uapi::ioctl::{
 use dtrace_uapi::limits::ANON_MAX;
 use dtrace_uapi::option::{self, Opt};
 use dtrace_uapi::process::Probes;
+use dtrace_uapi::remains;
 use dtrace_uapi::types::{AggId, Epid, ProbeId};
 use dtrace_uapi::unwind::Table;
 use nix::errno::Errno;
@@ -123,6 +125,33 @@ impl DevDtrace {
             records.as_mut_bytes().copy_from_slice(bytes);
             return Ok((head, records));
         }
+    }
+}
+
+impl Remains for DevDtrace {
+    fn next(&self, pid: u32, after: u64) -> io::Result<Option<Remnant>> {
+        let mut next = remains::Remains {
+            after,
+            pid,
+            ..remains::Remains::default()
+        };
+        match self.call(ioctl::REMAINS, &mut next) {
+            Err(Errno::ENOENT) => return Ok(None),
+            done => done?,
+        }
+        Ok(Some(Remnant {
+            number: next.after,
+            start: next.start,
+            end: next.end,
+            offset: next.offset,
+            is_code: next.is_code != 0,
+            of: match next.kind {
+                // SAFETY: the kernel has just opened it for us.
+                remains::FILE => Relic::File(unsafe { File::from_raw_fd(next.fd) }),
+                remains::VDSO => Relic::Vdso,
+                _ => Relic::Nothing,
+            },
+        }))
     }
 }
 
@@ -265,6 +294,16 @@ impl Device for DevDtrace {
             bytes: table.as_ptr() as u64,
         };
         Ok(self.call(ioctl::TABLE, &mut request)?)
+    }
+
+    fn remains(&self) -> Option<Box<dyn Remains>> {
+        let remains = Self {
+            file: self.file.try_clone().ok()?,
+            cpus: self.cpus,
+        };
+        // From this call on they are noted; a kernel that cannot, or does not for us, says so now.
+        remains.next(0, 0).ok()?;
+        Some(Box::new(remains))
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

@@ -11,6 +11,7 @@
 //! they are used.
 
 use crate::pid::Request;
+use crate::symbols::Remains;
 use dtrace_uapi::hold::{Held, Hold, Known};
 use dtrace_uapi::ioctl::{
     AggDesc, ArgDesc, BufDesc, Conf, EprobeDesc, ProbeDesc, ProviderDesc, RecDesc, Registered,
@@ -109,6 +110,11 @@ pub trait Device {
     /// there is none.
     fn give_table(&self, _file: &File, _changed: u64, _table: &[u8]) -> io::Result<()> {
         Err(io::Error::from_raw_os_error(nix::libc::ENOTTY))
+    }
+
+    /// Who tells what processes had mapped, as of now, when they ended. A device may know of no such thing.
+    fn remains(&self) -> Option<Box<dyn Remains>> {
+        None
     }
 
     /// What becomes readable when a process waits.

@@ -354,10 +354,12 @@ impl<'w> Handle<'w> {
             return Err(Error::Destructive);
         }
         let cpu = if self.options.is_on(Opt::Grabanon) {
+            self.names.keep(self.device().remains());
             self.claim()?
         } else {
             let faults = self.error_clause()?;
             self.enable(&faults)?;
+            self.stacks.keep(self.world.device(), &self.names);
             self.device().go().map_err(|error| self.refused(error))?
         };
         self.phase = Phase::Running(cpu);

@@ -4,7 +4,7 @@
 //! The names that rendering asks for, from the symbols of this machine.
 
 use crate::render::{Location, Symbolizer};
-use crate::symbols::{KernelSymbols, UserSymbols};
+use crate::symbols::{KernelSymbols, Remains, UserSymbols};
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -34,7 +34,13 @@ impl Names {
     pub fn alias(&mut self, in_records: u32, pid: u32) {
         if in_records != pid {
             self.aliases.insert(in_records, pid);
+            self.user.alias(pid, in_records);
         }
+    }
+
+    /// Has who notes what processes have mapped that end from now on.
+    pub fn keep(&self, remains: Option<Box<dyn Remains>>) {
+        self.user.keep(remains);
     }
 
     fn ours(&self, pid: u32) -> u32 {

@@ -8,11 +8,12 @@
 //! none: he has what others have made.
 
 use super::device::Device;
+use super::names::Names;
 use crate::program::Program;
 use crate::symbols::{mappings_of, open_mapped, Backing};
 use crate::unwind;
 use dtrace_uapi::action::Action;
-use dtrace_uapi::dif::Op;
+use dtrace_uapi::dif::{Instr, Op};
 use dtrace_uapi::subr::Subr;
 use dtrace_uapi::var::Var;
 use std::collections::HashSet;
@@ -28,6 +29,8 @@ const MOMENT: Duration = Duration::from_millis(50);
 #[derive(Default)]
 pub struct Stacks {
     is_wanted: bool,
+    /// Addresses of processes are recorded.
+    are_told: bool,
     /// The files of processes that have been looked at.
     known: HashSet<Backing>,
 }
@@ -36,6 +39,14 @@ impl Stacks {
     /// Learns what a program that is enabled asks for.
     pub fn add(&mut self, program: &Program) {
         self.is_wanted |= walks(program);
+        self.are_told |= tells(program);
+    }
+
+    /// Has the mappings of processes noted, as they end, if addresses of them are recorded; the names of those are asked for later.
+    pub fn keep(&self, device: &dyn Device, names: &Names) {
+        if self.are_told {
+            names.keep(device.remains());
+        }
     }
 
     /// Makes the tables of what a process executes.
@@ -92,19 +103,37 @@ fn may_go_on(error: &io::Error) -> bool {
 
 /// Whether a program asks for user stacks, or for what is found by them.
 fn walks(program: &Program) -> bool {
-    let is_action = |kind| matches!(kind, Action::Ustack | Action::Jstack);
     let is_built_in = |var| matches!(var, Some(Var::Ustackdepth | Var::Ucaller));
+    is_done(program, |kind| {
+        matches!(kind, Action::Ustack | Action::Jstack)
+    }) || is_executed(program, |instruction| {
+        makes_stack(instruction)
+            || instruction.op() == Some(Op::Ldgs) && is_built_in(Var::from_raw(instruction.index()))
+    })
+}
+
+/// Whether a program records addresses of processes as such.
+fn tells(program: &Program) -> bool {
+    let is_told = |kind| {
+        let by_itself = matches!(kind, Action::Usym | Action::Umod | Action::Uaddr);
+        by_itself || matches!(kind, Action::Ustack | Action::Jstack)
+    };
+    is_done(program, is_told) || is_executed(program, makes_stack)
+}
+
+fn makes_stack(instruction: &Instr) -> bool {
+    instruction.op() == Some(Op::Call) && Subr::from_raw(instruction.index()) == Some(Subr::Ustack)
+}
+
+fn is_done(program: &Program, is_it: impl Fn(Action) -> bool) -> bool {
+    let mut actions = program.clauses.iter().flat_map(|clause| &clause.actions);
+    actions.any(|action| is_it(action.kind))
+}
+
+fn is_executed(program: &Program, is_it: impl Fn(&Instr) -> bool) -> bool {
     program.clauses.iter().any(|clause| {
-        let difos = clause
-            .actions
-            .iter()
-            .filter_map(|action| action.difo.as_ref());
+        let difos = (clause.actions.iter()).filter_map(|action| action.difo.as_ref());
         let mut instructions = difos.chain(&clause.predicate).flat_map(|difo| &difo.text);
-        clause.actions.iter().any(|action| is_action(action.kind))
-            || instructions.any(|instruction| match instruction.op() {
-                Some(Op::Call) => Subr::from_raw(instruction.index()) == Some(Subr::Ustack),
-                Some(Op::Ldgs) => is_built_in(Var::from_raw(instruction.index())),
-                _ => false,
-            })
+        instructions.any(&is_it)
     })
 }

@@ -10,6 +10,7 @@
 //! A file that was opened stays open, so what is read of it later is what was mapped, also when the process has ended.
 
 use super::maps::{Backing, Mapping};
+use super::remains::{own_vdso, Relic, Remains};
 use nix::fcntl::OFlag;
 use nix::sys::memfd::{memfd_create, MFdFlags};
 use std::cell::RefCell;
@@ -41,24 +42,17 @@ enum Identity {
 
 /// The files that are open, each once for all processes that have mapped it.
 #[derive(Default)]
-pub struct Files(RefCell<HashMap<Identity, Weak<File>>>);
+pub struct Files {
+    open: RefCell<HashMap<Identity, Weak<File>>>,
+    /// Who has those of processes that have ended.
+    remains: RefCell<Option<Box<dyn Remains>>>,
+}
 
 impl Files {
     /// The file that a process has mapped.
     pub fn get(&self, pid: u32, mapping: &Mapping) -> io::Result<Rc<File>> {
         match mapping.backing {
-            Backing::File { .. } => {
-                let file = open_mapped(pid, mapping)?;
-                let data = file.metadata()?;
-                let identity = Identity::File {
-                    device: data.dev(),
-                    inode: data.ino(),
-                    size: data.size(),
-                    modified: (data.mtime(), data.mtime_nsec()),
-                    changed: (data.ctime(), data.ctime_nsec()),
-                };
-                self.shared(identity, || Ok(file))
-            }
+            Backing::File { .. } => self.once(open_mapped(pid, mapping)?),
             Backing::Vdso => {
                 let code = vdso(&process(pid).join("mem"), mapping.start..mapping.end)?;
                 self.shared(Identity::Vdso(code.clone()), || {
@@ -71,9 +65,53 @@ impl Files {
         }
     }
 
+    /// Has who notes what processes have mapped that end from now on.
+    pub fn keep(&self, remains: Option<Box<dyn Remains>>) {
+        *self.remains.borrow_mut() = remains;
+    }
+
+    /// What the processes had mapped that have ended with this number in records, `after` the one numbered so, and the files. Afterwards
+    /// that is the last one's number.
+    pub fn left(&self, pid: u32, after: &mut u64) -> Vec<(Mapping, Option<Rc<File>>)> {
+        let remains = self.remains.borrow();
+        let mut left = Vec::new();
+        let Some(remains) = remains.as_ref() else {
+            return left;
+        };
+        while let Ok(Some(next)) = remains.next(pid, *after) {
+            if next.number <= *after {
+                break;
+            }
+            *after = next.number;
+            let Ok(mapping) = next.mapping() else {
+                continue;
+            };
+            let file = match next.of {
+                Relic::Nothing => None,
+                Relic::File(file) => self.once(file).ok(),
+                Relic::Vdso => own_vdso().and_then(|own| self.get(std::process::id(), &own).ok()),
+            };
+            left.push((mapping, file));
+        }
+        left
+    }
+
+    /// An open file, or the same one that is open already.
+    fn once(&self, file: File) -> io::Result<Rc<File>> {
+        let data = file.metadata()?;
+        let identity = Identity::File {
+            device: data.dev(),
+            inode: data.ino(),
+            size: data.size(),
+            modified: (data.mtime(), data.mtime_nsec()),
+            changed: (data.ctime(), data.ctime_nsec()),
+        };
+        self.shared(identity, || Ok(file))
+    }
+
     /// How many are open.
     pub fn count(&self) -> usize {
-        let files = self.0.borrow();
+        let files = self.open.borrow();
         files
             .values()
             .filter(|file| file.strong_count() > 0)
@@ -85,7 +123,7 @@ impl Files {
         identity: Identity,
         make: impl FnOnce() -> io::Result<File>,
     ) -> io::Result<Rc<File>> {
-        let mut files = self.0.borrow_mut();
+        let mut files = self.open.borrow_mut();
         if let Some(file) = files.get(&identity).and_then(Weak::upgrade) {
             return Ok(file);
         }

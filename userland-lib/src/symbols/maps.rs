@@ -9,7 +9,7 @@ use std::io;
 /// What the kernel appends to the path of a file that is no longer there.
 const DELETED: &str = " (deleted)";
 /// The code that the kernel itself gives every process.
-const VDSO: &str = "[vdso]";
+pub(super) const VDSO: &str = "[vdso]";
 /// Where a process executes the instructions that probes are at: `kmod/bindings/areas.c`.
 const AREA: &str = "/dtrace-slots";
 
@@ -90,20 +90,26 @@ fn mapping(line: &str) -> Option<Mapping> {
     let device = (part(major)?, part(minor)?);
     let inode = fields.next()?.parse().ok()?;
     let whole = fields.next().unwrap_or_default().trim_start();
-    let path = whole.strip_suffix(DELETED).unwrap_or(whole);
+    let (path, is_deleted) = listed_path(whole);
     Some(Mapping {
         start: number(start)?,
         end: number(end)?,
         offset,
-        path: path.to_owned(),
-        is_deleted: path.len() < whole.len(),
-        is_code,
-        backing: match path {
+        backing: match path.as_str() {
             VDSO => Backing::Vdso,
             path if path.starts_with('/') => Backing::File { device, inode },
             _ => Backing::Memory,
         },
+        path,
+        is_deleted,
+        is_code,
     })
+}
+
+/// A path as the kernel writes it, without what it says of a file that is no longer there, and whether it says so.
+pub(super) fn listed_path(whole: &str) -> (String, bool) {
+    let path = whole.strip_suffix(DELETED).unwrap_or(whole);
+    (path.to_owned(), path.len() < whole.len())
 }
 
 #[cfg(test)]

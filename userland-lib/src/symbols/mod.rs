@@ -7,12 +7,14 @@ mod files;
 mod kernel;
 mod maps;
 mod modules;
+mod remains;
 mod segments;
 mod user;
 
 pub(crate) use files::{open_mapped, path_to_mapped, vdso};
 pub use kernel::{KernelSymbols, Symbol, VMLINUX};
 pub(crate) use maps::{all_mappings_of, mappings_of, Backing, Mapping};
+pub use remains::{Relic, Remains, Remnant};
 pub(crate) use segments::is_code;
 pub use user::{UserSymbol, UserSymbols};
 

@@ -6,7 +6,8 @@
 //! When a process is first seen its list of mappings is read and each file that it runs code of is opened, as the process has it
 //! (see `files`). Names come from what was opened, so they are right in whatever mount namespace the process is, when the
 //! file has been replaced or deleted, and when the process has ended. Watched processes are read before they run and again as
-//! long as they live; any other when the first address of it is consumed. One that was never seen alive has no symbols.
+//! long as they live; any other when the first address of it is consumed. Of one that has ended by then the kernel may know what it had
+//! mapped (see `remains`).
 //!
 //! A process maps other objects while it runs, executes another program, or ends and leaves its number to another one. When an address
 //! was recorded nobody knows by then. So all that was ever seen under a number is kept, and an address that was two things is given no
@@ -17,6 +18,7 @@
 
 use super::files::{path_of, Files};
 use super::maps::{all_mappings_of, Backing, Mapping};
+use super::remains::Remains;
 use super::segments::Segments;
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
@@ -66,6 +68,10 @@ impl std::fmt::Debug for UserSymbols {
 #[derive(Default)]
 struct ProcessSymbols {
     is_watched: bool,
+    /// Its number in records, where that is another one.
+    in_records: Option<u32>,
+    /// What was read of those that have ended.
+    left: u64,
     read: Option<Instant>,
     ranges: Vec<Range>,
     known: HashMap<u64, UserSymbol>,
@@ -80,6 +86,19 @@ struct Range {
 }
 
 impl UserSymbols {
+    /// Has who notes what processes have mapped that end from now on.
+    pub fn keep(&self, remains: Option<Box<dyn Remains>>) {
+        self.files.keep(remains);
+    }
+
+    /// A process that is watched has another number in records.
+    pub fn alias(&self, pid: u32, in_records: u32) {
+        let mut processes = self.processes.borrow_mut();
+        let process = processes.entry(pid).or_default();
+        process.is_watched = true;
+        process.in_records = Some(in_records);
+    }
+
     /// Reads the mappings of a watched process as they are now: it may end before any address of it is printed.
     pub fn watch(&self, pid: u32) {
         let mut processes = self.processes.borrow_mut();
@@ -218,23 +237,47 @@ impl ProcessSymbols {
         }
     }
 
-    /// Adds what the process has mapped now. Of one that is gone nothing is listed, and what was known stays.
+    /// Adds what the process has mapped now, and what those had that have ended. Of one that is gone nothing is listed, and what was known
+    /// stays.
     fn read(&mut self, pid: u32, files: &Files) {
         self.read = Some(Instant::now());
-        let mut mappings = listed(pid);
+        let open = |mapping: &Mapping| files.get(pid, mapping).ok();
+        let mut fresh = self.fresh(listed(pid), open);
+        if !fresh.is_empty() {
+            // What was unmapped meanwhile may have been opened as something else.
+            let still: HashSet<Mapping> = listed(pid).into_iter().collect();
+            fresh.retain(|range| still.contains(&range.mapping));
+            self.add(fresh);
+        }
+        let left = files.left(self.in_records.unwrap_or(pid), &mut self.left);
+        if !left.is_empty() {
+            let left: HashMap<Mapping, Option<Rc<File>>> = left.into_iter().collect();
+            let open = |mapping: &Mapping| left.get(mapping).cloned().flatten();
+            let fresh = self.fresh(left.keys().cloned().collect(), open);
+            self.add(fresh);
+        }
+    }
+
+    fn add(&mut self, fresh: Vec<Range>) {
+        if self.ranges.len() >= RANGES_MAX {
+            self.ranges.clear();
+        }
+        self.known.clear();
+        self.ranges.extend(fresh);
+    }
+
+    /// Those of the mappings that are not known yet, with their files, which `open` opens.
+    fn fresh(
+        &self,
+        mut mappings: Vec<Mapping>,
+        open: impl Fn(&Mapping) -> Option<Rc<File>>,
+    ) -> Vec<Range> {
         let code: Vec<Mapping> = mappings.iter().filter(|m| m.is_code).cloned().collect();
         // Of memory only code can be mistaken for something else.
         mappings.retain(|mapping| mapping.is_code || mapping.backing != Backing::Memory);
         // A program that compiles at run time has thousands of them.
         let seen: HashSet<&Mapping> = self.ranges.iter().map(|range| &range.mapping).collect();
         mappings.retain(|mapping| !seen.contains(mapping));
-        if mappings.is_empty() {
-            return;
-        }
-        if self.ranges.len() >= RANGES_MAX {
-            self.ranges.clear();
-        }
-        self.known.clear();
         let mut fresh: Vec<Range> = Vec::new();
         for mapping in mappings {
             let same = |range: &&Range| range.mapping.is_of_file(&mapping);
@@ -245,7 +288,7 @@ impl ProcessSymbols {
                     // No other file has symbols.
                     let mut code = code.iter();
                     let is_code = code.any(|m| *m == mapping || m.is_of_file(&mapping));
-                    is_code.then(|| files.get(pid, &mapping).ok())?
+                    is_code.then(|| open(&mapping))?
                 }),
             };
             let segments = file.as_ref().filter(|_| !mapping.is_code).and_then(|file| {
@@ -260,10 +303,7 @@ impl ProcessSymbols {
                 segments,
             });
         }
-        // What was unmapped meanwhile may have been opened as something else.
-        let still: HashSet<Mapping> = listed(pid).into_iter().collect();
-        fresh.retain(|range| still.contains(&range.mapping));
-        self.ranges.extend(fresh);
+        fresh
     }
 }
 

@@ -184,7 +184,7 @@ pub(super) fn write<M: Machine>(
         Datum::Ustack { frames } => {
             env.check_user().map_err(|trap| Stopped { trap, pc: 0 })?;
             spend(env, (*frames as usize).saturating_mul(USER_FRAME))?;
-            set_word(to, 0, u64::from(env.m.pid()));
+            set_word(to, 0, u64::from(env.m.told()));
             let len = to.len();
             let rest = to.get_mut(8..).unwrap_or(&mut []);
             // What a helper's strings would take is behind the frames.
@@ -203,7 +203,7 @@ pub(super) fn write<M: Machine>(
         }
         Datum::UserAddress(program) => {
             let value = exec::run(program, env)?;
-            set_word(to, 0, u64::from(env.m.pid()));
+            set_word(to, 0, u64::from(env.m.told()));
             set_word(to, 8, value);
             Ok(16)
         }

@@ -36,7 +36,7 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
         .alloc(size.saturating_add(size_of::<StackHead>() as u64))?;
     let mut head = StackHead {
         is_user: user.into(),
-        pid: if user { env.m.pid() } else { 0 },
+        pid: if user { env.m.told() } else { 0 },
         strsz: arg(env, 1) as u32,
         ..StackHead::default()
     };

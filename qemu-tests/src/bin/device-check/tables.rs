@@ -75,5 +75,22 @@ pub fn tables() -> Result<(), String> {
     ensure!(matches!(found, None | Some(EEXIST)), "a table: {found:?}");
     let found = refused(&program, &table);
     ensure!(found == Some(EEXIST), "a second one: {found:?}");
+    remains(&device)
+}
+
+/// Of a process that lives, and of one that no record is of, nothing is noted.
+fn remains(device: &dyn Device) -> Result<(), String> {
+    let remains = device.remains().ok_or("nobody notes mappings")?;
+    let mut child = std::process::Command::new("true")
+        .spawn()
+        .map_err(|error| error.to_string())?;
+    let ended = child.id();
+    child.wait().map_err(|error| error.to_string())?;
+    for pid in [std::process::id(), ended, 0, u32::MAX] {
+        for after in [0, 1, u64::MAX - 1, u64::MAX] {
+            let found = remains.next(pid, after);
+            ensure!(matches!(found, Ok(None)), "{pid} after {after}: {found:?}");
+        }
+    }
     Ok(())
 }

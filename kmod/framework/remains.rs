@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! What processes that have ended had mapped, for who asks what their addresses mean.
+//!
+//! Only who traces all processes asks: of a process that has ended nobody knows any more who else might have.
+
+use super::calls::Answer;
+use super::device::{Control, Open};
+use super::text::Refusal;
+use super::user;
+use crate::sys::remains::{Keeper, Of};
+use dtrace_uapi::remains::{Remains, FILE, NONE, VDSO};
+use kernel::prelude::*;
+
+impl Open {
+    /// Fills in the next mapping of a process.
+    #[inline(never)]
+    pub(super) fn remains(&self, arg: u64, control: &mut Control) -> Answer {
+        if !self.consumer.tracer.sees_all {
+            let why = "mappings of processes that have ended are for who traces all";
+            return Err(Refusal::new(EACCES, why));
+        }
+        let asked: Remains = user::get(arg)?;
+        let keeper = match &mut control.keeper {
+            Some(keeper) => keeper,
+            none => none.insert(Keeper::new()?),
+        };
+        let part = keeper.next(asked.pid, asked.after)?;
+        let (kind, fd) = match part.of {
+            Of::Nothing => (NONE, 0),
+            Of::File(fd) => (FILE, fd),
+            Of::Vdso => (VDSO, 0),
+        };
+        let told = Remains {
+            after: part.number,
+            pid: asked.pid,
+            fd,
+            start: part.start,
+            end: part.end,
+            offset: part.offset,
+            kind,
+            is_code: part.is_code.into(),
+        };
+        user::put(arg, &told)?;
+        Ok(0)
+    }
+}

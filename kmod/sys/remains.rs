@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! What processes that have ended had mapped. See `bindings/remains.c`.
+
+use super::tracepoint::{Hit, Tracepoints};
+use crate::bindings;
+use core::ffi::c_int;
+use kernel::error::to_result;
+use kernel::prelude::*;
+
+/// An address of the current process is being recorded: what it had mapped is noted when it ends.
+#[inline]
+pub fn mark() {
+    // SAFETY: No preconditions.
+    unsafe { bindings::dtrace_remains_mark() }
+}
+
+/// The current process loses its memory.
+enum Told {
+    /// It executes another program.
+    Exec,
+    /// A thread ends, the last one perhaps.
+    Exit,
+}
+
+impl Hit for Told {
+    fn hit(&self, args: &[u64]) {
+        // `bool group_dead` is narrower than a word.
+        let is_last = |word: &u64| word & 0xff != 0;
+        if matches!(self, Self::Exec) || args.get(1).is_some_and(is_last) {
+            // SAFETY: The tracepoints are passed by who loses it, which has it still.
+            unsafe { bindings::dtrace_remains_note() };
+        }
+    }
+}
+
+/// As long as there is one, mappings are noted.
+pub struct Keeper(Tracepoints<Told>);
+
+/// A mapping.
+pub struct Part {
+    /// Its number.
+    pub number: u64,
+    /// Where it begins.
+    pub start: u64,
+    /// Where it ends.
+    pub end: u64,
+    /// Where in the file it begins.
+    pub offset: u64,
+    /// It could be executed.
+    pub is_code: bool,
+    /// Of what it is.
+    pub of: Of,
+}
+
+/// What was mapped.
+pub enum Of {
+    /// A file that the current process may not have, or of which it has no room for a descriptor.
+    Nothing,
+    /// A file; the current process' descriptor.
+    File(c_int),
+    /// The kernel's own code for processes.
+    Vdso,
+}
+
+impl Keeper {
+    /// One more.
+    pub fn new() -> Result<Self> {
+        let mut count = 0;
+        let points = Tracepoints::new(|point, _| {
+            let told = match point.name {
+                b"sched_prepare_exec" => Told::Exec,
+                b"sched_process_exit" => Told::Exit,
+                _ => return Ok(None),
+            };
+            count += 1;
+            Ok(Some(told))
+        })?;
+        // SAFETY: No preconditions; what is counted here `drop` takes back.
+        unsafe { bindings::dtrace_remains_keep(true) };
+        let mut this = Self(points);
+        // Without the first of the two, which came with 6.10, nothing is known of programs before.
+        for n in 0..count {
+            this.0.attach_last(n)?;
+        }
+        Ok(this)
+    }
+
+    /// The next mapping of a process after the one with that number. `ENOENT`: there is none.
+    pub fn next(&self, pid: u32, after: u64) -> Result<Part> {
+        let mut number = after;
+        let mut part = bindings::dtrace_part::default();
+        // SAFETY: Both are valid for writes.
+        to_result(unsafe { bindings::dtrace_remains_next(pid, &mut number, &mut part) })?;
+        let of = match part.file.is_null() {
+            true => Of::Vdso,
+            // SAFETY: The file is ours, and is C's from now on.
+            false => match unsafe { bindings::dtrace_part_open(&part) } {
+                fd if fd < 0 => Of::Nothing,
+                fd => Of::File(fd),
+            },
+        };
+        Ok(Part {
+            number,
+            start: part.start,
+            end: part.end,
+            offset: part.offset,
+            is_code: part.is_code,
+            of,
+        })
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        for n in 0..2 {
+            self.0.detach(n);
+        }
+        // SAFETY: It was counted.
+        unsafe { bindings::dtrace_remains_keep(false) };
+    }
+}

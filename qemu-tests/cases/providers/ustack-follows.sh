@@ -1,0 +1,21 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @debug: never
+# @limit: 90
+# Two programs at the same addresses, one after the other under one number: which one it was is not known, and it is not named wrongly.
+# (The debug kernel does not let the next pid be chosen.)
+cat >/tmp/work <<'end'
+last=/proc/sys/kernel/ns_last_pid
+pid=$(($(sh -c 'echo $$') + 100))
+echo $pid >$last; setarch -R ended-work
+echo $pid >$last; setarch -R sleep 4
+end
+for try in 1 2 3 4 5; do
+	dtrace -x switchrate=3sec -qn '
+		syscall::sched_get_priority_max:entry /arg0 == 77/ { first = pid; ustack(2); }
+		syscall::clock_nanosleep:entry /pid == first/ { printf("again"); }
+		' -c 'sh /tmp/work' >/tmp/out
+	! grep -q again /tmp/out || break
+done
+sed -E 's/^ +//; s/\+0x[0-9a-f]+$//; s/^0x.*/a number/' /tmp/out | grep .
