@@ -3,6 +3,7 @@
 
 /* The bodies of mappings.h. */
 
+#include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/file.h>
@@ -43,15 +44,19 @@ bool dtrace_mapped_text(const struct vm_area_struct *vma, struct dtrace_file_id 
 	return true;
 }
 
-/* Opens a file that is mapped, as the current process may. Waits for nobody who may not answer. */
-struct file *dtrace_file_reopen(const struct file *mapped)
+/*
+ * Opens a file that is mapped, as the current process may. Waits for nobody who may not answer. Memory that has no name in a file system
+ * could be written to by whoever has a descriptor: it is for those who could do that anyway.
+ */
+struct file *dtrace_file_reopen(const struct path *mapped)
 {
+	const struct super_block *sb = mapped->dentry->d_sb;
 	struct file *file;
 	int error;
 
-	if (dtrace_file_is_served(mapped))
+	if (dtrace_fs_is_served(sb) || (sb->s_flags & SB_NOUSER && !capable(CAP_SYS_PTRACE)))
 		return ERR_PTR(-EACCES);
-	file = dentry_open(&mapped->f_path, O_RDONLY | O_LARGEFILE | O_NONBLOCK, current_cred());
+	file = dentry_open(mapped, O_RDONLY | O_LARGEFILE | O_NONBLOCK, current_cred());
 	if (IS_ERR(file))
 		return file;
 	error = file_permission(file, MAY_READ);

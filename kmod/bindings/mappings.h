@@ -6,6 +6,7 @@
 #define _DTRACE_MAPPINGS_H
 
 #include <linux/mm_types.h>
+#include <linux/path.h>
 #include <linux/types.h>
 
 /* What a file is known by, and what it held when it was: another file of the same number, and one that was written to, differ. */
@@ -19,6 +20,6 @@ struct dtrace_file_id {
 void dtrace_inode_identify(const struct inode *inode, struct dtrace_file_id *id);
 void dtrace_file_identify(const struct file *file, struct dtrace_file_id *id);
 bool dtrace_mapped_text(const struct vm_area_struct *vma, struct dtrace_file_id *id);
-struct file *dtrace_file_reopen(const struct file *mapped);
+struct file *dtrace_file_reopen(const struct path *mapped);
 
 #endif

@@ -115,12 +115,17 @@ int dtrace_text_at(struct mm_struct *mm, u64 addr, struct dtrace_mapping *mappin
 	return error;
 }
 
-/* Whether a program answers for what the file holds, which may never do so. */
-bool dtrace_file_is_served(const struct file *file)
+/* Whether a program answers for what the files hold, which may never do so. */
+bool dtrace_fs_is_served(const struct super_block *sb)
 {
-	const char *type = file_inode(file)->i_sb->s_type->name;
+	const char *type = sb->s_type->name;
 
 	return !strcmp(type, "fuse") || !strcmp(type, "fuseblk");
+}
+
+bool dtrace_file_is_served(const struct file *file)
+{
+	return dtrace_fs_is_served(file_inode(file)->i_sb);
 }
 
 /* Reads text; the number of bytes that there are, or a negative errno. */

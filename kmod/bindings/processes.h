@@ -25,6 +25,7 @@ struct dtrace_mapping {
 int dtrace_mm_find(int number, struct mm_struct **out, struct pid **process);
 void dtrace_mm_drop(struct mm_struct *mm);
 int dtrace_text_at(struct mm_struct *mm, u64 addr, struct dtrace_mapping *mapping);
+bool dtrace_fs_is_served(const struct super_block *sb);
 bool dtrace_file_is_served(const struct file *file);
 bool dtrace_mm_is_long(struct mm_struct *mm);
 u64 dtrace_segment_base(bool gs);

@@ -5,10 +5,14 @@
  * What processes that have ended had mapped.
  *
  * What an address in a record means is asked for later, when the process may be gone. So a process is marked when an address of it is
- * recorded, and when it ends, or goes over to another program, its mappings are noted and their files kept open: while some consumer wants
- * that. The oldest are forgotten where there are too many.
+ * recorded, and when it ends, or goes over to another program, its mappings are noted: while some consumer wants that. The oldest are forgotten
+ * where there are too many.
  *
- * Marks are the processes' numbers in a table that any context may write to. Where its row is full all processes are noted from then on.
+ * Of a file that was executed the path is kept, which keeps its contents: not what the process had opened, whose locks must end with the
+ * process. Forgetting may sleep, and is a work's.
+ *
+ * Marks are the processes' numbers in a table that any context may write to. Where a row of it is full all processes are noted from then on; a mark that
+ * is made after the process was noted stays, and costs no more than that.
  */
 
 #include <linux/atomic.h>
@@ -23,20 +27,26 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
+#include <linux/workqueue.h>
 
 #include "mappings.h"
 #include "processes.h"
 #include "remains.h"
 
-#define DTRACE_MARKS_BITS 10
+#define DTRACE_MARKS_BITS 12
 #define DTRACE_MARKS_WAYS 4
 
-/* Most processes, and most mappings of all of them. */
+/* Most processes, most of one number, and most mappings of all. */
 #define DTRACE_REMAINS_MAX 4096
+#define DTRACE_REMAINS_SAME 16
 #define DTRACE_PARTS_MAX 131072
 
-/* A memory with more mappings is not looked through, which would hold up the processor. */
+/* Most bytes of files that had no name any more, and were freed but for us. */
+#define DTRACE_HELD_MAX (256ULL << 20)
+
+/* A memory with more mappings is not looked through, which would hold up the processor; and most mappings of one that are noted. */
 #define DTRACE_LOOKED_MAX 32768
+#define DTRACE_NOTED_MAX 4096
 
 /* A process that has ended. */
 struct dtrace_remains {
@@ -44,6 +54,10 @@ struct dtrace_remains {
 	struct hlist_node hash;
 	/* Mappings are numbered in the order in which they are noted: that of the first, which is never 0. */
 	u64 first;
+	/* Which program of which process it was. */
+	u64 born, executed;
+	/* Bytes of files that had no name any more. */
+	u64 held;
 	u32 pid;
 	u32 count;
 	struct dtrace_part parts[];
@@ -63,6 +77,12 @@ static DEFINE_HASHTABLE(dtrace_remains, 8);
 static LIST_HEAD(dtrace_remains_all);
 static u64 dtrace_remains_last;
 static unsigned long dtrace_remains_count, dtrace_parts_count;
+static u64 dtrace_held_count;
+/* What is forgotten and not yet freed. */
+static LIST_HEAD(dtrace_remains_old);
+
+static void dtrace_remains_free_old(struct work_struct *work);
+static DECLARE_WORK(dtrace_remains_work, dtrace_remains_free_old);
 
 /* An address of the current process is being recorded. In any context. */
 void dtrace_remains_mark(void)
@@ -70,7 +90,7 @@ void dtrace_remains_mark(void)
 	u32 pid = current->tgid, *row;
 	size_t n;
 
-	if (!atomic_read(&dtrace_keepers) || !current->mm)
+	if (!atomic_read(&dtrace_keepers) || !current->mm || current->flags & PF_KTHREAD)
 		return;
 	row = dtrace_marks[hash_32(pid, DTRACE_MARKS_BITS)];
 	for (n = 0; n < DTRACE_MARKS_WAYS; n++)
@@ -98,82 +118,151 @@ static bool dtrace_remains_unmark(u32 pid)
 	return marked;
 }
 
-/* Whether addresses there have names, or are in the kernel's own code. */
-static bool dtrace_is_named(const struct vm_area_struct *vma)
+/* Of what a mapping is. */
+static u8 dtrace_part_kind(const struct vm_area_struct *vma)
 {
+	const struct file *file = vma->vm_file;
+
 	/* That of programs of 32 bits is another one, which who asks may not have. */
-	if (!vma->vm_file)
-		return vma->vm_ops && vma->vm_start == (unsigned long)vma->vm_mm->context.vdso && dtrace_mm_is_long(vma->vm_mm);
-	return !(vma->vm_flags & VM_HUGETLB) && S_ISREG(file_inode(vma->vm_file)->i_mode);
+	if (!file)
+		return vma->vm_ops && vma->vm_start == (unsigned long)vma->vm_mm->context.vdso && dtrace_mm_is_long(vma->vm_mm) ?
+			DTRACE_PART_VDSO : DTRACE_PART_NONE;
+	if (vma->vm_flags & (VM_HUGETLB | VM_MAYSHARE) || !S_ISREG(file_inode(file)->i_mode) || dtrace_file_is_served(file))
+		return DTRACE_PART_NONE;
+	return DTRACE_PART_FILE;
 }
 
-/* What a memory has mapped, the files held. Its lock is held. Does not sleep. */
+/* Notes a mapping if it is code, or lies behind code of the same file, which has variables there. */
+static void dtrace_remains_add(struct dtrace_remains *remains, const struct vm_area_struct *vma, const struct file **code)
+{
+	bool is_code = vma->vm_flags & VM_EXEC;
+	u8 kind = dtrace_part_kind(vma);
+	struct dtrace_part *part;
+
+	if (is_code)
+		*code = vma->vm_file;
+	else if (kind != DTRACE_PART_FILE || vma->vm_file != *code)
+		return;
+	part = &remains->parts[remains->count++];
+	*part = (struct dtrace_part){
+		.start = vma->vm_start,
+		.end = vma->vm_end,
+		.offset = (u64)vma->vm_pgoff << PAGE_SHIFT,
+		.kind = kind,
+		.is_code = is_code,
+	};
+	if (kind != DTRACE_PART_FILE)
+		return;
+	part->path = vma->vm_file->f_path;
+	path_get(&part->path);
+	if (is_code && !file_inode(vma->vm_file)->i_nlink)
+		remains->held += i_size_read(file_inode(vma->vm_file));
+}
+
+/* What a memory has mapped, whose lock is held. Does not sleep. */
 static struct dtrace_remains *dtrace_remains_of(struct mm_struct *mm)
 {
+	const struct file *code = NULL;
 	struct dtrace_remains *remains;
 	struct vm_area_struct *vma;
-	u32 count = 0;
+	size_t most = min(mm->map_count, DTRACE_NOTED_MAX);
 
-	VMA_ITERATOR(counting, mm, 0);
-	VMA_ITERATOR(noting, mm, 0);
+	VMA_ITERATOR(vmi, mm, 0);
 	if (mm->map_count > DTRACE_LOOKED_MAX)
 		return NULL;
-	for_each_vma(counting, vma)
-		count += dtrace_is_named(vma);
-	remains = kmalloc(struct_size(remains, parts, count), GFP_NOWAIT | __GFP_NOWARN);
+	remains = kmalloc(struct_size(remains, parts, most), GFP_NOWAIT | __GFP_NOWARN);
 	if (!remains)
 		return NULL;
 	remains->pid = current->tgid;
+	remains->born = current->group_leader->start_boottime;
+	remains->executed = current->self_exec_id;
+	remains->held = 0;
 	remains->count = 0;
-	for_each_vma(noting, vma) {
-		if (!dtrace_is_named(vma) || remains->count == count)
-			continue;
-		remains->parts[remains->count++] = (struct dtrace_part){
-			.start = vma->vm_start,
-			.end = vma->vm_end,
-			.offset = (u64)vma->vm_pgoff << PAGE_SHIFT,
-			.file = vma->vm_file ? get_file(vma->vm_file) : NULL,
-			.is_code = vma->vm_flags & VM_EXEC,
-		};
+	for_each_vma(vmi, vma) {
+		if (remains->count == most)
+			break;
+		dtrace_remains_add(remains, vma, &code);
 	}
 	return remains;
 }
 
-static void dtrace_remains_free(struct dtrace_remains *remains)
+/* Frees what was forgotten. */
+static void dtrace_remains_free_old(struct work_struct *work)
 {
+	struct dtrace_remains *remains, *next;
+	LIST_HEAD(old);
 	u32 n;
 
-	for (n = 0; n < remains->count; n++)
-		if (remains->parts[n].file)
-			fput(remains->parts[n].file);
-	kfree(remains);
+	scoped_guard(raw_spinlock_irqsave, &dtrace_remains_lock)
+		list_splice_init(&dtrace_remains_old, &old);
+	list_for_each_entry_safe(remains, next, &old, all) {
+		for (n = 0; n < remains->count; n++)
+			if (remains->parts[n].kind == DTRACE_PART_FILE)
+				path_put(&remains->parts[n].path);
+		kfree(remains);
+		cond_resched();
+	}
 }
 
-/* Takes out the oldest, if there are too many or if all shall go. Under the lock. */
-static struct dtrace_remains *dtrace_remains_take(bool all)
+/* Under the lock. */
+static void dtrace_remains_forget(struct dtrace_remains *remains)
+{
+	list_move_tail(&remains->all, &dtrace_remains_old);
+	hash_del(&remains->hash);
+	dtrace_remains_count--;
+	dtrace_parts_count -= remains->count;
+	dtrace_held_count -= remains->held;
+}
+
+/* Under the lock: whether one had to be forgotten. */
+static bool dtrace_remains_make_room(void)
 {
 	struct dtrace_remains *oldest = list_first_entry_or_null(&dtrace_remains_all, struct dtrace_remains, all);
 
-	if (!oldest || !(all || dtrace_remains_count > DTRACE_REMAINS_MAX || dtrace_parts_count > DTRACE_PARTS_MAX))
-		return NULL;
-	list_del(&oldest->all);
-	hash_del(&oldest->hash);
-	dtrace_remains_count--;
-	dtrace_parts_count -= oldest->count;
-	return oldest;
+	if (!oldest || (dtrace_remains_count <= DTRACE_REMAINS_MAX && dtrace_parts_count <= DTRACE_PARTS_MAX &&
+			dtrace_held_count <= DTRACE_HELD_MAX))
+		return false;
+	dtrace_remains_forget(oldest);
+	return true;
 }
 
-/* Forgets the oldest. */
-static void dtrace_remains_trim(bool all)
+/* Under the lock: what is known of the process' number; whether it is this very program. The oldest of many is forgotten. */
+static bool dtrace_remains_has(const struct dtrace_remains *new)
 {
-	struct dtrace_remains *oldest;
+	struct dtrace_remains *remains, *oldest = NULL;
+	u32 count = 0;
 
-	do {
-		scoped_guard(raw_spinlock_irqsave, &dtrace_remains_lock)
-			oldest = dtrace_remains_take(all);
-		if (oldest)
-			dtrace_remains_free(oldest);
-	} while (oldest);
+	hash_for_each_possible(dtrace_remains, remains, hash, new->pid) {
+		if (remains->pid != new->pid)
+			continue;
+		if (remains->born == new->born && remains->executed == new->executed)
+			return true;
+		count++;
+		if (!oldest || remains->first < oldest->first)
+			oldest = remains;
+	}
+	if (count >= DTRACE_REMAINS_SAME)
+		dtrace_remains_forget(oldest);
+	return false;
+}
+
+/* Under the lock. */
+static void dtrace_remains_insert(struct dtrace_remains *remains)
+{
+	/* Several consumers may tell of one process. */
+	if (dtrace_remains_has(remains)) {
+		list_add(&remains->all, &dtrace_remains_old);
+		return;
+	}
+	remains->first = dtrace_remains_last + 1;
+	dtrace_remains_last += remains->count;
+	list_add_tail(&remains->all, &dtrace_remains_all);
+	hash_add(dtrace_remains, &remains->hash, remains->pid);
+	dtrace_remains_count++;
+	dtrace_parts_count += remains->count;
+	dtrace_held_count += remains->held;
+	while (dtrace_remains_make_room())
+		;
 }
 
 /* The current process is about to lose its memory. Does not sleep. */
@@ -181,6 +270,7 @@ void dtrace_remains_note(void)
 {
 	struct mm_struct *mm = current->mm;
 	struct dtrace_remains *remains;
+	bool is_old;
 
 	if (!mm || !dtrace_remains_unmark(current->tgid))
 		return;
@@ -192,31 +282,34 @@ void dtrace_remains_note(void)
 	if (!remains)
 		return;
 	scoped_guard(raw_spinlock_irqsave, &dtrace_remains_lock) {
-		remains->first = dtrace_remains_last + 1;
-		dtrace_remains_last += remains->count;
-		list_add_tail(&remains->all, &dtrace_remains_all);
-		hash_add(dtrace_remains, &remains->hash, remains->pid);
-		dtrace_remains_count++;
-		dtrace_parts_count += remains->count;
+		dtrace_remains_insert(remains);
+		is_old = !list_empty(&dtrace_remains_old);
 	}
-	dtrace_remains_trim(false);
+	if (is_old)
+		schedule_work(&dtrace_remains_work);
 }
 
-/* One consumer more wants this, or one less. */
-int dtrace_remains_keep(bool keep)
+/* One consumer more wants this, or one less, who does not tell of processes any more. */
+void dtrace_remains_keep(bool keep)
 {
+	struct dtrace_remains *remains, *next;
+
 	guard(mutex)(&dtrace_keepers_lock);
 	if (atomic_add_return(keep ? 1 : -1, &dtrace_keepers))
-		return 0;
-	dtrace_remains_trim(true);
+		return;
+	scoped_guard(raw_spinlock_irqsave, &dtrace_remains_lock)
+		list_for_each_entry_safe(remains, next, &dtrace_remains_all, all)
+			dtrace_remains_forget(remains);
 	memset(dtrace_marks, 0, sizeof(dtrace_marks));
 	WRITE_ONCE(dtrace_marks_full, false);
-	return 0;
+	schedule_work(&dtrace_remains_work);
+	/* The module may go next. */
+	flush_work(&dtrace_remains_work);
 }
 
 /*
  * What the process of that number had mapped, or those one after another: the next after the mapping that is numbered so, whose number it is
- * then. The caller owns the file. ENOENT: there is nothing more.
+ * then. The caller owns the path. ENOENT: there is nothing more.
  */
 int dtrace_remains_next(u32 pid, u64 *after, struct dtrace_part *part)
 {
@@ -232,19 +325,19 @@ int dtrace_remains_next(u32 pid, u64 *after, struct dtrace_part *part)
 		return -ENOENT;
 	at = max(*after + 1, next->first);
 	*part = next->parts[at - next->first];
-	if (part->file)
-		get_file(part->file);
+	if (part->kind == DTRACE_PART_FILE)
+		path_get(&part->path);
 	*after = at;
 	return 0;
 }
 
-/* A descriptor of a part's file, which is the caller's no more. */
-int dtrace_part_open(const struct dtrace_part *part)
+/* A descriptor of a part's file, whose path is the caller's no more. */
+int dtrace_part_open(struct dtrace_part *part)
 {
 	int fd = get_unused_fd_flags(O_CLOEXEC);
-	struct file *file = fd < 0 ? ERR_PTR(fd) : dtrace_file_reopen(part->file);
+	struct file *file = fd < 0 ? ERR_PTR(fd) : dtrace_file_reopen(&part->path);
 
-	fput(part->file);
+	path_put(&part->path);
 	if (!IS_ERR(file)) {
 		fd_install(fd, file);
 		return fd;

@@ -347,7 +347,7 @@ static struct file *dtrace_wanted_open(const struct dtrace_wanted *wanted)
 	if (memcmp(&id, &wanted->id, sizeof(id)))
 		file = ERR_PTR(-ESTALE);
 	else
-		file = dtrace_file_reopen(mapping.file);
+		file = dtrace_file_reopen(&mapping.file->f_path);
 	fput(mapping.file);
 	return file;
 }

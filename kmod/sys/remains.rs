@@ -56,7 +56,7 @@ pub struct Part {
 
 /// What was mapped.
 pub enum Of {
-    /// A file that the current process may not have, or of which it has no room for a descriptor.
+    /// Memory, or a file that the current process may not have.
     Nothing,
     /// A file; the current process' descriptor.
     File(c_int),
@@ -93,13 +93,22 @@ impl Keeper {
         let mut part = bindings::dtrace_part::default();
         // SAFETY: Both are valid for writes.
         to_result(unsafe { bindings::dtrace_remains_next(pid, &mut number, &mut part) })?;
-        let of = match part.file.is_null() {
-            true => Of::Vdso,
-            // SAFETY: The file is ours, and is C's from now on.
-            false => match unsafe { bindings::dtrace_part_open(&part) } {
-                fd if fd < 0 => Of::Nothing,
-                fd => Of::File(fd),
+        let of = match u32::from(part.kind) {
+            bindings::DTRACE_PART_VDSO => Of::Vdso,
+            // SAFETY: The path is ours, and is C's from now on.
+            bindings::DTRACE_PART_FILE => match unsafe { bindings::dtrace_part_open(&mut part) } {
+                fd if fd >= 0 => Of::File(fd),
+                // It can be had later.
+                error
+                    if [EMFILE, ENFILE, ENOMEM]
+                        .iter()
+                        .any(|e| e.to_errno() == error) =>
+                {
+                    return Err(Error::from_errno(error))
+                }
+                _ => Of::Nothing,
             },
+            _ => Of::Nothing,
         };
         Ok(Part {
             number,
@@ -117,7 +126,10 @@ impl Drop for Keeper {
         for n in 0..2 {
             self.0.detach(n);
         }
-        // SAFETY: It was counted.
-        unsafe { bindings::dtrace_remains_keep(false) };
+        // SAFETY: No preconditions; may sleep. Nobody tells of processes after that. It was counted.
+        unsafe {
+            bindings::dtrace_tracepoint_sync();
+            bindings::dtrace_remains_keep(false);
+        }
     }
 }

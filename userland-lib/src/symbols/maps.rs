@@ -53,6 +53,16 @@ impl Mapping {
                 == (other.backing, &other.path, other.is_deleted)
     }
 
+    /// Whether `other` is the same range of the same file, whatever that is called, or of something that is not known.
+    pub fn shows_what(&self, other: &Self) -> bool {
+        let inode = |mapping: &Self| match mapping.backing {
+            Backing::File { inode, .. } => Some(inode),
+            _ => None,
+        };
+        (self.start, self.end, self.offset) == (other.start, other.end, other.offset)
+            && (other.backing == Backing::Memory || inode(self) == inode(other))
+    }
+
     pub fn contains(&self, address: u64) -> bool {
         (self.start..self.end).contains(&address)
     }

@@ -66,6 +66,10 @@ impl Remnant {
                 let data = file.metadata()?;
                 let path = fs::read_link(super::files::path_of(file))?;
                 (mapping.path, mapping.is_deleted) = listed_path(&path.to_string_lossy());
+                // A file that was mounted by itself, where we do not see that.
+                if mapping.object().is_empty() {
+                    mapping.path = format!("/[{}]", data.ino());
+                }
                 mapping.backing = Backing::File {
                     device: (major(data.dev()) as u32, minor(data.dev()) as u32),
                     inode: data.ino(),

@@ -249,7 +249,13 @@ impl ProcessSymbols {
             fresh.retain(|range| still.contains(&range.mapping));
             self.add(fresh);
         }
-        let left = files.left(self.in_records.unwrap_or(pid), &mut self.left);
+        let mut left = files.left(self.in_records.unwrap_or(pid), &mut self.left);
+        // What we have from when it lived has the names that the process had for it, and may be what the kernel does not give.
+        let is_known = |mapping: &Mapping| {
+            let mut known = self.ranges.iter().map(|range| &range.mapping);
+            known.any(|known| known.shows_what(mapping))
+        };
+        left.retain(|(mapping, _)| !is_known(mapping));
         if !left.is_empty() {
             let left: HashMap<Mapping, Option<Rc<File>>> = left.into_iter().collect();
             let open = |mapping: &Mapping| left.get(mapping).cloned().flatten();
