@@ -15,7 +15,7 @@ use core::cell::Cell;
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
     BadAddr, Dentry, Features, Kobject, Machine, Mount, Place, ProbeName, RwLock, TaskArgs,
-    Unplaced,
+    Unplaced, UserWalk,
 };
 
 /// What this machine can do.
@@ -107,10 +107,10 @@ impl<'a> KernelMachine<'a> {
     }
 
     /// Walks the user stack of what fired, as long as `f` wants more.
-    fn user_frames(&self, f: impl FnMut(u64) -> bool) {
+    fn user_frames(&self, by: UserWalk, f: impl FnMut(u64) -> bool) {
         let is_called = matches!(self.args.args, Args::Called(_));
         if let Some(regs) = self.task().user_regs() {
-            unwind::walk(self.guard, regs, is_called, f);
+            unwind::walk(self.guard, regs, is_called, by, f);
         }
     }
 
@@ -249,9 +249,9 @@ impl Machine for KernelMachine<'_> {
     }
 
     /// The second frame: the user code that called what entered the kernel.
-    fn ucaller(&self) -> u64 {
+    fn ucaller(&self, by: UserWalk) -> u64 {
         let (mut depth, mut second) = (0u32, 0);
-        self.user_frames(|pc| {
+        self.user_frames(by, |pc| {
             depth = depth.saturating_add(1);
             if depth == 2 {
                 second = pc;
@@ -265,9 +265,9 @@ impl Machine for KernelMachine<'_> {
         self.frames(usize::MAX, |frames| frames.len() as u32)
     }
 
-    fn ustackdepth(&self) -> u32 {
+    fn ustackdepth(&self, by: UserWalk) -> u32 {
         let mut depth = 0u32;
-        self.user_frames(|_| {
+        self.user_frames(by, |_| {
             depth = depth.saturating_add(1);
             true
         });
@@ -280,8 +280,8 @@ impl Machine for KernelMachine<'_> {
         });
     }
 
-    fn ustack(&self, frames: &mut Frames<'_>) {
-        self.user_frames(|pc| frames.put(pc));
+    fn ustack(&self, by: UserWalk, frames: &mut Frames<'_>) {
+        self.user_frames(by, |pc| frames.put(pc));
     }
 
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {

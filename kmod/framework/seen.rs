@@ -15,6 +15,7 @@ use core::cell::Cell;
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
     BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, TaskArgs, Unplaced,
+    UserWalk,
 };
 
 /// A firing as a consumer without rights over the kernel sees it.
@@ -131,24 +132,24 @@ impl Machine for Seen<'_> {
         self.machine.caller()
     }
 
-    fn ucaller(&self) -> u64 {
-        self.own(Machine::ucaller)
+    fn ucaller(&self, by: UserWalk) -> u64 {
+        self.own(|machine| machine.ucaller(by))
     }
 
     fn stackdepth(&self) -> u32 {
         self.machine.stackdepth()
     }
 
-    fn ustackdepth(&self) -> u32 {
-        self.own(Machine::ustackdepth)
+    fn ustackdepth(&self, by: UserWalk) -> u32 {
+        self.own(|machine| machine.ustackdepth(by))
     }
 
     fn stack(&self, frames: &mut Frames<'_>) {
         self.machine.stack(frames);
     }
 
-    fn ustack(&self, frames: &mut Frames<'_>) {
-        self.own(|machine| machine.ustack(frames));
+    fn ustack(&self, by: UserWalk, frames: &mut Frames<'_>) {
+        self.own(|machine| machine.ustack(by, frames));
     }
 
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {

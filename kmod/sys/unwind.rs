@@ -10,6 +10,7 @@ use super::percpu::CpuGuard;
 use super::regs::Regs;
 use crate::bindings;
 use core::ptr::{null_mut, NonNull};
+use dtrace_engine::UserWalk;
 use dtrace_unwind::{Frame, Memory, Place, Table, Walk, Word};
 use kernel::error::to_result;
 use kernel::prelude::*;
@@ -159,8 +160,15 @@ impl<'a> Known<'a> {
 const FRAMES_MAX: usize = 512;
 
 /// Walks the user stack, innermost frame first, giving each program counter to `f` until it returns `false` or there is no caller. Where no
-/// table tells, functions are taken to have frame pointers; that of one that has just been `called` is still its caller's.
-pub fn walk(guard: &CpuGuard, regs: &Regs, called: bool, mut f: impl FnMut(u64) -> bool) {
+/// table tells, functions are taken to have frame pointers if they may be gone `by`; that of one that has just been `called` is still its
+/// caller's.
+pub fn walk(
+    guard: &CpuGuard,
+    regs: &Regs,
+    called: bool,
+    by: UserWalk,
+    mut f: impl FnMut(u64) -> bool,
+) {
     let memory = Program(regs);
     let word = if regs.is_long() {
         Word::Eight
@@ -180,10 +188,14 @@ pub fn walk(guard: &CpuGuard, regs: &Regs, called: bool, mut f: impl FnMut(u64) 
         if !f(frame.ip) {
             return;
         }
-        let place = known.place(frame.at());
-        let next = match called && frame.is_innermost && !place.tells() {
-            true => walk.called(&frame),
-            false => walk.step(&frame, place),
+        let place = match by {
+            UserWalk::FramePointers => Place::Nothing,
+            _ => known.place(frame.at()),
+        };
+        let next = match place.tells() {
+            false if called && frame.is_innermost => walk.called(&frame),
+            false if by == UserWalk::Tables => return,
+            _ => walk.step(&frame, place),
         };
         match next {
             Ok(next) => frame = next,

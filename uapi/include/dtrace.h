@@ -1692,7 +1692,7 @@ typedef uint32_t dtrace_fault;
 /*
  How many options there are.
  */
-#define DTRACEOPT_COUNT (DTRACEOPT_MAX + 1)
+#define DTRACEOPT_COUNT (DTRACEOPT_MAX + 2)
 
 /*
  Value of `Opt::Bufpolicy`: keep the newest records.
@@ -1718,6 +1718,21 @@ typedef uint32_t dtrace_fault;
  Value of `Opt::Bufresize`: fail where memory is short.
  */
 #define DTRACEOPT_BUFRESIZE_MANUAL 1
+
+/*
+ Value of `Opt::Ustackmode`: by tables, and by frame pointers where there are none.
+ */
+#define DTRACEOPT_USTACKMODE_AUTO 0
+
+/*
+ Value of `Opt::Ustackmode`: by frame pointers alone.
+ */
+#define DTRACEOPT_USTACKMODE_FP 1
+
+/*
+ Value of `Opt::Ustackmode`: by tables alone; a stack ends where there is none.
+ */
+#define DTRACEOPT_USTACKMODE_TABLE 2
 
 /*
  Options.
@@ -1855,6 +1870,10 @@ enum dtrace_opt {
    Memory that a clause's `alloca()`, `copyin()` and `copyinstr()` may take, bytes.
    */
   DTRACEOPT_OPT_SCRATCHSIZE = 200,
+  /*
+   How the stacks of programs are walked.
+   */
+  DTRACEOPT_OPT_USTACKMODE = 201,
 };
 typedef uint32_t dtrace_opt;
 
@@ -2880,7 +2899,7 @@ struct dtrace_unwind_table {
  */
 
 /*
- `Remains::kind`: a file that the consumer cannot have.
+ `Remains::kind`: memory, or a file that the consumer cannot have.
  */
 #define DTRACE_REMAINS_NONE 0
 

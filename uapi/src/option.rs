@@ -15,7 +15,7 @@ pub const MAX: usize = 32;
 /// The first number of Linux' own.
 pub const LINUX_MIN: usize = 200;
 /// How many options there are.
-pub const COUNT: usize = MAX + 1;
+pub const COUNT: usize = MAX + 2;
 
 /// Value of [`Opt::Bufpolicy`]: keep the newest records.
 pub const BUFPOLICY_RING: u64 = 0;
@@ -27,6 +27,13 @@ pub const BUFPOLICY_SWITCH: u64 = 2;
 pub const BUFRESIZE_AUTO: u64 = 0;
 /// Value of [`Opt::Bufresize`]: fail where memory is short.
 pub const BUFRESIZE_MANUAL: u64 = 1;
+
+/// Value of [`Opt::Ustackmode`]: by tables, and by frame pointers where there are none.
+pub const USTACKMODE_AUTO: u64 = 0;
+/// Value of [`Opt::Ustackmode`]: by frame pointers alone.
+pub const USTACKMODE_FP: u64 = 1;
+/// Value of [`Opt::Ustackmode`]: by tables alone; a stack ends where there is none.
+pub const USTACKMODE_TABLE: u64 = 2;
 
 /// Options.
 #[repr(u32)]
@@ -111,6 +118,8 @@ pub enum Opt {
     Zone = 31,
     /// Memory that a clause's `alloca()`, `copyin()` and `copyinstr()` may take, bytes.
     Scratchsize = 200,
+    /// How the stacks of programs are walked.
+    Ustackmode = 201,
 }
 
 /// Every option with the name that `-x` gives it.
@@ -148,6 +157,7 @@ pub const NAMES: &[(Opt, &str)] = &[
     (Opt::Aggzoom, "aggzoom"),
     (Opt::Zone, "zone"),
     (Opt::Scratchsize, "scratchsize"),
+    (Opt::Ustackmode, "ustackmode"),
 ];
 
 numbered!(Opt: u32, "option", NAMES);

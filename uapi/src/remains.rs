@@ -5,11 +5,11 @@
 //!
 //! A process whose addresses were recorded may be gone when somebody asks what they mean. From a consumer's first call of
 //! [`REMAINS`](crate::ioctl::REMAINS) on the kernel notes the mappings of such processes as they end, or execute another program, and
-//! keeps the files.
+//! keeps the files that they executed.
 
 use zerocopy_derive::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// [`Remains::kind`]: a file that the consumer cannot have.
+/// [`Remains::kind`]: memory, or a file that the consumer cannot have.
 pub const NONE: u32 = 0;
 /// [`Remains::kind`]: a file.
 pub const FILE: u32 = 1;

@@ -60,5 +60,6 @@ pub use ecb::rehearsal::Missing;
 pub use error::{Errno, Reason, Trap};
 pub use machine::{
     BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, TaskArgs, Unplaced,
+    UserWalk,
 };
 pub use mem::sync::Cpu;

@@ -13,6 +13,7 @@
 //! the user's, and goes through this trait. A load reports failure by [`BadAddr`]; it never faults.
 
 use crate::frames::Frames;
+use dtrace_uapi::option::{USTACKMODE_FP, USTACKMODE_TABLE};
 
 /// A load or store failed at this address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,29 @@ pub struct ProbeName<'a> {
     pub func: &'a [u8],
     /// Name.
     pub name: &'a [u8],
+}
+
+/// How user stacks are walked: the option `ustackmode`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UserWalk {
+    /// By tables, and by frame pointers where there are none.
+    #[default]
+    Auto,
+    /// By frame pointers alone.
+    FramePointers,
+    /// By tables alone.
+    Tables,
+}
+
+impl UserWalk {
+    /// That of the option's value.
+    pub fn of(mode: u64) -> Self {
+        match mode {
+            USTACKMODE_FP => Self::FramePointers,
+            USTACKMODE_TABLE => Self::Tables,
+            _ => Self::Auto,
+        }
+    }
 }
 
 /// Who holds a lock for readers and writers.
@@ -158,15 +182,15 @@ pub trait Machine {
     /// Return address of the probed function.
     fn caller(&self) -> u64;
     /// Return address of the user function.
-    fn ucaller(&self) -> u64;
+    fn ucaller(&self, by: UserWalk) -> u64;
     /// Frames of the kernel stack.
     fn stackdepth(&self) -> u32;
     /// Frames of the user stack.
-    fn ustackdepth(&self) -> u32;
+    fn ustackdepth(&self, by: UserWalk) -> u32;
     /// Puts the frames of the kernel stack, innermost first, as many as there is room for.
     fn stack(&self, frames: &mut Frames<'_>);
     /// Puts the frames of the user stack, innermost first, as many as there is room for.
-    fn ustack(&self, frames: &mut Frames<'_>);
+    fn ustack(&self, by: UserWalk, frames: &mut Frames<'_>);
     /// Address of the thread that holds the mutex at `addr`, 0 where none does.
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr>;
     /// The state of the `rwlock_t` at `addr`.

@@ -30,3 +30,13 @@ done
 kill -INT $!
 wait $!
 names </tmp/stacks | grep -o 'other last deep main other _start' | head -1
+
+echo 'by the mode'
+for mode in auto fp table best; do
+	dtrace -x ustackmode=$mode -qn 'syscall::getppid:entry /pid == $target/ { ustack(); exit(0); }' -c 'ustack-work sorts' >/tmp/stacks 2>/tmp/err
+	echo $mode: $(grep -c '`_start' /tmp/stacks) $(cat /tmp/err)
+done
+# A table's answers alone: what has none ends the stack, whatever the frame pointer seems to be.
+cp "$(command -v ustack-work)" /tmp/fresh
+dtrace -x ustackmode=table -x switchrate=10sec -qn 'syscall::getppid:entry /execname == "fresh"/ { @[ustackdepth] = count(); }' \
+	-c 'sh -c "/tmp/fresh deep"' | awk 'NF { print "depth " $1 }'

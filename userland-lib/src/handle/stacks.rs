@@ -9,11 +9,13 @@
 
 use super::device::Device;
 use super::names::Names;
+use crate::options::Options;
 use crate::program::Program;
 use crate::symbols::{mappings_of, open_mapped, Backing};
 use crate::unwind;
 use dtrace_uapi::action::Action;
 use dtrace_uapi::dif::{Instr, Op};
+use dtrace_uapi::option::{Opt, USTACKMODE_FP};
 use dtrace_uapi::subr::Subr;
 use dtrace_uapi::var::Var;
 use std::collections::HashSet;
@@ -37,8 +39,9 @@ pub struct Stacks {
 
 impl Stacks {
     /// Learns what a program that is enabled asks for.
-    pub fn add(&mut self, program: &Program) {
-        self.is_wanted |= walks(program);
+    pub fn add(&mut self, program: &Program, options: &Options) {
+        let by_table = options.get(Opt::Ustackmode) != Some(USTACKMODE_FP);
+        self.is_wanted |= by_table && walks(program);
         self.are_told |= tells(program);
     }
 

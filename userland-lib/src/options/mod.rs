@@ -117,6 +117,12 @@ const RESIZES: &[(&str, u64)] = &[
     ("manual", option::BUFRESIZE_MANUAL),
 ];
 
+const STACK_MODES: &[(&str, u64)] = &[
+    ("auto", option::USTACKMODE_AUTO),
+    ("fp", option::USTACKMODE_FP),
+    ("table", option::USTACKMODE_TABLE),
+];
+
 /// The syntax of an option, and whether it may change while tracing is active.
 fn rules(opt: Opt) -> (Syntax, bool) {
     match opt {
@@ -127,6 +133,7 @@ fn rules(opt: Opt) -> (Syntax, bool) {
         Opt::Aggrate | Opt::Switchrate => (Syntax::Rate, true),
         Opt::Bufpolicy => (Syntax::Word(POLICIES), false),
         Opt::Bufresize => (Syntax::Word(RESIZES), false),
+        Opt::Ustackmode => (Syntax::Word(STACK_MODES), false),
         Opt::Nspec | Opt::Cpu | Opt::Zone => (Syntax::Number, false),
         Opt::Stackframes | Opt::Ustackframes | Opt::Jstackframes => (Syntax::Number, false),
         Opt::Destructive | Opt::Grabanon | Opt::Temporal => (Syntax::Flag, false),
@@ -203,6 +210,7 @@ const KERNEL: &[Opt] = &[
     Opt::Aggrate,
     Opt::Temporal,
     Opt::Scratchsize,
+    Opt::Ustackmode,
 ];
 
 /// Sizes that the kernel may lower where memory is short: with their names in messages, and what they are unless set.

@@ -12,6 +12,7 @@ use dtrace::handle::text;
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
     BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, TaskArgs, Unplaced,
+    UserWalk,
 };
 use dtrace_uapi::ioctl::ProbeDesc;
 
@@ -204,7 +205,7 @@ impl Machine for Firing<'_> {
         super::STACK[1]
     }
 
-    fn ucaller(&self) -> u64 {
+    fn ucaller(&self, _by: UserWalk) -> u64 {
         0x40_0000
     }
 
@@ -212,7 +213,7 @@ impl Machine for Firing<'_> {
         super::STACK.len() as u32
     }
 
-    fn ustackdepth(&self) -> u32 {
+    fn ustackdepth(&self, _by: UserWalk) -> u32 {
         0
     }
 
@@ -220,7 +221,7 @@ impl Machine for Firing<'_> {
         super::STACK.iter().all(|&pc| frames.put(pc));
     }
 
-    fn ustack(&self, _frames: &mut Frames<'_>) {}
+    fn ustack(&self, _by: UserWalk, _frames: &mut Frames<'_>) {}
 
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {
         self.load_u64(addr)

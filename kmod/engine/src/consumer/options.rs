@@ -10,7 +10,9 @@ use dtrace_uapi::limits::{
     JSTACKFRAMES_DEFAULT, JSTACKSTRSIZE_DEFAULT, NSPEC_DEFAULT, RATE_DEFAULT, SPECSIZE_DEFAULT,
     STACKFRAMES_DEFAULT, STATUSRATE_MAX, STRSIZE_DEFAULT,
 };
-use dtrace_uapi::option::{Opt, BUFPOLICY_SWITCH, BUFRESIZE_AUTO, COUNT, UNSET};
+use dtrace_uapi::option::{
+    Opt, BUFPOLICY_SWITCH, BUFRESIZE_AUTO, COUNT, UNSET, USTACKMODE_AUTO, USTACKMODE_TABLE,
+};
 
 /// Greatest size of a string, bytes: the least piece of work that a firing's budget is spent for.
 const STRSIZE_MAX: u64 = (64 << 10) + 1;
@@ -47,6 +49,7 @@ fn default(option: Opt) -> u64 {
         Opt::Bufsize | Opt::Aggsize => BUFSIZE_DEFAULT,
         Opt::Bufpolicy => BUFPOLICY_SWITCH,
         Opt::Bufresize => BUFRESIZE_AUTO,
+        Opt::Ustackmode => USTACKMODE_AUTO,
         Opt::Dynvarsize => DYNVARSIZE_DEFAULT,
         Opt::Specsize => SPECSIZE_DEFAULT,
         Opt::Nspec => NSPEC_DEFAULT,
@@ -71,6 +74,7 @@ fn check(option: Opt, value: u64, privileges: &Privileges) -> Result<u64, Reason
         Opt::Zone => return bad("there are no zones"),
         Opt::Bufpolicy if value > BUFPOLICY_SWITCH => return bad("no such policy"),
         Opt::Bufresize if value > 1 => return bad("no such policy"),
+        Opt::Ustackmode if value > USTACKMODE_TABLE => return bad("no such way to walk stacks"),
         Opt::Scratchsize if value > SCRATCHSIZE_MAX => {
             return refuse(Errno::E2BIG, "size is too big");
         }
@@ -167,6 +171,7 @@ mod tests {
             (Opt::Strsize, 1 << 40),
             (Opt::Bufpolicy, 3),
             (Opt::Bufresize, 2),
+            (Opt::Ustackmode, 3),
             (Opt::Zone, 1),
         ] {
             assert_eq!(

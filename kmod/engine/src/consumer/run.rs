@@ -17,6 +17,7 @@ use crate::dif::env::{Core, Vm};
 use crate::ecb::fire::Outputs;
 use crate::ecb::{Act, Prepared};
 use crate::error::{Errno, NoMem, Reason};
+use crate::machine::UserWalk;
 use crate::mem::alloc::Bytes;
 use crate::mem::shared::Shared;
 use crate::mem::sync::{Once, PerCpu, Slot, TryLock};
@@ -382,6 +383,7 @@ fn allocate(
         dynamics,
         speculations,
         strsize: control.options.get(Opt::Strsize) as usize,
+        ustacks: UserWalk::of(control.options.get(Opt::Ustackmode)),
         kernel: config.privileges.kernel,
         all_users: config.privileges.all_users,
     };

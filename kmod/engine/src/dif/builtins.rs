@@ -81,11 +81,11 @@ impl<M: Machine> Env<'_, M> {
             }
             Var::Ucaller => {
                 self.check_user()?;
-                self.walk(CALLER, USER_FRAME, m.ucaller())?
+                self.walk(CALLER, USER_FRAME, m.ucaller(self.core.ustacks))?
             }
             Var::Ustackdepth => {
                 self.check_user()?;
-                let depth = m.ustackdepth();
+                let depth = m.ustackdepth(self.core.ustacks);
                 self.walk(depth, USER_FRAME, u64::from(depth))?
             }
             Var::Execname

@@ -13,7 +13,7 @@ use super::tokens::Tokens;
 use crate::budget::{Budget, FLOAT};
 use crate::ecb::rehearsal::Missing;
 use crate::error::Trap;
-use crate::machine::{BadAddr, Machine};
+use crate::machine::{BadAddr, Machine, UserWalk};
 use crate::mem::alloc::Bytes;
 use crate::mem::shared::Shared;
 use crate::mem::Vec;
@@ -38,6 +38,8 @@ pub struct Core {
     pub speculations: Option<Speculations>,
     /// Size of a string, with its NUL.
     pub strsize: usize,
+    /// How the stacks of programs are walked.
+    pub ustacks: UserWalk,
     /// Kernel memory and state may be read.
     pub kernel: bool,
     /// All processes may be traced.

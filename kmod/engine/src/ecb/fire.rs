@@ -191,7 +191,7 @@ pub(super) fn write<M: Machine>(
             let end = (*frames as usize).saturating_mul(8).min(rest.len());
             let (pcs, strings) = rest.split_at_mut_checked(end).unwrap_or_default();
             let mut frames = Frames::new(pcs);
-            env.m.ustack(&mut frames);
+            env.m.ustack(env.core.ustacks, &mut frames);
             frames.finish();
             strings.fill(0);
             Ok(len)

@@ -17,7 +17,7 @@ use dtrace_engine::mem::shared::Shared;
 use dtrace_engine::mem::Vec as EVec;
 use dtrace_engine::var::dynamic::Dynamics;
 use dtrace_engine::var::statics::Table;
-use dtrace_engine::Privileges;
+use dtrace_engine::{Privileges, UserWalk};
 use dtrace_uapi::dif::{Instr, Op};
 use dtrace_uapi::types::DifVar;
 
@@ -90,6 +90,7 @@ fn outcome(
 ) -> Outcome {
     let m = machine();
     let core = Core {
+        ustacks: UserWalk::default(),
         strings: EVec::copy_of(&difo.strings).unwrap(),
         globals: Shared::new(table.globals_size()).unwrap(),
         dynamics: Some(Dynamics::new(16384, 16 + key_size, table.data_max(), 64, 1).unwrap()),

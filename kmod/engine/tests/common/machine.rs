@@ -6,6 +6,7 @@
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
     BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, TaskArgs, Unplaced,
+    UserWalk,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -156,19 +157,19 @@ impl Machine for TestMachine {
     fn caller(&self) -> u64 {
         0xffff_ffff_8100_0000
     }
-    fn ucaller(&self) -> u64 {
+    fn ucaller(&self, _by: UserWalk) -> u64 {
         0x40_0000
     }
     fn stackdepth(&self) -> u32 {
         3
     }
-    fn ustackdepth(&self) -> u32 {
+    fn ustackdepth(&self, _by: UserWalk) -> u32 {
         2
     }
     fn stack(&self, frames: &mut Frames<'_>) {
         [11, 12, 13].into_iter().all(|pc| frames.put(pc));
     }
-    fn ustack(&self, frames: &mut Frames<'_>) {
+    fn ustack(&self, _by: UserWalk, frames: &mut Frames<'_>) {
         [21, 22].into_iter().all(|pc| frames.put(pc));
     }
     /// A mutex is its owner with flags, as the kernel's is; a lock for readers and writers three bytes.
