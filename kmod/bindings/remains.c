@@ -71,8 +71,8 @@ static u32 dtrace_marks[1 << DTRACE_MARKS_BITS][DTRACE_MARKS_WAYS];
 /* A mark had no room. */
 static bool dtrace_marks_full;
 
-/* Of what follows. */
-static DEFINE_RAW_SPINLOCK(dtrace_remains_lock);
+/* Of what follows. Taken by tasks alone, who take dentries' locks within it. */
+static DEFINE_SPINLOCK(dtrace_remains_lock);
 static DEFINE_HASHTABLE(dtrace_remains, 8);
 static LIST_HEAD(dtrace_remains_all);
 static u64 dtrace_remains_last;
@@ -193,7 +193,7 @@ static void dtrace_remains_free_old(struct work_struct *work)
 	LIST_HEAD(old);
 	u32 n;
 
-	scoped_guard(raw_spinlock_irqsave, &dtrace_remains_lock)
+	scoped_guard(spinlock, &dtrace_remains_lock)
 		list_splice_init(&dtrace_remains_old, &old);
 	list_for_each_entry_safe(remains, next, &old, all) {
 		for (n = 0; n < remains->count; n++)
@@ -281,7 +281,7 @@ void dtrace_remains_note(void)
 	mmap_read_unlock(mm);
 	if (!remains)
 		return;
-	scoped_guard(raw_spinlock_irqsave, &dtrace_remains_lock) {
+	scoped_guard(spinlock, &dtrace_remains_lock) {
 		dtrace_remains_insert(remains);
 		is_old = !list_empty(&dtrace_remains_old);
 	}
@@ -297,7 +297,7 @@ void dtrace_remains_keep(bool keep)
 	guard(mutex)(&dtrace_keepers_lock);
 	if (atomic_add_return(keep ? 1 : -1, &dtrace_keepers))
 		return;
-	scoped_guard(raw_spinlock_irqsave, &dtrace_remains_lock)
+	scoped_guard(spinlock, &dtrace_remains_lock)
 		list_for_each_entry_safe(remains, next, &dtrace_remains_all, all)
 			dtrace_remains_forget(remains);
 	memset(dtrace_marks, 0, sizeof(dtrace_marks));
@@ -316,7 +316,7 @@ int dtrace_remains_next(u32 pid, u64 *after, struct dtrace_part *part)
 	struct dtrace_remains *remains, *next = NULL;
 	u64 at;
 
-	guard(raw_spinlock_irqsave)(&dtrace_remains_lock);
+	guard(spinlock)(&dtrace_remains_lock);
 	hash_for_each_possible(dtrace_remains, remains, hash, pid)
 		if (remains->pid == pid && remains->count && remains->first + remains->count - 1 > *after &&
 		    (!next || remains->first < next->first))
