@@ -6,14 +6,12 @@
 # Names of processes that have ended by when they are asked for; nobody had looked at them before.
 call='syscall::sched_get_priority_max:entry /arg0 == 77/'
 names() { sed -E 's/ +/ /g; s/^ //; s/\+0x[0-9a-f]+( |$)/\1/' | grep .; }
+echo 'a file that is deleted, one of another namespace, who executes another program'
 cat >/tmp/work <<'end'
-echo 'a file that is deleted'
 cp "$(command -v ended-work)" /tmp/gone
 /tmp/gone
 rm /tmp/gone
-echo 'one of another namespace'
 unshare -m sh -c 'mount -t tmpfs none /mnt && cp "$(command -v ended-work)" /mnt/inside && /mnt/inside'
-echo 'who executes another program'
 ended-work sleep 5 &
 sleep 1
 end
