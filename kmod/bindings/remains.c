@@ -4,15 +4,15 @@
 /*
  * What processes that have ended had mapped.
  *
- * What an address in a record means is asked for later, when the process may be gone. So a process is marked when an address of it is
- * recorded, and when it ends, or goes over to another program, its mappings are noted: while some consumer wants that. The oldest are forgotten
- * where there are too many.
+ * Addresses in records are looked up later, when their process may be gone. So a process is marked when an address of it is recorded. When it
+ * ends or executes another program, its mappings are noted, as long as some consumer wants that. Where there are too many, the oldest are
+ * forgotten.
  *
- * Of a file that was executed the path is kept, which keeps its contents: not what the process had opened, whose locks must end with the
- * process. Forgetting may sleep, and is a work's.
+ * Of an executed file we hold the path, which keeps the file's contents. We do not hold what the process had opened: its locks must end with the
+ * process. To drop a path may sleep, so a work item does it.
  *
- * Marks are the processes' numbers in a table that any context may write to. Where a row of it is full all processes are noted from then on; a mark that
- * is made after the process was noted stays, and costs no more than that.
+ * Marks are process ids in a table that any context may write to. Once a row is full, every process is noted. A mark that is made after
+ * its process was noted stays until the last consumer goes; all that it does is to have a later process of that id noted.
  */
 
 #include <linux/atomic.h>
@@ -41,10 +41,10 @@
 #define DTRACE_REMAINS_SAME 16
 #define DTRACE_PARTS_MAX 131072
 
-/* Most bytes of files that had no name any more, and were freed but for us. */
+/* Most bytes of deleted files, which only we keep. */
 #define DTRACE_HELD_MAX (256ULL << 20)
 
-/* A memory with more mappings is not looked through, which would hold up the processor; and most mappings of one that are noted. */
+/* A process with more mappings is not noted: to walk them would hold up the CPU. Of others so many are noted at most. */
 #define DTRACE_LOOKED_MAX 32768
 #define DTRACE_NOTED_MAX 4096
 
@@ -56,7 +56,7 @@ struct dtrace_remains {
 	u64 first;
 	/* Which program of which process it was. */
 	u64 born, executed;
-	/* Bytes of files that had no name any more. */
+	/* Bytes of its deleted files. */
 	u64 held;
 	u32 pid;
 	u32 count;
@@ -68,10 +68,10 @@ static atomic_t dtrace_keepers = ATOMIC_INIT(0);
 static DEFINE_MUTEX(dtrace_keepers_lock);
 
 static u32 dtrace_marks[1 << DTRACE_MARKS_BITS][DTRACE_MARKS_WAYS];
-/* A mark had no room. */
+/* A mark found its row full. */
 static bool dtrace_marks_full;
 
-/* Of what follows. Taken by tasks alone, who take dentries' locks within it. */
+/* Protects what follows. Taken in task context only; dentry locks nest in it. */
 static DEFINE_SPINLOCK(dtrace_remains_lock);
 static DEFINE_HASHTABLE(dtrace_remains, 8);
 static LIST_HEAD(dtrace_remains_all);
@@ -214,20 +214,16 @@ static void dtrace_remains_forget(struct dtrace_remains *remains)
 	dtrace_held_count -= remains->held;
 }
 
-/* Under the lock: whether one had to be forgotten. */
-static bool dtrace_remains_make_room(void)
+/* Under the lock: the oldest go until the rest is within the limits. */
+static void dtrace_remains_make_room(void)
 {
-	struct dtrace_remains *oldest = list_first_entry_or_null(&dtrace_remains_all, struct dtrace_remains, all);
-
-	if (!oldest || (dtrace_remains_count <= DTRACE_REMAINS_MAX && dtrace_parts_count <= DTRACE_PARTS_MAX &&
-			dtrace_held_count <= DTRACE_HELD_MAX))
-		return false;
-	dtrace_remains_forget(oldest);
-	return true;
+	while (dtrace_remains_count > DTRACE_REMAINS_MAX || dtrace_parts_count > DTRACE_PARTS_MAX ||
+	       dtrace_held_count > DTRACE_HELD_MAX)
+		dtrace_remains_forget(list_first_entry(&dtrace_remains_all, struct dtrace_remains, all));
 }
 
-/* Under the lock: what is known of the process' number; whether it is this very program. The oldest of many is forgotten. */
-static bool dtrace_remains_has(const struct dtrace_remains *new)
+/* Under the lock: whether this program of this process is not noted yet. Of many with its number the oldest goes. */
+static bool dtrace_remains_admit(const struct dtrace_remains *new)
 {
 	struct dtrace_remains *remains, *oldest = NULL;
 	u32 count = 0;
@@ -236,21 +232,21 @@ static bool dtrace_remains_has(const struct dtrace_remains *new)
 		if (remains->pid != new->pid)
 			continue;
 		if (remains->born == new->born && remains->executed == new->executed)
-			return true;
+			return false;
 		count++;
 		if (!oldest || remains->first < oldest->first)
 			oldest = remains;
 	}
 	if (count >= DTRACE_REMAINS_SAME)
 		dtrace_remains_forget(oldest);
-	return false;
+	return true;
 }
 
 /* Under the lock. */
 static void dtrace_remains_insert(struct dtrace_remains *remains)
 {
-	/* Several consumers may tell of one process. */
-	if (dtrace_remains_has(remains)) {
+	/* Each consumer's hooks tell of a process, where all processes are noted. */
+	if (!dtrace_remains_admit(remains)) {
 		list_add(&remains->all, &dtrace_remains_old);
 		return;
 	}
@@ -261,8 +257,7 @@ static void dtrace_remains_insert(struct dtrace_remains *remains)
 	dtrace_remains_count++;
 	dtrace_parts_count += remains->count;
 	dtrace_held_count += remains->held;
-	while (dtrace_remains_make_room())
-		;
+	dtrace_remains_make_room();
 }
 
 /* The current process is about to lose its memory. Does not sleep. */
@@ -274,7 +269,7 @@ void dtrace_remains_note(void)
 
 	if (!mm || !dtrace_remains_unmark(current->tgid))
 		return;
-	/* None of its threads changes the memory now; somebody else may, who is rare. */
+	/* No thread of the process changes its mappings now. Another process may, rarely: then nothing is noted. */
 	if (!mmap_read_trylock(mm))
 		return;
 	remains = dtrace_remains_of(mm);

@@ -5,7 +5,7 @@
 //!
 //! Two tracepoints tell of them, before the process executes anything in user mode. Their calls may not sleep.
 
-use super::tracepoint::{Hit, Tracepoints};
+use super::tracepoint::{Attached, Hit};
 use crate::bindings;
 use core::ffi::CStr;
 use core::marker::PhantomData;
@@ -64,37 +64,20 @@ impl<B: Births> Hit for Told<B> {
 }
 
 /// Tells of processes that begin, until it is dropped, which waits until nobody is being told.
-pub struct Telling<B: Births>(Tracepoints<Told<B>>);
+pub struct Telling<B: Births> {
+    _told: Attached<Told<B>>,
+}
 
 impl<B: Births> Telling<B> {
     /// Tells `births`.
     pub fn begin(births: &B) -> Result<Self> {
-        let mut count = 0;
-        let points = Tracepoints::new(|point, _| {
-            let told = match point.name {
-                b"sched_process_fork" => Told::Fork(births.clone()),
-                b"sched_process_exec" => Told::Exec(births.clone()),
-                _ => return Ok(None),
-            };
-            count += 1;
-            Ok(Some(told))
-        })?;
-        if count != 2 {
-            return Err(ENOENT);
-        }
-        let this = Self(points);
-        for n in 0..count {
-            this.0.attach(n)?;
-        }
-        Ok(this)
-    }
-}
-
-impl<B: Births> Drop for Telling<B> {
-    fn drop(&mut self) {
-        for n in 0..2 {
-            self.0.detach(n);
-        }
+        let told = [
+            (&b"sched_process_fork"[..], Told::Fork(births.clone())),
+            (b"sched_process_exec", Told::Exec(births.clone())),
+        ];
+        Ok(Self {
+            _told: Attached::new(told, false)?,
+        })
     }
 }
 

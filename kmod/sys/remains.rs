@@ -3,7 +3,7 @@
 
 //! What processes that have ended had mapped. See `bindings/remains.c`.
 
-use super::tracepoint::{Hit, Tracepoints};
+use super::tracepoint::{Attached, Hit};
 use crate::bindings;
 use core::ffi::c_int;
 use kernel::error::to_result;
@@ -36,7 +36,29 @@ impl Hit for Told {
 }
 
 /// As long as there is one, mappings are noted.
-pub struct Keeper(Tracepoints<Told>);
+pub struct Keeper {
+    // Nobody notes any more when what was noted goes.
+    _told: Attached<Told>,
+    _kept: Kept,
+}
+
+/// What is noted is kept for it.
+struct Kept(());
+
+impl Kept {
+    fn new() -> Self {
+        // SAFETY: No preconditions; `drop` takes back what is counted.
+        unsafe { bindings::dtrace_remains_keep(true) };
+        Self(())
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        // SAFETY: It was counted. May sleep.
+        unsafe { bindings::dtrace_remains_keep(false) };
+    }
+}
 
 /// A mapping.
 pub struct Part {
@@ -65,26 +87,18 @@ pub enum Of {
 }
 
 impl Keeper {
-    /// One more.
+    /// One more. `ENODEV`: the kernel does not tell when processes lose their memory.
     pub fn new() -> Result<Self> {
-        let mut count = 0;
-        let points = Tracepoints::new(|point, _| {
-            let told = match point.name {
-                b"sched_prepare_exec" => Told::Exec,
-                b"sched_process_exit" => Told::Exit,
-                _ => return Ok(None),
-            };
-            count += 1;
-            Ok(Some(told))
-        })?;
-        // SAFETY: No preconditions; what is counted here `drop` takes back.
-        unsafe { bindings::dtrace_remains_keep(true) };
-        let mut this = Self(points);
-        // Without the first of the two, which came with 6.10, nothing is known of programs before.
-        for n in 0..count {
-            this.0.attach_last(n)?;
-        }
-        Ok(this)
+        let kept = Kept::new();
+        let told = [
+            (&b"sched_prepare_exec"[..], Told::Exec),
+            (b"sched_process_exit", Told::Exit),
+        ];
+        Ok(Self {
+            // After probes there, which may record addresses.
+            _told: Attached::new(told, true)?,
+            _kept: kept,
+        })
     }
 
     /// The next mapping of a process after the one with that number. `ENOENT`: there is none.
@@ -99,13 +113,7 @@ impl Keeper {
             bindings::DTRACE_PART_FILE => match unsafe { bindings::dtrace_part_open(&mut part) } {
                 fd if fd >= 0 => Of::File(fd),
                 // It can be had later.
-                error
-                    if [EMFILE, ENFILE, ENOMEM]
-                        .iter()
-                        .any(|e| e.to_errno() == error) =>
-                {
-                    return Err(Error::from_errno(error))
-                }
+                error if is_short(error) => return Err(Error::from_errno(error)),
                 _ => Of::Nothing,
             },
             _ => Of::Nothing,
@@ -121,15 +129,9 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
-    fn drop(&mut self) {
-        for n in 0..2 {
-            self.0.detach(n);
-        }
-        // SAFETY: No preconditions; may sleep. Nobody tells of processes after that. It was counted.
-        unsafe {
-            bindings::dtrace_tracepoint_sync();
-            bindings::dtrace_remains_keep(false);
-        }
-    }
+/// Whether an error is for want of descriptors or memory.
+fn is_short(error: c_int) -> bool {
+    [EMFILE, ENFILE, ENOMEM]
+        .iter()
+        .any(|short| short.to_errno() == error)
 }

@@ -132,16 +132,7 @@ impl<T: Hit> Tracepoints<T> {
 
     /// Attaches hook `n`, which is not attached.
     pub fn attach(&self, n: usize) -> Result {
-        self.register(self.hooks.get(n).ok_or(EINVAL)?)
-    }
-
-    /// The same, to be called after all others there.
-    pub fn attach_last(&mut self, n: usize) -> Result {
-        self.hooks.get_mut(n).ok_or(EINVAL)?.raw.last = true;
-        self.attach(n)
-    }
-
-    fn register(&self, hook: &Hook<T>) -> Result {
+        let hook = self.hooks.get(n).ok_or(EINVAL)?;
         // SAFETY: The tracepoint lives as long as the hook, and that until `drop`, before which it is detached, has waited.
         kernel::error::to_result(unsafe {
             bindings::dtrace_tracepoint_register(hook.tp, raw(hook))
@@ -165,6 +156,41 @@ impl<T: Hit> Drop for Tracepoints<T> {
         // The framework has had all probes disarmed; what it has detached may still be running.
         // SAFETY: No preconditions; may sleep.
         unsafe { bindings::dtrace_tracepoint_sync() };
+    }
+}
+
+/// Hooks that are attached until this is dropped, which waits until none of them is being called.
+pub struct Attached<T: Hit>(Tracepoints<T>);
+
+impl<T: Hit> Attached<T> {
+    /// Hooks on the kernel's tracepoints of these names; `last`: each to be called after all others there. `ENODEV`: the
+    /// kernel has not all of them.
+    pub fn new<const N: usize>(named: [(&[u8], T); N], last: bool) -> Result<Self> {
+        let mut named = named.map(|(name, value)| (name, Some(value)));
+        let points = Tracepoints::new(|point, _| {
+            let mut wanted = named.iter_mut();
+            let value = wanted.find_map(|(name, value)| value.take_if(|_| *name == point.name));
+            Ok(value)
+        })?;
+        if named.iter().any(|(_, value)| value.is_some()) {
+            return Err(ENODEV);
+        }
+        let mut this = Self(points);
+        for hook in &mut this.0.hooks {
+            hook.raw.last = last;
+        }
+        for n in 0..N {
+            this.0.attach(n)?;
+        }
+        Ok(this)
+    }
+}
+
+impl<T: Hit> Drop for Attached<T> {
+    fn drop(&mut self) {
+        for n in 0..self.0.hooks.len() {
+            self.0.detach(n);
+        }
     }
 }
 
