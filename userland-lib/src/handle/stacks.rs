@@ -107,21 +107,25 @@ fn may_go_on(error: &io::Error) -> bool {
 /// Whether a program asks for user stacks, or for what is found by them.
 fn walks(program: &Program) -> bool {
     let is_built_in = |var| matches!(var, Some(Var::Ustackdepth | Var::Ucaller));
-    is_done(program, |kind| {
-        matches!(kind, Action::Ustack | Action::Jstack)
-    }) || is_executed(program, |instruction| {
-        makes_stack(instruction)
-            || instruction.op() == Some(Op::Ldgs) && is_built_in(Var::from_raw(instruction.index()))
-    })
+    takes_stacks(program)
+        || is_executed(program, |instruction| {
+            instruction.op() == Some(Op::Ldgs) && is_built_in(Var::from_raw(instruction.index()))
+        })
 }
 
 /// Whether a program records addresses of processes as such.
 fn tells(program: &Program) -> bool {
-    let is_told = |kind| {
-        let by_itself = matches!(kind, Action::Usym | Action::Umod | Action::Uaddr);
-        by_itself || matches!(kind, Action::Ustack | Action::Jstack)
-    };
-    is_done(program, is_told) || is_executed(program, makes_stack)
+    takes_stacks(program)
+        || is_done(program, |kind| {
+            matches!(kind, Action::Usym | Action::Umod | Action::Uaddr)
+        })
+}
+
+/// Whether a program asks for user stacks.
+fn takes_stacks(program: &Program) -> bool {
+    is_done(program, |kind| {
+        matches!(kind, Action::Ustack | Action::Jstack)
+    }) || is_executed(program, makes_stack)
 }
 
 fn makes_stack(instruction: &Instr) -> bool {

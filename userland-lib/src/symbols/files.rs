@@ -9,11 +9,11 @@
 //!
 //! A file that was opened stays open, so what is read of it later is what was mapped, also when the process has ended.
 
-use super::maps::{Backing, Mapping};
-use super::remains::{own_vdso, Relic, Remains};
+use super::maps::{all_mappings_of, Backing, Mapping};
+use super::remains::{Relic, Remains};
 use nix::fcntl::OFlag;
 use nix::sys::memfd::{memfd_create, MFdFlags};
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -46,6 +46,8 @@ pub struct Files {
     open: RefCell<HashMap<Identity, Weak<File>>>,
     /// Who has those of processes that have ended.
     remains: RefCell<Option<Box<dyn Remains>>>,
+    /// The kernel's own code for processes, as this one has it.
+    vdso: OnceCell<Option<Rc<File>>>,
 }
 
 impl Files {
@@ -89,11 +91,19 @@ impl Files {
             let file = match next.of {
                 Relic::Nothing => None,
                 Relic::File(file) => self.once(file).ok(),
-                Relic::Vdso => own_vdso().and_then(|own| self.get(std::process::id(), &own).ok()),
+                Relic::Vdso => self.vdso.get_or_init(|| self.own_vdso()).clone(),
             };
             left.push((mapping, file));
         }
         left
+    }
+
+    /// Processes of our width have the same.
+    fn own_vdso(&self) -> Option<Rc<File>> {
+        let own = std::process::id();
+        let mut all = all_mappings_of(own).ok()?.into_iter();
+        let vdso = all.find(|mapping| mapping.backing == Backing::Vdso)?;
+        self.get(own, &vdso).ok()
     }
 
     /// An open file, or the same one that is open already.

@@ -3,7 +3,8 @@
 
 //! What processes that have ended had mapped, from who notes that.
 
-use super::maps::{all_mappings_of, listed_path, Backing, Mapping};
+use super::files::path_of;
+use super::maps::{listed_path, Backing, Mapping, VDSO};
 use nix::sys::stat::{major, minor};
 use std::fmt::Debug;
 use std::fs::{self, File};
@@ -59,12 +60,12 @@ impl Remnant {
         match &self.of {
             Relic::Nothing => {}
             Relic::Vdso => {
-                mapping.path = super::maps::VDSO.to_owned();
+                mapping.path = VDSO.to_owned();
                 mapping.backing = Backing::Vdso;
             }
             Relic::File(file) => {
                 let data = file.metadata()?;
-                let path = fs::read_link(super::files::path_of(file))?;
+                let path = fs::read_link(path_of(file))?;
                 (mapping.path, mapping.is_deleted) = listed_path(&path.to_string_lossy());
                 // A file that was mounted by itself, where we do not see that.
                 if mapping.object().is_empty() {
@@ -78,10 +79,4 @@ impl Remnant {
         }
         Ok(mapping)
     }
-}
-
-/// Where we have the kernel's own code for processes: those of our width have the same.
-pub(super) fn own_vdso() -> Option<Mapping> {
-    let mut all = all_mappings_of(std::process::id()).ok()?.into_iter();
-    all.find(|mapping| mapping.backing == Backing::Vdso)
 }
