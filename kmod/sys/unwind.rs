@@ -189,7 +189,7 @@ pub fn walk(
             return;
         }
         let place = match by {
-            UserWalk::FramePointers => Place::Nothing,
+            UserWalk::FramePointers => Place::Unasked,
             _ => known.place(frame.at()),
         };
         let next = match place.tells() {

@@ -66,6 +66,8 @@ pub enum Place {
     Rule(Rule),
     /// Nothing: its file has no table, or it is in none.
     Nothing,
+    /// Nobody has asked.
+    Unasked,
     /// It is no text.
     NoText,
 }
@@ -128,6 +130,7 @@ impl<'a, M: Memory> Walk<'a, M> {
         let rule = match place {
             Place::Rule(rule) if place.tells() => rule,
             Place::NoText => return Err(Ended::Lost),
+            Place::Nothing => return self.leaving(frame).unwrap_or_else(|| self.chained(frame)),
             _ => return self.chained(frame),
         };
         match rule.cfa {
@@ -197,6 +200,30 @@ impl<'a, M: Memory> Walk<'a, M> {
         caller(ip, cfa, fp)
     }
 
+    /// By the instructions that the frame goes on with, if it leaves with them: `add $n,%rsp; ret`. So do stubs that are made at run time,
+    /// such as those of Python's `-X perf`, which have no frame pointer.
+    fn leaving(&self, frame: &Frame) -> Option<Result<Frame, Ended>> {
+        if frame.is_exact || self.word != Word::Eight {
+            return None;
+        }
+        let [rex, op, to, n, rest @ ..] = self.load(frame.ip)?.to_le_bytes();
+        let ([0x48, 0x83, 0xc4], [0xc3, ..]) = ([rex, op, to], rest) else {
+            return None;
+        };
+        let cfa = frame
+            .sp
+            .checked_add(n.into())?
+            .checked_add(self.word.bytes())?;
+        if n > i8::MAX as u8 || !self.word.has(cfa) {
+            return None;
+        }
+        let ip = self.load(cfa.wrapping_sub(self.word.bytes()));
+        Some(
+            ip.ok_or(Ended::Lost)
+                .and_then(|ip| caller(ip, cfa, frame.fp)),
+        )
+    }
+
     /// By the frame pointer, as if the function had one.
     fn chained(&self, frame: &Frame) -> Result<Frame, Ended> {
         let fp = frame.fp.ok_or(Ended::Lost)?;
@@ -237,5 +264,79 @@ fn caller(ip: u64, sp: u64, fp: Option<u64>) -> Result<Frame, Ended> {
             is_exact: false,
             is_innermost: false,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::collections::HashMap;
+
+    /// Words that are somewhere.
+    struct Words(HashMap<u64, u64>);
+
+    impl Memory for Words {
+        fn word(&self, address: u64, _: Word) -> Option<u64> {
+            self.0.get(&address).copied()
+        }
+
+        fn register(&self, _: u8) -> Option<u64> {
+            None
+        }
+    }
+
+    const FRAME: Frame = Frame {
+        ip: 0x1000,
+        sp: 0x8000,
+        fp: Some(0x8100),
+        is_exact: false,
+        is_innermost: false,
+    };
+
+    /// The caller of a frame that goes on with this code, its text without a table.
+    fn leaving(code: [u8; 8], frame: Frame) -> Result<Frame, Ended> {
+        let code = u64::from_le_bytes(code);
+        let words = [
+            (0x1000, code),
+            (0x8018, 0x2000),
+            (0x8100, 0x8200),
+            (0x8108, 0x3000),
+        ];
+        let words = Words(HashMap::from(words));
+        Walk::new(&words, Word::Eight).step(&frame, Place::Nothing)
+    }
+
+    #[test]
+    fn a_stub_is_left_as_it_leaves() {
+        let stub = [0x48, 0x83, 0xc4, 0x18, 0xc3, 0, 0, 0];
+        let by_code = Frame {
+            ip: 0x2000,
+            sp: 0x8020,
+            ..FRAME
+        };
+        let by_frame_pointer = Frame {
+            ip: 0x3000,
+            sp: 0x8110,
+            fp: Some(0x8200),
+            ..FRAME
+        };
+        assert_eq!(leaving(stub, FRAME), Ok(by_code));
+        // Where it was interrupted the stack pointer may be anything's.
+        let exact = Frame {
+            is_exact: true,
+            ..FRAME
+        };
+        assert_eq!(leaving(stub, exact), Ok(by_frame_pointer));
+        for other in [
+            [0x48, 0x83, 0xc4, 0x18, 0x5b, 0xc3, 0, 0],
+            [0x48, 0x83, 0xc4, 0xf8, 0xc3, 0, 0, 0],
+            [0x48, 0x83, 0xc4, 0x11, 0xc3, 0, 0, 0],
+            [0x48, 0x83, 0xec, 0x18, 0xc3, 0, 0, 0],
+        ] {
+            assert_eq!(leaving(other, FRAME), Ok(by_frame_pointer));
+        }
+        let empty = [0x48, 0x83, 0xc4, 0x28, 0xc3, 0, 0, 0];
+        assert_eq!(leaving(empty, FRAME), Err(Ended::Lost));
     }
 }
