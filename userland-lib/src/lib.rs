@@ -14,6 +14,7 @@ pub mod diag;
 pub mod disassemble;
 pub mod dof;
 pub mod dwarf;
+mod elf;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
 pub mod format;

@@ -14,7 +14,7 @@ use super::layout::EnabledProbe;
 use super::order::Turn;
 use super::records::Record;
 use super::{fault_text, named, ConsumeError, Consumer, Context, Event, Sink};
-use crate::options::{Encoding, Options, Setter};
+use crate::options::{Encoding, Frames, Options, Setter};
 use crate::render::line::{self, Enabled, Flow};
 use crate::render::value::until_nul;
 use crate::render::{message, Datum, Kind, NoSymbols, Renderer, Sort, Style};
@@ -47,6 +47,8 @@ pub fn style(options: &Options) -> Style {
         utf8: options.is_on(Opt::Aggpack)
             && encoding.map_or_else(locale_is_utf8, |set| set == Encoding::Utf8),
         eighths: encoding == Some(Encoding::Utf8),
+        mangled: options.consumer.mangled,
+        build_ids: options.consumer.frames == Frames::BuildId,
         sort: Sort {
             by_key: options.is_on(Opt::Aggsortkey),
             reverse: options.is_on(Opt::Aggsortrev),

@@ -71,6 +71,10 @@ impl Symbolizer for Names {
         })
     }
 
+    fn build(&self, pid: u32, pc: u64) -> Option<(Rc<str>, u64)> {
+        self.user.build(self.ours(pid), pc)
+    }
+
     fn note(&self, pid: u32) {
         self.user.note(self.ours(pid));
     }

@@ -20,6 +20,10 @@ pub struct ConsumerOptions {
     pub printsize: usize,
     /// Nothing is said of buffers that had to be made smaller.
     pub quietresize: bool,
+    /// Names of C++ and Rust are shown as the linker has them.
+    pub mangled: bool,
+    /// How addresses in stacks of processes are shown.
+    pub frames: Frames,
     /// What bars are drawn with. Unless set, packed distributions have what the locale has, bars `@`.
     pub encoding: Option<Encoding>,
 }
@@ -33,19 +37,44 @@ pub enum Encoding {
     Utf8,
 }
 
-impl Encoding {
+/// How addresses in stacks of processes are shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Frames {
+    /// By the function and the distance from its beginning.
+    #[default]
+    Names,
+    /// By the build of the program and where it is in its file, which names can be made of anywhere.
+    BuildId,
+}
+
+/// A value that is a word.
+trait Word: Copy + PartialEq + 'static {
     /// By the names that `-x` has for them, and by number.
-    const ALL: [(&'static str, Self); 2] = [("ascii", Self::Ascii), ("utf8", Self::Utf8)];
+    const ALL: &'static [(&'static str, Self)];
 
     fn named(name: &str) -> Option<Self> {
         let found = Self::ALL.iter().find(|(known, _)| *known == name);
-        found.map(|(_, encoding)| *encoding)
+        found.map(|(_, word)| *word)
     }
 
     fn numbered(number: u64) -> Option<Self> {
-        let (_, encoding) = Self::ALL.get(usize::try_from(number).ok()?)?;
-        Some(*encoding)
+        let (_, word) = Self::ALL.get(usize::try_from(number).ok()?)?;
+        Some(*word)
     }
+
+    fn number(self) -> Option<u64> {
+        let place = Self::ALL.iter().position(|(_, word)| *word == self);
+        place.map(|place| place as u64)
+    }
+}
+
+impl Word for Encoding {
+    const ALL: &'static [(&'static str, Self)] = &[("ascii", Self::Ascii), ("utf8", Self::Utf8)];
+}
+
+impl Word for Frames {
+    const ALL: &'static [(&'static str, Self)] =
+        &[("names", Self::Names), ("buildid", Self::BuildId)];
 }
 
 /// A switch of these options.
@@ -54,12 +83,14 @@ type Switch = fn(&mut ConsumerOptions) -> &mut bool;
 /// The switches, by name.
 const SWITCHES: &[(&str, Switch)] = &[
     ("aggpercpu", |o| &mut o.aggpercpu),
+    ("mangled", |o| &mut o.mangled),
     ("noresolve", |o| &mut o.noresolve),
     ("quietresize", |o| &mut o.quietresize),
 ];
 
 const PRINTSIZE: &str = "printsize";
 const ENCODING: &str = "encoding";
+const FRAMES: &str = "frames";
 
 impl Default for ConsumerOptions {
     fn default() -> Self {
@@ -69,6 +100,8 @@ impl Default for ConsumerOptions {
             unnumbered: false,
             printsize: 8192,
             quietresize: false,
+            mangled: false,
+            frames: Frames::Names,
             encoding: None,
         }
     }
@@ -89,6 +122,10 @@ impl ConsumerOptions {
             let encoding = value.and_then(Encoding::named).ok_or(OptionError::Value);
             return Some(encoding.map(|encoding| self.encoding = Some(encoding)));
         }
+        if name == FRAMES {
+            let frames = value.and_then(Frames::named).ok_or(OptionError::Value);
+            return Some(frames.map(|frames| self.frames = frames));
+        }
         let (_, switch) = SWITCHES.iter().find(|(known, _)| *known == name)?;
         let on = parse_flag(value).ok_or(OptionError::Value);
         Some(on.map(|on| *switch(self) = on))
@@ -102,7 +139,14 @@ impl ConsumerOptions {
         if self.printsize != Self::default().printsize {
             saved.push((PRINTSIZE, self.printsize as u64));
         }
-        saved.extend(self.encoding.map(|set| (ENCODING, set as u64)));
+        let encoding = self.encoding.and_then(Encoding::number);
+        saved.extend(encoding.map(|number| (ENCODING, number)));
+        let frames = Some(self.frames).filter(|frames| *frames != Frames::default());
+        saved.extend(
+            frames
+                .and_then(Frames::number)
+                .map(|number| (FRAMES, number)),
+        );
         saved.into_iter()
     }
 
@@ -119,6 +163,11 @@ impl ConsumerOptions {
         self.encoding = self
             .encoding
             .or(encoding.and_then(|number| Encoding::numbered(*number)));
+        if self.frames == Frames::default() {
+            let frames = saved.get(FRAMES);
+            let frames = frames.and_then(|number| Frames::numbered(*number));
+            self.frames = frames.unwrap_or_default();
+        }
     }
 }
 
@@ -141,6 +190,8 @@ mod tests {
             ("quietresize", Some("yes")),
             ("printsize", Some("1k")),
             ("encoding", Some("utf8")),
+            ("mangled", None),
+            ("frames", Some("buildid")),
         ] {
             options.set(name, value, Setter::Running).expect(name);
         }
@@ -150,6 +201,8 @@ mod tests {
             unnumbered: false,
             printsize: 1024,
             quietresize: true,
+            mangled: true,
+            frames: Frames::BuildId,
             encoding: Some(Encoding::Utf8),
         };
         assert_eq!(options.consumer, expected);
@@ -157,6 +210,7 @@ mod tests {
             ("printsize", Some("all")),
             ("encoding", Some("latin1")),
             ("encoding", None),
+            ("frames", Some("fp")),
         ] {
             let refused = options.set(name, value, Setter::Running);
             assert_eq!(refused, Err(OptionError::Value), "{name}");

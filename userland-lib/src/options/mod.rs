@@ -17,7 +17,7 @@ mod value;
 pub mod version;
 
 pub use compile::{CompileOptions, EvalTime};
-pub use consumer::{ConsumerOptions, Encoding};
+pub use consumer::{ConsumerOptions, Encoding, Frames};
 pub use dtrace_uapi::option::Opt;
 pub use value::{parse_flag, parse_number, parse_rate, parse_size, size_text};
 
@@ -344,6 +344,8 @@ fn tracing_options() -> impl Iterator<Item = &'static str> {
     let consumers = [
         "aggpercpu",
         "encoding",
+        "frames",
+        "mangled",
         "noresolve",
         "printsize",
         "quietresize",

@@ -107,7 +107,7 @@ mod tests {
     ];
 
     /// Values of which each option takes one.
-    const VALUES: [&str; 16] = [
+    const VALUES: [&str; 17] = [
         "",
         "=3",
         "=64k",
@@ -124,6 +124,7 @@ mod tests {
         "=mutexes",
         "=fork",
         "=a",
+        "=buildid",
     ];
 
     #[test]

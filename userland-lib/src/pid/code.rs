@@ -4,46 +4,19 @@
 //! The functions and the instructions of an ELF file.
 //!
 //! Names come from the file's symbol table, or, if it was stripped, from the table of what it exports and from a packed one; what none
-//! of them names is called by its address. Several names may stand for one function; which of them is *the* name is the linker's business: a global one before
-//! a weak one before a local one, then the one with fewer underscores in front.
+//! of them names is called by its address. Several names may stand for one function.
 //!
 //! Invariant: functions are in the order of their addresses, and each begins in executable text.
 
+use crate::elf::{self, Function};
 use crate::symbols::is_code;
 use dtrace_uapi::limits::FUNCNAMELEN;
 use iced_x86::{Decoder, DecoderOptions, Instruction};
-use object::elf::{STB_GLOBAL, STB_WEAK, STT_FUNC};
-use object::{
-    Architecture, Object as _, ObjectSection, ObjectSegment, ObjectSymbol, SectionKind, SymbolFlags,
-};
+use object::{Architecture, Object as _, ObjectSegment as _};
 use std::io;
 
 /// Segments of executable text that are read. Linkers make one or two; who makes more could have the file copied for each.
 const TEXTS_MAX: usize = 16;
-
-/// Who sees a name; the first is preferred.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Binding {
-    /// Every file, before all others' weak ones.
-    Global,
-    /// Every file that knows no other.
-    Weak,
-    /// The file alone.
-    Local,
-}
-
-/// A name of a function.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Function {
-    /// The name.
-    pub name: String,
-    /// Where it begins, as the file numbers its memory.
-    pub address: u64,
-    /// Bytes of code, never 0.
-    pub size: u64,
-    /// Who sees the name.
-    pub binding: Binding,
-}
 
 /// A range of executable text.
 #[derive(Clone, Debug)]
@@ -81,11 +54,7 @@ impl Code {
             function.size > 0 && texts.any(|text| text.at(function.address).is_some())
         };
         functions.retain(has_code);
-        let underscores = |f: &Function| f.name.bytes().take_while(|c| *c == b'_').count();
-        functions.sort_by(|a, b| {
-            let key = |f: &Function| (f.address, f.binding, underscores(f));
-            key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
-        });
+        elf::sort(&mut functions);
         Self {
             functions,
             texts,
@@ -112,12 +81,16 @@ impl Code {
                 bytes: segment.data().map_err(invalid)?.to_vec(),
             });
         }
-        let mut functions: Vec<Function> = file.symbols().filter_map(function).collect();
-        measure(&mut functions, &file);
+        // A probe cannot be called by a longer name.
+        let fits = |function: &Function| function.name.len() < FUNCNAMELEN;
+        let symbols = file.symbols().filter_map(elf::function);
+        let mut functions: Vec<Function> = symbols.filter(fits).collect();
+        elf::measure(&mut functions, &file);
         if functions.is_empty() {
-            functions = file.dynamic_symbols().filter_map(function).collect();
-            functions.extend(super::packed::functions(&file));
-            functions.extend(super::frames::functions(&file, &functions));
+            let exported = file.dynamic_symbols().filter_map(elf::function);
+            let packed = elf::packed::functions(&file);
+            functions = exported.chain(packed).filter(fits).collect();
+            functions.extend(elf::frames::functions(&file, &functions));
         }
         Ok(Self::new(functions, texts, instructions))
     }
@@ -194,49 +167,5 @@ fn x86_instructions(bits: u32, bytes: &[u8], address: u64) -> impl Iterator<Item
         }
         decoder.decode_out(&mut instruction);
         (!instruction.is_invalid()).then_some(offset)
-    })
-}
-
-/// Gives sizes to functions that their symbols say none of, as of assembler: up to the next one, or to the end of the section. That is for
-/// a table of all functions, or there may be others in between.
-fn measure(functions: &mut [Function], file: &object::File<'_>) {
-    let mut starts: Vec<u64> = functions.iter().map(|function| function.address).collect();
-    starts.sort_unstable();
-    let end_of_section = |address: u64| {
-        let sections = file
-            .sections()
-            .filter(|section| section.kind() == SectionKind::Text);
-        let mut ranges = sections.map(|s| s.address()..s.address().saturating_add(s.size()));
-        ranges
-            .find(|range| range.contains(&address))
-            .map(|range| range.end)
-    };
-    for function in functions.iter_mut().filter(|function| function.size == 0) {
-        let next = starts[starts.partition_point(|start| *start <= function.address)..].first();
-        let end = end_of_section(function.address);
-        let end = end.map(|end| next.map_or(end, |next| end.min(*next)));
-        function.size = end.map_or(0, |end| end - function.address);
-    }
-}
-
-/// The function that a symbol names.
-pub(super) fn function<'d>(symbol: impl ObjectSymbol<'d>) -> Option<Function> {
-    let SymbolFlags::Elf { st_info, .. } = symbol.flags() else {
-        return None;
-    };
-    // An older version of a function is not what its name means; the newest one is marked with two signs.
-    let name = symbol.name().ok()?;
-    let name = name.split_once("@@").map_or(name, |(name, _)| name);
-    let is_name = !name.is_empty() && !name.contains('@') && name.len() < FUNCNAMELEN;
-    let is_function = st_info.st_type() == STT_FUNC && !symbol.is_undefined();
-    (is_name && is_function).then(|| Function {
-        name: name.to_owned(),
-        address: symbol.address(),
-        size: symbol.size(),
-        binding: match st_info.st_bind() {
-            STB_GLOBAL => Binding::Global,
-            STB_WEAK => Binding::Weak,
-            _ => Binding::Local,
-        },
     })
 }

@@ -19,11 +19,9 @@ mod code;
 mod error;
 #[cfg(test)]
 mod file_tests;
-mod frames;
 mod lines;
 mod linker;
 mod module;
-mod packed;
 mod process;
 mod request;
 mod sites;
@@ -31,7 +29,8 @@ mod sites;
 mod tests;
 mod wild;
 
-pub use code::{Binding, Code, Function, Instructions, Text};
+pub use crate::elf::{Binding, Function};
+pub use code::{Code, Instructions, Text};
 pub use error::Error;
 pub use linker::tells_at;
 pub use module::{Module, Modules};

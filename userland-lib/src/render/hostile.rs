@@ -98,6 +98,8 @@ impl Noise {
             utf8: flag(),
             eighths: flag(),
             stackindent: flag().then_some(usize::MAX),
+            mangled: flag(),
+            build_ids: flag(),
             sort: Sort {
                 by_key: flag(),
                 reverse: flag(),

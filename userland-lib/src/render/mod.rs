@@ -64,6 +64,10 @@ pub struct Style {
     pub utf8: bool,
     /// `encoding`: bars may end in eighths of a character of UTF-8.
     pub eighths: bool,
+    /// `mangled`: names of C++ and Rust are shown as the linker has them.
+    pub mangled: bool,
+    /// `frames=buildid`: frames of processes are shown by the build of their program.
+    pub build_ids: bool,
     /// The order in which aggregations are printed.
     pub sort: Sort,
 }

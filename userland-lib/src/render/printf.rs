@@ -163,9 +163,9 @@ impl Renderer<'_> {
         }
         let (pid, pc) = datum.address().ok_or(Unfit)?;
         let location = if pid.is_some() || kind == 'A' {
-            self.symbols.user(pid, pc)
+            self.user(pid, pc)
         } else {
-            self.symbols.kernel(pc)
+            self.kernel(pc)
         };
         Ok(symbol::address(pc, location.as_ref()))
     }

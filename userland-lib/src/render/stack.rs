@@ -48,7 +48,7 @@ impl Renderer<'_> {
 
     fn kernel_frames(&self, out: &mut Vec<u8>, pcs: impl Iterator<Item = u64>, layout: &Layout) {
         for pc in pcs.take_while(|&pc| pc != 0) {
-            let text = symbol::address(pc, self.symbols.kernel(pc).as_ref());
+            let text = symbol::address(pc, self.kernel(pc).as_ref());
             layout.line(out, text.as_bytes());
         }
     }
@@ -62,8 +62,7 @@ impl Renderer<'_> {
             return self.kernel_frames(out, pcs, layout);
         }
         for pc in pcs.take_while(|&pc| pc != 0) {
-            let location = self.symbols.user(Some(head.pid), pc);
-            layout.line(out, symbol::address(pc, location.as_ref()).as_bytes());
+            layout.line(out, self.user_frame(head.pid, pc).0.as_bytes());
         }
     }
 
@@ -77,18 +76,28 @@ impl Renderer<'_> {
         for pc in words(data).skip(1).take(frames).take_while(|&pc| pc != 0) {
             let string = until_nul(strings);
             strings = strings.get(string.len() + 1..).unwrap_or_default();
-            let location = self.symbols.user(Some(pid as u32), pc);
-            let named = location.as_ref().is_some_and(|l| l.symbol.is_some());
+            let (frame, is_named) = self.user_frame(pid as u32, pc);
             match string.strip_prefix(b"@") {
-                None if !string.is_empty() && !named => layout.line(out, string),
+                None if !string.is_empty() && !is_named => layout.line(out, string),
                 annotation => {
-                    layout.line(out, symbol::address(pc, location.as_ref()).as_bytes());
+                    layout.line(out, frame.as_bytes());
                     if let Some(text) = annotation {
                         layout.line(out, &[b"  [ ", text, b" ]"].concat());
                     }
                 }
             }
         }
+    }
+
+    /// The text of a frame of a process, and whether that is better than the process' own.
+    fn user_frame(&self, pid: u32, pc: u64) -> (String, bool) {
+        let build = (self.style.build_ids).then(|| self.symbols.build(pid, pc));
+        if let Some((id, offset)) = build.flatten() {
+            return (format!("{id}+{offset:#x}"), true);
+        }
+        let location = self.user(Some(pid), pc);
+        let is_named = location.as_ref().is_some_and(|l| l.symbol.is_some());
+        (symbol::address(pc, location.as_ref()), is_named)
     }
 }
 

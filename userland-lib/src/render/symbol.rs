@@ -6,6 +6,9 @@
 //! Rendering names no address itself: it asks a [`Symbolizer`]. What nobody knows is printed as a number.
 
 use super::{pad, Datum, Kind, Renderer};
+use crate::symbols::demangled;
+use std::borrow::Cow;
+use std::rc::Rc;
 
 /// Where an address lies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +44,11 @@ pub trait Symbolizer {
 
     /// The address `pc` of a process; without one, of the process that is traced (`-p`, `-c`), if any.
     fn user(&self, pid: Option<u32>, pc: u64) -> Option<Location>;
+
+    /// Which build of a program the address `pc` of a process is in, in hexadecimal digits, and where in its file.
+    fn build(&self, _pid: u32, _pc: u64) -> Option<(Rc<str>, u64)> {
+        None
+    }
 
     /// A record of a process has come, which may end before an address in it is asked for.
     fn note(&self, _pid: u32) {}
@@ -96,12 +104,32 @@ pub(super) fn object(pc: u64, location: Option<&Location>) -> String {
 }
 
 impl Renderer<'_> {
+    /// Where an address of the kernel lies.
+    pub(super) fn kernel(&self, pc: u64) -> Option<Location> {
+        self.shown(self.symbols.kernel(pc))
+    }
+
+    /// Where an address of a process lies.
+    pub(super) fn user(&self, pid: Option<u32>, pc: u64) -> Option<Location> {
+        self.shown(self.symbols.user(pid, pc))
+    }
+
+    fn shown(&self, location: Option<Location>) -> Option<Location> {
+        let mut location = location?;
+        if let (false, Some((name, _))) = (self.style.mangled, &mut location.symbol) {
+            if let Cow::Owned(whole) = demangled(name) {
+                *name = whole;
+            }
+        }
+        Some(location)
+    }
+
     /// The text of an address, as its kind asks; `None` if the datum is no address.
     pub(super) fn location(&self, datum: &Datum<'_>) -> Option<String> {
         let (pid, pc) = datum.address()?;
         let location = match pid {
-            Some(_) => self.symbols.user(pid, pc),
-            None => self.symbols.kernel(pc),
+            Some(_) => self.user(pid, pc),
+            None => self.kernel(pc),
         };
         let location = location.as_ref();
         Some(match datum.kind {

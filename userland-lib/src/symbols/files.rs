@@ -9,6 +9,7 @@
 //!
 //! A file that was opened stays open, so what is read of it later is what was mapped, also when the process has ended.
 
+use super::image::Image;
 use super::maps::{all_mappings_of, Backing, Mapping};
 use super::remains::{Relic, Remains};
 use nix::fcntl::OFlag;
@@ -43,24 +44,24 @@ enum Identity {
 /// The files that are open, each once for all processes that have mapped it.
 #[derive(Default)]
 pub struct Files {
-    open: RefCell<HashMap<Identity, Weak<File>>>,
+    open: RefCell<HashMap<Identity, Weak<Image>>>,
     /// Who has those of processes that have ended.
     remains: RefCell<Option<Box<dyn Remains>>>,
     /// The kernel's own code for processes, as this one has it.
-    vdso: OnceCell<Option<Rc<File>>>,
+    vdso: OnceCell<Option<Rc<Image>>>,
 }
 
 impl Files {
     /// The file that a process has mapped.
-    pub fn get(&self, pid: u32, mapping: &Mapping) -> io::Result<Rc<File>> {
+    pub fn get(&self, pid: u32, mapping: &Mapping) -> io::Result<Rc<Image>> {
         match mapping.backing {
-            Backing::File { .. } => self.once(open_mapped(pid, mapping)?),
+            Backing::File { .. } => self.once(open_mapped(pid, mapping)?, mapping),
             Backing::Vdso => {
                 let code = vdso(&process(pid).join("mem"), mapping.start..mapping.end)?;
                 self.shared(Identity::Vdso(code.clone()), || {
                     let file = File::from(memfd_create(c"vdso", MFdFlags::MFD_CLOEXEC)?);
                     file.write_all_at(&code, 0)?;
-                    Ok(file)
+                    Ok(Image::new(file, &mapping.path))
                 })
             }
             Backing::Memory => Err(io::ErrorKind::NotFound.into()),
@@ -74,7 +75,7 @@ impl Files {
 
     /// What the processes had mapped that have ended with this number in records, `after` the one numbered so, and the files. Afterwards
     /// that is the last one's number.
-    pub fn left(&self, pid: u32, after: &mut u64) -> Vec<(Mapping, Option<Rc<File>>)> {
+    pub fn left(&self, pid: u32, after: &mut u64) -> Vec<(Mapping, Option<Rc<Image>>)> {
         let remains = self.remains.borrow();
         let mut left = Vec::new();
         let Some(remains) = remains.as_ref() else {
@@ -90,7 +91,7 @@ impl Files {
             };
             let file = match next.of {
                 Relic::Nothing => None,
-                Relic::File(file) => self.once(file).ok(),
+                Relic::File(file) => self.once(file, &mapping).ok(),
                 Relic::Vdso => self.vdso.get_or_init(|| self.own_vdso()).clone(),
             };
             left.push((mapping, file));
@@ -99,7 +100,7 @@ impl Files {
     }
 
     /// Processes of our width have the same.
-    fn own_vdso(&self) -> Option<Rc<File>> {
+    fn own_vdso(&self) -> Option<Rc<Image>> {
         let own = std::process::id();
         let mut all = all_mappings_of(own).ok()?.into_iter();
         let vdso = all.find(|mapping| mapping.backing == Backing::Vdso)?;
@@ -107,7 +108,7 @@ impl Files {
     }
 
     /// An open file, or the same one that is open already.
-    fn once(&self, file: File) -> io::Result<Rc<File>> {
+    fn once(&self, file: File, mapping: &Mapping) -> io::Result<Rc<Image>> {
         let data = file.metadata()?;
         let identity = Identity::File {
             device: data.dev(),
@@ -116,7 +117,7 @@ impl Files {
             modified: (data.mtime(), data.mtime_nsec()),
             changed: (data.ctime(), data.ctime_nsec()),
         };
-        self.shared(identity, || Ok(file))
+        self.shared(identity, || Ok(Image::new(file, &mapping.path)))
     }
 
     /// How many are open.
@@ -131,8 +132,8 @@ impl Files {
     fn shared(
         &self,
         identity: Identity,
-        make: impl FnOnce() -> io::Result<File>,
-    ) -> io::Result<Rc<File>> {
+        make: impl FnOnce() -> io::Result<Image>,
+    ) -> io::Result<Rc<Image>> {
         let mut files = self.open.borrow_mut();
         if let Some(file) = files.get(&identity).and_then(Weak::upgrade) {
             return Ok(file);

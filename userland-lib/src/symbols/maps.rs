@@ -63,6 +63,11 @@ impl Mapping {
             && (other.backing == Backing::Memory || inode(self) == inode(other))
     }
 
+    /// Where in the file what is at `address` is, which is one of the range's.
+    pub fn offset_of(&self, address: u64) -> Option<u64> {
+        self.offset.checked_add(address.checked_sub(self.start)?)
+    }
+
     pub fn contains(&self, address: u64) -> bool {
         (self.start..self.end).contains(&address)
     }

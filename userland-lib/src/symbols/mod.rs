@@ -3,7 +3,10 @@
 
 //! Names for addresses, of the kernel and of processes.
 
+mod compiled;
+mod demangle;
 mod files;
+mod image;
 mod kernel;
 mod maps;
 mod modules;
@@ -11,6 +14,7 @@ mod remains;
 mod segments;
 mod user;
 
+pub use demangle::demangled;
 pub(crate) use files::{open_mapped, path_to_mapped, vdso};
 pub use kernel::{KernelSymbols, Symbol, VMLINUX};
 pub(crate) use maps::{all_mappings_of, mappings_of, Backing, Mapping};

@@ -13,18 +13,18 @@
 //! was recorded nobody knows by then. So all that was ever seen under a number is kept, and an address that was two things is given no
 //! name.
 //!
-//! blazesym reads the symbol tables of the files. Variables that are zero at first lie in no file, but in memory that the
+//! Names come from the files (see `image`), and of code that has none from what the program writes down (see `compiled`). Variables that are zero at first lie in no file, but in memory that the
 //! kernel maps behind what the file has: these are found by where the file wants its memory (see `segments`).
 
-use super::files::{path_of, Files};
+use super::compiled::{self, Compiled};
+use super::files::{open_mapped, Files};
+use super::image::Image;
 use super::maps::{all_mappings_of, Backing, Mapping};
 use super::remains::Remains;
 use super::segments::Segments;
-use blazesym::symbolize::source::{Elf, Source};
-use blazesym::symbolize::{Input, Symbolized, Symbolizer};
+use blazesym::symbolize::{Input, Symbolizer};
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
-use std::fs::File;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -74,13 +74,14 @@ struct ProcessSymbols {
     left: u64,
     read: Option<Instant>,
     ranges: Vec<Range>,
+    compiled: Compiled,
     known: HashMap<u64, UserSymbol>,
 }
 
 /// A mapping that was seen, and the file that was opened then.
 struct Range {
     mapping: Mapping,
-    file: Option<Rc<File>>,
+    file: Option<Rc<Image>>,
     /// Where the process has the memory of the file, for what is not code.
     segments: Option<Rc<Segments>>,
 }
@@ -119,19 +120,31 @@ impl UserSymbols {
             if let Some(symbol) = process.known.get(&address) {
                 return symbol.clone();
             }
-            if !process
-                .ranges
-                .iter()
-                .any(|range| range.mapping.contains(address))
-            {
-                process.read(pid, &self.files);
+            process.look(pid, address, &self.files);
+            let mut symbol = self.symbol(process, address);
+            if symbol.function.is_none() && process.reads_on(pid) {
+                symbol = self.symbol(process, address);
             }
-            let symbol = self.symbol(&process.ranges, address);
             if process.known.len() >= ADDRESSES_MAX {
                 process.known.clear();
             }
             process.known.insert(address, symbol.clone());
             symbol
+        })
+    }
+
+    /// Which build of a program `address` is in, in the process `pid`, and where in its file.
+    pub fn build(&self, pid: u32, address: u64) -> Option<(Rc<str>, u64)> {
+        self.with(pid, |process| {
+            process.refresh(pid, &self.files);
+            process.look(pid, address, &self.files);
+            let mut all = holding(&process.ranges, address).map(|range| {
+                let id = range.file.as_ref()?.build_id()?;
+                Some((id, range.mapping.offset_of(address)?))
+            });
+            let first = all.next()??;
+            all.all(|other| other.as_ref() == Some(&first))
+                .then_some(first)
         })
     }
 
@@ -146,11 +159,9 @@ impl UserSymbols {
         look(processes.entry(pid).or_default())
     }
 
-    /// What all of the ranges that hold `address` say of it.
-    fn symbol(&self, ranges: &[Range], address: u64) -> UserSymbol {
-        let mut holding = ranges
-            .iter()
-            .filter(|range| range.mapping.contains(address));
+    /// What all of the ranges that hold `address` say of it, or the program that made the code there.
+    fn symbol(&self, process: &ProcessSymbols, address: u64) -> UserSymbol {
+        let mut holding = holding(&process.ranges, address);
         let Some(first) = holding.next() else {
             return UserSymbol::default();
         };
@@ -164,6 +175,12 @@ impl UserSymbols {
                 symbol.function = None;
             }
         }
+        if symbol.function.is_none() {
+            if let Some(made) = process.compiled.name(address) {
+                symbol.object = Some(compiled::OBJECT.to_owned());
+                symbol.function = Some(made);
+            }
+        }
         symbol
     }
 
@@ -174,7 +191,7 @@ impl UserSymbols {
         let input = match segments.and_then(|segments| segments.of_address(address)) {
             Some(there) => Some(Input::VirtOffset(there)),
             None if is_behind => None,
-            None => (mapping.offset.checked_add(address - mapping.start)).map(Input::FileOffset),
+            None => mapping.offset_of(address).map(Input::FileOffset),
         };
         // Memory behind a file's data is the file's only as far as the file wants it.
         let has_name = mapping.backing != Backing::Memory && (input.is_some() || !is_behind);
@@ -186,27 +203,23 @@ impl UserSymbols {
     }
 
     /// The function or the variable at a place of a file.
-    fn name(&self, file: &File, place: Input<u64>) -> Option<(String, u64)> {
-        let mut elf = Elf::new(path_of(file));
-        // The ELF symbol tables name functions; reading DWARF for the same names would cost seconds.
-        elf.debug_syms = false;
+    fn name(&self, image: &Image, place: Input<u64>) -> Option<(String, u64)> {
         let build = || {
             Symbolizer::builder()
                 .enable_code_info(false)
                 .enable_inlined_fns(false)
+                .enable_demangling(false)
                 .build()
         };
         let symbolizer = self.symbolizer.borrow();
-        let found = symbolizer
-            .get_or_init(build)
-            .symbolize_single(&Source::Elf(elf), place);
-        match found.ok()? {
-            // The names of a library's versions are symbols too, at 0, and would be those of all that no function has.
-            Symbolized::Sym(symbol) if symbol.addr == 0 => None,
-            Symbolized::Sym(symbol) => Some((symbol.name.into_owned(), symbol.offset as u64)),
-            Symbolized::Unknown(_) => None,
-        }
+        image.name(symbolizer.get_or_init(build), place)
     }
+}
+
+/// The ranges that hold `address`.
+fn holding(ranges: &[Range], address: u64) -> impl Iterator<Item = &Range> {
+    let ranges = ranges.iter();
+    ranges.filter(move |range| range.mapping.contains(address))
 }
 
 /// The mappings of a process; none of one that is gone. Memory behind a file's data is listed as that file's, at [`BEHIND`]: variables that
@@ -230,6 +243,13 @@ fn listed(pid: u32) -> Vec<Mapping> {
 }
 
 impl ProcessSymbols {
+    /// Reads the mappings if none is known that holds `address`.
+    fn look(&mut self, pid: u32, address: u64, files: &Files) {
+        if holding(&self.ranges, address).next().is_none() {
+            self.read(pid, files);
+        }
+    }
+
     /// Reads the mappings unless that was just done.
     fn refresh(&mut self, pid: u32, files: &Files) {
         if self.read.is_none_or(|read| read.elapsed() >= FRESH) {
@@ -237,12 +257,28 @@ impl ProcessSymbols {
         }
     }
 
+    /// Reads what the process writes down of code that it makes; whether there is something new.
+    fn reads_on(&mut self, pid: u32) -> bool {
+        self.compiled.look_for_map(pid);
+        let is_new = self.compiled.refresh();
+        if is_new {
+            self.known.clear();
+        }
+        is_new
+    }
+
     /// Adds what the process has mapped now, and what those had that have ended. Of one that is gone nothing is listed, and what was known
     /// stays.
     fn read(&mut self, pid: u32, files: &Files) {
         self.read = Some(Instant::now());
         let open = |mapping: &Mapping| files.get(pid, mapping).ok();
-        let mut fresh = self.fresh(listed(pid), open);
+        let all = listed(pid);
+        let is_made = |mapping: &Mapping| mapping.is_code && mapping.backing == Backing::Memory;
+        if self.is_watched || all.iter().any(is_made) {
+            self.reads_on(pid);
+        }
+        (self.compiled).look_for_dump(all.iter(), |mapping| open_mapped(pid, mapping).ok());
+        let mut fresh = self.fresh(all, open);
         if !fresh.is_empty() {
             // What was unmapped meanwhile may have been opened as something else.
             let still: HashSet<Mapping> = listed(pid).into_iter().collect();
@@ -257,7 +293,12 @@ impl ProcessSymbols {
         };
         left.retain(|(mapping, _)| !is_known(mapping));
         if !left.is_empty() {
-            let left: HashMap<Mapping, Option<Rc<File>>> = left.into_iter().collect();
+            let mappings = left.iter().map(|(mapping, _)| mapping);
+            self.compiled.look_for_dump(mappings, |dump| {
+                let image = left.iter().find(|(mapping, _)| mapping == dump)?.1.as_ref();
+                image?.file().try_clone().ok()
+            });
+            let left: HashMap<Mapping, Option<Rc<Image>>> = left.into_iter().collect();
             let open = |mapping: &Mapping| left.get(mapping).cloned().flatten();
             let fresh = self.fresh(left.keys().cloned().collect(), open);
             self.add(fresh);
@@ -276,7 +317,7 @@ impl ProcessSymbols {
     fn fresh(
         &self,
         mut mappings: Vec<Mapping>,
-        open: impl Fn(&Mapping) -> Option<Rc<File>>,
+        open: impl Fn(&Mapping) -> Option<Rc<Image>>,
     ) -> Vec<Range> {
         let code: Vec<Mapping> = mappings.iter().filter(|m| m.is_code).cloned().collect();
         // Of memory only code can be mistaken for something else.
@@ -301,7 +342,10 @@ impl ProcessSymbols {
                 let mut known = self.ranges.iter().chain(&fresh).filter(same);
                 let known = known.find_map(|range| range.segments.clone());
                 let mut code = code.iter().filter(|m| m.is_of_file(&mapping));
-                known.or_else(|| code.find_map(|code| Segments::of(file, code)).map(Rc::new))
+                known.or_else(|| {
+                    code.find_map(|code| Segments::of(file.file(), code))
+                        .map(Rc::new)
+                })
             });
             fresh.push(Range {
                 mapping,

@@ -7,9 +7,9 @@
 //! symbol table and no code, in XZ's format, is the contents of the section `.gnu_debugdata`. Its addresses are the program's. (What
 //! is known of types and lines is never in there.)
 
-use super::code::{function, Function};
+use super::{function, Function};
 use lzma_rust2::XzReader;
-use object::{Object as _, ObjectSection as _};
+use object::{Object as _, ObjectSection as _, ReadRef};
 use std::io::Read as _;
 
 /// The section.
@@ -20,7 +20,7 @@ const UNPACKED_MAX: u64 = 1 << 28;
 const MEMORY_MAX: u32 = 1 << 17;
 
 /// The functions; none where nothing is packed, or it cannot be unpacked.
-pub(super) fn functions(file: &object::File<'_>) -> Vec<Function> {
+pub fn functions<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Vec<Function> {
     let unpacked = file.section_by_name(SECTION).and_then(|section| {
         let packed = section.data().ok()?;
         unpack(packed, UNPACKED_MAX)

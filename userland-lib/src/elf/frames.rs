@@ -6,10 +6,10 @@
 //! Compilers tell it of every function, and it is not stripped, because programs need it themselves. It has bounds, but no names: such a
 //! function is called by its address. Where a symbol is known it is better: it stays.
 
-use super::code::{Binding, Function};
+use super::{Binding, Function};
 use crate::unwind::{bases, section};
 use gimli::{CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection};
-use object::{Object as _, ObjectSection as _};
+use object::{Object as _, ObjectSection as _, ReadRef};
 
 /// Functions of a file.
 const FUNCTIONS_MAX: usize = 1 << 20;
@@ -17,7 +17,10 @@ const FUNCTIONS_MAX: usize = 1 << 20;
 const LINKAGE: &str = ".plt";
 
 /// The functions that only unwinding knows, beside `known` ones.
-pub(super) fn functions(file: &object::File<'_>, known: &[Function]) -> Vec<Function> {
+pub fn functions<'a, R: ReadRef<'a>>(
+    file: &object::File<'a, R>,
+    known: &[Function],
+) -> Vec<Function> {
     let Some(data) = section(file, ".eh_frame") else {
         return Vec::new();
     };

@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What ELF files say of their functions.
+//!
+//! A file has a symbol table, or it was stripped: then its functions may be named by the table of what it exports, by a packed table
+//! ([`packed`]), and by another file that was made of it ([`separate`]). Of what none of these names `.eh_frame` has at least the bounds
+//! ([`frames`]).
+//!
+//! All of it is of whoever made the file: what is read, and how much, is limited.
+
+pub mod frames;
+pub mod packed;
+pub mod separate;
+
+use object::elf::{STB_GLOBAL, STB_WEAK, STT_FUNC};
+use object::{Object as _, ObjectSection as _, ObjectSymbol, ReadRef, SectionKind, SymbolFlags};
+
+/// Who sees a name; the first is preferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Binding {
+    /// Every file, before all others' weak ones.
+    Global,
+    /// Every file that knows no other.
+    Weak,
+    /// The file alone.
+    Local,
+}
+
+/// A name of a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// The name.
+    pub name: String,
+    /// Where it begins, as the file numbers its memory.
+    pub address: u64,
+    /// Bytes of code, never 0.
+    pub size: u64,
+    /// Who sees the name.
+    pub binding: Binding,
+}
+
+/// Puts functions in the order of their addresses. Of several names of one the linker's choice is first: a global one before a weak one
+/// before a local one, then the one with fewer underscores in front.
+pub fn sort(functions: &mut [Function]) {
+    let underscores = |f: &Function| f.name.bytes().take_while(|c| *c == b'_').count();
+    functions.sort_by(|a, b| {
+        let key = |f: &Function| (f.address, f.binding, underscores(f));
+        key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
+    });
+}
+
+/// Gives sizes to functions that their symbols say none of, as of assembler: up to the next one, or to the end of the section. That is for
+/// a table of all functions, or there may be others in between.
+pub fn measure<'a, R: ReadRef<'a>>(functions: &mut [Function], file: &object::File<'a, R>) {
+    let mut starts: Vec<u64> = functions.iter().map(|function| function.address).collect();
+    starts.sort_unstable();
+    let end_of_section = |address: u64| {
+        let sections = file
+            .sections()
+            .filter(|section| section.kind() == SectionKind::Text);
+        let mut ranges = sections.map(|s| s.address()..s.address().saturating_add(s.size()));
+        ranges
+            .find(|range| range.contains(&address))
+            .map(|range| range.end)
+    };
+    for function in functions.iter_mut().filter(|function| function.size == 0) {
+        let next = starts[starts.partition_point(|start| *start <= function.address)..].first();
+        let end = end_of_section(function.address);
+        let end = end.map(|end| next.map_or(end, |next| end.min(*next)));
+        function.size = end.map_or(0, |end| end - function.address);
+    }
+}
+
+/// The function that a symbol names.
+pub fn function<'d>(symbol: impl ObjectSymbol<'d>) -> Option<Function> {
+    let SymbolFlags::Elf { st_info, .. } = symbol.flags() else {
+        return None;
+    };
+    // An older version of a function is not what its name means; the newest one is marked with two signs.
+    let name = symbol.name().ok()?;
+    let name = name.split_once("@@").map_or(name, |(name, _)| name);
+    let is_name = !name.is_empty() && !name.contains('@');
+    let is_function = st_info.st_type() == STT_FUNC && !symbol.is_undefined();
+    (is_name && is_function).then(|| Function {
+        name: name.to_owned(),
+        address: symbol.address(),
+        size: symbol.size(),
+        binding: match st_info.st_bind() {
+            STB_GLOBAL => Binding::Global,
+            STB_WEAK => Binding::Weak,
+            _ => Binding::Local,
+        },
+    })
+}

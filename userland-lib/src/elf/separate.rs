@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The file that was made of a program's symbols and debugging information when those were stripped from it.
+//!
+//! That is the one that a distribution ships for the program's build-id; or the one that the program names, beside it or in the
+//! distribution's folder. It is certain that they are of this program: they have the build-id, or the checksum.
+
+use object::{Object as _, ReadRef};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Where distributions keep such files.
+pub const FOLDER: &str = "/usr/lib/debug";
+/// Bytes of a file that is read.
+const FILE_MAX: u64 = 1 << 31;
+
+/// The separate file of `program`, which its process sees at `path`, below the distribution's `folder`. It has what `has` looks for.
+pub fn find<'a, R: ReadRef<'a>>(
+    folder: &Path,
+    program: &object::File<'a, R>,
+    path: &str,
+    has: impl Fn(&object::File<'_>) -> bool,
+) -> Option<Vec<u8>> {
+    let good = |bytes: &Vec<u8>| object::File::parse(&**bytes).is_ok_and(|file| has(&file));
+    let id = program.build_id().ok().flatten();
+    let by_id = id.and_then(|id| of_build_id(folder, id).filter(good));
+    by_id.or_else(|| {
+        let (name, sum) = program.gnu_debuglink().ok().flatten()?;
+        of_link(folder, path, name, sum).filter(good)
+    })
+}
+
+/// The file for a build-id.
+fn of_build_id(folder: &Path, id: &[u8]) -> Option<Vec<u8>> {
+    let text = hexadecimal(id);
+    let (first, rest) = text.split_at_checked(2)?;
+    let path = folder.join(format!(".build-id/{first}/{rest}.debug"));
+    let bytes = read(&path).ok()?;
+    let file = object::File::parse(&*bytes).ok()?;
+    let is_it = file.build_id().ok()? == Some(id);
+    is_it.then_some(bytes)
+}
+
+/// A build-id as people write it.
+pub fn hexadecimal(id: &[u8]) -> String {
+    id.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The file of this name and checksum: beside the program at `path`, in a folder there, or in the distribution's.
+fn of_link(folder: &Path, path: &str, name: &[u8], sum: u32) -> Option<Vec<u8>> {
+    let name = std::str::from_utf8(name).ok()?;
+    if name.is_empty() || name.contains('/') {
+        return None;
+    }
+    let beside = Path::new(path).parent()?;
+    let below: PathBuf = beside.strip_prefix("/").unwrap_or(beside).into();
+    let places = [
+        beside.join(name),
+        beside.join(".debug").join(name),
+        folder.join(below).join(name),
+    ];
+    let good = |bytes: &Vec<u8>| crc32fast::hash(bytes) == sum;
+    places.iter().find_map(|p| read(p).ok().filter(good))
+}
+
+/// Reads a file that anybody may have put there.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let metadata = fs::metadata(path)?;
+    if !metadata.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
+    if metadata.len() > FILE_MAX {
+        return Err(io::Error::other("the file is too large"));
+    }
+    fs::read(path)
+}

@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! `/tmp/perf-PID.map`: a line for each piece of code, with where it begins, its size, both hexadecimal, and its name
+//! (the kernel's `tools/perf/Documentation/jit-interface.txt`).
+
+use super::{Pieces, READ_MAX};
+use nix::fcntl::{openat2, OFlag, OpenHow, ResolveFlag};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+
+/// Bytes that are read at once.
+const CHUNK: usize = 1 << 16;
+/// Bytes of the longest line.
+const LINE_MAX: usize = 1 << 14;
+
+/// A map, and how far it has been read.
+#[derive(Debug)]
+pub struct PerfMap {
+    file: File,
+    /// Bytes of whole lines that were read.
+    done: u64,
+}
+
+/// Opens the map of a process whose root this is, and which has this number for itself.
+pub fn open(root: &File, number: &str) -> io::Result<File> {
+    // A link there must not lead to a file of ours, and who opens a pipe must not wait.
+    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    let resolve = ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS;
+    let how = OpenHow::new().flags(flags).resolve(resolve);
+    let file = openat2(root, format!("tmp/perf-{number}.map").as_str(), how)?;
+    Ok(File::from(file))
+}
+
+impl PerfMap {
+    pub fn new(file: File) -> Self {
+        Self { file, done: 0 }
+    }
+
+    /// Reads the lines that have come.
+    pub fn read(&mut self, pieces: &mut Pieces) -> io::Result<()> {
+        if self.file.metadata()?.len() < self.done {
+            // The program has begun it anew.
+            pieces.clear();
+            self.done = 0;
+        }
+        let mut chunk = vec![0; CHUNK];
+        while self.done < READ_MAX {
+            let size = self.file.read_at(&mut chunk, self.done)?;
+            let read = &chunk[..size];
+            let Some(end) = read.iter().rposition(|byte| *byte == b'\n') else {
+                // What is no text has no lines.
+                if size >= LINE_MAX {
+                    self.done = READ_MAX;
+                }
+                return Ok(());
+            };
+            for line in read[..end].split(|byte| *byte == b'\n') {
+                if let Some((start, size, name)) = parse(line) {
+                    pieces.put(start, size, name);
+                }
+            }
+            self.done += end as u64 + 1;
+        }
+        Ok(())
+    }
+}
+
+fn parse(line: &[u8]) -> Option<(u64, u64, &[u8])> {
+    let mut words = line.splitn(3, |byte| *byte == b' ');
+    let mut number = || {
+        let word = std::str::from_utf8(words.next()?).ok()?;
+        u64::from_str_radix(word.strip_prefix("0x").unwrap_or(word), 16).ok()
+    };
+    let (start, size) = (number()?, number()?);
+    let name = words.next()?.trim_ascii();
+    (!name.is_empty()).then_some((start, size, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Compiled;
+    use super::*;
+    use std::io::Write as _;
+
+    fn map(text: &[u8]) -> (File, Compiled) {
+        let mut written = tempfile();
+        written.write_all(text).expect("written");
+        let map = PerfMap::new(written.try_clone().expect("the same file"));
+        let compiled = Compiled {
+            map: Some(map),
+            ..Compiled::default()
+        };
+        (written, compiled)
+    }
+
+    fn tempfile() -> File {
+        let file = nix::sys::memfd::memfd_create(c"map", nix::sys::memfd::MFdFlags::MFD_CLOEXEC);
+        File::from(file.expect("a file"))
+    }
+
+    #[test]
+    fn lines_are_read_as_they_come() {
+        let (mut file, mut compiled) =
+            map(b"7f0010 20 py::main:/a b.py\n0x8000 0x10 LazyCompile:~f\n9000 10 hal");
+        assert!(compiled.refresh());
+        assert!(!compiled.refresh());
+        let name = |compiled: &Compiled, address| compiled.name(address).map(|(name, _)| name);
+        assert_eq!(
+            compiled.name(0x7f_002f),
+            Some(("py::main:/a b.py".to_owned(), 0x1f))
+        );
+        assert_eq!(name(&compiled, 0x7f_0030), None);
+        assert_eq!(name(&compiled, 0x8000).as_deref(), Some("LazyCompile:~f"));
+        assert_eq!(name(&compiled, 0x9000), None);
+        file.write_all(b"f\n8000 8 g\n").expect("written");
+        assert!(compiled.refresh());
+        assert_eq!(name(&compiled, 0x9000).as_deref(), Some("half"));
+        assert_eq!(name(&compiled, 0x8000).as_deref(), Some("g"));
+        assert_eq!(name(&compiled, 0x8008), None);
+        file.set_len(0).expect("empty");
+        assert!(compiled.refresh());
+        assert_eq!(name(&compiled, 0x9000), None);
+    }
+
+    #[test]
+    fn what_is_no_line_names_nothing() {
+        let text = b"\n\n1000\n1000 10\n1000 10 \nx 10 a\n-1 10 a\nffffffffffffffffff 1 a\n1000 ffffffffffffffff a\n\xff\xff \xff \xff\n";
+        let (_, mut compiled) = map(text);
+        assert!(!compiled.refresh());
+        let (_, mut compiled) = map(&vec![b'a'; 2 * CHUNK]);
+        assert!(!compiled.refresh());
+    }
+}

@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! A file that processes have mapped, and the names in it.
+//!
+//! blazesym reads the symbol tables. What they do not name is looked for where else a file may tell of its functions (see `elf`), once
+//! a file, when the first such address is asked for. A function that has only bounds is called by its address in the file.
+
+use super::files::path_of;
+use crate::elf::{self, separate, Function};
+use crate::symbols::is_code;
+use blazesym::symbolize::source::{Elf, Source};
+use blazesym::symbolize::{Input, Symbolized, Symbolizer};
+use object::{Object as _, ObjectSegment as _, ReadCache};
+use std::cell::OnceCell;
+use std::fs::File;
+use std::path::Path;
+use std::rc::Rc;
+
+/// Functions that are remembered of a file beside those of its symbol tables.
+const FUNCTIONS_MAX: usize = 1 << 20;
+/// Parts of a file that are code.
+const TEXTS_MAX: usize = 64;
+/// Bytes of the longest build-id that is one.
+const BUILD_ID_MAX: usize = 64;
+
+/// A file that is open.
+#[derive(Debug)]
+pub struct Image {
+    file: File,
+    /// Where the first process that had mapped it saw it.
+    path: String,
+    others: OnceCell<Others>,
+    build_id: OnceCell<Option<Rc<str>>>,
+}
+
+/// What the symbol tables do not tell.
+#[derive(Debug, Default)]
+struct Others {
+    /// By their addresses; each has one name.
+    functions: Vec<Function>,
+    texts: Vec<Text>,
+}
+
+/// A part of a file that is code.
+#[derive(Debug)]
+struct Text {
+    offset: u64,
+    size: u64,
+    address: u64,
+}
+
+impl Image {
+    /// A file that is mapped from `path`.
+    pub fn new(file: File, path: &str) -> Self {
+        Self {
+            file,
+            path: path.to_owned(),
+            others: OnceCell::new(),
+            build_id: OnceCell::new(),
+        }
+    }
+
+    /// The file.
+    pub fn file(&self) -> &File {
+        &self.file
+    }
+
+    /// What tells this build of the program from all others, in hexadecimal digits.
+    pub fn build_id(&self) -> Option<Rc<str>> {
+        let read = || {
+            let cache = ReadCache::new(&self.file);
+            let file = object::File::parse(&cache).ok()?;
+            let id = file.build_id().ok()??;
+            let is_one = (1..=BUILD_ID_MAX).contains(&id.len());
+            is_one.then(|| separate::hexadecimal(id).into())
+        };
+        self.build_id.get_or_init(read).clone()
+    }
+
+    /// The function or the variable at a place of the file, and the distance from where that begins.
+    pub fn name(&self, symbolizer: &Symbolizer, place: Input<u64>) -> Option<(String, u64)> {
+        let mut elf = Elf::new(path_of(&self.file));
+        // The ELF symbol tables name functions; reading DWARF for the same names would cost seconds.
+        elf.debug_syms = false;
+        let found = symbolizer.symbolize_single(&Source::Elf(elf), place);
+        let other = || self.others.get_or_init(|| self.read()).name(place);
+        let Ok(found) = found else {
+            return other();
+        };
+        match found {
+            // The names of a library's versions are symbols too, at 0, and would be those of all that no function has.
+            Symbolized::Sym(symbol) if symbol.addr == 0 => other(),
+            // A symbol without a size may be of a function that ended long ago.
+            Symbolized::Sym(symbol) if symbol.size.is_none() && symbol.offset > 0 => {
+                let offset = symbol.offset as u64;
+                let nearer = other().filter(|(_, other)| *other < offset);
+                nearer.or_else(|| Some((symbol.name.into_owned(), offset)))
+            }
+            Symbolized::Sym(symbol) => Some((symbol.name.into_owned(), symbol.offset as u64)),
+            Symbolized::Unknown(_) => other(),
+        }
+    }
+
+    fn read(&self) -> Others {
+        let cache = ReadCache::new(&self.file);
+        let Ok(file) = object::File::parse(&cache) else {
+            return Others::default();
+        };
+        let mut functions = self.separate(&file);
+        // blazesym names nothing at all in a file that has packed names.
+        functions.extend(file.dynamic_symbols().filter_map(elf::function));
+        functions.extend(elf::packed::functions(&file));
+        functions.retain(|function| function.size > 0);
+        functions.extend(elf::frames::functions(&file, &functions));
+        elf::sort(&mut functions);
+        functions.dedup_by_key(|function| function.address);
+        functions.truncate(FUNCTIONS_MAX);
+        let code = file.segments().filter(|segment| is_code(segment.flags()));
+        let texts = code.take(TEXTS_MAX).map(|segment| Text {
+            offset: segment.file_range().0,
+            size: segment.file_range().1,
+            address: segment.address(),
+        });
+        Others {
+            functions,
+            texts: texts.collect(),
+        }
+    }
+
+    /// The functions that a separate file names.
+    fn separate<'a>(&self, program: &object::File<'a, &'a ReadCache<&'a File>>) -> Vec<Function> {
+        let has_symbols = |file: &object::File<'_>| file.symbols().next().is_some();
+        let folder = Path::new(separate::FOLDER);
+        let bytes = separate::find(folder, program, &self.path, has_symbols);
+        let Some(bytes) = bytes else {
+            return Vec::new();
+        };
+        let Ok(file) = object::File::parse(&*bytes) else {
+            return Vec::new();
+        };
+        let mut functions: Vec<Function> = file.symbols().filter_map(elf::function).collect();
+        elf::measure(&mut functions, &file);
+        functions
+    }
+}
+
+impl Others {
+    fn name(&self, place: Input<u64>) -> Option<(String, u64)> {
+        let address = match place {
+            Input::VirtOffset(address) => address,
+            Input::FileOffset(offset) => self.texts.iter().find_map(|text| {
+                let within = offset.checked_sub(text.offset)?;
+                (within < text.size).then(|| text.address.wrapping_add(within))
+            })?,
+            Input::AbsAddr(_) => return None,
+        };
+        let after = self.functions.partition_point(|f| f.address <= address);
+        let function = self.functions.get(after.checked_sub(1)?)?;
+        let offset = address - function.address;
+        (offset < function.size).then(|| (function.name.clone(), offset))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object::ObjectSymbol as _;
+    use std::fs;
+    use std::process::Command;
+
+    /// Builds a library with a function that it does not export, runs `commands` on it, and gives the names of both functions in the
+    /// file `bare`, and where `hidden` is.
+    fn names(name: &str, commands: &str) -> ([Option<(String, u64)>; 2], u64) {
+        let folder =
+            std::env::temp_dir().join(format!("dtrace-image-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let source = "__attribute__((noinline)) static int hidden(int n) { __asm__ volatile(\"\"); return n + 1; }\n\
+             int shown(int n) { return hidden(n) * hidden(n + 1); }\n";
+        fs::write(folder.join("lib.c"), source).unwrap();
+        let build = "gcc -O1 -shared -fPIC -Wl,--build-id=0x0123456789abcdef -o whole lib.c && objcopy --only-keep-debug whole names && strip -o bare whole";
+        for command in [build, commands] {
+            let mut shell = Command::new("sh");
+            let done = shell.args(["-ec", command]).current_dir(&folder).status();
+            assert!(done.expect("a shell").success(), "{command}");
+        }
+        let whole = fs::read(folder.join("whole")).unwrap();
+        let whole = object::File::parse(&*whole).unwrap();
+        let address = |name| {
+            whole
+                .symbols()
+                .find(|s| s.name() == Ok(name))
+                .unwrap()
+                .address()
+        };
+        let path = folder.join("bare");
+        let image = Image::new(File::open(&path).unwrap(), path.to_str().unwrap());
+        let symbolizer = Symbolizer::builder().enable_demangling(false).build();
+        let named = ["shown", "hidden"]
+            .map(|name| image.name(&symbolizer, Input::VirtOffset(address(name) + 1)));
+        assert_eq!(image.build_id().as_deref(), Some("0123456789abcdef"));
+        fs::remove_dir_all(&folder).unwrap();
+        (named, address("hidden"))
+    }
+
+    #[test]
+    fn a_stripped_file_names_functions_by_what_is_left() {
+        let name = |name: &str| Some((name.to_owned(), 1));
+        let (named, hidden) = names("frames", "true");
+        assert_eq!(named, [name("shown"), name(&format!("{hidden:#x}"))]);
+        let (named, _) = names("link", "objcopy --add-gnu-debuglink=names bare");
+        assert_eq!(named, [name("shown"), name("hidden")]);
+        let pack = "xz names && objcopy --add-section .gnu_debugdata=names.xz bare";
+        let (named, _) = names("packed", pack);
+        assert_eq!(named, [name("shown"), name("hidden")]);
+    }
+
+    /// The file of another build is not this one's, nor is what only `.eh_frame` knows of a file without it.
+    #[test]
+    fn another_files_names_are_not_this_ones() {
+        let other = "objcopy --add-gnu-debuglink=names bare && echo >>names";
+        let (named, hidden) = names("other", other);
+        assert_eq!(named[1], Some((format!("{hidden:#x}"), 1)));
+        let (named, _) = names("nothing", "strip -R .eh_frame -R .eh_frame_hdr bare");
+        assert_eq!(named, [Some(("shown".to_owned(), 1)), None]);
+    }
+
+    /// A function that assembler made has no size, and is no name for all that follows.
+    #[test]
+    fn a_symbol_without_a_size_ends_where_another_function_begins() {
+        let source = "echo '.text; .globl bare_start; .type bare_start,@function; bare_start: nop' >start.s && \
+             gcc -O1 -shared -fPIC -Wl,--build-id=0x0123456789abcdef -o whole2 start.s lib.c && strip -o bare whole2 && \
+             cp whole2 whole && objdump -t whole2 | grep -q bare_start";
+        let (named, hidden) = names("sizes", source);
+        assert_eq!(named[1], Some((format!("{hidden:#x}"), 1)));
+    }
+
+    #[test]
+    fn what_is_no_program_has_no_names() {
+        let image = Image::new(File::open("/etc/passwd").unwrap(), "/etc/passwd");
+        let symbolizer = Symbolizer::new();
+        assert_eq!(image.name(&symbolizer, Input::FileOffset(10)), None);
+        assert_eq!(image.build_id(), None);
+    }
+}
