@@ -15,7 +15,7 @@ use gimli::{
 /// Bytes of what many functions have in common, which is interpreted for each of them.
 const COMMON_MAX: u64 = 1024;
 /// Operations of an expression that are looked at.
-const OPERATIONS_MAX: usize = 8;
+const OPERATIONS_MAX: usize = 16;
 
 /// Reads a section's entries. What is damaged is left out; a damaged head ends the list.
 pub(super) fn read<R: Reader, S: UnwindSection<R>>(

@@ -8,7 +8,11 @@
 //! Debian's files have that is a few in a hundred thousand, in hand-written code. Files are hostile: what is read, and how long, is limited.
 
 mod cfi;
+#[cfg(test)]
+mod libdw_tests;
 mod rows;
+#[cfg(test)]
+mod stopped;
 #[cfg(test)]
 mod tests;
 

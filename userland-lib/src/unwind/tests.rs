@@ -3,114 +3,11 @@
 
 //! Programs of this machine are stopped and walked: a walk that comes to the very first frame was right in each.
 
+use super::stopped::Stopped;
 use super::table_in;
 use crate::symbols::mappings_of;
-use dtrace_unwind::{Ended, Frame, Memory, Place, Table, Walk, Word};
-use nix::sys::ptrace;
-use nix::sys::wait::waitpid;
-use nix::unistd::Pid;
-use std::collections::HashMap;
-use std::fs::File;
-use std::os::unix::fs::FileExt as _;
-use std::process::{Child, Command, Stdio};
-
-/// Frames of a walk.
-const FRAMES_MAX: usize = 512;
-
-/// A program that is stopped.
-struct Stopped {
-    child: Child,
-    memory: File,
-    registers: nix::libc::user_regs_struct,
-    tables: HashMap<String, Option<Vec<u8>>>,
-}
-
-impl Memory for Stopped {
-    fn word(&self, address: u64, word: Word) -> Option<u64> {
-        let mut bytes = [0; 8];
-        let size = word.bytes() as usize;
-        self.memory
-            .read_exact_at(&mut bytes[..size], address)
-            .ok()?;
-        Some(u64::from_le_bytes(bytes))
-    }
-
-    fn register(&self, n: u8) -> Option<u64> {
-        let r = &self.registers;
-        [
-            r.rax, r.rdx, r.rcx, r.rbx, r.rsi, r.rdi, r.rbp, r.rsp, r.r8, r.r9, r.r10, r.r11,
-            r.r12, r.r13, r.r14, r.r15,
-        ]
-        .get(usize::from(n))
-        .copied()
-    }
-}
-
-impl Drop for Stopped {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-impl Stopped {
-    /// A shell command, stopped where it sleeps.
-    fn new(command: &str) -> Self {
-        let child = Command::new("/bin/sh")
-            .args(["-c", command])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        let pid = Pid::from_raw(child.id() as i32);
-        // In a system call that reads from the pipe.
-        let path = format!("/proc/{pid}/syscall");
-        while !std::fs::read_to_string(&path).is_ok_and(|text| text.starts_with("0 0x0 ")) {
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
-        ptrace::attach(pid).unwrap();
-        waitpid(pid, None).unwrap();
-        Self {
-            memory: File::open(format!("/proc/{pid}/mem")).unwrap(),
-            registers: ptrace::getregs(pid).unwrap(),
-            child,
-            tables: HashMap::new(),
-        }
-    }
-
-    /// The names of the files that the frames are in, innermost first, and how the walk ends.
-    fn walk(&mut self) -> (Vec<String>, Ended) {
-        let maps = mappings_of(self.child.id()).unwrap();
-        let mut frame = Frame {
-            ip: self.registers.rip,
-            sp: self.registers.rsp,
-            fp: Some(self.registers.rbp),
-            is_exact: true,
-            is_innermost: true,
-        };
-        let mut names = Vec::new();
-        for _ in 0..FRAMES_MAX {
-            let at = frame.at();
-            let mapping = maps.iter().find(|mapping| mapping.contains(at));
-            let place = mapping.map_or(Place::NoText, |mapping| {
-                names.push(mapping.object().to_owned());
-                let bytes = self.tables.entry(mapping.path.clone()).or_insert_with(|| {
-                    let data = std::fs::read(&mapping.path).ok()?;
-                    table_in(&data)
-                });
-                bytes.as_ref().map_or(Place::Nothing, |bytes| {
-                    let table = Table::check(bytes).unwrap();
-                    Place::Rule(table.rule(at - mapping.start + mapping.offset))
-                })
-            });
-            match Walk::new(self, Word::Eight).step(&frame, place) {
-                Ok(next) => frame = next,
-                Err(ended) => return (names, ended),
-            }
-        }
-        panic!("no end: {names:?}");
-    }
-}
+use dtrace_unwind::{Cfa, Ended, Table};
+use object::{Object as _, ObjectSection as _};
 
 #[test]
 fn programs_are_walked_to_their_beginning() {
@@ -122,7 +19,11 @@ fn programs_are_walked_to_their_beginning() {
             8,
         ),
     ] {
-        let (names, ended) = Stopped::new(command).walk();
+        let mut program = Stopped::new(command);
+        program.wait_for_input();
+        program.stop();
+        let (frames, ended) = program.walk();
+        let names: Vec<_> = frames.into_iter().map(|(_, name)| name).collect();
         assert_eq!(ended, Ended::Outermost, "{command}: {names:?}");
         assert!(names.len() >= least, "{command}: {names:?}");
         let [first, .., last] = &names[..] else {
@@ -145,4 +46,28 @@ fn the_table_of_libc_is_small() {
     let table = Table::check(&bytes).unwrap();
     assert!(table.rows() > 10_000);
     assert!(bytes.len() <= 150 << 10);
+}
+
+/// Functions of other files are called by stubs, which push a word or none.
+#[test]
+fn the_linkers_stubs_have_a_rule() {
+    let folder = std::env::temp_dir().join(format!("dtrace-stubs-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let source = "#include <unistd.h>\nint main(void) { return getppid() + getpid(); }\n";
+    std::fs::write(folder.join("stubs.c"), source).unwrap();
+    let build = "gcc -O1 -fcf-protection=none -Wl,-z,lazy -o stubs stubs.c";
+    let mut shell = std::process::Command::new("sh");
+    let built = shell.args(["-ec", build]).current_dir(&folder).status();
+    assert!(built.unwrap().success());
+    let data = std::fs::read(folder.join("stubs")).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    let file = object::File::parse(&*data).unwrap();
+    let stubs = file.section_by_name(".plt").unwrap();
+    let (offset, size) = stubs.file_range().unwrap();
+    assert!(size >= 3 * 16, "{size}");
+    let bytes = table_in(&data).unwrap();
+    let table = Table::check(&bytes).unwrap();
+    for at in offset + 16..offset + size {
+        assert_eq!(table.rule(at).cfa, Cfa::Linkage(8, 11), "{at:#x}");
+    }
 }
