@@ -23,6 +23,7 @@ use kernel::sync::Arc;
 use sys::module::parameter;
 use sys::pause::Calls;
 use sys::percpu::CpuScratch;
+use sys::stack::Walks;
 use sys::unwind::Tables;
 
 mod bindings;
@@ -64,7 +65,7 @@ module! {
     },
 }
 
-/// The loaded module. Fields are dropped in their order: programs' way in, consumers' way in, calls that are still to come for them, providers, what they fire into, tables of stacks, its memory.
+/// The loaded module. Fields are dropped in their order: programs' way in, consumers' way in, calls that are still to come for them, providers, what they fire into, tables of stacks, walks, its memory.
 struct Dtrace {
     _helper: Helper,
     _device: Pin<KBox<Device>>,
@@ -72,6 +73,7 @@ struct Dtrace {
     _providers: providers::Providers,
     _framework: Arc<Framework>,
     _tables: Tables,
+    _walks: Walks,
     _scratch: CpuScratch,
 }
 
@@ -80,6 +82,7 @@ impl kernel::Module for Dtrace {
         let [consumers, helpers] = sys::layout::paths()?;
         let scratch = CpuScratch::new()?;
         let tables = Tables::new()?;
+        let walks = Walks::new()?;
         let deadman = deadman::Limits::new(
             parameter(module_parameters::deadman_timeout.value()),
             parameter(module_parameters::deadman_user.value()),
@@ -104,6 +107,7 @@ impl kernel::Module for Dtrace {
             _providers: providers,
             _framework: framework,
             _tables: tables,
+            _walks: walks,
             _scratch: scratch,
         })
     }

@@ -2,12 +2,13 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
 /*
- * The kernel's stack from saved registers on. The kernel exports the walk from where it is called (stack_trace_save()), which
- * has to find its way through our own frames and ftrace's trampoline first: a module's frame is looked up in several tables, and
- * all of them together cost more than the stack that was asked for. Its unwinder can begin anywhere.
+ * The kernel's stack: by a walk of our own where that is possible (orc.c), else by the kernel's. The kernel exports the walk from
+ * where it is called (stack_trace_save()), which has to find its way through our own frames and ftrace's trampoline first. Its unwinder
+ * can begin anywhere.
  */
 
 #include <linux/sched.h>
+#include <linux/stacktrace.h>
 #include <asm/unwind.h>
 
 #include "stacks.h"
@@ -21,6 +22,8 @@ unsigned int dtrace_stack_from(unsigned long *frames, unsigned int room, const s
 	struct unwind_state state;
 	unsigned int n = 0;
 
+	if (dtrace_orc_from(frames, room, regs, &n))
+		return n;
 	if (n < room)
 		frames[n++] = regs->ip;
 	unwind_start(&state, current, (struct pt_regs *)regs, NULL);
@@ -33,4 +36,14 @@ unsigned int dtrace_stack_from(unsigned long *frames, unsigned int room, const s
 		unwind_next_frame(&state);
 	}
 	return n;
+}
+
+/* The current task's kernel stack from somewhere in here on. */
+unsigned int dtrace_stack_here(unsigned long *frames, unsigned int room)
+{
+	unsigned int n = 0;
+
+	if (dtrace_orc_here(frames, room, &n))
+		return n;
+	return stack_trace_save(frames, room, 0);
 }

@@ -6,6 +6,27 @@
 use super::percpu::CpuGuard;
 use super::regs::Regs;
 use crate::bindings;
+use kernel::error::to_result;
+use kernel::prelude::*;
+
+/// The right to walk kernel stacks by ourselves.
+pub struct Walks(());
+
+impl Walks {
+    /// The only ones.
+    pub fn new() -> Result<Self> {
+        // SAFETY: Called once in the life of the module.
+        to_result(unsafe { bindings::dtrace_orc_init() })?;
+        Ok(Self(()))
+    }
+}
+
+impl Drop for Walks {
+    fn drop(&mut self) {
+        // SAFETY: What fires has ended before.
+        unsafe { bindings::dtrace_orc_exit() };
+    }
+}
 
 /// In place of an address of [`kernel`]: there is no stack.
 pub const NOWHERE: u64 = u64::MAX;
@@ -55,7 +76,7 @@ pub fn kernel<R>(
         }
         // SAFETY: `room` is valid for that many words; the walk takes no locks.
         let n = unsafe {
-            bindings::stack_trace_save(room.as_mut_ptr().cast(), room.len() as u32, 0) as usize
+            bindings::dtrace_stack_here(room.as_mut_ptr().cast(), room.len() as u32) as usize
         };
         let all = room.get_mut(..n).unwrap_or_default();
         match all.iter().position(|pc| *pc as u64 == from.pc) {

@@ -12,6 +12,7 @@ mod cpu;
 mod lists;
 mod memory;
 mod places;
+mod stack;
 mod time;
 
 use super::arena::{Arena, Strings};

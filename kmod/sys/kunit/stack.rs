@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Kernel stacks as our own walk has them, beside the kernel's.
+
+use kernel::prelude::kunit_tests;
+
+#[kunit_tests(dtrace_stack)]
+mod tests {
+    use super::super::sleep_ms;
+    use crate::bindings;
+    use crate::sys::crosscall::probe_on;
+    use crate::sys::percpu::{nr_cpus, online, CpuGuard};
+
+    /// Frames of a stack; ours and the kernel's may begin in different functions.
+    const ROOM: usize = 100;
+
+    /// What two walks from here say.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Compared {
+        /// So many frames are the same, from our first one that is not this module's on.
+        Same(usize),
+        /// They differ behind so many.
+        Differ(usize),
+        /// The kernel's does not have that frame.
+        Missing,
+    }
+
+    fn compare() -> Compared {
+        let (mut ours, mut theirs) = ([0usize; ROOM], [0usize; ROOM]);
+        // SAFETY: Both are valid for so many words.
+        let (n, m) = unsafe {
+            (
+                bindings::dtrace_stack_here(ours.as_mut_ptr().cast(), ROOM as u32),
+                bindings::stack_trace_save(theirs.as_mut_ptr().cast(), ROOM as u32, 0),
+            )
+        };
+        let ours = ours.get(..n as usize).unwrap_or_default();
+        let theirs = theirs.get(..m as usize).unwrap_or_default();
+        // SAFETY: Needs nothing.
+        let is_foreign = |pc: &usize| !unsafe { bindings::dtrace_own_text(*pc) };
+        let ours = ours.get(ours.iter().position(is_foreign).unwrap_or(0)..);
+        let ours = ours.unwrap_or_default();
+        let first = theirs.iter().position(|pc| Some(pc) == ours.first());
+        let Some(theirs) = first.and_then(|first| theirs.get(first..)) else {
+            return Compared::Missing;
+        };
+        let same = ours.iter().zip(theirs).take_while(|(a, b)| a == b).count();
+        match same == ours.len() && same == theirs.len() {
+            true => Compared::Same(same),
+            false => Compared::Differ(same),
+        }
+    }
+
+    #[test]
+    fn a_stack_is_as_the_kernel_has_it() {
+        let compared = CpuGuard::enter().map(|_guard| compare());
+        match compared {
+            Some(Compared::Same(frames)) => assert!(frames > 1),
+            other => assert_eq!(other, Some(Compared::Same(0))),
+        }
+    }
+
+    /// Whatever the CPUs do is interrupted.
+    #[test]
+    fn so_is_one_that_was_interrupted() {
+        let mut all = 0;
+        let mut wrong = None;
+        for _ in 0..200 {
+            for cpu in (0..nr_cpus() as u32).filter(|cpu| online(*cpu)) {
+                let _ = probe_on(cpu, &mut |_guard| match compare() {
+                    Compared::Same(frames) if frames > 1 => all += 1,
+                    other => wrong = Some(other),
+                });
+            }
+            sleep_ms(1);
+        }
+        assert_eq!(wrong, None);
+        assert!(all >= 200);
+    }
+
+    /// Registers may say that the stack is anywhere. Then the instruction is all that is known.
+    #[test]
+    fn no_other_memory_is_read() {
+        let mut theirs = [0usize; ROOM];
+        // SAFETY: It is valid for so many words.
+        let n = unsafe {
+            bindings::stack_trace_save(theirs.as_mut_ptr().cast(), ROOM as u32, 0) as usize
+        };
+        let ip = n.checked_sub(1).and_then(|last| theirs.get(last)).copied();
+        // SAFETY: Registers may have any value.
+        let mut regs: bindings::pt_regs = unsafe { core::mem::zeroed() };
+        regs.ip = ip.unwrap_or(0);
+        // Of kernel mode.
+        regs.__bindgen_anon_1.cs = 0x10;
+        let mut seen = [(0, 0); 4];
+        for (at, seen) in seen.iter_mut().enumerate() {
+            // Of nobody, of the user, in the space of vmalloc(), at the end.
+            let sp = [8, 0x7fff_0000_1000, 0xffff_c900_0123_4560, usize::MAX - 7].get(at);
+            regs.sp = sp.copied().unwrap_or(0);
+            let mut ours = [0usize; ROOM];
+            if let Some(_guard) = CpuGuard::enter() {
+                // SAFETY: `ours` is valid for so many words; what the registers say is not believed.
+                let n = unsafe {
+                    let room = ours.as_mut_ptr().cast();
+                    bindings::dtrace_stack_from(room, ROOM as u32, &raw const regs)
+                };
+                *seen = (n, ours.first().copied().unwrap_or(0));
+            }
+        }
+        assert_eq!(seen, [(1, regs.ip); 4]);
+    }
+}

@@ -1,0 +1,18 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 90
+# To walk a kernel stack calls nothing that has a probe: with the entries of all functions enabled no firing is lost.
+work='sh -c "while :; do ls /proc >/dev/null; done"'
+for clause in '@[stackdepth] = count()' '@[stack(100)] = count()'; do
+	dtrace -x aggsize=16m -qn "fbt:::entry { $clause; @all = count(); } tick-3s { clear(@); trunc(@); exit(0); }" -c "$work" >/tmp/out 2>/tmp/err
+	echo "all: $clause: $(awk 'NF == 1 && $1 > 5000 { print "many" }' /tmp/out) $(grep -c recursion /tmp/err)"
+done
+
+# A module's functions are in stacks, also where another one was before.
+sample=$(dirname "$(cat /run/vm/module)")/../provider/dtrace_sample.ko
+for n in 1 2; do
+	insmod "$sample"
+	dtrace -qn 'sample:::write-start { stack(4); }' -c 'sh -c "echo three >/proc/dtrace_sample"' | sed -nE 's/^ +([a-z_`]+)\+0x.*/\1/p' | paste -sd' '
+	rmmod dtrace_sample
+done
