@@ -43,6 +43,21 @@ __asm__(".text\n.globl telling\n.type telling, @function\ntelling:\n"
 	"	ret\n"
 	".size telling, .-telling\n");
 
+/* Ends in a call of inner(), behind six frames of other functions that have no frame pointer, as neither has this one. */
+long nested(long n);
+long inner(long n);
+__asm__(".text\n.altmacro\n"
+	".macro frame name, next\n"
+	".globl \\name\n.type \\name, @function\n\\name:\n"
+	"	.cfi_startproc\n	endbr64\n	sub $24, %rsp\n	.cfi_adjust_cfa_offset 24\n"
+	"	call \\next\n	add $24, %rsp\n	.cfi_adjust_cfa_offset -24\n	ret\n	.cfi_endproc\n"
+	".size \\name, .-\\name\n"
+	".endm\n"
+	"frame nested, nest_1\nframe nest_1, nest_2\nframe nest_2, nest_3\nframe nest_3, nest_4\nframe nest_4, nest_5\nframe nest_5, inner\n"
+	".globl inner\n.type inner, @function\ninner:\n"
+	"	.cfi_startproc\n	endbr64\n	lea 1(%rdi), %rax\n	ret\n	.cfi_endproc\n"
+	".size inner, .-inner\n");
+
 /* A thousand functions, many_000 to many_999, which nobody calls. */
 __asm__(".text\n.altmacro\n"
 	".macro function a b c\n"
@@ -59,7 +74,8 @@ __asm__(".text\n.altmacro\n"
 static const struct {
 	const char *name;
 	long (*function)(long n);
-} functions[] = { { "marked", marked }, { "pushing", pushing }, { "telling", telling } };
+} functions[] = { { "marked", marked }, { "pushing", pushing }, { "telling", telling },
+		{ "nested", nested } };
 
 static long long now(void)
 {

@@ -14,6 +14,8 @@ use std::io::Read as _;
 use std::path::Path;
 use std::rc::Rc;
 
+/// Bytes of a file that is read.
+const FILE_MAX: u64 = 1 << 31;
 /// Bytes of all sections of a file that are unpacked.
 const UNPACKED_MAX: u64 = 1 << 31;
 /// The section that has the entries.
@@ -26,13 +28,13 @@ pub fn find(file: &Path, path: &str) -> Result<Vec<u8>, Error> {
 
 /// The same where the distribution's folder is another one.
 pub(super) fn find_in(folder: &Path, file: &Path, path: &str) -> Result<Vec<u8>, Error> {
-    let bytes = read(file)?;
+    let bytes = read(file, FILE_MAX)?;
     let program = object::File::parse(&*bytes).map_err(|_| Error::Damaged)?;
     if program.section_by_name(ENTRIES).is_some() {
         return Ok(bytes);
     }
     let has_entries = |file: &object::File<'_>| file.section_by_name(ENTRIES).is_some();
-    separate::find(folder, &program, path, has_entries).ok_or(Error::None)
+    separate::find(folder, &program, path, FILE_MAX, has_entries).ok_or(Error::None)
 }
 
 /// The sections of an ELF file that debugging information is in.

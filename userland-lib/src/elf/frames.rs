@@ -6,13 +6,15 @@
 //! Compilers tell it of every function, and it is not stripped, because programs need it themselves. It has bounds, but no names: such a
 //! function is called by its address. Where a symbol is known it is better: it stays.
 
-use super::{Binding, Function};
+use super::{Binding, Function, FUNCTIONS_MAX};
 use crate::unwind::{bases, section};
 use gimli::{CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection};
 use object::{Object as _, ObjectSection as _, ReadRef};
 
-/// Functions of a file.
-const FUNCTIONS_MAX: usize = 1 << 20;
+/// Such sections of a file.
+const LINKAGES_MAX: usize = 16;
+/// Bytes of what entries have in common, which is read for each of them anew.
+const COMMON_MAX: usize = 1 << 28;
 /// What the linker makes, one entry for many short pieces: no functions.
 const LINKAGE: &str = ".plt";
 
@@ -34,7 +36,8 @@ pub fn functions<'a, R: ReadRef<'a>>(
         name.is_ok_and(|name| name.starts_with(LINKAGE))
     });
     let linkage: Vec<_> = linkage
-        .map(|s| s.address()..s.address() + s.size())
+        .take(LINKAGES_MAX)
+        .map(|s| s.address()..s.address().saturating_add(s.size()))
         .collect();
     let mut names: Vec<(u64, u64)> = known.iter().map(|f| (f.address, f.size)).collect();
     names.sort_unstable();
@@ -47,8 +50,12 @@ pub fn functions<'a, R: ReadRef<'a>>(
     frames.set_address_size(if file.is_64() { 8 } else { 4 });
     let mut entries = frames.entries(&bases);
     let mut functions = Vec::new();
+    let mut common = 0_usize;
     // What is damaged ends the list.
     while let Ok(Some(entry)) = entries.next() {
+        if common > COMMON_MAX || functions.len() >= FUNCTIONS_MAX {
+            break;
+        }
         let CieOrFde::Fde(entry) = entry else {
             continue;
         };
@@ -59,12 +66,13 @@ pub fn functions<'a, R: ReadRef<'a>>(
         ) else {
             continue;
         };
+        common = common.saturating_add(entry.cie().entry_len());
         let address = entry.initial_address();
         // Of where a signal handler returns to the entry begins a byte too early.
         let is_function = !entry.is_signal_trampoline()
             && !has_name(address)
             && !linkage.iter().any(|range| range.contains(&address));
-        if is_function && functions.len() < FUNCTIONS_MAX {
+        if is_function {
             functions.push(Function {
                 name: format!("{address:#x}"),
                 address,

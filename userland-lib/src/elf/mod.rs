@@ -50,17 +50,46 @@ pub fn sort(functions: &mut [Function]) {
     });
 }
 
+/// Functions that are read of a table.
+pub const FUNCTIONS_MAX: usize = 1 << 20;
+/// Bytes of all their names, before any is left out.
+const NAMES_MAX: usize = 1 << 28;
+/// Parts of a file that are code, by its sections.
+const SECTIONS_MAX: usize = 256;
+
+/// The functions that symbols name, by names that are shorter than `most` bytes.
+pub fn functions<'d, S: ObjectSymbol<'d>>(
+    symbols: impl Iterator<Item = S>,
+    most: usize,
+) -> Vec<Function> {
+    let mut read = 0_usize;
+    let mut functions = Vec::new();
+    for symbol in symbols {
+        // To find the end of a name takes as long as the name is.
+        read = read.saturating_add(symbol.name_bytes().map_or(0, <[u8]>::len));
+        if read > NAMES_MAX || functions.len() >= FUNCTIONS_MAX {
+            break;
+        }
+        functions.extend(function(&symbol, most));
+    }
+    functions
+}
+
 /// Gives sizes to functions that their symbols say none of, as of assembler: up to the next one, or to the end of the section. That is for
 /// a table of all functions, or there may be others in between.
 pub fn measure<'a, R: ReadRef<'a>>(functions: &mut [Function], file: &object::File<'a, R>) {
     let mut starts: Vec<u64> = functions.iter().map(|function| function.address).collect();
     starts.sort_unstable();
+    let texts = file
+        .sections()
+        .filter(|section| section.kind() == SectionKind::Text);
+    let texts = texts
+        .take(SECTIONS_MAX)
+        .map(|s| s.address()..s.address().saturating_add(s.size()));
+    let texts: Vec<_> = texts.collect();
     let end_of_section = |address: u64| {
-        let sections = file
-            .sections()
-            .filter(|section| section.kind() == SectionKind::Text);
-        let mut ranges = sections.map(|s| s.address()..s.address().saturating_add(s.size()));
-        ranges
+        let mut texts = texts.iter();
+        texts
             .find(|range| range.contains(&address))
             .map(|range| range.end)
     };
@@ -72,13 +101,14 @@ pub fn measure<'a, R: ReadRef<'a>>(functions: &mut [Function], file: &object::Fi
     }
 }
 
-/// The function that a symbol names.
-pub fn function<'d>(symbol: impl ObjectSymbol<'d>) -> Option<Function> {
+/// The function that a symbol names, by a name that is shorter than `most` bytes.
+fn function<'d>(symbol: &impl ObjectSymbol<'d>, most: usize) -> Option<Function> {
     let SymbolFlags::Elf { st_info, .. } = symbol.flags() else {
         return None;
     };
     // An older version of a function is not what its name means; the newest one is marked with two signs.
-    let name = symbol.name().ok()?;
+    let name = symbol.name_bytes().ok().filter(|name| name.len() < most)?;
+    let name = std::str::from_utf8(name).ok()?;
     let name = name.split_once("@@").map_or(name, |(name, _)| name);
     let is_name = !name.is_empty() && !name.contains('@');
     let is_function = st_info.st_type() == STT_FUNC && !symbol.is_undefined();

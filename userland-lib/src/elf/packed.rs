@@ -7,7 +7,7 @@
 //! symbol table and no code, in XZ's format, is the contents of the section `.gnu_debugdata`. Its addresses are the program's. (What
 //! is known of types and lines is never in there.)
 
-use super::{function, Function};
+use super::Function;
 use lzma_rust2::XzReader;
 use object::{Object as _, ObjectSection as _, ReadRef};
 use std::io::Read as _;
@@ -19,18 +19,19 @@ const UNPACKED_MAX: u64 = 1 << 28;
 /// KiB that unpacking may take, as much as the format's densest preset wants, which is 65 MiB.
 const MEMORY_MAX: u32 = 1 << 17;
 
-/// The functions; none where nothing is packed, or it cannot be unpacked.
-pub fn functions<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Vec<Function> {
+/// Bytes of the section.
+const PACKED_MAX: u64 = 1 << 26;
+
+/// The functions, by names that are shorter than `most` bytes; none where nothing is packed, or it cannot be unpacked.
+pub fn functions<'a, R: ReadRef<'a>>(file: &object::File<'a, R>, most: usize) -> Vec<Function> {
     let unpacked = file.section_by_name(SECTION).and_then(|section| {
-        let packed = section.data().ok()?;
+        let packed = (section.size() <= PACKED_MAX).then(|| section.data().ok())??;
         unpack(packed, UNPACKED_MAX)
     });
     let names = unpacked
         .as_ref()
         .and_then(|bytes| object::File::parse(&**bytes).ok());
-    names.map_or_else(Vec::new, |names| {
-        names.symbols().filter_map(function).collect()
-    })
+    names.map_or_else(Vec::new, |names| super::functions(names.symbols(), most))
 }
 
 fn unpack(packed: &[u8], most: u64) -> Option<Vec<u8>> {

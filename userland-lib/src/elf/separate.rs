@@ -6,38 +6,39 @@
 //! That is the one that a distribution ships for the program's build-id; or the one that the program names, beside it or in the
 //! distribution's folder. It is certain that they are of this program: they have the build-id, or the checksum.
 
+use crate::symbols::{is_stored, path_of, place};
 use object::{Object as _, ReadRef};
-use std::fs;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 /// Where distributions keep such files.
 pub const FOLDER: &str = "/usr/lib/debug";
-/// Bytes of a file that is read.
-const FILE_MAX: u64 = 1 << 31;
 
-/// The separate file of `program`, which its process sees at `path`, below the distribution's `folder`. It has what `has` looks for.
+/// The separate file of `program`, which its process sees at `path`, below the distribution's `folder`. It has what `has` looks for, and not more
+/// than `most` bytes.
 pub fn find<'a, R: ReadRef<'a>>(
     folder: &Path,
     program: &object::File<'a, R>,
     path: &str,
+    most: u64,
     has: impl Fn(&object::File<'_>) -> bool,
 ) -> Option<Vec<u8>> {
     let good = |bytes: &Vec<u8>| object::File::parse(&**bytes).is_ok_and(|file| has(&file));
     let id = program.build_id().ok().flatten();
-    let by_id = id.and_then(|id| of_build_id(folder, id).filter(good));
+    let by_id = id.and_then(|id| of_build_id(folder, id, most).filter(good));
     by_id.or_else(|| {
         let (name, sum) = program.gnu_debuglink().ok().flatten()?;
-        of_link(folder, path, name, sum).filter(good)
+        of_link(folder, path, (name, sum), most).filter(good)
     })
 }
 
 /// The file for a build-id.
-fn of_build_id(folder: &Path, id: &[u8]) -> Option<Vec<u8>> {
+fn of_build_id(folder: &Path, id: &[u8], most: u64) -> Option<Vec<u8>> {
     let text = hexadecimal(id);
     let (first, rest) = text.split_at_checked(2)?;
     let path = folder.join(format!(".build-id/{first}/{rest}.debug"));
-    let bytes = read(&path).ok()?;
+    let bytes = read(&path, most).ok()?;
     let file = object::File::parse(&*bytes).ok()?;
     let is_it = file.build_id().ok()? == Some(id);
     is_it.then_some(bytes)
@@ -49,7 +50,7 @@ pub fn hexadecimal(id: &[u8]) -> String {
 }
 
 /// The file of this name and checksum: beside the program at `path`, in a folder there, or in the distribution's.
-fn of_link(folder: &Path, path: &str, name: &[u8], sum: u32) -> Option<Vec<u8>> {
+fn of_link(folder: &Path, path: &str, (name, sum): (&[u8], u32), most: u64) -> Option<Vec<u8>> {
     let name = std::str::from_utf8(name).ok()?;
     if name.is_empty() || name.contains('/') {
         return None;
@@ -62,17 +63,23 @@ fn of_link(folder: &Path, path: &str, name: &[u8], sum: u32) -> Option<Vec<u8>> 
         folder.join(below).join(name),
     ];
     let good = |bytes: &Vec<u8>| crc32fast::hash(bytes) == sum;
-    places.iter().find_map(|p| read(p).ok().filter(good))
+    places.iter().find_map(|p| read(p, most).ok().filter(good))
 }
 
-/// Reads a file that anybody may have put there.
-pub fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let metadata = fs::metadata(path)?;
-    if !metadata.is_file() {
+/// Reads a file that anybody may have put there, of `most` bytes at most.
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    // What it is is looked at before it is opened: to open a pipe waits for somebody.
+    let place = place(path)?;
+    let about = place.metadata()?;
+    if !about.is_file() || about.len() == 0 || !is_stored(&place) {
         return Err(io::Error::other("it is no file"));
     }
-    if metadata.len() > FILE_MAX {
+    if about.len() > most {
         return Err(io::Error::other("the file is too large"));
     }
-    fs::read(path)
+    let mut bytes = Vec::new();
+    File::open(path_of(&place))?
+        .take(about.len())
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
 }

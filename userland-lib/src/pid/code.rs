@@ -82,14 +82,11 @@ impl Code {
             });
         }
         // A probe cannot be called by a longer name.
-        let fits = |function: &Function| function.name.len() < FUNCNAMELEN;
-        let symbols = file.symbols().filter_map(elf::function);
-        let mut functions: Vec<Function> = symbols.filter(fits).collect();
+        let mut functions = elf::functions(file.symbols(), FUNCNAMELEN);
         elf::measure(&mut functions, &file);
         if functions.is_empty() {
-            let exported = file.dynamic_symbols().filter_map(elf::function);
-            let packed = elf::packed::functions(&file);
-            functions = exported.chain(packed).filter(fits).collect();
+            functions = elf::functions(file.dynamic_symbols(), FUNCNAMELEN);
+            functions.extend(elf::packed::functions(&file, FUNCNAMELEN));
             functions.extend(elf::frames::functions(&file, &functions));
         }
         Ok(Self::new(functions, texts, instructions))

@@ -5,12 +5,23 @@
 //!
 //! A name comes from a file that anybody may have made, and a short one may stand for a very long one. What is too long stays as it is.
 
-use cpp_demangle::{DemangleOptions, Symbol};
+use cpp_demangle::{DemangleOptions, ParseOptions, Symbol};
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt::{self, Write};
 
-/// Bytes of a name that is made.
+/// Bytes of a name that is made, and of one that it is made of.
 const NAME_MAX: usize = 4096;
+/// How deep parts of a name may lie in others. A name takes time that doubles with each level.
+const DEPTH_MAX: u32 = 48;
+/// Names that are remembered.
+const KNOWN_MAX: usize = 1 << 14;
+
+thread_local! {
+    /// What names stand for, or that they stand for themselves.
+    static KNOWN: RefCell<HashMap<String, Option<String>>> = RefCell::default();
+}
 
 /// What the linker's `name` stands for, without what tells versions of a crate apart. Any other name is what it was.
 pub fn demangled(name: &str) -> Cow<'_, str> {
@@ -18,8 +29,17 @@ pub fn demangled(name: &str) -> Cow<'_, str> {
     let may_be_mangled = ["_Z", "__Z", "_R", "__R", "R", "Z"]
         .iter()
         .any(|start| name.starts_with(start));
-    let whole = may_be_mangled.then(|| rust(name).or_else(|| cpp(name)));
-    whole.flatten().map_or(Cow::Borrowed(name), Cow::Owned)
+    if !may_be_mangled || name.len() > NAME_MAX {
+        return Cow::Borrowed(name);
+    }
+    KNOWN.with_borrow_mut(|known| {
+        if known.len() >= KNOWN_MAX {
+            known.clear();
+        }
+        let whole = known.entry(name.to_owned());
+        let whole = whole.or_insert_with(|| rust(name).or_else(|| cpp(name)));
+        whole.clone().map_or(Cow::Borrowed(name), Cow::Owned)
+    })
 }
 
 fn rust(name: &str) -> Option<String> {
@@ -28,7 +48,8 @@ fn rust(name: &str) -> Option<String> {
 }
 
 fn cpp(name: &str) -> Option<String> {
-    let symbol = Symbol::new(name).ok()?;
+    let options = ParseOptions::default().recursion_limit(DEPTH_MAX);
+    let symbol = Symbol::new_with_options(name, &options).ok()?;
     limited(|text| symbol.structured_demangle(text, &DemangleOptions::new()))
 }
 
@@ -90,5 +111,8 @@ mod tests {
             bomb.push_str(&format!("St4pairI{}{}E", last[0], last[0]));
         }
         assert!(demangled(&bomb).len() <= NAME_MAX.max(bomb.len()));
+        // One that is none, but seems to be many.
+        let none = "_Z1f".to_owned() + &"St1aI".repeat(30) + "!";
+        assert_eq!(demangled(&none), none);
     }
 }

@@ -14,6 +14,7 @@ use super::maps::{all_mappings_of, Backing, Mapping};
 use super::remains::{Relic, Remains};
 use nix::fcntl::OFlag;
 use nix::sys::memfd::{memfd_create, MFdFlags};
+use nix::sys::statfs::FsType;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -201,8 +202,18 @@ fn in_root(process: &Path, mapping: &Mapping) -> PathBuf {
     process.join("root").join(path)
 }
 
+/// File systems whose files are made when they are read, or by a program (`linux/magic.h`; tracefs, debugfs and procfs give files of no size).
+const MADE: [nix::libc::__fsword_t; 5] =
+    [0x6573_5546, 0x9fa0, 0x7472_6163, 0x6462_6720, 0x6265_6572];
+
+/// Whether a file lies in memory or on a disk, so that to read it waits for nobody.
+pub fn is_stored(file: &File) -> bool {
+    nix::sys::statfs::fstatfs(file)
+        .is_ok_and(|about| !MADE.map(FsType).contains(&about.filesystem_type()))
+}
+
 /// A file that is only found, not opened.
-fn place(path: &Path) -> io::Result<File> {
+pub fn place(path: &Path) -> io::Result<File> {
     let flags = OFlag::O_PATH.bits();
     OpenOptions::new().read(true).custom_flags(flags).open(path)
 }

@@ -17,8 +17,12 @@ use std::fs::File;
 use std::path::Path;
 use std::rc::Rc;
 
-/// Functions that are remembered of a file beside those of its symbol tables.
-const FUNCTIONS_MAX: usize = 1 << 20;
+/// Bytes of a file that is looked at.
+const FILE_MAX: u64 = 1 << 30;
+/// Bytes of a name, at least as long as any that people write.
+const NAME_MAX: usize = 4096;
+/// Bytes of a separate file.
+const SEPARATE_MAX: u64 = 1 << 28;
 /// Parts of a file that are code.
 const TEXTS_MAX: usize = 64;
 /// Bytes of the longest build-id that is one.
@@ -69,6 +73,7 @@ impl Image {
     /// What tells this build of the program from all others, in hexadecimal digits.
     pub fn build_id(&self) -> Option<Rc<str>> {
         let read = || {
+            self.is_small().then_some(())?;
             let cache = ReadCache::new(&self.file);
             let file = object::File::parse(&cache).ok()?;
             let id = file.build_id().ok()??;
@@ -102,20 +107,26 @@ impl Image {
         }
     }
 
+    fn is_small(&self) -> bool {
+        (self.file.metadata()).is_ok_and(|about| about.len() <= FILE_MAX)
+    }
+
     fn read(&self) -> Others {
+        if !self.is_small() {
+            return Others::default();
+        }
         let cache = ReadCache::new(&self.file);
         let Ok(file) = object::File::parse(&cache) else {
             return Others::default();
         };
         let mut functions = self.separate(&file);
         // blazesym names nothing at all in a file that has packed names.
-        functions.extend(file.dynamic_symbols().filter_map(elf::function));
-        functions.extend(elf::packed::functions(&file));
+        functions.extend(elf::functions(file.dynamic_symbols(), NAME_MAX));
+        functions.extend(elf::packed::functions(&file, NAME_MAX));
         functions.retain(|function| function.size > 0);
         functions.extend(elf::frames::functions(&file, &functions));
         elf::sort(&mut functions);
         functions.dedup_by_key(|function| function.address);
-        functions.truncate(FUNCTIONS_MAX);
         let code = file.segments().filter(|segment| is_code(segment.flags()));
         let texts = code.take(TEXTS_MAX).map(|segment| Text {
             offset: segment.file_range().0,
@@ -132,14 +143,14 @@ impl Image {
     fn separate<'a>(&self, program: &object::File<'a, &'a ReadCache<&'a File>>) -> Vec<Function> {
         let has_symbols = |file: &object::File<'_>| file.symbols().next().is_some();
         let folder = Path::new(separate::FOLDER);
-        let bytes = separate::find(folder, program, &self.path, has_symbols);
+        let bytes = separate::find(folder, program, &self.path, SEPARATE_MAX, has_symbols);
         let Some(bytes) = bytes else {
             return Vec::new();
         };
         let Ok(file) = object::File::parse(&*bytes) else {
             return Vec::new();
         };
-        let mut functions: Vec<Function> = file.symbols().filter_map(elf::function).collect();
+        let mut functions = elf::functions(file.symbols(), NAME_MAX);
         elf::measure(&mut functions, &file);
         functions
     }

@@ -10,6 +10,8 @@ use std::io;
 const DELETED: &str = " (deleted)";
 /// The code that the kernel itself gives every process.
 pub(super) const VDSO: &str = "[vdso]";
+/// What files that lie nowhere but in memory are called, before their own name.
+const MEMORY: &str = "/memfd:";
 /// Where a process executes the instructions that probes are at: `kmod/bindings/areas.c`.
 const AREA: &str = "/dtrace-slots";
 
@@ -61,6 +63,11 @@ impl Mapping {
         };
         (self.start, self.end, self.offset) == (other.start, other.end, other.offset)
             && (other.backing == Backing::Memory || inode(self) == inode(other))
+    }
+
+    /// Whether it is code that the program has made.
+    pub fn is_made(&self) -> bool {
+        self.is_code && (self.backing == Backing::Memory || self.path.starts_with(MEMORY))
     }
 
     /// Where in the file what is at `address` is, which is one of the range's.

@@ -137,7 +137,6 @@ impl UserSymbols {
     pub fn build(&self, pid: u32, address: u64) -> Option<(Rc<str>, u64)> {
         self.with(pid, |process| {
             process.refresh(pid, &self.files);
-            process.look(pid, address, &self.files);
             let mut all = holding(&process.ranges, address).map(|range| {
                 let id = range.file.as_ref()?.build_id()?;
                 Some((id, range.mapping.offset_of(address)?))
@@ -161,12 +160,12 @@ impl UserSymbols {
 
     /// What all of the ranges that hold `address` say of it, or the program that made the code there.
     fn symbol(&self, process: &ProcessSymbols, address: u64) -> UserSymbol {
-        let mut holding = holding(&process.ranges, address);
-        let Some(first) = holding.next() else {
+        let mut all = holding(&process.ranges, address);
+        let Some(first) = all.next() else {
             return UserSymbol::default();
         };
         let mut symbol = self.symbol_in(first, address);
-        for range in holding {
+        for range in all {
             let other = self.symbol_in(range, address);
             if other.object != symbol.object {
                 return UserSymbol::default();
@@ -175,7 +174,8 @@ impl UserSymbols {
                 symbol.function = None;
             }
         }
-        if symbol.function.is_none() {
+        let is_made = holding(&process.ranges, address).all(|range| range.mapping.is_made());
+        if symbol.function.is_none() && is_made {
             if let Some(made) = process.compiled.name(address) {
                 symbol.object = Some(compiled::OBJECT.to_owned());
                 symbol.function = Some(made);
@@ -273,11 +273,10 @@ impl ProcessSymbols {
         self.read = Some(Instant::now());
         let open = |mapping: &Mapping| files.get(pid, mapping).ok();
         let all = listed(pid);
-        let is_made = |mapping: &Mapping| mapping.is_code && mapping.backing == Backing::Memory;
-        if self.is_watched || all.iter().any(is_made) {
+        if self.is_watched || all.iter().any(Mapping::is_made) {
             self.reads_on(pid);
         }
-        (self.compiled).look_for_dump(all.iter(), |mapping| open_mapped(pid, mapping).ok());
+        (self.compiled).look_for_dump(pid, all.iter(), |mapping| open_mapped(pid, mapping).ok());
         let mut fresh = self.fresh(all, open);
         if !fresh.is_empty() {
             // What was unmapped meanwhile may have been opened as something else.
@@ -294,7 +293,7 @@ impl ProcessSymbols {
         left.retain(|(mapping, _)| !is_known(mapping));
         if !left.is_empty() {
             let mappings = left.iter().map(|(mapping, _)| mapping);
-            self.compiled.look_for_dump(mappings, |dump| {
+            self.compiled.look_for_dump(pid, mappings, |dump| {
                 let image = left.iter().find(|(mapping, _)| mapping == dump)?.1.as_ref();
                 image?.file().try_clone().ok()
             });

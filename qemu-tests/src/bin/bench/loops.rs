@@ -52,6 +52,8 @@ pub enum Operation {
     Pushing,
     /// Of one that has a probe of its own.
     Telling,
+    /// A call of a function of a process behind calls of seven others, whose frames have no pointers to one another.
+    Nested,
 }
 
 /// On a file system in memory: what a disk or a host does is not repeatable.
@@ -73,6 +75,7 @@ impl Operation {
             Self::Marked => "marked",
             Self::Pushing => "pushing",
             Self::Telling => "telling",
+            Self::Nested => "nested",
         }
     }
 
@@ -93,7 +96,9 @@ impl Operation {
     /// Makes ready what the operation needs.
     pub fn prepare(self) -> io::Result<Loop> {
         match self {
-            Self::Marked | Self::Pushing | Self::Telling => Ok(Loop::There(self.name())),
+            Self::Marked | Self::Pushing | Self::Telling | Self::Nested => {
+                Ok(Loop::There(self.name()))
+            }
             _ => self.here().map(Loop::Here),
         }
     }
@@ -149,7 +154,9 @@ impl Operation {
                 black_box(sum);
                 Ok(())
             }),
-            Self::Marked | Self::Pushing | Self::Telling => unreachable!("another program does it"),
+            Self::Marked | Self::Pushing | Self::Telling | Self::Nested => {
+                unreachable!("another program does it")
+            }
         })
     }
 }

@@ -114,7 +114,7 @@ scenarios! {
     "S6b" "the same, lost of a hundred", Read / 1, Figure::Lost, 0,
         "fbt::vfs_read:entry /execname == \"bench\"/ { printf(\"%d %d %d %s\\n\", pid, tid, cpu, execname); }",
         "fentry:vfs_read /comm == \"bench\"/ { printf(\"%d %d %d %s\\n\", pid, tid, cpu, comm); }";
-    "S7" "function entry, by stack", Read / 1, Figure::Probe, 3000,
+    "S7" "function entry, by stack", Read / 1, Figure::Probe, 2000,
         "fbt::vfs_read:entry { @[stack()] = count(); }",
         "fentry:vfs_read { @[kstack] = count(); }";
     "S8" "openat by path", Open / 1, Figure::Probe, 700,
@@ -159,6 +159,9 @@ scenarios! {
     "S13s" "a program's own probe, by argument", Telling / 1, Figure::Probe, 900,
         "benchPID:::told { @[arg0] = count(); }",
         "usdt:/proc/PID/exe:bench:told { @[arg0] = count(); }";
+    "S13u" "call in a process, by its stack", Nested / 1, Figure::Probe, 3000,
+        "pidPID::inner:entry { @[ustack()] = count(); }",
+        "uprobe:/proc/PID/exe:inner { @[ustack] = count(); }";
     "S14" "samples by stack", Compute / 1, Figure::Sample(997), 4000,
         "profile-997 { @[stack()] = count(); }",
         "profile:hz:997 { @[kstack] = count(); }";

@@ -29,6 +29,9 @@ const MOVE_TO: usize = 24;
 const MOVE_SIZE: usize = 32;
 const MOVE_END: usize = 48;
 
+/// Records that are read at a time, so that nothing else waits for long.
+const TURN: usize = 1 << 16;
+
 /// Whether a file may be one, by its name.
 pub fn is_name(name: &str) -> bool {
     let number = name
@@ -58,19 +61,21 @@ impl Jitdump {
         }
     }
 
-    /// Reads the records that have come.
+    /// Reads records that have come. An error: it says nothing more.
     pub fn read(&mut self, pieces: &mut Pieces) -> io::Result<()> {
         let end = self.file.metadata()?.len().min(READ_MAX);
         let mut record = [0; LOAD_NAME + NAME_MAX];
-        while self.next.saturating_add(HEAD) <= end {
+        for _ in 0..TURN {
+            if self.next.saturating_add(HEAD) > end {
+                break;
+            }
             let mut head = [0; HEAD as usize];
             self.file.read_exact_at(&mut head, self.next)?;
             let kind = word(&head, 0);
             let size = u64::from(word(&head, 4).unwrap_or(0));
             let Some(body) = size.checked_sub(HEAD) else {
                 // Nothing that follows can be found.
-                self.next = READ_MAX;
-                return Ok(());
+                return Err(io::ErrorKind::InvalidData.into());
             };
             if self.next.saturating_add(size) > end {
                 return Ok(());
@@ -119,7 +124,7 @@ fn long(bytes: &[u8], at: usize) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Compiled;
+    use super::super::{Compiled, Written};
     use super::*;
     use nix::sys::memfd::{memfd_create, MFdFlags};
     use std::io::Write as _;
@@ -154,7 +159,10 @@ mod tests {
         (
             written,
             Compiled {
-                dump,
+                dump: Written {
+                    file: dump,
+                    pieces: Pieces::default(),
+                },
                 ..Compiled::default()
             },
         )

@@ -13,37 +13,61 @@
 mod jitdump;
 mod perfmap;
 
+use super::files::{is_stored, path_of, place};
 use super::maps::Mapping;
 use jitdump::Jitdump;
-use nix::fcntl::OFlag;
 use perfmap::PerfMap;
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 /// What code without a file is called by.
 pub const OBJECT: &str = "[jit]";
 
-/// Pieces of code of one process that are remembered.
-const PIECES_MAX: usize = 1 << 20;
+/// Pieces of code of one process that one file tells of.
+const PIECES_MAX: usize = 1 << 18;
+/// Bytes that all pieces of all processes take, about.
+const BYTES_MAX: usize = 1 << 28;
+/// Bytes that a piece takes beside its name, about.
+const PIECE: usize = 64;
 /// Bytes of a name.
 const NAME_MAX: usize = 1024;
-/// Bytes that are read of a file.
+/// Bytes that are read of a file in all, however often it is begun anew.
 const READ_MAX: u64 = 1 << 28;
 /// By how much the clocks of files and processes may differ.
 const SLACK: Duration = Duration::from_secs(1);
 /// The bit of a file's mode by which everybody may write to it.
 const WRITABLE: u32 = 0o002;
 
+/// What all pieces take.
+static BYTES: AtomicUsize = AtomicUsize::new(0);
+
 /// What one process compiles.
 #[derive(Debug, Default)]
 pub struct Compiled {
     origin: Option<Origin>,
-    map: Option<PerfMap>,
-    dump: Option<Jitdump>,
+    has_ended: bool,
+    map: Written<PerfMap>,
+    dump: Written<Jitdump>,
+}
+
+/// What is written down in one file.
+#[derive(Debug)]
+struct Written<T> {
+    /// The file, as long as the process writes.
+    file: Option<T>,
     pieces: Pieces,
+}
+
+impl<T> Default for Written<T> {
+    fn default() -> Self {
+        let pieces = Pieces::default();
+        Self { file: None, pieces }
+    }
 }
 
 /// Pieces of code, by where they begin. No two have an address in common.
@@ -60,58 +84,97 @@ struct Piece {
     name: Box<str>,
 }
 
+impl Drop for Piece {
+    fn drop(&mut self) {
+        BYTES.fetch_sub(self.name.len() + PIECE, Ordering::Relaxed);
+    }
+}
+
 impl Compiled {
     /// Looks for the map of the process, unless that is open.
     pub fn look_for_map(&mut self, pid: u32) {
-        if self.map.is_some() {
-            return;
+        let now = Origin::of(pid);
+        if let (Ok(now), Some(before)) = (&now, &self.origin) {
+            if now.began != before.began {
+                // Another process has the number.
+                *self = Self::default();
+            }
         }
+        self.has_ended = now.is_err();
         // Of one that has ended we know what we have seen.
-        if let Ok(origin) = Origin::of(pid) {
-            self.origin = Some(origin);
+        if let Ok(now) = now {
+            self.origin = Some(now);
         }
-        let file = self.origin.as_ref().and_then(|origin| {
-            let file = perfmap::open(&origin.root, &origin.number).ok()?;
-            origin.owns(&file).then_some(file)
-        });
-        self.map = file.map(PerfMap::new);
+        let Some(origin) = &self.origin else {
+            return;
+        };
+        if self.map.file.is_none() && self.map.pieces.by_start.is_empty() {
+            self.map.file = origin.open_map().ok().map(PerfMap::new);
+        }
     }
 
     /// Looks for the dump of the process among its mappings, whose files `open` gives, unless that is open.
     pub fn look_for_dump<'m>(
         &mut self,
+        pid: u32,
         mut mappings: impl Iterator<Item = &'m Mapping>,
         open: impl Fn(&Mapping) -> Option<File>,
     ) {
         let is_dump = |mapping: &&Mapping| mapping.is_code && jitdump::is_name(mapping.object());
-        if self.dump.is_some() {
+        if self.dump.file.is_some() {
             return;
         }
-        let file = mappings.find(is_dump).and_then(open);
-        let file = file.filter(|file| self.origin.as_ref().is_none_or(|origin| origin.owns(file)));
-        self.dump = file.and_then(|file| Jitdump::new(file).ok());
+        let Some(mapping) = mappings.find(is_dump) else {
+            return;
+        };
+        if self.origin.is_none() {
+            self.origin = Origin::of(pid).ok();
+        }
+        let file = open(mapping).filter(|file| {
+            let origin = self.origin.as_ref();
+            origin.is_some_and(|origin| origin.owns(file))
+        });
+        self.dump.file = file.and_then(|file| Jitdump::new(file).ok());
     }
 
     /// Reads on; whether there is something new.
     pub fn refresh(&mut self) -> bool {
         // What cannot be read says nothing more.
-        if let Some(map) = &mut self.map {
-            let _ = map.read(&mut self.pieces);
+        let (map, dump) = (&mut self.map, &mut self.dump);
+        if map
+            .file
+            .as_mut()
+            .is_some_and(|file| file.read(&mut map.pieces).is_err())
+        {
+            map.file = None;
         }
-        if let Some(dump) = &mut self.dump {
-            let _ = dump.read(&mut self.pieces);
+        if dump
+            .file
+            .as_mut()
+            .is_some_and(|file| file.read(&mut dump.pieces).is_err())
+        {
+            dump.file = None;
         }
-        std::mem::take(&mut self.pieces.are_new)
+        if self.has_ended {
+            // Files are not kept open for ever.
+            (map.file, dump.file) = (None, None);
+        }
+        std::mem::take(&mut map.pieces.are_new) | std::mem::take(&mut dump.pieces.are_new)
     }
 
     /// The name of the code at `address`, and the distance from its beginning.
     pub fn name(&self, address: u64) -> Option<(String, u64)> {
-        let (start, piece) = self.pieces.by_start.range(..=address).next_back()?;
-        (address < piece.end).then(|| (piece.name.to_string(), address - start))
+        let by_map = self.map.pieces.name(address);
+        by_map.or_else(|| self.dump.pieces.name(address))
     }
 }
 
 impl Pieces {
+    fn name(&self, address: u64) -> Option<(String, u64)> {
+        let (start, piece) = self.by_start.range(..=address).next_back()?;
+        (address < piece.end).then(|| (piece.name.to_string(), address - start))
+    }
+
     /// From now on this is at these addresses.
     fn put(&mut self, start: u64, size: u64, name: &[u8]) {
         let Some(end) = start.checked_add(size).filter(|end| *end > start) else {
@@ -123,11 +186,13 @@ impl Pieces {
         for start in over {
             self.by_start.remove(&start);
         }
-        if self.by_start.len() < PIECES_MAX {
-            let name = printable(name);
+        self.are_new = true;
+        let name = printable(name);
+        let is_full = BYTES.load(Ordering::Relaxed) + name.len() + PIECE > BYTES_MAX;
+        if self.by_start.len() < PIECES_MAX && !is_full {
+            BYTES.fetch_add(name.len() + PIECE, Ordering::Relaxed);
             self.by_start.insert(start, Piece { end, name });
         }
-        self.are_new = true;
     }
 
     /// What began at one address is at another now.
@@ -152,14 +217,16 @@ fn printable(name: &[u8]) -> Box<str> {
 /// What tells the files of a process from those of others.
 #[derive(Debug)]
 struct Origin {
-    /// Its root.
-    root: File,
+    /// Its root, unless that is ours.
+    root: Option<File>,
     /// What it is for itself.
     number: String,
     /// The users that it is of: the real one and the effective one.
     owners: Vec<u32>,
-    /// When it began.
-    began: SystemTime,
+    /// When it began, in the kernel's ticks since the system did.
+    began: u64,
+    /// The same by the clock of files, a little earlier.
+    since: SystemTime,
 }
 
 impl Origin {
@@ -169,28 +236,57 @@ impl Origin {
         let users = users.split_ascii_whitespace().take(2);
         let numbers = field(pid, "NSpid:")?;
         let number = numbers.split_ascii_whitespace().next_back();
-        let root = OpenOptions::new()
-            .read(true)
-            .custom_flags(OFlag::O_PATH.bits())
-            .open(format!("/proc/{pid}/root"))?;
+        let began = began(pid)?;
         Ok(Self {
-            root,
+            root: root(&format!("/proc/{pid}"))?,
             number: number.unwrap_or_default().to_owned(),
             owners: users.filter_map(|id| id.parse().ok()).collect(),
-            began: began(pid)?,
+            began,
+            since: clock(began)
+                .and_then(|time| time.checked_sub(SLACK))
+                .ok_or(io::ErrorKind::InvalidData)?,
         })
     }
 
-    /// Whether what a file says can be believed of the process.
+    /// Opens its map, if what that says can be believed.
+    fn open_map(&self) -> io::Result<File> {
+        let ours;
+        let root = match &self.root {
+            Some(root) => root,
+            None => {
+                ours = place(Path::new("/"))?;
+                &ours
+            }
+        };
+        let place = perfmap::place(root, &self.number)?;
+        match self.owns(&place) {
+            // What it is was looked at before it is opened: to open a device does something to it.
+            true => File::open(path_of(&place)),
+            false => Err(io::ErrorKind::PermissionDenied.into()),
+        }
+    }
+
+    /// Whether what a file says can be believed of the process, and the file can be read without waiting for anybody.
     fn owns(&self, file: &File) -> bool {
         let Ok(about) = file.metadata() else {
             return false;
         };
         let is_own = about.uid() == 0 || self.owners.contains(&about.uid());
         let is_closed = about.mode() & WRITABLE == 0;
-        let is_fresh = (about.modified()).is_ok_and(|modified| modified + SLACK >= self.began);
-        about.is_file() && is_own && is_closed && is_fresh
+        let is_fresh = about
+            .modified()
+            .is_ok_and(|modified| modified >= self.since);
+        about.is_file() && is_own && is_closed && is_fresh && is_stored(file)
     }
+}
+
+/// The root of a process, by its directory; none if it sees what we see.
+fn root(process: &str) -> io::Result<Option<File>> {
+    let root = place(Path::new(&format!("{process}/root")))?;
+    let identity = |file: &File| file.metadata().map(|about| (about.dev(), about.ino()));
+    let is_ours = identity(&root)? == identity(&place(Path::new("/"))?)?
+        && fs::read_link(format!("{process}/ns/mnt"))? == fs::read_link("/proc/self/ns/mnt")?;
+    Ok((!is_ours).then_some(root))
 }
 
 /// A line of what the kernel tells of a process, without its name.
@@ -204,32 +300,30 @@ fn field(pid: u32, name: &str) -> io::Result<String> {
         .ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
-/// When a process began.
-fn began(pid: u32) -> io::Result<SystemTime> {
+/// When a process began, in ticks since the system did.
+fn began(pid: u32) -> io::Result<u64> {
     let stat = fs::read(format!("/proc/{pid}/stat"))?;
     let stat = String::from_utf8_lossy(&stat);
     // The name stands in brackets and may have any character. Of what follows the start is the twentieth (proc_pid_stat(5)).
     let ticks = stat
         .rsplit_once(')')
         .and_then(|(_, rest)| rest.split_ascii_whitespace().nth(19));
-    let ticks: u64 = ticks
-        .and_then(|ticks| ticks.parse().ok())
-        .ok_or(io::ErrorKind::InvalidData)?;
-    let second = rustix::param::clock_ticks_per_second();
+    let ticks = ticks.and_then(|ticks| ticks.parse().ok());
+    ticks.ok_or_else(|| io::ErrorKind::InvalidData.into())
+}
+
+/// A time in ticks by the clock of files.
+fn clock(ticks: u64) -> Option<SystemTime> {
+    let second = rustix::param::clock_ticks_per_second().max(1);
     let since_boot = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     let up = Duration::new(since_boot.tv_sec as u64, since_boot.tv_nsec as u32);
-    let began = Duration::from_millis(ticks.saturating_mul(1000) / second.max(1));
-    Ok(SystemTime::now() - up.saturating_sub(began))
+    let began = Duration::from_millis(ticks.saturating_mul(1000) / second);
+    SystemTime::now().checked_sub(up.saturating_sub(began))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn named(pieces: &Pieces, address: u64) -> Option<(String, u64)> {
-        let (start, piece) = pieces.by_start.range(..=address).next_back()?;
-        (address < piece.end).then(|| (piece.name.to_string(), address - start))
-    }
 
     #[test]
     fn what_was_written_last_holds() {
@@ -238,7 +332,7 @@ mod tests {
         pieces.put(0x1100, 0x100, b"second");
         pieces.put(0x1200, 0x100, b"third");
         pieces.put(0x1180, 0x100, b"over\x1b[2J\xff");
-        let at = |address| named(&pieces, address);
+        let at = |address| pieces.name(address);
         assert_eq!(at(0x10ff), Some(("first".to_owned(), 0xff)));
         assert_eq!(at(0x1110), None);
         assert_eq!(at(0x127f), Some(("over?[2J\u{fffd}".to_owned(), 0xff)));
@@ -246,18 +340,44 @@ mod tests {
         pieces.put(u64::MAX, 1, b"at the end of all");
         pieces.put(0x1000, 0, b"nothing");
         pieces.move_to(0x1000, 0x5000, 0x100);
-        assert_eq!(named(&pieces, 0x1000), None);
-        assert_eq!(named(&pieces, 0x5001), Some(("first".to_owned(), 1)));
+        assert_eq!(pieces.name(0x1000), None);
+        assert_eq!(pieces.name(0x5001), Some(("first".to_owned(), 1)));
         assert_eq!(pieces.by_start.len(), 2);
     }
 
     #[test]
     fn this_process_began_a_moment_ago() {
         let began = began(std::process::id()).expect("a time");
-        let age = began.elapsed().unwrap_or_default();
+        let age = clock(began).expect("a time").elapsed().unwrap_or_default();
         assert!(age < Duration::from_secs(3600), "{age:?}");
         let users = [nix::unistd::getuid(), nix::unistd::geteuid()].map(nix::unistd::Uid::as_raw);
         let origin = Origin::of(std::process::id()).expect("this process");
         assert_eq!(origin.owners, users);
+        assert!(origin.root.is_none());
+    }
+
+    #[test]
+    fn files_of_others_are_not_believed() {
+        use nix::sys::memfd::{memfd_create, MFdFlags};
+        use nix::sys::stat::{fchmod, futimens, Mode};
+        use nix::sys::time::TimeSpec;
+        let origin = Origin::of(std::process::id()).expect("this process");
+        let file = File::from(memfd_create(c"map", MFdFlags::MFD_CLOEXEC).expect("a file"));
+        fchmod(&file, Mode::from_bits_truncate(0o600)).expect("a mode");
+        assert!(origin.owns(&file));
+        for (seconds, is_own) in [(i64::MAX, true), (0, false), (i64::MIN, false)] {
+            let time = TimeSpec::new(seconds, 0);
+            futimens(&file, &time, &time).expect("a time");
+            assert_eq!(origin.owns(&file), is_own, "{seconds}");
+        }
+        futimens(&file, &TimeSpec::UTIME_NOW, &TimeSpec::UTIME_NOW).expect("a time");
+        fchmod(&file, Mode::from_bits_truncate(0o602)).expect("a mode");
+        assert!(!origin.owns(&file));
+        for other in ["/dev/null", "/proc/self/stat", "/"] {
+            assert!(
+                !origin.owns(&place(Path::new(other)).expect("a file")),
+                "{other}"
+            );
+        }
     }
 }

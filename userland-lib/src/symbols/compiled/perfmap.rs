@@ -15,18 +15,23 @@ const CHUNK: usize = 1 << 16;
 /// Bytes of the longest line.
 const LINE_MAX: usize = 1 << 14;
 
+/// Bytes that are read at a time, so that nothing else waits for long.
+const TURN: u64 = 1 << 24;
+
 /// A map, and how far it has been read.
 #[derive(Debug)]
 pub struct PerfMap {
     file: File,
     /// Bytes of whole lines that were read.
     done: u64,
+    /// Bytes that may still be read, in all.
+    left: u64,
 }
 
-/// Opens the map of a process whose root this is, and which has this number for itself.
-pub fn open(root: &File, number: &str) -> io::Result<File> {
-    // A link there must not lead to a file of ours, and who opens a pipe must not wait.
-    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+/// Where the map of a process is whose root this is, and which has this number for itself. It is not opened.
+pub fn place(root: &File, number: &str) -> io::Result<File> {
+    // A link there must not lead to a file of ours.
+    let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let resolve = ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS;
     let how = OpenHow::new().flags(flags).resolve(resolve);
     let file = openat2(root, format!("tmp/perf-{number}.map").as_str(), how)?;
@@ -35,26 +40,30 @@ pub fn open(root: &File, number: &str) -> io::Result<File> {
 
 impl PerfMap {
     pub fn new(file: File) -> Self {
-        Self { file, done: 0 }
+        let (done, left) = (0, READ_MAX);
+        Self { file, done, left }
     }
 
-    /// Reads the lines that have come.
+    /// Reads lines that have come. An error: it says nothing more.
     pub fn read(&mut self, pieces: &mut Pieces) -> io::Result<()> {
-        if self.file.metadata()?.len() < self.done {
+        let size = self.file.metadata()?.len();
+        if size < self.done {
             // The program has begun it anew.
             pieces.clear();
             self.done = 0;
         }
-        let mut chunk = vec![0; CHUNK];
-        while self.done < READ_MAX {
+        let turn = self.done.saturating_add(TURN);
+        let mut chunk = vec![0; CHUNK.min(size.saturating_sub(self.done) as usize)];
+        while self.done < size.min(turn) {
             let size = self.file.read_at(&mut chunk, self.done)?;
             let read = &chunk[..size];
+            self.left = (self.left.checked_sub(size as u64)).ok_or(io::ErrorKind::FileTooLarge)?;
             let Some(end) = read.iter().rposition(|byte| *byte == b'\n') else {
                 // What is no text has no lines.
-                if size >= LINE_MAX {
-                    self.done = READ_MAX;
-                }
-                return Ok(());
+                return match size >= LINE_MAX {
+                    true => Err(io::ErrorKind::InvalidData.into()),
+                    false => Ok(()),
+                };
             };
             for line in read[..end].split(|byte| *byte == b'\n') {
                 if let Some((start, size, name)) = parse(line) {
@@ -80,7 +89,7 @@ fn parse(line: &[u8]) -> Option<(u64, u64, &[u8])> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Compiled;
+    use super::super::{Compiled, Written};
     use super::*;
     use std::io::Write as _;
 
@@ -88,8 +97,12 @@ mod tests {
         let mut written = tempfile();
         written.write_all(text).expect("written");
         let map = PerfMap::new(written.try_clone().expect("the same file"));
+        let map = Written {
+            file: Some(map),
+            pieces: Pieces::default(),
+        };
         let compiled = Compiled {
-            map: Some(map),
+            map,
             ..Compiled::default()
         };
         (written, compiled)
@@ -131,5 +144,6 @@ mod tests {
         assert!(!compiled.refresh());
         let (_, mut compiled) = map(&vec![b'a'; 2 * CHUNK]);
         assert!(!compiled.refresh());
+        assert!(compiled.map.file.is_none());
     }
 }
