@@ -25,6 +25,7 @@
 #include <linux/sched/mm.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 
 #include "mappings.h"
 #include "processes.h"
@@ -154,7 +155,7 @@ static const struct inode *dtrace_unwind_text(u64 address, struct dtrace_unwind_
 	const struct inode *inode;
 	const struct file *file;
 	vm_flags_t flags;
-	u64 start;
+	u64 start, end, offset;
 
 	*place = (struct dtrace_unwind_place){ .is_nowhere = true };
 	if (!vma)
@@ -162,11 +163,15 @@ static const struct inode *dtrace_unwind_text(u64 address, struct dtrace_unwind_
 	flags = READ_ONCE(vma->vm_flags);
 	start = READ_ONCE(vma->vm_start);
 	file = READ_ONCE(vma->vm_file);
-	place->offset = address - start + ((u64)READ_ONCE(vma->vm_pgoff) << PAGE_SHIFT);
+	end = READ_ONCE(vma->vm_end);
+	offset = (u64)READ_ONCE(vma->vm_pgoff) << PAGE_SHIFT;
 	/* Pairs with nothing: it keeps what was read above from being read below. */
 	smp_rmb();
-	if (vma_lookup(mm, address) != vma || READ_ONCE(vma->vm_mm) != mm || address < start || address >= READ_ONCE(vma->vm_end))
+	if (vma_lookup(mm, address) != vma || READ_ONCE(vma->vm_mm) != mm || address < start || address >= end)
 		return NULL;
+	place->start = start;
+	place->end = end;
+	place->offset = offset;
 	place->is_nowhere = !(flags & VM_EXEC);
 	if ((flags & (wanted | unwanted)) != wanted || !file)
 		return NULL;
@@ -197,6 +202,35 @@ void dtrace_unwind_at(u64 address, struct dtrace_unwind_place *place)
 		return;
 	place->bytes = table->bytes;
 	place->size = table->size;
+}
+
+/*
+ * A word of the current program's memory, of 4 or 8 bytes, if it is there. The caller knows that the processor has that memory: interrupts are off,
+ * and copy_from_user_nofault() has succeeded since.
+ */
+bool dtrace_unwind_word(u64 address, u32 size, u64 *word)
+{
+	const void __user *at = (const void __user *)address;
+	u32 half;
+
+	pagefault_disable();
+	if (!user_read_access_begin(at, size)) {
+		pagefault_enable();
+		return false;
+	}
+	if (size == sizeof(*word)) {
+		unsafe_get_user(*word, (const u64 __user *)at, failed);
+	} else {
+		unsafe_get_user(half, (const u32 __user *)at, failed);
+		*word = half;
+	}
+	user_read_access_end();
+	pagefault_enable();
+	return true;
+failed:
+	user_read_access_end();
+	pagefault_enable();
+	return false;
 }
 
 static bool dtrace_unwind_has(const struct dtrace_file_id *id)

@@ -10,21 +10,23 @@
 /* The table of a file. */
 struct dtrace_unwind;
 
-/* What is known of text. */
+/* What is known of text: of all addresses from the start to the end, which are none where nothing is mapped. */
 struct dtrace_unwind_place {
+	u64 start, end;
+	/* Where in the file the start is. */
+	u64 offset;
 	/* Not text that the current program executes. */
 	bool is_nowhere;
 	/* The table's; none if there is no table. They stay while interrupts are off. */
 	const u8 *bytes;
 	u32 size;
-	/* Where in the file the text is. */
-	u64 offset;
 };
 
 int dtrace_unwind_init(void);
 void dtrace_unwind_exit(void);
 bool dtrace_unwind_any(void);
 void dtrace_unwind_at(u64 address, struct dtrace_unwind_place *place);
+bool dtrace_unwind_word(u64 address, u32 size, u64 *word);
 struct dtrace_unwind *dtrace_unwind_alloc(u32 size, u8 **bytes);
 void dtrace_unwind_free(struct dtrace_unwind *table);
 int dtrace_unwind_add(struct dtrace_unwind *table, int fd, u64 changed);

@@ -9,6 +9,7 @@ use super::nofault;
 use super::percpu::CpuGuard;
 use super::regs::Regs;
 use crate::bindings;
+use core::cell::Cell;
 use core::ptr::{null_mut, NonNull};
 use dtrace_engine::UserWalk;
 use dtrace_unwind::{Frame, Memory, Place, Table, Walk, Word};
@@ -105,24 +106,52 @@ impl Drop for Server {
 }
 
 /// The current program, as a walk sees it.
-struct Program<'a>(&'a Regs);
+struct Program<'a> {
+    regs: &'a Regs,
+    /// A word was loaded, so that the processor certainly has the program's memory.
+    is_there: Cell<bool>,
+    _interrupts_off: &'a CpuGuard,
+}
 
 impl Memory for Program<'_> {
     fn word(&self, address: u64, word: Word) -> Option<u64> {
+        let size = word.bytes();
+        if self.is_there.get() {
+            let mut found = 0;
+            // SAFETY: Interrupts are off, and memory of the program was loaded since; `found` is valid for the write.
+            let is_found =
+                unsafe { bindings::dtrace_unwind_word(address, size as u32, &mut found) };
+            return is_found.then_some(found);
+        }
         let mut bytes = [0; 8];
-        let part = bytes.get_mut(..word.bytes() as usize)?;
+        let part = bytes.get_mut(..size as usize)?;
         nofault::user_load(address, part).ok()?;
+        self.is_there.set(true);
         Some(u64::from_le_bytes(bytes))
     }
 
     fn register(&self, n: u8) -> Option<u64> {
-        self.0.dwarf(n)
+        self.regs.dwarf(n)
     }
+}
+
+/// What is known of the text of a mapping.
+enum Text<'a> {
+    /// It is none.
+    Nowhere,
+    /// Nothing.
+    Untold,
+    /// Its file's rules, and where in the file it begins.
+    Told(Table<'a>, u64),
 }
 
 /// What is known of text, as long as interrupts are off.
 struct Known<'a> {
     any: bool,
+    /// Where the mapping begins and ends that was looked up last, and what is known of it: most callers are in that of who they call.
+    start: u64,
+    end: u64,
+    text: Text<'a>,
     _interrupts_off: &'a CpuGuard,
 }
 
@@ -131,28 +160,45 @@ impl<'a> Known<'a> {
         Self {
             // SAFETY: No preconditions.
             any: unsafe { bindings::dtrace_unwind_any() },
+            start: 0,
+            end: 0,
+            text: Text::Nowhere,
             _interrupts_off: guard,
         }
     }
 
-    fn place(&self, address: u64) -> Place {
+    fn place(&mut self, address: u64) -> Place {
         if !self.any {
             return Place::Nothing;
         }
+        if !(self.start..self.end).contains(&address) {
+            (self.start, self.end, self.text) = self.text(address);
+        }
+        match &self.text {
+            Text::Nowhere => Place::NoText,
+            Text::Untold => Place::Nothing,
+            Text::Told(table, offset) => {
+                let offset = address.wrapping_sub(self.start).wrapping_add(*offset);
+                Place::Rule(table.rule(offset))
+            }
+        }
+    }
+
+    /// From where to where there is the same text as at an address, and what is known of it.
+    fn text(&self, address: u64) -> (u64, u64, Text<'a>) {
         let mut found = bindings::dtrace_unwind_place::default();
         // SAFETY: Interrupts are off; `found` is valid for the write.
         unsafe { bindings::dtrace_unwind_at(address, &mut found) };
-        if found.is_nowhere {
-            return Place::NoText;
-        }
-        if found.bytes.is_null() {
-            return Place::Nothing;
-        }
-        // SAFETY: They stay and do not change while interrupts are off.
-        let bytes = unsafe { core::slice::from_raw_parts(found.bytes, found.size as usize) };
-        Table::new(bytes).map_or(Place::Nothing, |table| {
-            Place::Rule(table.rule(found.offset))
-        })
+        let text = if found.is_nowhere {
+            Text::Nowhere
+        } else if found.bytes.is_null() {
+            Text::Untold
+        } else {
+            // SAFETY: They stay and do not change while interrupts are off.
+            let bytes = unsafe { core::slice::from_raw_parts(found.bytes, found.size as usize) };
+            Table::new(bytes).map_or(Text::Untold, |table| Text::Told(table, found.offset))
+        };
+        (found.start, found.end, text)
     }
 }
 
@@ -169,14 +215,18 @@ pub fn walk(
     by: UserWalk,
     mut f: impl FnMut(u64) -> bool,
 ) {
-    let memory = Program(regs);
+    let memory = Program {
+        regs,
+        is_there: Cell::new(false),
+        _interrupts_off: guard,
+    };
     let word = if regs.is_long() {
         Word::Eight
     } else {
         Word::Four
     };
     let walk = Walk::new(&memory, word);
-    let known = Known::new(guard);
+    let mut known = Known::new(guard);
     let mut frame = Frame {
         ip: regs.user_ip(),
         sp: regs.sp(),
