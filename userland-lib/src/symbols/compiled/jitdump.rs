@@ -161,7 +161,7 @@ mod tests {
             Compiled {
                 dump: Written {
                     file: dump,
-                    pieces: Pieces::default(),
+                    ..Written::default()
                 },
                 ..Compiled::default()
             },

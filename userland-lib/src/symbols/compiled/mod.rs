@@ -60,13 +60,37 @@ pub struct Compiled {
 struct Written<T> {
     /// The file, as long as the process writes.
     file: Option<T>,
+    /// Nothing more is read.
+    is_over: bool,
     pieces: Pieces,
 }
 
 impl<T> Default for Written<T> {
     fn default() -> Self {
-        let pieces = Pieces::default();
-        Self { file: None, pieces }
+        Self {
+            file: None,
+            is_over: false,
+            pieces: Pieces::default(),
+        }
+    }
+}
+
+impl<T> Written<T> {
+    /// Reads on, for the last time if the process has ended; whether there is something new.
+    fn refresh(
+        &mut self,
+        has_ended: bool,
+        read: impl FnOnce(&mut T, &mut Pieces) -> io::Result<()>,
+    ) -> bool {
+        let Some(file) = &mut self.file else {
+            return false;
+        };
+        if read(file, &mut self.pieces).is_err() || has_ended {
+            // Files are not kept open for ever.
+            self.file = None;
+            self.is_over = true;
+        }
+        std::mem::take(&mut self.pieces.are_new)
     }
 }
 
@@ -108,7 +132,7 @@ impl Compiled {
         let Some(origin) = &self.origin else {
             return;
         };
-        if self.map.file.is_none() && self.map.pieces.by_start.is_empty() {
+        if self.map.file.is_none() && !self.map.is_over {
             self.map.file = origin.open_map().ok().map(PerfMap::new);
         }
     }
@@ -121,7 +145,7 @@ impl Compiled {
         open: impl Fn(&Mapping) -> Option<File>,
     ) {
         let is_dump = |mapping: &&Mapping| mapping.is_code && jitdump::is_name(mapping.object());
-        if self.dump.file.is_some() {
+        if self.dump.file.is_some() || self.dump.is_over {
             return;
         }
         let Some(mapping) = mappings.find(is_dump) else {
@@ -139,27 +163,8 @@ impl Compiled {
 
     /// Reads on; whether there is something new.
     pub fn refresh(&mut self) -> bool {
-        // What cannot be read says nothing more.
         let (map, dump) = (&mut self.map, &mut self.dump);
-        if map
-            .file
-            .as_mut()
-            .is_some_and(|file| file.read(&mut map.pieces).is_err())
-        {
-            map.file = None;
-        }
-        if dump
-            .file
-            .as_mut()
-            .is_some_and(|file| file.read(&mut dump.pieces).is_err())
-        {
-            dump.file = None;
-        }
-        if self.has_ended {
-            // Files are not kept open for ever.
-            (map.file, dump.file) = (None, None);
-        }
-        std::mem::take(&mut map.pieces.are_new) | std::mem::take(&mut dump.pieces.are_new)
+        map.refresh(self.has_ended, PerfMap::read) | dump.refresh(self.has_ended, Jitdump::read)
     }
 
     /// The name of the code at `address`, and the distance from its beginning.

@@ -99,7 +99,7 @@ mod tests {
         let map = PerfMap::new(written.try_clone().expect("the same file"));
         let map = Written {
             file: Some(map),
-            pieces: Pieces::default(),
+            ..Written::default()
         };
         let compiled = Compiled {
             map,
