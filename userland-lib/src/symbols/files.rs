@@ -202,11 +202,10 @@ fn in_root(process: &Path, mapping: &Mapping) -> PathBuf {
     process.join("root").join(path)
 }
 
-/// File systems whose files are made when they are read, or by a program (`linux/magic.h`; tracefs, debugfs and procfs give files of no size).
-const MADE: [nix::libc::__fsword_t; 5] =
-    [0x6573_5546, 0x9fa0, 0x7472_6163, 0x6462_6720, 0x6265_6572];
+/// procfs, tracefs, debugfs and sysfs (`linux/magic.h`). The kernel makes their files when they are read: that may wait, or take something away.
+const MADE: [nix::libc::__fsword_t; 4] = [0x9fa0, 0x7472_6163, 0x6462_6720, 0x6265_6572];
 
-/// Whether a file lies in memory or on a disk, so that to read it waits for nobody.
+/// Whether a file was stored, so that to read it changes nothing.
 pub fn is_stored(file: &File) -> bool {
     nix::sys::statfs::fstatfs(file)
         .is_ok_and(|about| !MADE.map(FsType).contains(&about.filesystem_type()))

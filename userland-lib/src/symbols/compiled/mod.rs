@@ -271,7 +271,7 @@ impl Origin {
         }
     }
 
-    /// Whether what a file says can be believed of the process, and the file can be read without waiting for anybody.
+    /// Whether what a file says can be believed of the process.
     fn owns(&self, file: &File) -> bool {
         let Ok(about) = file.metadata() else {
             return false;
