@@ -5,7 +5,7 @@
 # To walk a kernel stack calls nothing that has a probe: with the entries of all functions enabled no firing is lost.
 work='sh -c "while :; do ls /proc >/dev/null; done"'
 for clause in '@[stackdepth] = count()' '@[stack(100)] = count()'; do
-	dtrace -x aggsize=16m -qn "fbt:::entry { $clause; @all = count(); } tick-3s { clear(@); trunc(@); exit(0); }" -c "$work" >/tmp/out 2>/tmp/err
+	dtrace -x aggsize=16m -qn "fbt:::entry { $clause; @all = count(); n++; } tick-1s /n > 20000/ { clear(@); trunc(@); exit(0); }" -c "$work" >/tmp/out 2>/tmp/err
 	echo "all: $clause: $(awk 'NF == 1 && $1 > 5000 { print "many" }' /tmp/out) $(grep -c recursion /tmp/err)"
 done
 
