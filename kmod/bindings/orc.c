@@ -413,25 +413,15 @@ static noinline unsigned int dtrace_orc_go_on(const struct dtrace_orc_walk *walk
 {
 	/* Of a frame that has called the instruction before is looked up. */
 	struct pt_regs regs = { .ip = walk->is_exact ? walk->ip : walk->ip - 1, .sp = walk->sp, .bp = walk->bp, .cs = __KERNEL_CS };
-	struct unwind_state state = { .ip = walk->ip, .stack_info = walk->stack };
-	unsigned int n = 0;
+	struct unwind_state here = { .ip = walk->ip, .stack_info = walk->stack };
 
-	if (!is_given) {
-		if (!room || !unwind_get_return_address(&state))
-			return 0;
-		frames[n++] = walk->ip;
-	}
-	/* It begins with the caller. */
-	unwind_start(&state, current, &regs, NULL);
-	while (n < room && !unwind_done(&state)) {
-		unsigned long pc = unwind_get_return_address(&state);
-
-		if (!pc)
-			break;
-		frames[n++] = pc;
-		unwind_next_frame(&state);
-	}
-	return n;
+	if (is_given)
+		return dtrace_stack_callers(frames, room, &regs);
+	/* Not every address is of code. */
+	if (!room || !unwind_get_return_address(&here))
+		return 0;
+	frames[0] = walk->ip;
+	return 1 + dtrace_stack_callers(frames + 1, room - 1, &regs);
 }
 
 static unsigned int dtrace_orc_frames(struct dtrace_orc_walk *walk, unsigned long *frames, unsigned int room)
@@ -491,7 +481,8 @@ bool dtrace_orc_here(unsigned long *frames, unsigned int room, unsigned int *n)
 
 	if (!dtrace_orc_caches)
 		return false;
-	asm volatile("lea (%%rip), %0\n\tmov %%rsp, %1\n\tmov %%rbp, %2" : "=r" (walk.ip), "=r" (walk.sp), "=r" (walk.bp));
+	/* The frame pointer first: the compiler may use its register for one of the others. */
+	asm volatile("mov %%rbp, %0\n\tmov %%rsp, %1\n\tlea (%%rip), %2" : "=r" (walk.bp), "=r" (walk.sp), "=r" (walk.ip));
 	*n = dtrace_orc_frames(&walk, frames, room);
 	return true;
 }

@@ -13,19 +13,13 @@
 
 #include "stacks.h"
 
-/*
- * The current task's kernel stack: the instruction of regs, then what it returns to. Of regs, the instruction and the pointers to
- * stack and frame are looked at, and that they are not of user mode.
- */
-unsigned int dtrace_stack_from(unsigned long *frames, unsigned int room, const struct pt_regs *regs)
+/* The kernel's walk of the current task's stack: what the instruction of regs returns to, and so on. */
+unsigned int dtrace_stack_callers(unsigned long *frames, unsigned int room, const struct pt_regs *regs)
 {
 	struct unwind_state state;
 	unsigned int n = 0;
 
-	if (dtrace_orc_from(frames, room, regs, &n))
-		return n;
-	if (n < room)
-		frames[n++] = regs->ip;
+	/* It skips the frame of regs. */
 	unwind_start(&state, current, (struct pt_regs *)regs, NULL);
 	while (n < room && !unwind_done(&state)) {
 		unsigned long pc = unwind_get_return_address(&state);
@@ -38,10 +32,26 @@ unsigned int dtrace_stack_from(unsigned long *frames, unsigned int room, const s
 	return n;
 }
 
+/*
+ * The current task's kernel stack: the instruction of regs, then what it returns to. Of regs, the instruction and the pointers to
+ * stack and frame are looked at, and that they are not of user mode.
+ */
+unsigned int dtrace_stack_from(unsigned long *frames, unsigned int room, const struct pt_regs *regs)
+{
+	unsigned int n;
+
+	if (dtrace_orc_from(frames, room, regs, &n))
+		return n;
+	if (!room)
+		return 0;
+	frames[0] = regs->ip;
+	return 1 + dtrace_stack_callers(frames + 1, room - 1, regs);
+}
+
 /* The current task's kernel stack from somewhere in here on. */
 unsigned int dtrace_stack_here(unsigned long *frames, unsigned int room)
 {
-	unsigned int n = 0;
+	unsigned int n;
 
 	if (dtrace_orc_here(frames, room, &n))
 		return n;

@@ -11,6 +11,7 @@ int dtrace_orc_init(void);
 void dtrace_orc_exit(void);
 bool dtrace_orc_from(unsigned long *frames, unsigned int room, const struct pt_regs *regs, unsigned int *n);
 bool dtrace_orc_here(unsigned long *frames, unsigned int room, unsigned int *n);
+unsigned int dtrace_stack_callers(unsigned long *frames, unsigned int room, const struct pt_regs *regs);
 unsigned int dtrace_stack_here(unsigned long *frames, unsigned int room);
 unsigned int dtrace_stack_from(unsigned long *frames, unsigned int room, const struct pt_regs *regs);
 

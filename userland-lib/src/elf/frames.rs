@@ -11,12 +11,12 @@ use crate::unwind::{bases, section};
 use gimli::{CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection};
 use object::{Object as _, ObjectSection as _, ReadRef};
 
+/// What the linker makes, one entry for many short pieces: no functions.
+const LINKAGE: &str = ".plt";
 /// Such sections of a file.
 const LINKAGES_MAX: usize = 16;
 /// Bytes of what entries have in common, which is read for each of them anew.
 const COMMON_MAX: usize = 1 << 28;
-/// What the linker makes, one entry for many short pieces: no functions.
-const LINKAGE: &str = ".plt";
 
 /// The functions that only unwinding knows, beside `known` ones.
 pub fn functions<'a, R: ReadRef<'a>>(

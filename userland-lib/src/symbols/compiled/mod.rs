@@ -117,24 +117,22 @@ impl Drop for Piece {
 impl Compiled {
     /// Looks for the map of the process, unless that is open.
     pub fn look_for_map(&mut self, pid: u32) {
-        let now = Origin::of(pid);
-        if let (Ok(now), Some(before)) = (&now, &self.origin) {
-            if now.began != before.began {
-                // Another process has the number.
-                *self = Self::default();
-            }
+        let began = began(pid).ok();
+        let before = self.origin.as_ref().map(|origin| origin.began);
+        if before.is_some() && began.is_some() && began != before {
+            // Another process has the number.
+            *self = Self::default();
         }
-        self.has_ended = now.is_err();
+        self.has_ended = began.is_none();
+        if self.map.file.is_some() || self.map.is_over {
+            return;
+        }
         // Of one that has ended we know what we have seen.
-        if let Ok(now) = now {
+        if let Ok(now) = Origin::of(pid) {
             self.origin = Some(now);
         }
-        let Some(origin) = &self.origin else {
-            return;
-        };
-        if self.map.file.is_none() && !self.map.is_over {
-            self.map.file = origin.open_map().ok().map(PerfMap::new);
-        }
+        let map = self.origin.as_ref().map(Origin::open_map);
+        self.map.file = map.and_then(Result::ok).map(PerfMap::new);
     }
 
     /// Looks for the dump of the process among its mappings, whose files `open` gives, unless that is open.
