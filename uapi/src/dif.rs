@@ -7,9 +7,9 @@
 //! index in place of the operands; loads of variables, integers and strings and calls keep a 16-bit index in
 //! place of `r1 r2`. Register 0 reads as zero and cannot be written.
 //!
-//! Operations from 200 on are Linux' own: floating-point arithmetic. Their operands are registers that hold the bits of an
+//! Operations from 200 on are Linux' own: floating-point arithmetic and loops. Its operands are registers that hold the bits of an
 //! IEEE 754 binary64, or where it says so of a binary32 in the low half. Results are rounded to the nearest number, of two
-//! equally near ones to the even one; there is one NaN, and nothing faults.
+//! equally near ones to the even one; there is one NaN, and nothing faults. [`Op::Loop`] is the one branch that goes back.
 
 use crate::numbered::numbered;
 use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};
@@ -234,6 +234,8 @@ pub enum Op {
     Fxtos = 213,
     /// `futos` R2: r1,-,rd (r2=0, rd!=0): an unsigned integer becomes a binary32.
     Futos = 214,
+    /// `loop` B: 24-bit label, backward only. Each round takes from the firing's budget; the tuple stack is empty here and at the label.
+    Loop = 215,
 }
 
 numbered!(Op: u8, "operation");
@@ -308,9 +310,10 @@ mod tests {
         assert_eq!(Op::from_raw(0), None);
         assert_eq!(Op::from_raw(80), None);
         assert_eq!((Op::Fadd as u8, Op::Futos as u8), (200, 214));
-        assert_eq!(Op::from_raw(215), None);
+        assert_eq!(Op::Loop as u8, 215);
+        assert_eq!(Op::from_raw(216), None);
         assert!((1..80)
-            .chain(200..215)
+            .chain(200..216)
             .all(|n| Op::from_raw(n).is_some_and(|op| op as u8 == n)));
     }
 

@@ -188,7 +188,7 @@ impl Display for Line<'_> {
             }
             Cmp | Scmp => write!(f, "{name:<4} %r{r1}, %r{r2}"),
             Tst => write!(f, "{name:<4} %r{r1}"),
-            Ba | Be | Bne | Bg | Bgu | Bge | Bgeu | Bl | Blu | Ble | Bleu => {
+            Ba | Be | Bne | Bg | Bgu | Bge | Bgeu | Bl | Blu | Ble | Bleu | Loop => {
                 write!(f, "{name:<4} {}", i.label())
             }
             Ldsb | Ldsh | Ldsw | Ldub | Lduh | Lduw | Ldx | Uldsb | Uldsh | Uldsw | Uldub

@@ -15,7 +15,7 @@ pub const MAX: usize = 32;
 /// The first number of Linux' own.
 pub const LINUX_MIN: usize = 200;
 /// How many options there are.
-pub const COUNT: usize = MAX + 2;
+pub const COUNT: usize = MAX + 3;
 
 /// Value of [`Opt::Bufpolicy`]: keep the newest records.
 pub const BUFPOLICY_RING: u64 = 0;
@@ -120,6 +120,8 @@ pub enum Opt {
     Scratchsize = 200,
     /// How the stacks of programs are walked.
     Ustackmode = 201,
+    /// Refuse programs that have a loop.
+    Noloops = 202,
 }
 
 /// Every option with the name that `-x` gives it.
@@ -158,6 +160,7 @@ pub const NAMES: &[(Opt, &str)] = &[
     (Opt::Zone, "zone"),
     (Opt::Scratchsize, "scratchsize"),
     (Opt::Ustackmode, "ustackmode"),
+    (Opt::Noloops, "noloops"),
 ];
 
 numbered!(Opt: u32, "option", NAMES);

@@ -3,12 +3,12 @@
 
 //! How much one firing may do.
 //!
-//! A firing runs with interrupts off, so it must end soon, whatever the program and its data: a verified program has no loop,
-//! but it may have thousands of instructions, each of which works on a string of 64 KiB. Everything whose work depends
+//! A firing runs with interrupts off, so it must end soon, whatever the program and its data: a verified program
+//! may have thousands of instructions, each of which works on a string of 64 KiB, and loops whose end nobody has proved. Everything whose work depends
 //! on the program or on data takes from one budget: a unit for an instruction, a byte copied, a byte compared, a
 //! speculation looked at, [`MOVED`] bytes of one that is committed; a dynamic variable looked for counts as [`LOOKUP`] of
 //! them, an unwound stack frame as [`FRAME`] or [`USER_FRAME`], an ancestor as [`HOP`], a floating-point operation as [`FLOAT`], a magnitude
-//! that `llquantize()` tries as [`MAGNITUDE`]. When the budget is gone, the clause ends in the fault [`Fault::Overrun`].
+//! that `llquantize()` tries as [`MAGNITUDE`], an instruction of a loop as [`LOOPED`] in each round but the first. When the budget is gone, the clause ends in the fault [`Fault::Overrun`].
 //! What is taken is known before the work is done, or is bounded by one string or one stack.
 //!
 //! A probe runs all its clauses in one firing, and there may be thousands. So what the heavy ones take is also added up, over all
@@ -45,6 +45,9 @@ pub const FLOAT: usize = 32;
 
 /// Units of a magnitude that is tried for a value: some divisions.
 pub const MAGNITUDE: usize = 32;
+
+/// Units of an instruction that a loop does again: it may load a program's memory.
+pub const LOOPED: usize = 32;
 
 /// Bytes of committed records that are a unit.
 pub const MOVED: usize = 16;

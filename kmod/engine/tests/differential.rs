@@ -11,6 +11,7 @@ use dtrace_engine::dif::prepare::{prepare, Context};
 use dtrace_engine::dif::program::{Cond, Program, Quick, Test};
 use dtrace_engine::var::statics::Table;
 use dtrace_uapi::dif::{Instr, Op};
+use dtrace_uapi::fault::Fault;
 use proptest::prelude::*;
 
 fn seeds(max: usize) -> impl Strategy<Value = Vec<Seed>> {
@@ -81,6 +82,25 @@ fn shape(text: &str) -> Program {
         },
     )
     .unwrap()
+}
+
+#[test]
+fn loops_end() {
+    let run = |text: &str| {
+        let (a, b) = both(&asm_with(text, int(8), &vars()), true).unwrap();
+        assert_eq!(a, b);
+        a.result
+    };
+    // 100 + 99 + … + 1, and so in another loop, ten times.
+    let sum = "setx 100, %r1\n setx 1, %r3\n again: add %r2, %r1, %r2\n sub %r1, %r3, %r1\n tst %r1\n be out\n\
+               loop again\n out: ret %r2";
+    assert_eq!(run(sum), Ok(5050));
+    let twice = "setx 1, %r3\n setx 10, %r4\n outer: setx 100, %r1\n again: add %r2, %r1, %r2\n sub %r1, %r3, %r1\n\
+                 tst %r1\n be out\n loop again\n out: sub %r4, %r3, %r4\n tst %r4\n be end\n loop outer\n end: ret %r2";
+    assert_eq!(run(twice), Ok(50_500));
+    let endless = "nop\n again: loop again\n ret %r0";
+    let stopped = run(endless).unwrap_err();
+    assert_eq!((stopped.trap.fault, stopped.pc), (Fault::Overrun, 1));
 }
 
 #[test]

@@ -20,6 +20,7 @@ fn cx() -> Context {
         features: config().features,
         destructive: false,
         strsize: 256,
+        loops: true,
     }
 }
 
@@ -123,6 +124,34 @@ fn control_flow() {
     );
     assert_eq!(refused(&words(&[])).text, "DIF object without instructions");
     verify(&asm("tst %r0\n be 3\n ret %r0\n ret %r0"), &cx()).unwrap();
+}
+
+#[test]
+fn loops() {
+    at("nop\n loop 2\n ret %r0", "loop does not go back", 1);
+    at("pushtv ctf, %r0, %r1\n loop 0\n ret %r0", "loop ends with a tuple", 1);
+    at(
+        "pushtv ctf, %r0, %r1\n flushts\n pushtv ctf, %r0, %r1\n flushts\n loop 3\n ret %r0",
+        "loop begins with a tuple",
+        3,
+    );
+    // What is behind a loop is reached by branches alone.
+    at("nop\n loop 0\n nop", "last instruction is not ret", 2);
+    // A size that is known before the loop may be another one in it.
+    let key = |again: &str| {
+        let text = format!(
+            "setx 8, %r1\n flushts\n again: pushtr ctf, %r1, %r2\n ldgaa 0x500, %r3\n flushts\n\
+             setx 64, %r1\n {again} ret %r0"
+        );
+        let difo = asm_with(&text, int(8), &[array(0x500, 0, int(8))]);
+        verify(&difo, &cx()).map(|facts| facts.key_size).unwrap()
+    };
+    assert_eq!(key(""), 16);
+    assert_eq!(key("tst %r3\n be 8\n loop again\n"), 264);
+    let good = asm("nop\n loop 0\n ret %r0");
+    verify(&good, &cx()).unwrap();
+    let refused = verify(&good, &Context { loops: false, ..cx() }).unwrap_err();
+    assert_eq!(refused.text, "loops are not allowed");
 }
 
 #[test]

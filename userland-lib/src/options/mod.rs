@@ -136,7 +136,7 @@ fn rules(opt: Opt) -> (Syntax, bool) {
         Opt::Ustackmode => (Syntax::Word(STACK_MODES), false),
         Opt::Nspec | Opt::Cpu | Opt::Zone => (Syntax::Number, false),
         Opt::Stackframes | Opt::Ustackframes | Opt::Jstackframes => (Syntax::Number, false),
-        Opt::Destructive | Opt::Grabanon | Opt::Temporal => (Syntax::Flag, false),
+        Opt::Destructive | Opt::Grabanon | Opt::Noloops | Opt::Temporal => (Syntax::Flag, false),
         Opt::Stackindent | Opt::Aggsortpos | Opt::Aggsortkeypos => (Syntax::Number, true),
         Opt::Flowindent | Opt::Quiet | Opt::Rawbytes => (Syntax::Flag, true),
         Opt::Aggsortkey | Opt::Aggsortrev => (Syntax::Flag, true),
@@ -211,6 +211,7 @@ const KERNEL: &[Opt] = &[
     Opt::Temporal,
     Opt::Scratchsize,
     Opt::Ustackmode,
+    Opt::Noloops,
 ];
 
 /// Sizes that the kernel may lower where memory is short: with their names in messages, and what they are unless set.

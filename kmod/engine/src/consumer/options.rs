@@ -131,6 +131,7 @@ impl Options {
                 | Opt::Ustackframes
                 | Opt::Jstackframes
                 | Opt::Jstackstrsize
+                | Opt::Noloops
         );
         if fixed && shapes && value != self.get(option) {
             return Err(

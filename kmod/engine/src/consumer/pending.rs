@@ -83,6 +83,7 @@ impl Pending<'_> {
             features: config.features,
             destructive: config.privileges.destructive && options.flag(Opt::Destructive),
             strsize: options.get(Opt::Strsize) as usize,
+            loops: !options.flag(Opt::Noloops),
             option: &|opt| options.get(opt),
         };
         Ok(Boxed::new(build::build(clause, &cx, shared)?)?)

@@ -62,7 +62,7 @@ fn run_steps<M: Machine>(
     env: &mut Env<'_, M>,
 ) -> Result<u64, Stopped> {
     let mut pc = 0;
-    // Branches only go forward: no instruction runs twice.
+    // Branches only go forward: no instruction runs twice, unless a loop pays for it.
     if let Err(spent) = env.vm.budget.spend(cost) {
         return Err(Stopped {
             trap: spent.into(),
@@ -131,7 +131,7 @@ fn interpret<M: Machine>(
     // codes are clear, as if a greater value had been compared.
     let mut compared = (1, 0);
     let mut pc = 0;
-    // Branches only go forward: at most as many rounds as steps.
+    // Branches only go forward, and a loop takes from the budget: so it ends.
     while let Some(step) = steps.get(pc) {
         pc = pc.wrapping_add(1);
         *at = pc;
@@ -155,6 +155,10 @@ fn interpret<M: Machine>(
                 compared = (env.compare(regs.get(r1), regs.get(r2))? as u64, 0);
             }
             Step::Jump { to } => pc = to as usize,
+            Step::Loop { to, cost } => {
+                env.vm.budget.spend(cost as usize)?;
+                pc = to as usize;
+            }
             Step::Branch { cond, to } => {
                 if cond.holds(compared.0, compared.1) {
                     pc = to as usize;

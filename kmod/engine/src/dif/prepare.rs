@@ -12,6 +12,7 @@
 use super::float::Float;
 use super::program::{Alu, Cond, Dyn, Program, Quick, Space, Static, Step};
 use super::shape::shape;
+use crate::budget::{LOOKUP, LOOPED};
 use crate::dof::Difo;
 use crate::error::Reason;
 use crate::mem::Vec;
@@ -37,13 +38,17 @@ pub struct Context<'a> {
 pub fn prepare(difo: &Difo, cx: &Context<'_>) -> Result<Program, Reason> {
     let mut steps = Vec::try_from_fn(difo.text.len(), |pc| {
         let instr = difo.text.get(pc).copied().unwrap_or(Instr(0));
-        step(instr, difo, cx).ok_or(Reason::pc("not verified", pc as u32))
+        let step = match instr.op() {
+            Some(Op::Loop) => Some(around(difo, instr.label(), pc)),
+            _ => step(instr, difo, cx),
+        };
+        step.ok_or(Reason::pc("not verified", pc as u32))
     })?;
     if let Some(program) = shape(&steps) {
         return Ok(program);
     }
     fuse(&mut steps);
-    Ok(Program::of(steps))
+    Ok(Program::of(steps, cost(&difo.text)))
 }
 
 fn place_of<'a>(i: Instr, scope: u8, cx: &Context<'a>) -> Option<&'a Place> {
@@ -244,6 +249,35 @@ pub fn step(i: Instr, difo: &Difo, cx: &Context<'_>) -> Option<Step> {
         Op::Copys => Step::Copy { r1, r2, rd },
         _ => return None,
     })
+}
+
+/// Another round of the instructions from `to` to the `loop` at `pc`.
+fn around(difo: &Difo, to: u32, pc: usize) -> Step {
+    Step::Loop {
+        to,
+        cost: round(difo, to, pc),
+    }
+}
+
+/// Units of that.
+pub fn round(difo: &Difo, to: u32, pc: usize) -> u32 {
+    let body = difo.text.get(to as usize..=pc).unwrap_or(&[]);
+    let again = body.len().saturating_mul(LOOPED - 1);
+    cost(body).saturating_add(again) as u32
+}
+
+/// Units of some instructions that are executed once, beyond what depends on data.
+pub fn cost(text: &[Instr]) -> usize {
+    let lookups = text.iter().filter(|instr| looks_up(**instr)).count();
+    lookups.saturating_mul(LOOKUP).saturating_add(text.len())
+}
+
+fn looks_up(instr: Instr) -> bool {
+    use Op::*;
+    matches!(
+        instr.op(),
+        Some(Ldts | Stts | Ldtaa | Sttaa | Ldgaa | Stgaa)
+    )
 }
 
 fn fuse(steps: &mut [Step]) {

@@ -4,7 +4,6 @@
 //! What a prepared program is made of.
 
 use super::float::Float;
-use crate::budget::LOOKUP;
 use crate::mem::Vec;
 use dtrace_uapi::dif::Op;
 use dtrace_uapi::subr::Subr;
@@ -201,7 +200,7 @@ pub enum Step {
         r2: Reg,
         rd: Reg,
     },
-    /// Of one operand the second is not looked at.
+    /// Unary operations ignore `r2`.
     Float {
         float: Float,
         r1: Reg,
@@ -226,6 +225,11 @@ pub enum Step {
     },
     Jump {
         to: u32,
+    },
+    /// Takes what another round costs, and begins it.
+    Loop {
+        to: u32,
+        cost: u32,
     },
     Branch {
         cond: Cond,
@@ -433,10 +437,8 @@ impl Step {
 }
 
 impl Program {
-    /// One that runs `steps`.
-    pub fn of(steps: Vec<Step>) -> Self {
-        let lookups = steps.iter().filter(|step| step.looks_for_dynamic()).count();
-        let cost = lookups.saturating_mul(LOOKUP).saturating_add(steps.len());
+    /// One that runs `steps`, which take `cost` units if none is done again.
+    pub fn of(steps: Vec<Step>, cost: usize) -> Self {
         Self::Steps { steps, cost }
     }
 

@@ -17,7 +17,7 @@
 use super::env::{Entry, EntryKind, Env};
 use super::exec::Stopped;
 use super::float::Float;
-use super::prepare::Context;
+use super::prepare::{self, Context};
 use super::program::{Dyn, Space, Static};
 use crate::dof::Difo;
 use crate::error::Trap;
@@ -79,9 +79,27 @@ pub fn run<M: Machine>(
     let mut regs = [0u64; 8];
     let mut codes = Codes::default();
     let mut pc = 0;
+    // Who goes on until the budget is gone notices what it was.
+    if difo.text.iter().any(|i| i.op() == Some(Op::Loop)) {
+        let spent = env.vm.budget.spend(prepare::cost(&difo.text));
+        spent.map_err(|spent| Stopped {
+            trap: spent.into(),
+            pc: 0,
+        })?;
+    }
     while let Some(instr) = difo.text.get(pc) {
         let here = pc;
         pc += 1;
+        if let Some(Op::Loop) = instr.op() {
+            let cost = prepare::round(difo, instr.label(), here) as usize;
+            let paid = env.vm.budget.spend(cost);
+            paid.map_err(|spent| Stopped {
+                trap: spent.into(),
+                pc: here as u32,
+            })?;
+            pc = instr.label() as usize;
+            continue;
+        }
         if let Some(Op::Ret) = instr.op() {
             return Ok(regs[usize::from(instr.rd())]);
         }
@@ -215,8 +233,9 @@ fn one<M: Machine>(
             return Ok(None);
         }
         Op::Allocs => {
-            let at = env.vm.alloc(a)?;
+            let at = env.vm.ask(a)?;
             let end = env.vm.used;
+            env.vm.budget.spend(end - at)?;
             env.vm.scratch[at..end].fill(0);
             addr::make(Region::Scratch, at)
         }

@@ -4,12 +4,14 @@
 //! The verifier of DIF objects.
 //!
 //! What passes has: operands within the machine, indexes within their tables, branches that only go forward and a `ret`
-//! at the end (so it terminates, in as many steps as it has instructions), declared variables used as they are
+//! at the end (so it terminates, in as many steps as it has instructions; only `loop` goes back, and takes from the firing's
+//! budget each time), declared variables used as they are
 //! declared, and calls of subroutines that exist, with the right number of arguments. What an instruction *does* with
 //! addresses is checked when it runs.
 //!
 //! The number of arguments is the depth of the tuple stack, followed along all paths: as branches only go forward, one
-//! pass in order of the instructions meets each of them after all its predecessors.
+//! pass in order of the instructions meets each of them after all its predecessors. Where a loop goes back to, nothing is known but
+//! that the tuple stack is empty, as it has to be on both ways there.
 // Indexes of instructions, of which an object has at most `DIFO_MAX` bytes.
 #![allow(clippy::arithmetic_side_effects)]
 
@@ -38,6 +40,8 @@ pub struct Context {
     pub destructive: bool,
     /// Size of a string.
     pub strsize: usize,
+    /// Loops are allowed.
+    pub loops: bool,
 }
 
 /// What the verifier found out.
@@ -65,6 +69,11 @@ struct Path {
 }
 
 impl Path {
+    /// Whether the tuple stack is certainly empty.
+    fn has_no_tuple(&self) -> bool {
+        self.depth == Some(0)
+    }
+
     const START: Self = Self {
         depth: Some(0),
         key_size: 0,
@@ -233,6 +242,7 @@ impl Verifier<'_> {
         let text = &self.difo.text;
         let mut incoming: Vec<Option<Path>> =
             Vec::try_from_fn(text.len(), |_| Ok::<_, Reason>(None))?;
+        let heads = self.loop_heads()?;
         let mut path = Some(Path::START);
         for (pc, instr) in text.iter().enumerate() {
             let here = match (path, incoming.get(pc).copied().flatten()) {
@@ -242,6 +252,10 @@ impl Verifier<'_> {
             // Code that no path reaches is checked like all other.
             let mut here = here.unwrap_or(Path::START);
             let fail = |text| Reason::pc(text, pc as u32);
+            if heads.get(pc).is_some_and(|is_head| *is_head) {
+                ensure(here.has_no_tuple(), "loop begins with a tuple").map_err(fail)?;
+                here = Path::START;
+            }
             let op = instr.op().ok_or_else(|| fail("unknown operation"))?;
             self.check_operands(op, *instr, pc).map_err(fail)?;
             self.check_meaning(op, *instr, &here)
@@ -252,7 +266,7 @@ impl Verifier<'_> {
                     *slot = Some(slot.map_or(here, |other| other.meet(here)));
                 }
             }
-            path = Some(here).filter(|_| !matches!(op, Op::Ba | Op::Ret));
+            path = Some(here).filter(|_| !matches!(op, Op::Ba | Op::Loop | Op::Ret));
         }
         match text.last().map(|last| last.op()) {
             Some(Some(Op::Ret)) => Ok(()),
@@ -262,6 +276,18 @@ impl Verifier<'_> {
             )),
             None => Err(Reason::invalid("DIF object without instructions")),
         }
+    }
+
+    /// Which instructions a loop goes back to.
+    fn loop_heads(&self) -> Result<Vec<bool>, Reason> {
+        let text = &self.difo.text;
+        let mut heads = Vec::try_from_fn(text.len(), |_| Ok::<_, Reason>(false))?;
+        for instr in text.iter().filter(|instr| instr.op() == Some(Op::Loop)) {
+            if let Some(head) = heads.get_mut(instr.label() as usize) {
+                *head = true;
+            }
+        }
+        Ok(heads)
     }
 
     fn check_operands(&self, op: Op, i: Instr, pc: usize) -> Check {
@@ -295,6 +321,13 @@ impl Verifier<'_> {
                 let label = i.label() as usize;
                 ensure(label < self.difo.text.len(), "branch out of the text")?;
                 ensure(label > pc, "branch does not go forward")
+            }
+            Loop => {
+                ensure(self.cx.loops, "loops are not allowed")?;
+                ensure(
+                    i.label() as usize <= pc,
+                    "loop does not go back",
+                )
             }
             Ret => {
                 zero(i.r1())?;
@@ -366,6 +399,7 @@ impl Verifier<'_> {
                 Ok(())
             }
             Op::Call => self.check_call(i.index(), path),
+            Op::Loop => ensure(path.has_no_tuple(), "loop ends with a tuple").map_err(plain),
             _ => Ok(()),
         }
     }
@@ -450,7 +484,7 @@ pub fn find_var(difo: &Difo, id: u16, scope: u8) -> Option<&DifVar> {
         .find(|var| var.id == u32::from(id) && var.scope == scope)
 }
 
-/// Whether `op` is a branch.
+/// Whether `op` is a branch forward.
 pub fn is_branch(op: Op) -> bool {
     (Op::Ba as u8..=Op::Bleu as u8).contains(&(op as u8))
 }
@@ -488,6 +522,7 @@ fn follow(op: Op, i: Instr, difo: &Difo, strsize: usize, path: &mut Path) {
         Op::Cmp | Op::Tst | Op::Scmp | Op::Ret | Op::Nop | Op::Pushtr | Op::Pushtv => 0,
         Op::Stgs | Op::Stts | Op::Stls | Op::Stgaa | Op::Sttaa => 0,
         Op::Stb | Op::Sth | Op::Stw | Op::Stx | Op::Copys | Op::Popts | Op::Flushts => 0,
+        Op::Loop => 0,
         op if is_branch(op) => 0,
         _ => usize::from(i.rd()),
     };

@@ -77,6 +77,8 @@ pub struct Context<'a> {
     pub destructive: bool,
     /// Size of a string.
     pub strsize: usize,
+    /// Loops are allowed.
+    pub loops: bool,
     /// Options, with their defaults.
     pub option: &'a dyn Fn(Opt) -> u64,
 }
@@ -231,6 +233,7 @@ impl Builder<'_> {
                 features: self.cx.features,
                 destructive: self.cx.destructive,
                 strsize: self.cx.strsize,
+                loops: self.cx.loops,
             },
         )?;
         for var in difo.vars.iter() {

@@ -153,7 +153,7 @@ impl Assembler {
             }
             (Op::Tst, [r1]) => Instr::fmt(op, reg(r1), 0, 0),
             (Op::Cmp | Op::Scmp, [r1, r2]) => Instr::fmt(op, reg(r1), reg(r2), 0),
-            (_, [label]) if (Op::Ba..=Op::Bleu).contains(&op) => Instr::branch(
+            (_, [label]) if op == Op::Loop || (Op::Ba..=Op::Bleu).contains(&op) => Instr::branch(
                 op,
                 number(label)
                     .map(|n| n as u32)

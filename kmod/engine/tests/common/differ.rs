@@ -68,6 +68,9 @@ pub fn machine() -> TestMachine {
     m
 }
 
+/// What programs have not got of a firing's 4 Mi units.
+const UNITS_SPENT: usize = (4 << 20) - (1 << 20);
+
 /// One way of running: result and all memory that the program could change.
 #[derive(Debug, PartialEq)]
 pub struct Outcome {
@@ -101,6 +104,8 @@ fn outcome(
     };
     let words = core.dynamics.as_ref().unwrap().key_words();
     let mut vm = Vm::new(&core, 1024, usize::MAX, table.locals_size(), words, 7).unwrap();
+    // Endless loops are to end soon.
+    vm.budget.spend(UNITS_SPENT).unwrap();
     let result = run(&mut Env {
         m: &m,
         core: &core,
@@ -143,6 +148,7 @@ pub fn both(difo: &Difo, kernel: bool) -> Option<(Outcome, Outcome)> {
         features: config().features,
         destructive: true,
         strsize: STRSIZE,
+        loops: true,
     };
     let facts = verify::verify(difo, &cx)
         .ok()
@@ -239,7 +245,7 @@ pub fn program(seeds: &[Seed]) -> Difo {
     let mut text: Vec<Instr> = vec![];
     for s in seeds {
         let (r1, r2, rd) = (s.a & 7, s.b & 7, 1 + s.c % 7);
-        let i = match s.kind % 20 {
+        let i = match s.kind % 21 {
             0..=2 => Instr::fmt(pick(&ALU, s.n as u8), r1, r2, rd),
             3 => Instr::fmt(pick(&UNARY, s.n as u8), r1, 0, rd),
             4 => Instr::fmt(Allocs, r1, 0, rd),
@@ -285,6 +291,16 @@ pub fn program(seeds: &[Seed]) -> Difo {
                     text.push(Instr::fmt(Pushtv, 0, 0, (r1 + k) & 7));
                 }
                 Instr::indexed(Call, subr, rd)
+            }
+            // Back to where the tuple stack was emptied before.
+            19 => {
+                let after = |(at, i): (usize, &Instr)| {
+                    (i.op() == Some(Flushts)).then_some(at as u32 + 1)
+                };
+                let heads: Vec<u32> = text.iter().enumerate().filter_map(after).collect();
+                text.push(Instr::fmt(Flushts, 0, 0, 0));
+                let own = text.len() as u32;
+                Instr::branch(Loop, pick(&[&heads[..], &[own]].concat(), s.b))
             }
             _ => pick(
                 &[
