@@ -104,7 +104,7 @@ pub fn parser(data: &[u8]) {
         0 => Source::argument(text),
         _ => Source::file("x.d", text),
     };
-    let ast = syntax::parse(&source, &macros, mode & 2 != 0, &mut Names);
+    let ast = syntax::parse(&source, &macros, mode & 2 != 0, mode & 4 != 0, &mut Names);
     if let Some(error) = &ast.error {
         assert!(lies_in(error.span, &source.text), "{error}");
         assert!(!error.message.is_empty());

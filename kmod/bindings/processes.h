@@ -27,6 +27,7 @@ void dtrace_mm_drop(struct mm_struct *mm);
 int dtrace_text_at(struct mm_struct *mm, u64 addr, struct dtrace_mapping *mapping);
 bool dtrace_fs_is_served(const struct super_block *sb);
 bool dtrace_file_is_served(const struct file *file);
+u32 dtrace_own_tid(void);
 bool dtrace_mm_is_long(struct mm_struct *mm);
 u64 dtrace_segment_base(bool gs);
 u64 dtrace_program_end(void);

@@ -73,6 +73,7 @@ impl Open {
             ioctl::WANTED => self.wanted(control),
             ioctl::TABLE => self.table(arg),
             ioctl::REMAINS => self.remains(arg, control),
+            ioctl::FRAME => self.frame(arg),
             ioctl::REPLICATE => self.replicate(arg, &mut control.last),
             ioctl::EPROBE => self.eprobe(arg),
             ioctl::AGGDESC => self.aggdesc(arg),
@@ -319,10 +320,9 @@ impl Attachment {
     pub fn enable(&self, enabling: &Enabling, note: &mut Text) -> Result<u32, Refusal> {
         self.watch()?;
         // Verification may take long; it is nobody else's business, and done without the framework's mutex.
-        let pending = self
-            .tracer
-            .engine
-            .prepare(enabling.options(), enabling.clauses())?;
+        let engine = &self.tracer.engine;
+        let mut pending = engine.prepare(enabling.options(), enabling.clauses())?;
+        pending.add_walkers(enabling.walkers(), engine)?;
         let wanted = Wanted::new(enabling, &pending)?;
         let mut state = self.framework.state.lock();
         state.enable(&self.tracer, &wanted, pending, note)

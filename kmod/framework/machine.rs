@@ -14,7 +14,7 @@ use crate::sys::{clock, control, locks, nofault, paths, remains, remote, stack, 
 use core::cell::Cell;
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
-    BadAddr, Dentry, Features, Kobject, Machine, Mount, Place, ProbeName, RwLock, TaskArgs,
+    BadAddr, Dentry, Features, Kobject, Machine, Mount, Place, ProbeName, RwLock, Spots, TaskArgs,
     Unplaced, UserWalk,
 };
 
@@ -108,9 +108,19 @@ impl<'a> KernelMachine<'a> {
 
     /// Walks the user stack of what fired, as long as `f` wants more.
     fn user_frames(&self, by: UserWalk, f: impl FnMut(u64) -> bool) {
+        self.user_frames_noting(by, None, f);
+    }
+
+    /// The same, noting those of evaluators.
+    fn user_frames_noting(
+        &self,
+        by: UserWalk,
+        spots: Option<&mut Spots>,
+        f: impl FnMut(u64) -> bool,
+    ) {
         let is_called = matches!(self.args.args, Args::Called(_));
         if let Some(regs) = self.task().user_regs() {
-            unwind::walk(self.guard, regs, is_called, by, f);
+            unwind::walk(self.guard, regs, is_called, by, spots, f);
         }
     }
 
@@ -195,6 +205,10 @@ impl Machine for KernelMachine<'_> {
     #[inline]
     fn pid(&self) -> u32 {
         self.task().tgid()
+    }
+
+    fn own_tid(&self) -> u32 {
+        self.task().own_tid()
     }
 
     #[inline]
@@ -282,6 +296,10 @@ impl Machine for KernelMachine<'_> {
 
     fn ustack(&self, by: UserWalk, frames: &mut Frames<'_>) {
         self.user_frames(by, |pc| frames.put(pc));
+    }
+
+    fn ustack_noting(&self, by: UserWalk, frames: &mut Frames<'_>, spots: &mut Spots) {
+        self.user_frames_noting(by, Some(spots), |pc| frames.put(pc));
     }
 
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {

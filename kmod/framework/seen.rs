@@ -14,7 +14,7 @@ use crate::sys::rights::Rights;
 use core::cell::Cell;
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
-    BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, TaskArgs, Unplaced,
+    BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, Spots, TaskArgs, Unplaced,
     UserWalk,
 };
 
@@ -100,6 +100,10 @@ impl Machine for Seen<'_> {
         self.own(Machine::pid)
     }
 
+    fn own_tid(&self) -> u32 {
+        self.own(Machine::own_tid)
+    }
+
     fn tid(&self) -> u32 {
         self.own(Machine::tid)
     }
@@ -150,6 +154,10 @@ impl Machine for Seen<'_> {
 
     fn ustack(&self, by: UserWalk, frames: &mut Frames<'_>) {
         self.own(|machine| machine.ustack(by, frames));
+    }
+
+    fn ustack_noting(&self, by: UserWalk, frames: &mut Frames<'_>, spots: &mut Spots) {
+        self.own(|machine| machine.ustack_noting(by, frames, spots));
     }
 
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {

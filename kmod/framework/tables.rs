@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Tables for user stacks, which consumers make.
+//! Tables for user stacks, which consumers make, and names of frames of interpreted code, which they ask for.
 //!
 //! One table serves everybody who meets the file, so only who may trace everything makes any: others' could make stacks that mislead.
 
@@ -10,6 +10,8 @@ use super::device::{Control, Open};
 use super::text::{refuse, Refusal};
 use super::user;
 use crate::sys::unwind::{Fresh, Server};
+use dtrace_engine::Unread;
+use dtrace_uapi::interp::{Frame, NAMES_MAX};
 use dtrace_uapi::unwind::{self, TABLE_MAX};
 use kernel::prelude::*;
 
@@ -47,5 +49,24 @@ impl Open {
         }
         fresh.add(request.fd, request.changed)?;
         Ok(0)
+    }
+
+    /// Gives the names of a frame of interpreted code.
+    #[inline(never)]
+    pub(super) fn frame(&self, arg: u64) -> Answer {
+        let asked: Frame = user::get(arg)?;
+        let room = NAMES_MAX.min(asked.size as usize);
+        let mut names = KVVec::from_elem(0u8, room, GFP_KERNEL)?;
+        let engine = &self.consumer.tracer.engine;
+        let read = engine.frame_names(asked.name, &mut names);
+        let size = read.map_err(|unread| {
+            refuse(match unread {
+                Unread::None => ENOENT,
+                Unread::Early => EAGAIN,
+                Unread::Long => E2BIG,
+            })
+        })?;
+        user::put(asked.bytes, names.get(..size).unwrap_or(&[]))?;
+        Ok(size as isize)
     }
 }

@@ -84,6 +84,12 @@ impl<'a> Current<'a> {
         read!(self, pid) as u32
     }
 
+    /// The id of the current thread as its process sees it.
+    pub fn own_tid(self) -> u32 {
+        // SAFETY: Interrupts are off: this is the current thread, and nothing of it is freed.
+        unsafe { bindings::dtrace_own_tid() }
+    }
+
     /// When it was started, which with its id names it for all time.
     #[inline]
     pub fn start_time(self) -> u64 {

@@ -11,8 +11,8 @@ use super::regs::Regs;
 use crate::bindings;
 use core::cell::Cell;
 use core::ptr::{null_mut, NonNull};
-use dtrace_engine::UserWalk;
-use dtrace_unwind::{Frame, Memory, Place, Table, Walk, Word};
+use dtrace_engine::{Spot, Spots, UserWalk};
+use dtrace_unwind::{Evaluators, Frame, Memory, Place, Table, Walk, Word};
 use kernel::error::to_result;
 use kernel::prelude::*;
 
@@ -167,13 +167,18 @@ impl<'a> Known<'a> {
         }
     }
 
+    /// Looks up the mapping of an address, if it is another one than the last.
+    fn look(&mut self, address: u64) {
+        if !(self.start..self.end).contains(&address) {
+            (self.start, self.end, self.text) = self.text(address);
+        }
+    }
+
     fn place(&mut self, address: u64) -> Place {
         if !self.any {
             return Place::Nothing;
         }
-        if !(self.start..self.end).contains(&address) {
-            (self.start, self.end, self.text) = self.text(address);
-        }
+        self.look(address);
         match &self.text {
             Text::Nowhere => Place::NoText,
             Text::Untold => Place::Nothing,
@@ -182,6 +187,20 @@ impl<'a> Known<'a> {
                 Place::Rule(table.rule(offset))
             }
         }
+    }
+
+    /// What the file says of evaluators if an address is in one, and where offset 0 of the file is, or would be.
+    fn evaluator(&mut self, address: u64) -> Option<(&Evaluators<'a>, u64)> {
+        if !self.any {
+            return None;
+        }
+        self.look(address);
+        let Text::Told(table, offset) = &self.text else {
+            return None;
+        };
+        let base = self.start.wrapping_sub(*offset);
+        let told = table.evaluators()?;
+        told.cover(address.wrapping_sub(base)).then_some((told, base))
     }
 
     /// From where to where there is the same text as at an address, and what is known of it.
@@ -203,16 +222,17 @@ impl<'a> Known<'a> {
 }
 
 /// Most frames of a stack that are walked.
-const FRAMES_MAX: usize = 512;
+const FRAMES_MAX: u32 = 512;
 
 /// Walks the user stack, innermost frame first, giving each program counter to `f` until it returns `false` or there is no caller. Where no
 /// table tells, functions are taken to have frame pointers if they may be gone `by`; that of one that has just been `called` is still its
-/// caller's.
+/// caller's. Those of evaluators are noted in `spots`.
 pub fn walk(
     guard: &CpuGuard,
     regs: &Regs,
     called: bool,
     by: UserWalk,
+    mut spots: Option<&mut Spots>,
     mut f: impl FnMut(u64) -> bool,
 ) {
     let memory = Program {
@@ -234,7 +254,10 @@ pub fn walk(
         is_exact: true,
         is_innermost: true,
     };
-    for _ in 0..FRAMES_MAX {
+    for n in 0..FRAMES_MAX {
+        if let Some(spots) = &mut spots {
+            note(spots, n, &frame, &mut known);
+        }
         if !f(frame.ip) {
             return;
         }
@@ -251,5 +274,13 @@ pub fn walk(
             Ok(next) => frame = next,
             Err(_) => return,
         }
+    }
+}
+
+/// Notes the `n`th frame if it is an evaluator's.
+fn note(spots: &mut Spots, n: u32, frame: &Frame, known: &mut Known<'_>) {
+    if let Some((told, base)) = known.evaluator(frame.at()) {
+        let spot = Spot::new(n, frame.ip, frame.sp, frame.fp, base);
+        spots.note(spot, told.walker(), |n| told.constant(n));
     }
 }

@@ -140,7 +140,7 @@ struct Line<'a> {
 pub const fn mnemonic(op: Op) -> &'static str {
     let (mut all, mut before): (&[&'static str], u8) = match (op as u8).checked_sub(Op::Fadd as u8)
     {
-        Some(before) => (&FLOAT_MNEMONICS, before.saturating_add(1)),
+        Some(before) => (&LINUX_MNEMONICS, before.saturating_add(1)),
         None => (&MNEMONICS, op as u8),
     };
     while let [first, rest @ ..] = all {
@@ -164,9 +164,9 @@ const MNEMONICS: [&str; Op::Xlarg as usize] = [
 ];
 
 /// From [`Op::Fadd`] on.
-const FLOAT_MNEMONICS: [&str; 15] = [
+const LINUX_MNEMONICS: [&str; 16] = [
     "fadd", "fsub", "fmul", "fdiv", "feq", "flt", "fle", "fxtod", "futod", "fdtox", "fdtou",
-    "fstod", "fdtos", "fxtos", "futos",
+    "fstod", "fdtos", "fxtos", "futos", "loop",
 ];
 
 impl Display for Line<'_> {

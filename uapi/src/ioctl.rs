@@ -107,6 +107,9 @@ pub const REMAINS: u32 = ioc(
     83,
     size_of::<crate::remains::Remains>(),
 );
+/// Linux' own: fills in the names of a [`Frame`](crate::interp::Frame) of interpreted code; returns how many bytes they are. ENOENT: there are no such;
+/// EAGAIN: they are being written; E2BIG: there is no room for them.
+pub const FRAME: u32 = ioc(WRITE, IOC_TYPE, 84, size_of::<crate::interp::Frame>());
 
 /// A probe's description, or globs for one (`dtrace_probedesc_t`). Strings end with NUL.
 #[repr(C)]

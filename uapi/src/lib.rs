@@ -36,6 +36,7 @@ pub mod dof;
 pub mod fault;
 pub mod glob;
 pub mod hold;
+pub mod interp;
 pub mod ioctl;
 pub mod limits;
 mod numbered;

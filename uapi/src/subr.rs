@@ -144,6 +144,9 @@ pub enum Subr {
     Ustack = 206,
     /// `taskargs`: `string(struct task_struct *)`.
     Taskargs = 207,
+    /// `__frame`: `void(uintptr_t, size_t, uintptr_t, size_t, uint32_t, uintptr_t, size_t, uint32_t)`: in a walker, puts a frame: address and greatest
+    /// size of the function's name and of the file's, its line or its place in the table, address and size of the table, and what that counts from.
+    Frame = 208,
     /// `long double +`: `long double(long double, long double)`.
     LdAdd = 220,
     /// `long double -`: `long double(long double, long double)`.
@@ -235,6 +238,7 @@ pub const NAMES: &[(Subr, &str)] = &[
     (Subr::Stack, "stack as a value"),
     (Subr::Ustack, "user stack as a value"),
     (Subr::Taskargs, "taskargs"),
+    (Subr::Frame, "__frame"),
     (Subr::LdAdd, "long double +"),
     (Subr::LdSub, "long double -"),
     (Subr::LdMul, "long double *"),

@@ -43,6 +43,8 @@ pub enum Var {
     Regs = 0x0001,
     /// The interrupted thread's user registers.
     Uregs = 0x0002,
+    /// What a walker knows of the frame that it runs for: see [`interp`](crate::interp).
+    Walk = 0x0040,
     /// Address of the current thread's `task_struct`.
     Curthread = 0x0100,
     /// Nanoseconds of a clock that never steps back.
@@ -120,6 +122,7 @@ pub const NAMES: &[(Var, &str)] = &[
     (Var::Args, "args"),
     (Var::Regs, "regs"),
     (Var::Uregs, "uregs"),
+    (Var::Walk, "__walk"),
     (Var::Curthread, "curthread"),
     (Var::Timestamp, "timestamp"),
     (Var::Vtimestamp, "vtimestamp"),

@@ -75,6 +75,8 @@ pub struct Settings {
     pub ustackframes: Option<u32>,
     /// `jstackframes`, unless it is the default.
     pub jstackframes: Option<u32>,
+    /// It is a walker of interpreted code: see [`interp`](crate::interp).
+    pub walker: bool,
 }
 
 /// The compiler, with all that programs have declared so far.
@@ -216,7 +218,7 @@ impl<'w> Compiler<'w> {
     fn compile_once(&mut self, source: &Source, settings: &Settings) -> Result<Program> {
         let Memory { state, known } = &mut self.now;
         let macros = settings.macros();
-        let ast = syntax::parse(source, &macros, settings.pspec, state);
+        let ast = syntax::parse(source, &macros, settings.pspec, settings.walker, state);
         if ast.items.is_empty() && ast.pragmas.is_empty() && ast.error.is_none() && !settings.empty
         {
             return Err(empty(source));

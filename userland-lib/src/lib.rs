@@ -19,6 +19,7 @@ mod elf;
 pub mod fixture;
 pub mod format;
 pub mod handle;
+pub mod interp;
 pub mod list;
 #[cfg(test)]
 mod manual;

@@ -38,6 +38,8 @@ use dtrace_uapi::types::{DifType, DifVar};
 pub struct Program {
     /// What to enable.
     pub clauses: Vec<Clause>,
+    /// What finds frames of interpreted code in user stacks: see [`interp`](crate::interp).
+    pub walkers: Vec<Clause>,
     /// What records mean: entry `uarg - first_uarg`. Use [`Program::statement`].
     pub statements: Vec<Statement>,
     /// For each statement its place in the source.

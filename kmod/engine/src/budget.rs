@@ -72,6 +72,16 @@ impl Budget {
         Self(UNITS)
     }
 
+    /// One of so many units.
+    pub const fn of(units: u64) -> Self {
+        Self(units)
+    }
+
+    /// What was taken, where there were so many.
+    pub fn taken_of(&self, units: u64) -> u64 {
+        units.saturating_sub(self.0)
+    }
+
     /// What was taken, where that is so much that it counts for the firing.
     #[inline(always)]
     pub fn toil(&self) -> Option<u64> {

@@ -42,6 +42,7 @@ pub mod dof;
 pub mod ecb;
 pub mod error;
 pub mod frames;
+pub mod interp;
 pub mod ledger;
 pub mod machine;
 pub mod mem;
@@ -58,6 +59,8 @@ pub use consumer::{
 pub use dof::{Clause, Enabling};
 pub use ecb::rehearsal::Missing;
 pub use error::{Errno, Reason, Trap};
+pub use interp::names::Unread;
+pub use interp::spots::{Spot, Spots};
 pub use machine::{
     BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, TaskArgs, Unplaced,
     UserWalk,

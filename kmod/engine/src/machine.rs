@@ -13,6 +13,7 @@
 //! the user's, and goes through this trait. A load reports failure by [`BadAddr`]; it never faults.
 
 use crate::frames::Frames;
+use crate::interp::spots::Spots;
 use dtrace_uapi::option::{USTACKMODE_FP, USTACKMODE_TABLE};
 
 /// A load or store failed at this address.
@@ -167,6 +168,8 @@ pub trait Machine {
     }
     /// Thread id.
     fn tid(&self) -> u32;
+    /// The same as the process itself sees it.
+    fn own_tid(&self) -> u32;
     /// Process id of the parent.
     fn ppid(&self) -> u32;
     /// Real user id.
@@ -191,6 +194,8 @@ pub trait Machine {
     fn stack(&self, frames: &mut Frames<'_>);
     /// Puts the frames of the user stack, innermost first, as many as there is room for.
     fn ustack(&self, by: UserWalk, frames: &mut Frames<'_>);
+    /// The same, and notes those of evaluators.
+    fn ustack_noting(&self, by: UserWalk, frames: &mut Frames<'_>, spots: &mut Spots);
     /// Address of the thread that holds the mutex at `addr`, 0 where none does.
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr>;
     /// The state of the `rwlock_t` at `addr`.

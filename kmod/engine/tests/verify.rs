@@ -21,6 +21,7 @@ fn cx() -> Context {
         destructive: false,
         strsize: 256,
         loops: true,
+        walker: false,
     }
 }
 
@@ -129,7 +130,11 @@ fn control_flow() {
 #[test]
 fn loops() {
     at("nop\n loop 2\n ret %r0", "loop does not go back", 1);
-    at("pushtv ctf, %r0, %r1\n loop 0\n ret %r0", "loop ends with a tuple", 1);
+    at(
+        "pushtv ctf, %r0, %r1\n loop 0\n ret %r0",
+        "loop ends with a tuple",
+        1,
+    );
     at(
         "pushtv ctf, %r0, %r1\n flushts\n pushtv ctf, %r0, %r1\n flushts\n loop 3\n ret %r0",
         "loop begins with a tuple",
@@ -150,7 +155,14 @@ fn loops() {
     assert_eq!(key("tst %r3\n be 8\n loop again\n"), 264);
     let good = asm("nop\n loop 0\n ret %r0");
     verify(&good, &cx()).unwrap();
-    let refused = verify(&good, &Context { loops: false, ..cx() }).unwrap_err();
+    let refused = verify(
+        &good,
+        &Context {
+            loops: false,
+            ..cx()
+        },
+    )
+    .unwrap_err();
     assert_eq!(refused.text, "loops are not allowed");
 }
 

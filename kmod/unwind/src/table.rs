@@ -12,7 +12,7 @@
 //! | 4 | [`MAGIC`] |
 //! | 2 | [`VERSION`] |
 //! | 1 | bytes of an address, 4 or 8 |
-//! | 1 | 0 |
+//! | 1 | 1 if evaluators follow, else 0 |
 //! | 4 | the first page |
 //! | 4 | how many pages |
 //! | 4 | how many rows |
@@ -20,7 +20,9 @@
 //! | 4 × (pages + 1) | the first row of each page, and behind the last one's |
 //! | 4 × rows | the byte of its page (`u16`), and the rule (`u16`) |
 //! | 8 × rules | [`Rule`]s |
+//! | the rest | [`Evaluators`], if the file has any |
 
+use crate::evaluators::Evaluators;
 use crate::rule::{Rule, SIZE};
 use crate::walk::Word;
 
@@ -63,6 +65,7 @@ pub struct Table<'a> {
     index: &'a [u8],
     row_bytes: &'a [u8],
     rule_bytes: &'a [u8],
+    evaluators: Option<Evaluators<'a>>,
 }
 
 /// Bytes of a number of the index, and of a row.
@@ -78,18 +81,21 @@ impl<'a> Table<'a> {
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Option<Self> {
         let (header, rest) = bytes.split_first_chunk::<HEADER>()?;
-        let [m0, m1, m2, m3, v0, v1, word, zero, rest_of_header @ ..] = header;
+        let [m0, m1, m2, m3, v0, v1, word, more, rest_of_header @ ..] = header;
         let number = |at| item(rest_of_header, at).map(u32::from_le_bytes);
-        let is_ours = [*m0, *m1, *m2, *m3] == MAGIC
-            && u16::from_le_bytes([*v0, *v1]) == VERSION
-            && *zero == 0;
+        let is_ours = [*m0, *m1, *m2, *m3] == MAGIC && u16::from_le_bytes([*v0, *v1]) == VERSION;
         let (first_page, pages) = (number(0)?, number(1)?);
         let (rows, rules) = (number(2)?, number(3)?);
         let size = |count: u32, size: usize| (count as usize).checked_mul(size);
         let (index, rest) = rest.split_at_checked(size(pages.checked_add(1)?, ITEM)?)?;
         let (row_bytes, rest) = rest.split_at_checked(size(rows, ITEM)?)?;
         let (rule_bytes, rest) = rest.split_at_checked(size(rules, SIZE)?)?;
-        (is_ours && rest.is_empty()).then_some(Self {
+        let evaluators = match more {
+            0 if rest.is_empty() => None,
+            1 => Some(Evaluators::new(rest)?),
+            _ => return None,
+        };
+        is_ours.then_some(Self {
             word: Word::of(*word)?,
             first_page,
             pages,
@@ -98,6 +104,7 @@ impl<'a> Table<'a> {
             index,
             row_bytes,
             rule_bytes,
+            evaluators,
         })
     }
 
@@ -143,6 +150,12 @@ impl<'a> Table<'a> {
             least = at.saturating_add(1);
         }
         Ok(())
+    }
+
+    /// What the file says of evaluators, if it has any.
+    #[inline]
+    pub fn evaluators(&self) -> Option<&Evaluators<'a>> {
+        self.evaluators.as_ref()
     }
 
     /// Bytes of an address.
@@ -281,7 +294,8 @@ mod tests {
             mut bytes in prop::collection::vec(any::<u8>(), HEADER..200),
             offset in any::<u64>(),
         ) {
-            bytes[..8].copy_from_slice(b"DTUW\x01\0\x08\0");
+            bytes[..7].copy_from_slice(b"DTUW\x01\0\x08");
+            bytes[7] &= 1;
             for at in [12, 16, 20] {
                 let small = u32::from(bytes[at] % 16);
                 bytes[at..at + 4].copy_from_slice(&small.to_le_bytes());

@@ -30,7 +30,7 @@ pub enum AsmError {
 ///
 /// # Panics
 ///
-/// If lowering broke [`super::ir`]'s invariants: a branch to a label that is not placed after it.
+/// If lowering broke [`super::ir`]'s invariants: a branch to a label that is not placed after it, or a loop to one that is.
 pub fn assemble(func: &Func, rtype: DifType) -> Result<Difo, AsmError> {
     let mut func = func.clone();
     optimize(&mut func);
@@ -176,6 +176,11 @@ impl Assembler {
                 let place = self.places[label.index()].filter(|&place| place > at);
                 let place = place.expect("a branch goes forward to a label that is placed");
                 Instr::branch(op, place.try_into().map_err(|_| AsmError::Text)?)
+            }
+            Inst::Loop { head } => {
+                let place = self.places[head.index()].filter(|&place| place <= at);
+                let place = place.expect("a loop goes back to a label that is placed");
+                Instr::branch(Op::Loop, place.try_into().map_err(|_| AsmError::Text)?)
             }
             Inst::Label(_) => return Ok(None),
             Inst::Call { dst, subr } => Instr::indexed(Op::Call, subr as u16, self.reg(dst)),

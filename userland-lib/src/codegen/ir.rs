@@ -8,7 +8,8 @@
 //!
 //! Invariants that [`Func`] relies on and lowering keeps: branches go forward only, so the order of instructions is an
 //! order of time, and what is live at an instruction is what was assigned before it and is used after it. A register may be
-//! assigned in several branches; every way to a use assigns it first.
+//! assigned in several branches; every way to a use assigns it first. A loop goes back, but reads no register in a round
+//! that was not assigned in that round.
 
 use crate::source::Span;
 use dtrace_uapi::dif::Op;
@@ -78,6 +79,8 @@ pub enum Inst {
     Test { a: VReg },
     /// `ba` and the conditional branches.
     Branch { op: Op, label: Label },
+    /// `loop`: goes back to a label.
+    Loop { head: Label },
     /// The place that branches to the label go to.
     Label(Label),
     /// Calls a subroutine with what was pushed.
@@ -147,6 +150,7 @@ impl Inst {
             | Self::Str { .. }
             | Self::LoadVar { .. }
             | Self::Branch { .. }
+            | Self::Loop { .. }
             | Self::Label(_)
             | Self::Call { .. }
             | Self::Pop

@@ -231,6 +231,7 @@ impl<'a> Lowering<'a> {
                 self.expr(first);
                 self.expr(second)
             }
+            ExprKind::While(condition, body) => self.repeat(condition, body, span),
             ExprKind::Assign(place, value) => {
                 let raw = self.expr(value);
                 let target = self.target(place);
@@ -278,6 +279,19 @@ impl<'a> Lowering<'a> {
             // Refused before any code is made.
             ExprKind::Valueless => VReg::ZERO,
         }
+    }
+
+    /// Evaluates `body` as long as the condition holds. The tuple stack is empty wherever a round begins.
+    fn repeat(&mut self, condition: &Expr, body: &Expr, span: Span) -> VReg {
+        let (head, end) = (self.func.label(), self.func.label());
+        self.func.push(Inst::Flush, span);
+        self.func.push(Inst::Label(head), span);
+        self.branch(condition, false, end);
+        self.expr(body);
+        self.func.push(Inst::Flush, span);
+        self.func.push(Inst::Loop { head }, span);
+        self.func.push(Inst::Label(end), span);
+        VReg::ZERO
     }
 
     /// Leaves the value of `e` in `dst`.

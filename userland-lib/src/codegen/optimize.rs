@@ -104,7 +104,7 @@ fn is_pure(inst: &Inst) -> bool {
 fn straighten(func: &mut Func) {
     let mut wanted = vec![false; func.label_count()];
     for (inst, _) in &func.code {
-        if let Inst::Branch { label, .. } = inst {
+        if let Inst::Branch { label, .. } | Inst::Loop { head: label } = inst {
             wanted[label.index()] = true;
         }
     }
@@ -114,7 +114,7 @@ fn straighten(func: &mut Func) {
             reachable |= wanted[label.index()];
         }
         let keep = reachable;
-        reachable &= !matches!(inst, Inst::Branch { op: Op::Ba, .. });
+        reachable &= !matches!(inst, Inst::Branch { op: Op::Ba, .. } | Inst::Loop { .. });
         keep
     });
     let mut code: Vec<_> = Vec::with_capacity(func.code.len());

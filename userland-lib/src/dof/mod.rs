@@ -20,16 +20,16 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 /// Writes `program` and the kernel's options as a DOF image.
 ///
-/// The image holds an `ECBDESC` for each clause in order, and an `OPTDESC` if there are options.
+/// The image holds an `ECBDESC` for each clause in order, walkers last, and an `OPTDESC` if there are options.
 pub fn emit(program: &Program, options: &[(Opt, u64)]) -> Vec<u8> {
     let mut image = Image::default();
     // Every string of the program is in one table, which is therefore complete before anything refers to it.
     let mut strings = Strings::default();
-    for clause in &program.clauses {
+    for clause in program.clauses.iter().chain(&program.walkers) {
         strings.add_clause(clause);
     }
     let strtab = image.section(SecType::Strtab, 1, 0, strings.bytes.clone());
-    for clause in &program.clauses {
+    for clause in program.clauses.iter().chain(&program.walkers) {
         image.clause(clause, strtab, &strings);
     }
     if !options.is_empty() {

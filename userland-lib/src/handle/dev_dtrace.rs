@@ -10,10 +10,12 @@
 #![allow(unsafe_code)]
 
 use super::device::{fill, text, Buffer, Device};
+use crate::interp::names::Source;
 use crate::pid::Request;
 use crate::symbols::{Relic, Remains, Remnant};
 use dtrace_uapi::dof::{Hdr, OptDesc, Sec};
 use dtrace_uapi::hold::{Held, Hold, Known};
+use dtrace_uapi::interp::{Frame, NAMES_MAX};
 use dtrace_uapi::ioctl::{
     self, AggDesc, AnonDesc, ArgDesc, BufDesc, Conf, Enable, EprobeDesc, ProbeDesc, ProviderDesc,
     Reason, RecDesc, Registered, ReplDesc, Status, REGISTERED_MAX,
@@ -152,6 +154,19 @@ impl Remains for DevDtrace {
                 _ => Relic::Nothing,
             },
         }))
+    }
+}
+
+impl Source for DevDtrace {
+    fn names(&self, number: u32) -> Option<Vec<u8>> {
+        let mut names = vec![0; NAMES_MAX];
+        let mut request = Frame {
+            name: number,
+            size: NAMES_MAX as u32,
+            bytes: names.as_mut_ptr() as u64,
+        };
+        self.call(ioctl::FRAME, &mut request).ok()?;
+        Some(names)
     }
 }
 
@@ -304,6 +319,13 @@ impl Device for DevDtrace {
         // From this call on they are noted; a kernel that cannot, or does not for us, says so now.
         remains.next(0, 0).ok()?;
         Some(Box::new(remains))
+    }
+
+    fn frames(&self) -> Option<Box<dyn Source>> {
+        Some(Box::new(Self {
+            file: self.file.try_clone().ok()?,
+            cpus: self.cpus,
+        }))
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {

@@ -10,6 +10,7 @@
 //! Invariant: nothing that a device returns is trusted to be consistent; sizes and offsets are checked where
 //! they are used.
 
+use crate::interp::names::Source;
 use crate::pid::Request;
 use crate::symbols::Remains;
 use dtrace_uapi::hold::{Held, Hold, Known};
@@ -114,6 +115,11 @@ pub trait Device {
 
     /// Who tells what processes had mapped, as of now, when they ended. A device may know of no such thing.
     fn remains(&self) -> Option<Box<dyn Remains>> {
+        None
+    }
+
+    /// Who gives the names of frames of interpreted code. A device may know of no such thing.
+    fn frames(&self) -> Option<Box<dyn Source>> {
         None
     }
 

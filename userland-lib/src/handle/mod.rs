@@ -336,7 +336,8 @@ impl<'w> Handle<'w> {
             options.push((Opt::Destructive, 1));
             self.is_destructive = true;
         }
-        let dof = crate::dof::emit(program, &options);
+        let furnished = self.stacks.furnish(program, &self.options);
+        let dof = crate::dof::emit(furnished.as_ref().unwrap_or(program), &options);
         let _stay = Stay::on(self.options.get(Opt::Cpu));
         let device = self.device();
         let probes = device.enable(&dof).map_err(|error| self.refused(error))?;
@@ -360,6 +361,7 @@ impl<'w> Handle<'w> {
             let faults = self.error_clause()?;
             self.enable(&faults)?;
             self.stacks.keep(self.world.device(), &self.names);
+            self.names.ask(self.device().frames());
             self.device().go().map_err(|error| self.refused(error))?
         };
         self.phase = Phase::Running(cpu);

@@ -3,8 +3,10 @@
 
 //! The names that rendering asks for, from the symbols of this machine.
 
+use crate::interp::names::{Frames, Source};
 use crate::render::{Location, Symbolizer};
 use crate::symbols::{KernelSymbols, Remains, UserSymbols};
+use dtrace_uapi::interp::Word;
 use std::collections::HashMap;
 use std::rc::Rc;
 
@@ -13,6 +15,7 @@ use std::rc::Rc;
 pub struct Names {
     kernel: Rc<KernelSymbols>,
     user: UserSymbols,
+    frames: Frames,
     /// The process that an address without one belongs to.
     pub default_pid: Option<u32>,
     /// What we know processes by whose numbers in records are others.
@@ -25,6 +28,7 @@ impl Names {
         Self {
             kernel: Rc::clone(kernel),
             user: UserSymbols::default(),
+            frames: Frames::default(),
             default_pid: None,
             aliases: HashMap::new(),
         }
@@ -41,6 +45,11 @@ impl Names {
     /// Has who notes what processes have mapped that end from now on.
     pub fn keep(&self, remains: Option<Box<dyn Remains>>) {
         self.user.keep(remains);
+    }
+
+    /// Has who gives the names of frames of interpreted code.
+    pub fn ask(&self, source: Option<Box<dyn Source>>) {
+        self.frames.ask(source);
     }
 
     fn ours(&self, pid: u32) -> u32 {
@@ -73,6 +82,10 @@ impl Symbolizer for Names {
 
     fn build(&self, pid: u32, pc: u64) -> Option<(Rc<str>, u64)> {
         self.user.build(self.ours(pid), pc)
+    }
+
+    fn interpreted(&self, frame: Word) -> Option<String> {
+        Some(self.frames.text(frame))
     }
 
     fn note(&self, pid: u32) {

@@ -9,6 +9,7 @@
 
 use super::device::Device;
 use super::names::Names;
+use crate::interp;
 use crate::options::Options;
 use crate::program::Program;
 use crate::symbols::{mappings_of, open_mapped, Backing};
@@ -43,6 +44,20 @@ impl Stacks {
         let by_table = options.get(Opt::Ustackmode) != Some(USTACKMODE_FP);
         self.is_wanted |= by_table && walks(program);
         self.are_told |= tells(program);
+    }
+
+    /// The program as it is to be enabled, if that is another: with what finds frames of interpreted code in its stacks.
+    pub fn furnish(&self, program: &Program, options: &Options) -> Option<Program> {
+        let by_table = options.get(Opt::Ustackmode) != Some(USTACKMODE_FP);
+        let frames = options.get(Opt::Ustackframes)?;
+        let is_wanted = by_table && !options.compile.no_interp && !options.is_on(Opt::Noloops);
+        let mut furnished = is_wanted
+            .then(|| interp::furnish(program, u32::try_from(frames).unwrap_or(u32::MAX)))??;
+        // One consumer needs them once.
+        if self.are_told {
+            furnished.walkers.clear();
+        }
+        Some(furnished)
     }
 
     /// Has the mappings of processes noted, as they end, if addresses of them are recorded; the names of those are asked for later.

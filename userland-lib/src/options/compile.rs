@@ -93,6 +93,8 @@ pub struct CompileOptions {
     pub scratchsize: Option<u64>,
     /// Most frames of any stack.
     pub maxframes: Option<u32>,
+    /// Frames of interpreted code are not looked for.
+    pub no_interp: bool,
     /// How large the types are that programs name.
     pub model: DataModel,
     /// Variables of the environment of processes that are created, with no value for one that is removed.
@@ -191,6 +193,7 @@ pub(super) const OPTIONS: &[Row] = &[
     ("unsetenv", Rule::Own(unset_environment), ANYONE),
     ("useruid", Rule::Idle(is_number), ANYONE),
     ("verbose", Rule::Switch(|o| &mut o.disasm), ANYONE),
+    ("ustackinterp", Rule::Inverse(|o| &mut o.no_interp), ANYONE),
     ("version", Rule::Own(set_version), ANYONE),
     ("zdefs", Rule::Switch(|o| &mut o.zdefs), ANYONE),
 ];

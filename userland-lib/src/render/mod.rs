@@ -86,11 +86,16 @@ pub struct Renderer<'a> {
 #[cfg(test)]
 mod testing {
     use super::{Location, Renderer, Style, Symbolizer, Zone};
+    use dtrace_uapi::interp::Word;
 
     /// Knows two kernel functions and one of a process.
     pub struct Fixture;
 
     impl Symbolizer for Fixture {
+        fn interpreted(&self, frame: Word) -> Option<String> {
+            Some(format!("frame {} at {}", frame.name, frame.position))
+        }
+
         fn kernel(&self, pc: u64) -> Option<Location> {
             match pc {
                 0x1000..=0x10ff => Some(Location::symbol("vmlinux", "vfs_read", pc - 0x1000)),

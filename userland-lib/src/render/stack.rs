@@ -3,20 +3,16 @@
 
 //! Stacks: a line for each frame, behind an indentation.
 //!
-//! A stack ends at its first address that is zero. A user stack may bring a string for each frame, which the
-//! process' helper made: it replaces an address that has no symbol, and one that begins with `@` is an
-//! annotation on a line of its own.
+//! A stack ends at its first address that is zero. A user stack may bring frames of interpreted code, which stand in brackets
+//! beneath the frame of the interpreter's that executes them.
 //!
 //! A stack that was a value says itself whose it is and how deep. A program can change that; where it says more than there is,
 //! what there is is shown.
 
 use super::pad::{self, Spec};
-use super::{
-    symbol,
-    value::{until_nul, words},
-    Datum, Kind, Renderer,
-};
+use super::{symbol, value::words, Datum, Kind, Renderer};
 
+use dtrace_uapi::interp::Word;
 use dtrace_uapi::types::StackHead;
 use zerocopy::FromBytes;
 
@@ -62,7 +58,7 @@ impl Renderer<'_> {
             return self.kernel_frames(out, pcs, layout);
         }
         for pc in pcs.take_while(|&pc| pc != 0) {
-            layout.line(out, self.user_frame(head.pid, pc).0.as_bytes());
+            layout.line(out, self.user_frame(head.pid, pc).as_bytes());
         }
     }
 
@@ -70,34 +66,28 @@ impl Renderer<'_> {
         let Some(pid) = words(data).next() else {
             return;
         };
-        let mut strings = data
+        let interpreted = data
             .get(frames.saturating_add(1).saturating_mul(8)..)
             .unwrap_or_default();
-        for pc in words(data).skip(1).take(frames).take_while(|&pc| pc != 0) {
-            let string = until_nul(strings);
-            strings = strings.get(string.len() + 1..).unwrap_or_default();
-            let (frame, is_named) = self.user_frame(pid as u32, pc);
-            match string.strip_prefix(b"@") {
-                None if !string.is_empty() && !is_named => layout.line(out, string),
-                annotation => {
-                    layout.line(out, frame.as_bytes());
-                    if let Some(text) = annotation {
-                        layout.line(out, &[b"  [ ", text, b" ]"].concat());
-                    }
-                }
+        let mut interpreted = words(interpreted).map_while(Word::decode).peekable();
+        let pcs = words(data).skip(1).take(frames).take_while(|&pc| pc != 0);
+        for (native, pc) in pcs.enumerate() {
+            layout.line(out, self.user_frame(pid as u32, pc).as_bytes());
+            while let Some(word) = interpreted.next_if(|word| usize::from(word.native) <= native) {
+                let text = self.symbols.interpreted(word);
+                let text = text.unwrap_or_else(|| "?".to_owned());
+                layout.line(out, format!("  [ {text} ]").as_bytes());
             }
         }
     }
 
-    /// The text of a frame of a process, and whether that is better than the process' own.
-    fn user_frame(&self, pid: u32, pc: u64) -> (String, bool) {
+    /// The text of a frame of a process.
+    fn user_frame(&self, pid: u32, pc: u64) -> String {
         let build = (self.style.build_ids).then(|| self.symbols.build(pid, pc));
         if let Some((id, offset)) = build.flatten() {
-            return (format!("{id}+{offset:#x}"), true);
+            return format!("{id}+{offset:#x}");
         }
-        let location = self.user(Some(pid), pc);
-        let is_named = location.as_ref().is_some_and(|l| l.symbol.is_some());
-        (symbol::address(pc, location.as_ref()), is_named)
+        symbol::address(pc, self.user(Some(pid), pc).as_ref())
     }
 }
 
@@ -265,21 +255,30 @@ mod tests {
     }
 
     #[test]
-    fn strings_replace_or_annotate_frames() {
-        let mut data = bytes(&[42, 0x400008, 0x9000, 0x9004, 0x9008]);
-        data.extend(b"ignored\0Main.run()\0@note\0");
+    fn interpreted_frames_stand_beneath_their_evaluators() {
+        let word = |native, position| {
+            Word {
+                native,
+                position,
+                name: 1,
+            }
+            .encode()
+        };
+        let pcs = [42, 0x400008, 0x9000, 0x9004, 0];
+        let interpreted = [word(0, 3), word(1, 4), word(1, 5), 0, word(2, 6)];
         check(
             Kind::Ustack { frames: 4 },
-            &data,
+            &bytes(&[&pcs[..], &interpreted].concat()),
             Style::default(),
             None,
             expect![[r#"
                 |$
                 |              libc.so.6`malloc+0x8$
-                |              Main.run()$
+                |                [ frame 1 at 3 ]$
+                |              0x9000$
+                |                [ frame 1 at 4 ]$
+                |                [ frame 1 at 5 ]$
                 |              0x9004$
-                |                [ note ]$
-                |              0x9008$
             "#]],
         );
     }

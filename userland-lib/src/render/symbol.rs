@@ -7,6 +7,7 @@
 
 use super::{pad, Datum, Kind, Renderer};
 use crate::symbols::demangled;
+use dtrace_uapi::interp::Word;
 use std::borrow::Cow;
 use std::rc::Rc;
 
@@ -47,6 +48,11 @@ pub trait Symbolizer {
 
     /// Which build of a program the address `pc` of a process is in, in hexadecimal digits, and where in its file.
     fn build(&self, _pid: u32, _pc: u64) -> Option<(Rc<str>, u64)> {
+        None
+    }
+
+    /// The text of a frame of interpreted code.
+    fn interpreted(&self, _frame: Word) -> Option<String> {
         None
     }
 

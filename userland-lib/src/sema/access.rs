@@ -435,11 +435,16 @@ impl Sema<'_, '_> {
                 false => Err(self.unknown_variable(VarScope::Global, name, span)),
             };
         };
+        if var == Var::Walk && !self.settings.walker {
+            return Err(self.unknown_variable(VarScope::Global, name, span));
+        }
         let number = self.builtin_index(name, args, span)?;
         if var == Var::Args {
             return self.probe_argument(number, span).map(Some);
         }
-        check_register(var, number as i64, span)?;
+        if var != Var::Walk {
+            check_register(var, number as i64, span)?;
+        }
         let index = Expr::int(number, Ty::INT64_T, span);
         let ty = builtin::ty(var, &mut self.state.types);
         let kind = ExprKind::BuiltinArray(var, Box::new(index));

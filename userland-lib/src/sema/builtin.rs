@@ -11,9 +11,10 @@ pub fn find(name: &str) -> Option<Var> {
     Var::named(name)
 }
 
-/// Names of all built-in variables.
+/// Names of all built-in variables that any program may use.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    NAMES.iter().map(|(_, name)| *name)
+    let anybodys = NAMES.iter().filter(|(var, _)| *var != Var::Walk);
+    anybodys.map(|(_, name)| *name)
 }
 
 /// How many registers `regs[]` and `uregs[]` have: those that the kernel saves when it is entered, and on x86 the
@@ -26,7 +27,7 @@ pub const REGISTERS: u64 = 34;
 
 /// Whether the variable is an array, so that it needs an index.
 pub fn is_array(var: Var) -> bool {
-    matches!(var, Var::Args | Var::Regs | Var::Uregs)
+    matches!(var, Var::Args | Var::Regs | Var::Uregs | Var::Walk)
 }
 
 /// The variable's type; of an array its element's. That of `args` depends on the probe.
@@ -36,7 +37,9 @@ pub fn ty(var: Var, types: &mut Types<'_>) -> Ty {
             Some(task) => types.pointer_to(task),
             None => types.pointer_to(Ty::VOID),
         },
-        Var::Timestamp | Var::Vtimestamp | Var::Ucaller | Var::Regs | Var::Uregs => Ty::UINT64_T,
+        Var::Timestamp | Var::Vtimestamp | Var::Ucaller | Var::Regs | Var::Uregs | Var::Walk => {
+            Ty::UINT64_T
+        }
         Var::Walltimestamp
         | Var::Args
         | Var::Arg0

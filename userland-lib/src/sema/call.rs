@@ -70,6 +70,16 @@ const fn optional(ret: Ty, params: &'static [Param]) -> Prototype {
 const SIZE: Param = Param::Int(Ty::SIZE_T);
 const ANY: Param = Param::Pointer;
 const MUTEX: &[Param] = &[Param::Object("mutex", "struct mutex *")];
+const FRAME: &[Param] = &[
+    Param::Address,
+    SIZE,
+    Param::Address,
+    SIZE,
+    Param::Int(Ty::UINT32_T),
+    Param::Address,
+    SIZE,
+    Param::Int(Ty::UINT32_T),
+];
 const TASK: &[Param] = &[Param::Object("task_struct", "struct task_struct *")];
 const IN6: Param = Param::Object("in6_addr", "struct in6_addr *");
 
@@ -124,6 +134,7 @@ fn prototype_of(subr: Subr) -> Prototype {
         Subr::DPath => prototype(Ty::STRING, &[Param::Object("path", "struct path *")]),
         Subr::Taskargs => prototype(Ty::STRING, TASK),
         Subr::Uuidstr => prototype(Ty::STRING, &[ANY]),
+        Subr::Frame => prototype(Ty::VOID, FRAME),
         Subr::Strip => prototype(Ty::VOID_POINTER, &[ANY, Int(Ty::INT)]),
         // No program can name these.
         Subr::Outside => prototype(Ty::VOID_POINTER, &[Int(Ty::INT64_T)]),
@@ -143,15 +154,19 @@ fn prototype_of(subr: Subr) -> Prototype {
     }
 }
 
-/// The subroutine of this name.
+/// The subroutine of this name, which any program may call.
 pub fn find(name: &str) -> Option<Subr> {
-    Subr::named(name).filter(|subr| !subr.is_operator())
+    Subr::named(name).filter(|subr| is_anybodys(*subr))
 }
 
-/// Names of all subroutines.
+/// Names of all subroutines that any program may call.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    let functions = NAMES.iter().filter(|(subr, _)| !subr.is_operator());
+    let functions = NAMES.iter().filter(|(subr, _)| is_anybodys(*subr));
     functions.map(|(_, name)| *name)
+}
+
+fn is_anybodys(subr: Subr) -> bool {
+    !subr.is_operator() && subr != Subr::Frame
 }
 
 /// Checks how many arguments a function got; `most` is `None` where it takes any number.

@@ -64,7 +64,10 @@ impl Sema<'_, '_> {
         for (text, span) in &clause.probes {
             for context in self.probes(text, *span)? {
                 self.probe = context;
-                self.clause_at(clause, *span)?;
+                match self.settings.walker {
+                    true => self.walker(clause, *span)?,
+                    false => self.clause_at(clause, *span)?,
+                }
             }
         }
         Ok(())
@@ -93,7 +96,7 @@ impl Sema<'_, '_> {
         clause: &ast::Clause,
     ) -> Result<Vec<(Option<Difo>, Vec<ActionDesc>)>> {
         let branches = clause.body.iter().any(|stmt| match stmt {
-            Stmt::If { .. } => true,
+            Stmt::If { .. } | Stmt::While { .. } => true,
             Stmt::Expr(expr) => branch::picks_action(expr),
         });
         let mut builder = Builder {
@@ -176,6 +179,10 @@ impl Sema<'_, '_> {
                         |sema, builder| sema.statements(otherwise, builder),
                         builder,
                     )?;
+                }
+                Stmt::While { condition, .. } => {
+                    let message = "a loop is for walkers only";
+                    return Err(Diagnostic::new("D_SYNTAX", condition.span, message));
                 }
             }
         }

@@ -9,6 +9,7 @@ use crate::diag::{Diagnostic, Result};
 use crate::source::Span;
 use crate::syntax::ast::{self, BinaryOp, IntSuffix, UnaryOp};
 use crate::types::{Kind, Ty};
+use dtrace_uapi::subr::Subr;
 
 /// How deep expressions may nest, with what inlines and translators put into them.
 const MAX_DEPTH: u32 = 300;
@@ -122,7 +123,8 @@ impl Sema<'_, '_> {
         args: &[ast::Expr],
         span: Span,
     ) -> Result<Expr> {
-        if let Some(subr) = super::call::find(name) {
+        let walkers = (self.settings.walker && name == Subr::Frame.name()).then_some(Subr::Frame);
+        if let Some(subr) = super::call::find(name).or(walkers) {
             return self.subroutine(subr, args, span);
         }
         if let Some(stack) = self.stack_value(name, args, span)? {

@@ -181,6 +181,8 @@ pub enum ExprKind {
     Cond(Box<Expr>, Box<Expr>, Box<Expr>),
     /// `a, b`
     Comma(Box<Expr>, Box<Expr>),
+    /// `while (c) e`, whose value is 0.
+    While(Box<Expr>, Box<Expr>),
     /// `place = value`
     Assign(Place, Box<Expr>),
     /// `place op= value`, `place++` and its kin; the place is computed once.
@@ -348,6 +350,7 @@ impl Expr {
             | ExprKind::CompareStr(_, a, b)
             | ExprKind::Logic(_, a, b)
             | ExprKind::Comma(a, b)
+            | ExprKind::While(a, b)
             | ExprKind::Compare {
                 left: a, right: b, ..
             } => ([Some(a), Some(b), None], &[]),
@@ -390,6 +393,7 @@ impl Expr {
             | ExprKind::CompareStr(_, a, b)
             | ExprKind::Logic(_, a, b)
             | ExprKind::Comma(a, b)
+            | ExprKind::While(a, b)
             | ExprKind::Compare {
                 left: a, right: b, ..
             } => [a, b].into_iter().for_each(|e| e.place(span)),

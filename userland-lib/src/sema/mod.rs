@@ -49,6 +49,7 @@ mod speculate;
 mod suggest;
 mod translate;
 mod variable;
+mod walker;
 
 #[cfg(test)]
 mod tests;

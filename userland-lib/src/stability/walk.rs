@@ -77,6 +77,10 @@ impl Known {
                     let otherwise = self.statements(otherwise, arguments);
                     minimum(condition, minimum(then, otherwise))
                 }
+                Stmt::While { condition, body } => {
+                    let condition = self.expression(condition, arguments);
+                    minimum(condition, self.statements(body, arguments))
+                }
             };
             least = minimum(least, attribute);
         }

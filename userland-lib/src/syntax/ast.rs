@@ -94,6 +94,13 @@ pub enum Stmt {
         /// If it is zero.
         otherwise: Vec<Stmt>,
     },
+    /// `while (condition) …`, in walkers.
+    While {
+        /// The condition.
+        condition: Expr,
+        /// As long as it is not zero.
+        body: Vec<Stmt>,
+    },
 }
 
 /// An expression with its place.

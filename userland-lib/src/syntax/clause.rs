@@ -120,6 +120,9 @@ impl Parser<'_> {
         if self.at_word("if") {
             return Ok(vec![self.conditional()?]);
         }
+        if self.loops && self.at_word("while") {
+            return Ok(vec![self.repeated()?]);
+        }
         let expr = self.expression()?;
         // The last statement needs no semicolon.
         if !self.at("}") {
@@ -147,6 +150,15 @@ impl Parser<'_> {
             then,
             otherwise,
         })
+    }
+
+    fn repeated(&mut self) -> Result<Stmt> {
+        self.advance()?;
+        self.expect("(")?;
+        let condition = self.expression()?;
+        self.expect(")")?;
+        let body = self.nested(Self::branch)?;
+        Ok(Stmt::While { condition, body })
     }
 
     fn branch(&mut self) -> Result<Vec<Stmt>> {

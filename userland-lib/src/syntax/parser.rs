@@ -32,17 +32,19 @@ pub trait TypeNames {
 }
 
 /// Parses the text of `source` as far as its syntax is right. With `descriptions` a word that may be a probe description
-/// is one.
+/// is one, with `loops` there is `while`.
 pub fn parse(
     source: &Source,
     macros: &Macros,
     descriptions: bool,
+    loops: bool,
     names: &mut dyn TypeNames,
 ) -> Ast {
     let mut parser = Parser {
         lexer: Lexer::new(&source.text, macros),
         source,
         descriptions,
+        loops,
         names,
         typedefs: HashSet::new(),
         records: HashSet::new(),
@@ -68,6 +70,7 @@ pub(super) struct Parser<'a> {
     pub(super) lexer: Lexer<'a>,
     pub(super) source: &'a Source,
     descriptions: bool,
+    pub(super) loops: bool,
     names: &'a mut dyn TypeNames,
     typedefs: HashSet<String>,
     /// Tags of the structures and unions that got their members so far.

@@ -120,6 +120,12 @@ impl Printer<'_> {
                     then,
                     otherwise,
                 } => self.conditional(condition, then, otherwise),
+                Stmt::While { condition, body } => {
+                    self.node(condition.span, "while", |printer| {
+                        printer.expression(condition);
+                        printer.statements(body);
+                    });
+                }
             }
         }
     }

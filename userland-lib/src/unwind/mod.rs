@@ -17,12 +17,16 @@ mod stopped;
 mod tests;
 
 use crate::arch::Registers;
+use crate::interp::evaluators_of;
 use crate::symbols::is_code;
 use gimli::{BaseAddresses, DebugFrame, EhFrame, LittleEndian};
 use object::{Object as _, ObjectSection as _, ObjectSegment as _, ReadCache, ReadRef};
 use rows::Rows;
 use std::borrow::Cow;
 use std::fs::File;
+
+/// The byte of a table that says whether evaluators follow.
+const MORE: usize = 7;
 
 /// Bytes of a section that are read.
 const SECTION_MAX: u64 = 1 << 28;
@@ -39,7 +43,19 @@ pub fn table_of(file: &File) -> Option<Vec<u8>> {
         return None;
     }
     let cache = ReadCache::new(file);
-    table(&object::File::parse(&cache).ok()?)
+    let file = object::File::parse(&cache).ok()?;
+    Some(with_evaluators(table(&file)?, &file))
+}
+
+/// A table, with what the file says of an interpreter's evaluators, if it has any.
+fn with_evaluators<'a, R: ReadRef<'a>>(mut table: Vec<u8>, file: &object::File<'a, R>) -> Vec<u8> {
+    if let Some(told) = evaluators_of(file) {
+        if let Some(more) = table.get_mut(MORE) {
+            *more = 1;
+            table.extend(told);
+        }
+    }
+    table
 }
 
 /// The same of a file's bytes.

@@ -35,6 +35,8 @@ use crate::ecb::rehearsal::{self, Missing};
 use crate::ecb::short::Note;
 use crate::ecb::{build, Prepared};
 use crate::error::{Errno, Reason};
+use crate::interp::names::Unread;
+use crate::interp::Walker;
 use crate::machine::{BadAddr, Machine};
 use crate::mem::sync::{Cpu, Guard, Once, TryLock};
 use crate::mem::{Boxed, Vec};
@@ -195,6 +197,8 @@ struct Control {
     shared: build::Shared,
     /// Empty once started: then they are in [`Run`].
     clauses: Vec<Boxed<Prepared>>,
+    /// The same.
+    walkers: Vec<Walker>,
 }
 
 /// A consumer. See the [module](self)'s text.
@@ -251,6 +255,12 @@ impl Consumer {
     /// An option's value, [`UNSET`] where nobody has set it. After `go`, the sizes that were got.
     pub fn option(&self, option: Opt) -> u64 {
         self.control().map_or(UNSET, |c| c.options.raw(option))
+    }
+
+    /// Copies the names of a frame of interpreted code to the beginning of `to`; returns how many bytes they are.
+    pub fn frame_names(&self, number: u32, to: &mut [u8]) -> Result<usize, Unread> {
+        let interp = self.run.get().and_then(|run| run.core.interp.as_ref());
+        interp.ok_or(Unread::None)?.names.read(number, to)
     }
 
     /// Whether anything has been enabled, before `go`.

@@ -15,9 +15,11 @@ use super::options::Options;
 use super::{ClauseId, Consumer, Control, Ecb};
 use crate::dof::Clause;
 use crate::ecb::{build, Prepared};
-use crate::error::Reason;
+use crate::error::{Errno, Reason};
+use crate::interp::Walker;
 use crate::mem::sync::Guard;
 use crate::mem::{Boxed, Vec};
+use dtrace_uapi::interp::WALKERS_MAX;
 use dtrace_uapi::option::Opt;
 use dtrace_uapi::types::ProbeId;
 
@@ -31,6 +33,8 @@ pub struct Pending<'a> {
     clauses: Vec<Boxed<Prepared>>,
     /// Empty, with room for old and new clauses.
     all: Vec<Boxed<Prepared>>,
+    /// The new walkers.
+    walkers: Vec<Walker>,
 }
 
 impl Consumer {
@@ -48,6 +52,7 @@ impl Consumer {
             shared: control.shared.copy()?,
             clauses: Vec::with_capacity(clauses.len())?,
             all: Vec::with_capacity(control.clauses.len().saturating_add(clauses.len()))?,
+            walkers: Vec::new(),
             control,
         };
         let fixed = !pending.control.clauses.is_empty();
@@ -74,6 +79,28 @@ impl Consumer {
 
 impl Pending<'_> {
     fn build(&mut self, clause: &Clause, consumer: &Consumer) -> Result<Boxed<Prepared>, Reason> {
+        let built = self.with(consumer, |cx, shared| build::build(clause, cx, shared))?;
+        Ok(Boxed::new(built)?)
+    }
+
+    /// Adds walkers to what is taken over. Errors: as [`Consumer::prepare`].
+    pub fn add_walkers(&mut self, walkers: &[Clause], consumer: &Consumer) -> Result<(), Reason> {
+        let before = self.control.walkers.len();
+        if before.saturating_add(walkers.len()) > WALKERS_MAX {
+            return Err(Reason::new(Errno::E2BIG, "too many walkers"));
+        }
+        for clause in walkers {
+            let built = self.with(consumer, |cx, shared| build::walker(clause, cx, shared))?;
+            self.walkers.push(built)?;
+        }
+        Ok(self.control.walkers.reserve(walkers.len())?)
+    }
+
+    fn with<T>(
+        &mut self,
+        consumer: &Consumer,
+        build: impl FnOnce(&build::Context<'_>, &mut build::Shared) -> T,
+    ) -> T {
         let Self {
             options, shared, ..
         } = self;
@@ -86,7 +113,7 @@ impl Pending<'_> {
             loops: !options.flag(Opt::Noloops),
             option: &|opt| options.get(opt),
         };
-        Ok(Boxed::new(build::build(clause, &cx, shared)?)?)
+        build(&cx, shared)
     }
 
     /// The `n`th of the new clauses, as it is called once they are taken over.
@@ -104,6 +131,7 @@ impl Pending<'_> {
         // There is room: `prepare` made it.
         let _ = self.all.append(&mut control.clauses);
         let _ = self.all.append(&mut self.clauses);
+        let _ = control.walkers.append(&mut self.walkers);
         control.clauses = self.all;
         control.options = self.options;
         control.shared = self.shared;

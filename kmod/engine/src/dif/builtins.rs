@@ -156,6 +156,7 @@ impl<M: Machine> Env<'_, M> {
                 self.check_user()?;
                 self.m.ureg(n).ok_or(Trap::new(Fault::IllOp, n))
             }
+            Var::Walk => self.walk_element(n),
             _ => Err(Trap::new(Fault::IllOp, n)),
         }
     }

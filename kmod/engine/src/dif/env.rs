@@ -13,6 +13,8 @@ use super::tokens::Tokens;
 use crate::budget::{Budget, FLOAT};
 use crate::ecb::rehearsal::Missing;
 use crate::error::Trap;
+use crate::interp::walk::Walk;
+use crate::interp::Interp;
 use crate::machine::{BadAddr, Machine, UserWalk};
 use crate::mem::alloc::Bytes;
 use crate::mem::shared::Shared;
@@ -44,6 +46,8 @@ pub struct Core {
     pub kernel: bool,
     /// All processes may be traced.
     pub all_users: bool,
+    /// For frames of interpreted code, where stacks have such.
+    pub interp: Option<Interp>,
 }
 
 /// An entry of the tuple stack.
@@ -100,6 +104,8 @@ pub struct Vm {
     pub budget: Budget,
     /// Where `strtok()` goes on.
     pub tokens: Tokens,
+    /// For frames of interpreted code, where stacks have such.
+    pub walk: Option<Walk>,
 }
 
 impl Vm {
@@ -128,6 +134,7 @@ impl Vm {
             random: seed | 1,
             budget: Budget::full(),
             tokens: Tokens::new(core.strsize)?,
+            walk: core.interp.as_ref().map(Walk::new).transpose()?,
         })
     }
 

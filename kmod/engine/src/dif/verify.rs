@@ -42,6 +42,8 @@ pub struct Context {
     pub strsize: usize,
     /// Loops are allowed.
     pub loops: bool,
+    /// It is a [walker](crate::interp): what others may do it may not, but for what it needs.
+    pub walker: bool,
 }
 
 /// What the verifier found out.
@@ -324,10 +326,7 @@ impl Verifier<'_> {
             }
             Loop => {
                 ensure(self.cx.loops, "loops are not allowed")?;
-                ensure(
-                    i.label() as usize <= pc,
-                    "loop does not go back",
-                )
+                ensure(i.label() as usize <= pc, "loop does not go back")
             }
             Ret => {
                 zero(i.r1())?;
@@ -376,6 +375,9 @@ impl Verifier<'_> {
         path: &Path,
     ) -> Result<(), (&'static str, &'static str)> {
         let plain = |text| (text, "");
+        if self.cx.walker {
+            self.check_walker(op, i)?;
+        }
         match op {
             Op::Ldga | Op::Ldta => self.check_array(op, i.r1()),
             Op::Ldgs if i.index() < OTHER_UBASE => self.check_builtin(i.index()),
@@ -404,6 +406,22 @@ impl Verifier<'_> {
         }
     }
 
+    /// A walker reads the process' memory, keeps what it needs in clause-local variables, and puts frames: so it leaves nothing behind, and
+    /// asks for no stack itself.
+    fn check_walker(&self, op: Op, i: Instr) -> Result<(), (&'static str, &'static str)> {
+        let is_good = match op {
+            Op::Call => matches!(
+                Subr::from_raw(i.index()),
+                Some(Subr::Frame | Subr::Copyin | Subr::Copyinto)
+            ),
+            Op::Ldga => Var::from_raw(u16::from(i.r1())) == Some(Var::Walk),
+            Op::Ldgs | Op::Stgs | Op::Ldts | Op::Stts | Op::Ldta => false,
+            Op::Ldgaa | Op::Stgaa | Op::Ldtaa | Op::Sttaa => false,
+            _ => true,
+        };
+        ensure(is_good, "a walker cannot do this").map_err(|text| (text, ""))
+    }
+
     fn check_array(&self, op: Op, id: u8) -> Result<(), (&'static str, &'static str)> {
         if op == Op::Ldta || u16::from(id) >= ARRAY_UBASE {
             return Err(("no such array", ""));
@@ -413,6 +431,8 @@ impl Verifier<'_> {
             Some(Var::Args) => Ok(()),
             Some(Var::Regs) if features.regs => Ok(()),
             Some(Var::Uregs) if features.uregs => Ok(()),
+            Some(Var::Walk) if self.cx.walker => Ok(()),
+            Some(var @ Var::Walk) => Err(("for walkers only", var.name())),
             Some(var) => Err(("not available on this platform", var.name())),
             None => Err(("no such array", "")),
         }
@@ -449,6 +469,9 @@ impl Verifier<'_> {
         let spec = subr::spec(subr);
         if subr == Subr::Ustack && !self.cx.features.ustack {
             return Err(("not available on this platform", name));
+        }
+        if subr == Subr::Frame && !self.cx.walker {
+            return Err(("for walkers only", name));
         }
         if subr.is_destructive() {
             ensure(

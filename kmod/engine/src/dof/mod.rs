@@ -20,6 +20,7 @@ use dtrace_uapi::action::Action;
 use dtrace_uapi::dof::{
     self, ActDesc, EcbDesc, OptDesc, SecIdx, SecType, SECIDX_NONE, STRIDX_NONE,
 };
+use dtrace_uapi::interp;
 use dtrace_uapi::ioctl::ProbeDesc;
 use dtrace_uapi::limits::ACTIONS_MAX;
 use dtrace_uapi::option::Opt;
@@ -83,6 +84,15 @@ impl ActionSpec {
 }
 
 impl Clause {
+    /// Whether it is a [walker](crate::interp).
+    fn is_walker(&self) -> bool {
+        let named = |name: &[u8], text: &[u8]| {
+            name.strip_prefix(text)
+                .is_some_and(|rest| rest.first() == Some(&0))
+        };
+        named(&self.probe.provider, interp::PROVIDER) && named(&self.probe.module, interp::MODULE)
+    }
+
     fn read(image: &Image<'_>, index: SecIdx) -> Result<Self, Reason> {
         let desc: EcbDesc = image.head(index, SecType::EcbDesc)?;
         let mut this = Self {
@@ -153,6 +163,7 @@ fn read_options(image: &Image<'_>, index: SecIdx, out: &mut Vec<(Opt, u64)>) -> 
 #[derive(Debug, Default)]
 pub struct Enabling {
     clauses: Vec<Clause>,
+    walkers: Vec<Clause>,
     options: Vec<(Opt, u64)>,
 }
 
@@ -172,7 +183,10 @@ impl Enabling {
                     if actions > ACTIONS_MAX {
                         return Err(Reason::new(Errno::E2BIG, "too many actions"));
                     }
-                    this.clauses.push(clause)?;
+                    match clause.is_walker() {
+                        true => this.walkers.push(clause)?,
+                        false => this.clauses.push(clause)?,
+                    }
                 }
                 Some(SecType::OptDesc) => read_options(&image, index, &mut this.options)?,
                 _ => {}
@@ -184,6 +198,11 @@ impl Enabling {
     /// The clauses in the order of the program.
     pub fn clauses(&self) -> &[Clause] {
         &self.clauses
+    }
+
+    /// The walkers, which belong to no probe.
+    pub fn walkers(&self) -> &[Clause] {
+        &self.walkers
     }
 
     /// The options that the image sets, in order.

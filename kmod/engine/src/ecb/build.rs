@@ -19,11 +19,12 @@ use crate::dif::program::Program;
 use crate::dif::verify::{self, Facts};
 use crate::dof::{ActionSpec, Clause, Difo};
 use crate::error::{Errno, NoMem, Place, Reason};
+use crate::interp::Walker;
 use crate::mem::Vec;
 use crate::var::statics::Table;
 use core::ops::Range;
 use dtrace_uapi::action::{ustack_arg, ustack_frames, ustack_strsize, Action as Kind};
-use dtrace_uapi::ioctl::RecDesc;
+use dtrace_uapi::ioctl::{ProbeDesc, RecDesc};
 use dtrace_uapi::limits::FRAMES_MAX;
 use dtrace_uapi::option::Opt;
 use dtrace_uapi::types::{AggId, DifType, Epid, DIF_TF_BYREF, DIF_TF_BYUREF, DIF_TYPE_STRING};
@@ -98,6 +99,8 @@ struct Builder<'a> {
     dynamics: bool,
     /// Where the last action recorded the size of the memory that follows.
     asked: Option<Range<usize>>,
+    /// It is a walker's.
+    walker: bool,
 }
 
 fn frames(count: u32) -> Result<u32, Reason> {
@@ -109,13 +112,7 @@ fn frames(count: u32) -> Result<u32, Reason> {
 
 /// Builds a clause. After an unsuccessful attempt `shared` has parts of it (declarations, strings, formats) and is to be dropped.
 pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<Prepared, Reason> {
-    let mut builder = Builder {
-        cx,
-        shared: &mut *shared,
-        destroys: false,
-        dynamics: false,
-        asked: None,
-    };
+    let mut builder = Builder::new(cx, shared, false);
     let predicate = match &clause.predicate {
         Some(difo) => Some(builder.program(difo)?),
         None => None,
@@ -223,7 +220,44 @@ fn tuple_starts(actions: &[ActionSpec]) -> Result<Tuples, Reason> {
     Ok(Tuples(out))
 }
 
-impl Builder<'_> {
+fn function(probe: &ProbeDesc) -> &[u8] {
+    let end = probe.func.iter().position(|byte| *byte == 0);
+    probe.func.get(..end.unwrap_or(0)).unwrap_or(&[])
+}
+
+/// Builds a walker, which has variables of its own.
+pub fn walker(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<Walker, Reason> {
+    let number = core::str::from_utf8(function(&clause.probe))
+        .ok()
+        .and_then(|digits| u64::from_str_radix(digits, 16).ok())
+        .ok_or(Reason::invalid("a walker has a number"))?;
+    let difo = match (&clause.predicate, &clause.actions[..]) {
+        (None, [action]) if action.kind == Kind::Difexpr => action.difo.as_deref(),
+        _ => None,
+    };
+    let difo = difo.ok_or(Reason::invalid("a walker is one expression"))?;
+    let outer = core::mem::take(&mut shared.table);
+    let program = Builder::new(cx, shared, true).program(difo);
+    let table = core::mem::replace(&mut shared.table, outer);
+    Ok(Walker {
+        number,
+        program: program?,
+        locals: table.locals_size(),
+    })
+}
+
+impl<'a> Builder<'a> {
+    fn new(cx: &'a Context<'a>, shared: &'a mut Shared, walker: bool) -> Self {
+        Self {
+            cx,
+            shared,
+            destroys: false,
+            dynamics: false,
+            asked: None,
+            walker,
+        }
+    }
+
     /// Verifies and prepares an object.
     fn program(&mut self, difo: &Difo) -> Result<Program, Reason> {
         let facts: Facts = verify::verify(
@@ -234,6 +268,7 @@ impl Builder<'_> {
                 destructive: self.cx.destructive,
                 strsize: self.cx.strsize,
                 loops: self.cx.loops,
+                walker: self.walker,
             },
         )?;
         for var in difo.vars.iter() {

@@ -20,6 +20,7 @@ use crate::dif::exec::{self, Stopped};
 use crate::dif::program::{is_string, Program};
 use crate::error::Trap;
 use crate::frames::Frames;
+use crate::interp::walk as interp;
 use crate::machine::Machine;
 use crate::mem::alloc::Bytes;
 use crate::mem::Vec;
@@ -187,13 +188,15 @@ pub(super) fn write<M: Machine>(
             set_word(to, 0, u64::from(env.m.told()));
             let len = to.len();
             let rest = to.get_mut(8..).unwrap_or(&mut []);
-            // What a helper's strings would take is behind the frames.
+            // Frames of interpreted code are behind the others.
             let end = (*frames as usize).saturating_mul(8).min(rest.len());
-            let (pcs, strings) = rest.split_at_mut_checked(end).unwrap_or_default();
+            let (pcs, interpreted) = rest.split_at_mut_checked(end).unwrap_or_default();
             let mut frames = Frames::new(pcs);
-            env.m.ustack(env.core.ustacks, &mut frames);
+            match interpreted {
+                [] => env.m.ustack(env.core.ustacks, &mut frames),
+                _ => interp::ustack(env, &mut frames, interpreted),
+            }
             frames.finish();
-            strings.fill(0);
             Ok(len)
         }
         Datum::Address(program) => {

@@ -10,6 +10,7 @@
 mod addresses;
 mod extended;
 mod files;
+mod frames;
 mod locks;
 mod memory;
 mod numbers;
@@ -49,6 +50,7 @@ pub fn spec(subr: Subr) -> Spec {
         | Toupper | Tolower | Htons | Htonl | Htonll | Ntohs | Ntohl | Ntohll | InetNtoa
         | Uuidstr | Taskargs | Outside | Stack => (1, 1),
         Lltostr | Strtoll | InetNtoa6 => (1, 2),
+        Frame => (8, 8),
         Strjoin | Strchr | Strrchr | Strstr | Strtok | InetNtop | LinkNtop | Json | Strip
         | Ustack => (2, 2),
         Substr | Index | Rindex => (2, 3),
@@ -93,6 +95,7 @@ pub fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
         DPath | Getf | DdiPathname => files::call(subr, env),
         Taskargs => env.taskargs(arg(env, 0)),
         Stack | Ustack => stacks::call(subr, env),
+        Frame => frames::call(env),
         LdAdd | LdSub | LdMul | LdDiv | LdEq | LdLt | LdLe | LdValue | LdFromDouble
         | LdFromSigned | LdFromUnsigned | LdToDouble | LdToSingle | LdToSigned | LdToUnsigned => {
             extended::call(subr, env)

@@ -101,6 +101,7 @@ fn outcome(
         strsize: STRSIZE,
         kernel,
         all_users: true,
+        interp: None,
     };
     let words = core.dynamics.as_ref().unwrap().key_words();
     let mut vm = Vm::new(&core, 1024, usize::MAX, table.locals_size(), words, 7).unwrap();
@@ -149,6 +150,7 @@ pub fn both(difo: &Difo, kernel: bool) -> Option<(Outcome, Outcome)> {
         destructive: true,
         strsize: STRSIZE,
         loops: true,
+        walker: false,
     };
     let facts = verify::verify(difo, &cx)
         .ok()
@@ -294,9 +296,8 @@ pub fn program(seeds: &[Seed]) -> Difo {
             }
             // Back to where the tuple stack was emptied before.
             19 => {
-                let after = |(at, i): (usize, &Instr)| {
-                    (i.op() == Some(Flushts)).then_some(at as u32 + 1)
-                };
+                let after =
+                    |(at, i): (usize, &Instr)| (i.op() == Some(Flushts)).then_some(at as u32 + 1);
                 let heads: Vec<u32> = text.iter().enumerate().filter_map(after).collect();
                 text.push(Instr::fmt(Flushts, 0, 0, 0));
                 let own = text.len() as u32;

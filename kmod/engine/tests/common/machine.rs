@@ -5,8 +5,8 @@
 
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
-    BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, TaskArgs, Unplaced,
-    UserWalk,
+    BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, Spot, Spots, TaskArgs,
+    Unplaced, UserWalk,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -33,6 +33,8 @@ pub struct TestMachine {
     pub log: RefCell<Vec<String>>,
     /// When work was last counted, and what that firing's is.
     pub toil: Cell<(u64, u64)>,
+    /// The frames of the user stack that are evaluators', with the number of their walker and the only constant of their file.
+    pub evaluators: Vec<(u32, u64, u64)>,
 }
 
 impl Default for TestMachine {
@@ -54,6 +56,7 @@ impl Default for TestMachine {
             executed: Cell::default(),
             log: RefCell::default(),
             toil: Cell::default(),
+            evaluators: Vec::new(),
         }
     }
 }
@@ -134,6 +137,9 @@ impl Machine for TestMachine {
     fn tid(&self) -> u32 {
         self.pid + 1
     }
+    fn own_tid(&self) -> u32 {
+        self.pid + 2
+    }
     fn ppid(&self) -> u32 {
         1
     }
@@ -171,6 +177,13 @@ impl Machine for TestMachine {
     }
     fn ustack(&self, _by: UserWalk, frames: &mut Frames<'_>) {
         [21, 22].into_iter().all(|pc| frames.put(pc));
+    }
+    fn ustack_noting(&self, by: UserWalk, frames: &mut Frames<'_>, spots: &mut Spots) {
+        self.ustack(by, frames);
+        for (frame, walker, constant) in &self.evaluators {
+            let spot = Spot::new(*frame, 21, 0x7000, None, 0x40_0000);
+            spots.note(spot, *walker, |n| (n == 0).then_some(*constant));
+        }
     }
     /// A mutex is its owner with flags, as the kernel's is; a lock for readers and writers three bytes.
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {

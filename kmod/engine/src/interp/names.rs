@@ -1,0 +1,281 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The names of frames, each kept once.
+//!
+//! A table of hashes without locks, of fixed size: a slot belongs to who puts a hash there first; he takes room for the names, writes
+//! them, and says where they are. Nothing is ever taken out. Who finds his hash before that is said takes the slot for his: hashes
+//! have 64 bits and begin with a number that nobody else knows.
+//!
+//! The number of a slot is that of its names. Where there is no slot or no room left, frames have none, which is counted.
+// Offsets within the text, which is checked when they are taken.
+#![allow(clippy::arithmetic_side_effects)]
+
+use crate::error::NoMem;
+use crate::mem::atomic::{AtomicU64, Ordering};
+use crate::mem::shared::Shared;
+use crate::var::dynamic::mix;
+use dtrace_uapi::interp::{NameHead, NAMELESS};
+use zerocopy::{FromBytes, IntoBytes};
+
+/// Names that a consumer has room for.
+pub const SLOTS: usize = 8192;
+/// Bytes of them.
+pub const TEXT: usize = 1 << 20;
+
+/// Slots that are tried.
+const TRIES: usize = 32;
+/// Bytes of a slot: the hash, and 1 more than where the names are.
+const SLOT: usize = 16;
+/// The place of names that there was no room for.
+const NOWHERE: u64 = u64::MAX;
+
+/// Names.
+#[derive(Debug)]
+pub struct Names {
+    slots: Shared,
+    text: Shared,
+    used: AtomicU64,
+    lost: AtomicU64,
+    seed: u64,
+}
+
+/// Why there are no names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// They have no such number.
+    None,
+    /// They are being written.
+    Early,
+    /// They are longer.
+    Long,
+}
+
+/// What a slot is.
+enum Slot {
+    Ours,
+    Anothers,
+    Unwritten,
+    Full,
+}
+
+impl Names {
+    /// Room for so many names, a power of two, of so many bytes; hashes begin with `seed`.
+    pub fn new(slots: usize, text: usize, seed: u64) -> Result<Self, NoMem> {
+        Ok(Self {
+            slots: Shared::new(slots.checked_mul(SLOT).ok_or(NoMem)?)?,
+            text: Shared::new(text)?,
+            used: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+            seed,
+        })
+    }
+
+    /// How many frames have had no names for want of room.
+    pub fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// The number of these names.
+    pub fn number(&self, head: &NameHead, text: &[u8]) -> u32 {
+        let hash = self.hash(head, text);
+        let count = self.slots.size() / SLOT;
+        for n in 0..TRIES.min(count) {
+            let slot = (hash as usize).wrapping_add(n) & (count - 1);
+            match self.slot(slot, hash, head, text) {
+                Slot::Ours => return slot as u32,
+                Slot::Anothers => {}
+                Slot::Unwritten => return self.write(slot, head, text),
+                Slot::Full => break,
+            }
+        }
+        self.lose()
+    }
+
+    #[cold]
+    fn lose(&self) -> u32 {
+        self.lost.fetch_add(1, Ordering::Relaxed);
+        NAMELESS
+    }
+
+    fn hash(&self, head: &NameHead, text: &[u8]) -> u64 {
+        let mut hash = self.seed;
+        let (words, rest) = text.as_chunks_of_eight();
+        let (head, _) = head.as_bytes().as_chunks_of_eight();
+        for word in head.iter().chain(words) {
+            hash = mix(hash, u64::from_ne_bytes(*word));
+        }
+        let mut last = [0; 8];
+        if let Some(part) = last.get_mut(..rest.len()) {
+            part.copy_from_slice(rest);
+        }
+        // 0 is a slot that nobody has.
+        mix(hash, u64::from_ne_bytes(last)) | 1
+    }
+
+    fn words(&self, slot: usize) -> Option<(&AtomicU64, &AtomicU64)> {
+        let words = self.slots.words(slot * 2, 2)?;
+        Some((words.first()?, words.last()?))
+    }
+
+    fn slot(&self, slot: usize, hash: u64, head: &NameHead, text: &[u8]) -> Slot {
+        let Some((theirs, place)) = self.words(slot) else {
+            return Slot::Full;
+        };
+        let taken = match theirs.load(Ordering::Relaxed) {
+            0 => theirs.compare_exchange(0, hash, Ordering::Relaxed, Ordering::Relaxed),
+            found => Err(found),
+        };
+        match taken {
+            Ok(_) => Slot::Unwritten,
+            Err(found) if found != hash => Slot::Anothers,
+            Err(_) => match place.load(Ordering::Acquire) {
+                0 => Slot::Ours,
+                NOWHERE => Slot::Full,
+                at if self.are(at - 1, head, text) => Slot::Ours,
+                _ => Slot::Anothers,
+            },
+        }
+    }
+
+    /// Whether the names that are there are these.
+    fn are(&self, at: u64, head: &NameHead, text: &[u8]) -> bool {
+        let (head, text) = (head.as_bytes(), text);
+        let (at, size) = (at as usize, head.len());
+        let is = |at: usize, bytes: &[u8]| {
+            bytes.chunks(8).enumerate().all(|(n, part)| {
+                let mut word = [0; 8];
+                let found = word.get_mut(..part.len()).unwrap_or(&mut []);
+                self.text.read(at + n * 8, found) && *found == *part
+            })
+        };
+        is(at, head) && is(at + size, text)
+    }
+
+    /// Writes the names of a slot that is ours.
+    fn write(&self, slot: usize, head: &NameHead, text: &[u8]) -> u32 {
+        let size = (size_of::<NameHead>() + text.len()).next_multiple_of(8) as u64;
+        let room = self.text.size() as u64;
+        let at = match self.used.load(Ordering::Relaxed) {
+            // So that it does not begin anew after many a year.
+            used if used > room => used,
+            _ => self.used.fetch_add(size, Ordering::Relaxed),
+        };
+        let Some((_, place)) = self.words(slot) else {
+            return self.lose();
+        };
+        let is_written = at + size <= room
+            && self.text.write(at as usize, head.as_bytes())
+            && self.text.write(at as usize + size_of::<NameHead>(), text);
+        match is_written {
+            true => {
+                place.store(at + 1, Ordering::Release);
+                slot as u32
+            }
+            false => {
+                place.store(NOWHERE, Ordering::Release);
+                self.lose()
+            }
+        }
+    }
+
+    /// Copies the names of a number to the beginning of `to`; returns how many bytes they are.
+    pub fn read(&self, number: u32, to: &mut [u8]) -> Result<usize, Unread> {
+        let (hash, place) = self.words(number as usize).ok_or(Unread::None)?;
+        let at = match place.load(Ordering::Acquire) {
+            0 if hash.load(Ordering::Relaxed) != 0 => return Err(Unread::Early),
+            0 | NOWHERE => return Err(Unread::None),
+            at => (at - 1) as usize,
+        };
+        let mut head = [0; size_of::<NameHead>()];
+        if !self.text.read(at, &mut head) {
+            return Err(Unread::None);
+        }
+        let sizes = NameHead::read_from_bytes(&head).map_or([0; 3], |head| head.sizes);
+        let size = head.len() + sizes.iter().map(|size| usize::from(*size)).sum::<usize>();
+        let to = to.get_mut(..size).ok_or(Unread::Long)?;
+        match self.text.read(at, to) {
+            true => Ok(size),
+            false => Err(Unread::None),
+        }
+    }
+}
+
+trait Chunks {
+    /// Whole words, and what is left.
+    fn as_chunks_of_eight(&self) -> (&[[u8; 8]], &[u8]);
+}
+
+impl Chunks for [u8] {
+    fn as_chunks_of_eight(&self) -> (&[[u8; 8]], &[u8]) {
+        let whole = self.len() & !7;
+        let (words, rest) = self.split_at_checked(whole).unwrap_or((&[], self));
+        (<[[u8; 8]]>::ref_from_bytes(words).unwrap_or(&[]), rest)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn head(text: &[u8]) -> NameHead {
+        NameHead {
+            walker: 1,
+            sizes: [text.len() as u16, 0, 0],
+            ..NameHead::default()
+        }
+    }
+
+    #[test]
+    fn equal_names_have_one_number() {
+        let names = Names::new(64, 4096, 5).unwrap();
+        let texts: [&[u8]; 5] = [b"", b"main", b"main.inner", b"12345678", b"123456789"];
+        let numbers = texts.map(|text| names.number(&head(text), text));
+        assert_eq!(texts.map(|text| names.number(&head(text), text)), numbers);
+        let mut to = [0; 100];
+        for (number, text) in numbers.into_iter().zip(texts) {
+            let size = names.read(number, &mut to).unwrap();
+            assert_eq!(to[..size], [head(text).as_bytes(), text].concat());
+        }
+        assert_eq!(names.read(numbers[3], &mut to[..20]), Err(Unread::Long));
+        assert_eq!(names.read(64, &mut to), Err(Unread::None));
+        assert_eq!(names.read(NAMELESS, &mut to), Err(Unread::None));
+        // The same bytes, otherwise divided.
+        let other = NameHead {
+            sizes: [1, 3, 0],
+            ..head(b"main")
+        };
+        assert_ne!(names.number(&other, b"main"), numbers[1]);
+        assert_eq!(names.lost(), 0);
+    }
+
+    #[test]
+    fn what_has_no_room_has_no_names() {
+        let names = Names::new(64, 64, 5).unwrap();
+        let first = names.number(&head(b"first"), b"first");
+        assert_ne!(first, NAMELESS);
+        for _ in 0..2 {
+            let long = [b'x'; 40];
+            assert_eq!(names.number(&head(&long), &long), NAMELESS);
+        }
+        assert_eq!(names.number(&head(b"first"), b"first"), first);
+        assert_eq!(names.lost(), 2);
+        // Slots run out as well.
+        let names = Names::new(4, 4096, 5).unwrap();
+        let numbers: std::vec::Vec<u32> =
+            (0..5u8).map(|n| names.number(&head(&[n]), &[n])).collect();
+        let nameless = numbers.iter().filter(|number| **number == NAMELESS);
+        assert_eq!((nameless.count(), names.lost()), (1, 1));
+    }
+
+    #[test]
+    fn names_that_are_being_written_are_told_of() {
+        let names = Names::new(64, 4096, 5).unwrap();
+        let text = b"early";
+        let hash = names.hash(&head(text), text);
+        let slot = hash as usize & 63;
+        names.words(slot).unwrap().0.store(hash, Ordering::Relaxed);
+        assert_eq!(names.number(&head(text), text), slot as u32);
+        assert_eq!(names.read(slot as u32, &mut [0; 100]), Err(Unread::Early));
+    }
+}

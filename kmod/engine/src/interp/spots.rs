@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The frames of a stack that are evaluators'.
+//!
+//! What a file says for its evaluators is copied, for it may be gone when the walk has ended. Most stacks have evaluators of one
+//! file; those of more than two are not noted.
+
+use crate::error::NoMem;
+use crate::mem::Vec;
+use dtrace_uapi::interp::{
+    CONSTANTS_MAX, WALK_BASE, WALK_CONSTANTS, WALK_FP, WALK_NTH, WALK_PC, WALK_SP,
+};
+
+/// Most frames of evaluators in a stack.
+const SPOTS_MAX: usize = 64;
+/// Most files with evaluators in a stack.
+const FILES_MAX: usize = 2;
+
+/// A frame of an evaluator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spot {
+    /// Which frame of the stack, counted from the innermost.
+    pub frame: u32,
+    /// Where it goes on.
+    pub pc: u64,
+    /// Its stack pointer.
+    pub sp: u64,
+    /// Its frame pointer, 0 if it is not known.
+    pub fp: u64,
+    /// Where offset 0 of its file is, or would be.
+    pub base: u64,
+    file: usize,
+}
+
+impl Spot {
+    /// That of a frame, to be noted.
+    pub fn new(frame: u32, pc: u64, sp: u64, fp: Option<u64>, base: u64) -> Self {
+        Self {
+            frame,
+            pc,
+            sp,
+            fp: fp.unwrap_or(0),
+            base,
+            file: 0,
+        }
+    }
+}
+
+/// What a file says for its evaluators.
+#[derive(Debug)]
+struct File {
+    walker: u64,
+    base: u64,
+    constants: Vec<u64>,
+    count: usize,
+}
+
+/// The frames of evaluators of a stack.
+#[derive(Debug)]
+pub struct Spots {
+    files: Vec<File>,
+    file_count: usize,
+    spots: Vec<Spot>,
+    count: usize,
+}
+
+impl Spots {
+    /// Room for those of a stack.
+    pub fn new() -> Result<Self, NoMem> {
+        let file = |_| {
+            Ok::<_, NoMem>(File {
+                walker: 0,
+                base: 0,
+                constants: Vec::try_from_fn(CONSTANTS_MAX, |_| Ok::<_, NoMem>(0))?,
+                count: 0,
+            })
+        };
+        Ok(Self {
+            files: Vec::try_from_fn(FILES_MAX, file)?,
+            file_count: 0,
+            spots: Vec::try_from_fn(SPOTS_MAX, |_| Ok::<_, NoMem>(Spot::default()))?,
+            count: 0,
+        })
+    }
+
+    /// Forgets those of the last stack.
+    pub fn clear(&mut self) {
+        self.file_count = 0;
+        self.count = 0;
+    }
+
+    /// Notes a frame of an evaluator whose walker has that number; `constant` gives the file's constants until there are no more.
+    pub fn note(&mut self, spot: Spot, walker: u64, constant: impl Fn(usize) -> Option<u64>) {
+        let is_it = |file: &File| (file.walker, file.base) == (walker, spot.base);
+        let known = self.files.iter().take(self.file_count).position(is_it);
+        let Some(file) = known.or_else(|| self.add(walker, spot.base, constant)) else {
+            return;
+        };
+        if let Some(slot) = self.spots.get_mut(self.count) {
+            *slot = Spot { file, ..spot };
+            self.count = self.count.saturating_add(1);
+        }
+    }
+
+    fn add(
+        &mut self,
+        walker: u64,
+        base: u64,
+        constant: impl Fn(usize) -> Option<u64>,
+    ) -> Option<usize> {
+        let at = self.file_count;
+        let file = self.files.get_mut(at)?;
+        (file.walker, file.base, file.count) = (walker, base, 0);
+        for (n, slot) in file.constants.iter_mut().enumerate() {
+            let Some(value) = constant(n) else { break };
+            *slot = value;
+            file.count = n.saturating_add(1);
+        }
+        self.file_count = at.saturating_add(1);
+        Some(at)
+    }
+
+    /// Those that were noted.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    fn file(&self, spot: &Spot) -> Option<&File> {
+        self.files.iter().take(self.file_count).nth(spot.file)
+    }
+
+    /// The `n`th, and the number of its walker.
+    pub fn get(&self, n: usize) -> Option<(Spot, u64)> {
+        let spot = self.spots.iter().take(self.count).nth(n)?;
+        Some((*spot, self.file(spot)?.walker))
+    }
+
+    /// An element of `walk[]` for the `n`th: 0 for what is not known here.
+    pub fn element(&self, n: usize, element: u64) -> u64 {
+        let Some((spot, walker)) = self.get(n) else {
+            return 0;
+        };
+        match element {
+            WALK_NTH => self.before(n, walker),
+            WALK_BASE => spot.base,
+            WALK_SP => spot.sp,
+            WALK_FP => spot.fp,
+            WALK_PC => spot.pc,
+            _ => self.constant(&spot, element).unwrap_or(0),
+        }
+    }
+
+    /// How many of the first `n` have the same walker.
+    fn before(&self, n: usize, walker: u64) -> u64 {
+        let earlier = self.spots.iter().take(n);
+        let walkers = earlier.filter_map(|spot| self.file(spot).map(|file| file.walker));
+        walkers.filter(|theirs| *theirs == walker).count() as u64
+    }
+
+    fn constant(&self, spot: &Spot, element: u64) -> Option<u64> {
+        let n = usize::try_from(element.checked_sub(WALK_CONSTANTS)?).ok()?;
+        let file = self.file(spot)?;
+        file.constants.iter().take(file.count).nth(n).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spot_has_what_its_file_says() {
+        let mut spots = Spots::new().unwrap();
+        let spot = |frame, base| Spot::new(frame, 0x10, 0x20, Some(0x30), base);
+        let constants = |first: u64| move |n: usize| (n < 2).then_some(first + n as u64);
+        spots.note(spot(1, 0x1000), 7, constants(100));
+        spots.note(spot(3, 0x2000), 8, constants(200));
+        spots.note(spot(4, 0x1000), 7, constants(300));
+        // A third file.
+        spots.note(spot(5, 0x3000), 7, constants(400));
+        assert_eq!(spots.count(), 3);
+        let elements =
+            |n| [0, 1, 2, 3, 4, 16, 17, 18, 200].map(|element| spots.element(n, element));
+        assert_eq!(elements(0), [0, 0x1000, 0x20, 0x30, 0x10, 100, 101, 0, 0]);
+        assert_eq!(elements(1), [0, 0x2000, 0x20, 0x30, 0x10, 200, 201, 0, 0]);
+        assert_eq!(elements(2), [1, 0x1000, 0x20, 0x30, 0x10, 100, 101, 0, 0]);
+        assert_eq!(elements(3), [0; 9]);
+        spots.clear();
+        assert_eq!((spots.count(), spots.get(0)), (0, None));
+        spots.note(spot(1, 0x1000), 9, |_| None);
+        assert_eq!(spots.element(0, 16), 0);
+        for n in 0..2 * SPOTS_MAX {
+            spots.note(spot(n as u32, 0x1000), 9, |_| None);
+        }
+        assert_eq!(spots.count(), SPOTS_MAX);
+    }
+}

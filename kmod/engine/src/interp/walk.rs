@@ -1,0 +1,233 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Running walkers for a stack.
+//!
+//! A stack may be asked for by a program that runs: then a walker runs within it. So it has registers, clause-local variables and a budget of
+//! its own, leaves scratch memory as it was, and its calls do not change how many entries the tuple stack has.
+
+use super::spots::Spots;
+use super::Interp;
+use crate::budget::Budget;
+use crate::dif::env::{user_load, user_load_str, Env};
+use crate::dif::exec;
+use crate::error::{NoMem, Trap};
+use crate::frames::Frames;
+use crate::machine::Machine;
+use crate::mem::alloc::Bytes;
+use crate::mem::Vec;
+use dtrace_uapi::fault::Fault;
+use dtrace_uapi::interp::{NameHead, Word, NAME_MAX, WALK_TID, WORDS_MAX};
+
+/// Units that the walkers of a stack may take together.
+const UNITS: u64 = 512 << 10;
+
+/// What a CPU needs for it.
+#[derive(Debug)]
+pub struct Walk {
+    /// The frames of evaluators.
+    pub spots: Spots,
+    /// The one whose walker runs, while one does.
+    now: Option<usize>,
+    words: Vec<u64>,
+    /// How many of them there are.
+    count: usize,
+    /// The variables of each walker.
+    locals: Vec<Bytes>,
+    /// Which of them have been set to 0 for this stack, a bit each.
+    begun: u32,
+    /// The names of a frame.
+    text: Bytes,
+}
+
+impl Walk {
+    /// For these walkers.
+    pub fn new(interp: &Interp) -> Result<Self, NoMem> {
+        let locals = |n| Bytes::new(interp.locals.get(n).copied().unwrap_or(0));
+        Ok(Self {
+            spots: Spots::new()?,
+            now: None,
+            words: Vec::try_from_fn(WORDS_MAX, |_| Ok::<_, NoMem>(0))?,
+            count: 0,
+            locals: Vec::try_from_fn(interp.locals.len(), locals)?,
+            begun: 0,
+            text: Bytes::new(NAME_MAX.iter().sum())?,
+        })
+    }
+
+    fn begin(&mut self) {
+        self.spots.clear();
+        self.count = 0;
+        self.begun = 0;
+    }
+
+    fn put(&mut self, word: Word) -> Result<(), Trap> {
+        let slot = self.words.get_mut(self.count);
+        *slot.ok_or(Trap::new(Fault::NoScratch, 0))? = word.encode();
+        self.count = self.count.saturating_add(1);
+        Ok(())
+    }
+}
+
+/// Puts the frames of the user stack, and those of interpreted code in it to `out`, a word each.
+pub fn ustack<M: Machine>(env: &mut Env<'_, M>, frames: &mut Frames<'_>, out: &mut [u8]) {
+    let (m, by) = (env.m, env.core.ustacks);
+    let found = match (&env.core.interp, &mut env.vm.walk) {
+        (Some(interp), Some(walk)) => {
+            walk.begin();
+            m.ustack_noting(by, frames, &mut walk.spots);
+            Some(interp).filter(|_| walk.spots.count() != 0)
+        }
+        _ => {
+            m.ustack(by, frames);
+            None
+        }
+    };
+    let mut words = Frames::new(out);
+    if let Some(interp) = found {
+        run(env, interp, words.room());
+        if let Some(walk) = &env.vm.walk {
+            let put = walk.words.iter().take(walk.count);
+            put.for_each(|word| {
+                words.put(*word);
+            });
+        }
+    }
+    words.finish();
+}
+
+/// Runs the walkers of all frames that were noted, until there are `room` frames of interpreted code.
+fn run<M: Machine>(env: &mut Env<'_, M>, interp: &Interp, room: usize) {
+    let whole = core::mem::replace(&mut env.vm.budget, Budget::of(UNITS));
+    let (used, left, ntuple) = (env.vm.used, env.vm.left, env.vm.ntuple);
+    let mut n = 0;
+    while let Some(number) = next(env, n, room) {
+        if let Some((index, walker)) = interp.find(number) {
+            swap_locals(env, index);
+            env.vm.ntuple = 0;
+            // A walker that fails has found what it has found.
+            let _ = exec::run(&walker.program, env);
+            swap_locals(env, index);
+        }
+        n = n.saturating_add(1);
+    }
+    let vm = &mut *env.vm;
+    if let Some(walk) = &mut vm.walk {
+        walk.now = None;
+        walk.count = walk.count.min(room);
+    }
+    (vm.used, vm.left, vm.ntuple) = (used, left, ntuple);
+    let taken = core::mem::replace(&mut vm.budget, whole).taken_of(UNITS);
+    // If there is not so much left, the next one who asks is told.
+    let _ = vm.budget.spend(taken as usize);
+}
+
+/// Makes the `n`th frame the one whose walker runs; returns the walker's number.
+fn next<M: Machine>(env: &mut Env<'_, M>, n: usize, room: usize) -> Option<u64> {
+    let walk = env.vm.walk.as_mut().filter(|walk| walk.count < room)?;
+    let (_, number) = walk.spots.get(n)?;
+    walk.now = Some(n);
+    Some(number)
+}
+
+/// Exchanges the clause-local variables with those of a walker.
+fn swap_locals<M: Machine>(env: &mut Env<'_, M>, index: usize) {
+    let vm = &mut *env.vm;
+    let Some(walk) = &mut vm.walk else { return };
+    let Some(own) = walk.locals.get_mut(index) else {
+        return;
+    };
+    let bit = 1u32.checked_shl(index as u32).unwrap_or(0);
+    if walk.begun & bit == 0 {
+        own.fill(0);
+        walk.begun |= bit;
+    }
+    core::mem::swap(own, &mut vm.locals);
+}
+
+impl<M: Machine> Env<'_, M> {
+    /// An element of `walk[]`.
+    pub fn walk_element(&self, n: u64) -> Result<u64, Trap> {
+        let now = self
+            .vm
+            .walk
+            .as_ref()
+            .and_then(|walk| Some((walk, walk.now?)));
+        let (walk, now) = now.ok_or(Trap::new(Fault::IllOp, n))?;
+        Ok(match n {
+            WALK_TID => u64::from(self.m.own_tid()),
+            _ => walk.spots.element(now, n),
+        })
+    }
+
+    /// Puts a frame of interpreted code, whose function and file have their names at these addresses, with their greatest sizes, and whose
+    /// `position` is a line, or a place in the table there, which counts from `first`.
+    pub fn put_frame(
+        &mut self,
+        [function, file, table]: [(u64, u64); 3],
+        position: u64,
+        first: u64,
+    ) -> Result<(), Trap> {
+        self.check_user()?;
+        let illegal = Trap::new(Fault::IllOp, 0);
+        let interp = self.core.interp.as_ref().ok_or(illegal)?;
+        let vm = &mut *self.vm;
+        let walk = vm.walk.as_mut().ok_or(illegal)?;
+        let (spot, walker) = walk.now.and_then(|n| walk.spots.get(n)).ok_or(illegal)?;
+        let [functions, files, tables] = NAME_MAX;
+        let mut text = Text {
+            bytes: &mut walk.text,
+            used: 0,
+        };
+        let (m, rehearsal) = (self.m, self.rehearsal);
+        let string = |at: u64, to: &mut [u8]| user_load_str(m, rehearsal, at, to).ok();
+        let bytes =
+            |at: u64, to: &mut [u8]| user_load(m, rehearsal, at, to).ok().map(|()| to.len());
+        let sizes = [
+            text.add(function, functions, string),
+            text.add(file, files, string),
+            text.add(table, tables, bytes),
+        ];
+        let head = NameHead {
+            walker,
+            first: first as u32,
+            sizes,
+            pad: [0; 3],
+        };
+        let used = text.used;
+        vm.budget.spend(used)?;
+        let names = walk.text.get(..used).unwrap_or(&[]);
+        let name = interp.names.number(&head, names);
+        walk.put(Word {
+            native: u16::try_from(spot.frame).unwrap_or(u16::MAX),
+            position: u32::try_from(position).unwrap_or(u32::MAX),
+            name,
+        })
+    }
+}
+
+/// The names of a frame, one behind the other.
+struct Text<'a> {
+    bytes: &'a mut [u8],
+    used: usize,
+}
+
+impl Text<'_> {
+    /// Adds what is at an address, at most so much of it; nothing, if it cannot be read. Returns its size.
+    fn add(
+        &mut self,
+        (at, size): (u64, u64),
+        most: usize,
+        load: impl FnOnce(u64, &mut [u8]) -> Option<usize>,
+    ) -> u16 {
+        let size = usize::try_from(size).unwrap_or(usize::MAX).min(most);
+        let end = self.used.saturating_add(size);
+        let to = self.bytes.get_mut(self.used..end).unwrap_or(&mut []);
+        let got = match at {
+            0 => 0,
+            _ => load(at, to).unwrap_or(0).min(to.len()),
+        };
+        self.used = self.used.saturating_add(got);
+        got as u16
+    }
+}

@@ -1,0 +1,229 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Frames of interpreted code: what walkers put, and what they may not.
+
+mod common;
+
+use common::asm::{asm_with, int, var};
+use common::{action, bare, clause, config, cpu, u64_at, Bench, Steps};
+use dtrace_engine::dif::verify::{verify, Context};
+use dtrace_engine::dof::ActionSpec;
+use dtrace_engine::{Clause, Consumer, Privileges, Unread, Which};
+use dtrace_uapi::action::{ustack_arg, Action};
+use dtrace_uapi::interp::{NameHead, Word, MODULE, PROVIDER};
+use zerocopy::IntoBytes;
+
+/// Puts a frame for each node of a list: the next one, the function's name, the line.
+const LIST: &str = "setx 16, %r1\n ldga __walk, %r1, %r2\n ldls 0x500, %r1\n tst %r1\n be again\n mov %r1, %r2\n\
+    again: tst %r2\n be out\n setx 8, %r3\n add %r2, %r3, %r4\n uldx [%r4], %r4\n add %r2, %r3, %r5\n add %r5, %r3, %r5\n\
+    uldx [%r5], %r5\n setx 64, %r6\n flushts\n pushtv ctf, %r0, %r4\n pushtv ctf, %r0, %r6\n pushtv ctf, %r0, %r0\n\
+    pushtv ctf, %r0, %r0\n pushtv ctf, %r0, %r5\n pushtv ctf, %r0, %r0\n pushtv ctf, %r0, %r0\n pushtv ctf, %r0, %r0\n\
+    call __frame, %r7\n flushts\n uldx [%r2], %r2\n stls %r2, 0x500\n tst %r5\n be out\n loop again\n out: ret %r0";
+
+fn walker(text: &str, number: &[u8]) -> Clause {
+    let difo = asm_with(text, int(8), &[var(0x500, 2, int(8))]);
+    let mut walker = clause(None, vec![action(Action::Difexpr, difo)]);
+    walker.probe.provider[..PROVIDER.len()].copy_from_slice(PROVIDER);
+    walker.probe.module[..MODULE.len()].copy_from_slice(MODULE);
+    walker.probe.func[..number.len()].copy_from_slice(number);
+    walker
+}
+
+/// A consumer that records user stacks of two frames, with room for so many of interpreted code.
+fn bench(walkers: &[Clause], room: u32) -> Bench {
+    let consumer = Consumer::new(config()).unwrap();
+    let mut pending = consumer.prepare(&[], &[]).unwrap();
+    pending.add_walkers(walkers, &consumer).unwrap();
+    pending.commit();
+    let stack = ActionSpec {
+        arg: ustack_arg(3, room * 8),
+        ..bare(Action::Ustack, 0, 0)
+    };
+    let mut bench = Bench::with(consumer, vec![clause(None, vec![stack])]);
+    let mut user = bench.m.user.borrow_mut();
+    // The first list ends with line 0: another evaluator has called what follows.
+    let nodes = [(0x1000, 0x1100, 7), (0x1100, 0x1200, 0), (0x1200, 0, 9)];
+    for (n, (at, next, line)) in nodes.into_iter().enumerate() {
+        let node = [next, 0x2000 + n as u64 * 16, line];
+        user.insert(at, node.as_bytes().to_vec());
+        user.insert(0x2000 + n as u64 * 16, vec![b'a' + n as u8, 0]);
+    }
+    drop(user);
+    bench.m.evaluators = vec![(0, 0xab, 0x1000), (1, 0xab, 0x1000)];
+    bench
+}
+
+/// What stands in the first record: program counters, and words.
+fn stack(bench: &Bench) -> (Vec<u64>, Vec<u64>) {
+    assert_eq!(bench.fire(), [None]);
+    let (data, _) = bench.read(Which::Principal);
+    // The id of the enabled probe, the time and the process are in front.
+    let words: Vec<u64> = (0..data.len() / 8).map(|n| u64_at(&data, n * 8)).collect();
+    let at = words.iter().position(|word| *word == 21).unwrap();
+    (words[at..at + 3].to_vec(), words[at + 3..].to_vec())
+}
+
+/// Frame, name and line of each word.
+fn told(bench: &Bench, words: &[u64]) -> Vec<(u16, String, u32)> {
+    let words = words.iter().map_while(|word| Word::decode(*word));
+    words
+        .map(|word| {
+            let mut names = [0; 200];
+            let size = bench.consumer.frame_names(word.name, &mut names).unwrap();
+            let head = NameHead {
+                walker: 0xab,
+                sizes: [1, 0, 0],
+                ..NameHead::default()
+            };
+            assert_eq!(names[..24], *head.as_bytes());
+            let name = String::from_utf8(names[24..size].to_vec()).unwrap();
+            (word.native, name, word.position)
+        })
+        .collect()
+}
+
+fn frame(native: u16, name: &str, line: u32) -> (u16, String, u32) {
+    (native, name.to_owned(), line)
+}
+
+#[test]
+fn a_walker_goes_on_where_it_was_at_the_next_evaluator() {
+    let bench = bench(&[walker(LIST, b"ab")], 8);
+    let all = [frame(0, "a", 7), frame(0, "b", 0), frame(1, "c", 9)];
+    for _ in 0..2 {
+        let (pcs, words) = stack(&bench);
+        assert_eq!(pcs, [21, 22, 0]);
+        assert_eq!(told(&bench, &words), all);
+    }
+    assert_eq!(
+        bench.consumer.frame_names(0xff_ffff, &mut []),
+        Err(Unread::None)
+    );
+}
+
+#[test]
+fn frames_without_room_are_left_out() {
+    let bench = bench(&[walker(LIST, b"ab")], 2);
+    let (pcs, words) = stack(&bench);
+    assert_eq!(pcs, [21, 22, 0]);
+    assert_eq!(told(&bench, &words), [frame(0, "a", 7), frame(0, "b", 0)]);
+}
+
+#[test]
+fn other_interpreters_are_passed_by() {
+    let bench = bench(&[walker(LIST, b"ac")], 8);
+    let (pcs, words) = stack(&bench);
+    assert_eq!((pcs, words), (vec![21, 22, 0], vec![0; 8]));
+}
+
+#[test]
+fn a_walker_that_fails_leaves_what_it_has() {
+    let bench = bench(&[walker(LIST, b"ab")], 8);
+    // The second node is not there.
+    bench.m.user.borrow_mut().remove(&0x1100);
+    let (_, words) = stack(&bench);
+    assert_eq!(told(&bench, &words), [frame(0, "a", 7)]);
+    // A circle takes what there is room for.
+    let circle = [0x1000u64, 0x2000, 3];
+    bench
+        .m
+        .user
+        .borrow_mut()
+        .insert(0x1000, circle.as_bytes().to_vec());
+    let (pcs, words) = stack(&bench);
+    assert_eq!(pcs, [21, 22, 0]);
+    assert_eq!(told(&bench, &words), vec![frame(0, "a", 3); 8]);
+    // One that puts nothing ends with its budget, and the clause has its own.
+    let endless = common_bench("again: nop\n loop again\n ret %r0");
+    assert_eq!(stack(&endless).0, [21, 22, 0]);
+}
+
+fn common_bench(text: &str) -> Bench {
+    bench(&[walker(text, b"ab")], 8)
+}
+
+#[test]
+fn walkers_are_few_and_well_formed() {
+    let consumer = Consumer::new(config()).unwrap();
+    let mut pending = consumer.prepare(&[], &[]).unwrap();
+    let refused = |pending: &mut dtrace_engine::Pending<'_>, all: &[Clause]| {
+        pending.add_walkers(all, &consumer).unwrap_err().text
+    };
+    let many: Vec<Clause> = (0..9).map(|_| walker("ret %r0", b"1")).collect();
+    assert_eq!(refused(&mut pending, &many), "too many walkers");
+    let nameless = [walker("ret %r0", b"x")];
+    assert_eq!(refused(&mut pending, &nameless), "a walker has a number");
+    let mut two = walker("ret %r0", b"1");
+    two.actions.push(bare(Action::Exit, 0, 0)).unwrap();
+    assert_eq!(refused(&mut pending, &[two]), "a walker is one expression");
+}
+
+#[test]
+fn a_walker_may_not_do_what_others_may() {
+    let cx = |walker| Context {
+        privileges: Privileges::ALL,
+        features: config().features,
+        destructive: true,
+        strsize: 256,
+        loops: true,
+        walker,
+    };
+    let vars = [var(0x500, 0, int(8)), var(0x500, 1, int(8))];
+    let ustack = format!(
+        "setx 1, %r1\n pushtv ctf, %r0, %r1\n pushtv ctf, %r0, %r1\n call {}, %r1\n ret %r0",
+        dtrace_uapi::subr::Subr::Ustack as u16
+    );
+    for text in [
+        "ldgs 0x500, %r1\n ret %r0",
+        "stgs %r0, 0x500\n ret %r0",
+        "ldts 0x500, %r1\n ret %r0",
+        "stts %r0, 0x500\n ret %r0",
+        "ldgs ustackdepth, %r1\n ret %r0",
+        "ldgs arg0, %r1\n ret %r0",
+        "ldga uregs, %r0, %r1\n ret %r0",
+        &ustack,
+    ] {
+        let difo = asm_with(text, int(8), &vars);
+        verify(&difo, &cx(false)).unwrap();
+        let refused = verify(&difo, &cx(true)).unwrap_err();
+        assert_eq!(refused.text, "a walker cannot do this", "{text}");
+    }
+    let own = [
+        "ldga __walk, %r0, %r1\n ret %r0".to_owned(),
+        format!(
+            "{} call __frame, %r1\n ret %r0",
+            "pushtv ctf, %r0, %r0\n ".repeat(8)
+        ),
+    ];
+    for text in own {
+        let difo = asm_with(&text, int(8), &vars);
+        verify(&difo, &cx(true)).unwrap();
+        let refused = verify(&difo, &cx(false)).unwrap_err();
+        assert_eq!(refused.text, "for walkers only", "{text}");
+    }
+}
+
+#[test]
+fn memory_that_is_short_is_told_of() {
+    let _ = cpu;
+    let consumer = Consumer::new(config()).unwrap();
+    let mut pending = consumer.prepare(&[], &[]).unwrap();
+    pending
+        .add_walkers(&[walker(LIST, b"ab")], &consumer)
+        .unwrap();
+    pending.commit();
+    let _ = consumer.bind(consumer.add_clause(&clause(None, vec![])).unwrap(), 3);
+    let mut allocations = 0;
+    loop {
+        dtrace_engine::mem::alloc::fail_after(Some(allocations));
+        let gone = consumer.go();
+        dtrace_engine::mem::alloc::fail_after(None);
+        match gone {
+            Ok(()) => break,
+            Err(reason) => assert_eq!(reason.errno, dtrace_engine::Errno::ENOMEM),
+        }
+        allocations += 1;
+    }
+    assert!(allocations > 10, "{allocations}");
+}

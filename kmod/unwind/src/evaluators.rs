@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Which functions of a file are an interpreter's evaluators.
+//!
+//! A file that has such says so behind its rules:
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 8 | the number of the walker that knows this kind of interpreter |
+//! | 4 | how many parts of the file are evaluators' |
+//! | 4 | how many constants |
+//! | 16 × parts | where in the file each begins and ends |
+//! | 8 × constants | what the walker has to know of the file |
+
+/// Most parts of a file that are evaluators'.
+pub const PARTS_MAX: u32 = 16;
+/// Most constants.
+pub const CONSTANTS_MAX: u32 = 64;
+
+/// Bytes in front of the parts.
+const HEADER: usize = 16;
+
+/// What a file says of its evaluators.
+#[derive(Clone, Copy, Debug)]
+pub struct Evaluators<'a> {
+    walker: u64,
+    parts: &'a [u8],
+    constants: &'a [u8],
+}
+
+fn word(bytes: &[u8], n: usize) -> Option<u64> {
+    let from = n.checked_mul(8)?;
+    let word = bytes.get(from..)?.first_chunk()?;
+    Some(u64::from_le_bytes(*word))
+}
+
+impl<'a> Evaluators<'a> {
+    /// What these bytes say, all of them.
+    #[inline]
+    pub fn new(bytes: &'a [u8]) -> Option<Self> {
+        let (header, rest) = bytes.split_at_checked(HEADER)?;
+        let counts = word(header, 1)?;
+        let (parts, constants) = (counts as u32, (counts >> 32) as u32);
+        if parts > PARTS_MAX || constants > CONSTANTS_MAX {
+            return None;
+        }
+        let (parts, rest) = rest.split_at_checked((parts as usize).checked_mul(16)?)?;
+        let (constants, rest) = rest.split_at_checked((constants as usize).checked_mul(8)?)?;
+        rest.is_empty().then_some(Self {
+            walker: word(header, 0)?,
+            parts,
+            constants,
+        })
+    }
+
+    /// The number of the walker.
+    pub fn walker(&self) -> u64 {
+        self.walker
+    }
+
+    /// Whether the instruction at an offset of the file is an evaluator's.
+    #[inline]
+    pub fn cover(&self, offset: u64) -> bool {
+        let is_in = |part: &[u8]| match (word(part, 0), word(part, 1)) {
+            (Some(begin), Some(end)) => (begin..end).contains(&offset),
+            _ => false,
+        };
+        self.parts.chunks_exact(16).any(is_in)
+    }
+
+    /// The `n`th constant.
+    #[inline]
+    pub fn constant(&self, n: usize) -> Option<u64> {
+        word(self.constants, n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use core::ops::Range;
+    use std::vec;
+    use std::vec::Vec;
+
+    fn bytes(walker: u64, parts: &[Range<u64>], constants: &[u64]) -> Vec<u8> {
+        let counts = parts.len() as u64 | (constants.len() as u64) << 32;
+        let ends = parts.iter().flat_map(|part| [part.start, part.end]);
+        let words = [walker, counts].into_iter().chain(ends);
+        let words = words.chain(constants.iter().copied());
+        words.flat_map(u64::to_le_bytes).collect()
+    }
+
+    #[test]
+    fn evaluators_are_their_bytes() {
+        let good = bytes(7, &[0x1000..0x2000, 0x8000..0x8010], &[11, 12, 13]);
+        let told = Evaluators::new(&good).unwrap();
+        assert_eq!(told.walker(), 7);
+        let covered = [0xfff, 0x1000, 0x1fff, 0x2000, 0x8000, 0x8010].map(|at| told.cover(at));
+        assert_eq!(covered, [false, true, true, false, true, false]);
+        let constants = [0, 1, 2, 3, usize::MAX].map(|n| told.constant(n));
+        assert_eq!(constants, [Some(11), Some(12), Some(13), None, None]);
+        assert!(Evaluators::new(&good[..good.len() - 1]).is_none());
+        assert!(Evaluators::new(&[&good[..], &[0]].concat()).is_none());
+        assert!(Evaluators::new(&[0xff; 200]).is_none());
+        assert!(Evaluators::new(&bytes(7, &vec![0..1; 17], &[])).is_none());
+        assert!(Evaluators::new(&bytes(7, &[], &[0; 65])).is_none());
+    }
+}

@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 120
+# Frames of interpreted code stand beneath the interpreter's own.
+call='syscall::getppid:entry /pid == $target/'
+# What stands in brackets, and how often the evaluator's frame is there.
+frames() { sed -nE '/^ +\[ .* \/usr\/lib/d; s/^ +\[ (.*) \]$/\1/; s#/tmp/##; s/^ +python3[^`]*`_PyEval_EvalFrameDefault.*/eval/; /^(eval|[^ ].*)$/p' "$@" | paste -sd' ' | sed 's/ eval/\neval/g'; }
+
+cat >/tmp/chain.py <<'end'
+import os, sys, threading
+
+def down(n):
+    if n == 0:
+        os.getppid()
+    else:
+        down(n - 1)
+
+class Handler:
+    def key(self, x):
+        down(2)
+        return x
+
+def numbers(handler):
+    # C calls back: an evaluator of its own.
+    yield sorted([1], key=handler.key)
+
+def grüße():
+    for x in numbers(Handler()):
+        pass
+
+if sys.argv[1] == 'threads':
+    def other():
+        down(0)
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+elif sys.argv[1] == 'deep':
+    down(40)
+else:
+    grüße()
+end
+echo 'a generator, and a function that C calls'
+dtrace -qn "$call { ustack(40); }" -c 'python3 /tmp/chain.py call' | frames
+echo 'a thread'
+dtrace -qn "$call { ustack(40); }" -c 'python3 /tmp/chain.py threads' | frames
+echo 'a key'
+dtrace -qn "$call { @[ustack(3)] = count(); }" -c 'python3 /tmp/chain.py call' | sed -E 's/^ +//; s/\+0x[0-9a-f]+$//; s/0x[0-9a-f]+/0x…/; /^$/d'
+dtrace -qn "$call { @[jstack(8)] = count(); }" -c 'python3 /tmp/chain.py call' | frames
+echo 'room'
+dtrace -qn "$call { ustack(40); }" -c 'python3 /tmp/chain.py deep' | grep -c 'down /tmp/chain.py:7'
+dtrace -qn "$call { ustack(8); }" -c 'python3 /tmp/chain.py deep' | grep -c 'down /tmp/chain.py:7'
+echo 'off'
+dtrace -x ustackinterp=off -qn "$call { ustack(40); }" -c 'python3 /tmp/chain.py call' | grep -c '\['
+dtrace -x ustackmode=fp -qn "$call { ustack(40); }" -c 'python3 /tmp/chain.py call' | grep -c '\['
+dtrace -x noloops -qn "$call { ustack(40); }" -c 'python3 /tmp/chain.py call' | grep -c '\['
+printf '%s\n' 'syscall::getppid:entry { ustack(); while (1) ; }' >/tmp/loop.d
+dtrace -qs /tmp/loop.d 2>&1 | sed 's/^dtrace: failed to compile script //'
+echo 'ustackdepth counts what the processor executes'
+dtrace -qn "$call { printf(\"%d\", ustackdepth); ustack(60); }" -c 'python3 /tmp/chain.py call' >/tmp/out
+[ "$(head -1 /tmp/out)" = "$(grep -c '`\|^ *0x' /tmp/out)" ] && echo yes
+
+# A process in namespaces of its own has other numbers for its threads.
+echo 'in namespaces of its own'
+dtrace -qn 'syscall::getppid:entry /execname == "python3"/ { ustack(40); }' -c 'unshare -pfm --mount-proc sh -c "for n in 1 2 3 4 5 6; do python3 /tmp/chain.py call; sleep 1; done"' >/tmp/out
+tac /tmp/out | awk '/getppid/ { exit } { print }' | tac | frames
+
+echo 'it has ended'
+dtrace -x switchrate=10sec -qn "$call { ustack(40); }" -c 'python3 /tmp/chain.py call' | frames | tail -1

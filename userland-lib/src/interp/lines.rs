@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Tables of lines: from a place in a function's code to the line.
+//!
+//! They are a process' data, so anything may be in them. What makes no sense has no line.
+
+/// Formats of tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// CPython's from 3.11 on (`Objects/locations.md`): entries for so many units of code, each with a difference to the last line.
+    Python,
+}
+
+impl Format {
+    /// That of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        (name == "python").then_some(Self::Python)
+    }
+
+    /// The line of a position; `first` is what the table counts from.
+    pub fn line(self, table: &[u8], first: u32, position: u32) -> Option<u32> {
+        match self {
+            Self::Python => python(table, first, position),
+        }
+    }
+}
+
+/// An entry begins with a byte whose highest bit is set: a kind in bits 3 to 6, and one less than its units of code in bits 0 to 2. The
+/// bytes that follow have it clear.
+fn python(table: &[u8], first: u32, position: u32) -> Option<u32> {
+    let mut line = i64::from(first);
+    let mut end = 0u32;
+    let mut rest = table;
+    loop {
+        let (head, tail) = rest.split_first()?;
+        let next = tail.iter().position(|byte| byte & 0x80 != 0);
+        let (body, after) = tail.split_at(next.unwrap_or(tail.len()));
+        let kind = head >> 3 & 15;
+        line += match kind {
+            13 | 14 => signed(body)?,
+            10..=12 => i64::from(kind - 10),
+            _ => 0,
+        };
+        end += u32::from(head & 7) + 1;
+        if position < end {
+            // 15 is code that belongs to no line.
+            return u32::try_from(line).ok().filter(|_| kind != 15);
+        }
+        rest = after;
+    }
+}
+
+/// A number of groups of six bits, the lowest first, whose lowest bit is its sign; bit 6 says that another group follows.
+fn signed(bytes: &[u8]) -> Option<i64> {
+    let mut value = 0u64;
+    for (n, byte) in bytes.iter().enumerate().take(8) {
+        value |= u64::from(byte & 0x3f) << (6 * n);
+        if byte & 0x40 == 0 {
+            let magnitude = (value >> 1) as i64;
+            return Some(if value & 1 != 0 {
+                -magnitude
+            } else {
+                magnitude
+            });
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table of a function that CPython 3.13 has compiled: `def f(x):` in line 3, a loop, and a `return` in front of its end.
+    #[test]
+    fn lines_of_python() {
+        // RESUME on line 3; 2 units on the next line; 4 units 100 lines further, 1 unit 99 lines back; no line.
+        let table = [
+            0x80 | 0 << 3,
+            0x10, // kind 0: same line, 1 unit
+            0x80 | 11 << 3 | 1,
+            0x04,
+            0x08, // kind 11: the next line, 2 units
+            0x80 | 13 << 3 | 3,
+            0x48,
+            0x03, // kind 13: 100 lines on, 4 units
+            0x80 | 14 << 3,
+            0x47,
+            0x03,
+            0x00,
+            0x00,
+            0x00,           // kind 14: 99 lines back, 1 unit
+            0x80 | 15 << 3, // no line
+        ];
+        let line = |position| Format::Python.line(&table, 3, position);
+        let lines: Vec<Option<u32>> = (0..10).map(line).collect();
+        let expected = [3, 4, 4, 104, 104, 104, 104, 5].map(Some);
+        assert_eq!(lines[..8], expected);
+        assert_eq!(lines[8..], [None, None]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_has_no_line() {
+        let line = |table: &[u8], position| Format::Python.line(table, 3, position);
+        assert_eq!(line(&[], 0), None);
+        // A number without an end, one that is too long, and a line below 0.
+        assert_eq!(line(&[0xe8, 0x40], 0), None);
+        assert_eq!(
+            line(
+                &[0xe8, 0x41, 0x41, 0x41, 0x41, 0x41, 0x41, 0x41, 0x41, 0x41],
+                0
+            ),
+            None
+        );
+        assert_eq!(line(&[0xe8, 0x09], 0), None);
+        assert_eq!(line(&[0x80; 4], 4), None);
+        for byte in 0..=255 {
+            line(&[byte; 40], u32::MAX);
+        }
+    }
+}

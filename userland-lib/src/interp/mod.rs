@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Frames of interpreted code in user stacks.
+//!
+//! What an interpreter keeps of the functions that it executes is known by its *walker*, a D program in `dlib/walkers`, one a version of the
+//! runtime ([`runtime`]). The program is enabled with what asks for user stacks; what it has to know of a file goes with the file's table for
+//! unwinding. So a new version of a runtime wants a new text, not a new module. The kernel hands back words, whose [`names`] are asked for
+//! when they are printed; where it costs less, a word has a place in a table of lines instead of a line ([`lines`]).
+
+mod lines;
+pub mod names;
+mod runtime;
+#[cfg(test)]
+mod tests;
+
+pub use runtime::evaluators_of;
+
+use crate::compile::{Compiler, Settings};
+use crate::program::{ActionDesc, Clause, Program};
+use crate::source::Source;
+use crate::world::{Nowhere, ProbePattern};
+use dtrace_uapi::action::{ustack_arg, ustack_frames, ustack_strsize, Action};
+use dtrace_uapi::interp::{MODULE, PROVIDER, WORDS_MAX};
+use runtime::{Runtime, ALL};
+
+/// The least room for frames of interpreted code in a stack.
+const ROOM_LEAST: u32 = 16;
+
+/// What is to be enabled for a program: the same with walkers, and with room in user stacks for the frames that they find. `None`: it asks for
+/// no such stacks. `frames` is how many a stack has that does not say so.
+pub fn furnish(program: &Program, frames: u32) -> Option<Program> {
+    let mut furnished = program.clone();
+    let actions = furnished
+        .clauses
+        .iter_mut()
+        .flat_map(|clause| &mut clause.actions);
+    let mut stacks = actions
+        .filter(|action| matches!(action.kind, Action::Ustack | Action::Jstack))
+        .peekable();
+    stacks.peek()?;
+    stacks.for_each(|action| make_room(action, frames));
+    furnished.walkers = ALL.iter().map(walker).collect();
+    Some(furnished)
+}
+
+fn make_room(action: &mut ActionDesc, frames: u32) {
+    let asked = ustack_frames(action.arg);
+    if action.kind == Action::Ustack && ustack_strsize(action.arg) == 0 {
+        let native = if asked == 0 { frames } else { asked };
+        let room = native.max(ROOM_LEAST).min(WORDS_MAX as u32);
+        action.arg = ustack_arg(asked, room * 8);
+    }
+}
+
+/// The walker of a runtime, as a clause.
+fn walker(runtime: &Runtime) -> Clause {
+    let source = Source::file(runtime.name, runtime.text);
+    let settings = Settings {
+        walker: true,
+        ..Settings::default()
+    };
+    let compiled = Compiler::new(&Nowhere).compile(&source, &settings);
+    let mut clauses = compiled.expect("walkers are tested").clauses;
+    let mut clause = clauses.swap_remove(0);
+    let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
+    clause.probes = ProbePattern {
+        provider: text(PROVIDER),
+        module: text(MODULE),
+        func: format!("{:x}", runtime.number()),
+        ..ProbePattern::default()
+    };
+    clause
+}

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The names of frames, as they are printed.
+//!
+//! The kernel gives each once. They came out of a process' memory: what could be taken for something else on a terminal is replaced.
+
+use super::runtime::Runtime;
+use dtrace_uapi::interp::{NameHead, Word, NAMELESS};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt::{self, Debug, Formatter};
+use std::rc::Rc;
+use zerocopy::FromBytes;
+
+/// Who gives the names of a number.
+pub trait Source {
+    /// The bytes: a head and what follows.
+    fn names(&self, number: u32) -> Option<Vec<u8>>;
+}
+
+/// The names of frames that were asked for.
+#[derive(Default)]
+pub struct Frames {
+    source: RefCell<Option<Box<dyn Source>>>,
+    known: RefCell<HashMap<u32, Rc<Names>>>,
+}
+
+impl Debug for Frames {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} names", self.known.borrow().len())
+    }
+}
+
+/// The names of a frame.
+#[derive(Debug, Default)]
+struct Names {
+    function: String,
+    file: String,
+    table: Vec<u8>,
+    first: u32,
+    walker: u64,
+}
+
+impl Frames {
+    /// Asks there from now on.
+    pub fn ask(&self, source: Option<Box<dyn Source>>) {
+        *self.source.borrow_mut() = source;
+    }
+
+    /// The text of a frame: function, file and line.
+    pub fn text(&self, word: Word) -> String {
+        if word.name == NAMELESS {
+            return "?".to_owned();
+        }
+        match self.names(word.name) {
+            Some(names) => names.text(word.position),
+            None => "?".to_owned(),
+        }
+    }
+
+    fn names(&self, number: u32) -> Option<Rc<Names>> {
+        if let Some(known) = self.known.borrow().get(&number) {
+            return Some(Rc::clone(known));
+        }
+        let bytes = self.source.borrow().as_ref()?.names(number)?;
+        let names = Rc::new(Names::read(&bytes)?);
+        self.known.borrow_mut().insert(number, Rc::clone(&names));
+        Some(names)
+    }
+}
+
+impl Names {
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let (head, rest) = NameHead::read_from_prefix(bytes).ok()?;
+        let [function, file, table] = head.sizes.map(usize::from);
+        let (function, rest) = rest.split_at_checked(function)?;
+        let (file, rest) = rest.split_at_checked(file)?;
+        Some(Self {
+            function: shown(function),
+            file: shown(file),
+            table: rest.get(..table)?.to_vec(),
+            first: head.first,
+            walker: head.walker,
+        })
+    }
+
+    fn text(&self, position: u32) -> String {
+        let function = if self.function.is_empty() {
+            "?"
+        } else {
+            &self.function
+        };
+        let line = match self.table.is_empty() {
+            true => Some(position),
+            false => Runtime::numbered(self.walker)
+                .and_then(Runtime::lines)
+                .and_then(|format| format.line(&self.table, self.first, position)),
+        };
+        match line.filter(|line| *line != 0) {
+            _ if self.file.is_empty() => function.to_owned(),
+            Some(line) => format!("{function} {}:{line}", self.file),
+            None => format!("{function} {}", self.file),
+        }
+    }
+}
+
+/// A name without what is not to be printed. It is in UTF-8, or has one byte a character.
+fn shown(name: &[u8]) -> String {
+    let printable = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    match std::str::from_utf8(name) {
+        Ok(name) => name.chars().map(printable).collect(),
+        Err(_) => name.iter().map(|byte| printable((*byte).into())).collect(),
+    }
+}

@@ -1,0 +1,215 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Runtimes: which files are of one, and what their walkers have to know of these.
+//!
+//! The text of a walker says it in lines that begin with `#pragma walker`, which D passes by:
+//!
+//! | line | meaning |
+//! |---|---|
+//! | `requires SYMBOL N VALUE [MASK]` | the `N`th word of the data at the symbol, under the mask, has that value |
+//! | `evaluator SYMBOL…` | functions that are evaluators |
+//! | `address SYMBOL` | a constant: where the symbol is, to be added to `__walk[1]` |
+//! | `words SYMBOL N…` | constants: words of the data at the symbol |
+//! | `lines FORMAT` | what the tables of lines are: see [`lines`](super::lines) |
+//!
+//! The constants are the elements of `__walk[]` from 16 on, in the order of the lines. A symbol is looked for in both tables of a file, as
+//! most programs are stripped of one.
+
+use super::lines::Format;
+use crate::symbols::is_code;
+use dtrace_uapi::interp::CONSTANTS_MAX;
+use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, ReadRef};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// A runtime.
+#[derive(Debug)]
+pub struct Runtime {
+    /// Its name.
+    pub name: &'static str,
+    /// The text of its walker.
+    pub text: &'static str,
+}
+
+/// The runtimes that there are walkers for.
+pub const ALL: &[Runtime] = &[Runtime {
+    name: "cpython-3.13.d",
+    text: include_str!("../../dlib/walkers/cpython-3.13.d"),
+}];
+
+/// Symbols of a file that are looked at.
+const SYMBOLS_MAX: usize = 1 << 20;
+
+impl Runtime {
+    /// The walker's number: a hash of its text (FNV-1a), so that what a file says is meant for this very text.
+    pub fn number(&self) -> u64 {
+        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        self.text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+    }
+
+    /// The runtime whose walker has that number.
+    pub fn numbered(number: u64) -> Option<&'static Self> {
+        ALL.iter().find(|runtime| runtime.number() == number)
+    }
+
+    /// What its tables of lines are.
+    pub fn lines(&self) -> Option<Format> {
+        let mut formats = self.said("lines");
+        Format::named(formats.next()?.first()?)
+    }
+
+    /// The words of each line of that kind.
+    fn said(&self, kind: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
+        let lines = self.text.lines();
+        let told = lines.filter_map(|line| line.strip_prefix("#pragma walker "));
+        told.filter_map(move |line| {
+            let mut words = line.split_ascii_whitespace();
+            (words.next() == Some(kind)).then(|| words.collect())
+        })
+    }
+
+    /// The lines of constants, with their kind, in order.
+    fn constants(&self) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+        let lines = self.text.lines();
+        let told = lines.filter_map(|line| line.strip_prefix("#pragma walker "));
+        told.filter_map(|line| {
+            let (kind, rest) = line.split_once(' ')?;
+            matches!(kind, "address" | "words").then(|| (kind, rest.split_whitespace().collect()))
+        })
+    }
+}
+
+/// What a file says of its evaluators, in the layout of `dtrace_unwind`'s `evaluators`, if it is of a runtime that there is a walker for.
+pub fn evaluators_of<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Option<Vec<u8>> {
+    // Nothing else has to be known of most files.
+    let symbols = Symbols::of(file);
+    ALL.iter().find_map(|runtime| {
+        let elf = Elf {
+            file,
+            symbols: &symbols,
+        };
+        elf.evaluators(runtime)
+    })
+}
+
+/// Addresses and sizes of the symbols that runtimes name.
+struct Symbols(HashMap<String, (u64, u64)>);
+
+impl Symbols {
+    fn of<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Self {
+        let wanted: Vec<&str> = ALL.iter().flat_map(symbols_of).collect();
+        let all = file.dynamic_symbols().chain(file.symbols());
+        let mut found = HashMap::new();
+        for symbol in all
+            .take(SYMBOLS_MAX)
+            .filter(|symbol| symbol.is_definition())
+        {
+            if let Ok(name) = symbol.name() {
+                if wanted.contains(&name) {
+                    found.insert(name.to_owned(), (symbol.address(), symbol.size()));
+                }
+            }
+        }
+        Self(found)
+    }
+}
+
+/// The symbols that a runtime's walker names.
+fn symbols_of(runtime: &Runtime) -> Vec<&'static str> {
+    let evaluators = runtime.said("evaluator").flatten();
+    let requirements = runtime
+        .said("requires")
+        .filter_map(|words| words.first().copied());
+    let constants = runtime.constants();
+    let constants = constants.filter_map(|(_, words)| words.first().copied());
+    evaluators.chain(requirements).chain(constants).collect()
+}
+
+/// A file, as runtimes look at it.
+struct Elf<'f, 'a, R: ReadRef<'a>> {
+    file: &'f object::File<'a, R>,
+    symbols: &'f Symbols,
+}
+
+impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
+    fn evaluators(&self, runtime: &Runtime) -> Option<Vec<u8>> {
+        let is_it = runtime
+            .said("requires")
+            .all(|words| self.meets(&words) == Some(true));
+        let parts: Vec<Range<u64>> = runtime
+            .said("evaluator")
+            .flatten()
+            .filter_map(|name| self.part(name))
+            .collect();
+        if !is_it || parts.is_empty() {
+            return None;
+        }
+        let mut constants = Vec::new();
+        for (kind, words) in runtime.constants() {
+            let (name, rest) = words.split_first()?;
+            match kind {
+                "address" => constants.push(self.relative(self.symbols.0.get(*name)?.0)?),
+                _ => {
+                    for n in rest {
+                        constants.push(self.word(name, n.parse().ok()?)?);
+                    }
+                }
+            }
+        }
+        if constants.len() > CONSTANTS_MAX {
+            return None;
+        }
+        let counts = parts.len() as u64 | (constants.len() as u64) << 32;
+        let ends = parts.iter().flat_map(|part| [part.start, part.end]);
+        let words = [runtime.number(), counts]
+            .into_iter()
+            .chain(ends)
+            .chain(constants);
+        Some(words.flat_map(u64::to_le_bytes).collect())
+    }
+
+    fn meets(&self, words: &[&str]) -> Option<bool> {
+        let (name, rest) = words.split_first()?;
+        let (n, rest) = rest.split_first()?;
+        let value = number(rest.first()?)?;
+        let mask = rest.get(1).map_or(Some(u64::MAX), |mask| number(mask))?;
+        Some(self.word(name, n.parse().ok()?)? & mask == value)
+    }
+
+    /// Where in the file a function is.
+    fn part(&self, name: &str) -> Option<Range<u64>> {
+        let (address, size) = *self.symbols.0.get(name)?;
+        let segment = self.segment(address)?;
+        let begin = address - segment.address() + segment.file_range().0;
+        Some(begin..begin.checked_add(size)?)
+    }
+
+    fn segment(&self, address: u64) -> Option<object::Segment<'a, '_, R>> {
+        self.file.segments().find(|segment| {
+            let begin = segment.address();
+            (begin..begin.saturating_add(segment.file_range().1)).contains(&address)
+        })
+    }
+
+    /// An address, from where offset 0 of the file would be if all of it were mapped as the code is.
+    fn relative(&self, address: u64) -> Option<u64> {
+        let code = self.file.segments().find(|part| is_code(part.flags()))?;
+        let begin = code.address().checked_sub(code.file_range().0)?;
+        Some(address.wrapping_sub(begin))
+    }
+
+    /// A word of the data at a symbol.
+    fn word(&self, name: &str, n: u64) -> Option<u64> {
+        let at = self.symbols.0.get(name)?.0.checked_add(n.checked_mul(8)?)?;
+        let data = self.segment(at)?.data_range(at, 8).ok()??;
+        Some(u64::from_le_bytes(data.try_into().ok()?))
+    }
+}
+
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}

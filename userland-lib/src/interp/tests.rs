@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+use super::names::{self, Frames};
+use super::*;
+use crate::options::Options;
+use dtrace_engine::{Config, Consumer, Enabling, Features, Privileges};
+use dtrace_uapi::interp::{NameHead, Word};
+use zerocopy::IntoBytes as _;
+
+/// The engine takes every walker.
+#[test]
+fn walkers_are_verified() {
+    let program = Compiler::new(&Nowhere)
+        .compile(
+            &Source::argument("BEGIN { ustack(); @[ustack(5), jstack()] = count(); }"),
+            &Settings::default(),
+        )
+        .unwrap();
+    let furnished = furnish(&program, 20).unwrap();
+    let sizes = |program: &Program| -> Vec<u64> {
+        let actions = &program.clauses[0].actions;
+        actions.iter().map(|action| action.arg).collect()
+    };
+    assert_eq!(sizes(&program)[..3], [0, ustack_arg(5, 0), 0]);
+    assert_eq!(
+        sizes(&furnished)[..3],
+        [ustack_arg(0, 160), ustack_arg(5, 128), 0]
+    );
+    let image = crate::dof::emit(&furnished, &Options::default().for_kernel());
+    let enabling = Enabling::parse(&image).unwrap();
+    assert_eq!(enabling.walkers().len(), ALL.len());
+    let consumer = Consumer::new(Config {
+        ncpus: 1,
+        privileges: Privileges::ALL,
+        features: Features {
+            ustack: true,
+            ..Features::default()
+        },
+        begin: 1,
+        end: 2,
+        error: 3,
+        seed: 1,
+    })
+    .unwrap();
+    let mut pending = consumer.prepare(&[], enabling.clauses()).unwrap();
+    pending.add_walkers(enabling.walkers(), &consumer).unwrap();
+    let none = Compiler::new(&Nowhere)
+        .compile(
+            &Source::argument("BEGIN { stack(); }"),
+            &Settings::default(),
+        )
+        .unwrap();
+    assert!(furnish(&none, 20).is_none());
+}
+
+struct Kept(Vec<u8>);
+
+impl names::Source for Kept {
+    fn names(&self, number: u32) -> Option<Vec<u8>> {
+        (number == 5).then(|| self.0.clone())
+    }
+}
+
+#[test]
+fn names_are_shown_with_file_and_line() {
+    let text = |sizes: [u16; 3], bytes: &[u8], word: Word| {
+        let head = NameHead {
+            walker: ALL[0].number(),
+            first: 10,
+            sizes,
+            ..NameHead::default()
+        };
+        let frames = Frames::default();
+        frames.ask(Some(Box::new(Kept([head.as_bytes(), bytes].concat()))));
+        frames.text(word)
+    };
+    let word = Word {
+        native: 0,
+        position: 7,
+        name: 5,
+    };
+    assert_eq!(text([4, 4, 0], b"mainx.py", word), "main x.py:7");
+    assert_eq!(text([4, 0, 0], b"main", word), "main");
+    assert_eq!(text([0, 4, 0], b"x.py", word), "? x.py:7");
+    // Two units of line 10, eight of line 11.
+    let table = b"mainx.py\x81\xdf\x00\x00";
+    assert_eq!(text([4, 4, 4], table, word), "main x.py:11");
+    let far = Word {
+        position: 70,
+        ..word
+    };
+    assert_eq!(text([4, 4, 4], table, far), "main x.py");
+    assert_eq!(text([3, 0, 0], b"a\x1bb", word), "a\u{fffd}b");
+    assert_eq!(text([4, 0, 0], b"gr\xfc\xdf", word), "grüß");
+    assert_eq!(text([6, 0, 0], "grüß".as_bytes(), word), "grüß");
+    assert_eq!(text([40, 0, 0], b"short", word), "?");
+    let unknown = Word { name: 6, ..word };
+    assert_eq!(text([4, 0, 0], b"main", unknown), "?");
+}
+
+#[test]
+fn loops_and_what_walkers_have_are_for_them_alone() {
+    let refused = |text: &str| {
+        let source = crate::source::Source::argument(text);
+        let refused = Compiler::new(&Nowhere).compile(&source, &Settings::default());
+        refused.unwrap_err().to_string()
+    };
+    assert!(refused("BEGIN { while (1) trace(1); }").starts_with("[D_SYNTAX]"));
+    assert_eq!(
+        refused("BEGIN { trace(__walk[0]); }"),
+        "[D_IDENT_UNDEF] failed to resolve __walk: Unknown variable name"
+    );
+    assert_eq!(
+        refused("BEGIN { __frame(0, 0, 0, 0, 0, 0, 0, 0); }"),
+        "[D_FUNC_UNDEF] undefined function name: __frame"
+    );
+    let walker = |text: &str| {
+        let source = crate::source::Source::argument(text);
+        let settings = Settings {
+            walker: true,
+            ..Settings::default()
+        };
+        Compiler::new(&Nowhere).compile(&source, &settings)
+    };
+    let predicate = walker("dtrace:walker:: /1/ { __walk[0]; }").unwrap_err();
+    assert_eq!(predicate.message, "a walker has no predicate");
+    let loops =
+        walker("dtrace:walker:: { while (__walk[0] < 3) { while (__walk[1]) ; } }").unwrap();
+    let text = &loops.clauses[0].actions[0].difo.as_ref().unwrap().text;
+    let count = text
+        .iter()
+        .filter(|i| i.op() == Some(dtrace_uapi::dif::Op::Loop));
+    assert_eq!(count.count(), 2);
+}

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Walkers: a clause whose statements are one expression, with loops.
+//!
+//! A walker finds the frames of interpreted code in a stack, see [`interp`](crate::interp). Nothing in it is an action, so that `if` is a
+//! conditional expression, and what stands one behind the other a comma's operands.
+
+use super::hir::{Expr, ExprKind};
+use super::Sema;
+use crate::diag::{Diagnostic, Result};
+use crate::program::Clause;
+use crate::source::Span;
+use crate::syntax::ast::{self, Stmt};
+use crate::types::Ty;
+
+impl Sema<'_, '_> {
+    /// Checks a walker, and adds it as a clause of one expression.
+    pub(super) fn walker(&mut self, clause: &ast::Clause, span: Span) -> Result<()> {
+        if let Some(predicate) = &clause.predicate {
+            let message = "a walker has no predicate";
+            return Err(Diagnostic::new("D_SYNTAX", predicate.span, message));
+        }
+        let body = self.walker_body(&clause.body, span)?;
+        let action = self.effect_alone(&body)?;
+        self.program.clauses.push(Clause {
+            probes: self.probe.pattern.clone(),
+            predicate: None,
+            actions: vec![action],
+            number: 0,
+            span,
+        });
+        Ok(())
+    }
+
+    /// Statements as an expression, whose value is 0.
+    fn walker_body(&mut self, statements: &[Stmt], span: Span) -> Result<Expr> {
+        let mut all = Expr::int(0, Ty::INT, span);
+        let mut checked = Vec::new();
+        for statement in statements {
+            checked.push(self.walker_part(statement)?);
+        }
+        for part in checked.into_iter().rev() {
+            let span = part.span;
+            let kind = ExprKind::Comma(Box::new(part), Box::new(all));
+            all = Expr::new(kind, Ty::INT, span);
+        }
+        Ok(all)
+    }
+
+    fn walker_part(&mut self, statement: &Stmt) -> Result<Expr> {
+        let (kind, span) = match statement {
+            Stmt::Expr(written) => {
+                let expr = self.expression(written)?;
+                self.has_value()?;
+                return Ok(expr);
+            }
+            Stmt::If {
+                condition,
+                then,
+                otherwise,
+            } => {
+                let span = condition.span;
+                let condition = Box::new(self.predicate(condition)?);
+                let then = Box::new(self.walker_body(then, span)?);
+                let otherwise = Box::new(self.walker_body(otherwise, span)?);
+                (ExprKind::Cond(condition, then, otherwise), span)
+            }
+            Stmt::While { condition, body } => {
+                let span = condition.span;
+                let condition = Box::new(self.predicate(condition)?);
+                let body = Box::new(self.walker_body(body, span)?);
+                (ExprKind::While(condition, body), span)
+            }
+        };
+        Ok(Expr::new(kind, Ty::INT, span))
+    }
+}
