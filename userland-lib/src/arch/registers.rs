@@ -8,6 +8,7 @@ use gimli::Register;
 use object::Architecture;
 
 /// The registers by which frames are found.
+#[derive(Clone)]
 pub struct Registers {
     /// How wide they are.
     pub word: Word,

@@ -17,6 +17,7 @@ const SPANS_MAX: usize = 4 << 20;
 const PAGES_MAX: u64 = 1 << 20;
 
 /// A part of a file that is code.
+#[derive(Clone)]
 pub(super) struct Place {
     /// Where the file wants it.
     pub address: u64,
