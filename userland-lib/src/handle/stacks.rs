@@ -13,12 +13,13 @@ use crate::interp;
 use crate::options::Options;
 use crate::program::Program;
 use crate::symbols::{mappings_of, open_mapped, Backing};
-use crate::unwind;
+use crate::unwind::{self, Cache};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::dif::{Instr, Op};
 use dtrace_uapi::option::{Opt, USTACKMODE_FP};
 use dtrace_uapi::subr::Subr;
 use dtrace_uapi::var::Var;
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
@@ -36,6 +37,10 @@ pub struct Stacks {
     are_told: bool,
     /// The files of processes that have been looked at.
     known: HashSet<Backing>,
+    /// Tables are kept on disk.
+    are_kept: bool,
+    /// Where, once one is made.
+    cache: OnceCell<Option<Cache>>,
 }
 
 impl Stacks {
@@ -44,6 +49,7 @@ impl Stacks {
         let by_table = options.get(Opt::Ustackmode) != Some(USTACKMODE_FP);
         self.is_wanted |= by_table && walks(program);
         self.are_told |= tells(program);
+        self.are_kept = !options.compile.nounwindcache;
     }
 
     /// The program as it is to be enabled, if that is another: with what finds frames of interpreted code in its stacks.
@@ -80,7 +86,7 @@ impl Stacks {
                 continue;
             }
             if let Ok(file) = open_mapped(pid, mapping) {
-                self.is_wanted = give(device, &file);
+                self.is_wanted = self.give(device, &file);
             }
         }
     }
@@ -90,25 +96,30 @@ impl Stacks {
         let begin = Instant::now();
         while self.is_wanted && begin.elapsed() < MOMENT {
             match device.wanted() {
-                Ok(Some(file)) => self.is_wanted = give(device, &file),
+                Ok(Some(file)) => self.is_wanted = self.give(device, &file),
                 Ok(None) => return,
                 Err(error) => self.is_wanted = may_go_on(&error),
             }
         }
     }
-}
 
-/// Makes the table of a file; whether another one may be made.
-fn give(device: &dyn Device, file: &File) -> bool {
-    let Ok(about) = file.metadata() else {
-        return true;
-    };
-    let changed = (about.ctime() as u64)
-        .wrapping_mul(1_000_000_000)
-        .wrapping_add(about.ctime_nsec() as u64);
-    let table = unwind::table_of(file).unwrap_or_default();
-    let given = device.give_table(file, changed, &table);
-    given.err().is_none_or(|error| may_go_on(&error))
+    /// Makes the table of a file; whether another one may be made.
+    fn give(&self, device: &dyn Device, file: &File) -> bool {
+        let Ok(about) = file.metadata() else {
+            return true;
+        };
+        let changed = (about.ctime() as u64)
+            .wrapping_mul(1_000_000_000)
+            .wrapping_add(about.ctime_nsec() as u64);
+        let table = unwind::table_of(file, self.cache()).unwrap_or_default();
+        let given = device.give_table(file, changed, &table);
+        given.err().is_none_or(|error| may_go_on(&error))
+    }
+
+    fn cache(&self) -> Option<&Cache> {
+        let open = || self.are_kept.then(Cache::usual)?;
+        self.cache.get_or_init(open).as_ref()
+    }
 }
 
 /// Whether another table may be given where one was not. Otherwise the kernel knows of none, or we have no right.
@@ -158,4 +169,23 @@ fn is_executed(program: &Program, is_it: impl Fn(&Instr) -> bool) -> bool {
         let mut instructions = difos.chain(&clause.predicate).flat_map(|difo| &difo.text);
         instructions.any(&is_it)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Setter;
+
+    #[test]
+    fn tables_are_kept_unless_that_is_switched_off() {
+        let mut options = Options::default();
+        let mut stacks = Stacks::default();
+        stacks.add(&Program::default(), &options);
+        assert!(stacks.are_kept);
+        let off = options.set("nounwindcache", None, Setter::Pragma);
+        assert_eq!(off, Ok(()));
+        stacks.add(&Program::default(), &options);
+        assert!(!stacks.are_kept);
+        assert!(stacks.cache().is_none());
+    }
 }

@@ -73,6 +73,8 @@ pub struct CompileOptions {
     pub dtypes: Option<PathBuf>,
     /// Read no D libraries.
     pub nolibs: bool,
+    /// Keep no tables for stacks on disk, and use none.
+    pub nounwindcache: bool,
     /// The least stability that a program may rely on.
     pub amin: Option<Attribute>,
     /// The version of D that the program is written for.
@@ -172,6 +174,11 @@ pub(super) const OPTIONS: &[Row] = &[
     ("maxframes", Rule::Own(set_maxframes), ANYONE),
     ("modpath", Rule::Idle(is_text), USER),
     ("nolibs", Rule::Switch(|o| &mut o.nolibs), ANYONE),
+    (
+        "nounwindcache",
+        Rule::Switch(|o| &mut o.nounwindcache),
+        ANYONE,
+    ),
     ("nusdtprobes", Rule::Own(set_nusdtprobes), ANYONE),
     ("objcopypath", Rule::Idle(is_text), USER),
     ("pcapsize", Rule::Idle(is_size), ANYONE),

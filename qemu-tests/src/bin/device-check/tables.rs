@@ -23,7 +23,7 @@ pub fn tables() -> Result<(), String> {
     let device = open()?;
     let file = |path: &str| File::open(path).map_err(|error| format!("{path}: {error}"));
     let (program, folder) = (file("/proc/self/exe")?, file("/")?);
-    let table = unwind::table_of(&program).ok_or("no table")?;
+    let table = unwind::table_of(&program, None).ok_or("no table")?;
     let changed = |file: &File| {
         let about = file.metadata().expect("an open file");
         (about.ctime() * 1_000_000_000 + about.ctime_nsec()) as u64
