@@ -199,8 +199,8 @@ pub(super) const OPTIONS: &[Row] = &[
     ("unodefs", Rule::Idle(is_flag), ANYONE),
     ("unsetenv", Rule::Own(unset_environment), ANYONE),
     ("useruid", Rule::Idle(is_number), ANYONE),
-    ("verbose", Rule::Switch(|o| &mut o.disasm), ANYONE),
     ("ustackinterp", Rule::Inverse(|o| &mut o.no_interp), ANYONE),
+    ("verbose", Rule::Switch(|o| &mut o.disasm), ANYONE),
     ("version", Rule::Own(set_version), ANYONE),
     ("zdefs", Rule::Switch(|o| &mut o.zdefs), ANYONE),
 ];

@@ -162,7 +162,7 @@ mod tests {
             let idle = OPTIONS
                 .iter()
                 .any(|row| row.0 == name && matches!(row.1, Rule::Idle(_)));
-            let usual = ["iregs", "kdefs"].contains(&name) || name == "evaltime";
+            let usual = ["iregs", "kdefs", "ustackinterp"].contains(&name) || name == "evaltime";
             assert!(changes || idle || usual, "{line} sets nothing");
         }
         refused.sort_unstable();

@@ -339,7 +339,7 @@ mod tests {
     #[test]
     fn every_subroutine_has_a_name_and_a_prototype() {
         for (subr, name) in NAMES {
-            assert_eq!(find(name), Some(*subr).filter(|subr| !subr.is_operator()));
+            assert_eq!(find(name), Some(*subr).filter(|subr| is_anybodys(*subr)));
             assert!(prototype_of(*subr).required <= prototype_of(*subr).params.len());
         }
         assert_eq!(find("printf"), None);

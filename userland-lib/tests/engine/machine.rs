@@ -11,7 +11,7 @@ use std::{
 use dtrace::handle::text;
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
-    BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, TaskArgs, Unplaced,
+    BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, Spots, TaskArgs, Unplaced,
     UserWalk,
 };
 use dtrace_uapi::ioctl::ProbeDesc;
@@ -175,6 +175,10 @@ impl Machine for Firing<'_> {
         self.thread.tid
     }
 
+    fn own_tid(&self) -> u32 {
+        self.thread.tid
+    }
+
     fn ppid(&self) -> u32 {
         1
     }
@@ -222,6 +226,8 @@ impl Machine for Firing<'_> {
     }
 
     fn ustack(&self, _by: UserWalk, _frames: &mut Frames<'_>) {}
+
+    fn ustack_noting(&self, _by: UserWalk, _frames: &mut Frames<'_>, _spots: &mut Spots) {}
 
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {
         self.load_u64(addr)
