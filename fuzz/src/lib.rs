@@ -18,6 +18,7 @@ mod dif;
 mod dof;
 mod dwarf;
 mod dynamics;
+mod frames;
 mod instructions;
 pub mod live;
 mod program;
@@ -95,6 +96,11 @@ pub const TARGETS: &[Target] = &[
         name: "unwind",
         run: unwind::unwind,
         smoke: 4000,
+    },
+    Target {
+        name: "frames",
+        run: frames::frames,
+        smoke: 20_000,
     },
     Target {
         name: "instructions",

@@ -41,6 +41,12 @@ impl Memory for Bytes<'_> {
 fn walk(table: &Table<'_>, data: &[u8]) {
     let memory = Bytes(data);
     let walk = Walk::new(&memory, table.word());
+    if let Some(evaluators) = table.evaluators() {
+        for n in 0..100 {
+            evaluators.cover(n << 12);
+            evaluators.constant(n as usize);
+        }
+    }
     for start in 0..16 {
         let mut frame = Frame {
             ip: start * 0x123,

@@ -120,6 +120,11 @@ fn unwind() {
 }
 
 #[test]
+fn frames() {
+    smoke("frames");
+}
+
+#[test]
 fn dwarf() {
     smoke("dwarf");
 }

@@ -1,27 +1,34 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Tables of lines: from a place in a function's code to the line.
+//! What frames have beside the names of function and file: mostly a table of lines, from a place in a function's code to the line.
 //!
 //! They are a process' data, so anything may be in them. What makes no sense has no line.
 
-/// Formats of tables.
+/// What it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// CPython's from 3.11 on (`Objects/locations.md`): entries for so many units of code, each with a difference to the last line.
     Python,
+    /// The class that the function belongs to; the position is the line.
+    Scope,
 }
 
 impl Format {
     /// That of a name.
     pub fn named(name: &str) -> Option<Self> {
-        (name == "python").then_some(Self::Python)
+        match name {
+            "python" => Some(Self::Python),
+            "scope" => Some(Self::Scope),
+            _ => None,
+        }
     }
 
     /// The line of a position; `first` is what the table counts from.
     pub fn line(self, table: &[u8], first: u32, position: u32) -> Option<u32> {
         match self {
             Self::Python => python(table, first, position),
+            Self::Scope => Some(position),
         }
     }
 }

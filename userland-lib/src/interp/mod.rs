@@ -44,6 +44,11 @@ pub fn furnish(program: &Program, frames: u32) -> Option<Program> {
     Some(furnished)
 }
 
+/// The numbers of the walkers that there are.
+pub fn numbers() -> impl Iterator<Item = u64> {
+    ALL.iter().map(Runtime::number)
+}
+
 fn make_room(action: &mut ActionDesc, frames: u32) {
     let asked = ustack_frames(action.arg);
     if action.kind == Action::Ustack && ustack_strsize(action.arg) == 0 {

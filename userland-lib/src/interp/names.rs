@@ -5,6 +5,7 @@
 //!
 //! The kernel gives each once. They came out of a process' memory: what could be taken for something else on a terminal is replaced.
 
+use super::lines::Format;
 use super::runtime::Runtime;
 use dtrace_uapi::interp::{NameHead, Word, NAMELESS};
 use std::cell::RefCell;
@@ -86,19 +87,20 @@ impl Names {
     }
 
     fn text(&self, position: u32) -> String {
-        let function = if self.function.is_empty() {
-            "?"
-        } else {
-            &self.function
+        let format = Runtime::numbered(self.walker)
+            .and_then(Runtime::lines)
+            .filter(|_| !self.table.is_empty());
+        let line = match format {
+            Some(format) => format.line(&self.table, self.first, position),
+            None => Some(position),
         };
-        let line = match self.table.is_empty() {
-            true => Some(position),
-            false => Runtime::numbered(self.walker)
-                .and_then(Runtime::lines)
-                .and_then(|format| format.line(&self.table, self.first, position)),
+        let function = match format {
+            _ if self.function.is_empty() => "?".to_owned(),
+            Some(Format::Scope) => format!("{}::{}", shown(&self.table), self.function),
+            _ => self.function.clone(),
         };
         match line.filter(|line| *line != 0) {
-            _ if self.file.is_empty() => function.to_owned(),
+            _ if self.file.is_empty() => function,
             Some(line) => format!("{function} {}:{line}", self.file),
             None => format!("{function} {}", self.file),
         }

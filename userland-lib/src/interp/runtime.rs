@@ -11,7 +11,7 @@
 //! | `evaluator SYMBOL…` | functions that are evaluators |
 //! | `address SYMBOL` | a constant: where the symbol is, to be added to `__walk[1]` |
 //! | `words SYMBOL N…` | constants: words of the data at the symbol |
-//! | `lines FORMAT` | what the tables of lines are: see [`lines`](super::lines) |
+//! | `lines FORMAT` | what the third of a frame's names is: see [`lines`](super::lines) |
 //!
 //! The constants are the elements of `__walk[]` from 16 on, in the order of the lines. A symbol is looked for in both tables of a file, as
 //! most programs are stripped of one.
@@ -33,10 +33,16 @@ pub struct Runtime {
 }
 
 /// The runtimes that there are walkers for.
-pub const ALL: &[Runtime] = &[Runtime {
-    name: "cpython-3.13.d",
-    text: include_str!("../../dlib/walkers/cpython-3.13.d"),
-}];
+pub const ALL: &[Runtime] = &[
+    Runtime {
+        name: "cpython-3.13.d",
+        text: include_str!("../../dlib/walkers/cpython-3.13.d"),
+    },
+    Runtime {
+        name: "php-8.4.d",
+        text: include_str!("../../dlib/walkers/php-8.4.d"),
+    },
+];
 
 /// Symbols of a file that are looked at.
 const SYMBOLS_MAX: usize = 1 << 20;
@@ -53,7 +59,7 @@ impl Runtime {
         ALL.iter().find(|runtime| runtime.number() == number)
     }
 
-    /// What its tables of lines are.
+    /// What the third of its frames' names is.
     pub fn lines(&self) -> Option<Format> {
         let mut formats = self.said("lines");
         Format::named(formats.next()?.first()?)

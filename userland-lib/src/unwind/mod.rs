@@ -80,5 +80,6 @@ fn with_evaluators<'a, R: ReadRef<'a>>(mut table: Vec<u8>, file: &object::File<'
 
 /// Makes the table of an ELF file's bytes. `None`: nothing is told, it is of another processor, or more than tables can be.
 pub fn table_in(data: &[u8]) -> Option<Vec<u8>> {
-    Told::of(&object::File::parse(data).ok()?)?.table()
+    let elf = object::File::parse(data).ok()?;
+    Some(with_evaluators(Told::of(&elf)?.table()?, &elf))
 }
