@@ -5,7 +5,7 @@
 //!
 //! That is the program's own, or the one that was made of it when it was stripped.
 
-use super::{Bytes, Error};
+use super::{Budget, Bytes, Error};
 use crate::elf::separate::{self, read, FOLDER};
 use flate2::read::ZlibDecoder;
 use gimli::{Dwarf, RunTimeEndian, SectionId};
@@ -14,38 +14,40 @@ use std::io::Read as _;
 use std::path::Path;
 use std::rc::Rc;
 
-/// Bytes of a file that is read.
-const FILE_MAX: u64 = 1 << 31;
+/// Bytes of a file that is read for who asks for it.
+pub const FILE_MAX: u64 = 1 << 31;
 /// Bytes of all sections of a file that are unpacked.
 const UNPACKED_MAX: u64 = 1 << 31;
 /// The section that has the entries.
 const ENTRIES: &str = ".debug_info";
 
-/// The file that tells of the program in `file`, which its process sees at `path`.
-pub fn find(file: &Path, path: &str) -> Result<Vec<u8>, Error> {
-    find_in(Path::new(FOLDER), file, path)
+/// The file of at most `most` bytes that tells of the program in `file`, which its process sees at `path`.
+pub fn find(file: &Path, path: &str, most: u64) -> Result<Vec<u8>, Error> {
+    find_in(Path::new(FOLDER), file, path, most)
 }
 
 /// The same where the distribution's folder is another one.
-pub(super) fn find_in(folder: &Path, file: &Path, path: &str) -> Result<Vec<u8>, Error> {
-    let bytes = read(file, FILE_MAX)?;
+pub(super) fn find_in(folder: &Path, file: &Path, path: &str, most: u64) -> Result<Vec<u8>, Error> {
+    let bytes = read(file, most)?;
     let program = object::File::parse(&*bytes).map_err(|_| Error::Damaged)?;
     if program.section_by_name(ENTRIES).is_some() {
         return Ok(bytes);
     }
     let has_entries = |file: &object::File<'_>| file.section_by_name(ENTRIES).is_some();
-    separate::find(folder, &program, path, FILE_MAX, has_entries).ok_or(Error::None)
+    separate::find(folder, &program, path, most, has_entries).ok_or(Error::None)
 }
 
 /// The sections of an ELF file that debugging information is in.
-pub fn sections(bytes: &Rc<[u8]>) -> Result<Dwarf<Bytes>, Error> {
+pub fn sections(bytes: &Rc<[u8]>, budget: &Budget) -> Result<Dwarf<Bytes>, Error> {
     let file = object::File::parse(&**bytes).map_err(|_| Error::Damaged)?;
     let endian = match file.is_little_endian() {
         true => RunTimeEndian::Little,
         false => RunTimeEndian::Big,
     };
-    let mut room = UNPACKED_MAX;
+    let most = UNPACKED_MAX.min(budget.room());
+    let mut room = most;
     let dwarf = Dwarf::load(|id: SectionId| section(&file, bytes, endian, id, &mut room))?;
+    budget.keep(usize::try_from(most - room).unwrap_or(usize::MAX))?;
     Ok(dwarf)
 }
 

@@ -7,7 +7,7 @@
 //! one unit, whose entries are looked through once.
 
 use super::{id_of, is_set, Bytes, DebugInfo, Error, TypeId};
-use gimli::{AttributeValue, Unit};
+use gimli::{AttributeValue, Unit, UnitHeader, UnitType};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -26,28 +26,26 @@ pub struct Prototype {
     pub params: Vec<(String, Option<TypeId>)>,
 }
 
+/// Beginning, end, unit.
+type UnitRange = (u64, u64, usize);
+
 /// The functions of a unit by where they begin.
 type Functions = HashMap<u64, TypeId>;
 
 /// Which unit has an address.
 pub(super) struct Index {
-    /// Beginning, end, unit; in the order of the first.
-    ranges: Vec<(u64, u64, usize)>,
+    /// In the order of where they begin.
+    ranges: Vec<UnitRange>,
     functions: RefCell<HashMap<usize, Rc<Functions>>>,
 }
 
 impl DebugInfo {
     /// The function that begins at `address`, as the file numbers its memory.
     pub fn function(&self, address: u64) -> Result<Option<Prototype>, Error> {
-        let index = self.index();
-        let after = index.ranges.partition_point(|range| range.0 <= address);
-        // Ranges of units do not overlap, but for a damaged file's.
-        let Some(&(_, end, unit)) = after.checked_sub(1).and_then(|at| index.ranges.get(at)) else {
+        let Some(unit) = self.unit_at(address) else {
             return Ok(None);
         };
-        if address >= end {
-            return Ok(None);
-        }
+        let index = self.index();
         let known = index.functions.borrow().get(&unit).cloned();
         let functions = match known {
             Some(functions) => functions,
@@ -61,21 +59,21 @@ impl DebugInfo {
         function.map(|id| self.prototype(*id)).transpose()
     }
 
+    /// The number of the unit that has an address.
+    pub(super) fn unit_at(&self, address: u64) -> Option<usize> {
+        let index = self.index();
+        let after = index.ranges.partition_point(|range| range.0 <= address);
+        // Ranges of units do not overlap, but for a damaged file's.
+        let (_, end, unit) = *index.ranges.get(after.checked_sub(1)?)?;
+        (address < end).then_some(unit)
+    }
+
     fn index(&self) -> &Index {
         self.functions.get_or_init(|| {
             let mut ranges = Vec::new();
             for (number, header) in self.units.iter().enumerate() {
-                let Ok(unit) = self.dwarf.unit(header.clone()) else {
-                    continue;
-                };
-                let Ok(mut of_unit) = self.dwarf.unit_ranges(&unit) else {
-                    continue;
-                };
-                while let (Ok(Some(range)), true) = (of_unit.next(), ranges.len() < RANGES_MAX) {
-                    if range.begin < range.end {
-                        ranges.push((range.begin, range.end, number));
-                    }
-                }
+                // What one unit hides others show.
+                let _ = self.ranges_of(number, header, &mut ranges);
             }
             ranges.sort_unstable();
             Index {
@@ -83,6 +81,28 @@ impl DebugInfo {
                 functions: RefCell::default(),
             }
         })
+    }
+
+    fn ranges_of(
+        &self,
+        number: usize,
+        header: &UnitHeader<Bytes>,
+        ranges: &mut Vec<UnitRange>,
+    ) -> Result<(), Error> {
+        if matches!(header.type_(), UnitType::Type { .. }) {
+            return Ok(());
+        }
+        let unit = self.take_apart(header)?;
+        let mut entries = unit.entries();
+        let (_, root) = entries.next_dfs()?.ok_or(Error::Damaged)?;
+        let mut of_unit = self.ranges(&unit, root)?;
+        while let (Some(range), true) = (of_unit.next()?, ranges.len() < RANGES_MAX) {
+            if range.begin < range.end {
+                self.budget.keep(size_of::<UnitRange>())?;
+                ranges.push((range.begin, range.end, number));
+            }
+        }
+        Ok(())
     }
 
     /// All functions of a unit that have code of their own.

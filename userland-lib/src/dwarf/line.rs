@@ -7,8 +7,8 @@
 //! apart. Only rows that begin a statement count; of those of one address the last, so that an address is of one line. Rows of the same
 //! line one after the other are one place.
 
-use super::{Bytes, DebugInfo};
-use gimli::{LineProgramHeader, LineRow, Unit};
+use super::{Bytes, DebugInfo, Error};
+use gimli::{LineProgramHeader, LineRow, Unit, UnitHeader};
 use std::collections::{BTreeSet, HashSet};
 
 /// Files whose names are remembered for who has misspelled one.
@@ -33,7 +33,7 @@ impl DebugInfo {
         let mut lines = Lines::default();
         let mut programs = HashSet::new();
         for header in &self.units {
-            let Ok(unit) = self.dwarf.unit(header.clone()) else {
+            let Ok(unit) = self.with_lines(header) else {
                 continue;
             };
             let program = unit.line_program.as_ref();
@@ -44,6 +44,12 @@ impl DebugInfo {
             }
         }
         lines
+    }
+
+    fn with_lines(&self, header: &UnitHeader<Bytes>) -> Result<Unit<Bytes>, Error> {
+        let abbreviations = self.abbreviations(header)?;
+        let unit = Unit::new_with_abbreviations(&self.dwarf, header.clone(), abbreviations);
+        Ok(unit?)
     }
 
     fn lines_of(

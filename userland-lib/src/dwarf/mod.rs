@@ -8,8 +8,10 @@
 //! entry when it is looked at. A type is known by where its entry lies ([`TypeId`]); equal numbers are the same type.
 //!
 //! All of it is of whoever made the file: every number leads nowhere or to something that is there, every chain and list
-//! has a limit, and what is not understood is left out, or an [`Error`] that says so.
+//! has a limit, and what is not understood is left out, or an [`Error`] that says so. What reading may cost in all is limited for files that
+//! nobody has asked for ([`budget`]).
 
+mod budget;
 mod error;
 mod file;
 mod function;
@@ -18,6 +20,7 @@ mod names;
 #[cfg(test)]
 mod tests;
 mod types;
+mod unit;
 
 pub use error::Error;
 pub use function::Prototype;
@@ -25,10 +28,10 @@ pub use line::Lines;
 pub use names::Tag;
 pub use types::{Base, Member, Type};
 
+use budget::Budget;
 use gimli::{
-    AbbreviationsCacheStrategy, AttributeValue, DebugInfoOffset, DebuggingInformationEntry, DwAt,
-    Dwarf, EndianRcSlice, Reader, RunTimeEndian, Unit, UnitHeader, UnitOffset, UnitSectionOffset,
-    UnitType,
+    AttributeValue, DebugInfoOffset, DebuggingInformationEntry, DwAt, Dwarf, EndianRcSlice, Reader,
+    RunTimeEndian, Unit, UnitHeader, UnitOffset, UnitSectionOffset, UnitType,
 };
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -42,10 +45,16 @@ type Entry<'u> = DebuggingInformationEntry<'u, 'u, Bytes>;
 
 /// How often an entry may refer to another that says more of the same thing.
 const CHAIN_MAX: usize = 8;
+/// Bytes of text that are read in a step, about.
+const TEXT: usize = 16;
 /// Longest name, bytes.
 const NAME_MAX: usize = 1024;
 /// Units of a file.
 const UNITS_MAX: usize = 1 << 20;
+/// Bytes that are kept of a unit, or of one that is taken apart, about.
+const UNIT_KEPT: usize = 512;
+/// Steps to an entry that another refers to, or to the first one of a unit, about.
+const REFERENCE: usize = 64;
 
 /// Where a type's entry lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -58,6 +67,8 @@ pub struct DebugInfo {
     units: Vec<UnitHeader<Bytes>>,
     /// Which unit has the type of a signature, and where in it.
     signatures: HashMap<u64, TypeId>,
+    budget: Budget,
+    tables: RefCell<unit::Tables>,
     /// Units that were taken apart, by their number.
     open: RefCell<HashMap<usize, Rc<Unit<Bytes>>>>,
     functions: OnceCell<function::Index>,
@@ -67,13 +78,29 @@ pub struct DebugInfo {
 impl DebugInfo {
     /// What is known of the program in `file`, which its process sees at `path`.
     pub fn open(file: &Path, path: &str) -> Result<Self, Error> {
-        let bytes = file::find(file, path)?;
+        let bytes = file::find(file, path, file::FILE_MAX)?;
         Self::parse(bytes.into())
+    }
+
+    /// The same of a file that nobody has asked for: what reading it costs is limited ([`is_spent`](Self::is_spent)).
+    pub fn open_unasked(file: &Path, path: &str) -> Result<Self, Error> {
+        let bytes = file::find(file, path, budget::ROOM_MAX)?;
+        Self::parse_unasked(bytes.into())
     }
 
     /// What an ELF file tells.
     pub fn parse(bytes: Rc<[u8]>) -> Result<Self, Error> {
-        let mut dwarf = file::sections(&bytes)?;
+        Self::parse_within(bytes, Budget::unlimited())
+    }
+
+    /// What an ELF file tells that nobody has asked for.
+    pub fn parse_unasked(bytes: Rc<[u8]>) -> Result<Self, Error> {
+        Self::parse_within(bytes, Budget::limited())
+    }
+
+    fn parse_within(bytes: Rc<[u8]>, budget: Budget) -> Result<Self, Error> {
+        budget.keep(bytes.len())?;
+        let dwarf = file::sections(&bytes, &budget)?;
         let mut units = Vec::new();
         let mut signatures = HashMap::new();
         let mut headers = dwarf.units();
@@ -90,15 +117,16 @@ impl DebugInfo {
                 let id = TypeId(start_of(&header).saturating_add(type_offset.0));
                 signatures.insert(type_signature.0, id);
             }
+            budget.keep(UNIT_KEPT)?;
             units.push(header);
         }
         if units.is_empty() {
             return Err(Error::None);
         }
-        // However many units share a list, it is read once.
-        dwarf.populate_abbreviations_cache(AbbreviationsCacheStrategy::Duplicates);
         Ok(Self {
             dwarf,
+            budget,
+            tables: RefCell::new(unit::shared(&units)),
             units,
             signatures,
             open: RefCell::default(),
@@ -107,16 +135,27 @@ impl DebugInfo {
         })
     }
 
+    /// Whether reading has cost what it may: nothing more is told.
+    pub fn is_spent(&self) -> bool {
+        self.budget.is_spent()
+    }
+
+    /// Bytes of memory that it takes, about.
+    pub fn kept(&self) -> u64 {
+        self.budget.kept()
+    }
+
     /// One of the units, taken apart.
     fn unit(&self, number: usize) -> Result<Rc<Unit<Bytes>>, Error> {
         if let Some(unit) = self.open.borrow().get(&number) {
             return Ok(unit.clone());
         }
         let header = self.units.get(number).ok_or(Error::Damaged)?;
-        let unit = Rc::new(self.dwarf.unit(header.clone())?);
+        let unit = Rc::new(self.take_apart(header)?);
         if unit.dwo_id.is_some() {
             return Err(Error::Unsupported("it is in a file of its own (.dwo)"));
         }
+        self.budget.keep(UNIT_KEPT)?;
         self.open.borrow_mut().insert(number, unit.clone());
         Ok(unit)
     }
@@ -155,6 +194,7 @@ impl DebugInfo {
     ) -> Option<T> {
         let mut id = id;
         for _ in 0..CHAIN_MAX {
+            self.budget.spend(REFERENCE).ok()?;
             let (unit, offset) = self.locate(id).ok()?;
             let entry = unit.entry(offset).ok()?;
             if let Some(found) = look(&unit, &entry) {
@@ -186,6 +226,7 @@ impl DebugInfo {
 
     fn text(&self, unit: &Unit<Bytes>, value: AttributeValue<Bytes>) -> Option<String> {
         let text = self.dwarf.attr_string(unit, value).ok()?;
+        self.budget.spend(text.len() / TEXT).ok()?;
         if text.len() > NAME_MAX {
             return None;
         }

@@ -6,7 +6,7 @@
 //! Each unit has types of its own, mostly the same ones under the same names. The first that is whole stands for all. To know
 //! the names every unit is looked through, once, and only for who asks by name.
 
-use super::{id_of, is_set, DebugInfo, TypeId};
+use super::{id_of, is_set, DebugInfo, Error, TypeId};
 use std::collections::HashMap;
 
 /// Names that are kept.
@@ -49,8 +49,8 @@ impl DebugInfo {
         &self,
         header: &gimli::UnitHeader<super::Bytes>,
         index: &mut Index,
-    ) -> gimli::Result<()> {
-        let unit = self.dwarf.unit(header.clone())?;
+    ) -> Result<(), Error> {
+        let unit = self.take_apart(header)?;
         let mut entries = unit.entries();
         while let (Some((_, entry)), true) = (entries.next_dfs()?, index.len() < NAMES_MAX) {
             let tag = match entry.tag() {

@@ -47,26 +47,30 @@ int main(int argc, char **argv)
 const INLINED: u64 = 23;
 
 /// A folder for the files of one test, which goes with it.
-struct Folder(PathBuf);
+pub struct Folder(pub PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub fn new(name: &str) -> Self {
         let name = format!("dtrace-dwarf-{name}-{}", std::process::id());
         let folder = std::env::temp_dir().join(name);
         fs::create_dir_all(&folder).expect("a folder");
         Self(folder)
     }
 
-    fn run(&self, tool: &str, args: &[&str]) {
+    pub fn run(&self, tool: &str, args: &[&str]) {
         let done = Command::new(tool).args(args).current_dir(&self.0).output();
         let done = done.unwrap_or_else(|error| panic!("{tool}: {error}"));
         assert!(done.status.success(), "{tool} {args:?}: {done:?}");
     }
 
-    fn compile(&self, source: &str, options: &[&str]) -> PathBuf {
+    pub fn compile(&self, source: &str, options: &[&str]) -> PathBuf {
+        self.compile_by("gcc", source, options)
+    }
+
+    pub fn compile_by(&self, compiler: &str, source: &str, options: &[&str]) -> PathBuf {
         fs::write(self.0.join("prog.c"), source).expect("a source");
-        let all = [&["-O1", "-o", "prog", "prog.c"], options].concat();
-        self.run("gcc", &all);
+        let all = [&["-O1", "-o", "prog"], options, &["prog.c"]].concat();
+        self.run(compiler, &all);
         self.0.join("prog")
     }
 }
@@ -78,7 +82,7 @@ impl Drop for Folder {
 }
 
 /// Where a symbol is.
-fn address(file: &Path, name: &str) -> u64 {
+pub fn address(file: &Path, name: &str) -> u64 {
     use object::{Object as _, ObjectSymbol as _};
     let bytes = fs::read(file).expect("a file");
     let file = object::File::parse(&*bytes).expect("a program");
@@ -180,7 +184,7 @@ fn a_file_of_its_own_has_the_build_id_of_the_program() {
     let folder = Folder::new("id");
     let id = "0123456789abcdef0123";
     let program = split(&folder, &[&format!("-Wl,--build-id=0x{id}")]);
-    let find = || file::find_in(&folder.0, &program, "/nowhere/prog");
+    let find = || file::find_in(&folder.0, &program, "/nowhere/prog", file::FILE_MAX);
     assert!(matches!(find(), Err(Error::None)));
     let place = folder.0.join(".build-id/01");
     fs::create_dir_all(&place).expect("a folder");
@@ -199,7 +203,7 @@ fn a_file_that_is_named_has_the_checksum() {
     let program = split(&folder, &["-Wl,--build-id=none"]);
     folder.run("objcopy", &["--add-gnu-debuglink=prog.debug", "prog"]);
     let path = program.to_string_lossy();
-    let find = || file::find_in(Path::new("/nowhere"), &program, &path);
+    let find = || file::find_in(Path::new("/nowhere"), &program, &path, file::FILE_MAX);
     let debug = DebugInfo::parse(find().expect("beside").into()).expect("readable");
     assert!(debug.named(Tag::Struct, "point").is_some());
     let beside = folder.0.join("prog.debug");
