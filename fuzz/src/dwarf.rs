@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A program's file that anybody may have made: what it tells of functions, types and lines ends, and never goes wrong.
+//! A program's file that anybody may have made: what it tells of functions, inlined ones, types and lines ends, and never goes wrong.
 
 use dtrace::dwarf::{DebugInfo, Tag, Type, TypeId};
 use dtrace::pid::Code;
@@ -13,6 +13,11 @@ const TYPES_MAX: usize = 1000;
 /// An ELF file.
 pub fn dwarf(data: &[u8]) {
     let code = Code::parse(data);
+    if let Ok(unasked) = DebugInfo::parse_unasked(data.into()) {
+        for address in 0x1000..0x1100 {
+            let _ = unasked.inlined(address);
+        }
+    }
     let Ok(debug) = DebugInfo::parse(data.into()) else {
         return;
     };

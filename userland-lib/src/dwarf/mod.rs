@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What a compiler has told of a program: types, functions, source lines (DWARF 4 and 5).
+//! What a compiler has told of a program: types, functions, those that were inlined, source lines (DWARF 4 and 5).
 //!
 //! It lies in the program's own file or in one beside it ([`file`](mod@file)). Nothing is read before somebody asks, and then what he
 //! asks for: units are told apart by their headers, a unit is taken apart when an address or a type of it is wanted, and an
@@ -15,15 +15,20 @@ mod budget;
 mod error;
 mod file;
 mod function;
+mod inlined;
+#[cfg(test)]
+pub(crate) mod inlined_tests;
 mod line;
 mod names;
+mod rows;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod types;
 mod unit;
 
 pub use error::Error;
 pub use function::Prototype;
+pub use inlined::Inlined;
 pub use line::Lines;
 pub use names::Tag;
 pub use types::{Base, Member, Type};
@@ -73,6 +78,7 @@ pub struct DebugInfo {
     open: RefCell<HashMap<usize, Rc<Unit<Bytes>>>>,
     functions: OnceCell<function::Index>,
     names: OnceCell<names::Index>,
+    copies: RefCell<HashMap<usize, Rc<inlined::Copies>>>,
 }
 
 impl DebugInfo {
@@ -132,6 +138,7 @@ impl DebugInfo {
             open: RefCell::default(),
             functions: OnceCell::new(),
             names: OnceCell::new(),
+            copies: RefCell::default(),
         })
     }
 
