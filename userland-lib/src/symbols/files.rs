@@ -130,6 +130,13 @@ impl Files {
             .count()
     }
 
+    /// Bytes of memory that what is known of inlined functions takes, about.
+    pub fn inlines_kept(&self) -> u64 {
+        let files = self.open.borrow();
+        let files = files.values().filter_map(Weak::upgrade);
+        files.map(|file| file.inlines_kept()).sum()
+    }
+
     fn shared(
         &self,
         identity: Identity,

@@ -7,6 +7,8 @@
 //! a file, when the first such address is asked for. A function that has only bounds is called by its address in the file.
 
 use super::files::path_of;
+use super::inlines::Inlines;
+use crate::dwarf::Inlined;
 use crate::elf::{self, separate, Function};
 use crate::symbols::is_code;
 use blazesym::symbolize::source::{Elf, Source};
@@ -34,16 +36,11 @@ pub struct Image {
     file: File,
     /// Where the first process that had mapped it saw it.
     path: String,
-    others: OnceCell<Others>,
+    /// What the symbol tables do not tell, by their addresses; each has one name.
+    others: OnceCell<Vec<Function>>,
+    texts: OnceCell<Vec<Text>>,
+    inlines: Inlines,
     build_id: OnceCell<Option<Rc<str>>>,
-}
-
-/// What the symbol tables do not tell.
-#[derive(Debug, Default)]
-struct Others {
-    /// By their addresses; each has one name.
-    functions: Vec<Function>,
-    texts: Vec<Text>,
 }
 
 /// A part of a file that is code.
@@ -61,6 +58,8 @@ impl Image {
             file,
             path: path.to_owned(),
             others: OnceCell::new(),
+            texts: OnceCell::new(),
+            inlines: Inlines::default(),
             build_id: OnceCell::new(),
         }
     }
@@ -89,7 +88,7 @@ impl Image {
         // The ELF symbol tables name functions; reading DWARF for the same names would cost seconds.
         elf.debug_syms = false;
         let found = symbolizer.symbolize_single(&Source::Elf(elf), place);
-        let other = || self.others.get_or_init(|| self.read()).name(place);
+        let other = || self.other_name(self.address(place)?);
         let Ok(found) = found else {
             return other();
         };
@@ -107,17 +106,68 @@ impl Image {
         }
     }
 
+    /// The functions that are inlined at `offset` in the file, the innermost first; none that is not known yet, unless there is room for more.
+    pub fn inlined(&self, offset: u64, has_room: impl FnOnce() -> bool) -> Rc<[Inlined]> {
+        let Some(address) = self.address(Input::FileOffset(offset)) else {
+            return Rc::default();
+        };
+        (self.inlines).at(&self.file, &self.path, address, has_room)
+    }
+
+    /// Bytes of memory that what is known of these takes, about.
+    pub fn inlines_kept(&self) -> u64 {
+        self.inlines.kept()
+    }
+
     fn is_small(&self) -> bool {
         (self.file.metadata()).is_ok_and(|about| about.len() <= FILE_MAX)
     }
 
-    fn read(&self) -> Others {
+    /// Where in the file's memory a place is, of code if it is one of the file.
+    fn address(&self, place: Input<u64>) -> Option<u64> {
+        match place {
+            Input::VirtOffset(address) => Some(address),
+            Input::FileOffset(offset) => {
+                let texts = self.texts.get_or_init(|| self.read_texts());
+                texts.iter().find_map(|text| {
+                    let within = offset.checked_sub(text.offset)?;
+                    (within < text.size).then(|| text.address.wrapping_add(within))
+                })
+            }
+            Input::AbsAddr(_) => None,
+        }
+    }
+
+    fn read_texts(&self) -> Vec<Text> {
+        let cache = ReadCache::new(&self.file);
+        let file = (self.is_small()).then(|| object::File::parse(&cache).ok());
+        let Some(file) = file.flatten() else {
+            return Vec::new();
+        };
+        let code = file.segments().filter(|segment| is_code(segment.flags()));
+        let texts = code.take(TEXTS_MAX).map(|segment| Text {
+            offset: segment.file_range().0,
+            size: segment.file_range().1,
+            address: segment.address(),
+        });
+        texts.collect()
+    }
+
+    fn other_name(&self, address: u64) -> Option<(String, u64)> {
+        let functions = self.others.get_or_init(|| self.read());
+        let after = functions.partition_point(|f| f.address <= address);
+        let function = functions.get(after.checked_sub(1)?)?;
+        let offset = address - function.address;
+        (offset < function.size).then(|| (function.name.clone(), offset))
+    }
+
+    fn read(&self) -> Vec<Function> {
         if !self.is_small() {
-            return Others::default();
+            return Vec::new();
         }
         let cache = ReadCache::new(&self.file);
         let Ok(file) = object::File::parse(&cache) else {
-            return Others::default();
+            return Vec::new();
         };
         let mut functions = self.separate(&file);
         // blazesym names nothing at all in a file that has packed names.
@@ -127,16 +177,7 @@ impl Image {
         functions.extend(elf::frames::functions(&file, &functions));
         elf::sort(&mut functions);
         functions.dedup_by_key(|function| function.address);
-        let code = file.segments().filter(|segment| is_code(segment.flags()));
-        let texts = code.take(TEXTS_MAX).map(|segment| Text {
-            offset: segment.file_range().0,
-            size: segment.file_range().1,
-            address: segment.address(),
-        });
-        Others {
-            functions,
-            texts: texts.collect(),
-        }
+        functions
     }
 
     /// The functions that a separate file names.
@@ -153,23 +194,6 @@ impl Image {
         let mut functions = elf::functions(file.symbols(), NAME_MAX);
         elf::measure(&mut functions, &file);
         functions
-    }
-}
-
-impl Others {
-    fn name(&self, place: Input<u64>) -> Option<(String, u64)> {
-        let address = match place {
-            Input::VirtOffset(address) => address,
-            Input::FileOffset(offset) => self.texts.iter().find_map(|text| {
-                let within = offset.checked_sub(text.offset)?;
-                (within < text.size).then(|| text.address.wrapping_add(within))
-            })?,
-            Input::AbsAddr(_) => return None,
-        };
-        let after = self.functions.partition_point(|f| f.address <= address);
-        let function = self.functions.get(after.checked_sub(1)?)?;
-        let offset = address - function.address;
-        (offset < function.size).then(|| (function.name.clone(), offset))
     }
 }
 

@@ -7,6 +7,7 @@ mod compiled;
 mod demangle;
 mod files;
 mod image;
+mod inlines;
 mod kernel;
 mod maps;
 mod modules;

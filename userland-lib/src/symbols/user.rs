@@ -25,6 +25,7 @@ use super::image::Image;
 use super::maps::{all_mappings_of, Backing, Mapping};
 use super::remains::Remains;
 use super::segments::Segments;
+use crate::dwarf::Inlined;
 use blazesym::symbolize::{Input, Symbolizer};
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -39,6 +40,8 @@ const FILES_MAX: usize = 256;
 const ADDRESSES_MAX: usize = 65_536;
 /// Mappings that are remembered for one process.
 const RANGES_MAX: usize = 65_536;
+/// Bytes of memory that all files' inlined functions may take before no more are looked up, about.
+const INLINES_MAX: u64 = 1 << 30;
 /// The offset that memory behind a file's data is given.
 const BEHIND: u64 = u64::MAX;
 /// For so long a list of mappings is taken to be as it was.
@@ -147,6 +150,27 @@ impl UserSymbols {
             let first = all.next()??;
             all.all(|other| other.as_ref() == Some(&first))
                 .then_some(first)
+        })
+    }
+
+    /// The functions that are inlined at `address` in the process `pid`, the innermost first; none where that was two things.
+    pub fn inlined(&self, pid: u32, address: u64) -> Rc<[Inlined]> {
+        self.with(pid, |process| {
+            process.refresh(pid, &self.files);
+            let mut all = holding(&process.ranges, address).map(|range| {
+                let file = range.file.as_ref().filter(|_| range.mapping.is_code)?;
+                Some((file, range.mapping.offset_of(address)?))
+            });
+            let Some(Some((file, offset))) = all.next() else {
+                return Rc::default();
+            };
+            let is_same = |other: Option<(&Rc<Image>, u64)>| {
+                other.is_some_and(|(other, at)| Rc::ptr_eq(other, file) && at == offset)
+            };
+            if !all.all(is_same) {
+                return Rc::default();
+            }
+            file.inlined(offset, || self.files.inlines_kept() < INLINES_MAX)
         })
     }
 
