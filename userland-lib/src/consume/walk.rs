@@ -49,6 +49,7 @@ pub fn style(options: &Options) -> Style {
         eighths: encoding == Some(Encoding::Utf8),
         mangled: options.consumer.mangled,
         build_ids: options.consumer.frames == Frames::BuildId,
+        inlines: options.consumer.inlines,
         sort: Sort {
             by_key: options.is_on(Opt::Aggsortkey),
             reverse: options.is_on(Opt::Aggsortrev),

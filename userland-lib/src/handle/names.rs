@@ -3,6 +3,7 @@
 
 //! The names that rendering asks for, from the symbols of this machine.
 
+use crate::dwarf::Inlined;
 use crate::interp::names::{Frames, Source};
 use crate::render::{Location, Symbolizer};
 use crate::symbols::{KernelSymbols, Remains, UserSymbols};
@@ -86,6 +87,10 @@ impl Symbolizer for Names {
 
     fn interpreted(&self, frame: Word) -> Option<String> {
         Some(self.frames.text(frame))
+    }
+
+    fn inlined(&self, pid: u32, pc: u64) -> Rc<[Inlined]> {
+        self.user.inlined(self.ours(pid), pc)
     }
 
     fn note(&self, pid: u32) {

@@ -22,6 +22,8 @@ pub struct ConsumerOptions {
     pub quietresize: bool,
     /// Names of C++ and Rust are shown as the linker has them.
     pub mangled: bool,
+    /// Functions that are inlined at a frame of a process are shown above it.
+    pub inlines: bool,
     /// How addresses in stacks of processes are shown.
     pub frames: Frames,
     /// What bars are drawn with. Unless set, packed distributions have what the locale has, bars `@`.
@@ -83,6 +85,7 @@ type Switch = fn(&mut ConsumerOptions) -> &mut bool;
 /// The switches, by name.
 const SWITCHES: &[(&str, Switch)] = &[
     ("aggpercpu", |o| &mut o.aggpercpu),
+    ("inlines", |o| &mut o.inlines),
     ("mangled", |o| &mut o.mangled),
     ("noresolve", |o| &mut o.noresolve),
     ("quietresize", |o| &mut o.quietresize),
@@ -101,6 +104,7 @@ impl Default for ConsumerOptions {
             printsize: 8192,
             quietresize: false,
             mangled: false,
+            inlines: false,
             frames: Frames::Names,
             encoding: None,
         }
@@ -191,6 +195,7 @@ mod tests {
             ("printsize", Some("1k")),
             ("encoding", Some("utf8")),
             ("mangled", None),
+            ("inlines", None),
             ("frames", Some("buildid")),
         ] {
             options.set(name, value, Setter::Running).expect(name);
@@ -202,6 +207,7 @@ mod tests {
             printsize: 1024,
             quietresize: true,
             mangled: true,
+            inlines: true,
             frames: Frames::BuildId,
             encoding: Some(Encoding::Utf8),
         };

@@ -346,6 +346,7 @@ fn tracing_options() -> impl Iterator<Item = &'static str> {
         "aggpercpu",
         "encoding",
         "frames",
+        "inlines",
         "mangled",
         "noresolve",
         "printsize",
@@ -461,6 +462,7 @@ mod tests {
             ("droptags", None),
             ("printsize", Some("99")),
             ("encoding", Some("utf8")),
+            ("inlines", None),
         ] {
             begun.set(name, value, Setter::User).unwrap();
         }

@@ -100,6 +100,7 @@ impl Noise {
             stackindent: flag().then_some(usize::MAX),
             mangled: flag(),
             build_ids: flag(),
+            inlines: flag(),
             sort: Sort {
                 by_key: flag(),
                 reverse: flag(),

@@ -68,6 +68,8 @@ pub struct Style {
     pub mangled: bool,
     /// `frames=buildid`: frames of processes are shown by the build of their program.
     pub build_ids: bool,
+    /// `inlines`: functions that are inlined at a frame of a process have lines of their own.
+    pub inlines: bool,
     /// The order in which aggregations are printed.
     pub sort: Sort,
 }
@@ -86,9 +88,11 @@ pub struct Renderer<'a> {
 #[cfg(test)]
 mod testing {
     use super::{Location, Renderer, Style, Symbolizer, Zone};
+    use crate::dwarf::Inlined;
     use dtrace_uapi::interp::Word;
+    use std::rc::Rc;
 
-    /// Knows two kernel functions and one of a process.
+    /// Knows two kernel functions and one of a process, which has others inlined at one of its instructions.
     pub struct Fixture;
 
     impl Symbolizer for Fixture {
@@ -112,6 +116,20 @@ mod testing {
                 }
                 (Some(42), 0x500000..=0x5000ff) => Some(Location::object("a.out")),
                 _ => None,
+            }
+        }
+
+        fn inlined(&self, pid: u32, pc: u64) -> Rc<[Inlined]> {
+            let inlined = |name: &str, source| Inlined {
+                name: name.to_owned(),
+                source,
+            };
+            match (pid, pc) {
+                (42, 0x400010) => Rc::new([
+                    inlined("_ZN1n5innerEi", Some(("prog.cc".into(), 4))),
+                    inlined("outer", None),
+                ]),
+                _ => Rc::default(),
             }
         }
 

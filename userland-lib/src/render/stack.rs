@@ -4,7 +4,8 @@
 //! Stacks: a line for each frame, behind an indentation.
 //!
 //! A stack ends at its first address that is zero. A user stack may bring frames of interpreted code, which stand in brackets
-//! beneath the frame of the interpreter's that executes them.
+//! beneath the frame of the interpreter's that executes them. Functions that the compiler has put into a frame's function are no
+//! frames: they have lines above it if that is wanted, which say so.
 //!
 //! A stack that was a value says itself whose it is and how deep. A program can change that; where it says more than there is,
 //! what there is is shown.
@@ -57,8 +58,10 @@ impl Renderer<'_> {
         if head.is_user == 0 {
             return self.kernel_frames(out, pcs, layout);
         }
-        for pc in pcs.take_while(|&pc| pc != 0) {
-            layout.line(out, self.user_frame(head.pid, pc).as_bytes());
+        for (number, pc) in pcs.take_while(|&pc| pc != 0).enumerate() {
+            let frame = self.user_frame(head.pid, pc);
+            self.inlined(out, (head.pid, pc, number), &frame, layout);
+            layout.line(out, frame.text.as_bytes());
         }
     }
 
@@ -71,9 +74,11 @@ impl Renderer<'_> {
             .unwrap_or_default();
         let mut interpreted = words(interpreted).map_while(Word::decode).peekable();
         let pcs = words(data).skip(1).take(frames).take_while(|&pc| pc != 0);
-        for (native, pc) in pcs.enumerate() {
-            layout.line(out, self.user_frame(pid as u32, pc).as_bytes());
-            while let Some(word) = interpreted.next_if(|word| usize::from(word.native) <= native) {
+        for (number, pc) in pcs.enumerate() {
+            let frame = self.user_frame(pid as u32, pc);
+            self.inlined(out, (pid as u32, pc, number), &frame, layout);
+            layout.line(out, frame.text.as_bytes());
+            while let Some(word) = interpreted.next_if(|word| usize::from(word.native) <= number) {
                 let text = self.symbols.interpreted(word);
                 let text = text.unwrap_or_else(|| "?".to_owned());
                 layout.line(out, format!("  [ {text} ]").as_bytes());
@@ -81,14 +86,49 @@ impl Renderer<'_> {
         }
     }
 
-    /// The text of a frame of a process.
-    fn user_frame(&self, pid: u32, pc: u64) -> String {
+    fn user_frame(&self, pid: u32, pc: u64) -> Frame {
         let build = (self.style.build_ids).then(|| self.symbols.build(pid, pc));
         if let Some((id, offset)) = build.flatten() {
-            return format!("{id}+{offset:#x}");
+            return Frame {
+                text: format!("{id}+{offset:#x}"),
+                object: None,
+            };
         }
-        symbol::address(pc, self.user(Some(pid), pc).as_ref())
+        let location = self.user(Some(pid), pc);
+        Frame {
+            text: symbol::address(pc, location.as_ref()),
+            object: location.map(|location| location.object),
+        }
     }
+
+    /// Appends a line for each function that is inlined at a frame: of a process, with an address, of a number from the innermost one on.
+    fn inlined(
+        &self,
+        out: &mut Vec<u8>,
+        (pid, pc, number): (u32, u64, usize),
+        frame: &Frame,
+        layout: &Layout,
+    ) {
+        let Some(object) = frame.object.as_ref().filter(|_| self.style.inlines) else {
+            return;
+        };
+        // A call may be the last that there is of a function: where it returns to is behind that.
+        let at = if number == 0 { pc } else { pc.wrapping_sub(1) };
+        for inlined in self.symbols.inlined(pid, at).iter() {
+            let mut text = format!("{object}`{} [inlined]", self.name(&inlined.name));
+            if let Some((file, line)) = &inlined.source {
+                text.push_str(&format!(" at {file}:{line}"));
+            }
+            layout.line(out, text.as_bytes());
+        }
+    }
+}
+
+/// A frame of a process.
+struct Frame {
+    text: String,
+    /// The program or the library that it is in, where the text names that.
+    object: Option<String>,
 }
 
 /// How the lines of a stack are set.
@@ -316,5 +356,50 @@ mod tests {
                 |   ext4`ext4_map_blocks$
             "#]],
         );
+    }
+
+    /// One that is called is looked up where it was called, the innermost where it is.
+    #[test]
+    fn inlined_functions_stand_above_their_frame() {
+        let data = bytes(&[42, 0x400010, 0x400011, 0x400010, 0]);
+        let kind = Kind::Ustack { frames: 4 };
+        let frames = expect![[r#"
+            |$
+            |  libc.so.6`malloc+0x10$
+            |  libc.so.6`malloc+0x11$
+            |  libc.so.6`malloc+0x10$
+        "#]];
+        let mut style = Style {
+            stackindent: Some(2),
+            ..Style::default()
+        };
+        check(kind, &data, style, None, frames);
+        style.inlines = true;
+        let all = expect![[r#"
+            |$
+            |  libc.so.6`n::inner(int) [inlined] at prog.cc:4$
+            |  libc.so.6`outer [inlined]$
+            |  libc.so.6`malloc+0x10$
+            |  libc.so.6`n::inner(int) [inlined] at prog.cc:4$
+            |  libc.so.6`outer [inlined]$
+            |  libc.so.6`malloc+0x11$
+            |  libc.so.6`malloc+0x10$
+        "#]];
+        check(kind, &data, style, None, all);
+        let head = StackHead {
+            depth: 1,
+            is_user: 1,
+            pid: 42,
+            strsz: 0,
+        };
+        let value = [head.as_bytes(), &data[8..16]].concat();
+        style.mangled = true;
+        let mangled = expect![[r#"
+            |$
+            |  libc.so.6`_ZN1n5innerEi [inlined] at prog.cc:4$
+            |  libc.so.6`outer [inlined]$
+            |  libc.so.6`malloc+0x10$
+        "#]];
+        check(Kind::StackValue, &value, style, None, mangled);
     }
 }

@@ -6,6 +6,7 @@
 //! Rendering names no address itself: it asks a [`Symbolizer`]. What nobody knows is printed as a number.
 
 use super::{pad, Datum, Kind, Renderer};
+use crate::dwarf::Inlined;
 use crate::symbols::demangled;
 use dtrace_uapi::interp::Word;
 use std::borrow::Cow;
@@ -54,6 +55,11 @@ pub trait Symbolizer {
     /// The text of a frame of interpreted code.
     fn interpreted(&self, _frame: Word) -> Option<String> {
         None
+    }
+
+    /// The functions that are inlined at the address `pc` of a process, the innermost first.
+    fn inlined(&self, _pid: u32, _pc: u64) -> Rc<[Inlined]> {
+        Rc::default()
     }
 
     /// A record of a process has come, which may end before an address in it is asked for.
@@ -122,12 +128,20 @@ impl Renderer<'_> {
 
     fn shown(&self, location: Option<Location>) -> Option<Location> {
         let mut location = location?;
-        if let (false, Some((name, _))) = (self.style.mangled, &mut location.symbol) {
-            if let Cow::Owned(whole) = demangled(name) {
+        if let Some((name, _)) = &mut location.symbol {
+            if let Cow::Owned(whole) = self.name(name) {
                 *name = whole;
             }
         }
         Some(location)
+    }
+
+    /// A linker's name as the options want it.
+    pub(super) fn name<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        match self.style.mangled {
+            true => Cow::Borrowed(name),
+            false => demangled(name),
+        }
     }
 
     /// The text of an address, as its kind asks; `None` if the datum is no address.
