@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+// @gcc: -O2 -g -fomit-frame-pointer -fno-optimize-sibling-calls
+
+/*
+ * Three functions that the compiler puts into one, of which the innermost calls getppid(): ustack-inlined-work [stays]. `stays': the process goes
+ * on for a moment, and does it once more.
+ */
+
+#define _GNU_SOURCE
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define INLINED static inline __attribute__((always_inline))
+
+static volatile long sink;
+
+INLINED void inner(long n)
+{
+	sink += syscall(SYS_getppid);
+	sink += n;
+}
+
+INLINED void middle(long n)
+{
+	sink--;
+	inner(n * 2);
+}
+
+INLINED void outer(long n)
+{
+	middle(n + 1);
+	sink++;
+}
+
+__attribute__((noinline, noclone)) void run(long n)
+{
+	sink = 0;
+	outer(n);
+	sink++;
+}
+
+int main(int argc, char **argv)
+{
+	(void)argv;
+	run(argc);
+	if (argc > 1) {
+		sleep(2);
+		run(argc);
+		sleep(2);
+	}
+	return 0;
+}
