@@ -5,13 +5,15 @@
 
 mod common;
 
-use common::asm::{asm_with, int, var};
-use common::{action, bare, clause, config, cpu, u64_at, Bench, Steps};
+use common::asm::{asm_with, bytes, int, var};
+use common::{action, bare, clause, config, u64_at, Bench, Steps};
 use dtrace_engine::dif::verify::{verify, Context};
 use dtrace_engine::dof::ActionSpec;
 use dtrace_engine::{Clause, Consumer, Privileges, Unread, Which};
 use dtrace_uapi::action::{ustack_arg, Action};
+use dtrace_uapi::fault::Fault;
 use dtrace_uapi::interp::{NameHead, Word, MODULE, PROVIDER};
+use dtrace_uapi::option::Opt;
 use zerocopy::IntoBytes;
 
 /// Puts a frame for each node of a list: the next one, the function's name, the line.
@@ -135,11 +137,11 @@ fn a_walker_that_fails_leaves_what_it_has() {
     assert_eq!(pcs, [21, 22, 0]);
     assert_eq!(told(&bench, &words), vec![frame(0, "a", 3); 8]);
     // One that puts nothing ends with its budget, and the clause has its own.
-    let endless = common_bench("again: nop\n loop again\n ret %r0");
+    let endless = with("again: nop\n loop again\n ret %r0");
     assert_eq!(stack(&endless).0, [21, 22, 0]);
 }
 
-fn common_bench(text: &str) -> Bench {
+fn with(text: &str) -> Bench {
     bench(&[walker(text, b"ab")], 8)
 }
 
@@ -206,7 +208,6 @@ fn a_walker_may_not_do_what_others_may() {
 
 #[test]
 fn memory_that_is_short_is_told_of() {
-    let _ = cpu;
     let consumer = Consumer::new(config()).unwrap();
     let mut pending = consumer.prepare(&[], &[]).unwrap();
     pending
@@ -226,4 +227,40 @@ fn memory_that_is_short_is_told_of() {
         allocations += 1;
     }
     assert!(allocations > 10, "{allocations}");
+}
+
+#[test]
+fn variables_of_a_walker_are_small() {
+    let consumer = Consumer::new(config()).unwrap();
+    let mut pending = consumer.prepare(&[], &[]).unwrap();
+    let with = |size| {
+        let text = "ldls 0x500, %r1\n ret %r0";
+        let difo = asm_with(text, int(8), &[var(0x500, 2, bytes(size))]);
+        let mut walker = walker("ret %r0", b"ab");
+        walker.actions = std::iter::once(action(Action::Difexpr, difo)).fold(
+            dtrace_engine::mem::Vec::new(),
+            |mut all, action| {
+                all.push(action).unwrap();
+                all
+            },
+        );
+        walker
+    };
+    pending.add_walkers(&[with(2000)], &consumer).unwrap();
+    let refused = pending.add_walkers(&[with(4000)], &consumer).unwrap_err();
+    assert_eq!(refused.text, "a walker has small variables");
+}
+
+#[test]
+fn room_for_frames_is_paid() {
+    let consumer = Consumer::new(config()).unwrap();
+    consumer.set_option(Opt::Aggsize, 32 << 20).unwrap();
+    let key = || bare(Action::Ustack, 0, ustack_arg(1, 3 << 20));
+    let count = || bare(Action::Count, 1, 0);
+    let bench = Bench::with(
+        consumer,
+        vec![clause(None, vec![key(), count(), key(), count()])],
+    );
+    let fault = bench.fire()[0].unwrap();
+    assert_eq!((fault.fault, fault.action), (Fault::Overrun, 3));
 }

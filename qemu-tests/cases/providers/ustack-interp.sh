@@ -42,6 +42,20 @@ else:
 end
 echo 'a generator, and a function that C calls'
 dtrace -qn "$call { ustack(40); }" -c 'python3 /tmp/chain.py call' | frames
+echo 'an evaluator that has just begun, and the specialized call of a class'
+cat >/tmp/class.py <<'end'
+import os
+class Thing:
+    def __init__(self, last):
+        if last: os.getppid()
+def main():
+    for n in range(200): Thing(n == 199)
+main()
+end
+dtrace -qn "$call { ustack(40); }" -c 'python3 /tmp/class.py' | frames
+dtrace -qn 'pid$target::_PyEval_EvalFrameDefault:entry { @[jstack(30)] = count(); }' -c 'python3 /tmp/chain.py call' >/tmp/out
+# Of Handler.key's evaluator, which has not begun: nothing stands beneath it, and what has called is beneath the next.
+frames /tmp/out | grep -A1 -x eval | grep -m1 '^eval numbers'
 echo 'a thread'
 dtrace -qn "$call { ustack(40); }" -c 'python3 /tmp/chain.py threads' | frames
 echo 'a key'

@@ -19,6 +19,7 @@
 
 inline uint64_t nth = __walk[0];
 inline uint64_t tid_here = __walk[5];
+inline uint64_t next_evaluator = __walk[6];
 inline uint64_t runtime = __walk[1] + __walk[16];
 inline uint64_t interpreters_head = __walk[17];
 inline uint64_t interpreter_next = __walk[18];
@@ -60,60 +61,79 @@ this uint64_t function_size;
 this uint64_t file;
 this uint64_t file_size;
 this uint64_t table;
-this int found;
-this int is_evaluators;
+this uint64_t entry;
+this int is_done;
 
 dtrace:walker::
 {
 	if (nth == 0) {
-		this->found = 0;
+		this->frame = 0;
 		this->interpreter = *(userland uint64_t *)(runtime + interpreters_head);
-		while (this->interpreter != 0 && !this->found) {
+		this->thread = 0;
+		if (this->interpreter != 0)
 			this->thread = *(userland uint64_t *)(this->interpreter + threads_head);
-			while (this->thread != 0 && !this->found) {
-				if (*(userland uint64_t *)(this->thread + native_thread_id) == tid_here) {
-					this->found = 1;
-					this->frame = *(userland uint64_t *)(this->thread + current_frame);
-				}
-				this->thread = *(userland uint64_t *)(this->thread + thread_next);
-			}
+	}
+
+	/* A thread may be in several interpreters, and in some of them without a frame. */
+	while (this->frame == 0 && this->interpreter != 0) {
+		if (this->thread == 0) {
 			this->interpreter = *(userland uint64_t *)(this->interpreter + interpreter_next);
+			if (this->interpreter != 0)
+				this->thread = *(userland uint64_t *)(this->interpreter + threads_head);
+		} else {
+			if (*(userland uint64_t *)(this->thread + native_thread_id) == tid_here)
+				this->frame = *(userland uint64_t *)(this->thread + current_frame);
+			this->thread = *(userland uint64_t *)(this->thread + thread_next);
 		}
 	}
-	this->is_evaluators = 0;
-	while (this->frame != 0 && !this->is_evaluators) {
-		if (*(userland uint8_t *)(this->frame + frame_owner) == owned_by_evaluator)
-			this->is_evaluators = 1;
-		else {
-			this->code = *(userland uint64_t *)(this->frame + frame_executable);
 
-			/* What is no ASCII has its UTF-8 elsewhere, if anybody has asked for that; else what has one byte a character is taken. */
-			this->text = *(userland uint64_t *)(this->code + code_qualname);
-			this->state = *(userland uint32_t *)(this->text + unicode_state);
-			this->function_size = *(userland uint64_t *)(this->text + unicode_length);
-			if ((this->state & compact_ascii) == compact_ascii)
-				this->function = this->text + ascii_size;
-			else if (*(userland uint64_t *)(this->text + ascii_size + 8) != 0) {
-				this->function = *(userland uint64_t *)(this->text + ascii_size + 8);
-				this->function_size = *(userland uint64_t *)(this->text + ascii_size);
-			} else
-				this->function = (this->state & kind) == latin ? this->text + ascii_size + 16 : 0;
-			this->text = *(userland uint64_t *)(this->code + code_filename);
-			this->state = *(userland uint32_t *)(this->text + unicode_state);
-			this->file_size = *(userland uint64_t *)(this->text + unicode_length);
-			if ((this->state & compact_ascii) == compact_ascii)
-				this->file = this->text + ascii_size;
-			else if (*(userland uint64_t *)(this->text + ascii_size + 8) != 0) {
-				this->file = *(userland uint64_t *)(this->text + ascii_size + 8);
-				this->file_size = *(userland uint64_t *)(this->text + ascii_size);
-			} else
-				this->file = (this->state & kind) == latin ? this->text + ascii_size + 16 : 0;
-			this->table = *(userland uint64_t *)(this->code + code_linetable);
-			__frame(this->function, this->function_size, this->file, this->file_size,
-			    (*(userland uint64_t *)(this->frame + frame_instr_ptr) - this->code - code_adaptive) / 2,
-			    this->table + bytes_value, *(userland uint64_t *)(this->table + bytes_size),
-			    *(userland uint32_t *)(this->code + code_firstlineno));
+	/*
+	 * What belongs to nobody lies on the evaluator's own stack. Where that is an outer evaluator's, this one has not begun yet; where frames
+	 * remain below the next evaluator, one was missed.
+	 */
+	this->is_done = 0;
+	while (this->frame != 0 && !this->is_done) {
+		this->entry = this->frame;
+		while (this->entry != 0 && *(userland uint8_t *)(this->entry + frame_owner) != owned_by_evaluator)
+			this->entry = *(userland uint64_t *)(this->entry + frame_previous);
+		if (this->entry >= next_evaluator)
+			this->is_done = 1;
+		else {
+			while (this->frame != this->entry) {
+				this->code = *(userland uint64_t *)(this->frame + frame_executable);
+
+				/* What is no ASCII has its UTF-8 elsewhere, if anybody has asked; else what has one byte a character is taken. */
+				this->text = *(userland uint64_t *)(this->code + code_qualname);
+				this->state = *(userland uint32_t *)(this->text + unicode_state);
+				this->function_size = *(userland uint64_t *)(this->text + unicode_length);
+				if ((this->state & compact_ascii) == compact_ascii)
+					this->function = this->text + ascii_size;
+				else if (*(userland uint64_t *)(this->text + ascii_size + 8) != 0) {
+					this->function = *(userland uint64_t *)(this->text + ascii_size + 8);
+					this->function_size = *(userland uint64_t *)(this->text + ascii_size);
+				} else
+					this->function = (this->state & kind) == latin ? this->text + ascii_size + 16 : 0;
+				this->text = *(userland uint64_t *)(this->code + code_filename);
+				this->state = *(userland uint32_t *)(this->text + unicode_state);
+				this->file_size = *(userland uint64_t *)(this->text + unicode_length);
+				if ((this->state & compact_ascii) == compact_ascii)
+					this->file = this->text + ascii_size;
+				else if (*(userland uint64_t *)(this->text + ascii_size + 8) != 0) {
+					this->file = *(userland uint64_t *)(this->text + ascii_size + 8);
+					this->file_size = *(userland uint64_t *)(this->text + ascii_size);
+				} else
+					this->file = (this->state & kind) == latin ? this->text + ascii_size + 16 : 0;
+				this->table = *(userland uint64_t *)(this->code + code_linetable);
+				/* A shim that calls __init__ has the same string for both. */
+				if (*(userland uint64_t *)(this->code + code_qualname) != *(userland uint64_t *)(this->code + code_filename))
+					__frame(this->function, this->function_size, this->file, this->file_size,
+					    (*(userland uint64_t *)(this->frame + frame_instr_ptr) - this->code - code_adaptive) / 2,
+					    this->table + bytes_value, *(userland uint64_t *)(this->table + bytes_size),
+					    *(userland uint32_t *)(this->code + code_firstlineno));
+				this->frame = *(userland uint64_t *)(this->frame + frame_previous);
+			}
+			if (this->frame != 0)
+				this->frame = *(userland uint64_t *)(this->frame + frame_previous);
 		}
-		this->frame = *(userland uint64_t *)(this->frame + frame_previous);
 	}
 }

@@ -342,7 +342,7 @@ impl<'w> Handle<'w> {
         let device = self.device();
         let probes = device.enable(&dof).map_err(|error| self.refused(error))?;
         self.follow.add(program);
-        self.stacks.add(program, &self.options);
+        self.stacks.add(program, furnished.as_ref(), &self.options);
         Ok(Enabled {
             probes,
             left_out: device.reason(),

@@ -35,6 +35,8 @@ pub struct Stacks {
     is_wanted: bool,
     /// Addresses of processes are recorded.
     are_told: bool,
+    /// What finds frames of interpreted code is enabled.
+    has_walkers: bool,
     /// The files of processes that have been looked at.
     known: HashSet<Backing>,
     /// Tables are kept on disk.
@@ -44,8 +46,9 @@ pub struct Stacks {
 }
 
 impl Stacks {
-    /// Learns what a program that is enabled asks for.
-    pub fn add(&mut self, program: &Program, options: &Options) {
+    /// Learns what a program that is enabled asks for, and as what it was enabled if that was another.
+    pub fn add(&mut self, program: &Program, furnished: Option<&Program>, options: &Options) {
+        self.has_walkers |= furnished.is_some_and(|furnished| !furnished.walkers.is_empty());
         let by_table = options.get(Opt::Ustackmode) != Some(USTACKMODE_FP);
         self.is_wanted |= by_table && walks(program);
         self.are_told |= tells(program);
@@ -60,7 +63,7 @@ impl Stacks {
         let mut furnished = is_wanted
             .then(|| interp::furnish(program, u32::try_from(frames).unwrap_or(u32::MAX)))??;
         // One consumer needs them once.
-        if self.are_told {
+        if self.has_walkers {
             furnished.walkers.clear();
         }
         Some(furnished)
@@ -180,11 +183,11 @@ mod tests {
     fn tables_are_kept_unless_that_is_switched_off() {
         let mut options = Options::default();
         let mut stacks = Stacks::default();
-        stacks.add(&Program::default(), &options);
+        stacks.add(&Program::default(), None, &options);
         assert!(stacks.are_kept);
         let off = options.set("nounwindcache", None, Setter::Pragma);
         assert_eq!(off, Ok(()));
-        stacks.add(&Program::default(), &options);
+        stacks.add(&Program::default(), None, &options);
         assert!(!stacks.are_kept);
         assert!(stacks.cache().is_none());
     }

@@ -52,7 +52,7 @@ impl Frames {
     /// The text of a frame: function, file and line.
     pub fn text(&self, word: Word) -> String {
         if word.name == NAMELESS {
-            return "?".to_owned();
+            return "? no room for more names".to_owned();
         }
         match self.names(word.name) {
             Some(names) => names.text(word.position),
@@ -87,16 +87,16 @@ impl Names {
     }
 
     fn text(&self, position: u32) -> String {
-        let format = Runtime::numbered(self.walker)
-            .and_then(Runtime::lines)
-            .filter(|_| !self.table.is_empty());
+        let format = Runtime::numbered(self.walker).and_then(Runtime::lines);
         let line = match format {
             Some(format) => format.line(&self.table, self.first, position),
             None => Some(position),
         };
         let function = match format {
             _ if self.function.is_empty() => "?".to_owned(),
-            Some(Format::Scope) => format!("{}::{}", shown(&self.table), self.function),
+            Some(Format::Scope) if !self.table.is_empty() => {
+                format!("{}::{}", shown(&self.table), self.function)
+            }
             _ => self.function.clone(),
         };
         match line.filter(|line| *line != 0) {
@@ -109,9 +109,23 @@ impl Names {
 
 /// A name without what is not to be printed. It is in UTF-8, or has one byte a character.
 fn shown(name: &[u8]) -> String {
-    let printable = |c: char| if c.is_control() { '\u{fffd}' } else { c };
+    let printable = |c: char| if misleads(c) { '\u{fffd}' } else { c };
     match std::str::from_utf8(name) {
         Ok(name) => name.chars().map(printable).collect(),
+        // It was cut off within a character.
+        Err(error) if error.error_len().is_none() => {
+            let whole = name.get(..error.valid_up_to()).unwrap_or_default();
+            String::from_utf8_lossy(whole)
+                .chars()
+                .map(printable)
+                .collect()
+        }
         Err(_) => name.iter().map(|byte| printable((*byte).into())).collect(),
     }
+}
+
+/// Whether a character does something to a terminal, or to how others stand.
+fn misleads(c: char) -> bool {
+    let is_format = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+    c.is_control() || is_format
 }

@@ -18,8 +18,9 @@
 
 use super::lines::Format;
 use crate::symbols::is_code;
+use crate::unwind::section;
 use dtrace_uapi::interp::CONSTANTS_MAX;
-use object::{Object as _, ObjectSegment as _, ObjectSymbol as _, ReadRef};
+use object::{Object as _, ObjectSegment as _, ReadRef};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -44,7 +45,9 @@ pub const ALL: &[Runtime] = &[
     },
 ];
 
-/// Symbols of a file that are looked at.
+/// Bytes of a symbol (`Elf64_Sym`: the name's offset in 4, kind, visibility, section in 2, address, size).
+const SYMBOL: usize = 24;
+/// Symbols of a table that are looked at.
 const SYMBOLS_MAX: usize = 1 << 20;
 
 impl Runtime {
@@ -88,6 +91,9 @@ impl Runtime {
 
 /// What a file says of its evaluators, in the layout of `dtrace_unwind`'s `evaluators`, if it is of a runtime that there is a walker for.
 pub fn evaluators_of<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Option<Vec<u8>> {
+    if !file.is_64() || !file.is_little_endian() {
+        return None;
+    }
     // Nothing else has to be known of most files.
     let symbols = Symbols::of(file);
     ALL.iter().find_map(|runtime| {
@@ -100,25 +106,42 @@ pub fn evaluators_of<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Option<V
 }
 
 /// Addresses and sizes of the symbols that runtimes name.
-struct Symbols(HashMap<String, (u64, u64)>);
+struct Symbols(HashMap<&'static str, (u64, u64)>);
 
 impl Symbols {
     fn of<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Self {
-        let wanted: Vec<&str> = ALL.iter().flat_map(symbols_of).collect();
-        let all = file.dynamic_symbols().chain(file.symbols());
+        let wanted: Vec<&'static str> = ALL.iter().flat_map(symbols_of).collect();
         let mut found = HashMap::new();
-        for symbol in all
-            .take(SYMBOLS_MAX)
-            .filter(|symbol| symbol.is_definition())
-        {
-            if let Ok(name) = symbol.name() {
-                if wanted.contains(&name) {
-                    found.insert(name.to_owned(), (symbol.address(), symbol.size()));
+        for (table, strings) in [(".dynsym", ".dynstr"), (".symtab", ".strtab")] {
+            let (Some(table), Some(strings)) = (section(file, table), section(file, strings))
+            else {
+                continue;
+            };
+            for symbol in table.chunks_exact(SYMBOL).take(SYMBOLS_MAX) {
+                if let Some((name, place)) = defined(symbol, &strings, &wanted) {
+                    found.insert(name, place);
                 }
             }
         }
         Self(found)
     }
+}
+
+/// The name of a symbol if it is wanted, with its address and size. The name is not read as such: it may have any length.
+fn defined(
+    symbol: &[u8],
+    strings: &[u8],
+    wanted: &[&'static str],
+) -> Option<(&'static str, (u64, u64))> {
+    let number = |at: usize| Some(u64::from_le_bytes(symbol.get(at..at + 8)?.try_into().ok()?));
+    let name = strings.get(number(0)? as u32 as usize..)?;
+    let is_it = |text: &&&str| {
+        let rest = name.strip_prefix(text.as_bytes());
+        rest.is_some_and(|rest| rest.first() == Some(&0))
+    };
+    let name = wanted.iter().find(is_it)?;
+    let is_defined = symbol.get(6..8)? != [0, 0];
+    is_defined.then_some((name, (number(8)?, number(16)?)))
 }
 
 /// The symbols that a runtime's walker names.
@@ -187,7 +210,8 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
     fn part(&self, name: &str) -> Option<Range<u64>> {
         let (address, size) = *self.symbols.0.get(name)?;
         let segment = self.segment(address)?;
-        let begin = address - segment.address() + segment.file_range().0;
+        let within = address.checked_sub(segment.address())?;
+        let begin = segment.file_range().0.checked_add(within)?;
         Some(begin..begin.checked_add(size)?)
     }
 

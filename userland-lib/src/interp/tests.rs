@@ -64,9 +64,9 @@ impl names::Source for Kept {
 
 #[test]
 fn names_are_shown_with_file_and_line() {
-    let text = |sizes: [u16; 3], bytes: &[u8], word: Word| {
+    let of = |walker: usize, sizes: [u16; 3], bytes: &[u8], word: Word| {
         let head = NameHead {
-            walker: ALL[0].number(),
+            walker: ALL[walker].number(),
             first: 10,
             sizes,
             ..NameHead::default()
@@ -75,14 +75,24 @@ fn names_are_shown_with_file_and_line() {
         frames.ask(Some(Box::new(Kept([head.as_bytes(), bytes].concat()))));
         frames.text(word)
     };
+    let text = |sizes, bytes: &[u8], word| of(0, sizes, bytes, word);
     let word = Word {
         native: 0,
         position: 7,
         name: 5,
     };
-    assert_eq!(text([4, 4, 0], b"mainx.py", word), "main x.py:7");
+    // A table that could not be read, and a format without one.
+    assert_eq!(text([4, 4, 0], b"mainx.py", word), "main x.py");
+    assert_eq!(of(1, [4, 5, 0], b"mainx.php", word), "main x.php:7");
+    assert_eq!(
+        of(1, [4, 5, 5], b"mainx.phpThing", word),
+        "Thing::main x.php:7"
+    );
+    assert_eq!(text([3, 0, 0], b"a\xc3\xbc", word), "aü");
+    assert_eq!(text([2, 0, 0], b"a\xc3", word), "a");
+    assert_eq!(text([4, 0, 0], "a\u{202e}".as_bytes(), word), "a\u{fffd}");
     assert_eq!(text([4, 0, 0], b"main", word), "main");
-    assert_eq!(text([0, 4, 0], b"x.py", word), "? x.py:7");
+    assert_eq!(text([0, 4, 0], b"x.py", word), "? x.py");
     // Two units of line 10, eight of line 11.
     let table = b"mainx.py\x81\xdf\x00\x00";
     assert_eq!(text([4, 4, 4], table, word), "main x.py:11");

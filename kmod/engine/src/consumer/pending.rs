@@ -55,7 +55,8 @@ impl Consumer {
             walkers: Vec::new(),
             control,
         };
-        let fixed = !pending.control.clauses.is_empty();
+        let control = &pending.control;
+        let fixed = !control.clauses.is_empty() || !control.walkers.is_empty();
         for (option, value) in options {
             let privileges = &self.config.privileges;
             pending.options.set(*option, *value, privileges, fixed)?;

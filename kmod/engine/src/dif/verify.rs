@@ -410,13 +410,11 @@ impl Verifier<'_> {
     /// asks for no stack itself.
     fn check_walker(&self, op: Op, i: Instr) -> Result<(), (&'static str, &'static str)> {
         let is_good = match op {
-            Op::Call => matches!(
-                Subr::from_raw(i.index()),
-                Some(Subr::Frame | Subr::Copyin | Subr::Copyinto)
-            ),
+            Op::Call => matches!(Subr::from_raw(i.index()), Some(Subr::Frame | Subr::Copyin)),
             Op::Ldga => Var::from_raw(u16::from(i.r1())) == Some(Var::Walk),
             Op::Ldgs | Op::Stgs | Op::Ldts | Op::Stts | Op::Ldta => false,
             Op::Ldgaa | Op::Stgaa | Op::Ldtaa | Op::Sttaa => false,
+            Op::Stb | Op::Sth | Op::Stw | Op::Stx | Op::Copys => false,
             _ => true,
         };
         ensure(is_good, "a walker cannot do this").map_err(|text| (text, ""))

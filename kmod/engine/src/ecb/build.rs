@@ -29,6 +29,9 @@ use dtrace_uapi::limits::FRAMES_MAX;
 use dtrace_uapi::option::Opt;
 use dtrace_uapi::types::{AggId, DifType, Epid, DIF_TF_BYREF, DIF_TF_BYUREF, DIF_TYPE_STRING};
 
+/// Most bytes of a walker's variables, which are set to 0 for each stack.
+const LOCALS_MAX: usize = 2048;
+
 /// Most formats of a consumer: their numbers have 16 bits, and 0 is none.
 const FORMATS_MAX: usize = 0xffff;
 
@@ -238,11 +241,14 @@ pub fn walker(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<
     let difo = difo.ok_or(Reason::invalid("a walker is one expression"))?;
     let outer = core::mem::take(&mut shared.table);
     let program = Builder::new(cx, shared, true).program(difo);
-    let table = core::mem::replace(&mut shared.table, outer);
+    let locals = core::mem::replace(&mut shared.table, outer).locals_size();
+    if locals > LOCALS_MAX {
+        return Err(Reason::new(Errno::E2BIG, "a walker has small variables"));
+    }
     Ok(Walker {
         number,
         program: program?,
-        locals: table.locals_size(),
+        locals,
     })
 }
 

@@ -184,7 +184,8 @@ pub(super) fn write<M: Machine>(
         }
         Datum::Ustack { frames } => {
             env.check_user().map_err(|trap| Stopped { trap, pc: 0 })?;
-            spend(env, (*frames as usize).saturating_mul(USER_FRAME))?;
+            let units = (*frames as usize).saturating_mul(USER_FRAME);
+            spend(env, units.saturating_add(to.len()))?;
             set_word(to, 0, u64::from(env.m.told()));
             let len = to.len();
             let rest = to.get_mut(8..).unwrap_or(&mut []);

@@ -9,7 +9,7 @@
 use crate::error::NoMem;
 use crate::mem::Vec;
 use dtrace_uapi::interp::{
-    CONSTANTS_MAX, WALK_BASE, WALK_CONSTANTS, WALK_FP, WALK_NTH, WALK_PC, WALK_SP,
+    CONSTANTS_MAX, WALK_BASE, WALK_CONSTANTS, WALK_FP, WALK_NEXT, WALK_NTH, WALK_PC, WALK_SP,
 };
 
 /// Most frames of evaluators in a stack.
@@ -147,6 +147,7 @@ impl Spots {
             WALK_SP => spot.sp,
             WALK_FP => spot.fp,
             WALK_PC => spot.pc,
+            WALK_NEXT => self.next(n, walker),
             _ => self.constant(&spot, element).unwrap_or(0),
         }
     }
@@ -156,6 +157,13 @@ impl Spots {
         let earlier = self.spots.iter().take(n);
         let walkers = earlier.filter_map(|spot| self.file(spot).map(|file| file.walker));
         walkers.filter(|theirs| *theirs == walker).count() as u64
+    }
+
+    /// The stack pointer of the next one with the same walker.
+    fn next(&self, n: usize, walker: u64) -> u64 {
+        let later = (n.saturating_add(1)..self.count).filter_map(|n| self.get(n));
+        let mut theirs = later.filter(|(_, number)| *number == walker);
+        theirs.next().map_or(u64::MAX, |(spot, _)| spot.sp)
     }
 
     fn constant(&self, spot: &Spot, element: u64) -> Option<u64> {
@@ -182,6 +190,8 @@ mod tests {
         assert_eq!(spots.count(), 3);
         let elements =
             |n| [0, 1, 2, 3, 4, 16, 17, 18, 200].map(|element| spots.element(n, element));
+        let next = [0, 1, 2].map(|n| spots.element(n, 6));
+        assert_eq!(next, [0x20, u64::MAX, u64::MAX]);
         assert_eq!(elements(0), [0, 0x1000, 0x20, 0x30, 0x10, 100, 101, 0, 0]);
         assert_eq!(elements(1), [0, 0x2000, 0x20, 0x30, 0x10, 200, 201, 0, 0]);
         assert_eq!(elements(2), [1, 0x1000, 0x20, 0x30, 0x10, 100, 101, 0, 0]);

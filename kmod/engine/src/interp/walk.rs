@@ -22,6 +22,11 @@ use dtrace_uapi::interp::{NameHead, Word, NAME_MAX, WALK_TID, WORDS_MAX};
 /// Units that the walkers of a stack may take together.
 const UNITS: u64 = 512 << 10;
 
+/// Units of running a walker, beside what its instructions take.
+const EACH: usize = 256;
+/// Units of a frame, beside its names.
+const FRAME: usize = 128;
+
 /// What a CPU needs for it.
 #[derive(Debug)]
 pub struct Walk {
@@ -103,10 +108,12 @@ fn run<M: Machine>(env: &mut Env<'_, M>, interp: &Interp, room: usize) {
     let mut n = 0;
     while let Some(number) = next(env, n, room) {
         if let Some((index, walker)) = interp.find(number) {
-            swap_locals(env, index);
+            let own = swap_locals(env, index);
             env.vm.ntuple = 0;
             // A walker that fails has found what it has found.
-            let _ = exec::run(&walker.program, env);
+            if env.vm.budget.spend(own.saturating_add(EACH)).is_ok() {
+                let _ = exec::run(&walker.program, env);
+            }
             swap_locals(env, index);
         }
         n = n.saturating_add(1);
@@ -130,19 +137,27 @@ fn next<M: Machine>(env: &mut Env<'_, M>, n: usize, room: usize) -> Option<u64> 
     Some(number)
 }
 
-/// Exchanges the clause-local variables with those of a walker.
-fn swap_locals<M: Machine>(env: &mut Env<'_, M>, index: usize) {
+/// Exchanges the clause-local variables with those of a walker. Returns how many bytes were set to 0.
+fn swap_locals<M: Machine>(env: &mut Env<'_, M>, index: usize) -> usize {
     let vm = &mut *env.vm;
-    let Some(walk) = &mut vm.walk else { return };
-    let Some(own) = walk.locals.get_mut(index) else {
-        return;
+    let own =
+        (vm.walk.as_mut()).and_then(|walk| Some((walk.locals.get_mut(index)?, &mut walk.begun)));
+    let Some((own, begun)) = own else {
+        return 0;
     };
     let bit = 1u32.checked_shl(index as u32).unwrap_or(0);
-    if walk.begun & bit == 0 {
+    let is_new = *begun & bit == 0;
+    if is_new {
         own.fill(0);
-        walk.begun |= bit;
+        *begun |= bit;
     }
+    let size = own.len();
     core::mem::swap(own, &mut vm.locals);
+    if is_new {
+        size
+    } else {
+        0
+    }
 }
 
 impl<M: Machine> Env<'_, M> {
@@ -175,6 +190,8 @@ impl<M: Machine> Env<'_, M> {
         let walk = vm.walk.as_mut().ok_or(illegal)?;
         let (spot, walker) = walk.now.and_then(|n| walk.spots.get(n)).ok_or(illegal)?;
         let [functions, files, tables] = NAME_MAX;
+        vm.budget
+            .spend(FRAME.saturating_add(asked([function, file, table])))?;
         let mut text = Text {
             bytes: &mut walk.text,
             used: 0,
@@ -195,7 +212,6 @@ impl<M: Machine> Env<'_, M> {
             pad: [0; 3],
         };
         let used = text.used;
-        vm.budget.spend(used)?;
         let names = walk.text.get(..used).unwrap_or(&[]);
         let name = interp.names.number(&head, names);
         walk.put(Word {
@@ -204,6 +220,13 @@ impl<M: Machine> Env<'_, M> {
             name,
         })
     }
+}
+
+/// Bytes that are read at most for names of these sizes.
+fn asked(names: [(u64, u64); 3]) -> usize {
+    let sizes = names.iter().zip(NAME_MAX);
+    let sizes = sizes.map(|((_, size), most)| usize::try_from(*size).unwrap_or(most).min(most));
+    sizes.fold(0, usize::saturating_add)
 }
 
 /// The names of a frame, one behind the other.
