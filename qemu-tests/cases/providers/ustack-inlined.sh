@@ -23,22 +23,22 @@ echo 'a value'
 dtrace -x inlines -qn "$call { self->at = ustack(2); } syscall::getppid:return /self->at.depth/ { trace(self->at); printf(\"depth %d\\n\", self->at.depth); }" \
 	-c "$work" | names
 for inlines in off on; do
-	dtrace -x inlines=$inlines -qn "$call { printf(\"%d\\n\", ustackdepth); }" -c "$work"
+	dtrace -x inlines=$inlines -qn "$call { printf(\"%d\\n\", ustackdepth); }" -c "$work" | grep .
 done | uniq | wc -l
 
 echo 'not by names'
 for how in frames=buildid noresolve; do
-	dtrace -x inlines -x $how -qn "$call { ustack(3); }" -c "$work" | grep -c inlined
+	dtrace -x inlines -x $how -qn "$call { ustack(3); }" -c "$work" | grep -c "\[inlined\]"
 done
 
 echo 'stripped'
 strip -o /tmp/inlined-bare "$work"
-dtrace -x inlines -qn "$call { ustack(2); }" -c /tmp/inlined-bare | names | grep -c inlined
+dtrace -x inlines -qn "$call { ustack(2); }" -c /tmp/inlined-bare | names | grep -c '\[inlined\]'
 objcopy --only-keep-debug "$work" /tmp/inlined-bare.debug
 objcopy --add-gnu-debuglink=/tmp/inlined-bare.debug /tmp/inlined-bare
 dtrace -x inlines -qn "$call { ustack(2); }" -c /tmp/inlined-bare | names
 echo >>/tmp/inlined-bare.debug
-dtrace -x inlines -qn "$call { ustack(2); }" -c /tmp/inlined-bare | names | grep -c inlined
+dtrace -x inlines -qn "$call { ustack(2); }" -c /tmp/inlined-bare | names | grep -c '\[inlined\]'
 
 # Such a process is found: at its first call there may be no table of its file yet.
 echo 'in a namespace of its own'

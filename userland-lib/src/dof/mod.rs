@@ -202,7 +202,9 @@ impl Image {
     }
 
     fn action(&mut self, action: &ActionDesc, strtab: SecIdx, strings: &Strings) -> ActDesc {
-        let (strtab, arg) = match &action.format {
+        // A stack has its depth there, though it be the first thing that a format prints.
+        let format = action.format.as_ref();
+        let (strtab, arg) = match format.filter(|_| action.kind.is_printf_like()) {
             Some(format) => (strtab, strings.offset(format).into()),
             None => (SECIDX_NONE, action.arg),
         };
@@ -411,6 +413,18 @@ mod tests {
         assert_eq!((count(SecType::Dif), count(SecType::Inttab)), (1, 2));
         assert_eq!(count(SecType::DifoHdr), 2);
         assert_eq!(count(SecType::EcbDesc), 3);
+    }
+
+    #[test]
+    fn a_stack_that_a_format_prints_has_its_depth() {
+        let source = crate::source::Source::argument("BEGIN { printf(\"%k\", ustack(2, 8)); }");
+        let settings = crate::compile::Settings::default();
+        let mut compiler = crate::compile::Compiler::new(&crate::world::Nowhere);
+        let program = compiler.compile(&source, &settings).expect("a program");
+        let enabling = dtrace_engine::Enabling::parse(&emit(&program, &[])).expect("an image");
+        let action = &enabling.clauses()[0].actions[0];
+        let arg = dtrace_uapi::action::ustack_arg(2, 8);
+        assert_eq!((action.kind, action.arg), (Action::Ustack, arg));
     }
 
     #[test]

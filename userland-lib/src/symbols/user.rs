@@ -159,18 +159,15 @@ impl UserSymbols {
             process.refresh(pid, &self.files);
             let mut all = holding(&process.ranges, address).map(|range| {
                 let file = range.file.as_ref().filter(|_| range.mapping.is_code)?;
-                Some((file, range.mapping.offset_of(address)?))
+                let offset = range.mapping.offset_of(address)?;
+                Some(file.inlined(offset, || self.files.inlines_kept() < INLINES_MAX))
             });
-            let Some(Some((file, offset))) = all.next() else {
-                return Rc::default();
-            };
-            let is_same = |other: Option<(&Rc<Image>, u64)>| {
-                other.is_some_and(|(other, at)| Rc::ptr_eq(other, file) && at == offset)
-            };
-            if !all.all(is_same) {
-                return Rc::default();
+            let first = all.next().flatten().unwrap_or_default();
+            // A file that was removed meanwhile is read twice, and says the same.
+            match all.all(|other| other.as_ref() == Some(&first)) {
+                true => first,
+                false => Rc::default(),
             }
-            file.inlined(offset, || self.files.inlines_kept() < INLINES_MAX)
         })
     }
 
