@@ -31,6 +31,7 @@ MODULES = {
     "hold": ("dtrace_", "DTRACE_HOLD_"),
     "unwind": ("dtrace_unwind_", "DTRACE_UNWIND_"),
     "remains": ("dtrace_", "DTRACE_REMAINS_"),
+    "interp": ("dtrace_interp_", "DTRACE_INTERP_"),
     "ioctl": ("dtrace_", "DTRACE_"),
 }
 

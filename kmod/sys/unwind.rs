@@ -200,7 +200,8 @@ impl<'a> Known<'a> {
         };
         let base = self.start.wrapping_sub(*offset);
         let told = table.evaluators()?;
-        told.cover(address.wrapping_sub(base)).then_some((told, base))
+        told.cover(address.wrapping_sub(base))
+            .then_some((told, base))
     }
 
     /// From where to where there is the same text as at an address, and what is known of it.

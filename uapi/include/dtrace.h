@@ -862,6 +862,10 @@ enum dif_op {
    `futos` R2: r1,-,rd (r2=0, rd!=0): an unsigned integer becomes a binary32.
    */
   DIF_OP_FUTOS = 214,
+  /*
+   `loop` B: 24-bit label, backward only. Each round takes from the firing's budget; the tuple stack is empty here and at the label.
+   */
+  DIF_OP_LOOP = 215,
 };
 typedef uint8_t dif_op;
 
@@ -915,6 +919,10 @@ enum dif_var {
    The interrupted thread's user registers.
    */
   DIF_VAR_UREGS = 2,
+  /*
+   What a walker knows of the frame that it runs for: see `interp`.
+   */
+  DIF_VAR_WALK = 64,
   /*
    Address of the current thread's `task_struct`.
    */
@@ -1295,6 +1303,11 @@ enum dif_subr {
    `taskargs`: `string(struct task_struct *)`.
    */
   DIF_SUBR_TASKARGS = 207,
+  /*
+   `__frame`: `void(uintptr_t, size_t, uintptr_t, size_t, uint32_t, uintptr_t, size_t, uint32_t)`: in a walker, puts a frame: address and greatest
+   size of the function's name and of the file's, its line or its place in the table, address and size of the table, and what that counts from.
+   */
+  DIF_SUBR_FRAME = 208,
   /*
    `long double +`: `long double(long double, long double)`.
    */
@@ -1692,7 +1705,7 @@ typedef uint32_t dtrace_fault;
 /*
  How many options there are.
  */
-#define DTRACEOPT_COUNT (DTRACEOPT_MAX + 2)
+#define DTRACEOPT_COUNT (DTRACEOPT_MAX + 3)
 
 /*
  Value of `Opt::Bufpolicy`: keep the newest records.
@@ -1874,6 +1887,10 @@ enum dtrace_opt {
    How the stacks of programs are walked.
    */
   DTRACEOPT_OPT_USTACKMODE = 201,
+  /*
+   Refuse programs that have a loop.
+   */
+  DTRACEOPT_OPT_NOLOOPS = 202,
 };
 typedef uint32_t dtrace_opt;
 
@@ -2952,6 +2969,122 @@ struct dtrace_remains {
 };
 
 /*
+ * interp
+ */
+
+/*
+ Most walkers of a consumer.
+ */
+#define DTRACE_INTERP_WALKERS_MAX 8
+
+/*
+ Most frames of interpreted code in a stack.
+ */
+#define DTRACE_INTERP_WORDS_MAX 256
+
+/*
+ Most constants of a file.
+ */
+#define DTRACE_INTERP_CONSTANTS_MAX 64
+
+/*
+ Element of `walk[]`: how many frames of evaluators the stack had before this one.
+ */
+#define DTRACE_INTERP_WALK_NTH 0
+
+/*
+ Element of `walk[]`: where offset 0 of the evaluator's file is, or would be.
+ */
+#define DTRACE_INTERP_WALK_BASE 1
+
+/*
+ Element of `walk[]`: the evaluator's stack pointer.
+ */
+#define DTRACE_INTERP_WALK_SP 2
+
+/*
+ Element of `walk[]`: its frame pointer, 0 if it is not known.
+ */
+#define DTRACE_INTERP_WALK_FP 3
+
+/*
+ Element of `walk[]`: where it goes on.
+ */
+#define DTRACE_INTERP_WALK_PC 4
+
+/*
+ Element of `walk[]`: the thread's id, as the process sees it.
+ */
+#define DTRACE_INTERP_WALK_TID 5
+
+/*
+ Element of `walk[]`: the stack pointer of the next evaluator with the same walker, all ones if there is none. What lies below it in the stack
+ is this one's, or of functions that this one has called.
+ */
+#define DTRACE_INTERP_WALK_NEXT 6
+
+/*
+ Element of `walk[]`: the first of the file's constants. One that is not there is 0.
+ */
+#define DTRACE_INTERP_WALK_CONSTANTS 16
+
+/*
+ No names.
+ */
+#define DTRACE_INTERP_NAMELESS 16777215
+
+/*
+ Greatest native frame that a word has; others are counted as this one.
+ */
+#define DTRACE_INTERP_NATIVE_MAX 1023
+
+/*
+ Greatest position, which others become.
+ */
+#define DTRACE_INTERP_POSITION_MAX 16777215
+
+
+/*
+ What the names of a frame begin with. The bytes of the function's, of the file's and of the table of lines follow.
+ */
+struct dtrace_interp_namehead {
+  /*
+   The walker.
+   */
+  uint64_t walker;
+  /*
+   What the positions in the table of lines count from.
+   */
+  uint32_t first;
+  /*
+   Bytes of the function's name, of the file's and of the table.
+   */
+  uint16_t sizes[3];
+  /*
+   0.
+   */
+  uint16_t pad[3];
+};
+
+/*
+ Asks for the names of frames.
+ */
+struct dtrace_interp_frame {
+  /*
+   Their number.
+   */
+  uint32_t name;
+  /*
+   How many bytes there is room for.
+   */
+  uint32_t size;
+  /*
+   Where: a `NameHead` and what follows.
+   */
+  uint64_t bytes;
+};
+
+/*
  * ioctl
  */
 
@@ -3587,6 +3720,9 @@ struct dtrace_registered {
 
 /* Linux' own: gives a file its `Table`. EINVAL: it is damaged, or the file is none; EBADF: nothing is open there; EEXIST: the file has one; ESTALE: it has changed since; E2BIG, ENOSPC: it is larger than tables may be; EACCES: as above. */
 #define DTRACEIOC_TABLE _IOW(DTRACE_IOC_TYPE, 82, struct dtrace_unwind_table)
+
+/* Linux' own: fills in the names of a `Frame` of interpreted code; returns how many bytes they are. ENOENT: there are no such; EAGAIN: they are being written; E2BIG: there is no room for them. */
+#define DTRACEIOC_FRAME _IOW(DTRACE_IOC_TYPE, 84, struct dtrace_interp_frame)
 
 /* Helper call: registers the DOF at this address, whose addresses are the process' own. The result is a number to remove it by, from 1. EINVAL: it is no DOF of a program; E2BIG: it is too large; ENOSPC: the process, or its user, has registered too much; EFAULT: it is not there. */
 #define DTRACEHIOC_ADD _IOW(DTRACE_HELPER_IOC_TYPE, 1, struct dof_hdr)

@@ -79,27 +79,20 @@ fn signed(bytes: &[u8]) -> Option<i64> {
 mod tests {
     use super::*;
 
-    /// The table of a function that CPython 3.13 has compiled: `def f(x):` in line 3, a loop, and a `return` in front of its end.
+    /// Entries of each sort.
     #[test]
     fn lines_of_python() {
-        // RESUME on line 3; 2 units on the next line; 4 units 100 lines further, 1 unit 99 lines back; no line.
         let table = [
-            0x80 | 0 << 3,
-            0x10, // kind 0: same line, 1 unit
-            0x80 | 11 << 3 | 1,
-            0x04,
-            0x08, // kind 11: the next line, 2 units
-            0x80 | 13 << 3 | 3,
-            0x48,
-            0x03, // kind 13: 100 lines on, 4 units
-            0x80 | 14 << 3,
-            0x47,
-            0x03,
-            0x00,
-            0x00,
-            0x00,           // kind 14: 99 lines back, 1 unit
-            0x80 | 15 << 3, // no line
-        ];
+            // 1 unit of code of the first line, 2 of the next one.
+            &[0x80, 0x10][..],
+            &[0x80 | 11 << 3 | 1, 0x04, 0x08],
+            // 4 units 100 lines further, 1 unit 99 lines back.
+            &[0x80 | 13 << 3 | 3, 0x48, 0x03],
+            &[0x80 | 14 << 3, 0x47, 0x03, 0x00, 0x00, 0x00],
+            // 1 unit that has no line.
+            &[0x80 | 15 << 3],
+        ]
+        .concat();
         let line = |position| Format::Python.line(&table, 3, position);
         let lines: Vec<Option<u32>> = (0..10).map(line).collect();
         let expected = [3, 4, 4, 104, 104, 104, 104, 5].map(Some);
