@@ -264,3 +264,46 @@ fn room_for_frames_is_paid() {
     let fault = bench.fire()[0].unwrap();
     assert_eq!((fault.fault, fault.action), (Fault::Overrun, 3));
 }
+
+#[test]
+fn keys_differ_by_frames_of_interpreted_code() {
+    let consumer = Consumer::new(config()).unwrap();
+    let mut pending = consumer.prepare(&[], &[]).unwrap();
+    pending
+        .add_walkers(&[walker(LIST, b"ab")], &consumer)
+        .unwrap();
+    pending.commit();
+    let key = bare(Action::Ustack, 0, ustack_arg(3, 64));
+    let counted = clause(None, vec![key, bare(Action::Count, 1, 0)]);
+    let mut bench = Bench::with(consumer, vec![counted]);
+    let node = |name: u64, line: u64| [0, name, line].as_bytes().to_vec();
+    let names = [(0x2000, vec![b'a', 0]), (0x2010, vec![b'b', 0])];
+    bench.m.user.borrow_mut().extend(names);
+    // Without one, with one, with another one, on another line, and each again.
+    for (evaluators, name, line) in [
+        (0, 0x2000, 1),
+        (1, 0x2000, 1),
+        (1, 0x2010, 1),
+        (1, 0x2010, 2),
+    ]
+    .repeat(2)
+    {
+        bench.m.evaluators = vec![(0, 0xab, 0x1000); evaluators];
+        bench.m.user.borrow_mut().insert(0x1000, node(name, line));
+        assert_eq!(bench.fire(), [None]);
+    }
+    let entries = bench
+        .consumer
+        .switch(&common::cpu(0), Which::Aggregation, 1);
+    entries.unwrap();
+    let words = bench
+        .consumer
+        .snapshot(0, Which::Aggregation, |snap| {
+            snap.data
+                .chunks_exact(8)
+                .filter(|word| Word::decode(u64_at(word, 0)).is_some())
+                .count()
+        })
+        .unwrap();
+    assert_eq!(words, 3);
+}

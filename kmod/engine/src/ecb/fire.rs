@@ -193,12 +193,15 @@ pub(super) fn write<M: Machine>(
             let end = (*frames as usize).saturating_mul(8).min(rest.len());
             let (pcs, interpreted) = rest.split_at_mut_checked(end).unwrap_or_default();
             let mut frames = Frames::new(pcs);
-            match interpreted {
-                [] => env.m.ustack(env.core.ustacks, &mut frames),
+            let unused = match interpreted {
+                [] => {
+                    env.m.ustack(env.core.ustacks, &mut frames);
+                    0
+                }
                 _ => interp::ustack(env, &mut frames, interpreted),
-            }
+            };
             frames.finish();
-            Ok(len)
+            Ok(len.wrapping_sub(unused))
         }
         Datum::Address(program) => {
             let value = exec::run(program, env)?;

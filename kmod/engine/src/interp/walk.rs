@@ -74,8 +74,9 @@ impl Walk {
     }
 }
 
-/// Puts the frames of the user stack, and those of interpreted code in it to `out`, a word each.
-pub fn ustack<M: Machine>(env: &mut Env<'_, M>, frames: &mut Frames<'_>, out: &mut [u8]) {
+/// Puts the frames of the user stack, and those of interpreted code in it to `out`, a word each. Returns how many of its bytes mean nothing: those
+/// behind the word that ends them.
+pub fn ustack<M: Machine>(env: &mut Env<'_, M>, frames: &mut Frames<'_>, out: &mut [u8]) -> usize {
     let (m, by) = (env.m, env.core.ustacks);
     let found = match (&env.core.interp, &mut env.vm.walk) {
         (Some(interp), Some(walk)) => {
@@ -88,6 +89,7 @@ pub fn ustack<M: Machine>(env: &mut Env<'_, M>, frames: &mut Frames<'_>, out: &m
             None
         }
     };
+    let size = out.len();
     let mut words = Frames::new(out);
     if let Some(interp) = found {
         run(env, interp, words.room());
@@ -98,7 +100,8 @@ pub fn ustack<M: Machine>(env: &mut Env<'_, M>, frames: &mut Frames<'_>, out: &m
             });
         }
     }
-    words.finish();
+    let told = words.finish().saturating_add(1).saturating_mul(8);
+    size.saturating_sub(told)
 }
 
 /// Runs the walkers of all frames that were noted, until there are `room` frames of interpreted code.
