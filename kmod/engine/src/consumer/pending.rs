@@ -91,7 +91,7 @@ impl Pending<'_> {
             return Err(Reason::new(Errno::E2BIG, "too many walkers"));
         }
         for clause in walkers {
-            let built = self.with(consumer, |cx, shared| build::walker(clause, cx, shared))?;
+            let built = self.with(consumer, |cx, shared| Walker::build(clause, cx, shared))?;
             self.walkers.push(built)?;
         }
         Ok(self.control.walkers.reserve(walkers.len())?)

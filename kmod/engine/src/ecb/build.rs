@@ -19,18 +19,14 @@ use crate::dif::program::Program;
 use crate::dif::verify::{self, Facts};
 use crate::dof::{ActionSpec, Clause, Difo};
 use crate::error::{Errno, NoMem, Place, Reason};
-use crate::interp::Walker;
 use crate::mem::Vec;
 use crate::var::statics::Table;
 use core::ops::Range;
 use dtrace_uapi::action::{ustack_arg, ustack_frames, ustack_strsize, Action as Kind};
-use dtrace_uapi::ioctl::{ProbeDesc, RecDesc};
+use dtrace_uapi::ioctl::RecDesc;
 use dtrace_uapi::limits::FRAMES_MAX;
 use dtrace_uapi::option::Opt;
 use dtrace_uapi::types::{AggId, DifType, Epid, DIF_TF_BYREF, DIF_TF_BYUREF, DIF_TYPE_STRING};
-
-/// Most bytes of a walker's variables, which are set to 0 for each stack.
-const LOCALS_MAX: usize = 2048;
 
 /// Most formats of a consumer: their numbers have 16 bits, and 0 is none.
 const FORMATS_MAX: usize = 0xffff;
@@ -223,33 +219,16 @@ fn tuple_starts(actions: &[ActionSpec]) -> Result<Tuples, Reason> {
     Ok(Tuples(out))
 }
 
-fn function(probe: &ProbeDesc) -> &[u8] {
-    let end = probe.func.iter().position(|byte| *byte == 0);
-    probe.func.get(..end.unwrap_or(0)).unwrap_or(&[])
-}
-
-/// Builds a walker, which has variables of its own.
-pub fn walker(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<Walker, Reason> {
-    let number = core::str::from_utf8(function(&clause.probe))
-        .ok()
-        .and_then(|digits| u64::from_str_radix(digits, 16).ok())
-        .ok_or(Reason::invalid("a walker has a number"))?;
-    let difo = match (&clause.predicate, &clause.actions[..]) {
-        (None, [action]) if action.kind == Kind::Difexpr => action.difo.as_deref(),
-        _ => None,
-    };
-    let difo = difo.ok_or(Reason::invalid("a walker is one expression"))?;
+/// Builds a walker's program, with variables of its own; how many bytes those take.
+pub fn walker(
+    difo: &Difo,
+    cx: &Context<'_>,
+    shared: &mut Shared,
+) -> Result<(Program, usize), Reason> {
     let outer = core::mem::take(&mut shared.table);
     let program = Builder::new(cx, shared, true).program(difo);
-    let locals = core::mem::replace(&mut shared.table, outer).locals_size();
-    if locals > LOCALS_MAX {
-        return Err(Reason::new(Errno::E2BIG, "a walker has small variables"));
-    }
-    Ok(Walker {
-        number,
-        program: program?,
-        locals,
-    })
+    let own = core::mem::replace(&mut shared.table, outer);
+    Ok((program?, own.locals_size()))
 }
 
 impl<'a> Builder<'a> {

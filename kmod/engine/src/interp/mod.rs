@@ -16,7 +16,11 @@ pub mod spots;
 pub mod walk;
 
 use crate::dif::program::Program;
+use crate::dof::Clause;
+use crate::ecb::build;
+use crate::error::{Errno, Reason};
 use crate::mem::Vec;
+use dtrace_uapi::action::Action;
 use dtrace_uapi::interp::WALKERS_MAX;
 use names::Names;
 
@@ -29,6 +33,40 @@ pub struct Walker {
     pub program: Program,
     /// Bytes of its clause-local variables.
     pub locals: usize,
+}
+
+/// Most bytes of a walker's variables, which are set to 0 for each stack.
+const LOCALS_MAX: usize = 2048;
+
+impl Walker {
+    /// Verifies and prepares that of a clause, as [`build::build`] does clauses.
+    pub fn build(
+        clause: &Clause,
+        cx: &build::Context<'_>,
+        shared: &mut build::Shared,
+    ) -> Result<Self, Reason> {
+        let difo = match (&clause.predicate, &clause.actions[..]) {
+            (None, [action]) if action.kind == Action::Difexpr => action.difo.as_deref(),
+            _ => None,
+        };
+        let difo = difo.ok_or(Reason::invalid("a walker is one expression"))?;
+        let number = number(&clause.probe.func).ok_or(Reason::invalid("a walker has a number"))?;
+        let (program, locals) = build::walker(difo, cx, shared)?;
+        if locals > LOCALS_MAX {
+            return Err(Reason::new(Errno::E2BIG, "a walker has small variables"));
+        }
+        Ok(Self {
+            number,
+            program,
+            locals,
+        })
+    }
+}
+
+/// The number that a name, which ends with NUL, is in hexadecimal digits.
+fn number(name: &[u8]) -> Option<u64> {
+    let digits = name.split(|byte| *byte == 0).next()?;
+    u64::from_str_radix(core::str::from_utf8(digits).ok()?, 16).ok()
 }
 
 /// What all CPUs share.
