@@ -44,3 +44,18 @@ except ImportError: pass
 import first, second'" | awk '/nowhere|first|second|third/ { print $3, $4, ($2 > 0) }'
 t python-audit -c "python3 -c 'import sys; sys.audit(\"ours\"); sys.audit(\"ours\"); open(\"/etc/passwd\")'" | ours ' (ours|cpython.run_command) ' | tr -s ' '
 rm -r /tmp/modules /tmp/locks /tmp/second
+
+cat >/tmp/turns.py <<'end'
+import sys, time
+def nap():
+    for n in range(5): time.sleep(0.05)
+def spin():
+    end = time.monotonic() + 3
+    while time.monotonic() < end: sum(range(1000))
+{'nap': nap, 'spin': spin}[sys.argv[1]]()
+end
+t offcpu-stacks -c 'python3 /tmp/turns.py nap' | awk '/`schedule$|`__schedule$/ { kernel = 1 } /\[ nap .*:3 \]/ { python = kernel }
+	/^ +[0-9]+$/ { if (python && $1 >= 250000000) print "naps"; kernel = python = 0 } !/^ / { if ($1 ~ /^offcpu/) print }'
+t profile -c 'python3 /tmp/turns.py spin' | awk '/^profile$/ { print } /^python3$/ { ours = 1 } /\[ spin .*:6 \]/ { python = ours } /^ +[0-9]+$/ { if (python) spins = 1; ours = python = 0 }
+	END { if (spins) print "spins" }'
+rm /tmp/turns.py

@@ -361,7 +361,6 @@ impl<'w> Handle<'w> {
             let faults = self.error_clause()?;
             self.enable(&faults)?;
             self.stacks.keep(self.world.device(), &self.names);
-            self.names.ask(self.device().frames());
             self.device().go().map_err(|error| self.refused(error))?
         };
         self.phase = Phase::Running(cpu);

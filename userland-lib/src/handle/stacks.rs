@@ -69,10 +69,14 @@ impl Stacks {
         Some(furnished)
     }
 
-    /// Has the mappings of processes noted, as they end, if addresses of them are recorded; the names of those are asked for later.
+    /// Has what will be asked for later: the mappings of processes that end, if addresses of them are recorded, and the names of frames of
+    /// interpreted code.
     pub fn keep(&self, device: &dyn Device, names: &Names) {
         if self.are_told {
             names.keep(device.remains());
+        }
+        if self.has_walkers {
+            names.ask(device.frames());
         }
     }
 
