@@ -106,18 +106,8 @@ impl<'a> KernelMachine<'a> {
         stack::kernel(self.guard, from, most, f)
     }
 
-    /// Walks the user stack of what fired, as long as `f` wants more.
-    fn user_frames(&self, by: UserWalk, f: impl FnMut(u64) -> bool) {
-        self.user_frames_noting(by, None, f);
-    }
-
-    /// The same, noting those of evaluators.
-    fn user_frames_noting(
-        &self,
-        by: UserWalk,
-        spots: Option<&mut Spots>,
-        f: impl FnMut(u64) -> bool,
-    ) {
+    /// Walks the user stack of what fired, as long as `f` wants more, and notes the frames of evaluators in `spots`.
+    fn user_frames(&self, by: UserWalk, spots: Option<&mut Spots>, f: impl FnMut(u64) -> bool) {
         let is_called = matches!(self.args.args, Args::Called(_));
         if let Some(regs) = self.task().user_regs() {
             unwind::walk(self.guard, regs, is_called, by, spots, f);
@@ -265,7 +255,7 @@ impl Machine for KernelMachine<'_> {
     /// The second frame: the user code that called what entered the kernel.
     fn ucaller(&self, by: UserWalk) -> u64 {
         let (mut depth, mut second) = (0u32, 0);
-        self.user_frames(by, |pc| {
+        self.user_frames(by, None, |pc| {
             depth = depth.saturating_add(1);
             if depth == 2 {
                 second = pc;
@@ -281,7 +271,7 @@ impl Machine for KernelMachine<'_> {
 
     fn ustackdepth(&self, by: UserWalk) -> u32 {
         let mut depth = 0u32;
-        self.user_frames(by, |_| {
+        self.user_frames(by, None, |_| {
             depth = depth.saturating_add(1);
             true
         });
@@ -294,12 +284,8 @@ impl Machine for KernelMachine<'_> {
         });
     }
 
-    fn ustack(&self, by: UserWalk, frames: &mut Frames<'_>) {
-        self.user_frames(by, |pc| frames.put(pc));
-    }
-
-    fn ustack_noting(&self, by: UserWalk, frames: &mut Frames<'_>, spots: &mut Spots) {
-        self.user_frames_noting(by, Some(spots), |pc| frames.put(pc));
+    fn ustack(&self, by: UserWalk, frames: &mut Frames<'_>, spots: Option<&mut Spots>) {
+        self.user_frames(by, spots, |pc| frames.put(pc));
     }
 
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {

@@ -152,12 +152,8 @@ impl Machine for Seen<'_> {
         self.machine.stack(frames);
     }
 
-    fn ustack(&self, by: UserWalk, frames: &mut Frames<'_>) {
-        self.own(|machine| machine.ustack(by, frames));
-    }
-
-    fn ustack_noting(&self, by: UserWalk, frames: &mut Frames<'_>, spots: &mut Spots) {
-        self.own(|machine| machine.ustack_noting(by, frames, spots));
+    fn ustack(&self, by: UserWalk, frames: &mut Frames<'_>, spots: Option<&mut Spots>) {
+        self.own(|machine| machine.ustack(by, frames, spots));
     }
 
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {

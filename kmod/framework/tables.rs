@@ -11,11 +11,12 @@ use super::text::{refuse, Refusal};
 use super::user;
 use crate::sys::unwind::{Fresh, Server};
 use dtrace_engine::Unread;
-use dtrace_uapi::interp::{Frame, NAMES_MAX};
+use dtrace_uapi::interp::{Frame, CONSTANTS_MAX, NAMES_MAX};
 use dtrace_uapi::unwind::{self, TABLE_MAX};
 use kernel::prelude::*;
 
 const _: () = assert!(TABLE_MAX as usize == dtrace_unwind::table::SIZE_MAX);
+const _: () = assert!(CONSTANTS_MAX == dtrace_unwind::evaluators::CONSTANTS_MAX as usize);
 
 impl Open {
     fn may_make_tables(&self) -> Result<(), Refusal> {

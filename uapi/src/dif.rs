@@ -7,9 +7,9 @@
 //! index in place of the operands; loads of variables, integers and strings and calls keep a 16-bit index in
 //! place of `r1 r2`. Register 0 reads as zero and cannot be written.
 //!
-//! Operations from 200 on are Linux' own: floating-point arithmetic and loops. Its operands are registers that hold the bits of an
-//! IEEE 754 binary64, or where it says so of a binary32 in the low half. Results are rounded to the nearest number, of two
-//! equally near ones to the even one; there is one NaN, and nothing faults. [`Op::Loop`] is the one branch that goes back.
+//! Operations from 200 on are Linux' own: floating-point arithmetic, and [`Op::Loop`], the only branch that goes back. The operands of
+//! floating-point operations are registers that hold the bits of an IEEE 754 binary64, or where it says so of a binary32 in the low half.
+//! Results are rounded to the nearest number, of two equally near ones to the even one; there is one NaN, and nothing faults.
 
 use crate::numbered::numbered;
 use zerocopy_derive::{Immutable, IntoBytes, KnownLayout, TryFromBytes};

@@ -3,12 +3,13 @@
 
 //! How much one firing may do.
 //!
-//! A firing runs with interrupts off, so it must end soon, whatever the program and its data: a verified program
-//! may have thousands of instructions, each of which works on a string of 64 KiB, and loops whose end nobody has proved. Everything whose work depends
+//! A firing runs with interrupts off, so it must end soon, whatever the program and its data: a verified program may have thousands of
+//! instructions, each of which works on a string of 64 KiB, and loops that are not proved to end. Everything whose work depends
 //! on the program or on data takes from one budget: a unit for an instruction, a byte copied, a byte compared, a
 //! speculation looked at, [`MOVED`] bytes of one that is committed; a dynamic variable looked for counts as [`LOOKUP`] of
 //! them, an unwound stack frame as [`FRAME`] or [`USER_FRAME`], an ancestor as [`HOP`], a floating-point operation as [`FLOAT`], a magnitude
-//! that `llquantize()` tries as [`MAGNITUDE`], an instruction of a loop as [`LOOPED`] in each round but the first. When the budget is gone, the clause ends in the fault [`Fault::Overrun`].
+//! that `llquantize()` tries as [`MAGNITUDE`], an instruction of a loop as [`LOOPED`] in each round but the first. When the budget is gone,
+//! the clause ends in the fault [`Fault::Overrun`].
 //! What is taken is known before the work is done, or is bounded by one string or one stack.
 //!
 //! A probe runs all its clauses in one firing, and there may be thousands. So what the heavy ones take is also added up, over all

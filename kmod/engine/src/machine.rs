@@ -192,10 +192,8 @@ pub trait Machine {
     fn ustackdepth(&self, by: UserWalk) -> u32;
     /// Puts the frames of the kernel stack, innermost first, as many as there is room for.
     fn stack(&self, frames: &mut Frames<'_>);
-    /// Puts the frames of the user stack, innermost first, as many as there is room for.
-    fn ustack(&self, by: UserWalk, frames: &mut Frames<'_>);
-    /// The same, and notes those of evaluators.
-    fn ustack_noting(&self, by: UserWalk, frames: &mut Frames<'_>, spots: &mut Spots);
+    /// Puts the frames of the user stack, innermost first, as many as there is room for, and notes those of evaluators in `spots`.
+    fn ustack(&self, by: UserWalk, frames: &mut Frames<'_>, spots: Option<&mut Spots>);
     /// Address of the thread that holds the mutex at `addr`, 0 where none does.
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr>;
     /// The state of the `rwlock_t` at `addr`.

@@ -8,7 +8,7 @@ mod common;
 use common::asm::{asm_with, bytes, int, var};
 use common::{action, bare, clause, config, u64_at, Bench, Steps};
 use dtrace_engine::dif::verify::{verify, Context};
-use dtrace_engine::dof::ActionSpec;
+use dtrace_engine::dof::{ActionSpec, Difo};
 use dtrace_engine::{Clause, Consumer, Privileges, Unread, Which};
 use dtrace_uapi::action::{ustack_arg, Action};
 use dtrace_uapi::fault::Fault;
@@ -24,7 +24,10 @@ const LIST: &str = "setx 16, %r1\n ldga __walk, %r1, %r2\n ldls 0x500, %r1\n tst
     call __frame, %r7\n flushts\n uldx [%r2], %r2\n stls %r2, 0x500\n tst %r5\n be out\n loop again\n out: ret %r0";
 
 fn walker(text: &str, number: &[u8]) -> Clause {
-    let difo = asm_with(text, int(8), &[var(0x500, 2, int(8))]);
+    walker_with(asm_with(text, int(8), &[var(0x500, 2, int(8))]), number)
+}
+
+fn walker_with(difo: Difo, number: &[u8]) -> Clause {
     let mut walker = clause(None, vec![action(Action::Difexpr, difo)]);
     walker.probe.provider[..PROVIDER.len()].copy_from_slice(PROVIDER);
     walker.probe.module[..MODULE.len()].copy_from_slice(MODULE);
@@ -32,12 +35,18 @@ fn walker(text: &str, number: &[u8]) -> Clause {
     walker
 }
 
-/// A consumer that records user stacks of two frames, with room for so many of interpreted code.
-fn bench(walkers: &[Clause], room: u32) -> Bench {
+/// A consumer with walkers.
+fn consumer(walkers: &[Clause]) -> Consumer {
     let consumer = Consumer::new(config()).unwrap();
     let mut pending = consumer.prepare(&[], &[]).unwrap();
     pending.add_walkers(walkers, &consumer).unwrap();
     pending.commit();
+    consumer
+}
+
+/// A consumer that records user stacks of two frames, with room for so many of interpreted code.
+fn bench(walkers: &[Clause], room: u32) -> Bench {
+    let consumer = consumer(walkers);
     let stack = ActionSpec {
         arg: ustack_arg(3, room * 8),
         ..bare(Action::Ustack, 0, 0)
@@ -154,6 +163,8 @@ fn walkers_are_few_and_well_formed() {
     };
     let many: Vec<Clause> = (0..9).map(|_| walker("ret %r0", b"1")).collect();
     assert_eq!(refused(&mut pending, &many), "too many walkers");
+    pending.add_walkers(&many[..5], &consumer).unwrap();
+    assert_eq!(refused(&mut pending, &many[..4]), "too many walkers");
     let nameless = [walker("ret %r0", b"x")];
     assert_eq!(refused(&mut pending, &nameless), "a walker has a number");
     let mut two = walker("ret %r0", b"1");
@@ -184,6 +195,8 @@ fn a_walker_may_not_do_what_others_may() {
         "ldgs ustackdepth, %r1\n ret %r0",
         "ldgs arg0, %r1\n ret %r0",
         "ldga uregs, %r0, %r1\n ret %r0",
+        "stx %r1, [%r2]\n ret %r0",
+        "copys %r1, %r2, %r3\n ret %r0",
         &ustack,
     ] {
         let difo = asm_with(text, int(8), &vars);
@@ -208,12 +221,7 @@ fn a_walker_may_not_do_what_others_may() {
 
 #[test]
 fn memory_that_is_short_is_told_of() {
-    let consumer = Consumer::new(config()).unwrap();
-    let mut pending = consumer.prepare(&[], &[]).unwrap();
-    pending
-        .add_walkers(&[walker(LIST, b"ab")], &consumer)
-        .unwrap();
-    pending.commit();
+    let consumer = consumer(&[walker(LIST, b"ab")]);
     let _ = consumer.bind(consumer.add_clause(&clause(None, vec![])).unwrap(), 3);
     let mut allocations = 0;
     loop {
@@ -236,15 +244,7 @@ fn variables_of_a_walker_are_small() {
     let with = |size| {
         let text = "ldls 0x500, %r1\n ret %r0";
         let difo = asm_with(text, int(8), &[var(0x500, 2, bytes(size))]);
-        let mut walker = walker("ret %r0", b"ab");
-        walker.actions = std::iter::once(action(Action::Difexpr, difo)).fold(
-            dtrace_engine::mem::Vec::new(),
-            |mut all, action| {
-                all.push(action).unwrap();
-                all
-            },
-        );
-        walker
+        walker_with(difo, b"ab")
     };
     pending.add_walkers(&[with(2000)], &consumer).unwrap();
     let refused = pending.add_walkers(&[with(4000)], &consumer).unwrap_err();
@@ -267,12 +267,7 @@ fn room_for_frames_is_paid() {
 
 #[test]
 fn keys_differ_by_frames_of_interpreted_code() {
-    let consumer = Consumer::new(config()).unwrap();
-    let mut pending = consumer.prepare(&[], &[]).unwrap();
-    pending
-        .add_walkers(&[walker(LIST, b"ab")], &consumer)
-        .unwrap();
-    pending.commit();
+    let consumer = consumer(&[walker(LIST, b"ab")]);
     let key = bare(Action::Ustack, 0, ustack_arg(3, 64));
     let counted = clause(None, vec![key, bare(Action::Count, 1, 0)]);
     let mut bench = Bench::with(consumer, vec![counted]);

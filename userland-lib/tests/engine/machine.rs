@@ -225,9 +225,7 @@ impl Machine for Firing<'_> {
         super::STACK.iter().all(|&pc| frames.put(pc));
     }
 
-    fn ustack(&self, _by: UserWalk, _frames: &mut Frames<'_>) {}
-
-    fn ustack_noting(&self, _by: UserWalk, _frames: &mut Frames<'_>, _spots: &mut Spots) {}
+    fn ustack(&self, _by: UserWalk, _frames: &mut Frames<'_>, _spots: Option<&mut Spots>) {}
 
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {
         self.load_u64(addr)

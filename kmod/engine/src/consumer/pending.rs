@@ -86,7 +86,11 @@ impl Pending<'_> {
 
     /// Adds walkers to what is taken over. Errors: as [`Consumer::prepare`].
     pub fn add_walkers(&mut self, walkers: &[Clause], consumer: &Consumer) -> Result<(), Reason> {
-        let before = self.control.walkers.len();
+        let before = self
+            .control
+            .walkers
+            .len()
+            .saturating_add(self.walkers.len());
         if before.saturating_add(walkers.len()) > WALKERS_MAX {
             return Err(Reason::new(Errno::E2BIG, "too many walkers"));
         }
@@ -94,7 +98,7 @@ impl Pending<'_> {
             let built = self.with(consumer, |cx, shared| Walker::build(clause, cx, shared))?;
             self.walkers.push(built)?;
         }
-        Ok(self.control.walkers.reserve(walkers.len())?)
+        Ok(self.control.walkers.reserve(self.walkers.len())?)
     }
 
     fn with<T>(

@@ -17,7 +17,6 @@ use crate::dif::env::{Core, Vm};
 use crate::ecb::fire::Outputs;
 use crate::ecb::{Act, Prepared};
 use crate::error::{Errno, NoMem, Reason};
-use crate::interp::names::{Names, SLOTS, TEXT};
 use crate::interp::Interp;
 use crate::machine::UserWalk;
 use crate::mem::alloc::Bytes;
@@ -388,7 +387,7 @@ fn allocate(
         ustacks: UserWalk::of(control.options.get(Opt::Ustackmode)),
         kernel: config.privileges.kernel,
         all_users: config.privileges.all_users,
-        interp: interp(config, control)?,
+        interp: Interp::of(&control.walkers, config.seed)?,
     };
     let traced = |cpu: usize| plan.traces(cpu) && (plan.only.is_some() || there(cpu));
     let sides = Vec::try_from_fn(config.ncpus, |cpu| {
@@ -410,21 +409,6 @@ fn allocate(
         sides,
         room: Room::new()?,
     })
-}
-
-/// What CPUs share for frames of interpreted code, if there are walkers; those come last.
-fn interp(config: &Config, control: &Control) -> Result<Option<Interp>, NoMem> {
-    let walkers = &control.walkers;
-    let locals = |n: usize| Ok::<_, NoMem>(walkers.get(n).map_or(0, |walker| walker.locals));
-    (!walkers.is_empty())
-        .then(|| {
-            Ok(Interp {
-                walkers: Vec::new(),
-                locals: Vec::try_from_fn(walkers.len(), locals)?,
-                names: Names::new(SLOTS, TEXT, config.seed)?,
-            })
-        })
-        .transpose()
 }
 
 /// Allocates everything for `control`'s clauses and moves them in; on an error `control` is as it was. CPUs have what they need

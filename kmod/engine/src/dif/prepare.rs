@@ -10,9 +10,9 @@
 #![allow(clippy::arithmetic_side_effects)]
 
 use super::float::Float;
-use super::program::{Alu, Cond, Dyn, Program, Quick, Space, Static, Step};
+use super::program::{self, Alu, Cond, Dyn, Program, Quick, Space, Static, Step};
 use super::shape::shape;
-use crate::budget::{LOOKUP, LOOPED};
+use crate::budget::LOOPED;
 use crate::dof::Difo;
 use crate::error::Reason;
 use crate::mem::Vec;
@@ -36,19 +36,34 @@ pub struct Context<'a> {
 
 /// Prepares a verified object.
 pub fn prepare(difo: &Difo, cx: &Context<'_>) -> Result<Program, Reason> {
-    let mut steps = Vec::try_from_fn(difo.text.len(), |pc| {
-        let instr = difo.text.get(pc).copied().unwrap_or(Instr(0));
-        let step = match instr.op() {
-            Some(Op::Loop) => Some(around(difo, instr.label(), pc)),
-            _ => step(instr, difo, cx),
-        };
-        step.ok_or(Reason::pc("not verified", pc as u32))
-    })?;
+    let mut steps = steps(difo, cx)?;
     if let Some(program) = shape(&steps) {
         return Ok(program);
     }
     fuse(&mut steps);
-    Ok(Program::of(steps, cost(&difo.text)))
+    Ok(Program::of(steps))
+}
+
+/// Decodes the instructions of a verified object, one step each.
+pub fn steps(difo: &Difo, cx: &Context<'_>) -> Result<Vec<Step>, Reason> {
+    let mut steps = Vec::try_from_fn(difo.text.len(), |pc| {
+        let instr = difo.text.get(pc).copied().unwrap_or(Instr(0));
+        step(instr, difo, cx).ok_or(Reason::pc("not verified", pc as u32))
+    })?;
+    for pc in 0..steps.len() {
+        if let Some(Step::Loop { to, .. }) = steps.get(pc).copied() {
+            let cost = round(steps.get(to as usize..=pc).unwrap_or(&[])) as u32;
+            if let Some(step) = steps.get_mut(pc) {
+                *step = Step::Loop { to, cost };
+            }
+        }
+    }
+    Ok(steps)
+}
+
+/// Units of steps that a loop does again.
+fn round(steps: &[Step]) -> usize {
+    program::cost(steps) + steps.len() * (LOOPED - 1)
 }
 
 fn place_of<'a>(i: Instr, scope: u8, cx: &Context<'a>) -> Option<&'a Place> {
@@ -173,7 +188,7 @@ fn variable_step(op: Op, i: Instr, cx: &Context<'_>) -> Option<Step> {
 }
 
 /// Decodes an instruction. `None` only where it was not verified.
-pub fn step(i: Instr, difo: &Difo, cx: &Context<'_>) -> Option<Step> {
+fn step(i: Instr, difo: &Difo, cx: &Context<'_>) -> Option<Step> {
     let op = i.op()?;
     let (r1, r2, rd) = (i.r1(), i.r2(), i.rd());
     if let Some(alu) = alu_of(op) {
@@ -207,6 +222,11 @@ pub fn step(i: Instr, difo: &Difo, cx: &Context<'_>) -> Option<Step> {
         Op::Tst => Step::Cmp { r1, r2: 0 },
         Op::Scmp => Step::Scmp { r1, r2 },
         Op::Ba => Step::Jump { to: i.label() },
+        // What it costs is known when all steps are.
+        Op::Loop => Step::Loop {
+            to: i.label(),
+            cost: 0,
+        },
         Op::Stb => Step::Store { size: 1, r1, rd },
         Op::Sth => Step::Store { size: 2, r1, rd },
         Op::Stw => Step::Store { size: 4, r1, rd },
@@ -249,35 +269,6 @@ pub fn step(i: Instr, difo: &Difo, cx: &Context<'_>) -> Option<Step> {
         Op::Copys => Step::Copy { r1, r2, rd },
         _ => return None,
     })
-}
-
-/// Another round of the instructions from `to` to the `loop` at `pc`.
-fn around(difo: &Difo, to: u32, pc: usize) -> Step {
-    Step::Loop {
-        to,
-        cost: round(difo, to, pc),
-    }
-}
-
-/// Units of that.
-pub fn round(difo: &Difo, to: u32, pc: usize) -> u32 {
-    let body = difo.text.get(to as usize..=pc).unwrap_or(&[]);
-    let again = body.len().saturating_mul(LOOPED - 1);
-    cost(body).saturating_add(again) as u32
-}
-
-/// Units of some instructions that are executed once, beyond what depends on data.
-pub fn cost(text: &[Instr]) -> usize {
-    let lookups = text.iter().filter(|instr| looks_up(**instr)).count();
-    lookups.saturating_mul(LOOKUP).saturating_add(text.len())
-}
-
-fn looks_up(instr: Instr) -> bool {
-    use Op::*;
-    matches!(
-        instr.op(),
-        Some(Ldts | Stts | Ldtaa | Sttaa | Ldgaa | Stgaa)
-    )
 }
 
 fn fuse(steps: &mut [Step]) {

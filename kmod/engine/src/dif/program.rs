@@ -4,6 +4,7 @@
 //! What a prepared program is made of.
 
 use super::float::Float;
+use crate::budget::LOOKUP;
 use crate::mem::Vec;
 use dtrace_uapi::dif::Op;
 use dtrace_uapi::subr::Subr;
@@ -436,9 +437,16 @@ impl Step {
     }
 }
 
+/// Units of steps that are done once, beyond what depends on data.
+pub fn cost(steps: &[Step]) -> usize {
+    let lookups = steps.iter().filter(|step| step.looks_for_dynamic()).count();
+    lookups.saturating_mul(LOOKUP).saturating_add(steps.len())
+}
+
 impl Program {
-    /// One that runs `steps`, which take `cost` units if none is done again.
-    pub fn of(steps: Vec<Step>, cost: usize) -> Self {
+    /// One that runs `steps`.
+    pub fn of(steps: Vec<Step>) -> Self {
+        let cost = cost(&steps);
         Self::Steps { steps, cost }
     }
 

@@ -18,7 +18,7 @@ use super::env::{Entry, EntryKind, Env};
 use super::exec::Stopped;
 use super::float::Float;
 use super::prepare::{self, Context};
-use super::program::{Dyn, Space, Static};
+use super::program::{self, Dyn, Space, Static, Step};
 use crate::dof::Difo;
 use crate::error::Trap;
 use crate::machine::Machine;
@@ -79,24 +79,23 @@ pub fn run<M: Machine>(
     let mut regs = [0u64; 8];
     let mut codes = Codes::default();
     let mut pc = 0;
-    // Who goes on until the budget is gone notices what it was.
-    if difo.text.iter().any(|i| i.op() == Some(Op::Loop)) {
-        let spent = env.vm.budget.spend(prepare::cost(&difo.text));
-        spent.map_err(|spent| Stopped {
+    // What is paid is no business of decoding. Who goes on until the budget is gone notices what it was.
+    let steps = prepare::steps(difo, cx).unwrap();
+    let pay = |env: &mut Env<'_, M>, units: usize, pc: u32| {
+        let paid = env.vm.budget.spend(units);
+        paid.map_err(|spent| Stopped {
             trap: spent.into(),
-            pc: 0,
-        })?;
+            pc,
+        })
+    };
+    if steps.iter().any(|step| matches!(step, Step::Loop { .. })) {
+        pay(env, program::cost(&steps), 0)?;
     }
     while let Some(instr) = difo.text.get(pc) {
         let here = pc;
         pc += 1;
-        if let Some(Op::Loop) = instr.op() {
-            let cost = prepare::round(difo, instr.label(), here) as usize;
-            let paid = env.vm.budget.spend(cost);
-            paid.map_err(|spent| Stopped {
-                trap: spent.into(),
-                pc: here as u32,
-            })?;
+        if let Some(Step::Loop { cost, .. }) = steps.get(here) {
+            pay(env, *cost as usize, here as u32)?;
             pc = instr.label() as usize;
             continue;
         }

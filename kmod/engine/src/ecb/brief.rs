@@ -236,7 +236,7 @@ mod tests {
             assert_eq!(Move::of(&sum(Program::Load(var))), None);
             assert!(Brief::of(Some(&Program::Load(var)), &[]).unwrap().is_none());
         }
-        let steps = || Program::of(Vec::new(), 0);
+        let steps = || Program::of(Vec::new());
         assert_eq!(Move::of(&Act::Effect(steps())), None);
         assert_eq!(Move::of(&sum(steps())), None);
         assert!(Brief::of(Some(&steps()), &[]).unwrap().is_none());

@@ -25,7 +25,7 @@ use crate::machine::Machine;
 use crate::mem::alloc::Bytes;
 use crate::mem::Vec;
 use crate::spec::buffer::Pieces;
-use crate::var::dynamic::mix;
+use crate::var::dynamic::mix_bytes;
 use dtrace_uapi::limits::{CHILL_INTERVAL, CHILL_MAX};
 use dtrace_uapi::var::Var;
 
@@ -193,13 +193,7 @@ pub(super) fn write<M: Machine>(
             let end = (*frames as usize).saturating_mul(8).min(rest.len());
             let (pcs, interpreted) = rest.split_at_mut_checked(end).unwrap_or_default();
             let mut frames = Frames::new(pcs);
-            let unused = match interpreted {
-                [] => {
-                    env.m.ustack(env.core.ustacks, &mut frames);
-                    0
-                }
-                _ => interp::ustack(env, &mut frames, interpreted),
-            };
+            let unused = interp::ustack(env, &mut frames, interpreted);
             frames.finish();
             Ok(len.wrapping_sub(unused))
         }
@@ -314,23 +308,6 @@ fn end_string(to: &mut [u8], n: usize) -> usize {
         }
     }
     n.wrapping_add(1)
-}
-
-/// Hashes the bytes that distinguish a part of a key.
-#[inline(always)]
-fn hash_bytes(mut hash: u64, mut bytes: &[u8]) -> u64 {
-    while let Some((first, rest)) = bytes.split_first_chunk::<8>() {
-        hash = mix(hash, u64::from_ne_bytes(*first));
-        bytes = rest;
-    }
-    if let Some((first, rest)) = bytes.split_first_chunk::<4>() {
-        hash = mix(hash, u64::from(u32::from_ne_bytes(*first)));
-        bytes = rest;
-    }
-    for byte in bytes {
-        hash = mix(hash, u64::from(*byte));
-    }
-    hash
 }
 
 /// Whether two pieces of equal length are equal, by words.
@@ -501,7 +478,7 @@ fn aggregate_by_key<M: Machine>(
     if !again {
         let hash = parts().fold(u64::from(aggregate.id), |hash, (field, used)| {
             let range = field.offset..field.offset.wrapping_add(*used);
-            hash_bytes(hash, key.get(range).unwrap_or(&[]))
+            mix_bytes(hash, key.get(range).unwrap_or(&[]))
         });
         let Some(found) = find_or_add(aggregate, aggregations, hash, key, same) else {
             return Ok(());

@@ -18,11 +18,10 @@ pub mod walk;
 use crate::dif::program::Program;
 use crate::dof::Clause;
 use crate::ecb::build;
-use crate::error::{Errno, Reason};
+use crate::error::{Errno, NoMem, Reason};
 use crate::mem::Vec;
 use dtrace_uapi::action::Action;
-use dtrace_uapi::interp::WALKERS_MAX;
-use names::Names;
+use names::{Names, SLOTS, TEXT};
 
 /// A walker that is ready to run.
 #[derive(Debug)]
@@ -72,7 +71,7 @@ fn number(name: &[u8]) -> Option<u64> {
 /// What all CPUs share.
 #[derive(Debug)]
 pub struct Interp {
-    /// At most [`WALKERS_MAX`].
+    /// At most [`WALKERS_MAX`](dtrace_uapi::interp::WALKERS_MAX); none yet while memory is asked for.
     pub walkers: Vec<Walker>,
     /// Bytes of the clause-local variables of each.
     pub locals: Vec<usize>,
@@ -81,9 +80,22 @@ pub struct Interp {
 }
 
 impl Interp {
+    /// For these walkers, which are to be moved in; `None` if there are none. Hashes begin with `seed`.
+    pub fn of(walkers: &[Walker], seed: u64) -> Result<Option<Self>, NoMem> {
+        if walkers.is_empty() {
+            return Ok(None);
+        }
+        let locals = |n: usize| Ok::<_, NoMem>(walkers.get(n).map_or(0, |walker| walker.locals));
+        Ok(Some(Self {
+            walkers: Vec::new(),
+            locals: Vec::try_from_fn(walkers.len(), locals)?,
+            names: Names::new(SLOTS, TEXT, seed)?,
+        }))
+    }
+
     /// The walker of a number, and its index.
     fn find(&self, number: u64) -> Option<(usize, &Walker)> {
-        let mut all = self.walkers.iter().take(WALKERS_MAX).enumerate();
+        let mut all = self.walkers.iter().enumerate();
         all.find(|(_, walker)| walker.number == number)
     }
 }

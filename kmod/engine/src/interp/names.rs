@@ -14,7 +14,7 @@
 use crate::error::NoMem;
 use crate::mem::atomic::{AtomicU64, Ordering};
 use crate::mem::shared::Shared;
-use crate::var::dynamic::mix;
+use crate::var::dynamic::mix_bytes;
 use dtrace_uapi::interp::{NameHead, NAMELESS};
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -86,18 +86,9 @@ impl Names {
     }
 
     fn hash(&self, head: &NameHead, text: &[u8]) -> u64 {
-        let mut hash = self.seed;
-        let (words, rest) = text.as_chunks_of_eight();
-        let (head, _) = head.as_bytes().as_chunks_of_eight();
-        for word in head.iter().chain(words) {
-            hash = mix(hash, u64::from_ne_bytes(*word));
-        }
-        let mut last = [0; 8];
-        if let Some(part) = last.get_mut(..rest.len()) {
-            part.copy_from_slice(rest);
-        }
+        let hash = mix_bytes(self.seed, head.as_bytes());
         // 0 is a slot that nobody has.
-        mix(hash, u64::from_ne_bytes(last)) | 1
+        mix_bytes(hash, text) | 1
     }
 
     fn words(&self, slot: usize) -> Option<(&AtomicU64, &AtomicU64)> {
@@ -127,8 +118,7 @@ impl Names {
 
     /// Whether the names that are there are these.
     fn are(&self, at: u64, head: &NameHead, text: &[u8]) -> bool {
-        let (head, text) = (head.as_bytes(), text);
-        let (at, size) = (at as usize, head.len());
+        let at = at as usize;
         let is = |at: usize, bytes: &[u8]| {
             bytes.chunks(8).enumerate().all(|(n, part)| {
                 let mut word = [0; 8];
@@ -136,7 +126,7 @@ impl Names {
                 self.text.read(at + n * 8, found) && *found == *part
             })
         };
-        is(at, head) && is(at + size, text)
+        is(at, head.as_bytes()) && is(at + size_of::<NameHead>(), text)
     }
 
     /// Writes the names of a slot that is ours.
@@ -185,19 +175,6 @@ impl Names {
             true => Ok(size),
             false => Err(Unread::None),
         }
-    }
-}
-
-trait Chunks {
-    /// Whole words, and what is left.
-    fn as_chunks_of_eight(&self) -> (&[[u8; 8]], &[u8]);
-}
-
-impl Chunks for [u8] {
-    fn as_chunks_of_eight(&self) -> (&[[u8; 8]], &[u8]) {
-        let whole = self.len() & !7;
-        let (words, rest) = self.split_at_checked(whole).unwrap_or((&[], self));
-        (<[[u8; 8]]>::ref_from_bytes(words).unwrap_or(&[]), rest)
     }
 }
 

@@ -31,7 +31,7 @@ const FRAME: usize = 128;
 #[derive(Debug)]
 pub struct Walk {
     /// The frames of evaluators.
-    pub spots: Spots,
+    spots: Spots,
     /// The one whose walker runs, while one does.
     now: Option<usize>,
     words: Vec<u64>,
@@ -60,10 +60,12 @@ impl Walk {
         })
     }
 
-    fn begin(&mut self) {
+    /// Forgets the last stack; where to note the evaluators of this one.
+    fn begin(&mut self) -> &mut Spots {
         self.spots.clear();
         self.count = 0;
         self.begun = 0;
+        &mut self.spots
     }
 
     fn put(&mut self, word: Word) -> Result<(), Trap> {
@@ -77,19 +79,12 @@ impl Walk {
 /// Puts the frames of the user stack, and those of interpreted code in it to `out`, a word each. Returns how many of its bytes mean nothing: those
 /// behind the word that ends them.
 pub fn ustack<M: Machine>(env: &mut Env<'_, M>, frames: &mut Frames<'_>, out: &mut [u8]) -> usize {
-    let (m, by) = (env.m, env.core.ustacks);
-    let found = match (&env.core.interp, &mut env.vm.walk) {
-        (Some(interp), Some(walk)) => {
-            walk.begin();
-            m.ustack_noting(by, frames, &mut walk.spots);
-            Some(interp).filter(|_| walk.spots.count() != 0)
-        }
-        _ => {
-            m.ustack(by, frames);
-            None
-        }
-    };
     let size = out.len();
+    let mut walk = env.vm.walk.as_mut().filter(|_| size != 0);
+    let spots = walk.as_mut().map(|walk| walk.begin());
+    env.m.ustack(env.core.ustacks, frames, spots);
+    let is_found = walk.is_some_and(|walk| walk.spots.count() != 0);
+    let found = env.core.interp.as_ref().filter(|_| is_found);
     let mut words = Frames::new(out);
     if let Some(interp) = found {
         run(env, interp, words.room());

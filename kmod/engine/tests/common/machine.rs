@@ -175,11 +175,9 @@ impl Machine for TestMachine {
     fn stack(&self, frames: &mut Frames<'_>) {
         [11, 12, 13].into_iter().all(|pc| frames.put(pc));
     }
-    fn ustack(&self, _by: UserWalk, frames: &mut Frames<'_>) {
+    fn ustack(&self, _by: UserWalk, frames: &mut Frames<'_>, spots: Option<&mut Spots>) {
         [21, 22].into_iter().all(|pc| frames.put(pc));
-    }
-    fn ustack_noting(&self, by: UserWalk, frames: &mut Frames<'_>, spots: &mut Spots) {
-        self.ustack(by, frames);
+        let Some(spots) = spots else { return };
         for (frame, walker, constant) in &self.evaluators {
             let spot = Spot::new(*frame, 21, 0x7000, None, 0x40_0000);
             spots.note(spot, *walker, |n| (n == 0).then_some(*constant));

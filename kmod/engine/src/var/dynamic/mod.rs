@@ -132,6 +132,23 @@ pub fn mix(hash: u64, word: u64) -> u64 {
         .rotate_left(29)
 }
 
+/// Mixes bytes into a hash.
+#[inline(always)]
+pub fn mix_bytes(mut hash: u64, mut bytes: &[u8]) -> u64 {
+    while let Some((first, rest)) = bytes.split_first_chunk::<8>() {
+        hash = mix(hash, u64::from_ne_bytes(*first));
+        bytes = rest;
+    }
+    if let Some((first, rest)) = bytes.split_first_chunk::<4>() {
+        hash = mix(hash, u64::from(u32::from_ne_bytes(*first)));
+        bytes = rest;
+    }
+    for byte in bytes {
+        hash = mix(hash, u64::from(*byte));
+    }
+    hash
+}
+
 #[inline(always)]
 fn hash(key: &[u64]) -> u64 {
     let mut hash = key.len() as u64;
