@@ -17,6 +17,7 @@ pub mod dwarf;
 mod elf;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
+mod fnv;
 pub mod format;
 pub mod handle;
 pub mod interp;

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! What ELF files say of their functions.
+//! What ELF files say of their code and its functions.
 //!
 //! A file has a symbol table, or it was stripped: then its functions may be named by the table of what it exports, by a packed table
 //! ([`packed`]), and by another file that was made of it ([`separate`]). Of what none of these names `.eh_frame` has at least the bounds
@@ -13,8 +13,42 @@ pub mod frames;
 pub mod packed;
 pub mod separate;
 
-use object::elf::{STB_GLOBAL, STB_WEAK, STT_FUNC};
-use object::{Object as _, ObjectSection as _, ObjectSymbol, ReadRef, SectionKind, SymbolFlags};
+use object::elf::{PF_X, STB_GLOBAL, STB_WEAK, STT_FUNC};
+use object::{Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol, ReadRef};
+use object::{SectionKind, SegmentFlags, SymbolFlags};
+
+/// A part of a file that is code.
+#[derive(Clone, Debug)]
+pub struct Text {
+    /// Where the file wants it.
+    pub address: u64,
+    /// Its bytes.
+    pub size: u64,
+    /// Where it is in the file.
+    pub offset: u64,
+}
+
+/// Parts of a file that are code.
+const TEXTS_MAX: usize = 64;
+
+/// Where code is in a file.
+pub fn texts<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Vec<Text> {
+    let code = file.segments().filter(|segment| is_code(segment.flags()));
+    let texts = code.take(TEXTS_MAX).map(|segment| {
+        let (offset, size) = segment.file_range();
+        Text {
+            address: segment.address(),
+            size,
+            offset,
+        }
+    });
+    texts.collect()
+}
+
+/// Whether a segment is executable.
+pub fn is_code(flags: SegmentFlags) -> bool {
+    matches!(flags, SegmentFlags::Elf { p_flags, .. } if p_flags.contains(PF_X))
+}
 
 /// Who sees a name; the first is preferred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

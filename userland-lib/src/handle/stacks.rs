@@ -48,25 +48,29 @@ pub struct Stacks {
 impl Stacks {
     /// Learns what a program that is enabled asks for, and as what it was enabled if that was another.
     pub fn add(&mut self, program: &Program, furnished: Option<&Program>, options: &Options) {
-        self.has_walkers |= furnished.is_some_and(|furnished| !furnished.walkers.is_empty());
-        let by_table = options.get(Opt::Ustackmode) != Some(USTACKMODE_FP);
-        self.is_wanted |= by_table && walks(program);
+        self.has_walkers |= furnished.is_some();
+        self.is_wanted |= by_table(options) && walks(program);
         self.are_told |= tells(program);
         self.are_kept = !options.compile.nounwindcache;
     }
 
     /// The program as it is to be enabled, if that is another: with what finds frames of interpreted code in its stacks.
     pub fn furnish(&self, program: &Program, options: &Options) -> Option<Program> {
-        let by_table = options.get(Opt::Ustackmode) != Some(USTACKMODE_FP);
-        let frames = options.get(Opt::Ustackframes)?;
-        let is_wanted = by_table && !options.compile.no_interp && !options.is_on(Opt::Noloops);
-        let mut furnished = is_wanted
-            .then(|| interp::furnish(program, u32::try_from(frames).unwrap_or(u32::MAX)))??;
-        // One consumer needs them once.
-        if self.has_walkers {
-            furnished.walkers.clear();
+        let may_be = !options.compile.no_interp && !options.is_on(Opt::Noloops);
+        if !(may_be && by_table(options) && is_done(program, is_user_stack)) {
+            return None;
         }
-        Some(furnished)
+        let frames = options.get(Opt::Ustackframes)?;
+        let frames = u32::try_from(frames).unwrap_or(u32::MAX);
+        Some(Program {
+            clauses: interp::with_room(program, frames),
+            // One consumer needs them once.
+            walkers: match self.has_walkers {
+                true => Vec::new(),
+                false => interp::walkers(),
+            },
+            ..Program::default()
+        })
     }
 
     /// Has what will be asked for later: the mappings of processes that end, if addresses of them are recorded, and the names of frames of
@@ -129,6 +133,11 @@ impl Stacks {
     }
 }
 
+/// Whether stacks are walked by tables.
+fn by_table(options: &Options) -> bool {
+    options.get(Opt::Ustackmode) != Some(USTACKMODE_FP)
+}
+
 /// Whether another table may be given where one was not. Otherwise the kernel knows of none, or we have no right.
 fn may_go_on(error: &io::Error) -> bool {
     !matches!(
@@ -156,9 +165,11 @@ fn tells(program: &Program) -> bool {
 
 /// Whether a program asks for user stacks.
 fn takes_stacks(program: &Program) -> bool {
-    is_done(program, |kind| {
-        matches!(kind, Action::Ustack | Action::Jstack)
-    }) || is_executed(program, makes_stack)
+    is_done(program, is_user_stack) || is_executed(program, makes_stack)
+}
+
+fn is_user_stack(kind: Action) -> bool {
+    matches!(kind, Action::Ustack | Action::Jstack)
 }
 
 fn makes_stack(instruction: &Instr) -> bool {
@@ -182,6 +193,43 @@ fn is_executed(program: &Program, is_it: impl Fn(&Instr) -> bool) -> bool {
 mod tests {
     use super::*;
     use crate::options::Setter;
+
+    fn compiled(text: &str) -> Program {
+        let source = crate::source::Source::argument(text);
+        let settings = crate::compile::Settings::default();
+        let compiled =
+            crate::compile::Compiler::new(&crate::world::Nowhere).compile(&source, &settings);
+        compiled.unwrap()
+    }
+
+    #[test]
+    fn walkers_come_with_the_first_user_stack() {
+        let (mut stacks, mut options) = (Stacks::default(), Options::default());
+        let walkers = |stacks: &mut Stacks, options: &Options, text| {
+            let program = compiled(text);
+            let furnished = stacks.furnish(&program, options);
+            stacks.add(&program, furnished.as_ref(), options);
+            furnished.map(|furnished| furnished.walkers.len())
+        };
+        // What records addresses of programs, or has stacks as values, has no such frames.
+        for text in ["BEGIN { usym(arg0); stack(); }", "BEGIN { x = ustack(3); }"] {
+            assert_eq!(walkers(&mut stacks, &options, text), None);
+        }
+        let all = interp::walkers().len();
+        let stack = "BEGIN { ustack(); }";
+        assert_eq!(walkers(&mut stacks, &options, stack), Some(all));
+        assert_eq!(walkers(&mut stacks, &options, stack), Some(0));
+        for (name, value) in [
+            ("ustackinterp", "off"),
+            ("ustackmode", "fp"),
+            ("noloops", "on"),
+        ] {
+            options = Options::default();
+            options.set(name, Some(value), Setter::User).unwrap();
+            let fresh = &mut Stacks::default();
+            assert_eq!(walkers(fresh, &options, stack), None, "{name}");
+        }
+    }
 
     #[test]
     fn tables_are_kept_unless_that_is_switched_off() {

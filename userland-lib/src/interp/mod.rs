@@ -27,21 +27,17 @@ use runtime::{Runtime, ALL};
 /// The least room for frames of interpreted code in a stack.
 const ROOM_LEAST: u32 = 16;
 
-/// What is to be enabled for a program: the same with walkers, and with room in user stacks for the frames that they find. `None`: it asks for
-/// no such stacks. `frames` is how many a stack has that does not say so.
-pub fn furnish(program: &Program, frames: u32) -> Option<Program> {
-    let mut furnished = program.clone();
-    let actions = furnished
-        .clauses
-        .iter_mut()
-        .flat_map(|clause| &mut clause.actions);
-    let mut stacks = actions
-        .filter(|action| matches!(action.kind, Action::Ustack | Action::Jstack))
-        .peekable();
-    stacks.peek()?;
-    stacks.for_each(|action| make_room(action, frames));
-    furnished.walkers = ALL.iter().map(walker).collect();
-    Some(furnished)
+/// The walkers that there are, as clauses.
+pub fn walkers() -> Vec<Clause> {
+    ALL.iter().map(walker).collect()
+}
+
+/// A program's clauses with room in their user stacks for the frames that walkers find. `frames` is how many a stack has that does not say so.
+pub fn with_room(program: &Program, frames: u32) -> Vec<Clause> {
+    let mut clauses = program.clauses.clone();
+    let actions = clauses.iter_mut().flat_map(|clause| &mut clause.actions);
+    actions.for_each(|action| make_room(action, frames));
+    clauses
 }
 
 /// The numbers of the walkers that there are.

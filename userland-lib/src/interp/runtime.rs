@@ -17,7 +17,9 @@
 //! most programs are stripped of one.
 
 use super::lines::Format;
-use crate::symbols::is_code;
+use crate::elf::texts;
+use crate::fnv::{fnv, FNV};
+use crate::options::parse_number;
 use crate::unwind::section;
 use dtrace_uapi::interp::CONSTANTS_MAX;
 use object::{Object as _, ObjectSegment as _, ReadRef};
@@ -53,8 +55,7 @@ const SYMBOLS_MAX: usize = 1 << 20;
 impl Runtime {
     /// The walker's number: a hash of its text (FNV-1a), so that what a file says is meant for this very text.
     pub fn number(&self) -> u64 {
-        let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-        self.text.bytes().fold(0xcbf2_9ce4_8422_2325, step)
+        fnv(self.text.as_bytes(), FNV)
     }
 
     /// The runtime whose walker has that number.
@@ -68,24 +69,26 @@ impl Runtime {
         Format::named(formats.next()?.first()?)
     }
 
-    /// The words of each line of that kind.
-    fn said(&self, kind: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
-        let lines = self.text.lines();
-        let told = lines.filter_map(|line| line.strip_prefix("#pragma walker "));
-        told.filter_map(move |line| {
-            let mut words = line.split_ascii_whitespace();
-            (words.next() == Some(kind)).then(|| words.collect())
-        })
-    }
-
-    /// The lines of constants, with their kind, in order.
-    fn constants(&self) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+    /// What it says, line by line: the kind of the line, and the words behind.
+    fn lines_said(&self) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
         let lines = self.text.lines();
         let told = lines.filter_map(|line| line.strip_prefix("#pragma walker "));
         told.filter_map(|line| {
             let (kind, rest) = line.split_once(' ')?;
-            matches!(kind, "address" | "words").then(|| (kind, rest.split_whitespace().collect()))
+            Some((kind, rest.split_whitespace().collect()))
         })
+    }
+
+    /// The words of each line of that kind.
+    fn said(&self, kind: &'static str) -> impl Iterator<Item = Vec<&'static str>> {
+        let lines = self.lines_said().filter(move |(known, _)| *known == kind);
+        lines.map(|(_, words)| words)
+    }
+
+    /// The lines of constants, with their kind, in order.
+    fn constants(&self) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
+        let is_constant = |kind: &str| matches!(kind, "address" | "words");
+        self.lines_said().filter(move |(kind, _)| is_constant(kind))
     }
 }
 
@@ -133,15 +136,15 @@ fn defined(
     strings: &[u8],
     wanted: &[&'static str],
 ) -> Option<(&'static str, (u64, u64))> {
-    let number = |at: usize| Some(u64::from_le_bytes(symbol.get(at..at + 8)?.try_into().ok()?));
-    let name = strings.get(number(0)? as u32 as usize..)?;
+    let word = |at: usize| Some(u64::from_le_bytes(symbol.get(at..at + 8)?.try_into().ok()?));
+    let name = strings.get(word(0)? as u32 as usize..)?;
     let is_it = |text: &&&str| {
         let rest = name.strip_prefix(text.as_bytes());
         rest.is_some_and(|rest| rest.first() == Some(&0))
     };
     let name = wanted.iter().find(is_it)?;
     let is_defined = symbol.get(6..8)? != [0, 0];
-    is_defined.then_some((name, (number(8)?, number(16)?)))
+    is_defined.then_some((name, (word(8)?, word(16)?)))
 }
 
 /// The symbols that a runtime's walker names.
@@ -201,8 +204,10 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
     fn meets(&self, words: &[&str]) -> Option<bool> {
         let (name, rest) = words.split_first()?;
         let (n, rest) = rest.split_first()?;
-        let value = number(rest.first()?)?;
-        let mask = rest.get(1).map_or(Some(u64::MAX), |mask| number(mask))?;
+        let value = parse_number(rest.first()?)?;
+        let mask = rest
+            .get(1)
+            .map_or(Some(u64::MAX), |mask| parse_number(mask))?;
         Some(self.word(name, n.parse().ok()?)? & mask == value)
     }
 
@@ -224,8 +229,8 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
 
     /// An address, from where offset 0 of the file would be if all of it were mapped as the code is.
     fn relative(&self, address: u64) -> Option<u64> {
-        let code = self.file.segments().find(|part| is_code(part.flags()))?;
-        let begin = code.address().checked_sub(code.file_range().0)?;
+        let code = texts(self.file).into_iter().next()?;
+        let begin = code.address.checked_sub(code.offset)?;
         Some(address.wrapping_sub(begin))
     }
 
@@ -234,12 +239,5 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
         let at = self.symbols.0.get(name)?.0.checked_add(n.checked_mul(8)?)?;
         let data = self.segment(at)?.data_range(at, 8).ok()??;
         Some(u64::from_le_bytes(data.try_into().ok()?))
-    }
-}
-
-fn number(text: &str) -> Option<u64> {
-    match text.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
     }
 }

@@ -9,7 +9,6 @@
 //! Invariant: functions are in the order of their addresses, and each begins in executable text.
 
 use crate::elf::{self, Function};
-use crate::symbols::is_code;
 use dtrace_uapi::limits::FUNCNAMELEN;
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use object::{Architecture, Object as _, ObjectSegment as _};
@@ -73,7 +72,9 @@ impl Code {
             _ => return Err(io::Error::other("code of an unknown machine")),
         };
         let mut texts = Vec::new();
-        let segments = file.segments().filter(|segment| is_code(segment.flags()));
+        let segments = file
+            .segments()
+            .filter(|segment| elf::is_code(segment.flags()));
         for segment in segments.take(TEXTS_MAX) {
             texts.push(Text {
                 address: segment.address(),

@@ -10,10 +10,9 @@ use super::files::path_of;
 use super::inlines::Inlines;
 use crate::dwarf::Inlined;
 use crate::elf::{self, separate, Function};
-use crate::symbols::is_code;
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
-use object::{Object as _, ObjectSegment as _, ReadCache};
+use object::{Object as _, ReadCache};
 use std::cell::OnceCell;
 use std::fs::File;
 use std::path::Path;
@@ -25,8 +24,6 @@ const FILE_MAX: u64 = 1 << 30;
 const NAME_MAX: usize = 4096;
 /// Bytes of a separate file.
 const SEPARATE_MAX: u64 = 1 << 28;
-/// Parts of a file that are code.
-const TEXTS_MAX: usize = 64;
 /// Bytes of the longest build-id that is one.
 const BUILD_ID_MAX: usize = 64;
 
@@ -38,17 +35,9 @@ pub struct Image {
     path: String,
     /// What the symbol tables do not tell, by their addresses; each has one name.
     others: OnceCell<Vec<Function>>,
-    texts: OnceCell<Vec<Text>>,
+    texts: OnceCell<Vec<elf::Text>>,
     inlines: Inlines,
     build_id: OnceCell<Option<Rc<str>>>,
-}
-
-/// A part of a file that is code.
-#[derive(Debug)]
-struct Text {
-    offset: u64,
-    size: u64,
-    address: u64,
 }
 
 impl Image {
@@ -138,19 +127,11 @@ impl Image {
         }
     }
 
-    fn read_texts(&self) -> Vec<Text> {
+    fn read_texts(&self) -> Vec<elf::Text> {
         let cache = ReadCache::new(&self.file);
         let file = (self.is_small()).then(|| object::File::parse(&cache).ok());
-        let Some(file) = file.flatten() else {
-            return Vec::new();
-        };
-        let code = file.segments().filter(|segment| is_code(segment.flags()));
-        let texts = code.take(TEXTS_MAX).map(|segment| Text {
-            offset: segment.file_range().0,
-            size: segment.file_range().1,
-            address: segment.address(),
-        });
-        texts.collect()
+        file.flatten()
+            .map_or_else(Vec::new, |file| elf::texts(&file))
     }
 
     fn other_name(&self, address: u64) -> Option<(String, u64)> {

@@ -20,7 +20,6 @@ pub(crate) use files::{is_stored, open_mapped, path_of, path_to_mapped, place, v
 pub use kernel::{KernelSymbols, Symbol, VMLINUX};
 pub(crate) use maps::{all_mappings_of, mappings_of, Backing, Mapping};
 pub use remains::{Relic, Remains, Remnant};
-pub(crate) use segments::is_code;
 pub use user::{UserSymbol, UserSymbols};
 
 /// The names of D's and C's own scopes before a backquote.

@@ -9,8 +9,8 @@
 //! address of data is looked up as an address of the file, not as an offset in it.
 
 use super::maps::Mapping;
-use object::elf::PF_X;
-use object::{Object as _, ObjectSegment as _, ReadCache, SegmentFlags};
+use crate::elf::is_code;
+use object::{Object as _, ObjectSegment as _, ReadCache};
 use std::fs::File;
 use std::ops::Range;
 
@@ -18,11 +18,6 @@ use std::ops::Range;
 const PAGE: u64 = 4096;
 /// Segments of a file that are looked at.
 const SEGMENTS_MAX: usize = 64;
-
-/// Whether a segment is executable.
-pub fn is_code(flags: SegmentFlags) -> bool {
-    matches!(flags, SegmentFlags::Elf { p_flags, .. } if p_flags.contains(PF_X))
-}
 
 /// The memory of a file in one process.
 #[derive(Clone, Debug, PartialEq, Eq)]

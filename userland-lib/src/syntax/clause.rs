@@ -135,10 +135,7 @@ impl Parser<'_> {
     }
 
     fn conditional(&mut self) -> Result<Stmt> {
-        self.advance()?;
-        self.expect("(")?;
-        let condition = self.expression()?;
-        self.expect(")")?;
+        let condition = self.condition()?;
         let then = self.nested(Self::branch)?;
         let otherwise = if self.eat_word("else")? {
             self.nested(Self::branch)?
@@ -153,12 +150,18 @@ impl Parser<'_> {
     }
 
     fn repeated(&mut self) -> Result<Stmt> {
+        let condition = self.condition()?;
+        let body = self.nested(Self::branch)?;
+        Ok(Stmt::While { condition, body })
+    }
+
+    /// What stands in brackets behind `if` and `while`.
+    fn condition(&mut self) -> Result<super::ast::Expr> {
         self.advance()?;
         self.expect("(")?;
         let condition = self.expression()?;
         self.expect(")")?;
-        let body = self.nested(Self::branch)?;
-        Ok(Stmt::While { condition, body })
+        Ok(condition)
     }
 
     fn branch(&mut self) -> Result<Vec<Stmt>> {

@@ -4,9 +4,10 @@
 //! Tables that are found again, and entries that are not what they should be.
 
 use super::super::folder::tests::Base;
-use super::super::rows::{Place, Rows};
+use super::super::rows::Rows;
 use super::super::{table_in, table_of};
 use super::*;
+use crate::elf::Text;
 use crate::symbols::mappings_of;
 use dtrace_unwind::{Cfa, FramePointer, Rule, Word};
 use object::{Object as _, ObjectSection as _};
@@ -18,7 +19,7 @@ const KEY: Key = Key([0xa5; 32]);
 /// A table whose rows depend on a number.
 fn table(offset: i32) -> Vec<u8> {
     let (address, size) = (0, 0x1000);
-    let mut rows = Rows::new(vec![Place {
+    let mut rows = Rows::new(vec![Text {
         address,
         size,
         offset: 0,

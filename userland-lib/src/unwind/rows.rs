@@ -3,6 +3,7 @@
 
 //! From rules for addresses to a table of offsets.
 
+use crate::elf::Text;
 use dtrace_unwind::table::{MAGIC, PAGE, RULES_MAX, SIZE_MAX, VERSION};
 use dtrace_unwind::{Rule, Word};
 use std::collections::HashMap;
@@ -16,17 +17,6 @@ const SPANS_MAX: usize = 4 << 20;
 /// Pages of a file that its code begins and ends in.
 const PAGES_MAX: u64 = 1 << 20;
 
-/// A part of a file that is code.
-#[derive(Clone)]
-pub(super) struct Place {
-    /// Where the file wants it.
-    pub address: u64,
-    /// Its bytes.
-    pub size: u64,
-    /// Where it is in the file.
-    pub offset: u64,
-}
-
 /// The instructions from one offset up to another, and their rule.
 struct Span {
     start: u64,
@@ -36,13 +26,13 @@ struct Span {
 
 /// What is to become a table.
 pub(super) struct Rows {
-    places: Vec<Place>,
+    places: Vec<Text>,
     spans: Vec<Span>,
 }
 
 impl Rows {
     /// Nothing yet, of a file whose code is in these parts.
-    pub fn new(places: Vec<Place>) -> Self {
+    pub fn new(places: Vec<Text>) -> Self {
         let spans = Vec::new();
         Self { places, spans }
     }

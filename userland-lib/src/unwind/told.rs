@@ -10,20 +10,19 @@
 //! sources that are compiled here ([`COMPILER`]). Nobody has to remember to raise a number.
 
 use super::cfi;
-use super::rows::{Place, Rows};
+use super::rows::Rows;
 use crate::arch::Registers;
-use crate::symbols::is_code;
+use crate::elf::{texts, Text};
+use crate::fnv::{fnv, FNV};
 use dtrace_unwind::table::VERSION;
 use gimli::{BaseAddresses, DebugFrame, EhFrame, LittleEndian, SectionBaseAddresses};
-use object::{Object as _, ObjectSection as _, ObjectSegment as _, ReadRef};
+use object::{Object as _, ObjectSection as _, ReadRef};
 use sha2::{Digest as _, Sha256};
 use std::borrow::Cow;
 use std::fmt;
 
 /// Bytes of a section that are read.
 const SECTION_MAX: u64 = 1 << 28;
-/// Parts of a file that are code.
-const PLACES_MAX: usize = 64;
 /// Bytes of a build-id's note that are looked at.
 const BUILD_MAX: u64 = 1 << 10;
 
@@ -39,16 +38,12 @@ const COMPILER: u64 = fingerprint(&[
     include_bytes!("../../../Cargo.lock"),
 ]);
 
-/// FNV-1a of texts. They are ours, so nobody looks for two with the same one.
+/// A hash of texts. They are ours, so nobody looks for two with the same one.
 const fn fingerprint(texts: &[&[u8]]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut hash = FNV;
     let mut n = 0;
     while n < texts.len() {
-        let mut at = 0;
-        while at < texts[n].len() {
-            hash = (hash ^ texts[n][at] as u64).wrapping_mul(0x100_0000_01b3);
-            at += 1;
-        }
+        hash = fnv(texts[n], hash);
         n += 1;
     }
     hash
@@ -68,7 +63,7 @@ impl fmt::Display for Key {
 #[derive(Clone)]
 pub(super) struct Told<'a> {
     registers: Registers,
-    places: Vec<Place>,
+    places: Vec<Text>,
     bases: BaseAddresses,
     /// The bytes are those of `.debug_frame`, not of `.eh_frame`.
     is_debug: bool,
@@ -85,7 +80,7 @@ impl<'a> Told<'a> {
         };
         Some(Self {
             registers,
-            places: places(file),
+            places: texts(file),
             bases: bases(file),
             is_debug,
             data,
@@ -145,7 +140,7 @@ impl<'a> Told<'a> {
                 numbers.extend([address.is_some().into(), address.unwrap_or_default()]);
             }
         }
-        for Place {
+        for Text {
             address,
             size,
             offset,
@@ -197,21 +192,6 @@ fn bytes_of<'a, R: ReadRef<'a>>(
     (!data.is_empty()).then_some(data)
 }
 
-/// Where code is in the file, by its addresses.
-fn places<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Vec<Place> {
-    let code = file.segments().filter(|segment| is_code(segment.flags()));
-    let code = code.take(PLACES_MAX);
-    code.map(|segment| {
-        let (offset, size) = segment.file_range();
-        Place {
-            address: segment.address(),
-            size,
-            offset,
-        }
-    })
-    .collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,7 +201,7 @@ mod tests {
         let (address, size, offset) = (1, 2, 3);
         Told {
             registers: Registers::of(Architecture::X86_64).unwrap(),
-            places: vec![Place {
+            places: vec![Text {
                 address,
                 size,
                 offset,

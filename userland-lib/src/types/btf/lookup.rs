@@ -11,6 +11,7 @@
 
 use super::wire::{pair, Info};
 use super::{Btf, Kind, Malformed, Type, TypeId, MAX_NAME};
+use crate::fnv::{fnv, FNV};
 use std::cmp::Ordering;
 use std::ffi::CStr;
 use std::sync::{
@@ -217,10 +218,7 @@ impl Table {
     }
 }
 
-/// FNV-1a.
 fn hash(name: &[u8]) -> usize {
-    let hash = name.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash = fnv(name, FNV);
     (hash ^ hash >> 32) as usize
 }
