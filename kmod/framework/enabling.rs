@@ -562,7 +562,9 @@ impl Attached {
         binding.keep();
         for (probe, ecb) in ecbs.iter().copied() {
             let tracer = tracer.clone();
-            let reads_user = tracer.engine.reads_user(ecb.clause);
+            let reads_user = tracer
+                .engine
+                .reads_user(ecb.clause, probe.has_args_in_memory());
             // There is room for both: it was reserved.
             let _ = self.probes.push_within_capacity(probe);
             let entry = EcbRef {

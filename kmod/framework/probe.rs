@@ -93,6 +93,7 @@ pub struct Probe {
     cookie: AtomicU64,
     live: AtomicBool,
     armed: AtomicBool,
+    args_in_memory: AtomicBool,
     /// How many ECBs there are for it, on its list or waiting for that.
     wanted: AtomicU32,
     /// How many of those load user memory.
@@ -126,6 +127,7 @@ impl Probe {
             cookie: AtomicU64::new(cookie),
             live: AtomicBool::new(true),
             armed: AtomicBool::new(false),
+            args_in_memory: AtomicBool::new(false),
             wanted: AtomicU32::new(0),
             readers: AtomicU32::new(0),
             missed: AtomicU16::new(0),
@@ -257,6 +259,15 @@ impl Probe {
     pub(super) fn is_for(&self, user: Option<u32>) -> bool {
         let made_for = self.user.load(Ordering::Relaxed);
         made_for == 0 || user.is_some_and(|user| made_for == u64::from(user).saturating_add(1))
+    }
+
+    /// Notes that arguments lie in memory of the program, which may not be there: a clause that asks for one loads user memory.
+    pub fn set_args_in_memory(&self) {
+        self.args_in_memory.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_args_in_memory(&self) -> bool {
+        self.args_in_memory.load(Ordering::Relaxed)
     }
 
     /// Whether its provider has been told to arm it.

@@ -131,10 +131,39 @@ fn a_clause_that_does_not_run_misses_nothing() {
     assert_eq!(b.rehearse(0), None);
     assert!(b.rehearse(1).is_some());
     let reads: Vec<_> = (b.ecbs.iter())
-        .map(|ecb| b.consumer.reads_user(ecb.clause))
+        .map(|ecb| b.consumer.reads_user(ecb.clause, false))
         .collect();
     assert_eq!(reads, [true, true, false]);
     b.consumer.stop();
     assert_eq!(b.rehearse(1), None);
     b.bring();
+}
+
+/// Who has the arguments of a probe in user memory brings them for the clauses that ask for one.
+#[test]
+fn an_argument_may_lie_in_user_memory() {
+    let record = |text: &str| vec![action(Action::Difexpr, asm_with(text, int(8), &[]))];
+    let guard = asm("ldgs arg0, %r1\n ret %r1");
+    let sum = action(
+        Action::Sum,
+        asm_with("ldgs arg2, %r1\n ret %r1", int(8), &[]),
+    );
+    let b = bench(vec![
+        clause(Some(guard), record("ldgs pid, %r1\n ret %r1")),
+        clause(None, record("ldgs arg9, %r1\n ret %r1")),
+        clause(None, record("setx 3, %r1\n ldga args, %r1, %r2\n ret %r2")),
+        clause(
+            None,
+            record("ldgs arg1, %r1\n ldgs arg2, %r2\n sub %r1, %r2, %r1\n ret %r1"),
+        ),
+        clause(None, vec![sum]),
+        clause(None, record("ldgs pid, %r1\n ret %r1")),
+    ]);
+    let reads = |args_in_memory: bool| -> Vec<_> {
+        let ecbs = b.ecbs.iter();
+        ecbs.map(|ecb| b.consumer.reads_user(ecb.clause, args_in_memory))
+            .collect()
+    };
+    assert_eq!(reads(true), [true, true, true, true, true, false]);
+    assert_eq!(reads(false), [false; 6]);
 }

@@ -262,15 +262,21 @@ impl Processes {
             };
             let places = addresses(&order, &ordered)?;
             more.charge.add(places.len())?;
+            let mut loads = false;
             if let Some(usdt) = &ordered.usdt {
                 let there = there.map_or(&[][..], |watched| &watched.places);
                 let mark = |n| Mark::new(usdt, index, n);
                 mark_all(mark, begin, &places, [&fresh, there])?;
+                loads = usdt.args.iter().any(|arg| arg.is_loaded != 0);
             }
             let cookie = u64::from(order.pid) << 32 | u64::from(index);
+            let probe = batch.create_of(name.text(), module, func, own, cookie)?;
+            if loads {
+                probe.set_args_in_memory();
+            }
             let (start, size) = ordered.function;
             let made = Made {
-                probe: batch.create_of(name.text(), module, func, own, cookie)?,
+                probe,
                 index,
                 askers: KVVec::from_elem(order.consumer, 1, GFP_KERNEL)?,
                 kind: ordered.kind,

@@ -5,8 +5,8 @@
 //!
 //! A program that has such probes says in its file where they are, what they are called, and in which registers and words its arguments
 //! lie there; the library reads that and tells us. An argument is computed only when a clause asks for it, from the registers at
-//! that instruction and without faulting: for a clause that asks for what cannot be loaded it is a fault, as any such load is. What can be
-//! brought is brought before the probe fires ([`Passed::missing`]).
+//! that instruction and without faulting: for a clause that asks for what cannot be loaded it is a fault, as any such load is. What a clause
+//! asks for and can be brought is brought before the probe fires ([`Passed::missing`]).
 //!
 //! Some sites are there for the program to ask whether anybody has enabled the probe: it has set a number of its own, or a register, to 0, and
 //! goes by what that is then. There nothing fires.
@@ -17,6 +17,7 @@ use crate::sys::faults::Span;
 use crate::sys::nofault;
 use crate::sys::privilege;
 use crate::sys::regs::{self, Regs};
+use core::cell::Cell;
 use dtrace_uapi::process::{Arg, ANSWER, FLOAT, NO_REGISTER, VECTOR};
 use kernel::alloc::KVec;
 use kernel::prelude::*;
@@ -31,8 +32,6 @@ pub struct Mark {
     /// Whether the program only asks here, and whether it may be answered.
     asks: bool,
     answers: bool,
-    /// Whether an argument lies in memory.
-    loads: bool,
     /// Where in the file the counter is of those who have enabled the probe; 0 for nowhere.
     pub semaphore: u64,
 }
@@ -47,7 +46,6 @@ impl Mark {
         args.extend_from_slice(usdt.args.get(begin..end).ok_or(EINVAL)?, GFP_KERNEL)?;
         let registers = args.iter().take(64).enumerate();
         let registers = registers.fold(0, |all, (n, arg)| all | u64::from(is_register(arg)) << n);
-        let loads = !asks && args.iter().any(|arg| arg.is_loaded != 0);
         Ok(Self {
             index,
             args,
@@ -55,7 +53,6 @@ impl Mark {
             asks,
             // Whoever locks the kernel down forbids to write to programs. The kernel logs who asks in vain.
             answers: asks && privilege::may_write(),
-            loads,
             semaphore: usdt.semaphore,
         })
     }
@@ -89,11 +86,6 @@ impl Mark {
         self.asks.then_some(arg.base)
     }
 
-    /// Whether an argument lies in memory.
-    pub fn loads(&self) -> bool {
-        self.loads
-    }
-
     /// The type of argument `n`, as C text.
     pub fn type_of(&self, n: usize) -> Option<&'static [u8]> {
         // Where it asks nothing is passed.
@@ -124,7 +116,6 @@ impl Mark {
             registers: _,
             asks,
             answers: _,
-            loads: _,
             semaphore,
         } = self;
         (*index == other.index || is_free && *index < begin)
@@ -136,8 +127,9 @@ impl Mark {
 
 /// The arguments at a site that a program has come to with these registers.
 pub struct Passed<'a> {
-    pub mark: &'a Mark,
-    pub regs: &'a Regs,
+    mark: &'a Mark,
+    regs: &'a Regs,
+    missing: Cell<Option<Span>>,
 }
 
 impl Arguments for Passed<'_> {
@@ -147,20 +139,26 @@ impl Arguments for Passed<'_> {
         };
         match n < 64 && self.mark.registers >> n & 1 != 0 {
             true => Ok(sized(arg, self.regs.general(arg.base))),
-            false => value(arg, self.regs),
+            false => value(arg, self.regs).inspect_err(|addr| {
+                let (addr, size) = (*addr, arg.size.into());
+                self.missing.set(Some(Span { addr, size }));
+            }),
         }
     }
 }
 
-impl Passed<'_> {
-    /// Memory that an argument lies in, and that is not there.
+impl<'a> Passed<'a> {
+    pub fn new(mark: &'a Mark, regs: &'a Regs) -> Self {
+        Self {
+            mark,
+            regs,
+            missing: Cell::new(None),
+        }
+    }
+
+    /// Memory that an argument lies in which was asked for, and that is not there.
     pub fn missing(&self) -> Option<Span> {
-        let mut loaded = self.mark.args.iter().filter(|arg| arg.is_loaded != 0);
-        loaded.find_map(|arg| {
-            let addr = value(arg, self.regs).err()?;
-            let size = arg.size.into();
-            Some(Span { addr, size })
-        })
+        self.missing.get()
     }
 }
 

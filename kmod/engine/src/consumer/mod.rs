@@ -564,11 +564,11 @@ impl Consumer {
         missing.get()
     }
 
-    /// Whether a clause loads user memory; where another call keeps that from being known, it may.
-    pub fn reads_user(&self, clause: ClauseId) -> bool {
+    /// Whether a clause loads user memory, which the arguments of its probe may lie in; where another call keeps that from being known, it may.
+    pub fn reads_user(&self, clause: ClauseId, args_in_memory: bool) -> bool {
         let reads = |clauses: &Vec<Boxed<Prepared>>| {
             let clause = clauses.get(clause.index as usize);
-            clause.is_some_and(|clause| clause.reads_user)
+            clause.is_some_and(|clause| clause.reads_user || args_in_memory && clause.reads_args)
         };
         match self.run.get() {
             Some(run) => reads(&run.clauses),

@@ -367,6 +367,11 @@ impl Quick {
             _ => return None,
         })
     }
+
+    /// Whether it is an argument of the probe.
+    pub fn is_arg(self) -> bool {
+        matches!(self, Self::Arg(_))
+    }
 }
 
 /// A program that is ready to run: what the back ends have in common.
@@ -435,6 +440,14 @@ impl Step {
             _ => false,
         }
     }
+
+    fn reads_args(&self) -> bool {
+        match self {
+            Self::Quick { var, .. } => var.is_arg(),
+            Self::Array { var, .. } => *var == Var::Args,
+            _ => false,
+        }
+    }
 }
 
 /// Units of steps that are done once, beyond what depends on data.
@@ -453,6 +466,17 @@ impl Program {
     /// Whether it loads user memory.
     pub fn reads_user(&self) -> bool {
         matches!(self, Self::Steps { steps, .. } if steps.iter().any(Step::reads_user))
+    }
+
+    /// Whether it asks for an argument of the probe.
+    pub fn reads_args(&self) -> bool {
+        match self {
+            Self::Quick(var) | Self::Select { var, .. } => var.is_arg(),
+            Self::Assign { value, .. } => value.is_some_and(Quick::is_arg),
+            Self::Since { from, .. } => from.is_arg(),
+            Self::Steps { steps, .. } => steps.iter().any(Step::reads_args),
+            Self::Const(_) | Self::Builtin { .. } | Self::Load(_) => false,
+        }
     }
 
     /// Whether it looks for thread-locals or elements of associative arrays.

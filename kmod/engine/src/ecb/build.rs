@@ -163,11 +163,12 @@ pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<P
     };
     let dynamics = builder.dynamics;
     shared.speculates |= order.speculates();
+    let reads_user = rehearsal::reads_user(predicate.as_ref(), &actions);
+    let reads_args = rehearsal::reads_args(predicate.as_ref(), &actions);
     let guard = predicate.as_ref().and_then(Guard::of);
     let predicate = predicate.filter(|_| guard.is_none());
     let principal = if order.speculated() { 0 } else { size };
     let short = predicate.is_none();
-    let reads_user = rehearsal::reads_user(predicate.as_ref(), &actions);
     Ok(Prepared {
         guard,
         tally: Tally::of(&actions).filter(|_| short && size == 0),
@@ -177,6 +178,7 @@ pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<P
         predicate,
         dynamics,
         reads_user,
+        reads_args,
         actions,
         size,
         principal,

@@ -171,6 +171,8 @@ pub struct Prepared {
     pub dynamics: bool,
     /// It loads user memory.
     pub reads_user: bool,
+    /// It asks for an argument of the probe.
+    pub reads_args: bool,
     /// The actions.
     pub actions: Vec<Action>,
     /// Size of the record with its header; 0 where the clause records nothing.

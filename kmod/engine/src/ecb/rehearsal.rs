@@ -103,40 +103,57 @@ fn touch<M: Machine>(field: &Field, env: &mut Env<'_, M>) -> Result<(), Failed> 
 }
 
 impl Action {
-    /// Whether it loads user memory.
-    fn reads_user(&self) -> bool {
+    /// Whether one of its fields, or of its programs without one, is so.
+    fn any(&self, field: fn(&Field) -> bool, program: fn(&Program) -> bool) -> bool {
         match &self.act {
-            Act::Record(field) | Act::Exit(field) => field.reads_user(),
-            Act::Memory(memory) => memory.field().reads_user(),
+            Act::Record(of) | Act::Exit(of) => field(of),
+            Act::Memory(memory) => field(memory.field()),
             Act::Aggregate(aggregate) => {
                 let values = [&aggregate.value, &aggregate.increment];
-                aggregate.keys.iter().any(Field::reads_user)
-                    || values.into_iter().flatten().any(Program::reads_user)
+                aggregate.keys.iter().any(field) || values.into_iter().flatten().any(program)
             }
-            Act::Effect(program)
-            | Act::Raise(program)
-            | Act::Chill(program)
-            | Act::Speculate(program)
-            | Act::Commit(program)
-            | Act::Discard(program) => program.reads_user(),
+            Act::Effect(of)
+            | Act::Raise(of)
+            | Act::Chill(of)
+            | Act::Speculate(of)
+            | Act::Commit(of)
+            | Act::Discard(of) => program(of),
             Act::Stop | Act::Breakpoint | Act::Panic | Act::Nothing => false,
         }
     }
 }
 
 impl Field {
-    fn reads_user(&self) -> bool {
+    fn program(&self) -> Option<&Program> {
         match &self.datum {
-            Datum::Expr { program, shape } => {
-                matches!(shape, Shape::UserBytes | Shape::UserString) || program.reads_user()
+            Datum::Expr { program, .. } | Datum::Address(program) | Datum::UserAddress(program) => {
+                Some(program)
             }
-            Datum::Address(program) | Datum::UserAddress(program) => program.reads_user(),
-            Datum::Stack { .. } | Datum::Ustack { .. } => false,
+            Datum::Stack { .. } | Datum::Ustack { .. } => None,
         }
+    }
+
+    fn reads_user(&self) -> bool {
+        let is_user = |shape| matches!(shape, Shape::UserBytes | Shape::UserString);
+        matches!(self.datum, Datum::Expr { shape, .. } if is_user(shape))
+            || self.program().is_some_and(Program::reads_user)
+    }
+
+    fn reads_args(&self) -> bool {
+        self.program().is_some_and(Program::reads_args)
     }
 }
 
 /// Whether a clause loads user memory.
 pub fn reads_user(predicate: Option<&Program>, actions: &[Action]) -> bool {
-    predicate.is_some_and(Program::reads_user) || actions.iter().any(Action::reads_user)
+    let mut actions = actions.iter();
+    predicate.is_some_and(Program::reads_user)
+        || actions.any(|action| action.any(Field::reads_user, Program::reads_user))
+}
+
+/// Whether a clause asks for an argument of the probe, which may lie in user memory.
+pub fn reads_args(predicate: Option<&Program>, actions: &[Action]) -> bool {
+    let mut actions = actions.iter();
+    predicate.is_some_and(Program::reads_args)
+        || actions.any(|action| action.any(Field::reads_args, Program::reads_args))
 }

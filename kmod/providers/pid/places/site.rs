@@ -32,10 +32,8 @@ const KINDS: usize = LINE as usize + 1;
 
 /// A probe of another kind than entry and return.
 const OTHERS: u8 = 1;
-/// A USDT probe with an argument in memory.
-const LOADS: u8 = 2;
 /// A USDT probe that the program asks about by a register.
-const ANSWERS: u8 = 4;
+const ANSWERS: u8 = 2;
 
 /// An instruction of a process that probes are at.
 pub struct Site {
@@ -140,7 +138,7 @@ impl Site {
 
     fn marked(&self, probe: ProbeRef, regs: &Regs) {
         if let Some(mark) = self.mark().filter(|mark| !mark.answer(regs)) {
-            let passed = Passed { mark, regs };
+            let passed = Passed::new(mark, regs);
             fire(probe, &FireArgs::new(Args::Computed(&passed)).nowhere());
         }
     }
@@ -161,13 +159,7 @@ impl Site {
         }
     }
 
-    /// Whether memory may be missing that a clause, or an argument, is loaded from.
-    #[inline(always)]
-    fn may_miss(&self, extras: u8) -> bool {
-        any_reads_user() || extras & LOADS != 0
-    }
-
-    /// Memory of the program that is not there, and that a clause would load if the site fired, or an argument.
+    /// Memory of the program that is not there, and that a clause would load if the site fired.
     #[cold]
     fn missing(&self, regs: &Regs) -> Option<Span> {
         let called = FireArgs::new(Args::Called(regs)).nowhere();
@@ -186,9 +178,9 @@ impl Site {
     fn missing_of_mark(&self, regs: &Regs) -> Option<Span> {
         let probe = self.probe(USDT)?;
         let mark = self.mark().filter(|mark| !mark.asks())?;
-        let passed = Passed { mark, regs };
-        let by_clause = || rehearse(probe, &FireArgs::new(Args::Computed(&passed)).nowhere());
-        passed.missing().or_else(by_clause)
+        let passed = Passed::new(mark, regs);
+        let by_clause = rehearse(probe, &FireArgs::new(Args::Computed(&passed)).nowhere());
+        by_clause.or_else(|| passed.missing())
     }
 
     fn missing_of_return(&self, regs: &Regs) -> Option<Span> {
@@ -277,10 +269,9 @@ impl Site {
         }
         if !matches!(made.kind, ENTRY | RETURN) {
             let mark = self.mark().filter(|_| made.kind == USDT);
-            let loads = mark.is_some_and(Mark::loads);
             let answers = mark.is_some_and(|mark| mark.answer_register().is_some());
             let extra = |has: bool, extra| if has { extra } else { 0 };
-            let extras = OTHERS | extra(loads, LOADS) | extra(answers, ANSWERS);
+            let extras = OTHERS | extra(answers, ANSWERS);
             self.extras.fetch_or(extras, Ordering::Relaxed);
         }
         if let Some(slot) = self.probes.get(made.kind as usize) {
@@ -377,7 +368,7 @@ impl Hit for At {
             return false;
         }
         let extras = site.extras();
-        if site.may_miss(extras) && site.awaits(stopped.regs()) {
+        if any_reads_user() && site.awaits(stopped.regs()) {
             return true;
         }
         let Some(step) = instruction.step_briefly(stopped.regs()) else {
@@ -409,7 +400,7 @@ impl Hit for At {
         let site = &*self.0;
         let extras = site.extras();
         let has_fired = site.has_fired();
-        if site.may_miss(extras) && !has_fired {
+        if any_reads_user() && !has_fired {
             site.bring(stopped.regs());
         }
         // What a place has lost is used again when all who may have seen it are out of here.
