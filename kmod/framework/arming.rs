@@ -154,14 +154,31 @@ impl State {
         }
     }
 
-    /// Retires the probes that nobody has asked for any more. One by one, which takes no memory and so always succeeds.
+    /// Retires the probes that nobody has asked for any more.
     pub(super) fn remove_abandoned(&mut self, index: u32, provider: &dyn Provider) {
-        while let Some(probe) = provider.abandoned() {
-            self.retire(index, &[probe]);
+        self.retire_each(index, || provider.abandoned());
+    }
+
+    /// Retires what `next` gives. Each retirement waits for who is about to fire, so many go together; no memory is taken, so that none can be
+    /// missing.
+    pub(super) fn retire_each(&mut self, index: u32, mut next: impl FnMut() -> Option<ProbeRef>) {
+        while let Some(first) = next() {
+            let mut batch = [first; BATCH];
+            let mut size = 1usize;
+            while let Some(slot) = batch.get_mut(size) {
+                let Some(probe) = next() else {
+                    break;
+                };
+                *slot = probe;
+                size = size.saturating_add(1);
+            }
+            self.retire(index, batch.get(..size).unwrap_or(&[]));
         }
     }
 }
 
+/// Probes that are retired at once.
+const BATCH: usize = 64;
 /// So many retired probes may wait before somebody looks who holds them: looking takes as long as there are ECBs and waiting probes.
 const WAITERS: usize = 1024;
 

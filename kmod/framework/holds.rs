@@ -506,6 +506,9 @@ impl Open {
             }
         };
         drop(holder);
+        if next.id == 0 {
+            self.consumer.framework.state.lock().tidy();
+        }
         user::put(arg, &next)?;
         Ok(0)
     }

@@ -284,8 +284,6 @@ fn is_provider(name: &[u8]) -> bool {
         && name != process::PROVIDER.as_bytes()
 }
 
-/// Probes that are retired at once.
-const BATCH: usize = 64;
 /// The register of a function's result.
 const RESULT: u8 = 0;
 
@@ -380,6 +378,17 @@ impl State {
         }
     }
 
+    /// Retires the probes of processes that have been over for a while.
+    pub fn tidy(&mut self) {
+        let Some(index) = self.index_of_provider(process::PROVIDER.as_bytes()) else {
+            return;
+        };
+        if let Some(provider) = self.provider_at(index) {
+            provider.tidy();
+            self.remove_abandoned(index, &*provider);
+        }
+    }
+
     /// Retires the probes of a process whose instructions are not where they were, in a library that has gone, say.
     pub fn review(&mut self, pid: i32, process: &Process) -> Result<(), Refusal> {
         let index = self
@@ -404,19 +413,7 @@ impl State {
     }
 
     fn remove_stale(&mut self, index: u32, provider: &dyn Provider, mut stale: Stale) {
-        // Each retirement waits for who is about to fire; no memory is taken, so that none can be missing.
-        while let Some(first) = provider.leave(&mut stale) {
-            let mut batch = [first; BATCH];
-            let mut size = 1usize;
-            while let Some(slot) = batch.get_mut(size) {
-                let Some(next) = provider.leave(&mut stale) else {
-                    break;
-                };
-                *slot = next;
-                size = size.saturating_add(1);
-            }
-            self.retire(index, batch.get(..size).unwrap_or(&[]));
-        }
+        self.retire_each(index, || provider.leave(&mut stale));
         provider.bury(stale);
     }
 

@@ -77,6 +77,9 @@ pub trait Provider: Send + Sync {
     /// Before probes are [made](Self::make) in a process: abandons those of another process whose number it has.
     fn expect(&self, _order: &Order) {}
 
+    /// No process waits for its probes: abandons those of processes that have been over for a while.
+    fn tidy(&self) {}
+
     /// Makes probes in a process, all or none. Only who has such does it.
     fn make(&self, _order: Order, _batch: &mut Batch<'_>) -> Result<(), Refusal> {
         Err(refuse(ENODEV))
@@ -85,8 +88,8 @@ pub trait Provider: Send + Sync {
     /// A consumer has gone, for whom probes may have been [made](Self::make).
     fn forget(&self, _consumer: ConsumerId) {}
 
-    /// One of the probes that were made or provided and that nobody who is still there has asked for, which is retired then: it fires no
-    /// more but by who has begun to, in an RCU read-side critical section.
+    /// The next of the probes that were made or provided and that nobody who is still there has asked for, each once. It is retired then: it
+    /// fires no more but by who has begun to, in an RCU read-side critical section. Asked again when all have been retired.
     fn abandoned(&self) -> Option<ProbeRef> {
         None
     }

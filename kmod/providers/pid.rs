@@ -62,6 +62,10 @@ impl Provider for Pid {
         self.processes.lock().expect(order);
     }
 
+    fn tidy(&self) {
+        self.processes.lock().tidy();
+    }
+
     fn make(&self, order: Order, batch: &mut Batch<'_>) -> Result<(), Refusal> {
         self.processes.lock().make(order, batch)
     }

@@ -15,6 +15,7 @@ use crate::framework::process::{ConsumerId, Order, Ordered};
 use crate::framework::quota::{Charge, Payer};
 use crate::framework::{Batch, ProbeRef, Refusal};
 use crate::sys::breakpoint::{Carrier, Traps};
+use crate::sys::clock;
 use crate::sys::process::Process;
 use crate::sys::task;
 use core::fmt::Write;
@@ -29,6 +30,12 @@ use site::{At, Site};
 
 /// Most probes of one process.
 const PROBES_MAX: usize = 1_000_000;
+/// How many probes are made between two looks at which processes are over, at least; those of one process count as [`LEAST`] or more.
+const MADE: usize = 8_192;
+const LEAST: usize = 128;
+/// The time between two looks in nanoseconds, at least: who has records of a process that has ended reads them meanwhile, and then its probes still
+/// have names.
+const PAUSE: u64 = 2_000_000_000;
 
 /// An instruction, and its breakpoint.
 struct Place {
@@ -62,6 +69,11 @@ impl Made {
     /// Whether it goes with a registration of its process.
     fn is_of(&self, number: u32) -> bool {
         self.kind == USDT && self.function.start == u64::from(number)
+    }
+
+    /// Whether nobody has asked for it any more, and it has not been retired yet.
+    fn is_unwanted(&self) -> bool {
+        self.askers.is_empty() && self.probe.is_live()
     }
 
     /// Takes it from its places. Who has seen it there is about to fire it, and ends within a grace period of RCU.
@@ -100,6 +112,8 @@ struct Watched {
     /// Whether there are probes that nobody has asked for any more, and how many were looked at for that.
     has_unwanted: bool,
     swept: usize,
+    /// Whether the process was over at the last look.
+    was_over: bool,
 }
 
 /// What a consumer has of a process' probes.
@@ -127,6 +141,7 @@ impl Watched {
             next: 0,
             has_unwanted: false,
             swept: 0,
+            was_over: false,
         }
     }
 
@@ -162,15 +177,14 @@ impl Watched {
         }
     }
 
-    /// The next probe that nobody has asked for any more.
+    /// The next probe that nobody has asked for any more, once.
     fn unwanted(&mut self) -> Option<ProbeRef> {
         while let Some(made) = self.probes.get(self.swept) {
-            // What was told before has been retired.
-            if made.askers.is_empty() && made.probe.is_live() {
+            self.swept = self.swept.saturating_add(1);
+            if made.is_unwanted() {
                 made.leave(&self.places);
                 return Some(made.probe);
             }
-            self.swept = self.swept.saturating_add(1);
         }
         None
     }
@@ -202,6 +216,9 @@ impl Watched {
 pub struct Processes {
     all: KVVec<Watched>,
     traps: Traps,
+    /// When it was last looked at which processes are over, and how many probes were made since.
+    looked: u64,
+    made: usize,
 }
 
 impl Processes {
@@ -210,12 +227,15 @@ impl Processes {
         Self {
             all: KVVec::new(),
             traps,
+            looked: 0,
+            made: 0,
         }
     }
 
     /// Abandons what there is of another process that had the number of this one; where who orders has no room left, what he and others of his
     /// user have of processes that are over.
     pub fn expect(&mut self, order: &Order) {
+        self.made = self.made.saturating_add(order.len().max(LEAST));
         if order.payer.room() < order.sites.len() {
             let all = self.all.iter_mut().filter(|w| w.process.is_over());
             all.for_each(|watched| watched.spare(&order.payer));
@@ -227,6 +247,23 @@ impl Processes {
         };
         if let Some(old) = self.all.iter_mut().find(old) {
             old.forget(|_| true);
+        }
+    }
+
+    /// From time to time: abandons what there is of processes that were over at the last look.
+    pub fn tidy(&mut self) {
+        let now = clock::monotonic();
+        if self.made < MADE || now.saturating_sub(self.looked) < PAUSE {
+            return;
+        }
+        self.made = 0;
+        self.looked = now;
+        for watched in &mut self.all {
+            if watched.was_over {
+                watched.forget(|_| true);
+            } else {
+                watched.was_over = watched.process.is_over();
+            }
         }
     }
 
@@ -376,19 +413,23 @@ impl Processes {
         }
     }
 
-    /// One of the probes that nobody has asked for any more. What has none left is forgotten.
+    /// The next of the probes that nobody has asked for any more, once. What is left of those that were retired since is forgotten.
     pub fn abandoned(&mut self) -> Option<ProbeRef> {
-        loop {
-            let at = self.all.iter().position(|w| w.has_unwanted)?;
-            let watched = self.all.get_mut(at)?;
-            if let Some(probe) = watched.unwanted() {
-                return Some(probe);
+        let mut at = 0;
+        while let Some(watched) = self.all.get_mut(at) {
+            let is_retired = |watched: &Watched| !watched.probes.iter().any(Made::is_unwanted);
+            match watched.has_unwanted.then(|| watched.unwanted()) {
+                Some(Some(probe)) => return Some(probe),
+                Some(None) if is_retired(watched) => watched.clean(),
+                _ => {}
             }
-            watched.clean();
-            if watched.shares.is_empty() {
+            if watched.shares.is_empty() && !watched.has_unwanted {
                 drop(self.all.remove(at));
+            } else {
+                at = at.saturating_add(1);
             }
         }
+        None
     }
 
     /// The process of a probe.

@@ -18,7 +18,7 @@ use kernel::prelude::*;
 impl Processes {
     /// Starts to fire probes.
     pub fn arm(&mut self, probes: &[ProbeRef], failed: &mut Failed) {
-        let Self { all, traps } = self;
+        let Self { all, traps, .. } = self;
         for probe in probes {
             let armed = of(all, probe).ok_or(ENODEV);
             if let Err(error) = armed.and_then(|(watched, at)| watched.arm(traps, at)) {

@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 240
+# Many processes that end soon, under a wildcard: each firing has its names, and what is kept of those that have ended does not grow with them.
+
+. ./traced
+
+processes=200
+
+mms() { awk '$1 == "mm_struct" { print $2 }' /proc/slabinfo; }
+
+dtrace $options -x bufsize=1m -Zqn 'work*:::said-it { printf("%s %d %s %s\n", probeprov, pid, probefunc, probename); } BEGIN { printf("begun\n"); }' \
+	>/tmp/said 2>/tmp/told &
+tracer=$!
+until_line begun /tmp/said
+before=$(mms)
+n=0
+while [ $n -lt $processes ]; do
+	usdt-work tell >/dev/null
+	n=$((n + 1))
+done
+# What is in the buffers yet was of the last.
+sleep 2
+kept=$(($(mms) - before))
+[ $kept -lt 140 ] && echo 'few memories are kept' || echo "kept: $kept memories"
+dtrace -l -P 'work*' >/tmp/list
+kept=$(wc -l </tmp/list)
+[ $kept -lt 140 ] && echo 'few probes are kept' || echo "kept: $kept probes"
+kill $tracer
+wait $tracer
+awk -v processes=$processes '$1 == "work" $2 && $3 != "" && $4 == "said-it" { named++ } END { print (named == 10 * processes) ? "all have names" : named " of " NR " have names" }' /tmp/said
+cat /tmp/told
+echo 'no more' $(dtrace -l -P 'work*' 2>/dev/null | wc -l)
