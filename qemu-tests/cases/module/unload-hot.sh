@@ -1,0 +1,38 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 300
+# The module goes while thousands of probes of a process fire in its threads: the consumer is killed, and the module removed as soon as nobody
+# has its device open. The program goes on, and nothing stays in its text.
+module=$(cat /run/vm/module)
+pid-hot >/tmp/said &
+target=$!
+until grep -qs ready /tmp/said; do sleep 0.1; done
+
+# round WORD...: one consumer's life, of which the words are options of the module.
+round() {
+	rmmod dtrace && insmod "$module" "$@" || exit
+	dtrace -qn 'pid$target:a.out:hot*:,pid$target:a.out:twist: { @ = count(); self->n = arg0; } BEGIN { printf("begun\n"); }' -p $target >/tmp/traced 2>&1 &
+	tracer=$!
+	until grep -q begun /tmp/traced || ! kill -0 $tracer 2>/dev/null; do sleep 0.1; done
+	probes=$(dtrace -l -n 'pid*:::' | wc -l)
+	[ "$probes" -gt 1900 ] || echo "only $probes probes" "$(cat /tmp/traced)"
+	sleep 0.$((RANDOM % 10))
+	kill -KILL $tracer
+	until rmmod dtrace 2>/dev/null; do kill -0 $target || exit; done
+	insmod "$module"
+	kill -USR1 $target
+	n=$((n + 1))
+	until [ "$(grep -c 'goes on' /tmp/said)" = $n ]; do kill -0 $target || exit; sleep 0.1; done
+	wait $tracer 2>/dev/null
+}
+n=0
+for i in 1 2 3; do round; done
+round own_breakpoints=N
+dtrace -qn 'pid$target:a.out:twist:entry { @ = count(); } tick-1s { exit(0); } END { printa("%@d\n", @); }' -p $target >/tmp/traced
+[ "$(cat /tmp/traced)" -gt 100 ] && echo 'and it can be traced'
+kill -USR2 $target
+wait $target
+echo "ended with $?"
+cat /tmp/said
+rm -f /tmp/said /tmp/traced
