@@ -8,7 +8,7 @@
 # described once; tests of the command and of the library compare the tables with what these know.
 #
 # Of Markdown the pages use little, and what is not of that is refused: headings, paragraphs, tables of two columns, text that
-# is indented by four blanks, and in lines `code`, *emphasis* and \| for a bar.
+# is indented by four blanks, and in lines `code`, ``co`de``, *emphasis* and \| for a bar.
 
 import pathlib
 import re
@@ -96,11 +96,13 @@ def escape(text):
 def roff(text):
     """A line's marks as roff has them."""
     out = []
-    for code, emphasis, other in re.findall(r"`([^`]+)`|\*([^*\s][^*]*)\*|([^`*]+|.)", text):
-        if code:
-            out.append(f"\\fB{escape(code)}\\fR")
+    for quoted, code, emphasis, other in re.findall(r"``(.+?)``|`([^`]+)`|\*([^*\s][^*]*)\*|([^`*]+|.)", text):
+        if quoted or code:
+            out.append(f"\\fB{escape(code or quoted.strip())}\\fR")
         elif emphasis:
             out.append(f"\\fI{escape(emphasis)}\\fR")
+        elif other == "`":
+            sys.exit(f"a backquote that stands alone: {text}")
         else:
             # Names of pages as elsewhere: dtrace(8).
             other = re.split(r"\b([a-z][a-z_-]*)(\([1-9]\))", escape(other))
