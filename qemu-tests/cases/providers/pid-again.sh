@@ -100,3 +100,4 @@ kill $other
 wait $other
 for i in {1..100}; do [ "$(listed)" = '0 listed' ] && break; sleep 0.1; done
 listed
+rm -f /tmp/out /tmp/other /tmp/traced /tmp/traced-first

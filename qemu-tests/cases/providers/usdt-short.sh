@@ -32,3 +32,4 @@ wait $tracer
 awk -v processes=$processes '$1 == "work" $2 && $3 != "" && $4 == "said-it" { named++ } END { print (named == 10 * processes) ? "all have names" : named " of " NR " have names" }' /tmp/said
 cat /tmp/told
 echo 'no more' $(dtrace -l -P 'work*' 2>/dev/null | wc -l)
+rm /tmp/said /tmp/told /tmp/list
