@@ -184,7 +184,8 @@ impl<'a> Batch<'a> {
 
     /// Creates a probe. `cookie` is the provider's own, given back by [`Probe::cookie`](super::probe::Probe::cookie).
     ///
-    /// Parts that do not fit the contract's lengths are refused with `E2BIG`. A probe of the same
+    /// Parts that do not fit the contract's lengths are refused with `E2BIG`, those that are not to be printed with `EINVAL`
+    /// ([`dtrace_uapi::names`]). A probe of the same
     /// name that was [removed](super::Registration::remove) comes to life again under its old id. Several live probes may have
     /// one name, as static functions do.
     pub fn create(

@@ -27,6 +27,7 @@ use core::mem::take;
 use dtrace_engine::mem::sort::sort;
 use dtrace_uapi::glob;
 use dtrace_uapi::limits::{FUNCNAMELEN, MODNAMELEN, NAMELEN, PROVNAMELEN};
+use dtrace_uapi::names;
 use dtrace_uapi::types::ProbeId;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
@@ -113,7 +114,8 @@ impl Table {
         Ok(name.text())
     }
 
-    /// Creates a probe, or brings a removed one of the same name back.
+    /// Creates a probe, or brings a removed one of the same name back. E2BIG, EINVAL: no probe may be
+    /// [called so](dtrace_uapi::names).
     pub fn create(&mut self, new: &NewProbe<'_>) -> Result<ProbeRef> {
         let parts = [
             (new.provider_name, PROVNAMELEN),
@@ -125,6 +127,9 @@ impl Table {
             return Err(E2BIG);
         }
         let parts = parts.map(|(text, _)| text);
+        if !names::are_good(parts) {
+            return Err(EINVAL);
+        }
         let made = self.make(new, parts);
         if made.is_err() {
             // Names that were made before that.

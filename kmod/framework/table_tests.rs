@@ -9,7 +9,7 @@ use crate::probe::{Held, ProbeRef};
 use crate::provider::Description;
 use crate::table::{NewProbe, Table};
 use kernel::alloc::fail_after;
-use kernel::error::{Result, ENOMEM};
+use kernel::error::{Result, EINVAL, ENOMEM};
 use std::collections::{BTreeMap, HashSet};
 
 type Parts = [String; 4];
@@ -103,6 +103,38 @@ fn processes_come_and_go_and_memory_stays_flat() {
     assert_eq!(ids(&t, &parts("", "", "", "")), [first.id()]);
     assert_eq!(ids(&t, &kernel), [first.id()]);
     assert_eq!(ids(&t, &parts("pid1", "", "", "")), []);
+}
+
+#[test]
+fn a_name_that_is_not_to_be_printed_is_refused() {
+    let mut t = table();
+    for good in ["größe", "operator/", "type:.eq.[2]interface {}"] {
+        create(&mut t, &parts("p", "m", good, "n")).unwrap();
+    }
+    let room = t.room();
+    for at in 0..4 {
+        for bad in ["\u{1b}[2J", "a\nb", "\u{9b}2J", "\u{202e}"] {
+            let mut parts = parts("p", "m", "f", "n");
+            parts[at] = bad.to_owned();
+            assert_eq!(create(&mut t, &parts).err(), Some(EINVAL), "{parts:?}");
+        }
+    }
+    let latin = NewProbe {
+        provider: 0,
+        provider_name: b"p",
+        module: b"m",
+        func: b"\xf6",
+        name: b"n",
+        cookie: 0,
+    };
+    assert_eq!(t.create(&latin).err(), Some(EINVAL));
+    for (at, bad) in [(0, "a:b"), (1, "a/b"), (1, "a:b"), (3, "a:b")] {
+        let mut parts = parts("p", "m", "f", "n");
+        parts[at] = bad.to_owned();
+        assert_eq!(create(&mut t, &parts).err(), Some(EINVAL), "{parts:?}");
+    }
+    assert_eq!(t.room(), room);
+    assert_eq!(ids(&t, &parts("p", "m", "", "")).len(), 3);
 }
 
 /// Nothing is written over as long as a CPU may be looking, or somebody holds it.

@@ -18,7 +18,8 @@
 //! Everything that crosses `/dev/dtrace` is defined here and nowhere else: the encoding of DIF ([`dif`]) with
 //! its variables ([`var`]), subroutines ([`subr`]) and actions ([`action`]); the DOF container that carries an
 //! enabling into the kernel ([`dof`]); the control calls and their structures ([`ioctl`]); options ([`option`]),
-//! faults ([`fault`]) and limits ([`limits`]); what a glob in a probe description stands for ([`glob`]). Module and library
+//! faults ([`fault`]) and limits ([`limits`]); what a probe may be called ([`names`]) and what a glob in its description
+//! stands for ([`glob`]). Module and library
 //! compile this very source; a C header is generated from it.
 //!
 //! Numbers and layouts are those of illumos and FreeBSD DTrace wherever the two agree, so that what is known
@@ -39,6 +40,7 @@ pub mod hold;
 pub mod interp;
 pub mod ioctl;
 pub mod limits;
+pub mod names;
 mod numbered;
 pub mod option;
 pub mod process;

@@ -24,6 +24,7 @@ pub mod interp;
 pub mod list;
 #[cfg(test)]
 mod manual;
+mod names;
 pub mod object;
 pub mod options;
 pub mod pid;

@@ -86,7 +86,7 @@ int dtrace_unregister(dtrace_provider_id_t id);
 /*
  * Creates a probe. mod and func may be empty (or NULL) if they mean nothing; parg is the probe's own. A consumer that has
  * described it before gets it at once, so that enable() may be called in here. DTRACE_IDNONE: no memory, or the name is too
- * long, or id is NULL.
+ * long or not to be printed (it is UTF-8 without control characters, and has ':' and '/' in func only), or id is NULL.
  */
 dtrace_id_t dtrace_probe_create(dtrace_provider_id_t id, const char *mod, const char *func, const char *name, void *parg);
 

@@ -34,6 +34,7 @@ pub use names::Tag;
 pub use types::{Base, Member, Type};
 
 use budget::Budget;
+use dtrace_uapi::names::misleads;
 use gimli::{
     AttributeValue, DebugInfoOffset, DebuggingInformationEntry, DwAt, Dwarf, EndianRcSlice, Reader,
     RunTimeEndian, Unit, UnitHeader, UnitOffset, UnitSectionOffset, UnitType,
@@ -238,7 +239,7 @@ impl DebugInfo {
             return None;
         }
         let text = text.to_string_lossy().ok()?.into_owned();
-        (!text.contains(char::is_control)).then_some(text)
+        (!text.contains(misleads)).then_some(text)
     }
 }
 

@@ -13,6 +13,7 @@ pub mod frames;
 pub mod packed;
 pub mod separate;
 
+use crate::names::printable;
 use object::elf::{PF_X, STB_GLOBAL, STB_WEAK, STT_FUNC};
 use object::{Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol, ReadRef};
 use object::{SectionKind, SegmentFlags, SymbolFlags};
@@ -64,7 +65,7 @@ pub enum Binding {
 /// A name of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// The name.
+    /// The name, as it can be printed.
     pub name: String,
     /// Where it begins, as the file numbers its memory.
     pub address: u64,
@@ -142,12 +143,14 @@ fn function<'d>(symbol: &impl ObjectSymbol<'d>, most: usize) -> Option<Function>
     };
     // An older version of a function is not what its name means; the newest one is marked with two signs.
     let name = symbol.name_bytes().ok().filter(|name| name.len() < most)?;
-    let name = std::str::from_utf8(name).ok()?;
-    let name = name.split_once("@@").map_or(name, |(name, _)| name);
-    let is_name = !name.is_empty() && !name.contains('@');
+    let name = String::from_utf8_lossy(name);
+    let name = name.split_once("@@").map_or(&*name, |(name, _)| name);
+    let name = printable(name);
+    // A byte that is no character takes three.
+    let is_name = !name.is_empty() && !name.contains('@') && name.len() < most;
     let is_function = st_info.st_type() == STT_FUNC && !symbol.is_undefined();
     (is_name && is_function).then(|| Function {
-        name: name.to_owned(),
+        name: name.into_owned(),
         address: symbol.address(),
         size: symbol.size(),
         binding: match st_info.st_bind() {

@@ -11,6 +11,7 @@
 //! they are used.
 
 use crate::interp::names::Source;
+use crate::names::printable;
 use crate::pid::Request;
 use crate::symbols::Remains;
 use dtrace_uapi::hold::{Held, Hold, Known};
@@ -166,13 +167,13 @@ pub trait Device {
     fn reason(&self) -> String;
 }
 
-/// The text of a C string in a fixed array; bytes that are no UTF-8 are replaced.
+/// The text of a C string in a fixed array; what is no UTF-8 or not to be printed is replaced.
 pub fn text(bytes: &[u8]) -> String {
     let end = bytes
         .iter()
         .position(|byte| *byte == 0)
         .unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end]).into_owned()
+    printable(&String::from_utf8_lossy(&bytes[..end])).into_owned()
 }
 
 /// Copies `text` into a fixed array with its NUL; `None` if it is too long.

@@ -7,6 +7,7 @@
 
 use super::lines::Format;
 use super::runtime::Runtime;
+use crate::names::printable;
 use dtrace_uapi::interp::{NameHead, Word, NAMELESS};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -109,23 +110,13 @@ impl Names {
 
 /// A name without what is not to be printed. It is in UTF-8, or has one byte a character.
 fn shown(name: &[u8]) -> String {
-    let printable = |c: char| if misleads(c) { '\u{fffd}' } else { c };
-    match std::str::from_utf8(name) {
-        Ok(name) => name.chars().map(printable).collect(),
+    let text = match std::str::from_utf8(name) {
+        Ok(name) => name.into(),
         // It was cut off within a character.
         Err(error) if error.error_len().is_none() => {
-            let whole = name.get(..error.valid_up_to()).unwrap_or_default();
-            String::from_utf8_lossy(whole)
-                .chars()
-                .map(printable)
-                .collect()
+            String::from_utf8_lossy(name.get(..error.valid_up_to()).unwrap_or_default())
         }
-        Err(_) => name.iter().map(|byte| printable((*byte).into())).collect(),
-    }
-}
-
-/// Whether a character does something to a terminal, or to how others stand.
-fn misleads(c: char) -> bool {
-    let is_format = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
-    c.is_control() || is_format
+        Err(_) => name.iter().map(|byte| char::from(*byte)).collect(),
+    };
+    printable(&text).into_owned()
 }

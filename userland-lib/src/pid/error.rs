@@ -5,6 +5,7 @@
 
 use super::{Kind, Place};
 use crate::handle::plain;
+use crate::names::printable;
 use std::io;
 
 /// What is wrong with a description of probes in a process.
@@ -141,7 +142,8 @@ impl Error {
             }
             Self::Instruction { place, .. } | Self::Kernel { place, .. } => {
                 let Place { object, offset, .. } = place;
-                Some(format!("it would be at {offset:#x} in {}", object.path))
+                let path = printable(&object.path);
+                Some(format!("it would be at {offset:#x} in {path}"))
             }
             _ => None,
         }

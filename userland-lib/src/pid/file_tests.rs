@@ -44,6 +44,26 @@ fn a_file_that_is_no_program_has_no_code() {
     fs::remove_file(&large).expect("no file");
 }
 
+/// A file's symbols are whatever its maker wants; each has a name all the same, by which it is found.
+#[test]
+fn names_that_do_something_to_a_terminal_are_functions_too() {
+    let folder = std::env::temp_dir().join(format!("dtrace-names-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("a folder");
+    let build = "echo 'int f_11(void) { return 1; } int f_2(void) { return 2; } int f_3(void) { return 3; } int main(void) { return 0; }' >a.c && \
+        gcc -O1 -o a a.c && LC_ALL=C sed 's/f_11/f_\\x1b[/; s/f_2/f_\\xf6/; s/f_3/f:\\n/' a >b";
+    let mut shell = Command::new("sh");
+    let done = shell.args(["-ec", build]).current_dir(&folder).status();
+    assert!(done.expect("a shell").success());
+    let code = Code::parse(&fs::read(folder.join("b")).expect("a file")).expect("a program");
+    fs::remove_dir_all(&folder).expect("no folder");
+    for name in ["f_?[", "f_\u{fffd}", "f:?"] {
+        assert!(code.function(name).is_some(), "{name:?}");
+    }
+    let all = code.functions().flatten();
+    let mut names = all.map(|function| function.name.as_bytes());
+    assert!(names.all(dtrace_uapi::names::is_printable));
+}
+
 /// The processes that run.
 struct Running;
 

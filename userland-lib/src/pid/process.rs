@@ -8,6 +8,7 @@
 //! mapped; any other object has no code.
 
 use super::{Code, CodeMapping, Object, MADE, VDSO};
+use crate::names;
 use crate::proc::Target;
 use crate::symbols::{all_mappings_of, mappings_of, path_to_mapped, vdso, Backing, Mapping};
 use dtrace_uapi::limits::MODNAMELEN;
@@ -49,7 +50,7 @@ pub fn objects(pid: u32) -> io::Result<Vec<Object>> {
             continue;
         }
         objects.push(Object {
-            name: mapping.object().to_owned(),
+            name: names::module(mapping.object()).into_owned(),
             path: mapping.path.clone(),
             // No path leads to what cannot be found for certain.
             file: path_to_mapped(pid, mapping).unwrap_or_default(),

@@ -10,6 +10,7 @@ use super::files::path_of;
 use super::inlines::Inlines;
 use crate::dwarf::Inlined;
 use crate::elf::{self, separate, Function};
+use crate::names::printable;
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 use object::{Object as _, ReadCache};
@@ -88,9 +89,11 @@ impl Image {
             Symbolized::Sym(symbol) if symbol.size.is_none() && symbol.offset > 0 => {
                 let offset = symbol.offset as u64;
                 let nearer = other().filter(|(_, other)| *other < offset);
-                nearer.or_else(|| Some((symbol.name.into_owned(), offset)))
+                nearer.or_else(|| Some((printable(&symbol.name).into_owned(), offset)))
             }
-            Symbolized::Sym(symbol) => Some((symbol.name.into_owned(), symbol.offset as u64)),
+            Symbolized::Sym(symbol) => {
+                Some((printable(&symbol.name).into_owned(), symbol.offset as u64))
+            }
             Symbolized::Unknown(_) => other(),
         }
     }

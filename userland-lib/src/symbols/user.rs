@@ -26,6 +26,7 @@ use super::maps::{all_mappings_of, Backing, Mapping};
 use super::remains::Remains;
 use super::segments::Segments;
 use crate::dwarf::Inlined;
+use crate::names::printable;
 use blazesym::symbolize::{Input, Symbolizer};
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -220,7 +221,7 @@ impl UserSymbols {
         // Memory behind a file's data is the file's only as far as the file wants it.
         let has_name = mapping.backing != Backing::Memory && (input.is_some() || !is_behind);
         UserSymbol {
-            object: has_name.then(|| mapping.object().to_owned()),
+            object: has_name.then(|| printable(mapping.object()).into_owned()),
             function: (range.file.as_ref().zip(input))
                 .and_then(|(file, input)| self.name(file, input)),
         }

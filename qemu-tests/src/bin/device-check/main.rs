@@ -71,6 +71,7 @@ fn main() -> ExitCode {
         .map(|(what, rest)| (what.as_str(), rest))
     {
         Some(("place", rest)) => return finished(place::all(rest)),
+        Some(("names", rest)) => return finished(place::names(rest)),
         Some(("busy", _)) => return finished(busy()),
         Some(("timers", rest)) => return finished(timers::all(rest)),
         _ => {}

@@ -3,7 +3,7 @@
 
 //! Probes in processes, below what the library looks at before: `device-check place PID ADDRESS COUNT...` asks for COUNT probes at one
 //! instruction, says what came of it, and keeps them until its standard input ends. Where more is asked for a line of that is awaited
-//! before. `device-check tracings COUNT` has so many consumers trace, and says how many could, and why no more.
+//! before. `device-check names PID ADDRESS` asks for probes of good and of bad names. `device-check tracings COUNT` has so many consumers trace, and says how many could, and why no more.
 
 use super::programs::described;
 use super::{await_end, open, refusal};
@@ -39,6 +39,60 @@ fn asked(device: &DevDtrace, args: &[String]) -> Result<String, String> {
         Ok(()) => "made".to_owned(),
         Err((_, error)) => refusal(device, &error),
     })
+}
+
+/// Asks for a probe at an instruction, one after the other by each of these names, for its module, its function and itself.
+pub fn names(args: &[String]) -> Result<(), String> {
+    let [pid, address] = args else {
+        return Err("usage: device-check names PID ADDRESS".to_owned());
+    };
+    let pid: u32 = pid.parse().map_err(|e| format!("{pid}: {e}"))?;
+    let address = u64::from_str_radix(address, 16).map_err(|e| format!("{address}: {e}"))?;
+    let device = open()?;
+    let texts: [&[u8]; 8] = [
+        "gr\u{f6}\u{df}e \u{95a2}".as_bytes(),
+        b"operator/",
+        b"a:b",
+        b"\x1b[2J",
+        b"a\nb",
+        b"\x9b2J",
+        "\u{9b}2J".as_bytes(),
+        "\u{202e}a".as_bytes(),
+    ];
+    for text in texts {
+        let answers = (0..3).map(|part| {
+            let made = device.make_probes(pid, &named(address, part, text));
+            made.map_or_else(
+                |(_, error)| refusal(&device, &error),
+                |()| "made".to_owned(),
+            )
+        });
+        let answers: Vec<String> = answers.collect();
+        println!("{}: {}", text.escape_ascii(), answers.join(", "));
+    }
+    Ok(())
+}
+
+/// A probe of which one part, the module, the function or its own, is called so.
+fn named(address: u64, part: usize, text: &[u8]) -> Request {
+    let mut request = Request::default();
+    let mut starts = [0; 3];
+    for (at, start) in starts.iter_mut().enumerate() {
+        *start = request.text.len() as u32;
+        request.text.extend(if at == part { text } else { b"x" });
+        request.text.push(0);
+    }
+    let [module, func, name] = starts;
+    request.probes.push(Probe {
+        kind: ADDRESS,
+        module,
+        func,
+        name,
+        nsites: 1,
+        ..Probe::default()
+    });
+    request.sites.push(address);
+    request
 }
 
 /// So many probes, each with a name that nobody else gives.

@@ -15,6 +15,7 @@ mod perfmap;
 
 use super::files::{is_stored, path_of, place};
 use super::maps::Mapping;
+use crate::names::printable;
 use jitdump::Jitdump;
 use perfmap::PerfMap;
 use std::collections::BTreeMap;
@@ -190,7 +191,7 @@ impl Pieces {
             self.by_start.remove(&start);
         }
         self.are_new = true;
-        let name = printable(name);
+        let name = shown(name);
         let is_full = BYTES.load(Ordering::Relaxed) + name.len() + PIECE > BYTES_MAX;
         if self.by_start.len() < PIECES_MAX && !is_full {
             BYTES.fetch_add(name.len() + PIECE, Ordering::Relaxed);
@@ -212,9 +213,9 @@ impl Pieces {
 }
 
 /// A name that a terminal can be given.
-fn printable(name: &[u8]) -> Box<str> {
+fn shown(name: &[u8]) -> Box<str> {
     let name = String::from_utf8_lossy(&name[..name.len().min(NAME_MAX)]);
-    name.replace(char::is_control, "?").into()
+    printable(&name).into()
 }
 
 /// What tells the files of a process from those of others.
