@@ -136,15 +136,39 @@ pub fn prepare<'w>(
     for given in &args.programs {
         programs.push(read_one(args, &mut handle, given)?);
     }
-    for process in &args.processes {
-        let target = watched(process, &handle)?;
+    for target in watched(&args.processes, &handle)? {
         handle.watch(target);
     }
     Ok((handle, programs))
 }
 
-/// A process that the command line names: created, grabbed, or waited for.
-fn watched(process: &ProcessArg, handle: &Handle<'_>) -> Result<Target, Failure> {
+/// The processes that the command line names, in its order. Those that are awaited may begin while the others are looked for, and one
+/// before the other.
+fn watched(processes: &[ProcessArg], handle: &Handle<'_>) -> Result<Vec<Target>, Failure> {
+    let failed = |name: &str, error| format!("failed to wait for a process {name}: {error}");
+    let names = processes.iter().filter_map(|process| match process {
+        ProcessArg::Name(name) => Some(name.as_str()),
+        _ => None,
+    });
+    let names: Vec<&str> = names.collect();
+    for name in &names {
+        let expected = handle.expect_process(name);
+        expected.map_err(|error| failed(name, error))?;
+    }
+    let there = processes.iter().map(|process| target(process, handle));
+    let there: Vec<Option<Target>> = there.collect::<Result<_, _>>()?;
+    let awaited = handle.await_processes(&names);
+    let mut awaited = awaited
+        .map_err(|error| failed(&names.join(", "), error))?
+        .into_iter();
+    let all = there
+        .into_iter()
+        .map(|target| target.or_else(|| awaited.next()));
+    Ok(all.flatten().collect())
+}
+
+/// A process that the command line names, created or grabbed; none of one that is awaited.
+fn target(process: &ProcessArg, handle: &Handle<'_>) -> Result<Option<Target>, Failure> {
     let options = &handle.options.compile;
     let target = match process {
         ProcessArg::Command(command) => {
@@ -158,12 +182,9 @@ fn watched(process: &ProcessArg, handle: &Handle<'_>) -> Result<Target, Failure>
                 explained(plain(&error), &reason)
             })
         }
-        ProcessArg::Name(name) => {
-            let target = handle.await_process(name);
-            target.map_err(|error| format!("failed to wait for a process {name}: {error}"))
-        }
+        ProcessArg::Name(_) => return Ok(None),
     };
-    Ok(target?)
+    Ok(Some(target?))
 }
 
 /// Compiles the programs, in order. Without any the libraries alone are compiled.

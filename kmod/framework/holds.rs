@@ -28,7 +28,7 @@ use crate::sys::process::{Process, Reader, Text};
 use crate::sys::rights::Rights;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, Ordering};
-use dtrace_uapi::hold::{self, Known, HOLDS_MAX, NAME_SIZE, WAIT_MS};
+use dtrace_uapi::hold::{self, Known, HOLDS_MAX, NAMES_MAX, NAME_SIZE, WAIT_MS};
 use kernel::alloc::{KVVec, KVec};
 use kernel::new_poll_condvar;
 use kernel::prelude::*;
@@ -70,7 +70,7 @@ struct Entry {
 /// Whose beginnings are asked for.
 struct Asked {
     parents: KVec<Process>,
-    name: Option<[u8; NAME_SIZE]>,
+    names: KVec<[u8; NAME_SIZE]>,
 }
 
 /// Why a process waits, and for whom.
@@ -91,7 +91,7 @@ impl Holds {
         };
         let asked = Asked {
             parents: KVec::new(),
-            name: None,
+            names: KVec::new(),
         };
         Arc::pin_init(
             pin_init!(Self {
@@ -270,10 +270,11 @@ impl Births for Ear {
     }
 
     fn executed(&self) {
-        let name = self.0.asked.lock().name;
-        let name = name.as_ref();
-        let is_asked =
-            name.is_some_and(|name| CStr::from_bytes_until_nul(name).is_ok_and(births::is_called));
+        let is_called =
+            |name: &[u8; NAME_SIZE]| CStr::from_bytes_until_nul(name).is_ok_and(births::is_called);
+        let asked = self.0.asked.lock();
+        let is_asked = asked.names.iter().any(is_called);
+        drop(asked);
         // Who stops it may do so for ever before it comes to wait.
         if is_asked && !births::is_ptraced() && self.0.concerns_current() {
             self.queued(Pause::current(self.held(hold::EXEC, None), WAIT_MS));
@@ -395,7 +396,14 @@ impl Holder {
         if name.first() == Some(&0) || CStr::from_bytes_until_nul(&name).is_err() {
             return Err(refuse(EINVAL));
         }
-        self.holds.asked.lock().name = Some(name);
+        let mut asked = self.holds.asked.lock();
+        if !asked.names.contains(&name) {
+            if asked.names.len() >= NAMES_MAX {
+                return Err(refuse(ENOSPC));
+            }
+            asked.names.push(name, GFP_ATOMIC)?;
+        }
+        drop(asked);
         self.tell()?;
         Ok(())
     }

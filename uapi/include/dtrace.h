@@ -2776,7 +2776,7 @@ struct dtrace_process_arg {
 
 /*
  `Hold::kind`: some process has executed a program and is called by a name now. One that is traced by `ptrace()` is not held. A
- consumer has one such name at a time.
+ consumer has `NAMES_MAX` such names at most.
  */
 #define DTRACE_HOLD_EXEC 2
 
@@ -2800,6 +2800,11 @@ struct dtrace_process_arg {
  Most `Hold`s of a consumer.
  */
 #define DTRACE_HOLD_HOLDS_MAX 16384
+
+/*
+ Most names of a consumer, for `EXEC`.
+ */
+#define DTRACE_HOLD_NAMES_MAX 64
 
 /*
  Bytes of a process' name, with its NUL: a longer one is cut.

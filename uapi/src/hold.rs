@@ -15,7 +15,7 @@ pub const INSTRUCTION: u32 = 0;
 /// [`Hold::kind`]: the process has made another one with a memory of its own, which is held.
 pub const FORK: u32 = 1;
 /// [`Hold::kind`]: some process has executed a program and is called by a name now. One that is traced by `ptrace()` is not held. A
-/// consumer has one such name at a time.
+/// consumer has [`NAMES_MAX`] such names at most.
 pub const EXEC: u32 = 2;
 
 /// [`Hold::kind`]: a process has mapped a file to execute it that the consumer does not [know](crate::ioctl::KNOWN). It waits for
@@ -29,6 +29,8 @@ pub const TOLD: u64 = u64::MAX;
 pub const WAIT_MS: u32 = 1000;
 /// Most [`Hold`]s of a consumer.
 pub const HOLDS_MAX: usize = 16384;
+/// Most names of a consumer, for [`EXEC`].
+pub const NAMES_MAX: usize = 64;
 /// Bytes of a process' name, with its NUL: a longer one is cut.
 pub const NAME_SIZE: usize = 16;
 

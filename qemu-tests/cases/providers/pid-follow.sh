@@ -50,6 +50,23 @@ pid-loader done
 sh -c 'pid-work grow; true'
 wait $tracer
 cat /tmp/traced
+echo 'several, of which the second comes first'
+pid-work wait grow >/tmp/out &
+one=$!
+until_line ready /tmp/out
+dtrace -qn 'BEGIN { system("kill -USR1 '$one'"); } pid*:a.out:main:entry,pid*:a.out:grow:entry { @[probemod, probefunc, pid == $target] = count(); }' \
+	-w -W pid-loader -p $one -c 'pid-work fib' -W pid-work -W pid-work >/tmp/traced 2>&1 &
+tracer=$!
+sleep 3
+pid-work grow >/dev/null & second=$!
+sleep 1
+pid-work sum pid-work sum8 & third third=$!
+sleep 1
+pid-loader done >/dev/null
+wait $second $third
+wait $tracer
+wait $one
+LC_ALL=C sort /tmp/traced # either may print first
 echo 'before it runs, and a script'
 printf '#!/bin/sh\npid-loader done\n' >/tmp/a-script-of-a-long-name
 chmod +x /tmp/a-script-of-a-long-name

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! `-W`: waiting for a process of a name to begin.
+//! `-W`: waiting for processes of some names to begin, in whatever order they do.
 //!
 //! The kernel holds every process that executes a program and is called so then, before the program's first instruction
 //! ([`EXEC`](hold::EXEC)), so none is missed however short it lives. It is held for a second at most; within that the process is taken over
@@ -15,19 +15,25 @@ use std::fs;
 use std::io;
 
 impl Handle<'_> {
-    /// Waits until a process has become a program of this name, and takes it.
-    pub fn await_process(&self, name: &str) -> Result<Target, Error> {
-        let device = self.device();
+    /// Has processes wait for us that become a program of this name, from now on.
+    pub fn expect_process(&self, name: &str) -> Result<(), Error> {
         let mut hold = Hold {
             kind: hold::EXEC,
             ..Hold::default()
         };
-        // The kernel knows as much of a name as has room.
-        let known = &name.as_bytes()[..name.len().min(NAME_SIZE - 1)];
+        let known = known(name);
         hold.name[..known.len()].copy_from_slice(known);
-        device.hold(&hold).map_err(|error| self.refused(error))?;
+        let held = self.device().hold(&hold);
+        held.map_err(|error| self.refused(error))
+    }
+
+    /// Waits until for each of these names, which are [expected](Self::expect_process), a process has become a program that is called so,
+    /// and takes them; they are in the order of the names.
+    pub fn await_processes(&self, names: &[&str]) -> Result<Vec<Target>, Error> {
+        let device = self.device();
         let until = self.options.compile.evaltime;
-        loop {
+        let mut targets: Vec<Option<Target>> = names.iter().map(|_| None).collect();
+        while targets.iter().any(Option::is_none) {
             let held = device.held()?;
             if held.id == 0 {
                 let descriptor = device.descriptor();
@@ -38,26 +44,37 @@ impl Handle<'_> {
                 }
             }
             let pid = held.pid.unsigned_abs();
-            let mut resumed = Ok(());
-            let mut go_on = || resumed = device.resume(held.id);
-            if held.kind != hold::EXEC || !is_called(pid, name) {
-                go_on();
-                continue;
+            let mut awaited = names.iter().zip(&mut targets);
+            let awaited = awaited
+                .find(|(name, target)| target.is_none() && is_called(pid, name))
+                .filter(|_| held.kind == hold::EXEC);
+            // Whether it had gone on by itself does not matter.
+            let go_on = || drop(device.resume(held.id));
+            match awaited {
+                Some((_, target)) => *target = Some(Target::seize(pid, until, go_on)?),
+                None => go_on(),
             }
-            let target = Target::seize(pid, until, go_on)?;
-            // It is ours: whether it had gone on by itself does not matter.
-            drop(resumed);
-            return Ok(target);
         }
+        Ok(targets.into_iter().flatten().collect())
     }
 }
 
-/// Whether a process is called so where the kernel knows only how the name begins.
+/// As much of a program's name as the kernel knows.
+fn known(name: &str) -> &[u8] {
+    &name.as_bytes()[..name.len().min(NAME_SIZE - 1)]
+}
+
+/// Whether a process is called so.
 fn is_called(pid: u32, name: &str) -> bool {
+    let process = format!("/proc/{pid}");
+    let comm = fs::read(format!("{process}/comm")).unwrap_or_default();
+    if comm.strip_suffix(b"\n") != Some(known(name)) {
+        return false;
+    }
     if name.len() < NAME_SIZE {
         return true;
     }
-    let process = format!("/proc/{pid}");
+    // The kernel knows only how the name begins.
     let program = fs::read_link(format!("{process}/exe"));
     let words: io::Result<Vec<u8>> = fs::read(format!("{process}/cmdline"));
     let is_it = |path: &[u8]| path.rsplit(|c| *c == b'/').next() == Some(name.as_bytes());
