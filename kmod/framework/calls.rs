@@ -355,7 +355,8 @@ fn conf(arg: u64) -> Answer {
         difintregs: u32::from(dif::DIF_NREGS),
         diftupregs: u32::from(dif::DIF_NTREGS),
         ctfmodel: u32::from(dof::MODEL_LP64),
-        pad: [0; 8],
+        interface: ioctl::INTERFACE,
+        pad: [0; 7],
     };
     user::put(arg, &conf)?;
     Ok(0)

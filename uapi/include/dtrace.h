@@ -3094,6 +3094,13 @@ struct dtrace_interp_frame {
  */
 
 /*
+ Version of all this, which a module tells (`Conf::interface`). It grows by one with every control call, field and number that is added,
+ so that of a command and a module that are not of one build it can be said which is older. What there has been stays: an older
+ command works with a newer module, and a newer one with an older module as far as that goes.
+ */
+#define DTRACE_INTERFACE 1
+
+/*
  Type of the control calls of `/dev/dtrace`.
  */
 #define DTRACE_IOC_TYPE 120
@@ -3513,9 +3520,13 @@ struct dtrace_conf {
    */
   uint32_t ctfmodel;
   /*
+   Linux' own: the module's `INTERFACE`; 0 of a module from before there was one.
+   */
+  uint32_t interface;
+  /*
    Zero.
    */
-  uint32_t pad[8];
+  uint32_t pad[7];
 };
 
 /*

@@ -13,6 +13,11 @@ use crate::types::{AggId, Epid, ProbeId, ProviderAttributes};
 use core::mem::offset_of;
 use zerocopy_derive::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+/// Version of all this, which a module tells ([`Conf::interface`]). It grows by one with every control call, field and number that is added,
+/// so that of a command and a module that are not of one build it can be said which is older. What there has been stays: an older
+/// command works with a newer module, and a newer one with an older module as far as that goes.
+pub const INTERFACE: u32 = 1;
+
 /// Type of the control calls of `/dev/dtrace`.
 pub const IOC_TYPE: u8 = b'x';
 /// Type of the control calls of `/dev/dtracehelper`; Oracle's, so that what is built with its drti.o registers here.
@@ -367,8 +372,10 @@ pub struct Conf {
     pub diftupregs: u32,
     /// Data model of the kernel, as in a DOF image.
     pub ctfmodel: u32,
+    /// Linux' own: the module's [`INTERFACE`]; 0 of a module from before there was one.
+    pub interface: u32,
     /// Zero.
-    pub pad: [u32; 8],
+    pub pad: [u32; 7],
 }
 
 /// [`ArgDesc::ndx`]: the probe has no such argument.

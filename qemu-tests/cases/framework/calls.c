@@ -69,7 +69,7 @@ static void conf(void)
 
 	works(DTRACEIOC_CONF, &conf, "CONF");
 	check(conf.difversion == DIF_VERSION && conf.difintregs == DIF_NREGS && conf.diftupregs == DIF_NTREGS &&
-	      conf.ctfmodel == 2, "CONF: values");
+	      conf.ctfmodel == 2 && conf.interface == DTRACE_INTERFACE, "CONF: values");
 	refused(DTRACEIOC_CONF, BAD, EFAULT, "CONF: address");
 	refused(DTRACEIOC_CONF, read_only, EFAULT, "CONF: read-only");
 	refused(_IO(DTRACE_IOC_TYPE, 10), &conf, ENOTTY, "CONF: size");

@@ -10,6 +10,7 @@ use dtrace_uapi::dif::{DIF_NREGS, DIF_NTREGS, DIF_VERSION};
 use dtrace_uapi::dof::MODEL_LP64;
 use dtrace_uapi::ioctl::{
     AggDesc, ArgDesc, BufDesc, Conf, EprobeDesc, ProbeDesc, ProviderDesc, RecDesc, Status,
+    INTERFACE,
 };
 use dtrace_uapi::types::{AggId, Epid, ProbeId};
 use std::io;
@@ -29,6 +30,7 @@ impl Device for Absent {
             difintregs: u32::from(DIF_NREGS),
             diftupregs: u32::from(DIF_NTREGS),
             ctfmodel: u32::from(MODEL_LP64),
+            interface: INTERFACE,
             ..Conf::default()
         })
     }

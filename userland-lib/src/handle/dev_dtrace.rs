@@ -9,7 +9,8 @@
 
 #![allow(unsafe_code)]
 
-use super::device::{fill, text, Buffer, Device};
+use super::device::{fill, text, Buffer, Device, HOLDS, PROBES, REPLICATION, TABLES};
+use super::error::missing;
 use crate::interp::names::Source;
 use crate::pid::Request;
 use crate::symbols::{Relic, Remains, Remnant};
@@ -93,6 +94,22 @@ impl DevDtrace {
             )
         };
         Errno::result(result).map(drop)
+    }
+
+    /// The same, of a call that the first modules did not know, which is told as `what` they have not got.
+    fn call_new<T>(&self, request: u32, argument: &mut T, what: &str) -> io::Result<()>
+    where
+        T: IntoBytes + FromBytes + Immutable + KnownLayout,
+    {
+        let called = self.call(request, argument);
+        called.map_err(|errno| self.told(errno, what))
+    }
+
+    fn told(&self, errno: Errno, what: &str) -> io::Error {
+        match errno {
+            Errno::ENOTTY => missing(what, self.conf().ok().map(|conf| conf.interface)),
+            errno => errno.into(),
+        }
     }
 
     /// Makes a call that fills in a head of type `H` and the records behind it, with room enough for them all.
@@ -236,7 +253,10 @@ impl Device for DevDtrace {
         };
         let made = self.call(ioctl::MAKEPROBES, &mut argument);
         let failed = argument.failed;
-        made.map_err(|errno| ((failed != u32::MAX).then_some(failed), errno.into()))
+        made.map_err(|errno| {
+            let failed = (failed != u32::MAX).then_some(failed);
+            (failed, self.told(errno, PROBES))
+        })
     }
 
     fn number(&self, pid: u32) -> io::Result<u32> {
@@ -269,21 +289,24 @@ impl Device for DevDtrace {
 
     fn review(&self, pid: u32) -> io::Result<()> {
         let mut pid = i32::try_from(pid).map_err(|_| Errno::ESRCH)?;
-        Ok(self.call(ioctl::REVIEW, &mut pid)?)
+        self.call_new(ioctl::REVIEW, &mut pid, PROBES)
     }
 
     fn hold(&self, hold: &Hold) -> io::Result<()> {
-        Ok(self.call(ioctl::HOLD, &mut hold.clone())?)
+        self.call_new(ioctl::HOLD, &mut hold.clone(), HOLDS)
     }
 
     fn held(&self) -> io::Result<Held> {
         let mut held = Held::default();
-        self.call(ioctl::HELD, &mut held)?;
-        Ok(held)
+        match self.call(ioctl::HELD, &mut held) {
+            // Nobody can wait.
+            Ok(()) | Err(Errno::ENOTTY) => Ok(held),
+            Err(errno) => Err(errno.into()),
+        }
     }
 
     fn known(&self, known: &Known) -> io::Result<()> {
-        Ok(self.call(ioctl::KNOWN, &mut known.clone())?)
+        self.call_new(ioctl::KNOWN, &mut known.clone(), HOLDS)
     }
 
     fn resume(&self, mut id: u64) -> io::Result<()> {
@@ -297,7 +320,7 @@ impl Device for DevDtrace {
             // SAFETY: the kernel has just opened it for us.
             Ok(fd) => Ok(Some(unsafe { File::from_raw_fd(fd) })),
             Err(Errno::ENOENT) => Ok(None),
-            Err(errno) => Err(errno.into()),
+            Err(errno) => Err(self.told(errno, TABLES)),
         }
     }
 
@@ -308,7 +331,7 @@ impl Device for DevDtrace {
             size: u32::try_from(table.len()).map_err(|_| Errno::E2BIG)?,
             bytes: table.as_ptr() as u64,
         };
-        Ok(self.call(ioctl::TABLE, &mut request)?)
+        self.call_new(ioctl::TABLE, &mut request, TABLES)
     }
 
     fn remains(&self) -> Option<Box<dyn Remains>> {
@@ -337,7 +360,7 @@ impl Device for DevDtrace {
             matching: *from,
             create: *to,
         };
-        Ok(self.call(ioctl::REPLICATE, &mut repl)?)
+        self.call_new(ioctl::REPLICATE, &mut repl, REPLICATION)
     }
 
     fn enabled_probe(&self, epid: Epid) -> io::Result<(EprobeDesc, Vec<RecDesc>)> {
@@ -370,7 +393,12 @@ impl Device for DevDtrace {
 
     fn status(&self) -> io::Result<Status> {
         let mut status = Status::default();
-        self.call(ioctl::STATUS, &mut status)?;
+        let bytes = status.as_mut_bytes();
+        let sizes = [ioctl::STATUS, ioctl::STATUS_FIRST, ioctl::STATUS_COMMON];
+        let mut answers = sizes.iter().map(|request| self.call_bytes(*request, bytes));
+        // An older module knows a part of it; the rest stays 0.
+        let answer = answers.find(|answer| *answer != Err(Errno::ENOTTY));
+        answer.unwrap_or(Err(Errno::ENOTTY))?;
         Ok(status)
     }
 
@@ -427,7 +455,7 @@ impl Device for DevDtrace {
                 size: file.len() as u64,
                 data: file.as_mut_ptr() as u64,
             };
-            self.call(ioctl::ANONGET, &mut desc)?;
+            self.call_new(ioctl::ANONGET, &mut desc, "anonymous tracing")?;
             let size = usize::try_from(desc.size).map_err(|_| Errno::EINVAL)?;
             if size <= file.len() {
                 file.truncate(size);

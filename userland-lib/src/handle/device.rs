@@ -10,6 +10,7 @@
 //! Invariant: nothing that a device returns is trusted to be consistent; sizes and offsets are checked where
 //! they are used.
 
+use super::error::missing;
 use crate::interp::names::Source;
 use crate::names::printable;
 use crate::pid::Request;
@@ -43,6 +44,15 @@ impl fmt::Display for Buffer {
     }
 }
 
+/// What a module has not got that does not know a control call: as it is told.
+pub const PROBES: &str = "probes in processes";
+/// Likewise.
+pub const HOLDS: &str = "processes that wait for their probes";
+/// Likewise.
+pub const TABLES: &str = "tables of programs' stacks";
+/// Likewise.
+pub const REPLICATION: &str = "clauses for probes that are described later";
+
 /// The kernel's side of one consumer.
 pub trait Device {
     /// What its DIF machine is like.
@@ -65,7 +75,7 @@ pub trait Device {
 
     /// Makes probes in a process. Where it is about one of the instructions, an error has its index. A device may have no such probes.
     fn make_probes(&self, _pid: u32, _request: &Request) -> Result<(), (Option<u32>, io::Error)> {
-        Err((None, io::Error::from_raw_os_error(nix::libc::ENOTTY)))
+        Err((None, missing(PROBES, None)))
     }
 
     /// What records say that the number of a process is.
@@ -85,7 +95,7 @@ pub trait Device {
 
     /// Has processes wait for us. A device may know of no such thing.
     fn hold(&self, _hold: &Hold) -> io::Result<()> {
-        Err(io::Error::from_raw_os_error(nix::libc::ENOTTY))
+        Err(missing(HOLDS, None))
     }
 
     /// The next process that waits, if one does.
@@ -105,13 +115,13 @@ pub trait Device {
 
     /// A file that a user stack leads into, and of which no table is known. A device may know of no such thing.
     fn wanted(&self) -> io::Result<Option<File>> {
-        Err(io::Error::from_raw_os_error(nix::libc::ENOTTY))
+        Err(missing(TABLES, None))
     }
 
     /// Gives the table by which stacks are walked that lead into a file, as it was when it had been `changed` last, in nanoseconds; empty if
     /// there is none.
     fn give_table(&self, _file: &File, _changed: u64, _table: &[u8]) -> io::Result<()> {
-        Err(io::Error::from_raw_os_error(nix::libc::ENOTTY))
+        Err(missing(TABLES, None))
     }
 
     /// Who tells what processes had mapped, as of now, when they ended. A device may know of no such thing.
@@ -131,7 +141,7 @@ pub trait Device {
 
     /// Enables the clauses of one description for another one as well.
     fn replicate(&self, _from: &ProbeDesc, _to: &ProbeDesc) -> io::Result<()> {
-        Err(io::Error::from_raw_os_error(nix::libc::ENOTTY))
+        Err(missing(REPLICATION, None))
     }
 
     /// An enabled probe and its records.

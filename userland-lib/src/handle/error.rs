@@ -5,6 +5,8 @@
 
 use crate::consume::ConsumeError;
 use crate::diag::Diagnostic;
+use dtrace_uapi::dif::DIF_VERSION;
+use dtrace_uapi::ioctl::INTERFACE;
 use std::io;
 
 /// An error of a handle. Its text is what DTrace puts after the name of what was tried.
@@ -30,8 +32,8 @@ pub enum Error {
     /// The kernel failed without a reason.
     #[error("{}", plain(.0))]
     Device(#[from] io::Error),
-    /// The module is of another version.
-    #[error("Library and kernel use different versions of DIF: the kernel has {0}")]
+    /// The module has another version of DIF.
+    #[error("the kernel has another DIF: {}", age(*.0, DIF_VERSION.into()))]
     Version(u32),
     /// A program does what `destructive` has not allowed.
     #[error("Destructive actions not allowed")]
@@ -68,6 +70,35 @@ pub fn plain(error: &io::Error) -> String {
     }
 }
 
+/// Which of module and command is older, by a number that grows with their versions, and what is to be done.
+fn age(module: u32, ours: u32) -> String {
+    let (age, advice) = match module < ours {
+        true => ("older", "load the module that came with the command"),
+        false => ("newer", "use the command that came with the module"),
+    };
+    format!("the module is {age} than this command (version {module}, not {ours}): {advice}")
+}
+
+/// The module of this [interface](dtrace_uapi::ioctl::INTERFACE) does not know a control call, and so has not got `what`.
+pub fn missing(what: &str, module: Option<u32>) -> io::Error {
+    let text = match module {
+        Some(module) if module != INTERFACE => {
+            let age = age(module, INTERFACE);
+            format!("the kernel has no {what}: {age}")
+        }
+        _ => format!("the kernel has no {what}"),
+    };
+    io::Error::new(io::ErrorKind::Unsupported, text)
+}
+
+/// What to add to a refusal of a module that may not know what it refuses; nothing for one that knows as much as we do.
+pub fn older(module: u32) -> String {
+    match module < INTERFACE {
+        true => format!("; {}", age(module, INTERFACE)),
+        false => String::new(),
+    }
+}
+
 /// What to say when the device cannot be opened.
 pub fn open_error(error: &io::Error) -> String {
     match error.kind() {
@@ -93,6 +124,21 @@ mod tests {
         );
         let busy = io::Error::from_raw_os_error(nix::errno::Errno::EBUSY as i32);
         assert_eq!(Error::Device(busy).to_string(), "Device or resource busy");
+    }
+
+    #[test]
+    fn what_is_older_is_told() {
+        let expected = "the kernel has another DIF: the module is older than this command (version 1, not 2): load the module that came with the command";
+        assert_eq!(Error::Version(1).to_string(), expected);
+        let expected = "the kernel has another DIF: the module is newer than this command (version 3, not 2): use the command that came with the module";
+        assert_eq!(Error::Version(3).to_string(), expected);
+        let text = |module| plain(&missing("magic", module));
+        let age = |age| format!("the kernel has no magic: the module is {age}");
+        assert!(text(Some(INTERFACE - 1)).starts_with(&age("older than this command")));
+        assert!(text(Some(INTERFACE + 1)).starts_with(&age("newer than this command")));
+        assert_eq!(text(Some(INTERFACE)), "the kernel has no magic");
+        assert_eq!(text(None), "the kernel has no magic");
+        assert_eq!(older(INTERFACE), "");
     }
 
     #[test]

@@ -129,6 +129,8 @@ pub struct Enabled {
 /// One consumer.
 pub struct Handle<'w> {
     world: &'w KernelWorld<'w>,
+    /// The version of the module.
+    module: u32,
     /// The options.
     pub options: Options,
     compiler: Compiler<'w>,
@@ -157,8 +159,10 @@ impl<'w> Handle<'w> {
         if conf.difversion != u32::from(dtrace_uapi::dif::DIF_VERSION) {
             return Err(Error::Version(conf.difversion));
         }
+        let module = conf.interface;
         Ok(Self {
             world,
+            module,
             options: Options::default(),
             compiler: Compiler::new(world),
             statements: Vec::new(),
@@ -565,7 +569,10 @@ impl<'w> Handle<'w> {
     fn refused(&self, error: std::io::Error) -> Error {
         match self.device().reason() {
             reason if reason.is_empty() => Error::Device(error),
-            reason => Error::Refused { reason, error },
+            reason => Error::Refused {
+                reason: reason + &error::older(self.module),
+                error,
+            },
         }
     }
 

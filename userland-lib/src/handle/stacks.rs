@@ -140,10 +140,8 @@ fn by_table(options: &Options) -> bool {
 
 /// Whether another table may be given where one was not. Otherwise the kernel knows of none, or we have no right.
 fn may_go_on(error: &io::Error) -> bool {
-    !matches!(
-        error.raw_os_error(),
-        Some(nix::libc::EACCES | nix::libc::ENOTTY)
-    )
+    let kind = error.kind();
+    kind != io::ErrorKind::Unsupported && kind != io::ErrorKind::PermissionDenied
 }
 
 /// Whether a program asks for user stacks, or for what is found by them.

@@ -7,8 +7,11 @@ use super::*;
 use crate::anon::{self, Meaning};
 use crate::consume::Event;
 use crate::options::EvalTime;
+use crate::pid::Request;
+use dtrace_uapi::hold::Hold;
 use dtrace_uapi::ioctl::{
     AggDesc, ArgDesc, BufDesc, Conf, EprobeDesc, ProbeDesc, ProviderDesc, RecDesc, RecHdr, Status,
+    INTERFACE,
 };
 use dtrace_uapi::types::{AggId, Epid, ProbeId};
 use nix::errno::Errno;
@@ -32,6 +35,8 @@ struct Scripted {
     got: Vec<(Opt, u64)>,
     /// How much newer its DIF is than ours.
     newer: u32,
+    /// How much older its control calls are than ours.
+    older: u32,
 }
 
 impl Scripted {
@@ -49,6 +54,7 @@ impl Device for Scripted {
         let difversion = u32::from(dtrace_uapi::dif::DIF_VERSION) + self.newer;
         Ok(Conf {
             difversion,
+            interface: INTERFACE - self.older,
             ..Conf::default()
         })
     }
@@ -429,6 +435,44 @@ fn another_version_of_dif_is_refused() {
     };
     let world = KernelWorld::new(&device);
     assert!(matches!(Handle::new(&world), Err(Error::Version(3))));
+}
+
+#[test]
+fn an_older_module_may_not_know_what_it_refuses() {
+    let refused = |older| {
+        let device = Scripted {
+            older,
+            ..Scripted::default()
+        };
+        *device.refuse.borrow_mut() = Some((Errno::EINVAL, "no such action".to_owned()));
+        let world = KernelWorld::new(&device);
+        let mut handle = Handle::new(&world).unwrap();
+        let program = compile(&mut handle, &Source::argument("BEGIN")).unwrap();
+        handle.enable(&program).unwrap_err().to_string()
+    };
+    assert_eq!(refused(0), "no such action");
+    let reason = refused(1);
+    assert!(
+        reason.starts_with("no such action; the module is older than this command"),
+        "{reason}"
+    );
+}
+
+/// A file that knows no control call at all stands for a module that knows few.
+#[test]
+fn what_a_module_does_not_know_is_told_by_its_name() {
+    let device = DevDtrace::open("/dev/null".as_ref()).unwrap();
+    let (_, error) = device.make_probes(1, &Request::default()).unwrap_err();
+    assert_eq!(plain(&error), "the kernel has no probes in processes");
+    let error = device.hold(&Hold::default()).unwrap_err();
+    let holds = "the kernel has no processes that wait for their probes";
+    assert_eq!(plain(&error), holds);
+    // It does without.
+    assert_eq!(device.held().unwrap().id, 0);
+    assert!(device.registered(1, 0).unwrap().is_none());
+    assert!(device.remains().is_none());
+    let error = device.status().unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(Errno::ENOTTY as i32));
 }
 
 #[test]

@@ -346,10 +346,9 @@ impl ProcessSource for KernelWorld<'_> {
 impl KernelWorld<'_> {
     /// Why the last request for probes was refused.
     fn unmade(&self, at: Option<usize>, error: &io::Error) -> Unmade {
-        let why = match (self.device.reason(), error.raw_os_error()) {
-            (_, Some(nix::libc::ENOTTY)) => return Unmade::no_probes(),
-            (reason, _) if reason.is_empty() => super::plain(error),
-            (reason, _) => reason,
+        let why = match self.device.reason() {
+            reason if reason.is_empty() => super::plain(error),
+            reason => reason,
         };
         Unmade {
             at,

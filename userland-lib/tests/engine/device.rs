@@ -19,6 +19,7 @@ use dtrace_uapi::{
     dif::{DIF_NREGS, DIF_NTREGS, DIF_VERSION},
     ioctl::{
         AggDesc, ArgDesc, BufDesc, Conf, EprobeDesc, ProbeDesc, ProviderDesc, RecDesc, Status,
+        INTERFACE,
     },
     option::{self, Opt},
     types::{AggId, Epid, ProbeId},
@@ -170,6 +171,7 @@ impl Device for EngineDevice {
     fn conf(&self) -> io::Result<Conf> {
         Ok(Conf {
             difversion: DIF_VERSION.into(),
+            interface: INTERFACE,
             difintregs: DIF_NREGS as u32,
             diftupregs: DIF_NTREGS as u32,
             ..Conf::default()
