@@ -335,11 +335,17 @@ impl ProcessSource for KernelWorld<'_> {
     }
 
     fn make(&self, pid: u32, places: &[Place]) -> Result<(), Unmade> {
-        let request = Request::new(places);
-        let made = self.device.make_probes(pid, &request);
-        made.map_err(|(site, error)| {
-            self.unmade(site.and_then(|site| request.place_of(site)), &error)
-        })
+        let mut first = 0;
+        for part in pid::parts(places) {
+            let request = Request::new(part);
+            let made = self.device.make_probes(pid, &request);
+            made.map_err(|(site, error)| {
+                let at = site.and_then(|site| request.place_of(site));
+                self.unmade(at.map(|at| first + at), &error)
+            })?;
+            first += part.len();
+        }
+        Ok(())
     }
 }
 

@@ -35,7 +35,7 @@ pub use error::Error;
 pub use linker::tells_at;
 pub use module::{Module, Modules};
 pub use process::{bare, code, objects, FILE_MAX};
-pub use request::Request;
+pub use request::{parts, Request};
 pub use wild::{all_named, processes};
 
 use crate::diag::nearest;
@@ -57,8 +57,8 @@ pub(crate) const VDSO: &str = "vdso";
 pub(crate) const MADE: &str = "anon";
 /// Instead of a function: the probe's name is an address.
 const ADDRESS: &str = "-";
-/// Places of one description.
-const PLACES_MAX: usize = 250_000;
+/// Places of one description: more than a consumer may have, unless the administrator has raised that, and no more than there is memory for.
+const PLACES_MAX: usize = 1 << 20;
 
 /// A file that a process runs code of.
 #[derive(Clone, Debug, PartialEq, Eq)]

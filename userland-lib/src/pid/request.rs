@@ -8,6 +8,29 @@ use crate::usdt::{Note, Point};
 use dtrace_uapi::process::{self, Arg, Probe, NO_REGISTER};
 use std::collections::HashMap;
 
+/// Instructions whose probes are made by one call. While it makes them others wait, and it takes memory of its own for all of them.
+const CALL: usize = 1 << 14;
+
+/// `places` in parts of which each is for one call: whole functions, but for those that are too large.
+pub fn parts(mut places: &[Place]) -> impl Iterator<Item = &[Place]> {
+    std::iter::from_fn(move || {
+        let mut sites = 0;
+        let fitting = places.iter().take_while(|place| {
+            sites += place.sites.len();
+            sites <= CALL
+        });
+        let most = fitting.count().max(1).min(places.len());
+        let is_begun = |at: &usize| {
+            let beside = (places.get(at - 1), places.get(*at));
+            !matches!(beside, (Some(one), Some(other)) if one.function == other.function)
+        };
+        let end = (1..=most).rev().find(is_begun).unwrap_or(most);
+        let (part, rest) = places.split_at_checked(end).filter(|_| end > 0)?;
+        places = rest;
+        Some(part)
+    })
+}
+
 /// Probes of one process as the kernel wants to hear of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {

@@ -384,10 +384,10 @@ fn f(code: &[u8]) -> One {
 fn there_is_an_end_to_what_one_description_may_name() {
     let long = One("long", vec![0x90; PLACES_MAX + 1]);
     let five = resolved(&long, "pid7:a.out:long:????[0-9a-f]");
-    assert_eq!(five.places.len(), PLACES_MAX + 1 - 0x1_0000);
+    assert_eq!(five.places.len(), PLACES_MAX - 0x1_0000);
     let error = resolve(&long, &pattern("pid7:a.out:long:")).unwrap_err();
     assert_eq!(error.tag(), "D_PROC_CREATEFAIL");
-    let expected = "failed to create probes at 'long+0x3d08f': more probes in one description than are possible";
+    let expected = "failed to create probes at 'long+0xfffff': more probes in one description than are possible";
     assert_eq!(error.to_string(), expected);
 }
 
@@ -482,6 +482,25 @@ fn the_kernel_is_told_names_and_addresses() {
         place.object = object.into();
     }
     assert_eq!(Request::new(&away), Request::default());
+}
+
+#[test]
+fn many_are_told_in_parts_of_whole_functions() {
+    let many = |name, size| {
+        let long = One(name, vec![0x90; size]);
+        resolved(&long, &format!("pid7:a.out:{name}:")).places
+    };
+    let sizes = |places: &[Place]| parts(places).map(<[Place]>::len).collect::<Vec<_>>();
+    assert_eq!(sizes(&[]), [0; 0]);
+    let mut places = many("one", 10_000);
+    assert_eq!(sizes(&places), [10_001]);
+    // All of these lie at one address, but have other sizes.
+    places.extend(many("two", 10_001));
+    places.extend(many("three", 40_000));
+    places.extend(many("four", 1));
+    assert_eq!(sizes(&places), [10_001, 10_002, 16_384, 16_384, 7_235]);
+    let whole: Vec<Place> = parts(&places).flatten().cloned().collect();
+    assert_eq!(whole, places);
 }
 
 #[test]
