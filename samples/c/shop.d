@@ -1,0 +1,14 @@
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ */
+
+#pragma D attributes EVOLVING/EVOLVING/COMMON provider shop provider
+#pragma D attributes EVOLVING/EVOLVING/COMMON provider shop args
+
+provider shop {
+	/* Something was sold, and what. */
+	probe sold(int price, char *what);
+	/* The same as text. */
+	probe receipt(char *text);
+};
