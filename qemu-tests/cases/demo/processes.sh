@@ -45,6 +45,35 @@ import first, second'" | awk '/nowhere|first|second|third/ { print $3, $4, ($2 >
 t python-audit -c "python3 -c 'import sys; sys.audit(\"ours\"); sys.audit(\"ours\"); open(\"/etc/passwd\")'" | ours ' (ours|cpython.run_command) ' | tr -s ' '
 rm -r /tmp/modules /tmp/locks /tmp/second
 
+cat >/tmp/shop.py <<'end'
+class Shop:
+    def __init__(self): self.n = 0
+    def sell(self, n):
+        for i in range(n): self.one(i)
+    def one(self, i): self.n += add(i)
+def add(i): return i + 1
+def turns():
+    yield 1
+    yield 2
+Shop().sell(3)
+list(turns())
+end
+t python-calls -c 'python3 -X perf /tmp/shop.py' | ours '/tmp/shop.py$|^python' | tr -s ' ' | sort
+dtrace -s $demo/python-flow.d Shop.sell -c 'python3 -X perf /tmp/shop.py' | sed -E '/(->|<-)/!d; s/^ *[0-9]+  //'
+t python-times -c 'python3 -X perf /tmp/shop.py' | awk '/^python/ { print } / (Shop\.[a-z]+|add|turns)$/ { print $4, $1, ($2 >= $3), ($3 > 0) }' | sort
+cat >/tmp/shop.pl <<'end'
+package Shop;
+sub new { return bless {}, shift }
+package Other::Shop;
+sub new { return bless [], 'Other::Shop' }
+package main;
+Shop->new for 1..7;
+Other::Shop->new for 1..3;
+end
+t perl-objects -c 'perl /tmp/shop.pl' | ours '/tmp/shop.pl|^perl' | tr -s ' '
+t cxx-throws -c demo-throws | ours 'demo-throws|^cxx' | tr -s ' ' | sort
+rm /tmp/shop.*
+
 cat >/tmp/turns.py <<'end'
 import sys, time
 def nap():
