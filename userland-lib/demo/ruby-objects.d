@@ -1,0 +1,31 @@
+#!/usr/sbin/dtrace -s
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * The objects that a program of Ruby 3.3 (-c or -p) makes by `new`, by class. Ruby has no probes of its own in Debian: this is a function of
+ * it, whose third argument is the class. A class has its name, a string, behind 152 bytes; short strings lie in their object.
+ */
+
+#pragma D option quiet
+
+pid$target::rb_class_new_instance_pass_kw:entry
+{
+	this->name = *(uint64_t *)copyin(arg2 + 152, 8);
+	this->is_named = this->name > 8;
+}
+
+pid$target::rb_class_new_instance_pass_kw:entry
+/this->is_named/
+{
+	this->is_long = *(uint64_t *)copyin(this->name, 8) & 0x2000;
+	this->length = *(uint64_t *)copyin(this->name + 16, 8);
+	this->text = this->is_long ? *(uint64_t *)copyin(this->name + 24, 8) : this->name + 24;
+	@objects[copyinstr(this->text, this->length + 1)] = count();
+}
+
+dtrace:::END
+{
+	printf("%8s  %s\n", "COUNT", "CLASS");
+	printa("%@8d  %s\n", @objects);
+}
