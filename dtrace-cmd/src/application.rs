@@ -3,9 +3,9 @@
 
 //! What is made for applications: objects to link them with (`-G`), headers of the probes that a program defines (`-h`).
 //!
-//! Each program of the command line becomes a file of its own: an object that carries the program, one that says what its providers are, or
-//! a header. The probes themselves come with the objects that are compiled with the header, and are not touched; those that are named on
-//! the command line are only looked at, for probes that the definition does not know.
+//! Each program of the command line becomes a file of its own: an object that carries the program and says what its providers are, or
+//! a header. The objects that are named on the command line are looked at for probes that the definition does not know. Those that come as
+//! notes are not touched; calls are replaced, and the object says in DOF where they were.
 
 use crate::args::{Args, Mode};
 use crate::trace::{compile, prepare, Compiled};
@@ -13,9 +13,10 @@ use crate::Failure;
 use dtrace::dof;
 use dtrace::handle::{plain, KernelWorld};
 use dtrace::object;
-use dtrace::options::Options;
+use dtrace::options::{CompileOptions, LinkType, Options};
 use dtrace::usdt;
 use std::fs;
+use std::io;
 use std::path::Path;
 
 /// Compiles the programs and writes their objects; the exit status.
@@ -32,44 +33,111 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
             ),
             _ => (
                 format!("failed to link {what} {}", stem(name)),
-                link(compiled, &args.arguments, &handle.options),
+                match args.arguments.contains(&file) {
+                    true => Err(format!(
+                        "{file} is one of the objects: -o names another file"
+                    )),
+                    false => link(compiled, &args.arguments, &handle.options),
+                },
             ),
         };
         made.and_then(|made| {
-            fs::write(&file, made)
-                .map_err(|error| format!("failed to create {file}: {}", plain(&error)))
+            fs::write(&file, made.file)
+                .map_err(|error| format!("failed to create {file}: {}", plain(&error)))?;
+            made.objects.iter().try_for_each(|(object, data)| {
+                put(object, data)
+                    .map_err(|error| format!("failed to write {object}: {}", plain(&error)))
+            })
         })
         .map_err(|why| format!("{doing}: {why}"))?;
     }
     Ok(0)
 }
 
+/// What is made of a program.
+struct Made {
+    file: Vec<u8>,
+    /// The application's objects that are others now.
+    objects: Vec<(String, Vec<u8>)>,
+}
+
 /// The header of a program's providers, which will stand in this file.
-fn header(compiled: &Compiled, file: &str) -> Result<Vec<u8>, String> {
+fn header(compiled: &Compiled, file: &str) -> Result<Made, String> {
     let providers = &compiled.program.providers;
     usdt::check_names(providers)?;
-    usdt::header(providers, file).map(String::into_bytes)
+    Ok(Made {
+        file: usdt::header(providers, file)?.into_bytes(),
+        objects: Vec::new(),
+    })
 }
 
 /// The object of a program, for an application of these objects.
-fn link(compiled: &Compiled, objects: &[String], options: &Options) -> Result<Vec<u8>, String> {
+fn link(compiled: &Compiled, objects: &[String], options: &Options) -> Result<Made, String> {
     let Compiled { program, .. } = compiled;
-    if program.providers.is_empty() {
-        if let Some(object) = objects.first() {
-            return Err(format!(
-                "{object}: the program defines no probes of an application"
-            ));
-        }
-        let dof = dof::emit(program, &options.for_kernel());
-        return object::embed(&dof).map_err(|error| error.to_string());
+    let providers = &program.providers;
+    let CompileOptions {
+        linktype,
+        strip,
+        unodefs,
+        ..
+    } = options.compile;
+    if let ([], Some(object)) = (&providers[..], objects.first()) {
+        return Err(format!(
+            "{object}: the program defines no probes of an application"
+        ));
     }
-    usdt::check_names(&program.providers)?;
+    usdt::check_names(providers)?;
+    let (mut sites, mut changed) = (Vec::new(), Vec::new());
     for object in objects {
         let data = fs::read(object)
             .map_err(|error| format!("failed to read {object}: {}", plain(&error)))?;
-        usdt::check(&data, &program.providers).map_err(|why| format!("{object}: {why}"))?;
+        let brought = usdt::check(&data, providers, unodefs)
+            .and_then(|()| usdt::replace(&data, providers, unodefs));
+        let brought = brought.map_err(|why| format!("{object}: {why}"))?;
+        sites.extend(brought.sites);
+        changed.extend(brought.object.map(|data| (object.clone(), data)));
     }
-    usdt::object(&program.providers).map_err(|error| error.to_string())
+    let dof = || {
+        let to = dof::Use {
+            linked: linktype == LinkType::Elf,
+            strip,
+        };
+        dof::emit_for_application(program, &options.for_kernel(), &sites, to)
+    };
+    let is_empty = sites.is_empty() && program.clauses.is_empty() && !providers.is_empty();
+    let file = match linktype {
+        LinkType::Dof if is_empty => {
+            return Err("DOF tells of probes that objects call, and none is called".to_owned());
+        }
+        LinkType::Dof => dof()?.bytes,
+        LinkType::Elf => {
+            let notes = match providers[..] {
+                [] => Vec::new(),
+                _ => usdt::provider_notes(providers, strip),
+            };
+            let dof = if is_empty { None } else { Some(dof()?) };
+            object::write(&notes, dof.as_ref()).map_err(|error| error.to_string())?
+        }
+    };
+    Ok(Made {
+        file,
+        objects: changed,
+    })
+}
+
+/// Puts data in a file's place. Whoever has the file by another name keeps it as it was.
+fn put(file: &str, data: &[u8]) -> io::Result<()> {
+    let file = fs::canonicalize(file)?;
+    let permissions = fs::metadata(&file)?.permissions();
+    let mut name = file.clone().into_os_string();
+    name.push(format!(".{}", std::process::id()));
+    let put = fs::write(&name, data)
+        .and_then(|()| fs::set_permissions(&name, permissions))
+        .and_then(|()| fs::rename(&name, &file));
+    if put.is_err() {
+        let _ = fs::remove_file(&name);
+    }
+    put
 }
 
 /// A script's name without its extension.

@@ -1,30 +1,34 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A compiled program as a relocatable object, which is how an application carries it (`dtrace -G`).
+//! An object for an application to be linked with (`dtrace -G`): what its providers are, in notes that are not loaded, and DOF.
 //!
-//! The program's DOF is one allocated section, so that it is mapped with the application and needs no file of its own.
-//! Names and numbers are those of every DTrace, by which tools find the program in a file: section `.SUNW_dof` of a type
-//! of its own, and symbol `___SUNW_dof`, hidden, because each object that is linked may bring a program.
+//! DOF is one allocated section, so that it is mapped with the application and needs no file of its own. Its name, `.SUNW_dof`, is that of every
+//! DTrace, and so is that of the symbol `___SUNW_dof`, by which the application may register it. The symbol is hidden, and one of many if several
+//! objects are linked. The section is kept though nobody names it. The linker puts the addresses of functions into it.
+//! (Its type is not illumos' `SHT_SUNW_dof`: that number is that of a section for stack frames here.)
 
-use object::elf::{SectionType, SHF_ALLOC};
-use object::write::{Object, Symbol, SymbolSection};
+use crate::dof::Linkable;
+use crate::usdt;
+use object::elf::{
+    SectionFlags as Flags, ELFOSABI_GNU, R_X86_64_64, SHF_ALLOC, SHF_GNU_RETAIN, SHF_WRITE,
+    SHT_NOTE, SHT_PROGBITS,
+};
+use object::write::{Object, Relocation, SectionId, Symbol, SymbolSection};
 use object::{
-    Architecture, BinaryFormat, Endianness, SectionFlags, SectionKind, SymbolFlags, SymbolKind,
-    SymbolScope,
+    Architecture, BinaryFormat, Endianness, FileFlags, RelocationFlags, SectionFlags, SectionKind,
+    SymbolFlags, SymbolKind, SymbolScope,
 };
 
-/// Name of the section that holds a program.
+/// Name of the section that holds DOF.
 pub const SECTION: &str = ".SUNW_dof";
-/// Its type, `SHT_SUNW_dof` (illumos `sys/elf.h`).
-pub const SECTION_TYPE: u32 = 0x6fff_fff4;
-/// Name of the symbol that stands for the program.
+/// Name of the symbol that stands for it.
 pub const SYMBOL: &str = "___SUNW_dof";
 /// A DOF image is aligned as its largest numbers are.
 const ALIGN: u64 = 8;
 
-/// An ELF object of this machine that holds the DOF image `dof`; the error says what the image is too large for.
-pub fn embed(dof: &[u8]) -> Result<Vec<u8>, object::write::Error> {
+/// An ELF object of this machine that holds these notes and this DOF; the error says what they are too large for.
+pub fn write(notes: &[u8], dof: Option<&Linkable>) -> Result<Vec<u8>, object::write::Error> {
     let architecture = if cfg!(target_arch = "aarch64") {
         Architecture::Aarch64
     } else {
@@ -36,25 +40,78 @@ pub fn embed(dof: &[u8]) -> Result<Vec<u8>, object::write::Error> {
         Endianness::Little
     };
     let mut object = Object::new(BinaryFormat::Elf, architecture, endianness);
-    let name = SECTION.as_bytes().to_vec();
-    let section = object.add_section(Vec::new(), name, SectionKind::ReadOnlyData);
-    object.section_mut(section).flags = SectionFlags::Elf {
-        sh_type: SectionType(SECTION_TYPE),
-        sh_flags: SHF_ALLOC,
+    object.flags = FileFlags::Elf {
+        os_abi: ELFOSABI_GNU,
+        abi_version: 0,
+        e_flags: Default::default(),
     };
-    object.set_section_data(section, dof, ALIGN);
+    // No code of it wants to be executed on the stack.
+    section(&mut object, ".note.GNU-stack", SHT_PROGBITS, Flags(0));
+    if !notes.is_empty() {
+        let section = section(&mut object, usdt::PROVIDERS, SHT_NOTE, Flags(0));
+        object.set_section_data(section, notes, 4);
+    }
+    if let Some(dof) = dof {
+        add(&mut object, dof)?;
+    }
+    object.write()
+}
+
+fn section(
+    object: &mut Object<'_>,
+    name: &str,
+    sh_type: object::elf::SectionType,
+    sh_flags: Flags,
+) -> SectionId {
+    let section = object.add_section(Vec::new(), name.into(), SectionKind::Other);
+    object.section_mut(section).flags = SectionFlags::Elf { sh_type, sh_flags };
+    section
+}
+
+fn add<'d>(object: &mut Object<'d>, dof: &'d Linkable) -> Result<(), object::write::Error> {
+    let mut flags = SHF_ALLOC | SHF_GNU_RETAIN;
+    if !dof.addresses.is_empty() {
+        // The dynamic linker does the rest where the program has no place of its own.
+        flags |= SHF_WRITE;
+    }
+    let section = section(object, SECTION, SHT_PROGBITS, flags);
+    object.set_section_data(section, &*dof.bytes, ALIGN);
     object.add_symbol(Symbol {
         name: SYMBOL.as_bytes().to_vec(),
         value: 0,
-        size: dof.len() as u64,
+        size: dof.bytes.len() as u64,
         kind: SymbolKind::Data,
         // Of the whole that is linked, and no further: hidden.
         scope: SymbolScope::Linkage,
-        weak: false,
+        weak: true,
         section: SymbolSection::Section(section),
         flags: SymbolFlags::None,
     });
-    object.write()
+    for (offset, name) in &dof.addresses {
+        let name = name.as_bytes();
+        let symbol = object.symbol_id(name).unwrap_or_else(|| {
+            object.add_symbol(Symbol {
+                name: name.to_vec(),
+                value: 0,
+                size: 0,
+                kind: SymbolKind::Text,
+                scope: SymbolScope::Unknown,
+                weak: false,
+                section: SymbolSection::Undefined,
+                flags: SymbolFlags::None,
+            })
+        });
+        let relocation = Relocation {
+            offset: *offset,
+            symbol,
+            addend: 0,
+            flags: RelocationFlags::Elf {
+                r_type: R_X86_64_64,
+            },
+        };
+        object.add_relocation(section, relocation)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -63,20 +120,46 @@ mod tests {
     use object::read::elf::ElfFile64;
     use object::{Object as _, ObjectKind, ObjectSection as _, ObjectSymbol as _};
 
+    fn image(addresses: &[(u64, &str)]) -> Linkable {
+        Linkable {
+            bytes: (0..100).collect(),
+            addresses: addresses
+                .iter()
+                .map(|(at, name)| (*at, (*name).to_owned()))
+                .collect(),
+        }
+    }
+
     #[test]
     fn a_program_is_one_section_and_one_hidden_symbol() {
-        let dof: Vec<u8> = (0..100).collect();
-        let file = embed(&dof).unwrap();
+        let dof = image(&[]);
+        let file = write(&[], Some(&dof)).unwrap();
         let elf = ElfFile64::<Endianness>::parse(&*file).unwrap();
         assert_eq!(elf.kind(), ObjectKind::Relocatable);
         let section = elf.section_by_name(SECTION).unwrap();
-        assert_eq!(section.data().unwrap(), dof);
+        assert_eq!(section.data().unwrap(), dof.bytes);
         assert_eq!((section.align(), section.size()), (ALIGN, 100));
-        let header = section.elf_section_header();
-        assert_eq!(header.sh_type.get(Endianness::Little).0, SECTION_TYPE);
         let symbol = elf.symbol_by_name(SYMBOL).unwrap();
         assert_eq!((symbol.address(), symbol.size()), (0, 100));
         assert_eq!(symbol.section_index(), Some(section.index()));
         assert_eq!(symbol.scope(), SymbolScope::Linkage);
+        assert!(elf.section_by_name(usdt::PROVIDERS).is_none());
+        assert!(elf.section_by_name(".note.GNU-stack").is_some());
+    }
+
+    #[test]
+    fn the_linker_is_asked_for_addresses() {
+        let file = write(b"notes", Some(&image(&[(8, "f"), (16, "g"), (24, "f")]))).unwrap();
+        let elf = ElfFile64::<Endianness>::parse(&*file).unwrap();
+        let section = elf.section_by_name(SECTION).unwrap();
+        let asked = section.relocations().map(|(at, relocation)| {
+            let object::RelocationTarget::Symbol(index) = relocation.target() else {
+                panic!("no symbol");
+            };
+            (at, elf.symbol_by_index(index).unwrap().name().unwrap())
+        });
+        assert_eq!(asked.collect::<Vec<_>>(), [(8, "f"), (16, "g"), (24, "f")]);
+        let notes = elf.section_by_name(usdt::PROVIDERS).unwrap();
+        assert_eq!(notes.data().unwrap(), b"notes");
     }
 }

@@ -7,6 +7,10 @@
 //! each is written after those that it refers to. Equal DIF objects, which clauses with several probe descriptions
 //! are full of, are written once.
 
+mod application;
+
+pub use application::{emit_for_application, Linkable, Use, MAKER};
+
 use crate::program::{ActionDesc, Clause, Difo, Program};
 use dtrace_uapi::dif::{DIF_NREGS, DIF_NTREGS, DIF_VERSION};
 use dtrace_uapi::dof::{
@@ -23,6 +27,11 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 /// The image holds an `ECBDESC` for each clause in order, walkers last, and an `OPTDESC` if there are options.
 pub fn emit(program: &Program, options: &[(Opt, u64)]) -> Vec<u8> {
     let mut image = Image::default();
+    emit_into(&mut image, program, options);
+    image.finish()
+}
+
+fn emit_into(image: &mut Image, program: &Program, options: &[(Opt, u64)]) {
     // Every string of the program is in one table, which is therefore complete before anything refers to it.
     let mut strings = Strings::default();
     for clause in program.clauses.iter().chain(&program.walkers) {
@@ -43,7 +52,6 @@ pub fn emit(program: &Program, options: &[(Opt, u64)]) -> Vec<u8> {
             .collect();
         image.table(SecType::OptDesc, &table);
     }
-    image.finish()
 }
 
 /// An image that enables nothing and carries `text`, which the kernel does not load.
@@ -165,6 +173,11 @@ impl Image {
     fn table<T: IntoBytes + Immutable>(&mut self, ty: SecType, entries: &[T]) -> SecIdx {
         let (align, size) = (align_of::<T>() as u32, size_of::<T>() as u32);
         self.section(ty, align, size, entries.as_bytes().to_vec())
+    }
+
+    /// Adds a section that is one thing.
+    fn whole<T: IntoBytes + Immutable>(&mut self, ty: SecType, thing: &T) -> SecIdx {
+        self.section(ty, align_of::<T>() as u32, 0, thing.as_bytes().to_vec())
     }
 
     fn clause(&mut self, clause: &Clause, strtab: SecIdx, strings: &Strings) {

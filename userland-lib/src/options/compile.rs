@@ -32,6 +32,16 @@ pub enum EvalTime {
     Main,
 }
 
+/// What `-G` makes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LinkType {
+    /// An object to link an application with.
+    #[default]
+    Elf,
+    /// DOF alone.
+    Dof,
+}
+
 /// What the compiler is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CompileOptions {
@@ -87,6 +97,12 @@ pub struct CompileOptions {
     pub nusdtprobes: Option<u64>,
     /// The children of watched processes are traced as these are.
     pub follow_forks: bool,
+    /// What `-G` makes.
+    pub linktype: LinkType,
+    /// What `-G` makes says nothing that nobody loads.
+    pub strip: bool,
+    /// The objects of `-G` may bring probes that are not defined.
+    pub unodefs: bool,
     /// Kernel symbols are left to be resolved later, which nobody does.
     pub dynamic_link: bool,
     /// Kernel symbols that are left to be resolved later are no error.
@@ -155,17 +171,13 @@ pub(super) const OPTIONS: &[Row] = &[
     ("iregs", Rule::Own(check_iregs), ANYONE),
     ("kdefs", Rule::Inverse(|o| &mut o.knodefs), ANYONE),
     ("knodefs", Rule::Switch(|o| &mut o.knodefs), ANYONE),
-    (
-        "late",
-        Rule::Idle(|v| matches!(v, Some("dynamic" | "static"))),
-        ANYONE,
-    ),
-    ("lazyload", Rule::Idle(is_flag), ANYONE),
+    ("late", Rule::Own(check_late), ANYONE),
+    ("lazyload", Rule::Own(check_lazyload), ANYONE),
     ("ldpath", Rule::Idle(is_text), USER),
     ("libdir", Rule::Own(add_libdir), ANYONE),
     ("linkmode", Rule::Own(set_linkmode), ANYONE),
     ("linknommap", Rule::Idle(is_flag), ANYONE),
-    ("linktype", Rule::Idle(is_linktype), ANYONE),
+    ("linktype", Rule::Own(set_linktype), ANYONE),
     (
         "lockmem",
         Rule::Idle(|v| v == Some("unlimited") || is_size(v)),
@@ -189,14 +201,14 @@ pub(super) const OPTIONS: &[Row] = &[
     ("scratchsize", Rule::Own(set_scratchsize), ANYONE),
     ("setenv", Rule::Own(set_environment), ANYONE),
     ("stdc", Rule::Own(set_stdc), CPP),
-    ("strip", Rule::Idle(is_flag), ANYONE),
+    ("strip", Rule::Switch(|o| &mut o.strip), ANYONE),
     ("syslibdir", Rule::Path(|o| &mut o.syslibdir), ANYONE),
     ("sysslice", Rule::Idle(is_flag), ANYONE),
     ("tree", Rule::Own(set_tree), ANYONE),
     ("tregs", Rule::Idle(is_positive), ANYONE),
-    ("udefs", Rule::Idle(is_flag), ANYONE),
+    ("udefs", Rule::Inverse(|o| &mut o.unodefs), ANYONE),
     ("undef", Rule::Preprocessor("-U"), CPP),
-    ("unodefs", Rule::Idle(is_flag), ANYONE),
+    ("unodefs", Rule::Switch(|o| &mut o.unodefs), ANYONE),
     ("unsetenv", Rule::Own(unset_environment), ANYONE),
     ("useruid", Rule::Idle(is_number), ANYONE),
     ("ustackinterp", Rule::Inverse(|o| &mut o.no_interp), ANYONE),
@@ -223,10 +235,6 @@ fn is_number(value: Option<&str>) -> bool {
 
 fn is_positive(value: Option<&str>) -> bool {
     value.and_then(parse_number).is_some_and(|n| n > 0)
-}
-
-fn is_linktype(value: Option<&str>) -> bool {
-    value.is_some_and(|v| v.eq_ignore_ascii_case("elf") || v.eq_ignore_ascii_case("dof"))
 }
 
 fn text(value: Option<&str>) -> Result<&str, OptionError> {
@@ -315,6 +323,33 @@ fn set_holdtime(options: &mut CompileOptions, value: Option<&str>) -> Result<(),
         return Err(OptionError::Value);
     }
     options.holdtime = Some(time);
+    Ok(())
+}
+
+/// Only a translator that is bound now is one.
+fn check_late(_: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
+    match value {
+        Some("static") => Ok(()),
+        Some("dynamic") => Err(OptionError::Late),
+        _ => Err(OptionError::Value),
+    }
+}
+
+/// What `-G` puts into a program is read from its file when somebody traces it, always.
+fn check_lazyload(_: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
+    match parse_flag(value) {
+        Some(true) => Ok(()),
+        Some(false) => Err(OptionError::Eager),
+        None => Err(OptionError::Value),
+    }
+}
+
+fn set_linktype(options: &mut CompileOptions, value: Option<&str>) -> Result<(), OptionError> {
+    options.linktype = match value {
+        Some(value) if value.eq_ignore_ascii_case("elf") => LinkType::Elf,
+        Some(value) if value.eq_ignore_ascii_case("dof") => LinkType::Dof,
+        _ => return Err(OptionError::Value),
+    };
     Ok(())
 }
 
@@ -504,6 +539,9 @@ mod tests {
             assert!(set(name, Some("")).is_err(), "{name}");
         }
         assert_eq!(set("iregs", Some("7")), Err(OptionError::Registers));
+        assert_eq!(set("late", Some("dynamic")), Err(OptionError::Late));
+        assert_eq!(set("lazyload", Some("off")), Err(OptionError::Eager));
+        assert_eq!(set("lazyload", None), Ok(()));
     }
 
     #[test]

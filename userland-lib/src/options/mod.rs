@@ -16,7 +16,7 @@ mod pragma;
 mod value;
 pub mod version;
 
-pub use compile::{CompileOptions, EvalTime};
+pub use compile::{CompileOptions, EvalTime, LinkType};
 pub use consumer::{ConsumerOptions, Encoding, Frames};
 pub use dtrace_uapi::option::Opt;
 pub use value::{parse_flag, parse_number, parse_rate, parse_size, size_text};
@@ -54,6 +54,10 @@ pub enum OptionError {
     Zone,
     /// Code cannot be made with so few registers.
     Registers,
+    /// Translators are bound when a program is compiled.
+    Late,
+    /// Programs do not register what `-G` puts into them.
+    Eager,
     /// The value is no version.
     VersionFormat,
     /// There has been no such version.
@@ -71,6 +75,8 @@ impl fmt::Display for OptionError {
             Self::Preprocessor => "Option cannot be used from within a D program: the preprocessor has run before it is read",
             Self::Active => "Operation illegal when tracing is active",
             Self::Registers => "Insufficient registers to generate code",
+            Self::Late => "Translators are bound when a program is compiled, and not later",
+            Self::Eager => "DOF is read from a program's file when somebody traces it, and not registered when it begins",
             Self::VersionFormat => "Version string is not properly formatted or is too large",
             Self::VersionUnknown | Self::Zone => "Operation not supported",
             Self::VersionReduced => "Requested version conflicts with earlier setting",

@@ -139,9 +139,10 @@ mod tests {
             let mut taken = VALUES
                 .iter()
                 .filter_map(|value| Some((value, by_user(value).ok()?)));
-            // ELF and static are the values of two that are not there.
+            // DOF and static are the values of two that are not there.
             let (value, expected) = match (name, taken.next()) {
-                ("linktype", _) => (&"=elf", by_user("=elf").unwrap()),
+                ("linktype", _) => (&"=dof", by_user("=dof").unwrap()),
+                ("late", _) => (&"=static", by_user("=static").unwrap()),
                 (_, Some(taken)) => taken,
                 (name, None) => panic!("no value for {name}"),
             };
@@ -162,7 +163,16 @@ mod tests {
             let idle = OPTIONS
                 .iter()
                 .any(|row| row.0 == name && matches!(row.1, Rule::Idle(_)));
-            let usual = ["iregs", "kdefs", "ustackinterp"].contains(&name) || name == "evaltime";
+            let usual = [
+                "evaltime",
+                "iregs",
+                "kdefs",
+                "late",
+                "lazyload",
+                "udefs",
+                "ustackinterp",
+            ]
+            .contains(&name);
             assert!(changes || idle || usual, "{line} sets nothing");
         }
         refused.sort_unstable();

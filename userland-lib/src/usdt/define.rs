@@ -82,6 +82,37 @@ pub fn said(attributes: ProviderAttributes) -> Option<ProviderAttributes> {
     (attributes != ATTRIBUTES).then_some(attributes)
 }
 
+impl Parameter {
+    /// Its type as DOF has it, where the type says how a value is passed: a name of a program's own would be taken for a number of the largest.
+    pub fn in_dof(&self) -> &str {
+        let (is_told, other) = match self.form {
+            Form::Int(size, is_signed) => ((size as u8, is_signed, false), number(size, is_signed)),
+            Form::Float(4) => ((4, false, true), Some("float")),
+            Form::Float(8) => ((8, false, true), Some("double")),
+            _ => return &self.ty,
+        };
+        match super::dof::form(&self.ty, true) {
+            Some(told) if (told.0, told.1 && !told.2, told.2) == is_told => &self.ty,
+            _ => other.unwrap_or(&self.ty),
+        }
+    }
+}
+
+/// The type of C for a number of this many bytes.
+pub fn number(size: u64, is_signed: bool) -> Option<&'static str> {
+    Some(match (size, is_signed) {
+        (1, true) => "signed char",
+        (1, false) => "unsigned char",
+        (2, true) => "short",
+        (2, false) => "unsigned short",
+        (4, true) => "int",
+        (4, false) => "unsigned int",
+        (8, true) => "long long",
+        (8, false) => "unsigned long long",
+        _ => return None,
+    })
+}
+
 impl Definition {
     /// Its name, as those know it who trace.
     pub fn shown(&self) -> String {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! DOF of programs: what `dtrace -G` of other systems puts into them, in a section of their file (`.SUNW_dof`) or registered when they run.
+//! DOF of programs: what `dtrace -G` puts into them, in a section of their file (`.SUNW_dof`) or registered when they run.
 //!
 //! An image has providers; a provider has probes, each in one function, with tables of the offsets of its sites there, of those where the
 //! program asks whether it is enabled, of the types of what is passed, and of what is seen of that. At a site there was a call, which has become
@@ -482,7 +482,7 @@ impl Places {
 }
 
 /// Size of a type, whether it has a sign, and whether it is in floating point. `None`: it is passed in a way of its own.
-fn form(ty: &str, is_long: bool) -> Option<(u8, bool, bool)> {
+pub(super) fn form(ty: &str, is_long: bool) -> Option<(u8, bool, bool)> {
     let word = if is_long { 8 } else { 4 };
     if ty.ends_with('*') || ty.ends_with(']') {
         return Some((word, false, false));

@@ -4,10 +4,10 @@
 //! The header of a provider (`dtrace -h`): for each probe a macro that is its site, and one that says whether anybody has enabled it.
 //!
 //! It needs no other header and no library: what a site is stands in it ([`SITE`]), and every object that includes it brings the
-//! semaphores. C and C++ take the same text. Where there is a `<unistd.h>` it is included, as programs expect that were written
+//! semaphores. Where `DTRACE_DOF` is defined sites are calls instead, which `dtrace -G` replaces. C and C++ take the same text. Where there is a `<unistd.h>` it is included, as programs expect that were written
 //! for the headers of other DTraces.
 
-use super::define::{Definition, Form, Parameter, Provider};
+use super::define::{number, Definition, Form, Parameter, Provider};
 use std::fmt::Write as _;
 
 /// What a site is, for all providers.
@@ -16,6 +16,17 @@ const SITE: &str = include_str!("../../include/dtrace/site.h");
 /// What other DTraces' headers include.
 const INCLUDED: &str =
     "#ifdef __has_include\n#if __has_include(<unistd.h>)\n#include <unistd.h>\n#endif\n#endif\n";
+
+/// What stands before the functions that probes call. Nobody defines them, so they are not looked for elsewhere.
+const CALLS: &str = "
+#else
+#ifndef _DTRACE_CALLED
+#define _DTRACE_CALLED __attribute__((visibility(\"hidden\"), nothrow))
+#endif
+#ifdef __cplusplus
+extern \"C\" {
+#endif
+";
 
 /// The header of these providers, which stands in a file of that name. The error is what cannot be passed.
 pub fn header(providers: &[Provider], file: &str) -> Result<String, String> {
@@ -31,7 +42,7 @@ pub fn header(providers: &[Provider], file: &str) -> Result<String, String> {
         })
         .collect();
     let mut text = format!(
-        "/* Made by dtrace -h. */\n#ifndef _{guard}\n#define _{guard}\n\n{INCLUDED}\n{SITE}\n"
+        "/* Made by dtrace -h. */\n#ifndef _{guard}\n#define _{guard}\n\n{INCLUDED}\n#ifndef DTRACE_DOF\n{SITE}\n"
     );
     text.push_str("#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
     for probe in each(providers) {
@@ -41,7 +52,15 @@ pub fn header(providers: &[Provider], file: &str) -> Result<String, String> {
     for probe in each(providers) {
         text.push_str(&probe.macros()?);
     }
-    let _ = write!(text, "\n#endif\n");
+    text.push_str(CALLS);
+    for probe in each(providers) {
+        text.push_str(&probe.prototypes()?);
+    }
+    text.push_str("#ifdef __cplusplus\n}\n#endif\n");
+    for probe in each(providers) {
+        text.push_str(&probe.calls());
+    }
+    let _ = write!(text, "\n#endif\n#endif\n");
     Ok(text)
 }
 
@@ -78,13 +97,7 @@ impl Of<'_> {
         let mut parameters = Vec::new();
         let mut variables = String::new();
         for (n, parameter) in self.probe.parameters.iter().enumerate() {
-            let [text, value] = operand(n, parameter).ok_or_else(|| {
-                let (provider, probe) = (self.provider, self.probe.shown());
-                format!(
-                    "{provider}:::{probe}: arguments of type {} cannot be passed",
-                    parameter.ty
-                )
-            })?;
+            let [text, value] = operand(n, parameter).ok_or_else(|| self.refused(parameter))?;
             texts.push(text);
             values.push(value);
             if let Form::Float(size) = parameter.form {
@@ -111,6 +124,71 @@ impl Of<'_> {
 #define {name}_ENABLED() _DTRACE_ENABLED(\"{provider}\", \"{probe}\", \"{shown}\", {semaphore})
 "
         ))
+    }
+}
+
+impl Of<'_> {
+    fn refused(&self, parameter: &Parameter) -> String {
+        let (provider, probe, ty) = (self.provider, self.probe.shown(), &parameter.ty);
+        format!("{provider}:::{probe}: arguments of type {ty} cannot be passed")
+    }
+
+    /// The functions that it calls.
+    fn functions(&self) -> [String; 2] {
+        let (provider, probe) = (self.provider, &self.probe.name);
+        ["__dtrace_", "__dtraceenabled_"].map(|begin| format!("{begin}{provider}___{probe}"))
+    }
+
+    fn prototypes(&self) -> Result<String, String> {
+        let mut types = Vec::new();
+        for parameter in &self.probe.parameters {
+            types.push(passed(parameter).ok_or_else(|| self.refused(parameter))?);
+        }
+        let types = match types.is_empty() {
+            true => "void".to_owned(),
+            false => types.join(", "),
+        };
+        let [fires, asks] = self.functions();
+        Ok(format!(
+            "extern void {fires}({types}) _DTRACE_CALLED;\nextern int {asks}(void) _DTRACE_CALLED;\n"
+        ))
+    }
+
+    /// Nothing is called last, where a jump would do.
+    fn calls(&self) -> String {
+        let name = self.macro_name();
+        let [fires, asks] = self.functions();
+        let count = self.probe.parameters.len();
+        let parameters: Vec<String> = (0..count).map(|n| format!("_dtrace{n}")).collect();
+        let values = self
+            .probe
+            .parameters
+            .iter()
+            .enumerate()
+            .map(|(n, parameter)| {
+                let ty = passed(parameter).unwrap_or_default();
+                format!("({ty})(_dtrace{n})")
+            });
+        let values: Vec<String> = values.collect();
+        let (parameters, values) = (parameters.join(", "), values.join(", "));
+        format!(
+            "
+#define {name}({parameters}) \\
+\t__extension__({{ {fires}({values}); __asm__ __volatile__(\"\"); }})
+#define {name}_ENABLED() \\
+\t__extension__({{ int _dtrace = {asks}(); __asm__ __volatile__(\"\" : \"+r\"(_dtrace)); __builtin_expect(_dtrace != 0, 0); }})
+"
+        )
+    }
+}
+
+/// How a call passes it. An address may be passed as a number, and a number for an address.
+fn passed(parameter: &Parameter) -> Option<&'static str> {
+    match parameter.form {
+        Form::Pointer => Some("__UINTPTR_TYPE__"),
+        Form::Int(size, is_signed) => c_type(&parameter.ty, size, is_signed),
+        Form::Float(size @ (4 | 8)) => Some(float(size)),
+        Form::Float(_) | Form::None => None,
     }
 }
 
@@ -155,15 +233,5 @@ fn c_type(ty: &str, size: u64, signed: bool) -> Option<&'static str> {
     if let Some((_, own)) = own.iter().find(|(name, _)| *name == ty) {
         return Some(own);
     }
-    Some(match (size, signed) {
-        (1, true) => "signed char",
-        (1, false) => "unsigned char",
-        (2, true) => "short",
-        (2, false) => "unsigned short",
-        (4, true) => "int",
-        (4, false) => "unsigned int",
-        (8, true) => "long long",
-        (8, false) => "unsigned long long",
-        _ => return None,
-    })
+    number(size, signed)
 }

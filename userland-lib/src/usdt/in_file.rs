@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! DOF that lies in a file, in the section `.SUNW_dof`, as `dtrace -G` of other systems puts it there. Nobody need have registered it.
+//! DOF that lies in a file, in the section `.SUNW_dof`, as `dtrace -G` puts it there. Nobody need have registered it.
 //!
 //! Its addresses are those of the file, once the linker has put them in. Where it has left that to the dynamic linker, the relocation says them.
 
@@ -9,7 +9,10 @@ use super::dof::{parse_all, STACK};
 use super::notes::Note;
 use super::operand::Operand;
 use object::read::{ReadCache, ReadRef};
-use object::{elf, Object as _, ObjectSection as _, ObjectSegment as _, RelocationFlags};
+use object::{
+    elf, Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _,
+    ObjectSymbolTable as _, RelocationFlags, RelocationTarget,
+};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -43,15 +46,26 @@ pub fn parse<'d, R: ReadRef<'d>>(data: R) -> Vec<Note> {
         return Vec::new();
     };
     let mut bytes = bytes.to_vec();
+    let symbol = |index| file.dynamic_symbol_table()?.symbol_by_index(index).ok();
     for (address, relocation) in file.dynamic_relocations().into_iter().flatten() {
-        let relative = RelocationFlags::Elf {
-            r_type: elf::R_X86_64_RELATIVE,
+        let base = match (relocation.flags(), relocation.target()) {
+            (RelocationFlags::Elf { r_type }, _) if r_type == elf::R_X86_64_RELATIVE => Some(0),
+            // Of a function that may be another's when the program runs: the one of this file is meant.
+            (RelocationFlags::Elf { r_type }, RelocationTarget::Symbol(index))
+                if r_type == elf::R_X86_64_64 =>
+            {
+                symbol(index)
+                    .filter(|symbol| symbol.is_definition())
+                    .map(|symbol| symbol.address())
+            }
+            _ => None,
         };
         let at = address.checked_sub(section.address());
         let at = at.and_then(|at| usize::try_from(at).ok());
         let word = at.and_then(|at| bytes.get_mut(at..at.checked_add(8)?));
-        if let (Some(word), true) = (word, relocation.flags() == relative) {
-            word.copy_from_slice(&relocation.addend().to_le_bytes());
+        if let (Some(word), Some(base)) = (word, base) {
+            let value = base.wrapping_add_signed(relocation.addend());
+            word.copy_from_slice(&value.to_le_bytes());
         }
     }
     let mut notes = parse_all(&bytes);

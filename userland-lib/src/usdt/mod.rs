@@ -13,6 +13,9 @@
 //!
 //! All of a file is its author's word, who may be anybody: what is not well-formed is left out.
 
+mod calls;
+#[cfg(test)]
+mod calls_tests;
 mod define;
 pub mod dof;
 #[cfg(test)]
@@ -26,12 +29,13 @@ mod registered;
 #[cfg(test)]
 mod tests;
 
+pub use calls::{replace, Replaced, Site};
 pub use define::{Definition, Form, Parameter, Provider, ATTRIBUTES, PROVIDER_MAX, UNSAID};
 pub use header::header;
 pub use in_file::parse as parse_dof;
 pub use notes::{parse, read, Note};
 pub use operand::{Operand, Symbols};
-pub use prov::object;
+pub use prov::{notes as provider_notes, SECTION as PROVIDERS};
 pub use registered::Registration;
 
 use crate::pid::{fits, is_open, named, Error, Object, PROVIDER};
@@ -108,15 +112,18 @@ pub fn check_names(providers: &[Provider]) -> Result<(), String> {
     }
 }
 
-/// Whether the probes that an object brings for these providers are theirs; else why not.
-pub fn check(object: &[u8], providers: &[Provider]) -> Result<(), String> {
+/// Whether the probes that an object brings in notes for these providers are theirs; else why not. With `unodefs` they may have others.
+pub fn check(object: &[u8], providers: &[Provider], unodefs: bool) -> Result<(), String> {
     let brought = notes::brought(object).ok_or("it is no object")?;
     for (provider, name, count) in brought {
         let Some(own) = providers.iter().find(|own| own.name == provider) else {
             continue;
         };
         let Some(probe) = own.probes.iter().find(|probe| probe.shown() == name) else {
-            return Err(format!("probe {provider}:::{name} is not defined"));
+            if unodefs {
+                continue;
+            }
+            return Err(undefined(&provider, &name));
         };
         let defined = probe.parameters.len();
         if count != defined {
@@ -126,6 +133,10 @@ pub fn check(object: &[u8], providers: &[Provider]) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+fn undefined(provider: &str, name: &str) -> String {
+    format!("probe {provider}:::{name} is not defined")
 }
 
 fn running() -> Vec<u32> {

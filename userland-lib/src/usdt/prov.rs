@@ -10,43 +10,32 @@
 
 use super::define::{Definition, Form, Parameter, Provider};
 use dtrace_uapi::types::{Attribute, ProviderAttributes};
-use object::elf::SHT_NOTE;
-use object::write::Object;
-use object::{Architecture, BinaryFormat, Endianness, SectionFlags, SectionKind};
 
 /// The section.
 pub const SECTION: &str = ".note.usdt";
 /// Who reads and writes such notes.
 pub const OWNER: &str = "prov";
+/// Whose the note is that says who has made the others.
+const MAKER: &str = "dver";
 /// The type of the note.
 pub const KIND: u64 = 1;
 /// Most probes of a provider that are read.
 const PROBES_MAX: usize = 10_000;
 
-/// An object for a program to be linked with, which says what its providers are.
-pub fn object(providers: &[Provider]) -> Result<Vec<u8>, object::write::Error> {
-    let architecture = match cfg!(target_arch = "aarch64") {
-        true => Architecture::Aarch64,
-        false => Architecture::X86_64,
-    };
-    let mut object = Object::new(BinaryFormat::Elf, architecture, Endianness::Little);
-    // No code of it wants to be executed on the stack.
-    let stack = object.add_section(Vec::new(), b".note.GNU-stack".to_vec(), SectionKind::Other);
-    object.section_mut(stack).flags = SectionFlags::Elf {
-        sh_type: object::elf::SHT_PROGBITS,
-        sh_flags: object::elf::SectionFlags(0),
-    };
-    let notes = object.add_section(Vec::new(), SECTION.as_bytes().to_vec(), SectionKind::Note);
-    object.section_mut(notes).flags = SectionFlags::Elf {
-        sh_type: SHT_NOTE,
-        sh_flags: object::elf::SectionFlags(0),
-    };
+/// The notes of these providers. Unless `strip`, one more says who has made them.
+pub fn notes(providers: &[Provider], strip: bool) -> Vec<u8> {
     let mut data = Vec::new();
     for provider in providers {
-        note(&mut data, &describe(provider));
+        note(&mut data, OWNER, &describe(provider));
     }
-    object.set_section_data(notes, data, 4);
-    object.write()
+    if !strip {
+        note(
+            &mut data,
+            MAKER,
+            format!("{}\0", crate::dof::MAKER).as_bytes(),
+        );
+    }
+    data
 }
 
 fn pad(data: &mut Vec<u8>) {
@@ -58,15 +47,15 @@ fn text(data: &mut Vec<u8>, text: &str) {
     data.push(0);
 }
 
-fn note(data: &mut Vec<u8>, description: &[u8]) {
+fn note(data: &mut Vec<u8>, owner: &str, description: &[u8]) {
     for number in [
-        OWNER.len() as u32 + 1,
+        owner.len() as u32 + 1,
         description.len() as u32,
         KIND as u32,
     ] {
         data.extend(number.to_le_bytes());
     }
-    text(data, OWNER);
+    text(data, owner);
     pad(data);
     data.extend(description);
     pad(data);
@@ -203,8 +192,6 @@ impl<'d> Reader<'d> {
 mod tests {
     use super::super::define::ATTRIBUTES;
     use super::*;
-    use object::read::elf::ElfFile64;
-    use object::{Object as _, ObjectSection as _};
 
     fn provider() -> Provider {
         let parameter = |ty: &str| Parameter {
@@ -257,15 +244,14 @@ mod tests {
     }
 
     #[test]
-    fn the_object_is_one_section_of_notes() {
-        let file = object(&[provider(), provider()]).unwrap();
-        let elf = ElfFile64::<Endianness>::parse(&*file).unwrap();
-        let section = elf.section_by_name(SECTION).unwrap();
-        let data = section.data().unwrap();
+    fn notes_follow_one_another() {
+        let data = notes(&[provider(), provider()], true);
         let one = 12 + 8 + describe(&provider()).len();
         assert_eq!(data.len(), 2 * one);
         assert_eq!(&data[..20], b"\x05\0\0\0\x54\0\0\0\x01\0\0\0prov\0\0\0\0");
         assert_eq!(data[..one], data[one..]);
-        assert!(elf.section_by_name(".note.GNU-stack").is_some());
+        let all = notes(&[provider(), provider()], false);
+        assert_eq!(all[..data.len()], data);
+        assert!(all[data.len() + 12..].starts_with(b"dver\0\0\0\0DTrace for Linux "));
     }
 }

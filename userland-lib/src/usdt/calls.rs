@@ -1,0 +1,395 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Probes that an object brings as calls, for a program with DOF: of `__dtrace_PROVIDER___PROBE`, or of `__dtraceenabled_PROVIDER___PROBE` where
+//! it asks. Headers of `dtrace -h` make them on request, those of other systems always.
+//!
+//! A call becomes instructions that do nothing, and its relocation one that does nothing. Both stay to be found when the object is linked
+//! with once more. The symbol that was called need not be defined any more.
+//!
+//! DOF names a site by its function, which may be known to the object alone, or be another's when the program runs. So each such function has a
+//! second symbol, which is the linker's only. One that many objects bring is an exception: of those the linker keeps one.
+
+use super::define::{Definition, Provider};
+use crate::fnv::{fnv, FNV};
+use object::elf::{self, FileHeader64, SectionHeader64, Sym64};
+use object::read::elf::{FileHeader, Rela as _, SectionHeader, SectionTable, Sym, SymbolTable};
+use object::{Endianness, Object as _, ObjectSymbol as _, SectionIndex, SymbolIndex};
+
+/// What the names of functions begin with that probes call.
+const FIRES: &str = "__dtrace_";
+const ASKS: &str = "__dtraceenabled_";
+/// What the names of the linker's symbols begin with.
+const OURS: &str = "$dtrace";
+/// How long a call is, and where in it the word is that its relocation is about.
+const CALL_SIZE: usize = 5;
+const CALL_WORD: usize = 1;
+/// The instructions: a call, a jump to what is called last, nothing, a return, and the result 0.
+const CALL: u8 = 0xe8;
+const JUMP: u8 = 0xe9;
+const NOTHING: u8 = 0x90;
+const RETURN: u8 = 0xc3;
+const ZERO: [u8; 2] = [0x33, 0xc0];
+
+/// A site in an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    /// The provider.
+    pub provider: String,
+    /// The probe, as those know it who trace.
+    pub probe: String,
+    /// The function.
+    pub func: String,
+    /// What the linker knows it by.
+    pub symbol: String,
+    /// Where it is in the function.
+    pub offset: u32,
+    /// Whether the program asks there.
+    pub asks: bool,
+}
+
+/// What an object brings.
+#[derive(Debug)]
+pub struct Replaced {
+    /// Its sites.
+    pub sites: Vec<Site>,
+    /// The object without the calls, if it had any.
+    pub object: Option<Vec<u8>>,
+}
+
+/// Replaces an object's calls of these providers' probes. One that is not defined is an error, or left as it is if `unodefs`.
+pub fn replace(data: &[u8], providers: &[Provider], unodefs: bool) -> Result<Replaced, String> {
+    let mut work = Work {
+        data: data.to_vec(),
+        sites: Vec::new(),
+        is_changed: false,
+        added: Vec::new(),
+        hash: fnv(data, FNV),
+    };
+    let header = FileHeader64::<Endianness>::parse(data);
+    match header.ok().filter(|header| is_ours(header)) {
+        Some(header) => work.file(data, header, providers, unodefs)?,
+        None if calls(data, providers) => {
+            return Err("probes can be called in objects of 64 bits for x86 alone".to_owned());
+        }
+        None => {}
+    }
+    Ok(Replaced {
+        sites: work.sites,
+        object: work.is_changed.then_some(work.data),
+    })
+}
+
+fn is_ours(header: &FileHeader64<Endianness>) -> bool {
+    let endian = Endianness::Little;
+    header.is_little_endian()
+        && header.e_machine(endian) == elf::EM_X86_64
+        && header.e_type(endian) == elf::ET_REL
+}
+
+/// Whether an object calls these providers' probes.
+fn calls(data: &[u8], providers: &[Provider]) -> bool {
+    let is_called = |symbol: object::Symbol<'_, '_>| {
+        let called = called(symbol.name_bytes().unwrap_or_default(), providers, true);
+        symbol.is_undefined() && called.is_ok_and(|called| called.is_some())
+    };
+    object::File::parse(data).is_ok_and(|file| file.symbols().any(is_called))
+}
+
+/// An object in work.
+struct Work {
+    data: Vec<u8>,
+    sites: Vec<Site>,
+    is_changed: bool,
+    /// Symbols that are to be added.
+    added: Vec<(String, Sym64<Endianness>)>,
+    hash: u64,
+}
+
+/// An object as it was.
+struct Read<'d> {
+    sections: SectionTable<'d, FileHeader64<Endianness>>,
+    symbols: SymbolTable<'d, FileHeader64<Endianness>>,
+}
+
+/// A symbol's name as it stands in a relocation, and what is meant.
+struct Called<'p> {
+    provider: &'p Provider,
+    probe: &'p Definition,
+    asks: bool,
+}
+
+const ENDIAN: Endianness = Endianness::Little;
+const DAMAGED: &str = "it is damaged";
+
+fn damaged<E>(_: E) -> String {
+    DAMAGED.to_owned()
+}
+
+impl Work {
+    fn file(
+        &mut self,
+        data: &[u8],
+        header: &FileHeader64<Endianness>,
+        providers: &[Provider],
+        unodefs: bool,
+    ) -> Result<(), String> {
+        let sections = header.sections(ENDIAN, data).map_err(damaged)?;
+        let symbols = sections.symbols(ENDIAN, data, elf::SHT_SYMTAB);
+        let symbols = symbols.map_err(damaged)?;
+        let read = Read { sections, symbols };
+        for section in read.sections.iter() {
+            let Some((relocations, _)) = section.rela(ENDIAN, data).map_err(damaged)? else {
+                continue;
+            };
+            let target = section.info_link(ENDIAN);
+            let code = read.sections.section(target).map_err(damaged)?;
+            if !code.sh_flags(ENDIAN).contains(elf::SHF_EXECINSTR) {
+                continue;
+            }
+            let at = section.sh_offset(ENDIAN) as usize;
+            for (n, relocation) in relocations.iter().enumerate() {
+                let Some(index) = relocation.symbol(ENDIAN, false) else {
+                    continue;
+                };
+                let symbol = read.symbols.symbol(index).map_err(damaged)?;
+                let name = read.symbols.symbol_name(ENDIAN, symbol).map_err(damaged)?;
+                let Some(called) = called(name, providers, unodefs)? else {
+                    continue;
+                };
+                if !symbol.is_undefined(ENDIAN) {
+                    continue;
+                }
+                let place = Place {
+                    code,
+                    target,
+                    word: relocation.r_offset(ENDIAN),
+                    kind: relocation.r_type(ENDIAN, false),
+                };
+                self.call(&read, &place, &called)?;
+                if place.kind != elf::R_X86_64_NONE {
+                    let info = relocation.r_info(ENDIAN, false) & !u64::from(u32::MAX);
+                    self.put(at + n * 24 + 8, &info.to_le_bytes())?;
+                    self.release(&read, index, symbol)?;
+                }
+            }
+        }
+        self.add_symbols(header, &read)
+    }
+
+    fn put(&mut self, at: usize, bytes: &[u8]) -> Result<(), String> {
+        let room = self.data.get_mut(at..at.saturating_add(bytes.len()));
+        room.ok_or(DAMAGED)?.copy_from_slice(bytes);
+        self.is_changed = true;
+        Ok(())
+    }
+
+    /// Nobody need define the symbol.
+    fn release(
+        &mut self,
+        read: &Read<'_>,
+        index: SymbolIndex,
+        symbol: &Sym64<Endianness>,
+    ) -> Result<(), String> {
+        let table = read.sections.section(read.symbols.section());
+        let table = table.map_err(damaged)?.sh_offset(ENDIAN) as usize;
+        let info = elf::SymbolInfo::new(elf::STB_WEAK, symbol.st_type());
+        let at = table + index.0 * size_of::<Sym64<Endianness>>();
+        self.put(at + 4, &[info.0, elf::STV_HIDDEN.0])
+    }
+
+    /// Replaces one call.
+    fn call(
+        &mut self,
+        read: &Read<'_>,
+        place: &Place<'_>,
+        called: &Called<'_>,
+    ) -> Result<(), String> {
+        let begin = place.word.checked_sub(CALL_WORD as u64).ok_or(DAMAGED)?;
+        let end = begin.checked_add(CALL_SIZE as u64);
+        end.filter(|end| *end <= place.code.sh_size(ENDIAN))
+            .ok_or(DAMAGED)?;
+        let at = (place.code.sh_offset(ENDIAN).saturating_add(begin)) as usize;
+        let bytes = self
+            .data
+            .get(at..at.saturating_add(CALL_SIZE))
+            .ok_or(DAMAGED)?;
+        let (shown, name) = (called.probe.shown(), &called.provider.name);
+        let (is_last, is_done) = match (bytes[0], place.kind) {
+            (CALL, elf::R_X86_64_PLT32 | elf::R_X86_64_PC32) => (false, false),
+            (JUMP, elf::R_X86_64_PLT32 | elf::R_X86_64_PC32) => (true, false),
+            (_, elf::R_X86_64_NONE) => (bytes.contains(&RETURN), true),
+            _ => {
+                return Err(format!(
+                    "probe {name}:::{shown} is not called in a way that can be replaced"
+                ))
+            }
+        };
+        let last = if is_last { RETURN } else { NOTHING };
+        let (new, within) = match called.asks {
+            true => (
+                [ZERO[0], ZERO[1], last, NOTHING, NOTHING],
+                ZERO.len() as u64,
+            ),
+            false => ([last, NOTHING, NOTHING, NOTHING, NOTHING], 0),
+        };
+        if is_done && bytes != new {
+            return Err(DAMAGED.to_owned());
+        }
+        let (func, symbol) = self
+            .function(read, place, begin)?
+            .ok_or_else(|| format!("probe {name}:::{shown} is in no function"))?;
+        let within = begin + within - func.st_value(ENDIAN);
+        let site = Site {
+            provider: name.clone(),
+            probe: shown,
+            func: text(read, func)?.to_owned(),
+            symbol,
+            offset: u32::try_from(within).map_err(damaged)?,
+            asks: called.asks,
+        };
+        if !is_done {
+            self.put(at, &new)?;
+        }
+        self.sites.push(site);
+        Ok(())
+    }
+
+    /// The function at an address of a section, and what the linker is to know it by.
+    fn function<'d>(
+        &mut self,
+        read: &Read<'d>,
+        place: &Place<'_>,
+        address: u64,
+    ) -> Result<Option<(&'d Sym64<Endianness>, String)>, String> {
+        let mut found: Option<&Sym64<Endianness>> = None;
+        let mut known = None;
+        for (index, symbol) in read.symbols.enumerate() {
+            let section = read.symbols.symbol_section(ENDIAN, symbol, index);
+            let within = address.checked_sub(symbol.st_value(ENDIAN));
+            if section != Ok(Some(place.target))
+                || symbol.st_type() != elf::STT_FUNC
+                || within.is_none_or(|within| within >= symbol.st_size(ENDIAN))
+            {
+                continue;
+            }
+            let name = text(read, symbol)?;
+            if name.starts_with(OURS) {
+                known = Some(name);
+            } else if found.is_none_or(|found| found.st_bind() == elf::STB_LOCAL) {
+                found = Some(symbol);
+            }
+        }
+        let Some(func) = found else {
+            return Ok(None);
+        };
+        let name = text(read, func)?;
+        let is_one_of_many = place.code.sh_flags(ENDIAN).contains(elf::SHF_GROUP);
+        let symbol = match known {
+            Some(known) => known.to_owned(),
+            None if is_one_of_many && func.st_bind() != elf::STB_LOCAL => name.to_owned(),
+            None => {
+                let ours = format!("{OURS}{:016x}.{name}", self.hash);
+                if !self.added.iter().any(|(name, _)| *name == ours) {
+                    self.added.push((ours.clone(), *func));
+                }
+                ours
+            }
+        };
+        Ok(Some((func, symbol)))
+    }
+
+    /// Writes the table of symbols again, behind all else, with what is added; what was there keeps its number.
+    fn add_symbols(
+        &mut self,
+        header: &FileHeader64<Endianness>,
+        read: &Read<'_>,
+    ) -> Result<(), String> {
+        if self.added.is_empty() {
+            return Ok(());
+        }
+        let [mut symbols, mut strings] = [read.symbols.section(), read.symbols.string_section()]
+            .map(|index| {
+                let section = read.sections.section(index).ok()?;
+                let begin = section.sh_offset(ENDIAN) as usize;
+                let end = begin.checked_add(section.sh_size(ENDIAN) as usize)?;
+                self.data.get(begin..end).map(<[u8]>::to_vec)
+            });
+        let (symbols, strings) = (
+            symbols.as_mut().ok_or(DAMAGED)?,
+            strings.as_mut().ok_or(DAMAGED)?,
+        );
+        for (name, func) in std::mem::take(&mut self.added) {
+            // Such a section's number is elsewhere.
+            let section = func.st_shndx(ENDIAN);
+            section.index().ok_or("it has too many sections")?;
+            let at = u32::try_from(strings.len()).map_err(damaged)?;
+            let info = elf::SymbolInfo::new(elf::STB_GLOBAL, elf::STT_FUNC);
+            symbols.extend(at.to_le_bytes());
+            symbols.extend([info.0, elf::STV_HIDDEN.0]);
+            symbols.extend(section.0.to_le_bytes());
+            symbols.extend(func.st_value(ENDIAN).to_le_bytes());
+            symbols.extend(func.st_size(ENDIAN).to_le_bytes());
+            strings.extend(name.bytes());
+            strings.push(0);
+        }
+        let table = header.e_shoff(ENDIAN) as usize;
+        for (index, contents) in [
+            (read.symbols.section(), &symbols),
+            (read.symbols.string_section(), &strings),
+        ] {
+            self.data.resize(self.data.len().next_multiple_of(8), 0);
+            let place = [self.data.len() as u64, contents.len() as u64];
+            self.data.extend_from_slice(contents);
+            let at = table + index.0 * size_of::<SectionHeader64<Endianness>>() + 24;
+            self.put(at, &place.map(u64::to_le_bytes).concat())?;
+        }
+        Ok(())
+    }
+}
+
+/// Where an object has a call.
+struct Place<'d> {
+    code: &'d SectionHeader64<Endianness>,
+    target: SectionIndex,
+    /// The word that its relocation is about.
+    word: u64,
+    kind: elf::RelocationType,
+}
+
+fn text<'d>(read: &Read<'d>, symbol: &Sym64<Endianness>) -> Result<&'d str, String> {
+    let name = read.symbols.symbol_name(ENDIAN, symbol).map_err(damaged)?;
+    std::str::from_utf8(name).map_err(damaged)
+}
+
+/// Which probe a symbol stands for. What is another provider's is not looked at.
+fn called<'p>(
+    symbol: &[u8],
+    providers: &'p [Provider],
+    unodefs: bool,
+) -> Result<Option<Called<'p>>, String> {
+    let Ok(symbol) = std::str::from_utf8(symbol) else {
+        return Ok(None);
+    };
+    let (rest, asks) = match (symbol.strip_prefix(FIRES), symbol.strip_prefix(ASKS)) {
+        (Some(rest), _) => (rest, false),
+        (_, Some(rest)) => (rest, true),
+        _ => return Ok(None),
+    };
+    let Some((provider, probe)) = rest.split_once("___") else {
+        return Ok(None);
+    };
+    let Some(provider) = providers.iter().find(|own| own.name == provider) else {
+        return Ok(None);
+    };
+    let shown = probe.replace("__", "-");
+    match provider.probes.iter().find(|probe| probe.shown() == shown) {
+        Some(probe) => Ok(Some(Called {
+            provider,
+            probe,
+            asks,
+        })),
+        None if unodefs => Ok(None),
+        None => Err(super::undefined(&provider.name, &shown)),
+    }
+}
