@@ -127,12 +127,10 @@ fn arm(
     let place = places.get_mut(at).ok_or(ENODEV)?;
     let semaphore = place.site.mark().map(|mark| mark.semaphore);
     let counter = semaphore.unwrap_or(0);
-    if counts && counter != 0 && !place.counts {
-        // One that does not count would keep one that does away.
-        place.carrier = None;
-    }
+    // One that does not count would keep one that does away.
+    let is_to_count = counts && counter != 0 && !place.counts;
     place.carrier.take_if(|carrier| carrier.is_lost());
-    if place.carrier.is_none() {
+    if place.carrier.is_none() || is_to_count {
         let counter = if counts { counter } else { 0 };
         let instruction = &place.site.instruction;
         // Where there is no file uprobes have nothing.
@@ -148,7 +146,9 @@ fn arm(
             is_carried: instruction.is_carried(),
             is_barred: instruction.is_barred(),
         };
-        place.carrier = Some(Carrier::new(Some(traps), &spot, At(place.site.clone()))?);
+        // Where there is no memory for it the old one stays.
+        let carrier = Carrier::new(Some(traps), &spot, At(place.site.clone()))?;
+        place.carrier = Some(carrier);
         place.counts = counter != 0;
     }
     place.armed = place.armed.saturating_add(1);
