@@ -3,8 +3,9 @@
 
 //! What the kernel of this machine counts of memory that the module takes from. For programs that run in the VM.
 //!
-//! Others take and give memory meanwhile, so a leak shows only where many consumers have come and gone. Slabs are shrunk
-//! before they are counted, for they keep what is freed, and under KASAN what is freed stays in its quarantine.
+//! Others take and give memory meanwhile, so a leak shows only where many consumers have come and gone. Of slabs the objects in use are
+//! counted, and not the pages, on which objects of others keep what is freed. They are shrunk before that, and under KASAN what is
+//! freed stays in its quarantine.
 
 use std::fs;
 use std::time::Duration;
@@ -37,7 +38,7 @@ impl Memory {
         let areas = read("/proc/vmallocinfo")?;
         let ours = areas.lines().filter(|l| l.contains("dtrace_mem_alloc"));
         Ok(Self {
-            slabs: field("SUnreclaim:")?,
+            slabs: slabs()?,
             areas: field("VmallocUsed:")?,
             percpu: field("Percpu:")?,
             threads: threads()?,
@@ -80,6 +81,25 @@ fn field(name: &str) -> Result<u64, String> {
     let value = text.lines().find_map(|line| line.strip_prefix(name));
     let kib = value.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
     Ok(kib.ok_or(format!("/proc/meminfo has no {name}"))? << 10)
+}
+
+/// Bytes of objects in use, but for those that the kernel gives back when it needs memory.
+fn slabs() -> Result<u64, String> {
+    let text = read("/proc/slabinfo")?;
+    let mut sum = 0;
+    for line in text.lines().skip(2) {
+        let mut words = line.split_whitespace();
+        let name = words.next().unwrap_or_default();
+        let mut number = || words.next()?.parse::<u64>().ok();
+        let (Some(active), Some(_all), Some(size)) = (number(), number(), number()) else {
+            return Err(format!("/proc/slabinfo: {line}"));
+        };
+        let is_given_back = fs::read_to_string(format!("/sys/kernel/slab/{name}/reclaim_account"));
+        if is_given_back.is_ok_and(|flag| flag.trim() != "1") {
+            sum += active * size;
+        }
+    }
+    Ok(sum)
 }
 
 /// How many threads there are, of processes and of the kernel.
