@@ -4,7 +4,7 @@
 # @limit: 600
 # One allocation after the other fails that is made for a consumer, and all after it: it is refused, or lives with less, and leaves
 # nothing. Then the same while the module is loaded, of which the debug kernel tries more. Every tenth is tried here; each in turn takes
-# the stock kernel two minutes: `make run CMD='insmod …/shortage.ko; shortage-check 1'`.
+# the stock kernel two minutes: `make run CMD='insmod …/shortage.ko; shortage-check 1'`. Probes in processes have a case of their own.
 module=$(cat /run/vm/module)
 shortage=$(dirname "$module")/../shortage/shortage.ko
 parameters=/sys/module/shortage/parameters

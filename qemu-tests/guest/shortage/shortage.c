@@ -2,17 +2,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * A module that lets allocations fail: those that one process makes while dtrace.ko is at work for it, directly or through what it
- * calls. (The kernel's own fault injection does so to everything a process does, where it is configured; no distribution does.)
+ * A module that lets allocations fail: those that are made while dtrace.ko is at work, directly or through what it calls. (The kernel's own
+ * fault injection does so to everything a process does, where it is configured; no distribution does.)
  *
- * Parameters, in /sys/module/shortage/parameters: `task`, the process, 0 for none; `nth`, which of its allocations fails;
- * `onwards`, whether all after it fail too; `only`, a part of the name of the function of dtrace.ko that they are for, or nothing; `seen`,
- * how many there were up to it, to be set to 0; `where`, what failed last.
+ * Parameters, in /sys/module/shortage/parameters: `task`, the process that dtrace.ko is at work for, 0 for none, -1 for any, workers of the
+ * kernel too; `nth`, which allocation fails; `onwards`, whether all after it fail too; `only`, a part of the name of the function of dtrace.ko
+ * that they are for, or nothing; `seen`, how many there were up to it, to be set to 0; `where`, what failed last, and for whom.
  *
- * An allocator's function is left at its entry, by a kprobe, with NULL as its result. One thread of the process may allocate
- * at a time.
+ * With `depth` it is another one each time, and `nth` does not count: an allocation is known by its path, the calls that have led to it from where
+ * dtrace.ko came in. In each `run`, which is to be another number, the first fails that was made on a path for the first time; or for
+ * the second time, where the first has failed in an earlier run, and so on as many times as `depth` says. `seen` is then how many have
+ * failed. With `every` as well it is one path of so many.
+ *
+ * An allocator's function is left at its entry, by a kprobe, with NULL as its result. What may not fail does not.
  */
 
+#include <linux/gfp.h>
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/linkage.h>
@@ -21,17 +26,22 @@
 #include <linux/pgtable.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
+#include <linux/spinlock.h>
 #include <linux/stacktrace.h>
 #include <linux/string.h>
 
 static int task;
 static unsigned long nth, seen;
+static unsigned int run, depth, every = 1;
 static bool onwards;
 static char only[64], where[512];
 
 module_param(task, int, 0600);
 module_param(nth, ulong, 0600);
 module_param(seen, ulong, 0600);
+module_param(run, uint, 0600);
+module_param(depth, uint, 0600);
+module_param(every, uint, 0600);
 module_param(onwards, bool, 0600);
 module_param_string(only, only, sizeof(only), 0600);
 module_param_string(where, where, sizeof(where), 0400);
@@ -44,60 +54,147 @@ asm(".text\n"
     ASM_RET "\n"
     ".size shortage_return, . - shortage_return\n");
 
-/* The function of dtrace.ko that is at work, in `name`. */
-static bool of_dtrace(char name[KSYM_SYMBOL_LEN])
+/* Of all that follows. */
+static DEFINE_RAW_SPINLOCK(lock);
+
+/* How an allocation is reached. */
+static struct calls {
+	unsigned long entries[64];
+	/* The outermost one of dtrace.ko's, and the name of the innermost. */
+	unsigned int last;
+	char name[KSYM_SYMBOL_LEN], other[KSYM_SYMBOL_LEN];
+} calls;
+
+static bool look_at(struct calls *calls)
 {
-	unsigned long entries[40];
-	unsigned int n = stack_trace_save(entries, ARRAY_SIZE(entries), 0);
+	unsigned int n = stack_trace_save(calls->entries, ARRAY_SIZE(calls->entries), 0);
+	bool found = false;
 
 	for (unsigned int i = 0; i < n; i++) {
 		/* Symbols are slow to find: those of the kernel itself need not be. */
-		if (entries[i] < MODULES_VADDR || entries[i] >= MODULES_END)
+		if (calls->entries[i] < MODULES_VADDR || calls->entries[i] >= MODULES_END)
 			continue;
-		sprint_symbol(name, entries[i]);
-		if (strstr(name, "[dtrace]"))
-			return true;
+		sprint_symbol(calls->other, calls->entries[i]);
+		if (!strstr(calls->other, "[dtrace]"))
+			continue;
+		if (!found)
+			strscpy(calls->name, calls->other);
+		calls->last = i;
+		found = true;
 	}
-	return false;
+	return found;
+}
+
+/* A path. */
+struct route {
+	unsigned long hash;
+	unsigned int run, times, failed;
+};
+
+static struct route routes[8192];
+static unsigned int known;
+
+/* NULL: there is no room for another one. */
+static struct route *route_of(const struct calls *calls)
+{
+	unsigned long hash = 1;
+	struct route *route;
+	unsigned int i, n;
+
+	for (i = 0; i <= calls->last; i++)
+		hash = (hash ^ calls->entries[i]) * 0x100000001b3UL;
+	for (n = 0; n < ARRAY_SIZE(routes); n++) {
+		route = &routes[(hash + n) % ARRAY_SIZE(routes)];
+		if (route->hash == hash)
+			return route;
+		if (!route->hash) {
+			route->hash = hash;
+			route->failed = known++ % every ? depth : 0;
+			return route;
+		}
+	}
+	return NULL;
+}
+
+/* Whether the allocation is the one of this run. */
+static bool is_fresh(const struct calls *calls)
+{
+	struct route *route = route_of(calls);
+
+	if (!route)
+		return false;
+	if (route->run != run) {
+		route->run = run;
+		route->times = 0;
+	}
+	route->times++;
+	if (seen || route->failed >= depth || route->times <= route->failed)
+		return false;
+	route->failed = route->times;
+	seen = 1;
+	return true;
+}
+
+static bool is_nth(void)
+{
+	return (seen < nth || onwards) && ++seen >= nth;
+}
+
+/* What gives memory or NULL; of those that may be told not to fail, the register that has their flags. */
+struct allocator {
+	const char *name;
+	size_t flags;
+};
+
+/* Those that are not there in this kernel are left out. */
+static const struct allocator allocators[] = {
+	{ "kmem_cache_alloc_noprof", offsetof(struct pt_regs, si) },
+	{ "kmem_cache_alloc_node_noprof", offsetof(struct pt_regs, si) },
+	{ "kmem_cache_alloc_lru_noprof", offsetof(struct pt_regs, dx) },
+	{ "__kmalloc_noprof" },
+	{ "__kmalloc_node_noprof" },
+	{ "__kmalloc_cache_noprof", offsetof(struct pt_regs, si) },
+	{ "__kmalloc_cache_node_noprof", offsetof(struct pt_regs, si) },
+	{ "__kmalloc_node_track_caller_noprof" },
+	{ "krealloc_node_align_noprof" },
+	{ "__kvmalloc_node_noprof" },
+	{ "kvrealloc_node_align_noprof" },
+	{ "vrealloc_node_align_noprof" },
+	{ "__vmalloc_noprof" },
+	{ "vmalloc_noprof" },
+	{ "vzalloc_noprof" },
+	{ "pcpu_alloc_noprof" },
+	{ "__alloc_frozen_pages_noprof", offsetof(struct pt_regs, di) },
+};
+
+static struct kprobe probes[ARRAY_SIZE(allocators)];
+
+static bool may_not_fail(const struct kprobe *probe, const struct pt_regs *regs)
+{
+	size_t flags = allocators[probe - probes].flags;
+
+	return flags && *(const unsigned long *)((const char *)regs + flags) & __GFP_NOFAIL;
 }
 
 static int __kprobes allocates(struct kprobe *probe, struct pt_regs *regs)
 {
-	static char name[KSYM_SYMBOL_LEN];
+	int whose = READ_ONCE(task);
 
-	if (!in_task() || task_tgid_nr(current) != READ_ONCE(task))
+	if (!whose || in_nmi() || (whose > 0 && (!in_task() || task_tgid_nr(current) != whose)))
 		return 0;
 	/* Rust frees memory by making it smaller than a byte, which does not fail. */
-	if (strstr(probe->symbol_name, "realloc") && !regs->si)
+	if ((strstr(probe->symbol_name, "realloc") && !regs->si) || may_not_fail(probe, regs))
 		return 0;
-	if ((seen >= nth && !onwards) || !of_dtrace(name) || !strstr(name, only) || ++seen < nth)
+	guard(raw_spinlock_irqsave)(&lock);
+	if ((depth ? seen : seen >= nth && !onwards) || !look_at(&calls) || !strstr(calls.name, only))
 		return 0;
-	scnprintf(where, sizeof(where), "%s for %s", probe->symbol_name, name);
+	if (!(depth ? is_fresh(&calls) : is_nth()))
+		return 0;
+	scnprintf(where, sizeof(where), "%s for %s, %s", probe->symbol_name, calls.name, current->comm);
 	regs->ax = 0;
 	regs->ip = (unsigned long)shortage_return;
 	return 1;
 }
-
-/* What gives memory or NULL. Those that are not there in this kernel are left out. */
-static const char *const names[] = {
-	"kmem_cache_alloc_noprof",
-	"kmem_cache_alloc_node_noprof",
-	"__kmalloc_noprof",
-	"__kmalloc_node_noprof",
-	"__kmalloc_cache_noprof",
-	"__kmalloc_cache_node_noprof",
-	"__kmalloc_node_track_caller_noprof",
-	"krealloc_node_align_noprof",
-	"__kvmalloc_node_noprof",
-	"kvrealloc_node_align_noprof",
-	"vrealloc_node_align_noprof",
-	"__vmalloc_noprof",
-	"vmalloc_noprof",
-	"vzalloc_noprof",
-	"pcpu_alloc_noprof",
-};
-
-static struct kprobe probes[ARRAY_SIZE(names)];
 
 static void leave(void)
 {
@@ -111,7 +208,7 @@ static int __init shortage_init(void)
 	for (int i = 0; i < ARRAY_SIZE(probes); i++) {
 		int error;
 
-		probes[i].symbol_name = names[i];
+		probes[i].symbol_name = allocators[i].name;
 		probes[i].pre_handler = allocates;
 		error = register_kprobe(&probes[i]);
 		if (!error)
@@ -121,7 +218,7 @@ static int __init shortage_init(void)
 			leave();
 			return error;
 		}
-		pr_info("no %s in this kernel\n", names[i]);
+		pr_info("no %s in this kernel\n", allocators[i].name);
 	}
 	return 0;
 }

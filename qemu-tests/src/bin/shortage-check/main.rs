@@ -1,11 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Consumers for which memory is short. Runs in the VM as root, with the module `shortage` loaded: `shortage-check STEP`.
+//! Consumers for which memory is short. Runs in the VM as root, with the module `shortage` loaded: `shortage-check STEP`, or, for
+//! consumers with probes in processes, `shortage-check processes EVERY DEPTH`.
 //!
 //! The life of a consumer, from opening to closing, is run again and again. Each time another allocation that is made for it fails, the
 //! first, then that STEP later, until a life has fewer than that; and once more with all from there on. Every life ends with success or
 //! with ENOMEM, and closing always gives back everything: afterwards a consumer works as before, and memory is what it was.
+
+mod processes;
 
 use dtrace::handle::{Buffer, DevDtrace, Device, PATH};
 use dtrace_uapi::ioctl::ProbeDesc;
@@ -34,12 +37,26 @@ const PROGRAM: &str = r#"
 type Outcome = Result<(), String>;
 
 fn main() -> ExitCode {
-    let step = std::env::args().nth(1).and_then(|step| step.parse().ok());
-    let Some(step) = step.filter(|step| *step > 0) else {
-        eprintln!("usage: shortage-check STEP");
-        return ExitCode::from(2);
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let numbers = |from: usize| {
+        let given = args.get(from..).unwrap_or_default();
+        let read = given.iter().map(|text| text.parse::<u64>().ok());
+        read.map(|n| n.filter(|n| *n > 0))
+            .collect::<Option<Vec<_>>>()
     };
-    match check(step) {
+    let whole = match args.first().map(String::as_str) {
+        Some("processes") => numbers(1).filter(|n| n.len() == 2),
+        _ => numbers(0).filter(|n| n.len() == 1),
+    };
+    let outcome = match whole.as_deref() {
+        Some([step]) => check(*step as usize),
+        Some([every, depth]) => processes::check(*every, *depth),
+        _ => {
+            eprintln!("usage: shortage-check STEP | processes EVERY DEPTH");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             println!("shortage-check: {why}");

@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Probes in processes for which memory is short.
+//!
+//! Programs whose results are known are traced by `dtrace` again and again. Each time an allocation fails that has not failed before, whoever it
+//! is made for: the consumer, the program that meets a breakpoint, a child, or a worker; until a tracing has none that is new. Whatever fails,
+//! the program computes what it does when nobody traces it. `dtrace` tells what it always does, or says that something is missing, or says
+//! why it ends.
+
+use super::{get, set, Outcome};
+use qemu_tests::memory::Memory;
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// What is traced, and by what.
+struct Tracing {
+    name: &'static str,
+    options: &'static [&'static str],
+    program: &'static str,
+    command: &'static str,
+}
+
+const TRACINGS: [Tracing; 6] = [
+    Tracing {
+        name: "functions",
+        options: &[],
+        program: "pid$target:a.out:grow:,pid$target:a.out:sum8:,pid$target:a.out:fib:entry { @[probefunc, probename] = count(); }
+            pid$target:a.out:fib:return { @r = sum(arg1); } pid$target:libc:*printf: { n++; }
+            END { printf(\"%d\\n\", n > 0); }",
+        command: "pid-work sum fib grow threads fork vfork exec text",
+    },
+    Tracing {
+        name: "children",
+        options: &["-Z", "-x", "follow=fork"],
+        program: "pid$target:late.so:greet:entry { @[arg0] = count(); } pid$target:a.out:call:entry { @c = count(); }",
+        command: "pid-loader open fork call close done",
+    },
+    Tracing {
+        name: "probes of the file",
+        options: &[],
+        program: "work$target:::said-it { @[probefunc] = sum(arg0); } work$target:::memory { @m = sum(args[0]); }",
+        command: "usdt-work ways tell fork exec tell",
+    },
+    Tracing {
+        name: "probes that are registered",
+        options: &["-Z", "-x", "holdtime=1sec"],
+        program: "work$target:::passed { @[copyinstr(arg0)] = count(); } work$target:::tail { @n = sum(arg0); } work$target:::said-it { }",
+        command: "usdt-dof register fire fork remove fire",
+    },
+    Tracing {
+        name: "pages and stacks",
+        options: &[],
+        program: "pid$target:a.out:look:entry { @[copyinstr(arg0)] = sum(arg1); } pid$target:a.out:look:return { @s[ustack()] = count(); }
+            END { printa(\"%s %@d\\n\", @); clear(@s); trunc(@s); }",
+        command: "pid-pages look give look",
+    },
+    Tracing {
+        name: "any process",
+        options: &["-Z", "-x", "holdtime=1sec"],
+        program: "work*:::said-it { @n = sum(arg0); } late*:::greeted { @g = sum(arg0); } syscall::openat:entry /execname == \"usdt-work\"/ { @o[copyinstr(arg1)] = max(1); }",
+        command: "usdt-work tell fork tell",
+    },
+];
+
+/// How long a tracing takes at most.
+const LIMIT: Duration = Duration::from_secs(100);
+
+/// What came of a tracing.
+#[derive(PartialEq, Eq)]
+struct Told {
+    status: Option<i32>,
+    /// What the program has printed, and what dtrace has.
+    program: String,
+    traced: String,
+    complaints: String,
+}
+
+/// What a program says of its own probes where there is no memory to register them.
+fn is_told(line: &str) -> bool {
+    matches!(line, "register: ENOMEM" | "remove: ENOENT")
+}
+
+/// What else a program prints, but for whether somebody listens to its probes.
+fn masked(text: &str) -> String {
+    let mask = |line: &str| match line.split_once(',') {
+        Some((said, rest)) if said.starts_with("asks") => rest.to_owned() + "\n",
+        Some((said, _)) if said.starts_with("told") => "told\n".to_owned(),
+        _ => line.to_owned() + "\n",
+    };
+    let rest = text.lines().filter(|line| !is_told(line));
+    rest.map(mask).collect()
+}
+
+fn end(child: &mut Child) -> Result<Option<i32>, String> {
+    let begin = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().map_err(|e| e.to_string())? {
+            return Ok(status.code());
+        }
+        if begin.elapsed() > LIMIT {
+            let _ = child.kill();
+            return Err("it does not end".into());
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Runs a command; what it prints, and what dtrace writes to its file.
+fn run(command: &mut Command) -> Result<Told, String> {
+    let dir = std::env::temp_dir();
+    let file = |name: &str| dir.join(format!("shortage.{name}"));
+    let create = |name: &str| fs::File::create(file(name)).map_err(|e| e.to_string());
+    let read = |name: &str| {
+        let text = fs::read(file(name)).unwrap_or_default();
+        String::from_utf8_lossy(&text).into_owned()
+    };
+    let _ = fs::remove_file(file("traced"));
+    command.stdin(Stdio::null());
+    command
+        .stdout(create("program")?)
+        .stderr(create("complaints")?);
+    let mut child = command.spawn().map_err(|e| e.to_string())?;
+    let status = end(&mut child)?;
+    let printed = read("program");
+    let told = printed.lines().filter(|line| is_told(line));
+    Ok(Told {
+        status,
+        program: masked(&printed),
+        traced: read("traced"),
+        complaints: told.collect::<String>() + &read("complaints"),
+    })
+}
+
+impl Tracing {
+    fn untraced(&self) -> Result<Told, String> {
+        let mut words = self.command.split(' ');
+        run(Command::new(words.next().unwrap_or_default()).args(words))
+    }
+
+    fn traced(&self) -> Result<Told, String> {
+        let mut command = Command::new("dtrace");
+        command
+            .args(self.options)
+            .args(["-o", "/tmp/shortage.traced"]);
+        run(command.args(["-qn", self.program, "-c", self.command]))
+    }
+
+    /// Traces with one allocation failing. `None`: there was none that had not failed.
+    fn short(&self, run: u64) -> Result<Option<Told>, String> {
+        set("run", run)?;
+        set("seen", 0)?;
+        fs::write("/sys/module/shortage/parameters/task", "-1").map_err(|e| e.to_string())?;
+        let told = self.traced();
+        set("task", 0)?;
+        let told = told?;
+        Ok((get("seen")? != "0").then_some(told))
+    }
+
+    /// What is wrong with what came of a tracing.
+    fn wrong(&self, told: &Told, whole: &Told) -> Option<&'static str> {
+        let is_silent = told.complaints.trim().is_empty();
+        match told.status {
+            Some(0) if told.program != whole.program => Some("the program has computed otherwise"),
+            Some(0) if told.traced != whole.traced && is_silent => {
+                Some("something is missing without a word")
+            }
+            Some(0) => None,
+            Some(1) if is_silent => Some("it ends without a word"),
+            // It may not have begun.
+            Some(1) if told.program.is_empty() || told.program == whole.program => None,
+            Some(1) => Some("the program has computed otherwise when dtrace ended"),
+            _ => Some("dtrace has died"),
+        }
+    }
+}
+
+/// Every which path fails, and how often.
+pub fn check(every: u64, depth: u64) -> Outcome {
+    set("every", every)?;
+    set("depth", depth)?;
+    let mut whole = Vec::new();
+    for tracing in &TRACINGS {
+        let (alone, told) = (tracing.untraced()?, tracing.traced()?);
+        if told.program != alone.program || told.status != Some(0) || told.traced.trim().is_empty()
+        {
+            return Err(format!(
+                "{}: with memory enough: {} {}",
+                tracing.name, told.traced, told.complaints
+            ));
+        }
+        whole.push(told);
+    }
+    let before = Memory::now()?;
+    let (mut lives, mut wrong) = (0, 0);
+    for (tracing, whole) in TRACINGS.iter().zip(&whole) {
+        let first = lives;
+        while let Some(told) = tracing.short(lives + 1)? {
+            lives += 1;
+            let place = get("where")?;
+            eprintln!(
+                "{} {lives}: {place}: {:?} {}",
+                tracing.name,
+                told.status,
+                told.complaints.replace('\n', " | ")
+            );
+            if let Some(why) = tracing.wrong(&told, whole) {
+                wrong += 1;
+                println!("{}: {place}: {why}: {:?}", tracing.name, told.status);
+                println!("{}{}{}", told.program, told.traced, told.complaints);
+            }
+        }
+        eprintln!("{}: {} allocations", tracing.name, lives - first);
+        let again = tracing.traced()?;
+        if again != *whole {
+            return Err(format!(
+                "{}: afterwards: {}{}",
+                tracing.name, again.traced, again.complaints
+            ));
+        }
+    }
+    let after = Memory::now()?;
+    set("depth", 0)?;
+    eprintln!("shortage-check: {lives} tracings; {before:?}, then {after:?}");
+    after.check(&before, lives)?;
+    match wrong {
+        0 => {
+            println!("shortage-check: processes ok");
+            Ok(())
+        }
+        _ => Err(format!("{wrong} of {lives} tracings")),
+    }
+}
