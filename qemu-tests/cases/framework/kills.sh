@@ -1,9 +1,12 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# @limit: 400
-# Consumers are killed at any moment, fifty at a time in twenty rounds, and all memory comes back. The debug kernel has time for ten.
+# @limit: 600
+# Consumers are killed at any moment, fifty at a time in twenty rounds, and all memory comes back. The debug kernel has time for ten. Then those
+# that have probes in processes, or the process.
 case $(uname -r) in
-*-debug) kills 1 10 | sed 's/10 consumers/all/' ;;
-*) kills 20 50 | sed 's/1000 consumers/all/' ;;
+*-debug) consumers='1 10' pairs='1 6' ;;
+*) consumers='20 50' pairs='4 6' ;;
 esac
+kills $consumers | sed 's/[0-9]* consumers/all/'
+kills processes $pairs | sed 's/[0-9]* pairs/all pairs/'
