@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 600
-# bash everything.sh [SECONDS]: all functions, system calls, tracepoints and each instruction of a function of a process at once, while the
-# machine works (`make stress`: for a minute). The work is done, a call that everything sees has been seen by each as often as it was
-# made, what was entered has returned, the process computes what it would, and in the end nothing stays patched.
+# bash everything.sh [SECONDS]: all functions, system calls, tracepoints, each instruction of a function of a process, a library that comes and
+# goes, and what programs have of their own, at once, while the machine works. The work is done, a call that everything sees has been seen by
+# each as often as it was made, what was entered has returned, processes compute what they would, and in the end nothing stays patched.
+# `make stress` is this for a minute, in which programs with probes begin, fork, execute others, load libraries and end besides.
 # The debug kernel takes so much longer that on a busy host the deadman may well find it starved.
 module=$(cat /run/vm/module)
 case $(uname -r) in *-debug) rmmod dtrace && insmod "$module" deadman_timeout=60000 ;; esac
@@ -22,6 +23,22 @@ pid-work wait busy text >/tmp/everything-process &
 process=$!
 until grep -q ready /tmp/everything-process; do sleep 0.1; done
 kill -USR1 $process
+# What programs with probes of their own print, but for whether somebody listens.
+programs() {
+	usdt-work tell fork exec tell && usdt-dof register fire fork exec register fire remove fire && usdt-dof-file &&
+		pid-loader open call fork run close done && pid-work sum fib vfork fork threads exec
+} 2>&1
+masked() { sed 's/^told .*/told/; s/^asks . ./asks/'; }
+programs | masked >/tmp/everything-first
+# Again and again, when all is traced; it is printed what they have printed otherwise. Each waits for the consumer several times, which takes
+# long here: that is for `make stress`.
+rounds() {
+	until [ -e /tmp/everything.d/file0 ] || [ ! -e /tmp/everything-goes ]; do sleep 0.1; done
+	while [ -e /tmp/everything-goes ]; do
+		programs | masked >/tmp/everything-round
+		diff /tmp/everything-first /tmp/everything-round
+	done
+}
 cat >/tmp/everything-counts.d <<'D'
 fbt::: { @functions = count(); }
 syscall::: { @calls = count(); }
@@ -36,17 +53,28 @@ fbt::vfs_write:return /execname == "mixed-load"/ { @["returned"] = count(); }
 pid$1:a.out:grow: { @instructions = count(); }
 pid$1:a.out:grow:entry { self->n = arg0; }
 pid$1:a.out:grow:return /self->n/ { @results[arg1 == self->n + 1 ? "right" : "wrong"] = count(); }
+pid*:late.so:greet:entry { self->greeted = arg0; }
+pid*:late.so:greet:return /self->greeted/ { @results[arg1 == self->greeted + 1 ? "right" : "wrong"] = count(); self->greeted = 0; }
+work*:::said-it, work*:::tail, late*:::greeted { @own = count(); }
 END {
 	printa("%s,%@d\n", @);
 	printa("all instructions,%@d\n", @instructions);
+	printa("own,%@d\n", @own);
 	printa("results %s,%@d\n", @results);
 	printa("all functions,%@d\n", @functions);
 	printa("all calls,%@d\n", @calls);
 	printa("all tracepoints,%@d\n", @tracepoints);
 }
 D
-dtrace -x aggsize=1m -qs /tmp/everything-counts.d -o /tmp/everything-counts -c "mixed-load ${1:-2} /tmp/everything.d" $process >/tmp/everything-work
+[ -z "${1:-}" ] || : >/tmp/everything-goes
+rounds >/tmp/everything-rounds &
+rounds=$!
+loads='pid-loader open call fork close open call close'
+dtrace -x aggsize=1m -Zqs /tmp/everything-counts.d -o /tmp/everything-counts -c "mixed-load ${1:-2} /tmp/everything.d" -c "$loads" $process >/tmp/everything-work
 echo "status $?"
+rm -f /tmp/everything-goes
+wait $rounds
+cat /tmp/everything-rounds
 kill -USR2 $process
 wait $process
 cat /tmp/everything-process
@@ -57,6 +85,7 @@ awk -F, -v made="$(sed -n 's/^calls //p' /tmp/everything-work)" '
 	/^entered/ { entered = $2 }
 	/^returned/ { print "returned", ($2 == entered && $2 > 0 ? "each" : $2 " of " entered) }
 	/^results/ { print $1, ($2 > 1000 ? "many" : $2) }
+	/^own/ { print $1, ($2 > 0 ? "some" : "none") }
 	/^all/ { print $1, ($2 > made ? "more" : $2) }' /tmp/everything-counts | LC_ALL=C sort
 umount /tmp/everything.d
 losetup -d "$disk"
