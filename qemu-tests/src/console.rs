@@ -67,6 +67,16 @@ pub fn trouble(log: &str) -> Option<&str> {
 /// The first line of trouble that was printed while the case `name` ran, or after the one before it: what loading the module
 /// or a case has left to be done later is nobody else's.
 pub fn trouble_in_case<'a>(log: &'a str, name: &str) -> Option<&'a str> {
+    first_in_case(log, name, is_trouble)
+}
+
+/// The line by which the kernel says that a program died of a breakpoint, if one did in the case. It may be one that is not there: see
+/// [`stale_breakpoint`].
+pub fn trapped_in_case<'a>(log: &'a str, name: &str) -> Option<&'a str> {
+    first_in_case(log, name, |line| line.contains("] trap int3 ip:"))
+}
+
+fn first_in_case<'a>(log: &'a str, name: &str, is_it: impl Fn(&str) -> bool) -> Option<&'a str> {
     let end = format!("{MARK}case {name} end");
     let mut first = None;
     for line in begun(log)?.lines() {
@@ -75,7 +85,7 @@ pub fn trouble_in_case<'a>(log: &'a str, name: &str) -> Option<&'a str> {
         }
         if line.contains(MARK) && line.trim_end().ends_with(" end") {
             first = None;
-        } else if is_trouble(line) {
+        } else if is_it(line) {
             first = first.or(Some(line));
         }
     }
@@ -228,6 +238,17 @@ mod tests {
         assert!(!stale_breakpoint(
             "[ 1.0] Oops: 0002\n[ 1.2] Code: 90 e8 <0b> c1\n"
         ));
+    }
+
+    #[test]
+    fn a_program_that_trapped_is_found_in_its_case() {
+        let line = "[ 3.0] traps: pid-own[91] trap int3 ip:401001 sp:7ffc0 error:0 in pid-own[1001,401000+1000]";
+        let log = format!(
+            "dtrace-vm: begin\ndtrace-vm: case a end\n{line}\ndtrace-vm: case b end\ndtrace-vm: case c end\n"
+        );
+        assert_eq!(trapped_in_case(&log, "b"), Some(line));
+        assert_eq!(trapped_in_case(&log, "a"), None);
+        assert_eq!(trapped_in_case(&log, "c"), None);
     }
 
     #[test]

@@ -183,7 +183,16 @@ impl Machine {
         while let Some(case) = cases.get(*next) {
             let dir = case_dir(&self.dir, *next, case);
             if let Some(status) = status(&dir) {
-                report(*next, self.ending(&dir, status));
+                let ending = self.ending(&dir, status);
+                let trapped = ending.is_ok().then(|| self.trapped(&dir)).flatten();
+                if let Some(line) = trapped {
+                    eprintln!(
+                        "{}: once more, for a program may have run stale code: {line}",
+                        case.name
+                    );
+                    return Ok(Parting::StaleCode);
+                }
+                report(*next, ending);
                 *next += 1;
                 since = Instant::now();
                 continue;
@@ -240,6 +249,15 @@ impl Machine {
 
     fn emulator_failed(&self) -> bool {
         self.vm.may_run_stale_code() && console::stale_breakpoint(&self.log)
+    }
+
+    /// How a program of the case died of a breakpoint that may be none, if one did.
+    fn trapped(&self, dir: &Path) -> Option<String> {
+        if !self.vm.may_run_stale_code() {
+            return None;
+        }
+        let log = self.vm.console();
+        console::trapped_in_case(&log, &dir_name(dir)).map(str::to_owned)
     }
 
     /// The report on a case that took the machine down.

@@ -327,9 +327,24 @@ static void serve(void)
 	}
 }
 
-static void on_user(int sig)
+/* It may come before it is waited for. */
+static void block_user(void)
 {
-	(void)sig;
+	sigset_t user;
+
+	sigemptyset(&user);
+	sigaddset(&user, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &user, NULL);
+}
+
+static void await_user(void)
+{
+	sigset_t user;
+	int sig;
+
+	sigemptyset(&user);
+	sigaddset(&user, SIGUSR1);
+	sigwait(&user, &sig);
 }
 
 static int debug(pid_t pid, long address)
@@ -338,7 +353,7 @@ static int debug(pid_t pid, long address)
 	long saved, rest;
 	int status;
 
-	signal(SIGUSR1, on_user);
+	block_user();
 	if (ptrace(PTRACE_ATTACH, pid, NULL, NULL))
 		return 1;
 	waitpid(pid, &status, 0);
@@ -347,7 +362,7 @@ static int debug(pid_t pid, long address)
 	ptrace(PTRACE_CONT, pid, NULL, NULL);
 	printf("found %02lx\n", saved & 0xff);
 	fflush(stdout);
-	pause();
+	await_user();
 	kill(pid, SIGSTOP);
 	waitpid(pid, &status, 0);
 	if (WSTOPSIG(status) == SIGTRAP && !ptrace(PTRACE_GETREGS, pid, NULL, &regs)) {
@@ -370,7 +385,7 @@ static int watch(pid_t pid, long offset)
 	uint64_t count = 0;
 	int event;
 
-	signal(SIGUSR1, on_user);
+	block_user();
 	if (!type || fscanf(type, "%u", &attr.type) != 1)
 		return 1;
 	event = syscall(SYS_perf_event_open, &attr, pid, -1, -1, 0);
@@ -380,7 +395,7 @@ static int watch(pid_t pid, long offset)
 	}
 	printf("watching\n");
 	fflush(stdout);
-	pause();
+	await_user();
 	if (read(event, &count, sizeof(count)) != sizeof(count))
 		return 1;
 	printf("seen %lu\n", (unsigned long)count);

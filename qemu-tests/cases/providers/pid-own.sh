@@ -27,12 +27,12 @@ section() {
 }
 fresh
 
-# say WORD: has the program do it, and shows what it says.
+# say WORD [ANSWER]: has the program do it, and shows what it says until a line begins with the answer, which is the word otherwise.
 say() {
 	local had
 	had=$(wc -l </tmp/said)
 	echo "$1" >&3
-	until [ "$(wc -l </tmp/said)" -gt "$had" ]; do
+	until tail -n +$((had + 1)) /tmp/said | grep -q "^${2:-$1}"; do
 		kill -0 $target 2>/dev/null || { echo "the program has gone"; return; }
 		sleep 0.05
 	done
@@ -145,9 +145,9 @@ seen() {
 }
 watch $target
 trace 'pid$target:a.out:other:entry { @ = count(); } END { printa("other %@d\n", @); }'
-pid-own serve <>/tmp/words2 >/dev/null &
+pid-own serve <>/tmp/words2 >/tmp/neighbour &
 neighbour=$!
-sleep 0.2
+until grep -q ready /tmp/neighbour; do sleep 0.1; done
 dtrace -qn 'pid$target:a.out:work:entry { @ = count(); } BEGIN { printf("ready\n"); }' -p $neighbour >/tmp/second &
 second=$!
 until grep -q ready /tmp/second; do sleep 0.1; done
@@ -227,7 +227,7 @@ say run
 
 section 'a debugger of a child'
 trace "$calls"
-say kid | sed 's/[0-9][0-9]*/N/'
+say kid born | sed 's/[0-9][0-9]*/N/'
 kid=$(sed -n 's/born //p' /tmp/said)
 ended
 sleep 1
@@ -235,7 +235,7 @@ pid-own debug $kid "$work" >/tmp/debugged &
 debugger=$!
 until grep -q found /tmp/debugged; do sleep 0.1; done
 : >/tmp/go
-sleep 1
+until grep -q '^State:.*tracing stop' /proc/$kid/status; do sleep 0.1; done
 kill -USR1 $debugger
 wait $debugger
 cat /tmp/debugged
