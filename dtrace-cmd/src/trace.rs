@@ -142,25 +142,20 @@ pub fn prepare<'w>(
     Ok((handle, programs))
 }
 
-/// The processes that the command line names, in its order. Those that are awaited may begin while the others are looked for, and one
-/// before the other.
+/// The processes that the command line names, in its order. Those that are awaited may begin one before the other, when the rest is there.
 fn watched(processes: &[ProcessArg], handle: &Handle<'_>) -> Result<Vec<Target>, Failure> {
-    let failed = |name: &str, error| format!("failed to wait for a process {name}: {error}");
+    let there = processes.iter().map(|process| target(process, handle));
+    let there: Vec<Option<Target>> = there.collect::<Result<_, _>>()?;
     let names = processes.iter().filter_map(|process| match process {
         ProcessArg::Name(name) => Some(name.as_str()),
         _ => None,
     });
     let names: Vec<&str> = names.collect();
-    for name in &names {
-        let expected = handle.expect_process(name);
-        expected.map_err(|error| failed(name, error))?;
-    }
-    let there = processes.iter().map(|process| target(process, handle));
-    let there: Vec<Option<Target>> = there.collect::<Result<_, _>>()?;
-    let awaited = handle.await_processes(&names);
-    let mut awaited = awaited
-        .map_err(|error| failed(&names.join(", "), error))?
-        .into_iter();
+    let awaited = handle.await_processes(&names).map_err(|error| {
+        let names = names.join(", ");
+        format!("failed to wait for a process {names}: {error}")
+    });
+    let mut awaited = awaited?.into_iter();
     let all = there
         .into_iter()
         .map(|target| target.or_else(|| awaited.next()));

@@ -270,13 +270,16 @@ impl Births for Ear {
     }
 
     fn executed(&self) {
+        if !self.0.concerns_current() {
+            return;
+        }
         let is_called =
             |name: &[u8; NAME_SIZE]| CStr::from_bytes_until_nul(name).is_ok_and(births::is_called);
         let asked = self.0.asked.lock();
         let is_asked = asked.names.iter().any(is_called);
         drop(asked);
         // Who stops it may do so for ever before it comes to wait.
-        if is_asked && !births::is_ptraced() && self.0.concerns_current() {
+        if is_asked && !births::is_ptraced() {
             self.queued(Pause::current(self.held(hold::EXEC, None), WAIT_MS));
         }
     }
@@ -399,7 +402,10 @@ impl Holder {
         let mut asked = self.holds.asked.lock();
         if !asked.names.contains(&name) {
             if asked.names.len() >= NAMES_MAX {
-                return Err(refuse(ENOSPC));
+                return Err(Refusal::new(
+                    ENOSPC,
+                    "too many names of processes to wait for",
+                ));
             }
             asked.names.push(name, GFP_ATOMIC)?;
         }

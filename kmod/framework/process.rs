@@ -23,7 +23,6 @@ use crate::sys::arch::program::Instruction;
 use crate::sys::process::{Process, Reader, Text, CODE_MAX};
 use crate::sys::task;
 use dtrace_uapi::limits::FUNCNAMELEN;
-use dtrace_uapi::names;
 use dtrace_uapi::process::{
     self, Arg, Probe, Probes, ANSWER, ARGS_MAX, FLOAT, NO_REGISTER, PROBES_MAX, PROBE_ARGS_MAX,
     SITES_MAX, TEXT_MAX, VECTOR,
@@ -121,14 +120,6 @@ pub struct Usdt<'a> {
     pub args: &'a [Arg],
 }
 
-impl Ordered<'_> {
-    /// Whether a probe may be called so; the provider was looked at.
-    fn has_good_names(&self) -> bool {
-        let [module, func, name] = self.names;
-        names::are_good([b"", module, func, name])
-    }
-}
-
 impl Order {
     /// Reads what `request` points to. Where one of the instructions is the reason of a refusal its index is in `failed`.
     pub fn read(request: &Probes, tracer: &Arc<Tracer>, failed: &mut u32) -> Result<Self, Refusal> {
@@ -170,7 +161,6 @@ impl Order {
         order.look_up(request.sites, nsites, sees_all, failed)?;
         // No instruction or argument is of two probes of a call, so that these take no more memory than was sent.
         let (mut left, mut args_left) = (nsites, nargs);
-        let mut are_printed = true;
         let mut is_good = |n: usize| {
             let Some(probe) = order.probe(n) else {
                 return false;
@@ -183,7 +173,6 @@ impl Order {
                 (Some(rest), Some(args_rest)) => (left, args_left) = (rest, args_rest),
                 _ => return false,
             }
-            are_printed &= probe.has_good_names();
             true
         };
         if !(0..nprobes).all(&mut is_good) {
@@ -191,10 +180,6 @@ impl Order {
                 EINVAL,
                 "a probe's names or instructions are not there",
             ));
-        }
-        if !are_printed {
-            let why = "a probe's name has characters that are not to be printed";
-            return Err(Refusal::new(EINVAL, why));
         }
         Ok(order)
     }

@@ -174,6 +174,7 @@ impl Case {
         if wrong.is_empty() {
             return Ok(());
         }
+        wrong.extend(outcome.trapped.clone());
         Err(format!(
             "{}\n--- standard output\n{}--- standard error\n{}---",
             wrong.join("\n"),
@@ -291,6 +292,7 @@ mod tests {
             status: 1,
             stdout: "out\n".to_owned(),
             stderr: "err\n".to_owned(),
+            trapped: None,
         };
         assert!(case.check(&good()).is_ok());
         for bad in [

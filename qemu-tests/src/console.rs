@@ -70,8 +70,8 @@ pub fn trouble_in_case<'a>(log: &'a str, name: &str) -> Option<&'a str> {
     first_in_case(log, name, is_trouble)
 }
 
-/// The line by which the kernel says that a program died of a breakpoint, if one did in the case. It may be one that is not there: see
-/// [`stale_breakpoint`].
+/// The line by which the kernel says that a program died of a breakpoint, if one did in the case. Such a breakpoint may be
+/// [stale](stale_breakpoint): the kernel does not say of a program what memory has there.
 pub fn trapped_in_case<'a>(log: &'a str, name: &str) -> Option<&'a str> {
     first_in_case(log, name, |line| line.contains("] trap int3 ip:"))
 }

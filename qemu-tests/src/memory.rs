@@ -95,11 +95,15 @@ fn slabs() -> Result<u64, String> {
             return Err(format!("/proc/slabinfo: {line}"));
         };
         let is_given_back = fs::read_to_string(format!("/sys/kernel/slab/{name}/reclaim_account"));
+        // One that has gone meanwhile has no object.
         if is_given_back.is_ok_and(|flag| flag.trim() != "1") {
             sum += active * size;
         }
     }
-    Ok(sum)
+    match sum {
+        0 => Err("no cache of slabs tells whether it is given back".into()),
+        sum => Ok(sum),
+    }
 }
 
 /// How many threads there are, of processes and of the kernel.

@@ -26,10 +26,12 @@ pub fn is_printable(text: &[u8]) -> bool {
     core::str::from_utf8(text).is_ok_and(|text| !text.contains(misleads))
 }
 
-/// Whether a character does something to a terminal, or to how others stand.
+/// Whether a character does something to a terminal or to how others stand, or is not seen (Unicode's categories Cc, Cf, Zl and Zp, but
+/// for marks of single scripts).
 pub fn misleads(c: char) -> bool {
-    let is_format = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
-    c.is_control() || is_format
+    let is_unseen = matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+    c.is_control() || is_unseen
 }
 
 #[cfg(test)]
@@ -75,6 +77,30 @@ mod tests {
             parts[at] = text;
             assert!(!are_good(parts), "{parts:?}");
         }
+    }
+
+    #[test]
+    fn what_is_not_seen_misleads() {
+        let unseen = [
+            '\u{ad}',
+            '\u{61c}',
+            '\u{180e}',
+            '\u{200b}',
+            '\u{200f}',
+            '\u{2028}',
+            '\u{202e}',
+            '\u{2060}',
+            '\u{206f}',
+            '\u{feff}',
+            '\u{fff9}',
+            '\u{fffb}',
+            '\u{e0001}',
+            '\u{e007f}',
+        ];
+        assert!(unseen.into_iter().all(misleads));
+        assert!(!['a', ' ', 'ö', '\u{301}', '関', '\u{1f600}']
+            .into_iter()
+            .any(misleads));
     }
 
     #[test]

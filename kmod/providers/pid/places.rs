@@ -307,7 +307,14 @@ impl Processes {
                 loads = usdt.args.iter().any(|arg| arg.is_loaded != 0);
             }
             let cookie = u64::from(order.pid) << 32 | u64::from(index);
-            let probe = batch.create_of(name.text(), module, func, own, cookie)?;
+            let created = batch.create_of(name.text(), module, func, own, cookie);
+            let probe = created.map_err(|error| match error {
+                error if error == EINVAL => {
+                    let why = "a probe's name has a character that no probe's may have";
+                    Refusal::new(EINVAL, why)
+                }
+                error => error.into(),
+            })?;
             if loads {
                 probe.set_args_in_memory();
             }

@@ -37,6 +37,7 @@ rounds() {
 	while [ -e /tmp/everything-goes ]; do
 		programs | masked >/tmp/everything-round
 		diff /tmp/everything-first /tmp/everything-round
+		: >/tmp/everything-rounds-some
 	done
 }
 cat >/tmp/everything-counts.d <<'D'
@@ -75,6 +76,9 @@ echo "status $?"
 rm -f /tmp/everything-goes
 wait $rounds
 cat /tmp/everything-rounds
+grep -c -e '^fib' -e '^done' -e '^told' /tmp/everything-first
+[ -z "${1:-}" ] || [ -e /tmp/everything-rounds-some ] || echo 'no round of programs has ended'
+rm -f /tmp/everything-rounds-some
 kill -USR2 $process
 wait $process
 cat /tmp/everything-process

@@ -12,7 +12,7 @@
  * With `depth` it is another one each time, and `nth` does not count: an allocation is known by its path, the calls that have led to it from where
  * dtrace.ko came in. In each `run`, which is to be another number, the first fails that was made on a path for the first time; or for
  * the second time, where the first has failed in an earlier run, and so on as many times as `depth` says. `seen` is then how many have
- * failed. With `every` as well it is one path of so many.
+ * failed. With `every` as well it is one path of so many. `lost`: how many allocations had a path for which there is no room.
  *
  * An allocator's function is left at its entry, by a kprobe, with NULL as its result. What may not fail does not.
  */
@@ -32,7 +32,7 @@
 
 static int task;
 static unsigned long nth, seen;
-static unsigned int run, depth, every = 1;
+static unsigned int run, depth, every = 1, lost;
 static bool onwards;
 static char only[64], where[512];
 
@@ -42,6 +42,7 @@ module_param(seen, ulong, 0600);
 module_param(run, uint, 0600);
 module_param(depth, uint, 0600);
 module_param(every, uint, 0600);
+module_param(lost, uint, 0400);
 module_param(onwards, bool, 0600);
 module_param_string(only, only, sizeof(only), 0600);
 module_param_string(where, where, sizeof(where), 0400);
@@ -109,10 +110,11 @@ static struct route *route_of(const struct calls *calls)
 			return route;
 		if (!route->hash) {
 			route->hash = hash;
-			route->failed = known++ % every ? depth : 0;
+			route->failed = known++ % (every ?: 1) ? depth : 0;
 			return route;
 		}
 	}
+	lost++;
 	return NULL;
 }
 
@@ -151,7 +153,7 @@ static const struct allocator allocators[] = {
 	{ "kmem_cache_alloc_noprof", offsetof(struct pt_regs, si) },
 	{ "kmem_cache_alloc_node_noprof", offsetof(struct pt_regs, si) },
 	{ "kmem_cache_alloc_lru_noprof", offsetof(struct pt_regs, dx) },
-	{ "__kmalloc_noprof" },
+	{ "__kmalloc_noprof", offsetof(struct pt_regs, si) },
 	{ "__kmalloc_node_noprof" },
 	{ "__kmalloc_cache_noprof", offsetof(struct pt_regs, si) },
 	{ "__kmalloc_cache_node_noprof", offsetof(struct pt_regs, si) },

@@ -7,16 +7,18 @@
 //! ([`EXEC`](hold::EXEC)), so none is missed however short it lives. It is held for a second at most; within that the process is taken over
 //! by `ptrace()`, and stays stopped until tracing begins, as one that was created for it. One that somebody traces already runs on.
 
+use super::error::missing;
 use super::{Error, Handle};
 use crate::proc::Target;
 use dtrace_uapi::hold::{self, Hold, NAME_SIZE};
 use rustix::event::{poll, PollFd, PollFlags};
+use rustix::io::Errno;
 use std::fs;
 use std::io;
 
 impl Handle<'_> {
     /// Has processes wait for us that become a program of this name, from now on.
-    pub fn expect_process(&self, name: &str) -> Result<(), Error> {
+    fn expect_process(&self, name: &str) -> Result<(), Error> {
         let mut hold = Hold {
             kind: hold::EXEC,
             ..Hold::default()
@@ -27,11 +29,18 @@ impl Handle<'_> {
         held.map_err(|error| self.refused(error))
     }
 
-    /// Waits until for each of these names, which are [expected](Self::expect_process), a process has become a program that is called so,
-    /// and takes them; they are in the order of the names.
+    /// Waits until for each of these names a process has become a program that is called so, and takes them, stopped where `evaltime` says;
+    /// they are in the order of the names.
     pub fn await_processes(&self, names: &[&str]) -> Result<Vec<Target>, Error> {
+        if self.module < 1 && names.iter().any(|name| name != &names[0]) {
+            // Such a module knows the last name alone.
+            let what = "more than one name of processes to wait for";
+            return Err(Error::Device(missing(what, Some(self.module))));
+        }
+        for name in names {
+            self.expect_process(name)?;
+        }
         let device = self.device();
-        let until = self.options.compile.evaltime;
         let mut targets: Vec<Option<Target>> = names.iter().map(|_| None).collect();
         while targets.iter().any(Option::is_none) {
             let held = device.held()?;
@@ -39,7 +48,7 @@ impl Handle<'_> {
                 let descriptor = device.descriptor();
                 let mut ready = descriptor.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
                 match poll(ready.as_mut_slice(), None) {
-                    Ok(_) | Err(rustix::io::Errno::INTR) => continue,
+                    Ok(_) | Err(Errno::INTR) => continue,
                     Err(errno) => return Err(Error::Device(errno.into())),
                 }
             }
@@ -50,12 +59,20 @@ impl Handle<'_> {
                 .filter(|_| held.kind == hold::EXEC);
             // Whether it had gone on by itself does not matter.
             let go_on = || drop(device.resume(held.id));
-            match awaited {
-                Some((_, target)) => *target = Some(Target::seize(pid, until, go_on)?),
+            match awaited.map(|(_, target)| (target, Target::seize(pid, go_on))) {
+                Some((target, Ok(seized))) => *target = Some(seized),
+                // It was killed.
+                Some((_, Err(error)))
+                    if error.raw_os_error() == Some(Errno::SRCH.raw_os_error()) => {}
+                Some((_, Err(error))) => return Err(error.into()),
                 None => go_on(),
             }
         }
-        Ok(targets.into_iter().flatten().collect())
+        let targets: Vec<Target> = targets.into_iter().flatten().collect();
+        for target in &targets {
+            target.run(self.options.compile.evaltime)?;
+        }
+        Ok(targets)
     }
 }
 

@@ -47,11 +47,11 @@ impl fmt::Display for Buffer {
 /// What a module has not got that does not know a control call: as it is told.
 pub const PROBES: &str = "probes in processes";
 /// Likewise.
-pub const HOLDS: &str = "processes that wait for their probes";
+pub const HOLDS: &str = "way to hold processes";
 /// Likewise.
 pub const TABLES: &str = "tables of programs' stacks";
 /// Likewise.
-pub const REPLICATION: &str = "clauses for probes that are described later";
+pub const REPLICATION: &str = "way to enable clauses for probes that come later";
 
 /// The kernel's side of one consumer.
 pub trait Device {

@@ -7,6 +7,7 @@ use crate::consume::ConsumeError;
 use crate::diag::Diagnostic;
 use dtrace_uapi::dif::DIF_VERSION;
 use dtrace_uapi::ioctl::INTERFACE;
+use nix::libc::{EINVAL, EOPNOTSUPP};
 use std::io;
 
 /// An error of a handle. Its text is what DTrace puts after the name of what was tried.
@@ -92,9 +93,10 @@ pub fn missing(what: &str, module: Option<u32>) -> io::Error {
 }
 
 /// What to add to a refusal of a module that may not know what it refuses; nothing for one that knows as much as we do.
-pub fn older(module: u32) -> String {
-    match module < INTERFACE {
-        true => format!("; {}", age(module, INTERFACE)),
+pub fn older(module: u32, error: &io::Error) -> String {
+    let is_unknown = matches!(error.raw_os_error(), Some(EINVAL | EOPNOTSUPP));
+    match is_unknown && module < INTERFACE {
+        true => format!("; it may not know that: {}", age(module, INTERFACE)),
         false => String::new(),
     }
 }
@@ -138,7 +140,14 @@ mod tests {
         assert!(text(Some(INTERFACE + 1)).starts_with(&age("newer than this command")));
         assert_eq!(text(Some(INTERFACE)), "the kernel has no magic");
         assert_eq!(text(None), "the kernel has no magic");
-        assert_eq!(older(INTERFACE), "");
+        let refused = io::Error::from_raw_os_error;
+        assert_eq!(older(INTERFACE, &refused(EINVAL)), "");
+        assert_eq!(older(INTERFACE - 1, &refused(nix::libc::ENOSPC)), "");
+        let text = older(INTERFACE - 1, &refused(EINVAL));
+        assert!(
+            text.starts_with("; it may not know that: the module is older"),
+            "{text}"
+        );
     }
 
     #[test]

@@ -570,7 +570,7 @@ impl<'w> Handle<'w> {
         match self.device().reason() {
             reason if reason.is_empty() => Error::Device(error),
             reason => Error::Refused {
-                reason: reason + &error::older(self.module),
+                reason: reason + &error::older(self.module, &error),
                 error,
             },
         }

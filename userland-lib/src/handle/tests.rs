@@ -453,7 +453,9 @@ fn an_older_module_may_not_know_what_it_refuses() {
     assert_eq!(refused(0), "no such action");
     let reason = refused(1);
     assert!(
-        reason.starts_with("no such action; the module is older than this command"),
+        reason.starts_with(
+            "no such action; it may not know that: the module is older than this command"
+        ),
         "{reason}"
     );
 }
@@ -465,7 +467,7 @@ fn what_a_module_does_not_know_is_told_by_its_name() {
     let (_, error) = device.make_probes(1, &Request::default()).unwrap_err();
     assert_eq!(plain(&error), "the kernel has no probes in processes");
     let error = device.hold(&Hold::default()).unwrap_err();
-    let holds = "the kernel has no processes that wait for their probes";
+    let holds = "the kernel has no way to hold processes";
     assert_eq!(plain(&error), holds);
     // It does without.
     assert_eq!(device.held().unwrap().id, 0);

@@ -341,7 +341,7 @@ impl ProcessSource for KernelWorld<'_> {
             let made = self.device.make_probes(pid, &request);
             made.map_err(|(site, error)| {
                 let at = site.and_then(|site| request.place_of(site));
-                self.unmade(at.map(|at| first + at), &error)
+                self.unmade(Some(first + at.unwrap_or(0)), &error)
             })?;
             first += part.len();
         }

@@ -120,9 +120,9 @@ impl Target {
         })
     }
 
-    /// Takes a process that is held before its program's first instruction, stopped where `until` says; `go_on` ends that it is held.
-    /// One that somebody traces already is only watched.
-    pub fn seize(pid: u32, until: EvalTime, go_on: impl FnOnce()) -> io::Result<Self> {
+    /// Takes a process that is held before its program's first instruction, and stops it there; `go_on` ends that it is held. One that
+    /// somebody traces already is only watched.
+    pub fn seize(pid: u32, go_on: impl FnOnce()) -> io::Result<Self> {
         let target = Self::grab(pid);
         let number = nix_pid(pid);
         let is_ours = target.is_ok() && ptrace::seize(number, ptrace::Options::empty()).is_ok();
@@ -140,15 +140,16 @@ impl Target {
                 other => return Err(io::Error::other(format!("it did not stop: {other:?}"))),
             }
             target.stopped = true;
-            target.run(until)?;
         }
         Ok(target)
     }
 
-    /// Lets it run, stopped at its exec, until `until`.
-    fn run(&self, until: EvalTime) -> io::Result<()> {
+    /// Lets it run until `until` if it is stopped at its exec.
+    pub fn run(&self, until: EvalTime) -> io::Result<()> {
         #[cfg(target_arch = "x86_64")]
-        start::run(self.nix_pid(), until)?;
+        if self.stopped {
+            start::run(self.nix_pid(), until)?;
+        }
         // Where registers have other names a process stays at its exec.
         #[cfg(not(target_arch = "x86_64"))]
         let _ = until;

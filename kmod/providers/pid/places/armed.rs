@@ -9,7 +9,7 @@
 use super::site::At;
 use super::{find, of, Place, Processes, Watched};
 use crate::framework::{Failed, ProbeRef};
-use crate::sys::breakpoint::{Carrier, Spot, Traps};
+use crate::sys::breakpoint::{Carrier, Hit, Spot, Traps};
 use crate::sys::process::Process;
 use dtrace_uapi::process::USDT;
 use kernel::alloc::KVVec;
@@ -40,6 +40,9 @@ impl Processes {
             }
         }
         Carrier::remove(carriers);
+        for watched in all.iter_mut() {
+            watched.restore(traps);
+        }
     }
 
     /// Ends to fire probes.
@@ -87,6 +90,29 @@ impl Watched {
         Carrier::set(&mut unset)
     }
 
+    /// Where a breakpoint made room for one that counts, which could not be set, those who had it get one again.
+    fn restore(&mut self, traps: &Traps) {
+        let Self {
+            process, places, ..
+        } = self;
+        let mut bare = places
+            .iter_mut()
+            .filter(|place| place.armed > 0 && !place.is_set())
+            .peekable();
+        if bare.peek().is_none() {
+            return;
+        }
+        for place in bare {
+            place.counts = false;
+            place.carrier = place.breakpoint(traps, process, 0).ok();
+        }
+        // Those that there is no memory for lose what they would have fired.
+        let _ = self.set();
+        for place in self.places.iter().filter(|p| p.armed > 0 && !p.is_set()) {
+            At(place.site.clone()).lose();
+        }
+    }
+
     /// Ends to fire a probe; its breakpoints that nobody needs any more are moved to `carriers`.
     fn disarm(&mut self, at: usize, carriers: &mut KVVec<Carrier<At>>) {
         let Self { places, probes, .. } = self;
@@ -115,6 +141,34 @@ impl Watched {
     }
 }
 
+impl Place {
+    /// Whether it has a breakpoint that is set.
+    fn is_set(&self) -> bool {
+        self.carrier.as_ref().is_some_and(Carrier::is_set)
+    }
+
+    /// A breakpoint, which is not set yet. It counts in the program's `counter` if there is one.
+    fn breakpoint(&self, traps: &Traps, process: &Process, counter: u64) -> Result<Carrier<At>> {
+        let site = &self.site;
+        let instruction = &site.instruction;
+        // Where there is no file uprobes have nothing.
+        let is_uncounted = site.mark().is_some_and(|mark| mark.semaphore == 0);
+        let is_own = !site.text.has_file() || !instruction.is_left(is_uncounted);
+        let spot = Spot {
+            process,
+            address: site.address,
+            text: &site.text,
+            counter,
+            code: is_own.then(|| instruction.bytes()),
+            is_done: instruction.is_done(),
+            is_movable: instruction.is_movable(),
+            is_carried: instruction.is_carried(),
+            is_barred: instruction.is_barred(),
+        };
+        Carrier::new(Some(traps), &spot, At(site.clone()))
+    }
+}
+
 /// Has a place have a breakpoint; it counts in the program's semaphore if the probe does.
 fn arm(
     traps: &Traps,
@@ -125,30 +179,14 @@ fn arm(
 ) -> Result {
     let at = find(places, address).ok_or(ENODEV)?;
     let place = places.get_mut(at).ok_or(ENODEV)?;
-    let semaphore = place.site.mark().map(|mark| mark.semaphore);
-    let counter = semaphore.unwrap_or(0);
+    let counter = place.site.mark().map_or(0, |mark| mark.semaphore);
     // One that does not count would keep one that does away.
     let is_to_count = counts && counter != 0 && !place.counts;
     place.carrier.take_if(|carrier| carrier.is_lost());
     if place.carrier.is_none() || is_to_count {
         let counter = if counts { counter } else { 0 };
-        let instruction = &place.site.instruction;
-        // Where there is no file uprobes have nothing.
-        let is_own = !place.site.text.has_file() || !instruction.is_left(semaphore == Some(0));
-        let spot = Spot {
-            process,
-            address,
-            text: &place.site.text,
-            counter,
-            code: is_own.then(|| instruction.bytes()),
-            is_done: instruction.is_done(),
-            is_movable: instruction.is_movable(),
-            is_carried: instruction.is_carried(),
-            is_barred: instruction.is_barred(),
-        };
         // Where there is no memory for it the old one stays.
-        let carrier = Carrier::new(Some(traps), &spot, At(place.site.clone()))?;
-        place.carrier = Some(carrier);
+        place.carrier = Some(place.breakpoint(traps, process, counter)?);
         place.counts = counter != 0;
     }
     place.armed = place.armed.saturating_add(1);

@@ -220,6 +220,12 @@ pub fn check(every: u64, depth: u64) -> Outcome {
             ));
         }
     }
+    if lives == 0 {
+        return Err("no allocation has failed".into());
+    }
+    if get("lost")? != "0" {
+        return Err("there are more paths than the module has room for".into());
+    }
     let after = Memory::now()?;
     set("depth", 0)?;
     eprintln!("shortage-check: {lives} tracings; {before:?}, then {after:?}");
