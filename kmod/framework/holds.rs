@@ -15,16 +15,17 @@
 use super::calls::Answer;
 use super::device::Open;
 use super::files::{Files, Then};
-use super::helper::Desk;
+use super::posts::Post;
 use super::process::instruction_at;
-use super::quota::{Charge, Payer};
+use super::quota::Charge;
 use super::text::{refuse, Refusal};
+use super::tracer::Tracer;
 use super::user;
+use super::Framework;
 use crate::sys::births::{self, Births, Child, Telling};
-use crate::sys::breakpoint::{Carrier, Hit, Spot, Stopped};
 use crate::sys::mappings::{FileId, Mappings, Maps};
 use crate::sys::pause::{Pause, Pid, Waits};
-use crate::sys::process::{Process, Reader, Text};
+use crate::sys::process::{Process, Reader};
 use crate::sys::rights::Rights;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, Ordering};
@@ -233,9 +234,19 @@ impl Waits for Held {
 
 /// Who hears of what happens in processes.
 #[derive(Clone)]
-struct Ear(Arc<Holds>);
+pub struct Ear(Arc<Holds>);
 
 impl Ear {
+    /// Whether both are the same consumer's.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The current process has come to an [instruction](super::posts). Interrupts may be off.
+    pub fn reached(&self) {
+        self.queued(Pause::current(self.held(hold::INSTRUCTION, None), WAIT_MS));
+    }
+
     fn held(&self, kind: u32, parent: Option<Pid>) -> Held {
         Held {
             holds: self.0.clone(),
@@ -249,12 +260,6 @@ impl Ear {
         if queued.is_err() {
             self.0.count_late();
         }
-    }
-}
-
-impl Hit for Ear {
-    fn hit(&self, _stopped: Stopped<'_>) {
-        self.queued(Pause::current(self.held(hold::INSTRUCTION, None), WAIT_MS));
     }
 }
 
@@ -303,12 +308,10 @@ impl Maps for Ear {
     }
 }
 
-/// An instruction at which a process waits. The breakpoint goes before what it refers to.
+/// An instruction at which a process waits.
 struct Watch {
-    carrier: Option<Carrier<Ear>>,
     address: u64,
     process: Process,
-    _text: Text,
     _charge: Charge,
 }
 
@@ -318,17 +321,17 @@ pub struct Holder {
     watches: KVVec<Watch>,
     telling: Option<Telling<Ear>>,
     mappings: Option<Mappings<Ear>>,
-    desk: Arc<Desk>,
+    framework: Arc<Framework>,
 }
 
 impl Holder {
-    fn new(rights: Option<Arc<Rights>>, desk: Arc<Desk>) -> Result<Self> {
+    fn new(rights: Option<Arc<Rights>>, framework: Arc<Framework>) -> Result<Self> {
         Ok(Self {
             holds: Holds::new(rights)?,
             watches: KVVec::new(),
             telling: None,
             mappings: None,
-            desk,
+            framework,
         })
     }
 
@@ -336,7 +339,14 @@ impl Holder {
         Ear(self.holds.clone())
     }
 
-    fn watch(&mut self, process: Process, address: u64, payer: &Payer) -> Result<(), Refusal> {
+    fn watch(&mut self, pid: i32, address: u64, tracer: &Tracer) -> Result<(), Refusal> {
+        // One is for the place of the breakpoint, which may outlive this.
+        let (process, other) = (Process::find(pid)?, Process::find(pid)?);
+        if !process.is(&other) {
+            return Err(refuse(ESRCH));
+        }
+        tracer.must_trace(&process)?;
+
         let is_same = |watch: &Watch| watch.address == address && watch.process.is(&process);
         if self.watches.iter().any(is_same) {
             return Ok(());
@@ -345,26 +355,21 @@ impl Holder {
         if self.watches.len() >= HOLDS_MAX {
             return Err(refuse(ENOSPC));
         }
-        let charge = payer.charge(1)?;
+        let charge = tracer.payer.charge(1)?;
         let sees_all = self.holds.rights.is_none();
         let (text, instruction) = instruction_at(&mut Reader::new(&process), address, sees_all)?;
         self.watches.reserve(1, GFP_KERNEL)?;
-        let spot = Spot {
-            process: &process,
+        let post = Post {
+            pid: pid.unsigned_abs(),
+            process: other,
             address,
-            text: &text,
-            counter: 0,
-            code: None,
-            is_done: false,
-            is_movable: false,
-            is_carried: instruction.is_carried(),
-            is_barred: instruction.is_barred(),
+            text,
+            instruction,
         };
+        self.framework.state.lock().listen(post, self.ear())?;
         let watch = Watch {
-            carrier: Some(Carrier::carried(&spot, self.ear())?),
             address,
             process,
-            _text: text,
             _charge: charge,
         };
         // There is room.
@@ -419,7 +424,7 @@ impl Holder {
             return Err(refuse(EINVAL));
         }
         self.holds.files.ask(process, wait)?;
-        self.desk.listen(&self.holds)?;
+        self.framework.desk.listen(&self.holds)?;
         if self.mappings.is_none() {
             self.mappings = Some(Mappings::begin(self.ear())?);
         }
@@ -428,30 +433,28 @@ impl Holder {
 
     /// Takes away what was asked for of processes that are over.
     fn forget(&mut self) {
-        remove(&mut self.watches, |watch| watch.process.is_over());
-        self.watches.retain(|watch| watch.carrier.is_some());
+        self.ignore(|watch| watch.process.is_over());
+        self.watches.retain(|watch| !watch.process.is_over());
     }
-}
 
-/// Removes the breakpoints of some, all of them with one wait.
-fn remove(watches: &mut KVVec<Watch>, which: impl Fn(&Watch) -> bool) {
-    let mut carriers = KVVec::new();
-    for watch in watches.iter_mut().filter(|watch| which(watch)) {
-        if let Some(carrier) = watch.carrier.take() {
-            // One that finds no room is removed at once, by itself.
-            let _ = carriers.push(carrier, GFP_KERNEL);
+    /// Removes the breakpoints of some, all of them with one wait.
+    fn ignore(&self, which: impl Fn(&Watch) -> bool) {
+        let which = self.watches.iter().filter(|watch| which(watch));
+        let mut posts = which
+            .map(|watch| (&watch.process, watch.address))
+            .peekable();
+        if posts.peek().is_some() {
+            let state = self.framework.state.lock();
+            state.ignore(&mut posts, &self.ear());
         }
-    }
-    if !carriers.is_empty() {
-        Carrier::remove(carriers);
     }
 }
 
 impl Drop for Holder {
     fn drop(&mut self) {
         self.holds.close();
-        self.desk.ignore(&self.holds);
-        remove(&mut self.watches, |_| true);
+        self.framework.desk.ignore(&self.holds);
+        self.ignore(|_| true);
         self.telling = None;
         self.mappings = None;
         // Who was called meanwhile does not wait.
@@ -475,16 +478,16 @@ impl Open {
         state.lock().may_make(&self.consumer.tracer)?;
         let mut holder = self.holder.lock();
         if holder.is_none() {
-            let desk = self.consumer.framework.desk.clone();
-            *holder = Some(Holder::new(self.consumer.tracer.rights.clone(), desk)?);
+            let consumer = &self.consumer;
+            let framework = consumer.framework.clone();
+            *holder = Some(Holder::new(consumer.tracer.rights.clone(), framework)?);
         }
         let Some(holder) = &mut *holder else {
             return Err(refuse(ENOMEM));
         };
         match request.kind {
             hold::INSTRUCTION => {
-                let process = self.process(request.pid)?;
-                holder.watch(process, request.address, &self.consumer.tracer.payer)?;
+                holder.watch(request.pid, request.address, &self.consumer.tracer)?;
             }
             hold::FORK => holder.follow(self.process(request.pid)?)?,
             hold::EXEC => holder.expect(request.name)?,

@@ -38,6 +38,14 @@ mod process {
     pub struct Stale;
 }
 
+mod posts {
+    pub struct Post;
+}
+
+mod holds {
+    pub struct Ear;
+}
+
 #[path = "../sys"]
 mod sys {
     pub mod arena;

@@ -30,6 +30,7 @@ mod kunit;
 mod machine;
 mod names;
 mod newcomers;
+mod posts;
 pub mod probe;
 pub mod process;
 pub mod provider;
@@ -49,6 +50,8 @@ mod tracer;
 mod user;
 
 pub use fire::{fire, lose, miss, rehearse, Args, Arguments, Cause, FireArgs};
+pub use holds::Ear;
+pub use posts::{Listeners, Post};
 pub use probe::{any_reads_user, Part, Probe, ProbeRef};
 pub use provider::{Batch, Description, Failed, Provider};
 pub use state::NEEDS_KERNEL;

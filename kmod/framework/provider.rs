@@ -16,6 +16,8 @@
 //!   A provider's teardown waits until no CPU is in its callbacks.
 //! - Disabled costs nothing: what `enable` planted is gone when `disable` returns.
 
+use super::holds::Ear;
+use super::posts::Post;
 use super::probe::ProbeRef;
 use super::process::{ConsumerId, Order, Stale};
 use super::table::{NewProbe, Table};
@@ -84,6 +86,14 @@ pub trait Provider: Send + Sync {
     fn make(&self, _order: Order, _batch: &mut Batch<'_>) -> Result<(), Refusal> {
         Err(refuse(ENODEV))
     }
+
+    /// Has one told wherever a process comes to an instruction.
+    fn listen(&self, _post: Post, _ear: Ear) -> Result {
+        Err(ENODEV)
+    }
+
+    /// Tells it no more of these, addresses in processes. Those that it does not listen at are passed over.
+    fn ignore(&self, _posts: &mut dyn Iterator<Item = (&Process, u64)>, _ear: &Ear) {}
 
     /// A consumer has gone, for whom probes may have been [made](Self::make).
     fn forget(&self, _consumer: ConsumerId) {}

@@ -5,8 +5,9 @@
 //!
 //! A consumer names the probes and says at which instructions of the process they fire ([`Order`]). Here a process has *places*, an
 //! instruction each, and a place has up to four probes: a function's entry, a return from it, an instruction called by its offset in
-//! the function, and one called by its address. While any of a place's probes is enabled a breakpoint of the kernel's uprobes stands
-//! there ([`Carrier`]), in this process and in no other.
+//! the function, and one called by its address. While any of a place's probes is enabled, or somebody listens
+//! there ([`Listeners`](crate::framework::Listeners)), it has a breakpoint ([`Carrier`](crate::sys::breakpoint::Carrier)), in this process and in
+//! no other.
 //!
 //! A return fires where the function leaves by a `ret` or by a jump to elsewhere, with the registers as they are behind that
 //! instruction; no return address is ever replaced.
@@ -20,7 +21,7 @@ mod usdt;
 use super::{attributes, put_text, EVOLVING};
 use crate::framework::process::{ConsumerId, Order, Stale};
 use crate::framework::{
-    Batch, Failed, Framework, ProbeRef, Provider, Refusal, Registration, Tracer,
+    Batch, Ear, Failed, Framework, Post, ProbeRef, Provider, Refusal, Registration, Tracer,
 };
 use crate::sys::breakpoint::Traps;
 use crate::sys::process::Process;
@@ -68,6 +69,14 @@ impl Provider for Pid {
 
     fn make(&self, order: Order, batch: &mut Batch<'_>) -> Result<(), Refusal> {
         self.processes.lock().make(order, batch)
+    }
+
+    fn listen(&self, post: Post, ear: Ear) -> Result {
+        self.processes.lock().listen(post, ear)
+    }
+
+    fn ignore(&self, posts: &mut dyn Iterator<Item = (&Process, u64)>, ear: &Ear) {
+        self.processes.lock().ignore(posts, ear);
     }
 
     fn forget(&self, consumer: ConsumerId) {

@@ -182,9 +182,8 @@ struct Hook<H> {
 }
 
 impl<H: Hit> Carrier<H> {
-    /// One that is not set. Process and text outlive it. Without `traps` it is not asked in the exception.
-    pub fn new(traps: Option<&Traps>, spot: &Spot<'_>, handler: H) -> Result<Self> {
-        let trap: unsafe extern "C" fn(_, _, _) -> bool = on_trap::<H>;
+    /// One that is not set. Process and text outlive it.
+    pub fn new(_traps: &Traps, spot: &Spot<'_>, handler: H) -> Result<Self> {
         let mut raw = bindings::dtrace_carrier {
             spot: bindings::dtrace_spot {
                 mm: spot.process.as_ptr(),
@@ -194,7 +193,7 @@ impl<H: Hit> Carrier<H> {
             offset: spot.text.offset(),
             counter: spot.counter,
             hit: Some(on_hit::<H>),
-            trap: traps.map(|_| trap),
+            trap: Some(on_trap::<H>),
             move_: Some(on_move::<H>),
             lose: Some(on_lose::<H>),
             error: ENOMEM.to_errno(),
@@ -204,7 +203,7 @@ impl<H: Hit> Carrier<H> {
             moves: spot.is_movable,
             ..Default::default()
         };
-        if let (Some(code), Some(_)) = (spot.code, traps) {
+        if let Some(code) = spot.code {
             for (to, from) in raw.code.iter_mut().zip(code) {
                 *to = *from;
             }
@@ -214,16 +213,6 @@ impl<H: Hit> Carrier<H> {
             hook: KBox::new(UnsafeCell::new(Hook { raw, handler }), GFP_KERNEL)?,
             is_set: false,
         })
-    }
-
-    /// One that is set, and not asked in the exception.
-    pub fn carried(spot: &Spot<'_>, handler: H) -> Result<Self> {
-        let mut this = Self::new(None, spot, handler)?;
-        Self::set(&mut [&mut this])?;
-        match this.is_set {
-            true => Ok(this),
-            false => Err(this.error()),
-        }
     }
 
     /// Sets those of one process that are not set yet, which are given in the order of their addresses. [`Carrier::error`] tells of each that

@@ -8,6 +8,7 @@
 
 mod armed;
 mod gone;
+mod listeners;
 mod site;
 
 use super::usdt::Mark;
@@ -47,6 +48,19 @@ struct Place {
     carrier: Option<Carrier<At>>,
     /// Whether the breakpoint counts in the semaphore.
     counts: bool,
+}
+
+impl Place {
+    /// One that nothing is at.
+    fn new(site: Site) -> Result<Self> {
+        Ok(Self {
+            site: Arc::new(site, GFP_KERNEL)?,
+            probes: 0,
+            armed: 0,
+            carrier: None,
+            counts: false,
+        })
+    }
 }
 
 /// A probe.
@@ -199,9 +213,15 @@ impl Watched {
             }
             is_live
         });
-        places.retain(|place| place.probes > 0 || place.armed > 0);
+        self.tidy();
         self.has_unwanted = false;
         self.swept = 0;
+    }
+
+    /// Forgets places that nothing is at.
+    fn tidy(&mut self) {
+        let places = &mut self.places;
+        places.retain(|place| place.probes > 0 || place.armed > 0);
     }
 
     /// Where among the probes one of this index is.
@@ -352,14 +372,7 @@ impl Processes {
                 continue;
             };
             let site = Site::new(site.address, text, instruction);
-            let place = Place {
-                site: Arc::new(site, GFP_KERNEL)?,
-                probes: 0,
-                armed: 0,
-                carrier: None,
-                counts: false,
-            };
-            fresh.push(place, GFP_KERNEL)?;
+            fresh.push(Place::new(site)?, GFP_KERNEL)?;
         }
         in_order(&mut fresh);
         Ok(fresh)
@@ -430,7 +443,7 @@ impl Processes {
                 Some(None) if is_retired(watched) => watched.clean(),
                 _ => {}
             }
-            if watched.shares.is_empty() && !watched.has_unwanted {
+            if watched.is_unused() {
                 drop(self.all.remove(at));
             } else {
                 at = at.saturating_add(1);

@@ -76,7 +76,7 @@ echo "status $?"
 rm -f /tmp/everything-goes
 wait $rounds
 cat /tmp/everything-rounds
-grep -c -e '^fib' -e '^done' -e '^told' /tmp/everything-first
+echo "programs $(grep -c -e '^fib' -e '^done' -e '^told' /tmp/everything-first)"
 [ -z "${1:-}" ] || [ -e /tmp/everything-rounds-some ] || echo 'no round of programs has ended'
 rm -f /tmp/everything-rounds-some
 kill -USR2 $process

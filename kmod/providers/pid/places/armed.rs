@@ -81,7 +81,7 @@ impl Watched {
     }
 
     /// Sets the breakpoints that are not set yet.
-    fn set(&mut self) -> Result {
+    pub(super) fn set(&mut self) -> Result {
         let mut unset = KVVec::new();
         let carriers = self.places.iter_mut().filter_map(|p| p.carrier.as_mut());
         for carrier in carriers.filter(|carrier| !carrier.is_set()) {
@@ -165,12 +165,12 @@ impl Place {
             is_carried: instruction.is_carried(),
             is_barred: instruction.is_barred(),
         };
-        Carrier::new(Some(traps), &spot, At(site.clone()))
+        Carrier::new(traps, &spot, At(site.clone()))
     }
 }
 
 /// Has a place have a breakpoint; it counts in the program's semaphore if the probe does.
-fn arm(
+pub(super) fn arm(
     traps: &Traps,
     places: &mut [Place],
     process: &Process,
@@ -194,7 +194,7 @@ fn arm(
 }
 
 /// The breakpoint of a place that needs it no more, as it is.
-fn disarm(places: &mut [Place], address: u64) -> Option<Carrier<At>> {
+pub(super) fn disarm(places: &mut [Place], address: u64) -> Option<Carrier<At>> {
     let place = places.get_mut(find(places, address)?)?;
     place.armed = place.armed.saturating_sub(1);
     place.carrier.take_if(|_| place.armed == 0)

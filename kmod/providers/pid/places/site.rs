@@ -10,7 +10,7 @@
 use super::super::usdt::{Mark, Passed};
 use super::Made;
 use crate::framework::{any_reads_user, fire, lose, miss, rehearse};
-use crate::framework::{Args, FireArgs, Probe, ProbeRef};
+use crate::framework::{Args, Ear, FireArgs, Listeners, Probe, ProbeRef};
 use crate::sys::arch::program::{Instruction, Leaving, Step, Stored, SLOT};
 use crate::sys::breakpoint::{Hit, Rest, Restarts, Slot, Stopped};
 use crate::sys::faults::{self, Span, Use};
@@ -22,6 +22,7 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering};
 use dtrace_uapi::process::{ADDRESS, ENTRY, LINE, OFFSET, RETURN, USDT};
 use kernel::alloc::KBox;
+use kernel::prelude::*;
 use kernel::sync::{rcu, Arc, SetOnce};
 
 /// How often an atomic store is tried in one exception.
@@ -34,6 +35,8 @@ const KINDS: usize = LINE as usize + 1;
 const OTHERS: u8 = 1;
 /// A USDT probe that the program asks about by a register.
 const ANSWERS: u8 = 2;
+/// Somebody who listens.
+const LISTENERS: u8 = 4;
 
 /// An instruction of a process that probes are at.
 pub struct Site {
@@ -48,6 +51,8 @@ pub struct Site {
     extras: AtomicU8,
     /// What is known of its USDT probe. Set before that is.
     mark: SetOnce<KBox<Mark>>,
+    /// Who listens here.
+    listeners: SetOnce<Arc<Listeners>>,
     /// The thread that has fired here and left the instruction to uprobes, or comes to it again; 0 for none.
     fired: AtomicU32,
 }
@@ -63,6 +68,7 @@ impl Site {
             function: [const { AtomicU64::new(0) }; 2],
             extras: AtomicU8::new(0),
             mark: SetOnce::new(),
+            listeners: SetOnce::new(),
             fired: AtomicU32::new(0),
         }
     }
@@ -114,9 +120,12 @@ impl Site {
         }
     }
 
-    /// All kinds. That of an address is the first: DTrace 2.0 has this order.
+    /// Tells who listens, and fires all kinds. That of an address is the first: DTrace 2.0 has this order.
     #[inline(never)]
     fn all(&self, regs: &Regs) {
+        if let Some(listeners) = self.listeners.as_ref() {
+            listeners.tell();
+        }
         self.bare(ADDRESS);
         if let Some(probe) = self.probe(ENTRY) {
             entered(probe, regs);
@@ -258,6 +267,29 @@ impl Site {
             .fired
             .compare_exchange(me, 0, Ordering::Relaxed, Ordering::Relaxed);
         taken.is_ok()
+    }
+
+    /// Has one listen here; `EEXIST`: it does already.
+    pub fn listen(&self, ear: Ear) -> Result {
+        if self.listeners.as_ref().is_none() {
+            // Calls of the provider follow one another: nobody else does this.
+            self.listeners.populate(Listeners::new()?);
+        }
+        self.listeners.as_ref().ok_or(ENOMEM)?.add(ear)?;
+        self.extras.fetch_or(LISTENERS, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Whether one listened, which does so no more.
+    pub fn ignore(&self, ear: &Ear) -> bool {
+        let listeners = self.listeners.as_ref();
+        listeners.is_some_and(|listeners| listeners.remove(ear))
+    }
+
+    /// Whether somebody listens.
+    pub fn is_listened_at(&self) -> bool {
+        let listeners = self.listeners.as_ref();
+        listeners.is_some_and(|listeners| !listeners.is_empty())
     }
 
     /// Gives it one probe more.

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Places that somebody listens at.
+//!
+//! Such a place is armed as by a probe, whether it has probes or not. Of a process that is over nobody hears anything: what is listened at
+//! there goes with the process.
+
+use super::armed::{arm, disarm};
+use super::site::{At, Site};
+use super::{find, in_order, Place, Processes, Watched};
+use crate::framework::{Ear, Post};
+use crate::sys::breakpoint::{Carrier, Traps};
+use crate::sys::process::Process;
+use kernel::alloc::KVVec;
+use kernel::prelude::*;
+
+impl Processes {
+    /// Has one told wherever a process comes to an instruction.
+    pub fn listen(&mut self, post: Post, ear: Ear) -> Result {
+        let known = self.all.iter().position(|w| w.process.is(&post.process));
+        let Post {
+            pid,
+            process,
+            address,
+            text,
+            instruction,
+        } = post;
+        let site = Site::new(address, text, instruction);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                self.all.push(Watched::new(pid, process), GFP_KERNEL)?;
+                self.all.len().saturating_sub(1)
+            }
+        };
+        let Self { all, traps, .. } = self;
+        let watched = all.get_mut(at).ok_or(ENODEV)?;
+        let listens = watched.listen(traps, site, ear);
+        if listens.is_err() && watched.is_unused() {
+            drop(all.remove(at));
+        }
+        listens
+    }
+
+    /// Tells it no more of these.
+    pub fn ignore(&mut self, posts: &mut dyn Iterator<Item = (&Process, u64)>, ear: &Ear) {
+        let mut carriers = KVVec::new();
+        for (process, address) in posts {
+            let mut known = self.all.iter_mut().filter(|w| w.process.is(process));
+            if let Some(carrier) = known.find_map(|watched| watched.ignore(address, ear)) {
+                // One that finds no room is removed at once, by itself.
+                let _ = carriers.push(carrier, GFP_KERNEL);
+            }
+        }
+        Carrier::remove(carriers);
+        self.all.retain(|watched| !watched.is_unused());
+    }
+}
+
+impl Watched {
+    fn listen(&mut self, traps: &Traps, site: Site, ear: Ear) -> Result {
+        let address = site.address;
+        if find(&self.places, address).is_none() {
+            self.places.push(Place::new(site)?, GFP_KERNEL)?;
+            in_order(&mut self.places);
+        }
+        let at = find(&self.places, address).ok_or(ENODEV)?;
+        let site = self.places.get(at).ok_or(ENODEV)?.site.clone();
+        let listens = site.listen(ear.clone()).and_then(|()| {
+            let armed = self.arm_at(traps, at, address);
+            armed.inspect_err(|_| {
+                site.ignore(&ear);
+            })
+        });
+        self.tidy();
+        listens
+    }
+
+    /// Sets the breakpoint of a place.
+    fn arm_at(&mut self, traps: &Traps, at: usize, address: u64) -> Result {
+        arm(traps, &mut self.places, &self.process, address, false)?;
+        // Breakpoints that are not set are found below.
+        let _ = self.set();
+        let armed = self.is_set_at(at);
+        if armed.is_err() {
+            drop(disarm(&mut self.places, address));
+        }
+        armed
+    }
+
+    /// Whether the breakpoint of a place is set; or why it is not.
+    fn is_set_at(&self, at: usize) -> Result {
+        let carrier = self.places.get(at).and_then(|place| place.carrier.as_ref());
+        let carrier = carrier.ok_or(ENODEV)?;
+        match carrier.is_set() {
+            true => Ok(()),
+            false => Err(carrier.error()),
+        }
+    }
+
+    /// The breakpoint that is not needed when one listens at it no more, if it did.
+    fn ignore(&mut self, address: u64, ear: &Ear) -> Option<Carrier<At>> {
+        let at = find(&self.places, address)?;
+        if !self.places.get(at)?.site.ignore(ear) {
+            return None;
+        }
+        let carrier = disarm(&mut self.places, address);
+        self.tidy();
+        carrier
+    }
+
+    /// Whether nobody has anything of it.
+    pub(super) fn is_unused(&self) -> bool {
+        let is_listened_at = || self.places.iter().any(|place| place.site.is_listened_at());
+        self.shares.is_empty()
+            && !self.has_unwanted
+            && (self.process.is_over() || !is_listened_at())
+    }
+}
