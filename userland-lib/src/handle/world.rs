@@ -220,12 +220,12 @@ impl ProbeSource for KernelWorld<'_> {
     }
 
     fn argument(&self, id: ProbeId, index: u32) -> Option<ArgInfo> {
-        let desc = self.device.argument(id, index).ok().flatten()?;
         let pattern = ProbePattern {
             id,
             ..ProbePattern::default()
         };
         let probe = probes(self.device, &pattern).next()?;
+        // Where a program only asks for a probe the kernel knows of no arguments, and a description may mean both.
         let types = self.own_types(&probe);
         if let Some((native, seen)) = types.get(index as usize) {
             return Some(ArgInfo {
@@ -234,6 +234,7 @@ impl ProbeSource for KernelWorld<'_> {
                 translated: seen.clone(),
             });
         }
+        let desc = self.device.argument(id, index).ok().flatten()?;
         Some(ArgInfo {
             mapping: u32::try_from(desc.mapping).ok()?,
             native: text(&desc.native),
