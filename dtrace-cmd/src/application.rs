@@ -11,12 +11,14 @@ use crate::args::{Args, Mode};
 use crate::trace::{compile, prepare, Compiled};
 use crate::Failure;
 use dtrace::dof;
+use dtrace::file;
 use dtrace::handle::{plain, KernelWorld};
 use dtrace::object;
 use dtrace::options::{CompileOptions, LinkType, Options};
 use dtrace::usdt;
 use std::fs;
 use std::io;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
 /// Compiles the programs and writes their objects; the exit status.
@@ -26,6 +28,7 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
     for (index, compiled) in programs.iter().enumerate() {
         let Compiled { what, name, .. } = compiled;
         let file = file_name(args, name, index);
+        let is_file = |object: &String| is_same(object, &file);
         let (doing, made) = match args.mode {
             Mode::Header => (
                 format!("failed to create header of {what} {name}"),
@@ -33,7 +36,7 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
             ),
             _ => (
                 format!("failed to link {what} {}", stem(name)),
-                match args.arguments.contains(&file) {
+                match args.arguments.iter().any(is_file) {
                     true => Err(format!(
                         "{file} is one of the objects: -o names another file"
                     )),
@@ -42,16 +45,26 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
             ),
         };
         made.and_then(|made| {
-            fs::write(&file, made.file)
-                .map_err(|error| format!("failed to create {file}: {}", plain(&error)))?;
-            made.objects.iter().try_for_each(|(object, data)| {
+            // The product comes last: it is newer than the objects, and is not there if one of them could not be written.
+            for (object, data) in &made.objects {
                 put(object, data)
-                    .map_err(|error| format!("failed to write {object}: {}", plain(&error)))
-            })
+                    .map_err(|error| format!("failed to write {object}: {}", plain(&error)))?;
+            }
+            fs::write(&file, made.file)
+                .map_err(|error| format!("failed to create {file}: {}", plain(&error)))
         })
         .map_err(|why| format!("{doing}: {why}"))?;
     }
     Ok(0)
+}
+
+/// Whether these are names of one file, or would be.
+fn is_same(one: &str, other: &str) -> bool {
+    let identity = |name| fs::metadata(name).map(|file| (file.dev(), file.ino()));
+    match (identity(one), identity(other)) {
+        (Ok(one), Ok(other)) => one == other,
+        _ => one == other,
+    }
 }
 
 /// What is made of a program.
@@ -87,15 +100,24 @@ fn link(compiled: &Compiled, objects: &[String], options: &Options) -> Result<Ma
         ));
     }
     usdt::check_names(providers)?;
-    let (mut sites, mut changed) = (Vec::new(), Vec::new());
+    let mut brought = Vec::new();
     for object in objects {
         let data = fs::read(object)
             .map_err(|error| format!("failed to read {object}: {}", plain(&error)))?;
-        let brought = usdt::check(&data, providers, unodefs)
+        let replaced = usdt::check(&data, providers, unodefs)
             .and_then(|()| usdt::replace(&data, providers, unodefs));
-        let brought = brought.map_err(|why| format!("{object}: {why}"))?;
-        sites.extend(brought.sites);
-        changed.extend(brought.object.map(|data| (object.clone(), data)));
+        brought.push(replaced.map_err(|why| format!("{object}: {why}"))?);
+    }
+    if let Some((function, numbers)) = usdt::differing(&brought) {
+        let [one, other] = numbers.map(|n| &objects[n]);
+        return Err(format!(
+            "function {function} differs between {one} and {other}"
+        ));
+    }
+    let (mut sites, mut changed) = (Vec::new(), Vec::new());
+    for (object, replaced) in objects.iter().zip(brought) {
+        sites.extend(replaced.sites);
+        changed.extend(replaced.object.map(|data| (object.clone(), data)));
     }
     let dof = || {
         let to = dof::Use {
@@ -107,7 +129,8 @@ fn link(compiled: &Compiled, objects: &[String], options: &Options) -> Result<Ma
     let is_empty = sites.is_empty() && program.clauses.is_empty() && !providers.is_empty();
     let file = match linktype {
         LinkType::Dof if is_empty => {
-            return Err("DOF tells of probes that objects call, and none is called".to_owned());
+            let why = "no object calls a probe, so there is nothing to write as DOF";
+            return Err(why.to_owned());
         }
         LinkType::Dof => dof()?.bytes,
         LinkType::Elf => {
@@ -125,19 +148,11 @@ fn link(compiled: &Compiled, objects: &[String], options: &Options) -> Result<Ma
     })
 }
 
-/// Puts data in a file's place. Whoever has the file by another name keeps it as it was.
-fn put(file: &str, data: &[u8]) -> io::Result<()> {
-    let file = fs::canonicalize(file)?;
-    let permissions = fs::metadata(&file)?.permissions();
-    let mut name = file.clone().into_os_string();
-    name.push(format!(".{}", std::process::id()));
-    let put = fs::write(&name, data)
-        .and_then(|()| fs::set_permissions(&name, permissions))
-        .and_then(|()| fs::rename(&name, &file));
-    if put.is_err() {
-        let _ = fs::remove_file(&name);
-    }
-    put
+/// Puts data in the place of a file, or of what it is a link to.
+fn put(name: &str, data: &[u8]) -> io::Result<()> {
+    let path = fs::canonicalize(name)?;
+    let mode = fs::metadata(&path)?.permissions().mode();
+    file::replace(&path, data, mode & 0o7777)
 }
 
 /// A script's name without its extension.

@@ -12,12 +12,12 @@
 //! The file is replaced as a whole: a reader, the kernel above all, finds the old one, the new one, or none.
 
 use crate::dof;
+use crate::file;
 use crate::statement::{AggVarId, Statement};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::Path;
 
 /// Where the module looks for it, unless its parameter `anon_file` says otherwise.
@@ -62,32 +62,9 @@ pub fn read(file: &[u8]) -> Result<Meaning, AnonError> {
 }
 
 /// Puts a file in place, for its owner's eyes only.
-pub fn store(path: &Path, file: &[u8]) -> io::Result<()> {
-    let dir = match path.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() => dir,
-        _ => Path::new("."),
-    };
-    fs::create_dir_all(dir)?;
-    let mut name = path.as_os_str().to_owned();
-    name.push(".new");
-    let new = Path::new(&name);
-    let mut options = OpenOptions::new();
-    let mut writer = options
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(new)?;
-    let placed = writer
-        .write_all(file)
-        .and_then(|()| writer.sync_all())
-        .and_then(|()| fs::rename(new, path))
-        .and_then(|()| File::open(dir)?.sync_all());
-    if placed.is_err() {
-        // What is left of it would only be in the way; that the file is not in place is what matters.
-        let _ = fs::remove_file(new);
-    }
-    placed
+pub fn store(path: &Path, data: &[u8]) -> io::Result<()> {
+    fs::create_dir_all(file::folder(path))?;
+    file::replace(path, data, 0o600)
 }
 
 /// Removes a file; false where there was none.

@@ -15,6 +15,7 @@ pub mod disassemble;
 pub mod dof;
 pub mod dwarf;
 mod elf;
+pub mod file;
 #[cfg(any(test, feature = "fixture"))]
 pub mod fixture;
 mod fnv;

@@ -6,7 +6,7 @@
 . ./traced
 rm -rf /tmp/link && mkdir /tmp/link && cd /tmp/link || exit 1
 cat >shop.d <<'D'
-#pragma D attributes EVOLVING/STABLE/ISA provider shop name
+#pragma D attributes EVOLVING/STABLE/ISA provider shop args
 typedef int price_t;
 provider shop {
 	probe open();
@@ -74,13 +74,14 @@ dtrace -h -s shop.d && compile -DDTRACE_DOF -c shop.c && cp shop.o before.o && d
 compile -o shop main.c shop.o dof.o && compile -shared -o libshop.so shop.o dof.o && compile -o with-library main.c ./libshop.so &&
 	compile -o registers main.c registers.c shop.o dof.o && objcopy --rename-section .SUNW_dof=.elsewhere registers registers-only
 for program in shop with-library registers; do ./$program; done
-seen='shop$target:::open { printf("%s:%s, ", probemod, probefunc); } shop$target:::sold { printf("%d %s, ", args[0], copyinstr(arg1)); @[probefunc] = count(); }
+# Who traces says what the program's own name for a type is.
+seen='typedef int price_t; shop$target:::open { printf("%s:%s, ", probemod, probefunc); } shop$target:::sold { printf("%d %s, ", args[0], copyinstr(arg1)); @[probefunc] = count(); }
 	shop$target:::paid-by { printf("%d %d %s, ", args[0], arg0, basename(copyinstr(arg1))); }
 	shop$target:::weighed { printf("%.2f %d %d %d %d %d %d\n", args[0], args[1], args[2], args[5], args[7], args[8], copyinstr(arg9) == copyinstr((uintptr_t)args[9])); }'
 for program in shop with-library registers registers-only; do
 	t "$program" -qn "$seen" -c ./$program
 done
-t 'types' -lvn 'shop$target:::sold,shop$target:::paid-by' -c ./shop | grep -E 'Names|args'
+t 'types' -lvn 'shop$target:::sold,shop$target:::paid-by' -c ./shop | grep -E 'types|Names|args'
 while_traced 'programs that begin later' 'shop*:::sold, shop*:::paid-by { @[probename] = sum(arg0); }' './shop; ./with-library'
 
 echo 'it may be done again'
@@ -121,4 +122,51 @@ dtrace -G -s shop.d shop.o 2>&1
 for option in udefs=off udefs unodefs=perhaps linktype=coff linktype late late=dynamic late=static lazyload lazyload=off strip=2; do
 	echo "$option: $(dtrace -x $option -G -s shop.d shop.o -o /dev/null 2>&1)"
 done
+
+echo 'what is made is no object, by whatever name'
+cp before.o own.o && ln -s own.o link.o && ln own.o hard.o
+for name in own.o ./own.o "$PWD/own.o" link.o hard.o; do
+	dtrace -G -s shop.d own.o -o "$name" 2>&1 | sed "s:$PWD:FOLDER:"
+done
+cmp before.o own.o
+echo 'it is not made before the objects are'
+mount --bind own.o own.o && dtrace -G -s shop.d own.o -o own-dof.o 2>&1; umount own.o
+ls own-dof.o own.o.* 2>&1
+chmod 640 own.o && dtrace -G -s shop.d link.o -o own-dof.o && stat -c '%a %F' own.o link.o && cmp own.o shop.o && cmp before.o hard.o
+[ own.o -nt own-dof.o ] && echo 'the object is newer'
+ls own.o.* 2>&1
+
+echo 'copies of a function'
+cat >copy.c <<'C'
+#ifdef DTRACE_DOF
+#include "shop.h"
+#else
+/* Instructions within which a site would be; twice is nothing. */
+#define TURN "mov $0x01010101, %%eax\n\txor %%eax, %0\n\t"
+#define SHOP_SOLD(n, what) __asm__ volatile(TURN TURN TURN TURN : "+r"(n) : : "eax")
+#endif
+__attribute__((weak, noipa, section(".text.copy,\"axG\",@progbits,copy,comdat#"))) int copy(int n)
+{
+	SHOP_SOLD(n, "copy");
+	return n;
+}
+int NAME(int n)
+{
+	return copy(n);
+}
+C
+echo 'int one(int); int two(int); int printf(const char *, ...); int main(void) { return printf("%d\n", one(1) + two(1)) != 2; }' >copies.c
+made() { compile -DNAME="$1" -c copy.c -o "$1.o" "${@:2}"; }
+made one -DDTRACE_DOF && made two -DDTRACE_DOF -O0
+dtrace -G -s shop.d one.o two.o -o copies.o 2>&1
+ls copies.o 2>&1
+made two -DDTRACE_DOF && dtrace -G -s shop.d one.o two.o -o copies.o && compile -o copies copies.c two.o one.o copies.o
+t 'all are the same' -qn 'shop$target:::sold { @[probefunc] = count(); }' -c ./copies
+made two && compile -o copies copies.c two.o one.o copies.o
+t 'another is kept' -Zqn 'shop$target:::sold { @[probefunc] = count(); }' -c ./copies
+
+echo 'a function whose name cannot be said'
+long=$(printf 'f%.0s' {1..200})
+compile -DDTRACE_DOF -Dsell="$long" -c shop.c -o long.o && dtrace -G -s shop.d long.o -o long-dof.o && compile -o long main.c long.o long-dof.o
+t 'it is traced' -qn 'shop$target:::sold { printf("%s:%s %d\n", probemod, probefunc, arg0); }' -c ./long
 cd / && rm -rf /tmp/link

@@ -8,7 +8,7 @@
 
 use super::{emit_into, Image};
 use crate::program::Program;
-use crate::usdt::{Provider, Site};
+use crate::usdt::{self, Provider, Site};
 use dtrace_uapi::dof::{self, Hdr, Probe, RelocDesc, RelocHdr, Sec, SecIdx, SecType, SECIDX_NONE};
 use dtrace_uapi::option::Opt;
 use dtrace_uapi::types::Attribute;
@@ -36,13 +36,14 @@ pub struct Use {
     pub strip: bool,
 }
 
-/// Writes the clauses of `program`, if it has any, and these sites of its probes. The error is what there is no room for.
+/// Writes the clauses of `program`, if it has any, and these sites of its probes. The error is what there is no room for, or why nobody could
+/// read the sites.
 pub fn emit_for_application(
     program: &Program,
     options: &[(Opt, u64)],
     sites: &[Site],
     to: Use,
-) -> Result<Linkable, &'static str> {
+) -> Result<Linkable, String> {
     let mut image = Image::default();
     if !program.clauses.is_empty() || program.providers.is_empty() {
         emit_into(&mut image, program, options);
@@ -59,6 +60,10 @@ pub fn emit_for_application(
         image.comment = format!("{MAKER}\0").into_bytes();
     }
     let bytes = image.finish();
+    // A reader refuses the whole image, and says nothing.
+    if !tables.is_empty() {
+        usdt::dof::parse(&bytes, 0).map_err(|why| format!("DOF of it cannot be read: {why}"))?;
+    }
     let mut addresses = Vec::new();
     for (table, symbols) in tables.iter().filter(|_| to.linked) {
         let at = size_of::<Hdr>() + *table as usize * size_of::<Sec>();
@@ -133,7 +138,8 @@ impl Image {
             for symbol in functions {
                 let own = own.iter().filter(|site| site.symbol == symbol);
                 let func = own.clone().next().map_or("", |site| &site.func);
-                // Objects may each bring the function that is kept of all.
+                let func = Some(func).filter(|func| usdt::dof::is_function(func));
+                // Objects may each bring the function that is kept of all, with the same sites.
                 let offsets = |asks: bool| {
                     let own = own.clone().filter(|site| site.asks == asks);
                     own.map(|site| site.offset).collect::<BTreeSet<u32>>()
@@ -145,7 +151,7 @@ impl Image {
                     u16::try_from(count).map_err(|_| "a function has too many sites")
                 };
                 probes.push(Probe {
-                    func: texts.add(func),
+                    func: texts.add(func.unwrap_or_default()),
                     offidx: begin as u32,
                     noffs: count(fires.len() - begin)?,
                     enoffidx: begin_asks as u32,
@@ -203,7 +209,7 @@ fn word(attribute: Attribute) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::usdt::{self, Definition, Form, Parameter, ATTRIBUTES};
+    use crate::usdt::{Definition, Form, Parameter, ATTRIBUTES};
 
     fn shop() -> Provider {
         let parameter = |ty: &str, form| Parameter {
@@ -244,6 +250,8 @@ mod tests {
             probe: probe.to_owned(),
             func: func.to_owned(),
             symbol: format!("{func}'s"),
+            is_local: false,
+            group: None,
             offset,
             asks,
         }
@@ -356,8 +364,44 @@ mod tests {
         let made = |sites: &[Site]| emit_for_application(&program(), &[], sites, LINKED);
         assert!(made(&many[..0xffff]).is_ok());
         assert_eq!(
-            made(&many[..0x1_0000]).err(),
+            made(&many[..0x1_0000]).err().as_deref(),
             Some("a function has too many sites")
         );
+    }
+
+    #[test]
+    fn a_function_whose_name_cannot_be_said_has_none() {
+        let odd = ["f".repeat(192), "größe".to_owned(), "a/b".to_owned()];
+        let mut sites = sites();
+        sites.extend(odd.iter().map(|func| site("open", func, 0x20, false)));
+        let made = emit_for_application(&program(), &[], &sites, LINKED).unwrap();
+        let found = found(&made.bytes, 0);
+        let unnamed = found.iter().filter(|site| *site == "open  0x20").count();
+        assert_eq!((found.len(), unnamed), (4 + odd.len(), odd.len()));
+    }
+
+    #[test]
+    fn what_nobody_could_read_is_told() {
+        let mut program = program();
+        program.providers[0].probes[0].parameters = vec![Parameter {
+            ty: format!("struct {} *", "s".repeat(200)),
+            form: Form::Pointer,
+        }];
+        let made = emit_for_application(&program, &[], &sites(), LINKED);
+        let why = "DOF of it cannot be read: a type is none";
+        assert_eq!(made.err().as_deref(), Some(why));
+        let many = (0..40).map(|n| Provider {
+            name: format!("shop{n}s"),
+            ..shop()
+        });
+        program.providers = many.collect();
+        let sites = program.providers.iter().map(|provider| Site {
+            provider: provider.name.clone(),
+            ..site("open", "main", 0, false)
+        });
+        let sites: Vec<Site> = sites.collect();
+        let made = emit_for_application(&program, &[], &sites, LINKED);
+        let why = "DOF of it cannot be read: too many providers";
+        assert_eq!(made.err().as_deref(), Some(why));
     }
 }

@@ -8,13 +8,15 @@
 //! with once more. The symbol that was called need not be defined any more.
 //!
 //! DOF names a site by its function, which may be known to the object alone, or be another's when the program runs. So each such function has a
-//! second symbol, which is the linker's only. One that many objects bring is an exception: of those the linker keeps one.
+//! second symbol, which is the linker's only. Of a group that many objects bring the linker keeps one, of whichever object. What is in it is named
+//! alike in all of them, by its own name or after the group ([`super::copies`]).
 
 use super::define::{Definition, Provider};
 use crate::fnv::{fnv, FNV};
 use object::elf::{self, FileHeader64, SectionHeader64, Sym64};
 use object::read::elf::{FileHeader, Rela as _, SectionHeader, SectionTable, Sym, SymbolTable};
 use object::{Endianness, Object as _, ObjectSymbol as _, SectionIndex, SymbolIndex};
+use std::collections::{BTreeSet, HashMap};
 
 /// What the names of functions begin with that probes call.
 const FIRES: &str = "__dtrace_";
@@ -42,6 +44,10 @@ pub struct Site {
     pub func: String,
     /// What the linker knows it by.
     pub symbol: String,
+    /// Whether other objects may have another function of its name.
+    pub is_local: bool,
+    /// The signature of the group that it is in, if many objects may bring that.
+    pub group: Option<String>,
     /// Where it is in the function.
     pub offset: u32,
     /// Whether the program asks there.
@@ -49,10 +55,14 @@ pub struct Site {
 }
 
 /// What an object brings.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Replaced {
     /// Its sites.
     pub sites: Vec<Site>,
+    /// The signatures of its groups with code that many objects may bring.
+    pub groups: BTreeSet<String>,
+    /// The functions that it defines for all objects.
+    pub functions: BTreeSet<String>,
     /// The object without the calls, if it had any.
     pub object: Option<Vec<u8>>,
 }
@@ -61,7 +71,7 @@ pub struct Replaced {
 pub fn replace(data: &[u8], providers: &[Provider], unodefs: bool) -> Result<Replaced, String> {
     let mut work = Work {
         data: data.to_vec(),
-        sites: Vec::new(),
+        brought: Replaced::default(),
         is_changed: false,
         added: Vec::new(),
         hash: fnv(data, FNV),
@@ -75,8 +85,8 @@ pub fn replace(data: &[u8], providers: &[Provider], unodefs: bool) -> Result<Rep
         None => {}
     }
     Ok(Replaced {
-        sites: work.sites,
         object: work.is_changed.then_some(work.data),
+        ..work.brought
     })
 }
 
@@ -99,7 +109,7 @@ fn calls(data: &[u8], providers: &[Provider]) -> bool {
 /// An object in work.
 struct Work {
     data: Vec<u8>,
-    sites: Vec<Site>,
+    brought: Replaced,
     is_changed: bool,
     /// Symbols that are to be added.
     added: Vec<(String, Sym64<Endianness>)>,
@@ -110,6 +120,49 @@ struct Work {
 struct Read<'d> {
     sections: SectionTable<'d, FileHeader64<Endianness>>,
     symbols: SymbolTable<'d, FileHeader64<Endianness>>,
+    /// The signature of the group of each section with code, if many objects may bring that.
+    groups: HashMap<SectionIndex, &'d str>,
+}
+
+impl<'d> Read<'d> {
+    fn new(header: &FileHeader64<Endianness>, data: &'d [u8]) -> object::read::Result<Self> {
+        let sections = header.sections(ENDIAN, data)?;
+        let symbols = sections.symbols(ENDIAN, data, elf::SHT_SYMTAB)?;
+        let mut groups = HashMap::new();
+        for section in sections.iter() {
+            let Some((elf::GRP_COMDAT, members)) = section.group(ENDIAN, data)? else {
+                continue;
+            };
+            let index = SymbolIndex(section.sh_info(ENDIAN) as usize);
+            let symbol = symbols.symbol(index)?;
+            let name = match symbol.st_type() {
+                elf::STT_SECTION => {
+                    let own = symbols.symbol_section(ENDIAN, symbol, index)?;
+                    let own = sections.section(own.unwrap_or(SectionIndex(0)))?;
+                    sections.section_name(ENDIAN, own)?
+                }
+                _ => symbols.symbol_name(ENDIAN, symbol)?,
+            };
+            let Ok(name) = std::str::from_utf8(name) else {
+                continue;
+            };
+            for member in members {
+                let index = SectionIndex(member.get(ENDIAN) as usize);
+                if is_code(sections.section(index)?) {
+                    groups.insert(index, name);
+                }
+            }
+        }
+        Ok(Self {
+            sections,
+            symbols,
+            groups,
+        })
+    }
+}
+
+fn is_code(section: &SectionHeader64<Endianness>) -> bool {
+    section.sh_flags(ENDIAN).contains(elf::SHF_EXECINSTR)
 }
 
 /// A symbol's name as it stands in a relocation, and what is meant.
@@ -134,17 +187,15 @@ impl Work {
         providers: &[Provider],
         unodefs: bool,
     ) -> Result<(), String> {
-        let sections = header.sections(ENDIAN, data).map_err(damaged)?;
-        let symbols = sections.symbols(ENDIAN, data, elf::SHT_SYMTAB);
-        let symbols = symbols.map_err(damaged)?;
-        let read = Read { sections, symbols };
+        let read = Read::new(header, data).map_err(damaged)?;
+        self.shared(&read);
         for section in read.sections.iter() {
             let Some((relocations, _)) = section.rela(ENDIAN, data).map_err(damaged)? else {
                 continue;
             };
             let target = section.info_link(ENDIAN);
             let code = read.sections.section(target).map_err(damaged)?;
-            if !code.sh_flags(ENDIAN).contains(elf::SHF_EXECINSTR) {
+            if !is_code(code) {
                 continue;
             }
             let at = section.sh_offset(ENDIAN) as usize;
@@ -153,13 +204,14 @@ impl Work {
                     continue;
                 };
                 let symbol = read.symbols.symbol(index).map_err(damaged)?;
+                // What the object defines itself is a function like any other.
+                if !symbol.is_undefined(ENDIAN) {
+                    continue;
+                }
                 let name = read.symbols.symbol_name(ENDIAN, symbol).map_err(damaged)?;
                 let Some(called) = called(name, providers, unodefs)? else {
                     continue;
                 };
-                if !symbol.is_undefined(ENDIAN) {
-                    continue;
-                }
                 let place = Place {
                     code,
                     target,
@@ -175,6 +227,19 @@ impl Work {
             }
         }
         self.add_symbols(header, &read)
+    }
+
+    /// What of the object other objects may bring too.
+    fn shared(&mut self, read: &Read<'_>) {
+        let groups = read.groups.values();
+        self.brought.groups = groups.map(|group| (*group).to_owned()).collect();
+        for symbol in read.symbols.iter() {
+            let is_defined = !symbol.is_undefined(ENDIAN) && symbol.st_type() == elf::STT_FUNC;
+            if is_defined && symbol.st_bind() != elf::STB_LOCAL {
+                let name = text(read, symbol).ok().map(str::to_owned);
+                self.brought.functions.extend(name);
+            }
+        }
     }
 
     fn put(&mut self, at: usize, bytes: &[u8]) -> Result<(), String> {
@@ -239,19 +304,22 @@ impl Work {
         let (func, symbol) = self
             .function(read, place, begin)?
             .ok_or_else(|| format!("probe {name}:::{shown} is in no function"))?;
+        let group = read.groups.get(&place.target);
         let within = begin + within - func.st_value(ENDIAN);
         let site = Site {
             provider: name.clone(),
             probe: shown,
             func: text(read, func)?.to_owned(),
             symbol,
+            is_local: func.st_bind() == elf::STB_LOCAL,
+            group: group.map(|group| (*group).to_owned()),
             offset: u32::try_from(within).map_err(damaged)?,
             asks: called.asks,
         };
         if !is_done {
             self.put(at, &new)?;
         }
-        self.sites.push(site);
+        self.brought.sites.push(site);
         Ok(())
     }
 
@@ -284,19 +352,30 @@ impl Work {
             return Ok(None);
         };
         let name = text(read, func)?;
-        let is_one_of_many = place.code.sh_flags(ENDIAN).contains(elf::SHF_GROUP);
-        let symbol = match known {
-            Some(known) => known.to_owned(),
-            None if is_one_of_many && func.st_bind() != elf::STB_LOCAL => name.to_owned(),
-            None => {
-                let ours = format!("{OURS}{:016x}.{name}", self.hash);
-                if !self.added.iter().any(|(name, _)| *name == ours) {
-                    self.added.push((ours.clone(), *func));
-                }
-                ours
-            }
+        let group = read.groups.get(&place.target);
+        let symbol = match (known, group) {
+            (Some(known), _) => known.to_owned(),
+            (None, Some(_)) if func.st_bind() != elf::STB_LOCAL => name.to_owned(),
+            (None, Some(group)) => self.add(&format!("{OURS}.{group}.{name}"), func),
+            (None, None) => self.add(&format!("{OURS}{:016x}.{name}", self.hash), func),
         };
         Ok(Some((func, symbol)))
+    }
+
+    /// A second symbol of a function, of this name, or one like it if that is another's already.
+    fn add(&mut self, name: &str, func: &Sym64<Endianness>) -> String {
+        let place = |func: &Sym64<Endianness>| (func.st_shndx(ENDIAN), func.st_value(ENDIAN));
+        let mut ours = name.to_owned();
+        let mut count = 0;
+        while let Some((_, other)) = self.added.iter().find(|(name, _)| *name == ours) {
+            if place(other) == place(func) {
+                return ours;
+            }
+            count += 1;
+            ours = format!("{name}.{count}");
+        }
+        self.added.push((ours.clone(), *func));
+        ours
     }
 
     /// Writes the table of symbols again, behind all else, with what is added; what was there keeps its number.
@@ -376,14 +455,18 @@ fn called<'p>(
         (_, Some(rest)) => (rest, true),
         _ => return Ok(None),
     };
-    let Some((provider, probe)) = rest.split_once("___") else {
+    // A name may begin or end with what stands between the two: the longest provider is meant that has such a probe.
+    let meant = providers.iter().filter_map(|own| {
+        let probe = rest.strip_prefix(&*own.name)?.strip_prefix("___")?;
+        let shown = probe.replace("__", "-");
+        let probe = own.probes.iter().find(|probe| probe.shown() == shown);
+        Some((own, shown, probe))
+    });
+    let meant = meant.max_by_key(|(own, _, probe)| (probe.is_some(), own.name.len()));
+    let Some((provider, shown, probe)) = meant else {
         return Ok(None);
     };
-    let Some(provider) = providers.iter().find(|own| own.name == provider) else {
-        return Ok(None);
-    };
-    let shown = probe.replace("__", "-");
-    match provider.probes.iter().find(|probe| probe.shown() == shown) {
+    match probe {
         Some(probe) => Ok(Some(Called {
             provider,
             probe,

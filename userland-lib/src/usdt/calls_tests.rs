@@ -4,14 +4,15 @@
 //! Objects with probes that are calls, as the compiler makes them, from there to a program that is linked.
 
 use super::{
-    header, in_file, replace, Definition, Form, Parameter, Provider, Replaced, ATTRIBUTES,
+    differing, header, in_file, replace, Definition, Form, Parameter, Provider, Replaced, Site,
+    ATTRIBUTES,
 };
 use crate::dof::{emit_for_application, Use};
+use crate::dwarf::tests::Folder;
 use crate::object;
 use crate::program::Program;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 const SOURCE: &str = r#"
 #define DTRACE_DOF
@@ -67,42 +68,56 @@ fn shop() -> Provider {
     }
 }
 
-struct Folder(PathBuf);
-
 impl Folder {
-    fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("dtrace-{name}-{}", std::process::id()));
-        fs::create_dir_all(&folder).expect("a folder");
-        Self(folder)
-    }
-
     fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
-    fn run(&self, command: &str) {
-        let done = Command::new("sh")
-            .args(["-ec", command])
-            .current_dir(&self.0)
-            .status();
-        assert!(done.expect("a shell").success(), "{command}");
+    fn shell(&self, command: &str) {
+        self.run("sh", &["-ec", command]);
     }
 
-    /// An object of the source, as the compiler makes it.
-    fn compiled(&self, flags: &str) -> Vec<u8> {
+    /// The object of a source, as the compiler makes it.
+    fn object(&self, name: &str, source: &str, flags: &str) -> Vec<u8> {
         let text = header(&[shop()], "shop.h").expect("a header");
         fs::write(self.path("shop.h"), text).expect("a header");
-        fs::write(self.path("main.c"), SOURCE).expect("a source");
-        self.run(&format!("gcc -Wall -Wextra -Werror {flags} -c main.c"));
-        self.read("main.o")
+        fs::write(self.path("source.c"), source).expect("a source");
+        self.shell(&format!(
+            "gcc -Wall -Wextra -Werror {flags} -c source.c -o {name}.o"
+        ));
+        self.read(&format!("{name}.o"))
+    }
+
+    fn compiled(&self, flags: &str) -> Vec<u8> {
+        self.object("main", SOURCE, flags)
+    }
+
+    /// The object of a source of the assembler.
+    fn assembled(&self, name: &str, source: &str) -> Vec<u8> {
+        fs::write(self.path("source.s"), source).expect("a source");
+        self.shell(&format!("as -o {name}.o source.s"));
+        self.read(&format!("{name}.o"))
     }
 
     fn read(&self, name: &str) -> Vec<u8> {
         fs::read(self.path(name)).expect("a file")
     }
 
-    /// Writes what -G makes of it.
-    fn link(&self, brought: &Replaced) {
+    /// What -G makes of these objects.
+    fn link(&self, names: &[&str]) {
+        let mut sites = Vec::new();
+        for name in names {
+            let file = format!("{name}.o");
+            let brought = brought(&self.read(&file));
+            sites.extend(brought.sites);
+            if let Some(object) = &brought.object {
+                fs::write(self.path(&file), object).expect("an object");
+            }
+        }
+        self.write_dof(&sites);
+    }
+
+    fn write_dof(&self, sites: &[Site]) {
         let program = Program {
             providers: vec![shop()],
             ..Program::default()
@@ -111,18 +126,9 @@ impl Folder {
             linked: true,
             strip: false,
         };
-        let dof = emit_for_application(&program, &[], &brought.sites, to).expect("DOF");
+        let dof = emit_for_application(&program, &[], sites, to).expect("DOF");
         let object = object::write(&[], Some(&dof)).expect("an object");
         fs::write(self.path("shop.o"), object).expect("an object");
-        if let Some(object) = &brought.object {
-            fs::write(self.path("main.o"), object).expect("an object");
-        }
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -178,8 +184,8 @@ fn calls_become_sites_of_whatever_is_linked() {
     ] {
         let whole = folder.compiled(compile);
         let first = brought(&whole);
-        folder.link(&first);
-        folder.run(link);
+        folder.link(&["main"]);
+        folder.shell(link);
         assert_eq!(found(&folder.path("program")), SITES, "{compile}: {link}");
         // It may be linked with again.
         let again = brought(&folder.read("main.o"));
@@ -192,8 +198,6 @@ fn calls_become_sites_of_whatever_is_linked() {
 #[test]
 fn objects_may_bring_the_same_functions() {
     let folder = Folder::new("twice");
-    let text = header(&[shop()], "shop.h").expect("a header");
-    fs::write(folder.path("shop.h"), text).expect("a header");
     let source = r##"
 #define DTRACE_DOF
 #include "shop.h"
@@ -202,29 +206,207 @@ int shared(int n) { SHOP_SOLD_OUT(n, "x", 0); return n; }
 __attribute__((noipa)) static void own(void) { SHOP_OPEN(); }
 int NAME(int n) { own(); return shared(n); }
 "##;
-    fs::write(folder.path("both.c"), source).expect("a source");
     let main = "int one(int); int two(int); int main(void) { return one(0) + two(0); }\n";
     fs::write(folder.path("main.c"), main).expect("a source");
-    let mut all = Replaced {
-        sites: Vec::new(),
-        object: None,
-    };
     for name in ["one", "two"] {
-        folder.run(&format!(
-            "gcc -O2 -fPIC -DNAME={name} -c both.c -o {name}.o"
-        ));
-        let brought = brought(&folder.read(&format!("{name}.o")));
-        all.sites.extend(brought.sites);
-        let object = brought.object.expect("calls");
-        fs::write(folder.path(&format!("{name}.o")), object).expect("an object");
+        folder.object(name, source, &format!("-O2 -fPIC -DNAME={name}"));
     }
-    folder.link(&all);
+    folder.link(&["one", "two"]);
     for link in ["gcc", "gcc -shared -fPIC", "gcc -no-pie"] {
-        folder.run(&format!("{link} -O2 -o program main.c one.o two.o shop.o"));
+        folder.shell(&format!("{link} -O2 -o program main.c one.o two.o shop.o"));
         let sites = found(&folder.path("program"));
         let expected = ["open own 90", "open own 90", "sold-out shared 90"];
         assert_eq!(sites, expected, "{link}");
     }
+}
+
+/// A function `NAME` of a group, which the linker keeps of one object, with `first` before its site; `bind` is what the assembler says of its name.
+fn shared(name: &str, bind: &str, first: &str) -> String {
+    format!(
+        ".section .text.{name},\"axG\",@progbits,group,comdat
+        .type {name}, @function
+        {bind} {name}
+        {name}: {first}
+        call __dtrace_shop___open
+        ret
+        .size {name}, .-{name}\n"
+    )
+}
+
+/// A function of no group, which calls another.
+fn caller(name: &str, called: &str) -> String {
+    format!(
+        ".text
+        .globl {name}
+        .type {name}, @function
+        {name}: jmp {called}
+        .size {name}, .-{name}\n"
+    )
+}
+
+#[test]
+fn a_group_may_have_functions_of_its_own() {
+    let folder = Folder::new("group");
+    let main = "void one(void); void two(void); int main(void) { one(); two(); return 0; }\n";
+    fs::write(folder.path("main.c"), main).expect("a source");
+    for name in ["one", "two"] {
+        let source = shared("part", ".local", "nop") + &shared("whole", ".weak", "call part");
+        folder.assembled(name, &(source + &caller(name, "whole")));
+    }
+    folder.link(&["one", "two"]);
+    for link in ["gcc", "gcc -shared -fPIC"] {
+        folder.shell(&format!("{link} -o program main.c one.o two.o shop.o"));
+        let sites = found(&folder.path("program"));
+        assert_eq!(sites, ["open part 90", "open whole 90"], "{link}");
+    }
+    folder.shell("gcc -o program main.c one.o two.o shop.o && ./program");
+}
+
+#[test]
+fn copies_of_a_function_that_differ_are_told() {
+    let folder = Folder::new("copies");
+    let object = |source: String| brought(&folder.assembled("object", &source));
+    let differ = |objects: &[Replaced]| differing(objects).map(|(f, n)| (f.to_owned(), n));
+    for bind in [".weak", ".local"] {
+        let alone = || object(caller("g", "f"));
+        let copy = |first| object(shared("f", bind, first));
+        assert_eq!(differ(&[copy("nop"), alone(), copy("nop")]), None, "{bind}");
+        let without = shared("f", bind, "").replace("call __dtrace_shop___open", "");
+        // The last is of the same group, and has another function.
+        let others = [
+            copy("nop\nnop"),
+            object(without),
+            object(shared("other", bind, "")),
+        ];
+        for other in others {
+            let found = differ(&[other, alone(), copy("nop")]);
+            assert_eq!(found.map(|found| found.1), Some([0, 2]), "{bind}");
+        }
+    }
+    // One that is of no group is the one that is kept.
+    let strong = caller("f", "g");
+    let objects = [object(shared("f", ".weak", "nop")), object(strong.clone())];
+    assert_eq!(differ(&objects), Some(("f".to_owned(), [0, 1])));
+    // The object's own function is another.
+    let own = strong.replace(".globl", ".local");
+    let objects = [object(shared("f", ".weak", "nop")), object(own)];
+    assert_eq!(differ(&objects), None);
+}
+
+/// Where an object came in of which -G knew nothing, the linker may have kept other code.
+#[test]
+fn a_site_that_is_in_other_code_is_none() {
+    let folder = Folder::new("others");
+    fs::write(
+        folder.path("main.c"),
+        "void g(void); int main(void) { g(); return 0; }\n",
+    )
+    .expect("a source");
+    folder.assembled("object", &(shared("f", ".weak", "nop") + &caller("g", "f")));
+    folder.link(&["object"]);
+    folder.shell("gcc -o program main.c object.o shop.o");
+    assert_eq!(found(&folder.path("program")), ["open f 90"]);
+    let other = shared("f", ".weak", "mov $1, %eax").replace("call __dtrace_shop___open", "");
+    folder.assembled("other", &other);
+    folder.shell("gcc -o program main.c other.o object.o shop.o && ./program");
+    assert!(found(&folder.path("program")).is_empty());
+}
+
+/// Where a program asks the result is 0 already.
+#[test]
+fn a_question_has_an_answer_without_a_tracer() {
+    let folder = Folder::new("question");
+    folder.compiled("-O2");
+    folder.link(&["main"]);
+    folder.shell("gcc -o program main.o shop.o");
+    let sites = found(&folder.path("program"));
+    let data = folder.read("program");
+    let asks = in_file::parse(&*data);
+    let asks = asks.iter().find(|note| note.asks).expect("a question");
+    let at = asks.offset as usize;
+    assert_eq!(data[at - 2..at], [0x33, 0xc0]);
+    for (bytes, is_there) in [([0x31, 0xc0], true), ([0x90, 0x90], false)] {
+        let mut changed = data.clone();
+        changed[at - 2..at].copy_from_slice(&bytes);
+        assert_eq!(in_file::parse(&*changed).len() == sites.len(), is_there);
+    }
+    for (code, is_there) in [
+        (&[0x0f, 0x1f, 0x00][..], true),
+        (&[0x66, 0x90], true),
+        (&[0x74, 0x90], false),
+        (&[0xcc], false),
+    ] {
+        let mut changed = data.clone();
+        changed[at..at + code.len()].copy_from_slice(code);
+        assert_eq!(in_file::parse(&*changed).len() == sites.len(), is_there);
+    }
+}
+
+/// An object that was made of two may have two functions of one name, each in its file alone.
+#[test]
+fn functions_of_one_name_in_one_object_are_two() {
+    let folder = Folder::new("same");
+    let main = "void one(void); void two(void); int main(void) { one(); two(); return 0; }\n";
+    fs::write(folder.path("main.c"), main).expect("a source");
+    for (name, first) in [
+        ("one", ""),
+        ("two", "mov $1, %eax\nmov $2, %eax\nmov $3, %eax"),
+    ] {
+        let own =
+            shared("own", ".local", first).replace("\"axG\",@progbits,group,comdat", "\"ax\"");
+        folder.assembled(name, &(own + &caller(name, "own")));
+    }
+    folder.shell("ld -r -o object.o one.o two.o");
+    folder.link(&["object"]);
+    folder.shell("gcc -o program main.c object.o shop.o && ./program");
+    let expected = ["open own 90", "open own 90"];
+    assert_eq!(found(&folder.path("program")), expected);
+    let notes = in_file::parse(&*folder.read("program"));
+    assert_ne!(notes[0].offset, notes[1].offset);
+}
+
+/// `__dtrace_shop____open` is `open` of `shop_`, or `_open` of `shop`.
+#[test]
+fn names_may_end_as_what_is_between_them_begins() {
+    let folder = Folder::new("names");
+    let text = "call __dtrace_shop____open";
+    let source = format!(".globl f\n.type f, @function\nf:\n\t{text}\n\tret\n.size f, .-f\n");
+    let object = folder.assembled("f", &source);
+    let provider = |name: &str, probe: &str| {
+        let mut provider = shop();
+        provider.name = name.to_owned();
+        provider.probes[0].name = probe.to_owned();
+        provider
+    };
+    let [long, short] = [provider("shop_", "open"), provider("shop", "_open")];
+    let other = provider("shop_", "close");
+    for (providers, expected) in [
+        (vec![long.clone()], ("shop_", "open")),
+        (vec![short.clone(), long], ("shop_", "open")),
+        (vec![short.clone()], ("shop", "_open")),
+        (vec![other.clone(), short], ("shop", "_open")),
+    ] {
+        let brought = replace(&object, &providers, false).expect("an object");
+        let sites: Vec<_> = brought.sites.iter().collect();
+        let [site] = sites[..] else {
+            panic!("{sites:?}");
+        };
+        assert_eq!((&*site.provider, &*site.probe), expected);
+    }
+    let refused = replace(&object, &[other], false).err();
+    let why = "probe shop_:::open is not defined";
+    assert_eq!(refused.as_deref(), Some(why));
+}
+
+#[test]
+fn what_an_object_defines_itself_is_no_probe() {
+    let folder = Folder::new("itself");
+    let name = "__dtrace_shop___other";
+    // Of another section, so that there is a relocation.
+    let own = shared(name, ".weak", "").replace("call __dtrace_shop___open", "");
+    let source = caller("f", name) + &own;
+    let brought = brought(&folder.assembled("f", &source));
+    assert!(brought.sites.is_empty() && brought.object.is_none());
 }
 
 #[test]
@@ -263,19 +445,16 @@ fn a_call_that_cannot_be_replaced_is_told() {
         ),
     ] {
         let source = format!(".globl f\n.type f, @function\nf:\n\t{text}\n\tret\n.size f, .-f\n");
-        fs::write(folder.path("f.s"), source).expect("a source");
-        folder.run("as -o f.o f.s");
-        let refused = replace(&folder.read("f.o"), &[shop()], false).err();
+        let refused = replace(&folder.assembled("f", &source), &[shop()], false).err();
         assert_eq!(refused, Some(format!("probe shop:::open {why}")), "{text}");
     }
-    fs::write(folder.path("f.s"), "call __dtrace_shop___open\n").expect("a source");
-    folder.run("as -o f.o f.s");
-    let refused = replace(&folder.read("f.o"), &[shop()], false).err();
+    let alone = folder.assembled("f", "call __dtrace_shop___open\n");
+    let refused = replace(&alone, &[shop()], false).err();
     assert_eq!(
         refused.as_deref(),
         Some("probe shop:::open is in no function")
     );
-    folder.run("as --32 -o f.o f.s");
+    folder.shell("as --32 -o f.o source.s");
     let refused = replace(&folder.read("f.o"), &[shop()], false).err();
     let why = "probes can be called in objects of 64 bits for x86 alone";
     assert_eq!(refused.as_deref(), Some(why));

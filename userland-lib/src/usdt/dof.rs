@@ -133,7 +133,10 @@ impl Image {
         let size = usize::try_from(header.loadsz).map_err(|_| "its size is wrong")?;
         let data = data.get(..size).ok_or("its size is wrong")?;
         let secsize = header.secsize as usize;
-        if secsize < size_of::<Sec>() || header.secnum > SECTIONS_MAX {
+        if header.secnum > SECTIONS_MAX {
+            return Err("it has too many sections");
+        }
+        if secsize < size_of::<Sec>() {
             return Err("its table of sections is wrong");
         }
         let mut sections = Vec::new();
@@ -373,7 +376,8 @@ impl Of<'_> {
     }
 }
 
-fn is_function(name: &str) -> bool {
+/// Whether the name of a function may stand in an image.
+pub fn is_function(name: &str) -> bool {
     name.len() < FUNCNAMELEN && name.chars().all(|c| c.is_ascii_graphic() && c != '/')
 }
 

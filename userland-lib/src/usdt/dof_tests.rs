@@ -271,9 +271,7 @@ fn what_is_not_well_formed_is_refused() {
         ("its size is wrong", |p| p.hdr.loadsz += 8),
         ("its size is wrong", |p| p.hdr.loadsz = u64::MAX),
         ("its table of sections is wrong", |p| p.hdr.secsize = 31),
-        ("its table of sections is wrong", |p| {
-            p.hdr.secnum = u32::MAX
-        }),
+        ("it has too many sections", |p| p.hdr.secnum = u32::MAX),
         ("a section is outside of it", |p| p.hdr.secnum = 100),
         ("its table of sections is cut off", |p| {
             p.hdr.secoff = u64::MAX

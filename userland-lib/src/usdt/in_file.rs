@@ -4,10 +4,16 @@
 //! DOF that lies in a file, in the section `.SUNW_dof`, as `dtrace -G` puts it there. Nobody need have registered it.
 //!
 //! Its addresses are those of the file, once the linker has put them in. Where it has left that to the dynamic linker, the relocation says them.
+//!
+//! DOF may be wrong about the code: the linker keeps one of the copies of an inline function, and another compiler, or other options, may have
+//! made that. A breakpoint within an instruction would end the program. So a site is one only if an instruction is there that takes the place of
+//! a call.
 
 use super::dof::{parse_all, STACK};
 use super::notes::Note;
 use super::operand::Operand;
+use crate::object::SECTION;
+use dtrace_uapi::process::ANSWER;
 use object::read::{ReadCache, ReadRef};
 use object::{
     elf, Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _,
@@ -15,24 +21,23 @@ use object::{
 };
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// The section.
-const SECTION: &str = ".SUNW_dof";
 /// Most bytes of it.
 const SIZE_MAX: u64 = 16 << 20;
 /// The instruction that returns.
-const RETURN: [u8; 1] = [0xc3];
-/// Where a file says whether it is of 32 bits.
+const RETURN: u8 = 0xc3;
+/// Where a program asks the result is made 0, by one instruction of these, before the site.
+const ZERO: [[u8; 2]; 2] = [[0x33, 0xc0], [0x31, 0xc0]];
+/// Where a file says whether it is of 32 bits, and of which processor.
 const CLASS: u64 = 4;
-const CLASS_32: [u8; 1] = [1];
+const CLASS_32: u8 = 1;
+const MACHINE: u64 = 18;
+const X86: [[u8; 2]; 2] = [[3, 0], [62, 0]];
 
 /// The sites that a file names so.
 pub fn read(path: &Path) -> io::Result<Vec<Note>> {
-    let mut notes = parse(&ReadCache::new(File::open(path)?));
-    after_tail_calls(&mut notes, path);
-    Ok(notes)
+    Ok(parse(&ReadCache::new(File::open(path)?)))
 }
 
 /// Those that a file names whose contents these are; none of one that is no program.
@@ -81,41 +86,47 @@ pub fn parse<'d, R: ReadRef<'d>>(data: R) -> Vec<Note> {
         note.offset = found.unwrap_or_default();
         found.is_some()
     });
+    look(&mut notes, data);
     notes
 }
 
-/// Where a call ended a function, and so was a jump, there is a return now: the stack begins with its address. The notes are of the file at
-/// `path`, and know where in it they are.
-pub fn after_tail_calls(notes: &mut [Note], path: &Path) {
-    let open = || {
-        File::open(path)
-            .ok()
-            .filter(|file| file.metadata().is_ok_and(|m| m.is_file()))
-    };
-    let mut file = None;
-    for note in notes {
-        let on_stack = note
-            .arguments
-            .iter_mut()
-            .flatten()
-            .filter(|operand| is_on_stack(operand));
-        let on_stack: Vec<&mut Operand> = on_stack.collect();
-        if on_stack.is_empty() {
-            continue;
-        }
-        let Some(file) = file.get_or_insert_with(open) else {
-            return;
-        };
-        let (mut code, mut class) = ([0], [0]);
-        let is_read = file.read_exact_at(&mut code, note.offset).is_ok()
-            && file.read_exact_at(&mut class, CLASS).is_ok();
-        if is_read && code == RETURN {
-            let word = if class == CLASS_32 { 4 } else { 8 };
-            on_stack
-                .into_iter()
+/// Looks at the instructions of sites in the file of these contents; the notes know where in it they are. Those that are none go.
+///
+/// Where a call ended a function, and so was a jump, there is a return now: the stack begins with its address.
+pub fn look<'d, R: ReadRef<'d>>(notes: &mut Vec<Note>, data: R) {
+    let bytes = |at, size| data.read_bytes_at(at, size).ok();
+    if !bytes(MACHINE, 2).is_some_and(|machine| X86.iter().any(|x86| machine == x86)) {
+        return;
+    }
+    let is_short = bytes(CLASS, 1) == Some(&[CLASS_32]);
+    let word = if is_short { 4 } else { 8 };
+    notes.retain_mut(|note| {
+        let code = bytes(note.offset, 2).or_else(|| bytes(note.offset, 1));
+        let code = code.unwrap_or_default();
+        if code.first() == Some(&RETURN) {
+            let operands = note.arguments.iter_mut().flatten();
+            operands
+                .filter(|operand| is_on_stack(operand))
                 .for_each(|operand| operand.arg.value += word);
         }
-    }
+        let before = note.offset.checked_sub(ZERO[0].len() as u64);
+        let is_zero = || {
+            let before = before.and_then(|at| bytes(at, 2)).unwrap_or_default();
+            ZERO.iter().any(|zero| before == zero)
+        };
+        is_site(code) && (!is_answered(note) || is_zero())
+    });
+}
+
+/// Whether what begins so may be in the place of a call: a return, or an instruction that does nothing, which other tools may have longer.
+fn is_site(code: &[u8]) -> bool {
+    matches!(code, [0x90 | RETURN, ..] | [0x66, 0x90] | [0x0f, 0x1f])
+}
+
+/// Whether the program asks here, and its result register is the answer.
+fn is_answered(note: &Note) -> bool {
+    let mut operands = note.arguments.iter().flatten();
+    note.asks && operands.any(|operand| operand.arg.form == ANSWER)
 }
 
 fn is_on_stack(operand: &Operand) -> bool {

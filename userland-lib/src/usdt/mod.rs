@@ -16,6 +16,7 @@
 mod calls;
 #[cfg(test)]
 mod calls_tests;
+mod copies;
 mod define;
 pub mod dof;
 #[cfg(test)]
@@ -30,6 +31,7 @@ mod registered;
 mod tests;
 
 pub use calls::{replace, Replaced, Site};
+pub use copies::differing;
 pub use define::{Definition, Form, Parameter, Provider, ATTRIBUTES, PROVIDER_MAX, UNSAID};
 pub use header::header;
 pub use in_file::parse as parse_dof;

@@ -6,12 +6,15 @@
 //! The addresses of its sites are the process' own. Each is in one of the files that the process has mapped to execute; what is elsewhere, in code
 //! that a program has made itself, has no probes. A program that registers what its file says as well has its probes once.
 
-use super::in_file::after_tail_calls;
+use super::in_file::look;
 use super::notes::is_plain;
 use super::{add, dof, fits, is_open, named, Note, Point};
 use crate::pid::Object;
 use crate::world::{ProbePattern, ProcessSource};
 use dtrace_uapi::limits::MODNAMELEN;
+use object::read::ReadCache;
+use std::fs::File;
+use std::path::Path;
 use std::rc::Rc;
 
 /// A registration.
@@ -62,7 +65,9 @@ impl Registration {
                 note.offset = offset.unwrap_or_default();
                 offset.is_some()
             });
-            after_tail_calls(&mut notes, &object.file);
+            if !notes.is_empty() {
+                look_at(&mut notes, &object.file);
+            }
             for note in &notes {
                 let in_file = known.get_or_insert_with(|| source.notes(object).unwrap_or_default());
                 let is_same = |other: &Note| {
@@ -93,6 +98,14 @@ impl Registration {
             shown.name.clone_from(&self.module);
         }
         shown
+    }
+}
+
+/// Looks at the instructions of sites, if the file can be read.
+fn look_at(notes: &mut Vec<Note>, path: &Path) {
+    let is_file = |file: &File| file.metadata().is_ok_and(|metadata| metadata.is_file());
+    if let Some(file) = File::open(path).ok().filter(is_file) {
+        look(notes, &ReadCache::new(file));
     }
 }
 
