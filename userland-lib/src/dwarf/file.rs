@@ -10,6 +10,7 @@ use crate::elf::separate::{self, read, FOLDER};
 use flate2::read::ZlibDecoder;
 use gimli::{Dwarf, RunTimeEndian, SectionId};
 use object::{CompressionFormat, Object as _, ObjectSection as _};
+use ruzstd::decoding::StreamingDecoder;
 use std::io::Read as _;
 use std::path::Path;
 use std::rc::Rc;
@@ -74,20 +75,34 @@ fn section(
             }
             Ok(Bytes::new(bytes.clone(), endian).range(start..end))
         }
-        CompressionFormat::Zlib => {
+        format => {
             let size = packed.uncompressed_size;
             *room = room.checked_sub(size).ok_or(Error::Unsupported(
                 "its sections are too large when they are unpacked",
             ))?;
-            let mut unpacked = Vec::new();
-            ZlibDecoder::new(packed.data)
-                .take(size)
-                .read_to_end(&mut unpacked)
-                .map_err(|_| Error::Damaged)?;
+            let unpacked = unpack(format, packed.data, size)?;
             Ok(Bytes::new(unpacked.into(), endian))
         }
-        _ => Err(Error::Unsupported(
-            "its sections are packed in a way that is not known",
-        )),
     }
+}
+
+/// What a section has packed, of which it says that these are so many bytes.
+fn unpack(format: CompressionFormat, packed: &[u8], size: u64) -> Result<Vec<u8>, Error> {
+    let mut unpacked = Vec::new();
+    let done = match format {
+        CompressionFormat::Zlib => ZlibDecoder::new(packed)
+            .take(size)
+            .read_to_end(&mut unpacked),
+        CompressionFormat::Zstandard => StreamingDecoder::new(packed)
+            .map_err(|_| Error::Damaged)?
+            .take(size)
+            .read_to_end(&mut unpacked),
+        _ => {
+            return Err(Error::Unsupported(
+                "its sections are packed in a way that is not known",
+            ))
+        }
+    };
+    done.map_err(|_| Error::Damaged)?;
+    Ok(unpacked)
 }

@@ -269,6 +269,7 @@ fn every_form_tells_the_same() {
         &["-gdwarf-4"],
         &["-gdwarf-4", "-gstrict-dwarf"],
         &["-gdwarf-5", "-gz=zlib"],
+        &["-gdwarf-5", "-gz=zstd"],
         &["-gdwarf-5", "-fdebug-types-section"],
         &["-gdwarf-5", "-flto"],
         &["-gdwarf-5", "-static", "-gz=zlib"],
