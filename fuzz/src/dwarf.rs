@@ -18,9 +18,15 @@ pub fn dwarf(data: &[u8]) {
             let _ = unasked.inlined(address);
         }
     }
-    let Ok(debug) = DebugInfo::parse(data.into()) else {
-        return;
-    };
+    let alone = DebugInfo::parse(data.into());
+    // What it shares is in itself.
+    let both = DebugInfo::parse_both(data.into(), data.into());
+    for debug in alone.into_iter().chain(both) {
+        look(&debug, code.as_ref().ok());
+    }
+}
+
+fn look(debug: &DebugInfo, code: Option<&Code>) {
     let mut types = Vec::new();
     for address in 0x1000..0x1100 {
         if let Ok(Some(found)) = debug.function(address) {
@@ -31,14 +37,14 @@ pub fn dwarf(data: &[u8]) {
     types.extend(debug.named(Tag::Struct, "point"));
     let lines = debug.lines("prog.c", 10);
     for address in lines.addresses {
-        if let Ok(code) = &code {
+        if let Some(code) = code {
             let _ = code.file_offset(address);
         }
     }
     let mut seen = HashSet::new();
     while let (Some(id), true) = (types.pop(), seen.len() < TYPES_MAX) {
         if seen.insert(id) {
-            types.extend(parts(&debug, id));
+            types.extend(parts(debug, id));
         }
     }
 }

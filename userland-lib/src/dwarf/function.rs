@@ -6,8 +6,9 @@
 //! Names of functions are the symbols' business: one name may be many functions' (`static`), and many names one's. An address is of
 //! one unit, whose entries are looked through once.
 
-use super::{id_of, is_set, Bytes, DebugInfo, Error, TypeId};
-use gimli::{AttributeValue, Unit, UnitHeader, UnitType};
+use super::part::{Header, Unit};
+use super::{is_set, DebugInfo, Error, TypeId};
+use gimli::{AttributeValue, UnitType};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -42,6 +43,7 @@ pub(super) struct Index {
 impl DebugInfo {
     /// The function that begins at `address`, as the file numbers its memory.
     pub fn function(&self, address: u64) -> Result<Option<Prototype>, Error> {
+        self.whole()?;
         let Some(unit) = self.unit_at(address) else {
             return Ok(None);
         };
@@ -86,7 +88,7 @@ impl DebugInfo {
     fn ranges_of(
         &self,
         number: usize,
-        header: &UnitHeader<Bytes>,
+        header: &Header,
         ranges: &mut Vec<UnitRange>,
     ) -> Result<(), Error> {
         if matches!(header.type_(), UnitType::Type { .. }) {
@@ -106,7 +108,7 @@ impl DebugInfo {
     }
 
     /// All functions of a unit that have code of their own.
-    fn functions_of(&self, unit: &Unit<Bytes>) -> Result<Functions, Error> {
+    fn functions_of(&self, unit: &Unit) -> Result<Functions, Error> {
         let mut functions = Functions::new();
         let mut entries = unit.entries();
         while let Some((_, entry)) = entries.next_dfs()? {
@@ -116,11 +118,11 @@ impl DebugInfo {
             if entry.tag() != gimli::DW_TAG_subprogram || is_odd {
                 continue;
             }
-            let Some(id) = id_of(unit, entry.offset()) else {
+            let Some(id) = unit.id(entry.offset()) else {
                 continue;
             };
             // Its first range; the others are what is seldom executed.
-            let mut ranges = self.dwarf.die_ranges(unit, entry)?;
+            let mut ranges = unit.part.dwarf.die_ranges(unit, entry)?;
             if let Some(range) = ranges.next()? {
                 functions.insert(range.begin, id);
             }
@@ -150,7 +152,7 @@ impl DebugInfo {
     pub(super) fn parameters(&self, id: TypeId) -> Result<Vec<(String, Option<TypeId>)>, Error> {
         let mut params = Vec::new();
         self.children(id, |unit, entry| {
-            let Some(id) = id_of(unit, entry.offset()) else {
+            let Some(id) = unit.id(entry.offset()) else {
                 return true;
             };
             if entry.tag() == gimli::DW_TAG_formal_parameter {
@@ -178,7 +180,7 @@ impl DebugInfo {
     pub(super) fn children(
         &self,
         id: TypeId,
-        mut each: impl FnMut(&Unit<Bytes>, &super::Entry<'_>) -> bool,
+        mut each: impl FnMut(&Unit, &super::Entry<'_>) -> bool,
     ) -> Result<(), Error> {
         let (unit, offset) = self.locate(id)?;
         let mut tree = unit.entries_tree(Some(offset))?;

@@ -11,9 +11,10 @@
 //!
 //! (The crate addr2line does the same, by recursion: how deep it goes, and how much it keeps, is left to who made the file.)
 
+use super::part::Unit;
 use super::rows::{Rows, Source};
-use super::{id_of, number, Bytes, DebugInfo, Error, TypeId};
-use gimli::{AttributeValue, Unit, UnitOffset};
+use super::{number, DebugInfo, Error, TypeId};
+use gimli::{AttributeValue, UnitOffset};
 use std::cell::OnceCell;
 use std::rc::Rc;
 
@@ -76,7 +77,7 @@ impl DebugInfo {
         let mut source = rows.at(address);
         let mut inlined = Vec::new();
         for entry in chain.into_iter().rev() {
-            let name = id_of(&unit, entry).and_then(|id| self.linkage_name(id));
+            let name = unit.id(entry).and_then(|id| self.linkage_name(id));
             let source = std::mem::replace(&mut source, call_of(&unit, entry, rows));
             inlined.extend(name.map(|name| Inlined { name, source }));
         }
@@ -101,7 +102,7 @@ impl DebugInfo {
         copies
     }
 
-    fn find_copies(&self, unit: &Unit<Bytes>, found: &mut Vec<Copy>) -> Result<(), Error> {
+    fn find_copies(&self, unit: &Unit, found: &mut Vec<Copy>) -> Result<(), Error> {
         // The functions and copies that an entry is in: how deep their entries lie, and what lies in them as a copy.
         let mut around: Vec<(isize, u32)> = Vec::new();
         let mut entries = unit.entries_raw(None)?;
@@ -139,7 +140,7 @@ impl DebugInfo {
 
     fn find_ranges(
         &self,
-        unit: &Unit<Bytes>,
+        unit: &Unit,
         entry: UnitOffset,
         depth: u32,
         found: &mut Vec<Copy>,
@@ -175,7 +176,7 @@ impl DebugInfo {
 }
 
 /// Where a copy was called.
-fn call_of(unit: &Unit<Bytes>, entry: UnitOffset, rows: &Rows) -> Option<Source> {
+fn call_of(unit: &Unit, entry: UnitOffset, rows: &Rows) -> Option<Source> {
     let entry = unit.entry(entry).ok()?;
     let AttributeValue::FileIndex(file) = entry.attr_value(gimli::DW_AT_call_file).ok()?? else {
         return None;

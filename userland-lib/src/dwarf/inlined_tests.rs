@@ -92,8 +92,8 @@ fn a_file_of_its_own_tells_the_chain() {
     let apart = ".build-id/01/23456789.debug";
     folder.run("objcopy", &["--only-keep-debug", "prog", apart]);
     folder.run("strip", &["prog"]);
-    let bytes = file::find_in(&folder.0, &program, "/nowhere/prog", ROOM_MAX).expect("a file");
-    let debug = DebugInfo::parse_unasked(bytes.into()).expect("readable");
+    let found = file::find_in(&folder.0, &program, "/nowhere/prog", ROOM_MAX).expect("a file");
+    let debug = DebugInfo::parse_unasked(found.own).expect("readable");
     assert_eq!(debug.inlined(here).len(), 3);
     let too_large = file::find_in(&folder.0, &program, "/nowhere/prog", 1000);
     assert!(too_large.is_err());
@@ -158,7 +158,7 @@ const RANGED: &str = ".byte 3, 0x1d, 0, 3, 8, 0x55, 0x17, 0, 0\n";
 
 fn read(program: &Path, steps: u64, room: u64) -> DebugInfo {
     let bytes = fs::read(program).expect("a file");
-    DebugInfo::parse_within(bytes.into(), Budget::new(steps, room)).expect("readable")
+    DebugInfo::parse_within(Found::alone(bytes.into()), Budget::new(steps, room)).expect("readable")
 }
 
 #[test]

@@ -7,8 +7,9 @@
 //! apart. Only rows that begin a statement count; of those of one address the last, so that an address is of one line. Rows of the same
 //! line one after the other are one place.
 
+use super::part::{Header, Unit};
 use super::{Bytes, DebugInfo, Error};
-use gimli::{LineProgramHeader, LineRow, Unit, UnitHeader};
+use gimli::{LineProgramHeader, LineRow};
 use std::collections::{BTreeSet, HashSet};
 
 /// Files whose names are remembered for who has misspelled one.
@@ -46,19 +47,16 @@ impl DebugInfo {
         lines
     }
 
-    fn with_lines(&self, header: &UnitHeader<Bytes>) -> Result<Unit<Bytes>, Error> {
+    fn with_lines(&self, header: &Header) -> Result<Unit, Error> {
         let abbreviations = self.abbreviations(header)?;
-        let unit = Unit::new_with_abbreviations(&self.dwarf, header.clone(), abbreviations);
-        Ok(unit?)
+        let (dwarf, own) = (&header.part.dwarf, header.header.clone());
+        Ok(Unit {
+            unit: gimli::Unit::new_with_abbreviations(dwarf, own, abbreviations)?,
+            part: header.part.clone(),
+        })
     }
 
-    fn lines_of(
-        &self,
-        unit: &Unit<Bytes>,
-        file: &str,
-        line: u64,
-        lines: &mut Lines,
-    ) -> gimli::Result<()> {
+    fn lines_of(&self, unit: &Unit, file: &str, line: u64, lines: &mut Lines) -> gimli::Result<()> {
         let Some(program) = unit.line_program.clone() else {
             return Ok(());
         };
@@ -89,7 +87,7 @@ impl DebugInfo {
     /// The numbers that a unit's rows know the file by.
     fn files(
         &self,
-        unit: &Unit<Bytes>,
+        unit: &Unit,
         header: &LineProgramHeader<Bytes>,
         file: &str,
         lines: &mut Lines,

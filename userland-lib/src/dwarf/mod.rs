@@ -3,7 +3,7 @@
 
 //! What a compiler has told of a program: types, functions, those that were inlined, source lines (DWARF 4 and 5).
 //!
-//! It lies in the program's own file or in one beside it ([`file`](mod@file)). Nothing is read before somebody asks, and then what he
+//! It lies in the program's own file or in one beside it, and may be shared in part with other programs ([`file`](mod@file)). Nothing is read before somebody asks, and then what he
 //! asks for: units are told apart by their headers, a unit is taken apart when an address or a type of it is wanted, and an
 //! entry when it is looked at. A type is known by where its entry lies ([`TypeId`]); equal numbers are the same type.
 //!
@@ -20,7 +20,10 @@ mod inlined;
 pub(crate) mod inlined_tests;
 mod line;
 mod names;
+mod part;
 mod rows;
+#[cfg(test)]
+mod shared_tests;
 #[cfg(test)]
 pub(crate) mod tests;
 mod types;
@@ -35,10 +38,12 @@ pub use types::{Base, Member, Type};
 
 use budget::Budget;
 use dtrace_uapi::names::misleads;
+use file::Found;
 use gimli::{
     AttributeValue, DebugInfoOffset, DebuggingInformationEntry, DwAt, Dwarf, EndianRcSlice, Reader,
-    RunTimeEndian, Unit, UnitHeader, UnitOffset, UnitSectionOffset, UnitType,
+    RunTimeEndian, Section as _, UnitOffset, UnitType,
 };
+use part::{Header, Part, Unit};
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::path::Path;
@@ -68,15 +73,15 @@ pub struct TypeId(usize);
 
 /// What is known of a program's file.
 pub struct DebugInfo {
-    dwarf: Dwarf<Bytes>,
-    /// In the order of where they lie.
-    units: Vec<UnitHeader<Bytes>>,
+    /// In the order of where they lie, those of one part after those of another.
+    units: Vec<Header>,
     /// Which unit has the type of a signature, and where in it.
     signatures: HashMap<u64, TypeId>,
     budget: Budget,
-    tables: RefCell<unit::Tables>,
+    /// What is shared with other programs' files is not there.
+    is_partial: bool,
     /// Units that were taken apart, by their number.
-    open: RefCell<HashMap<usize, Rc<Unit<Bytes>>>>,
+    open: RefCell<HashMap<usize, Rc<Unit>>>,
     functions: OnceCell<function::Index>,
     names: OnceCell<names::Index>,
     copies: RefCell<HashMap<usize, Rc<inlined::Copies>>>,
@@ -85,62 +90,108 @@ pub struct DebugInfo {
 impl DebugInfo {
     /// What is known of the program in `file`, which its process sees at `path`.
     pub fn open(file: &Path, path: &str) -> Result<Self, Error> {
-        let bytes = file::find(file, path, file::FILE_MAX)?;
-        Self::parse(bytes.into())
+        let found = file::find(file, path, file::FILE_MAX)?;
+        Self::parse_within(found, Budget::unlimited())
     }
 
     /// The same of a file that nobody has asked for: what reading it costs is limited ([`is_spent`](Self::is_spent)).
     pub fn open_unasked(file: &Path, path: &str) -> Result<Self, Error> {
-        let bytes = file::find(file, path, budget::ROOM_MAX)?;
-        Self::parse_unasked(bytes.into())
+        let found = file::find(file, path, budget::ROOM_MAX)?;
+        Self::parse_within(found, Budget::limited())
     }
 
     /// What an ELF file tells.
     pub fn parse(bytes: Rc<[u8]>) -> Result<Self, Error> {
-        Self::parse_within(bytes, Budget::unlimited())
+        Self::parse_within(Found::alone(bytes), Budget::unlimited())
     }
 
     /// What an ELF file tells that nobody has asked for.
     pub fn parse_unasked(bytes: Rc<[u8]>) -> Result<Self, Error> {
-        Self::parse_within(bytes, Budget::limited())
+        Self::parse_within(Found::alone(bytes), Budget::limited())
     }
 
-    fn parse_within(bytes: Rc<[u8]>, budget: Budget) -> Result<Self, Error> {
-        budget.keep(bytes.len())?;
-        let dwarf = file::sections(&bytes, &budget)?;
-        let mut units = Vec::new();
-        let mut signatures = HashMap::new();
-        let mut headers = dwarf.units();
+    /// What two files tell that nobody has asked for: a program's own, and the one that it shares with others.
+    pub fn parse_both(own: Rc<[u8]>, shared: Rc<[u8]>) -> Result<Self, Error> {
+        let found = Found {
+            own,
+            shared: Some(shared),
+            is_partial: false,
+        };
+        Self::parse_within(found, Budget::limited())
+    }
+
+    fn parse_within(found: Found, budget: Budget) -> Result<Self, Error> {
+        let mut debug = Self {
+            units: Vec::new(),
+            signatures: HashMap::new(),
+            budget,
+            is_partial: found.is_partial,
+            open: RefCell::default(),
+            functions: OnceCell::new(),
+            names: OnceCell::new(),
+            copies: RefCell::default(),
+        };
+        let mut own = debug.sections(&found.own)?;
+        let shared = match &found.shared {
+            Some(bytes) => {
+                let sections = debug.sections(bytes)?;
+                file::share_texts(&mut own, &sections)?;
+                let base = own.debug_info.reader().len();
+                Some(Rc::new(Part::new(sections, base, None)))
+            }
+            None => None,
+        };
+        debug.add_units(&Rc::new(Part::new(own, 0, shared.clone())))?;
+        if debug.units.is_empty() {
+            return Err(Error::None);
+        }
+        if let Some(shared) = shared {
+            debug.add_units(&shared)?;
+        }
+        Ok(debug)
+    }
+
+    fn sections(&self, bytes: &Rc<[u8]>) -> Result<Dwarf<Bytes>, Error> {
+        self.budget.keep(bytes.len())?;
+        file::sections(bytes, &self.budget)
+    }
+
+    /// Takes the units of a part.
+    fn add_units(&mut self, part: &Rc<Part>) -> Result<(), Error> {
+        let first = self.units.len();
+        let mut headers = part.dwarf.units();
         // What is damaged ends the list.
         while let Ok(Some(header)) = headers.next() {
-            if units.len() >= UNITS_MAX {
+            if self.units.len() >= UNITS_MAX {
                 return Err(Error::Unsupported("it has too many units"));
             }
+            let header = Header {
+                part: part.clone(),
+                header,
+            };
             if let UnitType::Type {
                 type_signature,
                 type_offset,
             } = header.type_()
             {
-                let id = TypeId(start_of(&header).saturating_add(type_offset.0));
-                signatures.insert(type_signature.0, id);
+                let id = TypeId(header.start().saturating_add(type_offset.0));
+                self.signatures.insert(type_signature.0, id);
             }
-            budget.keep(UNIT_KEPT)?;
-            units.push(header);
+            self.budget.keep(UNIT_KEPT)?;
+            self.units.push(header);
         }
-        if units.is_empty() {
-            return Err(Error::None);
+        *part.tables.borrow_mut() = unit::shared(&self.units[first..]);
+        Ok(())
+    }
+
+    /// Why not all can be told of types, if something is missing.
+    pub fn whole(&self) -> Result<(), Error> {
+        match self.is_partial {
+            true => Err(Error::Unsupported(
+                "the file is missing that has what several programs share (dwz)",
+            )),
+            false => Ok(()),
         }
-        Ok(Self {
-            dwarf,
-            budget,
-            tables: RefCell::new(unit::shared(&units)),
-            units,
-            signatures,
-            open: RefCell::default(),
-            functions: OnceCell::new(),
-            names: OnceCell::new(),
-            copies: RefCell::default(),
-        })
     }
 
     /// Whether reading has cost what it may: nothing more is told.
@@ -154,7 +205,7 @@ impl DebugInfo {
     }
 
     /// One of the units, taken apart.
-    fn unit(&self, number: usize) -> Result<Rc<Unit<Bytes>>, Error> {
+    fn unit(&self, number: usize) -> Result<Rc<Unit>, Error> {
         if let Some(unit) = self.open.borrow().get(&number) {
             return Ok(unit.clone());
         }
@@ -169,37 +220,34 @@ impl DebugInfo {
     }
 
     /// The unit that an entry is of, and where in it that lies.
-    fn locate(&self, id: TypeId) -> Result<(Rc<Unit<Bytes>>, UnitOffset), Error> {
-        let after = self.units.partition_point(|unit| start_of(unit) <= id.0);
+    fn locate(&self, id: TypeId) -> Result<(Rc<Unit>, UnitOffset), Error> {
+        let after = self.units.partition_point(|unit| unit.start() <= id.0);
         let number = after.checked_sub(1).ok_or(Error::Damaged)?;
         let unit = self.unit(number)?;
-        let offset = UnitSectionOffset::DebugInfoOffset(DebugInfoOffset(id.0));
-        let offset = offset.to_unit_offset(&unit).ok_or(Error::Damaged)?;
-        Ok((unit, offset))
+        let offset = DebugInfoOffset(id.0 - unit.part.base);
+        let offset = offset.to_unit_offset(&unit.header);
+        Ok((unit, offset.ok_or(Error::Damaged)?))
     }
 
     /// What entry a value refers to.
-    fn target(&self, unit: &Unit<Bytes>, value: &AttributeValue<Bytes>) -> Option<TypeId> {
+    fn target(&self, unit: &Unit, value: &AttributeValue<Bytes>) -> Option<TypeId> {
         match *value {
-            AttributeValue::UnitRef(offset) => id_of(unit, offset),
-            AttributeValue::DebugInfoRef(offset) => Some(TypeId(offset.0)),
+            AttributeValue::UnitRef(offset) => unit.id(offset),
+            AttributeValue::DebugInfoRef(offset) => unit.part.id(offset.0),
+            AttributeValue::DebugInfoRefSup(offset) => unit.part.shared.as_ref()?.id(offset.0),
             AttributeValue::DebugTypesRef(signature) => self.signatures.get(&signature.0).copied(),
             _ => None,
         }
     }
 
     /// The entry that `entry` refers to by an attribute of its own.
-    fn reference(&self, unit: &Unit<Bytes>, entry: &Entry<'_>, at: DwAt) -> Option<TypeId> {
+    fn reference(&self, unit: &Unit, entry: &Entry<'_>, at: DwAt) -> Option<TypeId> {
         let value = entry.attr_value(at).ok()??;
         self.target(unit, &value)
     }
 
     /// What is said of an entry, by itself or by the one that it completes.
-    fn said<T>(
-        &self,
-        id: TypeId,
-        look: impl Fn(&Unit<Bytes>, &Entry<'_>) -> Option<T>,
-    ) -> Option<T> {
+    fn said<T>(&self, id: TypeId, look: impl Fn(&Unit, &Entry<'_>) -> Option<T>) -> Option<T> {
         let mut id = id;
         for _ in 0..CHAIN_MAX {
             self.budget.spend(REFERENCE).ok()?;
@@ -224,7 +272,7 @@ impl DebugInfo {
     }
 
     /// An entry's own name; empty where it has none, or one that nobody could write.
-    fn name(&self, unit: &Unit<Bytes>, entry: &Entry<'_>) -> String {
+    fn name(&self, unit: &Unit, entry: &Entry<'_>) -> String {
         let name = || {
             let value = entry.attr_value(gimli::DW_AT_name).ok()??;
             self.text(unit, value)
@@ -232,30 +280,14 @@ impl DebugInfo {
         name().unwrap_or_default()
     }
 
-    fn text(&self, unit: &Unit<Bytes>, value: AttributeValue<Bytes>) -> Option<String> {
-        let text = self.dwarf.attr_string(unit, value).ok()?;
+    fn text(&self, unit: &Unit, value: AttributeValue<Bytes>) -> Option<String> {
+        let text = unit.part.dwarf.attr_string(unit, value).ok()?;
         self.budget.spend(text.len() / TEXT).ok()?;
         if text.len() > NAME_MAX {
             return None;
         }
         let text = text.to_string_lossy().ok()?.into_owned();
         (!text.contains(misleads)).then_some(text)
-    }
-}
-
-/// Where a unit lies.
-fn start_of(header: &UnitHeader<Bytes>) -> usize {
-    match header.offset() {
-        UnitSectionOffset::DebugInfoOffset(offset) => offset.0,
-        UnitSectionOffset::DebugTypesOffset(_) => usize::MAX,
-    }
-}
-
-/// Which entry is at a place of a unit.
-fn id_of(unit: &Unit<Bytes>, offset: UnitOffset) -> Option<TypeId> {
-    match offset.to_unit_section_offset(unit) {
-        UnitSectionOffset::DebugInfoOffset(offset) => Some(TypeId(offset.0)),
-        UnitSectionOffset::DebugTypesOffset(_) => None,
     }
 }
 

@@ -6,7 +6,7 @@
 //! Each unit has types of its own, mostly the same ones under the same names. The first that is whole stands for all. To know
 //! the names every unit is looked through, once, and only for who asks by name.
 
-use super::{id_of, is_set, DebugInfo, Error, TypeId};
+use super::{is_set, DebugInfo, Error, TypeId};
 use std::collections::HashMap;
 
 /// Names that are kept.
@@ -45,11 +45,7 @@ impl DebugInfo {
         })
     }
 
-    fn names_of(
-        &self,
-        header: &gimli::UnitHeader<super::Bytes>,
-        index: &mut Index,
-    ) -> Result<(), Error> {
+    fn names_of(&self, header: &super::Header, index: &mut Index) -> Result<(), Error> {
         let unit = self.take_apart(header)?;
         let mut entries = unit.entries();
         while let (Some((_, entry)), true) = (entries.next_dfs()?, index.len() < NAMES_MAX) {
@@ -64,7 +60,7 @@ impl DebugInfo {
                 continue;
             }
             let name = self.name(&unit, entry);
-            let id = id_of(&unit, entry.offset());
+            let id = unit.id(entry.offset());
             if let (Some(id), false) = (id, name.is_empty()) {
                 index.entry((tag, name)).or_insert(id);
             }

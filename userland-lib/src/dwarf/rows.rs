@@ -7,8 +7,9 @@
 //! not behind it. A unit's rows are read once. Code that the linker has left out has sequences too, at small addresses that are other code's:
 //! of those that hold an address the one counts that begins nearest to it.
 
+use super::part::{Part, Unit};
 use super::{Bytes, DebugInfo, Error};
-use gimli::{AttributeValue, DebugLineOffset, LineProgramHeader, Reader as _, Section as _, Unit};
+use gimli::{AttributeValue, DebugLineOffset, LineProgramHeader, Reader as _, Section as _};
 use std::rc::Rc;
 
 /// Bytes of what a unit tells of its files: what is made of it is much larger.
@@ -67,7 +68,7 @@ impl Rows {
 
 impl DebugInfo {
     /// The rows of a unit.
-    pub(super) fn rows(&self, unit: &Unit<Bytes>) -> Rows {
+    pub(super) fn rows(&self, unit: &Unit) -> Rows {
         let mut rows = Rows::default();
         // What is damaged has told what it has told.
         let _ = self.read_rows(unit, &mut rows);
@@ -75,15 +76,15 @@ impl DebugInfo {
         rows
     }
 
-    fn read_rows(&self, unit: &Unit<Bytes>, rows: &mut Rows) -> Result<(), Error> {
+    fn read_rows(&self, unit: &Unit, rows: &mut Rows) -> Result<(), Error> {
         let mut entries = unit.entries();
         let (_, root) = entries.next_dfs()?.ok_or(Error::Damaged)?;
         let Some(AttributeValue::DebugLineRef(offset)) = root.attr_value(gimli::DW_AT_stmt_list)?
         else {
             return Ok(());
         };
-        self.weigh_files(offset)?;
-        let lines = &self.dwarf.debug_line;
+        self.weigh_files(&unit.part, offset)?;
+        let lines = &unit.part.dwarf.debug_line;
         let program = lines.program(offset, unit.header.address_size(), None, None)?;
         let size = program.header().raw_program_buf().len();
         if size > PROGRAM_MAX {
@@ -117,7 +118,7 @@ impl DebugInfo {
 
     fn read_files(
         &self,
-        unit: &Unit<Bytes>,
+        unit: &Unit,
         header: &LineProgramHeader<Bytes>,
         rows: &mut Rows,
     ) -> Result<(), Error> {
@@ -134,8 +135,8 @@ impl DebugInfo {
     }
 
     /// Counts what it costs to read a unit's list of files.
-    fn weigh_files(&self, offset: DebugLineOffset) -> Result<(), Error> {
-        let mut header = self.dwarf.debug_line.reader().clone();
+    fn weigh_files(&self, part: &Part, offset: DebugLineOffset) -> Result<(), Error> {
+        let mut header = part.dwarf.debug_line.reader().clone();
         header.skip(offset.0)?;
         let (_, format) = header.read_initial_length()?;
         if header.read_u16()? >= 5 {

@@ -112,7 +112,7 @@ fn shown(debug: &DebugInfo, ty: Option<TypeId>) -> String {
     }
 }
 
-fn check_all(debug: &DebugInfo, program: &Path) {
+pub fn check_all(debug: &DebugInfo, program: &Path) {
     let area = debug.function(address(program, "area")).expect("readable");
     let area = area.expect("a function");
     assert_eq!(shown(debug, area.ret), "word=long unsigned int:8");
@@ -204,7 +204,7 @@ fn a_file_that_is_named_has_the_checksum() {
     folder.run("objcopy", &["--add-gnu-debuglink=prog.debug", "prog"]);
     let path = program.to_string_lossy();
     let find = || file::find_in(Path::new("/nowhere"), &program, &path, file::FILE_MAX);
-    let debug = DebugInfo::parse(find().expect("beside").into()).expect("readable");
+    let debug = DebugInfo::parse(find().expect("beside").own).expect("readable");
     assert!(debug.named(Tag::Struct, "point").is_some());
     let beside = folder.0.join("prog.debug");
     let mut bytes = fs::read(&beside).expect("a file");

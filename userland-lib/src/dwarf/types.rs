@@ -160,7 +160,7 @@ impl DebugInfo {
     /// Where a member is, and the width of a bit-field; nothing where only the program could tell.
     fn place(
         &self,
-        unit: &gimli::Unit<super::Bytes>,
+        unit: &super::Unit,
         entry: &Entry<'_>,
         ty: Option<TypeId>,
     ) -> Option<(u64, u32)> {

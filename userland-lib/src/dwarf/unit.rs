@@ -7,11 +7,12 @@
 //! read once then; tables that overlap without being the same are only a way to have something read over and over, so that is counted. The
 //! lines of a unit are left alone: they are read by who wants them.
 
+use super::part::{Header, Part, Unit};
 use super::{Bytes, DebugInfo, Entry, Error, REFERENCE};
 use gimli::{
     Abbreviations, AttributeValue, DebugAbbrevOffset, DebugAddrBase, DebugLocListsBase,
     DebugRngListsBase, DebugStrOffsetsBase, DwarfFileType, RangeIter, Reader as _, Section as _,
-    Unit, UnitHeader, UnitType,
+    UnitType,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ const PART_KEPT: usize = 32;
 pub type Tables = HashMap<usize, Option<Arc<Abbreviations>>>;
 
 /// Where the tables are that more than one of the units names.
-pub fn shared(units: &[UnitHeader<Bytes>]) -> Tables {
+pub fn shared(units: &[Header]) -> Tables {
     let mut counts: HashMap<usize, usize> = HashMap::new();
     for unit in units {
         *counts.entry(unit.debug_abbrev_offset().0).or_default() += 1;
@@ -37,11 +38,11 @@ pub fn shared(units: &[UnitHeader<Bytes>]) -> Tables {
 
 impl DebugInfo {
     /// A unit without its lines.
-    pub(super) fn take_apart(&self, header: &UnitHeader<Bytes>) -> Result<Unit<Bytes>, Error> {
+    pub(super) fn take_apart(&self, header: &Header) -> Result<Unit, Error> {
         self.budget.spend(REFERENCE)?;
         let (encoding, kind) = (header.encoding(), DwarfFileType::Main);
-        let mut unit = Unit {
-            header: header.clone(),
+        let mut unit = gimli::Unit {
+            header: header.header.clone(),
             abbreviations: self.abbreviations(header)?,
             name: None,
             comp_dir: None,
@@ -72,42 +73,39 @@ impl DebugInfo {
         }
         if let Some(low_pc) = low_pc {
             // It may stand in a table that a later attribute tells.
-            unit.low_pc = self.dwarf.attr_address(&unit, low_pc)?.unwrap_or(0);
+            unit.low_pc = header.part.dwarf.attr_address(&unit, low_pc)?.unwrap_or(0);
         }
-        Ok(unit)
+        Ok(Unit {
+            part: header.part.clone(),
+            unit,
+        })
     }
 
     /// The ranges of addresses that an entry has.
-    pub(super) fn ranges(
-        &self,
-        unit: &Unit<Bytes>,
-        entry: &Entry<'_>,
-    ) -> Result<RangeIter<Bytes>, Error> {
+    pub(super) fn ranges(&self, unit: &Unit, entry: &Entry<'_>) -> Result<RangeIter<Bytes>, Error> {
+        let dwarf = &unit.part.dwarf;
         let list = entry.attr_value(gimli::DW_AT_ranges)?;
-        let list = list.map(|list| self.dwarf.attr_ranges_offset(unit, list));
+        let list = list.map(|list| dwarf.attr_ranges_offset(unit, list));
         if let Some(list) = list.transpose()?.flatten() {
             // What is to be left out takes time as well.
-            let mut all = self.dwarf.raw_ranges(unit, list)?;
+            let mut all = dwarf.raw_ranges(unit, list)?;
             while all.next()?.is_some() {
                 self.budget.spend(1)?;
             }
         }
-        Ok(self.dwarf.die_ranges(unit, entry)?)
+        Ok(dwarf.die_ranges(unit, entry)?)
     }
 
     /// The table of a unit.
-    pub(super) fn abbreviations(
-        &self,
-        header: &UnitHeader<Bytes>,
-    ) -> Result<Arc<Abbreviations>, Error> {
+    pub(super) fn abbreviations(&self, header: &Header) -> Result<Arc<Abbreviations>, Error> {
         let offset = header.debug_abbrev_offset();
-        let mut tables = self.tables.borrow_mut();
+        let mut tables = header.part.tables.borrow_mut();
         let place = tables.get_mut(&offset.0);
         if let Some(Some(known)) = place.as_deref() {
             return Ok(known.clone());
         }
-        self.weigh(offset)?;
-        let table = Arc::new(self.dwarf.debug_abbrev.abbreviations(offset)?);
+        self.weigh(&header.part, offset)?;
+        let table = Arc::new(header.part.dwarf.debug_abbrev.abbreviations(offset)?);
         if let Some(place) = place {
             *place = Some(table.clone());
         }
@@ -115,8 +113,8 @@ impl DebugInfo {
     }
 
     /// Counts what it costs to read a table, and to keep it.
-    fn weigh(&self, offset: DebugAbbrevOffset) -> Result<(), Error> {
-        let mut table = self.dwarf.debug_abbrev.reader().clone();
+    fn weigh(&self, part: &Part, offset: DebugAbbrevOffset) -> Result<(), Error> {
+        let mut table = part.dwarf.debug_abbrev.reader().clone();
         table.skip(offset.0)?;
         // The last table may lack its end.
         while !table.is_empty() && table.read_uleb128()? != 0 {

@@ -12,6 +12,7 @@
 pub mod frames;
 pub mod packed;
 pub mod separate;
+pub mod shared;
 
 use crate::names::printable;
 use object::elf::{PF_X, STB_GLOBAL, STB_WEAK, STT_FUNC};

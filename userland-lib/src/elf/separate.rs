@@ -15,16 +15,19 @@ use std::path::{Path, PathBuf};
 /// Where distributions keep such files.
 pub const FOLDER: &str = "/usr/lib/debug";
 
-/// The separate file of `program`, which its process sees at `path`, below the distribution's `folder`. It has what `has` looks for, and not more
-/// than `most` bytes.
+/// The separate file of `program`, which its process sees at `path`, below the distribution's `folder`, and where it is. It has what `has` looks
+/// for, and not more than `most` bytes.
 pub fn find<'a, R: ReadRef<'a>>(
     folder: &Path,
     program: &object::File<'a, R>,
     path: &str,
     most: u64,
     has: impl Fn(&object::File<'_>) -> bool,
-) -> Option<Vec<u8>> {
-    let good = |bytes: &Vec<u8>| object::File::parse(&**bytes).is_ok_and(|file| has(&file));
+) -> Option<(Vec<u8>, PathBuf)> {
+    let good = |(bytes, _): &(Vec<u8>, PathBuf)| {
+        let file = object::File::parse(&**bytes);
+        file.is_ok_and(|file| has(&file))
+    };
     let id = program.build_id().ok().flatten();
     let by_id = id.and_then(|id| of_build_id(folder, id, most).filter(good));
     by_id.or_else(|| {
@@ -34,14 +37,14 @@ pub fn find<'a, R: ReadRef<'a>>(
 }
 
 /// The file for a build-id.
-fn of_build_id(folder: &Path, id: &[u8], most: u64) -> Option<Vec<u8>> {
+fn of_build_id(folder: &Path, id: &[u8], most: u64) -> Option<(Vec<u8>, PathBuf)> {
     let text = hexadecimal(id);
     let (first, rest) = text.split_at_checked(2)?;
     let path = folder.join(format!(".build-id/{first}/{rest}.debug"));
     let bytes = read(&path, most).ok()?;
     let file = object::File::parse(&*bytes).ok()?;
     let is_it = file.build_id().ok()? == Some(id);
-    is_it.then_some(bytes)
+    is_it.then_some((bytes, path))
 }
 
 /// A build-id as people write it.
@@ -50,7 +53,12 @@ pub fn hexadecimal(id: &[u8]) -> String {
 }
 
 /// The file of this name and checksum: beside the program at `path`, in a folder there, or in the distribution's.
-fn of_link(folder: &Path, path: &str, (name, sum): (&[u8], u32), most: u64) -> Option<Vec<u8>> {
+fn of_link(
+    folder: &Path,
+    path: &str,
+    (name, sum): (&[u8], u32),
+    most: u64,
+) -> Option<(Vec<u8>, PathBuf)> {
     let name = std::str::from_utf8(name).ok()?;
     if name.is_empty() || name.contains('/') {
         return None;
@@ -63,7 +71,10 @@ fn of_link(folder: &Path, path: &str, (name, sum): (&[u8], u32), most: u64) -> O
         folder.join(below).join(name),
     ];
     let good = |bytes: &Vec<u8>| crc32fast::hash(bytes) == sum;
-    places.iter().find_map(|p| read(p, most).ok().filter(good))
+    places.into_iter().find_map(|place| {
+        let bytes = read(&place, most).ok().filter(good)?;
+        Some((bytes, place))
+    })
 }
 
 /// Reads a file that anybody may have put there, of `most` bytes at most.

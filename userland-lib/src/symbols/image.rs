@@ -168,8 +168,8 @@ impl Image {
     fn separate<'a>(&self, program: &object::File<'a, &'a ReadCache<&'a File>>) -> Vec<Function> {
         let has_symbols = |file: &object::File<'_>| file.symbols().next().is_some();
         let folder = Path::new(separate::FOLDER);
-        let bytes = separate::find(folder, program, &self.path, SEPARATE_MAX, has_symbols);
-        let Some(bytes) = bytes else {
+        let found = separate::find(folder, program, &self.path, SEPARATE_MAX, has_symbols);
+        let Some((bytes, _)) = found else {
             return Vec::new();
         };
         let Ok(file) = object::File::parse(&*bytes) else {

@@ -49,7 +49,8 @@ impl Types<'_> {
     /// Why nothing is known of the process' module that a scope names; nothing, if something is, or if it names no process.
     pub fn process_scope_error(&self, module: Option<&str>) -> Option<dwarf::Error> {
         let (pid, module) = scope(module)?;
-        self.world.process_module(pid, module).err()
+        let found = self.world.process_module(pid, module);
+        found.and_then(|module| module.debug.whole()).err()
     }
 
     /// Whether a scope is a process'.
@@ -75,6 +76,7 @@ impl Types<'_> {
     ) -> Option<Ty> {
         let (pid, module) = scope(module)?;
         let module = self.world.process_module(pid, module).ok()?;
+        module.debug.whole().ok()?;
         let id = tags.iter().find_map(|tag| module.debug.named(*tag, name))?;
         let number = self.process_module(&module);
         Some(self.import_told(number, Some(id), MAX_DEPTH))

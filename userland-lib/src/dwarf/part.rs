@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The files that tell of one program, and their units.
+//!
+//! What a compiler has told may lie in several files. Each is a part; the entries of all parts are numbered one after the other, so that
+//! a number is of one entry, whatever file that is in.
+
+use super::unit::Tables;
+use super::{Bytes, TypeId};
+use gimli::{Dwarf, Reader as _, Section as _, UnitHeader, UnitOffset, UnitSectionOffset};
+use std::cell::RefCell;
+use std::ops::Deref;
+use std::rc::Rc;
+
+/// A file's sections.
+pub struct Part {
+    pub dwarf: Dwarf<Bytes>,
+    /// The number of its first entry.
+    pub base: usize,
+    /// The part that it shares with other programs' files.
+    pub shared: Option<Rc<Part>>,
+    pub tables: RefCell<Tables>,
+}
+
+impl Part {
+    pub fn new(dwarf: Dwarf<Bytes>, base: usize, shared: Option<Rc<Part>>) -> Self {
+        Self {
+            dwarf,
+            base,
+            shared,
+            tables: RefCell::default(),
+        }
+    }
+
+    /// The entry at a place of the part's section.
+    pub fn id(&self, offset: usize) -> Option<TypeId> {
+        let is_there = offset < self.len();
+        is_there.then(|| TypeId(self.base.saturating_add(offset)))
+    }
+
+    /// How many numbers its entries have.
+    pub fn len(&self) -> usize {
+        self.dwarf.debug_info.reader().len()
+    }
+}
+
+/// A unit's header, and the part that it is in.
+#[derive(Clone)]
+pub struct Header {
+    pub part: Rc<Part>,
+    pub header: UnitHeader<Bytes>,
+}
+
+impl Header {
+    /// The number of the unit's first byte.
+    pub fn start(&self) -> usize {
+        match self.header.offset() {
+            UnitSectionOffset::DebugInfoOffset(offset) => self.part.base.saturating_add(offset.0),
+            UnitSectionOffset::DebugTypesOffset(_) => usize::MAX,
+        }
+    }
+}
+
+impl Deref for Header {
+    type Target = UnitHeader<Bytes>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.header
+    }
+}
+
+/// A unit that is taken apart, and the part that it is in.
+pub struct Unit {
+    pub part: Rc<Part>,
+    pub unit: gimli::Unit<Bytes>,
+}
+
+impl Unit {
+    /// Which entry is at a place of the unit.
+    pub fn id(&self, offset: UnitOffset) -> Option<TypeId> {
+        match offset.to_unit_section_offset(&self.unit) {
+            UnitSectionOffset::DebugInfoOffset(offset) => self.part.id(offset.0),
+            UnitSectionOffset::DebugTypesOffset(_) => None,
+        }
+    }
+}
+
+impl Deref for Unit {
+    type Target = gimli::Unit<Bytes>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.unit
+    }
+}
