@@ -4,8 +4,9 @@
 //! A program's file that anybody may have made: what it tells of functions, inlined ones, types and lines ends, and never goes wrong.
 
 use dtrace::dwarf::{DebugInfo, Tag, Type, TypeId};
-use dtrace::pid::Code;
+use dtrace::pid::{Code, Told};
 use std::collections::HashSet;
+use std::ops::Range;
 
 /// Types that are looked at.
 const TYPES_MAX: usize = 1000;
@@ -27,31 +28,36 @@ pub fn dwarf(data: &[u8]) {
 }
 
 fn look(debug: &DebugInfo, code: Option<&Code>) {
-    let mut types = Vec::new();
-    for address in 0x1000..0x1100 {
-        if let Ok(Some(found)) = debug.function(address) {
-            types.extend(found.ret);
-            types.extend(found.params.iter().filter_map(|param| param.1));
-        }
-    }
-    types.extend(debug.named(Tag::Struct, "point"));
+    take_apart(debug, 0x1000..0x1100);
     let lines = debug.lines("prog.c", 10);
     for address in lines.addresses {
         if let Some(code) = code {
             let _ = code.file_offset(address);
         }
     }
+}
+
+/// Looks at the types of the functions at these addresses, and at one by its name, and at what they are made of.
+pub fn take_apart(told: &dyn Told, addresses: Range<u64>) {
+    let mut types = Vec::new();
+    for address in addresses {
+        if let Ok(Some(found)) = told.function(address) {
+            types.extend(found.ret);
+            types.extend(found.params.iter().filter_map(|param| param.1));
+        }
+    }
+    types.extend(told.named(Tag::Struct, "point"));
     let mut seen = HashSet::new();
     while let (Some(id), true) = (types.pop(), seen.len() < TYPES_MAX) {
         if seen.insert(id) {
-            types.extend(parts(debug, id));
+            types.extend(parts(told, id));
         }
     }
 }
 
 /// What a type is made of.
-fn parts(debug: &DebugInfo, id: TypeId) -> Vec<TypeId> {
-    let mut parts: Vec<TypeId> = match debug.ty(id) {
+fn parts(told: &dyn Told, id: TypeId) -> Vec<TypeId> {
+    let mut parts: Vec<TypeId> = match told.ty(id) {
         Ok(
             Type::Pointer(to, _)
             | Type::Array(to, _)
@@ -65,7 +71,7 @@ fn parts(debug: &DebugInfo, id: TypeId) -> Vec<TypeId> {
             .collect(),
         _ => Vec::new(),
     };
-    for member in debug.members(id).unwrap_or_default() {
+    for member in told.members(id).unwrap_or_default() {
         parts.extend(member.ty);
     }
     parts

@@ -14,6 +14,7 @@
 
 mod buffers;
 mod compiler;
+mod ctf;
 mod dif;
 mod dof;
 mod dwarf;
@@ -91,6 +92,11 @@ pub const TARGETS: &[Target] = &[
         name: "dwarf",
         run: dwarf::dwarf,
         smoke: 4000,
+    },
+    Target {
+        name: "ctf",
+        run: ctf::ctf,
+        smoke: 20_000,
     },
     Target {
         name: "unwind",

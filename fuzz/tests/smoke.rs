@@ -130,6 +130,11 @@ fn dwarf() {
 }
 
 #[test]
+fn ctf() {
+    smoke("ctf");
+}
+
+#[test]
 fn instructions() {
     smoke("instructions");
 }

@@ -10,6 +10,7 @@ pub mod compile;
 pub mod consume;
 #[cfg(test)]
 mod corpus;
+pub mod ctf;
 pub mod diag;
 pub mod disassemble;
 pub mod dof;

@@ -7,6 +7,7 @@
 //! of them lazy, so that a program that needs no kernel type costs no reading of BTF, and so that tests compile
 //! against fixtures.
 
+use crate::ctf::Ctf;
 use crate::dwarf::{self, DebugInfo};
 use crate::pid::{Code, Module, Object, Place};
 use crate::types::btf::{Btf, KernelBtf};
@@ -180,6 +181,11 @@ pub trait ProcessSource {
     /// What its compiler has told of one of these.
     fn debug(&self, _object: &Object) -> Result<Rc<DebugInfo>, dwarf::Error> {
         Err(dwarf::Error::None)
+    }
+
+    /// What it has told in the short form.
+    fn ctf(&self, _object: &Object) -> Option<Rc<Ctf>> {
+        None
     }
 
     /// Has the kernel make probes of the process; an error has its reason, and the place that it is about, if it is about one.

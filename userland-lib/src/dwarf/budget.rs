@@ -37,7 +37,7 @@ impl Budget {
     }
 
     /// So many steps, and so many bytes of memory.
-    pub(super) fn new(steps: u64, room: u64) -> Self {
+    pub(crate) fn new(steps: u64, room: u64) -> Self {
         Self {
             steps: Cell::new(steps),
             room: Cell::new(room),

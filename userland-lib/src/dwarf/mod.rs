@@ -36,9 +36,10 @@ pub use line::Lines;
 pub use names::Tag;
 pub use types::{Base, Member, Type};
 
-use budget::Budget;
+pub(crate) use budget::Budget;
 use dtrace_uapi::names::misleads;
 use file::Found;
+pub(crate) use file::FILE_MAX;
 use gimli::{
     AttributeValue, DebugInfoOffset, DebuggingInformationEntry, DwAt, Dwarf, EndianRcSlice, Reader,
     RunTimeEndian, Section as _, UnitOffset, UnitType,
@@ -59,7 +60,7 @@ const CHAIN_MAX: usize = 8;
 /// Bytes of text that are read in a step, about.
 const TEXT: usize = 16;
 /// Longest name, bytes.
-const NAME_MAX: usize = 1024;
+pub(crate) const NAME_MAX: usize = 1024;
 /// Units of a file.
 const UNITS_MAX: usize = 1 << 20;
 /// Bytes that are kept of a unit, or of one that is taken apart, about.
@@ -70,6 +71,18 @@ const REFERENCE: usize = 64;
 /// Where a type's entry lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TypeId(usize);
+
+impl TypeId {
+    /// The type of a number in one of several tables.
+    pub(crate) fn of(table: usize, number: u32) -> Self {
+        Self(table << u32::BITS | number as usize)
+    }
+
+    /// The table, and the number in there.
+    pub(crate) fn parts(self) -> (usize, u32) {
+        (self.0 >> u32::BITS, self.0 as u32)
+    }
+}
 
 /// What is known of a program's file.
 pub struct DebugInfo {
@@ -90,7 +103,7 @@ pub struct DebugInfo {
 impl DebugInfo {
     /// What is known of the program in `file`, which its process sees at `path`.
     pub fn open(file: &Path, path: &str) -> Result<Self, Error> {
-        let found = file::find(file, path, file::FILE_MAX)?;
+        let found = file::find(file, path, FILE_MAX)?;
         Self::parse_within(found, Budget::unlimited())
     }
 

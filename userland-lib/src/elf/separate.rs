@@ -79,6 +79,15 @@ fn of_link(
 
 /// Reads a file that anybody may have put there, of `most` bytes at most.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let file = open(path, most)?;
+    let size = file.metadata()?.len().min(most);
+    let mut bytes = Vec::new();
+    file.take(size).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Opens such a file.
+pub fn open(path: &Path, most: u64) -> io::Result<File> {
     // What it is is looked at before it is opened: to open a pipe waits for somebody.
     let place = place(path)?;
     let about = place.metadata()?;
@@ -88,9 +97,5 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     if about.len() > most {
         return Err(io::Error::other("the file is too large"));
     }
-    let mut bytes = Vec::new();
-    File::open(path_of(&place))?
-        .take(about.len())
-        .read_to_end(&mut bytes)?;
-    Ok(bytes)
+    File::open(path_of(&place))
 }

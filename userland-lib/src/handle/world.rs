@@ -9,6 +9,7 @@
 
 use super::device::{fill, text, Device};
 use super::placed::Placed;
+use crate::ctf::Ctf;
 use crate::dwarf::{self, DebugInfo};
 use crate::pid::{self, Code, Module, Modules, Object, Place, Request};
 use crate::symbols::KernelSymbols;
@@ -333,6 +334,10 @@ impl ProcessSource for KernelWorld<'_> {
 
     fn debug(&self, object: &Object) -> Result<Rc<DebugInfo>, dwarf::Error> {
         self.modules.debug(object)
+    }
+
+    fn ctf(&self, object: &Object) -> Option<Rc<Ctf>> {
+        self.modules.ctf(object)
     }
 
     fn make(&self, pid: u32, places: &[Place]) -> Result<(), Unmade> {

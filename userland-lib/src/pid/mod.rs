@@ -22,6 +22,8 @@ mod file_tests;
 mod lines;
 mod linker;
 mod module;
+#[cfg(test)]
+mod module_tests;
 mod process;
 mod request;
 mod sites;
@@ -33,7 +35,7 @@ pub use crate::elf::{Binding, Function};
 pub use code::{Code, Instructions, Text};
 pub use error::Error;
 pub use linker::tells_at;
-pub use module::{Module, Modules};
+pub use module::{Module, Modules, Told};
 pub use process::{bare, code, objects, FILE_MAX};
 pub use request::{parts, Request};
 pub use wild::{all_named, processes};

@@ -6,28 +6,94 @@
 //! Files are read when somebody asks, each once.
 
 use super::{named, Code, Object};
-use crate::dwarf::{DebugInfo, Error, Prototype};
+use crate::ctf::Ctf;
+use crate::dwarf::{DebugInfo, Error, Member, Prototype, Tag, Type, TypeId};
 use crate::world::ProcessSource;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 
+/// What tells of types. Numbers of types are its own.
+pub trait Told {
+    /// What the function that begins at `address`, as the file numbers its memory, takes and returns.
+    fn function(&self, address: u64) -> Result<Option<Prototype>, Error>;
+    /// The type of this name.
+    fn named(&self, tag: Tag, name: &str) -> Option<TypeId>;
+    /// A type.
+    fn ty(&self, id: TypeId) -> Result<Type, Error>;
+    /// The members of a structure or union.
+    fn members(&self, id: TypeId) -> Result<Vec<Member>, Error>;
+}
+
+impl Told for DebugInfo {
+    fn function(&self, address: u64) -> Result<Option<Prototype>, Error> {
+        self.function(address)
+    }
+
+    fn named(&self, tag: Tag, name: &str) -> Option<TypeId> {
+        self.named(tag, name)
+    }
+
+    fn ty(&self, id: TypeId) -> Result<Type, Error> {
+        self.ty(id)
+    }
+
+    fn members(&self, id: TypeId) -> Result<Vec<Member>, Error> {
+        self.members(id)
+    }
+}
+
+impl Told for Ctf {
+    fn function(&self, address: u64) -> Result<Option<Prototype>, Error> {
+        Ok(self.function(address))
+    }
+
+    fn named(&self, tag: Tag, name: &str) -> Option<TypeId> {
+        self.named(tag, name)
+    }
+
+    fn ty(&self, id: TypeId) -> Result<Type, Error> {
+        self.ty(id)
+    }
+
+    fn members(&self, id: TypeId) -> Result<Vec<Member>, Error> {
+        self.members(id)
+    }
+}
+
 /// Functions and types of a file.
 pub struct Module {
     /// Functions.
     pub code: Code,
-    /// Types.
-    pub debug: Rc<DebugInfo>,
+    /// Types. What is told first counts; there is one at least.
+    pub told: Vec<Rc<dyn Told>>,
 }
 
 impl Module {
-    /// What a function takes and returns; nothing, if nobody tells.
-    pub fn prototype(&self, func: &str) -> Result<Option<Prototype>, Error> {
-        match self.code.function(func) {
-            Some(function) => self.debug.function(function.address),
-            None => Ok(None),
+    /// What a function takes and returns, and who tells it; nothing, if nobody does.
+    pub fn prototype(&self, func: &str) -> Result<Option<(&Rc<dyn Told>, Prototype)>, Error> {
+        let Some(function) = self.code.function(func) else {
+            return Ok(None);
+        };
+        let mut trouble = None;
+        for told in &self.told {
+            match told.function(function.address) {
+                Ok(Some(found)) => return Ok(Some((told, found))),
+                Ok(None) => {}
+                Err(why) => trouble = trouble.or(Some(why)),
+            }
         }
+        trouble.map_or(Ok(None), Err)
+    }
+
+    /// The type of this name, the first of these kinds, and who tells it.
+    pub fn named(&self, tags: &[Tag], name: &str) -> Option<(&Rc<dyn Told>, TypeId)> {
+        let mut found = self.told.iter().flat_map(|told| {
+            let ids = tags.iter().filter_map(|tag| told.named(*tag, name));
+            ids.map(move |id| (told, id))
+        });
+        found.next()
     }
 }
 
@@ -35,6 +101,7 @@ impl Module {
 #[derive(Default)]
 pub struct Modules {
     debug: RefCell<HashMap<PathBuf, Rc<DebugInfo>>>,
+    ctf: RefCell<HashMap<PathBuf, Option<Rc<Ctf>>>>,
     modules: RefCell<HashMap<(u32, String), Rc<Module>>>,
 }
 
@@ -52,9 +119,20 @@ impl Modules {
         }
         let objects = source.objects(pid)?;
         let object = named(&objects, name).ok_or(Error::Module)?;
+        let debug = source.debug(object).and_then(|debug| {
+            debug.whole()?;
+            Ok(debug)
+        });
+        let mut told: Vec<Rc<dyn Told>> = Vec::new();
+        told.extend(source.ctf(object).map(|ctf| ctf as Rc<dyn Told>));
+        match debug {
+            Ok(debug) => told.insert(0, debug),
+            Err(why) if told.is_empty() => return Err(why),
+            Err(_) => {}
+        }
         let module = Rc::new(Module {
-            debug: source.debug(object)?,
             code: source.code(object)?,
+            told,
         });
         self.modules.borrow_mut().insert(key, module.clone());
         Ok(module)
@@ -69,5 +147,13 @@ impl Modules {
         let mut all = self.debug.borrow_mut();
         all.insert(object.file.clone(), debug.clone());
         Ok(debug)
+    }
+
+    /// What it has told in the short form.
+    pub fn ctf(&self, object: &Object) -> Option<Rc<Ctf>> {
+        let mut all = self.ctf.borrow_mut();
+        let known = all.entry(object.file.clone());
+        let known = known.or_insert_with(|| Ctf::open(&object.file).ok().map(Rc::new));
+        known.clone()
     }
 }

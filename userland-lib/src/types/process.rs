@@ -9,21 +9,21 @@
 use super::record::{Body, RecordEntry};
 use super::{Enum, IntType, Kind, Member, Path, Record, Ty, Types, MAX_DEPTH};
 use crate::dwarf::{self, Base, Type, TypeId};
-use crate::pid::{self, Module};
+use crate::pid::{self, Told};
 use std::collections::HashMap;
 use std::rc::Rc;
 
 /// What came from processes so far.
 #[derive(Clone, Default)]
 pub(super) struct Processes {
-    modules: Vec<Rc<Module>>,
+    told: Vec<Rc<dyn Told>>,
     imported: HashMap<Origin, Ty>,
 }
 
-/// A type of a file: the file, and where it is told there.
+/// A type of a file: who tells it, and its number there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Origin {
-    module: u32,
+    told: u32,
     id: TypeId,
 }
 
@@ -49,8 +49,7 @@ impl Types<'_> {
     /// Why nothing is known of the process' module that a scope names; nothing, if something is, or if it names no process.
     pub fn process_scope_error(&self, module: Option<&str>) -> Option<dwarf::Error> {
         let (pid, module) = scope(module)?;
-        let found = self.world.process_module(pid, module);
-        found.and_then(|module| module.debug.whole()).err()
+        self.world.process_module(pid, module).err()
     }
 
     /// Whether a scope is a process'.
@@ -76,9 +75,8 @@ impl Types<'_> {
     ) -> Option<Ty> {
         let (pid, module) = scope(module)?;
         let module = self.world.process_module(pid, module).ok()?;
-        module.debug.whole().ok()?;
-        let id = tags.iter().find_map(|tag| module.debug.named(*tag, name))?;
-        let number = self.process_module(&module);
+        let (told, id) = module.named(tags, name)?;
+        let number = self.told(told);
         Some(self.import_told(number, Some(id), MAX_DEPTH))
     }
 
@@ -90,10 +88,10 @@ impl Types<'_> {
         func: &str,
     ) -> Result<Option<Prototype>, dwarf::Error> {
         let module = self.world.process_module(pid, module)?;
-        let Some(found) = module.prototype(func)? else {
+        let Some((told, found)) = module.prototype(func)? else {
             return Ok(None);
         };
-        let number = self.process_module(&module);
+        let number = self.told(told);
         let params = found.params.iter();
         let params = params.map(|(_, ty)| self.import_told(number, *ty, MAX_DEPTH));
         Ok(Some(Prototype {
@@ -103,38 +101,39 @@ impl Types<'_> {
         }))
     }
 
-    /// The number of a file's types.
-    fn process_module(&mut self, module: &Rc<Module>) -> u32 {
-        let modules = &mut self.processes.modules;
-        let known = modules.iter().position(|known| Rc::ptr_eq(known, module));
+    /// The number of who tells of types.
+    fn told(&mut self, told: &Rc<dyn Told>) -> u32 {
+        let all = &mut self.processes.told;
+        let is_it = |known: &Rc<dyn Told>| std::ptr::addr_eq(Rc::as_ptr(known), Rc::as_ptr(told));
+        let known = all.iter().position(is_it);
         known.unwrap_or_else(|| {
-            modules.push(module.clone());
-            modules.len() - 1
+            all.push(told.clone());
+            all.len() - 1
         }) as u32
     }
 
     /// The table's number of a type that is told; of none, `void`.
-    fn import_told(&mut self, module: u32, id: Option<TypeId>, depth: u32) -> Ty {
+    fn import_told(&mut self, told: u32, id: Option<TypeId>, depth: u32) -> Ty {
         let (Some(id), Some(depth)) = (id, depth.checked_sub(1)) else {
             return Ty::VOID;
         };
-        let origin = Origin { module, id };
+        let origin = Origin { told, id };
         if let Some(&known) = self.processes.imported.get(&origin) {
             return known;
         }
-        let Some(from) = self.processes.modules.get(module as usize).cloned() else {
+        let Some(from) = self.processes.told.get(told as usize).cloned() else {
             return Ty::VOID;
         };
-        let ty = match from.debug.ty(id) {
-            Ok(ty) => self.convert_told(origin, &from, ty, depth),
+        let ty = match from.ty(id) {
+            Ok(ty) => self.convert_told(origin, &*from, ty, depth),
             Err(_) => Ty::VOID,
         };
         self.processes.imported.insert(origin, ty);
         ty
     }
 
-    fn convert_told(&mut self, origin: Origin, from: &Module, ty: Type, depth: u32) -> Ty {
-        let number = origin.module;
+    fn convert_told(&mut self, origin: Origin, from: &dyn Told, ty: Type, depth: u32) -> Ty {
+        let number = origin.told;
         match ty {
             Type::Number(name, size, base) => self.number_told(&name, size, base),
             Type::Pointer(target, size) => {
@@ -215,7 +214,7 @@ impl Types<'_> {
     fn record_told(
         &mut self,
         origin: Origin,
-        from: &Module,
+        from: &dyn Told,
         name: String,
         is_union: bool,
         size: Option<u64>,
@@ -227,9 +226,9 @@ impl Types<'_> {
             } else {
                 dwarf::Tag::Struct
             };
-            let whole = from.debug.named(tag, &name).filter(|id| *id != origin.id);
+            let whole = from.named(tag, &name).filter(|id| *id != origin.id);
             if let Some(id) = whole {
-                return self.import_told(origin.module, Some(id), depth);
+                return self.import_told(origin.told, Some(id), depth);
             }
         }
         self.new_record(RecordEntry {
@@ -249,11 +248,11 @@ impl Types<'_> {
         entry: &RecordEntry,
         size: u64,
     ) -> Option<Record> {
-        let from = self.processes.modules.get(origin.module as usize)?.clone();
-        let told = from.debug.members(origin.id).ok()?;
+        let from = self.processes.told.get(origin.told as usize)?.clone();
+        let told = from.members(origin.id).ok()?;
         let members = told.into_iter().map(|member| Member {
             path: Path {
-                ty: self.import_told(origin.module, member.ty, MAX_DEPTH),
+                ty: self.import_told(origin.told, member.ty, MAX_DEPTH),
                 bit_offset: member.bit_offset,
                 bits: member.bits,
             },

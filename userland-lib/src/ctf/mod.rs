@@ -1,0 +1,214 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What a compiler has told of a program's types and functions in a short form (CTF 3, `gcc -gctf`).
+//!
+//! It is the section `.ctf` of the program's own file, which stripping leaves there. That is a dictionary, or an archive of several: one
+//! has what all compilation units agree about, the others, which are its children, what a unit has another type for under the same name. A type is known by
+//! its dictionary and its number in there. The types of functions are listed in the order of the symbols that are functions, or under their names. (The layout is
+//! that of `ctf.h` of binutils. The linker lists functions of the dynamic symbol table alone, and only of a file that exports some.)
+//!
+//! All of it is of whoever made the file: every number leads nowhere or to something that is there, and what is not understood is left out.
+//! What unpacking may take is limited, as for DWARF ([`Budget`]).
+
+mod dict;
+#[cfg(test)]
+mod tests;
+mod types;
+
+use crate::dwarf::{Budget, Error, Prototype, TypeId};
+use crate::elf::separate;
+use dict::{word, Dict};
+use object::elf::STT_FUNC;
+use object::{Object as _, ObjectSection as _, ReadCache, ReadRef, SymbolFlags};
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// The section.
+const SECTION: &str = ".ctf";
+/// The name of the dictionary whose children the others of an archive are.
+const PARENT: &[u8] = b".ctf";
+const ARCHIVE: u64 = 0x8b47_f2a4_d762_3eeb;
+/// Bytes of an archive's header, and of what it has of a dictionary.
+const ARCHIVE_HEADER: usize = 40;
+const MEMBER: usize = 16;
+/// Dictionaries of an archive.
+const DICTS_MAX: usize = 1 << 16;
+/// Bytes of the section, packed or not, and of names of symbols.
+const SECTION_MAX: u64 = 1 << 28;
+/// Bytes that are kept of a function, about.
+const KEPT: usize = 128;
+/// Names of the linker's that no symbol's type is listed for.
+const BOUNDS: [&[u8]; 2] = [b"_START_", b"_END_"];
+
+/// What is known of a file.
+pub struct Ctf {
+    dicts: Vec<Dict>,
+    /// The names that symbols have.
+    names: Vec<u8>,
+    /// Bytes of an address.
+    address: u64,
+    /// The dictionaries and types of functions, by where these begin.
+    functions: HashMap<u64, (usize, u32)>,
+    named: OnceCell<types::Names>,
+}
+
+/// A function of the symbol table.
+struct Symbol<'d> {
+    name: &'d [u8],
+    address: u64,
+}
+
+impl Ctf {
+    /// What is known of the program in `file`.
+    pub fn open(file: &Path) -> Result<Self, Error> {
+        let file = separate::open(file, crate::dwarf::FILE_MAX)?;
+        Self::read(&ReadCache::new(file))
+    }
+
+    /// What an ELF file tells.
+    pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
+        Self::read(bytes)
+    }
+
+    fn read<'a, R: ReadRef<'a>>(bytes: R) -> Result<Self, Error> {
+        let file = object::File::parse(bytes).map_err(|_| Error::Damaged)?;
+        let section = |name| {
+            let section = file.section_by_name(name)?;
+            let data = (section.size() <= SECTION_MAX).then(|| section.data().ok())?;
+            data.filter(|data: &&[u8]| !data.is_empty())
+        };
+        let bytes = section(SECTION).ok_or(Error::None)?;
+        let budget = Budget::limited();
+        let dicts = archive(bytes, &budget)?;
+        // Those of one file are of one table.
+        let is_dynamic = dicts.iter().any(|dict| dict.is_dynamic);
+        let names = section(if is_dynamic { ".dynstr" } else { ".strtab" });
+        let mut ctf = Self {
+            dicts,
+            names: names.unwrap_or_default().to_vec(),
+            address: if file.is_64() { 8 } else { 4 },
+            functions: HashMap::new(),
+            named: OnceCell::new(),
+        };
+        let symbols = match is_dynamic {
+            true => functions(file.dynamic_symbols(), &budget)?,
+            false => functions(file.symbols(), &budget)?,
+        };
+        let mut known: HashMap<&[u8], Option<u64>> = HashMap::new();
+        for symbol in &symbols {
+            // A name that several have is none's.
+            let place = known.entry(symbol.name).or_insert(Some(symbol.address));
+            *place = place.filter(|address| *address == symbol.address);
+        }
+        for (number, dict) in ctf.dicts.iter().enumerate() {
+            budget.spend(symbols.len())?;
+            let types = dict.functions().chunks_exact(4);
+            let types = types.map_while(|ty| word(ty, 0));
+            let addresses: Vec<Option<u64>> = match dict.function_names() {
+                None => symbols.iter().map(|symbol| Some(symbol.address)).collect(),
+                Some(names) => {
+                    let names = names.chunks_exact(4).map_while(|name| word(name, 0));
+                    let address = |name| *known.get(dict.bytes_at(name, &ctf.names)?)?;
+                    names.map(address).collect()
+                }
+            };
+            for (address, ty) in addresses.into_iter().zip(types) {
+                if let Some(address) = address {
+                    ctf.functions.entry(address).or_insert((number, ty));
+                }
+            }
+        }
+        Ok(ctf)
+    }
+
+    /// What the function that begins at `address` takes and returns. Its parameters have no names.
+    pub fn function(&self, address: u64) -> Option<Prototype> {
+        let (dict, ty) = *self.functions.get(&address)?;
+        let (ret, params, _) = self.signature(self.id(dict, ty)?)?;
+        Some(Prototype {
+            ret,
+            params: params.into_iter().map(|ty| (String::new(), ty)).collect(),
+        })
+    }
+
+    /// The type of the number `number` in the words of a dictionary; none of `void`, and of what is not there.
+    fn id(&self, dict: usize, number: u32) -> Option<TypeId> {
+        let own = number & dict::OWN - 1;
+        let of = match self.dicts.get(dict)?.is_child {
+            true if number & dict::OWN == 0 => 0,
+            true => dict,
+            // One that is no child has no such numbers.
+            false => Some(dict).filter(|_| number == own)?,
+        };
+        let is_there = own > 0 && (own as usize) <= self.dicts.get(of)?.len();
+        is_there.then(|| TypeId::of(of, own))
+    }
+}
+
+/// The functions that types are listed for, in their order.
+fn functions<'d, S: object::ObjectSymbol<'d>>(
+    symbols: impl Iterator<Item = S>,
+    budget: &Budget,
+) -> Result<Vec<Symbol<'d>>, Error> {
+    let mut functions = Vec::new();
+    for symbol in symbols {
+        let SymbolFlags::Elf { st_info, .. } = symbol.flags() else {
+            continue;
+        };
+        if st_info.st_type() != STT_FUNC || symbol.is_undefined() {
+            continue;
+        }
+        // To find the end of a name takes as long as the name is.
+        let name = symbol.name_bytes().unwrap_or_default();
+        budget.spend(name.len())?;
+        if !name.is_empty() && !BOUNDS.contains(&name) {
+            budget.keep(KEPT)?;
+            let address = symbol.address();
+            functions.push(Symbol { name, address });
+        }
+    }
+    Ok(functions)
+}
+
+/// The dictionaries of a section, their parent first.
+fn archive(bytes: &[u8], budget: &Budget) -> Result<Vec<Dict>, Error> {
+    let long = |at: usize| {
+        let bytes = bytes.get(at..)?.first_chunk()?;
+        Some(u64::from_le_bytes(*bytes))
+    };
+    if long(0) != Some(ARCHIVE) {
+        let dict = Dict::parse(bytes, budget)?;
+        return match dict.is_child {
+            true => Err(Error::Unsupported("its types are in another file (.ctf)")),
+            false => Ok(vec![dict]),
+        };
+    }
+    let place = |at: usize| usize::try_from(long(at)?).ok();
+    let header = || Some((place(16)?, place(24)?, place(32)?));
+    let (count, names, dicts) = header().ok_or(Error::Damaged)?;
+    let member = |number: usize| {
+        let at = ARCHIVE_HEADER + number * MEMBER;
+        let name = bytes.get(names.checked_add(place(at)?)?..)?;
+        let start = dicts.checked_add(place(at + 8)?)?;
+        let size = place(start)?;
+        let dict = bytes.get(start..)?.get(8..)?.get(..size)?;
+        Some((name.starts_with(&[PARENT, b"\0"].concat()), dict))
+    };
+    let members = (0..count.min(DICTS_MAX)).map_while(member);
+    let (parents, children): (Vec<_>, Vec<_>) = members.partition(|(is_parent, _)| *is_parent);
+    let (_, parent) = parents.first().ok_or(Error::Damaged)?;
+    let mut all = vec![Dict::parse(parent, budget)?];
+    if all[0].is_child {
+        return Err(Error::Damaged);
+    }
+    for (_, child) in children {
+        // What is damaged in one has nothing to do with the others.
+        all.extend(Dict::parse(child, budget).ok().filter(|dict| dict.is_child));
+        if budget.is_spent() {
+            break;
+        }
+    }
+    Ok(all)
+}

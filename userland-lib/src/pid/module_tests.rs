@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Types of a process' program, of which one source has told them in one form, and one in another.
+
+use super::{Code, Module, Modules, Object};
+use crate::ctf::Ctf;
+use crate::dwarf::tests::Folder;
+use crate::dwarf::{DebugInfo, Error, Tag, Type};
+use crate::world::ProcessSource;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::rc::Rc;
+
+const SHORT: &str = "\
+struct point { int x; };
+int area(const struct point *at, char c)
+{
+	return at->x + c;
+}
+int main(void)
+{
+	return 0;
+}
+";
+const LONG: &str = "\
+struct size { long y; };
+long far(struct size *size)
+{
+	return size->y;
+}
+";
+
+/// A process whose program was compiled by the test.
+struct Compiled(Object);
+
+impl Compiled {
+    fn new(path: &Path) -> Self {
+        Self(Object {
+            name: "prog".to_owned(),
+            path: path.to_string_lossy().into_owned(),
+            file: path.into(),
+            is_program: true,
+            code: Vec::new(),
+        })
+    }
+
+    fn module(&self) -> Result<Rc<Module>, Error> {
+        Modules::default().get(self, 7, "a.out")
+    }
+}
+
+impl ProcessSource for Compiled {
+    fn objects(&self, _pid: u32) -> io::Result<Vec<Object>> {
+        Ok(vec![self.0.clone()])
+    }
+
+    fn code(&self, object: &Object) -> io::Result<Code> {
+        Code::parse(&fs::read(&object.file)?)
+    }
+
+    fn debug(&self, object: &Object) -> Result<Rc<DebugInfo>, Error> {
+        Modules::default().debug(object)
+    }
+
+    fn ctf(&self, object: &Object) -> Option<Rc<Ctf>> {
+        Modules::default().ctf(object)
+    }
+}
+
+/// The size of what the first parameter of a function points to.
+fn pointed(module: &Module, func: &str) -> Option<(String, u64)> {
+    let (told, found) = module.prototype(func).expect("readable")?;
+    let mut ty = found.params.first()?.1?;
+    loop {
+        ty = match told.ty(ty).expect("a type") {
+            Type::Pointer(to, _) | Type::Const(to) => to?,
+            Type::Record(name, _, size) => return Some((name, size?)),
+            _ => return None,
+        };
+    }
+}
+
+#[test]
+fn each_function_has_what_is_told_of_it() {
+    let folder = Folder::new("module");
+    for (name, source) in [("short.c", SHORT), ("long.c", LONG)] {
+        fs::write(folder.0.join(name), source).expect("a source");
+    }
+    let program = folder.0.join("prog");
+    for (short, long, expected) in [
+        ("-gctf", "-gdwarf-5", [true, true]),
+        ("-gctf", "-g0", [true, false]),
+        ("-g0", "-gdwarf-5", [false, true]),
+    ] {
+        folder.run("gcc", &["-c", short, "short.c"]);
+        folder.run("gcc", &["-c", long, "long.c"]);
+        folder.run("gcc", &["-rdynamic", "-o", "prog", "short.o", "long.o"]);
+        let module = Compiled::new(&program).module().expect("types");
+        let area = expected[0].then(|| ("point".to_owned(), 4));
+        assert_eq!(pointed(&module, "area"), area, "{short} {long}");
+        let far = expected[1].then(|| ("size".to_owned(), 8));
+        assert_eq!(pointed(&module, "far"), far, "{short} {long}");
+        let names = ["point", "size"].map(|name| module.named(&[Tag::Struct], name).is_some());
+        assert_eq!(names, expected);
+    }
+    folder.run("strip", &["--strip-all", "--remove-section=.ctf", "prog"]);
+    let module = Compiled::new(&program).module();
+    assert!(matches!(module.err(), Some(Error::None)));
+}
