@@ -13,13 +13,14 @@ use gimli::{Dwarf, Reader as _, RunTimeEndian, Section as _, SectionId};
 use object::{CompressionFormat, Object as _, ObjectSection as _};
 use ruzstd::decoding::StreamingDecoder;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 /// Bytes of a file that is read for who asks for it.
 pub const FILE_MAX: u64 = 1 << 31;
 /// Bytes of all sections of a file that are unpacked.
 const UNPACKED_MAX: u64 = 1 << 31;
+const TOO_LARGE: Error = Error::Unsupported("its sections are too large when they are unpacked");
 /// The section that has the entries.
 const ENTRIES: &str = ".debug_info";
 
@@ -31,6 +32,10 @@ pub struct Found {
     pub shared: Option<Rc<[u8]>>,
     /// There should be one that is shared, and is not.
     pub is_partial: bool,
+    /// Where the program is, and the file that was made of it: beside these there may be more.
+    pub by: Vec<PathBuf>,
+    /// Bytes of each of those at most.
+    pub most: u64,
 }
 
 impl Found {
@@ -41,6 +46,8 @@ impl Found {
             is_partial: file.is_ok_and(|file| shared::named(&file).is_some()),
             shared: None,
             own,
+            by: Vec::new(),
+            most: 0,
         }
     }
 }
@@ -56,7 +63,7 @@ pub(super) fn find_in(folder: &Path, file: &Path, path: &str, most: u64) -> Resu
     let program = object::File::parse(&*bytes).map_err(|_| Error::Damaged)?;
     let has_entries = |file: &object::File<'_>| file.section_by_name(ENTRIES).is_some();
     let (own, by) = match has_entries(&program) {
-        true => (bytes, path.into()),
+        true => (bytes, PathBuf::from(path)),
         false => separate::find(folder, &program, path, most, has_entries).ok_or(Error::None)?,
     };
     let told = object::File::parse(&*own).map_err(|_| Error::Damaged)?;
@@ -64,7 +71,11 @@ pub(super) fn find_in(folder: &Path, file: &Path, path: &str, most: u64) -> Resu
     let shared = name
         .as_ref()
         .and_then(|name| shared::find(folder, name, &by, most));
+    let mut places = vec![path.into(), by];
+    places.dedup();
     Ok(Found {
+        by: places,
+        most,
         is_partial: name.is_some() && shared.is_none(),
         shared: shared.map(Into::into),
         own: own.into(),
@@ -73,6 +84,16 @@ pub(super) fn find_in(folder: &Path, file: &Path, path: &str, most: u64) -> Resu
 
 /// The sections of an ELF file that debugging information is in.
 pub fn sections(bytes: &Rc<[u8]>, budget: &Budget) -> Result<Dwarf<Bytes>, Error> {
+    load(bytes, budget, |id| Some(id.name()), |get| Dwarf::load(get))
+}
+
+/// Makes something of the sections of an ELF file that have these names.
+pub fn load<T>(
+    bytes: &Rc<[u8]>,
+    budget: &Budget,
+    name: impl Fn(SectionId) -> Option<&'static str>,
+    make: impl FnOnce(&mut dyn FnMut(SectionId) -> Result<Bytes, Error>) -> Result<T, Error>,
+) -> Result<T, Error> {
     let file = object::File::parse(&**bytes).map_err(|_| Error::Damaged)?;
     let endian = match file.is_little_endian() {
         true => RunTimeEndian::Little,
@@ -80,9 +101,9 @@ pub fn sections(bytes: &Rc<[u8]>, budget: &Budget) -> Result<Dwarf<Bytes>, Error
     };
     let most = UNPACKED_MAX.min(budget.room());
     let mut room = most;
-    let dwarf = Dwarf::load(|id: SectionId| section(&file, bytes, endian, id, &mut room))?;
+    let made = make(&mut |id| section(&file, bytes, endian, name(id), &mut room))?;
     budget.keep(usize::try_from(most - room).unwrap_or(usize::MAX))?;
-    Ok(dwarf)
+    Ok(made)
 }
 
 /// Has `own` find the texts that are in the file which it shares.
@@ -100,12 +121,45 @@ fn section(
     file: &object::File<'_>,
     bytes: &Rc<[u8]>,
     endian: RunTimeEndian,
-    id: SectionId,
+    name: Option<&str>,
     room: &mut u64,
 ) -> Result<Bytes, Error> {
-    let Some(section) = file.section_by_name(id.name()) else {
+    let mut parts = file.sections().filter(|section| {
+        let own = section.name_bytes().ok();
+        own.is_some() && own == name.map(str::as_bytes)
+    });
+    let Some(first) = parts.next() else {
         return Ok(Bytes::new(Rc::default(), endian));
     };
+    let first = contents(&first, bytes, endian, room)?;
+    let mut whole = Vec::new();
+    // A file that no linker has seen has a section for each type.
+    for part in parts.filter(|_| name == SectionId::DebugInfo.dwo_name()) {
+        if whole.is_empty() {
+            take(&first, room, &mut whole)?;
+        }
+        take(&contents(&part, bytes, endian, room)?, room, &mut whole)?;
+    }
+    match whole.is_empty() {
+        true => Ok(first),
+        false => Ok(Bytes::new(whole.into(), endian)),
+    }
+}
+
+/// Takes the bytes of a section.
+fn take(part: &Bytes, room: &mut u64, whole: &mut Vec<u8>) -> Result<(), Error> {
+    *room = room.checked_sub(part.len() as u64).ok_or(TOO_LARGE)?;
+    whole.extend_from_slice(part);
+    Ok(())
+}
+
+/// What a section has, unpacked.
+fn contents(
+    section: &object::Section<'_, '_>,
+    bytes: &Rc<[u8]>,
+    endian: RunTimeEndian,
+    room: &mut u64,
+) -> Result<Bytes, Error> {
     let packed = section.compressed_data().map_err(|_| Error::Damaged)?;
     match packed.format {
         CompressionFormat::None => {
@@ -121,9 +175,7 @@ fn section(
         }
         format => {
             let size = packed.uncompressed_size;
-            *room = room.checked_sub(size).ok_or(Error::Unsupported(
-                "its sections are too large when they are unpacked",
-            ))?;
+            *room = room.checked_sub(size).ok_or(TOO_LARGE)?;
             let unpacked = unpack(format, packed.data, size)?;
             Ok(Bytes::new(unpacked.into(), endian))
         }

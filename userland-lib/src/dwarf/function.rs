@@ -94,7 +94,7 @@ impl DebugInfo {
         if matches!(header.type_(), UnitType::Type { .. }) {
             return Ok(());
         }
-        let unit = self.take_apart(header)?;
+        let unit = self.take_apart(header, None)?;
         let mut entries = unit.entries();
         let (_, root) = entries.next_dfs()?.ok_or(Error::Damaged)?;
         let mut of_unit = self.ranges(&unit, root)?;

@@ -62,12 +62,20 @@ fn every_form_tells_the_chain() {
         ("gcc", &["-gdwarf-5", "-gz=zlib"]),
         ("gcc", &["-gdwarf-5", "-fdebug-types-section"]),
         ("gcc", &["-gdwarf-5", "-flto"]),
+        ("gcc", &["-gdwarf-5", "-gsplit-dwarf"]),
+        ("gcc", &["-gdwarf-4", "-gsplit-dwarf"]),
         ("clang-19", &["-gdwarf-5"]),
+        ("clang-19", &["-gdwarf-5", "-gsplit-dwarf"]),
+        (
+            "clang-19",
+            &["-gdwarf-4", "-gsplit-dwarf", "-fno-split-dwarf-inlining"],
+        ),
         ("clang-19", &["-gdwarf-4", "-ffunction-sections"]),
     ] {
         folder.compile_by(compiler, SOURCE, &[&["-O2"], options].concat());
         let program = folder.0.join("prog");
-        let debug = DebugInfo::open_unasked(&program, "/prog").expect("readable");
+        let path = program.to_string_lossy();
+        let debug = DebugInfo::open_unasked(&program, &path).expect("readable");
         let at = |name| shown(&debug.inlined(address(&program, name)));
         let chain = ["inner prog.c:4", "middle prog.c:10", "outer prog.c:14"];
         assert_eq!(at("here"), chain, "{compiler} {options:?}");

@@ -53,6 +53,7 @@ impl DebugInfo {
         Ok(Unit {
             unit: gimli::Unit::new_with_abbreviations(dwarf, own, abbreviations)?,
             part: header.part.clone(),
+            skeleton: None,
         })
     }
 

@@ -3,14 +3,17 @@
 
 //! What a compiler has told of a program: types, functions, those that were inlined, source lines (DWARF 4 and 5).
 //!
-//! It lies in the program's own file or in one beside it, and may be shared in part with other programs ([`file`](mod@file)). Nothing is read before somebody asks, and then what he
-//! asks for: units are told apart by their headers, a unit is taken apart when an address or a type of it is wanted, and an
+//! It lies in the program's own file or in one beside it, and may be shared in part with other programs ([`file`](mod@file)); units may
+//! be in files of their own ([`apart`]). Nothing is read before somebody asks, and then what he asks for: units are told apart by their headers, a unit is taken apart when an address or a type of it is wanted, and an
 //! entry when it is looked at. A type is known by where its entry lies ([`TypeId`]); equal numbers are the same type.
 //!
 //! All of it is of whoever made the file: every number leads nowhere or to something that is there, every chain and list
 //! has a limit, and what is not understood is left out, or an [`Error`] that says so. What reading may cost in all is limited for files that
 //! nobody has asked for ([`budget`]).
 
+mod apart;
+#[cfg(test)]
+mod apart_tests;
 mod budget;
 mod error;
 mod file;
@@ -36,6 +39,7 @@ pub use line::Lines;
 pub use names::Tag;
 pub use types::{Base, Member, Type};
 
+use apart::Apart;
 pub(crate) use budget::Budget;
 use dtrace_uapi::names::misleads;
 use file::Found;
@@ -46,7 +50,7 @@ use gimli::{
 };
 use part::{Header, Part, Unit};
 use std::cell::{OnceCell, RefCell};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::rc::Rc;
 
@@ -89,12 +93,15 @@ pub struct DebugInfo {
     /// In the order of where they lie, those of one part after those of another.
     units: Vec<Header>,
     /// Which unit has the type of a signature, and where in it.
-    signatures: HashMap<u64, TypeId>,
+    signatures: RefCell<HashMap<u64, TypeId>>,
+    apart: Apart,
     budget: Budget,
     /// What is shared with other programs' files is not there.
     is_partial: bool,
     /// Units that were taken apart, by their number.
     open: RefCell<HashMap<usize, Rc<Unit>>>,
+    /// Those that are in files of their own which are not there.
+    missing: RefCell<HashSet<usize>>,
     functions: OnceCell<function::Index>,
     names: OnceCell<names::Index>,
     copies: RefCell<HashMap<usize, Rc<inlined::Copies>>>,
@@ -129,6 +136,8 @@ impl DebugInfo {
             own,
             shared: Some(shared),
             is_partial: false,
+            by: Vec::new(),
+            most: 0,
         };
         Self::parse_within(found, Budget::limited())
     }
@@ -136,7 +145,9 @@ impl DebugInfo {
     fn parse_within(found: Found, budget: Budget) -> Result<Self, Error> {
         let mut debug = Self {
             units: Vec::new(),
-            signatures: HashMap::new(),
+            signatures: RefCell::default(),
+            apart: Apart::new(found.by, found.most),
+            missing: RefCell::default(),
             budget,
             is_partial: found.is_partial,
             open: RefCell::default(),
@@ -154,13 +165,17 @@ impl DebugInfo {
             }
             None => None,
         };
-        debug.add_units(&Rc::new(Part::new(own, 0, shared.clone())))?;
-        if debug.units.is_empty() {
+        let own = Rc::new(Part::new(own, 0, shared.clone()));
+        let mut units = debug.units_of(&own, UNITS_MAX)?;
+        if units.is_empty() {
             return Err(Error::None);
         }
-        if let Some(shared) = shared {
-            debug.add_units(&shared)?;
+        if let Some(shared) = &shared {
+            units.extend(debug.units_of(shared, UNITS_MAX)?);
         }
+        debug.apart.end.set(shared.unwrap_or(own).end());
+        debug.sign(&units);
+        debug.units = units;
         Ok(debug)
     }
 
@@ -169,32 +184,24 @@ impl DebugInfo {
         file::sections(bytes, &self.budget)
     }
 
-    /// Takes the units of a part.
-    fn add_units(&mut self, part: &Rc<Part>) -> Result<(), Error> {
-        let first = self.units.len();
+    /// The units of a part, `most` at most.
+    fn units_of(&self, part: &Rc<Part>, most: usize) -> Result<Vec<Header>, Error> {
+        let mut units = Vec::new();
         let mut headers = part.dwarf.units();
         // What is damaged ends the list.
         while let Ok(Some(header)) = headers.next() {
-            if self.units.len() >= UNITS_MAX {
+            if units.len() >= most {
                 return Err(Error::Unsupported("it has too many units"));
             }
             let header = Header {
                 part: part.clone(),
                 header,
             };
-            if let UnitType::Type {
-                type_signature,
-                type_offset,
-            } = header.type_()
-            {
-                let id = TypeId(header.start().saturating_add(type_offset.0));
-                self.signatures.insert(type_signature.0, id);
-            }
             self.budget.keep(UNIT_KEPT)?;
-            self.units.push(header);
+            units.push(header);
         }
-        *part.tables.borrow_mut() = unit::shared(&self.units[first..]);
-        Ok(())
+        *part.tables.borrow_mut() = unit::shared(&units);
+        Ok(units)
     }
 
     /// Why not all can be told of types, if something is missing.
@@ -217,16 +224,50 @@ impl DebugInfo {
         self.budget.kept()
     }
 
-    /// One of the units, taken apart.
+    /// Knows the types of units that are of one type each.
+    fn sign(&self, units: &[Header]) {
+        let mut signatures = self.signatures.borrow_mut();
+        for unit in units {
+            if let UnitType::Type {
+                type_signature,
+                type_offset,
+            }
+            | UnitType::SplitType {
+                type_signature,
+                type_offset,
+            } = unit.type_()
+            {
+                let id = TypeId(unit.start().saturating_add(type_offset.0));
+                signatures.insert(type_signature.0, id);
+            }
+        }
+    }
+
+    /// The header of a unit; those in files of their own are behind the others.
+    fn header(&self, number: usize) -> Option<Header> {
+        let known = self.units.get(number).cloned();
+        known.or_else(|| {
+            let number = number.checked_sub(self.units.len())?;
+            self.apart.units.borrow().get(number).cloned()
+        })
+    }
+
+    /// One of the units, taken apart; of a skeleton the one that it stands for.
     fn unit(&self, number: usize) -> Result<Rc<Unit>, Error> {
         if let Some(unit) = self.open.borrow().get(&number) {
             return Ok(unit.clone());
         }
-        let header = self.units.get(number).ok_or(Error::Damaged)?;
-        let unit = Rc::new(self.take_apart(header)?);
-        if unit.dwo_id.is_some() {
-            return Err(Error::Unsupported("it is in a file of its own (.dwo)"));
+        if self.missing.borrow().contains(&number) {
+            return Err(apart::MISSING);
         }
+        let header = self.header(number).ok_or(Error::Damaged)?;
+        let unit = self.take_apart(&header, None)?;
+        let unit = match unit.is_skeleton() {
+            true => self.of_skeleton(unit).inspect_err(|_| {
+                self.missing.borrow_mut().insert(number);
+            })?,
+            false => Rc::new(unit),
+        };
         self.budget.keep(UNIT_KEPT)?;
         self.open.borrow_mut().insert(number, unit.clone());
         Ok(unit)
@@ -234,11 +275,15 @@ impl DebugInfo {
 
     /// The unit that an entry is of, and where in it that lies.
     fn locate(&self, id: TypeId) -> Result<(Rc<Unit>, UnitOffset), Error> {
-        let after = self.units.partition_point(|unit| unit.start() <= id.0);
+        let before = |units: &[Header]| units.partition_point(|unit| unit.start() <= id.0);
+        let after = match before(&self.apart.units.borrow()) {
+            0 => before(&self.units),
+            apart => self.units.len() + apart,
+        };
         let number = after.checked_sub(1).ok_or(Error::Damaged)?;
         let unit = self.unit(number)?;
-        let offset = DebugInfoOffset(id.0 - unit.part.base);
-        let offset = offset.to_unit_offset(&unit.header);
+        let offset = id.0.checked_sub(unit.part.base).ok_or(Error::Damaged)?;
+        let offset = DebugInfoOffset(offset).to_unit_offset(&unit.header);
         Ok((unit, offset.ok_or(Error::Damaged)?))
     }
 
@@ -248,7 +293,10 @@ impl DebugInfo {
             AttributeValue::UnitRef(offset) => unit.id(offset),
             AttributeValue::DebugInfoRef(offset) => unit.part.id(offset.0),
             AttributeValue::DebugInfoRefSup(offset) => unit.part.shared.as_ref()?.id(offset.0),
-            AttributeValue::DebugTypesRef(signature) => self.signatures.get(&signature.0).copied(),
+            AttributeValue::DebugTypesRef(signature) => {
+                let known = self.signatures.borrow().get(&signature.0).copied();
+                known.or_else(|| self.in_package(signature))
+            }
             _ => None,
         }
     }

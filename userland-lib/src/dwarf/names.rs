@@ -37,16 +37,32 @@ impl DebugInfo {
     fn names(&self) -> &Index {
         self.names.get_or_init(|| {
             let mut index = Index::new();
-            for header in &self.units {
-                // Whatever one unit hides, others show.
-                let _ = self.names_of(header, &mut index);
+            // Whatever one unit hides, others show.
+            for (number, header) in self.units.iter().enumerate() {
+                let _ = self.names_of(number, header, &mut index);
+            }
+            // Skeletons have brought those that they stand for.
+            let _ = self.all_of_package();
+            let mut number = self.units.len();
+            while let Some(header) = self.header(number) {
+                let _ = self.names_of(number, &header, &mut index);
+                number += 1;
             }
             index
         })
     }
 
-    fn names_of(&self, header: &super::Header, index: &mut Index) -> Result<(), Error> {
-        let unit = self.take_apart(header)?;
+    fn names_of(
+        &self,
+        number: usize,
+        header: &super::Header,
+        index: &mut Index,
+    ) -> Result<(), Error> {
+        let unit = self.take_apart(header, None)?;
+        if unit.is_skeleton() {
+            self.unit(number)?;
+            return Ok(());
+        }
         let mut entries = unit.entries();
         while let (Some((_, entry)), true) = (entries.next_dfs()?, index.len() < NAMES_MAX) {
             let tag = match entry.tag() {

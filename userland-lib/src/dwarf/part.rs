@@ -8,7 +8,9 @@
 
 use super::unit::Tables;
 use super::{Bytes, TypeId};
-use gimli::{Dwarf, Reader as _, Section as _, UnitHeader, UnitOffset, UnitSectionOffset};
+use gimli::{
+    Dwarf, DwarfFileType, Reader as _, Section as _, UnitHeader, UnitOffset, UnitSectionOffset,
+};
 use std::cell::RefCell;
 use std::ops::Deref;
 use std::rc::Rc;
@@ -35,13 +37,14 @@ impl Part {
 
     /// The entry at a place of the part's section.
     pub fn id(&self, offset: usize) -> Option<TypeId> {
-        let is_there = offset < self.len();
-        is_there.then(|| TypeId(self.base.saturating_add(offset)))
+        let number = self.base.saturating_add(offset);
+        (number < self.end()).then_some(TypeId(number))
     }
 
-    /// How many numbers its entries have.
-    pub fn len(&self) -> usize {
-        self.dwarf.debug_info.reader().len()
+    /// The number behind those of its entries.
+    pub fn end(&self) -> usize {
+        let size = self.dwarf.debug_info.reader().len();
+        self.base.saturating_add(size)
     }
 }
 
@@ -73,10 +76,17 @@ impl Deref for Header {
 /// A unit that is taken apart, and the part that it is in.
 pub struct Unit {
     pub part: Rc<Part>,
+    /// What the program has of it, where it is in a file of its own.
+    pub skeleton: Option<Rc<Unit>>,
     pub unit: gimli::Unit<Bytes>,
 }
 
 impl Unit {
+    /// Whether it stands for one that is in a file of its own.
+    pub fn is_skeleton(&self) -> bool {
+        self.dwo_id.is_some() && self.part.dwarf.file_type == DwarfFileType::Main
+    }
+
     /// Which entry is at a place of the unit.
     pub fn id(&self, offset: UnitOffset) -> Option<TypeId> {
         match offset.to_unit_section_offset(&self.unit) {

@@ -77,6 +77,8 @@ impl DebugInfo {
     }
 
     fn read_rows(&self, unit: &Unit, rows: &mut Rows) -> Result<(), Error> {
+        // The numbers of files are those of the program's rows, wherever the unit is.
+        let unit = unit.skeleton.as_deref().unwrap_or(unit);
         let mut entries = unit.entries();
         let (_, root) = entries.next_dfs()?.ok_or(Error::Damaged)?;
         let Some(AttributeValue::DebugLineRef(offset)) = root.attr_value(gimli::DW_AT_stmt_list)?

@@ -11,10 +11,10 @@ use super::part::{Header, Part, Unit};
 use super::{Bytes, DebugInfo, Entry, Error, REFERENCE};
 use gimli::{
     Abbreviations, AttributeValue, DebugAbbrevOffset, DebugAddrBase, DebugLocListsBase,
-    DebugRngListsBase, DebugStrOffsetsBase, DwarfFileType, RangeIter, Reader as _, Section as _,
-    UnitType,
+    DebugRngListsBase, DebugStrOffsetsBase, RangeIter, Reader as _, Section as _, UnitType,
 };
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Attributes of an entry; compilers give it some twenty. Some take no byte of the entry, but time.
@@ -37,10 +37,14 @@ pub fn shared(units: &[Header]) -> Tables {
 }
 
 impl DebugInfo {
-    /// A unit without its lines.
-    pub(super) fn take_apart(&self, header: &Header) -> Result<Unit, Error> {
+    /// A unit without its lines, and with what its skeleton has of it.
+    pub(super) fn take_apart(
+        &self,
+        header: &Header,
+        skeleton: Option<&Rc<Unit>>,
+    ) -> Result<Unit, Error> {
         self.budget.spend(REFERENCE)?;
-        let (encoding, kind) = (header.encoding(), DwarfFileType::Main);
+        let (encoding, kind) = (header.encoding(), header.part.dwarf.file_type);
         let mut unit = gimli::Unit {
             header: header.header.clone(),
             abbreviations: self.abbreviations(header)?,
@@ -75,8 +79,12 @@ impl DebugInfo {
             // It may stand in a table that a later attribute tells.
             unit.low_pc = header.part.dwarf.attr_address(&unit, low_pc)?.unwrap_or(0);
         }
+        if let Some(skeleton) = skeleton {
+            unit.copy_relocated_attributes(skeleton);
+        }
         Ok(Unit {
             part: header.part.clone(),
+            skeleton: skeleton.cloned(),
             unit,
         })
     }

@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Units that are in files of their own (`-gsplit-dwarf`).
+//!
+//! What a linker has to change of a unit is in the program: its addresses, its lines, and where the rest is (a skeleton). That is a file for each unit
+//! (`.dwo`), by the name that the compiler gave it; or a package of all of them (`.dwp`), beside the program or what was made of it. A unit and
+//! its skeleton have a number in common, which tells it from any other.
+//!
+//! Such a file is opened when its unit is wanted, and becomes a part of what is known.
+
+use super::file;
+use super::part::{Header, Part, Unit};
+use super::{Bytes, DebugInfo, Error, TypeId, REFERENCE, UNITS_MAX};
+use crate::elf::separate::read;
+use gimli::{
+    DebugTypeSignature, Dwarf, DwarfPackage, DwoId, Reader as _, RunTimeEndian, Section as _,
+    SectionId, UnitType,
+};
+use std::cell::{Cell, OnceCell, RefCell};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// Why nothing is known of a unit.
+pub const MISSING: Error = Error::Unsupported("its file (.dwo) is missing");
+
+/// Where units are that are in files of their own, and those that were found.
+pub struct Apart {
+    /// Where the program is, and what was made of it.
+    by: Vec<PathBuf>,
+    /// Bytes of a file.
+    most: u64,
+    package: OnceCell<Option<DwarfPackage<Bytes>>>,
+    /// The number behind those of all entries.
+    pub end: Cell<usize>,
+    /// In the order of where they lie.
+    pub units: RefCell<Vec<Header>>,
+}
+
+impl Apart {
+    pub fn new(by: Vec<PathBuf>, most: u64) -> Self {
+        Self {
+            by,
+            most,
+            package: OnceCell::new(),
+            end: Cell::new(0),
+            units: RefCell::default(),
+        }
+    }
+
+    /// Where a unit's file may be: where the compiler put it, or beside the program.
+    fn places(&self, folder: Option<&str>, name: &str) -> Vec<PathBuf> {
+        let name = Path::new(name);
+        let mut places: Vec<PathBuf> = folder
+            .map(|folder| Path::new(folder).join(name))
+            .into_iter()
+            .collect();
+        let folders = self.by.iter().filter_map(|by| by.parent());
+        for folder in folders {
+            places.push(folder.join(name));
+            places.extend(name.file_name().map(|own| folder.join(own)));
+        }
+        // What is relative would be so to where dtrace runs.
+        places.retain(|place| place.is_absolute());
+        places
+    }
+}
+
+impl DebugInfo {
+    /// The unit that a skeleton stands for.
+    pub(super) fn of_skeleton(&self, skeleton: Unit) -> Result<Rc<Unit>, Error> {
+        let id = skeleton.dwo_id.ok_or(Error::Damaged)?;
+        let skeleton = Rc::new(skeleton);
+        let parent = &skeleton.part;
+        let in_package = self.package(parent).and_then(|package| {
+            let found = package.find_cu(id, &parent.dwarf);
+            self.unit_of(found.ok()??, &skeleton, id)
+        });
+        let found = in_package.or_else(|| self.in_file(&skeleton, id));
+        found.ok_or(MISSING)
+    }
+
+    /// The unit in a file of its own.
+    fn in_file(&self, skeleton: &Rc<Unit>, id: DwoId) -> Option<Rc<Unit>> {
+        let mut entries = skeleton.entries();
+        let (_, root) = entries.next_dfs().ok()??;
+        let text = |at| {
+            let value = root.attr_value(at).ok()??;
+            self.text(skeleton, value)
+        };
+        let name = text(gimli::DW_AT_dwo_name).or_else(|| text(gimli::DW_AT_GNU_dwo_name))?;
+        let folder = text(gimli::DW_AT_comp_dir);
+        let places = self.apart.places(folder.as_deref(), &name);
+        places.iter().find_map(|place| {
+            let bytes = self.bytes(place)?;
+            let own = file::load(&bytes, &self.budget, SectionId::dwo_name, |get| {
+                Dwarf::load(get)
+            });
+            let mut own = own.ok()?;
+            own.make_dwo(&skeleton.part.dwarf);
+            self.unit_of(own, skeleton, id)
+        })
+    }
+
+    fn bytes(&self, place: &Path) -> Option<Rc<[u8]>> {
+        let most = self.apart.most.min(self.budget.room());
+        let bytes = read(place, most).ok()?;
+        self.budget.keep(bytes.len()).ok()?;
+        Some(bytes.into())
+    }
+
+    /// The package of units, if there is one.
+    fn package(&self, parent: &Part) -> Option<&DwarfPackage<Bytes>> {
+        let package = self.apart.package.get_or_init(|| {
+            let endian = parent.dwarf.debug_info.reader().endian();
+            let mut all = self.apart.by.iter().filter(|by| by.is_absolute());
+            all.find_map(|by| {
+                let mut name = OsString::from(by);
+                name.push(".dwp");
+                self.open_package(Path::new(&name), endian)
+            })
+        });
+        package.as_ref()
+    }
+
+    fn open_package(&self, place: &Path, endian: RunTimeEndian) -> Option<DwarfPackage<Bytes>> {
+        let bytes = self.bytes(place)?;
+        let empty = Bytes::new(Rc::default(), endian);
+        file::load(&bytes, &self.budget, SectionId::dwo_name, |get| {
+            DwarfPackage::load(get, empty)
+        })
+        .ok()
+    }
+
+    /// The unit of a number among those of a file, all of which are known from now on, if it is there.
+    fn unit_of(&self, own: Dwarf<Bytes>, skeleton: &Rc<Unit>, id: DwoId) -> Option<Rc<Unit>> {
+        let units = self.new_units(own)?;
+        let found = units.iter().enumerate().find_map(|(at, header)| {
+            let unit = match header.type_() {
+                UnitType::Compilation => self.take_apart(header, Some(skeleton)).ok()?,
+                UnitType::SplitCompilation(own) if own == id => {
+                    self.take_apart(header, Some(skeleton)).ok()?
+                }
+                _ => return None,
+            };
+            (unit.dwo_id == Some(id)).then_some((at, Rc::new(unit)))
+        });
+        let (at, unit) = found?;
+        let first = self.add(units);
+        self.open.borrow_mut().insert(first + at, unit.clone());
+        Some(unit)
+    }
+
+    /// The units of another file.
+    fn new_units(&self, own: Dwarf<Bytes>) -> Option<Vec<Header>> {
+        let part = Rc::new(Part::new(own, self.apart.end.get(), None));
+        let known = self.units.len() + self.apart.units.borrow().len();
+        self.units_of(&part, UNITS_MAX.saturating_sub(known)).ok()
+    }
+
+    /// Adds the units of a file, and tells the number of the first.
+    fn add(&self, units: Vec<Header>) -> usize {
+        self.sign(&units);
+        let mut all = self.apart.units.borrow_mut();
+        let first = self.units.len() + all.len();
+        if let Some(unit) = units.first() {
+            self.apart.end.set(unit.part.end());
+        }
+        all.extend(units);
+        first
+    }
+
+    /// Knows all types that have units of their own in the package, if one was opened.
+    pub(super) fn all_of_package(&self) -> Option<()> {
+        let package = self.apart.package.get()?.as_ref()?;
+        let parent = &self.units.first()?.part;
+        for row in 1..=package.tu_index.unit_count() {
+            // What is damaged in one has nothing to do with the others.
+            let own = package.tu_sections(row, &parent.dwarf).ok();
+            if let Some(units) = own.and_then(|own| self.new_units(own)) {
+                self.add(units);
+            }
+            self.budget.spend(REFERENCE).ok()?;
+        }
+        Some(())
+    }
+
+    /// A type in a unit of its own that is in the package.
+    pub(super) fn in_package(&self, signature: DebugTypeSignature) -> Option<TypeId> {
+        let package = self.apart.package.get()?.as_ref()?;
+        let parent = &self.units.first()?.part;
+        let own = package.find_tu(signature, &parent.dwarf).ok()??;
+        self.add(self.new_units(own)?);
+        self.signatures.borrow().get(&signature.0).copied()
+    }
+}
