@@ -62,6 +62,9 @@ impl Told for Ctf {
     }
 }
 
+/// What is known of a function, and who tells it.
+pub type Known<'m> = (&'m Rc<dyn Told>, Prototype);
+
 /// Functions and types of a file.
 pub struct Module {
     /// Functions.
@@ -72,7 +75,7 @@ pub struct Module {
 
 impl Module {
     /// What a function takes and returns, and who tells it; nothing, if nobody does.
-    pub fn prototype(&self, func: &str) -> Result<Option<(&Rc<dyn Told>, Prototype)>, Error> {
+    pub fn prototype(&self, func: &str) -> Result<Option<Known<'_>>, Error> {
         let Some(function) = self.code.function(func) else {
             return Ok(None);
         };
