@@ -24,6 +24,7 @@
 #include <linux/uaccess.h>
 #include <linux/userfaultfd_k.h>
 
+#include "helpers.h"
 #include "faults.h"
 #include "pause.h"
 #include "processes.h"
@@ -185,6 +186,7 @@ static void dtrace_bring_work(struct callback_head *work)
 	/* It is to handle its signal first. */
 	bool disturbed = !got && signal_pending(current);
 
+	dtrace_cpu_lost(got || disturbed ? DTRACE_LOSS_WAIT : DTRACE_LOSS_WAIT_IN_VAIN);
 	scoped_guard(raw_spinlock_irqsave, &dtrace_brings_lock) {
 		bring->since = jiffies;
 		bring->in_vain = !got && !disturbed;

@@ -82,7 +82,7 @@ enum dtrace_loss dtrace_cpu_why(void)
 }
 
 /* Interrupts are off, and only an NMI may come between: it adds one of another kind. */
-static noinline void dtrace_cpu_lost(struct dtrace_cpu *c)
+static noinline void dtrace_cpu_lost_in(struct dtrace_cpu *c)
 {
 	c->lost[dtrace_cpu_why()]++;
 }
@@ -153,7 +153,7 @@ struct dtrace_cpu *dtrace_cpu_enter(void)
 	c = raw_cpu_ptr(&dtrace_cpus);
 	/* Out of RCU's sight nothing would keep the lists of ECBs alive. */
 	if (unlikely(c->busy || !dtrace_cpu_watched())) {
-		dtrace_cpu_lost(c);
+		dtrace_cpu_lost_in(c);
 		raw_local_irq_restore(flags);
 		return NULL;
 	}
@@ -203,10 +203,10 @@ void dtrace_cpu_exit(struct dtrace_cpu *c)
 		dtrace_cpu_leave(c);
 }
 
-/* Interrupts are off. */
-void dtrace_cpu_lost_return(void)
+/* Counts what is no firing's that has begun. */
+void dtrace_cpu_lost(enum dtrace_loss which)
 {
-	raw_cpu_ptr(&dtrace_cpus)->lost[DTRACE_LOSS_RETURN]++;
+	this_cpu_inc(dtrace_cpus.lost[which]);
 }
 
 struct task_struct *dtrace_current(void)

@@ -14,7 +14,7 @@
 #include <linux/sched.h>
 #include <linux/workqueue.h>
 
-/* Why a firing was lost before any consumer saw it. */
+/* What is counted of all consumers together: why a firing was lost before any consumer saw it, and what made one slow. */
 enum dtrace_loss {
 	/* Our own work called what is traced. */
 	DTRACE_LOSS_RECURSION,
@@ -24,6 +24,11 @@ enum dtrace_loss {
 	DTRACE_LOSS_UNWATCHED,
 	/* The return of a call could not be hooked. */
 	DTRACE_LOSS_RETURN,
+	/* A program waited for memory that a clause or an instruction misses; in vain. */
+	DTRACE_LOSS_WAIT,
+	DTRACE_LOSS_WAIT_IN_VAIN,
+	/* An instruction was left to uprobes, as its program has no room for it elsewhere. */
+	DTRACE_LOSS_ROOM,
 	DTRACE_LOSSES
 };
 
@@ -52,7 +57,7 @@ struct dtrace_cpu {
 	/* Whether lockdep believed that it had interrupts on. */
 	bool believed_on;
 #endif
-	/* Firings lost, by enum dtrace_loss. */
+	/* How often, by enum dtrace_loss. */
 	u64 lost[DTRACE_LOSSES];
 	/* Room for the raw frames of a kernel stack. */
 	unsigned long *frames;
@@ -63,7 +68,7 @@ struct dtrace_cpu *dtrace_cpu_of(unsigned int cpu);
 struct dtrace_cpu *dtrace_cpu_enter(void);
 enum dtrace_loss dtrace_cpu_why(void);
 void dtrace_cpu_exit(struct dtrace_cpu *c);
-void dtrace_cpu_lost_return(void);
+void dtrace_cpu_lost(enum dtrace_loss which);
 
 struct task_struct *dtrace_current(void);
 struct pt_regs *dtrace_user_regs(struct task_struct *task);

@@ -131,7 +131,7 @@ void dtrace_returns_hook(struct dtrace_returns *r, uintptr_t ip, struct pt_regs 
 		node->first = regs_get_kernel_argument(regs, 0);
 		dtrace_call(r->hook, (uintptr_t)&node->node, (uintptr_t)regs, true, 0, 0);
 	} else {
-		dtrace_cpu_lost_return();
+		dtrace_cpu_lost(DTRACE_LOSS_RETURN);
 	}
 	raw_local_irq_restore(flags);
 }

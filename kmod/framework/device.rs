@@ -84,6 +84,8 @@ pub struct Control {
     pub(super) server: Option<Server>,
     /// Has mappings of processes noted when they end, the same way.
     pub(super) keeper: Option<Keeper>,
+    /// How many instructions had been left to uprobes when the file was opened: more are when probes are enabled, before the tracing begins.
+    pub(super) carried_before: u64,
 }
 
 /// What goes with a tracing that has begun.
@@ -106,6 +108,7 @@ impl device::OpenFile for Open {
             file: None,
             server: None,
             keeper: None,
+            carried_before: Losses::total().carried,
         };
         KBox::pin_init(
             pin_init!(Self {
@@ -142,6 +145,13 @@ impl device::OpenFile for Open {
             lost.nmi,
             lost.unwatched,
             lost.returns
+        );
+        seq_print!(
+            m,
+            "dtrace-slow:\twaits {} in-vain {} carried {}\n",
+            lost.waits,
+            lost.waits_in_vain,
+            lost.carried
         );
     }
 }

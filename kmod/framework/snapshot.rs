@@ -114,9 +114,13 @@ impl Open {
         let mut status: Status = tracer.engine.status()?;
         tracer.report(&mut status);
         if let Some(tracing) = &control.tracing {
-            let (before, lost) = (tracing.lost_before, Losses::total());
-            status.unwatched = lost.unwatched.wrapping_sub(before.unwatched);
-            status.returns = lost.returns.wrapping_sub(before.returns);
+            let total = Losses::total();
+            status.carried = total.carried.wrapping_sub(control.carried_before);
+            let lost = total.since(tracing.lost_before);
+            status.unwatched = lost.unwatched;
+            status.returns = lost.returns;
+            status.waits = lost.waits;
+            status.waits_in_vain = lost.waits_in_vain;
         }
         user::put(arg, status.as_bytes().get(..room).unwrap_or_default())?;
         Ok(0)

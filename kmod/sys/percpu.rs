@@ -167,7 +167,7 @@ impl Drop for CpuScratch {
     }
 }
 
-/// Firings that no consumer saw, whoever had enabled them, by the reason.
+/// Firings that no consumer saw, whoever had enabled them, by the reason; and what made some slow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Losses {
     /// Probe context itself called what is traced.
@@ -178,6 +178,12 @@ pub struct Losses {
     pub unwatched: u64,
     /// Returns of functions that could not be hooked when the function was called.
     pub returns: u64,
+    /// A program waited for memory of its own that a clause or an instruction misses, and got it or a signal.
+    pub waits: u64,
+    /// It did so in vain.
+    pub waits_in_vain: u64,
+    /// An instruction was left to uprobes, as its program has no room to execute it elsewhere.
+    pub carried: u64,
 }
 
 impl Losses {
@@ -191,13 +197,32 @@ impl Losses {
                     .cast::<[u64; bindings::dtrace_loss_DTRACE_LOSSES as usize]>()
                     .read_volatile()
             };
-            let [recursion, nmi, unwatched, returns] = lost;
-            total.recursion = total.recursion.wrapping_add(recursion);
-            total.nmi = total.nmi.wrapping_add(nmi);
-            total.unwatched = total.unwatched.wrapping_add(unwatched);
-            total.returns = total.returns.wrapping_add(returns);
+            for (sum, lost) in total.fields().into_iter().zip(lost) {
+                *sum = sum.wrapping_add(lost);
+            }
         }
         total
+    }
+
+    /// Those since `before`.
+    pub fn since(mut self, mut before: Self) -> Self {
+        for (sum, before) in self.fields().into_iter().zip(before.fields()) {
+            *sum = sum.wrapping_sub(*before);
+        }
+        self
+    }
+
+    /// In the order of `enum dtrace_loss`.
+    fn fields(&mut self) -> [&mut u64; bindings::dtrace_loss_DTRACE_LOSSES as usize] {
+        [
+            &mut self.recursion,
+            &mut self.nmi,
+            &mut self.unwatched,
+            &mut self.returns,
+            &mut self.waits,
+            &mut self.waits_in_vain,
+            &mut self.carried,
+        ]
     }
 }
 

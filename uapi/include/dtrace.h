@@ -3121,6 +3121,11 @@ struct dtrace_interp_frame {
 #define DTRACE_STATUS_FIRST_SIZE 128
 
 /*
+ Size of `Status` up to its field `unbuffered`, bytes.
+ */
+#define DTRACE_STATUS_SECOND_SIZE 136
+
+/*
  `ArgDesc::ndx`: the probe has no such argument.
  */
 #define DTRACE_ARG_NONE -1
@@ -3497,6 +3502,19 @@ struct dtrace_status {
    counted once for each clause, of whose predicate only what compares one built-in number is asked.
    */
   uint64_t unbuffered;
+  /*
+   How often a program of whichever consumer waited for memory of its own that a clause or an instruction misses, at a probe in it.
+   */
+  uint64_t waits;
+  /*
+   How often it did so in vain: the memory cannot be had, or did not come in a second.
+   */
+  uint64_t waits_in_vain;
+  /*
+   Instructions, of whichever consumer's probes, that were left to the kernel's uprobes, which are slower, as their program has no room to
+   execute them elsewhere.
+   */
+  uint64_t carried;
 };
 
 /*

@@ -52,6 +52,8 @@ pub const CONF: u32 = ioc(READ, IOC_TYPE, 10, size_of::<Conf>());
 /// Fills in a [`Status`]. ENOENT: not started yet. The number carries the structure's size, and so its version: fields are
 /// only ever added at its end, and a kernel answers each size that there has been.
 pub const STATUS: u32 = ioc(READ, IOC_TYPE, 11, size_of::<Status>());
+/// As [`STATUS`], up to [`Status::unbuffered`]: the structure as it was then.
+pub const STATUS_SECOND: u32 = ioc(READ, IOC_TYPE, 11, STATUS_SECOND_SIZE);
 /// As [`STATUS`], up to [`Status::missed`]: the structure as it first was.
 pub const STATUS_FIRST: u32 = ioc(READ, IOC_TYPE, 11, STATUS_FIRST_SIZE);
 /// As [`STATUS`], of the part that all systems' DTrace have in common.
@@ -350,6 +352,13 @@ pub struct Status {
     /// Probes of this consumer that fired on CPUs which came while it traced, and were lost as there was no memory for their buffers;
     /// counted once for each clause, of whose predicate only what compares one built-in number is asked.
     pub unbuffered: u64,
+    /// How often a program of whichever consumer waited for memory of its own that a clause or an instruction misses, at a probe in it.
+    pub waits: u64,
+    /// How often it did so in vain: the memory cannot be had, or did not come in a second.
+    pub waits_in_vain: u64,
+    /// Instructions, of whichever consumer's probes, that were left to the kernel's uprobes, which are slower, as their program has no room to
+    /// execute them elsewhere.
+    pub carried: u64,
 }
 
 /// Size of the part of [`Status`] that all systems have in common: `dtrace_status_t`, bytes.
@@ -357,6 +366,9 @@ pub const STATUS_COMMON_SIZE: usize = 88;
 
 /// Size of [`Status`] up to its field `missed`, bytes.
 pub const STATUS_FIRST_SIZE: usize = 128;
+
+/// Size of [`Status`] up to its field `unbuffered`, bytes.
+pub const STATUS_SECOND_SIZE: usize = 136;
 
 /// What the kernel's DIF machine is like (`dtrace_conf_t`).
 #[repr(C)]
@@ -513,7 +525,8 @@ const _: () = assert!(offset_of!(BufDesc, data) == 24);
 const _: () = assert!(size_of::<RecHdr>() == 12);
 const _: () = assert!(offset_of!(Status, recursions) == STATUS_COMMON_SIZE);
 const _: () = assert!(offset_of!(Status, unbuffered) == STATUS_FIRST_SIZE);
-const _: () = assert!(size_of::<Status>() == 136);
+const _: () = assert!(offset_of!(Status, waits) == STATUS_SECOND_SIZE);
+const _: () = assert!(size_of::<Status>() == 160);
 const _: () = assert!(offset_of!(Status, killed) == 80);
 const _: () = assert!(size_of::<Conf>() == 48);
 const _: () = assert!(size_of::<ArgDesc>() == 268);

@@ -305,6 +305,8 @@ static void run(void)
 	check(!status.errors && !status.killed && status.recursions == ULLONG_MAX, "STATUS: no more than that");
 	works(_IOC(_IOC_READ, DTRACE_IOC_TYPE, 11, DTRACE_STATUS_FIRST_SIZE), &status, "STATUS: as it first was");
 	check(!status.recursions && !status.missed && status.unbuffered == ULLONG_MAX, "STATUS: no more than that either");
+	works(_IOC(_IOC_READ, DTRACE_IOC_TYPE, 11, DTRACE_STATUS_SECOND_SIZE), &status, "STATUS: as it was then");
+	check(!status.unbuffered && status.waits == ULLONG_MAX, "STATUS: no more than that then");
 	works(DTRACEIOC_STATUS, &status, "STATUS");
 	check(!status.unbuffered, "STATUS: nothing was lost");
 	refused(_IOC(_IOC_READ, DTRACE_IOC_TYPE, 11, 96), &status, ENOTTY, "STATUS: a size that never was");

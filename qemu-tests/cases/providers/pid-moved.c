@@ -495,6 +495,33 @@ static void unmaps(void)
 	printf(", %d left\n", areas(false));
 }
 
+/* Leaves no room for code within reach of the program's own, which is below that, and waits until somebody has looked for some. */
+static void crowd(void)
+{
+	unsigned long text = (unsigned long)crowd & ~4095UL, end = text - (3UL << 30), starts[64], ends[64];
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[512];
+	int count = 0, sig;
+	sigset_t user;
+
+	while (maps && count < 64 && fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%lx-%lx", &starts[count], &ends[count]) == 2 && ends[count] > end)
+			count++;
+	if (maps)
+		fclose(maps);
+	for (int i = 0; i < count && starts[i] <= text; i++) {
+		if (starts[i] > end)
+			mmap((void *)end, starts[i] - end, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+		end = ends[i];
+	}
+	sigemptyset(&user);
+	sigaddset(&user, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &user, NULL);
+	printf("crowded\n");
+	fflush(stdout);
+	sigwait(&user, &sig);
+}
+
 static const struct {
 	const char *word;
 	void (*body)(void);
@@ -502,7 +529,7 @@ static const struct {
 	{ "forms", forms },	{ "avx", avx },		{ "processor", processor }, { "signals", signals },
 	{ "faults", faulting }, { "fresh", fresh },	{ "own", own_steps },	    { "steps", steps },
 	{ "stops", stops },	{ "dies", dies },	{ "threads", threads },	    { "forks", forks },
-	{ "rseq", rseq },	{ "areas", inherits },	{ "unmaps", unmaps },
+	{ "rseq", rseq },	{ "areas", inherits },	{ "unmaps", unmaps },	    { "crowd", crowd },
 };
 
 int main(int argc, char **argv)

@@ -54,6 +54,19 @@ says 'pid$target:a.out:restartable:' rseq
 echo 'slots'
 says 'pid$target:a.out:numbers:' areas
 probed 'pid$target:a.out:numbers:,pid$target:a.out:strings:' unmaps
+# Where there is no room for any, uprobes have what they can execute.
+pid-moved crowd forms avx >/tmp/out &
+target=$!
+until grep -q crowded /tmp/out; do sleep 0.1; done
+dtrace -qn 'pid$target:a.out:numbers:,pid$target:a.out:strings:,pid$target:a.out:wide: { @[probefunc] = count(); } BEGIN { printf("begun\n"); }' \
+	-p $target >/tmp/traced 2>/tmp/told &
+tracer=$!
+until grep -q begun /tmp/traced || ! kill -0 $tracer 2>/dev/null; do sleep 0.1; done
+kill -USR1 $target
+wait $target $tracer
+cat /tmp/out
+sed 's/: [0-9][0-9]* /: N /; s/pid[0-9]*:.*:[0-9a-f]* /pidN:… /' /tmp/told
+awk 'NF == 2 { print $1, ($2 > 1000 ? "often" : "seldom") }' /tmp/traced | sort
 dtrace -x aggsortkey -qn 'pid$target:a.out:numbers:,pid$target:a.out:wide: { } profile-4999 /pid == $target && arg1/ { @[umod(arg1)] = count(); @u[umod(uregs[R_RIP])] = count(); @s[ustack(1)] = count(); }' \
 	-c 'pid-moved forms avx forms avx forms avx' 2>&1 | grep -v '^$' | sed -E 's/^ +//; s/[`+ ].*//' | sort | uniq | grep -v '^lib\|^ld\|^[0-9]*$'
 sleep 1000 &

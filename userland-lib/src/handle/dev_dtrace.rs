@@ -394,7 +394,12 @@ impl Device for DevDtrace {
     fn status(&self) -> io::Result<Status> {
         let mut status = Status::default();
         let bytes = status.as_mut_bytes();
-        let sizes = [ioctl::STATUS, ioctl::STATUS_FIRST, ioctl::STATUS_COMMON];
+        let sizes = [
+            ioctl::STATUS,
+            ioctl::STATUS_SECOND,
+            ioctl::STATUS_FIRST,
+            ioctl::STATUS_COMMON,
+        ];
         let mut answers = sizes.iter().map(|request| self.call_bytes(*request, bytes));
         // An older module knows a part of it; the rest stays 0.
         let answer = answers.find(|answer| *answer != Err(Errno::ENOTTY));

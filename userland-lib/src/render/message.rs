@@ -211,6 +211,13 @@ pub fn status_drops(old: &Status, new: &Status) -> Vec<(&'static str, String)> {
             "drop",
             " on CPUs that came later (no memory for their buffers)",
         ),
+        (
+            "DTRACEDROP_CARRIED",
+            old.carried,
+            new.carried,
+            "probe",
+            " slower than usual where programs have no room for code",
+        ),
     ];
     kinds
         .into_iter()
@@ -292,6 +299,10 @@ mod tests {
         new.returns = 4;
         new.missed = 5;
         new.unbuffered = 6;
+        // A clause that missed the memory has been told as a fault.
+        new.waits = 9;
+        new.waits_in_vain = 7;
+        new.carried = 8;
         let mut text = String::new();
         for (tag, drops) in status_drops(&old, &new) {
             text += &format!("[{tag}] {drops}");
@@ -314,6 +325,7 @@ mod tests {
             [DTRACEDROP_RETURN] 4 drops of returns (functions could not be hooked)
             [DTRACEDROP_MISSED] 5 probes could not be enabled or kept where modules, CPUs or other tracers came later, or where an instruction can have none
             [DTRACEDROP_NOBUFFER] 6 drops on CPUs that came later (no memory for their buffers)
+            [DTRACEDROP_CARRIED] 8 probes slower than usual where programs have no room for code
             1 drop on CPU 0
             2 drops on CPU 31
             18446744073709551615 aggregation drops on CPU 1
