@@ -24,6 +24,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <linux/dtrace.h>
 
 #define FILES 4
 #define PAGE 4096
@@ -129,9 +130,12 @@ static int call(int file, uint32_t cmd, uint64_t arg)
 	return ioctl(file, cmd, arg) < 0 ? errno : 0;
 }
 
+/* Those of the helper device have numbers from 128. */
 static void count(uint32_t cmd, int result)
 {
-	calls[cmd & 0xff][result < ERRNOS ? result : ERRNOS - 1]++;
+	bool helper = _IOC_TYPE(cmd) != DTRACE_IOC_TYPE && (_IOC_TYPE(cmd) == DTRACE_HELPER_IOC_TYPE || cmd >> 8 == DTRACE_HELPER_CLASSIC >> 8);
+
+	calls[(cmd & 0x7f) | (helper ? 0x80 : 0)][result < ERRNOS ? result : ERRNOS - 1]++;
 	in_all++;
 }
 
@@ -219,7 +223,7 @@ static void change_file(const struct step *step)
 
 	if (*file >= 0)
 		close(*file);
-	*file = step->what == OPEN ? open("/dev/dtrace", O_RDWR) : -1;
+	*file = step->what == OPEN ? open(step->place ? "/dev/dtracehelper" : "/dev/dtrace", O_RDWR) : -1;
 }
 
 static void do_step(const struct step *step, const char *bytes)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Uses `/dev/dtrace` as nobody would. Runs in the VM as root: `ioctl-fuzz SEED SEQUENCES`, or `ioctl-fuzz SEED SECONDSs`; a
+//! Uses `/dev/dtrace`, and the device that programs register their probes by, as nobody would. Runs in the VM as root: `ioctl-fuzz SEED SEQUENCES`, or `ioctl-fuzz SEED SECONDSs`; a
 //! third word is the number of the first sequence, to begin later.
 //!
 //! A sequence is what a few files go through: opened, given images (`dtrace_fuzz::live`), started, read, described, stopped and
@@ -10,6 +10,7 @@
 //! are done by `ioctls` (cases/framework/ioctls.c), which counts what came of them; the kernel's checkers judge, and the
 //! kernel's log has the numbers of the sequences.
 
+mod helper;
 mod probes;
 
 use dtrace_fuzz::live;
@@ -175,14 +176,17 @@ struct Sequence {
     random: Random,
     steps: Vec<Step>,
     images: u64,
-    /// A process, and where it has its program's code.
+    /// The process that does the steps.
+    own: u32,
+    /// Another one, and where it has its program's code.
     process: u32,
     text: Range<u64>,
 }
 
 impl Sequence {
-    fn new(seed: u64, number: u64, process: u32, text: &Range<u64>) -> Self {
+    fn new(seed: u64, number: u64, [own, process]: [u32; 2], text: &Range<u64>) -> Self {
         let mut this = Self {
+            own,
             process,
             text: text.clone(),
             random: Random(seed.wrapping_mul(0x1000_0000_01b3) ^ number.rotate_left(32)),
@@ -236,7 +240,7 @@ impl Sequence {
     }
 
     fn anything(&mut self, file: usize) {
-        match self.random.below(17) {
+        match self.random.below(18) {
             0 | 1 => self.enable(file),
             2 => self.simple(file, ioctl::GO, 4),
             3 => self.simple(file, ioctl::STOP, 4),
@@ -252,6 +256,7 @@ impl Sequence {
             10 => {
                 let of = [
                     (ioctl::STATUS, size_of::<Status>()),
+                    (ioctl::STATUS_SECOND, ioctl::STATUS_SECOND_SIZE),
                     (ioctl::STATUS_FIRST, ioctl::STATUS_FIRST_SIZE),
                     (ioctl::STATUS_COMMON, ioctl::STATUS_COMMON_SIZE),
                     (ioctl::CONF, size_of::<Conf>()),
@@ -272,6 +277,7 @@ impl Sequence {
                 self.simple(file, cmd, size);
             }
             12 => self.make_probes(file),
+            14 => self.register(file),
             13 => {
                 let of = [What::Open, What::Close, What::Fork, What::Work];
                 let what = self.random.of(&of);
@@ -567,7 +573,7 @@ fn fuzz(seed: u64, extent: &Extent, first: u64) -> io::Result<bool> {
                 &format!("ioctl-fuzz: seed {seed}, sequence {number}"),
             )?;
         }
-        let sequence = Sequence::new(seed, number, prey.id(), &text);
+        let sequence = Sequence::new(seed, number, [done.id(), prey.id()], &text);
         for step in &sequence.steps {
             step.write(&mut pipe)?;
         }
