@@ -13,6 +13,9 @@ attempts() {
 	dtrace -qn 'BEGIN { stack(1); printf("walks %d", 1); exit(0); } ERROR { exit(0); }' 2>&1 | grep -o 'walks 1\|invalid kernel access'
 	dtrace -qn 'fbt::vfs_read:entry { printf("probes %s", probefunc); exit(0); }' -c 'cat /proc/uptime' 2>&1 |
 		grep -o 'probes vfs_read\|the probes need rights over the kernel'
+	# A breakpoint in a program changes nothing of the kernel. A program is not told by a write to its memory that somebody listens; by a register it is.
+	dtrace -qn 'pid$target:a.out:fib:entry { @ = count(); } END { printa("places %@d", @); }' -c 'pid-work fib' 2>&1 | grep -o 'places [0-9]*'
+	dtrace -x holdtime=1sec -Zqn 'work$target:::tail, work$target:::said-it { }' -c 'usdt-dof register fire third fire' 2>&1 | grep asks
 	dtrace -qn 'syscall::read:entry /uid == 0/ { printf("traces %d", uid); exit(0); }' -c 'cat /proc/uptime' 2>&1 | grep -o "traces 0"
 }
 for to in none integrity confidentiality; do
