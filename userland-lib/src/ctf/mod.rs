@@ -103,19 +103,25 @@ impl Ctf {
             *place = place.filter(|address| *address == symbol.address);
         }
         for (number, dict) in ctf.dicts.iter().enumerate() {
-            budget.spend(symbols.len())?;
             let types = dict.functions().chunks_exact(4);
             let types = types.map_while(|ty| word(ty, 0));
-            let addresses: Vec<Option<u64>> = match dict.function_names() {
-                None => symbols.iter().map(|symbol| Some(symbol.address)).collect(),
+            let mut symbols = symbols.iter();
+            let mut names = dict.function_names().map(|names| names.chunks_exact(4));
+            let mut address = || match &mut names {
+                None => symbols.next().map(|symbol| (1, Some(symbol.address))),
                 Some(names) => {
-                    let names = names.chunks_exact(4).map_while(|name| word(name, 0));
-                    let address = |name| *known.get(dict.bytes_at(name, &ctf.names)?)?;
-                    names.map(address).collect()
+                    let name = dict.bytes_at(word(names.next()?, 0)?, &ctf.names);
+                    let name = name.unwrap_or_default();
+                    Some((name.len() + 1, known.get(name).copied().flatten()))
                 }
             };
-            for (address, ty) in addresses.into_iter().zip(types) {
-                if let Some(address) = address {
+            for ty in types {
+                let Some((work, address)) = address() else {
+                    break;
+                };
+                budget.spend(work)?;
+                // Nothing is told of a symbol that has no type.
+                if let (Some(address), true) = (address, ty != 0) {
                     ctf.functions.entry(address).or_insert((number, ty));
                 }
             }

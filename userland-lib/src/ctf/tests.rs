@@ -143,6 +143,10 @@ fn what_is_exported_has_types() {
         assert!(Ctf::open(&program).is_ok(), "stripped");
         fs::write(&program, symbols).expect("written");
     }
+    // With older DWARF the compiler tells a bit-field's place by its type.
+    let program = compile(&folder, &[SOURCE], &["-shared", "-fPIC", "-gdwarf-4"]);
+    let ctf = Ctf::open(&program).expect("readable");
+    check_all(&ctf, &program);
     let program = compile(&folder, &[SOURCE], &["-fno-pie", "-no-pie"]);
     let ctf = Ctf::open(&program).expect("readable");
     assert_eq!(prototype(&ctf, &program, "area"), None, "not exported");

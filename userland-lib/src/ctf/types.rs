@@ -135,7 +135,8 @@ impl Ctf {
                 true => u64::from(near) << 32 | u64::from(word(member, 12)?),
                 false => u64::from(near),
             };
-            let (ty, bits) = self.bits(self.id(dict, ty));
+            let (ty, bits, begin) = self.bits(self.id(dict, ty));
+            let bit_offset = bit_offset.saturating_add(begin);
             (bit_offset < BITS_MAX).then(|| Member {
                 name: self.name(dict, name),
                 ty,
@@ -146,15 +147,16 @@ impl Ctf {
         Ok(members.collect())
     }
 
-    /// The type of a member, and the width of a bit-field. Where a bit-field begins the member tells.
-    fn bits(&self, ty: Option<TypeId>) -> (Option<TypeId>, u32) {
+    /// The type of a member, the width of a bit-field, and how many bits that begins behind the member's place.
+    fn bits(&self, ty: Option<TypeId>) -> (Option<TypeId>, u32, u64) {
         let slice = || {
             let (dict, entry) = self.entry(ty?)?;
             let is_slice = entry.kind == SLICE;
-            let (of, bits) = (word(entry.parts, 0)?, word(entry.parts, 4)? >> 16);
-            is_slice.then_some((self.id(dict, of), bits.min(64)))
+            let (of, place) = (word(entry.parts, 0)?, word(entry.parts, 4)?);
+            let (bits, begin) = (place >> 16, u64::from(place & 0xffff));
+            is_slice.then_some((self.id(dict, of), bits.min(64), begin))
         };
-        slice().unwrap_or((ty, 0))
+        slice().unwrap_or((ty, 0, 0))
     }
 
     /// The type of this name.

@@ -15,7 +15,7 @@ use super::{Bytes, DebugInfo, Error, TypeId, REFERENCE, UNITS_MAX};
 use crate::elf::separate::read;
 use gimli::{
     DebugTypeSignature, Dwarf, DwarfPackage, DwoId, Reader as _, RunTimeEndian, Section as _,
-    SectionId, UnitType,
+    SectionId, UnitIndex, UnitType,
 };
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::OsString;
@@ -25,12 +25,25 @@ use std::rc::Rc;
 /// Why nothing is known of a unit.
 pub const MISSING: Error = Error::Unsupported("its file (.dwo) is missing");
 
+/// Slots of a package's index: twice the units of the largest programs.
+const SLOTS_MAX: u32 = 1 << 18;
+/// What it costs to look for a file.
+const OPENING: usize = 1024;
+
+/// What it costs to look for a unit in a package, at most: in an index without an empty slot all are looked at.
+fn walk(index: &UnitIndex<Bytes>) -> usize {
+    match index.unit_count() < index.slot_count() / 4 * 3 {
+        true => REFERENCE,
+        false => index.slot_count() as usize,
+    }
+}
+
 /// Where units are that are in files of their own, and those that were found.
 pub struct Apart {
     /// Where the program is, and what was made of it.
     by: Vec<PathBuf>,
-    /// Bytes of a file.
-    most: u64,
+    /// Bytes of all files that may be opened yet.
+    most: Cell<u64>,
     package: OnceCell<Option<DwarfPackage<Bytes>>>,
     /// The number behind those of all entries.
     pub end: Cell<usize>,
@@ -42,7 +55,7 @@ impl Apart {
     pub fn new(by: Vec<PathBuf>, most: u64) -> Self {
         Self {
             by,
-            most,
+            most: Cell::new(most),
             package: OnceCell::new(),
             end: Cell::new(0),
             units: RefCell::default(),
@@ -74,6 +87,7 @@ impl DebugInfo {
         let skeleton = Rc::new(skeleton);
         let parent = &skeleton.part;
         let in_package = self.package(parent).and_then(|package| {
+            self.budget.spend(walk(&package.cu_index)).ok()?;
             let found = package.find_cu(id, &parent.dwarf);
             self.unit_of(found.ok()??, &skeleton, id)
         });
@@ -104,8 +118,10 @@ impl DebugInfo {
     }
 
     fn bytes(&self, place: &Path) -> Option<Rc<[u8]>> {
-        let most = self.apart.most.min(self.budget.room());
-        let bytes = read(place, most).ok()?;
+        self.budget.spend(OPENING).ok()?;
+        let most = self.apart.most.get();
+        let bytes = read(place, most.min(self.budget.room())).ok()?;
+        self.apart.most.set(most.saturating_sub(bytes.len() as u64));
         self.budget.keep(bytes.len()).ok()?;
         Some(bytes.into())
     }
@@ -131,6 +147,10 @@ impl DebugInfo {
             DwarfPackage::load(get, empty)
         })
         .ok()
+        .filter(|package| {
+            let indices = [&package.cu_index, &package.tu_index];
+            indices.iter().all(|index| index.slot_count() <= SLOTS_MAX)
+        })
     }
 
     /// The unit of a number among those of a file, all of which are known from now on, if it is there.
@@ -190,6 +210,7 @@ impl DebugInfo {
     pub(super) fn in_package(&self, signature: DebugTypeSignature) -> Option<TypeId> {
         let package = self.apart.package.get()?.as_ref()?;
         let parent = &self.units.first()?.part;
+        self.budget.spend(walk(&package.tu_index)).ok()?;
         let own = package.find_tu(signature, &parent.dwarf).ok()??;
         self.add(self.new_units(own)?);
         self.signatures.borrow().get(&signature.0).copied()

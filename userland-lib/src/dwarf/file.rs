@@ -12,7 +12,7 @@ use flate2::read::ZlibDecoder;
 use gimli::{Dwarf, Reader as _, RunTimeEndian, Section as _, SectionId};
 use object::{CompressionFormat, Object as _, ObjectSection as _};
 use ruzstd::decoding::StreamingDecoder;
-use std::io::Read as _;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -189,10 +189,7 @@ fn unpack(format: CompressionFormat, packed: &[u8], size: u64) -> Result<Vec<u8>
         CompressionFormat::Zlib => ZlibDecoder::new(packed)
             .take(size)
             .read_to_end(&mut unpacked),
-        CompressionFormat::Zstandard => StreamingDecoder::new(packed)
-            .map_err(|_| Error::Damaged)?
-            .take(size)
-            .read_to_end(&mut unpacked),
+        CompressionFormat::Zstandard => unpack_zstd(packed, size, &mut unpacked),
         _ => {
             return Err(Error::Unsupported(
                 "its sections are packed in a way that is not known",
@@ -200,5 +197,45 @@ fn unpack(format: CompressionFormat, packed: &[u8], size: u64) -> Result<Vec<u8>
         }
     };
     done.map_err(|_| Error::Damaged)?;
-    Ok(unpacked)
+    match unpacked.len() as u64 == size {
+        true => Ok(unpacked),
+        false => Err(Error::Damaged),
+    }
+}
+
+/// Unpacks one frame after the other, as linkers that pack in parallel write them.
+fn unpack_zstd(mut packed: &[u8], size: u64, to: &mut Vec<u8>) -> io::Result<usize> {
+    while !packed.is_empty() {
+        let frame = StreamingDecoder::new(&mut packed).map_err(io::Error::other)?;
+        // One byte more tells of a frame that is too large.
+        let left = size.saturating_sub(to.len() as u64);
+        frame.take(left + 1).read_to_end(to)?;
+        if to.len() as u64 > size {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+    }
+    Ok(to.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ruzstd::encoding::{compress_to_vec, CompressionLevel};
+
+    #[test]
+    fn what_is_packed_in_parts_is_whole() {
+        let text: Vec<u8> = (0..100_000_u32).flat_map(u32::to_le_bytes).collect();
+        let (first, second) = text.split_at(123_456);
+        let parts = [first, second].map(|part| compress_to_vec(part, CompressionLevel::Fastest));
+        let packed = parts.concat();
+        let unpack = |packed: &[u8], size| unpack(CompressionFormat::Zstandard, packed, size);
+        let size = text.len() as u64;
+        assert!(unpack(&packed, size).is_ok_and(|unpacked| unpacked == text));
+        for wrong in [first.len() as u64, size - 1, size + 1] {
+            assert!(matches!(unpack(&packed, wrong), Err(Error::Damaged)));
+        }
+        let cut = &packed[..packed.len() - 20];
+        assert!(matches!(unpack(cut, size), Err(Error::Damaged)));
+        assert!(matches!(unpack(&parts[0], size), Err(Error::Damaged)));
+    }
 }

@@ -238,7 +238,8 @@ impl DebugInfo {
             } = unit.type_()
             {
                 let id = TypeId(unit.start().saturating_add(type_offset.0));
-                signatures.insert(type_signature.0, id);
+                // A package is read by signature and as a whole: a type keeps its first number.
+                signatures.entry(type_signature.0).or_insert(id);
             }
         }
     }

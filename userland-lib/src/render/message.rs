@@ -215,7 +215,7 @@ pub fn status_drops(old: &Status, new: &Status) -> Vec<(&'static str, String)> {
             "DTRACEDROP_CARRIED",
             old.carried,
             new.carried,
-            "probe",
+            "instruction",
             " slower than usual where programs have no room for code",
         ),
     ];
@@ -325,7 +325,7 @@ mod tests {
             [DTRACEDROP_RETURN] 4 drops of returns (functions could not be hooked)
             [DTRACEDROP_MISSED] 5 probes could not be enabled or kept where modules, CPUs or other tracers came later, or where an instruction can have none
             [DTRACEDROP_NOBUFFER] 6 drops on CPUs that came later (no memory for their buffers)
-            [DTRACEDROP_CARRIED] 8 probes slower than usual where programs have no room for code
+            [DTRACEDROP_CARRIED] 8 instructions slower than usual where programs have no room for code
             1 drop on CPU 0
             2 drops on CPU 31
             18446744073709551615 aggregation drops on CPU 1
