@@ -151,7 +151,7 @@ static int dtrace_area_map(struct dtrace_area *area, struct mm_struct *mm, u64 a
 	for (n = 0; n < DTRACE_AREA_TRIES && error == -EEXIST; n++) {
 		area->start = dtrace_area_place(mm, address);
 		if (!area->start)
-			return -ENOMEM;
+			return -ENOSPC;
 		error = dtrace_area_do(area, mm, dtrace_area_map_work);
 	}
 	return error;

@@ -203,7 +203,7 @@ void dtrace_cpu_exit(struct dtrace_cpu *c)
 		dtrace_cpu_leave(c);
 }
 
-/* Counts what is no firing's that has begun. */
+/* Counts an event that belongs to no firing in progress. */
 void dtrace_cpu_lost(enum dtrace_loss which)
 {
 	this_cpu_inc(dtrace_cpus.lost[which]);

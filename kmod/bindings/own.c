@@ -28,7 +28,6 @@
 #include <linux/sort.h>
 #include <asm/text-patching.h>
 
-#include "helpers.h"
 #include "own.h"
 #include "slots.h"
 
@@ -307,8 +306,8 @@ static void dtrace_own_move_all(struct dtrace_memory *memory, struct dtrace_carr
 		error = dtrace_slot_make(memory, carrier);
 		if (carrier->uncarried && !carrier->does)
 			carrier->error = error;
-		else if (error && error != -EOPNOTSUPP && !carrier->does)
-			dtrace_cpu_lost(DTRACE_LOSS_ROOM);
+		else
+			carrier->crowded = error == -ENOSPC && !carrier->does;
 		cond_resched();
 	}
 }

@@ -22,6 +22,7 @@
 #include <asm/mmu_context.h>
 #include <asm/msr.h>
 
+#include "helpers.h"
 #include "own.h"
 #include "processes.h"
 
@@ -166,10 +167,13 @@ static void dtrace_carrier_register(struct dtrace_carrier *carrier)
 		return;
 	}
 	carrier->uprobe = uprobe_register(file_inode(carrier->file), carrier->offset, carrier->counter, &carrier->consumer);
-	if (IS_ERR(carrier->uprobe))
+	if (IS_ERR(carrier->uprobe)) {
 		carrier->error = PTR_ERR(carrier->uprobe);
-	else
-		smp_store_release(&carrier->state, DTRACE_CARRIED);
+		return;
+	}
+	smp_store_release(&carrier->state, DTRACE_CARRIED);
+	if (carrier->crowded)
+		dtrace_cpu_lost(DTRACE_LOSS_ROOM);
 }
 
 /*

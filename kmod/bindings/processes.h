@@ -75,6 +75,8 @@ struct dtrace_carrier {
 	bool moves;
 	/* Uprobes cannot have it, or would execute it as something else. */
 	bool uncarried;
+	/* Whether uprobes carry it because there is no room for it elsewhere. */
+	bool crowded;
 	/* They never have one there. */
 	bool barred;
 	/* Called in the process, which may sleep. regs are what the instruction finds; what it leaves there is what the process goes on with. */

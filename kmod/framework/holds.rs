@@ -247,6 +247,11 @@ impl Ear {
         self.queued(Pause::current(self.held(hold::INSTRUCTION, None), WAIT_MS));
     }
 
+    /// Processes will not wait there any more.
+    pub fn lost(&self) {
+        self.0.count_late();
+    }
+
     fn held(&self, kind: u32, parent: Option<Pid>) -> Held {
         Held {
             holds: self.0.clone(),
@@ -312,6 +317,7 @@ impl Maps for Ear {
 struct Watch {
     address: u64,
     process: Process,
+    is_over: bool,
     _charge: Charge,
 }
 
@@ -360,7 +366,6 @@ impl Holder {
         let (text, instruction) = instruction_at(&mut Reader::new(&process), address, sees_all)?;
         self.watches.reserve(1, GFP_KERNEL)?;
         let post = Post {
-            pid: pid.unsigned_abs(),
             process: other,
             address,
             text,
@@ -370,6 +375,7 @@ impl Holder {
         let watch = Watch {
             address,
             process,
+            is_over: false,
             _charge: charge,
         };
         // There is room.
@@ -433,8 +439,11 @@ impl Holder {
 
     /// Takes away what was asked for of processes that are over.
     fn forget(&mut self) {
-        self.ignore(|watch| watch.process.is_over());
-        self.watches.retain(|watch| !watch.process.is_over());
+        for watch in &mut self.watches {
+            watch.is_over = watch.process.is_over();
+        }
+        self.ignore(|watch| watch.is_over);
+        self.watches.retain(|watch| !watch.is_over);
     }
 
     /// Removes the breakpoints of some, all of them with one wait.

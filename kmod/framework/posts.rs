@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Instructions of processes that consumers listen at.
+//! Instructions of processes at which consumers listen: they are told when a process comes there.
 //!
 //! An instruction has one breakpoint, and there may be probes at this one. So the breakpoint is that of the provider of processes, whose
 //! place tells the listeners before it fires what probes it has.
@@ -18,8 +18,6 @@ use kernel::sync::{new_spinlock, Arc, SpinLock};
 
 /// An instruction of a process.
 pub struct Post {
-    /// The process' number, as who listens knows it.
-    pub pid: u32,
     pub process: Process,
     pub address: u64,
     pub text: Text,
@@ -65,6 +63,11 @@ impl Listeners {
     /// Whether nobody listens.
     pub fn is_empty(&self) -> bool {
         self.all.lock().is_empty()
+    }
+
+    /// Tells all of them that nobody will hear of it any more: the breakpoint has gone.
+    pub fn lose(&self) {
+        self.all.lock().iter().for_each(Ear::lost);
     }
 
     /// Tells all of them.

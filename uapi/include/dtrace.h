@@ -3503,11 +3503,12 @@ struct dtrace_status {
    */
   uint64_t unbuffered;
   /*
-   How often a program of whichever consumer waited for memory of its own that a clause or an instruction misses, at a probe in it.
+   How often a program, of whichever consumer, waited at a probe for memory of its own that a clause or an instruction misses, and got it
+   or was disturbed by a signal.
    */
   uint64_t waits;
   /*
-   How often it did so in vain: the memory cannot be had, or did not come in a second.
+   How often one waited in vain: the memory cannot be had, or did not come in a second.
    */
   uint64_t waits_in_vain;
   /*

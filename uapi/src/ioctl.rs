@@ -352,9 +352,10 @@ pub struct Status {
     /// Probes of this consumer that fired on CPUs which came while it traced, and were lost as there was no memory for their buffers;
     /// counted once for each clause, of whose predicate only what compares one built-in number is asked.
     pub unbuffered: u64,
-    /// How often a program of whichever consumer waited for memory of its own that a clause or an instruction misses, at a probe in it.
+    /// How often a program, of whichever consumer, waited at a probe for memory of its own that a clause or an instruction misses, and got it
+    /// or was disturbed by a signal.
     pub waits: u64,
-    /// How often it did so in vain: the memory cannot be had, or did not come in a second.
+    /// How often one waited in vain: the memory cannot be had, or did not come in a second.
     pub waits_in_vain: u64,
     /// Instructions, of whichever consumer's probes, that were left to the kernel's uprobes, which are slower, as their program has no room to
     /// execute them elsewhere.

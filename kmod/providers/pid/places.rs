@@ -111,8 +111,9 @@ impl Made {
     }
 }
 
-/// A process that there are probes of.
+/// A process that there are probes of, or that somebody listens in.
 struct Watched {
+    /// What its probes are called by; 0 where it has none: whoever listens may know it by another number.
     number: u32,
     process: Process,
     /// Who has asked for any.
@@ -290,7 +291,7 @@ impl Processes {
     /// Makes what is ordered, all or nothing.
     pub fn make(&mut self, mut order: Order, batch: &mut Batch<'_>) -> Result<(), Refusal> {
         let mut fresh = self.places(&mut order)?;
-        let there = self.find(order.pid);
+        let there = self.ordered(&order);
         if there.is_some_and(|watched| !watched.process.is(&order.process)) {
             let why = "a process of another pid namespace has that number and probes";
             return Err(Refusal::new(EBUSY, why));
@@ -358,11 +359,24 @@ impl Processes {
         self.all.iter().find(|watched| watched.number == number)
     }
 
+    /// The process that an order is for, or another one of that number.
+    fn ordered(&self, order: &Order) -> Option<&Watched> {
+        let at = self.position(order)?;
+        self.all.get(at)
+    }
+
+    /// Where among all that is.
+    fn position(&self, order: &Order) -> Option<usize> {
+        let is_numbered = |watched: &Watched| watched.number == order.pid;
+        let is_nameless =
+            |watched: &Watched| watched.number == 0 && watched.process.is(&order.process);
+        let at = self.all.iter().position(is_numbered);
+        at.or_else(|| self.all.iter().position(is_nameless))
+    }
+
     /// Places for those of an order's instructions that have none yet, in the order of their addresses.
     fn places(&self, order: &mut Order) -> Result<KVVec<Place>> {
-        let there = self
-            .find(order.pid)
-            .map(|watched| watched.places.as_slice());
+        let there = self.ordered(order).map(|watched| watched.places.as_slice());
         let there = there.unwrap_or_default();
         let mut fresh = KVVec::with_capacity(order.sites.len(), GFP_KERNEL)?;
         for site in &mut order.sites {
@@ -385,7 +399,7 @@ impl Processes {
             joined,
             charge,
         } = more;
-        let at = match self.all.iter().position(|w| w.number == order.pid) {
+        let at = match self.position(&order) {
             Some(at) => at,
             None => {
                 let watched = Watched::new(order.pid, order.process);
@@ -402,6 +416,7 @@ impl Processes {
             made.askers.reserve(1, GFP_KERNEL)?;
         }
         // From here on nothing can fail: there is room.
+        watched.number = order.pid;
         watched.share(order.consumer, charge);
         for at in joined {
             if let Some(made) = watched.probes.get_mut(at) {
@@ -435,21 +450,33 @@ impl Processes {
 
     /// The next of the probes that nobody has asked for any more, once. What is left of those that were retired since is forgotten.
     pub fn abandoned(&mut self) -> Option<ProbeRef> {
-        let mut at = 0;
-        while let Some(watched) = self.all.get_mut(at) {
+        for watched in &mut self.all {
             let is_retired = |watched: &Watched| !watched.probes.iter().any(Made::is_unwanted);
             match watched.has_unwanted.then(|| watched.unwanted()) {
                 Some(Some(probe)) => return Some(probe),
                 Some(None) if is_retired(watched) => watched.clean(),
                 _ => {}
             }
-            if watched.is_unused() {
-                drop(self.all.remove(at));
-            } else {
-                at = at.saturating_add(1);
+            if watched.shares.is_empty() && !watched.has_unwanted {
+                watched.number = 0;
             }
         }
+        self.sweep();
         None
+    }
+
+    /// Forgets the processes that nobody has anything of, with one wait for all of their breakpoints.
+    fn sweep(&mut self) {
+        let mut carriers = KVVec::new();
+        for watched in self.all.iter_mut().filter(|watched| watched.is_unused()) {
+            let places = watched.places.iter_mut();
+            for carrier in places.filter_map(|place| place.carrier.take()) {
+                // One that finds no room is removed at once, by itself.
+                let _ = carriers.push(carrier, GFP_KERNEL);
+            }
+        }
+        Carrier::remove(carriers);
+        self.all.retain(|watched| !watched.is_unused());
     }
 
     /// The process of a probe.

@@ -19,15 +19,21 @@ t 'before the linker has run' -x evaltime=exec -Zqn 'pid$target:libc:dlopen:entr
 	-c 'pid-loader open call close'
 t 'a function that it has not' -Zqn 'pid$target:late.so:great:entry' -c 'pid-loader open'
 
-# The linker's breakpoint is in this process alone, so no uprobe is registered.
-dtrace -qn 'fbt::uprobe_register:entry { @ = count(); } BEGIN { printf("begun\n"); } END { printa("registered %@d\n", @); }' >/tmp/registered &
-counter=$!
-until_line begun /tmp/registered
-t 'beside a probe at the same instruction' -Zqn 'pid$target:late.so:greet:return { printf("%d ", arg1); }
-	pid$target:ld-linux-x86-64:_dl_debug_state:entry { n++; } END { printf("%s", n >= 2 ? "seen" : "not seen"); }' -c 'pid-loader open call close'
-kill $counter
-wait $counter
-grep registered /tmp/registered || echo 'registered none'
+# The linker's breakpoint is in this process alone: no uprobe is registered, unless the module's own breakpoints are off.
+beside() {
+	dtrace -qn 'fbt::uprobe_register:entry { @ = count(); } BEGIN { printf("begun\n"); } END { printa("registered %@d\n", @); }' >/tmp/registered &
+	counter=$!
+	until_line begun /tmp/registered
+	t 'beside a probe at the same instruction' -Zqn 'pid$target:late.so:greet:return { printf("%d ", arg1); }
+		pid$target:ld-linux-x86-64:_dl_debug_state:entry { n++; } END { printf("%s", n >= 2 ? "seen" : "not seen"); }' -c 'pid-loader open call close'
+	kill $counter
+	wait $counter || echo 'the counter failed'
+	grep registered /tmp/registered || echo 'registered none'
+}
+beside
+echo N >/sys/module/dtrace/parameters/own_breakpoints
+beside
+echo Y >/sys/module/dtrace/parameters/own_breakpoints
 
 echo 'its probes go with it'
 pid-loader wait open call wait close wait open call >/tmp/out &

@@ -3,8 +3,7 @@
 
 //! Places that somebody listens at.
 //!
-//! Such a place is armed as by a probe, whether it has probes or not. Of a process that is over nobody hears anything: what is listened at
-//! there goes with the process.
+//! Such a place is armed as by a probe, whether it has probes or not. When a process is over its listeners are dropped with it.
 
 use super::armed::{arm, disarm};
 use super::site::{At, Site};
@@ -20,7 +19,6 @@ impl Processes {
     pub fn listen(&mut self, post: Post, ear: Ear) -> Result {
         let known = self.all.iter().position(|w| w.process.is(&post.process));
         let Post {
-            pid,
             process,
             address,
             text,
@@ -30,7 +28,7 @@ impl Processes {
         let at = match known {
             Some(at) => at,
             None => {
-                self.all.push(Watched::new(pid, process), GFP_KERNEL)?;
+                self.all.push(Watched::new(0, process), GFP_KERNEL)?;
                 self.all.len().saturating_sub(1)
             }
         };
@@ -54,13 +52,18 @@ impl Processes {
             }
         }
         Carrier::remove(carriers);
-        self.all.retain(|watched| !watched.is_unused());
+        self.sweep();
     }
 }
 
 impl Watched {
     fn listen(&mut self, traps: &Traps, site: Site, ear: Ear) -> Result {
         let address = site.address;
+        // What a library has left behind that is not there any more.
+        let process = &self.process;
+        let is_left = |place: &Place| place.armed == 0 && !place.site.text.is_at(process, address);
+        let places = &mut self.places;
+        places.retain(|place| place.site.address != address || place.probes > 0 || !is_left(place));
         if find(&self.places, address).is_none() {
             self.places.push(Place::new(site)?, GFP_KERNEL)?;
             in_order(&mut self.places);

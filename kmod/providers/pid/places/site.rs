@@ -400,6 +400,10 @@ impl Hit for At {
             return false;
         }
         let extras = site.extras();
+        // Where locks sleep listeners are told by uprobes' handler.
+        if cfg!(CONFIG_PREEMPT_RT = "y") && extras & LISTENERS != 0 {
+            return false;
+        }
         if any_reads_user() && site.awaits(stopped.regs()) {
             return true;
         }
@@ -425,6 +429,9 @@ impl Hit for At {
         let _seen = rcu::read_lock();
         for probe in self.0.probes.iter().filter_map(StaticRef::get) {
             miss(probe);
+        }
+        if let Some(listeners) = self.0.listeners.as_ref() {
+            listeners.lose();
         }
     }
 
