@@ -12,13 +12,13 @@ use std::path::PathBuf;
 const FORMS: [(&str, &[u8], &[u8]); 2] = [
     (
         "gnu",
-        include_bytes!("dwz/gnu/prog"),
-        include_bytes!("dwz/gnu/common"),
+        include_bytes!("../../tests/dwz/gnu/prog"),
+        include_bytes!("../../tests/dwz/gnu/common"),
     ),
     (
         "sup",
-        include_bytes!("dwz/sup/prog"),
-        include_bytes!("dwz/sup/common"),
+        include_bytes!("../../tests/dwz/sup/prog"),
+        include_bytes!("../../tests/dwz/sup/common"),
     ),
 ];
 
