@@ -24,8 +24,8 @@
 #include <linux/uaccess.h>
 #include <linux/userfaultfd_k.h>
 
-#include "helpers.h"
 #include "faults.h"
+#include "helpers.h"
 #include "pause.h"
 #include "processes.h"
 

@@ -352,7 +352,6 @@ impl Holder {
             return Err(refuse(ESRCH));
         }
         tracer.must_trace(&process)?;
-
         let is_same = |watch: &Watch| watch.address == address && watch.process.is(&process);
         if self.watches.iter().any(is_same) {
             return Ok(());

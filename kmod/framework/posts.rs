@@ -8,10 +8,9 @@
 
 use super::holds::Ear;
 use super::state::State;
-use super::text::{refuse, Refusal};
+use super::text::Refusal;
 use crate::sys::arch::program::Instruction;
 use crate::sys::process::{Process, Text};
-use dtrace_uapi::process::PROVIDER;
 use kernel::alloc::KVec;
 use kernel::prelude::*;
 use kernel::sync::{new_spinlock, Arc, SpinLock};
@@ -79,15 +78,13 @@ impl Listeners {
 impl State {
     /// Has one told wherever a process comes to an instruction.
     pub fn listen(&self, post: Post, ear: Ear) -> Result<(), Refusal> {
-        let index = self.index_of_provider(PROVIDER.as_bytes());
-        let provider = index.and_then(|index| self.provider_at(index));
-        Ok(provider.ok_or(refuse(ENODEV))?.listen(post, ear)?)
+        let (_, provider) = self.processes()?;
+        Ok(provider.listen(post, ear)?)
     }
 
     /// Tells it no more of these, addresses in processes.
     pub fn ignore(&self, posts: &mut dyn Iterator<Item = (&Process, u64)>, ear: &Ear) {
-        let index = self.index_of_provider(PROVIDER.as_bytes());
-        if let Some(provider) = index.and_then(|index| self.provider_at(index)) {
+        if let Ok((_, provider)) = self.processes() {
             provider.ignore(posts, ear);
         }
     }

@@ -343,10 +343,17 @@ impl Site {
 }
 
 impl State {
+    /// The provider of processes, and its index.
+    pub(super) fn processes(&self) -> Result<(u32, Arc<dyn Provider>)> {
+        let index = self.index_of_provider(process::PROVIDER.as_bytes());
+        let index = index.ok_or(ENODEV)?;
+        Ok((index, self.provider_at(index).ok_or(ENODEV)?))
+    }
+
     /// Whether a consumer may have probes in processes. Who may not is not told either what is in one.
     pub fn may_make(&self, tracer: &Arc<Tracer>) -> Result<(), Refusal> {
-        let index = self.index_of_provider(process::PROVIDER.as_bytes());
-        match self.permits(&tracer.engine, index.ok_or(refuse(ENODEV))?) {
+        let (index, _) = self.processes()?;
+        match self.permits(&tracer.engine, index) {
             true => Ok(()),
             false => Err(Refusal::new(EACCES, NEEDS_KERNEL)),
         }
@@ -354,10 +361,7 @@ impl State {
 
     /// Makes what `order` asks for, and enables it for its consumer where that has described it.
     pub fn make(&mut self, tracer: &Arc<Tracer>, order: Order) -> Result<(), Refusal> {
-        let index = self
-            .index_of_provider(process::PROVIDER.as_bytes())
-            .ok_or(refuse(ENODEV))?;
-        let provider = self.provider_at(index).ok_or(refuse(ENODEV))?;
+        let (index, provider) = self.processes()?;
         if order.len() == 0 {
             return Ok(());
         }
@@ -380,10 +384,7 @@ impl State {
 
     /// Retires the probes of processes that have been over for a while.
     pub fn tidy(&mut self) {
-        let Some(index) = self.index_of_provider(process::PROVIDER.as_bytes()) else {
-            return;
-        };
-        if let Some(provider) = self.provider_at(index) {
+        if let Ok((index, provider)) = self.processes() {
             provider.tidy();
             self.remove_abandoned(index, &*provider);
         }
@@ -391,10 +392,7 @@ impl State {
 
     /// Retires the probes of a process whose instructions are not where they were, in a library that has gone, say.
     pub fn review(&mut self, pid: i32, process: &Process) -> Result<(), Refusal> {
-        let index = self
-            .index_of_provider(process::PROVIDER.as_bytes())
-            .ok_or(refuse(ENODEV))?;
-        let provider = self.provider_at(index).ok_or(refuse(ENODEV))?;
+        let (index, provider) = self.processes()?;
         let stale = provider.review(pid.unsigned_abs(), process)?;
         self.remove_stale(index, &*provider, stale);
         Ok(())
@@ -402,9 +400,7 @@ impl State {
 
     /// Retires the probes of a process that go with a registration.
     pub(super) fn unregister(&mut self, process: &Process, number: u32) -> Result {
-        let index = self.index_of_provider(process::PROVIDER.as_bytes());
-        let index = index.ok_or(ENODEV)?;
-        let provider = self.provider_at(index).ok_or(ENODEV)?;
+        let (index, provider) = self.processes()?;
         // A memory may be watched under several numbers.
         while let Some(stale) = provider.unregister(process, number) {
             self.remove_stale(index, &*provider, stale);
@@ -419,10 +415,7 @@ impl State {
 
     /// Removes what was made for a consumer alone, which has gone.
     pub fn forget(&mut self, tracer: &Arc<Tracer>) {
-        let Some(index) = self.index_of_provider(process::PROVIDER.as_bytes()) else {
-            return;
-        };
-        let Some(provider) = self.provider_at(index) else {
+        let Ok((index, provider)) = self.processes() else {
             return;
         };
         provider.forget(ConsumerId::of(tracer));

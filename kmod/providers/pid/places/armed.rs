@@ -95,10 +95,7 @@ impl Watched {
         let Self {
             process, places, ..
         } = self;
-        let mut bare = places
-            .iter_mut()
-            .filter(|place| place.armed > 0 && !place.is_set())
-            .peekable();
+        let mut bare = places.iter_mut().filter(|place| place.is_bare()).peekable();
         if bare.peek().is_none() {
             return;
         }
@@ -108,7 +105,7 @@ impl Watched {
         }
         // Those that there is no memory for lose what they would have fired.
         let _ = self.set();
-        for place in self.places.iter().filter(|p| p.armed > 0 && !p.is_set()) {
+        for place in self.places.iter().filter(|place| place.is_bare()) {
             At(place.site.clone()).lose();
         }
     }
@@ -132,19 +129,26 @@ impl Watched {
     /// Why a probe does not fire everywhere, if it does not.
     fn failure(&self, at: usize) -> Option<Error> {
         let made = self.probes.get(at).filter(|made| made.is_armed)?;
-        let mut carriers = made.places.iter().map(|address| {
-            let place = self.places.get(find(&self.places, *address)?)?;
-            place.carrier.as_ref()
-        });
-        let failed = carriers.find(|carrier| !carrier.is_some_and(Carrier::is_set))?;
-        Some(failed.map_or(ENODEV, Carrier::error))
+        made.places.iter().find_map(|address| {
+            let place = find(&self.places, *address).and_then(|at| self.places.get(at));
+            place.map_or(Some(ENODEV), Place::failure)
+        })
     }
 }
 
 impl Place {
-    /// Whether it has a breakpoint that is set.
-    fn is_set(&self) -> bool {
-        self.carrier.as_ref().is_some_and(Carrier::is_set)
+    /// Why it has no breakpoint that is set, if it has none.
+    pub(super) fn failure(&self) -> Option<Error> {
+        match &self.carrier {
+            Some(carrier) if carrier.is_set() => None,
+            Some(carrier) => Some(carrier.error()),
+            None => Some(ENODEV),
+        }
+    }
+
+    /// Whether it is to have a breakpoint and has none.
+    fn is_bare(&self) -> bool {
+        self.armed > 0 && self.failure().is_some()
     }
 
     /// A breakpoint, which is not set yet. It counts in the program's `counter` if there is one.

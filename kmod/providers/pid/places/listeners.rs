@@ -35,8 +35,8 @@ impl Processes {
         let Self { all, traps, .. } = self;
         let watched = all.get_mut(at).ok_or(ENODEV)?;
         let listens = watched.listen(traps, site, ear);
-        if listens.is_err() && watched.is_unused() {
-            drop(all.remove(at));
+        if listens.is_err() {
+            self.sweep();
         }
         listens
     }
@@ -59,11 +59,6 @@ impl Processes {
 impl Watched {
     fn listen(&mut self, traps: &Traps, site: Site, ear: Ear) -> Result {
         let address = site.address;
-        // What a library has left behind that is not there any more.
-        let process = &self.process;
-        let is_left = |place: &Place| place.armed == 0 && !place.site.text.is_at(process, address);
-        let places = &mut self.places;
-        places.retain(|place| place.site.address != address || place.probes > 0 || !is_left(place));
         if find(&self.places, address).is_none() {
             self.places.push(Place::new(site)?, GFP_KERNEL)?;
             in_order(&mut self.places);
@@ -85,21 +80,11 @@ impl Watched {
         arm(traps, &mut self.places, &self.process, address, false)?;
         // Breakpoints that are not set are found below.
         let _ = self.set();
-        let armed = self.is_set_at(at);
-        if armed.is_err() {
-            drop(disarm(&mut self.places, address));
-        }
-        armed
-    }
-
-    /// Whether the breakpoint of a place is set; or why it is not.
-    fn is_set_at(&self, at: usize) -> Result {
-        let carrier = self.places.get(at).and_then(|place| place.carrier.as_ref());
-        let carrier = carrier.ok_or(ENODEV)?;
-        match carrier.is_set() {
-            true => Ok(()),
-            false => Err(carrier.error()),
-        }
+        let Some(error) = self.places.get(at).and_then(Place::failure) else {
+            return Ok(());
+        };
+        drop(disarm(&mut self.places, address));
+        Err(error)
     }
 
     /// The breakpoint that is not needed when one listens at it no more, if it did.
