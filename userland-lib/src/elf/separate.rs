@@ -37,7 +37,7 @@ pub fn find<'a, R: ReadRef<'a>>(
 }
 
 /// The file for a build-id.
-fn of_build_id(folder: &Path, id: &[u8], most: u64) -> Option<(Vec<u8>, PathBuf)> {
+pub(super) fn of_build_id(folder: &Path, id: &[u8], most: u64) -> Option<(Vec<u8>, PathBuf)> {
     let text = hexadecimal(id);
     let (first, rest) = text.split_at_checked(2)?;
     let path = folder.join(format!(".build-id/{first}/{rest}.debug"));

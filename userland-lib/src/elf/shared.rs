@@ -7,7 +7,7 @@
 //! other. That is its build-id (`.gnu_debugaltlink`), or, as DWARF 5 has it, a number that stands in both (`.debug_sup`). Distributions do so for the
 //! programs of a package.
 
-use super::separate::{hexadecimal, read};
+use super::separate::{of_build_id, read};
 use object::{Object as _, ObjectSection as _};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
@@ -54,14 +54,11 @@ pub fn find(folder: &Path, name: &Name, by: &Path, most: u64) -> Option<Vec<u8>>
         let file = object::File::parse(&**bytes);
         file.is_ok_and(|file| is_it(&file, &name.id))
     };
-    let by_id = match &name.id {
-        Id::Build(id) => {
-            let text = hexadecimal(id);
-            let parts = text.split_at_checked(2);
-            parts.map(|(first, rest)| folder.join(format!(".build-id/{first}/{rest}.debug")))
+    if let Id::Build(id) = &name.id {
+        if let Some((bytes, _)) = of_build_id(folder, id, most) {
+            return Some(bytes);
         }
-        Id::Number(_) => None,
-    };
+    }
     // The folder of build-ids has links to the files.
     let real = by.canonicalize().ok();
     let named = [Some(by), real.as_deref()];
@@ -69,7 +66,7 @@ pub fn find(folder: &Path, name: &Name, by: &Path, most: u64) -> Option<Vec<u8>>
     let named = named.map(|beside| beside.join(&name.path));
     let of_folder = name.path.file_name();
     let of_folder = of_folder.map(|own| folder.join(".dwz").join(own));
-    let mut places = by_id.into_iter().chain(named).chain(of_folder);
+    let mut places = named.chain(of_folder);
     places.find_map(|place| read(&place, most).ok().filter(good))
 }
 
