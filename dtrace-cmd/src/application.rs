@@ -46,7 +46,8 @@ pub fn run(args: &Args, world: &KernelWorld<'_>) -> Result<u8, Failure> {
         };
         made.and_then(|made| {
             // The product comes last: it is newer than the objects, and is not there if one of them could not be written.
-            if fs::symlink_metadata(&file).is_ok_and(|old| old.is_file()) {
+            let is_file = || fs::symlink_metadata(&file).is_ok_and(|old| old.is_file());
+            if !made.objects.is_empty() && is_file() {
                 let _ = fs::remove_file(&file);
             }
             for (object, data) in &made.objects {
