@@ -28,6 +28,7 @@
 #include <unistd.h>
 
 #include "pid-moved.h"
+#include "wait-word.h"
 
 #define TURNS 200
 #define THREADS 32
@@ -501,8 +502,7 @@ static void crowd(void)
 	unsigned long text = (unsigned long)crowd & ~4095UL, end = text - (3UL << 30), starts[64], ends[64];
 	FILE *maps = fopen("/proc/self/maps", "r");
 	char line[512];
-	int count = 0, sig;
-	sigset_t user;
+	int count = 0;
 
 	while (maps && count < 64 && fgets(line, sizeof(line), maps))
 		if (sscanf(line, "%lx-%lx", &starts[count], &ends[count]) == 2 && ends[count] > end)
@@ -514,12 +514,10 @@ static void crowd(void)
 			mmap((void *)end, starts[i] - end, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
 		end = ends[i];
 	}
-	sigemptyset(&user);
-	sigaddset(&user, SIGUSR1);
-	sigprocmask(SIG_BLOCK, &user, NULL);
+	block_signal();
 	printf("crowded\n");
 	fflush(stdout);
-	sigwait(&user, &sig);
+	await_signal();
 }
 
 static const struct {

@@ -27,6 +27,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "wait-word.h"
+
 /* What a uprobe with a counter counts in. */
 __attribute__((section(".data"))) volatile uint16_t counter = 0;
 
@@ -327,33 +329,13 @@ static void serve(void)
 	}
 }
 
-/* It may come before it is waited for. */
-static void block_user(void)
-{
-	sigset_t user;
-
-	sigemptyset(&user);
-	sigaddset(&user, SIGUSR1);
-	sigprocmask(SIG_BLOCK, &user, NULL);
-}
-
-static void await_user(void)
-{
-	sigset_t user;
-	int sig;
-
-	sigemptyset(&user);
-	sigaddset(&user, SIGUSR1);
-	sigwait(&user, &sig);
-}
-
 static int debug(pid_t pid, long address)
 {
 	struct user_regs_struct regs;
 	long saved, rest;
 	int status;
 
-	block_user();
+	block_signal();
 	if (ptrace(PTRACE_ATTACH, pid, NULL, NULL))
 		return 1;
 	waitpid(pid, &status, 0);
@@ -362,7 +344,7 @@ static int debug(pid_t pid, long address)
 	ptrace(PTRACE_CONT, pid, NULL, NULL);
 	printf("found %02lx\n", saved & 0xff);
 	fflush(stdout);
-	await_user();
+	await_signal();
 	kill(pid, SIGSTOP);
 	waitpid(pid, &status, 0);
 	if (WSTOPSIG(status) == SIGTRAP && !ptrace(PTRACE_GETREGS, pid, NULL, &regs)) {
@@ -385,7 +367,7 @@ static int watch(pid_t pid, long offset)
 	uint64_t count = 0;
 	int event;
 
-	block_user();
+	block_signal();
 	if (!type || fscanf(type, "%u", &attr.type) != 1)
 		return 1;
 	event = syscall(SYS_perf_event_open, &attr, pid, -1, -1, 0);
@@ -395,7 +377,7 @@ static int watch(pid_t pid, long offset)
 	}
 	printf("watching\n");
 	fflush(stdout);
-	await_user();
+	await_signal();
 	if (read(event, &count, sizeof(count)) != sizeof(count))
 		return 1;
 	printf("seen %lu\n", (unsigned long)count);

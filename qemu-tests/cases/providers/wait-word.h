@@ -1,20 +1,42 @@
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 /* SPDX-License-Identifier: GPL-2.0-only */
 
-/* What programs of cases do for the word `wait`: they say that they are ready, and go on when they get SIGUSR1. */
+/*
+ * How programs of cases wait for SIGUSR1, which may come before they do. For the word `wait` they say that they are ready, and go on when
+ * they get it.
+ */
 
 #include <signal.h>
 #include <stdio.h>
 
-static void wait_for_signal(void)
+static inline sigset_t the_signal(void)
 {
 	sigset_t set;
-	int got;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGUSR1);
+	return set;
+}
+
+static inline void block_signal(void)
+{
+	sigset_t set = the_signal();
+
 	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+static inline void await_signal(void)
+{
+	sigset_t set = the_signal();
+	int got;
+
+	sigwait(&set, &got);
+}
+
+static inline void wait_for_signal(void)
+{
+	block_signal();
 	printf("ready\n");
 	fflush(stdout);
-	sigwait(&set, &got);
+	await_signal();
 }
