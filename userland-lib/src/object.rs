@@ -8,16 +8,17 @@
 //! objects are linked. The section is kept though nobody names it. The linker puts the addresses of functions into it.
 //! (Its type is not illumos' `SHT_SUNW_dof`: that number is that of a section for stack frames here.)
 
+use crate::arch::HOST;
 use crate::dof::Linkable;
 use crate::usdt;
 use object::elf::{
-    SectionFlags as Flags, ELFOSABI_GNU, R_X86_64_64, SHF_ALLOC, SHF_GNU_RETAIN, SHF_WRITE,
-    SHT_NOTE, SHT_PROGBITS,
+    SectionFlags as Flags, ELFOSABI_GNU, SHF_ALLOC, SHF_GNU_RETAIN, SHF_WRITE, SHT_NOTE,
+    SHT_PROGBITS,
 };
 use object::write::{Object, Relocation, SectionId, Symbol, SymbolSection};
 use object::{
-    Architecture, BinaryFormat, Endianness, FileFlags, RelocationFlags, SectionFlags, SectionKind,
-    SymbolFlags, SymbolKind, SymbolScope,
+    BinaryFormat, Endianness, FileFlags, RelocationFlags, SectionFlags, SectionKind, SymbolFlags,
+    SymbolKind, SymbolScope,
 };
 
 /// Name of the section that holds DOF.
@@ -29,17 +30,12 @@ const ALIGN: u64 = 8;
 
 /// An ELF object of this machine that holds these notes and this DOF; the error says what they are too large for.
 pub fn write(notes: &[u8], dof: Option<&Linkable>) -> Result<Vec<u8>, object::write::Error> {
-    let architecture = if cfg!(target_arch = "aarch64") {
-        Architecture::Aarch64
-    } else {
-        Architecture::X86_64
-    };
     let endianness = if cfg!(target_endian = "big") {
         Endianness::Big
     } else {
         Endianness::Little
     };
-    let mut object = Object::new(BinaryFormat::Elf, architecture, endianness);
+    let mut object = Object::new(BinaryFormat::Elf, HOST.architecture, endianness);
     object.flags = FileFlags::Elf {
         os_abi: ELFOSABI_GNU,
         abi_version: 0,
@@ -106,7 +102,7 @@ fn add<'d>(object: &mut Object<'d>, dof: &'d Linkable) -> Result<(), object::wri
             symbol,
             addend: 0,
             flags: RelocationFlags::Elf {
-                r_type: R_X86_64_64,
+                r_type: HOST.address,
             },
         };
         object.add_relocation(section, relocation)?;

@@ -2,8 +2,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 //! What differs between processors.
+//!
+//! [`HOST`] says what the processor of this machine decides. What a program's file decides, such as how its instructions
+//! follow each other, is asked by the file's machine: programs of 32 and of 64 bits run side by side.
 
+mod host;
+mod instructions;
 mod registers;
 pub mod x86_64;
 
+pub use host::HOST;
+pub use instructions::{Instructions, LONGEST};
 pub use registers::Registers;

@@ -16,6 +16,7 @@ use std::{borrow::Cow, env, fs, io};
 
 use thiserror::Error;
 
+use crate::arch::HOST;
 use crate::options::CompileOptions;
 use crate::source::decoded;
 
@@ -26,21 +27,13 @@ const BUILT_IN: [(&str, &str); 11] = [
     ("ip.d", include_str!("../../dlib/ip.d")),
     ("net.d", include_str!("../../dlib/net.d")),
     ("procfs.d", include_str!("../../dlib/procfs.d")),
-    ("regs.d", REGS),
+    ("regs.d", HOST.names),
     ("sched.d", include_str!("../../dlib/sched.d")),
     ("signal.d", include_str!("../../dlib/signal.d")),
     ("tcp.d", include_str!("../../dlib/tcp.d")),
     ("udp.d", include_str!("../../dlib/udp.d")),
     ("unistd.d", include_str!("../../dlib/unistd.d")),
 ];
-
-/// The names of the processor's registers.
-#[cfg(target_arch = "x86_64")]
-const REGS: &str = include_str!("../../dlib/regs-x86_64.d");
-#[cfg(target_arch = "aarch64")]
-const REGS: &str = include_str!("../../dlib/regs-aarch64.d");
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-const REGS: &str = "";
 
 /// The text of a library.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -18,6 +18,7 @@ use std::{
 
 use thiserror::Error;
 
+use crate::arch::HOST;
 use crate::options::CompileOptions;
 use crate::source::decoded;
 
@@ -64,10 +65,10 @@ pub fn preprocess(text: &str, options: &CompileOptions) -> Result<String, Prepro
     if let Some(name) = Path::new(program).file_name() {
         command.arg0(name);
     }
-    command.args(DEFINITIONS).args(MESSAGES);
-    #[cfg(target_arch = "x86_64")]
-    command.arg("-D__amd64");
     command
+        .args(DEFINITIONS)
+        .args(MESSAGES)
+        .args(HOST.definitions)
         .args(&options.cppargs)
         .arg("/dev/stdin")
         .stdin(Stdio::piped())

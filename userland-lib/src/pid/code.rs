@@ -8,10 +8,10 @@
 //!
 //! Invariant: functions are in the order of their addresses, and each begins in executable text.
 
+use crate::arch::Instructions;
 use crate::elf::{self, Function};
 use dtrace_uapi::limits::FUNCNAMELEN;
-use iced_x86::{Decoder, DecoderOptions, Instruction};
-use object::{Architecture, Object as _, ObjectSegment as _};
+use object::{Object as _, ObjectSegment as _};
 use std::io;
 
 /// Segments of executable text that are read. Linkers make one or two; who makes more could have the file copied for each.
@@ -28,21 +28,12 @@ pub struct Text {
     pub bytes: Vec<u8>,
 }
 
-/// How instructions follow each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Instructions {
-    /// x86, of so many bits.
-    X86(u32),
-    /// All are 4 bytes long.
-    Words,
-}
-
 /// Functions and text of a file.
 #[derive(Clone, Debug)]
 pub struct Code {
     functions: Vec<Function>,
     texts: Vec<Text>,
-    instructions: Instructions,
+    pub(super) instructions: Instructions,
 }
 
 impl Code {
@@ -65,12 +56,9 @@ impl Code {
     pub fn parse(bytes: &[u8]) -> io::Result<Self> {
         let invalid = |error: object::Error| io::Error::other(error.to_string());
         let file = object::File::parse(bytes).map_err(invalid)?;
-        let instructions = match file.architecture() {
-            Architecture::X86_64 => Instructions::X86(64),
-            Architecture::I386 => Instructions::X86(32),
-            Architecture::Aarch64 => Instructions::Words,
-            _ => return Err(io::Error::other("code of an unknown machine")),
-        };
+        let instructions = Instructions::of(file.architecture());
+        let instructions =
+            instructions.ok_or_else(|| io::Error::other("code of an unknown machine"))?;
         let mut texts = Vec::new();
         let segments = file
             .segments()
@@ -119,12 +107,9 @@ impl Code {
         texts.find_map(|text| Some(text.offset + text.at(address)? as u64))
     }
 
-    /// How many bits its instructions are of, where that makes a difference.
-    pub(crate) fn bits(&self) -> Option<u32> {
-        match self.instructions {
-            Instructions::X86(bits) => Some(bits),
-            Instructions::Words => None,
-        }
+    /// Whether it is of a program of 64 bits.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.instructions.is_wide()
     }
 
     /// The text at `address`, `most` bytes or up to its end.
@@ -138,12 +123,8 @@ impl Code {
     pub fn instructions(&self, function: &Function) -> impl Iterator<Item = u64> + use<'_> {
         let size = usize::try_from(function.size).unwrap_or(usize::MAX);
         let bytes = self.bytes(function.address, size).unwrap_or_default();
-        let bits = self.bits();
-        let address = function.address;
-        let x86 = bits.map(|bits| x86_instructions(bits, bytes, address));
-        let words = (bits.is_none()).then(|| (0..bytes.len()).step_by(4));
-        let offsets = x86.into_iter().flatten();
-        offsets.chain(words.into_iter().flatten()).map(|o| o as u64)
+        let offsets = self.instructions.offsets(bytes, function.address);
+        offsets.map(|offset| offset as u64)
     }
 }
 
@@ -153,17 +134,4 @@ impl Text {
         let offset = usize::try_from(address.checked_sub(self.address)?).ok()?;
         (offset < self.bytes.len()).then_some(offset)
     }
-}
-
-fn x86_instructions(bits: u32, bytes: &[u8], address: u64) -> impl Iterator<Item = usize> + '_ {
-    let mut decoder = Decoder::with_ip(bits, bytes, address, DecoderOptions::NONE);
-    let mut instruction = Instruction::default();
-    std::iter::from_fn(move || {
-        let offset = decoder.position();
-        if !decoder.can_decode() {
-            return None;
-        }
-        decoder.decode_out(&mut instruction);
-        (!instruction.is_invalid()).then_some(offset)
-    })
 }

@@ -31,8 +31,9 @@ mod sites;
 mod tests;
 mod wild;
 
+pub use crate::arch::Instructions;
 pub use crate::elf::{Binding, Function};
-pub use code::{Code, Instructions, Text};
+pub use code::{Code, Text};
 pub use error::Error;
 pub use linker::tells_at;
 pub use module::{Module, Modules, Told};

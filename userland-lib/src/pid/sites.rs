@@ -8,10 +8,7 @@
 //! refuse them, or execute them as something else.
 
 use super::{Code, Function, Kind};
-use dtrace_insn::x86_64::{decode, Insn, Leaves, Mode};
-
-/// Longest instruction, bytes.
-const LONGEST: usize = dtrace_insn::x86_64::LONGEST;
+use crate::arch::LONGEST;
 
 impl Code {
     /// Where in a function the probes of a kind fire, from its beginning on; or why there can be none. Nowhere: it never returns.
@@ -28,8 +25,7 @@ impl Code {
 
     /// Whether the instruction at `address` can be stopped at.
     pub fn site(&self, address: u64) -> Result<(), String> {
-        let probed = self.insn(address)?.probed();
-        probed.map(drop).map_err(|why| why.to_string())
+        self.instructions.probed(self.longest(address))
     }
 
     fn exits(&self, function: &Function) -> Result<Vec<u64>, String> {
@@ -38,22 +34,16 @@ impl Code {
         let mut exits = Vec::new();
         for offset in self.instructions(function) {
             let at = address.wrapping_add(offset);
-            let insn = self.insn(at)?;
-            if insn.leaves(at, &range) != Leaves::Never {
-                insn.probed().map_err(|why| why.to_string())?;
+            let code = self.longest(at);
+            if self.instructions.leaves(code, at, &range)? {
                 exits.push(offset);
             }
         }
         Ok(exits)
     }
 
-    fn insn(&self, address: u64) -> Result<Insn, String> {
-        let mode = match self.bits() {
-            Some(64) => Mode::Long,
-            Some(_) => Mode::Compatible,
-            None => return Err("instructions of this processor are not known".to_owned()),
-        };
-        let bytes = self.bytes(address, LONGEST).unwrap_or_default();
-        decode(bytes, mode).map_err(|_| "the instruction is not known".to_owned())
+    /// What the instruction at `address` may be.
+    fn longest(&self, address: u64) -> &[u8] {
+        self.bytes(address, LONGEST).unwrap_or_default()
     }
 }

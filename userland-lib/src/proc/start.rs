@@ -10,6 +10,7 @@
 //!
 //! Invariant: the process is stopped before and after, and its text is as it was.
 
+use crate::arch::x86_64::stopped;
 use crate::options::EvalTime;
 use crate::symbols::mappings_of;
 use nix::sys::ptrace::{self, AddressType};
@@ -26,8 +27,6 @@ const AT_ENTRY: u64 = 9;
 const START_SIZE: u64 = 64;
 /// Instructions of that code at most.
 const START_STEPS: usize = 40;
-/// The instruction that stops a process; one byte.
-const BREAKPOINT: u64 = 0xcc;
 
 /// Lets `pid`, stopped at its exec, run until `until`.
 pub fn run(pid: Pid, until: EvalTime) -> io::Result<()> {
@@ -46,11 +45,11 @@ pub fn run(pid: Pid, until: EvalTime) -> io::Result<()> {
     for _ in 0..START_STEPS {
         ptrace::step(pid, None)?;
         await_stop(pid)?;
-        let registers = ptrace::getregs(pid)?;
-        if !(entry..entry + START_SIZE).contains(&registers.rip) {
+        if !(entry..entry + START_SIZE).contains(&stopped::pc(pid)?) {
             let program = text_of_program(pid)?;
-            if program.iter().any(|range| range.contains(&registers.rdi)) {
-                run_to(pid, registers.rdi)?;
+            let main = stopped::first_argument(pid)?;
+            if program.iter().any(|range| range.contains(&main)) {
+                run_to(pid, main)?;
             }
             break;
         }
@@ -80,15 +79,11 @@ fn text_of_program(pid: Pid) -> io::Result<Vec<Range<u64>>> {
 fn run_to(pid: Pid, address: u64) -> io::Result<()> {
     let place = address as AddressType;
     let original = ptrace::read(pid, place)?;
-    let stopping = (original as u64 & !0xff) | BREAKPOINT;
-    ptrace::write(pid, place, stopping as i64)?;
+    ptrace::write(pid, place, stopped::stopping(original))?;
     ptrace::cont(pid, None)?;
     await_stop(pid)?;
     ptrace::write(pid, place, original)?;
-    let mut registers = ptrace::getregs(pid)?;
-    // The stop is behind the breakpoint.
-    registers.rip = address;
-    ptrace::setregs(pid, registers)?;
+    stopped::set_pc(pid, address)?;
     Ok(())
 }
 
@@ -128,7 +123,7 @@ mod tests {
             let (target, maps) = mappings(until);
             assert!(maps.contains("libc.so"), "{until:?}: {maps}");
             let pid = Pid::from_raw(i32::try_from(target.pid()).unwrap());
-            let at = ptrace::getregs(pid).unwrap().rip;
+            let at = stopped::pc(pid).unwrap();
             let text = text_of_program(pid).unwrap();
             assert!(text.iter().any(|range| range.contains(&at)), "{until:?}");
             let vector = fs::read(format!("/proc/{pid}/auxv")).unwrap();

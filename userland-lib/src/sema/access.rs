@@ -6,6 +6,7 @@
 use super::hir::{Bits, Expr, ExprKind, VarScope};
 use super::variable::{Global, Variable};
 use super::{builtin, Sema};
+use crate::arch::HOST;
 use crate::diag::{nearest, Diagnostic, Result};
 use crate::source::Span;
 use crate::syntax::ast;
@@ -577,7 +578,7 @@ fn check_register(var: Var, number: i64, span: Span) -> Result<()> {
             "D_REGS_IDX",
             format!("index {number} is out of range for array {name}"),
         ),
-        Ok(number) if number >= builtin::REGISTERS => (
+        Ok(number) if number >= HOST.registers => (
             "D_UNKNOWN",
             format!("{name}[]: index out of bounds ({number})"),
         ),

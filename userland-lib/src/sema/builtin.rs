@@ -17,14 +17,6 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     anybodys.map(|(_, name)| *name)
 }
 
-/// How many registers `regs[]` and `uregs[]` have: those that the kernel saves when it is entered, and on x86 the
-/// segments and the trap's number after them.
-#[cfg(target_arch = "x86_64")]
-pub const REGISTERS: u64 = 26;
-/// How many registers `regs[]` and `uregs[]` have: those that the kernel saves when it is entered.
-#[cfg(not(target_arch = "x86_64"))]
-pub const REGISTERS: u64 = 34;
-
 /// Whether the variable is an array, so that it needs an index.
 pub fn is_array(var: Var) -> bool {
     matches!(var, Var::Args | Var::Regs | Var::Uregs | Var::Walk)

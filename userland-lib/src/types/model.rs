@@ -11,6 +11,7 @@
 //! kernel and of scratch memory can be held; a pointer is narrow where its place in memory is the program's to declare.
 
 use super::{IntType, Kind, Ty, Types};
+use crate::arch::HOST;
 
 /// How large C's types are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,8 +46,7 @@ impl DataModel {
     pub const fn alignment(self) -> u64 {
         match self {
             Self::Lp64 => 16,
-            Self::Ilp32 if cfg!(target_arch = "x86_64") => 4,
-            Self::Ilp32 => 8,
+            Self::Ilp32 => HOST.narrow_alignment,
         }
     }
 }

@@ -97,7 +97,7 @@ impl Types<'_> {
         Ok(Some(Prototype {
             params: params.collect(),
             ret: self.import_told(number, found.ret, MAX_DEPTH),
-            is_wide: module.code.bits() != Some(32),
+            is_wide: module.code.is_wide(),
         }))
     }
 

@@ -12,6 +12,7 @@
 //! alike in all of them, by its own name or after the group ([`super::copies`]).
 
 use super::define::{Definition, Provider};
+use crate::arch::x86_64::replaced::{replaced, CALL_SIZE, CALL_WORD, DONE};
 use crate::fnv::{fnv, FNV};
 use object::elf::{self, FileHeader64, SectionHeader64, Sym64};
 use object::read::elf::{FileHeader, Rela as _, SectionHeader, SectionTable, Sym, SymbolTable};
@@ -23,15 +24,6 @@ const FIRES: &str = "__dtrace_";
 const ASKS: &str = "__dtraceenabled_";
 /// What the names of the linker's symbols begin with.
 const OURS: &str = "$dtrace";
-/// How long a call is, and where in it the word is that its relocation is about.
-const CALL_SIZE: usize = 5;
-const CALL_WORD: usize = 1;
-/// The instructions: a call, a jump to what is called last, nothing, a return, and the result 0.
-const CALL: u8 = 0xe8;
-const JUMP: u8 = 0xe9;
-const NOTHING: u8 = 0x90;
-const RETURN: u8 = 0xc3;
-const ZERO: [u8; 2] = [0x33, 0xc0];
 
 /// A site in an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -219,8 +211,9 @@ impl Work {
                     kind: relocation.r_type(ENDIAN, false),
                 };
                 self.call(&read, &place, &called)?;
-                if place.kind != elf::R_X86_64_NONE {
+                if place.kind != DONE {
                     let info = relocation.r_info(ENDIAN, false) & !u64::from(u32::MAX);
+                    let info = info | u64::from(DONE.0);
                     self.put(at + n * 24 + 8, &info.to_le_bytes())?;
                     self.release(&read, index, symbol)?;
                 }
@@ -280,32 +273,17 @@ impl Work {
             .get(at..at.saturating_add(CALL_SIZE))
             .ok_or(DAMAGED)?;
         let (shown, name) = (called.probe.shown(), &called.provider.name);
-        let (is_last, is_done) = match (bytes[0], place.kind) {
-            (CALL, elf::R_X86_64_PLT32 | elf::R_X86_64_PC32) => (false, false),
-            (JUMP, elf::R_X86_64_PLT32 | elf::R_X86_64_PC32) => (true, false),
-            (_, elf::R_X86_64_NONE) => (bytes.contains(&RETURN), true),
-            _ => {
-                return Err(format!(
-                    "probe {name}:::{shown} is not called in a way that can be replaced"
-                ))
-            }
-        };
-        let last = if is_last { RETURN } else { NOTHING };
-        let (new, within) = match called.asks {
-            true => (
-                [ZERO[0], ZERO[1], last, NOTHING, NOTHING],
-                ZERO.len() as u64,
-            ),
-            false => ([last, NOTHING, NOTHING, NOTHING, NOTHING], 0),
-        };
-        if is_done && bytes != new {
+        let new = replaced(bytes, place.kind, called.asks).ok_or_else(|| {
+            format!("probe {name}:::{shown} is not called in a way that can be replaced")
+        })?;
+        if new.is_done && bytes != new.code {
             return Err(DAMAGED.to_owned());
         }
         let (func, symbol) = self
             .function(read, place, begin)?
             .ok_or_else(|| format!("probe {name}:::{shown} is in no function"))?;
         let group = read.groups.get(&place.target);
-        let within = begin + within - func.st_value(ENDIAN);
+        let within = begin + new.site - func.st_value(ENDIAN);
         let site = Site {
             provider: name.clone(),
             probe: shown,
@@ -316,8 +294,8 @@ impl Work {
             offset: u32::try_from(within).map_err(damaged)?,
             asks: called.asks,
         };
-        if !is_done {
-            self.put(at, &new)?;
+        if !new.is_done {
+            self.put(at, &new.code)?;
         }
         self.brought.sites.push(site);
         Ok(())

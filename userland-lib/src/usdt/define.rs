@@ -3,6 +3,7 @@
 
 //! What a program's provider is, as its definition says: `provider name { probe name(parameters) : (arguments); };`.
 
+use crate::arch::x86_64::Shape;
 use dtrace_uapi::limits::PROVNAMELEN;
 use dtrace_uapi::types::{Attribute, Class, ProviderAttributes, Stability};
 
@@ -85,14 +86,19 @@ pub fn said(attributes: ProviderAttributes) -> Option<ProviderAttributes> {
 impl Parameter {
     /// Its type as DOF has it, where the type says how a value is passed: a name of a program's own would be taken for a number of the largest.
     pub fn in_dof(&self) -> &str {
-        let (is_told, other) = match self.form {
-            Form::Int(size, is_signed) => ((size as u8, is_signed, false), number(size, is_signed)),
-            Form::Float(4) => ((4, false, true), Some("float")),
-            Form::Float(8) => ((8, false, true), Some("double")),
+        let shape = |size: u64, is_signed, is_float| Shape {
+            size: size as u8,
+            is_signed,
+            is_float,
+        };
+        let (own, other) = match self.form {
+            Form::Int(size, is_signed) => (shape(size, is_signed, false), number(size, is_signed)),
+            Form::Float(4) => (shape(4, false, true), Some("float")),
+            Form::Float(8) => (shape(8, false, true), Some("double")),
             _ => return &self.ty,
         };
-        match super::dof::form(&self.ty, true) {
-            Some(told) if (told.0, told.1 && !told.2, told.2) == is_told => &self.ty,
+        match super::dof::shape(&self.ty, true) {
+            Some(told) if told == own => &self.ty,
             _ => other.unwrap_or(&self.ty),
         }
     }

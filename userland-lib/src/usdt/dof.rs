@@ -14,15 +14,14 @@
 
 use super::define::said;
 use super::notes::{is_name, is_provider, Note};
-use super::operand::Operand;
+use crate::arch::x86_64::{answer, passed, Shape};
 use dtrace_uapi::dof::{
     self, Hdr, Probe, Provider, RelocDesc, RelocHdr, Sec, SecIdx, SecType, StrIdx,
 };
 use dtrace_uapi::ioctl::REGISTRATIONS_MAX;
 use dtrace_uapi::limits::{ARGTYPELEN, FUNCNAMELEN};
-use dtrace_uapi::process::{self, Arg, NO_REGISTER, PROBE_ARGS_MAX, VECTOR};
+use dtrace_uapi::process::PROBE_ARGS_MAX;
 use dtrace_uapi::types::{Attribute, ProviderAttributes};
-use std::ops::Range;
 use zerocopy::FromBytes;
 
 /// Most sections of an image.
@@ -35,14 +34,6 @@ const SITES_MAX: usize = 100_000;
 const TEXT_MAX: usize = 32 << 20;
 /// Size of a provider before version 2.
 const FIRST_PROVIDER: usize = 40;
-
-/// The numbers of the registers for integers that are passed: %rdi, %rsi, %rdx, %rcx, %r8, %r9.
-const PASSED: [u8; 6] = [7, 6, 2, 1, 8, 9];
-/// Those of the result and of the stack.
-const RESULT: u8 = 0;
-pub(super) const STACK: u8 = 4;
-/// How many vector registers numbers in floating point are passed in.
-const VECTORS: u8 = 8;
 
 /// Why an image is refused.
 pub type Refused = &'static str;
@@ -316,7 +307,8 @@ impl Of<'_> {
         }
         let native = self.types(probe.nargv, probe.nargc)?;
         let seen = self.types(probe.xargv, probe.xargc)?;
-        let passed = passed(&native, image.is_long);
+        let shapes = native.iter().map(|ty| shape(ty, image.is_long));
+        let passed = passed(shapes, image.is_long);
         let (mut arguments, mut types) = (Vec::new(), Vec::new());
         for (n, ty) in seen.iter().take(PROBE_ARGS_MAX).enumerate() {
             let at = probe.argidx as usize + n;
@@ -350,7 +342,7 @@ impl Of<'_> {
             let offset = image.entry(&asked, probe.enoffidx as usize + n);
             notes.push(Note {
                 asks: true,
-                arguments: vec![Some(answer(image))],
+                arguments: vec![Some(answer(image.version >= dof::VERSION_3, image.is_long))],
                 types: Vec::new(),
                 ..site(offset.ok_or("a site is outside of its table")?)
             });
@@ -381,140 +373,43 @@ pub fn is_function(name: &str) -> bool {
     name.len() < FUNCNAMELEN && name.chars().all(|c| c.is_ascii_graphic() && c != '/')
 }
 
-const BLANK: Arg = Arg {
-    value: 0,
-    base: NO_REGISTER,
-    index: NO_REGISTER,
-    shift: 0,
-    size: 8,
-    is_signed: 0,
-    is_loaded: 0,
-    is_high: 0,
-    form: process::NUMBER,
-};
-
-/// What tells a program that asks that its probe is enabled.
-fn answer(image: &Image) -> Operand {
-    let arg = match (image.version, image.is_long) {
-        (dof::VERSION_3.., true) => Arg {
-            base: PASSED[0],
-            ..BLANK
-        },
-        (dof::VERSION_3.., false) => Arg {
-            base: STACK,
-            is_loaded: 1,
-            size: 4,
-            ..BLANK
-        },
-        _ => Arg {
-            base: RESULT,
-            form: process::ANSWER,
-            ..BLANK
-        },
-    };
-    Operand {
-        arg,
-        is_of_file: false,
-    }
-}
-
-/// Where a call passes values of these types; `None` where nobody knows.
-fn passed(types: &[&str], is_long: bool) -> Vec<Option<Operand>> {
-    let mut places = Places {
-        registers: &PASSED,
-        vectors: VECTOR..VECTOR + VECTORS,
-        slots: 0,
-        is_long,
-    };
-    let mut known = true;
-    let mut all = Vec::new();
-    for ty in types {
-        // Behind one of which nobody knows how it is passed all are anywhere.
-        let form = form(ty, is_long).filter(|_| known);
-        known = form.is_some();
-        all.push(form.map(|form| places.next(form)));
-    }
-    all
-}
-
-/// What a call has not used yet.
-struct Places {
-    registers: &'static [u8],
-    vectors: Range<u8>,
-    /// Bytes of the stack that are used.
-    slots: u64,
-    is_long: bool,
-}
-
-impl Places {
-    /// The next register for a value of this kind, if there is one left.
-    fn register(&mut self, is_float: bool) -> Option<u8> {
-        if !self.is_long {
-            return None;
-        }
-        if is_float {
-            return self.vectors.next();
-        }
-        let (first, rest) = self.registers.split_first()?;
-        self.registers = rest;
-        Some(*first)
-    }
-
-    /// Where the next value is.
-    fn next(&mut self, (size, is_signed, is_float): (u8, bool, bool)) -> Operand {
-        let mut arg = Arg {
+/// How a value of a type is passed. `None`: in a way of its own.
+pub(super) fn shape(ty: &str, is_long: bool) -> Option<Shape> {
+    let shape = |size, is_signed, is_float| {
+        Some(Shape {
             size,
-            is_signed: is_signed.into(),
-            form: [process::NUMBER, process::FLOAT][usize::from(is_float)],
-            ..BLANK
-        };
-        match self.register(is_float) {
-            Some(register) => arg.base = register,
-            None => {
-                let word = if self.is_long { 8 } else { 4 };
-                arg.base = STACK;
-                arg.is_loaded = 1;
-                arg.value = self.slots;
-                self.slots += u64::from(size).next_multiple_of(word);
-            }
-        }
-        Operand {
-            arg,
-            is_of_file: false,
-        }
-    }
-}
-
-/// Size of a type, whether it has a sign, and whether it is in floating point. `None`: it is passed in a way of its own.
-pub(super) fn form(ty: &str, is_long: bool) -> Option<(u8, bool, bool)> {
+            is_signed,
+            is_float,
+        })
+    };
     let word = if is_long { 8 } else { 4 };
     if ty.ends_with('*') || ty.ends_with(']') {
-        return Some((word, false, false));
+        return shape(word, false, false);
     }
     let mut words: Vec<&str> = ty.split(' ').collect();
     words.retain(|word| !matches!(*word, "const" | "volatile" | "" | "int"));
     let is_unsigned = words.contains(&"unsigned");
     words.retain(|word| !matches!(*word, "unsigned" | "signed"));
-    let number = |size| Some((size, !is_unsigned, false));
+    let number = |size| shape(size, !is_unsigned, false);
     match words[..] {
         [] => number(4),
         ["char"] => number(1),
         ["short"] => number(2),
         ["long"] => number(word),
         ["long", "long"] => number(8),
-        ["_Bool" | "bool" | "uint8_t" | "uchar_t"] => Some((1, false, false)),
-        ["uint16_t" | "ushort_t"] => Some((2, false, false)),
-        ["uint32_t" | "uint_t" | "uid_t" | "gid_t"] => Some((4, false, false)),
-        ["uint64_t"] => Some((8, false, false)),
-        ["int8_t"] => Some((1, true, false)),
-        ["int16_t"] => Some((2, true, false)),
-        ["int32_t" | "pid_t"] => Some((4, true, false)),
-        ["int64_t" | "longlong_t"] => Some((8, true, false)),
-        ["ssize_t" | "intptr_t" | "ptrdiff_t"] => Some((word, true, false)),
-        ["float"] => Some((4, false, true)),
-        ["double"] => Some((8, false, true)),
+        ["_Bool" | "bool" | "uint8_t" | "uchar_t"] => shape(1, false, false),
+        ["uint16_t" | "ushort_t"] => shape(2, false, false),
+        ["uint32_t" | "uint_t" | "uid_t" | "gid_t"] => shape(4, false, false),
+        ["uint64_t"] => shape(8, false, false),
+        ["int8_t"] => shape(1, true, false),
+        ["int16_t"] => shape(2, true, false),
+        ["int32_t" | "pid_t"] => shape(4, true, false),
+        ["int64_t" | "longlong_t"] => shape(8, true, false),
+        ["ssize_t" | "intptr_t" | "ptrdiff_t"] => shape(word, true, false),
+        ["float"] => shape(4, false, true),
+        ["double"] => shape(8, false, true),
         ["long", "double"] | ["struct" | "union", ..] => None,
         // A name for a number, or for an address.
-        _ => Some((word, false, false)),
+        _ => shape(word, false, false),
     }
 }

@@ -9,15 +9,16 @@
 //! made that. A breakpoint within an instruction would end the program. So a site is one only if an instruction is there that takes the place of
 //! a call.
 
-use super::dof::{parse_all, STACK};
+use super::dof::parse_all;
 use super::notes::Note;
-use super::operand::Operand;
+use crate::arch::x86_64::{below_return, is_ours, replaced};
 use crate::object::SECTION;
 use dtrace_uapi::process::ANSWER;
+use object::elf::{self, Machine};
 use object::read::{ReadCache, ReadRef};
 use object::{
-    elf, Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _,
-    ObjectSymbolTable as _, RelocationFlags, RelocationTarget,
+    Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _, ObjectSymbolTable as _,
+    RelocationFlags, RelocationTarget,
 };
 use std::fs::File;
 use std::io;
@@ -25,15 +26,10 @@ use std::path::Path;
 
 /// Most bytes of it.
 const SIZE_MAX: u64 = 16 << 20;
-/// The instruction that returns.
-const RETURN: u8 = 0xc3;
-/// Where a program asks the result is made 0, by one instruction of these, before the site.
-const ZERO: [[u8; 2]; 2] = [[0x33, 0xc0], [0x31, 0xc0]];
 /// Where a file says whether it is of 32 bits, and of which processor.
 const CLASS: u64 = 4;
 const CLASS_32: u8 = 1;
 const MACHINE: u64 = 18;
-const X86: [[u8; 2]; 2] = [[3, 0], [62, 0]];
 
 /// The sites that a file names so.
 pub fn read(path: &Path) -> io::Result<Vec<Note>> {
@@ -92,43 +88,31 @@ pub fn parse<'d, R: ReadRef<'d>>(data: R) -> Vec<Note> {
 
 /// Looks at the instructions of sites in the file of these contents; the notes know where in it they are. Those that are none go.
 ///
-/// Where a call ended a function, and so was a jump, there is a return now: the stack begins with its address.
+/// Where a call ended a function there is a return now, and what was passed on the stack is behind its address.
 pub fn look<'d, R: ReadRef<'d>>(notes: &mut Vec<Note>, data: R) {
     let bytes = |at, size| data.read_bytes_at(at, size).ok();
-    if !bytes(MACHINE, 2).is_some_and(|machine| X86.iter().any(|x86| machine == x86)) {
+    let machine = bytes(MACHINE, 2).and_then(|machine| machine.try_into().ok());
+    if !machine.is_some_and(|machine| is_ours(Machine(u16::from_le_bytes(machine)))) {
         return;
     }
-    let is_short = bytes(CLASS, 1) == Some(&[CLASS_32]);
-    let word = if is_short { 4 } else { 8 };
+    let is_long = bytes(CLASS, 1) != Some(&[CLASS_32]);
     notes.retain_mut(|note| {
         let code = bytes(note.offset, 2).or_else(|| bytes(note.offset, 1));
         let code = code.unwrap_or_default();
-        if code.first() == Some(&RETURN) {
+        if replaced::is_return(code) {
             let operands = note.arguments.iter_mut().flatten();
-            operands
-                .filter(|operand| is_on_stack(operand))
-                .for_each(|operand| operand.arg.value += word);
+            operands.for_each(|operand| below_return(operand, is_long));
         }
-        let before = note.offset.checked_sub(ZERO[0].len() as u64);
         let is_zero = || {
-            let before = before.and_then(|at| bytes(at, 2)).unwrap_or_default();
-            ZERO.iter().any(|zero| before == zero)
+            let before = note.offset.checked_sub(2).and_then(|at| bytes(at, 2));
+            before.is_some_and(replaced::is_zero)
         };
-        is_site(code) && (!is_answered(note) || is_zero())
+        replaced::is_site(code) && (!is_answered(note) || is_zero())
     });
-}
-
-/// Whether what begins so may be in the place of a call: a return, or an instruction that does nothing, which other tools may have longer.
-fn is_site(code: &[u8]) -> bool {
-    matches!(code, [0x90 | RETURN, ..] | [0x66, 0x90] | [0x0f, 0x1f])
 }
 
 /// Whether the program asks here, and its result register is the answer.
 fn is_answered(note: &Note) -> bool {
     let mut operands = note.arguments.iter().flatten();
     note.asks && operands.any(|operand| operand.arg.form == ANSWER)
-}
-
-fn is_on_stack(operand: &Operand) -> bool {
-    operand.arg.base == STACK && operand.arg.is_loaded != 0
 }

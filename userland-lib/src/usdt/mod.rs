@@ -24,19 +24,18 @@ mod dof_tests;
 mod header;
 mod in_file;
 mod notes;
-mod operand;
 mod prov;
 mod registered;
 #[cfg(test)]
 mod tests;
 
+pub use crate::arch::x86_64::{Operand, Symbols};
 pub use calls::{replace, Replaced, Site};
 pub use copies::differing;
 pub use define::{Definition, Form, Parameter, Provider, ATTRIBUTES, PROVIDER_MAX, UNSAID};
 pub use header::header;
 pub use in_file::parse as parse_dof;
 pub use notes::{parse, read, Note};
-pub use operand::{Operand, Symbols};
 pub use prov::{notes as provider_notes, SECTION as PROVIDERS};
 pub use registered::Registration;
 

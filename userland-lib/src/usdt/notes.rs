@@ -18,8 +18,8 @@
 
 use super::define::{said, Definition, Provider, PROVIDER_MAX};
 use super::in_file;
-use super::operand::{arguments, Operand};
 use super::prov;
+use crate::arch::x86_64::{arguments, Operand};
 use crate::pid::{Code, FILE_MAX};
 use dtrace_uapi::limits::NAMELEN;
 use dtrace_uapi::types::ProviderAttributes;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-use super::operand::arguments;
 use super::*;
+use crate::arch::x86_64::arguments;
 use dtrace_uapi::process::{FLOAT, NO_REGISTER};
 
 /// `[value, base, index, shift, size]`, and the letters of what else there is: `s`igned, `l`oaded, `h`igh, of the `f`ile, `d`ouble
