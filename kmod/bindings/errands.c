@@ -24,8 +24,6 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/task_work.h>
-#include <asm/debugreg.h>
-#include <asm/trapnr.h>
 
 #include "helpers.h"
 #include "own.h"
@@ -122,7 +120,7 @@ static enum dtrace_fate dtrace_own_judge(struct dtrace_look *look)
 	look->known = known = vma ? dtrace_known_at(vma, look->address) : NULL;
 	if (!known || !dtrace_known_continues(mm, known, look->address))
 		return DTRACE_PASSES;
-	if (dtrace_peek(mm, look->address) != DTRACE_INT3)
+	if (dtrace_peek(mm, look->address) != DTRACE_BREAKPOINT)
 		return DTRACE_AGAIN;
 	look->moved = dtrace_own_moved(memory, vma, look->address);
 	if (look->moved)
@@ -139,7 +137,7 @@ static enum dtrace_fate dtrace_own_judge(struct dtrace_look *look)
 		}
 	}
 	/* Nobody can get a uprobe there while the mappings are locked. */
-	if (dtrace_poke(mm, look->address, DTRACE_INT3, known->code[0]) >= 0 && !mm_flags_test(MMF_HAS_UPROBES, mm) &&
+	if (dtrace_poke(mm, look->address, DTRACE_BREAKPOINT, known->code[0]) >= 0 && !mm_flags_test(MMF_HAS_UPROBES, mm) &&
 	    !dtrace_is_debugged(mm))
 		xa_erase(&memory->suspects, (unsigned long)known);
 	return DTRACE_AGAIN;
@@ -243,9 +241,7 @@ static struct dtrace_memory *dtrace_errand_memory(void)
 /* A step of who steps through the current program ends at an address, as the processor would have ended it. */
 static void dtrace_own_stepped(u64 address)
 {
-	current->thread.virtual_dr6 = DR_STEP;
-	current->thread.trap_nr = X86_TRAP_DB;
-	current->thread.error_code = 0;
+	dtrace_trap_stepped();
 	dtrace_watch_force(SIGTRAP, TRAP_TRACE, address);
 }
 

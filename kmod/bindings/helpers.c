@@ -9,7 +9,6 @@
 #include <linux/context_tracking.h>
 #include <linux/capability.h>
 #include <linux/cpumask.h>
-#include <linux/cred.h>
 #include <linux/irqflags.h>
 #include <linux/jump_label.h>
 #include <linux/mm.h>
@@ -21,19 +20,12 @@
 #include <linux/sched.h>
 #include <linux/security.h>
 #include <linux/sched/clock.h>
-#include <linux/sched/coredump.h>
 #include <linux/sched/signal.h>
 #include <linux/sched/task_stack.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
-#include <linux/user_namespace.h>
-#include <linux/irq_work.h>
-#if __has_include(<linux/sched/exec_state.h>)
-#include <linux/sched/exec_state.h>
-#endif
-#include <asm/segment.h>
 
 #include "helpers.h"
 #include "instruction.h"
@@ -209,117 +201,6 @@ void dtrace_cpu_lost(enum dtrace_loss which)
 	this_cpu_inc(dtrace_cpus.lost[which]);
 }
 
-struct task_struct *dtrace_current(void)
-{
-	return current;
-}
-
-/* The registers a task entered the kernel with; none of a kernel thread. */
-struct pt_regs *dtrace_user_regs(struct task_struct *task)
-{
-	struct pt_regs *regs;
-
-	if (!task->mm || (task->flags & (PF_KTHREAD | PF_USER_WORKER)))
-		return NULL;
-	regs = task_pt_regs(task);
-	return user_mode(regs) ? regs : NULL;
-}
-
-/*
- * Registers of the current task's user code that are not saved, numbered on from those that are. The kernel does not load
- * these selectors for itself, so they are still the user's.
- */
-bool dtrace_user_segment(struct task_struct *task, u64 n, u64 *value)
-{
-	unsigned long selector;
-
-	switch (n - sizeof(struct pt_regs) / sizeof(u64)) {
-	case 0:
-		savesegment(ds, selector);
-		break;
-	case 1:
-		savesegment(es, selector);
-		break;
-	case 2:
-		savesegment(fs, selector);
-		break;
-	case 3:
-		savesegment(gs, selector);
-		break;
-	case 4:
-		selector = task->thread.trap_nr;
-		break;
-	default:
-		return false;
-	}
-	*value = selector;
-	return true;
-}
-
-/*
- * The parent of a task; NULL: it has left all lists, which it may do long before it leaves its CPU for the last time. From then on it is
- * given no other parent when its own goes, and the pointer leads to what has been freed. Interrupts are off here, which is an RCU read-side
- * critical section: a parent that is one within it stays to its end, and so do that one's ancestors.
- */
-static struct task_struct *dtrace_parent(struct task_struct *task)
-{
-	return READ_ONCE(task->thread_pid) ? rcu_dereference_raw(task->real_parent) : NULL;
-}
-
-unsigned int dtrace_ppid(struct task_struct *task)
-{
-	struct task_struct *parent = dtrace_parent(task);
-
-	return parent ? parent->tgid : 0;
-}
-
-unsigned int dtrace_uid(struct task_struct *task)
-{
-	return __kuid_val(rcu_dereference_raw(task->real_cred)->uid);
-}
-
-unsigned int dtrace_gid(struct task_struct *task)
-{
-	return __kgid_val(rcu_dereference_raw(task->real_cred)->gid);
-}
-
-/* Whether its user may look into the memory of a task. */
-bool dtrace_is_dumpable(struct task_struct *task)
-{
-#if __has_include(<linux/sched/exec_state.h>)
-	struct task_exec_state *state = rcu_dereference_raw(task->exec_state);
-
-	return state && READ_ONCE(state->dumpable) == TASK_DUMPABLE_OWNER;
-#else
-	struct mm_struct *mm = READ_ONCE(task->mm);
-
-	return mm && get_dumpable(mm) == SUID_DUMP_USER;
-#endif
-}
-
-/*
- * Whether a process is of one user alone, as __ptrace_may_access() and cap_ptrace_access_check() ask for one who attaches and is not
- * privileged. They refuse those that run, or ran, with the rights of somebody else: what they read then may still be in their memory.
- */
-bool dtrace_belongs_to(struct task_struct *task, const struct dtrace_identity *user)
-{
-	const struct cred *cred = rcu_dereference_raw(task->real_cred);
-	kuid_t uid = KUIDT_INIT(user->uid);
-	kgid_t gid = KGIDT_INIT(user->gid);
-
-	if (task->flags & PF_KTHREAD)
-		return false;
-	if (!uid_eq(cred->uid, uid) || !uid_eq(cred->euid, uid) || !uid_eq(cred->suid, uid))
-		return false;
-	if (!gid_eq(cred->gid, gid) || !gid_eq(cred->egid, gid) || !gid_eq(cred->sgid, gid))
-		return false;
-	if (cred->user_ns->ns.ns_id != user->user_ns || cred->cap_permitted.val & ~user->permitted)
-		return false;
-	/* Who gives rights up is made undumpable before: commit_creds(). */
-	smp_rmb();
-	return dtrace_is_dumpable(task);
-}
-
 unsigned int dtrace_irq_level(void)
 {
 	unsigned long pc = dtrace_preempt_count();
@@ -346,28 +227,6 @@ u64 dtrace_gross_vtime(struct dtrace_cpu *c)
 
 	smp_rmb();
 	return max_t(s64, sum + at - READ_ONCE(se->exec_start), 0);
-}
-
-/* Of the ancestors nothing is read but with care: who traces by descent does so everywhere, and a mistake would be the machine's end. */
-bool dtrace_progenyof(struct task_struct *task, u64 pid, u32 *hops)
-{
-	struct task_struct *at = task;
-	pid_t tgid = task->tgid;
-
-	/* Bounded, for reparenting may run at the same time. */
-	for (*hops = 0; *hops < 4096; ++*hops) {
-		if (tgid == pid)
-			return true;
-		if (tgid <= 1)
-			return false;
-		if (at == task)
-			at = dtrace_parent(task);
-		else if (dtrace_load(&at, (u64)&at->real_parent, sizeof(at)))
-			return false;
-		if (!at || dtrace_load(&tgid, (u64)&at->tgid, sizeof(tgid)))
-			return false;
-	}
-	return false;
 }
 
 /* Whether the current task is to die. */
@@ -534,27 +393,6 @@ void dtrace_periodic_queue(struct delayed_work *work, u64 ns)
 	queue_delayed_work(system_long_wq, work, max(nsecs_to_jiffies(ns), 1UL));
 }
 
-/* Of the current task. */
-bool dtrace_in_group(unsigned int gid)
-{
-	kgid_t group = make_kgid(&init_user_ns, gid);
-
-	return gid_valid(group) && in_egroup_p(group);
-}
-
-/* By the real ids, as for PTRACE_MODE_REALCREDS: a program that is set-id opens for who started it. */
-void dtrace_current_identity(struct dtrace_identity *user)
-{
-	const struct cred *cred = current_cred();
-
-	*user = (struct dtrace_identity) {
-		.uid = __kuid_val(cred->uid),
-		.gid = __kgid_val(cred->gid),
-		.user_ns = cred->user_ns->ns.ns_id,
-		.permitted = cred->cap_permitted.val,
-	};
-}
-
 /* Whether the kernel keeps nothing secret from, or nothing safe from, those who have all rights. */
 bool dtrace_may_read_kernel(void)
 {
@@ -579,67 +417,4 @@ bool dtrace_cpu_possible(unsigned int cpu)
 bool dtrace_cpu_online(unsigned int cpu)
 {
 	return cpu < nr_cpu_ids && cpu_online(cpu);
-}
-
-/*
- * Signals from probe context. The locks of signal delivery may be held by the code that the probe stopped, so the
- * signal waits for an interrupt on this CPU, or a thread there where those locks sleep (PREEMPT_RT). All signals of one task may wait;
- * those of another in the meantime are refused.
- */
-struct dtrace_signal {
-	struct irq_work work;
-	/* What waits: signal n is bit n - 1. As long as there is none the task is not ours. */
-	u64 signals;
-	struct task_struct *task;
-};
-
-/* In the order of their numbers. */
-static void dtrace_signal_send(struct irq_work *work)
-{
-	struct dtrace_signal *s = container_of(work, struct dtrace_signal, work);
-	/* First the task: who fires above us may add to the signals until they are taken, and from then on begin with another task. */
-	struct task_struct *task = READ_ONCE(s->task);
-	u64 signals = xchg(&s->signals, 0);
-
-	for (; signals; signals &= signals - 1)
-		send_sig(__ffs64(signals) + 1, task, 1);
-	put_task_struct(task);
-}
-
-static DEFINE_PER_CPU(struct dtrace_signal, dtrace_signals) = {
-	.work = IRQ_WORK_INIT(dtrace_signal_send),
-};
-
-/*
- * Called with the CPU entered, so that nobody else touches the slot meanwhile: what sends the signals is not above us. False: there is no
- * such signal, or it is refused.
- */
-bool dtrace_signal_current(int sig)
-{
-	struct dtrace_signal *s = raw_cpu_ptr(&dtrace_signals);
-
-	if (!valid_signal(sig) || !sig)
-		return false;
-	/* Kernel threads, the idle ones among them, and init are not a consumer's to stop. */
-	if (current->flags & PF_KTHREAD || is_global_init(current))
-		return true;
-	if (s->signals) {
-		if (s->task != current)
-			return false;
-		s->signals |= BIT_ULL(sig - 1);
-		return true;
-	}
-	WRITE_ONCE(s->task, get_task_struct(current));
-	WRITE_ONCE(s->signals, BIT_ULL(sig - 1));
-	irq_work_queue(&s->work);
-	return true;
-}
-
-/* Waits until no signal is under way. */
-void dtrace_signal_sync(void)
-{
-	unsigned int cpu;
-
-	for_each_possible_cpu(cpu)
-		irq_work_sync(&per_cpu_ptr(&dtrace_signals, cpu)->work);
 }

@@ -95,7 +95,7 @@ long dtrace_bare_read(struct mm_struct *mm, u64 address, u8 *out, size_t size)
 		if (byte < 0)
 			break;
 		guard(rcu)();
-		known = byte == DTRACE_INT3 ? dtrace_known_at(vma, address + n) : NULL;
+		known = byte == DTRACE_BREAKPOINT ? dtrace_known_at(vma, address + n) : NULL;
 		out[n] = known ? known->code[0] : byte;
 	}
 	mmap_read_unlock(mm);
@@ -190,7 +190,7 @@ static void dtrace_known_leave(struct dtrace_known *known, struct vm_area_struct
 	struct dtrace_leftover *one = kmalloc(sizeof(*one), GFP_KERNEL);
 
 	if (!one) {
-		dtrace_poke(vma->vm_mm, address, DTRACE_INT3, known->code[0]);
+		dtrace_poke(vma->vm_mm, address, DTRACE_BREAKPOINT, known->code[0]);
 		return;
 	}
 	one->known = known;
@@ -233,11 +233,11 @@ static unsigned long dtrace_known_heal_in(struct vm_area_struct *vma, struct xar
 		address = vma->vm_start + (place->offset - first.offset);
 		found = dtrace_peek(vma->vm_mm, address);
 		if (found >= 0)
-			found = found == DTRACE_INT3 && dtrace_known_continues(vma->vm_mm, known, address);
+			found = found == DTRACE_BREAKPOINT && dtrace_known_continues(vma->vm_mm, known, address);
 		if (found > 0 && uprobes && !known->barred)
 			dtrace_known_leave(known, vma, address, left);
 		else if (found > 0)
-			found = dtrace_poke(vma->vm_mm, address, DTRACE_INT3, known->code[0]);
+			found = dtrace_poke(vma->vm_mm, address, DTRACE_BREAKPOINT, known->code[0]);
 		*failed |= found < 0;
 		healed += found > 0;
 		rhashtable_walk_start(&iter);
@@ -258,7 +258,7 @@ static void dtrace_known_hand_over(struct mm_struct *mm, struct dtrace_leftover 
 	 */
 	if (error ? error != -EINVAL : dtrace_known_others(one->known) == DTRACE_OTHERS_NONE) {
 		mmap_read_lock(mm);
-		dtrace_poke(mm, one->address, DTRACE_INT3, one->known->code[0]);
+		dtrace_poke(mm, one->address, DTRACE_BREAKPOINT, one->known->code[0]);
 		mmap_read_unlock(mm);
 	}
 	fput(one->file);

@@ -252,11 +252,11 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 	bool uprobes = mm_flags_test(MMF_HAS_UPROBES, memory->mm);
 	struct dtrace_known *known;
 	u64 at = carrier->spot.address;
-	const u8 int3 = DTRACE_INT3;
+	const u8 breakpoint = DTRACE_BREAKPOINT;
 
 	if (!dtrace_own_is_there(carrier, vma) || vma->vm_flags & VM_WRITE || dtrace_pen_move(pen, at, true))
 		return 0;
-	if (dtrace_pen_sees(pen, at, &int3, 1)) {
+	if (dtrace_pen_sees(pen, at, &breakpoint, 1)) {
 		/* It may keep one that it has from its parent. */
 		if ((uprobes && !carrier->uncarried) || !memory->inherited || !dtrace_known_at(vma, at))
 			return 0;
@@ -281,7 +281,7 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 	carrier->memory = memory;
 	dtrace_memory_passes_none(memory);
 	smp_store_release(&carrier->state, DTRACE_OWN);
-	dtrace_pen_write(pen, at, DTRACE_INT3);
+	dtrace_pen_write(pen, at, DTRACE_BREAKPOINT);
 	return 0;
 }
 
@@ -418,7 +418,7 @@ static void dtrace_own_lift(struct dtrace_carrier *carrier, struct dtrace_pen *p
 	bool shared = xchg(&carrier->state, DTRACE_GONE) == DTRACE_SHARED && mm_flags_test(MMF_HAS_UPROBES, memory->mm);
 
 	dtrace_memory_passes_none(memory);
-	if (moved || shared || dtrace_pen_put(pen, carrier, DTRACE_INT3, carrier->code[0]) < 0)
+	if (moved || shared || dtrace_pen_put(pen, carrier, DTRACE_BREAKPOINT, carrier->code[0]) < 0)
 		dtrace_own_suspect(memory, carrier->known);
 }
 
@@ -501,7 +501,7 @@ static void dtrace_own_restore(struct dtrace_carrier *carrier, struct dtrace_pen
 	struct vm_area_struct *vma = vma_lookup(memory->mm, at);
 
 	if (dtrace_own_is_there(carrier, vma) && !(vma->vm_flags & VM_WRITE) &&
-	    dtrace_pen_put(pen, carrier, carrier->code[0], DTRACE_INT3) > 0)
+	    dtrace_pen_put(pen, carrier, carrier->code[0], DTRACE_BREAKPOINT) > 0)
 		dtrace_own_suspect(memory, carrier->known);
 }
 
@@ -543,7 +543,7 @@ void dtrace_own_lend(struct vm_area_struct *vma, u64 address)
 	code = carrier ? carrier->code[0] : -ENOENT;
 	rcu_read_unlock();
 	if (code >= 0)
-		dtrace_poke(vma->vm_mm, address, DTRACE_INT3, code);
+		dtrace_poke(vma->vm_mm, address, DTRACE_BREAKPOINT, code);
 }
 
 /* Writes a breakpoint of ours again: uprobes have set none there, or have taken theirs out. The lock is held as above. */
@@ -560,6 +560,6 @@ void dtrace_own_take_back(struct vm_area_struct *vma, u64 address)
 		code = carrier->code[0];
 	rcu_read_unlock();
 	/* For a task that has been killed no page is brought in. The breakpoint is written when memories are swept. */
-	if (code >= 0 && dtrace_poke(vma->vm_mm, address, code, DTRACE_INT3) < 0)
+	if (code >= 0 && dtrace_poke(vma->vm_mm, address, code, DTRACE_BREAKPOINT) < 0)
 		dtrace_memory_is_stale(vma->vm_mm);
 }

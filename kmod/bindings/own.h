@@ -21,9 +21,7 @@
 #include <linux/xarray.h>
 
 #include "processes.h"
-
-/* The breakpoint. */
-#define DTRACE_INT3 0xcc
+#include "trap.h"
 
 /* How many tasks of a memory are likely to be let on to others' breakpoints at once. */
 #define DTRACE_LET_ON 8

@@ -11,8 +11,6 @@
 #include <linux/sched/signal.h>
 #include <linux/signal.h>
 #include <linux/smp.h>
-#include <asm/processor.h>
-#include <asm/vsyscall.h>
 #include <uapi/linux/sched/types.h>
 
 #include "places.h"
@@ -81,12 +79,6 @@ int dtrace_this_cpu(void)
 u64 dtrace_folio_pages(const struct folio *folio)
 {
 	return folio_nr_pages(folio);
-}
-
-/* As the kernel tells them apart when such an address faults. Programs have the page of vsyscalls, though it is far above. */
-bool dtrace_kernel_address(unsigned long addr)
-{
-	return addr >= TASK_SIZE_MAX && (addr & PAGE_MASK) != VSYSCALL_ADDR;
 }
 
 int dtrace_prio(const struct task_struct *task)

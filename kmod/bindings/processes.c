@@ -19,8 +19,6 @@
 #include <linux/pid.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/task.h>
-#include <asm/mmu_context.h>
-#include <asm/msr.h>
 
 #include "helpers.h"
 #include "own.h"
@@ -58,22 +56,6 @@ u32 dtrace_own_tid(void)
 	struct pid *pid = READ_ONCE(current->thread_pid);
 
 	return pid ? pid->numbers[pid->level].nr : 0;
-}
-
-/* Whether its programs are of 64 bits. */
-bool dtrace_mm_is_long(struct mm_struct *mm)
-{
-	return is_64bit_mm(mm);
-}
-
-/* What the current program adds to addresses with %fs or %gs. */
-u64 dtrace_segment_base(bool gs)
-{
-	u64 base;
-
-	/* In the kernel its own %gs is exchanged with the program's. */
-	rdmsrq(gs ? MSR_KERNEL_GS_BASE : MSR_FS_BASE, base);
-	return base;
 }
 
 /* The first address that is no program's. */

@@ -13,7 +13,6 @@
 #include <linux/mutex.h>
 #include <linux/trace_events.h>
 #include <linux/tracepoint.h>
-#include <asm/compat.h>
 #include <asm/irq_regs.h>
 #include <trace/syscall.h>
 
@@ -151,33 +150,6 @@ bool dtrace_syscall_at(uintptr_t table, unsigned int n, struct dtrace_syscall *o
 	out->nargs = meta->nb_args;
 	out->types = meta->types;
 	return true;
-}
-
-/* The functions of 32-bit programs' system calls, by number: what the kernel makes its own dispatch of. */
-static const char *const dtrace_ia32[] = {
-#if IS_ENABLED(CONFIG_IA32_EMULATION)
-#define __SYSCALL(n, name) [n] = "__ia32_" #name,
-#define __SYSCALL_WITH_COMPAT(n, native, compat) __SYSCALL(n, compat)
-#define __SYSCALL_NORETURN __SYSCALL
-#include <asm/syscalls_32.h>
-#endif
-};
-
-unsigned int dtrace_ia32_count(void)
-{
-	return ARRAY_SIZE(dtrace_ia32);
-}
-
-/* NULL: there is no such call. */
-const char *dtrace_ia32_at(unsigned int n)
-{
-	return dtrace_ia32[n];
-}
-
-/* Whether the current task is in a system call of a 32-bit program, or of another that calls like one. */
-bool dtrace_ia32_current(void)
-{
-	return in_ia32_syscall();
 }
 
 /* Calls each() for every tracepoint that has an event, with the name of the event's subsystem. */

@@ -144,7 +144,7 @@ uintptr_t dtrace_returns_caller(struct dtrace_returns *r, struct pt_regs *regs)
 {
 	struct llist_node *at = NULL;
 
-	return dtrace_call(r->find, (uintptr_t)current, regs->sp, (uintptr_t)&at, 0, 0);
+	return dtrace_call(r->find, (uintptr_t)current, kernel_stack_pointer(regs), (uintptr_t)&at, 0, 0);
 }
 
 /* Ends hooking for good: waits until no CPU is in leave(). Nobody may be in dtrace_returns_hook(). */

@@ -55,7 +55,7 @@ static DEFINE_RAW_SPINLOCK(dtrace_interrupted_lock);
 /* The same before and after a signal, whatever its handler did; another one if the thread has come here in another way. */
 static u32 dtrace_registers_hash(const struct pt_regs *regs)
 {
-	return jhash(regs, offsetof(struct pt_regs, orig_ax), (u32)regs->sp);
+	return jhash(regs, DTRACE_GENERAL_REGISTERS, (u32)dtrace_sp(regs));
 }
 
 /* Its handler may come to the same slot, and be interrupted there itself: that has other registers. */
@@ -174,6 +174,7 @@ static bool dtrace_signals_fix(const struct dtrace_slot *slot, u64 start)
 /* Takes the current thread out of a slot: it is about to show its registers, which these are. */
 void dtrace_slots_fix(struct pt_regs *regs)
 {
+	unsigned long *faulted = dtrace_trap_faulted();
 	const struct dtrace_slot *slot;
 	struct dtrace_memory *memory;
 	u64 start, meant;
@@ -181,16 +182,16 @@ void dtrace_slots_fix(struct pt_regs *regs)
 
 	guard(rcu)();
 	memory = dtrace_memory_find(current->mm);
-	slot = memory ? dtrace_slot_at(memory, regs->ip, &start) : NULL;
+	slot = memory ? dtrace_slot_at(memory, dtrace_pc(regs), &start) : NULL;
 	if (!slot)
 		return;
 	failed = dtrace_signals_fix(slot, start);
-	if (current->thread.cr2 - start < DTRACE_SLOT_SIZE)
-		current->thread.cr2 = dtrace_slot_meant(slot, start, current->thread.cr2);
-	meant = dtrace_slot_meant(slot, start, regs->ip);
+	if (*faulted - start < DTRACE_SLOT_SIZE)
+		*faulted = dtrace_slot_meant(slot, start, *faulted);
+	meant = dtrace_slot_meant(slot, start, dtrace_pc(regs));
 	if (meant == slot->address && !failed)
 		dtrace_interrupted_note(start, regs);
-	regs->ip = meant;
+	instruction_pointer_set(regs, meant);
 }
 
 /* An area with room, within reach of an address. */

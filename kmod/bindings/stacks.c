@@ -12,6 +12,7 @@
 #include <asm/unwind.h>
 
 #include "stacks.h"
+#include "trap.h"
 
 /* The kernel's walk of the current task's stack: what the instruction of regs returns to, and so on. */
 unsigned int dtrace_stack_callers(unsigned long *frames, unsigned int room, const struct pt_regs *regs)
@@ -44,7 +45,7 @@ unsigned int dtrace_stack_from(unsigned long *frames, unsigned int room, const s
 		return n;
 	if (!room)
 		return 0;
-	frames[0] = regs->ip;
+	frames[0] = dtrace_pc(regs);
 	return 1 + dtrace_stack_callers(frames + 1, room - 1, regs);
 }
 

@@ -20,9 +20,6 @@
 #include <linux/mutex.h>
 #include <linux/rhashtable.h>
 #include <linux/uaccess.h>
-#include <asm/prctl.h>
-#include <asm/processor-flags.h>
-#include <asm/segment.h>
 
 #include "faults.h"
 #include "own.h"
@@ -140,7 +137,7 @@ static int dtrace_trap_stays(u64 address)
 	u64 byte;
 	int error = dtrace_user_get(address, 1, &byte);
 
-	return error ?: byte == DTRACE_INT3;
+	return error ?: byte == DTRACE_BREAKPOINT;
 }
 
 /* Whether it was `int $3`, of two bytes, which is nobody's breakpoint. */
@@ -176,7 +173,7 @@ static enum dtrace_stray dtrace_trap_judge(u64 address)
 /* A breakpoint that none of ours is known at. It may be one that was; that is looked at on the way back to it. */
 static noinline int dtrace_trap_strays(struct pt_regs *regs)
 {
-	u64 address = regs->ip - 1;
+	u64 address = dtrace_trap_address(regs);
 	enum dtrace_stray stray = dtrace_trap_judge(address);
 	int stays;
 
@@ -186,7 +183,7 @@ static noinline int dtrace_trap_strays(struct pt_regs *regs)
 	stays = dtrace_trap_stays(address);
 	if (stray == DTRACE_FOREIGN && stays > 0)
 		return NOTIFY_DONE;
-	regs->ip = address;
+	instruction_pointer_set(regs, address);
 	if (stays)
 		dtrace_own_errand(address, DTRACE_ERRAND_LOOK);
 	return NOTIFY_STOP;
@@ -195,20 +192,24 @@ static noinline int dtrace_trap_strays(struct pt_regs *regs)
 /* One that we have written, but that cannot be answered at once. Nobody comes behind us. */
 static noinline int dtrace_trap_defer(struct pt_regs *regs, enum dtrace_hold hold)
 {
+	u64 address = dtrace_trap_address(regs);
+
 	if (hold == DTRACE_FALLEN)
 		return dtrace_trap_strays(regs);
-	regs->ip--;
-	dtrace_own_errand(regs->ip, hold == DTRACE_HOLDS ? DTRACE_ERRAND_YIELD : DTRACE_ERRAND_WAIT);
+	instruction_pointer_set(regs, address);
+	dtrace_own_errand(address, hold == DTRACE_HOLDS ? DTRACE_ERRAND_YIELD : DTRACE_ERRAND_WAIT);
 	return NOTIFY_STOP;
 }
 
 /* One that could not be answered. What may not be executed in a slot may not be by uprobes. */
 static noinline int dtrace_trap_give_up(struct dtrace_carrier *carrier, struct pt_regs *regs)
 {
+	u64 address = dtrace_trap_address(regs);
+
 	if (!carrier->slot)
 		return dtrace_trap_defer(regs, DTRACE_HOLDS);
-	regs->ip--;
-	dtrace_own_errand(regs->ip, DTRACE_ERRAND_DROP);
+	instruction_pointer_set(regs, address);
+	dtrace_own_errand(address, DTRACE_ERRAND_DROP);
 	return NOTIFY_STOP;
 }
 
@@ -216,40 +217,41 @@ static noinline int dtrace_trap_give_up(struct dtrace_carrier *carrier, struct p
 static bool dtrace_trap_made_step(const struct dtrace_carrier *carrier, const struct pt_regs *regs)
 {
 	u64 address = carrier->spot.address;
+	u64 next = dtrace_pc(regs);
 
 	/* In a slot the processor does. */
-	if (regs->ip == address || (carrier->slot && regs->ip == carrier->slot))
+	if (next == address || (carrier->slot && next == carrier->slot))
 		return false;
-	return !test_thread_flag(TIF_BLOCKSTEP) || regs->ip != address + carrier->length;
+	return !dtrace_trap_steps_branches() || next != address + carrier->length;
 }
 
 /* The same, or who steps through the program is to see a step. Uprobes see to that where they can. */
 static noinline int dtrace_trap_step(struct dtrace_carrier *carrier, struct pt_regs *regs, enum dtrace_hold hold)
 {
-	u64 address = regs->ip - 1;
+	u64 address = dtrace_trap_address(regs);
 	struct dtrace_errand *step;
 	bool done, slot;
 
 	/* The jump behind an instruction in a slot is a branch too many. */
-	slot = carrier->slot && !test_thread_flag(TIF_BLOCKSTEP);
+	slot = carrier->slot && !dtrace_trap_steps_branches();
 	if (hold != DTRACE_HOLDS || (!carrier->uncarried && !slot))
 		return dtrace_trap_defer(regs, hold);
-	regs->ip = address;
+	instruction_pointer_set(regs, address);
 	step = dtrace_own_step();
 	/* Without memory for that the program comes again. */
 	if (!step)
 		return NOTIFY_STOP;
 	done = carrier->trap(carrier, regs, carrier->slot);
-	if (done && regs->ip != address && atomic_read(&dtrace_brings_taken))
+	if (done && dtrace_pc(regs) != address && atomic_read(&dtrace_brings_taken))
 		dtrace_brought();
 	if (done && dtrace_trap_made_step(carrier, regs)) {
-		dtrace_own_step_made(step, regs->ip);
+		dtrace_own_step_made(step, dtrace_pc(regs));
 		return NOTIFY_STOP;
 	}
 	dtrace_own_step_unmade(step);
 	if (done)
 		return NOTIFY_STOP;
-	regs->ip = address + 1;
+	dtrace_trap_leave(regs, address);
 	return dtrace_trap_give_up(carrier, regs);
 }
 
@@ -257,16 +259,16 @@ static noinline int dtrace_trap_step(struct dtrace_carrier *carrier, struct pt_r
 static __always_inline int dtrace_trap_own(struct dtrace_carrier *carrier, struct pt_regs *regs)
 {
 	enum dtrace_hold hold = dtrace_trap_hold(carrier);
-	u64 next = regs->ip;
+	u64 address = dtrace_trap_address(regs);
 
-	if (unlikely(hold != DTRACE_HOLDS || regs->flags & X86_EFLAGS_TF))
+	if (unlikely(hold != DTRACE_HOLDS || dtrace_trap_steps(regs)))
 		return dtrace_trap_step(carrier, regs, hold);
-	regs->ip = next - 1;
+	instruction_pointer_set(regs, address);
 	if (unlikely(!carrier->trap(carrier, regs, carrier->slot))) {
-		regs->ip = next;
+		dtrace_trap_leave(regs, address);
 		return dtrace_trap_give_up(carrier, regs);
 	}
-	if (unlikely(atomic_read(&dtrace_brings_taken)) && regs->ip != next - 1)
+	if (unlikely(atomic_read(&dtrace_brings_taken)) && dtrace_pc(regs) != address)
 		dtrace_brought();
 	return NOTIFY_STOP;
 }
@@ -274,15 +276,15 @@ static __always_inline int dtrace_trap_own(struct dtrace_carrier *carrier, struc
 /* One that uprobes have. They do what we cannot. */
 static __always_inline int dtrace_trap_carried(struct dtrace_carrier *carrier, struct pt_regs *regs)
 {
-	u64 address = regs->ip - 1;
+	u64 address = dtrace_trap_address(regs);
 
-	if (regs->flags & X86_EFLAGS_TF || !dtrace_is_alone(&carrier->consumer) ||
+	if (dtrace_trap_steps(regs) || !dtrace_is_alone(&carrier->consumer) ||
 	    dtrace_trap_hold(carrier) != DTRACE_HOLDS)
 		return NOTIFY_DONE;
-	regs->ip = address;
+	instruction_pointer_set(regs, address);
 	if (carrier->trap(carrier, regs, DTRACE_REST_UPROBES))
 		return NOTIFY_STOP;
-	regs->ip = address + 1;
+	dtrace_trap_leave(regs, address);
 	return NOTIFY_DONE;
 }
 
@@ -296,7 +298,7 @@ static int dtrace_trapped(struct notifier_block *self, unsigned long event, void
 	if (event != DIE_INT3 || !user_mode(regs))
 		return NOTIFY_DONE;
 	spot.mm = current->mm;
-	spot.address = regs->ip - 1;
+	spot.address = dtrace_trap_address(regs);
 	carrier = rhashtable_lookup(&dtrace_traps, &spot, dtrace_trap_params);
 	if (!carrier)
 		return dtrace_trap_strays(regs);
@@ -498,26 +500,4 @@ bool dtrace_user_writable(u64 addr)
 	can = dtrace_user_touch(addr);
 	pagefault_enable();
 	return can;
-}
-
-/* Whether calls and returns of the current thread have a second stack. */
-bool dtrace_user_shadowed(void)
-{
-#ifdef CONFIG_X86_USER_SHADOW_STACK
-	return current->thread.features & ARCH_SHSTK_SHSTK;
-#else
-	return false;
-#endif
-}
-
-/* Whether the current program's segments are the kernel's for all programs, which begin at 0 and reach everywhere. */
-bool dtrace_user_flat(const struct pt_regs *regs)
-{
-	u16 ds, es;
-
-	if (regs->cs == __USER_CS)
-		return true;
-	savesegment(ds, ds);
-	savesegment(es, es);
-	return regs->cs == __USER32_CS && regs->ss == __USER_DS && ds == __USER_DS && es == __USER_DS;
 }

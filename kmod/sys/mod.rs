@@ -51,7 +51,6 @@ pub mod privilege;
 pub mod process;
 pub mod public;
 pub mod rculist;
-pub mod regs;
 pub mod remains;
 pub mod remote;
 pub mod rights;
@@ -65,3 +64,5 @@ pub mod timer;
 pub mod tracepoint;
 pub mod unwind;
 pub mod vtime;
+
+pub use arch::regs;

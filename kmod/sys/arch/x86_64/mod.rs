@@ -4,10 +4,11 @@
 //! x86-64, with programs of 32 bits.
 
 pub mod program;
+pub mod regs;
 
 use crate::bindings;
-use crate::sys::regs::Regs;
 use dtrace_insn::x86_64::Segment;
+use regs::Regs;
 
 /// The first address that is no program's.
 fn program_end() -> u64 {

@@ -5,7 +5,7 @@
 //!
 //! This is the one place that knows the names of an architecture's registers.
 
-use super::nofault;
+use crate::sys::nofault;
 use kernel::bindings;
 
 /// The code segment of 32-bit programs: `__USER32_CS` of arch/x86/include/asm/segment.h.
@@ -152,7 +152,7 @@ impl Regs {
         Some(unsafe { core::ptr::from_ref(&self.0).cast::<u64>().add(n).read() })
     }
 
-    /// Where the program is that they are of, the current one: not in a slot ([`Slot`](super::breakpoint::Slot)), but at what that stands for.
+    /// Where the program is that they are of, the current one: not in a slot ([`Slot`](crate::sys::breakpoint::Slot)), but at what that stands for.
     pub fn user_ip(&self) -> u64 {
         // SAFETY: No preconditions.
         unsafe { crate::bindings::dtrace_program_address(self.ip()) }

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+/* The exceptions of breakpoints and steps, and the registers that they leave. */
+#ifndef _DTRACE_TRAP_H
+#define _DTRACE_TRAP_H
+
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <asm/debugreg.h>
+#include <asm/processor-flags.h>
+#include <asm/trapnr.h>
+
+/* The instruction that is a breakpoint, of one byte. */
+#define DTRACE_BREAKPOINT 0xcc
+/* How many bytes of pt_regs are registers that any program may write, from the first on. */
+#define DTRACE_GENERAL_REGISTERS offsetof(struct pt_regs, orig_ax)
+
+/* The instruction and the stack that regs go on with. The kernel's own functions for that want regs that may be written. */
+static inline u64 dtrace_pc(const struct pt_regs *regs)
+{
+	return regs->ip;
+}
+
+static inline u64 dtrace_sp(const struct pt_regs *regs)
+{
+	return regs->sp;
+}
+
+/* Where the breakpoint is that has just been met. */
+static inline u64 dtrace_trap_address(const struct pt_regs *regs)
+{
+	return dtrace_pc(regs) - 1;
+}
+
+/* The program's next instruction as it was when the breakpoint at an address had been met. */
+static inline void dtrace_trap_leave(struct pt_regs *regs, u64 address)
+{
+	instruction_pointer_set(regs, address + 1);
+}
+
+/* Whether each instruction of the program ends in an exception, or each branch. */
+static inline bool dtrace_trap_steps(const struct pt_regs *regs)
+{
+	return regs->flags & X86_EFLAGS_TF;
+}
+
+/* Whether that is only each branch. */
+static inline bool dtrace_trap_steps_branches(void)
+{
+	return test_thread_flag(TIF_BLOCKSTEP);
+}
+
+/* Leaves in the current thread what the processor leaves when a step ends. */
+static inline void dtrace_trap_stepped(void)
+{
+	current->thread.virtual_dr6 = DR_STEP;
+	current->thread.trap_nr = X86_TRAP_DB;
+	current->thread.error_code = 0;
+}
+
+/* The address that the current thread has last faulted at, as its signal tells. */
+static inline unsigned long *dtrace_trap_faulted(void)
+{
+	return &current->thread.cr2;
+}
+
+#endif
