@@ -30,6 +30,7 @@ mod own;
 mod placed;
 mod preprocess;
 mod stacks;
+mod work;
 mod world;
 
 #[cfg(test)]
@@ -57,16 +58,13 @@ use crate::types::{Container, DataModel};
 use crate::world::TypeSource;
 use affinity::Stay;
 use clock::Clock;
-use dtrace_uapi::limits;
-use dtrace_uapi::option::{self, Opt};
-use follow::{Follow, News};
+use dtrace_uapi::option::Opt;
+use follow::Follow;
 use nix::unistd;
-use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use stacks::Stacks;
-use std::cell::{Cell, RefCell};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{fs, io};
 
 /// How long a program that begins waits for its own probes, unless it is set.
@@ -386,151 +384,6 @@ impl<'w> Handle<'w> {
         Ok(())
     }
 
-    /// Sleeps until there is work: a buffer is due, a process has ended, or `wake` is readable.
-    pub fn wait(&self, wake: Option<BorrowedFd<'_>>) -> Result<(), Error> {
-        let due = self
-            .clock
-            .due(&self.options)
-            .saturating_duration_since(Instant::now());
-        let timeout = Timespec::try_from(due).map_err(std::io::Error::other)?;
-        let mut ready: Vec<PollFd<'_>> = self
-            .targets
-            .iter()
-            .map(AsFd::as_fd)
-            .chain(
-                self.device()
-                    .descriptor()
-                    .filter(|_| !self.follow.is_idle()),
-            )
-            .chain(wake)
-            .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN))
-            .collect();
-        match poll(&mut ready, Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(errno) => Err(Error::Device(errno.into())),
-        }
-    }
-
-    /// Does what is due: looks at the status, takes in aggregations, consumes records. Ends tracing when `exit()` was
-    /// called, a fill buffer is full, or the watched processes have ended.
-    pub fn work(&mut self, sink: &mut Sink<'_>) -> Result<Progress, Error> {
-        let now = Instant::now();
-        self.serve()?;
-        if self.is_running() {
-            self.stacks.serve(self.device());
-        }
-        if self.is_running() && self.is_over(now, sink)? {
-            self.stop()?;
-        }
-        self.consume(now, sink)?;
-        if self.is_running() && self.consumer.exit_status().is_some() && ends_at_once(&self.options)
-        {
-            self.stop()?;
-            self.consume(now, sink)?;
-        }
-        if self.is_running() {
-            return Ok(Progress::Okay);
-        }
-        let status = self.device().status()?;
-        self.consumer.note_status(status, &self.options, sink);
-        Ok(Progress::Done)
-    }
-
-    /// Serves the processes that wait for us, and watches the children that are traced.
-    fn serve(&mut self) -> Result<(), Error> {
-        if !self.is_running() || self.follow.is_idle() {
-            return Ok(());
-        }
-        let news = self.follow.work(self.world, &self.names)?;
-        self.take(news);
-        Ok(())
-    }
-
-    /// Takes in what has become of those who are followed.
-    fn take(&mut self, news: Vec<News>) {
-        for news in news {
-            match news {
-                News::Failed(text) => self.remarks.push(Event::Drop(text)),
-                // One that has ended by now has nothing to be waited for.
-                News::Child(pid) => {
-                    self.know(pid);
-                    self.targets.extend(Target::grab(pid));
-                }
-            }
-        }
-    }
-
-    fn is_running(&self) -> bool {
-        matches!(self.phase, Phase::Running(_))
-    }
-
-    /// Tells what the kernel has said, and takes in aggregations and records: those that are due, or, when tracing has ended, all.
-    fn consume(&mut self, now: Instant, sink: &mut Sink<'_>) -> Result<(), Error> {
-        self.remarks.drain(..).for_each(&mut *sink.event);
-        let (begin, end) = match self.phase {
-            Phase::Setup => (None, None),
-            Phase::Running(begin) => (Some(begin), None),
-            Phase::Stopped(end) => (None, Some(end)),
-        };
-        // Commands that are run may have processes that wait for us.
-        let is_followed = self.is_running() && !self.follow.is_idle();
-        let (world, names) = (self.world, &self.names);
-        let follow = RefCell::new(&mut self.follow);
-        let news = RefCell::new(Vec::new());
-        let failed = Cell::new(None);
-        let wait = |ended: BorrowedFd<'_>| match is_followed {
-            true => {
-                let served = follow.borrow_mut().work_until(world, names, ended);
-                match served {
-                    Ok(more) => news.borrow_mut().extend(more),
-                    Err(error) => failed.set(Some(error)),
-                }
-            }
-            false => until_readable(ended),
-        };
-        let context = context(
-            world,
-            &self.statements,
-            &self.places,
-            names,
-            &self.zone,
-            &wait,
-        );
-        let rate = self.options.get(Opt::Aggrate);
-        if self.clock.aggregations.take(now, rate) || end.is_some() {
-            self.consumer
-                .read_aggregations(context, &self.options, sink)?;
-        }
-        if self.clock.take_records(now, &self.options) || end.is_some() {
-            let options = &mut self.options;
-            let percent = self
-                .consumer
-                .read_records(context, options, begin, end, sink)?;
-            self.clock.pace.note(percent);
-        }
-        let (news, failed) = (news.into_inner(), failed.take());
-        self.take(news);
-        failed.map_or(Ok(()), |error| Err(error.into()))
-    }
-
-    /// Ends tracing; the next [`work`](Self::work) consumes what is left.
-    pub fn stop(&mut self) -> Result<(), Error> {
-        self.serve()?;
-        if self.is_running() {
-            let stopped = self.device().stop();
-            // What the kernel has ended cannot be stopped; that it has matters more.
-            if stopped.is_err() && self.device().status()?.killed != 0 {
-                return Err(Error::Killed);
-            }
-            self.phase = Phase::Stopped(stopped?);
-            let left_out = self.device().reason();
-            if !left_out.is_empty() {
-                self.remarks.push(Event::Drop(left_out));
-            }
-        }
-        Ok(())
-    }
-
     /// Writes `text` to where output goes: the given one, or what `freopen()` has named since.
     pub fn write(&mut self, sink: &mut Sink<'_>, text: &[u8]) -> Result<(), Error> {
         Ok(self.consumer.write(sink, text)?)
@@ -592,43 +445,6 @@ impl<'w> Handle<'w> {
         self.statements.extend(program.statements.iter().cloned());
         Ok(program)
     }
-
-    /// Whether tracing is to end.
-    fn is_over(&mut self, now: Instant, sink: &mut Sink<'_>) -> Result<bool, Error> {
-        let mut over = self.targets_ended(sink)?;
-        if self
-            .clock
-            .status
-            .take(now, self.options.get(Opt::Statusrate))
-        {
-            let status = self.device().status()?;
-            self.consumer.note_status(status, &self.options, sink);
-            if status.killed != 0 {
-                return Err(Error::Killed);
-            }
-            let fills = self.options.get(Opt::Bufpolicy) == Some(option::BUFPOLICY_FILL);
-            over |= status.exiting != 0 || (fills && status.filled != 0);
-        }
-        Ok(over)
-    }
-
-    /// Reports the watched processes that have ended; whether that leaves none.
-    fn targets_ended(&mut self, sink: &mut Sink<'_>) -> Result<bool, Error> {
-        let watched = !self.targets.is_empty();
-        let mut alive = Vec::new();
-        for mut target in std::mem::take(&mut self.targets) {
-            match target.ended()? {
-                Some(ended) => (sink.event)(Event::Ended(ended)),
-                None => {
-                    // By the next look it may have mapped more, and ended.
-                    self.names.watch(target.pid());
-                    alive.push(target);
-                }
-            }
-        }
-        self.targets = alive;
-        Ok(watched && self.targets.is_empty())
-    }
 }
 
 /// The macro variables that are numbers: who is tracing, and whom.
@@ -658,13 +474,6 @@ fn macros(target: Option<u32>) -> Vec<(String, i64)> {
 }
 
 /// What records are read with. Not a method, because the consumer is changed while these parts are borrowed.
-/// Whether tracing ends as soon as the record of `exit()` is read, which may be before the status says so: but whoever asks for a
-/// longer `statusrate` asks for the end to wait for it.
-fn ends_at_once(options: &Options) -> bool {
-    let rate = options.get(Opt::Statusrate);
-    rate.is_none_or(|rate| rate <= limits::RATE_DEFAULT)
-}
-
 fn context<'a>(
     world: &'a KernelWorld<'_>,
     statements: &'a [Statement],

@@ -3,6 +3,7 @@
 
 //! The life of a handle over a device that does what a test tells it.
 
+use super::work::ends_at_once;
 use super::*;
 use crate::anon::{self, Meaning};
 use crate::consume::Event;

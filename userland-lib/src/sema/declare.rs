@@ -14,13 +14,12 @@ use super::Sema;
 use crate::diag::{Diagnostic, Result};
 use crate::source::Span;
 use crate::syntax::ast::{
-    self, BaseKind, BaseType, Declaration, Declarator, Derivation, Enumerator, Expr,
-    InitDeclarator, MemberDecl, Storage, TypeName,
+    self, BaseKind, BaseType, Declaration, Declarator, Derivation, Expr, InitDeclarator,
+    MemberDecl, Storage, TypeName,
 };
 use crate::syntax::TYPE_SUFFIX;
 use crate::types::{Kind, Tag, Ty, Types};
 use dtrace_uapi::var::Var;
-use std::collections::HashSet;
 
 /// The greatest array dimension.
 const DIMENSION_MAX: u64 = i32::MAX as u64;
@@ -35,7 +34,7 @@ struct Derived {
     keys: Option<Vec<(String, Ty)>>,
 }
 
-fn error(tag: &'static str, span: Span, message: impl Into<String>) -> Box<Diagnostic> {
+pub(super) fn error(tag: &'static str, span: Span, message: impl Into<String>) -> Box<Diagnostic> {
     Diagnostic::new(tag, span, message)
 }
 
@@ -384,76 +383,11 @@ impl Sema<'_, '_> {
             .and_then(|value| value.try_into().ok())
     }
 
-    fn constant(&mut self, e: &Expr) -> Option<i64> {
+    /// The value of an integral constant expression.
+    pub(super) fn constant(&mut self, e: &Expr) -> Option<i64> {
         let value = self.expression(e).ok()?;
         self.state.types.int(value.ty)?;
         value.constant().map(|value| value as i64)
-    }
-
-    fn enum_type(
-        &mut self,
-        module: Option<&str>,
-        tag: Option<&str>,
-        items: Option<&[Enumerator]>,
-        span: Span,
-    ) -> Result<Ty> {
-        let Some(items) = items else {
-            let name = tag.unwrap_or_default();
-            return self
-                .state
-                .types
-                .lookup_tag(Tag::Enum, module, name)
-                .ok_or_else(|| self.unknown_type(module, Some(Tag::Enum), name, span));
-        };
-        // A constant may be computed from those before it.
-        let outer = std::mem::take(&mut self.bindings);
-        let values = self.enumerators(items);
-        self.bindings = outer;
-        self.state
-            .types
-            .declare_enum(tag, values?)
-            .map_err(|message| error("D_DECL_TYPERED", span, message))
-    }
-
-    fn enumerators(&mut self, items: &[Enumerator]) -> Result<Vec<(String, i64)>> {
-        let mut values = Vec::new();
-        let mut names = HashSet::new();
-        let mut next = 0i64;
-        for Enumerator {
-            name,
-            value,
-            span,
-            next: end,
-        } in items
-        {
-            if let Some(value) = value {
-                next = self.constant(value).ok_or_else(|| {
-                    let message = format!(
-                        "enumerator '{name}' must be assigned to an integral constant expression"
-                    );
-                    error("D_DECL_ENCONST", value.span, message).counted_at(*end)
-                })?;
-            }
-            if i32::try_from(next).is_err() {
-                let message = format!("enumerator '{name}' value overflows INT_MAX ({})", i32::MAX);
-                return Err(error("D_DECL_ENOFLOW", *span, message).counted_at(*end));
-            }
-            if !names.insert(name) {
-                let message = format!(
-                    "failed to define enumerator '{name}': Duplicate member or variable name"
-                );
-                return Err(error("D_UNKNOWN", *span, message));
-            }
-            if self.state.types.declared_constant(name).is_some() {
-                let message = format!("identifier redeclared: {name}");
-                return Err(error("D_DECL_IDRED", *span, message));
-            }
-            values.push((name.clone(), next));
-            let constant = super::hir::Expr::int(next as u64, Ty::INT, *span);
-            self.bindings.push((name.clone(), constant));
-            next += 1;
-        }
-        Ok(values)
     }
 
     /// Applies a declarator's derivations to its base.

@@ -25,9 +25,12 @@ mod declare;
 #[cfg(test)]
 mod deep_tests;
 mod distribution;
+mod enumeration;
 mod expression;
 mod float;
 pub(crate) mod fold;
+#[cfg(test)]
+mod function_tests;
 pub mod hir;
 mod inferred;
 mod inline;

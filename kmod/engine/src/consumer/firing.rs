@@ -1,0 +1,291 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Firing: what is to be recorded of an enabled probe, in the way that costs least.
+//!
+//! A condition is looked at before the CPU's state is claimed; then come the fused paths, from the briefest on. Where one cannot go
+//! on it has done nothing, and the next one begins anew.
+
+use super::run::{CpuState, Run};
+use super::{Activity, Config, Consumer, Ecb, FaultReport};
+use crate::budget::{FIRING, LIGHT};
+use crate::dif::env::{At, Env};
+use crate::dif::exec::Stopped;
+use crate::dif::locals::Locals;
+use crate::ecb::brief::Brief;
+use crate::ecb::fire::{self, End, Failed, Outputs};
+use crate::ecb::record;
+use crate::ecb::rehearsal::{self, Missing};
+use crate::ecb::short::Note;
+use crate::ecb::Prepared;
+use crate::machine::{BadAddr, Machine};
+use crate::mem::sync::Cpu;
+use core::cell::Cell;
+use core::sync::atomic::Ordering;
+use dtrace_uapi::dif::Instr;
+use dtrace_uapi::types::ProbeId;
+
+impl Consumer {
+    /// Whether `probe` may fire although the consumer is not `Active`.
+    #[cold]
+    fn fires_inactive(&self, probe: ProbeId) -> bool {
+        let Config {
+            begin, end, error, ..
+        } = self.config;
+        match self.activity() {
+            // Once `BEGIN` has called exit(), its other clauses are not run.
+            Activity::Warmup => probe == begin || probe == error,
+            Activity::Draining => probe == error,
+            Activity::Cooldown => probe == end || probe == error,
+            Activity::Active => true,
+            Activity::Inactive | Activity::Stopped | Activity::Killed => false,
+        }
+    }
+
+    /// Whether `probe` fires for this consumer alone, wherever that is.
+    fn is_own(&self, probe: ProbeId) -> bool {
+        let Config {
+            begin, end, error, ..
+        } = self.config;
+        probe == begin || probe == end || probe == error
+    }
+
+    /// Fires `ecb` on `cpu`: predicate, actions, records, aggregations. A fault is returned for the framework to fire
+    /// `ERROR` for this consumer, with interrupts still off; a fault within `ERROR` is counted instead.
+    ///
+    /// Inlined wherever a probe fires: most firings end in here, by what costs less than a call.
+    #[inline(always)]
+    pub fn fire<M: Machine>(&self, cpu: &Cpu, ecb: Ecb, m: &M) -> Option<FaultReport> {
+        let (probe, clause) = (ecb.probe, ecb.clause.index as usize);
+        if self.activity.load(Ordering::Relaxed) != Activity::Active as u8
+            && !self.fires_inactive(probe)
+        {
+            return None;
+        }
+        let run = self.run.get()?;
+        if !run.core.all_users && !self.is_own(probe) && !m.is_of_nobody() && !m.owned() {
+            return None;
+        }
+        let clause: &Prepared = run.clauses.get(clause)?;
+        let at = At {
+            cpu: cpu.index(),
+            epid: ecb.epid,
+            probe,
+        };
+        match clause.guard.as_ref().map_or(Ok(true), |g| g.opens(m, at)) {
+            Ok(true) => {}
+            Ok(false) => return None,
+            Err(bad) => return self.unguarded(run, cpu, at, bad),
+        }
+        // Whoever claims a CPU sees to it that claims are not nested, and counts what that costs.
+        let Some(mut state) = run.cpus.enter(cpu) else {
+            run.miss(at.cpu);
+            return None;
+        };
+        let state = &mut *state;
+        if clause.tally.is_some_and(|t| t.count(m, &mut state.out)) {
+            return None;
+        }
+        if let Some(note) = &clause.note {
+            if self.record(clause, note, state, m, at) {
+                return None;
+            }
+        }
+        if let Some(brief) = &clause.brief {
+            let failed = run_brief(run, clause, brief, state, m, at).err()?;
+            return self.failed(failed, at, &mut state.out);
+        }
+        if let Some(tally) = &clause.tally_by {
+            if tally.count(m, at, &mut state.out) {
+                return None;
+            }
+        }
+        self.run_clause(run, clause, state, m, at)
+    }
+
+    /// The rest of [`fire`](Self::fire), where a clause records what hardly ever faults; `false`: this time
+    /// it does.
+    #[inline(never)]
+    fn record<M: Machine>(
+        &self,
+        clause: &Prepared,
+        note: &Note,
+        state: &mut CpuState,
+        m: &M,
+        at: At,
+    ) -> bool {
+        let out = &mut state.out;
+        let last = at.probe == self.config.end;
+        let size_at = |record: &[u8]| self.size_at(record);
+        match record::record(clause, note, m, at, &mut out.principal, last, size_at) {
+            Ok(End::Done) => {}
+            Ok(End::Dropped | End::Committed) => self.note_full(out),
+            Err(_) => return false,
+        }
+        true
+    }
+
+    /// The rest of [`fire`](Self::fire), where the argument is not there that the condition is about.
+    #[cold]
+    fn unguarded(&self, run: &Run, cpu: &Cpu, at: At, bad: BadAddr) -> Option<FaultReport> {
+        let mut state = run.cpus.enter(cpu)?;
+        let stopped = Stopped {
+            trap: bad.into(),
+            pc: 0,
+        };
+        let failed = Failed { action: 0, stopped };
+        self.failed(failed, at, &mut state.out)
+    }
+
+    /// The rest of [`fire`](Self::fire), where there is something to be made ready.
+    #[inline(never)]
+    fn run_clause<M: Machine>(
+        &self,
+        run: &Run,
+        clause: &Prepared,
+        state: &mut CpuState,
+        m: &M,
+        at: At,
+    ) -> Option<FaultReport> {
+        let CpuState { vm, out } = state;
+        vm.reset();
+        let dynamics = run.core.dynamics.as_ref().filter(|_| clause.dynamics);
+        let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu));
+        let mut env = Env {
+            m,
+            core: &run.core,
+            vm,
+            at,
+            rehearsal: None,
+        };
+        let last = at.probe == self.config.end;
+        let size_at = |record: &[u8]| self.size_at(record);
+        let end = fire::run(clause, &mut env, out, last, size_at, || self.exits());
+        if let Some(units) = env.vm.budget.toil() {
+            self.note_toil(run, m, units);
+        }
+        match end {
+            Ok(End::Done) => None,
+            Ok(End::Dropped | End::Committed) => {
+                self.note_full(out);
+                None
+            }
+            Err(failed) => self.failed(failed, at, out),
+        }
+    }
+
+    /// Runs `ecb` on `cpu` without any effect; the first user memory that its clause would load and that is not there.
+    #[cold]
+    pub fn rehearse<M: Machine>(&self, cpu: &Cpu, ecb: Ecb, m: &M) -> Option<Missing> {
+        let run = self.run.get()?;
+        if self.activity() != Activity::Active || !run.core.all_users && !m.owned() {
+            return None;
+        }
+        let clause: &Prepared = run.clauses.get(ecb.clause.index as usize)?;
+        let at = At {
+            cpu: cpu.index(),
+            epid: ecb.epid,
+            probe: ecb.probe,
+        };
+        let guard = clause.guard.as_ref();
+        if !guard.map_or(Ok(true), |g| g.opens(m, at)).ok()? {
+            return None;
+        }
+        let mut state = run.cpus.enter(cpu)?;
+        let vm = &mut state.vm;
+        vm.reset();
+        let dynamics = run.core.dynamics.as_ref().filter(|_| clause.dynamics);
+        let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu));
+        let missing = Cell::new(None);
+        let mut env = Env {
+            m,
+            core: &run.core,
+            vm,
+            at,
+            rehearsal: Some(&missing),
+        };
+        // What else is wrong the firing will tell.
+        let _ = rehearsal::run(clause, &mut env);
+        if let Some(units) = env.vm.budget.toil() {
+            self.note_toil(run, m, units);
+        }
+        missing.get()
+    }
+
+    /// Counts that `clauses` were passed by in `m`'s firing, as if each had done what is not counted else.
+    #[cold]
+    pub fn note_clauses<M: Machine>(&self, m: &M, clauses: u64) {
+        if let Some(run) = self.run.get() {
+            self.note_toil(run, m, clauses.saturating_mul(LIGHT));
+        }
+    }
+
+    /// Counts a heavy clause's work, and ends the consumer where the firing takes too long. Whoever has asked for destructive
+    /// actions is trusted.
+    #[cold]
+    fn note_toil<M: Machine>(&self, run: &Run, m: &M, units: u64) {
+        if m.toil(units) > FIRING && !run.destructive {
+            self.kill();
+        }
+    }
+
+    /// Counts a fill buffer that has become full, which ends the tracing.
+    #[cold]
+    pub(super) fn note_full(&self, out: &mut Outputs) {
+        if out.principal.newly_full() {
+            self.filled.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// `exit()` was called; whether it is this call that counts. There is one while tracing, on whichever CPU; after that `END`
+    /// may have another word.
+    #[cold]
+    fn exits(&self) -> bool {
+        self.advance(&[Activity::Warmup, Activity::Active], Activity::Draining)
+            || self.activity() == Activity::Cooldown
+    }
+
+    /// Size of the record at the beginning of `record`; that of padding is 4.
+    pub(super) fn size_at(&self, record: &[u8]) -> usize {
+        let epid = record.first_chunk().map_or(0, |b| u32::from_ne_bytes(*b));
+        self.ecbs.record_size(epid).max(4)
+    }
+
+    #[cold]
+    fn failed(&self, failed: Failed, at: At, out: &mut Outputs) -> Option<FaultReport> {
+        out.principal.count_error();
+        self.note_full(out);
+        if at.probe == self.config.error {
+            self.double_errors.fetch_add(1, Ordering::Relaxed);
+            return None;
+        }
+        self.errors.fetch_add(1, Ordering::Relaxed);
+        Some(FaultReport {
+            epid: at.epid,
+            action: failed.action,
+            offset: failed.stopped.pc.wrapping_mul(size_of::<Instr>() as u32),
+            fault: failed.stopped.trap.fault,
+            value: failed.stopped.trap.value,
+        })
+    }
+}
+
+/// The rest of [`Consumer::fire`], where hardly anything can fault.
+#[inline(never)]
+fn run_brief<M: Machine>(
+    run: &Run,
+    clause: &Prepared,
+    brief: &Brief,
+    state: &mut CpuState,
+    m: &M,
+    at: At,
+) -> Result<(), Failed> {
+    let CpuState { vm, out } = state;
+    let dynamics = match &run.core.dynamics {
+        Some(dynamics) if clause.dynamics => Some(dynamics),
+        _ => None,
+    };
+    let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu));
+    let locals = Locals::new(m, at.cpu, dynamics, vm);
+    brief.run(&clause.actions, m, at, locals, out)
+}

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Enumerations: each enumerator is one more than the one before it, or a constant expression that may name those before it.
+
+use super::declare::error;
+use super::Sema;
+use crate::diag::Result;
+use crate::source::Span;
+use crate::syntax::ast::Enumerator;
+use crate::types::{Tag, Ty};
+use std::collections::HashSet;
+
+impl Sema<'_, '_> {
+    /// The type that an enumeration has or is declared with.
+    pub(super) fn enum_type(
+        &mut self,
+        module: Option<&str>,
+        tag: Option<&str>,
+        items: Option<&[Enumerator]>,
+        span: Span,
+    ) -> Result<Ty> {
+        let Some(items) = items else {
+            let name = tag.unwrap_or_default();
+            return self
+                .state
+                .types
+                .lookup_tag(Tag::Enum, module, name)
+                .ok_or_else(|| self.unknown_type(module, Some(Tag::Enum), name, span));
+        };
+        // A constant may be computed from those before it.
+        let outer = std::mem::take(&mut self.bindings);
+        let values = self.enumerators(items);
+        self.bindings = outer;
+        self.state
+            .types
+            .declare_enum(tag, values?)
+            .map_err(|message| error("D_DECL_TYPERED", span, message))
+    }
+
+    fn enumerators(&mut self, items: &[Enumerator]) -> Result<Vec<(String, i64)>> {
+        let mut values = Vec::new();
+        let mut names = HashSet::new();
+        let mut next = 0i64;
+        for Enumerator {
+            name,
+            value,
+            span,
+            next: end,
+        } in items
+        {
+            if let Some(value) = value {
+                next = self.constant(value).ok_or_else(|| {
+                    let message = format!(
+                        "enumerator '{name}' must be assigned to an integral constant expression"
+                    );
+                    error("D_DECL_ENCONST", value.span, message).counted_at(*end)
+                })?;
+            }
+            if i32::try_from(next).is_err() {
+                let message = format!("enumerator '{name}' value overflows INT_MAX ({})", i32::MAX);
+                return Err(error("D_DECL_ENOFLOW", *span, message).counted_at(*end));
+            }
+            if !names.insert(name) {
+                let message = format!(
+                    "failed to define enumerator '{name}': Duplicate member or variable name"
+                );
+                return Err(error("D_UNKNOWN", *span, message));
+            }
+            if self.state.types.declared_constant(name).is_some() {
+                let message = format!("identifier redeclared: {name}");
+                return Err(error("D_DECL_IDRED", *span, message));
+            }
+            values.push((name.clone(), next));
+            let constant = super::hir::Expr::int(next as u64, Ty::INT, *span);
+            self.bindings.push((name.clone(), constant));
+            next += 1;
+        }
+        Ok(values)
+    }
+}
