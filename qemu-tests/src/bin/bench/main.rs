@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use loops::{measure, Cost, Operation};
 use scenarios::{Figure, Scenario, SCENARIOS};
-use tracer::{enter_peers, Tracer, Tracing};
+use tracer::{enter_peers, placing, Tracer, Tracing, PLACING};
 
 /// Of a loop's cost, what it may differ by from run to run: one in a thousand.
 const SAME: f64 = 0.001;
@@ -122,6 +122,11 @@ fn trace(
 ) -> Vec<Row> {
     let mut rows = Vec::new();
     for scenario in scenarios {
+        // Before anybody has traced this process.
+        if (tracer, scenario.id) == (Tracer::Ours, "S13m") {
+            let placed = scenario.program(tracer).and_then(|(d, _)| placing(&d));
+            rows.extend(placed_rows(scenario.id, placed));
+        }
         let started = scenario
             .program(tracer)
             .and_then(|(program, process)| Tracing::start(tracer, &program, process, peers));
@@ -151,6 +156,27 @@ fn trace(
         });
     }
     rows
+}
+
+/// What it costs to place a scenario's probes.
+fn placed_rows(id: &str, placed: io::Result<Vec<(&str, u64)>>) -> Vec<Row> {
+    let row = |name: &str, value| Row {
+        id: format!("{id} {name}"),
+        tracer: Tracer::Ours,
+        value,
+    };
+    match placed {
+        Ok(costs) => {
+            let costs = costs.into_iter();
+            costs
+                .map(|(name, value)| row(name, Ok(value as f64 / 1e6)))
+                .collect()
+        }
+        Err(error) => {
+            eprintln!("bench: {id}: placing: {error}");
+            vec![row(PLACING[0], Err(error.to_string()))]
+        }
+    }
 }
 
 /// A scenario's number, with the tracer at work.
@@ -291,7 +317,7 @@ fn print_table(rows: &[Row], scenarios: &[&Scenario], base: &BTreeMap<&str, Cost
         }
         eprintln!("{:>12.0}", scenario.target);
     }
-    for id in [
+    let starts = [
         "S3 start, M",
         "S3 memory, MB",
         "S9 start, M",
@@ -299,7 +325,9 @@ fn print_table(rows: &[Row], scenarios: &[&Scenario], base: &BTreeMap<&str, Cost
         "S13 start, M",
         "S13n start, M",
         "S13m start, M",
-    ] {
+    ];
+    let placing = PLACING.map(|name| format!("S13m {name}"));
+    for id in starts.map(str::to_owned).iter().chain(&placing) {
         eprint!("{id:<40}");
         for tracer in Tracer::ALL {
             match find(id, tracer).map(|row| &row.value) {

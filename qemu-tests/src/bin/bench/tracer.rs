@@ -13,10 +13,13 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use dtrace_uapi::ioctl;
 use rustix::process::{kill_process, Pid, Signal};
 
 /// What a program prints when it traces.
 const READY: &str = "ready";
+/// The rows of [`placing`].
+pub const PLACING: [&str; 4] = ["made, M", "enabled, M", "made again, M", "enabled again, M"];
 /// Longer than any tracer takes, in the guest's time.
 const LIMIT: Duration = Duration::from_secs(300);
 const OUTPUT: &str = "/dev/shm/trace";
@@ -149,6 +152,42 @@ impl Tracing {
             sleep(Duration::from_millis(20));
         }
         output()
+    }
+}
+
+/// Instructions of the calls that make and that enable the probes of a program of ours: where a process is traced for the first time, and
+/// where it has been traced before. Nobody else traces meanwhile.
+pub fn placing(program: &str) -> io::Result<Vec<(&'static str, u64)>> {
+    let calls = [("made", ioctl::MAKEPROBES), ("enabled", ioctl::ENABLE)];
+    let mut observer = String::new();
+    for (call, number) in calls {
+        observer += &format!(
+            "syscall::ioctl:entry /execname == \"dtrace\" && pid != $pid && arg1 == {number}/ \
+             {{ self->{call} = timestamp; }} \
+             syscall::ioctl:return /self->{call}/ \
+             {{ {call} += timestamp - self->{call}; self->{call} = 0; }} "
+        );
+    }
+    observer += "proc:::exit /execname == \"dtrace\"/ \
+                 { printf(\"made %d enabled %d\\n\", made, enabled); made = 0; enabled = 0; }";
+    let tracing = Tracing::start(Tracer::Ours, &observer, None, Path::new("/"))?;
+    for _ in 0..2 {
+        let enabling = Command::new("dtrace")
+            .args(["-q", "-n", program, "-n", "BEGIN { exit(0); }"])
+            .output()?;
+        if !enabling.status.success() {
+            let error = String::from_utf8_lossy(&enabling.stderr).into_owned();
+            return Err(io::Error::other(error));
+        }
+    }
+    // The observer looks at its buffers once a second.
+    sleep(Duration::from_secs(2));
+    let output = tracing.finish()?;
+    let words = output.split_whitespace();
+    let numbers: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
+    match numbers[..] {
+        [a, b, c, d] => Ok(PLACING.into_iter().zip([a, b, c, d]).collect()),
+        _ => Err(io::Error::other(output)),
     }
 }
 
