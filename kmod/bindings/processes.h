@@ -29,6 +29,7 @@ bool dtrace_fs_is_served(const struct super_block *sb);
 bool dtrace_file_is_served(const struct file *file);
 u32 dtrace_own_tid(void);
 bool dtrace_mm_is_long(struct mm_struct *mm);
+u64 dtrace_memory_number(const struct mm_struct *mm);
 u64 dtrace_segment_base(bool gs);
 u64 dtrace_program_end(void);
 long dtrace_text_read(struct file *file, u64 offset, void *out, size_t size);

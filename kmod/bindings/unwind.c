@@ -17,8 +17,10 @@
 #include <linux/jiffies.h>
 #include <linux/list.h>
 #include <linux/mm.h>
+#include <linux/mmap_lock.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
+#include <linux/percpu.h>
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
 #include <linux/rhashtable.h>
@@ -38,6 +40,7 @@ struct dtrace_unwind {
 	struct rcu_head rcu;
 	/* When it was last used, in seconds. */
 	unsigned long used;
+	u64 number;
 	/* None: the file has nothing to be walked by. */
 	u32 size;
 	u8 bytes[];
@@ -50,6 +53,21 @@ struct dtrace_unwind {
 static unsigned long unwind_tables = 64UL << 20;
 module_param(unwind_tables, ulong, 0644);
 MODULE_PARM_DESC(unwind_tables, "Bytes that tables for user stacks may take (67108864)");
+
+/*
+ * The places that a CPU has found last, of one memory, whose mappings have not changed since, as no table has. They are looked up again in the next
+ * second, which tells that their tables are in use, and that a file has changed.
+ */
+#define DTRACE_UNWIND_PLACES 4
+
+struct dtrace_unwind_places {
+	u64 memory;
+	unsigned int sequence;
+	unsigned long generation, second;
+	/* How many were put in since then; the oldest is overwritten. */
+	unsigned int put;
+	struct dtrace_unwind_place places[DTRACE_UNWIND_PLACES];
+};
 
 static const struct rhashtable_params dtrace_unwind_params = {
 	.key_len = sizeof(struct dtrace_file_id),
@@ -64,6 +82,13 @@ static DEFINE_MUTEX(dtrace_unwind_lock);
 static DEFINE_MUTEX(dtrace_wanted_lock);
 static LIST_HEAD(dtrace_unwind_all);
 static unsigned long dtrace_unwind_bytes, dtrace_unwind_count;
+/* The number of the last one. */
+static u64 dtrace_unwind_last;
+/* Changes when a table goes, before its memory does. */
+static unsigned long dtrace_unwind_generation;
+/* DTRACE_UNWIND_RULES a CPU. */
+static struct dtrace_unwind_rule __percpu *dtrace_unwind_rules;
+static struct dtrace_unwind_places __percpu *dtrace_unwind_places;
 /* How many consumers make tables. */
 static atomic_t dtrace_unwind_servers = ATOMIC_INIT(0);
 
@@ -81,9 +106,29 @@ static struct dtrace_wanted {
 	struct dtrace_file_id id;
 } dtrace_wanted[32];
 
+static void dtrace_unwind_forget(void)
+{
+	free_percpu(dtrace_unwind_rules);
+	free_percpu(dtrace_unwind_places);
+}
+
 int dtrace_unwind_init(void)
 {
-	return rhashtable_init(&dtrace_unwinds, &dtrace_unwind_params);
+	int error = -ENOMEM;
+
+	dtrace_unwind_rules = __alloc_percpu(array_size(DTRACE_UNWIND_RULES, sizeof(*dtrace_unwind_rules)), __alignof__(u64));
+	dtrace_unwind_places = alloc_percpu(struct dtrace_unwind_places);
+	if (dtrace_unwind_rules && dtrace_unwind_places)
+		error = rhashtable_init(&dtrace_unwinds, &dtrace_unwind_params);
+	if (error)
+		dtrace_unwind_forget();
+	return error;
+}
+
+/* Those of this CPU, which the caller has claimed. */
+struct dtrace_unwind_rule *dtrace_unwind_rules_here(void)
+{
+	return raw_cpu_ptr(dtrace_unwind_rules);
 }
 
 /* A table that is nobody's yet, and where its bytes are, which are 0. */
@@ -110,6 +155,7 @@ static void dtrace_unwind_remove(struct dtrace_unwind *table)
 	list_del(&table->all);
 	dtrace_unwind_bytes -= struct_size(table, bytes, table->size);
 	dtrace_unwind_count--;
+	WRITE_ONCE(dtrace_unwind_generation, dtrace_unwind_generation + 1);
 	kvfree_rcu(table, rcu);
 }
 
@@ -179,8 +225,8 @@ static const struct inode *dtrace_unwind_text(u64 address, struct dtrace_unwind_
 	return inode && S_ISREG(inode->i_mode) ? inode : NULL;
 }
 
-/* What is known of text of the current program. Interrupts are off. */
-void dtrace_unwind_at(u64 address, struct dtrace_unwind_place *place)
+/* The same as dtrace_unwind_at(), by the tables. */
+static void dtrace_unwind_look(u64 address, struct dtrace_unwind_place *place)
 {
 	const struct inode *inode = dtrace_unwind_text(address, place);
 	struct dtrace_unwind *table;
@@ -202,6 +248,47 @@ void dtrace_unwind_at(u64 address, struct dtrace_unwind_place *place)
 		return;
 	place->bytes = table->bytes;
 	place->size = table->size;
+	place->number = table->number;
+}
+
+/* Whether these are still right, and else none is kept. */
+static void dtrace_unwind_renew(struct dtrace_unwind_places *here, u64 memory, unsigned int sequence)
+{
+	unsigned long generation = READ_ONCE(dtrace_unwind_generation), second = jiffies / HZ;
+
+	if (likely(here->memory == memory && here->sequence == sequence && here->generation == generation &&
+		   here->second == second))
+		return;
+	here->memory = memory;
+	here->sequence = sequence;
+	here->generation = generation;
+	here->second = second;
+	here->put = 0;
+}
+
+/* What is known of text of the current program. Interrupts are off, and the CPU is claimed. */
+void dtrace_unwind_at(u64 address, struct dtrace_unwind_place *place)
+{
+	struct dtrace_unwind_places *here = raw_cpu_ptr(dtrace_unwind_places);
+	unsigned int sequence, n;
+
+	if (!current->mm || !mmap_lock_speculate_try_begin(current->mm, &sequence)) {
+		dtrace_unwind_look(address, place);
+		return;
+	}
+	dtrace_unwind_renew(here, dtrace_memory_number(current->mm), sequence);
+	for (n = 0; n < min(here->put, DTRACE_UNWIND_PLACES); n++) {
+		const struct dtrace_unwind_place *kept = &here->places[n];
+
+		if (address >= kept->start && address < kept->end) {
+			*place = *kept;
+			return;
+		}
+	}
+	dtrace_unwind_look(address, place);
+	/* One without a table may get one. */
+	if (place->bytes && !mmap_lock_speculate_retry(current->mm, sequence))
+		here->places[here->put++ % DTRACE_UNWIND_PLACES] = *place;
 }
 
 /*
@@ -224,6 +311,27 @@ bool dtrace_unwind_word(u64 address, u32 size, u64 *word)
 		unsafe_get_user(half, (const u32 __user *)at, failed);
 		*word = half;
 	}
+	user_read_access_end();
+	pagefault_enable();
+	return true;
+failed:
+	user_read_access_end();
+	pagefault_enable();
+	return false;
+}
+
+/* Two words of 8 bytes, if both are there. The caller knows the same. */
+bool dtrace_unwind_words(const u64 *addresses, u64 *words)
+{
+	const u64 __user *first = (const u64 __user *)addresses[0], *second = (const u64 __user *)addresses[1];
+
+	pagefault_disable();
+	if (!access_ok(first, sizeof(*first)) || !user_read_access_begin(second, sizeof(*second))) {
+		pagefault_enable();
+		return false;
+	}
+	unsafe_get_user(words[0], first, failed);
+	unsafe_get_user(words[1], second, failed);
 	user_read_access_end();
 	pagefault_enable();
 	return true;
@@ -268,6 +376,7 @@ static int dtrace_unwind_insert(struct dtrace_unwind *table)
 
 	table->used = jiffies / HZ;
 	guard(mutex)(&dtrace_unwind_lock);
+	table->number = ++dtrace_unwind_last;
 	if (dtrace_unwind_has(&table->id))
 		return -EEXIST;
 	error = dtrace_unwind_make_room(size);
@@ -357,6 +466,7 @@ void dtrace_unwind_exit(void)
 		dtrace_unwind_remove(table);
 	dtrace_wanted_forget();
 	rhashtable_destroy(&dtrace_unwinds);
+	dtrace_unwind_forget();
 }
 
 /* The file that a thread executes at an address, if it is still the one. */

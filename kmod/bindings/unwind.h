@@ -20,13 +20,24 @@ struct dtrace_unwind_place {
 	/* The table's; none if there is no table. They stay while interrupts are off. */
 	const u8 *bytes;
 	u32 size;
+	/* The table's own, and never another one's; not 0. */
+	u64 number;
 };
+
+/* A rule that a CPU has found; kmod/unwind/src/cache.rs says what it means. */
+struct dtrace_unwind_rule {
+	u64 words[3];
+};
+
+#define DTRACE_UNWIND_RULES 256
 
 int dtrace_unwind_init(void);
 void dtrace_unwind_exit(void);
 bool dtrace_unwind_any(void);
 void dtrace_unwind_at(u64 address, struct dtrace_unwind_place *place);
+struct dtrace_unwind_rule *dtrace_unwind_rules_here(void);
 bool dtrace_unwind_word(u64 address, u32 size, u64 *word);
+bool dtrace_unwind_words(const u64 *addresses, u64 *words);
 struct dtrace_unwind *dtrace_unwind_alloc(u32 size, u8 **bytes);
 void dtrace_unwind_free(struct dtrace_unwind *table);
 int dtrace_unwind_add(struct dtrace_unwind *table, int fd, u64 changed);

@@ -12,7 +12,8 @@ use crate::bindings;
 use core::cell::Cell;
 use core::ptr::{null_mut, NonNull};
 use dtrace_engine::{Spot, Spots, UserWalk};
-use dtrace_unwind::{Evaluators, Frame, Memory, Place, Table, Walk, Word};
+use dtrace_unwind::cache::{Cache, Slot, SLOTS};
+use dtrace_unwind::{rule, Evaluators, Frame, Memory, Place, Rule, Table, Walk, Word};
 use kernel::error::to_result;
 use kernel::prelude::*;
 
@@ -130,6 +131,19 @@ impl Memory for Program<'_> {
         Some(u64::from_le_bytes(bytes))
     }
 
+    fn words(&self, addresses: [u64; 2], word: Word) -> [Option<u64>; 2] {
+        if self.is_there.get() && word == Word::Eight {
+            let mut found = [0; 2];
+            // SAFETY: As for one; the arrays are of two numbers.
+            let are_found =
+                unsafe { bindings::dtrace_unwind_words(addresses.as_ptr(), found.as_mut_ptr()) };
+            if are_found {
+                return found.map(Some);
+            }
+        }
+        addresses.map(|address| self.word(address, word))
+    }
+
     fn register(&self, n: u8) -> Option<u64> {
         self.regs.dwarf(n)
     }
@@ -141,84 +155,146 @@ enum Text<'a> {
     Nowhere,
     /// Nothing.
     Untold,
-    /// Its file's rules, and where in the file it begins.
-    Told(Table<'a>, u64),
+    /// Its file has a table.
+    Told(Told<'a>),
 }
 
-/// What is known of text, as long as interrupts are off.
-struct Known<'a> {
-    any: bool,
-    /// Where the mapping begins and ends that was looked up last, and what is known of it: most callers are in that of who they call.
+/// A table that is there. Most rules were found before, so it is only taken apart where one was not.
+struct Told<'a> {
+    bytes: &'a [u8],
+    number: u64,
+    /// Where in the file the text begins.
+    offset: u64,
+    evaluators: Option<Evaluators<'a>>,
+}
+
+/// What is known of the text from the start to the end.
+struct Mapped<'a> {
     start: u64,
     end: u64,
     text: Text<'a>,
-    _interrupts_off: &'a CpuGuard,
 }
 
-impl<'a> Known<'a> {
-    fn new(guard: &'a CpuGuard) -> Self {
-        Self {
-            // SAFETY: No preconditions.
-            any: unsafe { bindings::dtrace_unwind_any() },
-            start: 0,
-            end: 0,
-            text: Text::Nowhere,
-            _interrupts_off: guard,
-        }
+impl<'a> Mapped<'a> {
+    fn has(&self, address: u64) -> bool {
+        address >= self.start && address < self.end
     }
 
-    /// Looks up the mapping of an address, if it is another one than the last.
-    fn look(&mut self, address: u64) {
-        if !(self.start..self.end).contains(&address) {
-            (self.start, self.end, self.text) = self.text(address);
-        }
+    /// The bytes of the rule of an instruction of it, if its file has any.
+    fn rule(&self, address: u64, rules: Cache<'_>) -> Option<[u8; rule::SIZE]> {
+        let Text::Told(told) = &self.text else {
+            return None;
+        };
+        let offset = address.wrapping_sub(self.start).wrapping_add(told.offset);
+        let find =
+            || Table::new(told.bytes).map_or(rule::NOTHING, |table| table.rule_bytes(offset));
+        Some(rules.rule(told.number, offset, find))
     }
 
-    fn place(&mut self, address: u64) -> Place {
-        if !self.any {
-            return Place::Nothing;
-        }
-        self.look(address);
-        match &self.text {
-            Text::Nowhere => Place::NoText,
-            Text::Untold => Place::Nothing,
-            Text::Told(table, offset) => {
-                let offset = address.wrapping_sub(self.start).wrapping_add(*offset);
-                Place::Rule(table.rule(offset))
-            }
+    /// What is known of that instruction.
+    fn place(&self, rule: Option<[u8; rule::SIZE]>) -> Place {
+        match (&self.text, rule) {
+            (Text::Nowhere, _) => Place::NoText,
+            (_, None) => Place::Nothing,
+            (_, Some(rule)) => Place::Rule(Rule::decode(rule).unwrap_or(Rule::UNKNOWN)),
         }
     }
 
     /// What the file says of evaluators if an address is in one, and where offset 0 of the file is, or would be.
-    fn evaluator(&mut self, address: u64) -> Option<(&Evaluators<'a>, u64)> {
-        if !self.any {
-            return None;
-        }
-        self.look(address);
-        let Text::Told(table, offset) = &self.text else {
+    fn evaluator(&self, address: u64) -> Option<(&Evaluators<'a>, u64)> {
+        let Text::Told(told) = &self.text else {
             return None;
         };
-        let base = self.start.wrapping_sub(*offset);
-        let told = table.evaluators()?;
-        told.cover(address.wrapping_sub(base))
-            .then_some((told, base))
+        let base = self.start.wrapping_sub(told.offset);
+        let evaluators = told.evaluators.as_ref()?;
+        evaluators
+            .cover(address.wrapping_sub(base))
+            .then_some((evaluators, base))
+    }
+}
+
+/// What is known of text, as long as interrupts are off.
+struct Known<'a> {
+    /// The mappings that were looked up last: most callers are in that of who they call, or of who called that.
+    mapped: [Mapped<'a>; 2],
+    /// Whether the last address was in the second.
+    is_second: bool,
+    rules: Cache<'a>,
+    guard: &'a CpuGuard,
+}
+
+// The rules are C's memory.
+const _: () = assert!(
+    size_of::<[Slot; SLOTS]>()
+        == bindings::DTRACE_UNWIND_RULES as usize * size_of::<bindings::dtrace_unwind_rule>()
+        && align_of::<Slot>() == align_of::<bindings::dtrace_unwind_rule>()
+);
+
+impl<'a> Known<'a> {
+    fn new(guard: &'a CpuGuard) -> Self {
+        // SAFETY: No preconditions.
+        let any = unsafe { bindings::dtrace_unwind_any() };
+        // Without tables nothing is known anywhere.
+        let nothing = |end| Mapped {
+            start: 0,
+            end,
+            text: Text::Untold,
+        };
+        // SAFETY: The guard says that this CPU is claimed: until it is let go nobody else gets at its rules, of which there are so
+        // many, zeroed when they were allocated and written as slots alone; they stay until all claims have ended.
+        let rules = unsafe { &*bindings::dtrace_unwind_rules_here().cast::<[Slot; SLOTS]>() };
+        Self {
+            mapped: [nothing(if any { 0 } else { u64::MAX }), nothing(0)],
+            is_second: false,
+            rules: Cache(rules),
+            guard,
+        }
     }
 
-    /// From where to where there is the same text as at an address, and what is known of it.
-    fn text(&self, address: u64) -> (u64, u64, Text<'a>) {
-        let mut found = bindings::dtrace_unwind_place::default();
-        // SAFETY: Interrupts are off; `found` is valid for the write.
-        unsafe { bindings::dtrace_unwind_at(address, &mut found) };
-        let text = if found.is_nowhere {
-            Text::Nowhere
-        } else if found.bytes.is_null() {
-            Text::Untold
-        } else {
-            // SAFETY: They stay and do not change while interrupts are off.
-            let bytes = unsafe { core::slice::from_raw_parts(found.bytes, found.size as usize) };
-            Table::new(bytes).map_or(Text::Untold, |table| Text::Told(table, found.offset))
+    /// The mapping of an address.
+    fn at(&mut self, address: u64) -> &Mapped<'a> {
+        let [first, second] = &mut self.mapped;
+        let (last, other) = match self.is_second {
+            false => (first, second),
+            true => (second, first),
         };
-        (found.start, found.end, text)
+        if last.has(address) {
+            return last;
+        }
+        self.is_second = !self.is_second;
+        if !other.has(address) {
+            *other = mapped(address, self.guard);
+        }
+        other
+    }
+}
+
+/// From where to where there is the same text as at an address, and what is known of it as long as interrupts are off.
+fn mapped(address: u64, _interrupts_off: &CpuGuard) -> Mapped<'_> {
+    let mut found = bindings::dtrace_unwind_place::default();
+    // SAFETY: Interrupts are off; `found` is valid for the write.
+    unsafe { bindings::dtrace_unwind_at(address, &mut found) };
+    let text = if found.is_nowhere {
+        Text::Nowhere
+    } else if found.bytes.is_null() {
+        Text::Untold
+    } else {
+        // SAFETY: They stay and do not change while interrupts are off.
+        let bytes = unsafe { core::slice::from_raw_parts(found.bytes, found.size as usize) };
+        let table = Table::tells_evaluators(bytes).then(|| Table::new(bytes));
+        Text::Told(Told {
+            bytes,
+            number: found.number,
+            offset: found.offset,
+            evaluators: table
+                .flatten()
+                .and_then(|table| table.evaluators().copied()),
+        })
+    };
+    Mapped {
+        start: found.start,
+        end: found.end,
+        text,
     }
 }
 
@@ -255,17 +331,23 @@ pub fn walk(
         is_exact: true,
         is_innermost: true,
     };
+    let rules = known.rules;
     for n in 0..FRAMES_MAX {
-        if let Some(spots) = &mut spots {
-            note(spots, n, &frame, &mut known);
+        let at = frame.at();
+        let is_asked = by != UserWalk::FramePointers;
+        let mapped = (is_asked || spots.is_some()).then(|| known.at(at));
+        if let (Some(spots), Some(mapped)) = (&mut spots, mapped) {
+            note(spots, n, &frame, mapped);
         }
         if !f(frame.ip) {
             return;
         }
-        let place = match by {
-            UserWalk::FramePointers => Place::Unasked,
-            _ => known.place(frame.at()),
-        };
+        let asked = mapped.filter(|_| is_asked);
+        let rule = asked.and_then(|mapped| mapped.rule(at, rules));
+        if rule.is_some_and(|rule| walk.plain(&mut frame, rule)) {
+            continue;
+        }
+        let place = asked.map_or(Place::Unasked, |mapped| mapped.place(rule));
         let next = match place.tells() {
             false if called && frame.is_innermost => walk.called(&frame),
             false if by == UserWalk::Tables => return,
@@ -278,9 +360,9 @@ pub fn walk(
     }
 }
 
-/// Notes the `n`th frame if it is an evaluator's.
-fn note(spots: &mut Spots, n: u32, frame: &Frame, known: &mut Known<'_>) {
-    if let Some((told, base)) = known.evaluator(frame.at()) {
+/// Notes the `n`th frame, whose text is this, if it is an evaluator's.
+fn note(spots: &mut Spots, n: u32, frame: &Frame, mapped: &Mapped<'_>) {
+    if let Some((told, base)) = mapped.evaluator(frame.at()) {
         let spot = Spot::new(n, frame.ip, frame.sp, frame.fp, base);
         spots.note(spot, told.walker(), |n| told.constant(n));
     }

@@ -25,6 +25,12 @@ bool dtrace_mm_is_long(struct mm_struct *mm)
 	return is_64bit_mm(mm);
 }
 
+/* A memory's own number, which no other one has or had. */
+u64 dtrace_memory_number(const struct mm_struct *mm)
+{
+	return mm->context.ctx_id;
+}
+
 /*
  * Registers of the current task's user code that are not saved, numbered on from those that are. The kernel does not load
  * these selectors for itself, so they are still the user's.

@@ -24,11 +24,13 @@
 //! Tables are not trusted. They are checked once as a whole, when they are taken over, so that a look-up cannot leave them; a rule that
 //! is wrong gives a wrong stack and nothing else. This crate is made of `core` alone, and reaches memory through a trait.
 
+pub mod cache;
 pub mod evaluators;
 pub mod rule;
 pub mod table;
 pub mod walk;
 
+pub use cache::Cache;
 pub use evaluators::Evaluators;
 pub use rule::{Base, Cfa, FramePointer, Rule};
 pub use table::{Bad, Table};

@@ -83,6 +83,36 @@ const LOST: u8 = 3;
 const BEHIND_SP: u8 = 8;
 const BEHIND_FP: u8 = 0;
 
+/// A rule of the commonest kinds: the CFA is a number of bytes from the stack pointer or the frame pointer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Plain {
+    /// From which of the two.
+    pub is_fp: bool,
+    /// How far the CFA is.
+    pub offset: i32,
+    /// Where the caller's frame pointer is from there, unless it is the frame's.
+    pub saved: Option<i16>,
+}
+
+impl Plain {
+    /// The rule of these bytes, if it is of these kinds.
+    #[inline]
+    pub fn of(bytes: [u8; SIZE]) -> Option<Self> {
+        let [cfa, fp, s0, s1, l0, l1, l2, l3] = bytes;
+        if !matches!((cfa, fp), (SP | FP, SAME | SAVED)) {
+            return None;
+        }
+        Some(Self {
+            is_fp: cfa == FP,
+            offset: i32::from_le_bytes([l0, l1, l2, l3]),
+            saved: (fp == SAVED).then_some(i16::from_le_bytes([s0, s1])),
+        })
+    }
+}
+
+/// The bytes of [`Rule::UNKNOWN`].
+pub const NOTHING: [u8; SIZE] = [UNKNOWN, LOST, 0, 0, 0, 0, 0, 0];
+
 impl Rule {
     /// That nothing is told.
     pub const UNKNOWN: Self = Self {

@@ -23,7 +23,7 @@
 //! | the rest | [`Evaluators`], if the file has any |
 
 use crate::evaluators::Evaluators;
-use crate::rule::{Rule, SIZE};
+use crate::rule::{Rule, NOTHING, SIZE};
 use crate::walk::Word;
 
 /// What a table begins with.
@@ -34,6 +34,8 @@ pub const VERSION: u16 = 1;
 pub const PAGE: u64 = 4096;
 /// Bytes in front of the index.
 pub const HEADER: usize = 24;
+/// The byte that says whether evaluators follow.
+const EVALUATORS: usize = 7;
 /// Most bytes of a table.
 pub const SIZE_MAX: usize = 64 << 20;
 /// Most rules.
@@ -152,6 +154,12 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
+    /// Whether what the file says of evaluators is among a table's bytes.
+    #[inline]
+    pub fn tells_evaluators(bytes: &[u8]) -> bool {
+        bytes.get(EVALUATORS) == Some(&1)
+    }
+
     /// What the file says of evaluators, if it has any.
     #[inline]
     pub fn evaluators(&self) -> Option<&Evaluators<'a>> {
@@ -180,10 +188,16 @@ impl<'a> Table<'a> {
     /// The rule of the instruction at an offset of the file. [`Rule::UNKNOWN`] if there is none.
     #[inline]
     pub fn rule(&self, offset: u64) -> Rule {
-        self.find(offset).unwrap_or(Rule::UNKNOWN)
+        Rule::decode(self.rule_bytes(offset)).unwrap_or(Rule::UNKNOWN)
     }
 
-    fn find(&self, offset: u64) -> Option<Rule> {
+    /// The bytes of that rule.
+    #[inline]
+    pub fn rule_bytes(&self, offset: u64) -> [u8; SIZE] {
+        self.find(offset).unwrap_or(NOTHING)
+    }
+
+    fn find(&self, offset: u64) -> Option<[u8; SIZE]> {
         let page = u32::try_from(offset.checked_div(PAGE)?).ok()?;
         let page = page.checked_sub(self.first_page)?;
         if page >= self.pages {
@@ -202,29 +216,29 @@ impl<'a> Table<'a> {
         }
         // The one before a page's first may be of an earlier page.
         let (_, rule) = self.row(low.checked_sub(1)?)?;
-        item(self.rule_bytes, rule.into()).and_then(Rule::decode)
+        item(self.rule_bytes, rule.into())
     }
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     extern crate std;
     use super::*;
     use crate::rule::{Base, Cfa, FramePointer};
     use proptest::prelude::*;
     use std::vec::Vec;
 
-    const FIRST: Rule = Rule {
+    pub const FIRST: Rule = Rule {
         cfa: Cfa::At(Base::Sp, 8),
         fp: FramePointer::Same,
     };
-    const SECOND: Rule = Rule {
+    pub const SECOND: Rule = Rule {
         cfa: Cfa::At(Base::Fp, 16),
         fp: FramePointer::Saved(-16),
     };
 
     /// A table of pages from the second one on.
-    fn table(pages: &[&[(u16, u16)]], rules: &[Rule]) -> Vec<u8> {
+    pub fn table(pages: &[&[(u16, u16)]], rules: &[Rule]) -> Vec<u8> {
         let rows: usize = pages.iter().map(|page| page.len()).sum();
         let mut bytes = Vec::from(MAGIC);
         bytes.extend(VERSION.to_le_bytes());

@@ -6,7 +6,7 @@
 //! A program's stack is anybody's data. So the stack pointer grows with each step, but for the one from a signal to what it has
 //! interrupted, which may be on another stack; and there are no more steps than the caller has room for frames.
 
-use crate::rule::{Base, Cfa, FramePointer, Rule};
+use crate::rule::{Base, Cfa, FramePointer, Plain, Rule, SIZE};
 
 /// How wide a program's addresses are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +55,12 @@ impl Word {
 pub trait Memory {
     /// A word of it, if it is there.
     fn word(&self, address: u64, word: Word) -> Option<u64>;
+
+    /// Two words, of which each may be missing.
+    fn words(&self, addresses: [u64; 2], word: Word) -> [Option<u64>; 2] {
+        addresses.map(|address| self.word(address, word))
+    }
+
     /// One of the registers, by its DWARF number, of the innermost frame.
     fn register(&self, n: u8) -> Option<u64>;
 }
@@ -74,6 +80,7 @@ pub enum Place {
 
 impl Place {
     /// Whether it says how to go on.
+    #[inline]
     pub fn tells(&self) -> bool {
         matches!(self, Self::Rule(rule) if rule.cfa != Cfa::Unknown)
     }
@@ -140,6 +147,40 @@ impl<'a, M: Memory> Walk<'a, M> {
         }
     }
 
+    /// The same as [`step`](Self::step) by the rule of these bytes, if it is of the commonest kinds and there is a caller, which takes the frame's
+    /// place. Else nothing is done.
+    #[inline]
+    pub fn plain(&self, frame: &mut Frame, rule: [u8; SIZE]) -> bool {
+        let Some(plain) = Plain::of(rule) else {
+            return false;
+        };
+        let base = match (plain.is_fp, frame.fp) {
+            (false, _) => frame.sp,
+            (true, Some(fp)) => fp,
+            (true, None) => return false,
+        };
+        let cfa = self.wrap(base.wrapping_add_signed(plain.offset.into()));
+        if cfa <= frame.sp || !self.word.has(cfa) {
+            return false;
+        }
+        let at = cfa.wrapping_sub(self.word.bytes());
+        let [ip, fp] = match plain.saved {
+            None => [self.load(at), frame.fp],
+            Some(by) => self.load_two([at, cfa.wrapping_add_signed(by.into())]),
+        };
+        let Some(ip) = ip.filter(|ip| *ip != 0) else {
+            return false;
+        };
+        *frame = Frame {
+            ip,
+            sp: cfa,
+            fp,
+            is_exact: false,
+            is_innermost: false,
+        };
+        true
+    }
+
     /// The caller of a function at its first instruction.
     pub fn called(&self, frame: &Frame) -> Result<Frame, Ended> {
         let ip = self.load(frame.sp).ok_or(Ended::Lost)?;
@@ -148,6 +189,11 @@ impl<'a, M: Memory> Walk<'a, M> {
 
     fn load(&self, address: u64) -> Option<u64> {
         self.memory.word(self.wrap(address), self.word)
+    }
+
+    fn load_two(&self, addresses: [u64; 2]) -> [Option<u64>; 2] {
+        let addresses = addresses.map(|address| self.wrap(address));
+        self.memory.words(addresses, self.word)
     }
 
     fn wrap(&self, address: u64) -> u64 {
@@ -189,15 +235,15 @@ impl<'a, M: Memory> Walk<'a, M> {
         if cfa <= frame.sp || !self.word.has(cfa) {
             return Err(Ended::Lost);
         }
-        let ip = self.load(cfa.wrapping_sub(word)).ok_or(Ended::Lost)?;
-        let saved = |base: u64, at: i16| self.load(base.wrapping_add_signed(at.into()));
-        let fp = match rule.fp {
-            FramePointer::Same => frame.fp,
-            FramePointer::Saved(at) => saved(cfa, at),
-            FramePointer::Chained(at) => frame.fp.and_then(|fp| saved(fp, at)),
-            FramePointer::Lost => None,
+        let at = cfa.wrapping_sub(word);
+        let with = |base: u64, by: i16| self.load_two([at, base.wrapping_add_signed(by.into())]);
+        let [ip, fp] = match (rule.fp, frame.fp) {
+            (FramePointer::Same, fp) => [self.load(at), fp],
+            (FramePointer::Saved(by), _) => with(cfa, by),
+            (FramePointer::Chained(by), Some(fp)) => with(fp, by),
+            (FramePointer::Chained(_), None) | (FramePointer::Lost, _) => [self.load(at), None],
         };
-        caller(ip, cfa, fp)
+        caller(ip.ok_or(Ended::Lost)?, cfa, fp)
     }
 
     /// By the instructions that the frame goes on with, if it leaves with them: `add $n,%rsp; ret`. So do stubs that are made at run time,
@@ -234,9 +280,11 @@ impl<'a, M: Memory> Walk<'a, M> {
         if fp < frame.sp || !self.word.has(fp) {
             return Err(Ended::Lost);
         }
-        let next = self.load(fp).ok_or(Ended::Lost)?;
-        let ip = self.load(fp.wrapping_add(word)).ok_or(Ended::Lost)?;
-        caller(ip, fp.wrapping_add(word).wrapping_add(word), Some(next))
+        let behind = fp.wrapping_add(word);
+        let [Some(next), Some(ip)] = self.load_two([fp, behind]) else {
+            return Err(Ended::Lost);
+        };
+        caller(ip, behind.wrapping_add(word), Some(next))
     }
 
     /// What a signal has interrupted.
@@ -271,6 +319,7 @@ fn caller(ip: u64, sp: u64, fp: Option<u64>) -> Result<Frame, Ended> {
 mod tests {
     extern crate std;
     use super::*;
+    use proptest::prelude::*;
     use std::collections::HashMap;
 
     /// Words that are somewhere.
@@ -305,6 +354,57 @@ mod tests {
         ];
         let words = Words(HashMap::from(words));
         Walk::new(&words, Word::Eight).step(&frame, Place::Nothing)
+    }
+
+    /// Any memory: a word is made of its address.
+    struct Anything;
+
+    impl Memory for Anything {
+        fn word(&self, address: u64, word: Word) -> Option<u64> {
+            let found = address.wrapping_mul(0x9e37_79b9) >> 3;
+            let most = [u64::MAX, u32::MAX.into()][usize::from(word == Word::Four)];
+            (address % 5 != 0).then_some(if address % 7 == 0 { 0 } else { found & most })
+        }
+
+        fn register(&self, n: u8) -> Option<u64> {
+            Some(n.into())
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_plain_rule_is_done_as_any(
+            mut rule in any::<[u8; SIZE]>(),
+            kinds in (0u8..8, 0u8..4),
+            [ip, sp, fp] in any::<[u64; 3]>(),
+            is_known in any::<bool>(),
+            is_exact in any::<bool>(),
+            is_long in any::<bool>(),
+            by in -64i32..64,
+        ) {
+            (rule[0], rule[1]) = kinds;
+            rule[4..].copy_from_slice(&(by * 8).to_le_bytes());
+            let (word, mask) = match is_long {
+                true => (Word::Eight, u64::MAX << 3),
+                false => (Word::Four, u64::from(u32::MAX) - 3),
+            };
+            let frame = Frame {
+                ip,
+                sp: sp & mask,
+                fp: is_known.then_some(fp & mask),
+                is_exact,
+                is_innermost: is_exact,
+            };
+            let walk = Walk::new(&Anything, word);
+            let slow = Rule::decode(rule).map(|rule| walk.step(&frame, Place::Rule(rule)));
+            let mut quick = frame;
+            match walk.plain(&mut quick, rule) {
+                true => prop_assert_eq!(slow, Some(Ok(quick))),
+                false => prop_assert_eq!(quick, frame),
+            }
+            let is_plain = matches!(kinds, (2 | 3, 0 | 1));
+            prop_assert_eq!(quick != frame, is_plain && slow.is_some_and(|slow| slow.is_ok()));
+        }
     }
 
     #[test]

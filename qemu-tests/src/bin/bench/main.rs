@@ -31,6 +31,8 @@ use tracer::{enter_peers, placing, Tracer, Tracing, PLACING};
 const SAME: f64 = 0.001;
 /// Events of which each has to be printed or reported as lost, at once.
 const BURST: u32 = 200_000;
+/// Turns before a measurement.
+const WARM: u32 = 16;
 /// Some tracer says that it is ready before the last of its probes is.
 const SETTLE: Duration = Duration::from_secs(2);
 /// Characters of an output that a note shows.
@@ -183,6 +185,8 @@ fn placed_rows(id: &str, placed: io::Result<Vec<(&str, u64)>>) -> Vec<Row> {
 fn figure(scenario: &Scenario, base: &Cost, tracing: Tracing) -> io::Result<f64> {
     let turns = f64::from(scenario.operation.all());
     let events = f64::from(scenario.events);
+    // What is only made when it is wanted, such as tables for stacks, is there afterwards.
+    scenario.operation.prepare()?.run(WARM)?;
     sleep(SETTLE);
     if scenario.figure == Figure::Lost {
         return lost(scenario.operation, tracing);

@@ -159,9 +159,9 @@ scenarios! {
     "S13s" "a program's own probe, by argument", Telling / 1, Figure::Probe, 900,
         "benchPID:::told { @[arg0] = count(); }",
         "usdt:/proc/PID/exe:bench:told { @[arg0] = count(); }";
-    "S13u" "call in a process, by its stack", Nested / 1, Figure::Probe, 3000,
-        "pidPID::inner:entry { @[ustack()] = count(); }",
-        "uprobe:/proc/PID/exe:inner { @[ustack] = count(); }";
+    "S13u" "call in a process, by 8 frames", Nested / 1, Figure::Probe, 3000,
+        "pidPID::inner:entry { @[ustack(8)] = count(); }",
+        "uprobe:/proc/PID/exe:inner { @[ustack(8)] = count(); }";
     "S14" "samples by stack", Compute / 1, Figure::Sample(997), 4000,
         "profile-997 { @[stack()] = count(); }",
         "profile:hz:997 { @[kstack] = count(); }";

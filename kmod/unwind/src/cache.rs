@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Rules that were found before.
+//!
+//! Probes see the same stacks again and again, and a page of code has some hundred rows to search. So the rule of an instruction is kept where its
+//! table's number and its offset lead to; another one of the same place takes it over. A number is that of one table for ever, so nothing
+//! need be taken out when a table goes. Who walks has a cache to himself: it is a CPU's, and walks on it do not interrupt each other.
+
+use crate::rule::SIZE;
+use core::cell::Cell;
+
+/// How many rules are kept.
+pub const SLOTS: usize = 256;
+
+/// A rule, or none; all bytes of that are 0.
+#[derive(Default)]
+#[repr(C)]
+pub struct Slot {
+    /// The table's number, which is not 0.
+    table: Cell<u64>,
+    offset: Cell<u64>,
+    rule: Cell<[u8; SIZE]>,
+}
+
+/// The rules that are kept.
+#[derive(Clone, Copy)]
+pub struct Cache<'a>(pub &'a [Slot; SLOTS]);
+
+impl Cache<'_> {
+    /// The bytes of the rule that the table with this number has of an instruction, which `find` looks up.
+    #[inline]
+    pub fn rule(&self, number: u64, offset: u64, find: impl FnOnce() -> [u8; SIZE]) -> [u8; SIZE] {
+        // Callers are a few bytes from each other, and of few tables: the constant is 2^64 by the golden ratio.
+        let mixed = (offset ^ number.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let Some(slot) = self.0.get(mixed.wrapping_shr(56) as usize) else {
+            return find();
+        };
+        if slot.table.get() != number || slot.offset.get() != offset {
+            slot.table.set(number);
+            slot.offset.set(offset);
+            slot.rule.set(find());
+        }
+        slot.rule.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::table::tests::{table, FIRST, SECOND};
+    use crate::table::Table;
+    use std::vec::Vec;
+
+    fn slots() -> [Slot; SLOTS] {
+        core::array::from_fn(|_| Slot::default())
+    }
+
+    #[test]
+    fn a_cache_says_what_the_table_says() {
+        let pages: Vec<(u16, u16)> = (0..64).map(|n| (n * 64 + 3, n % 2)).collect();
+        let one = table(&[&pages[..40], &pages[10..]], &[FIRST, SECOND]);
+        let other = table(&[&pages[7..], &pages[..9]], &[SECOND, FIRST]);
+        let (one, other) = (Table::check(&one).unwrap(), Table::check(&other).unwrap());
+        let slots = slots();
+        let cache = Cache(&slots);
+        for _ in 0..2 {
+            for offset in (0x0f00..0x3100).step_by(3) {
+                for (number, table) in [(1, &one), (2, &other)] {
+                    let found = cache.rule(number, offset, || table.rule_bytes(offset));
+                    assert_eq!(found, table.rule_bytes(offset), "{offset:#x}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_table_that_has_gone_tells_nothing_any_more() {
+        let one = table(&[&[(0, 0)]], &[FIRST]);
+        let other = table(&[&[(0, 0)]], &[SECOND]);
+        let (one, other) = (Table::check(&one).unwrap(), Table::check(&other).unwrap());
+        let slots = slots();
+        let cache = Cache(&slots);
+        let [first, second] = [FIRST, SECOND].map(|rule| rule.encode().unwrap());
+        let rule =
+            |number, table: &Table<'_>| cache.rule(number, 0x1000, || table.rule_bytes(0x1000));
+        assert_eq!(rule(7, &one), first);
+        assert_eq!(rule(8, &other), second);
+        // Found without a look at the table.
+        assert_eq!(rule(8, &one), second);
+    }
+}
