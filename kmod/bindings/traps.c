@@ -140,13 +140,13 @@ static int dtrace_trap_stays(u64 address)
 	return error ?: byte == DTRACE_BREAKPOINT;
 }
 
-/* Whether it was `int $3`, of two bytes, which is nobody's breakpoint. */
+/* Whether it was an instruction of two bytes that is nobody's breakpoint. */
 static bool dtrace_trap_is_long(u64 address)
 {
 	u64 opcode, number;
 
-	return !dtrace_user_get(address, 1, &number) && number == 3 && !dtrace_user_get(address - 1, 1, &opcode) &&
-	       opcode == 0xcd;
+	return !dtrace_user_get(address, 1, &number) && !dtrace_user_get(address - 1, 1, &opcode) &&
+	       dtrace_trap_is_interrupt(opcode, number);
 }
 
 /* What a breakpoint is that none of ours is known at. */

@@ -55,8 +55,8 @@ module_param(unwind_tables, ulong, 0644);
 MODULE_PARM_DESC(unwind_tables, "Bytes that tables for user stacks may take (67108864)");
 
 /*
- * The places that a CPU has found last, of one memory, whose mappings have not changed since, as no table has. They are looked up again in the next
- * second, which tells that their tables are in use, and that a file has changed.
+ * Where this CPU's last walks led: mappings of one memory, which are right as long as none of its mappings has changed and no table has gone. All
+ * are forgotten each second, so that tables in use are marked as used, and changed files are noticed.
  */
 #define DTRACE_UNWIND_PLACES 4
 
@@ -84,7 +84,7 @@ static LIST_HEAD(dtrace_unwind_all);
 static unsigned long dtrace_unwind_bytes, dtrace_unwind_count;
 /* The number of the last one. */
 static u64 dtrace_unwind_last;
-/* Changes when a table goes, before its memory does. */
+/* Changes when a table can be found no more, and before its memory is freed. */
 static unsigned long dtrace_unwind_generation;
 /* DTRACE_UNWIND_RULES a CPU. */
 static struct dtrace_unwind_rule __percpu *dtrace_unwind_rules;
@@ -106,7 +106,7 @@ static struct dtrace_wanted {
 	struct dtrace_file_id id;
 } dtrace_wanted[32];
 
-static void dtrace_unwind_forget(void)
+static void dtrace_unwind_free_kept(void)
 {
 	free_percpu(dtrace_unwind_rules);
 	free_percpu(dtrace_unwind_places);
@@ -121,7 +121,7 @@ int dtrace_unwind_init(void)
 	if (dtrace_unwind_rules && dtrace_unwind_places)
 		error = rhashtable_init(&dtrace_unwinds, &dtrace_unwind_params);
 	if (error)
-		dtrace_unwind_forget();
+		dtrace_unwind_free_kept();
 	return error;
 }
 
@@ -155,7 +155,7 @@ static void dtrace_unwind_remove(struct dtrace_unwind *table)
 	list_del(&table->all);
 	dtrace_unwind_bytes -= struct_size(table, bytes, table->size);
 	dtrace_unwind_count--;
-	WRITE_ONCE(dtrace_unwind_generation, dtrace_unwind_generation + 1);
+	smp_store_release(&dtrace_unwind_generation, dtrace_unwind_generation + 1);
 	kvfree_rcu(table, rcu);
 }
 
@@ -225,7 +225,7 @@ static const struct inode *dtrace_unwind_text(u64 address, struct dtrace_unwind_
 	return inode && S_ISREG(inode->i_mode) ? inode : NULL;
 }
 
-/* The same as dtrace_unwind_at(), by the tables. */
+/* The same as dtrace_unwind_at(), without what is kept. */
 static void dtrace_unwind_look(u64 address, struct dtrace_unwind_place *place)
 {
 	const struct inode *inode = dtrace_unwind_text(address, place);
@@ -251,10 +251,10 @@ static void dtrace_unwind_look(u64 address, struct dtrace_unwind_place *place)
 	place->number = table->number;
 }
 
-/* Whether these are still right, and else none is kept. */
+/* Forgets what is kept if it may not be right any more. */
 static void dtrace_unwind_renew(struct dtrace_unwind_places *here, u64 memory, unsigned int sequence)
 {
-	unsigned long generation = READ_ONCE(dtrace_unwind_generation), second = jiffies / HZ;
+	unsigned long generation = smp_load_acquire(&dtrace_unwind_generation), second = jiffies / HZ;
 
 	if (likely(here->memory == memory && here->sequence == sequence && here->generation == generation &&
 		   here->second == second))
@@ -320,7 +320,7 @@ failed:
 	return false;
 }
 
-/* Two words of 8 bytes, if both are there. The caller knows the same. */
+/* Two words of 8 bytes, if both are there. Preconditions as for dtrace_unwind_word(). */
 bool dtrace_unwind_words(const u64 *addresses, u64 *words)
 {
 	const u64 __user *first = (const u64 __user *)addresses[0], *second = (const u64 __user *)addresses[1];
@@ -466,7 +466,7 @@ void dtrace_unwind_exit(void)
 		dtrace_unwind_remove(table);
 	dtrace_wanted_forget();
 	rhashtable_destroy(&dtrace_unwinds);
-	dtrace_unwind_forget();
+	dtrace_unwind_free_kept();
 }
 
 /* The file that a thread executes at an address, if it is still the one. */

@@ -332,17 +332,17 @@ pub fn walk(
         is_innermost: true,
     };
     let rules = known.rules;
+    let is_asked = by != UserWalk::FramePointers;
     for n in 0..FRAMES_MAX {
         let at = frame.at();
-        let is_asked = by != UserWalk::FramePointers;
-        let mapped = (is_asked || spots.is_some()).then(|| known.at(at));
-        if let (Some(spots), Some(mapped)) = (&mut spots, mapped) {
-            note(spots, n, &frame, mapped);
+        if let Some(spots) = &mut spots {
+            note(spots, n, &frame, known.at(at));
         }
         if !f(frame.ip) {
             return;
         }
-        let asked = mapped.filter(|_| is_asked);
+        // Only where a caller is wanted: a file without a table is asked for then.
+        let asked = is_asked.then(|| known.at(at));
         let rule = asked.and_then(|mapped| mapped.rule(at, rules));
         if rule.is_some_and(|rule| walk.plain(&mut frame, rule)) {
             continue;

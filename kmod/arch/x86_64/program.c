@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-/* What the processor knows of programs: their segments, their stacks, and the system calls of those of 32 bits. */
+/* What the processor knows of programs: their memory's number, their segments, their stacks, and the system calls of those of 32 bits. */
 
 #include <linux/array_size.h>
 #include <linux/mm.h>

@@ -16,7 +16,7 @@
 /* How many bytes of pt_regs are registers that any program may write, from the first on. */
 #define DTRACE_GENERAL_REGISTERS offsetof(struct pt_regs, orig_ax)
 
-/* The instruction and the stack that regs go on with. The kernel's own functions for that want regs that may be written. */
+/* The instruction and the stack that regs go on with. The kernel's own functions take regs without const. */
 static inline u64 dtrace_pc(const struct pt_regs *regs)
 {
 	return regs->ip;
@@ -33,10 +33,16 @@ static inline u64 dtrace_trap_address(const struct pt_regs *regs)
 	return dtrace_pc(regs) - 1;
 }
 
-/* The program's next instruction as it was when the breakpoint at an address had been met. */
+/* Sets the program's next instruction to what it was when the breakpoint at an address had been met. */
 static inline void dtrace_trap_leave(struct pt_regs *regs, u64 address)
 {
 	instruction_pointer_set(regs, address + 1);
+}
+
+/* Whether two bytes are `int $3`, which is nobody's breakpoint, though the processor tells of it as of one. */
+static inline bool dtrace_trap_is_interrupt(u8 opcode, u8 number)
+{
+	return opcode == 0xcd && number == 3;
 }
 
 /* Whether each instruction of the program ends in an exception, or each branch. */

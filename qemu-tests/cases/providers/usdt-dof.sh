@@ -37,7 +37,7 @@ for n in 1 2 3 4 5 6; do
 	many="$many $!"
 done
 wait $many
-kill -INT $tracer
+kill $tracer
 wait $tracer
 grep -h 'tail 9' /tmp/many* | wc -l
 grep -h 'fork 0' /tmp/many* | wc -l

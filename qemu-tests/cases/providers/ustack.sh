@@ -27,7 +27,7 @@ for n in {1..100}; do
 	ustack-work sorts 300 deep
 	grep -q '`_start' /tmp/stacks && break
 done
-kill -INT $!
+kill $!
 wait $!
 names </tmp/stacks | grep -o 'other last deep main other _start' | head -1
 

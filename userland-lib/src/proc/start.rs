@@ -10,7 +10,7 @@
 //!
 //! Invariant: the process is stopped before and after, and its text is as it was.
 
-use crate::arch::x86_64::stopped;
+use crate::arch::stopped;
 use crate::options::EvalTime;
 use crate::symbols::mappings_of;
 use nix::sys::ptrace::{self, AddressType};

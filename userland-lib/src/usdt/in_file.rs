@@ -104,7 +104,9 @@ pub fn look<'d, R: ReadRef<'d>>(notes: &mut Vec<Note>, data: R) {
             operands.for_each(|operand| below_return(operand, is_long));
         }
         let is_zero = || {
-            let before = note.offset.checked_sub(2).and_then(|at| bytes(at, 2));
+            let size = replaced::ZERO_SIZE as u64;
+            let before = note.offset.checked_sub(size);
+            let before = before.and_then(|at| bytes(at, size));
             before.is_some_and(replaced::is_zero)
         };
         replaced::is_site(code) && (!is_answered(note) || is_zero())

@@ -185,12 +185,14 @@ fn placed_rows(id: &str, placed: io::Result<Vec<(&str, u64)>>) -> Vec<Row> {
 fn figure(scenario: &Scenario, base: &Cost, tracing: Tracing) -> io::Result<f64> {
     let turns = f64::from(scenario.operation.all());
     let events = f64::from(scenario.events);
-    // What is only made when it is wanted, such as tables for stacks, is there afterwards.
-    scenario.operation.prepare()?.run(WARM)?;
+    let warm = f64::from(WARM) * events;
     sleep(SETTLE);
     if scenario.figure == Figure::Lost {
         return lost(scenario.operation, tracing);
     }
+    // What is only made when it is wanted, such as tables for stacks, is there afterwards.
+    scenario.operation.prepare()?.run(WARM)?;
+    sleep(SETTLE);
     let before = tracing.work()?;
     let cost = measure(scenario.operation)?;
     // The tracer looks at its buffers once a second.
@@ -199,9 +201,9 @@ fn figure(scenario: &Scenario, base: &Cost, tracing: Tracing) -> io::Result<f64>
     let output = tracing.finish()?;
     let added = (cost.usual - base.usual) / events;
     let (value, expected) = match scenario.figure {
-        Figure::Probe | Figure::Printed | Figure::Lost => (added, turns * events),
+        Figure::Probe | Figure::Printed | Figure::Lost => (added, turns * events + warm),
         Figure::Unseen => (added, 0.0),
-        Figure::WithConsumer => (added + work / (turns * events), turns * events),
+        Figure::WithConsumer => (added + work / (turns * events), turns * events + warm),
         Figure::Sample(rate) => {
             let samples = cost.total / 1e9 * f64::from(rate);
             ((cost.total - base.total) / samples, samples)

@@ -7,6 +7,7 @@ mod calling;
 mod operand;
 mod passed;
 pub mod replaced;
+#[cfg(target_arch = "x86_64")]
 pub mod stopped;
 
 pub use calling::{word, word_of_32, Class};

@@ -16,6 +16,8 @@ const JUMP: u8 = 0xe9;
 const NOTHING: u8 = 0x90;
 const RETURN: u8 = 0xc3;
 const ZERO: [u8; 2] = [0x33, 0xc0];
+/// How long the instruction is that makes the result 0.
+pub const ZERO_SIZE: usize = ZERO.len();
 /// What other tools make the result 0 with.
 const ZEROS: [[u8; 2]; 2] = [ZERO, [0x31, 0xc0]];
 
@@ -41,7 +43,7 @@ pub fn replaced(code: &[u8], kind: RelocationType, asks: bool) -> Option<Replace
     };
     let last = if is_last { RETURN } else { NOTHING };
     let (code, site) = match asks {
-        true => ([ZERO[0], ZERO[1], last, NOTHING, NOTHING], ZERO.len()),
+        true => ([ZERO[0], ZERO[1], last, NOTHING, NOTHING], ZERO_SIZE),
         false => ([last, NOTHING, NOTHING, NOTHING, NOTHING], 0),
     };
     Some(Replacement {
@@ -61,7 +63,7 @@ pub fn is_return(code: &[u8]) -> bool {
     code.first() == Some(&RETURN)
 }
 
-/// Whether these two bytes make the result 0.
+/// Whether these bytes, [`ZERO_SIZE`] of them, make the result 0.
 pub fn is_zero(code: &[u8]) -> bool {
     ZEROS.iter().any(|zero| code == zero)
 }
