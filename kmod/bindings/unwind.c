@@ -320,27 +320,6 @@ failed:
 	return false;
 }
 
-/* Two words of 8 bytes, if both are there. Preconditions as for dtrace_unwind_word(). */
-bool dtrace_unwind_words(const u64 *addresses, u64 *words)
-{
-	const u64 __user *first = (const u64 __user *)addresses[0], *second = (const u64 __user *)addresses[1];
-
-	pagefault_disable();
-	if (!access_ok(first, sizeof(*first)) || !user_read_access_begin(second, sizeof(*second))) {
-		pagefault_enable();
-		return false;
-	}
-	unsafe_get_user(words[0], first, failed);
-	unsafe_get_user(words[1], second, failed);
-	user_read_access_end();
-	pagefault_enable();
-	return true;
-failed:
-	user_read_access_end();
-	pagefault_enable();
-	return false;
-}
-
 static bool dtrace_unwind_has(const struct dtrace_file_id *id)
 {
 	guard(rcu)();

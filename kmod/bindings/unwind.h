@@ -37,7 +37,6 @@ bool dtrace_unwind_any(void);
 void dtrace_unwind_at(u64 address, struct dtrace_unwind_place *place);
 struct dtrace_unwind_rule *dtrace_unwind_rules_here(void);
 bool dtrace_unwind_word(u64 address, u32 size, u64 *word);
-bool dtrace_unwind_words(const u64 *addresses, u64 *words);
 struct dtrace_unwind *dtrace_unwind_alloc(u32 size, u8 **bytes);
 void dtrace_unwind_free(struct dtrace_unwind *table);
 int dtrace_unwind_add(struct dtrace_unwind *table, int fd, u64 changed);

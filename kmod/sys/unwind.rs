@@ -131,19 +131,6 @@ impl Memory for Program<'_> {
         Some(u64::from_le_bytes(bytes))
     }
 
-    fn words(&self, addresses: [u64; 2], word: Word) -> [Option<u64>; 2] {
-        if self.is_there.get() && word == Word::Eight {
-            let mut found = [0; 2];
-            // SAFETY: As for one; the arrays are of two numbers.
-            let are_found =
-                unsafe { bindings::dtrace_unwind_words(addresses.as_ptr(), found.as_mut_ptr()) };
-            if are_found {
-                return found.map(Some);
-            }
-        }
-        addresses.map(|address| self.word(address, word))
-    }
-
     fn register(&self, n: u8) -> Option<u64> {
         self.regs.dwarf(n)
     }
@@ -155,17 +142,8 @@ enum Text<'a> {
     Nowhere,
     /// Nothing.
     Untold,
-    /// Its file has a table.
-    Told(Told<'a>),
-}
-
-/// A table that is there. Most rules were found before, so it is only taken apart where one was not.
-struct Told<'a> {
-    bytes: &'a [u8],
-    number: u64,
-    /// Where in the file the text begins.
-    offset: u64,
-    evaluators: Option<Evaluators<'a>>,
+    /// Its file's rules, the number of its table, and where in the file it begins.
+    Told(Table<'a>, u64, u64),
 }
 
 /// What is known of the text from the start to the end.
@@ -182,13 +160,11 @@ impl<'a> Mapped<'a> {
 
     /// The bytes of the rule of an instruction of it, if its file has any.
     fn rule(&self, address: u64, rules: Cache<'_>) -> Option<[u8; rule::SIZE]> {
-        let Text::Told(told) = &self.text else {
+        let Text::Told(table, number, offset) = &self.text else {
             return None;
         };
-        let offset = address.wrapping_sub(self.start).wrapping_add(told.offset);
-        let find =
-            || Table::new(told.bytes).map_or(rule::NOTHING, |table| table.rule_bytes(offset));
-        Some(rules.rule(told.number, offset, find))
+        let offset = address.wrapping_sub(self.start).wrapping_add(*offset);
+        Some(rules.rule(*number, table, offset))
     }
 
     /// What is known of that instruction.
@@ -202,11 +178,11 @@ impl<'a> Mapped<'a> {
 
     /// What the file says of evaluators if an address is in one, and where offset 0 of the file is, or would be.
     fn evaluator(&self, address: u64) -> Option<(&Evaluators<'a>, u64)> {
-        let Text::Told(told) = &self.text else {
+        let Text::Told(table, _, offset) = &self.text else {
             return None;
         };
-        let base = self.start.wrapping_sub(told.offset);
-        let evaluators = told.evaluators.as_ref()?;
+        let evaluators = table.evaluators()?;
+        let base = self.start.wrapping_sub(*offset);
         evaluators
             .cover(address.wrapping_sub(base))
             .then_some((evaluators, base))
@@ -281,15 +257,10 @@ fn mapped(address: u64, _interrupts_off: &CpuGuard) -> Mapped<'_> {
     } else {
         // SAFETY: They stay and do not change while interrupts are off.
         let bytes = unsafe { core::slice::from_raw_parts(found.bytes, found.size as usize) };
-        let table = Table::tells_evaluators(bytes).then(|| Table::new(bytes));
-        Text::Told(Told {
-            bytes,
-            number: found.number,
-            offset: found.offset,
-            evaluators: table
-                .flatten()
-                .and_then(|table| table.evaluators().copied()),
-        })
+        match Table::new(bytes) {
+            Some(table) => Text::Told(table, found.number, found.offset),
+            None => Text::Untold,
+        }
     };
     Mapped {
         start: found.start,

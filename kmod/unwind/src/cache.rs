@@ -8,6 +8,7 @@
 //! need be taken out when a table goes. Who walks has a cache to himself: it is a CPU's, and walks on it do not interrupt each other.
 
 use crate::rule::SIZE;
+use crate::table::Table;
 use core::cell::Cell;
 
 /// How many rules are kept.
@@ -28,18 +29,18 @@ pub struct Slot {
 pub struct Cache<'a>(pub &'a [Slot; SLOTS]);
 
 impl Cache<'_> {
-    /// The bytes of the rule that the table with this number has of an instruction, which `find` looks up.
+    /// The bytes of [`Table::rule`], of the table with this number.
     #[inline]
-    pub fn rule(&self, number: u64, offset: u64, find: impl FnOnce() -> [u8; SIZE]) -> [u8; SIZE] {
-        // Callers are a few bytes from each other, and of few tables: the constant is 2^64 by the golden ratio.
+    pub fn rule(&self, number: u64, table: &Table<'_>, offset: u64) -> [u8; SIZE] {
+        // Callers are a few bytes from each other, and in few tables. The constant is 2^64 divided by the golden ratio.
         let mixed = (offset ^ number.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let Some(slot) = self.0.get(mixed.wrapping_shr(56) as usize) else {
-            return find();
+            return table.rule_bytes(offset);
         };
         if slot.table.get() != number || slot.offset.get() != offset {
             slot.table.set(number);
             slot.offset.set(offset);
-            slot.rule.set(find());
+            slot.rule.set(table.rule_bytes(offset));
         }
         slot.rule.get()
     }
@@ -68,7 +69,7 @@ mod tests {
         for _ in 0..2 {
             for offset in (0x0f00..0x3100).step_by(3) {
                 for (number, table) in [(1, &one), (2, &other)] {
-                    let found = cache.rule(number, offset, || table.rule_bytes(offset));
+                    let found = cache.rule(number, table, offset);
                     assert_eq!(found, table.rule_bytes(offset), "{offset:#x}");
                 }
             }
@@ -83,11 +84,9 @@ mod tests {
         let slots = slots();
         let cache = Cache(&slots);
         let [first, second] = [FIRST, SECOND].map(|rule| rule.encode().unwrap());
-        let rule =
-            |number, table: &Table<'_>| cache.rule(number, 0x1000, || table.rule_bytes(0x1000));
-        assert_eq!(rule(7, &one), first);
-        assert_eq!(rule(8, &other), second);
+        assert_eq!(cache.rule(7, &one, 0x1000), first);
+        assert_eq!(cache.rule(8, &other, 0x1000), second);
         // Found without a look at the table.
-        assert_eq!(rule(8, &one), second);
+        assert_eq!(cache.rule(8, &one, 0x1000), second);
     }
 }

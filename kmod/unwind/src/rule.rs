@@ -111,7 +111,7 @@ impl Plain {
 }
 
 /// The bytes of [`Rule::UNKNOWN`].
-pub const NOTHING: [u8; SIZE] = [UNKNOWN, LOST, 0, 0, 0, 0, 0, 0];
+pub(crate) const NOTHING: [u8; SIZE] = [UNKNOWN, LOST, 0, 0, 0, 0, 0, 0];
 
 impl Rule {
     /// That nothing is told.

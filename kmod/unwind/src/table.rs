@@ -34,8 +34,6 @@ pub const VERSION: u16 = 1;
 pub const PAGE: u64 = 4096;
 /// Bytes in front of the index.
 pub const HEADER: usize = 24;
-/// The byte that says whether evaluators follow.
-const EVALUATORS: usize = 7;
 /// Most bytes of a table.
 pub const SIZE_MAX: usize = 64 << 20;
 /// Most rules.
@@ -154,12 +152,6 @@ impl<'a> Table<'a> {
         Ok(())
     }
 
-    /// Whether what the file says of evaluators is among a table's bytes.
-    #[inline]
-    pub fn tells_evaluators(bytes: &[u8]) -> bool {
-        bytes.get(EVALUATORS) == Some(&1)
-    }
-
     /// What the file says of evaluators, if it has any.
     #[inline]
     pub fn evaluators(&self) -> Option<&Evaluators<'a>> {
@@ -193,7 +185,7 @@ impl<'a> Table<'a> {
 
     /// The bytes of that rule.
     #[inline]
-    pub fn rule_bytes(&self, offset: u64) -> [u8; SIZE] {
+    pub(crate) fn rule_bytes(&self, offset: u64) -> [u8; SIZE] {
         self.find(offset).unwrap_or(NOTHING)
     }
 

@@ -55,12 +55,6 @@ impl Word {
 pub trait Memory {
     /// A word of it, if it is there.
     fn word(&self, address: u64, word: Word) -> Option<u64>;
-
-    /// Two words, of which each may be missing.
-    fn words(&self, addresses: [u64; 2], word: Word) -> [Option<u64>; 2] {
-        addresses.map(|address| self.word(address, word))
-    }
-
     /// One of the registers, by its DWARF number, of the innermost frame.
     fn register(&self, n: u8) -> Option<u64>;
 }
@@ -163,13 +157,13 @@ impl<'a, M: Memory> Walk<'a, M> {
         if cfa <= frame.sp || !self.word.has(cfa) {
             return false;
         }
-        let at = cfa.wrapping_sub(self.word.bytes());
-        let [ip, fp] = match plain.saved {
-            None => [self.load(at), frame.fp],
-            Some(by) => self.load_two([at, cfa.wrapping_add_signed(by.into())]),
-        };
+        let ip = self.load(cfa.wrapping_sub(self.word.bytes()));
         let Some(ip) = ip.filter(|ip| *ip != 0) else {
             return false;
+        };
+        let fp = match plain.saved {
+            None => frame.fp,
+            Some(by) => self.load(cfa.wrapping_add_signed(by.into())),
         };
         *frame = Frame {
             ip,
@@ -189,11 +183,6 @@ impl<'a, M: Memory> Walk<'a, M> {
 
     fn load(&self, address: u64) -> Option<u64> {
         self.memory.word(self.wrap(address), self.word)
-    }
-
-    fn load_two(&self, addresses: [u64; 2]) -> [Option<u64>; 2] {
-        let addresses = addresses.map(|address| self.wrap(address));
-        self.memory.words(addresses, self.word)
     }
 
     fn wrap(&self, address: u64) -> u64 {
@@ -235,15 +224,15 @@ impl<'a, M: Memory> Walk<'a, M> {
         if cfa <= frame.sp || !self.word.has(cfa) {
             return Err(Ended::Lost);
         }
-        let at = cfa.wrapping_sub(word);
-        let with = |base: u64, by: i16| self.load_two([at, base.wrapping_add_signed(by.into())]);
-        let [ip, fp] = match (rule.fp, frame.fp) {
-            (FramePointer::Same, fp) => [self.load(at), fp],
-            (FramePointer::Saved(by), _) => with(cfa, by),
-            (FramePointer::Chained(by), Some(fp)) => with(fp, by),
-            (FramePointer::Chained(_), None) | (FramePointer::Lost, _) => [self.load(at), None],
+        let ip = self.load(cfa.wrapping_sub(word)).ok_or(Ended::Lost)?;
+        let saved = |base: u64, at: i16| self.load(base.wrapping_add_signed(at.into()));
+        let fp = match rule.fp {
+            FramePointer::Same => frame.fp,
+            FramePointer::Saved(at) => saved(cfa, at),
+            FramePointer::Chained(at) => frame.fp.and_then(|fp| saved(fp, at)),
+            FramePointer::Lost => None,
         };
-        caller(ip.ok_or(Ended::Lost)?, cfa, fp)
+        caller(ip, cfa, fp)
     }
 
     /// By the instructions that the frame goes on with, if it leaves with them: `add $n,%rsp; ret`. So do stubs that are made at run time,
@@ -280,11 +269,9 @@ impl<'a, M: Memory> Walk<'a, M> {
         if fp < frame.sp || !self.word.has(fp) {
             return Err(Ended::Lost);
         }
-        let behind = fp.wrapping_add(word);
-        let [Some(next), Some(ip)] = self.load_two([fp, behind]) else {
-            return Err(Ended::Lost);
-        };
-        caller(ip, behind.wrapping_add(word), Some(next))
+        let next = self.load(fp).ok_or(Ended::Lost)?;
+        let ip = self.load(fp.wrapping_add(word)).ok_or(Ended::Lost)?;
+        caller(ip, fp.wrapping_add(word).wrapping_add(word), Some(next))
     }
 
     /// What a signal has interrupted.

@@ -3,13 +3,12 @@
 
 //! The instructions of a program: where they begin, where a probe may stop one, and which leave a function.
 
-use dtrace_insn::x86_64::{decode, Insn, Leaves, Mode, LONGEST as LONGEST_OF_X86};
+pub use dtrace_insn::x86_64::LONGEST;
+
+use dtrace_insn::x86_64::{decode, Insn, Leaves, Mode};
 use iced_x86::{Decoder, DecoderOptions, Instruction};
 use object::Architecture;
 use std::ops::Range;
-
-/// The longest instruction, bytes.
-pub const LONGEST: usize = LONGEST_OF_X86;
 
 /// How instructions follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
