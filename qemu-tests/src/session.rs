@@ -56,6 +56,8 @@ pub struct Outcome {
     pub stderr: String,
     /// What the kernel said of a program that died of a breakpoint.
     pub trapped: Option<String>,
+    /// How long it took.
+    pub took: Duration,
 }
 
 impl Outcome {
@@ -185,7 +187,8 @@ impl Machine {
         while let Some(case) = cases.get(*next) {
             let dir = case_dir(&self.dir, *next, case);
             if let Some(status) = status(&dir) {
-                report(*next, self.ending(&dir, status));
+                let took = begun.get(next).unwrap_or(&since).elapsed();
+                report(*next, self.ending(&dir, status, took));
                 *next += 1;
                 since = Instant::now();
                 continue;
@@ -224,7 +227,7 @@ impl Machine {
         Ok(Parting::Over)
     }
 
-    fn ending(&self, dir: &Path, status: i32) -> Ending {
+    fn ending(&self, dir: &Path, status: i32, took: Duration) -> Ending {
         let log = self.vm.console();
         if let Some(line) = console::trouble_in_case(&log, &dir_name(dir)) {
             self.keep(dir, &log);
@@ -238,6 +241,7 @@ impl Machine {
             stdout: read_lossy(&dir.join("stdout")),
             stderr: read_lossy(&dir.join("stderr")),
             trapped: console::trapped_in_case(&log, &dir_name(dir)).map(str::to_owned),
+            took,
         })
     }
 

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# @debug: quick
 # What a processor keeps of the stacks that it has walked is nothing any more when the program's mappings have changed, or tables have gone.
 cat >/tmp/hop.c <<'end'
 void hop(void (*f)(void))
@@ -39,7 +38,9 @@ int main(void)
 		moved += hop != first;
 		hop(last);
 		hop(last);
-		dlclose(library);
+		/* The last stays, for names are read when the program ends. */
+		if (n < 99)
+			dlclose(library);
 	}
 	printf("moved %d times\n", moved);
 	return 0;
