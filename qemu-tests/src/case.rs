@@ -19,14 +19,14 @@
 //! | `@before: 7.3` | kernels from that version on have not what it needs | all have |
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use libtest_mimic::Arguments;
 
 use crate::expect::Expected;
-use crate::session::{Outcome, Work};
+use crate::session::{Ending, Outcome, Work};
 use crate::vm::Setup;
 
 /// Seconds a case may take where it does not say.
@@ -149,6 +149,14 @@ impl Case {
             limit: self.limit * PATIENCE,
             last: self.last,
         }
+    }
+
+    /// [`Self::check`] of how it ended; how long it took goes to `times`.
+    pub fn judge(&self, ending: Ending, times: &mut impl Write) -> Result<(), String> {
+        let outcome = ending?;
+        // A disk that is full is no case's failure.
+        let _ = writeln!(times, "{:.1} {}", outcome.took.as_secs_f64(), self.name);
+        self.check(&outcome)
     }
 
     /// Whether the outcome is as expected; the error is a report.
@@ -292,9 +300,14 @@ mod tests {
             status: 1,
             stdout: "out\n".to_owned(),
             stderr: "err\n".to_owned(),
-            trapped: None,
+            took: Duration::from_millis(1250),
+            ..Outcome::default()
         };
         assert!(case.check(&good()).is_ok());
+        let mut times = Vec::new();
+        assert!(case.judge(Ok(good()), &mut times).is_ok());
+        assert_eq!(times, format!("1.2 {}\n", case.name).as_bytes());
+        assert!(case.judge(Err("it hung".to_owned()), &mut times).is_err());
         for bad in [
             Outcome {
                 status: 0,

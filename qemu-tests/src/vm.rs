@@ -100,6 +100,15 @@ impl Setup {
         usual * slower * self.machines
     }
 
+    /// Where it is written how long each case took, in seconds, of this kernel: what to look at where the whole takes too long.
+    pub fn times(&self) -> io::Result<File> {
+        let name = match self.debug {
+            true => "case-times-debug",
+            false => "case-times",
+        };
+        File::create(self.build.join(name))
+    }
+
     /// A new, empty run directory, that no other process has while this one lives. (Its number says nothing to others: each has a
     /// namespace of its own.)
     pub fn run_dir(&self, name: &str) -> io::Result<PathBuf> {

@@ -3,7 +3,7 @@
 #
 # @limit: 600
 # One allocation after the other fails that is made for a consumer, and all after it: it is refused, or lives with less, and leaves
-# nothing. Then the same while the module is loaded, of which the debug kernel tries more. Every tenth is tried here; each in turn takes
+# nothing. Then the same while the module is loaded, of which the debug kernel tries more. Every twentieth is tried here; each in turn takes
 # the stock kernel two minutes: `make run CMD='insmod …/shortage.ko; shortage-check 1'`. Probes in processes have a case of their own.
 module=$(cat /run/vm/module)
 shortage=$(dirname "$module")/../shortage/shortage.ko
@@ -11,7 +11,7 @@ parameters=/sys/module/shortage/parameters
 loads='3 21 144'
 case $(uname -r) in *-debug) loads='1 2 3 5 8 13 21 34 55 89 144 233 377 610 987' ;; esac
 insmod "$shortage" || exit 1
-shortage-check 10
+shortage-check 20
 
 # loads NTH: loads the module, of whose allocations the NTH fails. It is loaded, or there is no memory.
 loads() {

@@ -4,8 +4,7 @@
 //! Runs the cases; takes the arguments of a cargo test and closes as one does. `scripts/vm cases` calls it.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::process::ExitCode;
 use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -102,17 +101,12 @@ fn start(setup: Setup, cases: Vec<Case>) -> Receiver<(usize, Verdict)> {
     from
 }
 
-/// Runs the cases. How long each took is written beside the build, in seconds: what to look at where the whole takes too long.
+/// Runs the cases.
 fn follow(setup: &Setup, cases: &[Case], to: &Sender<(usize, Verdict)>) -> io::Result<()> {
-    let mut times = File::create(setup.build.join("case-times"))?;
+    let mut times = setup.times()?;
     let works: Vec<Work> = cases.iter().map(Case::work).collect();
     blocks::run(setup, None, &works, BLOCK, &mut |at, ending| {
-        let case = &cases[at];
-        if let Ok(outcome) = &ending {
-            // A disk that is full is no case's failure.
-            let _ = writeln!(times, "{:.1} {}", outcome.took.as_secs_f64(), case.name);
-        }
-        let verdict = ending.and_then(|outcome| case.check(&outcome));
+        let verdict = cases[at].judge(ending, &mut times);
         // The receiver lives as long as the trials.
         let _ = to.send((at, verdict));
     })

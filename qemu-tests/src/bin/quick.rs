@@ -56,8 +56,9 @@ fn run() -> Result<(Arguments, Vec<Trial>), String> {
     let endings = endings(&setup, &cases).map_err(|e| e.to_string())?;
     let mut endings = endings.into_iter();
     let mut trials = units(endings.next());
+    let mut times = setup.times().map_err(|e| e.to_string())?;
     for (case, ending) in cases.iter().zip(endings) {
-        let verdict = ending.and_then(|outcome| case.check(&outcome));
+        let verdict = case.judge(ending, &mut times);
         trials.push(trial(case.name.clone(), verdict));
     }
     Ok((args, trials))

@@ -172,7 +172,7 @@ mod tests {
             status,
             stdout: stdout.to_owned(),
             stderr: stderr.to_owned(),
-            trapped: None,
+            ..Outcome::default()
         }
     }
 
