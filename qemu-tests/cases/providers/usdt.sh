@@ -4,7 +4,8 @@
 # @limit: 120
 # @debug: quick
 # Probes that a program has of its own: where their arguments lie, whether the program knows that somebody listens, and whose they are.
-t() { echo "$1"; shift; dtrace -x temporal -x switchrate=1hour "$@" 2>&1; }
+# What it complains of comes first, whenever that was said.
+t() { echo "$1"; shift; dtrace -x temporal -x switchrate=1hour "$@" 2>&1 >/tmp/out; cat /tmp/out; }
 
 t 'registers' -qn 'work$target:::registers { printf("%d %d %x %x %d %s, %s:%s:%s\n", args[0], args[1], args[2], args[3], args[4], copyinstr(arg5), probemod, probefunc, probename); }' -c 'usdt-work ways'
 t 'text by its address' -qn 'work$target:::registers { this->text = arg5; printf("%s %s", stringof(arg5), stringof(this->text)); }

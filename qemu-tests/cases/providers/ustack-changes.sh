@@ -38,9 +38,7 @@ int main(void)
 		moved += hop != first;
 		hop(last);
 		hop(last);
-		/* The last stays, for names are read when the program ends. */
-		if (n < 99)
-			dlclose(library);
+		dlclose(library);
 	}
 	printf("moved %d times\n", moved);
 	return 0;
@@ -51,8 +49,8 @@ gcc -O2 -fomit-frame-pointer -fno-stack-protector -fno-stack-clash-protection -f
 gcc -O2 -fomit-frame-pointer -fno-stack-protector -fno-stack-clash-protection -fPIC -shared -DSIZE=0x800 -o /tmp/large.so /tmp/hop.c
 gcc -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -o /tmp/hops /tmp/hops.c
 
-# names: the functions of each kind of stack, and how many there were.
-names() { awk '/`/ { sub(/.*`/, ""); sub(/\+.*/, ""); stack = stack $0 " " } NF == 1 && $1 ~ /^[0-9]+$/ { print stack $1; stack = "" }' | sed -E 's/0x[0-9a-f]+|__libc_start_main|syscall/other/g; s/(other )+/other /g' | sort; }
+# names: the functions of each kind of stack, and how many there were. A bare address is of either library: where both were seen, it has no name.
+names() { awk '/^ +0x/ { stack = stack "hop " } /`/ { sub(/.*`/, ""); sub(/\+.*/, ""); stack = stack $0 " " } NF == 1 && $1 ~ /^[0-9]+$/ { print stack $1; stack = "" }' | sed -E 's/0x[0-9a-f]+|__libc_start_main|syscall/other/g; s/(other )+/other /g' | sort; }
 
 echo 'libraries that are mapped where others were'
 # First for their tables.
