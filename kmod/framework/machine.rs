@@ -201,6 +201,10 @@ impl Machine for KernelMachine<'_> {
         self.task().own_tid()
     }
 
+    fn thread_pointer(&self) -> u64 {
+        self.task().thread_pointer()
+    }
+
     #[inline]
     fn told(&self) -> u32 {
         remains::mark();

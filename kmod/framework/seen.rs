@@ -104,6 +104,10 @@ impl Machine for Seen<'_> {
         self.own(Machine::own_tid)
     }
 
+    fn thread_pointer(&self) -> u64 {
+        self.own(Machine::thread_pointer)
+    }
+
     fn tid(&self) -> u32 {
         self.own(Machine::tid)
     }

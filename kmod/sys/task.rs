@@ -90,6 +90,11 @@ impl<'a> Current<'a> {
         unsafe { bindings::dtrace_own_tid() }
     }
 
+    /// From where the current thread's program addresses the thread's own variables.
+    pub fn thread_pointer(self) -> u64 {
+        super::arch::thread_pointer()
+    }
+
     /// When it was started, which with its id names it for all time.
     #[inline]
     pub fn start_time(self) -> u64 {

@@ -3029,6 +3029,11 @@ struct dtrace_remains {
 #define DTRACE_INTERP_WALK_NEXT 6
 
 /*
+ Element of `walk[]`: the thread pointer, from which the thread's own variables are addressed (System V ABI, AMD64 §3.4.6).
+ */
+#define DTRACE_INTERP_WALK_THREAD 7
+
+/*
  Element of `walk[]`: the first of the file's constants. One that is not there is 0.
  */
 #define DTRACE_INTERP_WALK_CONSTANTS 16

@@ -43,6 +43,8 @@ pub const WALK_TID: u64 = 5;
 /// Element of `walk[]`: the stack pointer of the next evaluator with the same walker, all ones if there is none. What lies below it in the stack
 /// is this one's, or of functions that this one has called.
 pub const WALK_NEXT: u64 = 6;
+/// Element of `walk[]`: the thread pointer, from which the thread's own variables are addressed (System V ABI, AMD64 §3.4.6).
+pub const WALK_THREAD: u64 = 7;
 /// Element of `walk[]`: the first of the file's constants. One that is not there is 0.
 pub const WALK_CONSTANTS: u64 = 16;
 

@@ -170,6 +170,8 @@ pub trait Machine {
     fn tid(&self) -> u32;
     /// The same as the process itself sees it.
     fn own_tid(&self) -> u32;
+    /// From where the program addresses the thread's own variables.
+    fn thread_pointer(&self) -> u64;
     /// Process id of the parent.
     fn ppid(&self) -> u32;
     /// Real user id.

@@ -58,6 +58,20 @@ __asm__(".text\n.altmacro\n"
 	"	.cfi_startproc\n	endbr64\n	lea 1(%rdi), %rax\n	ret\n	.cfi_endproc\n"
 	".size inner, .-inner\n");
 
+/* The same with frame pointers; framed_inner() has one as well. main() has none, so there the stack ends. */
+long framed(long n);
+long framed_inner(long n);
+__asm__(".text\n.macro framed name, next\n"
+	".globl \\name\n.type \\name, @function\n\\name:\n"
+	"	endbr64\n	push %rbp\n	mov %rsp, %rbp\n	call \\next\n	pop %rbp\n	ret\n"
+	".size \\name, .-\\name\n"
+	".endm\n"
+	"framed framed, framed_1\nframed framed_1, framed_2\nframed framed_2, framed_3\nframed framed_3, framed_4\n"
+	"framed framed_4, framed_5\nframed framed_5, framed_inner\n"
+	".globl framed_inner\n.type framed_inner, @function\nframed_inner:\n"
+	"	endbr64\n	push %rbp\n	mov %rsp, %rbp\n	lea 1(%rdi), %rax\n	pop %rbp\n	ret\n"
+	".size framed_inner, .-framed_inner\n");
+
 /* A thousand functions, many_000 to many_999, which nobody calls. */
 __asm__(".text\n.altmacro\n"
 	".macro function a b c\n"
@@ -75,7 +89,7 @@ static const struct {
 	const char *name;
 	long (*function)(long n);
 } functions[] = { { "marked", marked }, { "pushing", pushing }, { "telling", telling },
-		{ "nested", nested } };
+		{ "nested", nested }, { "framed", framed } };
 
 static long long now(void)
 {

@@ -8,8 +8,10 @@
 //! | line | meaning |
 //! |---|---|
 //! | `requires SYMBOL N VALUE [MASK]` | the `N`th word of the data at the symbol, under the mask, has that value |
-//! | `evaluator SYMBOL…` | functions that are evaluators |
+//! | `evaluator SYMBOL…` | functions that are evaluators; `SYMBOL+N`: the function to which the call or jump leads whose distance is at the symbol's byte `N` |
 //! | `address SYMBOL` | a constant: where the symbol is, to be added to `__walk[1]` |
+//! | `thread SYMBOL` | a constant: where the thread's own variable is, to be added to `__walk[7]`; known of programs, not of libraries |
+//! | `operand SYMBOL N` | a constant, to be added to `__walk[1]`: where the operand is whose distance ends an instruction and is at the symbol's byte `N` |
 //! | `words SYMBOL N…` | constants: words of the data at the symbol |
 //! | `lines FORMAT` | what the third of a frame's names is: see [`lines`](super::lines) |
 //!
@@ -17,12 +19,12 @@
 //! most programs are stripped of one.
 
 use super::lines::Format;
-use crate::elf::texts;
+use crate::elf::{frames, texts};
 use crate::fnv::{fnv, FNV};
 use crate::options::parse_number;
 use crate::unwind::section;
 use dtrace_uapi::interp::CONSTANTS_MAX;
-use object::{Object as _, ObjectSegment as _, ReadRef};
+use object::{elf, Endianness, Object as _, ObjectKind, ObjectSegment as _, ReadRef};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -42,8 +44,16 @@ pub const ALL: &[Runtime] = &[
         text: include_str!("../../dlib/walkers/cpython-3.13.d"),
     },
     Runtime {
+        name: "perl-5.40.d",
+        text: include_str!("../../dlib/walkers/perl-5.40.d"),
+    },
+    Runtime {
         name: "php-8.4.d",
         text: include_str!("../../dlib/walkers/php-8.4.d"),
+    },
+    Runtime {
+        name: "ruby-3.3.d",
+        text: include_str!("../../dlib/walkers/ruby-3.3.d"),
     },
 ];
 
@@ -87,7 +97,7 @@ impl Runtime {
 
     /// The lines of constants, with their kind, in order.
     fn constants(&self) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
-        let is_constant = |kind: &str| matches!(kind, "address" | "words");
+        let is_constant = |kind: &str| matches!(kind, "address" | "thread" | "operand" | "words");
         self.lines_said().filter(move |(kind, _)| is_constant(kind))
     }
 }
@@ -150,6 +160,7 @@ fn defined(
 /// The symbols that a runtime's walker names.
 fn symbols_of(runtime: &Runtime) -> Vec<&'static str> {
     let evaluators = runtime.said("evaluator").flatten();
+    let evaluators = evaluators.map(|place| place.split('+').next().unwrap_or(place));
     let requirements = runtime
         .said("requires")
         .filter_map(|words| words.first().copied());
@@ -169,12 +180,15 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
         let is_it = runtime
             .said("requires")
             .all(|words| self.meets(&words) == Some(true));
+        if !is_it {
+            return None;
+        }
         let parts: Vec<Range<u64>> = runtime
             .said("evaluator")
             .flatten()
-            .filter_map(|name| self.part(name))
+            .filter_map(|place| self.part(place))
             .collect();
-        if !is_it || parts.is_empty() {
+        if parts.is_empty() {
             return None;
         }
         let mut constants = Vec::new();
@@ -182,6 +196,11 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
             let (name, rest) = words.split_first()?;
             match kind {
                 "address" => constants.push(self.relative(self.symbols.0.get(*name)?.0)?),
+                "thread" => constants.push(self.of_thread(self.symbols.0.get(*name)?.0)?),
+                "operand" => {
+                    let operand = self.led_to(name, rest.first()?)?;
+                    constants.push(self.relative(operand)?);
+                }
                 _ => {
                     for n in rest {
                         constants.push(self.word(name, n.parse().ok()?)?);
@@ -211,9 +230,18 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
         Some(self.word(name, n.parse().ok()?)? & mask == value)
     }
 
-    /// Where in the file a function is.
-    fn part(&self, name: &str) -> Option<Range<u64>> {
-        let (address, size) = *self.symbols.0.get(name)?;
+    /// Where in the file an evaluator is.
+    fn part(&self, place: &str) -> Option<Range<u64>> {
+        let (address, size) = match place.split_once('+') {
+            None => *self.symbols.0.get(place)?,
+            Some((name, n)) => {
+                let address = self.led_to(name, n)?;
+                let all = frames::functions(self.file, &[]);
+                let mut all = all.iter();
+                let function = all.find(|function| function.address == address)?;
+                (address, function.size)
+            }
+        };
         let segment = self.segment(address)?;
         let within = address.checked_sub(segment.address())?;
         let begin = segment.file_range().0.checked_add(within)?;
@@ -232,6 +260,35 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
         let code = texts(self.file).into_iter().next()?;
         let begin = code.address.checked_sub(code.offset)?;
         Some(address.wrapping_sub(begin))
+    }
+
+    /// The place of a thread's own variable, from the thread pointer: a program's lie in front of it (System V ABI, AMD64 §3.4.6), a
+    /// library's where there was room.
+    fn of_thread(&self, offset: u64) -> Option<u64> {
+        let object::File::Elf64(elf) = self.file else {
+            return None;
+        };
+        let headers = elf.elf_program_headers();
+        let of = |kind| {
+            headers
+                .iter()
+                .find(|header| header.p_type.get(Endianness::Little) == kind)
+        };
+        let is_program = of(elf::PT_INTERP).is_some() || self.file.kind() == ObjectKind::Executable;
+        let all = of(elf::PT_TLS).filter(|_| is_program)?;
+        let size = all
+            .p_memsz
+            .get(Endianness::Little)
+            .checked_next_multiple_of(all.p_align.get(Endianness::Little).max(1))?;
+        Some(offset.wrapping_sub(size))
+    }
+
+    /// Where an instruction leads that ends with a distance from its end, 32 bits at that byte of a function.
+    fn led_to(&self, name: &str, n: &str) -> Option<u64> {
+        let at = self.symbols.0.get(name)?.0.checked_add(n.parse().ok()?)?;
+        let data = self.segment(at)?.data_range(at, 4).ok()??;
+        let distance = i32::from_le_bytes(data.try_into().ok()?);
+        at.checked_add(4)?.checked_add_signed(distance.into())
     }
 
     /// A word of the data at a symbol.

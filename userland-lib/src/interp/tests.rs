@@ -80,9 +80,9 @@ fn names_are_shown_with_file_and_line() {
     };
     // A table that could not be read, and a format without one.
     assert_eq!(text([4, 4, 0], b"mainx.py", word), "main x.py");
-    assert_eq!(of(1, [4, 5, 0], b"mainx.php", word), "main x.php:7");
+    assert_eq!(of(2, [4, 5, 0], b"mainx.php", word), "main x.php:7");
     assert_eq!(
-        of(1, [4, 5, 5], b"mainx.phpThing", word),
+        of(2, [4, 5, 5], b"mainx.phpThing", word),
         "Thing::main x.php:7"
     );
     assert_eq!(text([3, 0, 0], b"a\xc3\xbc", word), "aü");

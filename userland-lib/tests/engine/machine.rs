@@ -179,6 +179,10 @@ impl Machine for Firing<'_> {
         self.thread.tid
     }
 
+    fn thread_pointer(&self) -> u64 {
+        0
+    }
+
     fn ppid(&self) -> u32 {
         1
     }

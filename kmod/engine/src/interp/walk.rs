@@ -17,7 +17,7 @@ use crate::machine::Machine;
 use crate::mem::alloc::Bytes;
 use crate::mem::Vec;
 use dtrace_uapi::fault::Fault;
-use dtrace_uapi::interp::{NameHead, Word, NAME_MAX, WALK_TID, WORDS_MAX};
+use dtrace_uapi::interp::{NameHead, Word, NAME_MAX, WALK_THREAD, WALK_TID, WORDS_MAX};
 
 /// Units that the walkers of a stack may take together.
 const UNITS: u64 = 512 << 10;
@@ -169,6 +169,7 @@ impl<M: Machine> Env<'_, M> {
         let (walk, now) = now.ok_or(Trap::new(Fault::IllOp, n))?;
         Ok(match n {
             WALK_TID => u64::from(self.m.own_tid()),
+            WALK_THREAD => self.m.thread_pointer(),
             _ => walk.spots.element(now, n),
         })
     }

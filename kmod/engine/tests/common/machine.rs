@@ -140,6 +140,9 @@ impl Machine for TestMachine {
     fn own_tid(&self) -> u32 {
         self.pid + 2
     }
+    fn thread_pointer(&self) -> u64 {
+        self.thread + 8
+    }
     fn ppid(&self) -> u32 {
         1
     }

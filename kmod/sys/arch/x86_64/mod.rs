@@ -27,6 +27,11 @@ fn segment_base(segment: Segment) -> u64 {
     }
 }
 
+/// From where the current program addresses a thread's own variables.
+pub fn thread_pointer() -> u64 {
+    segment_base(Segment::Fs)
+}
+
 /// Whether these registers, which the current program has, are of code whose addresses are what they seem.
 fn is_flat(regs: &Regs) -> bool {
     // SAFETY: The registers are valid; nothing else is needed.

@@ -54,6 +54,8 @@ pub enum Operation {
     Telling,
     /// A call of a function of a process behind calls of seven others, whose frames have no pointers to one another.
     Nested,
+    /// The same with pointers.
+    Framed,
 }
 
 /// On a file system in memory: what a disk or a host does is not repeatable.
@@ -76,6 +78,7 @@ impl Operation {
             Self::Pushing => "pushing",
             Self::Telling => "telling",
             Self::Nested => "nested",
+            Self::Framed => "framed",
         }
     }
 
@@ -96,7 +99,7 @@ impl Operation {
     /// Makes ready what the operation needs.
     pub fn prepare(self) -> io::Result<Loop> {
         match self {
-            Self::Marked | Self::Pushing | Self::Telling | Self::Nested => {
+            Self::Marked | Self::Pushing | Self::Telling | Self::Nested | Self::Framed => {
                 Ok(Loop::There(self.name()))
             }
             _ => self.here().map(Loop::Here),
@@ -154,7 +157,7 @@ impl Operation {
                 black_box(sum);
                 Ok(())
             }),
-            Self::Marked | Self::Pushing | Self::Telling | Self::Nested => {
+            Self::Marked | Self::Pushing | Self::Telling | Self::Nested | Self::Framed => {
                 unreachable!("another program does it")
             }
         })

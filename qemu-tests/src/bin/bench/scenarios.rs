@@ -162,6 +162,10 @@ scenarios! {
     "S13u" "call in a process, by 8 frames", Nested / 1, Figure::Probe, 3000,
         "pidPID::inner:entry { @[ustack(8)] = count(); }",
         "uprobe:/proc/PID/exe:inner { @[ustack(8)] = count(); }";
+    "S13f" "the same with frame pointers", Framed / 1, Figure::Probe, 1200,
+        "#pragma D option ustackmode=fp
+         pidPID::framed_inner:entry { @[ustack()] = count(); }",
+        "uprobe:/proc/PID/exe:framed_inner { @[ustack()] = count(); }";
     "S14" "samples by stack", Compute / 1, Figure::Sample(997), 4000,
         "profile-997 { @[stack()] = count(); }",
         "profile:hz:997 { @[kstack] = count(); }";

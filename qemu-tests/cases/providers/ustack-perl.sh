@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 120
+# Frames of Perl code stand beneath those of the evaluators that execute it.
+# frames FILE: what stands in brackets, and how often the evaluator's frame is there, from one call of getppid.
+frames() {
+	dtrace -qn 'syscall::getppid:entry /pid == $target/ { ustack(60); exit(0); }' -c "perl $1" |
+		sed -nE 's/^ +\[ (.*) \]$/\1/; s#/tmp/##; s/^ +perl`Perl_runops_standard.*/eval/; /^(eval|[^ ].*)$/p' | paste -sd' ' | sed 's/ eval/\neval/g'
+}
+echo 'a block of sort, an anonymous function, a function that calls itself'
+cat >/tmp/sort.pl <<'end'
+package Shop;
+sub down { my $n = shift; if ($n) { down($n - 1) } else { getppid() } }
+package main;
+sub outer { my @x = sort { Shop::down(2); $a <=> $b } (2, 1); }
+my $anon = sub { outer() };
+eval { $anon->() };
+end
+frames /tmp/sort.pl
+echo 'a function that sort calls, and one in a package within another'
+cat >/tmp/order.pl <<'end'
+package Shop::Order;
+sub by_size { down(1); $a <=> $b }
+sub down { my $n = shift; if ($n) { down($n - 1) } else { getppid() } }
+sub outer { my @x = sort by_size (2, 1); }
+outer();
+end
+frames /tmp/order.pl
+echo 'C calls, and catches: an eval in it has no evaluator of its own'
+cat >/tmp/destroy.pl <<'end'
+package Shop;
+sub down { my $n = shift; if ($n) { down($n - 1) } else { getppid() } }
+sub DESTROY { eval { down(1) }; }
+sub outer { my $x = bless {}, 'Shop'; undef $x; }
+outer();
+end
+frames /tmp/destroy.pl
+echo 'C calls, and does not catch: an eval has'
+cat >/tmp/overload.pl <<'end'
+package Shop;
+use overload '<=>' => \&order;
+sub order { eval { down(1) }; 0 }
+sub down { my $n = shift; if ($n) { down($n - 1) } else { getppid() } }
+sub outer { my @x = sort { $a <=> $b } map { bless {} } 1, 2; }
+outer();
+end
+frames /tmp/overload.pl
+echo 'which goes on when the eval has been left'
+sed 's/eval { down(1) }; 0/eval { 1 }; down(1); 0/' /tmp/overload.pl >/tmp/left.pl
+frames /tmp/left.pl
+echo 'code in a string, and in another file'
+cat >/tmp/More.pm <<'end'
+package More;
+sub asks { eval 'getppid()' }
+asks();
+1;
+end
+echo 'sub requires { require "/tmp/More.pm" } requires();' >/tmp/require.pl
+frames /tmp/require.pl
+echo 'before the program begins'
+echo 'BEGIN { getppid() }' >/tmp/begin.pl
+frames /tmp/begin.pl
+echo 'off'
+dtrace -x ustackinterp=off -qn 'syscall::getppid:entry /pid == $target/ { ustack(60); exit(0); }' -c 'perl /tmp/sort.pl' | grep -c '\['
+echo 'under full load, what is there is right'
+cat >/tmp/load.pl <<'end'
+sub leaf { my $x = 0; $x += $_ for 1 .. 20; $x }
+sub middle { leaf() + leaf() }
+my $end = time + 3;
+middle() while time < $end;
+end
+dtrace -qn 'profile-197 /pid == $target && arg1/ { @[ustack(60)] = count(); }' -c 'perl /tmp/load.pl' >/tmp/seen
+sed -nE 's/^ +\[ (.*):[0-9]+ \]$/\1/p' /tmp/seen | sort -u
+# What called is beneath what it called.
+awk '/\[/ { chain = chain " " $2 } /^ +[0-9]+$/ { if (chain) print chain; chain = "" }' /tmp/seen | sort -u
+rm /tmp/*.pl /tmp/More.pm /tmp/seen

@@ -1,0 +1,192 @@
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Frames of Perl code, in Perl 5.40 with threads.
+ *
+ * An interpreter's contexts (PERL_CONTEXT of cop.h) are an array for each of its stacks (PERL_SI), which are a list, innermost first. Contexts of
+ * subroutines, and of code that is evaluated or required, are functions here. Each keeps where its caller was, as the COP of that statement.
+ *
+ * Which contexts are an evaluator's own is known by what began it:
+ *
+ * - C calls a subroutine, whose context then has nowhere to return to;
+ * - `sort` has a block, which has a stack to itself and no such context;
+ * - code that C has called enters an `eval`, where nobody catches what it throws. Perl then begins an evaluator within C's, for the `eval`. It
+ *   goes on when that has been left, up to where the code returns to C. Such an evaluator has a place to jump to (JMPENV), which lies between the
+ *   two evaluators' stacks and whose predecessor says that it catches nothing. C's own `eval` has one too, but its context is then beneath the code's.
+ */
+
+#pragma walker evaluator Perl_runops_standard Perl_runops_debug
+#pragma walker requires PL_version 0 0x0528 0xffff
+#pragma walker requires PL_interp_size 0 0x0eb8 0xffff
+#pragma walker requires Perl_caller_cx 0 0xe09f8b4cfa1e0ff3
+#pragma walker requires Perl_caller_cx 9 0x44077448f74c3b48
+#pragma walker requires Perl_lex_read_to 8 0x000000d0978b4800 0xffffffffffffff00
+#pragma walker requires Perl_lex_read_to 9 0x01244283 0xffffffff
+#pragma walker thread PL_current_context
+#pragma walker lines scope
+
+inline uint64_t nth = __walk[0];
+inline uint64_t own_stack = __walk[2];
+inline uint64_t next_stack = __walk[6];
+inline uint64_t current_context = __walk[7] + __walk[16];
+
+/* Of the interpreter (intrpvar.h), and of a stack. */
+inline uint64_t curcop = 0xd0;
+inline uint64_t curstackinfo = 0xe0;
+inline uint64_t top_env = 0x308;
+inline uint64_t si_cxstack = 0x08;
+inline uint64_t si_prev = 0x10;
+inline uint64_t si_cxix = 0x20;
+inline uint64_t si_type = 0x2c;
+inline int perlsi_sort = 3;
+
+/* Of a context. The type and flags are a byte. */
+inline uint64_t context_size = 104;
+inline uint64_t oldcop = 0x10;
+inline uint64_t retop = 0x30;
+inline uint64_t sub_cv = 0x48;
+inline uint64_t cur_top_env = 0x60;
+inline int type_mask = 0x0f;
+inline int cxt_block = 0;
+inline int cxt_sub = 9;
+inline int cxt_format = 10;
+inline int cxt_eval = 11;
+/* CXp_TRYBLOCK and CXp_TRY: no code of its own. */
+inline int eval_block = 0x40;
+inline int try = 0xc0;
+
+/* Of a JMPENV, whose predecessor is its first word, and of a COP. */
+inline uint64_t je_mustcatch = 0xd4;
+inline uint64_t cop_line = 0x24;
+inline uint64_t cop_file = 0x30;
+
+/* Of a subroutine's body (cv.h): its package, its glob or its own name, and which of them. */
+inline uint64_t xcv_stash = 0x20;
+inline uint64_t xcv_gv = 0x38;
+inline uint64_t xcv_flags = 0x5c;
+inline uint32_t cvf_named = 0x8000;
+/* Of the bodies of a glob and of a package. A package may have several names. */
+inline uint64_t gv_namehek = 0x20;
+inline uint64_t gv_stash = 0x28;
+inline uint64_t stash_name = 0x20;
+inline uint64_t stash_name_count = 0x3c;
+/* Of a name (HEK). */
+inline uint64_t hek_len = 4;
+inline uint64_t hek_key = 8;
+/* Greatest size of a file's name, which ends with NUL. */
+inline int file_max = 256;
+
+this uint64_t stack;
+this int at;
+this uint64_t cop;
+this uint64_t env;
+this uint64_t context;
+this uint64_t own_env;
+this int type;
+this uint64_t body;
+this uint64_t name;
+this uint64_t package;
+this int begun_at;
+this int n;
+this int is_code;
+this int is_done;
+this int is_spent;
+
+dtrace:walker::
+{
+	if (nth == 0) {
+		this->body = *(userland uint64_t *)current_context;
+		this->stack = *(userland uint64_t *)(this->body + curstackinfo);
+		this->at = *(userland int32_t *)(this->stack + si_cxix);
+		this->cop = *(userland uint64_t *)(this->body + curcop);
+		this->env = *(userland uint64_t *)(this->body + top_env);
+	}
+
+	/* The evaluator within this one may have had all that C has called. */
+	this->is_done = this->is_spent;
+	this->is_spent = 0;
+
+	while (this->env != 0 && this->env < own_stack)
+		this->env = *(userland uint64_t *)this->env;
+	this->own_env = 0;
+	if (this->env != 0 && this->env < next_stack && next_stack != -1 && !this->is_done)
+		if (*(userland uint8_t *)(*(userland uint64_t *)this->env + je_mustcatch) != 0)
+			this->own_env = this->env;
+
+	/* The eval that this evaluator was begun for is the outermost that has its place to jump to, if it has not been left. */
+	this->begun_at = -1;
+	this->n = this->own_env != 0 && this->stack != 0 ? this->at : -1;
+	this->is_spent = this->own_env != 0;
+	while (this->n >= 0) {
+		this->context = *(userland uint64_t *)(this->stack + si_cxstack) + this->n * context_size;
+		this->type = *(userland uint8_t *)this->context & type_mask;
+		this->n = this->n - 1;
+		if (this->type == cxt_eval && *(userland uint64_t *)(this->context + cur_top_env) == this->own_env) {
+			this->begun_at = this->n + 1;
+			this->is_spent = 0;
+		}
+		if ((this->type == cxt_sub || this->type == cxt_format) && *(userland uint64_t *)(this->context + retop) == 0) {
+			if (this->n >= 0) {
+				this->context = this->context - context_size;
+				this->type = *(userland uint8_t *)this->context;
+				if ((this->type & type_mask) == cxt_eval && (this->type & eval_block) != 0 &&
+				    *(userland uint64_t *)(this->context + retop) == 0) {
+					this->begun_at = -1;
+					this->is_spent = 0;
+				}
+			}
+			this->n = -1;
+		}
+	}
+
+	while (this->stack != 0 && !this->is_done) {
+		this->context = *(userland uint64_t *)(this->stack + si_cxstack);
+		if (this->at < 0) {
+			this->is_done = *(userland int32_t *)(this->stack + si_type) == perlsi_sort &&
+			    (*(userland uint8_t *)this->context & type_mask) == cxt_block;
+			this->stack = *(userland uint64_t *)(this->stack + si_prev);
+			if (this->stack != 0)
+				this->at = *(userland int32_t *)(this->stack + si_cxix);
+			else
+				__frame(0, 0, *(userland uint64_t *)(this->cop + cop_file), file_max,
+				    *(userland uint32_t *)(this->cop + cop_line), 0, 0, 0);
+		} else {
+			this->context = this->context + this->at * context_size;
+			this->type = *(userland uint8_t *)this->context;
+			this->is_code = (this->type & type_mask) == cxt_eval && (this->type & try) == 0;
+			this->is_done = this->at == this->begun_at;
+			this->name = 0;
+			this->package = 0;
+			if ((this->type & type_mask) == cxt_sub || (this->type & type_mask) == cxt_format) {
+				this->is_code = 1;
+				this->body = *(userland uint64_t *)*(userland uint64_t *)(this->context + sub_cv);
+				this->name = *(userland uint64_t *)(this->body + xcv_gv);
+				if ((*(userland uint32_t *)(this->body + xcv_flags) & cvf_named) != 0)
+					this->package = *(userland uint64_t *)(this->body + xcv_stash);
+				else if (this->name != 0) {
+					this->body = *(userland uint64_t *)this->name;
+					this->name = *(userland uint64_t *)(this->body + gv_namehek);
+					this->package = *(userland uint64_t *)(this->body + gv_stash);
+				}
+				if (this->package != 0) {
+					this->body = *(userland uint64_t *)this->package;
+					this->package = *(userland uint64_t *)(this->body + stash_name);
+					if (*(userland int32_t *)(this->body + stash_name_count) != 0)
+						this->package = *(userland uint64_t *)this->package;
+				}
+			}
+			if (this->is_code) {
+				__frame(this->name ? this->name + hek_key : 0, this->name ? *(userland uint32_t *)(this->name + hek_len) : 0,
+				    *(userland uint64_t *)(this->cop + cop_file), file_max,
+				    *(userland uint32_t *)(this->cop + cop_line),
+				    this->package ? this->package + hek_key : 0,
+				    this->package ? *(userland uint32_t *)(this->package + hek_len) : 0, 0);
+				this->cop = *(userland uint64_t *)(this->context + oldcop);
+				if (*(userland uint64_t *)(this->context + retop) == 0)
+					this->is_done = 1;
+			}
+			this->at = this->at - 1;
+		}
+	}
+}

@@ -1,0 +1,144 @@
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Frames of Ruby code, in Ruby 3.3, but for what its compiler YJIT has compiled.
+ *
+ * Frames (rb_control_frame_t of vm_core.h) of a fiber are an array, innermost first. Its end has one that stands for nothing. One evaluator executes all
+ * of them up to one that is to return to C; those of functions in C are among them, and are none of an evaluator's.
+ *
+ * The library tells no symbols of what is needed. The evaluator, rb_vm_exec(), is what rb_iseq_eval() ends in, and the thread's own variable
+ * ruby_current_ec is what rb_profile_frames() begins with: two words have the number of the library's variables and the place among them, and the
+ * thread's own table (DTV) has where those of that number are (System V ABI, AMD64, and glibc's dtv_t of 16 bytes).
+ */
+
+#pragma walker evaluator rb_iseq_eval+143
+#pragma walker requires ruby_version 0 0x2e332e33 0xffffffff
+#pragma walker requires rb_iseq_eval 17 0x00e95f415e415d41 0x00ffffffffffffff
+#pragma walker requires rb_profile_frames 3 0x3d8d4866 0xffffffff
+#pragma walker requires rb_profile_frames 4 0xe8486666 0xffffffff
+#pragma walker operand rb_profile_frames 28
+#pragma walker lines scope
+
+inline uint64_t nth = __walk[0];
+inline uint64_t thread = __walk[7];
+inline uint64_t ruby_current_ec = __walk[1] + __walk[16];
+
+/* Of a thread, and its table. */
+inline uint64_t dtv = 8;
+inline uint64_t dtv_size = 16;
+/* Of a fiber's execution (rb_execution_context_t). */
+inline uint64_t ec_vm_stack = 0;
+inline uint64_t ec_vm_stack_size = 8;
+inline uint64_t ec_cfp = 16;
+/* Of a frame. What its environment begins with are its flags. */
+inline uint64_t cfp_size = 56;
+inline uint64_t cfp_pc = 0;
+inline uint64_t cfp_iseq = 16;
+inline uint64_t cfp_ep = 32;
+inline uint64_t is_finish = 0x20;
+inline uint64_t is_cframe = 0x80;
+inline uint64_t magic = 0x7fff0001;
+inline uint64_t dummy = 0x79990001;
+/* Of code (rb_iseq_t), and of its body. */
+inline uint64_t iseq_body = 16;
+inline uint64_t body_encoded = 0x08;
+inline uint64_t body_pathobj = 0x40;
+inline uint64_t body_label = 0x50;
+inline uint64_t body_insns = 0x70;
+inline uint64_t body_insns_size = 0x80;
+inline uint64_t body_insns_index = 0x88;
+/* Bytes of what is known of an instruction (iseq_insn_info_entry), whose first 4 are its line. */
+inline uint64_t insn_size = 12;
+/*
+ * The index (succ_index_table of iseq.c) says how many of those begin at an instruction or before: of the first 54 instructions in 7 bits each, nine in a
+ * word; of those behind, by blocks of 512, with what was before, with the sums in front of its words but the first in 9 bits each, and a bit an instruction.
+ */
+inline uint64_t immediate = 54;
+inline uint64_t index_blocks = 48;
+inline uint64_t block_size = 80;
+inline uint64_t block_sums = 8;
+inline uint64_t block_bits = 16;
+/* Of objects: the type, and whether a string lies elsewhere, or an array's elements in it. */
+inline uint64_t type = 0x1f;
+inline uint64_t t_array = 7;
+inline uint64_t user1 = 1 << 13;
+inline uint64_t string_size = 16;
+inline uint64_t string_bytes = 24;
+inline uint64_t array_elements = 16;
+inline uint64_t array_pointer = 32;
+
+this uint64_t cfp;
+this uint64_t end;
+this uint64_t flags;
+this uint64_t body;
+this uint64_t pc;
+this uint64_t n;
+this uint64_t rank;
+this uint64_t line;
+this uint64_t name;
+this uint64_t path;
+this int is_done;
+
+dtrace:walker::
+{
+	if (nth == 0) {
+		this->body = *(userland uint64_t *)(thread + dtv) + *(userland uint64_t *)ruby_current_ec * dtv_size;
+		this->body = *(userland uint64_t *)(*(userland uint64_t *)this->body + *(userland uint64_t *)(ruby_current_ec + 8));
+		this->cfp = *(userland uint64_t *)(this->body + ec_cfp);
+		this->end = *(userland uint64_t *)(this->body + ec_vm_stack) + *(userland uint64_t *)(this->body + ec_vm_stack_size) * 8;
+	}
+	this->is_done = 0;
+	while (this->cfp < this->end && !this->is_done) {
+		this->flags = *(userland uint64_t *)*(userland uint64_t *)(this->cfp + cfp_ep);
+		if ((this->flags & magic) == dummy)
+			this->cfp = this->end;
+		else if ((this->flags & is_cframe) == 0) {
+			this->body = *(userland uint64_t *)(*(userland uint64_t *)(this->cfp + cfp_iseq) + iseq_body);
+
+			/* What is executed is the instruction in front, but at the beginning. */
+			this->pc = *(userland uint64_t *)(this->cfp + cfp_pc);
+			this->n = (this->pc - *(userland uint64_t *)(this->body + body_encoded)) / 8;
+			this->n = this->n != 0 ? this->n - 1 : 0;
+			this->path = *(userland uint64_t *)(this->body + body_insns_index);
+			this->rank = 0;
+			if (this->pc != 0 && this->path != 0 && this->n < immediate)
+				this->rank = *(userland uint64_t *)(this->path + this->n / 9 * 8) >> this->n % 9 * 7 & 0x7f;
+			else if (this->pc != 0 && this->path != 0) {
+				this->n = this->n - immediate;
+				this->path = this->path + index_blocks + this->n / 512 * block_size;
+				this->n = this->n % 512;
+				this->rank = *(userland uint32_t *)this->path;
+				if (this->n >= 64)
+					this->rank = this->rank + (*(userland uint64_t *)(this->path + block_sums) >> (this->n / 64 - 1) * 9 & 0x1ff);
+				/* Its bits up to this instruction's, counted. */
+				this->line = *(userland uint64_t *)(this->path + block_bits + this->n / 64 * 8) << 63 - this->n % 64;
+				this->line = this->line - (this->line >> 1 & 0x5555555555555555);
+				this->line = (this->line & 0x3333333333333333) + (this->line >> 2 & 0x3333333333333333);
+				this->line = this->line + (this->line >> 4) & 0x0f0f0f0f0f0f0f0f;
+				this->rank = this->rank + (this->line * 0x0101010101010101 >> 56);
+			}
+			this->line = 0;
+			if (this->rank != 0 && this->rank <= *(userland uint32_t *)(this->body + body_insns_size))
+				this->line = *(userland uint32_t *)(*(userland uint64_t *)(this->body + body_insns) + (this->rank - 1) * insn_size);
+
+			this->name = *(userland uint64_t *)(this->body + body_label);
+			this->path = *(userland uint64_t *)(this->body + body_pathobj);
+			/* With the name by which it was asked for stands the one that it has. */
+			if ((*(userland uint64_t *)this->path & type) == t_array)
+				this->path = (*(userland uint64_t *)this->path & user1) != 0 ?
+				    *(userland uint64_t *)(this->path + array_elements) :
+				    *(userland uint64_t *)*(userland uint64_t *)(this->path + array_pointer);
+			__frame((*(userland uint64_t *)this->name & user1) != 0 ?
+			    *(userland uint64_t *)(this->name + string_bytes) : this->name + string_bytes,
+			    *(userland uint64_t *)(this->name + string_size),
+			    (*(userland uint64_t *)this->path & user1) != 0 ?
+			    *(userland uint64_t *)(this->path + string_bytes) : this->path + string_bytes,
+			    *(userland uint64_t *)(this->path + string_size),
+			    this->line, 0, 0, 0);
+			this->is_done = (this->flags & is_finish) != 0;
+			this->cfp = this->cfp + cfp_size;
+		} else
+			this->cfp = this->cfp + cfp_size;
+	}
+}
