@@ -1,7 +1,6 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# @debug: quick
 # @limit: 60
 # A thread that has left all lists knows no parent any more, whatever has become of that: what still points there may be freed memory.
 # (The scheduler gives the least of tasks a little of a CPU that a real-time process has: not here.)

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# @debug: quick
 # A user has so many places in processes, a consumer of root's so many: one more is refused, with the name of the limit, and what is given
 # up may be had again, however it was given up.
 . ./member

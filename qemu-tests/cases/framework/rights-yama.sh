@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 180
-# @debug: quick
 # Where Yama lets a process be traced by its ancestors only, or by whom it has named, so do we.
 . ./member
 rmmod dtrace && insmod "$(cat /run/vm/module)" group=77

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# @debug: quick
 # Neither who has the programs' device open keeps the module nor who has registered probes. Where the devices lie.
 until_line() { until grep -q "$1" "$2"; do sleep 0.1; done; }
 ready() { : >/tmp/helper; "$@" >/tmp/helper & until_line ready /tmp/helper; }
