@@ -32,8 +32,8 @@ rmmod dtrace && echo gone
 
 # While it is opened and called.
 insmod "$module"
-ready helper-files 6
-for _ in 1 2 3 4 5 6; do
+ready helper-files 3
+for _ in 1 2 3; do
 	rmmod dtrace && insmod "$module" || echo "in use"
 done
 kill -USR1 $!
