@@ -18,6 +18,27 @@ my $anon = sub { outer() };
 eval { $anon->() };
 end
 frames /tmp/sort.pl
+echo 'a function that is called last in such a block, in its own way, by a pattern, and by what is deferred'
+cat >/tmp/last.pl <<'end'
+use feature 'defer'; no warnings;
+sub asks { getppid(); 0 }
+sub sorts { my @x = sort { asks($a, $b) } (2, 1); }
+sub strings { my @x = sort { eval 'asks()' } (2, 1); }
+sub matches { 'x' =~ /x(?{ asks() })/ }
+sub defers { defer { asks() } my $x = 1; }
+&{$ARGV[0]}();
+end
+for way in sorts strings matches defers; do frames "/tmp/last.pl $way"; done
+echo 'a destructor in an eval that C has called'
+cat >/tmp/within.pl <<'end'
+package Shop;
+use overload '<=>' => \&order;
+sub DESTROY { getppid() }
+sub order { eval { my $x = bless [], 'Shop'; undef $x; }; 0 }
+sub outer { my @x = sort { $a <=> $b } map { bless {} } 1, 2; }
+outer();
+end
+frames /tmp/within.pl
 echo 'a function that sort calls, and one in a package within another'
 cat >/tmp/order.pl <<'end'
 package Shop::Order;
@@ -73,5 +94,20 @@ end
 dtrace -qn 'profile-197 /pid == $target && arg1/ { @[ustack(60)] = count(); }' -c 'perl /tmp/load.pl' >/tmp/seen
 sed -nE 's/^ +\[ (.*):[0-9]+ \]$/\1/p' /tmp/seen | sort -u
 # What called is beneath what it called.
-awk '/\[/ { chain = chain " " $2 } /^ +[0-9]+$/ { if (chain) print chain; chain = "" }' /tmp/seen | sort -u
+awk '/^ +\[ / { chain = chain " " $2 } /^ +[0-9]+$/ { if (chain) print chain; chain = "" }' /tmp/seen | sort -u
+echo 'between two comparisons of sort there is none'
+cat >/tmp/sorts.pl <<'end'
+sub by_block { my @x = sort { $a->{n} <=> $b->{n} } @_; }
+sub by_name { my @x = sort compare @_; }
+sub compare { $a->{n} <=> $b->{n} }
+my @all = map { { n => $_ * 7919 % 1000 } } 1 .. 1000;
+my $end = time + 4;
+while (time < $end) { by_block(@all); by_name(@all) }
+end
+dtrace -qn 'profile-397 /pid == $target && arg1/ { @[ustack(60)] = count(); }' -c 'perl /tmp/sorts.pl' >/tmp/seen
+# Few are taken while a context is made.
+awk '/`Perl_runops/ { is_run = 1 } /^ +\[ / { chain = chain " " $2 } /^ +[0-9]+$/ {
+	if (is_run) all += $1; if (is_run && chain !~ /^( main::compare)?( main::by_(block|name))? \?$/) { wrong += $1; print "wrong:" chain >"/dev/stderr" }
+	if (chain ~ /by_block/) block = 1; if (chain ~ /by_name/) name = 1; chain = is_run = "" }
+	END { print (all > 200), (wrong * 20 < all), block, name }' /tmp/seen
 rm /tmp/*.pl /tmp/More.pm /tmp/seen

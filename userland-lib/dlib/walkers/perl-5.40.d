@@ -9,11 +9,14 @@
  *
  * Which contexts are an evaluator's own is known by what began it:
  *
- * - C calls a subroutine, whose context then has nowhere to return to;
- * - `sort` has a block, which has a stack to itself and no such context;
- * - code that C has called enters an `eval`, where nobody catches what it throws. Perl then begins an evaluator within C's, for the `eval`. It
- *   goes on when that has been left, up to where the code returns to C. Such an evaluator has a place to jump to (JMPENV), which lies between the
+ * - C calls a subroutine, whose context then has nowhere to return to. (So has one that is called last in a block of `sort`, of a pattern, or that is deferred.)
+ * - `sort` has a block, which has a stack to itself that begins with a context of nothing.
+ * - A block is deferred.
+ * - Code that C has called enters an `eval`, where nobody catches what it throws. Perl then begins an evaluator within C's, for the `eval`. That
+ *   evaluator goes on when the eval has been left, up to where the code returns to C. It has a place to jump to (JMPENV), which lies between the
  *   two evaluators' stacks and whose predecessor says that it catches nothing. C's own `eval` has one too, but its context is then beneath the code's.
+ *
+ * `sort` and others keep a context from one call to the next. While there is none, the interpreter is at no operation.
  */
 
 #pragma walker evaluator Perl_runops_standard Perl_runops_debug
@@ -32,6 +35,7 @@ inline uint64_t next_stack = __walk[6];
 inline uint64_t current_context = __walk[7] + __walk[16];
 
 /* Of the interpreter (intrpvar.h), and of a stack. */
+inline uint64_t op = 0x08;
 inline uint64_t curcop = 0xd0;
 inline uint64_t curstackinfo = 0xe0;
 inline uint64_t top_env = 0x308;
@@ -48,13 +52,17 @@ inline uint64_t retop = 0x30;
 inline uint64_t sub_cv = 0x48;
 inline uint64_t cur_top_env = 0x60;
 inline int type_mask = 0x0f;
-inline int cxt_block = 0;
+inline int cxt_null = 0;
 inline int cxt_sub = 9;
 inline int cxt_format = 10;
 inline int cxt_eval = 11;
-/* CXp_TRYBLOCK and CXp_TRY: no code of its own. */
+inline int cxt_defer = 13;
+/* CXp_EVALBLOCK and CXp_TRY: either has no code of its own. */
 inline int eval_block = 0x40;
-inline int try = 0xc0;
+inline int no_code = 0xc0;
+/* CXp_SUB_RE and CXp_SUB_RE_FAKE: of code in a pattern, and of such that is the function's around it, which has a context already. */
+inline int in_pattern = 0x40;
+inline int is_fake = 0x80;
 
 /* Of a JMPENV, whose predecessor is its first word, and of a COP. */
 inline uint64_t je_mustcatch = 0xd4;
@@ -90,18 +98,56 @@ this uint64_t package;
 this int begun_at;
 this int n;
 this int is_code;
+this int is_block;
 this int is_done;
 this int is_spent;
+
+/* Whether the stack is that of a block of sort. */
+inline int has_block = this->at >= 0 && *(userland int32_t *)(this->stack + si_type) == perlsi_sort &&
+    (*(userland uint8_t *)*(userland uint64_t *)(this->stack + si_cxstack) & type_mask) == cxt_null;
 
 dtrace:walker::
 {
 	if (nth == 0) {
 		this->body = *(userland uint64_t *)current_context;
-		this->stack = *(userland uint64_t *)(this->body + curstackinfo);
-		this->at = *(userland int32_t *)(this->stack + si_cxix);
 		this->cop = *(userland uint64_t *)(this->body + curcop);
 		this->env = *(userland uint64_t *)(this->body + top_env);
+		this->name = *(userland uint64_t *)(this->body + op);
+		this->body = *(userland uint64_t *)(this->body + curstackinfo);
+		this->at = *(userland int32_t *)(this->body + si_cxix);
+		/* Without it nothing is done, so it is known last. */
+		this->stack = this->body;
+		/* A context without an evaluator. */
+		if (this->name == 0 && this->at >= 0) {
+			this->context = *(userland uint64_t *)(this->stack + si_cxstack) + this->at * context_size;
+			this->type = *(userland uint8_t *)this->context & type_mask;
+			if (this->type == cxt_sub && *(userland uint64_t *)(this->context + retop) == 0 ||
+			    this->type == cxt_null && this->at == 0 && *(userland int32_t *)(this->stack + si_type) == perlsi_sort)
+				this->at = this->at - 1;
+		}
 	}
+
+	/* A stack of which nothing is left, but for an eval of C's. */
+	this->n = 1;
+	while (this->n) {
+		this->n = 0;
+		if (this->stack != 0 && *(userland uint64_t *)(this->stack + si_prev) != 0) {
+			if (this->at < 0)
+				this->n = 1;
+			else if (this->at == 0) {
+				this->context = *(userland uint64_t *)(this->stack + si_cxstack);
+				this->type = *(userland uint8_t *)this->context;
+				this->n = (this->type & type_mask) == cxt_eval && (this->type & eval_block) != 0 &&
+				    *(userland uint64_t *)(this->context + retop) == 0;
+			}
+			if (this->n) {
+				this->stack = *(userland uint64_t *)(this->stack + si_prev);
+				this->at = *(userland int32_t *)(this->stack + si_cxix);
+			}
+		}
+	}
+
+	this->is_block = this->stack != 0 && has_block;
 
 	/* The evaluator within this one may have had all that C has called. */
 	this->is_done = this->is_spent;
@@ -126,7 +172,10 @@ dtrace:walker::
 			this->begun_at = this->n + 1;
 			this->is_spent = 0;
 		}
-		if ((this->type == cxt_sub || this->type == cxt_format) && *(userland uint64_t *)(this->context + retop) == 0) {
+		if (this->type == cxt_defer)
+			this->n = -1;
+		if ((this->type == cxt_sub || this->type == cxt_format) && !this->is_block &&
+		    *(userland uint64_t *)(this->context + retop) == 0) {
 			if (this->n >= 0) {
 				this->context = this->context - context_size;
 				this->type = *(userland uint8_t *)this->context;
@@ -141,21 +190,21 @@ dtrace:walker::
 	}
 
 	while (this->stack != 0 && !this->is_done) {
-		this->context = *(userland uint64_t *)(this->stack + si_cxstack);
 		if (this->at < 0) {
-			this->is_done = *(userland int32_t *)(this->stack + si_type) == perlsi_sort &&
-			    (*(userland uint8_t *)this->context & type_mask) == cxt_block;
+			this->is_done = this->is_block;
+			this->is_block = 0;
 			this->stack = *(userland uint64_t *)(this->stack + si_prev);
-			if (this->stack != 0)
+			if (this->stack != 0) {
 				this->at = *(userland int32_t *)(this->stack + si_cxix);
-			else
+				this->is_block = has_block;
+			} else
 				__frame(0, 0, *(userland uint64_t *)(this->cop + cop_file), file_max,
 				    *(userland uint32_t *)(this->cop + cop_line), 0, 0, 0);
 		} else {
-			this->context = this->context + this->at * context_size;
+			this->context = *(userland uint64_t *)(this->stack + si_cxstack) + this->at * context_size;
 			this->type = *(userland uint8_t *)this->context;
-			this->is_code = (this->type & type_mask) == cxt_eval && (this->type & try) == 0;
-			this->is_done = this->at == this->begun_at;
+			this->is_code = (this->type & type_mask) == cxt_eval && (this->type & no_code) == 0;
+			this->is_done = this->at == this->begun_at || (this->type & type_mask) == cxt_defer;
 			this->name = 0;
 			this->package = 0;
 			if ((this->type & type_mask) == cxt_sub || (this->type & type_mask) == cxt_format) {
@@ -177,14 +226,23 @@ dtrace:walker::
 				}
 			}
 			if (this->is_code) {
-				__frame(this->name ? this->name + hek_key : 0, this->name ? *(userland uint32_t *)(this->name + hek_len) : 0,
-				    *(userland uint64_t *)(this->cop + cop_file), file_max,
-				    *(userland uint32_t *)(this->cop + cop_line),
-				    this->package ? this->package + hek_key : 0,
-				    this->package ? *(userland uint32_t *)(this->package + hek_len) : 0, 0);
+				if ((this->type & type_mask) == cxt_eval || (this->type & is_fake) == 0)
+					__frame(this->name ? this->name + hek_key : 0,
+					    this->name ? *(userland uint32_t *)(this->name + hek_len) : 0,
+					    *(userland uint64_t *)(this->cop + cop_file), file_max,
+					    *(userland uint32_t *)(this->cop + cop_line),
+					    this->package ? this->package + hek_key : 0,
+					    this->package ? *(userland uint32_t *)(this->package + hek_len) : 0, 0);
 				this->cop = *(userland uint64_t *)(this->context + oldcop);
-				if (*(userland uint64_t *)(this->context + retop) == 0)
+				if (*(userland uint64_t *)(this->context + retop) == 0 && !this->is_block) {
 					this->is_done = 1;
+					if (this->at > 0) {
+						this->type = *(userland uint8_t *)(this->context - context_size);
+						if ((this->type & type_mask) == cxt_sub && (this->type & in_pattern) != 0 ||
+						    (this->type & type_mask) == cxt_defer)
+							this->is_done = 0;
+					}
+				}
 			}
 			this->at = this->at - 1;
 		}

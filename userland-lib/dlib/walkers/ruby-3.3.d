@@ -4,8 +4,8 @@
  *
  * Frames of Ruby code, in Ruby 3.3, but for what its compiler YJIT has compiled.
  *
- * Frames (rb_control_frame_t of vm_core.h) of a fiber are an array, innermost first. Its end has one that stands for nothing. One evaluator executes all
- * of them up to one that is to return to C; those of functions in C are among them, and are none of an evaluator's.
+ * Frames (rb_control_frame_t of vm_core.h) of a fiber are an array, innermost first. One evaluator executes all of them up
+ * to one that is to return to C. Among them are those of functions in C, and such as stand for nothing: at the end, and while a file is compiled.
  *
  * The library tells no symbols of what is needed. The evaluator, rb_vm_exec(), is what rb_iseq_eval() ends in, and the thread's own variable
  * ruby_current_ec is what rb_profile_frames() begins with: two words have the number of the library's variables and the place among them, and the
@@ -91,9 +91,7 @@ dtrace:walker::
 	this->is_done = 0;
 	while (this->cfp < this->end && !this->is_done) {
 		this->flags = *(userland uint64_t *)*(userland uint64_t *)(this->cfp + cfp_ep);
-		if ((this->flags & magic) == dummy)
-			this->cfp = this->end;
-		else if ((this->flags & is_cframe) == 0) {
+		if ((this->flags & magic) != dummy && (this->flags & is_cframe) == 0) {
 			this->body = *(userland uint64_t *)(*(userland uint64_t *)(this->cfp + cfp_iseq) + iseq_body);
 
 			/* What is executed is the instruction in front, but at the beginning. */
@@ -124,7 +122,7 @@ dtrace:walker::
 
 			this->name = *(userland uint64_t *)(this->body + body_label);
 			this->path = *(userland uint64_t *)(this->body + body_pathobj);
-			/* With the name by which it was asked for stands the one that it has. */
+			/* A file's name may be in an array, in front of that which it has on disk. */
 			if ((*(userland uint64_t *)this->path & type) == t_array)
 				this->path = (*(userland uint64_t *)this->path & user1) != 0 ?
 				    *(userland uint64_t *)(this->path + array_elements) :
@@ -137,8 +135,7 @@ dtrace:walker::
 			    *(userland uint64_t *)(this->path + string_size),
 			    this->line, 0, 0, 0);
 			this->is_done = (this->flags & is_finish) != 0;
-			this->cfp = this->cfp + cfp_size;
-		} else
-			this->cfp = this->cfp + cfp_size;
+		}
+		this->cfp = this->cfp + cfp_size;
 	}
 }

@@ -10,7 +10,7 @@
 //! | `requires SYMBOL N VALUE [MASK]` | the `N`th word of the data at the symbol, under the mask, has that value |
 //! | `evaluator SYMBOL…` | functions that are evaluators; `SYMBOL+N`: the function to which the call or jump leads whose distance is at the symbol's byte `N` |
 //! | `address SYMBOL` | a constant: where the symbol is, to be added to `__walk[1]` |
-//! | `thread SYMBOL` | a constant: where the thread's own variable is, to be added to `__walk[7]`; known of programs, not of libraries |
+//! | `thread SYMBOL` | a constant: where the thread's own variable is, to be added to `__walk[7]`; libraries have none |
 //! | `operand SYMBOL N` | a constant, to be added to `__walk[1]`: where the operand is whose distance ends an instruction and is at the symbol's byte `N` |
 //! | `words SYMBOL N…` | constants: words of the data at the symbol |
 //! | `lines FORMAT` | what the third of a frame's names is: see [`lines`](super::lines) |
@@ -263,24 +263,24 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
     }
 
     /// The place of a thread's own variable, from the thread pointer: a program's lie in front of it (System V ABI, AMD64 §3.4.6), a
-    /// library's where there was room.
+    /// library's where there was room. A program is what names a loader, or has fixed addresses.
     fn of_thread(&self, offset: u64) -> Option<u64> {
         let object::File::Elf64(elf) = self.file else {
             return None;
         };
+        let endian = Endianness::Little;
         let headers = elf.elf_program_headers();
         let of = |kind| {
-            headers
-                .iter()
-                .find(|header| header.p_type.get(Endianness::Little) == kind)
+            let mut all = headers.iter();
+            all.find(|header| header.p_type.get(endian) == kind)
         };
         let is_program = of(elf::PT_INTERP).is_some() || self.file.kind() == ObjectKind::Executable;
         let all = of(elf::PT_TLS).filter(|_| is_program)?;
-        let size = all
-            .p_memsz
-            .get(Endianness::Little)
-            .checked_next_multiple_of(all.p_align.get(Endianness::Little).max(1))?;
-        Some(offset.wrapping_sub(size))
+        // As far in front as lets them begin where their address wants it.
+        let begin = all.p_vaddr.get(endian);
+        let end = begin.checked_add(all.p_memsz.get(endian))?;
+        let end = end.checked_next_multiple_of(all.p_align.get(endian).max(1))?;
+        Some(offset.wrapping_sub(end.checked_sub(begin)?))
     }
 
     /// Where an instruction leads that ends with a distance from its end, 32 bits at that byte of a function.
