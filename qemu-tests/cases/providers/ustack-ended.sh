@@ -1,7 +1,6 @@
 # SPDX-FileCopyrightText: The DTrace for Linux authors
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# @debug: quick
 # @limit: 60
 # Names of processes that have ended by when they are asked for; nobody had looked at them before.
 call='syscall::sched_get_priority_max:entry /arg0 == 77/'
