@@ -58,19 +58,22 @@ __asm__(".text\n.altmacro\n"
 	"	.cfi_startproc\n	endbr64\n	lea 1(%rdi), %rax\n	ret\n	.cfi_endproc\n"
 	".size inner, .-inner\n");
 
-/* The same with frame pointers; framed_inner() has one as well. main() has none, so there the stack ends. */
+/* The same with frame pointers, as compilers make them; framed_inner() has one as well. */
 long framed(long n);
 long framed_inner(long n);
-__asm__(".text\n.macro framed name, next\n"
+__asm__(".text\n.macro begin name\n"
 	".globl \\name\n.type \\name, @function\n\\name:\n"
-	"	endbr64\n	push %rbp\n	mov %rsp, %rbp\n	call \\next\n	pop %rbp\n	ret\n"
+	"	.cfi_startproc\n	endbr64\n	push %rbp\n	.cfi_def_cfa_offset 16\n	.cfi_offset 6, -16\n"
+	"	mov %rsp, %rbp\n	.cfi_def_cfa_register 6\n"
+	".endm\n"
+	".macro end name\n"
+	"	pop %rbp\n	.cfi_def_cfa 7, 8\n	ret\n	.cfi_endproc\n"
 	".size \\name, .-\\name\n"
 	".endm\n"
+	".macro framed name, next\n	begin \\name\n	call \\next\n	end \\name\n.endm\n"
 	"framed framed, framed_1\nframed framed_1, framed_2\nframed framed_2, framed_3\nframed framed_3, framed_4\n"
 	"framed framed_4, framed_5\nframed framed_5, framed_inner\n"
-	".globl framed_inner\n.type framed_inner, @function\nframed_inner:\n"
-	"	endbr64\n	push %rbp\n	mov %rsp, %rbp\n	lea 1(%rdi), %rax\n	pop %rbp\n	ret\n"
-	".size framed_inner, .-framed_inner\n");
+	"begin framed_inner\n	lea 1(%rdi), %rax\n	end framed_inner\n");
 
 /* A thousand functions, many_000 to many_999, which nobody calls. */
 __asm__(".text\n.altmacro\n"

@@ -163,9 +163,8 @@ scenarios! {
         "pidPID::inner:entry { @[ustack(8)] = count(); }",
         "uprobe:/proc/PID/exe:inner { @[ustack(8)] = count(); }";
     "S13f" "the same with frame pointers", Framed / 1, Figure::Probe, 1200,
-        "#pragma D option ustackmode=fp
-         pidPID::framed_inner:entry { @[ustack()] = count(); }",
-        "uprobe:/proc/PID/exe:framed_inner { @[ustack()] = count(); }";
+        "pidPID::framed_inner:entry { @[ustack(8)] = count(); }",
+        "uprobe:/proc/PID/exe:framed_inner { @[ustack(8)] = count(); }";
     "S14" "samples by stack", Compute / 1, Figure::Sample(997), 4000,
         "profile-997 { @[stack()] = count(); }",
         "profile:hz:997 { @[kstack] = count(); }";
