@@ -53,7 +53,7 @@ static int dtrace_area_do(struct dtrace_area *area, struct mm_struct *mm, work_f
 	struct dtrace_area_job job = { .mm = mm, .area = area };
 
 	INIT_WORK_ONSTACK(&job.work, what);
-	queue_work(system_unbound_wq, &job.work);
+	queue_work(system_dfl_wq, &job.work);
 	flush_work(&job.work);
 	destroy_work_on_stack(&job.work);
 	return job.error;

@@ -363,7 +363,7 @@ void dtrace_watch_copied(struct mm_struct *from, struct mm_struct *to)
 		WRITE_ONCE(dtrace_memories_missed, true);
 	/* Each keeps what its process leaves behind. */
 	if (READ_ONCE(dtrace_memories_fresh) >= DTRACE_MEMORIES_MANY)
-		mod_delayed_work(system_wq, &dtrace_memories_work, 0);
+		mod_delayed_work(system_percpu_wq, &dtrace_memories_work, 0);
 }
 
 static struct dtrace_memory *dtrace_memory_next(struct list_head *done)
@@ -442,7 +442,7 @@ static void dtrace_memories_heal_work(struct work_struct *work)
 
 static void dtrace_healing_do(struct dtrace_healing *healing)
 {
-	queue_work(system_unbound_wq, &healing->work);
+	queue_work(system_dfl_wq, &healing->work);
 	flush_work(&healing->work);
 }
 
