@@ -12,7 +12,7 @@ use dtrace_engine::dof::{ActionSpec, Difo};
 use dtrace_engine::{Clause, Consumer, Privileges, Unread, Which};
 use dtrace_uapi::action::{ustack_arg, Action};
 use dtrace_uapi::fault::Fault;
-use dtrace_uapi::interp::{NameHead, Word, MODULE, PROVIDER};
+use dtrace_uapi::interp::{NameHead, Word, MODULE, PROVIDER, WALK_THREAD, WALK_TID};
 use dtrace_uapi::option::Opt;
 use zerocopy::IntoBytes;
 
@@ -119,6 +119,26 @@ fn frames_without_room_are_left_out() {
     let (pcs, words) = stack(&bench);
     assert_eq!(pcs, [21, 22, 0]);
     assert_eq!(told(&bench, &words), [frame(0, "a", 7), frame(0, "b", 0)]);
+}
+
+#[test]
+fn a_walker_knows_the_thread() {
+    // The position is what is told, less the machine's own address of the thread.
+    let of = |element: u64, less: u64| {
+        let text = format!(
+            "setx {element}, %r1\n ldga __walk, %r1, %r5\n setx {less:#x}, %r1\n sub %r5, %r1, %r5\n flushts\n\
+            pushtv ctf, %r0, %r0\n pushtv ctf, %r0, %r0\n pushtv ctf, %r0, %r0\n pushtv ctf, %r0, %r0\n\
+            pushtv ctf, %r0, %r5\n pushtv ctf, %r0, %r0\n pushtv ctf, %r0, %r0\n pushtv ctf, %r0, %r0\n\
+            call __frame, %r7\n flushts\n ret %r0"
+        );
+        let bench = bench(&[walker(&text, b"ab")], 1);
+        let (_, words) = stack(&bench);
+        let word = Word::decode(words[0]).unwrap();
+        (word.position, bench.m.pid, bench.m.thread)
+    };
+    let (_, pid, thread) = of(0, 0);
+    assert_eq!(of(WALK_TID, 0).0, pid + 2);
+    assert_eq!(of(WALK_THREAD, thread).0, 8);
 }
 
 #[test]
