@@ -10,6 +10,7 @@ use super::{Binding, Function, FUNCTIONS_MAX};
 use crate::unwind::{bases, section};
 use gimli::{CieOrFde, EhFrame, EndianSlice, RunTimeEndian, UnwindSection};
 use object::{Object as _, ObjectSection as _, ReadRef};
+use std::ops::ControlFlow;
 
 /// What the linker makes, one entry for many short pieces: no functions.
 const LINKAGE: &str = ".plt";
@@ -23,14 +24,6 @@ pub fn functions<'a, R: ReadRef<'a>>(
     file: &object::File<'a, R>,
     known: &[Function],
 ) -> Vec<Function> {
-    let Some(data) = section(file, ".eh_frame") else {
-        return Vec::new();
-    };
-    let bases = bases(file);
-    let endian = match file.is_little_endian() {
-        true => RunTimeEndian::Little,
-        false => RunTimeEndian::Big,
-    };
     let linkage = file.sections().filter(|section| {
         let name = section.name();
         name.is_ok_and(|name| name.starts_with(LINKAGE))
@@ -46,14 +39,57 @@ pub fn functions<'a, R: ReadRef<'a>>(
         let before = after.checked_sub(1).and_then(|at| names.get(at));
         before.is_some_and(|(start, size)| address == *start || address - start < *size)
     };
+    let mut functions = Vec::new();
+    read(file, |address, size| {
+        if !has_name(address) && !linkage.iter().any(|range| range.contains(&address)) {
+            functions.push(Function {
+                name: format!("{address:#x}"),
+                address,
+                size,
+                binding: Binding::Local,
+            });
+        }
+        match functions.len() < FUNCTIONS_MAX {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        }
+    });
+    functions
+}
+
+/// The size of the function that begins at an address, if unwinding knows one.
+pub fn size_of<'a, R: ReadRef<'a>>(file: &object::File<'a, R>, begin: u64) -> Option<u64> {
+    let mut found = None;
+    read(file, |address, size| {
+        if address != begin {
+            return ControlFlow::Continue(());
+        }
+        found = Some(size);
+        ControlFlow::Break(())
+    });
+    found
+}
+
+/// Calls `found` with address and size of what unwinding knows, until that breaks off.
+fn read<'a, R: ReadRef<'a>>(
+    file: &object::File<'a, R>,
+    mut found: impl FnMut(u64, u64) -> ControlFlow<()>,
+) {
+    let Some(data) = section(file, ".eh_frame") else {
+        return;
+    };
+    let bases = bases(file);
+    let endian = match file.is_little_endian() {
+        true => RunTimeEndian::Little,
+        false => RunTimeEndian::Big,
+    };
     let mut frames = EhFrame::new(&data, endian);
     frames.set_address_size(if file.is_64() { 8 } else { 4 });
     let mut entries = frames.entries(&bases);
-    let mut functions = Vec::new();
     let mut common = 0_usize;
     // What is damaged ends the list.
     while let Ok(Some(entry)) = entries.next() {
-        if common > COMMON_MAX || functions.len() >= FUNCTIONS_MAX {
+        if common > COMMON_MAX {
             break;
         }
         let CieOrFde::Fde(entry) = entry else {
@@ -67,19 +103,9 @@ pub fn functions<'a, R: ReadRef<'a>>(
             continue;
         };
         common = common.saturating_add(entry.cie().entry_len());
-        let address = entry.initial_address();
         // Of where a signal handler returns to the entry begins a byte too early.
-        let is_function = !entry.is_signal_trampoline()
-            && !has_name(address)
-            && !linkage.iter().any(|range| range.contains(&address));
-        if is_function {
-            functions.push(Function {
-                name: format!("{address:#x}"),
-                address,
-                size: entry.len(),
-                binding: Binding::Local,
-            });
+        if !entry.is_signal_trampoline() && found(entry.initial_address(), entry.len()).is_break() {
+            break;
         }
     }
-    functions
 }

@@ -236,10 +236,7 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
             None => *self.symbols.0.get(place)?,
             Some((name, n)) => {
                 let address = self.led_to(name, n)?;
-                let all = frames::functions(self.file, &[]);
-                let mut all = all.iter();
-                let function = all.find(|function| function.address == address)?;
-                (address, function.size)
+                (address, frames::size_of(self.file, address)?)
             }
         };
         let segment = self.segment(address)?;
