@@ -99,6 +99,7 @@ this int begun_at;
 this int n;
 this int is_code;
 this int is_block;
+this int is_over;
 this int is_done;
 this int is_spent;
 
@@ -127,20 +128,20 @@ dtrace:walker::
 		}
 	}
 
-	/* A stack of which nothing is left, but for an eval of C's. */
-	this->n = 1;
-	while (this->n) {
-		this->n = 0;
+	/* A stack is over where nothing remains of it, or an eval of C's alone. */
+	this->is_over = 1;
+	while (this->is_over) {
+		this->is_over = 0;
 		if (this->stack != 0 && *(userland uint64_t *)(this->stack + si_prev) != 0) {
 			if (this->at < 0)
-				this->n = 1;
+				this->is_over = 1;
 			else if (this->at == 0) {
 				this->context = *(userland uint64_t *)(this->stack + si_cxstack);
 				this->type = *(userland uint8_t *)this->context;
-				this->n = (this->type & type_mask) == cxt_eval && (this->type & eval_block) != 0 &&
+				this->is_over = (this->type & type_mask) == cxt_eval && (this->type & eval_block) != 0 &&
 				    *(userland uint64_t *)(this->context + retop) == 0;
 			}
-			if (this->n) {
+			if (this->is_over) {
 				this->stack = *(userland uint64_t *)(this->stack + si_prev);
 				this->at = *(userland int32_t *)(this->stack + si_cxix);
 			}

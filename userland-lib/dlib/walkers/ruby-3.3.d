@@ -74,6 +74,8 @@ this uint64_t flags;
 this uint64_t body;
 this uint64_t pc;
 this uint64_t n;
+this uint64_t index;
+this uint64_t bits;
 this uint64_t rank;
 this uint64_t line;
 this uint64_t name;
@@ -98,23 +100,23 @@ dtrace:walker::
 			this->pc = *(userland uint64_t *)(this->cfp + cfp_pc);
 			this->n = (this->pc - *(userland uint64_t *)(this->body + body_encoded)) / 8;
 			this->n = this->n != 0 ? this->n - 1 : 0;
-			this->path = *(userland uint64_t *)(this->body + body_insns_index);
+			this->index = *(userland uint64_t *)(this->body + body_insns_index);
 			this->rank = 0;
-			if (this->pc != 0 && this->path != 0 && this->n < immediate)
-				this->rank = *(userland uint64_t *)(this->path + this->n / 9 * 8) >> this->n % 9 * 7 & 0x7f;
-			else if (this->pc != 0 && this->path != 0) {
+			if (this->pc != 0 && this->index != 0 && this->n < immediate)
+				this->rank = *(userland uint64_t *)(this->index + this->n / 9 * 8) >> this->n % 9 * 7 & 0x7f;
+			else if (this->pc != 0 && this->index != 0) {
 				this->n = this->n - immediate;
-				this->path = this->path + index_blocks + this->n / 512 * block_size;
+				this->index = this->index + index_blocks + this->n / 512 * block_size;
 				this->n = this->n % 512;
-				this->rank = *(userland uint32_t *)this->path;
+				this->rank = *(userland uint32_t *)this->index;
 				if (this->n >= 64)
-					this->rank = this->rank + (*(userland uint64_t *)(this->path + block_sums) >> (this->n / 64 - 1) * 9 & 0x1ff);
+					this->rank = this->rank + (*(userland uint64_t *)(this->index + block_sums) >> (this->n / 64 - 1) * 9 & 0x1ff);
 				/* Its bits up to this instruction's, counted. */
-				this->line = *(userland uint64_t *)(this->path + block_bits + this->n / 64 * 8) << 63 - this->n % 64;
-				this->line = this->line - (this->line >> 1 & 0x5555555555555555);
-				this->line = (this->line & 0x3333333333333333) + (this->line >> 2 & 0x3333333333333333);
-				this->line = this->line + (this->line >> 4) & 0x0f0f0f0f0f0f0f0f;
-				this->rank = this->rank + (this->line * 0x0101010101010101 >> 56);
+				this->bits = *(userland uint64_t *)(this->index + block_bits + this->n / 64 * 8) << 63 - this->n % 64;
+				this->bits = this->bits - (this->bits >> 1 & 0x5555555555555555);
+				this->bits = (this->bits & 0x3333333333333333) + (this->bits >> 2 & 0x3333333333333333);
+				this->bits = this->bits + (this->bits >> 4) & 0x0f0f0f0f0f0f0f0f;
+				this->rank = this->rank + (this->bits * 0x0101010101010101 >> 56);
 			}
 			this->line = 0;
 			if (this->rank != 0 && this->rank <= *(userland uint32_t *)(this->body + body_insns_size))
