@@ -49,8 +49,11 @@ gcc -O2 -fomit-frame-pointer -fno-stack-protector -fno-stack-clash-protection -f
 gcc -O2 -fomit-frame-pointer -fno-stack-protector -fno-stack-clash-protection -fPIC -shared -DSIZE=0x800 -o /tmp/large.so /tmp/hop.c
 gcc -O2 -fomit-frame-pointer -fno-optimize-sibling-calls -o /tmp/hops /tmp/hops.c
 
-# names: the functions of each kind of stack, and how many there were. A bare address is of either library: where both were seen, it has no name.
-names() { awk '/^ +0x/ { stack = stack "hop " } /`/ { sub(/.*`/, ""); sub(/\+.*/, ""); stack = stack $0 " " } NF == 1 && $1 ~ /^[0-9]+$/ { print stack $1; stack = "" }' | sed -E 's/0x[0-9a-f]+|__libc_start_main|syscall/other/g; s/(other )+/other /g' | sort; }
+# Where both libraries were seen an address has no name. That of hop() ends as it does in either, but for the last two digits.
+page=$(nm /tmp/small.so | awk '$3 == "hop" { print substr($1, 14, 1) }')
+[ "$(nm /tmp/large.so | awk '$3 == "hop" { print substr($1, 14, 1) }')" = "$page" ] || echo 'hop is elsewhere'
+# names: the functions of each kind of stack, and how many there were.
+names() { awk '/^ +0x[0-9a-f]+'"$page"'[0-9a-f][0-9a-f]$/ { stack = stack "hop " } /`/ { sub(/.*`/, ""); sub(/\+.*/, ""); stack = stack $0 " " } NF == 1 && $1 ~ /^[0-9]+$/ { print stack $1; stack = "" }' | sed -E 's/0x[0-9a-f]+|__libc_start_main|syscall/other/g; s/(other )+/other /g' | sort; }
 
 echo 'libraries that are mapped where others were'
 # First for their tables.
