@@ -184,6 +184,7 @@ impl Consumer {
             let Some(read) = self.read(context.device, options, Buffer::Aggregation, cpu)? else {
                 continue;
             };
+            context.symbols.taken();
             if read.drops > 0 {
                 let text = message::aggregation_drops(read.drops, cpu);
                 dropped(options, sink, "DTRACEDROP_AGGREGATION", text);
@@ -249,6 +250,7 @@ impl Consumer {
             let snapshot = Snapshot::parse(context, &mut self.layouts, read.data, read.oldest)?;
             self.queue.push(cpu, snapshot);
         }
+        context.symbols.taken();
         self.fresh = false;
         self.style = walk::style(options);
         // The queue is taken out while its records are walked, which changes everything else.

@@ -97,6 +97,10 @@ impl Symbolizer for Names {
         self.user.note(self.ours(pid));
     }
 
+    fn taken(&self) {
+        self.user.taken();
+    }
+
     fn port(&self, port: u16) -> Option<String> {
         let services = std::fs::read_to_string("/etc/services").ok()?;
         service(&services, port)

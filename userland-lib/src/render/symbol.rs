@@ -65,6 +65,9 @@ pub trait Symbolizer {
     /// A record of a process has come, which may end before an address in it is asked for.
     fn note(&self, _pid: u32) {}
 
+    /// A buffer was taken from the kernel: what was known of processes before may be older than what its records tell of.
+    fn taken(&self) {}
+
     /// The service of a port, for `%P`.
     fn port(&self, _port: u16) -> Option<String> {
         None

@@ -28,7 +28,7 @@ use super::segments::Segments;
 use crate::dwarf::Inlined;
 use crate::names::printable;
 use blazesym::symbolize::{Input, Symbolizer};
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -63,6 +63,8 @@ pub struct UserSymbols {
     symbolizer: RefCell<OnceCell<Symbolizer>>,
     files: Files,
     processes: RefCell<HashMap<u32, ProcessSymbols>>,
+    /// When a buffer was taken from the kernel.
+    taken: Cell<Option<Instant>>,
 }
 
 impl std::fmt::Debug for UserSymbols {
@@ -120,6 +122,11 @@ impl UserSymbols {
         self.with(pid, |process| process.refresh(pid, &self.files));
     }
 
+    /// A buffer was taken: lists of mappings that were read before may be older than its records.
+    pub fn taken(&self) {
+        self.taken.set(Some(Instant::now()));
+    }
+
     /// What `address` is in the process `pid`.
     pub fn by_address(&self, pid: u32, address: u64) -> UserSymbol {
         self.with(pid, |process| {
@@ -129,7 +136,9 @@ impl UserSymbols {
             }
             process.look(pid, address, &self.files);
             let mut symbol = self.symbol(process, address);
-            if symbol.function.is_none() && process.reads_on(pid) {
+            if symbol.function.is_none()
+                && process.looks_again(pid, address, self.taken.get(), &self.files)
+            {
                 symbol = self.symbol(process, address);
             }
             if process.known.len() >= ADDRESSES_MAX {
@@ -280,6 +289,23 @@ impl ProcessSymbols {
         if self.read.is_none_or(|read| read.elapsed() >= FRESH) {
             self.read(pid, files);
         }
+    }
+
+    /// Looks once more for who names `address`; whether there is something new. When the mappings were listed, the process may have made the
+    /// code already, and not yet mapped the file that tells of it: `taken` is when the records were.
+    fn looks_again(
+        &mut self,
+        pid: u32,
+        address: u64,
+        taken: Option<Instant>,
+        files: &Files,
+    ) -> bool {
+        let is_made = holding(&self.ranges, address).any(|range| range.mapping.is_made());
+        let is_older = is_made && self.read < taken;
+        if is_older {
+            self.read(pid, files);
+        }
+        self.reads_on(pid) || is_older
     }
 
     /// Reads what the process writes down of code that it makes; whether there is something new.

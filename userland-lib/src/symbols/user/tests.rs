@@ -225,3 +225,63 @@ fn the_code_that_the_kernel_gives_has_names() {
     });
     assert!(named);
 }
+
+/// Has code, waits for a line, and maps a file that names the code.
+const MAKER: &str = r#"
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(void)
+{
+	char *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint32_t header[10] = { 0x4a695444, 1, 40, 62 };
+	uint32_t head[4] = { 0, 16 + 40 + 5 + 16 };
+	uint64_t body[5] = { 0, (long)code, (long)code, 16 };
+	char name[64];
+	FILE *file;
+
+	printf("%lx\n", (long)code);
+	fflush(stdout);
+	getchar();
+	snprintf(name, sizeof(name), "jit-%d.dump", getpid());
+	file = fopen(name, "w+");
+	fwrite(header, sizeof(header), 1, file);
+	fwrite(head, sizeof(head), 1, file);
+	fwrite(body, sizeof(body), 1, file);
+	fwrite("made", 5, 1, file);
+	fwrite(code, 16, 1, file);
+	fflush(file);
+	mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(file), 0);
+	puts("mapped");
+	fflush(stdout);
+	getchar();
+	return 0;
+}
+"#;
+
+#[test]
+fn a_list_from_between_code_and_its_names_is_read_again() {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::process::{Command, Stdio};
+    let folder = crate::dwarf::tests::Folder::new("made");
+    let mut child = Command::new(folder.compile(MAKER, &[]))
+        .current_dir(&folder.0)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a process");
+    let pid = child.id();
+    let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+    let mut told = || lines.next().expect("a line").expect("a line");
+    let code = u64::from_str_radix(&told(), 16).expect("an address");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let symbols = UserSymbols::default();
+    symbols.note(pid);
+    stdin.write_all(b"\n").expect("a line");
+    assert_eq!(told(), "mapped");
+    symbols.taken();
+    assert_eq!(name(&symbols, pid, code + 4), "made");
+    drop(stdin);
+    let _ = child.wait();
+}
