@@ -71,7 +71,9 @@ D
 rounds >/tmp/everything-rounds &
 rounds=$!
 loads='pid-loader open call fork close open call close'
-dtrace -x aggsize=1m -Zqs /tmp/everything-counts.d -o /tmp/everything-counts -c "mixed-load ${1:-2} /tmp/everything.d" -c "$loads" $process >/tmp/everything-work
+# On a busy host each of these goes on before its probes are made, but for one that waits for them.
+asked='usdt-work asked tell'
+dtrace -x aggsize=1m -Zqs /tmp/everything-counts.d -o /tmp/everything-counts -c "mixed-load ${1:-2} /tmp/everything.d" -c "$loads" -c "$asked" $process >/tmp/everything-work
 echo "status $?"
 rm -f /tmp/everything-goes
 wait $rounds

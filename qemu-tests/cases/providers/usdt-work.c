@@ -55,6 +55,13 @@ static void far_ways(void)
 	far(&here, 4);
 }
 
+/* Until somebody wants to know what tell() tells, or for a minute. */
+static void await_asked(void)
+{
+	for (int n = 0; n < 6000 && !*(volatile unsigned short *)&wanted; n++)
+		usleep(10000);
+}
+
 /* Tells how often it has run, but only if anybody wants to know; from two places. */
 long told;
 __attribute__((noipa)) static void tell(long n)
@@ -97,6 +104,8 @@ int main(int argc, char **argv)
 			fflush(stdout);
 			execvp(argv[0], argv + i);
 			_exit(1);
+		} else if (!strcmp(word, "asked")) {
+			await_asked();
 		} else if (!strcmp(word, "wait")) {
 			wait_for_signal();
 		}
