@@ -37,6 +37,8 @@ pub enum Args<'a> {
     /// In these registers, which the current task entered the kernel with, and on its stack: a function of the program has just been
     /// called.
     Called(&'a Regs),
+    /// A function of the program returns: where, and the general registers of its result.
+    Returned(&'a [u64; 3]),
     /// To be computed.
     Computed(&'a dyn Arguments),
 }

@@ -9,6 +9,7 @@
 use super::fire::{Args, FireArgs};
 use super::probe::ProbeRef;
 use crate::sys::percpu::CpuGuard;
+use crate::sys::regs::vector_arg;
 use crate::sys::task::{irq_level, Current};
 use crate::sys::{clock, control, locks, nofault, paths, remains, remote, stack, unwind, vtime};
 use core::cell::Cell;
@@ -164,7 +165,11 @@ impl Machine for KernelMachine<'_> {
             Args::Words(words) => words.get(n).copied().unwrap_or(0),
             Args::Function(regs) => regs.function_arg(n),
             Args::Syscall => self.task().user_regs().map_or(0, |r| r.syscall_arg(n)),
-            Args::Called(regs) => regs.called_arg(n),
+            Args::Called(regs) => vector_arg(n).unwrap_or_else(|| regs.called_arg(n)),
+            Args::Returned(words) => match words.get(n) {
+                Some(word) => *word,
+                None => vector_arg(n).unwrap_or(0),
+            },
             Args::Computed(all) => return all.arg(n).map_err(BadAddr),
         })
     }

@@ -2598,6 +2598,12 @@ struct dof_xlref {
 #define DTRACE_PROCESS_VECTOR 32
 
 /*
+ Arguments of a function in a process have the words of the calling convention by their numbers. From this one on they are the lowest 8
+ bytes of the 16 vector registers, in which numbers in floating point are passed (System V ABI, AMD64 §3.2.3).
+ */
+#define DTRACE_PROCESS_VECTOR_WORD (1 << 16)
+
+/*
  `Arg::form`: a number.
  */
 #define DTRACE_PROCESS_NUMBER 0

@@ -104,6 +104,10 @@ pub const NO_REGISTER: u8 = 0xff;
 /// [`Arg::base`]: the first of 16 vector registers, of which the lowest bytes are meant. Not part of an address.
 pub const VECTOR: u8 = 0x20;
 
+/// Arguments of a function in a process have the words of the calling convention by their numbers. From this one on they are the lowest 8
+/// bytes of the 16 vector registers, in which numbers in floating point are passed (System V ABI, AMD64 §3.2.3).
+pub const VECTOR_WORD: u32 = 1 << 16;
+
 /// [`Arg::form`]: a number.
 pub const NUMBER: u8 = 0;
 /// [`Arg::form`]: where a program asks whether its probe is enabled, the general register `base` itself becomes 1, which is

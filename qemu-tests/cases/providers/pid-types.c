@@ -61,6 +61,17 @@ FUNCTION void second(int n)
 
 typedef struct pair twins;
 
+/* Eight have registers, the others are on the stack. */
+FUNCTION float mean(float a, double b, int n, double c, double d, double e, double f, float g, float h, double i, int m, float j)
+{
+	return (a + b + c + d + e + f + g + h + i + j) / n + m;
+}
+
+FUNCTION long double precise(long double of)
+{
+	return of;
+}
+
 int main(void)
 {
 	struct point last = { 5, 6, "the last", 1, 2, 0 };
@@ -69,7 +80,9 @@ int main(void)
 
 	area(&origin, 2, GREEN, -1);
 	next(&origin);
-	half(1);
+	half(1.5);
+	mean(-1.5f, 2.25, 10, 3, 4, 5, 6, 7, 8, 9.75, 100, -0.5f);
+	precise(1);
 	both(pair, 3);
 	first();
 	second(3);

@@ -20,8 +20,13 @@ for probe in area:entry area:return next:return both:entry first:entry; do
 	dtrace -lvn 'pid$target:a.out:'$probe -c pid-types | grep -A9 'Argument Types' | grep .
 done
 
-t 'what is no word' -qn 'pid$target:a.out:area:entry { trace(args[1]); }' -c pid-types
-t 'what is no word' -qn 'pid$target:a.out:half:return { trace(args[1]); }' -c pid-types
+t 'numbers with fractions' -qn 'pid$target:a.out:area:entry { printf("%.2f %d\n", args[1], args[2]); }
+pid$target:a.out:half:entry { @ = sum(args[0] > 0.9); printf("%.2f\n", args[0]); self->of = args[0]; }
+pid$target:a.out:half:return { printf("%.2f %d\n", args[1], args[1] * 2 == self->of); }
+pid$target:a.out:mean:entry { printf("%.2f %.2f %d %.2f %.2f\n", args[0], args[1], args[2], args[9], args[11]); }
+pid$target:a.out:mean:return { printf("%.3f\n", args[1]); }' -c pid-types
+t 'what is no word' -qn 'pid$target:a.out:precise:entry { trace(args[0]); }' -c pid-types
+t 'what is no word' -qn 'pid$target:a.out:precise:return { trace(args[1]); }' -c pid-types
 t 'what is no word' -qn 'pid$target:a.out:both:entry { trace(args[0]); }' -c pid-types
 t 'behind it' -qn 'pid$target:a.out:both:entry { trace(args[1]); }' -c pid-types
 t 'too many' -qn 'pid$target:a.out:area:entry { trace(args[4]); }' -c pid-types

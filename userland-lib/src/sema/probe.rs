@@ -320,8 +320,12 @@ impl Sema<'_, '_> {
             span,
         );
         // The register may hold more than the type's bits.
+        let cut = |ty| Expr::new(ExprKind::Convert(Box::new(raw.clone())), ty, span);
         let native = match self.is_integer(argument.native) {
-            true => Expr::new(ExprKind::Convert(Box::new(raw)), argument.native, span),
+            true => cut(argument.native),
+            false if self.state.types.size(argument.native) == Some(4) => {
+                cut(Ty::UINT32_T).retype(argument.native)
+            }
             false => raw.retype(argument.native),
         };
         match argument.translated {

@@ -3,8 +3,8 @@
 
 //! Types of the `args[]` of probes in processes, by what the compiler of the program has told.
 //!
-//! A probe passes words. Which word a parameter is depends on those before it, so whatever is not passed as a word, and what
-//! comes after what may be passed in more than one way, is refused rather than guessed.
+//! A probe passes words: registers of either kind, and those on the stack. Which word a parameter is depends on those before it, so
+//! whatever is not passed as a word, and what comes after what may be passed in more than one way, is refused rather than guessed.
 
 use super::Sema;
 use crate::arch::x86_64::{word, word_of_32, Class};
@@ -13,11 +13,12 @@ use crate::pid::is_part;
 use crate::source::Span;
 use crate::types::{Kind, Prototype, Ty, Types};
 use crate::world::ProbeInfo;
+use dtrace_uapi::process::VECTOR_WORD;
 
 /// Why a parameter cannot be had.
 const STRUCTURE: &str = "it is a structure, not a pointer to one";
 const AFTER: &str = "a structure is passed before it, or returned";
-const FLOAT: &str = "it is a floating-point number, which has no register that is read";
+const FLOAT: &str = "it is a floating-point number that has no register of its own";
 const CHANGED: &str = "the compiler may have changed what the function takes";
 const WIDE: &str = "it has more than one register";
 
@@ -70,6 +71,7 @@ fn result(
     let room = if prototype.is_wide { 8 } else { 4 };
     match class(types, ty) {
         None => Err(STRUCTURE),
+        Some(Class::Float(4 | 8)) if prototype.is_wide => Ok(Some((ty, VECTOR_WORD))),
         Some(Class::Float(_)) => Err(FLOAT),
         Some(Class::Integer(size)) if size > room => Err(WIDE),
         Some(Class::Integer(_)) => Ok(Some((ty, 1))),
@@ -99,8 +101,9 @@ fn parameter(
         false => word_of_32(&classes),
     };
     match (word, own) {
+        // D has no shorter ones than `float`.
+        (None, Class::Float(_)) | (_, Class::Float(..=3)) => Err(FLOAT),
         (Some(word), _) => Ok(Some((*ty, word))),
-        (None, Class::Float(_)) => Err(FLOAT),
         (None, Class::Integer(_)) => Err(WIDE),
     }
 }

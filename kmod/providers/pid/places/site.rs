@@ -203,7 +203,7 @@ impl Site {
             step.apply(&mut after);
         }
         let words = self.return_words(&after);
-        rehearse(probe, &FireArgs::new(Args::Words(&words)).nowhere())
+        rehearse(probe, &FireArgs::new(Args::Returned(&words)).nowhere())
     }
 
     /// Whether the program is to come here again, with memory that a clause misses.
@@ -247,7 +247,7 @@ impl Site {
     #[inline(never)]
     fn returned(&self, probe: ProbeRef, regs: &Regs) {
         let words = self.return_words(regs);
-        fire(probe, &FireArgs::new(Args::Words(&words)).nowhere());
+        fire(probe, &FireArgs::new(Args::Returned(&words)).nowhere());
     }
 
     /// Its arguments: where in the function it is, and what that gives back.

@@ -6,6 +6,7 @@
 //! This is the one place that knows the names of an architecture's registers.
 
 use crate::sys::nofault;
+use dtrace_uapi::process::VECTOR_WORD;
 use kernel::bindings;
 
 /// The code segment of 32-bit programs: `__USER32_CS` of arch/x86/include/asm/segment.h.
@@ -32,6 +33,12 @@ const IP: u64 = core::mem::offset_of!(bindings::pt_regs, ip) as u64 / 8;
 pub fn user_vector(n: u8) -> u64 {
     // SAFETY: No preconditions.
     unsafe { crate::bindings::dtrace_user_vector(u32::from(n)) }
+}
+
+/// Argument `n` of a function of the current task's program, if that is a vector register's.
+pub fn vector_arg(n: usize) -> Option<u64> {
+    let n = n.checked_sub(VECTOR_WORD as usize)?;
+    Some(user_vector(u8::try_from(n).ok()?))
 }
 
 /// A saved register set (`struct pt_regs`); of an ftrace callback only those are valid that carry

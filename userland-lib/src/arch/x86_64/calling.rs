@@ -4,7 +4,10 @@
 //! How functions of programs are called (System V ABI, AMD64 §3.2.3 and i386 §2.2.3).
 //!
 //! A probe's `argN` counts words: those of the registers for integers, then those on the stack. Parameters are those words only
-//! while all are integers or pointers; a number with a fraction has a register of another kind, or takes some of the stack.
+//! while all are integers or pointers. A number with a fraction has a register of another kind, whose word is numbered from
+//! [`VECTOR_WORD`] on, or takes some of the stack.
+
+use dtrace_uapi::process::VECTOR_WORD;
 
 /// Registers that integers are passed in.
 const INTEGERS: u32 = 6;
@@ -20,7 +23,7 @@ pub enum Class {
     Float(u64),
 }
 
-/// Which `argN` the last of these parameters is of a function of 64 bits, if it is one.
+/// Which word the last of these parameters is of a function of 64 bits, if it is one.
 pub fn word(params: &[Class]) -> Option<u32> {
     let (mut integers, mut floats, mut stack) = (0, 0, 0u32);
     let mut word = None;
@@ -36,8 +39,14 @@ pub fn word(params: &[Class]) -> Option<u32> {
                 stack += 1;
             }
             Class::Integer(_) if integers + 2 <= INTEGERS => integers += 2,
-            Class::Float(..=8) if floats < FLOATS => floats += 1,
-            Class::Float(..=8) => stack += 1,
+            Class::Float(..=8) if floats < FLOATS => {
+                word = Some(VECTOR_WORD + floats);
+                floats += 1;
+            }
+            Class::Float(..=8) => {
+                word = Some(INTEGERS + stack);
+                stack += 1;
+            }
             Class::Integer(_) | Class::Float(_) => stack = stack.next_multiple_of(2) + 2,
         }
     }
@@ -50,7 +59,7 @@ pub fn word_of_32(params: &[Class]) -> Option<u32> {
     let mut word = None;
     for class in params {
         let (Class::Integer(size) | Class::Float(size)) = *class;
-        let is_word = matches!(class, Class::Integer(..=4));
+        let is_word = matches!(class, Class::Integer(..=4) | Class::Float(..=4));
         word = is_word.then_some(next);
         next += u32::try_from(size.div_ceil(4)).unwrap_or(1).max(1);
     }
@@ -73,7 +82,11 @@ mod tests {
     #[test]
     fn others_do_not_count_but_take_their_room() {
         let (int, double, long) = (Class::Integer(8), Class::Float(8), Class::Float(16));
-        assert_eq!(word(&[int, double]), None);
+        assert_eq!(word(&[long]), None);
+        assert_eq!(word(&[int, double]), Some(VECTOR_WORD));
+        assert_eq!(word(&[double, int, double]), Some(VECTOR_WORD + 1));
+        assert_eq!(word(&[double; 8]), Some(VECTOR_WORD + 7));
+        assert_eq!(word(&[double; 9]), Some(6));
         assert_eq!(word(&[int, double, int]), Some(1));
         assert_eq!(word(&[long, int]), Some(0));
         let mut many = vec![double; 9];
@@ -93,7 +106,9 @@ mod tests {
         let (int, wide) = (Class::Integer(4), Class::Integer(8));
         assert_eq!(word_of_32(&[wide]), None);
         assert_eq!(word_of_32(&[int, wide, int]), Some(3));
+        assert_eq!(word_of_32(&[Class::Float(8)]), None);
         assert_eq!(word_of_32(&[Class::Float(8), int]), Some(2));
+        assert_eq!(word_of_32(&[int, Class::Float(4)]), Some(1));
         assert_eq!(word_of_32(&[Class::Integer(1), int]), Some(1));
     }
 }
