@@ -9,8 +9,8 @@ use std::fmt::Write;
 use super::judge::Verdict;
 use super::lists::{Class, Classes, Expected};
 
-/// How many lines of a failure's details are shown.
-const DETAILS: usize = 40;
+/// How many lines of a failure's details are shown, of their beginning and of their end.
+const DETAILS: usize = 20;
 
 const CLASSES: [Class; 3] = [Class::Language, Class::Linux, Class::Impl];
 
@@ -122,12 +122,19 @@ impl<'a> Board<'a> {
         };
         let mut text = self.line(case, why);
         let lines: Vec<&str> = details.lines().collect();
-        for line in lines.iter().take(DETAILS) {
-            let _ = writeln!(text, "    {line}");
+        // A program that fails says why where its output ends.
+        let left_out = lines.len().saturating_sub(2 * DETAILS);
+        let (begin, rest) = lines.split_at(lines.len().min(DETAILS));
+        let mut add = |lines: &[&str]| {
+            for line in lines {
+                let _ = writeln!(text, "    {line}");
+            }
+        };
+        add(begin);
+        if left_out > 0 {
+            add(&[&format!("({left_out} lines)")]);
         }
-        if lines.len() > DETAILS {
-            let _ = writeln!(text, "    ({} more lines)", lines.len() - DETAILS);
-        }
+        add(&rest[left_out..]);
         text
     }
 

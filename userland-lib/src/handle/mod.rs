@@ -238,16 +238,30 @@ impl<'w> Handle<'w> {
         settings.spec = given.spec;
         settings.allow_zero_matches |= given.allow_zero_matches;
         settings.args.clone_from(&given.args);
-        let program = self
-            .compiler
-            .compile(source, &settings)
-            .map_err(Error::Compile)?;
+        let program = match self.compiler.compile(source, &settings) {
+            Ok(program) => program,
+            Err(error) => {
+                // What is missed may have been theirs.
+                let is_missed = error.tag == "D_PDESC_ZERO" || error.tag.starts_with("D_PROC");
+                let ended = is_missed.then(|| self.told_ends());
+                return Err(Error::Compile(error.notes(ended.into_iter().flatten())));
+            }
+        };
         self.statements.extend(program.statements.iter().cloned());
         self.places.add(source, &program);
         for (var, func, arg) in anonymous::aggregations(&program) {
             self.consumer.declare(var, func, arg);
         }
         Ok(program)
+    }
+
+    /// Which of the watched processes have ended already.
+    fn told_ends(&mut self) -> Vec<String> {
+        let targets = self.targets.iter_mut();
+        let ended = targets.filter_map(|target| target.ended().ok().flatten());
+        ended
+            .map(|ended| format!("process {} has ended", ended.pid))
+            .collect()
     }
 
     /// The programs that were compiled, anew, where later ones have shown that variables which nobody declared have other types

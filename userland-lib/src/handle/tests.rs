@@ -360,6 +360,29 @@ fn a_created_process_has_its_libraries_unless_it_is_still_at_its_exec() {
 }
 
 #[test]
+fn an_error_tells_which_process_has_ended() {
+    let device = Scripted::default();
+    let world = KernelWorld::new(&device);
+    let mut handle = Handle::new(&world).unwrap();
+    handle.options.compile.nolibs = true;
+    let mut child = std::process::Command::new("cat")
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let pid = child.id();
+    handle.watch(Target::grab(pid).unwrap());
+    let mut notes = || match compile(&mut handle, &Source::argument("pid$target:libc:none:entry")) {
+        Err(Error::Compile(error)) => error.notes,
+        other => panic!("{other:?}"),
+    };
+    let told = format!("process {pid} has ended");
+    assert!(!notes().contains(&told));
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    assert!(notes().contains(&told));
+}
+
+#[test]
 fn options_of_a_script_are_taken_over_or_refused() {
     let device = Scripted::default();
     let world = KernelWorld::new(&device);
