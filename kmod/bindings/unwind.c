@@ -219,6 +219,7 @@ static const struct inode *dtrace_unwind_text(u64 address, struct dtrace_unwind_
 	place->end = end;
 	place->offset = offset;
 	place->is_nowhere = !(flags & VM_EXEC);
+	place->is_made = !place->is_nowhere && !file;
 	if ((flags & (wanted | unwanted)) != wanted || !file)
 		return NULL;
 	inode = READ_ONCE(file->f_inode);
@@ -287,7 +288,7 @@ void dtrace_unwind_at(u64 address, struct dtrace_unwind_place *place)
 	}
 	dtrace_unwind_look(address, place);
 	/* One without a table may get one. */
-	if (place->bytes && !mmap_lock_speculate_retry(current->mm, sequence))
+	if ((place->bytes || place->is_made) && !mmap_lock_speculate_retry(current->mm, sequence))
 		here->places[here->put++ % DTRACE_UNWIND_PLACES] = *place;
 }
 

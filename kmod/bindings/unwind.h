@@ -17,6 +17,8 @@ struct dtrace_unwind_place {
 	u64 offset;
 	/* Not text that the current program executes. */
 	bool is_nowhere;
+	/* Text that no file has. */
+	bool is_made;
 	/* The table's; none if there is no table. They stay while interrupts are off. */
 	const u8 *bytes;
 	u32 size;

@@ -142,6 +142,8 @@ enum Text<'a> {
     Nowhere,
     /// Nothing.
     Untold,
+    /// No file has it: the program has made it.
+    Made,
     /// Its file's rules, the number of its table, and where in the file it begins.
     Told(Table<'a>, u64, u64),
 }
@@ -176,16 +178,12 @@ impl<'a> Mapped<'a> {
         }
     }
 
-    /// What the file says of evaluators if an address is in one, and where offset 0 of the file is, or would be.
-    fn evaluator(&self, address: u64) -> Option<(&Evaluators<'a>, u64)> {
+    /// What the file says of evaluators, and where offset 0 of the file is, or would be.
+    fn evaluators(&self) -> Option<(&Evaluators<'a>, u64)> {
         let Text::Told(table, _, offset) = &self.text else {
             return None;
         };
-        let evaluators = table.evaluators()?;
-        let base = self.start.wrapping_sub(*offset);
-        evaluators
-            .cover(address.wrapping_sub(base))
-            .then_some((evaluators, base))
+        Some((table.evaluators()?, self.start.wrapping_sub(*offset)))
     }
 }
 
@@ -252,6 +250,8 @@ fn mapped(address: u64, _interrupts_off: &CpuGuard) -> Mapped<'_> {
     unsafe { bindings::dtrace_unwind_at(address, &mut found) };
     let text = if found.is_nowhere {
         Text::Nowhere
+    } else if found.is_made {
+        Text::Made
     } else if found.bytes.is_null() {
         Text::Untold
     } else {
@@ -304,12 +304,15 @@ pub fn walk(
     };
     let rules = known.rules;
     let is_asked = by != UserWalk::FramePointers;
+    let mut is_wanted = true;
     for n in 0..FRAMES_MAX {
         let at = frame.at();
         if let Some(spots) = &mut spots {
-            note(spots, n, &frame, known.at(at));
+            note(spots, is_wanted.then_some(n), &frame, known.at(at));
         }
-        if !f(frame.ip) {
+        is_wanted = is_wanted && f(frame.ip);
+        // Whose the code is that the program has made is known where its file is met.
+        if !is_wanted && !spots.as_ref().is_some_and(|spots| spots.are_open()) {
             return;
         }
         // Only where a caller is wanted: a file without a table is asked for then.
@@ -331,10 +334,19 @@ pub fn walk(
     }
 }
 
-/// Notes the `n`th frame, whose text is this, if it is an evaluator's.
-fn note(spots: &mut Spots, n: u32, frame: &Frame, mapped: &Mapped<'_>) {
-    if let Some((told, base)) = mapped.evaluator(frame.at()) {
-        let spot = Spot::new(n, frame.ip, frame.sp, frame.fp, base);
-        spots.note(spot, told.walker(), |n| told.constant(n));
+/// Notes the `n`th frame, whose text is this, if it is an evaluator's. One without a number only tells whose made code is.
+fn note(spots: &mut Spots, n: Option<u32>, frame: &Frame, mapped: &Mapped<'_>) {
+    let spot = |n, base| Spot::new(n, frame.ip, frame.sp, frame.fp, base);
+    if let (Text::Made, Some(n)) = (&mapped.text, n) {
+        spots.note_made(spot(n, 0));
+    }
+    let Some((told, base)) = mapped.evaluators() else {
+        return;
+    };
+    if told.have_made() {
+        spots.own_made(told.walker(), base, |n| told.constant(n));
+    }
+    if let Some(n) = n.filter(|_| told.cover(frame.at().wrapping_sub(base))) {
+        spots.note(spot(n, base), told.walker(), |n| told.constant(n));
     }
 }

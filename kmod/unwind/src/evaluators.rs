@@ -10,13 +10,16 @@
 //! | 8 | the number of the walker that knows this kind of interpreter |
 //! | 4 | how many parts of the file are evaluators' |
 //! | 4 | how many constants |
-//! | 16 × parts | where in the file each begins and ends |
+//! | 16 × parts | where in the file each begins and ends; one that begins at [`MADE`] is none of the file's, but all code that no file has |
 //! | 8 × constants | what the walker has to know of the file |
 
 /// Most parts of a file that are evaluators'.
 pub const PARTS_MAX: u32 = 16;
 /// Most constants.
 pub const CONSTANTS_MAX: u32 = 64;
+
+/// Where the part begins that says: code that the program has made is an evaluator's as well.
+pub const MADE: u64 = u64::MAX;
 
 /// Bytes in front of the parts.
 const HEADER: usize = 16;
@@ -69,6 +72,13 @@ impl<'a> Evaluators<'a> {
         self.parts.chunks_exact(16).any(is_in)
     }
 
+    /// Whether code that no file has is an evaluator's.
+    #[inline]
+    pub fn have_made(&self) -> bool {
+        let mut parts = self.parts.chunks_exact(16);
+        parts.any(|part| word(part, 0) == Some(MADE))
+    }
+
     /// The `n`th constant.
     #[inline]
     pub fn constant(&self, n: usize) -> Option<u64> {
@@ -99,6 +109,10 @@ mod tests {
         assert_eq!(told.walker(), 7);
         let covered = [0xfff, 0x1000, 0x1fff, 0x2000, 0x8000, 0x8010].map(|at| told.cover(at));
         assert_eq!(covered, [false, true, true, false, true, false]);
+        assert!(!told.have_made());
+        let made = bytes(7, &[0x1000..0x2000, MADE..MADE], &[]);
+        let made = Evaluators::new(&made).unwrap();
+        assert!(made.have_made() && made.cover(0x1000) && !made.cover(MADE));
         let constants = [0, 1, 2, 3, usize::MAX].map(|n| told.constant(n));
         assert_eq!(constants, [Some(11), Some(12), Some(13), None, None]);
         assert!(Evaluators::new(&good[..good.len() - 1]).is_none());

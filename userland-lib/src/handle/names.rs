@@ -85,8 +85,9 @@ impl Symbolizer for Names {
         self.user.build(self.ours(pid), pc)
     }
 
-    fn interpreted(&self, frame: Word) -> Option<String> {
-        Some(self.frames.text(frame))
+    fn interpreted(&self, pid: u32, frame: Word) -> Option<String> {
+        let open = |pid, path: &str| self.user.open_seen(pid, path);
+        Some(self.frames.text(self.ours(pid), frame, open))
     }
 
     fn inlined(&self, pid: u32, pc: u64) -> Rc<[Inlined]> {

@@ -5,6 +5,8 @@
 //!
 //! They are a process' data, so anything may be in them. What makes no sense has no line.
 
+use dtrace_uapi::interp::NAME_MAX;
+
 /// What it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
@@ -12,6 +14,9 @@ pub enum Format {
     Python,
     /// The class that the function belongs to; the position is the line.
     Scope,
+    /// V8's (`src/codegen/source-position-table.cc`): entries for so many bytes of code, each with a difference to the last place in the
+    /// source. `first` is the source's length. Without a table the position is a place in the source itself.
+    V8,
 }
 
 impl Format {
@@ -20,6 +25,7 @@ impl Format {
         match name {
             "python" => Some(Self::Python),
             "scope" => Some(Self::Scope),
+            "v8" => Some(Self::V8),
             _ => None,
         }
     }
@@ -29,6 +35,16 @@ impl Format {
         match self {
             Self::Python => python(table, first, position),
             Self::Scope => Some(position),
+            Self::V8 => None,
+        }
+    }
+
+    /// The place in the source of a position, where the line is known by that.
+    pub fn place(self, table: &[u8], position: u32) -> Option<u32> {
+        match self {
+            Self::V8 if table.is_empty() => Some(position),
+            Self::V8 => v8(table, position),
+            Self::Python | Self::Scope => None,
         }
     }
 }
@@ -56,6 +72,37 @@ fn python(table: &[u8], first: u32, position: u32) -> Option<u32> {
         }
         rest = after;
     }
+}
+
+/// Pairs of numbers, each the difference to the last pair's: where the code is, or one less than its negative if no statement begins there, and
+/// where the source is: its place and 1, above a bit.
+fn v8(table: &[u8], position: u32) -> Option<u32> {
+    let mut rest = table.iter().copied();
+    let (mut code, mut source) = (0i64, 0i64);
+    let mut place = None;
+    while let Some(step) = zigzag(&mut rest) {
+        code += if step < 0 { -(step + 1) } else { step };
+        // What was cut off has no end.
+        if code > i64::from(position) {
+            return place;
+        }
+        source += zigzag(&mut rest)?;
+        place = u32::try_from((source >> 1) - 1).ok();
+    }
+    place.filter(|_| table.len() < NAME_MAX[2])
+}
+
+/// A number of groups of seven bits, the lowest first, whose lowest bit is its sign; bit 7 says that another group follows.
+fn zigzag(bytes: &mut impl Iterator<Item = u8>) -> Option<i64> {
+    let mut value = 0u64;
+    for n in 0..5 {
+        let byte = bytes.next()?;
+        value |= u64::from(byte & 0x7f) << (7 * n);
+        if byte & 0x80 == 0 {
+            return Some((value >> 1) as i64 ^ -((value & 1) as i64));
+        }
+    }
+    None
 }
 
 /// A number of groups of six bits, the lowest first, whose lowest bit is its sign; bit 6 says that another group follows.
@@ -98,6 +145,36 @@ mod tests {
         let expected = [3, 4, 4, 104, 104, 104, 104, 5].map(Some);
         assert_eq!(lines[..8], expected);
         assert_eq!(lines[8..], [None, None]);
+    }
+
+    #[test]
+    fn places_of_v8() {
+        let number = |n: i64| {
+            let mut left = (n << 1 ^ n >> 63) as u64;
+            let mut bytes = Vec::new();
+            while left > 0x7f {
+                bytes.push(left as u8 | 0x80);
+                left >>= 7;
+            }
+            bytes.push(left as u8);
+            bytes
+        };
+        // A statement at code 0 and place 14, a part of it at code 4 and place 300, another statement at code 9 and place 20.
+        let steps = [(0, 30), (-5, (301 - 15) * 2), (5, (21 - 301) * 2)];
+        let table: Vec<u8> = steps
+            .iter()
+            .flat_map(|(code, place)| [number(*code), number(*place)].concat())
+            .collect();
+        let places = [0, 3, 4, 8, 9, 1000].map(|at| Format::V8.place(&table, at));
+        assert_eq!(places, [14, 14, 300, 300, 20, 20].map(Some));
+        assert_eq!(Format::V8.place(&table[..table.len() - 1], 9), None);
+        assert_eq!(Format::V8.place(&[], 77), Some(77));
+        let cut = [table.clone(), vec![0; NAME_MAX[2] - table.len()]].concat();
+        assert_eq!(Format::V8.place(&cut, 4), Some(300));
+        assert_eq!(Format::V8.place(&cut, 1000), None);
+        for byte in 0..=255 {
+            Format::V8.place(&[byte; 40], u32::MAX);
+        }
     }
 
     #[test]

@@ -6,11 +6,12 @@
 //! What an interpreter keeps of the functions that it executes is known by its *walker*, a D program in `dlib/walkers`, one a version of the
 //! runtime ([`runtime`]). The program is enabled with what asks for user stacks; what it has to know of a file goes with the file's table for
 //! unwinding. So a new version of a runtime wants a new text, not a new module. The kernel hands back words, whose [`names`] are asked for
-//! when they are printed; where it costs less, a word has a place in a table of lines instead of a line ([`lines`]).
+//! when they are printed; where it costs less, a word has a place in a table of lines instead of a line ([`lines`]), or one in the source ([`sources`]).
 
 mod lines;
 pub mod names;
 mod runtime;
+mod sources;
 #[cfg(test)]
 mod tests;
 

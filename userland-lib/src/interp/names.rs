@@ -7,11 +7,14 @@
 
 use super::lines::Format;
 use super::runtime::Runtime;
+use super::sources::Sources;
 use crate::names::printable;
 use dtrace_uapi::interp::{NameHead, Word, NAMELESS};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt::{self, Debug, Formatter};
+use std::fs::File;
+use std::io;
 use std::rc::Rc;
 use zerocopy::FromBytes;
 
@@ -26,6 +29,7 @@ pub trait Source {
 pub struct Frames {
     source: RefCell<Option<Box<dyn Source>>>,
     known: RefCell<HashMap<u32, Rc<Names>>>,
+    sources: Sources,
 }
 
 impl Debug for Frames {
@@ -50,15 +54,30 @@ impl Frames {
         *self.source.borrow_mut() = source;
     }
 
-    /// The text of a frame: function, file and line.
-    pub fn text(&self, word: Word) -> String {
+    /// The text of a frame of a process: function, file and line. `open` opens a file of a process by its path there.
+    pub fn text(
+        &self,
+        pid: u32,
+        word: Word,
+        open: impl Fn(u32, &str) -> io::Result<File>,
+    ) -> String {
         if word.name == NAMELESS {
             return "? no room for more names".to_owned();
         }
-        match self.names(word.name) {
-            Some(names) => names.text(word.position),
-            None => "?".to_owned(),
-        }
+        let Some(names) = self.names(word.name) else {
+            return "?".to_owned();
+        };
+        let place = names
+            .format()
+            .and_then(|format| format.place(&names.table, word.position));
+        let line = match place {
+            Some(place) => {
+                let file = (pid, &*names.file);
+                self.sources.line(file, names.first, place, open)
+            }
+            None => names.line(word.position),
+        };
+        names.text(line)
     }
 
     fn names(&self, number: u32) -> Option<Rc<Names>> {
@@ -87,13 +106,20 @@ impl Names {
         })
     }
 
-    fn text(&self, position: u32) -> String {
-        let format = Runtime::numbered(self.walker).and_then(Runtime::lines);
-        let line = match format {
+    fn format(&self) -> Option<Format> {
+        Runtime::numbered(self.walker).and_then(Runtime::lines)
+    }
+
+    fn line(&self, position: u32) -> Option<u32> {
+        match self.format() {
             Some(format) => format.line(&self.table, self.first, position),
             None => Some(position),
-        };
-        let function = match format {
+        }
+    }
+
+    fn text(&self, line: Option<u32>) -> String {
+        let function = match self.format() {
+            Some(Format::V8) if self.function.is_empty() => "(anonymous)".to_owned(),
             _ if self.function.is_empty() => "?".to_owned(),
             Some(Format::Scope) if !self.table.is_empty() => {
                 format!("{}::{}", shown(&self.table), self.function)

@@ -9,10 +9,13 @@
 //! |---|---|
 //! | `requires SYMBOL N VALUE [MASK]` | the `N`th word of the data at the symbol, under the mask, has that value |
 //! | `evaluator SYMBOL…` | functions that are evaluators; `SYMBOL+N`: the function to which the call or jump leads whose distance is at the symbol's byte `N` |
+//! | `blob SYMBOL+N SYMBOL+M` | an evaluator as well: from where the operand at the first place leads, as many bytes as the number of 4 bytes says to which that at the second leads |
+//! | `made code` | code that no file has is an evaluator's as well |
 //! | `address SYMBOL` | a constant: where the symbol is, to be added to `__walk[1]` |
 //! | `thread SYMBOL` | a constant: where the thread's own variable is, to be added to `__walk[7]`; libraries have none |
 //! | `operand SYMBOL N` | a constant, to be added to `__walk[1]`: where the operand is whose distance ends an instruction and is at the symbol's byte `N` |
 //! | `words SYMBOL N…` | constants: words of the data at the symbol |
+//! | `numbers SYMBOL…` | constants: numbers of 4 bytes with a sign, at the symbols |
 //! | `lines FORMAT` | what the third of a frame's names is: see [`lines`](super::lines) |
 //!
 //! The constants are the elements of `__walk[]` from 16 on, in the order of the lines. A symbol is looked for in both tables of a file, as
@@ -24,6 +27,7 @@ use crate::fnv::{fnv, FNV};
 use crate::options::parse_number;
 use crate::unwind::section;
 use dtrace_uapi::interp::CONSTANTS_MAX;
+use dtrace_unwind::evaluators::MADE;
 use object::{elf, Endianness, Object as _, ObjectKind, ObjectSegment as _, ReadRef};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -54,6 +58,10 @@ pub const ALL: &[Runtime] = &[
     Runtime {
         name: "ruby-3.3.d",
         text: include_str!("../../dlib/walkers/ruby-3.3.d"),
+    },
+    Runtime {
+        name: "v8-11.d",
+        text: include_str!("../../dlib/walkers/v8-11.d"),
     },
 ];
 
@@ -97,7 +105,8 @@ impl Runtime {
 
     /// The lines of constants, with their kind, in order.
     fn constants(&self) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
-        let is_constant = |kind: &str| matches!(kind, "address" | "thread" | "operand" | "words");
+        let kinds = ["address", "thread", "operand", "words", "numbers"];
+        let is_constant = move |kind: &str| kinds.contains(&kind);
         self.lines_said().filter(move |(kind, _)| is_constant(kind))
     }
 }
@@ -159,14 +168,17 @@ fn defined(
 
 /// The symbols that a runtime's walker names.
 fn symbols_of(runtime: &Runtime) -> Vec<&'static str> {
-    let evaluators = runtime.said("evaluator").flatten();
-    let evaluators = evaluators.map(|place| place.split('+').next().unwrap_or(place));
+    let places = runtime.said("evaluator").chain(runtime.said("blob"));
+    let places = places.flatten();
+    let places = places.map(|place| place.split('+').next().unwrap_or(place));
     let requirements = runtime
         .said("requires")
         .filter_map(|words| words.first().copied());
-    let constants = runtime.constants();
-    let constants = constants.filter_map(|(_, words)| words.first().copied());
-    evaluators.chain(requirements).chain(constants).collect()
+    let constants = runtime.constants().flat_map(|(kind, words)| {
+        let count = if kind == "numbers" { words.len() } else { 1 };
+        words.into_iter().take(count)
+    });
+    places.chain(requirements).chain(constants).collect()
 }
 
 /// A file, as runtimes look at it.
@@ -183,14 +195,18 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
         if !is_it {
             return None;
         }
-        let parts: Vec<Range<u64>> = runtime
+        let mut parts: Vec<Range<u64>> = runtime
             .said("evaluator")
             .flatten()
             .filter_map(|place| self.part(place))
             .collect();
+        for places in runtime.said("blob") {
+            parts.push(self.blob(&places)?);
+        }
         if parts.is_empty() {
             return None;
         }
+        parts.extend(runtime.said("made").map(|_| MADE..MADE));
         let mut constants = Vec::new();
         for (kind, words) in runtime.constants() {
             let (name, rest) = words.split_first()?;
@@ -200,6 +216,12 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
                 "operand" => {
                     let operand = self.led_to(name, rest.first()?)?;
                     constants.push(self.relative(operand)?);
+                }
+                "numbers" => {
+                    for name in words {
+                        let at = self.symbols.0.get(name)?.0;
+                        constants.push(i64::from(self.number(at)?) as u64);
+                    }
                 }
                 _ => {
                     for n in rest {
@@ -239,6 +261,23 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
                 (address, frames::size_of(self.file, address)?)
             }
         };
+        self.in_file(address, size)
+    }
+
+    /// Where in the file code is to which, and to whose size, operands lead.
+    fn blob(&self, places: &[&str]) -> Option<Range<u64>> {
+        let [begin, size] = places else {
+            return None;
+        };
+        let led = |place: &str| {
+            let (name, n) = place.split_once('+')?;
+            self.led_to(name, n)
+        };
+        let size = u64::try_from(self.number(led(size)?)?).ok()?;
+        self.in_file(led(begin)?, size)
+    }
+
+    fn in_file(&self, address: u64, size: u64) -> Option<Range<u64>> {
         let segment = self.segment(address)?;
         let within = address.checked_sub(segment.address())?;
         let begin = segment.file_range().0.checked_add(within)?;
@@ -283,9 +322,14 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
     /// Where an instruction leads that ends with a distance from its end, 32 bits at that byte of a function.
     fn led_to(&self, name: &str, n: &str) -> Option<u64> {
         let at = self.symbols.0.get(name)?.0.checked_add(n.parse().ok()?)?;
+        at.checked_add(4)?
+            .checked_add_signed(self.number(at)?.into())
+    }
+
+    /// A number of 4 bytes of the data at an address.
+    fn number(&self, at: u64) -> Option<i32> {
         let data = self.segment(at)?.data_range(at, 4).ok()??;
-        let distance = i32::from_le_bytes(data.try_into().ok()?);
-        at.checked_add(4)?.checked_add_signed(distance.into())
+        Some(i32::from_le_bytes(data.try_into().ok()?))
     }
 
     /// A word of the data at a symbol.

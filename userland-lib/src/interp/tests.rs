@@ -70,7 +70,7 @@ fn names_are_shown_with_file_and_line() {
         };
         let frames = Frames::default();
         frames.ask(Some(Box::new(Kept([head.as_bytes(), bytes].concat()))));
-        frames.text(word)
+        frames.text(1, word, |_, path| std::fs::File::open(path))
     };
     let text = |sizes, bytes: &[u8], word| of(0, sizes, bytes, word);
     let word = Word {
@@ -139,4 +139,63 @@ fn loops_and_what_walkers_have_are_for_them_alone() {
         .iter()
         .filter(|i| i.op() == Some(dtrace_uapi::dif::Op::Loop));
     assert_eq!(count.count(), 2);
+}
+
+/// What V8's library has beside its numbers.
+const V8: &str = r#"
+int v8dbg_SmiShiftSize = 31;
+const int size = 16;
+__asm__(".text\n"
+	".globl blob\n"
+	"blob: .fill 16, 1, 0x90\n"
+	".globl _ZN2v88internal23DefaultEmbeddedBlobCodeEv\n"
+	"_ZN2v88internal23DefaultEmbeddedBlobCodeEv: lea blob(%rip), %rax\n"
+	"ret\n"
+	".globl _ZN2v88internal27DefaultEmbeddedBlobCodeSizeEv\n"
+	"_ZN2v88internal27DefaultEmbeddedBlobCodeSizeEv: lea size(%rip), %rax\n"
+	"ret\n");
+"#;
+
+#[test]
+fn a_file_says_what_its_walker_wants() {
+    let v8 = ALL
+        .iter()
+        .find(|runtime| runtime.name == "v8-11.d")
+        .unwrap();
+    let folder = crate::dwarf::tests::Folder::new("v8");
+    let numbers = v8
+        .text
+        .lines()
+        .filter_map(|line| line.strip_prefix("#pragma walker numbers "));
+    let names: Vec<&str> = numbers.flat_map(str::split_whitespace).collect();
+    let source = |scope: i32| {
+        let numbers = names.iter().enumerate().map(|(n, name)| match *name {
+            "v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE" => format!("int {name} = {scope};\n"),
+            _ => format!("int {name} = {};\n", 2 * n as i32 - 3),
+        });
+        let mut numbers: Vec<String> = numbers.collect();
+        numbers.sort();
+        numbers.dedup();
+        format!("{}{V8}", numbers.concat())
+    };
+    let told = |scope| {
+        let file = folder.compile(&source(scope), &["-shared", "-fPIC", "-Wl,-Bsymbolic"]);
+        let bytes = std::fs::read(file).unwrap();
+        let file = object::File::parse(&*bytes).unwrap();
+        let blob = object::Object::symbol_by_name(&file, "blob").unwrap();
+        let blob = object::ObjectSymbol::address(&blob);
+        (evaluators_of(&file), blob)
+    };
+    assert_eq!(told(0x106).0, None);
+    let (bytes, blob) = told(0x105);
+    let bytes = bytes.expect("it is V8");
+    let evaluators = dtrace_unwind::Evaluators::new(&bytes).unwrap();
+    assert_eq!(evaluators.walker(), v8.number());
+    // The text is where it is in the file.
+    let covered = [blob - 1, blob, blob + 15, blob + 16].map(|at| evaluators.cover(at));
+    assert_eq!(covered, [false, true, true, false]);
+    assert!(evaluators.have_made());
+    let constants = [0, 1, 12].map(|n| evaluators.constant(n).map(|word| word as i64));
+    assert_eq!(constants, [-3, -1, 21].map(Some));
+    assert_eq!(evaluators.constant(names.len()), None);
 }

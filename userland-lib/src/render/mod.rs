@@ -96,7 +96,7 @@ mod testing {
     pub struct Fixture;
 
     impl Symbolizer for Fixture {
-        fn interpreted(&self, frame: Word) -> Option<String> {
+        fn interpreted(&self, _pid: u32, frame: Word) -> Option<String> {
             Some(format!("frame {} at {}", frame.name, frame.position))
         }
 

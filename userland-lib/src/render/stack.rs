@@ -79,7 +79,7 @@ impl Renderer<'_> {
             self.inlined(out, (pid as u32, pc, number), &frame, layout);
             layout.line(out, frame.text.as_bytes());
             while let Some(word) = interpreted.next_if(|word| usize::from(word.native) <= number) {
-                let text = self.symbols.interpreted(word);
+                let text = self.symbols.interpreted(pid as u32, word);
                 let text = text.unwrap_or_else(|| "?".to_owned());
                 layout.line(out, format!("  [ {text} ]").as_bytes());
             }

@@ -52,8 +52,8 @@ pub trait Symbolizer {
         None
     }
 
-    /// The text of a frame of interpreted code.
-    fn interpreted(&self, _frame: Word) -> Option<String> {
+    /// The text of a frame of interpreted code in a process.
+    fn interpreted(&self, _pid: u32, _frame: Word) -> Option<String> {
         None
     }
 

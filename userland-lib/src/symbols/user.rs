@@ -30,6 +30,8 @@ use crate::names::printable;
 use blazesym::symbolize::{Input, Symbolizer};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -147,6 +149,11 @@ impl UserSymbols {
             process.known.insert(address, symbol.clone());
             symbol
         })
+    }
+
+    /// Opens the file that a process has under a path, also when it has ended and was seen before.
+    pub fn open_seen(&self, pid: u32, path: &str) -> io::Result<File> {
+        self.with(pid, |process| process.compiled.open_seen(pid, path))
     }
 
     /// Which build of a program `address` is in, in the process `pid`, and where in its file.

@@ -5,6 +5,9 @@
 //!
 //! What a file says for its evaluators is copied, for it may be gone when the walk has ended. Most stacks have evaluators of one
 //! file; those of more than two are not noted.
+//!
+//! A program that compiles while it runs has frames in code that no file has. They are *open* until a frame of the file is met that says
+//! that such code is its runtime's; frames of a program that has no such file are forgotten.
 
 use crate::error::NoMem;
 use crate::mem::Vec;
@@ -16,6 +19,9 @@ use dtrace_uapi::interp::{
 const SPOTS_MAX: usize = 64;
 /// Most files with evaluators in a stack.
 const FILES_MAX: usize = 2;
+
+/// The file of a frame that is open.
+const OPEN: usize = usize::MAX;
 
 /// A frame of an evaluator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,6 +69,10 @@ pub struct Spots {
     file_count: usize,
     spots: Vec<Spot>,
     count: usize,
+    /// Which of the files has the code that no file has.
+    made: Option<usize>,
+    /// Some frames are open.
+    are_open: bool,
 }
 
 impl Spots {
@@ -81,6 +91,8 @@ impl Spots {
             file_count: 0,
             spots: Vec::try_from_fn(SPOTS_MAX, |_| Ok::<_, NoMem>(Spot::default()))?,
             count: 0,
+            made: None,
+            are_open: false,
         })
     }
 
@@ -88,19 +100,76 @@ impl Spots {
     pub fn clear(&mut self) {
         self.file_count = 0;
         self.count = 0;
+        self.made = None;
+        self.are_open = false;
+    }
+
+    /// Whether there are frames of which it is not known yet whose they are.
+    pub fn are_open(&self) -> bool {
+        self.are_open
+    }
+
+    /// Notes a frame in code that no file has.
+    pub fn note_made(&mut self, spot: Spot) {
+        let file = self.made.and_then(|n| Some((n, self.files.get(n)?.base)));
+        let (file, base) = file.unwrap_or((OPEN, 0));
+        self.are_open |= file == OPEN;
+        self.put(Spot { file, base, ..spot });
+    }
+
+    /// A frame of a file was met whose runtime has the code that no file has. As [`note`](Self::note).
+    pub fn own_made(&mut self, walker: u64, base: u64, constant: impl Fn(usize) -> Option<u64>) {
+        if self.made.is_some() {
+            return;
+        }
+        self.made = self.of_file(walker, base, constant);
+        let Some(file) = self.made else { return };
+        let spots = self.spots.iter_mut().take(self.count);
+        let open = spots.filter(|spot| spot.file == OPEN);
+        open.for_each(|spot| (spot.file, spot.base) = (file, base));
+        self.are_open = false;
+    }
+
+    /// Forgets frames that are nobody's. To be called where the walk has ended.
+    pub fn close(&mut self) {
+        if !core::mem::take(&mut self.are_open) {
+            return;
+        }
+        let all = self.spots.get_mut(..self.count).unwrap_or_default();
+        let mut kept = 0;
+        for n in 0..all.len() {
+            if all.get(n).is_some_and(|spot| spot.file != OPEN) {
+                all.swap(kept, n);
+                kept = kept.saturating_add(1);
+            }
+        }
+        self.count = kept;
     }
 
     /// Notes a frame of an evaluator whose walker has that number; `constant` gives the file's constants until there are no more.
     pub fn note(&mut self, spot: Spot, walker: u64, constant: impl Fn(usize) -> Option<u64>) {
-        let is_it = |file: &File| (file.walker, file.base) == (walker, spot.base);
-        let known = self.files.iter().take(self.file_count).position(is_it);
-        let Some(file) = known.or_else(|| self.add(walker, spot.base, constant)) else {
-            return;
-        };
+        if let Some(file) = self.of_file(walker, spot.base, constant) {
+            self.put(Spot { file, ..spot });
+        }
+    }
+
+    fn put(&mut self, spot: Spot) {
         if let Some(slot) = self.spots.get_mut(self.count) {
-            *slot = Spot { file, ..spot };
+            *slot = spot;
             self.count = self.count.saturating_add(1);
         }
+    }
+
+    /// The index of a file, which is added where there is room.
+    fn of_file(
+        &mut self,
+        walker: u64,
+        base: u64,
+        constant: impl Fn(usize) -> Option<u64>,
+    ) -> Option<usize> {
+        let is_it = |file: &File| (file.walker, file.base) == (walker, base);
+        let known = self.files.iter().take(self.file_count).position(is_it);
+        known.or_else(|| self.add(walker, base, constant))
     }
 
     fn add(
@@ -204,5 +273,42 @@ mod tests {
             spots.note(spot(n as u32, 0x1000), 9, |_| None);
         }
         assert_eq!(spots.count(), SPOTS_MAX);
+    }
+
+    #[test]
+    fn made_code_is_of_the_file_that_says_so() {
+        let mut spots = Spots::new().unwrap();
+        let spot = |frame, base| Spot::new(frame, 0x10, 0x20, Some(0x30), base);
+        let constants = |n: usize| (n < 1).then_some(77);
+        spots.note_made(spot(0, 0));
+        spots.note(spot(1, 0x1000), 7, |_| None);
+        spots.note_made(spot(2, 0));
+        assert!(spots.are_open());
+        spots.own_made(8, 0x2000, constants);
+        assert!(!spots.are_open());
+        spots.note_made(spot(3, 0));
+        spots.own_made(9, 0x3000, constants);
+        spots.note(spot(4, 0x2000), 8, constants);
+        spots.close();
+        let told = |n| {
+            let (spot, walker) = spots.get(n).unwrap();
+            (spot.frame, spot.base, walker, spots.element(n, 16))
+        };
+        assert_eq!(told(0), (0, 0x2000, 8, 77));
+        assert_eq!(told(1), (1, 0x1000, 7, 0));
+        assert_eq!(told(2), (2, 0x2000, 8, 77));
+        assert_eq!(told(3), (3, 0x2000, 8, 77));
+        assert_eq!(told(4), (4, 0x2000, 8, 77));
+        // Nobody has it.
+        spots.clear();
+        spots.note_made(spot(0, 0));
+        spots.note(spot(1, 0x1000), 7, |_| None);
+        spots.note_made(spot(2, 0));
+        spots.note(spot(3, 0x1000), 7, |_| None);
+        spots.close();
+        assert_eq!(spots.count(), 2);
+        let frames = [0, 1].map(|n| spots.get(n).unwrap().0.frame);
+        assert_eq!(frames, [1, 3]);
+        assert!(!spots.are_open());
     }
 }

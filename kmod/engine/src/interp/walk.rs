@@ -83,7 +83,10 @@ pub fn ustack<M: Machine>(env: &mut Env<'_, M>, frames: &mut Frames<'_>, out: &m
     let mut walk = env.vm.walk.as_mut().filter(|_| size != 0);
     let spots = walk.as_mut().map(|walk| walk.begin());
     env.m.ustack(env.core.ustacks, frames, spots);
-    let is_found = walk.is_some_and(|walk| walk.spots.count() != 0);
+    let is_found = walk.is_some_and(|walk| {
+        walk.spots.close();
+        walk.spots.count() != 0
+    });
     let found = env.core.interp.as_ref().filter(|_| is_found);
     let mut words = Frames::new(out);
     if let Some(interp) = found {

@@ -17,6 +17,7 @@ use super::files::{is_stored, path_of, place};
 use super::maps::Mapping;
 use crate::names::printable;
 use jitdump::Jitdump;
+use nix::fcntl::{openat2, OFlag, OpenHow, ResolveFlag};
 use perfmap::PerfMap;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -160,6 +161,17 @@ impl Compiled {
         self.dump.file = file.and_then(|file| Jitdump::new(file).ok());
     }
 
+    /// Opens the file that the process has under a path.
+    pub fn open_seen(&mut self, pid: u32, path: &str) -> io::Result<File> {
+        if self.origin.is_none() {
+            self.origin = Some(Origin::of(pid)?);
+        }
+        let origin = self.origin.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        origin.open(path, |file| {
+            file.metadata().is_ok_and(|about| about.is_file()) && is_stored(file)
+        })
+    }
+
     /// Reads on; whether there is something new.
     pub fn refresh(&mut self) -> bool {
         let (map, dump) = (&mut self.map, &mut self.dump);
@@ -254,6 +266,11 @@ impl Origin {
 
     /// Opens its map, if what that says can be believed.
     fn open_map(&self) -> io::Result<File> {
+        self.open(&perfmap::path(&self.number), |file| self.owns(file))
+    }
+
+    /// Opens a file of its that is `good`, for reading, by the path that it has there.
+    fn open(&self, path: &str, good: impl Fn(&File) -> bool) -> io::Result<File> {
         let ours;
         let root = match &self.root {
             Some(root) => root,
@@ -262,8 +279,12 @@ impl Origin {
                 &ours
             }
         };
-        let place = perfmap::place(root, &self.number)?;
-        match self.owns(&place) {
+        // A link there must not lead to a file of ours.
+        let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        let resolve = ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS;
+        let how = OpenHow::new().flags(flags).resolve(resolve);
+        let place = File::from(openat2(root, path, how)?);
+        match good(&place) {
             // What it is was looked at before it is opened: to open a device does something to it.
             true => File::open(path_of(&place)),
             false => Err(io::ErrorKind::PermissionDenied.into()),

@@ -5,7 +5,6 @@
 //! (the kernel's `tools/perf/Documentation/jit-interface.txt`).
 
 use super::{Pieces, READ_MAX};
-use nix::fcntl::{openat2, OFlag, OpenHow, ResolveFlag};
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
@@ -28,14 +27,9 @@ pub struct PerfMap {
     left: u64,
 }
 
-/// Where the map of a process is whose root this is, and which has this number for itself. It is not opened.
-pub fn place(root: &File, number: &str) -> io::Result<File> {
-    // A link there must not lead to a file of ours.
-    let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    let resolve = ResolveFlag::RESOLVE_IN_ROOT | ResolveFlag::RESOLVE_NO_MAGICLINKS;
-    let how = OpenHow::new().flags(flags).resolve(resolve);
-    let file = openat2(root, format!("tmp/perf-{number}.map").as_str(), how)?;
-    Ok(File::from(file))
+/// Where the map of a process is which has this number for itself.
+pub fn path(number: &str) -> String {
+    format!("tmp/perf-{number}.map")
 }
 
 impl PerfMap {

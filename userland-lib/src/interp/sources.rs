@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Lines of source files.
+//!
+//! Some runtimes know the line of a place only by its distance from the beginning of the source. Then the file that was compiled is read, as the
+//! process sees it. It counts only if it is as long as what was compiled: a program may have translated it, or it may have been changed.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::rc::Rc;
+
+/// Files whose lines are remembered; with more of them all are forgotten.
+const FILES_MAX: usize = 256;
+/// Bytes of a file that is read.
+const SIZE_MAX: u64 = 1 << 24;
+/// What a path begins with that is a URL.
+const URL: &str = "file://";
+
+/// Where the lines of a file begin.
+#[derive(Debug, PartialEq, Eq)]
+struct Lines {
+    /// How long it is, in units of 16 bits as UTF-16 has them.
+    length: u32,
+    /// Where each line but the first begins, in such units.
+    starts: Vec<u32>,
+}
+
+/// The lines of the files that were asked for, of each process.
+#[derive(Debug, Default)]
+pub struct Sources {
+    known: RefCell<HashMap<(u32, String), Option<Rc<Lines>>>>,
+}
+
+impl Sources {
+    /// The line of the unit `at` in a process' file that has `length` of them. `open` opens a file by its path there.
+    pub fn line(
+        &self,
+        (pid, name): (u32, &str),
+        length: u32,
+        at: u32,
+        open: impl Fn(u32, &str) -> io::Result<File>,
+    ) -> Option<u32> {
+        let path = name.strip_prefix(URL).unwrap_or(name);
+        let key = (pid, path.to_owned());
+        let mut known = self.known.borrow_mut();
+        if known.len() >= FILES_MAX && !known.contains_key(&key) {
+            known.clear();
+        }
+        let lines = known.entry(key).or_insert_with(|| {
+            let file = open(pid, path).ok().filter(|_| path.starts_with('/'))?;
+            Lines::read(file).ok().map(Rc::new)
+        });
+        let lines = lines.as_ref().filter(|lines| lines.length == length)?;
+        let before = lines.starts.partition_point(|start| *start <= at);
+        u32::try_from(before + 1).ok()
+    }
+}
+
+impl Lines {
+    fn read(file: File) -> io::Result<Self> {
+        if file.metadata()?.len() > SIZE_MAX {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        let mut bytes = Vec::new();
+        file.take(SIZE_MAX).read_to_end(&mut bytes)?;
+        Ok(Self::of(&String::from_utf8_lossy(&bytes)))
+    }
+
+    fn of(text: &str) -> Self {
+        // A mark of the order of bytes is not part of the source.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let mut length = 0;
+        let mut starts = Vec::new();
+        for c in text.chars() {
+            length += c.len_utf16() as u32;
+            if c == '\n' {
+                starts.push(length);
+            }
+        }
+        Self { length, starts }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    #[test]
+    fn lines_are_of_the_source_that_was_compiled() {
+        let path = std::env::temp_dir().join(format!("dtrace-source-{}.js", std::process::id()));
+        let text = "\u{feff}// \u{1f600}\nlet x;\n\nx();";
+        let mut file = File::create(&path).expect("a file");
+        file.write_all(text.as_bytes()).expect("written");
+        let sources = Sources::default();
+        let opened = RefCell::new(0);
+        let line = |pid, name: &str, length, at| {
+            sources.line((pid, name), length, at, |_, path| {
+                *opened.borrow_mut() += 1;
+                File::open(path)
+            })
+        };
+        let name = path.to_str().expect("a name");
+        let lines = [0, 5, 6, 12, 13, 14, 17].map(|at| line(1, name, 18, at));
+        assert_eq!(lines, [1, 1, 2, 2, 3, 4, 4].map(Some));
+        assert_eq!(line(1, &format!("file://{name}"), 18, 6), Some(2));
+        // Another source, another process, no path.
+        assert_eq!(line(1, name, 17, 6), None);
+        assert_eq!(*opened.borrow(), 1);
+        assert_eq!(line(2, name, 18, 6), Some(2));
+        assert_eq!(line(2, "node:internal/timers", 18, 6), None);
+        assert_eq!(line(2, "/nonesuch.js", 18, 6), None);
+        std::fs::remove_file(&path).expect("removed");
+        assert_eq!(line(2, name, 18, 14), Some(4));
+        for n in 0..FILES_MAX {
+            line(3, &format!("/nonesuch-{n}"), 1, 0);
+        }
+        assert_eq!(line(2, name, 18, 14), None);
+    }
+}
