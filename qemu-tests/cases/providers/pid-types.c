@@ -67,6 +67,12 @@ FUNCTION float mean(float a, double b, int n, double c, double d, double e, doub
 	return (a + b + c + d + e + f + g + h + i + j) / n + m;
 }
 
+/* Its float comes as a double. */
+FUNCTION int old(a, b, n) double a; float b; int n;
+{
+	return a + b + n;
+}
+
 FUNCTION long double precise(long double of)
 {
 	return of;
@@ -82,6 +88,7 @@ int main(void)
 	next(&origin);
 	half(1.5);
 	mean(-1.5f, 2.25, 10, 3, 4, 5, 6, 7, 8, 9.75, 100, -0.5f);
+	old(1.5, 2.5, 3);
 	precise(1);
 	both(pair, 3);
 	first();

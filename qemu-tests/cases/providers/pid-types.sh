@@ -27,6 +27,8 @@ pid$target:a.out:mean:entry { printf("%.2f %.2f %d %.2f %.2f\n", args[0], args[1
 pid$target:a.out:mean:return { printf("%.3f\n", args[1]); }' -c pid-types
 t 'what is no word' -qn 'pid$target:a.out:precise:entry { trace(args[0]); }' -c pid-types
 t 'what is no word' -qn 'pid$target:a.out:precise:return { trace(args[1]); }' -c pid-types
+t 'without a prototype' -qn 'pid$target:a.out:old:entry { printf("%.2f %d\n", args[0], args[2]); }' -c pid-types
+t 'without a prototype' -qn 'pid$target:a.out:old:entry { trace(args[1]); }' -c pid-types
 t 'what is no word' -qn 'pid$target:a.out:both:entry { trace(args[0]); }' -c pid-types
 t 'behind it' -qn 'pid$target:a.out:both:entry { trace(args[1]); }' -c pid-types
 t 'too many' -qn 'pid$target:a.out:area:entry { trace(args[4]); }' -c pid-types

@@ -136,6 +136,7 @@ impl Ctf {
         Some(Prototype {
             ret,
             params: params.into_iter().map(|ty| (String::new(), ty)).collect(),
+            promotes: false,
         })
     }
 

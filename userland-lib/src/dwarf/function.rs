@@ -25,6 +25,8 @@ pub struct Prototype {
     pub ret: Option<TypeId>,
     /// Names and types of its parameters.
     pub params: Vec<(String, Option<TypeId>)>,
+    /// Who calls it knows no types of parameters: a `float` comes as a `double` (C17 §6.5.2.2).
+    pub promotes: bool,
 }
 
 /// Beginning, end, unit.
@@ -142,10 +144,34 @@ impl DebugInfo {
                 params = self.parameters(origin)?;
             }
         }
+        let is_told = |_: &Unit, entry: &super::Entry<'_>| {
+            is_set(entry, gimli::DW_AT_prototyped).then_some(true)
+        };
+        let is_prototyped = self.said(id, is_told).unwrap_or(false);
         Ok(Prototype {
             ret: self.type_of(id),
             params,
+            promotes: !is_prototyped && self.is_c(id)?,
         })
+    }
+
+    /// Whether a unit is in C, in which a function may have no prototype.
+    fn is_c(&self, id: TypeId) -> Result<bool, Error> {
+        let (unit, _) = self.locate(id)?;
+        let mut entries = unit.entries();
+        let (_, root) = entries.next_dfs()?.ok_or(Error::Damaged)?;
+        let Some(AttributeValue::Language(language)) = root.attr_value(gimli::DW_AT_language)?
+        else {
+            return Ok(false);
+        };
+        let all = [
+            gimli::DW_LANG_C89,
+            gimli::DW_LANG_C,
+            gimli::DW_LANG_C99,
+            gimli::DW_LANG_C11,
+            gimli::DW_LANG_C17,
+        ];
+        Ok(all.contains(&language))
     }
 
     /// Names and types of the parameters that a function's entry has.

@@ -19,6 +19,7 @@ use dtrace_uapi::process::VECTOR_WORD;
 const STRUCTURE: &str = "it is a structure, not a pointer to one";
 const AFTER: &str = "a structure is passed before it, or returned";
 const FLOAT: &str = "it is a floating-point number that has no register of its own";
+const PROMOTED: &str = "the function has no prototype, so it comes as a double";
 const CHANGED: &str = "the compiler may have changed what the function takes";
 const WIDE: &str = "it has more than one register";
 
@@ -90,6 +91,9 @@ fn parameter(
         return Ok(None);
     };
     let own = class(types, *ty).ok_or(STRUCTURE)?;
+    if prototype.promotes && own == Class::Float(4) {
+        return Err(PROMOTED);
+    }
     let classes: Option<Vec<Class>> = before.iter().map(|ty| class(types, *ty)).collect();
     let mut classes = classes.ok_or(AFTER)?;
     if types.is_record(prototype.ret) {

@@ -36,6 +36,8 @@ pub struct Prototype {
     pub params: Vec<Ty>,
     /// Whether the program has 64 bits.
     pub is_wide: bool,
+    /// A `float` comes as a `double`.
+    pub promotes: bool,
 }
 
 /// The process and the module that a scope names: `` pid12`libc `` is the library's, `pid12` the program's.
@@ -98,6 +100,7 @@ impl Types<'_> {
             params: params.collect(),
             ret: self.import_told(number, found.ret, MAX_DEPTH),
             is_wide: module.code.is_wide(),
+            promotes: found.promotes,
         }))
     }
 
