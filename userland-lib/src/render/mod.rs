@@ -115,6 +115,13 @@ mod testing {
                     Some(Location::symbol("libc.so.6", "malloc", pc - 0x400000))
                 }
                 (Some(42), 0x500000..=0x5000ff) => Some(Location::object("a.out")),
+                (Some(42), 0x400100..=0x40010f) => Some(Location::object("libc.so.6")),
+                (Some(42), 0x400110..=0x40011f) => {
+                    Some(Location::symbol("libc.so.6", "abort", pc - 0x400110))
+                }
+                (Some(42), 0x400120..=0x40012f) => {
+                    Some(Location::symbol("libc.so.6", "free", pc - 0x400120))
+                }
                 _ => None,
             }
         }

@@ -11,7 +11,7 @@
 //! what there is is shown.
 
 use super::pad::{self, Spec};
-use super::{symbol, value::words, Datum, Kind, Renderer};
+use super::{symbol, value::words, Datum, Kind, Location, Renderer};
 
 use dtrace_uapi::interp::Word;
 use dtrace_uapi::types::StackHead;
@@ -59,7 +59,7 @@ impl Renderer<'_> {
             return self.kernel_frames(out, pcs, layout);
         }
         for (number, pc) in pcs.take_while(|&pc| pc != 0).enumerate() {
-            let frame = self.user_frame(head.pid, pc);
+            let frame = self.user_frame(head.pid, pc, number);
             self.inlined(out, (head.pid, pc, number), &frame, layout);
             layout.line(out, frame.text.as_bytes());
         }
@@ -75,7 +75,7 @@ impl Renderer<'_> {
         let mut interpreted = words(interpreted).map_while(Word::decode).peekable();
         let pcs = words(data).skip(1).take(frames).take_while(|&pc| pc != 0);
         for (number, pc) in pcs.enumerate() {
-            let frame = self.user_frame(pid as u32, pc);
+            let frame = self.user_frame(pid as u32, pc, number);
             self.inlined(out, (pid as u32, pc, number), &frame, layout);
             layout.line(out, frame.text.as_bytes());
             while let Some(word) = interpreted.next_if(|word| usize::from(word.native) <= number) {
@@ -86,7 +86,8 @@ impl Renderer<'_> {
         }
     }
 
-    fn user_frame(&self, pid: u32, pc: u64) -> Frame {
+    /// The frame of a process at an address, of a number from the innermost one on.
+    fn user_frame(&self, pid: u32, pc: u64, number: usize) -> Frame {
         let build = (self.style.build_ids).then(|| self.symbols.build(pid, pc));
         if let Some((id, offset)) = build.flatten() {
             return Frame {
@@ -94,10 +95,37 @@ impl Renderer<'_> {
                 object: None,
             };
         }
-        let location = self.user(Some(pid), pc);
+        let location = match number {
+            0 => self.user(Some(pid), pc),
+            _ => self.user_caller(pid, pc),
+        };
         Frame {
             text: symbol::address(pc, location.as_ref()),
             object: location.map(|location| location.object),
+        }
+    }
+
+    /// Where an address is to which a call returns. A call that never does may be the last that there is of a function: then the address is behind
+    /// that, in no function or at the next one's beginning.
+    fn user_caller(&self, pid: u32, pc: u64) -> Option<Location> {
+        let location = self.user(Some(pid), pc)?;
+        if location
+            .symbol
+            .as_ref()
+            .is_some_and(|(_, offset)| *offset != 0)
+        {
+            return Some(location);
+        }
+        let call = self.user(Some(pid), pc.wrapping_sub(1));
+        match call.filter(|call| call.object == location.object) {
+            Some(Location {
+                object,
+                symbol: Some((name, offset)),
+            }) => Some(Location {
+                object,
+                symbol: Some((name, offset + 1)),
+            }),
+            _ => Some(location),
         }
     }
 
@@ -243,6 +271,25 @@ mod tests {
             None,
             expect![[r#"
                 |$
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_call_that_never_returns_is_of_its_function() {
+        // Behind the last instruction of one function, and of one in front of another; the innermost frame is where it is.
+        let data = bytes(&[42, 0x400120, 0x400100, 0x400120, 0x400128, 0]);
+        check(
+            Kind::Ustack { frames: 4 },
+            &data,
+            Style::default(),
+            None,
+            expect![[r#"
+                |$
+                |              libc.so.6`free$
+                |              libc.so.6`malloc+0x100$
+                |              libc.so.6`abort+0x10$
+                |              libc.so.6`free+0x8$
             "#]],
         );
     }
