@@ -219,7 +219,8 @@ static const struct inode *dtrace_unwind_text(u64 address, struct dtrace_unwind_
 	place->end = end;
 	place->offset = offset;
 	place->is_nowhere = !(flags & VM_EXEC);
-	place->is_made = !place->is_nowhere && !file;
+	/* The vdso has no file, but operations. */
+	place->is_made = !place->is_nowhere && !file && !READ_ONCE(vma->vm_ops);
 	if ((flags & (wanted | unwanted)) != wanted || !file)
 		return NULL;
 	inode = READ_ONCE(file->f_inode);

@@ -271,6 +271,8 @@ fn mapped(address: u64, _interrupts_off: &CpuGuard) -> Mapped<'_> {
 
 /// Most frames of a stack that are walked.
 const FRAMES_MAX: u32 = 512;
+/// Most frames that are walked beyond those that are wanted, to learn whose the code is that the program has made.
+const BEYOND_MAX: u32 = 64;
 
 /// Walks the user stack, innermost frame first, giving each program counter to `f` until it returns `false` or there is no caller. Where no
 /// table tells, functions are taken to have frame pointers if they may be gone `by`; that of one that has just been `called` is still its
@@ -305,15 +307,19 @@ pub fn walk(
     let rules = known.rules;
     let is_asked = by != UserWalk::FramePointers;
     let mut is_wanted = true;
+    let mut left = BEYOND_MAX;
     for n in 0..FRAMES_MAX {
         let at = frame.at();
         if let Some(spots) = &mut spots {
             note(spots, is_wanted.then_some(n), &frame, known.at(at));
         }
         is_wanted = is_wanted && f(frame.ip);
-        // Whose the code is that the program has made is known where its file is met.
-        if !is_wanted && !spots.as_ref().is_some_and(|spots| spots.are_open()) {
-            return;
+        if !is_wanted {
+            let are_open = spots.as_ref().is_some_and(|spots| spots.are_open());
+            if !are_open || left == 0 {
+                return;
+            }
+            left = left.saturating_sub(1);
         }
         // Only where a caller is wanted: a file without a table is asked for then.
         let asked = is_asked.then(|| known.at(at));

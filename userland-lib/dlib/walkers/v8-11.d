@@ -29,6 +29,7 @@
 #pragma walker numbers v8dbg_class_ConsString__first__String v8dbg_class_ConsString__second__String
 #pragma walker numbers v8dbg_FirstNonstringType v8dbg_type_ScopeInfo__SCOPE_INFO_TYPE
 #pragma walker numbers v8dbg_OneByteStringTag v8dbg_StringRepresentationMask v8dbg_ConsStringTag v8dbg_ThinStringTag
+#pragma walker numbers v8dbg_type_Code__CODE_TYPE v8dbg_class_Code__bytecode_or_interpreter_data__HeapObject
 #pragma walker lines v8
 
 inline uint64_t fp = __walk[3];
@@ -61,6 +62,8 @@ inline uint64_t one_byte = __walk[41];
 inline uint64_t representation = __walk[42];
 inline uint64_t is_cons = __walk[43];
 inline uint64_t is_thin = __walk[44];
+inline uint64_t type_code = __walk[45];
+inline uint64_t code_bytecode = __walk[46];
 
 /* BytecodeArray::source_position_table of objects/bytecode-array.tq. */
 inline uint64_t bytecode_positions = 0x20;
@@ -74,6 +77,9 @@ inline uint64_t locals_max = 75;
 inline uint64_t has_class = 0x400;
 inline uint64_t has_name = 0x3000;
 inline uint64_t has_inferred_name = 0x4000;
+/* Bits of a position: it is one more than an offset of bytecode, not a place in the source; and the function has no name. */
+inline uint64_t in_bytecode = 0x800000;
+inline uint64_t is_anonymous = 0x400000;
 
 this uint64_t function;
 this uint64_t shared;
@@ -88,6 +94,7 @@ this uint64_t start;
 this uint64_t source;
 this uint64_t length;
 this uint64_t bytecode;
+this uint64_t offset;
 this uint64_t table;
 this uint64_t table_size;
 this uint64_t position;
@@ -97,6 +104,7 @@ this uint64_t chars;
 this uint64_t size;
 this uint64_t words;
 this uint64_t words_size;
+this int is_named;
 this int n;
 this int hops;
 
@@ -146,7 +154,8 @@ dtrace:walker::
 			this->start = *(userland uint64_t *)this->at >> 32;
 		}
 
-		/* The names of function and file: strings that may stand for others. Of a joined one its last part is taken. */
+		/* The names of function and file: strings that may stand for others. Of a function's joined one the last part is taken. */
+		this->is_named = 0;
 		this->n = 0;
 		this->words = 0;
 		this->words_size = 0;
@@ -162,14 +171,18 @@ dtrace:walker::
 				this->type = *(userland uint64_t *)(this->text - 1);
 				this->type = *(userland uint16_t *)(this->type - 1 + map_type);
 				this->size = *(userland uint32_t *)(this->text - 1 + string_length);
+				if (this->type < type_no_string && this->size != 0)
+					this->is_named = this->is_named | (this->n < 2);
 				if (this->type >= type_no_string)
 					this->text = 0;
 				else if ((this->type & representation) == is_thin)
 					this->text = *(userland uint64_t *)(this->text - 1 + thin_actual);
 				else if ((this->type & representation) == is_cons) {
 					this->second = *(userland uint64_t *)(this->text - 1 + cons_second);
-					this->text = *(userland uint32_t *)(this->second - 1 + string_length) != 0 ? this->second :
-					    *(userland uint64_t *)(this->text - 1 + cons_first);
+					if (*(userland uint32_t *)(this->second - 1 + string_length) == 0)
+						this->text = *(userland uint64_t *)(this->text - 1 + cons_first);
+					else
+						this->text = this->n < 2 ? this->second : 0;
 				} else {
 					if ((this->type & representation) == 0 && (this->type & one_byte) != 0)
 						this->chars = this->text - 1 + string_chars;
@@ -194,23 +207,36 @@ dtrace:walker::
 				this->length = *(userland uint32_t *)(this->source - 1 + string_length);
 		}
 		this->position = this->start;
+		if (this->position >= is_anonymous)
+			this->length = 0;
 		this->table = 0;
 		this->table_size = 0;
 		this->bytecode = *(userland uint64_t *)(this->shared - 1 + shared_data);
-		if ((this->bytecode & 1) != 0 && *(userland uint64_t *)(fp + fp_bytecode) == this->bytecode) {
+		this->type = 0;
+		if ((this->bytecode & 1) != 0) {
 			this->type = *(userland uint64_t *)(this->bytecode - 1);
-			if (*(userland uint16_t *)(this->type - 1 + map_type) == type_bytecode) {
-				this->table = *(userland uint64_t *)(this->bytecode - 1 + bytecode_positions);
-				this->type = *(userland uint64_t *)(this->table - 1);
-				if (*(userland uint16_t *)(this->type - 1 + map_type) != type_bytes)
-					this->table = 0;
-			}
+			this->type = *(userland uint16_t *)(this->type - 1 + map_type);
+		}
+		/* Code that was made without optimizing has the bytecode, which the interpreter may execute further out. */
+		if (this->type == type_code) {
+			this->bytecode = *(userland uint64_t *)(this->bytecode - 1 + code_bytecode);
+			this->type = type_bytecode;
+		}
+		this->offset = *(userland uint64_t *)(fp + fp_bytecode_offset);
+		if (this->type == type_bytecode && *(userland uint64_t *)(fp + fp_bytecode) == this->bytecode && (this->offset & 0xffffffff) == 0) {
+			this->table = *(userland uint64_t *)(this->bytecode - 1 + bytecode_positions);
+			this->type = *(userland uint64_t *)(this->table - 1);
+			if (*(userland uint16_t *)(this->type - 1 + map_type) != type_bytes)
+				this->table = 0;
 		}
 		if (this->table != 0) {
 			this->table_size = *(userland uint64_t *)(this->table - 1 + bytes_length) >> 32;
 			this->table = this->table - 1 + bytes_data;
-			this->position = (*(userland uint64_t *)(fp + fp_bytecode_offset) >> 32) - bytecode_first + 1;
+			/* The function's entry is at -1. */
+			this->position = in_bytecode | (this->offset >> 32) - bytecode_first + 2 & 0x3fffff;
 		}
+		if (!this->is_named)
+			this->position = this->position | is_anonymous;
 		__frame(this->words, this->words_size, this->chars, this->size, this->position, this->table, this->table_size, this->length);
 	}
 }

@@ -15,9 +15,14 @@ pub enum Format {
     /// The class that the function belongs to; the position is the line.
     Scope,
     /// V8's (`src/codegen/source-position-table.cc`): entries for so many bytes of code, each with a difference to the last place in the
-    /// source. `first` is the source's length. Without a table the position is a place in the source itself.
+    /// source. `first` is the source's length. The position has bits ([`IN_CODE`], [`ANONYMOUS`]).
     V8,
 }
+
+/// Bit of a position of [`Format::V8`]: it is one more than a place in the code; else it is a place in the source itself.
+const IN_CODE: u32 = 0x80_0000;
+/// Bit of a position of [`Format::V8`]: the function has no name.
+const ANONYMOUS: u32 = 0x40_0000;
 
 impl Format {
     /// That of a name.
@@ -39,11 +44,16 @@ impl Format {
         }
     }
 
+    /// Whether a function is known to have no name, by a position in it.
+    pub fn is_anonymous(self, position: u32) -> bool {
+        self == Self::V8 && position & ANONYMOUS != 0
+    }
+
     /// The place in the source of a position, where the line is known by that.
     pub fn place(self, table: &[u8], position: u32) -> Option<u32> {
         match self {
-            Self::V8 if table.is_empty() => Some(position),
-            Self::V8 => v8(table, position),
+            Self::V8 if position & IN_CODE != 0 => v8(table, position & !(IN_CODE | ANONYMOUS)),
+            Self::V8 => Some(position & !ANONYMOUS),
             Self::Python | Self::Scope => None,
         }
     }
@@ -75,7 +85,7 @@ fn python(table: &[u8], first: u32, position: u32) -> Option<u32> {
 }
 
 /// Pairs of numbers, each the difference to the last pair's: where the code is, or one less than its negative if no statement begins there, and
-/// where the source is: its place and 1, above a bit.
+/// where the source is: its place and 1, above a bit. They begin at -1, and the position is one more than that of the code.
 fn v8(table: &[u8], position: u32) -> Option<u32> {
     let mut rest = table.iter().copied();
     let (mut code, mut source) = (0i64, 0i64);
@@ -159,19 +169,30 @@ mod tests {
             bytes.push(left as u8);
             bytes
         };
-        // A statement at code 0 and place 14, a part of it at code 4 and place 300, another statement at code 9 and place 20.
+        // As V8 writes it for a function whose code has places at -1 (its entry), 0, 5, 9, 13 and 17.
+        let table = [1, 0x2c, 2, 0x3c, 0x0b, 0, 8, 0x1c, 9, 0x50, 8, 0x14];
+        let at = |table: &[u8], code: i32| {
+            Format::V8.place(table, IN_CODE | ANONYMOUS | (code + 1) as u32)
+        };
+        let places = [-1, 0, 4, 5, 8, 9, 12, 13, 16, 17, 1000].map(|code| at(&table, code));
+        assert_eq!(
+            places,
+            [10, 25, 25, 25, 25, 32, 32, 52, 52, 57, 57].map(Some)
+        );
+        // One further back, and one that takes several bytes.
         let steps = [(0, 30), (-5, (301 - 15) * 2), (5, (21 - 301) * 2)];
         let table: Vec<u8> = steps
             .iter()
             .flat_map(|(code, place)| [number(*code), number(*place)].concat())
             .collect();
-        let places = [0, 3, 4, 8, 9, 1000].map(|at| Format::V8.place(&table, at));
+        let places = [0, 2, 3, 7, 8, 1000].map(|code| at(&table, code));
         assert_eq!(places, [14, 14, 300, 300, 20, 20].map(Some));
-        assert_eq!(Format::V8.place(&table[..table.len() - 1], 9), None);
+        assert_eq!(at(&table[..table.len() - 1], 8), None);
+        assert_eq!(at(&[], 77), None);
         assert_eq!(Format::V8.place(&[], 77), Some(77));
         let cut = [table.clone(), vec![0; NAME_MAX[2] - table.len()]].concat();
-        assert_eq!(Format::V8.place(&cut, 4), Some(300));
-        assert_eq!(Format::V8.place(&cut, 1000), None);
+        assert_eq!(at(&cut, 3), Some(300));
+        assert_eq!(at(&cut, 1000), None);
         for byte in 0..=255 {
             Format::V8.place(&[byte; 40], u32::MAX);
         }

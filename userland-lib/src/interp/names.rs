@@ -77,7 +77,8 @@ impl Frames {
             }
             None => names.line(word.position),
         };
-        names.text(line)
+        let is_anonymous = |format: Format| format.is_anonymous(word.position);
+        names.text(line, names.format().is_some_and(is_anonymous))
     }
 
     fn names(&self, number: u32) -> Option<Rc<Names>> {
@@ -117,9 +118,9 @@ impl Names {
         }
     }
 
-    fn text(&self, line: Option<u32>) -> String {
+    fn text(&self, line: Option<u32>, is_anonymous: bool) -> String {
         let function = match self.format() {
-            Some(Format::V8) if self.function.is_empty() => "(anonymous)".to_owned(),
+            _ if is_anonymous => "(anonymous)".to_owned(),
             _ if self.function.is_empty() => "?".to_owned(),
             Some(Format::Scope) if !self.table.is_empty() => {
                 format!("{}::{}", shown(&self.table), self.function)

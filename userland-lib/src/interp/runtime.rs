@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `requires SYMBOL N VALUE [MASK]` | the `N`th word of the data at the symbol, under the mask, has that value |
 //! | `evaluator SYMBOL…` | functions that are evaluators; `SYMBOL+N`: the function to which the call or jump leads whose distance is at the symbol's byte `N` |
-//! | `blob SYMBOL+N SYMBOL+M` | an evaluator as well: from where the operand at the first place leads, as many bytes as the number of 4 bytes says to which that at the second leads |
+//! | `blob SYMBOL+N SYMBOL+M` | an evaluator that begins where the distance at the first symbol's byte `N` leads; its size is the number of 4 bytes to which that at the second one's byte `M` leads |
 //! | `made code` | code that no file has is an evaluator's as well |
 //! | `address SYMBOL` | a constant: where the symbol is, to be added to `__walk[1]` |
 //! | `thread SYMBOL` | a constant: where the thread's own variable is, to be added to `__walk[7]`; libraries have none |

@@ -16,6 +16,8 @@ use std::rc::Rc;
 const FILES_MAX: usize = 256;
 /// Bytes of a file that is read.
 const SIZE_MAX: u64 = 1 << 24;
+/// Lines of all files that are remembered.
+const LINES_MAX: usize = 1 << 22;
 /// What a path begins with that is a URL.
 const URL: &str = "file://";
 
@@ -28,10 +30,13 @@ struct Lines {
     starts: Vec<u32>,
 }
 
-/// The lines of the files that were asked for, of each process.
+/// A file of a process, by its path there.
+type Name = (u32, String);
+
+/// The lines of the files that were asked for; nothing of one that could not be read.
 #[derive(Debug, Default)]
 pub struct Sources {
-    known: RefCell<HashMap<(u32, String), Option<Rc<Lines>>>>,
+    known: RefCell<HashMap<Name, Option<Rc<Lines>>>>,
 }
 
 impl Sources {
@@ -43,20 +48,44 @@ impl Sources {
         at: u32,
         open: impl Fn(u32, &str) -> io::Result<File>,
     ) -> Option<u32> {
-        let path = name.strip_prefix(URL).unwrap_or(name);
-        let key = (pid, path.to_owned());
+        let key = (pid, path(name)?);
         let mut known = self.known.borrow_mut();
-        if known.len() >= FILES_MAX && !known.contains_key(&key) {
-            known.clear();
+        if !known.contains_key(&key) {
+            let file = open(pid, &key.1);
+            let lines = file.and_then(Lines::read).ok().map(Rc::new);
+            let new = lines.as_ref().map_or(0, |lines| lines.starts.len());
+            let all = known.values().flatten();
+            let all: usize = all.map(|lines| lines.starts.len()).sum();
+            if known.len() >= FILES_MAX || all.saturating_add(new) > LINES_MAX {
+                known.clear();
+            }
+            known.insert(key.clone(), lines.filter(|_| new <= LINES_MAX));
         }
-        let lines = known.entry(key).or_insert_with(|| {
-            let file = open(pid, path).ok().filter(|_| path.starts_with('/'))?;
-            Lines::read(file).ok().map(Rc::new)
-        });
-        let lines = lines.as_ref().filter(|lines| lines.length == length)?;
+        let lines = known.get(&key)?.as_ref();
+        let lines = lines.filter(|lines| lines.length == length)?;
         let before = lines.starts.partition_point(|start| *start <= at);
         u32::try_from(before + 1).ok()
     }
+}
+
+/// The path that a script's name is, if it is one. In a URL other bytes than those of letters, digits and a few signs are two hexadecimal digits
+/// behind a `%`.
+fn path(name: &str) -> Option<String> {
+    let Some(rest) = name.strip_prefix(URL) else {
+        return name.starts_with('/').then(|| name.to_owned());
+    };
+    let mut bytes = Vec::new();
+    let mut left = rest.as_bytes();
+    while let [first, tail @ ..] = left {
+        let digits = tail.get(..2).filter(|_| *first == b'%');
+        let byte = digits
+            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        bytes.push(byte.unwrap_or(*first));
+        left = if byte.is_some() { &tail[2..] } else { tail };
+    }
+    String::from_utf8(bytes)
+        .ok()
+        .filter(|path| path.starts_with('/') && !path.contains('\0'))
 }
 
 impl Lines {
@@ -90,6 +119,28 @@ mod tests {
     use std::io::Write as _;
 
     #[test]
+    fn names_are_paths_or_urls_of_them() {
+        let paths = [
+            "/a%20b",
+            "file:///a%20b/%C3%A9.mjs",
+            "file:///100%",
+            "file:///%zz%2",
+        ];
+        let expected = ["/a%20b", "/a b/\u{e9}.mjs", "/100%", "/%zz%2"];
+        assert_eq!(paths.map(path), expected.map(|path| Some(path.to_owned())));
+        for name in [
+            "node:fs",
+            "[eval]",
+            "a/b",
+            "file://a/b",
+            "file:///%ff",
+            "file:///%00",
+        ] {
+            assert_eq!(path(name), None, "{name}");
+        }
+    }
+
+    #[test]
     fn lines_are_of_the_source_that_was_compiled() {
         let path = std::env::temp_dir().join(format!("dtrace-source-{}.js", std::process::id()));
         let text = "\u{feff}// \u{1f600}\nlet x;\n\nx();";
@@ -111,8 +162,10 @@ mod tests {
         assert_eq!(line(1, name, 17, 6), None);
         assert_eq!(*opened.borrow(), 1);
         assert_eq!(line(2, name, 18, 6), Some(2));
-        assert_eq!(line(2, "node:internal/timers", 18, 6), None);
         assert_eq!(line(2, "/nonesuch.js", 18, 6), None);
+        assert_eq!(*opened.borrow(), 3);
+        assert_eq!(line(2, "node:internal/timers", 18, 6), None);
+        assert_eq!(*opened.borrow(), 3);
         std::fs::remove_file(&path).expect("removed");
         assert_eq!(line(2, name, 18, 14), Some(4));
         for n in 0..FILES_MAX {

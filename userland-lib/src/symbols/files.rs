@@ -209,8 +209,19 @@ fn in_root(process: &Path, mapping: &Mapping) -> PathBuf {
     process.join("root").join(path)
 }
 
-/// procfs, tracefs, debugfs and sysfs (`linux/magic.h`). The kernel makes their files when they are read: that may wait, or take something away.
-const MADE: [nix::libc::__fsword_t; 4] = [0x9fa0, 0x7472_6163, 0x6462_6720, 0x6265_6572];
+/// procfs, tracefs, debugfs, sysfs, cgroup2, configfs, efivarfs, bpffs and FUSE (`linux/magic.h`). The kernel or a program makes their files when
+/// they are read: that may wait, or take something away.
+const MADE: [nix::libc::__fsword_t; 9] = [
+    0x9fa0,
+    0x7472_6163,
+    0x6462_6720,
+    0x6265_6572,
+    0x6367_7270,
+    0x6265_6570,
+    0xde5e_81e4,
+    0xcafe_4a11,
+    0x6573_5546,
+];
 
 /// Whether a file was stored, so that to read it changes nothing.
 pub fn is_stored(file: &File) -> bool {

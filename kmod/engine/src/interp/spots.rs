@@ -17,6 +17,8 @@ use dtrace_uapi::interp::{
 
 /// Most frames of evaluators in a stack.
 const SPOTS_MAX: usize = 64;
+/// With so many frames none is left open any more: others need room as well.
+const OPEN_MAX: usize = 48;
 /// Most files with evaluators in a stack.
 const FILES_MAX: usize = 2;
 
@@ -113,7 +115,11 @@ impl Spots {
     pub fn note_made(&mut self, spot: Spot) {
         let file = self.made.and_then(|n| Some((n, self.files.get(n)?.base)));
         let (file, base) = file.unwrap_or((OPEN, 0));
-        self.are_open |= file == OPEN;
+        let is_open = file == OPEN;
+        if is_open && self.count >= OPEN_MAX {
+            return;
+        }
+        self.are_open |= is_open;
         self.put(Spot { file, base, ..spot });
     }
 

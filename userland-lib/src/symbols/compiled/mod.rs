@@ -20,9 +20,9 @@ use jitdump::Jitdump;
 use nix::fcntl::{openat2, OFlag, OpenHow, ResolveFlag};
 use perfmap::PerfMap;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
@@ -286,7 +286,11 @@ impl Origin {
         let place = File::from(openat2(root, path, how)?);
         match good(&place) {
             // What it is was looked at before it is opened: to open a device does something to it.
-            true => File::open(path_of(&place)),
+            // Who holds a lease on it could let us wait.
+            true => OpenOptions::new()
+                .read(true)
+                .custom_flags(OFlag::O_NONBLOCK.bits())
+                .open(path_of(&place)),
             false => Err(io::ErrorKind::PermissionDenied.into()),
         }
     }
