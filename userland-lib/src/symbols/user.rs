@@ -50,6 +50,10 @@ const BEHIND: u64 = u64::MAX;
 /// For so long a list of mappings is taken to be as it was.
 const FRESH: Duration = Duration::from_millis(50);
 
+/// For so long they are read again sooner, and one in so many parts of all time besides.
+const AGAIN: Duration = Duration::from_millis(100);
+const AGAIN_PART: u32 = 8;
+
 /// What an address of a process is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserSymbol {
@@ -83,7 +87,11 @@ struct ProcessSymbols {
     in_records: Option<u32>,
     /// What was read of those that have ended.
     left: u64,
+    /// When the mappings were read first, and last.
+    first: Option<Instant>,
     read: Option<Instant>,
+    /// What it took to read them when [`FRESH`] had not passed.
+    again: Duration,
     ranges: Vec<Range>,
     compiled: Compiled,
     known: HashMap<u64, UserSymbol>,
@@ -308,11 +316,19 @@ impl ProcessSymbols {
         files: &Files,
     ) -> bool {
         let is_made = holding(&self.ranges, address).any(|range| range.mapping.is_made());
-        let is_older = is_made && self.read < taken;
+        let is_older = is_made && self.read < taken && self.has_time();
         if is_older {
+            let begun = Instant::now();
             self.read(pid, files);
+            self.again += begun.elapsed();
         }
         self.reads_on(pid) || is_older
+    }
+
+    /// Whether to read the mappings once more does not take too much of all time: a program that compiles may have thousands.
+    fn has_time(&self) -> bool {
+        let since = self.first.map_or(Duration::ZERO, |first| first.elapsed());
+        self.again <= AGAIN + since / AGAIN_PART
     }
 
     /// Reads what the process writes down of code that it makes; whether there is something new.
@@ -329,6 +345,7 @@ impl ProcessSymbols {
     /// stays.
     fn read(&mut self, pid: u32, files: &Files) {
         self.read = Some(Instant::now());
+        self.first = self.first.or(self.read);
         let open = |mapping: &Mapping| files.get(pid, mapping).ok();
         let all = listed(pid);
         if self.is_watched || all.iter().any(Mapping::is_made) {

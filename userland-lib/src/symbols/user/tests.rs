@@ -285,3 +285,27 @@ fn a_list_from_between_code_and_its_names_is_read_again() {
     drop(stdin);
     let _ = child.wait();
 }
+
+#[test]
+fn files_of_a_process_are_opened_as_it_sees_them() {
+    let folder = crate::dwarf::tests::Folder::new("seen");
+    let path = |name: &str| folder.0.join(name).to_str().expect("a path").to_owned();
+    std::fs::write(path("file"), "text").expect("written");
+    std::os::unix::fs::symlink(path("file"), path("link")).expect("a link");
+    nix::unistd::mkfifo(&folder.0.join("pipe"), nix::sys::stat::Mode::S_IRUSR).expect("a pipe");
+    let symbols = UserSymbols::default();
+    let (target, _) = twin(&std::env::current_exe().expect("a program"));
+    let pid = target.pid();
+    let opens = |path: &str| symbols.open_seen(pid, path).is_ok();
+    assert!(opens(&path("file")));
+    // A link, a pipe without a writer, a directory, what the kernel makes when it is read, and nothing.
+    for other in ["link", "pipe", ".", "none"] {
+        assert!(!opens(&path(other)), "{other}");
+    }
+    assert!(!opens("/proc/version"));
+    drop(target);
+    assert!(opens(&path("file")));
+    assert!(UserSymbols::default()
+        .open_seen(pid, &path("file"))
+        .is_err());
+}
