@@ -198,6 +198,7 @@ static const struct inode *dtrace_unwind_text(u64 address, struct dtrace_unwind_
 	const vm_flags_t wanted = VM_EXEC, unwanted = VM_HUGETLB | VM_MAYSHARE | VM_WRITE;
 	struct mm_struct *mm = current->mm;
 	struct vm_area_struct *vma = mm ? vma_lookup(mm, address) : NULL;
+	const struct vm_operations_struct *ops;
 	const struct inode *inode;
 	const struct file *file;
 	vm_flags_t flags;
@@ -209,6 +210,7 @@ static const struct inode *dtrace_unwind_text(u64 address, struct dtrace_unwind_
 	flags = READ_ONCE(vma->vm_flags);
 	start = READ_ONCE(vma->vm_start);
 	file = READ_ONCE(vma->vm_file);
+	ops = READ_ONCE(vma->vm_ops);
 	end = READ_ONCE(vma->vm_end);
 	offset = (u64)READ_ONCE(vma->vm_pgoff) << PAGE_SHIFT;
 	/* Pairs with nothing: it keeps what was read above from being read below. */
@@ -220,7 +222,7 @@ static const struct inode *dtrace_unwind_text(u64 address, struct dtrace_unwind_
 	place->offset = offset;
 	place->is_nowhere = !(flags & VM_EXEC);
 	/* The vdso has no file, but operations. */
-	place->is_made = !place->is_nowhere && !file && !READ_ONCE(vma->vm_ops);
+	place->is_made = !place->is_nowhere && !file && !ops;
 	if ((flags & (wanted | unwanted)) != wanted || !file)
 		return NULL;
 	inode = READ_ONCE(file->f_inode);
@@ -288,7 +290,7 @@ void dtrace_unwind_at(u64 address, struct dtrace_unwind_place *place)
 		}
 	}
 	dtrace_unwind_look(address, place);
-	/* One without a table may get one. */
+	/* A file without a table may get one. */
 	if ((place->bytes || place->is_made) && !mmap_lock_speculate_retry(current->mm, sequence))
 		here->places[here->put++ % DTRACE_UNWIND_PLACES] = *place;
 }
