@@ -31,7 +31,8 @@ run callrate.d -c 'known-work sleep' >/tmp/toolkit/rate
 awk '/^now/ { sum += $2; next } NF == 2 { all += $2 } END { print (sum && sum == all ? "all told" : sum " of " all) }' /tmp/toolkit/rate
 [ "$(grep -c ^now /tmp/toolkit/rate)" -ge 4 ] && grep -c -m 1 CALLS /tmp/toolkit/rate
 echo '-- cputop'
-# On a busy host dtrace itself may take more.
+# On a busy host dtrace itself may take more than the command.
+run cputop -n 1 known-work spin | grep -cE ' \((the command|another)\) [0-9]+$'
 run cputop -n 3 known-work spin | grep -E 'the command|^user' | sed -E 's/ [0-9]+$/ N/'
 run cputop -u known-work spin | grep -E '^user'
 echo '-- offcpu.d'
