@@ -4,7 +4,7 @@
  *
  * Frames of JavaScript, in V8 11.3 (node 20).
  *
- * The library exports numbers for debuggers after the fact (tools/gen-postmortem-metadata.py): offsets and types, so little here depends on
+ * The library exports numbers for post-mortem debuggers (tools/gen-postmortem-metadata.py): offsets and types, so little here depends on
  * how it was built. Each function that runs has a native frame of its own, with a frame pointer: in the interpreter, which is a part of the
  * blob of builtins, or in code that was compiled since. Beneath the frame pointer lie the function's context and the function; other frames
  * of the blob have a small number in place of the context. What the optimizing compiler has put into another function has no frame.

@@ -45,7 +45,8 @@ struct Names {
     file: String,
     table: Vec<u8>,
     first: u32,
-    walker: u64,
+    /// What the table is.
+    format: Option<Format>,
 }
 
 impl Frames {
@@ -68,7 +69,7 @@ impl Frames {
             return "?".to_owned();
         };
         let place = names
-            .format()
+            .format
             .and_then(|format| format.place(&names.table, word.position));
         let line = match place {
             Some(place) => {
@@ -77,8 +78,7 @@ impl Frames {
             }
             None => names.line(word.position),
         };
-        let is_anonymous = |format: Format| format.is_anonymous(word.position);
-        names.text(line, names.format().is_some_and(is_anonymous))
+        names.text(word.position, line)
     }
 
     fn names(&self, number: u32) -> Option<Rc<Names>> {
@@ -103,24 +103,20 @@ impl Names {
             file: shown(file),
             table: rest.get(..table)?.to_vec(),
             first: head.first,
-            walker: head.walker,
+            format: Runtime::numbered(head.walker).and_then(Runtime::lines),
         })
     }
 
-    fn format(&self) -> Option<Format> {
-        Runtime::numbered(self.walker).and_then(Runtime::lines)
-    }
-
     fn line(&self, position: u32) -> Option<u32> {
-        match self.format() {
+        match self.format {
             Some(format) => format.line(&self.table, self.first, position),
             None => Some(position),
         }
     }
 
-    fn text(&self, line: Option<u32>, is_anonymous: bool) -> String {
-        let function = match self.format() {
-            _ if is_anonymous => "(anonymous)".to_owned(),
+    fn text(&self, position: u32, line: Option<u32>) -> String {
+        let function = match self.format {
+            Some(format) if format.is_anonymous(position) => "(anonymous)".to_owned(),
             _ if self.function.is_empty() => "?".to_owned(),
             Some(Format::Scope) if !self.table.is_empty() => {
                 format!("{}::{}", shown(&self.table), self.function)

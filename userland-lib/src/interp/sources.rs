@@ -78,6 +78,8 @@ fn path(name: &str) -> Option<String> {
     let mut left = rest.as_bytes();
     while let [first, tail @ ..] = left {
         let digits = tail.get(..2).filter(|_| *first == b'%');
+        // A number may have a sign, these have none.
+        let digits = digits.filter(|digits| digits.iter().all(u8::is_ascii_hexdigit));
         let byte = digits
             .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
         bytes.push(byte.unwrap_or(*first));
@@ -125,8 +127,9 @@ mod tests {
             "file:///a%20b/%C3%A9.mjs",
             "file:///100%",
             "file:///%zz%2",
+            "file:///%+5",
         ];
-        let expected = ["/a%20b", "/a b/\u{e9}.mjs", "/100%", "/%zz%2"];
+        let expected = ["/a%20b", "/a b/\u{e9}.mjs", "/100%", "/%zz%2", "/%+5"];
         assert_eq!(paths.map(path), expected.map(|path| Some(path.to_owned())));
         for name in [
             "node:fs",
