@@ -242,7 +242,7 @@ impl<'w> Handle<'w> {
             Ok(program) => program,
             Err(error) => {
                 // What is missed may have been theirs.
-                let is_missed = error.tag == "D_PDESC_ZERO" || error.tag.starts_with("D_PROC");
+                let is_missed = error.tag == "D_PDESC_ZERO" || error.tag.starts_with("D_PROC_");
                 let ended = is_missed.then(|| self.told_ends());
                 return Err(Error::Compile(error.notes(ended.into_iter().flatten())));
             }
