@@ -101,6 +101,7 @@ fn a_package_has_all_files() {
         &["-gdwarf-5"][..],
         &["-gdwarf-4"],
         &["-gdwarf-5", "-fdebug-types-section"],
+        &["-gdwarf-4", "-fdebug-types-section"],
     ] {
         let program = compile(&folder, options);
         folder.run("llvm-dwp-19", &["-e", "prog", "-o", "prog.dwp"]);

@@ -134,7 +134,8 @@ fn section(
     let first = contents(&first, bytes, endian, room)?;
     let mut whole = Vec::new();
     // A file that no linker has seen has a section for each type.
-    for part in parts.filter(|_| name == SectionId::DebugInfo.dwo_name()) {
+    let are_many = [SectionId::DebugInfo, SectionId::DebugTypes].map(|id| id.dwo_name());
+    for part in parts.filter(|_| are_many.contains(&name)) {
         if whole.is_empty() {
             take(&first, room, &mut whole)?;
         }

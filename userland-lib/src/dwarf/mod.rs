@@ -45,8 +45,8 @@ use dtrace_uapi::names::misleads;
 use file::Found;
 pub(crate) use file::FILE_MAX;
 use gimli::{
-    AttributeValue, DebugInfoOffset, DebuggingInformationEntry, DwAt, Dwarf, EndianRcSlice, Reader,
-    RunTimeEndian, Section as _, UnitOffset, UnitType,
+    AttributeValue, DebuggingInformationEntry, DwAt, Dwarf, EndianRcSlice, Reader, RunTimeEndian,
+    Section as _, UnitOffset, UnitType,
 };
 use part::{Header, Part, Unit};
 use std::cell::{OnceCell, RefCell};
@@ -160,7 +160,7 @@ impl DebugInfo {
             Some(bytes) => {
                 let sections = debug.sections(bytes)?;
                 file::share_texts(&mut own, &sections)?;
-                let base = own.debug_info.reader().len();
+                let base = own.debug_info.reader().len() + own.debug_types.reader().len();
                 Some(Rc::new(Part::new(sections, base, None)))
             }
             None => None,
@@ -187,9 +187,11 @@ impl DebugInfo {
     /// The units of a part, `most` at most.
     fn units_of(&self, part: &Rc<Part>, most: usize) -> Result<Vec<Header>, Error> {
         let mut units = Vec::new();
-        let mut headers = part.dwarf.units();
-        // What is damaged ends the list.
-        while let Ok(Some(header)) = headers.next() {
+        let (mut programs, mut types) = (part.dwarf.units(), part.dwarf.type_units());
+        // What is damaged ends a section's list.
+        let programs = std::iter::from_fn(|| programs.next().ok().flatten());
+        let types = std::iter::from_fn(|| types.next().ok().flatten());
+        for header in programs.chain(types) {
             if units.len() >= most {
                 return Err(Error::Unsupported("it has too many units"));
             }
@@ -283,9 +285,8 @@ impl DebugInfo {
         };
         let number = after.checked_sub(1).ok_or(Error::Damaged)?;
         let unit = self.unit(number)?;
-        let offset = id.0.checked_sub(unit.part.base).ok_or(Error::Damaged)?;
-        let offset = DebugInfoOffset(offset).to_unit_offset(&unit.header);
-        Ok((unit, offset.ok_or(Error::Damaged)?))
+        let offset = unit.offset(id).ok_or(Error::Damaged)?;
+        Ok((unit, offset))
     }
 
     /// What entry a value refers to.

@@ -4,12 +4,14 @@
 //! The files that tell of one program, and their units.
 //!
 //! What a compiler has told may lie in several files. Each is a part; the entries of all parts are numbered one after the other, so that
-//! a number is of one entry, whatever file that is in.
+//! a number is of one entry, whatever file that is in. DWARF 4 has a section for types that have units of their own: in a part its
+//! entries come after the others.
 
 use super::unit::Tables;
 use super::{Bytes, TypeId};
 use gimli::{
-    Dwarf, DwarfFileType, Reader as _, Section as _, UnitHeader, UnitOffset, UnitSectionOffset,
+    DebugInfoOffset, DebugTypesOffset, Dwarf, DwarfFileType, Reader as _, Section as _, UnitHeader,
+    UnitOffset, UnitSectionOffset,
 };
 use std::cell::RefCell;
 use std::ops::Deref;
@@ -35,16 +37,30 @@ impl Part {
         }
     }
 
-    /// The entry at a place of the part's section.
+    /// The entry at a place of the section that has programs' units.
     pub fn id(&self, offset: usize) -> Option<TypeId> {
         let number = self.base.saturating_add(offset);
-        (number < self.end()).then_some(TypeId(number))
+        (number < self.types()).then_some(TypeId(number))
+    }
+
+    /// The number of the first byte at `offset`.
+    fn number(&self, offset: UnitSectionOffset) -> usize {
+        match offset {
+            UnitSectionOffset::DebugInfoOffset(offset) => self.base.saturating_add(offset.0),
+            UnitSectionOffset::DebugTypesOffset(offset) => self.types().saturating_add(offset.0),
+        }
+    }
+
+    /// The number behind those of the entries of `.debug_info`: where those of `.debug_types` begin.
+    fn types(&self) -> usize {
+        let size = self.dwarf.debug_info.reader().len();
+        self.base.saturating_add(size)
     }
 
     /// The number behind those of its entries.
     pub fn end(&self) -> usize {
-        let size = self.dwarf.debug_info.reader().len();
-        self.base.saturating_add(size)
+        let size = self.dwarf.debug_types.reader().len();
+        self.types().saturating_add(size)
     }
 }
 
@@ -58,10 +74,7 @@ pub struct Header {
 impl Header {
     /// The number of the unit's first byte.
     pub fn start(&self) -> usize {
-        match self.header.offset() {
-            UnitSectionOffset::DebugInfoOffset(offset) => self.part.base.saturating_add(offset.0),
-            UnitSectionOffset::DebugTypesOffset(_) => usize::MAX,
-        }
+        self.part.number(self.header.offset())
     }
 }
 
@@ -89,9 +102,18 @@ impl Unit {
 
     /// Which entry is at a place of the unit.
     pub fn id(&self, offset: UnitOffset) -> Option<TypeId> {
-        match offset.to_unit_section_offset(&self.unit) {
-            UnitSectionOffset::DebugInfoOffset(offset) => self.part.id(offset.0),
-            UnitSectionOffset::DebugTypesOffset(_) => None,
+        let number = self.part.number(offset.to_unit_section_offset(&self.unit));
+        (number < self.part.end()).then_some(TypeId(number))
+    }
+
+    /// Where in the unit an entry is.
+    pub fn offset(&self, id: TypeId) -> Option<UnitOffset> {
+        match id.0.checked_sub(self.part.types()) {
+            Some(offset) => DebugTypesOffset(offset).to_unit_offset(&self.header),
+            None => {
+                let offset = id.0.checked_sub(self.part.base)?;
+                DebugInfoOffset(offset).to_unit_offset(&self.header)
+            }
         }
     }
 }

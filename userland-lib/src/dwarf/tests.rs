@@ -264,6 +264,7 @@ fn every_form_tells_the_same() {
         &["-gdwarf-5"][..],
         &["-gdwarf-4"],
         &["-gdwarf-4", "-gstrict-dwarf"],
+        &["-gdwarf-4", "-fdebug-types-section"],
         &["-gdwarf-5", "-gz=zlib"],
         &["-gdwarf-5", "-gz=zstd"],
         &["-gdwarf-5", "-fdebug-types-section"],
@@ -272,6 +273,7 @@ fn every_form_tells_the_same() {
         &["-gdwarf-4", "-gsplit-dwarf"],
         &["-gdwarf-5", "-gsplit-dwarf", "-gz=zlib"],
         &["-gdwarf-5", "-gsplit-dwarf", "-fdebug-types-section"],
+        &["-gdwarf-4", "-gsplit-dwarf", "-fdebug-types-section"],
         &["-gdwarf-5", "-static", "-gz=zlib"],
     ] {
         let program = folder.compile(SOURCE, options);
@@ -279,5 +281,36 @@ fn every_form_tells_the_same() {
         let debug = DebugInfo::open(&program, &path).unwrap_or_else(|e| panic!("{options:?}: {e}"));
         println!("{options:?}");
         check_all(&debug, &program);
+    }
+}
+
+/// C++ has functions in a class' declaration, while the class is in a unit of its own.
+#[test]
+fn a_declaration_leads_to_the_unit_of_the_type() {
+    let folder = Folder::new("signed");
+    let source = "\
+namespace outer {
+	struct point {
+		int x;
+		int y;
+		__attribute__((noinline)) int sum() const { return x + y; }
+	};
+}
+extern \"C\" __attribute__((used)) int area(const outer::point &at) { return at.sum(); }
+int main() { return 0; }
+";
+    for version in ["-gdwarf-4", "-gdwarf-5"] {
+        let options = [version, "-fdebug-types-section"];
+        let program = folder.compile_by("clang++-19", source, &options);
+        let debug = DebugInfo::open(&program, "/prog").expect("readable");
+        let found = debug.function(address(&program, "_ZNK5outer5point3sumEv"));
+        let found = found.expect("readable").expect("a function");
+        let mut ty = found.params[0].1.expect("a type");
+        while let Type::Pointer(to, _) | Type::Const(to) = debug.ty(ty).expect("a type") {
+            ty = to.expect("more");
+        }
+        let point = Type::Record("point".to_owned(), false, Some(8));
+        assert_eq!(debug.ty(ty).ok(), Some(point), "{version}");
+        assert_eq!(debug.members(ty).map(|all| all.len()).ok(), Some(2));
     }
 }

@@ -66,6 +66,7 @@ pub struct Member {
 impl DebugInfo {
     /// A type.
     pub fn ty(&self, id: TypeId) -> Result<Type, Error> {
+        let id = self.signed(id);
         let (unit, offset) = self.locate(id)?;
         let entry = unit.entry(offset)?;
         let name = self.name(&unit, &entry);
@@ -98,6 +99,16 @@ impl DebugInfo {
             gimli::DW_TAG_enumeration_type => Type::Enum(name, size.unwrap_or(4), self.items(id)?),
             _ => Type::Other,
         })
+    }
+
+    /// The type that an entry declares, where that has a unit of its own.
+    fn signed(&self, id: TypeId) -> TypeId {
+        let signed = || {
+            let (unit, offset) = self.locate(id).ok()?;
+            let entry = unit.entry(offset).ok()?;
+            self.reference(&unit, &entry, gimli::DW_AT_signature)
+        };
+        signed().unwrap_or(id)
     }
 
     fn dimensions(&self, id: TypeId) -> Result<Vec<Option<u64>>, Error> {
@@ -133,7 +144,7 @@ impl DebugInfo {
     /// The members of a structure or union.
     pub fn members(&self, id: TypeId) -> Result<Vec<Member>, Error> {
         let mut members = Vec::new();
-        self.children(id, |unit, entry| {
+        self.children(self.signed(id), |unit, entry| {
             let (is_member, is_base) = match entry.tag() {
                 gimli::DW_TAG_member => (true, false),
                 gimli::DW_TAG_inheritance => (true, true),
