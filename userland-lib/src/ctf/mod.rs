@@ -3,8 +3,8 @@
 
 //! What a compiler has told of a program's types and functions in a short form (CTF 3, `gcc -gctf`).
 //!
-//! It is the section `.ctf` of the program's own file, which stripping leaves there. That is a dictionary, or an archive of several: one
-//! has what all compilation units agree about, the others, which are its children, what a unit has another type for under the same name. A type is known by
+//! It is the section `.ctf` of the program's own file, which stripping leaves there, or of the file that was made of it. That is a
+//! dictionary, or an archive of several: one has what all compilation units agree about, the others, which are its children, what a unit has another type for under the same name. A type is known by
 //! its dictionary and its number in there. The types of functions are listed in the order of the symbols that are functions, or under their names. (The layout is
 //! that of `ctf.h` of binutils. The linker lists functions of the dynamic symbol table alone, and only of a file that exports some.)
 //!
@@ -16,7 +16,7 @@ mod dict;
 mod tests;
 mod types;
 
-use crate::dwarf::{Budget, Error, Prototype, TypeId};
+use crate::dwarf::{Budget, Error, Prototype, TypeId, FILE_MAX};
 use crate::elf::separate;
 use dict::{word, Dict};
 use object::elf::STT_FUNC;
@@ -61,40 +61,56 @@ struct Symbol<'d> {
 }
 
 impl Ctf {
-    /// What is known of the program in `file`.
-    pub fn open(file: &Path) -> Result<Self, Error> {
-        let file = separate::open(file, crate::dwarf::FILE_MAX)?;
-        Self::read(&ReadCache::new(file))
+    /// What is known of the program in `file`, which its process sees at `path`.
+    pub fn open(file: &Path, path: &str) -> Result<Self, Error> {
+        Self::open_in(Path::new(separate::FOLDER), file, path)
+    }
+
+    /// The same where the distribution's folder is another one.
+    fn open_in(folder: &Path, file: &Path, path: &str) -> Result<Self, Error> {
+        let cache = ReadCache::new(separate::open(file, FILE_MAX)?);
+        let program = object::File::parse(&cache).map_err(|_| Error::Damaged)?;
+        if contents(&program, SECTION).is_some() {
+            return Self::read(&program, &program);
+        }
+        let has = |file: &object::File<'_>| contents(file, SECTION).is_some();
+        let found = separate::find(folder, &program, path, FILE_MAX, has);
+        let (told, _) = found.ok_or(Error::None)?;
+        let told = object::File::parse(&*told).map_err(|_| Error::Damaged)?;
+        Self::read(&program, &told)
     }
 
     /// What an ELF file tells.
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
-        Self::read(bytes)
+        let file = object::File::parse(bytes).map_err(|_| Error::Damaged)?;
+        Self::read(&file, &file)
     }
 
-    fn read<'a, R: ReadRef<'a>>(bytes: R) -> Result<Self, Error> {
-        let file = object::File::parse(bytes).map_err(|_| Error::Damaged)?;
-        let section = |name| {
-            let section = file.section_by_name(name)?;
-            let data = (section.size() <= SECTION_MAX).then(|| section.data().ok())?;
-            data.filter(|data: &&[u8]| !data.is_empty())
-        };
-        let bytes = section(SECTION).ok_or(Error::None)?;
+    /// What the file `told` tells of a program: that itself, or what was made of it when it was stripped. The symbols that the
+    /// dynamic linker looks for are in the program alone.
+    fn read<'p, 't, P: ReadRef<'p>, T: ReadRef<'t>>(
+        program: &object::File<'p, P>,
+        told: &object::File<'t, T>,
+    ) -> Result<Self, Error> {
+        let bytes = contents(told, SECTION).ok_or(Error::None)?;
         let budget = Budget::limited();
         let dicts = archive(bytes, &budget)?;
         // Those of one file are of one table.
         let is_dynamic = dicts.iter().any(|dict| dict.is_dynamic);
-        let names = section(if is_dynamic { ".dynstr" } else { ".strtab" });
+        let names = match is_dynamic {
+            true => contents(program, ".dynstr"),
+            false => contents(told, ".strtab"),
+        };
         let mut ctf = Self {
             dicts,
             names: names.unwrap_or_default().to_vec(),
-            address: if file.is_64() { 8 } else { 4 },
+            address: if program.is_64() { 8 } else { 4 },
             functions: HashMap::new(),
             named: OnceCell::new(),
         };
         let symbols = match is_dynamic {
-            true => functions(file.dynamic_symbols(), &budget)?,
-            false => functions(file.symbols(), &budget)?,
+            true => functions(program.dynamic_symbols(), &budget)?,
+            false => functions(told.symbols(), &budget)?,
         };
         let mut known: HashMap<&[u8], Option<u64>> = HashMap::new();
         for symbol in &symbols {
@@ -152,6 +168,13 @@ impl Ctf {
         let is_there = own > 0 && (own as usize) <= self.dicts.get(of)?.len();
         is_there.then(|| TypeId::of(of, own))
     }
+}
+
+/// What a section of a file has, if that is something.
+fn contents<'a, R: ReadRef<'a>>(file: &object::File<'a, R>, name: &str) -> Option<&'a [u8]> {
+    let section = file.section_by_name(name)?;
+    let data = (section.size() <= SECTION_MAX).then(|| section.data().ok())?;
+    data.filter(|data| !data.is_empty())
 }
 
 /// The functions that types are listed for, in their order.

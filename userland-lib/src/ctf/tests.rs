@@ -63,6 +63,10 @@ fn compile(folder: &Folder, sources: &[&str], options: &[&str]) -> PathBuf {
     folder.0.join("prog")
 }
 
+fn open(program: &Path) -> Result<Ctf, Error> {
+    Ctf::open(program, &program.to_string_lossy())
+}
+
 /// A type in short.
 fn shown(ctf: &Ctf, ty: Option<TypeId>) -> String {
     let Some(id) = ty else {
@@ -135,24 +139,49 @@ fn what_is_exported_has_types() {
     let folder = Folder::new("ctf");
     for options in [&["-shared", "-fPIC"][..], &["-rdynamic"]] {
         let program = compile(&folder, &[SOURCE], options);
-        let ctf = Ctf::open(&program).expect("readable");
+        let ctf = open(&program).expect("readable");
         check_all(&ctf, &program);
         assert_eq!(prototype(&ctf, &program, "hidden"), None, "{options:?}");
         let symbols = fs::read(&program).expect("a file");
         folder.run("strip", &["prog"]);
-        assert!(Ctf::open(&program).is_ok(), "stripped");
+        assert!(open(&program).is_ok(), "stripped");
         fs::write(&program, symbols).expect("written");
     }
     // With older DWARF the compiler tells a bit-field's place by its type.
     let program = compile(&folder, &[SOURCE], &["-shared", "-fPIC", "-gdwarf-4"]);
-    let ctf = Ctf::open(&program).expect("readable");
+    let ctf = open(&program).expect("readable");
     check_all(&ctf, &program);
     let program = compile(&folder, &[SOURCE], &["-fno-pie", "-no-pie"]);
-    let ctf = Ctf::open(&program).expect("readable");
+    let ctf = open(&program).expect("readable");
     assert_eq!(prototype(&ctf, &program, "area"), None, "not exported");
     assert!(ctf.named(Tag::Struct, "point").is_some());
     let none = compile(&folder, &[SOURCE], &["-gctf0"]);
-    assert!(matches!(Ctf::open(&none), Err(Error::None)));
+    assert!(matches!(open(&none), Err(Error::None)));
+}
+
+/// Some who strip a program take all of it that does not run.
+#[test]
+fn what_was_taken_away_is_in_a_file_of_its_own() {
+    let folder = Folder::new("ctf-apart");
+    let id = "0123456789abcdef0123";
+    let by_id = format!(".build-id/01/{}.debug", &id[2..]);
+    let id = format!("-Wl,--build-id=0x{id}");
+    let program = compile(&folder, &[SOURCE], &["-shared", "-fPIC", &id]);
+    // Addresses are asked of what still has all of the symbols.
+    let whole = folder.0.join("whole");
+    fs::copy(&program, &whole).expect("copied");
+    folder.run("objcopy", &["--only-keep-debug", "prog", "prog.debug"]);
+    folder.run("objcopy", &["--strip-all", "--remove-section=.ctf", "prog"]);
+    let path = program.to_string_lossy();
+    let open = || Ctf::open_in(&folder.0, &program, &path);
+    assert!(matches!(open(), Err(Error::None)));
+    let place = folder.0.join(by_id);
+    fs::create_dir_all(place.parent().expect("a folder")).expect("made");
+    fs::rename(folder.0.join("prog.debug"), &place).expect("moved");
+    check_all(&open().expect("by build-id"), &whole);
+    fs::rename(&place, folder.0.join("prog.debug")).expect("moved");
+    folder.run("objcopy", &["--add-gnu-debuglink=prog.debug", "prog"]);
+    check_all(&open().expect("by name"), &whole);
 }
 
 /// An archive has a dictionary for each source that has types of its own. A name that means several types means none of them.
@@ -160,7 +189,7 @@ fn what_is_exported_has_types() {
 fn each_source_has_its_own_types() {
     let folder = Folder::new("ctf-archive");
     let program = compile(&folder, &[SOURCE, OTHER], &["-shared", "-fPIC"]);
-    let ctf = Ctf::open(&program).expect("readable");
+    let ctf = open(&program).expect("readable");
     assert_eq!(ctf.dicts.len(), 3);
     assert_eq!(ctf.named(Tag::Struct, "point"), None);
     let leaf = ctf.named(Tag::Struct, "leaf").expect("a structure");
@@ -220,11 +249,11 @@ fn what_is_packed_tells_the_same() {
     let bytes = fs::read(&program).expect("a file");
     let dict = &bytes[section(&bytes)];
     let made = with(&folder, &program, &packed(dict));
-    check_all(&Ctf::open(&made).expect("readable"), &made);
+    check_all(&open(&made).expect("readable"), &made);
     let mut endless = packed(dict);
     endless[48..52].copy_from_slice(&u32::MAX.to_le_bytes());
     let made = with(&folder, &program, &endless);
-    assert!(Ctf::open(&made).is_err());
+    assert!(open(&made).is_err());
 }
 
 /// Functions under their names, as the linker has them where few have types: in the order of the names, not of the symbols.
@@ -237,7 +266,7 @@ fn functions_may_be_listed_by_name() {
     fs::write(folder.0.join("many.c"), many).expect("a source");
     folder.run("gcc", &["-c", "-fPIC", "-g0", "many.c"]);
     let program = compile(&folder, &[SOURCE], &["-shared", "-fPIC", "many.o"]);
-    let ctf = Ctf::open(&program).expect("readable");
+    let ctf = open(&program).expect("readable");
     assert!(ctf.dicts[0].function_names().is_some());
     check_all(&ctf, &program);
     assert_eq!(prototype(&ctf, &program, "plain7"), None);

@@ -156,7 +156,7 @@ impl Modules {
     pub fn ctf(&self, object: &Object) -> Option<Rc<Ctf>> {
         let mut all = self.ctf.borrow_mut();
         let known = all.entry(object.file.clone());
-        let known = known.or_insert_with(|| Ctf::open(&object.file).ok().map(Rc::new));
-        known.clone()
+        let open = || Ctf::open(&object.file, &object.path).ok().map(Rc::new);
+        known.or_insert_with(open).clone()
     }
 }
