@@ -4,7 +4,7 @@
 /*
  * A program that may come to be one which its user may not trace: rights-work WORD...
  * Words: steps (ten calls of step()), mark FILE, await FILE, spin MS, undumpable, dumpable, ptracer any|none, namespace, sandbox, groups,
- * exec PROGRAM ARGUMENT...
+ * user NUMBER (for all threads), exec PROGRAM ARGUMENT...
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -90,6 +90,9 @@ int main(int argc, char **argv)
 			failed = sandbox();
 		} else if (!strcmp(word, "groups")) {
 			failed = setgroups(0, NULL);
+		} else if (!strcmp(word, "user") && next) {
+			i++;
+			failed = setresuid(atoi(next), atoi(next), atoi(next));
 		} else if (!strcmp(word, "exec") && next) {
 			execv(next, argv + i + 1);
 			failed = -1;

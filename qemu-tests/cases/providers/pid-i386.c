@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * @gcc: -m32 -nostdlib -static -fno-pie -no-pie -fno-stack-protector -fcf-protection=none
+ * @gcc: -g -m32 -nostdlib -static -fno-pie -no-pie -fno-stack-protector -fcf-protection=none
  * A program of 32 bits without a C library.
  */
 
@@ -19,8 +19,16 @@ FUNCTION long long wide(long long n)
 	return n << 32 | 7;
 }
 
+/* Its number with a fraction is a word on the stack. */
+FUNCTION int scaled(int n, float by, int more)
+{
+	return (int)((float)n * by) + more;
+}
+
 FUNCTION int work(void)
 {
+	if (scaled(8, 2.25f, 3) != 21)
+		return 0;
 	return sum8(1, 2, 3, 4, 5, 6, 7, -8) + (int)(wide(5) >> 32);
 }
 

@@ -21,6 +21,7 @@ dtrace -x temporal -Zqn 'pid$target:late-musl:greet:entry { printf("%d %A\n", ar
 echo 'i386'
 then_of pid-i386
 dtrace -x temporal -qn 'pid$target:a.out:wide:entry { printf("%d\n", arg0); } pid$target:a.out:wide:return { printf("%d %d\n", arg1, arg2); }
+	pid$target:a.out:scaled:entry { printf("%d %.2f %d\n", args[0], args[1], args[2]); }
 	pid$target:a.out:sum8: { @ = count(); } END { printa("%@d\n", @); }' -c pid-i386 2>&1
 
 # at WHAT COMMAND...: traces a program that waits, of whose process this is the only one.
