@@ -5,7 +5,7 @@
 //!
 //! Who wants a stack has bytes for it, in a record, a key or scratch memory, and the machine that walks it has one program
 //! counter after the other. Invariant: [`Frames::finish`] leaves no byte as it was, so that equal stacks are equal bytes and
-//! nothing old is told.
+//! nothing old is told; who calls [`Frames::end`] looks no further than the zero himself.
 
 /// Room for program counters, 8 bytes each.
 #[derive(Debug)]
@@ -42,6 +42,30 @@ impl<'a> Frames<'a> {
         self.room() != 0
     }
 
+    /// What is not put yet, for one who puts several at once; he says so by [`took`](Self::took).
+    #[inline]
+    pub fn rest(&mut self) -> &mut [u8] {
+        self.rest
+    }
+
+    /// The next `count` were put, as far as there was room; returns whether another is wanted.
+    #[inline]
+    pub fn took(&mut self, count: usize) -> bool {
+        let count = count.min(self.room());
+        let rest = core::mem::take(&mut self.rest);
+        self.rest = rest.get_mut(count.saturating_mul(8)..).unwrap_or_default();
+        self.put = self.put.saturating_add(count);
+        self.room() != 0
+    }
+
+    /// Puts a zero behind them if there is room, and leaves the rest as it is; returns how many were put.
+    #[inline]
+    pub fn end(mut self) -> usize {
+        let put = self.put;
+        self.put(0);
+        put
+    }
+
     /// Fills up with zeros; returns how many were put.
     pub fn finish(self) -> usize {
         self.rest.fill(0);
@@ -67,6 +91,34 @@ mod tests {
             .collect();
         assert_eq!(words, [1, u64::MAX, 0]);
         assert_eq!(bytes[24..], [0; 4]);
+    }
+
+    #[test]
+    fn what_is_behind_the_end_is_left() {
+        let mut bytes = [0xff; 24];
+        let mut frames = Frames::new(&mut bytes);
+        frames.put(1);
+        assert_eq!(frames.end(), 1);
+        assert_eq!(bytes[8..], [[0; 8], [0xff; 8]].concat());
+        let mut full = [0xff; 8];
+        let mut frames = Frames::new(&mut full);
+        frames.put(1);
+        assert_eq!(frames.end(), 1);
+        assert_eq!(full, 1u64.to_ne_bytes());
+    }
+
+    #[test]
+    fn several_are_put_at_once() {
+        let mut bytes = [0xff; 40];
+        let mut frames = Frames::new(&mut bytes);
+        assert!(frames.put(1));
+        frames.rest()[..16].copy_from_slice(&[2; 16]);
+        assert!(frames.took(2));
+        assert!(frames.put(3));
+        assert!(!frames.took(7));
+        assert_eq!(frames.finish(), 5);
+        let ends: Vec<u8> = bytes.iter().skip(7).step_by(8).copied().collect();
+        assert_eq!(ends, [0, 2, 2, 0, 0xff]);
     }
 
     #[test]

@@ -294,8 +294,9 @@ fn keys_differ_by_frames_of_interpreted_code() {
     let node = |name: u64, line: u64| [0, name, line].as_bytes().to_vec();
     let names = [(0x2000, vec![b'a', 0]), (0x2010, vec![b'b', 0])];
     bench.m.user.borrow_mut().extend(names);
-    // Without one, with one, with another one, on another line, and each again.
+    // With two, without one, with one, with another one, on another line, and each again. Nothing is left of what was before.
     for (evaluators, name, line) in [
+        (2, 0x2000, 1),
         (0, 0x2000, 1),
         (1, 0x2000, 1),
         (1, 0x2010, 1),
@@ -320,5 +321,5 @@ fn keys_differ_by_frames_of_interpreted_code() {
                 .count()
         })
         .unwrap();
-    assert_eq!(words, 3);
+    assert_eq!(words, 5);
 }

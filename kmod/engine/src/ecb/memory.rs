@@ -75,8 +75,6 @@ impl Memory {
         };
         spend(env, rest.len()).map_err(in_action(action))?;
         rest.fill(0);
-        write(&self.field.datum, to, env)
-            .map(drop)
-            .map_err(in_action(action))
+        write(&self.field.datum, to, env).map_err(in_action(action))
     }
 }

@@ -76,8 +76,8 @@ impl Walk {
     }
 }
 
-/// Puts the frames of the user stack, and those of interpreted code in it to `out`, a word each. Returns how many of its bytes mean nothing: those
-/// behind the word that ends them.
+/// Puts the frames of the user stack, and those of interpreted code in it to `out`, a word each. Returns how many of its bytes mean nothing and are
+/// as they were: those behind the word that ends them.
 pub fn ustack<M: Machine>(env: &mut Env<'_, M>, frames: &mut Frames<'_>, out: &mut [u8]) -> usize {
     let size = out.len();
     let mut walk = env.vm.walk.as_mut().filter(|_| size != 0);
@@ -98,7 +98,7 @@ pub fn ustack<M: Machine>(env: &mut Env<'_, M>, frames: &mut Frames<'_>, out: &m
             });
         }
     }
-    let told = words.finish().saturating_add(1).saturating_mul(8);
+    let told = words.end().saturating_add(1).saturating_mul(8);
     size.saturating_sub(told)
 }
 
