@@ -9,6 +9,7 @@
 #include "helpers.h"
 #include "instruction.h"
 #include "file.h"
+#include "follow.h"
 #include "loads.h"
 #include "mappings.h"
 #include "net.h"

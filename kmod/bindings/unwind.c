@@ -17,18 +17,16 @@
 #include <linux/jiffies.h>
 #include <linux/list.h>
 #include <linux/mm.h>
-#include <linux/mmap_lock.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
-#include <linux/percpu.h>
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
 #include <linux/rhashtable.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
 
+#include "follow.h"
 #include "mappings.h"
 #include "processes.h"
 #include "unwind.h"
@@ -54,21 +52,6 @@ static unsigned long unwind_tables = 64UL << 20;
 module_param(unwind_tables, ulong, 0644);
 MODULE_PARM_DESC(unwind_tables, "Bytes that tables for user stacks may take (67108864)");
 
-/*
- * Where this CPU's last walks led: mappings of one memory, which are right as long as none of its mappings has changed and no table has gone. All
- * are forgotten each second, so that tables in use are marked as used, and changed files are noticed.
- */
-#define DTRACE_UNWIND_PLACES 4
-
-struct dtrace_unwind_places {
-	u64 memory;
-	unsigned int sequence;
-	unsigned long generation, second;
-	/* How many were put in since then; the oldest is overwritten. */
-	unsigned int put;
-	struct dtrace_unwind_place places[DTRACE_UNWIND_PLACES];
-};
-
 static const struct rhashtable_params dtrace_unwind_params = {
 	.key_len = sizeof(struct dtrace_file_id),
 	.key_offset = offsetof(struct dtrace_unwind, id),
@@ -84,11 +67,7 @@ static LIST_HEAD(dtrace_unwind_all);
 static unsigned long dtrace_unwind_bytes, dtrace_unwind_count;
 /* The number of the last one. */
 static u64 dtrace_unwind_last;
-/* Changes when a table can be found no more, and before its memory is freed. */
 static unsigned long dtrace_unwind_generation;
-/* DTRACE_UNWIND_RULES a CPU. */
-static struct dtrace_unwind_rule __percpu *dtrace_unwind_rules;
-static struct dtrace_unwind_places __percpu *dtrace_unwind_places;
 /* How many consumers make tables. */
 static atomic_t dtrace_unwind_servers = ATOMIC_INIT(0);
 
@@ -106,29 +85,22 @@ static struct dtrace_wanted {
 	struct dtrace_file_id id;
 } dtrace_wanted[32];
 
-static void dtrace_unwind_free_kept(void)
-{
-	free_percpu(dtrace_unwind_rules);
-	free_percpu(dtrace_unwind_places);
-}
-
 int dtrace_unwind_init(void)
 {
-	int error = -ENOMEM;
+	int error = dtrace_follow_init();
 
-	dtrace_unwind_rules = __alloc_percpu(array_size(DTRACE_UNWIND_RULES, sizeof(*dtrace_unwind_rules)), __alignof__(u64));
-	dtrace_unwind_places = alloc_percpu(struct dtrace_unwind_places);
-	if (dtrace_unwind_rules && dtrace_unwind_places)
-		error = rhashtable_init(&dtrace_unwinds, &dtrace_unwind_params);
 	if (error)
-		dtrace_unwind_free_kept();
+		return error;
+	error = rhashtable_init(&dtrace_unwinds, &dtrace_unwind_params);
+	if (error)
+		dtrace_follow_exit();
 	return error;
 }
 
-/* Those of this CPU, which the caller has claimed. */
-struct dtrace_unwind_rule *dtrace_unwind_rules_here(void)
+/* Changes when a table can be found no more, and before its memory is freed. */
+unsigned long dtrace_unwind_age(void)
 {
-	return raw_cpu_ptr(dtrace_unwind_rules);
+	return smp_load_acquire(&dtrace_unwind_generation);
 }
 
 /* A table that is nobody's yet, and where its bytes are, which are 0. */
@@ -229,8 +201,8 @@ static const struct inode *dtrace_unwind_text(u64 address, struct dtrace_unwind_
 	return inode && S_ISREG(inode->i_mode) ? inode : NULL;
 }
 
-/* The same as dtrace_unwind_at(), without what is kept. */
-static void dtrace_unwind_look(u64 address, struct dtrace_unwind_place *place)
+/* What is known of text of the current program. Interrupts are off. */
+void dtrace_unwind_look(u64 address, struct dtrace_unwind_place *place)
 {
 	const struct inode *inode = dtrace_unwind_text(address, place);
 	struct dtrace_unwind *table;
@@ -253,75 +225,6 @@ static void dtrace_unwind_look(u64 address, struct dtrace_unwind_place *place)
 	place->bytes = table->bytes;
 	place->size = table->size;
 	place->number = table->number;
-}
-
-/* Forgets what is kept if it may not be right any more. */
-static void dtrace_unwind_renew(struct dtrace_unwind_places *here, u64 memory, unsigned int sequence)
-{
-	unsigned long generation = smp_load_acquire(&dtrace_unwind_generation), second = jiffies / HZ;
-
-	if (likely(here->memory == memory && here->sequence == sequence && here->generation == generation &&
-		   here->second == second))
-		return;
-	here->memory = memory;
-	here->sequence = sequence;
-	here->generation = generation;
-	here->second = second;
-	here->put = 0;
-}
-
-/* What is known of text of the current program. Interrupts are off, and the CPU is claimed. */
-void dtrace_unwind_at(u64 address, struct dtrace_unwind_place *place)
-{
-	struct dtrace_unwind_places *here = raw_cpu_ptr(dtrace_unwind_places);
-	unsigned int sequence, n;
-
-	if (!current->mm || !mmap_lock_speculate_try_begin(current->mm, &sequence)) {
-		dtrace_unwind_look(address, place);
-		return;
-	}
-	dtrace_unwind_renew(here, dtrace_memory_number(current->mm), sequence);
-	for (n = 0; n < min(here->put, DTRACE_UNWIND_PLACES); n++) {
-		const struct dtrace_unwind_place *kept = &here->places[n];
-
-		if (address >= kept->start && address < kept->end) {
-			*place = *kept;
-			return;
-		}
-	}
-	dtrace_unwind_look(address, place);
-	/* A file without a table may get one. */
-	if ((place->bytes || place->is_made) && !mmap_lock_speculate_retry(current->mm, sequence))
-		here->places[here->put++ % DTRACE_UNWIND_PLACES] = *place;
-}
-
-/*
- * A word of the current program's memory, of 4 or 8 bytes, if it is there. The caller knows that the processor has that memory: interrupts are off,
- * and copy_from_user_nofault() has succeeded since.
- */
-bool dtrace_unwind_word(u64 address, u32 size, u64 *word)
-{
-	const void __user *at = (const void __user *)address;
-	u32 half;
-
-	pagefault_disable();
-	if (!user_read_access_begin(at, size)) {
-		pagefault_enable();
-		return false;
-	}
-	if (size == sizeof(*word)) {
-		unsafe_get_user(*word, (const u64 __user *)at, failed);
-	} else {
-		unsafe_get_user(half, (const u32 __user *)at, failed);
-		*word = half;
-	}
-	user_read_access_end();
-	pagefault_enable();
-	return true;
-failed:
-	user_read_access_end();
-	pagefault_enable();
-	return false;
 }
 
 static bool dtrace_unwind_has(const struct dtrace_file_id *id)
@@ -449,7 +352,7 @@ void dtrace_unwind_exit(void)
 		dtrace_unwind_remove(table);
 	dtrace_wanted_forget();
 	rhashtable_destroy(&dtrace_unwinds);
-	dtrace_unwind_free_kept();
+	dtrace_follow_exit();
 }
 
 /* The file that a thread executes at an address, if it is still the one. */

@@ -26,19 +26,11 @@ struct dtrace_unwind_place {
 	u64 number;
 };
 
-/* A rule that a CPU has found; kmod/unwind/src/cache.rs says what it means. */
-struct dtrace_unwind_rule {
-	u64 words[3];
-};
-
-#define DTRACE_UNWIND_RULES 256
-
 int dtrace_unwind_init(void);
 void dtrace_unwind_exit(void);
 bool dtrace_unwind_any(void);
-void dtrace_unwind_at(u64 address, struct dtrace_unwind_place *place);
-struct dtrace_unwind_rule *dtrace_unwind_rules_here(void);
-bool dtrace_unwind_word(u64 address, u32 size, u64 *word);
+unsigned long dtrace_unwind_age(void);
+void dtrace_unwind_look(u64 address, struct dtrace_unwind_place *place);
 struct dtrace_unwind *dtrace_unwind_alloc(u32 size, u8 **bytes);
 void dtrace_unwind_free(struct dtrace_unwind *table);
 int dtrace_unwind_add(struct dtrace_unwind *table, int fd, u64 changed);

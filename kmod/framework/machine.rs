@@ -11,6 +11,7 @@ use super::probe::ProbeRef;
 use crate::sys::percpu::CpuGuard;
 use crate::sys::regs::vector_arg;
 use crate::sys::task::{irq_level, Current};
+use crate::sys::unwind::Sink;
 use crate::sys::{clock, control, locks, nofault, paths, remains, remote, stack, unwind, vtime};
 use core::cell::Cell;
 use dtrace_engine::frames::Frames;
@@ -108,10 +109,10 @@ impl<'a> KernelMachine<'a> {
     }
 
     /// Walks the user stack of what fired, as long as `f` wants more, and notes the frames of evaluators in `spots`.
-    fn user_frames(&self, by: UserWalk, spots: Option<&mut Spots>, f: impl FnMut(u64) -> bool) {
+    fn user_frames(&self, by: UserWalk, spots: Option<&mut Spots>, to: Sink<'_, '_>) {
         let is_called = matches!(self.args.args, Args::Called(_));
         if let Some(regs) = self.task().user_regs() {
-            unwind::walk(self.guard, regs, is_called, by, spots, f);
+            unwind::walk(self.guard, regs, is_called, by, spots, to);
         }
     }
 
@@ -263,15 +264,12 @@ impl Machine for KernelMachine<'_> {
 
     /// The second frame: the user code that called what entered the kernel.
     fn ucaller(&self, by: UserWalk) -> u64 {
-        let (mut depth, mut second) = (0u32, 0);
-        self.user_frames(by, None, |pc| {
-            depth = depth.saturating_add(1);
-            if depth == 2 {
-                second = pc;
-            }
-            depth < 2
-        });
-        second
+        let mut pcs = [0; 16];
+        let mut frames = Frames::new(&mut pcs);
+        self.user_frames(by, None, Sink::Frames(&mut frames));
+        frames.finish();
+        let (_, second) = pcs.split_at(8);
+        second.try_into().map_or(0, u64::from_ne_bytes)
     }
 
     fn stackdepth(&self) -> u32 {
@@ -280,10 +278,7 @@ impl Machine for KernelMachine<'_> {
 
     fn ustackdepth(&self, by: UserWalk) -> u32 {
         let mut depth = 0u32;
-        self.user_frames(by, None, |_| {
-            depth = depth.saturating_add(1);
-            true
-        });
+        self.user_frames(by, None, Sink::Depth(&mut depth));
         depth
     }
 
@@ -294,7 +289,7 @@ impl Machine for KernelMachine<'_> {
     }
 
     fn ustack(&self, by: UserWalk, frames: &mut Frames<'_>, spots: Option<&mut Spots>) {
-        self.user_frames(by, spots, |pc| frames.put(pc));
+        self.user_frames(by, spots, Sink::Frames(frames));
     }
 
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {

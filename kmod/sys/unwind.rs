@@ -3,7 +3,8 @@
 
 //! Tables by which programs' stacks are walked.
 //!
-//! They belong to files, and are the machine's: what one consumer has made all use. See `bindings/unwind.c`.
+//! They belong to files, and are the machine's: what one consumer has made all use. See `bindings/unwind.c`. Steps that were taken before
+//! are kept: `bindings/follow.c`.
 
 use super::nofault;
 use super::percpu::CpuGuard;
@@ -11,9 +12,10 @@ use super::regs::Regs;
 use crate::bindings;
 use core::cell::Cell;
 use core::ptr::{null_mut, NonNull};
+use dtrace_engine::frames::Frames;
 use dtrace_engine::{Spot, Spots, UserWalk};
 use dtrace_unwind::cache::{Cache, Slot, SLOTS};
-use dtrace_unwind::{rule, Evaluators, Frame, Memory, Place, Rule, Table, Walk, Word};
+use dtrace_unwind::{rule, Evaluators, Frame, Memory, Place, Plain, Rule, Table, Walk, Word};
 use kernel::error::to_result;
 use kernel::prelude::*;
 
@@ -114,6 +116,13 @@ struct Program<'a> {
     _interrupts_off: &'a CpuGuard,
 }
 
+impl Program<'_> {
+    /// Whether the processor has the program's memory, which has a word at that address.
+    fn is_there(&self, address: u64) -> bool {
+        self.is_there.get() || self.word(address, Word::Eight).is_some()
+    }
+}
+
 impl Memory for Program<'_> {
     fn word(&self, address: u64, word: Word) -> Option<u64> {
         let size = word.bytes();
@@ -178,6 +187,17 @@ impl<'a> Mapped<'a> {
         }
     }
 
+    /// Whether a frame there is nothing but native code of a file that has rules.
+    fn is_only_native(&self, address: u64) -> bool {
+        let Text::Told(table, _, offset) = &self.text else {
+            return false;
+        };
+        let offset = address.wrapping_sub(self.start).wrapping_add(*offset);
+        table
+            .evaluators()
+            .is_none_or(|told| !told.have_made() && !told.cover(offset))
+    }
+
     /// What the file says of evaluators, and where offset 0 of the file is, or would be.
     fn evaluators(&self) -> Option<(&Evaluators<'a>, u64)> {
         let Text::Told(table, _, offset) = &self.text else {
@@ -187,12 +207,128 @@ impl<'a> Mapped<'a> {
     }
 }
 
+/// Where the frames of a stack go.
+pub enum Sink<'a, 'b> {
+    /// Their program counters are put there, as long as there is room.
+    Frames(&'a mut Frames<'b>),
+    /// They are counted, all of them.
+    Depth(&'a mut u32),
+}
+
+impl Sink<'_, '_> {
+    /// Takes the next one; returns whether another is wanted.
+    fn put(&mut self, pc: u64) -> bool {
+        match self {
+            Self::Frames(frames) => frames.put(pc),
+            Self::Depth(depth) => {
+                **depth = depth.saturating_add(1);
+                true
+            }
+        }
+    }
+}
+
+/// How far steps led.
+#[derive(Default)]
+struct Followed {
+    /// How many frames were left behind.
+    count: u32,
+    /// No more are wanted.
+    is_full: bool,
+    /// The next one has no caller.
+    is_last: bool,
+}
+
+/// Steps that were taken before on this CPU in the same epoch.
+#[derive(Clone, Copy)]
+struct Steps<'a> {
+    epoch: u64,
+    _guard: &'a CpuGuard,
+}
+
+impl<'a> Steps<'a> {
+    /// Those of the current program, if there can be any.
+    fn new(guard: &'a CpuGuard) -> Option<Self> {
+        // SAFETY: The guard says that this CPU is claimed, and interrupts are off.
+        let epoch = unsafe { bindings::dtrace_unwind_epoch() };
+        let steps = Self {
+            epoch,
+            _guard: guard,
+        };
+        (epoch != 0).then_some(steps)
+    }
+
+    /// Goes as far as is known, and at most `most` frames; gives those that were left behind to `to`.
+    #[inline]
+    fn follow(self, frame: &mut Frame, to: &mut Sink<'_, '_>, most: u32) -> Followed {
+        let Some(fp) = frame.fp else {
+            return Followed::default();
+        };
+        let mut at = bindings::dtrace_unwind_frame {
+            ip: frame.ip,
+            sp: frame.sp,
+            fp,
+            is_exact: frame.is_exact,
+            is_last: false,
+        };
+        let (pcs, room) = match to {
+            Sink::Frames(frames) => {
+                let room = frames.room();
+                (frames.rest().as_mut_ptr(), room)
+            }
+            Sink::Depth(_) => (null_mut(), usize::MAX),
+        };
+        let room = u32::try_from(room).unwrap_or(u32::MAX).min(most);
+        // SAFETY: The CPU is claimed, interrupts are off, and the processor has the program's memory, as the caller knows. `pcs` is
+        // valid for `room` words, or null.
+        let n = unsafe { bindings::dtrace_unwind_follow(&mut at, self.epoch, pcs, room) };
+        if n != 0 {
+            *frame = Frame {
+                ip: at.ip,
+                sp: at.sp,
+                fp: Some(at.fp),
+                is_exact: false,
+                is_innermost: false,
+            };
+        }
+        let is_full = match to {
+            Sink::Frames(frames) => !frames.took(n as usize),
+            Sink::Depth(depth) => {
+                **depth = depth.saturating_add(n);
+                false
+            }
+        };
+        Followed {
+            count: n,
+            is_full,
+            is_last: at.is_last,
+        }
+    }
+
+    /// Keeps the step from the instruction at an address by that rule; none: it has no caller.
+    fn keep(self, at: u64, rule: Option<Plain>) {
+        let step = bindings::dtrace_unwind_step {
+            at,
+            epoch: self.epoch,
+            cfa: rule.map_or(0, |rule| rule.offset),
+            saved: rule.and_then(|rule| rule.saved).unwrap_or(0),
+            by_fp: rule.is_some_and(|rule| rule.is_fp),
+            is_saved: rule.is_some_and(|rule| rule.saved.is_some()),
+            is_last: rule.is_none(),
+        };
+        // SAFETY: The CPU is claimed, and interrupts are off.
+        unsafe { bindings::dtrace_unwind_keep(&step) };
+    }
+}
+
 /// What is known of text, as long as interrupts are off.
 struct Known<'a> {
     /// The mappings that were looked up last: most callers are in that of who they call, or of who called that.
     mapped: [Mapped<'a>; 2],
     /// Whether the last address was in the second.
     is_second: bool,
+    /// Whether there are tables, or will be.
+    any: bool,
     rules: Cache<'a>,
     guard: &'a CpuGuard,
 }
@@ -220,6 +356,7 @@ impl<'a> Known<'a> {
         Self {
             mapped: [nothing(if any { 0 } else { u64::MAX }), nothing(0)],
             is_second: false,
+            any,
             rules: Cache(rules),
             guard,
         }
@@ -274,7 +411,7 @@ const FRAMES_MAX: u32 = 512;
 /// Most frames that are walked beyond those that are wanted, to learn whose the code is that the program has made.
 const BEYOND_MAX: u32 = 64;
 
-/// Walks the user stack, innermost frame first, giving each program counter to `f` until it returns `false` or there is no caller. Where no
+/// Walks the user stack, innermost frame first, giving each program counter to `to` until it wants no more or there is no caller. Where no
 /// table tells, functions are taken to have frame pointers if they may be gone `by`; that of one that has just been `called` is still its
 /// caller's. Those of evaluators are noted in `spots`.
 pub fn walk(
@@ -283,7 +420,7 @@ pub fn walk(
     called: bool,
     by: UserWalk,
     mut spots: Option<&mut Spots>,
-    mut f: impl FnMut(u64) -> bool,
+    mut to: Sink<'_, '_>,
 ) {
     let memory = Program {
         regs,
@@ -306,14 +443,34 @@ pub fn walk(
     };
     let rules = known.rules;
     let is_asked = by != UserWalk::FramePointers;
+    let have_steps = is_asked && known.any && word == Word::Eight;
+    let steps = have_steps.then(|| Steps::new(guard));
+    let steps = steps.flatten();
     let mut is_wanted = true;
     let mut left = BEYOND_MAX;
-    for n in 0..FRAMES_MAX {
+    let mut n = 0;
+    while n < FRAMES_MAX {
+        if let (Some(steps), true) = (steps, is_wanted && memory.is_there(frame.sp)) {
+            let followed = steps.follow(&mut frame, &mut to, FRAMES_MAX.saturating_sub(n));
+            if followed.is_last {
+                to.put(frame.ip);
+                return;
+            }
+            n = n.saturating_add(followed.count);
+            if n >= FRAMES_MAX {
+                return;
+            }
+            if followed.is_full {
+                is_wanted = false;
+                left = left.saturating_sub(1);
+            }
+        }
         let at = frame.at();
-        if let Some(spots) = &mut spots {
+        let spotted = spots.as_mut();
+        if let Some(spots) = spotted.filter(|spots| is_wanted || spots.are_open()) {
             note(spots, is_wanted.then_some(n), &frame, known.at(at));
         }
-        is_wanted = is_wanted && f(frame.ip);
+        is_wanted = is_wanted && to.put(frame.ip);
         if !is_wanted {
             let are_open = spots.as_ref().is_some_and(|spots| spots.are_open());
             if !are_open || left == 0 {
@@ -321,13 +478,21 @@ pub fn walk(
             }
             left = left.saturating_sub(1);
         }
+        n = n.saturating_add(1);
         // Only where a caller is wanted: a file without a table is asked for then.
         let asked = is_asked.then(|| known.at(at));
         let rule = asked.and_then(|mapped| mapped.rule(at, rules));
-        if rule.is_some_and(|rule| walk.plain(&mut frame, rule)) {
+        let kept = steps.filter(|_| asked.is_some_and(|mapped| mapped.is_only_native(at)));
+        if let Some(rule) = rule.filter(|rule| walk.plain(&mut frame, *rule)) {
+            if let (Some(steps), Some(plain)) = (kept, Plain::of(rule)) {
+                steps.keep(at, Some(plain));
+            }
             continue;
         }
         let place = asked.map_or(Place::Unasked, |mapped| mapped.place(rule));
+        if let (Some(steps), true) = (kept, place.is_end()) {
+            steps.keep(at, None);
+        }
         let next = match place.tells() {
             false if called && frame.is_innermost => walk.called(&frame),
             false if by == UserWalk::Tables => return,

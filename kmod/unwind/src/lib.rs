@@ -32,6 +32,6 @@ pub mod walk;
 
 pub use cache::Cache;
 pub use evaluators::Evaluators;
-pub use rule::{Base, Cfa, FramePointer, Rule};
+pub use rule::{Base, Cfa, FramePointer, Plain, Rule};
 pub use table::{Bad, Table};
 pub use walk::{Ended, Frame, Memory, Place, Walk, Word};

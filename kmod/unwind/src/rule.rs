@@ -85,7 +85,7 @@ const BEHIND_FP: u8 = 0;
 
 /// A rule of the commonest kinds: the CFA is a number of bytes from the stack pointer or the frame pointer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Plain {
+pub struct Plain {
     /// From which of the two.
     pub is_fp: bool,
     /// How far the CFA is.

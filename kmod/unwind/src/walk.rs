@@ -78,6 +78,11 @@ impl Place {
     pub fn tells(&self) -> bool {
         matches!(self, Self::Rule(rule) if rule.cfa != Cfa::Unknown)
     }
+
+    /// Whether it says that there is no caller.
+    pub fn is_end(&self) -> bool {
+        matches!(self, Self::Rule(rule) if rule.cfa == Cfa::End)
+    }
 }
 
 /// A frame.

@@ -96,6 +96,8 @@ int main(int argc, char **argv)
 	for (int i = 1; i < argc; i++) {
 		if (!strcmp(argv[i], "deep"))
 			deep(3);
+		else if (!strcmp(argv[i], "deepest"))
+			deep(2000);
 		else if (!strcmp(argv[i], "sorts"))
 			sorts();
 		else if (!strcmp(argv[i], "fills"))

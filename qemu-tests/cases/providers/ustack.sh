@@ -40,3 +40,8 @@ done
 cp "$(command -v ustack-work)" /tmp/fresh
 dtrace -x ustackmode=table -x switchrate=10sec -qn 'syscall::getppid:entry /execname == "fresh"/ { @[ustackdepth] = count(); }' \
 	-c 'sh -c "/tmp/fresh deep"' | awk 'NF { print "depth " $1 }'
+
+# What is walked for the first time, and again: a stack is cut at the same frame.
+echo 'cut off'
+dtrace -qn 'syscall::getppid:entry /pid == $target/ { @depths[ustackdepth] = count(); @stacks[ustack(600)] = count(); }
+	END { printa("depth %d %@d\n", @depths); printa("stack %@d\n", @stacks); }' -c 'ustack-work deepest deepest deepest' | sed '/./!d'
