@@ -50,7 +50,7 @@ ready; traced $pid_of undumpable
 as 77 dtrace -n "$pid" -p 1 2>&1 | grep -o -e 'failed to grab process'
 
 echo what root traces
-dtrace -qn 'pid$target:work:step:entry { @ = count(); } tick-10s { exit(0); }' -c '/tmp/work mark /tmp/ready await /tmp/go' >/dev/null &
+dtrace -qn 'pid$target:work:step:entry { @ = count(); }' -c '/tmp/work mark /tmp/ready await /tmp/go' >/dev/null &
 ready
 as 77 dtrace -ln 'pid*:work:step:entry' 2>&1 | grep -c 'step entry'
 as 77 dtrace -qn 'pid*:work:step:entry { trace(pid); }' 2>&1 | grep -o -e 'no right to trace.*' -e 'does not match any probes'
