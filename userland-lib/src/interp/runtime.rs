@@ -45,7 +45,17 @@ pub struct Runtime {
 pub const ALL: &[Runtime] = &[
     Runtime {
         name: "cpython-3.13.d",
-        text: include_str!("../../dlib/walkers/cpython-3.13.d"),
+        text: concat!(
+            include_str!("../../dlib/walkers/cpython-3.13.d"),
+            include_str!("../../dlib/walkers/cpython.d")
+        ),
+    },
+    Runtime {
+        name: "cpython-3.14.d",
+        text: concat!(
+            include_str!("../../dlib/walkers/cpython-3.14.d"),
+            include_str!("../../dlib/walkers/cpython.d")
+        ),
     },
     Runtime {
         name: "perl-5.40.d",

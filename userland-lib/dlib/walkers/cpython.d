@@ -1,0 +1,136 @@
+/*
+ * SPDX-FileCopyrightText: The DTrace for Linux authors
+ * SPDX-License-Identifier: GPL-2.0-only
+ *
+ * Frames of Python code, for each version of CPython that has a file here with its number: what is the same in all.
+ *
+ * The runtime begins with the offsets of what debuggers need (_Py_DebugOffsets of Include/internal/pycore_runtime.h or pycore_debug_offsets.h), so
+ * nothing else here depends on how it was built; a build without the global lock (free-threaded) is none of these. A thread's frames are a list,
+ * innermost first. One evaluator executes all of them up to one that belongs to nobody: that one stands for the evaluator itself.
+ */
+
+#pragma walker evaluator _PyEval_EvalFrameDefault
+#pragma walker requires _PyRuntime 0 0x7970677562656478
+#pragma walker requires _PyRuntime 2 0
+#pragma walker lines python
+
+inline uint64_t nth = __walk[0];
+inline uint64_t tid_here = __walk[5];
+inline uint64_t next_evaluator = __walk[6];
+inline uint64_t runtime = __walk[1] + __walk[16];
+inline uint64_t interpreters_head = __walk[17];
+inline uint64_t interpreter_next = __walk[18];
+inline uint64_t threads_head = __walk[19];
+inline uint64_t thread_next = __walk[20];
+inline uint64_t current_frame = __walk[21];
+inline uint64_t native_thread_id = __walk[22];
+inline uint64_t frame_previous = __walk[23];
+inline uint64_t frame_executable = __walk[24];
+inline uint64_t frame_instr_ptr = __walk[25];
+inline uint64_t frame_owner = __walk[26];
+inline uint64_t code_filename = __walk[27];
+inline uint64_t code_qualname = __walk[28];
+inline uint64_t code_linetable = __walk[29];
+inline uint64_t code_firstlineno = __walk[30];
+inline uint64_t code_adaptive = __walk[31];
+inline uint64_t bytes_size = __walk[32];
+inline uint64_t bytes_value = __walk[33];
+inline uint64_t unicode_state = __walk[34];
+inline uint64_t unicode_length = __walk[35];
+inline uint64_t ascii_size = __walk[36];
+
+/* FRAME_OWNED_BY_CSTACK, or FRAME_OWNED_BY_INTERPRETER, of pycore_frame.h or pycore_interpframe_structs.h. */
+inline int owned_by_evaluator = 3;
+/* `compact` and `ascii` of PyASCIIObject. */
+inline uint32_t compact_ascii = 0x60;
+/* Its `kind`, and that of one byte a character. */
+inline uint32_t kind = 0x1c;
+inline uint32_t latin = 0x04;
+
+this uint64_t interpreter;
+this uint64_t thread;
+this uint64_t frame;
+this uint64_t code;
+this uint64_t text;
+this uint32_t state;
+this uint64_t function;
+this uint64_t function_size;
+this uint64_t file;
+this uint64_t file_size;
+this uint64_t table;
+this uint64_t entry;
+this int is_done;
+
+dtrace:walker::
+{
+	if (nth == 0) {
+		this->frame = 0;
+		this->interpreter = *(userland uint64_t *)(runtime + interpreters_head);
+		this->thread = 0;
+		if (this->interpreter != 0)
+			this->thread = *(userland uint64_t *)(this->interpreter + threads_head);
+	}
+
+	/* A thread may be in several interpreters, and in some of them without a frame. */
+	while (this->frame == 0 && this->interpreter != 0) {
+		if (this->thread == 0) {
+			this->interpreter = *(userland uint64_t *)(this->interpreter + interpreter_next);
+			if (this->interpreter != 0)
+				this->thread = *(userland uint64_t *)(this->interpreter + threads_head);
+		} else {
+			if (*(userland uint64_t *)(this->thread + native_thread_id) == tid_here)
+				this->frame = *(userland uint64_t *)(this->thread + current_frame);
+			this->thread = *(userland uint64_t *)(this->thread + thread_next);
+		}
+	}
+
+	/*
+	 * What belongs to nobody lies on the evaluator's own stack. Where that is an outer evaluator's, this one has not begun yet; where frames
+	 * remain below the next evaluator, one was missed.
+	 */
+	this->is_done = 0;
+	while (this->frame != 0 && !this->is_done) {
+		this->entry = this->frame;
+		while (this->entry != 0 && *(userland uint8_t *)(this->entry + frame_owner) != owned_by_evaluator)
+			this->entry = *(userland uint64_t *)(this->entry + frame_previous);
+		if (this->entry >= next_evaluator)
+			this->is_done = 1;
+		else {
+			while (this->frame != this->entry) {
+				this->code = *(userland uint64_t *)(this->frame + frame_executable) & ~tag;
+
+				/* What is no ASCII has its UTF-8 elsewhere, if anybody has asked; else what has one byte a character is taken. */
+				this->text = *(userland uint64_t *)(this->code + code_qualname);
+				this->state = *(userland uint32_t *)(this->text + unicode_state);
+				this->function_size = *(userland uint64_t *)(this->text + unicode_length);
+				if ((this->state & compact_ascii) == compact_ascii)
+					this->function = this->text + ascii_size;
+				else if (*(userland uint64_t *)(this->text + ascii_size + 8) != 0) {
+					this->function = *(userland uint64_t *)(this->text + ascii_size + 8);
+					this->function_size = *(userland uint64_t *)(this->text + ascii_size);
+				} else
+					this->function = (this->state & kind) == latin ? this->text + ascii_size + 16 : 0;
+				this->text = *(userland uint64_t *)(this->code + code_filename);
+				this->state = *(userland uint32_t *)(this->text + unicode_state);
+				this->file_size = *(userland uint64_t *)(this->text + unicode_length);
+				if ((this->state & compact_ascii) == compact_ascii)
+					this->file = this->text + ascii_size;
+				else if (*(userland uint64_t *)(this->text + ascii_size + 8) != 0) {
+					this->file = *(userland uint64_t *)(this->text + ascii_size + 8);
+					this->file_size = *(userland uint64_t *)(this->text + ascii_size);
+				} else
+					this->file = (this->state & kind) == latin ? this->text + ascii_size + 16 : 0;
+				this->table = *(userland uint64_t *)(this->code + code_linetable);
+				/* A shim that calls __init__ has the same string for both. */
+				if (*(userland uint64_t *)(this->code + code_qualname) != *(userland uint64_t *)(this->code + code_filename))
+					__frame(this->function, this->function_size, this->file, this->file_size,
+					    (*(userland uint64_t *)(this->frame + frame_instr_ptr) - this->code - code_adaptive) / 2,
+					    this->table + bytes_value, *(userland uint64_t *)(this->table + bytes_size),
+					    *(userland uint32_t *)(this->code + code_firstlineno));
+				this->frame = *(userland uint64_t *)(this->frame + frame_previous);
+			}
+			if (this->frame != 0)
+				this->frame = *(userland uint64_t *)(this->frame + frame_previous);
+		}
+	}
+}
