@@ -183,8 +183,8 @@ pub trait ProcessSource {
         Err(dwarf::Error::None)
     }
 
-    /// What it has told in the short form.
-    fn ctf(&self, _object: &Object) -> Option<Rc<Ctf>> {
+    /// What it has told in the short form, by that file or, if wanted, by one `apart`.
+    fn ctf(&self, _object: &Object, _apart: bool) -> Option<Rc<Ctf>> {
         None
     }
 

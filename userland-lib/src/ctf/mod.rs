@@ -61,18 +61,20 @@ struct Symbol<'d> {
 }
 
 impl Ctf {
-    /// What is known of the program in `file`, which its process sees at `path`.
-    pub fn open(file: &Path, path: &str) -> Result<Self, Error> {
-        Self::open_in(Path::new(separate::FOLDER), file, path)
+    /// What is known of the program in `file`. If that tells nothing, the file is asked that was made of it: where the process sees the program is
+    /// given for that.
+    pub fn open(file: &Path, apart: Option<&str>) -> Result<Self, Error> {
+        Self::open_in(Path::new(separate::FOLDER), file, apart)
     }
 
     /// The same where the distribution's folder is another one.
-    fn open_in(folder: &Path, file: &Path, path: &str) -> Result<Self, Error> {
+    fn open_in(folder: &Path, file: &Path, apart: Option<&str>) -> Result<Self, Error> {
         let cache = ReadCache::new(separate::open(file, FILE_MAX)?);
         let program = object::File::parse(&cache).map_err(|_| Error::Damaged)?;
         if contents(&program, SECTION).is_some() {
             return Self::read(&program, &program);
         }
+        let path = apart.ok_or(Error::None)?;
         let has = |file: &object::File<'_>| contents(file, SECTION).is_some();
         let found = separate::find(folder, &program, path, FILE_MAX, has);
         let (told, _) = found.ok_or(Error::None)?;

@@ -64,7 +64,7 @@ fn compile(folder: &Folder, sources: &[&str], options: &[&str]) -> PathBuf {
 }
 
 fn open(program: &Path) -> Result<Ctf, Error> {
-    Ctf::open(program, &program.to_string_lossy())
+    Ctf::open(program, Some(&program.to_string_lossy()))
 }
 
 /// A type in short.
@@ -173,12 +173,14 @@ fn what_was_taken_away_is_in_a_file_of_its_own() {
     folder.run("objcopy", &["--only-keep-debug", "prog", "prog.debug"]);
     folder.run("objcopy", &["--strip-all", "--remove-section=.ctf", "prog"]);
     let path = program.to_string_lossy();
-    let open = || Ctf::open_in(&folder.0, &program, &path);
+    let open = || Ctf::open_in(&folder.0, &program, Some(&path));
     assert!(matches!(open(), Err(Error::None)));
     let place = folder.0.join(by_id);
     fs::create_dir_all(place.parent().expect("a folder")).expect("made");
     fs::rename(folder.0.join("prog.debug"), &place).expect("moved");
     check_all(&open().expect("by build-id"), &whole);
+    let alone = Ctf::open_in(&folder.0, &program, None);
+    assert!(matches!(alone, Err(Error::None)));
     fs::rename(&place, folder.0.join("prog.debug")).expect("moved");
     folder.run("objcopy", &["--add-gnu-debuglink=prog.debug", "prog"]);
     check_all(&open().expect("by name"), &whole);

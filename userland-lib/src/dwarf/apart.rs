@@ -18,6 +18,7 @@ use gimli::{
     SectionId, UnitIndex, UnitType,
 };
 use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -45,6 +46,9 @@ pub struct Apart {
     /// Bytes of all files that may be opened yet.
     most: Cell<u64>,
     package: OnceCell<Option<DwarfPackage<Bytes>>>,
+    /// The signatures that were looked for in the package, and whether all of its types are known.
+    asked: RefCell<HashSet<u64>>,
+    are_all_known: Cell<bool>,
     /// The number behind those of all entries.
     pub end: Cell<usize>,
     /// In the order of where they lie.
@@ -57,6 +61,8 @@ impl Apart {
             by,
             most: Cell::new(most),
             package: OnceCell::new(),
+            asked: RefCell::default(),
+            are_all_known: Cell::new(false),
             end: Cell::new(0),
             units: RefCell::default(),
         }
@@ -149,13 +155,15 @@ impl DebugInfo {
         .ok()
         .filter(|package| {
             let indices = [&package.cu_index, &package.tu_index];
-            indices.iter().all(|index| index.slot_count() <= SLOTS_MAX)
+            indices
+                .iter()
+                .all(|index| index.slot_count().max(index.unit_count()) <= SLOTS_MAX)
         })
     }
 
     /// The unit of a number among those of a file, all of which are known from now on, if it is there.
     fn unit_of(&self, own: Dwarf<Bytes>, skeleton: &Rc<Unit>, id: DwoId) -> Option<Rc<Unit>> {
-        let units = self.new_units(own)?;
+        let units = self.new_units(own).ok()?;
         let found = units.iter().enumerate().find_map(|(at, header)| {
             let unit = match header.type_() {
                 UnitType::Compilation => self.take_apart(header, Some(skeleton)).ok()?,
@@ -173,10 +181,10 @@ impl DebugInfo {
     }
 
     /// The units of another file.
-    fn new_units(&self, own: Dwarf<Bytes>) -> Option<Vec<Header>> {
+    fn new_units(&self, own: Dwarf<Bytes>) -> Result<Vec<Header>, Error> {
         let part = Rc::new(Part::new(own, self.apart.end.get(), None));
         let known = self.units.len() + self.apart.units.borrow().len();
-        self.units_of(&part, UNITS_MAX.saturating_sub(known)).ok()
+        self.units_of(&part, UNITS_MAX.saturating_sub(known))
     }
 
     /// Adds the units of a file, and tells the number of the first.
@@ -197,12 +205,14 @@ impl DebugInfo {
         let parent = &self.units.first()?.part;
         for row in 1..=package.tu_index.unit_count() {
             // What is damaged in one has nothing to do with the others.
-            let own = package.tu_sections(row, &parent.dwarf).ok();
-            if let Some(units) = own.and_then(|own| self.new_units(own)) {
-                self.add(units);
+            let own = package.tu_sections(row, &parent.dwarf);
+            if let Ok(own) = own {
+                // There are too many in all.
+                self.add(self.new_units(own).ok()?);
             }
             self.budget.spend(REFERENCE).ok()?;
         }
+        self.apart.are_all_known.set(true);
         Some(())
     }
 
@@ -210,9 +220,13 @@ impl DebugInfo {
     pub(super) fn in_package(&self, signature: DebugTypeSignature) -> Option<TypeId> {
         let package = self.apart.package.get()?.as_ref()?;
         let parent = &self.units.first()?.part;
+        let is_new = self.apart.asked.borrow_mut().insert(signature.0);
+        if !is_new || self.apart.are_all_known.get() {
+            return None;
+        }
         self.budget.spend(walk(&package.tu_index)).ok()?;
         let own = package.find_tu(signature, &parent.dwarf).ok()??;
-        self.add(self.new_units(own)?);
+        self.add(self.new_units(own).ok()?);
         self.signatures.borrow().get(&signature.0).copied()
     }
 }

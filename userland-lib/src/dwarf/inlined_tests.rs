@@ -166,7 +166,8 @@ const RANGED: &str = ".byte 3, 0x1d, 0, 3, 8, 0x55, 0x17, 0, 0\n";
 
 fn read(program: &Path, steps: u64, room: u64) -> DebugInfo {
     let bytes = fs::read(program).expect("a file");
-    DebugInfo::parse_within(Found::alone(bytes.into()), Budget::new(steps, room)).expect("readable")
+    DebugInfo::parse_within(Found::alone(bytes.into()), Budget::new(steps, room), true)
+        .expect("readable")
 }
 
 #[test]

@@ -9,7 +9,7 @@
 
 use super::part::{Header, Unit};
 use super::{Bytes, DebugInfo, Error};
-use gimli::{LineProgramHeader, LineRow};
+use gimli::{LineProgramHeader, LineRow, UnitType};
 use std::collections::{BTreeSet, HashSet};
 
 /// Files whose names are remembered for who has misspelled one.
@@ -33,12 +33,13 @@ impl DebugInfo {
     pub fn lines(&self, file: &str, line: u64) -> Lines {
         let mut lines = Lines::default();
         let mut programs = HashSet::new();
-        for header in &self.units {
+        // Units of types have the rows of the unit that they are of.
+        let is_type = |header: &&Header| matches!(header.type_(), UnitType::Type { .. });
+        for header in self.units.iter().filter(|header| !is_type(header)) {
             let Ok(unit) = self.with_lines(header) else {
                 continue;
             };
             let program = unit.line_program.as_ref();
-            // Units of types have the rows of the unit that they are of.
             if program.is_some_and(|program| programs.insert(program.header().offset().0)) {
                 // What is damaged has told what it has told.
                 let _ = self.lines_of(&unit, file, line, &mut lines);

@@ -98,6 +98,8 @@ pub struct DebugInfo {
     budget: Budget,
     /// What is shared with other programs' files is not there.
     is_partial: bool,
+    /// Whether types that are in a section of their own are wanted.
+    has_types: bool,
     /// Units that were taken apart, by their number.
     open: RefCell<HashMap<usize, Rc<Unit>>>,
     /// Those that are in files of their own which are not there.
@@ -111,23 +113,24 @@ impl DebugInfo {
     /// What is known of the program in `file`, which its process sees at `path`.
     pub fn open(file: &Path, path: &str) -> Result<Self, Error> {
         let found = file::find(file, path, FILE_MAX)?;
-        Self::parse_within(found, Budget::unlimited())
+        Self::parse_within(found, Budget::unlimited(), true)
     }
 
-    /// The same of a file that nobody has asked for: what reading it costs is limited ([`is_spent`](Self::is_spent)).
+    /// The same of a file that nobody has asked for: what reading it costs is limited ([`is_spent`](Self::is_spent)), and types that
+    /// are in a section of their own are left out.
     pub fn open_unasked(file: &Path, path: &str) -> Result<Self, Error> {
         let found = file::find(file, path, budget::ROOM_MAX)?;
-        Self::parse_within(found, Budget::limited())
+        Self::parse_within(found, Budget::limited(), false)
     }
 
     /// What an ELF file tells.
     pub fn parse(bytes: Rc<[u8]>) -> Result<Self, Error> {
-        Self::parse_within(Found::alone(bytes), Budget::unlimited())
+        Self::parse_within(Found::alone(bytes), Budget::unlimited(), true)
     }
 
     /// What an ELF file tells that nobody has asked for.
     pub fn parse_unasked(bytes: Rc<[u8]>) -> Result<Self, Error> {
-        Self::parse_within(Found::alone(bytes), Budget::limited())
+        Self::parse_within(Found::alone(bytes), Budget::limited(), true)
     }
 
     /// What two files tell that nobody has asked for: a program's own, and the one that it shares with others.
@@ -139,10 +142,10 @@ impl DebugInfo {
             by: Vec::new(),
             most: 0,
         };
-        Self::parse_within(found, Budget::limited())
+        Self::parse_within(found, Budget::limited(), true)
     }
 
-    fn parse_within(found: Found, budget: Budget) -> Result<Self, Error> {
+    fn parse_within(found: Found, budget: Budget, has_types: bool) -> Result<Self, Error> {
         let mut debug = Self {
             units: Vec::new(),
             signatures: RefCell::default(),
@@ -150,6 +153,7 @@ impl DebugInfo {
             missing: RefCell::default(),
             budget,
             is_partial: found.is_partial,
+            has_types,
             open: RefCell::default(),
             functions: OnceCell::new(),
             names: OnceCell::new(),
@@ -186,21 +190,20 @@ impl DebugInfo {
 
     /// The units of a part, `most` at most.
     fn units_of(&self, part: &Rc<Part>, most: usize) -> Result<Vec<Header>, Error> {
-        let mut units = Vec::new();
         let (mut programs, mut types) = (part.dwarf.units(), part.dwarf.type_units());
         // What is damaged ends a section's list.
         let programs = std::iter::from_fn(|| programs.next().ok().flatten());
+        // Nobody wants types of a file that nobody has asked for.
         let types = std::iter::from_fn(|| types.next().ok().flatten());
+        let types = types.take_while(|_| self.has_types);
+        let mut units = Vec::new();
         for header in programs.chain(types) {
             if units.len() >= most {
                 return Err(Error::Unsupported("it has too many units"));
             }
-            let header = Header {
-                part: part.clone(),
-                header,
-            };
             self.budget.keep(UNIT_KEPT)?;
-            units.push(header);
+            let part = part.clone();
+            units.push(Header { part, header });
         }
         *part.tables.borrow_mut() = unit::shared(&units);
         Ok(units)

@@ -102,6 +102,9 @@ impl Unit {
 
     /// Which entry is at a place of the unit.
     pub fn id(&self, offset: UnitOffset) -> Option<TypeId> {
+        if offset.0 >= self.header.length_including_self() {
+            return None;
+        }
         let number = self.part.number(offset.to_unit_section_offset(&self.unit));
         (number < self.part.end()).then_some(TypeId(number))
     }

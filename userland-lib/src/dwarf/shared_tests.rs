@@ -33,7 +33,7 @@ fn put(folder: &Folder, name: &str, bytes: &[u8]) -> PathBuf {
 fn open(folder: &Folder, program: &Path) -> Result<DebugInfo, Error> {
     let path = program.to_string_lossy();
     let found = file::find_in(&folder.0, program, &path, file::FILE_MAX)?;
-    DebugInfo::parse_within(found, Budget::limited())
+    DebugInfo::parse_within(found, Budget::limited(), true)
 }
 
 fn build_id(bytes: &[u8]) -> String {

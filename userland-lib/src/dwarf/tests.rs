@@ -307,7 +307,7 @@ int main() { return 0; }
         let found = found.expect("readable").expect("a function");
         let mut ty = found.params[0].1.expect("a type");
         while let Type::Pointer(to, _) | Type::Const(to) = debug.ty(ty).expect("a type") {
-            ty = to.expect("more");
+            ty = debug.defined(to.expect("more"));
         }
         let point = Type::Record("point".to_owned(), false, Some(8));
         assert_eq!(debug.ty(ty).ok(), Some(point), "{version}");

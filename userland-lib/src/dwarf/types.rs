@@ -66,7 +66,6 @@ pub struct Member {
 impl DebugInfo {
     /// A type.
     pub fn ty(&self, id: TypeId) -> Result<Type, Error> {
-        let id = self.signed(id);
         let (unit, offset) = self.locate(id)?;
         let entry = unit.entry(offset)?;
         let name = self.name(&unit, &entry);
@@ -101,8 +100,8 @@ impl DebugInfo {
         })
     }
 
-    /// The type that an entry declares, where that has a unit of its own.
-    fn signed(&self, id: TypeId) -> TypeId {
+    /// The type that an entry declares, where that has a unit of its own; else the entry's.
+    pub fn defined(&self, id: TypeId) -> TypeId {
         let signed = || {
             let (unit, offset) = self.locate(id).ok()?;
             let entry = unit.entry(offset).ok()?;
@@ -144,7 +143,7 @@ impl DebugInfo {
     /// The members of a structure or union.
     pub fn members(&self, id: TypeId) -> Result<Vec<Member>, Error> {
         let mut members = Vec::new();
-        self.children(self.signed(id), |unit, entry| {
+        self.children(id, |unit, entry| {
             let (is_member, is_base) = match entry.tag() {
                 gimli::DW_TAG_member => (true, false),
                 gimli::DW_TAG_inheritance => (true, true),

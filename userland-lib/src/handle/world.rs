@@ -336,8 +336,8 @@ impl ProcessSource for KernelWorld<'_> {
         self.modules.debug(object)
     }
 
-    fn ctf(&self, object: &Object) -> Option<Rc<Ctf>> {
-        self.modules.ctf(object)
+    fn ctf(&self, object: &Object, apart: bool) -> Option<Rc<Ctf>> {
+        self.modules.ctf(object, apart)
     }
 
     fn make(&self, pid: u32, places: &[Place]) -> Result<(), Unmade> {

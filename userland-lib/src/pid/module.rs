@@ -20,6 +20,8 @@ pub trait Told {
     fn function(&self, address: u64) -> Result<Option<Prototype>, Error>;
     /// The type of this name.
     fn named(&self, tag: Tag, name: &str) -> Option<TypeId>;
+    /// The type that a declaration stands for; any other is itself.
+    fn defined(&self, id: TypeId) -> TypeId;
     /// A type.
     fn ty(&self, id: TypeId) -> Result<Type, Error>;
     /// The members of a structure or union.
@@ -33,6 +35,10 @@ impl Told for DebugInfo {
 
     fn named(&self, tag: Tag, name: &str) -> Option<TypeId> {
         self.named(tag, name)
+    }
+
+    fn defined(&self, id: TypeId) -> TypeId {
+        self.defined(id)
     }
 
     fn ty(&self, id: TypeId) -> Result<Type, Error> {
@@ -51,6 +57,10 @@ impl Told for Ctf {
 
     fn named(&self, tag: Tag, name: &str) -> Option<TypeId> {
         self.named(tag, name)
+    }
+
+    fn defined(&self, id: TypeId) -> TypeId {
+        id
     }
 
     fn ty(&self, id: TypeId) -> Result<Type, Error> {
@@ -127,7 +137,8 @@ impl Modules {
             Ok(debug)
         });
         let mut told: Vec<Rc<dyn Told>> = Vec::new();
-        told.extend(source.ctf(object).map(|ctf| ctf as Rc<dyn Told>));
+        let ctf = source.ctf(object, debug.is_err());
+        told.extend(ctf.map(|ctf| ctf as Rc<dyn Told>));
         match debug {
             Ok(debug) => told.insert(0, debug),
             Err(why) if told.is_empty() => return Err(why),
@@ -152,11 +163,12 @@ impl Modules {
         Ok(debug)
     }
 
-    /// What it has told in the short form.
-    pub fn ctf(&self, object: &Object) -> Option<Rc<Ctf>> {
+    /// What it has told in the short form, by that file or, if wanted, by one `apart`.
+    pub fn ctf(&self, object: &Object, apart: bool) -> Option<Rc<Ctf>> {
         let mut all = self.ctf.borrow_mut();
         let known = all.entry(object.file.clone());
-        let open = || Ctf::open(&object.file, &object.path).ok().map(Rc::new);
+        let apart = apart.then_some(&*object.path);
+        let open = || Ctf::open(&object.file, apart).ok().map(Rc::new);
         known.or_insert_with(open).clone()
     }
 }

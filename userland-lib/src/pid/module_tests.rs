@@ -64,8 +64,8 @@ impl ProcessSource for Compiled {
         Modules::default().debug(object)
     }
 
-    fn ctf(&self, object: &Object) -> Option<Rc<Ctf>> {
-        Modules::default().ctf(object)
+    fn ctf(&self, object: &Object, apart: bool) -> Option<Rc<Ctf>> {
+        Modules::default().ctf(object, apart)
     }
 }
 

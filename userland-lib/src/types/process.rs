@@ -120,13 +120,14 @@ impl Types<'_> {
         let (Some(id), Some(depth)) = (id, depth.checked_sub(1)) else {
             return Ty::VOID;
         };
+        let Some(from) = self.processes.told.get(told as usize).cloned() else {
+            return Ty::VOID;
+        };
+        let id = from.defined(id);
         let origin = Origin { told, id };
         if let Some(&known) = self.processes.imported.get(&origin) {
             return known;
         }
-        let Some(from) = self.processes.told.get(told as usize).cloned() else {
-            return Ty::VOID;
-        };
         let ty = match from.ty(id) {
             Ok(ty) => self.convert_told(origin, &*from, ty, depth),
             Err(_) => Ty::VOID,
