@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-/* Calls getppid() from a function whose name tells this program from its twin, for two seconds. */
+/* Calls getppid() from a function whose name tells this program from its twin, for two seconds, once there is the file that is named. */
 #include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #ifndef FUNCTION
 #define FUNCTION inside
@@ -16,10 +17,12 @@ __attribute__((noinline)) void FUNCTION(void)
 	__asm__ volatile("syscall" : "=a"(result) : "0"(SYS_getppid) : "rcx", "r11", "memory");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	struct timespec pause = { .tv_nsec = 100000000 };
 
+	while (argc > 1 && access(argv[1], F_OK))
+		nanosleep(&pause, NULL);
 	for (int i = 0; i < 20; i++) {
 		FUNCTION();
 		nanosleep(&pause, NULL);

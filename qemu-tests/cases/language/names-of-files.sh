@@ -17,13 +17,14 @@ echo namespace
 cp "$outside" "$p"
 traced -c "unshare -m sh -c 'mount --bind $inside $p && exec $p'"
 echo namespace, grabbed
-unshare -m sh -c "mount --bind $inside $p && exec $p" &
-sleep 0.5
-traced -p $!
+unshare -m sh -c "mount --bind $inside $p && exec $p $dir/go" & pid=$!
+timeout 60 sh -c "until grep -qx p /proc/$pid/comm; do sleep 0.1; done"
+traced -w -p $pid -n "BEGIN { system(\"touch $dir/go\"); }"
 wait
+rm -f "$dir/go"
 echo namespace, not watched
-unshare -m sh -c "mount --bind $inside $p && exec $p" &
-traced -c 'sleep 4'
+unshare -m sh -c "mount --bind $inside $p && exec $p $dir/go" &
+traced -c "sh -c 'touch $dir/go; sleep 4'"
 wait
 echo chroot
 mkdir -p "$dir/root/bin" "$dir/root$dir"
