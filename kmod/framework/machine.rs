@@ -108,7 +108,7 @@ impl<'a> KernelMachine<'a> {
         stack::kernel(self.guard, from, most, f)
     }
 
-    /// Walks the user stack of what fired, as long as `f` wants more, and notes the frames of evaluators in `spots`.
+    /// Walks the user stack of what fired, gives its frames to `to`, and notes those of evaluators in `spots`.
     fn user_frames(&self, by: UserWalk, spots: Option<&mut Spots>, to: Sink<'_, '_>) {
         let is_called = matches!(self.args.args, Args::Called(_));
         if let Some(regs) = self.task().user_regs() {

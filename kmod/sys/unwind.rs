@@ -189,13 +189,10 @@ impl<'a> Mapped<'a> {
 
     /// Whether a frame there is nothing but native code of a file that has rules.
     fn is_only_native(&self, address: u64) -> bool {
-        let Text::Told(table, _, offset) = &self.text else {
-            return false;
+        let is_free = |(told, base): (&Evaluators<'_>, u64)| {
+            !told.have_made() && !told.cover(address.wrapping_sub(base))
         };
-        let offset = address.wrapping_sub(self.start).wrapping_add(*offset);
-        table
-            .evaluators()
-            .is_none_or(|told| !told.have_made() && !told.cover(offset))
+        matches!(self.text, Text::Told(..)) && self.evaluators().is_none_or(is_free)
     }
 
     /// What the file says of evaluators, and where offset 0 of the file is, or would be.
@@ -466,8 +463,8 @@ pub fn walk(
             }
         }
         let at = frame.at();
-        let spotted = spots.as_mut();
-        if let Some(spots) = spotted.filter(|spots| is_wanted || spots.are_open()) {
+        let noting = spots.as_mut();
+        if let Some(spots) = noting.filter(|spots| is_wanted || spots.are_open()) {
             note(spots, is_wanted.then_some(n), &frame, known.at(at));
         }
         is_wanted = is_wanted && to.put(frame.ip);
@@ -482,16 +479,20 @@ pub fn walk(
         // Only where a caller is wanted: a file without a table is asked for then.
         let asked = is_asked.then(|| known.at(at));
         let rule = asked.and_then(|mapped| mapped.rule(at, rules));
-        let kept = steps.filter(|_| asked.is_some_and(|mapped| mapped.is_only_native(at)));
-        if let Some(rule) = rule.filter(|rule| walk.plain(&mut frame, *rule)) {
-            if let (Some(steps), Some(plain)) = (kept, Plain::of(rule)) {
-                steps.keep(at, Some(plain));
+        let keep = |rule| {
+            let is_native = asked.is_some_and(|mapped| mapped.is_only_native(at));
+            if let Some(steps) = steps.filter(|_| is_native) {
+                steps.keep(at, rule);
             }
+        };
+        let plain = rule.and_then(Plain::of);
+        if let Some(plain) = plain.filter(|plain| walk.plain(&mut frame, *plain)) {
+            keep(Some(plain));
             continue;
         }
         let place = asked.map_or(Place::Unasked, |mapped| mapped.place(rule));
-        if let (Some(steps), true) = (kept, place.is_end()) {
-            steps.keep(at, None);
+        if place.is_end() {
+            keep(None);
         }
         let next = match place.tells() {
             false if called && frame.is_innermost => walk.called(&frame),

@@ -5,7 +5,7 @@
 //!
 //! Who wants a stack has bytes for it, in a record, a key or scratch memory, and the machine that walks it has one program
 //! counter after the other. Invariant: [`Frames::finish`] leaves no byte as it was, so that equal stacks are equal bytes and
-//! nothing old is told; who calls [`Frames::end`] looks no further than the zero himself.
+//! nothing old is told. [`Frames::end`] is for callers that read no further than the zero.
 
 /// Room for program counters, 8 bytes each.
 #[derive(Debug)]

@@ -6,7 +6,7 @@
 //! A program's stack is anybody's data. So the stack pointer grows with each step, but for the one from a signal to what it has
 //! interrupted, which may be on another stack; and there are no more steps than the caller has room for frames.
 
-use crate::rule::{Base, Cfa, FramePointer, Plain, Rule, SIZE};
+use crate::rule::{Base, Cfa, FramePointer, Plain, Rule};
 
 /// How wide a program's addresses are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,13 +146,10 @@ impl<'a, M: Memory> Walk<'a, M> {
         }
     }
 
-    /// The same as [`step`](Self::step) by the rule of these bytes, if it is of the commonest kinds and there is a caller, which takes the frame's
-    /// place. Else nothing is done.
+    /// The same as [`step`](Self::step) by a rule of the commonest kinds, if there is a caller, which takes the frame's place. Else nothing
+    /// is done.
     #[inline]
-    pub fn plain(&self, frame: &mut Frame, rule: [u8; SIZE]) -> bool {
-        let Some(plain) = Plain::of(rule) else {
-            return false;
-        };
+    pub fn plain(&self, frame: &mut Frame, plain: Plain) -> bool {
         let base = match (plain.is_fp, frame.fp) {
             (false, _) => frame.sp,
             (true, Some(fp)) => fp,
@@ -311,6 +308,7 @@ fn caller(ip: u64, sp: u64, fp: Option<u64>) -> Result<Frame, Ended> {
 mod tests {
     extern crate std;
     use super::*;
+    use crate::rule::SIZE;
     use proptest::prelude::*;
     use std::collections::HashMap;
 
@@ -390,7 +388,8 @@ mod tests {
             let walk = Walk::new(&Anything, word);
             let slow = Rule::decode(rule).map(|rule| walk.step(&frame, Place::Rule(rule)));
             let mut quick = frame;
-            match walk.plain(&mut quick, rule) {
+            let plain = Plain::of(rule);
+            match plain.is_some_and(|plain| walk.plain(&mut quick, plain)) {
                 true => prop_assert_eq!(slow, Some(Ok(quick))),
                 false => prop_assert_eq!(quick, frame),
             }
