@@ -115,6 +115,33 @@ fn a_package_has_all_files() {
     }
 }
 
+/// An index may say that it has any number of units, where it has no slots that would take bytes.
+#[test]
+fn a_package_has_not_any_number_of_units() {
+    use object::{Object as _, ObjectSection as _};
+    let folder = Folder::new("apart-endless");
+    let program = compile(&folder, &["-gdwarf-5", "-fdebug-types-section"]);
+    folder.run("llvm-dwp-19", &["-e", "prog", "-o", "prog.dwp"]);
+    for file in files(&folder.0) {
+        fs::remove_file(file).expect("removed");
+    }
+    assert!(!is_missing(&open(&program), &program));
+    let package = folder.0.join("prog.dwp");
+    let mut bytes = fs::read(&package).expect("a file");
+    let index = {
+        let file = object::File::parse(&*bytes).expect("a package");
+        let index = file.section_by_name(".debug_tu_index").expect("types");
+        index.file_range().expect("bytes").0 as usize
+    };
+    // Columns, units, slots.
+    let counts = [0_u32, u32::MAX, 0].map(u32::to_le_bytes).concat();
+    bytes[index + 4..index + 16].copy_from_slice(&counts);
+    fs::write(&package, bytes).expect("written");
+    let debug = open(&program);
+    assert!(is_missing(&debug, &program));
+    assert_eq!(debug.named(Tag::Struct, "point"), None);
+}
+
 /// Where the program was stripped, its units are beside what was made of it, or where they were.
 #[test]
 fn what_was_made_of_a_program_has_units_apart_too() {

@@ -120,19 +120,23 @@ impl Types<'_> {
         let (Some(id), Some(depth)) = (id, depth.checked_sub(1)) else {
             return Ty::VOID;
         };
+        let named = Origin { told, id };
+        if let Some(&known) = self.processes.imported.get(&named) {
+            return known;
+        }
         let Some(from) = self.processes.told.get(told as usize).cloned() else {
             return Ty::VOID;
         };
+        // What is named may be a declaration, of which there are many.
         let id = from.defined(id);
         let origin = Origin { told, id };
-        if let Some(&known) = self.processes.imported.get(&origin) {
-            return known;
-        }
-        let ty = match from.ty(id) {
-            Ok(ty) => self.convert_told(origin, &*from, ty, depth),
-            Err(_) => Ty::VOID,
-        };
+        let known = self.processes.imported.get(&origin).copied();
+        let ty = known.unwrap_or_else(|| {
+            let ty = from.ty(id);
+            ty.map_or(Ty::VOID, |ty| self.convert_told(origin, &*from, ty, depth))
+        });
         self.processes.imported.insert(origin, ty);
+        self.processes.imported.insert(named, ty);
         ty
     }
 
