@@ -18,5 +18,8 @@ use
 end
 modprobe dummy numdummies=0
 dtrace -qn 'fbt:dummy:dummy_setup:entry, kinst:dummy:dummy_setup:0 { @[probeprov] = count(); } END { printa("%s %@d\n", @); }
-	fbt:vmlinux:vfs_read:entry { seen++; }' -c 'bash /tmp/missed' 2>&1 | sed '/^$/d'
+	fbt:vmlinux:vfs_read:entry { seen++; }' -c 'bash /tmp/missed' 2>&1 |
+	# Who asks between the two is told twice.
+	awk '!NF { next } /^dtrace: [0-9]+ probes? / { lost += $2; sub(/^dtrace: [0-9]+ probes? /, ""); what = $0; next }
+		lost { print lost, what; lost = 0 } 1'
 rmmod shortage
