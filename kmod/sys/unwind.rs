@@ -169,6 +169,11 @@ impl<'a> Mapped<'a> {
         address >= self.start && address < self.end
     }
 
+    /// Whether nothing is there that can be executed.
+    fn is_nowhere(&self) -> bool {
+        matches!(self.text, Text::Nowhere)
+    }
+
     /// The bytes of the rule of an instruction of it, if its file has any.
     fn rule(&self, address: u64, rules: Cache<'_>) -> Option<[u8; rule::SIZE]> {
         let Text::Told(table, number, offset) = &self.text else {
@@ -463,6 +468,10 @@ pub fn walk(
             }
         }
         let at = frame.at();
+        // A word that is no address of text is nobody's caller: it was found by a guess, or what the outermost function found on its stack.
+        if is_asked && !frame.is_exact && known.at(at).is_nowhere() {
+            return;
+        }
         let noting = spots.as_mut();
         if let Some(spots) = noting.filter(|spots| is_wanted || spots.are_open()) {
             note(spots, is_wanted.then_some(n), &frame, known.at(at));

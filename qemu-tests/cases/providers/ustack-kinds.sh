@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 120
+# Stacks of programs of every kind, whose functions have no frame pointers: linked statically, with musl, of 32 bits, in C++ and Rust, in other
+# namespaces, deleted and in memory.
+
+# names: the functions that the program has, and where others' are between them.
+names() { sed -E 's/^ +//; /^$/d; s/\+0x[0-9a-f]+$//; s/^(libc|ld|ld-musl)[^`]*`.*/other/; s/^[^`]*`//' | uniq | head -40 | paste -sd' '; }
+of() { dtrace -qn 'syscall::getppid:entry /pid == $target/ { ustack(); }' -c "$1" 2>&1 | names; }
+
+for kind in static staticpie; do
+	for chain in deep sorts aligns signal; do echo "$kind, $chain: $(of "ustack-$kind $chain")"; done
+done
+# The library has no tables, and its functions no frame pointers: they tell no more than that they are there.
+for chain in deep aligns; do
+	echo "musl, $chain: $(dtrace -qn 'pid$target:a.out:last:entry { ustack(); }' -c "ustack-musl $chain" 2>&1 | names)"
+done
+echo "i386, by a system call: $(of ustack-i386)"
+echo "i386, at the ends of functions"
+for end in entry return; do
+	dtrace -qn 'pid$target::last:'$end' { ustack(); }' -c ustack-i386 | names
+done
+echo "exceptions: $(of ustack-throw)"
+# Beneath the standard library's, of which there are more or fewer.
+echo "Rust: $(dtrace -qn 'syscall::clock_nanosleep:entry /pid == $target/ { ustack(); exit(0); }' -c 'shop-rust 1' 2>&1 | names |
+	grep -oE 'std::thread::sleep|shop_rust::[a-z:]*|\bmain\b|_start$' | uniq | paste -sd' ')"
+
+# last_of WHAT COMMAND: the last stack of a program that nothing is known of when it begins.
+last_of() {
+	dtrace -x switchrate=100hz -qn 'syscall::getppid:entry /execname == "inside" || execname == "memfd:in-memory"/ { ustack(); }' -c "$2" >/tmp/stacks 2>&1
+	echo "$1: $(awk -v RS= 'END { print }' /tmp/stacks | names)"
+}
+# Long enough for its tables to be made.
+often=$(printf 'deep 300 %.0s' {1..12})
+mkdir /tmp/container
+cat >/tmp/contained <<end
+mount -t tmpfs none /tmp/container
+cp "$(command -v ustack-work)" /tmp/container/inside
+/tmp/container/inside $often deep
+end
+last_of 'in other namespaces' 'unshare -mpf --mount-proc sh /tmp/contained'
+cp "$(command -v ustack-work)" /tmp/container/inside
+last_of 'deleted' "sh -c '/tmp/container/inside 100 $often deep & sleep 0.05; rm /tmp/container/inside; wait'"
+cp "$(command -v ustack-work)" /tmp/inside
+last_of 'in memory' "pid-memfd /tmp/inside $often deep"
+rm -r /tmp/container /tmp/contained /tmp/inside /tmp/stacks
