@@ -6,7 +6,7 @@
 //! One mutex guards it; here it has been taken. Providers are called with it held, in whichever way they are called.
 
 use super::enabling::Attached;
-use super::probe::ProbeRef;
+use super::probe::{Part, ProbeRef};
 use super::provider::{Batch, Description, Provider};
 use super::table::Table;
 use super::text::Refusal;
@@ -86,22 +86,10 @@ impl State {
         of(name).or_else(|| {
             let of_processes = process::PROVIDER.as_bytes();
             let is_numbered = name.last().is_some_and(u8::is_ascii_digit);
-            let begins = name.starts_with(of_processes);
-            (is_numbered && (begins || self.has_probes_of(name))).then(|| of(of_processes))?
+            let is_known =
+                || name.starts_with(of_processes) || self.table.is_any(Part::Provider, name);
+            (is_numbered && is_known()).then(|| of(of_processes))?
         })
-    }
-
-    /// Whether a probe's provider has this name.
-    fn has_probes_of(&self, provider: &[u8]) -> bool {
-        let desc = Description {
-            provider,
-            module: b"",
-            func: b"",
-            name: b"",
-        };
-        self.table
-            .next_match(&self.table.pattern(&desc), 0)
-            .is_some()
     }
 
     /// Where the provider of this very name is.

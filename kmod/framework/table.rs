@@ -32,6 +32,10 @@ use dtrace_uapi::types::ProbeId;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
+/// How many probes a chain has at most that is looked through for the first one, and for each.
+const SHORT: u32 = 4096;
+const FEW: u32 = 16;
+
 /// All probes. Changed with the framework's mutex held.
 pub struct Table {
     probes: Arena<Probe>,
@@ -267,8 +271,27 @@ impl Table {
     }
 
     /// The first probe that `pattern` matches whose id is greater than `after`.
+    ///
+    /// Probes that are made together have ids that follow one another: the first of a short chain is looked for in that, and from there on
+    /// the next one is not far.
     pub fn next_match(&self, pattern: &Pattern<'_>, after: ProbeId) -> Option<ProbeRef> {
-        self.ids.after(after).find(|probe| pattern.matches(probe))
+        let matches = |probe: &ProbeRef| pattern.matches(probe);
+        match self.plan(pattern) {
+            Plan::Nothing => None,
+            Plan::Chain(part, name) if name.count(part) <= if after == 0 { SHORT } else { FEW } => {
+                let later = self
+                    .chain(part, name)
+                    .filter(|probe| probe.id() > after && matches(probe));
+                later.min_by_key(|probe| probe.id())
+            }
+            _ => self.ids.after(after).find(matches),
+        }
+    }
+
+    /// Whether a live probe has this name as `part`.
+    pub fn is_any(&self, part: Part, text: &[u8]) -> bool {
+        let name = self.names.get(text);
+        name.is_some_and(|name| self.chain(part, name).any(|probe| probe.is_live()))
     }
 
     /// The first live probe of a provider whose id is greater than `after`.

@@ -23,7 +23,9 @@ pub fn separates(c: char) -> bool {
 
 /// Whether a text does nothing to a terminal.
 pub fn is_printable(text: &[u8]) -> bool {
-    core::str::from_utf8(text).is_ok_and(|text| !text.contains(misleads))
+    // Nearly all names are of ASCII's letters and signs.
+    let is_plain = text.iter().all(|c| matches!(c, b' '..=b'~'));
+    is_plain || core::str::from_utf8(text).is_ok_and(|text| !text.contains(misleads))
 }
 
 /// Whether a character does something to a terminal or to how others stand, or is not seen (Unicode's categories Cc, Cf, Zl and Zp, but
