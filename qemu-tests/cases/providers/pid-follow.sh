@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 150
-# @debug: quick
 # Which processes are traced: those of a pattern, several, children, and one that is waited for.
 . ./traced
 t() { echo "$1"; shift; dtrace -x temporal "$@" 2>&1; echo; }

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 180
-# @debug: quick
 # Probes in processes beside the kernel's own, in processes and consumers that are killed, and put and taken away while they fire.
 tracing=/sys/kernel/tracing
 

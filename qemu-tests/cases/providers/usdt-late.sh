@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 180
-# @debug: quick
 # Probes that programs have of their own where the program, or the library, comes later than who traces: none is missed.
 . ./traced
 
