@@ -267,9 +267,11 @@ impl Machine for KernelMachine<'_> {
         let mut pcs = [0; 16];
         let mut frames = Frames::new(&mut pcs);
         self.user_frames(by, None, Sink::Frames(&mut frames));
-        frames.finish();
+        // Behind a single frame it may say that there is no other.
+        let has_second = frames.finish() == 2;
         let (_, second) = pcs.split_at(8);
-        second.try_into().map_or(0, u64::from_ne_bytes)
+        let second = second.try_into().ok().filter(|_| has_second);
+        second.map_or(0, u64::from_ne_bytes)
     }
 
     fn stackdepth(&self) -> u32 {

@@ -15,7 +15,9 @@ use core::ptr::{null_mut, NonNull};
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{Spot, Spots, UserWalk};
 use dtrace_unwind::cache::{Cache, Slot, SLOTS};
-use dtrace_unwind::{rule, Evaluators, Frame, Memory, Place, Plain, Rule, Table, Walk, Word};
+use dtrace_unwind::{
+    rule, Ended, Evaluators, Frame, Memory, Place, Plain, Rule, Table, Walk, Word,
+};
 use kernel::error::to_result;
 use kernel::prelude::*;
 
@@ -228,6 +230,13 @@ impl Sink<'_, '_> {
             }
         }
     }
+
+    /// The caller of the last one was not found.
+    fn lost(&mut self) {
+        if let Self::Frames(frames) = self {
+            frames.lost();
+        }
+    }
 }
 
 /// How far steps led.
@@ -413,8 +422,8 @@ const FRAMES_MAX: u32 = 512;
 /// Most frames that are walked beyond those that are wanted, to learn whose the code is that the program has made.
 const BEYOND_MAX: u32 = 64;
 
-/// Walks the user stack, innermost frame first, giving each program counter to `to` until it wants no more or there is no caller. Where no
-/// table tells, functions are taken to have frame pointers if they may be gone `by`; that of one that has just been `called` is still its
+/// Walks the user stack, innermost frame first, giving each program counter to `to` until it wants no more or there is no caller; one that is
+/// not found is told there. Where no table tells, functions are taken to have frame pointers if they may be gone `by`; that of one that has just been `called` is still its
 /// caller's. Those of evaluators are noted in `spots`.
 pub fn walk(
     guard: &CpuGuard,
@@ -460,7 +469,7 @@ pub fn walk(
             }
             n = n.saturating_add(followed.count);
             if n >= FRAMES_MAX {
-                return;
+                break;
             }
             if followed.is_full {
                 is_wanted = false;
@@ -470,7 +479,7 @@ pub fn walk(
         let at = frame.at();
         // A word that is no address of text is nobody's caller: it was found by a guess, or what the outermost function found on its stack.
         if is_asked && !frame.is_exact && known.at(at).is_nowhere() {
-            return;
+            break;
         }
         let noting = spots.as_mut();
         if let Some(spots) = noting.filter(|spots| is_wanted || spots.are_open()) {
@@ -505,13 +514,17 @@ pub fn walk(
         }
         let next = match place.tells() {
             false if called && frame.is_innermost => walk.called(&frame),
-            false if by == UserWalk::Tables => return,
+            false if by == UserWalk::Tables => Err(Ended::Lost),
             _ => walk.step(&frame, place),
         };
         match next {
             Ok(next) => frame = next,
-            Err(_) => return,
+            Err(Ended::Outermost) => return,
+            Err(Ended::Lost) => break,
         }
+    }
+    if is_wanted {
+        to.lost();
     }
 }
 

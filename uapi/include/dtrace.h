@@ -239,6 +239,11 @@
 #define DIFV_F_MOD 2
 
 /*
+ What stands behind the last address of a user stack whose caller was not found, if there is room: there is no code at this one.
+ */
+#define DTRACE_STACK_LOST 1
+
+/*
  Which machines a name or its data exists on (`dtrace_class_t`).
  */
 enum dtrace_class {
@@ -381,7 +386,7 @@ struct dtrace_difvar {
 
 /*
  The beginning of a stack that is a value of D's (`dt_stack_t`); the addresses follow, 8 bytes each and innermost first, with
- zeros behind the last.
+ zeros behind the last, or `STACK_LOST` and then zeros.
  */
 struct dtrace_stackhead {
   /*

@@ -76,8 +76,11 @@ pub struct DifVar {
     pub ty: DifType,
 }
 
+/// What stands behind the last address of a user stack whose caller was not found, if there is room: there is no code at this one.
+pub const STACK_LOST: u64 = 1;
+
 /// The beginning of a stack that is a value of D's (`dt_stack_t`); the addresses follow, 8 bytes each and innermost first, with
-/// zeros behind the last.
+/// zeros behind the last, or [`STACK_LOST`] and then zeros.
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,

@@ -7,6 +7,8 @@
 //! counter after the other. Invariant: [`Frames::finish`] leaves no byte as it was, so that equal stacks are equal bytes and
 //! nothing old is told. [`Frames::end`] is for callers that read no further than the zero.
 
+use dtrace_uapi::types::STACK_LOST;
+
 /// Room for program counters, 8 bytes each.
 #[derive(Debug)]
 pub struct Frames<'a> {
@@ -58,6 +60,13 @@ impl<'a> Frames<'a> {
         self.room() != 0
     }
 
+    /// Says behind the last one that its caller was not found, if there is room. Nothing is to be put after that.
+    pub fn lost(&mut self) {
+        let put = self.put;
+        self.put(STACK_LOST);
+        self.put = put;
+    }
+
     /// Puts a zero behind them if there is room, and leaves the rest as it is; returns how many were put.
     #[inline]
     pub fn end(mut self) -> usize {
@@ -105,6 +114,23 @@ mod tests {
         frames.put(1);
         assert_eq!(frames.end(), 1);
         assert_eq!(full, 1u64.to_ne_bytes());
+    }
+
+    #[test]
+    fn a_caller_that_is_not_found_is_no_frame() {
+        let mut bytes = [0xff; 32];
+        let mut frames = Frames::new(&mut bytes);
+        frames.put(7);
+        frames.lost();
+        assert_eq!(frames.finish(), 1);
+        let ends: Vec<u8> = bytes.iter().step_by(8).copied().collect();
+        assert_eq!(ends, [7, STACK_LOST as u8, 0, 0]);
+        let mut full = [0xff; 8];
+        let mut frames = Frames::new(&mut full);
+        frames.put(7);
+        frames.lost();
+        assert_eq!(frames.finish(), 1);
+        assert_eq!(full, 7u64.to_ne_bytes());
     }
 
     #[test]

@@ -45,3 +45,7 @@ dtrace -x ustackmode=table -x switchrate=10sec -qn 'syscall::getppid:entry /exec
 echo 'cut off'
 dtrace -qn 'syscall::getppid:entry /pid == $target/ { @depths[ustackdepth] = count(); @stacks[ustack(600)] = count(); }
 	END { printa("depth %d %@d\n", @depths); printa("stack %@d\n", @stacks); }' -c 'ustack-work deepest deepest deepest' | sed '/./!d'
+for frames in 20 600; do
+	dtrace -qn 'syscall::getppid:entry /pid == $target/ { ustack('$frames'); }' -c 'ustack-work deepest' | grep -E '^ +(ustack-work`deep\+|\[lost)' | sed -E 's/^ +//; s/\+0x.*//' |
+		uniq -c | paste -sd' ' | sed 's/  */ /g; s/^ //'
+done

@@ -3,7 +3,7 @@
 
 //! Stacks: a line for each frame, behind an indentation.
 //!
-//! A stack ends at its first address that is zero. A user stack may bring frames of interpreted code, which stand in brackets
+//! A stack ends at its first address that is zero. A user stack says so if the caller of its last frame was not found. It may bring frames of interpreted code, which stand in brackets
 //! beneath the frame of the interpreter's that executes them. Functions that the compiler has put into a frame's function are no
 //! frames: they have lines above it if that is wanted, which say so.
 //!
@@ -14,11 +14,13 @@ use super::pad::{self, Spec};
 use super::{symbol, value::words, Datum, Kind, Location, Renderer};
 
 use dtrace_uapi::interp::Word;
-use dtrace_uapi::types::StackHead;
+use dtrace_uapi::types::{StackHead, STACK_LOST};
 use zerocopy::FromBytes;
 
 /// Columns before a frame, unless `stackindent` says otherwise.
 const INDENT: usize = 14;
+/// The line behind a frame whose caller was not found.
+const LOST: &str = "[lost]";
 /// The most that an option may indent.
 const MAX_INDENT: usize = 65_535;
 
@@ -54,14 +56,14 @@ impl Renderer<'_> {
         let Ok((head, pcs)) = StackHead::read_from_prefix(data) else {
             return;
         };
-        let pcs = words(pcs).take(head.depth as usize);
+        let depth = head.depth as usize;
         if head.is_user == 0 {
-            return self.kernel_frames(out, pcs, layout);
+            return self.kernel_frames(out, words(pcs).take(depth), layout);
         }
+        let is_more = words(pcs).nth(depth) == Some(STACK_LOST);
+        let pcs = words(pcs).take(depth.saturating_add(is_more.into()));
         for (number, pc) in pcs.take_while(|&pc| pc != 0).enumerate() {
-            let frame = self.user_frame(head.pid, pc, number);
-            self.inlined(out, (head.pid, pc, number), &frame, layout);
-            layout.line(out, frame.text.as_bytes());
+            self.user_lines(out, (head.pid, pc, number), layout);
         }
     }
 
@@ -75,15 +77,24 @@ impl Renderer<'_> {
         let mut interpreted = words(interpreted).map_while(Word::decode).peekable();
         let pcs = words(data).skip(1).take(frames).take_while(|&pc| pc != 0);
         for (number, pc) in pcs.enumerate() {
-            let frame = self.user_frame(pid as u32, pc, number);
-            self.inlined(out, (pid as u32, pc, number), &frame, layout);
-            layout.line(out, frame.text.as_bytes());
+            self.user_lines(out, (pid as u32, pc, number), layout);
             while let Some(word) = interpreted.next_if(|word| usize::from(word.native) <= number) {
                 let text = self.symbols.interpreted(pid as u32, word);
                 let text = text.unwrap_or_else(|| "?".to_owned());
                 layout.line(out, format!("  [ {text} ]").as_bytes());
             }
         }
+    }
+
+    /// Appends the lines of a frame: of a process, with an address, of a number from the innermost one on.
+    fn user_lines(&self, out: &mut Vec<u8>, at: (u32, u64, usize), layout: &Layout) {
+        let (pid, pc, number) = at;
+        if pc == STACK_LOST {
+            return layout.line(out, LOST.as_bytes());
+        }
+        let frame = self.user_frame(pid, pc, number);
+        self.inlined(out, at, &frame, layout);
+        layout.line(out, frame.text.as_bytes());
     }
 
     /// The frame of a process at an address, of a number from the innermost one on.
@@ -273,6 +284,29 @@ mod tests {
                 |$
             "#]],
         );
+    }
+
+    #[test]
+    fn a_stack_whose_rest_was_not_found_says_so() {
+        let frames = [0x400120, STACK_LOST, 0];
+        let lost = || {
+            expect![[r#"
+                |$
+                |              libc.so.6`free$
+                |              [lost]$
+            "#]]
+        };
+        let kind = Kind::Ustack { frames: 3 };
+        let action = bytes(&[&[42], &frames[..]].concat());
+        check(kind, &action, Style::default(), None, lost());
+        let head = StackHead {
+            depth: 1,
+            is_user: 1,
+            pid: 42,
+            strsz: 0,
+        };
+        let value = [head.as_bytes(), &bytes(&frames)].concat();
+        check(Kind::StackValue, &value, Style::default(), None, lost());
     }
 
     #[test]
