@@ -303,10 +303,16 @@ int dtrace_rwlock(u64 addr)
 #endif
 }
 
-/* Whether user addresses mean anything here: a task of user space, and not in an NMI, which may have any page table. */
+/* Whether user addresses mean anything here: a task of user space. */
 bool dtrace_user_ok(void)
 {
-	return !dtrace_in_nmi() && current->mm && !(current->flags & PF_KTHREAD);
+	return current->mm && !(current->flags & PF_KTHREAD);
+}
+
+/* Whether they can be stored to: the nofault store, unlike the load, does not ask whether an NMI has come between two address spaces. */
+bool dtrace_user_store_ok(void)
+{
+	return !dtrace_in_nmi() && dtrace_user_ok();
 }
 
 long dtrace_user_load_str(char *out, u64 addr, size_t size)

@@ -5,7 +5,8 @@
 //!
 //! The kernel refuses user addresses here, non-canonical ones and what is not mapped; the exception table does the
 //! rest. Memory of devices is refused by us (`loads.c`). User memory is reached only from a task that has some, and only
-//! where its page tables are certainly those in use, which an NMI cannot tell.
+//! where its page tables are certainly those in use: an NMI may come while the CPU goes from one to others, which the kernel's load asks
+//! (`nmi_uaccess_okay()`), and its store does not.
 
 use crate::bindings;
 use core::ffi::c_void;
@@ -68,7 +69,7 @@ pub fn user_load_str(addr: u64, out: &mut [u8]) -> Result<usize, Unreachable> {
 pub fn user_store(addr: u64, data: &[u8]) -> Result<(), Unreachable> {
     // SAFETY: `data` is valid for that many bytes; the store does not fault.
     let ret = unsafe {
-        if !bindings::dtrace_user_ok() {
+        if !bindings::dtrace_user_store_ok() {
             return Err(Unreachable);
         }
         bindings::copy_to_user_nofault(

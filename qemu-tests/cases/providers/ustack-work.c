@@ -91,6 +91,27 @@ KEPT void interrupted(void)
 	sink++;
 }
 
+static volatile sig_atomic_t is_over;
+
+KEPT void on_alarm(int sig)
+{
+	is_over = sig;
+}
+
+/* Enters no kernel for seconds. */
+KEPT void spins(int n)
+{
+	if (n) {
+		spins(n - 1);
+	} else {
+		signal(SIGALRM, on_alarm);
+		alarm(4);
+		while (!is_over)
+			sink++;
+	}
+	sink++;
+}
+
 int main(int argc, char **argv)
 {
 	for (int i = 1; i < argc; i++) {
@@ -106,6 +127,8 @@ int main(int argc, char **argv)
 			aligns(argc);
 		else if (!strcmp(argv[i], "signal"))
 			interrupted();
+		else if (!strcmp(argv[i], "spins"))
+			spins(2);
 		else
 			usleep(1000 * atoi(argv[i]));
 	}
