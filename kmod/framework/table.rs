@@ -32,8 +32,9 @@ use dtrace_uapi::types::ProbeId;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
-/// How many probes a chain has at most that is looked through for the first one, and for each.
+/// How many probes a chain may have to be looked through for the first match.
 const SHORT: u32 = 4096;
+/// How many it may have to be looked through for each match.
 const FEW: u32 = 16;
 
 /// All probes. Changed with the framework's mutex held.

@@ -21,5 +21,6 @@ dtrace -qn 'fbt:dummy:dummy_setup:entry, kinst:dummy:dummy_setup:0 { @[probeprov
 	fbt:vmlinux:vfs_read:entry { seen++; }' -c 'bash /tmp/missed' 2>&1 |
 	# Who asks between the two is told twice.
 	awk '!NF { next } /^dtrace: [0-9]+ probes? / { lost += $2; sub(/^dtrace: [0-9]+ probes? /, ""); what = $0; next }
-		lost { print lost, what; lost = 0 } 1'
+		lost { print lost, what; lost = 0 } 1
+		END { if (lost) print lost, what }'
 rmmod shortage
