@@ -266,7 +266,7 @@ impl Machine for KernelMachine<'_> {
     fn ucaller(&self, by: UserWalk) -> u64 {
         let mut pcs = [0; 16];
         let mut frames = Frames::new(&mut pcs);
-        self.user_frames(by, None, Sink::Frames(&mut frames));
+        self.user_frames(by.bare(), None, Sink::Frames(&mut frames));
         // Behind a single frame it may say that there is no other.
         let has_second = frames.finish() == 2;
         let (_, second) = pcs.split_at(8);

@@ -14,6 +14,7 @@ use core::cell::Cell;
 use core::ptr::{null_mut, NonNull};
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{Spot, Spots, UserWalk};
+use dtrace_uapi::types::STACK_GUESSED;
 use dtrace_unwind::cache::{Cache, Slot, SLOTS};
 use dtrace_unwind::{
     rule, Ended, Evaluators, Frame, Memory, Place, Plain, Rule, Table, Walk, Word,
@@ -419,11 +420,13 @@ fn mapped(address: u64, _interrupts_off: &CpuGuard) -> Mapped<'_> {
 
 /// Most frames of a stack that are walked.
 const FRAMES_MAX: u32 = 512;
+/// The lowest address that a program's text may have: nothing is mapped in the first page.
+const LOWEST: u64 = 4096;
 /// Most frames that are walked beyond those that are wanted, to learn whose the code is that the program has made.
 const BEYOND_MAX: u32 = 64;
 
-/// Walks the user stack, innermost frame first, giving each program counter to `to` until it wants no more or there is no caller; one that is
-/// not found is told there. Where no table tells, functions are taken to have frame pointers if they may be gone `by`; that of one that has just been `called` is still its
+/// Walks the user stack, innermost frame first, giving each program counter to `to` until it wants no more or there is no caller. `to` is told
+/// if a caller was not found. Where no table tells, functions are taken to have frame pointers if they may be gone `by`; that of one that has just been `called` is still its
 /// caller's. Those of evaluators are noted in `spots`.
 pub fn walk(
     guard: &CpuGuard,
@@ -454,9 +457,11 @@ pub fn walk(
     };
     let rules = known.rules;
     let is_asked = by != UserWalk::FramePointers;
-    let have_steps = is_asked && known.any && word == Word::Eight;
+    // Of a step that was taken before nobody knows what led to its frame.
+    let have_steps = is_asked && known.any && word == Word::Eight && by != UserWalk::Told;
     let steps = have_steps.then(|| Steps::new(guard));
     let steps = steps.flatten();
+    let mut is_guess = false;
     let mut is_wanted = true;
     let mut left = BEYOND_MAX;
     let mut n = 0;
@@ -466,6 +471,9 @@ pub fn walk(
             if followed.is_last {
                 to.put(frame.ip);
                 return;
+            }
+            if followed.count != 0 {
+                is_guess = false;
             }
             n = n.saturating_add(followed.count);
             if n >= FRAMES_MAX {
@@ -477,15 +485,22 @@ pub fn walk(
             }
         }
         let at = frame.at();
-        // A word that is no address of text is nobody's caller: it was found by a guess, or what the outermost function found on its stack.
-        if is_asked && !frame.is_exact && known.at(at).is_nowhere() {
-            break;
+        if is_wanted && !frame.is_exact {
+            // A guess may lead to any word, and the outermost function may have found what is no address on its stack.
+            let is_text = frame.ip >= LOWEST && !(is_guess && known.at(at).is_nowhere());
+            if !is_text {
+                break;
+            }
         }
         let noting = spots.as_mut();
         if let Some(spots) = noting.filter(|spots| is_wanted || spots.are_open()) {
             note(spots, is_wanted.then_some(n), &frame, known.at(at));
         }
-        is_wanted = is_wanted && to.put(frame.ip);
+        let mark = match by {
+            UserWalk::Told if is_guess => STACK_GUESSED,
+            _ => 0,
+        };
+        is_wanted = is_wanted && to.put(frame.ip | mark);
         if !is_wanted {
             let are_open = spots.as_ref().is_some_and(|spots| spots.are_open());
             if !are_open || left == 0 {
@@ -506,14 +521,17 @@ pub fn walk(
         let plain = rule.and_then(Plain::of);
         if let Some(plain) = plain.filter(|plain| walk.plain(&mut frame, *plain)) {
             keep(Some(plain));
+            is_guess = false;
             continue;
         }
         let place = asked.map_or(Place::Unasked, |mapped| mapped.place(rule));
         if place.is_end() {
             keep(None);
         }
+        let is_called = called && frame.is_innermost;
+        is_guess = is_asked && !place.tells() && !is_called;
         let next = match place.tells() {
-            false if called && frame.is_innermost => walk.called(&frame),
+            false if is_called => walk.called(&frame),
             false if by == UserWalk::Tables => Err(Ended::Lost),
             _ => walk.step(&frame, place),
         };

@@ -239,9 +239,15 @@
 #define DIFV_F_MOD 2
 
 /*
- What stands behind the last address of a user stack whose caller was not found, if there is room: there is no code at this one.
+ What stands behind the last address of a user stack whose caller was not found, if there is room. It is no address of a program.
  */
-#define DTRACE_STACK_LOST 1
+#define DTRACE_STACK_LOST 2305843009213693952
+
+/*
+ What is added to an address of a user stack that a frame pointer led to, or code that was looked at, where that is to be told. No
+ address of a program has that bit.
+ */
+#define DTRACE_STACK_GUESSED 4611686018427387904
 
 /*
  Which machines a name or its data exists on (`dtrace_class_t`).
@@ -1751,6 +1757,12 @@ typedef uint32_t dtrace_fault;
  Value of `Opt::Ustackmode`: by tables alone; a stack ends where there is none.
  */
 #define DTRACEOPT_USTACKMODE_TABLE 2
+
+/*
+ Value of `Opt::Ustackmode`: as `USTACKMODE_AUTO`, and what no table led to has `STACK_GUESSED` in records and
+ keys.
+ */
+#define DTRACEOPT_USTACKMODE_TOLD 3
 
 /*
  Options.

@@ -34,6 +34,9 @@ pub const USTACKMODE_AUTO: u64 = 0;
 pub const USTACKMODE_FP: u64 = 1;
 /// Value of [`Opt::Ustackmode`]: by tables alone; a stack ends where there is none.
 pub const USTACKMODE_TABLE: u64 = 2;
+/// Value of [`Opt::Ustackmode`]: as [`USTACKMODE_AUTO`], and what no table led to has [`STACK_GUESSED`](crate::types::STACK_GUESSED) in records and
+/// keys.
+pub const USTACKMODE_TOLD: u64 = 3;
 
 /// Options.
 #[repr(u32)]

@@ -76,8 +76,12 @@ pub struct DifVar {
     pub ty: DifType,
 }
 
-/// What stands behind the last address of a user stack whose caller was not found, if there is room: there is no code at this one.
-pub const STACK_LOST: u64 = 1;
+/// What stands behind the last address of a user stack whose caller was not found, if there is room. It is no address of a program.
+pub const STACK_LOST: u64 = 0x2000_0000_0000_0000;
+
+/// What is added to an address of a user stack that a frame pointer led to, or code that was looked at, where that is to be told. No
+/// address of a program has that bit.
+pub const STACK_GUESSED: u64 = 0x4000_0000_0000_0000;
 
 /// The beginning of a stack that is a value of D's (`dt_stack_t`); the addresses follow, 8 bytes each and innermost first, with
 /// zeros behind the last, or [`STACK_LOST`] and then zeros.

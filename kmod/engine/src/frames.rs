@@ -123,8 +123,8 @@ mod tests {
         frames.put(7);
         frames.lost();
         assert_eq!(frames.finish(), 1);
-        let ends: Vec<u8> = bytes.iter().step_by(8).copied().collect();
-        assert_eq!(ends, [7, STACK_LOST as u8, 0, 0]);
+        let words = [7, STACK_LOST, 0, 0].map(u64::to_ne_bytes);
+        assert_eq!(bytes[..], words.concat());
         let mut full = [0xff; 8];
         let mut frames = Frames::new(&mut full);
         frames.put(7);

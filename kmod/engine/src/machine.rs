@@ -14,7 +14,7 @@
 
 use crate::frames::Frames;
 use crate::interp::spots::Spots;
-use dtrace_uapi::option::{USTACKMODE_FP, USTACKMODE_TABLE};
+use dtrace_uapi::option::{USTACKMODE_FP, USTACKMODE_TABLE, USTACKMODE_TOLD};
 
 /// A load or store failed at this address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub enum UserWalk {
     FramePointers,
     /// By tables alone.
     Tables,
+    /// As [`Auto`](Self::Auto), and it is told which frames no table led to: by [`STACK_GUESSED`](dtrace_uapi::types::STACK_GUESSED).
+    Told,
 }
 
 impl UserWalk {
@@ -51,7 +53,17 @@ impl UserWalk {
         match mode {
             USTACKMODE_FP => Self::FramePointers,
             USTACKMODE_TABLE => Self::Tables,
+            USTACKMODE_TOLD => Self::Told,
             _ => Self::Auto,
+        }
+    }
+
+    /// The same for addresses that a program computes with.
+    #[must_use]
+    pub fn bare(self) -> Self {
+        match self {
+            Self::Told => Self::Auto,
+            other => other,
         }
     }
 }

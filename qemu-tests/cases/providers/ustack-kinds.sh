@@ -41,7 +41,13 @@ cp "$(command -v ustack-work)" /tmp/container/inside
 end
 last_of 'in other namespaces' 'unshare -mpf --mount-proc sh /tmp/contained'
 cp "$(command -v ustack-work)" /tmp/container/inside
-last_of 'deleted' "sh -c '/tmp/container/inside 100 $often deep & sleep 0.05; rm /tmp/container/inside; wait'"
+cat >/tmp/deleted <<end
+/tmp/container/inside 1000 $often deep &
+until grep -qx inside /proc/\$!/comm; do :; done
+rm /tmp/container/inside
+wait
+end
+last_of 'deleted' 'sh /tmp/deleted'
 cp "$(command -v ustack-work)" /tmp/inside
 last_of 'in memory' "pid-memfd /tmp/inside $often deep"
-rm -r /tmp/container /tmp/contained /tmp/inside /tmp/stacks
+rm -r /tmp/container /tmp/contained /tmp/deleted /tmp/inside /tmp/stacks

@@ -3,7 +3,7 @@
 #
 # @limit: 120
 # Names of code that no file names: made at run time, stripped, or named for a linker.
-names() { sed -E 's/^ +//; s/\+0x[0-9a-f]+$//; s/^(made-bare`)0x[0-9a-f]{4}$/\10x…/; s/^0x[0-9a-f]+$/0x…/; s/^libc[^`]*`.*/libc/; /^$/d' "$@" | paste -sd' '; }
+names() { sed -E 's/^ +//; s/\+0x[0-9a-f]+( \(guessed\))?$/\1/; s/^(made-bare`)0x[0-9a-f]{4}$/\10x…/; s/^0x[0-9a-f]+$/0x…/; s/^libc[^`]*`.*/libc/; /^$/d' "$@" | paste -sd' '; }
 call='syscall::getppid:entry /pid == $target/'
 
 echo 'written down'
@@ -12,6 +12,7 @@ for how in '' dump foreign open old; do
 done
 echo "late: $(dtrace -qn "$call { ustack(5); }" -c 'ustack-made-work late' 2>&1 | sed 's/(/ (/' | grep -c framed)"
 dtrace -x mangled -qn "$call { @[usym(ucaller)] = count(); ustack(4); }" -c ustack-made-work | names | grep -o '\[jit\]`_ZN4stubC1Ev'
+echo "told: $(dtrace -x ustackmode=told -qn "$call { ustack(5); printf(\"%d\", ucaller >> 62 || ustack(5).addrs[3] >> 62); }" -c ustack-made-work | names)"
 dtrace -x ustackmode=fp -qn "$call { ustack(5); }" -c ustack-made-work | names | grep -c stub
 
 # Such a process is found: at its first call there may be no table of its file yet.

@@ -127,6 +127,7 @@ const STACK_MODES: &[(&str, u64)] = &[
     ("auto", option::USTACKMODE_AUTO),
     ("fp", option::USTACKMODE_FP),
     ("table", option::USTACKMODE_TABLE),
+    ("told", option::USTACKMODE_TOLD),
 ];
 
 /// The syntax of an option, and whether it may change while tracing is active.

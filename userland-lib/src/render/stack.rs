@@ -14,13 +14,15 @@ use super::pad::{self, Spec};
 use super::{symbol, value::words, Datum, Kind, Location, Renderer};
 
 use dtrace_uapi::interp::Word;
-use dtrace_uapi::types::{StackHead, STACK_LOST};
+use dtrace_uapi::types::{StackHead, STACK_GUESSED, STACK_LOST};
 use zerocopy::FromBytes;
 
 /// Columns before a frame, unless `stackindent` says otherwise.
 const INDENT: usize = 14;
 /// The line behind a frame whose caller was not found.
 const LOST: &str = "[lost]";
+/// What follows a frame that no table led to.
+const GUESSED: &str = " (guessed)";
 /// The most that an option may indent.
 const MAX_INDENT: usize = 65_535;
 
@@ -92,13 +94,17 @@ impl Renderer<'_> {
         if pc == STACK_LOST {
             return layout.line(out, LOST.as_bytes());
         }
-        let frame = self.user_frame(pid, pc, number);
+        let at = (pid, pc & !STACK_GUESSED, number);
+        let mut frame = self.user_frame(at);
         self.inlined(out, at, &frame, layout);
+        if pc & STACK_GUESSED != 0 {
+            frame.text.push_str(GUESSED);
+        }
         layout.line(out, frame.text.as_bytes());
     }
 
     /// The frame of a process at an address, of a number from the innermost one on.
-    fn user_frame(&self, pid: u32, pc: u64, number: usize) -> Frame {
+    fn user_frame(&self, (pid, pc, number): (u32, u64, usize)) -> Frame {
         let build = (self.style.build_ids).then(|| self.symbols.build(pid, pc));
         if let Some((id, offset)) = build.flatten() {
             return Frame {
@@ -282,6 +288,23 @@ mod tests {
             None,
             expect![[r#"
                 |$
+            "#]],
+        );
+    }
+
+    #[test]
+    fn a_frame_that_no_table_led_to_is_named_all_the_same() {
+        let data = bytes(&[42, 0x400120, 0x400108 | STACK_GUESSED, STACK_LOST, 0]);
+        check(
+            Kind::Ustack { frames: 4 },
+            &data,
+            Style::default(),
+            None,
+            expect![[r#"
+                |$
+                |              libc.so.6`free$
+                |              libc.so.6`abort+0x8 (guessed)$
+                |              [lost]$
             "#]],
         );
     }

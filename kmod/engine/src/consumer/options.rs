@@ -11,7 +11,7 @@ use dtrace_uapi::limits::{
     STACKFRAMES_DEFAULT, STATUSRATE_MAX, STRSIZE_DEFAULT,
 };
 use dtrace_uapi::option::{
-    Opt, BUFPOLICY_SWITCH, BUFRESIZE_AUTO, COUNT, UNSET, USTACKMODE_AUTO, USTACKMODE_TABLE,
+    Opt, BUFPOLICY_SWITCH, BUFRESIZE_AUTO, COUNT, UNSET, USTACKMODE_AUTO, USTACKMODE_TOLD,
 };
 
 /// Greatest size of a string, bytes: the least piece of work that a firing's budget is spent for.
@@ -74,7 +74,7 @@ fn check(option: Opt, value: u64, privileges: &Privileges) -> Result<u64, Reason
         Opt::Zone => return bad("there are no zones"),
         Opt::Bufpolicy if value > BUFPOLICY_SWITCH => return bad("no such policy"),
         Opt::Bufresize if value > 1 => return bad("no such policy"),
-        Opt::Ustackmode if value > USTACKMODE_TABLE => return bad("no such way to walk stacks"),
+        Opt::Ustackmode if value > USTACKMODE_TOLD => return bad("no such way to walk stacks"),
         Opt::Scratchsize if value > SCRATCHSIZE_MAX => {
             return refuse(Errno::E2BIG, "size is too big");
         }
@@ -172,7 +172,7 @@ mod tests {
             (Opt::Strsize, 1 << 40),
             (Opt::Bufpolicy, 3),
             (Opt::Bufresize, 2),
-            (Opt::Ustackmode, 3),
+            (Opt::Ustackmode, 4),
             (Opt::Zone, 1),
         ] {
             assert_eq!(
