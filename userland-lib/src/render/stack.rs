@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_frame_that_no_table_led_to_is_named_all_the_same() {
-        let data = bytes(&[42, 0x400120, 0x400108 | STACK_GUESSED, STACK_LOST, 0]);
+        let data = bytes(&[42, 0x400120, 0x400128 | STACK_GUESSED, STACK_LOST, 0]);
         check(
             Kind::Ustack { frames: 4 },
             &data,
@@ -303,7 +303,7 @@ mod tests {
             expect![[r#"
                 |$
                 |              libc.so.6`free$
-                |              libc.so.6`abort+0x8 (guessed)$
+                |              libc.so.6`free+0x8 (guessed)$
                 |              [lost]$
             "#]],
         );
