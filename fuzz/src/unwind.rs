@@ -54,6 +54,7 @@ fn walk(table: &Table<'_>, data: &[u8]) {
             fp: Some(start * 8),
             is_exact: true,
             is_innermost: true,
+            is_guess: false,
         };
         for _ in 0..FRAMES_MAX {
             // What memory has is mostly no address of the table's.

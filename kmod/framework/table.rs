@@ -274,7 +274,7 @@ impl Table {
     /// The first probe that `pattern` matches whose id is greater than `after`.
     ///
     /// Probes that are made together have ids that follow one another: the first of a short chain is looked for in that, and from there on
-    /// the next one is not far.
+    /// the next one is not far. To find that there is no other takes a look at all that follow, unless the chain is very short.
     pub fn next_match(&self, pattern: &Pattern<'_>, after: ProbeId) -> Option<ProbeRef> {
         let matches = |probe: &ProbeRef| pattern.matches(probe);
         match self.plan(pattern) {

@@ -295,13 +295,7 @@ impl<'a> Steps<'a> {
         // valid for `room` words, or null.
         let n = unsafe { bindings::dtrace_unwind_follow(&mut at, self.epoch, pcs, room) };
         if n != 0 {
-            *frame = Frame {
-                ip: at.ip,
-                sp: at.sp,
-                fp: Some(at.fp),
-                is_exact: false,
-                is_innermost: false,
-            };
+            *frame = Frame::calling(at.ip, at.sp, Some(at.fp));
         }
         let is_full = match to {
             Sink::Frames(frames) => !frames.took(n as usize),
@@ -426,8 +420,8 @@ const LOWEST: u64 = 4096;
 const BEYOND_MAX: u32 = 64;
 
 /// Walks the user stack, innermost frame first, giving each program counter to `to` until it wants no more or there is no caller. `to` is told
-/// if a caller was not found. Where no table tells, functions are taken to have frame pointers if they may be gone `by`; that of one that has just been `called` is still its
-/// caller's. Those of evaluators are noted in `spots`.
+/// if a caller was not found. Where no table tells, functions are taken to have frame pointers if they may be gone `by`; that of one that has
+/// just been `called` is still its caller's. Frames of evaluators are noted in `spots`.
 pub fn walk(
     guard: &CpuGuard,
     regs: &Regs,
@@ -454,14 +448,14 @@ pub fn walk(
         fp: Some(regs.fp()),
         is_exact: true,
         is_innermost: true,
+        is_guess: false,
     };
     let rules = known.rules;
     let is_asked = by != UserWalk::FramePointers;
-    // Of a step that was taken before nobody knows what led to its frame.
+    // A step that was kept does not say whether a guess led to where it begins.
     let have_steps = is_asked && known.any && word == Word::Eight && by != UserWalk::Told;
     let steps = have_steps.then(|| Steps::new(guard));
     let steps = steps.flatten();
-    let mut is_guess = false;
     let mut is_wanted = true;
     let mut left = BEYOND_MAX;
     let mut n = 0;
@@ -471,9 +465,6 @@ pub fn walk(
             if followed.is_last {
                 to.put(frame.ip);
                 return;
-            }
-            if followed.count != 0 {
-                is_guess = false;
             }
             n = n.saturating_add(followed.count);
             if n >= FRAMES_MAX {
@@ -485,12 +476,11 @@ pub fn walk(
             }
         }
         let at = frame.at();
-        if is_wanted && !frame.is_exact {
-            // A guess may lead to any word, and the outermost function may have found what is no address on its stack.
-            let is_text = frame.ip >= LOWEST && !(is_guess && known.at(at).is_nowhere());
-            if !is_text {
-                break;
-            }
+        let is_guess = is_asked && frame.is_guess;
+        // A guess may lead to any word, and the outermost function may have found what is no address on its stack.
+        let is_beneath = !frame.is_exact && frame.ip < LOWEST;
+        if is_wanted && (is_beneath || is_guess && known.at(at).is_nowhere()) {
+            break;
         }
         let noting = spots.as_mut();
         if let Some(spots) = noting.filter(|spots| is_wanted || spots.are_open()) {
@@ -521,17 +511,14 @@ pub fn walk(
         let plain = rule.and_then(Plain::of);
         if let Some(plain) = plain.filter(|plain| walk.plain(&mut frame, *plain)) {
             keep(Some(plain));
-            is_guess = false;
             continue;
         }
         let place = asked.map_or(Place::Unasked, |mapped| mapped.place(rule));
         if place.is_end() {
             keep(None);
         }
-        let is_called = called && frame.is_innermost;
-        is_guess = is_asked && !place.tells() && !is_called;
         let next = match place.tells() {
-            false if is_called => walk.called(&frame),
+            false if called && frame.is_innermost => walk.called(&frame),
             false if by == UserWalk::Tables => Err(Ended::Lost),
             _ => walk.step(&frame, place),
         };

@@ -98,9 +98,23 @@ pub struct Frame {
     pub is_exact: bool,
     /// No other frame was called by it, so that its registers are known.
     pub is_innermost: bool,
+    /// No rule led to it: a frame pointer did, or code that was looked at.
+    pub is_guess: bool,
 }
 
 impl Frame {
+    /// One that has called another.
+    pub const fn calling(ip: u64, sp: u64, fp: Option<u64>) -> Self {
+        Self {
+            ip,
+            sp,
+            fp,
+            is_exact: false,
+            is_innermost: false,
+            is_guess: false,
+        }
+    }
+
     /// An address of the instruction that it executes.
     pub fn at(&self) -> u64 {
         match self.is_exact {
@@ -136,8 +150,7 @@ impl<'a, M: Memory> Walk<'a, M> {
         let rule = match place {
             Place::Rule(rule) if place.tells() => rule,
             Place::NoText => return Err(Ended::Lost),
-            Place::Nothing => return self.leaving(frame).unwrap_or_else(|| self.chained(frame)),
-            _ => return self.chained(frame),
+            other => return self.guessed(frame, other),
         };
         match rule.cfa {
             Cfa::End => Err(Ended::Outermost),
@@ -167,13 +180,7 @@ impl<'a, M: Memory> Walk<'a, M> {
             None => frame.fp,
             Some(by) => self.load(cfa.wrapping_add_signed(by.into())),
         };
-        *frame = Frame {
-            ip,
-            sp: cfa,
-            fp,
-            is_exact: false,
-            is_innermost: false,
-        };
+        *frame = Frame::calling(ip, cfa, fp);
         true
     }
 
@@ -237,6 +244,19 @@ impl<'a, M: Memory> Walk<'a, M> {
         caller(ip, cfa, fp)
     }
 
+    /// Where no rule tells: by the code, if nothing is known of it, or by the frame pointer.
+    fn guessed(&self, frame: &Frame, place: Place) -> Result<Frame, Ended> {
+        let by_code = match place {
+            Place::Nothing => self.leaving(frame),
+            _ => None,
+        };
+        let next = by_code.unwrap_or_else(|| self.chained(frame))?;
+        Ok(Frame {
+            is_guess: true,
+            ..next
+        })
+    }
+
     /// By the instructions that the frame goes on with, if it leaves with them: `add $n,%rsp; ret`. So do stubs that are made at run time,
     /// such as those of Python's `-X perf`, which have no frame pointer.
     fn leaving(&self, frame: &Frame) -> Option<Result<Frame, Ended>> {
@@ -287,6 +307,7 @@ impl<'a, M: Memory> Walk<'a, M> {
             fp: load(fp),
             is_exact: true,
             is_innermost: false,
+            is_guess: false,
         })
     }
 }
@@ -294,13 +315,7 @@ impl<'a, M: Memory> Walk<'a, M> {
 fn caller(ip: u64, sp: u64, fp: Option<u64>) -> Result<Frame, Ended> {
     match ip {
         0 => Err(Ended::Outermost),
-        _ => Ok(Frame {
-            ip,
-            sp,
-            fp,
-            is_exact: false,
-            is_innermost: false,
-        }),
+        _ => Ok(Frame::calling(ip, sp, fp)),
     }
 }
 
@@ -325,13 +340,7 @@ mod tests {
         }
     }
 
-    const FRAME: Frame = Frame {
-        ip: 0x1000,
-        sp: 0x8000,
-        fp: Some(0x8100),
-        is_exact: false,
-        is_innermost: false,
-    };
+    const FRAME: Frame = Frame::calling(0x1000, 0x8000, Some(0x8100));
 
     /// The caller of a frame that goes on with this code, its text without a table.
     fn leaving(code: [u8; 8], frame: Frame) -> Result<Frame, Ended> {
@@ -384,6 +393,7 @@ mod tests {
                 fp: is_known.then_some(fp & mask),
                 is_exact,
                 is_innermost: is_exact,
+                is_guess: false,
             };
             let walk = Walk::new(&Anything, word);
             let slow = Rule::decode(rule).map(|rule| walk.step(&frame, Place::Rule(rule)));
@@ -404,12 +414,14 @@ mod tests {
         let by_code = Frame {
             ip: 0x2000,
             sp: 0x8020,
+            is_guess: true,
             ..FRAME
         };
         let by_frame_pointer = Frame {
             ip: 0x3000,
             sp: 0x8110,
             fp: Some(0x8200),
+            is_guess: true,
             ..FRAME
         };
         assert_eq!(leaving(stub, FRAME), Ok(by_code));

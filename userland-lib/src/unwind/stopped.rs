@@ -115,6 +115,7 @@ impl Stopped {
             fp: Some(registers.rbp),
             is_exact: true,
             is_innermost: true,
+            is_guess: false,
         };
         let mut frames = Vec::new();
         for _ in 0..FRAMES_MAX {
