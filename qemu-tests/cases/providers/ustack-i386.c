@@ -6,9 +6,7 @@
  * A program of 32 bits without a C library, whose functions have no frame pointers, but for one that aligns its frame.
  */
 
-#define KEPT __attribute__((noipa))
-
-static volatile int sink;
+#include "ustack-deep.h"
 
 KEPT int call(int number, int arg)
 {
@@ -22,15 +20,6 @@ KEPT void last(void)
 {
 	/* getppid() */
 	sink += call(64, 0);
-}
-
-KEPT void deep(int n)
-{
-	if (n)
-		deep(n - 1);
-	else
-		last();
-	sink++;
 }
 
 KEPT void aligns(int n)

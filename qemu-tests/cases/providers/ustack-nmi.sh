@@ -3,10 +3,10 @@
 #
 # @limit: 60
 # The stack of a program that an NMI has interrupted.
+. ./ustack-names
 insmod "$(dirname "$(cat /run/vm/module)")/../nmi/nmi.ko" || exit 1
 # To the one CPU and to the other: the program is where the sender is not.
 for cpu in 0 1; do echo "taskset -c $cpu sh -c 'echo 200 >/sys/module/nmi/parameters/send'"; done >/tmp/send
-names() { sed -nE 's/^ +ustack-work`([a-z_]+).*/\1/p; s/^ +(libc|ld)[^`]*`.*/other/p; s/^ +(\[lost\])/\1/p' | uniq | paste -sd' '; }
 dtrace -wqn 'BEGIN { system("sh /tmp/send"); } sdt:nmi::nmi_handler /pid == $target/ { @[ustack()] = count(); @n = count(); }
 	END { trunc(@, 1); printa(@); printa("%@d\n", @n); }' -c 'ustack-work spins' >/tmp/stacks 2>&1
 names </tmp/stacks

@@ -16,22 +16,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define KEPT __attribute__((noinline, noclone))
-
-static volatile long sink;
+#include "ustack-deep.h"
 
 KEPT void last(void)
 {
 	sink += syscall(SYS_getppid);
-}
-
-KEPT void deep(int n)
-{
-	if (n)
-		deep(n - 1);
-	else
-		last();
-	sink++;
 }
 
 KEPT int compare(const void *one, const void *other)

@@ -5,8 +5,7 @@
 # @debug: quick
 # Stacks of programs whose functions have no frame pointers.
 
-# names: the functions of the program, and where others' are between them.
-names() { sed -nE 's/^ +ustack-work`([a-z_]+).*/\1/p; s/^ +(libc|ld|\[vdso)[^`]*`.*/other/p' | uniq | head -40 | paste -sd' '; }
+. ./ustack-names
 
 for chain in deep sorts fills aligns signal; do
 	echo "$chain: $(dtrace -qn 'syscall::getppid:entry /pid == $target/ { ustack(); }' -c "ustack-work $chain" 2>&1 | names)"

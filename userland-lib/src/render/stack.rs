@@ -3,9 +3,9 @@
 
 //! Stacks: a line for each frame, behind an indentation.
 //!
-//! A stack ends at its first address that is zero. A user stack says so if the caller of its last frame was not found. It may bring frames of interpreted code, which stand in brackets
-//! beneath the frame of the interpreter's that executes them. Functions that the compiler has put into a frame's function are no
-//! frames: they have lines above it if that is wanted, which say so.
+//! A stack ends at its first address that is zero. Where the caller of a user stack's last frame was not found, a line says that. A user
+//! stack may bring frames of interpreted code, which stand in brackets beneath the frame of the interpreter's that executes them.
+//! Functions that the compiler has put into a frame's function are no frames: they have lines above it if that is wanted, which say so.
 //!
 //! A stack that was a value says itself whose it is and how deep. A program can change that; where it says more than there is,
 //! what there is is shown.
@@ -212,6 +212,17 @@ mod tests {
         expected.assert_eq(&visible(&text));
     }
 
+    /// A user stack that has room for `frames`.
+    fn check_user(frames: usize, data: &[u8], expected: Expect) {
+        check(
+            Kind::Ustack { frames },
+            data,
+            Style::default(),
+            None,
+            expected,
+        );
+    }
+
     #[test]
     fn kernel_stacks_end_at_zero() {
         let data = bytes(&[0x1010, 0x2000, 0x3004, 0xffff_ffff_8000_0000, 0, 0x1010]);
@@ -256,11 +267,9 @@ mod tests {
     #[test]
     fn user_stacks_begin_with_the_process() {
         let data = bytes(&[42, 0x400008, 0x500000, 0x9000, 0]);
-        check(
-            Kind::Ustack { frames: 4 },
+        check_user(
+            4,
             &data,
-            Style::default(),
-            None,
             expect![[r#"
                 |$
                 |              libc.so.6`malloc+0x8$
@@ -269,23 +278,17 @@ mod tests {
             "#]],
         );
         // No more frames than the record has, whatever was said.
-        check(
-            Kind::Ustack { frames: 100 },
+        check_user(
+            100,
             &data[..16],
-            Style::default(),
-            None,
             expect![[r#"
                 |$
                 |              libc.so.6`malloc+0x8$
             "#]],
         );
-        check(
-            Kind::Ustack {
-                frames: usize::MAX - 1,
-            },
+        check_user(
+            usize::MAX - 1,
             &[],
-            Style::default(),
-            None,
             expect![[r#"
                 |$
             "#]],
@@ -295,11 +298,9 @@ mod tests {
     #[test]
     fn a_frame_that_no_table_led_to_is_named_all_the_same() {
         let data = bytes(&[42, 0x400120, 0x400128 | STACK_GUESSED, STACK_LOST, 0]);
-        check(
-            Kind::Ustack { frames: 4 },
+        check_user(
+            4,
             &data,
-            Style::default(),
-            None,
             expect![[r#"
                 |$
                 |              libc.so.6`free$
@@ -319,9 +320,7 @@ mod tests {
                 |              [lost]$
             "#]]
         };
-        let kind = Kind::Ustack { frames: 3 };
-        let action = bytes(&[&[42], &frames[..]].concat());
-        check(kind, &action, Style::default(), None, lost());
+        check_user(3, &bytes(&[&[42], &frames[..]].concat()), lost());
         let head = StackHead {
             depth: 1,
             is_user: 1,
@@ -336,11 +335,9 @@ mod tests {
     fn a_call_that_never_returns_is_of_its_function() {
         // Behind the last instruction of one function, and of one in front of another; the innermost frame is where it is.
         let data = bytes(&[42, 0x400120, 0x400100, 0x400120, 0x400128, 0]);
-        check(
-            Kind::Ustack { frames: 4 },
+        check_user(
+            4,
             &data,
-            Style::default(),
-            None,
             expect![[r#"
                 |$
                 |              libc.so.6`free$
@@ -410,11 +407,9 @@ mod tests {
         };
         let pcs = [42, 0x400008, 0x9000, 0x9004, 0];
         let interpreted = [word(0, 3), word(1, 4), word(1, 5), 0, word(2, 6)];
-        check(
-            Kind::Ustack { frames: 4 },
+        check_user(
+            4,
             &bytes(&[&pcs[..], &interpreted].concat()),
-            Style::default(),
-            None,
             expect![[r#"
                 |$
                 |              libc.so.6`malloc+0x8$
