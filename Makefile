@@ -38,7 +38,7 @@ run: modules userland
 shell: modules userland
 	@scripts/vm shell
 
-##cases [FILTER=…]|run the virtual machine's cases in qemu-tests/cases
+##cases [FILTER=…]|run the virtual machine's cases in qemu-tests/cases, slow ones too
 cases: modules userland
 	@scripts/vm cases $(FILTER)
 
@@ -85,7 +85,7 @@ demo: modules userland
 check: setup
 	@scripts/check
 
-##test|the checks, the tests of all crates, the cases, and some on the debug kernel
+##test|the checks, the tests of all crates, the cases but for slow ones, and some on the debug kernel
 test: modules userland
 	@scripts/test
 

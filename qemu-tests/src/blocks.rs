@@ -3,9 +3,10 @@
 
 //! Many cases in several machines.
 //!
-//! A case waits more than it works, so as many machines run at a time as there are processors. Each takes a block of cases
-//! that follow one another, and the next when that is done; a new block has a new machine. So has what follows a case that its
-//! machine cannot be used after.
+//! Each machine takes a block of cases that follow one another, and the next when that is done; a new block has a new machine.
+//! So has what follows a case that its machine cannot be used after. As many machines run at a time as have processors of
+//! their own. One more takes much and gives little: the processors of a machine wait for each other busily, when text is changed
+//! or translations are flushed, and longest for one that the computer does not run at that moment.
 
 use std::io;
 use std::ops::Range;
@@ -26,9 +27,10 @@ pub fn run(
     report: &mut dyn FnMut(usize, Ending),
 ) -> io::Result<()> {
     let processors = std::thread::available_parallelism()?.get();
-    let size = size.min(works.len().div_ceil(processors)).max(1);
+    let at_once = at_once(processors, setup.cpus);
+    let size = size.min(works.len().div_ceil(at_once)).max(1);
     let blocks = blocks(works, size);
-    let machines = processors.min(blocks.len());
+    let machines = at_once.min(blocks.len());
     let blocks = Mutex::new(blocks.into_iter());
     let take = || blocks.lock().unwrap_or_else(PoisonError::into_inner).next();
     // Found once, before the machines would find it each for itself.
@@ -37,8 +39,6 @@ pub fn run(
             Some(accel) => accel,
             None => accel::choose(setup)?,
         }),
-        // They have each other to wait for.
-        machines: u32::try_from(machines).unwrap_or(1).max(1),
         ..setup.clone()
     };
     let (to, from) = channel();
@@ -68,6 +68,12 @@ pub fn run(
                 .unwrap_or_else(|_| Err(io::Error::other("a machine's thread panicked")))
         })
     })
+}
+
+/// How many machines of `cpus` processors run at a time on so many.
+fn at_once(processors: usize, cpus: u32) -> usize {
+    let cpus = usize::try_from(cpus).unwrap_or(usize::MAX).max(1);
+    (processors / cpus).max(1)
 }
 
 /// The places of each machine's works.
@@ -102,5 +108,12 @@ mod tests {
         assert_eq!(blocks(&works, 3), [0..3, 3..5, 5..8]);
         assert_eq!(blocks(&works[..7], 4), [0..4, 4..5, 5..7]);
         assert_eq!(blocks(&[], 8), []);
+    }
+
+    #[test]
+    fn machines_have_processors_of_their_own_but_for_the_only_one() {
+        assert_eq!(at_once(8, 2), 4);
+        assert_eq!(at_once(3, 2), 1);
+        assert_eq!(at_once(1, 2), 1);
     }
 }

@@ -13,6 +13,7 @@
 //! | `@args: …` | words for dtrace's command line, as bash reads them | none |
 //! | `@status: N` | the exit status | 0 |
 //! | `@limit: N` | seconds it may take on a computer that is not busy ([`PATIENCE`]) | 30 |
+//! | `@slow: WHY` | `make test` leaves it to `make cases` | both run it |
 //! | `@last: WHY` | no other case can run in the machine afterwards | the next one does |
 //! | `@debug: quick` | it belongs to what `make test` runs on the debug kernel | it does not |
 //! | `@debug: never` | the debug kernel has not what it needs | it has |
@@ -33,7 +34,7 @@ use crate::vm::Setup;
 const LIMIT: u64 = 30;
 
 /// How many times its limit a case has. A limit ends what hangs; a computer that others use as well is slow without hanging.
-const PATIENCE: u32 = 3;
+const PATIENCE: u32 = 6;
 
 /// What a case is to the debug kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +60,8 @@ pub struct Case {
     /// How long it may take.
     pub limit: Duration,
     last: bool,
+    /// Not every run of the tests has the time for it.
+    pub slow: bool,
     /// What it is to the debug kernel.
     pub on_debug: OnDebug,
     before: Option<Version>,
@@ -110,6 +113,7 @@ impl Case {
             command: command(path, header(&source, "args").unwrap_or("")),
             limit: Duration::from_secs(number("limit", LIMIT)?),
             last: header(&source, "last").is_some(),
+            slow: header(&source, "slow").is_some(),
             status: i32::try_from(number("status", 0)?)
                 .map_err(|_| fail("@status: too large".to_owned()))?,
             stdout: expected("out")?,
@@ -193,15 +197,19 @@ impl Case {
 }
 
 /// Whether libtest-mimic will run the case: the machine must be told beforehand.
-pub fn wanted(args: &Arguments, name: &str) -> bool {
+pub fn wanted(args: &Arguments, case: &Case) -> bool {
     let matches = |pattern: &String| {
         if args.exact {
-            name == pattern
+            case.name == *pattern
         } else {
-            name.contains(pattern.as_str())
+            case.name.contains(pattern.as_str())
         }
     };
-    args.filter.as_ref().is_none_or(matches) && !args.skip.iter().any(matches)
+    let of_its_kind = match case.slow {
+        true => args.ignored || args.include_ignored,
+        false => !args.ignored,
+    };
+    of_its_kind && args.filter.as_ref().is_none_or(matches) && !args.skip.iter().any(matches)
 }
 
 fn command(path: &Path, args: &str) -> String {
@@ -261,6 +269,7 @@ mod tests {
             command: String::new(),
             limit: Duration::from_secs(1),
             last: false,
+            slow: false,
             on_debug: OnDebug::Usual,
             before: None,
             status: 1,
@@ -291,6 +300,23 @@ mod tests {
         assert!(before.has_its_needs(false, "6.19.1"));
         assert!(!before.has_its_needs(false, "7.3.4+deb13-amd64"));
         assert!(!before.has_its_needs(false, "7.10.0"));
+    }
+
+    #[test]
+    fn slow_cases_are_what_a_test_calls_ignored() {
+        let slow = Case {
+            slow: true,
+            ..case()
+        };
+        let runs = |words: &[&str]| {
+            let args = Arguments::from_iter(["cases"].iter().chain(words));
+            (wanted(&args, &case()), wanted(&args, &slow))
+        };
+        assert_eq!(runs(&[]), (true, false));
+        assert_eq!(runs(&["--include-ignored", "area"]), (true, true));
+        assert_eq!(runs(&["--ignored"]), (false, true));
+        assert_eq!(runs(&["--include-ignored", "areas"]), (false, false));
+        assert_eq!(runs(&["area", "--exact"]), (false, false));
     }
 
     #[test]

@@ -51,8 +51,6 @@ pub struct Setup {
     pub cpus: u32,
     /// The kernel is the debug kernel: it takes more memory and more time.
     pub debug: bool,
-    /// How many machines run at a time.
-    pub machines: u32,
     /// Parameters for the kernel beside those that every machine gets.
     pub parameters: String,
 }
@@ -89,7 +87,6 @@ impl Setup {
             icount: false,
             cpus: 2,
             debug: std::env::var_os("DTRACE_VM_DEBUG").is_some(),
-            machines: 1,
             parameters: String::new(),
         })
     }
@@ -97,7 +94,7 @@ impl Setup {
     /// How long what takes `usual` in a machine that is alone, on the stock kernel, may take in this one.
     pub fn limit(&self, usual: Duration) -> Duration {
         let slower = if self.debug { SLOWER } else { 1 };
-        usual * slower * self.machines
+        usual * slower
     }
 
     /// Where it is written how long each case took, in seconds, of this kernel: what to look at where the whole takes too long.

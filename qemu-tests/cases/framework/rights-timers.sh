@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 300
+# @slow: it waits for slow timers
 # A member of the group has probes that fire with time: profile-N where code of his own processes runs, tick-N always, told nothing of
 # whoever runs there. They are slow and few, and what they do does not take the machine.
 . ./member

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 600
+# @slow: an allocation after the other
 # One allocation after the other fails that is made for a consumer, and all after it: it is refused, or lives with less, and leaves
 # nothing. Then the same while the module is loaded, of which the debug kernel tries more. Every twentieth is tried here; each in turn takes
 # the stock kernel two minutes: `make run CMD='insmod …/shortage.ko; shortage-check 1'`. Probes in processes have a case of their own.

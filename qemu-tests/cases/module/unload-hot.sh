@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 300
+# @slow: several lives of the module under load
 # The module goes while thousands of probes of a process fire in its threads: the consumer is killed, and the module removed as soon as nobody
 # has its device open. The program goes on, and nothing stays in its text.
 module=$(cat /run/vm/module)

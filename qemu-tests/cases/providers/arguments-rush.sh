@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
+# @slow: ten thousands of calls
 # Arguments of processes that are made, execute a program and end meanwhile: those of before or of after, or the name. And of
 # what may be a process no longer.
 cat >/tmp/rush.d <<'D'

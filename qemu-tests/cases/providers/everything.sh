@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 600
+# @slow: all probes at once, under load
 # bash everything.sh [SECONDS]: all functions, system calls, tracepoints, each instruction of a function of a process, a library that comes and
 # goes, and what programs have of their own, at once, while the machine works. The work is done, a call that everything sees has been seen by
 # each as often as it was made, what was entered has returned, processes compute what they would, and in the end nothing stays patched.

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# @debug: quick
 # Libraries that come and go while their process is traced: each call is seen, from the constructor on, and nobody is held up.
 . ./traced
 t() { echo "$1"; shift; dtrace -x temporal "$@" 2>&1; echo; }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 180
+# @slow: a million places
 # Every instruction of libc by one description: it may have as many probes as the consumer, and nothing else decides that.
 case $(uname -r) in
 *-debug) every='pid$target:libc.so.6:[d-f]*:' few=5000 ;;

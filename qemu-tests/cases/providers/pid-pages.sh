@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 120
-# @debug: quick
 # Clauses that load memory of the program which is not there yet: it comes, the firing happens once, and nobody waits for who does not answer.
 masked() { sed -E 's/pid[0-9]+:/pidN:/; s/ID [0-9]+: /ID N: /; s/0x[0-9a-f]{8,}/ADDRESS/'; }
 # What the program says, what dtrace complains of, and what it was to say, which come in any order.

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 300
+# @slow: hundreds of enablings
 # Enabled and disabled again and again while the functions are being called. Returns are among them, and a call that was
 # entered in one round may return in another, or when nothing is enabled. Less often on the debug kernel, which sees what is wrong
 # with it the first time. By hand, for longer: `provider-check rounds 1000 'fbt::vfs_*:'`.

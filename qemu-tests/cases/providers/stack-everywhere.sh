@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 90
+# @slow: a stack of every function
 # To walk a kernel stack calls nothing that has a probe: with the entries of all functions enabled no firing is lost.
 work='sh -c "while :; do ls /proc >/dev/null; done"'
 for clause in '@[stackdepth] = count()' '@[stack(100)] = count()'; do

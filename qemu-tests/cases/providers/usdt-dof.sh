@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # @limit: 180
-# @debug: quick
 # Probes that a program registers by the helper device, or has as DOF in its file: what they pass, who asks for them, whose they are.
 . ./traced
 passed='work$target:::passed { printf("%s %d %d %d, %x %s:%s:%s\n", copyinstr(arg0), args[1], args[2], args[3], arg2, probemod, probefunc, probename); }

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Runs the cases; takes the arguments of a cargo test and closes as one does. `scripts/vm cases` calls it.
+//! Runs the cases; takes the arguments of a cargo test and closes as one does. `scripts/vm cases` calls it, and with
+//! `--include-ignored`: slow cases are ignored tests.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,7 +18,7 @@ use qemu_tests::vm::Setup;
 
 /// How many cases one machine runs before another takes its place: so few that no processor is long without work at the
 /// end, so many that the boots count for little.
-const BLOCK: usize = 12;
+const BLOCK: usize = 16;
 
 fn main() -> ExitCode {
     match prepare() {
@@ -38,19 +39,23 @@ fn prepare() -> Result<(Arguments, Vec<Trial>), String> {
     let chosen: Vec<Case> = cases
         .into_iter()
         .filter(|case| case.can_run(&setup))
-        .filter(|case| wanted(&args, &case.name))
+        .filter(|case| wanted(&args, case))
         .collect();
-    let names: Vec<String> = chosen.iter().map(|case| case.name.clone()).collect();
+    let names: Vec<(String, bool)> = chosen
+        .iter()
+        .map(|case| (case.name.clone(), case.slow))
+        .collect();
     let verdicts = Arc::new(Mutex::new(Verdicts::new(setup, chosen)));
     let trials = names
         .into_iter()
         .enumerate()
-        .map(|(at, name)| {
+        .map(|(at, (name, slow))| {
             let verdicts = Arc::clone(&verdicts);
             Trial::test(name, move || {
                 let mut verdicts = verdicts.lock().unwrap_or_else(PoisonError::into_inner);
                 verdicts.of(at).map_err(Failed::from)
             })
+            .with_ignored_flag(slow)
         })
         .collect();
     Ok((args, trials))

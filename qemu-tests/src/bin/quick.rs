@@ -51,7 +51,7 @@ fn run() -> Result<(Arguments, Vec<Trial>), String> {
     };
     let cases: Vec<Case> = Case::all(&setup.top.join("qemu-tests/cases"))?
         .into_iter()
-        .filter(|case| case.on_debug == OnDebug::Quick && wanted(&args, &case.name))
+        .filter(|case| case.on_debug == OnDebug::Quick && wanted(&args, case))
         .collect();
     let endings = endings(&setup, &cases).map_err(|e| e.to_string())?;
     let mut endings = endings.into_iter();
