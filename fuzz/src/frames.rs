@@ -28,7 +28,14 @@ pub fn frames(data: &[u8]) {
     let mut head = NameHead::new_zeroed();
     head.walker = numbers[usize::from(*kind) % numbers.len()];
     head.first = u32::from(*first) << (kind % 32);
-    head.sizes = [u16::from(*function), u16::from(*file), rest as u16];
+    let scope = rest / 4;
+    let sizes = [
+        usize::from(*function),
+        usize::from(*file),
+        rest - scope,
+        scope,
+    ];
+    head.sizes = sizes.map(|size| size as u16);
     let frames = Frames::default();
     frames.ask(Some(Box::new(Names([head.as_bytes(), names].concat()))));
     let word = Word {

@@ -38,6 +38,9 @@ struct dtrace_follow_epoch {
 	/* How many places were put in; the oldest is overwritten. */
 	unsigned int put;
 	struct dtrace_unwind_place places[DTRACE_FOLLOW_PLACES];
+	/* See dtrace_unwind_teller(); since when, and after which table. */
+	u64 teller, newest;
+	unsigned long since;
 };
 
 struct dtrace_follow {
@@ -90,6 +93,8 @@ static struct dtrace_follow_epoch *dtrace_follow_now(struct dtrace_follow *here)
 	epoch = &here->epochs[here->now % DTRACE_FOLLOW_EPOCHS];
 	if (epoch->memory == memory && epoch->sequence == sequence && epoch->age == age && epoch->second == second)
 		return epoch;
+	if (epoch->memory != memory)
+		epoch->teller = 0;
 	/* One of the same memory that has ended never comes again. */
 	epoch->memory = memory;
 	epoch->sequence = sequence;
@@ -132,6 +137,33 @@ u64 dtrace_unwind_epoch(void)
 	const struct dtrace_follow_epoch *epoch = dtrace_follow_now(raw_cpu_ptr(dtrace_follows));
 
 	return epoch ? epoch->number : 0;
+}
+
+/*
+ * Where text is whose runtime has the code that the current program has made, as it was found; who uses it looks whether it still is. 0: it is to be
+ * looked for; all ones: a moment ago there was none.
+ */
+u64 dtrace_unwind_teller(void)
+{
+	const struct dtrace_follow_epoch *epoch = dtrace_follow_now(raw_cpu_ptr(dtrace_follows));
+
+	if (!epoch)
+		return 0;
+	/* There may be one since, or its table. */
+	if (epoch->teller == U64_MAX && (epoch->since != epoch->second || epoch->newest != dtrace_unwind_newest()))
+		return 0;
+	return epoch->teller;
+}
+
+void dtrace_unwind_keep_teller(u64 teller)
+{
+	struct dtrace_follow_epoch *epoch = dtrace_follow_now(raw_cpu_ptr(dtrace_follows));
+
+	if (!epoch)
+		return;
+	epoch->teller = teller;
+	epoch->since = epoch->second;
+	epoch->newest = dtrace_unwind_newest();
 }
 
 /* Where the step from an address is kept. Processes that were forked from one have the same addresses. */

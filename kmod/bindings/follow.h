@@ -47,6 +47,8 @@ struct dtrace_unwind_rule *dtrace_unwind_rules_here(void);
 void dtrace_unwind_at(u64 address, struct dtrace_unwind_place *place);
 bool dtrace_unwind_word(u64 address, u32 size, u64 *word);
 u64 dtrace_unwind_epoch(void);
+u64 dtrace_unwind_teller(void);
+void dtrace_unwind_keep_teller(u64 teller);
 void dtrace_unwind_keep(const struct dtrace_unwind_step *step);
 u32 dtrace_unwind_follow(struct dtrace_unwind_frame *frame, u64 epoch, u8 *pcs, u32 room);
 

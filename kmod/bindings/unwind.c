@@ -16,6 +16,7 @@
 #include <linux/fs.h>
 #include <linux/jiffies.h>
 #include <linux/list.h>
+#include <linux/maple_tree.h>
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
@@ -46,6 +47,9 @@ struct dtrace_unwind {
 
 /* Most tables: each takes memory and time besides its bytes. */
 #define DTRACE_UNWIND_MAX 4096
+
+/* Most mappings that are looked at for a text. */
+#define DTRACE_UNWIND_MAPPINGS 512
 
 /* Bytes of all tables. */
 static unsigned long unwind_tables = 64UL << 20;
@@ -227,6 +231,43 @@ void dtrace_unwind_look(u64 address, struct dtrace_unwind_place *place)
 	place->number = table->number;
 }
 
+/*
+ * The same of the text of a file that the current program has below an address, and above all others there. Returns where that begins; 0: there is
+ * none. Not too many mappings are looked at: what a program has loaded lies at the top of its memory.
+ */
+u64 dtrace_unwind_below(u64 address, struct dtrace_unwind_place *place)
+{
+	struct mm_struct *mm = current->mm;
+	struct vm_area_struct *vma;
+	u64 start = 0;
+	int n;
+
+	if (!mm || !address)
+		return 0;
+	scoped_guard(rcu) {
+		MA_STATE(mas, &mm->mm_mt, address - 1, address - 1);
+
+		for (n = 0; n < DTRACE_UNWIND_MAPPINGS; n++) {
+			vma = mas_find_rev(&mas, 0);
+			if (!vma)
+				break;
+			start = READ_ONCE(vma->vm_start);
+			if (start < address && READ_ONCE(vma->vm_flags) & VM_EXEC && READ_ONCE(vma->vm_file))
+				break;
+			start = 0;
+		}
+	}
+	if (start)
+		dtrace_unwind_look(start, place);
+	return start;
+}
+
+/* The number of the table that was added last. */
+u64 dtrace_unwind_newest(void)
+{
+	return READ_ONCE(dtrace_unwind_last);
+}
+
 static bool dtrace_unwind_has(const struct dtrace_file_id *id)
 {
 	guard(rcu)();
@@ -262,7 +303,8 @@ static int dtrace_unwind_insert(struct dtrace_unwind *table)
 
 	table->used = jiffies / HZ;
 	guard(mutex)(&dtrace_unwind_lock);
-	table->number = ++dtrace_unwind_last;
+	table->number = dtrace_unwind_last + 1;
+	WRITE_ONCE(dtrace_unwind_last, table->number);
 	if (dtrace_unwind_has(&table->id))
 		return -EEXIST;
 	error = dtrace_unwind_make_room(size);

@@ -16,8 +16,8 @@ use crate::sys::{clock, control, locks, nofault, paths, remains, remote, stack, 
 use core::cell::Cell;
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
-    BadAddr, Dentry, Features, Kobject, Machine, Mount, Place, ProbeName, RwLock, Spots, TaskArgs,
-    Unplaced, UserWalk,
+    BadAddr, Dentry, Features, Kobject, Machine, Mount, Pause, Place, ProbeName, RwLock, Spots,
+    TaskArgs, Unplaced, UserWalk,
 };
 
 /// What this machine can do.
@@ -108,12 +108,22 @@ impl<'a> KernelMachine<'a> {
         stack::kernel(self.guard, from, most, f)
     }
 
-    /// Walks the user stack of what fired, gives its frames to `to`, and notes those of evaluators in `spots`.
-    fn user_frames(&self, by: UserWalk, spots: Option<&mut Spots>, to: Sink<'_, '_>) {
+    /// Walks the user stack of what fired, gives its frames to `to`, and notes those of evaluators in `spots`. Makes pauses.
+    fn user_frames(
+        &self,
+        by: UserWalk,
+        spots: Option<&mut Spots>,
+        to: Sink<'_, '_>,
+        from: Option<Pause>,
+    ) -> Option<Pause> {
         let is_called = matches!(self.args.args, Args::Called(_));
-        if let Some(regs) = self.task().user_regs() {
-            unwind::walk(self.guard, regs, is_called, by, spots, to);
-        }
+        let regs = self.task().user_regs()?;
+        let how = unwind::How {
+            regs,
+            is_called,
+            by,
+        };
+        unwind::walk(self.guard, how, spots, to, from)
     }
 
     #[inline(never)]
@@ -266,7 +276,7 @@ impl Machine for KernelMachine<'_> {
     fn ucaller(&self, by: UserWalk) -> u64 {
         let mut pcs = [0; 16];
         let mut frames = Frames::new(&mut pcs);
-        self.user_frames(by.bare(), None, Sink::Frames(&mut frames));
+        self.user_frames(by.bare(), None, Sink::Frames(&mut frames), None);
         // Behind a single frame it may say that there is no other.
         let has_second = frames.finish() == 2;
         let (_, second) = pcs.split_at(8);
@@ -280,7 +290,7 @@ impl Machine for KernelMachine<'_> {
 
     fn ustackdepth(&self, by: UserWalk) -> u32 {
         let mut depth = 0u32;
-        self.user_frames(by, None, Sink::Depth(&mut depth));
+        self.user_frames(by, None, Sink::Depth(&mut depth), None);
         depth
     }
 
@@ -290,8 +300,14 @@ impl Machine for KernelMachine<'_> {
         });
     }
 
-    fn ustack(&self, by: UserWalk, frames: &mut Frames<'_>, spots: Option<&mut Spots>) {
-        self.user_frames(by, spots, Sink::Frames(frames));
+    fn ustack(
+        &self,
+        by: UserWalk,
+        frames: &mut Frames<'_>,
+        spots: Option<&mut Spots>,
+        from: Option<Pause>,
+    ) -> Option<Pause> {
+        self.user_frames(by, spots, Sink::Frames(frames), from)
     }
 
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {

@@ -14,8 +14,8 @@ use crate::sys::rights::Rights;
 use core::cell::Cell;
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
-    BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, Spots, TaskArgs, Unplaced,
-    UserWalk,
+    BadAddr, Dentry, Kobject, Machine, Mount, Pause, Place, ProbeName, RwLock, Spots, TaskArgs,
+    Unplaced, UserWalk,
 };
 
 /// A firing as a consumer without rights over the kernel sees it.
@@ -156,8 +156,14 @@ impl Machine for Seen<'_> {
         self.machine.stack(frames);
     }
 
-    fn ustack(&self, by: UserWalk, frames: &mut Frames<'_>, spots: Option<&mut Spots>) {
-        self.own(|machine| machine.ustack(by, frames, spots));
+    fn ustack(
+        &self,
+        by: UserWalk,
+        frames: &mut Frames<'_>,
+        spots: Option<&mut Spots>,
+        from: Option<Pause>,
+    ) -> Option<Pause> {
+        self.own(|machine| machine.ustack(by, frames, spots, from))
     }
 
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {

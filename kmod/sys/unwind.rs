@@ -13,7 +13,7 @@ use crate::bindings;
 use core::cell::Cell;
 use core::ptr::{null_mut, NonNull};
 use dtrace_engine::frames::Frames;
-use dtrace_engine::{Spot, Spots, UserWalk};
+use dtrace_engine::{Pause, Spot, Spots, UserWalk};
 use dtrace_uapi::types::STACK_GUESSED;
 use dtrace_unwind::cache::{Cache, Slot, SLOTS};
 use dtrace_unwind::{
@@ -387,10 +387,18 @@ impl<'a> Known<'a> {
 }
 
 /// From where to where there is the same text as at an address, and what is known of it as long as interrupts are off.
-fn mapped(address: u64, _interrupts_off: &CpuGuard) -> Mapped<'_> {
+fn mapped(address: u64, interrupts_off: &CpuGuard) -> Mapped<'_> {
     let mut found = bindings::dtrace_unwind_place::default();
     // SAFETY: Interrupts are off; `found` is valid for the write.
     unsafe { bindings::dtrace_unwind_at(address, &mut found) };
+    found_there(&found, interrupts_off)
+}
+
+/// What was found there.
+fn found_there<'a>(
+    found: &bindings::dtrace_unwind_place,
+    _interrupts_off: &'a CpuGuard,
+) -> Mapped<'a> {
     let text = if found.is_nowhere {
         Text::Nowhere
     } else if found.is_made {
@@ -412,6 +420,60 @@ fn mapped(address: u64, _interrupts_off: &CpuGuard) -> Mapped<'_> {
     }
 }
 
+/// Most files that are looked at for whose the code is that the program has made.
+const TEXTS_MAX: usize = 256;
+
+/// The text of the current program whose file says that its walker tells the callers of frames in code that the program has made.
+fn teller(guard: &CpuGuard) -> Option<Mapped<'_>> {
+    let tells = |mapped: &Mapped<'_>| {
+        let told = mapped.evaluators();
+        told.is_some_and(|(told, _)| told.tell_callers())
+    };
+    // SAFETY: The guard says that this CPU is claimed, and interrupts are off.
+    let kept = unsafe { bindings::dtrace_unwind_teller() };
+    match kept {
+        u64::MAX => return None,
+        0 => {}
+        kept => {
+            let found = mapped(kept, guard);
+            if tells(&found) {
+                return Some(found);
+            }
+        }
+    }
+    let found = || {
+        let mut place = bindings::dtrace_unwind_place::default();
+        let mut at = u64::MAX;
+        for _ in 0..TEXTS_MAX {
+            // SAFETY: Interrupts are off; `place` is valid for the write.
+            at = unsafe { bindings::dtrace_unwind_below(at, &mut place) };
+            if at == 0 {
+                return None;
+            }
+            let found = found_there(&place, guard);
+            if tells(&found) {
+                return Some(found);
+            }
+        }
+        None
+    };
+    let found = found();
+    let start = found.as_ref().map_or(u64::MAX, |found| found.start);
+    // SAFETY: As above.
+    unsafe { bindings::dtrace_unwind_keep_teller(start) };
+    found
+}
+
+/// How a stack is walked.
+pub struct How<'a> {
+    /// The program's registers.
+    pub regs: &'a Regs,
+    /// A function has just been called: the frame pointer is still its caller's.
+    pub is_called: bool,
+    /// Where no table tells, functions are taken to have frame pointers if they may be gone by.
+    pub by: UserWalk,
+}
+
 /// Most frames of a stack that are walked.
 const FRAMES_MAX: u32 = 512;
 /// The lowest address that a program's text may have: nothing is mapped in the first page.
@@ -420,16 +482,20 @@ const LOWEST: u64 = 4096;
 const BEYOND_MAX: u32 = 64;
 
 /// Walks the user stack, innermost frame first, giving each program counter to `to` until it wants no more or there is no caller. `to` is told
-/// if a caller was not found. Where no table tells, functions are taken to have frame pointers if they may be gone `by`; that of one that has
-/// just been `called` is still its caller's. Frames of evaluators are noted in `spots`.
+/// if a caller was not found. Frames of evaluators are noted in `spots`. Returns a pause behind one whose walker is to tell its caller; `from`
+/// there it goes on.
 pub fn walk(
     guard: &CpuGuard,
-    regs: &Regs,
-    called: bool,
-    by: UserWalk,
+    how: How<'_>,
     mut spots: Option<&mut Spots>,
     mut to: Sink<'_, '_>,
-) {
+    from: Option<Pause>,
+) -> Option<Pause> {
+    let How {
+        regs,
+        is_called,
+        by,
+    } = how;
     let memory = Program {
         regs,
         is_there: Cell::new(false),
@@ -442,13 +508,24 @@ pub fn walk(
     };
     let walk = Walk::new(&memory, word);
     let mut known = Known::new(guard);
-    let mut frame = Frame {
-        ip: regs.user_ip(),
-        sp: regs.sp(),
-        fp: Some(regs.fp()),
-        is_exact: true,
-        is_innermost: true,
-        is_guess: false,
+    let first = match &from {
+        Some(pause) => after(&walk, pause, by),
+        None => Ok(Frame {
+            ip: regs.user_ip(),
+            sp: regs.sp(),
+            fp: Some(regs.fp()),
+            is_exact: true,
+            is_innermost: true,
+            is_guess: false,
+        }),
+    };
+    let mut frame = match first {
+        Ok(frame) => frame,
+        Err(Ended::Outermost) => return None,
+        Err(Ended::Lost) => {
+            to.lost();
+            return None;
+        }
     };
     let rules = known.rules;
     let is_asked = by != UserWalk::FramePointers;
@@ -458,13 +535,13 @@ pub fn walk(
     let steps = steps.flatten();
     let mut is_wanted = true;
     let mut left = BEYOND_MAX;
-    let mut n = 0;
+    let mut n = from.map_or(0, |pause| pause.walked);
     while n < FRAMES_MAX {
         if let (Some(steps), true) = (steps, is_wanted && memory.is_there(frame.sp)) {
             let followed = steps.follow(&mut frame, &mut to, FRAMES_MAX.saturating_sub(n));
             if followed.is_last {
                 to.put(frame.ip);
-                return;
+                return None;
             }
             n = n.saturating_add(followed.count);
             if n >= FRAMES_MAX {
@@ -483,9 +560,11 @@ pub fn walk(
             break;
         }
         let noting = spots.as_mut();
-        if let Some(spots) = noting.filter(|spots| is_wanted || spots.are_open()) {
-            note(spots, is_wanted.then_some(n), &frame, known.at(at));
-        }
+        let noting = noting.filter(|spots| is_wanted || spots.are_open());
+        let is_to_tell = noting.is_some_and(|spots| {
+            let n = is_wanted.then_some(n);
+            note(spots, n, &frame, known.at(at), guard)
+        });
         let mark = match by {
             UserWalk::Told if is_guess => STACK_GUESSED,
             _ => 0,
@@ -494,11 +573,14 @@ pub fn walk(
         if !is_wanted {
             let are_open = spots.as_ref().is_some_and(|spots| spots.are_open());
             if !are_open || left == 0 {
-                return;
+                return None;
             }
             left = left.saturating_sub(1);
         }
         n = n.saturating_add(1);
+        if is_to_tell && word == Word::Eight {
+            return Some(pause(&frame, n));
+        }
         // Only where a caller is wanted: a file without a table is asked for then.
         let asked = is_asked.then(|| known.at(at));
         let rule = asked.and_then(|mapped| mapped.rule(at, rules));
@@ -518,34 +600,83 @@ pub fn walk(
             keep(None);
         }
         let next = match place.tells() {
-            false if called && frame.is_innermost => walk.called(&frame),
+            false if is_called && frame.is_innermost => walk.called(&frame),
             false if by == UserWalk::Tables => Err(Ended::Lost),
             _ => walk.step(&frame, place),
         };
         match next {
             Ok(next) => frame = next,
-            Err(Ended::Outermost) => return,
+            Err(Ended::Outermost) => return None,
             Err(Ended::Lost) => break,
         }
     }
     if is_wanted {
         to.lost();
     }
+    None
 }
 
-/// Notes the `n`th frame, whose text is this, if it is an evaluator's. One without a number only tells whose made code is.
-fn note(spots: &mut Spots, n: Option<u32>, frame: &Frame, mapped: &Mapped<'_>) {
+/// A pause behind a frame, the `n`th from 1 on.
+fn pause(frame: &Frame, n: u32) -> Pause {
+    Pause {
+        walked: n,
+        is_exact: frame.is_exact,
+        pc: frame.ip,
+        sp: frame.sp,
+        fp: frame.fp,
+        caller: None,
+    }
+}
+
+/// The frame behind a pause: what was told, or what is found as of any code that nothing is known of.
+fn after(walk: &Walk<'_, impl Memory>, pause: &Pause, by: UserWalk) -> Result<Frame, Ended> {
+    let frame = Frame {
+        ip: pause.pc,
+        sp: pause.sp,
+        fp: pause.fp,
+        is_exact: pause.is_exact,
+        is_innermost: false,
+        is_guess: false,
+    };
+    match pause.caller {
+        Some(told) => frame.told(told.pc, told.sp, told.fp),
+        None if by == UserWalk::Tables => Err(Ended::Lost),
+        None => walk.step(&frame, Place::Nothing),
+    }
+}
+
+/// Notes the `n`th frame, whose text is this, if it is an evaluator's. One without a number only tells whose made code is. Returns whether its walker
+/// is to tell its caller.
+fn note(
+    spots: &mut Spots,
+    n: Option<u32>,
+    frame: &Frame,
+    mapped: &Mapped<'_>,
+    guard: &CpuGuard,
+) -> bool {
     let spot = |n, base| Spot::new(n, frame.ip, frame.sp, frame.fp, base);
     if let (Text::Made, Some(n)) = (&mapped.text, n) {
-        spots.note_made(spot(n, 0));
+        if !spots.have_owner() {
+            if let Some(found) = teller(guard) {
+                own(spots, &found);
+            }
+        }
+        return spots.note_made(spot(n, 0));
     }
-    let Some((told, base)) = mapped.evaluators() else {
-        return;
-    };
-    if told.have_made() {
-        spots.own_made(told.walker(), base, |n| told.constant(n));
+    own(spots, mapped);
+    if let (Some((told, base)), Some(n)) = (mapped.evaluators(), n) {
+        if told.cover(frame.at().wrapping_sub(base)) {
+            spots.note(spot(n, base), told.walker(), |n| told.constant(n));
+        }
     }
-    if let Some(n) = n.filter(|_| told.cover(frame.at().wrapping_sub(base))) {
-        spots.note(spot(n, base), told.walker(), |n| told.constant(n));
+    false
+}
+
+/// Whose the code is that the program has made, if it is this text's file's.
+fn own(spots: &mut Spots, mapped: &Mapped<'_>) {
+    let told = mapped.evaluators().filter(|(told, _)| told.have_made());
+    if let Some((told, base)) = told {
+        let (walker, is_told) = (told.walker(), told.tell_callers());
+        spots.own_made(walker, base, is_told, |n| told.constant(n));
     }
 }

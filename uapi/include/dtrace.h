@@ -1320,6 +1320,16 @@ enum dif_subr {
    */
   DIF_SUBR_FRAME = 208,
   /*
+   `__caller`: `void(uint64_t, uint64_t, uint64_t)`: in a walker that is asked for it, tells the caller of a frame: where it goes on, its stack
+   pointer, and its frame pointer, 0 if that is not known.
+   */
+  DIF_SUBR_CALLER = 209,
+  /*
+   `__scope`: `void(uintptr_t, size_t)`: in a walker, address and greatest size of the name of what the function of the next frame that is put
+   belongs to.
+   */
+  DIF_SUBR_SCOPE = 210,
+  /*
    `long double +`: `long double(long double, long double)`.
    */
   DIF_SUBR_LD_ADD = 220,
@@ -3057,9 +3067,24 @@ struct dtrace_remains {
 #define DTRACE_INTERP_WALK_THREAD 7
 
 /*
+ Element of `walk[]`: what is wanted: 0 for frames, `ASKED_CALLER` or `ASKED_INTERRUPTED`.
+ */
+#define DTRACE_INTERP_WALK_ASKED 8
+
+/*
  Element of `walk[]`: the first of the file's constants. One that is not there is 0.
  */
 #define DTRACE_INTERP_WALK_CONSTANTS 16
+
+/*
+ What is wanted is the caller of a frame that has called, so that `WALK_PC` is behind the call.
+ */
+#define DTRACE_INTERP_ASKED_CALLER 1
+
+/*
+ What is wanted is the caller of a frame that was interrupted at `WALK_PC`.
+ */
+#define DTRACE_INTERP_ASKED_INTERRUPTED 2
 
 /*
  No names.
@@ -3078,7 +3103,7 @@ struct dtrace_remains {
 
 
 /*
- What the names of a frame begin with. The bytes of the function's, of the file's and of the table of lines follow.
+ What the names of a frame begin with. The bytes of the function's, of the file's, of the table of lines and of what the function belongs to follow.
  */
 struct dtrace_interp_namehead {
   /*
@@ -3090,13 +3115,13 @@ struct dtrace_interp_namehead {
    */
   uint32_t first;
   /*
-   Bytes of the function's name, of the file's and of the table.
+   Bytes of each.
    */
-  uint16_t sizes[3];
+  uint16_t sizes[4];
   /*
    0.
    */
-  uint16_t pad[3];
+  uint16_t pad[2];
 };
 
 /*
@@ -3126,7 +3151,7 @@ struct dtrace_interp_frame {
  so that of a command and a module that are not of one build it can be said which is older. What there has been stays: an older
  command works with a newer module, and a newer one with an older module as far as that goes.
  */
-#define DTRACE_INTERFACE 1
+#define DTRACE_INTERFACE 2
 
 /*
  Type of the control calls of `/dev/dtrace`.

@@ -9,6 +9,9 @@
 //! with [`Subr::Frame`](crate::subr::Subr::Frame). Which functions are evaluators, and what else a walker has to know of a file, is in the file's
 //! [table](crate::unwind), under the walker's number.
 //!
+//! Code that a program makes while it runs may be walked by what its runtime alone knows. Where a file says so, its walker is run for a frame in such
+//! code before the walk goes on, and tells that frame's caller with [`Subr::Caller`](crate::subr::Subr::Caller): [`WALK_ASKED`].
+//!
 //! A frame is a [`Word`] in what a user stack has for strings. Its names are kept once by the consumer, which gives them by
 //! [`FRAME`](crate::ioctl::FRAME).
 
@@ -25,8 +28,8 @@ pub const WALKERS_MAX: usize = 8;
 pub const WORDS_MAX: usize = 256;
 /// Most constants of a file.
 pub const CONSTANTS_MAX: usize = 64;
-/// Most bytes of a function's name, of a file's, and of a table of lines.
-pub const NAME_MAX: [usize; 3] = [128, 256, 1536];
+/// Most bytes of a function's name, of a file's, of a table of lines, and of the name of what the function belongs to.
+pub const NAME_MAX: [usize; 4] = [128, 256, 1536, 128];
 
 /// Element of `walk[]`: how many frames of evaluators the stack had before this one.
 pub const WALK_NTH: u64 = 0;
@@ -45,8 +48,15 @@ pub const WALK_TID: u64 = 5;
 pub const WALK_NEXT: u64 = 6;
 /// Element of `walk[]`: the thread pointer, from which the thread's own variables are addressed (System V ABI, AMD64 §3.4.6).
 pub const WALK_THREAD: u64 = 7;
+/// Element of `walk[]`: what is wanted: 0 for frames, [`ASKED_CALLER`] or [`ASKED_INTERRUPTED`].
+pub const WALK_ASKED: u64 = 8;
 /// Element of `walk[]`: the first of the file's constants. One that is not there is 0.
 pub const WALK_CONSTANTS: u64 = 16;
+
+/// What is wanted is the caller of a frame that has called, so that [`WALK_PC`] is behind the call.
+pub const ASKED_CALLER: u64 = 1;
+/// What is wanted is the caller of a frame that was interrupted at [`WALK_PC`].
+pub const ASKED_INTERRUPTED: u64 = 2;
 
 /// A frame of interpreted code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +99,7 @@ impl Word {
     }
 }
 
-/// What the names of a frame begin with. The bytes of the function's, of the file's and of the table of lines follow.
+/// What the names of a frame begin with. The bytes of the function's, of the file's, of the table of lines and of what the function belongs to follow.
 #[repr(C)]
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout,
@@ -99,10 +109,10 @@ pub struct NameHead {
     pub walker: u64,
     /// What the positions in the table of lines count from.
     pub first: u32,
-    /// Bytes of the function's name, of the file's and of the table.
-    pub sizes: [u16; 3],
+    /// Bytes of each.
+    pub sizes: [u16; 4],
     /// 0.
-    pub pad: [u16; 3],
+    pub pad: [u16; 2],
 }
 
 const _: () = assert!(size_of::<NameHead>() == 24);
@@ -124,7 +134,8 @@ pub struct Frame {
 const _: () = assert!(size_of::<Frame>() == 16);
 
 /// Most bytes of names.
-pub const NAMES_MAX: usize = size_of::<NameHead>() + NAME_MAX[0] + NAME_MAX[1] + NAME_MAX[2];
+pub const NAMES_MAX: usize =
+    size_of::<NameHead>() + NAME_MAX[0] + NAME_MAX[1] + NAME_MAX[2] + NAME_MAX[3];
 
 #[cfg(test)]
 mod tests {

@@ -16,7 +16,7 @@ use zerocopy_derive::{FromBytes, Immutable, IntoBytes, KnownLayout};
 /// Version of all this, which a module tells ([`Conf::interface`]). It grows by one with every control call, field and number that is added,
 /// so that of a command and a module that are not of one build it can be said which is older. What there has been stays: an older
 /// command works with a newer module, and a newer one with an older module as far as that goes.
-pub const INTERFACE: u32 = 1;
+pub const INTERFACE: u32 = 2;
 
 /// Type of the control calls of `/dev/dtrace`.
 pub const IOC_TYPE: u8 = b'x';

@@ -147,6 +147,12 @@ pub enum Subr {
     /// `__frame`: `void(uintptr_t, size_t, uintptr_t, size_t, uint32_t, uintptr_t, size_t, uint32_t)`: in a walker, puts a frame: address and greatest
     /// size of the function's name and of the file's, its line or its place in the table, address and size of the table, and what that counts from.
     Frame = 208,
+    /// `__caller`: `void(uint64_t, uint64_t, uint64_t)`: in a walker that is asked for it, tells the caller of a frame: where it goes on, its stack
+    /// pointer, and its frame pointer, 0 if that is not known.
+    Caller = 209,
+    /// `__scope`: `void(uintptr_t, size_t)`: in a walker, address and greatest size of the name of what the function of the next frame that is put
+    /// belongs to.
+    Scope = 210,
     /// `long double +`: `long double(long double, long double)`.
     LdAdd = 220,
     /// `long double -`: `long double(long double, long double)`.
@@ -239,6 +245,8 @@ pub const NAMES: &[(Subr, &str)] = &[
     (Subr::Ustack, "user stack as a value"),
     (Subr::Taskargs, "taskargs"),
     (Subr::Frame, "__frame"),
+    (Subr::Caller, "__caller"),
+    (Subr::Scope, "__scope"),
     (Subr::LdAdd, "long double +"),
     (Subr::LdSub, "long double -"),
     (Subr::LdMul, "long double *"),
@@ -262,6 +270,11 @@ impl Subr {
     /// Whether this is an operator of D's, or a part of one, and no function: its name is for listings.
     pub fn is_operator(self) -> bool {
         matches!(self, Self::Outside | Self::Stack | Self::Ustack) || self >= Self::LdAdd
+    }
+
+    /// Whether only walkers call it: see [`interp`](crate::interp).
+    pub fn is_walkers(self) -> bool {
+        matches!(self, Self::Frame | Self::Caller | Self::Scope)
     }
 
     /// Whether the subroutine changes what it traces, so that only a destructive consumer may call it.

@@ -60,7 +60,7 @@ pub use dof::{Clause, Enabling};
 pub use ecb::rehearsal::Missing;
 pub use error::{Errno, Reason, Trap};
 pub use interp::names::Unread;
-pub use interp::spots::{Spot, Spots};
+pub use interp::spots::{Caller, Pause, Spot, Spots};
 pub use machine::{
     BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, TaskArgs, Unplaced,
     UserWalk,

@@ -13,7 +13,7 @@
 //! the user's, and goes through this trait. A load reports failure by [`BadAddr`]; it never faults.
 
 use crate::frames::Frames;
-use crate::interp::spots::Spots;
+use crate::interp::spots::{Pause, Spots};
 use dtrace_uapi::option::{USTACKMODE_FP, USTACKMODE_TABLE, USTACKMODE_TOLD};
 
 /// A load or store failed at this address.
@@ -206,8 +206,15 @@ pub trait Machine {
     fn ustackdepth(&self, by: UserWalk) -> u32;
     /// Puts the frames of the kernel stack, innermost first, as many as there is room for.
     fn stack(&self, frames: &mut Frames<'_>);
-    /// Puts the frames of the user stack, innermost first, as many as there is room for, and notes those of evaluators in `spots`.
-    fn ustack(&self, by: UserWalk, frames: &mut Frames<'_>, spots: Option<&mut Spots>);
+    /// Puts the frames of the user stack, innermost first, as many as there is room for, and notes those of evaluators in `spots`. Returns a pause where
+    /// a walker is to tell a caller; `from` there it goes on.
+    fn ustack(
+        &self,
+        by: UserWalk,
+        frames: &mut Frames<'_>,
+        spots: Option<&mut Spots>,
+        from: Option<Pause>,
+    ) -> Option<Pause>;
     /// Address of the thread that holds the mutex at `addr`, 0 where none does.
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr>;
     /// The state of the `rwlock_t` at `addr`.

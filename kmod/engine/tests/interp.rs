@@ -84,7 +84,7 @@ fn told(bench: &Bench, words: &[u64]) -> Vec<(u16, String, u32)> {
             let size = bench.consumer.frame_names(word.name, &mut names).unwrap();
             let head = NameHead {
                 walker: 0xab,
-                sizes: [1, 0, 0],
+                sizes: [1, 0, 0, 0],
                 ..NameHead::default()
             };
             assert_eq!(names[..24], *head.as_bytes());
@@ -139,6 +139,46 @@ fn a_walker_knows_the_thread() {
     let (_, pid, thread) = of(0, 0);
     assert_eq!(of(WALK_TID, 0).0, pid + 2);
     assert_eq!(of(WALK_THREAD, thread).0, 8);
+}
+
+/// Pushes the words of a call.
+fn pushed(registers: [&str; 8], count: usize) -> String {
+    let pushed = registers.iter().take(count);
+    let pushed = pushed.map(|register| format!("pushtv ctf, %r0, {register}\n "));
+    format!("flushts\n {}", pushed.collect::<String>())
+}
+
+#[test]
+fn a_walker_tells_callers() {
+    let with = |caller: &str, frame: &str| {
+        let text = format!(
+            "setx 8, %r1\n ldga __walk, %r1, %r2\n setx 4, %r1\n ldga __walk, %r1, %r3\n\
+            setx 2, %r1\n ldga __walk, %r1, %r4\n tst %r2\n be frame\n\
+            add %r3, %r2, %r3\n add %r4, %r2, %r4\n {caller} ret %r0\n frame: {frame} ret %r0"
+        );
+        let mut bench = bench(&[walker(&text, b"ab")], 8);
+        bench.m.made = Some(0xab);
+        let (pcs, words) = stack(&bench);
+        let words = words.iter().map_while(|word| Word::decode(*word));
+        let words: Vec<(u16, u32)> = words.map(|word| (word.native, word.position)).collect();
+        (pcs, words)
+    };
+    let arguments = ["%r3", "%r4", "%r0", "%r0", "%r0", "%r0", "%r0", "%r0"];
+    let caller = format!("{} call __caller, %r7\n", pushed(arguments, 3));
+    let line = ["%r0", "%r0", "%r0", "%r0", "%r3", "%r0", "%r0", "%r0"];
+    let frame = format!("{} call __frame, %r7\n", pushed(line, 8));
+    // The first was interrupted, the others have called.
+    let (pcs, words) = with(&caller, &frame);
+    assert_eq!(pcs, [21, 23, 24]);
+    assert_eq!(words, [(0, 21), (1, 23), (2, 24)]);
+    // Nothing is told, and what is not asked for fails.
+    for (caller, frame, words) in [
+        ("", &*frame, vec![(0, 21)]),
+        (&*frame, &*frame, vec![(0, 21)]),
+        ("", &*caller, vec![]),
+    ] {
+        assert_eq!(with(caller, frame), (vec![21, 0, 0], words));
+    }
 }
 
 #[test]
@@ -231,7 +271,8 @@ fn a_walker_may_not_do_what_others_may() {
             "pushtv ctf, %r0, %r0\n ".repeat(8)
         ),
     ];
-    for text in own {
+    let caller = format!("{} call __caller, %r1\n ret %r0", pushed(["%r0"; 8], 3));
+    for text in own.into_iter().chain([caller]) {
         let difo = asm_with(&text, int(8), &vars);
         verify(&difo, &cx(true)).unwrap();
         let refused = verify(&difo, &cx(false)).unwrap_err();

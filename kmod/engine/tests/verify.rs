@@ -282,7 +282,7 @@ fn calls() {
     for (subr, name) in dtrace_uapi::subr::NAMES {
         let cx = Context {
             destructive: true,
-            walker: *subr == dtrace_uapi::subr::Subr::Frame,
+            walker: subr.is_walkers(),
             ..cx()
         };
         let least = dtrace_engine::subr::spec(*subr).min;

@@ -10,7 +10,7 @@
 //! | 8 | the number of the walker that knows this kind of interpreter |
 //! | 4 | how many parts of the file are evaluators' |
 //! | 4 | how many constants |
-//! | 16 × parts | where in the file each begins and ends; one that begins at [`MADE`] is none of the file's, but all code that no file has |
+//! | 16 × parts | where in the file each begins and ends; one that begins at [`MADE`] is none of the file's, but all code that no file has; if it ends at [`TOLD`] the walker tells callers of frames there |
 //! | 8 × constants | what the walker has to know of the file |
 
 /// Most parts of a file that are evaluators'.
@@ -20,6 +20,9 @@ pub const CONSTANTS_MAX: u32 = 64;
 
 /// Where the part begins that says: code that the program has made is an evaluator's as well.
 pub const MADE: u64 = u64::MAX;
+
+/// Where that part ends if the walker tells the callers of frames in such code: it has neither rules nor frame pointers.
+pub const TOLD: u64 = 0;
 
 /// Bytes in front of the parts.
 const HEADER: usize = 16;
@@ -79,6 +82,13 @@ impl<'a> Evaluators<'a> {
         parts.any(|part| word(part, 0) == Some(MADE))
     }
 
+    /// Whether the walker tells the callers of frames in such code.
+    #[inline]
+    pub fn tell_callers(&self) -> bool {
+        let mut parts = self.parts.chunks_exact(16);
+        parts.any(|part| (word(part, 0), word(part, 1)) == (Some(MADE), Some(TOLD)))
+    }
+
     /// The `n`th constant.
     #[inline]
     pub fn constant(&self, n: usize) -> Option<u64> {
@@ -113,6 +123,14 @@ mod tests {
         let made = bytes(7, &[0x1000..0x2000, MADE..MADE], &[]);
         let made = Evaluators::new(&made).unwrap();
         assert!(made.have_made() && made.cover(0x1000) && !made.cover(MADE));
+        assert!(!made.tell_callers());
+        let all_made = Range {
+            start: MADE,
+            end: TOLD,
+        };
+        let told_of = bytes(7, &[all_made], &[]);
+        let told_of = Evaluators::new(&told_of).unwrap();
+        assert!(told_of.have_made() && told_of.tell_callers() && !told_of.cover(MADE));
         let constants = [0, 1, 2, 3, usize::MAX].map(|n| told.constant(n));
         assert_eq!(constants, [Some(11), Some(12), Some(13), None, None]);
         assert!(Evaluators::new(&good[..good.len() - 1]).is_none());

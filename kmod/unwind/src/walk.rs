@@ -122,6 +122,17 @@ impl Frame {
             false => self.ip.wrapping_sub(1),
         }
     }
+
+    /// Its caller in a program of 64 bits, as somebody tells it who may not be right.
+    pub fn told(&self, ip: u64, sp: u64, fp: Option<u64>) -> Result<Self, Ended> {
+        if sp <= self.sp || !Word::Eight.has(sp) {
+            return Err(Ended::Lost);
+        }
+        Ok(Self {
+            is_guess: true,
+            ..caller(ip, sp, fp)?
+        })
+    }
 }
 
 /// Why there is no next frame.
@@ -405,6 +416,23 @@ mod tests {
             }
             let is_plain = matches!(kinds, (2 | 3, 0 | 1));
             prop_assert_eq!(quick != frame, is_plain && slow.is_some_and(|slow| slow.is_ok()));
+        }
+    }
+
+    #[test]
+    fn what_is_told_is_looked_at() {
+        let told = |ip, sp| FRAME.told(ip, sp, Some(7));
+        let next = Frame {
+            ip: 0x2000,
+            sp: 0x8008,
+            fp: Some(7),
+            is_guess: true,
+            ..FRAME
+        };
+        assert_eq!(told(0x2000, 0x8008), Ok(next));
+        assert_eq!(told(0, 0x8008), Err(Ended::Outermost));
+        for sp in [0, 0x7ff8, 0x8000, 0x8009] {
+            assert_eq!(told(0x2000, sp), Err(Ended::Lost));
         }
     }
 

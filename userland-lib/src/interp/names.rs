@@ -44,6 +44,8 @@ struct Names {
     function: String,
     file: String,
     table: Vec<u8>,
+    /// What the function belongs to.
+    scope: String,
     first: u32,
     /// What the table is.
     format: Option<Format>,
@@ -95,13 +97,15 @@ impl Frames {
 impl Names {
     fn read(bytes: &[u8]) -> Option<Self> {
         let (head, rest) = NameHead::read_from_prefix(bytes).ok()?;
-        let [function, file, table] = head.sizes.map(usize::from);
+        let [function, file, table, scope] = head.sizes.map(usize::from);
         let (function, rest) = rest.split_at_checked(function)?;
         let (file, rest) = rest.split_at_checked(file)?;
+        let (table, rest) = rest.split_at_checked(table)?;
         Some(Self {
             function: shown(function),
             file: shown(file),
-            table: rest.get(..table)?.to_vec(),
+            table: table.to_vec(),
+            scope: shown(rest.get(..scope)?),
             first: head.first,
             format: Runtime::numbered(head.walker).and_then(Runtime::lines),
         })

@@ -69,6 +69,7 @@ const fn optional(ret: Ty, params: &'static [Param]) -> Prototype {
 
 const SIZE: Param = Param::Int(Ty::SIZE_T);
 const ANY: Param = Param::Pointer;
+const WORD: Param = Param::Int(Ty::UINT64_T);
 const MUTEX: &[Param] = &[Param::Object("mutex", "struct mutex *")];
 const FRAME: &[Param] = &[
     Param::Address,
@@ -135,6 +136,8 @@ fn prototype_of(subr: Subr) -> Prototype {
         Subr::Taskargs => prototype(Ty::STRING, TASK),
         Subr::Uuidstr => prototype(Ty::STRING, &[ANY]),
         Subr::Frame => prototype(Ty::VOID, FRAME),
+        Subr::Caller => prototype(Ty::VOID, &[WORD, WORD, WORD]),
+        Subr::Scope => prototype(Ty::VOID, &[Address, SIZE]),
         Subr::Strip => prototype(Ty::VOID_POINTER, &[ANY, Int(Ty::INT)]),
         // No program can name these.
         Subr::Outside => prototype(Ty::VOID_POINTER, &[Int(Ty::INT64_T)]),
@@ -166,7 +169,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 fn is_anybodys(subr: Subr) -> bool {
-    !subr.is_operator() && subr != Subr::Frame
+    !subr.is_operator() && !subr.is_walkers()
 }
 
 /// Checks how many arguments a function got; `most` is `None` where it takes any number.

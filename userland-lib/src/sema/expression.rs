@@ -123,7 +123,7 @@ impl Sema<'_, '_> {
         args: &[ast::Expr],
         span: Span,
     ) -> Result<Expr> {
-        let walkers = (self.settings.walker && name == Subr::Frame.name()).then_some(Subr::Frame);
+        let walkers = Subr::named(name).filter(|subr| self.settings.walker && subr.is_walkers());
         if let Some(subr) = super::call::find(name).or(walkers) {
             return self.subroutine(subr, args, span);
         }

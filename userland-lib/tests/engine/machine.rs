@@ -11,8 +11,8 @@ use std::{
 use dtrace::handle::text;
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
-    BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, Spots, TaskArgs, Unplaced,
-    UserWalk,
+    BadAddr, Dentry, Kobject, Machine, Mount, Pause, Place, ProbeName, RwLock, Spots, TaskArgs,
+    Unplaced, UserWalk,
 };
 use dtrace_uapi::ioctl::ProbeDesc;
 
@@ -229,7 +229,15 @@ impl Machine for Firing<'_> {
         super::STACK.iter().all(|&pc| frames.put(pc));
     }
 
-    fn ustack(&self, _by: UserWalk, _frames: &mut Frames<'_>, _spots: Option<&mut Spots>) {}
+    fn ustack(
+        &self,
+        _by: UserWalk,
+        _frames: &mut Frames<'_>,
+        _spots: Option<&mut Spots>,
+        _from: Option<Pause>,
+    ) -> Option<Pause> {
+        None
+    }
 
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {
         self.load_u64(addr)

@@ -410,7 +410,8 @@ impl Verifier<'_> {
     /// asks for no stack itself.
     fn check_walker(&self, op: Op, i: Instr) -> Result<(), (&'static str, &'static str)> {
         let is_good = match op {
-            Op::Call => matches!(Subr::from_raw(i.index()), Some(Subr::Frame | Subr::Copyin)),
+            Op::Call => Subr::from_raw(i.index())
+                .is_some_and(|subr| subr.is_walkers() || subr == Subr::Copyin),
             Op::Ldga => Var::from_raw(u16::from(i.r1())) == Some(Var::Walk),
             Op::Ldgs | Op::Stgs | Op::Ldts | Op::Stts | Op::Ldta => false,
             Op::Ldgaa | Op::Stgaa | Op::Ldtaa | Op::Sttaa => false,
@@ -468,7 +469,7 @@ impl Verifier<'_> {
         if subr == Subr::Ustack && !self.cx.features.ustack {
             return Err(("not available on this platform", name));
         }
-        if subr == Subr::Frame && !self.cx.walker {
+        if subr.is_walkers() && !self.cx.walker {
             return Err(("for walkers only", name));
         }
         if subr.is_destructive() {

@@ -168,7 +168,7 @@ impl Names {
         if !self.text.read(at, &mut head) {
             return Err(Unread::None);
         }
-        let sizes = NameHead::read_from_bytes(&head).map_or([0; 3], |head| head.sizes);
+        let sizes = NameHead::read_from_bytes(&head).map_or([0; 4], |head| head.sizes);
         let size = head.len() + sizes.iter().map(|size| usize::from(*size)).sum::<usize>();
         let to = to.get_mut(..size).ok_or(Unread::Long)?;
         match self.text.read(at, to) {
@@ -185,7 +185,7 @@ mod tests {
     fn head(text: &[u8]) -> NameHead {
         NameHead {
             walker: 1,
-            sizes: [text.len() as u16, 0, 0],
+            sizes: [text.len() as u16, 0, 0, 0],
             ..NameHead::default()
         }
     }
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(names.read(NAMELESS, &mut to), Err(Unread::None));
         // The same bytes, otherwise divided.
         let other = NameHead {
-            sizes: [1, 3, 0],
+            sizes: [1, 3, 0, 0],
             ..head(b"main")
         };
         assert_ne!(names.number(&other, b"main"), numbers[1]);

@@ -7,7 +7,8 @@
 //! file; those of more than two are not noted.
 //!
 //! A program that compiles while it runs has frames in code that no file has. They are *open* until a frame of the file is met that says
-//! that such code is its runtime's; frames of a program that has no such file are forgotten.
+//! that such code is its runtime's; frames of a program that has no such file are forgotten. Where the walker tells callers in such code, the file is looked
+//! for at the first of them, and the walk makes a [`Pause`] at each.
 
 use crate::error::NoMem;
 use crate::mem::Vec;
@@ -16,7 +17,7 @@ use dtrace_uapi::interp::{
 };
 
 /// Most frames of evaluators in a stack.
-const SPOTS_MAX: usize = 64;
+const SPOTS_MAX: usize = 128;
 /// With so many frames none is left open any more: others need room as well.
 const OPEN_MAX: usize = 48;
 /// Most files with evaluators in a stack.
@@ -55,6 +56,34 @@ impl Spot {
     }
 }
 
+/// A walk that has stopped: the walker of the frame that was noted last is to tell that frame's caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    /// How many frames were walked, with this one.
+    pub walked: u32,
+    /// The frame was interrupted; else it has called.
+    pub is_exact: bool,
+    /// Where the frame goes on.
+    pub pc: u64,
+    /// Its stack pointer.
+    pub sp: u64,
+    /// Its frame pointer, if that is known.
+    pub fp: Option<u64>,
+    /// What was told. It came out of the process' memory: anything.
+    pub caller: Option<Caller>,
+}
+
+/// The caller of a frame, as a walker tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// Where it goes on.
+    pub pc: u64,
+    /// Its stack pointer.
+    pub sp: u64,
+    /// Its frame pointer, if that is known.
+    pub fp: Option<u64>,
+}
+
 /// What a file says for its evaluators.
 #[derive(Debug)]
 struct File {
@@ -73,6 +102,8 @@ pub struct Spots {
     count: usize,
     /// Which of the files has the code that no file has.
     made: Option<usize>,
+    /// Its walker tells callers there.
+    is_told: bool,
     /// Some frames are open.
     are_open: bool,
 }
@@ -94,6 +125,7 @@ impl Spots {
             spots: Vec::try_from_fn(SPOTS_MAX, |_| Ok::<_, NoMem>(Spot::default()))?,
             count: 0,
             made: None,
+            is_told: false,
             are_open: false,
         })
     }
@@ -103,7 +135,13 @@ impl Spots {
         self.file_count = 0;
         self.count = 0;
         self.made = None;
+        self.is_told = false;
         self.are_open = false;
+    }
+
+    /// Whether it is known whose the code is that no file has.
+    pub fn have_owner(&self) -> bool {
+        self.made.is_some()
     }
 
     /// Whether there are frames of which it is not known yet whose they are.
@@ -111,25 +149,32 @@ impl Spots {
         self.are_open
     }
 
-    /// Notes a frame in code that no file has.
-    pub fn note_made(&mut self, spot: Spot) {
+    /// Notes a frame in code that no file has. Whether its walker is to tell its caller.
+    pub fn note_made(&mut self, spot: Spot) -> bool {
         let file = self.made.and_then(|n| Some((n, self.files.get(n)?.base)));
         let (file, base) = file.unwrap_or((OPEN, 0));
         let is_open = file == OPEN;
         if is_open && self.count >= OPEN_MAX {
-            return;
+            return false;
         }
         self.are_open |= is_open;
-        self.put(Spot { file, base, ..spot });
+        self.put(Spot { file, base, ..spot }) && !is_open && self.is_told
     }
 
-    /// A frame of a file was met whose runtime has the code that no file has. As [`note`](Self::note).
-    pub fn own_made(&mut self, walker: u64, base: u64, constant: impl Fn(usize) -> Option<u64>) {
+    /// A file was met whose runtime has the code that no file has; `is_told`: its walker tells callers there. As [`note`](Self::note).
+    pub fn own_made(
+        &mut self,
+        walker: u64,
+        base: u64,
+        is_told: bool,
+        constant: impl Fn(usize) -> Option<u64>,
+    ) {
         if self.made.is_some() {
             return;
         }
         self.made = self.of_file(walker, base, constant);
         let Some(file) = self.made else { return };
+        self.is_told = is_told;
         let spots = self.spots.iter_mut().take(self.count);
         let open = spots.filter(|spot| spot.file == OPEN);
         open.for_each(|spot| (spot.file, spot.base) = (file, base));
@@ -159,11 +204,14 @@ impl Spots {
         }
     }
 
-    fn put(&mut self, spot: Spot) {
-        if let Some(slot) = self.spots.get_mut(self.count) {
-            *slot = spot;
-            self.count = self.count.saturating_add(1);
-        }
+    /// Whether there was room.
+    fn put(&mut self, spot: Spot) -> bool {
+        let Some(slot) = self.spots.get_mut(self.count) else {
+            return false;
+        };
+        *slot = spot;
+        self.count = self.count.saturating_add(1);
+        true
     }
 
     /// The index of a file, which is added where there is room.
@@ -290,10 +338,10 @@ mod tests {
         spots.note(spot(1, 0x1000), 7, |_| None);
         spots.note_made(spot(2, 0));
         assert!(spots.are_open());
-        spots.own_made(8, 0x2000, constants);
+        spots.own_made(8, 0x2000, false, constants);
         assert!(!spots.are_open());
-        spots.note_made(spot(3, 0));
-        spots.own_made(9, 0x3000, constants);
+        assert!(spots.have_owner() && !spots.note_made(spot(3, 0)));
+        spots.own_made(9, 0x3000, true, constants);
         spots.note(spot(4, 0x2000), 8, constants);
         spots.close();
         let told = |n| {
@@ -316,5 +364,11 @@ mod tests {
         let frames = [0, 1].map(|n| spots.get(n).unwrap().0.frame);
         assert_eq!(frames, [1, 3]);
         assert!(!spots.are_open());
+        // Its walker tells callers, of frames that there is room for.
+        spots.clear();
+        assert!(!spots.have_owner());
+        spots.own_made(8, 0x2000, true, constants);
+        let asked = (0..2 * SPOTS_MAX).filter(|n| spots.note_made(spot(*n as u32, 0)));
+        assert_eq!(asked.count(), SPOTS_MAX);
     }
 }

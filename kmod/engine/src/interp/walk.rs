@@ -6,7 +6,7 @@
 //! A stack may be asked for by a program that runs: then a walker runs within it. So it has registers, clause-local variables and a budget of
 //! its own, leaves scratch memory as it was, and its calls do not change how many entries the tuple stack has.
 
-use super::spots::Spots;
+use super::spots::{Caller, Pause, Spots};
 use super::Interp;
 use crate::budget::Budget;
 use crate::dif::env::{user_load, user_load_str, Env};
@@ -17,10 +17,13 @@ use crate::machine::Machine;
 use crate::mem::alloc::Bytes;
 use crate::mem::Vec;
 use dtrace_uapi::fault::Fault;
-use dtrace_uapi::interp::{NameHead, Word, NAME_MAX, WALK_THREAD, WALK_TID, WORDS_MAX};
+use dtrace_uapi::interp::{
+    NameHead, Word, ASKED_CALLER, ASKED_INTERRUPTED, NAME_MAX, WALK_ASKED, WALK_THREAD, WALK_TID,
+    WORDS_MAX,
+};
 
 /// Units that the walkers of a stack may take together.
-const UNITS: u64 = 512 << 10;
+const UNITS: u64 = 1 << 20;
 
 /// Units of running a walker, beside what its instructions take.
 const EACH: usize = 256;
@@ -34,6 +37,12 @@ pub struct Walk {
     spots: Spots,
     /// The one whose walker runs, while one does.
     now: Option<usize>,
+    /// What is wanted of it: [`WALK_ASKED`].
+    asked: u64,
+    /// What it has told.
+    caller: Option<Caller>,
+    /// Where the name is of what the function of the next frame belongs to, and its greatest size.
+    scope: (u64, u64),
     words: Vec<u64>,
     /// How many of them there are.
     count: usize,
@@ -52,6 +61,9 @@ impl Walk {
         Ok(Self {
             spots: Spots::new()?,
             now: None,
+            asked: 0,
+            caller: None,
+            scope: (0, 0),
             words: Vec::try_from_fn(WORDS_MAX, |_| Ok::<_, NoMem>(0))?,
             count: 0,
             locals: Vec::try_from_fn(interp.locals.len(), locals)?,
@@ -60,12 +72,12 @@ impl Walk {
         })
     }
 
-    /// Forgets the last stack; where to note the evaluators of this one.
-    fn begin(&mut self) -> &mut Spots {
+    /// Forgets the last stack.
+    fn begin(&mut self) {
         self.spots.clear();
         self.count = 0;
         self.begun = 0;
-        &mut self.spots
+        self.asked = 0;
     }
 
     fn put(&mut self, word: Word) -> Result<(), Trap> {
@@ -80,49 +92,35 @@ impl Walk {
 /// as they were: those behind the word that ends them.
 pub fn ustack<M: Machine>(env: &mut Env<'_, M>, frames: &mut Frames<'_>, out: &mut [u8]) -> usize {
     let size = out.len();
-    let mut walk = env.vm.walk.as_mut().filter(|_| size != 0);
-    let spots = walk.as_mut().map(|walk| walk.begin());
-    env.m.ustack(env.core.ustacks, frames, spots);
-    let is_found = walk.is_some_and(|walk| {
-        walk.spots.close();
-        walk.spots.count() != 0
-    });
-    let found = env.core.interp.as_ref().filter(|_| is_found);
+    let interp = env.core.interp.as_ref().filter(|_| size != 0);
     let mut words = Frames::new(out);
-    if let Some(interp) = found {
-        run(env, interp, words.room());
-        if let Some(walk) = &env.vm.walk {
-            let put = walk.words.iter().take(walk.count);
-            put.for_each(|word| {
-                words.put(*word);
-            });
+    match (interp, env.vm.walk.is_some()) {
+        (Some(interp), true) => within(env, |env| {
+            find(env, interp, frames);
+            run(env, interp, words.room());
+        }),
+        _ => {
+            env.m.ustack(env.core.ustacks, frames, None, None);
         }
+    }
+    if let (Some(walk), true) = (&env.vm.walk, interp.is_some()) {
+        let put = walk.words.iter().take(walk.count);
+        put.for_each(|word| {
+            words.put(*word);
+        });
     }
     let told = words.end().saturating_add(1).saturating_mul(8);
     size.saturating_sub(told)
 }
 
-/// Runs the walkers of all frames that were noted, until there are `room` frames of interpreted code.
-fn run<M: Machine>(env: &mut Env<'_, M>, interp: &Interp, room: usize) {
+/// Does what runs walkers with a budget of their own, and leaves everything else as it was.
+fn within<M: Machine>(env: &mut Env<'_, M>, run: impl FnOnce(&mut Env<'_, M>)) {
     let whole = core::mem::replace(&mut env.vm.budget, Budget::of(UNITS));
     let (used, left, ntuple) = (env.vm.used, env.vm.left, env.vm.ntuple);
-    let mut n = 0;
-    while let Some(number) = next(env, n, room) {
-        if let Some((index, walker)) = interp.find(number) {
-            let own = swap_locals(env, index);
-            env.vm.ntuple = 0;
-            // A walker that fails has found what it has found.
-            if env.vm.budget.spend(own.saturating_add(EACH)).is_ok() {
-                let _ = exec::run(&walker.program, env);
-            }
-            swap_locals(env, index);
-        }
-        n = n.saturating_add(1);
-    }
+    run(env);
     let vm = &mut *env.vm;
     if let Some(walk) = &mut vm.walk {
         walk.now = None;
-        walk.count = walk.count.min(room);
     }
     (vm.used, vm.left, vm.ntuple) = (used, left, ntuple);
     let taken = core::mem::replace(&mut vm.budget, whole).taken_of(UNITS);
@@ -130,11 +128,70 @@ fn run<M: Machine>(env: &mut Env<'_, M>, interp: &Interp, room: usize) {
     let _ = vm.budget.spend(taken as usize);
 }
 
+/// Has the stack walked, and what evaluators it has noted. Where the machine makes a pause a walker is run, which may tell how to go on.
+fn find<M: Machine>(env: &mut Env<'_, M>, interp: &Interp, frames: &mut Frames<'_>) {
+    let mut from = None;
+    if let Some(walk) = &mut env.vm.walk {
+        walk.begin();
+    }
+    loop {
+        let spots = env.vm.walk.as_mut().map(|walk| &mut walk.spots);
+        let pause = env.m.ustack(env.core.ustacks, frames, spots, from);
+        let Some(pause) = pause else { break };
+        let caller = ask(env, interp, &pause);
+        from = Some(Pause { caller, ..pause });
+    }
+    if let Some(walk) = &mut env.vm.walk {
+        walk.spots.close();
+    }
+}
+
+/// The caller of the frame that was noted last, by its walker.
+fn ask<M: Machine>(env: &mut Env<'_, M>, interp: &Interp, pause: &Pause) -> Option<Caller> {
+    let walk = env.vm.walk.as_mut()?;
+    let n = walk.spots.count().checked_sub(1)?;
+    walk.caller = None;
+    walk.asked = match pause.is_exact {
+        true => ASKED_INTERRUPTED,
+        false => ASKED_CALLER,
+    };
+    let number = next(env, n, usize::MAX)?;
+    run_one(env, interp, number);
+    let walk = env.vm.walk.as_mut()?;
+    walk.asked = 0;
+    walk.caller.take()
+}
+
+/// Runs the walkers of all frames that were noted, until there are `room` frames of interpreted code.
+fn run<M: Machine>(env: &mut Env<'_, M>, interp: &Interp, room: usize) {
+    let mut n = 0;
+    while let Some(number) = next(env, n, room) {
+        run_one(env, interp, number);
+        n = n.saturating_add(1);
+    }
+    if let Some(walk) = &mut env.vm.walk {
+        walk.count = walk.count.min(room);
+    }
+}
+
+/// Runs the walker of that number, if there is one. One that fails has done what it has done.
+fn run_one<M: Machine>(env: &mut Env<'_, M>, interp: &Interp, number: u64) {
+    if let Some((index, walker)) = interp.find(number) {
+        let own = swap_locals(env, index);
+        env.vm.ntuple = 0;
+        if env.vm.budget.spend(own.saturating_add(EACH)).is_ok() {
+            let _ = exec::run(&walker.program, env);
+        }
+        swap_locals(env, index);
+    }
+}
+
 /// Makes the `n`th frame the one whose walker runs; returns the walker's number.
 fn next<M: Machine>(env: &mut Env<'_, M>, n: usize, room: usize) -> Option<u64> {
     let walk = env.vm.walk.as_mut().filter(|walk| walk.count < room)?;
     let (_, number) = walk.spots.get(n)?;
     walk.now = Some(n);
+    walk.scope = (0, 0);
     Some(number)
 }
 
@@ -173,8 +230,27 @@ impl<M: Machine> Env<'_, M> {
         Ok(match n {
             WALK_TID => u64::from(self.m.own_tid()),
             WALK_THREAD => self.m.thread_pointer(),
+            WALK_ASKED => walk.asked,
             _ => walk.spots.element(now, n),
         })
+    }
+
+    /// Tells the caller of the frame whose walker runs, if it is asked for that.
+    pub fn tell_caller(&mut self, pc: u64, sp: u64, fp: u64) -> Result<(), Trap> {
+        let walk = self.vm.walk.as_mut().filter(|walk| walk.asked != 0);
+        walk.ok_or(Trap::new(Fault::IllOp, 0))?.caller = Some(Caller {
+            pc,
+            sp,
+            fp: (fp != 0).then_some(fp),
+        });
+        Ok(())
+    }
+
+    /// Says what the function of the next frame belongs to: where its name is, and its greatest size.
+    pub fn name_scope(&mut self, name: (u64, u64)) -> Result<(), Trap> {
+        let walk = self.vm.walk.as_mut().ok_or(Trap::new(Fault::IllOp, 0))?;
+        walk.scope = name;
+        Ok(())
     }
 
     /// Puts a frame of interpreted code, whose function and file have their names at these addresses, with their greatest sizes, and whose
@@ -190,10 +266,12 @@ impl<M: Machine> Env<'_, M> {
         let interp = self.core.interp.as_ref().ok_or(illegal)?;
         let vm = &mut *self.vm;
         let walk = vm.walk.as_mut().ok_or(illegal)?;
-        let (spot, walker) = walk.now.and_then(|n| walk.spots.get(n)).ok_or(illegal)?;
-        let [functions, files, tables] = NAME_MAX;
+        let now = walk.now.filter(|_| walk.asked == 0);
+        let (spot, walker) = now.and_then(|n| walk.spots.get(n)).ok_or(illegal)?;
+        let [functions, files, tables, scopes] = NAME_MAX;
+        let scope = core::mem::take(&mut walk.scope);
         vm.budget
-            .spend(FRAME.saturating_add(asked([function, file, table])))?;
+            .spend(FRAME.saturating_add(asked([function, file, table, scope])))?;
         let mut text = Text {
             bytes: &mut walk.text,
             used: 0,
@@ -206,12 +284,13 @@ impl<M: Machine> Env<'_, M> {
             text.add(function, functions, string),
             text.add(file, files, string),
             text.add(table, tables, bytes),
+            text.add(scope, scopes, string),
         ];
         let head = NameHead {
             walker,
             first: first as u32,
             sizes,
-            pad: [0; 3],
+            pad: [0; 2],
         };
         let used = text.used;
         let names = walk.text.get(..used).unwrap_or(&[]);
@@ -225,7 +304,7 @@ impl<M: Machine> Env<'_, M> {
 }
 
 /// Bytes that are read at most for names of these sizes.
-fn asked(names: [(u64, u64); 3]) -> usize {
+fn asked(names: [(u64, u64); 4]) -> usize {
     let sizes = names.iter().zip(NAME_MAX);
     let sizes = sizes.map(|((_, size), most)| usize::try_from(*size).unwrap_or(most).min(most));
     sizes.fold(0, usize::saturating_add)

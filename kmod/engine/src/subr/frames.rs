@@ -8,10 +8,25 @@ use crate::dif::env::Env;
 use crate::error::Trap;
 use crate::machine::Machine;
 
-pub(super) fn call<M: Machine>(env: &mut Env<'_, M>) -> Result<u64, Trap> {
+/// Puts a frame of interpreted code.
+pub(super) fn frame<M: Machine>(env: &mut Env<'_, M>) -> Result<u64, Trap> {
     let arg = |n| arg(env, n);
     let names = [(arg(0), arg(1)), (arg(2), arg(3)), (arg(5), arg(6))];
     let (position, first) = (arg(4), arg(7));
     env.put_frame(names, position, first)?;
+    Ok(0)
+}
+
+/// Tells the caller of a frame.
+pub(super) fn caller<M: Machine>(env: &mut Env<'_, M>) -> Result<u64, Trap> {
+    let [pc, sp, fp] = [0, 1, 2].map(|n| arg(env, n));
+    env.tell_caller(pc, sp, fp)?;
+    Ok(0)
+}
+
+/// Says what the function of the next frame belongs to.
+pub(super) fn scope<M: Machine>(env: &mut Env<'_, M>) -> Result<u64, Trap> {
+    let name = (arg(env, 0), arg(env, 1));
+    env.name_scope(name)?;
     Ok(0)
 }

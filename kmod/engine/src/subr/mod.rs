@@ -51,6 +51,8 @@ pub fn spec(subr: Subr) -> Spec {
         | Uuidstr | Taskargs | Outside | Stack => (1, 1),
         Lltostr | Strtoll | InetNtoa6 => (1, 2),
         Frame => (8, 8),
+        Caller => (3, 3),
+        Scope => (2, 2),
         Strjoin | Strchr | Strrchr | Strstr | Strtok | InetNtop | LinkNtop | Json | Strip
         | Ustack => (2, 2),
         Substr | Index | Rindex => (2, 3),
@@ -95,7 +97,9 @@ pub fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
         DPath | Getf | DdiPathname => files::call(subr, env),
         Taskargs => env.taskargs(arg(env, 0)),
         Stack | Ustack => stacks::call(subr, env),
-        Frame => frames::call(env),
+        Frame => frames::frame(env),
+        Caller => frames::caller(env),
+        Scope => frames::scope(env),
         LdAdd | LdSub | LdMul | LdDiv | LdEq | LdLt | LdLe | LdValue | LdFromDouble
         | LdFromSigned | LdFromUnsigned | LdToDouble | LdToSingle | LdToSigned | LdToUnsigned => {
             extended::call(subr, env)

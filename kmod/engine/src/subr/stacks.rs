@@ -46,7 +46,11 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
         .unwrap_or_default();
     let mut frames = Frames::new(rest);
     match user {
-        true => env.m.ustack(env.core.ustacks.bare(), &mut frames, None),
+        // Nothing is noted, so that no walker is to tell anything.
+        true => {
+            env.m
+                .ustack(env.core.ustacks.bare(), &mut frames, None, None);
+        }
         false => env.m.stack(&mut frames),
     }
     head.depth = frames.finish() as u32;

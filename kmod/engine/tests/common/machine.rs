@@ -5,8 +5,8 @@
 
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
-    BadAddr, Dentry, Kobject, Machine, Mount, Place, ProbeName, RwLock, Spot, Spots, TaskArgs,
-    Unplaced, UserWalk,
+    BadAddr, Dentry, Kobject, Machine, Mount, Pause, Place, ProbeName, RwLock, Spot, Spots,
+    TaskArgs, Unplaced, UserWalk,
 };
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -35,6 +35,8 @@ pub struct TestMachine {
     pub toil: Cell<(u64, u64)>,
     /// The frames of the user stack that are evaluators', with the number of their walker and the only constant of their file.
     pub evaluators: Vec<(u32, u64, u64)>,
+    /// The walker of the code that the program has made, which all of the user stack is in; it tells callers.
+    pub made: Option<u64>,
 }
 
 impl Default for TestMachine {
@@ -57,6 +59,7 @@ impl Default for TestMachine {
             log: RefCell::default(),
             toil: Cell::default(),
             evaluators: Vec::new(),
+            made: None,
         }
     }
 }
@@ -178,13 +181,23 @@ impl Machine for TestMachine {
     fn stack(&self, frames: &mut Frames<'_>) {
         [11, 12, 13].into_iter().all(|pc| frames.put(pc));
     }
-    fn ustack(&self, _by: UserWalk, frames: &mut Frames<'_>, spots: Option<&mut Spots>) {
+    fn ustack(
+        &self,
+        _by: UserWalk,
+        frames: &mut Frames<'_>,
+        spots: Option<&mut Spots>,
+        from: Option<Pause>,
+    ) -> Option<Pause> {
+        if let Some(walker) = self.made {
+            return made_stack(walker, frames, spots?, from);
+        }
         [21, 22].into_iter().all(|pc| frames.put(pc));
-        let Some(spots) = spots else { return };
+        let spots = spots?;
         for (frame, walker, constant) in &self.evaluators {
             let spot = Spot::new(*frame, 21, 0x7000, None, 0x40_0000);
             spots.note(spot, *walker, |n| (n == 0).then_some(*constant));
         }
+        None
     }
     /// A mutex is its owner with flags, as the kernel's is; a lock for readers and writers three bytes.
     fn mutex_owner(&self, addr: u64) -> Result<u64, BadAddr> {
@@ -316,4 +329,31 @@ impl Machine for TestMachine {
     fn chill(&self, ns: u64) {
         self.log.borrow_mut().push(format!("chill {ns}"));
     }
+}
+
+/// A stack whose frames are found by what a walker tells.
+fn made_stack(
+    walker: u64,
+    frames: &mut Frames<'_>,
+    spots: &mut Spots,
+    from: Option<Pause>,
+) -> Option<Pause> {
+    let (walked, pc, sp) = match from {
+        None => (0, 21, 0x7000),
+        Some(pause) => {
+            let caller = pause.caller?;
+            (pause.walked, caller.pc, caller.sp)
+        }
+    };
+    spots.own_made(walker, 0x40_0000, true, |_| None);
+    let is_to_tell = spots.note_made(Spot::new(walked, pc, sp, None, 0));
+    let pause = Pause {
+        walked: walked + 1,
+        is_exact: walked == 0,
+        pc,
+        sp,
+        fp: None,
+        caller: None,
+    };
+    (frames.put(pc) && is_to_tell).then_some(pause)
 }
