@@ -14,6 +14,9 @@ pub enum Format {
     Python,
     /// The class that the function belongs to; the position is the line.
     Scope,
+    /// HotSpot's from JDK 20 on (`src/hotspot/share/code/compressedStream.hpp`, `share/utilities/unsigned5.hpp`): pairs of differences to the last place
+    /// in a method's bytecode and its line. The position is one more than the place; 0: it is not known.
+    Java,
     /// V8's (`src/codegen/source-position-table.cc`): entries for so many bytes of code, each with a difference to the last place in the
     /// source. `first` is the source's length. The position has bits ([`IN_CODE`], [`ANONYMOUS`]).
     V8,
@@ -28,6 +31,7 @@ impl Format {
     /// That of a name.
     pub fn named(name: &str) -> Option<Self> {
         match name {
+            "java" => Some(Self::Java),
             "python" => Some(Self::Python),
             "scope" => Some(Self::Scope),
             "v8" => Some(Self::V8),
@@ -39,6 +43,7 @@ impl Format {
     pub fn line(self, table: &[u8], first: u32, position: u32) -> Option<u32> {
         match self {
             Self::Python => python(table, first, position),
+            Self::Java => java(table, position.checked_sub(1)?),
             Self::Scope => Some(position),
             Self::V8 => None,
         }
@@ -54,7 +59,7 @@ impl Format {
         match self {
             Self::V8 if position & IN_CODE != 0 => v8(table, position & !(IN_CODE | ANONYMOUS)),
             Self::V8 => Some(position & !ANONYMOUS),
-            Self::Python | Self::Scope => None,
+            Self::Java | Self::Python | Self::Scope => None,
         }
     }
 }
@@ -82,6 +87,47 @@ fn python(table: &[u8], first: u32, position: u32) -> Option<u32> {
         }
         rest = after;
     }
+}
+
+/// A pair is a byte, the place's difference above the three bits of the line's; or, behind a byte of ones, two numbers, whose lowest bit is the sign.
+/// A byte of 0 ends the table. Lines need not be in the order of places.
+fn java(table: &[u8], place: u32) -> Option<u32> {
+    let mut rest = table.iter().copied();
+    let (mut at, mut line) = (0i64, 0i64);
+    let mut best: Option<(i64, i64)> = None;
+    loop {
+        match rest.next() {
+            // What was cut off has no end.
+            None => return None,
+            Some(0) => break,
+            Some(0xff) => {
+                at += unsigned5(&mut rest)?;
+                line += unsigned5(&mut rest)?;
+            }
+            Some(byte) => {
+                at += i64::from(byte >> 3);
+                line += i64::from(byte & 7);
+            }
+        }
+        if at <= i64::from(place) && best.is_none_or(|(before, _)| before <= at) {
+            best = Some((at, line));
+        }
+    }
+    u32::try_from(best?.1).ok()
+}
+
+/// A number with a sign, of up to five digits, the lowest first. Digits are one more than they count, and the last is one below 191, or the fifth.
+fn unsigned5(bytes: &mut impl Iterator<Item = u8>) -> Option<i64> {
+    let mut value = 0u64;
+    for n in 0..5 {
+        let digit = u64::from(bytes.next()?.checked_sub(1)?);
+        value += digit << (6 * n);
+        if digit < 191 || n == 4 {
+            break;
+        }
+    }
+    let value = value as u32;
+    Some(i64::from((value >> 1) as i32 ^ -((value & 1) as i32)))
 }
 
 /// Pairs of numbers, each the difference to the last pair's: where the code is, or one less than its negative if no statement begins there, and
@@ -155,6 +201,31 @@ mod tests {
         let expected = [3, 4, 4, 104, 104, 104, 104, 5].map(Some);
         assert_eq!(lines[..8], expected);
         assert_eq!(lines[8..], [None, None]);
+    }
+
+    #[test]
+    fn lines_of_java() {
+        let line = |table: &[u8], place: u32| Format::Java.line(table, 0, place + 1);
+        // Line 17 from place 0, 18 from 5, 10 from 9, 1010 from 300 on.
+        let table = [0xff, 1, 1 + 34, 5 << 3 | 1, 0xff, 1 + 8, 1 + 15];
+        let far = [0xff, 1 + 192 + 6, 1 + 6, 1 + 192 + 16, 1 + 28, 0];
+        let table = [&table[..], &far].concat();
+        let lines = [0, 4, 5, 8, 9, 299, 300, 65535].map(|place| line(&table, place));
+        assert_eq!(lines, [17, 17, 18, 18, 10, 10, 1010, 1010].map(Some));
+        assert_eq!(Format::Java.line(&table, 0, 0), None);
+        // Without an end, without a beginning, and a line below 0.
+        for bad in [
+            &table[..table.len() - 1],
+            &[],
+            &[0],
+            &[0xff, 1, 2, 0],
+            &[0xff, 0, 1, 0],
+        ] {
+            assert_eq!(line(bad, 7), None, "{bad:?}");
+        }
+        for byte in 0..=255 {
+            line(&[byte; 40], u32::MAX - 1);
+        }
     }
 
     #[test]

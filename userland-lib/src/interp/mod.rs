@@ -8,6 +8,7 @@
 //! unwinding. So a new version of a runtime wants a new text, not a new module. The kernel hands back words, whose [`names`] are asked for
 //! when they are printed; where it costs less, a word has a place in a table of lines instead of a line ([`lines`]), or one in the source ([`sources`]).
 
+mod layout;
 mod lines;
 pub mod names;
 mod runtime;

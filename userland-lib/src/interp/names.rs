@@ -125,6 +125,9 @@ impl Names {
             Some(Format::Scope) if !self.table.is_empty() => {
                 format!("{}::{}", shown(&self.table), self.function)
             }
+            Some(Format::Java) if !self.scope.is_empty() => {
+                format!("{}.{}", self.scope.replace('/', "."), self.function)
+            }
             _ => self.function.clone(),
         };
         match line.filter(|line| *line != 0) {

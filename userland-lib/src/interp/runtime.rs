@@ -10,24 +10,29 @@
 //! | `requires SYMBOL N VALUE [MASK]` | the `N`th word of the data at the symbol, under the mask, has that value |
 //! | `evaluator SYMBOL…` | functions that are evaluators; `SYMBOL+N`: the function to which the call or jump leads whose distance is at the symbol's byte `N` |
 //! | `blob SYMBOL+N SYMBOL+M` | an evaluator that begins where the distance at the first symbol's byte `N` leads; its size is the number of 4 bytes to which that at the second one's byte `M` leads |
-//! | `made code` | code that no file has is an evaluator's as well |
+//! | `made code` | code that no file has is an evaluator's as well; `made told`: it has neither frame pointers nor rules, and the walker tells callers there |
 //! | `address SYMBOL` | a constant: where the symbol is, to be added to `__walk[1]` |
 //! | `thread SYMBOL` | a constant: where the thread's own variable is, to be added to `__walk[7]`; libraries have none |
 //! | `operand SYMBOL N` | a constant, to be added to `__walk[1]`: where the operand is whose distance ends an instruction and is at the symbol's byte `N` |
 //! | `words SYMBOL N…` | constants: words of the data at the symbol |
 //! | `numbers SYMBOL…` | constants: numbers of 4 bytes with a sign, at the symbols |
+//! | `says TABLE TYPE FIELD VALUE` | the static field of 4 bytes has that value; this and the next: see [`layout`](super::layout) |
+//! | `static TABLE TYPE FIELD` | a constant, to be added to `__walk[1]`: where the static field is |
+//! | `offsets TABLE TYPE FIELD…` | constants, to be added to `__walk[1]`: where the offset of each field is, a word, once the file is loaded |
+//! | `sizes TABLE TYPE…` | constants: sizes of types |
 //! | `lines FORMAT` | what the third of a frame's names is: see [`lines`](super::lines) |
 //!
 //! The constants are the elements of `__walk[]` from 16 on, in the order of the lines. A symbol is looked for in both tables of a file, as
 //! most programs are stripped of one.
 
+use super::layout::Tables;
 use super::lines::Format;
 use crate::elf::{frames, texts};
 use crate::fnv::{fnv, FNV};
 use crate::options::parse_number;
 use crate::unwind::section;
 use dtrace_uapi::interp::CONSTANTS_MAX;
-use dtrace_unwind::evaluators::MADE;
+use dtrace_unwind::evaluators::{MADE, TOLD};
 use object::{elf, Endianness, Object as _, ObjectKind, ObjectSegment as _, ReadRef};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -43,6 +48,10 @@ pub struct Runtime {
 
 /// The runtimes that there are walkers for.
 pub const ALL: &[Runtime] = &[
+    Runtime {
+        name: "hotspot-21.d",
+        text: include_str!("../../dlib/walkers/hotspot-21.d"),
+    },
     Runtime {
         name: "cpython-3.13.d",
         text: concat!(
@@ -115,7 +124,9 @@ impl Runtime {
 
     /// The lines of constants, with their kind, in order.
     fn constants(&self) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
-        let kinds = ["address", "thread", "operand", "words", "numbers"];
+        let kinds = [
+            "address", "thread", "operand", "words", "numbers", "static", "offsets", "sizes",
+        ];
         let is_constant = move |kind: &str| kinds.contains(&kind);
         self.lines_said().filter(move |(kind, _)| is_constant(kind))
     }
@@ -132,6 +143,7 @@ pub fn evaluators_of<'a, R: ReadRef<'a>>(file: &object::File<'a, R>) -> Option<V
         let elf = Elf {
             file,
             symbols: &symbols,
+            tables: Tables::default(),
         };
         elf.evaluators(runtime)
     })
@@ -183,6 +195,7 @@ fn symbols_of(runtime: &Runtime) -> Vec<&'static str> {
     let places = places.map(|place| place.split('+').next().unwrap_or(place));
     let requirements = runtime
         .said("requires")
+        .chain(runtime.said("says"))
         .filter_map(|words| words.first().copied());
     let constants = runtime.constants().flat_map(|(kind, words)| {
         let count = if kind == "numbers" { words.len() } else { 1 };
@@ -192,9 +205,10 @@ fn symbols_of(runtime: &Runtime) -> Vec<&'static str> {
 }
 
 /// A file, as runtimes look at it.
-struct Elf<'f, 'a, R: ReadRef<'a>> {
-    file: &'f object::File<'a, R>,
+pub(super) struct Elf<'f, 'a, R: ReadRef<'a>> {
+    pub(super) file: &'f object::File<'a, R>,
     symbols: &'f Symbols,
+    tables: Tables<'a>,
 }
 
 impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
@@ -202,7 +216,8 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
         let is_it = runtime
             .said("requires")
             .all(|words| self.meets(&words) == Some(true));
-        if !is_it {
+        let says = |words: Vec<&str>| self.says(&words) == Some(true);
+        if !is_it || !runtime.said("says").all(says) {
             return None;
         }
         let mut parts: Vec<Range<u64>> = runtime
@@ -213,14 +228,39 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
         for places in runtime.said("blob") {
             parts.push(self.blob(&places)?);
         }
+        parts.extend(runtime.said("made").map(|words| match words[..] {
+            ["told"] => Range {
+                start: MADE,
+                end: TOLD,
+            },
+            _ => MADE..MADE,
+        }));
         if parts.is_empty() {
             return None;
         }
-        parts.extend(runtime.said("made").map(|_| MADE..MADE));
+        let constants = self.constants(runtime)?;
+        if constants.len() > CONSTANTS_MAX {
+            return None;
+        }
+        let counts = parts.len() as u64 | (constants.len() as u64) << 32;
+        let ends = parts.iter().flat_map(|part| [part.start, part.end]);
+        let words = [runtime.number(), counts]
+            .into_iter()
+            .chain(ends)
+            .chain(constants);
+        Some(words.flat_map(u64::to_le_bytes).collect())
+    }
+
+    /// The constants of a runtime.
+    fn constants(&self, runtime: &Runtime) -> Option<Vec<u64>> {
         let mut constants = Vec::new();
         for (kind, words) in runtime.constants() {
             let (name, rest) = words.split_first()?;
             match kind {
+                "static" | "offsets" | "sizes" => {
+                    let table = self.symbols.0.get(*name)?.0;
+                    constants.extend(self.of_layout(kind, table, rest)?);
+                }
                 "address" => constants.push(self.relative(self.symbols.0.get(*name)?.0)?),
                 "thread" => constants.push(self.of_thread(self.symbols.0.get(*name)?.0)?),
                 "operand" => {
@@ -240,16 +280,40 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
                 }
             }
         }
-        if constants.len() > CONSTANTS_MAX {
-            return None;
+        Some(constants)
+    }
+
+    /// The constants that a table of the file's layout tells.
+    fn of_layout(&self, kind: &str, table: u64, words: &[&'static str]) -> Option<Vec<u64>> {
+        let (of, rest) = words.split_first()?;
+        match kind {
+            "sizes" => {
+                let sizes = words.iter();
+                sizes.map(|of| self.tables.size(self, table, of)).collect()
+            }
+            "static" => {
+                let at = self.tables.of_type(self, table, [of, rest.first()?])?;
+                Some(vec![self.relative(at)?])
+            }
+            _ => {
+                let fields = rest.iter();
+                let place = |field: &&str| {
+                    let at = self.tables.offset(self, table, [of, field])?;
+                    self.relative(at)
+                };
+                fields.map(place).collect()
+            }
         }
-        let counts = parts.len() as u64 | (constants.len() as u64) << 32;
-        let ends = parts.iter().flat_map(|part| [part.start, part.end]);
-        let words = [runtime.number(), counts]
-            .into_iter()
-            .chain(ends)
-            .chain(constants);
-        Some(words.flat_map(u64::to_le_bytes).collect())
+    }
+
+    /// Whether a static field has a value.
+    fn says(&self, words: &[&str]) -> Option<bool> {
+        let [table, of, field, value] = words else {
+            return None;
+        };
+        let table = self.symbols.0.get(table)?.0;
+        let at = self.tables.of_type(self, table, [of, field])?;
+        Some(u64::from(self.number(at)? as u32) == parse_number(value)?)
     }
 
     fn meets(&self, words: &[&str]) -> Option<bool> {
@@ -344,8 +408,20 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
 
     /// A word of the data at a symbol.
     fn word(&self, name: &str, n: u64) -> Option<u64> {
-        let at = self.symbols.0.get(name)?.0.checked_add(n.checked_mul(8)?)?;
+        self.word_at(self.symbols.0.get(name)?.0.checked_add(n.checked_mul(8)?)?)
+    }
+
+    /// A word of the data at an address.
+    pub(super) fn word_at(&self, at: u64) -> Option<u64> {
         let data = self.segment(at)?.data_range(at, 8).ok()??;
         Some(u64::from_le_bytes(data.try_into().ok()?))
+    }
+
+    /// The data from an address on, so much of it or as much as there is.
+    pub(super) fn bytes_from(&self, at: u64, most: u64) -> Option<&'a [u8]> {
+        let segment = self.segment(at)?;
+        let end = segment.address().checked_add(segment.file_range().1)?;
+        let size = end.checked_sub(at)?.min(most);
+        segment.data_range(at, size).ok()?
     }
 }

@@ -61,12 +61,12 @@ impl names::Source for Kept {
 
 #[test]
 fn names_are_shown_with_file_and_line() {
-    let of = |walker: &str, sizes: [u16; 3], bytes: &[u8], word: Word| {
+    let of = |walker: &str, [function, file, table]: [u16; 3], bytes: &[u8], word: Word| {
         let walker = ALL.iter().find(|runtime| runtime.name == walker);
         let head = NameHead {
             walker: walker.expect("a walker").number(),
             first: 10,
-            sizes,
+            sizes: [function, file, table, 0],
             ..NameHead::default()
         };
         let frames = Frames::default();
@@ -108,6 +108,29 @@ fn names_are_shown_with_file_and_line() {
     assert_eq!(text([40, 0, 0], b"short", word), "?");
     let unknown = Word { name: 6, ..word };
     assert_eq!(text([4, 0, 0], b"main", unknown), "?");
+}
+
+#[test]
+fn a_function_of_java_has_its_class() {
+    let walker = ALL.iter().find(|runtime| runtime.name == "hotspot-21.d");
+    let head = NameHead {
+        walker: walker.expect("a walker").number(),
+        sizes: [3, 6, 4, 9],
+        ..NameHead::default()
+    };
+    let names = [head.as_bytes(), b"runA.java\xff\x01\x23\x00", b"a/b/C$Key"].concat();
+    let frames = Frames::default();
+    frames.ask(Some(Box::new(Kept(names))));
+    let text = |position| {
+        let word = Word {
+            native: 0,
+            position,
+            name: 5,
+        };
+        frames.text(1, word, |_, path| std::fs::File::open(path))
+    };
+    assert_eq!(text(1), "a.b.C$Key.run A.java:17");
+    assert_eq!(text(0), "a.b.C$Key.run A.java");
 }
 
 #[test]

@@ -14,7 +14,10 @@ pub use calling::{word, word_of_32, Class};
 pub use operand::{arguments, Operand, Symbols};
 pub use passed::{answer, below_return, passed, Shape};
 
-use object::elf::{self, Machine};
+use object::elf::{self, Machine, RelocationType};
+
+/// A word that a file has by where it is loaded: what is added to that stands in the relocation.
+pub const RELATIVE: RelocationType = elf::R_X86_64_RELATIVE;
 
 /// Whether programs of this machine are ours, of 64 or of 32 bits.
 pub fn is_ours(machine: Machine) -> bool {
