@@ -72,12 +72,13 @@ impl Walk {
         })
     }
 
-    /// Forgets the last stack.
-    fn begin(&mut self) {
+    /// Forgets the last stack; where the frames of this one go.
+    fn begin(&mut self) -> &mut Spots {
         self.spots.clear();
         self.count = 0;
         self.begun = 0;
         self.asked = 0;
+        &mut self.spots
     }
 
     fn put(&mut self, word: Word) -> Result<(), Trap> {
@@ -92,22 +93,23 @@ impl Walk {
 /// as they were: those behind the word that ends them.
 pub fn ustack<M: Machine>(env: &mut Env<'_, M>, frames: &mut Frames<'_>, out: &mut [u8]) -> usize {
     let size = out.len();
-    let interp = env.core.interp.as_ref().filter(|_| size != 0);
+    let mut walk = env.vm.walk.as_mut().filter(|_| size != 0);
+    let spots = walk.as_mut().map(|walk| walk.begin());
+    let pause = env.m.ustack(env.core.ustacks, frames, spots, None);
+    let is_found = walk.is_some_and(|walk| walk.spots.count() != 0);
+    let found = env.core.interp.as_ref().filter(|_| is_found);
     let mut words = Frames::new(out);
-    match (interp, env.vm.walk.is_some()) {
-        (Some(interp), true) => within(env, |env| {
-            find(env, interp, frames);
+    if let Some(interp) = found {
+        within(env, |env| {
+            go_on(env, interp, frames, pause);
             run(env, interp, words.room());
-        }),
-        _ => {
-            env.m.ustack(env.core.ustacks, frames, None, None);
-        }
-    }
-    if let (Some(walk), true) = (&env.vm.walk, interp.is_some()) {
-        let put = walk.words.iter().take(walk.count);
-        put.for_each(|word| {
-            words.put(*word);
         });
+        if let Some(walk) = &env.vm.walk {
+            let put = walk.words.iter().take(walk.count);
+            put.for_each(|word| {
+                words.put(*word);
+            });
+        }
     }
     let told = words.end().saturating_add(1).saturating_mul(8);
     size.saturating_sub(told)
@@ -128,18 +130,18 @@ fn within<M: Machine>(env: &mut Env<'_, M>, run: impl FnOnce(&mut Env<'_, M>)) {
     let _ = vm.budget.spend(taken as usize);
 }
 
-/// Has the stack walked, and what evaluators it has noted. Where the machine makes a pause a walker is run, which may tell how to go on.
-fn find<M: Machine>(env: &mut Env<'_, M>, interp: &Interp, frames: &mut Frames<'_>) {
-    let mut from = None;
-    if let Some(walk) = &mut env.vm.walk {
-        walk.begin();
-    }
-    loop {
+/// Has the stack walked to its end where the machine has made a pause: a walker is run, which may tell how to go on.
+fn go_on<M: Machine>(
+    env: &mut Env<'_, M>,
+    interp: &Interp,
+    frames: &mut Frames<'_>,
+    mut pause: Option<Pause>,
+) {
+    while let Some(at) = pause {
+        let caller = ask(env, interp, &at);
         let spots = env.vm.walk.as_mut().map(|walk| &mut walk.spots);
-        let pause = env.m.ustack(env.core.ustacks, frames, spots, from);
-        let Some(pause) = pause else { break };
-        let caller = ask(env, interp, &pause);
-        from = Some(Pause { caller, ..pause });
+        let from = Pause { caller, ..at };
+        pause = env.m.ustack(env.core.ustacks, frames, spots, Some(from));
     }
     if let Some(walk) = &mut env.vm.walk {
         walk.spots.close();
