@@ -48,9 +48,6 @@ struct dtrace_unwind {
 /* Most tables: each takes memory and time besides its bytes. */
 #define DTRACE_UNWIND_MAX 4096
 
-/* Most mappings that are looked at for a text. */
-#define DTRACE_UNWIND_MAPPINGS 512
-
 /* Bytes of all tables. */
 static unsigned long unwind_tables = 64UL << 20;
 module_param(unwind_tables, ulong, 0644);
@@ -233,28 +230,28 @@ void dtrace_unwind_look(u64 address, struct dtrace_unwind_place *place)
 
 /*
  * The same of the text of a file that the current program has below an address, and above all others there. Returns where that begins; 0: there is
- * none. Not too many mappings are looked at: what a program has loaded lies at the top of its memory.
+ * none among the next *left mappings, which are as many fewer then as were looked at.
  */
-u64 dtrace_unwind_below(u64 address, struct dtrace_unwind_place *place)
+u64 dtrace_unwind_below(u64 address, u32 *left, struct dtrace_unwind_place *place)
 {
 	struct mm_struct *mm = current->mm;
 	struct vm_area_struct *vma;
 	u64 start = 0;
-	int n;
 
 	if (!mm || !address)
 		return 0;
 	scoped_guard(rcu) {
 		MA_STATE(mas, &mm->mm_mt, address - 1, address - 1);
 
-		for (n = 0; n < DTRACE_UNWIND_MAPPINGS; n++) {
+		while (!start && *left) {
 			vma = mas_find_rev(&mas, 0);
 			if (!vma)
 				break;
+			--*left;
 			start = READ_ONCE(vma->vm_start);
-			if (start < address && READ_ONCE(vma->vm_flags) & VM_EXEC && READ_ONCE(vma->vm_file))
-				break;
-			start = 0;
+			/* One that was given to another program may be anywhere. */
+			if (start >= address || !(READ_ONCE(vma->vm_flags) & VM_EXEC) || !READ_ONCE(vma->vm_file))
+				start = 0;
 		}
 	}
 	if (start)

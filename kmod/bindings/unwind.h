@@ -31,7 +31,7 @@ void dtrace_unwind_exit(void);
 bool dtrace_unwind_any(void);
 unsigned long dtrace_unwind_age(void);
 void dtrace_unwind_look(u64 address, struct dtrace_unwind_place *place);
-u64 dtrace_unwind_below(u64 address, struct dtrace_unwind_place *place);
+u64 dtrace_unwind_below(u64 address, u32 *left, struct dtrace_unwind_place *place);
 u64 dtrace_unwind_newest(void);
 struct dtrace_unwind *dtrace_unwind_alloc(u32 size, u8 **bytes);
 void dtrace_unwind_free(struct dtrace_unwind *table);

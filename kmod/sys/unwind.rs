@@ -210,6 +210,12 @@ impl<'a> Mapped<'a> {
         };
         Some((table.evaluators()?, self.start.wrapping_sub(*offset)))
     }
+
+    /// Whether the file's walker tells the callers of frames in code that the program has made.
+    fn tells_callers(&self) -> bool {
+        let told = self.evaluators();
+        told.is_some_and(|(told, _)| told.tell_callers())
+    }
 }
 
 /// Where the frames of a stack go.
@@ -420,15 +426,13 @@ fn found_there<'a>(
     }
 }
 
-/// Most files that are looked at for whose the code is that the program has made.
-const TEXTS_MAX: usize = 256;
+/// Most files, and most mappings, that are looked at for whose the code is that the program has made. It is done for any program, and nobody
+/// pays for it.
+const TEXTS_MAX: usize = 64;
+const MAPPINGS_MAX: u32 = 512;
 
 /// The text of the current program whose file says that its walker tells the callers of frames in code that the program has made.
 fn teller(guard: &CpuGuard) -> Option<Mapped<'_>> {
-    let tells = |mapped: &Mapped<'_>| {
-        let told = mapped.evaluators();
-        told.is_some_and(|(told, _)| told.tell_callers())
-    };
     // SAFETY: The guard says that this CPU is claimed, and interrupts are off.
     let kept = unsafe { bindings::dtrace_unwind_teller() };
     match kept {
@@ -436,32 +440,35 @@ fn teller(guard: &CpuGuard) -> Option<Mapped<'_>> {
         0 => {}
         kept => {
             let found = mapped(kept, guard);
-            if tells(&found) {
+            if found.tells_callers() {
                 return Some(found);
             }
         }
     }
-    let found = || {
-        let mut place = bindings::dtrace_unwind_place::default();
-        let mut at = u64::MAX;
-        for _ in 0..TEXTS_MAX {
-            // SAFETY: Interrupts are off; `place` is valid for the write.
-            at = unsafe { bindings::dtrace_unwind_below(at, &mut place) };
-            if at == 0 {
-                return None;
-            }
-            let found = found_there(&place, guard);
-            if tells(&found) {
-                return Some(found);
-            }
-        }
-        None
-    };
-    let found = found();
+    let found = search_teller(guard);
     let start = found.as_ref().map_or(u64::MAX, |found| found.start);
     // SAFETY: As above.
     unsafe { bindings::dtrace_unwind_keep_teller(start) };
     found
+}
+
+/// The same among the mappings, from the highest address on: what a program has loaded first lies there.
+fn search_teller(guard: &CpuGuard) -> Option<Mapped<'_>> {
+    let mut place = bindings::dtrace_unwind_place::default();
+    let mut left = MAPPINGS_MAX;
+    let mut at = u64::MAX;
+    for _ in 0..TEXTS_MAX {
+        // SAFETY: Interrupts are off; `left` and `place` are valid for the writes.
+        at = unsafe { bindings::dtrace_unwind_below(at, &mut left, &mut place) };
+        if at == 0 {
+            return None;
+        }
+        let found = found_there(&place, guard);
+        if found.tells_callers() {
+            return Some(found);
+        }
+    }
+    None
 }
 
 /// How a stack is walked.
@@ -656,26 +663,25 @@ fn note(
 ) -> bool {
     let spot = |n, base| Spot::new(n, frame.ip, frame.sp, frame.fp, base);
     if let (Text::Made, Some(n)) = (&mapped.text, n) {
-        if !spots.have_owner() {
-            if let Some(found) = teller(guard) {
-                own(spots, &found);
-            }
+        let found = (!spots.have_owner()).then(|| teller(guard)).flatten();
+        if let Some((told, base)) = found.as_ref().and_then(Mapped::evaluators) {
+            own(spots, told, base);
         }
         return spots.note_made(spot(n, 0));
     }
-    own(spots, mapped);
-    if let (Some((told, base)), Some(n)) = (mapped.evaluators(), n) {
-        if told.cover(frame.at().wrapping_sub(base)) {
-            spots.note(spot(n, base), told.walker(), |n| told.constant(n));
-        }
+    let Some((told, base)) = mapped.evaluators() else {
+        return false;
+    };
+    own(spots, told, base);
+    if let Some(n) = n.filter(|_| told.cover(frame.at().wrapping_sub(base))) {
+        spots.note(spot(n, base), told.walker(), |n| told.constant(n));
     }
     false
 }
 
-/// Whose the code is that the program has made, if it is this text's file's.
-fn own(spots: &mut Spots, mapped: &Mapped<'_>) {
-    let told = mapped.evaluators().filter(|(told, _)| told.have_made());
-    if let Some((told, base)) = told {
+/// Whose the code is that the program has made, if it is that of the file that tells this.
+fn own(spots: &mut Spots, told: &Evaluators<'_>, base: u64) {
+    if told.have_made() {
         let (walker, is_told) = (told.walker(), told.tell_callers());
         spots.own_made(walker, base, is_told, |n| told.constant(n));
     }
