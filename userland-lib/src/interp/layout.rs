@@ -59,7 +59,7 @@ impl<'a> Tables<'a> {
     }
 
     /// Where a static field is.
-    pub fn of_type<R: ReadRef<'a>>(
+    pub fn static_field<R: ReadRef<'a>>(
         &self,
         file: &Elf<'_, 'a, R>,
         table: u64,

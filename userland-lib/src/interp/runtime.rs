@@ -292,7 +292,7 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
                 sizes.map(|of| self.tables.size(self, table, of)).collect()
             }
             "static" => {
-                let at = self.tables.of_type(self, table, [of, rest.first()?])?;
+                let at = self.tables.static_field(self, table, [of, rest.first()?])?;
                 Some(vec![self.relative(at)?])
             }
             _ => {
@@ -312,7 +312,7 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
             return None;
         };
         let table = self.symbols.0.get(table)?.0;
-        let at = self.tables.of_type(self, table, [of, field])?;
+        let at = self.tables.static_field(self, table, [of, field])?;
         Some(u64::from(self.number(at)? as u32) == parse_number(value)?)
     }
 
