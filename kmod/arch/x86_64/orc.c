@@ -36,6 +36,8 @@
 struct dtrace_orc_rule {
 	unsigned long at;
 	struct orc_entry rule;
+	/* Of a function that has only called: see dtrace_orc_calls(). */
+	bool is_plain : 1, by_bp : 1, has_bp : 1;
 };
 
 /* Rules that were found, by the instruction. */
@@ -185,6 +187,18 @@ static bool dtrace_orc_trampoline(unsigned long at, struct orc_entry *rule)
 	return false;
 }
 
+static void dtrace_orc_keep(struct dtrace_orc_rule *known, unsigned long at, const struct orc_entry *rule)
+{
+	const bool by_sp = rule->sp_reg == ORC_REG_SP, by_bp = rule->sp_reg == ORC_REG_BP;
+	const bool same_bp = rule->bp_reg == ORC_REG_UNDEFINED, has_bp = rule->bp_reg == ORC_REG_PREV_SP;
+
+	known->at = at;
+	known->rule = *rule;
+	known->by_bp = by_bp;
+	known->has_bp = has_bp;
+	known->is_plain = rule->type == ORC_TYPE_CALL && !rule->signal && (by_sp || by_bp) && (same_bp || has_bp);
+}
+
 /* The rule of an instruction, if it is one of the kernel, of a module or of a trampoline. */
 static __always_inline bool dtrace_orc_find(struct dtrace_orc_cache *cache, unsigned long at, struct orc_entry *rule)
 {
@@ -196,8 +210,7 @@ static __always_inline bool dtrace_orc_find(struct dtrace_orc_cache *cache, unsi
 	}
 	if (!dtrace_orc_kernel(at, rule) && !dtrace_orc_module(at, rule))
 		return dtrace_orc_trampoline(at, rule);
-	known->at = at;
-	known->rule = *rule;
+	dtrace_orc_keep(known, at, rule);
 	return true;
 }
 
@@ -424,6 +437,52 @@ static noinline unsigned int dtrace_orc_go_on(const struct dtrace_orc_walk *walk
 	return 1 + dtrace_stack_callers(frames + 1, room - 1, &regs);
 }
 
+/*
+ * Most frames are of functions that have called the next one, on the same stack, and their rules are kept: as far as they go, in few instructions.
+ * The frame that is left is the next one's business. Returns how many there are then.
+ */
+static unsigned int dtrace_orc_calls(struct dtrace_orc_walk *walk, unsigned long *frames, unsigned int n, unsigned int room)
+{
+	const unsigned long end = (unsigned long)walk->stack.end - sizeof(long);
+	const unsigned long rethook = dtrace_orc.rethook, graph = dtrace_orc.graph;
+	const struct dtrace_orc_rule *rules = walk->cache->rules;
+	unsigned long ip = walk->ip, sp = walk->sp, bp = walk->bp;
+
+	while (n < room) {
+		const struct dtrace_orc_rule *known = &rules[hash_long(ip - 1, DTRACE_ORC_BITS)];
+		unsigned long base, caller, saved = bp;
+
+		if (known->at != ip - 1 || !known->is_plain)
+			break;
+		base = (known->by_bp ? bp : sp) + known->rule.sp_offset;
+		/* The words of a frame lie from its stack pointer on, which is on the stack. */
+		if (base < sp + sizeof(long) || base > end)
+			break;
+		caller = READ_ONCE_NOCHECK(*(unsigned long *)(base - sizeof(long)));
+		if (caller == rethook || caller == graph)
+			break;
+		if (known->has_bp) {
+			unsigned long at = base + known->rule.bp_offset;
+
+			if (at < sp || at > end)
+				break;
+			saved = READ_ONCE_NOCHECK(*(unsigned long *)at);
+		}
+		frames[n++] = ip;
+		ip = caller;
+		sp = base;
+		bp = saved;
+	}
+	if (sp != walk->sp) {
+		walk->ip = ip;
+		walk->sp = sp;
+		walk->bp = bp;
+		walk->regs = NULL;
+		walk->before = NULL;
+	}
+	return n;
+}
+
 static unsigned int dtrace_orc_frames(struct dtrace_orc_walk *walk, unsigned long *frames, unsigned int room)
 {
 	const int modules = atomic_read(&dtrace_orc_modules);
@@ -442,9 +501,14 @@ static unsigned int dtrace_orc_frames(struct dtrace_orc_walk *walk, unsigned lon
 	if (!dtrace_orc_enter(walk, walk->sp, sizeof(long)) && !dtrace_orc_enter_next(walk))
 		return n;
 	for (is_given = has_first; n < room && walk->ip >= TASK_SIZE_MAX; is_given = false) {
-		unsigned long at = walk->is_exact ? walk->ip : walk->ip - 1;
 		struct orc_entry rule;
+		unsigned long at;
 
+		if (!is_given && !walk->is_exact)
+			n = dtrace_orc_calls(walk, frames, n, room);
+		if (n == room || walk->ip < TASK_SIZE_MAX)
+			break;
+		at = walk->is_exact ? walk->ip : walk->ip - 1;
 		if (unlikely(!dtrace_orc_find(walk->cache, at, &rule)))
 			return n + dtrace_orc_go_on(walk, frames + n, room - n, is_given);
 		if (!is_given)
