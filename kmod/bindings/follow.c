@@ -167,9 +167,9 @@ void dtrace_unwind_keep_teller(u64 teller)
 }
 
 /* Where the step from an address is kept. Processes that were forked from one have the same addresses. */
-static __always_inline struct dtrace_unwind_step *dtrace_follow_step(struct dtrace_follow *here, u64 at, u64 epoch)
+static __always_inline struct dtrace_unwind_step *dtrace_follow_step(struct dtrace_unwind_step *steps, u64 at, u64 epoch)
 {
-	return &here->steps[hash_64(at ^ epoch << 48, DTRACE_FOLLOW_BITS)];
+	return &steps[hash_32((u32)(at ^ epoch), DTRACE_FOLLOW_BITS)];
 }
 
 static __always_inline bool dtrace_follow_is_from(const struct dtrace_unwind_step *step, u64 at, u64 epoch)
@@ -184,7 +184,7 @@ void dtrace_unwind_keep(const struct dtrace_unwind_step *step)
 	const struct dtrace_follow_epoch *epoch = dtrace_follow_now(here);
 
 	if (epoch && epoch->number == step->epoch && dtrace_follow_is_right(epoch))
-		*dtrace_follow_step(here, step->at, step->epoch) = *step;
+		*dtrace_follow_step(here->steps, step->at, step->epoch) = *step;
 }
 
 /*
@@ -196,18 +196,16 @@ u32 dtrace_unwind_follow(struct dtrace_unwind_frame *frame, u64 epoch, u8 *pcs, 
 {
 	/* What is loaded lies less than 32 KiB from here, in user space. */
 	const u64 lowest = SZ_64K, range = TASK_SIZE_MAX - 2 * SZ_64K;
-	struct dtrace_follow *here = raw_cpu_ptr(dtrace_follows);
+	struct dtrace_unwind_step *steps = raw_cpu_ptr(dtrace_follows)->steps;
 	u64 ip = frame->ip, sp = frame->sp, fp = frame->fp;
-	u64 at = frame->is_exact ? ip : ip - 1;
-	u32 n = 0;
+	u64 at = frame->is_exact ? ip : ip - 1, *put = (u64 *)pcs;
+	u32 left = room;
 
-	if (!dtrace_follow_is_from(dtrace_follow_step(here, at, epoch), at, epoch))
-		return 0;
 	pagefault_disable();
 	if (!user_read_access_begin((const void __user *)sp, sizeof(sp)))
 		goto none;
-	while (n < room) {
-		const struct dtrace_unwind_step *step = dtrace_follow_step(here, at, epoch);
+	while (left) {
+		const struct dtrace_unwind_step *step = dtrace_follow_step(steps, at, epoch);
 		u64 cfa, from, caller, saved = fp;
 
 		if (!dtrace_follow_is_from(step, at, epoch))
@@ -223,13 +221,13 @@ u32 dtrace_unwind_follow(struct dtrace_unwind_frame *frame, u64 epoch, u8 *pcs, 
 		/* A processor that went on without waiting for that loads nothing of the kernel's. */
 		from = array_index_nospec(cfa - lowest, range) + lowest;
 		unsafe_get_user(caller, (const u64 __user *)(from - sizeof(caller)), ended);
-		if (step->is_saved)
-			unsafe_get_user(saved, (const u64 __user *)(from + step->saved), ended);
 		if (!caller)
 			break;
-		if (pcs)
-			put_unaligned(ip, (u64 *)pcs + n);
-		n++;
+		if (step->is_saved)
+			unsafe_get_user(saved, (const u64 __user *)(from + step->saved), ended);
+		if (put)
+			put_unaligned(ip, put++);
+		left--;
 		ip = caller;
 		at = ip - 1;
 		sp = cfa;
@@ -239,13 +237,13 @@ ended:
 	user_read_access_end();
 none:
 	pagefault_enable();
-	if (n) {
+	if (left != room) {
 		frame->ip = ip;
 		frame->sp = sp;
 		frame->fp = fp;
 		frame->is_exact = false;
 	}
-	return n;
+	return room - left;
 }
 
 /*

@@ -118,9 +118,12 @@ impl<'a> KernelMachine<'a> {
     ) -> Option<Pause> {
         let is_called = matches!(self.args.args, Args::Called(_));
         let regs = self.task().user_regs()?;
+        // The program itself has come here, or was interrupted.
+        let is_there = is_called || self.args.caller == stack::NOWHERE;
         let how = unwind::How {
             regs,
             is_called,
+            is_there,
             by,
         };
         unwind::walk(self.guard, how, spots, to, from)
@@ -295,9 +298,7 @@ impl Machine for KernelMachine<'_> {
     }
 
     fn stack(&self, frames: &mut Frames<'_>) {
-        self.frames(frames.room(), |walked| {
-            walked.iter().all(|pc| frames.put(*pc as u64));
-        });
+        self.frames(frames.room(), |walked| frames.extend(walked));
     }
 
     fn ustack(

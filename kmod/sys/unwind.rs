@@ -11,6 +11,7 @@ use super::percpu::CpuGuard;
 use super::regs::Regs;
 use crate::bindings;
 use core::cell::Cell;
+use core::ops::Range;
 use core::ptr::{null_mut, NonNull};
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{Pause, Spot, Spots, UserWalk};
@@ -339,8 +340,6 @@ struct Known<'a> {
     mapped: [Mapped<'a>; 2],
     /// Whether the last address was in the second.
     is_second: bool,
-    /// Whether there are tables, or will be.
-    any: bool,
     rules: Cache<'a>,
     guard: &'a CpuGuard,
 }
@@ -368,7 +367,6 @@ impl<'a> Known<'a> {
         Self {
             mapped: [nothing(if any { 0 } else { u64::MAX }), nothing(0)],
             is_second: false,
-            any,
             rules: Cache(rules),
             guard,
         }
@@ -477,152 +475,255 @@ pub struct How<'a> {
     pub regs: &'a Regs,
     /// A function has just been called: the frame pointer is still its caller's.
     pub is_called: bool,
+    /// The processor certainly has the program's memory.
+    pub is_there: bool,
     /// Where no table tells, functions are taken to have frame pointers if they may be gone by.
     pub by: UserWalk,
 }
 
 /// Most frames of a stack that are walked.
 const FRAMES_MAX: u32 = 512;
-/// The lowest address that a program's text may have: nothing is mapped in the first page.
-const LOWEST: u64 = 4096;
+/// Where a program's text may be: nothing is mapped in the first page, and addresses of programs have at most 56 bits (Linux:
+/// `Documentation/arch/x86/x86_64/mm.rst`). So none is a mark, or a word that stands for a frame of interpreted code.
+const TEXT: Range<u64> = 4096..1 << 56;
 /// Most frames that are walked beyond those that are wanted, to learn whose the code is that the program has made.
 const BEYOND_MAX: u32 = 64;
 
 /// Walks the user stack, innermost frame first, giving each program counter to `to` until it wants no more or there is no caller. `to` is told
 /// if a caller was not found. Frames of evaluators are noted in `spots`. Returns a pause behind one whose walker is to tell its caller; `from`
 /// there it goes on.
+#[inline]
 pub fn walk(
     guard: &CpuGuard,
     how: How<'_>,
-    mut spots: Option<&mut Spots>,
-    mut to: Sink<'_, '_>,
+    spots: Option<&mut Spots>,
+    to: Sink<'_, '_>,
     from: Option<Pause>,
 ) -> Option<Pause> {
-    let How {
-        regs,
-        is_called,
-        by,
-    } = how;
+    let How { regs, .. } = how;
     let memory = Program {
         regs,
-        is_there: Cell::new(false),
+        is_there: Cell::new(how.is_there),
         _interrupts_off: guard,
     };
-    let word = if regs.is_long() {
-        Word::Eight
-    } else {
-        Word::Four
+    let word = match regs.is_long() {
+        true => Word::Eight,
+        false => Word::Four,
     };
-    let walk = Walk::new(&memory, word);
-    let mut known = Known::new(guard);
-    let first = match &from {
-        Some(pause) => after(&walk, pause, by),
-        None => Ok(Frame {
+    // A step that was kept does not say whether a guess led to where it begins.
+    let is_by_table = matches!(how.by, UserWalk::Auto | UserWalk::Tables);
+    let have_steps = is_by_table && word == Word::Eight;
+    let by = By {
+        guard,
+        memory: &memory,
+        walk: Walk::new(&memory, word),
+        steps: have_steps.then(|| Steps::new(guard)).flatten(),
+        way: how.by,
+        is_called: how.is_called,
+    };
+    let mut going = Going {
+        frame: Frame {
             ip: regs.user_ip(),
             sp: regs.sp(),
             fp: Some(regs.fp()),
             is_exact: true,
             is_innermost: true,
             is_guess: false,
-        }),
+        },
+        n: 0,
+        spots,
+        to,
+        is_wanted: true,
+        left: BEYOND_MAX,
     };
-    let mut frame = match first {
-        Ok(frame) => frame,
-        Err(Ended::Outermost) => return None,
-        Err(Ended::Lost) => {
-            to.lost();
-            return None;
+    if let Some(pause) = &from {
+        going.go_on(pause, &by)?;
+    }
+    // Most stacks were walked before.
+    match by.steps {
+        Some(steps) if going.follow(steps, &memory) => None,
+        _ => going.walk(&by),
+    }
+}
+
+/// By what a stack is walked.
+struct By<'a> {
+    guard: &'a CpuGuard,
+    memory: &'a Program<'a>,
+    walk: Walk<'a, Program<'a>>,
+    steps: Option<Steps<'a>>,
+    way: UserWalk,
+    is_called: bool,
+}
+
+impl By<'_> {
+    /// Keeps the step from that address of a mapping, unless something is to be noted there; none: it has no caller.
+    fn keep(&self, mapped: &Mapped<'_>, at: u64, rule: Option<Plain>) {
+        if let Some(steps) = self.steps.filter(|_| mapped.is_only_native(at)) {
+            steps.keep(at, rule);
         }
-    };
-    let rules = known.rules;
-    let is_asked = by != UserWalk::FramePointers;
-    // A step that was kept does not say whether a guess led to where it begins.
-    let have_steps = is_asked && known.any && word == Word::Eight && by != UserWalk::Told;
-    let steps = have_steps.then(|| Steps::new(guard));
-    let steps = steps.flatten();
-    let mut is_wanted = true;
-    let mut left = BEYOND_MAX;
-    let mut n = from.map_or(0, |pause| pause.walked);
-    while n < FRAMES_MAX {
-        if let (Some(steps), true) = (steps, is_wanted && memory.is_there(frame.sp)) {
-            let followed = steps.follow(&mut frame, &mut to, FRAMES_MAX.saturating_sub(n));
-            if followed.is_last {
-                to.put(frame.ip);
-                return None;
+    }
+}
+
+/// A walk, where it is.
+struct Going<'a, 'b, 'c> {
+    frame: Frame,
+    /// How many frames were left behind.
+    n: u32,
+    spots: Option<&'a mut Spots>,
+    to: Sink<'b, 'c>,
+    /// More frames are.
+    is_wanted: bool,
+    /// How many more are looked at if not, see [`BEYOND_MAX`].
+    left: u32,
+}
+
+impl Going<'_, '_, '_> {
+    /// Goes on behind a pause, if there is a caller.
+    #[cold]
+    fn go_on(&mut self, pause: &Pause, by: &By<'_>) -> Option<()> {
+        self.n = pause.walked;
+        match after(&by.walk, pause, by.way) {
+            Ok(frame) => {
+                self.frame = frame;
+                Some(())
             }
-            n = n.saturating_add(followed.count);
-            if n >= FRAMES_MAX {
-                break;
-            }
-            if followed.is_full {
-                is_wanted = false;
-                left = left.saturating_sub(1);
+            Err(Ended::Outermost) => None,
+            Err(Ended::Lost) => {
+                self.to.lost();
+                None
             }
         }
-        let at = frame.at();
-        let is_guess = is_asked && frame.is_guess;
+    }
+
+    /// Whether it is not known yet whose the made code is.
+    fn are_open(&self) -> bool {
+        self.spots.as_ref().is_some_and(|spots| spots.are_open())
+    }
+
+    /// Goes as far as is known by steps. Returns whether that was all the way.
+    #[inline(always)]
+    fn follow(&mut self, steps: Steps<'_>, memory: &Program<'_>) -> bool {
+        if !self.is_wanted || !memory.is_there(self.frame.sp) {
+            return false;
+        }
+        let most = FRAMES_MAX.saturating_sub(self.n);
+        let followed = steps.follow(&mut self.frame, &mut self.to, most);
+        if followed.is_last {
+            self.to.put(self.frame.ip);
+            return true;
+        }
+        self.n = self.n.saturating_add(followed.count);
+        if followed.is_full {
+            self.is_wanted = false;
+            self.left = self.left.saturating_sub(1);
+            return !self.are_open();
+        }
+        false
+    }
+
+    /// Goes to the end, or to a pause, by what is found, which is kept as steps.
+    #[inline(never)]
+    fn walk(mut self, by: &By<'_>) -> Option<Pause> {
+        let mut known = Known::new(by.guard);
+        match self.to_end(&mut known, by) {
+            Ok(pause) => Some(pause),
+            Err(Ended::Outermost) => None,
+            Err(Ended::Lost) => {
+                if self.is_wanted {
+                    self.to.lost();
+                }
+                None
+            }
+        }
+    }
+
+    fn to_end<'k>(&mut self, known: &mut Known<'k>, by: &By<'k>) -> Result<Pause, Ended> {
+        while self.n < FRAMES_MAX {
+            if self.put(known, by)? && by.memory.regs.is_long() {
+                return Ok(pause(&self.frame, self.n));
+            }
+            self.step(known, by)?;
+            if by.steps.is_some_and(|steps| self.follow(steps, by.memory)) {
+                return Err(Ended::Outermost);
+            }
+        }
+        Err(Ended::Lost)
+    }
+
+    /// Gives the frame to who wants it, and notes it. Returns whether its walker is to tell its caller.
+    fn put<'k>(&mut self, known: &mut Known<'k>, by: &By<'k>) -> Result<bool, Ended> {
+        let at = self.frame.at();
+        let is_guess = by.way != UserWalk::FramePointers && self.frame.is_guess;
         // A guess may lead to any word, and the outermost function may have found what is no address on its stack.
-        let is_beneath = !frame.is_exact && frame.ip < LOWEST;
-        if is_wanted && (is_beneath || is_guess && known.at(at).is_nowhere()) {
-            break;
+        let is_no_text = !self.frame.is_exact && !TEXT.contains(&self.frame.ip);
+        if self.is_wanted && (is_no_text || is_guess && known.at(at).is_nowhere()) {
+            return Err(Ended::Lost);
         }
-        let noting = spots.as_mut();
-        let noting = noting.filter(|spots| is_wanted || spots.are_open());
+        let noting = self.spots.as_mut();
+        let noting = noting.filter(|spots| self.is_wanted || spots.are_open());
         let is_to_tell = noting.is_some_and(|spots| {
-            let n = is_wanted.then_some(n);
-            note(spots, n, &frame, known.at(at), guard)
+            let n = self.is_wanted.then_some(self.n);
+            note(spots, n, &self.frame, known.at(at), by.guard)
         });
-        let mark = match by {
+        let mark = match by.way {
             UserWalk::Told if is_guess => STACK_GUESSED,
             _ => 0,
         };
-        is_wanted = is_wanted && to.put(frame.ip | mark);
-        if !is_wanted {
-            let are_open = spots.as_ref().is_some_and(|spots| spots.are_open());
-            if !are_open || left == 0 {
-                return None;
+        if self.is_wanted && !self.to.put(self.frame.ip | mark) {
+            self.is_wanted = false;
+            // The next walk that ends here need not look for anything.
+            self.keep_here(known, by);
+        }
+        if !self.is_wanted {
+            if !self.are_open() || self.left == 0 {
+                return Err(Ended::Outermost);
             }
-            left = left.saturating_sub(1);
+            self.left = self.left.saturating_sub(1);
         }
-        n = n.saturating_add(1);
-        if is_to_tell && word == Word::Eight {
-            return Some(pause(&frame, n));
-        }
+        self.n = self.n.saturating_add(1);
+        Ok(is_to_tell)
+    }
+
+    /// Makes the caller of the frame the frame.
+    fn step<'k>(&mut self, known: &mut Known<'k>, by: &By<'k>) -> Result<(), Ended> {
+        let at = self.frame.at();
+        let is_asked = by.way != UserWalk::FramePointers;
+        let rules = known.rules;
         // Only where a caller is wanted: a file without a table is asked for then.
         let asked = is_asked.then(|| known.at(at));
         let rule = asked.and_then(|mapped| mapped.rule(at, rules));
-        let keep = |rule| {
-            let is_native = asked.is_some_and(|mapped| mapped.is_only_native(at));
-            if let Some(steps) = steps.filter(|_| is_native) {
-                steps.keep(at, rule);
-            }
-        };
         let plain = rule.and_then(Plain::of);
-        if let Some(plain) = plain.filter(|plain| walk.plain(&mut frame, *plain)) {
-            keep(Some(plain));
-            continue;
+        if let (Some(mapped), Some(plain)) = (asked, plain) {
+            if by.walk.plain(&mut self.frame, plain) {
+                by.keep(mapped, at, Some(plain));
+                return Ok(());
+            }
         }
         let place = asked.map_or(Place::Unasked, |mapped| mapped.place(rule));
-        if place.is_end() {
-            keep(None);
+        if let Some(mapped) = asked.filter(|_| place.is_end()) {
+            by.keep(mapped, at, None);
         }
-        let next = match place.tells() {
-            false if is_called && frame.is_innermost => walk.called(&frame),
-            false if by == UserWalk::Tables => Err(Ended::Lost),
-            _ => walk.step(&frame, place),
-        };
-        match next {
-            Ok(next) => frame = next,
-            Err(Ended::Outermost) => return None,
-            Err(Ended::Lost) => break,
-        }
+        self.frame = match place.tells() {
+            false if by.is_called && self.frame.is_innermost => by.walk.called(&self.frame),
+            false if by.way == UserWalk::Tables => Err(Ended::Lost),
+            _ => by.walk.step(&self.frame, place),
+        }?;
+        Ok(())
     }
-    if is_wanted {
-        to.lost();
-    }
-    None
-}
 
+    /// Keeps the step from the frame, which is not gone.
+    fn keep_here<'k>(&self, known: &mut Known<'k>, by: &By<'k>) {
+        if by.steps.is_some() {
+            let at = self.frame.at();
+            let rules = known.rules;
+            let mapped = known.at(at);
+            if let Some(plain) = mapped.rule(at, rules).and_then(Plain::of) {
+                by.keep(mapped, at, Some(plain));
+            }
+        }
+    }
+}
 /// A pause behind a frame, the `n`th from 1 on.
 fn pause(frame: &Frame, n: u32) -> Pause {
     Pause {

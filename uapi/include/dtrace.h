@@ -85,9 +85,14 @@
 #define DTRACE_FRAMES_MAX 1024
 
 /*
- `stackframes` and `ustackframes` unless set.
+ `stackframes` unless set.
  */
 #define DTRACE_STACKFRAMES_DEFAULT 20
+
+/*
+ `ustackframes` unless set.
+ */
+#define DTRACE_USTACKFRAMES_DEFAULT 100
 
 /*
  `jstackframes` unless set.
@@ -3149,9 +3154,10 @@ struct dtrace_interp_frame {
 /*
  Version of all this, which a module tells (`Conf::interface`). It grows by one with every control call, field and number that is added,
  so that of a command and a module that are not of one build it can be said which is older. What there has been stays: an older
- command works with a newer module, and a newer one with an older module as far as that goes.
+ command works with a newer module, and a newer one with an older module as far as that goes. But frames of interpreted code follow the addresses
+ of a stack directly since 3: of before, the other side sees none, or numbers.
  */
-#define DTRACE_INTERFACE 2
+#define DTRACE_INTERFACE 3
 
 /*
  Type of the control calls of `/dev/dtrace`.

@@ -15,8 +15,9 @@ use zerocopy_derive::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// Version of all this, which a module tells ([`Conf::interface`]). It grows by one with every control call, field and number that is added,
 /// so that of a command and a module that are not of one build it can be said which is older. What there has been stays: an older
-/// command works with a newer module, and a newer one with an older module as far as that goes.
-pub const INTERFACE: u32 = 2;
+/// command works with a newer module, and a newer one with an older module as far as that goes. But frames of interpreted code follow the addresses
+/// of a stack directly since 3: of before, the other side sees none, or numbers.
+pub const INTERFACE: u32 = 3;
 
 /// Type of the control calls of `/dev/dtrace`.
 pub const IOC_TYPE: u8 = b'x';

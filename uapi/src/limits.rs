@@ -46,8 +46,10 @@ pub const NSPEC_DEFAULT: u64 = 1;
 pub const SPECSIZE_DEFAULT: u64 = 32 << 10;
 /// Most frames of a stack.
 pub const FRAMES_MAX: u32 = 1024;
-/// `stackframes` and `ustackframes` unless set.
+/// `stackframes` unless set.
 pub const STACKFRAMES_DEFAULT: u64 = 20;
+/// `ustackframes` unless set.
+pub const USTACKFRAMES_DEFAULT: u64 = 100;
 /// `jstackframes` unless set.
 pub const JSTACKFRAMES_DEFAULT: u64 = 50;
 /// `jstackstrsize` unless set, bytes.

@@ -16,7 +16,7 @@ use crate::stability;
 use crate::syntax::{self, macros::Macros};
 use crate::types::{Container, DataModel};
 use crate::world::World;
-use dtrace_uapi::limits::{JSTACKFRAMES_DEFAULT, STACKFRAMES_DEFAULT};
+use dtrace_uapi::limits::{JSTACKFRAMES_DEFAULT, STACKFRAMES_DEFAULT, USTACKFRAMES_DEFAULT};
 use dtrace_uapi::types::Attribute;
 use std::rc::Rc;
 
@@ -102,7 +102,7 @@ impl Settings {
     pub fn frames(&self, name: &str) -> u32 {
         let (set, default) = match name {
             "stack" => (self.stackframes, STACKFRAMES_DEFAULT),
-            "ustack" => (self.ustackframes, STACKFRAMES_DEFAULT),
+            "ustack" => (self.ustackframes, USTACKFRAMES_DEFAULT),
             _ => (self.jstackframes, JSTACKFRAMES_DEFAULT),
         };
         let frames = set.unwrap_or(default as u32);

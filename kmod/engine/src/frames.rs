@@ -8,11 +8,14 @@
 //! nothing old is told. [`Frames::end`] is for callers that read no further than the zero.
 
 use dtrace_uapi::types::STACK_LOST;
+use zerocopy::IntoBytes;
 
 /// Room for program counters, 8 bytes each.
 #[derive(Debug)]
 pub struct Frames<'a> {
     rest: &'a mut [u8],
+    /// How many more are taken; there are bytes for them.
+    room: usize,
     put: usize,
 }
 
@@ -20,28 +23,63 @@ impl<'a> Frames<'a> {
     /// As many as `bytes` hold.
     pub fn new(bytes: &'a mut [u8]) -> Self {
         Self {
+            room: bytes.len() / 8,
             rest: bytes,
             put: 0,
         }
     }
 
+    /// As many as `bytes` hold, at most `most` before [`unlimit`](Self::unlimit).
+    #[inline]
+    pub fn up_to(most: usize, bytes: &'a mut [u8]) -> Self {
+        let mut frames = Self::new(bytes);
+        frames.room = frames.room.min(most);
+        frames
+    }
+
+    /// Whether `bytes` hold more than are taken.
+    #[inline]
+    pub fn is_limited(&self) -> bool {
+        self.room < self.rest.len() / 8
+    }
+
+    /// From now on as many are taken as the bytes hold.
+    #[inline]
+    pub fn unlimit(&mut self) {
+        self.room = self.rest.len() / 8;
+    }
+
     /// How many more there is room for.
     #[inline]
     pub fn room(&self) -> usize {
-        self.rest.len() / 8
+        self.room
     }
 
     /// Puts the next one, if there is room; returns whether another is wanted.
     #[inline]
     pub fn put(&mut self, pc: u64) -> bool {
-        if self.room() != 0 {
+        if let Some(room) = self.room.checked_sub(1) {
             if let Some((slot, rest)) = core::mem::take(&mut self.rest).split_first_chunk_mut() {
                 *slot = pc.to_ne_bytes();
                 self.rest = rest;
+                self.room = room;
                 self.put = self.put.saturating_add(1);
             }
         }
-        self.room() != 0
+        self.room != 0
+    }
+
+    /// Puts several, as many as there is room for.
+    pub fn extend(&mut self, pcs: &[usize]) {
+        let count = pcs.len().min(self.room);
+        let (Some(from), Some(to)) = (
+            pcs.get(..count),
+            self.rest.get_mut(..count.saturating_mul(8)),
+        ) else {
+            return;
+        };
+        to.copy_from_slice(from.as_bytes());
+        self.took(count);
     }
 
     /// What is not put yet, for one who puts several at once; he says so by [`took`](Self::took).
@@ -53,11 +91,12 @@ impl<'a> Frames<'a> {
     /// The next `count` were put, as far as there was room; returns whether another is wanted.
     #[inline]
     pub fn took(&mut self, count: usize) -> bool {
-        let count = count.min(self.room());
+        let count = count.min(self.room);
         let rest = core::mem::take(&mut self.rest);
         self.rest = rest.get_mut(count.saturating_mul(8)..).unwrap_or_default();
+        self.room = self.room.saturating_sub(count);
         self.put = self.put.saturating_add(count);
-        self.room() != 0
+        self.room != 0
     }
 
     /// Says behind the last one that its caller was not found, if there is room. Nothing is to be put after that.
@@ -67,12 +106,12 @@ impl<'a> Frames<'a> {
         self.put = put;
     }
 
-    /// Puts a zero behind them if there is room, and leaves the rest as it is; returns how many were put.
+    /// Puts a zero behind them, if the bytes have room for it; returns what is behind that, which is as it was.
     #[inline]
-    pub fn end(mut self) -> usize {
-        let put = self.put;
+    pub fn end(mut self) -> &'a mut [u8] {
+        self.unlimit();
         self.put(0);
-        put
+        self.rest
     }
 
     /// Fills up with zeros; returns how many were put.
@@ -107,13 +146,37 @@ mod tests {
         let mut bytes = [0xff; 24];
         let mut frames = Frames::new(&mut bytes);
         frames.put(1);
-        assert_eq!(frames.end(), 1);
+        assert_eq!(frames.end(), [0xff; 8]);
         assert_eq!(bytes[8..], [[0; 8], [0xff; 8]].concat());
         let mut full = [0xff; 8];
         let mut frames = Frames::new(&mut full);
         frames.put(1);
-        assert_eq!(frames.end(), 1);
+        assert_eq!(frames.end(), []);
         assert_eq!(full, 1u64.to_ne_bytes());
+    }
+
+    #[test]
+    fn more_than_are_wanted_are_taken_behind_them() {
+        let mut bytes = [0xff; 40];
+        let mut frames = Frames::up_to(2, &mut bytes);
+        assert!(frames.is_limited());
+        assert!(frames.put(1));
+        assert!(!frames.took(3));
+        assert!(!frames.put(9));
+        frames.lost();
+        frames.unlimit();
+        assert!(!frames.is_limited());
+        assert!(frames.put(3));
+        assert_eq!(frames.end(), [0xff; 8]);
+        assert_eq!(
+            bytes[16..],
+            [[3, 0, 0, 0], [0; 4], [0; 4], [0; 4], [0xff; 4], [0xff; 4]].concat()
+        );
+        assert!(!Frames::up_to(5, &mut bytes).is_limited());
+        let mut frames = Frames::up_to(1, &mut bytes);
+        frames.put(1);
+        // A limit leaves room for the end.
+        assert_eq!(frames.end().len(), 24);
     }
 
     #[test]
@@ -140,11 +203,16 @@ mod tests {
         assert!(frames.put(1));
         frames.rest()[..16].copy_from_slice(&[2; 16]);
         assert!(frames.took(2));
-        assert!(frames.put(3));
+        frames.extend(&[3]);
         assert!(!frames.took(7));
         assert_eq!(frames.finish(), 5);
         let ends: Vec<u8> = bytes.iter().skip(7).step_by(8).copied().collect();
         assert_eq!(ends, [0, 2, 2, 0, 0xff]);
+        let mut frames = Frames::up_to(2, &mut bytes);
+        frames.extend(&[7, 8, 9]);
+        assert_eq!((frames.room(), frames.end().len()), (0, 16));
+        let words = [7, 8, 0].map(u64::to_ne_bytes);
+        assert_eq!(bytes[..24], words.concat());
     }
 
     #[test]

@@ -61,8 +61,9 @@ dtrace -qn "$call { ustack(40); }" -c 'python3 /tmp/chain.py threads' | frames
 echo 'a key'
 dtrace -qn "$call { @[ustack(3)] = count(); }" -c 'python3 /tmp/chain.py call' | sed -E 's/^ +//; s/\+0x[0-9a-f]+$//; s/0x[0-9a-f]+/0x…/; /^$/d'
 dtrace -qn "$call { @[jstack(8)] = count(); }" -c 'python3 /tmp/chain.py call' | frames
+# Frames of Python have the room of 20 words, and what others leave of theirs.
 echo 'room'
-dtrace -qn "$call { ustack(40); }" -c 'python3 /tmp/chain.py deep' | grep -c 'down /tmp/chain.py:7'
+dtrace -qn "$call { ustack(20); }" -c 'python3 /tmp/chain.py deep' | grep -c .
 dtrace -qn "$call { ustack(8); }" -c 'python3 /tmp/chain.py deep' | grep -c 'down /tmp/chain.py:7'
 echo 'off'
 dtrace -x ustackinterp=off -qn "$call { ustack(40); }" -c 'python3 /tmp/chain.py call' | grep -c '\[ '

@@ -35,7 +35,7 @@ impl Field {
         Self {
             action,
             place: range(desc),
-            kind: Kind::of_record(ty, action, desc.arg),
+            kind: Kind::of_record(ty, action),
             fitted: match ty {
                 statement::Kind::Fitted { size, signed } => Some((size, signed)),
                 _ => None,

@@ -23,11 +23,12 @@ use crate::program::{ActionDesc, Clause, Program};
 use crate::source::Source;
 use crate::world::{Nowhere, ProbePattern};
 use dtrace_uapi::action::{ustack_arg, ustack_frames, ustack_strsize, Action};
-use dtrace_uapi::interp::{MODULE, PROVIDER, WORDS_MAX};
+use dtrace_uapi::interp::{MODULE, PROVIDER};
 use runtime::{Runtime, ALL};
+use std::ops::RangeInclusive;
 
-/// The least room for frames of interpreted code in a stack.
-const ROOM_LEAST: u32 = 16;
+/// Room for frames of interpreted code in a stack, beside what its native frames leave of theirs: as much as for those, within these bounds.
+const ROOM: RangeInclusive<u32> = 16..=32;
 
 /// The walkers that there are, as clauses.
 pub fn walkers() -> Vec<Clause> {
@@ -51,7 +52,7 @@ fn make_room(action: &mut ActionDesc, frames: u32) {
     let asked = ustack_frames(action.arg);
     if action.kind == Action::Ustack && ustack_strsize(action.arg) == 0 {
         let native = if asked == 0 { frames } else { asked };
-        let room = native.max(ROOM_LEAST).min(WORDS_MAX as u32);
+        let room = native.clamp(*ROOM.start(), *ROOM.end());
         action.arg = ustack_arg(asked, room * 8);
     }
 }

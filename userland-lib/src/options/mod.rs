@@ -172,7 +172,7 @@ impl Default for Options {
             (Opt::Statusrate, limits::RATE_DEFAULT),
             (Opt::Strsize, limits::STRSIZE_DEFAULT),
             (Opt::Stackframes, limits::STACKFRAMES_DEFAULT),
-            (Opt::Ustackframes, limits::STACKFRAMES_DEFAULT),
+            (Opt::Ustackframes, limits::USTACKFRAMES_DEFAULT),
             (Opt::Jstackframes, limits::JSTACKFRAMES_DEFAULT),
             (Opt::Jstackstrsize, limits::JSTACKSTRSIZE_DEFAULT),
             (Opt::Bufsize, limits::BUFSIZE_DEFAULT),

@@ -49,7 +49,6 @@ impl Noise {
     }
 
     fn kind(&mut self) -> Kind {
-        let frames = self.pick(&[0, 1, 5, usize::MAX / 8, usize::MAX]);
         self.pick(&[
             Kind::Int { signed: true },
             Kind::Int { signed: false },
@@ -60,7 +59,7 @@ impl Noise {
             Kind::Memory,
             Kind::Stack,
             Kind::StackValue,
-            Kind::Ustack { frames },
+            Kind::Ustack,
             Kind::Sym,
             Kind::Mod,
             Kind::Usym,

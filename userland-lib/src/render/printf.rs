@@ -103,10 +103,7 @@ impl Renderer<'_> {
         spec: &Spec,
         datum: &Datum<'_>,
     ) -> Result<(), Unfit> {
-        if matches!(
-            datum.kind,
-            Kind::Stack | Kind::Ustack { .. } | Kind::StackValue
-        ) {
+        if matches!(datum.kind, Kind::Stack | Kind::Ustack | Kind::StackValue) {
             self.stack(out, datum, Some(spec));
             return Ok(());
         }

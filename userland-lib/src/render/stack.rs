@@ -4,7 +4,7 @@
 //! Stacks: a line for each frame, behind an indentation.
 //!
 //! A stack ends at its first address that is zero. Where the caller of a user stack's last frame was not found, a line says that. A user
-//! stack may bring frames of interpreted code, which stand in brackets beneath the frame of the interpreter's that executes them.
+//! stack may bring frames of interpreted code behind its addresses; they stand in brackets beneath the frame of the interpreter's that executes them.
 //! Functions that the compiler has put into a frame's function are no frames: they have lines above it if that is wanted, which say so.
 //!
 //! A stack that was a value says itself whose it is and how deep. A program can change that; where it says more than there is,
@@ -41,7 +41,7 @@ impl Renderer<'_> {
         };
         out.push(b'\n');
         match datum.kind {
-            Kind::Ustack { frames } => self.user_frames(out, datum.data, frames, &layout),
+            Kind::Ustack => self.user_frames(out, datum.data, &layout),
             Kind::StackValue => self.value_frames(out, datum.data, &layout),
             _ => self.kernel_frames(out, words(datum.data), &layout),
         }
@@ -69,15 +69,14 @@ impl Renderer<'_> {
         }
     }
 
-    fn user_frames(&self, out: &mut Vec<u8>, data: &[u8], frames: usize, layout: &Layout) {
-        let Some(pid) = words(data).next() else {
+    fn user_frames(&self, out: &mut Vec<u8>, data: &[u8], layout: &Layout) {
+        let mut all = words(data);
+        let Some(pid) = all.next() else {
             return;
         };
-        let interpreted = data
-            .get(frames.saturating_add(1).saturating_mul(8)..)
-            .unwrap_or_default();
-        let mut interpreted = words(interpreted).map_while(Word::decode).peekable();
-        let pcs = words(data).skip(1).take(frames).take_while(|&pc| pc != 0);
+        let all = all.take_while(|&word| word != 0);
+        let pcs = all.clone().take_while(|word| Word::decode(*word).is_none());
+        let mut interpreted = all.filter_map(Word::decode).peekable();
         for (number, pc) in pcs.enumerate() {
             self.user_lines(out, (pid as u32, pc, number), layout);
             while let Some(word) = interpreted.next_if(|word| usize::from(word.native) <= number) {
@@ -212,15 +211,8 @@ mod tests {
         expected.assert_eq(&visible(&text));
     }
 
-    /// A user stack that has room for `frames`.
-    fn check_user(frames: usize, data: &[u8], expected: Expect) {
-        check(
-            Kind::Ustack { frames },
-            data,
-            Style::default(),
-            None,
-            expected,
-        );
+    fn check_user(data: &[u8], expected: Expect) {
+        check(Kind::Ustack, data, Style::default(), None, expected);
     }
 
     #[test]
@@ -268,7 +260,6 @@ mod tests {
     fn user_stacks_begin_with_the_process() {
         let data = bytes(&[42, 0x400008, 0x500000, 0x9000, 0]);
         check_user(
-            4,
             &data,
             expect![[r#"
                 |$
@@ -279,7 +270,6 @@ mod tests {
         );
         // No more frames than the record has, whatever was said.
         check_user(
-            100,
             &data[..16],
             expect![[r#"
                 |$
@@ -287,7 +277,6 @@ mod tests {
             "#]],
         );
         check_user(
-            usize::MAX - 1,
             &[],
             expect![[r#"
                 |$
@@ -299,7 +288,6 @@ mod tests {
     fn a_frame_that_no_table_led_to_is_named_all_the_same() {
         let data = bytes(&[42, 0x400120, 0x400128 | STACK_GUESSED, STACK_LOST, 0]);
         check_user(
-            4,
             &data,
             expect![[r#"
                 |$
@@ -320,7 +308,7 @@ mod tests {
                 |              [lost]$
             "#]]
         };
-        check_user(3, &bytes(&[&[42], &frames[..]].concat()), lost());
+        check_user(&bytes(&[&[42], &frames[..]].concat()), lost());
         let head = StackHead {
             depth: 1,
             is_user: 1,
@@ -336,7 +324,6 @@ mod tests {
         // Behind the last instruction of one function, and of one in front of another; the innermost frame is where it is.
         let data = bytes(&[42, 0x400120, 0x400100, 0x400120, 0x400128, 0]);
         check_user(
-            4,
             &data,
             expect![[r#"
                 |$
@@ -405,10 +392,9 @@ mod tests {
             }
             .encode()
         };
-        let pcs = [42, 0x400008, 0x9000, 0x9004, 0];
+        let pcs = [42, 0x400008, 0x9000, 0x9004];
         let interpreted = [word(0, 3), word(1, 4), word(1, 5), 0, word(2, 6)];
         check_user(
-            4,
             &bytes(&[&pcs[..], &interpreted].concat()),
             expect![[r#"
                 |$
@@ -461,7 +447,7 @@ mod tests {
     #[test]
     fn inlined_functions_stand_above_their_frame() {
         let data = bytes(&[42, 0x400010, 0x400011, 0x400010, 0]);
-        let kind = Kind::Ustack { frames: 4 };
+        let kind = Kind::Ustack;
         let frames = expect![[r#"
             |$
             |  libc.so.6`malloc+0x10$

@@ -67,7 +67,7 @@ impl Renderer<'_> {
     /// What looks the same everywhere.
     fn action(&self, out: &mut Vec<u8>, datum: &Datum<'_>) {
         match datum.kind {
-            Kind::Stack | Kind::Ustack { .. } | Kind::StackValue => {
+            Kind::Stack | Kind::Ustack | Kind::StackValue => {
                 self.stack(out, datum, None);
             }
             Kind::Sym | Kind::Mod | Kind::Usym | Kind::Umod | Kind::Uaddr => {

@@ -33,11 +33,8 @@ pub enum Kind {
     Memory,
     /// Kernel addresses.
     Stack,
-    /// A process id, that many addresses, and strings for them.
-    Ustack {
-        /// Addresses.
-        frames: usize,
-    },
+    /// A process id, addresses, and frames of interpreted code.
+    Ustack,
     /// A head that tells whose stack it is, and its addresses.
     StackValue,
     /// A kernel address that stands for its symbol.
@@ -53,8 +50,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What a record is whose D type is `declared`; where that does not say, `action` is asked, whose argument is `arg`.
-    pub fn of_record(declared: statement::Kind, action: Option<Action>, arg: u64) -> Self {
+    /// What a record is whose D type is `declared`; where that does not say, `action` is asked.
+    pub fn of_record(declared: statement::Kind, action: Option<Action>) -> Self {
         match declared {
             statement::Kind::Signed => Self::Int { signed: true },
             statement::Kind::Unsigned => Self::Int { signed: false },
@@ -67,19 +64,16 @@ impl Kind {
             statement::Kind::Chars => Self::Chars,
             statement::Kind::Bytes => Self::Bytes,
             statement::Kind::Stack => Self::StackValue,
-            statement::Kind::Action => action
-                .and_then(|action| Self::of_action(action, arg))
-                .unwrap_or(Self::Bytes),
+            statement::Kind::Action => action.and_then(Self::of_action).unwrap_or(Self::Bytes),
         }
     }
 
     /// The kind that a recording action implies by itself, or `None` where D's type decides.
-    pub fn of_action(action: Action, arg: u64) -> Option<Self> {
-        let frames = dtrace_uapi::action::ustack_frames(arg) as usize;
+    pub fn of_action(action: Action) -> Option<Self> {
         Some(match action {
             Action::Tracemem | Action::TracememDynsize => Self::Memory,
             Action::Stack => Self::Stack,
-            Action::Ustack | Action::Jstack => Self::Ustack { frames },
+            Action::Ustack | Action::Jstack => Self::Ustack,
             Action::Sym => Self::Sym,
             Action::Mod => Self::Mod,
             Action::Usym => Self::Usym,
@@ -161,7 +155,7 @@ impl<'a> Datum<'a> {
     /// The process that the value holds addresses of, if any.
     pub fn process(&self) -> Option<u32> {
         match self.kind {
-            Kind::Usym | Kind::Umod | Kind::Uaddr | Kind::Ustack { .. } => {
+            Kind::Usym | Kind::Umod | Kind::Uaddr | Kind::Ustack => {
                 words(self.data).next().map(|pid| pid as u32)
             }
             Kind::StackValue => {
@@ -192,7 +186,7 @@ pub fn until_nul(data: &[u8]) -> &[u8] {
 }
 
 /// The whole 8-byte words of `data`.
-pub fn words(data: &[u8]) -> impl Iterator<Item = u64> + '_ {
+pub fn words(data: &[u8]) -> impl Iterator<Item = u64> + Clone + '_ {
     data.chunks_exact(8)
         .map(|chunk| u64::from_ne_bytes(chunk.try_into().unwrap_or_default()))
 }
@@ -226,20 +220,15 @@ mod tests {
 
     #[test]
     fn the_declared_type_decides_and_then_the_action() {
-        let arg = dtrace_uapi::action::ustack_arg(5, 100);
         for (declared, action, kind) in [
             (statement::Kind::Signed, None, INT),
             (statement::Kind::String, Some(Action::Difexpr), Kind::Str),
-            (
-                statement::Kind::Action,
-                Some(Action::Jstack),
-                Kind::Ustack { frames: 5 },
-            ),
+            (statement::Kind::Action, Some(Action::Jstack), Kind::Ustack),
             (statement::Kind::Action, Some(Action::Mod), Kind::Mod),
             (statement::Kind::Action, Some(Action::Difexpr), Kind::Bytes),
             (statement::Kind::Action, None, Kind::Bytes),
         ] {
-            assert_eq!(Kind::of_record(declared, action, arg), kind);
+            assert_eq!(Kind::of_record(declared, action), kind);
         }
     }
 

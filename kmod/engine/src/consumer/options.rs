@@ -8,7 +8,7 @@ use crate::error::{Errno, Reason};
 use dtrace_uapi::limits::{
     BUFSIZE_DEFAULT, CLEANRATE_DEFAULT, CLEANRATE_MAX, CLEANRATE_MIN, DYNVARSIZE_DEFAULT,
     JSTACKFRAMES_DEFAULT, JSTACKSTRSIZE_DEFAULT, NSPEC_DEFAULT, RATE_DEFAULT, SPECSIZE_DEFAULT,
-    STACKFRAMES_DEFAULT, STATUSRATE_MAX, STRSIZE_DEFAULT,
+    STACKFRAMES_DEFAULT, STATUSRATE_MAX, STRSIZE_DEFAULT, USTACKFRAMES_DEFAULT,
 };
 use dtrace_uapi::option::{
     Opt, BUFPOLICY_SWITCH, BUFRESIZE_AUTO, COUNT, UNSET, USTACKMODE_AUTO, USTACKMODE_TOLD,
@@ -55,7 +55,8 @@ fn default(option: Opt) -> u64 {
         Opt::Nspec => NSPEC_DEFAULT,
         Opt::Strsize => STRSIZE_DEFAULT,
         Opt::Cleanrate => CLEANRATE_DEFAULT,
-        Opt::Stackframes | Opt::Ustackframes => STACKFRAMES_DEFAULT,
+        Opt::Stackframes => STACKFRAMES_DEFAULT,
+        Opt::Ustackframes => USTACKFRAMES_DEFAULT,
         Opt::Jstackframes => JSTACKFRAMES_DEFAULT,
         Opt::Jstackstrsize => JSTACKSTRSIZE_DEFAULT,
         Opt::Aggrate | Opt::Statusrate | Opt::Switchrate => RATE_DEFAULT,

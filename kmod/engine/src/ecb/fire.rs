@@ -169,7 +169,7 @@ pub(super) fn write<M: Machine>(
     env: &mut Env<'_, M>,
 ) -> Result<(), Stopped> {
     let used = write_used(datum, to, env)?;
-    if matches!(datum, Datum::Ustack { .. }) {
+    if matches!(datum, Datum::Stack { .. } | Datum::Ustack { .. }) {
         to.get_mut(used..).unwrap_or_default().fill(0);
     }
     Ok(())
@@ -189,25 +189,18 @@ fn write_used<M: Machine>(
                 return Err(at_start(dtrace_uapi::fault::Fault::Kpriv));
             }
             spend(env, (*frames as usize).saturating_mul(FRAME))?;
+            let len = to.len();
             let mut frames = Frames::new(to);
             env.m.stack(&mut frames);
-            frames.finish();
-            Ok(to.len())
+            Ok(len.saturating_sub(frames.end().len()))
         }
         Datum::Ustack { frames } => {
             env.check_user().map_err(|trap| Stopped { trap, pc: 0 })?;
             let units = (*frames as usize).saturating_mul(USER_FRAME);
             spend(env, units.saturating_add(to.len()))?;
             set_word(to, 0, u64::from(env.m.told()));
-            let len = to.len();
-            let rest = to.get_mut(8..).unwrap_or(&mut []);
-            // Frames of interpreted code are behind the others.
-            let end = (*frames as usize).saturating_mul(8).min(rest.len());
-            let (pcs, interpreted) = rest.split_at_mut_checked(end).unwrap_or_default();
-            let mut frames = Frames::new(pcs);
-            let unused = interp::ustack(env, &mut frames, interpreted);
-            frames.finish();
-            Ok(len.wrapping_sub(unused))
+            let rest = to.get_mut(8..).unwrap_or_default();
+            Ok(8usize.saturating_add(interp::ustack(env, *frames as usize, rest)))
         }
         Datum::Address(program) => {
             let value = exec::run(program, env)?;

@@ -61,9 +61,9 @@ pub enum Datum {
         /// How many.
         frames: u32,
     },
-    /// Process id and user stack, and room for strings.
+    /// Process id and user stack, and frames of interpreted code behind it where there is room.
     Ustack {
-        /// How many.
+        /// How many frames at most, but for the latter.
         frames: u32,
     },
     /// A kernel address.

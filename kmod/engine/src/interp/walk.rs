@@ -89,30 +89,30 @@ impl Walk {
     }
 }
 
-/// Puts the frames of the user stack, and those of interpreted code in it to `out`, a word each. Returns how many of its bytes mean nothing and are
-/// as they were: those behind the word that ends them.
-pub fn ustack<M: Machine>(env: &mut Env<'_, M>, frames: &mut Frames<'_>, out: &mut [u8]) -> usize {
-    let size = out.len();
-    let mut walk = env.vm.walk.as_mut().filter(|_| size != 0);
+/// Puts at most `most` frames of the user stack and, if there is room for more, those of interpreted code behind them, a word each. Returns how many
+/// bytes that are, with the zero that ends them; those behind it are as they were.
+pub fn ustack<M: Machine>(env: &mut Env<'_, M>, most: usize, to: &mut [u8]) -> usize {
+    let size = to.len();
+    let mut frames = Frames::up_to(most, to);
+    let mut walk = env.vm.walk.as_mut().filter(|_| frames.is_limited());
     let spots = walk.as_mut().map(|walk| walk.begin());
-    let pause = env.m.ustack(env.core.ustacks, frames, spots, None);
+    let pause = env.m.ustack(env.core.ustacks, &mut frames, spots, None);
     let is_found = walk.is_some_and(|walk| walk.spots.count() != 0);
     let found = env.core.interp.as_ref().filter(|_| is_found);
-    let mut words = Frames::new(out);
     if let Some(interp) = found {
         within(env, |env| {
-            go_on(env, interp, frames, pause);
-            run(env, interp, words.room());
+            go_on(env, interp, &mut frames, pause);
+            frames.unlimit();
+            run(env, interp, frames.room());
         });
         if let Some(walk) = &env.vm.walk {
-            let put = walk.words.iter().take(walk.count);
-            put.for_each(|word| {
-                words.put(*word);
+            let words = walk.words.iter().take(walk.count);
+            words.for_each(|word| {
+                frames.put(*word);
             });
         }
     }
-    let told = words.end().saturating_add(1).saturating_mul(8);
-    size.saturating_sub(told)
+    size.saturating_sub(frames.end().len())
 }
 
 /// Does what runs walkers with a budget of their own, and leaves everything else as it was.

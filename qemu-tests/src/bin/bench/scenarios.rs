@@ -165,7 +165,7 @@ scenarios! {
     "S13f" "the same with frame pointers", Framed / 1, Figure::Probe, 1200,
         "pidPID::framed_inner:entry { @[ustack(8)] = count(); }",
         "uprobe:/proc/PID/exe:framed_inner { @[ustack(8)] = count(); }";
-    "S14" "samples by stack", Compute / 1, Figure::Sample(997), 4000,
+    "S14" "samples by stack", Compute / 1, Figure::Sample(997), 2500,
         "profile-997 { @[stack()] = count(); }",
         "profile:hz:997 { @[kstack] = count(); }";
 }
