@@ -12,7 +12,7 @@
 //! Code that a program makes while it runs may be walked by what its runtime alone knows. Where a file says so, its walker is run for a frame in such
 //! code before the walk goes on, and tells that frame's caller with [`Subr::Caller`](crate::subr::Subr::Caller): [`WALK_ASKED`].
 //!
-//! A frame is a [`Word`] behind the addresses of a user stack's record, before the zero that ends them. Its names are kept once by the consumer, which gives them by
+//! A frame is a [`Word`] behind the addresses of a user stack's record, before the zero that ends them where there is room. Its names are kept once by the consumer, which gives them by
 //! [`FRAME`](crate::ioctl::FRAME).
 
 use zerocopy_derive::{FromBytes, Immutable, IntoBytes, KnownLayout};
@@ -23,7 +23,7 @@ pub const PROVIDER: &[u8] = b"dtrace";
 pub const MODULE: &[u8] = b"walker";
 
 /// Most walkers of a consumer.
-pub const WALKERS_MAX: usize = 8;
+pub const WALKERS_MAX: usize = 16;
 /// Most frames of interpreted code in a stack.
 pub const WORDS_MAX: usize = 256;
 /// Most constants of a file.

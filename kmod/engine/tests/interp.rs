@@ -12,7 +12,7 @@ use dtrace_engine::dof::{ActionSpec, Difo};
 use dtrace_engine::{Clause, Consumer, Privileges, Unread, Which};
 use dtrace_uapi::action::{ustack_arg, Action};
 use dtrace_uapi::fault::Fault;
-use dtrace_uapi::interp::{NameHead, Word, MODULE, PROVIDER, WALK_THREAD, WALK_TID};
+use dtrace_uapi::interp::{NameHead, Word, MODULE, PROVIDER, WALKERS_MAX, WALK_THREAD, WALK_TID};
 use dtrace_uapi::option::Opt;
 use zerocopy::IntoBytes;
 
@@ -225,10 +225,13 @@ fn walkers_are_few_and_well_formed() {
     let refused = |pending: &mut dtrace_engine::Pending<'_>, all: &[Clause]| {
         pending.add_walkers(all, &consumer).unwrap_err().text
     };
-    let many: Vec<Clause> = (0..9).map(|_| walker("ret %r0", b"1")).collect();
+    let many: Vec<Clause> = (0..=WALKERS_MAX).map(|_| walker("ret %r0", b"1")).collect();
     assert_eq!(refused(&mut pending, &many), "too many walkers");
     pending.add_walkers(&many[..5], &consumer).unwrap();
-    assert_eq!(refused(&mut pending, &many[..4]), "too many walkers");
+    assert_eq!(
+        refused(&mut pending, &many[..WALKERS_MAX - 4]),
+        "too many walkers"
+    );
     let nameless = [walker("ret %r0", b"x")];
     assert_eq!(refused(&mut pending, &nameless), "a walker has a number");
     let mut two = walker("ret %r0", b"1");

@@ -4,14 +4,14 @@
  *
  * Frames of Python code, for each version of CPython that has a file here with its number: what is the same in all.
  *
- * The runtime begins with the offsets of what debuggers need (_Py_DebugOffsets of Include/internal/pycore_runtime.h or pycore_debug_offsets.h), so
- * nothing else here depends on how it was built; a build without the global lock (free-threaded) is none of these. A thread's frames are a list,
- * innermost first. One evaluator executes all of them up to one that belongs to nobody: that one stands for the evaluator itself.
+ * Since 3.13 the runtime begins with the offsets of what debuggers need (_Py_DebugOffsets of Include/internal/pycore_runtime.h or
+ * pycore_debug_offsets.h), so nothing else here depends on how it was built; a build without the global lock (free-threaded) is none of these. Of older
+ * ones the offsets are those of a build as usual. A thread's frames are a list, innermost first. One evaluator executes all of them up to one that
+ * belongs to nobody: that one stands for the evaluator itself. In 3.11 it is the first frame of an evaluator that says so, and what stands for the
+ * evaluator is a list of its own.
  */
 
 #pragma walker evaluator _PyEval_EvalFrameDefault
-#pragma walker requires _PyRuntime 0 0x7970677562656478
-#pragma walker requires _PyRuntime 2 0
 #pragma walker lines python
 
 inline uint64_t nth = __walk[0];
@@ -50,6 +50,7 @@ inline uint32_t latin = 0x04;
 this uint64_t interpreter;
 this uint64_t thread;
 this uint64_t frame;
+this uint64_t evaluator;
 this uint64_t code;
 this uint64_t text;
 this uint32_t state;
@@ -78,8 +79,10 @@ dtrace:walker::
 			if (this->interpreter != 0)
 				this->thread = *(userland uint64_t *)(this->interpreter + threads_head);
 		} else {
-			if (*(userland uint64_t *)(this->thread + native_thread_id) == tid_here)
-				this->frame = *(userland uint64_t *)(this->thread + current_frame);
+			if (*(userland uint64_t *)(this->thread + native_thread_id) == tid_here) {
+				this->evaluator = *(userland uint64_t *)(this->thread + current_frame);
+				this->frame = has_cframe ? *(userland uint64_t *)(this->evaluator + cframe_current) : this->evaluator;
+			}
 			this->thread = *(userland uint64_t *)(this->thread + thread_next);
 		}
 	}
@@ -91,9 +94,17 @@ dtrace:walker::
 	this->is_done = 0;
 	while (this->frame != 0 && !this->is_done) {
 		this->entry = this->frame;
-		while (this->entry != 0 && *(userland uint8_t *)(this->entry + frame_owner) != owned_by_evaluator)
-			this->entry = *(userland uint64_t *)(this->entry + frame_previous);
-		if (this->entry >= next_evaluator)
+		if (has_entries) {
+			while (this->entry != 0 && *(userland uint8_t *)(this->entry + frame_owner) == 0)
+				this->entry = *(userland uint64_t *)(this->entry + frame_previous);
+			if (this->entry != 0)
+				this->entry = *(userland uint64_t *)(this->entry + frame_previous);
+		} else {
+			while (this->entry != 0 && *(userland uint8_t *)(this->entry + frame_owner) != owned_by_evaluator)
+				this->entry = *(userland uint64_t *)(this->entry + frame_previous);
+			this->evaluator = this->entry;
+		}
+		if (this->evaluator >= next_evaluator)
 			this->is_done = 1;
 		else {
 			while (this->frame != this->entry) {
@@ -109,7 +120,7 @@ dtrace:walker::
 					this->function = *(userland uint64_t *)(this->text + ascii_size + 8);
 					this->function_size = *(userland uint64_t *)(this->text + ascii_size);
 				} else
-					this->function = (this->state & kind) == latin ? this->text + ascii_size + 16 : 0;
+					this->function = (this->state & kind) == latin ? this->text + ascii_size + latin_offset : 0;
 				this->text = *(userland uint64_t *)(this->code + code_filename);
 				this->state = *(userland uint32_t *)(this->text + unicode_state);
 				this->file_size = *(userland uint64_t *)(this->text + unicode_length);
@@ -119,7 +130,7 @@ dtrace:walker::
 					this->file = *(userland uint64_t *)(this->text + ascii_size + 8);
 					this->file_size = *(userland uint64_t *)(this->text + ascii_size);
 				} else
-					this->file = (this->state & kind) == latin ? this->text + ascii_size + 16 : 0;
+					this->file = (this->state & kind) == latin ? this->text + ascii_size + latin_offset : 0;
 				this->table = *(userland uint64_t *)(this->code + code_linetable);
 				/* A shim that calls __init__ has the same string for both. */
 				if (*(userland uint64_t *)(this->code + code_qualname) != *(userland uint64_t *)(this->code + code_filename))
@@ -129,7 +140,9 @@ dtrace:walker::
 					    *(userland uint32_t *)(this->code + code_firstlineno));
 				this->frame = *(userland uint64_t *)(this->frame + frame_previous);
 			}
-			if (this->frame != 0)
+			if (has_entries)
+				this->evaluator = *(userland uint64_t *)(this->evaluator + cframe_previous);
+			else if (this->frame != 0)
 				this->frame = *(userland uint64_t *)(this->frame + frame_previous);
 		}
 	}

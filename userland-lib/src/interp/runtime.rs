@@ -15,6 +15,7 @@
 //! | `thread SYMBOL` | a constant: where the thread's own variable is, to be added to `__walk[7]`; libraries have none |
 //! | `operand SYMBOL N` | a constant, to be added to `__walk[1]`: where the operand is whose distance ends an instruction and is at the symbol's byte `N` |
 //! | `words SYMBOL N…` | constants: words of the data at the symbol |
+//! | `values N…` | constants: these numbers |
 //! | `numbers SYMBOL…` | constants: numbers of 4 bytes with a sign, at the symbols |
 //! | `says TABLE TYPE FIELD VALUE` | the static field of 4 bytes has that value; this and the next: see [`layout`](super::layout) |
 //! | `static TABLE TYPE FIELD` | a constant, to be added to `__walk[1]`: where the static field is |
@@ -51,6 +52,20 @@ pub const ALL: &[Runtime] = &[
     Runtime {
         name: "hotspot-21.d",
         text: include_str!("../../dlib/walkers/hotspot-21.d"),
+    },
+    Runtime {
+        name: "cpython-3.11.d",
+        text: concat!(
+            include_str!("../../dlib/walkers/cpython-3.11.d"),
+            include_str!("../../dlib/walkers/cpython.d")
+        ),
+    },
+    Runtime {
+        name: "cpython-3.12.d",
+        text: concat!(
+            include_str!("../../dlib/walkers/cpython-3.12.d"),
+            include_str!("../../dlib/walkers/cpython.d")
+        ),
     },
     Runtime {
         name: "cpython-3.13.d",
@@ -125,7 +140,8 @@ impl Runtime {
     /// The lines of constants, with their kind, in order.
     fn constants(&self) -> impl Iterator<Item = (&'static str, Vec<&'static str>)> {
         let kinds = [
-            "address", "thread", "operand", "words", "numbers", "static", "offsets", "sizes",
+            "address", "thread", "operand", "words", "values", "numbers", "static", "offsets",
+            "sizes",
         ];
         let is_constant = move |kind: &str| kinds.contains(&kind);
         self.lines_said().filter(move |(kind, _)| is_constant(kind))
@@ -198,7 +214,11 @@ fn symbols_of(runtime: &Runtime) -> Vec<&'static str> {
         .chain(runtime.said("says"))
         .filter_map(|words| words.first().copied());
     let constants = runtime.constants().flat_map(|(kind, words)| {
-        let count = if kind == "numbers" { words.len() } else { 1 };
+        let count = match kind {
+            "values" => 0,
+            "numbers" => words.len(),
+            _ => 1,
+        };
         words.into_iter().take(count)
     });
     places.chain(requirements).chain(constants).collect()
@@ -266,6 +286,11 @@ impl<'a, R: ReadRef<'a>> Elf<'_, 'a, R> {
                 "operand" => {
                     let operand = self.led_to(name, rest.first()?)?;
                     constants.push(self.relative(operand)?);
+                }
+                "values" => {
+                    for value in words {
+                        constants.push(parse_number(value)?);
+                    }
                 }
                 "numbers" => {
                     for name in words {
