@@ -248,7 +248,7 @@ none:
 
 /*
  * A word of the current program's memory, of 4 or 8 bytes, if it is there. The caller knows that the processor has that memory: interrupts are off,
- * and copy_from_user_nofault() has succeeded since.
+ * and copy_from_user_nofault() has succeeded since, or the program itself has come here.
  */
 bool dtrace_unwind_word(u64 address, u32 size, u64 *word)
 {

@@ -71,6 +71,8 @@ pub struct FireArgs<'a> {
     pub(super) cause: Cause,
     /// The arguments are the kernel's business.
     pub(super) of_kernel: bool,
+    /// The current program has come here by itself, or was interrupted.
+    pub(super) in_program: bool,
     pub(super) regs: Option<&'a Regs>,
 }
 
@@ -85,6 +87,7 @@ impl<'a> FireArgs<'a> {
             sampled: false,
             cause: Cause::Passage,
             of_kernel: false,
+            in_program: false,
             regs: None,
         }
     }
@@ -111,11 +114,17 @@ impl<'a> FireArgs<'a> {
         self
     }
 
-    /// The firing is at no place in the kernel: it interrupted user code, or marks the beginning or the end of a
-    /// tracing. There is no stack, and no caller.
+    /// The firing is at no place in the kernel: it marks the beginning or the end of a tracing. There is no stack, and no caller.
     #[inline]
     pub const fn nowhere(self) -> Self {
         self.caller(stack::NOWHERE)
+    }
+
+    /// The same, since it has interrupted user code, or user code has come here: the processor has that program's memory.
+    #[inline]
+    pub const fn in_program(mut self) -> Self {
+        self.in_program = true;
+        self.nowhere()
     }
 
     /// The firing interrupted the kernel at `addr`: the stack begins with that instruction, and `caller` is what called the

@@ -118,12 +118,10 @@ impl<'a> KernelMachine<'a> {
     ) -> Option<Pause> {
         let is_called = matches!(self.args.args, Args::Called(_));
         let regs = self.task().user_regs()?;
-        // The program itself has come here, or was interrupted.
-        let is_there = is_called || self.args.caller == stack::NOWHERE;
         let how = unwind::How {
             regs,
             is_called,
-            is_there,
+            is_there: self.args.in_program,
             by,
         };
         unwind::walk(self.guard, how, spots, to, from)

@@ -37,7 +37,7 @@ fn fire_for(cause: Cause, probe: ProbeRef, regs: Option<&Regs>, which: Registers
     if regs.user_mode() {
         let words = [0, regs.user_ip()];
         let args = FireArgs::new(Args::Words(&words)).cause(cause);
-        fire_probe(probe, &args.nowhere());
+        fire_probe(probe, &args.in_program());
     } else {
         let words = [regs.ip(), 0];
         let args = FireArgs::new(Args::Words(&words)).cause(cause);

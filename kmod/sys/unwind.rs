@@ -15,7 +15,7 @@ use core::ops::Range;
 use core::ptr::{null_mut, NonNull};
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{Pause, Spot, Spots, UserWalk};
-use dtrace_uapi::types::STACK_GUESSED;
+use dtrace_uapi::types::{STACK_GUESSED, STACK_NOWHERE};
 use dtrace_unwind::cache::{Cache, Slot, SLOTS};
 use dtrace_unwind::{
     rule, Ended, Evaluators, Frame, Memory, Place, Plain, Rule, Table, Walk, Word,
@@ -115,7 +115,7 @@ impl Drop for Server {
 /// The current program, as a walk sees it.
 struct Program<'a> {
     regs: &'a Regs,
-    /// A word was loaded, so that the processor certainly has the program's memory.
+    /// The processor certainly has the program's memory: the program has come here, or a word was loaded.
     is_there: Cell<bool>,
     _interrupts_off: &'a CpuGuard,
 }
@@ -132,7 +132,7 @@ impl Memory for Program<'_> {
         let size = word.bytes();
         if self.is_there.get() {
             let mut found = 0;
-            // SAFETY: Interrupts are off, and memory of the program was loaded since; `found` is valid for the write.
+            // SAFETY: Interrupts are off, and the processor has the program's memory since; `found` is valid for the write.
             let is_found =
                 unsafe { bindings::dtrace_unwind_word(address, size as u32, &mut found) };
             return is_found.then_some(found);
@@ -372,6 +372,11 @@ impl<'a> Known<'a> {
         }
     }
 
+    /// Whether the mapping of an address was looked up.
+    fn has(&self, address: u64) -> bool {
+        self.mapped.iter().any(|mapped| mapped.has(address))
+    }
+
     /// The mapping of an address.
     fn at(&mut self, address: u64) -> &Mapped<'a> {
         let [first, second] = &mut self.mapped;
@@ -484,7 +489,7 @@ pub struct How<'a> {
 /// Most frames of a stack that are walked.
 const FRAMES_MAX: u32 = 512;
 /// Where a program's text may be: nothing is mapped in the first page, and addresses of programs have at most 56 bits (Linux:
-/// `Documentation/arch/x86/x86_64/mm.rst`). So none is a mark, or a word that stands for a frame of interpreted code.
+/// `Documentation/arch/x86/x86_64/mm.rst`).
 const TEXT: Range<u64> = 4096..1 << 56;
 /// Most frames that are walked beyond those that are wanted, to learn whose the code is that the program has made.
 const BEYOND_MAX: u32 = 64;
@@ -626,7 +631,7 @@ impl Going<'_, '_, '_> {
     #[inline(never)]
     fn walk(mut self, by: &By<'_>) -> Option<Pause> {
         let mut known = Known::new(by.guard);
-        match self.to_end(&mut known, by) {
+        match self.walk_on(&mut known, by) {
             Ok(pause) => Some(pause),
             Err(Ended::Outermost) => None,
             Err(Ended::Lost) => {
@@ -638,7 +643,7 @@ impl Going<'_, '_, '_> {
         }
     }
 
-    fn to_end<'k>(&mut self, known: &mut Known<'k>, by: &By<'k>) -> Result<Pause, Ended> {
+    fn walk_on<'k>(&mut self, known: &mut Known<'k>, by: &By<'k>) -> Result<Pause, Ended> {
         while self.n < FRAMES_MAX {
             if self.put(known, by)? && by.memory.regs.is_long() {
                 return Ok(pause(&self.frame, self.n));
@@ -667,13 +672,17 @@ impl Going<'_, '_, '_> {
             note(spots, n, &self.frame, known.at(at), by.guard)
         });
         let mark = match by.way {
+            // Not to be taken for the end, for a mark, or for a frame of interpreted code.
+            _ if self.frame.ip == 0 || self.frame.ip >= TEXT.end => STACK_NOWHERE,
             UserWalk::Told if is_guess => STACK_GUESSED,
             _ => 0,
         };
         if self.is_wanted && !self.to.put(self.frame.ip | mark) {
             self.is_wanted = false;
-            // The next walk that ends here need not look for anything.
-            self.keep_here(known, by);
+            // The next walk that ends here need not look for anything. But for that alone nothing is looked for.
+            if known.has(at) {
+                self.keep_here(known, by);
+            }
         }
         if !self.is_wanted {
             if !self.are_open() || self.left == 0 {

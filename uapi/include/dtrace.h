@@ -255,6 +255,12 @@
 #define DTRACE_STACK_GUESSED 4611686018427387904
 
 /*
+ What is added to an address of a user stack that was interrupted there, and where no program can be: 0, or one of more than 56 bits (Linux:
+ `Documentation/arch/x86/x86_64/mm.rst`). A program may have jumped there, or say that it has.
+ */
+#define DTRACE_STACK_NOWHERE 13835058055282163712ull
+
+/*
  Which machines a name or its data exists on (`dtrace_class_t`).
  */
 enum dtrace_class {
@@ -1472,7 +1478,7 @@ enum dtrace_action {
    */
   DTRACE_ACTION_USTACK = 257,
   /*
-   Record a user stack with the strings of the process' helper.
+   Record a user stack; its frames of interpreted code have room of their own.
    */
   DTRACE_ACTION_JSTACK = 258,
   /*
@@ -1872,7 +1878,7 @@ enum dtrace_opt {
    */
   DTRACEOPT_OPT_JSTACKFRAMES = 21,
   /*
-   Size of `jstack()`'s strings, bytes.
+   Bytes for frames of interpreted code in `jstack()`.
    */
   DTRACEOPT_OPT_JSTACKSTRSIZE = 22,
   /*
@@ -3018,7 +3024,7 @@ struct dtrace_remains {
 /*
  Most walkers of a consumer.
  */
-#define DTRACE_INTERP_WALKERS_MAX 8
+#define DTRACE_INTERP_WALKERS_MAX 16
 
 /*
  Most frames of interpreted code in a stack.

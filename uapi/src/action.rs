@@ -53,7 +53,7 @@ pub enum Action {
     TracememDynsize = 7,
     /// Record a user stack.
     Ustack = 0x101,
-    /// Record a user stack with the strings of the process' helper.
+    /// Record a user stack; its frames of interpreted code have room of their own.
     Jstack = 0x102,
     /// Record a user address, to be shown as a symbol.
     Usym = 0x103,
@@ -201,7 +201,7 @@ pub enum Libact {
 
 numbered!(Libact: u32, "consumer's action");
 
-/// Packs the `arg` of [`Action::Ustack`]: frames and size of the strings.
+/// Packs the `arg` of [`Action::Ustack`]: frames, and bytes for frames of [interpreted code](crate::interp) beside what the former leave.
 pub const fn ustack_arg(frames: u32, strsize: u32) -> u64 {
     (strsize as u64) << 32 | frames as u64
 }
@@ -211,7 +211,7 @@ pub const fn ustack_frames(arg: u64) -> u32 {
     arg as u32
 }
 
-/// Size of the strings of a user stack's `arg`, bytes.
+/// Bytes for frames of interpreted code of a user stack's `arg`.
 pub const fn ustack_strsize(arg: u64) -> u32 {
     (arg >> 32) as u32
 }

@@ -99,7 +99,7 @@ pub enum Opt {
     Rawbytes = 20,
     /// Frames of `jstack()`.
     Jstackframes = 21,
-    /// Size of `jstack()`'s strings, bytes.
+    /// Bytes for frames of interpreted code in `jstack()`.
     Jstackstrsize = 22,
     /// Sort aggregations by key.
     Aggsortkey = 23,

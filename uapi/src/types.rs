@@ -83,6 +83,10 @@ pub const STACK_LOST: u64 = 0x2000_0000_0000_0000;
 /// address of a program has that bit.
 pub const STACK_GUESSED: u64 = 0x4000_0000_0000_0000;
 
+/// What is added to an address of a user stack that was interrupted there, and where no program can be: 0, or one of more than 56 bits (Linux:
+/// `Documentation/arch/x86/x86_64/mm.rst`). A program may have jumped there, or say that it has.
+pub const STACK_NOWHERE: u64 = 0xc000_0000_0000_0000;
+
 /// The beginning of a stack that is a value of D's (`dt_stack_t`); the addresses follow, 8 bytes each and innermost first, with
 /// zeros behind the last, or [`STACK_LOST`] and then zeros.
 #[repr(C)]

@@ -98,7 +98,7 @@ struct Memory<'w> {
 }
 
 impl Settings {
-    /// The frames of a call of `name`, which makes a stack, that does not say how many.
+    /// The frames of what a call of `name` records that does not say how many.
     pub fn frames(&self, name: &str) -> u32 {
         let (set, default) = match name {
             "stack" => (self.stackframes, STACKFRAMES_DEFAULT),
@@ -107,6 +107,16 @@ impl Settings {
         };
         let frames = set.unwrap_or(default as u32);
         self.maxframes.map_or(frames, |most| frames.min(most))
+    }
+
+    /// The frames of the value of such a call: for `ustack` as many as for `stack`, so that they have one type, unless `ustackframes` is another number
+    /// than it is by itself.
+    pub fn value_frames(&self, name: &str) -> u32 {
+        let is_asked = |frames: &u32| u64::from(*frames) != USTACKFRAMES_DEFAULT;
+        match self.ustackframes.as_ref().is_some_and(is_asked) {
+            true => self.frames(name),
+            false => self.frames("stack"),
+        }
     }
 
     /// What macro variables stand for.

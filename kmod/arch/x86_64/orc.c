@@ -448,6 +448,8 @@ static unsigned int dtrace_orc_calls(struct dtrace_orc_walk *walk, unsigned long
 	const struct dtrace_orc_rule *rules = walk->cache->rules;
 	unsigned long ip = walk->ip, sp = walk->sp, bp = walk->bp;
 
+	if (!on_stack(&walk->stack, (void *)sp, sizeof(long)))
+		return n;
 	while (n < room) {
 		const struct dtrace_orc_rule *known = &rules[hash_long(ip - 1, DTRACE_ORC_BITS)];
 		unsigned long base, caller, saved = bp;

@@ -5,7 +5,7 @@
 //!
 //! Who wants a stack has bytes for it, in a record, a key or scratch memory, and the machine that walks it has one program
 //! counter after the other. Invariant: [`Frames::finish`] leaves no byte as it was, so that equal stacks are equal bytes and
-//! nothing old is told. [`Frames::end`] is for callers that read no further than the zero.
+//! nothing old is told. Who calls [`Frames::end`] compares nothing behind the zero, and clears what is behind it before anybody else sees it.
 
 use dtrace_uapi::types::STACK_LOST;
 use zerocopy::IntoBytes;

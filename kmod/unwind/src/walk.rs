@@ -144,6 +144,14 @@ pub enum Ended {
     Lost,
 }
 
+/// A frame that no rule led to.
+fn guess(frame: Frame) -> Frame {
+    Frame {
+        is_guess: true,
+        ..frame
+    }
+}
+
 /// A walk.
 pub struct Walk<'a, M> {
     memory: &'a M,
@@ -160,6 +168,8 @@ impl<'a, M: Memory> Walk<'a, M> {
     pub fn step(&self, frame: &Frame, place: Place) -> Result<Frame, Ended> {
         let rule = match place {
             Place::Rule(rule) if place.tells() => rule,
+            // A call has led there.
+            Place::NoText if frame.is_exact => return self.called(frame).map(guess),
             Place::NoText => return Err(Ended::Lost),
             other => return self.guessed(frame, other),
         };
@@ -261,11 +271,7 @@ impl<'a, M: Memory> Walk<'a, M> {
             Place::Nothing => self.leaving(frame),
             _ => None,
         };
-        let next = by_code.unwrap_or_else(|| self.chained(frame))?;
-        Ok(Frame {
-            is_guess: true,
-            ..next
-        })
+        by_code.unwrap_or_else(|| self.chained(frame)).map(guess)
     }
 
     /// By the instructions that the frame goes on with, if it leaves with them: `add $n,%rsp; ret`. So do stubs that are made at run time,
@@ -434,6 +440,31 @@ mod tests {
         for sp in [0, 0x7ff8, 0x8000, 0x8009] {
             assert_eq!(told(0x2000, sp), Err(Ended::Lost));
         }
+    }
+
+    #[test]
+    fn what_was_called_and_is_no_text_has_its_caller() {
+        let words = Words(HashMap::from([(0x8000, 0x2000)]));
+        let step = |frame| Walk::new(&words, Word::Eight).step(&frame, Place::NoText);
+        let caller = Frame {
+            ip: 0x2000,
+            sp: 0x8008,
+            is_guess: true,
+            ..FRAME
+        };
+        let exact = Frame {
+            is_exact: true,
+            ..FRAME
+        };
+        assert_eq!(step(exact), Ok(caller));
+        assert_eq!(
+            step(Frame {
+                sp: 0x8008,
+                ..exact
+            }),
+            Err(Ended::Lost)
+        );
+        assert_eq!(step(FRAME), Err(Ended::Lost));
     }
 
     #[test]

@@ -80,6 +80,32 @@ KEPT void interrupted(void)
 	sink++;
 }
 
+KEPT void on_jump(int sig, siginfo_t *info, void *context)
+{
+	ucontext_t *interrupted = context;
+	greg_t *at = interrupted->uc_mcontext.gregs;
+
+	(void)info;
+	last();
+	/* What a frame of interpreted code looks like in a record. */
+	at[REG_RIP] = 0x83ff000001000001;
+	last();
+	at[REG_RIP] = *(greg_t *)at[REG_RSP];
+	at[REG_RSP] += sizeof(greg_t);
+	sink += sig;
+}
+
+/* Calls what is no function. */
+KEPT void jumps(void)
+{
+	struct sigaction action = { .sa_sigaction = on_jump, .sa_flags = SA_SIGINFO };
+	void (*volatile nothing)(void) = NULL;
+
+	sigaction(SIGSEGV, &action, NULL);
+	nothing();
+	sink++;
+}
+
 static volatile sig_atomic_t is_over;
 
 KEPT void on_alarm(int sig)
@@ -116,6 +142,8 @@ int main(int argc, char **argv)
 			aligns(argc);
 		else if (!strcmp(argv[i], "signal"))
 			interrupted();
+		else if (!strcmp(argv[i], "jumps"))
+			jumps();
 		else if (!strcmp(argv[i], "spins"))
 			spins(2);
 		else

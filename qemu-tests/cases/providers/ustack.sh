@@ -11,6 +11,10 @@ for chain in deep sorts fills aligns signal; do
 	echo "$chain: $(dtrace -qn 'syscall::getppid:entry /pid == $target/ { ustack(); }' -c "ustack-work $chain" 2>&1 | names)"
 done
 
+# A program may be anywhere when a signal comes, or say that it was: what it says is a number.
+dtrace -qn 'syscall::getppid:entry /pid == $target/ { printf("stack"); ustack(); }' -c 'ustack-work jumps' |
+	sed -nE 's/^ +ustack-work`([a-z_]+).*/\1/p; s/^ +(libc)[^`]*`.*/other/p; s/^ +(0x[0-9a-f]+|\[.*)$/\1/p; /^stack$/p' | uniq | paste -sd' ' | sed 's/ stack/\nstack/g'
+
 # A return has been made when its probe fires.
 echo 'at the ends of functions'
 for probe in pid\$target::last:entry pid\$target::last:return fbt::*_sys_getppid:entry; do

@@ -23,12 +23,13 @@ use crate::program::{ActionDesc, Clause, Program};
 use crate::source::Source;
 use crate::world::{Nowhere, ProbePattern};
 use dtrace_uapi::action::{ustack_arg, ustack_frames, ustack_strsize, Action};
-use dtrace_uapi::interp::{MODULE, PROVIDER};
+use dtrace_uapi::interp::{MODULE, PROVIDER, WORDS_MAX};
 use runtime::{Runtime, ALL};
-use std::ops::RangeInclusive;
 
-/// Room for frames of interpreted code in a stack, beside what its native frames leave of theirs: as much as for those, within these bounds.
-const ROOM: RangeInclusive<u32> = 16..=32;
+/// The least room for frames of interpreted code in a stack, beside what its native frames leave of theirs.
+const ROOM_LEAST: u32 = 16;
+/// The most where a stack does not say how many native frames it has.
+const ROOM_UNASKED: u32 = 32;
 
 /// The walkers that there are, as clauses.
 pub fn walkers() -> Vec<Clause> {
@@ -51,8 +52,11 @@ pub fn numbers() -> impl Iterator<Item = u64> {
 fn make_room(action: &mut ActionDesc, frames: u32) {
     let asked = ustack_frames(action.arg);
     if action.kind == Action::Ustack && ustack_strsize(action.arg) == 0 {
-        let native = if asked == 0 { frames } else { asked };
-        let room = native.clamp(*ROOM.start(), *ROOM.end());
+        let room = match asked {
+            0 => frames.min(ROOM_UNASKED),
+            asked => asked.min(WORDS_MAX as u32),
+        };
+        let room = room.max(ROOM_LEAST);
         action.arg = ustack_arg(asked, room * 8);
     }
 }

@@ -13,12 +13,12 @@ use zerocopy::IntoBytes as _;
 fn walkers_are_verified() {
     let program = Compiler::new(&Nowhere)
         .compile(
-            &Source::argument("BEGIN { ustack(); @[ustack(5), jstack()] = count(); }"),
+            &Source::argument("BEGIN { ustack(); @[ustack(5), jstack(), ustack(90)] = count(); }"),
             &Settings::default(),
         )
         .unwrap();
     let furnished = Program {
-        clauses: with_room(&program, 20),
+        clauses: with_room(&program, 100),
         walkers: walkers(),
         ..Program::default()
     };
@@ -26,10 +26,18 @@ fn walkers_are_verified() {
         let actions = &program.clauses[0].actions;
         actions.iter().map(|action| action.arg).collect()
     };
-    assert_eq!(sizes(&program)[..3], [0, ustack_arg(5, 0), 0]);
     assert_eq!(
-        sizes(&furnished)[..3],
-        [ustack_arg(0, 160), ustack_arg(5, 128), 0]
+        sizes(&program)[..4],
+        [0, ustack_arg(5, 0), 0, ustack_arg(90, 0)]
+    );
+    assert_eq!(
+        sizes(&furnished)[..4],
+        [
+            ustack_arg(0, 256),
+            ustack_arg(5, 128),
+            0,
+            ustack_arg(90, 720)
+        ]
     );
     let image = crate::dof::emit(&furnished, &Options::default().for_kernel());
     let enabling = Enabling::parse(&image).unwrap();

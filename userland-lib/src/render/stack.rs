@@ -14,7 +14,7 @@ use super::pad::{self, Spec};
 use super::{symbol, value::words, Datum, Kind, Location, Renderer};
 
 use dtrace_uapi::interp::Word;
-use dtrace_uapi::types::{StackHead, STACK_GUESSED, STACK_LOST};
+use dtrace_uapi::types::{StackHead, STACK_GUESSED, STACK_LOST, STACK_NOWHERE};
 use zerocopy::FromBytes;
 
 /// Columns before a frame, unless `stackindent` says otherwise.
@@ -93,10 +93,16 @@ impl Renderer<'_> {
         if pc == STACK_LOST {
             return layout.line(out, LOST.as_bytes());
         }
-        let at = (pid, pc & !STACK_GUESSED, number);
+        let (mark, is_no_text) = (pc & STACK_NOWHERE, pc >> 56 == STACK_NOWHERE >> 56);
+        let is_guess = mark == STACK_GUESSED;
+        let at = match is_guess || is_no_text {
+            true => pc & !mark,
+            false => pc,
+        };
+        let at = (pid, at, number);
         let mut frame = self.user_frame(at);
         self.inlined(out, at, &frame, layout);
-        if pc & STACK_GUESSED != 0 {
+        if is_guess {
             frame.text.push_str(GUESSED);
         }
         layout.line(out, frame.text.as_bytes());
@@ -293,6 +299,34 @@ mod tests {
                 |$
                 |              libc.so.6`free$
                 |              libc.so.6`free+0x8 (guessed)$
+                |              [lost]$
+            "#]],
+        );
+    }
+
+    /// Where a program was interrupted where none can be; an address of the kernel's (`vsyscall`) has both bits by itself.
+    #[test]
+    fn what_is_no_text_is_a_number() {
+        let word = Word {
+            native: 1,
+            position: 3,
+            name: 1,
+        };
+        let word = word.encode();
+        let ips = [
+            STACK_NOWHERE,
+            STACK_NOWHERE | 0x0100_0000_0000_0001,
+            u64::MAX << 12,
+        ];
+        let data = bytes(&[&[42], &ips[..], &[STACK_LOST, word]].concat());
+        check_user(
+            &data,
+            expect![[r#"
+                |$
+                |              0x0$
+                |              0xc100000000000001$
+                |                [ frame 1 at 3 ]$
+                |              0xfffffffffffff000$
                 |              [lost]$
             "#]],
         );

@@ -363,14 +363,14 @@ impl Sema<'_, '_> {
         Ok((Statement::Setopt, actions))
     }
 
-    /// The arguments of a call that makes a stack: frames if it says how many, and bytes for strings.
-    fn stack_sizes(&mut self, call: &Called<'_>) -> Result<(Option<u32>, u32)> {
+    /// The arguments of a call that makes a stack: frames if it says how many, where it does not that number if there is a limit, and bytes for strings.
+    fn stack_sizes(&mut self, call: &Called<'_>, unasked: u32) -> Result<(Option<u32>, u32)> {
         let ty = Ty::UINT32_T;
         let (tag, what) = size_words(call);
         let frames = self.positive_size(call, 0, ty, tag, what)?;
         let strings = self.positive_size(call, 1, ty, "D_USTACK_STRSIZE", "argument #2")?;
         let frames = match self.settings.maxframes {
-            Some(most) => Some(frames.map_or(self.settings.frames(call.name), |n| n.min(most))),
+            Some(most) => Some(frames.map_or(unasked, |n| n.min(most))),
             None => frames,
         };
         check_frames(call, frames)?;
@@ -391,8 +391,9 @@ impl Sema<'_, '_> {
         };
         check_call(name, args.len(), span)?;
         let call = Called { name, args, span };
-        let (frames, strings) = self.stack_sizes(&call)?;
-        let frames = frames.unwrap_or(self.settings.frames(name));
+        let unasked = self.settings.value_frames(name);
+        let (frames, strings) = self.stack_sizes(&call, unasked)?;
+        let frames = frames.unwrap_or(unasked);
         check_frames(&call, Some(frames))?;
         let size = |value: u32| Expr::int(value.into(), Ty::UINT32_T, span);
         let args = match subr {
@@ -419,10 +420,14 @@ impl Sema<'_, '_> {
         };
         check_count(name, args.len(), least, most, span)?;
         let call = Called { name, args, span };
+        let unasked = self.settings.frames(name);
         let action = match kind {
-            Action::Stack => desc(kind, None, self.stack_sizes(&call)?.0.unwrap_or(0).into()),
+            Action::Stack => {
+                let (frames, _) = self.stack_sizes(&call, unasked)?;
+                desc(kind, None, frames.unwrap_or(0).into())
+            }
             Action::Ustack | Action::Jstack => {
-                let (frames, strings) = self.stack_sizes(&call)?;
+                let (frames, strings) = self.stack_sizes(&call, unasked)?;
                 desc(kind, None, ustack_arg(frames.unwrap_or(0), strings))
             }
             _ => {

@@ -195,6 +195,10 @@ fn actions_on_aggregations_and_memory_tell_what_they_miss() {
             "[D_USTACK_FRAMES] ustack( ) argument #1 must be from 1 to 1024 frames",
         ),
         (
+            "x = stack(); x = ustack(21);",
+            "[D_OP_INCOMPAT] operands have incompatible types: \"dt_stack_t\" = \"dt_stack_t\"",
+        ),
+        (
             "x = stack(5); x = stack(6);",
             "[D_OP_INCOMPAT] operands have incompatible types: \"dt_stack_t\" = \"dt_stack_t\"",
         ),

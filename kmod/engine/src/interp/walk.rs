@@ -90,7 +90,7 @@ impl Walk {
 }
 
 /// Puts at most `most` frames of the user stack and, if there is room for more, those of interpreted code behind them, a word each. Returns how many
-/// bytes that are, with the zero that ends them; those behind it are as they were.
+/// bytes that are, with the zero that ends them where there is room; those behind it are as they were.
 pub fn ustack<M: Machine>(env: &mut Env<'_, M>, most: usize, to: &mut [u8]) -> usize {
     let size = to.len();
     let mut frames = Frames::up_to(most, to);
@@ -103,7 +103,7 @@ pub fn ustack<M: Machine>(env: &mut Env<'_, M>, most: usize, to: &mut [u8]) -> u
         within(env, |env| {
             go_on(env, interp, &mut frames, pause);
             frames.unlimit();
-            run(env, interp, frames.room());
+            run(env, interp, frames.room().min(WORDS_MAX));
         });
         if let Some(walk) = &env.vm.walk {
             let words = walk.words.iter().take(walk.count);

@@ -148,7 +148,7 @@ impl Site {
     fn marked(&self, probe: ProbeRef, regs: &Regs) {
         if let Some(mark) = self.mark().filter(|mark| !mark.answer(regs)) {
             let passed = Passed::new(mark, regs);
-            fire(probe, &FireArgs::new(Args::Computed(&passed)).nowhere());
+            fire(probe, &FireArgs::new(Args::Computed(&passed)).in_program());
         }
     }
 
@@ -171,8 +171,8 @@ impl Site {
     /// Memory of the program that is not there, and that a clause would load if the site fired.
     #[cold]
     fn missing(&self, regs: &Regs) -> Option<Span> {
-        let called = FireArgs::new(Args::Called(regs)).nowhere();
-        let bare = FireArgs::new(Args::Words(&[])).nowhere();
+        let called = FireArgs::new(Args::Called(regs)).in_program();
+        let bare = FireArgs::new(Args::Words(&[])).in_program();
         self.probe(ENTRY)
             .and_then(|probe| rehearse(probe, &called))
             .or_else(|| self.missing_of_mark(regs))
@@ -188,7 +188,7 @@ impl Site {
         let probe = self.probe(USDT)?;
         let mark = self.mark().filter(|mark| !mark.asks())?;
         let passed = Passed::new(mark, regs);
-        let by_clause = rehearse(probe, &FireArgs::new(Args::Computed(&passed)).nowhere());
+        let by_clause = rehearse(probe, &FireArgs::new(Args::Computed(&passed)).in_program());
         by_clause.or_else(|| passed.missing())
     }
 
@@ -203,7 +203,7 @@ impl Site {
             step.apply(&mut after);
         }
         let words = self.return_words(&after);
-        rehearse(probe, &FireArgs::new(Args::Returned(&words)).nowhere())
+        rehearse(probe, &FireArgs::new(Args::Returned(&words)).in_program())
     }
 
     /// Whether the program is to come here again, with memory that a clause misses.
@@ -247,7 +247,7 @@ impl Site {
     #[inline(never)]
     fn returned(&self, probe: ProbeRef, regs: &Regs) {
         let words = self.return_words(regs);
-        fire(probe, &FireArgs::new(Args::Returned(&words)).nowhere());
+        fire(probe, &FireArgs::new(Args::Returned(&words)).in_program());
     }
 
     /// Its arguments: where in the function it is, and what that gives back.
@@ -315,12 +315,12 @@ impl Site {
 /// Fires the entry of a function.
 #[inline(never)]
 fn entered(probe: ProbeRef, regs: &Regs) {
-    fire(probe, &FireArgs::new(Args::Called(regs)).nowhere());
+    fire(probe, &FireArgs::new(Args::Called(regs)).in_program());
 }
 
 #[inline(never)]
 fn fire_bare(probe: ProbeRef) {
-    fire(probe, &FireArgs::new(Args::Words(&[])).nowhere());
+    fire(probe, &FireArgs::new(Args::Words(&[])).in_program());
 }
 
 /// What a breakpoint fires.
