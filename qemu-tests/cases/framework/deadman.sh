@@ -16,8 +16,10 @@ stopped() {
 	wait $pid
 	echo "status $?"
 }
-stopped 2>&1 | grep -v '^ *[0-9]*$'
-stopped -w 2>&1 | grep -v '^ *[0-9]*$'
+stopped >/tmp/one 2>&1 &
+stopped -w >/tmp/other 2>&1
+wait
+grep -hv '^ *[0-9]*$' /tmp/one /tmp/other
 dtrace -x statusrate=100ms -qn 'tick-7s { printf("%s\n", "read"); exit(0); }'
 # So is one whose command makes probes meanwhile, say.
 device-check busy
