@@ -52,6 +52,7 @@ umount /tmp/merged /tmp/over
 rm -r /tmp/lower /tmp/over /tmp/merged
 
 echo 'dtrace in a pid namespace'
+rm -f /tmp/traced
 unshare -pf --mount-proc dtrace -o /tmp/traced -qn "$calls"' BEGIN { printf("%d\n", $target < 10); }' -c 'pid-work sum' 2>&1
 sed 's/+0x[0-9a-f]*//g' /tmp/traced
 echo 'two processes of one number'

@@ -61,6 +61,8 @@ inline uint64_t longer_max = 0x80000;
 /* The first 8 bytes of the names of compiled methods, and of what calls native ones: `nmethod`, `native n`. */
 inline uint64_t name_compiled = 0x00646f6874656d6e;
 inline uint64_t name_native = 0x6e2065766974616e;
+/* Of stubs that look a method up (`vtable chunks`): they have no frame. */
+inline uint64_t name_vtable = 0x6320656c62617476;
 /* ConstMethodFlags::_misc_has_linenumber_table. */
 inline uint32_t has_lines = 1;
 /* Digits of the scopes' numbers below this are a number's last. */
@@ -273,7 +275,12 @@ dtrace:walker::
 				__caller(*(userland uint64_t *)(sp + this->size - 8), sp + this->size, *(userland uint64_t *)(sp + this->size - 16));
 			else
 				__caller(*(userland uint64_t *)(sp + this->n), sp + this->n + 8, this->n != 0 ? *(userland uint64_t *)sp : fp);
-		}
+		} else if (asked == interrupted) {
+			if (this->name == name_vtable)
+				__caller(*(userland uint64_t *)sp, sp + 8, fp);
+		} else if (this->blob != 0 && fp > sp && *(userland int64_t *)(fp + 8) == -1)
+			/* The stub by which a method that is entered waits has a word more in its frame (method_entry_barrier). */
+			__caller(*(userland uint64_t *)(fp + 16), fp + 24, *(userland uint64_t *)fp);
 	} else {
 		/* The method, and the scopes' that it was inlined into. */
 		this->method = 0;
