@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! The walk of a program's stack from a probe: by steps that were taken before as far as they are known, else by what its text's tables tell.
+
+use super::known::{teller, Known, Mapped, Text};
+use super::steps::{Sink, Steps};
+use crate::bindings;
+use crate::sys::nofault;
+use crate::sys::percpu::CpuGuard;
+use crate::sys::regs::Regs;
+use core::cell::Cell;
+use core::ops::Range;
+use dtrace_engine::{Pause, Spot, Spots, UserWalk};
+use dtrace_uapi::types::{STACK_GUESSED, STACK_NOWHERE};
+use dtrace_unwind::{Ended, Evaluators, Frame, Memory, Place, Plain, Walk, Word};
+
+/// The current program, as a walk sees it.
+struct Program<'a> {
+    regs: &'a Regs,
+    /// The processor certainly has the program's memory: the program has come here, or a word was loaded.
+    is_there: Cell<bool>,
+    _interrupts_off: &'a CpuGuard,
+}
+
+impl Program<'_> {
+    /// Whether the processor has the program's memory, which has a word at that address.
+    fn is_there(&self, address: u64) -> bool {
+        self.is_there.get() || self.word(address, Word::Eight).is_some()
+    }
+}
+
+impl Memory for Program<'_> {
+    fn word(&self, address: u64, word: Word) -> Option<u64> {
+        let size = word.bytes();
+        if self.is_there.get() {
+            let mut found = 0;
+            // SAFETY: Interrupts are off, and the processor has the program's memory since; `found` is valid for the write.
+            let is_found =
+                unsafe { bindings::dtrace_unwind_word(address, size as u32, &mut found) };
+            return is_found.then_some(found);
+        }
+        let mut bytes = [0; 8];
+        let part = bytes.get_mut(..size as usize)?;
+        nofault::user_load(address, part).ok()?;
+        self.is_there.set(true);
+        Some(u64::from_le_bytes(bytes))
+    }
+
+    fn register(&self, n: u8) -> Option<u64> {
+        self.regs.dwarf(n)
+    }
+}
+
+/// How a stack is walked.
+pub struct How<'a> {
+    /// The program's registers.
+    pub regs: &'a Regs,
+    /// A function has just been called: the frame pointer is still its caller's.
+    pub is_called: bool,
+    /// The processor certainly has the program's memory.
+    pub is_there: bool,
+    /// Where no table tells, functions are taken to have frame pointers if they may be gone by.
+    pub by: UserWalk,
+}
+
+/// Most frames of a stack that are walked.
+const FRAMES_MAX: u32 = 512;
+/// Where a program's text may be: nothing is mapped in the first page, and addresses of programs have at most 56 bits (Linux:
+/// `Documentation/arch/x86/x86_64/mm.rst`).
+const TEXT: Range<u64> = 4096..1 << 56;
+/// Most frames that are walked beyond those that are wanted, to learn whose the code is that the program has made.
+const BEYOND_MAX: u32 = 64;
+
+/// Walks the user stack, innermost frame first, giving each program counter to `to` until it wants no more or there is no caller. `to` is told
+/// if a caller was not found. Frames of evaluators are noted in `spots`. Returns a pause behind one whose walker is to tell its caller; `from`
+/// there it goes on.
+#[inline]
+pub fn walk(
+    guard: &CpuGuard,
+    how: How<'_>,
+    spots: Option<&mut Spots>,
+    to: Sink<'_, '_>,
+    from: Option<Pause>,
+) -> Option<Pause> {
+    let How { regs, .. } = how;
+    let memory = Program {
+        regs,
+        is_there: Cell::new(how.is_there),
+        _interrupts_off: guard,
+    };
+    let word = match regs.is_long() {
+        true => Word::Eight,
+        false => Word::Four,
+    };
+    // A step that was kept does not say whether a guess led to where it begins.
+    let is_by_table = matches!(how.by, UserWalk::Auto | UserWalk::Tables);
+    let have_steps = is_by_table && word == Word::Eight;
+    let by = By {
+        guard,
+        memory: &memory,
+        walk: Walk::new(&memory, word),
+        steps: have_steps.then(|| Steps::new(guard)).flatten(),
+        way: how.by,
+        is_called: how.is_called,
+    };
+    let mut going = Going {
+        frame: Frame {
+            ip: regs.user_ip(),
+            sp: regs.sp(),
+            fp: Some(regs.fp()),
+            is_exact: true,
+            is_innermost: true,
+            is_guess: false,
+        },
+        n: 0,
+        spots,
+        to,
+        is_wanted: true,
+        left: BEYOND_MAX,
+    };
+    if let Some(pause) = &from {
+        going.go_on(pause, &by)?;
+    }
+    // Most stacks were walked before.
+    match by.steps {
+        Some(steps) if going.follow(steps, &memory) => None,
+        _ => going.walk(&by),
+    }
+}
+
+/// By what a stack is walked.
+struct By<'a> {
+    guard: &'a CpuGuard,
+    memory: &'a Program<'a>,
+    walk: Walk<'a, Program<'a>>,
+    steps: Option<Steps<'a>>,
+    way: UserWalk,
+    is_called: bool,
+}
+
+impl By<'_> {
+    /// Keeps the step from that address of a mapping, unless something is to be noted there; none: it has no caller.
+    fn keep(&self, mapped: &Mapped<'_>, at: u64, rule: Option<Plain>) {
+        if let Some(steps) = self.steps.filter(|_| mapped.is_only_native(at)) {
+            steps.keep(at, rule);
+        }
+    }
+}
+
+/// A walk, where it is.
+struct Going<'a, 'b, 'c> {
+    frame: Frame,
+    /// How many frames were left behind.
+    n: u32,
+    spots: Option<&'a mut Spots>,
+    to: Sink<'b, 'c>,
+    /// More frames are.
+    is_wanted: bool,
+    /// How many more are looked at if not, see [`BEYOND_MAX`].
+    left: u32,
+}
+
+impl Going<'_, '_, '_> {
+    /// Goes on behind a pause, if there is a caller.
+    #[cold]
+    fn go_on(&mut self, pause: &Pause, by: &By<'_>) -> Option<()> {
+        self.n = pause.walked;
+        match after(&by.walk, pause, by.way) {
+            Ok(frame) => {
+                self.frame = frame;
+                Some(())
+            }
+            Err(Ended::Outermost) => None,
+            Err(Ended::Lost) => {
+                self.to.lost();
+                None
+            }
+        }
+    }
+
+    /// Whether it is not known yet whose the made code is.
+    fn are_open(&self) -> bool {
+        self.spots.as_ref().is_some_and(|spots| spots.are_open())
+    }
+
+    /// Goes as far as is known by steps. Returns whether that was all the way.
+    #[inline(always)]
+    fn follow(&mut self, steps: Steps<'_>, memory: &Program<'_>) -> bool {
+        if !self.is_wanted || !memory.is_there(self.frame.sp) {
+            return false;
+        }
+        let most = FRAMES_MAX.saturating_sub(self.n);
+        let followed = steps.follow(&mut self.frame, &mut self.to, most);
+        if followed.is_last {
+            self.to.put(self.frame.ip);
+            return true;
+        }
+        self.n = self.n.saturating_add(followed.count);
+        if followed.is_full {
+            self.is_wanted = false;
+            self.left = self.left.saturating_sub(1);
+            return !self.are_open();
+        }
+        false
+    }
+
+    /// Goes to the end, or to a pause, by what is found, which is kept as steps.
+    #[inline(never)]
+    fn walk(mut self, by: &By<'_>) -> Option<Pause> {
+        let mut known = Known::new(by.guard);
+        match self.walk_on(&mut known, by) {
+            Ok(pause) => Some(pause),
+            Err(Ended::Outermost) => None,
+            Err(Ended::Lost) => {
+                if self.is_wanted {
+                    self.to.lost();
+                }
+                None
+            }
+        }
+    }
+
+    fn walk_on<'k>(&mut self, known: &mut Known<'k>, by: &By<'k>) -> Result<Pause, Ended> {
+        while self.n < FRAMES_MAX {
+            if self.put(known, by)? && by.memory.regs.is_long() {
+                return Ok(pause(&self.frame, self.n));
+            }
+            self.step(known, by)?;
+            if by.steps.is_some_and(|steps| self.follow(steps, by.memory)) {
+                return Err(Ended::Outermost);
+            }
+        }
+        Err(Ended::Lost)
+    }
+
+    /// Gives the frame to who wants it, and notes it. Returns whether its walker is to tell its caller.
+    fn put<'k>(&mut self, known: &mut Known<'k>, by: &By<'k>) -> Result<bool, Ended> {
+        let at = self.frame.at();
+        let is_guess = by.way != UserWalk::FramePointers && self.frame.is_guess;
+        // A guess may lead to any word, and the outermost function may have found what is no address on its stack.
+        let is_no_text = !self.frame.is_exact && !TEXT.contains(&self.frame.ip);
+        if self.is_wanted && (is_no_text || is_guess && known.at(at).is_nowhere()) {
+            return Err(Ended::Lost);
+        }
+        let noting = self.spots.as_mut();
+        let noting = noting.filter(|spots| self.is_wanted || spots.are_open());
+        let is_to_tell = noting.is_some_and(|spots| {
+            let n = self.is_wanted.then_some(self.n);
+            note(spots, n, &self.frame, known.at(at), by.guard)
+        });
+        let mark = match by.way {
+            // Not to be taken for the end, for a mark, or for a frame of interpreted code.
+            _ if self.frame.ip == 0 || self.frame.ip >= TEXT.end => STACK_NOWHERE,
+            UserWalk::Told if is_guess => STACK_GUESSED,
+            _ => 0,
+        };
+        if self.is_wanted && !self.to.put(self.frame.ip | mark) {
+            self.is_wanted = false;
+            // The next walk that ends here need not look for anything. But for that alone nothing is looked for.
+            if known.has(at) {
+                self.keep_here(known, by);
+            }
+        }
+        if !self.is_wanted {
+            if !self.are_open() || self.left == 0 {
+                return Err(Ended::Outermost);
+            }
+            self.left = self.left.saturating_sub(1);
+        }
+        self.n = self.n.saturating_add(1);
+        Ok(is_to_tell)
+    }
+
+    /// Makes the caller of the frame the frame.
+    fn step<'k>(&mut self, known: &mut Known<'k>, by: &By<'k>) -> Result<(), Ended> {
+        let at = self.frame.at();
+        let is_asked = by.way != UserWalk::FramePointers;
+        let rules = known.rules;
+        // Only where a caller is wanted: a file without a table is asked for then.
+        let asked = is_asked.then(|| known.at(at));
+        let rule = asked.and_then(|mapped| mapped.rule(at, rules));
+        let plain = rule.and_then(Plain::of);
+        if let (Some(mapped), Some(plain)) = (asked, plain) {
+            if by.walk.plain(&mut self.frame, plain) {
+                by.keep(mapped, at, Some(plain));
+                return Ok(());
+            }
+        }
+        let place = asked.map_or(Place::Unasked, |mapped| mapped.place(rule));
+        if let Some(mapped) = asked.filter(|_| place.is_end()) {
+            by.keep(mapped, at, None);
+        }
+        self.frame = match place.tells() {
+            false if by.is_called && self.frame.is_innermost => by.walk.called(&self.frame),
+            false if by.way == UserWalk::Tables => Err(Ended::Lost),
+            _ => by.walk.step(&self.frame, place),
+        }?;
+        Ok(())
+    }
+
+    /// Keeps the step from the frame, which is not gone.
+    fn keep_here<'k>(&self, known: &mut Known<'k>, by: &By<'k>) {
+        if by.steps.is_some() {
+            let at = self.frame.at();
+            let rules = known.rules;
+            let mapped = known.at(at);
+            if let Some(plain) = mapped.rule(at, rules).and_then(Plain::of) {
+                by.keep(mapped, at, Some(plain));
+            }
+        }
+    }
+}
+/// A pause behind a frame, the `n`th from 1 on.
+fn pause(frame: &Frame, n: u32) -> Pause {
+    Pause {
+        walked: n,
+        is_exact: frame.is_exact,
+        pc: frame.ip,
+        sp: frame.sp,
+        fp: frame.fp,
+        caller: None,
+    }
+}
+
+/// The frame behind a pause: what was told, or what is found as of any code that nothing is known of.
+fn after(walk: &Walk<'_, impl Memory>, pause: &Pause, by: UserWalk) -> Result<Frame, Ended> {
+    let frame = Frame {
+        ip: pause.pc,
+        sp: pause.sp,
+        fp: pause.fp,
+        is_exact: pause.is_exact,
+        is_innermost: false,
+        is_guess: false,
+    };
+    match pause.caller {
+        Some(told) => frame.told(told.pc, told.sp, told.fp),
+        None if by == UserWalk::Tables => Err(Ended::Lost),
+        None => walk.step(&frame, Place::Nothing),
+    }
+}
+
+/// Notes the `n`th frame, whose text is this, if it is an evaluator's. One without a number only tells whose made code is. Returns whether its walker
+/// is to tell its caller.
+fn note(
+    spots: &mut Spots,
+    n: Option<u32>,
+    frame: &Frame,
+    mapped: &Mapped<'_>,
+    guard: &CpuGuard,
+) -> bool {
+    let spot = |n, base| Spot::new(n, frame.ip, frame.sp, frame.fp, base);
+    if let (Text::Made, Some(n)) = (&mapped.text, n) {
+        let found = (!spots.have_owner()).then(|| teller(guard)).flatten();
+        if let Some((told, base)) = found.as_ref().and_then(Mapped::evaluators) {
+            own(spots, told, base);
+        }
+        return spots.note_made(spot(n, 0));
+    }
+    let Some((told, base)) = mapped.evaluators() else {
+        return false;
+    };
+    own(spots, told, base);
+    if let Some(n) = n.filter(|_| told.cover(frame.at().wrapping_sub(base))) {
+        spots.note(spot(n, base), told.walker(), |n| told.constant(n));
+    }
+    false
+}
+
+/// Whose the code is that the program has made, if it is that of the file that tells this.
+fn own(spots: &mut Spots, told: &Evaluators<'_>, base: u64) {
+    if told.have_made() {
+        let (walker, is_told) = (told.walker(), told.tell_callers());
+        spots.own_made(walker, base, is_told, |n| told.constant(n));
+    }
+}
