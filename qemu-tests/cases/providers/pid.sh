@@ -4,14 +4,7 @@
 # @limit: 120
 # @debug: quick
 # Functions and instructions of a process: what its probes pass, how often they fire, and that it computes what it would without.
-# What a program prints comes before what dtrace has recorded.
-t() {
-	echo "$1"
-	shift
-	rm -f /tmp/traced
-	dtrace -o /tmp/traced -x temporal -x switchrate=1hour "$@" 2>&1
-	[ ! -e /tmp/traced ] || cat /tmp/traced
-}
+. ./printed
 
 t 'arguments, results' -qn 'pid$target:a.out:sum8:entry { printf("%d %d %d %d %d %d %d %d\n", arg0, arg1, arg2, arg3, arg4, arg5, arg6, arg7); }
 pid$target:a.out:sum8:return { printf("%d %s:%s:%s:%s\n", arg1, probeprov == strjoin("pid", lltostr($target)) ? "pid" : "", probemod, probefunc, probename); }' -c 'pid-work sum'

@@ -3,13 +3,7 @@
 #
 # @limit: 240
 # Programs whose probes are made with our header and object: what is defined is what is seen.
-t() {
-	echo "$1"
-	shift
-	rm -f /tmp/traced
-	dtrace -o /tmp/traced -x temporal -x switchrate=1hour "$@" 2>&1
-	[ ! -e /tmp/traced ] || cat /tmp/traced
-}
+. ./printed
 rm -rf /tmp/header && mkdir /tmp/header && cd /tmp/header || exit 1
 cat >shop.d <<'D'
 #pragma D attributes EVOLVING/STABLE/ISA provider shop provider
