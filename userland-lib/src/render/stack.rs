@@ -93,11 +93,11 @@ impl Renderer<'_> {
         if pc == STACK_LOST {
             return layout.line(out, LOST.as_bytes());
         }
-        let (mark, is_no_text) = (pc & STACK_NOWHERE, pc >> 56 == STACK_NOWHERE >> 56);
-        let is_guess = mark == STACK_GUESSED;
-        let at = match is_guess || is_no_text {
-            true => pc & !mark,
-            false => pc,
+        let is_guess = pc & STACK_NOWHERE == STACK_GUESSED;
+        let at = match pc {
+            STACK_NOWHERE => 0,
+            _ if is_guess => pc & !STACK_GUESSED,
+            _ => pc,
         };
         let at = (pid, at, number);
         let mut frame = self.user_frame(at);
@@ -316,6 +316,7 @@ mod tests {
         let ips = [
             STACK_NOWHERE,
             STACK_NOWHERE | 0x0100_0000_0000_0001,
+            STACK_NOWHERE | 5,
             u64::MAX << 12,
         ];
         let data = bytes(&[&[42], &ips[..], &[STACK_LOST, word]].concat());
@@ -326,6 +327,7 @@ mod tests {
                 |              0x0$
                 |              0xc100000000000001$
                 |                [ frame 1 at 3 ]$
+                |              0xc000000000000005$
                 |              0xfffffffffffff000$
                 |              [lost]$
             "#]],
