@@ -3161,7 +3161,7 @@ struct dtrace_interp_frame {
  Version of all this, which a module tells (`Conf::interface`). It grows by one with every control call, field and number that is added,
  so that of a command and a module that are not of one build it can be said which is older. What there has been stays: an older
  command works with a newer module, and a newer one with an older module as far as that goes. But frames of interpreted code follow the addresses
- of a stack directly since 3: of before, the other side sees none, or numbers.
+ of a stack directly since 3: where one of the two is older than that, none of them are shown, or numbers in their place.
  */
 #define DTRACE_INTERFACE 3
 

@@ -438,8 +438,8 @@ static noinline unsigned int dtrace_orc_go_on(const struct dtrace_orc_walk *walk
 }
 
 /*
- * Most frames are of functions that have called the next one, on the same stack, and their rules are kept: as far as they go, in few instructions.
- * The frame that is left is the next one's business. Returns how many there are then.
+ * Most frames are of functions that have called another, on the same stack, and their rules are kept. Walks those, in few instructions a frame, and stops
+ * at the first frame that is none of them: the caller goes on there. Returns how many frames there are then.
  */
 static unsigned int dtrace_orc_calls(struct dtrace_orc_walk *walk, unsigned long *frames, unsigned int n, unsigned int room)
 {
@@ -502,14 +502,14 @@ static unsigned int dtrace_orc_frames(struct dtrace_orc_walk *walk, unsigned lon
 		frames[n++] = walk->ip;
 	if (!dtrace_orc_enter(walk, walk->sp, sizeof(long)) && !dtrace_orc_enter_next(walk))
 		return n;
-	for (is_given = has_first; n < room && walk->ip >= TASK_SIZE_MAX; is_given = false) {
+	for (is_given = has_first;; is_given = false) {
 		struct orc_entry rule;
 		unsigned long at;
 
 		if (!is_given && !walk->is_exact)
 			n = dtrace_orc_calls(walk, frames, n, room);
-		if (n == room || walk->ip < TASK_SIZE_MAX)
-			break;
+		if (n >= room || walk->ip < TASK_SIZE_MAX)
+			return n;
 		at = walk->is_exact ? walk->ip : walk->ip - 1;
 		if (unlikely(!dtrace_orc_find(walk->cache, at, &rule)))
 			return n + dtrace_orc_go_on(walk, frames + n, room - n, is_given);
@@ -524,7 +524,6 @@ static unsigned int dtrace_orc_frames(struct dtrace_orc_walk *walk, unsigned lon
 			return n;
 		}
 	}
-	return n;
 }
 
 /* The current task's stack from these registers on, of kernel mode. False: it is not known how to walk it. */

@@ -35,7 +35,7 @@ impl Memory for Program<'_> {
         let size = word.bytes();
         if self.is_there.get() {
             let mut found = 0;
-            // SAFETY: Interrupts are off, and the processor has the program's memory since; `found` is valid for the write.
+            // SAFETY: Interrupts are off, and the processor has the program's memory; `found` is valid for the write.
             let is_found =
                 unsafe { bindings::dtrace_unwind_word(address, size as u32, &mut found) };
             return is_found.then_some(found);
@@ -299,7 +299,7 @@ impl Going<'_, '_, '_> {
         Ok(())
     }
 
-    /// Keeps the step from the frame, which is not gone.
+    /// Keeps the step from the frame without taking it.
     fn keep_here<'k>(&self, known: &mut Known<'k>, by: &By<'k>) {
         if by.steps.is_some() {
             let at = self.frame.at();
@@ -311,6 +311,7 @@ impl Going<'_, '_, '_> {
         }
     }
 }
+
 /// A pause behind a frame, the `n`th from 1 on.
 fn pause(frame: &Frame, n: u32) -> Pause {
     Pause {
