@@ -290,6 +290,27 @@ fn values_are_aggregated_by_stack() {
     assert_eq!(u64_at(&data, 64 + 8 * (64 + 6)), 2);
 }
 
+/// Nothing is left in a key of the deeper stack before, and each stack is one key.
+#[test]
+fn what_a_stack_does_not_have_is_zero() {
+    let key = bare(Action::Stack, 0, 5);
+    let mut b = Bench::new(vec![clause(None, vec![key, bare(Action::Count, 1, 0)])]);
+    for depth in [3, 1, 3, 1, 2] {
+        b.m.depth = depth;
+        assert_eq!(b.fire(), [None]);
+    }
+    let (data, _) = b.read(Which::Aggregation);
+    let words: Vec<u64> = (0..data.len() / 8).map(|n| u64_at(&data, n * 8)).collect();
+    let entries: Vec<&[u64]> = words.chunks_exact(words.len() / 3).collect();
+    for (entry, stack, count) in [
+        (0, [11, 12, 13, 0, 0], 2),
+        (1, [11, 0, 0, 0, 0], 2),
+        (2, [11, 12, 0, 0, 0], 1),
+    ] {
+        assert!(entries[entry].ends_with(&[&stack[..], &[count]].concat()));
+    }
+}
+
 #[test]
 fn aggregations_that_do_not_fit_are_counted() {
     let c = Consumer::new(config()).unwrap();

@@ -262,6 +262,24 @@ fn actions_on_aggregations_and_memory_tell_what_they_miss() {
     }
 }
 
+/// By themselves; a number that `ustackframes` is set to is for the value, too.
+#[test]
+fn stacks_of_both_kinds_have_one_type() {
+    let both = |ustackframes| {
+        let settings = Settings {
+            ustackframes,
+            ..settings()
+        };
+        let source = Source::argument("BEGIN { x = stack(); x = ustack(); }");
+        let program = Compiler::new(&Nowhere).compile(&source, &settings);
+        program.is_ok()
+    };
+    assert!(both(None));
+    assert!(both(Some(100)));
+    assert!(both(Some(20)));
+    assert!(!both(Some(30)));
+}
+
 #[test]
 fn distributions_are_checked_in_programs() {
     for (body, tag) in [

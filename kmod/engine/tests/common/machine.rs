@@ -25,6 +25,8 @@ pub struct TestMachine {
     /// The firing is of no process.
     pub of_nobody: bool,
     pub thread: u64,
+    /// Frames of the kernel's stack, three at most.
+    pub depth: usize,
     pub root: Option<Place>,
     pub user_args: Option<(u64, u64)>,
     /// How far away a process' address space is after it was read from: it executed something else; and how far by now.
@@ -52,6 +54,7 @@ impl Default for TestMachine {
             owned: true,
             of_nobody: false,
             thread: 0xffff_8880_0000_1000,
+            depth: 3,
             root: None,
             user_args: None,
             executes: 0,
@@ -179,7 +182,10 @@ impl Machine for TestMachine {
         2
     }
     fn stack(&self, frames: &mut Frames<'_>) {
-        [11, 12, 13].into_iter().all(|pc| frames.put(pc));
+        let pcs = [11, 12, 13].into_iter().take(self.depth);
+        pcs.for_each(|pc| {
+            frames.put(pc);
+        });
     }
     fn ustack(
         &self,
