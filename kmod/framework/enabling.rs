@@ -24,7 +24,7 @@
 
 use super::probe::{Held, ProbeRef};
 use super::provider::{by_provider, Description};
-use super::quota::Timers;
+use super::quota::{self, Dues};
 use super::state::State;
 use super::table::Table;
 use super::text::{refuse, Refusal, Text};
@@ -43,8 +43,8 @@ use kernel::sync::Arc;
 
 /// Most ECBs of a consumer, which take some 100 bytes each: each function at both ends, twenty times.
 const ECBS_MAX: usize = 4 << 20;
-/// The same without rights over the kernel: each system call at both ends, forty times. Others' calls pass by them, too.
-const UNPRIVILEGED_MAX: usize = 64 << 10;
+/// The same without rights over the kernel.
+const UNPRIVILEGED_MAX: usize = quota::ECBS_MAX as usize;
 /// Most descriptions that a consumer retains, which take some 400 bytes each: four of the largest enablings that there are.
 const DESCRIPTIONS_MAX: usize = 64 << 10;
 
@@ -61,8 +61,8 @@ pub struct Attached {
     retained: KVVec<Retained>,
     /// How many enablings `retained` comes from.
     enablings: usize,
-    /// What was paid for its ECBs at timers.
-    timers: Timers,
+    /// What was paid for its ECBs.
+    dues: Dues,
 }
 
 /// A description that a clause has been enabled for.
@@ -143,7 +143,7 @@ impl State {
                 probes: KVVec::new(),
                 retained: KVVec::new(),
                 enablings: 0,
-                timers: tracer.payer.timers(),
+                dues: tracer.payer.dues(),
             },
             GFP_KERNEL,
         )?;
@@ -230,9 +230,9 @@ impl State {
         }
         let found = self.find(at, wanted)?;
         let unarmed = self.unarmed(found.iter().map(|(probe, _)| *probe))?;
-        let timers = self.pay(at, &found)?;
+        let dues = self.pay(at, &found)?;
         let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
-        attached.link(&mut self.writer, &found, timers, commit)?;
+        attached.link(&mut self.writer, &found, dues, commit)?;
         attached.retain(wanted);
         self.arm_wanted(unarmed, note);
         let armed = found.iter().filter(|(probe, _)| probe.is_armed()).count();
@@ -284,16 +284,17 @@ impl State {
         Ok(found)
     }
 
-    /// Pays for the timers among what a consumer is about to get.
-    fn pay(&self, at: usize, found: &[Match]) -> Result<Timers, Refusal> {
+    /// Pays for what a consumer is about to get.
+    fn pay(&self, at: usize, found: &[Match]) -> Result<Dues, Refusal> {
         let attached = self.attached.get(at).ok_or(refuse(ENODEV))?;
         let tracer = &attached.tracer;
-        let mut timers = tracer.payer.timers();
+        let mut dues = tracer.payer.dues();
+        dues.add(found.len())?;
         if tracer.sees_all {
-            return Ok(timers);
+            return Ok(dues);
         }
         let are_timers = found.iter().filter(|(probe, _)| self.hz(probe).is_some());
-        timers.add(are_timers.count())?;
+        dues.add_timers(are_timers.count())?;
         // Few, by now. A probe counts once, however many clauses there are at it.
         for (n, (probe, _)) in found.iter().enumerate() {
             let Some(hz) = self.hz(probe) else {
@@ -303,10 +304,10 @@ impl State {
             let earlier = found.get(..n).unwrap_or_default();
             if !earlier.iter().any(|(other, _)| is_it(other)) && !attached.probes.iter().any(is_it)
             {
-                timers.add_hz(hz)?;
+                dues.add_hz(hz)?;
             }
         }
-        Ok(timers)
+        Ok(dues)
     }
 
     /// Enables probes that have just been created, for everybody who retains a description of them. Those that were created for `whom` are
@@ -379,9 +380,9 @@ impl State {
             let _ = found.push_within_capacity(one);
         });
         let paid = self.pay(at, &found);
-        let linked = paid.and_then(|timers| {
+        let linked = paid.and_then(|dues| {
             let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
-            attached.link(&mut self.writer, &found, timers, || {})
+            attached.link(&mut self.writer, &found, dues, || {})
         });
         if linked.is_err() {
             tracer.miss(count as u64);
@@ -536,13 +537,13 @@ impl Attached {
         self.tracer.miss(missed.saturating_sub(before));
     }
 
-    /// Gives each of `found` its ECB, or none of them any. `timers` are paid for those. `commit` is called when that cannot fail any
+    /// Gives each of `found` its ECB, or none of them any. `dues` are paid for those. `commit` is called when that cannot fail any
     /// more, and before any ECB can be seen.
     fn link(
         &mut self,
         writer: &mut Writer,
         found: &[Match],
-        timers: Timers,
+        dues: Dues,
         commit: impl FnOnce(),
     ) -> Result<(), Refusal> {
         let tracer = self.tracer.clone();
@@ -558,17 +559,16 @@ impl Attached {
         self.probes.reserve(found.len(), GFP_KERNEL)?;
         self.links.reserve(found.len())?;
         commit();
-        self.timers.merge(timers);
+        self.dues.merge(dues);
         binding.keep();
         for (probe, ecb) in ecbs.iter().copied() {
-            let tracer = tracer.clone();
             let reads_user = tracer
                 .engine
                 .reads_user(ecb.clause, probe.has_args_in_memory());
             // There is room for both: it was reserved.
             let _ = self.probes.push_within_capacity(probe);
             let entry = EcbRef {
-                tracer,
+                tracer: tracer.clone(),
                 probe: Held::new(probe),
                 ecb,
                 reads_user,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! How many places in processes consumers and users may have, and how many timers users.
+//! How many places in processes consumers and users may have, and how many clauses at probes and timers users.
 //!
 //! A place is an instruction at which a probe fires, or at which a process waits for a consumer; where two probes fire at one instruction it
 //! counts for both. Whoever asks for a probe pays for its places: the consumer, and its user as well, unless the consumer may trace
@@ -15,6 +15,8 @@
 //! that fires with time counts for one, and is given back when its consumer has lost its probes. With it goes how often it fires: all of them
 //! together do so [so often](HZ_MAX), where a probe counts once for each consumer.
 //!
+//! Whoever comes to a probe passes by the clauses of all who trace it, so such a user has [few of these](ECBS_MAX), too.
+//!
 //! Invariant: what an account says is used is the sum of the charges that there are.
 
 use super::share::{Share, Shares, OF_ALL, OF_USER};
@@ -27,6 +29,9 @@ use kernel::sync::Arc;
 
 /// How many consumers of a user may have anything enabled at a time that may trace his own processes alone.
 pub const TRACINGS_MAX: u32 = 64;
+/// How many clauses the consumers of such a user may have at probes together, each counted as often as there are probes that it is for: each
+/// system call at both ends, forty times.
+pub const ECBS_MAX: u32 = 64 << 10;
 /// How many timers the consumers of such a user may have together.
 pub const TIMERS_MAX: u32 = 32;
 /// How often in a second those may fire, together, on a CPU.
@@ -48,6 +53,8 @@ enum Owner {
     Consumer,
     /// Counts tracings, not places.
     Tracings(u32),
+    /// Counts clauses at probes, not places.
+    Ecbs(u32),
     /// Counts timers, not places.
     Timers(u32),
     /// Counts how often they fire in a second.
@@ -94,9 +101,10 @@ impl Account {
                     format_args!("a user's timers may fire {most} times a second together"),
                 );
             }
-            Owner::Tracings(_) | Owner::Timers(_) => {
+            Owner::Tracings(_) | Owner::Timers(_) | Owner::Ecbs(_) => {
                 let what = match self.owner {
                     Owner::Tracings(_) => "tracings",
+                    Owner::Ecbs(_) => "enabled probes",
                     _ => "timers",
                 };
                 return Refusal::with(
@@ -136,6 +144,7 @@ impl Users {
             consumer,
             user: None,
             tracings: None,
+            ecbs: None,
             timers: None,
             hz: None,
             shares: None,
@@ -143,6 +152,7 @@ impl Users {
         if let Some(user) = user {
             payer.user = Some(self.of(Owner::User(user), self.limits.user)?);
             payer.tracings = Some(self.of(Owner::Tracings(user), TRACINGS_MAX)?);
+            payer.ecbs = Some(self.of(Owner::Ecbs(user), ECBS_MAX)?);
             payer.timers = Some(self.of(Owner::Timers(user), TIMERS_MAX)?);
             payer.hz = Some(self.of(Owner::Hz(user), HZ_MAX)?);
             payer.shares = Some(self.shares_of(user)?);
@@ -183,16 +193,18 @@ pub struct Payer {
     consumer: Arc<Account>,
     user: Option<Arc<Account>>,
     tracings: Option<Arc<Account>>,
+    ecbs: Option<Arc<Account>>,
     timers: Option<Arc<Account>>,
     hz: Option<Arc<Account>>,
     shares: Option<Shares>,
 }
 
 impl Payer {
-    /// Timers, none so far. One that may trace everybody's processes has as many as it likes.
-    pub fn timers(&self) -> Timers {
-        Timers {
-            number: Paid::nothing(&self.timers),
+    /// What it pays for clauses at probes, nothing so far. One that may trace everybody's processes pays nothing.
+    pub fn dues(&self) -> Dues {
+        Dues {
+            ecbs: Paid::nothing(&self.ecbs),
+            timers: Paid::nothing(&self.timers),
             hz: Paid::nothing(&self.hz),
         }
     }
@@ -250,26 +262,33 @@ pub struct Tracing {
     _paid: Paid,
 }
 
-/// Timers that a consumer has. Dropping it gives them back.
-pub struct Timers {
-    number: Paid,
+/// What a consumer has paid for its clauses at probes. Dropping it gives that back.
+pub struct Dues {
+    ecbs: Paid,
+    timers: Paid,
     hz: Paid,
 }
 
-impl Timers {
-    /// Takes `n` more, or names the limit that forbids it.
+impl Dues {
+    /// Pays for `n` clauses more, or names the limit that forbids it.
     pub fn add(&mut self, n: usize) -> Result<(), Refusal> {
-        self.number.add(n)
+        self.ecbs.add(n)
     }
 
-    /// Lets them fire `hz` times more in a second, or names the limit that forbids it.
+    /// Pays, for `n` of them, that they are at timers, or names the limit that forbids it.
+    pub fn add_timers(&mut self, n: usize) -> Result<(), Refusal> {
+        self.timers.add(n)
+    }
+
+    /// Lets timers fire `hz` times more in a second, or names the limit that forbids it.
     pub fn add_hz(&mut self, hz: usize) -> Result<(), Refusal> {
         self.hz.add(hz)
     }
 
     /// Takes over others of the same consumer.
     pub fn merge(&mut self, other: Self) {
-        self.number.merge(other.number);
+        self.ecbs.merge(other.ecbs);
+        self.timers.merge(other.timers);
         self.hz.merge(other.hz);
     }
 }

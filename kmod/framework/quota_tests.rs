@@ -3,7 +3,7 @@
 
 //! Tests of what places in processes cost, and timers.
 
-use crate::quota::{Charge, Limits, Payer, Users, HZ_MAX, TIMERS_MAX, TRACINGS_MAX};
+use crate::quota::{Charge, Limits, Payer, Users, ECBS_MAX, HZ_MAX, TIMERS_MAX, TRACINGS_MAX};
 use crate::text::Refusal;
 use kernel::error::ENOSPC;
 
@@ -134,26 +134,46 @@ fn a_user_has_so_many_timers() {
     let (one, two) = (payer(&mut users, ALICE), payer(&mut users, ALICE));
     let (bob, root) = (payer(&mut users, BOB), payer(&mut users, None));
     let most = TIMERS_MAX as usize;
-    let (mut of_one, mut of_two) = (one.timers(), two.timers());
-    assert!(of_one.add(most - 1).is_ok());
-    assert!(of_two.add(2).is_err() && of_two.add(usize::MAX).is_err());
+    let (mut of_one, mut of_two) = (one.dues(), two.dues());
+    assert!(of_one.add_timers(most - 1).is_ok());
+    assert!(of_two.add_timers(2).is_err() && of_two.add_timers(usize::MAX).is_err());
     // What was refused costs nothing.
-    assert!(of_two.add(1).is_ok());
-    let refusal = of_one.add(1).unwrap_err();
+    assert!(of_two.add_timers(1).is_ok());
+    let refusal = of_one.add_timers(1).unwrap_err();
     assert_eq!(refusal.errno, ENOSPC);
     let text = "a user may have 32 timers at a time";
     assert_eq!(refusal.into_text().as_str(), text);
-    assert!(bob.timers().add(most).is_ok());
-    assert!(root.timers().add(100_000).is_ok());
+    assert!(bob.dues().add_timers(most).is_ok());
+    assert!(root.dues().add_timers(100_000).is_ok());
     drop(of_two);
-    let mut more = one.timers();
-    assert!(more.add(1).is_ok());
+    let mut more = one.dues();
+    assert!(more.add_timers(1).is_ok());
     of_one.merge(more);
-    assert!(one.timers().add(1).is_err());
+    assert!(one.dues().add_timers(1).is_err());
     drop(of_one);
-    assert!(two.timers().add(most).is_ok());
+    assert!(two.dues().add_timers(most).is_ok());
     // Neither places nor tracings are concerned.
     assert_eq!(one.room(), 10);
+}
+
+#[test]
+fn a_user_has_so_many_clauses_at_probes() {
+    let mut users = users();
+    let (one, two) = (payer(&mut users, ALICE), payer(&mut users, ALICE));
+    let (bob, root) = (payer(&mut users, BOB), payer(&mut users, None));
+    let most = ECBS_MAX as usize;
+    let (mut of_one, mut of_two) = (one.dues(), two.dues());
+    assert!(of_one.add(most).is_ok());
+    let refusal = of_two.add(1).unwrap_err();
+    assert_eq!(refusal.errno, ENOSPC);
+    let text = "a user may have 65536 enabled probes at a time";
+    assert_eq!(refusal.into_text().as_str(), text);
+    assert!(bob.dues().add(most).is_ok());
+    assert!(root.dues().add(64 * most).is_ok());
+    // Timers are paid besides.
+    assert!(of_two.add_timers(1).is_ok());
+    drop(of_one);
+    assert!(of_two.add(most).is_ok());
 }
 
 #[test]
@@ -162,20 +182,20 @@ fn a_users_timers_fire_so_often_together() {
     let (one, two) = (payer(&mut users, ALICE), payer(&mut users, ALICE));
     let (bob, root) = (payer(&mut users, BOB), payer(&mut users, None));
     let most = HZ_MAX as usize;
-    let mut of_one = one.timers();
+    let mut of_one = one.dues();
     assert!(of_one.add_hz(most - 1).is_ok());
-    let refusal = two.timers().add_hz(2).unwrap_err();
+    let refusal = two.dues().add_hz(2).unwrap_err();
     assert_eq!(refusal.errno, ENOSPC);
     let text = "a user's timers may fire 997 times a second together";
     assert_eq!(refusal.into_text().as_str(), text);
-    let mut more = one.timers();
+    let mut more = one.dues();
     assert!(more.add_hz(1).is_ok());
     of_one.merge(more);
-    assert!(two.timers().add_hz(1).is_err());
-    assert!(bob.timers().add_hz(most).is_ok());
-    assert!(root.timers().add_hz(100_000).is_ok());
+    assert!(two.dues().add_hz(1).is_err());
+    assert!(bob.dues().add_hz(most).is_ok());
+    assert!(root.dues().add_hz(100_000).is_ok());
     drop(of_one);
-    assert!(two.timers().add_hz(most).is_ok());
+    assert!(two.dues().add_hz(most).is_ok());
 }
 
 #[test]
