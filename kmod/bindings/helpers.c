@@ -152,6 +152,7 @@ struct dtrace_cpu *dtrace_cpu_enter(void)
 	barrier();
 	c->flags = flags;
 	c->task = current;
+	c->firing++;
 	dtrace_lockdep_keep(c);
 	if (static_branch_unlikely(&dtrace_measuring))
 		return dtrace_cpu_measured(c);

@@ -51,6 +51,14 @@ struct dtrace_cpu {
 	unsigned long flags;
 	/* The task that it stopped. */
 	struct task_struct *task;
+	/* Tells this firing from others here. */
+	u64 firing;
+	/* What those who do not see everything have done in a firing, and when that was last added to, ns. */
+	struct {
+		u64 firing;
+		u64 units;
+		u64 looked;
+	} users;
 	/* Since when it has been stopped, 0 where that is not measured. */
 	u64 since;
 #ifdef CONFIG_TRACE_IRQFLAGS

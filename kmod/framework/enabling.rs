@@ -573,7 +573,12 @@ impl Attached {
                 ecb,
                 reads_user,
             };
-            if self.links.add(probe.ecbs(), entry).is_ok() {
+            // What fires for one consumer at a time the engine knows, and nobody else walks over it.
+            let added = match tracer.engine.is_own(probe.id()) {
+                true => self.links.add_apart(probe.ecbs(), entry),
+                false => self.links.add(probe.ecbs(), entry),
+            };
+            if added.is_ok() {
                 probe.want(reads_user);
                 self.missed_before = self.missed_before.saturating_add(probe.missed());
             }

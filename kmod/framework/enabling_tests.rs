@@ -158,13 +158,24 @@ impl World {
         rights: Option<Arc<Rights>>,
         payer: Payer,
     ) -> Arc<Tracer> {
+        self.tracer_of(u32::MAX, privileges, rights, payer)
+    }
+
+    /// One whose `ERROR` is this probe.
+    fn tracer_of(
+        &self,
+        error: u32,
+        privileges: Privileges,
+        rights: Option<Arc<Rights>>,
+        payer: Payer,
+    ) -> Arc<Tracer> {
         let engine = Consumer::new(Config {
             ncpus: 1,
             privileges,
             features: Features::default(),
-            begin: 1001,
-            end: 1002,
-            error: 1003,
+            begin: u32::MAX - 2,
+            end: u32::MAX - 1,
+            error,
             seed: 1,
         });
         Arc::new(Tracer::new(engine.unwrap(), self.probes[0], rights, payer))
@@ -535,6 +546,26 @@ fn probes_that_cannot_appear_are_counted_by_who_describes_their_module() {
 /// How many ECBs a firing passes.
 fn walked(probe: ProbeRef) -> usize {
     probe.ecbs().iter(&CpuGuard).count()
+}
+
+/// Nobody walks over what another consumer has enabled of a probe that fires for one at a time, and the probe is wanted all the same.
+#[test]
+fn a_consumers_own_probes_are_on_no_list() {
+    let mut w = World::new();
+    let one = w.probes[0];
+    let payers = [(); 2].map(|()| Users::new(LIMITS).payer(None).unwrap());
+    let [a, b] = payers.map(|payer| w.tracer_of(one.id(), Privileges::ALL, None, payer));
+    let enabling = image(&["one", "two", "one"]);
+    for tracer in [&a, &b] {
+        assert_eq!(w.enable(tracer, &enabling).ok().unwrap().0, 3);
+        w.begin(tracer);
+    }
+    assert_eq!((walked(one), walked(w.probes[1])), (0, 2));
+    assert_eq!(a.engine.own(one.id()).count(), 2);
+    drop(w.state.detach(&a));
+    assert!(one.is_wanted() && w.armed().contains(&one.id()));
+    drop(w.state.detach(&b));
+    assert!(!one.is_wanted() && w.armed().is_empty());
 }
 
 #[test]

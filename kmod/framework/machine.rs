@@ -14,6 +14,7 @@ use crate::sys::task::{irq_level, Current};
 use crate::sys::unwind::Sink;
 use crate::sys::{clock, control, locks, nofault, paths, remains, remote, stack, unwind, vtime};
 use core::cell::Cell;
+use dtrace_engine::budget;
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
     BadAddr, Dentry, Features, Kobject, Machine, Mount, Pause, Place, ProbeName, RwLock, Spots,
@@ -41,10 +42,6 @@ pub struct KernelMachine<'a> {
     now: Cell<u64>,
     /// The thread's key, the same way.
     thread: Cell<u64>,
-    /// What the time of the firing was before `chill()`, else 0.
-    began: Cell<u64>,
-    /// The work of heavy clauses.
-    toil: Cell<u64>,
 }
 
 impl<'a> KernelMachine<'a> {
@@ -57,12 +54,10 @@ impl<'a> KernelMachine<'a> {
             args,
             now: Cell::new(0),
             thread: Cell::new(0),
-            began: Cell::new(0),
-            toil: Cell::new(0),
         }
     }
 
-    /// The firing of another probe on account of `other`'s, at the same time and of the same work.
+    /// The firing of another probe on account of `other`'s, at the same time.
     pub fn within<R>(
         other: &Self,
         probe: ProbeRef,
@@ -71,10 +66,28 @@ impl<'a> KernelMachine<'a> {
     ) -> R {
         let this = KernelMachine::new(other.guard, probe, args);
         this.now.set(other.timestamp());
-        this.toil.set(other.toil.get());
-        let done = fire(&this);
-        other.toil.set(this.toil.get());
-        done
+        fire(&this)
+    }
+
+    /// Adds what a clause took of a consumer that does not see everything, and the time since that was last done.
+    #[cold]
+    pub fn toil_of_users(&self, units: u64) {
+        let now = clock::monotonic();
+        let took = match self.guard.look_at_users(now) {
+            0 => 0,
+            last => now.saturating_sub(last),
+        };
+        self.guard.add_work_of_users(budget::work(units, took));
+    }
+
+    /// Adds what a clause of such a consumer takes that is not counted.
+    pub fn pass_of_users(&self) {
+        self.guard.add_work_of_users(budget::LIGHT);
+    }
+
+    /// Whether such consumers have done all that they may do together in a firing.
+    pub fn users_are_over(&self) -> bool {
+        self.guard.work_of_users() > budget::FIRING_OF_USERS
     }
 
     /// The probe.
@@ -147,18 +160,13 @@ impl Machine for KernelMachine<'_> {
         self.now.get()
     }
 
+    #[inline]
     fn firing(&self) -> u64 {
-        match self.began.get() {
-            0 => self.timestamp(),
-            began => began,
-        }
+        self.guard.firing()
     }
 
-    #[cold]
-    fn toil(&self, units: u64) -> u64 {
-        self.toil.set(self.toil.get().saturating_add(units));
-        self.toil.get()
-    }
+    /// Whoever sees everything is limited by itself.
+    fn toil(&self, _units: u64) {}
 
     fn walltimestamp(&self) -> u64 {
         clock::wall()
@@ -417,7 +425,6 @@ impl Machine for KernelMachine<'_> {
     }
 
     fn chill(&self, ns: u64) {
-        self.began.set(self.firing());
         clock::spin(ns);
         // It is to be seen how long it took.
         self.now.set(0);

@@ -59,8 +59,8 @@ impl Machine for Seen<'_> {
         self.machine.firing()
     }
 
-    fn toil(&self, units: u64) -> u64 {
-        self.machine.toil(units)
+    fn toil(&self, units: u64) {
+        self.machine.toil_of_users(units);
     }
 
     fn walltimestamp(&self) -> u64 {

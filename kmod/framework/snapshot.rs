@@ -223,7 +223,7 @@ impl Attachment {
         let args = FireArgs::new(Args::Words(&[])).nowhere();
         let fire = |guard: &CpuGuard| {
             let machine = KernelMachine::new(guard, probe, &args);
-            ecb::fire_for(guard, &self.tracer, &machine);
+            ecb::fire_own(guard, &self.tracer, &machine);
         };
         let engine = &self.tracer.engine;
         let only = engine.option(Opt::Cpu);

@@ -56,6 +56,47 @@ impl CpuGuard {
         unsafe { (*self.raw).task }
     }
 
+    /// What tells this firing from others on this CPU.
+    #[inline]
+    pub fn firing(&self) -> u64 {
+        // SAFETY: The pointee is ours alone while the guard lives.
+        unsafe { (*self.raw).firing }
+    }
+
+    /// What consumers that do not see everything have done together in this firing, units.
+    pub fn work_of_users(&self) -> u64 {
+        // SAFETY: As above.
+        let users = unsafe { &(*self.raw).users };
+        match users.firing == self.firing() {
+            true => users.units,
+            false => 0,
+        }
+    }
+
+    /// Adds to that.
+    pub fn add_work_of_users(&self, units: u64) {
+        let sum = self.work_of_users().saturating_add(units);
+        self.begin_users();
+        // SAFETY: As above.
+        unsafe { (*self.raw).users.units = sum };
+    }
+
+    /// When this was last called in this firing, 0 for never; `now` is when it is called, ns.
+    pub fn look_at_users(&self, now: u64) -> u64 {
+        self.begin_users();
+        // SAFETY: As above.
+        unsafe { core::mem::replace(&mut (*self.raw).users.looked, now) }
+    }
+
+    fn begin_users(&self) {
+        let firing = self.firing();
+        // SAFETY: As above.
+        let users = unsafe { &mut (*self.raw).users };
+        if users.firing != firing {
+            (users.firing, users.units, users.looked) = (firing, 0, 0);
+        }
+    }
+
     /// What the kernel's own functions take.
     #[inline]
     pub(super) fn raw(&self) -> *mut bindings::dtrace_cpu {

@@ -92,6 +92,8 @@ enum Stage {
     Going,
     /// It is on no list any more, or never will be.
     Off,
+    /// It is on no list: its owner knows of it by another way, and has it until it is taken off as the others are.
+    Apart,
 }
 
 impl<T> Node<T> {
@@ -221,11 +223,20 @@ impl<T: Sync + Send + 'static> Links<T> {
 
     /// Makes a node of `value`, which waits to be linked to the list `head`.
     pub fn add(&mut self, head: &'static Head<T>, value: T) -> Result {
+        self.make(head, value, Stage::Waiting)
+    }
+
+    /// Makes a node of `value`, which will never be linked to `head`.
+    pub fn add_apart(&mut self, head: &'static Head<T>, value: T) -> Result {
+        self.make(head, value, Stage::Apart)
+    }
+
+    fn make(&mut self, head: &'static Head<T>, value: T, stage: Stage) -> Result {
         let unseen = self.blocks.get_mut(self.published..).unwrap_or_default();
         let node = Node {
             next: AtomicPtr::new(ptr::null_mut()),
             head,
-            stage: AtomicU8::new(Stage::Waiting as u8),
+            stage: AtomicU8::new(stage as u8),
             value,
         };
         let block = unseen.last_mut().ok_or(ENOSPC)?;
@@ -263,10 +274,10 @@ impl<T: Sync + Send + 'static> Links<T> {
     }
 
     /// Takes the nodes for which `which` holds off their lists, each of which is walked once, however many nodes it has. Those that wait
-    /// never come to be linked.
+    /// never come to be linked. Of those that were [never to be](Self::add_apart) that is told as well.
     pub fn unlink_if(&mut self, _writer: &mut Writer, mut which: impl FnMut(&T) -> bool) {
         for node in self.blocks.iter().flat_map(|block| &block.nodes) {
-            if node.is(Stage::Waiting) && which(&node.value) {
+            if (node.is(Stage::Waiting) || node.is(Stage::Apart)) && which(&node.value) {
                 node.enter(Stage::Off);
             } else if node.is(Stage::Linked) && which(&node.value) {
                 node.enter(Stage::Going);

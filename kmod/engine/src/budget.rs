@@ -7,27 +7,57 @@
 //! instructions, each of which works on a string of 64 KiB, and loops that are not proved to end. Everything whose work depends
 //! on the program or on data takes from one budget: a unit for an instruction, a byte copied, a byte compared, a
 //! speculation looked at, [`MOVED`] bytes of one that is committed; a dynamic variable looked for counts as [`LOOKUP`] of
-//! them, an unwound stack frame as [`FRAME`] or [`USER_FRAME`], an ancestor as [`HOP`], a floating-point operation as [`FLOAT`], a magnitude
+//! them, a load from memory that is not the engine's as [`LOADED`], a clock as [`CLOCK`], an unwound stack frame as [`FRAME`] or
+//! [`USER_FRAME`], an ancestor as [`HOP`], a floating-point operation as [`FLOAT`], a magnitude
 //! that `llquantize()` tries as [`MAGNITUDE`], an instruction of a loop as [`LOOPED`] in each round but the first. When the budget is gone,
 //! the clause ends in the fault [`Fault::Overrun`].
 //! What is taken is known before the work is done, or is bounded by one string or one stack.
 //!
-//! A probe runs all its clauses in one firing, and there may be thousands. So what the heavy ones take is also added up, over all
-//! consumers: where that is more than [`FIRING`], the consumer whose clause has run is ended, as by a deadman. Light ones cost a
-//! comparison; where many are at one probe, each is taken for [`LIGHT`]. So are those that a fault passes by on its way to the
-//! clauses of `ERROR`.
+//! What a clause does whatever the data has a *price*, which is known when it is built (the module `price` of `ecb`). The ways past the
+//! interpreter take nothing from a budget: there the price stands for all of it.
+//!
+//! A probe runs all its clauses in one firing, and there may be thousands. So what the heavy ones take is also added up, for each consumer:
+//! one that takes more than [`FIRING`] is ended, as by a deadman. Light ones cost a comparison; where many are at one probe, each is
+//! taken for [`LIGHT`]. Consumers that do not see everything have [`FIRING_OF_USERS`] together, and time counts as well ([`work`]); what they
+//! do beyond that is dropped, and the one that has done most is ended. The others' work is none of their business: no user's clauses end
+//! what an administrator traces.
 
 use crate::error::Trap;
 use dtrace_uapi::fault::Fault;
 
 /// Units of one firing: some milliseconds of string work, and more than 60 strings of the greatest size.
-const UNITS: u64 = 4 << 20;
+pub const UNITS: u64 = 4 << 20;
 
 /// What a clause may take without being counted, units.
-pub const LIGHT: u64 = 512;
+pub const LIGHT: u64 = 1024;
 
-/// What the heavy clauses at a probe may take in one firing, units: a tenth of a second, about.
+/// What a consumer's clauses at a probe may take in one firing, units: a tenth of a second, about.
 pub const FIRING: u64 = 16 * UNITS;
+
+/// The same of all consumers together that do not see everything: some ten milliseconds.
+pub const FIRING_OF_USERS: u64 = 2 * UNITS;
+
+/// The time in which a unit is done at least, nanoseconds.
+const UNIT_NS: u64 = 2;
+
+/// How much longer a unit takes at most than that: what takes longer yet was not done at all meanwhile, as when a virtual machine is
+/// stopped.
+const SLOWEST: u64 = 8;
+
+/// Units that work counts for which was counted as so many, and took so many nanoseconds.
+pub fn work(units: u64, ns: u64) -> u64 {
+    let most = units.saturating_mul(SLOWEST);
+    units.max((ns / UNIT_NS).min(most))
+}
+
+/// Units of a load from the kernel's or a program's memory, whose address is looked at first.
+pub const LOADED: usize = 32;
+
+/// Units of a clock that is read.
+pub const CLOCK: usize = 32;
+
+/// Units of what the machine is asked else.
+pub const ASKED: usize = 8;
 
 /// Units of a frame of the kernel's stack.
 pub const FRAME: usize = 64;
@@ -128,5 +158,15 @@ mod tests {
         assert_eq!(b.toil(), None);
         assert_eq!(b.spend(1), Ok(()));
         assert_eq!(b.toil(), Some(LIGHT + 1));
+    }
+
+    #[test]
+    fn time_counts_as_far_as_it_was_worked() {
+        // As fast as can be, slower, and with a pause of an hour.
+        assert_eq!(work(1000, 1000), 1000);
+        assert_eq!(work(1000, 6000), 3000);
+        assert_eq!(work(1000, 3_600_000_000_000), 8000);
+        assert_eq!(work(0, u64::MAX), 0);
+        assert_eq!(work(u64::MAX, u64::MAX), u64::MAX);
     }
 }

@@ -150,12 +150,10 @@ pub trait Machine {
     /// one firing, so that all of its clauses see one time.
     /// Only [`chill`](Self::chill) moves it on.
     fn timestamp(&self) -> u64;
-    /// What tells a firing from others of its probe on its CPU: when it began.
-    fn firing(&self) -> u64 {
-        self.timestamp()
-    }
-    /// Adds what a clause took of its budget to the firing's work, which all consumers share; returns the sum.
-    fn toil(&self, units: u64) -> u64;
+    /// What tells a firing from others on its CPU.
+    fn firing(&self) -> u64;
+    /// Adds what a clause took to the work that consumers like this one have done together in the firing, where that is limited.
+    fn toil(&self, units: u64);
     /// Nanoseconds since 1970.
     fn walltimestamp(&self) -> u64;
     /// Nanoseconds that the current thread has spent on a CPU up to the firing, without those of earlier firings; the same whenever

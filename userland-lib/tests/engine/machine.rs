@@ -64,7 +64,6 @@ pub struct Firing<'a> {
     args: Vec<u64>,
     /// Its time, once it was asked for.
     now: Cell<Option<u64>>,
-    toil: Cell<u64>,
 }
 
 impl<'a> Firing<'a> {
@@ -83,7 +82,6 @@ impl<'a> Firing<'a> {
             name: [text(provider), text(module), text(func), text(name)],
             args: args.to_vec(),
             now: Cell::default(),
-            toil: Cell::default(),
         }
     }
 }
@@ -133,10 +131,11 @@ impl Machine for Firing<'_> {
         now
     }
 
-    fn toil(&self, units: u64) -> u64 {
-        self.toil.set(self.toil.get() + units);
-        self.toil.get()
+    fn firing(&self) -> u64 {
+        self.timestamp()
     }
+
+    fn toil(&self, _units: u64) {}
 
     fn walltimestamp(&self) -> u64 {
         951_782_400_000_000_000

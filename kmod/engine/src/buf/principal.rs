@@ -133,6 +133,11 @@ impl Principal {
         &mut self.mem
     }
 
+    /// Counts a record that is not made.
+    pub fn count_drop(&mut self) {
+        self.drops = self.drops.wrapping_add(1);
+    }
+
     /// Counts a fault.
     pub fn count_error(&mut self) {
         self.errors = self.errors.wrapping_add(1);

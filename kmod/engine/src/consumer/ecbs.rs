@@ -23,6 +23,17 @@ pub struct Ecbs {
     sizes: Growing,
     /// Those that are there; what the arrays hold beyond is of no meaning.
     count: AtomicU32,
+    /// The EPIDs of the probes that fire for one consumer at a time.
+    own: Growing,
+    /// How many of these there are.
+    owned: AtomicU32,
+}
+
+/// How many there were at some time.
+#[derive(Clone, Copy, Debug)]
+pub struct Mark {
+    count: u32,
+    owned: u32,
 }
 
 impl Ecbs {
@@ -31,15 +42,28 @@ impl Ecbs {
         self.count.load(Ordering::Acquire)
     }
 
-    /// Adds one. Calls must not overlap.
-    pub fn add(&self, clause: ClauseId, probe: ProbeId) -> Result<Ecb, Reason> {
+    /// How many there are, to be [forgotten](Self::truncate) again what comes.
+    pub fn mark(&self) -> Mark {
+        Mark {
+            count: self.count(),
+            owned: self.owned.load(Ordering::Acquire),
+        }
+    }
+
+    /// Adds one; `own`: its probe fires for one consumer at a time. Calls must not overlap.
+    pub fn add(&self, clause: ClauseId, probe: ProbeId, own: bool) -> Result<Ecb, Reason> {
         let too_many = Reason::new(Errno::E2BIG, "too many enabled probes");
         let epid = self.count().checked_add(1).ok_or(too_many)?;
-        let set =
-            |numbers: &Growing, value| -> Result<(), NoMem> { numbers.set(epid as usize, value) };
+        let set_at = |numbers: &Growing, at, value| -> Result<(), NoMem> { numbers.set(at, value) };
+        let set = |numbers: &Growing, value| set_at(numbers, epid as usize, value);
         set(&self.probes, probe)?;
         set(&self.clauses, clause.index)?;
         set(&self.sizes, clause.size)?;
+        if own {
+            let owned = self.owned.load(Ordering::Relaxed);
+            set_at(&self.own, owned as usize, epid)?;
+            self.owned.store(owned.wrapping_add(1), Ordering::Release);
+        }
         self.count.store(epid, Ordering::Release);
         Ok(Ecb {
             epid,
@@ -48,9 +72,24 @@ impl Ecbs {
         })
     }
 
-    /// Forgets those above `count`. Must not overlap with [`add`](Self::add).
-    pub fn truncate(&self, count: u32) {
-        self.count.store(count, Ordering::Release);
+    /// Forgets what has come since. Must not overlap with [`add`](Self::add).
+    pub fn truncate(&self, mark: Mark) {
+        self.count.store(mark.count, Ordering::Release);
+        self.owned.store(mark.owned, Ordering::Release);
+    }
+
+    /// What is enabled of a probe that fires for one consumer at a time, in the order of EPIDs.
+    pub fn own(&self, probe: ProbeId) -> impl Iterator<Item = Ecb> + '_ {
+        let owned = 0..self.owned.load(Ordering::Acquire) as usize;
+        owned.filter_map(move |at| {
+            let epid = self.own.get(at);
+            let (of, clause) = self.get(epid)?;
+            (of == probe).then_some(Ecb {
+                epid,
+                probe,
+                clause,
+            })
+        })
     }
 
     /// Probe and clause of an EPID.

@@ -6,7 +6,7 @@
 //! A condition is looked at before the CPU's state is claimed; then come the fused paths, from the briefest on. Where one cannot go
 //! on it has done nothing, and the next one begins anew.
 
-use super::run::{CpuState, Run};
+use super::run::{CpuState, Run, Work};
 use super::{Activity, Config, Consumer, Ecb, FaultReport};
 use crate::budget::{FIRING, LIGHT};
 use crate::dif::env::{At, Env};
@@ -43,11 +43,13 @@ impl Consumer {
     }
 
     /// Whether `probe` fires for this consumer alone, wherever that is.
-    fn is_own(&self, probe: ProbeId) -> bool {
-        let Config {
-            begin, end, error, ..
-        } = self.config;
-        probe == begin || probe == end || probe == error
+    pub fn is_own(&self, probe: ProbeId) -> bool {
+        self.config.is_own(probe)
+    }
+
+    /// What it has enabled of such a probe.
+    pub fn own(&self, probe: ProbeId) -> impl Iterator<Item = Ecb> + '_ {
+        self.ecbs.own(probe)
     }
 
     /// Fires `ecb` on `cpu`: predicate, actions, records, aggregations. A fault is returned for the framework to fire
@@ -63,7 +65,7 @@ impl Consumer {
             return None;
         }
         let run = self.run.get()?;
-        if !run.core.all_users && !self.is_own(probe) && !m.is_of_nobody() && !m.owned() {
+        if !self.may_see(run, m) && !self.is_own(probe) {
             return None;
         }
         let clause: &Prepared = run.clauses.get(clause)?;
@@ -87,12 +89,12 @@ impl Consumer {
             return None;
         }
         if let Some(note) = &clause.note {
-            if self.record(clause, note, state, m, at) {
+            if self.record(run, clause, note, state, m, at) {
                 return None;
             }
         }
         if let Some(brief) = &clause.brief {
-            let failed = run_brief(run, clause, brief, state, m, at).err()?;
+            let failed = self.run_brief(run, clause, brief, state, m, at).err()?;
             return self.failed(failed, at, &mut state.out);
         }
         if let Some(tally) = &clause.tally_by {
@@ -108,6 +110,7 @@ impl Consumer {
     #[inline(never)]
     fn record<M: Machine>(
         &self,
+        run: &Run,
         clause: &Prepared,
         note: &Note,
         state: &mut CpuState,
@@ -122,7 +125,35 @@ impl Consumer {
             Ok(End::Dropped | End::Committed) => self.note_full(out),
             Err(_) => return false,
         }
+        if let Some(units) = clause.toil() {
+            self.note_toil(run, &mut state.work, m, units);
+        }
         true
+    }
+
+    /// The rest of [`fire`](Self::fire), where hardly anything can fault.
+    #[inline(never)]
+    fn run_brief<M: Machine>(
+        &self,
+        run: &Run,
+        clause: &Prepared,
+        brief: &Brief,
+        state: &mut CpuState,
+        m: &M,
+        at: At,
+    ) -> Result<(), Failed> {
+        let CpuState { vm, out, work } = state;
+        let dynamics = match &run.core.dynamics {
+            Some(dynamics) if clause.dynamics => Some(dynamics),
+            _ => None,
+        };
+        let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu));
+        let locals = Locals::new(m, at.cpu, dynamics, vm);
+        let done = brief.run(&clause.actions, m, at, locals, out);
+        if let Some(units) = clause.toil() {
+            self.note_toil(run, work, m, units);
+        }
+        done
     }
 
     /// The rest of [`fire`](Self::fire), where the argument is not there that the condition is about.
@@ -147,7 +178,7 @@ impl Consumer {
         m: &M,
         at: At,
     ) -> Option<FaultReport> {
-        let CpuState { vm, out } = state;
+        let CpuState { vm, out, work } = state;
         vm.reset();
         let dynamics = run.core.dynamics.as_ref().filter(|_| clause.dynamics);
         let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu));
@@ -162,7 +193,7 @@ impl Consumer {
         let size_at = |record: &[u8]| self.size_at(record);
         let end = fire::run(clause, &mut env, out, last, size_at, || self.exits());
         if let Some(units) = env.vm.budget.toil() {
-            self.note_toil(run, m, units);
+            self.note_toil(run, work, m, units);
         }
         match end {
             Ok(End::Done) => None,
@@ -192,7 +223,7 @@ impl Consumer {
             return None;
         }
         let mut state = run.cpus.enter(cpu)?;
-        let vm = &mut state.vm;
+        let CpuState { vm, work, .. } = &mut *state;
         vm.reset();
         let dynamics = run.core.dynamics.as_ref().filter(|_| clause.dynamics);
         let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu));
@@ -207,26 +238,56 @@ impl Consumer {
         // What else is wrong the firing will tell.
         let _ = rehearsal::run(clause, &mut env);
         if let Some(units) = env.vm.budget.toil() {
-            self.note_toil(run, m, units);
+            self.note_toil(run, work, m, units);
         }
         missing.get()
     }
 
-    /// Counts that `clauses` were passed by in `m`'s firing, as if each had done what is not counted else.
+    /// Counts that `clauses` of it were passed by in `m`'s firing, as if each had done what is not counted else.
     #[cold]
-    pub fn note_clauses<M: Machine>(&self, m: &M, clauses: u64) {
-        if let Some(run) = self.run.get() {
-            self.note_toil(run, m, clauses.saturating_mul(LIGHT));
+    pub fn note_clauses<M: Machine>(&self, cpu: &Cpu, m: &M, clauses: u64) {
+        let run = self.run.get();
+        let state = run.and_then(|run| Some((run, run.cpus.enter(cpu)?)));
+        if let Some((run, mut state)) = state {
+            self.note_toil(run, &mut state.work, m, clauses.saturating_mul(LIGHT));
         }
     }
 
-    /// Counts a heavy clause's work, and ends the consumer where the firing takes too long. Whoever has asked for destructive
-    /// actions is trusted.
+    /// Counts a heavy clause's work, and ends the consumer where it does too much in a firing. Whoever has asked for destructive
+    /// actions is trusted; whoever does not see everything shares what may be done with others like it, and the framework sees to that.
     #[cold]
-    fn note_toil<M: Machine>(&self, run: &Run, m: &M, units: u64) {
-        if m.toil(units) > FIRING && !run.destructive {
+    fn note_toil<M: Machine>(&self, run: &Run, work: &mut Work, m: &M, units: u64) {
+        m.toil(units);
+        if work.add(m.firing(), units) > FIRING && !run.destructive {
             self.kill();
         }
+    }
+
+    /// What it has done on this CPU in `m`'s firing, as far as that was counted, units.
+    #[cold]
+    pub fn work<M: Machine>(&self, cpu: &Cpu, m: &M) -> u64 {
+        let state = self.run.get().and_then(|run| run.cpus.enter(cpu));
+        state.map_or(0, |state| state.work.of(m.firing()))
+    }
+
+    /// Counts a firing that others leave no time for, as one that there was no room for.
+    #[cold]
+    pub fn drop_firing<M: Machine>(&self, cpu: &Cpu, m: &M) {
+        let is_active = self.activity() == Activity::Active;
+        let Some(run) = self.run.get().filter(|_| is_active) else {
+            return;
+        };
+        if self.may_see(run, m) {
+            if let Some(mut state) = run.cpus.enter(cpu) {
+                state.out.principal.count_drop();
+            }
+        }
+    }
+
+    /// Whether what fires may fire for it, as far as that depends on the process.
+    #[inline(always)]
+    fn may_see<M: Machine>(&self, run: &Run, m: &M) -> bool {
+        run.core.all_users || m.is_of_nobody() || m.owned()
     }
 
     /// Counts a fill buffer that has become full, which ends the tracing.
@@ -268,24 +329,4 @@ impl Consumer {
             value: failed.stopped.trap.value,
         })
     }
-}
-
-/// The rest of [`Consumer::fire`], where hardly anything can fault.
-#[inline(never)]
-fn run_brief<M: Machine>(
-    run: &Run,
-    clause: &Prepared,
-    brief: &Brief,
-    state: &mut CpuState,
-    m: &M,
-    at: At,
-) -> Result<(), Failed> {
-    let CpuState { vm, out } = state;
-    let dynamics = match &run.core.dynamics {
-        Some(dynamics) if clause.dynamics => Some(dynamics),
-        _ => None,
-    };
-    let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu));
-    let locals = Locals::new(m, at.cpu, dynamics, vm);
-    brief.run(&clause.actions, m, at, locals, out)
 }

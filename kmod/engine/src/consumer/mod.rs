@@ -108,6 +108,13 @@ pub struct Config {
     pub seed: u64,
 }
 
+impl Config {
+    /// Whether a probe fires for one consumer at a time.
+    fn is_own(&self, probe: ProbeId) -> bool {
+        probe == self.begin || probe == self.end || probe == self.error
+    }
+}
+
 /// Where a consumer is in its life; the numbers are DTrace's.
 #[repr(u8)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

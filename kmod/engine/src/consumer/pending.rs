@@ -10,7 +10,7 @@
 //!
 //! EPIDs are given out in the same manner: those of a [`Binding`] that is dropped without [`keep`](Binding::keep) never were.
 
-use super::ecbs::Ecbs;
+use super::ecbs::Mark;
 use super::options::Options;
 use super::{ClauseId, Consumer, Control, Ecb};
 use crate::dof::Clause;
@@ -71,8 +71,8 @@ impl Consumer {
     /// Begins to give out EPIDs. Two at a time are the caller's mistake: EPIDs of one could be the other's.
     pub fn binding(&self) -> Binding<'_> {
         Binding {
-            ecbs: &self.ecbs,
-            before: self.ecbs.count(),
+            consumer: self,
+            before: self.ecbs.mark(),
             kept: false,
         }
     }
@@ -146,15 +146,16 @@ impl Pending<'_> {
 /// EPIDs that are being given out; they are taken back unless they are [kept](Self::keep).
 #[derive(Debug)]
 pub struct Binding<'a> {
-    ecbs: &'a Ecbs,
-    before: u32,
+    consumer: &'a Consumer,
+    before: Mark,
     kept: bool,
 }
 
 impl Binding<'_> {
     /// Gives `probe` an EPID for `clause`.
     pub fn bind(&mut self, clause: ClauseId, probe: ProbeId) -> Result<Ecb, Reason> {
-        self.ecbs.add(clause, probe)
+        let Consumer { ecbs, config, .. } = self.consumer;
+        ecbs.add(clause, probe, config.is_own(probe))
     }
 
     /// Keeps the EPIDs for good.
@@ -166,7 +167,7 @@ impl Binding<'_> {
 impl Drop for Binding<'_> {
     fn drop(&mut self) {
         if !self.kept {
-            self.ecbs.truncate(self.before);
+            self.consumer.ecbs.truncate(self.before);
         }
     }
 }

@@ -45,6 +45,33 @@ pub struct CpuState {
     pub vm: Vm,
     /// For data.
     pub out: Outputs,
+    /// What the consumer has done in a firing.
+    pub work: Work,
+}
+
+/// What a consumer's heavy clauses have done in one firing on a CPU.
+#[derive(Debug, Default)]
+pub struct Work {
+    /// Which.
+    firing: u64,
+    units: u64,
+}
+
+impl Work {
+    /// Adds to what was done in this firing; returns the sum.
+    pub fn add(&mut self, firing: u64, units: u64) -> u64 {
+        self.units = self.of(firing).saturating_add(units);
+        self.firing = firing;
+        self.units
+    }
+
+    /// What was done in this firing.
+    pub fn of(&self, firing: u64) -> u64 {
+        match self.firing == firing {
+            true => self.units,
+            false => 0,
+        }
+    }
 }
 
 /// The halves that were put aside.
@@ -338,6 +365,7 @@ impl Plan {
                 slots: Vec::try_from_fn(self.aggregations, |_| Ok::<_, NoMem>(0))?,
                 chill: (0, 0),
             },
+            work: Work::default(),
         })))
     }
 }

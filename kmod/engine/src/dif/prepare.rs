@@ -12,7 +12,6 @@
 use super::float::Float;
 use super::program::{self, Alu, Cond, Dyn, Program, Quick, Space, Static, Step};
 use super::shape::shape;
-use crate::budget::LOOPED;
 use crate::dof::Difo;
 use crate::error::Reason;
 use crate::mem::Vec;
@@ -52,18 +51,13 @@ pub fn steps(difo: &Difo, cx: &Context<'_>) -> Result<Vec<Step>, Reason> {
     })?;
     for pc in 0..steps.len() {
         if let Some(Step::Loop { to, .. }) = steps.get(pc).copied() {
-            let cost = round(steps.get(to as usize..=pc).unwrap_or(&[])) as u32;
+            let cost = program::round(steps.get(to as usize..=pc).unwrap_or(&[])) as u32;
             if let Some(step) = steps.get_mut(pc) {
                 *step = Step::Loop { to, cost };
             }
         }
     }
     Ok(steps)
-}
-
-/// Units of steps that a loop does again.
-fn round(steps: &[Step]) -> usize {
-    program::cost(steps) + steps.len() * (LOOPED - 1)
 }
 
 fn place_of<'a>(i: Instr, scope: u8, cx: &Context<'a>) -> Option<&'a Place> {

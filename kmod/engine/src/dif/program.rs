@@ -4,7 +4,7 @@
 //! What a prepared program is made of.
 
 use super::float::Float;
-use crate::budget::LOOKUP;
+use crate::budget::{ASKED, CLOCK, LOADED, LOOKUP, LOOPED};
 use crate::mem::Vec;
 use dtrace_uapi::dif::Op;
 use dtrace_uapi::subr::Subr;
@@ -372,6 +372,23 @@ impl Quick {
     pub fn is_arg(self) -> bool {
         matches!(self, Self::Arg(_))
     }
+
+    /// Units of reading it.
+    pub fn units(self) -> usize {
+        match self {
+            Self::Timestamp | Self::Vtimestamp | Self::Walltimestamp => CLOCK,
+            Self::Cpu | Self::Id | Self::Epid => 1,
+            // It may lie in a program's memory.
+            Self::Arg(_) => 2 * ASKED,
+            Self::Pid
+            | Self::Tid
+            | Self::Ppid
+            | Self::Uid
+            | Self::Gid
+            | Self::Errno
+            | Self::Ipl => ASKED,
+        }
+    }
 }
 
 /// A program that is ready to run: what the back ends have in common.
@@ -427,6 +444,18 @@ pub enum Program {
 }
 
 impl Step {
+    /// Units of doing it, beyond what depends on data.
+    fn units(&self) -> usize {
+        match self {
+            Self::Load { space, .. } if *space != Space::Restricted => LOADED,
+            Self::Quick { var, .. } => var.units(),
+            Self::Array { .. } => LOADED,
+            Self::Builtin { var, .. } => Quick::new(*var).map_or(ASKED, Quick::units),
+            Self::LoadDyn { .. } | Self::StoreDyn { .. } => LOOKUP,
+            _ => 1,
+        }
+    }
+
     fn looks_for_dynamic(&self) -> bool {
         matches!(self, Self::LoadDyn { .. } | Self::StoreDyn { .. })
     }
@@ -452,8 +481,16 @@ impl Step {
 
 /// Units of steps that are done once, beyond what depends on data.
 pub fn cost(steps: &[Step]) -> usize {
-    let lookups = steps.iter().filter(|step| step.looks_for_dynamic()).count();
-    lookups.saturating_mul(LOOKUP).saturating_add(steps.len())
+    sum(steps.iter().map(Step::units))
+}
+
+/// Units of another round of a loop's steps, beyond what depends on data.
+pub fn round(steps: &[Step]) -> usize {
+    sum(steps.iter().map(|step| step.units().max(LOOPED)))
+}
+
+fn sum(units: impl Iterator<Item = usize>) -> usize {
+    units.fold(0, usize::saturating_add)
 }
 
 impl Program {
@@ -461,6 +498,18 @@ impl Program {
     pub fn of(steps: Vec<Step>) -> Self {
         let cost = cost(&steps);
         Self::Steps { steps, cost }
+    }
+
+    /// Units of running it, beyond what depends on data. Steps take theirs themselves.
+    pub fn price(&self) -> usize {
+        match self {
+            Self::Const(_) | Self::Steps { .. } => 0,
+            Self::Quick(var) | Self::Select { var, .. } => var.units(),
+            Self::Builtin { .. } => ASKED,
+            Self::Load(_) => LOOKUP,
+            Self::Assign { value, .. } => value.map_or(0, Quick::units).saturating_add(LOOKUP),
+            Self::Since { from, .. } => from.units().saturating_add(LOOKUP),
+        }
     }
 
     /// Whether it loads user memory.

@@ -18,8 +18,8 @@ use dtrace_uapi::types::ProbeId;
 pub struct Firing {
     /// The probe; 0 is none.
     pub probe: ProbeId,
-    /// When it fired.
-    pub time: u64,
+    /// Which of those on the CPU it is.
+    pub number: u64,
 }
 
 /// A string that is being taken apart.
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn an_error_in_between_leaves_the_string_alone() {
-        let firing = |probe, time| Firing { probe, time };
+        let firing = |probe, number| Firing { probe, number };
         let (one, other, error) = (firing(7, 1), firing(8, 5), 3);
         let mut tokens = Tokens::new(8).unwrap();
         assert!(tokens.of(one).is_none());

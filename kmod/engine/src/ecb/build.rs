@@ -10,9 +10,11 @@ use super::brief::Brief;
 use super::layout::{alignment, Layout};
 use super::memory::Memory;
 use super::order::Order;
+use super::price::price;
 use super::rehearsal;
 use super::short::{Guard, Note, Tally, TallyBy};
 use super::{Act, Action, Aggregate, Datum, Field, Prepared, Shape};
+use crate::budget::UNITS;
 use crate::consumer::{Features, Privileges};
 use crate::dif::prepare;
 use crate::dif::program::Program;
@@ -169,12 +171,16 @@ pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<P
     let predicate = predicate.filter(|_| guard.is_none());
     let principal = if order.speculated() { 0 } else { size };
     let short = predicate.is_none();
+    let price = price(predicate.as_ref(), &actions, principal);
+    // What is too much for a firing faults, and that takes the long way.
+    let fits = price <= UNITS as usize;
     Ok(Prepared {
+        price,
         guard,
         tally: Tally::of(&actions).filter(|_| short && size == 0),
         tally_by: TallyBy::of(&actions).filter(|_| short && size == 0),
-        note: Note::of(&actions)?.filter(|_| short && principal != 0),
-        brief: Brief::of(predicate.as_ref(), &actions)?.filter(|_| size == 0),
+        note: Note::of(&actions)?.filter(|_| short && fits && principal != 0),
+        brief: Brief::of(predicate.as_ref(), &actions)?.filter(|_| fits && size == 0),
         predicate,
         dynamics,
         reads_user,

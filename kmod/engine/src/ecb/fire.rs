@@ -88,6 +88,7 @@ pub fn run<M: Machine>(
             return Ok(End::Done);
         }
     }
+    spend(env, clause.price).map_err(in_action(0))?;
     let mut room = None;
     if clause.principal != 0 {
         match begin(clause, env.m, env.at, &mut out.principal, last, &size_at) {

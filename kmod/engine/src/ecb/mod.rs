@@ -6,7 +6,7 @@
 //! A clause is built once and shared by all probes that it is bound to; [`layout`] says where in a record each action's
 //! data lie, [`build`] puts programs and places together, [`fire`] runs them, [`aggregation`] and [`float`] are the
 //! arithmetic of the aggregating functions, [`memory`] is `tracemem()` of a computed size, [`short`] and [`brief`] are the ways
-//! past all that; [`rehearsal`] tells beforehand which user memory a clause will not find.
+//! past all that; [`price`] is what it takes whatever the data is; [`rehearsal`] tells beforehand which user memory a clause will not find.
 
 pub mod aggregation;
 pub mod brief;
@@ -17,11 +17,13 @@ mod float;
 pub mod layout;
 pub mod memory;
 mod order;
+mod price;
 pub mod record;
 pub mod rehearsal;
 pub mod short;
 pub(crate) mod speculate;
 
+use crate::budget::LIGHT;
 use crate::dif::program::Program;
 use crate::mem::Vec;
 use aggregation::Function;
@@ -185,9 +187,18 @@ pub struct Prepared {
     pub records: Vec<RecDesc>,
     /// The consumer's note.
     pub uarg: u64,
+    /// What it takes of a firing's budget whatever the data is, units.
+    pub price: usize,
 }
 
 impl Prepared {
+    /// Its price, where that is so much that it counts for the firing.
+    #[inline(always)]
+    pub fn toil(&self) -> Option<u64> {
+        let price = self.price as u64;
+        (price > LIGHT).then_some(price)
+    }
+
     /// What the record is charged in the principal buffer; 0 where nothing goes there.
     pub fn charge(&self) -> usize {
         self.principal.saturating_sub(RECORD_TIME)

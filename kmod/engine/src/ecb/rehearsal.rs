@@ -35,6 +35,7 @@ pub fn run<M: Machine>(clause: &Prepared, env: &mut Env<'_, M>) -> Result<(), Fa
             return Ok(());
         }
     }
+    super::fire::spend(env, clause.price).map_err(in_action(0))?;
     for Action { number, act } in clause.actions.iter() {
         match act {
             Act::Record(field) | Act::Exit(field) => touch(field, env)?,

@@ -91,7 +91,7 @@ fn strtok<M: Machine>(env: &mut Env<'_, M>) -> Result<u64, Trap> {
     let (string, delims) = (arg(env, 0), arg(env, 1));
     let firing = Firing {
         probe: env.at.probe,
-        time: env.m.firing(),
+        number: env.m.firing(),
     };
     if string != 0 {
         let len = env.fetch_text(string, 0)?;

@@ -33,8 +33,8 @@ pub struct TestMachine {
     pub executes: u64,
     pub executed: Cell<u64>,
     pub log: RefCell<Vec<String>>,
-    /// When work was last counted, and what that firing's is.
-    pub toil: Cell<(u64, u64)>,
+    /// The work that was counted, units.
+    pub toil: Cell<u64>,
     /// The frames of the user stack that are evaluators', with the number of their walker and the only constant of their file.
     pub evaluators: Vec<(u32, u64, u64)>,
     /// The walker of the code that the program has made, which all of the user stack is in; it tells callers.
@@ -107,11 +107,11 @@ impl Machine for TestMachine {
     fn timestamp(&self) -> u64 {
         self.now.get()
     }
-    fn toil(&self, units: u64) -> u64 {
-        let (at, before) = self.toil.get();
-        let sum = units + if at == self.now.get() { before } else { 0 };
-        self.toil.set((self.now.get(), sum));
-        sum
+    fn firing(&self) -> u64 {
+        self.now.get()
+    }
+    fn toil(&self, units: u64) {
+        self.toil.set(self.toil.get() + units);
     }
     fn walltimestamp(&self) -> u64 {
         77

@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What a firing may do is counted whichever way a clause takes, and put down to the consumer whose clause it is.
+
+mod common;
+
+use common::asm::{asm, asm_with, int, var};
+use common::{action, clause, config, cpu, Bench, Steps, ERROR, PROBE};
+use dtrace_engine::budget::{FIRING, LIGHT};
+use dtrace_engine::dof::ActionSpec;
+use dtrace_engine::{Activity, Clause, Consumer, FaultReport, Which};
+use dtrace_uapi::action::Action;
+use dtrace_uapi::fault::Fault;
+use dtrace_uapi::option::{Opt, BUFPOLICY_RING};
+
+/// A consumer whose buffer never fills, with one ECB of `clause`.
+fn bench(clause: Clause) -> Bench {
+    let consumer = Consumer::new(config()).unwrap();
+    consumer.set_option(Opt::Bufpolicy, BUFPOLICY_RING).unwrap();
+    consumer.set_option(Opt::Bufsize, 1 << 20).unwrap();
+    Bench::with(consumer, vec![clause])
+}
+
+fn values(n: usize, text: &str) -> Vec<ActionSpec> {
+    let value = || action(Action::Difexpr, asm(text));
+    std::iter::repeat_with(value).take(n).collect()
+}
+
+/// An assignment to a thread-local.
+fn assignments(n: usize) -> Vec<ActionSpec> {
+    let text = "ldgs timestamp, %r1\n stts %r1, 0x501\n ret %r0";
+    let assign = || {
+        action(
+            Action::Difexpr,
+            asm_with(text, int(0), &[var(0x501, 1, int(8))]),
+        )
+    };
+    std::iter::repeat_with(assign).take(n).collect()
+}
+
+/// Fires once more, at the same time: as if the clause were at the probe many times.
+fn again(b: &Bench) -> Option<FaultReport> {
+    b.consumer.fire(&cpu(0), b.ecbs[0], &b.m)
+}
+
+/// How often a clause runs in one firing until its consumer is ended; each time takes `units` at least.
+fn runs(b: &Bench, units: u64) -> u64 {
+    let most = FIRING / units;
+    (1..=most + 1)
+        .find(|_| {
+            let _ = again(b);
+            b.consumer.activity() == Activity::Killed
+        })
+        .unwrap_or_else(|| panic!("still active after {most} runs"))
+}
+
+#[test]
+fn the_ways_past_the_interpreter_are_counted() {
+    const N: usize = 2000;
+    let n = N as u64;
+    // Clocks, variables that are looked for, and what takes the interpreter.
+    let clocks = values(N, "ldgs walltimestamp, %r1\n ret %r1");
+    let (dynamic, loads) = (
+        assignments(N),
+        "ldgs arg0, %r1\n uldub [%r1], %r1\n ret %r1",
+    );
+    let cases = [
+        (clocks, 32 * n),
+        (dynamic, 256 * n),
+        (values(N, loads), 32 * n),
+    ];
+    for (actions, units) in cases {
+        let mut b = bench(clause(None, actions));
+        b.m.args[0] = 0x40_0000;
+        b.m.user.get_mut().insert(0x40_0000, vec![7; 8]);
+        let many = runs(&b, units);
+        // Nor is it ended much too soon.
+        assert!(many > FIRING / (2 * units), "{many} of {units}");
+        // Another firing begins with nothing.
+        let b = bench(clause(None, values(N, "ldgs walltimestamp, %r1\n ret %r1")));
+        for _ in 0..many {
+            b.fire();
+        }
+        assert_eq!(b.consumer.activity(), Activity::Active);
+    }
+}
+
+#[test]
+fn what_is_light_is_not_counted() {
+    let b = bench(clause(None, values(4, "ldgs walltimestamp, %r1\n ret %r1")));
+    for _ in 0..FIRING / LIGHT {
+        again(&b);
+    }
+    assert_eq!(b.consumer.activity(), Activity::Active);
+    assert_eq!(b.m.toil.get(), 0);
+}
+
+#[test]
+fn a_clause_of_too_many_moves_faults() {
+    let fault = |n| bench(clause(None, assignments(n))).fire()[0].map(|report| report.fault);
+    assert_eq!(fault(14_000), None);
+    assert_eq!(fault(16_384), Some(Fault::Overrun));
+}
+
+/// One does nearly all that it may do, another one a little more than nothing: nobody is ended, and then the one that goes on.
+#[test]
+fn work_is_put_down_to_whose_clause_it_is() {
+    let heavy = bench(clause(None, assignments(14_000)));
+    let light = bench(clause(None, assignments(8)));
+    let most = runs(&bench(clause(None, assignments(14_000))), 256 * 14_000) - 1;
+    for _ in 0..most {
+        again(&heavy);
+        again(&light);
+    }
+    let activities = |of: [&Bench; 2]| of.map(|b| b.consumer.activity());
+    assert_eq!(activities([&heavy, &light]), [Activity::Active; 2]);
+    let of = |b: &Bench| b.consumer.work(&cpu(0), &b.m);
+    assert!(of(&heavy) > FIRING / 2 && of(&light) < FIRING / 100);
+    again(&light);
+    again(&heavy);
+    assert_eq!(
+        activities([&heavy, &light]),
+        [Activity::Killed, Activity::Active]
+    );
+    // Of another firing nothing is known.
+    light.m.now.set(1);
+    assert_eq!(of(&light), 0);
+}
+
+#[test]
+fn a_firing_that_there_is_no_time_for_is_a_drop() {
+    let b = Bench::new(vec![clause(None, vec![])]);
+    let drop_two = || (0..2).for_each(|_| b.consumer.drop_firing(&cpu(0), &b.m));
+    drop_two();
+    assert_eq!(b.read(Which::Principal).1, 2);
+    b.consumer.stop();
+    drop_two();
+    assert_eq!(b.read(Which::Principal).1, 0);
+}
+
+#[test]
+fn what_is_enabled_of_a_consumers_own_probes_is_known() {
+    let c = Consumer::new(config()).unwrap();
+    let clauses = [(); 3].map(|()| c.add_clause(&clause(None, vec![])).unwrap());
+    let own = |probe| c.own(probe).map(|ecb| ecb.epid).collect::<Vec<_>>();
+    c.bind(clauses[0], PROBE).unwrap();
+    c.bind(clauses[1], ERROR).unwrap();
+    // What is not kept never was.
+    c.binding().bind(clauses[2], ERROR).unwrap();
+    assert_eq!(own(ERROR), [2]);
+    c.bind(clauses[2], PROBE).unwrap();
+    c.bind(clauses[0], ERROR).unwrap();
+    assert_eq!(
+        (own(ERROR), own(PROBE), own(common::BEGIN)),
+        (vec![2, 4], vec![], vec![])
+    );
+}

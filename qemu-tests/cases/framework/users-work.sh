@@ -1,0 +1,37 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 120
+# What users' clauses do in one firing is limited, all of them together. The consumer that does most of it is ended; what others of them do
+# not get to for lack of time is counted. Whoever sees everything is not concerned, wherever in the line.
+. ./member
+rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
+chmod 666 /dev/dtrace
+cp "$(command -v overload)" /tmp/overload
+at='syscall::sched_get_priority_max:entry /execname == "overload"/'
+# Each compares nearly three million bytes.
+{
+	printf 'inline string hay = "%030000d"; inline string needle = "%090d1";\n' 0 0
+	for _ in 1 2 3 4; do echo "$at { @ = sum(strstr(hay, needle) == NULL); }"; done
+	echo 'BEGIN { printf("begun\n"); }'
+} >/tmp/heavy.d
+light="$at { @ = count(); } BEGIN { printf(\"begun\\n\"); }"
+# begin NAME COMMAND...: in the background, as $tracer; waits until it traces.
+begin() {
+	"${@:2}" -o "/tmp/$1" 2>"/tmp/$1.err" & tracer=$!
+	timeout 60 sh -c "until grep -qs begun /tmp/$1; do sleep 0.1; done"
+}
+member=(own dtrace -x statusrate=100ms -q)
+touch /tmp/{heavy,light}{,.err} && chmod 666 /tmp/{heavy,light}{,.err}
+begin heavy "${member[@]}" -x strsize=32k -s /tmp/heavy.d
+begin light "${member[@]}" -n "$light" && second=$tracer
+begin root dtrace -qn "$light" && third=$tracer
+calls=$(as 77 /tmp/overload 1000 | grep -o "[0-9]*")
+timeout 60 sh -c 'until [ -s /tmp/heavy.err ]; do sleep 0.1; done'
+kill $second $third
+wait
+sed '/^$/d' /tmp/heavy.err
+count() { grep -o '[0-9]*' "/tmp/$1" | tail -n 1; }
+drops=$(sed -n 's/.* \([0-9]*\) drops\{0,1\} on CPU .*/\1/p' /tmp/light.err | paste -sd+ | bc)
+echo "root: $((calls - $(count root))) of $((calls / $(nproc))) on each processor are missing"
+echo "light: $((calls - $(count light) - drops)) are missing, $((drops > 0 && drops <= $(nproc))) were dropped"
