@@ -8,6 +8,7 @@
 
 use super::device::{Attachment, Control, Open};
 use super::enabling::Wanted;
+use super::patience::Patience;
 use super::process::Order;
 use super::provider::Description;
 use super::text::{refuse, Refusal, Text};
@@ -30,6 +31,9 @@ use dtrace_uapi::{dif, dof};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use zerocopy::{FromZeros, Immutable, IntoBytes};
+
+/// Steps of asking whether a consumer may be told of a probe.
+const ASKED: u64 = 256;
 
 /// What a control call gives.
 pub type Answer = Result<isize, Refusal>;
@@ -143,27 +147,38 @@ impl Open {
     }
 
     fn next_probe(&self, arg: u64, parts: &Description<'_>, after: u32) -> Answer {
-        let tracer = &self.consumer.tracer;
-        let state = self.consumer.framework.state.lock();
-        let pattern = state.table.pattern(parts);
         let mut after = after;
-        let desc = loop {
-            let Some(probe) = state.table.next_match(&pattern, after) else {
-                break None;
-            };
-            after = probe.id();
+        let found = loop {
             if task::is_killed() {
                 return Err(refuse(EINTR));
             }
+            match self.look_for_next(parts, after) {
+                Ok(found) => break found,
+                // Others may have waited for the mutex meanwhile.
+                Err(last) => after = last,
+            }
+        };
+        user::put(arg, &found.ok_or(refuse(ESRCH))?)?;
+        Ok(0)
+    }
+
+    /// The next probe that is described and that the consumer may be told of. An error: there is none up to this id, and others want the mutex.
+    fn look_for_next(&self, parts: &Description<'_>, after: u32) -> Result<Option<ProbeDesc>, u32> {
+        let tracer = &self.consumer.tracer;
+        let state = self.consumer.framework.state.lock();
+        let pattern = state.table.pattern(parts);
+        let patience = Patience::of_stretch();
+        let mut after = after;
+        while let Some(probe) = state.table.next_match(&pattern, after, &patience)? {
+            after = probe.id();
             // What there is in a process is for those who may trace it.
             if tracer.rights.is_none() || state.may_list(tracer, probe) {
                 // Before somebody retires it.
-                break Some(probe.desc());
+                return Ok(Some(probe.desc()));
             }
-        };
-        drop(state);
-        user::put(arg, &desc.ok_or(refuse(ESRCH))?)?;
-        Ok(0)
+            patience.take(ASKED).map_err(|_| after)?;
+        }
+        Ok(None)
     }
 
     #[inline(never)]

@@ -22,6 +22,7 @@
 //! A consumer goes in the opposite order: unlink, disarm what nobody wants any more, wait for an RCU grace period, free. No step of
 //! it allocates, so that it cannot fail.
 
+use super::patience::Patience;
 use super::probe::{Held, ProbeRef};
 use super::provider::{by_provider, Description};
 use super::quota::{self, Dues};
@@ -248,14 +249,20 @@ impl State {
             permits.unwrap_or(false)
         };
         let mut found = KVVec::new();
+        let patience = Patience::of_call(attached.tracer.engine.privileges().kernel);
         for Retained { desc, clause, .. } in &wanted.list {
             if task::is_killed() {
                 return Err(refuse(EINTR));
             }
             let mut matches = match desc.id {
-                0 => self
-                    .table
-                    .matches(&self.table.pattern(&Description::from(desc)))?,
+                0 => {
+                    let pattern = self.table.pattern(&Description::from(desc));
+                    let matches = self.table.matches(&pattern, &patience);
+                    matches.map_err(|error| match error {
+                        E2BIG => Refusal::new(E2BIG, "the descriptions take too long to match"),
+                        error => refuse(error),
+                    })?
+                }
                 id => {
                     let mut one = KVVec::new();
                     if let Some(probe) = self.table.get(id) {

@@ -31,7 +31,7 @@ use dtrace_uapi::limits::RETAIN_MAX;
 use dtrace_uapi::option::{Opt, UNSET};
 use dtrace_uapi::types::ProviderAttributes;
 use kernel::alloc::fail_after;
-use kernel::error::{Error, Result, EACCES, EEXIST, EINVAL, ENODEV, ENOENT, ENOMEM, ENOSPC};
+use kernel::error::{Error, Result, E2BIG, EACCES, EEXIST, EINVAL, ENODEV, ENOENT, ENOMEM, ENOSPC};
 use kernel::sync::Arc;
 use std::collections::BTreeSet;
 use std::mem::ManuallyDrop;
@@ -456,6 +456,29 @@ fn descriptions_are_limited() {
         assert_eq!(told(refusal), (ENOSPC, many));
     }
     assert_eq!(w.picture(&tracer), before);
+}
+
+/// Descriptions cost who waits for the mutex, so whoever has no rights over the kernel has few of those that cost much.
+#[test]
+fn what_takes_long_to_match_is_refused() {
+    let mut w = World::with(PRIV_USER);
+    let names: Vec<String> = (0..2000).map(|n| format!("{:a<40}{n}", "")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    w.create(&names);
+    let weak = w.consumer_with(Privileges {
+        kernel: false,
+        ..Privileges::ALL
+    });
+    let strong = w.consumer();
+    let few = image(&["*aaaaaaaab"; 4]);
+    let many = image(&["*aaaaaaaab"; 200]);
+    assert_eq!(w.enable(&weak, &few).ok().unwrap().0, 0);
+    let before = w.picture(&weak);
+    let refused = w.enable(&weak, &many).err().unwrap();
+    let long = "the descriptions take too long to match".to_owned();
+    assert_eq!(told(refused), (E2BIG, long));
+    assert_eq!(w.picture(&weak), before);
+    assert_eq!(w.enable(&strong, &many).ok().unwrap().0, 0);
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod enabling_tests;
 mod host_tests;
 mod ids;
 mod names;
+mod patience;
 mod probe;
 mod provider;
 mod quota;

@@ -4,6 +4,7 @@
 //! Tests of tables and lists.
 
 use crate::names::Name;
+use crate::patience::Patience;
 use crate::probe::{Probe, ProbeRef};
 use crate::provider::Description;
 use crate::sys::arena::{Arena, Strings};
@@ -55,13 +56,15 @@ fn ids(table: &Table, name: &str) -> Vec<u32> {
     let desc = desc(name);
     let pattern = table.pattern(&desc);
     let found: Vec<u32> = table
-        .matches(&pattern)
+        .matches(&pattern, &Patience::of_call(true))
         .unwrap()
         .iter()
         .map(|p| p.id())
         .collect();
     let mut walked = Vec::new();
-    while let Some(probe) = table.next_match(&pattern, walked.last().copied().unwrap_or(0)) {
+    let endless = Patience::of_call(true);
+    let next = |after| table.next_match(&pattern, after, &endless).unwrap();
+    while let Some(probe) = next(walked.last().copied().unwrap_or(0)) {
         walked.push(probe.id());
     }
     assert_eq!(found, walked, "{name}: both ways of matching agree");

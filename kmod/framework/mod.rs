@@ -30,6 +30,7 @@ mod kunit;
 mod machine;
 mod names;
 mod newcomers;
+mod patience;
 mod posts;
 pub mod probe;
 pub mod process;

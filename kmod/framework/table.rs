@@ -20,6 +20,7 @@
 
 use super::ids::Ids;
 use super::names::{Name, Names};
+use super::patience::Patience;
 use super::probe::{Held, Part, Probe, ProbeRef};
 use super::provider::Description;
 use crate::sys::arena::{Arena, Place, Strings};
@@ -36,6 +37,8 @@ use kernel::prelude::*;
 const SHORT: u32 = 4096;
 /// How many it may have to be looked through for each match.
 const FEW: u32 = 16;
+/// Steps of looking at a probe.
+const LOOKED_AT: u64 = 4;
 
 /// All probes. Changed with the framework's mutex held.
 pub struct Table {
@@ -78,13 +81,19 @@ enum Matcher<'a> {
 impl Pattern<'_> {
     /// Whether it matches `probe`.
     pub fn matches(&self, probe: &Probe) -> bool {
+        self.matches_in(probe, &mut 0)
+    }
+
+    /// The same; the steps that it takes are added to `steps`.
+    fn matches_in(&self, probe: &Probe, steps: &mut u64) -> bool {
+        *steps = steps.saturating_add(LOOKED_AT);
         probe.is_live()
             && Part::ALL.iter().zip(&self.0).all(|(part, matcher)| {
                 let name = probe.name_of(*part);
                 match matcher {
                     Matcher::Any => true,
                     Matcher::Exact(exact) => exact.is_some_and(|e| core::ptr::eq(e, name)),
-                    Matcher::Glob(glob) => glob::matches(glob, name.text()),
+                    Matcher::Glob(glob) => glob::matches_in(glob, name.text(), steps),
                 }
             })
     }
@@ -271,21 +280,35 @@ impl Table {
         }))
     }
 
-    /// The first probe that `pattern` matches whose id is greater than `after`.
+    /// The first probe that `pattern` matches whose id is greater than `after`. An error: those up to this id are none, and nobody may be made to wait
+    /// for more.
     ///
     /// Probes that are made together have ids that follow one another: the first of a short chain is looked for in that, and from there on
     /// the next one is not far. To find that there is no other takes a look at all that follow, unless the chain is very short.
-    pub fn next_match(&self, pattern: &Pattern<'_>, after: ProbeId) -> Option<ProbeRef> {
-        let matches = |probe: &ProbeRef| pattern.matches(probe);
+    pub fn next_match(
+        &self,
+        pattern: &Pattern<'_>,
+        after: ProbeId,
+        patience: &Patience,
+    ) -> Result<Option<ProbeRef>, ProbeId> {
         match self.plan(pattern) {
-            Plan::Nothing => None,
+            Plan::Nothing => Ok(None),
             Plan::Chain(part, name) if name.count(part) <= if after == 0 { SHORT } else { FEW } => {
                 let later = self
                     .chain(part, name)
-                    .filter(|probe| probe.id() > after && matches(probe));
-                later.min_by_key(|probe| probe.id())
+                    .filter(|probe| probe.id() > after && pattern.matches(probe));
+                Ok(later.min_by_key(|probe| probe.id()))
             }
-            _ => self.ids.after(after).find(matches),
+            _ => {
+                for probe in self.ids.after(after) {
+                    let mut steps = 0;
+                    if pattern.matches_in(probe, &mut steps) {
+                        return Ok(Some(probe));
+                    }
+                    patience.take(steps).map_err(|_| probe.id())?;
+                }
+                Ok(None)
+            }
         }
     }
 
@@ -302,22 +325,27 @@ impl Table {
             .find(|probe| probe.is_live() && probe.provider() == provider)
     }
 
-    /// The probes that `pattern` matches, by id.
-    pub fn matches(&self, pattern: &Pattern<'_>) -> Result<KVVec<ProbeRef>> {
+    /// The probes that `pattern` matches, by id. Errors: as [`Patience::take`], and `ENOMEM`.
+    pub fn matches(&self, pattern: &Pattern<'_>, patience: &Patience) -> Result<KVVec<ProbeRef>> {
         let mut found = KVVec::new();
         let mut add = |probe: ProbeRef| -> Result {
-            if pattern.matches(probe) {
+            let mut steps = 0;
+            if pattern.matches_in(probe, &mut steps) {
                 found.push(probe, GFP_KERNEL)?;
             }
-            Ok(())
+            patience.take(steps)
         };
         match self.plan(pattern) {
             Plan::Nothing => {}
             Plan::Chain(part, name) => self.chain(part, name).try_for_each(add)?,
             Plan::Names(part, glob) => {
-                let fits = |name: &&Name| name.count(part) > 0 && glob::matches(glob, name.text());
-                for name in self.names.iter().filter(fits) {
-                    self.chain(part, name).try_for_each(&mut add)?;
+                for name in self.names.iter().filter(|name| name.count(part) > 0) {
+                    let mut steps = 0;
+                    let fits = glob::matches_in(glob, name.text(), &mut steps);
+                    patience.take(steps)?;
+                    if fits {
+                        self.chain(part, name).try_for_each(&mut add)?;
+                    }
                 }
             }
             Plan::All => self.ids.after(0).try_for_each(add)?,

@@ -5,6 +5,7 @@
 
 use crate::bindings::{end_grace_period, hold_grace_periods};
 use crate::host_tests::table;
+use crate::patience::Patience;
 use crate::probe::{Held, ProbeRef};
 use crate::provider::Description;
 use crate::table::{NewProbe, Table};
@@ -44,10 +45,12 @@ fn ids(table: &Table, parts: &Parts) -> Vec<u32> {
         name,
     };
     let pattern = table.pattern(&desc);
-    let found = table.matches(&pattern).unwrap();
+    let found = table.matches(&pattern, &Patience::of_call(true)).unwrap();
     let found: Vec<_> = found.iter().map(|probe| probe.id()).collect();
     let mut walked = Vec::new();
-    while let Some(probe) = table.next_match(&pattern, walked.last().copied().unwrap_or(0)) {
+    let endless = Patience::of_call(true);
+    let next = |after| table.next_match(&pattern, after, &endless).unwrap();
+    while let Some(probe) = next(walked.last().copied().unwrap_or(0)) {
         walked.push(probe.id());
     }
     assert_eq!(found, walked, "{parts:?}: both ways of matching agree");
@@ -434,4 +437,34 @@ fn a_table_does_what_a_list_would() {
         }
         hold_grace_periods(false);
     }
+}
+
+/// A search that is left in the middle goes on where it was left, and finds what the whole one finds.
+#[test]
+fn a_search_in_stretches_finds_the_same() {
+    let mut t = table();
+    for n in 0..20_000 {
+        create(
+            &mut t,
+            &parts("fbt", "vmlinux", &format!("{:a<60}{n}", ""), "entry"),
+        )
+        .unwrap();
+    }
+    let desc = Description {
+        provider: b"",
+        module: b"",
+        func: b"*aaaaaaab*19999",
+        name: b"",
+    };
+    let (pattern, mut after, mut stretches) = (t.pattern(&desc), 0, 0);
+    let found = loop {
+        match t.next_match(&pattern, after, &Patience::of_stretch()) {
+            Ok(found) => break found,
+            Err(last) => {
+                assert!(last > after);
+                (after, stretches) = (last, stretches + 1);
+            }
+        }
+    };
+    assert!(found.is_none() && stretches > 3, "{stretches}");
 }

@@ -18,10 +18,16 @@ pub fn is_glob(pattern: &[u8]) -> bool {
 
 /// Whether `text` as a whole is matched by `pattern`.
 pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
+    matches_in(pattern, text, &mut 0)
+}
+
+/// The same; the steps that it takes are added to `steps`, each member of a set being one.
+pub fn matches_in(pattern: &[u8], text: &[u8], steps: &mut u64) -> bool {
     let (mut p, mut t) = (pattern, text);
     // After the last star: the pattern there, and the text that the star has not taken yet.
     let mut star: Option<(&[u8], &[u8])> = None;
     loop {
+        *steps = steps.saturating_add(1);
         if let Some((b'*', rest)) = p.split_first() {
             if rest.is_empty() {
                 return true;
@@ -30,7 +36,11 @@ pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
             p = rest;
             continue;
         }
-        match (t.split_first(), one(p)) {
+        let one = one(p);
+        if let Some((One::Set { members, .. }, _)) = &one {
+            *steps = steps.saturating_add(members.len() as u64);
+        }
+        match (t.split_first(), one) {
             (None, _) if p.is_empty() => return true,
             (Some((c, text)), Some((set, rest))) if set.has(*c) => {
                 t = text;
@@ -133,7 +143,7 @@ fn member(members: &[u8]) -> Option<(u8, &[u8])> {
 
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use super::{matches, matches_in};
 
     fn check(pattern: &str, yes: &[&str], no: &[&str]) {
         for text in yes {
@@ -162,6 +172,21 @@ mod tests {
         );
         check("*a*", &["a", "xax"], &["", "x"]);
         check("**a", &["a", "ba"], &["b"]);
+    }
+
+    #[test]
+    fn steps_are_counted() {
+        let steps = |pattern: &str, text: &str| {
+            let mut steps = 0;
+            matches_in(pattern.as_bytes(), text.as_bytes(), &mut steps);
+            steps
+        };
+        // Each byte, and that there is none.
+        assert_eq!(steps("entry", "entry"), 6);
+        assert_eq!(steps("entry", "return"), 1);
+        // Six bytes at three places, and a set of six members at each.
+        assert!(steps("*[abcdef]x", "aaaaaa") > 6 * 6);
+        assert!(steps("*aab", &"a".repeat(100)) > 200);
     }
 
     #[test]

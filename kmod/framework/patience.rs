@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! How much a call may match with the framework's mutex held.
+//!
+//! Everybody waits for that mutex: who loads a kernel module, who begins to trace, who ends. A description costs its author a few bytes, and
+//! may cost a comparison of globs with each name that there is. So what is compared is counted, by the steps that it takes. A call that can
+//! go on later gives the mutex back in between; one that cannot is refused where its author has no rights over the kernel, and ends where
+//! he is killed.
+
+use crate::sys::task;
+use core::cell::Cell;
+use kernel::prelude::*;
+
+/// Steps of a call: some ten milliseconds.
+const STEPS: u64 = 16 << 20;
+/// Steps between two looks at whether the caller is killed, and the most that is done at a stretch by a call that can go on later.
+const STRETCH: u64 = 1 << 20;
+
+/// What is left for a call.
+pub struct Patience {
+    left: Cell<u64>,
+    /// What is left when the next look is due.
+    look: Cell<u64>,
+}
+
+impl Patience {
+    const fn new(steps: u64) -> Self {
+        Self {
+            left: Cell::new(steps),
+            look: Cell::new(steps.saturating_sub(STRETCH)),
+        }
+    }
+
+    /// That of a call which is whole or not at all; `endless`: its author is trusted.
+    pub const fn of_call(endless: bool) -> Self {
+        Self::new(if endless { u64::MAX } else { STEPS })
+    }
+
+    /// That of one stretch.
+    pub const fn of_stretch() -> Self {
+        Self::new(STRETCH)
+    }
+
+    /// Takes steps that were done. `E2BIG`: there are none left; `EINTR`: the caller is killed.
+    pub fn take(&self, steps: u64) -> Result {
+        let left = self.left.get().checked_sub(steps).ok_or(E2BIG)?;
+        self.left.set(left);
+        if left > self.look.get() {
+            return Ok(());
+        }
+        self.look.set(left.saturating_sub(STRETCH));
+        match task::is_killed() {
+            true => Err(EINTR),
+            false => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_taken_as_long_as_there_are_any() {
+        let call = Patience::of_call(false);
+        assert!((0..16).all(|_| call.take(1 << 20).is_ok()));
+        assert_eq!(call.take(1), Err(E2BIG));
+        assert_eq!(call.take(0), Ok(()));
+        assert_eq!(Patience::of_stretch().take(STRETCH + 1), Err(E2BIG));
+        let endless = Patience::of_call(true);
+        assert!((0..1000).all(|_| endless.take(1 << 40).is_ok()));
+    }
+}
