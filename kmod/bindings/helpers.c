@@ -399,6 +399,12 @@ void dtrace_periodic_queue(struct delayed_work *work, u64 ns)
 	queue_delayed_work(system_long_wq, work, max(nsecs_to_jiffies(ns), 1UL));
 }
 
+/* Whether the current task has a capability over the system. Who has none may have a group's rights, so nobody is told of a refusal. */
+bool dtrace_capable(int capability)
+{
+	return ns_capable_noaudit(&init_user_ns, capability);
+}
+
 /* Whether the kernel keeps nothing secret from, or nothing safe from, those who have all rights. */
 bool dtrace_may_read_kernel(void)
 {

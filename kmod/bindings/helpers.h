@@ -92,6 +92,7 @@ void dtrace_measure(void);
 void dtrace_measure_no_more(void);
 bool dtrace_progenyof(struct task_struct *task, u64 pid, u32 *hops);
 bool dtrace_killed(void);
+bool dtrace_capable(int capability);
 u32 dtrace_thread_number(void);
 void dtrace_stay(void);
 void __noreturn dtrace_park(void);

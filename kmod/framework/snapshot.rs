@@ -24,7 +24,7 @@ use super::tracer::Tracer;
 use super::user;
 use crate::sys::percpu::{nr_cpus, online, CpuGuard, Losses};
 use crate::sys::periodic::{Periodic, Task};
-use crate::sys::{clock, crosscall, rculist, vtime};
+use crate::sys::{clock, crosscall, privilege, rculist, vtime};
 use core::fmt::Write;
 use core::sync::atomic::Ordering;
 use dtrace_engine::consumer::Which;
@@ -166,6 +166,13 @@ impl Open {
 impl Attachment {
     /// Starts the tracing; gives the CPU that fired `BEGIN`, and what is to be kept.
     pub fn go(&self) -> Result<(u32, Tracing), Refusal> {
+        let engine = &self.tracer.engine;
+        let mut used = engine.privileges();
+        used.destructive &= !matches!(engine.option(Opt::Destructive), 0 | UNSET);
+        if !privilege::are_allowed(used) {
+            let why = "the kernel has been locked down since the device was opened";
+            return Err(Refusal::new(EPERM, why));
+        }
         let there = |cpu: usize| u32::try_from(cpu).is_ok_and(online);
         let measures = self.tracer.engine.reads_vtimestamp();
         self.tracer.engine.go_on(&there)?;

@@ -16,17 +16,26 @@ const NOBODY: u32 = u32::MAX;
 
 /// What the current task may do, a member of `group` among others; `None` where that is nothing.
 pub fn of_current(group: u32) -> Option<Privileges> {
-    // What does not matter is not asked for: the kernel may log each refusal.
+    // What does not matter is not asked for: the kernel logs what it keeps from the caller where it is locked down.
     // SAFETY: These need nothing.
     unsafe {
-        let admin = bindings::capable(bindings::CAP_SYS_ADMIN as i32);
-        let all = admin || bindings::capable(bindings::CAP_PERFMON as i32);
+        let admin = bindings::dtrace_capable(bindings::CAP_SYS_ADMIN as i32);
+        let all = admin || bindings::dtrace_capable(bindings::CAP_PERFMON as i32);
         let some = all || (group != NOBODY && bindings::dtrace_in_group(group));
         some.then(|| Privileges {
             kernel: all && bindings::dtrace_may_read_kernel(),
             all_users: all,
             destructive: admin && bindings::dtrace_may_write(),
         })
+    }
+}
+
+/// Whether the kernel still allows what a consumer may do: it may have been locked down since.
+pub fn are_allowed(rights: Privileges) -> bool {
+    // SAFETY: These need nothing.
+    unsafe {
+        (!rights.kernel || bindings::dtrace_may_read_kernel())
+            && (!rights.destructive || bindings::dtrace_may_write())
     }
 }
 

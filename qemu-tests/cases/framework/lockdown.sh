@@ -18,8 +18,20 @@ attempts() {
 	dtrace -x holdtime=1sec -Zqn 'work$target:::tail, work$target:::said-it { }' -c 'usdt-dof register fire third fire' 2>&1 | grep asks
 	dtrace -qn 'syscall::read:entry /uid == 0/ { printf("traces %d", uid); exit(0); }' -c 'cat /proc/uptime' 2>&1 | grep -o "traces 0"
 }
+# late NAME: begins to trace, as $late, and gets its program only when it has opened the device.
+late() {
+	mkfifo /tmp/$1.d
+	dtrace -o /tmp/$1 -qs /tmp/$1.d 2>/tmp/$1.err & late=$!
+	exec 9>/tmp/$1.d
+	timeout 30 sh -c "until ls -l /proc/$late/fd 2>/dev/null | grep -q /dev/dtrace; do sleep 0.1; done"
+}
 for to in none integrity confidentiality; do
+	late $to
 	[ $to = none ] || echo $to >$level
+	echo 'BEGIN { printf("begun\n"); exit(0); }' >&9
+	exec 9>&-
+	wait $late
+	grep -ho -e begun -e 'the kernel has been.*' /tmp/$to /tmp/$to.err
 	grep -o '\[.*\]' $level
 	attempts
 done
