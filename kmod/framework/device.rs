@@ -21,7 +21,7 @@ use crate::sys::percpu::Losses;
 use crate::sys::remains::Keeper;
 use crate::sys::rights::{Rights, Watch};
 use crate::sys::unwind::Server;
-use crate::sys::{clock, device, percpu, privilege};
+use crate::sys::{clock, device, percpu, privilege, task};
 use core::ffi::CStr;
 use dtrace_engine::{Config, Consumer};
 use kernel::alloc::{KBox, KVVec};
@@ -195,6 +195,7 @@ impl Attachment {
             end: ends.end.id(),
             error: ends.error.id(),
             seed: clock::monotonic(),
+            is_killed: task::is_killed,
         })
         .map_err(errno)?;
         let rights = match privileges.all_users {

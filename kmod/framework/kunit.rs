@@ -194,6 +194,7 @@ mod tests {
             end: ends.end.id(),
             error: ends.error.id(),
             seed: 1,
+            is_killed: || false,
         })
         .map_err(|_| ENOMEM)?;
         engine.go().map_err(|_| ENOMEM)?;

@@ -21,6 +21,8 @@ impl Errno {
     pub const ENOENT: Self = Self(2);
     /// No such probe, provider or process.
     pub const ESRCH: Self = Self(3);
+    /// The caller is killed.
+    pub const EINTR: Self = Self(4);
     /// Too big.
     pub const E2BIG: Self = Self(7);
     /// No memory.

@@ -10,7 +10,7 @@ use common::{action, bare, clause, config, cpu, u32_at, u64_at, Steps, PROBE};
 use dtrace_engine::dof::ActionSpec;
 use dtrace_engine::mem::alloc::{fail_after, live};
 use dtrace_engine::mem::Vec as EVec;
-use dtrace_engine::{Clause, Consumer, Errno, Pending, Privileges, Reason, Which};
+use dtrace_engine::{Clause, Config, Consumer, Errno, Pending, Privileges, Reason, Which};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::option::{Opt, UNSET};
 use dtrace_uapi::types::DifType;
@@ -72,6 +72,22 @@ fn picture(c: &Consumer) -> impl PartialEq + std::fmt::Debug {
 }
 
 const OPTIONS: &[(Opt, u64)] = &[(Opt::Bufsize, 8192)];
+
+/// Nobody waits for whoever is killed in the middle of an image: nothing of it is taken over.
+#[test]
+fn who_is_killed_is_not_answered() {
+    let killed = Config {
+        is_killed: || true,
+        ..config()
+    };
+    let c = Consumer::new(killed).unwrap();
+    // What has no programs takes no time.
+    assert!(c.prepare(&[], &[clause(None, vec![])]).is_ok());
+    let value = action(Action::Difexpr, asm("ldgs pid, %r1\n ret %r1"));
+    let reason = c.prepare(&[], &[clause(None, vec![value])]).map(drop);
+    assert_eq!(reason.unwrap_err().errno, Errno::EINTR);
+    assert!(!c.has_clauses());
+}
 
 #[test]
 fn a_refusal_of_the_last_clause_leaves_nothing_of_the_first() {

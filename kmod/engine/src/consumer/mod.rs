@@ -106,6 +106,8 @@ pub struct Config {
     pub error: ProbeId,
     /// Starts the random numbers of `rand()`.
     pub seed: u64,
+    /// Whether the caller of a control call is killed, and need not be answered.
+    pub is_killed: fn() -> bool,
 }
 
 impl Config {

@@ -40,7 +40,7 @@ pub struct Pending<'a> {
 impl Consumer {
     /// Checks options, and verifies and prepares clauses; changes nothing until [`Pending::commit`].
     ///
-    /// Errors: `EBUSY` once started; `EINVAL` and `E2BIG` for what cannot be, `EACCES` for what the opener may not do, `ENOMEM`.
+    /// Errors: `EBUSY` once started; `EINVAL` and `E2BIG` for what cannot be, `EACCES` for what the opener may not do, `ENOMEM`, `EINTR`.
     pub fn prepare(
         &self,
         options: &[(Opt, u64)],
@@ -116,6 +116,7 @@ impl Pending<'_> {
             destructive: config.privileges.destructive && options.flag(Opt::Destructive),
             strsize: options.get(Opt::Strsize) as usize,
             loops: !options.flag(Opt::Noloops),
+            is_killed: config.is_killed,
             option: &|opt| options.get(opt),
         };
         build(&cx, shared)

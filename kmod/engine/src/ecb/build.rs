@@ -81,6 +81,8 @@ pub struct Context<'a> {
     pub strsize: usize,
     /// Loops are allowed.
     pub loops: bool,
+    /// Whether nobody waits for it any more.
+    pub is_killed: fn() -> bool,
     /// Options, with their defaults.
     pub option: &'a dyn Fn(Opt) -> u64,
 }
@@ -251,8 +253,11 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Verifies and prepares an object.
+    /// Verifies and prepares an object. That takes milliseconds at most, of an image with thousands of objects minutes.
     fn program(&mut self, difo: &Difo) -> Result<Program, Reason> {
+        if (self.cx.is_killed)() {
+            return Err(Reason::new(Errno::EINTR, "interrupted"));
+        }
         let facts: Facts = verify::verify(
             difo,
             &verify::Context {

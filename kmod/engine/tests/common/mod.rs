@@ -48,6 +48,7 @@ pub fn config() -> Config {
         end: END,
         error: ERROR,
         seed: 42,
+        is_killed: || false,
     }
 }
 
