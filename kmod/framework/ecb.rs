@@ -12,8 +12,7 @@ use super::seen::Seen;
 use super::tracer::{EcbRef, Tracer};
 use crate::sys::clock;
 use crate::sys::percpu::CpuGuard;
-use dtrace_engine::budget::LIGHT;
-use dtrace_engine::{Ecb, FaultReport, Missing};
+use dtrace_engine::{Activity, Ecb, FaultReport, Missing};
 use kernel::sync::Arc;
 
 /// Of so many clauses the work is counted at once.
@@ -28,14 +27,13 @@ pub fn fire_all(guard: &CpuGuard, machine: &KernelMachine<'_>) {
     let mut left = BLOCK;
     for at in machine.probe().ecbs().iter(guard) {
         if !at.tracer.sees_all {
-            fire_limited(guard, at, machine);
+            fire_less(guard, at, machine);
             continue;
         }
         fire_whole(guard, &at.tracer, at.ecb, machine);
         left = left.wrapping_sub(1);
         if left == 0 {
-            let cpu = guard.cpu();
-            at.tracer.engine.note_clauses(cpu, machine, BLOCK.into());
+            note_clauses(guard, &at.tracer, machine, BLOCK.into());
             left = BLOCK;
         }
     }
@@ -43,37 +41,40 @@ pub fn fire_all(guard: &CpuGuard, machine: &KernelMachine<'_>) {
 
 /// Fires the machine's probe, one of the consumer's own, for `tracer`.
 pub fn fire_own(guard: &CpuGuard, tracer: &Arc<Tracer>, machine: &KernelMachine<'_>) {
-    let mut passed = 0u64;
     for ecb in tracer.engine.own(machine.probe().id()) {
-        passed = passed.wrapping_add(1);
-        match tracer.sees_all {
-            true => fire_whole(guard, tracer, ecb, machine),
-            false => fire_alone(guard, tracer, ecb, machine),
+        if tracer.sees_all {
+            fire_whole(guard, tracer, ecb, machine);
+        } else if is_over(tracer, machine) {
+            return tracer.engine.kill();
+        } else {
+            machine.begin_of_user();
+            fire_restricted(guard, tracer, ecb, machine);
         }
+        note_clauses(guard, tracer, machine, 1);
     }
-    note_clauses(guard, tracer, machine, passed);
 }
 
 /// Rehearses the machine's probe for every consumer that has enabled it, until somebody misses memory: clause-local variables are
 /// handed on from clause to clause.
 pub fn rehearse_all(guard: &CpuGuard, machine: &KernelMachine<'_>) -> Option<Missing> {
-    let mut passed = 0u64;
-    let mut last = None;
     let missing = machine.probe().ecbs().iter(guard).find_map(|at| {
-        let engine = &at.tracer.engine;
-        if at.tracer.sees_all {
-            passed = passed.wrapping_add(1);
-            last = Some(engine);
-            return engine.rehearse(guard.cpu(), at.ecb, machine);
+        let (tracer, cpu) = (&*at.tracer, guard.cpu());
+        if is_over(tracer, machine) {
+            return None;
         }
-        machine.pass_of_users();
-        match machine.users_are_over() {
-            true => None,
-            false => engine.rehearse(guard.cpu(), at.ecb, &Seen::new(machine, &at.tracer)),
-        }
+        machine.begin_of_user();
+        let missing = match tracer.sees_all {
+            true => tracer.engine.rehearse(cpu, at.ecb, machine),
+            false => {
+                let seen = Seen::new(machine, tracer);
+                tracer.engine.rehearse(cpu, at.ecb, &seen)
+            }
+        };
+        note_clauses(guard, tracer, machine, 1);
+        missing
     });
-    if let Some(engine) = last {
-        engine.note_clauses(guard.cpu(), machine, passed);
+    if machine.users_are_over() {
+        end_greatest(guard, machine);
     }
     missing
 }
@@ -86,65 +87,49 @@ fn fire_whole(guard: &CpuGuard, tracer: &Arc<Tracer>, ecb: Ecb, machine: &Kernel
     }
 }
 
-/// Fires for a consumer that does not see everything, as long as there is anything left of what such consumers may do together. The one that
-/// has done most of it is ended.
-#[inline(never)]
-fn fire_limited(guard: &CpuGuard, at: &EcbRef, machine: &KernelMachine<'_>) {
-    if machine.users_are_over() {
-        let seen = Seen::new(machine, &at.tracer);
-        return at.tracer.engine.drop_firing(guard.cpu(), &seen);
-    }
-    machine.pass_of_users();
-    fire_restricted(guard, &at.tracer, at.ecb, machine);
-    if machine.users_are_over() {
-        end_greatest(guard, machine);
-    }
+/// Whether a consumer is a user's, who may trace his own processes alone, and such consumers have done what they may do together in a firing.
+fn is_over(tracer: &Tracer, machine: &KernelMachine<'_>) -> bool {
+    tracer.rights.is_some() && machine.users_are_over()
 }
 
-/// Fires for such a consumer a probe that fires for it alone.
-fn fire_alone(guard: &CpuGuard, tracer: &Arc<Tracer>, ecb: Ecb, machine: &KernelMachine<'_>) {
-    if machine.users_are_over() {
-        return tracer.engine.kill();
+/// Fires for a consumer that does not see everything; for a user's as long as there is anything left of what such may do together. The one
+/// that has done most of it is ended.
+#[inline(never)]
+fn fire_less(guard: &CpuGuard, at: &EcbRef, machine: &KernelMachine<'_>) {
+    let (tracer, args) = (&at.tracer, machine.args());
+    // Where the kernel was stopped is not for it to see.
+    let is_hidden = args.cause == Cause::Sample && args.of_kernel;
+    if is_hidden || tracer.engine.activity() != Activity::Active {
+        return machine.pass_of_users();
     }
-    machine.pass_of_users();
-    fire_restricted(guard, tracer, ecb, machine);
+    if is_over(tracer, machine) {
+        let seen = Seen::new(machine, tracer);
+        return tracer.engine.drop_firing(guard.cpu(), &seen);
+    }
+    machine.begin_of_user();
+    fire_restricted(guard, tracer, at.ecb, machine);
+    note_clauses(guard, tracer, machine, 1);
+    if is_over(tracer, machine) {
+        end_greatest(guard, machine);
+    }
 }
 
 fn fire_restricted(guard: &CpuGuard, tracer: &Arc<Tracer>, ecb: Ecb, machine: &KernelMachine<'_>) {
     match machine.args().cause {
         Cause::Passage => fire_and_tell(guard, tracer, ecb, machine),
-        // Where the kernel was stopped is not for it to see.
-        Cause::Sample if machine.args().of_kernel => {}
         Cause::Sample | Cause::Tick => fire_timed(guard, tracer, ecb, machine),
     }
 }
 
-/// Ends the consumer that has done most at the machine's probe, of those that do not see everything. Where another CPU has just done so, that is
-/// enough: nobody else is ended for it.
+/// Ends the user's consumer that has done most at the machine's probe. Where another CPU has just done so, that is enough: nobody else is
+/// ended for it.
 #[cold]
 fn end_greatest(guard: &CpuGuard, machine: &KernelMachine<'_>) {
-    let work = |tracer: &Tracer, passed: u64| {
-        let counted = tracer.engine.work(guard.cpu(), machine);
-        counted.saturating_add(passed.saturating_mul(LIGHT))
-    };
-    let mut greatest: Option<(u64, &Arc<Tracer>)> = None;
-    let mut passed = 0u64;
-    let mut nodes = machine.probe().ecbs().iter(guard).peekable();
-    while let Some(at) = nodes.next() {
-        passed = passed.wrapping_add(1);
-        // What a consumer has enabled together lies together.
-        let is_last = |next: &&EcbRef| !Arc::ptr_eq(&next.tracer, &at.tracer);
-        if !nodes.peek().is_none_or(is_last) {
-            continue;
-        }
-        let done = work(&at.tracer, core::mem::take(&mut passed));
-        let is_more = greatest.is_none_or(|(most, _)| done > most);
-        if !at.tracer.sees_all && is_more {
-            greatest = Some((done, &at.tracer));
-        }
-    }
-    if let Some((_, tracer)) = greatest {
-        tracer.engine.kill();
+    let nodes = machine.probe().ecbs().iter(guard);
+    let users = nodes.filter(|at| at.tracer.rights.is_some());
+    let work = |at: &&EcbRef| at.tracer.engine.work(guard.cpu(), machine);
+    if let Some(at) = users.max_by_key(work) {
+        at.tracer.engine.kill();
     }
 }
 
@@ -194,12 +179,12 @@ fn fire_error(
         of_kernel: false,
         ..*machine.args()
     };
-    let mut passed = 1u64;
     for ecb in tracer.engine.own(tracer.error.id()) {
-        if machine.users_are_over() && !tracer.sees_all {
-            break;
+        if is_over(tracer, machine) {
+            let seen = Seen::new(machine, tracer);
+            tracer.engine.drop_firing(guard.cpu(), &seen);
+            continue;
         }
-        passed = passed.wrapping_add(1);
         // A fault within ERROR is counted by the engine; there is nothing more to fire.
         let _ = KernelMachine::within(machine, tracer.error, &args, |machine| {
             let cpu = guard.cpu();
@@ -208,8 +193,9 @@ fn fire_error(
                 false => tracer.engine.fire(cpu, ecb, &Seen::new(machine, tracer)),
             }
         });
+        note_clauses(guard, tracer, machine, 1);
     }
-    note_clauses(guard, tracer, machine, passed);
+    note_clauses(guard, tracer, machine, 1);
 }
 
 /// Counts that clauses of a consumer were passed by, beside what they took that is counted.

@@ -227,6 +227,9 @@ impl State {
         attached.make_room(wanted)?;
         let tracer = attached.tracer.clone();
         for retained in wanted.list.iter().filter(|r| r.desc.id == 0) {
+            if task::is_killed() {
+                return Err(refuse(EINTR));
+            }
             self.provide(&tracer, &Description::from(&retained.desc))?;
         }
         let found = self.find(at, wanted)?;
@@ -368,10 +371,16 @@ impl State {
         let Some(attached) = self.attached.get_mut(at) else {
             return;
         };
-        attached.each_new(&self.table, &unknown, which, |_| tracer.miss(1));
+        // Whose call it is that makes them, and whether that ends, is no matter.
+        let patience = Patience::deaf(tracer.engine.privileges().kernel);
         let mut count = 0usize;
         let is_one = |_| count = count.saturating_add(1);
-        attached.each_new(&self.table, created, which, is_one);
+        let told = attached
+            .each_new(&self.table, &unknown, which, &patience, |_| tracer.miss(1))
+            .and_then(|()| attached.each_new(&self.table, created, which, &patience, is_one));
+        if told.is_err() {
+            return tracer.miss(1);
+        }
         if count == 0 {
             return;
         }
@@ -382,7 +391,8 @@ impl State {
         let Some(mut found) = room else {
             return tracer.miss(count as u64);
         };
-        attached.each_new(&self.table, created, which, |one| {
+        let patience = Patience::deaf(true);
+        let _ = attached.each_new(&self.table, created, which, &patience, |one| {
             // There is room for as many as were counted.
             let _ = found.push_within_capacity(one);
         });
@@ -459,20 +469,25 @@ impl Attached {
         Ok(wanted)
     }
 
-    /// Calls `f` with those of `created` that are described by `which`, and the clauses that they are described for.
+    /// Calls `f` with those of `created` that are described by `which`, and the clauses that they are described for. Errors: as
+    /// [`Patience::take`].
     fn each_new(
         &self,
         table: &Table,
         created: &[ProbeRef],
         which: fn(&Retained) -> bool,
+        patience: &Patience,
         mut f: impl FnMut(Match),
-    ) {
+    ) -> Result {
         for Retained { desc, clause, .. } in self.retained.iter().filter(|r| which(r)) {
             let pattern = table.pattern(&Description::from(desc));
-            for probe in created.iter().filter(|probe| pattern.matches(probe)) {
-                f((*probe, *clause));
+            for probe in created {
+                if pattern.matches_in(probe, patience)? {
+                    f((*probe, *clause));
+                }
             }
         }
+        Ok(())
     }
 
     /// How many descriptions may be of probes of this provider in this module. One that says neither, as `END`, hardly is.
@@ -530,7 +545,10 @@ impl Attached {
     /// Frees what is left of ECBs that were taken away, as far as nobody can be looking at it. Of their probes this makes no use
     /// any more.
     pub(super) fn shed(&mut self, writer: &mut Writer) {
+        let before = self.probes.len();
         self.probes.retain(|probe| !probe.is_retired());
+        self.dues
+            .give_back(before.saturating_sub(self.probes.len()));
         self.links.shed(writer);
     }
 

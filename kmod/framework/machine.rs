@@ -33,6 +33,9 @@ pub const FEATURES: Features = Features {
     uregs: true,
 };
 
+/// Units of passing by what does not fire.
+const PASSED: u64 = 4;
+
 /// One firing on this CPU.
 pub struct KernelMachine<'a> {
     guard: &'a CpuGuard,
@@ -69,23 +72,27 @@ impl<'a> KernelMachine<'a> {
         fire(&this)
     }
 
-    /// Adds what a clause took of a consumer that does not see everything, and the time since that was last done.
+    /// A user's clause is about to run, or may be: what that takes counts from now on.
+    pub fn begin_of_user(&self) {
+        self.guard.look_at_users(clock::monotonic());
+    }
+
+    /// Adds what a user's clause took, with the time that it took; returns what that counts for.
     #[cold]
-    pub fn toil_of_users(&self, units: u64) {
+    pub fn toil_of_user(&self, units: u64) -> u64 {
         let now = clock::monotonic();
-        let took = match self.guard.look_at_users(now) {
-            0 => 0,
-            last => now.saturating_sub(last),
-        };
-        self.guard.add_work_of_users(budget::work(units, took));
+        let took = now.saturating_sub(self.guard.look_at_users(now));
+        let units = budget::work(units, took);
+        self.guard.add_work_of_users(units);
+        units
     }
 
-    /// Adds what a clause of such a consumer takes that is not counted.
+    /// Adds what was passed by of users who do not trace any more.
     pub fn pass_of_users(&self) {
-        self.guard.add_work_of_users(budget::LIGHT);
+        self.guard.add_work_of_users(PASSED);
     }
 
-    /// Whether such consumers have done all that they may do together in a firing.
+    /// Whether users' clauses have done all that they may do together in a firing.
     pub fn users_are_over(&self) -> bool {
         self.guard.work_of_users() > budget::FIRING_OF_USERS
     }
@@ -166,7 +173,9 @@ impl Machine for KernelMachine<'_> {
     }
 
     /// Whoever sees everything is limited by itself.
-    fn toil(&self, _units: u64) {}
+    fn toil(&self, units: u64) -> u64 {
+        units
+    }
 
     fn walltimestamp(&self) -> u64 {
         clock::wall()

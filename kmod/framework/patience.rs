@@ -37,6 +37,14 @@ impl Patience {
         Self::new(if endless { u64::MAX } else { STEPS })
     }
 
+    /// The same, where another one's call is the occasion: it does not end where that one is killed.
+    pub const fn deaf(endless: bool) -> Self {
+        Self {
+            left: Cell::new(if endless { u64::MAX } else { STEPS }),
+            look: Cell::new(0),
+        }
+    }
+
     /// That of one stretch.
     pub const fn of_stretch() -> Self {
         Self::new(STRETCH)
@@ -46,7 +54,7 @@ impl Patience {
     pub fn take(&self, steps: u64) -> Result {
         let left = self.left.get().checked_sub(steps).ok_or(E2BIG)?;
         self.left.set(left);
-        if left > self.look.get() {
+        if left >= self.look.get() {
             return Ok(());
         }
         self.look.set(left.saturating_sub(STRETCH));

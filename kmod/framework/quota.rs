@@ -285,6 +285,11 @@ impl Dues {
         self.hz.add(hz)
     }
 
+    /// Gives back what was paid for `n` clauses.
+    pub fn give_back(&mut self, n: usize) {
+        self.ecbs.give_back(n);
+    }
+
     /// Takes over others of the same consumer.
     pub fn merge(&mut self, other: Self) {
         self.ecbs.merge(other.ecbs);
@@ -316,6 +321,14 @@ impl Paid {
         Ok(())
     }
 
+    fn give_back(&mut self, n: usize) {
+        let n = n.min(self.n);
+        self.n = self.n.saturating_sub(n);
+        if let Some(account) = &self.account {
+            account.give_back(n);
+        }
+    }
+
     fn merge(&mut self, mut other: Self) {
         let n = core::mem::take(&mut other.n);
         self.n = self.n.saturating_add(n);
@@ -324,9 +337,7 @@ impl Paid {
 
 impl Drop for Paid {
     fn drop(&mut self) {
-        if let Some(account) = &self.account {
-            account.give_back(self.n);
-        }
+        self.give_back(self.n);
     }
 }
 

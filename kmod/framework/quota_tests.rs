@@ -172,8 +172,12 @@ fn a_user_has_so_many_clauses_at_probes() {
     assert!(root.dues().add(64 * most).is_ok());
     // Timers are paid besides.
     assert!(of_two.add_timers(1).is_ok());
+    // No more is given back than was paid.
+    of_two.give_back(5);
+    of_one.give_back(10);
+    assert!(of_two.add(10).is_ok() && of_two.add(1).is_err());
     drop(of_one);
-    assert!(of_two.add(most).is_ok());
+    assert!(of_two.add(most - 10).is_ok() && of_two.add(1).is_err());
 }
 
 #[test]

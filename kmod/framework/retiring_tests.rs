@@ -55,6 +55,27 @@ fn a_wildcard_keeps_nothing_of_processes_that_have_ended() {
     }
 }
 
+/// What a user has paid for probes that have gone he has again, for others that come.
+#[test]
+fn a_users_quota_is_given_back_with_the_probes() {
+    let mut w = World::with(PRIV_USER);
+    let payer = Users::new(LIMITS).payer(Some(7)).unwrap();
+    let privileges = Privileges {
+        kernel: false,
+        ..Privileges::ALL
+    };
+    let all = w.tracer(privileges, None, payer);
+    w.enable(&all, &image(&["p*"])).ok().unwrap();
+    w.begin(&all);
+    let processes = if cfg!(miri) { 20 } else { 4_000 };
+    for number in 0..processes {
+        let made = w.start(number, 20);
+        assert_eq!(made.iter().map(|probe| walked(probe)).sum::<usize>(), 20);
+        w.state.retire(w.index, &made);
+    }
+    assert_eq!(all.missed(), 0);
+}
+
 /// As long as there is an ECB in a consumer's memory, the place of its probe is not used again.
 #[test]
 fn who_has_an_ecb_keeps_the_probe() {

@@ -59,8 +59,11 @@ impl Machine for Seen<'_> {
         self.machine.firing()
     }
 
-    fn toil(&self, units: u64) {
-        self.machine.toil_of_users(units);
+    fn toil(&self, units: u64) -> u64 {
+        match self.rights.is_some() {
+            true => self.machine.toil_of_user(units),
+            false => units,
+        }
     }
 
     fn walltimestamp(&self) -> u64 {

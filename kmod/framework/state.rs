@@ -192,9 +192,9 @@ impl State {
             let Some(slot) = self.providers.get(at) else {
                 break;
             };
-            let meant =
-                desc.provider.is_empty() || glob::matches(desc.provider, slot.name.as_bytes());
-            let meant = meant && self.permits(&tracer.engine, at as u32);
+            let fits = |name: &str| glob::matches(desc.provider, name.as_bytes());
+            let meant = self.permits(&tracer.engine, at as u32)
+                && (desc.provider.is_empty() || fits(slot.name));
             if let (true, Some(provider)) = (meant, slot.provider.clone()) {
                 self.remove_abandoned(at as u32, &*provider);
                 self.populate(at as u32, |batch| {

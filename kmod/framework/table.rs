@@ -79,14 +79,14 @@ enum Matcher<'a> {
 }
 
 impl Pattern<'_> {
-    /// Whether it matches `probe`.
-    pub fn matches(&self, probe: &Probe) -> bool {
-        self.matches_in(probe, &mut 0)
+    /// Whether it matches `probe`. Errors: as [`Patience::take`].
+    pub fn matches_in(&self, probe: &Probe, patience: &Patience) -> Result<bool> {
+        let mut steps = LOOKED_AT;
+        let matches = self.matches(probe, &mut steps);
+        patience.take(steps).map(|()| matches)
     }
 
-    /// The same; the steps that it takes are added to `steps`.
-    fn matches_in(&self, probe: &Probe, steps: &mut u64) -> bool {
-        *steps = steps.saturating_add(LOOKED_AT);
+    fn matches(&self, probe: &Probe, steps: &mut u64) -> bool {
         probe.is_live()
             && Part::ALL.iter().zip(&self.0).all(|(part, matcher)| {
                 let name = probe.name_of(*part);
@@ -294,22 +294,47 @@ impl Table {
         match self.plan(pattern) {
             Plan::Nothing => Ok(None),
             Plan::Chain(part, name) if name.count(part) <= if after == 0 { SHORT } else { FEW } => {
-                let later = self
-                    .chain(part, name)
-                    .filter(|probe| probe.id() > after && pattern.matches(probe));
-                Ok(later.min_by_key(|probe| probe.id()))
+                self.next_in_chain(pattern, (part, name), after)
+                    .or_else(|_| self.next_by_id(pattern, after, patience))
             }
-            _ => {
-                for probe in self.ids.after(after) {
-                    let mut steps = 0;
-                    if pattern.matches_in(probe, &mut steps) {
-                        return Ok(Some(probe));
-                    }
-                    patience.take(steps).map_err(|_| probe.id())?;
-                }
-                Ok(None)
+            _ => self.next_by_id(pattern, after, patience),
+        }
+    }
+
+    /// The same, looked for in a chain. Errors: as [`Patience::take`], of a call.
+    fn next_in_chain(
+        &self,
+        pattern: &Pattern<'_>,
+        (part, name): (Part, &Name),
+        after: ProbeId,
+    ) -> Result<Option<ProbeRef>> {
+        let patience = Patience::of_stretch();
+        let mut next: Option<ProbeRef> = None;
+        for probe in self.chain(part, name).filter(|probe| probe.id() > after) {
+            let is_first = next.is_none_or(|next| probe.id() < next.id());
+            if is_first && pattern.matches_in(probe, &patience)? {
+                next = Some(probe);
             }
         }
+        Ok(next)
+    }
+
+    /// The same, looked for among all; an error as there.
+    fn next_by_id(
+        &self,
+        pattern: &Pattern<'_>,
+        after: ProbeId,
+        patience: &Patience,
+    ) -> Result<Option<ProbeRef>, ProbeId> {
+        let mut last = after;
+        for probe in self.ids.after(after) {
+            match pattern.matches_in(probe, patience) {
+                Ok(true) => return Ok(Some(probe)),
+                Ok(false) => last = probe.id(),
+                Err(_) => return Err(last),
+            }
+        }
+        Ok(None)
     }
 
     /// Whether a live probe has this name as `part`.
@@ -329,19 +354,19 @@ impl Table {
     pub fn matches(&self, pattern: &Pattern<'_>, patience: &Patience) -> Result<KVVec<ProbeRef>> {
         let mut found = KVVec::new();
         let mut add = |probe: ProbeRef| -> Result {
-            let mut steps = 0;
-            if pattern.matches_in(probe, &mut steps) {
+            if pattern.matches_in(probe, patience)? {
                 found.push(probe, GFP_KERNEL)?;
             }
-            patience.take(steps)
+            Ok(())
         };
         match self.plan(pattern) {
             Plan::Nothing => {}
             Plan::Chain(part, name) => self.chain(part, name).try_for_each(add)?,
             Plan::Names(part, glob) => {
-                for name in self.names.iter().filter(|name| name.count(part) > 0) {
-                    let mut steps = 0;
-                    let fits = glob::matches_in(glob, name.text(), &mut steps);
+                for name in self.names.iter() {
+                    let mut steps = LOOKED_AT;
+                    let fits =
+                        name.count(part) > 0 && glob::matches_in(glob, name.text(), &mut steps);
                     patience.take(steps)?;
                     if fits {
                         self.chain(part, name).try_for_each(&mut add)?;

@@ -10,7 +10,7 @@ use crate::probe::{Held, ProbeRef};
 use crate::provider::Description;
 use crate::table::{NewProbe, Table};
 use kernel::alloc::fail_after;
-use kernel::error::{Result, EINVAL, ENOMEM};
+use kernel::error::{Result, E2BIG, EINVAL, ENOMEM};
 use std::collections::{BTreeMap, HashSet};
 
 type Parts = [String; 4];
@@ -437,6 +437,25 @@ fn a_table_does_what_a_list_would() {
         }
         hold_grace_periods(false);
     }
+}
+
+/// To find that no name fits costs a look at each, of whatever part they are the names.
+#[test]
+fn names_that_are_passed_by_are_counted() {
+    let mut t = table();
+    for n in 0..20_000 {
+        create(&mut t, &parts("fbt", "vmlinux", &format!("f{n}"), "entry")).unwrap();
+    }
+    let desc = Description {
+        provider: b"zz*",
+        module: b"",
+        func: b"",
+        name: b"",
+    };
+    let patience = Patience::of_call(false);
+    let mut results = (0..16_384).map(|_| t.matches(&t.pattern(&desc), &patience).map(|m| m.len()));
+    assert!(results.by_ref().take(100).all(|found| found == Ok(0)));
+    assert_eq!(results.find(|found| *found != Ok(0)), Some(Err(E2BIG)));
 }
 
 /// A search that is left in the middle goes on where it was left, and finds what the whole one finds.

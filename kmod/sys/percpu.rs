@@ -81,7 +81,7 @@ impl CpuGuard {
         unsafe { (*self.raw).users.units = sum };
     }
 
-    /// When this was last called in this firing, 0 for never; `now` is when it is called, ns.
+    /// When this was last called in this firing; `now` is when it is called, ns.
     pub fn look_at_users(&self, now: u64) -> u64 {
         self.begin_users();
         // SAFETY: As above.

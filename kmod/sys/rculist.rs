@@ -274,7 +274,7 @@ impl<T: Sync + Send + 'static> Links<T> {
     }
 
     /// Takes the nodes for which `which` holds off their lists, each of which is walked once, however many nodes it has. Those that wait
-    /// never come to be linked. Of those that were [never to be](Self::add_apart) that is told as well.
+    /// never come to be linked. Nodes that were added [apart](Self::add_apart) are taken off too.
     pub fn unlink_if(&mut self, _writer: &mut Writer, mut which: impl FnMut(&T) -> bool) {
         for node in self.blocks.iter().flat_map(|block| &block.nodes) {
             if (node.is(Stage::Waiting) || node.is(Stage::Apart)) && which(&node.value) {

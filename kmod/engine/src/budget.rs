@@ -18,9 +18,8 @@
 //!
 //! A probe runs all its clauses in one firing, and there may be thousands. So what the heavy ones take is also added up, for each consumer:
 //! one that takes more than [`FIRING`] is ended, as by a deadman. Light ones cost a comparison; where many are at one probe, each is
-//! taken for [`LIGHT`]. Consumers that do not see everything have [`FIRING_OF_USERS`] together, and time counts as well ([`work`]); what they
-//! do beyond that is dropped, and the one that has done most is ended. The others' work is none of their business: no user's clauses end
-//! what an administrator traces.
+//! taken for [`LIGHT`]. Users who may trace their own processes alone have [`FIRING_OF_USERS`] together, and time counts as well ([`work`]); what
+//! they would do beyond that is dropped, and their consumer that has done most is ended. No user's clauses end what an administrator traces.
 
 use crate::error::Trap;
 use dtrace_uapi::fault::Fault;
@@ -34,7 +33,7 @@ pub const LIGHT: u64 = 1024;
 /// What a consumer's clauses at a probe may take in one firing, units: a tenth of a second, about.
 pub const FIRING: u64 = 16 * UNITS;
 
-/// The same of all consumers together that do not see everything: some ten milliseconds.
+/// The same of all consumers together of users who may trace their own processes alone: some ten milliseconds.
 pub const FIRING_OF_USERS: u64 = 2 * UNITS;
 
 /// The time in which a unit is done at least, nanoseconds.

@@ -152,8 +152,9 @@ pub trait Machine {
     fn timestamp(&self) -> u64;
     /// What tells a firing from others on its CPU.
     fn firing(&self) -> u64;
-    /// Adds what a clause took to the work that consumers like this one have done together in the firing, where that is limited.
-    fn toil(&self, units: u64);
+    /// Adds what a clause took to the work that consumers like this one have done together in the firing, where that is limited; returns what it
+    /// counts for.
+    fn toil(&self, units: u64) -> u64;
     /// Nanoseconds since 1970.
     fn walltimestamp(&self) -> u64;
     /// Nanoseconds that the current thread has spent on a CPU up to the firing, without those of earlier firings; the same whenever

@@ -135,7 +135,9 @@ impl Machine for Firing<'_> {
         self.timestamp()
     }
 
-    fn toil(&self, _units: u64) {}
+    fn toil(&self, units: u64) -> u64 {
+        units
+    }
 
     fn walltimestamp(&self) -> u64 {
         951_782_400_000_000_000

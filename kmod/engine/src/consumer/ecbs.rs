@@ -23,17 +23,21 @@ pub struct Ecbs {
     sizes: Growing,
     /// Those that are there; what the arrays hold beyond is of no meaning.
     count: AtomicU32,
-    /// The EPIDs of the probes that fire for one consumer at a time.
-    own: Growing,
-    /// How many of these there are.
-    owned: AtomicU32,
+    /// Those of the probes that fire for one consumer at a time.
+    own: [Own; OWN],
 }
 
-/// How many there were at some time.
-#[derive(Clone, Copy, Debug)]
-pub struct Mark {
-    count: u32,
-    owned: u32,
+/// How many probes fire for one consumer at a time.
+pub const OWN: usize = 3;
+
+/// What is enabled of one of these probes.
+#[derive(Debug, Default)]
+struct Own {
+    epids: Growing,
+    /// Those that fire.
+    count: AtomicU32,
+    /// The same, with those that are being added.
+    added: AtomicU32,
 }
 
 impl Ecbs {
@@ -42,16 +46,9 @@ impl Ecbs {
         self.count.load(Ordering::Acquire)
     }
 
-    /// How many there are, to be [forgotten](Self::truncate) again what comes.
-    pub fn mark(&self) -> Mark {
-        Mark {
-            count: self.count(),
-            owned: self.owned.load(Ordering::Acquire),
-        }
-    }
-
-    /// Adds one; `own`: its probe fires for one consumer at a time. Calls must not overlap.
-    pub fn add(&self, clause: ClauseId, probe: ProbeId, own: bool) -> Result<Ecb, Reason> {
+    /// Adds one; `own`: which it is of the probes that fire for one consumer at a time. Of those it fires when it is [kept](Self::keep). Calls must
+    /// not overlap.
+    pub fn add(&self, clause: ClauseId, probe: ProbeId, own: Option<usize>) -> Result<Ecb, Reason> {
         let too_many = Reason::new(Errno::E2BIG, "too many enabled probes");
         let epid = self.count().checked_add(1).ok_or(too_many)?;
         let set_at = |numbers: &Growing, at, value| -> Result<(), NoMem> { numbers.set(at, value) };
@@ -59,10 +56,10 @@ impl Ecbs {
         set(&self.probes, probe)?;
         set(&self.clauses, clause.index)?;
         set(&self.sizes, clause.size)?;
-        if own {
-            let owned = self.owned.load(Ordering::Relaxed);
-            set_at(&self.own, owned as usize, epid)?;
-            self.owned.store(owned.wrapping_add(1), Ordering::Release);
+        if let Some(own) = own.and_then(|own| self.own.get(own)) {
+            let added = own.added.load(Ordering::Relaxed);
+            set_at(&own.epids, added as usize, epid)?;
+            own.added.store(added.wrapping_add(1), Ordering::Relaxed);
         }
         self.count.store(epid, Ordering::Release);
         Ok(Ecb {
@@ -72,22 +69,35 @@ impl Ecbs {
         })
     }
 
-    /// Forgets what has come since. Must not overlap with [`add`](Self::add).
-    pub fn truncate(&self, mark: Mark) {
-        self.count.store(mark.count, Ordering::Release);
-        self.owned.store(mark.owned, Ordering::Release);
+    /// Keeps what was added. Must not overlap with [`add`](Self::add).
+    pub fn keep(&self) {
+        for own in &self.own {
+            let added = own.added.load(Ordering::Relaxed);
+            own.count.store(added, Ordering::Release);
+        }
     }
 
-    /// What is enabled of a probe that fires for one consumer at a time, in the order of EPIDs.
-    pub fn own(&self, probe: ProbeId) -> impl Iterator<Item = Ecb> + '_ {
-        let owned = 0..self.owned.load(Ordering::Acquire) as usize;
-        owned.filter_map(move |at| {
-            let epid = self.own.get(at);
-            let (of, clause) = self.get(epid)?;
-            (of == probe).then_some(Ecb {
-                epid,
-                probe,
-                clause,
+    /// Forgets those above `count`, which are not kept. Must not overlap with [`add`](Self::add).
+    pub fn truncate(&self, count: u32) {
+        self.count.store(count, Ordering::Release);
+        for own in &self.own {
+            let kept = own.count.load(Ordering::Relaxed);
+            own.added.store(kept, Ordering::Relaxed);
+        }
+    }
+
+    /// What is enabled of one of the probes that fire for one consumer at a time, in the order of EPIDs.
+    pub fn own(&self, own: usize) -> impl Iterator<Item = Ecb> + '_ {
+        self.own.get(own).into_iter().flat_map(|own| {
+            let kept = 0..own.count.load(Ordering::Acquire) as usize;
+            kept.filter_map(|at| {
+                let epid = own.epids.get(at);
+                let (probe, clause) = self.get(epid)?;
+                Some(Ecb {
+                    epid,
+                    probe,
+                    clause,
+                })
             })
         })
     }

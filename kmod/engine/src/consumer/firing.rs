@@ -44,12 +44,13 @@ impl Consumer {
 
     /// Whether `probe` fires for this consumer alone, wherever that is.
     pub fn is_own(&self, probe: ProbeId) -> bool {
-        self.config.is_own(probe)
+        self.config.own(probe).is_some()
     }
 
     /// What it has enabled of such a probe.
     pub fn own(&self, probe: ProbeId) -> impl Iterator<Item = Ecb> + '_ {
-        self.ecbs.own(probe)
+        let own = self.config.own(probe);
+        own.into_iter().flat_map(|own| self.ecbs.own(own))
     }
 
     /// Fires `ecb` on `cpu`: predicate, actions, records, aggregations. A fault is returned for the framework to fire
@@ -131,7 +132,7 @@ impl Consumer {
         true
     }
 
-    /// The rest of [`fire`](Self::fire), where hardly anything can fault.
+    /// The rest of [`fire`](Self::fire), where hardly anything can fault; whether the clause's condition holds.
     #[inline(never)]
     fn run_brief<M: Machine>(
         &self,
@@ -141,7 +142,7 @@ impl Consumer {
         state: &mut CpuState,
         m: &M,
         at: At,
-    ) -> Result<(), Failed> {
+    ) -> Result<bool, Failed> {
         let CpuState { vm, out, work } = state;
         let dynamics = match &run.core.dynamics {
             Some(dynamics) if clause.dynamics => Some(dynamics),
@@ -151,7 +152,9 @@ impl Consumer {
         let locals = Locals::new(m, at.cpu, dynamics, vm);
         let done = brief.run(&clause.actions, m, at, locals, out);
         if let Some(units) = clause.toil() {
-            self.note_toil(run, work, m, units);
+            if done != Ok(false) {
+                self.note_toil(run, work, m, units);
+            }
         }
         done
     }
@@ -257,7 +260,7 @@ impl Consumer {
     /// actions is trusted; whoever does not see everything shares what may be done with others like it, and the framework sees to that.
     #[cold]
     fn note_toil<M: Machine>(&self, run: &Run, work: &mut Work, m: &M, units: u64) {
-        m.toil(units);
+        let units = m.toil(units);
         if work.add(m.firing(), units) > FIRING && !run.destructive {
             self.kill();
         }

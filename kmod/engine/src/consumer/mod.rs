@@ -36,7 +36,7 @@ pub use describe::Snapshot;
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::option::{Opt, UNSET};
 use dtrace_uapi::types::{Epid, ProbeId};
-use ecbs::Ecbs;
+use ecbs::{Ecbs, OWN};
 use options::Options;
 pub use pending::{Binding, Pending};
 use run::{Demand, Run};
@@ -111,9 +111,11 @@ pub struct Config {
 }
 
 impl Config {
-    /// Whether a probe fires for one consumer at a time.
-    fn is_own(&self, probe: ProbeId) -> bool {
-        probe == self.begin || probe == self.end || probe == self.error
+    /// Which a probe is of those that fire for one consumer at a time, if it is one.
+    #[inline(always)]
+    fn own(&self, probe: ProbeId) -> Option<usize> {
+        let own: [ProbeId; OWN] = [self.begin, self.end, self.error];
+        own.iter().position(|own| *own == probe)
     }
 }
 

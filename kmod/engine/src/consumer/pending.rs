@@ -10,7 +10,6 @@
 //!
 //! EPIDs are given out in the same manner: those of a [`Binding`] that is dropped without [`keep`](Binding::keep) never were.
 
-use super::ecbs::Mark;
 use super::options::Options;
 use super::{ClauseId, Consumer, Control, Ecb};
 use crate::dof::Clause;
@@ -72,7 +71,7 @@ impl Consumer {
     pub fn binding(&self) -> Binding<'_> {
         Binding {
             consumer: self,
-            before: self.ecbs.mark(),
+            before: self.ecbs.count(),
             kept: false,
         }
     }
@@ -148,7 +147,7 @@ impl Pending<'_> {
 #[derive(Debug)]
 pub struct Binding<'a> {
     consumer: &'a Consumer,
-    before: Mark,
+    before: u32,
     kept: bool,
 }
 
@@ -156,11 +155,12 @@ impl Binding<'_> {
     /// Gives `probe` an EPID for `clause`.
     pub fn bind(&mut self, clause: ClauseId, probe: ProbeId) -> Result<Ecb, Reason> {
         let Consumer { ecbs, config, .. } = self.consumer;
-        ecbs.add(clause, probe, config.is_own(probe))
+        ecbs.add(clause, probe, config.own(probe))
     }
 
     /// Keeps the EPIDs for good.
     pub fn keep(mut self) {
+        self.consumer.ecbs.keep();
         self.kept = true;
     }
 }

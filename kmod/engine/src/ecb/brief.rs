@@ -141,7 +141,7 @@ impl Brief {
         Ok(Some(Self { when, moves }))
     }
 
-    /// Runs it. `actions` are those that it was made of.
+    /// Runs it, if its condition holds; whether it does. `actions` are those that it was made of.
     #[inline(always)]
     pub fn run<M: Machine>(
         &self,
@@ -150,9 +150,9 @@ impl Brief {
         at: At,
         mut locals: Locals<'_>,
         out: &mut Outputs,
-    ) -> Result<(), Failed> {
+    ) -> Result<bool, Failed> {
         if self.when.is_some_and(|local| locals.load(local) == 0) {
-            return Ok(());
+            return Ok(false);
         }
         for (step, action) in self.moves.iter().zip(actions) {
             match *step {
@@ -171,7 +171,7 @@ impl Brief {
                 Move::Nothing => {}
             }
         }
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -110,8 +110,9 @@ impl Machine for TestMachine {
     fn firing(&self) -> u64 {
         self.now.get()
     }
-    fn toil(&self, units: u64) {
+    fn toil(&self, units: u64) -> u64 {
         self.toil.set(self.toil.get() + units);
+        units
     }
     fn walltimestamp(&self) -> u64 {
         77
