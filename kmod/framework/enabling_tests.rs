@@ -482,6 +482,27 @@ fn what_takes_long_to_match_is_refused() {
     assert_eq!(w.enable(&strong, &many).ok().unwrap().0, 0);
 }
 
+/// Nor do its descriptions hold up whoever makes probes: it goes without those, and its status says so.
+#[test]
+fn probes_that_take_long_to_match_are_missed() {
+    let mut w = World::with(PRIV_USER);
+    let weak = w.consumer_with(Privileges {
+        kernel: false,
+        ..Privileges::ALL
+    });
+    let strong = w.consumer();
+    let enabling = image(&["*aaaaaaaab"; 2_000]);
+    for tracer in [&weak, &strong] {
+        w.enable(tracer, &enabling).ok().unwrap();
+    }
+    let names: Vec<String> = (0..40).map(|n| format!("{:a<50}{n}", "")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    w.create(&names[..2]);
+    assert_eq!((weak.missed(), strong.missed()), (0, 0));
+    w.create(&names[2..]);
+    assert_eq!((weak.missed(), strong.missed()), (1, 0));
+}
+
 #[test]
 fn ecbs_are_limited_and_those_of_a_probe_in_order() {
     let clauses = image(&["*"; 10_000]);
