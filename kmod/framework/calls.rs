@@ -30,6 +30,7 @@ use dtrace_uapi::process::Probes;
 use dtrace_uapi::{dif, dof};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
+use kernel::sync::Mutex;
 use zerocopy::{FromZeros, Immutable, IntoBytes};
 
 /// Steps of asking whether a consumer may be told of a probe.
@@ -140,8 +141,10 @@ impl Open {
         let desc: ProbeDesc = user::get(arg)?;
         let parts = Description::from(&desc);
         if desc.id == 0 {
+            let tracer = &self.consumer.tracer;
+            let _turn = tracer.payer.turn().map(Mutex::lock);
             let mut state = self.consumer.framework.state.lock();
-            state.provide(&self.consumer.tracer, &parts)?;
+            state.provide(tracer, &parts)?;
         }
         self.next_probe(arg, &parts, desc.id)
     }
@@ -165,6 +168,7 @@ impl Open {
     /// The next probe that is described and that the consumer may be told of. An error: there is none up to this id, and others want the mutex.
     fn look_for_next(&self, parts: &Description<'_>, after: u32) -> Result<Option<ProbeDesc>, u32> {
         let tracer = &self.consumer.tracer;
+        let _turn = tracer.payer.turn().map(Mutex::lock);
         let state = self.consumer.framework.state.lock();
         let pattern = state.table.pattern(parts);
         let patience = Patience::of_stretch();
@@ -245,11 +249,11 @@ impl Open {
     #[inline(never)]
     fn replicate(&self, arg: u64, note: &mut Text) -> Answer {
         let repl: ReplDesc = user::get(arg)?;
-        self.consumer
-            .framework
-            .state
-            .lock()
-            .replicate(&self.consumer.tracer, &repl, note)?;
+        let Attachment {
+            framework, tracer, ..
+        } = &*self.consumer;
+        let _turn = tracer.payer.turn().map(Mutex::lock);
+        framework.state.lock().replicate(tracer, &repl, note)?;
         Ok(0)
     }
 
@@ -341,6 +345,7 @@ impl Attachment {
         let mut pending = engine.prepare(enabling.options(), enabling.clauses())?;
         pending.add_walkers(enabling.walkers(), engine)?;
         let wanted = Wanted::new(enabling, &pending)?;
+        let _turn = self.tracer.payer.turn().map(Mutex::lock);
         let mut state = self.framework.state.lock();
         state.enable(&self.tracer, &wanted, pending, note)
     }

@@ -13,7 +13,6 @@ use super::tracer::{EcbRef, Tracer};
 use crate::sys::clock;
 use crate::sys::percpu::CpuGuard;
 use dtrace_engine::{Activity, Ecb, FaultReport, Missing};
-use kernel::sync::Arc;
 
 /// Of so many clauses the work is counted at once.
 const BLOCK: u32 = 64;
@@ -40,7 +39,7 @@ pub fn fire_all(guard: &CpuGuard, machine: &KernelMachine<'_>) {
 }
 
 /// Fires the machine's probe, one of the consumer's own, for `tracer`.
-pub fn fire_own(guard: &CpuGuard, tracer: &Arc<Tracer>, machine: &KernelMachine<'_>) {
+pub fn fire_own(guard: &CpuGuard, tracer: &Tracer, machine: &KernelMachine<'_>) {
     for ecb in tracer.engine.own(machine.probe().id()) {
         if tracer.sees_all {
             fire_whole(guard, tracer, ecb, machine);
@@ -81,7 +80,7 @@ pub fn rehearse_all(guard: &CpuGuard, machine: &KernelMachine<'_>) -> Option<Mis
 
 /// Fires for a consumer that sees everything.
 #[inline(always)]
-fn fire_whole(guard: &CpuGuard, tracer: &Arc<Tracer>, ecb: Ecb, machine: &KernelMachine<'_>) {
+fn fire_whole(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, machine: &KernelMachine<'_>) {
     if let Some(fault) = tracer.engine.fire(guard.cpu(), ecb, machine) {
         fire_error(guard, tracer, machine, &fault);
     }
@@ -114,7 +113,7 @@ fn fire_less(guard: &CpuGuard, at: &EcbRef, machine: &KernelMachine<'_>) {
     }
 }
 
-fn fire_restricted(guard: &CpuGuard, tracer: &Arc<Tracer>, ecb: Ecb, machine: &KernelMachine<'_>) {
+fn fire_restricted(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, machine: &KernelMachine<'_>) {
     match machine.args().cause {
         Cause::Passage => fire_and_tell(guard, tracer, ecb, machine),
         Cause::Sample | Cause::Tick => fire_timed(guard, tracer, ecb, machine),
@@ -134,7 +133,7 @@ fn end_greatest(guard: &CpuGuard, machine: &KernelMachine<'_>) {
 }
 
 /// Fires for such a consumer, which is ended where its user's timers, or those of all users, have taken too much of the machine's time.
-fn fire_timed(guard: &CpuGuard, tracer: &Arc<Tracer>, ecb: Ecb, machine: &KernelMachine<'_>) {
+fn fire_timed(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, machine: &KernelMachine<'_>) {
     let Some(shares) = tracer.payer.shares() else {
         return fire_and_tell(guard, tracer, ecb, machine);
     };
@@ -148,7 +147,7 @@ fn fire_timed(guard: &CpuGuard, tracer: &Arc<Tracer>, ecb: Ecb, machine: &Kernel
     }
 }
 
-fn fire_and_tell(guard: &CpuGuard, tracer: &Arc<Tracer>, ecb: Ecb, machine: &KernelMachine<'_>) {
+fn fire_and_tell(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, machine: &KernelMachine<'_>) {
     let seen = Seen::new(machine, tracer);
     if let Some(fault) = tracer.engine.fire(guard.cpu(), ecb, &seen) {
         fire_error(guard, tracer, machine, &fault);
@@ -158,12 +157,7 @@ fn fire_and_tell(guard: &CpuGuard, tracer: &Arc<Tracer>, ecb: Ecb, machine: &Ker
 /// Fires `dtrace:::ERROR` for the consumer whose clause faulted; the others are not concerned. The engine ends what
 /// faults within.
 #[cold]
-fn fire_error(
-    guard: &CpuGuard,
-    tracer: &Arc<Tracer>,
-    machine: &KernelMachine<'_>,
-    fault: &FaultReport,
-) {
+fn fire_error(guard: &CpuGuard, tracer: &Tracer, machine: &KernelMachine<'_>, fault: &FaultReport) {
     let words = [
         0,
         u64::from(fault.epid),

@@ -17,6 +17,9 @@
 //!
 //! Whoever comes to a probe passes by the clauses of all who trace it, so such a user has [few of these](ECBS_MAX), too.
 //!
+//! What such a user has matched with the framework's mutex held is matched [in turn](Payer::turn): whoever waits for the mutex has one of his calls
+//! in front of him, however many he makes.
+//!
 //! Invariant: what an account says is used is the sum of the charges that there are.
 
 use super::share::{Share, Shares, OF_ALL, OF_USER};
@@ -25,7 +28,7 @@ use crate::sys::shared::share;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
-use kernel::sync::Arc;
+use kernel::sync::{new_mutex, Arc, Mutex};
 
 /// How many consumers of a user may have anything enabled at a time that may trace his own processes alone.
 pub const TRACINGS_MAX: u32 = 64;
@@ -120,11 +123,15 @@ impl Account {
     }
 }
 
+/// Of a user's calls one has this locked.
+type Turn = Arc<Pin<KBox<Mutex<()>>>>;
+
 /// The users that there have been, of those who have an account.
 pub struct Users {
     limits: Limits,
     accounts: KVVec<Arc<Account>>,
     shares: KVVec<(u32, Shares)>,
+    turns: KVVec<(u32, Turn)>,
 }
 
 impl Users {
@@ -134,6 +141,7 @@ impl Users {
             limits,
             accounts: KVVec::new(),
             shares: KVVec::new(),
+            turns: KVVec::new(),
         }
     }
 
@@ -148,6 +156,7 @@ impl Users {
             timers: None,
             hz: None,
             shares: None,
+            turn: None,
         };
         if let Some(user) = user {
             payer.user = Some(self.of(Owner::User(user), self.limits.user)?);
@@ -156,6 +165,7 @@ impl Users {
             payer.timers = Some(self.of(Owner::Timers(user), TIMERS_MAX)?);
             payer.hz = Some(self.of(Owner::Hz(user), HZ_MAX)?);
             payer.shares = Some(self.shares_of(user)?);
+            payer.turn = Some(self.turn_of(user)?);
         }
         Ok(payer)
     }
@@ -167,6 +177,16 @@ impl Users {
         let account = Account::new(owner, most)?;
         self.accounts.push(account.clone(), GFP_KERNEL)?;
         Ok(account)
+    }
+
+    fn turn_of(&mut self, user: u32) -> Result<Turn> {
+        if let Some((_, turn)) = self.turns.iter().find(|(whose, _)| *whose == user) {
+            return Ok(turn.clone());
+        }
+        let mutex = KBox::pin_init(new_mutex!((), "dtrace::Turn"), GFP_KERNEL)?;
+        let turn = share(mutex)?;
+        self.turns.push((user, turn.clone()), GFP_KERNEL)?;
+        Ok(turn)
     }
 
     fn shares_of(&mut self, user: u32) -> Result<Shares> {
@@ -197,6 +217,7 @@ pub struct Payer {
     timers: Option<Arc<Account>>,
     hz: Option<Arc<Account>>,
     shares: Option<Shares>,
+    turn: Option<Turn>,
 }
 
 impl Payer {
@@ -207,6 +228,11 @@ impl Payer {
             timers: Paid::nothing(&self.timers),
             hz: Paid::nothing(&self.hz),
         }
+    }
+
+    /// What a call of its user has locked while others may wait for it, if that matters; before the framework's mutex.
+    pub fn turn(&self) -> Option<&Mutex<()>> {
+        self.turn.as_ref().map(|turn| &***turn)
     }
 
     /// What its user's timers take from, if that matters.

@@ -181,6 +181,17 @@ fn a_user_has_so_many_clauses_at_probes() {
 }
 
 #[test]
+fn a_users_calls_take_turns() {
+    let mut users = users();
+    let (one, two) = (payer(&mut users, ALICE), payer(&mut users, ALICE));
+    let (bob, root) = (payer(&mut users, BOB), payer(&mut users, None));
+    let turn = |payer: &Payer| payer.turn().map(core::ptr::from_ref);
+    assert!(turn(&one).is_some() && turn(&one) == turn(&two));
+    assert!(turn(&bob).is_some() && turn(&bob) != turn(&one));
+    assert!(turn(&root).is_none());
+}
+
+#[test]
 fn a_users_timers_fire_so_often_together() {
     let mut users = users();
     let (one, two) = (payer(&mut users, ALICE), payer(&mut users, ALICE));

@@ -257,7 +257,7 @@ impl Consumer {
     }
 
     /// Counts a heavy clause's work, and ends the consumer where it does too much in a firing. Whoever has asked for destructive
-    /// actions is trusted; whoever does not see everything shares what may be done with others like it, and the framework sees to that.
+    /// actions is trusted. What users' consumers may do together the framework sees to.
     #[cold]
     fn note_toil<M: Machine>(&self, run: &Run, work: &mut Work, m: &M, units: u64) {
         let units = m.toil(units);
