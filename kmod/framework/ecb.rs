@@ -12,7 +12,7 @@ use super::seen::Seen;
 use super::tracer::{EcbRef, Tracer};
 use crate::sys::clock;
 use crate::sys::percpu::CpuGuard;
-use dtrace_engine::{Activity, Ecb, FaultReport, Missing};
+use dtrace_engine::{Activity, Ecb, FaultReport, Machine, Missing};
 
 /// Of so many clauses the work is counted at once.
 const BLOCK: u32 = 64;
@@ -47,7 +47,7 @@ pub fn fire_own(guard: &CpuGuard, tracer: &Tracer, machine: &KernelMachine<'_>) 
             return tracer.engine.kill();
         } else {
             machine.begin_of_user();
-            fire_restricted(guard, tracer, ecb, machine);
+            fire_restricted(guard, tracer, ecb, &Seen::new(machine, tracer));
         }
         note_clauses(guard, tracer, machine, 1);
     }
@@ -98,25 +98,26 @@ fn fire_less(guard: &CpuGuard, at: &EcbRef, machine: &KernelMachine<'_>) {
     let (tracer, args) = (&at.tracer, machine.args());
     // Where the kernel was stopped is not for it to see.
     let is_hidden = args.cause == Cause::Sample && args.of_kernel;
-    if is_hidden || tracer.engine.activity() != Activity::Active {
+    let seen = Seen::new(machine, tracer);
+    let is_seen = || seen.is_of_nobody() || seen.owned();
+    if is_hidden || tracer.engine.activity() != Activity::Active || !is_seen() {
         return machine.pass_of_users();
     }
     if is_over(tracer, machine) {
-        let seen = Seen::new(machine, tracer);
         return tracer.engine.drop_firing(guard.cpu(), &seen);
     }
     machine.begin_of_user();
-    fire_restricted(guard, tracer, at.ecb, machine);
+    fire_restricted(guard, tracer, at.ecb, &seen);
     note_clauses(guard, tracer, machine, 1);
     if is_over(tracer, machine) {
         end_greatest(guard, machine);
     }
 }
 
-fn fire_restricted(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, machine: &KernelMachine<'_>) {
-    match machine.args().cause {
-        Cause::Passage => fire_and_tell(guard, tracer, ecb, machine),
-        Cause::Sample | Cause::Tick => fire_timed(guard, tracer, ecb, machine),
+fn fire_restricted(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, seen: &Seen<'_>) {
+    match seen.machine().args().cause {
+        Cause::Passage => fire_and_tell(guard, tracer, ecb, seen),
+        Cause::Sample | Cause::Tick => fire_timed(guard, tracer, ecb, seen),
     }
 }
 
@@ -133,24 +134,23 @@ fn end_greatest(guard: &CpuGuard, machine: &KernelMachine<'_>) {
 }
 
 /// Fires for such a consumer, which is ended where its user's timers, or those of all users, have taken too much of the machine's time.
-fn fire_timed(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, machine: &KernelMachine<'_>) {
+fn fire_timed(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, seen: &Seen<'_>) {
     let Some(shares) = tracer.payer.shares() else {
-        return fire_and_tell(guard, tracer, ecb, machine);
+        return fire_and_tell(guard, tracer, ecb, seen);
     };
     let began = clock::monotonic();
     if shares.are_spent(began) {
         return tracer.engine.kill();
     }
-    fire_and_tell(guard, tracer, ecb, machine);
+    fire_and_tell(guard, tracer, ecb, seen);
     if shares.take(began, clock::monotonic()) {
         tracer.engine.kill();
     }
 }
 
-fn fire_and_tell(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, machine: &KernelMachine<'_>) {
-    let seen = Seen::new(machine, tracer);
-    if let Some(fault) = tracer.engine.fire(guard.cpu(), ecb, &seen) {
-        fire_error(guard, tracer, machine, &fault);
+fn fire_and_tell(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, seen: &Seen<'_>) {
+    if let Some(fault) = tracer.engine.fire(guard.cpu(), ecb, seen) {
+        fire_error(guard, tracer, seen.machine(), &fault);
     }
 }
 

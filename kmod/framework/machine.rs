@@ -33,8 +33,8 @@ pub const FEATURES: Features = Features {
     uregs: true,
 };
 
-/// Units of passing by what does not fire.
-const PASSED: u64 = 4;
+/// Units of passing by what does not fire: whether it does may have to be asked.
+const PASSED: u64 = 16;
 
 /// One firing on this CPU.
 pub struct KernelMachine<'a> {
@@ -87,7 +87,7 @@ impl<'a> KernelMachine<'a> {
         units
     }
 
-    /// Adds what was passed by of users who do not trace any more.
+    /// Adds what was passed by of a user's that does not fire here, or not any more.
     pub fn pass_of_users(&self) {
         self.guard.add_work_of_users(PASSED);
     }

@@ -37,6 +37,11 @@ impl<'a> Seen<'a> {
         }
     }
 
+    /// The firing as it is.
+    pub fn machine(&self) -> &'a KernelMachine<'a> {
+        self.machine
+    }
+
     /// What the current process is asked for; where it may not be traced, `T`'s nothing.
     fn own<T: Default>(&self, ask: impl FnOnce(&KernelMachine<'a>) -> T) -> T {
         match self.owned() {
