@@ -53,7 +53,7 @@ struct dtrace_cpu {
 	struct task_struct *task;
 	/* Tells this firing from others here. */
 	u64 firing;
-	/* What those who do not see everything have done in a firing, and when that was last added to, ns. */
+	/* What the clauses of users have done in a firing, and when that was last looked at, ns. */
 	struct {
 		u64 firing;
 		u64 units;

@@ -58,14 +58,11 @@ pub fn fire_own(guard: &CpuGuard, tracer: &Tracer, machine: &KernelMachine<'_>) 
 pub fn rehearse_all(guard: &CpuGuard, machine: &KernelMachine<'_>) -> Option<Missing> {
     let missing = machine.probe().ecbs().iter(guard).find_map(|at| {
         let (tracer, cpu) = (&*at.tracer, guard.cpu());
-        if is_over(tracer, machine) {
-            return None;
-        }
-        machine.begin_of_user();
         let missing = match tracer.sees_all {
             true => tracer.engine.rehearse(cpu, at.ecb, machine),
             false => {
-                let seen = Seen::new(machine, tracer);
+                let seen = admit(tracer, machine).filter(|_| !is_over(tracer, machine))?;
+                machine.begin_of_user();
                 tracer.engine.rehearse(cpu, at.ecb, &seen)
             }
         };
@@ -91,18 +88,29 @@ fn is_over(tracer: &Tracer, machine: &KernelMachine<'_>) -> bool {
     tracer.rights.is_some() && machine.users_are_over()
 }
 
+/// The firing as a consumer sees it that does not see everything, if it fires for that one here and now.
+fn admit<'a>(tracer: &'a Tracer, machine: &'a KernelMachine<'a>) -> Option<Seen<'a>> {
+    let args = machine.args();
+    // Where the kernel was stopped is not for it to see.
+    let is_hidden = args.cause == Cause::Sample && args.of_kernel;
+    let seen = Seen::new(machine, tracer);
+    let fires = !is_hidden
+        && tracer.engine.activity() == Activity::Active
+        && (seen.is_of_nobody() || seen.owned());
+    if !fires {
+        machine.pass_of_users();
+    }
+    fires.then_some(seen)
+}
+
 /// Fires for a consumer that does not see everything; for a user's as long as there is anything left of what such may do together. The one
 /// that has done most of it is ended.
 #[inline(never)]
 fn fire_less(guard: &CpuGuard, at: &EcbRef, machine: &KernelMachine<'_>) {
-    let (tracer, args) = (&at.tracer, machine.args());
-    // Where the kernel was stopped is not for it to see.
-    let is_hidden = args.cause == Cause::Sample && args.of_kernel;
-    let seen = Seen::new(machine, tracer);
-    let is_seen = || seen.is_of_nobody() || seen.owned();
-    if is_hidden || tracer.engine.activity() != Activity::Active || !is_seen() {
-        return machine.pass_of_users();
-    }
+    let tracer = &at.tracer;
+    let Some(seen) = admit(tracer, machine) else {
+        return;
+    };
     if is_over(tracer, machine) {
         return tracer.engine.drop_firing(guard.cpu(), &seen);
     }

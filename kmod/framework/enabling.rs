@@ -44,7 +44,7 @@ use kernel::sync::Arc;
 
 /// Most ECBs of a consumer, which take some 100 bytes each: each function at both ends, twenty times.
 const ECBS_MAX: usize = 4 << 20;
-/// The same without rights over the kernel.
+/// The same without rights over the kernel. A user's consumers have as many together; this is for whoever may trace all processes.
 const UNPRIVILEGED_MAX: usize = quota::ECBS_MAX as usize;
 /// Most descriptions that a consumer retains, which take some 400 bytes each: four of the largest enablings that there are.
 const DESCRIPTIONS_MAX: usize = 64 << 10;
@@ -372,7 +372,7 @@ impl State {
             return;
         };
         // Whose call it is that makes them, and whether that ends, is no matter.
-        let patience = Patience::deaf(tracer.engine.privileges().kernel);
+        let patience = Patience::of_call(tracer.engine.privileges().kernel).deaf();
         let mut count = 0usize;
         let is_one = |_| count = count.saturating_add(1);
         let told = attached
@@ -391,7 +391,7 @@ impl State {
         let Some(mut found) = room else {
             return tracer.miss(count as u64);
         };
-        let patience = Patience::deaf(true);
+        let patience = Patience::of_call(true).deaf();
         let _ = attached.each_new(&self.table, created, which, &patience, |one| {
             // There is room for as many as were counted.
             let _ = found.push_within_capacity(one);

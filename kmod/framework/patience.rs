@@ -37,12 +37,11 @@ impl Patience {
         Self::new(if endless { u64::MAX } else { STEPS })
     }
 
-    /// The same, where another one's call is the occasion: it does not end where that one is killed.
-    pub const fn deaf(endless: bool) -> Self {
-        Self {
-            left: Cell::new(if endless { u64::MAX } else { STEPS }),
-            look: Cell::new(0),
-        }
+    /// The same, where somebody else's call is the occasion: whether that one is killed is no matter.
+    #[must_use]
+    pub fn deaf(self) -> Self {
+        self.look.set(0);
+        self
     }
 
     /// That of one stretch.

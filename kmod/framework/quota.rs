@@ -123,15 +123,19 @@ impl Account {
     }
 }
 
-/// Of a user's calls one has this locked.
-type Turn = Arc<Pin<KBox<Mutex<()>>>>;
+/// What a user's consumers have together, besides accounts.
+#[derive(Clone)]
+struct Common {
+    shares: Shares,
+    /// One of his calls has it locked.
+    turn: Arc<Pin<KBox<Mutex<()>>>>,
+}
 
 /// The users that there have been, of those who have an account.
 pub struct Users {
     limits: Limits,
     accounts: KVVec<Arc<Account>>,
-    shares: KVVec<(u32, Shares)>,
-    turns: KVVec<(u32, Turn)>,
+    common: KVVec<(u32, Common)>,
 }
 
 impl Users {
@@ -140,8 +144,7 @@ impl Users {
         Self {
             limits,
             accounts: KVVec::new(),
-            shares: KVVec::new(),
-            turns: KVVec::new(),
+            common: KVVec::new(),
         }
     }
 
@@ -155,8 +158,7 @@ impl Users {
             ecbs: None,
             timers: None,
             hz: None,
-            shares: None,
-            turn: None,
+            common: None,
         };
         if let Some(user) = user {
             payer.user = Some(self.of(Owner::User(user), self.limits.user)?);
@@ -164,8 +166,7 @@ impl Users {
             payer.ecbs = Some(self.of(Owner::Ecbs(user), ECBS_MAX)?);
             payer.timers = Some(self.of(Owner::Timers(user), TIMERS_MAX)?);
             payer.hz = Some(self.of(Owner::Hz(user), HZ_MAX)?);
-            payer.shares = Some(self.shares_of(user)?);
-            payer.turn = Some(self.turn_of(user)?);
+            payer.common = Some(self.common_of(user)?);
         }
         Ok(payer)
     }
@@ -179,30 +180,24 @@ impl Users {
         Ok(account)
     }
 
-    fn turn_of(&mut self, user: u32) -> Result<Turn> {
-        if let Some((_, turn)) = self.turns.iter().find(|(whose, _)| *whose == user) {
-            return Ok(turn.clone());
+    /// What a user's consumers share that is no account.
+    fn common_of(&mut self, user: u32) -> Result<Common> {
+        if let Some((_, common)) = self.common.iter().find(|(whose, _)| *whose == user) {
+            return Ok(common.clone());
         }
-        let mutex = KBox::pin_init(new_mutex!((), "dtrace::Turn"), GFP_KERNEL)?;
-        let turn = share(mutex)?;
-        self.turns.push((user, turn.clone()), GFP_KERNEL)?;
-        Ok(turn)
-    }
-
-    fn shares_of(&mut self, user: u32) -> Result<Shares> {
-        if let Some((_, shares)) = self.shares.iter().find(|(whose, _)| *whose == user) {
-            return Ok(shares.clone());
-        }
-        let all = match self.shares.first() {
-            Some((_, another)) => another.all.clone(),
+        let all = match self.common.first() {
+            Some((_, another)) => another.shares.all.clone(),
             None => share(Share::new(OF_ALL))?,
         };
-        let user_share = share(Share::new(OF_USER))?;
-        let new = Shares {
-            user: user_share,
-            all,
+        let mutex = KBox::pin_init(new_mutex!((), "dtrace::Turn"), GFP_KERNEL)?;
+        let new = Common {
+            shares: Shares {
+                user: share(Share::new(OF_USER))?,
+                all,
+            },
+            turn: share(mutex)?,
         };
-        self.shares.push((user, new.clone()), GFP_KERNEL)?;
+        self.common.push((user, new.clone()), GFP_KERNEL)?;
         Ok(new)
     }
 }
@@ -216,8 +211,7 @@ pub struct Payer {
     ecbs: Option<Arc<Account>>,
     timers: Option<Arc<Account>>,
     hz: Option<Arc<Account>>,
-    shares: Option<Shares>,
-    turn: Option<Turn>,
+    common: Option<Common>,
 }
 
 impl Payer {
@@ -232,12 +226,12 @@ impl Payer {
 
     /// What a call of its user has locked while others may wait for it, if that matters; before the framework's mutex.
     pub fn turn(&self) -> Option<&Mutex<()>> {
-        self.turn.as_ref().map(|turn| &***turn)
+        self.common.as_ref().map(|common| &**common.turn)
     }
 
     /// What its user's timers take from, if that matters.
     pub fn shares(&self) -> Option<&Shares> {
-        self.shares.as_ref()
+        self.common.as_ref().map(|common| &common.shares)
     }
 
     /// Who its user is, if that matters.

@@ -301,7 +301,7 @@ impl Table {
         }
     }
 
-    /// The same, looked for in a chain. Errors: as [`Patience::take`], of a call.
+    /// The same, looked for in a chain. An error: that takes longer than a stretch.
     fn next_in_chain(
         &self,
         pattern: &Pattern<'_>,

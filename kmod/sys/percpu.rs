@@ -63,7 +63,7 @@ impl CpuGuard {
         unsafe { (*self.raw).firing }
     }
 
-    /// What consumers that do not see everything have done together in this firing, units.
+    /// What users' clauses have done together in this firing, units.
     pub fn work_of_users(&self) -> u64 {
         // SAFETY: As above.
         let users = unsafe { &(*self.raw).users };

@@ -7,8 +7,8 @@
 //! instructions, each of which works on a string of 64 KiB, and loops that are not proved to end. Everything whose work depends
 //! on the program or on data takes from one budget: a unit for an instruction, a byte copied, a byte compared, a
 //! speculation looked at, [`MOVED`] bytes of one that is committed; a dynamic variable looked for counts as [`LOOKUP`] of
-//! them, a load from memory that is not the engine's as [`LOADED`], a clock as [`CLOCK`], an unwound stack frame as [`FRAME`] or
-//! [`USER_FRAME`], an ancestor as [`HOP`], a floating-point operation as [`FLOAT`], a magnitude
+//! them, a load from memory that is not the engine's as [`LOADED`], a clock as [`CLOCK`], anything else that the machine is asked
+//! for as [`ASKED`], an unwound stack frame as [`FRAME`] or [`USER_FRAME`], an ancestor as [`HOP`], a floating-point operation as [`FLOAT`], a magnitude
 //! that `llquantize()` tries as [`MAGNITUDE`], an instruction of a loop as [`LOOPED`] in each round but the first. When the budget is gone,
 //! the clause ends in the fault [`Fault::Overrun`].
 //! What is taken is known before the work is done, or is bounded by one string or one stack.
@@ -39,11 +39,10 @@ pub const FIRING_OF_USERS: u64 = 2 * UNITS;
 /// The time in which a unit is done at least, nanoseconds.
 const UNIT_NS: u64 = 2;
 
-/// How much longer a unit takes at most than that: what takes longer yet was not done at all meanwhile, as when a virtual machine is
-/// stopped.
+/// A unit counts for at most so many times that: in a longer time nothing was done, as when a virtual machine is stopped.
 const SLOWEST: u64 = 8;
 
-/// Units that work counts for which was counted as so many, and took so many nanoseconds.
+/// What work counts for that was counted as so many units, and took so many nanoseconds.
 pub fn work(units: u64, ns: u64) -> u64 {
     let most = units.saturating_mul(SLOWEST);
     units.max((ns / UNIT_NS).min(most))
@@ -55,7 +54,7 @@ pub const LOADED: usize = 32;
 /// Units of a clock that is read.
 pub const CLOCK: usize = 32;
 
-/// Units of what the machine is asked else.
+/// Units of anything else that the machine is asked for.
 pub const ASKED: usize = 8;
 
 /// Units of a frame of the kernel's stack.
@@ -81,6 +80,12 @@ pub const LOOPED: usize = 32;
 
 /// Bytes of committed records that are a unit.
 pub const MOVED: usize = 16;
+
+/// What a clause has taken, where that is so much that it counts for the firing.
+#[inline(always)]
+pub fn heavy(units: u64) -> Option<u64> {
+    (units > LIGHT).then_some(units)
+}
 
 /// What is left for the firing.
 #[derive(Debug)]
@@ -115,8 +120,7 @@ impl Budget {
     /// What was taken, where that is so much that it counts for the firing.
     #[inline(always)]
     pub fn toil(&self) -> Option<u64> {
-        let taken = UNITS.saturating_sub(self.0);
-        (taken > LIGHT).then_some(taken)
+        heavy(UNITS.saturating_sub(self.0))
     }
 
     /// Takes `n` units. What failed once fails ever after.

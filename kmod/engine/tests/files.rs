@@ -309,7 +309,7 @@ fn arguments_are_cut_to_a_string_and_paid_for() {
     assert_eq!(text_of(&bench(8192, 5000, 1)), "x".repeat(4999));
     // What is tried in vain is paid for too: so many bytes are less than a budget, but their pages have to be looked up.
     let long = 1 << 16;
-    assert_eq!(text_of(&bench(long, long, 58)), "init");
+    assert_eq!(text_of(&bench(long, long, 59)), "init");
     let fault = bench(long, long, 62).fire()[0].map(|report| report.fault);
     assert_eq!(fault, Some(Fault::Overrun));
 }

@@ -9,7 +9,7 @@
 //! in the middle of any of them.
 
 use super::{ClauseId, Ecb};
-use crate::error::{Errno, NoMem, Reason};
+use crate::error::{Errno, Reason};
 use crate::mem::sync::Growing;
 use core::sync::atomic::{AtomicU32, Ordering};
 use dtrace_uapi::types::{Epid, ProbeId};
@@ -51,14 +51,13 @@ impl Ecbs {
     pub fn add(&self, clause: ClauseId, probe: ProbeId, own: Option<usize>) -> Result<Ecb, Reason> {
         let too_many = Reason::new(Errno::E2BIG, "too many enabled probes");
         let epid = self.count().checked_add(1).ok_or(too_many)?;
-        let set_at = |numbers: &Growing, at, value| -> Result<(), NoMem> { numbers.set(at, value) };
-        let set = |numbers: &Growing, value| set_at(numbers, epid as usize, value);
-        set(&self.probes, probe)?;
-        set(&self.clauses, clause.index)?;
-        set(&self.sizes, clause.size)?;
+        let at = epid as usize;
+        self.probes.set(at, probe)?;
+        self.clauses.set(at, clause.index)?;
+        self.sizes.set(at, clause.size)?;
         if let Some(own) = own.and_then(|own| self.own.get(own)) {
             let added = own.added.load(Ordering::Relaxed);
-            set_at(&own.epids, added as usize, epid)?;
+            own.epids.set(added as usize, epid)?;
             own.added.store(added.wrapping_add(1), Ordering::Relaxed);
         }
         self.count.store(epid, Ordering::Release);

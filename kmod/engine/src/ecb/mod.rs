@@ -23,7 +23,7 @@ pub mod rehearsal;
 pub mod short;
 pub(crate) mod speculate;
 
-use crate::budget::LIGHT;
+use crate::budget::heavy;
 use crate::dif::program::Program;
 use crate::mem::Vec;
 use aggregation::Function;
@@ -195,8 +195,7 @@ impl Prepared {
     /// Its price, where that is so much that it counts for the firing.
     #[inline(always)]
     pub fn toil(&self) -> Option<u64> {
-        let price = self.price as u64;
-        (price > LIGHT).then_some(price)
+        heavy(self.price as u64)
     }
 
     /// What the record is charged in the principal buffer; 0 where nothing goes there.
