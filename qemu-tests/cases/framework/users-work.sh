@@ -23,12 +23,14 @@ begin() {
 }
 member=(own dtrace -x statusrate=100ms -q)
 touch /tmp/{heavy,light}{,.err} && chmod 666 /tmp/{heavy,light}{,.err}
-begin heavy "${member[@]}" -x strsize=32k -s /tmp/heavy.d
+begin heavy "${member[@]}" -x strsize=32k -s /tmp/heavy.d && first=$tracer
 begin light "${member[@]}" -n "$light" && second=$tracer
 begin root dtrace -qn "$light" && third=$tracer
 calls=$(as 77 /tmp/overload 1000 | grep -o "[0-9]*")
 timeout 60 sh -c 'until [ -s /tmp/heavy.err ]; do sleep 0.1; done'
+# The first has ended by itself.
 kill $second $third
+kill $first 2>/dev/null
 wait
 sed '/^$/d' /tmp/heavy.err
 count() { grep -o '[0-9]*' "/tmp/$1" | tail -n 1; }
