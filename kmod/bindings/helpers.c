@@ -385,6 +385,15 @@ void dtrace_work_queue(struct work_struct *work)
 	queue_work(system_long_wq, work);
 }
 
+/* A CPU that has never been online has nobody who would do it. */
+void dtrace_work_queue_on(struct work_struct *work, unsigned int cpu)
+{
+	if (dtrace_cpu_online(cpu))
+		queue_work_on(cpu, system_long_wq, work);
+	else
+		queue_work(system_long_wq, work);
+}
+
 void dtrace_periodic_init(struct delayed_work *work, work_func_t func)
 {
 	INIT_DELAYED_WORK(work, func);
@@ -396,7 +405,7 @@ void dtrace_periodic_init(struct delayed_work *work, work_func_t func)
  */
 void dtrace_periodic_queue(struct delayed_work *work, u64 ns)
 {
-	queue_delayed_work(system_long_wq, work, max(nsecs_to_jiffies(ns), 1UL));
+	queue_delayed_work(system_dfl_long_wq, work, max(nsecs_to_jiffies(ns), 1UL));
 }
 
 /* Whether the current task has a capability over the system. Who has none may have a group's rights, so nobody is told of a refusal. */

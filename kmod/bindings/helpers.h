@@ -112,8 +112,10 @@ bool dtrace_user_store_ok(void);
 long dtrace_user_load_str(char *out, u64 addr, size_t size);
 void dtrace_chill(u64 ns);
 void *dtrace_mem_alloc(size_t size);
+unsigned int dtrace_machine_mib(void);
 void dtrace_work_init(struct work_struct *work, work_func_t func);
 void dtrace_work_queue(struct work_struct *work);
+void dtrace_work_queue_on(struct work_struct *work, unsigned int cpu);
 void dtrace_periodic_init(struct delayed_work *work, work_func_t func);
 void dtrace_periodic_queue(struct delayed_work *work, u64 ns);
 

@@ -5,12 +5,14 @@
 //!
 //! A program may fire so often, or for so long, that nothing else gets to run, not even the command that could end it. What
 //! starves first is process context; hard interrupts still come through. So a beat in process context says that the machine
-//! lives, and a timer in hard interrupts kills the consumer when there has been none for the time-out. The beat counts only
-//! while somebody makes a control call now and then: a command that is stopped or stuck would otherwise trace for ever. None of it costs a firing anything. The next beat takes away what a killed consumer has at the probes, whoever
-//! killed it.
+//! lives, each CPU where probes fire gives a [sign of life](Lives), and a timer in hard interrupts kills the consumer when it
+//! has missed one of them for the time-out. The beat counts only while somebody makes a control call now and then: a command
+//! that is stopped or stuck would otherwise trace for ever. None of it costs a firing anything. The next beat takes away what
+//! a killed consumer has at the probes, whoever killed it; it may come on any CPU, as one may be starved.
 //!
 //! Whoever has asked for destructive actions is trusted: `chill()` and `stop()` slow things down on purpose.
 
+use super::lives::Lives;
 use super::tracer::Tracer;
 use super::Framework;
 use crate::sys::clock;
@@ -65,6 +67,7 @@ struct Beat {
 struct Watch {
     tracer: Arc<Tracer>,
     limits: Limits,
+    lives: Lives,
 }
 
 impl Task for Beat {
@@ -81,7 +84,9 @@ impl Task for Beat {
 impl Tick for Watch {
     fn tick(&self, _regs: Option<&Regs>) {
         let (interval, timeout) = (self.limits.interval(), self.limits.timeout);
-        self.tracer.watch(clock::monotonic(), interval, timeout);
+        let without = |since| self.lives.longest_without(since);
+        self.tracer
+            .watch(clock::monotonic(), interval, timeout, without);
     }
 }
 
@@ -104,6 +109,7 @@ impl Deadman {
         let watch = Watch {
             tracer: tracer.clone(),
             limits,
+            lives: Lives::new()?,
         };
         let interval = i64::try_from(limits.interval()).map_err(|_| EINVAL)?;
         Ok(Some(Self {

@@ -640,7 +640,7 @@ fn the_deadman_kills_what_starves_or_is_left_alone() {
             if second <= 20 || n < 2 {
                 tracer.beat(now, user);
             }
-            tracer.watch(now, SECOND, timeout);
+            tracer.watch(now, SECOND, timeout, |_| 0);
             if killed[n] == 0 && tracer.engine.activity() == Activity::Killed {
                 killed[n] = second;
             }
@@ -650,14 +650,29 @@ fn the_deadman_kills_what_starves_or_is_left_alone() {
     assert_eq!(killed, [0, 59, 30, 0]);
     assert_eq!(asked.engine.activity(), Activity::Active);
     // The machine stands still for an hour.
-    asked.watch(3600 * SECOND, SECOND, timeout);
+    asked.watch(3600 * SECOND, SECOND, timeout, |_| 0);
     assert_eq!(asked.engine.activity(), Activity::Active);
     for second in 3601..3606 {
-        asked.watch(second * SECOND, SECOND, timeout);
+        asked.watch(second * SECOND, SECOND, timeout, |_| 0);
     }
     assert_eq!(asked.engine.activity(), Activity::Active);
-    asked.watch(3606 * SECOND, SECOND, timeout);
+    asked.watch(3606 * SECOND, SECOND, timeout, |_| 0);
     assert_eq!(asked.engine.activity(), Activity::Killed);
+    // A CPU that does not live, on a machine that does.
+    let alone = w.consumer();
+    alone.engine.go().unwrap();
+    alone.engine.activate();
+    alone.begin(0);
+    let mut without = 0;
+    for second in 1..=timeout / SECOND + 1 {
+        assert_eq!(alone.engine.activity(), Activity::Active);
+        alone.beat(second * SECOND, user);
+        alone.watch(second * SECOND, SECOND, timeout, |since| {
+            without += since;
+            without
+        });
+    }
+    assert_eq!(alone.engine.activity(), Activity::Killed);
 }
 
 /// A provider that comes again has its place and its probes' ids; nobody takes its name meanwhile but itself.

@@ -16,18 +16,21 @@ use kernel::prelude::*;
 mod tests {
     use super::*;
     use crate::framework::deadman::{Deadman, Limits};
+    use crate::framework::lives::Lives;
     use crate::framework::machine::FEATURES;
     use crate::framework::probe::ProbeRef;
     use crate::framework::provider::{Failed, Provider};
     use crate::framework::tracer::Tracer;
     use crate::framework::{fire, quota, Args, FireArgs, Framework};
+    use crate::sys::clock;
+    use crate::sys::deferred::{Chore, Deferred};
     use crate::sys::hotplug::{CpuState, Everywhere};
     use crate::sys::kunit::{parts, sleep_ms, wait_until};
-    use crate::sys::percpu::nr_cpus;
+    use crate::sys::percpu::{nr_cpus, CpuGuard};
     use crate::sys::periodic::{Periodic, Task};
     use crate::sys::regs::Regs;
     use crate::sys::timer::{CpuTimers, Tick};
-    use core::sync::atomic::{AtomicU64, Ordering};
+    use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
     use dtrace_engine::{Activity, Config, Consumer, Privileges};
     use dtrace_uapi::types::ProviderAttributes;
     use kernel::sync::Arc;
@@ -228,6 +231,39 @@ mod tests {
         let spared = tracer.engine.activity() == Activity::Active;
         drop(deadman);
         assert!(spared);
+        Ok(())
+    }
+
+    /// Keeps its CPU in probe context.
+    struct Hog(Arc<AtomicBool>);
+
+    impl Chore for Hog {
+        fn run(&self) {
+            let guard = CpuGuard::enter();
+            self.0.store(true, Ordering::Relaxed);
+            clock::spin(300_000_000);
+            drop(guard);
+        }
+    }
+
+    #[test]
+    fn a_cpu_that_runs_nothing_is_noticed() -> Result {
+        let lives = Lives::new()?;
+        let answered = || wait_until(|| lives.longest_without(0) == 0);
+        let before = answered();
+        let inside = Arc::new(AtomicBool::new(false), GFP_KERNEL)?;
+        let hog = KBox::pin_init(Deferred::new(Hog(inside.clone())), GFP_KERNEL)?;
+        let here = CpuGuard::enter().map_or(0, |guard| guard.cpu().index());
+        hog.ask_on(u32::from(here == 0));
+        let hogs = wait_until(|| inside.load(Ordering::Relaxed));
+        // The CPU is asked first.
+        let without = [7, 20, 300].map(|since| lives.longest_without(since));
+        drop(hog);
+        let after = answered();
+        let again = [5, 6].map(|since| lives.longest_without(since));
+        assert!(before && hogs && after);
+        assert_eq!(without, [0, 20, 320]);
+        assert_eq!(again, [0, 0]);
         Ok(())
     }
 }

@@ -27,6 +27,7 @@ mod holds;
 mod ids;
 #[cfg(CONFIG_KUNIT = "y")]
 mod kunit;
+mod lives;
 mod machine;
 mod names;
 mod newcomers;

@@ -142,17 +142,14 @@ impl Tracer {
         }
     }
 
-    /// Kills it where there has been no beat for `timeout` ns; called about every `interval` ns. Where it is called much too late the
-    /// machine itself may have stood still (a virtual one that is paused), which is nobody's fault.
-    pub fn watch(&self, now: u64, interval: u64, timeout: u64) {
+    /// Kills it where there has been no beat for `timeout` ns, or a CPU has been without life for so long, which `without` tells of the
+    /// last so many ns; called about every `interval` ns. Where it is called much too late the machine itself may have stood still (a
+    /// virtual one that is paused), which is nobody's fault.
+    pub fn watch(&self, now: u64, interval: u64, timeout: u64, without: impl FnOnce(u64) -> u64) {
         let since = now.saturating_sub(self.watched.swap(now, Ordering::Relaxed));
         let since = since.min(interval.saturating_mul(4));
-        if self
-            .doubted
-            .fetch_add(since, Ordering::Relaxed)
-            .saturating_add(since)
-            > timeout
-        {
+        let doubted = self.doubted.fetch_add(since, Ordering::Relaxed);
+        if without(since).max(doubted.saturating_add(since)) > timeout {
             self.engine.kill();
         }
     }

@@ -57,6 +57,12 @@ impl<T: Chore> Deferred<T> {
         unsafe { bindings::dtrace_work_queue(self.work.get()) };
     }
 
+    /// Asks for it on a CPU, in a task like any other. On a CPU that has gone another does it. Does not wait.
+    pub fn ask_on(&self, cpu: u32) {
+        // SAFETY: As above; the helper looks at the number.
+        unsafe { bindings::dtrace_work_queue_on(self.work.get(), cpu) };
+    }
+
     /// What is done.
     pub fn chore(&self) -> &T {
         &self.chore

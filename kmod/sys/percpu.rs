@@ -208,6 +208,15 @@ impl Drop for CpuScratch {
     }
 }
 
+/// How many firings a CPU has seen, which may be a moment old; 0 where there is no such CPU.
+pub fn firings(cpu: u32) -> u64 {
+    if !possible(cpu) {
+        return 0;
+    }
+    // SAFETY: The CPU is possible; the counter is read whole on a 64-bit machine.
+    unsafe { (&raw const (*bindings::dtrace_cpu_of(cpu)).firing).read_volatile() }
+}
+
 /// Firings that no consumer saw, whoever had enabled them, by the reason; and what made some slow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Losses {
