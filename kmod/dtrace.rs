@@ -58,6 +58,10 @@ module! {
             default: 1_000,
             description: "Places in processes that a member of that group may have (1000)",
         },
+        user_memory: u32 {
+            default: 0,
+            description: "Memory that a member's buffers and programs may take, MiB (0: an eighth of the machine's)",
+        },
         consumer_places: u32 {
             default: 1_000_000,
             description: "Places in processes that a consumer may have (1000000)",
@@ -91,6 +95,10 @@ impl kernel::Module for Dtrace {
         let places = quota::Limits {
             user: parameter(module_parameters::user_places.value()),
             consumer: parameter(module_parameters::consumer_places.value()),
+            memory: match parameter(module_parameters::user_memory.value()) {
+                0 => sys::mem::machine_mib() / 8,
+                mib => mib,
+            },
         };
         let framework = Framework::new(sys::once::parts()?, deadman, group, places)?;
         let providers = providers::register_all(&framework)?;

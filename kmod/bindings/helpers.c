@@ -374,6 +374,11 @@ void *dtrace_mem_alloc(size_t size)
 	return kvzalloc(size, GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 }
 
+unsigned int dtrace_machine_mib(void)
+{
+	return totalram_pages() >> (20 - PAGE_SHIFT);
+}
+
 void dtrace_work_init(struct work_struct *work, work_func_t func)
 {
 	INIT_WORK(work, func);

@@ -11,7 +11,9 @@ use super::enabling::Wanted;
 use super::patience::Patience;
 use super::process::Order;
 use super::provider::Description;
+use super::quota::Payment;
 use super::text::{refuse, Refusal, Text};
+use super::tracer::Tracer;
 use super::user;
 use crate::sys::clock;
 use crate::sys::pause::Pid;
@@ -221,12 +223,25 @@ impl Open {
         let mut request: Enable = user::get(arg)?;
         // Whoever cannot be told the answer is refused before there is one.
         user::put(arg, &request)?;
-        let image = read_image(request.dof)?;
-        let enabling = Enabling::parse(&image)?;
-        drop(image);
+        let (enabling, paid) = self.read_enabling(request.dof)?;
         request.n_matched = self.consumer.enable(&enabling, note)?;
+        paid.keep();
         user::put(arg, &request)?;
         Ok(0)
+    }
+
+    /// Reads an image, and pays for what it takes.
+    fn read_enabling(&self, addr: u64) -> Result<(Enabling, Payment<'_>), Refusal> {
+        let Tracer { purse, payer, .. } = &*self.consumer.tracer;
+        let hdr = image_header(addr)?;
+        let size = hdr.loadsz as usize;
+        let _paid = purse.pay(size)?;
+        let image = read_image(addr, &hdr, size)?;
+        // What it takes is known once it has been copied: of a user's one at a time.
+        let _turn = payer.turn().map(Mutex::lock);
+        let enabling = Enabling::parse(&image)?;
+        let paid = purse.pay(enabling.memory())?;
+        Ok((enabling, paid))
     }
 
     #[inline(never)]
@@ -419,17 +434,21 @@ fn dof_header(secnum: u32, size: u64) -> dof::Hdr {
     }
 }
 
-/// Copies a DOF image in: as much as its header says is to be loaded.
-fn read_image(addr: u64) -> Result<KVVec<u8>, Refusal> {
+/// The header of a DOF image; `loadsz` is the image's size, and not too large.
+fn image_header(addr: u64) -> Result<dof::Hdr, Refusal> {
     let hdr: dof::Hdr = user::get(addr)?;
-    let size = usize::try_from(hdr.loadsz).unwrap_or(usize::MAX);
-    if size < size_of::<dof::Hdr>() {
+    if hdr.loadsz < size_of::<dof::Hdr>() as u64 {
         return Err(Refusal::new(EINVAL, "DOF image is shorter than its header"));
     }
-    if size > DOF_MAX {
+    if hdr.loadsz > DOF_MAX as u64 {
         return Err(Refusal::new(E2BIG, "DOF image is too large"));
     }
-    let mut image = KVVec::from_elem(0u8, size, GFP_KERNEL).map_err(|_| refuse(ENOMEM))?;
+    Ok(hdr)
+}
+
+/// Copies a DOF image of `size` bytes in.
+fn read_image(addr: u64, hdr: &dof::Hdr, size: usize) -> Result<KVVec<u8>, Refusal> {
+    let mut image = KVVec::from_elem(0u8, size, GFP_KERNEL_ACCOUNT).map_err(|_| refuse(ENOMEM))?;
     user::read(addr, &mut image)?;
     // The header may have changed in between; what was checked is what counts.
     for (to, from) in image.iter_mut().zip(hdr.as_bytes()) {

@@ -41,6 +41,7 @@ use zerocopy::FromZeros;
 const LIMITS: Limits = Limits {
     user: 10,
     consumer: 10,
+    memory: 10,
 };
 
 /// A provider that keeps account of what is armed. Probes called `bad` cannot be; `made` is made to order; of what is

@@ -40,6 +40,7 @@ mod tests {
         let places = quota::Limits {
             user: 10,
             consumer: 10,
+            memory: 10,
         };
         // SAFETY: The tests drop the framework last, when what fires its probes has ended.
         let parts = unsafe { parts() };

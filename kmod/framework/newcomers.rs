@@ -23,7 +23,8 @@ impl PerCpu for Newcomers {
     const STAGE: Stage = Stage::Prepare;
 
     fn start(&self, cpu: usize) -> Result {
-        self.0.engine.admit(cpu).map_err(errno)
+        let pay = |bytes| self.0.purse.set_buffers(bytes).is_ok();
+        self.0.engine.admit(cpu, &pay).map_err(errno)
     }
 
     fn stop(&self, _cpu: usize) {}

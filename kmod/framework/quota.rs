@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! How many places in processes consumers and users may have, and how many clauses at probes and timers users.
+//! How many places in processes consumers and users may have, and how many clauses at probes, timers and memory users.
 //!
 //! A place is an instruction at which a probe fires, or at which a process waits for a consumer; where two probes fire at one instruction it
 //! counts for both. Whoever asks for a probe pays for its places: the consumer, and its user as well, unless the consumer may trace
@@ -16,6 +16,9 @@
 //! together do so [so often](HZ_MAX), where a probe counts once for each consumer.
 //!
 //! Whoever comes to a probe passes by the clauses of all who trace it, so such a user has [few of these](ECBS_MAX), too.
+//!
+//! Buffers and programs are memory of the kernel's, which ends others where it is short. All that such a user's consumers have of it together is
+//! [limited](Limits::memory); what a program takes is known only roughly, and paid for as if it were the worst.
 //!
 //! What such a user has matched with the framework's mutex held is matched [in turn](Payer::turn): whoever waits for the mutex has one of his calls
 //! in front of him, however many he makes.
@@ -47,7 +50,12 @@ pub struct Limits {
     pub user: u32,
     /// Places: a consumer.
     pub consumer: u32,
+    /// Memory of buffers and programs, MiB: as `user`.
+    pub memory: u32,
 }
+
+const KIB: usize = 1024;
+const KIB_IN_MIB: usize = 1024;
 
 /// Whose an account is.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -62,6 +70,8 @@ enum Owner {
     Timers(u32),
     /// Counts how often they fire in a second.
     Hz(u32),
+    /// Counts KiB of memory.
+    Memory(u32),
 }
 
 /// What somebody has.
@@ -102,6 +112,13 @@ impl Account {
                 return Refusal::with(
                     ENOSPC,
                     format_args!("a user's timers may fire {most} times a second together"),
+                );
+            }
+            Owner::Memory(_) => {
+                let most = most / KIB_IN_MIB;
+                return Refusal::with(
+                    ENOMEM,
+                    format_args!("a user's tracings may have {most} MiB of memory (user_memory)"),
                 );
             }
             Owner::Tracings(_) | Owner::Timers(_) | Owner::Ecbs(_) => {
@@ -158,6 +175,7 @@ impl Users {
             ecbs: None,
             timers: None,
             hz: None,
+            memory: None,
             common: None,
         };
         if let Some(user) = user {
@@ -166,6 +184,8 @@ impl Users {
             payer.ecbs = Some(self.of(Owner::Ecbs(user), ECBS_MAX)?);
             payer.timers = Some(self.of(Owner::Timers(user), TIMERS_MAX)?);
             payer.hz = Some(self.of(Owner::Hz(user), HZ_MAX)?);
+            let most = self.limits.memory.saturating_mul(KIB_IN_MIB as u32);
+            payer.memory = Some(self.of(Owner::Memory(user), most)?);
             payer.common = Some(self.common_of(user)?);
         }
         Ok(payer)
@@ -211,6 +231,7 @@ pub struct Payer {
     ecbs: Option<Arc<Account>>,
     timers: Option<Arc<Account>>,
     hz: Option<Arc<Account>>,
+    memory: Option<Arc<Account>>,
     common: Option<Common>,
 }
 
@@ -221,6 +242,15 @@ impl Payer {
             ecbs: Paid::nothing(&self.ecbs),
             timers: Paid::nothing(&self.timers),
             hz: Paid::nothing(&self.hz),
+        }
+    }
+
+    /// What it pays for memory with, nothing so far. As for [`dues`](Self::dues), where it may trace everybody's processes.
+    pub fn purse(&self) -> Purse {
+        Purse {
+            account: self.memory.clone(),
+            programs: AtomicUsize::new(0),
+            buffers: AtomicUsize::new(0),
         }
     }
 
@@ -315,6 +345,75 @@ impl Dues {
         self.ecbs.merge(other.ecbs);
         self.timers.merge(other.timers);
         self.hz.merge(other.hz);
+    }
+}
+
+/// What a consumer pays for its engine's memory with. Dropping it gives all of that back.
+pub struct Purse {
+    account: Option<Arc<Account>>,
+    /// What is paid for programs, KiB.
+    programs: AtomicUsize,
+    /// What is paid for buffers, KiB.
+    buffers: AtomicUsize,
+}
+
+/// What was paid for a program; dropping it gives that back.
+#[must_use]
+pub struct Payment<'a> {
+    purse: &'a Purse,
+    kib: usize,
+}
+
+impl Purse {
+    /// Pays for a program, or an image, of so many bytes, or names the limit that forbids it.
+    pub fn pay(&self, bytes: usize) -> Result<Payment<'_>, Refusal> {
+        let kib = bytes.div_ceil(KIB);
+        if let Some(account) = &self.account {
+            account.take(kib)?;
+        }
+        self.programs.fetch_add(kib, Ordering::Relaxed);
+        Ok(Payment { purse: self, kib })
+    }
+
+    /// Pays for buffers of so many bytes in all, instead of what was paid for them before, or names the limit that forbids it. One
+    /// caller at a time.
+    pub fn set_buffers(&self, bytes: u64) -> Result<(), Refusal> {
+        let Some(account) = &self.account else {
+            return Ok(());
+        };
+        let kib = usize::try_from(bytes.div_ceil(KIB as u64)).unwrap_or(usize::MAX);
+        let before = self.buffers.load(Ordering::Relaxed);
+        match kib.checked_sub(before) {
+            Some(more) => account.take(more)?,
+            None => account.give_back(before.saturating_sub(kib)),
+        }
+        self.buffers.store(kib, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+impl Drop for Purse {
+    fn drop(&mut self) {
+        if let Some(account) = &self.account {
+            account.give_back(*self.programs.get_mut());
+            account.give_back(*self.buffers.get_mut());
+        }
+    }
+}
+
+impl Payment<'_> {
+    /// Leaves it paid, as long as there is the purse.
+    pub fn keep(self) {
+        core::mem::forget(self);
+    }
+}
+
+impl Drop for Payment<'_> {
+    fn drop(&mut self) {
+        self.purse.programs.fetch_sub(self.kib, Ordering::Relaxed);
+        if let Some(account) = &self.purse.account {
+            account.give_back(self.kib);
+        }
     }
 }
 

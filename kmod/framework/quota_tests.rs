@@ -5,7 +5,7 @@
 
 use crate::quota::{Charge, Limits, Payer, Users, ECBS_MAX, HZ_MAX, TIMERS_MAX, TRACINGS_MAX};
 use crate::text::Refusal;
-use kernel::error::ENOSPC;
+use kernel::error::{ENOMEM, ENOSPC};
 
 const ALICE: Option<u32> = Some(1000);
 const BOB: Option<u32> = Some(1001);
@@ -14,6 +14,7 @@ fn users() -> Users {
     Users::new(Limits {
         user: 10,
         consumer: 25,
+        memory: 10,
     })
 }
 
@@ -223,4 +224,36 @@ fn the_shares_of_time_are_a_users_and_everybodys() {
     assert!(user(&one).is_some() && user(&one) == user(&two));
     assert!(user(&bob) != user(&one) && all(&bob) == all(&one));
     assert!(user(&root).is_none());
+}
+
+#[test]
+fn a_users_memory_is_limited_and_given_back() {
+    const MIB: usize = 1 << 20;
+    let mut users = users();
+    let [alice, again] = [ALICE; 2].map(|user| payer(&mut users, user).purse());
+    let [bob, root] = [BOB, None].map(|user| payer(&mut users, user).purse());
+    let refused = |refusal: Refusal| {
+        assert_eq!(refusal.errno, ENOMEM);
+        refusal.into_text().as_str().to_owned()
+    };
+    let text = "a user's tracings may have 10 MiB of memory (user_memory)";
+    alice.pay(4 * MIB).ok().unwrap().keep();
+    // Of all in all, and for all of it.
+    again.set_buffers(6 * MIB as u64).ok().unwrap();
+    assert_eq!(refused(alice.pay(1).err().unwrap()), text);
+    again.set_buffers(5 * MIB as u64).ok().unwrap();
+    drop(alice.pay(MIB).ok().unwrap());
+    again.set_buffers(6 * MIB as u64).ok().unwrap();
+    let too_many = again.set_buffers(6 * MIB as u64 + 1);
+    assert_eq!(refused(too_many.err().unwrap()), text);
+    // What was paid before that is paid.
+    assert!(alice.pay(1).is_err());
+    drop(again);
+    alice.pay(6 * MIB).ok().unwrap().keep();
+    assert!(alice.pay(1).is_err());
+    bob.set_buffers(10 * MIB as u64).ok().unwrap();
+    root.set_buffers(u64::MAX).ok().unwrap();
+    drop(alice);
+    let alice = payer(&mut users, ALICE).purse();
+    alice.pay(10 * MIB).ok().unwrap().keep();
 }

@@ -25,6 +25,7 @@ use super::user;
 use crate::sys::percpu::{nr_cpus, online, CpuGuard, Losses};
 use crate::sys::periodic::{Periodic, Task};
 use crate::sys::{clock, crosscall, privilege, rculist, vtime};
+use core::cell::Cell;
 use core::fmt::Write;
 use core::sync::atomic::Ordering;
 use dtrace_engine::consumer::Which;
@@ -175,7 +176,7 @@ impl Attachment {
         }
         let there = |cpu: usize| u32::try_from(cpu).is_ok_and(online);
         let measures = self.tracer.engine.reads_vtimestamp();
-        self.tracer.engine.go_on(&there)?;
+        self.allocate(&there)?;
         if measures {
             vtime::measure();
             self.tracer.measures.store(true, Ordering::Relaxed);
@@ -186,6 +187,27 @@ impl Attachment {
             self.framework.withdraw(&self.tracer);
         }
         begun
+    }
+
+    /// Has the engine allocate its buffers, and the user pay for them.
+    fn allocate(&self, there: &dyn Fn(usize) -> bool) -> Result<(), Refusal> {
+        let Tracer { engine, purse, .. } = &*self.tracer;
+        // Nothing is asked for where there are buffers already.
+        let (asked, refused) = (Cell::new(false), Cell::new(None));
+        let pay = |bytes| {
+            asked.set(true);
+            let paid = purse.set_buffers(bytes);
+            paid.map_err(|refusal| refused.set(Some(refusal))).is_ok()
+        };
+        engine.go_on(there, &pay).map_err(|reason| {
+            if asked.get() {
+                let _ = purse.set_buffers(0);
+            }
+            match (reason.errno, refused.take()) {
+                (Errno::ENOMEM, Some(refusal)) => refusal,
+                _ => reason.into(),
+            }
+        })
     }
 
     fn begin(&self) -> Result<(u32, Tracing), Refusal> {

@@ -7,7 +7,7 @@
 //! single atomic words.
 
 use super::probe::{Held, ProbeRef};
-use super::quota::Payer;
+use super::quota::{Payer, Purse};
 use super::text::Refusal;
 use crate::sys::process::Process;
 use crate::sys::rights::Rights;
@@ -27,6 +27,8 @@ pub struct Tracer {
     pub rights: Option<Arc<Rights>>,
     /// What it has in processes.
     pub payer: Payer,
+    /// What its engine's memory is paid with.
+    pub purse: Purse,
     /// It sees the kernel's inside, and every process.
     pub sees_all: bool,
     missed: AtomicU64,
@@ -55,6 +57,7 @@ impl Tracer {
             engine,
             error,
             rights,
+            purse: payer.purse(),
             payer,
             missed: AtomicU64::new(0),
             recursions: AtomicU64::new(0),

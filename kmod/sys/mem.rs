@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The engine's memory: what it asks of its platform, from the kernel's allocator.
+//! The engine's memory: what it asks of its platform, from the kernel's allocator; and how much there is.
 
 use crate::bindings;
+
+/// How much memory the machine has, MiB.
+pub fn machine_mib() -> u32 {
+    // SAFETY: Needs nothing.
+    unsafe { bindings::dtrace_machine_mib() }
+}
 
 /// Zeroed memory of `size` bytes, aligned to 8 at least, or null.
 #[no_mangle]

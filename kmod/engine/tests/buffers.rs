@@ -123,12 +123,15 @@ fn cpus_come_later() {
     let c = Consumer::new(config()).unwrap();
     let id = c.add_clause(&tracing::numbered(8)).unwrap();
     let ecb = c.bind(id, PROBE).unwrap();
-    assert_eq!(c.admit(1).unwrap_err().errno, Errno::ENOENT);
+    assert_eq!(c.admit(1, &|_| true).unwrap_err().errno, Errno::ENOENT);
     let before = live();
     // The other one comes while it begins.
     let asked = Cell::new(0);
-    c.go_on(&|cpu| cpu == 0 || asked.replace(asked.get() + 1) > 0)
-        .unwrap();
+    c.go_on(
+        &|cpu| cpu == 0 || asked.replace(asked.get() + 1) > 0,
+        &|_| true,
+    )
+    .unwrap();
     let one = live() - before;
     c.activate();
     let mut m = TestMachine::default();
@@ -147,7 +150,7 @@ fn cpus_come_later() {
     let small = live();
     for n in 0.. {
         fail_after(Some(n));
-        let admitted = c.admit(1);
+        let admitted = c.admit(1, &|_| true);
         fail_after(None);
         if admitted.is_ok() {
             assert!(n > 4);
@@ -169,16 +172,16 @@ fn cpus_come_later() {
     assert_eq!((records(0).unwrap(), records(1).unwrap()), ((1, 0), (1, 0)));
     // Again is too late, and there are no more.
     let large = live();
-    c.admit(1).unwrap();
-    c.admit(2).unwrap();
+    c.admit(1, &|_| true).unwrap();
+    c.admit(2, &|_| true).unwrap();
     assert_eq!((live(), unbuffered()), (large, missed));
     // Who traces one alone is not given others, and misses nothing.
     let c = Consumer::new(config()).unwrap();
     c.set_option(Opt::Cpu, 1).unwrap();
     let id = c.add_clause(&tracing::numbered(8)).unwrap();
     let ecb = c.bind(id, PROBE).unwrap();
-    c.go_on(&|cpu| cpu == 0).unwrap();
-    c.admit(0).unwrap();
+    c.go_on(&|cpu| cpu == 0, &|_| true).unwrap();
+    c.admit(0, &|_| true).unwrap();
     c.activate();
     assert_eq!(c.fire(&cpu(0), ecb, &m), None);
     assert_eq!(c.status().unwrap().unbuffered, 0);
@@ -186,8 +189,8 @@ fn cpus_come_later() {
     assert_eq!(switched, [false, true]);
     // Nor is who has come to its end.
     let c = Consumer::new(config()).unwrap();
-    c.go_on(&|cpu| cpu == 0).unwrap();
+    c.go_on(&|cpu| cpu == 0, &|_| true).unwrap();
     c.kill();
-    c.admit(1).unwrap();
+    c.admit(1, &|_| true).unwrap();
     assert!(!c.has_buffers(1));
 }

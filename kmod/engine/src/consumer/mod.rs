@@ -39,7 +39,7 @@ use dtrace_uapi::types::{Epid, ProbeId};
 use ecbs::{Ecbs, OWN};
 use options::Options;
 pub use pending::{Binding, Pending};
-use run::{Demand, Run};
+use run::{Demand, Pay, Run};
 
 /// What the consumer's opener may see and do. Whoever may see no other user's processes has no probe fire in them, either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,18 +275,19 @@ impl Consumer {
 
     /// As [`go_on`](Self::go_on), with all CPUs there.
     pub fn go(&self) -> Result<(), Reason> {
-        self.go_on(&|_| true)
+        self.go_on(&|_| true, &|_| true)
     }
 
     /// Allocates all that firing needs, of what each CPU needs that for those that are `there`, and moves to `Warmup`. On an error
-    /// nothing stays allocated and it may be tried again, with smaller options say.
-    pub fn go_on(&self, there: &dyn Fn(usize) -> bool) -> Result<(), Reason> {
+    /// nothing stays allocated and it may be tried again, with smaller options say. `pay` is asked before memory is allocated whose
+    /// size options tell, and may be asked again for less: for how much in all, bytes.
+    pub fn go_on(&self, there: &dyn Fn(usize) -> bool, pay: Pay<'_>) -> Result<(), Reason> {
         let mut control = self.control_before_go()?;
         if self.activity() != Activity::Inactive {
             return Err(STARTED);
         }
         let demand = self.demand(&control);
-        let run = run::start(&self.config, &mut control, demand, there)?;
+        let run = run::start(&self.config, &mut control, demand, there, pay)?;
         // Clauses are gone from the control path only with a run to hold them, and there is no other.
         self.run.set(run).map_err(|_| STARTED)?;
         self.advance(&[Activity::Inactive], Activity::Warmup);
@@ -294,12 +295,12 @@ impl Consumer {
     }
 
     /// Allocates what a CPU needs that comes after [`go_on`](Self::go_on) and before the end; to be called before it fires, for one CPU at
-    /// a time. Where it fails, what fires there is counted, and it may be tried again.
-    pub fn admit(&self, cpu: usize) -> Result<(), Reason> {
+    /// a time. Where it fails, what fires there is counted, and it may be tried again. `pay` is asked as by `go_on`.
+    pub fn admit(&self, cpu: usize, pay: Pay<'_>) -> Result<(), Reason> {
         let run = self.run.get().ok_or(NOT_STARTED)?;
         match self.is_over() {
             true => Ok(()),
-            false => run.admit(cpu),
+            false => run.admit(cpu, pay),
         }
     }
 

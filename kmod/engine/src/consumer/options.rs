@@ -4,6 +4,7 @@
 //! Options: which values they can have, and what they are where nobody sets them.
 
 use super::Privileges;
+use crate::budget::{MOVED, UNITS};
 use crate::error::{Errno, Reason};
 use dtrace_uapi::limits::{
     BUFSIZE_DEFAULT, CLEANRATE_DEFAULT, CLEANRATE_MAX, CLEANRATE_MIN, DYNVARSIZE_DEFAULT,
@@ -24,6 +25,9 @@ const NSPEC_MAX: u64 = 4096;
 const UNPRIVILEGED_MAX: u64 = 16 << 20;
 /// Greatest buffer at all, bytes: offsets in it have 32 bits.
 const BUFFER_MAX: u64 = 2 << 30;
+
+/// Greatest speculation, bytes: as much as a firing's budget lets `commit()` move, and moved in one go by the cleaner.
+pub(super) const SPECSIZE_MAX: usize = UNITS as usize * MOVED;
 
 /// Greatest buffer of a consumer with these rights, bytes.
 pub(super) fn buffer_max(privileges: &Privileges) -> u64 {

@@ -8,7 +8,7 @@
 // Sizes of options, which are bounded when they are set, and of records, which `Layout` bounds.
 #![allow(clippy::arithmetic_side_effects)]
 
-use super::options::{buffer_max, Options};
+use super::options::{buffer_max, Options, SPECSIZE_MAX};
 use super::{Config, Control};
 use crate::buf::aggregate::Aggregations;
 use crate::buf::principal::{Policy, Principal, Reserve};
@@ -98,15 +98,32 @@ pub struct Run {
     pub destructive: bool,
     /// Firings on CPUs that have nothing, but should.
     pub unbuffered: AtomicU64,
+    /// What was paid for, bytes.
+    paid: AtomicU64,
     plan: Plan,
 }
 
 impl Run {
-    /// Gives `cpu` what it needs, if it is to be traced and has it not yet.
-    pub fn admit(&self, cpu: usize) -> Result<(), Reason> {
+    /// Gives `cpu` what it needs, if it is to be traced and has it not yet; `pay` as for [`start`].
+    pub fn admit(&self, cpu: usize, pay: Pay<'_>) -> Result<(), Reason> {
         if !self.plan.traces(cpu) || self.cpus.has(cpu) {
             return Ok(());
         }
+        let paid = self.paid.load(Ordering::Relaxed);
+        let more = paid.saturating_add(self.plan.memory_of_cpu());
+        if !pay(more) {
+            return Err(UNPAID);
+        }
+        let given = self.give(cpu);
+        match given {
+            Ok(()) => self.paid.store(more, Ordering::Relaxed),
+            // Less than it may have.
+            Err(_) => drop(pay(paid)),
+        }
+        given
+    }
+
+    fn give(&self, cpu: usize) -> Result<(), Reason> {
         let sides = self.plan.sides()?;
         self.cpus.set(cpu, self.plan.state(&self.core, cpu)?);
         // After that: who finds them finds the state too.
@@ -125,6 +142,11 @@ impl Run {
     }
 }
 
+/// Says how much memory a consumer is about to have for what depends on its options, bytes; false where it may not.
+pub type Pay<'a> = &'a dyn Fn(u64) -> bool;
+
+/// Nobody pays for the memory.
+const UNPAID: Reason = Reason::new(Errno::ENOMEM, "more memory than the consumer may have");
 /// A buffer has no room for what is to be recorded there: users know it by these words.
 const TOO_SMALL: Reason = Reason::new(Errno::E2BIG, "Enabling exceeds size of buffer");
 /// The same of what `END` is to record when the rest of the buffer is full.
@@ -208,7 +230,10 @@ impl Sizes {
             if !used {
                 return Ok(0);
             }
-            let most = most / count.max(1);
+            let most = match opt {
+                Opt::Specsize => SPECSIZE_MAX.min(most / count.max(1)),
+                _ => most,
+            };
             let mut size = usize::try_from(options.get(opt)).unwrap_or(usize::MAX);
             while size > most {
                 if !auto {
@@ -325,6 +350,23 @@ impl Plan {
         })
     }
 
+    /// What a CPU is given, bytes, as far as it depends on options.
+    fn memory_of_cpu(&self) -> u64 {
+        let sizes = &self.sizes;
+        // Two halves of each; buckets are an eighth of one at most.
+        let principal = 2 * buffer_room(sizes.principal as u64);
+        let aggregation = (2 * sizes.aggregation + sizes.aggregation / 8) as u64;
+        let speculation = Pieces::memory(sizes.speculations, sizes.speculation) as u64;
+        principal + aggregation + speculation + (self.scratch + self.locals + self.key) as u64
+    }
+
+    /// The same for so many CPUs, and what they share.
+    fn memory(&self, cpus: u64) -> u64 {
+        let each = self.memory_of_cpu();
+        each.saturating_mul(cpus)
+            .saturating_add(self.sizes.dynamics as u64)
+    }
+
     fn traces(&self, cpu: usize) -> bool {
         cpu < self.ncpus && self.only.is_none_or(|only| only == cpu)
     }
@@ -384,7 +426,7 @@ fn allocate(
     control: &Control,
     needs: &Needs,
     plan: &Plan,
-    there: &dyn Fn(usize) -> bool,
+    begins: &[bool],
 ) -> Result<Parts, Reason> {
     let sizes = &plan.sizes;
     let table = &control.shared.table;
@@ -417,18 +459,14 @@ fn allocate(
         all_users: config.privileges.all_users,
         interp: Interp::of(&control.walkers, config.seed)?,
     };
-    let traced = |cpu: usize| plan.traces(cpu) && (plan.only.is_some() || there(cpu));
-    let sides = Vec::try_from_fn(config.ncpus, |cpu| {
-        let sides = Once::new();
-        if traced(cpu) {
-            let _ = sides.set(plan.sides()?);
-        }
-        Ok::<_, Reason>(sides)
-    })?;
+    let begun = |(cpu, begins): (usize, &bool)| begins.then_some(cpu);
+    let begun = || begins.iter().enumerate().filter_map(begun);
+    let sides = Vec::try_from_fn(config.ncpus, |_| Ok::<_, NoMem>(Once::new()))?;
+    for place in begun().filter_map(|cpu| sides.get(cpu)) {
+        let _ = place.set(plan.sides()?);
+    }
     let cpus = PerCpu::new(config.ncpus)?;
-    // Not who has come meanwhile: all or nothing.
-    let begun = |(cpu, sides): (usize, &Once<Sides>)| sides.get().map(|_| cpu);
-    for cpu in sides.iter().enumerate().filter_map(begun) {
+    for cpu in begun() {
         cpus.set(cpu, plan.state(&core, cpu)?);
     }
     Ok(Parts {
@@ -441,19 +479,29 @@ fn allocate(
 
 /// Allocates everything for `control`'s clauses and moves them in; on an error `control` is as it was. CPUs have what they need
 /// that are `there`, and one that is asked for by its number. Where the option `bufresize` allows it, sizes are halved until there
-/// is memory enough.
+/// is memory enough, and `pay` agrees to all of it.
 pub(super) fn start(
     config: &Config,
     control: &mut Control,
     demand: Demand,
     there: &dyn Fn(usize) -> bool,
+    pay: Pay<'_>,
 ) -> Result<Boxed<Run>, Reason> {
     let needs = Needs::of(control);
     let auto = control.options.get(Opt::Bufresize) == BUFRESIZE_AUTO;
     let mut plan = Plan::new(config, control, &needs, demand, auto)?;
-    let mut parts = loop {
-        match allocate(config, control, &needs, &plan, there) {
-            Ok(parts) => break parts,
+    // Asked once: not who comes meanwhile.
+    let begins = |cpu| plan.traces(cpu) && (plan.only.is_some() || there(cpu));
+    let begins = Vec::try_from_fn(config.ncpus, |cpu| Ok::<_, NoMem>(begins(cpu)))?;
+    let cpus = begins.iter().filter(|begins| **begins).count();
+    let (mut parts, paid) = loop {
+        let memory = plan.memory(cpus as u64);
+        let all = match pay(memory) {
+            true => allocate(config, control, &needs, &plan, &begins),
+            false => Err(UNPAID),
+        };
+        match all {
+            Ok(parts) => break (parts, memory),
             Err(e) if e.errno == Errno::ENOMEM && auto && plan.sizes.halve(&needs) => {}
             Err(e) => return Err(e),
         }
@@ -479,6 +527,7 @@ pub(super) fn start(
         sides: parts.sides,
         destructive: control.options.flag(Opt::Destructive),
         unbuffered: AtomicU64::new(0),
+        paid: AtomicU64::new(paid),
         plan,
     }))
 }

@@ -29,16 +29,22 @@ impl Consumer {
         let last = self.is_over();
         let mut everywhere = true;
         for cpu in (0..self.config.ncpus).filter(|cpu| run.cpus.has(*cpu)) {
-            let mut done = false;
-            let ran = on_cpu(cpu, &mut |cpu| {
-                if let Some(mut state) = run.cpus.enter(cpu) {
-                    let size_at = |record: &[u8]| self.size_at(record);
-                    speculate::clean(all, &mut state.out, now(), last, size_at);
-                    self.note_full(&mut state.out);
-                    done = true;
+            let mut from = Some(1);
+            while let Some(id) = from {
+                let mut done = false;
+                let ran = on_cpu(cpu, &mut |cpu| {
+                    if let Some(mut state) = run.cpus.enter(cpu) {
+                        let size_at = |record: &[u8]| self.size_at(record);
+                        from = speculate::clean(all, &mut state.out, now(), last, id, size_at);
+                        self.note_full(&mut state.out);
+                        done = true;
+                    }
+                });
+                if !(ran && done) {
+                    everywhere = false;
+                    break;
                 }
-            });
-            everywhere &= ran && done;
+            }
         }
         if everywhere {
             all.end_cleaning();

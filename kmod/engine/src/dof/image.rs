@@ -250,6 +250,11 @@ impl<'a> Image<'a> {
         }
     }
 
+    /// How many bytes were copied.
+    pub fn spent(&self) -> usize {
+        COPIED_MAX.saturating_sub(self.budget.get())
+    }
+
     /// The first `T` of section `index` of type `ty`.
     pub fn head<T: FromBytes>(&self, index: SecIdx, ty: SecType) -> Result<T, Reason> {
         T::read_from_prefix(self.data(index, ty)?)

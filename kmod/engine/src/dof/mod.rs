@@ -165,7 +165,13 @@ pub struct Enabling {
     clauses: Vec<Clause>,
     walkers: Vec<Clause>,
     options: Vec<(Opt, u64)>,
+    memory: usize,
 }
+
+/// Bytes that a copied byte of the image takes at most, both prepared and not.
+const PREPARED: usize = 16;
+/// Bytes that a clause, or an action, takes besides.
+const ACTION: usize = 1024;
 
 impl Enabling {
     /// Reads an image.
@@ -192,7 +198,15 @@ impl Enabling {
                 _ => {}
             }
         }
+        this.memory = actions
+            .saturating_mul(ACTION)
+            .saturating_add(image.spent().saturating_mul(PREPARED));
         Ok(this)
+    }
+
+    /// How much memory it takes at most, prepared as well, bytes.
+    pub fn memory(&self) -> usize {
+        self.memory
     }
 
     /// The clauses in the order of the program.

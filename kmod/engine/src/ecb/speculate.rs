@@ -18,6 +18,9 @@ use core::sync::atomic::Ordering;
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::ioctl::RecHdr;
 
+/// Bytes of speculations that the cleaner moves at a time, and one more speculation.
+const CLEANED: usize = 1 << 20;
+
 /// Runs the rest of a clause, `then`, with its record in speculation `id`. Where that is no active one or has no more room,
 /// the clause ends here.
 #[cold]
@@ -149,17 +152,24 @@ fn transfer<S: Fn(&[u8]) -> usize>(
     all.drops.fetch_add(dropped, Ordering::Relaxed);
 }
 
-/// The cleaner's work on one CPU. `last` says that tracing has ended.
+/// The cleaner's work on one CPU, from speculation `from` on. `last` says that tracing has ended. After about [`CLEANED`] bytes it
+/// returns where it is to go on, so that interrupts are off no longer than that takes.
 pub(crate) fn clean(
     all: &Speculations,
     out: &mut Outputs,
     now: u64,
     last: bool,
+    from: u64,
     size_at: impl Fn(&[u8]) -> usize,
-) {
-    for id in all.ids() {
+) -> Option<u64> {
+    let mut moved = 0usize;
+    for id in all.ids().filter(|id| *id >= from) {
+        if moved >= CLEANED {
+            return Some(id);
+        }
         match all.cleaning(id) {
             Some(Duty::Move) => {
+                moved = moved.saturating_add(out.pieces.used(id));
                 let target = Target {
                     principal: &mut out.principal,
                     now,
@@ -172,4 +182,5 @@ pub(crate) fn clean(
             None => {}
         }
     }
+    None
 }

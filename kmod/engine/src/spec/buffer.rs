@@ -60,6 +60,12 @@ impl Pieces {
         })
     }
 
+    /// How many bytes such pieces take.
+    pub fn memory(count: usize, size: usize) -> usize {
+        let piece = (size.saturating_add(7) & !7).saturating_add(size_of::<Fill>());
+        piece.saturating_mul(count)
+    }
+
     fn index(id: u64) -> usize {
         usize::try_from(id.wrapping_sub(1)).unwrap_or(usize::MAX)
     }
