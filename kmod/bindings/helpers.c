@@ -304,6 +304,11 @@ int dtrace_rwlock(u64 addr)
 #endif
 }
 
+void dtrace_settle(void)
+{
+	barrier_nospec();
+}
+
 /* Whether user addresses mean anything here: a task of user space. */
 bool dtrace_user_ok(void)
 {

@@ -107,6 +107,7 @@ enum dtrace_holders {
 bool dtrace_own_text(uintptr_t pc);
 int dtrace_mutex_owner(u64 *owner, u64 addr);
 int dtrace_rwlock(u64 addr);
+void dtrace_settle(void);
 bool dtrace_user_ok(void);
 bool dtrace_user_store_ok(void);
 long dtrace_user_load_str(char *out, u64 addr, size_t size);

@@ -10,6 +10,7 @@
 use super::fire::Cause;
 use super::machine::KernelMachine;
 use super::tracer::Tracer;
+use crate::sys::nofault::settle;
 use crate::sys::rights::Rights;
 use core::cell::Cell;
 use dtrace_engine::frames::Frames;
@@ -239,24 +240,38 @@ impl Machine for Seen<'_> {
         self.machine.args().cause == Cause::Tick
     }
 
+    fn settle(&self) {
+        settle();
+    }
+
     fn load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr> {
-        self.machine.load(addr, out)
+        let loaded = self.machine.load(addr, out);
+        self.settle();
+        loaded
     }
 
     fn load_str(&self, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr> {
-        self.machine.load_str(addr, out)
+        let loaded = self.machine.load_str(addr, out);
+        self.settle();
+        loaded
     }
 
     fn user_load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr> {
-        self.machine.user_load(addr, out)
+        let loaded = self.machine.user_load(addr, out);
+        self.settle();
+        loaded
     }
 
     fn user_load_str(&self, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr> {
-        self.machine.user_load_str(addr, out)
+        let loaded = self.machine.user_load_str(addr, out);
+        self.settle();
+        loaded
     }
 
     fn remote_load(&self, mm: u64, addr: u64, out: &mut [u8]) -> Result<(), BadAddr> {
-        self.machine.remote_load(mm, addr, out)
+        let loaded = self.machine.remote_load(mm, addr, out);
+        self.settle();
+        loaded
     }
 
     fn user_store(&self, addr: u64, data: &[u8]) -> Result<(), BadAddr> {

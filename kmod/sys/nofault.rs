@@ -42,6 +42,12 @@ pub fn load_str(addr: u64, out: &mut [u8]) -> Result<usize, Unreachable> {
     check(unsafe { bindings::dtrace_load_str(out.as_mut_ptr().cast(), addr, out.len()) } as isize)
 }
 
+/// Waits until all that was done before is no guess of the processor's any more.
+pub fn settle() {
+    // SAFETY: Needs nothing.
+    unsafe { bindings::dtrace_settle() };
+}
+
 /// Loads memory of the current task.
 pub fn user_load(addr: u64, out: &mut [u8]) -> Result<(), Unreachable> {
     // SAFETY: `out` is valid for that many bytes; the load does not fault.

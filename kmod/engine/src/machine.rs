@@ -282,6 +282,9 @@ pub trait Machine {
     fn user_load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr>;
     /// Loads a user string, as [`load_str`](Self::load_str).
     fn user_load_str(&self, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr>;
+    /// Waits until what was done before is done for certain, where the consumer is not trusted with what a processor does on a guess. Called
+    /// between an access to memory whose place a program has computed and any use of what was there.
+    fn settle(&self) {}
     /// Loads what the address space `mm` has at `addr`, which need not be in use on this CPU. What is loaded was its own as long as
     /// a thread still has that address space afterwards.
     fn remote_load(&self, mm: u64, addr: u64, out: &mut [u8]) -> Result<(), BadAddr>;

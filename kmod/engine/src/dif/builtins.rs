@@ -146,6 +146,13 @@ impl<M: Machine> Env<'_, M> {
 
     /// Element `n` of a built-in array.
     pub fn array(&mut self, var: Var, n: u64) -> Result<u64, Trap> {
+        let value = self.array_element(var, n);
+        self.m.settle();
+        value
+    }
+
+    #[inline(always)]
+    fn array_element(&mut self, var: Var, n: u64) -> Result<u64, Trap> {
         match var {
             Var::Args => Ok(self.m.arg(n)?),
             Var::Regs => {

@@ -215,21 +215,11 @@ impl<'a, M: Machine> View<'a, M> {
     /// Copies `out.len()` bytes from `at`.
     pub fn read(&self, at: u64, out: &mut [u8]) -> Result<(), Trap> {
         if addr::is_own(at) {
-            let good = match self.own(at) {
-                Some(Own::Plain(bytes)) => match bytes.get(..out.len()) {
-                    Some(from) => {
-                        out.copy_from_slice(from);
-                        true
-                    }
-                    None => false,
-                },
-                Some(Own::Shared(shared, offset)) => shared.read(offset, out),
-                None => false,
-            };
-            return if good {
-                Ok(())
-            } else {
-                Err(Trap::bad_addr(at))
+            let good = self.read_own(at, out);
+            self.m.settle();
+            return match good {
+                true => Ok(()),
+                false => Err(Trap::bad_addr(at)),
             };
         }
         if !self.core.kernel {
@@ -238,28 +228,49 @@ impl<'a, M: Machine> View<'a, M> {
         Ok(self.m.load(at, out)?)
     }
 
+    #[inline(always)]
+    fn read_own(&self, at: u64, out: &mut [u8]) -> bool {
+        match self.own(at) {
+            Some(Own::Plain(bytes)) => match bytes.get(..out.len()) {
+                Some(from) => {
+                    out.copy_from_slice(from);
+                    true
+                }
+                None => false,
+            },
+            Some(Own::Shared(shared, offset)) => shared.read(offset, out),
+            None => false,
+        }
+    }
+
     /// Copies a string from `at`, as much as fits; returns its length without NUL.
     pub fn read_str(&self, at: u64, out: &mut [u8]) -> Result<usize, Trap> {
         if addr::is_own(at) {
-            return match self.own(at) {
-                Some(Own::Plain(bytes)) => {
-                    let bytes = bytes.get(..out.len()).unwrap_or(bytes);
-                    let len = until_nul(bytes);
-                    if let (Some(to), Some(from)) = (out.get_mut(..len), bytes.get(..len)) {
-                        to.copy_from_slice(from);
-                    }
-                    Ok(len)
-                }
-                Some(Own::Shared(shared, offset)) if offset <= shared.size() => {
-                    Ok(shared.read_str(offset, out))
-                }
-                _ => Err(Trap::bad_addr(at)),
-            };
+            let len = self.read_own_str(at, out);
+            self.m.settle();
+            return len.ok_or(Trap::bad_addr(at));
         }
         if !self.core.kernel {
             return Err(Trap::new(Fault::Kpriv, at));
         }
         Ok(self.m.load_str(at, out)?.min(out.len()))
+    }
+
+    fn read_own_str(&self, at: u64, out: &mut [u8]) -> Option<usize> {
+        match self.own(at)? {
+            Own::Plain(bytes) => {
+                let bytes = bytes.get(..out.len()).unwrap_or(bytes);
+                let len = until_nul(bytes);
+                if let (Some(to), Some(from)) = (out.get_mut(..len), bytes.get(..len)) {
+                    to.copy_from_slice(from);
+                }
+                Some(len)
+            }
+            Own::Shared(shared, offset) if offset <= shared.size() => {
+                Some(shared.read_str(offset, out))
+            }
+            Own::Shared(..) => None,
+        }
     }
 }
 
@@ -446,10 +457,10 @@ impl<M: Machine> Env<'_, M> {
                 .is_some_and(|d| d.values().write(offset, from)),
             _ => false,
         };
-        if good {
-            Ok(())
-        } else {
-            Err(Trap::bad_addr(at))
+        self.m.settle();
+        match good {
+            true => Ok(()),
+            false => Err(Trap::bad_addr(at)),
         }
     }
 

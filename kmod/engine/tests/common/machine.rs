@@ -35,6 +35,8 @@ pub struct TestMachine {
     pub log: RefCell<Vec<String>>,
     /// The work that was counted, units.
     pub toil: Cell<u64>,
+    /// How often loads were waited for.
+    pub settled: Cell<u32>,
     /// The frames of the user stack that are evaluators', with the number of their walker and the only constant of their file.
     pub evaluators: Vec<(u32, u64, u64)>,
     /// The walker of the code that the program has made, which all of the user stack is in; it tells callers.
@@ -61,6 +63,7 @@ impl Default for TestMachine {
             executed: Cell::default(),
             log: RefCell::default(),
             toil: Cell::default(),
+            settled: Cell::default(),
             evaluators: Vec::new(),
             made: None,
         }
@@ -297,6 +300,9 @@ impl Machine for TestMachine {
     }
     fn load_str(&self, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr> {
         load_str(&self.kernel, addr, out)
+    }
+    fn settle(&self) {
+        self.settled.set(self.settled.get() + 1);
     }
     fn user_load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr> {
         load(&self.user.borrow(), addr, out)

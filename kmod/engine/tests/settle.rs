@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Where a program has computed a place in memory, the machine is asked to wait for the access before anything follows from it.
+
+mod common;
+
+use common::asm::{asm, asm_with, int, string, var};
+use common::{action, bare, clause, config, Bench};
+use dtrace_engine::dof::ActionSpec;
+use dtrace_engine::Consumer;
+use dtrace_uapi::action::Action;
+
+/// How often the machine was asked in a firing.
+fn settled(actions: Vec<ActionSpec>) -> u32 {
+    let consumer = Consumer::new(config()).unwrap();
+    let b = Bench::with(consumer, vec![clause(None, actions)]);
+    b.m.settled.set(0);
+    b.fire();
+    b.m.settled.get()
+}
+
+fn value(text: &str) -> Vec<ActionSpec> {
+    vec![action(Action::Difexpr, asm(text))]
+}
+
+#[test]
+fn accesses_at_computed_places_are_waited_for() {
+    let scratch = "setx 8, %r1\n allocs %r1, %r2\n ldgs pid, %r3\n add %r2, %r3, %r2\n";
+    for size in ["ldub", "ldsh", "lduw", "ldx"] {
+        // Within, or beyond.
+        let at = |and: &str| value(&format!("{scratch} {and}\n {size} [%r2], %r4\n ret %r4"));
+        assert!(settled(at("")) > 0, "{size}");
+        assert!(settled(at("sub %r2, %r3, %r2")) > 0, "{size}");
+    }
+    let stored = value(&format!(
+        "{scratch} sub %r2, %r3, %r2\n stb %r1, [%r2]\n ret %r0"
+    ));
+    assert!(settled(stored) > 0);
+    let array = value("ldgs pid, %r1\n ldga args, %r1, %r2\n ret %r2");
+    assert!(settled(array) > 0);
+    let compared = "sets \"one\", %r1\n sets \"another\", %r2\n scmp %r1, %r2\n ret %r0";
+    assert!(settled(value(compared)) > 0);
+}
+
+#[test]
+fn keys_by_reference_are_waited_for() {
+    let key = asm_with("sets \"key\", %r1\n ret %r1", string(), &[]);
+    assert!(
+        settled(vec![
+            action(Action::Difexpr, key),
+            bare(Action::Count, 1, 0)
+        ]) > 0
+    );
+}
+
+/// What is where the program cannot say has no need of it.
+#[test]
+fn nothing_else_is() {
+    assert_eq!(settled(value("ldgs timestamp, %r1\n ret %r1")), 0);
+    let text = "ldgs pid, %r1\n stts %r1, 0x501\n ldts 0x501, %r2\n ret %r2";
+    let local = asm_with(text, int(8), &[var(0x501, 1, int(8))]);
+    assert_eq!(settled(vec![action(Action::Difexpr, local)]), 0);
+}
