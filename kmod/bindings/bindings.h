@@ -25,5 +25,6 @@
 #include "rights.h"
 #include "slots.h"
 #include "stacks.h"
+#include "testing.h"
 #include "unwind.h"
 #include "vectors.h"

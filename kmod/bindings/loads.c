@@ -5,13 +5,17 @@
  * Loads of any kernel address, in any context. What is not mapped fails by the exception table; what is mapped and no
  * memory must fail before it is touched, since a device may take a read for an order.
  *
- * The kernel maps devices in two places, the vmalloc space and the fixed mappings; what lies elsewhere costs a
- * comparison. There the page tables are asked, by the CPU's own root, as the kernel does when it reports a fault. Pages of memory that
- * a driver has mapped without caching are refused with devices.
+ * The kernel maps devices in the vmalloc space and the fixed mappings. There the page tables are asked, by the CPU's own root, as the
+ * kernel does when it reports a fault. Pages of memory that a driver has mapped without caching are refused with devices.
+ *
+ * The direct map has devices too, whose memory others are to reach, as a disk's buffer; and memory that the machine does not have at
+ * the moment: a hypervisor may end a machine for a read of what it has taken back, or not yet given. What is not memory of the
+ * kernel's is in no section that is online, or has a struct page of its own zone or one that says so; /proc/kcore asks for the same.
  *
  * A mapping that is made at the very moment of the load is not seen. Nobody has its address yet.
  */
 
+#include <linux/efi.h>
 #include <linux/mm.h>
 #include <linux/uaccess.h>
 #include <asm/fixmap.h>
@@ -33,17 +37,80 @@ static noinline bool dtrace_is_device(u64 addr)
 	return dtrace_mapping_of(&mapping, __va(read_cr3_pa()), addr) && dtrace_leads_to_device(&mapping);
 }
 
-/* Whether a byte of these is a device's. */
+/* Whether a page's type is this one; true as well where nobody knows. */
+static bool dtrace_page_is(const struct page *page, u8 type)
+{
+	unsigned int word;
+
+	__get_kernel_nofault(&word, &page->page_type, unsigned int, unknown);
+	return word >> 24 == type;
+unknown:
+	return true;
+}
+
+/*
+ * A machine whose host is not trusted accepts its memory in large pieces, when it needs them. The first page of a piece that is yet to be
+ * accepted says so.
+ */
+static noinline bool dtrace_is_unaccepted(unsigned long pfn)
+{
+	return dtrace_page_is(pfn_to_page(round_down(pfn, MAX_ORDER_NR_PAGES)), PGTY_unaccepted);
+}
+
+static bool dtrace_accepts_memory(void)
+{
+	return IS_ENABLED(CONFIG_UNACCEPTED_MEMORY) && efi.unaccepted != EFI_INVALID_TABLE_ADDR;
+}
+
+/* Whether there are struct pages for this one, and it was given to the kernel. What lies between 640 KiB and a MiB is the display's. */
+static bool dtrace_is_online(unsigned long pfn)
+{
+	return pfn_to_section_nr(pfn) < NR_MEM_SECTIONS && online_section_nr(pfn_to_section_nr(pfn)) &&
+	       (pfn < 0xa0 || pfn >= 0x100);
+}
+
+#ifdef CONFIG_MEMORY_FAILURE
+#define DTRACE_POISONED BIT(PG_hwpoison)
+#else
+#define DTRACE_POISONED 0
+#endif
+
+/* Whether what the direct map has at addr is memory of the kernel's. */
+static bool dtrace_is_memory(u64 addr)
+{
+	unsigned long pfn = (addr - PAGE_OFFSET) >> PAGE_SHIFT;
+	const struct page *page = pfn_to_page(pfn);
+	memdesc_flags_t flags;
+
+	if (!dtrace_is_online(pfn))
+		return false;
+	__get_kernel_nofault(&flags.f, &page->flags.f, unsigned long, none);
+	if (memdesc_is_zone_device(flags) || flags.f & DTRACE_POISONED || dtrace_page_is(page, PGTY_offline))
+		return false;
+	return !dtrace_accepts_memory() || !dtrace_is_unaccepted(pfn);
+none:
+	return false;
+}
+
+/* Whether a byte of these, all of one page, must not be touched. */
+static bool dtrace_is_no_memory(u64 addr)
+{
+	if (addr - PAGE_OFFSET < VMALLOC_START - PAGE_OFFSET)
+		return !dtrace_is_memory(addr);
+	return unlikely(dtrace_maps_devices(addr)) && dtrace_is_device(addr);
+}
+
+/* The same of the bytes of several pages. */
 static bool dtrace_touches_device(u64 addr, size_t size)
 {
-	u64 page;
+	u64 page = addr & PAGE_MASK, last = (addr + size - 1) & PAGE_MASK;
 
-	if (likely(!dtrace_maps_devices(addr) && !dtrace_maps_devices(addr + size - 1)) || !size)
+	if (!size)
 		return false;
-	for (page = addr & PAGE_MASK; page - (addr & PAGE_MASK) < (addr & ~PAGE_MASK) + size; page += PAGE_SIZE)
-		if (dtrace_is_device(page))
+	for (; page != last; page += PAGE_SIZE)
+		if (dtrace_is_no_memory(page))
 			return true;
-	return false;
+	return dtrace_is_no_memory(page);
 }
 
 int dtrace_load(void *out, u64 addr, size_t size)

@@ -351,6 +351,9 @@ impl Drop for Vm {
 /// clears by bytes, and the emulator goes through them one at a time.
 const CPU: &str = "-cpu max,-erms,-fsrm,-fsrs,-fzrm";
 
+/// A disk without storage, whose buffer the kernel's driver gives to other devices: memory of a device in the kernel's direct map.
+const BUFFER: &str = "-device nvme,serial=buffer,cmb_size_mb=16";
+
 /// The virtme-ng command line. Only in a shell, which lives long, the guest looks at a file of the host anew when it is opened.
 fn virtme(setup: &Setup, dir: &Path, accel: Accel, control: &Path, shell: bool) -> Command {
     let mut command = Command::new("vng");
@@ -402,7 +405,7 @@ fn virtme(setup: &Setup, dir: &Path, accel: Accel, control: &Path, shell: bool) 
     } else {
         command.arg(format!(
             "--qemu-opts={qemu} -chardev socket,id=control,path={},server=on,wait=off \
-             -device virtserialport,name=dtrace.control,chardev=control",
+             -device virtserialport,name=dtrace.control,chardev=control {BUFFER}",
             control.display()
         ));
         // Verbose: the console goes to standard error.

@@ -57,6 +57,32 @@ mod tests {
         }
     }
 
+    /// The direct map has memory that the machine does not have at the moment, or not any more.
+    #[test]
+    fn what_is_no_memory_is_refused() {
+        // SAFETY: Needs nothing.
+        let pages = unsafe { bindings::dtrace_test_pages() };
+        if pages == 0 {
+            return;
+        }
+        let page = pages + PAGE_SIZE as u64;
+        let loaded = [false, true].map(|there| {
+            // SAFETY: The page is the test's own, and is put right in the end.
+            unsafe { bindings::dtrace_test_page_is(page, there) };
+            let mut bytes = [0; 8];
+            [
+                load(page + 8, &mut bytes).is_ok(),
+                // Of the page before it as well.
+                load(page - 4, &mut bytes).is_ok(),
+                load_str(page, &mut bytes).is_ok(),
+                load_u64(pages).is_ok(),
+            ]
+        });
+        // SAFETY: They are the pages from above.
+        unsafe { bindings::dtrace_test_pages_free(pages) };
+        assert_eq!(loaded, [[false, false, false, true], [true; 4]]);
+    }
+
     /// Behind a page of the vmalloc space comes one that is not mapped.
     #[test]
     fn no_load_goes_beyond_what_it_was_asked_for() -> Result {
