@@ -26,6 +26,15 @@ pub trait Hit: Send + Sync + 'static {
     fn missed(&self, n: u64);
 }
 
+/// Functions of the kernel's whose loads and stores may fault in probe context. A breakpoint there would be the second of two that are handled,
+/// one within the other, and one in what handles the fault a third, which kprobes take for the end (`reenter_kprobe()` of Linux 7.2).
+const CAREFUL: [&CStr; 4] = [
+    c"copy_from_kernel_nofault",
+    c"copy_from_user_nofault",
+    c"copy_to_user_nofault",
+    c"rep_movs_alternative",
+];
+
 /// An instruction's address.
 #[derive(Clone, Copy)]
 pub struct Instruction(Address);
@@ -57,8 +66,28 @@ impl Instruction {
         Ok(is_inside.then_some(Self(addr)))
     }
 
+    /// Whether it is one of the loads and stores of what is [careful](CAREFUL).
+    fn may_fault(self) -> Result<bool> {
+        // SAFETY: The function takes an address and returns a pointer, to nothing where no fault is expected there.
+        let expected = unsafe {
+            symbols::lookup(c"search_exception_tables")?.call([self.0.get(), 0, 0, 0, 0])
+        };
+        let Some(extent) = symbols::extent(self.0)?.filter(|_| expected != 0) else {
+            return Ok(false);
+        };
+        for name in CAREFUL {
+            if symbols::find(name)?.is_some_and(|start| start.get() == extent.start) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Whether a breakpoint can be set at it. `ENOMEM`: nobody knows.
     pub fn can_stop(self) -> Result<bool> {
+        if self.may_fault()? {
+            return Ok(false);
+        }
         // SAFETY: kprobes take any number for an address.
         match to_result(unsafe { bindings::dtrace_breakpoint_try(self.0.get()) }) {
             Err(ENOMEM) => Err(ENOMEM),

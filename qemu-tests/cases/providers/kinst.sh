@@ -26,6 +26,12 @@ else
 	echo "there:" $begins "; probes:" $seen
 	cat /tmp/kinst.err
 fi
+# Loads that may fault in probe context are not stopped at.
+from=$(address copy_from_kernel_nofault)
+loads=$(objdump -dw --start-address="$from" --stop-address="$(printf %#x $((from + 200)))" /proc/kcore |
+	sed -nE 's/^ *([0-9a-f]+):.*\tmov +(0x0)?\(%r[a-z0-9]+\),%.*/\1/p' | while read -r at; do echo $((0x$at - from)); done)
+careful=$(sed 's/^/kinst::copy_from_kernel_nofault:/' <<<"$loads" | paste -sd,)
+echo "of ${loads:+some} loads: $(dtrace -Zln "$careful" 2>/dev/null | awk 'NR > 1 { n++ } NR == 1 && /PROVIDER/ { list = 1 } END { print list ? n + 0 : "no list" }')"
 cat >/tmp/kinst.d <<D
 fbt::vfs_read:entry /pid == \$target/ { self->file = arg0; calls++; }
 kinst::vfs_read:$first /pid == \$target/ {
