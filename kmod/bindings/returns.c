@@ -115,25 +115,41 @@ static struct dtrace_return *dtrace_returns_pop(struct objpool_head *pool)
 	return node;
 }
 
-/* Hooks the return of the function, patched at ip, at whose entry regs were saved; or counts that it could not. */
-void dtrace_returns_hook(struct dtrace_returns *r, uintptr_t ip, struct pt_regs *regs)
+/* Whether this CPU is going: what it calls now never returns, and would leave its node on the list of the idle task. */
+static bool dtrace_returns_goes(void)
+{
+	return unlikely(is_idle_task(current)) && !cpu_online(raw_smp_processor_id());
+}
+
+/*
+ * Hooks the return of the function, patched at ip, at whose entry regs were saved; or counts that it could not. False: somebody is to be
+ * told, which out of RCU's sight cannot be.
+ */
+bool dtrace_returns_hook(struct dtrace_returns *r, uintptr_t ip, struct pt_regs *regs)
 {
 	struct rethook *rh = smp_load_acquire(&r->rethook);
 	struct dtrace_return *node = NULL;
 	unsigned long flags;
+	bool watched;
 
 	/* An interrupt between address and list would see a stack that it cannot unwind. */
 	raw_local_irq_save(flags);
-	if (likely(rh && !READ_ONCE(r->asleep) && !in_nmi() && rcu_is_watching_curr_cpu()))
+	if (dtrace_returns_goes()) {
+		raw_local_irq_restore(flags);
+		return true;
+	}
+	watched = rcu_is_watching_curr_cpu();
+	if (likely(rh && !READ_ONCE(r->asleep) && !in_nmi() && watched))
 		node = dtrace_returns_pop(&rh->pool);
 	if (likely(node)) {
 		node->ip = ip;
 		node->first = regs_get_kernel_argument(regs, 0);
 		dtrace_call(r->hook, (uintptr_t)&node->node, (uintptr_t)regs, true, 0, 0);
 	} else {
-		dtrace_cpu_lost(DTRACE_LOSS_RETURN);
+		dtrace_cpu_lost(watched ? DTRACE_LOSS_RETURN : DTRACE_LOSS_UNWATCHED);
 	}
 	raw_local_irq_restore(flags);
+	return node || !watched;
 }
 
 /*

@@ -25,7 +25,7 @@ struct dtrace_returns {
 };
 
 int dtrace_returns_start(struct dtrace_returns *r);
-void dtrace_returns_hook(struct dtrace_returns *r, uintptr_t ip, struct pt_regs *regs);
+bool dtrace_returns_hook(struct dtrace_returns *r, uintptr_t ip, struct pt_regs *regs);
 uintptr_t dtrace_returns_caller(struct dtrace_returns *r, struct pt_regs *regs);
 void dtrace_returns_end(struct dtrace_returns *r);
 

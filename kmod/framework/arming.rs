@@ -93,7 +93,7 @@ impl State {
     /// Takes the ECBs away that there are for `probes`, which are not armed or not there; `whose` is told who goes without.
     fn give_up(&mut self, probes: impl Iterator<Item = ProbeRef>, whose: impl Fn(&Tracer)) {
         let mut gone = |entry: &EcbRef| {
-            entry.probe.unwant(entry.reads_user);
+            entry.probe.unwant(entry);
             whose(&entry.tracer);
         };
         let mut waiting = false;

@@ -103,6 +103,16 @@ fn admit<'a>(tracer: &'a Tracer, machine: &'a KernelMachine<'a>) -> Option<Seen<
     fires.then_some(seen)
 }
 
+/// Whose clauses at the machine's probe fire for the current task: a consumer comes once for each clause.
+pub fn concerned<'a>(
+    guard: &'a CpuGuard,
+    machine: &'a KernelMachine<'a>,
+) -> impl Iterator<Item = &'a Tracer> {
+    let nodes = machine.probe().ecbs().iter(guard);
+    let tracers = nodes.map(|at| &*at.tracer);
+    tracers.filter(|tracer| tracer.sees_all || admit(tracer, machine).is_some())
+}
+
 /// Fires for a consumer that does not see everything; for a user's as long as there is anything left of what such may do together. The one
 /// that has done most of it is ended.
 #[inline(never)]

@@ -156,7 +156,7 @@ impl State {
         let at = self.index_of(tracer)?;
         let mut gone = self.attached.remove(at).ok()?;
         gone.links.unlink_if(&mut self.writer, |entry| {
-            entry.probe.unwant(entry.reads_user);
+            entry.probe.unwant(entry);
             true
         });
         sort(&mut gone.probes, by_provider);
@@ -604,7 +604,7 @@ impl Attached {
                 false => self.links.add(probe.ecbs(), entry),
             };
             if added.is_ok() {
-                probe.want(reads_user);
+                probe.want(reads_user, tracer.sees_all);
                 self.missed_before = self.missed_before.saturating_add(probe.missed());
             }
         }

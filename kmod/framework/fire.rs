@@ -196,6 +196,39 @@ pub fn lose(probe: ProbeRef, n: u64) {
     tell_anywhere(probe, |tracer| tracer.have_lost(n));
 }
 
+/// Whether a firing of `probe` by the current task would be for anybody. Hooks on returns are few, and calls of others' are not to take
+/// those of which nobody is told.
+///
+/// As [`fire`].
+#[inline]
+pub fn concerns_somebody(probe: ProbeRef) -> bool {
+    probe.is_for_all() || concerns_a_user(probe)
+}
+
+#[cold]
+fn concerns_a_user(probe: ProbeRef) -> bool {
+    let args = FireArgs::new(Args::Words(&[]));
+    CpuGuard::enter().is_some_and(|guard| {
+        let machine = KernelMachine::new(&guard, probe, &args);
+        let mut concerned = ecb::concerned(&guard, &machine);
+        concerned.next().is_some()
+    })
+}
+
+/// Tells those who have enabled `probe`, which fires for the current task where a function returns, that it will not.
+///
+/// As [`lose`].
+#[cold]
+pub fn unhooked(probe: ProbeRef) {
+    let args = FireArgs::new(Args::Words(&[]));
+    if let Some(guard) = CpuGuard::enter() {
+        let machine = KernelMachine::new(&guard, probe, &args);
+        ecb::concerned(&guard, &machine).for_each(Tracer::lose_return);
+    } else if let Some(nested) = Nested::after_refusal() {
+        tell(probe, &nested, Tracer::lose_return);
+    }
+}
+
 /// Tells those who have enabled `probe` that they go without a part of it: something has come that it could not be enabled at.
 ///
 /// As [`lose`].

@@ -51,7 +51,9 @@ mod text;
 mod tracer;
 mod user;
 
-pub use fire::{fire, lose, miss, rehearse, Args, Arguments, Cause, FireArgs};
+pub use fire::{
+    concerns_somebody, fire, lose, miss, rehearse, unhooked, Args, Arguments, Cause, FireArgs,
+};
 pub use holds::Ear;
 pub use posts::{Listeners, Post};
 pub use probe::{any_reads_user, Part, Probe, ProbeRef};

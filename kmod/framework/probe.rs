@@ -98,6 +98,8 @@ pub struct Probe {
     wanted: AtomicU32,
     /// How many of those load user memory.
     readers: AtomicU32,
+    /// How many of those are of consumers that see everything.
+    for_all: AtomicU32,
     /// How often a part of it could not be enabled.
     missed: AtomicU16,
     /// It will not come back.
@@ -130,6 +132,7 @@ impl Probe {
             args_in_memory: AtomicBool::new(false),
             wanted: AtomicU32::new(0),
             readers: AtomicU32::new(0),
+            for_all: AtomicU32::new(0),
             missed: AtomicU16::new(0),
             retired: AtomicBool::new(false),
             user: AtomicU64::new(0),
@@ -284,20 +287,30 @@ impl Probe {
         self.wanted.load(Ordering::Relaxed) > 0
     }
 
-    /// Counts an ECB that is made for it, and may load user memory.
-    pub(super) fn want(&self, reads_user: bool) {
+    /// Counts an ECB that is made for it, whether it may load user memory, and whether it is of a consumer that sees everything.
+    pub(super) fn want(&self, reads_user: bool, for_all: bool) {
         self.wanted.fetch_add(1, Ordering::Relaxed);
         let reads = u32::from(reads_user);
         self.readers.fetch_add(reads, Ordering::Relaxed);
         READERS.fetch_add(reads, Ordering::Relaxed);
+        self.for_all
+            .fetch_add(u32::from(for_all), Ordering::Relaxed);
     }
 
     /// Counts that one of them has gone.
-    pub(super) fn unwant(&self, reads_user: bool) {
+    pub(super) fn unwant(&self, ecb: &EcbRef) {
         self.wanted.fetch_sub(1, Ordering::Relaxed);
-        let reads = u32::from(reads_user);
+        let reads = u32::from(ecb.reads_user);
         self.readers.fetch_sub(reads, Ordering::Relaxed);
         READERS.fetch_sub(reads, Ordering::Relaxed);
+        let for_all = u32::from(ecb.tracer.sees_all);
+        self.for_all.fetch_sub(for_all, Ordering::Relaxed);
+    }
+
+    /// Whether a consumer has enabled it that sees everything.
+    #[inline]
+    pub(super) fn is_for_all(&self) -> bool {
+        self.for_all.load(Ordering::Relaxed) > 0
     }
 
     /// Whether a clause of it loads user memory.

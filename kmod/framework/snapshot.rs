@@ -119,7 +119,6 @@ impl Open {
             status.carried = total.carried.wrapping_sub(control.carried_before);
             let lost = total.since(tracing.lost_before);
             status.unwatched = lost.unwatched;
-            status.returns = lost.returns;
             status.waits = lost.waits;
             status.waits_in_vain = lost.waits_in_vain;
         }

@@ -34,6 +34,7 @@ pub struct Tracer {
     missed: AtomicU64,
     recursions: AtomicU64,
     nmis: AtomicU64,
+    returns: AtomicU64,
     /// When its file was last used, ns.
     asked: AtomicU64,
     /// How long it has not been known to do no harm, ns.
@@ -62,6 +63,7 @@ impl Tracer {
             missed: AtomicU64::new(0),
             recursions: AtomicU64::new(0),
             nmis: AtomicU64::new(0),
+            returns: AtomicU64::new(0),
             asked: AtomicU64::new(0),
             doubted: AtomicU64::new(0),
             watched: AtomicU64::new(0),
@@ -107,6 +109,13 @@ impl Tracer {
         if self.engine.activity() == Activity::Active {
             let kind = if nmi { &self.nmis } else { &self.recursions };
             kind.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that a function's return, at which a probe of its own is, could not be hooked.
+    pub fn lose_return(&self) {
+        if self.engine.activity() == Activity::Active {
+            self.returns.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -161,6 +170,7 @@ impl Tracer {
     pub fn report(&self, status: &mut Status) {
         status.recursions = self.recursions.load(Ordering::Relaxed);
         status.nmis = self.nmis.load(Ordering::Relaxed);
+        status.returns = self.returns.load(Ordering::Relaxed);
         status.missed = self.missed();
     }
 }

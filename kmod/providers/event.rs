@@ -15,7 +15,7 @@
 
 use super::{attributes, put_text, EVOLVING, KERNEL};
 use crate::framework::{
-    fire, miss, Args, Failed, FireArgs, Framework, ProbeRef, Provider, Registration,
+    fire, miss, unhooked, Args, Failed, FireArgs, Framework, ProbeRef, Provider, Registration,
 };
 use crate::sys::places::{At, Call, Passed, Places};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -163,14 +163,23 @@ impl Passed for Fires {
         }
     }
 
+    fn lost(&self, place: usize) {
+        self.fed_by(place).for_each(unhooked);
+    }
+
     fn missed(&self, place: usize) {
+        self.fed_by(place).for_each(miss);
+    }
+}
+
+impl Fires {
+    /// The enabled probes that a place feeds.
+    fn fed_by(&self, place: usize) -> impl Iterator<Item = ProbeRef> + '_ {
         let feeds = self.definition.sources.get(place).map_or(0, |s| s.feeds);
         let wanted = feeds & self.enabled.load(Ordering::Relaxed);
         let probes = self.probes.as_ref().into_iter().flatten();
         let probes = probes.flatten().copied();
-        for probe in probes.filter(|probe| bit(probe) & wanted != 0) {
-            miss(probe);
-        }
+        probes.filter(move |probe| bit(probe) & wanted != 0)
     }
 }
 

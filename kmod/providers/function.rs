@@ -14,7 +14,7 @@
 //! A probe's cookie is its place, turned left by one bit, with the end in the lowest bit; kernel
 //! addresses have their upper bit set, which is what the turn overwrites.
 
-use crate::framework::{any_reads_user, Batch, Failed, ProbeRef};
+use crate::framework::{any_reads_user, concerns_somebody, unhooked, Batch, Failed, ProbeRef};
 use crate::sys::ftrace::{Change, Hooks, Tracer};
 use crate::sys::functions::Validity;
 use crate::sys::ipmap::{IpMap, Keyed};
@@ -184,7 +184,7 @@ impl<S: Shape> Hooks for SiteHooks<S> {
         if armed & ENTRY != 0 {
             S::entry(kind, site.entry, caller, regs);
         }
-        (armed & RETURN != 0).then_some(place)
+        (armed & RETURN != 0 && concerns_somebody(site.leave)).then_some(place)
     }
 
     const DEFERS: bool = S::DEFERS;
@@ -198,7 +198,14 @@ impl<S: Shape> Hooks for SiteHooks<S> {
     }
 
     fn deferred(&self, ip: usize) -> Option<usize> {
-        self.armed(ip, RETURN).map(|(kind, _)| ip | kind)
+        let (kind, site) = self.armed(ip, RETURN)?;
+        concerns_somebody(site.leave).then_some(ip | kind)
+    }
+
+    fn unhooked(&self, place: usize) {
+        if let Some(site) = self.map.get(place) {
+            unhooked(site.leave);
+        }
     }
 
     fn detour(&self, ip: usize, caller: u64) {

@@ -57,6 +57,9 @@ pub trait Hooks: Send + Sync + 'static {
     /// A call begins, which may sleep. Nothing is held up by that but this call.
     fn detour(&self, _ip: usize, _caller: u64) {}
 
+    /// The return of a call that `entry` wanted, for which it said `place`, could not be hooked.
+    fn unhooked(&self, place: usize);
+
     /// A call that `entry` wanted, for which it said `place`, with `first` as its first argument, returns `value` to `caller`.
     /// Preemption is off.
     fn leave(&self, place: usize, caller: u64, value: u64, first: u64);
@@ -267,8 +270,8 @@ fn has_stopped(is_dead: Address) -> bool {
 #[pinned_drop]
 impl<H: Hooks> PinnedDrop for Tracer<H> {
     fn drop(self: Pin<&mut Self>) {
-        // SAFETY: Nothing is moved out of what is pinned.
-        let this = unsafe { self.get_unchecked_mut() };
+        // Shared, as ftrace may call on other CPUs until all is unregistered.
+        let this = self.as_ref().get_ref();
         let State {
             registered,
             lingers,
@@ -300,7 +303,8 @@ impl<H: Hooks> PinnedDrop for Tracer<H> {
         // SAFETY: The ops is nobody's but ours, and not used again.
         unsafe {
             bindings::ftrace_free_filter(this.ops.get());
-            ManuallyDrop::drop(&mut this.ops);
+            // Nothing is moved out of what is pinned.
+            ManuallyDrop::drop(&mut self.get_unchecked_mut().ops);
         }
     }
 }
@@ -335,7 +339,10 @@ unsafe extern "C" fn on_entry<H: Hooks>(
     };
     if let Some(place) = place {
         // SAFETY: The registers are those of a function's entry.
-        unsafe { bindings::dtrace_returns_hook(tracer.returns.get(), place, raw) };
+        let hooked = unsafe { bindings::dtrace_returns_hook(tracer.returns.get(), place, raw) };
+        if !hooked {
+            tracer.hooks.unhooked(place);
+        }
     }
 }
 

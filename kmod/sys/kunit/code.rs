@@ -83,6 +83,10 @@ mod tests {
             Some(ip)
         }
 
+        fn unhooked(&self, _ip: usize) {
+            self.0.wrong.fetch_add(1, Ordering::Relaxed);
+        }
+
         fn leave(&self, _ip: usize, _caller: u64, value: u64, first: u64) {
             if (value, first) != (12, 144) {
                 self.0.wrong.fetch_add(1, Ordering::Relaxed);

@@ -95,6 +95,10 @@ pub trait Passed: Send + Sync + 'static {
     /// Place number `place` was passed.
     fn passed(&self, place: usize, call: &Call<'_>);
 
+    /// A passage of place number `place` was lost: the return of its function could not be hooked.
+    /// At other places that does not happen.
+    fn lost(&self, _place: usize) {}
+
     /// Place number `place` is wanted, and its module has come, but it could not be attached.
     fn missed(&self, place: usize);
 }
@@ -185,6 +189,12 @@ impl<T: Passed> Hooks for FunctionHooks<T> {
             self.passed.passed(place, &Call { args, caller });
         }
         (armed & RETURN != 0).then_some(ip)
+    }
+
+    fn unhooked(&self, ip: usize) {
+        if let Some(place) = self.at(ip).and_then(|function| function.leave) {
+            self.passed.lost(place);
+        }
     }
 
     fn leave(&self, ip: usize, caller: u64, value: u64, first: u64) {

@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 120
+# As many returns can be hooked at a time as there are hooks. A user who wants all returns of system calls takes hooks for his own processes'
+# alone: others are left their own, however many calls of theirs sleep. Whose return could not be hooked is told so, and nobody else.
+. ./member
+rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
+chmod 666 /dev/dtrace
+hooks=$(awk '/^MemTotal/ { n = int($2 / 4 / 64); print (n < 8192 ? 8192 : n) }' /proc/meminfo)
+echo 100000 >/proc/sys/kernel/threads-max
+# asleep: more calls than there are hooks begin to sleep, until `awake`.
+asleep() {
+	mkfifo /tmp/input
+	rm -f /tmp/asleep
+	sleepers-owned $((hooks + 500)) </tmp/input >/tmp/asleep & sleepers=$!
+	exec 7>/tmp/input
+	timeout 100 sh -c 'until grep -qs asleep /tmp/asleep; do sleep 0.2; done' || echo 'not asleep'
+}
+awake() {
+	exec 7>&-
+	wait $sleepers
+	rm /tmp/input
+}
+# begin NAME COMMAND...: as $tracer, in the background; waits until it traces.
+begin() {
+	: >"/tmp/$1"
+	chmod 666 "/tmp/$1"
+	"${@:2}" >"/tmp/$1" 2>&1 & tracer=$!
+	timeout 60 sh -c "until grep -qs begun /tmp/$1; do sleep 0.1; done"
+}
+# Of calls that sleep beside those: how many returns were seen, and lost.
+counted='syscall::read:return /pid == $target && tid != $target/ { n++; } END { printf("%d\n", n); }'
+few() {
+	dtrace -qn "$counted" -c 'sleepers-owned 600' </dev/null >/tmp/few 2>&1
+	seen=$(grep -x '[0-9]*' /tmp/few)
+	lost=$(drops /tmp/few)
+}
+drops() { sed -n 's/.* \([0-9]*\) drops of returns.*/\1/p' "$1" | paste -sd+ | bc; }
+every='BEGIN { printf("begun\n"); } syscall:::return /execname == "sleepers-owned"/ { n++; } END { printf("%d\n", n); }'
+
+echo '# a user traces every return'
+begin member own dtrace -qn "$every"
+asleep
+few
+echo "seen: $seen, lost: ${lost:-none}"
+awake
+kill $tracer
+wait $tracer
+grep . /tmp/member
+
+echo '# so does root'
+begin root dtrace -qn "$every"
+asleep
+few
+dtrace -qn 'BEGIN { printf("nothing lost\n"); } tick-2s { exit(0); }' >/tmp/other 2>&1
+awake
+kill $tracer
+wait $tracer
+# Those that other calls have just given back are free.
+[ "$seen" -lt 300 ] && [ $((600 - seen)) -le "$lost" ] && echo 'what is missing was lost, and told'
+grep . /tmp/other
+[ "$(drops /tmp/root)" -ge 500 ] && echo 'root was told'
+rmmod dtrace && insmod "$(cat /run/vm/module)"
