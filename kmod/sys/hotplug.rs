@@ -13,7 +13,7 @@ use crate::bindings;
 use core::cell::UnsafeCell;
 use core::ffi::{c_int, c_uint};
 use core::marker::{PhantomData, PhantomPinned};
-use core::sync::atomic::{AtomicI32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
@@ -94,8 +94,8 @@ pub struct Everywhere<T: PerCpu> {
     // Why a CPU could not start it, as a negative errno; of several the last that said so.
     failed: AtomicI32,
     state: Arc<CpuState<T>>,
-    // Whether it is an instance of the state.
-    added: bool,
+    // Whether it is an instance of the state. Callbacks have references to the whole when that is known.
+    added: AtomicBool,
     _pin: PhantomPinned,
 }
 
@@ -107,13 +107,13 @@ unsafe impl<T: PerCpu> Sync for Everywhere<T> {}
 impl<T: PerCpu> Everywhere<T> {
     /// Starts `thing`, on all CPUs that are online or on none.
     pub fn start(state: Arc<CpuState<T>>, thing: T) -> Result<Pin<KBox<Self>>> {
-        let mut this = KBox::new(
+        let this = KBox::new(
             Self {
                 node: UnsafeCell::new(bindings::hlist_node::default()),
                 thing,
                 failed: AtomicI32::new(0),
                 state,
-                added: false,
+                added: AtomicBool::new(false),
                 _pin: PhantomPinned,
             },
             GFP_KERNEL,
@@ -122,7 +122,7 @@ impl<T: PerCpu> Everywhere<T> {
         kernel::error::to_result(unsafe {
             bindings::__cpuhp_state_add_instance(this.state.state, this.node.get(), true)
         })?;
-        this.added = true;
+        this.added.store(true, Ordering::Relaxed);
         kernel::error::to_result(this.failed.load(Ordering::Relaxed))?;
         Ok(this.into())
     }
@@ -130,7 +130,7 @@ impl<T: PerCpu> Everywhere<T> {
 
 impl<T: PerCpu> Drop for Everywhere<T> {
     fn drop(&mut self) {
-        if self.added {
+        if *self.added.get_mut() {
             // SAFETY: It is an instance. Stops it on every online CPU; on the others it has been stopped.
             unsafe {
                 bindings::__cpuhp_state_remove_instance(self.state.state, self.node.get(), true)
