@@ -5,13 +5,13 @@
 # @slow: an allocation after the other
 # One allocation after the other fails that is made for a consumer, and all after it: it is refused, or lives with less, and leaves
 # nothing. Then the same while the module is loaded, of which the debug kernel tries more. Every twentieth is tried here; each in turn takes
-# the stock kernel two minutes: `make run CMD='insmod …/shortage.ko; shortage-check 1'`. Probes in processes have a case of their own.
+# the stock kernel two minutes: `make run CMD='insmod …/shortage.ko calls=1; shortage-check 1'`. Probes in processes have a case of their own.
 module=$(cat /run/vm/module)
 shortage=$(dirname "$module")/../shortage/shortage.ko
 parameters=/sys/module/shortage/parameters
 loads='3 21 144'
 case $(uname -r) in *-debug) loads='1 2 3 5 8 13 21 34 55 89 144 233 377 610 987' ;; esac
-insmod "$shortage" || exit 1
+insmod "$shortage" calls=1 || exit 1
 shortage-check 20
 
 # loads NTH: loads the module, of whose allocations the NTH fails. It is loaded, or there is no memory.
@@ -21,7 +21,7 @@ loads() {
 	bash -c "echo \$\$ >$parameters/task; exec insmod $module" 2>/tmp/shortage.err
 	status=$?
 	echo 0 >$parameters/task
-	if [ $status -ne 0 ] && ! grep -q 'Cannot allocate memory' /tmp/shortage.err; then
+	if [ $status -ne 0 ] && ! grep -qE 'Cannot allocate memory|Input/output error' /tmp/shortage.err; then
 		echo "allocation $1, $(cat $parameters/where): $(cat /tmp/shortage.err)"
 	fi
 	return $status

@@ -2,8 +2,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * A module that lets allocations fail: those that are made while dtrace.ko is at work, directly or through what it calls. (The kernel's own
- * fault injection does so to everything a process does, where it is configured; no distribution does.)
+ * A module that lets allocations fail, and with `calls` registrations and other calls of the kernel that may: those that are made while dtrace.ko is
+ * at work, allocations through what it calls as well. (The kernel's own fault injection does so to everything a process does, where it is configured;
+ * no distribution does.) What is said of allocations below is meant of both.
  *
  * Parameters, in /sys/module/shortage/parameters: `task`, the process that dtrace.ko is at work for, 0 for none, -1 for any, workers of the
  * kernel too; `nth`, which allocation fails; `onwards`, whether all after it fail too; `only`, a part of the name of the function of dtrace.ko
@@ -14,7 +15,8 @@
  * the second time, where the first has failed in an earlier run, and so on as many times as `depth` says. `seen` is then how many have
  * failed. With `every` as well it is one path of so many. `lost`: how many allocations had a path for which there is no room.
  *
- * An allocator's function is left at its entry, by a kprobe, with NULL as its result. What may not fail does not.
+ * An allocator's function is left at its entry, by a kprobe, with NULL as its result; another one with -EIO, which is an error, or a pointer
+ * that says so. What may not fail does not.
  */
 
 #include <linux/gfp.h>
@@ -33,7 +35,7 @@
 static int task;
 static unsigned long nth, seen;
 static unsigned int run, depth, every = 1, lost;
-static bool onwards;
+static bool onwards, calling;
 static char only[64], where[512];
 
 module_param(task, int, 0600);
@@ -44,6 +46,7 @@ module_param(depth, uint, 0600);
 module_param(every, uint, 0600);
 module_param(lost, uint, 0400);
 module_param(onwards, bool, 0600);
+module_param_named(calls, calling, bool, 0400);
 module_param_string(only, only, sizeof(only), 0600);
 module_param_string(where, where, sizeof(where), 0400);
 
@@ -66,17 +69,23 @@ static struct calls {
 	char name[KSYM_SYMBOL_LEN], other[KSYM_SYMBOL_LEN];
 } calls;
 
+/* Whether this is dtrace.ko's. */
+static bool is_dtrace(unsigned long addr, char *name)
+{
+	/* Symbols are slow to find: those of the kernel itself need not be. */
+	if (addr < MODULES_VADDR || addr >= MODULES_END)
+		return false;
+	sprint_symbol(name, addr);
+	return strstr(name, "[dtrace]");
+}
+
 static bool look_at(struct calls *calls)
 {
 	unsigned int n = stack_trace_save(calls->entries, ARRAY_SIZE(calls->entries), 0);
 	bool found = false;
 
 	for (unsigned int i = 0; i < n; i++) {
-		/* Symbols are slow to find: those of the kernel itself need not be. */
-		if (calls->entries[i] < MODULES_VADDR || calls->entries[i] >= MODULES_END)
-			continue;
-		sprint_symbol(calls->other, calls->entries[i]);
-		if (!strstr(calls->other, "[dtrace]"))
+		if (!is_dtrace(calls->entries[i], calls->other))
 			continue;
 		if (!found)
 			strscpy(calls->name, calls->other);
@@ -142,10 +151,14 @@ static bool is_nth(void)
 	return (seen < nth || onwards) && ++seen >= nth;
 }
 
-/* What gives memory or NULL; of those that may be told not to fail, the register that has their flags. */
+/*
+ * What gives memory or NULL; of those that may be told not to fail, the register that has their flags. Or what gives an error where it
+ * fails; it fails only for dtrace.ko itself.
+ */
 struct allocator {
 	const char *name;
 	size_t flags;
+	long error;
 };
 
 /* Those that are not there in this kernel are left out. */
@@ -167,6 +180,28 @@ static const struct allocator allocators[] = {
 	{ "vzalloc_noprof" },
 	{ "pcpu_alloc_noprof" },
 	{ "__alloc_frozen_pages_noprof", offsetof(struct pt_regs, di) },
+	{ "register_ftrace_function", 0, -EIO },
+	{ "ftrace_set_filter_ips", 0, -EIO },
+	{ "rethook_alloc", 0, -EIO },
+	{ "tracepoint_probe_register_prio", 0, -EIO },
+	{ "register_kprobe", 0, -EIO },
+	{ "perf_event_create_kernel_counter", 0, -EIO },
+	{ "uprobe_register", 0, -EIO },
+	{ "__cpuhp_setup_state", 0, -EIO },
+	{ "__cpuhp_state_add_instance", 0, -EIO },
+	{ "register_module_notifier", 0, -EIO },
+	{ "register_die_notifier", 0, -EIO },
+	{ "register_blocking_lsm_notifier", 0, -EIO },
+	{ "misc_register", 0, -EIO },
+	{ "smp_call_function_single", 0, -EIO },
+	{ "task_work_add", 0, -EIO },
+	{ "dentry_open", 0, -EIO },
+	{ "kernel_read", 0, -EIO },
+	{ "shmem_file_setup", 0, -EIO },
+	{ "get_unused_fd_flags", 0, -EIO },
+	{ "get_user_pages", 0, -EIO },
+	{ "get_user_pages_remote", 0, -EIO },
+	{ "vm_mmap", 0, -EIO },
 };
 
 static struct kprobe probes[ARRAY_SIZE(allocators)];
@@ -180,6 +215,7 @@ static bool may_not_fail(const struct kprobe *probe, const struct pt_regs *regs)
 
 static int __kprobes allocates(struct kprobe *probe, struct pt_regs *regs)
 {
+	long error = allocators[probe - probes].error;
 	int whose = READ_ONCE(task);
 
 	if (!whose || in_nmi() || (whose > 0 && (!in_task() || task_tgid_nr(current) != whose)))
@@ -188,12 +224,14 @@ static int __kprobes allocates(struct kprobe *probe, struct pt_regs *regs)
 	if ((strstr(probe->symbol_name, "realloc") && !regs->si) || may_not_fail(probe, regs))
 		return 0;
 	guard(raw_spinlock_irqsave)(&lock);
+	if (error && !is_dtrace(*(unsigned long *)kernel_stack_pointer(regs), calls.other))
+		return 0;
 	if ((depth ? seen : seen >= nth && !onwards) || !look_at(&calls) || !strstr(calls.name, only))
 		return 0;
 	if (!(depth ? is_fresh(&calls) : is_nth()))
 		return 0;
 	scnprintf(where, sizeof(where), "%s for %s, %s", probe->symbol_name, calls.name, current->comm);
-	regs->ax = 0;
+	regs->ax = error;
 	regs->ip = (unsigned long)shortage_return;
 	return 1;
 }
@@ -210,6 +248,9 @@ static int __init shortage_init(void)
 	for (int i = 0; i < ARRAY_SIZE(probes); i++) {
 		int error;
 
+		/* What is watched here takes others' registrations longer. */
+		if (allocators[i].error && !calling)
+			continue;
 		probes[i].symbol_name = allocators[i].name;
 		probes[i].pre_handler = allocates;
 		error = register_kprobe(&probes[i]);

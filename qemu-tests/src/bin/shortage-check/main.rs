@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Consumers for which memory is short. Runs in the VM as root, with the module `shortage` loaded: `shortage-check STEP`, or, for
+//! Consumers for which memory is short, or what they need of the kernel else fails. Runs in the VM as root, with the module `shortage` loaded: `shortage-check STEP`, or, for
 //! consumers with probes in processes, `shortage-check processes EVERY DEPTH`.
 //!
 //! The life of a consumer, from opening to closing, is run again and again. Each time another allocation that is made for it fails, the
-//! first, then that STEP later, until a life has fewer than that; and once more with all from there on. Every life ends with success or
-//! with ENOMEM, and closing always gives back everything: afterwards a consumer works as before, and memory is what it was.
+//! first, then that STEP later, until a life has fewer than that; and once more with all from there on. Registrations and other calls of the
+//! kernel fail among them. Every life ends with success, with ENOMEM or with EIO, and closing always gives back everything: afterwards a consumer works as before, and memory is what it was.
 
 mod processes;
 
@@ -129,7 +129,8 @@ fn check(step: usize) -> Outcome {
             lives += 1;
             match outcome {
                 Ok(_) => {}
-                Err(e) if e.raw_os_error() == Some(12) => failed += 1,
+                // ENOMEM, or EIO, with which other things fail.
+                Err(e) if matches!(e.raw_os_error(), Some(12 | 5)) => failed += 1,
                 Err(e) => return Err(format!("allocation {nth}, {}: {e}", get("where")?)),
             }
             if lives % 20 == 0 && whole()? != matched {
