@@ -68,6 +68,10 @@ test-debug: modules userland
 stress: modules userland
 	@scripts/stress $(SECONDS)
 
+##soak [HOURS=1]|consumers of all kinds for hours, while processes, modules and CPUs come and go: nothing grows, nothing is missing
+soak: modules userland
+	@scripts/soak $(or $(HOURS),1) $(OPTIONS)
+
 ##test-programs [PROGRAM=WORD]|large programs compute under probes what they compute without, and the probes tell what they do
 test-programs: modules userland
 	@scripts/programs '$(PROGRAM)'
@@ -136,4 +140,4 @@ install:
 uninstall:
 	@PREFIX='$(PREFIX)' scripts/install --remove '$(or $(DESTDIR),/)' '$(KDIR)'
 
-.PHONY: help setup modules userland run shell run-boot cases conformance kernel-debug kunit test-debug quick-debug test-programs demo check test bench models instructions stress fuzz fuzz-vm deb deb-check secure-boot install uninstall
+.PHONY: help setup modules userland run shell run-boot cases conformance kernel-debug kunit test-debug quick-debug test-programs demo check test bench models instructions stress soak fuzz fuzz-vm deb deb-check secure-boot install uninstall

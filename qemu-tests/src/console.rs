@@ -133,7 +133,8 @@ fn begun(log: &str) -> Option<&str> {
     log.find("dtrace-vm: begin").map(|at| &log[at..])
 }
 
-fn is_trouble(line: &str) -> bool {
+/// Whether the kernel says by this line that something is wrong with it.
+pub fn is_trouble(line: &str) -> bool {
     !line.contains(MARK) && TROUBLE.iter().any(|word| line.contains(word))
 }
 

@@ -71,7 +71,8 @@ impl Memory {
     }
 }
 
-fn read(path: &str) -> Result<String, String> {
+/// A file of the kernel's as text.
+pub fn read(path: &str) -> Result<String, String> {
     fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))
 }
 
@@ -107,7 +108,7 @@ fn slabs() -> Result<u64, String> {
 }
 
 /// How many threads there are, of processes and of the kernel.
-fn threads() -> Result<u64, String> {
+pub fn threads() -> Result<u64, String> {
     let load = read("/proc/loadavg")?;
     let tasks = load
         .split(' ')
@@ -118,7 +119,7 @@ fn threads() -> Result<u64, String> {
 }
 
 /// How many use the module.
-fn users() -> Result<String, String> {
+pub fn users() -> Result<String, String> {
     let modules = read("/proc/modules")?;
     let ours = modules.lines().find_map(|l| l.strip_prefix("dtrace "));
     let users = ours.and_then(|rest| rest.split(' ').nth(1));
@@ -126,7 +127,7 @@ fn users() -> Result<String, String> {
 }
 
 /// What can be given back is given back.
-fn shrink() -> Result<(), String> {
+pub fn shrink() -> Result<(), String> {
     // What is freed after a grace period, or by a worker.
     std::thread::sleep(Duration::from_millis(500));
     fs::write("/proc/sys/vm/drop_caches", "3").map_err(|e| e.to_string())?;

@@ -1,0 +1,362 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The long run: `soak SECONDS [--seed N] [--leak KB]`. Runs in the VM.
+//!
+//! In each round all kinds of consumers trace at once, some are killed, processes fork, execute, map and die, a CPU and modules go and come,
+//! and sometimes all tasks are frozen. Consumers whose loads are known must have seen all of them, or said what they lost ([`counted`]). When all have
+//! gone nothing of them is left, and what there is in the machine is counted ([`sample`]). After some rounds the module itself goes and comes.
+//!
+//! In the end no number may have risen with time ([`slope`] has the rule): neither of those taken while the module stays
+//! loaded, from one load to the next, nor of those of the whole run. The first rounds, and the first one after each load, fill what is made
+//! once; they are left out. A run that is too short to tell has failed. The kernel's log is looked at after each round, and must be silent.
+//!
+//! `--leak KB` keeps so much more of the kernel's memory each round, to show that it is noticed.
+
+mod counted;
+mod machine;
+mod mixed;
+mod program;
+mod sample;
+mod slope;
+
+use counted::{Job, Tally};
+use program::{Outcome, Random};
+use sample::Sample;
+use slope::{judge, Point, Verdict};
+use std::fs::File;
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Rounds at the beginning that are not judged.
+const WARM: usize = 3;
+
+/// Rounds from one load of the module to the next.
+const LIFE: usize = 6;
+
+/// Every so many rounds all tasks are frozen.
+const SUSPEND: usize = 3;
+
+/// Seconds that the load of those works who trace everything.
+const LOAD: u64 = 3;
+
+/// How many of the consumers that are not counted there are in a round.
+const MIXED: usize = 3;
+
+/// How many times longer the debug kernel takes.
+const SLOWER: u32 = 6;
+
+/// So many failures end the run.
+const FAILURES: usize = 20;
+
+/// One round's numbers.
+struct Round {
+    number: usize,
+    /// Which load of the module.
+    life: usize,
+    /// The first of its life.
+    first: bool,
+    sample: Sample,
+}
+
+/// What the command line says.
+struct Arguments {
+    seconds: u64,
+    seed: u64,
+    leak: usize,
+}
+
+fn arguments() -> Option<Arguments> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let (seconds, options) = words.split_first()?;
+    let mut arguments = Arguments {
+        seconds: seconds.parse().ok()?,
+        seed: 1,
+        leak: 0,
+    };
+    for option in options.chunks(2) {
+        match option {
+            [name, value] if name == "--seed" => arguments.seed = value.parse().ok()?,
+            [name, value] if name == "--leak" => arguments.leak = value.parse().ok()?,
+            _ => return None,
+        }
+    }
+    Some(arguments)
+}
+
+fn main() -> ExitCode {
+    let Some(arguments) = arguments() else {
+        eprintln!("usage: soak SECONDS [--seed N] [--leak KB]");
+        return ExitCode::from(2);
+    };
+    match Soak::new(&arguments).and_then(|soak| soak.run(&arguments)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            println!("soak: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+struct Soak {
+    slower: u32,
+    log: machine::Log,
+    rounds: Vec<Round>,
+    /// What there was while the module was not loaded.
+    without: Vec<Point>,
+    failures: Vec<String>,
+    tally: Tally,
+    /// Pipes that are kept full.
+    leaked: Vec<File>,
+}
+
+impl Soak {
+    fn new(arguments: &Arguments) -> Result<Self, String> {
+        let release = qemu_tests::memory::read("/proc/sys/kernel/osrelease")?;
+        let slower = match release.trim().ends_with("-debug") {
+            true => SLOWER,
+            false => 1,
+        };
+        println!(
+            "soak: {} s, seed {}, kernel {}",
+            arguments.seconds,
+            arguments.seed,
+            release.trim()
+        );
+        machine::prepare(slower)?;
+        machine::unload(slower)?;
+        machine::load(slower)?;
+        Ok(Self {
+            slower,
+            log: machine::Log::open()?,
+            rounds: Vec::new(),
+            without: Vec::new(),
+            failures: Vec::new(),
+            tally: Tally::default(),
+            leaked: Vec::new(),
+        })
+    }
+
+    fn run(mut self, arguments: &Arguments) -> Outcome {
+        let begin = Instant::now();
+        let all = Duration::from_secs(arguments.seconds);
+        let mut random = Random(arguments.seed);
+        let mut last = Duration::ZERO;
+        // The last one is not to end far beyond.
+        while begin.elapsed() + last / 2 < all {
+            let start = Instant::now();
+            self.round(random.below(1 << 30), arguments.leak)?;
+            last = start.elapsed();
+            if self.failures.len() >= FAILURES {
+                break;
+            }
+        }
+        self.judge();
+        println!(
+            "soak: {} rounds in {} s, {} events seen, {} drops told; of {} events it was known that there are",
+            self.rounds.len(),
+            begin.elapsed().as_secs(),
+            self.tally.seen,
+            self.tally.drops,
+            self.tally.known
+        );
+        match self.failures.len() {
+            0 => {
+                println!("soak: passed: nothing in the log, all events accounted for, memory and objects flat");
+                Ok(())
+            }
+            n => {
+                for failure in &self.failures {
+                    println!("soak: FAILED: {failure}");
+                }
+                Err(format!("{n} failures"))
+            }
+        }
+    }
+
+    /// One round, and the line about it.
+    fn round(&mut self, seed: u64, leak: usize) -> Outcome {
+        let start = Instant::now();
+        let number = self.rounds.len();
+        let suspends = number % SUSPEND == SUSPEND - 1;
+        let (tally, failed) = self.trace(number, seed, suspends);
+        for why in failed {
+            println!("soak: round {}: {why}", number + 1);
+            self.failures.push(format!("round {}: {why}", number + 1));
+        }
+        sample::quiet(self.slower)?;
+        self.leak(leak)?;
+        let sample = sample::take(true)?;
+        // lockdep falls silent after its first report: it makes no sense to go on.
+        self.log.trouble()?;
+        self.tally.add(tally);
+        let of = |name: &str| sample.get(name).copied().unwrap_or_default();
+        print!(
+            "round {} {} s: {} events, {} of known number, {} drops told, available {:.1} MB, used {:.2}, slabs {:.2}, vmalloc {:.2}, percpu {:.2}, threads {}, files {}, probes {}{}",
+            number + 1,
+            start.elapsed().as_secs(),
+            tally.seen,
+            tally.known,
+            tally.drops,
+            of("available") / MB,
+            of("used memory") / MB,
+            of("slabs") / MB,
+            of("vmalloc") / MB,
+            of("percpu") / MB,
+            of("threads"),
+            of("files"),
+            of("probes"),
+            if suspends { ", suspended" } else { "" },
+        );
+        self.rounds.push(Round {
+            number,
+            life: number / LIFE,
+            first: number % LIFE == 0,
+            sample,
+        });
+        if number % LIFE == LIFE - 1 {
+            self.reload(number)?;
+        }
+        println!();
+        // The line is on its way to the host before anything else begins.
+        std::io::stdout().flush().map_err(|e| e.to_string())
+    }
+
+    /// All that goes on at once, to its end.
+    fn trace(&self, number: usize, seed: u64, suspends: bool) -> (Tally, Vec<String>) {
+        let slower = self.slower;
+        let [calls, processes, everything] = counted::lanes(LOAD);
+        let lanes = [
+            calls,
+            processes,
+            everything,
+            mixed::lane(number * MIXED, MIXED),
+            mixed::killed(seed),
+            vec![Box::new(work) as Job],
+            vec![Box::new(move |slower| {
+                machine::events(seed, suspends, slower).map(|()| Tally::default())
+            }) as Job],
+        ];
+        let lane = |jobs: Vec<Job>| jobs.iter().map(|job| job(slower)).collect::<Vec<_>>();
+        let outcomes = std::thread::scope(|scope| {
+            let threads = lanes.map(|jobs| scope.spawn(move || lane(jobs)));
+            threads.map(|t| t.join().unwrap_or_else(|_| vec![Err("a panic".into())]))
+        });
+        let mut tally = Tally::default();
+        let mut failed = Vec::new();
+        for outcome in outcomes.into_iter().flatten() {
+            match outcome {
+                Ok(one) => tally.add(one),
+                Err(why) => failed.push(why),
+            }
+        }
+        (tally, failed)
+    }
+
+    /// The module goes and comes; without it there is what there was without it before.
+    fn reload(&mut self, number: usize) -> Outcome {
+        machine::unload(self.slower)?;
+        let sample = sample::take(false)?;
+        let used = sample.get("used memory").copied().unwrap_or_default();
+        self.without.push(Point {
+            round: number as f64,
+            value: used,
+        });
+        print!("; without the module used {:.2}", used / MB);
+        machine::load(self.slower)?;
+        self.log.trouble()
+    }
+
+    /// Keeps so many KiB of the kernel's memory.
+    fn leak(&mut self, kib: usize) -> Outcome {
+        // A pipe has room for 64.
+        for left in (0..kib).step_by(64) {
+            let (read, write) = rustix::pipe::pipe().map_err(|e| e.to_string())?;
+            let mut write = File::from(write);
+            let bytes = vec![1; (kib - left).min(64) << 10];
+            write.write_all(&bytes).map_err(|e| e.to_string())?;
+            self.leaked.extend([File::from(read), write]);
+        }
+        Ok(())
+    }
+
+    /// What has risen is a failure.
+    fn judge(&mut self) {
+        let mut names: Vec<&String> = self.rounds.iter().flat_map(|r| r.sample.keys()).collect();
+        names.sort();
+        names.dedup();
+        // What is available falls where anything else rises.
+        names.retain(|name| *name != "available");
+        let mut risen = Vec::new();
+        let mut few = 0;
+        for name in &names {
+            for (what, groups) in [
+                ("in the whole run", self.whole(name)),
+                ("while the module stays loaded", self.lives(name)),
+            ] {
+                match judge(&groups) {
+                    Verdict::Few => few += 1,
+                    Verdict::Flat(_) => (),
+                    Verdict::Rises(trend) => risen.push(format!(
+                        "{name}: {:.2} more each round {what}, {:.1} standard deviations from none",
+                        trend.slope, trend.sure
+                    )),
+                }
+            }
+        }
+        // Of those there are few, and the whole run has them between its rounds.
+        if let Verdict::Rises(trend) = judge(std::slice::from_ref(&self.without)) {
+            risen.push(format!(
+                "used memory: {:.2} more each round without the module",
+                trend.slope
+            ));
+        }
+        println!(
+            "soak: {} series, each in the whole run and while the module stays loaded: {} rise",
+            names.len(),
+            risen.len()
+        );
+        if few > 0 {
+            risen.push(format!(
+                "too few rounds to tell a slope, for {few} series: let it run longer"
+            ));
+        }
+        self.failures.extend(risen);
+    }
+
+    fn point(round: &Round, name: &str) -> Point {
+        Point {
+            round: round.number as f64,
+            // A kind of which there is none now has none.
+            value: round.sample.get(name).copied().unwrap_or_default(),
+        }
+    }
+
+    fn judged(&self) -> impl Iterator<Item = &Round> {
+        self.rounds.iter().filter(|r| r.number >= WARM && !r.first)
+    }
+
+    fn whole(&self, name: &str) -> Vec<Vec<Point>> {
+        vec![self.judged().map(|r| Self::point(r, name)).collect()]
+    }
+
+    fn lives(&self, name: &str) -> Vec<Vec<Point>> {
+        let lives = self.rounds.last().map_or(0, |r| r.life + 1);
+        let life = |life| self.judged().filter(move |r| r.life == life);
+        (0..lives)
+            .map(|n| life(n).map(|r| Self::point(r, name)).collect())
+            .collect()
+    }
+}
+
+/// Bytes.
+const MB: f64 = 1e6;
+
+/// What the machine does beside.
+fn work(slower: u32) -> Result<Tally, String> {
+    let load = format!("{}/soak-other", counted::FOLDER);
+    let disk = format!("{}/disk/other", counted::FOLDER);
+    let seconds = (5 * slower).to_string();
+    program::run(&[&load, &seconds, &disk], slower).map(|_| Tally::default())
+}

@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! What there is when nobody traces: memory by what it is for, objects by their kind.
+//!
+//! Of some things there must be none, and that is waited for ([`quiet`]): users and areas of the module, functions that are patched. All
+//! others are numbers that must not rise ([`Sample`]). Slabs that the kernel gives back when it needs memory, and pages of files, are
+//! left out; all of that is given back before.
+
+use crate::program::Outcome;
+use dtrace::handle::{DevDtrace, Device, PATH};
+use qemu_tests::memory::{read, shrink, threads, users};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use zerocopy::FromZeros;
+
+/// How long after the last one has gone something may be left: memories that had breakpoints are looked for once a second.
+const LEAVES: Duration = Duration::from_secs(60);
+
+/// What there is, by name.
+pub type Sample = BTreeMap<String, f64>;
+
+/// Waits until nothing of any consumer is left.
+pub fn quiet(slower: u32) -> Outcome {
+    let begin = Instant::now();
+    loop {
+        let left = left()?;
+        if left.is_empty() {
+            return Ok(());
+        }
+        if begin.elapsed() > LEAVES * slower {
+            return Err(format!("when all have gone there are still {left}"));
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+/// What of consumers there is.
+fn left() -> Result<String, String> {
+    let mut left = Vec::new();
+    let users = users()?;
+    if users != "0" {
+        left.push(format!("{users} users"));
+    }
+    let areas = read("/proc/vmallocinfo")?;
+    let areas = areas.lines().filter(|l| l.contains("dtrace_mem_alloc"));
+    match areas.count() {
+        0 => (),
+        n => left.push(format!("{n} areas")),
+    }
+    // This one function is the module's own.
+    let patched = read("/sys/kernel/tracing/enabled_functions")?;
+    let mut patched = patched.lines().filter(|l| !l.starts_with("dtrace_anchor"));
+    if let Some(first) = patched.next() {
+        left.push(format!(
+            "{} patched functions, {first}",
+            patched.count() + 1
+        ));
+    }
+    Ok(left.join(", "))
+}
+
+/// Counts, when all is quiet.
+pub fn take(is_loaded: bool) -> Result<Sample, String> {
+    shrink()?;
+    let mut sample = Sample::new();
+    memory(&mut sample)?;
+    slabs(&mut sample)?;
+    let mut put = |name: &str, count: usize| sample.insert(name.into(), count as f64);
+    put("threads", threads()? as usize);
+    put("areas", lines("/proc/vmallocinfo")?);
+    put("modules", lines("/proc/modules")?);
+    put("kprobes", lines("/sys/kernel/debug/kprobes/list")?);
+    let functions = "/sys/kernel/tracing/enabled_functions";
+    put("patched functions", lines(functions)?);
+    let files = read("/proc/sys/fs/file-nr")?;
+    let files = files.split_whitespace().next();
+    put(
+        "files",
+        files
+            .and_then(|f| f.parse().ok())
+            .ok_or("no count of files")?,
+    );
+    if is_loaded {
+        put("probes", probes()?);
+    }
+    Ok(sample)
+}
+
+fn lines(path: &str) -> Result<usize, String> {
+    read(path).map(|text| text.lines().count())
+}
+
+/// Bytes, by what they are for.
+fn memory(sample: &mut Sample) -> Outcome {
+    let text = read("/proc/meminfo")?;
+    let field = |name: &str| -> Result<f64, String> {
+        let of = text.lines().find_map(|line| line.strip_prefix(name));
+        let kib = of.and_then(|rest| rest.strip_prefix(':')?.split_whitespace().next());
+        let kib: Option<f64> = kib.and_then(|word| word.parse().ok());
+        Ok(kib.ok_or(format!("/proc/meminfo has no {name}"))? * 1024.0)
+    };
+    // Not what is of files, those in memory included, or would be given back.
+    let mut used = field("MemTotal")?;
+    for name in ["MemFree", "Buffers", "Cached", "SReclaimable"] {
+        used -= field(name)?;
+    }
+    // Where a kernel's checkers keep the stacks of all that allocate: as many as there are different ones, and for good.
+    if let Ok(stats) = fs::read_to_string("/sys/kernel/debug/stackdepot/stats") {
+        let pools = stats.lines().find_map(|line| line.strip_prefix("pools: "));
+        let pools: Option<f64> = pools.and_then(|n| n.trim().parse().ok());
+        used -= pools.unwrap_or(0.0) * DEPOT_POOL;
+    }
+    sample.insert("used memory".into(), used);
+    for (name, of) in [
+        ("kernel stacks", "KernelStack"),
+        ("page tables", "PageTables"),
+        ("vmalloc", "VmallocUsed"),
+        ("percpu", "Percpu"),
+        ("memory in files", "Shmem"),
+    ] {
+        sample.insert(name.into(), field(of)?);
+    }
+    sample.insert("available".into(), field("MemAvailable")?);
+    Ok(())
+}
+
+/// Bytes of a pool of stacks (lib/stackdepot.c: `DEPOT_POOL_SIZE`).
+const DEPOT_POOL: f64 = 16384.0;
+
+/// Objects in use of each kind, and the bytes of all.
+fn slabs(sample: &mut Sample) -> Outcome {
+    let text = read("/proc/slabinfo")?;
+    let mut bytes = 0.0;
+    for line in text.lines().skip(2) {
+        let mut words = line.split_whitespace();
+        let name = words.next().unwrap_or_default();
+        let mut number = || words.next()?.parse::<f64>().ok();
+        let (Some(active), Some(_all), Some(size)) = (number(), number(), number()) else {
+            return Err(format!("/proc/slabinfo: {line}"));
+        };
+        let is_given_back = fs::read_to_string(format!("/sys/kernel/slab/{name}/reclaim_account"));
+        if is_given_back.is_ok_and(|flag| flag.trim() != "1") {
+            sample.insert(format!("objects of {name}"), active);
+            bytes += active * size;
+        }
+    }
+    sample.insert("slabs".into(), bytes);
+    Ok(())
+}
+
+/// How many probes there are.
+fn probes() -> Result<usize, String> {
+    let device = DevDtrace::open(Path::new(PATH)).map_err(|e| format!("{PATH}: {e}"))?;
+    let mut pattern = dtrace_uapi::ioctl::ProbeDesc::new_zeroed();
+    let mut count = 0;
+    while let Some(probe) = device.next_probe(&pattern).map_err(|e| e.to_string())? {
+        pattern.id = probe.id;
+        count += 1;
+    }
+    Ok(count)
+}
