@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! The long run: `soak SECONDS [--seed N] [--leak KB]`. Runs in the VM.
+//! The long run: `soak SECONDS [--seed N] [--leak KB] [--short]`. Runs in the VM.
 //!
 //! In each round all kinds of consumers trace at once, some are killed, processes fork, execute, map and die, a CPU and modules go and come,
 //! and sometimes all tasks are frozen. Consumers whose loads are known must have seen all of them, or said what they lost ([`counted`]). When all have
@@ -11,7 +11,8 @@
 //! loaded, from one load to the next, nor of those of the whole run. The first rounds, and the first one after each load, fill what is made
 //! once; they are left out. A run that is too short to tell has failed. The kernel's log is looked at after each round, and must be silent.
 //!
-//! `--leak KB` keeps so much more of the kernel's memory each round, to show that it is noticed.
+//! `--leak KB` keeps so much more of the kernel's memory each round, to show that it is noticed. `--short` leaves out of each round whatever takes
+//! long, for the same purpose.
 
 mod counted;
 mod machine;
@@ -32,11 +33,15 @@ use std::time::{Duration, Instant};
 /// Rounds at the beginning that are not judged.
 const WARM: usize = 3;
 
-/// Rounds from one load of the module to the next.
-const LIFE: usize = 6;
+/// Rounds from one load of the module to the next. This and the next two numbers have no common divisor: what happens in some rounds is to fall on
+/// each place in a life as often as on any other, or what it leaves for a moment looks like a slope.
+const LIFE: usize = 7;
 
 /// Every so many rounds all tasks are frozen.
 const SUSPEND: usize = 3;
+
+/// Every so many rounds all functions of the kernel are traced, which takes as long as all else.
+const EVERYTHING: usize = 2;
 
 /// Seconds that the load of those works who trace everything.
 const LOAD: u64 = 3;
@@ -65,6 +70,7 @@ struct Arguments {
     seconds: u64,
     seed: u64,
     leak: usize,
+    short: bool,
 }
 
 fn arguments() -> Option<Arguments> {
@@ -74,11 +80,14 @@ fn arguments() -> Option<Arguments> {
         seconds: seconds.parse().ok()?,
         seed: 1,
         leak: 0,
+        short: false,
     };
-    for option in options.chunks(2) {
-        match option {
-            [name, value] if name == "--seed" => arguments.seed = value.parse().ok()?,
-            [name, value] if name == "--leak" => arguments.leak = value.parse().ok()?,
+    let mut options = options.iter();
+    while let Some(option) = options.next() {
+        match option.as_str() {
+            "--seed" => arguments.seed = options.next()?.parse().ok()?,
+            "--leak" => arguments.leak = options.next()?.parse().ok()?,
+            "--short" => arguments.short = true,
             _ => return None,
         }
     }
@@ -87,7 +96,7 @@ fn arguments() -> Option<Arguments> {
 
 fn main() -> ExitCode {
     let Some(arguments) = arguments() else {
-        eprintln!("usage: soak SECONDS [--seed N] [--leak KB]");
+        eprintln!("usage: soak SECONDS [--seed N] [--leak KB] [--short]");
         return ExitCode::from(2);
     };
     match Soak::new(&arguments).and_then(|soak| soak.run(&arguments)) {
@@ -146,7 +155,7 @@ impl Soak {
         // The last one is not to end far beyond.
         while begin.elapsed() + last / 2 < all {
             let start = Instant::now();
-            self.round(random.below(1 << 30), arguments.leak)?;
+            self.round(random.below(1 << 30), arguments)?;
             last = start.elapsed();
             if self.failures.len() >= FAILURES {
                 break;
@@ -176,17 +185,17 @@ impl Soak {
     }
 
     /// One round, and the line about it.
-    fn round(&mut self, seed: u64, leak: usize) -> Outcome {
+    fn round(&mut self, seed: u64, arguments: &Arguments) -> Outcome {
         let start = Instant::now();
         let number = self.rounds.len();
-        let suspends = number % SUSPEND == SUSPEND - 1;
-        let (tally, failed) = self.trace(number, seed, suspends);
+        let suspends = number % SUSPEND == SUSPEND - 1 && !arguments.short;
+        let (tally, failed) = self.trace(number, seed, suspends, arguments.short);
         for why in failed {
             println!("soak: round {}: {why}", number + 1);
             self.failures.push(format!("round {}: {why}", number + 1));
         }
         sample::quiet(self.slower)?;
-        self.leak(leak)?;
+        self.leak(arguments.leak)?;
         let sample = sample::take(true)?;
         // lockdep falls silent after its first report: it makes no sense to go on.
         self.log.trouble()?;
@@ -224,24 +233,29 @@ impl Soak {
     }
 
     /// All that goes on at once, to its end.
-    fn trace(&self, number: usize, seed: u64, suspends: bool) -> (Tally, Vec<String>) {
+    fn trace(&self, number: usize, seed: u64, suspends: bool, short: bool) -> (Tally, Vec<String>) {
         let slower = self.slower;
         let [calls, processes, everything] = counted::lanes(LOAD);
-        let lanes = [
-            calls,
-            processes,
-            everything,
-            mixed::lane(number * MIXED, MIXED),
-            mixed::killed(seed),
-            vec![Box::new(work) as Job],
-            vec![Box::new(move |slower| {
-                machine::events(seed, suspends, slower).map(|()| Tally::default())
-            }) as Job],
-        ];
+        let mut lanes = vec![calls, processes];
+        if !short {
+            let events = move |slower| machine::events(seed, suspends, slower);
+            if number % EVERYTHING == 0 {
+                lanes.push(everything);
+            }
+            lanes.extend([
+                mixed::lane(number * MIXED, MIXED),
+                mixed::killed(seed),
+                vec![Box::new(work) as Job],
+                vec![Box::new(move |slower| events(slower).map(|()| Tally::default())) as Job],
+            ]);
+        }
         let lane = |jobs: Vec<Job>| jobs.iter().map(|job| job(slower)).collect::<Vec<_>>();
         let outcomes = std::thread::scope(|scope| {
-            let threads = lanes.map(|jobs| scope.spawn(move || lane(jobs)));
-            threads.map(|t| t.join().unwrap_or_else(|_| vec![Err("a panic".into())]))
+            let start = |jobs| scope.spawn(move || lane(jobs));
+            let threads: Vec<_> = lanes.into_iter().map(start).collect();
+            let end = threads.into_iter().map(|t| t.join());
+            end.map(|done| done.unwrap_or_else(|_| vec![Err("a panic".into())]))
+                .collect::<Vec<_>>()
         });
         let mut tally = Tally::default();
         let mut failed = Vec::new();

@@ -107,6 +107,7 @@ fn memory(sample: &mut Sample) -> Outcome {
     for name in ["MemFree", "Buffers", "Cached", "SReclaimable"] {
         used -= field(name)?;
     }
+    used -= in_hand()?;
     // Where a kernel's checkers keep the stacks of all that allocate: as many as there are different ones, and for good.
     if let Ok(stats) = fs::read_to_string("/sys/kernel/debug/stackdepot/stats") {
         let pools = stats.lines().find_map(|line| line.strip_prefix("pools: "));
@@ -126,6 +127,19 @@ fn memory(sample: &mut Sample) -> Outcome {
     sample.insert("available".into(), field("MemAvailable")?);
     Ok(())
 }
+
+/// Bytes of free pages that CPUs have in hand, which are not among those of `MemFree`.
+fn in_hand() -> Result<f64, String> {
+    let zones = read("/proc/zoneinfo")?;
+    let counts = zones
+        .lines()
+        .filter_map(|l| l.trim().strip_prefix("count:"));
+    let pages: f64 = counts.filter_map(|n| n.trim().parse::<f64>().ok()).sum();
+    Ok(pages * PAGE)
+}
+
+/// Bytes.
+const PAGE: f64 = 4096.0;
 
 /// Bytes of a pool of stacks (lib/stackdepot.c: `DEPOT_POOL_SIZE`).
 const DEPOT_POOL: f64 = 16384.0;
