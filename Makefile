@@ -68,7 +68,7 @@ test-debug: modules userland
 stress: modules userland
 	@scripts/stress $(SECONDS)
 
-##soak [HOURS=1]|consumers of all kinds for hours, while processes, modules and CPUs come and go: nothing grows, nothing is missing
+##soak [HOURS=1] [OPTIONS='…']|consumers of all kinds for hours, on a machine that changes: nothing grows, no event is missing
 soak: modules userland
 	@scripts/soak $(or $(HOURS),1) $(OPTIONS)
 

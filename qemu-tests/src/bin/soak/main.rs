@@ -24,7 +24,7 @@ mod slope;
 use counted::{Job, Tally};
 use program::{Outcome, Random};
 use sample::Sample;
-use slope::{judge, Point, Verdict};
+use slope::{judge, Point, Trend, Verdict};
 use std::fs::File;
 use std::io::Write;
 use std::process::ExitCode;
@@ -51,6 +51,9 @@ const MIXED: usize = 3;
 
 /// How many times longer the debug kernel takes.
 const SLOWER: u32 = 6;
+
+/// How many of the flat series are told that are nearest to rising.
+const NEAR: usize = 5;
 
 /// So many failures end the run.
 const FAILURES: usize = 20;
@@ -303,6 +306,7 @@ impl Soak {
         // What is available falls where anything else rises.
         names.retain(|name| *name != "available");
         let mut risen = Vec::new();
+        let mut flat = Vec::new();
         let mut few = 0;
         for name in &names {
             for (what, groups) in [
@@ -311,11 +315,8 @@ impl Soak {
             ] {
                 match judge(&groups) {
                     Verdict::Few => few += 1,
-                    Verdict::Flat(_) => (),
-                    Verdict::Rises(trend) => risen.push(format!(
-                        "{name}: {:.2} more each round {what}, {:.1} standard deviations from none",
-                        trend.slope, trend.sure
-                    )),
+                    Verdict::Flat(trend) => flat.push((trend.sure, told(name, what, trend))),
+                    Verdict::Rises(trend) => risen.push(told(name, what, trend)),
                 }
             }
         }
@@ -331,6 +332,10 @@ impl Soak {
             names.len(),
             risen.len()
         );
+        flat.sort_by(|a, b| b.0.total_cmp(&a.0));
+        for (_, near) in flat.iter().take(NEAR) {
+            println!("soak: flat, and nearest to rising: {near}");
+        }
         if few > 0 {
             risen.push(format!(
                 "too few rounds to tell a slope, for {few} series: let it run longer"
@@ -362,6 +367,14 @@ impl Soak {
             .map(|n| life(n).map(|r| Self::point(r, name)).collect())
             .collect()
     }
+}
+
+/// How a series goes, in words.
+fn told(name: &str, what: &str, trend: Trend) -> String {
+    format!(
+        "{name}: {:.2} more each round {what}, {:.1} standard deviations from none",
+        trend.slope, trend.sure
+    )
 }
 
 /// Bytes.

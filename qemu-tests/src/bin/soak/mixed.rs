@@ -87,7 +87,7 @@ pub struct Said {
     pub drops: u64,
     /// The first line that is about something else.
     pub other: Option<String>,
-    /// Faults of programs, and probes that could not be had.
+    /// Faults of programs, and probes that could not be had, or not in time.
     pub faults: u64,
 }
 
@@ -109,6 +109,8 @@ pub fn said(text: &str) -> Said {
             // Probes that could not be had.
             Ok(_) => said.faults += 1,
             Err(_) if ours.starts_with("error on enabled probe") => said.faults += 1,
+            // A process waits for a second at most, and the machine is overloaded.
+            Err(_) if ours.starts_with("processes went on ") => said.faults += 1,
             Err(_) => said.other = said.other.or(Some(line.to_owned())),
         }
     }
@@ -216,6 +218,8 @@ mod tests {
         let told = said("dtrace: 3 failed speculations (no speculative buffer available)\ndtrace: 1 aggregation drop on CPU 1\n");
         assert_eq!((told.drops, told.other), (4, None));
         let told = said("dtrace: error on enabled probe ID 3 (ID 1: a:b:c:d): invalid address (0x0) in action #1\n");
+        assert_eq!((told.drops, told.other, told.faults), (0, None, 1));
+        let told = said("dtrace: processes went on 1 time before their probes were made\n");
         assert_eq!((told.drops, told.other, told.faults), (0, None, 1));
         let told = said("dtrace: processing aborted: Abort due to systemic unresponsiveness\n");
         assert!(told.other.is_some());

@@ -121,6 +121,7 @@ fn memory(sample: &mut Sample) -> Outcome {
         ("vmalloc", "VmallocUsed"),
         ("percpu", "Percpu"),
         ("memory in files", "Shmem"),
+        ("memory of programs", "AnonPages"),
     ] {
         sample.insert(name.into(), field(of)?);
     }
