@@ -279,6 +279,10 @@ impl State {
                 let user = attached.tracer.payer.user();
                 matches.retain(|probe| probe.is_for(user));
             }
+            // What it is not told of is not refused, either: that would tell.
+            if attached.tracer.rights.is_some() {
+                matches.retain(|probe| self.may_list(&attached.tracer, probe));
+            }
             let before = found.len();
             found.reserve(matches.len(), GFP_KERNEL_ACCOUNT)?;
             for probe in matches.iter().filter(|probe| permits(probe)) {

@@ -65,6 +65,11 @@ pub trait Provider: Send + Sync {
         Ok(())
     }
 
+    /// Whether all of its probes were asked for by somebody who sees the kernel.
+    fn makes_to_order(&self) -> bool {
+        false
+    }
+
     /// Arms `probes`, none of which is armed. One that cannot be armed is put into `failed` and skipped; it never makes
     /// the others fail.
     fn enable(&self, probes: &[ProbeRef], failed: &mut Failed);

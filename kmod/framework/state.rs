@@ -148,12 +148,14 @@ impl State {
         self.provider_at(probe.provider())?.hz(probe)
     }
 
-    /// Whether a consumer may be told of a probe: of one in a process, only if it may have it.
+    /// Whether a consumer may be told of a probe: of one in a process, or that was made to order, only if it may have it, for that there
+    /// is such a probe tells what others trace.
     pub fn may_list(&self, tracer: &Tracer, probe: ProbeRef) -> bool {
-        let is_of_process = self
-            .slot(probe.provider())
-            .is_some_and(|slot| slot.needs & PRIV_PROC != 0);
-        !is_of_process || self.permits_probe(tracer, probe).unwrap_or(false)
+        let tells = self.slot(probe.provider()).is_some_and(|slot| {
+            let makes = |provider: &Arc<dyn Provider>| provider.makes_to_order();
+            slot.needs & PRIV_PROC != 0 || slot.provider.as_ref().is_some_and(makes)
+        });
+        !tells || self.permits_probe(tracer, probe).unwrap_or(false)
     }
 
     /// Creates probes of the provider `index`, all or none, and enables them for whoever has described them.

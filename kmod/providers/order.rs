@@ -221,6 +221,10 @@ impl<M: Maker> Provider for ToOrder<M> {
         self.make(M::place(desc), desc.name, Some(tracer), batch)
     }
 
+    fn makes_to_order(&self) -> bool {
+        !M::TIMERS
+    }
+
     fn abandoned(&self) -> Option<ProbeRef> {
         let mut made = self.made.lock();
         if !is_full(&made) {
