@@ -416,7 +416,7 @@ impl State {
             list: None,
             unknown: KVVec::new(),
         };
-        if tracer.sees_all {
+        if tracer.reads_all {
             return Ok(permitted);
         }
         let mut list = KVVec::new();

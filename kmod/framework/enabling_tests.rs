@@ -325,6 +325,7 @@ fn what_is_made_for_one_is_others_by_a_pattern_without_a_number() {
 fn probes_of_the_kernel_are_for_those_who_have_rights_over_it() {
     let weak = Privileges {
         kernel: false,
+        kernel_memory: false,
         ..Privileges::ALL
     };
     for (needs, permitted) in [(PRIV_KERNEL, false), (PRIV_USER, true), (0, true)] {
@@ -469,6 +470,7 @@ fn what_takes_long_to_match_is_refused() {
     w.create(&names);
     let weak = w.consumer_with(Privileges {
         kernel: false,
+        kernel_memory: false,
         ..Privileges::ALL
     });
     let strong = w.consumer();
@@ -489,6 +491,7 @@ fn probes_that_take_long_to_match_are_missed() {
     let mut w = World::with(PRIV_USER);
     let weak = w.consumer_with(Privileges {
         kernel: false,
+        kernel_memory: false,
         ..Privileges::ALL
     });
     let strong = w.consumer();
@@ -511,6 +514,7 @@ fn ecbs_are_limited_and_those_of_a_probe_in_order() {
     w.create(&["four", "five", "six"]);
     let weak = w.consumer_with(Privileges {
         kernel: false,
+        kernel_memory: false,
         ..Privileges::ALL
     });
     let refused = w.enable(&weak, &clauses).err().unwrap();
@@ -565,6 +569,7 @@ fn probes_that_appear_are_not_enabled_beyond_the_limit() {
     let mut w = World::with(PRIV_USER);
     let weak = w.consumer_with(Privileges {
         kernel: false,
+        kernel_memory: false,
         ..Privileges::ALL
     });
     w.enable(&weak, &image(&["late*"; 16_000])).ok().unwrap();

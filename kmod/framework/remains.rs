@@ -3,7 +3,7 @@
 
 //! What processes that have ended had mapped, for who asks what their addresses mean.
 //!
-//! Only who traces all processes asks: of a process that has ended nobody knows any more who else might have.
+//! Only who may read all memory asks: of a process that has ended nobody knows any more who else might have.
 
 use super::calls::Answer;
 use super::device::{Control, Open};
@@ -17,8 +17,8 @@ impl Open {
     /// Fills in the next mapping of a process.
     #[inline(never)]
     pub(super) fn remains(&self, arg: u64, control: &mut Control) -> Answer {
-        if !self.consumer.tracer.sees_all {
-            let why = "mappings of processes that have ended are for who traces all";
+        if !self.consumer.tracer.reads_all {
+            let why = "mappings of processes that have ended are for who reads all memory";
             return Err(Refusal::new(EACCES, why));
         }
         let asked: Remains = user::get(arg)?;

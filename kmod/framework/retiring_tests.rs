@@ -62,6 +62,7 @@ fn a_users_quota_is_given_back_with_the_probes() {
     let payer = Users::new(LIMITS).payer(Some(7)).unwrap();
     let privileges = Privileges {
         kernel: false,
+        kernel_memory: false,
         ..Privileges::ALL
     };
     let all = w.tracer(privileges, None, payer);

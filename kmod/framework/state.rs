@@ -119,7 +119,7 @@ impl State {
 
     /// Whether a consumer may have a probe.
     pub fn permits_probe(&self, tracer: &Tracer, probe: ProbeRef) -> Result<bool> {
-        if tracer.sees_all {
+        if tracer.reads_all {
             return Ok(true);
         }
         let index = probe.provider();
@@ -138,9 +138,15 @@ impl State {
             .first()
             .and_then(|probe| Some((probe, self.provider_at(probe.provider())?)));
         match provider {
+            Some((probe, _)) if self.is_of_process(probe) => Refusal::new(EACCES, tracer.why_not()),
             Some((probe, provider)) if !probes.iter().any(of_kernel) => provider.refusal(probe),
             _ => Refusal::new(EACCES, NEEDS_KERNEL),
         }
+    }
+
+    fn is_of_process(&self, probe: ProbeRef) -> bool {
+        self.slot(probe.provider())
+            .is_some_and(|slot| slot.needs & PRIV_PROC != 0)
     }
 
     /// How often in a second a probe fires, if it is a timer.
@@ -151,10 +157,9 @@ impl State {
     /// Whether a consumer may be told of a probe: of one in a process, or that was made to order, only if it may have it, for that there
     /// is such a probe tells what others trace.
     pub fn may_list(&self, tracer: &Tracer, probe: ProbeRef) -> bool {
-        let tells = self.slot(probe.provider()).is_some_and(|slot| {
-            let makes = |provider: &Arc<dyn Provider>| provider.makes_to_order();
-            slot.needs & PRIV_PROC != 0 || slot.provider.as_ref().is_some_and(makes)
-        });
+        let provider = self.provider_at(probe.provider());
+        let tells =
+            self.is_of_process(probe) || provider.is_some_and(|provider| provider.makes_to_order());
         !tells || self.permits_probe(tracer, probe).unwrap_or(false)
     }
 

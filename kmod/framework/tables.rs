@@ -3,7 +3,7 @@
 
 //! Tables for user stacks, which consumers make, and names of frames of interpreted code, which they ask for.
 //!
-//! One table serves everybody who meets the file, so only who may trace everything makes any: others' could make stacks that mislead.
+//! One table serves everybody who meets the file, so only who may read everything makes any: others' could make stacks that mislead.
 
 use super::calls::Answer;
 use super::device::{Control, Open};
@@ -20,7 +20,7 @@ const _: () = assert!(CONSTANTS_MAX == dtrace_unwind::evaluators::CONSTANTS_MAX 
 
 impl Open {
     fn may_make_tables(&self) -> Result<(), Refusal> {
-        match self.consumer.tracer.sees_all {
+        match self.consumer.tracer.reads_all {
             true => Ok(()),
             false => Err(Refusal::new(EACCES, "tables for stacks serve all users")),
         }

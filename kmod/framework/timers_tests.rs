@@ -92,7 +92,9 @@ impl Clocks {
     fn consumer(&mut self, user: u32) -> Arc<Tracer> {
         let privileges = Privileges {
             kernel: false,
+            kernel_memory: false,
             all_users: false,
+            user_memory: true,
             destructive: false,
         };
         let payer = self.users.payer(Some(user)).unwrap();

@@ -31,6 +31,8 @@ pub struct Tracer {
     pub purse: Purse,
     /// It sees the kernel's inside, and every process.
     pub sees_all: bool,
+    /// It may read all memory as well.
+    pub reads_all: bool,
     missed: AtomicU64,
     recursions: AtomicU64,
     nmis: AtomicU64,
@@ -53,8 +55,11 @@ impl Tracer {
         rights: Option<Arc<Rights>>,
         payer: Payer,
     ) -> Self {
+        let may = engine.privileges();
+        let sees_all = may.kernel && rights.is_none();
         Self {
-            sees_all: engine.privileges().kernel && rights.is_none(),
+            sees_all,
+            reads_all: sees_all && may.kernel_memory && may.user_memory,
             engine,
             error,
             rights,
@@ -75,21 +80,27 @@ impl Tracer {
     pub fn may_trace(&self, process: &Process) -> Result<bool> {
         match &self.rights {
             Some(rights) => rights.may_trace(process, false),
-            None => Ok(true),
+            None => Ok(self.engine.privileges().user_memory),
         }
     }
 
     /// The same, with the reason where it may not. May wait for the process, so the framework's mutex is free.
     pub fn must_trace(&self, process: &Process) -> Result<(), Refusal> {
-        let Some(rights) = &self.rights else {
-            return Ok(());
+        let may = match &self.rights {
+            Some(rights) => rights.may_trace(process, true)?,
+            None => self.engine.privileges().user_memory,
         };
-        match rights.may_trace(process, true)? {
+        match may {
             true => Ok(()),
-            false => Err(Refusal::new(
-                EPERM,
-                "no right to trace the process, by the rules of ptrace()",
-            )),
+            false => Err(Refusal::new(EPERM, self.why_not())),
+        }
+    }
+
+    /// Why it may have no probe in a process.
+    pub fn why_not(&self) -> &'static str {
+        match self.rights {
+            Some(_) => "no right to trace the process, by the rules of ptrace()",
+            None => "probes in processes need CAP_BPF beside CAP_PERFMON",
         }
     }
 

@@ -3,7 +3,9 @@
 
 //! Who may do what.
 //!
-//! `CAP_SYS_ADMIN` may do everything, `CAP_PERFMON` see everything. A group that the administrator names may trace processes of
+//! `CAP_SYS_ADMIN` may do everything, `CAP_PERFMON` see what happens, everywhere. Memory is more: Linux gives what lies at an
+//! address, the kernel's or any process's, to programs of BPF, for which one needs `CAP_BPF` as well; so do we. `CAP_SYS_PTRACE` does not do: it
+//! passes neither Yama's last word nor Landlock. A group that the administrator names may trace processes of
 //! its members' own, each member his, and sees nothing of the kernel. A kernel that is locked down keeps its secrets, or
 //! also user memory from being written, from the first two as well. What a consumer may do is decided when it is opened. Which
 //! processes a member may trace [`rights`](super::rights) say.
@@ -21,10 +23,14 @@ pub fn of_current(group: u32) -> Option<Privileges> {
     unsafe {
         let admin = bindings::dtrace_capable(bindings::CAP_SYS_ADMIN as i32);
         let all = admin || bindings::dtrace_capable(bindings::CAP_PERFMON as i32);
+        let reads = all && (admin || bindings::dtrace_capable(bindings::CAP_BPF as i32));
+        let may_see = all && bindings::dtrace_may_read_kernel();
         let some = all || (group != NOBODY && bindings::dtrace_in_group(group));
         some.then(|| Privileges {
-            kernel: all && bindings::dtrace_may_read_kernel(),
+            kernel: may_see,
+            kernel_memory: reads && may_see,
             all_users: all,
+            user_memory: reads || !all,
             destructive: admin && bindings::dtrace_may_write(),
         })
     }

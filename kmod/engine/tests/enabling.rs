@@ -207,7 +207,9 @@ fn probes_are_bound_next_to_other_calls() {
 fn rights_cover_those_that_allow_no_more() {
     let none = Privileges {
         kernel: false,
+        kernel_memory: false,
         all_users: false,
+        user_memory: false,
         destructive: false,
     };
     let one = [
@@ -216,7 +218,15 @@ fn rights_cover_those_that_allow_no_more() {
             ..none
         },
         Privileges {
+            kernel_memory: true,
+            ..none
+        },
+        Privileges {
             all_users: true,
+            ..none
+        },
+        Privileges {
+            user_memory: true,
             ..none
         },
         Privileges {
@@ -227,6 +237,6 @@ fn rights_cover_those_that_allow_no_more() {
     for (n, some) in one.into_iter().enumerate() {
         assert!(Privileges::ALL.cover(some) && some.cover(some) && some.cover(none));
         assert!(!none.cover(some) && !some.cover(Privileges::ALL));
-        assert!(!some.cover(one[(n + 1) % 3]));
+        assert!(!some.cover(one[(n + 1) % 5]));
     }
 }

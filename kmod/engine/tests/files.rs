@@ -336,7 +336,9 @@ fn without_rights_over_the_kernel_there_is_no_file() {
         let c = Consumer::new(dtrace_engine::Config {
             privileges: Privileges {
                 kernel: false,
+                kernel_memory: false,
                 all_users: true,
+                user_memory: true,
                 destructive: false,
             },
             ..config()

@@ -457,7 +457,9 @@ fn without_privileges_the_kernel_and_other_users_are_out_of_reach() {
     let powerless = || {
         let privileges = Privileges {
             kernel: false,
+            kernel_memory: false,
             all_users: false,
+            user_memory: true,
             destructive: false,
         };
         Consumer::new(dtrace_engine::Config {

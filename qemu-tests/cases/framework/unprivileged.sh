@@ -53,7 +53,16 @@ as 77 dtrace -wqn 'BEGIN { exit(0); }' 2>&1 | grep -o 'no privilege for destruct
 as 77 dtrace -x cpu=0 -qn 'BEGIN { exit(0); }' 2>&1 | grep -o 'no privilege to choose a CPU'
 
 echo monitor
-monitor() { as 65534 --inh-caps +perfmon --ambient-caps +perfmon "$@"; }
+monitor() { as 65534 --inh-caps +perfmon,+bpf --ambient-caps +perfmon,+bpf "$@"; }
+watch() { as 65534 --inh-caps +perfmon --ambient-caps +perfmon "$@"; }
 monitor dtrace -qn 'BEGIN { printf("%d", curthread->pid == tid); } fbt::vfs_read:entry { exit(0); }' | grep .
 monitor dtrace -wqn 'BEGIN { exit(0); }' 2>&1 | grep -o 'no privilege for destructive actions'
+
+# Who may watch all is told what he lacks to read memory.
+echo watch
+watch dtrace -qn 'sched:::on-cpu { printf("%d", stackdepth > 0 && (long)curthread != 0); exit(0); }' | grep .
+watch dtrace -qn 'BEGIN { trace(curthread->pid); } ERROR { exit(0); }' 2>&1 | grep -o 'invalid kernel access.*)'
+watch dtrace -qn 'syscall::read:entry { tracemem(copyin(arg1, 1), 1); } ERROR { exit(0); }' -c 'cat /proc/uptime' 2>&1 |
+	grep -o 'invalid user access.*)' | uniq
+watch dtrace -qn 'pid$target:::entry { }' -c 'cat /proc/uptime' 2>&1 | grep -o 'probes in processes need.*'
 rmmod dtrace && insmod "$(cat /run/vm/module)"

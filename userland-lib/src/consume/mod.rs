@@ -43,6 +43,7 @@ use order::Queue;
 use output::Redirect;
 use records::{Filled, Snapshot};
 use rustix::event::{poll, PollFd, PollFlags};
+use rustix::thread::{self, CapabilitySet};
 use std::io;
 use std::os::fd::BorrowedFd;
 
@@ -383,8 +384,21 @@ fn fault_text(probe: &EnabledProbe, [action, offset, fault, addr]: [u64; 4]) -> 
                 .filter(|offset| *offset != u32::MAX),
             fault,
             addr,
+            lacks: lacks(fault),
         },
     )
+}
+
+/// The capability that who may see everything lacks to read memory as well.
+fn lacks(fault: Fault) -> Option<&'static str> {
+    let has = thread::capabilities(None).ok()?.effective;
+    if !has.contains(CapabilitySet::PERFMON) {
+        return None;
+    }
+    match fault {
+        Fault::Kpriv | Fault::Upriv if !has.contains(CapabilitySet::BPF) => Some("CAP_BPF"),
+        _ => None,
+    }
 }
 
 /// An enabled probe as messages name it.

@@ -59,6 +59,8 @@ pub struct Error {
     pub fault: Fault,
     /// The address that could not be used.
     pub addr: u64,
+    /// What capability one lacks for that.
+    pub lacks: Option<&'static str>,
 }
 
 /// A fault in probe context.
@@ -70,6 +72,10 @@ pub fn error(probe: &Probe<'_>, error: &Error) -> String {
             format!(" ({:#x})", error.addr)
         }
         Fault::BadIndex => format!(" ({})", error.addr as i64),
+        Fault::Kpriv | Fault::Upriv => match error.lacks {
+            Some(name) => format!(" (without {name})"),
+            None => String::new(),
+        },
         _ => String::new(),
     };
     let place = match error.action {
@@ -253,6 +259,7 @@ mod tests {
             (1, None, Fault::BadIndex, -8i64 as u64),
             (1, None, Fault::BadSize, 4096),
             (3, Some(4), Fault::Overrun, 1 << 22),
+            (1, Some(4), Fault::Kpriv, 0),
         ] {
             text += &error(
                 &PROBE,
@@ -261,6 +268,7 @@ mod tests {
                     offset,
                     fault,
                     addr,
+                    lacks: Some("CAP_BPF"),
                 },
             );
         }
@@ -274,6 +282,7 @@ mod tests {
             error on enabled probe ID 3 (ID 1: dtrace:::BEGIN): index out of bounds (-8) in action #1
             error on enabled probe ID 3 (ID 1: dtrace:::BEGIN): invalid size (0x1000) in action #1
             error on enabled probe ID 3 (ID 1: dtrace:::BEGIN): too much work in one firing in action #3 at DIF offset 4
+            error on enabled probe ID 3 (ID 1: dtrace:::BEGIN): invalid kernel access (without CAP_BPF) in action #1 at DIF offset 4
             error on enabled probe ID 3 (ID 1: dtrace:::BEGIN): no such option
         "#]]
         .assert_eq(&text);

@@ -44,10 +44,14 @@ use run::{Demand, Pay, Run};
 /// What the consumer's opener may see and do. Whoever may see no other user's processes has no probe fire in them, either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Privileges {
-    /// May read kernel memory and state: without it loads fault with KPRIV.
+    /// May see the kernel's inside, its probes, arguments, registers and stacks: without it what is asked for faults with KPRIV.
     pub kernel: bool,
+    /// May load the kernel's memory as well.
+    pub kernel_memory: bool,
     /// May trace all processes: without it no probe fires in one that may not be traced, and its memory faults with UPRIV.
     pub all_users: bool,
+    /// May load the memory of the processes that it may trace, and have probes placed in them.
+    pub user_memory: bool,
     /// May use destructive actions, if the option `destructive` is set as well.
     pub destructive: bool,
 }
@@ -56,14 +60,18 @@ impl Privileges {
     /// Everything: root.
     pub const ALL: Self = Self {
         kernel: true,
+        kernel_memory: true,
         all_users: true,
+        user_memory: true,
         destructive: true,
     };
 
     /// Whether whoever has these may do all that `other` allows.
     pub fn cover(self, other: Self) -> bool {
         (self.kernel || !other.kernel)
+            && (self.kernel_memory || !other.kernel_memory)
             && (self.all_users || !other.all_users)
+            && (self.user_memory || !other.user_memory)
             && (self.destructive || !other.destructive)
     }
 }

@@ -195,7 +195,9 @@ mod tests {
         assert_eq!(o.get(Opt::Cleanrate), CLEANRATE_MIN);
         let user = Privileges {
             kernel: false,
+            kernel_memory: false,
             all_users: false,
+            user_memory: true,
             destructive: false,
         };
         for option in [Opt::Destructive, Opt::Cpu] {

@@ -456,7 +456,9 @@ fn allocate(
         strsize: control.options.get(Opt::Strsize) as usize,
         ustacks: UserWalk::of(control.options.get(Opt::Ustackmode)),
         kernel: config.privileges.kernel,
+        kernel_memory: config.privileges.kernel_memory,
         all_users: config.privileges.all_users,
+        user_memory: config.privileges.user_memory,
         interp: Interp::of(&control.walkers, config.seed)?,
     };
     let begun = |(cpu, begins): (usize, &bool)| begins.then_some(cpu);

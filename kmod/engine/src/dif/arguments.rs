@@ -28,7 +28,7 @@ impl<M: Machine> Env<'_, M> {
 
     /// The arguments of the process of the thread whose `task_struct` is at `task`, or its name.
     pub fn taskargs(&mut self, task: u64) -> Result<u64, Trap> {
-        self.check_kernel()?;
+        self.check_kernel_memory()?;
         let before = self.vm.used;
         if let Some(text) = self.remote_arguments(task)? {
             return Ok(text);

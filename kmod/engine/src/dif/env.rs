@@ -42,10 +42,14 @@ pub struct Core {
     pub strsize: usize,
     /// How the stacks of programs are walked.
     pub ustacks: UserWalk,
-    /// Kernel memory and state may be read.
+    /// The kernel's state may be seen.
     pub kernel: bool,
+    /// The kernel's memory may be read.
+    pub kernel_memory: bool,
     /// All processes may be traced.
     pub all_users: bool,
+    /// The memory of those that may be traced may be read.
+    pub user_memory: bool,
     /// For frames of interpreted code, where stacks have such.
     pub interp: Option<Interp>,
 }
@@ -222,7 +226,7 @@ impl<'a, M: Machine> View<'a, M> {
                 false => Err(Trap::bad_addr(at)),
             };
         }
-        if !self.core.kernel {
+        if !self.core.kernel_memory {
             return Err(Trap::new(Fault::Kpriv, at));
         }
         Ok(self.m.load(at, out)?)
@@ -250,7 +254,7 @@ impl<'a, M: Machine> View<'a, M> {
             self.m.settle();
             return len.ok_or(Trap::bad_addr(at));
         }
-        if !self.core.kernel {
+        if !self.core.kernel_memory {
             return Err(Trap::new(Fault::Kpriv, at));
         }
         Ok(self.m.load_str(at, out)?.min(out.len()))
@@ -397,7 +401,7 @@ impl<M: Machine> Env<'_, M> {
     }
 
     fn load_user(&self, size: u8, at: u64) -> Result<u64, Trap> {
-        self.check_user()?;
+        self.check_user_memory()?;
         let mut word = [0u8; 8];
         let n = usize::from(size);
         let to = word.get_mut(..n).unwrap_or(&mut []);
@@ -555,13 +559,29 @@ impl<M: Machine> Env<'_, M> {
         Ok(())
     }
 
-    /// Refuses memory and state of a process to those who may not trace it.
+    /// Refuses the state of a process to those who may not trace it.
     #[inline]
     pub fn check_user(&self) -> Result<(), Trap> {
         if self.core.all_users || self.m.owned() {
             Ok(())
         } else {
             Err(Trap::new(Fault::Upriv, 0))
+        }
+    }
+
+    /// Refuses memory of a process as well to those who may trace it and no more.
+    #[inline]
+    pub fn check_user_memory(&self) -> Result<(), Trap> {
+        match self.core.user_memory {
+            true => self.check_user(),
+            false => Err(Trap::new(Fault::Upriv, 0)),
+        }
+    }
+
+    pub(crate) fn check_kernel_memory(&self) -> Result<(), Trap> {
+        match self.core.kernel_memory {
+            true => Ok(()),
+            false => Err(Trap::new(Fault::Kpriv, 0)),
         }
     }
 

@@ -282,7 +282,7 @@ impl<'a> Builder<'a> {
             &prepare::Context {
                 table: &self.shared.table,
                 strings,
-                kernel: self.cx.privileges.kernel,
+                kernel: self.cx.privileges.kernel_memory,
             },
         )?;
         self.dynamics |= program.looks_for_dynamics();

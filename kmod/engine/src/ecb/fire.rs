@@ -279,13 +279,13 @@ fn write_value<M: Machine>(
             return Ok(end_string(to, n));
         }
         Shape::UserBytes => env
-            .check_user()
+            .check_user_memory()
             .and_then(|()| Ok(env.m.user_load(value, to)?))
             .map_err(trapped)?,
         Shape::UserString => {
             let room = to.get_mut(..room).unwrap_or(&mut []);
             let n = env
-                .check_user()
+                .check_user_memory()
                 .and_then(|()| Ok(env.m.user_load_str(value, room)?))
                 .map_err(trapped)?;
             spend(env, n)?;

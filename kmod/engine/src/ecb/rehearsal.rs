@@ -80,7 +80,7 @@ fn touch<M: Machine>(field: &Field, env: &mut Env<'_, M>) -> Result<(), Failed> 
         Shape::Value(_) | Shape::Bytes | Shape::String => return Ok(()),
     };
     let trapped = |trap| exec::Stopped { trap, pc: 0 };
-    env.check_user().map_err(trapped).map_err(&fail)?;
+    env.check_user_memory().map_err(trapped).map_err(&fail)?;
     let mut left = field.size;
     while left > 0 {
         super::fire::spend(env, left.min(env.core.strsize)).map_err(&fail)?;

@@ -263,7 +263,7 @@ impl<M: Machine> Env<'_, M> {
         position: u64,
         first: u64,
     ) -> Result<(), Trap> {
-        self.check_user()?;
+        self.check_user_memory()?;
         let illegal = Trap::new(Fault::IllOp, 0);
         let interp = self.core.interp.as_ref().ok_or(illegal)?;
         let vm = &mut *self.vm;

@@ -24,7 +24,7 @@ const FS_NAME: usize = 16;
 const NAME_MAX: usize = 255;
 
 pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
-    env.check_kernel()?;
+    env.check_kernel_memory()?;
     let first = arg(env, 0);
     match subr {
         Subr::Getf => Ok(u32::try_from(first).map_or(0, |fd| env.m.file(fd))),

@@ -14,7 +14,7 @@ use crate::machine::Machine;
 use dtrace_uapi::subr::Subr;
 
 pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
-    env.check_kernel()?;
+    env.check_kernel_memory()?;
     let lock = arg(env, 0);
     if matches!(
         subr,

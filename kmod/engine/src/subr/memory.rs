@@ -27,7 +27,7 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
             Ok(0)
         }
         Subr::Copyin => {
-            env.check_user()?;
+            env.check_user_memory()?;
             let at = env.vm.ask(b)?;
             env.vm.budget.spend(env.vm.used.saturating_sub(at))?;
             let to = env.vm.scratch.get_mut(at..env.vm.used).unwrap_or(&mut []);
@@ -35,7 +35,7 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
             Ok(addr::make(Region::Scratch, at))
         }
         Subr::Copyinto => {
-            env.check_user()?;
+            env.check_user_memory()?;
             let range = scratch_range(env, c, b)?;
             env.vm.budget.spend(range.len())?;
             let to = env.vm.scratch.get_mut(range).unwrap_or(&mut []);
@@ -74,7 +74,7 @@ fn scratch_range<M: Machine>(
 
 /// A user string of up to the given size, or up to `strsize`, with its NUL.
 fn copyinstr<M: Machine>(env: &mut Env<'_, M>, from: u64) -> Result<u64, Trap> {
-    env.check_user()?;
+    env.check_user_memory()?;
     let size = optional(env, 1).map_or(env.core.strsize, |size| {
         usize::try_from(size).map_or(env.core.strsize, |size| size.min(env.core.strsize))
     });
@@ -113,7 +113,7 @@ fn copyout<M: Machine>(
     to: u64,
     size: u64,
 ) -> Result<u64, Trap> {
-    env.check_user()?;
+    env.check_user_memory()?;
     if env.rehearsal.is_some() {
         return Ok(0);
     }

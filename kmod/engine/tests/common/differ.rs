@@ -100,7 +100,9 @@ fn outcome(
         speculations: None,
         strsize: STRSIZE,
         kernel,
+        kernel_memory: kernel,
         all_users: true,
+        user_memory: true,
         interp: None,
     };
     let words = core.dynamics.as_ref().unwrap().key_words();
@@ -144,6 +146,7 @@ pub fn both(difo: &Difo, kernel: bool) -> Option<(Outcome, Outcome)> {
     let cx = verify::Context {
         privileges: Privileges {
             kernel,
+            kernel_memory: kernel,
             ..Privileges::ALL
         },
         features: config().features,
