@@ -33,7 +33,7 @@ static void await(const char *file)
 {
 	struct timespec a_little = { .tv_nsec = 20 * 1000 * 1000 };
 
-	for (int n = 0; n < 3000 && access(file, F_OK); n++)
+	for (int n = 0; n < 15000 && access(file, F_OK); n++)
 		nanosleep(&a_little, NULL);
 }
 

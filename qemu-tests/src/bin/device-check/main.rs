@@ -18,6 +18,7 @@ macro_rules! ensure {
 mod functions;
 mod place;
 mod programs;
+mod sight;
 mod tables;
 mod timers;
 mod withdrawn;
@@ -74,6 +75,7 @@ fn main() -> ExitCode {
         Some(("names", rest)) => return finished(place::names(rest)),
         Some(("busy", _)) => return finished(busy()),
         Some(("timers", rest)) => return finished(timers::all(rest)),
+        Some(("sight", rest)) => return finished(sight::all(rest)),
         _ => {}
     }
     if asked.first().is_some_and(|arg| arg == "image") {

@@ -96,7 +96,7 @@ fn named(address: u64, part: usize, text: &[u8]) -> Request {
 }
 
 /// So many probes, each with a name that nobody else gives.
-fn request(address: u64, count: u32) -> Request {
+pub fn request(address: u64, count: u32) -> Request {
     let mut request = Request::default();
     let module = format!("{}\0", std::process::id());
     request.text.extend(module.bytes());
