@@ -10,6 +10,7 @@
 use super::float::Float;
 use super::program::Space;
 use super::tokens::Tokens;
+use super::view::View;
 use crate::budget::{Budget, FLOAT};
 use crate::ecb::rehearsal::Missing;
 use crate::error::Trap;
@@ -175,20 +176,6 @@ impl Vm {
     }
 }
 
-/// What is readable: the engine's memory and, behind the machine, the kernel's.
-pub struct View<'a, M> {
-    pub(super) m: &'a M,
-    pub(super) core: &'a Core,
-    pub(super) scratch: &'a [u8],
-    pub(super) locals: &'a [u8],
-}
-
-/// A piece of the engine's memory, from an address to the end of its region.
-enum Own<'a> {
-    Plain(&'a [u8]),
-    Shared(&'a Shared, usize),
-}
-
 impl From<BadAddr> for Trap {
     fn from(bad: BadAddr) -> Self {
         Self::bad_addr(bad.0)
@@ -197,85 +184,6 @@ impl From<BadAddr> for Trap {
 
 pub(super) fn until_nul(bytes: &[u8]) -> usize {
     bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len())
-}
-
-impl<'a, M: Machine> View<'a, M> {
-    fn own(&self, at: u64) -> Option<Own<'a>> {
-        let (region, offset) = addr::split(at)?;
-        let plain = |bytes: &'a [u8]| bytes.get(offset..).map(Own::Plain);
-        match region {
-            Region::Scratch => plain(self.scratch),
-            Region::Locals => plain(self.locals),
-            Region::Strings => plain(&self.core.strings),
-            Region::Globals => Some(Own::Shared(&self.core.globals, offset)),
-            Region::Dynamics => self
-                .core
-                .dynamics
-                .as_ref()
-                .map(|d| Own::Shared(d.values(), offset)),
-        }
-    }
-
-    /// Copies `out.len()` bytes from `at`.
-    pub fn read(&self, at: u64, out: &mut [u8]) -> Result<(), Trap> {
-        if addr::is_own(at) {
-            let good = self.read_own(at, out);
-            self.m.settle();
-            return match good {
-                true => Ok(()),
-                false => Err(Trap::bad_addr(at)),
-            };
-        }
-        if !self.core.kernel_memory {
-            return Err(Trap::new(Fault::Kpriv, at));
-        }
-        Ok(self.m.load(at, out)?)
-    }
-
-    #[inline(always)]
-    fn read_own(&self, at: u64, out: &mut [u8]) -> bool {
-        match self.own(at) {
-            Some(Own::Plain(bytes)) => match bytes.get(..out.len()) {
-                Some(from) => {
-                    out.copy_from_slice(from);
-                    true
-                }
-                None => false,
-            },
-            Some(Own::Shared(shared, offset)) => shared.read(offset, out),
-            None => false,
-        }
-    }
-
-    /// Copies a string from `at`, as much as fits; returns its length without NUL.
-    pub fn read_str(&self, at: u64, out: &mut [u8]) -> Result<usize, Trap> {
-        if addr::is_own(at) {
-            let len = self.read_own_str(at, out);
-            self.m.settle();
-            return len.ok_or(Trap::bad_addr(at));
-        }
-        if !self.core.kernel_memory {
-            return Err(Trap::new(Fault::Kpriv, at));
-        }
-        Ok(self.m.load_str(at, out)?.min(out.len()))
-    }
-
-    fn read_own_str(&self, at: u64, out: &mut [u8]) -> Option<usize> {
-        match self.own(at)? {
-            Own::Plain(bytes) => {
-                let bytes = bytes.get(..out.len()).unwrap_or(bytes);
-                let len = until_nul(bytes);
-                if let (Some(to), Some(from)) = (out.get_mut(..len), bytes.get(..len)) {
-                    to.copy_from_slice(from);
-                }
-                Some(len)
-            }
-            Own::Shared(shared, offset) if offset <= shared.size() => {
-                Some(shared.read_str(offset, out))
-            }
-            Own::Shared(..) => None,
-        }
-    }
 }
 
 /// What the engine itself knows of a firing.

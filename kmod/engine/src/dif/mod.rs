@@ -22,3 +22,4 @@ mod shape;
 pub mod tokens;
 mod variables;
 pub mod verify;
+mod view;

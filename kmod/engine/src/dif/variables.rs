@@ -7,8 +7,9 @@
 //! A key is a list of words: the variable, the thread (0 for a global array), then for each entry of the tuple its value, or
 //! its length and its bytes filled up with zeros to the next word. Strings count as far as their NUL.
 
-use super::env::{Entry, EntryKind, Env, View, Vm};
+use super::env::{Entry, EntryKind, Env, Vm};
 use super::program::{Dyn, Static};
+use super::view::View;
 use crate::buf::copy;
 use crate::error::Trap;
 use crate::machine::Machine;
