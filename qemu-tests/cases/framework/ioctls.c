@@ -273,6 +273,15 @@ static bool allowed(int result)
 	return false;
 }
 
+static unsigned long made(int nr)
+{
+	unsigned long sum = 0;
+
+	for (int result = 0; result < ERRNOS; result++)
+		sum += calls[nr][result];
+	return sum;
+}
+
 /* Which calls gave what; 1 if there is an errno among it that has no meaning. */
 static int report(void)
 {
@@ -296,6 +305,8 @@ static int report(void)
 	for (int nr = 0; nr < 256; nr++)
 		if (fine[nr])
 			printf(" %d×%lu", nr, fine[nr]);
+	printf("\nENABLE %lu of %lu, GO %lu of %lu", fine[_IOC_NR(DTRACEIOC_ENABLE)], made(_IOC_NR(DTRACEIOC_ENABLE)),
+	       fine[_IOC_NR(DTRACEIOC_GO)], made(_IOC_NR(DTRACEIOC_GO)));
 	printf("\nopened %lu, mapped %lu, forked %lu\n", others[OPEN], others[MAP], others[FORK]);
 	return status;
 }
