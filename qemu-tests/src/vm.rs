@@ -404,8 +404,9 @@ fn virtme(setup: &Setup, dir: &Path, accel: Accel, control: &Path, shell: bool) 
         command.arg(format!("--qemu-opts={qemu}"));
     } else {
         command.arg(format!(
-            "--qemu-opts={qemu} -chardev socket,id=control,path={},server=on,wait=off \
-             -device virtserialport,name=dtrace.control,chardev=control {BUFFER}",
+            "--qemu-opts={qemu} -name debug-threads=on {BUFFER} \
+             -chardev socket,id=control,path={},server=on,wait=off \
+             -device virtserialport,name=dtrace.control,chardev=control",
             control.display()
         ));
         // Verbose: the console goes to standard error.

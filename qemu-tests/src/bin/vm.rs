@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use qemu_tests::accel::Accel;
 use qemu_tests::console;
+use qemu_tests::processors::Writer;
 use qemu_tests::vm::{read_lossy, End, Order, Setup, Vm};
 use signal_hook::consts::SIGINT;
 use signal_hook::iterator::Signals;
@@ -71,7 +72,9 @@ fn run(mut setup: Setup, command: &str) -> io::Result<ExitCode> {
     let limit = limit();
     let dir = setup.run_dir("run")?;
     let mut vm = Vm::boot(&setup, &dir, &Order::Run(command.to_owned()))?;
+    let mut processors = Writer::new(&dir);
     let end = vm.follow(limit, &mut io::stdout(), &mut io::stderr(), &mut || {
+        processors.note(&dir);
         signals.pending().count()
     })?;
     vm.stop();

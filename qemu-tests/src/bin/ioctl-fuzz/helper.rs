@@ -43,19 +43,19 @@ impl Sequence {
     fn add_object(&mut self, file: usize) {
         let mut object = DofHelper::new_zeroed();
         let names: [&[u8]; 4] = [b"fuzzed", b"", b"a/b:c", &[0xff; 64]];
-        let name = self.random.of(&names);
+        let name = self.random.choose(&names);
         object.module[..name.len()].copy_from_slice(name);
         object.addr = self.random.number();
         let call = self.classic(ioctl::HELPER_ADDDOF, 3);
         let mut step = Step::call(file, call, object.as_bytes().to_vec());
         let target = match self.random.one_in(8) {
-            true => self.random.of(&[
+            true => self.random.choose(&[
                 Target::Nowhere,
                 Target::Constant,
                 Target::Number,
                 Target::Room,
             ]),
-            false => self.random.of(&[Target::Image, Target::ImageEdge]),
+            false => self.random.choose(&[Target::Image, Target::ImageEdge]),
         };
         let number = self.random.number();
         step.fixes
@@ -68,7 +68,7 @@ impl Sequence {
     /// The number of a call, or the one that illumos has for it.
     fn classic(&mut self, call: u32, number: u32) -> u32 {
         let classic = ioctl::HELPER_CLASSIC | number;
-        self.random.of(&[call, call, classic])
+        self.random.choose(&[call, call, classic])
     }
 
     /// A call whose argument is a number: of a registration, or an address.
@@ -91,7 +91,7 @@ impl Sequence {
     /// What a process has registered, as a consumer asks for it.
     fn ask(&mut self, file: usize) {
         let mut request = Registered::new_zeroed();
-        request.pid = self.random.of(&[self.own, self.own, self.process, 0]) as i32;
+        request.pid = self.random.choose(&[self.own, self.own, self.process, 0]) as i32;
         request.generation = self.random.below(20) as u32;
         request.size = match self.random.one_in(4) {
             true => self.random.number(),

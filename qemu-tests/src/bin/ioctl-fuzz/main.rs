@@ -19,6 +19,7 @@ use dtrace_uapi::ioctl::{
     self, AggDesc, AnonDesc, ArgDesc, BufDesc, Conf, Enable, EprobeDesc, FmtDesc, ProbeDesc,
     ProviderDesc, Reason, ReplDesc, Status,
 };
+use qemu_tests::random::Random;
 use std::io::{self, BufWriter, Write};
 use std::mem::offset_of;
 use std::ops::Range;
@@ -64,56 +65,6 @@ const FILES: usize = 4;
 const LONGEST: usize = 8192;
 /// How often the kernel's log is told where we are.
 const NOTES: u64 = 100;
-
-/// SplitMix64.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() % n.max(1) as u64) as usize
-    }
-
-    fn one_in(&mut self, n: usize) -> bool {
-        self.below(n) == 0
-    }
-
-    fn of<T: Copy>(&mut self, some: &[T]) -> T {
-        some[self.below(some.len())]
-    }
-
-    fn bytes(&mut self, n: usize) -> Vec<u8> {
-        (0..n).map(|_| self.next() as u8).collect()
-    }
-
-    /// A number as attackers choose them.
-    fn number(&mut self) -> u64 {
-        match self.below(4) {
-            0 => self.below(8) as u64,
-            1 => self.of(&[
-                0,
-                1,
-                4096,
-                1 << 20,
-                i32::MAX as u64,
-                u64::from(u32::MAX),
-                i64::MAX as u64,
-                u64::MAX,
-                0xffff_8880_0000_0000,
-                0xffff_ffff_8100_0000,
-            ]),
-            2 => 1 << self.below(64),
-            _ => self.next() >> self.below(64),
-        }
-    }
-}
 
 /// One step, as `ioctls` reads it.
 struct Step {
@@ -189,11 +140,10 @@ impl Sequence {
             own,
             process,
             text: text.clone(),
-            random: Random(seed.wrapping_mul(0x1000_0000_01b3) ^ number.rotate_left(32)),
+            random: Random::of(seed, number),
             steps: Vec::new(),
             images: 0,
         };
-        this.random.next();
         let file = this.random.below(FILES);
         this.steps.push(Step::new(What::Open, file));
         if this.random.one_in(3) {
@@ -234,7 +184,7 @@ impl Sequence {
     fn now_and_then(&mut self, file: usize) {
         if self.random.one_in(2) {
             let other = self.random.below(FILES);
-            let file = self.random.of(&[file, file, other]);
+            let file = self.random.choose(&[file, file, other]);
             self.anything(file);
         }
     }
@@ -246,7 +196,7 @@ impl Sequence {
             3 => self.simple(file, ioctl::STOP, 4),
             4 => {
                 let of = [ioctl::BUFSNAP, ioctl::AGGSNAP];
-                let cmd = self.random.of(&of);
+                let cmd = self.random.choose(&of);
                 self.snapshot(file, cmd);
             }
             5 | 6 => self.describe(file),
@@ -262,17 +212,17 @@ impl Sequence {
                     (ioctl::CONF, size_of::<Conf>()),
                     (ioctl::REASON, size_of::<Reason>()),
                 ];
-                let (cmd, size) = self.random.of(&of);
+                let (cmd, size) = self.random.choose(&of);
                 self.simple(file, cmd, size);
             }
             11 => {
                 // A call that there is none, or the right one with another size or direction.
                 let known = self
                     .random
-                    .of(&[ioctl::STATUS, ioctl::BUFSNAP, ioctl::CONF]);
+                    .choose(&[ioctl::STATUS, ioctl::BUFSNAP, ioctl::CONF]);
                 let cmd = known ^ 1 << self.random.below(32);
                 let random = self.random.next() as u32;
-                let cmd = self.random.of(&[cmd, random]);
+                let cmd = self.random.choose(&[cmd, random]);
                 let size = self.random.below(512);
                 self.simple(file, cmd, size);
             }
@@ -280,12 +230,12 @@ impl Sequence {
             14 => self.register(file),
             13 => {
                 let of = [What::Open, What::Close, What::Fork, What::Work];
-                let what = self.random.of(&of);
+                let what = self.random.choose(&of);
                 self.steps.push(Step::new(what, file));
             }
             _ => {
                 let of = [What::Map, What::Read, What::Write, What::Poll, What::Info];
-                let what = self.random.of(&of);
+                let what = self.random.choose(&of);
                 let raw = self.random.number();
                 let step = Step::new(what, file);
                 self.steps.push(Step { raw, ..step });
@@ -330,7 +280,7 @@ impl Sequence {
             Target::Nowhere,
             Target::Number,
         ];
-        let target = self.random.of(&of);
+        let target = self.random.choose(&of);
         let number = self.random.number();
         step.fixes.push((offset, target, number));
     }
@@ -345,9 +295,9 @@ impl Sequence {
         self.images += 1;
         let mut step = Step::call(file, ioctl::ENABLE, vec![0; size_of::<Enable>()]);
         let of = [Target::Image, Target::ImageEdge];
-        let mut target = self.random.of(&of);
+        let mut target = self.random.choose(&of);
         if self.random.one_in(20) {
-            target = self.random.of(&[Target::Nowhere, Target::Number]);
+            target = self.random.choose(&[Target::Nowhere, Target::Number]);
         }
         let number = self.random.number();
         step.fixes.push((offset_of!(Enable, dof), target, number));
@@ -416,7 +366,7 @@ impl Sequence {
                 let mut argument = self.random.bytes(size_of::<ProviderDesc>());
                 let name = self
                     .random
-                    .of(&["fbt", "syscall", "profile", "", "nonesuch"]);
+                    .choose(&["fbt", "syscall", "profile", "", "nonesuch"]);
                 text(&mut argument, offset_of!(ProviderDesc, name), name);
                 self.add(Step::call(file, ioctl::PROVIDER, argument));
             }
@@ -424,7 +374,7 @@ impl Sequence {
                 let mut argument = self.probe();
                 let id = self.random.number() as u32;
                 put(&mut argument, offset_of!(ProbeDesc, id), &id.to_ne_bytes());
-                let cmd = self.random.of(&[ioctl::PROBES, ioctl::PROBEMATCH]);
+                let cmd = self.random.choose(&[ioctl::PROBES, ioctl::PROBEMATCH]);
                 self.add(Step::call(file, cmd, argument));
             }
             _ => {
@@ -443,10 +393,12 @@ impl Sequence {
     /// A description of one function's probes.
     fn probe(&mut self) -> Vec<u8> {
         let mut argument = vec![0; size_of::<ProbeDesc>()];
-        let provider = self.random.of(&["fbt", "syscall", "", "f*", "nonesuch"]);
+        let provider = self
+            .random
+            .choose(&["fbt", "syscall", "", "f*", "nonesuch"]);
         let func = self
             .random
-            .of(&["getppid", "vfs_read", "nonesuch", "vfs_rea[cd]"]);
+            .choose(&["getppid", "vfs_read", "nonesuch", "vfs_rea[cd]"]);
         text(&mut argument, offset_of!(ProbeDesc, provider), provider);
         text(&mut argument, offset_of!(ProbeDesc, func), func);
         argument
@@ -484,7 +436,7 @@ impl Sequence {
             }
             1 => {
                 let mut argument = vec![0; 4096];
-                let room = self.random.of(&[size, 4096]);
+                let room = self.random.choose(&[size, 4096]);
                 put(&mut argument, offset_of!(Hdr, loadsz), &room.to_ne_bytes());
                 self.add(Step::call(file, ioctl::DOFGET, argument));
             }

@@ -3,9 +3,10 @@
 
 //! Probes in a process, asked for by right words and by wrong ones. The process sleeps: nobody minds what becomes of its code.
 
-use super::{Random, Sequence, Step, Target};
+use super::{Sequence, Step, Target};
 use dtrace_uapi::ioctl;
 use dtrace_uapi::process::{Arg, Probe, Probes, USDT};
+use qemu_tests::random::Random;
 use std::io;
 use std::mem::offset_of;
 use std::ops::Range;
@@ -23,7 +24,7 @@ impl Sequence {
         let mut first = 0;
         let mut image = Vec::new();
         for _ in 0..nprobes {
-            let count = self.random.of(&[1, 1, 1, 2, 0]);
+            let count = self.random.choose(&[1, 1, 1, 2, 0]);
             let number = |random: &mut Random, usual: u32| match random.one_in(12) {
                 true => random.number() as u32,
                 false => usual,
@@ -63,12 +64,12 @@ impl Sequence {
         let text = image.len();
         image.extend(b"fuzzed\0");
         for _ in 0..40 {
-            let c = self.random.of(b"abc/*:\0\0\n\xff");
+            let c = self.random.choose(b"abc/*:\0\0\n\xff");
             image.push(c);
         }
         let pid = self
             .random
-            .of(&[self.process, self.process, self.process, 0, 1, u32::MAX]);
+            .choose(&[self.process, self.process, self.process, 0, 1, u32::MAX]);
         let mut request = Probes {
             pid: pid as i32,
             nprobes: nprobes as u32,
@@ -98,7 +99,7 @@ impl Sequence {
             let target = match self.random.one_in(12) {
                 true => self
                     .random
-                    .of(&[Target::Nowhere, Target::Constant, Target::Number]),
+                    .choose(&[Target::Nowhere, Target::Constant, Target::Number]),
                 false => Target::Inside,
             };
             step.fixes.push((field, target, at as u64));
