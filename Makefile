@@ -113,8 +113,7 @@ miri:
 fuzz: setup
 	@scripts/fuzz '$(SECONDS)' $(TARGET)
 
-##fuzz-vm SECONDS=N [SEED=N]|use the device of the debug kernel in ways that nobody would, for N seconds
-fuzz-vm: export KERNEL := debug
+##fuzz-vm SECONDS=N [SEED=N]|several users use the device in ways that nobody would, and must not hurt others, for N seconds
 fuzz-vm: modules userland
 	@scripts/fuzz-vm '$(SECONDS)' $(SEED)
 

@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! The processes: who they are, and what they say.
+
+use super::tally::Tally;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender};
+
+/// The tracing group of the module's parameter.
+const GROUP: u32 = 77;
+/// Where programs are that every user may execute.
+const FOLDER: &str = "/tmp/fuzz";
+/// Root, and two members.
+pub const USERS: [u32; 3] = [0, 65534, 65533];
+
+/// What a process is for.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Role {
+    /// Of a user; the seed and the first round.
+    Work {
+        user: u32,
+        seed: u64,
+        first: u64,
+    },
+    /// The fuzzer of single calls, of a user.
+    Calls {
+        user: u32,
+        seed: u64,
+    },
+    Watch(usize),
+    Control,
+}
+
+/// A process.
+pub struct Member {
+    pub role: Role,
+    pub child: Child,
+    /// What it has told last.
+    pub tally: Tally,
+    pub round: u64,
+    /// It was killed, or has ended.
+    pub is_over: bool,
+}
+
+/// All of them, and what they say: by number, a line.
+pub struct Crew {
+    pub members: Vec<Member>,
+    pub lines: Receiver<(usize, String)>,
+    to: Sender<(usize, String)>,
+}
+
+/// The control group of a user.
+pub fn group(user: u32) -> String {
+    format!("/sys/fs/cgroup/fuzz-{user}")
+}
+
+impl Crew {
+    /// Nobody yet. Puts programs where users find them, and makes control groups.
+    pub fn new() -> Result<Self, String> {
+        fs::create_dir_all(FOLDER).map_err(|e| format!("{FOLDER}: {e}"))?;
+        for name in ["users-fuzz", "ioctl-fuzz", "ioctls"] {
+            let found = std::env::var("PATH").unwrap_or_default();
+            let mut found = found.split(':').map(|folder| format!("{folder}/{name}"));
+            let from = found.find(|path| fs::metadata(path).is_ok());
+            let from = from.ok_or(format!("no program {name}"))?;
+            fs::copy(&from, format!("{FOLDER}/{name}")).map_err(|e| format!("{from}: {e}"))?;
+        }
+        let all = "/sys/fs/cgroup/cgroup.subtree_control";
+        fs::write(all, "+memory").map_err(|e| format!("{all}: {e}"))?;
+        for user in USERS {
+            let group = group(user);
+            fs::create_dir_all(&group).map_err(|e| format!("{group}: {e}"))?;
+        }
+        let (to, lines) = std::sync::mpsc::channel();
+        Ok(Self {
+            members: Vec::new(),
+            lines,
+            to,
+        })
+    }
+
+    /// Begins a process, for so many seconds.
+    pub fn begin(&mut self, role: Role, seconds: u64) -> Result<(), String> {
+        let mut command = match role {
+            Role::Watch(cpu) => {
+                let script = format!("exec taskset -c {cpu} chrt -f 50 users-fuzz watch {cpu}");
+                shell(&script)
+            }
+            Role::Control => shell("exec chrt -f 10 users-fuzz control"),
+            Role::Work { user, seed, first } => {
+                let words = format!("users-fuzz work {seed} {first} {seconds}");
+                shell(&as_user(user, &words))
+            }
+            Role::Calls { user, seed } => {
+                shell(&as_user(user, &format!("ioctl-fuzz {seed} {seconds}s")))
+            }
+        };
+        let mut child = command
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|e| format!("sh: {e}"))?;
+        let number = self.members.len();
+        if let Some(told) = child.stdout.take() {
+            let to = self.to.clone();
+            std::thread::spawn(move || {
+                for line in BufReader::new(told).lines().map_while(Result::ok) {
+                    if to.send((number, line)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        self.members.push(Member {
+            role,
+            child,
+            tally: Tally::default(),
+            round: 0,
+            is_over: false,
+        });
+        Ok(())
+    }
+}
+
+/// In the user's control group, with his identity.
+fn as_user(user: u32, words: &str) -> String {
+    let identity = match user {
+        0 => String::new(),
+        _ => format!("setpriv --reuid {user} --regid {GROUP} --clear-groups"),
+    };
+    let group = group(user);
+    format!("echo $$ >{group}/cgroup.procs; PATH={FOLDER}:$PATH exec {identity} {FOLDER}/{words}")
+}
+
+fn shell(script: &str) -> Command {
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).stdin(Stdio::null());
+    command
+}

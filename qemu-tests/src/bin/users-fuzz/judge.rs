@@ -1,0 +1,437 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! Lets the processes go, and says in the end what they did and what is wrong with it.
+//!
+//! The rules. A processor is not held, and a system call of root's does not take, [longer than a second](Limits::held). What root does
+//! by control calls, and loading a module, takes no [longer than five](Limits::waited). On the debug kernel both may take six times that. Of
+//! root's tracings none is ended, and none misses a call that it does not say it lost. No user takes [more memory](Limits::memory), nobody
+//! is killed for want of it, and in the end all of it is there again.
+//!
+//! A computer that is busy holds up a virtual machine as well; what of a time was that is taken off ([`times`](super::times)). What there was
+//! before any user began is told beside the result.
+
+use super::crew::{group, Crew, Role, USERS};
+use super::stuck::stacks;
+use super::tally::Tally;
+use super::times::{Kind, Times};
+use qemu_tests::memory::Memory;
+use qemu_tests::random::Random;
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// How long the machine is watched before users begin.
+const CALM: Duration = Duration::from_secs(10);
+/// How often a worker is killed at whatever it does.
+const KILLS: u64 = 12;
+/// How long processes may go on after their time.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// What is kept for whoever comes next (accounts of users, probes that were retired, room in tables) counts for so many consumers in the
+/// end: some megabytes.
+const SLACK: u64 = 8192;
+/// Root waits so long until it is told for what, and again.
+const STUCK: Duration = Duration::from_secs(6);
+/// How much slower the debug kernel is.
+const SLOWER: u32 = 6;
+
+struct Limits {
+    held: Duration,
+    waited: Duration,
+    end: Duration,
+    /// Bytes.
+    memory: u64,
+}
+
+/// Most of what was seen, and when, seconds.
+#[derive(Default)]
+struct Most<T> {
+    most: T,
+    at: u64,
+}
+
+impl<T: PartialOrd> Most<T> {
+    fn see(&mut self, value: T, at: u64) {
+        if value > self.most {
+            (self.most, self.at) = (value, at);
+        }
+    }
+}
+
+struct Judge {
+    crew: Crew,
+    begin: Instant,
+    times: Times,
+    /// By user: all, and the kernel's part.
+    memory: BTreeMap<u32, (Most<u64>, Most<u64>)>,
+    available: u64,
+    controls: u64,
+    /// When root has last said that it traced.
+    heard: Instant,
+    faults: Vec<String>,
+    tallies: BTreeMap<u32, Tally>,
+}
+
+/// Judges a run; an error if there is something wrong.
+pub fn judge(seed: u64, seconds: u64, processes: u64, users: &[u32]) -> Result<(), String> {
+    let release = text("/proc/sys/kernel/osrelease")?;
+    let slower = if release.trim().ends_with("-debug") {
+        SLOWER
+    } else {
+        1
+    };
+    let limits = Limits {
+        held: Duration::from_secs(1) * slower,
+        waited: Duration::from_secs(5) * slower,
+        end: PATIENCE * slower,
+        memory: field("/proc/meminfo", "MemAvailable:")? * 1024 / 2,
+    };
+    println!(
+        "users-fuzz: seed {seed}, {seconds} s, {processes} processes a user, {}",
+        release.trim()
+    );
+    let mut judge = Judge {
+        crew: Crew::new()?,
+        begin: Instant::now(),
+        times: Times::new(),
+        memory: BTreeMap::new(),
+        available: u64::MAX,
+        controls: 0,
+        heard: Instant::now(),
+        faults: Vec::new(),
+        tallies: BTreeMap::new(),
+    };
+    // What stays is there before: names of probes, and the kernel's own.
+    for args in [&["dummy"][..], &["-r", "dummy"]] {
+        let loaded = Command::new("modprobe").args(args).status();
+        loaded.map_err(|e| format!("modprobe: {e}"))?;
+    }
+    let before = Memory::now()?;
+    let killed = field("/proc/vmstat", "oom_kill ")?;
+    judge.watch()?;
+    judge.listen(CALM);
+    judge.times.compare();
+    println!("before users begin:");
+    judge.tell_times(&limits);
+    judge.faults.clear();
+    judge.times.clear();
+    judge.begin = Instant::now();
+    judge.run(seed, seconds, processes, users)?;
+    judge.end(limits.end);
+    let killed = field("/proc/vmstat", "oom_kill ")? - killed;
+    if killed > 0 {
+        judge
+            .faults
+            .push(format!("{killed} processes were killed for want of memory"));
+    }
+    let consumers = judge.report(&limits);
+    if let Err(why) = Memory::now().and_then(|after| after.check(&before, consumers + SLACK)) {
+        judge.faults.push(why);
+    }
+    for fault in &judge.faults {
+        println!("FAULT: {fault}");
+    }
+    match judge.faults.len() {
+        0 => {
+            println!("users-fuzz: nothing was found");
+            Ok(())
+        }
+        n => Err(format!("{n} faults; repeat with seed {seed}")),
+    }
+}
+
+impl Judge {
+    fn watch(&mut self) -> Result<(), String> {
+        let cpus = std::thread::available_parallelism().map_err(|e| e.to_string())?;
+        for cpu in 0..cpus.get() {
+            self.crew.begin(Role::Watch(cpu), 0)?;
+        }
+        self.crew.begin(Role::Control, 0)
+    }
+
+    fn seconds(&self) -> u64 {
+        self.begin.elapsed().as_secs()
+    }
+
+    /// Lets everybody work, and kills some.
+    fn run(
+        &mut self,
+        seed: u64,
+        seconds: u64,
+        processes: u64,
+        users: &[u32],
+    ) -> Result<(), String> {
+        let mut random = Random::of(seed, u64::MAX);
+        for &user in users {
+            for process in 0..processes {
+                let seed = Random::of(seed, u64::from(user) << 8 | process).next() >> 32;
+                let first = 0;
+                self.crew.begin(Role::Work { user, seed, first }, seconds)?;
+            }
+            let seed = seed + u64::from(user);
+            self.crew.begin(Role::Calls { user, seed }, seconds)?;
+        }
+        while self.seconds() < seconds {
+            self.listen(Duration::from_secs(1));
+            self.measure();
+            self.note();
+            let second = self.seconds();
+            if second % KILLS == KILLS - 1 && second + KILLS < seconds {
+                self.kill_one(&mut random, seconds - second)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// One that works is killed, and another one goes on with other rounds.
+    fn kill_one(&mut self, random: &mut Random, seconds: u64) -> Result<(), String> {
+        let works = |one: &usize| {
+            let one = &self.crew.members[*one];
+            matches!(one.role, Role::Work { .. }) && !one.is_over
+        };
+        let all: Vec<usize> = (0..self.crew.members.len()).filter(works).collect();
+        if all.is_empty() {
+            return Ok(());
+        }
+        let one = &mut self.crew.members[random.choose(&all)];
+        one.is_over = true;
+        // It may be about to end by itself.
+        let _ = one.child.kill();
+        let role = match one.role {
+            Role::Work { user, seed, first } => {
+                let first = first + 10_000;
+                Role::Work { user, seed, first }
+            }
+            other => other,
+        };
+        self.crew.begin(role, seconds)
+    }
+
+    /// Takes in what is said, for so long.
+    fn listen(&mut self, time: Duration) {
+        let end = Instant::now() + time;
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            match self.crew.lines.recv_timeout(left) {
+                Ok((number, line)) => self.hear(number, &line),
+                Err(_) => return,
+            }
+        }
+    }
+
+    fn hear(&mut self, number: usize, line: &str) {
+        let at = self.seconds();
+        let words: Vec<&str> = line.split('\t').collect();
+        if let Some((round, tally)) = Tally::read(line) {
+            let one = &mut self.crew.members[number];
+            (one.round, one.tally) = (round, tally);
+            return;
+        }
+        if words.first() == Some(&"control") {
+            self.controls += 1;
+            self.heard = Instant::now();
+        }
+        if self.times.hear(&words, at) {
+            return;
+        }
+        match words.as_slice() {
+            ["watch"] => {}
+            ["fault", why] => self.faults.push(format!("at {at} s: {why}")),
+            _ => println!("{}: {line}", self.name(number)),
+        }
+    }
+
+    fn name(&self, number: usize) -> String {
+        match self.crew.members[number].role {
+            Role::Work { user, seed, .. } => format!("user {user}, seed {seed}"),
+            Role::Calls { user, .. } => format!("user {user}, ioctl-fuzz"),
+            Role::Watch(cpu) => format!("watch of CPU {cpu}"),
+            Role::Control => "control".to_owned(),
+        }
+    }
+
+    /// To the kernel's log: which rounds are under way.
+    fn note(&self) {
+        let mut line = format!("users-fuzz: {} s:", self.seconds());
+        for one in &self.crew.members {
+            if let (Role::Work { user, seed, .. }, false) = (one.role, one.is_over) {
+                line += &format!(" {user}/{seed}/{}", one.round);
+            }
+        }
+        // It is of use only where the machine dies.
+        let _ = fs::write("/dev/kmsg", line);
+    }
+
+    fn measure(&mut self) {
+        self.times.compare();
+        if self.heard.elapsed() > STUCK {
+            self.heard = Instant::now();
+            println!("at {} s root waits:", self.seconds());
+            for line in stacks() {
+                println!("    {line}");
+            }
+        }
+        let at = self.seconds();
+        for user in USERS {
+            let (group, (all, kernel)) = (group(user), self.memory.entry(user).or_default());
+            let now = text(&format!("{group}/memory.current"));
+            let now = now.ok().and_then(|text| text.trim().parse().ok());
+            all.see(now.unwrap_or(0), at);
+            let part = field(&format!("{group}/memory.stat"), "kernel ");
+            kernel.see(part.unwrap_or(0), at);
+        }
+        let available = field("/proc/meminfo", "MemAvailable:").unwrap_or(0);
+        self.available = self.available.min(available * 1024);
+        for number in 0..self.crew.members.len() {
+            self.has_ended(number);
+        }
+    }
+
+    /// Whether a process has ended. All but ours must have ended well, unless they were killed.
+    fn has_ended(&mut self, number: usize) -> bool {
+        let name = self.name(number);
+        let one = &mut self.crew.members[number];
+        let Ok(Some(status)) = one.child.try_wait() else {
+            return false;
+        };
+        if !one.is_over && !status.success() {
+            self.faults.push(format!("{name} ended: {status}"));
+        }
+        one.is_over = true;
+        true
+    }
+
+    /// Waits for the users' processes, and ends ours.
+    fn end(&mut self, patience: Duration) {
+        let end = Instant::now() + patience;
+        let is_ours = |role: Role| matches!(role, Role::Watch(_) | Role::Control);
+        loop {
+            self.listen(Duration::from_millis(500));
+            let all = 0..self.crew.members.len();
+            let left = all.filter(|number| {
+                !is_ours(self.crew.members[*number].role) && !self.has_ended(*number)
+            });
+            let left: Vec<usize> = left.collect();
+            if left.is_empty() {
+                break;
+            }
+            if Instant::now() > end {
+                for number in left {
+                    let name = self.name(number);
+                    self.faults.push(format!("{name} does not end"));
+                    let one = &mut self.crew.members[number];
+                    one.is_over = true;
+                    let _ = one.child.kill();
+                }
+                break;
+            }
+        }
+        println!("after {} s all have ended", self.seconds());
+        for one in &mut self.crew.members {
+            if is_ours(one.role) {
+                one.is_over = true;
+                let _ = one.child.kill();
+                let _ = one.child.wait();
+            }
+        }
+        for one in &self.crew.members {
+            if let Role::Work { user, .. } = one.role {
+                self.tallies.entry(user).or_default().add(&one.tally);
+            }
+        }
+    }
+
+    /// Prints what was done and measured, and adds what is too much; how many consumers there were.
+    fn report(&mut self, limits: &Limits) -> u64 {
+        let mut consumers = self.controls;
+        for (user, tally) in &self.tallies {
+            let of = |call| {
+                let done = tally.count(call);
+                format!("{done} of {}", done + tally.refusals(call))
+            };
+            println!(
+                "user {user}: {} opened, ENABLE {}, GO {}, REPLICATE {}, MAKEPROBES {}, {} snapshots, {} ended by the module",
+                tally.count("open"),
+                of("enable"),
+                of("go"),
+                of("replicate"),
+                of("makeprobes"),
+                tally.count("bufsnap") + tally.count("aggsnap"),
+                tally.count("killed")
+            );
+            for call in [
+                "enable",
+                "go",
+                "replicate",
+                "makeprobes",
+                "bufsnap",
+                "aggsnap",
+                "open",
+            ] {
+                for (reason, n) in tally.reasons(call) {
+                    println!("    {call} refused {n} times: {reason}");
+                }
+            }
+            consumers += tally.count("open");
+        }
+        let mib = |bytes: u64| bytes >> 20;
+        for (user, (all, kernel)) in &self.memory {
+            println!(
+                "memory: user {user} had {} MiB at most (at {} s), the kernel for him {} MiB; a member may have {} MiB",
+                mib(all.most),
+                all.at,
+                mib(kernel.most),
+                mib(limits.memory)
+            );
+            if *user != 0 && all.most > limits.memory {
+                self.faults
+                    .push(format!("user {user} had {} MiB", mib(all.most)));
+            }
+        }
+        println!("memory: {} MiB were left at least", mib(self.available));
+        self.tell_times(limits);
+        println!("root traced {} times, and always", self.controls);
+        if self.controls == 0 {
+            self.faults.push("root could never trace".to_owned());
+        }
+        consumers
+    }
+
+    /// Prints what took longest, and adds what took too long.
+    fn tell_times(&mut self, limits: &Limits) {
+        for (what, kind, limit) in [
+            ("a processor was held", Kind::Late, limits.held),
+            ("a system call of root's took", Kind::Call, limits.held),
+            ("a control call of root's took", Kind::Wait, limits.waited),
+        ] {
+            let (longest, is_known) = self.times.longest(kind);
+            let line = format!(
+                "{what} {} ms at most, {} ms with what the computer did else{}, at {} s ({}); any {} ms; {} ms are allowed",
+                longest.time / 1000,
+                longest.seemed / 1000,
+                if is_known { "" } else { ", which is not known" },
+                longest.at,
+                longest.what,
+                longest.any / 1000,
+                limit.as_millis()
+            );
+            println!("{line}");
+            if u128::from(longest.time) > limit.as_micros() {
+                self.faults.push(line);
+            }
+        }
+    }
+}
+
+fn text(path: &str) -> Result<String, String> {
+    fs::read_to_string(path).map_err(|e| format!("{path}: {e}"))
+}
+
+/// The number behind a name in a file.
+fn field(path: &str, name: &str) -> Result<u64, String> {
+    let text = text(path)?;
+    let rest = text.lines().find_map(|line| line.strip_prefix(name));
+    let number = rest.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+    number.ok_or(format!("{path} has no {name}"))
+}

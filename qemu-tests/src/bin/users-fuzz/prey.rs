@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+// SPDX-License-Identifier: GPL-2.0-only
+
+//! A process that has probes in it: it calls functions whose addresses it tells.
+
+use super::tally::Tally;
+use dtrace::pid::Request;
+use dtrace_uapi::process::{Probe, ADDRESS};
+use qemu_tests::random::Random;
+use std::hint::black_box;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// A function of its own for each number.
+#[inline(never)]
+extern "C" fn step<const N: u64>(n: u64) -> u64 {
+    black_box(n).wrapping_mul(N + 3)
+}
+
+const STEPS: [extern "C" fn(u64) -> u64; 4] = [step::<0>, step::<1>, step::<2>, step::<3>];
+
+/// Tells the addresses and calls the functions, as long as whoever began it lives.
+pub fn live() {
+    let addresses = STEPS.map(|step| format!("{:x}", step as usize));
+    println!("{}", addresses.join(" "));
+    let parent = rustix::process::getppid();
+    while rustix::process::getppid() == parent {
+        for n in 0..100 {
+            for step in STEPS {
+                black_box(step)(n);
+            }
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The process, as its owner sees it.
+pub struct Prey {
+    child: Child,
+    addresses: Vec<u64>,
+}
+
+impl Prey {
+    /// Begins one.
+    pub fn begin() -> Result<Self, String> {
+        let text = |e: &dyn std::fmt::Display| format!("prey: {e}");
+        let itself = std::env::current_exe().map_err(|e| text(&e))?;
+        let mut command = Command::new(itself);
+        let command = command.arg("prey").stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(|e| text(&e))?;
+        let mut line = String::new();
+        if let Some(told) = child.stdout.take() {
+            let read = BufReader::new(told).read_line(&mut line);
+            read.map_err(|e| text(&e))?;
+        }
+        let numbers = line.split_whitespace();
+        let addresses = numbers.map(|word| u64::from_str_radix(word, 16));
+        let addresses: Result<Vec<_>, _> = addresses.collect();
+        let addresses = addresses.map_err(|e| text(&e))?;
+        match addresses.is_empty() {
+            true => Err("prey: no addresses".to_owned()),
+            false => Ok(Self { child, addresses }),
+        }
+    }
+
+    /// Its number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Another one takes its place.
+    pub fn change(&mut self, tally: &mut Tally) {
+        match Self::begin() {
+            Ok(new) => {
+                *self = new;
+                tally.done("prey");
+            }
+            Err(_) => tally.done("no prey"),
+        }
+    }
+
+    /// Some probes in it, or many, each with a name of its own.
+    pub fn request(&self, random: &mut Random) -> Request {
+        let count = random.choose(&[1, 4, 40, 300, 1001]);
+        let module = random.below(4);
+        let mut request = Request::default();
+        request.text.extend(format!("m{module}\0").bytes());
+        for n in 0..count {
+            let name = request.text.len() as u32;
+            request.text.extend(format!("{n:x}\0").bytes());
+            request.probes.push(Probe {
+                kind: ADDRESS,
+                module: 0,
+                func: name,
+                name,
+                first: n,
+                nsites: 1,
+                ..Probe::default()
+            });
+            let address = self.addresses[random.below(self.addresses.len())];
+            request.sites.push(address);
+        }
+        request
+    }
+}
+
+impl Drop for Prey {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
