@@ -24,6 +24,8 @@ pub enum Role {
         user: u32,
         seed: u64,
         first: u64,
+        /// Whoever else wants to run goes before it: what it has locked, it has for long.
+        idles: bool,
     },
     /// The fuzzer of single calls, of a user.
     Calls {
@@ -90,12 +92,18 @@ impl Crew {
                 shell(&script)
             }
             Role::Control => shell("exec chrt -f 10 users-fuzz control"),
-            Role::Work { user, seed, first } => {
+            Role::Work {
+                user,
+                seed,
+                first,
+                idles,
+            } => {
                 let words = format!("users-fuzz work {seed} {first} {seconds}");
-                shell(&as_user(user, &words))
+                shell(&as_user(user, idles, &words))
             }
             Role::Calls { user, seed } => {
-                shell(&as_user(user, &format!("ioctl-fuzz {seed} {seconds}s")))
+                let words = format!("ioctl-fuzz {seed} {seconds}s");
+                shell(&as_user(user, false, &words))
             }
         };
         let mut child = command
@@ -125,13 +133,14 @@ impl Crew {
 }
 
 /// In the user's control group, with his identity.
-fn as_user(user: u32, words: &str) -> String {
+fn as_user(user: u32, idles: bool, words: &str) -> String {
     let identity = match user {
         0 => String::new(),
         _ => format!("setpriv --reuid {user} --regid {GROUP} --clear-groups"),
     };
+    let class = if idles { "chrt -i 0" } else { "" };
     let group = group(user);
-    format!("echo $$ >{group}/cgroup.procs; PATH={FOLDER}:$PATH exec {identity} {FOLDER}/{words}")
+    format!("echo $$ >{group}/cgroup.procs; PATH={FOLDER}:$PATH exec {identity} {class} {FOLDER}/{words}")
 }
 
 fn shell(script: &str) -> Command {

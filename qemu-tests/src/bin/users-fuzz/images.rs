@@ -164,10 +164,11 @@ impl Maker {
         })
     }
 
-    /// The next image. `prey`: a process of the user's that has probes.
-    pub fn image(&self, random: &mut Random, prey: u32) -> Image {
+    /// The next image. `prey`: a process of the user's that has probes. `hoards`: it is to take much memory.
+    pub fn image(&self, random: &mut Random, prey: u32, hoards: bool) -> Image {
         let kinds = if self.is_member { 20 } else { 8 };
         let mut clauses = match random.below(kinds) {
+            _ if hoards => self.life_of_a_speculation(random),
             0..=4 => self.some(random, false, 6),
             5..=7 => {
                 let probe = pattern(&format!("pid{prey}:::"));
@@ -202,7 +203,7 @@ impl Maker {
             ..Program::default()
         };
         Image {
-            bytes: dof::emit(&program, &self.options(random)),
+            bytes: dof::emit(&program, &self.options(random, hoards)),
             probe: probe.unwrap_or_default(),
         }
     }
@@ -256,13 +257,13 @@ impl Maker {
     }
 
     /// A product of options: small ones, the greatest that are allowed, or any.
-    fn options(&self, random: &mut Random) -> Vec<(Opt, u64)> {
+    fn options(&self, random: &mut Random, hoards: bool) -> Vec<(Opt, u64)> {
         const M: u64 = 1 << 20;
         let strsize = random.choose(&[64, 256, 256, 4096, 32 << 10, (64 << 10) + 1]);
         let mut options = vec![(Opt::Strsize, strsize)];
         let mode = random.below(if self.is_member { 10 } else { 6 });
         match mode {
-            0..=5 => {
+            0..=5 if !hoards => {
                 let size =
                     |random: &mut Random| random.choose(&[64 << 10, 256 << 10, M]).max(strsize * 6);
                 options.push((Opt::Bufsize, size(random)));
@@ -271,7 +272,7 @@ impl Maker {
                 options.push((Opt::Nspec, random.choose(&[1, 4, 64])));
                 options.push((Opt::Specsize, random.choose(&[8 << 10, 64 << 10])));
             }
-            6..=8 => {
+            0..=8 => {
                 let size = |random: &mut Random| random.choose(&[4 * M, 8 * M, 16 * M - 8, 16 * M]);
                 options.push((Opt::Bufsize, size(random)));
                 options.push((Opt::Aggsize, size(random)));

@@ -166,8 +166,13 @@ impl Judge {
         for &user in users {
             for process in 0..processes {
                 let seed = Random::of(seed, u64::from(user) << 8 | process).next() >> 32;
-                let first = 0;
-                self.crew.begin(Role::Work { user, seed, first }, seconds)?;
+                let role = Role::Work {
+                    user,
+                    seed,
+                    first: 0,
+                    idles: user != 0 && process % 2 == 1,
+                };
+                self.crew.begin(role, seconds)?;
             }
             let seed = seed + u64::from(user);
             self.crew.begin(Role::Calls { user, seed }, seconds)?;
@@ -198,13 +203,10 @@ impl Judge {
         one.is_over = true;
         // It may be about to end by itself.
         let _ = one.child.kill();
-        let role = match one.role {
-            Role::Work { user, seed, first } => {
-                let first = first + 10_000;
-                Role::Work { user, seed, first }
-            }
-            other => other,
-        };
+        let mut role = one.role;
+        if let Role::Work { first, .. } = &mut role {
+            *first += 10_000;
+        }
         self.crew.begin(role, seconds)
     }
 
@@ -374,6 +376,9 @@ impl Judge {
                 }
             }
             consumers += tally.count("open");
+            if tally.count("enable") == 0 || tally.count("go") == 0 {
+                self.faults.push(format!("user {user} never traced"));
+            }
         }
         let mib = |bytes: u64| bytes >> 20;
         for (user, (all, kernel)) in &self.memory {

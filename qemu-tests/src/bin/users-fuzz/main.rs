@@ -47,6 +47,11 @@ fn main() -> ExitCode {
             Some(&[seed, seconds]) => judge::judge(seed, seconds, 2, &crew::USERS),
             Some([seed, seconds, processes, users @ ..]) => {
                 let users: Vec<u32> = users.iter().map(|user| *user as u32).collect();
+                let users = if users.is_empty() {
+                    crew::USERS.to_vec()
+                } else {
+                    users
+                };
                 judge::judge(*seed, *seconds, *processes, &users)
             }
             _ => Err("usage: users-fuzz SEED SECONDS [PROCESSES USER...]".to_owned()),

@@ -8,7 +8,7 @@ use dtrace::pid::Request;
 use dtrace_uapi::process::{Probe, ADDRESS};
 use qemu_tests::random::Random;
 use std::hint::black_box;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -23,7 +23,8 @@ const STEPS: [extern "C" fn(u64) -> u64; 4] = [step::<0>, step::<1>, step::<2>, 
 /// Tells the addresses and calls the functions, as long as whoever began it lives.
 pub fn live() {
     let addresses = STEPS.map(|step| format!("{:x}", step as usize));
-    println!("{}", addresses.join(" "));
+    // Whoever is to read it may have been killed.
+    let _ = writeln!(std::io::stdout(), "{}", addresses.join(" "));
     let parent = rustix::process::getppid();
     while rustix::process::getppid() == parent {
         for n in 0..100 {

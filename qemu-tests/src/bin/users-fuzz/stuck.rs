@@ -29,7 +29,7 @@ pub fn stacks() -> Vec<String> {
         };
         let stack = read("stack");
         let frames = stack.lines().take(FRAMES).map(|line| {
-            let function = line.rsplit(' ').next().unwrap_or_default();
+            let function = line.split_whitespace().nth(1).unwrap_or_default();
             function.split('+').next().unwrap_or_default()
         });
         let frames: Vec<&str> = frames.collect();

@@ -18,8 +18,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use zerocopy::FromZeros;
 
-/// How many files it has.
+/// How many files it has, and in a round in which it takes what memory it can get.
 const FILES: usize = 6;
+const HOARD: usize = 30;
 /// Steps of a round.
 const STEPS: u32 = 120;
 /// How often it tells what it has done.
@@ -47,6 +48,8 @@ struct Worker {
     random: Random,
     maker: Maker,
     consumers: Vec<Consumer>,
+    /// It takes what memory it can get.
+    hoards: bool,
     prey: Prey,
     tally: Tally,
     room: Vec<u8>,
@@ -59,7 +62,8 @@ pub fn work(seed: u64, first: u64, time: Duration) -> Result<(), String> {
     let mut worker = Worker {
         random: Random::of(seed, first),
         maker: Maker::new(std::process::id(), is_member)?,
-        consumers: (0..FILES).map(|_| closed()).collect(),
+        consumers: Vec::new(),
+        hoards: false,
         prey: Prey::begin()?,
         tally: Tally::default(),
         room: vec![0; 17 << 20],
@@ -67,7 +71,10 @@ pub fn work(seed: u64, first: u64, time: Duration) -> Result<(), String> {
     let mut told = Instant::now();
     for round in first.. {
         worker.random = Random::of(seed, round);
-        worker.consumers.iter_mut().for_each(|one| *one = closed());
+        worker.hoards = is_member && worker.random.one_in(4);
+        let files = if worker.hoards { HOARD } else { FILES };
+        worker.consumers.clear();
+        worker.consumers.resize_with(files, closed);
         for _ in 0..STEPS {
             if Instant::now() > end {
                 worker.tally.tell(round);
@@ -93,7 +100,7 @@ fn closed() -> Consumer {
 
 impl Worker {
     fn step(&mut self) {
-        let file = self.random.below(FILES);
+        let file = self.random.below(self.consumers.len());
         match (self.consumers[file].at, self.random.below(20)) {
             (At::Closed, _) => self.open(file),
             (At::Open, 0..=2) => self.make_probes(file),
@@ -161,7 +168,8 @@ impl Worker {
     }
 
     fn enable(&mut self, file: usize) {
-        let image = self.maker.image(&mut self.random, self.prey.pid());
+        let prey = self.prey.pid();
+        let image = self.maker.image(&mut self.random, prey, self.hoards);
         self.call(file, "enable", |device, _| device.enable(&image.bytes));
         let consumer = &mut self.consumers[file];
         consumer.probe = image.probe;
