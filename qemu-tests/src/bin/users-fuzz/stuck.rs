@@ -30,13 +30,11 @@ pub fn stacks() -> Vec<String> {
         let stack = read("stack");
         let frames = stack.lines().take(FRAMES).map(|line| {
             let function = line.split_whitespace().nth(1).unwrap_or_default();
-            function.split('+').next().unwrap_or_default()
+            plain(function.split('+').next().unwrap_or_default())
         });
-        let frames: Vec<&str> = frames.collect();
-        if !matches!(
-            frames.as_slice(),
-            ["hrtimer_nanosleep" | "do_nanosleep", ..]
-        ) {
+        let frames: Vec<String> = frames.collect();
+        let first = frames.first().map_or("", String::as_str);
+        if !matches!(first, "hrtimer_nanosleep" | "do_nanosleep") {
             lines.push(format!(
                 "{name} {} {} user {}: {}",
                 program.trim(),
@@ -47,4 +45,52 @@ pub fn stacks() -> Vec<String> {
         }
     }
     lines
+}
+
+/// A name of Rust's (RFC 2603) by its last two words; any other as it is.
+fn plain(name: &str) -> String {
+    let Some(mut rest) = name.strip_prefix("_R") else {
+        return name.to_owned();
+    };
+    let mut words = Vec::new();
+    while let Some(c) = rest.chars().next() {
+        let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        let digits = rest.len() - after.len();
+        let length: Option<usize> = rest.get(..digits).and_then(|number| number.parse().ok());
+        rest = match (c, length) {
+            // What was before, or which of several it is.
+            ('B' | 's', _) => rest.split_once('_').map_or("", |(_, rest)| rest),
+            (_, Some(length)) => {
+                let after = after.strip_prefix('_').unwrap_or(after);
+                words.push(after.get(..length).unwrap_or(after));
+                after.get(length..).unwrap_or_default()
+            }
+            _ => rest.get(1..).unwrap_or_default(),
+        };
+    }
+    let last = words.len().saturating_sub(2);
+    words[last..].join("::")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn names_are_short() {
+        let names = [
+            ("schedule", "schedule"),
+            (
+                "_RNvMs_NtNtCs8dRAouvkN1S_6dtrace9framework5callsNtNtB6_6device10Attachment6enable",
+                "Attachment::enable",
+            ),
+            (
+                "_RNvMNtCs8dRAouvkN1S_6dtrace9frameworkNtB2_9Framework8withdraw",
+                "Framework::withdraw",
+            ),
+        ];
+        for (name, short) in names {
+            assert_eq!(plain(name), short);
+        }
+    }
 }
