@@ -4,7 +4,7 @@
 //! Times that were long, and what of them is the computer's, which had something else to do than to be this machine
 //! ([`qemu_tests::processors`]).
 //!
-//! A processor is held no longer than it ran meanwhile. Who waits waits no longer than it seems, less what the processors had to wait.
+//! Whatever it is takes no longer than it seems, less what a processor had to wait meanwhile; and a processor is held no longer than it ran.
 
 use qemu_tests::processors::{History, NAME};
 use std::path::{Path, PathBuf};
@@ -104,13 +104,12 @@ impl Times {
         let mut longest = Longest::default();
         for span in self.spans.iter().filter(|span| span.kind == kind) {
             let begin = span.end.saturating_sub(span.length);
-            let time = match kind {
-                Kind::Late | Kind::Call => {
-                    let ran = history.ran(span.cpu, begin, span.end);
-                    span.length.min(ran.unwrap_or(u64::MAX))
-                }
-                Kind::Wait => span.length.saturating_sub(history.waited(begin, span.end)),
-            };
+            let held_up = history.waited(begin, span.end);
+            let mut time = span.length.saturating_sub(held_up);
+            if kind != Kind::Wait {
+                let ran = history.ran(span.cpu, begin, span.end);
+                time = time.min(ran.unwrap_or(u64::MAX));
+            }
             longest.any = longest.any.max(span.length);
             if time > longest.time {
                 longest = Longest {
