@@ -310,6 +310,7 @@ impl Judge {
         let is_ours = |role: Role| matches!(role, Role::Watch(_) | Role::Control);
         loop {
             self.listen(Duration::from_millis(500));
+            self.measure();
             let all = 0..self.crew.members.len();
             let left = all.filter(|number| {
                 !is_ours(self.crew.members[*number].role) && !self.has_ended(*number)
