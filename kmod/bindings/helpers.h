@@ -53,6 +53,8 @@ struct dtrace_cpu {
 	struct task_struct *task;
 	/* Tells this firing from others here. */
 	u64 firing;
+	/* How many of them were for somebody. */
+	u64 fired;
 	/* What the clauses of users have done in a firing, and when that was last looked at, ns. */
 	struct {
 		u64 firing;

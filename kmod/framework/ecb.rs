@@ -24,6 +24,7 @@ const BLOCK: u32 = 64;
 #[inline(always)]
 pub fn fire_all(guard: &CpuGuard, machine: &KernelMachine<'_>) {
     let mut left = BLOCK;
+    guard.count();
     for at in machine.probe().ecbs().iter(guard) {
         if !at.tracer.sees_all {
             fire_less(guard, at, machine);
@@ -40,6 +41,7 @@ pub fn fire_all(guard: &CpuGuard, machine: &KernelMachine<'_>) {
 
 /// Fires the machine's probe, one of the consumer's own, for `tracer`.
 pub fn fire_own(guard: &CpuGuard, tracer: &Tracer, machine: &KernelMachine<'_>) {
+    guard.count();
     for ecb in tracer.engine.own(machine.probe().id()) {
         if tracer.sees_all {
             fire_whole(guard, tracer, ecb, machine);

@@ -10,7 +10,7 @@
 //! A CPU where nothing fires is not asked: nothing of ours starves it, and it may be isolated on purpose.
 
 use crate::sys::deferred::{Chore, Deferred};
-use crate::sys::percpu::{firings, nr_cpus, possible};
+use crate::sys::percpu::{firings, nr_cpus, online, possible};
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
@@ -70,7 +70,7 @@ fn look(cpu: u32, work: &Deferred<Life>, since: u64) -> u64 {
     }
     life.without.store(0, Ordering::Relaxed);
     let fired = firings(cpu);
-    if life.fired.swap(fired, Ordering::Relaxed) != fired {
+    if life.fired.swap(fired, Ordering::Relaxed) != fired && online(cpu) {
         life.owes.store(true, Ordering::Relaxed);
         work.ask_on(cpu);
     }

@@ -63,6 +63,13 @@ impl CpuGuard {
         unsafe { (*self.raw).firing }
     }
 
+    /// Counts a firing that is for somebody.
+    #[inline]
+    pub fn count(&self) {
+        // SAFETY: As above; others only read it.
+        unsafe { (*self.raw).fired = (*self.raw).fired.wrapping_add(1) };
+    }
+
     /// What users' clauses have done together in this firing, units.
     pub fn work_of_users(&self) -> u64 {
         // SAFETY: As above.
@@ -208,13 +215,13 @@ impl Drop for CpuScratch {
     }
 }
 
-/// How many firings a CPU has seen, which may be a moment old; 0 where there is no such CPU.
+/// How many firings on a CPU were for somebody, which may be a moment old; 0 where there is no such CPU.
 pub fn firings(cpu: u32) -> u64 {
     if !possible(cpu) {
         return 0;
     }
     // SAFETY: The CPU is possible; the counter is read whole on a 64-bit machine.
-    unsafe { (&raw const (*bindings::dtrace_cpu_of(cpu)).firing).read_volatile() }
+    unsafe { (&raw const (*bindings::dtrace_cpu_of(cpu)).fired).read_volatile() }
 }
 
 /// Firings that no consumer saw, whoever had enabled them, by the reason; and what made some slow.
