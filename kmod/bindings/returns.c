@@ -115,7 +115,10 @@ static struct dtrace_return *dtrace_returns_pop(struct objpool_head *pool)
 	return node;
 }
 
-/* Whether this CPU is going: what it calls now never returns, and would leave its node on the list of the idle task. */
+/*
+ * Whether this CPU is going, or is about to come: what one that goes calls may never return, and would leave its node on the list of the idle
+ * task. Nobody is told of firings there either.
+ */
 static bool dtrace_returns_goes(void)
 {
 	return unlikely(is_idle_task(current)) && !cpu_online(raw_smp_processor_id());
@@ -123,7 +126,7 @@ static bool dtrace_returns_goes(void)
 
 /*
  * Hooks the return of the function, patched at ip, at whose entry regs were saved; or counts that it could not. False: somebody is to be
- * told, which out of RCU's sight cannot be.
+ * told, which cannot be out of RCU's sight, or on a CPU that goes.
  */
 bool dtrace_returns_hook(struct dtrace_returns *r, uintptr_t ip, struct pt_regs *regs)
 {
@@ -134,11 +137,7 @@ bool dtrace_returns_hook(struct dtrace_returns *r, uintptr_t ip, struct pt_regs 
 
 	/* An interrupt between address and list would see a stack that it cannot unwind. */
 	raw_local_irq_save(flags);
-	if (dtrace_returns_goes()) {
-		raw_local_irq_restore(flags);
-		return true;
-	}
-	watched = rcu_is_watching_curr_cpu();
+	watched = rcu_is_watching_curr_cpu() && !dtrace_returns_goes();
 	if (likely(rh && !READ_ONCE(r->asleep) && !in_nmi() && watched))
 		node = dtrace_returns_pop(&rh->pool);
 	if (likely(node)) {

@@ -208,7 +208,8 @@ pub fn concerns_somebody(probe: ProbeRef) -> bool {
 #[cold]
 fn concerns_a_user(probe: ProbeRef) -> bool {
     let args = FireArgs::new(Args::Words(&[]));
-    CpuGuard::enter().is_some_and(|guard| {
+    // Where that cannot be asked the return tells of its loss.
+    CpuGuard::enter().is_none_or(|guard| {
         let machine = KernelMachine::new(&guard, probe, &args);
         let mut concerned = ecb::concerned(&guard, &machine);
         concerned.next().is_some()
