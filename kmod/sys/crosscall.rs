@@ -7,6 +7,7 @@ use super::percpu::{online, possible, CpuGuard};
 use crate::bindings;
 use core::ffi::c_void;
 use dtrace_engine::Cpu;
+use kernel::error::to_result;
 use kernel::prelude::*;
 
 struct Call<'a> {
@@ -70,14 +71,14 @@ fn call(_lock: &HotplugLock, cpu: u32, f: &mut dyn FnMut(&CpuGuard)) -> Result {
     #[allow(clippy::useless_conversion)]
     let wait = true.into();
     // SAFETY: `run` gets the pointer to `call`, which outlives the call, since it waits.
-    unsafe {
+    to_result(unsafe {
         bindings::smp_call_function_single(
             cpu as i32,
             Some(run),
             (&raw mut call).cast::<c_void>(),
             wait,
-        );
-    }
+        )
+    })?;
     // The CPU can only be found taken by an NMI, and an interrupt does not come on top of one.
     call.done.then_some(()).ok_or(EBUSY)
 }
