@@ -6,6 +6,10 @@
 //! No probe fires for it in a process that it may not trace, but for its own, `dtrace:::END` among them, and those that tell the time. These
 //! fire wherever the CPU is, so of who runs there they show nothing: no process, no thread, no time that it has used, no arguments. Of the
 //! kernel nothing is shown either, where an interrupt has stopped it.
+//!
+//! Whose firing it is may have written the program to have the processor load on a guess what it may not, and to find out from what
+//! else is loaded then what that was. So after each load nothing goes on before it is known to have been right, nor does a load from
+//! the kernel, or a store, begin before its checks have been made.
 
 use super::fire::Cause;
 use super::machine::KernelMachine;
@@ -85,7 +89,9 @@ impl Machine for Seen<'_> {
         if args.of_kernel || self.is_of_nobody() && !self.owned() {
             return Ok(0);
         }
-        self.machine.arg(n)
+        let arg = self.machine.arg(n);
+        self.settle();
+        arg
     }
 
     fn reg(&self, n: u64) -> Option<u64> {

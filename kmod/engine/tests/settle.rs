@@ -54,6 +54,15 @@ fn keys_by_reference_are_waited_for() {
     );
 }
 
+/// What a subroutine says may depend on bytes at a computed position.
+#[test]
+fn answers_of_subroutines_are_waited_for() {
+    let text = "flushts\n sets \"one\", %r1\n pushtv ctf, %r0, %r1\n pushtv ctf, %r0, %r1\n call index, %r2\n ret %r2";
+    assert!(settled(value(text)) > 2);
+    let numbers = "flushts\n ldgs pid, %r1\n pushtv ctf, %r0, %r1\n call htons, %r2\n ret %r2";
+    assert!(settled(value(numbers)) > 0);
+}
+
 /// What is where the program cannot say has no need of it.
 #[test]
 fn nothing_else_is() {

@@ -354,22 +354,25 @@ impl<M: Machine> Env<'_, M> {
             Some((Region::Scratch, offset)) => {
                 let used = self.vm.used;
                 let allocated = self.vm.scratch.get_mut(..used).unwrap_or(&mut []);
-                write_plain(allocated, offset, from)
+                write_plain(self.m, allocated, offset, from)
             }
-            Some((Region::Locals, offset)) => write_plain(&mut self.vm.locals, offset, from),
+            Some((Region::Locals, offset)) => {
+                write_plain(self.m, &mut self.vm.locals, offset, from)
+            }
             // It is there to be written to, but for now is not.
             Some((Region::Globals | Region::Dynamics, _)) if self.rehearsal.is_some() => {
                 self.writable(at, 0)
             }
-            Some((Region::Globals, offset)) => self.core.globals.write(offset, from),
+            Some((Region::Globals, offset)) => {
+                write_shared(self.m, &self.core.globals, offset, from)
+            }
             Some((Region::Dynamics, offset)) => self
                 .core
                 .dynamics
                 .as_ref()
-                .is_some_and(|d| d.values().write(offset, from)),
+                .is_some_and(|d| write_shared(self.m, d.values(), offset, from)),
             _ => false,
         };
-        self.m.settle();
         match good {
             true => Ok(()),
             false => Err(Trap::bad_addr(at)),
@@ -470,11 +473,11 @@ impl<M: Machine> Env<'_, M> {
     /// Refuses the state of a process to those who may not trace it.
     #[inline]
     pub fn check_user(&self) -> Result<(), Trap> {
-        if self.core.all_users || self.m.owned() {
-            Ok(())
-        } else {
-            Err(Trap::new(Fault::Upriv, 0))
+        if !(self.core.all_users || self.m.owned()) {
+            return Err(Trap::new(Fault::Upriv, 0));
         }
+        self.m.settle();
+        Ok(())
     }
 
     /// Refuses memory of a process as well to those who may trace it and no more.
@@ -487,18 +490,19 @@ impl<M: Machine> Env<'_, M> {
     }
 
     pub(crate) fn check_kernel_memory(&self) -> Result<(), Trap> {
-        match self.core.kernel_memory {
-            true => Ok(()),
-            false => Err(Trap::new(Fault::Kpriv, 0)),
-        }
+        self.refuse_unless(self.core.kernel_memory)
     }
 
     pub(crate) fn check_kernel(&self) -> Result<(), Trap> {
-        if self.core.kernel {
-            Ok(())
-        } else {
-            Err(Trap::new(Fault::Kpriv, 0))
+        self.refuse_unless(self.core.kernel)
+    }
+
+    fn refuse_unless(&self, may: bool) -> Result<(), Trap> {
+        if !may {
+            return Err(Trap::new(Fault::Kpriv, 0));
         }
+        self.m.settle();
+        Ok(())
     }
 
     /// Compares two strings: less than, equal to or greater than 0.
@@ -514,12 +518,19 @@ impl<M: Machine> Env<'_, M> {
     }
 }
 
-fn write_plain(mem: &mut [u8], offset: usize, from: &[u8]) -> bool {
+fn write_shared<M: Machine>(m: &M, mem: &Shared, offset: usize, from: &[u8]) -> bool {
+    let fits = mem.lies_within(offset, from.len());
+    m.settle();
+    fits && mem.write(offset, from)
+}
+
+fn write_plain<M: Machine>(m: &M, mem: &mut [u8], offset: usize, from: &[u8]) -> bool {
     match offset
         .checked_add(from.len())
         .and_then(|end| mem.get_mut(offset..end))
     {
         Some(to) => {
+            m.settle();
             to.copy_from_slice(from);
             true
         }

@@ -54,6 +54,7 @@ impl<'a, M: Machine> View<'a, M> {
         if !self.core.kernel_memory {
             return Err(Trap::new(Fault::Kpriv, at));
         }
+        self.m.settle();
         Ok(self.m.load(at, out)?)
     }
 
@@ -82,11 +83,14 @@ impl<'a, M: Machine> View<'a, M> {
         if !self.core.kernel_memory {
             return Err(Trap::new(Fault::Kpriv, at));
         }
+        self.m.settle();
         Ok(self.m.load_str(at, out)?.min(out.len()))
     }
 
     fn read_own_str(&self, at: u64, out: &mut [u8]) -> Option<usize> {
-        match self.own(at)? {
+        let own = self.own(at)?;
+        self.m.settle();
+        match own {
             Own::Plain(bytes) => {
                 let bytes = bytes.get(..out.len()).unwrap_or(bytes);
                 let len = until_nul(bytes);

@@ -70,7 +70,8 @@ impl Shared {
         Some((bytes, 8 - skip))
     }
 
-    fn lies_within(&self, at: usize, len: usize) -> bool {
+    /// Whether all of `len` bytes from `at` on are within.
+    pub fn lies_within(&self, at: usize, len: usize) -> bool {
         at.checked_add(len).is_some_and(|end| end <= self.size())
     }
 

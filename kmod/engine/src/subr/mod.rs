@@ -65,6 +65,14 @@ pub fn spec(subr: Subr) -> Spec {
 
 /// Calls `subr` with the entries of the tuple stack.
 pub fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
+    let value = dispatch(subr, env);
+    // It may tell of bytes at places that the program has computed.
+    env.m.settle();
+    value
+}
+
+#[inline(always)]
+fn dispatch<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
     use Subr::*;
     match subr {
         Strlen | Strjoin | Strchr | Strrchr | Strstr | Strtok | Substr | Index | Rindex
