@@ -226,6 +226,8 @@ impl State {
         let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
         attached.make_room(wanted)?;
         let tracer = attached.tracer.clone();
+        let kept = wanted.list.len().saturating_mul(size_of::<Retained>());
+        let paid = tracer.purse.pay(kept)?;
         for retained in wanted.list.iter().filter(|r| r.desc.id == 0) {
             if task::is_killed() {
                 return Err(refuse(EINTR));
@@ -238,6 +240,7 @@ impl State {
         let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
         attached.link(&mut self.writer, &found, dues, commit)?;
         attached.retain(wanted);
+        paid.keep();
         self.arm_wanted(unarmed, note);
         let armed = found.iter().filter(|(probe, _)| probe.is_armed()).count();
         Ok(u32::try_from(armed).unwrap_or(u32::MAX))

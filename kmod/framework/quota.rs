@@ -18,9 +18,9 @@
 //! Whoever comes to a probe passes by the clauses of all who trace it, so such a user has [few of these](ECBS_MAX), too.
 //!
 //! Buffers and programs are memory of the kernel's, which ends others where it is short. All that such a user's consumers have of it together is
-//! [limited](Limits::memory); what a program takes is known only roughly, and paid for as if it were the worst.
+//! [limited](Limits::memory), and what all such users have to twice that; what a program takes is known only roughly, and paid for as if it were the worst.
 //!
-//! What such a user has matched with the framework's mutex held is matched [in turn](Payer::turn): whoever waits for the mutex has one of his calls
+//! Such a user's calls wait for the framework's mutex [in turn](Payer::turn): whoever waits for it has one of his calls
 //! in front of him, however many he makes.
 //!
 //! Invariant: what an account says is used is the sum of the charges that there are.
@@ -54,6 +54,8 @@ pub struct Limits {
     pub memory: u32,
 }
 
+/// How many times as much memory all users may have together as one.
+const ALL_OF_USERS: u32 = 2;
 const KIB: usize = 1024;
 const KIB_IN_MIB: usize = 1024;
 
@@ -72,6 +74,8 @@ enum Owner {
     Hz(u32),
     /// Counts KiB of memory.
     Memory(u32),
+    /// Counts that of all users.
+    AllMemory,
 }
 
 /// What somebody has.
@@ -114,11 +118,15 @@ impl Account {
                     format_args!("a user's timers may fire {most} times a second together"),
                 );
             }
-            Owner::Memory(_) => {
+            Owner::Memory(_) | Owner::AllMemory => {
                 let most = most / KIB_IN_MIB;
+                let whose = match self.owner {
+                    Owner::AllMemory => "the tracings of all users together",
+                    _ => "a user's tracings",
+                };
                 return Refusal::with(
                     ENOMEM,
-                    format_args!("a user's tracings may have {most} MiB of memory (user_memory)"),
+                    format_args!("{whose} may have {most} MiB of memory (user_memory)"),
                 );
             }
             Owner::Tracings(_) | Owner::Timers(_) | Owner::Ecbs(_) => {
@@ -185,7 +193,8 @@ impl Users {
             payer.timers = Some(self.of(Owner::Timers(user), TIMERS_MAX)?);
             payer.hz = Some(self.of(Owner::Hz(user), HZ_MAX)?);
             let most = self.limits.memory.saturating_mul(KIB_IN_MIB as u32);
-            payer.memory = Some(self.of(Owner::Memory(user), most)?);
+            let all = self.of(Owner::AllMemory, most.saturating_mul(ALL_OF_USERS))?;
+            payer.memory = Some([self.of(Owner::Memory(user), most)?, all]);
             payer.common = Some(self.common_of(user)?);
         }
         Ok(payer)
@@ -231,7 +240,7 @@ pub struct Payer {
     ecbs: Option<Arc<Account>>,
     timers: Option<Arc<Account>>,
     hz: Option<Arc<Account>>,
-    memory: Option<Arc<Account>>,
+    memory: Option<[Arc<Account>; 2]>,
     common: Option<Common>,
 }
 
@@ -248,7 +257,7 @@ impl Payer {
     /// What it pays for memory with, nothing so far. As for [`dues`](Self::dues), where it may trace everybody's processes.
     pub fn purse(&self) -> Purse {
         Purse {
-            account: self.memory.clone(),
+            accounts: self.memory.clone(),
             programs: AtomicUsize::new(0),
             buffers: AtomicUsize::new(0),
         }
@@ -350,7 +359,8 @@ impl Dues {
 
 /// What a consumer pays for its engine's memory with. Dropping it gives all of that back.
 pub struct Purse {
-    account: Option<Arc<Account>>,
+    /// Those of its user, and of all users.
+    accounts: Option<[Arc<Account>; 2]>,
     /// What is paid for programs, KiB.
     programs: AtomicUsize,
     /// What is paid for buffers, KiB.
@@ -365,12 +375,24 @@ pub struct Payment<'a> {
 }
 
 impl Purse {
+    fn take(&self, kib: usize) -> Result<(), Refusal> {
+        let Some([user, all]) = &self.accounts else {
+            return Ok(());
+        };
+        user.take(kib)?;
+        all.take(kib).inspect_err(|_| user.give_back(kib))
+    }
+
+    fn give_back(&self, kib: usize) {
+        for account in self.accounts.iter().flatten() {
+            account.give_back(kib);
+        }
+    }
+
     /// Pays for a program, or an image, of so many bytes, or names the limit that forbids it.
     pub fn pay(&self, bytes: usize) -> Result<Payment<'_>, Refusal> {
         let kib = bytes.div_ceil(KIB);
-        if let Some(account) = &self.account {
-            account.take(kib)?;
-        }
+        self.take(kib)?;
         self.programs.fetch_add(kib, Ordering::Relaxed);
         Ok(Payment { purse: self, kib })
     }
@@ -378,14 +400,14 @@ impl Purse {
     /// Pays for buffers of so many bytes in all, instead of what was paid for them before, or names the limit that forbids it. One
     /// caller at a time.
     pub fn set_buffers(&self, bytes: u64) -> Result<(), Refusal> {
-        let Some(account) = &self.account else {
+        if self.accounts.is_none() {
             return Ok(());
-        };
+        }
         let kib = usize::try_from(bytes.div_ceil(KIB as u64)).unwrap_or(usize::MAX);
         let before = self.buffers.load(Ordering::Relaxed);
         match kib.checked_sub(before) {
-            Some(more) => account.take(more)?,
-            None => account.give_back(before.saturating_sub(kib)),
+            Some(more) => self.take(more)?,
+            None => self.give_back(before.saturating_sub(kib)),
         }
         self.buffers.store(kib, Ordering::Relaxed);
         Ok(())
@@ -394,10 +416,8 @@ impl Purse {
 
 impl Drop for Purse {
     fn drop(&mut self) {
-        if let Some(account) = &self.account {
-            account.give_back(*self.programs.get_mut());
-            account.give_back(*self.buffers.get_mut());
-        }
+        self.give_back(self.programs.load(Ordering::Relaxed));
+        self.give_back(self.buffers.load(Ordering::Relaxed));
     }
 }
 
@@ -411,9 +431,7 @@ impl Payment<'_> {
 impl Drop for Payment<'_> {
     fn drop(&mut self) {
         self.purse.programs.fetch_sub(self.kib, Ordering::Relaxed);
-        if let Some(account) = &self.purse.account {
-            account.give_back(self.kib);
-        }
+        self.purse.give_back(self.kib);
     }
 }
 

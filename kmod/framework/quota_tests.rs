@@ -252,6 +252,15 @@ fn a_users_memory_is_limited_and_given_back() {
     alice.pay(6 * MIB).ok().unwrap().keep();
     assert!(alice.pay(1).is_err());
     bob.set_buffers(10 * MIB as u64).ok().unwrap();
+    // Two users are as many as there may be with all that one may have.
+    let carol = payer(&mut users, Some(1002)).purse();
+    let text = "the tracings of all users together may have 20 MiB of memory (user_memory)";
+    assert_eq!(refused(carol.pay(1).err().unwrap()), text);
+    bob.set_buffers(9 * MIB as u64).ok().unwrap();
+    drop(carol.pay(MIB).ok().unwrap());
+    assert!(carol.pay(2 * MIB).is_err());
+    carol.pay(MIB).ok().unwrap().keep();
+    drop(carol);
     root.set_buffers(u64::MAX).ok().unwrap();
     drop(alice);
     let alice = payer(&mut users, ALICE).purse();

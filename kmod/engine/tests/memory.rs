@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::asm::{asm, asm_with, int, string, var};
+use common::asm::{asm, asm_with, bytes, int, string, var};
 use common::dof::Image;
 use common::{action, bare, clause, config, Steps};
 use dtrace_engine::dof::{ActionSpec, Difo};
@@ -14,7 +14,7 @@ use dtrace_engine::{Clause, Consumer, Enabling, Errno};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::dof::{ActDesc, SecType, SECIDX_NONE};
 use dtrace_uapi::option::{Opt, BUFPOLICY_RING, BUFRESIZE_MANUAL};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 /// What an image takes with its clauses prepared, and what it says that it takes.
 fn taken(image: &Image) -> (usize, usize) {
@@ -171,6 +171,30 @@ fn buffers_take_what_was_paid() {
             assert!(near, "{options:?}: {took} of {paid}");
         }
     }
+}
+
+/// A clause with many global variables of the greatest size, which options say nothing of.
+#[test]
+fn variables_are_paid_for() {
+    let vars: Vec<_> = (0..500)
+        .map(|n| var(0x500 + n, 0, bytes(16 << 10)))
+        .collect();
+    let text = "ldgs 0x500, %r1\n ret %r0";
+    let action = action(Action::Difexpr, asm_with(text, int(8), &vars));
+    let c = Consumer::new(config()).unwrap();
+    c.add_clause(&clause(None, vec![action])).unwrap();
+    let (before, paid) = (alloc::live(), Cell::new(0));
+    let pay = |bytes| {
+        paid.set(bytes as usize);
+        true
+    };
+    c.go_on(&|_| true, &pay).unwrap();
+    let took = alloc::live() - before;
+    assert!(
+        took > 8 << 20 && took <= paid.get() + (128 << 10),
+        "{took} of {}",
+        paid.get()
+    );
 }
 
 #[test]

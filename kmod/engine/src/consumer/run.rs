@@ -311,6 +311,13 @@ struct Plan {
     ncpus: usize,
     seed: u64,
     sizes: Sizes,
+    strsize: usize,
+    /// Bytes of the greatest key of a dynamic variable, 0 where there are none.
+    key_size: usize,
+    /// Bytes of globals.
+    globals: usize,
+    /// Bytes of the names of interpreted frames.
+    names: usize,
     scratch: usize,
     /// Of the scratch memory, what programs may ask for, where there is a limit.
     share: Option<usize>,
@@ -336,11 +343,19 @@ impl Plan {
         let most = buffer_max(&config.privileges);
         let strsize = control.options.get(Opt::Strsize) as usize;
         let share = set(Opt::Scratchsize).map(|share| share as usize);
+        let sizes = Sizes::new(&control.options, needs, demand, most, auto)?;
         Ok(Self {
             only,
             ncpus: config.ncpus,
             seed: config.seed,
-            sizes: Sizes::new(&control.options, needs, demand, most, auto)?,
+            key_size: match needs.dynamics {
+                true => 16 + control.shared.key_size,
+                false => 0,
+            },
+            sizes,
+            strsize,
+            globals: control.shared.table.globals_size(),
+            names: Interp::memory(&control.walkers),
             scratch: SCRATCH.max(strsize * SCRATCH_STRINGS) + share.unwrap_or(0),
             share,
             locals: control.shared.table.locals_size(),
@@ -357,14 +372,22 @@ impl Plan {
         let principal = 2 * buffer_room(sizes.principal as u64);
         let aggregation = (2 * sizes.aggregation + sizes.aggregation / 8) as u64;
         let speculation = Pieces::memory(sizes.speculations, sizes.speculation) as u64;
-        principal + aggregation + speculation + (self.scratch + self.locals + self.key) as u64
+        // Of two strings each: pieces of strings, and those that are taken apart.
+        let strings = 4 * self.strsize;
+        let tables = (self.aggregations + self.keys) * size_of::<u64>();
+        let rest = self.scratch + self.locals + self.key + strings + tables;
+        principal + aggregation + speculation + rest as u64
     }
 
     /// The same for so many CPUs, and what they share.
     fn memory(&self, cpus: u64) -> u64 {
+        let dynamics = match self.key_size {
+            0 => 0,
+            key => Dynamics::memory(self.sizes.dynamics, key),
+        };
+        let shared = dynamics + self.globals + self.names;
         let each = self.memory_of_cpu();
-        each.saturating_mul(cpus)
-            .saturating_add(self.sizes.dynamics as u64)
+        each.saturating_mul(cpus).saturating_add(shared as u64)
     }
 
     fn traces(&self, cpu: usize) -> bool {

@@ -93,6 +93,14 @@ impl Interp {
         }))
     }
 
+    /// How many bytes that takes, without the walkers.
+    pub fn memory(walkers: &[Walker]) -> usize {
+        match walkers.is_empty() {
+            true => 0,
+            false => Names::memory(SLOTS, TEXT),
+        }
+    }
+
     /// The walker of a number, and its index.
     fn find(&self, number: u64) -> Option<(usize, &Walker)> {
         let mut all = self.walkers.iter().enumerate();

@@ -59,6 +59,11 @@ enum Slot {
 }
 
 impl Names {
+    /// How many bytes that takes.
+    pub const fn memory(slots: usize, text: usize) -> usize {
+        slots.saturating_mul(SLOT).saturating_add(text)
+    }
+
     /// Room for so many names, a power of two, of so many bytes; hashes begin with `seed`.
     pub fn new(slots: usize, text: usize, seed: u64) -> Result<Self, NoMem> {
         Ok(Self {

@@ -159,6 +159,12 @@ fn hash(key: &[u64]) -> u64 {
 }
 
 impl Dynamics {
+    /// How many bytes such a space takes at most.
+    pub fn memory(total: usize, key_size: usize) -> usize {
+        let heads = KEY.saturating_add(key_size).saturating_mul(FEW);
+        total.saturating_add(heads)
+    }
+
     /// Space for keys of up to `key_size` and values of up to `value_size` bytes, both multiples of 8, within `total` bytes.
     /// `bare` is what a variable takes at most without everything that serves to find it.
     pub fn new(
