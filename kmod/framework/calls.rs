@@ -113,7 +113,10 @@ impl Open {
             .position(|c| *c == 0)
             .unwrap_or(PROVNAMELEN);
         let name = desc.name.get(..end).unwrap_or_default();
-        let provider = self.consumer.framework.state.lock().provider(name);
+        let Attachment {
+            framework, tracer, ..
+        } = &*self.consumer;
+        let provider = framework.enter(tracer).provider(name);
         let provider = provider.ok_or(refuse(ESRCH))?;
         desc.attr = provider.attributes();
         desc.pad = 0;
@@ -144,9 +147,10 @@ impl Open {
         let parts = Description::from(&desc);
         if desc.id == 0 {
             let tracer = &self.consumer.tracer;
-            let _turn = tracer.payer.turn().map(Mutex::lock);
-            let mut state = self.consumer.framework.state.lock();
-            state.provide(tracer, &parts)?;
+            self.consumer
+                .framework
+                .enter(tracer)
+                .provide(tracer, &parts)?;
         }
         self.next_probe(arg, &parts, desc.id)
     }
@@ -170,8 +174,7 @@ impl Open {
     /// The next probe that is described and that the consumer may be told of. An error: there is none up to this id, and others want the mutex.
     fn look_for_next(&self, parts: &Description<'_>, after: u32) -> Result<Option<ProbeDesc>, u32> {
         let tracer = &self.consumer.tracer;
-        let _turn = tracer.payer.turn().map(Mutex::lock);
-        let state = self.consumer.framework.state.lock();
+        let state = self.consumer.framework.enter(tracer);
         let pattern = state.table.pattern(parts);
         let patience = Patience::of_stretch();
         let mut after = after;
@@ -190,7 +193,7 @@ impl Open {
     #[inline(never)]
     fn probearg(&self, arg: u64) -> Answer {
         let asked: ArgDesc = user::get(arg)?;
-        let state = self.consumer.framework.state.lock();
+        let state = self.consumer.framework.enter(&self.consumer.tracer);
         let probe = state.table.hold(asked.id).ok_or(refuse(EINVAL))?;
         if !state.may_list(&self.consumer.tracer, probe.probe()) {
             return Err(refuse(EINVAL));
@@ -249,13 +252,13 @@ impl Open {
         let mut request: Probes = user::get(arg)?;
         let mut failed = u32::MAX;
         let tracer = &self.consumer.tracer;
-        self.consumer.framework.state.lock().may_make(tracer)?;
+        self.consumer.framework.enter(tracer).may_make(tracer)?;
         let order = Order::read(&request, tracer, &mut failed);
         request.failed = failed;
         user::put(arg, &request)?;
         let order = order?;
         let framework = &self.consumer.framework;
-        let mut state = framework.state.lock();
+        let mut state = framework.enter(tracer);
         order.check(&framework.desk.registry)?;
         state.make(tracer, order)?;
         Ok(0)
@@ -267,8 +270,7 @@ impl Open {
         let Attachment {
             framework, tracer, ..
         } = &*self.consumer;
-        let _turn = tracer.payer.turn().map(Mutex::lock);
-        framework.state.lock().replicate(tracer, &repl, note)?;
+        framework.enter(tracer).replicate(tracer, &repl, note)?;
         Ok(0)
     }
 
@@ -360,8 +362,7 @@ impl Attachment {
         let mut pending = engine.prepare(enabling.options(), enabling.clauses())?;
         pending.add_walkers(enabling.walkers(), engine)?;
         let wanted = Wanted::new(enabling, &pending)?;
-        let _turn = self.tracer.payer.turn().map(Mutex::lock);
-        let mut state = self.framework.state.lock();
+        let mut state = self.framework.enter(&self.tracer);
         state.enable(&self.tracer, &wanted, pending, note)
     }
 }

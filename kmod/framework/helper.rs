@@ -243,7 +243,8 @@ impl Open {
     pub(super) fn registered(&self, arg: u64) -> Answer {
         let mut request: Registered = user::get(arg)?;
         let framework = &self.consumer.framework;
-        framework.state.lock().may_make(&self.consumer.tracer)?;
+        let tracer = &self.consumer.tracer;
+        framework.enter(tracer).may_make(tracer)?;
         let process = self.process(request.pid)?;
         let next = framework.desk.registry.next(&process, request.generation);
         let (number, one) = next.ok_or(refuse(ENOENT))?;

@@ -482,8 +482,8 @@ impl Open {
     #[inline(never)]
     pub(super) fn hold(&self, arg: u64) -> Answer {
         let request: hold::Hold = user::get(arg)?;
-        let state = &self.consumer.framework.state;
-        state.lock().may_make(&self.consumer.tracer)?;
+        let tracer = &self.consumer.tracer;
+        self.consumer.framework.enter(tracer).may_make(tracer)?;
         let mut holder = self.holder.lock();
         if holder.is_none() {
             let consumer = &self.consumer;
@@ -532,7 +532,8 @@ impl Open {
         };
         drop(holder);
         if next.id == 0 {
-            self.consumer.framework.state.lock().tidy();
+            let tracer = &self.consumer.tracer;
+            self.consumer.framework.enter(tracer).tidy();
         }
         user::put(arg, &next)?;
         Ok(0)
@@ -560,8 +561,9 @@ impl Open {
     pub(super) fn review(&self, arg: u64) -> Answer {
         let pid: i32 = user::get(arg)?;
         let process = self.process(pid)?;
-        let mut state = self.consumer.framework.state.lock();
-        state.may_make(&self.consumer.tracer)?;
+        let tracer = &self.consumer.tracer;
+        let mut state = self.consumer.framework.enter(tracer);
+        state.may_make(tracer)?;
         state.review(pid, &process)?;
         Ok(0)
     }

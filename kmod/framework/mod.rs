@@ -65,11 +65,12 @@ pub use tracer::Tracer;
 use crate::sys::hotplug::CpuState;
 use crate::sys::once::Parts;
 use crate::sys::vtime;
+use core::ops::{Deref, DerefMut};
 use core::sync::atomic::Ordering;
 use ends::{DtraceProvider, Ends};
 use helper::Desk;
 use kernel::prelude::*;
-use kernel::sync::{new_mutex, Arc, Mutex};
+use kernel::sync::{new_mutex, Arc, Mutex, MutexGuard};
 use newcomers::Newcomers;
 use quota::Users;
 use state::State;
@@ -122,9 +123,18 @@ impl Framework {
         )
     }
 
+    /// Locks the state for a consumer. Of a user's calls one at a time waits for that ([`Payer::turn`](quota::Payer::turn)).
+    fn enter<'a>(&'a self, tracer: &'a Tracer) -> Entered<'a> {
+        let turn = tracer.payer.turn().map(Mutex::lock);
+        Entered {
+            state: self.state.lock(),
+            _turn: turn,
+        }
+    }
+
     /// Ends all that a consumer has enabled, and waits until nobody fires for it any more.
     fn withdraw(&self, tracer: &Arc<Tracer>) {
-        let gone = self.state.lock().detach(tracer);
+        let gone = self.enter(tracer).detach(tracer);
         // Waits for a grace period, without the framework's mutex.
         drop(gone);
         if tracer.measures.swap(false, Ordering::Relaxed) {
@@ -135,7 +145,7 @@ impl Framework {
     /// Forgets a consumer that has ended, and the probes that were made for it alone.
     fn forget(&self, tracer: &Arc<Tracer>) {
         self.withdraw(tracer);
-        self.state.lock().forget(tracer);
+        self.enter(tracer).forget(tracer);
     }
 
     /// A text that stays as long as the framework: for the name of a provider that is not known beforehand.
@@ -150,6 +160,26 @@ impl Framework {
             framework: self.clone(),
             index,
         })
+    }
+}
+
+/// The state, locked for a consumer. The next one of its user's calls has its turn when the lock has been given up.
+struct Entered<'a> {
+    state: MutexGuard<'a, State>,
+    _turn: Option<MutexGuard<'a, ()>>,
+}
+
+impl Deref for Entered<'_> {
+    type Target = State;
+
+    fn deref(&self) -> &State {
+        &self.state
+    }
+}
+
+impl DerefMut for Entered<'_> {
+    fn deref_mut(&mut self) -> &mut State {
+        &mut self.state
     }
 }
 

@@ -90,7 +90,8 @@ impl Open {
             return Err(Refusal::new(EINVAL, "the tracing is not running"));
         }
         answerable(arg)?;
-        self.consumer.framework.state.lock().settle();
+        let tracer = &self.consumer.tracer;
+        self.consumer.framework.enter(tracer).settle();
         engine.cool_down();
         rculist::synchronize();
         let cpu = self.consumer.end(&mut control.last)?;
@@ -216,7 +217,7 @@ impl Attachment {
             _cleaner: Cleaning::start(self)?,
             _deadman: Deadman::start(&self.framework, &self.tracer, self.framework.deadman)?,
         };
-        self.framework.state.lock().publish(&self.tracer);
+        self.framework.enter(&self.tracer).publish(&self.tracer);
         let begun = self.fire_end(self.framework.ends.begin);
         let cpu = begun.map_err(|errno| match errno {
             ENXIO => Refusal::new(ENXIO, "BEGIN cannot fire: its CPU is offline"),
