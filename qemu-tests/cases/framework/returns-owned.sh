@@ -30,7 +30,7 @@ begin() {
 	timeout 60 sh -c "until grep -qs begun /tmp/$1; do sleep 0.1; done"
 }
 # Of calls that sleep beside those: how many returns were seen, and lost.
-counted='syscall::read:return /pid == $target && tid != $target/ { n++; } END { printf("%d\n", n); }'
+counted='BEGIN { @ = sum(0); } syscall::read:return /pid == $target && tid != $target/ { @ = sum(1); } END { printa("%@d\n", @); }'
 few() {
 	dtrace -qn "$counted" -c 'sleepers-owned 600' </dev/null >/tmp/few 2>&1
 	seen=$(grep -x '[0-9]*' /tmp/few)
