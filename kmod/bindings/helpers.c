@@ -29,6 +29,7 @@
 #include "helpers.h"
 #include "instruction.h"
 #include "loads.h"
+#include "watched.h"
 
 /* In kmod/sys/vtime.rs. */
 void dtrace_charge(struct dtrace_cpu *c, u64 now, u64 ns);
@@ -51,15 +52,6 @@ static unsigned long dtrace_preempt_count(void)
 static bool dtrace_in_nmi(void)
 {
 	return dtrace_preempt_count() & NMI_MASK;
-}
-
-/*
- * Whether RCU waits for what this CPU does: not in the idle loop and in entry code, nor on a CPU that goes, which when it has told RCU
- * so runs on for a while without any mark of that.
- */
-static __always_inline bool dtrace_cpu_watched(void)
-{
-	return rcu_is_watching_curr_cpu() && cpu_online(raw_smp_processor_id());
 }
 
 /*

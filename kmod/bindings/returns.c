@@ -30,6 +30,7 @@
 #include "helpers.h"
 #include "providers.h"
 #include "returns.h"
+#include "watched.h"
 
 struct dtrace_return {
 	struct rethook_node node;
@@ -116,17 +117,8 @@ static struct dtrace_return *dtrace_returns_pop(struct objpool_head *pool)
 }
 
 /*
- * Whether this CPU is going, or is about to come: what one that goes calls may never return, and would leave its node on the list of the idle
- * task. Nobody is told of firings there either.
- */
-static bool dtrace_returns_goes(void)
-{
-	return unlikely(is_idle_task(current)) && !cpu_online(raw_smp_processor_id());
-}
-
-/*
  * Hooks the return of the function, patched at ip, at whose entry regs were saved; or counts that it could not. False: somebody is to be
- * told, which cannot be out of RCU's sight, or on a CPU that goes.
+ * told, which cannot be out of RCU's sight. What a CPU calls that goes may never return, and would leave its node on the list of the idle task.
  */
 bool dtrace_returns_hook(struct dtrace_returns *r, uintptr_t ip, struct pt_regs *regs)
 {
@@ -137,7 +129,7 @@ bool dtrace_returns_hook(struct dtrace_returns *r, uintptr_t ip, struct pt_regs 
 
 	/* An interrupt between address and list would see a stack that it cannot unwind. */
 	raw_local_irq_save(flags);
-	watched = rcu_is_watching_curr_cpu() && !dtrace_returns_goes();
+	watched = dtrace_cpu_watched();
 	if (likely(rh && !READ_ONCE(r->asleep) && !in_nmi() && watched))
 		node = dtrace_returns_pop(&rh->pool);
 	if (likely(node)) {

@@ -419,7 +419,7 @@ impl State {
             list: None,
             unknown: KVVec::new(),
         };
-        if tracer.reads_all {
+        if tracer.reads_all() {
             return Ok(permitted);
         }
         let mut list = KVVec::new();

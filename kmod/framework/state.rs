@@ -119,7 +119,7 @@ impl State {
 
     /// Whether a consumer may have a probe.
     pub fn permits_probe(&self, tracer: &Tracer, probe: ProbeRef) -> Result<bool> {
-        if tracer.reads_all {
+        if tracer.reads_all() {
             return Ok(true);
         }
         let index = probe.provider();

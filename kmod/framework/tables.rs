@@ -20,7 +20,7 @@ const _: () = assert!(CONSTANTS_MAX == dtrace_unwind::evaluators::CONSTANTS_MAX 
 
 impl Open {
     fn may_make_tables(&self) -> Result<(), Refusal> {
-        match self.consumer.tracer.reads_all {
+        match self.consumer.tracer.reads_all() {
             true => Ok(()),
             false => Err(Refusal::new(EACCES, "tables for stacks serve all users")),
         }

@@ -31,8 +31,6 @@ pub struct Tracer {
     pub purse: Purse,
     /// It sees the kernel's inside, and every process.
     pub sees_all: bool,
-    /// It may read all memory as well.
-    pub reads_all: bool,
     missed: AtomicU64,
     recursions: AtomicU64,
     nmis: AtomicU64,
@@ -55,11 +53,8 @@ impl Tracer {
         rights: Option<Arc<Rights>>,
         payer: Payer,
     ) -> Self {
-        let may = engine.privileges();
-        let sees_all = may.kernel && rights.is_none();
         Self {
-            sees_all,
-            reads_all: sees_all && may.kernel_memory && may.user_memory,
+            sees_all: engine.privileges().kernel && rights.is_none(),
             engine,
             error,
             rights,
@@ -74,6 +69,12 @@ impl Tracer {
             watched: AtomicU64::new(0),
             measures: AtomicBool::new(false),
         }
+    }
+
+    /// Whether it may read all memory, as well as see everything.
+    pub fn reads_all(&self) -> bool {
+        let may = self.engine.privileges();
+        self.sees_all && may.kernel_memory && may.user_memory
     }
 
     /// Whether it may trace a process; as [`Rights::may_trace`], without waiting.
