@@ -84,27 +84,45 @@ fn field(name: &str) -> Result<u64, String> {
     Ok(kib.ok_or(format!("/proc/meminfo has no {name}"))? << 10)
 }
 
-/// Bytes of objects in use, but for those that the kernel gives back when it needs memory.
-fn slabs() -> Result<u64, String> {
+/// A kind of objects: its name, how many are in use, and the bytes of one.
+pub struct Cache {
+    /// The name.
+    pub name: String,
+    /// How many are in use.
+    pub active: u64,
+    /// Bytes of one.
+    pub size: u64,
+}
+
+/// The kinds of objects, but for those that the kernel gives back when it needs memory.
+pub fn caches() -> Result<Vec<Cache>, String> {
     let text = read("/proc/slabinfo")?;
-    let mut sum = 0;
+    let mut caches = Vec::new();
     for line in text.lines().skip(2) {
         let mut words = line.split_whitespace();
-        let name = words.next().unwrap_or_default();
-        let mut number = || words.next()?.parse::<u64>().ok();
+        let name = words.next().unwrap_or_default().to_owned();
+        let mut number = || words.next()?.parse().ok();
         let (Some(active), Some(_all), Some(size)) = (number(), number(), number()) else {
             return Err(format!("/proc/slabinfo: {line}"));
         };
         let is_given_back = fs::read_to_string(format!("/sys/kernel/slab/{name}/reclaim_account"));
         // One that has gone meanwhile has no object.
         if is_given_back.is_ok_and(|flag| flag.trim() != "1") {
-            sum += active * size;
+            caches.push(Cache { name, active, size });
         }
     }
-    match sum {
-        0 => Err("no cache of slabs tells whether it is given back".into()),
-        sum => Ok(sum),
+    match caches.is_empty() {
+        true => Err("no cache of slabs tells whether it is given back".into()),
+        false => Ok(caches),
     }
+}
+
+/// Bytes of objects in use.
+fn slabs() -> Result<u64, String> {
+    Ok(caches()?
+        .iter()
+        .map(|cache| cache.active * cache.size)
+        .sum())
 }
 
 /// How many threads there are, of processes and of the kernel.

@@ -1,12 +1,15 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! A D program as an image, for programs of the VM that use the device by hand.
+//! A D program as an image, descriptions, and probes in processes, for programs of the VM that use the device by hand.
 
 use dtrace::dof;
 use dtrace::handle::{DevDtrace, Given, Handle, KernelWorld, PATH};
+use dtrace::pid::Request;
 use dtrace::program::{Clause, Program};
 use dtrace::source::Source;
+use dtrace::world::ProbePattern;
+use dtrace_uapi::process::{Probe, ADDRESS};
 use std::path::Path;
 
 /// Compiles `text` for this machine. `size`: of each buffer, as the options have it.
@@ -38,4 +41,38 @@ fn compiled<T>(
     let program = read.and_then(|script| handle.compile(&script));
     let program = program.map_err(|e| e.to_string())?;
     Ok(take(program, &handle))
+}
+
+/// A description from its text.
+pub fn pattern(text: &str) -> ProbePattern {
+    let mut parts = text.split(':').map(String::from);
+    let mut part = || parts.next().unwrap_or_default();
+    ProbePattern {
+        id: 0,
+        provider: part(),
+        module: part(),
+        func: part(),
+        name: part(),
+    }
+}
+
+/// Probes of `module` in a process, one at each address, each with a name of its own.
+pub fn places(module: &str, addresses: impl IntoIterator<Item = u64>) -> Request {
+    let mut request = Request::default();
+    request.text.extend(format!("{module}\0").bytes());
+    for (n, address) in addresses.into_iter().enumerate() {
+        let name = request.text.len() as u32;
+        request.text.extend(format!("{n:x}\0").bytes());
+        request.probes.push(Probe {
+            kind: ADDRESS,
+            module: 0,
+            func: name,
+            name,
+            first: n as u32,
+            nsites: 1,
+            ..Probe::default()
+        });
+        request.sites.push(address);
+    }
+    request
 }

@@ -18,7 +18,6 @@ use dtrace::dof;
 use dtrace::handle::{fill, text, Buffer, DevDtrace, Device, PATH};
 use dtrace::program::{ActionDesc, Clause, Difo, Program};
 use dtrace::source::Span;
-use dtrace::world::ProbePattern;
 use dtrace_uapi::action::Action;
 use dtrace_uapi::dif::{Instr, Op};
 use dtrace_uapi::ioctl::{ProbeDesc, RecHdr};
@@ -26,6 +25,7 @@ use dtrace_uapi::limits::buffer_room;
 use dtrace_uapi::option::Opt;
 use dtrace_uapi::types::DifType;
 use dtrace_uapi::var::Var;
+use qemu_tests::program::pattern;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -96,18 +96,6 @@ fn watching(device: &DevDtrace, work: impl FnOnce() -> Outcome) -> Outcome {
 
 fn open() -> Result<DevDtrace, String> {
     DevDtrace::open(Path::new(PATH)).map_err(|e| format!("{PATH}: {e}"))
-}
-
-fn pattern(desc: &str) -> ProbePattern {
-    let mut parts = desc.split(':').map(String::from);
-    let mut part = || parts.next().unwrap_or_default();
-    ProbePattern {
-        id: 0,
-        provider: part(),
-        module: part(),
-        func: part(),
-        name: part(),
-    }
 }
 
 fn action(kind: Action, difo: Option<Difo>) -> ActionDesc {

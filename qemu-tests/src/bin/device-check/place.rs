@@ -10,6 +10,7 @@ use super::{await_end, open, refusal};
 use dtrace::handle::{DevDtrace, Device};
 use dtrace::pid::Request;
 use dtrace_uapi::process::{Probe, ADDRESS};
+use qemu_tests::program::places;
 use std::io::{self, BufRead};
 use std::process::ExitCode;
 
@@ -97,24 +98,8 @@ fn named(address: u64, part: usize, text: &[u8]) -> Request {
 
 /// So many probes, each with a name that nobody else gives.
 pub fn request(address: u64, count: u32) -> Request {
-    let mut request = Request::default();
-    let module = format!("{}\0", std::process::id());
-    request.text.extend(module.bytes());
-    for n in 0..count {
-        let name = request.text.len() as u32;
-        request.text.extend(format!("{n:x}\0").bytes());
-        request.probes.push(Probe {
-            kind: ADDRESS,
-            module: 0,
-            func: name,
-            name,
-            first: n,
-            nsites: 1,
-            ..Probe::default()
-        });
-        request.sites.push(address);
-    }
-    request
+    let addresses = std::iter::repeat_n(address, count as usize);
+    places(&std::process::id().to_string(), addresses)
 }
 
 /// Has so many consumers trace as the argument says.

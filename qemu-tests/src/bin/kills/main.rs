@@ -17,6 +17,7 @@ mod processes;
 use dtrace::handle::{Buffer, DevDtrace, Device, PATH};
 use qemu_tests::memory::Memory;
 use qemu_tests::program::compile;
+use qemu_tests::random::Random;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -98,19 +99,6 @@ fn live(image: &str) -> Outcome {
     }
 }
 
-/// Numbers that look random, the same at each run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (self.0 >> 33) as usize % n
-    }
-}
-
 /// Kills one of those that run, by SIGKILL. One that has failed by itself is an error: it was to live until then.
 fn kill_one(running: &mut Vec<Child>, random: &mut Random) -> Outcome {
     let mut child = running.swap_remove(random.below(running.len()));
@@ -149,7 +137,7 @@ fn kill(rounds: u64, consumers: u64) -> Outcome {
     let file = std::env::temp_dir().join("kills.dof");
     fs::write(&file, image).map_err(|e| e.to_string())?;
     let name = file.to_string_lossy().into_owned();
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     // A first round fills the kernel's own caches.
     round(&name, consumers, &mut random)?;
     let before = Memory::now()?;

@@ -7,8 +7,9 @@
 //! are made, a library or a child is waited for, the program is traced, or probes are removed. A `dtrace` whose program was killed ends by
 //! itself. A program whose `dtrace` was killed computes what it would, and nothing stays in its text.
 
-use super::{Outcome, Random};
+use super::Outcome;
 use qemu_tests::memory::Memory;
+use qemu_tests::random::Random;
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
@@ -174,7 +175,7 @@ fn round(consumers: u64, life: usize, random: &mut Random) -> Outcome {
 
 /// Kills so many a round.
 pub fn kill(rounds: u64, consumers: u64) -> Outcome {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     // How long it takes to trace one by one, and the kernel's own caches are filled.
     let begin = Instant::now();
     for tracing in &TRACINGS {

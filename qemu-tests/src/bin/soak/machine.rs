@@ -8,8 +8,9 @@
 //! frozen and thawed, and devices stay awake (`/sys/power/pm_test`).
 
 use crate::counted::{execs, FOLDER, NAMES};
-use crate::program::{run, Outcome, Random};
+use crate::program::{run, sleep, Outcome};
 use qemu_tests::console;
+use qemu_tests::random::Random;
 use std::fs::{self, File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -86,7 +87,7 @@ fn hotplug(random: &mut Random) -> Outcome {
         return Ok(());
     }
     write(online, "0")?;
-    random.sleep(600);
+    sleep(random, 600);
     write(online, "1")
 }
 
@@ -111,14 +112,14 @@ fn suspend() -> Outcome {
 
 /// What happens in one round, one after the other.
 pub fn events(seed: u64, suspends: bool, slower: u32) -> Outcome {
-    let mut random = Random(seed);
-    random.sleep(4000 * u64::from(slower));
+    let mut random = Random::new(seed);
+    sleep(&mut random, 4000 * slower);
     hotplug(&mut random)?;
     modules(slower)?;
     if suspends {
         suspend()?;
     }
-    random.sleep(2000 * u64::from(slower));
+    sleep(&mut random, 2000 * slower);
     hotplug(&mut random)?;
     modules(slower)
 }

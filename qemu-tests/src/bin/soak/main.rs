@@ -22,7 +22,8 @@ mod sample;
 mod slope;
 
 use counted::{Job, Tally};
-use program::{Outcome, Random};
+use program::Outcome;
+use qemu_tests::random::Random;
 use sample::Sample;
 use slope::{judge, Point, Trend, Verdict};
 use std::fs::File;
@@ -153,12 +154,12 @@ impl Soak {
     fn run(mut self, arguments: &Arguments) -> Outcome {
         let begin = Instant::now();
         let all = Duration::from_secs(arguments.seconds);
-        let mut random = Random(arguments.seed);
+        let mut random = Random::new(arguments.seed);
         let mut last = Duration::ZERO;
         // The last one is not to end far beyond.
         while begin.elapsed() + last / 2 < all {
             let start = Instant::now();
-            self.round(random.below(1 << 30), arguments)?;
+            self.round(random.next(), arguments)?;
             last = start.elapsed();
             if self.failures.len() >= FAILURES {
                 break;

@@ -6,7 +6,8 @@
 //! They may tell of losses and faults. Anything else that they say is a failure.
 
 use crate::counted::{Job, Tally};
-use crate::program::{run, Program, Random};
+use crate::program::{run, sleep, Program};
+use qemu_tests::random::Random;
 
 /// Options, the D program, and who is traced by `-c`.
 type Mixed = (&'static [&'static str], &'static str, &'static str);
@@ -153,13 +154,13 @@ pub fn lane(from: usize, count: usize) -> Vec<Job> {
 
 /// One that is killed while it enables, traces or ends.
 fn kill(seed: u64, slower: u32) -> Result<Tally, String> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     // Not those with a load, which would go on without anybody.
     let alone: Vec<Mixed> = ALL.iter().copied().filter(|m| m.2.is_empty()).collect();
-    let which = random.below(alone.len() as u64) as usize;
+    let which = random.below(alone.len());
     let mut script = String::new();
     let mut consumer = Program::start(&words(alone[which], &mut script), slower)?;
-    random.sleep(2000 * u64::from(slower));
+    sleep(&mut random, 2000 * slower);
     consumer.kill()?;
     consumer.end()?;
     Ok(Tally::default())
@@ -167,13 +168,13 @@ fn kill(seed: u64, slower: u32) -> Result<Tally, String> {
 
 /// A process with thousands of probes and who traces it, of which the one or the other is killed. The process computes what it would.
 fn kill_one_of_two(seed: u64, slower: u32) -> Result<Tally, String> {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let mut process = Program::start(&["pid-hot", "20000"], slower)?;
     process.await_word("ready");
     let pid = process.pid();
     let script = "pid$target:a.out:hot*: { @[probefunc] = count(); } pid$target:a.out:hot10:entry { @s[ustack()] = count(); }";
     let mut consumer = Program::start(&["dtrace", "-qn", script, "-p", &pid], slower)?;
-    random.sleep(3000 * u64::from(slower));
+    sleep(&mut random, 3000 * slower);
     if random.below(2) == 0 {
         process.kill()?;
         process.end()?;

@@ -3,6 +3,7 @@
 
 //! Programs that are started, end within their time, and are read meanwhile.
 
+use qemu_tests::random::Random;
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -161,21 +162,8 @@ pub fn run(words: &[&str], slower: u32) -> Result<Ended, String> {
     Program::start(words, slower)?.end_well()
 }
 
-/// Numbers that look random, the same for the same seed.
-pub struct Random(pub u64);
-
-impl Random {
-    /// Below `n`, which is not 0.
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n.max(1)
-    }
-
-    /// Sleeps so many milliseconds at most.
-    pub fn sleep(&mut self, ms: u64) {
-        std::thread::sleep(Duration::from_millis(self.below(ms)));
-    }
+/// Sleeps so many milliseconds at most.
+pub fn sleep(random: &mut Random, ms: u32) {
+    let ms = random.below(ms as usize);
+    std::thread::sleep(Duration::from_millis(ms as u64));
 }

@@ -9,7 +9,7 @@
 
 use crate::program::Outcome;
 use dtrace::handle::{DevDtrace, Device, PATH};
-use qemu_tests::memory::{read, shrink, threads, users};
+use qemu_tests::memory::{caches, read, shrink, threads, users};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -147,22 +147,12 @@ const DEPOT_POOL: f64 = 16384.0;
 
 /// Objects in use of each kind, and the bytes of all.
 fn slabs(sample: &mut Sample) -> Outcome {
-    let text = read("/proc/slabinfo")?;
-    let mut bytes = 0.0;
-    for line in text.lines().skip(2) {
-        let mut words = line.split_whitespace();
-        let name = words.next().unwrap_or_default();
-        let mut number = || words.next()?.parse::<f64>().ok();
-        let (Some(active), Some(_all), Some(size)) = (number(), number(), number()) else {
-            return Err(format!("/proc/slabinfo: {line}"));
-        };
-        let is_given_back = fs::read_to_string(format!("/sys/kernel/slab/{name}/reclaim_account"));
-        if is_given_back.is_ok_and(|flag| flag.trim() != "1") {
-            sample.insert(format!("objects of {name}"), active);
-            bytes += active * size;
-        }
+    let mut bytes = 0;
+    for cache in caches()? {
+        bytes += cache.active * cache.size;
+        sample.insert(format!("objects of {}", cache.name), cache.active as f64);
     }
-    sample.insert("slabs".into(), bytes);
+    sample.insert("slabs".into(), bytes as f64);
     Ok(())
 }
 

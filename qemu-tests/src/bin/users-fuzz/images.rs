@@ -14,7 +14,7 @@ use dtrace_uapi::dif::{Instr, Op};
 use dtrace_uapi::option::Opt;
 use dtrace_uapi::types::DifType;
 use dtrace_uapi::var::Var;
-use qemu_tests::program;
+use qemu_tests::program::{self, pattern};
 use qemu_tests::random::Random;
 
 /// What the clauses use.
@@ -391,17 +391,4 @@ fn put(clauses: &[Clause], probe: &ProbePattern) -> Vec<Clause> {
         ..clause.clone()
     });
     put.collect()
-}
-
-/// A description from its text.
-pub fn pattern(text: &str) -> ProbePattern {
-    let mut parts = text.split(':').map(String::from);
-    let mut part = || parts.next().unwrap_or_default();
-    ProbePattern {
-        id: 0,
-        provider: part(),
-        module: part(),
-        func: part(),
-        name: part(),
-    }
 }

@@ -5,7 +5,7 @@
 
 use super::tally::Tally;
 use dtrace::pid::Request;
-use dtrace_uapi::process::{Probe, ADDRESS};
+use qemu_tests::program::places;
 use qemu_tests::random::Random;
 use std::hint::black_box;
 use std::io::{BufRead, BufReader, Write};
@@ -84,25 +84,9 @@ impl Prey {
     /// Some probes in it, or many, each with a name of its own.
     pub fn request(&self, random: &mut Random) -> Request {
         let count = random.choose(&[1, 4, 40, 300, 1001]);
-        let module = random.below(4);
-        let mut request = Request::default();
-        request.text.extend(format!("m{module}\0").bytes());
-        for n in 0..count {
-            let name = request.text.len() as u32;
-            request.text.extend(format!("{n:x}\0").bytes());
-            request.probes.push(Probe {
-                kind: ADDRESS,
-                module: 0,
-                func: name,
-                name,
-                first: n,
-                nsites: 1,
-                ..Probe::default()
-            });
-            let address = self.addresses[random.below(self.addresses.len())];
-            request.sites.push(address);
-        }
-        request
+        let module = format!("m{}", random.below(4));
+        let address = || self.addresses[random.below(self.addresses.len())];
+        places(&module, std::iter::repeat_with(address).take(count))
     }
 }
 
