@@ -219,8 +219,9 @@ answers() { awk '/^# / { key = $2 } /^= / { print key, $2 }' "$1"; }
 script shown.d 'syscall::sched_get_priority_max:entry' 'pid == $target' 'arg0 != 99' >own.d
 member dtrace -qs own.d -c 'setarch -R /tmp/sight/o-shown steps' >t-own 2>e-own
 answers t-own >a-own
-spin() { setpriv --reuid 65533 --regid 88 --clear-groups setarch -R /tmp/sight/o-shown spin 600000; }
-spin & spin &
+# One on each CPU: a tick is on one of them, whichever.
+spin() { taskset -c "$1" setpriv --reuid 65533 --regid 88 --clear-groups setarch -R /tmp/sight/o-shown spin 600000; }
+for cpu in $(seq 0 $(($(nproc) - 1))); do spin "$cpu" & done
 for subject in member perfmon perfmon_ptrace perfmon_bpf root; do
 	where='execname == "o-shown" \&\& arg1 != 0'
 	[ $subject = member ] && where='pid != $pid'
