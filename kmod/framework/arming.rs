@@ -13,11 +13,11 @@
 //! the cause, by its status. The memory that arming needs is allocated before anything is linked ([`Unarmed`]), so that
 //! this step cannot fail as a whole.
 
+use super::enabled::Enabled;
 use super::probe::ProbeRef;
 use super::provider::{by_provider, Failed, Failure, Provider};
 use super::state::State;
 use super::text::Text;
-use super::tracer::{EcbRef, Tracer};
 use core::fmt::Write;
 use dtrace_engine::mem::sort::sort;
 use kernel::alloc::KVVec;
@@ -59,7 +59,7 @@ impl State {
     /// Arms those of `created` that somebody has an ECB for. Consumers go without those for which that fails.
     pub(super) fn arm_new(&mut self, created: &[ProbeRef]) {
         let wanted = created.iter().copied().filter(|probe| probe.is_wanted());
-        let miss = |tracer: &Tracer| tracer.miss(1);
+        let miss = |gone: &Enabled| gone.tracer.miss(gone.count().into());
         match self.unarmed(wanted) {
             Ok(unarmed) => {
                 let failed = self.arm(unarmed);
@@ -91,14 +91,14 @@ impl State {
     }
 
     /// Takes the ECBs away that there are for `probes`, which are not armed or not there; `whose` is told who goes without.
-    fn give_up(&mut self, probes: impl Iterator<Item = ProbeRef>, whose: impl Fn(&Tracer)) {
-        let mut gone = |entry: &EcbRef| {
-            entry.probe.unwant(entry);
-            whose(&entry.tracer);
+    fn give_up(&mut self, probes: impl Iterator<Item = ProbeRef>, whose: impl Fn(&Enabled)) {
+        let mut gone = |enabled: &Enabled| {
+            enabled.probe.unwant(enabled);
+            whose(enabled);
         };
         let mut waiting = false;
         for probe in probes {
-            probe.ecbs().unlink_all(&mut self.writer, &mut gone);
+            probe.enabled().unlink_all(&mut self.writer, &mut gone);
             waiting |= probe.is_wanted();
         }
         if waiting {

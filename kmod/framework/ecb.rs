@@ -1,36 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! The walk over the enabling control blocks that hang at a probe.
-//!
-//! An ECB is one clause of one consumer at one probe. The framework's half of it, [`EcbRef`], says whose it is; the engine knows
-//! the rest.
+//! The walk over what hangs at a probe: for each consumer that traces it [what it has enabled](Enabled) there, clause by clause.
 
+use super::enabled::Enabled;
 use super::fire::{Args, Cause, FireArgs};
 use super::machine::KernelMachine;
 use super::seen::Seen;
-use super::tracer::{EcbRef, Tracer};
+use super::tracer::Tracer;
 use crate::sys::clock;
 use crate::sys::percpu::CpuGuard;
 use dtrace_engine::{Activity, Ecb, FaultReport, Machine, Missing};
 
-/// Of so many clauses the work is counted at once.
+/// Of so many clauses of a consumer the work is counted at once: a block is a thousandth of what it may do.
 const BLOCK: u32 = 64;
 
 /// Fires the machine's probe for every consumer that has enabled it.
-///
-/// Where a block of clauses ends, all of it is put down to the consumer that it ends at: to look whose each is would cost every firing, and
-/// a block is a thousandth of what a consumer may do.
 #[inline(always)]
 pub fn fire_all(guard: &CpuGuard, machine: &KernelMachine<'_>) {
-    let mut left = BLOCK;
     guard.count();
-    for at in machine.probe().ecbs().iter(guard) {
+    for at in machine.probe().enabled().iter(guard) {
         if !at.tracer.sees_all {
             fire_less(guard, at, machine);
             continue;
         }
-        fire_whole(guard, &at.tracer, at.ecb, machine);
+        fire_whole(guard, &at.tracer, at.first, machine);
+        if at.count() > 1 {
+            fire_others(guard, at, machine);
+        }
+    }
+}
+
+/// Fires the clauses after the first one for a consumer that sees everything.
+#[inline(never)]
+fn fire_others(guard: &CpuGuard, at: &Enabled, machine: &KernelMachine<'_>) {
+    let mut left = BLOCK;
+    for ecb in at.others() {
+        fire_another(guard, &at.tracer, ecb, machine);
         left = left.wrapping_sub(1);
         if left == 0 {
             note_clauses(guard, &at.tracer, machine, BLOCK.into());
@@ -44,7 +50,7 @@ pub fn fire_own(guard: &CpuGuard, tracer: &Tracer, machine: &KernelMachine<'_>) 
     guard.count();
     for ecb in tracer.engine.own(machine.probe().id()) {
         if tracer.sees_all {
-            fire_whole(guard, tracer, ecb, machine);
+            fire_another(guard, tracer, ecb, machine);
         } else if is_over(tracer, machine) {
             return tracer.engine.kill();
         } else {
@@ -58,23 +64,35 @@ pub fn fire_own(guard: &CpuGuard, tracer: &Tracer, machine: &KernelMachine<'_>) 
 /// Rehearses the machine's probe for every consumer that has enabled it, until somebody misses memory: clause-local variables are
 /// handed on from clause to clause.
 pub fn rehearse_all(guard: &CpuGuard, machine: &KernelMachine<'_>) -> Option<Missing> {
-    let missing = machine.probe().ecbs().iter(guard).find_map(|at| {
-        let (tracer, cpu) = (&*at.tracer, guard.cpu());
-        let missing = match tracer.sees_all {
-            true => tracer.engine.rehearse(cpu, at.ecb, machine),
-            false => {
-                let seen = admit(tracer, machine).filter(|_| !is_over(tracer, machine))?;
-                machine.begin_of_user();
-                tracer.engine.rehearse(cpu, at.ecb, &seen)
-            }
-        };
-        note_clauses(guard, tracer, machine, 1);
-        missing
-    });
+    let mut nodes = machine.probe().enabled().iter(guard);
+    let missing = nodes.find_map(|at| rehearse_each(guard, at, machine));
     if machine.users_are_over() {
         end_greatest(guard, machine);
     }
     missing
+}
+
+/// Rehearses a consumer's clauses.
+fn rehearse_each(guard: &CpuGuard, at: &Enabled, machine: &KernelMachine<'_>) -> Option<Missing> {
+    let tracer = &at.tracer;
+    let seen = match tracer.sees_all {
+        true => None,
+        false => Some(admit(tracer, machine)?),
+    };
+    at.find_map(|ecb| {
+        if is_over(tracer, machine) {
+            return None;
+        }
+        let missing = match &seen {
+            None => tracer.engine.rehearse(guard.cpu(), ecb, machine),
+            Some(seen) => {
+                machine.begin_of_user();
+                tracer.engine.rehearse(guard.cpu(), ecb, seen)
+            }
+        };
+        note_clauses(guard, tracer, machine, 1);
+        missing
+    })
 }
 
 /// Fires for a consumer that sees everything.
@@ -83,6 +101,12 @@ fn fire_whole(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, machine: &KernelMachi
     if let Some(fault) = tracer.engine.fire(guard.cpu(), ecb, machine) {
         fire_error(guard, tracer, machine, &fault);
     }
+}
+
+/// The same, apart from what each firing of a probe runs through.
+#[inline(never)]
+fn fire_another(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, machine: &KernelMachine<'_>) {
+    fire_whole(guard, tracer, ecb, machine);
 }
 
 /// Whether a consumer is a user's, who may trace his own processes alone, and such consumers have done what they may do together in a firing.
@@ -105,32 +129,39 @@ fn admit<'a>(tracer: &'a Tracer, machine: &'a KernelMachine<'a>) -> Option<Seen<
     fires.then_some(seen)
 }
 
-/// Whose clauses at the machine's probe fire for the current task: a consumer comes once for each clause.
+/// What is enabled at the machine's probe that fires for the current task.
 pub fn concerned<'a>(
     guard: &'a CpuGuard,
     machine: &'a KernelMachine<'a>,
-) -> impl Iterator<Item = &'a Tracer> {
-    let nodes = machine.probe().ecbs().iter(guard);
-    let tracers = nodes.map(|at| &*at.tracer);
-    tracers.filter(|tracer| tracer.sees_all || admit(tracer, machine).is_some())
+) -> impl Iterator<Item = &'a Enabled> {
+    let nodes = machine.probe().enabled().iter(guard);
+    nodes.filter(|at| at.tracer.sees_all || admit(&at.tracer, machine).is_some())
 }
 
 /// Fires for a consumer that does not see everything; for a user's as long as there is anything left of what such may do together. The one
 /// that has done most of it is ended.
 #[inline(never)]
-fn fire_less(guard: &CpuGuard, at: &EcbRef, machine: &KernelMachine<'_>) {
-    let tracer = &at.tracer;
+fn fire_less(guard: &CpuGuard, at: &Enabled, machine: &KernelMachine<'_>) {
+    let tracer = &*at.tracer;
     let Some(seen) = admit(tracer, machine) else {
         return;
     };
-    if is_over(tracer, machine) {
-        return tracer.engine.drop_firing(guard.cpu(), &seen);
-    }
-    machine.begin_of_user();
-    fire_restricted(guard, tracer, at.ecb, &seen);
-    note_clauses(guard, tracer, machine, 1);
-    if is_over(tracer, machine) {
-        end_greatest(guard, machine);
+    let mut left = u64::from(at.count());
+    let over = at.find_map(|ecb| {
+        if is_over(tracer, machine) {
+            return Some(left);
+        }
+        machine.begin_of_user();
+        fire_restricted(guard, tracer, ecb, &seen);
+        note_clauses(guard, tracer, machine, 1);
+        if is_over(tracer, machine) {
+            end_greatest(guard, machine);
+        }
+        left = left.saturating_sub(1);
+        None
+    });
+    if let Some(left) = over {
+        tracer.engine.drop_firings(guard.cpu(), &seen, left);
     }
 }
 
@@ -145,9 +176,9 @@ fn fire_restricted(guard: &CpuGuard, tracer: &Tracer, ecb: Ecb, seen: &Seen<'_>)
 /// ended for it.
 #[cold]
 fn end_greatest(guard: &CpuGuard, machine: &KernelMachine<'_>) {
-    let nodes = machine.probe().ecbs().iter(guard);
+    let nodes = machine.probe().enabled().iter(guard);
     let users = nodes.filter(|at| at.tracer.rights.is_some());
-    let work = |at: &&EcbRef| at.tracer.engine.work(guard.cpu(), machine);
+    let work = |at: &&Enabled| at.tracer.engine.work(guard.cpu(), machine);
     if let Some(at) = users.max_by_key(work) {
         at.tracer.engine.kill();
     }
@@ -196,7 +227,7 @@ fn fire_error(guard: &CpuGuard, tracer: &Tracer, machine: &KernelMachine<'_>, fa
     for ecb in tracer.engine.own(tracer.error.id()) {
         if is_over(tracer, machine) {
             let seen = Seen::new(machine, tracer);
-            tracer.engine.drop_firing(guard.cpu(), &seen);
+            tracer.engine.drop_firings(guard.cpu(), &seen, 1);
             continue;
         }
         // A fault within ERROR is counted by the engine; there is nothing more to fire.

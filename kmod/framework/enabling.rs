@@ -22,14 +22,15 @@
 //! A consumer goes in the opposite order: unlink, disarm what nobody wants any more, wait for an RCU grace period, free. No step of
 //! it allocates, so that it cannot fail.
 
+use super::enabled::Enabled;
 use super::patience::Patience;
-use super::probe::{Held, ProbeRef};
+use super::probe::ProbeRef;
 use super::provider::{by_provider, Description};
 use super::quota::{self, Dues};
 use super::state::State;
 use super::table::Table;
 use super::text::{refuse, Refusal, Text};
-use super::tracer::{EcbRef, Tracer};
+use super::tracer::Tracer;
 use crate::sys::rculist::{Links, Writer};
 use crate::sys::task;
 use dtrace_engine::mem::sort::sort;
@@ -52,12 +53,12 @@ const DESCRIPTIONS_MAX: usize = 64 << 10;
 /// A consumer's part of the framework's state.
 pub struct Attached {
     tracer: Arc<Tracer>,
-    links: Links<EcbRef>,
+    links: Links<Enabled>,
     /// It has begun: its ECBs do not wait.
     tracing: bool,
     /// How often parts of the probes of the ECBs that wait had been missed before.
     missed_before: u64,
-    /// Every probe that `links` has ECBs for, some more than once; not all that have been retired.
+    /// The probe of each ECB; not all that have been retired.
     probes: KVVec<ProbeRef>,
     retained: KVVec<Retained>,
     /// How many enablings `retained` comes from.
@@ -155,8 +156,8 @@ impl State {
     pub fn detach(&mut self, tracer: &Arc<Tracer>) -> Option<Attached> {
         let at = self.index_of(tracer)?;
         let mut gone = self.attached.remove(at).ok()?;
-        gone.links.unlink_if(&mut self.writer, |entry| {
-            entry.probe.unwant(entry);
+        gone.links.unlink_if(&mut self.writer, |enabled| {
+            enabled.probe.unwant(enabled);
             true
         });
         sort(&mut gone.probes, by_provider);
@@ -534,16 +535,16 @@ impl Attached {
     }
 
     /// Takes the ECBs away that wait for a probe which is not armed or not there; `gone` is told them.
-    pub(super) fn give_up(&mut self, writer: &mut Writer, mut gone: impl FnMut(&EcbRef)) {
+    pub(super) fn give_up(&mut self, writer: &mut Writer, mut gone: impl FnMut(&Enabled)) {
         if self.tracing {
             return;
         }
         let missed_before = &mut self.missed_before;
-        self.links.unlink_if(writer, |entry| {
-            let off = !(entry.probe.is_live() && entry.probe.is_armed());
+        self.links.unlink_if(writer, |enabled| {
+            let off = !(enabled.probe.is_live() && enabled.probe.is_armed());
             if off {
-                *missed_before = missed_before.saturating_sub(entry.probe.missed());
-                gone(entry);
+                *missed_before = missed_before.saturating_sub(missed_of(enabled));
+                gone(enabled);
             }
             off
         });
@@ -562,8 +563,8 @@ impl Attached {
     /// Links the ECBs that wait, and tells of what their probes have missed meanwhile.
     fn publish(&mut self, writer: &mut Writer) {
         let mut missed = 0u64;
-        self.links.publish(writer, |entry| {
-            missed = missed.saturating_add(entry.probe.missed());
+        self.links.publish(writer, |enabled| {
+            missed = missed.saturating_add(missed_of(enabled));
         });
         let before = core::mem::take(&mut self.missed_before);
         self.tracer.miss(missed.saturating_sub(before));
@@ -583,41 +584,112 @@ impl Attached {
         let mut binding = tracer.engine.binding();
         for (probe, clause) in found {
             let ecb = binding.bind(*clause, probe.id())?;
-            ecbs.push((*probe, ecb), GFP_KERNEL)?;
+            ecbs.push(New::of(probe, ecb), GFP_KERNEL)?;
         }
         // Those of a probe one after the other, in the order of the clauses.
-        let key = |(probe, ecb): &(ProbeRef, Ecb)| (probe.id(), ecb.epid);
+        let key = |new: &New| (new.probe.id(), new.ecb.epid);
         sort(&mut ecbs, |a, b| key(a) < key(b));
         self.probes.reserve(found.len(), GFP_KERNEL)?;
-        self.links.reserve(found.len())?;
+        self.links.reserve(ecbs.chunk_by(New::is_beside).count())?;
         commit();
         self.dues.merge(dues);
         binding.keep();
-        for (probe, ecb) in ecbs.iter().copied() {
-            let reads_user = tracer
-                .engine
-                .reads_user(ecb.clause, probe.has_args_in_memory());
-            // There is room for both: it was reserved.
-            let _ = self.probes.push_within_capacity(probe);
-            let entry = EcbRef {
-                tracer: tracer.clone(),
-                probe: Held::new(probe),
-                ecb,
-                reads_user,
-            };
-            // What fires for one consumer at a time the engine knows, and nobody else walks over it.
-            let added = match tracer.engine.is_own(probe.id()) {
-                true => self.links.add_apart(probe.ecbs(), entry),
-                false => self.links.add(probe.ecbs(), entry),
-            };
-            if added.is_ok() {
-                probe.want(reads_user, tracer.sees_all);
-                self.missed_before = self.missed_before.saturating_add(probe.missed());
-            }
+        for new in &ecbs {
+            // There is room: it was reserved.
+            let _ = self.probes.push_within_capacity(new.probe);
+        }
+        if ecbs.iter().any(|new| new.probe.is_wanted()) {
+            self.append(&mut ecbs);
+        }
+        ecbs.retain(|new| !new.is_appended);
+        for group in ecbs.chunk_by(New::is_beside) {
+            self.add(group);
         }
         if self.tracing {
             self.publish(writer);
         }
         Ok(())
     }
+
+    /// Appends those of `ecbs` whose probes the consumer has enabled already. They are in the order of their probes.
+    fn append(&mut self, ecbs: &mut [New]) {
+        for enabled in self.links.values() {
+            let id = enabled.probe.id();
+            let begin = ecbs.partition_point(|new| new.probe.id() < id);
+            let here = ecbs.get_mut(begin..).unwrap_or_default().iter_mut();
+            for new in here.take_while(|new| new.probe.id() == id) {
+                new.is_appended = true;
+                enabled.append(new.ecb.epid);
+                if reads_user(&self.tracer, new) {
+                    enabled.probe.read_user(enabled);
+                }
+                // Of what does not wait nothing will be told.
+                let before = if self.tracing {
+                    0
+                } else {
+                    enabled.probe.missed()
+                };
+                self.missed_before = self.missed_before.saturating_add(before);
+            }
+        }
+    }
+
+    /// Adds the ECBs of a probe that the consumer has not enabled yet.
+    fn add(&mut self, ecbs: &[New]) {
+        let Some((New { probe, ecb, .. }, others)) = ecbs.split_first() else {
+            return;
+        };
+        let enabled = Enabled::new(&self.tracer, probe, *ecb);
+        for new in others {
+            enabled.append(new.ecb.epid);
+        }
+        probe.want(&enabled);
+        if ecbs.iter().any(|new| reads_user(&self.tracer, new)) {
+            probe.read_user(&enabled);
+        }
+        self.missed_before = self.missed_before.saturating_add(missed_of(&enabled));
+        // There is room: it was reserved. What fires for one consumer at a time the engine knows, and nobody else walks over it.
+        let _ = match self.tracer.engine.is_own(probe.id()) {
+            true => self.links.add_apart(probe.enabled(), enabled),
+            false => self.links.add(probe.enabled(), enabled),
+        };
+    }
+}
+
+/// An ECB that is being linked.
+#[derive(Clone, Copy)]
+struct New {
+    probe: ProbeRef,
+    ecb: Ecb,
+    /// It fires after others that the consumer had at the probe.
+    is_appended: bool,
+}
+
+impl New {
+    fn of(probe: ProbeRef, ecb: Ecb) -> Self {
+        Self {
+            probe,
+            ecb,
+            is_appended: false,
+        }
+    }
+
+    /// Whether both are at the same probe.
+    fn is_beside(&self, other: &Self) -> bool {
+        self.probe.id() == other.probe.id()
+    }
+}
+
+/// Whether the clause loads user memory.
+fn reads_user(tracer: &Tracer, new: &New) -> bool {
+    let in_memory = new.probe.has_args_in_memory();
+    tracer.engine.reads_user(new.ecb.clause, in_memory)
+}
+
+/// How often parts of the probe could not be enabled, for all clauses together.
+fn missed_of(enabled: &Enabled) -> u64 {
+    enabled
+        .probe
+        .missed()
+        .saturating_mul(enabled.count().into())
 }

@@ -183,7 +183,7 @@ pub fn rehearse(probe: ProbeRef, args: &FireArgs<'_>) -> Option<Span> {
 #[cold]
 fn lost(probe: ProbeRef) {
     if let Some(nested) = Nested::after_refusal() {
-        tell(probe, &nested, |tracer| tracer.lose(nested.nmi));
+        tell(probe, &nested, |tracer, n| tracer.lose(n, nested.nmi));
     }
 }
 
@@ -193,7 +193,9 @@ fn lost(probe: ProbeRef) {
 /// As [`fire`]; also where that is refused.
 #[cold]
 pub fn lose(probe: ProbeRef, n: u64) {
-    tell_anywhere(probe, |tracer| tracer.have_lost(n));
+    tell_anywhere(probe, |tracer, clauses| {
+        tracer.have_lost(n.saturating_mul(clauses))
+    });
 }
 
 /// Whether a firing of `probe` by the current task would be for anybody. Hooks on returns are few, and calls of others' are not to take
@@ -224,7 +226,8 @@ pub fn unhooked(probe: ProbeRef) {
     let args = FireArgs::new(Args::Words(&[]));
     if let Some(guard) = CpuGuard::enter() {
         let machine = KernelMachine::new(&guard, probe, &args);
-        ecb::concerned(&guard, &machine).for_each(Tracer::lose_return);
+        let concerned = ecb::concerned(&guard, &machine);
+        concerned.for_each(|at| at.tracer.lose_return(at.count().into()));
     } else if let Some(nested) = Nested::after_refusal() {
         tell(probe, &nested, Tracer::lose_return);
     }
@@ -236,11 +239,11 @@ pub fn unhooked(probe: ProbeRef) {
 #[cold]
 pub fn miss(probe: ProbeRef) {
     probe.miss();
-    tell_anywhere(probe, |tracer| tracer.miss(1));
+    tell_anywhere(probe, Tracer::miss);
 }
 
 /// Tells them in probe context of its own, or on top of the one that there is.
-fn tell_anywhere(probe: ProbeRef, what: impl Fn(&Tracer)) {
+fn tell_anywhere(probe: ProbeRef, what: impl Fn(&Tracer, u64)) {
     if let Some(guard) = CpuGuard::enter() {
         tell(probe, &guard, what);
     } else if let Some(nested) = Nested::after_refusal() {
@@ -248,8 +251,9 @@ fn tell_anywhere(probe: ProbeRef, what: impl Fn(&Tracer)) {
     }
 }
 
-fn tell(probe: ProbeRef, here: &impl NoGracePeriod, what: impl Fn(&Tracer)) {
-    for at in probe.ecbs().iter(here) {
-        what(&at.tracer);
+/// Tells each consumer, and how many clauses it has at the probe.
+fn tell(probe: ProbeRef, here: &impl NoGracePeriod, what: impl Fn(&Tracer, u64)) {
+    for at in probe.enabled().iter(here) {
+        what(&at.tracer, at.count().into());
     }
 }

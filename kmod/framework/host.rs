@@ -8,6 +8,7 @@
 #![allow(dead_code)]
 
 mod arming;
+mod enabled;
 mod enabling;
 #[cfg(test)]
 mod enabling_tests;

@@ -18,6 +18,7 @@ mod calls;
 pub mod deadman;
 pub mod device;
 mod ecb;
+mod enabled;
 mod enabling;
 mod ends;
 mod files;

@@ -3,8 +3,8 @@
 
 //! A probe: four names, an id, and the list of who has enabled it.
 
+use super::enabled::Enabled;
 use super::names::Name;
-use super::tracer::EcbRef;
 use crate::sys::arena::Place;
 use crate::sys::rculist::Head;
 use core::ops::Deref;
@@ -13,7 +13,7 @@ use dtrace_engine::ProbeName;
 use dtrace_uapi::ioctl::ProbeDesc;
 use dtrace_uapi::types::ProbeId;
 
-/// How many ECBs there are, of all probes, whose clauses load user memory.
+/// How many consumers there are, at all probes, whose clauses load user memory.
 static READERS: AtomicU32 = AtomicU32::new(0);
 
 /// Whether any probe's clauses load user memory.
@@ -94,11 +94,11 @@ pub struct Probe {
     live: AtomicBool,
     armed: AtomicBool,
     args_in_memory: AtomicBool,
-    /// How many ECBs there are for it, on its list or waiting for that.
+    /// How many consumers have enabled it: on its list or waiting for that.
     wanted: AtomicU32,
     /// How many of those load user memory.
     readers: AtomicU32,
-    /// How many of those are of consumers that see everything.
+    /// How many of those see everything.
     for_all: AtomicU32,
     /// How often a part of it could not be enabled.
     missed: AtomicU16,
@@ -108,7 +108,7 @@ pub struct Probe {
     user: AtomicU64,
     /// How many [`Held`]s there are of it.
     holders: AtomicU32,
-    ecbs: Head<EcbRef>,
+    enabled: Head<Enabled>,
 }
 
 impl Probe {
@@ -137,7 +137,7 @@ impl Probe {
             retired: AtomicBool::new(false),
             user: AtomicU64::new(0),
             holders: AtomicU32::new(0),
-            ecbs: Head::new(),
+            enabled: Head::new(),
         }
     }
 
@@ -188,10 +188,10 @@ impl Probe {
         }
     }
 
-    /// The ECBs of those who trace it.
+    /// What those have enabled who trace it.
     #[inline]
-    pub(super) fn ecbs(&self) -> &Head<EcbRef> {
-        &self.ecbs
+    pub(super) fn enabled(&self) -> &Head<Enabled> {
+        &self.enabled
     }
 
     pub(super) fn name_of(&self, part: Part) -> &'static Name {
@@ -282,28 +282,33 @@ impl Probe {
         self.armed.store(armed, Ordering::Relaxed);
     }
 
-    /// Whether there are ECBs for it, on its list or waiting for that.
+    /// Whether anybody has enabled it.
     pub fn is_wanted(&self) -> bool {
         self.wanted.load(Ordering::Relaxed) > 0
     }
 
-    /// Counts an ECB that is made for it, whether it may load user memory, and whether it is of a consumer that sees everything.
-    pub(super) fn want(&self, reads_user: bool, for_all: bool) {
+    /// Counts a consumer that enables it.
+    pub(super) fn want(&self, enabled: &Enabled) {
         self.wanted.fetch_add(1, Ordering::Relaxed);
-        let reads = u32::from(reads_user);
-        self.readers.fetch_add(reads, Ordering::Relaxed);
-        READERS.fetch_add(reads, Ordering::Relaxed);
-        self.for_all
-            .fetch_add(u32::from(for_all), Ordering::Relaxed);
+        let for_all = u32::from(enabled.tracer.sees_all);
+        self.for_all.fetch_add(for_all, Ordering::Relaxed);
     }
 
-    /// Counts that one of them has gone.
-    pub(super) fn unwant(&self, ecb: &EcbRef) {
+    /// Counts that a consumer's clauses load user memory, where they are the first of that to do so.
+    pub(super) fn read_user(&self, enabled: &Enabled) {
+        if enabled.read_user() {
+            self.readers.fetch_add(1, Ordering::Relaxed);
+            READERS.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts that a consumer has gone.
+    pub(super) fn unwant(&self, enabled: &Enabled) {
         self.wanted.fetch_sub(1, Ordering::Relaxed);
-        let reads = u32::from(ecb.reads_user);
+        let reads = u32::from(enabled.reads_user());
         self.readers.fetch_sub(reads, Ordering::Relaxed);
         READERS.fetch_sub(reads, Ordering::Relaxed);
-        let for_all = u32::from(ecb.tracer.sees_all);
+        let for_all = u32::from(enabled.tracer.sees_all);
         self.for_all.fetch_sub(for_all, Ordering::Relaxed);
     }
 

@@ -21,9 +21,9 @@ fn firings_pass_who_traces_and_nobody_else() {
     w.begin(&first);
     assert_eq!((walked(one), walked(two)), (4, 2));
     // In the order in which they began; what is enabled after that is there at once.
-    let entries = one.ecbs().iter(&CpuGuard);
+    let entries = one.enabled().iter(&CpuGuard);
     let whose: Vec<_> = entries.map(|e| Arc::ptr_eq(&e.tracer, &first)).collect();
-    assert_eq!(whose, [false, false, true, true]);
+    assert_eq!(whose, [false, true]);
     assert_eq!(w.replicate(&first, "two", "three").ok().unwrap(), 1);
     assert_eq!(walked(w.probes[2]), 1);
     first.engine.stop();
@@ -40,6 +40,32 @@ fn firings_pass_who_traces_and_nobody_else() {
     assert_eq!((walked(one), walked(two)), (2, 1));
     drop(w.state.detach(&idle));
     assert!(w.armed().is_empty() && walked(one) == 0);
+}
+
+/// A firing passes each consumer once, in whatever pieces it has enabled what it has; its clauses fire in the order of their EPIDs.
+#[test]
+fn a_firing_passes_a_consumer_once() {
+    let mut w = World::new();
+    let (one, other) = (w.consumer(), w.consumer());
+    w.enable(&one, &image(&["one", "two", "one"])).ok().unwrap();
+    w.enable(&other, &image(&["one"])).ok().unwrap();
+    w.enable(&one, &image(&["three", "one"])).ok().unwrap();
+    w.begin(&one);
+    w.begin(&other);
+    w.replicate(&one, "two", "one").ok().unwrap();
+    w.replicate(&other, "one", "two").ok().unwrap();
+    let found = [0, 1, 2].map(|n| (walked(w.probes[n]), passed(w.probes[n])));
+    assert_eq!(found, [(5, 2), (2, 2), (1, 1)]);
+    let entries = w.probes[0].enabled().iter(&CpuGuard);
+    let epids: Vec<Vec<_>> = entries
+        .map(|at| ecbs(at).iter().map(|ecb| ecb.epid).collect())
+        .collect();
+    assert_eq!(epids, [vec![1, 3, 5, 6], vec![1]]);
+    drop(w.state.detach(&one));
+    let found = [0, 1, 2].map(|n| (walked(w.probes[n]), passed(w.probes[n])));
+    assert_eq!(found, [(1, 1), (1, 1), (0, 0)]);
+    drop(w.state.detach(&other));
+    assert!(w.armed().is_empty());
 }
 
 /// Probes that go, come back, or cannot be armed, all before `GO`.

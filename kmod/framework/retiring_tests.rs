@@ -127,7 +127,7 @@ fn a_firing_ends_on_the_probe_that_it_began_on() {
     };
     let id = probe.id();
     hold_grace_periods(true);
-    let mut firing = probe.ecbs().iter(&CpuGuard);
+    let mut firing = probe.enabled().iter(&CpuGuard);
     w.state.retire(w.index, &[probe]);
     for number in 2..2000 {
         let made = w.start(number, 2);

@@ -6,13 +6,13 @@
 //! It is shared: by the file, by each of its ECBs, and by what runs beside it while it traces. What changes in it changes by
 //! single atomic words.
 
-use super::probe::{Held, ProbeRef};
+use super::probe::ProbeRef;
 use super::quota::{Payer, Purse};
 use super::text::Refusal;
 use crate::sys::process::Process;
 use crate::sys::rights::Rights;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use dtrace_engine::{Activity, Consumer, Ecb};
+use dtrace_engine::{Activity, Consumer};
 use dtrace_uapi::ioctl::Status;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -116,18 +116,18 @@ impl Tracer {
         self.missed.load(Ordering::Relaxed)
     }
 
-    /// Notes that a probe of its own fires on top of probe context, and is lost.
-    pub fn lose(&self, nmi: bool) {
+    /// Notes that a probe of its own fires on top of probe context, which `n` of its clauses lose.
+    pub fn lose(&self, n: u64, nmi: bool) {
         if self.engine.activity() == Activity::Active {
             let kind = if nmi { &self.nmis } else { &self.recursions };
-            kind.fetch_add(1, Ordering::Relaxed);
+            kind.fetch_add(n, Ordering::Relaxed);
         }
     }
 
-    /// Notes that a function's return, at which a probe of its own is, could not be hooked.
-    pub fn lose_return(&self) {
+    /// Notes that a function's return, at which it has `n` clauses, could not be hooked.
+    pub fn lose_return(&self, n: u64) {
         if self.engine.activity() == Activity::Active {
-            self.returns.fetch_add(1, Ordering::Relaxed);
+            self.returns.fetch_add(n, Ordering::Relaxed);
         }
     }
 
@@ -185,16 +185,4 @@ impl Tracer {
         status.returns = self.returns.load(Ordering::Relaxed);
         status.missed = self.missed();
     }
-}
-
-/// An ECB at a probe.
-pub struct EcbRef {
-    /// Whose it is.
-    pub tracer: Arc<Tracer>,
-    /// Where it is.
-    pub probe: Held,
-    /// What the engine calls it.
-    pub ecb: Ecb,
-    /// Its clause loads user memory.
-    pub reads_user: bool,
 }

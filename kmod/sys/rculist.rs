@@ -267,6 +267,13 @@ impl<T: Sync + Send + 'static> Links<T> {
         self.published = self.blocks.len();
     }
 
+    /// The values of the nodes that have not been taken off.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        let nodes = self.blocks.iter().flat_map(|block| &block.nodes);
+        let kept = nodes.filter(|node| !node.is(Stage::Going) && !node.is(Stage::Off));
+        kept.map(|node| &node.value)
+    }
+
     /// How many nodes are linked.
     pub fn linked(&self) -> usize {
         let nodes = self.blocks.iter().flat_map(|block| &block.nodes);

@@ -131,7 +131,7 @@ fn work_is_put_down_to_whose_clause_it_is() {
 #[test]
 fn a_firing_that_there_is_no_time_for_is_a_drop() {
     let b = Bench::new(vec![clause(None, vec![])]);
-    let drop_two = || (0..2).for_each(|_| b.consumer.drop_firing(&cpu(0), &b.m));
+    let drop_two = || b.consumer.drop_firings(&cpu(0), &b.m, 2);
     drop_two();
     assert_eq!(b.read(Which::Principal).1, 2);
     b.consumer.stop();

@@ -133,9 +133,9 @@ impl Principal {
         &mut self.mem
     }
 
-    /// Counts a record that is not made.
-    pub fn count_drop(&mut self) {
-        self.drops = self.drops.wrapping_add(1);
+    /// Counts `n` records that are not made.
+    pub fn count_drops(&mut self, n: u64) {
+        self.drops = self.drops.wrapping_add(n);
     }
 
     /// Counts a fault.

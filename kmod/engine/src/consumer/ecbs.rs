@@ -3,6 +3,9 @@
 
 //! The enabled probes of a consumer, by EPID: from 1, without gaps.
 //!
+//! Those that it has at one probe are chained, in the order in which they fire. Whoever fires the probe has the first one, and finds the others
+//! from there.
+//!
 //! They are read at any time: by the consumer's calls, which describe them, and in probe context, where a ring asks for the
 //! size of the record that it lets go. They are added under the framework's mutex, which keeps two that add apart, and
 //! not under that of the consumer's calls: a probe that appears with a kernel module is bound while its consumer may be
@@ -17,14 +20,35 @@ use dtrace_uapi::types::{Epid, ProbeId};
 /// The table.
 #[derive(Debug, Default)]
 pub struct Ecbs {
-    probes: Growing,
-    clauses: Growing,
-    /// Sizes of records, bytes.
-    sizes: Growing,
-    /// Those that are there; what the arrays hold beyond is of no meaning.
+    rows: Growing<4>,
+    /// Those that are there; what the rows hold beyond is of no meaning.
     count: AtomicU32,
     /// Those of the probes that fire for one consumer at a time.
     own: [Own; OWN],
+}
+
+/// What is known of one.
+#[derive(Clone, Copy)]
+struct Row {
+    probe: ProbeId,
+    clause: ClauseId,
+    /// The EPID of the next one at the probe, which is greater; else 0.
+    next: Epid,
+}
+
+impl Row {
+    fn of([probe, index, size, next]: [u32; 4]) -> Self {
+        let clause = ClauseId { index, size };
+        Self {
+            probe,
+            clause,
+            next,
+        }
+    }
+
+    fn words(self) -> [u32; 4] {
+        [self.probe, self.clause.index, self.clause.size, self.next]
+    }
 }
 
 /// How many probes fire for one consumer at a time.
@@ -33,7 +57,7 @@ pub const OWN: usize = 3;
 /// What is enabled of one of these probes.
 #[derive(Debug, Default)]
 struct Own {
-    epids: Growing,
+    epids: Growing<1>,
     /// Those that fire.
     count: AtomicU32,
     /// The same, with those that are being added.
@@ -51,13 +75,15 @@ impl Ecbs {
     pub fn add(&self, clause: ClauseId, probe: ProbeId, own: Option<usize>) -> Result<Ecb, Reason> {
         let too_many = Reason::new(Errno::E2BIG, "too many enabled probes");
         let epid = self.count().checked_add(1).ok_or(too_many)?;
-        let at = epid as usize;
-        self.probes.set(at, probe)?;
-        self.clauses.set(at, clause.index)?;
-        self.sizes.set(at, clause.size)?;
+        let row = Row {
+            probe,
+            clause,
+            next: 0,
+        };
+        self.rows.set(epid as usize, row.words())?;
         if let Some(own) = own.and_then(|own| self.own.get(own)) {
             let added = own.added.load(Ordering::Relaxed);
-            own.epids.set(added as usize, epid)?;
+            own.epids.set(added as usize, [epid])?;
             own.added.store(added.wrapping_add(1), Ordering::Relaxed);
         }
         self.count.store(epid, Ordering::Release);
@@ -90,28 +116,47 @@ impl Ecbs {
         self.own.get(own).into_iter().flat_map(|own| {
             let kept = 0..own.count.load(Ordering::Acquire) as usize;
             kept.filter_map(|at| {
-                let epid = own.epids.get(at);
-                let (probe, clause) = self.get(epid)?;
-                Some(Ecb {
-                    epid,
-                    probe,
-                    clause,
-                })
+                let [epid] = own.epids.get(at);
+                self.ecb(epid)
             })
+        })
+    }
+
+    /// Has `next` fire after `last`, which is the last one that there is at its probe. Calls must not overlap.
+    pub fn chain(&self, last: Epid, next: Epid) {
+        if let Some(row) = self.row(last) {
+            // Its row is there, so that this cannot fail.
+            let _ = self.rows.set(last as usize, Row { next, ..row }.words());
+        }
+    }
+
+    /// The one that fires after `epid`.
+    #[inline]
+    pub fn after(&self, epid: Epid) -> Option<Ecb> {
+        // As they ascend, each walk ends.
+        let next = self.row(epid)?.next;
+        self.ecb(next).filter(|_| next > epid)
+    }
+
+    #[inline]
+    fn row(&self, epid: Epid) -> Option<Row> {
+        let is_there = epid != 0 && epid <= self.count();
+        is_there.then(|| Row::of(self.rows.get(epid as usize)))
+    }
+
+    fn ecb(&self, epid: Epid) -> Option<Ecb> {
+        let Row { probe, clause, .. } = self.row(epid)?;
+        Some(Ecb {
+            epid,
+            probe,
+            clause,
         })
     }
 
     /// Probe and clause of an EPID.
     pub fn get(&self, epid: Epid) -> Option<(ProbeId, ClauseId)> {
-        if epid == 0 || epid > self.count() {
-            return None;
-        }
-        let at = epid as usize;
-        let clause = ClauseId {
-            index: self.clauses.get(at),
-            size: self.sizes.get(at),
-        };
-        Some((self.probes.get(at), clause))
+        let row = self.row(epid)?;
+        Some((row.probe, row.clause))
     }
 
     /// All of them.
@@ -122,6 +167,6 @@ impl Ecbs {
 
     /// Size of the records of an EPID, bytes; 0 where there is none.
     pub fn record_size(&self, epid: Epid) -> usize {
-        self.sizes.get(epid as usize) as usize
+        Row::of(self.rows.get(epid as usize)).clause.size as usize
     }
 }

@@ -23,7 +23,7 @@ use crate::mem::sync::Cpu;
 use core::cell::Cell;
 use core::sync::atomic::Ordering;
 use dtrace_uapi::dif::Instr;
-use dtrace_uapi::types::ProbeId;
+use dtrace_uapi::types::{Epid, ProbeId};
 
 impl Consumer {
     /// Whether `probe` may fire although the consumer is not `Active`.
@@ -51,6 +51,17 @@ impl Consumer {
     pub fn own(&self, probe: ProbeId) -> impl Iterator<Item = Ecb> + '_ {
         let own = self.config.own(probe);
         own.into_iter().flat_map(|own| self.ecbs.own(own))
+    }
+
+    /// Has `next` fire after `last`, the last of what is enabled at a probe. Calls must not overlap.
+    pub fn chain(&self, last: Epid, next: Epid) {
+        self.ecbs.chain(last, next);
+    }
+
+    /// What is enabled at the same probe as `epid` and fires after it.
+    pub fn chained(&self, epid: Epid) -> impl Iterator<Item = Ecb> + '_ {
+        let after = |ecb: &Ecb| self.ecbs.after(ecb.epid);
+        core::iter::successors(self.ecbs.after(epid), after)
     }
 
     /// Fires `ecb` on `cpu`: predicate, actions, records, aggregations. A fault is returned for the framework to fire
@@ -273,16 +284,16 @@ impl Consumer {
         state.map_or(0, |state| state.work.of(m.firing()))
     }
 
-    /// Counts a firing that others leave no time for, as one that there was no room for.
+    /// Counts firings of `n` clauses that others leave no time for, as such that there was no room for.
     #[cold]
-    pub fn drop_firing<M: Machine>(&self, cpu: &Cpu, m: &M) {
+    pub fn drop_firings<M: Machine>(&self, cpu: &Cpu, m: &M, n: u64) {
         let is_active = self.activity() == Activity::Active;
         let Some(run) = self.run.get().filter(|_| is_active) else {
             return;
         };
         if self.may_see(run, m) {
             if let Some(mut state) = run.cpus.enter(cpu) {
-                state.out.principal.count_drop();
+                state.out.principal.count_drops(n);
             }
         }
     }

@@ -221,44 +221,52 @@ impl<T> PerCpu<T> {
     }
 }
 
-/// A growing table of numbers that is read on any CPU while it grows: chunk `k` has `FIRST << k` entries and is never
-/// moved.
+/// A growing table of rows of `N` numbers that is read on any CPU while it grows: chunk `k` has `FIRST << k` rows and is never
+/// moved. Whoever finds a number sees what was written before it.
 #[derive(Debug, Default)]
-pub struct Growing {
+pub struct Growing<const N: usize> {
     chunks: [Once<Shared>; CHUNKS],
 }
 
 const FIRST: usize = 256;
 const CHUNKS: usize = 20;
 
-impl Growing {
+impl<const N: usize> Growing<N> {
     fn place(index: usize) -> Option<(usize, usize)> {
         let chunk = (index / FIRST + 1).ilog2() as usize;
         let begin = FIRST * ((1 << chunk) - 1);
-        (chunk < CHUNKS).then(|| (chunk, (index - begin) * 4))
+        (chunk < CHUNKS).then(|| (chunk, (index - begin) * N * 4))
     }
 
-    /// Number `index`; 0 where it was never set.
-    pub fn get(&self, index: usize) -> u32 {
-        Self::place(index)
-            .and_then(|(chunk, at)| self.chunks.get(chunk)?.get()?.u32(at))
-            .map_or(0, |number| number.load(Ordering::Relaxed))
+    /// Row `index`; zeros where it was never set.
+    #[inline]
+    pub fn get(&self, index: usize) -> [u32; N] {
+        let mut row = [0; N];
+        let place = Self::place(index);
+        if let Some((at, chunk)) = place.and_then(|(k, at)| Some((at, self.chunks.get(k)?.get()?)))
+        {
+            for (n, word) in row.iter_mut().enumerate() {
+                let number = chunk.u32(at + n * 4);
+                *word = number.map_or(0, |number| number.load(Ordering::Acquire));
+            }
+        }
+        row
     }
 
-    /// Sets number `index`. Calls must not overlap.
-    pub fn set(&self, index: usize, value: u32) -> Result<(), NoMem> {
+    /// Sets row `index`. Calls must not overlap.
+    pub fn set(&self, index: usize, row: [u32; N]) -> Result<(), NoMem> {
         let (chunk, at) = Self::place(index).ok_or(NoMem)?;
         let once = self.chunks.get(chunk).ok_or(NoMem)?;
         let numbers = match once.get() {
             Some(numbers) => numbers,
             None => once
-                .set(Boxed::new(Shared::new((FIRST << chunk) * 4)?)?)
+                .set(Boxed::new(Shared::new((FIRST << chunk) * N * 4)?)?)
                 .map_err(|_| NoMem)?,
         };
-        numbers
-            .u32(at)
-            .ok_or(NoMem)?
-            .store(value, Ordering::Relaxed);
+        for (n, word) in row.into_iter().enumerate() {
+            let number = numbers.u32(at + n * 4).ok_or(NoMem)?;
+            number.store(word, Ordering::Release);
+        }
         Ok(())
     }
 }
@@ -289,12 +297,13 @@ mod tests {
     #[test]
     fn numbers_keep_their_places_while_the_table_grows() {
         let t = Growing::default();
+        let row = |i: usize| [i as u32 + 1, i as u32 + 2];
         for i in 0..3000 {
-            t.set(i, i as u32 + 1).unwrap();
+            t.set(i, row(i)).unwrap();
         }
-        assert!((0..3000).all(|i| t.get(i) == i as u32 + 1));
-        assert_eq!((t.get(3000), t.get(usize::MAX / 2)), (0, 0));
-        assert!(t.set(usize::MAX / 2, 1).is_err());
+        assert!((0..3000).all(|i| t.get(i) == row(i)));
+        assert_eq!((t.get(3000), t.get(usize::MAX / 2)), ([0; 2], [0; 2]));
+        assert!(t.set(usize::MAX / 2, [1; 2]).is_err());
     }
 
     #[test]
