@@ -14,7 +14,8 @@
 //! What is taken is known before the work is done, or is bounded by one string or one stack.
 //!
 //! What a clause does whatever the data has a *price*, which is known when it is built (the module `price` of `ecb`). The ways past the
-//! interpreter take nothing from a budget: there the price stands for all of it.
+//! interpreter take nothing from a budget: there the price stands for all of it. How many old records a ring lets go of for a new one the ring
+//! tells afterwards.
 //!
 //! A probe runs all its clauses in one firing, and there may be thousands. So what the heavy ones take is also added up, for each consumer:
 //! one that takes more than [`FIRING`] is ended, as by a deadman. Light ones cost a comparison; where many are at one probe, each is
@@ -78,6 +79,12 @@ pub const MAGNITUDE: usize = 32;
 /// Units of an instruction that a loop does again: it may load a program's memory.
 pub const LOOPED: usize = 32;
 
+/// Units of an old record that a ring lets go of for a new one.
+pub const LET_GO: u64 = 16;
+
+/// Bytes that are a unit where they are cleared.
+pub const CLEARED: usize = 64;
+
 /// Bytes of committed records that are a unit.
 pub const MOVED: usize = 16;
 
@@ -117,10 +124,10 @@ impl Budget {
         units.saturating_sub(self.0)
     }
 
-    /// What was taken, where that is so much that it counts for the firing.
+    /// What was taken of a whole one.
     #[inline(always)]
-    pub fn toil(&self) -> Option<u64> {
-        heavy(UNITS.saturating_sub(self.0))
+    pub fn taken(&self) -> u64 {
+        UNITS.saturating_sub(self.0)
     }
 
     /// Takes `n` units. What failed once fails ever after.
@@ -151,16 +158,16 @@ mod tests {
         assert_eq!(b.spend(2), Err(Spent));
         assert_eq!(b.spend(1), Err(Spent));
         assert_eq!(Trap::from(Spent).fault, Fault::Overrun);
-        assert_eq!(b.toil(), Some(UNITS));
+        assert_eq!(b.taken(), UNITS);
     }
 
     #[test]
     fn little_does_not_count() {
         let mut b = Budget::full();
         assert_eq!(b.spend(LIGHT as usize), Ok(()));
-        assert_eq!(b.toil(), None);
+        assert_eq!(heavy(b.taken()), None);
         assert_eq!(b.spend(1), Ok(()));
-        assert_eq!(b.toil(), Some(LIGHT + 1));
+        assert_eq!(heavy(b.taken()), Some(LIGHT + 1));
     }
 
     #[test]

@@ -16,10 +16,14 @@ use dtrace_uapi::option::{Opt, BUFPOLICY_RING};
 
 /// A consumer whose buffer never fills, with one ECB of `clause`.
 fn bench(clause: Clause) -> Bench {
+    bench_of(vec![clause])
+}
+
+fn bench_of(clauses: Vec<Clause>) -> Bench {
     let consumer = Consumer::new(config()).unwrap();
     consumer.set_option(Opt::Bufpolicy, BUFPOLICY_RING).unwrap();
     consumer.set_option(Opt::Bufsize, 1 << 20).unwrap();
-    Bench::with(consumer, vec![clause])
+    Bench::with(consumer, clauses)
 }
 
 fn values(n: usize, text: &str) -> Vec<ActionSpec> {
@@ -84,6 +88,38 @@ fn the_ways_past_the_interpreter_are_counted() {
         }
         assert_eq!(b.consumer.activity(), Activity::Active);
     }
+}
+
+/// The same record costs what has to go for it.
+#[test]
+fn what_a_ring_lets_go_of_is_counted() {
+    const N: usize = 4000;
+    let large = clause(None, values(N, "ldgs arg0, %r1\n ret %r1"));
+    let b = bench_of(vec![clause(None, vec![]), large]);
+    let fire = |ecb: usize| {
+        let now = b.m.now.get();
+        b.m.now.set(now + 1);
+        assert!(b.consumer.fire(&cpu(0), b.ecbs[ecb], &b.m).is_none());
+        b.consumer.work(&cpu(0), &b.m)
+    };
+    // Nothing has to go yet.
+    let price = fire(1);
+    // Records of 16 bytes, which are charged 8, and four times as many as there is room for.
+    for _ in 0..4 * (1 << 20) / 8 {
+        fire(0);
+    }
+    let [first, second] = [fire(1), fire(1)];
+    let gone = (N * 8 / 16) as u64;
+    assert!(
+        first >= price + 16 * gone && second >= price + 16 * gone,
+        "{price} {first}"
+    );
+    // Its own like: one or two at a time.
+    for _ in 0..4 * (1 << 20) / (8 * N) {
+        fire(1);
+    }
+    let last = fire(1);
+    assert!(last < price + 16 * gone / 2, "{price} {last}");
 }
 
 #[test]

@@ -11,6 +11,7 @@
 //! has room beyond that size ([`buffer_room`]). As long as a record ends within the size itself nothing need be computed.
 
 use super::{set_half, Aside};
+use crate::budget::{CLEARED, LET_GO};
 use crate::error::NoMem;
 use crate::mem::alloc::Bytes;
 use dtrace_uapi::ioctl::RECORD_TIME;
@@ -97,6 +98,8 @@ pub struct Principal {
     reserve: Reserve,
     drops: u64,
     errors: u32,
+    /// Ring: what it took to make room, units.
+    toil: u64,
 }
 
 /// Room for a record: its bytes are `at..at + size` once written, and `end` is what [`Principal::commit`] needs.
@@ -124,6 +127,7 @@ impl Principal {
             reserve,
             drops: 0,
             errors: 0,
+            toil: 0,
         })
     }
 
@@ -141,6 +145,18 @@ impl Principal {
     /// Counts a fault.
     pub fn count_error(&mut self) {
         self.errors = self.errors.wrapping_add(1);
+    }
+
+    /// What it took to make room for records since this was last asked, units of a [budget](crate::budget). How many old records a new one takes the
+    /// place of depends on what they are.
+    pub fn take_toil(&mut self) -> u64 {
+        core::mem::take(&mut self.toil)
+    }
+
+    /// Whether that is anything.
+    #[inline(always)]
+    pub fn toiled(&self) -> bool {
+        self.toil > 0
     }
 
     /// Whether a fill buffer has become full since this was last asked.
@@ -239,6 +255,7 @@ impl Principal {
             let used = self.used;
             if let Some(rest) = self.mem.get_mut(used..) {
                 rest.fill(0);
+                self.toil += (rest.len() / CLEARED) as u64;
             }
             (self.used, self.records) = (0, 0);
             at = 0;
@@ -255,6 +272,7 @@ impl Principal {
                 let size = oldest_size(record).max(PADDING);
                 oldest.before += usize::from(size > PADDING);
                 oldest.at += size;
+                self.toil += LET_GO;
             }
             // Nothing is left of the last round: the oldest record is the first of this one.
             self.wrapped = (oldest.at < self.end).then_some(oldest);

@@ -8,7 +8,8 @@
 
 use super::run::{CpuState, Run, Work};
 use super::{Activity, Config, Consumer, Ecb, FaultReport};
-use crate::budget::{FIRING, LIGHT};
+use crate::budget::{heavy, FIRING, LIGHT};
+use crate::buf::principal::Principal;
 use crate::dif::env::{At, Env};
 use crate::dif::exec::Stopped;
 use crate::dif::locals::Locals;
@@ -137,9 +138,13 @@ impl Consumer {
             Ok(End::Dropped | End::Committed) => self.note_full(out),
             Err(_) => return false,
         }
-        if let Some(units) = clause.toil() {
-            self.note_toil(run, &mut state.work, m, units);
-        }
+        self.note_clause(
+            run,
+            &mut state.work,
+            &mut out.principal,
+            m,
+            clause.price as u64,
+        );
         true
     }
 
@@ -162,10 +167,8 @@ impl Consumer {
         let _inside = dynamics.and_then(|dynamics| dynamics.enter(at.cpu));
         let locals = Locals::new(m, at.cpu, dynamics, vm);
         let done = brief.run(&clause.actions, m, at, locals, out);
-        if let Some(units) = clause.toil() {
-            if done != Ok(false) {
-                self.note_toil(run, work, m, units);
-            }
+        if done != Ok(false) {
+            self.note_clause(run, work, &mut out.principal, m, clause.price as u64);
         }
         done
     }
@@ -206,9 +209,7 @@ impl Consumer {
         let last = at.probe == self.config.end;
         let size_at = |record: &[u8]| self.size_at(record);
         let end = fire::run(clause, &mut env, out, last, size_at, || self.exits());
-        if let Some(units) = env.vm.budget.toil() {
-            self.note_toil(run, work, m, units);
-        }
+        self.note_clause(run, work, &mut out.principal, m, env.vm.budget.taken());
         match end {
             Ok(End::Done) => None,
             Ok(End::Dropped | End::Committed) => {
@@ -251,10 +252,30 @@ impl Consumer {
         };
         // What else is wrong the firing will tell.
         let _ = rehearsal::run(clause, &mut env);
-        if let Some(units) = env.vm.budget.toil() {
+        self.note_heavy(run, work, m, env.vm.budget.taken());
+        missing.get()
+    }
+
+    /// Counts what a clause has taken, if that is much, and what it took to make room for its records.
+    #[inline(always)]
+    fn note_clause<M: Machine>(
+        &self,
+        run: &Run,
+        work: &mut Work,
+        principal: &mut Principal,
+        m: &M,
+        units: u64,
+    ) {
+        if heavy(units).is_some() || principal.toiled() {
+            self.note_heavy(run, work, m, units.saturating_add(principal.take_toil()));
+        }
+    }
+
+    #[cold]
+    fn note_heavy<M: Machine>(&self, run: &Run, work: &mut Work, m: &M, units: u64) {
+        if let Some(units) = heavy(units) {
             self.note_toil(run, work, m, units);
         }
-        missing.get()
     }
 
     /// Counts that `clauses` of it were passed by in `m`'s firing, as if each had done what is not counted else.

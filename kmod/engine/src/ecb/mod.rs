@@ -23,7 +23,6 @@ pub mod rehearsal;
 pub mod short;
 pub(crate) mod speculate;
 
-use crate::budget::heavy;
 use crate::dif::program::Program;
 use crate::mem::Vec;
 use aggregation::Function;
@@ -192,12 +191,6 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Its price, where that is so much that it counts for the firing.
-    #[inline(always)]
-    pub fn toil(&self) -> Option<u64> {
-        heavy(self.price as u64)
-    }
-
     /// What the record is charged in the principal buffer; 0 where nothing goes there.
     pub fn charge(&self) -> usize {
         self.principal.saturating_sub(RECORD_TIME)

@@ -5,14 +5,14 @@
 //!
 //! Programs that are interpreted take what they cost themselves, and so do strings, stacks, memory that is copied and speculations, whose
 //! size the firing tells. What is left is known when the clause is built: how many values it has, which of them ask a clock or look for a
-//! variable, how long a key is, and how many old records a ring lets go of for a new one. Of a clause that runs past the interpreter
+//! variable, how long a key and a record are. Of a clause that runs past the interpreter
 //! that is everything.
 
 use super::{Act, Action, Aggregate, Datum, Field};
 use crate::budget::{ASKED, LOOKUP};
 use crate::dif::program::Program;
 
-/// Bytes of a record that are a unit: so many a ring lets go of with a step, of the least records that there are.
+/// Bytes of a record that are a unit.
 const RECORDED: usize = 8;
 
 /// Bytes of a key that are a unit, if it is as long as it can be: what it has of them is paid for where it comes from.
