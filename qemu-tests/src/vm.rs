@@ -20,6 +20,10 @@ use std::time::{Duration, Instant};
 use crate::accel::Accel;
 use rustix::fs::{flock, FlockOperation};
 use rustix::io::Errno;
+use rustix::process::{kill_process_group, Pid, Signal};
+
+/// By this file in the run directory the guest asks to be stopped: it holds milliseconds and a newline.
+const STAND_STILL: &str = "stand-still";
 
 /// How often the run directory is looked at.
 pub const POLL: Duration = Duration::from_millis(30);
@@ -243,9 +247,26 @@ impl Vm {
             .ok()
     }
 
-    /// Whether the machine still runs.
+    /// Whether the machine still runs. Has it stand still where it asks for that.
     pub fn running(&mut self) -> io::Result<bool> {
+        self.stand_still()?;
         Ok(self.child.try_wait()?.is_none())
+    }
+
+    /// Stops the machine with all that belongs to it, for as many milliseconds as it has written to its file [`STAND_STILL`], and removes the file
+    /// when it goes on: as a computer does that has something else to do.
+    fn stand_still(&self) -> io::Result<()> {
+        let file = self.dir.join(STAND_STILL);
+        let text = fs::read_to_string(&file).unwrap_or_default();
+        let Some(Ok(time)) = text.strip_suffix('\n').map(str::parse) else {
+            return Ok(());
+        };
+        if let Some(group) = Pid::from_raw(self.child.id() as i32) {
+            kill_process_group(group, Signal::STOP)?;
+            sleep(Duration::from_millis(time));
+            kill_process_group(group, Signal::CONT)?;
+        }
+        fs::remove_file(file)
     }
 
     /// Waits for the status; none when the machine ends without one or the limit is reached.
