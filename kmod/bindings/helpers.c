@@ -410,6 +410,12 @@ void dtrace_periodic_queue(struct delayed_work *work, u64 ns)
 	queue_delayed_work(system_dfl_long_wq, work, max(nsecs_to_jiffies(ns), 1UL));
 }
 
+/* Queues a work of that kind for so much later, also where it is queued already. */
+void dtrace_work_put_off(struct delayed_work *work, u64 ns)
+{
+	mod_delayed_work(system_dfl_long_wq, work, nsecs_to_jiffies(ns));
+}
+
 /* Whether the current task has a capability over the system. Who has none may have a group's rights, so nobody is told of a refusal. */
 bool dtrace_capable(int capability)
 {

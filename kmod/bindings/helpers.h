@@ -121,6 +121,7 @@ void dtrace_work_queue(struct work_struct *work);
 void dtrace_work_queue_on(struct work_struct *work, unsigned int cpu);
 void dtrace_periodic_init(struct delayed_work *work, work_func_t func);
 void dtrace_periodic_queue(struct delayed_work *work, u64 ns);
+void dtrace_work_put_off(struct delayed_work *work, u64 ns);
 
 bool dtrace_signal_current(int sig);
 void dtrace_signal_sync(void);

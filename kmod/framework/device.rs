@@ -235,7 +235,7 @@ impl Attachment {
         if watch.is_none() {
             let tracing = self.tracer.payer.trace()?;
             *watch = Some(Watching {
-                _watch: Watch::begin(rights)?,
+                _watch: Watch::begin(rights, &self.framework.watchers)?,
                 _tracing: tracing,
             });
         }

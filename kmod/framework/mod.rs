@@ -63,8 +63,10 @@ pub use state::NEEDS_KERNEL;
 pub use text::Refusal;
 pub use tracer::Tracer;
 
+use crate::sys::audience::Audience;
 use crate::sys::hotplug::CpuState;
 use crate::sys::once::Parts;
+use crate::sys::rights::Hooks;
 use crate::sys::vtime;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::Ordering;
@@ -90,6 +92,8 @@ pub struct Framework {
     users: Mutex<Users>,
     /// What programs have registered.
     desk: Arc<Desk>,
+    /// Those who may trace their own processes alone, as long as they do.
+    watchers: Arc<Audience<Hooks>>,
     #[pin]
     state: Mutex<State>,
 }
@@ -110,6 +114,7 @@ impl Framework {
         let ends = Ends::create(&mut batch)?;
         let newcomers = Arc::new(CpuState::new()?, GFP_KERNEL)?;
         let desk = Desk::new()?;
+        let watchers = Audience::new()?;
         Arc::pin_init(
             pin_init!(Self {
                 ends,
@@ -118,6 +123,7 @@ impl Framework {
                 newcomers,
                 users <- new_mutex!(Users::new(places), "dtrace::Users"),
                 desk,
+                watchers,
                 state <- new_mutex!(state, "dtrace::State"),
             }),
             GFP_KERNEL,

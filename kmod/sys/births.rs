@@ -5,12 +5,14 @@
 //!
 //! Two tracepoints tell of them, before the process executes anything in user mode. Their calls may not sleep.
 
+use super::audience::Crowd;
 use super::tracepoint::{Attached, Hit};
 use crate::bindings;
 use core::ffi::CStr;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
 use kernel::prelude::*;
+use kernel::sync::Arc;
 
 /// What is told of processes that begin, by the task that it is about, or whose child it is. Nothing of it may sleep.
 pub trait Births: Clone + Send + Sync + 'static {
@@ -78,6 +80,20 @@ impl<B: Births> Telling<B> {
         Ok(Self {
             _told: Attached::new(told, false)?,
         })
+    }
+}
+
+impl<B: Births> Births for Arc<Crowd<B>> {
+    fn made(&self, child: &Child<'_>) {
+        self.each(|one| one.made(child));
+    }
+
+    fn forked(&self, child: &Child<'_>) {
+        self.each(|one| one.forked(child));
+    }
+
+    fn executed(&self) {
+        self.each(Births::executed);
     }
 }
 

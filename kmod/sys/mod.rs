@@ -16,6 +16,7 @@
 
 pub mod arch;
 pub mod arena;
+pub mod audience;
 pub mod births;
 pub mod breakpoint;
 pub mod clock;

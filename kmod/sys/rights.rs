@@ -8,8 +8,10 @@
 //! what has been answered. What is not known is not allowed.
 //!
 //! A process of which nothing is known would have its first firings left out. So while a consumer has anything enabled, [`Watch`] has
-//! each process asked about that begins, or becomes another program, before it executes anything.
+//! each process asked about that begins, or becomes another program, before it executes anything. All consumers hear of those by the same
+//! [hooks](Hooks).
 
+use super::audience::{Audience, Crowd, Listener, Source};
 use super::births::{Births, Child, Telling};
 use super::places::{At, Call, Passed, Places};
 use super::process::Process;
@@ -103,7 +105,7 @@ impl Drop for Rights {
 
 /// Who hears of processes that begin, and of those that change what others may do to them.
 #[derive(Clone)]
-struct Ear(Arc<Rights>);
+pub struct Ear(Arc<Rights>);
 
 impl Births for Ear {
     fn forked(&self, _child: &Child<'_>) {}
@@ -119,15 +121,20 @@ impl Births for Ear {
     }
 }
 
-impl Passed for Ear {
+impl Passed for Crowd<Ear> {
     fn passed(&self, place: usize, call: &Call<'_>) {
-        let (rights, first) = (self.0 .0.as_ptr(), call.args.first().copied().unwrap_or(0));
-        match place {
-            // SAFETY: They are there.
-            CONTROL => unsafe { bindings::dtrace_rights_control(rights, first as c_int) },
-            // SAFETY: As above. Whoever calls the function passes new credentials.
-            _ => unsafe { bindings::dtrace_rights_changes(rights, first as *const bindings::cred) },
-        }
+        let first = call.args.first().copied().unwrap_or(0);
+        self.each(|ear| {
+            let rights = ear.0 .0.as_ptr();
+            match place {
+                // SAFETY: They are there.
+                CONTROL => unsafe { bindings::dtrace_rights_control(rights, first as c_int) },
+                // SAFETY: As above. Whoever calls the function passes new credentials.
+                _ => unsafe {
+                    bindings::dtrace_rights_changes(rights, first as *const bindings::cred)
+                },
+            }
+        });
     }
 
     fn missed(&self, _place: usize) {}
@@ -142,18 +149,17 @@ const PLACES: [At; 2] = [
     At::Entry(&[c"commit_creds"]),
 ];
 
-/// Keeps what is known up to date. Dropping it waits until nobody is being told.
-pub struct Watch {
-    _births: Telling<Ear>,
-    controls: Places<Ear>,
+/// The hooks by which consumers hear of processes.
+pub struct Hooks {
+    _births: Telling<Arc<Crowd<Ear>>>,
+    controls: Places<Crowd<Ear>>,
 }
 
-impl Watch {
-    /// Watches, and asks about all processes that there are. The current task is the consumer's.
-    pub fn begin(rights: &Arc<Rights>) -> Result<Self> {
-        let ear = Ear(rights.clone());
-        let told = Arc::new(ear.clone(), GFP_KERNEL)?;
-        let controls = Places::new(PLACES.into_iter(), &told)?;
+impl Source for Hooks {
+    type Ear = Ear;
+
+    fn begin(crowd: &Arc<Crowd<Ear>>) -> Result<Self> {
+        let controls = Places::new(PLACES.into_iter(), crowd)?;
         if !controls.has(CONTROL) || !controls.has(CHANGE) {
             return Err(ENOENT);
         }
@@ -162,17 +168,31 @@ impl Watch {
         if let Some(error) = failed {
             return Err(error);
         }
-        let this = Self {
-            _births: Telling::begin(&ear)?,
+        Ok(Self {
+            _births: Telling::begin(crowd)?,
             controls,
-        };
-        rights.ask_all()?;
-        Ok(this)
+        })
     }
 }
 
-impl Drop for Watch {
+impl Drop for Hooks {
     fn drop(&mut self) {
         self.controls.detach(&[CONTROL, CHANGE]);
+    }
+}
+
+/// Keeps what is known up to date. Dropping it waits until nobody is being told.
+pub struct Watch {
+    _listener: Listener<Hooks>,
+}
+
+impl Watch {
+    /// Watches, and asks about all processes that there are. The current task is the consumer's.
+    pub fn begin(rights: &Arc<Rights>, watchers: &Arc<Audience<Hooks>>) -> Result<Self> {
+        let this = Self {
+            _listener: watchers.join(Ear(rights.clone()), false)?,
+        };
+        rights.ask_all()?;
+        Ok(this)
     }
 }

@@ -7,6 +7,7 @@
 //! A failed assertion ends the test's thread where it stands, and nothing is dropped. So nothing is asserted while something
 //! is held that must be given back, a CPU above all: a test gathers what it sees, gives back, and asserts then.
 
+mod audience;
 mod code;
 mod cpu;
 mod lists;

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-FileCopyrightText: The DTrace for Linux authors
+
+//! Hooks that listeners share: when they are made and taken away, and what they tell while listeners come and go. The hooks here are timers.
+
+use kernel::prelude::*;
+
+#[kunit_tests(dtrace_audience)]
+mod tests {
+    use super::*;
+    use crate::sys::audience::{Audience, Crowd, Source};
+    use crate::sys::hotplug::{CpuState, Everywhere};
+    use crate::sys::kunit::wait_until;
+    use crate::sys::regs::Regs;
+    use crate::sys::timer::{CpuTimers, Tick};
+    use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+    use kernel::sync::Arc;
+
+    /// How often hooks were made and taken away; whether they can be made.
+    static MADE: AtomicU64 = AtomicU64::new(0);
+    static GONE: AtomicU64 = AtomicU64::new(0);
+    static FAILS: AtomicBool = AtomicBool::new(false);
+
+    fn counts() -> (u64, u64) {
+        (MADE.load(Ordering::Relaxed), GONE.load(Ordering::Relaxed))
+    }
+
+    /// Hooks that are never passed.
+    struct Counted;
+
+    impl Source for Counted {
+        type Ear = ();
+
+        fn begin(_crowd: &Arc<Crowd<()>>) -> Result<Self> {
+            if FAILS.load(Ordering::Relaxed) {
+                return Err(ENOMEM);
+            }
+            MADE.fetch_add(1, Ordering::Relaxed);
+            Ok(Self)
+        }
+    }
+
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            GONE.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn hooks_are_made_once_and_go_in_time() -> Result {
+        let audience = Audience::<Counted>::new()?;
+        FAILS.store(true, Ordering::Relaxed);
+        let failed = audience.join((), false).is_err();
+        FAILS.store(false, Ordering::Relaxed);
+        let unmade = counts();
+        for _ in 0..10 {
+            let both = (audience.join((), false)?, audience.join((), false)?);
+            drop(both);
+        }
+        let stayed = counts();
+        drop(audience.join((), true)?);
+        let ended = counts();
+        drop(audience.join((), false)?);
+        let stayed_again = counts();
+        drop(audience);
+        assert!(failed);
+        assert_eq!(unmade, (0, 0));
+        assert_eq!(stayed, (1, 0));
+        assert_eq!(ended, (1, 1));
+        assert_eq!(stayed_again, (2, 1));
+        assert_eq!(counts(), (2, 2));
+        Ok(())
+    }
+
+    /// A number and its complement, and how often both were told.
+    struct Pair {
+        number: u64,
+        complement: u64,
+        told: AtomicU64,
+    }
+
+    /// How many pairs were none.
+    static BAD: AtomicU64 = AtomicU64::new(0);
+
+    struct Teller(Arc<Crowd<Arc<Pair>>>);
+
+    impl Tick for Teller {
+        fn tick(&self, _regs: Option<&Regs>) {
+            self.0.each(|pair| {
+                if pair.number != !pair.complement {
+                    BAD.fetch_add(1, Ordering::Relaxed);
+                }
+                pair.told.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+    }
+
+    /// How often they are passed, ns.
+    const OFTEN: i64 = 400_000;
+
+    /// Hooks that every CPU passes all the time.
+    struct Passed(#[allow(dead_code)] Pin<KBox<Everywhere<CpuTimers<Teller>>>>);
+
+    impl Source for Passed {
+        type Ear = Arc<Pair>;
+
+        fn begin(crowd: &Arc<Crowd<Arc<Pair>>>) -> Result<Self> {
+            let state = Arc::new(CpuState::new()?, GFP_KERNEL)?;
+            let timers = CpuTimers::new(OFTEN, Teller(crowd.clone()))?;
+            Ok(Self(Everywhere::start(state, timers)?))
+        }
+    }
+
+    fn pair(number: u64) -> Result<Arc<Pair>> {
+        let pair = Pair {
+            number,
+            complement: !number,
+            told: AtomicU64::new(0),
+        };
+        Ok(Arc::new(pair, GFP_KERNEL)?)
+    }
+
+    #[test]
+    fn each_is_told_exactly_while_it_listens() -> Result {
+        let audience = Audience::<Passed>::new()?;
+        let (mut told, mut told_late) = (0, 0);
+        for round in 0..40 {
+            let pairs = [pair(round)?, pair(round << 8)?, pair(round << 16)?];
+            let [first, second, third] = &pairs;
+            let [a, b, c] = [
+                audience.join(first.clone(), false)?,
+                audience.join(second.clone(), false)?,
+                audience.join(third.clone(), false)?,
+            ];
+            let count = |pair: &Arc<Pair>| pair.told.load(Ordering::Relaxed);
+            // The first, the last or the one between goes first.
+            let (goes, stay, of) = match round % 3 {
+                0 => (a, [b, c], first),
+                1 => (b, [a, c], second),
+                _ => (c, [a, b], third),
+            };
+            if wait_until(|| pairs.iter().all(|pair| count(pair) > 0)) {
+                told += 1;
+            }
+            drop(goes);
+            let all = || pairs.iter().map(count).sum::<u64>();
+            let (before, all_before) = (count(of), all());
+            let goes_on = wait_until(|| all() > all_before + 4);
+            if !goes_on || count(of) != before {
+                told_late += 1;
+            }
+            drop(stay);
+        }
+        drop(audience);
+        assert_eq!(told, 40);
+        assert_eq!(told_late, 0);
+        assert_eq!(BAD.load(Ordering::Relaxed), 0);
+        Ok(())
+    }
+}
