@@ -22,6 +22,7 @@ use super::text::{refuse, Refusal};
 use super::tracer::Tracer;
 use super::user;
 use super::Framework;
+use crate::sys::audience::{Audience, Crowd, Listener};
 use crate::sys::births::{self, Births, Child, Telling};
 use crate::sys::mappings::{FileId, Mappings, Maps};
 use crate::sys::pause::{Pause, Pid, Waits};
@@ -313,6 +314,25 @@ impl Maps for Ear {
     }
 }
 
+/// What tells of processes that begin.
+type Told = Telling<Arc<Crowd<Ear>>>;
+
+/// All consumers that have processes wait when they begin, and when they map files.
+pub struct Lookout {
+    births: Arc<Audience<Told>>,
+    mappings: Arc<Audience<Mappings<Ear>>>,
+}
+
+impl Lookout {
+    /// None.
+    pub fn new() -> Result<Self> {
+        Ok(Self {
+            births: Audience::new()?,
+            mappings: Audience::new()?,
+        })
+    }
+}
+
 /// An instruction at which a process waits.
 struct Watch {
     address: u64,
@@ -325,8 +345,8 @@ struct Watch {
 pub struct Holder {
     pub(super) holds: Arc<Holds>,
     watches: KVVec<Watch>,
-    telling: Option<Telling<Ear>>,
-    mappings: Option<Mappings<Ear>>,
+    telling: Option<Listener<Told>>,
+    mappings: Option<Listener<Mappings<Ear>>>,
     framework: Arc<Framework>,
 }
 
@@ -345,6 +365,10 @@ impl Holder {
         Ear(self.holds.clone())
     }
 
+    fn sees_all(&self) -> bool {
+        self.holds.rights.is_none()
+    }
+
     fn watch(&mut self, pid: i32, address: u64, tracer: &Tracer) -> Result<(), Refusal> {
         // One is for the place of the breakpoint, which may outlive this.
         let (process, other) = (Process::find(pid)?, Process::find(pid)?);
@@ -361,8 +385,8 @@ impl Holder {
             return Err(refuse(ENOSPC));
         }
         let charge = tracer.payer.charge(1)?;
-        let sees_all = self.holds.rights.is_none();
-        let (text, instruction) = instruction_at(&mut Reader::new(&process), address, sees_all)?;
+        let (text, instruction) =
+            instruction_at(&mut Reader::new(&process), address, self.sees_all())?;
         self.watches.reserve(1, GFP_KERNEL)?;
         let post = Post {
             process: other,
@@ -385,7 +409,8 @@ impl Holder {
     /// Tells of processes that begin, from now on.
     fn tell(&mut self) -> Result {
         if self.telling.is_none() {
-            self.telling = Some(Telling::begin(&self.ear())?);
+            let births = &self.framework.lookout.births;
+            self.telling = Some(births.join(self.ear(), self.sees_all())?);
         }
         Ok(())
     }
@@ -431,7 +456,8 @@ impl Holder {
         self.holds.files.ask(process, wait)?;
         self.framework.desk.listen(&self.holds)?;
         if self.mappings.is_none() {
-            self.mappings = Some(Mappings::begin(self.ear())?);
+            let mappings = &self.framework.lookout.mappings;
+            self.mappings = Some(mappings.join(self.ear(), self.sees_all())?);
         }
         Ok(())
     }

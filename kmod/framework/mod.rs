@@ -72,6 +72,7 @@ use core::ops::{Deref, DerefMut};
 use core::sync::atomic::Ordering;
 use ends::{DtraceProvider, Ends};
 use helper::Desk;
+use holds::Lookout;
 use kernel::prelude::*;
 use kernel::sync::{new_mutex, Arc, Mutex, MutexGuard};
 use newcomers::Newcomers;
@@ -94,6 +95,7 @@ pub struct Framework {
     desk: Arc<Desk>,
     /// Those who may trace their own processes alone, as long as they do.
     watchers: Arc<Audience<Hooks>>,
+    lookout: Lookout,
     #[pin]
     state: Mutex<State>,
 }
@@ -114,7 +116,7 @@ impl Framework {
         let ends = Ends::create(&mut batch)?;
         let newcomers = Arc::new(CpuState::new()?, GFP_KERNEL)?;
         let desk = Desk::new()?;
-        let watchers = Audience::new()?;
+        let (watchers, lookout) = (Audience::new()?, Lookout::new()?);
         Arc::pin_init(
             pin_init!(Self {
                 ends,
@@ -124,6 +126,7 @@ impl Framework {
                 users <- new_mutex!(Users::new(places), "dtrace::Users"),
                 desk,
                 watchers,
+                lookout,
                 state <- new_mutex!(state, "dtrace::State"),
             }),
             GFP_KERNEL,

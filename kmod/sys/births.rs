@@ -5,7 +5,7 @@
 //!
 //! Two tracepoints tell of them, before the process executes anything in user mode. Their calls may not sleep.
 
-use super::audience::Crowd;
+use super::audience::{Crowd, Source};
 use super::tracepoint::{Attached, Hit};
 use crate::bindings;
 use core::ffi::CStr;
@@ -94,6 +94,15 @@ impl<B: Births> Births for Arc<Crowd<B>> {
 
     fn executed(&self) {
         self.each(Births::executed);
+    }
+}
+
+/// Each of a crowd is told.
+impl<B: Births> Source for Telling<Arc<Crowd<B>>> {
+    type Ear = B;
+
+    fn begin(crowd: &Arc<Crowd<B>>) -> Result<Self> {
+        Self::begin(crowd)
     }
 }
 

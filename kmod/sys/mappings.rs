@@ -6,6 +6,7 @@
 //! The kernel tells its uprobes of every mapping of a file, with a function that is traced here. It is called by the task that maps,
 //! before that can execute what it has mapped.
 
+use super::audience::{Crowd, Source};
 use super::places::{At, Call, Passed, Places};
 use super::process::Text;
 use crate::bindings;
@@ -61,26 +62,31 @@ pub trait Maps: Send + Sync + 'static {
     fn mapped(&self, file: FileId);
 }
 
-struct Told<M>(M);
+struct Told<M>(Arc<Crowd<M>>);
 
 impl<M: Maps> Passed for Told<M> {
     fn passed(&self, _place: usize, call: &Call<'_>) {
+        if self.0.is_empty() {
+            return;
+        }
         let vma = call.args.first().copied().unwrap_or(0);
         if let Some(file) = FileId::mapped(vma) {
-            self.0.mapped(file);
+            self.0.each(|maps| maps.mapped(file));
         }
     }
 
     fn missed(&self, _place: usize) {}
 }
 
-/// Tells of files, until it is dropped, which waits until nobody is being told.
+/// Tells each of a crowd of files, until it is dropped, which waits until nobody is being told.
 pub struct Mappings<M: Maps>(Places<Told<M>>);
 
-impl<M: Maps> Mappings<M> {
-    /// Tells `maps`. `ENOENT`: the kernel does not have the place.
-    pub fn begin(maps: M) -> Result<Self> {
-        let told = Arc::new(Told(maps), GFP_KERNEL)?;
+impl<M: Maps> Source for Mappings<M> {
+    type Ear = M;
+
+    /// `ENOENT`: the kernel does not have the place.
+    fn begin(crowd: &Arc<Crowd<M>>) -> Result<Self> {
+        let told = Arc::new(Told(crowd.clone()), GFP_KERNEL)?;
         let place = At::Entry(&[c"uprobe_mmap"]);
         let places = Places::new(core::iter::once(place), &told)?;
         if !places.has(0) {

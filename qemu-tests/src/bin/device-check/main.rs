@@ -65,13 +65,14 @@ fn main() -> ExitCode {
         return hang();
     }
     if asked.first().is_some_and(|arg| arg == "tracings") {
-        return place::tracings(asked.get(1));
+        return place::tracings(asked.get(1..).unwrap_or_default());
     }
     match asked
         .split_first()
         .map(|(what, rest)| (what.as_str(), rest))
     {
         Some(("place", rest)) => return finished(place::all(rest)),
+        Some(("comings", rest)) => return finished(place::comings(rest)),
         Some(("names", rest)) => return finished(place::names(rest)),
         Some(("busy", _)) => return finished(busy()),
         Some(("timers", rest)) => return finished(timers::all(rest)),

@@ -3,12 +3,14 @@
 
 //! Probes in processes, below what the library looks at before: `device-check place PID ADDRESS COUNT...` asks for COUNT probes at one
 //! instruction, says what came of it, and keeps them until its standard input ends. Where more is asked for a line of that is awaited
-//! before. `device-check names PID ADDRESS` asks for probes of good and of bad names. `device-check tracings COUNT` has so many consumers trace, and says how many could, and why no more.
+//! before. `device-check names PID ADDRESS` asks for probes of good and of bad names. `device-check tracings COUNT [stay]` has so many consumers trace, and says how many could, and why no more; with
+//! `stay` they do so until its standard input ends. `device-check comings COUNT` has so many trace, and look out for processes, one after another.
 
 use super::programs::described;
 use super::{await_end, open, refusal};
 use dtrace::handle::{DevDtrace, Device};
 use dtrace::pid::Request;
+use dtrace_uapi::hold::{self, Hold};
 use dtrace_uapi::process::{Probe, ADDRESS};
 use qemu_tests::program::places;
 use std::io::{self, BufRead};
@@ -102,10 +104,10 @@ pub fn request(address: u64, count: u32) -> Request {
     places(&std::process::id().to_string(), addresses)
 }
 
-/// Has so many consumers trace as the argument says.
-pub fn tracings(count: Option<&String>) -> ExitCode {
-    let Some(count) = count.and_then(|count| count.parse().ok()) else {
-        println!("usage: device-check tracings COUNT");
+/// Has so many consumers trace as the arguments say.
+pub fn tracings(args: &[String]) -> ExitCode {
+    let Some(count) = args.first().and_then(|count| count.parse().ok()) else {
+        println!("usage: device-check tracings COUNT [stay]");
         return ExitCode::FAILURE;
     };
     let mut all: Vec<DevDtrace> = Vec::new();
@@ -121,5 +123,31 @@ pub fn tracings(count: Option<&String>) -> ExitCode {
         all.push(device);
     }
     println!("{count}");
+    if args.len() > 1 && await_end(&mut io::stdin().lock()).is_err() {
+        return ExitCode::FAILURE;
+    }
     ExitCode::SUCCESS
+}
+
+/// Has so many consumers trace one after another, each of which looks out for processes that fork, execute programs and map files.
+pub fn comings(args: &[String]) -> Result<(), String> {
+    let count = args.first().and_then(|count| count.parse().ok());
+    let count: u32 = count.ok_or("usage: device-check comings COUNT")?;
+    let itself = i32::try_from(std::process::id()).map_err(|e| e.to_string())?;
+    for _ in 0..count {
+        let device = open()?;
+        let enabled = device.enable(&described());
+        enabled.map_err(|e| format!("{e}: {}", device.reason()))?;
+        for kind in [hold::FORK, hold::MAP] {
+            let hold = Hold {
+                kind,
+                pid: itself,
+                ..Hold::default()
+            };
+            let asked = device.hold(&hold);
+            asked.map_err(|e| format!("{e}: {}", device.reason()))?;
+        }
+    }
+    println!("{count}");
+    Ok(())
 }
