@@ -331,7 +331,7 @@ static void dtrace_memories_sweep(struct work_struct *work)
 	dtrace_memories_dead(&dead);
 	if (!list_empty(&dead))
 		dtrace_memories_free(&dead);
-	if (dtrace_memories_lost() || !list_empty(&dtrace_memories_list) || !dtrace_watch_end()) {
+	if (dtrace_memories_lost() || !list_empty(&dtrace_memories_list) || dtrace_watch_rests() || !dtrace_watch_end()) {
 		schedule_delayed_work(&dtrace_memories_work, HZ);
 		return;
 	}

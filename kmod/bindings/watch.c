@@ -12,10 +12,14 @@
  * All are called with the lock of the memory held for writing; we write with it held for reading.
  *
  * A fifth one is watched while there are slots: where a thread handles signals, and shows where it is.
+ *
+ * To end that is to wait for all tasks with ftrace's lock held, and whoever loads a module waits for that. A user may begin and end programs
+ * with breakpoints as often as he likes, so neither is ended twice within DTRACE_WATCH_REST.
  */
 
 #include <linux/delay.h>
 #include <linux/ftrace.h>
+#include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
@@ -131,31 +135,46 @@ static struct ftrace_ops dtrace_signal_ops = {
 	.flags = FTRACE_OPS_FL_PERMANENT,
 };
 
+#define DTRACE_WATCH_REST (10 * HZ)
+
+/* Whether an ops is registered; whether and when it was before. */
+struct dtrace_watching {
+	bool now, before;
+	unsigned long ended;
+};
+
 static DEFINE_MUTEX(dtrace_signal_lock);
-static bool dtrace_watching, dtrace_watching_signals;
+static struct dtrace_watching dtrace_watching, dtrace_watching_signals;
+
+/* Whether it was ended a short while ago, so that it is not to be ended yet. */
+static bool dtrace_watching_rests(const struct dtrace_watching *watching)
+{
+	return watching->now && watching->before && time_before(jiffies, watching->ended + DTRACE_WATCH_REST);
+}
 
 /* Has functions watched, unless they are; those who begin and end it are serialized. */
-static int dtrace_ops_begin(struct ftrace_ops *ops, unsigned long *at, unsigned int count, bool *begun)
+static int dtrace_ops_begin(struct ftrace_ops *ops, unsigned long *at, unsigned int count,
+			    struct dtrace_watching *watching)
 {
 	int error;
 
-	if (*begun)
+	if (watching->now)
 		return 0;
 	error = ftrace_set_filter_ips(ops, at, count, 0, 1);
 	if (!error)
 		error = register_ftrace_function(ops);
-	*begun = !error;
+	watching->now = !error;
 	return error;
 }
 
 /* Ends that; waits until nobody is here any more. False: ftrace has stopped, and may call us for ever. */
-static bool dtrace_ops_end(struct ftrace_ops *ops, bool *begun)
+static bool dtrace_ops_end(struct ftrace_ops *ops, struct dtrace_watching *watching)
 {
-	if (!*begun)
+	if (!watching->now)
 		return true;
 	if (unregister_ftrace_function(ops))
 		return false;
-	*begun = false;
+	*watching = (struct dtrace_watching){ .before = true, .ended = jiffies };
 	ftrace_free_filter(ops);
 	return true;
 }
@@ -173,17 +192,17 @@ int dtrace_watch_signals(void)
 	int error;
 
 	guard(mutex)(&dtrace_signal_lock);
-	if (dtrace_watching_signals)
+	if (dtrace_watching_signals.now)
 		return 0;
 	error = dtrace_watch_find("get_signal", &at);
 	return error ?: dtrace_ops_begin(&dtrace_signal_ops, &at, 1, &dtrace_watching_signals);
 }
 
-/* Ends it where there are no areas. */
+/* Ends it where there are no areas, unless it rests. */
 void dtrace_watch_no_signals(void)
 {
 	guard(mutex)(&dtrace_signal_lock);
-	if (!dtrace_slots_any())
+	if (!dtrace_slots_any() && !dtrace_watching_rests(&dtrace_watching_signals))
 		dtrace_ops_end(&dtrace_signal_ops, &dtrace_watching_signals);
 }
 
@@ -193,12 +212,19 @@ int dtrace_watch_begin(void)
 	unsigned int n;
 	int error;
 
-	if (dtrace_watching)
+	if (dtrace_watching.now)
 		return 0;
 	error = dtrace_watch_find("force_sig_fault", &dtrace_watch_force_at);
 	for (n = 0; n < DTRACE_WATCHED && !error; n++)
 		error = dtrace_watch_find(dtrace_watched[n], &dtrace_watched_at[n]);
 	return error ?: dtrace_ops_begin(&dtrace_watch_ops, dtrace_watched_at, DTRACE_WATCHED, &dtrace_watching);
+}
+
+/* Whether some of it is not to be ended yet. */
+bool dtrace_watch_rests(void)
+{
+	guard(mutex)(&dtrace_signal_lock);
+	return dtrace_watching_rests(&dtrace_watching_signals) || dtrace_watching_rests(&dtrace_watching);
 }
 
 /* Ends all of it, as dtrace_ops_end(). */

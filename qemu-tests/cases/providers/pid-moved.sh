@@ -73,6 +73,6 @@ sleep 1000 &
 dtrace -wqn 'pid$target:libc:printf: { } BEGIN { system("grep -c \"/dtrace-slots (deleted)\" /proc/%d/maps", $target); } syscall::exit_group:entry /execname == "grep"/ { exit(0); }' -p $!
 for n in {1..100}; do grep -q '/dtrace-slots (deleted)' /proc/$!/maps || break; sleep 0.1; done
 grep -c '/dtrace-slots (deleted)' /proc/$!/maps
-for n in {1..100}; do grep -q '^get_signal ' /sys/kernel/tracing/enabled_functions || break; sleep 0.1; done
+for n in {1..300}; do grep -q '^get_signal ' /sys/kernel/tracing/enabled_functions || break; sleep 0.1; done
 grep -c '^get_signal ' /sys/kernel/tracing/enabled_functions
 kill $!
