@@ -23,6 +23,7 @@
 #include "remote.h"
 #include "returns.h"
 #include "rights.h"
+#include "security.h"
 #include "slots.h"
 #include "stacks.h"
 #include "testing.h"

@@ -185,7 +185,7 @@ pub type Visits = Mutex<()>;
 impl Attachment {
     /// A new consumer, which may do what the current task may.
     pub fn open(framework: Arc<Framework>) -> Result<Self> {
-        let privileges = privilege::of_current(framework.group).ok_or(EPERM)?;
+        let privileges = privilege::of_current(framework.group)?.ok_or(EPERM)?;
         let ends = framework.ends;
         let engine = Consumer::new(Config {
             ncpus: percpu::nr_cpus(),
