@@ -382,8 +382,9 @@ static unsigned int dtrace_rights_next(struct dtrace_rights *rights, struct task
 		if (!seems)
 			continue;
 		tasks[n++] = get_task_struct(task);
+		/* Of two loops, which a break would not end. */
 		if (n == DTRACE_ASK_BATCH)
-			break;
+			return n;
 	}
 	return n;
 }
