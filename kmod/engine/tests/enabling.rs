@@ -84,8 +84,15 @@ fn who_is_killed_is_not_answered() {
     // What has no programs takes no time.
     assert!(c.prepare(&[], &[clause(None, vec![])]).is_ok());
     let value = action(Action::Difexpr, asm("ldgs pid, %r1\n ret %r1"));
-    let reason = c.prepare(&[], &[clause(None, vec![value])]).map(drop);
-    assert_eq!(reason.unwrap_err().errno, Errno::EINTR);
+    // A format is looked for among all.
+    let bare = ActionSpec {
+        difo: None,
+        ..printf(b"\n")
+    };
+    for action in [value, bare] {
+        let reason = c.prepare(&[], &[clause(None, vec![action])]).map(drop);
+        assert_eq!(reason.unwrap_err().errno, Errno::EINTR);
+    }
     assert!(!c.has_clauses());
 }
 

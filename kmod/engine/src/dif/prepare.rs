@@ -49,11 +49,12 @@ pub fn steps(difo: &Difo, cx: &Context<'_>) -> Result<Vec<Step>, Reason> {
         let instr = difo.text.get(pc).copied().unwrap_or(Instr(0));
         step(instr, difo, cx).ok_or(Reason::pc("not verified", pc as u32))
     })?;
-    for pc in 0..steps.len() {
-        if let Some(Step::Loop { to, .. }) = steps.get(pc).copied() {
-            let cost = program::round(steps.get(to as usize..=pc).unwrap_or(&[])) as u32;
-            if let Some(step) = steps.get_mut(pc) {
-                *step = Step::Loop { to, cost };
+    if steps.iter().any(Step::is_loop) {
+        let before = program::rounds(&steps)?;
+        let units = |pc: usize| before.get(pc).copied().unwrap_or(0);
+        for (pc, step) in steps.iter_mut().enumerate() {
+            if let Step::Loop { to, cost } = step {
+                *cost = units(pc + 1).wrapping_sub(units(*to as usize)) as u32;
             }
         }
     }

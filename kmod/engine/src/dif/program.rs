@@ -5,6 +5,7 @@
 
 use super::float::Float;
 use crate::budget::{ASKED, CLOCK, LOADED, LOOKUP, LOOPED};
+use crate::error::NoMem;
 use crate::mem::Vec;
 use dtrace_uapi::dif::Op;
 use dtrace_uapi::subr::Subr;
@@ -456,6 +457,11 @@ impl Step {
         }
     }
 
+    /// Whether it goes back.
+    pub fn is_loop(&self) -> bool {
+        matches!(self, Self::Loop { .. })
+    }
+
     fn looks_for_dynamic(&self) -> bool {
         matches!(self, Self::LoadDyn { .. } | Self::StoreDyn { .. })
     }
@@ -481,16 +487,21 @@ impl Step {
 
 /// Units of steps that are done once, beyond what depends on data.
 pub fn cost(steps: &[Step]) -> usize {
-    sum(steps.iter().map(Step::units))
-}
-
-/// Units of another round of a loop's steps, beyond what depends on data.
-pub fn round(steps: &[Step]) -> usize {
-    sum(steps.iter().map(|step| step.units().max(LOOPED)))
-}
-
-fn sum(units: impl Iterator<Item = usize>) -> usize {
+    let units = steps.iter().map(Step::units);
     units.fold(0, usize::saturating_add)
+}
+
+/// What the steps before each, and before the end, take when a loop does them again, beyond what depends on data, units: the steps between
+/// two take the difference.
+pub fn rounds(steps: &[Step]) -> Result<Vec<usize>, NoMem> {
+    let mut before = Vec::with_capacity(steps.len().saturating_add(1))?;
+    let mut sum = 0usize;
+    before.push(sum)?;
+    for step in steps {
+        sum = sum.saturating_add(step.units().max(LOOPED));
+        before.push(sum)?;
+    }
+    Ok(before)
 }
 
 impl Program {

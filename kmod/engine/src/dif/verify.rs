@@ -20,6 +20,7 @@ use crate::dof::Difo;
 use crate::error::Reason;
 use crate::mem::Vec;
 use crate::subr;
+use crate::var::index::Index;
 use dtrace_uapi::dif::{Instr, Op, DIF_NREGS, DIF_NTREGS};
 use dtrace_uapi::limits::{DIFO_MAX, STATVAR_MAX};
 use dtrace_uapi::subr::Subr;
@@ -102,6 +103,8 @@ struct Verifier<'a> {
     difo: &'a Difo,
     cx: &'a Context,
     facts: Facts,
+    /// Numbers of the object's variables.
+    vars: Index,
 }
 
 type Check = Result<(), &'static str>;
@@ -133,6 +136,7 @@ pub fn verify(difo: &Difo, cx: &Context) -> Result<Facts, Reason> {
         difo,
         cx,
         facts: Facts::default(),
+        vars: Index::default(),
     };
     if difo.text.len() > DIFO_MAX / size_of::<Instr>() {
         return Err(Reason::invalid("DIF object is too long"));
@@ -211,7 +215,7 @@ fn check_var(var: &DifVar) -> Check {
     }
 }
 
-/// Most variables of one DIFO: each is compared with those before it.
+/// Most variables of one DIFO.
 const VARS_MAX: usize = 4096;
 
 /// Whether two declarations of one variable agree.
@@ -220,17 +224,15 @@ pub fn same_var(a: &DifVar, b: &DifVar) -> bool {
 }
 
 impl Verifier<'_> {
-    fn check_vars(&self) -> Result<(), Reason> {
+    fn check_vars(&mut self) -> Result<(), Reason> {
         let vars = &self.difo.vars;
         if vars.len() > VARS_MAX {
             return Err(Reason::invalid("too many variables"));
         }
         for (i, var) in vars.iter().enumerate() {
             check_var(var).map_err(Reason::invalid)?;
-            let twin = vars
-                .iter()
-                .take(i)
-                .find(|other| other.id == var.id && other.scope == var.scope);
+            let twin = self.vars.add(var.id, var.scope, i)?;
+            let twin = twin.and_then(|twin| vars.get(twin));
             if twin.is_some_and(|twin| !same_var(twin, var)) {
                 return Err(Reason::invalid(
                     "variable is declared twice, in different ways",
@@ -458,7 +460,9 @@ impl Verifier<'_> {
             i.index() >= OTHER_UBASE,
             "built-in variable cannot be used so",
         )?;
-        let var = find_var(self.difo, i.index(), scope).ok_or("variable is not declared")?;
+        let number = self.vars.find(i.index().into(), scope);
+        let var = number.and_then(|number| self.difo.vars.get(number));
+        let var = var.ok_or("variable is not declared")?;
         ensure(var.kind == kind, "variable is not of this kind")
     }
 
@@ -497,13 +501,6 @@ impl Verifier<'_> {
             Some(_) => Ok(()),
         }
     }
-}
-
-/// The declaration of variable `id` in `scope`.
-pub fn find_var(difo: &Difo, id: u16, scope: u8) -> Option<&DifVar> {
-    difo.vars
-        .iter()
-        .find(|var| var.id == u32::from(id) && var.scope == scope)
 }
 
 /// Whether `op` is a branch forward.

@@ -33,6 +33,9 @@ use dtrace_uapi::types::{AggId, DifType, Epid, DIF_TF_BYREF, DIF_TF_BYUREF, DIF_
 /// Most formats of a consumer: their numbers have 16 bits, and 0 is none.
 const FORMATS_MAX: usize = 0xffff;
 
+/// Nobody waits for what is built.
+const INTERRUPTED: Reason = Reason::new(Errno::EINTR, "interrupted");
+
 /// What the clauses of a consumer share and add to.
 #[derive(Debug, Default)]
 pub struct Shared {
@@ -253,10 +256,10 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Verifies and prepares an object. That takes milliseconds at most, of an image with thousands of objects minutes.
+    /// Verifies and prepares an object. That takes milliseconds at most, of an image with thousands of objects much longer.
     fn program(&mut self, difo: &Difo) -> Result<Program, Reason> {
         if (self.cx.is_killed)() {
-            return Err(Reason::new(Errno::EINTR, "interrupted"));
+            return Err(INTERRUPTED);
         }
         let facts: Facts = verify::verify(
             difo,
@@ -442,6 +445,10 @@ impl<'a> Builder<'a> {
         let Some(format) = &spec.format else {
             return Ok(0);
         };
+        // It is compared with all others.
+        if (self.cx.is_killed)() {
+            return Err(INTERRUPTED);
+        }
         let formats = &mut self.shared.formats;
         let known = formats.iter().position(|known| known[..] == format[..]);
         let index = match known {

@@ -3,7 +3,8 @@
 
 //! Variables: where they live and how DIF addresses what is by reference.
 //!
-//! Globals and clause-locals have a place of their own ([`statics`]), known when a clause is prepared. Thread-locals and
+//! Globals and clause-locals have a place of their own ([`statics`]), known when a clause is prepared, and
+//! are found by their ids ([`index`]). Thread-locals and
 //! associative arrays are made as they are assigned ([`dynamic`]). Whatever the engine owns has an address that DIF can
 //! compute with ([`addr`]).
 // Offsets within one allocation, and numbers of what lies there.
@@ -11,4 +12,5 @@
 
 pub mod addr;
 pub mod dynamic;
+pub mod index;
 pub mod statics;

@@ -7,6 +7,7 @@
 //! bytes. Globals lie in one block that all CPUs share; clause-locals have the same layout in a block of each CPU.
 //! Thread-locals and associative arrays have a declaration here too, for their size, but no place.
 
+use super::index::Index;
 use crate::dif::verify::same_var;
 use crate::error::{Errno, NoMem, Reason};
 use crate::mem::Vec;
@@ -42,6 +43,8 @@ pub struct Place {
 #[derive(Debug, Default)]
 pub struct Table {
     places: Vec<Place>,
+    /// Numbers of the places.
+    index: Index,
     globals: usize,
     locals: usize,
     data_max: usize,
@@ -54,6 +57,7 @@ impl Table {
     pub fn copy(&self) -> Result<Self, NoMem> {
         Ok(Self {
             places: Vec::copy_of(&self.places)?,
+            index: self.index.copy()?,
             ..*self
         })
     }
@@ -104,6 +108,7 @@ impl Table {
         if self.globals.max(self.locals) > STATICS_MAX {
             return Err(Reason::new(Errno::ENOMEM, "too many big variables"));
         }
+        self.index.add(var.id, var.scope, self.places.len())?;
         self.places.push(Place {
             var: *var,
             offset,
@@ -115,9 +120,7 @@ impl Table {
 
     /// The place of variable `id` in `scope`.
     pub fn find(&self, id: u32, scope: u8) -> Option<&Place> {
-        self.places
-            .iter()
-            .find(|place| place.var.id == id && place.var.scope == scope)
+        self.places.get(self.index.find(id, scope)?)
     }
 
     /// Whether there are thread-locals or associative arrays.
