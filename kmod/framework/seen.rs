@@ -76,6 +76,10 @@ impl Machine for Seen<'_> {
         }
     }
 
+    fn is_over(&self) -> bool {
+        self.rights.is_some() && self.machine.users_are_over()
+    }
+
     fn walltimestamp(&self) -> u64 {
         self.machine.walltimestamp()
     }

@@ -21,8 +21,18 @@
 //! one that takes more than [`FIRING`] is ended, as by a deadman. Light ones cost a comparison; where many are at one probe, each is
 //! taken for [`LIGHT`]. Users who may trace their own processes alone have [`FIRING_OF_USERS`] together, and time counts as well ([`work`]); what
 //! they would do beyond that is dropped, and their consumer that has done most is ended. No user's clauses end what an administrator traces.
+//!
+//! A load may take ten times as long as is meant, where caches do not help. So time is looked at while a clause runs: whenever it has done
+//! [`PORTION`] since, the machine is told, and asked whether the firing [is over](Machine::is_over); if so the clause ends as one whose budget
+//! is gone. That is asked where the machine is at hand ([`Budget::pay`]); what is taken elsewhere ([`Budget::spend`]) is work on bytes that the
+//! engine has, which takes no longer than is meant. What has done less is never ended, nor is anything by a pause: a virtual machine that was
+//! stopped has done little, and time counts for so many times a portion at most.
+//!
+//! Some work is paid for before it is done: the instructions of a program, and the price of a clause. Where that is more than a
+//! portion ([`Budget::begin`]) it counts as it is done ([`Budget::did`]).
 
 use crate::error::Trap;
+use crate::machine::Machine;
 use dtrace_uapi::fault::Fault;
 
 /// Units of one firing: some milliseconds of string work, and more than 60 strings of the greatest size.
@@ -37,15 +47,19 @@ pub const FIRING: u64 = 16 * UNITS;
 /// The same of all consumers together of users who may trace their own processes alone: some ten milliseconds.
 pub const FIRING_OF_USERS: u64 = 2 * UNITS;
 
+/// What is done before the machine is asked whether that is all, units: an eighth of a millisecond, as it is meant.
+pub const PORTION: u64 = 64 << 10;
+
 /// The time in which a unit is done at least, nanoseconds.
 const UNIT_NS: u64 = 2;
 
-/// A unit counts for at most so many times that: in a longer time nothing was done, as when a virtual machine is stopped.
+/// A unit counts for at most so many times that, and all that was done between two looks for so many portions: in a longer time nothing was
+/// done, as when a virtual machine is stopped.
 const SLOWEST: u64 = 8;
 
 /// What work counts for that was counted as so many units, and took so many nanoseconds.
 pub fn work(units: u64, ns: u64) -> u64 {
-    let most = units.saturating_mul(SLOWEST);
+    let most = units.min(PORTION).saturating_mul(SLOWEST);
     units.max((ns / UNIT_NS).min(most))
 }
 
@@ -96,7 +110,15 @@ pub fn heavy(units: u64) -> Option<u64> {
 
 /// What is left for the firing.
 #[derive(Debug)]
-pub struct Budget(u64);
+pub struct Budget {
+    left: u64,
+    /// Where the machine is to be asked: when that little is left.
+    due: i64,
+    /// How much of what was taken is still to be done.
+    ahead: u64,
+    /// What all that counts for that was done until the machine was asked last.
+    counted: u64,
+}
 
 /// There is not enough left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,39 +133,129 @@ impl From<Spent> for Trap {
 impl Budget {
     /// A whole budget.
     pub const fn full() -> Self {
-        Self(UNITS)
+        Self {
+            left: UNITS,
+            due: due(UNITS),
+            ahead: 0,
+            counted: 0,
+        }
     }
 
-    /// One of so many units.
-    pub const fn of(units: u64) -> Self {
-        Self(units)
+    /// What was done since the machine was asked.
+    fn since(&self) -> u64 {
+        self.due.wrapping_sub(due(self.left)) as u64
     }
 
-    /// What was taken, where there were so many.
-    pub fn taken_of(&self, units: u64) -> u64 {
-        units.saturating_sub(self.0)
-    }
-
-    /// What was taken of a whole one.
+    /// What the clause has done, if that is so much that it counts for the firing: then the machine is told the rest of it.
     #[inline(always)]
-    pub fn taken(&self) -> u64 {
-        UNITS.saturating_sub(self.0)
+    pub fn toil<M: Machine>(&mut self, m: &M) -> Option<u64> {
+        heavy(UNITS.saturating_sub(self.left)).map(|_| {
+            self.finish(0);
+            self.count(m)
+        })
+    }
+
+    #[cold]
+    fn count<M: Machine>(&mut self, m: &M) -> u64 {
+        let work = m.toil(self.since());
+        self.counted = self.counted.saturating_add(work);
+        self.due = due(self.left);
+        self.counted
+    }
+
+    /// Asks the machine whether the firing may go on, if a portion was done since it was asked.
+    #[inline(always)]
+    fn ask<M: Machine>(&mut self, m: &M) -> Result<(), Spent> {
+        match self.left as i64 > self.due {
+            true => Ok(()),
+            false => self.ask_now(m),
+        }
+    }
+
+    #[cold]
+    fn ask_now<M: Machine>(&mut self, m: &M) -> Result<(), Spent> {
+        self.count(m);
+        if !m.is_over() {
+            return Ok(());
+        }
+        (self.left, self.due, self.ahead) = (0, due(0), 0);
+        Err(Spent)
     }
 
     /// Takes `n` units. What failed once fails ever after.
     #[inline(always)]
     pub fn spend(&mut self, n: usize) -> Result<(), Spent> {
-        match self.0.checked_sub(n as u64) {
+        match self.left.checked_sub(n as u64) {
             Some(left) => {
-                self.0 = left;
+                self.left = left;
                 Ok(())
             }
             None => {
-                self.0 = 0;
+                self.left = 0;
                 Err(Spent)
             }
         }
     }
+
+    /// Takes `n` units, and sees to it that the firing may go on.
+    #[inline(always)]
+    pub fn pay<M: Machine>(&mut self, m: &M, n: usize) -> Result<(), Spent> {
+        self.spend(n)?;
+        self.ask(m)
+    }
+
+    /// Takes `n` units for work that will be [done](Self::did) bit by bit; returns what [`finish`](Self::finish) is to be given.
+    pub fn begin(&mut self, n: usize) -> Result<u64, Spent> {
+        self.spend(n)?;
+        let before = self.ahead;
+        self.set_ahead(before.saturating_add(n as u64));
+        Ok(before)
+    }
+
+    /// So much of that was done, or is about to be. Where nothing was begun it is not asked how much.
+    #[inline(always)]
+    pub fn did<M: Machine>(&mut self, m: &M, units: impl FnOnce() -> usize) -> Result<(), Spent> {
+        if self.ahead == 0 {
+            return Ok(());
+        }
+        self.set_ahead(self.ahead.saturating_sub(units() as u64));
+        self.ask(m)
+    }
+
+    /// All of it is done, or will not be.
+    pub fn finish(&mut self, before: u64) {
+        self.set_ahead(before.min(self.ahead));
+    }
+
+    fn set_ahead(&mut self, ahead: u64) {
+        let less = self.ahead.wrapping_sub(ahead) as i64;
+        self.due = self.due.wrapping_add(less);
+        self.ahead = ahead;
+    }
+
+    /// Puts aside what is left, for something that has `units` of its own; returns what [`take_back`](Self::take_back) is to be given.
+    pub fn lend(&mut self, units: u64) -> u64 {
+        let whole = self.left;
+        self.set_left(units);
+        whole
+    }
+
+    /// Takes what was done with `units` from what was put aside. If there is not so much left, the next one who asks is told.
+    pub fn take_back(&mut self, whole: u64, units: u64) {
+        let taken = units.saturating_sub(self.left);
+        self.set_left(whole.saturating_sub(taken));
+    }
+
+    fn set_left(&mut self, left: u64) {
+        let more = left.wrapping_sub(self.left) as i64;
+        self.due = self.due.wrapping_add(more);
+        self.left = left;
+    }
+}
+
+/// What will be left when a portion was done.
+const fn due(left: u64) -> i64 {
+    left.wrapping_sub(PORTION) as i64
 }
 
 #[cfg(test)]
@@ -158,24 +270,19 @@ mod tests {
         assert_eq!(b.spend(2), Err(Spent));
         assert_eq!(b.spend(1), Err(Spent));
         assert_eq!(Trap::from(Spent).fault, Fault::Overrun);
-        assert_eq!(b.taken(), UNITS);
-    }
-
-    #[test]
-    fn little_does_not_count() {
-        let mut b = Budget::full();
-        assert_eq!(b.spend(LIGHT as usize), Ok(()));
-        assert_eq!(heavy(b.taken()), None);
-        assert_eq!(b.spend(1), Ok(()));
-        assert_eq!(heavy(b.taken()), Some(LIGHT + 1));
     }
 
     #[test]
     fn time_counts_as_far_as_it_was_worked() {
+        const HOUR: u64 = 3_600_000_000_000;
         // As fast as can be, slower, and with a pause of an hour.
         assert_eq!(work(1000, 1000), 1000);
         assert_eq!(work(1000, 6000), 3000);
-        assert_eq!(work(1000, 3_600_000_000_000), 8000);
+        assert_eq!(work(1000, HOUR), 8000);
+        // However much was done before anybody looked, a pause counts for a few portions.
+        assert_eq!(work(PORTION, HOUR), 8 * PORTION);
+        assert_eq!(work(4 * PORTION, HOUR), 8 * PORTION);
+        assert_eq!(work(9 * PORTION, HOUR), 9 * PORTION);
         assert_eq!(work(0, u64::MAX), 0);
         assert_eq!(work(u64::MAX, u64::MAX), u64::MAX);
     }

@@ -152,9 +152,13 @@ pub trait Machine {
     fn timestamp(&self) -> u64;
     /// What tells a firing from others on its CPU.
     fn firing(&self) -> u64;
-    /// Adds what a clause took to the work that consumers like this one have done together in the firing, where that is limited; returns what it
-    /// counts for.
+    /// Adds what a clause took, or a part of that, to the work that consumers like this one have done together in the firing, where that is
+    /// limited; returns what it counts for.
     fn toil(&self, units: u64) -> u64;
+    /// Whether that is all that they may do in the firing: then the clause that asks is ended.
+    fn is_over(&self) -> bool {
+        false
+    }
     /// Nanoseconds since 1970.
     fn walltimestamp(&self) -> u64;
     /// Nanoseconds that the current thread has spent on a CPU up to the firing, without those of earlier firings; the same whenever

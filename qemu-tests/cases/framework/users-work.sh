@@ -32,7 +32,8 @@ timeout 60 sh -c 'until [ -s /tmp/heavy.err ]; do sleep 0.1; done'
 kill $second $third
 kill $first 2>/dev/null
 wait
-sed '/^$/d' /tmp/heavy.err
+# A clause that is ended in its midst is a fault, and for what is enabled of ERROR there is no time either.
+sed '/^$/d; / drops\{0,1\} on CPU /d' /tmp/heavy.err
 count() { grep -o '[0-9]*' "/tmp/$1" | tail -n 1; }
 drops=$(sed -n 's/.* \([0-9]*\) drops\{0,1\} on CPU .*/\1/p' /tmp/light.err | paste -sd+ | bc)
 echo "root: $((calls - $(count root))) of $((calls / $(nproc))) on each processor are missing"

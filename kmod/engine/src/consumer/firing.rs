@@ -209,7 +209,10 @@ impl Consumer {
         let last = at.probe == self.config.end;
         let size_at = |record: &[u8]| self.size_at(record);
         let end = fire::run(clause, &mut env, out, last, size_at, || self.exits());
-        self.note_clause(run, work, &mut out.principal, m, env.vm.budget.taken());
+        if let Some(units) = env.vm.budget.toil(m) {
+            self.note_work(run, work, m, units);
+        }
+        self.note_clause(run, work, &mut out.principal, m, 0);
         match end {
             Ok(End::Done) => None,
             Ok(End::Dropped | End::Committed) => {
@@ -252,7 +255,9 @@ impl Consumer {
         };
         // What else is wrong the firing will tell.
         let _ = rehearsal::run(clause, &mut env);
-        self.note_heavy(run, work, m, env.vm.budget.taken());
+        if let Some(units) = env.vm.budget.toil(m) {
+            self.note_work(run, work, m, units);
+        }
         missing.get()
     }
 
@@ -292,7 +297,12 @@ impl Consumer {
     /// actions is trusted. What users' consumers may do together the framework sees to.
     #[cold]
     fn note_toil<M: Machine>(&self, run: &Run, work: &mut Work, m: &M, units: u64) {
-        let units = m.toil(units);
+        self.note_work(run, work, m, m.toil(units));
+    }
+
+    /// The same of work that the machine has been told of.
+    #[cold]
+    fn note_work<M: Machine>(&self, run: &Run, work: &mut Work, m: &M, units: u64) {
         if work.add(m.firing(), units) > FIRING && !run.destructive {
             self.kill();
         }

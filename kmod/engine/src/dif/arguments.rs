@@ -52,7 +52,7 @@ impl<M: Machine> Env<'_, M> {
             return Ok(None);
         }
         let pages = len.div_ceil(PAGE).saturating_add(1);
-        self.vm.budget.spend(pages.saturating_mul(PAGE_UNITS))?;
+        self.pay(pages.saturating_mul(PAGE_UNITS))?;
         let text = self.join(len, |m, text| m.remote_load(args.mm, args.begin, text))?;
         let still = self.m.task_args(task)? == Some(args);
         Ok(text.ok().filter(|_| still))
@@ -72,7 +72,7 @@ impl<M: Machine> Env<'_, M> {
         load: impl FnOnce(&M, &mut [u8]) -> Result<(), BadAddr>,
     ) -> Result<Result<u64, BadAddr>, Trap> {
         let at = self.vm.alloc((len as u64).saturating_add(1))?;
-        self.vm.budget.spend(len)?;
+        self.pay(len)?;
         let text = self.vm.scratch.get_mut(at..at.saturating_add(len));
         let text = text.unwrap_or(&mut []);
         // Where there is no argument there may be no memory of a process to read.

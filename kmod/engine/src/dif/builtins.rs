@@ -103,7 +103,7 @@ impl<M: Machine> Env<'_, M> {
     /// Takes `frames` of a stack, which were walked for `value`, from the firing's budget.
     fn walk(&mut self, frames: u32, each: usize, value: u64) -> Result<u64, Trap> {
         let units = (frames as usize).saturating_add(1).saturating_mul(each);
-        self.vm.budget.spend(units)?;
+        self.pay(units)?;
         Ok(value)
     }
 

@@ -11,7 +11,7 @@ use super::float::Float;
 use super::program::Space;
 use super::tokens::Tokens;
 use super::view::View;
-use crate::budget::{Budget, FLOAT};
+use crate::budget::{Budget, Spent, FLOAT, PORTION};
 use crate::ecb::rehearsal::Missing;
 use crate::error::Trap;
 use crate::interp::walk::Walk;
@@ -211,6 +211,9 @@ pub struct Env<'a, M> {
     pub rehearsal: Rehearsal<'a>,
 }
 
+/// Bytes of user memory that are loaded at a time: it may be a device's, and slow.
+const PIECE: usize = PORTION as usize;
+
 /// Where a rehearsal notes what is missing; `None` if it is none.
 pub type Rehearsal<'a> = Option<&'a Cell<Option<Missing>>>;
 
@@ -245,7 +248,39 @@ fn note_missing(rehearsal: Rehearsal<'_>, addr: u64, size: usize) {
     }
 }
 
+/// Loads user memory, and pays for it.
+pub fn user_load_paid<M: Machine>(
+    m: &M,
+    rehearsal: Rehearsal<'_>,
+    budget: &mut Budget,
+    addr: u64,
+    to: &mut [u8],
+) -> Result<(), Trap> {
+    let whole = to.len();
+    if whole <= PIECE {
+        budget.pay(m, whole)?;
+        return Ok(user_load(m, rehearsal, addr, to)?);
+    }
+    let before = budget.begin(whole)?;
+    let loaded = to.chunks_mut(PIECE).enumerate().try_for_each(|(n, piece)| {
+        budget.did(m, || piece.len())?;
+        let at = addr.wrapping_add(n.wrapping_mul(PIECE) as u64);
+        m.user_load(at, piece).map_err(|_| {
+            note_missing(rehearsal, addr, whole);
+            Trap::bad_addr(addr)
+        })
+    });
+    budget.finish(before);
+    loaded
+}
+
 impl<M: Machine> Env<'_, M> {
+    /// Takes from the firing's budget.
+    #[inline(always)]
+    pub fn pay(&mut self, units: usize) -> Result<(), Spent> {
+        self.vm.budget.pay(self.m, units)
+    }
+
     /// What is readable.
     pub fn view(&self) -> View<'_, M> {
         View {
@@ -287,7 +322,7 @@ impl<M: Machine> Env<'_, M> {
         };
         let room = out.len().min(most);
         let len = view.read_str(at, out.get_mut(..room).unwrap_or(&mut []))?;
-        budget.spend(len)?;
+        budget.pay(self.m, len)?;
         Ok(len)
     }
 
@@ -344,7 +379,7 @@ impl<M: Machine> Env<'_, M> {
 
     /// Computes with floating-point numbers.
     pub fn float(&mut self, float: Float, a: u64, b: u64) -> Result<u64, Trap> {
-        self.vm.budget.spend(FLOAT)?;
+        self.pay(FLOAT)?;
         Ok(float.compute(a, b))
     }
 
@@ -457,7 +492,7 @@ impl<M: Machine> Env<'_, M> {
                     *end = 0;
                 }
             }
-            budget.spend(len)?;
+            budget.pay(self.m, len)?;
             let tmp = core::mem::replace(&mut self.vm.tmp[0], Bytes::empty());
             let wrote = self.write(to.wrapping_add(skip), tmp.get(..len).unwrap_or(&[]));
             self.vm.tmp[0] = tmp;

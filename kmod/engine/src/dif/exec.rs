@@ -5,12 +5,16 @@
 
 use super::env::{Entry, EntryKind, Env};
 use super::program::{Alu, Program, Quick, Reg, Step};
+use crate::budget::{Spent, LOOKUP, PORTION};
 use crate::error::Trap;
 use crate::machine::Machine;
 use crate::subr;
 use crate::var::addr::{self, Region};
 use dtrace_uapi::dif::DIF_NREGS;
 use dtrace_uapi::fault::Fault;
+
+/// How many steps are a portion of work, if each takes as much as any may.
+const STRIDE: usize = PORTION as usize / LOOKUP;
 
 /// A trap, and the index of the instruction that it ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,18 +65,85 @@ fn run_steps<M: Machine>(
     cost: usize,
     env: &mut Env<'_, M>,
 ) -> Result<u64, Stopped> {
-    let mut pc = 0;
+    let mut state = State::new();
     // Branches only go forward: no instruction runs twice, unless a loop pays for it.
-    if let Err(spent) = env.vm.budget.spend(cost) {
-        return Err(Stopped {
-            trap: spent.into(),
-            pc: 0,
-        });
+    let long = cost > PORTION as usize;
+    let paid = match long {
+        true => env.vm.budget.begin(cost),
+        false => env.pay(cost).map(|()| 0),
+    };
+    let before = paid.map_err(|spent| Stopped {
+        trap: spent.into(),
+        pc: 0,
+    })?;
+    let done = loop {
+        let from = state.pc;
+        let end = match long {
+            true => steps.len().min(from.saturating_add(STRIDE)),
+            false => steps.len(),
+        };
+        let some = steps.get(..end).unwrap_or(steps);
+        match interpret(some, long, env, &mut state) {
+            Ok(None) if long && state.pc < steps.len() => {
+                if let Err(spent) = count(steps, from, env, &mut state) {
+                    break Err(spent.into());
+                }
+            }
+            Ok(value) => break Ok(value.unwrap_or(0)),
+            Err(trap) => break Err(trap),
+        }
+    };
+    if long {
+        env.vm.budget.finish(before);
     }
-    interpret(steps, env, &mut pc).map_err(|trap| Stopped {
+    done.map_err(|trap| Stopped {
         trap,
-        pc: (pc as u32).wrapping_sub(1),
+        pc: (state.at as u32).wrapping_sub(1),
     })
+}
+
+/// Of a program that takes long, counts the steps that were done since the one at `from`.
+#[cold]
+fn count<M: Machine>(
+    steps: &[Step],
+    from: usize,
+    env: &mut Env<'_, M>,
+    state: &mut State,
+) -> Result<(), Spent> {
+    let done = steps.iter().enumerate().take(state.at).skip(from);
+    let units = done.map(|(pc, step)| match pc < state.first {
+        true => step.units_again(),
+        false => step.units(),
+    });
+    let units = units.fold(0, usize::saturating_add);
+    state.first = state.first.max(state.at);
+    env.vm.budget.did(env.m, || units)
+}
+
+/// Where a program is.
+struct State {
+    regs: Regs,
+    /// What the last comparison compared: the condition codes are made of it when a branch asks. Before the first all
+    /// codes are clear, as if a greater value had been compared.
+    compared: (u64, u64),
+    /// The step that comes next.
+    pc: usize,
+    /// The one behind the last that was begun.
+    at: usize,
+    /// The first that was not done yet, as far as that was counted.
+    first: usize,
+}
+
+impl State {
+    fn new() -> Self {
+        Self {
+            regs: Regs::new(),
+            compared: (1, 0),
+            pc: 0,
+            at: 0,
+            first: 0,
+        }
+    }
 }
 
 /// The registers. Verified numbers are below 8, so the mask changes nothing but the compiler's mind.
@@ -121,20 +192,19 @@ pub(super) fn compute(alu: Alu, a: u64, b: u64) -> Result<u64, Trap> {
     })
 }
 
+/// Does steps until the program returns, or none is left; of a `long` program until one goes back.
 fn interpret<M: Machine>(
     steps: &[Step],
+    long: bool,
     env: &mut Env<'_, M>,
-    at: &mut usize,
-) -> Result<u64, Trap> {
-    let mut regs = Regs::new();
-    // What the last comparison compared: the condition codes are made of it when a branch asks. Before the first all
-    // codes are clear, as if a greater value had been compared.
-    let mut compared = (1, 0);
-    let mut pc = 0;
+    state: &mut State,
+) -> Result<Option<u64>, Trap> {
+    let State { regs, .. } = state;
+    let (mut compared, mut pc) = (state.compared, state.pc);
     // Branches only go forward, and a loop takes from the budget: so it ends.
     while let Some(step) = steps.get(pc) {
         pc = pc.wrapping_add(1);
-        *at = pc;
+        state.at = pc;
         match *step {
             Step::Alu { alu, r1, r2, rd } => {
                 let value = compute(alu, regs.get(r1), regs.get(r2))?;
@@ -156,21 +226,26 @@ fn interpret<M: Machine>(
             }
             Step::Jump { to } => pc = to as usize,
             Step::Loop { to, cost } => {
-                env.vm.budget.spend(cost as usize)?;
                 pc = to as usize;
+                if long {
+                    env.vm.budget.begin(cost as usize)?;
+                    break;
+                }
+                env.pay(cost as usize)?;
             }
             Step::Branch { cond, to } => {
                 if cond.holds(compared.0, compared.1) {
                     pc = to as usize;
                 }
             }
-            Step::Ret { rd } => return Ok(regs.get(rd)),
+            Step::Ret { rd } => return Ok(Some(regs.get(rd))),
             Step::Const { rd, value } => regs.set(rd, value),
             Step::Quick { rd, var } => regs.set(rd, env.quick(var)?),
-            _ => effect(*step, &mut regs, env)?,
+            _ => effect(*step, regs, env)?,
         }
     }
-    Ok(0)
+    (state.compared, state.pc) = (compared, pc);
+    Ok(None)
 }
 
 /// The steps that touch memory or variables, which both back ends share.
@@ -225,7 +300,7 @@ pub(super) fn effect<M: Machine>(
         Step::Alloc { r1, rd } => {
             let size = regs.get(r1);
             let offset = env.vm.ask(size)?;
-            env.vm.budget.spend(env.vm.used.saturating_sub(offset))?;
+            env.pay(env.vm.used.saturating_sub(offset))?;
             if let Some(bytes) = env.vm.scratch.get_mut(offset..env.vm.used) {
                 bytes.fill(0);
             }

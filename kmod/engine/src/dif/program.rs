@@ -446,7 +446,7 @@ pub enum Program {
 
 impl Step {
     /// Units of doing it, beyond what depends on data.
-    fn units(&self) -> usize {
+    pub fn units(&self) -> usize {
         match self {
             Self::Load { space, .. } if *space != Space::Restricted => LOADED,
             Self::Quick { var, .. } => var.units(),
@@ -455,6 +455,11 @@ impl Step {
             Self::LoadDyn { .. } | Self::StoreDyn { .. } => LOOKUP,
             _ => 1,
         }
+    }
+
+    /// The same of doing it once more.
+    pub fn units_again(&self) -> usize {
+        self.units().max(LOOPED)
     }
 
     /// Whether it goes back.
@@ -498,7 +503,7 @@ pub fn rounds(steps: &[Step]) -> Result<Vec<usize>, NoMem> {
     let mut sum = 0usize;
     before.push(sum)?;
     for step in steps {
-        sum = sum.saturating_add(step.units().max(LOOPED));
+        sum = sum.saturating_add(step.units_again());
         before.push(sum)?;
     }
     Ok(before)

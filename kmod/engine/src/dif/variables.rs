@@ -135,7 +135,7 @@ impl<M: Machine> Env<'_, M> {
             return Ok(None);
         };
         *head = len as u64;
-        budget.spend(len)?;
+        budget.pay(self.m, len)?;
         let view = View {
             m: self.m,
             core: self.core,

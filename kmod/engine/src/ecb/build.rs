@@ -14,7 +14,7 @@ use super::price::price;
 use super::rehearsal;
 use super::short::{Guard, Note, Tally, TallyBy};
 use super::{Act, Action, Aggregate, Datum, Field, Prepared, Shape};
-use crate::budget::UNITS;
+use crate::budget::PORTION;
 use crate::consumer::{Features, Privileges};
 use crate::dif::prepare;
 use crate::dif::program::Program;
@@ -177,8 +177,8 @@ pub fn build(clause: &Clause, cx: &Context<'_>, shared: &mut Shared) -> Result<P
     let principal = if order.speculated() { 0 } else { size };
     let short = predicate.is_none();
     let price = price(predicate.as_ref(), &actions, principal);
-    // What is too much for a firing faults, and that takes the long way.
-    let fits = price <= UNITS as usize;
+    // What takes long is to be asked in between whether it may go on.
+    let fits = price <= PORTION as usize;
     Ok(Prepared {
         price,
         guard,

@@ -8,6 +8,7 @@
 //! key is the same again, or where there is none, nothing is looked up.
 
 use super::execname;
+use super::price::{did, of_action, of_field, spend, spend_price};
 use super::record::begin;
 use super::speculate::{commit, discard, speculate};
 use super::{Act, Aggregate, Datum, Field, Prepared, Shape};
@@ -15,7 +16,7 @@ use crate::budget::{FRAME, USER_FRAME};
 use crate::buf::aggregate::Aggregations;
 use crate::buf::principal::Principal;
 use crate::buf::{copy, set_half, set_word, slice_at};
-use crate::dif::env::Env;
+use crate::dif::env::{user_load_paid, Env};
 use crate::dif::exec::{self, Stopped};
 use crate::dif::program::{is_string, Program};
 use crate::error::Trap;
@@ -88,7 +89,7 @@ pub fn run<M: Machine>(
             return Ok(End::Done);
         }
     }
-    spend(env, clause.price).map_err(in_action(0))?;
+    spend_price(clause, env).map_err(in_action(0))?;
     let mut room = None;
     if clause.principal != 0 {
         match begin(clause, env.m, env.at, &mut out.principal, last, &size_at) {
@@ -99,6 +100,7 @@ pub fn run<M: Machine>(
     let base = room.map_or(0, |room| room.at);
     let mut end = End::Done;
     for (index, action) in clause.actions.iter().enumerate() {
+        did(env, action.number, || of_action(action))?;
         match &action.act {
             Act::Aggregate(aggregate) => {
                 if aggregate.keys.is_empty() {
@@ -217,15 +219,6 @@ fn write_used<M: Machine>(
     }
 }
 
-/// Takes from the firing's budget.
-pub(super) fn spend<M>(env: &mut Env<'_, M>, units: usize) -> Result<(), Stopped> {
-    let spent = env.vm.budget.spend(units);
-    spent.map_err(|spent| Stopped {
-        trap: spent.into(),
-        pc: 0,
-    })
-}
-
 fn at_start(fault: dtrace_uapi::fault::Fault) -> Stopped {
     Stopped {
         trap: Trap::new(fault, 0),
@@ -259,7 +252,7 @@ fn write_value<M: Machine>(
         pc: last_pc(program),
     };
     let room = to.len().saturating_sub(1);
-    if matches!(shape, Shape::Bytes | Shape::UserBytes) {
+    if shape == Shape::Bytes {
         spend(env, to.len())?;
     }
     match shape {
@@ -280,7 +273,7 @@ fn write_value<M: Machine>(
         }
         Shape::UserBytes => env
             .check_user_memory()
-            .and_then(|()| Ok(env.m.user_load(value, to)?))
+            .and_then(|()| user_load_paid(env.m, None, &mut env.vm.budget, value, to))
             .map_err(trapped)?,
         Shape::UserString => {
             let room = to.get_mut(..room).unwrap_or(&mut []);
@@ -470,6 +463,7 @@ fn aggregate_by_key<M: Machine>(
     } = out;
     set_half(key, 0, aggregate.id);
     for (field, used) in aggregate.keys.iter().zip(used.iter_mut()) {
+        did(env, field.action, || of_field(field))?;
         *used = write_key(field, part_mut(key, field), env)?;
     }
     let (value, increment) = value_of(aggregate, env)?;

@@ -6,7 +6,8 @@
 //! The record has room for the most that there may be. No more is read than was asked for, as the address may be good for no
 //! more; the rest is zeros. The size is the datum of the action before, so the record has it already.
 
-use super::fire::{in_action, spend, write, Failed};
+use super::fire::{in_action, write, Failed};
+use super::price::spend;
 use super::{Act, Datum, Field, Shape};
 use crate::dif::env::Env;
 use crate::machine::Machine;

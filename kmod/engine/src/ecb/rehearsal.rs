@@ -13,6 +13,7 @@
 //! overlook a page, and the clause faults as it would without one.
 
 use super::fire::{in_action, Failed};
+use super::price::{did, of_action, of_field, spend, spend_price};
 use super::{Act, Action, Datum, Field, Prepared, Shape};
 use crate::dif::env::{user_load, user_load_str, Env};
 use crate::dif::exec;
@@ -35,13 +36,16 @@ pub fn run<M: Machine>(clause: &Prepared, env: &mut Env<'_, M>) -> Result<(), Fa
             return Ok(());
         }
     }
-    super::fire::spend(env, clause.price).map_err(in_action(0))?;
-    for Action { number, act } in clause.actions.iter() {
+    spend_price(clause, env).map_err(in_action(0))?;
+    for action in clause.actions.iter() {
+        let Action { number, act } = action;
+        did(env, *number, || of_action(action))?;
         match act {
             Act::Record(field) | Act::Exit(field) => touch(field, env)?,
             Act::Memory(memory) => touch(memory.field(), env)?,
             Act::Aggregate(aggregate) => {
                 for key in aggregate.keys.iter() {
+                    did(env, key.action, || of_field(key))?;
                     touch(key, env)?;
                 }
                 for program in [&aggregate.value, &aggregate.increment]
@@ -83,7 +87,7 @@ fn touch<M: Machine>(field: &Field, env: &mut Env<'_, M>) -> Result<(), Failed> 
     env.check_user_memory().map_err(trapped).map_err(&fail)?;
     let mut left = field.size;
     while left > 0 {
-        super::fire::spend(env, left.min(env.core.strsize)).map_err(&fail)?;
+        spend(env, left.min(env.core.strsize)).map_err(&fail)?;
         let tmp = &mut env.vm.tmp[0];
         let n = left.min(tmp.len());
         let piece = tmp.get_mut(..n).unwrap_or(&mut []);

@@ -3,7 +3,8 @@
 
 //! The actions on speculations, as one CPU does them within a firing, and the cleaner's part between firings.
 
-use super::fire::{in_action, spend, write, End, Failed, Outputs};
+use super::fire::{in_action, write, End, Failed, Outputs};
+use super::price::{did, of_action, spend};
 use super::{Act, Action, Prepared};
 use crate::budget::MOVED;
 use crate::buf::set_head;
@@ -53,6 +54,7 @@ pub(super) fn speculate<M: Machine>(
     }
     let base = room.map_or(0, |room| room.at);
     for action in then {
+        did(env, action.number, || of_action(action))?;
         match &action.act {
             Act::Record(field) => {
                 let at = base.wrapping_add(field.offset);

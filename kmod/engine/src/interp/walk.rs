@@ -8,7 +8,6 @@
 
 use super::spots::{Caller, Pause, Spots};
 use super::Interp;
-use crate::budget::Budget;
 use crate::dif::env::{user_load, user_load_str, Env};
 use crate::dif::exec;
 use crate::error::{NoMem, Trap};
@@ -117,7 +116,7 @@ pub fn ustack<M: Machine>(env: &mut Env<'_, M>, most: usize, to: &mut [u8]) -> u
 
 /// Does what runs walkers with a budget of their own, and leaves everything else as it was.
 fn within<M: Machine>(env: &mut Env<'_, M>, run: impl FnOnce(&mut Env<'_, M>)) {
-    let whole = core::mem::replace(&mut env.vm.budget, Budget::of(UNITS));
+    let whole = env.vm.budget.lend(UNITS);
     let (used, left, ntuple) = (env.vm.used, env.vm.left, env.vm.ntuple);
     run(env);
     let vm = &mut *env.vm;
@@ -125,9 +124,7 @@ fn within<M: Machine>(env: &mut Env<'_, M>, run: impl FnOnce(&mut Env<'_, M>)) {
         walk.now = None;
     }
     (vm.used, vm.left, vm.ntuple) = (used, left, ntuple);
-    let taken = core::mem::replace(&mut vm.budget, whole).taken_of(UNITS);
-    // If there is not so much left, the next one who asks is told.
-    let _ = vm.budget.spend(taken as usize);
+    vm.budget.take_back(whole, UNITS);
 }
 
 /// Has the stack walked to its end where the machine has made a pause: a walker is run, which may tell how to go on.
@@ -181,7 +178,7 @@ fn run_one<M: Machine>(env: &mut Env<'_, M>, interp: &Interp, number: u64) {
     if let Some((index, walker)) = interp.find(number) {
         let own = swap_locals(env, index);
         env.vm.ntuple = 0;
-        if env.vm.budget.spend(own.saturating_add(EACH)).is_ok() {
+        if env.pay(own.saturating_add(EACH)).is_ok() {
             let _ = exec::run(&walker.program, env);
         }
         swap_locals(env, index);
@@ -272,8 +269,8 @@ impl<M: Machine> Env<'_, M> {
         let (spot, walker) = now.and_then(|n| walk.spots.get(n)).ok_or(illegal)?;
         let [functions, files, tables, scopes] = NAME_MAX;
         let scope = core::mem::take(&mut walk.scope);
-        vm.budget
-            .spend(FRAME.saturating_add(asked([function, file, table, scope])))?;
+        let units = FRAME.saturating_add(asked([function, file, table, scope]));
+        vm.budget.pay(self.m, units)?;
         let mut text = Text {
             bytes: &mut walk.text,
             used: 0,

@@ -20,7 +20,7 @@ use dtrace_uapi::subr::Subr;
 const SIZE: u64 = 16;
 
 pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
-    env.vm.budget.spend(FLOAT)?;
+    env.pay(FLOAT)?;
     let (a, b) = (arg(env, 0), arg(env, 1));
     let number = match subr {
         Subr::LdAdd => soft::add(load(env, a)?, load(env, b)?),

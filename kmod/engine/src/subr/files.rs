@@ -66,7 +66,7 @@ fn climb<M: Machine>(
 ) -> Result<(), Trap> {
     let root = m.root();
     while Some(here) != root {
-        budget.spend(STEP)?;
+        budget.pay(m, STEP)?;
         let dentry = m.dentry(here.dentry)?;
         let mount = m.mount(here.mount)?;
         if here.dentry == mount.root {
@@ -116,7 +116,7 @@ fn device_path<M: Machine>(env: &mut Env<'_, M>, at: u64) -> Result<u64, Trap> {
     upwards(env, |m, text, budget| {
         let mut next = at;
         loop {
-            budget.spend(STEP)?;
+            budget.pay(m, STEP)?;
             let object = m.kobject(next)?;
             let mut name = [0; NAME_MAX];
             let len = m.load_str(object.name, &mut name)?;

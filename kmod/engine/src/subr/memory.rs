@@ -4,10 +4,11 @@
 //! Subroutines that copy memory, from the user and (destructive consumers only) to it.
 
 use super::{arg, optional};
-use crate::dif::env::{user_load, user_load_str, Env};
+use crate::dif::env::{user_load_paid, user_load_str, Env, Vm};
 use crate::error::Trap;
 use crate::machine::Machine;
 use crate::var::addr::{self, Region};
+use core::ops::Range;
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::subr::Subr;
 
@@ -29,22 +30,27 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
         Subr::Copyin => {
             env.check_user_memory()?;
             let at = env.vm.ask(b)?;
-            env.vm.budget.spend(env.vm.used.saturating_sub(at))?;
-            let to = env.vm.scratch.get_mut(at..env.vm.used).unwrap_or(&mut []);
-            user_load(env.m, env.rehearsal, a, to)?;
+            load(env, a, at..env.vm.used)?;
             Ok(addr::make(Region::Scratch, at))
         }
         Subr::Copyinto => {
             env.check_user_memory()?;
             let range = scratch_range(env, c, b)?;
-            env.vm.budget.spend(range.len())?;
-            let to = env.vm.scratch.get_mut(range).unwrap_or(&mut []);
-            user_load(env.m, env.rehearsal, a, to)?;
+            load(env, a, range)?;
             Ok(0)
         }
         Subr::Copyinstr => copyinstr(env, a),
         _ => copyout(subr, env, a, b, c),
     }
+}
+
+/// Loads user memory to a range of scratch memory.
+fn load<M: Machine>(env: &mut Env<'_, M>, addr: u64, to: Range<usize>) -> Result<(), Trap> {
+    let Vm {
+        scratch, budget, ..
+    } = &mut *env.vm;
+    let to = scratch.get_mut(to).unwrap_or(&mut []);
+    user_load_paid(env.m, env.rehearsal, budget, addr, to)
 }
 
 /// Where in scratch memory `at` is, and how much of that is allocated from there on; `None` where it is elsewhere or beyond.
@@ -101,7 +107,7 @@ fn copyinstr<M: Machine>(env: &mut Env<'_, M>, from: u64) -> Result<u64, Trap> {
     }
     // Only the string itself stays allocated.
     env.vm.used = end.saturating_add(1);
-    env.vm.budget.spend(len)?;
+    env.pay(len)?;
     Ok(addr::make(Region::Scratch, at))
 }
 
@@ -134,7 +140,7 @@ fn copyout<M: Machine>(
     let mut done = 0;
     while done < size {
         let n = size.saturating_sub(done).min(env.core.strsize as u64);
-        env.vm.budget.spend(n as usize)?;
+        env.pay(n as usize)?;
         let mut tmp = core::mem::replace(&mut env.vm.tmp[0], crate::mem::alloc::Bytes::empty());
         let piece = tmp.get_mut(..n as usize).unwrap_or(&mut []);
         let copied = env

@@ -86,7 +86,7 @@ fn dispatch<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
         Progenyof => {
             let pid = arg(env, 0);
             let (progeny, hops) = env.m.progenyof(pid);
-            env.vm.budget.spend((hops as usize).saturating_mul(HOP))?;
+            env.pay((hops as usize).saturating_mul(HOP))?;
             Ok(u64::from(progeny))
         }
         Speculation => {
@@ -94,7 +94,7 @@ fn dispatch<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
             else {
                 return Ok(0);
             };
-            env.vm.budget.spend(all.count())?;
+            env.pay(all.count())?;
             Ok(all.open())
         }
         // Kernel pointers carry no authentication code on the machines that we know.
@@ -163,6 +163,6 @@ fn result<M: Machine>(
         return Ok(0);
     }
     env.vm.used = end.saturating_add(1);
-    env.vm.budget.spend(len)?;
+    env.pay(len)?;
     Ok(addr::make(Region::Scratch, at))
 }

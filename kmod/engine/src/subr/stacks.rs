@@ -30,7 +30,7 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
     }
     let each = if user { USER_FRAME } else { FRAME };
     let size = asked.saturating_mul(8);
-    env.vm.budget.spend((asked as usize).saturating_mul(each))?;
+    env.pay((asked as usize).saturating_mul(each))?;
     let at = env
         .vm
         .alloc(size.saturating_add(size_of::<StackHead>() as u64))?;

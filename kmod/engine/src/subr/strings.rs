@@ -111,7 +111,7 @@ fn strtok<M: Machine>(env: &mut Env<'_, M>) -> Result<u64, Trap> {
         return Ok(0);
     };
     let len = begun.text().len();
-    budget.spend(len.saturating_sub(begun.at))?;
+    budget.pay(env.m, len.saturating_sub(begun.at))?;
     let delims = tmp[1].get(..delims).unwrap_or(&[]);
     let Some((start, end)) = search::token(begun.text(), delims, begun.at) else {
         begun.at = len;

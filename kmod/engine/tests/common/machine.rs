@@ -3,6 +3,7 @@
 
 //! A machine whose kernel and user memory are two maps of pieces.
 
+use dtrace_engine::budget;
 use dtrace_engine::frames::Frames;
 use dtrace_engine::{
     BadAddr, Dentry, Kobject, Machine, Mount, Pause, Place, ProbeName, RwLock, Spot, Spots,
@@ -35,6 +36,8 @@ pub struct TestMachine {
     pub log: RefCell<Vec<String>>,
     /// The work that was counted, units.
     pub toil: Cell<u64>,
+    /// Time, and how users' clauses are limited by it.
+    pub time: Time,
     /// How often loads were waited for.
     pub settled: Cell<u32>,
     /// The frames of the user stack that are evaluators', with the number of their walker and the only constant of their file.
@@ -63,10 +66,46 @@ impl Default for TestMachine {
             executed: Cell::default(),
             log: RefCell::default(),
             toil: Cell::default(),
+            time: Time::default(),
             settled: Cell::default(),
             evaluators: Vec::new(),
             made: None,
         }
+    }
+}
+
+/// A clock that goes on where memory is loaded or variables are looked for.
+#[derive(Debug, Default)]
+pub struct Time {
+    /// Now, ns.
+    pub now: Cell<u64>,
+    /// How long a load takes, ns; a long one so long for each 64 bytes.
+    pub load: u64,
+    /// How many loads there were, and in which of them the machine is stopped for a second.
+    pub loads: Cell<u64>,
+    pub pause: Option<u64>,
+    /// When work was counted last, where it counts by time and has a limit.
+    pub looked: Option<Cell<u64>>,
+    /// How often it was asked whether that is reached.
+    pub asked: Cell<u32>,
+}
+
+impl Time {
+    fn pass(&self, bytes: usize) {
+        let loads = self.loads.get() + 1;
+        self.loads.set(loads);
+        let pause = u64::from(self.pause == Some(loads)) * 1_000_000_000;
+        let lines = bytes.div_ceil(64).max(1) as u64;
+        self.now.set(self.now.get() + self.load * lines + pause);
+    }
+
+    /// What units count for.
+    fn work(&self, units: u64) -> u64 {
+        let Some(looked) = &self.looked else {
+            return units;
+        };
+        let now = self.now.get();
+        budget::work(units, now - looked.replace(now))
     }
 }
 
@@ -114,8 +153,13 @@ impl Machine for TestMachine {
         self.now.get()
     }
     fn toil(&self, units: u64) -> u64 {
+        let units = self.time.work(units);
         self.toil.set(self.toil.get() + units);
         units
+    }
+    fn is_over(&self) -> bool {
+        self.time.asked.set(self.time.asked.get() + 1);
+        self.time.looked.is_some() && self.toil.get() > budget::FIRING_OF_USERS
     }
     fn walltimestamp(&self) -> u64 {
         77
@@ -139,6 +183,7 @@ impl Machine for TestMachine {
         self.thread
     }
     fn thread_key(&self) -> u64 {
+        self.time.pass(8);
         self.thread
     }
     fn pid(&self) -> u32 {
@@ -299,12 +344,14 @@ impl Machine for TestMachine {
         load(&self.kernel, addr, out)
     }
     fn load_str(&self, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr> {
+        self.time.pass(out.len());
         load_str(&self.kernel, addr, out)
     }
     fn settle(&self) {
         self.settled.set(self.settled.get() + 1);
     }
     fn user_load(&self, addr: u64, out: &mut [u8]) -> Result<(), BadAddr> {
+        self.time.pass(out.len());
         load(&self.user.borrow(), addr, out)
     }
     fn user_load_str(&self, addr: u64, out: &mut [u8]) -> Result<usize, BadAddr> {
