@@ -108,15 +108,12 @@ static void dtrace_rights_put(struct dtrace_rights *rights)
 	kvfree(rights);
 }
 
-/* The consumer's task answers those who wait. One that ends has nothing to say. */
-static void dtrace_rights_answer(struct callback_head *work)
+/* The consumer's task answers those who wait, for a kick that is not queued any more. One that ends has nothing to say. */
+static void dtrace_rights_answer_all(struct dtrace_rights *rights)
 {
-	struct dtrace_rights *rights = container_of(work, struct dtrace_rights, kick);
 	struct dtrace_ask *ask;
 
 	WRITE_ONCE(rights->in_vain, false);
-	scoped_guard(spinlock_irqsave, &rights->lock)
-		rights->kicked = NULL;
 	for (;;) {
 		scoped_guard(spinlock_irqsave, &rights->lock) {
 			ask = list_first_entry_or_null(&rights->waiting, struct dtrace_ask, node);
@@ -133,6 +130,16 @@ static void dtrace_rights_answer(struct callback_head *work)
 	}
 	dtrace_rights_put(rights);
 	dtrace_call_ended();
+}
+
+/* The kick itself. From here on it may be queued again, which is known by `kicked` alone: whoever takes it back leaves that as it is then. */
+static void dtrace_rights_answer(struct callback_head *work)
+{
+	struct dtrace_rights *rights = container_of(work, struct dtrace_rights, kick);
+
+	scoped_guard(spinlock_irqsave, &rights->lock)
+		rights->kicked = NULL;
+	dtrace_rights_answer_all(rights);
 }
 
 /* Queues the kick for a thread. rights->lock is held. */
@@ -440,7 +447,7 @@ void dtrace_rights_sit(struct dtrace_rights *rights)
 	put_pid(old_process);
 	/* What the other one has not done. */
 	if (unkicked)
-		dtrace_rights_answer(&rights->kick);
+		dtrace_rights_answer_all(rights);
 }
 
 /*

@@ -7,6 +7,7 @@
  * SEAT=exec: it executes `/tmp/work steps mark /tmp/stepped await /tmp/go`, and the copy goes on as the consumer when /tmp/stepped is there,
  * for 2 s.
  * SEAT=ended: its control calls are made by threads that end, and it ends; the copy stays until /tmp/go is there.
+ * SEAT=several: it stays, and several threads ask for its status as often as they can until /tmp/go is there.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -45,6 +46,16 @@ static void *make(void *data)
 	return NULL;
 }
 
+static void *ask(void *data)
+{
+	struct dtrace_status status;
+	struct call call = { .fd = (long)data, .cmd = DTRACEIOC_STATUS, .arg = &status };
+
+	while (access("/tmp/go", F_OK))
+		make(&call);
+	return NULL;
+}
+
 int ioctl(int fd, unsigned long cmd, ...)
 {
 	const char *seat = getenv("SEAT");
@@ -63,6 +74,11 @@ int ioctl(int fd, unsigned long cmd, ...)
 	if (!seat || cmd != DTRACEIOC_GO || call.result)
 		return call.result;
 	unsetenv("SEAT");
+	if (!strcmp(seat, "several")) {
+		for (int n = 0; n < 4; n++)
+			pthread_create(&thread, NULL, ask, (void *)(long)fd);
+		return call.result;
+	}
 	if (!strcmp(seat, "exec")) {
 		if (fork()) {
 			unsetenv("LD_PRELOAD");
