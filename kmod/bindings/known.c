@@ -162,6 +162,8 @@ void dtrace_known_exit(void)
 {
 	dtrace_guards_dismiss();
 	atomic_set(&dtrace_known_bare, 0);
+	/* Who reads code that is in no file does look, but not from then on. */
+	synchronize_rcu();
 	rhashtable_free_and_destroy(&dtrace_known, dtrace_known_free, NULL);
 }
 
