@@ -317,13 +317,19 @@ static void dtrace_memories_retire(void)
 		schedule_timeout_uninterruptible(HZ / DTRACE_RETIRE_TRIES);
 }
 
+/* That may wait for programs, as long as they like, and nobody is to wait for it: what programs leave behind goes meanwhile. */
+static void dtrace_memories_tend(struct work_struct *work)
+{
+	dtrace_guards_relieve();
+	dtrace_memories_renew();
+}
+
+static DECLARE_WORK(dtrace_memories_tending, dtrace_memories_tend);
+
 static void dtrace_memories_sweep(struct work_struct *work)
 {
 	LIST_HEAD(dead);
 
-	dtrace_guards_relieve();
-	/* That may wait for programs, and nobody is to wait for it. */
-	dtrace_memories_renew();
 	guard(mutex)(&dtrace_memories_lock);
 	/* It may have been asked for twice. */
 	if (!dtrace_memories_attended)
@@ -331,7 +337,9 @@ static void dtrace_memories_sweep(struct work_struct *work)
 	dtrace_memories_dead(&dead);
 	if (!list_empty(&dead))
 		dtrace_memories_free(&dead);
-	if (dtrace_memories_lost() || !list_empty(&dtrace_memories_list) || dtrace_watch_rests() || !dtrace_watch_end()) {
+	if (dtrace_memories_lost() || !list_empty(&dtrace_memories_list) || work_busy(&dtrace_memories_tending) ||
+	    dtrace_watch_rests() || !dtrace_watch_end()) {
+		queue_work(system_dfl_long_wq, &dtrace_memories_tending);
 		schedule_delayed_work(&dtrace_memories_work, HZ);
 		return;
 	}
@@ -459,6 +467,7 @@ void dtrace_memories_exit(void)
 	dtrace_memories_ended = true;
 	mutex_unlock(&dtrace_memories_lock);
 	disable_delayed_work_sync(&dtrace_memories_work);
+	disable_work_sync(&dtrace_memories_tending);
 	if (!dtrace_memories_attended)
 		return;
 	dtrace_memories_retire();
