@@ -82,7 +82,20 @@ static bool dtrace_bring_stack(u64 addr, u32 use)
 	return !get_user(byte, (u8 __user *)addr);
 }
 
-/* 1: the page is there. 0: not yet. Else it will never be. */
+/* Whether the page is there. Its memory is locked. */
+static bool dtrace_is_there(u64 addr)
+{
+	u8 byte;
+
+	return !copy_from_user_nofault(&byte, (const void __user *)addr, 1);
+}
+
+/*
+ * 1: the page is there. 0: not yet. Else it will never be.
+ *
+ * FOLL_NOWAIT does not wait for a page that is being read, but reads one itself where there is no readahead. A program that serves a file need not
+ * answer, and others wait for us: so of such a file nothing is brought.
+ */
 static long dtrace_bring_page(u64 addr, u32 use)
 {
 	unsigned int flags = FOLL_NOWAIT | (use == DTRACE_USE_STORE ? FOLL_WRITE : 0);
@@ -95,7 +108,10 @@ static long dtrace_bring_page(u64 addr, u32 use)
 	vma = vma_lookup(current->mm, addr);
 	waits_for_program = vma && userfaultfd_armed(vma);
 	is_stack = !vma && use != DTRACE_USE_CLAUSE && dtrace_is_below_stack(addr);
-	got = vma ? get_user_pages(addr, 1, flags, NULL) : -EFAULT;
+	if (vma && vma->vm_file && dtrace_file_is_served(vma->vm_file))
+		got = dtrace_is_there(addr) ? 1 : -EFAULT;
+	else
+		got = vma ? get_user_pages(addr, 1, flags, NULL) : -EFAULT;
 	mmap_read_unlock(current->mm);
 	if (is_stack)
 		return dtrace_bring_stack(addr, use) ? 1 : -EFAULT;
