@@ -163,7 +163,7 @@ static void dtrace_remains_add(struct dtrace_remains *remains, const struct vm_a
 static struct dtrace_remains *dtrace_remains_of(struct mm_struct *mm)
 {
 	const struct file *code = NULL;
-	struct dtrace_remains *remains;
+	struct dtrace_remains *remains, *exact;
 	struct vm_area_struct *vma;
 	size_t most = min(mm->map_count, DTRACE_NOTED_MAX);
 
@@ -183,7 +183,12 @@ static struct dtrace_remains *dtrace_remains_of(struct mm_struct *mm)
 			break;
 		dtrace_remains_add(remains, vma, &code);
 	}
-	return remains;
+	/* What is kept is counted by its parts, of which most programs have a few. */
+	exact = kmemdup(remains, struct_size(remains, parts, remains->count), GFP_NOWAIT | __GFP_NOWARN);
+	if (!exact)
+		return remains;
+	kfree(remains);
+	return exact;
 }
 
 /* Frees what was forgotten. */
