@@ -192,3 +192,16 @@ fn what_is_enabled_of_a_consumers_own_probes_is_known() {
         (vec![2, 4], vec![], vec![])
     );
 }
+
+/// What a user's consumer keeps of probes that have gone is bounded.
+#[test]
+fn a_users_epids_come_to_an_end() {
+    let mut of_user = config();
+    of_user.privileges.all_users = false;
+    for (config, end) in [(of_user, Some(256 << 10)), (config(), None)] {
+        let c = Consumer::new(config).unwrap();
+        let one = c.add_clause(&clause(None, vec![])).unwrap();
+        let refused = (0..300 << 10).find(|_| c.bind(one, PROBE).is_err());
+        assert_eq!(refused, end);
+    }
+}

@@ -51,6 +51,10 @@ impl Row {
     }
 }
 
+/// How many EPIDs a user's consumer may give out who may trace his own processes alone. They are not given back where a probe goes, and some bytes
+/// are kept of each: four times as many as he may have at a time.
+pub const OF_USER: u32 = 256 << 10;
+
 /// How many probes fire for one consumer at a time.
 pub const OWN: usize = 3;
 

@@ -10,6 +10,7 @@
 //!
 //! EPIDs are given out in the same manner: those of a [`Binding`] that is dropped without [`keep`](Binding::keep) never were.
 
+use super::ecbs::OF_USER;
 use super::options::Options;
 use super::{ClauseId, Consumer, Control, Ecb};
 use crate::dof::Clause;
@@ -155,6 +156,9 @@ impl Binding<'_> {
     /// Gives `probe` an EPID for `clause`.
     pub fn bind(&mut self, clause: ClauseId, probe: ProbeId) -> Result<Ecb, Reason> {
         let Consumer { ecbs, config, .. } = self.consumer;
+        if !config.privileges.all_users && ecbs.count() >= OF_USER {
+            return Err(Reason::new(Errno::E2BIG, "too many enabled probes"));
+        }
         ecbs.add(clause, probe, config.own(probe))
     }
 
