@@ -355,42 +355,49 @@ impl Llquantize {
         self.high as usize - self.low as usize + 1
     }
 
-    /// The end of magnitude `order` and the width of its buckets. Parameters must be valid.
-    const fn magnitude(self, order: u16) -> (i64, i64) {
-        let end = (self.factor as i64).saturating_pow(order as u32 + 1);
+    /// The width of the buckets of the magnitude that ends at `end`. Parameters must be valid.
+    const fn step(self, end: i64) -> i64 {
         let nsteps = self.nsteps as i64;
         let step = if nsteps == 0 { 0 } else { end / nsteps };
-        (end, if step == 0 { 1 } else { step })
+        if step == 0 {
+            1
+        } else {
+            step
+        }
     }
 
-    /// The distance of a value's bucket from the bucket around zero; the value is given by its distance from
+    /// Where the lowest magnitude begins.
+    const fn start(self) -> i64 {
+        (self.factor as i64).saturating_pow(self.low as u32)
+    }
+
+    /// The distance of a value's bucket from the bucket around zero, and that of the last bucket; the value is given by its distance from
     /// zero. Bounded by 64 rounds, as a valid factor of at least 2 is raised to below 2^63.
-    const fn distance(self, magnitude: u64) -> usize {
-        let mut start = (self.factor as i64).saturating_pow(self.low as u32);
-        if magnitude < start as u64 {
-            return 0;
-        }
+    const fn distances(self, magnitude: u64) -> (usize, usize) {
+        let mut start = self.start();
+        let mut distance = if magnitude < start as u64 { 0 } else { -1 };
         let mut base = 1i64;
         let mut order = self.low;
         while order <= self.high {
-            let (end, step) = self.magnitude(order);
+            let end = start.saturating_mul(self.factor as i64);
+            let step = self.step(end);
             // Where the steps are wider than the start, the first bucket begins at the start.
             let first = start / step;
-            if magnitude < end as u64 {
-                return (base + magnitude as i64 / step - first) as usize;
+            if distance < 0 && magnitude < end as u64 {
+                distance = base + magnitude as i64 / step - first;
             }
             // Rounded up without a sum that could pass 63 bits.
             base += end / step + (end % step != 0) as i64 - first;
             start = end;
             order += 1;
         }
-        base as usize
+        let distance = if distance < 0 { base } else { distance };
+        (distance as usize, base as usize)
     }
 
     /// Index of `value`'s bucket, 0 for values far below zero. Parameters must be valid.
     pub const fn bucket(self, value: i64) -> usize {
-        let distance = self.distance(value.unsigned_abs());
-        let zero = self.zero_bucket();
+        let (distance, zero) = self.distances(value.unsigned_abs());
         if value < 0 {
             zero - distance
         } else {
@@ -400,25 +407,26 @@ impl Llquantize {
 
     /// Index of the bucket around zero.
     pub const fn zero_bucket(self) -> usize {
-        self.distance(u64::MAX)
+        self.distances(0).1
     }
 
     /// The least distances from zero of the buckets from the first of the lowest magnitude on, ending with the
     /// one of what lies beyond the highest. Parameters must be valid.
     pub fn bounds(self) -> impl Iterator<Item = i64> {
-        let start = i64::from(self.factor).saturating_pow(u32::from(self.low));
-        let mut next = Some((start, self.low));
+        let factor = i64::from(self.factor);
+        let end = self.start().saturating_mul(factor);
+        let mut next = Some((self.start(), self.low, end));
         core::iter::from_fn(move || {
-            let (value, order) = next?;
+            let (value, order, end) = next?;
             next = if order > self.high {
                 None
             } else {
-                let (end, step) = self.magnitude(order);
+                let step = self.step(end);
                 let following = (value / step).saturating_add(1).saturating_mul(step);
                 if following < end {
-                    Some((following, order))
+                    Some((following, order, end))
                 } else {
-                    Some((end, order + 1))
+                    Some((end, order + 1, end.saturating_mul(factor)))
                 }
             };
             Some(value)

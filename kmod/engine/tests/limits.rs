@@ -107,8 +107,8 @@ fn a_firing_of_too_many_distributions_faults() {
         let b = Bench::with(consumer(&[]), vec![clause(None, actions.collect())]);
         b.fire()[0].map(|report| report.fault)
     };
-    assert_eq!(fault(1000), None);
-    assert_eq!(fault(1100), Some(Fault::Overrun));
+    assert_eq!(fault(1700), None);
+    assert_eq!(fault(2200), Some(Fault::Overrun));
 }
 
 #[test]

@@ -111,8 +111,7 @@ impl Function {
     pub fn cost(self) -> usize {
         match self {
             Self::Float(float) => float.operations() * FLOAT,
-            // For the value and for zero.
-            Self::Llquantize(parameters) => 2 * parameters.magnitudes() * MAGNITUDE,
+            Self::Llquantize(parameters) => parameters.magnitudes() * MAGNITUDE,
             _ => 0,
         }
     }
