@@ -5,7 +5,7 @@
 //!
 //! Programs that are interpreted take what they cost themselves, and so do strings, stacks, memory that is copied and speculations, whose
 //! size the firing tells. What is left is known when the clause is built: how many values it has, which of them ask a clock or look for a
-//! variable, how long a key and a record are. Of a clause that runs past the interpreter
+//! variable, how long keys, records and the data of aggregations are. Of a clause that runs past the interpreter
 //! that is everything. Where it is more than a portion the clause does not run past it, and counts action by action.
 
 use super::fire::{in_action, Failed};
@@ -16,7 +16,7 @@ use crate::dif::exec::Stopped;
 use crate::dif::program::Program;
 use crate::machine::Machine;
 
-/// Bytes of a record that are a unit.
+/// Bytes of a record, or of an aggregation's data, that are a unit.
 const RECORDED: usize = 8;
 
 /// Bytes of a key that are a unit, if it is as long as it can be: what it has of them is paid for where it comes from.
@@ -76,7 +76,9 @@ fn of_aggregate(aggregate: &Aggregate) -> usize {
         true => 0,
         false => LOOKUP.saturating_add(aggregate.key_size / KEYED),
     };
-    values.fold(looked, usize::saturating_add)
+    // The first time the data is cleared.
+    let begun = looked.saturating_add(aggregate.size / RECORDED);
+    values.fold(begun, usize::saturating_add)
 }
 
 fn spent(spent: Spent) -> Stopped {
