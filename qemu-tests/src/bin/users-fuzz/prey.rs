@@ -20,8 +20,20 @@ extern "C" fn step<const N: u64>(n: u64) -> u64 {
 
 const STEPS: [extern "C" fn(u64) -> u64; 4] = [step::<0>, step::<1>, step::<2>, step::<3>];
 
+/// Threads that do nothing: more than the module looks at together, of which each consumer asks whether it may be traced.
+const CROWD: usize = 40;
+/// Bytes of the stack of such a thread.
+const STACK: usize = 16 << 10;
+
 /// Tells the addresses and calls the functions, as long as whoever began it lives.
 pub fn live() {
+    for _ in 0..CROWD {
+        let thread = std::thread::Builder::new().stack_size(STACK);
+        // Where there is no memory for it there are fewer.
+        let _ = thread.spawn(|| loop {
+            std::thread::park();
+        });
+    }
     let addresses = STEPS.map(|step| format!("{:x}", step as usize));
     // Whoever is to read it may have been killed.
     let _ = writeln!(std::io::stdout(), "{}", addresses.join(" "));
