@@ -6,7 +6,7 @@
  *
  * Whatever the exception cannot do, the breakpoint is given to uprobes for: the program is sent back to it, and on its way, its errand, has a
  * uprobe registered there, which finds the byte in place: no hit is lost by that, and none counts twice. So is a place where somebody else
- * has a uprobe or sets one.
+ * has a uprobe or sets one. Of a user's breakpoint, which uprobes do not get otherwise, the program executes the instruction in a slot instead.
  *
  * A breakpoint where none of ours is wanted is looked at on the same way. One that is in a child, that has been moved, or that a debugger
  * has put back, is taken out, and the instruction executed anew. Where the memory has uprobes too only they know whether somebody wants it:
@@ -28,6 +28,7 @@
 #include "helpers.h"
 #include "own.h"
 #include "pause.h"
+#include "slots.h"
 
 /* A way that a program has to make before it comes to a breakpoint again, or goes on. */
 struct dtrace_errand {
@@ -37,6 +38,20 @@ struct dtrace_errand {
 	u64 address, end;
 };
 
+/* Registers a uprobe where we have a breakpoint. Somebody else may have one there, with the program's counter or without. */
+static struct uprobe *dtrace_own_join(struct dtrace_carrier *carrier)
+{
+	struct inode *inode = file_inode(carrier->file);
+	struct uprobe *joined;
+
+	if (carrier->counter) {
+		joined = uprobe_register(inode, carrier->offset, carrier->counter, &carrier->consumer);
+		if (joined != ERR_PTR(-EINVAL))
+			return joined;
+	}
+	return uprobe_register(inode, carrier->offset, 0, &carrier->consumer);
+}
+
 /* Has uprobes know a breakpoint of ours. They set none in text that may be written to. */
 static bool dtrace_own_register(struct dtrace_carrier *carrier)
 {
@@ -45,7 +60,7 @@ static bool dtrace_own_register(struct dtrace_carrier *carrier)
 	WRITE_ONCE(memory->yields, false);
 	WRITE_ONCE(memory->yielded, carrier);
 	WRITE_ONCE(memory->yielder, current);
-	carrier->uprobe = uprobe_register(file_inode(carrier->file), carrier->offset, 0, &carrier->consumer);
+	carrier->uprobe = dtrace_own_join(carrier);
 	WRITE_ONCE(memory->yielder, NULL);
 	WRITE_ONCE(memory->yielded, NULL);
 	if (IS_ERR(carrier->uprobe))
@@ -64,13 +79,28 @@ static void dtrace_own_lose(struct dtrace_carrier *carrier)
 		carrier->lose(carrier);
 }
 
-/* Gives a breakpoint to uprobes, which find it in place. The memory is locked. */
+/* Gives a breakpoint to uprobes, which find it in place. The memory is locked. Of a user's they get none that they have not. */
 static void dtrace_own_yield(struct dtrace_carrier *carrier)
 {
-	if (!carrier->uncarried && dtrace_own_register(carrier))
+	bool keeps = carrier->uncarried || (carrier->kept && READ_ONCE(carrier->state) == DTRACE_OWN);
+
+	if (!keeps && dtrace_own_register(carrier))
 		smp_store_release(&carrier->state, DTRACE_CARRIED);
 	else
 		dtrace_own_lose(carrier);
+}
+
+/*
+ * Has somebody else do what the exception cannot: the program, as long as a user's breakpoint there is ours alone, or uprobes. The memory is
+ * locked.
+ */
+static void dtrace_own_relieve(struct dtrace_carrier *carrier)
+{
+	/* Another thread may have got it a slot meanwhile. Where that is of no use it is lost at the next hit. */
+	if (carrier->kept && READ_ONCE(carrier->state) == DTRACE_OWN && carrier->moves &&
+	    (carrier->slot || !dtrace_slot_make(carrier->memory, carrier)))
+		return;
+	dtrace_own_yield(carrier);
 }
 
 /* The breakpoint that we have written for the place of a file that is at an address now. The memory and its mappings are locked. */
@@ -116,6 +146,7 @@ static enum dtrace_fate dtrace_own_judge(struct dtrace_look *look)
 	struct vm_area_struct *vma = vma_lookup(mm, look->address);
 	struct dtrace_known *known;
 	enum dtrace_others others;
+	int poked;
 
 	look->known = known = vma ? dtrace_known_at(vma, look->address) : NULL;
 	if (!known || !dtrace_known_continues(mm, known, look->address))
@@ -137,7 +168,10 @@ static enum dtrace_fate dtrace_own_judge(struct dtrace_look *look)
 		}
 	}
 	/* Nobody can get a uprobe there while the mappings are locked. */
-	if (dtrace_poke(mm, look->address, DTRACE_BREAKPOINT, known->code[0]) >= 0 && !mm_flags_test(MMF_HAS_UPROBES, mm) &&
+	poked = dtrace_poke(mm, look->address, DTRACE_BREAKPOINT, known->code[0]);
+	if (poked > 0 && memory->inherited && !xa_load(&memory->suspects, (unsigned long)known))
+		dtrace_count_inherited(vma, known);
+	if (poked >= 0 && !mm_flags_test(MMF_HAS_UPROBES, mm) &&
 	    !dtrace_is_debugged(mm))
 		xa_erase(&memory->suspects, (unsigned long)known);
 	return DTRACE_AGAIN;
@@ -217,7 +251,7 @@ static void dtrace_errand_at(struct dtrace_memory *memory, u64 address, enum dtr
 	rcu_read_unlock();
 	if (is_own && dtrace_own_stands(carrier)) {
 		if (kind == DTRACE_ERRAND_YIELD)
-			dtrace_own_yield(carrier);
+			dtrace_own_relieve(carrier);
 		else if (kind == DTRACE_ERRAND_DROP)
 			dtrace_own_lose(carrier);
 	} else if (kind == DTRACE_ERRAND_LOOK && !is_carried) {

@@ -240,6 +240,8 @@ static unsigned long dtrace_known_heal_in(struct vm_area_struct *vma, struct xar
 			dtrace_known_leave(known, vma, address, left);
 		else if (found > 0)
 			found = dtrace_poke(vma->vm_mm, address, DTRACE_BREAKPOINT, known->code[0]);
+		if (found > 0 && !suspects && !(uprobes && !known->barred))
+			dtrace_count_inherited(vma, known);
 		*failed |= found < 0;
 		healed += found > 0;
 		rhashtable_walk_start(&iter);

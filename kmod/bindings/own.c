@@ -10,6 +10,9 @@
  *
  * A place where uprobes have a breakpoint already, or had one that somebody is still on his way to, is theirs. What happens to ours later
  * is in errands.c.
+ *
+ * To give anything to uprobes keeps the whole machine from forking until the locks of all memories were had that the file is mapped in, and
+ * who owns one of these can hold its lock for as long as he likes. So a place that nobody but users has asked for is our own or none.
  */
 
 #include <linux/bsearch.h>
@@ -33,7 +36,7 @@
 
 static bool own_breakpoints = true;
 module_param(own_breakpoints, bool, 0644);
-MODULE_PARM_DESC(own_breakpoints, "Write breakpoints into the one process that is traced (Y, the default; N: leave all to uprobes)");
+MODULE_PARM_DESC(own_breakpoints, "Write breakpoints into the one process that is traced (Y, the default; N: leave all to uprobes but those of users)");
 
 /* How often a thread is waited for that goes on where one is to be, a tick each time. */
 #define DTRACE_OWN_TRIES 10
@@ -253,22 +256,31 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 	struct dtrace_known *known;
 	u64 at = carrier->spot.address;
 	const u8 breakpoint = DTRACE_BREAKPOINT;
+	bool inherits = false;
+	int error;
 
 	if (!dtrace_own_is_there(carrier, vma) || vma->vm_flags & VM_WRITE || dtrace_pen_move(pen, at, true))
 		return 0;
 	if (dtrace_pen_sees(pen, at, &breakpoint, 1)) {
+		carrier->joins = uprobes;
 		/* It may keep one that it has from its parent. */
-		if ((uprobes && !carrier->uncarried) || !memory->inherited || !dtrace_known_at(vma, at))
+		known = dtrace_known_at(vma, at);
+		if ((uprobes && !carrier->uncarried) || !memory->inherited || !known)
 			return 0;
+		inherits = READ_ONCE(known->counter);
 	} else if (!dtrace_pen_sees(pen, at, carrier->code, carrier->length)) {
 		/* Uprobes make a call of a long nop. */
-		return uprobes && carrier->length == CALL_INSN_SIZE ? 0 : -EBUSY;
+		carrier->joins = uprobes && carrier->length == CALL_INSN_SIZE;
+		return carrier->joins ? 0 : -EBUSY;
 	}
 	if (!carrier->barred && dtrace_resumes_have(resumes, at + 1))
-		return carrier->uncarried ? -EAGAIN : 0;
+		return dtrace_is_only_own(carrier) ? -EAGAIN : 0;
 	known = dtrace_known_make(vma, carrier);
 	if (IS_ERR(known))
-		return carrier->uncarried ? PTR_ERR(known) : 0;
+		return dtrace_is_only_own(carrier) ? PTR_ERR(known) : 0;
+	error = dtrace_count(carrier, memory->mm, known, inherits);
+	if (error)
+		return error;
 	carrier->known = known;
 	/* Guards let uprobes execute what they find, so they see to no place where that goes wrong. */
 	if (carrier->uncarried)
@@ -289,7 +301,7 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 static bool dtrace_own_can(const struct dtrace_carrier *carrier)
 {
 	return (!carrier->error || carrier->error == -EAGAIN) && carrier->state == DTRACE_UNSET && carrier->length &&
-	       (carrier->does || carrier->moves) && !carrier->counter;
+	       (carrier->does || carrier->moves) && (!carrier->counter || carrier->kept) && (carrier->kept || READ_ONCE(own_breakpoints));
 }
 
 /* Gives slots to those that need one: the exception cannot do them, or uprobes not what it cannot. */
@@ -304,7 +316,7 @@ static void dtrace_own_move_all(struct dtrace_memory *memory, struct dtrace_carr
 		if (!dtrace_own_can(carrier) || !carrier->moves || carrier->slot || (carrier->does && !carrier->uncarried))
 			continue;
 		error = dtrace_slot_make(memory, carrier);
-		if (carrier->uncarried && !carrier->does)
+		if (dtrace_is_only_own(carrier) && !carrier->does)
 			carrier->error = error;
 		else
 			carrier->crowded = error == -ENOSPC && !carrier->does;
@@ -377,7 +389,7 @@ void dtrace_own_set(struct dtrace_carrier **all, size_t count)
 
 	for (n = 0; n < count && !dtrace_own_can(all[n]); n++)
 		;
-	if (n == count || !READ_ONCE(own_breakpoints))
+	if (n == count)
 		return;
 	memory = dtrace_memory_make(all[0]->spot.mm);
 	if (!memory)
@@ -418,6 +430,7 @@ static void dtrace_own_lift(struct dtrace_carrier *carrier, struct dtrace_pen *p
 	bool shared = xchg(&carrier->state, DTRACE_GONE) == DTRACE_SHARED && mm_flags_test(MMF_HAS_UPROBES, memory->mm);
 
 	dtrace_memory_passes_none(memory);
+	dtrace_count_no_more(carrier, memory->mm);
 	if (moved || shared || dtrace_pen_put(pen, carrier, DTRACE_BREAKPOINT, carrier->code[0]) < 0)
 		dtrace_own_suspect(memory, carrier->known);
 }
@@ -451,6 +464,8 @@ static void dtrace_own_lift_all(struct dtrace_memory *memory, struct dtrace_carr
 	for (n = 0; n < count; n++) {
 		if (dtrace_is_own(all[n]))
 			dtrace_own_lift(all[n], &pen);
+		/* Others may have it by now. */
+		dtrace_count_no_more(all[n], mm);
 		cond_resched();
 	}
 	dtrace_pen_lift(&pen);

@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
 /*
- * Breakpoints of our own in programs, and what is known of those that were there; own.c, errands.c, known.c, guards.c, memories.c and
- * watch.c hold the bodies.
+ * Breakpoints of our own in programs, and what is known of those that were there; own.c, counters.c, errands.c, known.c, guards.c, memories.c
+ * and watch.c hold the bodies.
  */
 #ifndef _DTRACE_OWN_H
 #define _DTRACE_OWN_H
@@ -43,6 +43,8 @@ struct dtrace_known {
 	u8 length;
 	/* Uprobes cannot have the place. */
 	bool barred;
+	/* Where in the file a breakpoint of ours there has counted; 0 for nowhere. */
+	u64 counter;
 	/* Until when somebody is taken to have a uprobe there that lets nobody else in, in jiffies; 0 for no such. */
 	unsigned long theirs;
 	/* Sees to it that uprobes know the place; none until that is needed. */
@@ -133,6 +135,10 @@ enum dtrace_stray {
 enum dtrace_stray dtrace_memory_strays(u64 address);
 void dtrace_memories_exit(void);
 
+int dtrace_count(struct dtrace_carrier *carrier, struct mm_struct *mm, struct dtrace_known *known, bool inherits);
+void dtrace_count_no_more(struct dtrace_carrier *carrier, struct mm_struct *mm);
+void dtrace_count_inherited(struct vm_area_struct *vma, const struct dtrace_known *known);
+
 int dtrace_poke(struct mm_struct *mm, u64 address, u8 old, u8 new);
 int dtrace_peek(struct mm_struct *mm, u64 address);
 
@@ -204,6 +210,12 @@ static inline bool dtrace_is_own(const struct dtrace_carrier *carrier)
 	u8 state = smp_load_acquire(&carrier->state);
 
 	return state == DTRACE_OWN || state == DTRACE_SHARED || state == DTRACE_LENT;
+}
+
+/* Whether it is our own or none, as long as nobody else has a uprobe there. */
+static inline bool dtrace_is_only_own(const struct dtrace_carrier *carrier)
+{
+	return carrier->uncarried || carrier->kept;
 }
 
 /* Whether a mapping is of no file and of one memory alone. What is written there belongs to that: code that a program makes, or the vdso. */

@@ -144,7 +144,7 @@ static int dtrace_carrier_hit(struct uprobe_consumer *consumer, struct pt_regs *
 
 static void dtrace_carrier_register(struct dtrace_carrier *carrier)
 {
-	if (carrier->uncarried) {
+	if (carrier->uncarried || (carrier->kept && !carrier->joins)) {
 		carrier->error = -EOPNOTSUPP;
 		return;
 	}

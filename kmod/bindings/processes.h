@@ -65,7 +65,7 @@ struct dtrace_carrier {
 	/* The file that it is in, and where there; the caller keeps it. None: see dtrace_is_bare(). */
 	struct file *file;
 	u64 offset;
-	/* Where in the file the program has a counter of breakpoints, for uprobes to count in; 0 for none. */
+	/* Where in the file the program has a counter of breakpoints, for uprobes to count in, or us; 0 for none. */
 	u64 counter;
 	/* The instruction, if a breakpoint of our own may be there; otherwise of no length. */
 	u8 code[15];
@@ -76,6 +76,10 @@ struct dtrace_carrier {
 	bool moves;
 	/* Uprobes cannot have it, or would execute it as something else. */
 	bool uncarried;
+	/* It is a user's: uprobes get it only where somebody else has one at the place. */
+	bool kept;
+	/* Somebody else seems to. */
+	bool joins;
 	/* Whether uprobes carry it because there is no room for it elsewhere. */
 	bool crowded;
 	/* They never have one there. */
@@ -102,6 +106,8 @@ struct dtrace_carrier {
 	struct dtrace_memory *memory;
 	struct list_head peer;
 	struct dtrace_known *known;
+	/* We have counted it. */
+	bool counted;
 	/* Of slots.c: where the instruction is executed if trap cannot do it; 0 for nowhere. */
 	struct dtrace_area *area;
 	u64 slot;

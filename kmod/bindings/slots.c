@@ -257,7 +257,8 @@ static int dtrace_slot_make_in(struct dtrace_area *area, struct dtrace_carrier *
 	smp_store_release(&slot->length, carrier->length);
 	area->taken++;
 	carrier->area = area;
-	carrier->slot = at;
+	/* It may be hit meanwhile. */
+	smp_store_release(&carrier->slot, at);
 	return 0;
 }
 
@@ -279,7 +280,7 @@ static bool dtrace_slot_again(struct dtrace_memory *memory, struct dtrace_carrie
 	list_for_each_entry(area, &memory->areas, all)
 		if (at - area->start < DTRACE_AREA_SIZE)
 			carrier->area = area;
-	carrier->slot = at;
+	smp_store_release(&carrier->slot, at);
 	return true;
 }
 

@@ -201,12 +201,12 @@ static noinline int dtrace_trap_defer(struct pt_regs *regs, enum dtrace_hold hol
 	return NOTIFY_STOP;
 }
 
-/* One that could not be answered. What may not be executed in a slot may not be by uprobes. */
-static noinline int dtrace_trap_give_up(struct dtrace_carrier *carrier, struct pt_regs *regs)
+/* One that could not be answered, with its slot if it had one. What may not be executed in a slot may not be by uprobes. */
+static noinline int dtrace_trap_give_up(u64 slot, struct pt_regs *regs)
 {
 	u64 address = dtrace_trap_address(regs);
 
-	if (!carrier->slot)
+	if (!slot)
 		return dtrace_trap_defer(regs, DTRACE_HOLDS);
 	instruction_pointer_set(regs, address);
 	dtrace_own_errand(address, DTRACE_ERRAND_DROP);
@@ -214,13 +214,13 @@ static noinline int dtrace_trap_give_up(struct dtrace_carrier *carrier, struct p
 }
 
 /* Whether the processor would have told who steps through the program of what was done: perhaps of branches alone. */
-static bool dtrace_trap_made_step(const struct dtrace_carrier *carrier, const struct pt_regs *regs)
+static bool dtrace_trap_made_step(const struct dtrace_carrier *carrier, u64 slot, const struct pt_regs *regs)
 {
 	u64 address = carrier->spot.address;
 	u64 next = dtrace_pc(regs);
 
 	/* In a slot the processor does. */
-	if (next == address || (carrier->slot && next == carrier->slot))
+	if (next == address || (slot && next == slot))
 		return false;
 	return !dtrace_trap_steps_branches() || next != address + carrier->length;
 }
@@ -229,22 +229,23 @@ static bool dtrace_trap_made_step(const struct dtrace_carrier *carrier, const st
 static noinline int dtrace_trap_step(struct dtrace_carrier *carrier, struct pt_regs *regs, enum dtrace_hold hold)
 {
 	u64 address = dtrace_trap_address(regs);
+	u64 slot = smp_load_acquire(&carrier->slot);
 	struct dtrace_errand *step;
-	bool done, slot;
+	bool done, moved;
 
 	/* The jump behind an instruction in a slot is a branch too many. */
-	slot = carrier->slot && !dtrace_trap_steps_branches();
-	if (hold != DTRACE_HOLDS || (!carrier->uncarried && !slot))
+	moved = slot && !dtrace_trap_steps_branches();
+	if (hold != DTRACE_HOLDS || (!dtrace_is_only_own(carrier) && !moved))
 		return dtrace_trap_defer(regs, hold);
 	instruction_pointer_set(regs, address);
 	step = dtrace_own_step();
 	/* Without memory for that the program comes again. */
 	if (!step)
 		return NOTIFY_STOP;
-	done = carrier->trap(carrier, regs, carrier->slot);
+	done = carrier->trap(carrier, regs, slot);
 	if (done && dtrace_pc(regs) != address && atomic_read(&dtrace_brings_taken))
 		dtrace_brought();
-	if (done && dtrace_trap_made_step(carrier, regs)) {
+	if (done && dtrace_trap_made_step(carrier, slot, regs)) {
 		dtrace_own_step_made(step, dtrace_pc(regs));
 		return NOTIFY_STOP;
 	}
@@ -252,7 +253,7 @@ static noinline int dtrace_trap_step(struct dtrace_carrier *carrier, struct pt_r
 	if (done)
 		return NOTIFY_STOP;
 	dtrace_trap_leave(regs, address);
-	return dtrace_trap_give_up(carrier, regs);
+	return dtrace_trap_give_up(slot, regs);
 }
 
 /* One that we have written, and nobody else wants. */
@@ -260,13 +261,16 @@ static __always_inline int dtrace_trap_own(struct dtrace_carrier *carrier, struc
 {
 	enum dtrace_hold hold = dtrace_trap_hold(carrier);
 	u64 address = dtrace_trap_address(regs);
+	u64 slot;
 
 	if (unlikely(hold != DTRACE_HOLDS || dtrace_trap_steps(regs)))
 		return dtrace_trap_step(carrier, regs, hold);
+	/* Another thread may get it one. */
+	slot = smp_load_acquire(&carrier->slot);
 	instruction_pointer_set(regs, address);
-	if (unlikely(!carrier->trap(carrier, regs, carrier->slot))) {
+	if (unlikely(!carrier->trap(carrier, regs, slot))) {
 		dtrace_trap_leave(regs, address);
-		return dtrace_trap_give_up(carrier, regs);
+		return dtrace_trap_give_up(slot, regs);
 	}
 	if (unlikely(atomic_read(&dtrace_brings_taken)) && dtrace_pc(regs) != address)
 		dtrace_brought();

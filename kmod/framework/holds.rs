@@ -393,6 +393,7 @@ impl Holder {
             address,
             text,
             instruction,
+            is_users: !self.sees_all(),
         };
         self.framework.state.lock().listen(post, self.ear())?;
         let watch = Watch {

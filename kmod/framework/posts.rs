@@ -21,6 +21,8 @@ pub struct Post {
     pub address: u64,
     pub text: Text,
     pub instruction: Instruction,
+    /// Whether whoever listens may trace his own processes alone.
+    pub is_users: bool,
 }
 
 /// Who listens at one instruction.

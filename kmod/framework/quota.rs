@@ -505,6 +505,11 @@ impl Charge {
         }
     }
 
+    /// Whether it was paid by a user's consumer, who may trace his own processes alone.
+    pub fn is_users(&self) -> bool {
+        self.payer.user.is_some()
+    }
+
     /// Gives back what was paid for `n` of the places.
     pub fn give_back(&mut self, n: usize) {
         let n = n.min(self.places);

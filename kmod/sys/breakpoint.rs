@@ -5,7 +5,8 @@
 //!
 //! One whose instruction can be done in the exception, or executed in a slot, is our own: its byte is written into the memory of that process. Any
 //! other is carried by the kernel's uprobes, if they can, which plant it in the file, execute what it covers, and take it away; so is one of ours
-//! from the moment on where more is asked for than that. Who sets a breakpoint does not know which it is.
+//! from the moment on where more is asked for than that. Who sets a breakpoint does not know which it is. One that is kept from them
+//! ([`Spot::is_kept`]) cannot be set, or is lost, where they alone could carry it.
 //!
 //! Whoever owns it is asked first in the exception itself, where much can be done at once and nothing can wait ([`Hit::trap`]); then, unless
 //! that has done everything, by uprobes on the way back to the program ([`Hit::hit`]).
@@ -167,6 +168,8 @@ pub struct Spot<'a> {
     pub is_carried: bool,
     /// Whether they never have one there.
     pub is_barred: bool,
+    /// Whether they are to have it only where somebody else has one there: to give it to them can keep everybody from forking.
+    pub is_kept: bool,
 }
 
 // SAFETY: Set and removed from anywhere; the handler is `Sync`.
@@ -199,6 +202,7 @@ impl<H: Hit> Carrier<H> {
             error: ENOMEM.to_errno(),
             uncarried: !spot.is_carried || !spot.text.has_file(),
             barred: spot.is_barred || !spot.text.has_file(),
+            kept: spot.is_kept,
             does: spot.is_done,
             moves: spot.is_movable,
             ..Default::default()

@@ -48,6 +48,8 @@ struct Place {
     carrier: Option<Carrier<At>>,
     /// Whether the breakpoint counts in the semaphore.
     counts: bool,
+    /// Whether it is kept from uprobes.
+    is_kept: bool,
 }
 
 impl Place {
@@ -59,6 +61,7 @@ impl Place {
             armed: 0,
             carrier: None,
             counts: false,
+            is_kept: false,
         })
     }
 }
@@ -83,6 +86,13 @@ impl Made {
     /// Whether it goes with a registration of its process.
     fn is_of(&self, number: u32) -> bool {
         self.kind == USDT && self.function.start == u64::from(number)
+    }
+
+    /// Whether users alone have asked for it.
+    fn is_users(&self, shares: &[Share]) -> bool {
+        let all = |share: &&Share| !share.charge.is_users();
+        let mut others = shares.iter().filter(all);
+        !others.any(|share| self.askers.contains(&share.consumer))
     }
 
     /// Whether nobody has asked for it any more, and it has not been retired yet.

@@ -64,12 +64,16 @@ impl Watched {
             process,
             places,
             probes,
+            shares,
             ..
         } = self;
         let made = probes.get_mut(at).ok_or(ENODEV)?;
-        let counts = made.kind == USDT;
+        let wish = Wish {
+            counts: made.kind == USDT,
+            is_kept: made.is_users(shares),
+        };
         for (n, address) in made.places.iter().enumerate() {
-            if let Err(error) = arm(traps, places, process, *address, counts) {
+            if let Err(error) = arm(traps, places, process, *address, wish) {
                 for address in made.places.iter().take(n) {
                     drop(disarm(places, *address));
                 }
@@ -157,7 +161,7 @@ impl Place {
         let instruction = &site.instruction;
         // Where there is no file uprobes have nothing.
         let is_uncounted = site.mark().is_some_and(|mark| mark.semaphore == 0);
-        let is_own = !site.text.has_file() || !instruction.is_left(is_uncounted);
+        let is_own = self.is_kept || !site.text.has_file() || !instruction.is_left(is_uncounted);
         let spot = Spot {
             process,
             address: site.address,
@@ -168,9 +172,19 @@ impl Place {
             is_movable: instruction.is_movable(),
             is_carried: instruction.is_carried(),
             is_barred: instruction.is_barred(),
+            is_kept: self.is_kept,
         };
         Carrier::new(traps, &spot, At(site.clone()))
     }
+}
+
+/// How a place is to have its breakpoint.
+#[derive(Clone, Copy)]
+pub(super) struct Wish {
+    /// It counts in the program's semaphore if there is one.
+    pub counts: bool,
+    /// Nobody but users has asked for it, so it is kept from uprobes.
+    pub is_kept: bool,
 }
 
 /// Has a place have a breakpoint; it counts in the program's semaphore if the probe does.
@@ -179,18 +193,23 @@ pub(super) fn arm(
     places: &mut [Place],
     process: &Process,
     address: u64,
-    counts: bool,
+    wish: Wish,
 ) -> Result {
     let at = find(places, address).ok_or(ENODEV)?;
     let place = places.get_mut(at).ok_or(ENODEV)?;
     let counter = place.site.mark().map_or(0, |mark| mark.semaphore);
     // One that does not count would keep one that does away.
-    let is_to_count = counts && counter != 0 && !place.counts;
+    let is_to_count = wish.counts && counter != 0 && !place.counts;
+    // Who sees everything is not to lose what a user's breakpoint cannot have done.
+    let is_to_be_free = place.is_kept && !wish.is_kept;
     place.carrier.take_if(|carrier| carrier.is_lost());
-    if place.carrier.is_none() || is_to_count {
+    if place.carrier.is_none() || is_to_count || is_to_be_free {
+        let counts = wish.counts || place.carrier.is_some() && place.counts;
         let counter = if counts { counter } else { 0 };
+        let was_kept = core::mem::replace(&mut place.is_kept, wish.is_kept);
         // Where there is no memory for it the old one stays.
-        place.carrier = Some(place.breakpoint(traps, process, counter)?);
+        let carrier = place.breakpoint(traps, process, counter);
+        place.carrier = Some(carrier.inspect_err(|_| place.is_kept = was_kept)?);
         place.counts = counter != 0;
     }
     place.armed = place.armed.saturating_add(1);

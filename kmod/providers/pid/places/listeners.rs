@@ -5,7 +5,7 @@
 //!
 //! Such a place is armed as by a probe, whether it has probes or not. When a process is over its listeners are dropped with it.
 
-use super::armed::{arm, disarm};
+use super::armed::{arm, disarm, Wish};
 use super::site::{At, Site};
 use super::{find, in_order, Place, Processes, Watched};
 use crate::framework::{Ear, Post};
@@ -23,6 +23,7 @@ impl Processes {
             address,
             text,
             instruction,
+            is_users,
         } = post;
         let site = Site::new(address, text, instruction);
         let at = match known {
@@ -34,7 +35,9 @@ impl Processes {
         };
         let Self { all, traps, .. } = self;
         let watched = all.get_mut(at).ok_or(ENODEV)?;
-        let listens = watched.listen(traps, site, ear);
+        // There they are told by uprobes' handler alone.
+        let is_kept = is_users && !cfg!(CONFIG_PREEMPT_RT = "y");
+        let listens = watched.listen(traps, site, is_kept, ear);
         if listens.is_err() {
             self.sweep();
         }
@@ -57,7 +60,7 @@ impl Processes {
 }
 
 impl Watched {
-    fn listen(&mut self, traps: &Traps, site: Site, ear: Ear) -> Result {
+    fn listen(&mut self, traps: &Traps, site: Site, is_kept: bool, ear: Ear) -> Result {
         let address = site.address;
         if find(&self.places, address).is_none() {
             self.places.push(Place::new(site)?, GFP_KERNEL)?;
@@ -66,7 +69,7 @@ impl Watched {
         let at = find(&self.places, address).ok_or(ENODEV)?;
         let site = self.places.get(at).ok_or(ENODEV)?.site.clone();
         let listens = site.listen(ear.clone()).and_then(|()| {
-            let armed = self.arm_at(traps, at, address);
+            let armed = self.arm_at(traps, at, address, is_kept);
             armed.inspect_err(|_| {
                 site.ignore(&ear);
             })
@@ -76,8 +79,12 @@ impl Watched {
     }
 
     /// Sets the breakpoint of a place.
-    fn arm_at(&mut self, traps: &Traps, at: usize, address: u64) -> Result {
-        arm(traps, &mut self.places, &self.process, address, false)?;
+    fn arm_at(&mut self, traps: &Traps, at: usize, address: u64, is_kept: bool) -> Result {
+        let wish = Wish {
+            counts: false,
+            is_kept,
+        };
+        arm(traps, &mut self.places, &self.process, address, wish)?;
         // Breakpoints that are not set are found below.
         let _ = self.set();
         let Some(error) = self.places.get(at).and_then(Place::failure) else {
