@@ -7,11 +7,11 @@
 mod common;
 
 use common::asm::{asm_with, int, string, var};
-use common::{action, clause, config};
-use dtrace_engine::dif::verify::{verify, Context};
+use common::{action, clause, config, cx};
+use dtrace_engine::dif::verify::verify;
 use dtrace_engine::dof::Difo;
 use dtrace_engine::mem::Vec as EVec;
-use dtrace_engine::{Clause, Consumer, Pending, Privileges, Reason};
+use dtrace_engine::{Clause, Consumer, Pending, Reason};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::dif::{Instr, Op};
 use dtrace_uapi::limits::DIFO_MAX;
@@ -101,18 +101,10 @@ fn what_is_refused_declares_nothing() {
 /// The last variable of an object is one with the first, or not.
 #[test]
 fn twins_of_an_object_agree() {
-    let cx = Context {
-        privileges: Privileges::ALL,
-        features: config().features,
-        destructive: false,
-        strsize: 256,
-        loops: true,
-        walker: false,
-    };
     let try_last = |last: DifVar| {
         let mut vars = variables()[..VARS - 1].to_vec();
         vars.push(last);
-        verify(&loads(&vars), &cx)
+        verify(&loads(&vars), &cx())
             .map(drop)
             .map_err(|reason| reason.text)
     };
@@ -124,12 +116,12 @@ fn twins_of_an_object_agree() {
     // Built-in variables as well, though nobody asks what the program says of them.
     let builtin = |ty| {
         let vars = [var(0x100, 0, int(8)), var(0x100, 0, ty)];
-        verify(&asm_with("ret %r0", int(8), &vars), &cx).map(drop)
+        verify(&asm_with("ret %r0", int(8), &vars), &cx()).map(drop)
     };
     assert_eq!(builtin(int(8)), Ok(()));
     assert_eq!(builtin(int(4)).map_err(|reason| reason.text), twice);
     let undeclared = asm_with("ldls 0xffff, %r1\n ret %r1", int(8), &variables()[..VARS]);
-    let reason = verify(&undeclared, &cx).unwrap_err();
+    let reason = verify(&undeclared, &cx()).unwrap_err();
     assert_eq!(reason.text, "variable is not declared");
 }
 

@@ -6,24 +6,13 @@
 mod common;
 
 use common::asm::{array, asm, asm_with, bytes, int, string, var};
-use common::config;
+use common::cx;
 use dtrace_engine::dif::verify::{verify, Context, Facts};
 use dtrace_engine::dof::Difo;
 use dtrace_engine::error::Place;
-use dtrace_engine::{Features, Privileges, Reason};
+use dtrace_engine::{Features, Reason};
 use dtrace_uapi::dif::{Instr, Op};
 use dtrace_uapi::types::{DifType, DIF_TF_BYREF, DIF_TF_BYUREF, DIF_TYPE_STRING};
-
-fn cx() -> Context {
-    Context {
-        privileges: Privileges::ALL,
-        features: config().features,
-        destructive: false,
-        strsize: 256,
-        loops: true,
-        walker: false,
-    }
-}
 
 fn refused(difo: &Difo) -> Reason {
     verify(difo, &cx()).unwrap_err()

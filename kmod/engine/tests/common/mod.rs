@@ -13,6 +13,7 @@ pub mod machine;
 pub mod tracing;
 
 use dtrace_engine::consumer::Config;
+use dtrace_engine::dif::verify::Context;
 use dtrace_engine::dof::{ActionSpec, Difo};
 use dtrace_engine::mem::{Boxed, Vec as EVec};
 use dtrace_engine::{
@@ -49,6 +50,18 @@ pub fn config() -> Config {
         error: ERROR,
         seed: 42,
         is_killed: || false,
+    }
+}
+
+/// What objects are verified for, where that does not matter: everything is allowed.
+pub fn cx() -> Context {
+    Context {
+        privileges: Privileges::ALL,
+        features: config().features,
+        destructive: false,
+        strsize: 256,
+        loops: true,
+        walker: false,
     }
 }
 
