@@ -35,11 +35,7 @@ pub const ROWS: &[Row] = &[
         )
     }),
     row("U2", "strings that are compared", 4, || {
-        format!(
-            "{}{}",
-            strings("32k"),
-            clauses(8, "@ = sum(strstr(hay, needle) == NULL);")
-        )
+        texts("32k", 8, "@ = sum(strstr(hay, needle) == NULL);")
     }),
     row("U3", "user memory that is copied", 8, || {
         let copy = "this->p = copyin(uregs[R_RSP] & ~4095UL, 4096); ".repeat(16);
@@ -49,8 +45,7 @@ pub const ROWS: &[Row] = &[
         )
     }),
     row("U4", "user memory that is loaded", 8, || {
-        let load = "(copyinstr(uregs[R_RIP], 8) == \"\") ".to_owned();
-        let sum = vec![load; 200].join("+ ");
+        let sum = ["(copyinstr(uregs[R_RIP], 8) == \"\") "; 200].join("+ ");
         clauses(20, &format!("@ = sum({sum});"))
     }),
     row("U5", "variables of threads", 8, || {
@@ -63,34 +58,23 @@ pub const ROWS: &[Row] = &[
         )
     }),
     row("U6", "keys of an aggregation", 2, || {
-        format!(
-            "{}{}",
-            strings("4k"),
-            clauses(200, "@[hay, needle, hay, needle] = quantize(arg0);")
-        )
+        texts("4k", 200, "@[hay, needle, hay, needle] = quantize(arg0);")
     }),
     row("U7", "small records that go for large ones", 4, || {
         let small = "syscall::getpid:entry /execname == \"users-bench\"/ { trace(0); }\n";
-        format!(
-            "{RING}{}{small}{}",
-            strings("32k"),
-            clauses(100, "trace(\"\"); trace(\"\");")
-        )
+        let large = texts("32k", 100, "trace(\"\"); trace(\"\");");
+        format!("{RING}{large}{small}")
     }),
     row("U8", "stacks of 100 frames", 8, || {
         clauses(200, "@[ustack(100)] = count();")
     }),
     row("U9", "speculations", 4, || {
         let speculate = "#pragma D option nspec=64\n#pragma D option specsize=256k\n";
-        let all = "self->s = speculation();".to_owned();
         let rest: String = (0..100)
             .map(|_| format!("{AT} {{ speculate(self->s); trace(hay); }}\n{AT} {{ commit(self->s); self->s = speculation(); }}\n"))
             .collect();
-        format!(
-            "{RING}{speculate}{}{}{rest}",
-            strings("16k"),
-            clauses(1, &all)
-        )
+        let first = texts("16k", 1, "self->s = speculation();");
+        format!("{RING}{speculate}{first}{rest}")
     }),
     row("U10", "magnitudes", 4, || {
         let quantize: String = (0..30)
@@ -106,31 +90,27 @@ pub const ROWS: &[Row] = &[
         let text =
             "this->t = strjoin(substr(hay, 1), basename(hay)); this->u = strtok(this->t, \"x\"); ";
         let value = "this->v = json(\"{\\\"a\\\":{\\\"b\\\":[1,2,3]}}\", \"a.b[2]\"); ";
-        format!(
-            "{}{}",
-            strings("16k"),
-            clauses(60, &format!("{text}{value}@ = sum(this->v != NULL);"))
+        texts(
+            "16k",
+            60,
+            &format!("{text}{value}@ = sum(this->v != NULL);"),
         )
     }),
     row("U15", "bytes that are looked for", 4, || {
         let find = "@ = sum((strstr(hay, \"1\") == NULL) + (strchr(hay, '1') == NULL)); ";
-        format!("{}{}", strings("32k"), clauses(60, find))
+        texts("32k", 60, find)
     }),
     row("U16", "letters that are changed", 4, || {
-        format!(
-            "{}{}",
-            strings("32k"),
-            clauses(60, "@ = sum(strlen(toupper(hay))); ")
-        )
+        texts("32k", 60, "@ = sum(strlen(toupper(hay))); ")
     }),
     row("U17", "texts of JSON", 4, || {
         let value = "@ = sum(json(strjoin(\"{\\\"a\\\": \\\"\", hay), \"b\") == NULL); ";
-        format!("{}{}", strings("32k"), clauses(60, value))
+        texts("32k", 60, value)
     }),
     row("U18", "paths", 4, || {
         let path =
             "@ = sum(strlen(cleanpath(hay)) + strlen(dirname(hay)) + strlen(strtok(hay, \"1\"))); ";
-        format!("{}{}", strings("32k"), clauses(40, path))
+        texts("32k", 40, path)
     }),
     Row {
         meets: Meets::Ticks,
@@ -171,6 +151,11 @@ const RING: &str = "#pragma D option bufpolicy=ring\n#pragma D option bufsize=25
 /// So many clauses with this body.
 fn clauses(n: usize, body: &str) -> String {
     format!("{AT} {{ {body} }}\n").repeat(n)
+}
+
+/// So many clauses with this body, which work on strings of that size.
+fn texts(size: &str, n: usize, body: &str) -> String {
+    format!("{}{}", strings(size), clauses(n, body))
 }
 
 /// A long string and one that is not in it.
