@@ -271,13 +271,10 @@ impl Consumer {
         m: &M,
         units: u64,
     ) {
-        if heavy(units).is_some() || principal.toiled() {
-            self.note_heavy(run, work, m, units.saturating_add(principal.take_toil()));
-        }
-    }
-
-    #[cold]
-    fn note_heavy<M: Machine>(&self, run: &Run, work: &mut Work, m: &M, units: u64) {
+        let units = match principal.toiled() {
+            true => units.saturating_add(principal.take_toil()),
+            false => units,
+        };
         if let Some(units) = heavy(units) {
             self.note_toil(run, work, m, units);
         }
