@@ -206,7 +206,9 @@ pub(super) fn arm(
     if place.carrier.is_none() || is_to_count || is_to_be_free {
         let counts = wish.counts || place.carrier.is_some() && place.counts;
         let counter = if counts { counter } else { 0 };
-        let was_kept = core::mem::replace(&mut place.is_kept, wish.is_kept);
+        // What root has at the place stays free, whoever comes.
+        let is_kept = wish.is_kept && (place.armed == 0 || place.is_kept);
+        let was_kept = core::mem::replace(&mut place.is_kept, is_kept);
         // Where there is no memory for it the old one stays.
         let carrier = place.breakpoint(traps, process, counter);
         place.carrier = Some(carrier.inspect_err(|_| place.is_kept = was_kept)?);
