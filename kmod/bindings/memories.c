@@ -317,7 +317,7 @@ static void dtrace_memories_retire(void)
 		schedule_timeout_uninterruptible(HZ / DTRACE_RETIRE_TRIES);
 }
 
-/* That may wait for programs, as long as they like, and nobody is to wait for it: what programs leave behind goes meanwhile. */
+/* Looks after memories that have changed. A program can keep it waiting for ever, so the sweep, which frees dead memories, does not wait for it. */
 static void dtrace_memories_tend(struct work_struct *work)
 {
 	dtrace_guards_relieve();

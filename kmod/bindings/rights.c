@@ -132,7 +132,7 @@ static void dtrace_rights_answer_all(struct dtrace_rights *rights)
 	dtrace_call_ended();
 }
 
-/* The kick itself. From here on it may be queued again, which is known by `kicked` alone: whoever takes it back leaves that as it is then. */
+/* The kick runs. Only this and dtrace_rights_unkick() clear `kicked`: while it is set the kick is queued, and may not be queued again. */
 static void dtrace_rights_answer(struct callback_head *work)
 {
 	struct dtrace_rights *rights = container_of(work, struct dtrace_rights, kick);

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 /*
- * A security module that keeps perf events and BPF from users, for the case about that: a live patch of the kernel's questions. The module
- * has what: the parameters `perf`, as a bit for each type (include/linux/perf_event.h: PERF_SECURITY_*), and `bpf` are
- * for everybody whose real user is not root.
+ * Refuses perf events and BPF as a security module would, for the case about that: a live patch of the hooks that the kernel calls. It refuses
+ * everybody whose real user is not root. The parameter `perf` says which types of perf events, a bit for each (PERF_SECURITY_*,
+ * include/linux/perf_event.h); `bpf`, whether programs of BPF.
  */
 
 #include <linux/bpf.h>
