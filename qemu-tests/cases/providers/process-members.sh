@@ -15,11 +15,16 @@ proc:::signal-send, proc:::signal-discard
 	exit(0);
 }
 D
-# Sets a shell variable for each member of the process.
+# Waits until the process is blocked in one of the system calls.
+blocked() {
+	process=$1
+	shift
+	until grep -qE "^($(echo "$@" | tr ' ' '|')) " /proc/$process/syscall; do sleep 0.1; done
+}
+# Sets a shell variable for each member of the process. Processor 1 is left to those who are looked at.
 look() {
 	unset flag syscall stype size rssize cpu pri oldpri wchan position
-	sleep 0.5
-	eval "$(dtrace -qs /tmp/members.d -c "sh -c 'kill -WINCH $1'" "$1")"
+	eval "$(taskset -c 0 dtrace -qs /tmp/members.d -c "sh -c 'kill -WINCH $1'" "$1")"
 }
 same() { [ "$2" = "$3" ] && echo "$1" || echo "$1: $2, not $3"; }
 # wait also returns when the process stops.
@@ -27,6 +32,7 @@ end() { kill -9 $1; while wait $1; [ -d /proc/$1 ]; do sleep 0.1; done; } 2>/dev
 
 echo one who sleeps
 taskset -c 1 nice -n 5 sleep 1000 &
+blocked $! 230
 look $!
 set -- $! $(cat /proc/$!/statm)
 same size $size $(($2 * 4))
@@ -40,6 +46,7 @@ end $1
 
 echo one who computes
 taskset -c 1 sh -c 'while :; do :; done' &
+until [ "$(sed -n 's/^se.avg.util_avg *: *//p' /proc/$!/sched)" -gt 700 ]; do sleep 0.1; done
 look $!
 echo "busy $((cpu > 512 && cpu <= 1024)), syscall $syscall"
 end $!
@@ -51,10 +58,9 @@ first=$!
 cat <&3 >/dev/null &
 second=$!
 exec 3<&-
-sleep 1
-blocked=$first
-grep -q '^State:.*D' /proc/$second/status && blocked=$second
-look $blocked
+until waiter=$(grep -l '^State:.*D' /proc/$first/status /proc/$second/status); do sleep 0.1; done
+waiter=${waiter#/proc/}
+look ${waiter%/status}
 same lock $wchan $position
 echo "type $stype, syscall $syscall"
 kill -9 $first $second
@@ -64,6 +70,7 @@ for operation in 0 6; do
 	echo "one who waits for a futex, operation $operation"
 	perl -e '$| = 1; $word = pack("L", $ARGV[0] && getppid); print unpack("Q", pack("p", $word)), "\n";
 		syscall(202, $word, $ARGV[0] + 0, 0, 0)' $operation >/tmp/futex &
+	blocked $! 202
 	look $!
 	[ $operation = 6 ] || same lock $wchan $(cat /tmp/futex)
 	echo "type $stype, syscall $syscall, lock $((wchan != 0))"
@@ -75,15 +82,18 @@ mkfifo /tmp/fifo
 python3 -c 'import os, signal
 os.posix_spawn("/bin/true", ["true"], {}, file_actions=[(os.POSIX_SPAWN_OPEN, 5, "/tmp/fifo", os.O_RDONLY, 0)])
 signal.pause()' &
+blocked $! 56 58 435
 look $!
 echo "flag $flag"
 : >/tmp/fifo
+blocked $! 34
 look $!
 echo "flag $flag, later"
 end $!
 
 echo one who is traced
 perl -e 'syscall(101, 0, 0, 0, 0); sleep 1000' &
+blocked $! 230
 look $!
 echo "flag $flag"
 end $!
