@@ -27,5 +27,6 @@
 #include "slots.h"
 #include "stacks.h"
 #include "testing.h"
+#include "turn.h"
 #include "unwind.h"
 #include "vectors.h"

@@ -18,6 +18,7 @@ use super::user;
 use crate::sys::clock;
 use crate::sys::pause::Pid;
 use crate::sys::task;
+use crate::sys::turn::Turn;
 use core::mem::size_of;
 use dtrace_engine::consumer::Which;
 use dtrace_engine::Enabling;
@@ -32,7 +33,6 @@ use dtrace_uapi::process::Probes;
 use dtrace_uapi::{dif, dof};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
-use kernel::sync::Mutex;
 use zerocopy::{FromZeros, Immutable, IntoBytes};
 
 /// Steps of asking whether a consumer may be told of a probe.
@@ -241,7 +241,7 @@ impl Open {
         let _paid = purse.pay(size)?;
         let image = read_image(addr, &hdr, size)?;
         // What it takes is known once it has been copied: of a user's one at a time.
-        let _turn = payer.turn().map(Mutex::lock);
+        let _turn = payer.turn().map(Turn::take);
         let enabling = Enabling::parse(&image)?;
         let paid = purse.pay(enabling.memory())?;
         Ok((enabling, paid))

@@ -67,6 +67,7 @@ use crate::sys::audience::Audience;
 use crate::sys::hotplug::CpuState;
 use crate::sys::once::Parts;
 use crate::sys::rights::Hooks;
+use crate::sys::turn::{Taken, Turn};
 use crate::sys::vtime;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::Ordering;
@@ -135,7 +136,7 @@ impl Framework {
 
     /// Locks the state for a consumer. Of a user's calls one at a time waits for that ([`Payer::turn`](quota::Payer::turn)).
     fn enter<'a>(&'a self, tracer: &'a Tracer) -> Entered<'a> {
-        let turn = tracer.payer.turn().map(Mutex::lock);
+        let turn = tracer.payer.turn().map(Turn::take);
         Entered {
             state: self.state.lock(),
             _turn: turn,
@@ -176,7 +177,7 @@ impl Framework {
 /// The state, locked for a consumer. The next one of its user's calls has its turn when the lock has been given up.
 struct Entered<'a> {
     state: MutexGuard<'a, State>,
-    _turn: Option<MutexGuard<'a, ()>>,
+    _turn: Option<Taken<'a>>,
 }
 
 impl Deref for Entered<'_> {

@@ -28,10 +28,11 @@
 use super::share::{Share, Shares, OF_ALL, OF_USER};
 use super::text::Refusal;
 use crate::sys::shared::share;
+use crate::sys::turn::Turn;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
-use kernel::sync::{new_mutex, Arc, Mutex};
+use kernel::sync::Arc;
 
 /// How many consumers of a user may have anything enabled at a time that may trace his own processes alone.
 pub const TRACINGS_MAX: u32 = 64;
@@ -153,7 +154,7 @@ impl Account {
 struct Common {
     shares: Shares,
     /// One of his calls has it locked.
-    turn: Arc<Pin<KBox<Mutex<()>>>>,
+    turn: Arc<Turn>,
 }
 
 /// The users that there have been, of those who have an account.
@@ -218,13 +219,12 @@ impl Users {
             Some((_, another)) => another.shares.all.clone(),
             None => share(Share::new(OF_ALL))?,
         };
-        let mutex = KBox::pin_init(new_mutex!((), "dtrace::Turn"), GFP_KERNEL)?;
         let new = Common {
             shares: Shares {
                 user: share(Share::new(OF_USER))?,
                 all,
             },
-            turn: share(mutex)?,
+            turn: share(Turn::new()?)?,
         };
         self.common.push((user, new.clone()), GFP_KERNEL)?;
         Ok(new)
@@ -264,8 +264,8 @@ impl Payer {
     }
 
     /// What a call of its user has locked while others may wait for it, if that matters; before the framework's mutex.
-    pub fn turn(&self) -> Option<&Mutex<()>> {
-        self.common.as_ref().map(|common| &**common.turn)
+    pub fn turn(&self) -> Option<&Turn> {
+        self.common.as_ref().map(|common| &*common.turn)
     }
 
     /// What its user's timers take from, if that matters.

@@ -63,6 +63,7 @@ pub mod syscalls;
 pub mod task;
 pub mod timer;
 pub mod tracepoint;
+pub mod turn;
 pub mod unwind;
 pub mod vtime;
 
