@@ -5,19 +5,22 @@
  * Areas: the memory of programs that slots are in.
  *
  * An area is a file without a name, mapped to be executed within reach of the text that it is for: below that text, in the highest gap that
- * nothing grows into. A worker maps it, with the memory as its own. A child does not inherit it, and nobody can write to it, or have a
- * userfaultfd answer for it.
+ * nothing grows into. A worker maps it, with the memory as its own, and who asks for it does not wait for ever (patience.c). A child does not
+ * inherit it, and nobody can write to it, or have a userfaultfd answer for it.
  * If the module goes and a thread still stands in a slot the area stays; it needs nothing of the module.
  */
 
+#include <linux/completion.h>
 #include <linux/err.h>
 #include <linux/file.h>
 #include <linux/highmem.h>
+#include <linux/jiffies.h>
 #include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/mmap_lock.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/mm.h>
 #include <linux/shmem_fs.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -39,26 +42,6 @@ bool dtrace_area_is_in(const struct dtrace_area *area, struct vm_area_struct *vm
 	return vma && READ_ONCE(vma->vm_file) == area->file && dtrace_offset_of(vma, address) == address - area->start;
 }
 
-/* A change of a memory's mappings, in a worker. */
-struct dtrace_area_job {
-	struct work_struct work;
-	struct mm_struct *mm;
-	struct dtrace_area *area;
-	int error;
-};
-
-/* Has a worker do it. */
-static int dtrace_area_do(struct dtrace_area *area, struct mm_struct *mm, work_func_t what)
-{
-	struct dtrace_area_job job = { .mm = mm, .area = area };
-
-	INIT_WORK_ONSTACK(&job.work, what);
-	queue_work(system_dfl_wq, &job.work);
-	flush_work(&job.work);
-	destroy_work_on_stack(&job.work);
-	return job.error;
-}
-
 /* Has the area be of this memory alone. */
 static int dtrace_area_keep(struct mm_struct *mm, const struct dtrace_area *area)
 {
@@ -73,38 +56,6 @@ static int dtrace_area_keep(struct mm_struct *mm, const struct dtrace_area *area
 	}
 	mmap_write_unlock(mm);
 	return error;
-}
-
-static void dtrace_area_map_work(struct work_struct *work)
-{
-	struct dtrace_area_job *job = container_of(work, struct dtrace_area_job, work);
-	struct dtrace_area *area = job->area;
-	unsigned long at;
-
-	kthread_use_mm(job->mm);
-	at = vm_mmap(area->file, area->start, DTRACE_AREA_SIZE, PROT_READ | PROT_EXEC,
-		     MAP_PRIVATE | MAP_FIXED_NOREPLACE, 0);
-	job->error = IS_ERR_VALUE(at) ? (int)at : dtrace_area_keep(job->mm, area);
-	kthread_unuse_mm(job->mm);
-}
-
-static void dtrace_area_unmap_work(struct work_struct *work)
-{
-	struct dtrace_area_job *job = container_of(work, struct dtrace_area_job, work);
-	struct dtrace_area *area = job->area;
-	struct vm_area_struct *vma;
-	bool is_there;
-
-	mmap_read_lock(job->mm);
-	vma = vma_lookup(job->mm, area->start);
-	/* Who had a userfaultfd there would have to answer. */
-	is_there = dtrace_area_is_in(area, vma, area->start) && vma->vm_end - vma->vm_start == DTRACE_AREA_SIZE &&
-		   !userfaultfd_armed(vma);
-	mmap_read_unlock(job->mm);
-	kthread_use_mm(job->mm);
-	/* A program that has moved it, or mapped something of its own there, keeps what it has, unless it does so in this moment. */
-	job->error = is_there ? vm_munmap(area->start, DTRACE_AREA_SIZE) : 0;
-	kthread_unuse_mm(job->mm);
 }
 
 /* Whether nothing will grow into a gap: neither a stack from above nor the heap from below. */
@@ -143,40 +94,140 @@ static u64 dtrace_area_place(struct mm_struct *mm, u64 address)
 	return place;
 }
 
+/* Maps it. In a worker that has the memory as its own. */
 static int dtrace_area_map(struct dtrace_area *area, struct mm_struct *mm, u64 address)
 {
-	int error = -EEXIST;
+	unsigned long at = -EEXIST;
 	unsigned int n;
 
-	for (n = 0; n < DTRACE_AREA_TRIES && error == -EEXIST; n++) {
+	for (n = 0; n < DTRACE_AREA_TRIES && at == -EEXIST; n++) {
 		area->start = dtrace_area_place(mm, address);
 		if (!area->start)
 			return -ENOSPC;
-		error = dtrace_area_do(area, mm, dtrace_area_map_work);
+		at = vm_mmap(area->file, area->start, DTRACE_AREA_SIZE, PROT_READ | PROT_EXEC,
+			     MAP_PRIVATE | MAP_FIXED_NOREPLACE, 0);
 	}
-	return error;
+	return IS_ERR_VALUE(at) ? (int)at : dtrace_area_keep(mm, area);
 }
 
-/* Has a memory have an area more, within reach of an address. */
-struct dtrace_area *dtrace_area_make(struct dtrace_memory *memory, u64 address)
+/* Unmaps it if it is there. In a worker that has the memory as its own. */
+static int dtrace_area_take(struct dtrace_area *area, struct mm_struct *mm)
 {
+	struct vm_area_struct *vma;
+	bool is_there;
+
+	mmap_read_lock(mm);
+	vma = vma_lookup(mm, area->start);
+	/* Who had a userfaultfd there would have to answer. */
+	is_there = dtrace_area_is_in(area, vma, area->start) && vma->vm_end - vma->vm_start == DTRACE_AREA_SIZE &&
+		   !userfaultfd_armed(vma);
+	mmap_read_unlock(mm);
+	/* A program that has moved it, or mapped something of its own there, keeps what it has, unless it does so in this moment. */
+	return is_there ? vm_munmap(area->start, DTRACE_AREA_SIZE) : 0;
+}
+
+enum {
+	DTRACE_AREA_WANTED,
+	DTRACE_AREA_MAPPED,
+	/* Nobody waits for it any more. */
+	DTRACE_AREA_UNWANTED,
+};
+
+/* An area that a worker maps, which may wait for the program for longer than anybody waits for it. */
+struct dtrace_area_job {
+	struct work_struct work;
+	struct completion done;
+	atomic_t state;
+	struct dtrace_memory *memory;
+	struct dtrace_area *area;
+	/* What it is for. */
+	u64 address;
+	int error;
+};
+
+static struct dtrace_area_job *dtrace_area_job_make(struct dtrace_memory *memory, u64 address)
+{
+	struct dtrace_area_job *job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
 	struct dtrace_area *area = kzalloc(sizeof(*area), GFP_KERNEL_ACCOUNT);
+
+	if (!job || !area)
+		goto free;
+	area->file = shmem_file_setup("dtrace-slots", DTRACE_AREA_SIZE, mk_vma_flags(VMA_NORESERVE_BIT));
+	if (IS_ERR(area->file))
+		goto free;
+	*job = (struct dtrace_area_job){ .memory = memory, .area = area, .address = address };
+	init_completion(&job->done);
+	return job;
+free:
+	kfree(area);
+	kfree(job);
+	return NULL;
+}
+
+static void dtrace_area_work(struct work_struct *work)
+{
+	struct dtrace_area_job *job = container_of(work, struct dtrace_area_job, work);
+	struct dtrace_memory *memory = job->memory;
+	struct mm_struct *mm = memory->mm;
+
+	kthread_use_mm(mm);
+	job->error = dtrace_area_map(job->area, mm, job->address);
+	WRITE_ONCE(memory->maps, false);
+	if (atomic_cmpxchg(&job->state, DTRACE_AREA_WANTED, DTRACE_AREA_MAPPED) == DTRACE_AREA_WANTED) {
+		/* Whoever waits frees it. */
+		complete(&job->done);
+	} else {
+		if (!job->error)
+			dtrace_area_take(job->area, mm);
+		dtrace_area_free(job->area);
+		kfree(job);
+	}
+	kthread_unuse_mm(mm);
+	mmput(mm);
+	dtrace_memory_put(memory);
+}
+
+/* Whether it was done in time. */
+static bool dtrace_area_wait(struct dtrace_area_job *job, struct dtrace_patience *patience)
+{
+	long left = patience->until - jiffies;
+
+	if (wait_for_completion_timeout(&job->done, max(left, 1)))
+		return true;
+	dtrace_patience_ends(patience);
+	if (atomic_cmpxchg(&job->state, DTRACE_AREA_WANTED, DTRACE_AREA_UNWANTED) == DTRACE_AREA_WANTED)
+		return false;
+	/* It is done after all. */
+	wait_for_completion(&job->done);
+	return true;
+}
+
+/* Has a memory have an area more, within reach of an address. ETIMEDOUT: the program has kept its mappings for itself for too long. */
+struct dtrace_area *dtrace_area_make(struct dtrace_memory *memory, u64 address, struct dtrace_patience *patience)
+{
+	struct dtrace_area_job *job;
+	struct dtrace_area *area;
 	int error;
 
-	if (!area)
+	/* One that nobody waits for any more is enough. */
+	if (READ_ONCE(memory->maps))
+		return ERR_PTR(-ETIMEDOUT);
+	job = dtrace_area_job_make(memory, address);
+	if (!job)
 		return ERR_PTR(-ENOMEM);
-	area->file = shmem_file_setup("dtrace-slots", DTRACE_AREA_SIZE, mk_vma_flags(VMA_NORESERVE_BIT));
-	if (IS_ERR(area->file)) {
-		error = PTR_ERR(area->file);
-		kfree(area);
-		return ERR_PTR(error);
-	}
-	error = dtrace_area_map(area, memory->mm, address);
-	if (error) {
+	area = job->area;
+	WRITE_ONCE(memory->maps, true);
+	refcount_inc(&memory->count);
+	mmget(memory->mm);
+	INIT_WORK(&job->work, dtrace_area_work);
+	dtrace_programs_queue(&job->work);
+	if (!dtrace_area_wait(job, patience))
+		return ERR_PTR(-ETIMEDOUT);
+	error = job->error;
+	kfree(job);
+	if (error)
 		dtrace_area_free(area);
-		return ERR_PTR(error);
-	}
-	return area;
+	return error ? ERR_PTR(error) : area;
 }
 
 /* Writes a slot that nobody executes. */
@@ -193,11 +244,14 @@ int dtrace_area_write(struct dtrace_area *area, u64 slot, const u8 *bytes, size_
 	return 0;
 }
 
-/* Unmaps an area that nobody is in, unless the program has sealed it; false: there is no memory for that. */
+/* Unmaps an area that nobody is in, unless the program has sealed it; false: there is no memory for that. In the memory's worker. */
 bool dtrace_area_unmap(struct dtrace_area *area, struct mm_struct *mm)
 {
-	int error = dtrace_area_do(area, mm, dtrace_area_unmap_work);
+	int error;
 
+	kthread_use_mm(mm);
+	error = dtrace_area_take(area, mm);
+	kthread_unuse_mm(mm);
 	return !error || error == -EPERM;
 }
 

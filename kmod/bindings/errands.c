@@ -96,9 +96,11 @@ static void dtrace_own_yield(struct dtrace_carrier *carrier)
  */
 static void dtrace_own_relieve(struct dtrace_carrier *carrier)
 {
+	struct dtrace_patience patience = dtrace_patience_own();
+
 	/* Another thread may have got it a slot meanwhile. Where that is of no use it is lost at the next hit. */
 	if (carrier->kept && READ_ONCE(carrier->state) == DTRACE_OWN && carrier->moves &&
-	    (carrier->slot || !dtrace_slot_make(carrier->memory, carrier)))
+	    (carrier->slot || !dtrace_slot_make(carrier->memory, carrier, &patience)))
 		return;
 	dtrace_own_yield(carrier);
 }

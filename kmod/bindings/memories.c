@@ -43,8 +43,6 @@ static LIST_HEAD(dtrace_memories_list);
 static unsigned long dtrace_memories_count;
 /* How many have come since they were last looked through. */
 static unsigned long dtrace_memories_fresh;
-/* How often they were looked through for those that are stale. */
-static unsigned long dtrace_memories_pass;
 /* Whether breakpoints are attended to, and whether memories become known. */
 static bool dtrace_memories_attended, dtrace_memories_ended;
 /* A memory was copied and there was none to note that. */
@@ -159,6 +157,31 @@ void dtrace_memory_put(struct dtrace_memory *memory)
 	refcount_dec(&memory->count);
 }
 
+/* Something was mapped, or breakpoints have gone. */
+static void dtrace_memory_renew(struct dtrace_memory *memory)
+{
+	WRITE_ONCE(memory->stale, false);
+	guard(mutex)(&memory->lock);
+	if (!mmget_not_zero(memory->mm))
+		return;
+	if (atomic_read(&memory->places))
+		dtrace_own_renew(memory, 0, U64_MAX);
+	else if (!dtrace_slots_retire(memory))
+		WRITE_ONCE(memory->stale, true);
+	mmput_async(memory->mm);
+}
+
+/* What a memory's worker does, which the program can keep waiting for ever. */
+static void dtrace_memory_work(struct work_struct *work)
+{
+	struct dtrace_memory *memory = container_of(work, struct dtrace_memory, work);
+
+	dtrace_left_clear(memory);
+	if (READ_ONCE(memory->stale))
+		dtrace_memory_renew(memory);
+	dtrace_memory_put(memory);
+}
+
 static struct dtrace_memory *dtrace_memory_alloc(struct mm_struct *mm, bool inherited, gfp_t gfp)
 {
 	struct dtrace_memory *memory = kzalloc(sizeof(*memory), gfp);
@@ -170,6 +193,8 @@ static struct dtrace_memory *dtrace_memory_alloc(struct mm_struct *mm, bool inhe
 	memory->inherited = inherited;
 	mutex_init(&memory->lock);
 	INIT_LIST_HEAD(&memory->carriers);
+	INIT_LIST_HEAD(&memory->left);
+	INIT_WORK(&memory->work, dtrace_memory_work);
 	INIT_LIST_HEAD(&memory->areas);
 	xa_init(&memory->slots);
 	memory->lowest = U64_MAX;
@@ -218,15 +243,20 @@ struct dtrace_memory *dtrace_memory_make(struct mm_struct *mm)
 /* How many are looked at before others get the lock. */
 #define DTRACE_MEMORIES_SOME 256
 
-/* Moves those of the first memories that nobody has any more to a list, and the others behind all. */
-static void dtrace_memories_dead_among(unsigned long count, struct list_head *dead)
+/* Moves those of the first memories that nobody has any more to a list, and the others behind all. Whether some are stale; their workers see to them. */
+static bool dtrace_memories_look_among(unsigned long count, struct list_head *dead)
 {
 	struct dtrace_memory *memory;
+	bool any = false;
 
 	guard(raw_spinlock_irqsave)(&dtrace_memories_list_lock);
 	for (; count; count--) {
 		memory = list_first_entry(&dtrace_memories_list, struct dtrace_memory, all);
 		if (atomic_read(&memory->mm->mm_users) || refcount_read(&memory->count) > 1) {
+			if (READ_ONCE(memory->stale)) {
+				dtrace_memory_see(memory);
+				any = true;
+			}
 			list_move_tail(&memory->all, &dtrace_memories_list);
 			continue;
 		}
@@ -234,19 +264,22 @@ static void dtrace_memories_dead_among(unsigned long count, struct list_head *de
 		list_move(&memory->all, dead);
 		dtrace_memories_count--;
 	}
+	return any;
 }
 
-static void dtrace_memories_dead(struct list_head *dead)
+static bool dtrace_memories_look(struct list_head *dead)
 {
 	unsigned long left = READ_ONCE(dtrace_memories_count), some;
+	bool any = false;
 
 	/* None goes meanwhile but by us. */
 	WRITE_ONCE(dtrace_memories_fresh, 0);
 	for (; left; left -= some) {
 		some = min(left, DTRACE_MEMORIES_SOME);
-		dtrace_memories_dead_among(some, dead);
+		any |= dtrace_memories_look_among(some, dead);
 		cond_resched();
 	}
+	return any;
 }
 
 static void dtrace_memories_free(struct list_head *dead)
@@ -258,70 +291,11 @@ static void dtrace_memories_free(struct list_head *dead)
 		dtrace_memory_free(memory);
 }
 
-/* Some memory where something was mapped, or breakpoints have gone, and nobody has looked in this pass; its caller puts it. */
-static struct dtrace_memory *dtrace_memory_stale(void)
-{
-	struct dtrace_memory *memory;
-
-	guard(raw_spinlock_irqsave)(&dtrace_memories_list_lock);
-	list_for_each_entry(memory, &dtrace_memories_list, all) {
-		if (memory->pass == dtrace_memories_pass || !READ_ONCE(memory->stale))
-			continue;
-		memory->pass = dtrace_memories_pass;
-		WRITE_ONCE(memory->stale, false);
-		refcount_inc(&memory->count);
-		return memory;
-	}
-	return NULL;
-}
-
-/* Whether all is done. */
-static bool dtrace_memory_renew(struct dtrace_memory *memory)
-{
-	bool done = true;
-
-	guard(mutex)(&memory->lock);
-	if (!mmget_not_zero(memory->mm))
-		return true;
-	if (atomic_read(&memory->places))
-		dtrace_own_renew(memory, 0, U64_MAX);
-	else
-		done = dtrace_slots_retire(memory);
-	if (!done)
-		WRITE_ONCE(memory->stale, true);
-	mmput_async(memory->mm);
-	return done;
-}
-
-/* Each once. Whether all is done. */
-static bool dtrace_memories_renew(void)
-{
-	struct dtrace_memory *memory;
-	bool done = true;
-
-	dtrace_memories_pass++;
-	while ((memory = dtrace_memory_stale())) {
-		done &= dtrace_memory_renew(memory);
-		dtrace_memory_put(memory);
-	}
-	dtrace_watch_no_signals();
-	return done;
-}
-
-/* Leaves no areas, unless threads stay in them for long. */
-static void dtrace_memories_retire(void)
-{
-	unsigned int n;
-
-	for (n = 0; n < DTRACE_RETIRE_TRIES && !dtrace_memories_renew(); n++)
-		schedule_timeout_uninterruptible(HZ / DTRACE_RETIRE_TRIES);
-}
-
-/* Looks after memories that have changed. A program can keep it waiting for ever, so the sweep, which frees dead memories, does not wait for it. */
+/* Looks after what has nothing to do with one memory. */
 static void dtrace_memories_tend(struct work_struct *work)
 {
 	dtrace_guards_relieve();
-	dtrace_memories_renew();
+	dtrace_watch_no_signals();
 }
 
 static DECLARE_WORK(dtrace_memories_tending, dtrace_memories_tend);
@@ -334,7 +308,7 @@ static void dtrace_memories_sweep(struct work_struct *work)
 	/* It may have been asked for twice. */
 	if (!dtrace_memories_attended)
 		return;
-	dtrace_memories_dead(&dead);
+	dtrace_memories_look(&dead);
 	if (!list_empty(&dead))
 		dtrace_memories_free(&dead);
 	if (dtrace_memories_lost() || !list_empty(&dtrace_memories_list) || work_busy(&dtrace_memories_tending) ||
@@ -385,6 +359,23 @@ static struct dtrace_memory *dtrace_memory_next(struct list_head *done)
 		dtrace_memories_count--;
 	}
 	return memory;
+}
+
+/* Leaves no areas, unless threads stay in them for long. */
+static void dtrace_memories_retire(void)
+{
+	bool any = true;
+	unsigned int n;
+
+	for (n = 0; n < DTRACE_RETIRE_TRIES && any; n++) {
+		LIST_HEAD(dead);
+
+		any = dtrace_memories_look(&dead);
+		dtrace_memories_free(&dead);
+		dtrace_programs_wait();
+		if (any)
+			schedule_timeout_uninterruptible(HZ / DTRACE_RETIRE_TRIES);
+	}
 }
 
 /* The memory of the next task from a number on; its caller puts it. */
@@ -471,6 +462,7 @@ void dtrace_memories_exit(void)
 	if (!dtrace_memories_attended)
 		return;
 	dtrace_memories_retire();
+	dtrace_watch_no_signals();
 	INIT_LIST_HEAD(&healing.done);
 	INIT_WORK_ONSTACK(&healing.work, dtrace_memories_heal_work);
 	dtrace_healing_do(&healing);

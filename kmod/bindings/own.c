@@ -305,7 +305,7 @@ static bool dtrace_own_can(const struct dtrace_carrier *carrier)
 }
 
 /* Gives slots to those that need one: the exception cannot do them, or uprobes not what it cannot. */
-static void dtrace_own_move_all(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count)
+static void dtrace_own_move_all(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
 {
 	size_t n;
 
@@ -315,8 +315,8 @@ static void dtrace_own_move_all(struct dtrace_memory *memory, struct dtrace_carr
 
 		if (!dtrace_own_can(carrier) || !carrier->moves || carrier->slot || (carrier->does && !carrier->uncarried))
 			continue;
-		error = dtrace_slot_make(memory, carrier);
-		if (dtrace_is_only_own(carrier) && !carrier->does)
+		error = dtrace_slot_make(memory, carrier, patience);
+		if ((error == -ETIMEDOUT || dtrace_is_only_own(carrier)) && !carrier->does)
 			carrier->error = error;
 		else
 			carrier->crowded = error == -ENOSPC && !carrier->does;
@@ -362,27 +362,52 @@ static void dtrace_own_leave_unset(struct dtrace_memory *memory, struct dtrace_c
 		WRITE_ONCE(memory->stale, true);
 }
 
-/* The same, with the locks that it takes. */
-static bool dtrace_own_try(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count)
+/* The program has not let us in. Uprobes would wait for it. */
+static void dtrace_own_give_up(struct dtrace_carrier **all, size_t count)
+{
+	size_t n;
+
+	for (n = 0; n < count; n++)
+		if (!all[n]->error && all[n]->state == DTRACE_UNSET)
+			all[n]->error = -ETIMEDOUT;
+}
+
+/* The same, with the memory locked. */
+static bool dtrace_own_try_in(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
 {
 	struct mm_struct *mm = memory->mm;
 	bool again = false;
 
-	guard(mutex)(&memory->lock);
 	if (!mmget_not_zero(mm))
 		return false;
-	dtrace_own_move_all(memory, all, count);
-	if (!mmap_read_lock_killable(mm)) {
+	dtrace_own_move_all(memory, all, count, patience);
+	if (dtrace_mappings_lock(mm, patience)) {
 		again = dtrace_own_plant_all(memory, all, count);
 		mmap_read_unlock(mm);
+	} else {
+		dtrace_own_give_up(all, count);
 	}
-	mmput(mm);
+	mmput_async(mm);
 	dtrace_own_leave_unset(memory, all, count);
 	return again;
 }
 
+/* The same, with the locks that it takes. */
+static bool dtrace_own_try(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
+{
+	bool again;
+
+	if (!dtrace_memory_lock(memory, patience)) {
+		dtrace_own_give_up(all, count);
+		return false;
+	}
+	again = dtrace_own_try_in(memory, all, count, patience);
+	mutex_unlock(&memory->lock);
+	return again;
+}
+
 /* Writes those of breakpoints of one memory, in the order of their addresses, that can be ours; where that fails error says why. */
-void dtrace_own_set(struct dtrace_carrier **all, size_t count)
+void dtrace_own_set(struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
 {
 	struct dtrace_memory *memory;
 	size_t n;
@@ -394,7 +419,7 @@ void dtrace_own_set(struct dtrace_carrier **all, size_t count)
 	memory = dtrace_memory_make(all[0]->spot.mm);
 	if (!memory)
 		return;
-	for (n = 0; n < DTRACE_OWN_TRIES && dtrace_own_try(memory, all, count); n++)
+	for (n = 0; n < DTRACE_OWN_TRIES && dtrace_own_try(memory, all, count, patience); n++)
 		schedule_timeout_uninterruptible(1);
 	dtrace_memory_put(memory);
 }
@@ -450,17 +475,19 @@ int dtrace_own_drop(struct dtrace_carrier *carrier)
 	return 0;
 }
 
-/* Takes breakpoints of one memory away as far as they are ours. */
-static void dtrace_own_lift_all(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count)
+/* Takes breakpoints of one memory away as far as they are ours. The memory is locked; whether it could be. */
+static bool dtrace_own_lift_in(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
 {
 	struct mm_struct *mm = memory->mm;
 	struct dtrace_pen pen = { .mm = mm };
 	size_t n;
 
-	guard(mutex)(&memory->lock);
 	if (!mmget_not_zero(mm))
-		return;
-	mmap_read_lock(mm);
+		return true;
+	if (!dtrace_mappings_lock(mm, patience)) {
+		mmput_async(mm);
+		return false;
+	}
 	for (n = 0; n < count; n++) {
 		if (dtrace_is_own(all[n]))
 			dtrace_own_lift(all[n], &pen);
@@ -474,11 +501,28 @@ static void dtrace_own_lift_all(struct dtrace_memory *memory, struct dtrace_carr
 	if (dtrace_is_debugged(mm))
 		for (n = 0; n < count; n++)
 			dtrace_own_suspect(memory, all[n]->known);
-	mmput(mm);
+	mmput_async(mm);
+	return true;
+}
+
+/* The same, with the lock; and nobody looks for them any more. Those whose memory could not be had in time stay. */
+static void dtrace_own_lift_all(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
+{
+	bool locked = dtrace_memory_lock(memory, patience);
+	bool done = locked && dtrace_own_lift_in(memory, all, count, patience);
+	size_t n;
+
+	for (n = 0; n < count; n++) {
+		all[n]->stays = !done;
+		if (done)
+			list_del(&all[n]->peer);
+	}
+	if (locked)
+		mutex_unlock(&memory->lock);
 }
 
 /* Takes breakpoints away, as above. They are answered until dtrace_trap_remove(). */
-void dtrace_own_clear(struct dtrace_carrier **all, size_t count)
+void dtrace_own_clear(struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
 {
 	size_t first, end;
 
@@ -488,7 +532,7 @@ void dtrace_own_clear(struct dtrace_carrier **all, size_t count)
 		for (end = first + 1; end < count && all[end]->memory == memory; end++)
 			;
 		if (memory)
-			dtrace_own_lift_all(memory, all + first, end - first);
+			dtrace_own_lift_all(memory, all + first, end - first, patience);
 	}
 }
 
@@ -499,9 +543,6 @@ void dtrace_own_forget(struct dtrace_carrier *carrier)
 
 	if (!memory)
 		return;
-	mutex_lock(&memory->lock);
-	list_del(&carrier->peer);
-	mutex_unlock(&memory->lock);
 	carrier->memory = NULL;
 	if (atomic_dec_and_test(&memory->places) && !list_empty(&memory->areas))
 		WRITE_ONCE(memory->stale, true);

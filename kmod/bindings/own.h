@@ -2,8 +2,8 @@
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
 /*
- * Breakpoints of our own in programs, and what is known of those that were there; own.c, counters.c, errands.c, known.c, guards.c, memories.c
- * and watch.c hold the bodies.
+ * Breakpoints of our own in programs, and what is known of those that were there; own.c, counters.c, errands.c, known.c, guards.c, memories.c,
+ * patience.c and watch.c hold the bodies.
  */
 #ifndef _DTRACE_OWN_H
 #define _DTRACE_OWN_H
@@ -18,6 +18,7 @@
 #include <linux/rhashtable-types.h>
 #include <linux/types.h>
 #include <linux/uprobes.h>
+#include <linux/workqueue_types.h>
 #include <linux/xarray.h>
 
 #include "processes.h"
@@ -61,8 +62,12 @@ struct dtrace_memory {
 	struct mutex lock;
 	/* How many carriers have had breakpoints here, and are answered. */
 	atomic_t places;
-	/* These carriers. */
-	struct list_head carriers;
+	/* Those that may be written, and those that are left behind. */
+	struct list_head carriers, left;
+	/* Does what may wait for the program for ever. */
+	struct work_struct work;
+	/* Somebody maps an area. */
+	bool maps;
 	/* Where the program executes what the exception cannot do, under RCU; and by the instructions' addresses, where. */
 	struct list_head areas;
 	struct xarray slots;
@@ -73,8 +78,6 @@ struct dtrace_memory {
 	bool suspected;
 	/* Something was mapped, and nobody has looked whether breakpoints belong there; or they are gone, and areas are left. */
 	bool stale;
-	/* In which pass it was looked at last. */
-	unsigned long pass;
 	/* None of ours is left in it, nor will be. */
 	bool healed;
 	/* Where the next breakpoint that a task hits is none of ours; 0 for nowhere. Tasks share them. */
@@ -135,6 +138,29 @@ enum dtrace_stray {
 enum dtrace_stray dtrace_memory_strays(u64 address);
 void dtrace_memories_exit(void);
 
+/* How long somebody waits for programs. */
+struct dtrace_patience {
+	/* For as long as it takes. */
+	bool endless;
+	/* So many jiffies: until then. */
+	unsigned long time, until;
+	/* What tells others that this was in vain. */
+	unsigned long *rests;
+};
+
+/* Of patience.c. */
+struct dtrace_patience dtrace_patience_for(struct dtrace_carrier **all, size_t count);
+struct dtrace_patience dtrace_patience_own(void);
+bool dtrace_patience_ends(struct dtrace_patience *patience);
+bool dtrace_memory_lock(struct dtrace_memory *memory, struct dtrace_patience *patience);
+bool dtrace_mappings_lock(struct mm_struct *mm, struct dtrace_patience *patience);
+void dtrace_memory_see(struct dtrace_memory *memory);
+void dtrace_left_clear(struct dtrace_memory *memory);
+bool dtrace_programs_queue(struct work_struct *work);
+int dtrace_programs_init(void);
+void dtrace_programs_wait(void);
+void dtrace_programs_exit(void);
+
 int dtrace_count(struct dtrace_carrier *carrier, struct mm_struct *mm, struct dtrace_known *known, bool inherits);
 void dtrace_count_no_more(struct dtrace_carrier *carrier, struct mm_struct *mm);
 void dtrace_count_inherited(struct vm_area_struct *vma, const struct dtrace_known *known);
@@ -145,8 +171,9 @@ int dtrace_peek(struct mm_struct *mm, u64 address);
 bool dtrace_is_debugged(struct mm_struct *mm);
 int dtrace_own_any_at(struct dtrace_memory *memory, bool (*is_there)(struct dtrace_memory *memory, u64 address));
 bool dtrace_own_is_there(const struct dtrace_carrier *carrier, struct vm_area_struct *vma);
-void dtrace_own_set(struct dtrace_carrier **all, size_t count);
-void dtrace_own_clear(struct dtrace_carrier **all, size_t count);
+bool dtrace_carriers_take(struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience);
+void dtrace_own_set(struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience);
+void dtrace_own_clear(struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience);
 void dtrace_own_forget(struct dtrace_carrier *carrier);
 int dtrace_own_drop(struct dtrace_carrier *carrier);
 struct dtrace_carrier *dtrace_own_at(struct vm_area_struct *vma, u64 address);

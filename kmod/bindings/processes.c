@@ -159,11 +159,12 @@ static void dtrace_carrier_register(struct dtrace_carrier *carrier)
 }
 
 /*
- * Sets breakpoints of one process, in the order of their addresses; each one's error tells of it. The caller keeps the files
- * until dtrace_carriers_sync() after dtrace_carriers_clear().
+ * Sets breakpoints of one process, in the order of their addresses; each one's error tells of it. ETIMEDOUT: the program has kept its
+ * memory for itself. The caller keeps the files until dtrace_carriers_sync() after dtrace_carriers_clear().
  */
 void dtrace_carriers_set(struct dtrace_carrier **all, size_t count)
 {
+	struct dtrace_patience patience = dtrace_patience_for(all, count);
 	bool failed = false;
 	size_t n;
 
@@ -173,8 +174,11 @@ void dtrace_carriers_set(struct dtrace_carrier **all, size_t count)
 		carrier->consumer.handler = dtrace_carrier_hit;
 		carrier->consumer.filter = dtrace_carrier_meant;
 		carrier->error = carrier->trap ? dtrace_trap_add(carrier) : 0;
+		/* One is left behind there. */
+		if (carrier->error == -EEXIST)
+			carrier->error = -ETIMEDOUT;
 	}
-	dtrace_own_set(all, count);
+	dtrace_own_set(all, count, &patience);
 	for (n = 0; n < count; n++) {
 		struct dtrace_carrier *carrier = all[n];
 
@@ -190,16 +194,18 @@ void dtrace_carriers_set(struct dtrace_carrier **all, size_t count)
 		dtrace_carriers_sync(true);
 }
 
-/* They may be hit until dtrace_carriers_sync(), which is to wait for uprobes where this says so. */
-bool dtrace_carriers_clear(struct dtrace_carrier **all, size_t count)
+/* Takes breakpoints away until some time, as patience.c has it; whether uprobes had any. */
+bool dtrace_carriers_take(struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
 {
 	bool uprobes = false;
 	size_t n;
 
-	dtrace_own_clear(all, count);
+	dtrace_own_clear(all, count, patience);
 	for (n = 0; n < count; n++) {
 		struct dtrace_carrier *carrier = all[n];
 
+		if (carrier->stays)
+			continue;
 		dtrace_trap_remove(carrier);
 		if (carrier->state == DTRACE_CARRIED) {
 			uprobe_unregister_nosync(carrier->uprobe, &carrier->consumer);
@@ -208,6 +214,17 @@ bool dtrace_carriers_clear(struct dtrace_carrier **all, size_t count)
 		dtrace_own_forget(carrier);
 	}
 	return uprobes;
+}
+
+/*
+ * They may be hit until dtrace_carriers_sync(), which is to wait for uprobes where this says so. Those that stay are to be given to
+ * dtrace_carrier_leave() after that.
+ */
+bool dtrace_carriers_clear(struct dtrace_carrier **all, size_t count)
+{
+	struct dtrace_patience patience = dtrace_patience_for(all, count);
+
+	return dtrace_carriers_take(all, count, &patience);
 }
 
 /* Whether it was set and nobody has it any more. */

@@ -95,8 +95,12 @@ struct dtrace_carrier {
 	bool (*move)(struct dtrace_carrier *carrier, u64 slot, u8 *bytes);
 	/* Called in the process where the breakpoint had to be taken away: nobody can do what trap could not. */
 	void (*lose)(struct dtrace_carrier *carrier);
+	/* Frees it: it was left behind, and has gone now. */
+	void (*free)(struct dtrace_carrier *carrier);
 	/* Why it could not be set; as long as that was not tried, for want of memory. */
 	int error;
+	/* Its memory could not be locked in time, so it has not been taken away. */
+	bool stays;
 	/* Of traps.c. */
 	struct rhash_head node;
 	unsigned int seq;
@@ -105,6 +109,8 @@ struct dtrace_carrier {
 	u8 state;
 	struct dtrace_memory *memory;
 	struct list_head peer;
+	/* Of patience.c. */
+	struct list_head left;
 	struct dtrace_known *known;
 	/* We have counted it. */
 	bool counted;
@@ -121,6 +127,7 @@ enum {
 
 void dtrace_carriers_set(struct dtrace_carrier **all, size_t count);
 bool dtrace_carriers_clear(struct dtrace_carrier **all, size_t count);
+void dtrace_carrier_leave(struct dtrace_carrier *carrier);
 void dtrace_carriers_sync(bool uprobes);
 bool dtrace_carrier_is_lost(const struct dtrace_carrier *carrier);
 

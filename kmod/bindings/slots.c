@@ -195,7 +195,7 @@ void dtrace_slots_fix(struct pt_regs *regs)
 }
 
 /* An area with room, within reach of an address. */
-static struct dtrace_area *dtrace_area_for(struct dtrace_memory *memory, u64 address)
+static struct dtrace_area *dtrace_area_for(struct dtrace_memory *memory, u64 address, struct dtrace_patience *patience)
 {
 	struct dtrace_area *area;
 	unsigned int count = 0;
@@ -211,7 +211,7 @@ static struct dtrace_area *dtrace_area_for(struct dtrace_memory *memory, u64 add
 		return ERR_PTR(-ENOSPC);
 	atomic_inc(&dtrace_areas);
 	error = dtrace_watch_signals();
-	area = error ? ERR_PTR(error) : dtrace_area_make(memory, address);
+	area = error ? ERR_PTR(error) : dtrace_area_make(memory, address, patience);
 	if (IS_ERR(area))
 		atomic_dec(&dtrace_areas);
 	else
@@ -284,8 +284,11 @@ static bool dtrace_slot_again(struct dtrace_memory *memory, struct dtrace_carrie
 	return true;
 }
 
-/* Has a carrier have a slot. The memory is locked, its mappings are not, and it does not come to an end meanwhile. */
-int dtrace_slot_make(struct dtrace_memory *memory, struct dtrace_carrier *carrier)
+/*
+ * Has a carrier have a slot. The memory is locked, its mappings are not, and it does not come to an end meanwhile. ETIMEDOUT: the program keeps
+ * them for itself.
+ */
+int dtrace_slot_make(struct dtrace_memory *memory, struct dtrace_carrier *carrier, struct dtrace_patience *patience)
 {
 	struct dtrace_area *area;
 	int error;
@@ -295,7 +298,7 @@ int dtrace_slot_make(struct dtrace_memory *memory, struct dtrace_carrier *carrie
 		return -EOPNOTSUPP;
 	if (dtrace_slot_again(memory, carrier))
 		return 0;
-	area = dtrace_area_for(memory, carrier->spot.address);
+	area = dtrace_area_for(memory, carrier->spot.address, patience);
 	if (IS_ERR(area))
 		return PTR_ERR(area);
 	error = dtrace_slot_make_in(area, carrier);
@@ -359,8 +362,8 @@ static bool dtrace_slots_have(struct dtrace_memory *memory, u64 address)
 }
 
 /*
- * Takes the areas of a memory away, in which no carrier is left; false: a thread may stand in one, or one cannot be unmapped now. The memory
- * is locked.
+ * Takes the areas of a memory away, in which no carrier is left; false: a thread may stand in one, or one cannot be unmapped now. In the memory's
+ * worker, which has it locked.
  */
 bool dtrace_slots_retire(struct dtrace_memory *memory)
 {

@@ -369,14 +369,23 @@ int dtrace_traps_init(void)
 		return error;
 	error = dtrace_known_init();
 	if (error)
-		rhashtable_destroy(&dtrace_traps);
+		goto no_places;
+	error = dtrace_programs_init();
+	if (!error)
+		return 0;
+	dtrace_known_exit();
+no_places:
+	rhashtable_destroy(&dtrace_traps);
 	return error;
 }
 
 /* None is left. */
 void dtrace_traps_exit(void)
 {
+	/* None of those that were left behind either. */
+	dtrace_programs_wait();
 	dtrace_memories_exit();
+	dtrace_programs_exit();
 	dtrace_known_exit();
 	rhashtable_destroy(&dtrace_traps);
 }

@@ -140,12 +140,15 @@ impl Drop for Traps {
     }
 }
 
-/// A breakpoint in one process. Dropping it removes it, and waits until nobody is in its handler.
+/// A breakpoint in one process. Dropping it removes it, and waits until nobody is in its handler; where its program cannot be waited for as long,
+/// it is left behind, and its handler with it, until it can be removed.
 ///
 /// To set one that uprobes carry, and to remove it, takes the lock of each memory that the file is mapped in, and reads the file.
 pub struct Carrier<H: Hit> {
-    hook: KBox<UnsafeCell<Hook<H>>>,
+    // Made of a box.
+    hook: NonNull<UnsafeCell<Hook<H>>>,
     is_set: bool,
+    _hook: PhantomData<KBox<UnsafeCell<Hook<H>>>>,
 }
 
 /// Where a breakpoint is to be, and what is known of it.
@@ -199,6 +202,7 @@ impl<H: Hit> Carrier<H> {
             trap: Some(on_trap::<H>),
             move_: Some(on_move::<H>),
             lose: Some(on_lose::<H>),
+            free: Some(on_free::<H>),
             error: ENOMEM.to_errno(),
             uncarried: !spot.is_carried || !spot.text.has_file(),
             barred: spot.is_barred || !spot.text.has_file(),
@@ -213,9 +217,11 @@ impl<H: Hit> Carrier<H> {
             }
             raw.length = code.len() as u8;
         }
+        let hook = KBox::new(UnsafeCell::new(Hook { raw, handler }), GFP_KERNEL)?;
         Ok(Self {
-            hook: KBox::new(UnsafeCell::new(Hook { raw, handler }), GFP_KERNEL)?,
+            hook: NonNull::from(KBox::leak(hook)),
             is_set: false,
+            _hook: PhantomData,
         })
     }
 
@@ -268,11 +274,12 @@ impl<H: Hit> Carrier<H> {
     }
 
     fn raw(&self) -> *mut bindings::dtrace_carrier {
-        self.hook.get().cast()
+        // `UnsafeCell` and `Hook` begin with what they hold.
+        self.hook.as_ptr().cast()
     }
 }
 
-/// Removes breakpoints that are set, and waits until nobody is in their handlers.
+/// Removes breakpoints that are set, and waits until nobody is in their handlers; or marks them as left behind.
 fn clear(raw: &[*mut bindings::dtrace_carrier]) {
     if raw.is_empty() {
         return;
@@ -288,6 +295,14 @@ impl<H: Hit> Drop for Carrier<H> {
     fn drop(&mut self) {
         if self.is_set {
             clear(&[self.raw()]);
+        }
+        // SAFETY: The box is as it was made; nobody else has it until it is left behind.
+        unsafe {
+            if (*self.raw()).stays {
+                bindings::dtrace_carrier_leave(self.raw());
+            } else {
+                drop(KBox::from_raw(self.hook.as_ptr()));
+            }
         }
     }
 }
@@ -348,6 +363,14 @@ unsafe extern "C" fn on_move<H: Hit>(
 unsafe extern "C" fn on_lose<H: Hit>(carrier: *mut bindings::dtrace_carrier) {
     // SAFETY: By the caller's promise. The handler is never changed while the breakpoint is set.
     unsafe { &(*carrier.cast::<Hook<H>>()).handler }.lose();
+}
+
+/// # Safety
+///
+/// Called by `patience.c` with the carrier of a `Hook<H>` that was left behind, once, when nobody can be in its handlers any more.
+unsafe extern "C" fn on_free<H: Hit>(carrier: *mut bindings::dtrace_carrier) {
+    // SAFETY: By the caller's promise; it was made of such a box.
+    drop(unsafe { KBox::from_raw(carrier.cast::<UnsafeCell<Hook<H>>>()) });
 }
 
 /// # Safety

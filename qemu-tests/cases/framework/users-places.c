@@ -3,8 +3,8 @@
 
 /*
  * A program with instructions at which breakpoints are not like others: users-places WORD...
- * Words: calls (100 of each function), together (four threads begin at a time to load what is not there), stepped (the same while a debugger steps through it), fork (a child calls them, and looks whether it is
- * asked), asked, mark FILE, await FILE.
+ * Words: calls (100 of each function), together (four threads begin at a time to load what is not there), stepped (the same while a debugger
+ * steps through it), fork (a child calls them, and looks whether it is asked), asked, where (addresses of functions), mark FILE, await FILE.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -149,6 +149,8 @@ int main(int argc, char **argv)
 			with_child();
 		} else if (!strcmp(argv[i], "asked")) {
 			printf("asked %d\n", wanted);
+		} else if (!strcmp(argv[i], "where")) {
+			printf("%lx %lx %lx\n", (long)computed, (long)loaded, (long)locked);
 		} else if (!strcmp(argv[i], "mark")) {
 			close(open(argv[++i], O_CREAT | O_WRONLY, 0666));
 		} else if (!strcmp(argv[i], "await")) {

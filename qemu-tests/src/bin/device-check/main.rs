@@ -16,6 +16,7 @@ macro_rules! ensure {
 }
 
 mod functions;
+mod held;
 mod place;
 mod programs;
 mod sight;
@@ -74,6 +75,7 @@ fn main() -> ExitCode {
         Some(("place", rest)) => return finished(place::all(rest)),
         Some(("comings", rest)) => return finished(place::comings(rest)),
         Some(("names", rest)) => return finished(place::names(rest)),
+        Some(("held", rest)) => return finished(held::all(rest)),
         Some(("busy", _)) => return finished(busy()),
         Some(("timers", rest)) => return finished(timers::all(rest)),
         Some(("sight", rest)) => return finished(sight::all(rest)),

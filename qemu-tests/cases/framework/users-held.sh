@@ -1,0 +1,39 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 120
+# @debug: quick
+# A user's program can have its memory kept for itself as long as it likes. Nobody waits for it: what cannot be set there is refused, what cannot be
+# taken away is left behind, fires nothing, and goes when the memory is free again.
+. ./member
+rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
+chmod 666 /dev/dtrace
+cp "$(command -v users-places)" /tmp/work
+(own /tmp/work where mark /tmp/ready await /tmp/go calls calls asked) >/tmp/said & of=$!
+ready
+where=$(cat /tmp/said)
+mkfifo /tmp/lines
+# held WHO...: traces the program as somebody, while its memory is kept.
+held() {
+	("$@" device-check held $of $where </tmp/lines) >/tmp/told 2>&1 & check=$!
+	exec 3>/tmp/lines
+	told traces
+	insmod "$(dirname "$(cat /run/vm/module)")/../hold/hold.ko" pid=$of
+	echo >&3
+	told left
+	rmmod hold
+	echo >&3
+	exec 3>&-
+	wait $check
+	sed 's/pid[0-9]*:[^ ]*/it/' /tmp/told
+}
+told() { timeout 100 sh -c "until grep -q $1 /tmp/told || ! kill -0 $check; do sleep 0.1; done"; }
+echo a member
+held as 77
+echo root
+held env
+touch /tmp/go
+wait
+tail -n 1 /tmp/said
+rm -f /tmp/go /tmp/told /tmp/said /tmp/lines /tmp/work
+rmmod dtrace && insmod "$(cat /run/vm/module)"
