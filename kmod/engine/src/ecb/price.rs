@@ -81,6 +81,7 @@ fn of_aggregate(aggregate: &Aggregate) -> usize {
     values.fold(begun, usize::saturating_add)
 }
 
+#[cold]
 fn spent(spent: Spent) -> Stopped {
     Stopped {
         trap: spent.into(),
@@ -89,6 +90,7 @@ fn spent(spent: Spent) -> Stopped {
 }
 
 /// Takes from the firing's budget.
+#[inline(always)]
 pub(super) fn spend<M: Machine>(env: &mut Env<'_, M>, units: usize) -> Result<(), Stopped> {
     env.pay(units).map_err(spent)
 }
