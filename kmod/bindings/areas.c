@@ -48,7 +48,9 @@ static int dtrace_area_keep(struct mm_struct *mm, const struct dtrace_area *area
 	struct vm_area_struct *vma;
 	int error = -ENOENT;
 
-	mmap_write_lock(mm);
+	/* Nobody takes who waits so for hung. */
+	if (mmap_write_lock_killable(mm))
+		return -EINTR;
 	vma = vma_lookup(mm, area->start);
 	if (dtrace_area_is_in(area, vma, area->start) && !userfaultfd_armed(vma)) {
 		vm_flags_mod(vma, VM_DONTCOPY | VM_DONTEXPAND, VM_MAYWRITE);
@@ -97,9 +99,12 @@ static u64 dtrace_area_place(struct mm_struct *mm, u64 address)
 /* Maps it. In a worker that has the memory as its own. */
 static int dtrace_area_map(struct dtrace_area *area, struct mm_struct *mm, u64 address)
 {
+	struct dtrace_patience patience = dtrace_patience_own();
 	unsigned long at = -EEXIST;
 	unsigned int n;
 
+	if (!dtrace_mappings_are_free(mm, &patience))
+		return -ETIMEDOUT;
 	for (n = 0; n < DTRACE_AREA_TRIES && at == -EEXIST; n++) {
 		area->start = dtrace_area_place(mm, address);
 		if (!area->start)
@@ -116,7 +121,8 @@ static int dtrace_area_take(struct dtrace_area *area, struct mm_struct *mm)
 	struct vm_area_struct *vma;
 	bool is_there;
 
-	mmap_read_lock(mm);
+	if (mmap_read_lock_killable(mm))
+		return -EINTR;
 	vma = vma_lookup(mm, area->start);
 	/* Who had a userfaultfd there would have to answer. */
 	is_there = dtrace_area_is_in(area, vma, area->start) && vma->vm_end - vma->vm_start == DTRACE_AREA_SIZE &&
@@ -172,15 +178,16 @@ static void dtrace_area_work(struct work_struct *work)
 
 	kthread_use_mm(mm);
 	job->error = dtrace_area_map(job->area, mm, job->address);
-	WRITE_ONCE(memory->maps, false);
 	if (atomic_cmpxchg(&job->state, DTRACE_AREA_WANTED, DTRACE_AREA_MAPPED) == DTRACE_AREA_WANTED) {
 		/* Whoever waits frees it. */
+		WRITE_ONCE(memory->maps, false);
 		complete(&job->done);
 	} else {
 		if (!job->error)
 			dtrace_area_take(job->area, mm);
 		dtrace_area_free(job->area);
 		kfree(job);
+		WRITE_ONCE(memory->maps, false);
 	}
 	kthread_unuse_mm(mm);
 	mmput(mm);
@@ -190,11 +197,14 @@ static void dtrace_area_work(struct work_struct *work)
 /* Whether it was done in time. */
 static bool dtrace_area_wait(struct dtrace_area_job *job, struct dtrace_patience *patience)
 {
-	long left = patience->until - jiffies;
+	unsigned long since = jiffies, done;
+	long left = patience->until - since;
 
-	if (wait_for_completion_timeout(&job->done, max(left, 1)))
+	/* A worker may be long in coming; that the program lets nobody in it finds at once. */
+	done = wait_for_completion_timeout(&job->done, max(left, HZ / 20));
+	dtrace_patience_waited(patience, since);
+	if (done)
 		return true;
-	dtrace_patience_ends(patience);
 	if (atomic_cmpxchg(&job->state, DTRACE_AREA_WANTED, DTRACE_AREA_UNWANTED) == DTRACE_AREA_WANTED)
 		return false;
 	/* It is done after all. */
@@ -244,11 +254,13 @@ int dtrace_area_write(struct dtrace_area *area, u64 slot, const u8 *bytes, size_
 	return 0;
 }
 
-/* Unmaps an area that nobody is in, unless the program has sealed it; false: there is no memory for that. In the memory's worker. */
-bool dtrace_area_unmap(struct dtrace_area *area, struct mm_struct *mm)
+/* Unmaps an area that nobody is in, unless the program has sealed it; false: that cannot be done now. In the memory's worker. */
+bool dtrace_area_unmap(struct dtrace_area *area, struct mm_struct *mm, struct dtrace_patience *patience)
 {
 	int error;
 
+	if (!dtrace_mappings_are_free(mm, patience))
+		return false;
 	kthread_use_mm(mm);
 	error = dtrace_area_take(area, mm);
 	kthread_unuse_mm(mm);

@@ -283,6 +283,7 @@ static void dtrace_own_stepped(u64 address)
 
 static void dtrace_errand_do(const struct dtrace_errand *errand)
 {
+	struct dtrace_patience patience = dtrace_patience_own();
 	struct dtrace_memory *memory;
 
 	if (errand->kind == DTRACE_ERRAND_STEP) {
@@ -298,10 +299,10 @@ static void dtrace_errand_do(const struct dtrace_errand *errand)
 	if (!memory)
 		return;
 	if (!mutex_lock_killable(&memory->lock)) {
-		if (errand->kind == DTRACE_ERRAND_RENEW)
-			dtrace_own_renew(memory, errand->address, errand->end);
-		else
+		if (errand->kind != DTRACE_ERRAND_RENEW)
 			dtrace_errand_at(memory, errand->address, errand->kind);
+		else if (!dtrace_own_renew(memory, errand->address, errand->end, &patience))
+			WRITE_ONCE(memory->stale, true);
 		mutex_unlock(&memory->lock);
 	}
 	dtrace_memory_put(memory);

@@ -160,25 +160,33 @@ void dtrace_memory_put(struct dtrace_memory *memory)
 /* Something was mapped, or breakpoints have gone. */
 static void dtrace_memory_renew(struct dtrace_memory *memory)
 {
+	struct dtrace_patience patience = dtrace_patience_own();
+	bool done = true;
+
 	WRITE_ONCE(memory->stale, false);
-	guard(mutex)(&memory->lock);
-	if (!mmget_not_zero(memory->mm))
-		return;
-	if (atomic_read(&memory->places))
-		dtrace_own_renew(memory, 0, U64_MAX);
-	else if (!dtrace_slots_retire(memory))
+	if (!dtrace_memory_lock(memory, &patience)) {
 		WRITE_ONCE(memory->stale, true);
-	mmput_async(memory->mm);
+		return;
+	}
+	if (mmget_not_zero(memory->mm)) {
+		done = atomic_read(&memory->places) ? dtrace_own_renew(memory, 0, U64_MAX, &patience)
+						    : dtrace_slots_retire(memory, &patience);
+		mmput_async(memory->mm);
+	}
+	mutex_unlock(&memory->lock);
+	if (!done)
+		WRITE_ONCE(memory->stale, true);
 }
 
-/* What a memory's worker does, which the program can keep waiting for ever. */
+/* What a memory's worker does. Where the program keeps it waiting it is done the next time. */
 static void dtrace_memory_work(struct work_struct *work)
 {
 	struct dtrace_memory *memory = container_of(work, struct dtrace_memory, work);
 
-	dtrace_left_clear(memory);
 	if (READ_ONCE(memory->stale))
 		dtrace_memory_renew(memory);
+	/* Has it looked at again where something stays. */
+	dtrace_left_clear(memory);
 	dtrace_memory_put(memory);
 }
 

@@ -561,14 +561,17 @@ static void dtrace_own_restore(struct dtrace_carrier *carrier, struct dtrace_pen
 		dtrace_own_suspect(memory, carrier->known);
 }
 
-/* Writes those breakpoints of a memory between two addresses again that are not there: a file has been mapped. The memory is locked. */
-void dtrace_own_renew(struct dtrace_memory *memory, u64 start, u64 end)
+/*
+ * Writes those breakpoints of a memory between two addresses again that are not there: a file has been mapped. The memory is locked; whether it
+ * could be done.
+ */
+bool dtrace_own_renew(struct dtrace_memory *memory, u64 start, u64 end, struct dtrace_patience *patience)
 {
 	struct dtrace_pen pen = { .mm = memory->mm };
 	struct dtrace_carrier *carrier;
 
-	if (mmap_read_lock_killable(memory->mm))
-		return;
+	if (!dtrace_mappings_lock(memory->mm, patience))
+		return false;
 	list_for_each_entry(carrier, &memory->carriers, peer) {
 		u64 at = carrier->spot.address;
 
@@ -578,6 +581,7 @@ void dtrace_own_renew(struct dtrace_memory *memory, u64 start, u64 end)
 	}
 	dtrace_pen_lift(&pen);
 	mmap_read_unlock(memory->mm);
+	return true;
 }
 
 /* What we have written for a place of a file where that is mapped. The caller is seen by RCU. */

@@ -140,18 +140,24 @@ void dtrace_memories_exit(void);
 
 /* How long somebody waits for programs. */
 struct dtrace_patience {
-	/* For as long as it takes. */
-	bool endless;
-	/* So many jiffies: until then. */
-	unsigned long time, until;
-	/* What tells others that this was in vain. */
-	unsigned long *rests;
+	/* It is users who wait. */
+	bool users;
+	/* Until when, and for how long somebody has waited, jiffies. */
+	unsigned long until, waited;
 };
+
+/* Somebody has waited since then. */
+static inline void dtrace_patience_waited(struct dtrace_patience *patience, unsigned long since)
+{
+	patience->waited = max(patience->waited, jiffies - since);
+}
 
 /* Of patience.c. */
 struct dtrace_patience dtrace_patience_for(struct dtrace_carrier **all, size_t count);
 struct dtrace_patience dtrace_patience_own(void);
-bool dtrace_patience_ends(struct dtrace_patience *patience);
+void dtrace_patience_over(const struct dtrace_patience *patience);
+bool dtrace_mappings_are_free(struct mm_struct *mm, struct dtrace_patience *patience);
+void dtrace_left_wait(void);
 bool dtrace_memory_lock(struct dtrace_memory *memory, struct dtrace_patience *patience);
 bool dtrace_mappings_lock(struct mm_struct *mm, struct dtrace_patience *patience);
 void dtrace_memory_see(struct dtrace_memory *memory);
@@ -179,7 +185,7 @@ int dtrace_own_drop(struct dtrace_carrier *carrier);
 struct dtrace_carrier *dtrace_own_at(struct vm_area_struct *vma, u64 address);
 void dtrace_own_lend(struct vm_area_struct *vma, u64 address);
 void dtrace_own_take_back(struct vm_area_struct *vma, u64 address);
-void dtrace_own_renew(struct dtrace_memory *memory, u64 start, u64 end);
+bool dtrace_own_renew(struct dtrace_memory *memory, u64 start, u64 end, struct dtrace_patience *patience);
 
 /* What is to be done before the current program comes to a breakpoint again. */
 enum dtrace_errand_kind {

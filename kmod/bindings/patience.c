@@ -6,13 +6,12 @@
  *
  * A program can have the lock of its mappings held for as long as it likes: one of its threads, in a call that keeps the lock, waits for a page
  * that another program serves. Who writes breakpoints holds locks that everybody needs, so it waits until some time and no longer.
- * A breakpoint that cannot be set by then is not set. One that cannot be taken away is left behind: it is answered as before, fires nothing,
- * and a worker of that one memory takes it away, which waits as long as it takes.
+ * A breakpoint that cannot be set by then is not set. One that cannot be taken away is left behind: it is answered as before and fires nothing,
+ * and a worker of that one memory takes it away. The worker does not wait for longer either, but comes again in a second.
  */
 
-#include <linux/cred.h>
+#include <linux/atomic.h>
 #include <linux/delay.h>
-#include <linux/hash.h>
 #include <linux/jiffies.h>
 #include <linux/mmap_lock.h>
 #include <linux/spinlock.h>
@@ -21,87 +20,102 @@
 #include "own.h"
 
 /*
- * How long is waited at a time, jiffies: for what users have asked for, and for what somebody has who sees everything. Who has waited in
- * vain does not wait for ten times as long from then on, but looks once: there may be thousands of such programs.
+ * How long is waited at a time, jiffies: for what users have asked for, and for what somebody has who sees everything. There may be thousands of
+ * such programs. So after users have waited they do not for ten times as long, but look once; the others wait less for a while.
  */
 #define DTRACE_PATIENCE_USERS (HZ / 10)
+#define DTRACE_PATIENCE_USERS_REST 10
 #define DTRACE_PATIENCE (5 * HZ)
-#define DTRACE_PATIENCE_REST 10
-#define DTRACE_PATIENCE_BITS 6
+#define DTRACE_PATIENCE_LESS (HZ / 20)
 /* Between two looks at a lock, µs. */
 #define DTRACE_PATIENCE_STEP 200
 
-/* Each memory whose program keeps it waiting has one of its workers. */
+/* Of the memories' workers. */
 static struct workqueue_struct *dtrace_programs;
 
 static DEFINE_SPINLOCK(dtrace_left_lock);
+/* How many breakpoints are left behind. */
+static atomic_t dtrace_left = ATOMIC_INIT(0);
 
-/* Until when those do not wait who have waited in vain, users by their numbers. Whoever changes it holds the framework's lock. */
-static unsigned long dtrace_patience_rests[1 << DTRACE_PATIENCE_BITS], dtrace_patience_rests_root;
+/* Until when that is so, in jiffies; 0 for never. Whoever changes it holds the framework's lock. */
+static unsigned long dtrace_patience_users_rest, dtrace_patience_rest;
 
-/* For the programs of these, for which the current one asks. */
+/* Until when is waited for the programs of these. */
 struct dtrace_patience dtrace_patience_for(struct dtrace_carrier **all, size_t count)
 {
-	struct dtrace_patience patience;
+	unsigned long time, rest;
 	bool users = true;
 	size_t n;
 
 	for (n = 0; n < count; n++)
 		users &= all[n]->kept;
-	patience = (struct dtrace_patience){
-		.time = users ? DTRACE_PATIENCE_USERS : DTRACE_PATIENCE,
-		.rests = users ? &dtrace_patience_rests[hash_32(__kuid_val(current_uid()), DTRACE_PATIENCE_BITS)]
-			       : &dtrace_patience_rests_root,
-	};
-	if (*patience.rests && time_before(jiffies, *patience.rests))
-		patience.time = 0;
-	patience.until = jiffies + patience.time;
-	return patience;
+	rest = users ? dtrace_patience_users_rest : dtrace_patience_rest;
+	time = users ? DTRACE_PATIENCE_USERS : DTRACE_PATIENCE;
+	if (rest && time_before(jiffies, rest))
+		time = users ? 0 : DTRACE_PATIENCE_LESS;
+	return (struct dtrace_patience){ .users = users, .until = jiffies + time };
 }
 
-/* For the current program: only it waits. */
+/* Who has waited so waits less from now on, in vain or not. */
+void dtrace_patience_over(const struct dtrace_patience *patience)
+{
+	unsigned long now = jiffies;
+
+	if (patience->waited && patience->users)
+		dtrace_patience_users_rest = (now + DTRACE_PATIENCE_USERS_REST * patience->waited) ?: 1;
+	else if (patience->waited > DTRACE_PATIENCE_LESS)
+		dtrace_patience_rest = (now + patience->waited) ?: 1;
+}
+
+/* For somebody whom nobody waits for. */
 struct dtrace_patience dtrace_patience_own(void)
 {
-	return (struct dtrace_patience){ .until = jiffies + DTRACE_PATIENCE };
+	return (struct dtrace_patience){ .until = jiffies + DTRACE_PATIENCE_USERS };
 }
 
-/* Whether somebody who waits is to give up. */
-bool dtrace_patience_ends(struct dtrace_patience *patience)
+/* Whether somebody gives up who has waited since then; sleeps a little if not. */
+static bool dtrace_patience_ends(struct dtrace_patience *patience, unsigned long since)
 {
-	if (patience->endless || time_before(jiffies, patience->until))
-		return false;
-	if (patience->time)
-		*patience->rests = (jiffies + DTRACE_PATIENCE_REST * patience->time) ?: 1;
-	return true;
+	bool ends = !time_before(jiffies, patience->until);
+
+	if (!ends)
+		fsleep(DTRACE_PATIENCE_STEP);
+	dtrace_patience_waited(patience, since);
+	return ends;
 }
 
 /* Locks a memory. */
 bool dtrace_memory_lock(struct dtrace_memory *memory, struct dtrace_patience *patience)
 {
-	if (patience->endless) {
-		mutex_lock(&memory->lock);
-		return true;
-	}
-	while (!mutex_trylock(&memory->lock)) {
-		if (dtrace_patience_ends(patience))
+	unsigned long since = jiffies;
+
+	while (!mutex_trylock(&memory->lock))
+		if (dtrace_patience_ends(patience, since))
 			return false;
-		fsleep(DTRACE_PATIENCE_STEP);
-	}
 	return true;
 }
 
 /* Locks its mappings for reading. */
 bool dtrace_mappings_lock(struct mm_struct *mm, struct dtrace_patience *patience)
 {
-	if (patience->endless) {
-		mmap_read_lock(mm);
-		return true;
-	}
-	while (!mmap_read_trylock(mm)) {
-		if (dtrace_patience_ends(patience))
+	unsigned long since = jiffies;
+
+	while (!mmap_read_trylock(mm))
+		if (dtrace_patience_ends(patience, since))
 			return false;
-		fsleep(DTRACE_PATIENCE_STEP);
-	}
+	return true;
+}
+
+/* Whether its mappings can be changed at once. Whoever changes them then waits only if the program has not let that be seen. */
+bool dtrace_mappings_are_free(struct mm_struct *mm, struct dtrace_patience *patience)
+{
+	unsigned long since = jiffies;
+
+	/* Nothing is changed, so nobody who looks without the lock need know. */
+	while (!down_write_trylock(&mm->mmap_lock))
+		if (dtrace_patience_ends(patience, since))
+			return false;
+	up_write(&mm->mmap_lock);
 	return true;
 }
 
@@ -124,6 +138,7 @@ void dtrace_carrier_leave(struct dtrace_carrier *carrier)
 {
 	struct dtrace_memory *memory = carrier->memory;
 
+	atomic_inc(&dtrace_left);
 	spin_lock(&dtrace_left_lock);
 	list_add_tail(&carrier->left, &memory->left);
 	/* As long as it is on the list it refers to the memory. */
@@ -131,24 +146,43 @@ void dtrace_carrier_leave(struct dtrace_carrier *carrier)
 	spin_unlock(&dtrace_left_lock);
 }
 
-/* Takes away what was left behind in a memory. In its worker. */
+/* Takes away what was left behind in a memory, as far as that can be done; the rest the next time. In its worker. */
 void dtrace_left_clear(struct dtrace_memory *memory)
 {
+	struct dtrace_patience patience = dtrace_patience_own();
 	struct dtrace_carrier *carrier, *next;
-	struct dtrace_patience patience = { .endless = true };
 	bool uprobes = false;
 	LIST_HEAD(left);
+	LIST_HEAD(gone);
 
 	spin_lock(&dtrace_left_lock);
 	list_splice_init(&memory->left, &left);
 	spin_unlock(&dtrace_left_lock);
-	if (list_empty(&left))
-		return;
-	list_for_each_entry(carrier, &left, left)
+	list_for_each_entry_safe(carrier, next, &left, left) {
 		uprobes |= dtrace_carriers_take(&carrier, 1, &patience);
+		if (!carrier->stays)
+			list_move_tail(&carrier->left, &gone);
+	}
+	if (!list_empty(&left)) {
+		spin_lock(&dtrace_left_lock);
+		list_splice(&left, &memory->left);
+		spin_unlock(&dtrace_left_lock);
+		WRITE_ONCE(memory->stale, true);
+	}
+	if (list_empty(&gone))
+		return;
 	dtrace_carriers_sync(uprobes);
-	list_for_each_entry_safe(carrier, next, &left, left)
+	list_for_each_entry_safe(carrier, next, &gone, left) {
 		carrier->free(carrier);
+		atomic_dec(&dtrace_left);
+	}
+}
+
+/* Waits until nothing is left behind. rmmod does, which is not taken for hung. */
+void dtrace_left_wait(void)
+{
+	while (atomic_read(&dtrace_left))
+		schedule_timeout_idle(HZ / 10);
 }
 
 int dtrace_programs_init(void)

@@ -72,13 +72,38 @@ static bool dtrace_has_good_text(const struct vm_area_struct *vma)
 	return vma->vm_flags & VM_EXEC && dtrace_is_bare(vma);
 }
 
+/* The same of a mapping whose text nobody may write to. */
+static bool dtrace_is_text(const struct vm_area_struct *vma)
+{
+	const vm_flags_t wanted = VM_MAYEXEC, unwanted = VM_HUGETLB | VM_MAYSHARE | VM_WRITE;
+
+	return (vma->vm_flags & (wanted | unwanted)) == wanted && dtrace_has_good_text(vma);
+}
+
+/* Whether a process may have such text at an address: it does unless it can be seen that it does not. Waits for nobody. */
+bool dtrace_text_is_at(struct mm_struct *mm, u64 addr, const struct file *file, u64 offset)
+{
+	struct vm_area_struct *vma;
+	bool is_there = true;
+
+	if (!mmget_not_zero(mm))
+		return false;
+	if (mmap_read_trylock(mm)) {
+		vma = vma_lookup(mm, addr);
+		is_there = vma && dtrace_is_text(vma) && !vma->vm_file == !file &&
+			   (!file || file_inode(vma->vm_file) == file_inode(file)) && dtrace_offset_of(vma, addr) == offset;
+		mmap_read_unlock(mm);
+	}
+	mmput_async(mm);
+	return is_there;
+}
+
 /*
  * The mapping whose text a process has at an address, as the kernel's uprobes can have it; its file is counted for the caller. No file: it is
  * code that the program has made, or the vdso, and nothing that may be written to.
  */
 int dtrace_text_at(struct mm_struct *mm, u64 addr, struct dtrace_mapping *mapping)
 {
-	const vm_flags_t wanted = VM_MAYEXEC, unwanted = VM_HUGETLB | VM_MAYSHARE | VM_WRITE;
 	struct vm_area_struct *vma;
 	int error = -EFAULT;
 
@@ -91,7 +116,7 @@ int dtrace_text_at(struct mm_struct *mm, u64 addr, struct dtrace_mapping *mappin
 	vma = find_vma(mm, addr);
 	if (vma && vma->vm_start <= addr) {
 		error = -EACCES;
-		if ((vma->vm_flags & (wanted | unwanted)) == wanted && dtrace_has_good_text(vma)) {
+		if (dtrace_is_text(vma)) {
 			*mapping = (struct dtrace_mapping){
 				.file = vma->vm_file ? get_file(vma->vm_file) : NULL,
 				.start = vma->vm_start,
@@ -158,6 +183,9 @@ static void dtrace_carrier_register(struct dtrace_carrier *carrier)
 		dtrace_cpu_lost(DTRACE_LOSS_ROOM);
 }
 
+/* Some could not be set that nobody has waited for since. Kept by who sets and frees them, who holds the framework's lock. */
+static bool dtrace_carriers_failed;
+
 /*
  * Sets breakpoints of one process, in the order of their addresses; each one's error tells of it. ETIMEDOUT: the program has kept its
  * memory for itself. The caller keeps the files until dtrace_carriers_sync() after dtrace_carriers_clear().
@@ -165,7 +193,6 @@ static void dtrace_carrier_register(struct dtrace_carrier *carrier)
 void dtrace_carriers_set(struct dtrace_carrier **all, size_t count)
 {
 	struct dtrace_patience patience = dtrace_patience_for(all, count);
-	bool failed = false;
 	size_t n;
 
 	for (n = 0; n < count; n++) {
@@ -186,12 +213,22 @@ void dtrace_carriers_set(struct dtrace_carrier **all, size_t count)
 			dtrace_carrier_register(carrier);
 		if (!carrier->error)
 			continue;
-		failed = true;
 		/* It may have been hit in the meantime. */
+		carrier->failed = carrier->answered;
+		dtrace_carriers_failed |= carrier->failed;
 		dtrace_trap_remove(carrier);
 	}
-	if (failed)
+	dtrace_patience_over(&patience);
+}
+
+/* To be called before one that has failed to be set is freed. */
+void dtrace_carrier_settle(struct dtrace_carrier *carrier)
+{
+	/* One wait is for all of them. */
+	if (carrier->failed && dtrace_carriers_failed) {
+		dtrace_carriers_failed = false;
 		dtrace_carriers_sync(true);
+	}
 }
 
 /* Takes breakpoints away until some time, as patience.c has it; whether uprobes had any. */
@@ -223,8 +260,10 @@ bool dtrace_carriers_take(struct dtrace_carrier **all, size_t count, struct dtra
 bool dtrace_carriers_clear(struct dtrace_carrier **all, size_t count)
 {
 	struct dtrace_patience patience = dtrace_patience_for(all, count);
+	bool uprobes = dtrace_carriers_take(all, count, &patience);
 
-	return dtrace_carriers_take(all, count, &patience);
+	dtrace_patience_over(&patience);
+	return uprobes;
 }
 
 /* Whether it was set and nobody has it any more. */

@@ -25,6 +25,7 @@ struct dtrace_mapping {
 int dtrace_mm_find(int number, struct mm_struct **out, struct pid **process);
 void dtrace_mm_drop(struct mm_struct *mm);
 int dtrace_text_at(struct mm_struct *mm, u64 addr, struct dtrace_mapping *mapping);
+bool dtrace_text_is_at(struct mm_struct *mm, u64 addr, const struct file *file, u64 offset);
 bool dtrace_fs_is_served(const struct super_block *sb);
 bool dtrace_file_is_served(const struct file *file);
 u32 dtrace_own_tid(void);
@@ -101,6 +102,8 @@ struct dtrace_carrier {
 	int error;
 	/* Its memory could not be locked in time, so it has not been taken away. */
 	bool stays;
+	/* It could not be set, and may have been hit meanwhile. */
+	bool failed;
 	/* Of traps.c. */
 	struct rhash_head node;
 	unsigned int seq;
@@ -126,6 +129,7 @@ enum {
 };
 
 void dtrace_carriers_set(struct dtrace_carrier **all, size_t count);
+void dtrace_carrier_settle(struct dtrace_carrier *carrier);
 bool dtrace_carriers_clear(struct dtrace_carrier **all, size_t count);
 void dtrace_carrier_leave(struct dtrace_carrier *carrier);
 void dtrace_carriers_sync(bool uprobes);

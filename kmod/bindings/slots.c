@@ -365,7 +365,7 @@ static bool dtrace_slots_have(struct dtrace_memory *memory, u64 address)
  * Takes the areas of a memory away, in which no carrier is left; false: a thread may stand in one, or one cannot be unmapped now. In the memory's
  * worker, which has it locked.
  */
-bool dtrace_slots_retire(struct dtrace_memory *memory)
+bool dtrace_slots_retire(struct dtrace_memory *memory, struct dtrace_patience *patience)
 {
 	struct dtrace_area *area, *next;
 	LIST_HEAD(gone);
@@ -377,7 +377,7 @@ bool dtrace_slots_retire(struct dtrace_memory *memory)
 	if (dtrace_own_any_at(memory, dtrace_slots_have))
 		return false;
 	list_for_each_entry_safe(area, next, &memory->areas, all) {
-		if (!dtrace_area_unmap(area, memory->mm))
+		if (!dtrace_area_unmap(area, memory->mm, patience))
 			continue;
 		list_del_rcu(&area->all);
 		list_add(&area->gone, &gone);

@@ -14,6 +14,7 @@
 
 struct dtrace_carrier;
 struct dtrace_memory;
+struct dtrace_patience;
 
 /* Bytes of a slot: an instruction, and a jump behind the one that it stands for. */
 #define DTRACE_SLOT_SIZE 32
@@ -45,7 +46,7 @@ struct dtrace_area {
 /* Of areas.c. All but the last three are called with the memory locked, whose users do not come to an end meanwhile. */
 struct dtrace_area *dtrace_area_make(struct dtrace_memory *memory, u64 address, struct dtrace_patience *patience);
 int dtrace_area_write(struct dtrace_area *area, u64 slot, const u8 *bytes, size_t size);
-bool dtrace_area_unmap(struct dtrace_area *area, struct mm_struct *mm);
+bool dtrace_area_unmap(struct dtrace_area *area, struct mm_struct *mm, struct dtrace_patience *patience);
 bool dtrace_area_is_in(const struct dtrace_area *area, struct vm_area_struct *vma, u64 address);
 bool dtrace_area_has(const struct dtrace_area *area, struct mm_struct *mm, u64 address);
 void dtrace_area_free(struct dtrace_area *area);
@@ -54,7 +55,7 @@ void dtrace_area_free(struct dtrace_area *area);
 int dtrace_slot_make(struct dtrace_memory *memory, struct dtrace_carrier *carrier, struct dtrace_patience *patience);
 bool dtrace_slot_is_there(const struct dtrace_carrier *carrier);
 void dtrace_slots_fix(struct pt_regs *regs);
-bool dtrace_slots_retire(struct dtrace_memory *memory);
+bool dtrace_slots_retire(struct dtrace_memory *memory, struct dtrace_patience *patience);
 void dtrace_slots_free(struct dtrace_memory *memory);
 bool dtrace_slots_any(void);
 

@@ -383,6 +383,7 @@ no_places:
 void dtrace_traps_exit(void)
 {
 	/* None of those that were left behind either. */
+	dtrace_left_wait();
 	dtrace_programs_wait();
 	dtrace_memories_exit();
 	dtrace_programs_exit();

@@ -395,7 +395,7 @@ impl Holder {
             instruction,
             is_users: !self.sees_all(),
         };
-        self.framework.state.lock().listen(post, self.ear())?;
+        self.framework.enter(tracer).listen(post, self.ear())?;
         let watch = Watch {
             address,
             process,

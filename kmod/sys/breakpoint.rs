@@ -19,6 +19,7 @@ use crate::bindings;
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
+use kernel::alloc::flags::GFP_KERNEL_ACCOUNT;
 use kernel::alloc::KVVec;
 use kernel::error::to_result;
 use kernel::prelude::*;
@@ -217,7 +218,7 @@ impl<H: Hit> Carrier<H> {
             }
             raw.length = code.len() as u8;
         }
-        let hook = KBox::new(UnsafeCell::new(Hook { raw, handler }), GFP_KERNEL)?;
+        let hook = KBox::new(UnsafeCell::new(Hook { raw, handler }), GFP_KERNEL_ACCOUNT)?;
         Ok(Self {
             hook: NonNull::from(KBox::leak(hook)),
             is_set: false,
@@ -301,6 +302,7 @@ impl<H: Hit> Drop for Carrier<H> {
             if (*self.raw()).stays {
                 bindings::dtrace_carrier_leave(self.raw());
             } else {
+                bindings::dtrace_carrier_settle(self.raw());
                 drop(KBox::from_raw(self.hook.as_ptr()));
             }
         }

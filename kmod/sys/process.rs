@@ -184,15 +184,10 @@ impl Text {
 }
 
 impl Text {
-    /// Whether `process` has it at `addr`. One that is over has nothing.
+    /// Whether `process` has it at `addr`, as far as can be seen without waiting for it. One that is over has nothing.
     pub fn is_at(&self, process: &Process, addr: u64) -> bool {
-        process.text(addr).is_ok_and(|other| {
-            let inode = |text: &Self| {
-                // SAFETY: Both files are open.
-                text.file.map(|file| unsafe { (*file.as_ptr()).f_inode })
-            };
-            inode(&other) == inode(self) && other.offset == self.offset
-        })
+        // SAFETY: The memory is counted; the file is open if there is one.
+        unsafe { bindings::dtrace_text_is_at(process.mm.as_ptr(), addr, self.file(), self.offset) }
     }
 }
 

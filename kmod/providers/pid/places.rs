@@ -139,6 +139,8 @@ struct Watched {
     swept: usize,
     /// Whether the process was over at the last look.
     was_over: bool,
+    /// Whether it has breakpoints that are about to be set.
+    is_fresh: bool,
 }
 
 /// What a consumer has of a process' probes.
@@ -167,6 +169,7 @@ impl Watched {
             has_unwanted: false,
             swept: 0,
             was_over: false,
+            is_fresh: false,
         }
     }
 

@@ -25,7 +25,7 @@ impl Processes {
                 failed.add(probe, error);
             }
         }
-        for watched in all.iter_mut() {
+        for watched in all.iter_mut().filter(|watched| watched.is_fresh) {
             // Breakpoints that are not set are found below.
             let _ = watched.set();
         }
@@ -40,7 +40,8 @@ impl Processes {
             }
         }
         Carrier::remove(carriers);
-        for watched in all.iter_mut() {
+        for watched in all.iter_mut().filter(|watched| watched.is_fresh) {
+            watched.is_fresh = false;
             watched.restore(traps);
         }
     }
@@ -65,8 +66,10 @@ impl Watched {
             places,
             probes,
             shares,
+            is_fresh,
             ..
         } = self;
+        *is_fresh = true;
         let made = probes.get_mut(at).ok_or(ENODEV)?;
         let wish = Wish {
             counts: made.kind == USDT,
