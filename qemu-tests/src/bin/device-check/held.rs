@@ -35,6 +35,9 @@ pub fn all(args: &[String]) -> Result<(), String> {
             said("traces")?;
         }
     }
+    for device in &devices {
+        done(device, "REVIEW", device.review(pid))?;
+    }
     drop(devices);
     somebody_else()?;
     said("left")?;
