@@ -97,13 +97,12 @@ static u64 dtrace_area_place(struct mm_struct *mm, u64 address)
 }
 
 /* Maps it. In a worker that has the memory as its own. */
-static int dtrace_area_map(struct dtrace_area *area, struct mm_struct *mm, u64 address)
+static int dtrace_area_map(struct dtrace_area *area, struct mm_struct *mm, u64 address, struct dtrace_patience *patience)
 {
-	struct dtrace_patience patience = dtrace_patience_own();
 	unsigned long at = -EEXIST;
 	unsigned int n;
 
-	if (!dtrace_mappings_are_free(mm, &patience))
+	if (!dtrace_mappings_are_free(mm, patience))
 		return -ETIMEDOUT;
 	for (n = 0; n < DTRACE_AREA_TRIES && at == -EEXIST; n++) {
 		area->start = dtrace_area_place(mm, address);
@@ -148,6 +147,8 @@ struct dtrace_area_job {
 	struct dtrace_area *area;
 	/* What it is for. */
 	u64 address;
+	/* Who waits for it has no more. */
+	struct dtrace_patience patience;
 	int error;
 };
 
@@ -177,7 +178,7 @@ static void dtrace_area_work(struct work_struct *work)
 	struct mm_struct *mm = memory->mm;
 
 	kthread_use_mm(mm);
-	job->error = dtrace_area_map(job->area, mm, job->address);
+	job->error = dtrace_area_map(job->area, mm, job->address, &job->patience);
 	if (atomic_cmpxchg(&job->state, DTRACE_AREA_WANTED, DTRACE_AREA_MAPPED) == DTRACE_AREA_WANTED) {
 		/* Whoever waits frees it. */
 		WRITE_ONCE(memory->maps, false);
@@ -200,9 +201,9 @@ static bool dtrace_area_wait(struct dtrace_area_job *job, struct dtrace_patience
 	unsigned long since = jiffies, done;
 	long left = patience->until - since;
 
-	/* A worker may be long in coming; that the program lets nobody in it finds at once. */
+	/* A worker may be long in coming; that the program lets nobody in it finds in the same time. */
 	done = wait_for_completion_timeout(&job->done, max(left, HZ / 20));
-	dtrace_patience_waited(patience, since);
+	patience->waited += jiffies - since;
 	if (done)
 		return true;
 	if (atomic_cmpxchg(&job->state, DTRACE_AREA_WANTED, DTRACE_AREA_UNWANTED) == DTRACE_AREA_WANTED)
@@ -230,6 +231,7 @@ struct dtrace_area *dtrace_area_make(struct dtrace_memory *memory, u64 address, 
 	refcount_inc(&memory->count);
 	mmget(memory->mm);
 	INIT_WORK(&job->work, dtrace_area_work);
+	job->patience.until = patience->until;
 	dtrace_programs_queue(&job->work);
 	if (!dtrace_area_wait(job, patience))
 		return ERR_PTR(-ETIMEDOUT);

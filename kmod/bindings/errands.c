@@ -283,22 +283,25 @@ static void dtrace_own_stepped(u64 address)
 
 static void dtrace_errand_do(const struct dtrace_errand *errand)
 {
-	struct dtrace_patience patience = dtrace_patience_own();
+	struct dtrace_patience patience;
 	struct dtrace_memory *memory;
 
 	if (errand->kind == DTRACE_ERRAND_STEP) {
 		dtrace_own_stepped(errand->address);
 		return;
 	}
-	if (errand->kind == DTRACE_ERRAND_WAIT) {
-		if (!mmap_read_lock_killable(current->mm))
-			mmap_read_unlock(current->mm);
-		return;
+	if (errand->kind == DTRACE_ERRAND_WAIT || errand->kind == DTRACE_ERRAND_RENEW) {
+		if (mmap_read_lock_killable(current->mm))
+			return;
+		mmap_read_unlock(current->mm);
+		if (errand->kind == DTRACE_ERRAND_WAIT)
+			return;
 	}
 	memory = dtrace_errand_memory();
 	if (!memory)
 		return;
 	if (!mutex_lock_killable(&memory->lock)) {
+		patience = dtrace_patience_own();
 		if (errand->kind != DTRACE_ERRAND_RENEW)
 			dtrace_errand_at(memory, errand->address, errand->kind);
 		else if (!dtrace_own_renew(memory, errand->address, errand->end, &patience))

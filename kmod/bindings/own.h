@@ -146,12 +146,6 @@ struct dtrace_patience {
 	unsigned long until, waited;
 };
 
-/* Somebody has waited since then. */
-static inline void dtrace_patience_waited(struct dtrace_patience *patience, unsigned long since)
-{
-	patience->waited = max(patience->waited, jiffies - since);
-}
-
 /* Of patience.c. */
 struct dtrace_patience dtrace_patience_for(struct dtrace_carrier **all, size_t count);
 struct dtrace_patience dtrace_patience_own(void);

@@ -73,24 +73,23 @@ struct dtrace_patience dtrace_patience_own(void)
 	return (struct dtrace_patience){ .until = jiffies + DTRACE_PATIENCE_USERS };
 }
 
-/* Whether somebody gives up who has waited since then; sleeps a little if not. */
-static bool dtrace_patience_ends(struct dtrace_patience *patience, unsigned long since)
+/* Whether somebody gives up; sleeps a little if not. */
+static bool dtrace_patience_ends(struct dtrace_patience *patience)
 {
-	bool ends = !time_before(jiffies, patience->until);
+	unsigned long since = jiffies;
 
-	if (!ends)
-		fsleep(DTRACE_PATIENCE_STEP);
-	dtrace_patience_waited(patience, since);
-	return ends;
+	if (!time_before(since, patience->until))
+		return true;
+	fsleep(DTRACE_PATIENCE_STEP);
+	patience->waited += jiffies - since;
+	return false;
 }
 
 /* Locks a memory. */
 bool dtrace_memory_lock(struct dtrace_memory *memory, struct dtrace_patience *patience)
 {
-	unsigned long since = jiffies;
-
 	while (!mutex_trylock(&memory->lock))
-		if (dtrace_patience_ends(patience, since))
+		if (dtrace_patience_ends(patience))
 			return false;
 	return true;
 }
@@ -98,10 +97,8 @@ bool dtrace_memory_lock(struct dtrace_memory *memory, struct dtrace_patience *pa
 /* Locks its mappings for reading. */
 bool dtrace_mappings_lock(struct mm_struct *mm, struct dtrace_patience *patience)
 {
-	unsigned long since = jiffies;
-
 	while (!mmap_read_trylock(mm))
-		if (dtrace_patience_ends(patience, since))
+		if (dtrace_patience_ends(patience))
 			return false;
 	return true;
 }
@@ -109,11 +106,9 @@ bool dtrace_mappings_lock(struct mm_struct *mm, struct dtrace_patience *patience
 /* Whether its mappings can be changed at once. Whoever changes them then waits only if the program has not let that be seen. */
 bool dtrace_mappings_are_free(struct mm_struct *mm, struct dtrace_patience *patience)
 {
-	unsigned long since = jiffies;
-
 	/* Nothing is changed, so nobody who looks without the lock need know. */
 	while (!down_write_trylock(&mm->mmap_lock))
-		if (dtrace_patience_ends(patience, since))
+		if (dtrace_patience_ends(patience))
 			return false;
 	up_write(&mm->mmap_lock);
 	return true;

@@ -80,21 +80,23 @@ static bool dtrace_is_text(const struct vm_area_struct *vma)
 	return (vma->vm_flags & (wanted | unwanted)) == wanted && dtrace_has_good_text(vma);
 }
 
-/* Whether a process may have such text at an address: it does unless it can be seen that it does not. Waits for nobody. */
+/* Whether a process may have such text at an address: it does unless it can be seen that it does not. The framework's lock is held. */
 bool dtrace_text_is_at(struct mm_struct *mm, u64 addr, const struct file *file, u64 offset)
 {
+	struct dtrace_patience patience = dtrace_patience_for(NULL, 0);
 	struct vm_area_struct *vma;
 	bool is_there = true;
 
 	if (!mmget_not_zero(mm))
 		return false;
-	if (mmap_read_trylock(mm)) {
+	if (dtrace_mappings_lock(mm, &patience)) {
 		vma = vma_lookup(mm, addr);
 		is_there = vma && dtrace_is_text(vma) && !vma->vm_file == !file &&
 			   (!file || file_inode(vma->vm_file) == file_inode(file)) && dtrace_offset_of(vma, addr) == offset;
 		mmap_read_unlock(mm);
 	}
 	mmput_async(mm);
+	dtrace_patience_over(&patience);
 	return is_there;
 }
 
@@ -214,7 +216,7 @@ void dtrace_carriers_set(struct dtrace_carrier **all, size_t count)
 		if (!carrier->error)
 			continue;
 		/* It may have been hit in the meantime. */
-		carrier->failed = carrier->answered;
+		carrier->failed |= carrier->answered;
 		dtrace_carriers_failed |= carrier->failed;
 		dtrace_trap_remove(carrier);
 	}

@@ -28,6 +28,7 @@ use crate::sys::mappings::{FileId, Mappings, Maps};
 use crate::sys::pause::{Pause, Pid, Waits};
 use crate::sys::process::{Process, Reader};
 use crate::sys::rights::Rights;
+use crate::sys::turn::Turn;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicU32, Ordering};
 use dtrace_uapi::hold::{self, Known, HOLDS_MAX, NAMES_MAX, NAME_SIZE, WAIT_MS};
@@ -395,7 +396,7 @@ impl Holder {
             instruction,
             is_users: !self.sees_all(),
         };
-        self.framework.enter(tracer).listen(post, self.ear())?;
+        self.framework.state.lock().listen(post, self.ear())?;
         let watch = Watch {
             address,
             process,
@@ -511,6 +512,8 @@ impl Open {
         let request: hold::Hold = user::get(arg)?;
         let tracer = &self.consumer.tracer;
         self.consumer.framework.enter(tracer).may_make(tracer)?;
+        // Nobody waits for his turn with the holder locked.
+        let _turn = tracer.payer.turn().map(Turn::take);
         let mut holder = self.holder.lock();
         if holder.is_none() {
             let consumer = &self.consumer;

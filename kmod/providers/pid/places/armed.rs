@@ -98,7 +98,7 @@ impl Watched {
     }
 
     /// Where a breakpoint made room for one that counts, which could not be set, those who had it get one again.
-    fn restore(&mut self, traps: &Traps) {
+    pub(super) fn restore(&mut self, traps: &Traps) {
         let Self {
             process, places, ..
         } = self;

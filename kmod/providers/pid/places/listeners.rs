@@ -91,6 +91,8 @@ impl Watched {
             return Ok(());
         };
         drop(disarm(&mut self.places, address));
+        // Who has a probe there may have lost its breakpoint to this.
+        self.restore(traps);
         Err(error)
     }
 
