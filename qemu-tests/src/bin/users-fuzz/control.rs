@@ -14,6 +14,9 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 use zerocopy::FromZeros;
 
+/// What is wrong where one was.
+pub const ENDED: &str = "a tracing of root's was ended";
+
 /// System calls between two looks at the one that traces always, and of one that traces for a moment.
 const CALLS: u64 = 100;
 const FEW: u64 = 10;
@@ -88,7 +91,7 @@ impl Tracer {
         let device = &self.device;
         let status = longest.of("STATUS", || device.status())?;
         if status.killed != 0 {
-            return Err("a tracing of root's was ended".to_owned());
+            return Err(ENDED.to_owned());
         }
         let lost = status.recursions + status.nmis;
         match self.counted <= made && self.counted + lost >= made {

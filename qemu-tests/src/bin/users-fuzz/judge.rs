@@ -4,14 +4,15 @@
 //! Lets the processes go, and says in the end what they did and what is wrong with it.
 //!
 //! The rules. A processor is not held, and a system call of root's does not take, [longer than a second](Limits::held). What root does
-//! by control calls, and loading a module, takes no [longer than five](Limits::waited), unless root is among the users: his calls may take as long
-//! as he likes, and he waits for his own. On the debug kernel both may take six times that. Of
-//! root's tracings none is ended, and none misses a call that it does not say it lost. No user takes [more memory](Limits::memory), nobody
+//! by control calls, and loading a module, takes no [longer than five](Limits::waited). On the debug kernel both may take six times that. Of
+//! root's tracings none is ended, and none misses a call that it does not say it lost. Where root is among the users he waits for himself, as his calls
+//! may take as long as he likes: what that makes of his calls and tracings is told, and is no fault. No user takes [more memory](Limits::memory), nobody
 //! is killed for want of it, and in the end all of it is there again.
 //!
 //! A computer that is busy holds up a virtual machine as well; what of a time was that is taken off ([`times`](super::times)). What there was
 //! before any user began is told beside the result.
 
+use super::control::ENDED;
 use super::crew::{group, Crew, Role, USERS};
 use super::stuck::stacks;
 use super::tally::Tally;
@@ -64,8 +65,9 @@ struct Judge {
     crew: Crew,
     begin: Instant,
     times: Times,
-    /// Root is one of the users.
+    /// Root is one of the users; how many of his tracings were ended then, that he could not attend to.
     is_roots: bool,
+    forgotten: u64,
     /// By user: all, and the kernel's part.
     memory: BTreeMap<u32, (Most<u64>, Most<u64>)>,
     available: u64,
@@ -99,6 +101,7 @@ pub fn judge(seed: u64, seconds: u64, processes: u64, users: &[u32]) -> Result<(
         begin: Instant::now(),
         times: Times::new(),
         is_roots: false,
+        forgotten: 0,
         memory: BTreeMap::new(),
         available: u64::MAX,
         controls: 0,
@@ -244,6 +247,7 @@ impl Judge {
         }
         match words.as_slice() {
             ["watch"] => {}
+            ["fault", ENDED] if self.is_roots => self.forgotten += 1,
             ["fault", why] => self.faults.push(format!("at {at} s: {why}")),
             _ => println!("{}: {line}", self.name(number)),
         }
@@ -403,6 +407,9 @@ impl Judge {
         println!("memory: {} MiB were left at least", mib(self.available));
         self.tell_times(limits);
         println!("root traced {} times, and always", self.controls);
+        if self.is_roots {
+            println!("{} times his own calls kept him from it", self.forgotten);
+        }
         if self.controls == 0 {
             self.faults.push("root could never trace".to_owned());
         }
