@@ -76,15 +76,16 @@ struct dtrace_known *dtrace_known_at(struct vm_area_struct *vma, u64 address)
  */
 long dtrace_bare_read(struct mm_struct *mm, u64 address, u8 *out, size_t size)
 {
+	struct dtrace_patience patience = dtrace_patience_asked();
 	struct dtrace_known *known;
 	struct vm_area_struct *vma;
 	size_t n;
 
 	if (!mmget_not_zero(mm))
 		return -ESRCH;
-	if (mmap_read_lock_killable(mm)) {
-		mmput(mm);
-		return -EINTR;
+	if (!dtrace_mappings_lock(mm, &patience)) {
+		mmput_async(mm);
+		return -ETIMEDOUT;
 	}
 	for (n = 0; n < size; n++) {
 		int byte = -EFAULT;
@@ -99,7 +100,7 @@ long dtrace_bare_read(struct mm_struct *mm, u64 address, u8 *out, size_t size)
 		out[n] = known ? known->code[0] : byte;
 	}
 	mmap_read_unlock(mm);
-	mmput(mm);
+	mmput_async(mm);
 	return n;
 }
 

@@ -420,7 +420,8 @@ void dtrace_own_set(struct dtrace_carrier **all, size_t count, struct dtrace_pat
 	if (!memory)
 		return;
 	for (n = 0; n < DTRACE_OWN_TRIES && dtrace_own_try(memory, all, count, patience); n++)
-		schedule_timeout_uninterruptible(1);
+		if (!dtrace_patience_rests(patience))
+			break;
 	dtrace_memory_put(memory);
 }
 

@@ -149,6 +149,8 @@ struct dtrace_patience {
 /* Of patience.c. */
 struct dtrace_patience dtrace_patience_for(struct dtrace_carrier **all, size_t count);
 struct dtrace_patience dtrace_patience_own(void);
+struct dtrace_patience dtrace_patience_asked(void);
+bool dtrace_patience_rests(struct dtrace_patience *patience);
 void dtrace_patience_over(const struct dtrace_patience *patience);
 bool dtrace_mappings_are_free(struct mm_struct *mm, struct dtrace_patience *patience);
 void dtrace_left_wait(void);

@@ -73,6 +73,24 @@ struct dtrace_patience dtrace_patience_own(void)
 	return (struct dtrace_patience){ .until = jiffies + DTRACE_PATIENCE_USERS };
 }
 
+/* For somebody who holds no lock that others need, and may be killed. */
+struct dtrace_patience dtrace_patience_asked(void)
+{
+	return (struct dtrace_patience){ .until = jiffies + DTRACE_PATIENCE };
+}
+
+/* Sleeps a tick; false: it is time to give up. */
+bool dtrace_patience_rests(struct dtrace_patience *patience)
+{
+	unsigned long since = jiffies;
+
+	if (!time_before(since, patience->until))
+		return false;
+	schedule_timeout_uninterruptible(1);
+	patience->waited += jiffies - since;
+	return true;
+}
+
 /* Whether somebody gives up; sleeps a little if not. */
 static bool dtrace_patience_ends(struct dtrace_patience *patience)
 {

@@ -39,7 +39,7 @@ int dtrace_mm_find(int number, struct mm_struct **out, struct pid **process)
 		return -ESRCH;
 	}
 	mmgrab(mm);
-	mmput(mm);
+	mmput_async(mm);
 	*out = mm;
 	*process = pid;
 	return 0;
@@ -106,14 +106,15 @@ bool dtrace_text_is_at(struct mm_struct *mm, u64 addr, const struct file *file, 
  */
 int dtrace_text_at(struct mm_struct *mm, u64 addr, struct dtrace_mapping *mapping)
 {
+	struct dtrace_patience patience = dtrace_patience_asked();
 	struct vm_area_struct *vma;
 	int error = -EFAULT;
 
 	if (!mmget_not_zero(mm))
 		return -ESRCH;
-	if (mmap_read_lock_killable(mm)) {
-		mmput(mm);
-		return -EINTR;
+	if (!dtrace_mappings_lock(mm, &patience)) {
+		mmput_async(mm);
+		return -ETIMEDOUT;
 	}
 	vma = find_vma(mm, addr);
 	if (vma && vma->vm_start <= addr) {
@@ -129,7 +130,8 @@ int dtrace_text_at(struct mm_struct *mm, u64 addr, struct dtrace_mapping *mappin
 		}
 	}
 	mmap_read_unlock(mm);
-	mmput(mm);
+	/* Where it is the last one, to end the memory may wait for whoever serves its requests. */
+	mmput_async(mm);
 	return error;
 }
 

@@ -8,7 +8,7 @@
 
 use super::device::{Attachment, Control, Open};
 use super::enabling::Wanted;
-use super::patience::Patience;
+use super::patience::{Patience, ASKED};
 use super::process::Order;
 use super::provider::Description;
 use super::quota::Payment;
@@ -34,9 +34,6 @@ use dtrace_uapi::{dif, dof};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use zerocopy::{FromZeros, Immutable, IntoBytes};
-
-/// Steps of asking whether a consumer may be told of a probe.
-const ASKED: u64 = 256;
 
 /// What a control call gives.
 pub type Answer = Result<isize, Refusal>;
@@ -91,7 +88,8 @@ impl Open {
             ioctl::GO => self.go(arg, control),
             ioctl::STOP => {
                 // Nobody serves those who would wait.
-                *self.holder.lock() = None;
+                let holder = self.holder.lock().take();
+                drop(holder);
                 self.stop(arg, control)
             }
             ioctl::STATUS => self.status(arg, control, size_of::<Status>()),

@@ -23,7 +23,7 @@
 //! it allocates, so that it cannot fail.
 
 use super::enabled::Enabled;
-use super::patience::Patience;
+use super::patience::{Patience, ASKED};
 use super::probe::ProbeRef;
 use super::provider::{by_provider, Description};
 use super::quota::{self, Dues};
@@ -129,6 +129,14 @@ fn is_pattern(name: &[u8]) -> bool {
 
 /// A probe, and the clause that it gets an ECB of.
 type Match = (ProbeRef, ClauseId);
+
+/// Why the descriptions could not all be matched.
+fn too_long(error: Error) -> Refusal {
+    match error {
+        E2BIG => Refusal::new(E2BIG, "the descriptions take too long to match"),
+        error => refuse(error),
+    }
+}
 
 impl State {
     /// Knows a consumer, from the first time on; where it stands.
@@ -265,10 +273,7 @@ impl State {
                 0 => {
                     let pattern = self.table.pattern(&Description::from(desc));
                     let matches = self.table.matches(&pattern, &patience);
-                    matches.map_err(|error| match error {
-                        E2BIG => Refusal::new(E2BIG, "the descriptions take too long to match"),
-                        error => refuse(error),
-                    })?
+                    matches.map_err(too_long)?
                 }
                 id => {
                     let mut one = KVVec::new();
@@ -285,6 +290,8 @@ impl State {
             }
             // What it is not told of is not refused, either: that would tell.
             if attached.tracer.rights.is_some() {
+                let steps = ASKED.saturating_mul(matches.len() as u64);
+                patience.take(steps).map_err(too_long)?;
                 matches.retain(|probe| self.may_list(&attached.tracer, probe));
             }
             let before = found.len();

@@ -20,6 +20,7 @@ use crate::sys::births::{Births, Child, Telling};
 use crate::sys::deferred::{Chore, Deferred};
 use crate::sys::process::Process;
 use crate::sys::public::{self, Public};
+use crate::sys::turn::Turn;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use dtrace_uapi::ioctl::{
@@ -40,6 +41,8 @@ pub struct Desk {
     /// Tells of children while there is anything to inherit. Held while that may begin or end.
     #[pin]
     telling: Mutex<Option<Telling<Heirs>>>,
+    /// One of the calls that may come from anybody has it, which waits for the framework's mutex.
+    turn: Turn,
 }
 
 impl Desk {
@@ -51,7 +54,8 @@ impl Desk {
                 registry,
                 listening <- new_mutex!(KVec::new(), "dtrace::Desk"),
                 telling <- new_mutex!(None, "dtrace::Heirs"),
-            }),
+                turn: Turn::new()?,
+            }? Error),
             GFP_KERNEL,
         )
     }
@@ -162,6 +166,8 @@ impl Clerk {
         let process = Process::current().ok_or(ESRCH)?;
         let is_there = || self.desk.registry.has(&process, number);
         // Who has nothing has nobody wait.
+        is_there().then_some(()).ok_or(ENOENT)?;
+        let _turn = self.desk.turn.take();
         is_there().then_some(()).ok_or(ENOENT)?;
         // No consumer makes probes of it meanwhile.
         let mut state = self.framework.state.lock();

@@ -17,7 +17,7 @@ use super::device::Open;
 use super::files::{Files, Then};
 use super::posts::Post;
 use super::process::instruction_at;
-use super::quota::Charge;
+use super::quota::{Charge, Payer};
 use super::text::{refuse, Refusal};
 use super::tracer::Tracer;
 use super::user;
@@ -349,16 +349,18 @@ pub struct Holder {
     telling: Option<Listener<Told>>,
     mappings: Option<Listener<Mappings<Ear>>>,
     framework: Arc<Framework>,
+    payer: Payer,
 }
 
 impl Holder {
-    fn new(rights: Option<Arc<Rights>>, framework: Arc<Framework>) -> Result<Self> {
+    fn new(tracer: &Tracer, framework: Arc<Framework>) -> Result<Self> {
         Ok(Self {
-            holds: Holds::new(rights)?,
+            holds: Holds::new(tracer.rights.clone())?,
             watches: KVVec::new(),
             telling: None,
             mappings: None,
             framework,
+            payer: tracer.payer.clone(),
         })
     }
 
@@ -473,7 +475,7 @@ impl Holder {
         self.watches.retain(|watch| !watch.is_over);
     }
 
-    /// Removes the breakpoints of some, all of them with one wait.
+    /// Removes the breakpoints of some, all of them with one wait. His user has his turn.
     fn ignore(&self, which: impl Fn(&Watch) -> bool) {
         let which = self.watches.iter().filter(|watch| which(watch));
         let mut posts = which
@@ -490,7 +492,9 @@ impl Drop for Holder {
     fn drop(&mut self) {
         self.holds.close();
         self.framework.desk.ignore(&self.holds);
+        let turn = self.payer.turn().map(Turn::take);
         self.ignore(|_| true);
+        drop(turn);
         self.telling = None;
         self.mappings = None;
         // Who was called meanwhile does not wait.
@@ -518,7 +522,7 @@ impl Open {
         if holder.is_none() {
             let consumer = &self.consumer;
             let framework = consumer.framework.clone();
-            *holder = Some(Holder::new(consumer.tracer.rights.clone(), framework)?);
+            *holder = Some(Holder::new(&consumer.tracer, framework)?);
         }
         let Some(holder) = &mut *holder else {
             return Err(refuse(ENOMEM));

@@ -17,6 +17,9 @@ const STEPS: u64 = 16 << 20;
 /// Steps between two looks at whether the caller is killed, and the most that is done at a stretch by a call that can go on later.
 const STRETCH: u64 = 1 << 20;
 
+/// Steps of asking whether a consumer may be told of a probe, or have it.
+pub const ASKED: u64 = 64;
+
 /// What is left for a call.
 pub struct Patience {
     left: Cell<u64>,

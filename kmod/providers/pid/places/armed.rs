@@ -19,12 +19,16 @@ impl Processes {
     /// Starts to fire probes.
     pub fn arm(&mut self, probes: &[ProbeRef], failed: &mut Failed) {
         let Self { all, traps, .. } = self;
+        let mut old = KVVec::new();
         for probe in probes {
             let armed = of(all, probe).ok_or(ENODEV);
-            if let Err(error) = armed.and_then(|(watched, at)| watched.arm(traps, at)) {
+            let armed = armed.and_then(|(watched, at)| watched.arm(traps, at, &mut old));
+            if let Err(error) = armed {
                 failed.add(probe, error);
             }
         }
+        // They are where others are to be.
+        Carrier::remove(old);
         for watched in all.iter_mut().filter(|watched| watched.is_fresh) {
             // Breakpoints that are not set are found below.
             let _ = watched.set();
@@ -60,7 +64,7 @@ impl Processes {
 
 impl Watched {
     /// Has a probe's places have breakpoints, which are not set yet.
-    fn arm(&mut self, traps: &Traps, at: usize) -> Result {
+    fn arm(&mut self, traps: &Traps, at: usize, old: &mut KVVec<Carrier<At>>) -> Result {
         let Self {
             process,
             places,
@@ -76,7 +80,7 @@ impl Watched {
             is_kept: made.is_users(shares),
         };
         for (n, address) in made.places.iter().enumerate() {
-            if let Err(error) = arm(traps, places, process, *address, wish) {
+            if let Err(error) = arm(traps, places, process, *address, wish, old) {
                 for address in made.places.iter().take(n) {
                     drop(disarm(places, *address));
                 }
@@ -190,14 +194,22 @@ pub(super) struct Wish {
     pub is_kept: bool,
 }
 
-/// Has a place have a breakpoint; it counts in the program's semaphore if the probe does.
+/// Has a place have a breakpoint; it counts in the program's semaphore if the probe does. One that makes room for it is moved to `old`, and is to be
+/// removed before it is set.
 pub(super) fn arm(
     traps: &Traps,
     places: &mut [Place],
     process: &Process,
     address: u64,
     wish: Wish,
+    old: &mut KVVec<Carrier<At>>,
 ) -> Result {
+    // One that finds no room is removed at once, by itself.
+    let mut leave = |carrier: Option<Carrier<At>>| {
+        if let Some(carrier) = carrier {
+            let _ = old.push(carrier, GFP_KERNEL);
+        }
+    };
     let at = find(places, address).ok_or(ENODEV)?;
     let place = places.get_mut(at).ok_or(ENODEV)?;
     let counter = place.site.mark().map_or(0, |mark| mark.semaphore);
@@ -205,7 +217,7 @@ pub(super) fn arm(
     let is_to_count = wish.counts && counter != 0 && !place.counts;
     // Who sees everything is not to lose what a user's breakpoint cannot have done.
     let is_to_be_free = place.is_kept && !wish.is_kept;
-    place.carrier.take_if(|carrier| carrier.is_lost());
+    leave(place.carrier.take_if(|carrier| carrier.is_lost()));
     if place.carrier.is_none() || is_to_count || is_to_be_free {
         let counts = wish.counts || place.carrier.is_some() && place.counts;
         let counter = if counts { counter } else { 0 };
@@ -214,7 +226,8 @@ pub(super) fn arm(
         let was_kept = core::mem::replace(&mut place.is_kept, is_kept);
         // Where there is no memory for it the old one stays.
         let carrier = place.breakpoint(traps, process, counter);
-        place.carrier = Some(carrier.inspect_err(|_| place.is_kept = was_kept)?);
+        let carrier = carrier.inspect_err(|_| place.is_kept = was_kept)?;
+        leave(place.carrier.replace(carrier));
         place.counts = counter != 0;
     }
     place.armed = place.armed.saturating_add(1);

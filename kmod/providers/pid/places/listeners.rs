@@ -84,7 +84,16 @@ impl Watched {
             counts: false,
             is_kept,
         };
-        arm(traps, &mut self.places, &self.process, address, wish)?;
+        let mut old = KVVec::new();
+        arm(
+            traps,
+            &mut self.places,
+            &self.process,
+            address,
+            wish,
+            &mut old,
+        )?;
+        Carrier::remove(old);
         // Breakpoints that are not set are found below.
         let _ = self.set();
         let Some(error) = self.places.get(at).and_then(Place::failure) else {
