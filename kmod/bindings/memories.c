@@ -320,7 +320,7 @@ static void dtrace_memories_sweep(struct work_struct *work)
 	if (!list_empty(&dead))
 		dtrace_memories_free(&dead);
 	if (dtrace_memories_lost() || !list_empty(&dtrace_memories_list) || work_busy(&dtrace_memories_tending) ||
-	    dtrace_watch_rests() || !dtrace_watch_end()) {
+	    dtrace_watch_rests() || !dtrace_watch_rest()) {
 		queue_work(system_dfl_long_wq, &dtrace_memories_tending);
 		schedule_delayed_work(&dtrace_memories_work, HZ);
 		return;
@@ -453,6 +453,15 @@ static void dtrace_healing_do(struct dtrace_healing *healing)
 	flush_work(&healing->work);
 }
 
+/* Has the kernel's copying watched no more, nor anything else. */
+static void dtrace_memories_unwatch(void)
+{
+	if (!dtrace_watch_end()) {
+		pr_err("dtrace: ftrace has stopped, and may call this module for ever: its removal does not end\n");
+		dtrace_park();
+	}
+}
+
 /*
  * Leaves no breakpoint in any memory. None is wanted any more. A memory that is copied meanwhile is noted before it is copied,
  * behind the one that it is copied from, unless that has none any more.
@@ -467,17 +476,16 @@ void dtrace_memories_exit(void)
 	mutex_unlock(&dtrace_memories_lock);
 	disable_delayed_work_sync(&dtrace_memories_work);
 	disable_work_sync(&dtrace_memories_tending);
-	if (!dtrace_memories_attended)
+	if (!dtrace_memories_attended) {
+		dtrace_memories_unwatch();
 		return;
+	}
 	dtrace_memories_retire();
 	dtrace_watch_no_signals();
 	INIT_LIST_HEAD(&healing.done);
 	INIT_WORK_ONSTACK(&healing.work, dtrace_memories_heal_work);
 	dtrace_healing_do(&healing);
-	if (!dtrace_watch_end()) {
-		pr_err("dtrace: ftrace has stopped, and may call this module for ever: its removal does not end\n");
-		dtrace_park();
-	}
+	dtrace_memories_unwatch();
 	/* Those that were noted last. */
 	dtrace_healing_do(&healing);
 	destroy_work_on_stack(&healing.work);

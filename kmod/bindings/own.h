@@ -214,6 +214,7 @@ int dtrace_watch_begin(void);
 int dtrace_watch_signals(void);
 void dtrace_watch_no_signals(void);
 bool dtrace_watch_rests(void);
+bool dtrace_watch_rest(void);
 bool dtrace_watch_end(void);
 void dtrace_watch_force(int signal, int code, u64 address);
 /* Called by watch.c where uprobes are about to copy a memory, and to set or take out a breakpoint. */

@@ -13,8 +13,10 @@
  *
  * A fifth one is watched while there are slots: where a thread handles signals, and shows where it is.
  *
- * To end that is to wait for all tasks with ftrace's lock held, and whoever loads a module waits for that. A user may begin and end programs
- * with breakpoints as often as he likes, so neither is ended twice within DTRACE_WATCH_REST.
+ * To unregister with ftrace is to wait for all tasks with ftrace's lock held, and whoever loads a module waits for that; a task of the least
+ * priority that computes in the kernel can have it wait for hours. So what was registered stays so until the module goes, and rests meanwhile:
+ * it watches our anchor alone. A user may begin and end programs with breakpoints as often as he likes, so neither rests twice
+ * within DTRACE_WATCH_REST.
  */
 
 #include <linux/delay.h>
@@ -24,8 +26,10 @@
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/preempt.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/task_stack.h>
+#include <linux/slab.h>
 
 #include "helpers.h"
 #include "own.h"
@@ -118,7 +122,7 @@ static void dtrace_watch(unsigned long ip, unsigned long parent, struct ftrace_o
 		dtrace_watch_mapped((struct vm_area_struct *)first);
 }
 
-static struct ftrace_ops dtrace_watch_ops = {
+static const struct ftrace_ops dtrace_watch_ops = {
 	.func = dtrace_watch,
 	.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY | FTRACE_OPS_FL_PERMANENT,
 };
@@ -130,15 +134,16 @@ static void dtrace_watch_signal(unsigned long ip, unsigned long parent, struct f
 		dtrace_slots_fix(task_pt_regs(current));
 }
 
-static struct ftrace_ops dtrace_signal_ops = {
+static const struct ftrace_ops dtrace_signal_ops = {
 	.func = dtrace_watch_signal,
 	.flags = FTRACE_OPS_FL_PERMANENT,
 };
 
 #define DTRACE_WATCH_REST (10 * HZ)
 
-/* Whether an ops is registered; whether and when it was before. */
+/* An ops that is registered, if there is one; whether it watches; whether and when it has begun to rest. */
 struct dtrace_watching {
+	struct ftrace_ops *ops;
 	bool now, before;
 	unsigned long ended;
 };
@@ -146,36 +151,67 @@ struct dtrace_watching {
 static DEFINE_MUTEX(dtrace_signal_lock);
 static struct dtrace_watching dtrace_watching, dtrace_watching_signals;
 
-/* Whether it was ended a short while ago, so that it is not to be ended yet. */
+/* Whether it rested a short while ago, so that it is not to rest yet. */
 static bool dtrace_watching_rests(const struct dtrace_watching *watching)
 {
 	return watching->now && watching->before && time_before(jiffies, watching->ended + DTRACE_WATCH_REST);
 }
 
 /* Has functions watched, unless they are; those who begin and end it are serialized. */
-static int dtrace_ops_begin(struct ftrace_ops *ops, unsigned long *at, unsigned int count,
+static int dtrace_ops_begin(const struct ftrace_ops *as, unsigned long *at, unsigned int count,
 			    struct dtrace_watching *watching)
 {
+	struct ftrace_ops *ops = watching->ops ?: kmemdup(as, sizeof(*as), GFP_KERNEL);
 	int error;
 
 	if (watching->now)
 		return 0;
+	if (!ops)
+		return -ENOMEM;
 	error = ftrace_set_filter_ips(ops, at, count, 0, 1);
-	if (!error)
+	if (!error && !watching->ops)
 		error = register_ftrace_function(ops);
-	watching->now = !error;
+	if (!error) {
+		watching->ops = ops;
+		watching->now = true;
+	} else if (!watching->ops) {
+		ftrace_free_filter(ops);
+		kfree(ops);
+	}
 	return error;
 }
 
-/* Ends that; waits until nobody is here any more. False: ftrace has stopped, and may call us for ever. */
-static bool dtrace_ops_end(struct ftrace_ops *ops, struct dtrace_watching *watching)
+/* Has it rest. It may be called for a while, and then finds nothing. False: it could not be. */
+static bool dtrace_ops_rest(struct dtrace_watching *watching)
 {
+	unsigned long anchor = (unsigned long)dtrace_anchor;
+
 	if (!watching->now)
 		return true;
-	if (unregister_ftrace_function(ops))
+	if (ftrace_set_filter_ips(watching->ops, &anchor, 1, 0, 1))
 		return false;
-	*watching = (struct dtrace_watching){ .before = true, .ended = jiffies };
-	ftrace_free_filter(ops);
+	watching->now = false;
+	watching->before = true;
+	watching->ended = jiffies;
+	return true;
+}
+
+/* Ends it; waits until nobody is here any more. False: ftrace has stopped, and may call us for ever. */
+static bool dtrace_ops_end(struct dtrace_watching *watching)
+{
+	if (!watching->ops)
+		return true;
+	if (!unregister_ftrace_function(watching->ops)) {
+		ftrace_free_filter(watching->ops);
+		kfree(watching->ops);
+	} else if (watching->now) {
+		return false;
+	} else {
+		/* It calls nobody, and its record stays. Whoever was called before has left. */
+		pr_warn("dtrace: ftrace has stopped: its record of this module stays in memory\n");
+		synchronize_rcu_tasks();
+	}
+	*watching = (struct dtrace_watching){};
 	return true;
 }
 
@@ -198,12 +234,12 @@ int dtrace_watch_signals(void)
 	return error ?: dtrace_ops_begin(&dtrace_signal_ops, &at, 1, &dtrace_watching_signals);
 }
 
-/* Ends it where there are no areas, unless it rests. */
+/* Has it rest where there are no areas, unless it did a short while ago. */
 void dtrace_watch_no_signals(void)
 {
 	guard(mutex)(&dtrace_signal_lock);
 	if (!dtrace_slots_any() && !dtrace_watching_rests(&dtrace_watching_signals))
-		dtrace_ops_end(&dtrace_signal_ops, &dtrace_watching_signals);
+		dtrace_ops_rest(&dtrace_watching_signals);
 }
 
 /* Begins, unless it has begun. The caller serializes this and the end. */
@@ -220,16 +256,23 @@ int dtrace_watch_begin(void)
 	return error ?: dtrace_ops_begin(&dtrace_watch_ops, dtrace_watched_at, DTRACE_WATCHED, &dtrace_watching);
 }
 
-/* Whether some of it is not to be ended yet. */
+/* Whether some of it is not to rest yet. */
 bool dtrace_watch_rests(void)
 {
 	guard(mutex)(&dtrace_signal_lock);
 	return dtrace_watching_rests(&dtrace_watching_signals) || dtrace_watching_rests(&dtrace_watching);
 }
 
+/* Has all of it rest, as dtrace_ops_rest(). */
+bool dtrace_watch_rest(void)
+{
+	guard(mutex)(&dtrace_signal_lock);
+	return dtrace_ops_rest(&dtrace_watching_signals) && dtrace_ops_rest(&dtrace_watching);
+}
+
 /* Ends all of it, as dtrace_ops_end(). */
 bool dtrace_watch_end(void)
 {
 	guard(mutex)(&dtrace_signal_lock);
-	return dtrace_ops_end(&dtrace_signal_ops, &dtrace_watching_signals) && dtrace_ops_end(&dtrace_watch_ops, &dtrace_watching);
+	return dtrace_ops_end(&dtrace_watching_signals) && dtrace_ops_end(&dtrace_watching);
 }

@@ -3,13 +3,15 @@
 
 //! Hooks in the kernel that all who listen share.
 //!
-//! To take a hook of ftrace's away is to wait for all tasks with ftrace's lock held, and whoever loads a module waits for that lock. A user who
+//! To unregister with ftrace is to wait for all tasks with ftrace's lock held, and whoever loads a module waits for that lock. A task of the least
+//! priority (`SCHED_IDLE`) that computes in the kernel can keep that waiting for hours, so what is registered stays so until the module goes, and
+//! only its filter changes. To change it stops all processors for a moment. A user who
 //! may only trace his own processes is not to have that done as often as he likes. So an [`Audience`] has its hooks ([`Source`]) once, for
 //! all listeners. These are on a list, the [`Crowd`], that is read where the hooks are passed. Who listens or leaves changes the list, and
 //! waits for a grace period of RCU at most, without a lock.
 //!
-//! Hooks that nobody listens to are to cost nothing, so they go: at once where the last listener is [trusted](Audience::join) with
-//! that, else [some time](LINGER) after it. However often others come and go, the hooks are made and taken away once in that time.
+//! Hooks that nobody listens to are to cost nothing, so they rest: at once where the last listener is [trusted](Audience::join) with
+//! that, else [some time](LINGER) after it. However often others come and go, the hooks come and go once in that time.
 //!
 //! Invariant: the list has listeners only while there are hooks. Hooks are made and taken away, and the list is changed, under one mutex.
 //! Nobody waits for it while there are listeners, for hooks are taken away when there are none.
@@ -32,6 +34,36 @@ pub trait Source: Sized + Send + Unpin + 'static {
 
     /// Makes them. They tell each of the crowd. Dropping them waits until they are not passed any more.
     fn begin(crowd: &Arc<Crowd<Self::Ear>>) -> Result<Self>;
+
+    /// Has them cost nothing, as nobody listens: what is left of them. They may be passed for a while.
+    fn rest(self) -> Option<Self>;
+
+    /// Has them tell again after they have rested. After an error they rest.
+    fn wake(&mut self, crowd: &Arc<Crowd<Self::Ear>>) -> Result;
+}
+
+/// Hooks, or what is left of them.
+struct Stage<S> {
+    source: Option<S>,
+    is_awake: bool,
+}
+
+impl<S: Source> Stage<S> {
+    fn wake(&mut self, crowd: &Arc<Crowd<S::Ear>>) -> Result {
+        match &mut self.source {
+            _ if self.is_awake => {}
+            Some(source) => source.wake(crowd)?,
+            None => self.source = Some(S::begin(crowd)?),
+        }
+        self.is_awake = true;
+        Ok(())
+    }
+
+    fn rest(&mut self) {
+        if core::mem::replace(&mut self.is_awake, false) {
+            self.source = self.source.take().and_then(S::rest);
+        }
+    }
 }
 
 /// One listener's place on the list.
@@ -108,17 +140,17 @@ impl<E: Send + Sync> Crowd<E> {
 struct Hall<S: Source> {
     crowd: Arc<Crowd<S::Ear>>,
     #[pin]
-    source: Mutex<Option<S>>,
+    stage: Mutex<Stage<S>>,
 }
 
-/// Takes the hooks away if nobody listens.
+/// Has the hooks rest if nobody listens.
 struct Close<S: Source>(Arc<Hall<S>>);
 
 impl<S: Source> Chore for Close<S> {
     fn run(&self) {
-        let mut source = self.0.source.lock();
+        let mut stage = self.0.stage.lock();
         if self.0.crowd.is_empty() {
-            *source = None;
+            stage.rest();
         }
     }
 }
@@ -137,10 +169,14 @@ impl<S: Source> Audience<S> {
             first: AtomicPtr::new(null_mut()),
         };
         let crowd = Arc::new(crowd, GFP_KERNEL)?;
+        let stage = Stage {
+            source: None,
+            is_awake: false,
+        };
         let hall = Arc::pin_init(
             pin_init!(Hall {
                 crowd,
-                source <- new_mutex!(None, "dtrace::Audience"),
+                stage <- new_mutex!(stage, "dtrace::Audience"),
             }),
             GFP_KERNEL,
         )?;
@@ -155,14 +191,12 @@ impl<S: Source> Audience<S> {
             ear,
         };
         let seat = KBox::new(seat, GFP_KERNEL_ACCOUNT)?;
-        let mut source = self.hall.source.lock();
-        if source.is_none() {
-            *source = Some(S::begin(&self.hall.crowd)?);
-        }
+        let mut stage = self.hall.stage.lock();
+        stage.wake(&self.hall.crowd)?;
         let seat = NonNull::from(KBox::leak(seat));
         // SAFETY: The mutex is held; the listener frees the seat as is asked for.
         unsafe { self.hall.crowd.add(seat) };
-        drop(source);
+        drop(stage);
         Ok(Listener {
             audience: self.clone(),
             seat,
@@ -186,17 +220,17 @@ unsafe impl<S: Source> Sync for Listener<S> {}
 impl<S: Source> Drop for Listener<S> {
     fn drop(&mut self) {
         let hall = &self.audience.hall;
-        let mut source = hall.source.lock();
+        let mut stage = hall.stage.lock();
         // SAFETY: The mutex is held.
         unsafe { hall.crowd.remove(self.seat) };
         if hall.crowd.is_empty() {
             if self.trusted {
-                *source = None;
+                stage.rest();
             } else {
                 self.audience.closing.ask_in(LINGER);
             }
         }
-        drop(source);
+        drop(stage);
         synchronize();
         // SAFETY: `join` has leaked it, and nobody reads it any more.
         drop(unsafe { KBox::from_raw(self.seat.as_ptr()) });

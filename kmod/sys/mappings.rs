@@ -92,9 +92,20 @@ impl<M: Maps> Source for Mappings<M> {
         if !places.has(0) {
             return Err(ENOENT);
         }
+        let mut mappings = Self(places);
+        mappings.wake(crowd)?;
+        Ok(mappings)
+    }
+
+    fn rest(self) -> Option<Self> {
+        self.0.detach(&[0]);
+        Some(self)
+    }
+
+    fn wake(&mut self, _crowd: &Arc<Crowd<M>>) -> Result {
         let mut failed = None;
-        places.attach(&[0], |_, error| failed = Some(error));
-        failed.map_or(Ok(Self(places)), Err)
+        self.0.attach(&[0], |_, error| failed = Some(error));
+        failed.map_or(Ok(()), Err)
     }
 }
 

@@ -151,7 +151,7 @@ const PLACES: [At; 2] = [
 
 /// The hooks by which consumers hear of processes.
 pub struct Hooks {
-    _births: Telling<Arc<Crowd<Ear>>>,
+    births: Option<Telling<Arc<Crowd<Ear>>>>,
     controls: Places<Crowd<Ear>>,
 }
 
@@ -163,21 +163,39 @@ impl Source for Hooks {
         if !controls.has(CONTROL) || !controls.has(CHANGE) {
             return Err(ENOENT);
         }
-        let mut failed = None;
-        controls.attach(&[CONTROL, CHANGE], |_, error| failed = Some(error));
-        if let Some(error) = failed {
-            return Err(error);
-        }
-        Ok(Self {
-            _births: Telling::begin(crowd)?,
+        let mut hooks = Self {
+            births: None,
             controls,
-        })
+        };
+        hooks.wake(crowd)?;
+        Ok(hooks)
+    }
+
+    fn rest(mut self) -> Option<Self> {
+        self.quiet();
+        Some(self)
+    }
+
+    fn wake(&mut self, crowd: &Arc<Crowd<Ear>>) -> Result {
+        let mut failed = None;
+        self.controls
+            .attach(&[CONTROL, CHANGE], |_, error| failed = Some(error));
+        let births = failed.map_or_else(|| Telling::begin(crowd), Err);
+        self.births = Some(births.inspect_err(|_| self.quiet())?);
+        Ok(())
+    }
+}
+
+impl Hooks {
+    fn quiet(&mut self) {
+        self.births = None;
+        self.controls.detach(&[CONTROL, CHANGE]);
     }
 }
 
 impl Drop for Hooks {
     fn drop(&mut self) {
-        self.controls.detach(&[CONTROL, CHANGE]);
+        self.quiet();
     }
 }
 
