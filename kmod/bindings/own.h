@@ -140,8 +140,8 @@ void dtrace_memories_exit(void);
 
 /* How long somebody waits for programs. */
 struct dtrace_patience {
-	/* It is users who wait. */
-	bool users;
+	/* It is users who wait; who waits ends where he is killed. */
+	bool users, killable;
 	/* Until when, and for how long somebody has waited, jiffies. */
 	unsigned long until, waited;
 };

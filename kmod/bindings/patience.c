@@ -14,6 +14,7 @@
 #include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/mmap_lock.h>
+#include <linux/sched/signal.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
@@ -76,18 +77,15 @@ struct dtrace_patience dtrace_patience_own(void)
 /* For somebody who holds no lock that others need, and may be killed. */
 struct dtrace_patience dtrace_patience_asked(void)
 {
-	return (struct dtrace_patience){ .until = jiffies + DTRACE_PATIENCE };
+	return (struct dtrace_patience){ .killable = true, .until = jiffies + DTRACE_PATIENCE };
 }
 
-/* Sleeps a tick; false: it is time to give up. */
+/* Sleeps a tick, as a thread stands in the way; false: it is time to give up. That is no matter of the program's lock, and is not added. */
 bool dtrace_patience_rests(struct dtrace_patience *patience)
 {
-	unsigned long since = jiffies;
-
-	if (!time_before(since, patience->until))
+	if (!time_before(jiffies, patience->until))
 		return false;
 	schedule_timeout_uninterruptible(1);
-	patience->waited += jiffies - since;
 	return true;
 }
 
@@ -96,7 +94,7 @@ static bool dtrace_patience_ends(struct dtrace_patience *patience)
 {
 	unsigned long since = jiffies;
 
-	if (!time_before(since, patience->until))
+	if (!time_before(since, patience->until) || (patience->killable && fatal_signal_pending(current)))
 		return true;
 	fsleep(DTRACE_PATIENCE_STEP);
 	patience->waited += jiffies - since;

@@ -409,7 +409,7 @@ static struct file *dtrace_wanted_open(const struct dtrace_wanted *wanted)
 	if (!mm)
 		return ERR_PTR(-ESRCH);
 	error = dtrace_text_at(mm, wanted->address, &mapping);
-	mmput(mm);
+	mmput_async(mm);
 	if (error || !mapping.file)
 		return ERR_PTR(error ?: -ENOENT);
 	dtrace_file_identify(mapping.file, &id);
@@ -441,6 +441,9 @@ int dtrace_unwind_wanted(void)
 		}
 		if (PTR_ERR(file) == -EACCES || PTR_ERR(file) == -EPERM || PTR_ERR(file) == -EWOULDBLOCK)
 			dtrace_unwind_refuse(&wanted.id);
+		/* The next ones the next time. */
+		if (PTR_ERR(file) == -ETIMEDOUT)
+			break;
 	}
 	put_unused_fd(fd);
 	return -ENOENT;

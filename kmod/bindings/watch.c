@@ -14,8 +14,8 @@
  * A fifth one is watched while there are slots: where a thread handles signals, and shows where it is.
  *
  * To unregister with ftrace is to wait for all tasks with ftrace's lock held, and whoever loads a module waits for that; a task of the least
- * priority that computes in the kernel can have it wait for hours. So what was registered stays so until the module goes, and rests meanwhile:
- * it watches our anchor alone. A user may begin and end programs with breakpoints as often as he likes, so neither rests twice
+ * priority that computes in the kernel can have it wait for hours. So what was registered stays so until the module goes. What watches where many
+ * come rests meanwhile: it watches our anchor alone. A user may begin and end programs with breakpoints as often as he likes, so neither rests twice
  * within DTRACE_WATCH_REST.
  */
 
@@ -38,9 +38,10 @@
 
 enum {
 	DTRACE_COPY,
+	DTRACE_MAP,
+	/* Others are called instead of these. */
 	DTRACE_SET,
 	DTRACE_CLEAR,
-	DTRACE_MAP,
 	DTRACE_WATCHED,
 };
 
@@ -124,6 +125,12 @@ static void dtrace_watch(unsigned long ip, unsigned long parent, struct ftrace_o
 
 static const struct ftrace_ops dtrace_watch_ops = {
 	.func = dtrace_watch,
+	.flags = FTRACE_OPS_FL_PERMANENT,
+};
+
+/* Who has others called instead does not rest: trampolines of BPF's are told of that only when it is registered. Few come there. */
+static const struct ftrace_ops dtrace_instead_ops = {
+	.func = dtrace_watch,
 	.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY | FTRACE_OPS_FL_PERMANENT,
 };
 
@@ -141,15 +148,15 @@ static const struct ftrace_ops dtrace_signal_ops = {
 
 #define DTRACE_WATCH_REST (10 * HZ)
 
-/* An ops that is registered, if there is one; whether it watches; whether and when it has begun to rest. */
+/* An ops, once there is one; whether it is registered, and watches; whether and when it has begun to rest. */
 struct dtrace_watching {
 	struct ftrace_ops *ops;
-	bool now, before;
+	bool registered, now, before;
 	unsigned long ended;
 };
 
 static DEFINE_MUTEX(dtrace_signal_lock);
-static struct dtrace_watching dtrace_watching, dtrace_watching_signals;
+static struct dtrace_watching dtrace_watching, dtrace_watching_instead, dtrace_watching_signals;
 
 /* Whether it rested a short while ago, so that it is not to rest yet. */
 static bool dtrace_watching_rests(const struct dtrace_watching *watching)
@@ -161,24 +168,29 @@ static bool dtrace_watching_rests(const struct dtrace_watching *watching)
 static int dtrace_ops_begin(const struct ftrace_ops *as, unsigned long *at, unsigned int count,
 			    struct dtrace_watching *watching)
 {
-	struct ftrace_ops *ops = watching->ops ?: kmemdup(as, sizeof(*as), GFP_KERNEL);
 	int error;
 
 	if (watching->now)
 		return 0;
-	if (!ops)
+	/* One that could not be registered may be on some list of ftrace's, so it is kept for the next time. */
+	if (!watching->ops)
+		watching->ops = kmemdup(as, sizeof(*as), GFP_KERNEL);
+	if (!watching->ops)
 		return -ENOMEM;
-	error = ftrace_set_filter_ips(ops, at, count, 0, 1);
-	if (!error && !watching->ops)
-		error = register_ftrace_function(ops);
-	if (!error) {
-		watching->ops = ops;
-		watching->now = true;
-	} else if (!watching->ops) {
-		ftrace_free_filter(ops);
-		kfree(ops);
-	}
+	error = ftrace_set_filter_ips(watching->ops, at, count, 0, 1);
+	if (!error && !watching->registered)
+		error = register_ftrace_function(watching->ops);
+	watching->now = !error;
+	watching->registered |= watching->now;
 	return error;
+}
+
+/* Whether ftrace has stopped: then nobody knows what it has patched. */
+static bool dtrace_ftrace_is_dead(void)
+{
+	static uintptr_t at;
+
+	return (at || (dtrace_symbol("ftrace_is_dead", &at) && at)) && (int)dtrace_call(at, 0, 0, 0, 0, 0);
 }
 
 /* Has it rest. It may be called for a while, and then finds nothing. False: it could not be. */
@@ -188,7 +200,7 @@ static bool dtrace_ops_rest(struct dtrace_watching *watching)
 
 	if (!watching->now)
 		return true;
-	if (ftrace_set_filter_ips(watching->ops, &anchor, 1, 0, 1))
+	if (ftrace_set_filter_ips(watching->ops, &anchor, 1, 0, 1) || dtrace_ftrace_is_dead())
 		return false;
 	watching->now = false;
 	watching->before = true;
@@ -199,7 +211,7 @@ static bool dtrace_ops_rest(struct dtrace_watching *watching)
 /* Ends it; waits until nobody is here any more. False: ftrace has stopped, and may call us for ever. */
 static bool dtrace_ops_end(struct dtrace_watching *watching)
 {
-	if (!watching->ops)
+	if (!watching->registered)
 		return true;
 	if (!unregister_ftrace_function(watching->ops)) {
 		ftrace_free_filter(watching->ops);
@@ -248,12 +260,15 @@ int dtrace_watch_begin(void)
 	unsigned int n;
 	int error;
 
-	if (dtrace_watching.now)
+	if (dtrace_watching.now && dtrace_watching_instead.now)
 		return 0;
 	error = dtrace_watch_find("force_sig_fault", &dtrace_watch_force_at);
 	for (n = 0; n < DTRACE_WATCHED && !error; n++)
 		error = dtrace_watch_find(dtrace_watched[n], &dtrace_watched_at[n]);
-	return error ?: dtrace_ops_begin(&dtrace_watch_ops, dtrace_watched_at, DTRACE_WATCHED, &dtrace_watching);
+	if (!error)
+		error = dtrace_ops_begin(&dtrace_instead_ops, &dtrace_watched_at[DTRACE_SET], DTRACE_WATCHED - DTRACE_SET,
+					 &dtrace_watching_instead);
+	return error ?: dtrace_ops_begin(&dtrace_watch_ops, dtrace_watched_at, DTRACE_SET, &dtrace_watching);
 }
 
 /* Whether some of it is not to rest yet. */
@@ -274,5 +289,6 @@ bool dtrace_watch_rest(void)
 bool dtrace_watch_end(void)
 {
 	guard(mutex)(&dtrace_signal_lock);
-	return dtrace_ops_end(&dtrace_watching_signals) && dtrace_ops_end(&dtrace_watching);
+	return dtrace_ops_end(&dtrace_watching_signals) && dtrace_ops_end(&dtrace_watching) &&
+	       dtrace_ops_end(&dtrace_watching_instead);
 }
