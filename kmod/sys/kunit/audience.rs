@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! Hooks that listeners share: when they are made and taken away, and what they tell while listeners come and go. The hooks here are timers.
+//! Hooks that listeners share: when they are made, rest, wake and are taken away, and what they tell while listeners come and go. The hooks here are timers.
 
 use kernel::prelude::*;
 
@@ -16,13 +16,24 @@ mod tests {
     use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
     use kernel::sync::Arc;
 
-    /// How often hooks were made and taken away; whether they can be made.
+    /// How often hooks were made, rested, woke and were taken away; whether they can be made, or wake.
     static MADE: AtomicU64 = AtomicU64::new(0);
+    static RESTED: AtomicU64 = AtomicU64::new(0);
+    static WOKEN: AtomicU64 = AtomicU64::new(0);
     static GONE: AtomicU64 = AtomicU64::new(0);
     static FAILS: AtomicBool = AtomicBool::new(false);
 
-    fn counts() -> (u64, u64) {
-        (MADE.load(Ordering::Relaxed), GONE.load(Ordering::Relaxed))
+    fn counts() -> [u64; 4] {
+        [&MADE, &RESTED, &WOKEN, &GONE].map(|count| count.load(Ordering::Relaxed))
+    }
+
+    /// Counts one more of what can fail.
+    fn count(what: &AtomicU64) -> Result {
+        if FAILS.load(Ordering::Relaxed) {
+            return Err(ENOMEM);
+        }
+        what.fetch_add(1, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Hooks that are never passed.
@@ -32,11 +43,16 @@ mod tests {
         type Ear = ();
 
         fn begin(_crowd: &Arc<Crowd<()>>) -> Result<Self> {
-            if FAILS.load(Ordering::Relaxed) {
-                return Err(ENOMEM);
-            }
-            MADE.fetch_add(1, Ordering::Relaxed);
-            Ok(Self)
+            count(&MADE).map(|()| Self)
+        }
+
+        fn rest(self) -> Option<Self> {
+            RESTED.fetch_add(1, Ordering::Relaxed);
+            Some(self)
+        }
+
+        fn wake(&mut self, _crowd: &Arc<Crowd<()>>) -> Result {
+            count(&WOKEN)
         }
     }
 
@@ -47,11 +63,15 @@ mod tests {
     }
 
     #[test]
-    fn hooks_are_made_once_and_go_in_time() -> Result {
+    fn hooks_are_made_once_and_rest_in_time() -> Result {
         let audience = Audience::<Counted>::new()?;
-        FAILS.store(true, Ordering::Relaxed);
-        let failed = audience.join((), false).is_err();
-        FAILS.store(false, Ordering::Relaxed);
+        let fails = || {
+            FAILS.store(true, Ordering::Relaxed);
+            let failed = audience.join((), false).is_err();
+            FAILS.store(false, Ordering::Relaxed);
+            failed
+        };
+        let failed = fails();
         let unmade = counts();
         for _ in 0..10 {
             let both = (audience.join((), false)?, audience.join((), false)?);
@@ -59,16 +79,19 @@ mod tests {
         }
         let stayed = counts();
         drop(audience.join((), true)?);
-        let ended = counts();
+        let rested = counts();
+        let failed = failed && fails();
+        let rest_on = counts();
         drop(audience.join((), false)?);
         let stayed_again = counts();
         drop(audience);
         assert!(failed);
-        assert_eq!(unmade, (0, 0));
-        assert_eq!(stayed, (1, 0));
-        assert_eq!(ended, (1, 1));
-        assert_eq!(stayed_again, (2, 1));
-        assert_eq!(counts(), (2, 2));
+        assert_eq!(unmade, [0; 4]);
+        assert_eq!(stayed, [1, 0, 0, 0]);
+        assert_eq!(rested, [1, 1, 0, 0]);
+        assert_eq!(rest_on, rested);
+        assert_eq!(stayed_again, [1, 1, 1, 0]);
+        assert_eq!(counts(), [1, 1, 1, 1]);
         Ok(())
     }
 
@@ -108,6 +131,14 @@ mod tests {
             let state = Arc::new(CpuState::new()?, GFP_KERNEL)?;
             let timers = CpuTimers::new(OFTEN, Teller(crowd.clone()))?;
             Ok(Self(Everywhere::start(state, timers)?))
+        }
+
+        fn rest(self) -> Option<Self> {
+            None
+        }
+
+        fn wake(&mut self, _crowd: &Arc<Crowd<Arc<Pair>>>) -> Result {
+            Ok(())
         }
     }
 
