@@ -20,7 +20,7 @@ held() {
 	told traces
 	insmod "$(dirname "$(cat /run/vm/module)")/../hold/hold.ko" pid=$of
 	echo >&3
-	told left
+	told left || echo somebody waits for it
 	rmmod hold
 	echo >&3
 	exec 3>&-
