@@ -156,11 +156,13 @@ static struct dtrace_area_job *dtrace_area_job_make(struct dtrace_memory *memory
 {
 	struct dtrace_area_job *job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
 	struct dtrace_area *area = kzalloc(sizeof(*area), GFP_KERNEL_ACCOUNT);
+	int error = -ENOMEM;
 
 	if (!job || !area)
 		goto free;
 	area->file = shmem_file_setup("dtrace-slots", DTRACE_AREA_SIZE, mk_vma_flags(VMA_NORESERVE_BIT));
-	if (IS_ERR(area->file))
+	error = PTR_ERR_OR_ZERO(area->file);
+	if (error)
 		goto free;
 	*job = (struct dtrace_area_job){ .memory = memory, .area = area, .address = address };
 	init_completion(&job->done);
@@ -168,7 +170,7 @@ static struct dtrace_area_job *dtrace_area_job_make(struct dtrace_memory *memory
 free:
 	kfree(area);
 	kfree(job);
-	return NULL;
+	return ERR_PTR(error);
 }
 
 static void dtrace_area_work(struct work_struct *work)
@@ -224,8 +226,8 @@ struct dtrace_area *dtrace_area_make(struct dtrace_memory *memory, u64 address, 
 	if (READ_ONCE(memory->maps))
 		return ERR_PTR(-ETIMEDOUT);
 	job = dtrace_area_job_make(memory, address);
-	if (!job)
-		return ERR_PTR(-ENOMEM);
+	if (IS_ERR(job))
+		return ERR_CAST(job);
 	area = job->area;
 	WRITE_ONCE(memory->maps, true);
 	refcount_inc(&memory->count);

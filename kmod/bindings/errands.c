@@ -281,9 +281,17 @@ static void dtrace_own_stepped(u64 address)
 	dtrace_watch_force(SIGTRAP, TRAP_TRACE, address);
 }
 
+/* Writes anew what belongs into what was mapped. The memory is locked. */
+static void dtrace_errand_renew(struct dtrace_memory *memory, const struct dtrace_errand *errand)
+{
+	struct dtrace_patience patience = dtrace_patience_own();
+
+	if (!dtrace_own_renew(memory, errand->address, errand->end, &patience))
+		WRITE_ONCE(memory->stale, true);
+}
+
 static void dtrace_errand_do(const struct dtrace_errand *errand)
 {
-	struct dtrace_patience patience;
 	struct dtrace_memory *memory;
 
 	if (errand->kind == DTRACE_ERRAND_STEP) {
@@ -301,11 +309,10 @@ static void dtrace_errand_do(const struct dtrace_errand *errand)
 	if (!memory)
 		return;
 	if (!mutex_lock_killable(&memory->lock)) {
-		patience = dtrace_patience_own();
-		if (errand->kind != DTRACE_ERRAND_RENEW)
+		if (errand->kind == DTRACE_ERRAND_RENEW)
+			dtrace_errand_renew(memory, errand);
+		else
 			dtrace_errand_at(memory, errand->address, errand->kind);
-		else if (!dtrace_own_renew(memory, errand->address, errand->end, &patience))
-			WRITE_ONCE(memory->stale, true);
 		mutex_unlock(&memory->lock);
 	}
 	dtrace_memory_put(memory);

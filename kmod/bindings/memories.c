@@ -251,7 +251,10 @@ struct dtrace_memory *dtrace_memory_make(struct mm_struct *mm)
 /* How many are looked at before others get the lock. */
 #define DTRACE_MEMORIES_SOME 256
 
-/* Moves those of the first memories that nobody has any more to a list, and the others behind all. Whether some are stale; their workers see to them. */
+/*
+ * Moves those of the first memories that nobody has any more to a list, and the others behind all. Whether some are stale; their workers see to
+ * them.
+ */
 static bool dtrace_memories_look_among(unsigned long count, struct list_head *dead)
 {
 	struct dtrace_memory *memory;

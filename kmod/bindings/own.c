@@ -420,7 +420,7 @@ void dtrace_own_set(struct dtrace_carrier **all, size_t count, struct dtrace_pat
 	if (!memory)
 		return;
 	for (n = 0; n < DTRACE_OWN_TRIES && dtrace_own_try(memory, all, count, patience); n++)
-		if (!dtrace_patience_rests(patience))
+		if (!dtrace_patience_tick(patience))
 			break;
 	dtrace_memory_put(memory);
 }
@@ -476,7 +476,7 @@ int dtrace_own_drop(struct dtrace_carrier *carrier)
 	return 0;
 }
 
-/* Takes breakpoints of one memory away as far as they are ours. The memory is locked; whether it could be. */
+/* Takes breakpoints of one memory away as far as they are ours. The memory is locked; whether its mappings could be. */
 static bool dtrace_own_lift_in(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
 {
 	struct mm_struct *mm = memory->mm;

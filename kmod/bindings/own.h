@@ -64,7 +64,7 @@ struct dtrace_memory {
 	atomic_t places;
 	/* Those that may be written, and those that are left behind. */
 	struct list_head carriers, left;
-	/* Does what may wait for the program for ever. */
+	/* Its worker: takes away what is left behind, renews breakpoints, unmaps areas. */
 	struct work_struct work;
 	/* Somebody maps an area. */
 	bool maps;
@@ -150,7 +150,7 @@ struct dtrace_patience {
 struct dtrace_patience dtrace_patience_for(struct dtrace_carrier **all, size_t count);
 struct dtrace_patience dtrace_patience_own(void);
 struct dtrace_patience dtrace_patience_asked(void);
-bool dtrace_patience_rests(struct dtrace_patience *patience);
+bool dtrace_patience_tick(struct dtrace_patience *patience);
 void dtrace_patience_over(const struct dtrace_patience *patience);
 bool dtrace_mappings_are_free(struct mm_struct *mm, struct dtrace_patience *patience);
 void dtrace_left_wait(void);

@@ -81,7 +81,7 @@ struct dtrace_patience dtrace_patience_asked(void)
 }
 
 /* Sleeps a tick, as a thread stands in the way; false: it is time to give up. That is no matter of the program's lock, and is not added. */
-bool dtrace_patience_rests(struct dtrace_patience *patience)
+bool dtrace_patience_tick(struct dtrace_patience *patience)
 {
 	if (!time_before(jiffies, patience->until))
 		return false;

@@ -80,7 +80,7 @@ static bool dtrace_is_text(const struct vm_area_struct *vma)
 	return (vma->vm_flags & (wanted | unwanted)) == wanted && dtrace_has_good_text(vma);
 }
 
-/* Whether a process may have such text at an address: it does unless it can be seen that it does not. The framework's lock is held. */
+/* Whether a process has such text at an address; if its mappings cannot be seen in time, that it has. The framework's lock is held. */
 bool dtrace_text_is_at(struct mm_struct *mm, u64 addr, const struct file *file, u64 offset)
 {
 	struct dtrace_patience patience = dtrace_patience_for(NULL, 0);
@@ -91,8 +91,7 @@ bool dtrace_text_is_at(struct mm_struct *mm, u64 addr, const struct file *file, 
 		return false;
 	if (dtrace_mappings_lock(mm, &patience)) {
 		vma = vma_lookup(mm, addr);
-		is_there = vma && dtrace_is_text(vma) && !vma->vm_file == !file &&
-			   (!file || file_inode(vma->vm_file) == file_inode(file)) && dtrace_offset_of(vma, addr) == offset;
+		is_there = vma && dtrace_is_text(vma) && dtrace_has_text(vma, file) && dtrace_offset_of(vma, addr) == offset;
 		mmap_read_unlock(mm);
 	}
 	mmput_async(mm);

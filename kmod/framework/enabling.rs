@@ -23,7 +23,7 @@
 //! it allocates, so that it cannot fail.
 
 use super::enabled::Enabled;
-use super::patience::{Patience, ASKED};
+use super::patience::{Patience, ASKED_AT_ONCE};
 use super::probe::ProbeRef;
 use super::provider::{by_provider, Description};
 use super::quota::{self, Dues};
@@ -290,7 +290,7 @@ impl State {
             }
             // What it is not told of is not refused, either: that would tell.
             if attached.tracer.rights.is_some() {
-                let steps = ASKED.saturating_mul(matches.len() as u64);
+                let steps = ASKED_AT_ONCE.saturating_mul(matches.len() as u64);
                 patience.take(steps).map_err(too_long)?;
                 matches.retain(|probe| self.may_list(&attached.tracer, probe));
             }

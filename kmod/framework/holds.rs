@@ -492,9 +492,10 @@ impl Drop for Holder {
     fn drop(&mut self) {
         self.holds.close();
         self.framework.desk.ignore(&self.holds);
-        let turn = self.payer.turn().map(Turn::take);
-        self.ignore(|_| true);
-        drop(turn);
+        if !self.watches.is_empty() {
+            let _turn = self.payer.turn().map(Turn::take);
+            self.ignore(|_| true);
+        }
         self.telling = None;
         self.mappings = None;
         // Who was called meanwhile does not wait.

@@ -17,8 +17,10 @@ const STEPS: u64 = 16 << 20;
 /// Steps between two looks at whether the caller is killed, and the most that is done at a stretch by a call that can go on later.
 const STRETCH: u64 = 1 << 20;
 
-/// Steps of asking whether a consumer may be told of a probe, or have it.
-pub const ASKED: u64 = 64;
+/// Steps of asking whether a consumer may be told of a probe, in a call that goes on later.
+pub const ASKED: u64 = 256;
+/// The same in a call that is whole or not at all: four times as many questions are allowed as a user may have ECBs.
+pub const ASKED_AT_ONCE: u64 = 64;
 
 /// What is left for a call.
 pub struct Patience {

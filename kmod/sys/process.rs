@@ -184,7 +184,7 @@ impl Text {
 }
 
 impl Text {
-    /// Whether `process` has it at `addr`, as far as can be seen without waiting for it. One that is over has nothing.
+    /// Whether `process` has it at `addr`, which is believed where that cannot be seen in time. One that is over has nothing.
     pub fn is_at(&self, process: &Process, addr: u64) -> bool {
         // SAFETY: The memory is counted; the file is open if there is one.
         unsafe { bindings::dtrace_text_is_at(process.mm.as_ptr(), addr, self.file(), self.offset) }
