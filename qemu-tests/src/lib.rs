@@ -7,7 +7,7 @@
 //! [`console`] reads what the kernel says. [`case`] are the tests as files, [`expect`] compares output with what a case
 //! expects, [`session`] runs many cases in one machine and starts another where one has taken it down, and [`blocks`] runs
 //! several machines at a time. [`ktap`] reads what the kernel's own unit tests report; [`processors`] writes down how long the computer let
-//! a machine run; [`memory`], [`program`] and [`random`] are for programs that run in the machine.
+//! a machine run; [`memory`], [`patched`], [`program`] and [`random`] are for programs that run in the machine.
 //!
 //! Everything here runs inside the build root (`scripts/enter`), whose file system is also the machine's.
 //!
@@ -21,6 +21,7 @@ pub mod console;
 pub mod expect;
 pub mod ktap;
 pub mod memory;
+pub mod patched;
 pub mod processors;
 pub mod program;
 pub mod random;

@@ -17,4 +17,4 @@ for probe in fbt:vmlinux:vfs_read: syscall:vmlinux:read:entry ip:::send sdt:sche
 done
 echo 1 >$switch
 ours $calls
-awk '!/^dtrace_anchor/ { n++ } END { print n + 0 }' $t/enabled_functions
+device-check patched | wc -l

@@ -45,4 +45,4 @@ for tracer in function function_graph; do
 	off
 done
 ours sh -c "echo function >$t/current_tracer; $calls; echo nop >$t/current_tracer"
-awk '!/^dtrace_anchor/ { n++ } END { print n + 0 }' $t/enabled_functions
+device-check patched | wc -l

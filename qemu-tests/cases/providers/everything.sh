@@ -96,8 +96,5 @@ awk -F, -v made="$(sed -n 's/^calls //p' /tmp/everything-work)" '
 	/^all/ { print $1, ($2 > made ? "more" : $2) }' /tmp/everything-counts | LC_ALL=C sort
 umount /tmp/everything.d
 losetup -d "$disk"
-patched() { awk '!/^dtrace_anchor/ { n++ } END { print n + 0 }' /sys/kernel/tracing/enabled_functions; }
-# Memories that had breakpoints are watched until they are gone, which is looked for once a second.
-for n in {1..300}; do [ "$(patched)" = 0 ] && break; sleep 0.1; done
-patched
+device-check patched | wc -l
 case $(uname -r) in *-debug) rmmod dtrace && insmod "$module" ;; esac

@@ -3,10 +3,9 @@
 #
 # An enabled probe patches its own function and no other; a disabled one none.
 mountpoint -q /sys/kernel/tracing || mount -t tracefs none /sys/kernel/tracing
-patched() { cut -d' ' -f1 /sys/kernel/tracing/enabled_functions | grep -v '^dtrace_anchor$' | sort; }
-show() { echo "$1:"; patched; }
+show() { echo "$1:"; device-check patched; }
 show before
-export -f patched show
+export -f show
 provider-check run syscall::openat:entry -- bash -c 'show syscall' | grep -v ^syscall::
 provider-check run fbt:vmlinux:vfs_read: fbt:vmlinux:vfs_write:return -- bash -c 'show fbt' | grep -v ^fbt:vm
 show after

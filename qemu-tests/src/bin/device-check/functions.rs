@@ -7,6 +7,7 @@ use crate::programs::{count, counting};
 use crate::{done, open};
 use dtrace::handle::{DevDtrace, Device};
 use dtrace_uapi::ioctl::ProbeDesc;
+use qemu_tests::patched;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use zerocopy::FromZeros;
@@ -48,13 +49,16 @@ pub fn functions() -> Result<(), String> {
     let counted = count(&device)?;
     ensure!(counted > 1000, "only {counted} firings");
     drop(device);
-    let traced = std::fs::read_to_string("/sys/kernel/tracing/enabled_functions");
-    let traced = traced.map_err(|e| format!("enabled_functions: {e}"))?;
-    // The module's own function, on which the mechanism is tried, is nobody else's.
-    let left = traced
-        .lines()
-        .find(|line| !line.starts_with("dtrace_anchor "));
-    ensure!(left.is_none(), "still traced: {left:?}");
+    let left = patched::functions()?;
+    ensure!(left.is_empty(), "still traced: {left:?}");
+    Ok(())
+}
+
+/// Prints the names of the functions that are patched.
+pub fn patched() -> Result<(), String> {
+    for line in patched::functions()? {
+        println!("{}", patched::name(&line));
+    }
     Ok(())
 }
 

@@ -77,6 +77,7 @@ fn main() -> ExitCode {
         Some(("names", rest)) => return finished(place::names(rest)),
         Some(("held", rest)) => return finished(held::all(rest)),
         Some(("busy", _)) => return finished(busy()),
+        Some(("patched", _)) => return finished(functions::patched()),
         Some(("timers", rest)) => return finished(timers::all(rest)),
         Some(("sight", rest)) => return finished(sight::all(rest)),
         _ => {}

@@ -10,6 +10,7 @@
 use crate::program::Outcome;
 use dtrace::handle::{DevDtrace, Device, PATH};
 use qemu_tests::memory::{caches, read, shrink, threads, users};
+use qemu_tests::patched;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -50,14 +51,9 @@ fn left() -> Result<String, String> {
         0 => (),
         n => left.push(format!("{n} areas")),
     }
-    // This one function is the module's own.
-    let patched = read("/sys/kernel/tracing/enabled_functions")?;
-    let mut patched = patched.lines().filter(|l| !l.starts_with("dtrace_anchor"));
-    if let Some(first) = patched.next() {
-        left.push(format!(
-            "{} patched functions, {first}",
-            patched.count() + 1
-        ));
+    let patched = patched::functions()?;
+    if let Some(first) = patched.first() {
+        left.push(format!("{} patched functions, {first}", patched.len()));
     }
     Ok(left.join(", "))
 }
