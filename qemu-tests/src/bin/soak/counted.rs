@@ -357,9 +357,10 @@ impl Counted {
             tally.known += made;
             tally.seen += seen;
             let all = seen + said.drops;
+            let most = all + said.elsewhere;
             let accounted = match self.exact {
-                true => all == made,
-                false => seen <= made && all >= made,
+                true => all <= made && most >= made,
+                false => seen <= made && most >= made,
             };
             if made == 0 || !accounted {
                 return Err(format!(

@@ -86,6 +86,8 @@ const ALL: &[Mixed] = &[
 pub struct Said {
     /// Losses, of all kinds.
     pub drops: u64,
+    /// Besides, what all consumers together have lost where RCU does not watch. Whose that was nobody knows.
+    pub elsewhere: u64,
     /// The first line that is about something else.
     pub other: Option<String>,
     /// Faults of programs, and probes that could not be had, or not in time.
@@ -104,8 +106,10 @@ pub fn said(text: &str) -> Said {
             continue;
         };
         let (first, rest) = ours.split_once(' ').unwrap_or((ours, ""));
+        let is_elsewhere = rest.contains("RCU not watching");
         let is_loss = rest.contains("drop") || rest.starts_with("failed spec");
         match first.parse::<u64>() {
+            Ok(n) if is_elsewhere => said.elsewhere += n,
             Ok(n) if is_loss => said.drops += n,
             // Probes that could not be had.
             Ok(_) => said.faults += 1,
@@ -218,6 +222,8 @@ mod tests {
         assert!(told.other.is_some());
         let told = said("dtrace: 3 failed speculations (no speculative buffer available)\ndtrace: 1 aggregation drop on CPU 1\n");
         assert_eq!((told.drops, told.other), (4, None));
+        let told = said("dtrace: 642 drops in probe context (RCU not watching)\n");
+        assert_eq!((told.drops, told.elsewhere, told.other), (0, 642, None));
         let told = said("dtrace: error on enabled probe ID 3 (ID 1: a:b:c:d): invalid address (0x0) in action #1\n");
         assert_eq!((told.drops, told.other, told.faults), (0, None, 1));
         let told = said("dtrace: processes went on 1 time before their probes were made\n");

@@ -5,7 +5,8 @@
 //!
 //! Of some things there must be none, and that is waited for ([`quiet`]): users and areas of the module, functions that are patched. All
 //! others are numbers that must not rise ([`Sample`]). Slabs that the kernel gives back when it needs memory, and pages of files, are
-//! left out; all of that is given back before.
+//! left out; all of that is given back before. So are this program, which remembers what it has seen, and the pool of return hooks, which keeps as
+//! many as there ever were calls at once.
 
 use crate::program::Outcome;
 use dtrace::handle::{DevDtrace, Device, PATH};
@@ -92,18 +93,17 @@ fn lines(path: &str) -> Result<usize, String> {
 /// Bytes, by what they are for.
 fn memory(sample: &mut Sample) -> Outcome {
     let text = read("/proc/meminfo")?;
-    let field = |name: &str| -> Result<f64, String> {
-        let of = text.lines().find_map(|line| line.strip_prefix(name));
-        let kib = of.and_then(|rest| rest.strip_prefix(':')?.split_whitespace().next());
-        let kib: Option<f64> = kib.and_then(|word| word.parse().ok());
-        Ok(kib.ok_or(format!("/proc/meminfo has no {name}"))? * 1024.0)
-    };
+    let field = |name: &str| bytes_of(&text, name);
     // Not what is of files, those in memory included, or would be given back.
     let mut used = field("MemTotal")?;
     for name in ["MemFree", "Buffers", "Cached", "SReclaimable"] {
         used -= field(name)?;
     }
     used -= in_hand()?;
+    let own = read("/proc/self/status")?;
+    let (itself, tables) = (bytes_of(&own, "RssAnon")?, bytes_of(&own, "VmPTE")?);
+    let hooks = areas_of("rethook_alloc")?;
+    used -= itself + tables + hooks;
     // Where a kernel's checkers keep the stacks of all that allocate: as many as there are different ones, and for good.
     if let Ok(stats) = fs::read_to_string("/sys/kernel/debug/stackdepot/stats") {
         let pools = stats.lines().find_map(|line| line.strip_prefix("pools: "));
@@ -111,18 +111,35 @@ fn memory(sample: &mut Sample) -> Outcome {
         used -= pools.unwrap_or(0.0) * DEPOT_POOL;
     }
     sample.insert("used memory".into(), used);
-    for (name, of) in [
-        ("kernel stacks", "KernelStack"),
-        ("page tables", "PageTables"),
-        ("vmalloc", "VmallocUsed"),
-        ("percpu", "Percpu"),
-        ("memory in files", "Shmem"),
-        ("memory of programs", "AnonPages"),
+    for (name, of, less) in [
+        ("kernel stacks", "KernelStack", 0.0),
+        ("page tables", "PageTables", tables),
+        ("vmalloc", "VmallocUsed", hooks),
+        ("percpu", "Percpu", 0.0),
+        ("memory in files", "Shmem", 0.0),
+        ("memory of programs", "AnonPages", itself),
     ] {
-        sample.insert(name.into(), field(of)?);
+        sample.insert(name.into(), field(of)? - less);
     }
     sample.insert("available".into(), field("MemAvailable")?);
     Ok(())
+}
+
+/// Bytes that a line `NAME: KIB kB` tells.
+fn bytes_of(text: &str, name: &str) -> Result<f64, String> {
+    let of = text.lines().find_map(|line| line.strip_prefix(name));
+    let kib = of.and_then(|rest| rest.strip_prefix(':')?.split_whitespace().next());
+    let kib: Option<f64> = kib.and_then(|word| word.parse().ok());
+    Ok(kib.ok_or(format!("no line of {name}"))? * 1024.0)
+}
+
+/// Bytes of areas that a function of the kernel has allocated.
+fn areas_of(caller: &str) -> Result<f64, String> {
+    let text = read("/proc/vmallocinfo")?;
+    let areas = text.lines().filter(|line| line.contains(caller));
+    let bytes = areas.filter_map(|line| line.split_whitespace().nth(1)?.parse::<f64>().ok());
+    // A page of each keeps it from its neighbour.
+    Ok(bytes.map(|size| size - PAGE).sum())
 }
 
 /// Bytes of free pages that CPUs have in hand, which are not among those of `MemFree`.
