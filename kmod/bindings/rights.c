@@ -451,18 +451,31 @@ void dtrace_rights_sit(struct dtrace_rights *rights)
 }
 
 /*
- * Who pays for what the opener has: he, or who has made the user namespace that he is in. A user who makes one may be many others in it. What
+ * Who pays for what somebody has: he, or who has made the user namespace that he is in. A user who makes one may be many others in it. What
  * root has made is root's decision.
  */
-unsigned int dtrace_rights_payer(const struct dtrace_rights *rights)
+static unsigned int dtrace_payer(unsigned int uid, const struct user_namespace *ns)
 {
-	const struct user_namespace *ns = rights->answers.cred->user_ns;
-	kuid_t payer = KUIDT_INIT(rights->user.uid);
+	kuid_t payer = KUIDT_INIT(uid);
 
 	for (; ns->parent; ns = ns->parent)
 		if (!uid_eq(ns->owner, GLOBAL_ROOT_UID))
 			payer = ns->owner;
 	return __kuid_val(payer);
+}
+
+/* Who pays for what the opener has. */
+unsigned int dtrace_rights_payer(const struct dtrace_rights *rights)
+{
+	return dtrace_payer(rights->user.uid, rights->answers.cred->user_ns);
+}
+
+unsigned int dtrace_payer_of_current(void)
+{
+	struct dtrace_identity user;
+
+	dtrace_current_identity(&user);
+	return dtrace_payer(user.uid, current_user_ns());
 }
 
 /* The rights of the current task; a negative errno where they cannot be had. */

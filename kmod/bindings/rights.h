@@ -22,5 +22,6 @@ void dtrace_rights_begun(struct dtrace_rights *rights, struct task_struct *task)
 void dtrace_rights_control(struct dtrace_rights *rights, int option);
 void dtrace_rights_changes(struct dtrace_rights *rights, const struct cred *cred);
 unsigned int dtrace_rights_payer(const struct dtrace_rights *rights);
+unsigned int dtrace_payer_of_current(void);
 
 #endif

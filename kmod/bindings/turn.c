@@ -5,47 +5,103 @@
  * The turn of a user's calls.
  *
  * A user decides how many of his calls wait for each other, and so for how long. The kernel takes a task that it cannot interrupt for two minutes for
- * hung, and may be told to panic then. So nobody waits here like that: a task waits so that it may be killed, and if it is, by looking
- * from time to time; a worker, which gets no signals, so that it may be interrupted.
+ * hung, and may be told to panic then. So who waits here is idle, as a kernel thread that has nothing to do. A turn is given to the one who has waited
+ * longest: nobody overtakes, and a task that was killed gets its turn like any other.
+ *
+ * The calls at one file have a turn as well, which is taken first.
  */
 
-#include <linux/mutex.h>
+#include <linux/list.h>
+#include <linux/lockdep.h>
 #include <linux/sched.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 
 #include "turn.h"
 
 struct dtrace_turn {
-	struct mutex mutex;
+	spinlock_t lock;
+	bool taken;
+	struct list_head waiting;
+	struct lockdep_map map;
 };
 
-struct dtrace_turn *dtrace_turn_make(void)
-{
-	struct dtrace_turn *turn = kmalloc(sizeof(*turn), GFP_KERNEL);
+/* A task that waits, on its own stack. */
+struct dtrace_waiter {
+	struct list_head all;
+	struct task_struct *task;
+	bool has_turn;
+};
 
-	if (turn)
-		mutex_init(&turn->mutex);
+/* of_file: it is taken before one that is not. */
+struct dtrace_turn *dtrace_turn_make(bool of_file)
+{
+	static struct lock_class_key keys[2];
+	struct dtrace_turn *turn = kzalloc(sizeof(*turn), GFP_KERNEL);
+
+	if (!turn)
+		return NULL;
+	spin_lock_init(&turn->lock);
+	INIT_LIST_HEAD(&turn->waiting);
+	lockdep_init_map(&turn->map, of_file ? "dtrace_turn_of_file" : "dtrace_turn", &keys[of_file], 0);
 	return turn;
 }
 
 /* Nobody has it or waits for it. */
 void dtrace_turn_free(struct dtrace_turn *turn)
 {
-	mutex_destroy(&turn->mutex);
 	kfree(turn);
+}
+
+/* Whether the turn is had at once; if not, who wants it waits from now on. */
+static bool dtrace_turn_try(struct dtrace_turn *turn, struct dtrace_waiter *waiter)
+{
+	guard(spinlock)(&turn->lock);
+	if (!turn->taken) {
+		turn->taken = true;
+		return true;
+	}
+	list_add_tail(&waiter->all, &turn->waiting);
+	return false;
 }
 
 void dtrace_turn_take(struct dtrace_turn *turn)
 {
-	bool is_worker = current->flags & PF_KTHREAD;
+	struct dtrace_waiter waiter = { .task = current };
 
-	if (!(is_worker ? mutex_lock_interruptible(&turn->mutex) : mutex_lock_killable(&turn->mutex)))
+	might_sleep();
+	lock_map_acquire(&turn->map);
+	if (dtrace_turn_try(turn, &waiter))
 		return;
-	while (!mutex_trylock(&turn->mutex))
-		schedule_timeout_idle(1);
+	for (;;) {
+		set_current_state(TASK_IDLE);
+		/* Pairs with the release in dtrace_turn_give(). */
+		if (smp_load_acquire(&waiter.has_turn))
+			break;
+		schedule();
+	}
+	__set_current_state(TASK_RUNNING);
 }
 
 void dtrace_turn_give(struct dtrace_turn *turn)
 {
-	mutex_unlock(&turn->mutex);
+	struct dtrace_waiter *next;
+	struct task_struct *task;
+
+	lock_map_release(&turn->map);
+	spin_lock(&turn->lock);
+	next = list_first_entry_or_null(&turn->waiting, struct dtrace_waiter, all);
+	if (!next) {
+		turn->taken = false;
+		spin_unlock(&turn->lock);
+		return;
+	}
+	list_del(&next->all);
+	/* It goes on, and may end, as soon as it sees that it has the turn. */
+	task = get_task_struct(next->task);
+	smp_store_release(&next->has_turn, true);
+	spin_unlock(&turn->lock);
+	wake_up_process(task);
+	put_task_struct(task);
 }

@@ -3,7 +3,7 @@
 
 //! `/dev/dtrace`, or `/dev/dtrace/dtrace`: an open file is a consumer.
 //!
-//! Opening makes a consumer without enablings; control calls ([`calls`](super::calls)) follow one another under the file's mutex;
+//! Opening makes a consumer without enablings; control calls ([`calls`](super::calls)) follow one another, by the file's turn;
 //! closing, however it comes about, takes back everything. The reason of the last refusal is kept with the file.
 
 use super::anon::{Anonymous, Unclaimed};
@@ -20,6 +20,7 @@ use super::Framework;
 use crate::sys::percpu::Losses;
 use crate::sys::remains::Keeper;
 use crate::sys::rights::{Rights, Watch};
+use crate::sys::turn::Turn;
 use crate::sys::unwind::Server;
 use crate::sys::{clock, device, percpu, privilege, task};
 use core::ffi::CStr;
@@ -67,9 +68,11 @@ pub struct Open {
     pub(super) holder: Mutex<Option<Holder>>,
     pub(super) consumer: Seat<Attachment>,
     pub(super) unclaimed: Arc<Unclaimed>,
-    /// Makes the control calls follow one another.
+    /// What control calls keep. Nobody waits for it: who has it has the turn.
     #[pin]
     control: Mutex<Control>,
+    /// Makes the control calls follow one another.
+    turn: Turn,
 }
 
 /// What control calls keep.
@@ -116,13 +119,17 @@ impl device::OpenFile for Open {
                 consumer,
                 unclaimed,
                 control <- new_mutex!(control, "dtrace::Open"),
-            }),
+                turn: Turn::of_file()?,
+            }? Error),
             GFP_KERNEL,
         )
     }
 
     fn ioctl(&self, cmd: u32, arg: usize) -> Result<isize> {
-        self.call(cmd, arg as u64, &mut self.control.lock())
+        // Those before may take long, as they wait for their user's turn.
+        let _turn = self.turn.take();
+        let mut control = self.control.lock();
+        self.call(cmd, arg as u64, &mut control)
     }
 
     fn poll(&self, file: &File, table: PollTable<'_>) -> bool {

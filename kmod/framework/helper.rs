@@ -20,7 +20,7 @@ use crate::sys::births::{Births, Child, Telling};
 use crate::sys::deferred::{Chore, Deferred};
 use crate::sys::process::Process;
 use crate::sys::public::{self, Public};
-use crate::sys::turn::Turn;
+use crate::sys::rights::Rights;
 use core::ffi::CStr;
 use core::sync::atomic::{AtomicBool, Ordering};
 use dtrace_uapi::ioctl::{
@@ -41,8 +41,6 @@ pub struct Desk {
     /// Tells of children while there is anything to inherit. Held while that may begin or end.
     #[pin]
     telling: Mutex<Option<Telling<Heirs>>>,
-    /// One of the calls that may come from anybody has it, which waits for the framework's mutex.
-    turn: Turn,
 }
 
 impl Desk {
@@ -54,8 +52,7 @@ impl Desk {
                 registry,
                 listening <- new_mutex!(KVec::new(), "dtrace::Desk"),
                 telling <- new_mutex!(None, "dtrace::Heirs"),
-                turn: Turn::new()?,
-            }? Error),
+            }),
             GFP_KERNEL,
         )
     }
@@ -167,7 +164,12 @@ impl Clerk {
         let is_there = || self.desk.registry.has(&process, number);
         // Who has nothing has nobody wait.
         is_there().then_some(()).ok_or(ENOENT)?;
-        let _turn = self.desk.turn.take();
+        let turn = self
+            .framework
+            .users
+            .lock()
+            .turn(Rights::payer_of_current())?;
+        let _turn = turn.take();
         is_there().then_some(()).ok_or(ENOENT)?;
         // No consumer makes probes of it meanwhile.
         let mut state = self.framework.state.lock();

@@ -201,6 +201,11 @@ impl Users {
         Ok(payer)
     }
 
+    /// What a call of a user's takes who need not be a consumer. `ENOMEM`.
+    pub fn turn(&mut self, user: u32) -> Result<Arc<Turn>> {
+        Ok(self.common_of(user)?.turn)
+    }
+
     fn of(&mut self, owner: Owner, most: u32) -> Result<Arc<Account>> {
         if let Some(account) = self.accounts.iter().find(|one| one.owner == owner) {
             return Ok(account.clone());

@@ -67,6 +67,12 @@ impl Rights {
         unsafe { bindings::dtrace_rights_payer(self.0.as_ptr()) }
     }
 
+    /// The same of the current task.
+    pub fn payer_of_current() -> u32 {
+        // SAFETY: It can be called in every process.
+        unsafe { bindings::dtrace_payer_of_current() }
+    }
+
     /// Whether the consumer may trace a process. `ESRCH`: it has ended or executed another program; `EAGAIN`: nobody knows, for the current
     /// task is not the consumer's, or the process executes another program, which who does not `wait` is not told the end of. May sleep.
     pub fn may_trace(&self, process: &Process, wait: bool) -> Result<bool> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 
-//! A lock that one of a user's calls has at a time. However many wait for it, and for how long, the kernel does not take them for hung.
+//! A lock that one of a user's calls has at a time, or one of those at a file. However many wait for it, and for how long, the kernel does not take them for hung.
 
 use crate::bindings;
 use core::ptr::NonNull;
@@ -17,10 +17,19 @@ unsafe impl Send for Turn {}
 unsafe impl Sync for Turn {}
 
 impl Turn {
-    /// One that nobody has. `ENOMEM`.
+    /// One of a user, which nobody has. `ENOMEM`.
     pub fn new() -> Result<Self> {
+        Self::made(false)
+    }
+
+    /// One of a file, which is taken before that of a user. `ENOMEM`.
+    pub fn of_file() -> Result<Self> {
+        Self::made(true)
+    }
+
+    fn made(of_file: bool) -> Result<Self> {
         // SAFETY: It can be called anywhere that sleeps.
-        let turn = unsafe { bindings::dtrace_turn_make() };
+        let turn = unsafe { bindings::dtrace_turn_make(of_file) };
         NonNull::new(turn).map(Self).ok_or(ENOMEM)
     }
 
