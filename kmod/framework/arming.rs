@@ -19,6 +19,7 @@ use super::provider::{by_provider, Failed, Failure, Provider};
 use super::state::State;
 use super::text::Text;
 use core::fmt::Write;
+use core::iter;
 use dtrace_engine::mem::sort::sort;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
@@ -159,26 +160,46 @@ impl State {
         self.retire_each(index, || provider.abandoned());
     }
 
-    /// Retires what `next` gives. Each retirement waits for who is about to fire, so many go together; no memory is taken, so that none can be
-    /// missing.
+    /// Retires what `next` gives. Each retirement waits for who is about to fire, so many go together: as many as there is memory for.
     pub(super) fn retire_each(&mut self, index: u32, mut next: impl FnMut() -> Option<ProbeRef>) {
+        let mut many = KVVec::new();
         while let Some(first) = next() {
-            let mut batch = [first; BATCH];
-            let mut size = 1usize;
-            while let Some(slot) = batch.get_mut(size) {
-                let Some(probe) = next() else {
-                    break;
-                };
-                *slot = probe;
-                size = size.saturating_add(1);
-            }
+            let mut few = [first; BATCH];
+            let batch = match many.is_empty() {
+                true => few.as_mut_slice(),
+                false => many.as_mut_slice(),
+            };
+            let size = fill(batch, first, &mut next);
             self.retire(index, batch.get(..size).unwrap_or(&[]));
+            // Who has that many may have thousands.
+            if size == BATCH {
+                let _ = many.resize(BIG_BATCH, first, GFP_KERNEL);
+            }
         }
     }
 }
 
-/// Probes that are retired at once.
+/// Puts `first` and what `next` gives into a batch, as far as there is room; how many.
+fn fill(
+    batch: &mut [ProbeRef],
+    first: ProbeRef,
+    mut next: impl FnMut() -> Option<ProbeRef>,
+) -> usize {
+    let mut first = Some(first);
+    let given = iter::from_fn(|| first.take().or_else(&mut next));
+    let mut size = 0usize;
+    // Where there is no room nothing is asked for.
+    for (slot, probe) in batch.iter_mut().zip(given) {
+        *slot = probe;
+        size = size.saturating_add(1);
+    }
+    size
+}
+
+/// Probes that are retired at once, at first.
 const BATCH: usize = 64;
+/// Probes that are retired at once where there are many: 64 KiB of references.
+const BIG_BATCH: usize = 8192;
 /// So many retired probes may wait before somebody looks who holds them: looking takes as long as there are ECBs and waiting probes.
 const WAITERS: usize = 1024;
 

@@ -194,6 +194,21 @@ pub mod alloc {
         pub fn as_slice(&self) -> &[T] {
             &self.0
         }
+
+        /// As above, to be changed.
+        pub fn as_mut_slice(&mut self) -> &mut [T] {
+            &mut self.0
+        }
+
+        /// Makes it `n` elements long, with copies where there were fewer.
+        pub fn resize(&mut self, n: usize, value: T, flags: Flags) -> Result<(), AllocError>
+        where
+            T: Clone,
+        {
+            self.reserve(n.saturating_sub(self.0.len()), flags)?;
+            self.0.resize(n, value);
+            Ok(())
+        }
     }
 
     impl<T> Default for KVVec<T> {
