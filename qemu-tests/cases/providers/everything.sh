@@ -96,5 +96,7 @@ awk -F, -v made="$(sed -n 's/^calls //p' /tmp/everything-work)" '
 	/^all/ { print $1, ($2 > made ? "more" : $2) }' /tmp/everything-counts | LC_ALL=C sort
 umount /tmp/everything.d
 losetup -d "$disk"
+# What was watched for consumers that have just gone comes to rest a moment later.
+for n in {1..300}; do [ "$(device-check patched | wc -l)" = 0 ] && break; sleep 0.1; done
 device-check patched | wc -l
 case $(uname -r) in *-debug) rmmod dtrace && insmod "$module" ;; esac
