@@ -7,6 +7,9 @@
 //! The command's output is passed through as it comes, Ctrl-C interrupts the command as if it ran here, and its exit status
 //! is this program's. 120 and above are the machine's own: 120 the module did not load, 121 the machine died, 122 the
 //! kernel warned, 124 the command reached its limit, 130 the machine was ended by Ctrl-C.
+//!
+//! Where the emulation has run code that was no more ([`console::stale_breakpoint`]) that is said, and the command begins anew in a machine whose
+//! processors take turns.
 
 use std::fs;
 use std::io;
@@ -68,10 +71,20 @@ fn run(mut setup: Setup, command: &str) -> io::Result<ExitCode> {
     if std::env::var_os("DTRACE_VM_BARE").is_some() {
         setup.module = None;
     }
+    if let Some(code) = run_in(&setup, command)? {
+        return Ok(code);
+    }
+    eprintln!("vm: the emulation ran stale code, and the command begins anew in a machine whose processors take turns");
+    setup.accel = Some(Accel::TcgTurns);
+    Ok(run_in(&setup, command)?.unwrap_or(ExitCode::from(DIED)))
+}
+
+/// Runs the command in one machine; `None`: that died by a mistake of the emulation.
+fn run_in(setup: &Setup, command: &str) -> io::Result<Option<ExitCode>> {
     let mut signals = Signals::new([SIGINT])?;
     let limit = limit();
     let dir = setup.run_dir("run")?;
-    let mut vm = Vm::boot(&setup, &dir, &Order::Run(command.to_owned()))?;
+    let mut vm = Vm::boot(setup, &dir, &Order::Run(command.to_owned()))?;
     let mut processors = Writer::new(&dir);
     let end = vm.follow(limit, &mut io::stdout(), &mut io::stderr(), &mut || {
         processors.note(&dir);
@@ -81,6 +94,11 @@ fn run(mut setup: Setup, command: &str) -> io::Result<ExitCode> {
     let log = vm.console();
     let saved = setup.build.join("console.log");
     fs::write(&saved, &log)?;
+    if vm.may_run_stale_code() && console::stale_breakpoint(&log) {
+        eprintln!("{}", console::excerpt(&log));
+        fs::remove_dir_all(&dir)?;
+        return Ok(None);
+    }
     let complaint = console::trouble(&log);
     let (code, message) = match (end, complaint) {
         (End::Status(NOT_LOADED), _) => {
@@ -109,7 +127,7 @@ fn run(mut setup: Setup, command: &str) -> io::Result<ExitCode> {
         );
     }
     fs::remove_dir_all(&dir)?;
-    Ok(ExitCode::from(code))
+    Ok(Some(ExitCode::from(code)))
 }
 
 fn shell() -> io::Result<ExitCode> {
