@@ -36,7 +36,7 @@ use crate::sys::task;
 use dtrace_engine::mem::sort::sort;
 use dtrace_engine::{ClauseId, Ecb, Enabling, Pending};
 use dtrace_uapi::glob;
-use dtrace_uapi::ioctl::{ProbeDesc, ReplDesc};
+use dtrace_uapi::ioctl::{ProbeDesc, ReplDesc, PRIV_KERNEL};
 use dtrace_uapi::limits::RETAIN_MAX;
 use kernel::alloc::flags::GFP_KERNEL_ACCOUNT;
 use kernel::alloc::KVVec;
@@ -246,6 +246,7 @@ impl State {
         let found = self.find(at, wanted)?;
         let unarmed = self.unarmed(found.iter().map(|(probe, _)| *probe))?;
         let dues = self.pay(at, &found)?;
+        self.note_kernel(&tracer, &found);
         let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
         attached.link(&mut self.writer, &found, dues, commit)?;
         attached.retain(wanted);
@@ -335,6 +336,17 @@ impl State {
         Ok(dues)
     }
 
+    /// Has a consumer know whether it is about to get probes in the kernel's code.
+    fn note_kernel(&self, tracer: &Tracer, found: &[Match]) {
+        let is_in_kernel = |(probe, _): &Match| {
+            let provider = self.provider_at(probe.provider());
+            provider.is_some_and(|provider| provider.privileges() & PRIV_KERNEL != 0)
+        };
+        if !tracer.is_in_kernel() && found.iter().any(is_in_kernel) {
+            tracer.enter_kernel();
+        }
+    }
+
     /// Enables probes that have just been created, for everybody who retains a description of them. Those that were created for `whom` are
     /// others' only by descriptions whose provider is a pattern that ends with no number ([`Retained::is_anybodys`]). A consumer for which
     /// that fails goes without, and its status says so.
@@ -412,6 +424,7 @@ impl State {
             let _ = found.push_within_capacity(one);
         });
         let paid = self.pay(at, &found);
+        self.note_kernel(&tracer, &found);
         let linked = paid.and_then(|dues| {
             let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
             attached.link(&mut self.writer, &found, dues, || {})

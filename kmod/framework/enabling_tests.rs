@@ -326,6 +326,25 @@ fn what_is_made_for_one_is_others_by_a_pattern_without_a_number() {
         .for_each(|tracer| drop(w.state.detach(tracer)));
 }
 
+/// What is lost where RCU is not watching is told to those who have probes in the kernel's code, now or once they appear.
+#[test]
+fn who_has_probes_in_the_kernel_is_known() {
+    let mut apart = World::with(PRIV_USER);
+    let elsewhere = apart.consumer();
+    apart.enable(&elsewhere, &image(&["*"])).ok().unwrap();
+    assert!(!elsewhere.is_in_kernel());
+
+    let mut w = World::with(PRIV_KERNEL);
+    let [now, later, never] = [(); 3].map(|()| w.consumer());
+    w.enable(&now, &image(&["one"])).ok().unwrap();
+    w.enable(&later, &image(&["four"])).ok().unwrap();
+    w.enable(&never, &image(&["five"])).ok().unwrap();
+    let known = [&now, &later, &never].map(|tracer| tracer.is_in_kernel());
+    assert_eq!(known, [true, false, false]);
+    w.create(&["four"]);
+    assert_eq!((later.is_in_kernel(), never.is_in_kernel()), (true, false));
+}
+
 #[test]
 fn probes_of_the_kernel_are_for_those_who_have_rights_over_it() {
     let weak = Privileges {

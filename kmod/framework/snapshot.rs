@@ -119,7 +119,9 @@ impl Open {
             let total = Losses::total();
             status.carried = total.carried.wrapping_sub(control.carried_before);
             let lost = total.since(tracing.lost_before);
-            status.unwatched = lost.unwatched;
+            if tracer.is_in_kernel() {
+                status.unwatched = lost.unwatched;
+            }
             status.waits = lost.waits;
             status.waits_in_vain = lost.waits_in_vain;
         }

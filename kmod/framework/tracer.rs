@@ -31,6 +31,8 @@ pub struct Tracer {
     pub purse: Purse,
     /// It sees the kernel's inside, and every process.
     pub sees_all: bool,
+    /// It has, or had, probes in the kernel's code.
+    in_kernel: AtomicBool,
     missed: AtomicU64,
     recursions: AtomicU64,
     nmis: AtomicU64,
@@ -60,6 +62,7 @@ impl Tracer {
             rights,
             purse: payer.purse(),
             payer,
+            in_kernel: AtomicBool::new(false),
             missed: AtomicU64::new(0),
             recursions: AtomicU64::new(0),
             nmis: AtomicU64::new(0),
@@ -114,6 +117,17 @@ impl Tracer {
     /// How many probes it goes without.
     pub fn missed(&self) -> u64 {
         self.missed.load(Ordering::Relaxed)
+    }
+
+    /// Notes that it gets probes in the kernel's code, which may be passed where RCU is not watching. Whose they are cannot be told there,
+    /// so all who have such are told.
+    pub fn enter_kernel(&self) {
+        self.in_kernel.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether firings that were lost where RCU was not watching may have been of its probes.
+    pub fn is_in_kernel(&self) -> bool {
+        self.in_kernel.load(Ordering::Relaxed)
     }
 
     /// Notes that a probe of its own fires on top of probe context, which `n` of its clauses lose.

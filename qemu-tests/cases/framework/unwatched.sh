@@ -1,0 +1,27 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What is lost where RCU is not watching is told to those who have probes in the kernel's code, and to nobody else.
+dir=$(mktemp -d)
+beside() {
+	dtrace -qn "BEGIN { printf(\"begun\n\"); } $2" >"$dir/$1.out" 2>"$dir/$1.err" &
+	until grep -q begun "$dir/$1.out"; do sleep 0.1; done
+}
+beside calls 'syscall:::entry { @ = count(); }'
+calls=$!
+beside samples 'profile-97, tick-10ms { @ = count(); }'
+samples=$!
+beside functions 'fbt:::entry { @ = count(); }'
+functions=$!
+lost() { sed -n 's/^dtrace-lost:.* unwatched \([0-9]*\) .*/\1/p' /proc/$functions/fdinfo/* | head -n 1; }
+# RCU has given up a CPU that goes before it executes its last functions.
+online=/sys/devices/system/cpu/cpu1/online
+for _ in $(seq 20); do
+	echo 0 >$online
+	echo 1 >$online
+	[ "$(lost)" = 0 ] || break
+done
+kill $calls $samples $functions
+wait
+for who in functions calls samples; do echo "$who: $(grep -c 'RCU not watching' "$dir/$who.err")"; done
+rm -r "$dir"
