@@ -154,23 +154,29 @@ struct dtrace_area_job {
 
 static struct dtrace_area_job *dtrace_area_job_make(struct dtrace_memory *memory, u64 address)
 {
-	struct dtrace_area_job *job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
-	struct dtrace_area *area = kzalloc(sizeof(*area), GFP_KERNEL_ACCOUNT);
-	int error = -ENOMEM;
+	struct dtrace_area_job *job = kzalloc(sizeof(*job), GFP_KERNEL);
+	struct dtrace_area *area = kzalloc(sizeof(*area), GFP_KERNEL);
 
-	if (!job || !area)
-		goto free;
-	area->file = shmem_file_setup("dtrace-slots", DTRACE_AREA_SIZE, mk_vma_flags(VMA_NORESERVE_BIT));
-	error = PTR_ERR_OR_ZERO(area->file);
-	if (error)
-		goto free;
+	if (!job || !area) {
+		kfree(area);
+		kfree(job);
+		return NULL;
+	}
 	*job = (struct dtrace_area_job){ .memory = memory, .area = area, .address = address };
 	init_completion(&job->done);
 	return job;
-free:
-	kfree(area);
-	kfree(job);
-	return ERR_PTR(error);
+}
+
+/* Makes the file. Its pages stay where they are: a slot is written with locks that everybody needs. */
+static int dtrace_area_open(struct dtrace_area *area)
+{
+	struct file *file = shmem_file_setup("dtrace-slots", DTRACE_AREA_SIZE, mk_vma_flags(VMA_NORESERVE_BIT));
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	mapping_set_unevictable(file->f_mapping);
+	area->file = file;
+	return 0;
 }
 
 static void dtrace_area_work(struct work_struct *work)
@@ -180,7 +186,7 @@ static void dtrace_area_work(struct work_struct *work)
 	struct mm_struct *mm = memory->mm;
 
 	kthread_use_mm(mm);
-	job->error = dtrace_area_map(job->area, mm, job->address, &job->patience);
+	job->error = dtrace_area_open(job->area) ?: dtrace_area_map(job->area, mm, job->address, &job->patience);
 	if (atomic_cmpxchg(&job->state, DTRACE_AREA_WANTED, DTRACE_AREA_MAPPED) == DTRACE_AREA_WANTED) {
 		/* Whoever waits frees it. */
 		WRITE_ONCE(memory->maps, false);
@@ -195,18 +201,13 @@ static void dtrace_area_work(struct work_struct *work)
 	kthread_unuse_mm(mm);
 	mmput(mm);
 	dtrace_memory_put(memory);
+	dtrace_job_over();
 }
 
 /* Whether it was done in time. */
 static bool dtrace_area_wait(struct dtrace_area_job *job, struct dtrace_patience *patience)
 {
-	unsigned long since = jiffies, done;
-	long left = patience->until - since;
-
-	/* A worker may be long in coming; that the program lets nobody in it finds in the same time. */
-	done = wait_for_completion_timeout(&job->done, max(left, HZ / 20));
-	patience->waited += jiffies - since;
-	if (done)
+	if (dtrace_patience_await(patience, &job->done, 1))
 		return true;
 	if (atomic_cmpxchg(&job->state, DTRACE_AREA_WANTED, DTRACE_AREA_UNWANTED) == DTRACE_AREA_WANTED)
 		return false;
@@ -223,18 +224,18 @@ struct dtrace_area *dtrace_area_make(struct dtrace_memory *memory, u64 address, 
 	int error;
 
 	/* One that nobody waits for any more is enough. */
-	if (READ_ONCE(memory->maps))
+	if (READ_ONCE(memory->maps) || !dtrace_patience_left(patience, 0))
 		return ERR_PTR(-ETIMEDOUT);
 	job = dtrace_area_job_make(memory, address);
-	if (IS_ERR(job))
-		return ERR_CAST(job);
+	if (!job)
+		return ERR_PTR(-ENOMEM);
 	area = job->area;
 	WRITE_ONCE(memory->maps, true);
 	refcount_inc(&memory->count);
 	mmget(memory->mm);
 	INIT_WORK(&job->work, dtrace_area_work);
-	job->patience.until = patience->until;
-	dtrace_programs_queue(&job->work);
+	job->patience.until = jiffies + dtrace_patience_left(patience, 1);
+	dtrace_job_begin(&job->work);
 	if (!dtrace_area_wait(job, patience))
 		return ERR_PTR(-ETIMEDOUT);
 	error = job->error;
@@ -245,10 +246,11 @@ struct dtrace_area *dtrace_area_make(struct dtrace_memory *memory, u64 address, 
 }
 
 /* Writes a slot that nobody executes. */
-int dtrace_area_write(struct dtrace_area *area, u64 slot, const u8 *bytes, size_t size)
+int dtrace_area_write(struct dtrace_area *area, u64 slot, const u8 *bytes, size_t size, bool is_kept)
 {
+	gfp_t gfp = is_kept ? GFP_NOWAIT | __GFP_NOWARN : GFP_KERNEL;
 	u64 offset = slot - area->start;
-	struct page *page = shmem_read_mapping_page(area->file->f_mapping, offset >> PAGE_SHIFT);
+	struct page *page = shmem_read_mapping_page_gfp(area->file->f_mapping, offset >> PAGE_SHIFT, gfp);
 
 	if (IS_ERR(page))
 		return PTR_ERR(page);
@@ -285,6 +287,7 @@ void dtrace_area_free(struct dtrace_area *area)
 
 	for (n = 0; n < ARRAY_SIZE(area->pages); n++)
 		kfree(area->pages[n]);
-	fput(area->file);
+	if (area->file)
+		fput(area->file);
 	kfree(area);
 }

@@ -7,6 +7,8 @@
  * Uprobes count in them for breakpoints that they set. For our own we do, in the one memory, where uprobes would: in the first mapping of the
  * file that has the counter, belongs to that memory alone and can be written to. A child inherits the number with the breakpoint, and loses both
  * together. Whoever calls has the memory locked, and its mappings for reading; uprobes have them for writing.
+ *
+ * To look for a counter is to look through all mappings, so bring.c has done that before for carriers, and has its page brought.
  */
 
 #include <linux/align.h>
@@ -17,32 +19,42 @@
 
 #include "own.h"
 
-/* Where a memory has what is in a file at an offset; 0 for nowhere. */
-static u64 dtrace_counter_at(struct mm_struct *mm, const struct file *file, u64 offset)
+/* Whether a mapping has what is in a file at an offset, for one memory alone to write to. */
+static bool dtrace_counter_fits(const struct vm_area_struct *vma, const struct file *file, u64 offset)
+{
+	u64 start = (u64)vma->vm_pgoff << PAGE_SHIFT;
+
+	return vma->vm_file && file_inode(vma->vm_file) == file_inode(file) &&
+	       (vma->vm_flags & (VM_WRITE | VM_SHARED)) == VM_WRITE && offset >= start &&
+	       offset - start < vma->vm_end - vma->vm_start;
+}
+
+/* Where a memory has it; 0 for nowhere. */
+u64 dtrace_counter_at(struct mm_struct *mm, const struct file *file, u64 offset)
 {
 	struct vm_area_struct *vma;
 
 	VMA_ITERATOR(vmi, mm, 0);
-	for_each_vma(vmi, vma) {
-		u64 start = (u64)vma->vm_pgoff << PAGE_SHIFT;
-
-		if (vma->vm_file && file_inode(vma->vm_file) == file_inode(file) &&
-		    (vma->vm_flags & (VM_WRITE | VM_SHARED)) == VM_WRITE && offset >= start &&
-		    offset - start < vma->vm_end - vma->vm_start)
-			return vma->vm_start + (offset - start);
-	}
+	for_each_vma(vmi, vma)
+		if (dtrace_counter_fits(vma, file, offset))
+			return vma->vm_start + (offset - ((u64)vma->vm_pgoff << PAGE_SHIFT));
 	return 0;
 }
 
-/* Adds to a number, which becomes neither negative nor too large; the lock of the memory is held. */
-static int dtrace_counter_add(struct mm_struct *mm, u64 address, short more)
+/*
+ * Adds to a number, which becomes neither negative nor too large; the lock of the memory is held. brings: its page is brought in if it is not
+ * there, otherwise that is EAGAIN.
+ */
+static int dtrace_counter_add(struct mm_struct *mm, u64 address, short more, bool brings)
 {
 	struct page *page;
-	long got = get_user_pages_remote(mm, address, 1, FOLL_WRITE, &page, NULL);
+	long got = get_user_pages_remote(mm, address, 1, FOLL_WRITE | (brings ? 0 : FOLL_NOFAULT), &page, NULL);
 	int error = -ERANGE;
 	short *number;
 	void *at;
 
+	if (got != 1 && !brings)
+		return -EAGAIN;
 	if (got != 1)
 		return got < 0 ? got : -EFAULT;
 	at = kmap_local_page(page);
@@ -58,16 +70,27 @@ static int dtrace_counter_add(struct mm_struct *mm, u64 address, short more)
 	return error;
 }
 
-/* Counts one more in a memory, or one less. ENXIO: it has no such counter. */
-static int dtrace_count_in(struct mm_struct *mm, const struct file *file, u64 counter, short more)
+/* Whether a carrier's counter is where it was found. */
+static bool dtrace_counter_is_at(const struct dtrace_carrier *carrier, struct mm_struct *mm, u64 counter)
 {
-	u64 address;
+	struct vm_area_struct *vma = vma_lookup(mm, carrier->counter_at);
+
+	return vma && dtrace_counter_fits(vma, carrier->file, counter) && dtrace_offset_of(vma, carrier->counter_at) == counter;
+}
+
+/* Counts one more for a carrier, or one less. ENXIO: the memory has no such counter; EAGAIN: it is to be looked for. */
+static int dtrace_count_for(const struct dtrace_carrier *carrier, struct mm_struct *mm, u64 counter, short more, bool brings)
+{
+	u64 at = carrier->counter_at;
 
 	/* It lies on one page. */
 	if (!IS_ALIGNED(counter, sizeof(more)))
 		return -EINVAL;
-	address = dtrace_counter_at(mm, file, counter);
-	return address ? dtrace_counter_add(mm, address, more) : -ENXIO;
+	if (brings)
+		at = dtrace_counter_at(mm, carrier->file, counter);
+	else if (!carrier->sought || (at && !dtrace_counter_is_at(carrier, mm, counter)))
+		return -EAGAIN;
+	return at ? dtrace_counter_add(mm, at, more, brings) : -ENXIO;
 }
 
 /* Counts a breakpoint that is about to be written, if the program has a counter for it. inherits: it is there and has counted before. */
@@ -76,11 +99,10 @@ int dtrace_count(struct dtrace_carrier *carrier, struct mm_struct *mm, struct dt
 	int error;
 
 	if (!carrier->counter) {
-		if (inherits)
-			dtrace_count_in(mm, carrier->file, known->counter, -1);
-		return 0;
+		error = inherits && known->counter ? dtrace_count_for(carrier, mm, known->counter, -1, false) : 0;
+		return error == -EAGAIN ? error : 0;
 	}
-	error = inherits ? 0 : dtrace_count_in(mm, carrier->file, carrier->counter, 1);
+	error = inherits ? 0 : dtrace_count_for(carrier, mm, carrier->counter, 1, false);
 	if (error)
 		return error;
 	WRITE_ONCE(known->counter, carrier->counter);
@@ -89,18 +111,26 @@ int dtrace_count(struct dtrace_carrier *carrier, struct mm_struct *mm, struct dt
 }
 
 /* Where the program has its number no more nothing is counted either. */
-void dtrace_count_no_more(struct dtrace_carrier *carrier, struct mm_struct *mm)
+void dtrace_count_no_more(struct dtrace_carrier *carrier, struct mm_struct *mm, bool brings)
 {
 	if (carrier->counted)
-		dtrace_count_in(mm, carrier->file, carrier->counter, -1);
+		dtrace_count_for(carrier, mm, carrier->counter, -1, brings);
 	carrier->counted = false;
 }
 
-/* What a child has inherited with a breakpoint that was taken out counts no more. */
+/* Whether what a carrier has counted can be counted down without anything brought in. */
+bool dtrace_counter_is_in(const struct dtrace_carrier *carrier, struct mm_struct *mm)
+{
+	return !carrier->counted || dtrace_count_for(carrier, mm, carrier->counter, 0, false) != -EAGAIN;
+}
+
+/* What a child has inherited with a breakpoint that was taken out counts no more. Nobody needs a lock that the caller holds. */
 void dtrace_count_inherited(struct vm_area_struct *vma, const struct dtrace_known *known)
 {
-	u64 counter = READ_ONCE(known->counter);
+	u64 counter = READ_ONCE(known->counter), address = 0;
 
-	if (counter && vma->vm_file)
-		dtrace_count_in(vma->vm_mm, vma->vm_file, counter, -1);
+	if (counter && vma->vm_file && IS_ALIGNED(counter, sizeof(short)))
+		address = dtrace_counter_at(vma->vm_mm, vma->vm_file, counter);
+	if (address)
+		dtrace_counter_add(vma->vm_mm, address, -1, true);
 }

@@ -58,6 +58,39 @@ static struct dtrace_file_place dtrace_place_of(struct vm_area_struct *vma, u64 
 	};
 }
 
+/* Bytes that users have been given uncharged since nothing was known. */
+static atomic_long_t dtrace_uncharged = ATOMIC_LONG_INIT(0);
+
+#define DTRACE_UNCHARGED_MAX SZ_16M
+
+/*
+ * Memory for what is kept of a breakpoint, while locks are held that everybody needs. That of users is charged to their groups of processes, if that can be
+ * done without waiting: a group that is full of files' pages would have to give some back first. Of what is not charged there is a limit.
+ */
+#define DTRACE_CHARGED (GFP_NOWAIT | __GFP_ACCOUNT | __GFP_NOWARN)
+
+static bool dtrace_may_go_uncharged(const struct dtrace_carrier *carrier, size_t size)
+{
+	return !carrier->kept || atomic_long_add_return(size, &dtrace_uncharged) <= DTRACE_UNCHARGED_MAX;
+}
+
+void *dtrace_alloc_for(const struct dtrace_carrier *carrier, size_t size)
+{
+	void *object = carrier->kept ? kzalloc(size, DTRACE_CHARGED) : NULL;
+
+	return object || !dtrace_may_go_uncharged(carrier, size) ? object : kzalloc(size, GFP_KERNEL);
+}
+
+/* Notes a number by another one, likewise; false: there is no memory for that. */
+bool dtrace_note_for(const struct dtrace_carrier *carrier, struct xarray *all, unsigned long at, unsigned long value)
+{
+	void *entry = xa_mk_value(value);
+
+	if (carrier->kept && !xa_is_err(xa_store(all, at, entry, DTRACE_CHARGED)))
+		return true;
+	return dtrace_may_go_uncharged(carrier, 2 * sizeof(struct xa_node)) && !xa_is_err(xa_store(all, at, entry, GFP_KERNEL));
+}
+
 /* What is known of where an address is; the caller keeps the mapping, and is seen by RCU or keeps the memory. Does not sleep. */
 struct dtrace_known *dtrace_known_at(struct vm_area_struct *vma, u64 address)
 {
@@ -125,7 +158,7 @@ struct dtrace_known *dtrace_known_make(struct vm_area_struct *vma, const struct 
 {
 	struct dtrace_known *known, *other;
 
-	known = kzalloc(sizeof(*known), GFP_KERNEL_ACCOUNT);
+	known = dtrace_alloc_for(carrier, sizeof(*known));
 	if (!known)
 		return ERR_PTR(-ENOMEM);
 	known->place = dtrace_place_of(vma, carrier->spot.address);
@@ -163,6 +196,7 @@ void dtrace_known_exit(void)
 {
 	dtrace_guards_dismiss();
 	atomic_set(&dtrace_known_bare, 0);
+	atomic_long_set(&dtrace_uncharged, 0);
 	/* Who reads code that is in no file does look, but not from then on. */
 	synchronize_rcu();
 	rhashtable_free_and_destroy(&dtrace_known, dtrace_known_free, NULL);

@@ -242,7 +242,7 @@ struct dtrace_memory *dtrace_memory_make(struct mm_struct *mm)
 		schedule_delayed_work(&dtrace_memories_work, HZ);
 	}
 	/* If there is no memory for it the work ends what has begun. */
-	memory = dtrace_memory_alloc(mm, false, GFP_KERNEL_ACCOUNT);
+	memory = dtrace_memory_alloc(mm, false, GFP_KERNEL);
 	if (memory)
 		refcount_inc(&memory->count);
 	return memory;

@@ -6,7 +6,8 @@
  *
  * Where the exception can do the instruction that a breakpoint covers nothing is needed of uprobes but the breakpoint's byte. It is written
  * into the one memory that is meant, as a debugger writes its own; no other process that has mapped the file is touched or waits.
- * What is written and what is put back goes page by page, under the lock of that memory held for reading.
+ * What is written and what is put back goes page by page (pen.c), under the lock of that memory held for reading. Where the framework's lock
+ * is held as well nothing is brought in then (bring.c).
  *
  * A place where uprobes have a breakpoint already, or had one that somebody is still on his way to, is theirs. What happens to ours later
  * is in errands.c.
@@ -18,7 +19,6 @@
 #include <linux/bsearch.h>
 #include <linux/err.h>
 #include <linux/fs.h>
-#include <linux/highmem.h>
 #include <linux/mm.h>
 #include <linux/mmap_lock.h>
 #include <linux/moduleparam.h>
@@ -32,6 +32,7 @@
 #include <asm/text-patching.h>
 
 #include "own.h"
+#include "pen.h"
 #include "slots.h"
 
 static bool own_breakpoints = true;
@@ -40,104 +41,6 @@ MODULE_PARM_DESC(own_breakpoints, "Write breakpoints into the one process that i
 
 /* How often a thread is waited for that goes on where one is to be, a tick each time. */
 #define DTRACE_OWN_TRIES 10
-
-/* A page that bytes are written to; the lock of its memory is held. */
-struct dtrace_pen {
-	struct mm_struct *mm;
-	u64 at;
-	struct page *page;
-	bool writes, written;
-};
-
-static void dtrace_pen_lift(struct dtrace_pen *pen)
-{
-	if (!pen->page)
-		return;
-	if (pen->written)
-		set_page_dirty_lock(pen->page);
-	put_page(pen->page);
-	pen->page = NULL;
-	pen->written = false;
-}
-
-/* Goes to the page of an address. To be written to, it is a copy of the memory's own from then on. */
-static int dtrace_pen_move(struct dtrace_pen *pen, u64 address, bool writes)
-{
-	u64 at = address & PAGE_MASK;
-	long got;
-
-	if (pen->page && pen->at == at && (pen->writes || !writes))
-		return 0;
-	dtrace_pen_lift(pen);
-	got = get_user_pages_remote(pen->mm, at, 1, FOLL_FORCE | (writes ? FOLL_WRITE : 0), &pen->page, NULL);
-	if (got != 1) {
-		pen->page = NULL;
-		return got < 0 ? got : -EFAULT;
-	}
-	pen->at = at;
-	pen->writes = writes;
-	return 0;
-}
-
-/* Whether there is what is said, as far as the page goes. */
-static bool dtrace_pen_sees(struct dtrace_pen *pen, u64 address, const u8 *bytes, size_t size)
-{
-	void *page = kmap_local_page(pen->page);
-	bool same = !memcmp(page + offset_in_page(address), bytes, min(size, PAGE_SIZE - offset_in_page(address)));
-
-	kunmap_local(page);
-	return same;
-}
-
-/* Other processors that execute it see the one or the other. */
-static void dtrace_pen_write(struct dtrace_pen *pen, u64 address, u8 byte)
-{
-	u8 *page = kmap_local_page(pen->page);
-
-	WRITE_ONCE(page[offset_in_page(address)], byte);
-	kunmap_local(page);
-	pen->written = true;
-}
-
-/* 1 if something was written, or a negative errno. */
-static int dtrace_pen_replace(struct dtrace_pen *pen, u64 address, u8 old, u8 new)
-{
-	int error = dtrace_pen_move(pen, address, false);
-
-	if (error || !dtrace_pen_sees(pen, address, &old, 1))
-		return error;
-	error = dtrace_pen_move(pen, address, true);
-	if (error || !dtrace_pen_sees(pen, address, &old, 1))
-		return error;
-	dtrace_pen_write(pen, address, new);
-	return 1;
-}
-
-/* Makes one byte of a program's text another one, if it is what is said; 1 if so. The lock of the memory is held. */
-int dtrace_poke(struct mm_struct *mm, u64 address, u8 old, u8 new)
-{
-	struct dtrace_pen pen = { .mm = mm };
-	int error = dtrace_pen_replace(&pen, address, old, new);
-
-	dtrace_pen_lift(&pen);
-	return error;
-}
-
-/* The byte of a program's text at an address, or a negative errno. The lock of the memory is held. */
-int dtrace_peek(struct mm_struct *mm, u64 address)
-{
-	struct dtrace_pen pen = { .mm = mm };
-	int result = dtrace_pen_move(&pen, address, false);
-
-	if (!result) {
-		const u8 *page = kmap_local_page(pen.page);
-
-		result = page[offset_in_page(address)];
-		kunmap_local(page);
-	}
-	dtrace_pen_lift(&pen);
-	return result;
-}
 
 /* Whether an address is where the carrier's text is; the lock of the memory is held. */
 bool dtrace_own_is_there(const struct dtrace_carrier *carrier, struct vm_area_struct *vma)
@@ -246,7 +149,7 @@ int dtrace_own_any_at(struct dtrace_memory *memory, bool (*is_there)(struct dtra
 
 /*
  * Writes a breakpoint, unless it is one for uprobes. EBUSY: the program has another instruction there than its file, or than
- * was known there before. EAGAIN: some thread may have met a uprobe there that is gone.
+ * was known there before. EAGAIN: some thread may have met a uprobe there that is gone, or the program's page has gone.
  */
 static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier *carrier, const struct dtrace_resumes *resumes,
 			    struct dtrace_pen *pen)
@@ -259,8 +162,11 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 	bool inherits = false;
 	int error;
 
-	if (!dtrace_own_is_there(carrier, vma) || vma->vm_flags & VM_WRITE || dtrace_pen_move(pen, at, true))
+	if (!dtrace_own_is_there(carrier, vma) || vma->vm_flags & VM_WRITE)
 		return 0;
+	carrier->missing = dtrace_pen_move(pen, at, true);
+	if (carrier->missing)
+		return -EAGAIN;
 	if (dtrace_pen_sees(pen, at, &breakpoint, 1)) {
 		carrier->joins = uprobes;
 		/* It may keep one that it has from its parent. */
@@ -279,6 +185,7 @@ static int dtrace_own_plant(struct dtrace_memory *memory, struct dtrace_carrier 
 	if (IS_ERR(known))
 		return dtrace_is_only_own(carrier) ? PTR_ERR(known) : 0;
 	error = dtrace_count(carrier, memory->mm, known, inherits);
+	carrier->missing = error == -EAGAIN;
 	if (error)
 		return error;
 	carrier->known = known;
@@ -302,6 +209,12 @@ static bool dtrace_own_can(const struct dtrace_carrier *carrier)
 {
 	return (!carrier->error || carrier->error == -EAGAIN) && carrier->state == DTRACE_UNSET && carrier->length &&
 	       (carrier->does || carrier->moves) && (!carrier->counter || carrier->kept) && (carrier->kept || READ_ONCE(own_breakpoints));
+}
+
+/* Whether all is there that it needs. */
+static bool dtrace_own_is_ready(const struct dtrace_carrier *carrier)
+{
+	return dtrace_own_can(carrier) && (carrier->does || carrier->slot);
 }
 
 /* Gives slots to those that need one: the exception cannot do them, or uprobes not what it cannot. */
@@ -337,7 +250,7 @@ static bool dtrace_own_plant_all(struct dtrace_memory *memory, struct dtrace_car
 	for (n = 0; n < count; n++) {
 		struct dtrace_carrier *carrier = all[n];
 
-		if (dtrace_own_can(carrier) && (carrier->does || carrier->slot))
+		if (dtrace_own_is_ready(carrier))
 			carrier->error = dtrace_own_plant(memory, carrier, &resumes, &pen);
 		again |= carrier->error == -EAGAIN;
 		cond_resched();
@@ -362,32 +275,78 @@ static void dtrace_own_leave_unset(struct dtrace_memory *memory, struct dtrace_c
 		WRITE_ONCE(memory->stale, true);
 }
 
-/* The program has not let us in. Uprobes would wait for it. */
-static void dtrace_own_give_up(struct dtrace_carrier **all, size_t count)
+static bool dtrace_own_is_unset(const struct dtrace_carrier *carrier)
+{
+	return !carrier->error && carrier->state == DTRACE_UNSET;
+}
+
+/* Whether it could not be set as something was not there that can be brought. */
+static bool dtrace_own_misses(const struct dtrace_carrier *carrier)
+{
+	return carrier->error == -EAGAIN && carrier->missing;
+}
+
+/* Gives some the error. */
+static void dtrace_own_fail(struct dtrace_carrier **all, size_t count, bool (*which)(const struct dtrace_carrier *carrier), int error)
 {
 	size_t n;
 
 	for (n = 0; n < count; n++)
-		if (!all[n]->error && all[n]->state == DTRACE_UNSET)
-			all[n]->error = -ETIMEDOUT;
+		if (which(all[n]))
+			all[n]->error = error;
+}
+
+/* Has the pages of some breakpoints brought, as dtrace_bring(). */
+static int dtrace_own_bring(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count,
+			    bool (*which)(const struct dtrace_carrier *carrier), struct dtrace_patience *patience)
+{
+	struct dtrace_carrier **own = kvmalloc_array(count, sizeof(*own), GFP_KERNEL);
+	size_t n, many = 0;
+	int error = 0;
+
+	if (!own)
+		return -ENOMEM;
+	for (n = 0; n < count; n++)
+		if (which(all[n]))
+			own[many++] = all[n];
+	if (many)
+		error = dtrace_bring(memory, own, many, patience);
+	kvfree(own);
+	return error;
+}
+
+/* As dtrace_own_plant_all(), with the lock of the mappings. Where that cannot be had uprobes would wait for it. */
+static bool dtrace_own_plant_in(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
+{
+	bool again = false;
+
+	if (dtrace_mappings_lock(memory->mm, patience)) {
+		again = dtrace_own_plant_all(memory, all, count);
+		mmap_read_unlock(memory->mm);
+	} else {
+		dtrace_own_fail(all, count, dtrace_own_is_unset, -ETIMEDOUT);
+	}
+	return again;
 }
 
 /* The same, with the memory locked. */
 static bool dtrace_own_try_in(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
 {
-	struct mm_struct *mm = memory->mm;
-	bool again = false;
+	bool again;
+	int error;
 
-	if (!mmget_not_zero(mm))
+	if (!mmget_not_zero(memory->mm))
 		return false;
 	dtrace_own_move_all(memory, all, count, patience);
-	if (dtrace_mappings_lock(mm, patience)) {
-		again = dtrace_own_plant_all(memory, all, count);
-		mmap_read_unlock(mm);
-	} else {
-		dtrace_own_give_up(all, count);
+	again = dtrace_own_plant_in(memory, all, count, patience);
+	if (again) {
+		error = dtrace_own_bring(memory, all, count, dtrace_own_misses, patience);
+		/* Where that has not come to its end some are there. */
+		again = dtrace_own_plant_in(memory, all, count, patience);
+		if (error)
+			dtrace_own_fail(all, count, dtrace_own_misses, error);
 	}
-	mmput_async(mm);
+	mmput_async(memory->mm);
 	dtrace_own_leave_unset(memory, all, count);
 	return again;
 }
@@ -398,12 +357,24 @@ static bool dtrace_own_try(struct dtrace_memory *memory, struct dtrace_carrier *
 	bool again;
 
 	if (!dtrace_memory_lock(memory, patience)) {
-		dtrace_own_give_up(all, count);
+		dtrace_own_fail(all, count, dtrace_own_is_unset, -ETIMEDOUT);
 		return false;
 	}
 	again = dtrace_own_try_in(memory, all, count, patience);
 	mutex_unlock(&memory->lock);
 	return again;
+}
+
+/* Whether uprobes may not have what is not set. */
+static bool dtrace_own_has_no_other(const struct dtrace_carrier *carrier)
+{
+	return dtrace_own_is_unset(carrier) && dtrace_is_only_own(carrier);
+}
+
+/* Whether uprobes may have what could not be set. */
+static bool dtrace_own_may_be_carried(const struct dtrace_carrier *carrier)
+{
+	return dtrace_own_misses(carrier) && !dtrace_is_only_own(carrier);
 }
 
 /* Writes those of breakpoints of one memory, in the order of their addresses, that can be ours; where that fails error says why. */
@@ -417,12 +388,16 @@ void dtrace_own_set(struct dtrace_carrier **all, size_t count, struct dtrace_pat
 	if (n == count)
 		return;
 	memory = dtrace_memory_make(all[0]->spot.mm);
-	if (!memory)
+	if (!memory) {
+		dtrace_own_fail(all, count, dtrace_own_has_no_other, -ENOMEM);
 		return;
+	}
 	for (n = 0; n < DTRACE_OWN_TRIES && dtrace_own_try(memory, all, count, patience); n++)
 		if (!dtrace_patience_tick(patience))
 			break;
 	dtrace_memory_put(memory);
+	/* The program forks again and again. */
+	dtrace_own_fail(all, count, dtrace_own_may_be_carried, 0);
 }
 
 /* Whether some thread of a memory is traced by ptrace(). */
@@ -438,10 +413,13 @@ bool dtrace_is_debugged(struct mm_struct *mm)
 }
 
 /* From now on a breakpoint at a place may be ours, in a memory that is locked and has none there. */
-static void dtrace_own_suspect(struct dtrace_memory *memory, struct dtrace_known *known)
+static void dtrace_own_suspect(const struct dtrace_carrier *carrier)
 {
+	struct dtrace_memory *memory = carrier->memory;
+	struct dtrace_known *known = carrier->known;
+
 	/* Where that cannot be noted one at any place may be. */
-	if (xa_is_err(xa_store(&memory->suspects, (unsigned long)known, xa_mk_value(1), GFP_KERNEL_ACCOUNT)))
+	if (!dtrace_note_for(carrier, &memory->suspects, (unsigned long)known, 1))
 		WRITE_ONCE(memory->inherited, true);
 	WRITE_ONCE(memory->suspected, true);
 }
@@ -456,70 +434,105 @@ static void dtrace_own_lift(struct dtrace_carrier *carrier, struct dtrace_pen *p
 	bool shared = xchg(&carrier->state, DTRACE_GONE) == DTRACE_SHARED && mm_flags_test(MMF_HAS_UPROBES, memory->mm);
 
 	dtrace_memory_passes_none(memory);
-	dtrace_count_no_more(carrier, memory->mm);
+	dtrace_count_no_more(carrier, memory->mm, pen->brings);
 	if (moved || shared || dtrace_pen_put(pen, carrier, DTRACE_BREAKPOINT, carrier->code[0]) < 0)
-		dtrace_own_suspect(memory, carrier->known);
+		dtrace_own_suspect(carrier);
 }
 
 /* Takes a breakpoint out that nobody can answer, unless somebody else has one there. Its memory is locked. */
 int dtrace_own_drop(struct dtrace_carrier *carrier)
 {
 	struct mm_struct *mm = carrier->spot.mm;
-	struct dtrace_pen pen = { .mm = mm };
+	struct dtrace_pen pen = { .mm = mm, .brings = true };
 
 	if (mmap_read_lock_killable(mm))
 		return -EINTR;
 	dtrace_own_lift(carrier, &pen);
-	dtrace_own_suspect(carrier->memory, carrier->known);
+	dtrace_own_suspect(carrier);
 	dtrace_pen_lift(&pen);
 	mmap_read_unlock(mm);
 	return 0;
 }
 
-/* Takes breakpoints of one memory away as far as they are ours. The memory is locked; whether its mappings could be. */
+/* Whether a breakpoint can be taken out, and counted down, without anything brought in. */
+static bool dtrace_own_is_in(const struct dtrace_carrier *carrier, struct dtrace_pen *pen)
+{
+	u64 at = carrier->spot.address;
+
+	bool writes = dtrace_is_own(carrier) && !carrier->absent && dtrace_own_is_there(carrier, vma_lookup(pen->mm, at));
+
+	return (!writes || !dtrace_pen_move(pen, at, true)) && dtrace_counter_is_in(carrier, pen->mm);
+}
+
+/*
+ * Takes those breakpoints of one memory away that stay, as far as they are ours and what they are in is in memory. The memory is locked. Whether
+ * the others can be taken away when that has been brought.
+ */
 static bool dtrace_own_lift_in(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
 {
-	struct mm_struct *mm = memory->mm;
-	struct dtrace_pen pen = { .mm = mm };
+	struct dtrace_pen pen = { .mm = memory->mm };
+	bool any = false;
 	size_t n;
 
-	if (!mmget_not_zero(mm))
-		return true;
-	if (!dtrace_mappings_lock(mm, patience)) {
-		mmput_async(mm);
+	if (!dtrace_mappings_lock(memory->mm, patience))
 		return false;
-	}
 	for (n = 0; n < count; n++) {
-		if (dtrace_is_own(all[n]))
-			dtrace_own_lift(all[n], &pen);
-		/* Others may have it by now. */
-		dtrace_count_no_more(all[n], mm);
+		if (all[n]->stays && dtrace_own_is_in(all[n], &pen)) {
+			if (dtrace_is_own(all[n]))
+				dtrace_own_lift(all[n], &pen);
+			/* Others may have it by now. */
+			dtrace_count_no_more(all[n], memory->mm, false);
+			all[n]->stays = false;
+		}
+		any |= all[n]->stays;
 		cond_resched();
 	}
 	dtrace_pen_lift(&pen);
-	mmap_read_unlock(mm);
-	/* A debugger that has saved one puts it back when it detaches, even if uprobes carry that one now. */
-	if (dtrace_is_debugged(mm))
-		for (n = 0; n < count; n++)
-			dtrace_own_suspect(memory, all[n]->known);
-	mmput_async(mm);
-	return true;
+	mmap_read_unlock(memory->mm);
+	return any;
 }
 
-/* The same, with the lock; and nobody looks for them any more. Those whose memory could not be had in time stay. */
-static void dtrace_own_lift_all(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
+static bool dtrace_own_stays(const struct dtrace_carrier *carrier)
 {
-	bool locked = dtrace_memory_lock(memory, patience);
-	bool done = locked && dtrace_own_lift_in(memory, all, count, patience);
+	return carrier->stays;
+}
+
+/* The same, with pages brought. After a fork a page is shared with the child. */
+static void dtrace_own_lift_with(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count,
+				 struct dtrace_patience *patience)
+{
 	size_t n;
 
+	if (dtrace_own_lift_in(memory, all, count, patience) && !dtrace_own_bring(memory, all, count, dtrace_own_stays, patience))
+		dtrace_own_lift_in(memory, all, count, patience);
+	/* A debugger that has saved one puts it back when it detaches, even if uprobes carry that one now. */
+	if (dtrace_is_debugged(memory->mm))
+		for (n = 0; n < count; n++)
+			if (!all[n]->stays)
+				dtrace_own_suspect(all[n]);
+}
+
+/* The same, with the lock; and nobody looks for them any more. Those that could not be had in time stay. */
+static void dtrace_own_lift_all(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
+{
+	bool lives;
+	size_t n;
+
+	for (n = 0; n < count; n++)
+		all[n]->stays = true;
+	if (!dtrace_memory_lock(memory, patience))
+		return;
+	lives = mmget_not_zero(memory->mm);
+	if (lives) {
+		dtrace_own_lift_with(memory, all, count, patience);
+		mmput_async(memory->mm);
+	}
 	for (n = 0; n < count; n++) {
-		all[n]->stays = !done;
-		if (done)
+		all[n]->stays &= lives;
+		if (!all[n]->stays)
 			list_del(&all[n]->peer);
 	}
-	if (locked)
-		mutex_unlock(&memory->lock);
+	mutex_unlock(&memory->lock);
 }
 
 /* Takes breakpoints away, as above. They are answered until dtrace_trap_remove(). */
@@ -559,7 +572,7 @@ static void dtrace_own_restore(struct dtrace_carrier *carrier, struct dtrace_pen
 
 	if (dtrace_own_is_there(carrier, vma) && !(vma->vm_flags & VM_WRITE) &&
 	    dtrace_pen_put(pen, carrier, carrier->code[0], DTRACE_BREAKPOINT) > 0)
-		dtrace_own_suspect(memory, carrier->known);
+		dtrace_own_suspect(carrier);
 }
 
 /*
@@ -568,7 +581,7 @@ static void dtrace_own_restore(struct dtrace_carrier *carrier, struct dtrace_pen
  */
 bool dtrace_own_renew(struct dtrace_memory *memory, u64 start, u64 end, struct dtrace_patience *patience)
 {
-	struct dtrace_pen pen = { .mm = memory->mm };
+	struct dtrace_pen pen = { .mm = memory->mm, .brings = true };
 	struct dtrace_carrier *carrier;
 
 	if (!dtrace_mappings_lock(memory->mm, patience))

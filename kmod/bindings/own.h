@@ -2,7 +2,7 @@
 /* SPDX-FileCopyrightText: The DTrace for Linux authors */
 
 /*
- * Breakpoints of our own in programs, and what is known of those that were there; own.c, counters.c, errands.c, known.c, guards.c, memories.c,
+ * Breakpoints of our own in programs, and what is known of those that were there; own.c, bring.c, counters.c, errands.c, known.c, guards.c, memories.c,
  * patience.c and watch.c hold the bodies.
  */
 #ifndef _DTRACE_OWN_H
@@ -10,6 +10,7 @@
 
 #include <linux/atomic.h>
 #include <linux/compiler_types.h>
+#include <linux/completion.h>
 #include <linux/fs.h>
 #include <linux/list.h>
 #include <linux/mm.h>
@@ -66,8 +67,8 @@ struct dtrace_memory {
 	struct list_head carriers, left;
 	/* Its worker: takes away what is left behind, renews breakpoints, unmaps areas. */
 	struct work_struct work;
-	/* Somebody maps an area. */
-	bool maps;
+	/* Somebody maps an area; somebody brings pages. */
+	bool maps, brings;
 	/* Where the program executes what the exception cannot do, under RCU; and by the instructions' addresses, where. */
 	struct list_head areas;
 	struct xarray slots;
@@ -91,6 +92,8 @@ struct dtrace_memory {
 };
 
 int dtrace_known_init(void);
+void *dtrace_alloc_for(const struct dtrace_carrier *carrier, size_t size);
+bool dtrace_note_for(const struct dtrace_carrier *carrier, struct xarray *all, unsigned long at, unsigned long value);
 void dtrace_known_exit(void);
 struct dtrace_known *dtrace_known_at(struct vm_area_struct *vma, u64 address);
 struct dtrace_known *dtrace_known_make(struct vm_area_struct *vma, const struct dtrace_carrier *carrier);
@@ -144,6 +147,8 @@ struct dtrace_patience {
 	bool users, killable;
 	/* Until when, and for how long somebody has waited, jiffies. */
 	unsigned long until, waited;
+	/* What is left for workers besides, jiffies. */
+	long spare;
 };
 
 /* Of patience.c. */
@@ -151,6 +156,9 @@ struct dtrace_patience dtrace_patience_for(struct dtrace_carrier **all, size_t c
 struct dtrace_patience dtrace_patience_own(void);
 struct dtrace_patience dtrace_patience_asked(void);
 bool dtrace_patience_tick(struct dtrace_patience *patience);
+bool dtrace_patience_ends(struct dtrace_patience *patience);
+unsigned long dtrace_patience_left(const struct dtrace_patience *patience, size_t count);
+bool dtrace_patience_await(struct dtrace_patience *patience, struct completion *done, size_t count);
 void dtrace_patience_over(const struct dtrace_patience *patience);
 bool dtrace_mappings_are_free(struct mm_struct *mm, struct dtrace_patience *patience);
 void dtrace_left_wait(void);
@@ -158,13 +166,18 @@ bool dtrace_memory_lock(struct dtrace_memory *memory, struct dtrace_patience *pa
 bool dtrace_mappings_lock(struct mm_struct *mm, struct dtrace_patience *patience);
 void dtrace_memory_see(struct dtrace_memory *memory);
 void dtrace_left_clear(struct dtrace_memory *memory);
-bool dtrace_programs_queue(struct work_struct *work);
+void dtrace_job_begin(struct work_struct *work);
+void dtrace_job_over(void);
 int dtrace_programs_init(void);
 void dtrace_programs_wait(void);
 void dtrace_programs_exit(void);
 
+int dtrace_bring(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience);
+
+u64 dtrace_counter_at(struct mm_struct *mm, const struct file *file, u64 offset);
+bool dtrace_counter_is_in(const struct dtrace_carrier *carrier, struct mm_struct *mm);
 int dtrace_count(struct dtrace_carrier *carrier, struct mm_struct *mm, struct dtrace_known *known, bool inherits);
-void dtrace_count_no_more(struct dtrace_carrier *carrier, struct mm_struct *mm);
+void dtrace_count_no_more(struct dtrace_carrier *carrier, struct mm_struct *mm, bool brings);
 void dtrace_count_inherited(struct vm_area_struct *vma, const struct dtrace_known *known);
 
 int dtrace_poke(struct mm_struct *mm, u64 address, u8 old, u8 new);

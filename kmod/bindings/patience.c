@@ -7,32 +7,46 @@
  * A program can have the lock of its mappings held for as long as it likes: one of its threads, in a call that keeps the lock, waits for a page
  * that another program serves. Who writes breakpoints holds locks that everybody needs, so it waits until some time and no longer.
  * A breakpoint that cannot be set by then is not set. One that cannot be taken away is left behind: it is answered as before and fires nothing,
- * and a worker of that one memory takes it away. The worker does not wait for longer either, but comes again in a second.
+ * and a worker of that one memory takes it away. The worker does not wait for long either, but comes again in a second.
+ *
+ * What can take long for other reasons too is a job of a worker's, which its asker leaves when his time is over (areas.c, bring.c).
  */
 
 #include <linux/atomic.h>
+#include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/mmap_lock.h>
 #include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
 #include "own.h"
 
 /*
- * How long is waited at a time, jiffies: for what users have asked for, and for what somebody has who sees everything. There may be thousands of
- * such programs. So after users have waited they do not for ten times as long, but look once; the others wait less for a while.
+ * How long is waited for locks at a time, jiffies: for what users have asked for, and for what somebody has who sees everything. There may be thousands
+ * of such programs. So after users have waited they do not for ten times as long, but look once; the others wait less for a while.
  */
 #define DTRACE_PATIENCE_USERS (HZ / 10)
 #define DTRACE_PATIENCE_USERS_REST 10
 #define DTRACE_PATIENCE (5 * HZ)
 #define DTRACE_PATIENCE_LESS (HZ / 20)
+/*
+ * What is waited for jobs besides, in one call, jiffies: workers may be long in coming where the machine is busy. A millisecond for each thing that a job
+ * brings is work, for which nobody rests later; who sees everything lets a job have that, up to so many milliseconds.
+ */
+#define DTRACE_PATIENCE_SPARE (HZ / 2)
+#define DTRACE_PATIENCE_SPARE_LESS (HZ / 20)
+#define DTRACE_PATIENCE_WORK (5 * MSEC_PER_SEC)
 /* Between two looks at a lock, µs. */
 #define DTRACE_PATIENCE_STEP 200
 
-/* Of the memories' workers. */
-static struct workqueue_struct *dtrace_programs;
+/* Of the memories' workers; of what they or others ask for. */
+static struct workqueue_struct *dtrace_programs, *dtrace_jobs;
+/* How many of the latter there are. */
+static atomic_t dtrace_jobs_count = ATOMIC_INIT(0);
 
 static DEFINE_SPINLOCK(dtrace_left_lock);
 /* How many breakpoints are left behind. */
@@ -45,16 +59,21 @@ static unsigned long dtrace_patience_users_rest, dtrace_patience_rest;
 struct dtrace_patience dtrace_patience_for(struct dtrace_carrier **all, size_t count)
 {
 	unsigned long time, rest;
-	bool users = true;
+	bool users = true, rests;
 	size_t n;
 
 	for (n = 0; n < count; n++)
 		users &= all[n]->kept;
 	rest = users ? dtrace_patience_users_rest : dtrace_patience_rest;
 	time = users ? DTRACE_PATIENCE_USERS : DTRACE_PATIENCE;
-	if (rest && time_before(jiffies, rest))
+	rests = rest && time_before(jiffies, rest);
+	if (rests)
 		time = users ? 0 : DTRACE_PATIENCE_LESS;
-	return (struct dtrace_patience){ .users = users, .until = jiffies + time };
+	return (struct dtrace_patience){
+		.users = users,
+		.until = jiffies + time,
+		.spare = rests ? DTRACE_PATIENCE_SPARE_LESS : DTRACE_PATIENCE_SPARE,
+	};
 }
 
 /* Who has waited so waits less from now on, in vain or not. */
@@ -71,7 +90,7 @@ void dtrace_patience_over(const struct dtrace_patience *patience)
 /* For somebody whom nobody waits for. */
 struct dtrace_patience dtrace_patience_own(void)
 {
-	return (struct dtrace_patience){ .until = jiffies + DTRACE_PATIENCE_USERS };
+	return (struct dtrace_patience){ .until = jiffies + DTRACE_PATIENCE_USERS, .spare = DTRACE_PATIENCE_SPARE };
 }
 
 /* For somebody who holds no lock that others need, and may be killed. */
@@ -90,7 +109,7 @@ bool dtrace_patience_tick(struct dtrace_patience *patience)
 }
 
 /* Whether somebody gives up; sleeps a little if not. */
-static bool dtrace_patience_ends(struct dtrace_patience *patience)
+bool dtrace_patience_ends(struct dtrace_patience *patience)
 {
 	unsigned long since = jiffies;
 
@@ -99,6 +118,32 @@ static bool dtrace_patience_ends(struct dtrace_patience *patience)
 	fsleep(DTRACE_PATIENCE_STEP);
 	patience->waited += jiffies - since;
 	return false;
+}
+
+/* How long somebody who brings so many things may take, jiffies. */
+unsigned long dtrace_patience_left(const struct dtrace_patience *patience, size_t count)
+{
+	long left = patience->until - jiffies;
+	unsigned long work = patience->users ? 0 : msecs_to_jiffies(min_t(size_t, count, DTRACE_PATIENCE_WORK));
+
+	return max(left, patience->spare) + work;
+}
+
+/* Waits for that; whether it is done in time. */
+bool dtrace_patience_await(struct dtrace_patience *patience, struct completion *done, size_t count)
+{
+	unsigned long work = DTRACE_PATIENCE_LESS + msecs_to_jiffies(min_t(size_t, count, DTRACE_PATIENCE_WORK));
+	unsigned long since = jiffies, took;
+	long left = patience->until - since;
+	bool is_done = wait_for_completion_timeout(done, max(dtrace_patience_left(patience, count), 1UL));
+
+	took = jiffies - since;
+	patience->spare -= clamp((long)took - max(left, 0L), 0L, patience->spare);
+	if (!is_done)
+		patience->waited += took;
+	else if (took > work)
+		patience->waited += took - work;
+	return is_done;
 }
 
 /* Locks a memory. */
@@ -130,9 +175,16 @@ bool dtrace_mappings_are_free(struct mm_struct *mm, struct dtrace_patience *pati
 	return true;
 }
 
-bool dtrace_programs_queue(struct work_struct *work)
+/* Has a job done, which says when it is over. */
+void dtrace_job_begin(struct work_struct *work)
 {
-	return queue_work(dtrace_programs, work);
+	atomic_inc(&dtrace_jobs_count);
+	queue_work(dtrace_jobs, work);
+}
+
+void dtrace_job_over(void)
+{
+	atomic_dec(&dtrace_jobs_count);
 }
 
 /* Has a memory's worker look at it. The caller has a reference. Does not sleep. */
@@ -140,7 +192,7 @@ void dtrace_memory_see(struct dtrace_memory *memory)
 {
 	/* The worker's. */
 	refcount_inc(&memory->count);
-	if (!dtrace_programs_queue(&memory->work))
+	if (!queue_work(dtrace_programs, &memory->work))
 		dtrace_memory_put(memory);
 }
 
@@ -157,6 +209,34 @@ void dtrace_carrier_leave(struct dtrace_carrier *carrier)
 	spin_unlock(&dtrace_left_lock);
 }
 
+static int dtrace_left_compare(const void *one, const void *other)
+{
+	u64 a = (*(struct dtrace_carrier *const *)one)->spot.address, b = (*(struct dtrace_carrier *const *)other)->spot.address;
+
+	return a < b ? -1 : a > b;
+}
+
+/* Takes breakpoints of one memory away, all at once if there is memory for that; whether uprobes had any. */
+static bool dtrace_left_take(struct list_head *left, struct dtrace_patience *patience)
+{
+	size_t count = list_count_nodes(left), n = 0;
+	struct dtrace_carrier **all = kvmalloc_array(count, sizeof(*all), GFP_KERNEL);
+	struct dtrace_carrier *carrier;
+	bool uprobes = false;
+
+	list_for_each_entry(carrier, left, left)
+		if (all)
+			all[n++] = carrier;
+		else
+			uprobes |= dtrace_carriers_take(&carrier, 1, patience);
+	if (!all)
+		return uprobes;
+	sort(all, count, sizeof(*all), dtrace_left_compare, NULL);
+	uprobes = dtrace_carriers_take(all, count, patience);
+	kvfree(all);
+	return uprobes;
+}
+
 /* Takes away what was left behind in a memory, as far as that can be done; the rest the next time. In its worker. */
 void dtrace_left_clear(struct dtrace_memory *memory)
 {
@@ -169,11 +249,10 @@ void dtrace_left_clear(struct dtrace_memory *memory)
 	spin_lock(&dtrace_left_lock);
 	list_splice_init(&memory->left, &left);
 	spin_unlock(&dtrace_left_lock);
-	list_for_each_entry_safe(carrier, next, &left, left) {
-		uprobes |= dtrace_carriers_take(&carrier, 1, &patience);
+	uprobes = dtrace_left_take(&left, &patience);
+	list_for_each_entry_safe(carrier, next, &left, left)
 		if (!carrier->stays)
 			list_move_tail(&carrier->left, &gone);
-	}
 	if (!list_empty(&left)) {
 		spin_lock(&dtrace_left_lock);
 		list_splice(&left, &memory->left);
@@ -189,26 +268,34 @@ void dtrace_left_clear(struct dtrace_memory *memory)
 	}
 }
 
-/* Waits until nothing is left behind. rmmod does, which is not taken for hung. */
+/* Waits until nothing is left behind, and nobody is asked for anything. rmmod does, which is not taken for hung. */
 void dtrace_left_wait(void)
 {
-	while (atomic_read(&dtrace_left))
+	while (atomic_read(&dtrace_left) || atomic_read(&dtrace_jobs_count))
 		schedule_timeout_idle(HZ / 10);
 }
 
 int dtrace_programs_init(void)
 {
 	dtrace_programs = alloc_workqueue("dtrace_programs", WQ_UNBOUND, WQ_MAX_ACTIVE);
-	return dtrace_programs ? 0 : -ENOMEM;
+	if (!dtrace_programs)
+		return -ENOMEM;
+	dtrace_jobs = alloc_workqueue("dtrace_jobs", WQ_UNBOUND, WQ_MAX_ACTIVE);
+	if (dtrace_jobs)
+		return 0;
+	destroy_workqueue(dtrace_programs);
+	return -ENOMEM;
 }
 
 /* Waits for all workers. */
 void dtrace_programs_wait(void)
 {
 	flush_workqueue(dtrace_programs);
+	flush_workqueue(dtrace_jobs);
 }
 
 void dtrace_programs_exit(void)
 {
 	destroy_workqueue(dtrace_programs);
+	destroy_workqueue(dtrace_jobs);
 }

@@ -100,8 +100,12 @@ struct dtrace_carrier {
 	void (*free)(struct dtrace_carrier *carrier);
 	/* Why it could not be set; as long as that was not tried, for want of memory. */
 	int error;
-	/* Its memory could not be locked in time, so it has not been taken away. */
+	/* Its memory could not be had in time, so it has not been taken away. */
 	bool stays;
+	/* Nobody can have its page: it is gone, or what it was is. */
+	bool absent;
+	/* Its page is not in memory, or it is to be found out where its counter is. */
+	bool missing;
 	/* It could not be set, and may have been hit meanwhile. */
 	bool failed;
 	/* Of traps.c. */
@@ -115,8 +119,9 @@ struct dtrace_carrier {
 	/* Of patience.c. */
 	struct list_head left;
 	struct dtrace_known *known;
-	/* We have counted it. */
-	bool counted;
+	/* We have counted it. Where the counter is in the memory, if somebody has looked for it; 0 for nowhere. */
+	bool counted, sought;
+	u64 counter_at;
 	/* Of slots.c: where the instruction is executed if trap cannot do it; 0 for nowhere. */
 	struct dtrace_area *area;
 	u64 slot;

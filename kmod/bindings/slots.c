@@ -220,13 +220,13 @@ static struct dtrace_area *dtrace_area_for(struct dtrace_memory *memory, u64 add
 }
 
 /* The next one of an area, of which nothing is known yet. */
-static struct dtrace_slot *dtrace_slot_next(struct dtrace_area *area, u64 *at)
+static struct dtrace_slot *dtrace_slot_next(struct dtrace_area *area, const struct dtrace_carrier *carrier, u64 *at)
 {
 	u32 n = area->taken;
 	struct dtrace_slot **page = &area->pages[n / DTRACE_SLOTS_PER_PAGE];
 
 	if (!*page) {
-		struct dtrace_slot *made = kcalloc(DTRACE_SLOTS_PER_PAGE, sizeof(*made), GFP_KERNEL_ACCOUNT);
+		struct dtrace_slot *made = dtrace_alloc_for(carrier, DTRACE_SLOTS_PER_PAGE * sizeof(*made));
 
 		if (!made)
 			return NULL;
@@ -244,12 +244,12 @@ static int dtrace_slot_make_in(struct dtrace_area *area, struct dtrace_carrier *
 	int error;
 	u64 at;
 
-	slot = dtrace_slot_next(area, &at);
+	slot = dtrace_slot_next(area, carrier, &at);
 	if (!slot)
 		return -ENOMEM;
 	if (!carrier->move(carrier, at, bytes))
 		return -EOPNOTSUPP;
-	error = dtrace_area_write(area, at, bytes, sizeof(bytes));
+	error = dtrace_area_write(area, at, bytes, sizeof(bytes), carrier->kept);
 	if (error)
 		return error;
 	slot->address = carrier->spot.address;
@@ -304,7 +304,7 @@ int dtrace_slot_make(struct dtrace_memory *memory, struct dtrace_carrier *carrie
 	error = dtrace_slot_make_in(area, carrier);
 	/* Without that the next carrier there gets another slot. */
 	if (!error)
-		xa_store(&memory->slots, carrier->spot.address, xa_mk_value(carrier->slot), GFP_KERNEL_ACCOUNT);
+		dtrace_note_for(carrier, &memory->slots, carrier->spot.address, carrier->slot);
 	return error;
 }
 

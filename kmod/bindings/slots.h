@@ -45,7 +45,7 @@ struct dtrace_area {
 
 /* Of areas.c. All but the last three are called with the memory locked, whose users do not come to an end meanwhile. */
 struct dtrace_area *dtrace_area_make(struct dtrace_memory *memory, u64 address, struct dtrace_patience *patience);
-int dtrace_area_write(struct dtrace_area *area, u64 slot, const u8 *bytes, size_t size);
+int dtrace_area_write(struct dtrace_area *area, u64 slot, const u8 *bytes, size_t size, bool is_kept);
 bool dtrace_area_unmap(struct dtrace_area *area, struct mm_struct *mm, struct dtrace_patience *patience);
 bool dtrace_area_is_in(const struct dtrace_area *area, struct vm_area_struct *vma, u64 address);
 bool dtrace_area_has(const struct dtrace_area *area, struct mm_struct *mm, u64 address);

@@ -38,7 +38,6 @@ use dtrace_engine::{ClauseId, Ecb, Enabling, Pending};
 use dtrace_uapi::glob;
 use dtrace_uapi::ioctl::{ProbeDesc, ReplDesc, PRIV_KERNEL};
 use dtrace_uapi::limits::RETAIN_MAX;
-use kernel::alloc::flags::GFP_KERNEL_ACCOUNT;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -296,9 +295,9 @@ impl State {
                 matches.retain(|probe| self.may_list(&attached.tracer, probe));
             }
             let before = found.len();
-            found.reserve(matches.len(), GFP_KERNEL_ACCOUNT)?;
+            found.reserve(matches.len(), GFP_KERNEL)?;
             for probe in matches.iter().filter(|probe| permits(probe)) {
-                found.push((*probe, *clause), GFP_KERNEL_ACCOUNT)?;
+                found.push((*probe, *clause), GFP_KERNEL)?;
             }
             if !attached.may_have(found.len()) {
                 return Err(Refusal::new(ENOSPC, "too many enabled probes"));
@@ -537,8 +536,7 @@ impl Attached {
         if self.retained.len().saturating_add(wanted.list.len()) > DESCRIPTIONS_MAX {
             return Err(Refusal::new(ENOSPC, "too many retained descriptions"));
         }
-        self.retained
-            .reserve(wanted.list.len(), GFP_KERNEL_ACCOUNT)?;
+        self.retained.reserve(wanted.list.len(), GFP_KERNEL)?;
         Ok(())
     }
 

@@ -19,7 +19,6 @@ use crate::bindings;
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 use core::ptr::NonNull;
-use kernel::alloc::flags::GFP_KERNEL_ACCOUNT;
 use kernel::alloc::KVVec;
 use kernel::error::to_result;
 use kernel::prelude::*;
@@ -218,7 +217,7 @@ impl<H: Hit> Carrier<H> {
             }
             raw.length = code.len() as u8;
         }
-        let hook = KBox::new(UnsafeCell::new(Hook { raw, handler }), GFP_KERNEL_ACCOUNT)?;
+        let hook = KBox::new(UnsafeCell::new(Hook { raw, handler }), GFP_KERNEL)?;
         Ok(Self {
             hook: NonNull::from(KBox::leak(hook)),
             is_set: false,

@@ -18,7 +18,6 @@ use super::percpu::NoGracePeriod;
 use crate::bindings;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
-use kernel::alloc::flags::GFP_KERNEL_ACCOUNT;
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 
@@ -214,10 +213,10 @@ impl<T: Sync + Send + 'static> Links<T> {
             return Ok(());
         }
         let block = Block {
-            nodes: KVVec::with_capacity(n, GFP_KERNEL_ACCOUNT)?,
+            nodes: KVVec::with_capacity(n, GFP_KERNEL)?,
             grace: None,
         };
-        self.blocks.push(block, GFP_KERNEL_ACCOUNT)?;
+        self.blocks.push(block, GFP_KERNEL)?;
         Ok(())
     }
 

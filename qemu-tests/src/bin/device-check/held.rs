@@ -4,13 +4,17 @@
 //! A process whose memory somebody keeps for himself: `device-check held PID ADDRESS...` traces at the first address before that, and begins to at the
 //! others meanwhile. After `traces` a line is awaited, when the memory is kept; after `left` another one, when it is not any more.
 
-use super::programs::{constant, counting, records, tracing};
+use super::programs::{constant, count as fired, counting, records, tracing};
 use super::{done, open};
 use dtrace::handle::{DevDtrace, Device};
 use qemu_tests::program::places;
+use rustix::mm::{mlockall, MlockAllFlags};
 use std::io::{self, BufRead};
 use std::os::unix::process::parent_id;
 use std::time::{Duration, Instant};
+
+/// Bytes of a page.
+const PAGE: u64 = 4096;
 
 /// How long it may take at most until what was left behind is gone.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -45,6 +49,33 @@ pub fn all(args: &[String]) -> Result<(), String> {
         again(pid, address)?;
     }
     println!("as before");
+    Ok(())
+}
+
+/// `device-check charged PID ADDRESS COUNT`: enables a probe on each of so many pages from an address on, when a line has come after `asked`; after
+/// another line says how many of them have fired.
+pub fn charged(args: &[String]) -> Result<(), String> {
+    let [pid, address, count] = args else {
+        return Err("usage: device-check charged PID ADDRESS COUNT".to_owned());
+    };
+    let pid: u32 = pid.parse().map_err(|e| format!("{pid}: {e}"))?;
+    let address = u64::from_str_radix(address, 16).map_err(|e| format!("{address}: {e}"))?;
+    let count: u64 = count.parse().map_err(|e| format!("{count}: {e}"))?;
+    let device = open()?;
+    let addresses = (0..count).map(|n| address + n * PAGE);
+    let made = device.make_probes(pid, &places("pages", addresses));
+    made.map_err(|(_, error)| format!("PROBES: {error} ({})", device.reason()))?;
+    let image = counting(&format!("pid{pid}:pages::"));
+    // What it has itself it keeps, however short its group is of memory.
+    mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE).map_err(|e| e.to_string())?;
+    said("asked")?;
+    let enabled = done(&device, "ENABLE", device.enable(&image))?;
+    println!("{enabled} enabled {}", device.reason());
+    // This takes as long as its buffers do, and is nobody else's trouble.
+    done(&device, "GO", device.go())?;
+    said("traces")?;
+    done(&device, "STOP", device.stop())?;
+    println!("{} of {count}", fired(&device)?);
     Ok(())
 }
 

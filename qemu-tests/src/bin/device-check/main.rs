@@ -76,6 +76,7 @@ fn main() -> ExitCode {
         Some(("comings", rest)) => return finished(place::comings(rest)),
         Some(("names", rest)) => return finished(place::names(rest)),
         Some(("held", rest)) => return finished(held::all(rest)),
+        Some(("charged", rest)) => return finished(held::charged(rest)),
         Some(("busy", _)) => return finished(busy()),
         Some(("patched", _)) => return finished(functions::patched()),
         Some(("timers", rest)) => return finished(timers::all(rest)),

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-FileCopyrightText: The DTrace for Linux authors */
+
+/* What writes to a program's text; pen.c holds the bodies. */
+#ifndef _DTRACE_PEN_H
+#define _DTRACE_PEN_H
+
+#include <linux/mm_types.h>
+#include <linux/types.h>
+
+/* A page that bytes are written to; the lock of its memory is held. */
+struct dtrace_pen {
+	struct mm_struct *mm;
+	/* Pages that are not there are brought in. The framework's lock is not held. */
+	bool brings;
+	u64 at;
+	struct page *page;
+	bool writes, written;
+};
+
+int dtrace_pen_move(struct dtrace_pen *pen, u64 address, bool writes);
+void dtrace_pen_lift(struct dtrace_pen *pen);
+bool dtrace_pen_sees(struct dtrace_pen *pen, u64 address, const u8 *bytes, size_t size);
+void dtrace_pen_write(struct dtrace_pen *pen, u64 address, u8 byte);
+int dtrace_pen_replace(struct dtrace_pen *pen, u64 address, u8 old, u8 new);
+
+#endif
