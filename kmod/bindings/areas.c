@@ -33,6 +33,8 @@
 
 /* No program has anything below. */
 #define DTRACE_AREA_LOWEST SZ_64K
+/* Pages that there are from the beginning: for as many slots as a user has places. */
+#define DTRACE_AREA_READY 8
 /* How often a place is looked for, where others map something at the same time. */
 #define DTRACE_AREA_TRIES 8
 
@@ -167,14 +169,24 @@ static struct dtrace_area_job *dtrace_area_job_make(struct dtrace_memory *memory
 	return job;
 }
 
-/* Makes the file. Its pages stay where they are: a slot is written with locks that everybody needs. */
+/*
+ * Makes the file, with some pages. They stay where they are: a slot is written with locks that everybody needs, when nobody waits for a group of
+ * processes that is full.
+ */
 static int dtrace_area_open(struct dtrace_area *area)
 {
+	unsigned int n;
 	struct file *file = shmem_file_setup("dtrace-slots", DTRACE_AREA_SIZE, mk_vma_flags(VMA_NORESERVE_BIT));
 
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	mapping_set_unevictable(file->f_mapping);
+	for (n = 0; n < DTRACE_AREA_READY; n++) {
+		struct page *page = shmem_read_mapping_page(file->f_mapping, n);
+
+		if (!IS_ERR(page))
+			put_page(page);
+	}
 	area->file = file;
 	return 0;
 }
@@ -207,7 +219,7 @@ static void dtrace_area_work(struct work_struct *work)
 /* Whether it was done in time. */
 static bool dtrace_area_wait(struct dtrace_area_job *job, struct dtrace_patience *patience)
 {
-	if (dtrace_patience_await(patience, &job->done, 1))
+	if (dtrace_patience_await(patience, &job->done))
 		return true;
 	if (atomic_cmpxchg(&job->state, DTRACE_AREA_WANTED, DTRACE_AREA_UNWANTED) == DTRACE_AREA_WANTED)
 		return false;
@@ -224,7 +236,7 @@ struct dtrace_area *dtrace_area_make(struct dtrace_memory *memory, u64 address, 
 	int error;
 
 	/* One that nobody waits for any more is enough. */
-	if (READ_ONCE(memory->maps) || !dtrace_patience_left(patience, 0))
+	if (READ_ONCE(memory->maps))
 		return ERR_PTR(-ETIMEDOUT);
 	job = dtrace_area_job_make(memory, address);
 	if (!job)
@@ -234,7 +246,7 @@ struct dtrace_area *dtrace_area_make(struct dtrace_memory *memory, u64 address, 
 	refcount_inc(&memory->count);
 	mmget(memory->mm);
 	INIT_WORK(&job->work, dtrace_area_work);
-	job->patience.until = jiffies + dtrace_patience_left(patience, 1);
+	job->patience.until = jiffies + dtrace_patience_left(patience);
 	dtrace_job_begin(&job->work);
 	if (!dtrace_area_wait(job, patience))
 		return ERR_PTR(-ETIMEDOUT);

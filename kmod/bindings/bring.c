@@ -20,6 +20,7 @@
 #include <linux/refcount.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/userfaultfd_k.h>
 #include <linux/workqueue.h>
 
 #include "own.h"
@@ -48,7 +49,8 @@ struct dtrace_bringing {
 	struct dtrace_memory *memory;
 	struct dtrace_patience patience;
 	int error;
-	size_t size;
+	/* How many have been seen to. */
+	size_t size, done_with;
 	struct dtrace_wanted wanted[] __counted_by(size);
 };
 
@@ -89,9 +91,14 @@ static void dtrace_wanted_count(struct dtrace_memory *memory, struct vm_area_str
 /* Makes a page the memory's own. *locked: whether the lock of its mappings is still held. */
 static int dtrace_bring_page(struct mm_struct *mm, u64 address, unsigned int flags, int *locked)
 {
+	struct vm_area_struct *vma = vma_lookup(mm, address);
 	struct page *page;
-	long got = get_user_pages_remote(mm, address & PAGE_MASK, 1, FOLL_WRITE | flags, &page, locked);
+	long got;
 
+	/* Who has a userfaultfd need not answer. */
+	if (!vma || userfaultfd_armed(vma))
+		return -EFAULT;
+	got = get_user_pages_remote(mm, address & PAGE_MASK, 1, FOLL_WRITE | flags, &page, locked);
 	if (got == 1)
 		put_page(page);
 	return got == 1 ? 0 : got < 0 ? got : -EFAULT;
@@ -112,11 +119,20 @@ static bool dtrace_bring_one(struct dtrace_memory *memory, struct dtrace_wanted 
 	if (is_in)
 		wanted->error = dtrace_bring_page(mm, wanted->address, FOLL_FORCE, locked);
 	/* Where the counter is by now nobody knows. */
-	if (!wanted->error && wanted->counter_at && !*locked)
+	if (wanted->counter_at && !*locked)
 		return true;
 	if (!wanted->error && wanted->counter_at)
 		wanted->error = dtrace_bring_page(mm, wanted->counter_at, 0, locked);
 	return false;
+}
+
+/* Whether another one before has had the same page brought, and nothing else is wanted. They come in the order of their addresses. */
+static bool dtrace_wanted_is_there(const struct dtrace_bringing *bringing, size_t n)
+{
+	const struct dtrace_wanted *wanted = &bringing->wanted[n];
+
+	return n && !wanted->counter && !bringing->memory->inherited && !wanted[-1].error && wanted[-1].file == wanted->file &&
+	       wanted[-1].address >> PAGE_SHIFT == wanted->address >> PAGE_SHIFT;
 }
 
 /* Whether nobody wants it any more: who has waited, or the program. */
@@ -135,7 +151,11 @@ static int dtrace_bring_all(struct dtrace_bringing *bringing)
 	int locked = 0;
 	size_t n = 0;
 
-	while (n < bringing->size && !dtrace_bringing_is_over(bringing)) {
+	for (; n < bringing->size && !dtrace_bringing_is_over(bringing); bringing->done_with = n) {
+		if (dtrace_wanted_is_there(bringing, n)) {
+			n++;
+			continue;
+		}
 		if (!locked && !dtrace_mappings_lock(mm, &bringing->patience))
 			return -ETIMEDOUT;
 		locked = 1;
@@ -197,7 +217,7 @@ static void dtrace_bringing_begin(struct dtrace_bringing *bringing, struct dtrac
 {
 	bringing->patience = (struct dtrace_patience){
 		.users = patience->users,
-		.until = jiffies + dtrace_patience_left(patience, bringing->size),
+		.until = jiffies + dtrace_patience_left(patience),
 	};
 	refcount_inc(&bringing->memory->count);
 	mmget(bringing->memory->mm);
@@ -211,12 +231,11 @@ static void dtrace_bringing_tell(const struct dtrace_bringing *bringing, struct 
 {
 	size_t n;
 
-	for (n = 0; n < bringing->size; n++) {
+	for (n = 0; n < bringing->done_with; n++) {
 		const struct dtrace_wanted *wanted = &bringing->wanted[n];
 
 		all[n]->counter_at = wanted->counter_at;
 		all[n]->sought = true;
-		all[n]->absent = wanted->error && wanted->error != -ENOMEM;
 		if (wanted->error && all[n]->state == DTRACE_UNSET)
 			all[n]->error = wanted->error;
 	}
@@ -233,8 +252,6 @@ int dtrace_bring(struct dtrace_memory *memory, struct dtrace_carrier **all, size
 
 	if (patience->users && atomic_read(&dtrace_bringings_of_users) >= DTRACE_BRINGINGS_OF_USERS)
 		return -ETIMEDOUT;
-	if (!dtrace_patience_left(patience, 0))
-		return -ETIMEDOUT;
 	while (xchg(&memory->brings, true))
 		if (dtrace_patience_ends(patience))
 			return -ETIMEDOUT;
@@ -244,7 +261,7 @@ int dtrace_bring(struct dtrace_memory *memory, struct dtrace_carrier **all, size
 		return -ENOMEM;
 	}
 	dtrace_bringing_begin(bringing, patience);
-	if (dtrace_patience_await(patience, &bringing->done, count)) {
+	if (dtrace_patience_await(patience, &bringing->done)) {
 		error = bringing->error;
 		dtrace_bringing_tell(bringing, all);
 	}

@@ -100,7 +100,8 @@ int dtrace_count(struct dtrace_carrier *carrier, struct mm_struct *mm, struct dt
 
 	if (!carrier->counter) {
 		error = inherits && known->counter ? dtrace_count_for(carrier, mm, known->counter, -1, false) : 0;
-		return error == -EAGAIN ? error : 0;
+		/* What cannot be had then does not keep anybody from it. */
+		return error == -EAGAIN && !carrier->sought ? error : 0;
 	}
 	error = inherits ? 0 : dtrace_count_for(carrier, mm, carrier->counter, 1, false);
 	if (error)

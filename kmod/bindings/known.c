@@ -71,7 +71,10 @@ static atomic_long_t dtrace_uncharged = ATOMIC_LONG_INIT(0);
 
 static bool dtrace_may_go_uncharged(const struct dtrace_carrier *carrier, size_t size)
 {
-	return !carrier->kept || atomic_long_add_return(size, &dtrace_uncharged) <= DTRACE_UNCHARGED_MAX;
+	if (!carrier->kept || atomic_long_add_return(size, &dtrace_uncharged) <= DTRACE_UNCHARGED_MAX)
+		return true;
+	atomic_long_sub(size, &dtrace_uncharged);
+	return false;
 }
 
 void *dtrace_alloc_for(const struct dtrace_carrier *carrier, size_t size)
@@ -156,8 +159,11 @@ static bool dtrace_known_is(const struct dtrace_known *known, const struct dtrac
 /* Has a carrier's place known, or tells why not. EBUSY: another instruction was there before. */
 struct dtrace_known *dtrace_known_make(struct vm_area_struct *vma, const struct dtrace_carrier *carrier)
 {
-	struct dtrace_known *known, *other;
+	struct dtrace_known *known, *other = dtrace_known_at(vma, carrier->spot.address);
 
+	/* Most often it was tried a moment ago. */
+	if (other && vma->vm_file && other->code[0] == carrier->code[0])
+		return other;
 	known = dtrace_alloc_for(carrier, sizeof(*known));
 	if (!known)
 		return ERR_PTR(-ENOMEM);

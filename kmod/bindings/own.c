@@ -277,7 +277,7 @@ static void dtrace_own_leave_unset(struct dtrace_memory *memory, struct dtrace_c
 
 static bool dtrace_own_is_unset(const struct dtrace_carrier *carrier)
 {
-	return !carrier->error && carrier->state == DTRACE_UNSET;
+	return (!carrier->error || carrier->error == -EAGAIN) && carrier->state == DTRACE_UNSET;
 }
 
 /* Whether it could not be set as something was not there that can be brought. */
@@ -396,8 +396,10 @@ void dtrace_own_set(struct dtrace_carrier **all, size_t count, struct dtrace_pat
 		if (!dtrace_patience_tick(patience))
 			break;
 	dtrace_memory_put(memory);
-	/* The program forks again and again. */
-	dtrace_own_fail(all, count, dtrace_own_may_be_carried, 0);
+	/* The program forks again and again: each time it shares its pages. Uprobes wait for it, and it lets them in. */
+	if (n == DTRACE_OWN_TRIES)
+		dtrace_own_fail(all, count, dtrace_own_may_be_carried, 0);
+	dtrace_own_fail(all, count, dtrace_own_misses, -ETIMEDOUT);
 }
 
 /* Whether some thread of a memory is traced by ptrace(). */
@@ -459,7 +461,7 @@ static bool dtrace_own_is_in(const struct dtrace_carrier *carrier, struct dtrace
 {
 	u64 at = carrier->spot.address;
 
-	bool writes = dtrace_is_own(carrier) && !carrier->absent && dtrace_own_is_there(carrier, vma_lookup(pen->mm, at));
+	bool writes = dtrace_is_own(carrier) && dtrace_own_is_there(carrier, vma_lookup(pen->mm, at));
 
 	return (!writes || !dtrace_pen_move(pen, at, true)) && dtrace_counter_is_in(carrier, pen->mm);
 }
@@ -470,18 +472,18 @@ static bool dtrace_own_is_in(const struct dtrace_carrier *carrier, struct dtrace
  */
 static bool dtrace_own_lift_in(struct dtrace_memory *memory, struct dtrace_carrier **all, size_t count, struct dtrace_patience *patience)
 {
-	struct dtrace_pen pen = { .mm = memory->mm };
+	struct dtrace_pen pen = { .mm = memory->mm, .brings = patience->alone };
 	bool any = false;
 	size_t n;
 
 	if (!dtrace_mappings_lock(memory->mm, patience))
 		return false;
 	for (n = 0; n < count; n++) {
-		if (all[n]->stays && dtrace_own_is_in(all[n], &pen)) {
+		if (all[n]->stays && (pen.brings || dtrace_own_is_in(all[n], &pen))) {
 			if (dtrace_is_own(all[n]))
 				dtrace_own_lift(all[n], &pen);
 			/* Others may have it by now. */
-			dtrace_count_no_more(all[n], memory->mm, false);
+			dtrace_count_no_more(all[n], memory->mm, pen.brings);
 			all[n]->stays = false;
 		}
 		any |= all[n]->stays;
@@ -503,8 +505,11 @@ static void dtrace_own_lift_with(struct dtrace_memory *memory, struct dtrace_car
 {
 	size_t n;
 
-	if (dtrace_own_lift_in(memory, all, count, patience) && !dtrace_own_bring(memory, all, count, dtrace_own_stays, patience))
+	if (dtrace_own_lift_in(memory, all, count, patience)) {
+		/* Where that does not come to its end some are there. */
+		dtrace_own_bring(memory, all, count, dtrace_own_stays, patience);
 		dtrace_own_lift_in(memory, all, count, patience);
+	}
 	/* A debugger that has saved one puts it back when it detaches, even if uprobes carry that one now. */
 	if (dtrace_is_debugged(memory->mm))
 		for (n = 0; n < count; n++)

@@ -145,9 +145,11 @@ void dtrace_memories_exit(void);
 struct dtrace_patience {
 	/* It is users who wait; who waits ends where he is killed. */
 	bool users, killable;
+	/* Nobody needs a lock that is held but for the memory's own, so what is missing may be brought with it. */
+	bool alone;
 	/* Until when, and for how long somebody has waited, jiffies. */
 	unsigned long until, waited;
-	/* What is left for workers besides, jiffies. */
+	/* What is left to wait for jobs besides, jiffies. */
 	long spare;
 };
 
@@ -157,8 +159,8 @@ struct dtrace_patience dtrace_patience_own(void);
 struct dtrace_patience dtrace_patience_asked(void);
 bool dtrace_patience_tick(struct dtrace_patience *patience);
 bool dtrace_patience_ends(struct dtrace_patience *patience);
-unsigned long dtrace_patience_left(const struct dtrace_patience *patience, size_t count);
-bool dtrace_patience_await(struct dtrace_patience *patience, struct completion *done, size_t count);
+unsigned long dtrace_patience_left(const struct dtrace_patience *patience);
+bool dtrace_patience_await(struct dtrace_patience *patience, struct completion *done);
 void dtrace_patience_over(const struct dtrace_patience *patience);
 bool dtrace_mappings_are_free(struct mm_struct *mm, struct dtrace_patience *patience);
 void dtrace_left_wait(void);

@@ -34,12 +34,12 @@
 #define DTRACE_PATIENCE (5 * HZ)
 #define DTRACE_PATIENCE_LESS (HZ / 20)
 /*
- * What is waited for jobs besides, in one call, jiffies: workers may be long in coming where the machine is busy. A millisecond for each thing that a job
- * brings is work, for which nobody rests later; who sees everything lets a job have that, up to so many milliseconds.
+ * How long is waited for jobs besides, jiffies: workers may be long in coming where the machine is busy. It is a tenth of the time, up to so much at a
+ * time; who has nothing left waits for a moment, which is enough where nothing is in the way.
  */
-#define DTRACE_PATIENCE_SPARE (HZ / 2)
-#define DTRACE_PATIENCE_SPARE_LESS (HZ / 20)
-#define DTRACE_PATIENCE_WORK (5 * MSEC_PER_SEC)
+#define DTRACE_SPARE (HZ / 2)
+#define DTRACE_SPARE_PART 10
+#define DTRACE_SPARE_LEAST 2
 /* Between two looks at a lock, µs. */
 #define DTRACE_PATIENCE_STEP 200
 
@@ -55,25 +55,43 @@ static atomic_t dtrace_left = ATOMIC_INIT(0);
 /* Until when that is so, in jiffies; 0 for never. Whoever changes it holds the framework's lock. */
 static unsigned long dtrace_patience_users_rest, dtrace_patience_rest;
 
+/* What is left to wait for jobs, and when that was so: of users and of others. Kept as the above. */
+static struct {
+	unsigned long left, when;
+} dtrace_spare[2];
+
+static long dtrace_spare_left(bool users)
+{
+	unsigned long since = (jiffies - dtrace_spare[users].when) / DTRACE_SPARE_PART;
+
+	return min(dtrace_spare[users].left + since, DTRACE_SPARE);
+}
+
 /* Until when is waited for the programs of these. */
 struct dtrace_patience dtrace_patience_for(struct dtrace_carrier **all, size_t count)
 {
 	unsigned long time, rest;
-	bool users = true, rests;
+	bool users = true;
 	size_t n;
 
 	for (n = 0; n < count; n++)
 		users &= all[n]->kept;
 	rest = users ? dtrace_patience_users_rest : dtrace_patience_rest;
 	time = users ? DTRACE_PATIENCE_USERS : DTRACE_PATIENCE;
-	rests = rest && time_before(jiffies, rest);
-	if (rests)
+	if (rest && time_before(jiffies, rest))
 		time = users ? 0 : DTRACE_PATIENCE_LESS;
 	return (struct dtrace_patience){
 		.users = users,
 		.until = jiffies + time,
-		.spare = rests ? DTRACE_PATIENCE_SPARE_LESS : DTRACE_PATIENCE_SPARE,
+		.spare = dtrace_spare_left(users),
 	};
+}
+
+/* Has a rest last until some time at least. */
+static void dtrace_patience_rests(unsigned long *rest, unsigned long until)
+{
+	if (!*rest || time_after(until, *rest))
+		*rest = until ?: 1;
 }
 
 /* Who has waited so waits less from now on, in vain or not. */
@@ -81,16 +99,18 @@ void dtrace_patience_over(const struct dtrace_patience *patience)
 {
 	unsigned long now = jiffies;
 
+	dtrace_spare[patience->users].left = patience->spare;
+	dtrace_spare[patience->users].when = now;
 	if (patience->waited && patience->users)
-		dtrace_patience_users_rest = (now + DTRACE_PATIENCE_USERS_REST * patience->waited) ?: 1;
+		dtrace_patience_rests(&dtrace_patience_users_rest, now + DTRACE_PATIENCE_USERS_REST * patience->waited);
 	else if (patience->waited > DTRACE_PATIENCE_LESS)
-		dtrace_patience_rest = (now + patience->waited) ?: 1;
+		dtrace_patience_rests(&dtrace_patience_rest, now + patience->waited);
 }
 
 /* For somebody whom nobody waits for. */
 struct dtrace_patience dtrace_patience_own(void)
 {
-	return (struct dtrace_patience){ .until = jiffies + DTRACE_PATIENCE_USERS, .spare = DTRACE_PATIENCE_SPARE };
+	return (struct dtrace_patience){ .alone = true, .until = jiffies + DTRACE_PATIENCE_USERS };
 }
 
 /* For somebody who holds no lock that others need, and may be killed. */
@@ -120,29 +140,25 @@ bool dtrace_patience_ends(struct dtrace_patience *patience)
 	return false;
 }
 
-/* How long somebody who brings so many things may take, jiffies. */
-unsigned long dtrace_patience_left(const struct dtrace_patience *patience, size_t count)
+/* How long somebody waits for a job, jiffies. */
+unsigned long dtrace_patience_left(const struct dtrace_patience *patience)
 {
 	long left = patience->until - jiffies;
-	unsigned long work = patience->users ? 0 : msecs_to_jiffies(min_t(size_t, count, DTRACE_PATIENCE_WORK));
 
-	return max(left, patience->spare) + work;
+	return max3(left, patience->spare, (long)DTRACE_SPARE_LEAST);
 }
 
-/* Waits for that; whether it is done in time. */
-bool dtrace_patience_await(struct dtrace_patience *patience, struct completion *done, size_t count)
+/* Waits for that; whether it is done in time. What takes a moment is no wait. */
+bool dtrace_patience_await(struct dtrace_patience *patience, struct completion *done)
 {
-	unsigned long work = DTRACE_PATIENCE_LESS + msecs_to_jiffies(min_t(size_t, count, DTRACE_PATIENCE_WORK));
 	unsigned long since = jiffies, took;
 	long left = patience->until - since;
-	bool is_done = wait_for_completion_timeout(done, max(dtrace_patience_left(patience, count), 1UL));
+	bool is_done = wait_for_completion_timeout(done, dtrace_patience_left(patience));
 
 	took = jiffies - since;
 	patience->spare -= clamp((long)took - max(left, 0L), 0L, patience->spare);
-	if (!is_done)
+	if (!is_done || took > DTRACE_PATIENCE_LESS)
 		patience->waited += took;
-	else if (took > work)
-		patience->waited += took - work;
 	return is_done;
 }
 

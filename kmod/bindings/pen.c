@@ -35,10 +35,13 @@ int dtrace_pen_move(struct dtrace_pen *pen, u64 address, bool writes)
 
 	if (pen->page && pen->at == at && (pen->writes || !writes))
 		return 0;
+	if (!pen->brings && pen->missing == at + 1)
+		return -EAGAIN;
 	dtrace_pen_lift(pen);
 	got = get_user_pages_remote(pen->mm, at, 1, flags, &pen->page, NULL);
 	if (got != 1) {
 		pen->page = NULL;
+		pen->missing = at + 1;
 		if (!pen->brings)
 			return -EAGAIN;
 		return got < 0 ? got : -EFAULT;

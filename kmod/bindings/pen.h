@@ -16,6 +16,8 @@ struct dtrace_pen {
 	u64 at;
 	struct page *page;
 	bool writes, written;
+	/* The last page that was not there, + 1. */
+	u64 missing;
 };
 
 int dtrace_pen_move(struct dtrace_pen *pen, u64 address, bool writes);

@@ -191,16 +191,18 @@ static bool dtrace_carriers_failed;
 
 /*
  * Sets breakpoints of one process, in the order of their addresses; each one's error tells of it. ETIMEDOUT: the program has kept its
- * memory for itself. The caller keeps the files until dtrace_carriers_sync() after dtrace_carriers_clear().
+ * memory for itself, or its pages could not be had in time. The caller keeps the files until dtrace_carriers_sync() after dtrace_carriers_clear().
  */
 void dtrace_carriers_set(struct dtrace_carrier **all, size_t count)
 {
-	struct dtrace_patience patience = dtrace_patience_for(all, count);
+	struct dtrace_patience patience;
 	size_t n;
 
 	for (n = 0; n < count; n++) {
 		struct dtrace_carrier *carrier = all[n];
 
+		/* It may have been tried before. */
+		carrier->sought = false;
 		carrier->consumer.handler = dtrace_carrier_hit;
 		carrier->consumer.filter = dtrace_carrier_meant;
 		carrier->error = carrier->trap ? dtrace_trap_add(carrier) : 0;
@@ -208,6 +210,7 @@ void dtrace_carriers_set(struct dtrace_carrier **all, size_t count)
 		if (carrier->error == -EEXIST)
 			carrier->error = -ETIMEDOUT;
 	}
+	patience = dtrace_patience_for(all, count);
 	dtrace_own_set(all, count, &patience);
 	for (n = 0; n < count; n++) {
 		struct dtrace_carrier *carrier = all[n];

@@ -102,8 +102,6 @@ struct dtrace_carrier {
 	int error;
 	/* Its memory could not be had in time, so it has not been taken away. */
 	bool stays;
-	/* Nobody can have its page: it is gone, or what it was is. */
-	bool absent;
 	/* Its page is not in memory, or it is to be found out where its counter is. */
 	bool missing;
 	/* It could not be set, and may have been hit meanwhile. */
