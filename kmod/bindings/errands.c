@@ -28,6 +28,7 @@
 #include "helpers.h"
 #include "own.h"
 #include "pause.h"
+#include "pen.h"
 #include "slots.h"
 
 /* A way that a program has to make before it comes to a breakpoint again, or goes on. */
@@ -296,6 +297,10 @@ static void dtrace_errand_do(const struct dtrace_errand *errand)
 
 	if (errand->kind == DTRACE_ERRAND_STEP) {
 		dtrace_own_stepped(errand->address);
+		return;
+	}
+	if (errand->kind == DTRACE_ERRAND_AFFIRM) {
+		dtrace_pen_affirm(errand->address);
 		return;
 	}
 	if (errand->kind == DTRACE_ERRAND_WAIT || errand->kind == DTRACE_ERRAND_RENEW) {

@@ -206,6 +206,8 @@ enum dtrace_errand_kind {
 	DTRACE_ERRAND_YIELD,
 	/* To take it away: nobody can execute the instruction somewhere else. */
 	DTRACE_ERRAND_DROP,
+	/* To have the processor see that it is gone. */
+	DTRACE_ERRAND_AFFIRM,
 	/* To find out whose it is, and take it away if it is nobody's. */
 	DTRACE_ERRAND_LOOK,
 	/* To write those anew that belong into what was mapped. */

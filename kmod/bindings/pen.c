@@ -110,3 +110,28 @@ int dtrace_peek(struct mm_struct *mm, u64 address)
 	dtrace_pen_lift(&pen);
 	return result;
 }
+
+/*
+ * Writes to the current program's text what is there, by a write that changes nothing whatever others do. A breakpoint that was met there is gone. An
+ * emulated processor may execute it for ever all the same: what it has translated between another one's look where to write and the write. The
+ * next write to the page shows it that the translation is old.
+ */
+void dtrace_pen_affirm(u64 address)
+{
+	struct dtrace_pen pen = { .mm = current->mm, .brings = true };
+	struct vm_area_struct *vma;
+
+	if (mmap_read_lock_killable(pen.mm))
+		return;
+	vma = vma_lookup(pen.mm, address);
+	/* What has no page of its own was never written to. */
+	if (vma && vma->anon_vma && !dtrace_pen_move(&pen, address, true)) {
+		u8 *page = kmap_local_page(pen.page);
+		u8 *at = page + offset_in_page(address), byte = READ_ONCE(*at);
+
+		cmpxchg(at, byte, byte);
+		kunmap_local(page);
+	}
+	dtrace_pen_lift(&pen);
+	mmap_read_unlock(pen.mm);
+}

@@ -25,5 +25,6 @@ void dtrace_pen_lift(struct dtrace_pen *pen);
 bool dtrace_pen_sees(struct dtrace_pen *pen, u64 address, const u8 *bytes, size_t size);
 void dtrace_pen_write(struct dtrace_pen *pen, u64 address, u8 byte);
 int dtrace_pen_replace(struct dtrace_pen *pen, u64 address, u8 old, u8 new);
+void dtrace_pen_affirm(u64 address);
 
 #endif

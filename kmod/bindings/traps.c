@@ -184,8 +184,7 @@ static noinline int dtrace_trap_strays(struct pt_regs *regs)
 	if (stray == DTRACE_FOREIGN && stays > 0)
 		return NOTIFY_DONE;
 	instruction_pointer_set(regs, address);
-	if (stays)
-		dtrace_own_errand(address, DTRACE_ERRAND_LOOK);
+	dtrace_own_errand(address, stays ? DTRACE_ERRAND_LOOK : DTRACE_ERRAND_AFFIRM);
 	return NOTIFY_STOP;
 }
 
