@@ -6,10 +6,11 @@
 mod common;
 
 use common::asm::{asm, asm_with, int, string, var};
-use common::{action, bare, clause, config, Bench};
+use common::{action, bare, clause, config, cpu, Bench, Steps};
 use dtrace_engine::dof::ActionSpec;
 use dtrace_engine::Consumer;
 use dtrace_uapi::action::Action;
+use dtrace_uapi::option::Opt;
 
 /// How often the machine was asked in a firing.
 fn settled(actions: Vec<ActionSpec>) -> u32 {
@@ -61,6 +62,24 @@ fn answers_of_subroutines_are_waited_for() {
     assert!(settled(value(text)) > 2);
     let numbers = "flushts\n ldgs pid, %r1\n pushtv ctf, %r0, %r1\n call htons, %r2\n ret %r2";
     assert!(settled(value(numbers)) > 0);
+}
+
+#[test]
+fn numbers_of_speculations_are_waited_for() {
+    let id = || asm("ldgs arg0, %r1\n ret %r1");
+    for kind in [Action::Speculate, Action::Commit, Action::Discard] {
+        let consumer = Consumer::new(config()).unwrap();
+        consumer.set_option(Opt::Nspec, 2).unwrap();
+        consumer.set_option(Opt::Specsize, 4096).unwrap();
+        let mut b = Bench::with(consumer, vec![clause(None, vec![action(kind, id())])]);
+        // Of those that there are not nothing is looked up.
+        for (number, waits) in [(0, 0), (1, 1), (2, 1), (3, 0), (u64::MAX, 0)] {
+            b.m.args[0] = number;
+            b.m.settled.set(0);
+            let _ = b.consumer.fire(&cpu(0), b.ecbs[0], &b.m);
+            assert_eq!(b.m.settled.get(), waits, "{kind:?} of {number}");
+        }
+    }
 }
 
 /// What is where the program cannot say has no need of it.

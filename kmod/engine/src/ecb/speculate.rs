@@ -33,12 +33,9 @@ pub(super) fn speculate<M: Machine>(
     env: &mut Env<'_, M>,
     out: &mut Outputs,
 ) -> Result<End, Failed> {
-    let id = exec::run(id, env).map_err(in_action(number))?;
-    let active = env
-        .core
-        .speculations
-        .as_ref()
-        .is_some_and(|all| all.record(id, out.pieces.holds(id)));
+    let (id, exists) = numbered(id, env).map_err(in_action(number))?;
+    let record = |all: &Speculations| all.record(id, out.pieces.holds(id));
+    let active = exists && env.core.speculations.as_ref().is_some_and(record);
     if !active {
         return Ok(End::Done);
     }
@@ -83,13 +80,23 @@ pub(super) fn speculate<M: Machine>(
     Ok(End::Done)
 }
 
-/// The id that a program gives, `None` for 0; a fault where there is no such speculation.
-fn speculation<M: Machine>(id: &Program, env: &mut Env<'_, M>) -> Result<Option<u64>, Stopped> {
+/// The id that a program gives, and whether there is such a speculation. By one that there is not nothing is looked up, not on a guess either.
+fn numbered<M: Machine>(id: &Program, env: &mut Env<'_, M>) -> Result<(u64, bool), Stopped> {
     let id = exec::run(id, env)?;
-    let exists = |all: &Speculations| all.exists(id);
+    let speculations = env.core.speculations.as_ref();
+    let exists = speculations.is_some_and(|all| all.exists(id));
+    if exists {
+        env.m.settle();
+    }
+    Ok((id, exists))
+}
+
+/// The same, `None` for 0; a fault where there is none.
+fn speculation<M: Machine>(id: &Program, env: &mut Env<'_, M>) -> Result<Option<u64>, Stopped> {
+    let (id, exists) = numbered(id, env)?;
     match id {
         0 => Ok(None),
-        _ if env.core.speculations.as_ref().is_some_and(exists) => Ok(Some(id)),
+        _ if exists => Ok(Some(id)),
         _ => Err(Stopped {
             trap: Trap::new(Fault::IllOp, id),
             pc: 0,
