@@ -7,7 +7,8 @@
  * trampoline and for the unwinder. To arm and to disarm is thus a matter of the entry alone: nothing is registered,
  * no static key switches, and no task gets a stack for it.
  *
- * The nodes come from a pool of fixed size, and a call takes one for as long as it lasts, even if it sleeps for days.
+ * The nodes come from a pool of fixed size, and a call takes one for as long as it lasts, even if it sleeps for days. Calls of which users alone
+ * are told, who may have any number of them asleep, have a pool of their own.
  * A call that finds none, that comes in an NMI (which may come in the midst of giving a node back) or out of RCU's
  * sight is not hooked and counted. So is one while the machine goes to sleep: functions that put it to sleep never return, what
  * wakes it returns in their place, and would take the first node that is left of them for its own.
@@ -82,17 +83,33 @@ static const struct syscore_ops dtrace_returns_sleep = {
 	.resume = dtrace_returns_resume,
 };
 
+/* Users' pool is such a part of the others'. */
+#define DTRACE_RETURNS_OF_USERS 8
+
+static struct rethook *dtrace_returns_pool(struct dtrace_returns *r, int nodes)
+{
+	return (struct rethook *)dtrace_call(r->alloc, (uintptr_t)r, (uintptr_t)dtrace_return_leave,
+					     sizeof(struct dtrace_return), nodes, 0);
+}
+
 /* Makes hooking possible, if it is not yet. */
 int dtrace_returns_start(struct dtrace_returns *r)
 {
-	struct rethook *rh;
+	int nodes = dtrace_returns_nodes();
+	struct rethook *rh, *users = NULL;
 
 	if (r->rethook)
 		return 0;
-	rh = (struct rethook *)dtrace_call(r->alloc, (uintptr_t)r, (uintptr_t)dtrace_return_leave,
-					   sizeof(struct dtrace_return), dtrace_returns_nodes(), 0);
+	rh = dtrace_returns_pool(r, nodes);
 	if (IS_ERR(rh))
 		return PTR_ERR(rh);
+	if (r->has_users)
+		users = dtrace_returns_pool(r, nodes / DTRACE_RETURNS_OF_USERS);
+	if (IS_ERR(users)) {
+		dtrace_call(r->free, (uintptr_t)rh, 0, 0, 0, 0);
+		return PTR_ERR(users);
+	}
+	r->users = users;
 	r->sleep.ops = &dtrace_returns_sleep;
 	r->sleep.data = r;
 	register_syscore(&r->sleep);
@@ -117,10 +134,11 @@ static struct dtrace_return *dtrace_returns_pop(struct objpool_head *pool)
 }
 
 /*
- * Hooks the return of the function, patched at ip, at whose entry regs were saved; or counts that it could not. False: somebody is to be
- * told, which cannot be out of RCU's sight. What a CPU calls that goes may never return, and would leave its node on the list of the idle task.
+ * Hooks the return of the function, patched at ip, at whose entry regs were saved; or counts that it could not. of_users: nobody but users is told.
+ * False: somebody is to be told, which cannot be out of RCU's sight. What a CPU calls that goes may never return, and would leave its node on the
+ * list of the idle task.
  */
-bool dtrace_returns_hook(struct dtrace_returns *r, uintptr_t ip, struct pt_regs *regs)
+bool dtrace_returns_hook(struct dtrace_returns *r, uintptr_t ip, struct pt_regs *regs, bool of_users)
 {
 	struct rethook *rh = smp_load_acquire(&r->rethook);
 	struct dtrace_return *node = NULL;
@@ -130,6 +148,8 @@ bool dtrace_returns_hook(struct dtrace_returns *r, uintptr_t ip, struct pt_regs 
 	/* An interrupt between address and list would see a stack that it cannot unwind. */
 	raw_local_irq_save(flags);
 	watched = dtrace_cpu_watched();
+	if (of_users && rh && r->users)
+		rh = r->users;
 	if (likely(rh && !READ_ONCE(r->asleep) && !in_nmi() && watched))
 		node = dtrace_returns_pop(&rh->pool);
 	if (likely(node)) {
@@ -161,7 +181,11 @@ void dtrace_returns_end(struct dtrace_returns *r)
 		return;
 	unregister_syscore(&r->sleep);
 	dtrace_call(r->stop, (uintptr_t)r->rethook, 0, 0, 0, 0);
+	if (r->users)
+		dtrace_call(r->stop, (uintptr_t)r->users, 0, 0, 0, 0);
 	synchronize_rcu();
 	dtrace_call(r->free, (uintptr_t)r->rethook, 0, 0, 0, 0);
-	r->rethook = NULL;
+	if (r->users)
+		dtrace_call(r->free, (uintptr_t)r->users, 0, 0, 0, 0);
+	r->rethook = r->users = NULL;
 }

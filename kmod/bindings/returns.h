@@ -17,15 +17,17 @@ struct dtrace_returns {
 	uintptr_t alloc, hook, stop, free, find;
 	/* The address of what hooked functions return to. */
 	uintptr_t trampoline;
-	/* The kernel's struct rethook; none before dtrace_returns_start(). */
-	void *rethook;
+	/* Users may be told of calls. */
+	bool has_users;
+	/* The kernel's struct rethook; none before dtrace_returns_start(). Another one for calls of which users alone are told. */
+	void *rethook, *users;
 	/* Told when the machine goes to sleep, and wakes. */
 	struct syscore sleep;
 	bool asleep;
 };
 
 int dtrace_returns_start(struct dtrace_returns *r);
-bool dtrace_returns_hook(struct dtrace_returns *r, uintptr_t ip, struct pt_regs *regs);
+bool dtrace_returns_hook(struct dtrace_returns *r, uintptr_t ip, struct pt_regs *regs, bool of_users);
 uintptr_t dtrace_returns_caller(struct dtrace_returns *r, struct pt_regs *regs);
 void dtrace_returns_end(struct dtrace_returns *r);
 

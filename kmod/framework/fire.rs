@@ -198,13 +198,28 @@ pub fn lose(probe: ProbeRef, n: u64) {
     });
 }
 
-/// Whether a firing of `probe` by the current task would be for anybody. Hooks on returns are few, and calls of others' are not to take
-/// those of which nobody is told.
+/// For whom a firing would be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Concern {
+    /// For nobody.
+    Nobody,
+    /// For some who do not see the whole machine, and for nobody else.
+    Users,
+    /// For somebody who does, at least.
+    All,
+}
+
+/// For whom a firing of `probe` by the current task would be. Hooks on returns are few: a call of which nobody is told is to take none, and one of
+/// which users alone are told none of everybody's.
 ///
 /// As [`fire`].
 #[inline]
-pub fn concerns_somebody(probe: ProbeRef) -> bool {
-    probe.is_for_all() || concerns_a_user(probe)
+pub fn concern(probe: ProbeRef) -> Concern {
+    match probe.is_for_all() {
+        true => Concern::All,
+        false if concerns_a_user(probe) => Concern::Users,
+        false => Concern::Nobody,
+    }
 }
 
 #[cold]

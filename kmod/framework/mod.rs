@@ -53,7 +53,7 @@ mod tracer;
 mod user;
 
 pub use fire::{
-    concerns_somebody, fire, lose, miss, rehearse, unhooked, Args, Arguments, Cause, FireArgs,
+    concern, fire, lose, miss, rehearse, unhooked, Args, Arguments, Cause, Concern, FireArgs,
 };
 pub use holds::Ear;
 pub use posts::{Listeners, Post};

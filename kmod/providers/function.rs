@@ -14,8 +14,8 @@
 //! A probe's cookie is its place, turned left by one bit, with the end in the lowest bit; kernel
 //! addresses have their upper bit set, which is what the turn overwrites.
 
-use crate::framework::{any_reads_user, concerns_somebody, unhooked, Batch, Failed, ProbeRef};
-use crate::sys::ftrace::{Change, Hooks, Tracer};
+use crate::framework::{any_reads_user, concern, unhooked, Batch, Concern, Failed, ProbeRef};
+use crate::sys::ftrace::{Change, Hooks, Tracer, Wanted};
 use crate::sys::functions::Validity;
 use crate::sys::ipmap::{IpMap, Keyed};
 use crate::sys::regs::Regs;
@@ -59,6 +59,9 @@ pub trait Shape: Send + Sync + 'static {
 
     /// Fires the probe of a call of this kind.
     fn entry(kind: usize, probe: ProbeRef, caller: u64, regs: &Regs);
+
+    /// Whether those who do not see the whole machine may have the probes.
+    const HAS_USERS: bool = false;
 
     /// Whether entries may wait for memory of the program.
     const DEFERS: bool = false;
@@ -174,9 +177,20 @@ impl<S: Shape> SiteHooks<S> {
     }
 }
 
+/// The return of a call of the function, if it fires for anybody.
+#[inline]
+fn wanted(site: &Site, place: usize) -> Option<Wanted> {
+    let of_users = match concern(site.leave) {
+        Concern::Nobody => return None,
+        Concern::Users => true,
+        Concern::All => false,
+    };
+    Some(Wanted { place, of_users })
+}
+
 impl<S: Shape> Hooks for SiteHooks<S> {
     #[inline]
-    fn entry(&self, ip: usize, caller: u64, regs: &Regs) -> Option<usize> {
+    fn entry(&self, ip: usize, caller: u64, regs: &Regs) -> Option<Wanted> {
         let kind = S::kind();
         let place = ip | kind;
         let site = self.map.get(place)?;
@@ -184,9 +198,13 @@ impl<S: Shape> Hooks for SiteHooks<S> {
         if armed & ENTRY != 0 {
             S::entry(kind, site.entry, caller, regs);
         }
-        (armed & RETURN != 0 && concerns_somebody(site.leave)).then_some(place)
+        match armed & RETURN {
+            0 => None,
+            _ => wanted(site, place),
+        }
     }
 
+    const HAS_USERS: bool = S::HAS_USERS;
     const DEFERS: bool = S::DEFERS;
 
     #[inline]
@@ -197,9 +215,9 @@ impl<S: Shape> Hooks for SiteHooks<S> {
                 .is_some_and(|(kind, site)| S::misses(kind, site.entry))
     }
 
-    fn deferred(&self, ip: usize) -> Option<usize> {
+    fn deferred(&self, ip: usize) -> Option<Wanted> {
         let (kind, site) = self.armed(ip, RETURN)?;
-        concerns_somebody(site.leave).then_some(ip | kind)
+        wanted(site, ip | kind)
     }
 
     fn unhooked(&self, place: usize) {

@@ -56,6 +56,7 @@ impl Shape for Calls {
         with_args(kind, caller, |args| fire(probe, args));
     }
 
+    const HAS_USERS: bool = true;
     const DEFERS: bool = true;
 
     fn misses(kind: usize, probe: ProbeRef) -> bool {

@@ -36,10 +36,32 @@ use kernel::sync::{new_mutex, Mutex};
 use kernel::time::delay::fsleep;
 use kernel::time::Delta;
 
+/// A call whose return is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    /// What [`leave`](Hooks::leave) is told.
+    pub place: usize,
+    /// By users alone, who may have few of them.
+    pub of_users: bool,
+}
+
+impl Wanted {
+    /// By somebody who sees the whole machine.
+    pub fn whole(place: usize) -> Self {
+        Self {
+            place,
+            of_users: false,
+        }
+    }
+}
+
 /// What is called for traced functions, in whatever context they are called.
 pub trait Hooks: Send + Sync + 'static {
-    /// A function, patched at `ip`, was called from before `caller`. What `leave` is to be told, if it is wanted of this call.
-    fn entry(&self, ip: usize, caller: u64, regs: &Regs) -> Option<usize>;
+    /// A function, patched at `ip`, was called from before `caller`. Whether its return is wanted.
+    fn entry(&self, ip: usize, caller: u64, regs: &Regs) -> Option<Wanted>;
+
+    /// Whether returns may be wanted by [users](Wanted::of_users) alone.
+    const HAS_USERS: bool = false;
 
     /// Whether functions may be [deferred](Self::defers). Only such may that are system calls.
     const DEFERS: bool = false;
@@ -50,7 +72,7 @@ pub trait Hooks: Send + Sync + 'static {
     }
 
     /// What `entry` would say of a call that begins with a detour.
-    fn deferred(&self, _ip: usize) -> Option<usize> {
+    fn deferred(&self, _ip: usize) -> Option<Wanted> {
         None
     }
 
@@ -127,6 +149,7 @@ impl<H: Hooks> Tracer<H> {
         let anchor = functions::traceable_at(anchor).ok_or(ENODEV)?;
         let returns = bindings::dtrace_returns {
             leave: Some(on_leave::<H>),
+            has_users: H::HAS_USERS,
             alloc: symbols::lookup(c"rethook_alloc")?.get(),
             hook: symbols::lookup(c"rethook_hook")?.get(),
             stop: symbols::lookup(c"rethook_stop")?.get(),
@@ -333,13 +356,14 @@ unsafe extern "C" fn on_entry<H: Hooks>(
     let detour = || unsafe {
         bindings::dtrace_detour_take(raw, ip, parent, Some(on_detour::<H>), (*ops).private)
     };
-    let place = match H::DEFERS && tracer.hooks.defers(ip) && detour() {
+    let wanted = match H::DEFERS && tracer.hooks.defers(ip) && detour() {
         true => tracer.hooks.deferred(ip),
         false => tracer.hooks.entry(ip, parent as u64, regs),
     };
-    if let Some(place) = place {
+    if let Some(Wanted { place, of_users }) = wanted {
+        let returns = tracer.returns.get();
         // SAFETY: The registers are those of a function's entry.
-        let hooked = unsafe { bindings::dtrace_returns_hook(tracer.returns.get(), place, raw) };
+        let hooked = unsafe { bindings::dtrace_returns_hook(returns, place, raw, of_users) };
         if !hooked {
             tracer.hooks.unhooked(place);
         }

@@ -9,7 +9,7 @@ use kernel::prelude::*;
 mod tests {
     use super::*;
     use crate::bindings;
-    use crate::sys::ftrace::{Change, Hooks, Tracer};
+    use crate::sys::ftrace::{Change, Hooks, Tracer, Wanted};
     use crate::sys::functions::{self, Validity};
     use crate::sys::kunit::{sleep_ms, wait_until};
     use crate::sys::percpu::CpuGuard;
@@ -75,12 +75,12 @@ mod tests {
     struct Watch(Arc<Calls>);
 
     impl Hooks for Watch {
-        fn entry(&self, ip: usize, _caller: u64, regs: &Regs) -> Option<usize> {
+        fn entry(&self, ip: usize, _caller: u64, regs: &Regs) -> Option<Wanted> {
             if regs.function_arg(0) != 144 {
                 self.0.wrong.fetch_add(1, Ordering::Relaxed);
             }
             self.0.entries.fetch_add(1, Ordering::Relaxed);
-            Some(ip)
+            Some(Wanted::whole(ip))
         }
 
         fn unhooked(&self, _ip: usize) {

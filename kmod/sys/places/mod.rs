@@ -22,7 +22,7 @@ pub mod sched;
 pub mod statistics;
 pub mod task;
 
-use super::ftrace::{Change, Hooks, Tracer};
+use super::ftrace::{Change, Hooks, Tracer, Wanted};
 use super::functions;
 use super::regs::Regs;
 use super::symbols;
@@ -177,7 +177,7 @@ impl<T> FunctionHooks<T> {
 }
 
 impl<T: Passed> Hooks for FunctionHooks<T> {
-    fn entry(&self, ip: usize, caller: u64, regs: &Regs) -> Option<usize> {
+    fn entry(&self, ip: usize, caller: u64, regs: &Regs) -> Option<Wanted> {
         let function = self.at(ip)?;
         if !function.counts(caller) {
             return None;
@@ -188,7 +188,7 @@ impl<T: Passed> Hooks for FunctionHooks<T> {
             let args = &args;
             self.passed.passed(place, &Call { args, caller });
         }
-        (armed & RETURN != 0).then_some(ip)
+        (armed & RETURN != 0).then_some(Wanted::whole(ip))
     }
 
     fn unhooked(&self, ip: usize) {

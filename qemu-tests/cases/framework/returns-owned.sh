@@ -9,11 +9,12 @@ rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
 chmod 666 /dev/dtrace
 hooks=$(awk '/^MemTotal/ { n = int($2 / 4 / 64); print (n < 8192 ? 8192 : n) }' /proc/meminfo)
 echo 100000 >/proc/sys/kernel/threads-max
-# asleep: more calls than there are hooks begin to sleep, until `awake`.
+ulimit -u unlimited
+# asleep [own]: more calls than there are hooks begin to sleep, until `awake`.
 asleep() {
 	mkfifo /tmp/input
 	rm -f /tmp/asleep
-	sleepers-owned $((hooks + 500)) </tmp/input >/tmp/asleep & sleepers=$!
+	"$@" sleepers-owned $((hooks + 500)) </tmp/input >/tmp/asleep & sleepers=$!
 	exec 7>/tmp/input
 	timeout 100 sh -c 'until grep -qs asleep /tmp/asleep; do sleep 0.2; done' || echo 'not asleep'
 }
@@ -48,6 +49,16 @@ awake
 kill $tracer
 wait $tracer
 grep . /tmp/member
+
+echo '# and has as many calls asleep himself'
+begin member own dtrace -qn "$every"
+asleep own
+few
+echo "seen: $seen, lost: ${lost:-none}"
+awake
+kill $tracer
+wait $tracer
+[ "$(drops /tmp/member)" -ge $((hooks * 7 / 8)) ] && echo 'he was told of what he lost'
 
 echo '# so does root'
 begin root dtrace -qn "$every"
