@@ -11,6 +11,8 @@
 
 #include <linux/highmem.h>
 #include <linux/mm.h>
+#include <linux/mmap_lock.h>
+#include <linux/page-flags.h>
 
 #include "own.h"
 #include "pen.h"
@@ -119,13 +121,11 @@ int dtrace_peek(struct mm_struct *mm, u64 address)
 void dtrace_pen_affirm(u64 address)
 {
 	struct dtrace_pen pen = { .mm = current->mm, .brings = true };
-	struct vm_area_struct *vma;
 
 	if (mmap_read_lock_killable(pen.mm))
 		return;
-	vma = vma_lookup(pen.mm, address);
-	/* What has no page of its own was never written to. */
-	if (vma && vma->anon_vma && !dtrace_pen_move(&pen, address, true)) {
+	/* What is a file's was never written to. */
+	if (!dtrace_pen_move(&pen, address, false) && PageAnon(pen.page)) {
 		u8 *page = kmap_local_page(pen.page);
 		u8 *at = page + offset_in_page(address), byte = READ_ONCE(*at);
 

@@ -94,7 +94,8 @@ fn run_in(setup: &Setup, command: &str) -> io::Result<Option<ExitCode>> {
     let log = vm.console();
     let saved = setup.build.join("console.log");
     fs::write(&saved, &log)?;
-    if vm.may_run_stale_code() && console::stale_breakpoint(&log) {
+    let asked = matches!(end, End::Interrupted);
+    if !asked && vm.may_run_stale_code() && console::stale_breakpoint(&log) {
         eprintln!("{}", console::excerpt(&log));
         fs::remove_dir_all(&dir)?;
         return Ok(None);
