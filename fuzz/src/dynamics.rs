@@ -38,7 +38,7 @@ pub fn dynamics(data: &[u8]) {
         return;
     };
     let (chunks, cpus) = (usize::from(size % 24), usize::from(cpus % 4) + 1);
-    let dynamics = Dynamics::new(chunks * CHUNK, KEY_WORDS * 8, VALUE, usize::MAX, cpus);
+    let dynamics = Dynamics::new(chunks * CHUNK, KEY_WORDS * 8, VALUE, usize::MAX, cpus, 7);
     let dynamics = dynamics.expect("a little memory");
     let cpu = |_| Cpu {
         free: 0,

@@ -22,7 +22,7 @@ use crate::sys::remains::Keeper;
 use crate::sys::rights::{Rights, Watch};
 use crate::sys::turn::Turn;
 use crate::sys::unwind::Server;
-use crate::sys::{clock, device, percpu, privilege, task};
+use crate::sys::{clock, device, percpu, privilege, random, task};
 use core::ffi::CStr;
 use dtrace_engine::{Config, Consumer};
 use kernel::alloc::{KBox, KVVec};
@@ -202,6 +202,7 @@ impl Attachment {
             end: ends.end.id(),
             error: ends.error.id(),
             seed: clock::monotonic(),
+            secret: random::word(),
             is_killed: task::is_killed,
         })
         .map_err(errno)?;

@@ -179,6 +179,7 @@ impl World {
             end: u32::MAX - 1,
             error,
             seed: 1,
+            secret: 1,
             is_killed: || false,
         });
         Arc::new(Tracer::new(engine.unwrap(), self.probes[0], rights, payer))

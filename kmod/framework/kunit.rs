@@ -198,6 +198,7 @@ mod tests {
             end: ends.end.id(),
             error: ends.error.id(),
             seed: 1,
+            secret: 1,
             is_killed: || false,
         })
         .map_err(|_| ENOMEM)?;

@@ -51,6 +51,7 @@ pub mod places;
 pub mod privilege;
 pub mod process;
 pub mod public;
+pub mod random;
 pub mod rculist;
 pub mod remains;
 pub mod remote;

@@ -42,6 +42,7 @@ pub mod dof;
 pub mod ecb;
 pub mod error;
 pub mod frames;
+pub mod hash;
 pub mod interp;
 pub mod ledger;
 pub mod machine;

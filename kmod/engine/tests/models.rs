@@ -213,7 +213,7 @@ impl Variables {
     /// Room for so many; the first is there.
     fn begin(count: usize) -> Arc<Self> {
         let chunk = 24 + 16 + 8 + 8;
-        let space = Dynamics::new(count * chunk, 16, 8, chunk, 2).expect("memory");
+        let space = Dynamics::new(count * chunk, 16, 8, chunk, 2, 7).expect("memory");
         let cpus = Default::default();
         let variables = Arc::new(Self { space, cpus });
         assert!(variables.assign(0, &FIRST));

@@ -133,7 +133,7 @@ const WAYS: [Way; 8] = [
     (2_562_459, long_loop),
     (1_612_002, many_programs),
     (4_046_000, many_assignments),
-    (2_057_259, long_key),
+    (2_121_259, long_key),
     (3_096_006, many_calls),
     (2_097_202, large_copies),
 ];

@@ -6,7 +6,7 @@
 mod common;
 
 use common::asm::{asm, asm_with, int, var};
-use common::{action, clause, config, cpu, Bench, Steps, ERROR, PROBE};
+use common::{action, bare, clause, config, cpu, Bench, Steps, ERROR, PROBE};
 use dtrace_engine::budget::{FIRING, LIGHT};
 use dtrace_engine::dof::ActionSpec;
 use dtrace_engine::{Activity, Clause, Consumer, FaultReport, Which};
@@ -57,6 +57,17 @@ fn runs(b: &Bench, units: u64) -> u64 {
             b.consumer.activity() == Activity::Killed
         })
         .unwrap_or_else(|| panic!("still active after {most} runs"))
+}
+
+/// Parts of a key that are the same each time have no program to be paid for.
+#[test]
+fn the_parts_of_a_key_are_counted() {
+    const N: usize = 1000;
+    let mut actions = values(N, "setx 7, %r1\n ret %r1");
+    actions.push(bare(Action::Count, N as u32, 0));
+    let b = bench(clause(None, actions));
+    let many = runs(&b, 8 * N as u64);
+    assert!(many > FIRING / (16 * N as u64), "{many}");
 }
 
 #[test]

@@ -53,6 +53,7 @@ fn walkers_are_verified() {
         end: 2,
         error: 3,
         seed: 1,
+        secret: 1,
         is_killed: || false,
     })
     .unwrap();

@@ -105,6 +105,7 @@ impl EngineDevice {
             end: END,
             error: ERROR,
             seed: 1,
+            secret: 1,
             is_killed: || false,
         };
         Self {

@@ -10,12 +10,13 @@
 
 use super::{set_half, set_word, word, word_in, Aside};
 use crate::error::NoMem;
+use crate::hash::{mix, SAME};
 use crate::mem::alloc::Bytes;
 
 /// Bytes of an entry's index: hash (8), offset of the entry (4), next entry of the bucket (4).
 const INDEX: usize = 16;
 
-/// How many entries of a bucket are looked at: they are one or two, unless somebody chooses keys so that they meet.
+/// How many entries of a bucket are looked at: they are one or two.
 const CHAIN: usize = 256;
 
 /// The half of a CPU's aggregation buffer that is being filled.
@@ -27,13 +28,15 @@ pub struct Aggregations {
     /// Words of generation (high half) and last entry plus 1 (low half). Their number is a power of two, and `mask` one less.
     buckets: Bytes,
     mask: u32,
+    /// What hashes begin with.
+    secret: u64,
     generation: u32,
     drops: u64,
 }
 
 impl Aggregations {
-    /// An empty buffer of `size` bytes.
-    pub fn new(size: usize) -> Result<Self, NoMem> {
+    /// An empty buffer of `size` bytes; hashes begin with `secret`.
+    pub fn new(size: usize, secret: u64) -> Result<Self, NoMem> {
         let size = size & !7;
         let nbuckets = (size / 128).max(1).next_power_of_two();
         Ok(Self {
@@ -42,6 +45,7 @@ impl Aggregations {
             entries: 0,
             buckets: Bytes::new(nbuckets * 8)?,
             mask: (nbuckets - 1) as u32,
+            secret,
             generation: 1,
             drops: 0,
         })
@@ -72,6 +76,12 @@ impl Aggregations {
         self.generation
     }
 
+    /// What the hashes of an aggregation's keys begin with.
+    #[inline(always)]
+    pub fn hash(&self, id: u32) -> u64 {
+        mix(self.secret, id.into())
+    }
+
     /// Finds the entry that `same` recognises, which is given its offset, among those with `hash`.
     #[inline(always)]
     pub fn find(&self, hash: u64, same: impl Fn(&[u8], u32) -> bool) -> Option<u32> {
@@ -80,14 +90,21 @@ impl Aggregations {
             return None;
         }
         let mut entry = head as u32;
+        let mut others = 0;
         // Beyond that it is made once more, and added to the other by whoever reads them.
         for _ in 0..CHAIN {
             if entry == 0 {
                 return None;
             }
             let (its_hash, at, next) = self.indexed(entry)?;
-            if its_hash == hash && same(&self.mem, at) {
-                return Some(at);
+            if its_hash == hash {
+                if same(&self.mem, at) {
+                    return Some(at);
+                }
+                others += 1;
+                if others == SAME {
+                    return None;
+                }
             }
             entry = next;
         }
@@ -157,7 +174,7 @@ mod tests {
     use super::*;
 
     fn touch(a: &mut Aggregations, key: u32) -> bool {
-        let hash = u64::from(key % 7);
+        let hash = u64::from(key % 17);
         let bytes = key.to_ne_bytes();
         let at = match a.find(hash, |mem, at| half(mem, at as usize) == key) {
             Some(at) => at as usize,
@@ -176,7 +193,7 @@ mod tests {
 
     #[test]
     fn keys_are_found_again_and_overflow_is_counted() {
-        let mut a = Aggregations::new(1024).unwrap();
+        let mut a = Aggregations::new(1024, 0).unwrap();
         let aside = Aside::new(1024).unwrap();
         let mut aside = aside.take().unwrap();
         for generation in 0..3 {
@@ -187,7 +204,7 @@ mod tests {
                         dropped += 1;
                     } else {
                         let at = a
-                            .find(u64::from(key % 7), |mem, at| half(mem, at as usize) == key)
+                            .find(u64::from(key % 17), |mem, at| half(mem, at as usize) == key)
                             .unwrap();
                         assert_eq!(word(a.bytes(), at as usize + 8), round + 1);
                     }
@@ -200,12 +217,25 @@ mod tests {
         }
     }
 
+    /// Beyond that an entry is made again, and whoever reads them adds it to the other.
+    #[test]
+    fn entries_of_one_hash_are_few() {
+        let mut a = Aggregations::new(4096, 0).unwrap();
+        let is = |key: u32| move |mem: &[u8], at: u32| half(mem, at as usize) == key;
+        let most = SAME + 1;
+        for key in 1..=most {
+            a.add(9, &key.to_ne_bytes(), 16).unwrap();
+        }
+        assert_eq!(a.find(9, is(1)), None);
+        assert!((2..=most).all(|key| a.find(9, is(key)).is_some()));
+    }
+
     #[test]
     fn tiny_buffers_drop_everything() {
         for size in 0..31 {
-            let mut a = Aggregations::new(size).unwrap();
+            let mut a = Aggregations::new(size, 0).unwrap();
             assert!(!touch(&mut a, 1), "size {size}");
         }
-        assert!(touch(&mut Aggregations::new(32).unwrap(), 1));
+        assert!(touch(&mut Aggregations::new(32, 0).unwrap(), 1));
     }
 }

@@ -114,6 +114,8 @@ pub struct Config {
     pub error: ProbeId,
     /// Starts the random numbers of `rand()`.
     pub seed: u64,
+    /// Starts the [hashes](crate::hash) of its keys: nobody can guess it.
+    pub secret: u64,
     /// Whether the caller of a control call is killed, and need not be answered.
     pub is_killed: fn() -> bool,
 }

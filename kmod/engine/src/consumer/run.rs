@@ -310,6 +310,7 @@ struct Plan {
     /// CPUs are numbered from 0 to below this.
     ncpus: usize,
     seed: u64,
+    secret: u64,
     sizes: Sizes,
     strsize: usize,
     /// Bytes of the greatest key of a dynamic variable, 0 where there are none.
@@ -348,6 +349,7 @@ impl Plan {
             only,
             ncpus: config.ncpus,
             seed: config.seed,
+            secret: config.secret,
             key_size: match needs.dynamics {
                 true => 16 + control.shared.key_size,
                 false => 0,
@@ -421,7 +423,7 @@ impl Plan {
             out: Outputs {
                 principal: Principal::new(sizes.principal, sizes.policy, sizes.reserve)
                     .map_err(too_big(Opt::Bufsize))?,
-                aggregations: Aggregations::new(sizes.aggregation)
+                aggregations: Aggregations::new(sizes.aggregation, self.secret)
                     .map_err(too_big(Opt::Aggsize))?,
                 pieces: Pieces::new(sizes.speculations, sizes.speculation)
                     .map_err(too_big(Opt::Specsize))?,
@@ -458,7 +460,14 @@ fn allocate(
         let key = 16 + control.shared.key_size;
         let value = table.data_max();
         let bare = table.bare_max(control.shared.key_size);
-        let all = Dynamics::new(sizes.dynamics, key, value, bare, config.ncpus);
+        let all = Dynamics::new(
+            sizes.dynamics,
+            key,
+            value,
+            bare,
+            config.ncpus,
+            config.secret,
+        );
         let all = all.map_err(|reason| reason.about(Opt::Dynvarsize.name()))?;
         if all.is_empty() {
             return Err(TOO_SMALL);

@@ -8,7 +8,7 @@
 //! key is the same again, or where there is none, nothing is looked up.
 
 use super::execname;
-use super::price::{did, of_action, of_field, spend, spend_price};
+use super::price::{did, of_action, of_key, spend, spend_price};
 use super::record::begin;
 use super::speculate::{commit, discard, speculate};
 use super::{Act, Aggregate, Datum, Field, Prepared, Shape};
@@ -21,12 +21,12 @@ use crate::dif::exec::{self, Stopped};
 use crate::dif::program::{is_string, Program};
 use crate::error::Trap;
 use crate::frames::Frames;
+use crate::hash::mix_bytes;
 use crate::interp::walk as interp;
 use crate::machine::Machine;
 use crate::mem::alloc::Bytes;
 use crate::mem::Vec;
 use crate::spec::buffer::Pieces;
-use crate::var::dynamic::mix_bytes;
 use dtrace_uapi::limits::{CHILL_INTERVAL, CHILL_MAX};
 use dtrace_uapi::var::Var;
 
@@ -463,7 +463,7 @@ fn aggregate_by_key<M: Machine>(
     } = out;
     set_half(key, 0, aggregate.id);
     for (field, used) in aggregate.keys.iter().zip(used.iter_mut()) {
-        did(env, field.action, || of_field(field))?;
+        did(env, field.action, || of_key(field))?;
         *used = write_key(field, part_mut(key, field), env)?;
     }
     let (value, increment) = value_of(aggregate, env)?;
@@ -488,7 +488,7 @@ fn aggregate_by_key<M: Machine>(
     let again =
         (known >> 32) as u32 == generation && aggregations.bytes().get(at..).is_some_and(is_it);
     if !again {
-        let hash = parts().fold(u64::from(aggregate.id), |hash, (field, used)| {
+        let hash = parts().fold(aggregations.hash(aggregate.id), |hash, (field, used)| {
             let range = field.offset..field.offset.wrapping_add(*used);
             mix_bytes(hash, key.get(range).unwrap_or(&[]))
         });

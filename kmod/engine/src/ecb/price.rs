@@ -22,6 +22,9 @@ const RECORDED: usize = 8;
 /// Bytes of a key that are a unit, if it is as long as it can be: what it has of them is paid for where it comes from.
 const KEYED: usize = 64;
 
+/// Units of a part of a key, which is written, hashed, and compared with those of a few entries.
+const PART: usize = 8;
+
 /// The price of a clause whose record takes `principal` bytes of the buffer, units.
 pub fn price(predicate: Option<&Program>, actions: &[Action], principal: usize) -> usize {
     let record = principal / RECORDED;
@@ -56,11 +59,16 @@ fn of_keys(action: &Action) -> usize {
         Act::Aggregate(aggregate) => &aggregate.keys[..],
         _ => &[],
     };
-    keys.iter().map(of_field).fold(0, usize::saturating_add)
+    keys.iter().map(of_key).fold(0, usize::saturating_add)
+}
+
+/// What a part of a key takes.
+pub(super) fn of_key(field: &Field) -> usize {
+    of_field(field).saturating_add(PART)
 }
 
 /// What a datum takes.
-pub(super) fn of_field(field: &Field) -> usize {
+fn of_field(field: &Field) -> usize {
     match &field.datum {
         Datum::Expr { program, .. } | Datum::Address(program) | Datum::UserAddress(program) => {
             program.price()

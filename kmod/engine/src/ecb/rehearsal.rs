@@ -13,7 +13,7 @@
 //! overlook a page, and the clause faults as it would without one.
 
 use super::fire::{in_action, Failed};
-use super::price::{did, of_action, of_field, spend, spend_price};
+use super::price::{did, of_action, of_key, spend, spend_price};
 use super::{Act, Action, Datum, Field, Prepared, Shape};
 use crate::dif::env::{user_load, user_load_str, Env};
 use crate::dif::exec;
@@ -45,7 +45,7 @@ pub fn run<M: Machine>(clause: &Prepared, env: &mut Env<'_, M>) -> Result<(), Fa
             Act::Memory(memory) => touch(memory.field(), env)?,
             Act::Aggregate(aggregate) => {
                 for key in aggregate.keys.iter() {
-                    did(env, key.action, || of_field(key))?;
+                    did(env, key.action, || of_key(key))?;
                     touch(key, env)?;
                 }
                 for program in [&aggregate.value, &aggregate.increment]

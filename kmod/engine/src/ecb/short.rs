@@ -21,9 +21,9 @@ use crate::dif::builtins::quick;
 use crate::dif::env::At;
 use crate::dif::program::{Cond, Program, Quick, Test};
 use crate::error::NoMem;
+use crate::hash::mix;
 use crate::machine::{BadAddr, Machine};
 use crate::mem::Vec;
-use crate::var::dynamic::mix;
 use dtrace_uapi::var::Var;
 
 /// A condition on one built-in variable that cannot fault.
@@ -275,7 +275,7 @@ impl TallyBy {
         };
         let is_it =
             |mem: &[u8], entry| half_in(mem, entry, 0) == self.id && number(mem, entry) == value;
-        let hash = mix(u64::from(self.id), value);
+        let hash = mix(out.aggregations.hash(self.id), value);
         let Some(entry) = out.aggregations.find(hash, is_it) else {
             return false;
         };

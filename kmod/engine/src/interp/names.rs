@@ -12,9 +12,9 @@
 #![allow(clippy::arithmetic_side_effects)]
 
 use crate::error::NoMem;
+use crate::hash::mix_bytes;
 use crate::mem::atomic::{AtomicU64, Ordering};
 use crate::mem::shared::Shared;
-use crate::var::dynamic::mix_bytes;
 use dtrace_uapi::interp::{NameHead, NAMELESS};
 use zerocopy::{FromBytes, IntoBytes};
 

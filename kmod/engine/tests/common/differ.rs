@@ -96,7 +96,7 @@ fn outcome(
         ustacks: UserWalk::default(),
         strings: EVec::copy_of(&difo.strings).unwrap(),
         globals: Shared::new(table.globals_size()).unwrap(),
-        dynamics: Some(Dynamics::new(16384, 16 + key_size, table.data_max(), 64, 1).unwrap()),
+        dynamics: Some(Dynamics::new(16384, 16 + key_size, table.data_max(), 64, 1, 7).unwrap()),
         speculations: None,
         strsize: STRSIZE,
         kernel,

@@ -49,6 +49,7 @@ pub fn config() -> Config {
         end: END,
         error: ERROR,
         seed: 42,
+        secret: 1,
         is_killed: || false,
     }
 }

@@ -31,6 +31,7 @@
 mod recent;
 
 use crate::error::{NoMem, Reason};
+use crate::hash::{mix, SAME};
 use crate::mem::atomic::{fence, spin_loop, AtomicBool, AtomicU32, AtomicU64, Ordering};
 use crate::mem::shared::Shared;
 use crate::mem::Vec;
@@ -46,10 +47,10 @@ const KEY: usize = 24;
 /// The lock bit of a bucket; the low half is the first chunk plus 1, the bits above count the changes.
 const LOCK: u64 = 1 << 32;
 const VERSION: u64 = 1 << 33;
-const SPINS: u32 = 1 << 14;
+/// So often a bucket that is locked is looked at: many CPUs may want one, each of which has it for some microseconds at most.
+const SPINS: u32 = 1 << 12;
 
-/// Longest chain. Chains have one or two chunks, unless somebody chooses keys so that they meet; what would make one longer is
-/// dropped, so that looking along it ends soon.
+/// Longest chain. Chains have one or two chunks; what would make one longer is dropped, so that looking along it ends soon.
 const CHAIN: usize = 256;
 
 /// Why a chain has no chunk of a key.
@@ -118,44 +119,12 @@ pub struct Dynamics {
     values: Shared,
     fresh: AtomicU32,
     lists: Vec<Lists>,
+    /// What hashes begin with.
+    secret: u64,
     /// What was deleted last may wait aside.
     spares: bool,
     /// What was dropped.
     pub drops: Drops,
-}
-
-/// Mixes a word into a hash.
-#[inline(always)]
-pub fn mix(hash: u64, word: u64) -> u64 {
-    (hash ^ word)
-        .wrapping_mul(0x9e37_79b9_7f4a_7c15)
-        .rotate_left(29)
-}
-
-/// Mixes bytes into a hash.
-#[inline(always)]
-pub fn mix_bytes(mut hash: u64, mut bytes: &[u8]) -> u64 {
-    while let Some((first, rest)) = bytes.split_first_chunk::<8>() {
-        hash = mix(hash, u64::from_ne_bytes(*first));
-        bytes = rest;
-    }
-    if let Some((first, rest)) = bytes.split_first_chunk::<4>() {
-        hash = mix(hash, u64::from(u32::from_ne_bytes(*first)));
-        bytes = rest;
-    }
-    for byte in bytes {
-        hash = mix(hash, u64::from(*byte));
-    }
-    hash
-}
-
-#[inline(always)]
-fn hash(key: &[u64]) -> u64 {
-    let mut hash = key.len() as u64;
-    for word in key {
-        hash = mix(hash, *word);
-    }
-    hash ^ hash >> 32
 }
 
 impl Dynamics {
@@ -166,13 +135,14 @@ impl Dynamics {
     }
 
     /// Space for keys of up to `key_size` and values of up to `value_size` bytes, both multiples of 8, within `total` bytes.
-    /// `bare` is what a variable takes at most without everything that serves to find it.
+    /// `bare` is what a variable takes at most without everything that serves to find it; hashes begin with `secret`.
     pub fn new(
         total: usize,
         key_size: usize,
         value_size: usize,
         bare: usize,
         ncpus: usize,
+        secret: u64,
     ) -> Result<Self, Reason> {
         let head_size = KEY.checked_add(key_size).ok_or(NoMem)?;
         let chunk = head_size.checked_add(value_size).ok_or(NoMem)? + 8;
@@ -193,6 +163,7 @@ impl Dynamics {
             values: Shared::new(nchunks.checked_mul(value_size).ok_or(NoMem)?)?,
             fresh: AtomicU32::new(0),
             lists: Vec::try_from_fn(ncpus, |_| Ok::<_, NoMem>(Lists::default()))?,
+            secret,
             spares: nchunks / (NAMES * SPARE) >= ncpus,
             drops: Drops::default(),
         })
@@ -294,25 +265,40 @@ impl Dynamics {
     }
 
     #[inline(always)]
-    fn matches(&self, chunk: u32, hash: u64, key: &[u64]) -> bool {
-        let Some((its_hash, its_len, its_key)) = self.head(chunk, key.len()) else {
-            return false;
+    fn hash(&self, key: &[u64]) -> u64 {
+        let mut hash = mix(self.secret, key.len() as u64);
+        for word in key {
+            hash = mix(hash, *word);
+        }
+        hash
+    }
+
+    /// Whether a chunk has a key of this hash and length, and if so whether it is the key. One that is aside has none.
+    #[inline(always)]
+    fn matches(&self, chunk: u32, hash: u64, key: &[u64]) -> Option<bool> {
+        let (its_hash, its_len, its_key) = self.head(chunk, key.len())?;
+        let meets = its_hash.load(Ordering::Relaxed) == hash
+            && its_len.load(Ordering::Relaxed) == key.len() as u64;
+        let is_it = || {
+            let mut words = key.iter().zip(its_key);
+            words.all(|(mine, its)| *mine == its.load(Ordering::Relaxed))
         };
-        its_hash.load(Ordering::Relaxed) == hash
-            && its_len.load(Ordering::Relaxed) == key.len() as u64
-            && key
-                .iter()
-                .zip(its_key)
-                .all(|(mine, its)| *mine == its.load(Ordering::Relaxed))
+        meets.then(is_it)
     }
 
     /// The chunk of `key` on the chain that begins with `link`.
     #[inline(always)]
     fn walk(&self, mut link: u32, hash: u64, key: &[u64]) -> Result<u32, Missing> {
+        let mut others = 0;
         for _ in 0..CHAIN {
             let chunk = link.checked_sub(1).ok_or(Missing::Absent)?;
-            if self.matches(chunk, hash, key) {
-                return Ok(chunk);
+            match self.matches(chunk, hash, key) {
+                Some(true) => return Ok(chunk),
+                Some(false) => others += 1,
+                None => {}
+            }
+            if others == SAME {
+                break;
             }
             link = self.link(chunk, NEXT);
         }
@@ -322,7 +308,7 @@ impl Dynamics {
     /// The chunk of the variable with `key`.
     #[inline]
     pub fn find(&self, key: &[u64]) -> Option<u32> {
-        let hash = hash(key);
+        let hash = self.hash(key);
         let head = self.bucket(hash)?.load(Ordering::Acquire) as u32;
         self.walk(head, hash, key).ok()
     }
@@ -378,7 +364,7 @@ impl Dynamics {
             self.drops.full.fetch_add(1, Ordering::Relaxed);
             return Err(Dropped);
         }
-        let hash = hash(key);
+        let hash = self.hash(key);
         let bucket = self.bucket(hash).ok_or(Dropped)?;
         let chunk = self.take(cpu, free)?;
         if let Some((its_hash, its_len, its_key)) = self.head(chunk, key.len()) {

@@ -219,10 +219,11 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    const CPUS: usize = 2;
+    const CPUS: usize = 8;
+    const SECRET: u64 = 0x5ec1_2e7a_11d5_0b5c;
 
     fn ample() -> Dynamics {
-        Dynamics::new(72 * NAMES * SPARE * CPUS, 16, 8, 40, CPUS).unwrap()
+        Dynamics::new(72 * NAMES * SPARE * CPUS, 16, 8, 40, CPUS, SECRET).unwrap()
     }
 
     /// A CPU's part of thread-locals, all of one name.
@@ -277,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_small_space_puts_nothing_aside() {
-        let d = Dynamics::new(72 * 100, 16, 8, 40, 1).unwrap();
+        let d = Dynamics::new(72 * 100, 16, 8, 40, 1, SECRET).unwrap();
         let mut cpu = Cpu::default();
         store(&d, 0, &mut cpu, &[1, 2], 3);
         delete(&d, 0, &mut cpu, &[1, 2]);
@@ -289,7 +290,7 @@ mod tests {
     fn threads_may_move() {
         const ROUNDS: u64 = if cfg!(miri) { 200 } else { 20_000 };
         let d = ample();
-        let mut cpus = [Cpu::default(), Cpu::default()];
+        let mut cpus: [Cpu; CPUS] = Default::default();
         let mut known = BTreeMap::new();
         let mut seed = 1u64;
         for round in 0..ROUNDS {
@@ -316,9 +317,8 @@ mod tests {
         let aside = cpus.iter().filter(|cpu| cpu.recent.aside != 0).count();
         d.clean(|| {});
         let mut made = 0;
-        let [Cpu { free, .. }, Cpu { free: other, .. }] = &mut cpus;
-        for list in [free, other] {
-            while d.insert(0, list, &[2, made], 0) != Err(Dropped) {
+        for Cpu { free, .. } in &mut cpus {
+            while d.insert(0, free, &[2, made], 0) != Err(Dropped) {
                 made += 1;
             }
         }

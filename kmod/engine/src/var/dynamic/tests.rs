@@ -5,6 +5,8 @@
 
 use super::*;
 
+const SECRET: u64 = 0x5ec1_2e7a_11d5_0b5c;
+
 fn store(d: &Dynamics, cpu: usize, free: &mut u32, key: &[u64], value: u64) -> bool {
     match d
         .find(key)
@@ -41,7 +43,7 @@ fn dropped(d: &Dynamics) -> [u64; 3] {
 
 #[test]
 fn one_cpu_does_not_keep_what_is_free_from_the_others() {
-    let d = Dynamics::new(100 * 72, 24, 16, 40, 2).unwrap();
+    let d = Dynamics::new(100 * 72, 24, 16, 40, 2, SECRET).unwrap();
     let n = u64::from(d.nchunks);
     let (mut mine, mut others) = (0, 0);
     for k in 0..n {
@@ -60,7 +62,7 @@ fn one_cpu_does_not_keep_what_is_free_from_the_others() {
 
 #[test]
 fn values_come_and_go_and_space_comes_back() {
-    let d = Dynamics::new(100 * 72, 24, 16, 40, 3).unwrap();
+    let d = Dynamics::new(100 * 72, 24, 16, 40, 3, SECRET).unwrap();
     let n = u64::from(d.nchunks);
     let mut free = 0;
     // Somebody is looking all the time.
@@ -95,7 +97,7 @@ fn look(d: &Dynamics, key: &[u64; 2], hint: &mut u32) -> Option<u32> {
 
 #[test]
 fn what_is_remembered_is_found_as_long_as_it_is_there() {
-    let d = Dynamics::new(100 * 72, 24, 16, 40, 1).unwrap();
+    let d = Dynamics::new(100 * 72, 24, 16, 40, 1, SECRET).unwrap();
     let (mut free, mut hint) = (0, 0);
     let (mine, other) = ([1, 2], [3, 4]);
     assert_eq!(look(&d, &mine, &mut hint), None);
@@ -124,10 +126,10 @@ fn what_is_remembered_is_found_as_long_as_it_is_there() {
 
 #[test]
 fn keys_that_are_too_long_are_dropped_and_counted() {
-    let d = Dynamics::new(4096, 16, 8, 24, 1).unwrap();
+    let d = Dynamics::new(4096, 16, 8, 24, 1, SECRET).unwrap();
     assert!(!store(&d, 0, &mut 0, &[1, 2, 3], 1));
     assert_eq!(dropped(&d), [1, 0, 0]);
-    let none = Dynamics::new(15, 16, 8, 16, 1).unwrap();
+    let none = Dynamics::new(15, 16, 8, 16, 1, SECRET).unwrap();
     assert!(none.is_empty() && !d.is_empty());
     assert!(!store(&none, 0, &mut 0, &[1, 2], 1));
     assert_eq!(load(&none, &[1, 2]), None);
@@ -136,8 +138,8 @@ fn keys_that_are_too_long_are_dropped_and_counted() {
 
 #[test]
 fn a_chain_that_would_be_too_long_is_dropped_and_counted() {
-    let d = Dynamics::new(2048 * 72, 24, 16, 40, 1).unwrap();
-    let meets = |key: &u64| hash(&[*key]) & d.mask == 0;
+    let d = Dynamics::new(2048 * 72, 24, 16, 40, 1, SECRET).unwrap();
+    let meets = |key: &u64| d.hash(&[*key]) & d.mask == 0;
     let keys: std::vec::Vec<u64> = (0..).filter(meets).take(CHAIN + 2).collect();
     let mut free = 0;
     for (n, key) in keys.iter().enumerate() {
@@ -152,10 +154,25 @@ fn a_chain_that_would_be_too_long_is_dropped_and_counted() {
     assert!(store(&d, 0, &mut free, &[keys[CHAIN]], 1));
 }
 
+/// Where keys have the same hash few are compared; the secret has to be known to make such.
+#[test]
+fn keys_of_one_hash_are_few() {
+    let d = Dynamics::new(2048 * 72, 24, 16, 40, 1, SECRET).unwrap();
+    let key = |n: u64| [n, mix(mix(SECRET, 2), n)];
+    assert_eq!(d.hash(&key(1)), d.hash(&key(2)));
+    let (mut free, most) = (0, u64::from(SAME));
+    for n in 0..most {
+        assert!(store(&d, 0, &mut free, &key(n), n));
+    }
+    assert!((0..most).all(|n| load(&d, &key(n)) == Some(n)));
+    assert!(!store(&d, 0, &mut free, &key(most), most));
+    assert_eq!(dropped(&d), [1, 0, 0]);
+}
+
 /// How many chunks are looked at until the variable of a key is found.
 fn looks(d: &Dynamics, key: &[u64]) -> usize {
     let found = d.find(key).unwrap();
-    let mut link = d.bucket(hash(key)).unwrap().load(Ordering::Relaxed) as u32;
+    let mut link = d.bucket(d.hash(key)).unwrap().load(Ordering::Relaxed) as u32;
     let mut looks = 1;
     while link != found + 1 {
         link = d.link(link - 1, NEXT);
@@ -184,7 +201,7 @@ fn collisions_at_ninety_percent() {
     ];
     for (chunks, per_bucket) in [(1 << 14, 0.9), ((1 << 14) - 1, 1.8)] {
         for (kind, key) in kinds {
-            let d = Dynamics::new(chunks * 72, 24, 16, 72, 1).unwrap();
+            let d = Dynamics::new(chunks * 72, 24, 16, 72, 1, SECRET).unwrap();
             let n = u64::from(d.nchunks) * 9 / 10;
             let mut free = 0;
             assert!(
@@ -206,17 +223,17 @@ fn collisions_at_ninety_percent() {
 #[test]
 fn a_small_space_holds_what_fits_without_management() {
     for (total, bare, n) in [(15, 4, 3), (20, 20, 1), (79, 20, 3), (64 * 4, 4, 64)] {
-        let d = Dynamics::new(total, 16, 8, bare, 1).unwrap();
+        let d = Dynamics::new(total, 16, 8, bare, 1, SECRET).unwrap();
         assert_eq!(d.nchunks, n, "{total}");
     }
     // From some number on, all of it counts: 24 bytes of head, 16 of key, 8 of value, 8 of the table.
-    let d = Dynamics::new(56 << 10, 16, 8, 4, 1).unwrap();
+    let d = Dynamics::new(56 << 10, 16, 8, 4, 1, SECRET).unwrap();
     assert_eq!(d.nchunks, 1 << 10);
 }
 
 #[test]
 fn who_is_alone_uses_at_once_what_it_deleted() {
-    let d = Dynamics::new(20, 16, 8, 20, 2).unwrap();
+    let d = Dynamics::new(20, 16, 8, 20, 2, SECRET).unwrap();
     let mut free = [0; 2];
     {
         let _me = d.enter(0).unwrap();
@@ -247,7 +264,7 @@ fn cpus_agree_on_what_exists() {
 fn agree_on_what_exists(total: usize) {
     const THREADS: usize = 4;
     const ROUNDS: u64 = if cfg!(miri) { 50 } else { 20_000 };
-    let d = Dynamics::new(total, 16, 8, 24, THREADS).unwrap();
+    let d = Dynamics::new(total, 16, 8, 24, THREADS, SECRET).unwrap();
     let inside: [AtomicU64; THREADS] = Default::default();
     let done = AtomicU32::new(0);
     let work = |cpu: usize| {
