@@ -28,8 +28,8 @@ own /tmp/work ptracer any mark /tmp/ready await /tmp/go steps ptracer none steps
 ready; traced 'named, and not, and named'
 as 77 dtrace -qn "$pid" -c '/tmp/work steps' >/tmp/told 2>&1; told child
 # Of two that do the same, the descendant.
-cp /tmp/work /tmp/other
-own /tmp/other mark /tmp/ready await /tmp/go steps mark /tmp/done & one=$!
+cp /tmp/work /tmp/not-below
+own /tmp/not-below mark /tmp/ready await /tmp/go steps mark /tmp/done & one=$!
 ready
 as 77 dtrace -qn "$calls" -c '/tmp/work steps mark /tmp/go await /tmp/done' >/tmp/told 2>&1; told calls
 rm -f /tmp/done; wait
@@ -71,5 +71,5 @@ kill $late; echo >&9; exec 9>&-; wait
 rm -f /tmp/pipe /tmp/late /tmp/ready
 insmod "$(cat /run/vm/module)"
 echo 0 >$scope
-rm -f /tmp/work /tmp/other /tmp/more /tmp/seat.so
+rm -f /tmp/work /tmp/not-below /tmp/more /tmp/seat.so
 rmmod dtrace && insmod "$(cat /run/vm/module)"
