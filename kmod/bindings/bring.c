@@ -68,15 +68,6 @@ static void dtrace_bringing_put(struct dtrace_bringing *bringing)
 	kvfree(bringing);
 }
 
-/* Whether the mapping has the text that is wanted. */
-static bool dtrace_wanted_is_in(const struct dtrace_wanted *wanted, struct vm_area_struct *vma)
-{
-	const vm_flags_t may = VM_MAYEXEC, unwanted = VM_HUGETLB | VM_MAYSHARE | VM_IO | VM_PFNMAP;
-
-	return vma && (vma->vm_flags & (may | unwanted)) == may && dtrace_has_text(vma, wanted->file) &&
-	       dtrace_offset_of(vma, wanted->address) == wanted->offset;
-}
-
 /* Where the counter is that a breakpoint counts in, or one that the memory has inherited has counted in. */
 static void dtrace_wanted_count(struct dtrace_memory *memory, struct vm_area_struct *vma, struct dtrace_wanted *wanted)
 {
@@ -109,8 +100,7 @@ static bool dtrace_bring_one(struct dtrace_memory *memory, struct dtrace_wanted 
 {
 	struct mm_struct *mm = memory->mm;
 	struct vm_area_struct *vma = vma_lookup(mm, wanted->address);
-
-	bool is_in = dtrace_wanted_is_in(wanted, vma);
+	bool is_in = dtrace_has_text_at(vma, wanted->address, wanted->file, wanted->offset);
 
 	wanted->error = 0;
 	wanted->counter_at = 0;

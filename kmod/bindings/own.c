@@ -45,10 +45,7 @@ MODULE_PARM_DESC(own_breakpoints, "Write breakpoints into the one process that i
 /* Whether an address is where the carrier's text is; the lock of the memory is held. */
 bool dtrace_own_is_there(const struct dtrace_carrier *carrier, struct vm_area_struct *vma)
 {
-	const vm_flags_t wanted = VM_MAYEXEC, unwanted = VM_HUGETLB | VM_MAYSHARE;
-
-	return vma && (vma->vm_flags & (wanted | unwanted)) == wanted && dtrace_has_text(vma, carrier->file) &&
-	       dtrace_offset_of(vma, carrier->spot.address) == carrier->offset;
+	return dtrace_has_text_at(vma, carrier->spot.address, carrier->file, carrier->offset);
 }
 
 /* Writes the first byte of a carrier's instruction, as above. Where there is no file it may be another instruction by now. */
@@ -460,7 +457,6 @@ int dtrace_own_drop(struct dtrace_carrier *carrier)
 static bool dtrace_own_is_in(const struct dtrace_carrier *carrier, struct dtrace_pen *pen)
 {
 	u64 at = carrier->spot.address;
-
 	bool writes = dtrace_is_own(carrier) && dtrace_own_is_there(carrier, vma_lookup(pen->mm, at));
 
 	return (!writes || !dtrace_pen_move(pen, at, true)) && dtrace_counter_is_in(carrier, pen->mm);

@@ -295,4 +295,12 @@ static inline u64 dtrace_offset_of(const struct vm_area_struct *vma, u64 address
 	return address - vma->vm_start + ((u64)vma->vm_pgoff << PAGE_SHIFT);
 }
 
+/* Whether at an address a mapping of one memory alone has the text that a file has at an offset; of none: see dtrace_is_bare(). */
+static inline bool dtrace_has_text_at(const struct vm_area_struct *vma, u64 address, const struct file *file, u64 offset)
+{
+	const vm_flags_t wanted = VM_MAYEXEC, unwanted = VM_HUGETLB | VM_MAYSHARE;
+
+	return vma && (vma->vm_flags & (wanted | unwanted)) == wanted && dtrace_has_text(vma, file) && dtrace_offset_of(vma, address) == offset;
+}
+
 #endif

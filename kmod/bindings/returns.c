@@ -95,11 +95,12 @@ static struct rethook *dtrace_returns_pool(struct dtrace_returns *r, int nodes)
 /* Makes hooking possible, if it is not yet. */
 int dtrace_returns_start(struct dtrace_returns *r)
 {
-	int nodes = dtrace_returns_nodes();
 	struct rethook *rh, *users = NULL;
+	int nodes;
 
 	if (r->rethook)
 		return 0;
+	nodes = dtrace_returns_nodes();
 	rh = dtrace_returns_pool(r, nodes);
 	if (IS_ERR(rh))
 		return PTR_ERR(rh);
