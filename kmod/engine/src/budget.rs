@@ -5,12 +5,13 @@
 //!
 //! A firing runs with interrupts off, so it must end soon, whatever the program and its data: a verified program may have thousands of
 //! instructions, each of which works on a string of 64 KiB, and loops that are not proved to end. Everything whose work depends
-//! on the program or on data takes from one budget: a unit for an instruction, a byte copied, a byte compared, a
-//! speculation looked at, [`MOVED`] bytes of one that is committed; a dynamic variable looked for counts as [`LOOKUP`] of
-//! them, a load from memory that is not the engine's as [`LOADED`], a clock as [`CLOCK`], anything else that the machine is asked
-//! for as [`ASKED`], an unwound stack frame as [`FRAME`] or [`USER_FRAME`], an ancestor as [`HOP`], a floating-point operation as [`FLOAT`], a magnitude
-//! that `llquantize()` tries as [`MAGNITUDE`], an instruction of a loop as [`LOOPED`] in each round but the first. When the budget is gone,
-//! the clause ends in the fault [`Fault::Overrun`].
+//! on the program or on data takes from one budget: a unit for an instruction, a byte copied, a byte compared, a speculation looked
+//! at, [`MOVED`] bytes of one that is committed; a dynamic variable looked for counts as [`LOOKUP`] of them, a subroutine as
+//! [`CALLED`], a load from memory that is not the engine's as [`LOADED`], a clock as [`CLOCK`], anything else that the machine is
+//! asked for as [`ASKED`], an unwound stack frame as [`FRAME`] or [`USER_FRAME`], the owner of code that a program has made as
+//! [`SOUGHT`], an ancestor as [`HOP`], a floating-point operation as [`FLOAT`], a magnitude that `llquantize()` tries as
+//! [`MAGNITUDE`], an instruction of a loop as [`LOOPED`] in each round but the first. When the budget is gone, the clause ends in
+//! the fault [`Fault::Overrun`].
 //! What is taken is known before the work is done, or is bounded by one string or one stack.
 //!
 //! What a clause does whatever the data has a *price*, which is known when it is built (the module `price` of `ecb`). The ways past the
@@ -18,8 +19,8 @@
 //! tells afterwards.
 //!
 //! A probe runs all its clauses in one firing, and there may be thousands. So what the heavy ones take is also added up, for each consumer:
-//! one that takes more than [`FIRING`] is ended, as by a deadman. Light ones cost a comparison; where many are at one probe, each is
-//! taken for [`LIGHT`]. Users who may trace their own processes alone have [`FIRING_OF_USERS`] together, and time counts as well ([`work`]); what
+//! one that takes more than [`FIRING`] is ended, as by a deadman. Time counts as well ([`work`]). Light ones cost a comparison; where many are at
+//! one probe, each is taken for [`LIGHT`]. Users who may trace their own processes alone have [`FIRING_OF_USERS`] together; what
 //! they would do beyond that is dropped, and their consumer that has done most is ended. No user's clauses end what an administrator traces.
 //!
 //! A load may take ten times as long as is meant, where caches do not help. So time is looked at while a clause runs: whenever it has done
@@ -63,6 +64,15 @@ pub fn work(units: u64, ns: u64) -> u64 {
     units.max((ns / UNIT_NS).min(most))
 }
 
+/// Units of a subroutine that is called, of two strings that are compared, or of a piece of memory that is copied, however short they are.
+pub const CALLED: usize = 32;
+
+/// Units of a number that is written as text, of 64 digits at most.
+pub const NUMBER: usize = 256;
+
+/// Units of an address or a UUID that is written as text.
+pub const ADDRESS: usize = 128;
+
 /// Units of a load from the kernel's or a program's memory, whose address is looked at first.
 pub const LOADED: usize = 32;
 
@@ -78,8 +88,14 @@ pub const FRAME: usize = 64;
 /// Units of a frame of a program's stack: the file that it leads into and its rule are looked up.
 pub const USER_FRAME: usize = 256;
 
+/// Units of looking for whose the code is that a program has made, among hundreds of its mappings.
+pub const SOUGHT: usize = 32 << 10;
+
 /// Units of looking for a thread-local or an element of an associative array.
 pub const LOOKUP: usize = 256;
+
+/// Units of another CPU that is asked whether it has room for a variable.
+pub const ANOTHER: usize = 16;
 
 /// Units of a process that is asked for its parent.
 pub const HOP: usize = 16;

@@ -7,6 +7,7 @@ mod common;
 
 use common::asm::{asm_with, bytes, int, var};
 use common::{action, bare, clause, config, u64_at, Bench, Steps};
+use dtrace_engine::budget::{SOUGHT, UNITS, USER_FRAME};
 use dtrace_engine::dif::verify::{verify, Context};
 use dtrace_engine::dof::{ActionSpec, Difo};
 use dtrace_engine::{Clause, Consumer, Privileges, Unread, Which};
@@ -331,6 +332,19 @@ fn room_for_frames_is_paid() {
     );
     let fault = bench.fire()[0].unwrap();
     assert_eq!((fault.fault, fault.action), (Fault::Overrun, 3));
+}
+
+#[test]
+fn a_search_for_the_owner_of_made_code_is_paid() {
+    let consumer = consumer(&[walker(LIST, b"ab")]);
+    let stacks = (0..128).map(|_| bare(Action::Ustack, 0, ustack_arg(3, 64)));
+    let mut bench = Bench::with(consumer, vec![clause(None, stacks.collect())]);
+    assert_eq!(bench.fire(), [None]);
+    bench.m.seeks = true;
+    let fault = bench.fire()[0].unwrap();
+    let each = SOUGHT + 3 * USER_FRAME + 64;
+    let first = (UNITS / each as u64) as u32 + 1;
+    assert_eq!((fault.fault, fault.action), (Fault::Overrun, first));
 }
 
 #[test]

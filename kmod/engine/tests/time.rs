@@ -134,8 +134,8 @@ const WAYS: [Way; 8] = [
     (1_612_002, many_programs),
     (4_046_000, many_assignments),
     (2_121_259, long_key),
-    (3_096_006, many_calls),
-    (2_097_202, large_copies),
+    (3_468_006, many_calls),
+    (2_097_264, large_copies),
 ];
 
 fn bench(clause: Clause) -> Bench {

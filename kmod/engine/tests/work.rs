@@ -7,12 +7,13 @@ mod common;
 
 use common::asm::{asm, asm_with, int, var};
 use common::{action, bare, clause, config, cpu, Bench, Steps, ERROR, PROBE};
-use dtrace_engine::budget::{FIRING, LIGHT};
+use dtrace_engine::budget::{ANOTHER, FIRING, LIGHT, LOOKUP};
 use dtrace_engine::dof::ActionSpec;
-use dtrace_engine::{Activity, Clause, Consumer, FaultReport, Which};
+use dtrace_engine::{Activity, Clause, Config, Consumer, FaultReport, Which};
 use dtrace_uapi::action::Action;
 use dtrace_uapi::fault::Fault;
 use dtrace_uapi::option::{Opt, BUFPOLICY_RING};
+use dtrace_uapi::types::{DifVar, DIFV_KIND_ARRAY};
 
 /// A consumer whose buffer never fills, with one ECB of `clause`.
 fn bench(clause: Clause) -> Bench {
@@ -68,6 +69,55 @@ fn the_parts_of_a_key_are_counted() {
     let b = bench(clause(None, actions));
     let many = runs(&b, 8 * N as u64);
     assert!(many > FIRING / (16 * N as u64), "{many}");
+}
+
+/// What a subroutine does however short its result is.
+#[test]
+fn calls_are_counted() {
+    const N: usize = 1000;
+    let number = "setx -1, %r1\n setx 2, %r2\n flushts\n pushtv ctf, %r0, %r1\n pushtv ctf, %r0, %r2\n call lltostr, %r3\n ret %r3";
+    let address = "setx 32, %r1\n allocs %r1, %r1\n flushts\n pushtv ctf, %r0, %r1\n call uuidstr, %r3\n ret %r3";
+    let compared = "sets \"\", %r1\n scmp %r1, %r1\n ret %r0";
+    for (text, units) in [(number, 288), (address, 160), (compared, 32)] {
+        let units = (units * N) as u64;
+        let many = runs(&bench(clause(None, values(N, text))), units);
+        assert!(many > FIRING / (2 * units), "{many} of {units}");
+    }
+}
+
+/// All CPUs are asked for room before a variable is dropped.
+#[test]
+fn variables_that_are_dropped_are_counted() {
+    const N: usize = 500;
+    const CPUS: usize = 64;
+    let array = DifVar {
+        kind: DIFV_KIND_ARRAY,
+        ..var(0x500, 0, int(8))
+    };
+    let store = |key| {
+        let text = format!(
+            "flushts\n setx {key}, %r1\n pushtv ctf, %r0, %r1\n stgaa %r1, 0x500\n ret %r0"
+        );
+        action(Action::Difexpr, asm_with(&text, int(0), &[array]))
+    };
+    let ncpus = CPUS;
+    let consumer = Consumer::new(Config { ncpus, ..config() }).unwrap();
+    consumer.set_option(Opt::Dynvarsize, 1024).unwrap();
+    let b = Bench::with(consumer, vec![clause(None, (1..=N).map(store).collect())]);
+    again(&b);
+    runs(&b, ((N - 64) * (LOOKUP + CPUS * ANOTHER)) as u64);
+}
+
+/// A string that has no end before a page that is not there has been read all the same.
+#[test]
+fn strings_that_fault_are_counted() {
+    const SIZE: u64 = 64 << 10;
+    let text = "ldgs arg0, %r1\n flushts\n pushtv ctf, %r0, %r1\n call copyinstr, %r2\n ret %r2";
+    let consumer = Consumer::new(config()).unwrap();
+    consumer.set_option(Opt::Strsize, SIZE + 1).unwrap();
+    let b = Bench::with(consumer, vec![clause(None, values(1, text))]);
+    assert_eq!(again(&b).unwrap().fault, Fault::BadAddr);
+    runs(&b, SIZE);
 }
 
 #[test]

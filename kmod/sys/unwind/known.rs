@@ -173,13 +173,13 @@ fn found_there<'a>(
     }
 }
 
-/// Most files, and most mappings, that are looked at for whose the code is that the program has made. It is done for any program, and nobody
-/// pays for it.
+/// Most files, and most mappings, that are looked at for whose the code is that the program has made: see the engine's `SOUGHT`.
 const TEXTS_MAX: usize = 64;
 const MAPPINGS_MAX: u32 = 512;
 
-/// The text of the current program whose file says that its walker tells the callers of frames in code that the program has made.
-pub(super) fn teller(guard: &CpuGuard) -> Option<Mapped<'_>> {
+/// The text of the current program whose file says that its walker tells the callers of frames in code that the program has made; `seek` is called
+/// if it has to be looked for.
+pub(super) fn teller(guard: &CpuGuard, seek: impl FnOnce()) -> Option<Mapped<'_>> {
     // SAFETY: The guard says that this CPU is claimed, and interrupts are off.
     let kept = unsafe { bindings::dtrace_unwind_teller() };
     match kept {
@@ -192,6 +192,7 @@ pub(super) fn teller(guard: &CpuGuard) -> Option<Mapped<'_>> {
             }
         }
     }
+    seek();
     let found = search_teller(guard);
     let start = found.as_ref().map_or(u64::MAX, |found| found.start);
     // SAFETY: As above.

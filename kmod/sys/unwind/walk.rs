@@ -247,6 +247,9 @@ impl Going<'_, '_, '_> {
         let noting = noting.filter(|spots| self.is_wanted || spots.are_open());
         let is_to_tell = noting.is_some_and(|spots| {
             let n = self.is_wanted.then_some(self.n);
+            if n.is_none() {
+                spots.pass();
+            }
             note(spots, n, &self.frame, known.at(at), by.guard)
         });
         let mark = match by.way {
@@ -352,7 +355,10 @@ fn note(
 ) -> bool {
     let spot = |n, base| Spot::new(n, frame.ip, frame.sp, frame.fp, base);
     if let (Text::Made, Some(n)) = (&mapped.text, n) {
-        let found = (!spots.have_owner()).then(|| teller(guard)).flatten();
+        let found = spots
+            .ask_owner()
+            .then(|| teller(guard, || spots.seek_owner()))
+            .flatten();
         if let Some((told, base)) = found.as_ref().and_then(Mapped::evaluators) {
             own(spots, told, base);
         }

@@ -27,7 +27,17 @@ const UNPRIVILEGED_MAX: u64 = 16 << 20;
 const BUFFER_MAX: u64 = 2 << 30;
 
 /// Greatest speculation, bytes: as much as a firing's budget lets `commit()` move, and moved in one go by the cleaner.
-pub(super) const SPECSIZE_MAX: usize = UNITS as usize * MOVED;
+const SPECSIZE_MAX: usize = UNITS as usize * MOVED;
+/// The same of a consumer without rights over the kernel, whose records may be as short as can be.
+const UNPRIVILEGED_SPECSIZE_MAX: usize = 1 << 20;
+
+/// Greatest speculation of a consumer with these rights, bytes.
+pub(super) fn speculation_max(privileges: &Privileges) -> usize {
+    match privileges.kernel {
+        true => SPECSIZE_MAX,
+        false => UNPRIVILEGED_SPECSIZE_MAX,
+    }
+}
 
 /// Greatest buffer of a consumer with these rights, bytes.
 pub(super) fn buffer_max(privileges: &Privileges) -> u64 {

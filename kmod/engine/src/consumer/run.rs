@@ -8,7 +8,7 @@
 // Sizes of options, which are bounded when they are set, and of records, which `Layout` bounds.
 #![allow(clippy::arithmetic_side_effects)]
 
-use super::options::{buffer_max, Options, SPECSIZE_MAX};
+use super::options::{buffer_max, speculation_max, Options};
 use super::{Config, Control};
 use crate::buf::aggregate::Aggregations;
 use crate::buf::principal::{Policy, Principal, Reserve};
@@ -220,6 +220,7 @@ impl Sizes {
         needs: &Needs,
         demand: Demand,
         most: u64,
+        speculation: usize,
         auto: bool,
     ) -> Result<Self, Reason> {
         let policy = Policy::from_option(options.get(Opt::Bufpolicy))
@@ -231,7 +232,7 @@ impl Sizes {
                 return Ok(0);
             }
             let most = match opt {
-                Opt::Specsize => SPECSIZE_MAX.min(most / count.max(1)),
+                Opt::Specsize => speculation.min(most / count.max(1)),
                 _ => most,
             };
             let mut size = usize::try_from(options.get(opt)).unwrap_or(usize::MAX);
@@ -344,7 +345,8 @@ impl Plan {
         let most = buffer_max(&config.privileges);
         let strsize = control.options.get(Opt::Strsize) as usize;
         let share = set(Opt::Scratchsize).map(|share| share as usize);
-        let sizes = Sizes::new(&control.options, needs, demand, most, auto)?;
+        let speculation = speculation_max(&config.privileges);
+        let sizes = Sizes::new(&control.options, needs, demand, most, speculation, auto)?;
         Ok(Self {
             only,
             ncpus: config.ncpus,

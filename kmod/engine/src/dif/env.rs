@@ -11,7 +11,7 @@ use super::float::Float;
 use super::program::Space;
 use super::tokens::Tokens;
 use super::view::View;
-use crate::budget::{Budget, Spent, FLOAT, PORTION};
+use crate::budget::{Budget, Spent, CALLED, FLOAT, PORTION};
 use crate::ecb::rehearsal::Missing;
 use crate::error::Trap;
 use crate::interp::walk::Walk;
@@ -492,7 +492,7 @@ impl<M: Machine> Env<'_, M> {
                     *end = 0;
                 }
             }
-            budget.pay(self.m, len)?;
+            budget.pay(self.m, len.max(CALLED))?;
             let tmp = core::mem::replace(&mut self.vm.tmp[0], Bytes::empty());
             let wrote = self.write(to.wrapping_add(skip), tmp.get(..len).unwrap_or(&[]));
             self.vm.tmp[0] = tmp;

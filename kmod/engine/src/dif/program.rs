@@ -4,7 +4,7 @@
 //! What a prepared program is made of.
 
 use super::float::Float;
-use crate::budget::{ASKED, CLOCK, LOADED, LOOKUP, LOOPED};
+use crate::budget::{ASKED, CALLED, CLOCK, LOADED, LOOKUP, LOOPED};
 use crate::error::NoMem;
 use crate::mem::Vec;
 use dtrace_uapi::dif::Op;
@@ -453,6 +453,7 @@ impl Step {
             Self::Array { .. } => LOADED,
             Self::Builtin { var, .. } => Quick::new(*var).map_or(ASKED, Quick::units),
             Self::LoadDyn { .. } | Self::StoreDyn { .. } => LOOKUP,
+            Self::Call { .. } | Self::Scmp { .. } => CALLED,
             _ => 1,
         }
     }

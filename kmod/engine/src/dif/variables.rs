@@ -241,7 +241,7 @@ impl<M: Machine> Env<'_, M> {
             Assigned::Kept(chunk) => Some(chunk),
             // It has its value with that, but for bytes.
             Assigned::Made(chunk) => var.by_ref.map(|_| chunk),
-            Assigned::Dropped => None,
+            Assigned::Dropped => self.dropped(dynamics),
         }
     }
 
@@ -269,9 +269,18 @@ impl<M: Machine> Env<'_, M> {
                 let Vm { key, free, .. } = &mut *self.vm;
                 let key = key.get(..n).unwrap_or(&[]);
                 let first = first_word(var, value);
-                dynamics.insert(self.at.cpu, free, key, first).ok()
+                let made = dynamics.insert(self.at.cpu, free, key, first);
+                made.ok().or_else(|| self.dropped(dynamics))
             }
         })
+    }
+
+    /// There was no chunk, which was looked for on all CPUs.
+    #[cold]
+    fn dropped(&mut self, dynamics: &Dynamics) -> Option<u32> {
+        // Where there is not so much left the next one who asks is told.
+        let _ = self.vm.budget.spend(dynamics.units_of_drop());
+        None
     }
 }
 

@@ -203,7 +203,9 @@ fn write_used<M: Machine>(
             spend(env, units.saturating_add(to.len()))?;
             set_word(to, 0, u64::from(env.m.told()));
             let rest = to.get_mut(8..).unwrap_or_default();
-            Ok(8usize.saturating_add(interp::ustack(env, *frames as usize, rest)))
+            let written = interp::ustack(env, *frames as usize, rest);
+            let written = written.map_err(|trap| Stopped { trap, pc: 0 })?;
+            Ok(written.saturating_add(8))
         }
         Datum::Address(program) => {
             let value = exec::run(program, env)?;
@@ -277,11 +279,13 @@ fn write_value<M: Machine>(
             .map_err(trapped)?,
         Shape::UserString => {
             let room = to.get_mut(..room).unwrap_or(&mut []);
-            let n = env
-                .check_user_memory()
-                .and_then(|()| Ok(env.m.user_load_str(value, room)?))
-                .map_err(trapped)?;
-            spend(env, n)?;
+            env.check_user_memory().map_err(trapped)?;
+            let loaded = env.m.user_load_str(value, room);
+            // As much may have been read before a fault.
+            let n = *loaded.as_ref().unwrap_or(&room.len());
+            let paid = spend(env, n);
+            let n = loaded.map_err(|bad| trapped(bad.into()))?;
+            paid?;
             return Ok(end_string(to, n));
         }
     }

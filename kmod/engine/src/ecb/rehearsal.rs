@@ -15,6 +15,7 @@
 use super::fire::{in_action, Failed};
 use super::price::{did, of_action, of_key, spend, spend_price};
 use super::{Act, Action, Datum, Field, Prepared, Shape};
+use crate::budget::CALLED;
 use crate::dif::env::{user_load, user_load_str, Env};
 use crate::dif::exec;
 use crate::dif::program::Program;
@@ -87,9 +88,9 @@ fn touch<M: Machine>(field: &Field, env: &mut Env<'_, M>) -> Result<(), Failed> 
     env.check_user_memory().map_err(trapped).map_err(&fail)?;
     let mut left = field.size;
     while left > 0 {
-        spend(env, left.min(env.core.strsize)).map_err(&fail)?;
+        let n = left.min(env.core.strsize);
+        spend(env, n.max(CALLED)).map_err(&fail)?;
         let tmp = &mut env.vm.tmp[0];
-        let n = left.min(tmp.len());
         let piece = tmp.get_mut(..n).unwrap_or(&mut []);
         if n == 0 {
             break;

@@ -10,6 +10,7 @@
 //! that such code is its runtime's; frames of a program that has no such file are forgotten. Where the walker tells callers in such code, the file is looked
 //! for at the first of them, and the walk makes a [`Pause`] at each.
 
+use crate::budget::{SOUGHT, USER_FRAME};
 use crate::error::NoMem;
 use crate::mem::Vec;
 use dtrace_uapi::interp::{
@@ -106,6 +107,11 @@ pub struct Spots {
     is_told: bool,
     /// Some frames are open.
     are_open: bool,
+    /// It was asked whose that code is, and looked for.
+    is_asked: bool,
+    is_sought: bool,
+    /// How many frames were walked that are not wanted, to find out.
+    passed: usize,
 }
 
 impl Spots {
@@ -127,6 +133,9 @@ impl Spots {
             made: None,
             is_told: false,
             are_open: false,
+            is_asked: false,
+            is_sought: false,
+            passed: 0,
         })
     }
 
@@ -137,11 +146,32 @@ impl Spots {
         self.made = None;
         self.is_told = false;
         self.are_open = false;
+        self.is_asked = false;
+        self.is_sought = false;
+        self.passed = 0;
     }
 
-    /// Whether it is known whose the code is that no file has.
-    pub fn have_owner(&self) -> bool {
-        self.made.is_some()
+    /// Whether to ask whose the code is that no file has: once a stack, if that is not known.
+    pub fn ask_owner(&mut self) -> bool {
+        self.made.is_none() && !core::mem::replace(&mut self.is_asked, true)
+    }
+
+    /// Who was asked has looked for it.
+    pub fn seek_owner(&mut self) {
+        self.is_sought = true;
+    }
+
+    /// A frame was walked that is not wanted.
+    pub fn pass(&mut self) {
+        self.passed = self.passed.saturating_add(1);
+    }
+
+    /// Units of all that was done to learn whose the code is.
+    pub fn units(&self) -> usize {
+        let sought = if self.is_sought { SOUGHT } else { 0 };
+        self.passed
+            .saturating_mul(USER_FRAME)
+            .saturating_add(sought)
     }
 
     /// Whether there are frames of which it is not known yet whose they are.
@@ -340,7 +370,7 @@ mod tests {
         assert!(spots.are_open());
         spots.own_made(8, 0x2000, false, constants);
         assert!(!spots.are_open());
-        assert!(spots.have_owner() && !spots.note_made(spot(3, 0)));
+        assert!(!spots.ask_owner() && !spots.note_made(spot(3, 0)));
         spots.own_made(9, 0x3000, true, constants);
         spots.note(spot(4, 0x2000), 8, constants);
         spots.close();
@@ -366,7 +396,12 @@ mod tests {
         assert!(!spots.are_open());
         // Its walker tells callers, of frames that there is room for.
         spots.clear();
-        assert!(!spots.have_owner());
+        assert!(spots.ask_owner() && !spots.ask_owner());
+        spots.seek_owner();
+        spots.pass();
+        assert_eq!(spots.units(), SOUGHT + USER_FRAME);
+        spots.clear();
+        assert!(spots.units() == 0 && spots.ask_owner());
         spots.own_made(8, 0x2000, true, constants);
         let asked = (0..2 * SPOTS_MAX).filter(|n| spots.note_made(spot(*n as u32, 0)));
         assert_eq!(asked.count(), SPOTS_MAX);

@@ -90,12 +90,13 @@ impl Walk {
 
 /// Puts at most `most` frames of the user stack and, if there is room for more, those of interpreted code behind them, a word each. Returns how many
 /// bytes that are, with the zero that ends them where there is room; those behind it are as they were.
-pub fn ustack<M: Machine>(env: &mut Env<'_, M>, most: usize, to: &mut [u8]) -> usize {
+pub fn ustack<M: Machine>(env: &mut Env<'_, M>, most: usize, to: &mut [u8]) -> Result<usize, Trap> {
     let size = to.len();
     let mut frames = Frames::up_to(most, to);
     let mut walk = env.vm.walk.as_mut().filter(|_| frames.is_limited());
     let spots = walk.as_mut().map(|walk| walk.begin());
     let pause = env.m.ustack(env.core.ustacks, &mut frames, spots, None);
+    let is_noted = walk.is_some();
     let is_found = walk.is_some_and(|walk| walk.spots.count() != 0);
     let found = env.core.interp.as_ref().filter(|_| is_found);
     if let Some(interp) = found {
@@ -111,7 +112,13 @@ pub fn ustack<M: Machine>(env: &mut Env<'_, M>, most: usize, to: &mut [u8]) -> u
             });
         }
     }
-    size.saturating_sub(frames.end().len())
+    if let Some(walk) = env.vm.walk.as_ref().filter(|_| is_noted) {
+        let units = walk.spots.units();
+        if units != 0 {
+            env.pay(units)?;
+        }
+    }
+    Ok(size.saturating_sub(frames.end().len()))
 }
 
 /// Does what runs walkers with a budget of their own, and leaves everything else as it was.

@@ -4,6 +4,7 @@
 //! Subroutines that write network addresses and UUIDs as text.
 
 use super::{arg, result};
+use crate::budget::ADDRESS;
 use crate::dif::env::Env;
 use crate::error::Trap;
 use crate::machine::Machine;
@@ -20,6 +21,7 @@ const LINK_MAX: usize = 20;
 
 pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, Trap> {
     let (first, second) = (arg(env, 0), arg(env, 1));
+    env.pay(ADDRESS)?;
     match (subr, first) {
         (Subr::InetNtop, AF_INET) => inet4(env, second),
         (Subr::InetNtop, AF_INET6) => inet6(env, second, true),

@@ -98,6 +98,8 @@ fn copyinstr<M: Machine>(env: &mut Env<'_, M>, from: u64) -> Result<u64, Trap> {
         Ok(len) => len.min(room),
         Err(bad) => {
             env.vm.used = at;
+            // As much may have been read before the fault.
+            let _ = env.pay(room);
             return Err(bad.into());
         }
     };

@@ -4,6 +4,7 @@
 //! Subroutines of numbers: text to number and back, byte order, parts of a device number, random numbers.
 
 use super::{arg, optional, result};
+use crate::budget::NUMBER;
 use crate::dif::env::Env;
 use crate::error::Trap;
 use crate::machine::Machine;
@@ -32,6 +33,7 @@ pub(super) fn call<M: Machine>(subr: Subr, env: &mut Env<'_, M>) -> Result<u64, 
                 let len = env.fetch(value, 0, usize::MAX)?;
                 return Ok(number::strtoll(env.fetched(0, len), base) as u64);
             }
+            env.pay(NUMBER)?;
             return result(env, |_, out| {
                 number::lltostr(value as i64, base, out);
                 true

@@ -44,6 +44,8 @@ pub struct TestMachine {
     pub evaluators: Vec<(u32, u64, u64)>,
     /// The walker of the code that the program has made, which all of the user stack is in; it tells callers.
     pub made: Option<u64>,
+    /// It is looked for whose the code is that the program has made, for each stack.
+    pub seeks: bool,
 }
 
 impl Default for TestMachine {
@@ -70,6 +72,7 @@ impl Default for TestMachine {
             settled: Cell::default(),
             evaluators: Vec::new(),
             made: None,
+            seeks: false,
         }
     }
 }
@@ -248,6 +251,9 @@ impl Machine for TestMachine {
         }
         [21, 22].into_iter().all(|pc| frames.put(pc));
         let spots = spots?;
+        if self.seeks && spots.ask_owner() {
+            spots.seek_owner();
+        }
         for (frame, walker, constant) in &self.evaluators {
             let spot = Spot::new(*frame, 21, 0x7000, None, 0x40_0000);
             spots.note(spot, *walker, |n| (n == 0).then_some(*constant));

@@ -30,6 +30,7 @@
 
 mod recent;
 
+use crate::budget::ANOTHER;
 use crate::error::{NoMem, Reason};
 use crate::hash::{mix, SAME};
 use crate::mem::atomic::{fence, spin_loop, AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -458,6 +459,11 @@ impl Dynamics {
         *free = chunk + 1;
     }
 
+    /// Units of finding that there is no chunk.
+    pub fn units_of_drop(&self) -> usize {
+        self.lists.len().saturating_mul(ANOTHER)
+    }
+
     /// Takes a chunk that nobody uses.
     fn take(&self, cpu: usize, free: &mut u32) -> Result<u32, Dropped> {
         if *free == 0 {
@@ -507,6 +513,10 @@ impl Dynamics {
     /// Clean chunks of `lists`, at most [`SHARE`] but where the cleaner puts more there meanwhile: what a CPU holds no other one can
     /// have, and it may never need another chunk.
     fn some_clean(&self, lists: &Lists) -> u32 {
+        // Most often others have none, and need not be disturbed.
+        if lists.clean.load(Ordering::Relaxed) == 0 {
+            return 0;
+        }
         let first = lists.clean.swap(0, Ordering::Acquire);
         let mut last = first;
         for _ in 1..SHARE {
