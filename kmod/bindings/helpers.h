@@ -55,12 +55,12 @@ struct dtrace_cpu {
 	u64 firing;
 	/* How many of them were for somebody. */
 	u64 fired;
-	/* What the clauses of users have done in a firing, and when that was last looked at, ns. */
+	/* What the clauses of users have done in a firing, and when it was last looked at what anybody's have done there, ns. */
 	struct {
 		u64 firing;
-		u64 units;
+		u64 users;
 		u64 looked;
-	} users;
+	} toil;
 	/* Since when it has been stopped, 0 where that is not measured. */
 	u64 since;
 #ifdef CONFIG_TRACE_IRQFLAGS

@@ -33,6 +33,9 @@ pub const FEATURES: Features = Features {
     uregs: true,
 };
 
+/// Units of a clause from which on its time counts, of those who see everything: to look at the clock costs as much as some hundred.
+const TIMED: u64 = 4096;
+
 /// Units of passing by what does not fire: whether it does may have to be asked.
 const PASSED: u64 = 16;
 
@@ -74,15 +77,19 @@ impl<'a> KernelMachine<'a> {
 
     /// A user's clause is about to run, or may be: what that takes counts from now on.
     pub fn begin_of_user(&self) {
-        self.guard.look_at_users(clock::monotonic());
+        self.guard.look_at_toil(clock::monotonic());
+    }
+
+    /// What work counts for with the time that has gone since that was last asked.
+    #[cold]
+    fn timed(&self, units: u64) -> u64 {
+        budget::work(units, self.guard.look_at_toil(clock::monotonic()))
     }
 
     /// Adds what a user's clause took, with the time that it took; returns what that counts for.
     #[cold]
     pub fn toil_of_user(&self, units: u64) -> u64 {
-        let now = clock::monotonic();
-        let took = now.saturating_sub(self.guard.look_at_users(now));
-        let units = budget::work(units, took);
+        let units = self.timed(units);
         self.guard.add_work_of_users(units);
         units
     }
@@ -173,8 +180,12 @@ impl Machine for KernelMachine<'_> {
     }
 
     /// Whoever sees everything is limited by itself.
+    #[inline]
     fn toil(&self, units: u64) -> u64 {
-        units
+        match units < TIMED {
+            true => units,
+            false => self.timed(units),
+        }
     }
 
     fn walltimestamp(&self) -> u64 {
@@ -435,6 +446,8 @@ impl Machine for KernelMachine<'_> {
 
     fn chill(&self, ns: u64) {
         clock::spin(ns);
+        // That is no work of whoever comes next.
+        self.guard.look_at_toil(clock::monotonic());
         // It is to be seen how long it took.
         self.now.set(0);
     }

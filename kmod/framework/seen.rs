@@ -72,7 +72,7 @@ impl Machine for Seen<'_> {
     fn toil(&self, units: u64) -> u64 {
         match self.rights.is_some() {
             true => self.machine.toil_of_user(units),
-            false => units,
+            false => self.machine.toil(units),
         }
     }
 

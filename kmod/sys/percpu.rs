@@ -73,9 +73,9 @@ impl CpuGuard {
     /// What users' clauses have done together in this firing, units.
     pub fn work_of_users(&self) -> u64 {
         // SAFETY: As above.
-        let users = unsafe { &(*self.raw).users };
-        match users.firing == self.firing() {
-            true => users.units,
+        let toil = unsafe { &(*self.raw).toil };
+        match toil.firing == self.firing() {
+            true => toil.users,
             false => 0,
         }
     }
@@ -83,24 +83,28 @@ impl CpuGuard {
     /// Adds to that.
     pub fn add_work_of_users(&self, units: u64) {
         let sum = self.work_of_users().saturating_add(units);
-        self.begin_users();
+        self.begin_toil();
         // SAFETY: As above.
-        unsafe { (*self.raw).users.units = sum };
+        unsafe { (*self.raw).toil.users = sum };
     }
 
-    /// When this was last called in this firing; `now` is when it is called, ns.
-    pub fn look_at_users(&self, now: u64) -> u64 {
-        self.begin_users();
+    /// How long ago this was last called in this firing, if it was; `now` is when it is called. Both in nanoseconds.
+    pub fn look_at_toil(&self, now: u64) -> u64 {
+        self.begin_toil();
         // SAFETY: As above.
-        unsafe { core::mem::replace(&mut (*self.raw).users.looked, now) }
+        let before = unsafe { core::mem::replace(&mut (*self.raw).toil.looked, now) };
+        match before {
+            0 => 0,
+            before => now.saturating_sub(before),
+        }
     }
 
-    fn begin_users(&self) {
+    fn begin_toil(&self) {
         let firing = self.firing();
         // SAFETY: As above.
-        let users = unsafe { &mut (*self.raw).users };
-        if users.firing != firing {
-            (users.firing, users.units, users.looked) = (firing, 0, 0);
+        let toil = unsafe { &mut (*self.raw).toil };
+        if toil.firing != firing {
+            (toil.firing, toil.users, toil.looked) = (firing, 0, 0);
         }
     }
 
