@@ -10,9 +10,9 @@
  * An answer is kept with the credentials of the thread that it is about, by their address. The kernel never changes credentials that a thread
  * has: set*id(), setgroups(), capset(), setns() and unshare() of a user namespace, Landlock, a security module's transition and execve() each
  * give it new ones, and fork() gives a process its own. They are referred to here, so that no others come to lie at that address while it
- * stands for an answer. What changes without that makes the answer void where the kernel tells of it: prctl(), Yama's ptrace_scope, a policy
- * that is loaded anew (SELinux tells, AppArmor does not). It does not tell that a process has another parent, nor that one has ended whom a
- * process had named to Yama.
+ * stands for an answer; once for all consumers, so that it shows when nobody else refers to them. What changes without that makes the answer
+ * void where the kernel tells of it: prctl(), Yama's ptrace_scope, a policy that is loaded anew (SELinux tells, AppArmor does not). It does not
+ * tell that a process has another parent, nor that one has ended whom a process had named to Yama.
  *
  * Where a probe fires an answer is looked up without a lock: among the last ones by a compare of two addresses, else in the table. One that is
  * taken away is freed when nobody can be looking at it.
@@ -38,14 +38,25 @@
 #define DTRACE_ASK_TRIES 4
 /* How many there may be before the first sweep. */
 #define DTRACE_SWEEP_MIN 64U
-/* Where all that there may be are in use, how many are refused between two sweeps. */
-#define DTRACE_SWEEP_REFUSALS 256
+/* How many are looked at each time: interrupts are off. */
+#define DTRACE_SWEEP_SOME 64U
+
+/* Credentials that answers are about, of any consumer. They are referred to once, so that it shows whether anybody else does. */
+struct dtrace_subject {
+	struct rhash_head node;
+	const struct cred *cred;
+	unsigned long answers;
+	struct rcu_head rcu;
+};
 
 /* What the kernel has answered about the thread with these credentials. */
 struct dtrace_answer {
 	struct rhash_head node;
 	struct list_head all;
+	struct hlist_node peer;
 	const struct cred *cred;
+	/* Once it is kept. */
+	struct dtrace_subject *subject;
 	/* The process of the thread, only to be compared. */
 	struct pid *process;
 	/* When the policy was this one, and Yama's scope. */
@@ -66,6 +77,17 @@ static const struct rhashtable_params dtrace_answer_params = {
 	.automatic_shrinking = true,
 };
 
+static const struct rhashtable_params dtrace_subject_params = {
+	.key_len = sizeof(const struct cred *),
+	.key_offset = offsetof(struct dtrace_subject, cred),
+	.head_offset = offsetof(struct dtrace_subject, node),
+	.automatic_shrinking = true,
+};
+
+/* Over all subjects; taken within any other lock here. The table is there as long as there are consumers with answers. */
+static DEFINE_SPINLOCK(dtrace_subjects_lock);
+static struct rhashtable dtrace_subjects;
+
 static DEFINE_MUTEX(dtrace_policy_lock);
 static unsigned long dtrace_policy_users;
 /* How often security modules have told of another policy. */
@@ -81,13 +103,25 @@ static struct notifier_block dtrace_policy_notifier = {
 	.notifier_call = dtrace_policy_changed,
 };
 
+static int dtrace_policy_watch_first(void)
+{
+	int error = rhashtable_init(&dtrace_subjects, &dtrace_subject_params);
+
+	if (error)
+		return error;
+	error = register_blocking_lsm_notifier(&dtrace_policy_notifier);
+	if (error)
+		rhashtable_destroy(&dtrace_subjects);
+	return error;
+}
+
 static int dtrace_policy_watch(void)
 {
 	int error = 0;
 
 	guard(mutex)(&dtrace_policy_lock);
 	if (!dtrace_policy_users)
-		error = register_blocking_lsm_notifier(&dtrace_policy_notifier);
+		error = dtrace_policy_watch_first();
 	if (!error)
 		dtrace_policy_users++;
 	return error;
@@ -96,8 +130,40 @@ static int dtrace_policy_watch(void)
 static void dtrace_policy_watch_no_more(void)
 {
 	guard(mutex)(&dtrace_policy_lock);
-	if (!--dtrace_policy_users)
-		unregister_blocking_lsm_notifier(&dtrace_policy_notifier);
+	if (--dtrace_policy_users)
+		return;
+	unregister_blocking_lsm_notifier(&dtrace_policy_notifier);
+	rhashtable_destroy(&dtrace_subjects);
+}
+
+/* One more answer is about these credentials. subject: memory for that, which becomes NULL if it is used. NULL: the table has no room now. */
+static struct dtrace_subject *dtrace_subject_get(const struct cred *cred, struct dtrace_subject **subject)
+{
+	struct dtrace_subject *known;
+
+	guard(spinlock_irqsave)(&dtrace_subjects_lock);
+	known = rhashtable_lookup_fast(&dtrace_subjects, &cred, dtrace_subject_params);
+	if (!known) {
+		(*subject)->cred = cred;
+		if (rhashtable_insert_fast(&dtrace_subjects, &(*subject)->node, dtrace_subject_params))
+			return NULL;
+		get_cred(cred);
+		known = *subject;
+		*subject = NULL;
+	}
+	known->answers++;
+	return known;
+}
+
+/* One less is. */
+static void dtrace_subject_put(struct dtrace_subject *subject)
+{
+	guard(spinlock_irqsave)(&dtrace_subjects_lock);
+	if (--subject->answers)
+		return;
+	rhashtable_remove_fast(&dtrace_subjects, &subject->node, dtrace_subject_params);
+	put_cred(subject->cred);
+	kfree_rcu(subject, rcu);
 }
 
 static int dtrace_scope(struct dtrace_answers *answers)
@@ -111,6 +177,12 @@ static struct dtrace_answer **dtrace_answers_recent(struct dtrace_answers *answe
 	return &answers->recent[hash_ptr(cred, DTRACE_RECENT_BITS)];
 }
 
+/* Where answers are that may be about this process. */
+static struct hlist_head *dtrace_answers_about(struct dtrace_answers *answers, const struct pid *process)
+{
+	return &answers->processes[hash_ptr(process, DTRACE_PROCESSES_BITS)];
+}
+
 /* answers->lock is held. No answer is looked at by its credentials, only by their address: a reader that sees it still is done before they go. */
 static void dtrace_answer_drop(struct dtrace_answers *answers, struct dtrace_answer *answer)
 {
@@ -120,19 +192,33 @@ static void dtrace_answer_drop(struct dtrace_answers *answers, struct dtrace_ans
 		WRITE_ONCE(*recent, NULL);
 	rhashtable_remove_fast(&answers->table, &answer->node, dtrace_answer_params);
 	list_del(&answer->all);
+	hlist_del(&answer->peer);
 	answers->count--;
-	put_cred(answer->cred);
+	dtrace_subject_put(answer->subject);
 	kfree_rcu(answer, rcu);
 }
 
-/* Drops answers about credentials that nobody else refers to. answers->lock is held. */
+/*
+ * Drops answers about credentials that nobody else refers to, of some: those that were looked at longest ago are at the end. When all have been there is
+ * no sweep until there are twice as many. answers->lock is held.
+ */
 static void dtrace_answers_sweep(struct dtrace_answers *answers)
 {
-	struct dtrace_answer *answer, *next;
+	unsigned int some = min(answers->count, DTRACE_SWEEP_SOME);
 
-	list_for_each_entry_safe(answer, next, &answers->all, all)
-		if (atomic_long_read(&answer->cred->usage) == 1)
+	for (; some; some--) {
+		struct dtrace_answer *answer = list_last_entry(&answers->all, struct dtrace_answer, all);
+
+		if (atomic_long_read(&answer->cred->usage) == 1) {
 			dtrace_answer_drop(answers, answer);
+			continue;
+		}
+		list_move(&answer->all, &answers->all);
+		answers->swept++;
+	}
+	if (answers->swept < answers->count)
+		return;
+	answers->swept = 0;
 	answers->sweep_at = clamp(2 * answers->count, DTRACE_SWEEP_MIN, (unsigned int)DTRACE_ANSWERS_MAX);
 }
 
@@ -141,8 +227,8 @@ static struct dtrace_answer *dtrace_answer_of(struct dtrace_answers *answers, co
 	return rhashtable_lookup_fast(&answers->table, &cred, dtrace_answer_params);
 }
 
-/* Keeps an answer, and a reference to its credentials, unless it was made void meanwhile. */
-static int dtrace_answer_keep(struct dtrace_answers *answers, struct dtrace_answer *answer, unsigned long doubts)
+/* Keeps an answer, unless it was made void meanwhile. subject: as for dtrace_subject_get(). */
+static int dtrace_answer_keep(struct dtrace_answers *answers, struct dtrace_answer *answer, struct dtrace_subject **subject, unsigned long doubts)
 {
 	struct dtrace_answer *old;
 	int error;
@@ -156,17 +242,20 @@ static int dtrace_answer_keep(struct dtrace_answers *answers, struct dtrace_answ
 		return -EPERM;
 	if (old)
 		dtrace_answer_drop(answers, old);
-	if (answers->count >= answers->sweep_at && !answers->refused)
+	if (answers->count >= answers->sweep_at)
 		dtrace_answers_sweep(answers);
-	if (answers->count >= DTRACE_ANSWERS_MAX) {
-		answers->refused = (answers->refused + 1) % DTRACE_SWEEP_REFUSALS;
+	if (answers->count >= DTRACE_ANSWERS_MAX)
 		return -ENOSPC;
-	}
-	answers->refused = 0;
+	answer->subject = dtrace_subject_get(answer->cred, subject);
+	if (!answer->subject)
+		return -ENOMEM;
 	error = rhashtable_insert_fast(&answers->table, &answer->node, dtrace_answer_params);
-	if (error)
+	if (error) {
+		dtrace_subject_put(answer->subject);
 		return error;
+	}
 	list_add(&answer->all, &answers->all);
+	hlist_add_head(&answer->peer, dtrace_answers_about(answers, answer->process));
 	answers->count++;
 	/* Whoever finds it sees it whole. */
 	smp_store_release(dtrace_answers_recent(answers, answer->cred), answer);
@@ -182,8 +271,9 @@ bool dtrace_answers_are_own(struct dtrace_answers *answers)
 static int dtrace_answers_decide(struct dtrace_answers *answers, struct task_struct *task, unsigned int mode)
 {
 	unsigned long doubts = READ_ONCE(answers->doubts);
+	struct dtrace_subject *subject;
 	struct dtrace_answer *answer;
-	const struct cred *before;
+	const struct cred *before, *cred;
 	int error = -EAGAIN;
 	bool may;
 
@@ -194,8 +284,12 @@ static int dtrace_answers_decide(struct dtrace_answers *answers, struct task_str
 	if (same_thread_group(task, current) && !dtrace_answers_are_own(answers))
 		return -EPERM;
 	answer = kzalloc(sizeof(*answer), GFP_KERNEL_ACCOUNT);
-	if (!answer)
+	subject = kzalloc(sizeof(*subject), GFP_KERNEL_ACCOUNT);
+	if (!answer || !subject) {
+		kfree(answer);
+		kfree(subject);
 		return -ENOMEM;
+	}
 	answer->cred = get_task_cred(task);
 	answer->process = task_tgid(task);
 	answer->policy = atomic_long_read(&dtrace_policy);
@@ -207,11 +301,14 @@ static int dtrace_answers_decide(struct dtrace_answers *answers, struct task_str
 	revert_creds(before);
 	answer->may = may;
 	smp_mb();
-	if (rcu_access_pointer(task->real_cred) == answer->cred)
-		error = dtrace_answer_keep(answers, answer, doubts);
+	/* Until it is kept the task's are referred to here. */
+	cred = answer->cred;
+	if (rcu_access_pointer(task->real_cred) == cred)
+		error = dtrace_answer_keep(answers, answer, &subject, doubts);
+	put_cred(cred);
+	kfree(subject);
 	if (!error)
 		return may;
-	put_cred(answer->cred);
 	kfree(answer);
 	return error;
 }
@@ -255,7 +352,7 @@ void dtrace_answers_doubt(struct dtrace_answers *answers, bool for_ever)
 
 	guard(spinlock_irqsave)(&answers->lock);
 	answers->doubts++;
-	list_for_each_entry(answer, &answers->all, all) {
+	hlist_for_each_entry(answer, dtrace_answers_about(answers, process), peer) {
 		if (answer->process != process)
 			continue;
 		WRITE_ONCE(answer->doubted, true);

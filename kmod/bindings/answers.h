@@ -16,6 +16,8 @@
 #define DTRACE_ANSWERS_MAX 16384
 /* Where the last ones are found without a search: 1 << this many. */
 #define DTRACE_RECENT_BITS 6
+/* Among how many lists those of the processes are, likewise. */
+#define DTRACE_PROCESSES_BITS 8
 
 struct dtrace_answer;
 
@@ -33,9 +35,11 @@ struct dtrace_answers {
 	/* Over what follows. */
 	spinlock_t lock;
 	struct list_head all;
+	/* The same by what tells their processes apart. */
+	struct hlist_head processes[1 << DTRACE_PROCESSES_BITS];
 	unsigned int count, sweep_at;
-	/* How many there was no room for since the last sweep. */
-	unsigned int refused;
+	/* How many were left where they are since all have last been looked at. */
+	unsigned int swept;
 	/* How often answers were made void by prctl(). */
 	unsigned long doubts;
 };

@@ -1,0 +1,27 @@
+# SPDX-FileCopyrightText: The DTrace for Linux authors
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# @limit: 180
+# A user's tracings see a new process whoever has come and gone before: what is kept of processes that have ended makes room, though several
+# tracings have it. One has room for 16,384.
+. ./member
+rmmod dtrace && insmod "$(cat /run/vm/module)" group=77
+chmod 666 /dev/dtrace
+dir=/tmp/users-answers
+mkdir -p $dir && chmod 777 $dir
+cp "$(command -v many-children)" $dir
+cat >$dir/calls.d <<'end'
+syscall::sched_get_priority_max:entry /execname == "many-children"/ { @ = count(); }
+BEGIN { printf("begun\n"); }
+END { printa("calls: %@d\n", @); }
+end
+for n in 1 2; do
+	own dtrace -qs $dir/calls.d -o $dir/told.$n & tracers="$tracers $!"
+	timeout 60 sh -c "until grep -qs begun $dir/told.$n; do sleep 0.1; done"
+done
+as 77 $dir/many-children 17000 100
+kill $tracers
+wait
+grep -h . $dir/told.1 $dir/told.2
+rm -r $dir
+rmmod dtrace && insmod "$(cat /run/vm/module)"
