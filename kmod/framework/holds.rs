@@ -272,6 +272,9 @@ impl Ear {
 
 impl Births for Ear {
     fn forked(&self, child: &Child<'_>) {
+        if !self.0.concerns_current() {
+            return;
+        }
         let asked = self.0.asked.lock();
         let is_asked = asked.parents.iter().any(Process::is_current);
         drop(asked);
@@ -397,6 +400,7 @@ impl Holder {
             text,
             instruction,
             is_users: !self.sees_all(),
+            payer: tracer.payer.clone(),
         };
         self.framework.state.lock().listen(post, self.ear())?;
         let watch = Watch {
@@ -517,6 +521,8 @@ impl Open {
         let request: hold::Hold = user::get(arg)?;
         let tracer = &self.consumer.tracer;
         self.consumer.framework.enter(tracer).may_make(tracer)?;
+        // Every fork passes by those who may be asked for: a user has few.
+        self.consumer.watch()?;
         // Nobody waits for his turn with the holder locked.
         let _turn = tracer.payer.turn().map(Turn::take);
         let mut holder = self.holder.lock();

@@ -7,6 +7,7 @@
 //! place tells the listeners before it fires what probes it has.
 
 use super::holds::Ear;
+use super::quota::Payer;
 use super::state::State;
 use super::text::Refusal;
 use crate::sys::arch::program::Instruction;
@@ -23,6 +24,8 @@ pub struct Post {
     pub instruction: Instruction,
     /// Whether whoever listens may trace his own processes alone.
     pub is_users: bool,
+    /// Who pays for it.
+    pub payer: Payer,
 }
 
 /// Who listens at one instruction.

@@ -23,13 +23,15 @@
 //! Such a user's calls wait for the framework's mutex [in turn](Payer::turn): whoever waits for it has one of his calls
 //! in front of him, however many he makes.
 //!
-//! Invariant: what an account says is used is the sum of the charges that there are.
+//! A breakpoint that could not be taken away when nobody needed it any more is a [`Debt`] until it is.
+//!
+//! Invariant: what an account says is used is the sum of the charges, and of the debts that are due.
 
 use super::share::{Share, Shares, OF_ALL, OF_USER};
 use super::text::Refusal;
 use crate::sys::shared::share;
 use crate::sys::turn::Turn;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use kernel::alloc::KVVec;
 use kernel::prelude::*;
 use kernel::sync::Arc;
@@ -310,6 +312,11 @@ impl Payer {
         short.map_or(Ok(()), |account| Err(account.refusal()))
     }
 
+    /// Its user, if that matters, as who may owe something.
+    pub fn debtor(&self) -> Option<Debtor> {
+        self.user.clone().map(Debtor)
+    }
+
     /// Pays for `n` places, or names the limit that forbids it.
     pub fn charge(&self, n: usize) -> Result<Charge, Refusal> {
         let mut charge = Charge {
@@ -515,6 +522,11 @@ impl Charge {
         self.payer.user.is_some()
     }
 
+    /// Who has paid.
+    pub fn payer(&self) -> &Payer {
+        &self.payer
+    }
+
     /// Gives back what was paid for `n` of the places.
     pub fn give_back(&mut self, n: usize) {
         let n = n.min(self.places);
@@ -528,6 +540,53 @@ impl Charge {
     pub fn merge(&mut self, mut other: Self) {
         let places = core::mem::take(&mut other.places);
         self.places = self.places.saturating_add(places);
+    }
+}
+
+/// A user who may owe something.
+#[derive(Clone)]
+pub struct Debtor(Arc<Account>);
+
+impl Debtor {
+    /// A breakpoint of his, for which nothing is due as long as it can be taken away.
+    pub fn debt(&self) -> Debt {
+        Debt {
+            user: Some(self.0.clone()),
+            is_due: AtomicBool::new(false),
+        }
+    }
+}
+
+/// What a user owes for a breakpoint that he does not need any more and that could not be taken away, beside what he pays for its place as long as
+/// that has a probe. Dropping it says that it was taken away.
+pub struct Debt {
+    user: Option<Arc<Account>>,
+    is_due: AtomicBool,
+}
+
+impl Debt {
+    /// Nobody's.
+    pub const fn none() -> Self {
+        Self {
+            user: None,
+            is_due: AtomicBool::new(false),
+        }
+    }
+
+    /// It could not: it counts as a place of his, even beyond his limit.
+    pub fn fall_due(&self) {
+        let is_due = self.is_due.swap(true, Ordering::Relaxed);
+        if let Some(user) = self.user.as_ref().filter(|_| !is_due) {
+            user.used.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Drop for Debt {
+    fn drop(&mut self) {
+        if let Some(user) = self.user.as_ref().filter(|_| *self.is_due.get_mut()) {
+            user.give_back(1);
+        }
     }
 }
 

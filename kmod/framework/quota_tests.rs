@@ -3,7 +3,9 @@
 
 //! Tests of what places in processes cost, and timers.
 
-use crate::quota::{Charge, Limits, Payer, Users, ECBS_MAX, HZ_MAX, TIMERS_MAX, TRACINGS_MAX};
+use crate::quota::{
+    Charge, Debt, Limits, Payer, Users, ECBS_MAX, HZ_MAX, TIMERS_MAX, TRACINGS_MAX,
+};
 use crate::text::Refusal;
 use kernel::error::{ENOMEM, ENOSPC};
 
@@ -44,6 +46,27 @@ fn a_limit_is_exact_and_named() {
     );
     assert_eq!((alice.room(), root.room()), (0, 0));
     drop((ten, all));
+    assert_eq!((alice.room(), root.room()), (10, 25));
+}
+
+#[test]
+fn what_could_not_be_taken_away_is_owed() {
+    let mut users = users();
+    let (alice, root) = (payer(&mut users, ALICE), payer(&mut users, None));
+    let all = alice.charge(10).ok().unwrap();
+    let debtor = alice.debtor().unwrap();
+    let [left, gone] = [debtor.debt(), debtor.debt()];
+    left.fall_due();
+    left.fall_due();
+    drop((all, gone));
+    assert_eq!(alice.room(), 9);
+    assert!(alice.charge(10).is_err() && alice.charge(9).is_ok());
+    drop(left);
+    assert_eq!(alice.room(), 10);
+    let of_root = root.charge(1).ok().unwrap();
+    assert!(root.debtor().is_none());
+    Debt::none().fall_due();
+    drop(of_root);
     assert_eq!((alice.room(), root.room()), (10, 25));
 }
 

@@ -18,7 +18,9 @@ use super::regs::Regs;
 use crate::bindings;
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
+use core::mem::MaybeUninit;
 use core::ptr::NonNull;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use kernel::alloc::KVVec;
 use kernel::error::to_result;
 use kernel::prelude::*;
@@ -41,6 +43,9 @@ pub trait Hit: Send + Sync + 'static {
 
     /// The breakpoint had to be taken away: nobody can do what the exception could not.
     fn lose(&self) {}
+
+    /// It could not be taken away in time, and is left behind: it is dropped when it has gone.
+    fn leave(&self) {}
 }
 
 /// Who can do what a handler of a breakpoint cannot do in the exception.
@@ -171,6 +176,8 @@ pub struct Spot<'a> {
     pub is_carried: bool,
     /// Whether they never have one there.
     pub is_barred: bool,
+    /// Whether it is a user's.
+    pub is_users: bool,
     /// Whether they are to have it only where somebody else has one there: to give it to them can keep everybody from forking.
     pub is_kept: bool,
 }
@@ -185,6 +192,42 @@ struct Hook<H> {
     // First, so that a pointer to it is a pointer to the whole.
     raw: bindings::dtrace_carrier,
     handler: H,
+    _uncharged: Option<Uncharged>,
+}
+
+/// Bytes that users have uncharged, and the most.
+static UNCHARGED: AtomicUsize = AtomicUsize::new(0);
+const UNCHARGED_MAX: usize = 16 << 20;
+
+/// So many bytes that are charged to nobody, until it is dropped.
+struct Uncharged(usize);
+
+impl Uncharged {
+    fn new(bytes: usize) -> Option<Self> {
+        let this = Self(bytes);
+        let before = UNCHARGED.fetch_add(bytes, Ordering::Relaxed);
+        (before.saturating_add(bytes) <= UNCHARGED_MAX).then_some(this)
+    }
+}
+
+impl Drop for Uncharged {
+    fn drop(&mut self) {
+        UNCHARGED.fetch_sub(self.0, Ordering::Relaxed);
+    }
+}
+
+/// Memory for what is kept of a breakpoint. That of users is charged to their groups of processes, if that can be done without waiting: locks are held
+/// that everybody needs. Of what is not charged there is a limit.
+fn room<T>(is_users: bool) -> Result<(KBox<MaybeUninit<T>>, Option<Uncharged>)> {
+    if !is_users {
+        return Ok((KBox::new_uninit(GFP_KERNEL)?, None));
+    }
+    let account = GFP_KERNEL_ACCOUNT & !GFP_KERNEL;
+    if let Ok(room) = KBox::new_uninit(GFP_NOWAIT | account | __GFP_NOWARN) {
+        return Ok((room, None));
+    }
+    let uncharged = Uncharged::new(size_of::<T>()).ok_or(ENOMEM)?;
+    Ok((KBox::new_uninit(GFP_KERNEL)?, Some(uncharged)))
 }
 
 impl<H: Hit> Carrier<H> {
@@ -217,7 +260,13 @@ impl<H: Hit> Carrier<H> {
             }
             raw.length = code.len() as u8;
         }
-        let hook = KBox::new(UnsafeCell::new(Hook { raw, handler }), GFP_KERNEL)?;
+        let (room, uncharged) = room(spot.is_users)?;
+        let hook = Hook {
+            raw,
+            handler,
+            _uncharged: uncharged,
+        };
+        let hook = KBox::write(room, UnsafeCell::new(hook));
         Ok(Self {
             hook: NonNull::from(KBox::leak(hook)),
             is_set: false,
@@ -299,6 +348,8 @@ impl<H: Hit> Drop for Carrier<H> {
         // SAFETY: The box is as it was made; nobody else has it until it is left behind.
         unsafe {
             if (*self.raw()).stays {
+                // The handler is never changed.
+                (*self.hook.as_ptr().cast::<Hook<H>>()).handler.leave();
                 bindings::dtrace_carrier_leave(self.raw());
             } else {
                 bindings::dtrace_carrier_settle(self.raw());

@@ -13,7 +13,7 @@ mod site;
 
 use super::usdt::Mark;
 use crate::framework::process::{ConsumerId, Order, Ordered};
-use crate::framework::quota::{Charge, Payer};
+use crate::framework::quota::{Charge, Debtor, Payer};
 use crate::framework::{Batch, ProbeRef, Refusal};
 use crate::sys::breakpoint::{Carrier, Traps};
 use crate::sys::clock;
@@ -50,6 +50,8 @@ struct Place {
     counts: bool,
     /// Whether it is kept from uprobes.
     is_kept: bool,
+    /// Who owes something if it cannot be taken away: a user, where nobody else needs it.
+    debtor: Option<Debtor>,
 }
 
 impl Place {
@@ -62,6 +64,7 @@ impl Place {
             carrier: None,
             counts: false,
             is_kept: false,
+            debtor: None,
         })
     }
 }

@@ -7,7 +7,8 @@
 //! that are on it. A probe whose breakpoints could not all be set has failed, and has none.
 
 use super::site::At;
-use super::{find, of, Place, Processes, Watched};
+use super::{find, of, Place, Processes, Share, Watched};
+use crate::framework::quota::{Debt, Debtor, Payer};
 use crate::framework::{Failed, ProbeRef};
 use crate::sys::breakpoint::{Carrier, Hit, Spot, Traps};
 use crate::sys::process::Process;
@@ -75,9 +76,11 @@ impl Watched {
         } = self;
         *is_fresh = true;
         let made = probes.get_mut(at).ok_or(ENODEV)?;
+        let is_users = made.is_users(shares);
         let wish = Wish {
             counts: made.kind == USDT,
-            is_kept: made.is_users(shares),
+            is_kept: is_users,
+            payer: user_of(shares).filter(|_| is_users),
         };
         for (n, address) in made.places.iter().enumerate() {
             if let Err(error) = arm(traps, places, process, *address, wish, old) {
@@ -117,7 +120,7 @@ impl Watched {
         // Those that there is no memory for lose what they would have fired.
         let _ = self.set();
         for place in self.places.iter().filter(|place| place.is_bare()) {
-            At(place.site.clone()).lose();
+            At(place.site.clone(), Debt::none()).lose();
         }
     }
 
@@ -179,19 +182,55 @@ impl Place {
             is_movable: instruction.is_movable(),
             is_carried: instruction.is_carried(),
             is_barred: instruction.is_barred(),
+            is_users: self.debtor.is_some(),
             is_kept: self.is_kept,
         };
-        Carrier::new(traps, &spot, At(site.clone()))
+        let debt = self.debtor.as_ref().map_or(Debt::none(), Debtor::debt);
+        let at = At(site.clone(), debt);
+        Carrier::new(traps, &spot, at)
     }
+
+    /// Has it have another breakpoint, which is not set yet; the one that makes room for it. Where there is no memory for it the old one stays.
+    fn renew(
+        &mut self,
+        traps: &Traps,
+        process: &Process,
+        counter: u64,
+        wish: Wish<'_>,
+    ) -> Result<Option<Carrier<At>>> {
+        let is_alone = self.armed == 0;
+        // What root has at the place stays free, whoever comes.
+        let is_kept = wish.is_kept && (is_alone || self.is_kept);
+        // No user owes what somebody else needs as well.
+        let is_owed = is_alone || self.debtor.is_some();
+        let debtor = wish.payer.filter(|_| is_owed).and_then(Payer::debtor);
+        let was_kept = core::mem::replace(&mut self.is_kept, is_kept);
+        let had = core::mem::replace(&mut self.debtor, debtor);
+        match self.breakpoint(traps, process, counter) {
+            Ok(carrier) => Ok(self.carrier.replace(carrier)),
+            Err(error) => {
+                (self.is_kept, self.debtor) = (was_kept, had);
+                Err(error)
+            }
+        }
+    }
+}
+
+/// The user who has asked for probes of a process, if one has. Who else may trace it as a user is the same.
+fn user_of(shares: &[Share]) -> Option<&Payer> {
+    let mut payers = shares.iter().map(|share| share.charge.payer());
+    payers.find(|payer| payer.user().is_some())
 }
 
 /// How a place is to have its breakpoint.
 #[derive(Clone, Copy)]
-pub(super) struct Wish {
+pub(super) struct Wish<'a> {
     /// It counts in the program's semaphore if there is one.
     pub counts: bool,
     /// Nobody but users has asked for it, so it is kept from uprobes.
     pub is_kept: bool,
+    /// Whose it is, if it is a user's.
+    pub payer: Option<&'a Payer>,
 }
 
 /// Has a place have a breakpoint; it counts in the program's semaphore if the probe does. One that makes room for it is moved to `old`, and is to be
@@ -201,7 +240,7 @@ pub(super) fn arm(
     places: &mut [Place],
     process: &Process,
     address: u64,
-    wish: Wish,
+    wish: Wish<'_>,
     old: &mut KVVec<Carrier<At>>,
 ) -> Result {
     // One that finds no room is removed at once, by itself.
@@ -221,13 +260,8 @@ pub(super) fn arm(
     if place.carrier.is_none() || is_to_count || is_to_be_free {
         let counts = wish.counts || place.carrier.is_some() && place.counts;
         let counter = if counts { counter } else { 0 };
-        // What root has at the place stays free, whoever comes.
-        let is_kept = wish.is_kept && (place.armed == 0 || place.is_kept);
-        let was_kept = core::mem::replace(&mut place.is_kept, is_kept);
-        // Where there is no memory for it the old one stays.
-        let carrier = place.breakpoint(traps, process, counter);
-        let carrier = carrier.inspect_err(|_| place.is_kept = was_kept)?;
-        leave(place.carrier.replace(carrier));
+        let carrier = place.renew(traps, process, counter, wish)?;
+        leave(carrier);
         place.counts = counter != 0;
     }
     place.armed = place.armed.saturating_add(1);

@@ -24,6 +24,7 @@ impl Processes {
             text,
             instruction,
             is_users,
+            payer,
         } = post;
         let site = Site::new(address, text, instruction);
         let at = match known {
@@ -36,8 +37,12 @@ impl Processes {
         let Self { all, traps, .. } = self;
         let watched = all.get_mut(at).ok_or(ENODEV)?;
         // There they are told by uprobes' handler alone.
-        let is_kept = is_users && !cfg!(CONFIG_PREEMPT_RT = "y");
-        let listens = watched.listen(traps, site, is_kept, ear);
+        let wish = Wish {
+            counts: false,
+            is_kept: is_users && !cfg!(CONFIG_PREEMPT_RT = "y"),
+            payer: Some(&payer),
+        };
+        let listens = watched.listen(traps, site, wish, ear);
         if listens.is_err() {
             self.sweep();
         }
@@ -60,7 +65,7 @@ impl Processes {
 }
 
 impl Watched {
-    fn listen(&mut self, traps: &Traps, site: Site, is_kept: bool, ear: Ear) -> Result {
+    fn listen(&mut self, traps: &Traps, site: Site, wish: Wish<'_>, ear: Ear) -> Result {
         let address = site.address;
         if find(&self.places, address).is_none() {
             self.places.push(Place::new(site)?, GFP_KERNEL)?;
@@ -69,7 +74,7 @@ impl Watched {
         let at = find(&self.places, address).ok_or(ENODEV)?;
         let site = self.places.get(at).ok_or(ENODEV)?.site.clone();
         let listens = site.listen(ear.clone()).and_then(|()| {
-            let armed = self.arm_at(traps, at, address, is_kept);
+            let armed = self.arm_at(traps, at, address, wish);
             armed.inspect_err(|_| {
                 site.ignore(&ear);
             })
@@ -79,11 +84,7 @@ impl Watched {
     }
 
     /// Sets the breakpoint of a place.
-    fn arm_at(&mut self, traps: &Traps, at: usize, address: u64, is_kept: bool) -> Result {
-        let wish = Wish {
-            counts: false,
-            is_kept,
-        };
+    fn arm_at(&mut self, traps: &Traps, at: usize, address: u64, wish: Wish<'_>) -> Result {
         let mut old = KVVec::new();
         arm(
             traps,

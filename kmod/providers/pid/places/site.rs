@@ -9,6 +9,7 @@
 
 use super::super::usdt::{Mark, Passed};
 use super::Made;
+use crate::framework::quota::Debt;
 use crate::framework::{any_reads_user, fire, lose, miss, rehearse};
 use crate::framework::{Args, Ear, FireArgs, Listeners, Probe, ProbeRef};
 use crate::sys::arch::program::{Instruction, Leaving, Step, Stored, SLOT};
@@ -323,8 +324,8 @@ fn fire_bare(probe: ProbeRef) {
     fire(probe, &FireArgs::new(Args::Words(&[])).in_program());
 }
 
-/// What a breakpoint fires.
-pub struct At(pub Arc<Site>);
+/// What a breakpoint fires, and what is owed for it if it cannot be taken away.
+pub struct At(pub Arc<Site>, pub Debt);
 
 impl At {
     /// Fires, and does an instruction that is none of the common ones: as [`Hit::trap`].
@@ -423,6 +424,10 @@ impl Hit for At {
 
     fn moved(&self, slot: u64) -> Option<[u8; SLOT]> {
         self.0.instruction.moved(self.0.address, slot)
+    }
+
+    fn leave(&self) {
+        self.1.fall_due();
     }
 
     fn lose(&self) {
