@@ -2,18 +2,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 
 //! Consumers for which memory is short, or what they need of the kernel else fails. Runs in the VM as root, with the module `shortage` loaded: `shortage-check STEP`, or, for
-//! consumers with probes in processes, `shortage-check processes EVERY DEPTH`.
+//! consumers with probes in processes, `shortage-check processes EVERY DEPTH`. With `member` behind STEP the consumers are those of a member of the tracing
+//! group, which is [`MEMBER`]'s; the module has been loaded so, and anybody may open the device.
 //!
 //! The life of a consumer, from opening to closing, is run again and again. Each time another allocation that is made for it fails, the
 //! first, then that STEP later, until a life has fewer than that; and once more with all from there on. Registrations and other calls of the
-//! kernel fail among them. Every life ends with success, with ENOMEM or with EIO, and closing always gives back everything: afterwards a consumer works as before, and memory is what it was.
+//! kernel fail among them. Every life ends with success, with ENOMEM or with EIO, and closing always gives back everything: afterwards a consumer works as before, memory is what it was, and no function is patched that was not.
 
 mod processes;
 
 use dtrace::handle::{Buffer, DevDtrace, Device, PATH};
 use dtrace_uapi::ioctl::ProbeDesc;
 use qemu_tests::memory::Memory;
+use qemu_tests::patched;
 use qemu_tests::program::compile;
+use rustix::process::{Gid, Uid};
+use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use std::io;
 use std::os::unix::process::parent_id;
 use std::path::Path;
@@ -21,7 +25,7 @@ use std::process::ExitCode;
 use std::{fs, process};
 use zerocopy::FromZeros;
 
-/// Something of every provider but `kinst`, which `breakpoint-shortage` is about, and `cpc`, and everything that has buffers.
+/// Something of every provider but `kinst`, which `breakpoint-shortage` is about, and everything that has buffers.
 const PROGRAM: &str = r#"
     BEGIN { printf("%d", pid); self->began = timestamp; kept[pid, execname] = 1; }
     syscall::getppid: { @[execname, probefunc] = count(); self->spec = speculation(); }
@@ -31,15 +35,35 @@ const PROGRAM: &str = r#"
     profile-97, tick-50ms { @s[stack(5)] = lquantize(arg0, 0, 10, 1); }
     sdt:::sched_switch, proc:::exec-success, sched:::on-cpu, io:::start, lockstat:::adaptive-acquire { trace(arg0); }
     sysinfo:::sysread, vminfo:::as_fault, ip:::send, tcp:::send, udp:::send { trace(arg0); }
+    cpc:::cpu_clock-all-10000000 { trace(arg0); }
     END { printa(@q); }
 "#;
+
+/// The same of what a member may have.
+const PROGRAM_OF_MEMBER: &str = r#"
+    BEGIN { printf("%d", pid); self->began = timestamp; kept[pid, execname] = 1; }
+    syscall::getppid: { @[execname, probefunc] = count(); self->spec = speculation(); }
+    syscall::getppid:return /self->spec/ { speculate(self->spec); ustack(5); }
+    syscall::getppid:return /self->spec/ { commit(self->spec); self->spec = 0; }
+    syscall::read: { @q[ustack(3)] = quantize(arg0); }
+    profile-97, tick-50ms { @s[ustack(5)] = lquantize(arg0, 0, 10, 1); }
+    END { printa(@q); }
+"#;
+
+/// The member, by user and group.
+const MEMBER: (u32, u32) = (65534, 77);
 
 type Outcome = Result<(), String>;
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
+    let owner = match args.last().map(String::as_str) {
+        Some("member") => Owner::Member,
+        _ => Owner::Root,
+    };
+    let last = args.len() - usize::from(owner == Owner::Member);
     let numbers = |from: usize| {
-        let given = args.get(from..).unwrap_or_default();
+        let given = args.get(from..last).unwrap_or_default();
         let read = given.iter().map(|text| text.parse::<u64>().ok());
         read.map(|n| n.filter(|n| *n > 0))
             .collect::<Option<Vec<_>>>()
@@ -49,10 +73,10 @@ fn main() -> ExitCode {
         _ => numbers(0).filter(|n| n.len() == 1),
     };
     let outcome = match whole.as_deref() {
-        Some([step]) => check(*step as usize),
+        Some([step]) => check(owner, *step as usize),
         Some([every, depth]) => processes::check(*every, *depth),
         _ => {
-            eprintln!("usage: shortage-check STEP | processes EVERY DEPTH");
+            eprintln!("usage: shortage-check STEP [member] | processes EVERY DEPTH");
             return ExitCode::from(2);
         }
     };
@@ -77,11 +101,47 @@ fn get(parameter: &str) -> Result<String, String> {
     Ok(text.trim().to_owned())
 }
 
+/// Whose the consumers are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    Root,
+    Member,
+}
+
+impl Owner {
+    /// What he traces, and a function among it.
+    fn program(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Root => (PROGRAM, "vfs_read"),
+            Self::Member => (PROGRAM_OF_MEMBER, "getppid"),
+        }
+    }
+
+    /// Does something as him. Nothing else runs here meanwhile.
+    fn act<T>(self, does: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        if self == Self::Root {
+            return does();
+        }
+        let (user, group) = (Uid::from_raw(MEMBER.0), Gid::from_raw(MEMBER.1));
+        set_thread_groups(&[])?;
+        set_thread_res_gid(Gid::ROOT, group, Gid::ROOT)?;
+        set_thread_res_uid(Uid::ROOT, user, Uid::ROOT)?;
+        let done = does();
+        set_thread_res_uid(Uid::ROOT, Uid::ROOT, Uid::ROOT)?;
+        set_thread_res_gid(Gid::ROOT, Gid::ROOT, Gid::ROOT)?;
+        done
+    }
+}
+
 /// A consumer from its opening to its closing. How many probes it was at.
-fn life(image: &[u8]) -> io::Result<u32> {
+fn life(owner: Owner, image: &[u8]) -> io::Result<u32> {
+    owner.act(|| live(owner.program().1, image))
+}
+
+fn live(func: &str, image: &[u8]) -> io::Result<u32> {
     let device = DevDtrace::open(Path::new(PATH))?;
     let mut pattern = ProbeDesc::new_zeroed();
-    pattern.func = dtrace::handle::fill("vfs_read").ok_or(io::ErrorKind::InvalidInput)?;
+    pattern.func = dtrace::handle::fill(func).ok_or(io::ErrorKind::InvalidInput)?;
     device.next_probe(&pattern)?;
     let matched = device.enable(image)?;
     device.go()?;
@@ -104,26 +164,32 @@ fn life(image: &[u8]) -> io::Result<u32> {
 }
 
 /// A life whose `nth` allocation fails, and all later ones if `onwards`. `None`: it had fewer.
-fn short(image: &[u8], nth: u64, onwards: bool) -> Result<Option<io::Result<u32>>, String> {
+fn short(
+    owner: Owner,
+    image: &[u8],
+    nth: u64,
+    onwards: bool,
+) -> Result<Option<io::Result<u32>>, String> {
     set("onwards", u64::from(onwards))?;
     set("nth", nth)?;
     set("seen", 0)?;
     set("task", u64::from(process::id()))?;
-    let outcome = life(image);
+    let outcome = life(owner, image);
     set("task", 0)?;
     let seen: u64 = get("seen")?.parse().map_err(|_| "seen is no number")?;
     Ok((seen >= nth).then_some(outcome))
 }
 
-fn check(step: usize) -> Outcome {
-    let image = compile(PROGRAM, "16k")?;
-    let whole = || life(&image).map_err(|e| format!("a consumer with memory enough: {e}"));
+fn check(owner: Owner, step: usize) -> Outcome {
+    let image = compile(owner.program().0, "16k")?;
+    let whole = || life(owner, &image).map_err(|e| format!("a consumer with memory enough: {e}"));
     let matched = whole()?;
+    let patched = patched::settled()?;
     let before = Memory::now()?;
     let (mut failed, mut lives) = (0, 0u64);
     for onwards in [false, true] {
         for nth in (1..).step_by(step) {
-            let Some(outcome) = short(&image, nth, onwards)? else {
+            let Some(outcome) = short(owner, &image, nth, onwards)? else {
                 break;
             };
             lives += 1;
@@ -147,6 +213,12 @@ fn check(step: usize) -> Outcome {
     let after = Memory::now()?;
     eprintln!("shortage-check: {failed} of {lives} lives failed; {before:?}, then {after:?}");
     after.check(&before, lives)?;
+    let left = patched::settled()?;
+    if left != patched {
+        return Err(format!(
+            "functions that are patched: {patched:?}, then {left:?}"
+        ));
+    }
     println!("shortage-check: ok");
     Ok(())
 }

@@ -10,6 +10,7 @@
 
 use super::{get, set, Outcome};
 use qemu_tests::memory::Memory;
+use qemu_tests::patched;
 use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -192,6 +193,7 @@ pub fn check(every: u64, depth: u64) -> Outcome {
         }
         whole.push(told);
     }
+    let patched = patched::settled()?;
     let before = Memory::now()?;
     let (mut lives, mut wrong) = (0, 0);
     for (tracing, whole) in TRACINGS.iter().zip(&whole) {
@@ -230,6 +232,12 @@ pub fn check(every: u64, depth: u64) -> Outcome {
     set("depth", 0)?;
     eprintln!("shortage-check: {lives} tracings; {before:?}, then {after:?}");
     after.check(&before, lives)?;
+    let left = patched::settled()?;
+    if left != patched {
+        return Err(format!(
+            "functions that are patched: {patched:?}, then {left:?}"
+        ));
+    }
     match wrong {
         0 => {
             println!("shortage-check: processes ok");
