@@ -113,7 +113,6 @@ static void dtrace_rights_answer_all(struct dtrace_rights *rights)
 {
 	struct dtrace_ask *ask;
 
-	WRITE_ONCE(rights->in_vain, false);
 	for (;;) {
 		scoped_guard(spinlock_irqsave, &rights->lock) {
 			ask = list_first_entry_or_null(&rights->waiting, struct dtrace_ask, node);
@@ -137,8 +136,10 @@ static void dtrace_rights_answer(struct callback_head *work)
 {
 	struct dtrace_rights *rights = container_of(work, struct dtrace_rights, kick);
 
-	scoped_guard(spinlock_irqsave, &rights->lock)
+	scoped_guard(spinlock_irqsave, &rights->lock) {
 		rights->kicked = NULL;
+		WRITE_ONCE(rights->in_vain, false);
+	}
 	dtrace_rights_answer_all(rights);
 }
 
@@ -206,11 +207,12 @@ static void dtrace_ask_wait(struct dtrace_ask *ask)
 		begun = ask->begun;
 		if (!begun)
 			list_del_init(&ask->node);
+		/* What is not queued any more is being done, and nothing would end this. */
+		if (!begun && !left && rights->kicked)
+			WRITE_ONCE(rights->in_vain, true);
 	}
 	if (begun)
 		wait_for_completion(&ask->over);
-	else if (!left)
-		WRITE_ONCE(rights->in_vain, true);
 }
 
 /* Gives back what is counted for a thread that was to be asked about, and its place. */
@@ -441,8 +443,8 @@ void dtrace_rights_sit(struct dtrace_rights *rights)
 		rights->seat = get_task_struct(current);
 		WRITE_ONCE(rights->process, get_pid(task_tgid(current)));
 		unkicked = dtrace_rights_unkick(rights);
+		WRITE_ONCE(rights->in_vain, false);
 	}
-	WRITE_ONCE(rights->in_vain, false);
 	put_task_struct(old_seat);
 	put_pid(old_process);
 	/* What the other one has not done. */
