@@ -104,6 +104,9 @@ impl Files {
 
     /// Learns that a file has nothing for the consumer.
     pub fn know(&self, file: FileId) -> Result {
+        if self.knows(file) {
+            return Ok(());
+        }
         let node = RBTreeNode::new(file, (), GFP_KERNEL)?;
         let mut forgotten = RBTree::new();
         let mut state = self.state.lock();

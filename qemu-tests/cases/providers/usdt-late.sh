@@ -9,6 +9,7 @@ while_traced 'programs that begin later' 'work*:::said-it { @[execname] = sum(ar
 	'usdt-work tell; usdt-work tell tell'
 while_traced 'their children, and what they execute' 'work*:::said-it { @[probeprov == strjoin("work", lltostr(pid)) ? "own" : "another" ] = count(); }' \
 	'usdt-work fork; usdt-work tell exec tell'
+while_traced 'children of what they execute' 'work*:::said-it { @ = sum(arg0); @n = count(); }' 'usdt-work tell exec fork'
 while_traced 'several at once' 'work*:::said-it { @[probename] = count(); }' \
 	'for i in 1 2 3; do usdt-work tell >/tmp/out.$i & list="$list $!"; done; wait $list; cat /tmp/out.* | sort | uniq -c'
 while_traced 'a library' 'late*:::greeted { printf("%s %d\n", probemod, arg0); }' 'pid-loader open call close open call'

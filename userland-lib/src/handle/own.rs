@@ -15,15 +15,12 @@ use crate::world::{ProbePattern, ProcessSource};
 use dtrace_uapi::hold::{self, Hold, Known};
 use std::collections::HashSet;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::time::Duration;
 
 /// The descriptions, and what has been done for them.
 #[derive(Default)]
 pub struct Own {
     patterns: Vec<ProbePattern>,
-    /// The files that the kernel was told to be of no use, by device, number and time of their last change.
-    known: HashSet<(u64, u64, i64, i64)>,
     /// The processes in which probes were made.
     traced: HashSet<u32>,
     /// How long processes wait for us.
@@ -103,8 +100,10 @@ impl Own {
         let mut has_probes = false;
         for object in &objects {
             match self.is_of_use(world, object) {
-                true => has_probes = true,
-                false => self.know(world, pid, object),
+                Some(true) => has_probes = true,
+                Some(false) => know(world, pid, object),
+                // Whoever maps it next waits as this one did.
+                None => {}
             }
         }
         let registered = world.registered(pid).unwrap_or_default();
@@ -114,6 +113,7 @@ impl Own {
         }
         // Of a library that has gone, and has come again elsewhere.
         let _ = world.device().review(pid);
+        let mut is_followed = false;
         for pattern in &self.patterns {
             let points = match usdt::resolve_in(world, pattern, pid, &objects) {
                 points if points.is_empty() => continue,
@@ -126,20 +126,26 @@ impl Own {
                 if !is_untold && world.objects(pid).is_ok() {
                     failed.push(format!("failed to create probes of process {pid}: {why}"));
                 }
-                return failed;
+                break;
             }
             let (_, is_one) = usdt::processes(&pattern.provider);
+            self.traced.insert(pid);
             // What is described of one process is not of its children.
-            if self.traced.insert(pid) && !is_one {
-                failed.extend(follow_children(world, pid));
-            }
+            is_followed |= !is_one;
+        }
+        // Each time: it may execute another program than when it was last looked at, or be another process of that number.
+        if is_followed {
+            failed.extend(follow_children(world, pid));
         }
         failed
     }
 
-    /// Whether an object has probes of a provider that is described, of whichever process.
-    fn is_of_use(&self, world: &KernelWorld<'_>, object: &Object) -> bool {
-        self.names_any(&world.notes(object).unwrap_or_default())
+    /// Whether an object has probes of a provider that is described, of whichever process. `None`: it cannot be told now.
+    fn is_of_use(&self, world: &KernelWorld<'_>, object: &Object) -> Option<bool> {
+        match world.notes(object) {
+            Ok(notes) => Some(self.names_any(&notes)),
+            Err(error) => (!is_passing(&error)).then_some(false),
+        }
     }
 
     fn names_any(&self, notes: &[Note]) -> bool {
@@ -151,23 +157,25 @@ impl Own {
                 .any(|note| named(&note.provider) && fits(&pattern.name, &note.name))
         })
     }
+}
 
-    /// Has nobody wait for an object's file any more.
-    fn know(&mut self, world: &KernelWorld<'_>, pid: u32, object: &Object) {
-        let (Ok(file), Some(code)) = (object.file.metadata(), object.code.first()) else {
-            return;
-        };
-        let id = (file.dev(), file.ino(), file.ctime(), file.ctime_nsec());
-        let known = Known {
+/// Has nobody wait for an object's file any more. The kernel forgets all of them where they become too many, and does not say so: it is told each time.
+fn know(world: &KernelWorld<'_>, pid: u32, object: &Object) {
+    if let Some(code) = object.code.first() {
+        // Of one that is not there any more it is asked again.
+        let _ = world.device().known(&Known {
             address: code.range.start,
             pid: i32::try_from(pid).unwrap_or_default(),
             ..Known::default()
-        };
-        // If it is asked for again it is looked into again.
-        if !self.known.contains(&id) && world.device().known(&known).is_ok() {
-            self.known.insert(id);
-        }
+        });
     }
+}
+
+/// Whether a file may be read another time: not as long as there are too many open ones, or as memory is short.
+fn is_passing(error: &io::Error) -> bool {
+    use nix::libc::{EAGAIN, EINTR, EIO, EMFILE, ENFILE, ENOMEM};
+    let errno = error.raw_os_error();
+    errno.is_some_and(|errno| [EAGAIN, EINTR, EIO, EMFILE, ENFILE, ENOMEM].contains(&errno))
 }
 
 fn look_out(world: &KernelWorld<'_>, pid: u32, time: Duration) -> io::Result<()> {
