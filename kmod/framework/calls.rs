@@ -7,7 +7,7 @@
 //! refused call changes nothing.
 
 use super::device::{Attachment, Control, Open};
-use super::enabling::Wanted;
+use super::enabling::{too_long, Wanted};
 use super::patience::{Patience, ASKED};
 use super::process::Order;
 use super::provider::Description;
@@ -148,7 +148,8 @@ impl Open {
             self.consumer
                 .framework
                 .enter(tracer)
-                .provide(tracer, &parts)?;
+                .provide(tracer, &parts)
+                .map_err(too_long)?;
         }
         self.next_probe(arg, &parts, desc.id)
     }

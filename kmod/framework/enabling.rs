@@ -23,7 +23,7 @@
 //! it allocates, so that it cannot fail.
 
 use super::enabled::Enabled;
-use super::patience::{Patience, ASKED_AT_ONCE};
+use super::patience::{Patience, ASKED_AT_ONCE, DESCRIBED, PERMITTED};
 use super::probe::ProbeRef;
 use super::provider::{by_provider, Description};
 use super::quota::{self, Dues};
@@ -130,7 +130,7 @@ fn is_pattern(name: &[u8]) -> bool {
 type Match = (ProbeRef, ClauseId);
 
 /// Why the descriptions could not all be matched.
-fn too_long(error: Error) -> Refusal {
+pub(super) fn too_long(error: Error) -> Refusal {
     match error {
         E2BIG => Refusal::new(E2BIG, "the descriptions take too long to match"),
         error => refuse(error),
@@ -240,7 +240,8 @@ impl State {
             if task::is_killed() {
                 return Err(refuse(EINTR));
             }
-            self.provide(&tracer, &Description::from(&retained.desc))?;
+            let desc = Description::from(&retained.desc);
+            self.provide(&tracer, &desc).map_err(too_long)?;
         }
         let found = self.find(at, wanted)?;
         let unarmed = self.unarmed(found.iter().map(|(probe, _)| *probe))?;
@@ -264,7 +265,7 @@ impl State {
             permits.unwrap_or(false)
         };
         let mut found = KVVec::new();
-        let patience = Patience::of_call(attached.tracer.engine.privileges().kernel);
+        let patience = attached.tracer.patience(self.occasion);
         for Retained { desc, clause, .. } in &wanted.list {
             if task::is_killed() {
                 return Err(refuse(EINTR));
@@ -277,8 +278,10 @@ impl State {
                 }
                 id => {
                     let mut one = KVVec::new();
-                    if let Some(probe) = self.table.get(id) {
-                        one.push(probe, GFP_KERNEL)?;
+                    match self.table.get(id) {
+                        Some(probe) => one.push(probe, GFP_KERNEL)?,
+                        // It has gone since it was found.
+                        None => attached.tracer.miss(1),
                     }
                     one
                 }
@@ -357,7 +360,9 @@ impl State {
             return;
         };
         let owner = whom.map(|tracer| self.index_of(tracer));
-        for at in 0..self.attached.len() {
+        // Whose call it is does not go without for what others of his user have.
+        let others = (0..self.attached.len()).filter(|at| owner != Some(Some(*at)));
+        for at in Iterator::chain(owner.flatten().into_iter(), others) {
             let attached = self.attached.get(at);
             if attached.is_some_and(|a| !first.is_for(a.tracer.payer.user())) {
                 continue;
@@ -386,42 +391,46 @@ impl State {
     }
 
     fn link_new(&mut self, at: usize, created: &[ProbeRef], which: fn(&Retained) -> bool) {
-        let Some(tracer) = self.attached.get(at).map(|a| a.tracer.clone()) else {
+        let (Some(attached), Some(first)) = (self.attached.get(at), created.first()) else {
             return;
         };
-        let Permitted { list, unknown } = match self.permitted(&tracer, created) {
-            Ok(permitted) => permitted,
-            Err(_) => return tracer.miss(1),
+        let tracer = attached.tracer.clone();
+        let may_be = self.permits(&tracer.engine, first.provider());
+        if !may_be || !attached.retained.iter().any(which) {
+            return;
+        }
+        // Whose call it is that makes them, and whether that ends, is no matter.
+        let patience = tracer.patience(self.occasion).deaf();
+        let Ok(Permitted { list, unknown }) = self.permitted(&tracer, created, &patience) else {
+            return tracer.miss(1);
         };
         let created = list.as_deref().unwrap_or(created);
         let Some(attached) = self.attached.get_mut(at) else {
             return;
         };
-        // Whose call it is that makes them, and whether that ends, is no matter.
-        let patience = Patience::of_call(tracer.engine.privileges().kernel).deaf();
+        let mut found = KVVec::new();
         let mut count = 0usize;
-        let is_one = |_| count = count.saturating_add(1);
         let told = attached
             .each_new(&self.table, &unknown, which, &patience, |_| tracer.miss(1))
-            .and_then(|()| attached.each_new(&self.table, created, which, &patience, is_one));
+            .and_then(|()| {
+                attached.each_new(&self.table, created, which, &patience, |one| {
+                    count = count.saturating_add(1);
+                    // Where there is no memory for one there is none for the others.
+                    if found.len().saturating_add(1) == count && attached.may_have(count) {
+                        let _ = found.push(one, GFP_KERNEL);
+                    }
+                })
+            });
+        drop(patience);
         if told.is_err() {
             return tracer.miss(1);
+        }
+        if found.len() != count {
+            return tracer.miss(count as u64);
         }
         if count == 0 {
             return;
         }
-        let room = match attached.may_have(count) {
-            true => KVVec::with_capacity(count, GFP_KERNEL).ok(),
-            false => None,
-        };
-        let Some(mut found) = room else {
-            return tracer.miss(count as u64);
-        };
-        let patience = Patience::of_call(true).deaf();
-        let _ = attached.each_new(&self.table, created, which, &patience, |one| {
-            // There is room for as many as were counted.
-            let _ = found.push_within_capacity(one);
-        });
         let paid = self.pay(at, &found);
         self.note_kernel(&tracer, &found);
         let linked = paid.and_then(|dues| {
@@ -434,7 +443,12 @@ impl State {
     }
 
     /// Those of `created` that a consumer may have.
-    fn permitted(&self, tracer: &Tracer, created: &[ProbeRef]) -> Result<Permitted> {
+    fn permitted(
+        &self,
+        tracer: &Tracer,
+        created: &[ProbeRef],
+        patience: &Patience,
+    ) -> Result<Permitted> {
         let mut permitted = Permitted {
             list: None,
             unknown: KVVec::new(),
@@ -443,6 +457,7 @@ impl State {
             return Ok(permitted);
         }
         let mut list = KVVec::new();
+        patience.take(PERMITTED.saturating_mul(created.len() as u64))?;
         for probe in created {
             match self.permits_probe(tracer, probe) {
                 Ok(true) => list.push(*probe, GFP_KERNEL)?,
@@ -506,7 +521,11 @@ impl Attached {
         patience: &Patience,
         mut f: impl FnMut(Match),
     ) -> Result {
+        if created.is_empty() {
+            return Ok(());
+        }
         for Retained { desc, clause, .. } in self.retained.iter().filter(|r| which(r)) {
+            patience.take(DESCRIBED)?;
             let pattern = table.pattern(&Description::from(desc));
             for probe in created {
                 if pattern.matches_in(probe, patience)? {

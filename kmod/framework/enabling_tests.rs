@@ -15,6 +15,7 @@ mod timers;
 use crate::enabled::Enabled;
 use crate::enabling::Wanted;
 use crate::host_tests::table;
+use crate::patience::{MADE, PERMITTED, PROVIDED, STEPS};
 use crate::probe::ProbeRef;
 use crate::provider::{Batch, Description, Failed, Provider};
 use crate::quota::{Limits, Payer, Users};
@@ -22,11 +23,13 @@ use crate::state::State;
 use crate::sys::percpu::CpuGuard;
 use crate::sys::rculist::Writer;
 use crate::sys::rights::Rights;
+use crate::table::LOOKED_AT;
 use crate::text::{Refusal, Text};
 use crate::tracer::Tracer;
 use dof::Image;
 use dtrace_engine::mem::alloc as engine_memory;
 use dtrace_engine::{Activity, ClauseId, Config, Consumer, Ecb, Enabling, Features, Privileges};
+use dtrace_uapi::glob;
 use dtrace_uapi::ioctl::{ProbeDesc, ReplDesc, PRIV_KERNEL, PRIV_USER};
 use dtrace_uapi::limits::RETAIN_MAX;
 use dtrace_uapi::option::{Opt, UNSET};
@@ -69,8 +72,8 @@ impl Provider for Fake {
 
     fn provide(&self, desc: &Description<'_>, _: &Tracer, batch: &mut Batch<'_>) -> Result {
         match desc.name {
-            b"made" if batch.find(b"", b"", b"made").is_none() => {
-                batch.create(b"", b"", b"made", 0).map(drop)
+            name if name.starts_with(b"made") && batch.find(b"", b"", name).is_none() => {
+                batch.create(b"", b"", name, 0).map(drop)
             }
             b"never" => {
                 batch.create(b"", b"", b"half", 0)?;
@@ -325,6 +328,77 @@ fn what_is_made_for_one_is_others_by_a_pattern_without_a_number() {
     consumers
         .iter()
         .for_each(|tracer| drop(w.state.detach(tracer)));
+}
+
+/// A member of the tracing group, as one of this user's consumers.
+fn member(w: &World, users: &mut Users) -> Arc<Tracer> {
+    let weak = Privileges {
+        kernel: false,
+        kernel_memory: false,
+        ..Privileges::ALL
+    };
+    let payer = users.payer(Some(1000)).unwrap();
+    w.tracer(weak, None, payer)
+}
+
+/// Others wait for the mutex as long as a user's call is under way.
+#[test]
+fn a_user_has_few_probes_made_in_a_call() {
+    let mut w = World::with(PRIV_USER);
+    let mut users = Users::new(LIMITS);
+    let most = (STEPS / (MADE + PROVIDED)) as usize;
+    let names: Vec<String> = (0..most + 9).map(|n| format!("made{n}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let own = member(&w, &mut users);
+    w.state.begin();
+    let few = w.enable(&own, &image(&names[..8]));
+    assert_eq!(few.unwrap_or_else(|r| panic!("{:?}", told(r))).0, 8);
+    w.state.begin();
+    let (errno, text) = told(w.enable(&own, &image(&names)).err().unwrap());
+    assert_eq!(errno, E2BIG);
+    assert_eq!(text, "the descriptions take too long to match");
+    w.state.begin();
+    let root = w.consumer();
+    assert_eq!(
+        w.enable(&root, &image(&names)).ok().unwrap().0 as usize,
+        names.len()
+    );
+    [own, root].iter().for_each(|one| drop(w.state.detach(one)));
+}
+
+/// So they do as long as a new probe is compared with all that a user's consumers have described.
+#[test]
+fn a_users_consumers_have_little_compared_with_what_is_new() {
+    let mut w = World::with(PRIV_USER);
+    let mut users = Users::new(LIMITS);
+    let glob = "*a*a*a*a*a*b";
+    let name = |n: usize| format!("{n}{}", "a".repeat(40));
+    let mut each = PERMITTED + 2 * LOOKED_AT;
+    for glob in [glob, "*7*"] {
+        glob::matches_in(glob.as_bytes(), name(10_000).as_bytes(), &mut each);
+    }
+    let [one, other] = [(); 2].map(|()| {
+        let tracer = member(&w, &mut users);
+        w.enable(&tracer, &image(&[glob, "*7*"])).ok().unwrap();
+        w.begin(&tracer);
+        tracer
+    });
+    let root = w.consumer();
+    w.enable(&root, &image(&[glob, "*7*"])).ok().unwrap();
+    // One can have that compared, and not two.
+    let most = (STEPS * 3 / 4 / each) as usize;
+    let names: Vec<String> = (0..most).map(name).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let missed = || [&one, &other, &root].map(|tracer| tracer.missed());
+    w.state.begin();
+    w.create(&names[..10]);
+    assert_eq!(missed(), [0; 3]);
+    w.state.begin();
+    w.create(&names[10..]);
+    assert_eq!(missed(), [0, 1, 0]);
+    [one, other, root]
+        .iter()
+        .for_each(|one| drop(w.state.detach(one)));
 }
 
 /// What is lost where RCU is not watching is told to those who have probes in the kernel's code, now or once they appear.

@@ -137,10 +137,9 @@ impl Framework {
     /// Locks the state for a consumer. Of a user's calls one at a time waits for that ([`Payer::turn`](quota::Payer::turn)).
     fn enter<'a>(&'a self, tracer: &'a Tracer) -> Entered<'a> {
         let turn = tracer.payer.turn().map(Turn::take);
-        Entered {
-            state: self.state.lock(),
-            _turn: turn,
-        }
+        let mut state = self.state.lock();
+        state.begin();
+        Entered { state, _turn: turn }
     }
 
     /// Ends all that a consumer has enabled, and waits until nobody fires for it any more.
@@ -204,6 +203,7 @@ impl Registration {
     /// Creates probes. Consumers whose descriptions match them get them enabled at once.
     pub fn populate<R>(&self, create: impl FnOnce(&mut Batch<'_>) -> Result<R>) -> Result<R> {
         let mut state = self.framework.state.lock();
+        state.begin();
         state.populate(self.index, create)
     }
 

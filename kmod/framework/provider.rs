@@ -192,6 +192,11 @@ impl<'a> Batch<'a> {
         self.created
     }
 
+    /// How many probes were created.
+    pub(super) fn count(&self) -> usize {
+        self.created.len()
+    }
+
     /// Notes for which user this has been created.
     pub(super) fn made_for(&self, user: Option<u32>) {
         self.created.iter().for_each(|probe| probe.made_for(user));

@@ -27,6 +27,7 @@
 //!
 //! Invariant: what an account says is used is the sum of the charges, and of the debts that are due.
 
+use super::patience::Allowance;
 use super::share::{Share, Shares, OF_ALL, OF_USER};
 use super::text::Refusal;
 use crate::sys::shared::share;
@@ -157,6 +158,8 @@ struct Common {
     shares: Shares,
     /// One of his calls has it locked.
     turn: Arc<Turn>,
+    /// How much is compared for them.
+    allowance: Arc<Allowance>,
 }
 
 /// The users that there have been, of those who have an account.
@@ -232,6 +235,7 @@ impl Users {
                 all,
             },
             turn: share(Turn::new()?)?,
+            allowance: share(Allowance::new())?,
         };
         self.common.push((user, new.clone()), GFP_KERNEL)?;
         Ok(new)
@@ -273,6 +277,11 @@ impl Payer {
     /// What a call of its user has locked while others may wait for it, if that matters; before the framework's mutex.
     pub fn turn(&self) -> Option<&Turn> {
         self.common.as_ref().map(|common| &*common.turn)
+    }
+
+    /// What its user's consumers may have compared, if that matters.
+    pub fn allowance(&self) -> Option<&Allowance> {
+        self.common.as_ref().map(|common| &*common.allowance)
     }
 
     /// What its user's timers take from, if that matters.

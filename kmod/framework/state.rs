@@ -6,6 +6,7 @@
 //! One mutex guards it; here it has been taken. Providers are called with it held, in whichever way they are called.
 
 use super::enabling::Attached;
+use super::patience::{MADE, PROVIDED};
 use super::probe::{Part, ProbeRef};
 use super::provider::{Batch, Description, Provider};
 use super::table::Table;
@@ -32,6 +33,8 @@ pub struct State {
     pub(super) writer: Writer,
     /// A consumer has gone that may have held retired probes.
     pub(super) is_littered: bool,
+    /// How often it has been locked by somebody who may have probes compared with descriptions.
+    pub(super) occasion: u64,
 }
 
 /// A provider's place; it stays when the provider goes, since probes refer to it by index.
@@ -51,7 +54,13 @@ impl State {
             providers: KVVec::new(),
             writer,
             is_littered: false,
+            occasion: 0,
         }
+    }
+
+    /// It has just been locked.
+    pub fn begin(&mut self) {
+        self.occasion = self.occasion.wrapping_add(1);
     }
 
     /// Adds a provider; returns its index, which is the old one of a provider that comes again, as its probes are the old ones.
@@ -193,7 +202,7 @@ impl State {
     }
 
     /// Lets the providers that `desc` may mean make probes to order, for a consumer that may use them. What is made for a user who may trace his
-    /// own processes alone is not what others' patterns mean ([`Probe::is_for`](super::probe::Probe)).
+    /// own processes alone is not what others' patterns mean ([`Probe::is_for`](super::probe::Probe)). `E2BIG`: he has had too much done.
     pub fn provide(&mut self, tracer: &Tracer, desc: &Description<'_>) -> Result {
         for at in 0..self.providers.len() {
             let Some(slot) = self.providers.get(at) else {
@@ -203,12 +212,15 @@ impl State {
             let meant = self.permits(&tracer.engine, at as u32)
                 && (desc.provider.is_empty() || fits(slot.name));
             if let (true, Some(provider)) = (meant, slot.provider.clone()) {
+                tracer.patience(self.occasion).take(PROVIDED)?;
                 self.remove_abandoned(at as u32, &*provider);
-                self.populate(at as u32, |batch| {
+                let made = self.populate(at as u32, |batch| {
                     let provided = provider.provide(desc, tracer, batch);
                     batch.made_for(tracer.payer.user());
-                    provided
+                    provided.map(|()| batch.count())
                 })?;
+                let steps = MADE.saturating_mul(made as u64);
+                tracer.patience(self.occasion).take(steps)?;
             }
         }
         Ok(())

@@ -38,7 +38,7 @@ const SHORT: u32 = 4096;
 /// How many it may have to be looked through for each match.
 const FEW: u32 = 16;
 /// Steps of looking at a probe.
-const LOOKED_AT: u64 = 4;
+pub const LOOKED_AT: u64 = 4;
 
 /// All probes. Changed with the framework's mutex held.
 pub struct Table {

@@ -6,6 +6,7 @@
 //! It is shared: by the file, by each of its ECBs, and by what runs beside it while it traces. What changes in it changes by
 //! single atomic words.
 
+use super::patience::Drawn;
 use super::probe::ProbeRef;
 use super::quota::{Payer, Purse};
 use super::text::Refusal;
@@ -78,6 +79,12 @@ impl Tracer {
     pub fn reads_all(&self) -> bool {
         let may = self.engine.privileges();
         self.sees_all && may.kernel_memory && may.user_memory
+    }
+
+    /// How much may be compared for it on this occasion.
+    pub fn patience(&self, occasion: u64) -> Drawn<'_> {
+        let is_trusted = self.engine.privileges().kernel;
+        Drawn::from(self.payer.allowance(), occasion, is_trusted)
     }
 
     /// Whether it may trace a process; as [`Rights::may_trace`], without waiting.
