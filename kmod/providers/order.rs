@@ -4,11 +4,11 @@
 //! Probes made to order: what `profile`, `cpc` and `kinst` have in common.
 //!
 //! There is a probe for every name that says how often it is to fire, or where, more than anyone could list. So one is created when its
-//! name is first asked for; it stays, as its id may be known by then, and [`MOST`] bounds how many that are. One whose module goes is
+//! name is first asked for; it stays as long as there is room, as its id may be known by then: [`MOST`] bounds how many that are. One whose module goes is
 //! removed with it, and made anew when that has come back or when somebody asks for it: what it was at may be elsewhere then.
 //!
 //! Those that are made for consumers that do not see everything are [fewer](RESTRICTED_MOST). Where that many have been made, one of
-//! them that nobody has enabled makes room for the next.
+//! them that nobody has enabled makes room for the next, and so does any where there are as many as may be.
 //!
 //! Invariant: what fires a probe, a timer, a counter or a breakpoint, runs exactly while the probe is enabled.
 
@@ -26,6 +26,8 @@ use kernel::sync::{new_mutex, Arc, Mutex};
 const MOST: usize = 4096;
 /// The most of them for those who do not see everything, all together.
 const RESTRICTED_MOST: usize = 1024;
+/// For how many there is room when it is made.
+const ROOM: usize = 256;
 
 /// What such a provider does its own way.
 pub trait Maker: Send + Sync + 'static {
@@ -82,6 +84,8 @@ struct Made {
     gone: bool,
     /// It was made for one who does not see everything.
     restricted: bool,
+    /// It is there for who asks what there is.
+    usual: bool,
 }
 
 impl Made {
@@ -90,8 +94,59 @@ impl Made {
         (names.module, names.func, names.name) == (module, func, name)
     }
 
+    /// Whether it may go: it is none that there always is, nor one that is about to go with its module.
+    fn is_passing(&self) -> bool {
+        !(self.usual || self.gone && self.probe.is_live())
+    }
+
     fn is_of(&self, module: &[u8]) -> bool {
         self.probe.part(Part::Module) == module
+    }
+}
+
+/// All of them, each name once.
+#[derive(Default)]
+struct Known {
+    list: KVVec<Made>,
+    /// How many were made for those who do not see everything.
+    restricted: usize,
+    /// There was no room for another, and room is being made.
+    is_short: bool,
+}
+
+impl Known {
+    /// Whether no more may be made for those.
+    fn is_full(&self) -> bool {
+        self.restricted >= RESTRICTED_MOST
+    }
+
+    fn push(&mut self, new: Made) -> Result {
+        let more = usize::from(new.restricted);
+        self.list.push(new, GFP_KERNEL)?;
+        self.restricted = self.restricted.saturating_add(more);
+        Ok(())
+    }
+
+    /// Forgets one that nobody has enabled, where there is no room for another: no more for anybody, or for those. From then on as long as there
+    /// is not room for many: to take probes away takes as long for one as for many.
+    fn make_room(&mut self) -> Option<ProbeRef> {
+        let room = if self.is_short { ROOM } else { 0 };
+        let is_whole = self.list.len() >= MOST.saturating_sub(room);
+        let is_full = self.restricted >= RESTRICTED_MOST.saturating_sub(room);
+        self.is_short = false;
+        if !is_whole && !is_full {
+            return None;
+        }
+        let idle = |made: &Made| {
+            let is_fit = is_full && made.restricted || is_whole && made.is_passing();
+            is_fit && !made.probe.is_wanted()
+        };
+        let at = self.list.iter().position(idle)?;
+        let gone = self.list.remove(at).ok()?;
+        self.is_short = true;
+        let less = usize::from(gone.restricted);
+        self.restricted = self.restricted.saturating_sub(less);
+        Some(gone.probe)
     }
 }
 
@@ -100,9 +155,9 @@ struct ToOrder<M: Maker> {
     maker: M,
     #[pin]
     running: Mutex<KVVec<(ProbeId, M::Running)>>,
-    /// Each name once. Locked within the framework's mutex.
+    /// Locked within the framework's mutex.
     #[pin]
-    made: Mutex<KVVec<Made>>,
+    made: Mutex<Known>,
 }
 
 impl<M: Maker> ToOrder<M> {
@@ -117,21 +172,22 @@ impl<M: Maker> ToOrder<M> {
         if batch.find(module, func, name).is_some() {
             return Ok(());
         }
-        let mut made = self.made.lock();
-        if let Some(old) = made.iter_mut().find(|made| made.is(place, name)) {
-            return self.make_again(old, batch);
-        }
         let restricted = whom.filter(|tracer| !tracer.sees_all);
         if restricted.is_some_and(|tracer| !self.maker.may_order(name, tracer)) {
             return Ok(());
         }
+        // Most descriptions ask for nothing of the kind, and need not be looked for among thousands.
         let Some(cookie) = self.maker.order(place, name)? else {
             return Ok(());
         };
-        if made.len() >= MOST || restricted.is_some() && is_full(&made) {
+        let mut made = self.made.lock();
+        if let Some(old) = made.list.iter_mut().find(|made| made.is(place, name)) {
+            return self.make_again(old, batch);
+        }
+        if made.list.len() >= MOST || restricted.is_some() && made.is_full() {
             return Err(ENOSPC);
         }
-        made.reserve(1, GFP_KERNEL)?;
+        made.list.reserve(1, GFP_KERNEL)?;
         let probe = match batch.create(module, func, name, cookie) {
             Err(error) if error == E2BIG => return Ok(()),
             result => result?,
@@ -140,9 +196,9 @@ impl<M: Maker> ToOrder<M> {
             probe,
             gone: false,
             restricted: restricted.is_some(),
+            usual: whom.is_none(),
         };
-        made.push(new, GFP_KERNEL)?;
-        Ok(())
+        made.push(new)
     }
 
     /// Makes a probe that was there before, if what it is at is there again.
@@ -160,6 +216,7 @@ impl<M: Maker> ToOrder<M> {
     fn make_all_again(&self, module: &[u8], batch: &mut Batch<'_>) -> Result {
         let mut made = self.made.lock();
         let mut gone = made
+            .list
             .iter_mut()
             .filter(|made| made.gone && made.is_of(module));
         gone.try_for_each(|old| self.make_again(old, batch))
@@ -169,6 +226,7 @@ impl<M: Maker> ToOrder<M> {
     fn take(&self, module: &[u8]) -> Option<ProbeRef> {
         let mut made = self.made.lock();
         let one = made
+            .list
             .iter_mut()
             .find(|made| !made.gone && made.is_of(module))?;
         one.gone = true;
@@ -182,11 +240,6 @@ impl<M: Maker> ToOrder<M> {
         running.push((probe.id(), started), GFP_KERNEL)?;
         Ok(())
     }
-}
-
-/// Whether no more may be made for those who do not see everything.
-fn is_full(made: &[Made]) -> bool {
-    made.iter().filter(|made| made.restricted).count() >= RESTRICTED_MOST
 }
 
 impl<M: Maker> Provider for ToOrder<M> {
@@ -226,13 +279,7 @@ impl<M: Maker> Provider for ToOrder<M> {
     }
 
     fn abandoned(&self) -> Option<ProbeRef> {
-        let mut made = self.made.lock();
-        if !is_full(&made) {
-            return None;
-        }
-        let idle = |made: &Made| made.restricted && !made.probe.is_wanted();
-        let at = made.iter().position(idle)?;
-        made.remove(at).ok().map(|made| made.probe)
+        self.made.lock().make_room()
     }
 
     fn enable(&self, probes: &[ProbeRef], failed: &mut Failed) {
@@ -302,7 +349,7 @@ pub fn register<M: Maker>(
         pin_init!(ToOrder {
             maker,
             running <- new_mutex!(KVVec::new(), "dtrace::order::running"),
-            made <- new_mutex!(KVVec::new(), "dtrace::order::made"),
+            made <- new_mutex!(Known::default(), "dtrace::order::made"),
         }),
         GFP_KERNEL,
     )?;
