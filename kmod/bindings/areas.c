@@ -299,6 +299,7 @@ void dtrace_area_free(struct dtrace_area *area)
 
 	for (n = 0; n < ARRAY_SIZE(area->pages); n++)
 		kfree(area->pages[n]);
+	dtrace_uncharged_gone(&area->uncharged);
 	if (area->file)
 		fput(area->file);
 	kfree(area);

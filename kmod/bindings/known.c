@@ -58,8 +58,9 @@ static struct dtrace_file_place dtrace_place_of(struct vm_area_struct *vma, u64 
 	};
 }
 
-/* Bytes that users have been given uncharged since nothing was known. */
+/* Bytes that users have uncharged, and of these what is kept until nothing is known any more. The rest is noted with what it is for. */
 static atomic_long_t dtrace_uncharged = ATOMIC_LONG_INIT(0);
+static atomic_long_t dtrace_uncharged_known = ATOMIC_LONG_INIT(0);
 
 #define DTRACE_UNCHARGED_MAX SZ_16M
 
@@ -69,29 +70,40 @@ static atomic_long_t dtrace_uncharged = ATOMIC_LONG_INIT(0);
  */
 #define DTRACE_CHARGED (GFP_NOWAIT | __GFP_ACCOUNT | __GFP_NOWARN)
 
-static bool dtrace_may_go_uncharged(const struct dtrace_carrier *carrier, size_t size)
+static bool dtrace_may_go_uncharged(const struct dtrace_carrier *carrier, atomic_long_t *noted, size_t size)
 {
-	if (!carrier->kept || atomic_long_add_return(size, &dtrace_uncharged) <= DTRACE_UNCHARGED_MAX)
+	if (!carrier->kept)
 		return true;
-	atomic_long_sub(size, &dtrace_uncharged);
-	return false;
+	if (atomic_long_add_return(size, &dtrace_uncharged) > DTRACE_UNCHARGED_MAX) {
+		atomic_long_sub(size, &dtrace_uncharged);
+		return false;
+	}
+	atomic_long_add(size, noted);
+	return true;
 }
 
-void *dtrace_alloc_for(const struct dtrace_carrier *carrier, size_t size)
+/* What was noted there goes. */
+void dtrace_uncharged_gone(atomic_long_t *bytes)
+{
+	atomic_long_sub(atomic_long_xchg(bytes, 0), &dtrace_uncharged);
+}
+
+/* What is not charged is noted. */
+void *dtrace_alloc_for(const struct dtrace_carrier *carrier, atomic_long_t *noted, size_t size)
 {
 	void *object = carrier->kept ? kzalloc(size, DTRACE_CHARGED) : NULL;
 
-	return object || !dtrace_may_go_uncharged(carrier, size) ? object : kzalloc(size, GFP_KERNEL);
+	return object || !dtrace_may_go_uncharged(carrier, noted, size) ? object : kzalloc(size, GFP_KERNEL);
 }
 
 /* Notes a number by another one, likewise; false: there is no memory for that. */
-bool dtrace_note_for(const struct dtrace_carrier *carrier, struct xarray *all, unsigned long at, unsigned long value)
+bool dtrace_note_for(const struct dtrace_carrier *carrier, atomic_long_t *noted, struct xarray *all, unsigned long at, unsigned long value)
 {
 	void *entry = xa_mk_value(value);
 
 	if (carrier->kept && !xa_is_err(xa_store(all, at, entry, DTRACE_CHARGED)))
 		return true;
-	return dtrace_may_go_uncharged(carrier, 2 * sizeof(struct xa_node)) && !xa_is_err(xa_store(all, at, entry, GFP_KERNEL));
+	return dtrace_may_go_uncharged(carrier, noted, 2 * sizeof(struct xa_node)) && !xa_is_err(xa_store(all, at, entry, GFP_KERNEL));
 }
 
 /* What is known of where an address is; the caller keeps the mapping, and is seen by RCU or keeps the memory. Does not sleep. */
@@ -151,25 +163,29 @@ bool dtrace_known_continues(struct mm_struct *mm, const struct dtrace_known *kno
 	return true;
 }
 
-static bool dtrace_known_is(const struct dtrace_known *known, const struct dtrace_known *other)
+/* Whether what a carrier is for is there. Of what is in a file the first byte says so. */
+static struct dtrace_known *dtrace_known_checked(struct dtrace_known *known, const struct dtrace_carrier *carrier, u8 length)
 {
-	return known->length == other->length && !memcmp(known->code, other->code, max(known->length, 1));
+	bool is = known->length == length && !memcmp(known->code, carrier->code, max(length, 1));
+
+	return is ? known : ERR_PTR(-EBUSY);
 }
 
 /* Has a carrier's place known, or tells why not. EBUSY: another instruction was there before. */
 struct dtrace_known *dtrace_known_make(struct vm_area_struct *vma, const struct dtrace_carrier *carrier)
 {
 	struct dtrace_known *known, *other = dtrace_known_at(vma, carrier->spot.address);
+	u8 length = vma->vm_file ? 0 : carrier->length;
 
 	/* Most often it was tried a moment ago. */
-	if (other && vma->vm_file && other->code[0] == carrier->code[0])
-		return other;
-	known = dtrace_alloc_for(carrier, sizeof(*known));
+	if (other)
+		return dtrace_known_checked(other, carrier, length);
+	known = dtrace_alloc_for(carrier, &dtrace_uncharged_known, sizeof(*known));
 	if (!known)
 		return ERR_PTR(-ENOMEM);
 	known->place = dtrace_place_of(vma, carrier->spot.address);
 	memcpy(known->code, carrier->code, sizeof(known->code));
-	known->length = vma->vm_file ? 0 : carrier->length;
+	known->length = length;
 	/* Uprobes have none there. */
 	known->barred = !vma->vm_file;
 	other = rhashtable_lookup_get_insert_fast(&dtrace_known, &known->node, dtrace_known_params);
@@ -179,12 +195,8 @@ struct dtrace_known *dtrace_known_make(struct vm_area_struct *vma, const struct 
 		return known;
 	}
 	/* The table's own EBUSY is another: it is being made larger. */
-	if (IS_ERR(other))
-		other = ERR_PTR(-ENOMEM);
-	else if (!dtrace_known_is(known, other))
-		other = ERR_PTR(-EBUSY);
 	kfree(known);
-	return other;
+	return IS_ERR(other) ? ERR_PTR(-ENOMEM) : dtrace_known_checked(other, carrier, length);
 }
 
 static void dtrace_known_free(void *object, void *data)
@@ -202,7 +214,7 @@ void dtrace_known_exit(void)
 {
 	dtrace_guards_dismiss();
 	atomic_set(&dtrace_known_bare, 0);
-	atomic_long_set(&dtrace_uncharged, 0);
+	dtrace_uncharged_gone(&dtrace_uncharged_known);
 	/* Who reads code that is in no file does look, but not from then on. */
 	synchronize_rcu();
 	rhashtable_free_and_destroy(&dtrace_known, dtrace_known_free, NULL);
@@ -211,6 +223,7 @@ void dtrace_known_exit(void)
 /* Nothing is known any more. Nobody looks, as above. */
 void dtrace_known_forget(void)
 {
+	dtrace_uncharged_gone(&dtrace_uncharged_known);
 	if (!atomic_read(&dtrace_known.nelems))
 		return;
 	dtrace_known_exit();

@@ -220,6 +220,7 @@ static void dtrace_memory_free(struct dtrace_memory *memory)
 {
 	dtrace_slots_free(memory);
 	xa_destroy(&memory->suspects);
+	dtrace_uncharged_gone(&memory->uncharged_suspects);
 	mmdrop(memory->mm);
 	mutex_destroy(&memory->lock);
 	kfree(memory);

@@ -418,7 +418,7 @@ static void dtrace_own_suspect(const struct dtrace_carrier *carrier)
 	struct dtrace_known *known = carrier->known;
 
 	/* Where that cannot be noted one at any place may be. */
-	if (!dtrace_note_for(carrier, &memory->suspects, (unsigned long)known, 1))
+	if (!dtrace_note_for(carrier, &memory->uncharged_suspects, &memory->suspects, (unsigned long)known, 1))
 		WRITE_ONCE(memory->inherited, true);
 	WRITE_ONCE(memory->suspected, true);
 }

@@ -77,6 +77,8 @@ struct dtrace_memory {
 	/* By their addresses the known places where one may be of ours that was taken away, and whether there ever were any. */
 	struct xarray suspects;
 	bool suspected;
+	/* Bytes of what is noted in slots and in suspects that are charged to nobody. */
+	atomic_long_t uncharged_slots, uncharged_suspects;
 	/* Something was mapped, and nobody has looked whether breakpoints belong there; or they are gone, and areas are left. */
 	bool stale;
 	/* None of ours is left in it, nor will be. */
@@ -92,8 +94,9 @@ struct dtrace_memory {
 };
 
 int dtrace_known_init(void);
-void *dtrace_alloc_for(const struct dtrace_carrier *carrier, size_t size);
-bool dtrace_note_for(const struct dtrace_carrier *carrier, struct xarray *all, unsigned long at, unsigned long value);
+void *dtrace_alloc_for(const struct dtrace_carrier *carrier, atomic_long_t *noted, size_t size);
+void dtrace_uncharged_gone(atomic_long_t *bytes);
+bool dtrace_note_for(const struct dtrace_carrier *carrier, atomic_long_t *noted, struct xarray *all, unsigned long at, unsigned long value);
 void dtrace_known_exit(void);
 struct dtrace_known *dtrace_known_at(struct vm_area_struct *vma, u64 address);
 struct dtrace_known *dtrace_known_make(struct vm_area_struct *vma, const struct dtrace_carrier *carrier);

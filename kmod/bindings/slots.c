@@ -226,7 +226,7 @@ static struct dtrace_slot *dtrace_slot_next(struct dtrace_area *area, const stru
 	struct dtrace_slot **page = &area->pages[n / DTRACE_SLOTS_PER_PAGE];
 
 	if (!*page) {
-		struct dtrace_slot *made = dtrace_alloc_for(carrier, DTRACE_SLOTS_PER_PAGE * sizeof(*made));
+		struct dtrace_slot *made = dtrace_alloc_for(carrier, &area->uncharged, DTRACE_SLOTS_PER_PAGE * sizeof(*made));
 
 		if (!made)
 			return NULL;
@@ -304,7 +304,7 @@ int dtrace_slot_make(struct dtrace_memory *memory, struct dtrace_carrier *carrie
 	error = dtrace_slot_make_in(area, carrier);
 	/* Without that the next carrier there gets another slot. */
 	if (!error)
-		dtrace_note_for(carrier, &memory->slots, carrier->spot.address, carrier->slot);
+		dtrace_note_for(carrier, &memory->uncharged_slots, &memory->slots, carrier->spot.address, carrier->slot);
 	return error;
 }
 
@@ -387,6 +387,7 @@ bool dtrace_slots_retire(struct dtrace_memory *memory, struct dtrace_patience *p
 	if (!list_empty(&memory->areas))
 		return false;
 	xa_destroy(&memory->slots);
+	dtrace_uncharged_gone(&memory->uncharged_slots);
 	return true;
 }
 
@@ -400,4 +401,5 @@ void dtrace_slots_free(struct dtrace_memory *memory)
 		list_add(&area->gone, &gone);
 	dtrace_areas_free(&gone);
 	xa_destroy(&memory->slots);
+	dtrace_uncharged_gone(&memory->uncharged_slots);
 }

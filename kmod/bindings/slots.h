@@ -41,6 +41,8 @@ struct dtrace_area {
 	u32 taken;
 	/* Those, page by page. */
 	struct dtrace_slot *pages[DTRACE_AREA_SIZE / PAGE_SIZE];
+	/* Bytes of these that are charged to nobody. */
+	atomic_long_t uncharged;
 };
 
 /* Of areas.c. All but the last three are called with the memory locked, whose users do not come to an end meanwhile. */
