@@ -24,6 +24,9 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
+/// How often it is looked for processes that are new when tracing begins.
+const ROUNDS_MAX: usize = 16;
+
 /// What there is to be told.
 #[derive(Debug, PartialEq, Eq)]
 pub enum News {
@@ -86,12 +89,21 @@ impl Follow {
             return Ok(());
         }
         let mut failed = Vec::new();
-        let running = self.own.begin(world, time, &mut failed);
+        self.own.begin(world, time, &mut failed);
         self.news.extend(failed.into_iter().map(News::Failed));
-        for pid in running {
-            self.look_own(world, pid);
-            // There may be many, and who begins does not wait for long.
-            self.drain(world, names)?;
+        let mut seen = HashSet::new();
+        // A child that was made before its parent's turn maps nothing, and waits for nobody.
+        for _ in 0..ROUNDS_MAX {
+            let mut new = self.own.running();
+            new.retain(|pid| seen.insert(*pid));
+            if new.is_empty() {
+                break;
+            }
+            for pid in new {
+                self.look_own(world, pid);
+                // There may be many, and who begins does not wait for long.
+                self.drain(world, names)?;
+            }
         }
         Ok(())
     }

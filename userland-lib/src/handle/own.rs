@@ -27,6 +27,8 @@ pub struct Own {
     time: Duration,
     /// Nothing is told of what the user has himself limited.
     quiet: bool,
+    /// It was told that something cannot be looked into.
+    is_missing_told: bool,
 }
 
 impl Own {
@@ -45,25 +47,22 @@ impl Own {
         self.patterns.is_empty()
     }
 
-    /// Looks out from now on. Processes wait for `time` at most. The processes to look at, as they may have begun since the descriptions
-    /// were compiled; what could not be done is added to `failed`.
-    pub fn begin(
-        &mut self,
-        world: &KernelWorld<'_>,
-        time: Duration,
-        failed: &mut Vec<String>,
-    ) -> HashSet<u32> {
+    /// The processes that there are and that the descriptions may mean.
+    pub fn running(&self) -> HashSet<u32> {
+        let patterns = self.patterns.iter();
+        patterns
+            .flat_map(|pattern| usdt::processes(&pattern.provider).0)
+            .collect()
+    }
+
+    /// Looks out from now on. Processes wait for `time` at most. Those that [run](Self::running) by now are to be looked at: they may have begun since the
+    /// descriptions were compiled. What could not be done is added to `failed`.
+    pub fn begin(&mut self, world: &KernelWorld<'_>, time: Duration, failed: &mut Vec<String>) {
         self.time = time;
         let mut asked = HashSet::new();
-        let mut pids = HashSet::new();
         for pattern in &self.patterns {
-            let (running, is_one) = usdt::processes(&pattern.provider);
             // All, unless it is one.
-            let which = match running.first() {
-                Some(pid) if is_one => *pid,
-                _ => 0,
-            };
-            pids.extend(running);
+            let which = usdt::only(&pattern.provider).unwrap_or(0);
             if !asked.insert(which) {
                 continue;
             }
@@ -78,7 +77,6 @@ impl Own {
                 _ => {}
             }
         }
-        pids
     }
 
     /// Whether probes were made in a process.
@@ -93,33 +91,67 @@ impl Own {
 
     /// Makes the probes of a process that is new, or has new libraries. What could not be done is returned.
     pub fn look(&mut self, world: &KernelWorld<'_>, pid: u32) -> Vec<String> {
-        let Ok(objects) = world.objects(pid) else {
-            return Vec::new();
-        };
         let mut failed = Vec::new();
+        let objects = match world.objects(pid) {
+            Ok(objects) => objects,
+            Err(error) => {
+                failed.extend(self.missing(pid, &error));
+                return failed;
+            }
+        };
         let mut has_probes = false;
         for object in &objects {
             match self.is_of_use(world, object) {
-                Some(true) => has_probes = true,
-                Some(false) => know(world, pid, object),
+                Ok(true) => has_probes = true,
+                Ok(false) => know(world, pid, object),
                 // Whoever maps it next waits as this one did.
-                None => {}
+                Err(error) => failed.extend(self.missing(pid, &error)),
             }
         }
         let registered = world.registered(pid).unwrap_or_default();
         has_probes |= registered.iter().any(|one| self.names_any(&one.notes));
-        if !has_probes {
-            return failed;
+        if has_probes {
+            // Of a library that has gone, and has come again elsewhere.
+            let _ = world.device().review(pid);
+            self.make(world, pid, &objects, &mut failed);
         }
-        // Of a library that has gone, and has come again elsewhere.
-        let _ = world.device().review(pid);
+        failed
+    }
+
+    /// What is told of a process that cannot be looked into for a while, once.
+    fn missing(&mut self, pid: u32, error: &io::Error) -> Option<String> {
+        let is_new = is_passing(error) && !std::mem::replace(&mut self.is_missing_told, true);
+        let why = plain(error);
+        is_new.then(|| format!("probes of process {pid} may be missing, and of others: {why}"))
+    }
+
+    /// Makes the probes that are described in a process that has these objects.
+    fn make(
+        &mut self,
+        world: &KernelWorld<'_>,
+        pid: u32,
+        objects: &[Object],
+        failed: &mut Vec<String>,
+    ) {
         let mut is_followed = false;
         for pattern in &self.patterns {
-            let points = match usdt::resolve_in(world, pattern, pid, &objects) {
+            let points = match usdt::resolve_in(world, pattern, pid, objects) {
                 points if points.is_empty() => continue,
                 points => points,
             };
+            let is_one = usdt::only(&pattern.provider).is_some();
+            // What is described of one process is not of its children. Those that it makes from here on wait. It is asked for each time: it may
+            // have executed another program since it was last looked at, or be another process of that number.
+            let unfollowed = match is_one || is_followed {
+                true => None,
+                false => follow_children(world, pid),
+            };
+            is_followed |= !is_one;
+            let was_traced = !self.traced.insert(pid);
             if let Err(unmade) = world.make_own(pid, &points) {
+                if !was_traced {
+                    self.traced.remove(&pid);
+                }
                 let why = &unmade.why;
                 // What is not ours to trace nobody has meant; and who has set a limit himself may want to hear nothing of it.
                 let is_untold = unmade.is_denied || unmade.is_limit && self.quiet;
@@ -128,23 +160,16 @@ impl Own {
                 }
                 break;
             }
-            let (_, is_one) = usdt::processes(&pattern.provider);
-            self.traced.insert(pid);
-            // What is described of one process is not of its children.
-            is_followed |= !is_one;
+            failed.extend(unfollowed);
         }
-        // Each time: it may execute another program than when it was last looked at, or be another process of that number.
-        if is_followed {
-            failed.extend(follow_children(world, pid));
-        }
-        failed
     }
 
-    /// Whether an object has probes of a provider that is described, of whichever process. `None`: it cannot be told now.
-    fn is_of_use(&self, world: &KernelWorld<'_>, object: &Object) -> Option<bool> {
+    /// Whether an object has probes of a provider that is described, of whichever process; why that cannot be told now.
+    fn is_of_use(&self, world: &KernelWorld<'_>, object: &Object) -> io::Result<bool> {
         match world.notes(object) {
-            Ok(notes) => Some(self.names_any(&notes)),
-            Err(error) => (!is_passing(&error)).then_some(false),
+            Ok(notes) => Ok(self.names_any(&notes)),
+            Err(error) if is_passing(&error) => Err(error),
+            Err(_) => Ok(false),
         }
     }
 

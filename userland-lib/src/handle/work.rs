@@ -195,6 +195,10 @@ impl Handle<'_> {
             }
         }
         self.targets = alive;
+        if watched && self.targets.is_empty() {
+            // The last one may have left a child that waits for us.
+            self.serve()?;
+        }
         Ok(watched && self.targets.is_empty())
     }
 }

@@ -25,6 +25,7 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{waitpid, WaitPidFlag, WaitStatus};
 use nix::unistd::Pid;
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
 use rustix::process::{pidfd_open, PidfdFlags};
 use std::fmt;
 use std::io;
@@ -189,7 +190,12 @@ impl Target {
                     tv_sec: 0,
                     tv_nsec: 0,
                 };
-                (poll(&mut ready, Some(&now))? > 0).then_some(Ending::Exited)
+                // A signal that is for us says nothing of it.
+                let ready = match poll(&mut ready, Some(&now)) {
+                    Err(Errno::INTR) => 0,
+                    ready => ready?,
+                };
+                (ready > 0).then_some(Ending::Exited)
             }
         };
         Ok(ending.map(|ending| Ended {

@@ -61,6 +61,14 @@ pub struct Point {
     pub registration: u32,
 }
 
+/// The process whose own probes a provider names, if it names one that has to be there.
+pub fn only(provider: &str) -> Option<u32> {
+    let before = provider.trim_end_matches(|c: char| c.is_ascii_digit());
+    let number = provider[before.len()..].parse().ok();
+    let is_name = !before.is_empty() && !glob::is_glob(provider.as_bytes());
+    number.filter(|pid| is_name && *pid > 0)
+}
+
 /// The processes whose own probes a provider may name; whether it names one that has to be there.
 pub fn processes(provider: &str) -> (Vec<u32>, bool) {
     let before = provider.trim_end_matches(|c: char| c.is_ascii_digit());
@@ -74,10 +82,8 @@ pub fn processes(provider: &str) -> (Vec<u32>, bool) {
         let ends = |pid: &u32| number().is_none_or(|n| pid.to_string().ends_with(&n.to_string()));
         return (all.into_iter().filter(ends).collect(), false);
     }
-    match number() {
-        Some(pid @ 1..) if !before.is_empty() => (vec![pid], true),
-        _ => (Vec::new(), false),
-    }
+    let only = only(provider);
+    (only.into_iter().collect(), only.is_some())
 }
 
 /// The provider of a process: its name, and the number of the process.
