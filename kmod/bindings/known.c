@@ -70,14 +70,27 @@ static atomic_long_t dtrace_uncharged_known = ATOMIC_LONG_INIT(0);
  */
 #define DTRACE_CHARGED (GFP_NOWAIT | __GFP_ACCOUNT | __GFP_NOWARN)
 
+/* So many bytes of users' are charged to nobody; false: there are too many. */
+bool dtrace_uncharged_add(size_t size)
+{
+	if (atomic_long_add_return(size, &dtrace_uncharged) <= DTRACE_UNCHARGED_MAX)
+		return true;
+	dtrace_uncharged_sub(size);
+	return false;
+}
+
+/* So many are there no more. */
+void dtrace_uncharged_sub(size_t size)
+{
+	atomic_long_sub(size, &dtrace_uncharged);
+}
+
 static bool dtrace_may_go_uncharged(const struct dtrace_carrier *carrier, atomic_long_t *noted, size_t size)
 {
 	if (!carrier->kept)
 		return true;
-	if (atomic_long_add_return(size, &dtrace_uncharged) > DTRACE_UNCHARGED_MAX) {
-		atomic_long_sub(size, &dtrace_uncharged);
+	if (!dtrace_uncharged_add(size))
 		return false;
-	}
 	atomic_long_add(size, noted);
 	return true;
 }
@@ -85,7 +98,7 @@ static bool dtrace_may_go_uncharged(const struct dtrace_carrier *carrier, atomic
 /* What was noted there goes. */
 void dtrace_uncharged_gone(atomic_long_t *bytes)
 {
-	atomic_long_sub(atomic_long_xchg(bytes, 0), &dtrace_uncharged);
+	dtrace_uncharged_sub(atomic_long_xchg(bytes, 0));
 }
 
 /* What is not charged is noted. */

@@ -134,6 +134,8 @@ enum {
 void dtrace_carriers_set(struct dtrace_carrier **all, size_t count);
 void dtrace_carrier_settle(struct dtrace_carrier *carrier);
 bool dtrace_carriers_clear(struct dtrace_carrier **all, size_t count);
+bool dtrace_uncharged_add(size_t size);
+void dtrace_uncharged_sub(size_t size);
 void dtrace_carrier_leave(struct dtrace_carrier *carrier);
 void dtrace_carriers_sync(bool uprobes);
 bool dtrace_carrier_is_lost(const struct dtrace_carrier *carrier);

@@ -20,7 +20,6 @@ use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
-use core::sync::atomic::{AtomicUsize, Ordering};
 use kernel::alloc::KVVec;
 use kernel::error::to_result;
 use kernel::prelude::*;
@@ -195,24 +194,21 @@ struct Hook<H> {
     _uncharged: Option<Uncharged>,
 }
 
-/// Bytes that users have uncharged, and the most.
-static UNCHARGED: AtomicUsize = AtomicUsize::new(0);
-const UNCHARGED_MAX: usize = 16 << 20;
-
 /// So many bytes that are charged to nobody, until it is dropped.
 struct Uncharged(usize);
 
 impl Uncharged {
     fn new(bytes: usize) -> Option<Self> {
-        let this = Self(bytes);
-        let before = UNCHARGED.fetch_add(bytes, Ordering::Relaxed);
-        (before.saturating_add(bytes) <= UNCHARGED_MAX).then_some(this)
+        // SAFETY: No preconditions.
+        let may_be = unsafe { bindings::dtrace_uncharged_add(bytes) };
+        may_be.then(|| Self(bytes))
     }
 }
 
 impl Drop for Uncharged {
     fn drop(&mut self) {
-        UNCHARGED.fetch_sub(self.0, Ordering::Relaxed);
+        // SAFETY: So many were added.
+        unsafe { bindings::dtrace_uncharged_sub(self.0) };
     }
 }
 
