@@ -43,6 +43,17 @@ pub fn settled() -> Result<Vec<String>, String> {
     }
 }
 
+/// Whether those are patched that were before, and no others.
+pub fn check(before: &[String]) -> Result<(), String> {
+    let now = settled()?;
+    match now == before {
+        true => Ok(()),
+        false => Err(format!(
+            "functions that are patched: {before:?}, then {now:?}"
+        )),
+    }
+}
+
 /// The function that a line is about.
 pub fn name(line: &str) -> &str {
     line.split(' ').next().unwrap_or(line)

@@ -4,21 +4,23 @@
 # @limit: 120
 # Probes that are made to order are 4,096 of a provider. Where there are as many, those that nobody has enabled make room; what is traced stays,
 # and so does what there always is.
+dir=/tmp/to-order
+mkdir -p $dir
 names() { dtrace -lP profile | awk 'NR > 1 { print $NF }' | sort; }
-names >/tmp/usual
-dtrace -qn 'tick-123456us { n++; } END { printf("ticked: %d\n", n > 20); }' -o /tmp/ticks & tracer=$!
+names >$dir/usual
+dtrace -qn 'tick-123456us { n++; } END { printf("ticked: %d\n", n > 20); }' -o $dir/ticks & tracer=$!
 sleep 1
-seq -f 'tick-%.0fus {}' 1000001 1002100 >/tmp/first.d
-seq -f 'tick-%.0fus {}' 1002101 1004200 >/tmp/second.d
+seq -f 'tick-%.0fus {}' 1000001 1002100 >$dir/first.d
+seq -f 'tick-%.0fus {}' 1002101 1004200 >$dir/second.d
 for list in first second; do
-	echo "$list: $(dtrace -ls /tmp/$list.d | grep -c tick-100....us)"
+	echo "$list: $(dtrace -ls $dir/$list.d | grep -c tick-100....us)"
 done
-names >/tmp/all
-echo "missing: $(comm -23 /tmp/usual /tmp/all | wc -l) of $(($(wc -l </tmp/usual) > 5))"
+names >$dir/all
+echo "missing: $(comm -23 $dir/usual $dir/all | wc -l) of $(($(wc -l <$dir/usual) > 5))"
 dtrace -qn 'tick-77777us { printf("another\n"); exit(0); }' | grep .
-echo "as many: $(awk 'END { print (NR > 3000 && NR <= 4096) }' /tmp/all)"
+echo "as many: $(awk 'END { print (NR > 3000 && NR <= 4096) }' $dir/all)"
 sleep 3
 kill $tracer
 wait $tracer
-grep . /tmp/ticks
-rm /tmp/ticks /tmp/first.d /tmp/second.d /tmp/usual /tmp/all
+grep . $dir/ticks
+rm -r $dir

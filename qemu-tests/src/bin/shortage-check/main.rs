@@ -1,13 +1,14 @@
 // SPDX-FileCopyrightText: The DTrace for Linux authors
 // SPDX-License-Identifier: GPL-2.0-only
 
-//! Consumers for which memory is short, or what they need of the kernel else fails. Runs in the VM as root, with the module `shortage` loaded: `shortage-check STEP`, or, for
-//! consumers with probes in processes, `shortage-check processes EVERY DEPTH`. With `member` behind STEP the consumers are those of a member of the tracing
-//! group, which is [`MEMBER`]'s; the module has been loaded so, and anybody may open the device.
+//! Consumers for which memory is short, or for which other calls of the kernel fail. Runs in the VM as root, with the module `shortage`
+//! loaded: `shortage-check STEP`, or, for consumers with probes in processes, `shortage-check processes EVERY DEPTH`. `shortage-check STEP
+//! member` does the same for consumers of [`MEMBER`], who is in the tracing group; anybody may open the device then.
 //!
 //! The life of a consumer, from opening to closing, is run again and again. Each time another allocation that is made for it fails, the
 //! first, then that STEP later, until a life has fewer than that; and once more with all from there on. Registrations and other calls of the
-//! kernel fail among them. Every life ends with success, with ENOMEM or with EIO, and closing always gives back everything: afterwards a consumer works as before, memory is what it was, and no function is patched that was not.
+//! kernel fail among them. Every life ends with success, with ENOMEM or with EIO, and closing always gives back everything: afterwards a
+//! consumer works as before, memory is what it was, and no function is patched that was not.
 
 mod processes;
 
@@ -213,12 +214,7 @@ fn check(owner: Owner, step: usize) -> Outcome {
     let after = Memory::now()?;
     eprintln!("shortage-check: {failed} of {lives} lives failed; {before:?}, then {after:?}");
     after.check(&before, lives)?;
-    let left = patched::settled()?;
-    if left != patched {
-        return Err(format!(
-            "functions that are patched: {patched:?}, then {left:?}"
-        ));
-    }
+    patched::check(&patched)?;
     println!("shortage-check: ok");
     Ok(())
 }
