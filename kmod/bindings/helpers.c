@@ -22,6 +22,7 @@
 #include <linux/sched/clock.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/spinlock.h>
 #include <linux/timekeeping.h>
 #include <linux/uaccess.h>
@@ -441,6 +442,12 @@ unsigned int dtrace_nr_cpus(void)
 bool dtrace_cpu_possible(unsigned int cpu)
 {
 	return cpu < nr_cpu_ids && cpu_possible(cpu);
+}
+
+/* Calls f(arg) on each CPU that is online, with interrupts off, and waits for all. */
+void dtrace_on_each_cpu(void (*f)(void *arg), void *arg)
+{
+	on_each_cpu(f, arg, true);
 }
 
 bool dtrace_cpu_online(unsigned int cpu)

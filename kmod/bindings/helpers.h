@@ -132,6 +132,7 @@ bool dtrace_may_read_kernel(void);
 bool dtrace_may_write(void);
 
 unsigned int dtrace_nr_cpus(void);
+void dtrace_on_each_cpu(void (*f)(void *arg), void *arg);
 bool dtrace_cpu_possible(unsigned int cpu);
 bool dtrace_cpu_online(unsigned int cpu);
 

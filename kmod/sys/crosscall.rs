@@ -3,7 +3,8 @@
 
 //! Running a closure on a CPU, in the place of probe context there.
 
-use super::percpu::{online, possible, CpuGuard};
+use super::hotplug::HotplugLock;
+use super::percpu::{possible, CpuGuard};
 use crate::bindings;
 use core::ffi::c_void;
 use dtrace_engine::Cpu;
@@ -13,28 +14,6 @@ use kernel::prelude::*;
 struct Call<'a> {
     f: &'a mut dyn FnMut(&CpuGuard),
     done: bool,
-}
-
-/// Keeps CPUs from going and coming.
-struct HotplugLock(());
-
-impl HotplugLock {
-    fn new() -> Self {
-        // SAFETY: Called from process context.
-        unsafe { bindings::cpus_read_lock() };
-        Self(())
-    }
-
-    fn online(&self, cpu: u32) -> bool {
-        online(cpu)
-    }
-}
-
-impl Drop for HotplugLock {
-    fn drop(&mut self) {
-        // SAFETY: `new` took it.
-        unsafe { bindings::cpus_read_unlock() };
-    }
 }
 
 /// Runs `f` on `cpu` as probe context, and waits for it. `EINVAL`: there is no such CPU; `ENXIO`: it is offline.

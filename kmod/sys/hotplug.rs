@@ -3,21 +3,47 @@
 
 //! Things that are to run on every CPU, also on those that come later.
 //!
-//! An [`Everywhere`] is an *instance* of a CPU-hotplug state ([`CpuState`]): adding the instance makes the hotplug core start
-//! the thing on every online CPU, a CPU that comes or goes later starts or stops its own, and removing the instance stops them
-//! all. The hotplug core's locks make that whole; there are none here.
+//! An [`Everywhere`] is an *instance* of a CPU-hotplug state ([`CpuState`]): a CPU that comes or goes starts or stops its own. The
+//! hotplug core could start and stop it on the CPUs that are online, too. It would do that by a thread of each CPU, one after another, and
+//! a busy CPU lets its threads wait. Whoever enables a probe holds the framework's mutex meanwhile. So the thing is started by an
+//! interrupt of all CPUs at once, and stopped from where it is dropped. That takes for granted that a CPU which is online has all states, as all
+//! have but those that are put into another one for a test (`CONFIG_CPU_HOTPLUG_STATE_CONTROL`).
 //!
 //! That a thing cannot be started never keeps a CPU from coming: it is told to those alone who start the whole.
 
+use super::percpu::{self, nr_cpus};
 use crate::bindings;
 use core::cell::UnsafeCell;
-use core::ffi::{c_int, c_uint};
+use core::ffi::{c_int, c_uint, c_void};
 use core::marker::{PhantomData, PhantomPinned};
 use core::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 use kernel::prelude::*;
 use kernel::sync::Arc;
 
+/// Keeps CPUs from going and coming.
+pub(super) struct HotplugLock(());
+
+impl HotplugLock {
+    pub(super) fn new() -> Self {
+        // SAFETY: Called from process context.
+        unsafe { bindings::cpus_read_lock() };
+        Self(())
+    }
+
+    pub(super) fn online(&self, cpu: u32) -> bool {
+        percpu::online(cpu)
+    }
+}
+
+impl Drop for HotplugLock {
+    fn drop(&mut self) {
+        // SAFETY: `new` took it.
+        unsafe { bindings::cpus_read_unlock() };
+    }
+}
+
 /// When a thing is started on a CPU that comes.
+#[derive(PartialEq, Eq)]
 pub enum Stage {
     /// Before the CPU runs anything, on another one; it is stopped when the CPU is dead.
     Prepare,
@@ -27,16 +53,17 @@ pub enum Stage {
 
 /// A thing that runs on every CPU.
 ///
-/// Its calls come one at a time for each CPU, and each start is followed by its stop. As CPUs can neither come nor go meanwhile, they
-/// must not wait for what asks for that (a static key is one such).
+/// Its calls come one at a time for each CPU. It may be started twice, where a CPU comes just when the whole begins, and may be stopped
+/// where it was not started; the last call is a stop. As CPUs can neither come nor go meanwhile, the calls must not wait for what asks
+/// for that (a static key is one such).
 pub trait PerCpu: Send + Sync + 'static {
     /// When it is started.
     const STAGE: Stage = Stage::Online;
 
-    /// Starts it on `cpu`.
+    /// Starts it on `cpu`. For [`Stage::Online`] this is called on `cpu`, maybe in an interrupt: it must not sleep.
     fn start(&self, cpu: usize) -> Result;
 
-    /// Stops it on `cpu`, where it may not have started.
+    /// Stops it on `cpu`. This is called on any CPU, and may sleep.
     fn stop(&self, cpu: usize);
 }
 
@@ -120,23 +147,52 @@ impl<T: PerCpu> Everywhere<T> {
         )?;
         // SAFETY: The instance is in no list, pinned in its box from here on, and removed in drop.
         kernel::error::to_result(unsafe {
-            bindings::__cpuhp_state_add_instance(this.state.state, this.node.get(), true)
+            bindings::__cpuhp_state_add_instance(this.state.state, this.node.get(), false)
         })?;
         this.added.store(true, Ordering::Relaxed);
+        this.start_online();
         kernel::error::to_result(this.failed.load(Ordering::Relaxed))?;
         Ok(this.into())
+    }
+
+    /// Starts it on the CPUs that are online. Those that come from now on start theirs.
+    fn start_online(&self) {
+        let lock = HotplugLock::new();
+        if T::STAGE == Stage::Prepare {
+            let online = (0..nr_cpus()).filter(|cpu| lock.online(*cpu as u32));
+            return online.for_each(|cpu| self.start_on(cpu));
+        }
+        let this: *const Self = self;
+        // SAFETY: `start_here` gets the pointer to `self` on each CPU. It returns when all have called it.
+        unsafe { bindings::dtrace_on_each_cpu(Some(start_here::<T>), this.cast_mut().cast()) };
+    }
+
+    fn start_on(&self, cpu: usize) {
+        if let Err(error) = self.thing.start(cpu) {
+            self.failed.store(error.to_errno(), Ordering::Relaxed);
+        }
     }
 }
 
 impl<T: PerCpu> Drop for Everywhere<T> {
     fn drop(&mut self) {
         if *self.added.get_mut() {
-            // SAFETY: It is an instance. Stops it on every online CPU; on the others it has been stopped.
+            // SAFETY: It is an instance. No CPU that comes or goes calls it from here on.
             unsafe {
-                bindings::__cpuhp_state_remove_instance(self.state.state, self.node.get(), true)
+                bindings::__cpuhp_state_remove_instance(self.state.state, self.node.get(), false)
             };
+            (0..nr_cpus()).for_each(|cpu| self.thing.stop(cpu));
         }
     }
+}
+
+/// # Safety
+///
+/// `this` is an `Everywhere<T>`. Called on each CPU, with interrupts off.
+unsafe extern "C" fn start_here<T: PerCpu>(this: *mut c_void) {
+    // SAFETY: By the contract. The CPU stays this one as interrupts are off.
+    let (this, cpu) = unsafe { (&*this.cast::<Everywhere<T>>(), bindings::dtrace_this_cpu()) };
+    this.start_on(cpu as usize);
 }
 
 /// # Safety
@@ -145,9 +201,7 @@ impl<T: PerCpu> Drop for Everywhere<T> {
 unsafe extern "C" fn online<T: PerCpu>(cpu: c_uint, node: *mut bindings::hlist_node) -> c_int {
     // SAFETY: Instances are `Everywhere<T>`, pinned until they are removed.
     if let Some(this) = unsafe { node.cast::<Everywhere<T>>().as_ref() } {
-        if let Err(error) = this.thing.start(cpu as usize) {
-            this.failed.store(error.to_errno(), Ordering::Relaxed);
-        }
+        this.start_on(cpu as usize);
     }
     0
 }

@@ -91,7 +91,7 @@ const ANY: bindings::hrtimer_mode = bindings::hrtimer_mode_HRTIMER_MODE_REL_HARD
 /// A timer on every CPU, for [`Everywhere`](super::hotplug::Everywhere).
 pub struct CpuTimers<H: Tick>(KVVec<Timer<H>>);
 
-// SAFETY: The timers are started and stopped by the hotplug core, one call at a time.
+// SAFETY: The timers are started and stopped by `Everywhere`, one call at a time for each.
 unsafe impl<H: Tick> Send for CpuTimers<H> {}
 // SAFETY: As above; `H` is `Sync`.
 unsafe impl<H: Tick> Sync for CpuTimers<H> {}
@@ -117,7 +117,7 @@ impl<H: Tick> CpuTimers<H> {
 impl<H: Tick> PerCpu for CpuTimers<H> {
     fn start(&self, cpu: usize) -> Result {
         let timer = self.0.get(cpu).ok_or(EINVAL)?;
-        // SAFETY: The vector is never pushed to again, and each start is followed by its stop, which cancels.
+        // SAFETY: The vector is never pushed to again, and the last call is a stop, which cancels. To start it twice moves it.
         unsafe { timer.start(PINNED) };
         Ok(())
     }
