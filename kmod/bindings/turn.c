@@ -6,7 +6,8 @@
  *
  * A user decides how many of his calls wait for each other, and so for how long. The kernel takes a task that it cannot interrupt for two minutes for
  * hung, and may be told to panic then. So who waits here is idle, as a kernel thread that has nothing to do. A turn is given to the one who has waited
- * longest: nobody overtakes, and a task that was killed gets its turn like any other.
+ * longest: nobody overtakes. A task that is killed leaves the queue, unless it has to end something: that one gets its turn like any other.
+ * Nobody is frozen here: who is frozen would be given the turn as well, and would keep it. The waits end soon enough for who puts the machine to sleep.
  *
  * The calls at one file have a turn as well, which is taken first.
  */
@@ -14,6 +15,7 @@
 #include <linux/list.h>
 #include <linux/lockdep.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
@@ -66,22 +68,41 @@ static bool dtrace_turn_try(struct dtrace_turn *turn, struct dtrace_waiter *wait
 	return false;
 }
 
-void dtrace_turn_take(struct dtrace_turn *turn)
+/* Leaves the queue. False: it has been given the turn already. */
+static bool dtrace_turn_leave(struct dtrace_turn *turn, struct dtrace_waiter *waiter)
+{
+	guard(spinlock)(&turn->lock);
+	if (waiter->has_turn)
+		return false;
+	list_del(&waiter->all);
+	return true;
+}
+
+/* Waits for the turn; killable: until the task is killed. 0 or -EINTR. */
+int dtrace_turn_take(struct dtrace_turn *turn, bool killable)
 {
 	struct dtrace_waiter waiter = { .task = current };
+	unsigned int state = TASK_IDLE | (killable ? TASK_WAKEKILL : 0);
+	int ret = 0;
 
 	might_sleep();
 	lock_map_acquire(&turn->map);
 	if (dtrace_turn_try(turn, &waiter))
-		return;
+		return 0;
 	for (;;) {
-		set_current_state(TASK_IDLE);
+		set_current_state(state);
 		/* Pairs with the release in dtrace_turn_give(). */
 		if (smp_load_acquire(&waiter.has_turn))
 			break;
+		if (killable && fatal_signal_pending(current) && dtrace_turn_leave(turn, &waiter)) {
+			lock_map_release(&turn->map);
+			ret = -EINTR;
+			break;
+		}
 		schedule();
 	}
 	__set_current_state(TASK_RUNNING);
+	return ret;
 }
 
 void dtrace_turn_give(struct dtrace_turn *turn)

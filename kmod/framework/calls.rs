@@ -114,7 +114,7 @@ impl Open {
         let Attachment {
             framework, tracer, ..
         } = &*self.consumer;
-        let provider = framework.enter(tracer).provider(name);
+        let provider = framework.enter(tracer)?.provider(name);
         let provider = provider.ok_or(refuse(ESRCH))?;
         desc.attr = provider.attributes();
         desc.pad = 0;
@@ -147,7 +147,7 @@ impl Open {
             let tracer = &self.consumer.tracer;
             self.consumer
                 .framework
-                .enter(tracer)
+                .enter(tracer)?
                 .provide(tracer, &parts)
                 .map_err(too_long)?;
         }
@@ -170,10 +170,11 @@ impl Open {
         Ok(0)
     }
 
-    /// The next probe that is described and that the consumer may be told of. An error: there is none up to this id, and others want the mutex.
+    /// The next probe that is described and that the consumer may be told of. An error: there is none up to this id, and others want
+    /// the mutex, or the caller is killed.
     fn look_for_next(&self, parts: &Description<'_>, after: u32) -> Result<Option<ProbeDesc>, u32> {
         let tracer = &self.consumer.tracer;
-        let state = self.consumer.framework.enter(tracer);
+        let state = self.consumer.framework.enter(tracer).map_err(|_| after)?;
         let pattern = state.table.pattern(parts);
         let patience = Patience::of_stretch();
         let mut after = after;
@@ -192,7 +193,7 @@ impl Open {
     #[inline(never)]
     fn probearg(&self, arg: u64) -> Answer {
         let asked: ArgDesc = user::get(arg)?;
-        let state = self.consumer.framework.enter(&self.consumer.tracer);
+        let state = self.consumer.framework.enter(&self.consumer.tracer)?;
         let probe = state.table.hold(asked.id).ok_or(refuse(EINVAL))?;
         if !state.may_list(&self.consumer.tracer, probe.probe()) {
             return Err(refuse(EINVAL));
@@ -240,7 +241,7 @@ impl Open {
         let _paid = purse.pay(size)?;
         let image = read_image(addr, &hdr, size)?;
         // What it takes is known once it has been copied: of a user's one at a time.
-        let _turn = payer.turn().map(Turn::take);
+        let _turn = payer.turn().map(Turn::take).transpose()?;
         let enabling = Enabling::parse(&image)?;
         let paid = purse.pay(enabling.memory())?;
         Ok((enabling, paid))
@@ -251,13 +252,13 @@ impl Open {
         let mut request: Probes = user::get(arg)?;
         let mut failed = u32::MAX;
         let tracer = &self.consumer.tracer;
-        self.consumer.framework.enter(tracer).may_make(tracer)?;
+        self.consumer.framework.enter(tracer)?.may_make(tracer)?;
         let order = Order::read(&request, tracer, &mut failed);
         request.failed = failed;
         user::put(arg, &request)?;
         let order = order?;
         let framework = &self.consumer.framework;
-        let mut state = framework.enter(tracer);
+        let mut state = framework.enter(tracer)?;
         order.check(&framework.desk.registry)?;
         state.make(tracer, order)?;
         Ok(0)
@@ -269,7 +270,7 @@ impl Open {
         let Attachment {
             framework, tracer, ..
         } = &*self.consumer;
-        framework.enter(tracer).replicate(tracer, &repl, note)?;
+        framework.enter(tracer)?.replicate(tracer, &repl, note)?;
         Ok(0)
     }
 
@@ -361,7 +362,7 @@ impl Attachment {
         let mut pending = engine.prepare(enabling.options(), enabling.clauses())?;
         pending.add_walkers(enabling.walkers(), engine)?;
         let wanted = Wanted::new(enabling, &pending)?;
-        let mut state = self.framework.enter(&self.tracer);
+        let mut state = self.framework.enter(&self.tracer)?;
         state.enable(&self.tracer, &wanted, pending, note)
     }
 }

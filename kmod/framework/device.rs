@@ -127,7 +127,7 @@ impl device::OpenFile for Open {
 
     fn ioctl(&self, cmd: u32, arg: usize) -> Result<isize> {
         // Those before may take long, as they wait for their user's turn.
-        let _turn = self.turn.take();
+        let _turn = self.turn.take()?;
         let mut control = self.control.lock();
         self.call(cmd, arg as u64, &mut control)
     }

@@ -169,7 +169,7 @@ impl Clerk {
             .users
             .lock()
             .turn(Rights::payer_of_current())?;
-        let _turn = turn.take();
+        let _turn = turn.take()?;
         is_there().then_some(()).ok_or(ENOENT)?;
         // No consumer makes probes of it meanwhile.
         let mut state = self.framework.state.lock();
@@ -252,7 +252,7 @@ impl Open {
         let mut request: Registered = user::get(arg)?;
         let framework = &self.consumer.framework;
         let tracer = &self.consumer.tracer;
-        framework.enter(tracer).may_make(tracer)?;
+        framework.enter(tracer)?.may_make(tracer)?;
         let process = self.process(request.pid)?;
         let next = framework.desk.registry.next(&process, request.generation);
         let (number, one) = next.ok_or(refuse(ENOENT))?;

@@ -497,7 +497,7 @@ impl Drop for Holder {
         self.holds.close();
         self.framework.desk.ignore(&self.holds);
         if !self.watches.is_empty() {
-            let _turn = self.payer.turn().map(Turn::take);
+            let _turn = self.payer.turn().map(Turn::take_anyway);
             self.ignore(|_| true);
         }
         self.telling = None;
@@ -520,11 +520,11 @@ impl Open {
     pub(super) fn hold(&self, arg: u64) -> Answer {
         let request: hold::Hold = user::get(arg)?;
         let tracer = &self.consumer.tracer;
-        self.consumer.framework.enter(tracer).may_make(tracer)?;
+        self.consumer.framework.enter(tracer)?.may_make(tracer)?;
         // Every fork passes by those who may be asked for: a user has few.
         self.consumer.watch()?;
         // Nobody waits for his turn with the holder locked.
-        let _turn = tracer.payer.turn().map(Turn::take);
+        let _turn = tracer.payer.turn().map(Turn::take).transpose()?;
         let mut holder = self.holder.lock();
         if holder.is_none() {
             let consumer = &self.consumer;
@@ -574,7 +574,7 @@ impl Open {
         drop(holder);
         if next.id == 0 {
             let tracer = &self.consumer.tracer;
-            self.consumer.framework.enter(tracer).tidy();
+            self.consumer.framework.enter(tracer)?.tidy();
         }
         user::put(arg, &next)?;
         Ok(0)
@@ -603,7 +603,7 @@ impl Open {
         let pid: i32 = user::get(arg)?;
         let process = self.process(pid)?;
         let tracer = &self.consumer.tracer;
-        let mut state = self.consumer.framework.enter(tracer);
+        let mut state = self.consumer.framework.enter(tracer)?;
         state.may_make(tracer)?;
         state.review(pid, &process)?;
         Ok(0)

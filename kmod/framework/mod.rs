@@ -134,9 +134,19 @@ impl Framework {
         )
     }
 
-    /// Locks the state for a consumer. Of a user's calls one at a time waits for that ([`Payer::turn`](quota::Payer::turn)).
-    fn enter<'a>(&'a self, tracer: &'a Tracer) -> Entered<'a> {
-        let turn = tracer.payer.turn().map(Turn::take);
+    /// Locks the state for a consumer. Of a user's calls one at a time waits for that ([`Payer::turn`](quota::Payer::turn)). `EINTR`: the
+    /// caller is killed.
+    fn enter<'a>(&'a self, tracer: &'a Tracer) -> Result<Entered<'a>> {
+        let turn = tracer.payer.turn().map(Turn::take).transpose()?;
+        Ok(self.entered(turn))
+    }
+
+    /// The same, for who has to end something: also where the caller is killed.
+    fn enter_anyway<'a>(&'a self, tracer: &'a Tracer) -> Entered<'a> {
+        self.entered(tracer.payer.turn().map(Turn::take_anyway))
+    }
+
+    fn entered<'a>(&'a self, turn: Option<Taken<'a>>) -> Entered<'a> {
         let mut state = self.state.lock();
         state.begin();
         Entered { state, _turn: turn }
@@ -144,7 +154,7 @@ impl Framework {
 
     /// Ends all that a consumer has enabled, and waits until nobody fires for it any more.
     fn withdraw(&self, tracer: &Arc<Tracer>) {
-        let gone = self.enter(tracer).detach(tracer);
+        let gone = self.enter_anyway(tracer).detach(tracer);
         // Waits for a grace period, without the framework's mutex.
         drop(gone);
         if tracer.measures.swap(false, Ordering::Relaxed) {
@@ -155,7 +165,7 @@ impl Framework {
     /// Forgets a consumer that has ended, and the probes that were made for it alone.
     fn forget(&self, tracer: &Arc<Tracer>) {
         self.withdraw(tracer);
-        self.enter(tracer).forget(tracer);
+        self.enter_anyway(tracer).forget(tracer);
     }
 
     /// A text that stays as long as the framework: for the name of a provider that is not known beforehand.

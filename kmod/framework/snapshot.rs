@@ -91,7 +91,7 @@ impl Open {
         }
         answerable(arg)?;
         let tracer = &self.consumer.tracer;
-        self.consumer.framework.enter(tracer).settle();
+        self.consumer.framework.enter(tracer)?.settle();
         engine.cool_down();
         rculist::synchronize();
         let cpu = self.consumer.end(&mut control.last)?;
@@ -219,7 +219,7 @@ impl Attachment {
             _cleaner: Cleaning::start(self)?,
             _deadman: Deadman::start(&self.framework, &self.tracer, self.framework.deadman)?,
         };
-        self.framework.enter(&self.tracer).publish(&self.tracer);
+        self.framework.enter(&self.tracer)?.publish(&self.tracer);
         let begun = self.fire_end(self.framework.ends.begin);
         let cpu = begun.map_err(|errno| match errno {
             ENXIO => Refusal::new(ENXIO, "BEGIN cannot fire: its CPU is offline"),

@@ -5,6 +5,7 @@
 
 use crate::bindings;
 use core::ptr::NonNull;
+use kernel::error::to_result;
 use kernel::prelude::*;
 use kernel::types::NotThreadSafe;
 
@@ -33,10 +34,17 @@ impl Turn {
         NonNull::new(turn).map(Self).ok_or(ENOMEM)
     }
 
-    /// Waits for it. It may sleep.
-    pub fn take(&self) -> Taken<'_> {
+    /// Waits for it. It may sleep. `EINTR`: the task is killed.
+    pub fn take(&self) -> Result<Taken<'_>> {
         // SAFETY: It is there as long as `self`.
-        unsafe { bindings::dtrace_turn_take(self.0.as_ptr()) };
+        to_result(unsafe { bindings::dtrace_turn_take(self.0.as_ptr(), true) })?;
+        Ok(Taken(self, NotThreadSafe))
+    }
+
+    /// The same, for who has to end something: also where the task is killed.
+    pub fn take_anyway(&self) -> Taken<'_> {
+        // SAFETY: It is there as long as `self`. It cannot fail: the wait is not killable.
+        unsafe { bindings::dtrace_turn_take(self.0.as_ptr(), false) };
         Taken(self, NotThreadSafe)
     }
 }
