@@ -80,6 +80,7 @@ impl Open {
             ioctl::REMAINS => self.remains(arg, control),
             ioctl::FRAME => self.frame(arg),
             ioctl::REPLICATE => self.replicate(arg, &mut control.last),
+            ioctl::RETRACT => self.retract(arg),
             ioctl::EPROBE => self.eprobe(arg),
             ioctl::AGGDESC => self.aggdesc(arg),
             ioctl::FORMAT => self.format(arg),
@@ -271,6 +272,17 @@ impl Open {
             framework, tracer, ..
         } = &*self.consumer;
         framework.enter(tracer)?.replicate(tracer, &repl, note)?;
+        Ok(0)
+    }
+
+    #[inline(never)]
+    fn retract(&self, arg: u64) -> Answer {
+        let desc: ProbeDesc = user::get(arg)?;
+        let tracer = &self.consumer.tracer;
+        self.consumer
+            .framework
+            .enter(tracer)?
+            .retract(tracer, &desc)?;
         Ok(0)
     }
 

@@ -49,6 +49,14 @@ const UNPRIVILEGED_MAX: usize = quota::ECBS_MAX as usize;
 /// Most descriptions that a consumer retains, which take some 400 bytes each: four of the largest enablings that there are.
 const DESCRIPTIONS_MAX: usize = 64 << 10;
 
+/// What a replica is paid for by, bytes: as it stands in a list that grows to twice its length.
+const REPLICA: usize = 1024;
+
+/// So many descriptions more than twice those that there are a list may have room for.
+const SPARE: usize = 64;
+
+const _: () = assert!(REPLICA >= 2 * size_of::<Retained>());
+
 /// A consumer's part of the framework's state.
 pub struct Attached {
     tracer: Arc<Tracer>,
@@ -62,6 +70,8 @@ pub struct Attached {
     retained: KVVec<Retained>,
     /// How many enablings `retained` comes from.
     enablings: usize,
+    /// The number of the next one.
+    next: usize,
     /// What was paid for its ECBs.
     dues: Dues,
 }
@@ -73,9 +83,19 @@ struct Retained {
     clause: ClauseId,
     /// Which enabling it came with, or replicates.
     enabling: usize,
+    /// It may be [retracted](State::retract).
+    is_replica: bool,
 }
 
 impl Retained {
+    /// What its consumer pays for it, bytes. For a replica that is whole KiB, which can be refunded.
+    fn price(&self) -> usize {
+        match self.is_replica {
+            true => REPLICA,
+            false => size_of::<Self>(),
+        }
+    }
+
     /// Whether it is for probes of these names, and not for one by its id.
     fn is_by_name(&self) -> bool {
         self.desc.id == 0
@@ -106,6 +126,7 @@ impl Wanted {
                 desc: clause.probe,
                 clause: pending.clause(n).ok_or(EINVAL)?,
                 enabling: 0,
+                is_replica: false,
             };
             list.push(retained, GFP_KERNEL)?;
         }
@@ -152,6 +173,7 @@ impl State {
                 probes: KVVec::new(),
                 retained: KVVec::new(),
                 enablings: 0,
+                next: 0,
                 dues: tracer.payer.dues(),
             },
             GFP_KERNEL,
@@ -222,6 +244,20 @@ impl State {
         self.want(at, &wanted, || {}, note)
     }
 
+    /// Forgets what was replicated for a description. The ECBs that this has made go with their probes, or with the consumer.
+    pub fn retract(&mut self, tracer: &Arc<Tracer>, desc: &ProbeDesc) -> Result<(), Refusal> {
+        let attached = self
+            .index_of(tracer)
+            .and_then(|at| self.attached.get_mut(at));
+        let paid = attached.and_then(|attached| attached.retract(desc));
+        let paid = paid.ok_or(Refusal::new(
+            ENOENT,
+            "no enabling was replicated for this description",
+        ))?;
+        tracer.purse.refund(paid);
+        Ok(())
+    }
+
     /// Links and arms what `wanted` describes. When nothing can be refused any more, `commit` is called.
     fn want(
         &mut self,
@@ -232,10 +268,10 @@ impl State {
     ) -> Result<u32, Refusal> {
         // Before anything is matched: what is made to order for one description may match another one.
         let attached = self.attached.get_mut(at).ok_or(refuse(ENODEV))?;
-        attached.make_room(wanted)?;
         let tracer = attached.tracer.clone();
-        let kept = wanted.list.len().saturating_mul(size_of::<Retained>());
-        let paid = tracer.purse.pay(kept)?;
+        let kept = wanted.list.iter().map(Retained::price);
+        let paid = tracer.purse.pay(kept.fold(0, usize::saturating_add))?;
+        attached.make_room(wanted)?;
         for retained in wanted.list.iter().filter(|r| r.desc.id == 0) {
             if task::is_killed() {
                 return Err(refuse(EINTR));
@@ -505,10 +541,45 @@ impl Attached {
                 desc: repl.create,
                 clause: retained.clause,
                 enabling: wanted.enablings.saturating_sub(1),
+                is_replica: true,
             };
             wanted.list.push(replica, GFP_KERNEL)?;
         }
         Ok(wanted)
+    }
+
+    /// Forgets the replicas for a description; gives what was paid for them, as far as their memory is given back.
+    fn retract(&mut self, desc: &ProbeDesc) -> Option<usize> {
+        let to = Description::from(desc);
+        let (mut last, mut paid) = (None, 0usize);
+        let Self {
+            retained,
+            enablings,
+            ..
+        } = self;
+        retained.retain(|one| {
+            let is_for =
+                one.is_replica && one.desc.id == desc.id && Description::from(&one.desc) == to;
+            if !is_for {
+                return true;
+            }
+            // Those of an enabling follow one another, and were replicated together.
+            if last.replace(one.enabling) != Some(one.enabling) {
+                *enablings = enablings.saturating_sub(1);
+            }
+            paid = paid.saturating_add(one.price());
+            false
+        });
+        // What is left is paid for twice over. Where there is no memory for a shorter list, all of it stays paid.
+        let most = retained.len().saturating_mul(2).saturating_add(SPARE);
+        if retained.capacity() > most {
+            let mut copy = KVVec::new();
+            if copy.extend_from_slice(retained, GFP_KERNEL).is_err() {
+                return Some(0);
+            }
+            *retained = copy;
+        }
+        (paid > 0).then_some(paid)
     }
 
     /// Calls `f` with those of `created` that are described by `which`, and the clauses that they are described for. Errors: as
@@ -562,13 +633,14 @@ impl Attached {
     fn retain(&mut self, wanted: &Wanted) {
         for entry in &wanted.list {
             let entry = Retained {
-                enabling: self.enablings.saturating_add(entry.enabling),
+                enabling: self.next.wrapping_add(entry.enabling),
                 ..*entry
             };
             // There is room: it was made.
             let _ = self.retained.push_within_capacity(entry);
         }
         self.enablings = self.enablings.saturating_add(wanted.enablings);
+        self.next = self.next.wrapping_add(wanted.enablings);
     }
 
     /// Takes the ECBs away that wait for a probe which is not armed or not there; `gone` is told them.

@@ -418,6 +418,13 @@ impl Purse {
         Ok(Payment { purse: self, kib })
     }
 
+    /// Gives back what was paid, and kept, for so many bytes: whole KiB.
+    pub fn refund(&self, bytes: usize) {
+        let kib = bytes / KIB;
+        self.programs.fetch_sub(kib, Ordering::Relaxed);
+        self.give_back(kib);
+    }
+
     /// Pays for buffers of so many bytes in all, instead of what was paid for them before, or names the limit that forbids it. One
     /// caller at a time.
     pub fn set_buffers(&self, bytes: u64) -> Result<(), Refusal> {

@@ -3809,6 +3809,9 @@ struct dtrace_registered {
 /* Linux' own: the file that a process, a `Known`, executes there has nothing for the caller: nobody waits for it again. ESRCH: there is no such process; EFAULT, EACCES: no text of a file is there. */
 #define DTRACEIOC_KNOWN _IOW(DTRACE_IOC_TYPE, 75, struct dtrace_known)
 
+/* Linux' own: takes back all that `REPLICATE` has copied to this very `ProbeDesc`. Later probes are not enabled by it any more. Those that are enabled stay so, and are enabled twice if it is copied again. ENOENT: nothing was copied to it. */
+#define DTRACEIOC_RETRACT _IOW(DTRACE_IOC_TYPE, 76, struct dtrace_probedesc)
+
 /* Linux' own: replaces the number that a process has for the caller, an `i32`, by the one that it has in records, which is that of the first pid namespace. ESRCH: there is no such process. */
 #define DTRACEIOC_NUMBER _IOWR(DTRACE_IOC_TYPE, 74, int32_t)
 

@@ -93,6 +93,9 @@ pub const REVIEW: u32 = ioc(WRITE, IOC_TYPE, 73, size_of::<i32>());
 /// Linux' own: the file that a process, a [`Known`], executes there has nothing for the caller: nobody waits for it again. ESRCH: there is no
 /// such process; EFAULT, EACCES: no text of a file is there.
 pub const KNOWN: u32 = ioc(WRITE, IOC_TYPE, 75, size_of::<Known>());
+/// Linux' own: takes back all that [`REPLICATE`] has copied to this very [`ProbeDesc`]. Later probes are not enabled by it any more. Those
+/// that are enabled stay so, and are enabled twice if it is copied again. ENOENT: nothing was copied to it.
+pub const RETRACT: u32 = ioc(WRITE, IOC_TYPE, 76, size_of::<ProbeDesc>());
 /// Linux' own: replaces the number that a process has for the caller, an `i32`, by the one that it has in records, which is that of the
 /// first pid namespace. ESRCH: there is no such process.
 pub const NUMBER: u32 = ioc(READ | WRITE, IOC_TYPE, 74, size_of::<i32>());

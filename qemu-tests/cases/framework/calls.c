@@ -193,6 +193,22 @@ static void replicate(void)
 	works(DTRACEIOC_REPLICATE, &repl, "REPLICATE: to no probe");
 	eprobe.head.epid = 4;
 	refused(DTRACEIOC_EPROBE, &eprobe, EINVAL, "EPROBE after REPLICATE to no probe");
+	works(DTRACEIOC_RETRACT, &repl.create, "RETRACT");
+	refused(DTRACEIOC_RETRACT, &repl.create, ENOENT, "RETRACT: again");
+	works(DTRACEIOC_REASON, &reason, "REASON");
+	check(!strcmp((char *)reason.text, "no enabling was replicated for this description"), "REASON of RETRACT");
+	refused(DTRACEIOC_RETRACT, &repl.matching, ENOENT, "RETRACT: of an enabling");
+	refused(DTRACEIOC_RETRACT, BAD, EFAULT, "RETRACT: address");
+	/* More than a consumer may have at a time. */
+	for (int n = 0; n < 2000; n++) {
+		works(DTRACEIOC_REPLICATE, &repl, "REPLICATE: over and over");
+		works(DTRACEIOC_RETRACT, &repl.create, "RETRACT: over and over");
+	}
+	/* Twice to the same is taken back at once. */
+	works(DTRACEIOC_REPLICATE, &repl, "REPLICATE: once more");
+	works(DTRACEIOC_REPLICATE, &repl, "REPLICATE: and again");
+	works(DTRACEIOC_RETRACT, &repl.create, "RETRACT: both");
+	refused(DTRACEIOC_RETRACT, &repl.create, ENOENT, "RETRACT: of both again");
 }
 
 static void dofget(void)

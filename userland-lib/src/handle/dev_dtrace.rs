@@ -363,6 +363,10 @@ impl Device for DevDtrace {
         self.call_new(ioctl::REPLICATE, &mut repl, REPLICATION)
     }
 
+    fn retract(&self, desc: &ProbeDesc) -> io::Result<()> {
+        self.call_new(ioctl::RETRACT, &mut desc.clone(), REPLICATION)
+    }
+
     fn enabled_probe(&self, epid: Epid) -> io::Result<(EprobeDesc, Vec<RecDesc>)> {
         let head = EprobeDesc {
             epid,

@@ -144,6 +144,11 @@ pub trait Device {
         Err(missing(REPLICATION, None))
     }
 
+    /// Takes back what was [replicated](Self::replicate) for a description. A device may know of no such thing: it keeps that.
+    fn retract(&self, _desc: &ProbeDesc) -> io::Result<()> {
+        Ok(())
+    }
+
     /// An enabled probe and its records.
     fn enabled_probe(&self, epid: Epid) -> io::Result<(EprobeDesc, Vec<RecDesc>)>;
 

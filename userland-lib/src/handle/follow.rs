@@ -19,10 +19,16 @@ use crate::world::{ProbePattern, ProcessSource, Unmade};
 use dtrace_uapi::hold::{self, Held, Hold};
 use rustix::event::{poll, PollFd, PollFlags};
 use rustix::io::Errno;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::fs;
 use std::io;
 use std::os::fd::BorrowedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// Children that have ended are looked for when there are so many descriptions more.
+const SWEEP: usize = 64;
+/// An ended child is remembered for so long: its own child may run for the first time after it has ended, and is traced as it was.
+const OVER: Duration = Duration::from_secs(2);
 
 /// How often it is looked for processes that are new when tracing begins.
 const ROUNDS_MAX: usize = 16;
@@ -43,6 +49,10 @@ pub struct Follow {
     own: Own,
     /// The descriptions whose clauses are enabled for others, too.
     replicated: HashSet<(ProbePattern, ProbePattern)>,
+    /// Children that had ended at the last sweep, and since when.
+    over: HashMap<u32, Instant>,
+    /// With so many descriptions the next sweep is due.
+    sweep_at: usize,
     forks: bool,
     /// How many processes went on before they were to, as the kernel says.
     late: u32,
@@ -141,6 +151,9 @@ impl Follow {
             let held = world.device().held()?;
             if held.id == 0 {
                 self.tell_late(held.late);
+                if self.described.len() >= self.sweep_at {
+                    self.sweep(world);
+                }
                 return Ok(());
             }
             self.serve(world, names, &held);
@@ -257,7 +270,7 @@ impl Follow {
         if !pid::all_named(&described.enabled, *pid, places) {
             let mut names = resolved.pattern;
             names.module = name;
-            self.replicate(world, &described.enabled, names);
+            self.replicate(world, &described.origin, names);
         }
     }
 
@@ -266,6 +279,7 @@ impl Follow {
         if self.own.traces(parent) {
             self.look_own(world, child);
         }
+        self.forget(world, child);
         let provider = pid::provider_of(child);
         let copies = self.described.iter().filter(|d| d.pid == parent);
         let copies: Vec<Described> = copies
@@ -273,13 +287,15 @@ impl Follow {
                 pid: child,
                 written: described.written.of_provider(provider.clone()),
                 objects: Vec::new(),
-                enabled: described.enabled.clone(),
+                enabled: described.origin.clone(),
+                origin: described.origin.clone(),
+                is_child: true,
             })
             .collect();
         for mut copy in copies {
             if !copy.enabled.is_of(&provider) {
                 let names = copy.enabled.of_provider(provider.clone());
-                self.replicate(world, &copy.enabled, names.clone());
+                self.replicate(world, &copy.origin, names.clone());
                 copy.enabled = names;
             }
             self.described.push(copy);
@@ -294,18 +310,84 @@ impl Follow {
         }
     }
 
+    /// Forgets children that have ended. Nobody waits.
+    fn sweep(&mut self, world: &KernelWorld<'_>) {
+        let children = self.described.iter().filter(|d| d.is_child);
+        let over: HashSet<u32> = children.map(|d| d.pid).filter(is_over).collect();
+        self.retract(world, &over);
+        let now = Instant::now();
+        let before = std::mem::take(&mut self.over);
+        let since = |pid: &u32| before.get(pid).copied().unwrap_or(now);
+        let (gone, over): (Vec<_>, Vec<_>) = over
+            .into_iter()
+            .map(|pid| (pid, since(&pid)))
+            .partition(|(_, since)| now.duration_since(*since) >= OVER);
+        let gone: HashSet<u32> = gone.into_iter().map(|(pid, _)| pid).collect();
+        self.over = over.into_iter().collect();
+        self.described
+            .retain(|d| !d.is_child || !gone.contains(&d.pid));
+        self.sweep_at = self.described.len() + SWEEP;
+    }
+
+    /// Has the kernel forget what was replicated for processes.
+    fn retract(&mut self, world: &KernelWorld<'_>, pids: &HashSet<u32>) {
+        self.replicated.retain(|(_, to)| {
+            let pid = pid::process_of(&to.provider).ok().flatten();
+            let is_theirs = pid.is_some_and(|pid| pids.contains(&pid));
+            let Some(desc) = is_theirs.then(|| probe_desc(to)).flatten() else {
+                return true;
+            };
+            // An older kernel keeps it.
+            let done = world.device().retract(&desc);
+            !(done.is_ok() || done.is_err_and(|error| error.kind() == io::ErrorKind::NotFound))
+        });
+    }
+
+    /// Forgets a child, whose number is another process' now.
+    fn forget(&mut self, world: &KernelWorld<'_>, pid: u32) {
+        if self.described.iter().any(|d| d.pid == pid && d.is_child) {
+            self.described.retain(|d| d.pid != pid || !d.is_child);
+            self.over.remove(&pid);
+            self.retract(world, &HashSet::from([pid]));
+        }
+    }
+
     fn replicate(&mut self, world: &KernelWorld<'_>, from: &ProbePattern, to: ProbePattern) {
         let (Some(old), Some(new)) = (probe_desc(from), probe_desc(&to)) else {
             return;
         };
-        if !self.replicated.insert((from.clone(), to.clone())) {
+        let pair = (from.clone(), to);
+        if self.replicated.contains(&pair) {
             return;
         }
-        if let Err(error) = world.device().replicate(&old, &new) {
-            let text = format!("failed to enable {to}: {}", plain(&error));
-            self.news.push(News::Failed(text));
+        let mut done = world.device().replicate(&old, &new);
+        if matches!(&done, Err(error) if error.raw_os_error() == Some(nix::libc::ENOSPC)) {
+            self.sweep(world);
+            done = world.device().replicate(&old, &new);
+        }
+        match done {
+            Ok(()) => drop(self.replicated.insert(pair)),
+            Err(error) => {
+                let text = format!("failed to enable {}: {}", pair.1, plain(&error));
+                self.news.push(News::Failed(text));
+            }
         }
     }
+}
+
+/// Whether a process has ended, and only waits for its parent to ask how.
+fn is_over(pid: &u32) -> bool {
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else {
+        return true;
+    };
+    // The name before may have any character.
+    let state = stat
+        .rsplit(") ")
+        .next()
+        .and_then(|rest| rest.chars().next());
+    // Its first thread alone may have ended.
+    let threads = || fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
+    matches!(state, Some('Z' | 'X')) && threads() <= 1
 }
 
 fn hold_libraries(world: &KernelWorld<'_>, pid: u32) -> io::Result<()> {

@@ -206,6 +206,10 @@ pub struct Described {
     pub written: ProbePattern,
     /// The one that its clause was enabled for.
     pub enabled: ProbePattern,
+    /// What the program enabled it for. Of a child, what it enabled for the parent, or for the parent's parent, and so on.
+    pub origin: ProbePattern,
+    /// The process is traced because its parent is.
+    pub is_child: bool,
     /// What has been looked at for it.
     pub objects: Vec<Object>,
 }

@@ -232,6 +232,8 @@ impl Sema<'_, '_> {
                 pid: resolved.pid,
                 written,
                 enabled: resolved.pattern.clone(),
+                origin: resolved.pattern.clone(),
+                is_child: false,
                 objects: std::mem::take(&mut resolved.objects),
             };
             self.program.processes.push(described);

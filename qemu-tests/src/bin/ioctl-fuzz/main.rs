@@ -410,7 +410,10 @@ impl Sequence {
         debug_assert_eq!(argument.len(), size_of::<ReplDesc>());
         // As it is: with a byte changed it might mean all functions.
         self.steps
-            .push(Step::call(file, ioctl::REPLICATE, argument));
+            .push(Step::call(file, ioctl::REPLICATE, argument.clone()));
+        // What was copied to the second one.
+        let to = argument.split_off(size_of::<ProbeDesc>());
+        self.steps.push(Step::call(file, ioctl::RETRACT, to));
     }
 
     /// Formats, options, the anonymous enabling: what is as long as it is.
