@@ -22,9 +22,11 @@ use perfmap::PerfMap;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
 /// What code without a file is called by.
@@ -234,7 +236,7 @@ fn shown(name: &[u8]) -> Box<str> {
 #[derive(Debug)]
 struct Origin {
     /// Its root, unless that is ours.
-    root: Option<File>,
+    root: Option<Arc<File>>,
     /// What it is for itself.
     number: String,
     /// The users that it is of: the real one and the effective one.
@@ -273,7 +275,7 @@ impl Origin {
     fn open(&self, path: &str, good: impl Fn(&File) -> bool) -> io::Result<File> {
         let ours;
         let root = match &self.root {
-            Some(root) => root,
+            Some(root) => &**root,
             None => {
                 ours = place(Path::new("/"))?;
                 &ours
@@ -309,13 +311,43 @@ impl Origin {
     }
 }
 
+/// Device, inode and mount of a directory. As long as the directory is open none of them is another's.
+type Place = (u64, u64, u64);
+
+/// The roots that are open.
+static ROOTS: Mutex<Vec<(Place, Weak<File>)>> = Mutex::new(Vec::new());
+
 /// The root of a process, by its directory; none if it sees what we see.
-fn root(process: &str) -> io::Result<Option<File>> {
+fn root(process: &str) -> io::Result<Option<Arc<File>>> {
     let root = place(Path::new(&format!("{process}/root")))?;
-    let identity = |file: &File| file.metadata().map(|about| (about.dev(), about.ino()));
-    let is_ours = identity(&root)? == identity(&place(Path::new("/"))?)?
-        && fs::read_link(format!("{process}/ns/mnt"))? == fs::read_link("/proc/self/ns/mnt")?;
-    Ok((!is_ours).then_some(root))
+    let theirs = place_of(&root)?;
+    let is_ours = theirs == place_of(&place(Path::new("/"))?)?;
+    Ok((!is_ours).then(|| shared(theirs, root)))
+}
+
+fn place_of(directory: &File) -> io::Result<Place> {
+    let about = directory.metadata()?;
+    let told = fs::read_to_string(format!("/proc/self/fdinfo/{}", directory.as_raw_fd()))?;
+    let mount = told.lines().find_map(|line| line.strip_prefix("mnt_id:"));
+    let mount = mount.and_then(|number| number.trim().parse().ok());
+    Ok((
+        about.dev(),
+        about.ino(),
+        mount.ok_or(io::ErrorKind::InvalidData)?,
+    ))
+}
+
+/// One descriptor for all processes that have the same root: there may be thousands in a container.
+fn shared(place: Place, root: File) -> Arc<File> {
+    let mut roots = ROOTS.lock().unwrap_or_else(PoisonError::into_inner);
+    roots.retain(|(_, root)| root.strong_count() > 0);
+    let mut same = roots.iter().filter(|(other, _)| *other == place);
+    if let Some(known) = same.find_map(|(_, root)| root.upgrade()) {
+        return known;
+    }
+    let root = Arc::new(root);
+    roots.push((place, Arc::downgrade(&root)));
+    root
 }
 
 /// A line of what the kernel tells of a process, without its name.
@@ -383,6 +415,18 @@ mod tests {
         let origin = Origin::of(std::process::id()).expect("this process");
         assert_eq!(origin.owners, users);
         assert!(origin.root.is_none());
+    }
+
+    #[test]
+    fn processes_with_one_root_share_its_descriptor() {
+        let open = || place(Path::new("/proc")).expect("a directory");
+        let at = |n| shared((n, 1, 1), open());
+        let (one, other) = (at(u64::MAX), at(u64::MAX - 1));
+        assert!(Arc::ptr_eq(&one, &at(u64::MAX)));
+        assert!(!Arc::ptr_eq(&one, &other));
+        let gone = Arc::downgrade(&one);
+        drop(one);
+        assert_eq!(gone.strong_count(), 0);
     }
 
     #[test]
